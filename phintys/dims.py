@@ -1,0 +1,294 @@
+"""Symbolic lengths: interned integer expressions.
+
+A `Dim` is an integer known, or computable, when a function is called: a constant, a symbol
+(the length of an input along an axis, the value of an integer scalar), or an expression of
+those.  Dims are interned: equal expressions are the same object, so ``is`` decides equality
+of normal forms.  Sums and products are kept in a normal form (sorted, constants folded, like
+terms collected), which is what makes ``n + 1 - 1 is n`` and ``2*n == n + n`` hold.
+
+>>> n, m = Dim.symbol("n"), Dim.symbol("m")
+>>> n + 1 - 1 is n
+True
+>>> (n * m).render()
+'m*n'
+>>> (n + n + 3).evaluate({n: 4})
+11
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import reduce
+from typing import Any, Union
+from weakref import WeakValueDictionary
+
+DimLike = Union["Dim", int]
+
+_INTERNED: WeakValueDictionary[tuple[Any, ...], Dim] = WeakValueDictionary()
+
+
+class Dim:
+    """An interned integer expression.  Build with `Dim.const`, `Dim.symbol` and operators.
+
+    ``op`` is one of ``const`` (args: the int), ``symbol`` (args: the key, any hashable),
+    ``add`` / ``mul`` (args: dims, normalised), ``floordiv``, ``mod``, ``max``, ``min`` (two dims).
+    """
+
+    __slots__ = ("op", "args", "_hash", "_key", "__weakref__")
+    op: str
+    args: tuple[Any, ...]
+
+    def __new__(cls, op: str, args: tuple[Any, ...]) -> Dim:
+        key = (op, args)
+        found = _INTERNED.get(key)
+        if found is None:
+            found = object.__new__(cls)
+            found.op, found.args = op, args
+            found._hash = hash(key)
+            found._key = None
+            _INTERNED[key] = found
+        return found
+
+    # ----- constructors
+    @staticmethod
+    def const(value: int) -> Dim:
+        return Dim("const", (int(value),))
+
+    @staticmethod
+    def symbol(key: Any) -> Dim:
+        """The symbol with a hashable ``key`` (a string, or a tuple that says where it comes from)."""
+        return Dim("symbol", (key,))
+
+    # ----- facts
+    @property
+    def value(self) -> int | None:
+        """The integer, if this is a constant."""
+        return self.args[0] if self.op == "const" else None
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, int):
+            return self.op == "const" and self.args[0] == other
+        return self is other
+
+    def __bool__(self) -> bool:
+        raise TypeError("the truth value of a symbolic length is not known")
+
+    # ----- arithmetic
+    def __add__(self, other: DimLike) -> Dim:
+        return _sum((self, as_dim(other)))
+
+    __radd__ = __add__
+
+    def __neg__(self) -> Dim:
+        return _product((MINUS_ONE, self))
+
+    def __sub__(self, other: DimLike) -> Dim:
+        return self + (-as_dim(other))
+
+    def __rsub__(self, other: DimLike) -> Dim:
+        return as_dim(other) - self
+
+    def __mul__(self, other: DimLike) -> Dim:
+        return _product((self, as_dim(other)))
+
+    __rmul__ = __mul__
+
+    def __floordiv__(self, other: DimLike) -> Dim:
+        other = as_dim(other)
+        if other.value == 1 or self.value == 0:
+            return self
+        if self.value is not None and other.value:
+            return Dim.const(self.value // other.value)
+        quotient = _divide_exactly(self, other)
+        return Dim("floordiv", (self, other)) if quotient is None else quotient
+
+    def __rfloordiv__(self, other: DimLike) -> Dim:
+        return as_dim(other) // self
+
+    def __mod__(self, other: DimLike) -> Dim:
+        other = as_dim(other)
+        if other.value == 1:
+            return ZERO
+        if self.value is not None and other.value:
+            return Dim.const(self.value % other.value)
+        return Dim("mod", (self, other))
+
+    # ----- use
+    def evaluate(self, symbols: Mapping[Dim, int]) -> int:
+        """The integer, given one for every symbol.  KeyError names a missing symbol."""
+        if self in symbols:
+            return symbols[self]
+        if self.op == "const":
+            return self.args[0]
+        if self.op == "symbol":
+            raise KeyError(self.render())
+        values = [a.evaluate(symbols) for a in self.args]
+        return _EVALUATE[self.op](values)
+
+    def substitute(self, replace: Mapping[Dim, Dim]) -> Dim:
+        """The expression with dims replaced, normalised again."""
+        found = replace.get(self)
+        if found is not None:
+            return found
+        if self.op in ("const", "symbol"):
+            return self
+        args = tuple(a.substitute(replace) for a in self.args)
+        return self if args == self.args else _BUILD[self.op](args)
+
+    def symbols(self) -> set[Dim]:
+        """Every symbol in the expression."""
+        if self.op == "symbol":
+            return {self}
+        if self.op == "const":
+            return set()
+        return set().union(*(a.symbols() for a in self.args))
+
+    def render(self, name: Callable[[Any], str] = str) -> str:
+        """Text of the expression; ``name`` turns a symbol's key into text."""
+        if self.op == "const":
+            return str(self.args[0])
+        if self.op == "symbol":
+            return name(self.args[0])
+        parts = [a.render(name) for a in self.args]
+        if self.op == "mul":
+            return "*".join(f"({p})" if a.op == "add" else p for a, p in zip(self.args, parts))
+        if self.op == "add":
+            return " + ".join(parts)
+        return f"{self.op}({', '.join(parts)})"
+
+    def __repr__(self) -> str:
+        return f"Dim({self.render()})"
+
+    def __reduce__(self) -> Any:
+        return Dim, (self.op, self.args)
+
+
+def as_dim(x: DimLike) -> Dim:
+    """A Dim from a Dim or an integer."""
+    return x if isinstance(x, Dim) else Dim.const(x)
+
+
+def dim_max(a: DimLike, b: DimLike) -> Dim:
+    """The larger of two lengths."""
+    a, b = as_dim(a), as_dim(b)
+    if a is b:
+        return a
+    if a.value is not None and b.value is not None:
+        return Dim.const(max(a.value, b.value))
+    return Dim("max", _ordered((a, b)))
+
+
+def dim_min(a: DimLike, b: DimLike) -> Dim:
+    """The smaller of two lengths."""
+    a, b = as_dim(a), as_dim(b)
+    if a is b:
+        return a
+    if a.value is not None and b.value is not None:
+        return Dim.const(min(a.value, b.value))
+    return Dim("min", _ordered((a, b)))
+
+
+def product(dims: Any) -> Dim:
+    """The product of lengths; 1 for none."""
+    return _product(tuple(as_dim(d) for d in dims))
+
+
+def _sort_key(d: Dim) -> tuple[int, str]:
+    # bounded: expressions are as deep as a shape computation, not as a graph
+    if d._key is None:
+        d._key = (d.op != "const", d.render(repr))
+    return d._key
+
+
+def _ordered(dims: tuple[Dim, ...]) -> tuple[Dim, ...]:
+    return tuple(sorted(dims, key=_sort_key))
+
+
+def _sum(terms: tuple[Dim, ...]) -> Dim:
+    """Flatten, collect ``coefficient * term``, fold constants."""
+    total = 0
+    coefficients: dict[Dim, int] = {}
+    stack = list(terms)
+    while stack:
+        t = stack.pop()
+        if t.op == "const":
+            total += t.args[0]
+        elif t.op == "add":
+            stack.extend(t.args)
+        else:
+            c, rest = _split_coefficient(t)
+            coefficients[rest] = coefficients.get(rest, 0) + c
+    parts = [
+        rest if c == 1 else _product((Dim.const(c), rest)) for rest, c in coefficients.items() if c
+    ]
+    if total or not parts:
+        parts.append(Dim.const(total))
+    return parts[0] if len(parts) == 1 else Dim("add", _ordered(tuple(parts)))
+
+
+def _split_coefficient(t: Dim) -> tuple[int, Dim]:
+    if t.op == "mul" and t.args[0].op == "const":
+        rest = t.args[1:]
+        return t.args[0].args[0], rest[0] if len(rest) == 1 else Dim("mul", rest)
+    return 1, t
+
+
+def _product(factors: tuple[Dim, ...]) -> Dim:
+    """Flatten, fold constants, distribute a lone constant over a sum."""
+    c = 1
+    rest: list[Dim] = []
+    stack = list(factors)
+    while stack:
+        f = stack.pop()
+        if f.op == "const":
+            c *= f.args[0]
+        elif f.op == "mul":
+            stack.extend(f.args)
+        else:
+            rest.append(f)
+    if c == 0 or not rest:
+        return Dim.const(c)
+    if len(rest) == 1 and rest[0].op == "add" and c != 1:
+        return _sum(tuple(_product((Dim.const(c), t)) for t in rest[0].args))
+    parts = _ordered(tuple(rest))
+    if c != 1:
+        parts = (Dim.const(c), *parts)
+    return parts[0] if len(parts) == 1 else Dim("mul", parts)
+
+
+def _divide_exactly(a: Dim, b: Dim) -> Dim | None:
+    """a / b where the factors of b are factors of a, else None."""
+    fa = list(a.args) if a.op == "mul" else [a]
+    for f in b.args if b.op == "mul" else (b,):
+        if f in fa:
+            fa.remove(f)
+        elif f.value and fa and fa[0].value is not None and fa[0].value % f.value == 0:
+            fa[0] = Dim.const(fa[0].value // f.value)
+        else:
+            return None
+    return _product(tuple(fa))
+
+
+_EVALUATE: dict[str, Callable[[list[int]], int]] = {
+    "add": sum,
+    "mul": lambda v: reduce(lambda a, b: a * b, v, 1),
+    "floordiv": lambda v: v[0] // v[1],
+    "mod": lambda v: v[0] % v[1],
+    "max": max,
+    "min": min,
+}
+_BUILD: dict[str, Callable[[tuple[Dim, ...]], Dim]] = {
+    "add": _sum,
+    "mul": _product,
+    "floordiv": lambda a: a[0] // a[1],
+    "mod": lambda a: a[0] % a[1],
+    "max": lambda a: dim_max(*a),
+    "min": lambda a: dim_min(*a),
+}
+
+ZERO = Dim.const(0)
+ONE = Dim.const(1)
+MINUS_ONE = Dim.const(-1)

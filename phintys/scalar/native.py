@@ -1,0 +1,126 @@
+"""The vocabulary of native scalar instructions.
+
+A generator (``backends/llvm``, ``backends/c``) implements exactly the instructions listed
+here; every scalar op with a native form is written in terms of them.  Adding an elementwise
+function therefore never touches a generator: its row composes instructions, or names a
+special function (`CALLS`).
+
+Conventions
+    All arguments of an arithmetic instruction have the dtype of the result.  Comparisons and
+    classifications take two (one) arguments of one dtype and give ``bool``.  ``select`` takes a
+    ``bool`` and two values.  ``cast`` is the only instruction that changes a number's dtype.
+    Integers wrap around; shifts and integer division are described at their rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+#: dtypes that kernels handle; everything else runs through ``perform``.
+NATIVE_DTYPES = frozenset(
+    "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float32 float64".split()
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Instruction:
+    """One native instruction: its name, its number of arguments, the kinds it accepts."""
+
+    name: str
+    arity: int
+    kinds: str  # of "b" bool, "i" signed, "u" unsigned, "f" float
+    doc: str
+    result: str = "same"  # or "bool"
+
+
+def _table(rows: str) -> dict[str, Instruction]:
+    out = {}
+    for row in rows.strip().splitlines():
+        name, arity, kinds, result, doc = row.split(None, 4)
+        out[name] = Instruction(name, int(arity), kinds, doc, result)
+    return out
+
+
+#: name -> Instruction.  Columns: name, arity, kinds, result dtype, meaning.
+INSTRUCTIONS = _table("""
+add      2 iuf  same  a + b
+sub      2 iuf  same  a - b
+mul      2 iuf  same  a * b
+div      2 f    same  a / b
+fma      3 f    same  a * b + c, fused or not as the machine likes
+idiv     2 iu   same  floor division; 0 where b is 0
+imod     2 iu   same  remainder with the sign of b; 0 where b is 0
+fmod     2 f    same  C fmod: remainder with the sign of a
+neg      1 if   same  -a
+abs      1 if   same  magnitude
+min      2 biuf same  smaller; NaN if either is NaN
+max      2 biuf same  larger; NaN if either is NaN
+copysign 2 f    same  magnitude of a with the sign of b
+floor    1 f    same  largest integer not above
+ceil     1 f    same  smallest integer not below
+trunc    1 f    same  towards zero
+rint     1 f    same  nearest integer, ties to even
+sqrt     1 f    same  square root
+eq       2 biuf bool  equal
+ne       2 biuf bool  not equal (true where either is NaN)
+lt       2 biuf bool  less
+le       2 biuf bool  less or equal
+gt       2 biuf bool  greater
+ge       2 biuf bool  greater or equal
+isnan    1 f    bool  is NaN
+isinf    1 f    bool  is infinite
+and      2 biu  same  bitwise and (logical for bool)
+or       2 biu  same  bitwise or
+xor      2 biu  same  bitwise exclusive or
+not      1 biu  same  bitwise complement
+shl      2 iu   same  a << b, 0 <= b < bits
+shr      2 iu   same  a >> b, arithmetic for signed, 0 <= b < bits
+select   3 biuf same  b where a (a bool), else c
+cast     1 biuf cast  convert: float to int truncates, to bool is a != 0
+exp      1 f    same  e**a
+exp2     1 f    same  2**a
+expm1    1 f    same  e**a - 1
+log      1 f    same  natural logarithm; NaN below 0, -inf at 0
+log2     1 f    same  logarithm to base 2
+log10    1 f    same  logarithm to base 10
+log1p    1 f    same  log(1 + a)
+sin      1 f    same  sine
+cos      1 f    same  cosine
+tan      1 f    same  tangent
+tanh     1 f    same  hyperbolic tangent
+sigmoid  1 f    same  1 / (1 + e**-a)
+softplus 1 f    same  log(1 + e**a)
+erf      1 f    same  error function
+pow      2 f    same  a**b, as C pow
+""")
+
+#: Scalar functions reached by name: libm's, and SciPy's ``cython_special`` (arguments and
+#: result float64; a generator casts).  name -> arity.  Used through ``n.call(name, ...)``.
+LIBM_CALLS = {
+    name: 1
+    for name in "asin acos atan sinh cosh asinh acosh atanh cbrt tgamma lgamma erfc".split()
+} | {"atan2": 2, "hypot": 2}
+
+SCIPY_CALLS = {
+    "gamma": 1, "gammaln": 1, "psi": 1, "erfcx": 1, "erfinv": 1, "erfcinv": 1, "ndtri": 1,
+    "ndtri_exp": 1, "j0": 1, "j1": 1, "i0": 1, "i1": 1, "i0e": 1, "i1e": 1, "k0": 1, "k1": 1,
+    "jv": 2, "iv": 2, "ive": 2, "kv": 2, "kve": 2, "gammainc": 2, "gammaincc": 2,
+    "gammaincinv": 2, "gammainccinv": 2, "owens_t": 2, "zeta": 2, "poch": 2,
+    "betainc": 3, "betaincinv": 3, "hyp2f1": 4,
+}  # fmt: skip
+
+
+class Native(Protocol):
+    """What a row's ``native`` function receives: a builder of instructions.
+
+    ``n.exp(x)``, ``n.add(x, y)``: one method per instruction; ``n.const(1.5, like=x)`` a literal;
+    ``n.cast(x, dtype)``; ``n.call("gammaln", x)`` a function of `LIBM_CALLS` or `SCIPY_CALLS`;
+    ``n.dtype(x)`` the dtype of a value.
+    """
+
+    def const(self, value: float, like: Any) -> Any: ...
+    def call(self, name: str, *args: Any) -> Any: ...
+    def cast(self, x: Any, dtype: str) -> Any: ...
+    def dtype(self, x: Any) -> str: ...
+    def __getattr__(self, name: str) -> Any: ...
