@@ -1,0 +1,171 @@
+"""The few settings, where they come from, and how to change them for a while.
+
+Settings are attributes of the object `config`.  Their first values come from the environment
+variable ``PHINTYS_FLAGS`` (``PHINTYS_FLAGS=floatX=float32,mode=FAST_COMPILE``).  A setting is read when
+a graph is built or a function is compiled; a compiled function does not react to later changes.
+
+>>> from phintys.config import config
+>>> with config.change_flags(floatX="float32"):
+...     config.floatX
+'float32'
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Iterator
+from contextlib import ContextDecorator
+from dataclasses import dataclass
+from typing import Any
+
+from phintys.errors import did_you_mean
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One setting: its name, first value, meaning, and the values it takes (None: any of its type)."""
+
+    name: str
+    default: Any
+    doc: str
+    choices: tuple[Any, ...] | None = None
+
+    def parse(self, value: Any) -> Any:
+        """A value from a string or an object; ValueError if it is not legal."""
+        kind: Any = type(self.default)
+        if isinstance(value, str) and kind is bool:
+            value = _parse_bool(self.name, value)
+        elif isinstance(value, str) and kind in (int, float):
+            value = kind(value)
+        if self.choices is not None and value not in self.choices:
+            raise ValueError(
+                f"{value!r} is not a legal value of config.{self.name}: choose from {self.choices}."
+            )
+        return value
+
+
+def _parse_bool(name: str, value: str) -> bool:
+    lowered = value.strip().lower()
+    if lowered in ("1", "true", "yes", "on"):
+        return True
+    if lowered in ("0", "false", "no", "off", ""):
+        return False
+    raise ValueError(f"{value!r} is not a legal value of config.{name}: write True or False.")
+
+
+_SETTINGS = [
+    Setting(
+        "floatX",
+        "float64",
+        "dtype of tensors whose dtype is not given",
+        ("float16", "float32", "float64"),
+    ),
+    Setting(
+        "cast_policy",
+        "custom",
+        "how Python numbers are typed: 'custom' gives the smallest dtype that holds the value, "
+        "'numpy2' gives int64 and float64",
+        ("custom", "numpy+floatX", "numpy2"),
+    ),
+    Setting("mode", "FAST_RUN", "mode of functions that are not given one"),
+    Setting("linker", "auto", "linker of modes that are not given one"),
+    Setting("optimizer_including", "", "tags of rewrites to add to every mode, separated by ':'"),
+    Setting("optimizer_excluding", "", "tags of rewrites to leave out of every mode"),
+    Setting(
+        "on_unused_input",
+        "raise",
+        "what `function` does with an input that is not used",
+        ("raise", "warn", "ignore"),
+    ),
+    Setting("cache_dir", "", "directory of compiled code; empty: the user's cache directory"),
+    Setting("base_compiledir", "", "older name of cache_dir"),
+    Setting("cxx", "", "C compiler of mode 'C'; empty: cc, gcc or clang, whichever is found"),
+    Setting("gcc__cxxflags", "", "further arguments of the C compiler"),
+    Setting("threads", 1, "threads a compiled kernel may use"),
+    Setting("exception_verbosity", "low", "how much an error prints", ("low", "medium", "high")),
+    Setting("check_rewrites", False, "verify the graph after every rewrite (slow)"),
+    Setting("optimizer_verbose", False, "print every rewrite that is applied"),
+    Setting("optdb__max_use_ratio", 8.0, "uses of one rewrite, per node, before it is stopped"),
+    Setting("profile", False, "time every step of compiled functions"),
+]
+
+
+class Config:
+    """The settings as attributes.  Unknown names and illegal values raise at once."""
+
+    def __init__(self, flags: str = "") -> None:
+        self.__dict__["_settings"] = {}
+        for setting in _SETTINGS:
+            self._settings[setting.name] = setting
+            self.__dict__[setting.name] = setting.default
+        for name, value in _parse_flags(flags):
+            if name not in self._settings:
+                hint = did_you_mean(name, self._settings)
+                warnings.warn(f"PHINTYS_FLAGS: there is no setting {name!r}.{hint}", stacklevel=2)
+                continue
+            setattr(self, name, value)
+
+    def add(self, setting: Setting) -> None:
+        """Add a setting of your own; ValueError if the name is taken."""
+        if setting.name in self._settings:
+            raise ValueError(f"config.{setting.name} exists already.")
+        self._settings[setting.name] = setting
+        self.__dict__[setting.name] = setting.default
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        setting = self._settings.get(name)
+        if setting is None:
+            hint = did_you_mean(name, self._settings)
+            raise AttributeError(f"There is no setting config.{name}.{hint}")
+        self.__dict__[name] = setting.parse(value)
+
+    def __getattr__(self, name: str) -> Any:  # only reached for unknown names
+        raise AttributeError(
+            f"There is no setting config.{name}.{did_you_mean(name, self.__dict__)}"
+        )
+
+    def change_flags(self, **changes: Any) -> _ChangedFlags:
+        """A context manager, or a decorator, under which settings have other values."""
+        return _ChangedFlags(self, changes)
+
+    def __str__(self) -> str:
+        return "\n".join(
+            f"{s.name} ({type(s.default).__name__}) = {getattr(self, s.name)!r}\n    {s.doc}"
+            for s in self._settings.values()
+        )
+
+    _settings: dict[str, Setting]
+
+
+class _ChangedFlags(ContextDecorator):
+    def __init__(self, config: Config, changes: dict[str, Any]) -> None:
+        self.config, self.changes = config, changes
+        self.saved: list[dict[str, Any]] = []
+
+    def __enter__(self) -> Config:
+        self.saved.append({name: getattr(self.config, name) for name in self.changes})
+        try:
+            self._assign(self.changes)
+        except Exception:
+            self._assign(self.saved.pop())
+            raise
+        return self.config
+
+    def __exit__(self, *exc: object) -> None:
+        self._assign(self.saved.pop())
+
+    def _assign(self, values: dict[str, Any]) -> None:
+        for name, value in values.items():
+            setattr(self.config, name, value)
+
+
+def _parse_flags(flags: str) -> Iterator[tuple[str, str]]:
+    for part in flags.split(","):
+        name, equals, value = part.strip().partition("=")
+        if equals:
+            yield name.strip().replace(".", "__"), value.strip()
+
+
+#: The settings of this process.
+config = Config(os.environ.get("PHINTYS_FLAGS", ""))

@@ -1,0 +1,82 @@
+"""Copies of graphs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from phintys.graph.traversal import io_toposort
+from phintys.graph.variable import Apply, AtomicVariable, Variable
+
+
+def clone_get_equiv(
+    inputs: Iterable[Variable],
+    outputs: Iterable[Variable],
+    copy_inputs: bool = True,
+    copy_orphans: bool = True,
+    memo: dict[Any, Any] | None = None,
+    clone_inner_graphs: Any = None,
+    **kwargs: Any,
+) -> dict[Any, Any]:
+    """Copy the graph between ``inputs`` and ``outputs``; return the map from old to new.
+
+    copy_inputs, copy_orphans
+        whether inputs, and roots that are not inputs, are copied or shared.  Constants never are.
+    memo
+        a map to start from: what it contains is not copied again.  It is updated and returned.
+    """
+    inputs, outputs = list(inputs), list(outputs)
+    if memo is None:
+        memo = {}
+    for v in inputs:
+        if v not in memo:
+            memo[v] = v.clone() if copy_inputs else v
+    for node in io_toposort([*inputs, *memo], outputs):
+        if node in memo:
+            continue
+        for v in node.inputs:
+            if v not in memo:
+                memo[v] = _copy_root(v, copy_orphans)
+        copy_node(node, memo)
+    for v in outputs:
+        if v not in memo:
+            memo[v] = _copy_root(v, copy_orphans)
+    return memo
+
+
+def _copy_root(v: Variable, copy_orphans: bool) -> Variable:
+    return v.clone() if copy_orphans and not isinstance(v, AtomicVariable) else v
+
+
+def copy_node(node: Apply, memo: dict[Any, Any]) -> Apply:
+    """Copy one node whose inputs ``memo`` maps; record the copy and its outputs."""
+    inputs = [memo[v] for v in node.inputs]
+    new = node.clone_with_new_inputs(inputs, strict=False)
+    memo[node] = new
+    for old, fresh in zip(node.outputs, new.outputs):
+        memo.setdefault(old, fresh)
+    return new
+
+
+def clone_node_and_cache(
+    node: Apply, clone_d: dict[Any, Any], clone_inner_graphs: Any = None, **kwargs: Any
+) -> Apply | None:
+    """Copy a node through a map, and record it there; None if all its outputs are mapped already."""
+    if all(o in clone_d for o in node.outputs):
+        return None
+    for v in node.inputs:
+        clone_d.setdefault(v, v)
+    return copy_node(node, clone_d)
+
+
+def clone(
+    inputs: Sequence[Variable],
+    outputs: Sequence[Variable],
+    copy_inputs: bool = True,
+    copy_orphans: bool | None = None,
+    clone_inner_graphs: Any = None,
+) -> tuple[list[Variable], list[Variable]]:
+    """Copy the graph between ``inputs`` and ``outputs``; return both, copied."""
+    copy_orphans = copy_inputs if copy_orphans is None else copy_orphans
+    memo = clone_get_equiv(inputs, outputs, copy_inputs, copy_orphans)
+    return [memo[v] for v in inputs], [memo[v] for v in outputs]

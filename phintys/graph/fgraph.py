@@ -1,0 +1,487 @@
+"""`FunctionGraph`: a mutable view of a graph with known inputs and outputs.
+
+It knows who uses each variable (``clients``), keeps features informed of every change, and checks
+that a replacement is legal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from phintys.errors import AlreadyThere, MissingInputError
+from phintys.graph.clone import clone_get_equiv
+from phintys.graph.op import Op
+from phintys.graph.origin import describe
+from phintys.graph.traversal import applys_between, graph_inputs, toposort_with_orderings
+from phintys.graph.variable import Apply, AtomicVariable, Constant, Variable
+
+Client = tuple[Apply, int]
+
+
+class Output(Op):
+    """The pseudo-op that stands for output ``idx`` of a FunctionGraph among the clients."""
+
+    __props__ = ("idx",)
+
+    def __init__(self, idx: int) -> None:
+        self.idx = idx
+
+    def make_node(self, inp: Variable) -> Apply:
+        return Apply(self, [inp], [])
+
+    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Any) -> None:
+        raise RuntimeError("An Output marks a result of a FunctionGraph; it is never executed.")
+
+    def __str__(self) -> str:
+        return f"output[{self.idx}]"
+
+
+class FunctionGraph:
+    """A graph between ``inputs`` and ``outputs``.
+
+    Parameters
+    ----------
+    inputs
+        variables without owners; found by traversal if omitted
+    outputs
+        the results
+    features
+        objects that are told of changes (`phintys.graph.features`)
+    clone
+        work on a copy (the default), so that the variables you hold stay as they are
+    update_mapping
+        ``{output position: input position}`` of the outputs that are updates
+    memo, copy_inputs, copy_orphans
+        passed to `clone_get_equiv`
+    """
+
+    def __init__(
+        self,
+        inputs: Sequence[Variable] | None = None,
+        outputs: Sequence[Variable] | None = None,
+        features: Sequence[Any] | None = None,
+        clone: bool = True,
+        update_mapping: dict[int, int] | None = None,
+        **clone_kwds: Any,
+    ) -> None:
+        if outputs is None:
+            raise ValueError("A FunctionGraph needs outputs.")
+        if inputs is None:
+            inputs = [v for v in graph_inputs(outputs) if not isinstance(v, AtomicVariable)]
+        if clone:
+            memo = clone_get_equiv(inputs, outputs, **clone_kwds)
+            outputs = [memo[v] for v in outputs]
+            inputs = [memo[v] for v in inputs]
+        self.inputs: list[Variable] = []
+        self.outputs: list[Variable] = []
+        self.apply_nodes: set[Apply] = set()
+        self.variables: set[Variable] = set()
+        self.clients: dict[Variable, list[Client]] = {}
+        self._features: list[Any] = []
+        self._callbacks: dict[str, list[Any]] = {}
+        self.update_mapping = dict(update_mapping or {})
+        self._order: list[Apply] | None = None
+        for feature in features or ():
+            self.attach_feature(feature)
+        from phintys.graph.features import ReplaceValidate
+
+        self.attach_feature(ReplaceValidate())
+        for v in inputs:
+            if v.owner is not None:
+                raise ValueError(
+                    f"{v} cannot be an input of a FunctionGraph: it is computed by {v.owner.op}. "
+                    "Replace it by a variable without an owner first (clone_replace)."
+                )
+            self.add_input(v)
+        for v in outputs:
+            self.add_output(v, reason="init")
+
+    # ----------------------------------------------------------------- the interface
+    def add_input(self, var: Variable, check: bool = True) -> None:
+        """Make ``var`` an input; with ``check`` nothing happens if it is one already."""
+        if check and var in self.clients and var in self.inputs:
+            return
+        self.inputs.append(var)
+        self.setup_var(var)
+
+    def add_output(
+        self, var: Variable, reason: str | None = None, import_missing: bool = False
+    ) -> None:
+        """Append an output; what it needs is imported."""
+        self.import_var(var, reason=reason, import_missing=import_missing)
+        self.outputs.append(var)
+        node = Output(len(self.outputs) - 1).make_node(var)
+        self.add_client(var, (node, 0))
+
+    def setup_var(self, var: Variable) -> None:
+        """Start to keep track of a variable."""
+        self.variables.add(var)
+        self.clients.setdefault(var, [])
+
+    def get_clients(self, var: Variable) -> list[Client]:
+        """The (node, position) pairs that use ``var``; graph outputs appear as `Output` nodes."""
+        return self.clients[var]
+
+    def get_output_client(self, i: int) -> Client:
+        """The pair that marks output ``i``."""
+        for node, position in self.clients[self.outputs[i]]:
+            if isinstance(node.op, Output) and node.op.idx == i:
+                return node, position
+        raise ValueError(f"Output {i} has no client: the graph is inconsistent.")
+
+    def add_client(self, var: Variable, new_client: Client) -> None:
+        self.clients[var].append(new_client)
+
+    def remove_client(
+        self,
+        var: Variable,
+        client_to_remove: Client,
+        reason: Any = None,
+        remove_if_empty: bool = False,
+    ) -> None:
+        """Remove a use of ``var``; what nobody uses any more leaves the graph."""
+        work = [(var, client_to_remove)]
+        while work:
+            v, (node, position) = work.pop()
+            clients = self.clients[v]
+            for k, (n, p) in enumerate(clients):
+                if n is node and p == position:
+                    del clients[k]
+                    break
+            if clients:
+                continue
+            owner = v.owner
+            if owner is None:
+                if (remove_if_empty or isinstance(v, AtomicVariable)) and v not in self.inputs:
+                    self._forget(v)
+                continue
+            if owner not in self.apply_nodes or any(self.clients.get(o) for o in owner.outputs):
+                continue
+            self._order = None
+            self.apply_nodes.remove(owner)
+            for o in owner.outputs:
+                self._forget(o)
+            self.execute_callbacks("on_prune", owner, reason)
+            work.extend((x, (owner, i)) for i, x in enumerate(owner.inputs))
+
+    def _forget(self, var: Variable) -> None:
+        self.variables.discard(var)
+        self.clients.pop(var, None)
+
+    # ----------------------------------------------------------------- importing
+    def import_var(self, var: Variable, reason: Any = None, import_missing: bool = False) -> None:
+        """Bring ``var`` and what it needs into the graph."""
+        if var.owner is not None:
+            if var.owner not in self.apply_nodes:
+                self.import_node(var.owner, reason=reason, import_missing=import_missing)
+            return
+        if var not in self.clients:
+            self._import_root(var, import_missing)
+
+    def _import_root(self, var: Variable, import_missing: bool, user: Apply | None = None) -> None:
+        if isinstance(var, AtomicVariable):
+            self.setup_var(var)
+        elif import_missing:
+            self.add_input(var)
+        else:
+            used = f" It is used by {user.op}." if user is not None else ""
+            raise MissingInputError(
+                f"{var} (type {var.type}) is needed to compute the outputs but is not among the "
+                f"inputs.{used}\n{describe(var.origin)}".rstrip()
+            )
+
+    def import_node(
+        self,
+        apply_node: Apply,
+        check: bool = True,
+        reason: Any = None,
+        import_missing: bool = False,
+    ) -> None:
+        """Bring a node and what it needs into the graph; MissingInputError for unknown roots."""
+        new = [n for n in applys_between(self.variables, apply_node.outputs)]
+        new_set = set(new)
+        order = list(toposort_with_orderings(apply_node.outputs, blockers=self.variables))
+        if check:
+            for node in order:
+                for v in node.inputs:
+                    if v.owner is None and v not in self.clients:
+                        self._import_root(v, import_missing, node)
+        for node in order:
+            if node in self.apply_nodes or node not in new_set:
+                continue
+            self._order = None
+            self.apply_nodes.add(node)
+            for output in node.outputs:
+                self.setup_var(output)
+            for i, v in enumerate(node.inputs):
+                if v not in self.clients:
+                    self.setup_var(v)
+                self.clients[v].append((node, i))
+            self.execute_callbacks("on_import", node, reason)
+
+    # ----------------------------------------------------------------- changing
+    def change_node_input(
+        self,
+        node: Apply,
+        i: int,
+        new_var: Variable,
+        reason: Any = None,
+        import_missing: bool = False,
+        check: bool = True,
+    ) -> None:
+        """Make ``new_var`` input ``i`` of ``node`` (an `Output` node changes an output)."""
+        old = node.inputs[i]
+        if check and not old.type.is_super(new_var.type):
+            raise TypeError(
+                f"Input {i} of {node.op} is of type {old.type}; {new_var} of type {new_var.type} "
+                f"cannot take its place (reason: {reason})."
+            )
+        if old is new_var:
+            return
+        self.import_var(new_var, reason=reason, import_missing=import_missing)
+        node.inputs[i] = new_var
+        if isinstance(node.op, Output):
+            self.outputs[node.op.idx] = new_var
+        self._order = None
+        self.add_client(new_var, (node, i))
+        self.remove_client(old, (node, i), reason=reason)
+        self.execute_callbacks("on_change_input", node, i, old, new_var, reason=reason)
+
+    def replace(
+        self,
+        var: Variable,
+        new_var: Variable,
+        reason: Any = None,
+        verbose: bool | None = None,
+        import_missing: bool = False,
+    ) -> None:
+        """Use ``new_var`` wherever ``var`` is used.
+
+        A less specific ``new_var`` is narrowed (a `SpecifyShape`); TypeError if its type cannot be
+        converted.  A ``var`` that is not in the graph is ignored.
+        """
+        new_var = var.type.filter_variable(new_var, allow_convert=True)
+        if var not in self.clients:
+            return
+        self.import_var(new_var, reason=reason, import_missing=import_missing)
+        for node, i in list(self.clients[var]):
+            # a node that computes the replacement keeps its own input
+            self.change_node_input(
+                node, i, new_var, reason=reason, import_missing=import_missing, check=False
+            )
+
+    def replace_all(self, pairs: Iterable[tuple[Variable, Variable]], **kwargs: Any) -> None:
+        """Replace several variables, one after the other."""
+        for var, new_var in pairs:
+            self.replace(var, new_var, **kwargs)
+
+    def _remove_clients(self, node: Apply, reason: Any) -> None:
+        for i, v in enumerate(node.inputs):
+            if v in self.clients:
+                self.remove_client(v, (node, i), reason=reason)
+
+    def remove_node(self, node: Apply, reason: Any = None) -> None:
+        """Remove a node and everything that depends on it, outputs of the graph included."""
+        dependents: list[Apply] = []
+        seen: set[Apply] = set()
+        stack = [node]
+        while stack:
+            n = stack.pop()
+            if n in seen or (n not in self.apply_nodes and not isinstance(n.op, Output)):
+                continue
+            seen.add(n)
+            dependents.append(n)
+            stack.extend(c for o in n.outputs for c, _ in self.clients.get(o, ()))
+        doomed = sorted((n.op.idx for n in dependents if isinstance(n.op, Output)), reverse=True)
+        for idx in doomed:
+            self.remove_output(idx, reason=reason)
+        position = {n: k for k, n in enumerate(self.toposort())}
+        for n in sorted((d for d in dependents if d in position), key=position.__getitem__)[::-1]:
+            if n not in self.apply_nodes:
+                continue
+            self._order = None
+            self.apply_nodes.remove(n)
+            for o in n.outputs:
+                self._forget(o)
+            self.execute_callbacks("on_prune", n, reason)
+            self._remove_clients(n, reason)
+
+    def remove_input(self, input_idx: int, reason: Any = None) -> None:
+        """Remove an input and everything that depends on it."""
+        var = self.inputs[input_idx]
+        for node in [n for n, _ in self.clients[var] if not isinstance(n.op, Output)]:
+            if node in self.apply_nodes:
+                self.remove_node(node, reason=reason)
+        for idx in sorted(
+            (n.op.idx for n, _ in self.clients.get(var, ()) if isinstance(n.op, Output)),
+            reverse=True,
+        ):
+            self.remove_output(idx, reason=reason)
+        del self.inputs[input_idx]
+        self._forget(var)
+        self.update_mapping = {
+            o: i - (i > input_idx) for o, i in self.update_mapping.items() if i != input_idx
+        }
+
+    def remove_output(
+        self, output_idx: int, reason: Any = None, remove_client: bool = True
+    ) -> None:
+        """Remove an output; those to the right move one place."""
+        client = self.get_output_client(output_idx)
+        var = self.outputs[output_idx]
+        later = [self.get_output_client(i) for i in range(output_idx + 1, len(self.outputs))]
+        del self.outputs[output_idx]
+        for node, _ in later:
+            node.op = Output(node.op.idx - 1)
+        if remove_client:
+            self.remove_client(var, client, reason=reason)
+        self.update_mapping = {
+            o - (o > output_idx): i for o, i in self.update_mapping.items() if o != output_idx
+        }
+
+    # ----------------------------------------------------------------- features
+    def attach_feature(self, feature: Any) -> None:
+        """Attach a feature, unless an equal one says it is `AlreadyThere`."""
+        if feature in self._features:
+            return
+        try:
+            feature.on_attach(self)
+        except AlreadyThere:
+            return
+        self._features.append(feature)
+        self._collect(feature)
+
+    def _collect(self, feature: Any) -> None:
+        from phintys.graph.features import CALLBACKS
+
+        for name in CALLBACKS:
+            if feature.overrides(name):
+                self._callbacks.setdefault(name, []).append(getattr(feature, name))
+
+    def remove_feature(self, feature: Any) -> None:
+        """Detach a feature; nothing happens if it is not attached."""
+        if feature not in self._features:
+            return
+        feature = self._features.pop(self._features.index(feature))
+        feature.on_detach(self)
+        self._callbacks = {}
+        for f in self._features:
+            self._collect(f)
+
+    def execute_callbacks(self, name: str, *args: Any, **kwargs: Any) -> None:
+        """Call a method of every feature that has it, in the order of attachment."""
+        for callback in self._callbacks.get(name, ()):
+            callback(self, *args, **kwargs)
+
+    def collect_callbacks(self, name: str, *args: Any) -> dict[Any, Any]:
+        """Like `execute_callbacks`; the results by feature."""
+        return {cb.__self__: cb(self, *args) for cb in self._callbacks.get(name, ())}
+
+    # ----------------------------------------------------------------- orders
+    def toposort(self) -> list[Apply]:
+        """The nodes in an order in which they can be executed."""
+        orderings = self.orderings() if "orderings" in self._callbacks else {}
+        if orderings:
+            return list(toposort_with_orderings(self.outputs, orderings=orderings))
+        if self._order is None:
+            self._order = list(toposort_with_orderings(self.outputs))
+        return list(self._order)
+
+    def orderings(self) -> dict[Apply, list[Apply]]:
+        """Additional "these first" constraints of the features, by node."""
+        merged: dict[Apply, list[Apply]] = {}
+        for constraints in self.collect_callbacks("orderings").values():
+            for node, before in constraints.items():
+                merged.setdefault(node, []).extend(before)
+        return merged
+
+    # ----------------------------------------------------------------- copies and checks
+    def clone(self, check_integrity: bool = True, clone_inner_graphs: Any = None) -> FunctionGraph:
+        """A copy, with copies of the features."""
+        return self.clone_get_equiv(check_integrity)[0]
+
+    def clone_get_equiv(
+        self, check_integrity: bool = True, attach_feature: bool = True, **kwargs: Any
+    ) -> tuple[FunctionGraph, dict[Any, Any]]:
+        """A copy, and the mapping from the nodes and variables of this graph to its own."""
+        memo = clone_get_equiv(self.inputs, self.outputs, **kwargs)
+        copy = FunctionGraph(
+            [memo[v] for v in self.inputs],
+            [memo[v] for v in self.outputs],
+            clone=False,
+            update_mapping=self.update_mapping,
+        )
+        if attach_feature:
+            for feature in self._features:
+                copy.attach_feature(feature.clone())
+        if check_integrity:
+            copy.check_integrity()
+        return copy, memo
+
+    def __copy__(self) -> FunctionGraph:
+        return self.clone()
+
+    def freeze(self) -> Any:
+        """An immutable, hashable graph equal to this one (`phintys.graph.frozen`)."""
+        from phintys.graph.frozen import FrozenFunctionGraph
+
+        return FrozenFunctionGraph.from_io(self.inputs, self.outputs)
+
+    def check_integrity(self) -> None:
+        """Raise ValueError if the bookkeeping contradicts the graph."""
+        reached = set(applys_between(self.inputs, self.outputs))
+        if reached != self.apply_nodes:
+            raise ValueError(
+                f"{len(reached - self.apply_nodes)} nodes are missing from apply_nodes and "
+                f"{len(self.apply_nodes - reached)} do not belong there."
+            )
+        for node in reached:
+            for i, v in enumerate(node.inputs):
+                if v not in self.variables:
+                    raise ValueError(f"{v}, input {i} of {node.op}, is not in the graph.")
+                if not any(n is node and k == i for n, k in self.clients[v]):
+                    raise ValueError(f"{v} does not list {node.op} (input {i}) as a client.")
+        for i, v in enumerate(self.outputs):
+            if not any(
+                isinstance(n.op, Output) and n.op.idx == i for n, _ in self.clients.get(v, ())
+            ):
+                raise ValueError(f"{v} does not list output {i} as a client.")
+        for v, clients in self.clients.items():
+            for node, i in clients:
+                if node.inputs[i] is not v:
+                    raise ValueError(f"{v} lists {node.op} (input {i}) as a client wrongly.")
+            root_ok = v.owner is not None or isinstance(v, Constant | AtomicVariable)
+            if not root_ok and v not in self.inputs:
+                raise ValueError(f"{v} has no owner and is not an input.")
+
+    def dprint(self, **kwargs: Any) -> Any:
+        """Print the graph; see `phintys.dprint`."""
+        from phintys.graph.variable import late
+
+        return late["dprint"](self, **kwargs)
+
+    def __reduce__(self) -> Any:
+        state = {k: v for k, v in self.__dict__.items() if k not in _BOOKKEEPING}
+        features = [f for f in self._features]
+        return _rebuild, (list(self.inputs), list(self.outputs), features, state)
+
+    def __contains__(self, item: Any) -> bool:
+        return item in self.variables or item in self.apply_nodes
+
+    def __str__(self) -> str:
+        inputs = ", ".join(map(str, self.inputs))
+        return f"FunctionGraph(inputs=[{inputs}], {len(self.apply_nodes)} nodes)"
+
+    __repr__ = __str__
+
+
+_BOOKKEEPING = frozenset(
+    "inputs outputs apply_nodes variables clients _features _callbacks _order".split()
+)
+
+
+def _rebuild(inputs: Any, outputs: Any, features: Any, state: dict[str, Any]) -> FunctionGraph:
+    fgraph = FunctionGraph(inputs, outputs, features=features, clone=False)
+    fgraph.__dict__.update(state)
+    return fgraph

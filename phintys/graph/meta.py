@@ -1,0 +1,74 @@
+"""Equality, hash and text of objects that are described by their properties."""
+
+from __future__ import annotations
+
+from abc import ABCMeta
+from typing import Any
+
+
+class MetaType(ABCMeta):
+    """Derives ``__eq__``, ``__hash__`` and ``__str__`` from ``__props__``, a tuple of attribute names.
+
+    Two objects are equal if they have the same class and equal properties.  Methods that a class
+    writes itself are kept.
+    """
+
+    def __new__(
+        mcls, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **kw: Any
+    ) -> Any:
+        props = namespace.get("__props__")
+        if props is not None:
+            if not (isinstance(props, tuple) and all(isinstance(p, str) for p in props)):
+                raise TypeError(
+                    f"{name}.__props__ must be a tuple of attribute names, not {props!r}."
+                )
+            namespace.setdefault("_props", _props)
+            namespace.setdefault("_props_dict", _props_dict)
+            if "__eq__" not in namespace and "__hash__" not in namespace:
+                namespace["__eq__"] = _equal
+                namespace["__hash__"] = _hash
+            namespace.setdefault("__str__", _text)
+        return super().__new__(mcls, name, bases, namespace, **kw)
+
+
+def _props(self: Any) -> tuple[Any, ...]:
+    return tuple(getattr(self, name) for name in self.__props__)
+
+
+def _props_dict(self: Any) -> dict[str, Any]:
+    return {name: getattr(self, name) for name in self.__props__}
+
+
+def _equal(self: Any, other: object) -> bool:
+    return self is other or (type(self) is type(other) and _props(self) == _props(other))
+
+
+def _hash(self: Any) -> int:
+    return hash((type(self), *_props(self)))
+
+
+def _text(self: Any) -> str:
+    props = self.__props__
+    if not props:
+        return type(self).__name__
+    if len(props) == 1:
+        return f"{type(self).__name__}{{{getattr(self, props[0])}}}"
+    return f"{type(self).__name__}{{{', '.join(f'{p}={getattr(self, p)}' for p in props)}}}"
+
+
+class MetaObject(metaclass=MetaType):
+    """Base of objects with ``__props__``."""
+
+
+class Scratchpad:
+    """A bag of attributes: ``x.tag.note = 1``.  It never influences what a graph computes."""
+
+    def clear(self) -> None:
+        self.__dict__.clear()
+
+    def __update__(self, other: Scratchpad) -> Scratchpad:
+        self.__dict__.update(other.__dict__)
+        return self
+
+    def __repr__(self) -> str:
+        return "scratchpad" + repr(self.__dict__)

@@ -1,0 +1,227 @@
+"""`Op`: what an operation is, in one class.
+
+Everything about an operation hangs off its class: how it is typed (`make_node`), what it computes
+(`perform`), the shapes of its results (`infer_shape`), both derivatives (`pullback`, `pushforward`), how it
+batches (`vectorize_node`), and what it becomes in machine code (`lower`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
+
+from phintys.errors import MethodNotDefined
+from phintys.graph.meta import MetaObject
+from phintys.graph.variable import Apply, Variable
+
+Storage = list[list[Any]]
+
+
+class Op(MetaObject):
+    """An operation.  Subclasses write `make_node` (or ``itypes`` and ``otypes``) and `perform`.
+
+    Attributes
+    ----------
+    __props__
+        names of the attributes that distinguish instances; equality and hash follow from them, and
+        equal ops are taken to behave identically
+    itypes, otypes
+        types of inputs and outputs, in place of a `make_node`
+    default_output
+        the output that ``op(...)`` returns, if it has several
+    view_map, destroy_map
+        ``{output: [inputs]}``: outputs that are views of an input, or are computed in its memory
+    """
+
+    default_output: int | None = None
+    view_map: dict[int, list[int]] = {}  # noqa: RUF012
+    destroy_map: dict[int, list[int]] = {}  # noqa: RUF012
+    itypes: Sequence[Any] | None = None
+    otypes: Sequence[Any] | None = None
+    __props__: ClassVar[tuple[str, ...]]
+    _output_type_depends_on_input_value: bool = False
+
+    # ----- building
+    def make_node(self, *inputs: Any) -> Apply:
+        """The application of this op to ``inputs``, converted and checked; TypeError if they do not fit."""
+        if self.itypes is None or self.otypes is None:
+            raise TypeError(
+                f"{type(self).__name__} defines neither make_node nor itypes and otypes."
+            )
+        if len(inputs) != len(self.itypes):
+            raise ValueError(f"{self} takes {len(self.itypes)} inputs, not {len(inputs)}.")
+        typed = [t.filter_variable(x) for t, x in zip(self.itypes, inputs, strict=True)]
+        return Apply(self, typed, [t.make_variable() for t in self.otypes])
+
+    def __call__(
+        self, *inputs: Any, name: str | None = None, return_list: bool = False, **kwargs: Any
+    ) -> Any:
+        """Apply the op.  One output gives a variable, several a list; ``default_output`` picks one."""
+        node = self.make_node(*inputs, **kwargs)
+        outputs = node.outputs
+        if name is not None:
+            if len(outputs) == 1:
+                outputs[0].name = name
+            elif self.default_output is not None:
+                outputs[self.default_output].name = name
+            else:
+                for i, out in enumerate(outputs):
+                    out.name = f"{name}_{i}"
+        if return_list:
+            return list(outputs)
+        if self.default_output is not None:
+            return outputs[self.default_output]
+        return outputs[0] if len(outputs) == 1 else list(outputs)
+
+    # ----- computing
+    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Storage) -> None:
+        """Compute: put the value of output ``i`` into ``output_storage[i][0]``.
+
+        What is already there may be a stale array; inputs must not be written to, unless
+        ``destroy_map`` says so.
+        """
+        raise MethodNotDefined(f"{type(self).__name__} has no perform method.")
+
+    def lower(self, node: Apply, b: Any, *inputs: Any) -> Any:
+        """This node as primitives of the Program, through the builder ``b`` (``lowering/builder.py``).
+
+        Returns one value per output (a single one may come without a list), or NotImplemented: then
+        `perform` is called from the compiled routine.
+        """
+        return NotImplemented
+
+    def do_constant_folding(self, fgraph: Any, node: Apply) -> bool:
+        """Whether the node may be computed while rewriting, if all its inputs are constants."""
+        return True
+
+    # ----- shapes.  infer_shape(self, node, shapes) is optional: its absence means "unknown".
+    infer_shape: Callable[..., Any] | None = None
+
+    # ----- derivatives
+    def pullback(
+        self,
+        inputs: Sequence[Variable],
+        outputs: Sequence[Variable],
+        cotangents: Sequence[Variable],
+    ) -> list[Variable]:
+        """Cotangents of the inputs, one per input, from those of the outputs.
+
+        A variable of type DisconnectedType says "no influence", one of type NullType "not defined".
+        The older names ``L_op`` and ``grad`` are honoured if a class defines them instead.
+        """
+        cls = type(self)
+        if cls.L_op is not Op.L_op:
+            return self.L_op(inputs, outputs, cotangents)
+        if cls.grad is not Op.grad:
+            return self.grad(inputs, cotangents)
+        raise MethodNotDefined(
+            f"{type(self).__name__} has no pullback: {self} is not differentiable."
+        )
+
+    def L_op(
+        self,
+        inputs: Sequence[Variable],
+        outputs: Sequence[Variable],
+        output_grads: Sequence[Variable],
+    ) -> list[Variable]:
+        """Older name of `pullback`."""
+        return self.pullback(inputs, outputs, output_grads)
+
+    def grad(self, inputs: Sequence[Variable], output_grads: Sequence[Variable]) -> list[Variable]:
+        """Older form of `pullback`, without the outputs."""
+        return self.pullback(inputs, self(*inputs, return_list=True), output_grads)
+
+    def pushforward(
+        self, inputs: Sequence[Variable], outputs: Sequence[Variable], tangents: Sequence[Variable]
+    ) -> list[Variable]:
+        """Tangents of the outputs from those of the inputs (DisconnectedType: no tangent).
+
+        A class that defines the older ``R_op`` (with None for no tangent) is served by it.
+        """
+        if type(self).R_op is Op.R_op:
+            raise MethodNotDefined(f"{type(self).__name__} has no pushforward.")
+        from phintys.graph.type import DisconnectedType, disconnected_type
+
+        points = [None if isinstance(t.type, DisconnectedType) else t for t in tangents]
+        results = self.R_op(inputs, points)
+        return [disconnected_type() if r is None else r for r in results]
+
+    def R_op(self, inputs: Sequence[Variable], eval_points: Sequence[Any]) -> list[Any]:
+        """Older form of `pushforward`, with None for "no tangent"."""
+        from phintys.graph.type import DisconnectedType, disconnected_type
+
+        tangents = [disconnected_type() if p is None else p for p in eval_points]
+        results = self.pushforward(inputs, self(*inputs, return_list=True), tangents)
+        return [None if isinstance(r.type, DisconnectedType) else r for r in results]
+
+    def connection_pattern(self, node: Apply) -> list[list[bool]]:
+        """``[input][output]``: whether the elements of the input influence those of the output."""
+        return [[True] * len(node.outputs) for _ in node.inputs]
+
+    # ----- batching
+    def vectorize_node(self, node: Apply, *batched_inputs: Variable) -> Apply:
+        """The node on inputs that have additional leading dimensions."""
+        raise MethodNotDefined(f"{type(self).__name__} does not say how it is vectorized.")
+
+    # ----- in place
+    def inplace_on_inputs(self, allowed_inplace_inputs: list[int]) -> Op:
+        """This op, computing in the memory of some of the allowed inputs if it can."""
+        return self
+
+    # ----- running one node in Python
+    def make_thunk(
+        self,
+        node: Apply,
+        storage_map: dict[Variable, list[Any]],
+        compute_map: dict[Variable, list[bool]] | None = None,
+        no_recycling: Sequence[Variable] = (),
+        impl: str | None = None,
+    ) -> Callable[[], None]:
+        """A function without arguments that runs `perform` between storage cells."""
+        return self.make_py_thunk(node, storage_map, compute_map, no_recycling)
+
+    def make_py_thunk(
+        self,
+        node: Apply,
+        storage_map: dict[Variable, list[Any]],
+        compute_map: dict[Variable, list[bool]] | None = None,
+        no_recycling: Sequence[Variable] = (),
+        debug: bool = False,
+    ) -> Callable[[], None]:
+        """See `make_thunk`."""
+        self.prepare_node(node, storage_map, compute_map, "py")
+        sources = [storage_map[v] for v in node.inputs]
+        targets = [storage_map[v] for v in node.outputs]
+        done = [] if compute_map is None else [compute_map[v] for v in node.outputs]
+
+        def thunk() -> None:
+            self.perform(node, [s[0] for s in sources], targets)
+            for cell in done:
+                cell[0] = True
+
+        return thunk
+
+    def prepare_node(
+        self, node: Apply, storage_map: Any, compute_map: Any, impl: str | None
+    ) -> None:
+        """Called before a node is run for the first time; ``impl`` is ``"py"``."""
+
+    def __str__(self) -> str:
+        return type(self).__name__
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+class HasInnerGraph:
+    """Mixin of ops that contain a graph: they provide ``fgraph``, ``inner_inputs``, ``inner_outputs``."""
+
+    fgraph: Any
+
+    @property
+    def inner_inputs(self) -> list[Variable]:
+        return list(self.fgraph.inputs)
+
+    @property
+    def inner_outputs(self) -> list[Variable]:
+        return list(self.fgraph.outputs)

@@ -1,0 +1,225 @@
+"""Walking graphs.  Everything here is iterative: graphs may be 100,000 nodes deep."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Sequence
+from typing import Any, TypeVar
+
+from phintys.graph.variable import Apply, AtomicVariable, Constant, Variable
+
+T = TypeVar("T")
+
+
+def walk(
+    nodes: Iterable[T],
+    expand: Callable[[T], Iterable[T] | None],
+    bfs: bool = True,
+    return_children: bool = False,
+) -> Generator[Any, None, None]:
+    """Visit ``nodes`` and what ``expand`` leads to, each once, breadth or depth first.
+
+    With ``return_children`` the items are pairs (node, what it expanded to).
+    """
+    queue = deque(nodes)
+    seen: set[int] = set()
+    keep: list[T] = []  # identities stay valid only while the objects live
+    take = queue.popleft if bfs else queue.pop
+    while queue:
+        node = take()
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        keep.append(node)
+        children = expand(node)
+        yield (node, children) if return_children else node
+        if children:
+            queue.extend(children)
+
+
+def ancestors(
+    graphs: Iterable[Variable], blockers: Iterable[Variable] | None = None
+) -> Generator[Variable, None, None]:
+    """The variables that ``graphs`` depend on, themselves included, depth first from the left.
+
+    Blockers are included, what lies behind them is not.
+    """
+    stop = set(blockers or ())
+
+    def expand(v: Variable) -> Iterable[Variable] | None:
+        return reversed(v.owner.inputs) if v.owner is not None and v not in stop else None
+
+    yield from walk(graphs, expand, bfs=False)
+
+
+def apply_ancestors(
+    graphs: Iterable[Variable], blockers: Iterable[Variable] | None = None
+) -> Generator[Apply, None, None]:
+    """The nodes that ``graphs`` depend on, each once."""
+    stop = set(blockers or ())
+    seen: set[Apply] = set()
+    for v in ancestors(graphs, stop):
+        if v.owner is not None and v not in stop and v.owner not in seen:
+            seen.add(v.owner)
+            yield v.owner
+
+
+def graph_inputs(
+    graphs: Iterable[Variable], blockers: Iterable[Variable] | None = None
+) -> Generator[Variable, None, None]:
+    """The variables without an owner that ``graphs`` depend on, constants included."""
+    yield from (v for v in ancestors(graphs, blockers) if v.owner is None)
+
+
+def explicit_graph_inputs(
+    graph: Variable | Iterable[Variable],
+) -> Generator[Variable, None, None]:
+    """The inputs a user has to give: no constants and no shared variables."""
+    graphs = [graph] if isinstance(graph, Variable) else graph
+    for v in graph_inputs(graphs):
+        if not isinstance(v, Constant) and not hasattr(v, "get_value"):
+            yield v
+
+
+def variable_depends_on(variable: Variable, depends_on: Variable | Iterable[Variable]) -> bool:
+    """Whether ``variable`` depends on (or is) one of the given variables."""
+    targets = {depends_on} if isinstance(depends_on, Variable) else set(depends_on)
+    return any(v in targets for v in ancestors([variable]))
+
+
+def apply_depends_on(apply: Apply, depends_on: Apply | Iterable[Apply]) -> bool:
+    """Whether ``apply`` depends on (or is) one of the given nodes."""
+    targets = {depends_on} if isinstance(depends_on, Apply) else set(depends_on)
+    return apply in targets or any(n in targets for n in apply_ancestors(apply.inputs))
+
+
+def truncated_graph_inputs(
+    outputs: Sequence[Variable], ancestors_to_include: Iterable[Variable] | None = None
+) -> list[Variable]:
+    """The inputs of the graph cut at ``ancestors_to_include``.
+
+    Those of them that are needed take the place of what lies behind them; other inputs that are
+    still needed are listed too.
+    """
+    wanted = list(ancestors_to_include or ())
+    found = list(graph_inputs(outputs, wanted))
+    reached = set(ancestors(outputs, wanted))
+    cut = [v for v in wanted if v in reached]
+    # a wanted variable that only feeds another wanted one is not needed
+    return [*cut, *(v for v in found if v not in set(cut) and not isinstance(v, AtomicVariable))]
+
+
+def vars_between(
+    ins: Iterable[Variable], outs: Iterable[Variable]
+) -> Generator[Variable, None, None]:
+    """The variables from ``outs`` back to ``ins``, with all outputs of the nodes in between."""
+    stop = set(ins)
+
+    def expand(v: Variable) -> Iterable[Variable] | None:
+        if v.owner is None or v in stop:
+            return None
+        return reversed([*v.owner.inputs, *v.owner.outputs])
+
+    yield from walk(outs, expand, bfs=False)
+
+
+def orphans_between(
+    ins: Iterable[Variable], outs: Iterable[Variable]
+) -> Generator[Variable, None, None]:
+    """The variables without an owner that ``outs`` need and ``ins`` does not list."""
+    given = set(ins)
+    yield from (v for v in vars_between(given, outs) if v.owner is None and v not in given)
+
+
+def applys_between(
+    ins: Iterable[Variable], outs: Iterable[Variable]
+) -> Generator[Apply, None, None]:
+    """The nodes between ``ins`` and ``outs``, each once."""
+    yield from apply_ancestors(outs, ins)
+
+
+def get_var_by_name(graphs: Iterable[Variable], target_var_id: str) -> tuple[Variable, ...]:
+    """All variables of the graphs with a name (or auto_name)."""
+    return tuple(
+        v for v in ancestors(graphs) if target_var_id in (v.name, v.__dict__.get("auto_name_"))
+    )
+
+
+# ------------------------------------------------------------------ topological orders
+
+
+def walk_toposort(
+    graphs: Iterable[T], deps: Callable[[T], Iterable[T] | None]
+) -> Generator[T, None, None]:
+    """Every node after those ``deps`` gives for it; ValueError if there is a cycle.
+
+    Deterministic: dependencies are visited in the order they are given.
+    """
+    state: dict[int, int] = {}  # 1: being expanded, 2: done
+    keep: list[T] = []
+    for root in graphs:
+        stack: list[tuple[T, bool]] = [(root, False)]
+        while stack:
+            node, expanded = stack.pop()
+            key = id(node)
+            if expanded:
+                state[key] = 2
+                yield node
+                continue
+            known = state.get(key)
+            if known == 2:
+                continue
+            if known == 1:
+                raise ValueError("The graph contains a cycle.")
+            state[key] = 1
+            keep.append(node)
+            stack.append((node, True))
+            # a node that is waiting further down the stack is a cycle only if it was expanded
+            pending = [d for d in deps(node) or () if state.get(id(d)) != 2]
+            stack.extend((d, False) for d in reversed(pending))
+
+
+def general_toposort(
+    outputs: Iterable[T],
+    deps: Callable[[T], Iterable[T] | None],
+    compute_deps_cache: Any = None,
+    deps_cache: Any = None,
+) -> list[T]:
+    """A list of what `walk_toposort` yields.  The two cache arguments are accepted and ignored."""
+    return list(walk_toposort(outputs, deps))
+
+
+def toposort(
+    graphs: Iterable[Variable], blockers: Iterable[Variable] | None = None
+) -> Generator[Apply, None, None]:
+    """The nodes that ``graphs`` depend on, inputs first."""
+    return toposort_with_orderings(graphs, blockers=blockers)
+
+
+def toposort_with_orderings(
+    graphs: Iterable[Variable],
+    *,
+    blockers: Iterable[Variable] | None = None,
+    orderings: dict[Apply, list[Apply]] | None = None,
+) -> Generator[Apply, None, None]:
+    """Like `toposort`, where ``orderings[node]`` lists nodes that must come before ``node`` too."""
+    stop = set(blockers or ())
+    extra = orderings or {}
+
+    def deps(node: Apply) -> list[Apply]:
+        before = [v.owner for v in node.inputs if v.owner is not None and v not in stop]
+        more = extra.get(node)
+        return before + more if more else before
+
+    roots = [v.owner for v in graphs if v.owner is not None and v not in stop]
+    yield from walk_toposort(roots, deps)
+
+
+def io_toposort(
+    inputs: Iterable[Variable],
+    outputs: Iterable[Variable],
+    orderings: dict[Apply, list[Apply]] | None = None,
+    clients: Any = None,
+) -> list[Apply]:
+    """The nodes between inputs and outputs, inputs first."""
+    return list(toposort_with_orderings(outputs, blockers=inputs, orderings=orderings))

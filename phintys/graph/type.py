@@ -1,0 +1,233 @@
+"""`Type`: what values a variable may have."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar
+
+from phintys.graph.meta import MetaObject
+from phintys.graph.origin import user_origin
+from phintys.graph.variable import Constant, Variable
+
+D = TypeVar("D")
+
+
+class Type(MetaObject, ABC, Generic[D]):
+    """A set of constraints on data; it makes the variables whose values satisfy them.
+
+    Subclasses define at least `filter`.  Types are immutable and must be comparable: declare
+    ``__props__`` (a tuple of attribute names), or define ``__eq__`` and ``__hash__`` together, or use a
+    single instance.
+
+    ``variable_type`` and ``constant_type`` are the classes of the variables and constants that the type
+    makes.
+    """
+
+    variable_type: type[Variable] = Variable
+    constant_type: type[Constant] = Constant
+    __props__: tuple[str, ...]
+
+    # ----- values
+    @abstractmethod
+    def filter(self, data: Any, strict: bool = False, allow_downcast: bool | None = None) -> D:
+        """Return ``data`` as a value of this type, or raise TypeError.
+
+        strict
+            hand back the very same object or raise.
+        allow_downcast
+            True: conversion may lose precision.  False: it may not.  None: it may not, with the one
+            exception that a Python float is accepted for a floatX tensor.
+        """
+
+    def filter_inplace(
+        self, value: Any, storage: Any, strict: bool = False, allow_downcast: bool | None = None
+    ) -> D:
+        """Like `filter`; may put the result into the memory of ``storage``, a value of this type.
+
+        The default converts with `filter` and leaves ``storage`` alone.
+        """
+        return self.filter(value, strict=strict, allow_downcast=allow_downcast)
+
+    def is_valid_value(self, data: Any, strict: bool = True) -> bool:
+        """Whether `filter` accepts ``data``."""
+        try:
+            self.filter(data, strict=strict)
+        except (TypeError, ValueError, OverflowError):
+            return False
+        return True
+
+    @classmethod
+    def values_eq(cls, a: Any, b: Any) -> bool:
+        """Whether two values are equal."""
+        return bool(a == b)
+
+    @classmethod
+    def values_eq_approx(cls, a: Any, b: Any) -> bool:
+        """Whether two values are equal up to the rounding that the type tolerates."""
+        return cls.values_eq(a, b)
+
+    @classmethod
+    def may_share_memory(cls, a: Any, b: Any) -> bool:
+        """Whether two values can overlap in memory.  Types of mutable values override this."""
+        return a is b
+
+    def get_shape_info(self, obj: Any) -> Any:
+        """What `get_size` needs to know of a value; cheap, because it runs during execution."""
+        return obj
+
+    def get_size(self, shape_info: Any) -> int:
+        """Bytes of a value, from what `get_shape_info` returned."""
+        import sys
+
+        return sys.getsizeof(shape_info)
+
+    # ----- relations between types
+    def in_same_class(self, otype: Type[Any]) -> bool | None:
+        """Whether variables of both types can be treated alike; equality, unless refined."""
+        return True if self == otype else None
+
+    def is_super(self, otype: Type[Any]) -> bool | None:
+        """True if every value of ``otype`` is a value of this type; None if that is not known."""
+        return True if self.in_same_class(otype) else None
+
+    # ----- variables
+    def filter_variable(self, other: Any, allow_convert: bool = True) -> Variable:
+        """``other`` as a variable of this type (or a narrower one); a value becomes a constant.
+
+        TypeError if its type cannot be converted.
+        """
+        if not isinstance(other, Variable):
+            return self.make_constant(self.filter(other))
+        if self.is_super(other.type):
+            return other
+        converted = self.convert_variable(other) if allow_convert else None
+        if converted is None:
+            raise TypeError(
+                f"Cannot convert {other}, a variable of type {other.type}, to type {self}. "
+                "Convert it explicitly, or replace it by a variable of that type."
+            )
+        return converted
+
+    def convert_variable(self, var: Variable) -> Variable | None:
+        """``var`` converted to this type, or None if there is no conversion."""
+        return var if self.is_super(var.type) else None
+
+    def make_variable(self, name: str | None = None) -> Variable:
+        """A new variable without an owner."""
+        return self.variable_type(self, None, None, name)
+
+    def make_constant(self, value: Any, name: str | None = None) -> Constant:
+        """A constant of this type; the value goes through `filter`."""
+        return self.constant_type(self, self.filter(value), name=name)
+
+    def __call__(self, name: str | None = None) -> Any:
+        """A new variable that remembers the line that made it."""
+        variable = self.make_variable(name)
+        variable.origin = user_origin()
+        return variable
+
+    def clone(self, **kwargs: Any) -> Type[D]:
+        """A copy with some properties changed; unset ones keep their values."""
+        props = {name: getattr(self, name) for name in getattr(self, "__props__", ())}
+        return type(self)(**(props | kwargs))
+
+
+class HasDataType:
+    """Mixin of types whose values have a ``dtype``."""
+
+    dtype: str
+
+
+class HasShape:
+    """Mixin of types whose values have ``ndim`` and a (partially) static ``shape``."""
+
+    ndim: int
+    shape: tuple[int | None, ...]
+
+
+class NullType(Type[Any]):
+    """The type that no value has: a gradient that does not exist, with the reason."""
+
+    __props__ = ("why_null",)
+
+    def __init__(self, why_null: str = "(no explanation given)") -> None:
+        self.why_null = why_null
+
+    def filter(self, data: Any, strict: bool = False, allow_downcast: bool | None = None) -> Any:
+        raise TypeError(f"No value can have this type: {self.why_null}")
+
+    def is_valid_value(self, data: Any, strict: bool = True) -> bool:
+        return False
+
+    def filter_variable(self, other: Any, allow_convert: bool = True) -> Variable:
+        raise TypeError(f"No variable can be converted to NullType: {self.why_null}")
+
+    def __str__(self) -> str:
+        return "NullType"
+
+
+class DisconnectedType(Type[Any]):
+    """The type of a gradient that does not exist because nothing connects the two variables."""
+
+    __props__ = ()
+
+    def filter(self, data: Any, strict: bool = False, allow_downcast: bool | None = None) -> Any:
+        raise TypeError("DisconnectedType has no values: there is no connection to differentiate.")
+
+    def is_valid_value(self, data: Any, strict: bool = True) -> bool:
+        return False
+
+    def __str__(self) -> str:
+        return "DisconnectedType"
+
+
+class Generic_(Type[Any]):
+    """The type of any Python object."""
+
+    __props__ = ()
+
+    def filter(self, data: Any, strict: bool = False, allow_downcast: bool | None = None) -> Any:
+        return data
+
+    def is_valid_value(self, data: Any, strict: bool = True) -> bool:
+        return True
+
+    def __str__(self) -> str:
+        return "Generic"
+
+
+#: The type of any Python object, and placeholders of differentiation.
+generic = Generic_()
+null_type = NullType()
+disconnected_type = DisconnectedType()
+
+
+# --------------------------------------------------------------------- transfers
+
+Transfer = Callable[[Variable, str], "Variable | None"]
+_transfers: list[Transfer] = []
+
+
+def register_transfer(fn: Transfer) -> None:
+    """Register ``fn(variable, target)``, which returns the variable on ``target`` or None.
+
+    Callbacks are tried in the order of registration; the first that returns a variable wins.
+    """
+    if not callable(fn):
+        raise TypeError(f"register_transfer needs a function (variable, target), not {fn!r}.")
+    _transfers.append(fn)
+
+
+def transfer(var: Variable, target: str) -> Variable:
+    """``var`` as a value on ``target``.  ``"cpu"`` is built in; others are registered.
+
+    ValueError if no transfer to the target is known.
+    """
+    if target == "cpu":
+        return var
+    for fn in _transfers:
+        moved = fn(var, target)
+        if moved is not None:
+            return moved
+    raise ValueError(f"No transfer to {target!r} is known; see register_transfer.")

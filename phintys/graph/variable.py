@@ -1,0 +1,357 @@
+"""`Variable`, `Constant` and `Apply`: the graph itself.
+
+A graph is a set of `Variable` and `Apply` objects that point upwards: a variable to the `Apply`
+that computes it (``owner``), an `Apply` to its inputs.  Both are identities: they hash and compare
+by identity, and ``a == b`` is a plain bool.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from phintys.graph import flatten
+from phintys.graph.meta import Scratchpad
+from phintys.graph.origin import Origin, user_origin
+
+if TYPE_CHECKING:
+    from phintys.graph.op import Op
+    from phintys.graph.type import Type
+
+#: Methods that later stages supply, so that this module need not import them:
+#: ``eval`` and ``dprint`` (see ``compile/function.py`` and ``show``).
+late: dict[str, Callable[..., Any]] = {}
+
+
+class Node:
+    """What `Variable` and `Apply` have in common."""
+
+    __slots__ = ("_tag", "origin", "__weakref__", "__dict__")
+    _tag: Scratchpad | None
+    origin: Origin | Any
+
+    @property
+    def tag(self) -> Scratchpad:
+        """A bag for notes; it never influences what is computed."""
+        if self._tag is None:
+            self._tag = Scratchpad()
+        return self._tag
+
+    @tag.setter
+    def tag(self, value: Scratchpad) -> None:
+        self._tag = value
+
+    def get_parents(self) -> list[Any]:
+        """The nodes this one is made from."""
+        raise TypeError(f"{type(self).__name__} does not say what its parents are.")
+
+    def dprint(self, **kwargs: Any) -> Any:
+        """Print the graph; see `phintys.dprint`."""
+        return late["dprint"](self, **kwargs)
+
+    def __reduce__(self) -> Any:
+        return flatten.reduce_node(self)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        return flatten.deepcopy_node(self, memo)
+
+
+class Variable(Node):
+    """A typed place in a graph: an input, or output ``index`` of its ``owner``.
+
+    Parameters
+    ----------
+    type
+        the `Type` of its values
+    owner
+        the `Apply` that computes it, or None
+    index
+        its position among the owner's outputs
+    name
+        a label for people; it need not be unique
+    """
+
+    __slots__ = ("type", "owner", "index", "name")
+    __hash__ = object.__hash__
+    type: Any
+    owner: Apply | None
+    index: int | None
+    name: str | None
+    _auto_names: ClassVar[int] = 0
+
+    def __init__(
+        self,
+        type: Any,
+        owner: Apply | None = None,
+        index: int | None = None,
+        name: str | None = None,
+    ) -> None:
+        self.type = type
+        self.owner = owner
+        self.index = index
+        self.name = name
+        self._tag = None
+        self.origin = None
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    def __ne__(self, other: object) -> bool:
+        return self is not other
+
+    @property
+    def auto_name(self) -> str:
+        """A name that no other variable of this process has, given when first asked for."""
+        found: str | None = self.__dict__.get("auto_name_")
+        if found is None:
+            Variable._auto_names += 1
+            found = self.__dict__["auto_name_"] = f"auto_{Variable._auto_names}"
+        return found
+
+    @property
+    def owner_op(self) -> Op | None:
+        """The op that computes this variable, if any (for ``match`` statements)."""
+        return None if self.owner is None else self.owner.op
+
+    @property
+    def owner_op_and_inputs(self) -> tuple[Any, ...]:
+        """The op and the inputs of the owner, or ``(None,)``."""
+        return (None,) if self.owner is None else (self.owner.op, *self.owner.inputs)
+
+    def get_parents(self) -> list[Any]:
+        return [] if self.owner is None else [self.owner]
+
+    def clone(self, **kwargs: Any) -> Variable:
+        """A new variable of the same type and name, without an owner."""
+        name = kwargs.pop("name", self.name)
+        copy = self.__class__(self.type, None, None, name, **kwargs)
+        if self._tag is not None:
+            copy._tag = Scratchpad().__update__(self._tag)
+        copy.origin = self.origin
+        return copy
+
+    def eval(self, inputs_to_values: Any = None, **kwargs: Any) -> Any:
+        """The value of this variable, given values of the inputs it depends on.
+
+        Keys are variables or their names.  A function is compiled for each set of keys and kept.
+        """
+        return late["eval"](self, inputs_to_values, **kwargs)
+
+    def __str__(self) -> str:
+        if self.name is not None:
+            return self.name
+        if self.owner is not None:
+            op = self.owner.op
+            if len(self.owner.outputs) == 1 or self.index == op.default_output:
+                return f"{op}.out"
+            return f"{op}.{self.index}"
+        return f"<{self.type}>"
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+class AtomicVariable(Variable):
+    """A variable that never has an owner and is compared by its `signature`."""
+
+    __slots__ = ()
+
+    def signature(self) -> Any:
+        """A hashable description; equal signatures mean interchangeable variables."""
+        return self
+
+    def merge_signature(self) -> Any:
+        return self.signature()
+
+    def equals(self, other: Any) -> bool:
+        """Whether ``other`` is interchangeable with this variable."""
+        return isinstance(other, type(self)) and self.signature() == other.signature()
+
+
+class Constant(AtomicVariable):
+    """A variable with a fixed value.
+
+    The array is neither copied nor write-protected: changing it afterwards changes the constant.
+    """
+
+    __slots__ = ("data", "_signature")
+    __match_args__ = ("type", "data")
+    data: Any
+
+    def __init__(self, type: Any, data: Any, name: str | None = None) -> None:
+        Variable.__init__(self, type, None, None, name)
+        self.data = data
+        self._signature = None
+        self.origin = user_origin()
+
+    @property
+    def value(self) -> Any:
+        """The value (not a copy)."""
+        return self.data
+
+    def signature(self) -> Any:
+        return (self.type, self.data)
+
+    def clone(self, **kwargs: Any) -> Constant:
+        """Constants are immutable: the same object."""
+        return self
+
+    def __str__(self) -> str:
+        if self.name is not None:
+            return self.name
+        text = str(self.data)
+        if len(text) > 20:
+            text = f"{text[:10]}...{text[-10:]}"
+        return f"{type(self).__name__}{{{text}}}"
+
+
+class NominalVariable(AtomicVariable):
+    """An input of an inner graph, known by a number and its type.
+
+    Interned, so that inner graphs which differ only in the names of their inputs are equal.
+    """
+
+    __slots__ = ("id",)
+    _interned: ClassVar[dict[Any, Any]] = {}
+    _classes: ClassVar[dict[Any, Any]] = {}
+
+    def __new__(cls, id: Any, typ: Any, name: str | None = None) -> Any:
+        found = cls._interned.get((typ, id))
+        if found is None:
+            base = typ.variable_type
+            made = cls._classes.get(base)
+            if made is None:
+                body = {"__slots__": (), "__init__": lambda self, *a, **k: None}
+                made = type(f"Nominal{base.__name__}", (NominalVariable, base), body)
+                made.__module__ = cls.__module__
+                cls._classes[base] = made
+            found = object.__new__(made)
+            Variable.__init__(found, typ, None, None, name)
+            found.id = id
+            cls._interned[typ, id] = found
+        return found
+
+    def __init__(self, id: Any, typ: Any, name: str | None = None) -> None:
+        """All fields are set when the variable is interned."""
+
+    def clone(self, **kwargs: Any) -> NominalVariable:
+        return self
+
+    def signature(self) -> Any:
+        return (self.type, self.id)
+
+    def __reduce__(self) -> Any:
+        return NominalVariable, (self.id, self.type, self.name)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        return self
+
+    def __str__(self) -> str:
+        return self.name or f"*{self.id}-<{self.type}>"
+
+
+class Apply(Node):
+    """The application of an op to inputs.  It takes ownership of its outputs.
+
+    Parameters
+    ----------
+    op, inputs
+        the operation and the variables it is applied to
+    outputs
+        fresh variables; ValueError if one already belongs to another node
+    """
+
+    __slots__ = ("op", "inputs", "outputs")
+    __match_args__ = ("op", "inputs", "outputs")
+    op: Any
+    inputs: list[Variable]
+    outputs: list[Variable]
+
+    def __init__(self, op: Any, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
+        self.op = op
+        self.inputs = list(inputs)
+        self.outputs = list(outputs)
+        self._tag = None
+        self.origin = user_origin()
+        for v in self.inputs:
+            if not isinstance(v, Variable):
+                raise TypeError(f"Inputs of {op} must be Variables; {v!r} is a {type(v).__name__}.")
+        for i, v in enumerate(self.outputs):
+            if v.owner is not None:
+                raise ValueError(f"Output {i} of {op} belongs to another node, {v.owner.op}.")
+            v.owner = self
+            v.index = i
+
+    @property
+    def nin(self) -> int:
+        return len(self.inputs)
+
+    @property
+    def nout(self) -> int:
+        return len(self.outputs)
+
+    @property
+    def out(self) -> Any:
+        """The default output."""
+        return self.default_output()
+
+    def default_output(self) -> Any:
+        """The output that stands for the node; ValueError if there are several and none is chosen."""
+        choice = self.op.default_output
+        if choice is None:
+            if len(self.outputs) != 1:
+                raise ValueError(
+                    f"{self.op} has {len(self.outputs)} outputs and no default_output; "
+                    "choose one from node.outputs."
+                )
+            choice = 0
+        return self.outputs[choice]
+
+    def get_parents(self) -> list[Any]:
+        return list(self.inputs)
+
+    def clone(self, clone_inner_graph: bool | None = None) -> Apply:
+        """A copy on the same inputs, with new outputs."""
+        return self._copy(self.inputs)
+
+    def _copy(self, inputs: Sequence[Variable]) -> Apply:
+        node = Apply(self.op, inputs, [v.clone() for v in self.outputs])
+        node.origin = self.origin
+        if self._tag is not None:
+            node._tag = Scratchpad().__update__(self._tag)
+        return node
+
+    def clone_with_new_inputs(
+        self, inputs: Sequence[Variable], strict: bool = True, clone_inner_graph: Any = None
+    ) -> Apply:
+        """The same op on other inputs.
+
+        The node is made anew by ``make_node`` only if an input's type changed (or the op says that
+        its output type depends on input values); otherwise output types are kept.  With ``strict``
+        an input that is not of the old type is converted, or raises TypeError.
+        """
+        if len(inputs) != len(self.inputs):
+            raise ValueError(f"{self.op} takes {len(self.inputs)} inputs, not {len(inputs)}.")
+        new = list(inputs)
+        changed = False
+        for i, (old, given) in enumerate(zip(self.inputs, new, strict=True)):
+            if old.type is given.type or old.type == given.type:
+                continue
+            if strict:
+                new[i] = old.type.filter_variable(given)
+            changed = changed or new[i].type != old.type
+        if changed or (new != self.inputs and self.op._output_type_depends_on_input_value):
+            node = self.op.make_node(*new)
+            node.origin = self.origin
+            for fresh, old in zip(node.outputs, self.outputs):
+                fresh.name = old.name
+                if old._tag is not None:
+                    fresh.tag.__update__(old._tag)
+            return node
+        return self._copy(new)
+
+    def __str__(self) -> str:
+        return f"{self.op}({', '.join(map(str, self.inputs))})"
+
+    def __repr__(self) -> str:
+        return str(self)
