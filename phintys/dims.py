@@ -275,8 +275,8 @@ def _divide_exactly(a: Dim, b: Dim) -> Dim | None:
 _EVALUATE: dict[str, Callable[[list[int]], int]] = {
     "add": sum,
     "mul": lambda v: reduce(lambda a, b: a * b, v, 1),
-    "floordiv": lambda v: v[0] // v[1],
-    "mod": lambda v: v[0] % v[1],
+    "floordiv": lambda v: v[0] // v[1] if v[1] else 0,
+    "mod": lambda v: v[0] % v[1] if v[1] else 0,
     "max": max,
     "min": min,
 }

@@ -1,0 +1,479 @@
+"""A slow interpreter of Programs: what a Program means, one number at a time.
+
+It is the oracle that generators and the fusion and memory passes are tested against.  It follows
+``schedule`` literally, keeps slots of one storage in one block of memory, and fills fresh memory
+with rubbish, so that a wrong plan gives a wrong answer.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from phintys.dims import Dim
+from phintys.lowering.program import (
+    Branch,
+    Call,
+    Check,
+    Copy,
+    Inst,
+    Kernel,
+    Loop,
+    Operand,
+    Program,
+    Python,
+    Slot,
+)
+from phintys.lowering.schedule import Phase, Schedule, schedule
+
+_RUBBISH = 0xA5
+
+
+class StepFailure(Exception):
+    """A step of a Program failed; ``step`` is its number."""
+
+    def __init__(self, step: int, message: str):
+        super().__init__(f"step {step}: {message}")
+        self.step = step
+
+
+def interpret(program: Program, *args: Any) -> list[Any]:
+    """Run a Program on arguments (ordinary ones, then shared values); return all outputs.
+
+    Raises `StepFailure` where a step fails.
+    """
+    with np.errstate(all="ignore"):
+        return _Run(program).run(args)
+
+
+class _Run:
+    def __init__(self, program: Program):
+        self.program = program
+        self.symbols: dict[Dim, int] = {}
+        self.memory: dict[int, np.ndarray] = {}  # slot number -> flat array
+        self.objects: dict[int, Any] = {}
+        self.storages: dict[int, np.ndarray] = {}
+        self.handlers: dict[type, Callable[[Any], None]] = {
+            Kernel: self.kernel,
+            Copy: self.copy,
+            Call: self.call,
+            Check: self.check,
+            Python: self.python,
+            Loop: self.loop,
+            Branch: self.branch,
+        }
+
+    def run(self, args: Sequence[Any]) -> list[Any]:
+        program = self.program
+        if len(args) != len(program.inputs):
+            raise TypeError(f"expected {len(program.inputs)} arguments, got {len(args)}")
+        for slot, value in zip(program.inputs, args):
+            self.fill(slot, value)
+        for slot in program.slots:
+            if slot.kind == "constant" or (slot.kind == "object" and slot.data is not None):
+                self.fill(slot, slot.data)
+        for step in program.steps:
+            self.handlers[type(step)](step)
+        return [self.value(slot) for slot in program.outputs]
+
+    # ----- slots
+    def fill(self, slot: Slot, value: Any) -> None:
+        """Put a value that comes from outside into a slot."""
+        if slot.dtype is None:
+            self.objects[slot.number] = value
+            return
+        array = np.asarray(value, dtype=slot.dtype)
+        if array.ndim != slot.ndim:
+            raise TypeError(f"slot {slot.number} has rank {slot.ndim}, got {array.ndim}")
+        self.objects[slot.number] = array
+        self.memory[slot.number] = np.ascontiguousarray(array).reshape(-1)
+        for axis, length in enumerate(array.shape):
+            self.symbols[Dim.symbol(("len", slot.number, axis))] = length
+
+    def flat(self, slot: Slot) -> np.ndarray:
+        """The memory of an array slot, allocated when first touched."""
+        found = self.memory.get(slot.number)
+        if found is not None:
+            return found
+        size = math.prod(self.shape(slot))
+        dtype = np.dtype(slot.dtype)
+        if slot.storage is None:
+            block = np.full(size * dtype.itemsize, _RUBBISH, np.uint8)
+        else:
+            if slot.storage not in self.storages:
+                bytes_ = self.integer(self.program.storages[slot.storage])
+                self.storages[slot.storage] = np.full(bytes_, _RUBBISH, np.uint8)
+            block = self.storages[slot.storage]
+            if block.size < size * dtype.itemsize:
+                raise ValueError(f"storage {slot.storage} is too small for slot {slot.number}")
+        flat = block[: size * dtype.itemsize].view(dtype)
+        self.memory[slot.number] = flat
+        return flat
+
+    def shape(self, slot: Slot) -> tuple[int, ...]:
+        return tuple(self.integer(d) for d in slot.shape)
+
+    def value(self, slot: Slot) -> Any:
+        """What a slot holds, as NumPy array or object."""
+        if slot.dtype is None or slot.kind == "python":
+            return self.objects[slot.number]
+        return self.flat(slot).reshape(self.shape(slot)).copy()
+
+    def integer(self, dim: Dim) -> int:
+        for symbol in dim.symbols():
+            if symbol not in self.symbols:
+                kind, number, *_ = symbol.args[0]
+                if kind != "item" or number not in self.memory:
+                    raise KeyError(f"{symbol!r} is not known yet")
+                self.symbols[symbol] = int(self.memory[number][0])
+        return dim.evaluate(self.symbols)
+
+    # ----- steps
+    def kernel(self, kernel: Kernel) -> None:
+        _KernelRun(self, kernel).run()
+
+    def copy(self, step: Copy) -> None:
+        self.flat(step.target)[:] = self.flat(step.source)
+
+    def check(self, step: Check) -> None:
+        left, right = self.integer(step.left), self.integer(step.right)
+        holds = {"==": left == right, ">=": left >= right, ">": left > right}[step.relation]
+        if not holds:
+            raise StepFailure(step.step, f"{left} {step.relation} {right}: {step.message}")
+
+    def python(self, step: Python) -> None:
+        results = step.function(*(self.value(slot) for slot in step.inputs))
+        for slot, value in zip(step.outputs, results, strict=True):
+            self.fill(slot, value)
+
+    def call(self, step: Call) -> None:
+        alpha, beta = self.factor(step.alpha), self.factor(step.beta)
+        batch = [self.integer(d) for d in step.batch]
+        for point in np.ndindex(*batch):
+            target, *sources = (self.strided(step, i, point) for i in range(len(step.operands)))
+            _CALLS[step.name](target, *sources, alpha, beta)
+
+    def factor(self, factor: Operand | float) -> Any:
+        if isinstance(factor, Operand):
+            return self.flat(factor.slot)[self.integer(factor.offset)]
+        return factor
+
+    def strided(self, step: Call, number: int, point: tuple[int, ...]) -> np.ndarray:
+        """A view of an operand of a call, at a point of the batch."""
+        operand = step.operands[number]
+        sizes = [self.integer(d) for d in step.sizes]
+        own = tuple(sizes[i] for i in _CALL_AXES[step.name][number])
+        strides = [self.integer(s) for s in operand.strides]
+        offset = self.integer(operand.offset)
+        offset += sum(i * s for i, s in zip(point, strides))
+        flat = self.flat(operand.slot)
+        index = np.full(own, offset)
+        for axis, (length, stride) in enumerate(zip(own, strides[len(point) :])):
+            extent = [1] * len(own)
+            extent[axis] = length
+            index = index + (np.arange(length) * stride).reshape(extent)
+        return _Strided(flat, index)
+
+    def loop(self, step: Loop) -> None:
+        raise StepFailure(step.step, "the interpreter runs no Loop")
+
+    def branch(self, step: Branch) -> None:
+        program = step.then if self.flat(step.condition)[0] else step.orelse
+        results = _Run(program).run([self.value(slot) for slot in step.inputs])
+        for slot, value in zip(step.outputs, results, strict=True):
+            self.flat(slot)[:] = np.ravel(value)
+
+
+class _Strided:
+    """Elements of flat memory at an array of positions."""
+
+    def __init__(self, flat: np.ndarray, index: np.ndarray):
+        self.flat, self.index = flat, index
+
+    def get(self) -> np.ndarray:
+        return self.flat[self.index]
+
+    def set(self, value: Any) -> None:
+        self.flat[self.index] = value
+
+
+#: For each operand of a call the positions of its lengths in ``sizes``.
+_CALL_AXES: dict[str, tuple[tuple[int, ...], ...]] = {
+    "gemm": ((0, 1), (0, 2), (2, 1)),
+    "gemv": ((0,), (0, 1), (1,)),
+    "ger": ((0, 1), (0,), (1,)),
+    "dot": ((), (0,), (0,)),
+}
+
+
+def _product(target: _Strided, a: _Strided, b: _Strided, alpha: Any, beta: Any) -> None:
+    result = alpha * (a.get() @ b.get())
+    target.set(result + beta * target.get() if beta != 0 else result)
+
+
+def _outer(target: _Strided, x: _Strided, y: _Strided, alpha: Any, beta: Any) -> None:
+    target.set(target.get() + alpha * np.outer(x.get(), y.get()))
+
+
+_CALLS: dict[str, Callable[..., None]] = {
+    "gemm": _product,
+    "gemv": _product,
+    "dot": _product,
+    "ger": _outer,
+}
+
+
+# ------------------------------------------------------------------------- kernels
+
+
+class _KernelRun:
+    def __init__(self, run: _Run, kernel: Kernel):
+        self.run_, self.kernel = run, kernel
+        self.plan: Schedule = schedule(kernel)
+        self.dims = [run.integer(d) for d in kernel.dims]
+        self.strides = [[run.integer(s) for s in o.strides] for o in kernel.operands]
+        self.offsets = [run.integer(o.offset) for o in kernel.operands]
+        self.extra = [[run.integer(s) for s in o.extra] for o in kernel.operands]
+        self.memory = [run.flat(o.slot) for o in kernel.operands]
+        self.registers: list[Any] = [None] * len(kernel.body)
+        self.point = [0] * len(kernel.dims)
+
+    def run(self) -> None:
+        self.outer(0)
+
+    def outer(self, depth: int) -> None:
+        self.execute(self.plan.outer[depth])
+        if depth == self.kernel.split:
+            for phase in self.plan.phases:
+                self.phase(phase)
+            return
+        for self.point[depth] in range(self.dims[depth]):
+            self.outer(depth + 1)
+
+    def phase(self, phase: Phase) -> None:
+        self.execute(phase.levels[0])
+        if not phase.has_loop:
+            return
+        sums = {p: Accumulator(self.kernel.body[p]) for p in phase.reduces}
+        self.inner(phase, 0, sums)
+        for position, accumulator in sums.items():
+            self.registers[position] = accumulator.result()
+
+    def inner(self, phase: Phase, level: int, sums: dict[int, Accumulator]) -> None:
+        if level:
+            self.execute(phase.levels[level])
+        depth = self.kernel.split + level
+        if depth == len(self.dims):
+            for position, accumulator in sums.items():
+                accumulator.add(self.registers[self.kernel.body[position].args[0]])
+            return
+        for self.point[depth] in range(self.dims[depth]):
+            self.inner(phase, level + 1, sums)
+
+    def execute(self, positions: list[int]) -> None:
+        for position in positions:
+            inst = self.kernel.body[position]
+            self.registers[position] = self.instruction(inst)
+
+    def instruction(self, inst: Inst) -> Any:
+        args = [self.registers[a] for a in inst.args]
+        special = _SPECIAL.get(inst.op)
+        if special is not None:
+            return special(self, inst, args)
+        result = scalar_function(inst)(*args)
+        return np.dtype(inst.dtype).type(result)
+
+    def address(self, operand: int, indices: Sequence[Any]) -> int:
+        address = self.offsets[operand]
+        address += sum(i * s for i, s in zip(self.point, self.strides[operand]))
+        address += sum(int(i) * s for i, s in zip(indices, self.extra[operand], strict=True))
+        if not 0 <= address < self.memory[operand].size:
+            number = self.kernel.operands[operand].slot.number
+            raise IndexError(f"address {address} outside slot {number}")
+        return address
+
+    def load(self, inst: Inst, args: list[Any]) -> Any:
+        return self.memory[inst.param][self.address(inst.param, args)]
+
+    def store(self, inst: Inst, args: list[Any]) -> None:
+        self.memory[inst.param][self.address(inst.param, args[1:])] = args[0]
+
+    def accumulate(self, inst: Inst, args: list[Any]) -> None:
+        operand, kind = inst.param
+        address = self.address(operand, args[1:])
+        memory = self.memory[operand]
+        memory[address] = _COMBINE[kind](memory[address], args[0])
+
+    def wrap(self, inst: Inst, args: list[Any]) -> Any:
+        index, length = int(args[0]), int(args[1])
+        if not -length <= index < length:
+            raise StepFailure(self.kernel.step, f"index {index} out of range for length {length}")
+        return np.int64(index + length if index < 0 else index)
+
+
+_SPECIAL: dict[str, Callable[[_KernelRun, Inst, list[Any]], Any]] = {
+    "load": _KernelRun.load,
+    "store": _KernelRun.store,
+    "accumulate": _KernelRun.accumulate,
+    "wrap": _KernelRun.wrap,
+    "const": lambda run, inst, args: np.array(inst.param).astype(inst.dtype)[()],
+    "dim": lambda run, inst, args: np.int64(run.run_.integer(inst.param)),
+    "index": lambda run, inst, args: np.int64(run.point[inst.param]),
+    "cast": lambda run, inst, args: args[0].astype(inst.dtype),
+}
+
+
+class Accumulator:
+    """The running value of one ``reduce``."""
+
+    def __init__(self, inst: Inst):
+        self.kind = inst.param
+        self.count = 0
+        self.best: Any = None
+        self.value: Any = (
+            np.int64(0) if self.kind.startswith("arg") else identity(self.kind, inst.dtype)
+        )
+
+    def add(self, x: Any) -> None:
+        if self.kind.startswith("arg"):
+            if self.best is None or self.beats(x):
+                self.best, self.value = x, np.int64(self.count)
+        else:
+            self.value = self.value.dtype.type(_COMBINE[self.kind](self.value, x))
+        self.count += 1
+
+    def beats(self, x: Any) -> bool:
+        if self.best != self.best:
+            return False
+        return bool(x != x or (x > self.best if self.kind == "argmax" else x < self.best))
+
+    def result(self) -> Any:
+        return self.value
+
+
+def identity(kind: str, dtype: str) -> Any:
+    """What reducing nothing gives: the neutral element of ``add mul max min and or xor``.
+
+    >>> identity("max", "float64"), identity("and", "uint8")
+    (np.float64(-inf), np.uint8(255))
+    """
+    d = np.dtype(dtype)
+    if kind in ("add", "or", "xor"):
+        return d.type(0)
+    if kind == "mul":
+        return d.type(1)
+    if kind == "and":
+        return d.type(True) if d.kind == "b" else ~d.type(0)
+    least = kind == "max"
+    if d.kind == "f":
+        return d.type(-np.inf if least else np.inf)
+    if d.kind == "b":
+        return d.type(not least)
+    info = np.iinfo(d)
+    return d.type(info.min if least else info.max)
+
+
+_COMBINE: dict[str, Callable[[Any, Any], Any]] = {
+    "add": np.add,
+    "mul": np.multiply,
+    "max": np.maximum,
+    "min": np.minimum,
+    "and": np.bitwise_and,
+    "or": np.bitwise_or,
+    "xor": np.bitwise_xor,
+}
+
+
+def scalar_function(inst: Inst) -> Callable[..., Any]:
+    """The NumPy (or SciPy) function that an arithmetic instruction stands for."""
+    if inst.op == "call":
+        return _special_function(inst.param)
+    return _FUNCTIONS[inst.op]
+
+
+def _special_function(name: str) -> Callable[..., Any]:
+    from scipy import special
+
+    if name in _NUMPY_NAMES:
+        return getattr(np, _NUMPY_NAMES[name])
+    return getattr(special, {"lgamma": "gammaln", "tgamma": "gamma"}.get(name, name))
+
+
+_NUMPY_NAMES = {
+    "asin": "arcsin",
+    "acos": "arccos",
+    "atan": "arctan",
+    "sinh": "sinh",
+    "cosh": "cosh",
+    "asinh": "arcsinh",
+    "acosh": "arccosh",
+    "atanh": "arctanh",
+    "cbrt": "cbrt",
+    "atan2": "arctan2",
+    "hypot": "hypot",
+}
+
+
+def _floor_divide(a: Any, b: Any) -> Any:
+    return a // b if b != 0 else a.dtype.type(0)
+
+
+def _floor_mod(a: Any, b: Any) -> Any:
+    return a % b if b != 0 else a.dtype.type(0)
+
+
+def _sigmoid(a: Any) -> Any:
+    from scipy.special import expit
+
+    return expit(a)
+
+
+def _erf(a: Any) -> Any:
+    from scipy.special import erf
+
+    return erf(a)
+
+
+def _not(a: Any) -> Any:
+    return np.logical_not(a) if a.dtype.kind == "b" else np.invert(a)
+
+
+_FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "add": np.add,
+    "sub": np.subtract,
+    "mul": np.multiply,
+    "div": np.true_divide,
+    "fma": lambda a, b, c: a * b + c,
+    "idiv": _floor_divide,
+    "imod": _floor_mod,
+    "fmod": np.fmod,
+    "neg": np.negative,
+    "abs": np.abs,
+    "min": np.minimum,
+    "max": np.maximum,
+    "copysign": np.copysign,
+    "eq": np.equal,
+    "ne": np.not_equal,
+    "lt": np.less,
+    "le": np.less_equal,
+    "gt": np.greater,
+    "ge": np.greater_equal,
+    "and": np.bitwise_and,
+    "or": np.bitwise_or,
+    "xor": np.bitwise_xor,
+    "not": _not,
+    "shl": np.left_shift,
+    "shr": np.right_shift,
+    "select": lambda a, b, c: b if a else c,
+    "sigmoid": _sigmoid,
+    "softplus": lambda a: np.logaddexp(a.dtype.type(0), a),
+    "erf": _erf,
+    "pow": np.power,
+}
+_SAME_NAME = (
+    "floor ceil trunc rint sqrt isnan isinf exp exp2 expm1 log log2 log10 log1p sin cos tan tanh"
+)
+_FUNCTIONS |= {name: getattr(np, name) for name in _SAME_NAME.split(" ")}

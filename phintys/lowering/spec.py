@@ -1,0 +1,394 @@
+"""What a legal Program is.
+
+``verify(program)`` checks the rules and raises `IllegalProgram` with the place and the rule that was
+broken.  Tests call it after each stage of lowering.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from phintys.dims import Dim
+from phintys.lowering.program import (
+    Branch,
+    Call,
+    Check,
+    Copy,
+    Inst,
+    Kernel,
+    Loop,
+    Operand,
+    Program,
+    Python,
+    Slot,
+    Step,
+)
+from phintys.scalar.native import INSTRUCTIONS, LIBM_CALLS, NATIVE_DTYPES, SCIPY_CALLS
+
+KINDS = frozenset("input constant temp output python object".split(" "))
+OWNED = frozenset(("temp", "output"))
+REDUCTIONS = frozenset("add mul max min and or xor argmax argmin".split(" "))
+CALL_OPERANDS = {"gemm": (2, 2, 2), "gemv": (1, 2, 1), "ger": (2, 1, 1), "dot": (0, 1, 1)}
+CALL_SIZES = {"gemm": 3, "gemv": 2, "ger": 2, "dot": 1}
+
+
+class IllegalProgram(Exception):
+    """A Program that breaks a rule; the message names the step, the slot and the rule."""
+
+
+def verify(program: Program) -> Program:
+    """Check every rule; return the Program.
+
+    Raises `IllegalProgram`.
+    """
+    _Verifier(program).verify()
+    return program
+
+
+def step_reads(step: Step) -> Iterable[Slot]:
+    """The slots a step reads."""
+    match step:
+        case Kernel():
+            return step.reads()
+        case Copy():
+            return (step.source,)
+        case Call():
+            factors = [f.slot for f in (step.alpha, step.beta) if isinstance(f, Operand)]
+            old = [step.operands[0].slot] if reads_target(step) else []
+            return [o.slot for o in step.operands[1:]] + factors + old
+        case Python():
+            return step.inputs
+        case Branch():
+            return (step.condition, *step.inputs)
+        case Loop():
+            return (*(s for s, _ in step.state), *(o.slot for o in step.slices), *step.constants)
+        case Check():
+            return ()
+
+
+def step_writes(step: Step) -> Iterable[Slot]:
+    """The slots a step writes."""
+    match step:
+        case Kernel():
+            return step.writes()
+        case Copy():
+            return (step.target,)
+        case Call():
+            return (step.operands[0].slot,)
+        case Python() | Branch():
+            return step.outputs
+        case Loop():
+            return (*(t for _, t in step.state), *(o.slot for _, o in step.stacked))
+        case Check():
+            return ()
+
+
+def reads_target(call: Call) -> bool:
+    """Whether a call reads the old content of its target."""
+    return call.name == "ger" or isinstance(call.beta, Operand) or call.beta != 0
+
+
+def step_dims(step: Step) -> Iterable[Dim]:
+    """Every length, stride and offset that a step needs."""
+    match step:
+        case Kernel():
+            yield from step.dims
+            for operand in step.operands:
+                yield from operand_dims(operand)
+            yield from (inst.param for inst in step.body if inst.op == "dim")
+        case Call():
+            yield from (*step.sizes, *step.batch)
+            for operand in (*step.operands, step.alpha, step.beta):
+                if isinstance(operand, Operand):
+                    yield from operand_dims(operand)
+        case Check():
+            yield from (step.left, step.right)
+        case Loop():
+            yield step.length
+            for operand in (*step.slices, *(o for _, o in step.stacked)):
+                yield from operand_dims(operand)
+        case Copy() | Python() | Branch():
+            return
+
+
+def operand_dims(operand: Operand) -> Iterable[Dim]:
+    """The lengths an operand is made of."""
+    yield from operand.strides
+    yield operand.offset
+    yield from operand.extra
+
+
+class _Verifier:
+    def __init__(self, program: Program):
+        self.program = program
+        self.filled: set[int] = set()
+        self.slots: dict[int, Slot] = {}
+        self.where = "program"
+        self.known: set[Dim] = set()  # dims whose symbols are all defined
+
+    def require(self, condition: bool, message: str) -> None:
+        if not condition:
+            raise IllegalProgram(f"{self.where}: {message}")
+
+    def verify(self) -> None:
+        program = self.program
+        for slot in program.slots:
+            self.slot(slot)
+        for slot in program.inputs:
+            self.require(
+                slot.kind in ("input", "object"), f"input slot {slot.number} is {slot.kind}"
+            )
+            self.filled.add(slot.number)
+        self.require(0 <= program.n_arguments <= len(program.inputs), "n_arguments out of range")
+        for number, step in enumerate(program.steps):
+            self.where = f"step {number} ({type(step).__name__})"
+            self.require(step.step in (-1, number), f"is numbered {step.step}")
+            self.step(step)
+        self.where = "outputs"
+        self.outputs()
+        self.where = "storage"
+        self.storage()
+
+    # ----- slots
+    def slot(self, slot: Slot) -> None:
+        self.where = f"slot {slot.number}"
+        self.require(slot.kind in KINDS, f"unknown kind {slot.kind!r}")
+        self.require(slot.number not in self.slots, "number used twice")
+        self.slots[slot.number] = slot
+        if slot.kind == "object":
+            self.require(slot.dtype is None, "an object has no dtype")
+            if slot.data is not None:
+                self.filled.add(slot.number)
+            return
+        native = slot.dtype in NATIVE_DTYPES
+        self.require(native or slot.kind not in OWNED, f"dtype {slot.dtype} is not native")
+        if slot.kind == "constant":
+            self.require(slot.data is not None, "a constant has no data")
+            self.require(str(slot.data.dtype) == slot.dtype, f"data has dtype {slot.data.dtype}")
+            lengths = tuple(d.value for d in slot.shape)
+            self.require(slot.data.shape == lengths, f"data has shape {slot.data.shape}")
+            self.filled.add(slot.number)
+        if slot.storage is not None:
+            self.require(slot.kind == "temp", "only temps have a storage")
+            self.require(slot.storage < len(self.program.storages), "storage out of range")
+
+    def readable(self, slot: Slot) -> None:
+        self.require(self.slots.get(slot.number) is slot, f"slot {slot.number} is not listed")
+        self.require(slot.number in self.filled, f"slot {slot.number} is read before it is filled")
+
+    def writable(self, slot: Slot) -> None:
+        self.require(self.slots.get(slot.number) is slot, f"slot {slot.number} is not listed")
+        self.require(slot.kind in OWNED, f"slot {slot.number} of kind {slot.kind} is written")
+        for d in slot.shape:
+            self.dim(d)
+
+    def dim(self, dim: Dim) -> None:
+        """Every symbol of a dim must be defined when the step runs."""
+        self.require(isinstance(dim, Dim), f"{dim!r} is not a Dim")
+        if dim in self.known:
+            return
+        for symbol in dim.symbols():
+            kind, number = symbol.args[0][:2]
+            self.require(kind in ("len", "item"), f"unknown symbol {symbol!r}")
+            self.require(number in self.filled, f"{symbol!r} is used before it is defined")
+        self.known.add(dim)
+
+    # ----- steps
+    def step(self, step: Step) -> None:
+        for d in step_dims(step):
+            self.dim(d)
+        special: Callable[[Any], None] | None = {
+            Kernel: self.kernel,
+            Copy: self.copy,
+            Call: self.call,
+            Check: self.check,
+        }.get(type(step))
+        for slot in step_reads(step):
+            if slot.number not in self.filled and isinstance(step, Kernel):
+                continue  # scratch, stored earlier in the same kernel; self.kernel checks it
+            self.readable(slot)
+        if special is not None:
+            special(step)
+        for slot in step_writes(step):
+            if not isinstance(step, (Python, Branch)):
+                self.writable(slot)
+            self.filled.add(slot.number)
+
+    def copy(self, step: Copy) -> None:
+        self.require(step.source.dtype == step.target.dtype, "the dtypes differ")
+
+    def check(self, step: Check) -> None:
+        self.require(step.relation in ("==", ">=", ">"), f"unknown relation {step.relation!r}")
+
+    def call(self, step: Call) -> None:
+        self.require(step.name in CALL_OPERANDS, f"unknown call {step.name!r}")
+        self.require(step.dtype in ("float32", "float64"), f"dtype {step.dtype}")
+        self.require(len(step.sizes) == CALL_SIZES[step.name], "wrong number of sizes")
+        self.require(len(step.operands) == 3, "wrong number of operands")
+        for operand, rank in zip(step.operands, CALL_OPERANDS[step.name]):
+            self.require(operand.slot.dtype == step.dtype, f"slot {operand.slot.number}: dtype")
+            self.require(len(operand.strides) == len(step.batch) + rank, "wrong operand rank")
+            if rank == 2:
+                unit = any(s.value == 1 for s in operand.strides[-2:])
+                self.require(unit, f"slot {operand.slot.number}: a matrix without a unit stride")
+
+    def kernel(self, kernel: Kernel) -> None:
+        reducing = any(inst.op == "reduce" for inst in kernel.body)
+        n = len(kernel.dims)
+        if reducing:
+            self.require(0 <= kernel.split <= n, "split out of range")
+        else:
+            self.require(kernel.split == n, "without a reduce the split is the number of dims")
+        for operand in kernel.operands:
+            self.require(len(operand.strides) == n, "operand strides and dims differ in number")
+        _Body(self, kernel).verify()
+
+    # ----- outputs and memory
+    def outputs(self) -> None:
+        program = self.program
+        seen: set[int] = set()
+        for slot in program.outputs:
+            self.readable(slot)
+            kinds = ("output", "python", "object")
+            self.require(slot.kind in kinds, f"slot {slot.number} has kind {slot.kind}")
+            self.require(
+                slot.kind == "object" or slot.number not in seen, f"slot {slot.number} twice"
+            )
+            seen.add(slot.number)
+        self.require(len(program.updates) <= len(program.outputs), "more updates than outputs")
+        for i in program.updates:
+            self.require(0 <= i < len(program.inputs), f"update of input {i}")
+
+    def storage(self) -> None:
+        """Slots of one storage are never live together, except to hand over in one kernel."""
+        first, last = live_ranges(self.program)
+        by_storage: dict[int, list[Slot]] = {}
+        for slot in self.program.slots:
+            if slot.storage is not None and slot.number in first:
+                by_storage.setdefault(slot.storage, []).append(slot)
+        for number, slots in by_storage.items():
+            slots.sort(key=lambda s: first[s.number])
+            for a, b in zip(slots, slots[1:]):
+                handed = last[a.number] == first[b.number]
+                step = self.program.steps[first[b.number]]
+                handed = handed and isinstance(step, (Kernel, Copy))
+                apart = last[a.number] < first[b.number] or handed
+                text = f"storage {number}: slots {a.number} and {b.number} are live together"
+                self.require(apart, text)
+
+
+def live_ranges(program: Program) -> tuple[dict[int, int], dict[int, int]]:
+    """For each slot number the first and the last step that touches it."""
+    first: dict[int, int] = {}
+    last: dict[int, int] = {}
+    for number, step in enumerate(program.steps):
+        for slot in (*step_reads(step), *step_writes(step)):
+            first.setdefault(slot.number, number)
+            last[slot.number] = number
+    return first, last
+
+
+class _Body:
+    """The rules for the instructions of one kernel."""
+
+    def __init__(self, verifier: _Verifier, kernel: Kernel):
+        self.v, self.kernel = verifier, kernel
+        self.stored: set[int] = set()
+        self.varies_inside: list[bool] = []
+
+    def verify(self) -> None:
+        where = self.v.where
+        for position, inst in enumerate(self.kernel.body):
+            self.v.where = f"{where}, instruction {position} ({inst.op})"
+            for a in inst.args:
+                self.v.require(0 <= a < position, f"argument {a} is not an earlier instruction")
+                text = f"argument {a} gives no value"
+                self.v.require(self.kernel.body[a].op not in ("store", "accumulate"), text)
+            handler = getattr(self, "do_" + inst.op, self.arithmetic)
+            handler(inst)
+            self.varies_inside.append(self.inside(inst))
+        self.v.where = where
+
+    def inside(self, inst: Inst) -> bool:
+        """Whether the value varies with an inner dim."""
+        split = self.kernel.split
+        if inst.op == "reduce":
+            return False
+        if inst.op == "index" and inst.param >= split:
+            return True
+        if inst.op == "load":
+            strides = self.kernel.operands[inst.param].strides
+            if any(s.value != 0 for s in strides[split:]):
+                return True
+        return any(self.varies_inside[a] for a in inst.args)
+
+    def dtypes(self, inst: Inst) -> list[str]:
+        return [self.kernel.body[a].dtype for a in inst.args]
+
+    def operand(self, number: int, indices: int, dtype: str) -> Operand:
+        self.v.require(0 <= number < len(self.kernel.operands), f"no operand {number}")
+        operand = self.kernel.operands[number]
+        self.v.require(operand.slot.dtype == dtype, f"slot has dtype {operand.slot.dtype}")
+        self.v.require(len(operand.extra) == indices, "indices and extra strides differ in number")
+        return operand
+
+    def do_load(self, inst: Inst) -> None:
+        slot = self.operand(inst.param, len(inst.args), inst.dtype).slot
+        self.v.require(all(d == "int64" for d in self.dtypes(inst)), "an index is not int64")
+        if slot.number not in self.stored:
+            self.v.readable(slot)
+
+    def do_store(self, inst: Inst) -> None:
+        self.v.require(len(inst.args) >= 1, "no value")
+        dtype = self.dtypes(inst)[0]
+        slot = self.operand(inst.param, len(inst.args) - 1, dtype).slot
+        self.stored.add(slot.number)
+
+    def do_accumulate(self, inst: Inst) -> None:
+        number, kind = inst.param
+        self.v.require(kind in REDUCTIONS and not kind.startswith("arg"), f"kind {kind!r}")
+        slot = self.operand(number, len(inst.args) - 1, self.dtypes(inst)[0]).slot
+        self.v.readable(slot)
+
+    def do_reduce(self, inst: Inst) -> None:
+        self.v.require(inst.param in REDUCTIONS, f"unknown reduction {inst.param!r}")
+        wanted = "int64" if inst.param.startswith("arg") else self.dtypes(inst)[0]
+        self.v.require(inst.dtype == wanted, f"gives {inst.dtype}, not {wanted}")
+
+    def do_const(self, inst: Inst) -> None:
+        self.v.require(isinstance(inst.param, (bool, int, float)), "not a Python number")
+
+    def do_dim(self, inst: Inst) -> None:
+        self.v.require(inst.dtype == "int64", "a dim is int64")
+
+    def do_index(self, inst: Inst) -> None:
+        self.v.require(inst.dtype == "int64", "an index is int64")
+        self.v.require(0 <= inst.param < len(self.kernel.dims), f"no dimension {inst.param}")
+
+    def do_wrap(self, inst: Inst) -> None:
+        self.v.require(self.dtypes(inst) == ["int64", "int64"], "arguments are not int64")
+
+    def do_call(self, inst: Inst) -> None:
+        arity = LIBM_CALLS.get(inst.param, SCIPY_CALLS.get(inst.param))
+        self.v.require(arity == len(inst.args), f"call of {inst.param!r} with {len(inst.args)}")
+        self.v.require(all(d == inst.dtype for d in self.dtypes(inst)), "argument dtypes differ")
+
+    def do_cast(self, inst: Inst) -> None:
+        self.v.require(len(inst.args) == 1 and inst.dtype in NATIVE_DTYPES, "bad cast")
+
+    def do_select(self, inst: Inst) -> None:
+        wanted = ["bool", inst.dtype, inst.dtype]
+        self.v.require(self.dtypes(inst) == wanted, f"argument dtypes are {self.dtypes(inst)}")
+
+    def arithmetic(self, inst: Inst) -> None:
+        row = INSTRUCTIONS.get(inst.op)
+        if row is None:
+            raise IllegalProgram(f"{self.v.where}: unknown instruction")
+        dtypes = self.dtypes(inst)
+        self.v.require(len(dtypes) == row.arity, f"takes {row.arity} arguments, got {len(dtypes)}")
+        self.v.require(len(set(dtypes)) == 1, f"argument dtypes {dtypes} differ")
+        kind = dtypes[0][0] if dtypes[0] != "bool" else "b"
+        self.v.require(kind in row.kinds, f"does not take {dtypes[0]}")
+        wanted = "bool" if row.result == "bool" else dtypes[0]
+        self.v.require(inst.dtype == wanted, f"gives {inst.dtype}, not {wanted}")
