@@ -98,8 +98,7 @@ pow      2 f    same  a**b, as C pow
 #: Scalar functions reached by name: libm's, and SciPy's ``cython_special`` (arguments and
 #: result float64; a generator casts).  name -> arity.  Used through ``n.call(name, ...)``.
 LIBM_CALLS = {
-    name: 1
-    for name in "asin acos atan sinh cosh asinh acosh atanh cbrt tgamma lgamma erfc".split()
+    name: 1 for name in "asin acos atan sinh cosh asinh acosh atanh cbrt tgamma lgamma erfc".split()
 } | {"atan2": 2, "hypot": 2}
 
 SCIPY_CALLS = {

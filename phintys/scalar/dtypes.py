@@ -1,0 +1,121 @@
+"""dtypes: their order, promotion, and the dtype of Python numbers.
+
+Promotion is NumPy's for arrays (``int64 + float32`` is float64, ``int8 + float32`` is float32,
+``uint64 + int64`` is float64).  Python numbers take the smallest dtype that holds their value, so
+that ``float32_vector * 2.5`` stays float32 (``config.cast_policy``).
+
+>>> upcast("int64", "float32"), upcast("uint64", "int64")
+('float64', 'float64')
+>>> literal_dtype(1), literal_dtype(300), literal_dtype(1.5), literal_dtype(0.1)
+('int8', 'int16', 'float32', 'float64')
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from phintys.config import config
+
+BOOL = ("bool",)
+SIGNED = ("int8", "int16", "int32", "int64")
+UNSIGNED = ("uint8", "uint16", "uint32", "uint64")
+FLOAT = ("float16", "float32", "float64")
+COMPLEX = ("complex64", "complex128")
+INTEGER = SIGNED + UNSIGNED
+DISCRETE = BOOL + INTEGER
+CONTINUOUS = FLOAT + COMPLEX
+ALL = DISCRETE + CONTINUOUS
+
+_KIND = {name: np.dtype(name).kind for name in ALL}
+
+
+@cache
+def canonical(dtype: Any) -> str:
+    """The name of a dtype given as a name, a NumPy dtype or a Python type; ``floatX`` is looked up.
+
+    TypeError for what a tensor cannot hold.
+    """
+    try:
+        name = np.dtype(dtype).name
+    except TypeError as exc:
+        raise TypeError(f"{dtype!r} is not a dtype.") from exc
+    if name not in _KIND:
+        raise TypeError(f"Tensors of dtype {name} are not supported; they may be {', '.join(ALL)}.")
+    return name
+
+
+def as_dtype(dtype: Any) -> str:
+    """`canonical`, with ``"floatX"`` replaced by the setting."""
+    return config.floatX if isinstance(dtype, str) and dtype == "floatX" else canonical(dtype)
+
+
+def kind(dtype: str) -> str:
+    """``b`` bool, ``i`` signed, ``u`` unsigned, ``f`` float, ``c`` complex."""
+    return _KIND[dtype]
+
+
+def is_discrete(dtype: str) -> bool:
+    """Whether the dtype is bool or an integer."""
+    return _KIND[dtype] in "biu"
+
+
+def is_float(dtype: str) -> bool:
+    """Whether the dtype is a real floating-point one."""
+    return _KIND[dtype] == "f"
+
+
+def is_complex(dtype: str) -> bool:
+    """Whether the dtype is complex."""
+    return _KIND[dtype] == "c"
+
+
+@cache
+def upcast(*dtypes: str) -> str:
+    """The dtype that holds values of all ``dtypes``."""
+    return np.result_type(*dtypes).name if len(dtypes) > 1 else dtypes[0]
+
+
+@cache
+def float_of(dtype: str) -> str:
+    """The float dtype in which functions of a discrete dtype are computed; floats are unchanged."""
+    if not is_discrete(dtype):
+        return dtype
+    return "float32" if np.dtype(dtype).itemsize <= 2 else "float64"
+
+
+def literal_dtype(value: Any) -> str:
+    """The dtype of a Python number under ``config.cast_policy``."""
+    if isinstance(value, bool):
+        return "bool"
+    if isinstance(value, int):
+        return _integer_literal(value)
+    if isinstance(value, float):
+        return _float_literal(value)
+    return "complex128"
+
+
+def _integer_literal(value: int) -> str:
+    if config.cast_policy != "custom":
+        return "int64"
+    for dtype, bound in _BOUNDS:
+        if -bound <= value < bound:
+            return dtype
+    if 0 <= value < 2**64:
+        return "uint64"
+    raise OverflowError(f"{value} does not fit into a 64-bit integer; write it as a float.")
+
+
+_BOUNDS = (("int8", 2**7), ("int16", 2**15), ("int32", 2**31), ("int64", 2**63))
+
+
+def _float_literal(value: float) -> str:
+    if config.cast_policy == "numpy2":
+        return "float64"
+    if config.cast_policy == "numpy+floatX" or config.floatX == "float32":
+        return config.floatX
+    with np.errstate(over="ignore"):
+        narrow = np.float32(value)
+    return "float32" if narrow == value or value != value else "float64"

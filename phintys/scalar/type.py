@@ -1,0 +1,123 @@
+"""`ScalarType`: NumPy scalars as values of variables.
+
+Scalars are not 0-d tensors: they are the index variables of `Subtensor` and the language inside
+`Composite`.  ``tensor_from_scalar`` and ``scalar_from_tensor`` convert.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from phintys.graph.type import HasDataType, HasShape, Type
+from phintys.graph.variable import Constant, Variable
+from phintys.scalar import dtypes
+
+
+class ScalarVariable(Variable):
+    """A variable whose values are NumPy scalars.  It has Python's arithmetic operators."""
+
+    __slots__ = ()
+
+    @property
+    def dtype(self) -> str:
+        return self.type.dtype
+
+    @property
+    def ndim(self) -> int:
+        return 0
+
+
+class ScalarConstant(Constant, ScalarVariable):
+    """A constant scalar."""
+
+    __slots__ = ()
+
+    def signature(self) -> Any:
+        data = self.data
+        return (self.type, "nan") if data != data else (self.type, data, np.signbit(data.real))
+
+
+class ScalarType(Type[Any], HasDataType, HasShape):
+    """NumPy scalars of one dtype.
+
+    >>> int64 = ScalarType("int64")
+    >>> int64.filter(3)
+    np.int64(3)
+    """
+
+    __props__ = ("dtype",)
+    variable_type = ScalarVariable
+    constant_type = ScalarConstant
+    ndim = 0
+    shape = ()
+
+    def __init__(self, dtype: str) -> None:
+        self.dtype = dtypes.as_dtype(dtype)
+        self._scalar: Any = np.dtype(self.dtype).type
+
+    def filter(self, data: Any, strict: bool = False, allow_downcast: bool | None = None) -> Any:
+        if isinstance(data, self._scalar):
+            return data
+        if strict:
+            raise TypeError(f"{self} needs a {self._scalar.__name__}, not {data!r}.")
+        array = np.asarray(data)
+        if array.ndim != 0 or array.dtype.kind not in "biufc":
+            raise TypeError(f"{self} needs a number, not {data!r}.")
+        converted = array.astype(self.dtype)
+        lossless = np.can_cast(array.dtype, self.dtype) or bool(converted == array)
+        if allow_downcast or lossless:
+            return converted[()]
+        if (
+            allow_downcast is None
+            and isinstance(data, float)
+            and self.dtype == dtypes.as_dtype("floatX")
+        ):
+            return converted[()]
+        raise TypeError(f"{data!r} cannot be converted to {self.dtype} without loss.")
+
+    @classmethod
+    def values_eq_approx(cls, a: Any, b: Any, tolerance: float = 1e-4) -> bool:
+        return bool(abs(a - b) <= (abs(a) + abs(b)) * tolerance) or bool(a != a and b != b)
+
+    def __str__(self) -> str:
+        return self.dtype
+
+    def __repr__(self) -> str:
+        return f"Scalar({self.dtype})"
+
+
+@cache
+def scalar_type(dtype: str) -> ScalarType:
+    """The scalar type of a dtype (one object per dtype)."""
+    return ScalarType(dtype)
+
+
+def as_scalar(x: Any, name: str | None = None) -> Any:
+    """A scalar variable from a variable, a NumPy scalar or a Python number; TypeError otherwise."""
+    if isinstance(x, Variable):
+        if isinstance(x.type, ScalarType):
+            return x
+        if isinstance(x.type, HasShape) and x.type.ndim == 0:
+            return _from_tensor[0](x)
+        raise TypeError(f"{x} of type {x.type} is not a scalar.")
+    return constant(x, name)
+
+
+def constant(x: Any, name: str | None = None) -> ScalarConstant:
+    """A scalar constant; Python numbers take the smallest dtype that holds them."""
+    if isinstance(x, np.generic | np.ndarray):
+        data = np.asarray(x)[()]
+    else:
+        data = np.dtype(dtypes.literal_dtype(x)).type(x)
+    return ScalarConstant(scalar_type(data.dtype.name), data, name)
+
+
+def _no_tensors(x: Any) -> Any:
+    raise TypeError(f"{x} is a tensor; convert it with scalar_from_tensor.")
+
+
+#: How a 0-d tensor becomes a scalar; the tensor front end puts its op here.
+_from_tensor: list[Any] = [_no_tensors]

@@ -1,0 +1,92 @@
+"""From anything to tensor variables."""
+
+from __future__ import annotations
+
+from functools import singledispatch
+from typing import Any
+
+import numpy as np
+
+from phintys.graph.variable import Apply, Variable
+from phintys.scalar import dtypes
+from phintys.scalar.type import ScalarType
+from phintys.tensor.type import TensorType
+from phintys.tensor.variable import TensorConstant, TensorVariable
+
+
+def constant(x: Any, name: str | None = None, ndim: int | None = None, dtype: Any = None) -> Any:
+    """A constant tensor.
+
+    Python numbers take the smallest dtype that holds them, arrays keep theirs, lists are NumPy's.
+    ``ndim`` pads with axes of length 1 on the left.  TypeError for symbolic values.
+
+    >>> constant(1.5).type
+    TensorType(float32, shape=())
+    """
+    if isinstance(x, Variable):
+        if isinstance(x, TensorConstant) and ndim in (None, x.ndim) and dtype in (None, x.dtype):
+            return x
+        raise TypeError(f"{x} is symbolic: it cannot be made a constant.")
+    if isinstance(x, bool | int | float | complex) and dtype is None:
+        data = np.array(x, dtype=dtypes.literal_dtype(x))
+    elif dtype is None:
+        data = np.asarray(x)
+    else:
+        data = np.asarray(x).astype(dtypes.as_dtype(dtype), copy=False)
+    if data.dtype == object:
+        raise TypeError(f"{x!r} is not an array of numbers.")
+    if ndim is not None and data.ndim != ndim:
+        if data.ndim > ndim:
+            raise ValueError(f"A value with {data.ndim} dimensions cannot be given ndim={ndim}.")
+        data = data.reshape((1,) * (ndim - data.ndim) + data.shape)
+    return TensorConstant(TensorType(dtypes.canonical(data.dtype), data.shape), data, name=name)
+
+
+@singledispatch
+def _as_tensor_variable(
+    x: Any, name: str | None = None, ndim: int | None = None, **kwargs: Any
+) -> Any:
+    """Convert ``x``; register a function to teach the library a new kind of value."""
+    if isinstance(x, bool):
+        raise TypeError(
+            f"{x} is a Python bool: write np.array({x}) for a boolean tensor, or 0 / 1 for a number."
+        )
+    return constant(x, name=name, ndim=ndim, **kwargs)
+
+
+@_as_tensor_variable.register(Variable)
+def _from_variable(x: Any, name: str | None = None, ndim: int | None = None, **kw: Any) -> Any:
+    if isinstance(x.type, ScalarType):
+        from_scalar, _ = scalar_conversions
+        x = from_scalar(x)
+    if not isinstance(x.type, TensorType):
+        raise TypeError(f"{x} of type {x.type} cannot be used as a tensor.")
+    if ndim is None or x.ndim == ndim:
+        return x
+    if x.ndim > ndim:
+        raise ValueError(f"{x} has {x.ndim} dimensions; it cannot be given ndim={ndim}.")
+    return pad_left[0](x, ndim)
+
+
+@_as_tensor_variable.register(Apply)
+def _from_apply(x: Any, name: str | None = None, ndim: int | None = None, **kwargs: Any) -> Any:
+    return as_tensor_variable(x.default_output(), name=name, ndim=ndim, **kwargs)
+
+
+def as_tensor_variable(
+    x: Any, name: str | None = None, ndim: int | None = None, **kwargs: Any
+) -> Any:
+    """``x`` as a tensor variable: variables stay, numbers and arrays become constants.
+
+    ``ndim`` pads with axes of length 1 on the left.  TypeError if ``x`` cannot be a tensor.
+    """
+    if ndim is None and isinstance(x, TensorVariable):
+        return x
+    return _as_tensor_variable(x, name=name, ndim=ndim, **kwargs)
+
+
+as_tensor = as_tensor_variable
+
+#: Filled by `phintys.tensor.shape`: (scalar variable -> tensor, tensor -> scalar), and padding on the left.
+scalar_conversions: list[Any] = []
+pad_left: list[Any] = []

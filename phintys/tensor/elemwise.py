@@ -1,0 +1,452 @@
+"""`Elemwise`, a scalar function applied to every element, and `DimShuffle`, axes rearranged."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+
+from phintys.errors import ShapeError
+from phintys.graph.op import Op
+from phintys.graph.type import DisconnectedType
+from phintys.graph.variable import Apply, Variable
+from phintys.scalar import dtypes
+from phintys.scalar.op import TABLE, ScalarOp
+from phintys.tensor import convert
+from phintys.tensor.convert import as_tensor_variable
+from phintys.tensor.type import TensorType
+from phintys.tensor.variable import TensorVariable
+
+# ============================================================================ DimShuffle
+
+
+class DimShuffle(Op):
+    """Permute, drop and insert axes.
+
+    Parameters
+    ----------
+    input_ndim
+        rank of the input
+    new_order
+        for each axis of the result the input axis it is, or ``"x"`` for a new axis of length 1.
+        Input axes that are not listed are dropped; their length must be 1.
+    """
+
+    # ----- class and static shape
+    __props__ = ("input_ndim", "new_order")
+    view_map = {0: [0]}  # noqa: RUF012
+
+    def __init__(self, *, input_ndim: int, new_order: Sequence[int | Literal["x"]]) -> None:
+        self.input_ndim = input_ndim
+        self.new_order = tuple("x" if o == "x" else int(o) for o in new_order)
+        self.shuffle = [o for o in self.new_order if o != "x"]
+        self.drop = [i for i in range(input_ndim) if i not in self.shuffle]
+        self.augment = [i for i, o in enumerate(self.new_order) if o == "x"]
+        if len(set(self.shuffle)) != len(self.shuffle):
+            raise ValueError(f"An axis is listed twice in the new order {self.new_order}.")
+        for o in self.shuffle:
+            if not 0 <= o < input_ndim:
+                raise ValueError(
+                    f"The new order {self.new_order} names axis {o} of {input_ndim} axes."
+                )
+        in_order = self.shuffle == sorted(self.shuffle)
+        self.is_transpose = not in_order
+        self.is_squeeze = bool(self.drop) and not self.augment and in_order
+        self.is_expand_dims = bool(self.augment) and not self.drop and in_order
+        self.is_left_expand_dims = self.is_expand_dims and self.augment == list(
+            range(len(self.augment))
+        )
+        self.is_matrix_transpose = not self.drop and self.new_order == (
+            *range(input_ndim - 2),
+            input_ndim - 1,
+            input_ndim - 2,
+        )
+        self._hash = hash((DimShuffle, self.input_ndim, self.new_order))
+        self._memo: dict[Any, TensorType] = {}
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (
+            type(self) is type(other)
+            and self.new_order == other.new_order  # type: ignore[attr-defined]
+            and self.input_ndim == other.input_ndim  # type: ignore[attr-defined]
+        )
+
+    def make_node(self, x: Any) -> Apply:
+        x = as_tensor_variable(x)
+        out_type = self._memo.get(x.type)
+        if out_type is None:
+            out_type = self._memo[x.type] = self._infer(x)
+        return Apply(self, [x], [out_type.variable_type(out_type, None, None, None)])
+
+    def _infer(self, x: Any) -> TensorType:
+        if x.ndim != self.input_ndim:
+            raise TypeError(f"{self} takes {self.input_ndim} dimensions; {x} has {x.ndim}.")
+        shape = x.type.shape
+        for axis in self.drop:
+            if shape[axis] not in (1, None):
+                raise TypeError(
+                    f"Axis {axis} of {x} has length {shape[axis]}: only axes of length 1 can be dropped."
+                )
+        return x.type.clone(shape=tuple(1 if o == "x" else shape[o] for o in self.new_order))
+
+    # ----- perform
+    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: list[list[Any]]) -> None:
+        (x,) = inputs
+        for axis in self.drop:
+            if x.shape[axis] != 1:
+                raise ShapeError(
+                    f"Axis {axis} was to be dropped but has length {x.shape[axis]}, not 1 "
+                    f"(the value has shape {x.shape})."
+                )
+        out = x.transpose([*self.shuffle, *self.drop])
+        shape = list(out.shape[: len(self.shuffle)])
+        for axis in self.augment:
+            shape.insert(axis, 1)
+        output_storage[0][0] = out.reshape(shape)
+
+    def infer_shape(self, node: Apply, shapes: Sequence[Any]) -> list[Any]:
+        (shape,) = shapes
+        return [tuple(one() if o == "x" else shape[o] for o in self.new_order)]
+
+    # ----- derivative
+    def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
+        (x,), (g,) = inputs, cotangents
+        if isinstance(g.type, DisconnectedType):
+            return [g]
+        if dtypes.is_discrete(x.type.dtype):
+            return [zeros_of(x)]
+        back: list[Any] = ["x"] * self.input_ndim
+        for i, o in enumerate(self.new_order):
+            if o != "x":
+                back[o] = i
+        return [dimshuffle(g, back)]
+
+    def pushforward(self, inputs: Any, outputs: Any, tangents: Any) -> list[Variable]:
+        (t,) = tangents
+        return [t if isinstance(t.type, DisconnectedType) else self(t)]
+
+    # ----- batching
+    def vectorize_node(self, node: Apply, *batched_inputs: Any) -> Apply:
+        (x,) = batched_inputs
+        batch = x.ndim - self.input_ndim
+        order = [*range(batch), *("x" if o == "x" else o + batch for o in self.new_order)]
+        return DimShuffle(input_ndim=x.ndim, new_order=order).make_node(x)
+
+    # ----- lowering
+    def lower(self, node: Apply, b: Any, *inputs: Any) -> Any:
+        (x,) = inputs
+        for axis in reversed(self.drop):
+            x = b.squeeze(x, axis)
+        rank = {o: i for i, o in enumerate(sorted(self.shuffle))}
+        x = b.permute(x, [rank[o] for o in self.shuffle])
+        for axis in self.augment:
+            x = b.expand(x, axis)
+        return x
+
+    def __str__(self) -> str:
+        if self.is_expand_dims:
+            return f"ExpandDims{{axes={self.augment}}}"
+        if self.is_squeeze:
+            return f"DropDims{{axes={self.drop}}}"
+        if self.is_transpose and not self.augment and not self.drop:
+            return f"Transpose{{axes={self.shuffle}}}"
+        return f"DimShuffle{{order=[{','.join(map(str, self.new_order))}]}}"
+
+
+_shuffles: dict[Any, DimShuffle] = {}
+
+
+def dimshuffle(x: Any, *pattern: Any) -> Any:
+    """Rearrange the axes of ``x``: ``dimshuffle(x, 1, "x", 0)`` or ``dimshuffle(x, (1, "x", 0))``.
+
+    Each entry is an axis of ``x`` or ``"x"``, a new axis of length 1.  Axes that are not named are dropped and
+    must have length 1.
+    """
+    x = as_tensor_variable(x)
+    order = pattern[0] if len(pattern) == 1 and isinstance(pattern[0], list | tuple) else pattern
+    order = tuple(o if o == "x" else _axis(o, x.ndim) for o in order)
+    if order == tuple(range(x.ndim)):
+        return x
+    key = (x.ndim, order)
+    op = _shuffles.get(key)
+    if op is None:
+        op = _shuffles[key] = DimShuffle(input_ndim=x.ndim, new_order=order)
+    return op(x)
+
+
+def _axis(axis: Any, ndim: int) -> int:
+    axis = int(axis)
+    if not -ndim <= axis < ndim:
+        raise ValueError(f"Axis {axis} is out of range for {ndim} dimensions.")
+    return axis % ndim
+
+
+def _pad_left(x: Any, ndim: int) -> Any:
+    return dimshuffle(x, ["x"] * (ndim - x.ndim) + list(range(x.ndim)))
+
+
+convert.pad_left.append(_pad_left)
+
+# ============================================================================== Elemwise
+
+
+class Elemwise(Op):
+    """A scalar op applied to every element, with broadcasting.
+
+    Inputs of lower rank get axes of length 1 on the left.  An axis broadcasts only where its length is known
+    to be 1 when the graph is built; lengths that turn out to differ at run time are an error.
+
+    Parameters
+    ----------
+    scalar_op
+        the function of one element
+    inplace_pattern
+        ``{output: input}`` whose memory may be reused (accepted from users' graphs; our own
+        storage is planned when the graph is compiled)
+    name, nfunc_spec, openmp
+        a label; a NumPy function's ``(name, nin, nout)``; accepted for compatibility
+    """
+
+    # ----- class and static shape
+    __props__ = ("scalar_op", "inplace_pattern")
+    __match_args__ = ("scalar_op",)
+
+    def __init__(
+        self,
+        scalar_op: Any,
+        inplace_pattern: dict[int, int] | None = None,
+        name: str | None = None,
+        nfunc_spec: Any = None,
+        openmp: Any = None,
+    ) -> None:
+        self.scalar_op = scalar_op
+        self.inplace_pattern = dict(inplace_pattern or {})
+        self.destroy_map = {o: [i] for o, i in self.inplace_pattern.items()}
+        self.name = name
+        self.nfunc_spec = nfunc_spec
+        self.__doc__ = scalar_op.doc or type(self).__doc__
+        self._hash = hash((type(self), scalar_op, tuple(sorted(self.inplace_pattern.items()))))
+        self._memo: dict[Any, tuple[TensorType, ...]] = {}
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (
+            type(self) is type(other)
+            and self.scalar_op == other.scalar_op  # type: ignore[attr-defined]
+            and self.inplace_pattern == other.inplace_pattern  # type: ignore[attr-defined]
+        )
+
+    @property
+    def rule_key(self) -> Any:
+        """What rules are indexed by."""
+        return self.scalar_op
+
+    def make_node(self, *inputs: Any) -> Apply:
+        args = [x if isinstance(x, TensorVariable) else as_tensor_variable(x) for x in inputs]
+        ndim = max([a.type.ndim for a in args], default=0)
+        for i, a in enumerate(args):
+            if a.type.ndim != ndim:
+                args[i] = _pad_left(a, ndim)
+        key = tuple([a.type for a in args])
+        out_types = self._memo.get(key)
+        if out_types is None:
+            out_types = self._memo[key] = self._infer(args)
+        return Apply(self, args, [TensorVariable(t, None, None, None) for t in out_types])
+
+    def _infer(self, args: Sequence[Any]) -> tuple[TensorType, ...]:
+        found = self.scalar_op.output_dtypes(*(a.type.dtype for a in args))
+        shape = broadcast_static([a.type.shape for a in args], self, args)
+        return tuple(TensorType(dtype, shape) for dtype in found)
+
+    # ----- perform
+    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: list[list[Any]]) -> None:
+        if len(inputs) > 1:
+            check_broadcast(node, inputs)
+        results = self.scalar_op.compute(*inputs)
+        if len(output_storage) == 1:
+            results = (results,)
+        for cell, value, out in zip(output_storage, results, node.outputs):
+            if value.ndim != out.type.ndim:
+                value = np.broadcast_to(value, np.broadcast_shapes(*(x.shape for x in inputs)))
+            fresh = all(value is not x and value.base is None for x in inputs)
+            cell[0] = value if fresh else value.copy()
+
+    def infer_shape(self, node: Apply, shapes: Sequence[Any]) -> list[Any]:
+        out = node.outputs[0].type
+        entries = []
+        for axis in range(out.ndim):
+            free = [s[axis] for s, x in zip(shapes, node.inputs) if x.type.shape[axis] != 1]
+            known = [s for s, x in zip(free, node.inputs) if x.type.shape[axis] is not None]
+            entries.append(known[0] if known else free[0] if free else one())
+        return [tuple(entries)] * len(node.outputs)
+
+    # ----- derivative
+    def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
+        found = self.scalar_op.cotangents(functions, inputs, outputs, cotangents)
+        return [
+            zeros_of(x) if g is None else sum_to(_match_dtype(g, x), x)
+            for x, g in zip(inputs, found)
+        ]
+
+    def pushforward(self, inputs: Any, outputs: Any, tangents: Any) -> list[Variable]:
+        given = [None if isinstance(t.type, DisconnectedType) else t for t in tangents]
+        t = self.scalar_op.tangents(functions, inputs, outputs, given)
+        (out,) = outputs
+        return [zeros_of(out) if t is None else _match_dtype(functions.second(out, t), out)]
+
+    # ----- batching
+    def vectorize_node(self, node: Apply, *batched_inputs: Any) -> Apply:
+        return self.make_node(*batched_inputs)
+
+    # ----- lowering
+    def lower(self, node: Apply, b: Any, *inputs: Any) -> Any:
+        return b.map(self.scalar_op.emit, *inputs, dtype=node.outputs[0].type.dtype)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {k: v for k, v in self.__dict__.items() if k not in ("_hash", "_memo", "__doc__")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(state["scalar_op"], state["inplace_pattern"], state["name"])
+
+    def __reduce__(self) -> Any:
+        if not self.inplace_pattern and elementwise(self.scalar_op) is self:
+            return elementwise, (self.scalar_op,)
+        return Elemwise, (self.scalar_op, self.inplace_pattern, self.name)
+
+    def __str__(self) -> str:
+        return self.name or str(self.scalar_op).capitalize()
+
+
+_elementwise: dict[Any, Elemwise] = {}
+
+
+def elementwise(scalar_op: ScalarOp | str) -> Elemwise:
+    """The `Elemwise` of a scalar op, or of the name of one; the same object each time."""
+    if isinstance(scalar_op, str):
+        scalar_op = TABLE[scalar_op]
+    found = _elementwise.get(scalar_op)
+    if found is None:
+        found = _elementwise[scalar_op] = Elemwise(scalar_op)
+    return found
+
+
+class _Functions:
+    """``functions.exp(x)``: the elementwise functions by name, as derivatives use them."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        found = elementwise(name)
+        setattr(self, name, found)
+        return found
+
+    @staticmethod
+    def cast(x: Any, dtype: str) -> Any:
+        return cast(x, dtype)
+
+
+functions = _Functions()
+
+
+def cast(x: Any, dtype: Any) -> Any:
+    """``x`` with another dtype; ``x`` itself if it has that dtype.
+
+    Float to int truncates.  Complex to real raises TypeError: take `real`, `imag` or `abs`.
+    """
+    x = as_tensor_variable(x)
+    dtype = dtypes.as_dtype(dtype)
+    if x.type.dtype == dtype:
+        return x
+    if dtypes.is_complex(x.type.dtype) and not dtypes.is_complex(dtype):
+        raise TypeError(f"{x} is complex: take its real, imag or abs before casting to {dtype}.")
+    return elementwise(f"cast_{dtype}")(x)
+
+
+# ------------------------------------------------------------------ broadcasting rules
+
+
+def broadcast_static(
+    shapes: Sequence[tuple[int | None, ...]], op: Any = None, args: Sequence[Any] = ()
+) -> tuple[int | None, ...]:
+    """The static shape of operands of equal rank, broadcast; ValueError if known lengths differ."""
+    out: list[int | None] = []
+    for axis, lengths in enumerate(zip(*shapes)):
+        known = {n for n in lengths if n is not None and n != 1}
+        if len(known) > 1:
+            described = ", ".join(f"{a} has shape {s}" for a, s in zip(args or shapes, shapes))
+            raise ShapeError(
+                f"Lengths along axis {axis} do not agree in {op or 'broadcasting'}: {described}."
+            )
+        if known:
+            out.append(known.pop())
+        else:
+            out.append(None if None in lengths else 1)
+    return tuple(out)
+
+
+def check_broadcast(node: Apply, values: Sequence[Any]) -> None:
+    """Raise ShapeError where lengths differ that are not known to be 1."""
+    for axis in range(values[0].ndim):
+        length = None
+        for v, x in zip(values, node.inputs):
+            if x.type.shape[axis] == 1:
+                continue
+            if length is None:
+                length = v.shape[axis]
+            elif v.shape[axis] != length:
+                raise ShapeError(_mismatch(node, values, axis))
+
+
+def _mismatch(node: Apply, values: Sequence[Any], axis: int) -> str:
+    rows = "\n".join(f"  {x}: shape {v.shape}, type {x.type}" for x, v in zip(node.inputs, values))
+    lengths = {v.shape[axis] for v, x in zip(values, node.inputs) if x.type.shape[axis] != 1}
+    hint = (
+        "\nA length of 1 broadcasts only if it is known when the graph is built: declare it in the "
+        "type (shape=(1, ...)) or use specify_broadcastable."
+        if 1 in lengths
+        else ""
+    )
+    return f"Lengths along axis {axis} of the inputs of {node.op} do not agree:\n{rows}{hint}"
+
+
+def sum_to(g: Any, x: Any) -> Any:
+    """``g`` summed over the axes along which ``x`` was broadcast (known length 1 in ``x``)."""
+    axes = [i for i, (n, m) in enumerate(zip(x.type.shape, g.type.shape)) if n == 1 and m != 1]
+    if not axes:
+        return g
+    summed = sums[0](g, axes)
+    order: list[Any] = []
+    for i in range(x.ndim):
+        order.append("x" if i in axes else i - sum(a < i for a in axes))
+    return dimshuffle(summed, order)
+
+
+#: ``sums[0](x, axes)``, put here by `phintys.tensor.reduce`.
+sums: list[Any] = []
+
+
+def _match_dtype(g: Any, x: Any) -> Any:
+    """A derivative in the dtype of its variable (in floatX for discrete ones)."""
+    if dtypes.is_discrete(x.type.dtype) or g.type.dtype == x.type.dtype:
+        return g
+    if dtypes.is_complex(g.type.dtype) and not dtypes.is_complex(x.type.dtype):
+        g = functions.real(g)
+    return cast(g, x.type.dtype)
+
+
+def zeros_of(x: Any) -> Any:
+    """Zeros in the shape of ``x``, for derivatives: floatX where ``x`` is discrete."""
+    dtype = "floatX" if dtypes.is_discrete(x.type.dtype) else x.type.dtype
+    zero = convert.constant(0, dtype=dtype, ndim=x.ndim)
+    return functions.second(x, zero)
+
+
+def one() -> Any:
+    """The length 1 as a shape entry."""
+    return convert.constant(1, dtype="int64")

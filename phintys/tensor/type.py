@@ -1,0 +1,320 @@
+"""`TensorType`: arrays of one dtype and rank, with lengths known or not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from phintys.config import config
+from phintys.graph.type import HasDataType, HasShape, Type
+from phintys.graph.variable import Constant, Variable
+from phintys.scalar import dtypes
+
+MAX_NDIM = 64
+_INTERNED: dict[Any, TensorType] = {}
+
+
+class TensorType(Type[np.ndarray], HasDataType, HasShape):
+    """NumPy arrays with a dtype and a partially known shape.
+
+    Parameters
+    ----------
+    dtype
+        bool, (u)int8 to 64, float16 to 64, complex64 or complex128; ``"floatX"`` is the setting
+    shape
+        one entry per axis: a length, or None if it is not known (True means 1, False None)
+
+    Types are interned: equal types are the same object.
+
+    >>> TensorType("float64", shape=(2, None))
+    TensorType(float64, shape=(2, None))
+    """
+
+    __props__ = ("dtype", "shape")
+    dtype: str
+    shape: tuple[int | None, ...]
+    ndim: int
+    name: str | None
+
+    def __new__(
+        cls,
+        dtype: Any = None,
+        shape: Any = None,
+        name: str | None = None,
+        broadcastable: Iterable[bool] | None = None,
+        **kwargs: Any,
+    ) -> TensorType:
+        if shape is None and broadcastable is not None:
+            shape = broadcastable
+        if shape is None:
+            raise TypeError("TensorType needs a shape, e.g. shape=(None, 3).")
+        key = (cls, dtype, shape if type(shape) is tuple else None, name, config.floatX)
+        if key[2] is not None:
+            try:
+                return _INTERNED[key]
+            except (KeyError, TypeError):
+                pass
+        found = cls._make(dtypes.as_dtype(dtype), _static_shape(shape), name)
+        if key[2] is not None and isinstance(dtype, str):
+            _INTERNED[key] = found
+        return found
+
+    @classmethod
+    def _make(cls, dtype: str, shape: tuple[int | None, ...], name: str | None) -> TensorType:
+        key = (cls, dtype, shape, name)
+        found = _INTERNED.get(key)
+        if found is None:
+            found = object.__new__(cls)
+            found.dtype, found.shape, found.ndim, found.name = dtype, shape, len(shape), name
+            found.numpy_dtype = np.dtype(dtype)
+            found.broadcastable = tuple(s == 1 for s in shape)
+            found._hash = hash((cls, dtype, shape))
+            _INTERNED[key] = found
+        return found
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        """All fields are set when the type is interned."""
+
+    numpy_dtype: np.dtype[Any]
+    broadcastable: tuple[bool, ...]
+    _hash: int
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        return (
+            type(self) is type(other) and self.dtype == other.dtype and self.shape == other.shape  # type: ignore[attr-defined]
+        )
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __reduce__(self) -> Any:
+        return type(self), (self.dtype, self.shape, self.name)
+
+    def __deepcopy__(self, memo: Any) -> TensorType:
+        return self
+
+    def clone(
+        self, dtype: Any = None, shape: Any = None, broadcastable: Any = None, **kwargs: Any
+    ) -> TensorType:
+        """The type with another dtype or shape; its name is kept."""
+        if shape is None:
+            shape = self.shape if broadcastable is None else broadcastable
+        return type(self)(dtype or self.dtype, shape, self.name)
+
+    # ----- values
+    def filter(
+        self, data: Any, strict: bool = False, allow_downcast: bool | None = None
+    ) -> np.ndarray:
+        """``data`` as an array of this type.
+
+        TypeError if dtype, rank or a static length does not fit.
+        """
+        if isinstance(data, Variable):
+            raise TypeError(
+                f"Expected an array, got the symbolic variable {data}. Values go into a compiled "
+                "function; to substitute an expression use givens or clone_replace."
+            )
+        array = self._filter_strict(data) if strict else self._convert(data, allow_downcast)
+        if array.ndim != self.ndim:
+            raise TypeError(
+                f"Wrong rank: expected {self.ndim} dimensions ({self}), got {_about(array)}."
+            )
+        for axis, (known, length) in enumerate(zip(self.shape, array.shape)):
+            if known is not None and known != length:
+                raise TypeError(
+                    f"Wrong length: {self} has length {known} along axis {axis}, got {_about(array)}."
+                )
+        return array
+
+    def _filter_strict(self, data: Any) -> np.ndarray:
+        if not isinstance(data, np.ndarray):
+            raise TypeError(f"{self} needs a NumPy array, got {type(data).__name__}.")
+        if data.dtype != self.numpy_dtype:
+            raise TypeError(f"{self} needs dtype {self.dtype}, got {_about(data)}.")
+        return data
+
+    def _convert(self, data: Any, allow_downcast: bool | None) -> np.ndarray:
+        if isinstance(data, np.ndarray) and data.dtype == self.numpy_dtype:
+            return data if data.flags.aligned else data.copy()
+        try:
+            array = np.asarray(data)
+        except ValueError as exc:
+            raise TypeError(f"{data!r} cannot be made an array of {self}: {exc}") from exc
+        if array.dtype == self.numpy_dtype and array.dtype.isnative:
+            return array
+        if array.dtype.kind not in "biufc":
+            raise TypeError(f"{self} needs numbers, got {_about(array)}.")
+        if allow_downcast or np.can_cast(array.dtype, self.numpy_dtype):
+            return array.astype(self.dtype)
+        return self._convert_lossless(data, array, allow_downcast)
+
+    def _convert_lossless(
+        self, data: Any, array: np.ndarray, allow_downcast: bool | None
+    ) -> np.ndarray:
+        if isinstance(data, float) and allow_downcast is None and self.dtype == config.floatX:
+            return array.astype(self.dtype)
+        if array.size and not isinstance(data, np.ndarray | np.generic):
+            with np.errstate(all="ignore"):
+                converted = array.astype(self.dtype)
+            if self.values_eq(converted.astype(array.dtype), array) and _in_range(array, self):
+                return converted
+        raise TypeError(
+            f"{self} cannot hold {_about(array)} without losing precision. Cast the value with "
+            f"astype({self.dtype!r}), or pass allow_input_downcast=True to function."
+        )
+
+    @staticmethod
+    def values_eq(a: Any, b: Any, force_same_dtype: bool = True) -> bool:
+        """Whether two arrays have equal dtype, shape and elements; NaN equals NaN."""
+        a, b = np.asarray(a), np.asarray(b)
+        if a.shape != b.shape or (force_same_dtype and a.dtype != b.dtype):
+            return False
+        equal = a == b
+        if a.dtype.kind in "fc" and b.dtype.kind in "fc":
+            equal = equal | (np.isnan(a) & np.isnan(b))
+        return bool(np.all(equal))
+
+    @staticmethod
+    def values_eq_approx(
+        a: Any,
+        b: Any,
+        allow_remove_inf: bool = False,
+        allow_remove_nan: bool = False,
+        rtol: float | None = None,
+        atol: float | None = None,
+    ) -> bool:
+        """Whether two arrays are equal up to rounding of their dtype; NaN equals NaN."""
+        a, b = np.asarray(a), np.asarray(b)
+        if a.shape != b.shape or a.dtype != b.dtype:
+            return False
+        if a.dtype.kind not in "fc":
+            return bool(np.array_equal(a, b))
+        narrow = a.dtype in (np.float16, np.float32, np.complex64)
+        rtol = (
+            (1e-3 if a.dtype == np.float16 else 1e-4 if narrow else 1e-5) if rtol is None else rtol
+        )
+        atol = (
+            (1e-3 if a.dtype == np.float16 else 1e-5 if narrow else 1e-8) if atol is None else atol
+        )
+        close = np.isclose(a, b, rtol=rtol, atol=atol, equal_nan=True)
+        if allow_remove_inf:
+            close |= np.isinf(a)
+        if allow_remove_nan:
+            close |= np.isnan(a)
+        return bool(np.all(close))
+
+    @classmethod
+    def may_share_memory(cls, a: Any, b: Any) -> bool:
+        both = isinstance(a, np.ndarray) and isinstance(b, np.ndarray)
+        return both and bool(np.may_share_memory(a, b))
+
+    def get_shape_info(self, obj: Any) -> Any:
+        return obj.shape
+
+    def get_size(self, shape_info: Any) -> int:
+        """Bytes of an array of this dtype with the given shape."""
+        return int(np.prod(shape_info, dtype=np.int64)) * self.numpy_dtype.itemsize
+
+    # ----- relations
+    def in_same_class(self, otype: Type[Any]) -> bool:
+        """Same dtype, and the same axes known to have length 1."""
+        return (
+            isinstance(otype, TensorType)
+            and otype.dtype == self.dtype
+            and otype.broadcastable == self.broadcastable
+        )
+
+    def is_super(self, otype: Type[Any]) -> bool:
+        """Whether every array of ``otype`` is an array of this type."""
+        return self is otype or (
+            isinstance(otype, TensorType)
+            and otype.dtype == self.dtype
+            and otype.ndim == self.ndim
+            and all(a is None or a == b for a, b in zip(self.shape, otype.shape))
+        )
+
+    def filter_variable(self, other: Any, allow_convert: bool = True) -> Variable:
+        """``other`` as a variable of this type.
+
+        A narrower variable is returned unchanged; one whose lengths are not known is wrapped in a
+        `SpecifyShape` with the merged shape, checked at run time.  TypeError if dtype or rank differ.
+        """
+        if not isinstance(other, Variable):
+            return self.make_constant(self.filter(other))
+        if self.is_super(other.type):
+            return other
+        converted = self.convert_variable(other) if allow_convert else None
+        if converted is None:
+            raise TypeError(
+                f"Cannot convert {other}, a variable of type {other.type}, to type {self}. Dtype, rank "
+                "and known lengths must agree; convert it explicitly."
+            )
+        return converted
+
+    def convert_variable(self, var: Variable) -> Variable | None:
+        """``var``, narrowed to this type's static shape if it must be; None if it cannot be."""
+        if self.is_super(var.type):
+            return var
+        other = var.type
+        if (
+            not isinstance(other, TensorType)
+            or other.dtype != self.dtype
+            or other.ndim != self.ndim
+        ):
+            return None
+        if any(a is not None and b is not None and a != b for a, b in zip(self.shape, other.shape)):
+            return None
+        return narrow[0](var, self.shape)
+
+    def __str__(self) -> str:
+        if self.name is not None:
+            return self.name
+        names = {0: "Scalar", 1: "Vector", 2: "Matrix"}
+        shape = ", ".join("?" if s is None else str(s) for s in self.shape)
+        comma = "," if self.ndim == 1 else ""
+        return f"{names.get(self.ndim, f'Tensor{self.ndim}')}({self.dtype}, shape=({shape}{comma}))"
+
+    def __repr__(self) -> str:
+        return f"TensorType({self.dtype}, shape={self.shape})"
+
+
+DenseTensorType = TensorType
+
+#: ``narrow[0](variable, shape)`` asserts a static shape; `phintys.tensor.shape` puts its op here.
+narrow: list[Any] = []
+
+
+def _static_shape(shape: Any) -> tuple[int | None, ...]:
+    if isinstance(shape, int | np.integer) and not isinstance(shape, bool):
+        shape = (shape,)
+    entries = tuple(_static_length(s) for s in shape)
+    if len(entries) > MAX_NDIM:
+        raise ValueError(f"Tensors have at most {MAX_NDIM} dimensions, not {len(entries)}.")
+    return entries
+
+
+def _static_length(s: Any) -> int | None:
+    if s is None or s is False or (isinstance(s, np.bool_) and not s):
+        return None
+    if s is True or isinstance(s, np.bool_):
+        return 1
+    if isinstance(s, int | np.integer) and s >= 0:
+        return int(s)
+    raise ValueError(f"An entry of a static shape is a length, None or a bool, not {s!r}.")
+
+
+def _in_range(array: np.ndarray, target: TensorType) -> bool:
+    if target.numpy_dtype.kind not in "biu" or array.dtype.kind not in "iuf":
+        return True
+    if target.dtype == "bool":
+        return bool(np.all((array == 0) | (array == 1)))
+    limits = np.iinfo(target.dtype)
+    return bool(np.all((array >= limits.min) & (array <= limits.max)))
+
+
+def _about(array: np.ndarray) -> str:
+    return f"an array of dtype {array.dtype} and shape {array.shape}"

@@ -1,0 +1,101 @@
+"""Tensor variables and constants.  Their operators and methods are in `phintys.tensor.methods`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from phintys.graph.variable import Constant, Variable
+from phintys.tensor.type import TensorType
+
+
+class TensorVariable(Variable):
+    """A variable whose values are arrays (`TensorType`).
+
+    It has NumPy's operators and methods; ``==`` and ``!=`` compare identity (use ``eq``), the truth value
+    is undefined, and items cannot be assigned (use ``x[i].set(v)``).
+    """
+
+    __slots__ = ()
+    __array_priority__ = 1000  # NumPy arrays defer to it in mixed operations
+    __array_ufunc__ = None
+
+    @property
+    def dtype(self) -> str:
+        """The dtype of the values."""
+        return self.type.dtype
+
+    @property
+    def ndim(self) -> int:
+        """The number of dimensions."""
+        return self.type.ndim
+
+    @property
+    def broadcastable(self) -> tuple[bool, ...]:
+        """For each axis, whether its length is known to be 1."""
+        return self.type.broadcastable
+
+
+DenseTensorVariable = TensorVariable
+
+
+class TensorConstant(Constant, TensorVariable):
+    """A constant array."""
+
+    __slots__ = ()
+
+    def signature(self) -> TensorConstantSignature:
+        if self._signature is None:
+            self._signature = TensorConstantSignature(self.type, self.data)
+        return self._signature
+
+    @property
+    def unique_value(self) -> Any:
+        """The value that every entry has, as a 0-d array, or None if they differ.
+
+        NaN counts as equal to itself; 0.0 and -0.0 differ.
+        """
+        data = self.data
+        if data.size == 0:
+            return None
+        first = data.reshape(-1)[:1]
+        if TensorType.values_eq(data, np.broadcast_to(first.reshape(()), data.shape)):
+            if data.dtype.kind == "f" and np.any(np.signbit(data) != np.signbit(first)):
+                return None
+            return first[0].copy().reshape(())
+        return None
+
+
+DenseTensorConstant = TensorConstant
+
+
+class TensorConstantSignature:
+    """Type and contents of a constant: hashable, NaN equal to NaN, 0.0 different from -0.0."""
+
+    __slots__ = ("type", "data", "_hash")
+
+    def __init__(self, type: TensorType, data: np.ndarray) -> None:
+        self.type, self.data = type, data
+        self._hash: int | None = None
+
+    def __hash__(self) -> int:
+        if self._hash is None:
+            data = np.ascontiguousarray(self.data)
+            self._hash = hash((self.type, data.shape, data.tobytes()))
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, TensorConstantSignature) or self.type != other.type:
+            return False
+        if self.data is other.data:
+            return True
+        return (
+            self.data.shape == other.data.shape
+            and np.ascontiguousarray(self.data).tobytes()
+            == np.ascontiguousarray(other.data).tobytes()
+        )
+
+
+TensorType.variable_type = TensorVariable
+TensorType.constant_type = TensorConstant
