@@ -1,0 +1,167 @@
+"""Vector mathematics against NumPy: time per element, code generation, greatest error.
+
+    python benchmarks/vecmath.py [function ...]
+
+Prints, per function and dtype: nanoseconds per element over 1e6 numbers at one and two native
+registers, NumPy's, the ratio, milliseconds of code generation, ulps against mpmath.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+import time
+from collections.abc import Callable
+
+import llvmlite.binding as llvm
+import mpmath as mp
+import numpy as np
+from scipy import special
+
+from phintys.backends.llvm.vecmath import SUPPORTED, define, requirements, symbol
+
+COUNT = 1_000_000
+NUMPY: dict[str, Callable] = {
+    "sigmoid": special.expit,
+    "softplus": lambda x, out: np.logaddexp(x, 0, out=out),
+    "erf": special.erf,
+    "pow": np.power,
+}
+REFERENCE: dict[str, Callable] = {
+    "exp2": lambda x: mp.mpf(2) ** x,
+    "log2": lambda x: mp.log(x, 2),
+    "sigmoid": lambda x: 1 / (1 + mp.exp(-x)),
+    "softplus": lambda x: mp.log1p(mp.exp(x)),
+    "pow": lambda x, y: mp.power(x, y),
+}
+POSITIVE = {"log", "log2", "log10", "log1p", "pow"}
+
+
+def loop_module(name: str, dtype: str, width: int) -> str:
+    """A module whose ``run(x, y, out, n)`` maps the function; n is a multiple of the width."""
+    scalar = {"float64": "double", "float32": "float"}[dtype]
+    vector = scalar if width == 1 else f"<{width} x {scalar}>"
+    arity = 2 if name == "pow" else 1
+    size = int(dtype[5:]) // 8
+    loads = "".join(
+        f"  %p{i} = getelementptr {scalar}, ptr %in{i}, i64 %i\n"
+        f"  %x{i} = load {vector}, ptr %p{i}, align {size}\n"
+        for i in range(arity)
+    )
+    args = ", ".join(f"{vector} %x{i}" for i in range(arity))
+    return "\n".join(sorted(requirements(name, dtype, width))) + f"""
+{define(name, dtype, width)}
+define void @run(ptr %in0, ptr %in1, ptr %out, i64 %n) {{
+entry:
+  br label %loop
+loop:
+  %i = phi i64 [0, %entry], [%j, %loop]
+{loads}  %y = call {vector} @{symbol(name, dtype, width)}({args})
+  %q = getelementptr {scalar}, ptr %out, i64 %i
+  store {vector} %y, ptr %q, align {size}
+  %j = add i64 %i, {width}
+  %more = icmp ult i64 %j, %n
+  br i1 %more, label %loop, label %end
+end:
+  ret void
+}}
+"""
+
+
+class Compiled:
+    """The function over arrays, for one width and one machine description."""
+
+    def __init__(self, name: str, dtype: str, width: int, cpu: str = "", features: str = ""):
+        llvm.initialize_native_target()
+        llvm.initialize_native_asmprinter()
+        if not cpu:
+            cpu, features = llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
+        target = llvm.Target.from_default_triple()
+        self.machine = target.create_target_machine(
+            cpu=cpu, features=features, opt=2, reloc="pic", codemodel="small"
+        )
+        context = llvm.create_context()
+        module = llvm.parse_assembly(loop_module(name, dtype, width), context)
+        module.verify()
+        self.assembly = self.machine.emit_assembly(module)
+        start = time.perf_counter()
+        code = self.machine.emit_object(module)
+        self.milliseconds = (time.perf_counter() - start) * 1e3
+        self.engine = llvm.create_mcjit_compiler(
+            llvm.parse_assembly("", context), self.machine
+        )
+        self.engine.add_object_file(llvm.ObjectFileRef.from_data(code))
+        self.engine.finalize_object()
+        address = self.engine.get_function_address("run")
+        self.run = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3, ctypes.c_int64)(address)
+        self.width, self.dtype = width, dtype
+
+    def __call__(self, x: np.ndarray, y: np.ndarray | None = None) -> np.ndarray:
+        n = len(x)
+        padded = -(-n // self.width) * self.width
+        xs, ys, out = (np.ones(padded, self.dtype) for _ in range(3))
+        xs[:n] = x
+        if y is not None:
+            ys[:n] = y
+        self.run(xs.ctypes.data, ys.ctypes.data, out.ctypes.data, padded)
+        return out[:n]
+
+
+def ulps(got: np.ndarray, exact: list, dtype: str) -> np.ndarray:
+    """Distance of each result from the exact value in units of the exact value's last place."""
+    info = np.finfo(dtype)
+    out = []
+    for g, e in zip(got, exact):
+        rounded = abs(np.dtype(dtype).type(float(e)))
+        unit = max(float(np.spacing(rounded)), float(info.smallest_subnormal))
+        out.append(float(abs(mp.mpf(float(g)) - e) / unit))
+    return np.array(out)
+
+
+def per_element(call: Callable[[], object]) -> float:
+    call()
+    times = []
+    for _ in range(7):
+        start = time.perf_counter()
+        call()
+        times.append(time.perf_counter() - start)
+    return min(times) / COUNT * 1e9
+
+
+def measure(name: str, dtype: str) -> None:
+    rng = np.random.default_rng(0)
+    x = (np.exp(rng.normal(size=COUNT)) if name in POSITIVE else rng.normal(size=COUNT) * 3).astype(
+        dtype
+    )
+    y = (rng.normal(size=COUNT) * 3).astype(dtype)
+    out = np.empty_like(x)
+    native = 32 // x.itemsize
+    functions = [Compiled(name, dtype, w) for w in (1, native, 2 * native)]
+    times = [
+        per_element(lambda f=f: f.run(x.ctypes.data, y.ctypes.data, out.ctypes.data, COUNT))
+        for f in functions
+    ]
+    peer = NUMPY.get(name) or getattr(np, name)
+    args = (x, y) if name == "pow" else (x,)
+    theirs = per_element(lambda: peer(*args, out=out))
+    sample = slice(0, 1000)
+    few = [a[sample] for a in args]
+    reference = REFERENCE.get(name) or getattr(mp, name)
+    exact = [reference(*(mp.mpf(float(v)) for v in row)) for row in zip(*few)]
+    worst = ulps(functions[1](*few), exact, dtype).max()
+    print(
+        f"{name:9}{dtype:9}{times[0]:9.2f}{times[1]:9.2f}{times[2]:9.2f}{theirs:9.2f}"
+        f"{theirs / min(times):7.1f}{functions[1].milliseconds:8.1f}{worst:7.2f}"
+    )
+
+
+def main() -> None:
+    mp.mp.dps = 50
+    print("function dtype     W=1 ns   1 reg.   2 reg.    NumPy  ratio  codegen   ulps")
+    for dtype in ("float64", "float32"):
+        for name in sys.argv[1:] or sorted(SUPPORTED):
+            measure(name, dtype)
+
+
+if __name__ == "__main__":
+    main()

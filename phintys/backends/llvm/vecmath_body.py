@@ -1,0 +1,192 @@
+"""A writer of straight-line vector code: the text that `vecmath` is made of.
+
+A `Body` appends LLVM instructions, one per method call, and returns the name of each result.
+All floating-point values have the type of the body (``<4 x double>``; the plain ``double`` at
+width 1); a number among the operands becomes a splat constant.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """A binary floating-point format: LLVM's name, bits, bits of the fraction, exponent bias."""
+
+    dtype: str
+    ir: str
+    suffix: str
+    bits: int
+    fraction: int
+    bias: int
+
+    @property
+    def least_normal(self) -> float:
+        return 2.0 ** (1 - self.bias)
+
+    @property
+    def integers_from(self) -> float:
+        """The power of two from which on all values are integers."""
+        return 2.0**self.fraction
+
+    def pattern(self, value: float) -> int:
+        """The bits of ``value`` as an unsigned integer."""
+        codes = "<d" if self.bits == 64 else "<f"
+        return int.from_bytes(struct.pack(codes, value), "little")
+
+
+FORMATS = {
+    "float64": Format("float64", "double", "f64", 64, 52, 1023),
+    "float32": Format("float32", "float", "f32", 32, 23, 127),
+}
+
+Operand = str | float
+
+
+class Body:
+    """The instructions of one function, in one floating-point type.
+
+    Booleans and integers have the body's width.  ``lines`` and ``declares`` (the ``declare``
+    lines of what is called) are shared by the bodies that `widened` makes.
+    """
+
+    def __init__(
+        self, dtype: str, width: int, lines: list[str], declares: set[str], name: str = "v"
+    ) -> None:
+        self.format = FORMATS[dtype]
+        self.width = width
+        self.lines = lines
+        self.declares = declares
+        self.name = name
+        self.type = self.vector(self.format.ir)
+        self.int_type = self.vector(f"i{self.format.bits}")
+        self.bool_type = self.vector("i1")
+
+    def vector(self, element: str) -> str:
+        return element if self.width == 1 else f"<{self.width} x {element}>"
+
+    def emit(self, text: str) -> str:
+        result = f"%{self.name}{len(self.lines)}"
+        self.lines.append(f"  {result} = {text}")
+        return result
+
+    def const(self, value: Operand) -> str:
+        if isinstance(value, str):
+            return value
+        if self.format.bits == 32:
+            value = struct.unpack("<f", struct.pack("<f", value))[0]
+        literal = f"{self.format.ir} 0x{FORMATS['float64'].pattern(value):016X}"
+        return literal.split()[1] if self.width == 1 else f"splat ({literal})"
+
+    def int_const(self, value: str | int) -> str:
+        if isinstance(value, str):
+            return value
+        return str(value) if self.width == 1 else f"splat (i{self.format.bits} {value})"
+
+    def _binary(self, op: str, a: Operand, b: Operand) -> str:
+        return self.emit(f"{op} {self.type} {self.const(a)}, {self.const(b)}")
+
+    def add(self, a: Operand, b: Operand) -> str:
+        return self._binary("fadd", a, b)
+
+    def sub(self, a: Operand, b: Operand) -> str:
+        return self._binary("fsub", a, b)
+
+    def mul(self, a: Operand, b: Operand) -> str:
+        return self._binary("fmul", a, b)
+
+    def div(self, a: Operand, b: Operand) -> str:
+        return self._binary("fdiv", a, b)
+
+    def neg(self, a: str) -> str:
+        return self.emit(f"fneg {self.type} {a}")
+
+    def intrinsic(self, name: str, *args: Operand) -> str:
+        suffix = self.format.suffix if self.width == 1 else f"v{self.width}{self.format.suffix}"
+        types = ", ".join([self.type] * len(args))
+        values = ", ".join(f"{self.type} {self.const(a)}" for a in args)
+        self.declares.add(f"declare {self.type} @llvm.{name}.{suffix}({types})")
+        return self.emit(f"call {self.type} @llvm.{name}.{suffix}({values})")
+
+    def fma(self, a: Operand, b: Operand, c: Operand) -> str:
+        """a*b + c, fused only where the machine does that in one instruction."""
+        return self.intrinsic("fmuladd", a, b, c)
+
+    def abs(self, a: str) -> str:
+        return self.intrinsic("fabs", a)
+
+    def copysign(self, a: Operand, sign: Operand) -> str:
+        return self.intrinsic("copysign", a, sign)
+
+    def compare(self, predicate: str, a: Operand, b: Operand) -> str:
+        return self.emit(f"fcmp {predicate} {self.type} {self.const(a)}, {self.const(b)}")
+
+    def logic(self, op: str, a: str, b: str) -> str:
+        return self.emit(f"{op} {self.bool_type} {a}, {b}")
+
+    def invert(self, a: str) -> str:
+        return self.logic("xor", a, "true" if self.width == 1 else "splat (i1 true)")
+
+    def select(self, condition: str, a: Operand, b: Operand) -> str:
+        return self.emit(
+            f"select {self.bool_type} {condition}, "
+            f"{self.type} {self.const(a)}, {self.type} {self.const(b)}"
+        )
+
+    def at_most(self, x: str, bound: float) -> str:
+        """min(x, bound); NaN stays NaN."""
+        return self.select(self.compare("olt", bound, x), bound, x)
+
+    def at_least(self, x: str, bound: float) -> str:
+        """max(x, bound); NaN stays NaN."""
+        return self.select(self.compare("ogt", bound, x), bound, x)
+
+    def bits(self, a: str) -> str:
+        return self.emit(f"bitcast {self.type} {a} to {self.int_type}")
+
+    def from_bits(self, a: str) -> str:
+        return self.emit(f"bitcast {self.int_type} {a} to {self.type}")
+
+    def integer(self, op: str, a: str | int, b: str | int) -> str:
+        return self.emit(f"{op} {self.int_type} {self.int_const(a)}, {self.int_const(b)}")
+
+    def int_test(self, a: str, mask: int) -> str:
+        """Whether a & mask is not zero."""
+        masked = self.integer("and", a, mask)
+        return self.emit(f"icmp ne {self.int_type} {masked}, {self.int_const(0)}")
+
+    def head(self, a: str, dropped: int) -> str:
+        """``a`` without its ``dropped`` lowest bits."""
+        mask = (1 << self.format.bits) - (1 << dropped)
+        return self.from_bits(self.integer("and", self.bits(a), mask))
+
+    def polynomial(self, x: str, coefficients: Sequence[float]) -> str:
+        """c0 + c1*x + ..., by Estrin's scheme: pairs, pairs of pairs, ... in powers x**2**i."""
+        terms: list[Operand] = list(coefficients)
+        power = x
+        while True:
+            pairs = [terms[i : i + 2] for i in range(0, len(terms), 2)]
+            terms = [self.fma(p[1], power, p[0]) if len(p) == 2 else p[0] for p in pairs]
+            if len(terms) == 1:
+                return self.const(terms[0])
+            power = self.mul(power, power)
+
+    def widened(self) -> Body:
+        """A float64 body that appends to the same function."""
+        return Body("float64", self.width, self.lines, self.declares, self.name)
+
+    def extend_to(self, wide: Body, a: str) -> str:
+        return self.emit(f"fpext {self.type} {a} to {wide.type}")
+
+    def truncate_from(self, wide: Body, a: str) -> str:
+        return self.emit(f"fptrunc {wide.type} {a} to {self.type}")
+
+    def any(self, condition: str) -> str:
+        """Whether a boolean is true in some lane (an ``i1``)."""
+        if self.width == 1:
+            return condition
+        packed = self.emit(f"bitcast {self.bool_type} {condition} to i{self.width}")
+        return self.emit(f"icmp ne i{self.width} {packed}, 0")
