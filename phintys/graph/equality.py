@@ -1,0 +1,119 @@
+"""Whether graphs compute the same thing in the same way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from phintys.graph.replace import clone_replace
+from phintys.graph.traversal import toposort
+from phintys.graph.variable import AtomicVariable, Constant, Variable
+
+
+def equal_computations(
+    xs: Sequence[Any],
+    ys: Sequence[Any],
+    in_xs: Sequence[Variable] | None = None,
+    in_ys: Sequence[Variable] | None = None,
+    strict_dtype: bool = True,
+) -> bool:
+    """Whether the graphs ``xs`` and ``ys`` consist of the same operations, pairwise.
+
+    The comparison is structural: ``x + 1`` and ``1 + x`` differ, and it does not matter whether a
+    repeated subexpression is one node or several.
+
+    Parameters
+    ----------
+    xs, ys
+        variables; plain values are compared with each other or with constants
+    in_xs, in_ys
+        variables that correspond to each other, by position.  All other variables without an
+        owner only equal themselves, and constants equal constants of the same type and value.
+    strict_dtype
+        False: constants in the graphs may differ in their dtype
+
+    Raises
+    ------
+    ValueError
+        if there are not as many ``xs`` as ``ys``
+    """
+    if len(xs) != len(ys):
+        raise ValueError(f"There are {len(xs)} graphs on one side and {len(ys)} on the other.")
+    in_xs, in_ys = in_xs or (), in_ys or ()
+    if len(in_xs) != len(in_ys):
+        return False
+    x_keys: dict[Variable, Any] = {}
+    y_keys: dict[Variable, Any] = {}
+    for i, (x, y) in enumerate(zip(in_xs, in_ys, strict=True)):
+        if not x.type.in_same_class(y.type):
+            return False
+        x_keys[x] = y_keys[y] = x_keys.get(x, y_keys.get(y, i))
+    numbers: dict[Any, int] = {}
+    leaf_key = _leaf_key if strict_dtype else _leaf_key_without_dtype
+    _assign_keys([x for x in xs if isinstance(x, Variable)], x_keys, numbers, leaf_key)
+    _assign_keys([y for y in ys if isinstance(y, Variable)], y_keys, numbers, leaf_key)
+    return all(
+        x.type.in_same_class(y.type) and x_keys[x] == y_keys[y]
+        if isinstance(x, Variable) and isinstance(y, Variable)
+        else _equal_values(x, y)
+        for x, y in zip(xs, ys, strict=True)
+    )
+
+
+def is_same_graph(
+    var1: Variable, var2: Variable, givens: Mapping[Variable, Variable] | None = None
+) -> bool:
+    """Whether two variables are computed in the same way, after the replacements ``givens``."""
+    if givens:
+        var1, var2 = clone_replace([var1, var2], givens)
+    return equal_computations([var1], [var2])
+
+
+def _assign_keys(
+    graphs: Sequence[Variable],
+    keys: dict[Variable, Any],
+    numbers: dict[Any, int],
+    leaf_key: Callable[[Variable], Any],
+) -> None:
+    """Give every variable of the graphs a key; equal keys mean equal computations.
+
+    ``numbers`` holds a number for each (op, keys of the inputs) seen so far, so a key is found in
+    constant time however large the graph above it is.
+    """
+    for node in toposort(graphs, keys):
+        for v in node.inputs:
+            if v not in keys:
+                keys[v] = leaf_key(v)
+        inputs = tuple([keys[v] for v in node.inputs])
+        number = numbers.setdefault((node.op, inputs), len(numbers))
+        for output in node.outputs:
+            keys.setdefault(output, (number, output.index))
+    for v in graphs:
+        if v not in keys:
+            keys[v] = leaf_key(v)
+
+
+def _leaf_key(v: Variable) -> Any:
+    return (type(v), v.signature()) if isinstance(v, AtomicVariable) else v
+
+
+def _leaf_key_without_dtype(v: Variable) -> Any:
+    if not (isinstance(v, Constant) and isinstance(v.data, np.ndarray | np.generic)):
+        return _leaf_key(v)
+    data = np.asarray(v.data)
+    # Python numbers of different types are equal and hash alike; NaN is not equal to itself
+    return data.shape, tuple(["nan" if x != x else x for x in data.ravel().tolist()])
+
+
+def _equal_values(x: Any, y: Any) -> bool:
+    """Whether two values are equal, where either may be wrapped in a Constant."""
+    values = [v.data if isinstance(v, Constant) else v for v in (x, y)]
+    if any(isinstance(v, Variable) for v in values):
+        return False
+    if not any(isinstance(v, np.ndarray | np.generic) for v in values):
+        return bool(values[0] == values[1])
+    a, b = map(np.asarray, values)
+    # NaN is compared in types that have it
+    return np.array_equal(a, b, equal_nan=a.dtype.kind in "fc" and b.dtype.kind in "fc")
