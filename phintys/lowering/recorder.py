@@ -1,0 +1,157 @@
+"""Recording scalar functions as instructions, and folding integer ones to Dims."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from phintys.dims import Dim, dim_max, dim_min
+from phintys.lowering.program import Inst
+from phintys.lowering.values import Map
+from phintys.scalar.native import INSTRUCTIONS
+
+
+class Scalar:
+    """A value inside a scalar function: its position and its dtype."""
+
+    __slots__ = ("dtype", "position")
+
+    def __init__(self, position: int, dtype: str):
+        self.position = position
+        self.dtype = dtype
+
+
+class Recorder:
+    """A `Native` that writes the instructions down."""
+
+    def __init__(self, count: int):
+        self.count = count  # arguments come first
+        self.body: list[Inst] = []
+
+    def emit(self, op: str, dtype: str, args: Sequence[Scalar] = (), param: Any = None) -> Scalar:
+        """Append an instruction."""
+        self.body.append(Inst(op, dtype, tuple(a.position for a in args), param))
+        return Scalar(self.count + len(self.body) - 1, dtype)
+
+    def const(self, value: Any, like: Any) -> Scalar:
+        dtype = like if isinstance(like, str) else like.dtype
+        number = value.item() if isinstance(value, np.generic) else value
+        return self.emit("const", dtype, (), number)
+
+    def cast(self, x: Scalar, dtype: str) -> Scalar:
+        return x if x.dtype == dtype else self.emit("cast", dtype, (x,))
+
+    def call(self, name: str, *args: Scalar) -> Scalar:
+        return self.emit("call", args[0].dtype, args, name)
+
+    def dtype(self, x: Scalar) -> str:
+        return x.dtype
+
+    def __getattr__(self, name: str) -> Callable[..., Scalar]:
+        op = name.rstrip("_")  # n.and_, n.or_, n.not_
+        row = INSTRUCTIONS.get(op)
+        if row is None:
+            raise AttributeError(f"{name!r} is not a scalar instruction")
+
+        def record(*args: Scalar) -> Scalar:
+            if len(args) != row.arity:
+                raise TypeError(f"{op} takes {row.arity} arguments, got {len(args)}")
+            return self.emit(op, "bool" if row.result == "bool" else args[-1].dtype, args)
+
+        return record
+
+
+def record_map(
+    fn: Callable[..., Any], dtypes: Sequence[str], dtype: str | None
+) -> tuple[tuple[Inst, ...], int, str]:
+    """The instructions of a scalar function, the position of its result, its dtype.
+
+    >>> record_map(lambda n, x: n.mul(x, x), ["float64"], None)
+    ((Inst(op='mul', dtype='float64', args=(0, 0), param=None),), 1, 'float64')
+    """
+    recorder = Recorder(len(dtypes))
+    result = fn(recorder, *(Scalar(i, d) for i, d in enumerate(dtypes)))
+    if dtype is not None:
+        result = recorder.cast(result, dtype)
+    return tuple(recorder.body), result.position, result.dtype
+
+
+def fold_map(value: Map) -> tuple[Dim, ...] | None:
+    """The content of an integer map as Dims, if it can be expressed."""
+    contents = [a.content for a in value.args]
+    if not contents or any(c is None for c in contents):
+        return None
+    size = 1
+    if value.ndim == 1:
+        if value.shape[0].value is None:
+            return None
+        size = value.shape[0].value
+    result: list[Dim] = []
+    for i in range(size):
+        folded = _fold(value, [c[i if len(c) > 1 else 0] for c in contents if c is not None])
+        if folded is None:
+            return None
+        result.append(folded)
+    return tuple(result)
+
+
+def _fold(value: Map, args: list[Dim]) -> Dim | None:
+    results: list[Dim] = list(args)
+    for inst in value.body:
+        rule = _FOLD.get(inst.op)
+        found = None
+        if inst.op == "const" and isinstance(inst.param, (bool, int)):
+            found = Dim.const(inst.param)
+        elif inst.op == "cast" and np.dtype(inst.dtype).kind in "iu":
+            found = results[inst.args[0]]
+        elif rule is not None and np.dtype(inst.dtype).kind in "iub":
+            found = rule(*(results[a] for a in inst.args))
+        if found is None or not _fits(found, inst.dtype):
+            return None
+        results.append(found)
+    return results[value.result]
+
+
+def _fits(dim: Dim, dtype: str) -> bool:
+    """Whether wrapping around can be excluded; lengths fit into int64."""
+    if dtype in ("int64", "bool"):
+        return True
+    return dim.value is not None and np.iinfo(dtype).min <= dim.value <= np.iinfo(dtype).max
+
+
+def _compare(test: Callable[[int, int], bool]) -> Callable[[Dim, Dim], Dim | None]:
+    def fold(a: Dim, b: Dim) -> Dim | None:
+        if a.value is None or b.value is None:
+            return None
+        return Dim.const(test(a.value, b.value))
+
+    return fold
+
+
+def _select(condition: Dim, a: Dim, b: Dim) -> Dim | None:
+    if a is b:
+        return a
+    if condition.value is None:
+        return None
+    return a if condition.value else b
+
+
+_FOLD: dict[str, Callable[..., Dim | None]] = {
+    "add": lambda a, b: a + b,
+    "sub": lambda a, b: a - b,
+    "mul": lambda a, b: a * b,
+    "neg": lambda a: -a,
+    "idiv": lambda a, b: a // b,
+    "imod": lambda a, b: a % b,
+    "max": dim_max,
+    "min": dim_min,
+    "eq": _compare(lambda a, b: a == b),
+    "ne": _compare(lambda a, b: a != b),
+    "lt": _compare(lambda a, b: a < b),
+    "le": _compare(lambda a, b: a <= b),
+    "gt": _compare(lambda a, b: a > b),
+    "ge": _compare(lambda a, b: a >= b),
+    "select": _select,
+}

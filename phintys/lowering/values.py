@@ -1,0 +1,251 @@
+"""Tensor-level values: the SSA form between the graph and the Program.
+
+The `Builder` makes them, ``fuse`` turns them into steps.  A value has a dtype, a shape of `Dim` and
+arguments that were made before it.  There are few kinds:
+
+===============  ==================================================================
+`Source`         an array that is there: an input, a constant, the result of a `PythonCall`
+`Literal`        a number
+`Length`         a `Dim` as a 0-d int64
+`Index`          the position along one axis
+`Map`            scalar instructions applied elementwise
+`Gather`         elements of an array at computed positions
+`Reduce`         a reduction over axes
+`View`           an affine rearrangement: permute, slice, broadcast, diagonal
+`Reshape`        the elements of an array in memory order under another shape
+`Empty`          memory with no particular content
+`Update`         an array with a region (or computed positions) overwritten or added to
+`BlasCall`       a matrix product
+`PythonCall`     a call of a Python function
+===============  ==================================================================
+
+Values have no identity beyond this: where they are kept, and whether they are kept at all, is
+decided later.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from phintys.dims import ONE, ZERO, Dim
+from phintys.lowering.program import Inst, Slot
+
+Shape = tuple[Dim, ...]
+
+
+class Value:
+    """An array (or Python object, then ``dtype`` is None) that the function computes.
+
+    ``content``: the integers of a 0-d or 1-d integer value as Dims, where they are known; shapes
+    travel through the graph this way.
+    """
+
+    __slots__ = ("args", "content", "dtype", "id", "origin", "shape")
+
+    def __init__(self, dtype: str | None, shape: Shape, args: tuple[Value, ...] = ()):
+        self.dtype = dtype
+        self.shape = shape
+        self.args = args
+        self.content: tuple[Dim, ...] | None = None
+        self.origin: Any = None
+        self.id = -1  # set by the Builder: creation order, a topological order
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    def __repr__(self) -> str:
+        lengths = ", ".join(d.render() for d in self.shape)
+        return f"<{type(self).__name__} {self.id}: {self.dtype}[{lengths}]>"
+
+
+class Source(Value):
+    """An array or object in a slot.  Its argument, if any, is the `PythonCall` that fills it."""
+
+    __slots__ = ("slot",)
+
+    def __init__(self, slot: Slot, args: tuple[Value, ...] = ()):
+        super().__init__(slot.dtype, slot.shape, args)
+        self.slot = slot
+
+
+class Literal(Value):
+    """A 0-d number, part of the code that uses it."""
+
+    __slots__ = ("number",)
+
+    def __init__(self, number: Any, dtype: str):
+        super().__init__(dtype, ())
+        self.number = number
+
+
+class Length(Value):
+    """A `Dim` as 0-d int64."""
+
+    __slots__ = ("dim",)
+
+    def __init__(self, dim: Dim):
+        super().__init__("int64", ())
+        self.dim = dim
+        self.content = (dim,)
+
+
+class Index(Value):
+    """The int64 position along one axis of the shape."""
+
+    __slots__ = ("axis",)
+
+    def __init__(self, axis: int, shape: Shape):
+        super().__init__("int64", shape)
+        self.axis = axis
+
+
+class Map(Value):
+    """Scalar instructions, elementwise.
+
+    ``body`` is in the form of a kernel body whose first values (0, 1, ...) are the arguments; ``result`` is
+    the position of the result.  Arguments have the rank of the value; an axis of constant length 1
+    broadcasts.
+    """
+
+    __slots__ = ("body", "result")
+
+    def __init__(
+        self, dtype: str, shape: Shape, args: tuple[Value, ...], body: tuple[Inst, ...], result: int
+    ):
+        super().__init__(dtype, shape, args)
+        self.body = body
+        self.result = result
+
+
+class Gather(Value):
+    """Elements of ``args[0]`` at positions ``args[1:]`` along ``axes``.
+
+    The axes of the result are those of the positions (which have been broadcast to one rank,
+    ``index_ndim``), then the other axes of the array, in order.
+    """
+
+    __slots__ = ("axes", "index_ndim")
+
+    def __init__(
+        self, x: Value, indices: tuple[Value, ...], axes: tuple[int, ...], shape: Shape, ndim: int
+    ):
+        super().__init__(x.dtype, shape, (x, *indices))
+        self.axes = axes
+        self.index_ndim = ndim
+
+
+class Reduce(Value):
+    """``kind`` over ``axes`` (sorted) of the argument; the axes disappear."""
+
+    __slots__ = ("axes", "kind")
+
+    def __init__(self, kind: str, x: Value, axes: tuple[int, ...], dtype: str):
+        shape = tuple(d for i, d in enumerate(x.shape) if i not in axes)
+        super().__init__(dtype, shape, (x,))
+        self.kind = kind
+        self.axes = axes
+
+
+class View(Value):
+    """Element ``i`` of the result is element ``j`` of the argument, ``j[k] = starts[k] + steps[k] *
+    i[axes[k]]`` (only ``starts[k]`` where ``axes[k]`` is None)."""
+
+    __slots__ = ("axes", "starts", "steps")
+
+    def __init__(
+        self,
+        x: Value,
+        shape: Shape,
+        axes: tuple[int | None, ...],
+        starts: Shape | None = None,
+        steps: Shape | None = None,
+    ):
+        super().__init__(x.dtype, shape, (x,))
+        self.axes = axes
+        self.starts = starts or (ZERO,) * len(axes)
+        self.steps = steps or (ONE,) * len(axes)
+
+
+class Reshape(Value):
+    """The argument's elements, in C order, under another shape of the same size."""
+
+    __slots__ = ()
+
+
+class Empty(Value):
+    """Memory for an array that `Update` values then fill."""
+
+    __slots__ = ()
+
+
+class Update(Value):
+    """``args[0]`` with ``args[1]`` written (mode ``set``) or added (mode ``add``) to a part.
+
+    The part, whose shape is ``region``: element ``i`` goes to ``j[k] = starts[k] + steps[k] * i[axes[k]]``,
+    plus, for an axis in ``gathered``, the position ``args[2:][...]`` at ``i`` (as in `Gather`, without the
+    other terms).  ``args[1:]`` broadcast against the region.
+    """
+
+    __slots__ = ("axes", "gathered", "mode", "region", "starts", "steps")
+
+    def __init__(
+        self,
+        base: Value,
+        value: Value,
+        mode: str,
+        region: Shape,
+        axes: tuple[int | None, ...],
+        starts: Shape,
+        steps: Shape,
+        gathered: tuple[int, ...] = (),
+        indices: tuple[Value, ...] = (),
+    ):
+        super().__init__(base.dtype, base.shape, (base, value, *indices))
+        self.mode = mode
+        self.region = region
+        self.axes = axes
+        self.starts = starts
+        self.steps = steps
+        self.gathered = gathered
+
+
+class BlasCall(Value):
+    """A `Call`.  ``args``: the two factors, the old content of the target if ``has_target``, then
+    ``alpha`` and ``beta`` where those are values."""
+
+    __slots__ = ("alpha", "batch", "beta", "has_target", "name", "sizes")
+
+    def __init__(
+        self,
+        name: str,
+        factors: tuple[Value, ...],
+        shape: Shape,
+        sizes: Shape,
+        batch: Shape = (),
+        target: Value | None = None,
+        alpha: float | Value = 1.0,
+        beta: float | Value = 0.0,
+    ):
+        extra = [v for v in (target, alpha, beta) if isinstance(v, Value)]
+        super().__init__(factors[0].dtype, shape, (*factors, *extra))
+        self.name = name
+        self.sizes = sizes
+        self.batch = batch
+        self.has_target = target is not None
+        self.alpha = alpha
+        self.beta = beta
+
+
+class PythonCall(Value):
+    """A call of ``function``; its results are `Source` values."""
+
+    __slots__ = ("function", "name", "outputs")
+
+    def __init__(
+        self, function: Any, args: tuple[Value, ...], outputs: tuple[Slot, ...], name: str
+    ):
+        super().__init__(None, (), args)
+        self.function = function
+        self.outputs = outputs
+        self.name = name
