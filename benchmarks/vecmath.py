@@ -29,6 +29,7 @@ NUMPY: dict[str, Callable] = {
 }
 REFERENCE: dict[str, Callable] = {
     "exp2": lambda x: mp.mpf(2) ** x,
+    "log1p": mp.log1p,
     "log2": lambda x: mp.log(x, 2),
     "sigmoid": lambda x: 1 / (1 + mp.exp(-x)),
     "softplus": lambda x: mp.log1p(mp.exp(x)),
@@ -49,7 +50,9 @@ def loop_module(name: str, dtype: str, width: int) -> str:
         for i in range(arity)
     )
     args = ", ".join(f"{vector} %x{i}" for i in range(arity))
-    return "\n".join(sorted(requirements(name, dtype, width))) + f"""
+    return (
+        "\n".join(sorted(requirements(name, dtype, width)))
+        + f"""
 {define(name, dtype, width)}
 define void @run(ptr %in0, ptr %in1, ptr %out, i64 %n) {{
 entry:
@@ -66,6 +69,7 @@ end:
   ret void
 }}
 """
+    )
 
 
 class Compiled:
@@ -80,6 +84,7 @@ class Compiled:
         self.machine = target.create_target_machine(
             cpu=cpu, features=features, opt=2, reloc="pic", codemodel="small"
         )
+        self.is_x86 = "x86" in target.triple
         context = llvm.create_context()
         module = llvm.parse_assembly(loop_module(name, dtype, width), context)
         module.verify()
@@ -87,9 +92,7 @@ class Compiled:
         start = time.perf_counter()
         code = self.machine.emit_object(module)
         self.milliseconds = (time.perf_counter() - start) * 1e3
-        self.engine = llvm.create_mcjit_compiler(
-            llvm.parse_assembly("", context), self.machine
-        )
+        self.engine = llvm.create_mcjit_compiler(llvm.parse_assembly("", context), self.machine)
         self.engine.add_object_file(llvm.ObjectFileRef.from_data(code))
         self.engine.finalize_object()
         address = self.engine.get_function_address("run")
@@ -109,13 +112,21 @@ class Compiled:
 
 def ulps(got: np.ndarray, exact: list, dtype: str) -> np.ndarray:
     """Distance of each result from the exact value in units of the exact value's last place."""
-    info = np.finfo(dtype)
-    out = []
-    for g, e in zip(got, exact):
-        rounded = abs(np.dtype(dtype).type(float(e)))
-        unit = max(float(np.spacing(rounded)), float(info.smallest_subnormal))
-        out.append(float(abs(mp.mpf(float(g)) - e) / unit))
-    return np.array(out)
+    with np.errstate(over="ignore"):
+        rounded = np.abs(np.array([float(e) for e in exact]).astype(dtype))
+        units = np.where(np.isinf(rounded), np.inf, np.spacing(rounded)).astype("f8")
+    wrong = np.isinf(rounded) != np.isinf(got)
+    distances = [
+        0.0 if np.isinf(r) else float(abs(mp.mpf(float(g)) - e) / u)
+        for g, e, r, u in zip(got, exact, rounded, units)
+    ]
+    return np.where(wrong, np.inf, distances)
+
+
+def exact_values(name: str, *args: np.ndarray) -> list:
+    """The function by mpmath, at its current precision."""
+    reference = REFERENCE.get(name) or getattr(mp, name)
+    return [reference(*(mp.mpf(float(v)) for v in row)) for row in zip(*args)]
 
 
 def per_element(call: Callable[[], object]) -> float:
@@ -146,9 +157,7 @@ def measure(name: str, dtype: str) -> None:
     theirs = per_element(lambda: peer(*args, out=out))
     sample = slice(0, 1000)
     few = [a[sample] for a in args]
-    reference = REFERENCE.get(name) or getattr(mp, name)
-    exact = [reference(*(mp.mpf(float(v)) for v in row)) for row in zip(*few)]
-    worst = ulps(functions[1](*few), exact, dtype).max()
+    worst = ulps(functions[1](*few), exact_values(name, *few), dtype).max()
     print(
         f"{name:9}{dtype:9}{times[0]:9.2f}{times[1]:9.2f}{times[2]:9.2f}{theirs:9.2f}"
         f"{theirs / min(times):7.1f}{functions[1].milliseconds:8.1f}{worst:7.2f}"

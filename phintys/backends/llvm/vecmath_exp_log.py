@@ -70,7 +70,7 @@ def exp2(b: Body, x: str) -> str:
 
 def expm1(b: Body, x: str) -> str:
     """2**n * (series) + (2**n - 1); halved, since 2**1024 is none of float64's numbers."""
-    low, high = (-50.0, 710.0) if b.format.bits == 64 else (-25.0, 90.0)
+    low, high = (-50.0, 710.0) if b.format.bits == 64 else (-25.0, 89.0)
     clamped = b.at_least(b.at_most(x, high), low)
     t, r = reduce_by_ln2(b, clamped, b.format.bias - 1)
     half = power_of_two(b, b.bits(t))

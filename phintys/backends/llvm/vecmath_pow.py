@@ -75,13 +75,14 @@ def _log2_in_parts(b: Body, x: str) -> tuple[str, str]:
 
 
 def _quotient_in_parts(b: Body, f: str) -> tuple[str, str, str]:
-    """s = f/(2 + f), its head, and the exact quotient less the head."""
+    """s = f/(2 + f) roughly, its head, and the exact quotient less the head."""
     t = b.add(f, 2.0)
-    s = b.div(f, t)
+    inverse = b.div(1.0, t)
+    s = b.mul(f, inverse)
     s_head, t_head = b.head(s, _DROPPED), b.head(t, _DROPPED)
     t_tail = b.sub(f, b.sub(t_head, 2.0))
     remainder = b.fma(b.neg(s_head), t_tail, b.fma(b.neg(s_head), t_head, f))
-    return s, s_head, b.div(remainder, t)
+    return s, s_head, b.mul(remainder, inverse)
 
 
 def _exp2_of_parts(b: Body, high: str, low: str) -> str:
