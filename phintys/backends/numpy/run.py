@@ -1,0 +1,90 @@
+"""Running a FunctionGraph with ``perform``.
+
+This is the reference that other backends are tested against, the answer of mode FAST_COMPILE, and
+the one place where the message of a failed call is made: a compiled backend that fails runs the graph again
+here, and the node that raises says what went wrong and which line of the user's program made it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from phintys.graph.origin import describe
+from phintys.graph.variable import Apply, Constant, Variable
+
+Step = tuple[Callable[..., None], Apply, list[int], list[int]]
+
+
+class Runner:
+    """A callable: list of input values -> list of output values.
+
+    Values live in a flat list of cells; those that are not needed any more are dropped.
+    """
+
+    def __init__(self, fgraph: Any) -> None:
+        order = fgraph.toposort()
+        self.position: dict[Variable, int] = {}
+        self.constants: list[tuple[int, Any]] = []
+        for v in fgraph.inputs:
+            self._place(v)
+        self.n_inputs = len(self.position)
+        self.steps: list[Step] = []
+        last_use: dict[int, int] = {}
+        for k, node in enumerate(order):
+            inputs = [self._place(v) for v in node.inputs]
+            outputs = [self._place(v) for v in node.outputs]
+            self.steps.append((node.op.perform, node, inputs, outputs))
+            last_use.update((i, k) for i in inputs + outputs)
+            node.op.prepare_node(node, None, None, "py")
+        self.outputs = [self._place(v) for v in fgraph.outputs]
+        keep = {*self.outputs, *(i for i, _ in self.constants), *range(self.n_inputs)}
+        self.dead: list[list[int]] = [[] for _ in order]
+        for i, k in last_use.items():
+            if i not in keep:
+                self.dead[k].append(i)
+        self.size = len(self.position)
+
+    def _place(self, v: Variable) -> int:
+        found = self.position.get(v)
+        if found is None:
+            found = self.position[v] = len(self.position)
+            if isinstance(v, Constant):
+                self.constants.append((found, v.data))
+        return found
+
+    def __call__(self, values: Sequence[Any]) -> list[Any]:
+        cells: list[Any] = [None] * self.size
+        cells[: self.n_inputs] = values
+        for i, data in self.constants:
+            cells[i] = data
+        for (perform, node, inputs, outputs), dead in zip(self.steps, self.dead):
+            given = [cells[i] for i in inputs]
+            storage = [[None] for _ in outputs]
+            try:
+                perform(node, given, storage)
+            except Exception as exc:
+                annotate(exc, node, given)
+                raise
+            for i, cell in zip(outputs, storage):
+                cells[i] = cell[0]
+            for i in dead:
+                cells[i] = None
+        return [cells[i] for i in self.outputs]
+
+
+def annotate(exc: Exception, node: Apply, values: Sequence[Any]) -> None:
+    """Add to an exception which node raised it, on what, and where the user made it."""
+    rows = [f"while computing {node.op} of"]
+    rows += [f"  {v} = {_about(x)}" for v, x in zip(node.inputs, values)]
+    made = describe(node.origin, indent="")
+    exc.add_note("\n".join([*rows, made] if made else rows))
+
+
+def _about(value: Any) -> str:
+    if not hasattr(value, "dtype") or not hasattr(value, "shape"):
+        return f"{value!r} ({type(value).__name__})"
+    text = f"{value.dtype} of shape {value.shape}"
+    if getattr(value, "ndim", 0) and not value.flags.c_contiguous:
+        text += f", strides {value.strides}"
+    return f"{text}, value {value}" if value.size <= 3 else text

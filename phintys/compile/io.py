@@ -1,0 +1,79 @@
+"""`In` and `Out`: the fine print of a function's inputs and outputs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from phintys.graph.variable import Constant, Variable
+
+
+class In:
+    """An input of `function`.
+
+    Parameters
+    ----------
+    variable
+        the symbolic input
+    name
+        for calls by keyword; default: the variable's name
+    value
+        a default (a shared variable's container)
+    update
+        an expression whose value replaces the value after each call (with ``value``)
+    mutable
+        the function may overwrite the argument; implies ``borrow``
+    borrow
+        the function may keep references to the argument
+    strict
+        the argument must be of the type already: no conversion
+    allow_downcast
+        True: conversion may lose precision; False: never; None: only a Python float for floatX
+    """
+
+    def __init__(
+        self,
+        variable: Variable,
+        name: str | None = None,
+        value: Any = None,
+        update: Variable | None = None,
+        mutable: bool | None = None,
+        borrow: bool | None = None,
+        shared: bool = False,
+        strict: bool = False,
+        allow_downcast: bool | None = None,
+        autoname: bool = True,
+        implicit: bool | None = None,
+    ) -> None:
+        if not isinstance(variable, Variable):
+            raise TypeError(f"In needs a Variable, not {variable!r} ({type(variable).__name__}).")
+        if isinstance(variable, Constant):
+            raise TypeError(f"A constant cannot be an input: {variable}.")
+        self.mutable = bool(mutable) if mutable is not None else update is not None
+        if self.mutable and borrow is False:
+            raise AssertionError("An input that is mutable must be borrowed: pass borrow=True.")
+        self.borrow = self.mutable if borrow is None else borrow
+        self.variable, self.value, self.update = variable, value, update
+        self.name = variable.name if name is None and autoname else name
+        self.shared, self.strict, self.allow_downcast = shared, strict, allow_downcast
+        self.implicit = bool(implicit) or shared
+
+    def filter(self, value: Any) -> Any:
+        """The argument as a value of the variable's type."""
+        options = {} if self.allow_downcast is None else {"allow_downcast": self.allow_downcast}
+        return self.variable.type.filter(value, strict=self.strict, **options)
+
+    def __repr__(self) -> str:
+        return f"In({self.variable})"
+
+
+class Out:
+    """An output of `function`; with ``borrow`` it may share memory with internal storage."""
+
+    def __init__(self, variable: Any, borrow: bool = False) -> None:
+        if not isinstance(variable, Variable):
+            raise TypeError(f"Out needs a Variable, not {variable!r}.")
+        self.variable = variable
+        self.borrow = borrow
+
+    def __repr__(self) -> str:
+        return f"Out({self.variable}, borrow={self.borrow})"

@@ -1,0 +1,176 @@
+"""Shared variables: variables with a value that functions read and update."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import deepcopy
+from functools import singledispatch
+from typing import Any
+
+from phintys.graph.type import generic
+from phintys.graph.variable import Variable
+
+
+class Container:
+    """A cell that holds a value of a type: ``storage`` is a list with one element.
+
+    Assigning to ``value`` (or ``data``) converts with ``type.filter``; a read-only container refuses.
+    """
+
+    def __init__(
+        self,
+        r: Any,
+        storage: list[Any] | None = None,
+        *,
+        readonly: bool = False,
+        strict: bool = False,
+        allow_downcast: bool | None = None,
+        name: str | None = None,
+    ) -> None:
+        self.type = r.type if isinstance(r, Variable) else r
+        self.name = r.name if name is None and isinstance(r, Variable) else name
+        self.storage: list[Any] = [None] if storage is None else storage
+        self.readonly, self.strict, self.allow_downcast = readonly, strict, allow_downcast
+
+    @property
+    def value(self) -> Any:
+        return self.storage[0]
+
+    @value.setter
+    def value(self, value: Any) -> None:
+        if self.readonly:
+            raise TypeError(f"The value of {self.name or 'this container'} is read-only.")
+        if value is None:
+            self.storage[0] = None
+            return
+        options = {} if self.allow_downcast is None else {"allow_downcast": self.allow_downcast}
+        try:
+            self.storage[0] = self.type.filter(value, strict=self.strict, **options)
+        except TypeError as exc:
+            raise TypeError(f"Bad value for {self.name or 'a shared variable'}: {exc}") from None
+
+    data = value
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Container:
+        copy = type(self)(
+            self.type,
+            deepcopy(self.storage, memo),
+            readonly=self.readonly,
+            strict=self.strict,
+            allow_downcast=self.allow_downcast,
+            name=self.name,
+        )
+        memo[id(self)] = copy
+        return copy
+
+    def __repr__(self) -> str:
+        return f"<{self.storage[0]!r}>"
+
+
+class SharedVariable(Variable):
+    """A variable with a value, shared between the functions that use it.
+
+    Parameters
+    ----------
+    type
+        of the variable
+    value
+        the first value; with ``strict`` it must be of the type already
+    container
+        an existing cell, instead of a value
+    """
+
+    __slots__ = ("container", "default_update")
+
+    def __init__(
+        self,
+        type: Any,
+        value: Any = None,
+        strict: bool | None = None,
+        allow_downcast: bool | None = None,
+        container: Container | None = None,
+        name: str | None = None,
+    ) -> None:
+        super().__init__(type, None, None, name)
+        self.default_update: Variable | None = None
+        if container is not None:
+            if value is not None or strict is not None:
+                raise TypeError("A shared variable takes a container or a value, not both.")
+            self.container = container
+        else:
+            self.container = Container(
+                self,
+                [type.filter(value, strict=bool(strict), allow_downcast=allow_downcast)],
+                strict=bool(strict),
+                allow_downcast=allow_downcast,
+            )
+
+    def get_value(self, borrow: bool = False, return_internal_type: bool = False) -> Any:
+        """The value; a copy, unless ``borrow``."""
+        value = self.container.value
+        return value if borrow else deepcopy(value)
+
+    def set_value(self, new_value: Any, borrow: bool = False) -> None:
+        """Set the value; a copy is taken, unless ``borrow``.  The rank must stay, lengths may change."""
+        if not borrow:
+            new_value = deepcopy(new_value)
+        try:
+            self.container.value = new_value
+        except TypeError as exc:
+            raise TypeError(f"Cannot set the value of {self.name or self}: {exc}") from None
+
+    def clone(self, **kwargs: Any) -> SharedVariable:
+        """Another variable that shares the same cell."""
+        copy = type(self)(
+            self.type, container=self.container, name=kwargs.pop("name", self.name)
+        )
+        copy.default_update = self.default_update
+        return copy
+
+    def __str__(self) -> str:
+        return self.name or f"<{self.type}>"
+
+
+@singledispatch
+def shared_constructor(value: Any, *args: Any, **kwargs: Any) -> SharedVariable:
+    """How a shared variable is made from a kind of value; register functions for new kinds."""
+    return _generic_shared(value, *args, **kwargs)
+
+
+def _generic_shared(
+    value: Any,
+    name: str | None = None,
+    strict: bool = False,
+    allow_downcast: bool | None = None,
+    **kwargs: Any,
+) -> SharedVariable:
+    return SharedVariable(
+        type=generic, value=value, name=name, strict=strict, allow_downcast=allow_downcast
+    )
+
+
+shared_constructor_register: Callable[..., Any] = shared_constructor.register
+
+
+def shared(
+    value: Any,
+    name: str | None = None,
+    strict: bool = False,
+    allow_downcast: bool | None = None,
+    **kwargs: Any,
+) -> Any:
+    """A shared variable with a first value.
+
+    Arrays give tensors (every length unknown, unless ``shape=`` says otherwise); ``borrow=True``
+    keeps the very array.  TypeError for symbolic values.
+
+    >>> import numpy as np, phintys
+    >>> w = phintys.shared(np.zeros(3), "w")
+    >>> w.type, w.get_value()
+    (TensorType(float64, shape=(None,)), array([0., 0., 0.]))
+    """
+    if isinstance(value, Variable):
+        raise TypeError(f"A shared variable needs a value; {value} is symbolic.")
+    return shared_constructor(
+        value, name=name, strict=strict, allow_downcast=allow_downcast, **kwargs
+    )

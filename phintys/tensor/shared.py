@@ -1,0 +1,70 @@
+"""Shared tensors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from phintys.graph.shared import SharedVariable, shared_constructor
+from phintys.scalar import dtypes
+from phintys.tensor.type import TensorType
+from phintys.tensor.variable import TensorVariable
+
+
+class TensorSharedVariable(SharedVariable, TensorVariable):
+    """A shared variable whose value is an array."""
+
+    __slots__ = ()
+
+    def get_value(self, borrow: bool = False, return_internal_type: bool = False) -> Any:
+        """The array; a copy, unless ``borrow``."""
+        value = self.container.value
+        return value if borrow else value.copy()
+
+    def set_value(self, new_value: Any, borrow: bool = False) -> None:
+        """Set the array: dtype converted if nothing is lost, same rank, any lengths."""
+        if not borrow and isinstance(new_value, np.ndarray):
+            new_value = new_value.copy()
+        super().set_value(new_value, borrow=True)
+
+    def zero(self, borrow: bool = False) -> None:
+        """Set all elements to 0; with ``borrow`` in the array that is there."""
+        if borrow:
+            self.container.value[...] = 0
+        else:
+            self.container.value = 0 * self.container.value
+
+
+ScalarSharedVariable = TensorSharedVariable
+
+
+@shared_constructor.register(np.ndarray)
+def tensor_shared(
+    value: Any,
+    name: str | None = None,
+    strict: bool = False,
+    allow_downcast: bool | None = None,
+    borrow: bool = False,
+    shape: Any = None,
+    target: str = "cpu",
+    **kwargs: Any,
+) -> TensorSharedVariable:
+    """A shared tensor; every length is unknown unless ``shape`` is given."""
+    if isinstance(value, np.ma.MaskedArray):
+        raise TypeError("Masked arrays cannot be shared variables.")
+    if shape is None:
+        shape = (None,) * value.ndim
+    type_ = TensorType(dtypes.canonical(value.dtype), shape=shape)
+    value = value if borrow else value.copy()
+    return TensorSharedVariable(type_, value, strict, allow_downcast, name=name)
+
+
+@shared_constructor.register(np.number)
+@shared_constructor.register(np.bool_)
+@shared_constructor.register(float)
+@shared_constructor.register(int)
+@shared_constructor.register(complex)
+def scalar_shared(value: Any, name: str | None = None, **kwargs: Any) -> TensorSharedVariable:
+    """A shared 0-d tensor; Python ints become int64, floats float64."""
+    return tensor_shared(np.asarray(value), name=name, **kwargs)
