@@ -1,25 +1,42 @@
-"""Kernel -> LLVM IR text."""
+"""Kernel -> LLVM IR text.
+
+A kernel becomes one function.  Loops follow ``lowering/schedule.py``; the innermost one runs over
+vectors of points::
+
+    for i in 0, W, 2W, ... while a whole vector is left:  body
+    if points are left: copy them into scratch vectors, body once more, copy stores back
+
+so the body is written once, and the last round costs little.  Cheap reductions get a loop over
+several vectors with an accumulator each before that, which hides the latency of additions.
+
+Adjacent loops that every operand walks contiguously become one first (`collapse`).  Names are
+numbered in order of appearance and lengths, strides and constants are arguments, so kernels with
+equal bodies have equal text, and the symbol is a hash of the text.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
-from phintys.lowering.program import Kernel
+from phintys.backends.llvm.instructions import KernelWriter, Type
+from phintys.backends.llvm.lanes import Argument, Arguments, Lanes, Place
+from phintys.backends.llvm.loops import Innermost, VectorLoop, counted_loop
+from phintys.backends.llvm.reductions import Reduction
+from phintys.backends.llvm.target import vector_bits
+from phintys.backends.llvm.vecmath import SUPPORTED
+from phintys.dims import ONE
+from phintys.lowering.program import Kernel, Operand
+from phintys.lowering.schedule import Phase, schedule
 
+__all__ = ["Argument", "KernelCode", "collapse", "emit_kernel"]
 
-@dataclass(frozen=True, slots=True)
-class Argument:
-    """One argument of a kernel function.
-
-    kind ``slot``: ``value`` is the Slot whose base address (element 0) is passed, type ``ptr``;
-    kind ``dim``: ``value`` is the Dim to evaluate, type ``i64``;
-    kind ``const``: ``value`` is the IR text of the literal, of type ``type``.
-    """
-
-    kind: str
-    type: str
-    value: Any
+_UNROLL = 4
+_CHEAP = 8  # instructions in a body whose additions wait for each other
+_MEMORY = frozenset("load store accumulate call wrap".split())
+_MAX_LANES = 16
+_MAX_SCALAR_LANES = 8  # where memory is reached lane by lane
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,9 +45,9 @@ class KernelCode:
 
     ``symbol``
         name of the function, ``phintys.kernel.<hash of its text>``: equal bodies have equal
-        symbols, so a module defines each symbol once.  Quote it: ``@"phintys.kernel.0f..."``.
+        symbols, so a module defines each symbol once.
     ``ir``
-        text of ``define i64 @"symbol"(<arguments>)``; it returns 0, or 1 if an index was out of
+        text of ``define i64 @symbol(<arguments>)``; it returns 0, or 1 if an index was out of
         range.  Parameters are direct, in the order and with the types of ``arguments``.
     ``declares``
         texts of ``declare`` lines that the module needs (LLVM intrinsics and external symbols).
@@ -45,4 +62,215 @@ class KernelCode:
     functions: frozenset[tuple[str, str, int]]
 
 
-def emit_kernel(kernel: Kernel) -> KernelCode: ...
+def emit_kernel(kernel: Kernel) -> KernelCode:
+    """Write the function of a kernel."""
+    emitter = _Emitter(collapse(kernel))
+    emitter.nest(0)
+    return emitter.finish()
+
+
+# ------------------------------------------------------------------------------ collapsing
+
+
+def collapse(kernel: Kernel) -> Kernel:
+    """An equal kernel with fewer loops: loops of length 1 dropped, contiguous neighbours joined."""
+    indexed = {inst.param for inst in kernel.body if inst.op == "index"}
+    strides = [list(operand.strides) for operand in kernel.operands]
+    kept: list[int] = []  # dims that stay, innermost first
+    lengths = list(kernel.dims)
+    for d in reversed(range(len(kernel.dims))):
+        if lengths[d].value == 1 and d not in indexed:
+            continue
+        inner = kept[-1] if kept else None
+        if inner is None or d in indexed or inner in indexed or d < kernel.split <= inner:
+            kept.append(d)
+        elif all(s[d] is s[inner] * lengths[inner] for s in strides):
+            lengths[inner] = lengths[d] * lengths[inner]
+        else:
+            kept.append(d)
+    kept.reverse()
+    new = {d: number for number, d in enumerate(kept)}
+    operands = tuple(
+        replace(operand, strides=tuple(s[d] for d in kept))
+        for operand, s in zip(kernel.operands, strides)
+    )
+    body = tuple(replace(i, param=new[i.param]) if i.op == "index" else i for i in kernel.body)
+    split = sum(d < kernel.split for d in kept)
+    dims = tuple(lengths[d] for d in kept)
+    return Kernel(dims, split, operands, body, kernel.step)
+
+
+# -------------------------------------------------------------------------------- emission
+
+
+class _Emitter:
+    def __init__(self, kernel: Kernel) -> None:
+        self.kernel = kernel
+        self.w = KernelWriter()
+        self.arguments = Arguments()
+        self.lanes = Lanes(kernel, self.w, self.arguments)
+        self.schedule = schedule(kernel)
+        pointers = [self._base(number, o) for number, o in enumerate(kernel.operands)]
+        self.place = Place(1, pointers, {})
+
+    def _base(self, number: int, operand: Operand) -> str:
+        base = self.arguments.slot(operand.slot)
+        if operand.offset.value == 0:
+            return base
+        return self.lanes.advance(number, base, self.arguments.dim(operand.offset), ONE)
+
+    def finish(self) -> KernelCode:
+        w = self.w
+        w.line("ret i64 0")
+        if self.lanes.can_fail:
+            w.label("fail")
+            w.line("ret i64 1")
+        parameters = self.arguments.all()
+        signature = ", ".join(f"{a.type} {name}" for name, a in parameters)
+        text = w.text(f'i64 @SYMBOL({signature}) noinline nounwind')
+        symbol = "phintys.kernel." + hashlib.sha256(text.encode()).hexdigest()[:20]
+        return KernelCode(
+            symbol,
+            text.replace("SYMBOL", symbol, 1),
+            tuple(a for _, a in parameters),
+            frozenset(w.declares),
+            frozenset(w.functions),
+        )
+
+    # ----------------------------------------------------------------- structure of loops
+
+    def nest(self, depth: int) -> None:
+        """Write what runs inside ``depth`` outer loops."""
+        kernel, outer = self.kernel, self.schedule.outer
+        self.lanes.run(self.place, outer[depth])
+        if depth == kernel.split:
+            for phase in self.schedule.phases:
+                self._phase(phase)
+        elif depth == len(kernel.dims) - 1:
+            self._vector_loop(self._innermost(outer[depth + 1], []), [])
+        else:
+            self._scalar_loop(depth, [], [], lambda flat: self._nested(depth + 1, flat))
+
+    def _nested(self, depth: int, flat: list[str]) -> list[str]:
+        self.nest(depth)
+        return flat
+
+    def _phase(self, phase: Phase) -> None:
+        self.lanes.run(self.place, phase.levels[0])
+        if not phase.has_loop:
+            return
+        body, outside = self.kernel.body, dict(self.place.values)
+        reductions = [self._reduction(body[p].param, body[p].args[0]) for p in phase.reduces]
+        if self.kernel.split == len(self.kernel.dims):  # over one point
+            for p, (r, value) in zip(phase.reduces, reductions):
+                self.place.values[p] = "0" if r.positional else outside[value]
+            return
+        inner = self._innermost(phase.levels[-1], reductions)
+        count = len(inner.types()) - len(inner.totals)
+        flat = self._inner_loops(phase, 0, inner, inner.identities()[:count])
+        self.place.values = outside  # what inner loops computed is out of scope
+        for p, (reduction, _), state in zip(phase.reduces, reductions, inner.split(flat)):
+            self.place.values[p] = reduction.result(self.w, inner.width, state)
+
+    def _reduction(self, op: str, value: int) -> tuple[Reduction, int]:
+        return Reduction(op, self.kernel.body[value].dtype), value
+
+    def _inner_loops(
+        self, phase: Phase, level: int, inner: Innermost, flat: list[str]
+    ) -> list[str]:
+        """Write inner loop number ``level`` of a phase and those in it."""
+        if self.kernel.split + level == len(self.kernel.dims) - 1:
+            return self._vector_loop(inner, flat)
+
+        def inside(flat: list[str]) -> list[str]:
+            self.lanes.run(self.place, phase.levels[level + 1])
+            return self._inner_loops(phase, level + 1, inner, flat)
+
+        return self._scalar_loop(
+            self.kernel.split + level, inner.types()[: len(flat)], flat, inside
+        )
+
+    def _innermost(
+        self, positions: list[int], reductions: list[tuple[Reduction, int]]
+    ) -> Innermost:
+        body = self.kernel.body
+        totals = [p for p in positions if self._is_total(p)]
+        reductions = reductions + [
+            self._reduction(body[p].param[1], body[p].args[0]) for p in totals
+        ]
+        positions = [p for p in positions if p not in totals]
+        insts = [body[p] for p in positions]
+        dtypes = {body[a].dtype for i in insts for a in i.args} | {i.dtype for i in insts}
+        dtypes |= {t.dtype for r, _ in reductions for t in r.types(1)}
+        packed = all(self.lanes.is_packed(i) or i.op not in _MEMORY for i in insts)
+        width = self._width(dtypes, packed)
+        cheap = packed and len(insts) <= _CHEAP and SUPPORTED.isdisjoint(i.op for i in insts)
+        unroll = _UNROLL if cheap and reductions and width > 1 else 1
+        return Innermost(positions, reductions, totals, width, unroll)
+
+    def _is_total(self, position: int) -> bool:
+        inst = self.kernel.body[position]
+        if inst.op != "accumulate" or len(inst.args) > 1:
+            return False
+        return self.lanes.stride(inst.param[0]).value == 0
+
+    def _width(self, dtypes: set[str], packed: bool) -> int:
+        """The number of lanes: a power of two."""
+        widest = max(Type(d).bytes for d in dtypes)
+        width = min(vector_bits() // (8 * widest), _MAX_LANES if packed else _MAX_SCALAR_LANES)
+        length = self.kernel.dims[-1].value
+        while length is not None and width >= 2 * length > 0:
+            width //= 2
+        return width
+
+    # ------------------------------------------------------------------------------ loops
+
+    def _scalar_loop(
+        self,
+        d: int,
+        types: Sequence[Type],
+        flat: list[str],
+        inside: Callable[[list[str]], list[str]],
+    ) -> list[str]:
+        """Write the loop over dim ``d``; ``flat`` are the accumulators carried through it."""
+        outside = self.place
+
+        def turn(counter: str, flat: list[str]) -> list[str]:
+            self.lanes.counters[d] = counter
+            pointers = [
+                self.lanes.advance(number, pointer, counter, operand.strides[d])
+                for number, (pointer, operand) in enumerate(
+                    zip(outside.pointers, self.kernel.operands)
+                )
+            ]
+            self.place = replace(outside, pointers=pointers, values=dict(outside.values))
+            return inside(flat)
+
+        length = self.arguments.length(self.kernel.dims[d])
+        flat = counted_loop(self.w, ("0", length, 1), types, flat, turn)
+        self.place = outside
+        return flat
+
+    def _vector_loop(self, inner: Innermost, flat: list[str]) -> list[str]:
+        """Write the innermost loop; ``flat`` are the accumulators from outside."""
+        count = len(flat)
+        origin = self._origin() if any(r.positional for r, _ in inner.reductions) else "0"
+        loop = VectorLoop(self.lanes, self.place, inner, origin)
+        flat = loop.write(flat + inner.identities()[count:])
+        finals = list(zip(inner.reductions, inner.split(flat)))[
+            len(inner.reductions) - len(inner.totals) :
+        ]
+        for position, ((reduction, _), state) in zip(inner.totals, finals):
+            total = reduction.result(self.w, inner.width, state)
+            self.lanes.accumulate_total(self.place, position, total)
+        return flat[:count]
+
+    def _origin(self) -> str:
+        """Position, among the inner dims in C order, of the first point of the innermost loop."""
+        position = "0"
+        for d in range(self.kernel.split, len(self.kernel.dims)):
+            length = self.arguments.length(self.kernel.dims[d])
+            position = self.w(f"mul i64 {position}, {length}")
+            if d < len(self.kernel.dims) - 1:
+                position = self.w(f"add i64 {position}, {self.lanes.counters[d]}")
+        return position

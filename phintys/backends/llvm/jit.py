@@ -1,0 +1,190 @@
+"""From IR text to machine code: parse, verify, generate, link; with a cache on disk.
+
+`compile_ir` gives a `Library`; its code lives as long as the object.  The cache holds object
+files, which contain no address: everything outside is a symbol, resolved when linked.  Files are
+written under a temporary name and then moved, so processes may compile the same code at once; a
+file that is cut off or foreign is ignored and written again.
+
+>>> text = '''
+... define double @twice(double %x) {
+...   %y = fadd double %x, %x
+...   ret double %y
+... }'''
+>>> library = compile_ir(text, ["twice"])
+>>> import ctypes
+>>> ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_double)(library.address("twice"))(21.0)
+42.0
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import itertools
+import json
+import os
+import sys
+import sysconfig
+import tempfile
+from collections.abc import Iterable, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from phintys.backends.llvm import symbols
+from phintys.backends.llvm.target import cpu, target_machine
+from phintys.config import config
+
+_MAGIC = b"phintys object 1\n"
+_DIGEST = 32
+_numbers = itertools.count()
+
+
+class Library:
+    """Linked machine code.  Dropping it frees the code, so whoever runs the code keeps it.
+
+    ``cached`` tells whether the object file came from the cache.
+    """
+
+    def __init__(self, tracker: Any, cached: bool) -> None:
+        self._tracker = tracker
+        self.cached = cached
+
+    def address(self, symbol: str) -> int:
+        """The address of an exported symbol; KeyError for others."""
+        return self._tracker[symbol]
+
+
+def compile_ir(
+    text: str, exports: Iterable[str], externals: Mapping[str, int] | None = None
+) -> Library:
+    """Compile and link a module.
+
+    ``exports`` are the symbols whose address is wanted.  Symbols that the module only declares are
+    looked up in ``externals`` (name -> address), then among libm's and SciPy's functions (see
+    `symbols`), then in the process.
+
+    Raises
+    ------
+    RuntimeError
+        If the text is not valid IR, or a symbol cannot be found.
+    """
+    key = _key(text)
+    entry = _read(key)
+    cached = entry is not None
+    if entry is None:
+        entry = _generate(text)
+        _write(key, entry)
+    return Library(_link(entry, exports, externals or {}), cached)
+
+
+# -------------------------------------------------------------------------- code generation
+
+#: what is kept of a module: names it only declares, object file
+Entry = tuple[list[str], bytes]
+
+
+def _generate(text: str) -> Entry:
+    import llvmlite.binding as llvm
+
+    machine = target_machine()
+    # a private context: what the global one interns is never freed
+    module = llvm.parse_assembly(text, context=llvm.create_context())
+    module.verify()
+    outside = [*module.functions, *module.global_variables]
+    names = [v.name for v in outside if v.is_declaration and not v.name.startswith("llvm.")]
+    return names, machine.emit_object(module)
+
+
+@cache
+def _linker() -> Any:
+    import llvmlite.binding as llvm
+
+    return llvm.create_lljit_compiler(target_machine())
+
+
+def _link(entry: Entry, exports: Iterable[str], externals: Mapping[str, int]) -> Any:
+    import llvmlite.binding as llvm
+
+    names, image = entry
+    builder = llvm.JITLibraryBuilder().add_object_img(image).add_current_process()
+    for name in names:
+        address = externals.get(name) or symbols.resolve(name)
+        if address:
+            builder.import_symbol(name, address)
+    for name in exports:
+        builder.export_symbol(name)
+    return builder.link(_linker(), f"phintys.{next(_numbers)}")
+
+
+# ------------------------------------------------------------------------------- the cache
+
+
+def cache_directory() -> Path | None:
+    """Where object files are kept: ``PHINTYS_CACHE_DIR``, ``config.cache_dir`` or the user's cache."""
+    chosen = os.environ.get("PHINTYS_CACHE_DIR") or config.cache_dir
+    if chosen:
+        return Path(chosen)
+    try:
+        base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    except RuntimeError:  # a user without a home
+        return None
+    return Path(base) / "phintys"
+
+
+@cache
+def _surroundings() -> str:
+    """Everything but the text that the machine code depends on."""
+    import llvmlite
+    import llvmlite.binding as llvm
+    import numpy
+
+    import phintys
+
+    version = getattr(phintys, "__version__", "")
+    abi = sysconfig.get_config_var("SOABI") or sys.implementation.cache_tag
+    parts = [*cpu(), llvm.get_process_triple(), llvmlite.__version__, llvm.llvm_version_info]
+    return repr([*parts, version, abi, numpy.__version__.split(".")[:2]])
+
+
+def _key(text: str) -> str:
+    return hashlib.sha256(f"{_surroundings()}\n{text}".encode()).hexdigest()
+
+
+def _path(key: str) -> Path | None:
+    directory = cache_directory()
+    return directory / key[:2] / f"{key}.o" if directory else None
+
+
+def _read(key: str) -> Entry | None:
+    """What is stored under a key, if it is whole."""
+    path = _path(key)
+    try:
+        data = path.read_bytes() if path else b""
+    except OSError:
+        return None
+    start = len(_MAGIC) + _DIGEST
+    digest, payload = data[len(_MAGIC) : start], data[start:]
+    if not data.startswith(_MAGIC) or hashlib.sha256(payload).digest() != digest:
+        return None
+    head, _, image = payload.partition(b"\n")
+    return json.loads(head), image
+
+
+def _write(key: str, entry: Entry) -> None:
+    """Store under a key.  A directory that cannot be written is no error: nothing is stored."""
+    path = _path(key)
+    if path is None:
+        return
+    payload = json.dumps(entry[0]).encode() + b"\n" + entry[1]
+    temporary = None
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(dir=path.parent)
+        with os.fdopen(handle, "wb") as file:
+            file.write(_MAGIC + hashlib.sha256(payload).digest() + payload)
+        os.replace(temporary, path)
+    except OSError:
+        if temporary:
+            with contextlib.suppress(OSError):
+                os.unlink(temporary)

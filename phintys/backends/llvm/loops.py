@@ -1,0 +1,345 @@
+"""Loops in LLVM IR: a counted loop, and the loop over vectors of points."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from phintys.backends.llvm.instructions import KernelWriter, Type
+from phintys.backends.llvm.lanes import INDEX, Lanes, Place, iota
+from phintys.backends.llvm.reductions import Reduction, State
+
+ADDRESS = "ptr"
+
+
+class Phis:
+    """The ``phi`` instructions at the head of the current block, written once all edges are known."""
+
+    def __init__(self, w: KernelWriter) -> None:
+        self._w = w
+        self._at = len(w.lines)
+        self._rows: list[tuple[str, str]] = []
+        self._edges: list[tuple[str, list[str]]] = []
+
+    def add(self, types: Sequence[str], stem: str) -> list[str]:
+        """Names of new values that depend on where control comes from."""
+        names = ["%" + self._w.name(stem) for _ in types]
+        self._rows.extend(zip(types, names))
+        return names
+
+    def edge(self, block: str, values: Sequence[str]) -> None:
+        """Coming from ``block`` they are ``values``."""
+        self._edges.append((block, list(values)))
+
+    def write(self) -> None:
+        lines = []
+        for number, (kind, name) in enumerate(self._rows):
+            edges = ", ".join(f"[{values[number]}, %{block}]" for block, values in self._edges)
+            lines.append(f"  {name} = phi {kind} {edges}")
+        # one element of `lines` may hold several lines, so that positions stay valid
+        self._w.lines[self._at] = "\n".join(lines) + f"\n{self._w.lines[self._at]}"
+
+
+def counted_loop(
+    w: KernelWriter,
+    span: tuple[str, str, int],
+    types: Sequence[Type],
+    carried: Sequence[str],
+    inside: Callable[[str, list[str]], Sequence[str]],
+) -> list[str]:
+    """``for counter in range(*span)``; ``inside`` gives the carried values' next values.
+
+    The result are the carried values at the end, the first ones if there was no turn.
+    """
+    start, stop, step = span
+    before, head, body, after = w.block, w.name("head"), w.name("body"), w.name("exit")
+    w.line(f"br label %{head}")
+    w.label(head)
+    phis = Phis(w)
+    (counter,) = phis.add(["i64"], "i")
+    states = phis.add([t.text for t in types], "s")
+    phis.edge(before, [start, *carried])
+    w.branch(w(f"icmp slt i64 {counter}, {stop}"), body, after)
+    w.label(body)
+    new = inside(counter, states)
+    following = w(f"add i64 {counter}, {step}")
+    phis.edge(w.block, [following, *new])
+    w.line(f"br label %{head}")
+    phis.write()
+    w.label(after)
+    return states
+
+
+@dataclass(slots=True)
+class Innermost:
+    """What one innermost loop does.
+
+    ``reductions`` come with the position of the value they take.  The last ``len(totals)`` of them
+    are ``accumulate`` instructions that hit one element in the whole loop: their result is
+    accumulated after it.
+    """
+
+    positions: list[int]
+    reductions: list[tuple[Reduction, int]]
+    totals: list[int]
+    width: int
+    unroll: int
+
+    def types(self) -> list[Type]:
+        return [t for r, _ in self.reductions for t in r.types(self.width)]
+
+    def identities(self) -> list[str]:
+        return [x for r, _ in self.reductions for x in r.identity(self.width)]
+
+    def split(self, flat: Sequence[str]) -> list[State]:
+        """The states of the reductions, from all their vectors in a row."""
+        rest = iter(flat)
+        return [tuple(next(rest) for _ in r.types(1)) for r, _ in self.reductions]
+
+    def merge(self, states: Sequence[State]) -> list[str]:
+        return [x for state in states for x in state]
+
+
+class VectorLoop:
+    """The loop over dim ``d``, the last one, ``inner.width`` points at a time."""
+
+    def __init__(self, lanes: Lanes, place: Place, inner: Innermost, origin: str) -> None:
+        self.lanes, self.w = lanes, lanes.w
+        self.place, self.inner = place, inner
+        self.width = inner.width
+        self.origin = origin  # position of the first point, for argmax
+        self.length = lanes.arguments.length(lanes.kernel.dims[-1])
+        self.values = self._splats()
+        self.insts = [lanes.kernel.body[p] for p in inner.positions]
+        packed = [i for i in self.insts if lanes.is_packed(i)]
+        self.loaded = sorted({lanes.operand_of(i) for i in packed if i.op != "store"})
+        self.stored = sorted({lanes.operand_of(i) for i in packed if i.op != "load"})
+        self.packed = sorted({*self.loaded, *self.stored})
+        self.scratch: dict[int, str] = {}
+
+    def write(self, flat: list[str]) -> list[str]:
+        """Write the loop; ``flat`` are the reductions' vectors before, the result those after it."""
+        start = "0"
+        if self.inner.unroll > 1:
+            start, flat = self._unrolled(flat)
+        rest = int(self.length) % self.width if self.length.isdigit() else None
+        if self.width > 1 and rest != 0:
+            return self._with_tail(start, flat)
+        span = (start, self.length, self.width)
+        return counted_loop(self.w, span, self.inner.types(), flat, self._turn)
+
+    # ------------------------------------------------------------------------ one round
+
+    def _splats(self) -> dict[int, str]:
+        """Vectors of the values from outside that the body uses."""
+        body, inner = self.lanes.kernel.body, self.inner
+        used = dict.fromkeys(a for p in inner.positions for a in body[p].args)
+        used |= dict.fromkeys(value for _, value in inner.reductions)
+        outside = [p for p in used if p not in set(inner.positions)]
+        return {
+            p: self.w.splat(Type(body[p].dtype, self.width), self.place.values[p]) for p in outside
+        }
+
+    def _turn(self, counter: str, flat: list[str]) -> list[str]:
+        """The body for whole vectors."""
+        return self._body(self._whole(counter), flat)
+
+    def _whole(self, counter: str) -> Place:
+        offsets = [str(lane) for lane in range(self.width)]
+        mask = Type("bool", self.width).literal(1)
+        pointers, values = self.place.pointers, dict(self.values)
+        return Place(self.width, pointers, values, counter, offsets, str(self.width), mask)
+
+    def _body(self, place: Place, flat: list[str]) -> list[str]:
+        self.lanes.run(place, self.inner.positions)
+        states = []
+        for (reduction, value), state in zip(self.inner.reductions, self.inner.split(flat)):
+            position = ""
+            if reduction.positional:
+                first = self.w(f"add i64 {self.origin}, {place.counter}")
+                position = self.lanes.positions(place, first)
+            x = place.values[value]
+            states.append(reduction.update(self.w, self.width, state, x, position))
+        return self.inner.merge(states)
+
+    # -------------------------------------------------------------------------- unrolled
+
+    def _unrolled(self, flat: list[str]) -> tuple[str, list[str]]:
+        """A loop over several vectors, an accumulator for each; where it stops, and their sums."""
+        w, inner, count = self.w, self.inner, self.inner.unroll
+        stop = self._rounded(self.width * count)
+        size = len(flat)
+
+        def turn(counter: str, carried: list[str]) -> list[str]:
+            new: list[str] = []
+            for copy in range(count):
+                at = w(f"add i64 {counter}, {copy * self.width}") if copy else counter
+                new += self._turn(at, carried[copy * size : (copy + 1) * size])
+            return new
+
+        carried = flat + inner.identities() * (count - 1)
+        span = ("0", stop, self.width * count)
+        carried = counted_loop(w, span, inner.types() * count, carried, turn)
+        states = [inner.split(carried[copy * size : (copy + 1) * size]) for copy in range(count)]
+        while len(states) > 1:
+            pairs = zip(states[::2], states[1::2], strict=True)
+            states = [self._combined(a, b) for a, b in pairs]
+        return stop, inner.merge(states[0])
+
+    def _combined(self, a: list[State], b: list[State]) -> list[State]:
+        rows = zip(self.inner.reductions, a, b)
+        return [r.combine(self.w, self.width, x, y) for (r, _), x, y in rows]
+
+    def _rounded(self, block: int) -> str:
+        """The length without what is left of it after whole blocks."""
+        if self.length.isdigit():
+            return str(int(self.length) // block * block)
+        return self.w(f"and i64 {self.length}, {-block}")
+
+    # ------------------------------------------------------------------------- with tail
+
+    def _with_tail(self, start: str, flat: list[str]) -> list[str]:
+        """Whole vectors, then once more with the points that are left in scratch vectors."""
+        w = self.w
+        full = self._rounded(self.width)
+        before, loop, last = w.block, w.name("loop"), w.name("last")
+        check, tail, after = w.name("check"), w.name("tail"), w.name("exit")
+        w.branch(w(f"icmp slt i64 {start}, {full}"), loop, check)
+
+        w.label(loop)
+        phis = Phis(w)
+        place, names = self._varying(phis)
+        states = phis.add([t.text for t in self.inner.types()], "s")
+        whole = self._whole(start)
+        phis.edge(before, [start, *self._edge_values(whole), *flat])
+        new = self._body(place, states)
+        following = w(f"add i64 {place.counter}, {self.width}")
+        same = names[: len(names)]
+        phis.edge(w.block, [following, *same, *new])
+        w.branch(w(f"icmp slt i64 {following}, {full}"), loop, last)
+
+        w.label(last)
+        done = self._chosen(place.counter, states, new)
+        leaving = self._write_back(place.counter, following, check)
+
+        w.label(check)
+        at_end = Phis(w)
+        (at,) = at_end.add(["i64"], "i")
+        finals = at_end.add([t.text for t in self.inner.types()], "s")
+        at_end.edge(before, [start, *flat])
+        for block in leaving:
+            at_end.edge(block, [following, *done])
+        w.branch(w(f"icmp slt i64 {at}, {self.length}"), tail, after)
+        at_end.write()
+
+        w.label(tail)
+        partial = self._partial(at)
+        phis.edge(w.block, [at, *self._edge_values(partial), *finals])
+        w.line(f"br label %{loop}")
+        phis.write()
+        w.label(after)
+        return finals
+
+    @property
+    def _needs_offsets(self) -> bool:
+        return any(i.op in ("load", "store") and not self.lanes.is_packed(i) for i in self.insts)
+
+    @property
+    def _needs_mask(self) -> bool:
+        return any(i.op == "wrap" or (i.op == "load" and i.args) for i in self.insts)
+
+    def _varying(self, phis: Phis) -> tuple[Place, list[str]]:
+        """A place whose parts differ between whole vectors and the tail; the names of the parts."""
+        (counter,) = phis.add(["i64"], "i")
+        addresses = phis.add([ADDRESS] * len(self.packed), "a")
+        place = self._whole(counter)
+        place.pointers = list(place.pointers)
+        for operand, address in zip(self.packed, addresses):
+            place.pointers[operand] = address
+        active = phis.add(["i64"], "n")
+        place.active = active[0]
+        offsets = phis.add(["i64"] * (self.width - 1), "o") if self._needs_offsets else []
+        if offsets:
+            place.offsets = ["0", *offsets]
+        mask = phis.add([Type("bool", self.width).text], "k") if self._needs_mask else []
+        if mask:
+            place.mask = mask[0]
+        return place, [*addresses, *active, *offsets, *mask]
+
+    def _edge_values(self, place: Place) -> list[str]:
+        """The parts of ``place`` that `_varying` names."""
+        addresses = [place.pointers[operand] for operand in self.packed]
+        offsets = place.offsets[1:] if self._needs_offsets else []
+        return [*addresses, place.active, *offsets, *([place.mask] if self._needs_mask else [])]
+
+    def _partial(self, at: str) -> Place:
+        """The place of the tail: the points from ``at`` on, in scratch vectors."""
+        w, place = self.w, self._whole(at)
+        place.active = w(f"sub i64 {self.length}, {at}")
+        place.mask = self._lanes_below(place.active)
+        if self._needs_offsets:
+            end = w(f"sub i64 {place.active}, 1")
+            place.offsets = [
+                w.intrinsic("umin", INDEX, str(lane), end) for lane in range(self.width)
+            ]
+        self._copy(at, place.active, self.loaded, inwards=True)
+        back = w(f"sub i64 0, {at}")
+        place.pointers = list(place.pointers)
+        for operand in self.packed:
+            cell = self.lanes.cell(operand)
+            place.pointers[operand] = w(
+                f"getelementptr {cell.memory}, ptr {self._scratch(operand)}, i64 {back}"
+            )
+        return place
+
+    def _lanes_below(self, count: str) -> str:
+        t = Type("int64", self.width)
+        return self.w(f"icmp ult {t.text} {iota(self.width)}, {self.w.splat(t, count)}")
+
+    def _chosen(self, counter: str, old: list[str], new: list[str]) -> list[str]:
+        """The reductions' vectors without the lanes that stand for no point."""
+        inner, w = self.inner, self.w
+        if not inner.reductions:
+            return []
+        mask = self._lanes_below(w(f"sub i64 {self.length}, {counter}"))
+        rows = zip(inner.reductions, inner.split(old), inner.split(new))
+        return inner.merge([r.choose(w, self.width, mask, y, x) for (r, _), x, y in rows])
+
+    def _write_back(self, counter: str, following: str, check: str) -> list[str]:
+        """Go to ``check``, in the tail after copying stores back; the blocks that lead there."""
+        w = self.w
+        if not self.stored:
+            w.line(f"br label %{check}")
+            return [w.block]
+        block, back = w.block, w.name("back")
+        w.branch(w(f"icmp sgt i64 {following}, {self.length}"), back, check)
+        w.label(back)
+        left = w(f"sub i64 {self.length}, {counter}")
+        self._copy(counter, left, self.stored, inwards=False)
+        w.line(f"br label %{check}")
+        return [block, w.block]
+
+    def _copy(self, at: str, count: str, operands: list[int], inwards: bool) -> None:
+        """Copy ``count`` points from ``at`` on to or from the scratch vectors."""
+        w = self.w
+
+        def turn(lane: str, _: list[str]) -> list[str]:
+            position = w(f"add i64 {at}, {lane}")
+            for operand in operands:
+                cell = self.lanes.cell(operand)
+                near = w(f"getelementptr {cell.memory}, ptr {self._scratch(operand)}, i64 {lane}")
+                far = self.place.pointers[operand]
+                far = w(f"getelementptr {cell.memory}, ptr {far}, i64 {position}")
+                source, target = (far, near) if inwards else (near, far)
+                x = w(f"load {cell.memory}, ptr {source}, align {cell.bytes}")
+                w.line(f"store {cell.memory} {x}, ptr {target}, align {cell.bytes}")
+            return []
+
+        if operands:
+            counted_loop(w, ("0", count, 1), [], [], turn)
+
+    def _scratch(self, operand: int) -> str:
+        if operand not in self.scratch:
+            vector = Type(self.lanes.cell(operand).dtype, self.width)
+            self.scratch[operand] = self.w.stack(vector.memory, 64)
+        return self.scratch[operand]

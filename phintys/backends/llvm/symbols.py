@@ -1,0 +1,71 @@
+"""Addresses of the scalar functions that native code calls: libm's and SciPy's.
+
+Both are found by the names that `lanes` gives them, ``phintys.libm.asin`` and
+``phintys.scipy.gammaln``, and only when code that needs them is linked.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import ctypes.util
+import sys
+from functools import cache
+
+from phintys.backends.llvm.cpython import capsule_pointer
+
+
+def resolve(name: str) -> int | None:
+    """The address of a symbol of the form ``phintys.<library>.<function>``, None for other names.
+
+    Raises
+    ------
+    LookupError
+        If the library has no such function.
+    """
+    head, _, rest = name.partition(".")
+    library, _, function = rest.partition(".")
+    find = _LIBRARIES.get(library)
+    return find(function) if head == "phintys" and find else None
+
+
+def _libm(function: str) -> int:
+    try:
+        return ctypes.cast(getattr(_libm_library(), function), ctypes.c_void_p).value or 0
+    except AttributeError as error:
+        raise LookupError(f"libm has no function {function!r}") from error
+
+
+@cache
+def _libm_library() -> ctypes.CDLL:
+    if sys.platform == "win32":
+        return ctypes.CDLL("ucrtbase")
+    return ctypes.CDLL(ctypes.util.find_library("m"))
+
+
+def _scipy(function: str) -> int:
+    """The version for doubles of a function of ``scipy.special.cython_special``."""
+    from scipy.special import cython_special
+
+    capsules = cython_special.__pyx_capi__
+    for name in (function, *_fused(function)):
+        if name in capsules and set(signature(capsules[name])) <= {"double", "int"}:
+            return capsule_pointer(capsules[name])
+    raise LookupError(f"scipy.special.cython_special has no {function!r} for doubles")
+
+
+def _fused(function: str) -> list[str]:
+    """Names of the variants that Cython makes of a function for several types."""
+    return [f"__pyx_fuse_{number}{function}" for number in range(4)]
+
+
+def signature(capsule: object) -> list[str]:
+    """The C types in a capsule of Cython's: result, then arguments."""
+    get_name = ctypes.PYFUNCTYPE(ctypes.c_char_p, ctypes.py_object)(
+        ("PyCapsule_GetName", ctypes.pythonapi)
+    )
+    result, _, arguments = get_name(capsule).decode().partition(" (")
+    arguments = arguments.rstrip(")").replace("int __pyx_skip_dispatch", "int")
+    return [result, *arguments.split(", ")]
+
+
+_LIBRARIES = {"libm": _libm, "scipy": _scipy}
