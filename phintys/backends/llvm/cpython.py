@@ -8,32 +8,36 @@ checked once, at the first compile, against objects whose contents are known.
 from __future__ import annotations
 
 import ctypes
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cache
 
 import numpy as np
 
+from phintys.backends.llvm.callable import DATA_OFFSET, MODE_OFFSET, STRICT, VECTORCALL_OFFSET
+
 #: Functions and data of CPython that native code refers to by their own names.
 PYTHON_SYMBOLS = (
-    "PyBool_Type PyDict_New PyDict_SetItem PyErr_Format PyErr_NoMemory PyErr_Occurred "
+    "PyDict_New PyDict_SetItem PyErr_Format PyErr_NoMemory PyErr_Occurred "
     "PyErr_SetString PyEval_RestoreThread PyEval_SaveThread PyExc_OverflowError "
     "PyExc_RuntimeError PyExc_TypeError PyFloat_AsDouble PyFloat_Type PyList_GetItem PyList_New "
     "PyList_SetItem PyLong_AsLongLongAndOverflow PyLong_FromLongLong PyLong_Type PyMem_RawFree "
     "PyMem_RawMalloc PyObject_CallFunctionObjArgs PyObject_Vectorcall PyTuple_GetItem "
-    "PyTuple_New PyTuple_SetItem PyTuple_Size PyTuple_Type Py_DecRef Py_IncRef _Py_FalseStruct "
+    "PyTuple_New PyTuple_SetItem PyTuple_Size PyTuple_Type PyType_IsSubtype Py_DecRef Py_IncRef _Py_FalseStruct "
     "_Py_NoneStruct _Py_TrueStruct"
 ).split()
 
 #: Entries of NumPy's API table.
 NUMPY_SYMBOLS = {
     "PyArray_Type": 2,
+    "PyGenericArrType_Type": 10,
     "PyDoubleArrType_Type": 31,
     "PyArray_FromAny": 69,
     "PyArray_Empty": 184,
 }
 
-#: ``PyArray_FromAny`` requirements: C-contiguous, aligned, native byte order, an exact ndarray.
-AS_SLOT = 0x0001 | 0x0100 | 0x0200 | 0x0040
+#: ``PyArray_FromAny`` requirements for a copy that a slot can hold: C-contiguous, aligned, native
+#: byte order, an exact ndarray.
+COPY = 0x0001 | 0x0100 | 0x0200 | 0x0040 | 0x0020
 
 #: Flags that the memory of a slot must have: C-contiguous and aligned.
 LAYOUT = 0x0001 | 0x0100
@@ -49,10 +53,8 @@ class Offsets:
     data: int = _HEAD
     nd: int = _HEAD + 8
     dims: int = _HEAD + 16
-    strides: int = _HEAD + 24
     descr: int = _HEAD + 40
     flags: int = _HEAD + 48
-    byteorder: int = _HEAD + 10
     type_num: int = _HEAD + 12
 
 
@@ -90,16 +92,13 @@ def _differences(table: Offsets, array: np.ndarray) -> list[str]:
         "nd": word(base + table.nd, ctypes.c_int32) == array.ndim,
         "descr": word(base + table.descr) == descr,
         "flags": word(base + table.flags, ctypes.c_int32) == array.flags.num,
-        "byteorder": chr(word(descr + table.byteorder, ctypes.c_uint8) or 0)
-        == array.dtype.byteorder,
         "type_num": word(descr + table.type_num, ctypes.c_int32) == array.dtype.num,
     }
     wrong = [name for name, right in facts.items() if not right]
-    if not wrong:  # only then are these pointers worth following
-        for name, expected in (("dims", array.shape), ("strides", array.strides)):
-            at = word(base + getattr(table, name))
-            if not at or tuple(ints.from_address(at)) != expected:
-                wrong.append(name)
+    if not wrong:  # only then is this pointer worth following
+        dims = word(base + table.dims)
+        if not dims or tuple(ints.from_address(dims)) != array.shape:
+            wrong.append("dims")
     return wrong
 
 
@@ -113,12 +112,23 @@ def symbols() -> dict[str, int]:
     return found
 
 
+def layout() -> dict[str, int]:
+    """What ``runtime.ll`` calls ``$name``."""
+    return {
+        **asdict(offsets()),
+        "layout": LAYOUT,
+        "copy": COPY,
+        "strict": STRICT,
+        "vectorcall": VECTORCALL_OFFSET,
+        "block": DATA_OFFSET,
+        "mode": MODE_OFFSET,
+    }
+
+
 def capsule_pointer(capsule: object) -> int:
     """The pointer in a ``PyCapsule``, whatever its name."""
     api = ctypes.pythonapi
-    get_name = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object)(
-        ("PyCapsule_GetName", api)
-    )
+    get_name = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object)(("PyCapsule_GetName", api))
     get_pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)(
         ("PyCapsule_GetPointer", api)
     )

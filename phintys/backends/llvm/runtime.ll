@@ -1,0 +1,439 @@
+; What every entry routine calls: compiled once, kept in the disk cache.
+; Names after a dollar sign are byte offsets and flags from cpython.py.
+;
+; The block of a function starts with these words:
+;   0 slow    1 failed    2 number of arguments
+;   then for each argument: its descriptor (null for an object), its rank
+
+declare ptr @PyArray_Empty(i32, ptr, ptr, i32)
+declare ptr @PyArray_FromAny(ptr, ptr, i32, i32, i32, ptr)
+declare ptr @PyDict_New()
+declare i32 @PyDict_SetItem(ptr, ptr, ptr)
+declare ptr @PyErr_Format(ptr, ptr, ...)
+declare ptr @PyErr_NoMemory()
+declare ptr @PyErr_Occurred()
+declare void @PyErr_SetString(ptr, ptr)
+declare ptr @PyLong_FromLongLong(i64)
+declare ptr @PyObject_CallFunctionObjArgs(ptr, ...)
+declare ptr @PyObject_Vectorcall(ptr, ptr, i64, ptr)
+declare void @PyMem_RawFree(ptr)
+declare ptr @PyTuple_GetItem(ptr, i64)
+declare ptr @PyTuple_New(i64)
+declare i32 @PyTuple_SetItem(ptr, i64, ptr)
+declare i64 @PyTuple_Size(ptr)
+declare i32 @PyType_IsSubtype(ptr, ptr)
+declare void @Py_DecRef(ptr)
+declare void @Py_IncRef(ptr)
+declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
+
+@PyArray_Type = external global i8
+@PyGenericArrType_Type = external global i8
+@PyTuple_Type = external global i8
+@PyExc_OverflowError = external global ptr
+@PyExc_RuntimeError = external global ptr
+@PyExc_TypeError = external global ptr
+@_Py_NoneStruct = external global i8
+
+@text.large = private constant [33 x i8] c"an operand is too large for BLAS\00"
+@text.strict = private constant [47 x i8] c"an argument does not fit the compiled function\00"
+@text.failed = private constant [47 x i8] c"step %lld failed, and no reason has been given\00"
+@text.array = private constant [48 x i8] c"%U must be an array of %R, rank %lld, not %.99R\00"
+@text.tuple = private constant [51 x i8] c"%U must return a tuple of %lld value(s), not %.99R\00"
+
+; ---------------------------------------------------------------- arrays
+
+; A fresh array; null with an exception.
+define ptr @phintys_empty(i64 %rank, ptr %dims, ptr %descr) {
+  call void @Py_IncRef(ptr %descr)
+  %nd = trunc i64 %rank to i32
+  %new = call ptr @PyArray_Empty(i32 %nd, ptr %dims, ptr %descr, i32 0)
+  ret ptr %new
+}
+
+; A fresh array with a copy of memory; null with an exception.
+define ptr @phintys_copy(i64 %rank, ptr %dims, ptr %descr, ptr %from, i64 %bytes) {
+  %new = call ptr @phintys_empty(i64 %rank, ptr %dims, ptr %descr)
+  %bad = icmp eq ptr %new, null
+  br i1 %bad, label %done, label %fill
+fill:
+  %at = getelementptr i8, ptr %new, i64 $data
+  %to = load ptr, ptr %at
+  call void @llvm.memcpy.p0.p0.i64(ptr %to, ptr %from, i64 %bytes, i1 false)
+  br label %done
+done:
+  ret ptr %new
+}
+
+; Whether an object is an array of exactly this descriptor, rank and layout.
+define i1 @phintys_fits(ptr %object, ptr %descr, i64 %rank) {
+  %type.at = getelementptr i8, ptr %object, i64 $type
+  %type = load ptr, ptr %type.at
+  %is = icmp eq ptr %type, @PyArray_Type
+  br i1 %is, label %array, label %no
+array:
+  %descr.at = getelementptr i8, ptr %object, i64 $descr
+  %has = load ptr, ptr %descr.at
+  %nd.at = getelementptr i8, ptr %object, i64 $nd
+  %nd = load i32, ptr %nd.at
+  %flags.at = getelementptr i8, ptr %object, i64 $flags
+  %flags = load i32, ptr %flags.at
+  %wide = sext i32 %nd to i64
+  %layout = and i32 %flags, $layout
+  %a = icmp eq ptr %has, %descr
+  %b = icmp eq i64 %wide, %rank
+  %c = icmp eq i32 %layout, $layout
+  %ab = and i1 %a, %b
+  %abc = and i1 %ab, %c
+  ret i1 %abc
+no:
+  ret i1 false
+}
+
+; Whether an object is an array (or NumPy scalar, if %wide) of the right kind of numbers and rank.
+define i1 @phintys_similar(ptr %object, ptr %descr, i64 %rank) {
+  %type.at = getelementptr i8, ptr %object, i64 $type
+  %type = load ptr, ptr %type.at
+  %is = call i32 @PyType_IsSubtype(ptr %type, ptr @PyArray_Type)
+  %not = icmp eq i32 %is, 0
+  br i1 %not, label %no, label %array
+array:
+  %nd.at = getelementptr i8, ptr %object, i64 $nd
+  %nd = load i32, ptr %nd.at
+  %wide = sext i32 %nd to i64
+  %same.rank = icmp eq i64 %wide, %rank
+  %descr.at = getelementptr i8, ptr %object, i64 $descr
+  %has = load ptr, ptr %descr.at
+  %has.at = getelementptr i8, ptr %has, i64 $type_num
+  %has.num = load i32, ptr %has.at
+  %want.at = getelementptr i8, ptr %descr, i64 $type_num
+  %want.num = load i32, ptr %want.at
+  %same.num = icmp eq i32 %has.num, %want.num
+  %both = and i1 %same.rank, %same.num
+  ret i1 %both
+no:
+  ret i1 false
+}
+
+; The same numbers as an array that fits; null with an exception.
+define ptr @phintys_convert(ptr %object, ptr %descr, i64 %rank) {
+  call void @Py_IncRef(ptr %descr)
+  %new = call ptr @PyArray_FromAny(ptr %object, ptr %descr, i32 0, i32 0, i32 $copy, ptr null)
+  ret ptr %new
+}
+
+; A new reference to an array that fits: the object itself, a copy with the right layout, or null
+; with an exception.  %what is a str that names the object.
+define ptr @phintys_array(ptr %object, ptr %descr, i64 %rank, ptr %what) {
+  %fits = call i1 @phintys_fits(ptr %object, ptr %descr, i64 %rank)
+  br i1 %fits, label %take, label %look
+take:
+  call void @Py_IncRef(ptr %object)
+  ret ptr %object
+look:
+  %similar = call i1 @phintys_similar(ptr %object, ptr %descr, i64 %rank)
+  br i1 %similar, label %convert, label %scalar
+scalar:
+  %type.at = getelementptr i8, ptr %object, i64 $type
+  %type = load ptr, ptr %type.at
+  %number = call i32 @PyType_IsSubtype(ptr %type, ptr @PyGenericArrType_Type)
+  %other = icmp eq i32 %number, 0
+  br i1 %other, label %wrong, label %wrap
+wrap:
+  %array = call ptr @PyArray_FromAny(ptr %object, ptr null, i32 0, i32 0, i32 $copy, ptr null)
+  %none = icmp eq ptr %array, null
+  br i1 %none, label %error, label %wrapped
+wrapped:
+  %good = call i1 @phintys_fits(ptr %array, ptr %descr, i64 %rank)
+  br i1 %good, label %new, label %drop
+new:
+  ret ptr %array
+drop:
+  call void @Py_DecRef(ptr %array)
+  br label %wrong
+convert:
+  %copy = call ptr @phintys_convert(ptr %object, ptr %descr, i64 %rank)
+  ret ptr %copy
+wrong:
+  %kind = load ptr, ptr @PyExc_TypeError
+  %e = call ptr (ptr, ptr, ...) @PyErr_Format(ptr %kind, ptr @text.array, ptr %what, ptr %descr, i64 %rank, ptr %object)
+  ret ptr null
+error:
+  ret ptr null
+}
+
+; ---------------------------------------------------------------- memory and references
+
+; Drop references and forget them; null entries are allowed.
+define void @phintys_release(ptr %owned, i64 %count) {
+entry:
+  br label %test
+test:
+  %i = phi i64 [0, %entry], [%next, %drop]
+  %more = icmp slt i64 %i, %count
+  br i1 %more, label %drop, label %done
+drop:
+  %at = getelementptr ptr, ptr %owned, i64 %i
+  %object = load ptr, ptr %at
+  store ptr null, ptr %at
+  call void @Py_DecRef(ptr %object)
+  %next = add i64 %i, 1
+  br label %test
+done:
+  ret void
+}
+
+; Free workspaces and forget them; null entries are allowed.
+define void @phintys_free(ptr %works, i64 %count) {
+entry:
+  br label %test
+test:
+  %i = phi i64 [0, %entry], [%next, %drop]
+  %more = icmp slt i64 %i, %count
+  br i1 %more, label %drop, label %done
+drop:
+  %at = getelementptr ptr, ptr %works, i64 %i
+  %memory = load ptr, ptr %at
+  store ptr null, ptr %at
+  call void @PyMem_RawFree(ptr %memory)
+  %next = add i64 %i, 1
+  br label %test
+done:
+  ret void
+}
+
+define void @phintys_too_large() {
+  %kind = load ptr, ptr @PyExc_OverflowError
+  call void @PyErr_SetString(ptr %kind, ptr @text.large)
+  ret void
+}
+
+; ---------------------------------------------------------------- calls into Python
+
+; Call a Python function that returns a tuple of %outputs values; null with an exception.
+define ptr @phintys_call(ptr %function, ptr %args, i64 %inputs, i64 %outputs, ptr %what) {
+  %result = call ptr @PyObject_Vectorcall(ptr %function, ptr %args, i64 %inputs, ptr null)
+  %none = icmp eq ptr %result, null
+  br i1 %none, label %error, label %look
+look:
+  %type.at = getelementptr i8, ptr %result, i64 $type
+  %type = load ptr, ptr %type.at
+  %tuple = icmp eq ptr %type, @PyTuple_Type
+  br i1 %tuple, label %count, label %wrong
+count:
+  %size = call i64 @PyTuple_Size(ptr %result)
+  %right = icmp eq i64 %size, %outputs
+  br i1 %right, label %good, label %wrong
+good:
+  ret ptr %result
+wrong:
+  %kind = load ptr, ptr @PyExc_TypeError
+  %e = call ptr (ptr, ptr, ...) @PyErr_Format(ptr %kind, ptr @text.tuple, ptr %what, i64 %outputs, ptr %result)
+  call void @Py_DecRef(ptr %result)
+  ret ptr null
+error:
+  ret ptr null
+}
+
+; A tuple of new references to objects; null with an exception.
+define ptr @phintys_tuple(ptr %objects, i64 %count) {
+entry:
+  %tuple = call ptr @PyTuple_New(i64 %count)
+  %none = icmp eq ptr %tuple, null
+  br i1 %none, label %done, label %test
+test:
+  %i = phi i64 [0, %entry], [%next, %put]
+  %more = icmp slt i64 %i, %count
+  br i1 %more, label %put, label %done
+put:
+  %at = getelementptr ptr, ptr %objects, i64 %i
+  %object = load ptr, ptr %at
+  call void @Py_IncRef(ptr %object)
+  %ok = call i32 @PyTuple_SetItem(ptr %tuple, i64 %i, ptr %object)
+  %next = add i64 %i, 1
+  br label %test
+done:
+  ret ptr %tuple
+}
+
+; A dict of keyword arguments, or a new reference to None; null with an exception.
+define ptr @phintys_keywords(ptr %names, ptr %values) {
+entry:
+  %none = icmp eq ptr %names, null
+  br i1 %none, label %nothing, label %some
+nothing:
+  call void @Py_IncRef(ptr @_Py_NoneStruct)
+  ret ptr @_Py_NoneStruct
+some:
+  %dict = call ptr @PyDict_New()
+  %bad = icmp eq ptr %dict, null
+  br i1 %bad, label %error, label %begin
+begin:
+  %count = call i64 @PyTuple_Size(ptr %names)
+  br label %test
+test:
+  %i = phi i64 [0, %begin], [%next, %put]
+  %more = icmp slt i64 %i, %count
+  br i1 %more, label %put, label %done
+put:
+  %name = call ptr @PyTuple_GetItem(ptr %names, i64 %i)
+  %at = getelementptr ptr, ptr %values, i64 %i
+  %value = load ptr, ptr %at
+  %status = call i32 @PyDict_SetItem(ptr %dict, ptr %name, ptr %value)
+  %next = add i64 %i, 1
+  %ok = icmp eq i32 %status, 0
+  br i1 %ok, label %test, label %drop
+done:
+  ret ptr %dict
+drop:
+  call void @Py_DecRef(ptr %dict)
+  br label %error
+error:
+  ret ptr null
+}
+
+; Call back with two objects, whose references it takes; either may be null with an exception.
+define ptr @phintys_callback(ptr %function, ptr %first, ptr %second) {
+  %a = icmp eq ptr %first, null
+  %b = icmp eq ptr %second, null
+  %bad = or i1 %a, %b
+  br i1 %bad, label %error, label %good
+good:
+  %result = call ptr (ptr, ...) @PyObject_CallFunctionObjArgs(ptr %function, ptr %first, ptr %second, ptr null)
+  br label %done
+error:
+  br label %done
+done:
+  %answer = phi ptr [%result, %good], [null, %error]
+  call void @Py_DecRef(ptr %first)
+  call void @Py_DecRef(ptr %second)
+  ret ptr %answer
+}
+
+; A step failed: let the callback raise the error.
+define ptr @phintys_failed(ptr %block, ptr %args, i64 %step) {
+  %function.at = getelementptr ptr, ptr %block, i64 1
+  %function = load ptr, ptr %function.at
+  %count.at = getelementptr ptr, ptr %block, i64 2
+  %count = load i64, ptr %count.at
+  %tuple = call ptr @phintys_tuple(ptr %args, i64 %count)
+  %number = call ptr @PyLong_FromLongLong(i64 %step)
+  %result = call ptr @phintys_callback(ptr %function, ptr %tuple, ptr %number)
+  call void @Py_DecRef(ptr %result)
+  %set = call ptr @PyErr_Occurred()
+  %silent = icmp eq ptr %set, null
+  br i1 %silent, label %complain, label %done
+complain:
+  %kind = load ptr, ptr @PyExc_RuntimeError
+  %e = call ptr (ptr, ptr, ...) @PyErr_Format(ptr %kind, ptr @text.failed, i64 %step)
+  br label %done
+done:
+  ret ptr null
+}
+
+; ---------------------------------------------------------------- arguments that do not fit
+
+; Whether an argument only misses the memory layout.
+define i1 @phintys_misplaced(ptr %object, ptr %descr, i64 %rank) {
+  %anything = icmp eq ptr %descr, null
+  br i1 %anything, label %no, label %test
+test:
+  %fits = call i1 @phintys_fits(ptr %object, ptr %descr, i64 %rank)
+  %misfit = xor i1 %fits, true
+  %similar = call i1 @phintys_similar(ptr %object, ptr %descr, i64 %rank)
+  %both = and i1 %misfit, %similar
+  ret i1 %both
+no:
+  ret i1 false
+}
+
+; Copy misplaced arguments into %new, the others by reference.  The number of copies, -1 with an
+; exception.
+define i64 @phintys_place(ptr %block, ptr %args, ptr %new, i64 %count) {
+entry:
+  %rows = getelementptr ptr, ptr %block, i64 3
+  br label %test
+test:
+  %i = phi i64 [0, %entry], [%next, %put]
+  %copies = phi i64 [0, %entry], [%sum, %put]
+  %more = icmp slt i64 %i, %count
+  br i1 %more, label %look, label %done
+look:
+  %at = getelementptr ptr, ptr %args, i64 %i
+  %object = load ptr, ptr %at
+  %row = shl i64 %i, 1
+  %descr.at = getelementptr ptr, ptr %rows, i64 %row
+  %descr = load ptr, ptr %descr.at
+  %rank.at = getelementptr i64, ptr %descr.at, i64 1
+  %rank = load i64, ptr %rank.at
+  %misplaced = call i1 @phintys_misplaced(ptr %object, ptr %descr, i64 %rank)
+  br i1 %misplaced, label %convert, label %same
+same:
+  call void @Py_IncRef(ptr %object)
+  br label %put
+convert:
+  %copy = call ptr @phintys_convert(ptr %object, ptr %descr, i64 %rank)
+  %failed = icmp eq ptr %copy, null
+  br i1 %failed, label %error, label %put
+put:
+  %value = phi ptr [%object, %same], [%copy, %convert]
+  %one = phi i64 [0, %same], [1, %convert]
+  %to = getelementptr ptr, ptr %new, i64 %i
+  store ptr %value, ptr %to
+  %sum = add i64 %copies, %one
+  %next = add i64 %i, 1
+  br label %test
+done:
+  ret i64 %copies
+error:
+  call void @phintys_release(ptr %new, i64 %i)
+  ret i64 -1
+}
+
+; The arguments of a call missed the test.  Arrays in another memory layout are copied and the
+; call is repeated; everything else goes to the callback.
+define ptr @phintys_miss(ptr %self, ptr %args, i64 %flagged, ptr %names) {
+  %block.at = getelementptr i8, ptr %self, i64 $block
+  %block = load ptr, ptr %block.at
+  %given = and i64 %flagged, 9223372036854775807
+  %count.at = getelementptr ptr, ptr %block, i64 2
+  %count = load i64, ptr %count.at
+  %same = icmp eq i64 %given, %count
+  %plain = icmp eq ptr %names, null
+  %may = and i1 %same, %plain
+  br i1 %may, label %place, label %slow
+place:
+  %new = alloca ptr, i64 %count
+  %copies = call i64 @phintys_place(ptr %block, ptr %args, ptr %new, i64 %count)
+  %failed = icmp slt i64 %copies, 0
+  br i1 %failed, label %error, label %placed
+placed:
+  %some = icmp sgt i64 %copies, 0
+  br i1 %some, label %again, label %unchanged
+again:
+  %entry.at = getelementptr i8, ptr %self, i64 $vectorcall
+  %entry = load ptr, ptr %entry.at
+  %result = call ptr %entry(ptr %self, ptr %new, i64 %count, ptr null)
+  call void @phintys_release(ptr %new, i64 %count)
+  ret ptr %result
+unchanged:
+  call void @phintys_release(ptr %new, i64 %count)
+  br label %slow
+slow:
+  %mode.at = getelementptr i8, ptr %self, i64 $mode
+  %mode = load i64, ptr %mode.at
+  %strict = icmp eq i64 %mode, $strict
+  br i1 %strict, label %refuse, label %ask
+refuse:
+  %kind = load ptr, ptr @PyExc_RuntimeError
+  call void @PyErr_SetString(ptr %kind, ptr @text.strict)
+  br label %error
+ask:
+  %function = load ptr, ptr %block
+  %tuple = call ptr @phintys_tuple(ptr %args, i64 %given)
+  %values = getelementptr ptr, ptr %args, i64 %given
+  %keywords = call ptr @phintys_keywords(ptr %names, ptr %values)
+  %answer = call ptr @phintys_callback(ptr %function, ptr %tuple, ptr %keywords)
+  ret ptr %answer
+error:
+  ret ptr null
+}
