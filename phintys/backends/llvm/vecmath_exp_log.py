@@ -11,7 +11,7 @@ HALF_SQRT = 0.7071067811865476
 LOG10_2 = 0.30102999566398120
 
 
-def reduce_by_ln2(b: Body, x: str, shift: float) -> tuple[str, str]:
+def _reduce_by_ln2(b: Body, x: str, shift: float) -> tuple[str, str]:
     """(t, r) with x = n ln(2) + r, |r| <= ln(2)/2, and n + shift in the low bits of t.
 
     Adding 1.5 * 2**fraction rounds to an integer and leaves it in the fraction's low bits.
@@ -39,23 +39,27 @@ def scale(b: Body, p: str, t: str) -> str:
     return b.mul(b.mul(p, power_of_two(b, half)), power_of_two(b, rest))
 
 
-def exp_series(b: Body, r: str) -> str:
+def _exp_series(b: Body, r: str) -> str:
     """e**r - 1 for |r| <= ln(2)/2."""
-    q = b.polynomial(r, COEFFICIENTS["exp", b.format.dtype])
-    return b.fma(b.mul(r, r), q, r)
+    return b.fma(b.mul(r, r), _exp_bend(b, r), r)
+
+
+def _exp_bend(b: Body, r: str) -> str:
+    """(e**r - 1 - r) / r**2."""
+    return b.polynomial(r, COEFFICIENTS["exp", b.format.dtype])
 
 
 def exp(b: Body, x: str) -> str:
     low, high = (-750.0, 710.0) if b.format.bits == 64 else (-110.0, 90.0)
     clamped = b.at_least(b.at_most(x, high), low)
-    t, r = reduce_by_ln2(b, clamped, 2 * b.format.bias)
-    return scale(b, b.add(exp_series(b, r), 1.0), t)
+    t, r = _reduce_by_ln2(b, clamped, 2 * b.format.bias)
+    return scale(b, b.add(_exp_series(b, r), 1.0), t)
 
 
-def exp_inside(b: Body, x: str) -> str:
+def _exp_inside(b: Body, x: str) -> str:
     """e**x where neither x nor the result leaves the normal range."""
-    t, r = reduce_by_ln2(b, x, b.format.bias)
-    return b.mul(b.add(exp_series(b, r), 1.0), power_of_two(b, b.bits(t)))
+    t, r = _reduce_by_ln2(b, x, b.format.bias)
+    return b.mul(b.add(_exp_series(b, r), 1.0), power_of_two(b, b.bits(t)))
 
 
 def exp2(b: Body, x: str) -> str:
@@ -69,13 +73,17 @@ def exp2(b: Body, x: str) -> str:
 
 
 def expm1(b: Body, x: str) -> str:
-    """2**n * (series) + (2**n - 1); halved, since 2**1024 is none of float64's numbers."""
+    """(2**n r + (2**n - 1)) + 2**n r**2 q(r), where the first sum is exact if it cancels.
+
+    All is halved until the end, since 2**1024 is none of float64's numbers.
+    """
     low, high = (-50.0, 710.0) if b.format.bits == 64 else (-25.0, 89.0)
     clamped = b.at_least(b.at_most(x, high), low)
-    t, r = reduce_by_ln2(b, clamped, b.format.bias - 1)
+    t, r = _reduce_by_ln2(b, clamped, b.format.bias - 1)
     half = power_of_two(b, b.bits(t))
-    y = b.mul(b.fma(exp_series(b, r), half, b.sub(half, 0.5)), 2.0)
-    return _keep_tiny(b, x, y)
+    bend = b.mul(b.mul(r, r), _exp_bend(b, r))
+    y = b.fma(half, bend, b.fma(half, r, b.sub(half, 0.5)))
+    return _keep_tiny(b, x, b.mul(y, 2.0))
 
 
 def _keep_tiny(b: Body, x: str, y: str) -> str:
@@ -85,15 +93,16 @@ def _keep_tiny(b: Body, x: str, y: str) -> str:
 
 
 def sigmoid(b: Body, x: str) -> str:
-    """1/(1 + e) for x >= 0, e/(1 + e) below, with e = exp(-|x|)."""
+    """v/(1 + e) as v - v e/(1 + e), e = exp(-|x|), v = 1 for x >= 0 and e below."""
     e = exp(b, b.neg(b.abs(x)))
-    return b.div(b.select(b.compare("olt", x, 0.0), e, 1.0), b.add(e, 1.0))
+    v = b.select(b.compare("olt", x, 0.0), e, 1.0)
+    return b.fma(b.neg(v), b.div(e, b.add(e, 1.0)), v)
 
 
 def softplus(b: Body, x: str) -> str:
     """max(x, 0) + log1p(exp(-|x|))."""
     e = exp(b, b.neg(b.abs(x)))
-    half_square, rest = log_series(b, e, "log1p_unit")
+    half_square, rest = _log_series(b, e, "log1p_unit")
     return b.add(b.at_least(x, 0.0), b.sub(e, b.sub(half_square, rest)))
 
 
@@ -102,7 +111,7 @@ def tanh(b: Body, x: str) -> str:
     a = b.abs(x)
     z = b.mul(a, a)
     near = b.fma(b.mul(a, z), b.polynomial(z, COEFFICIENTS["tanh", b.format.dtype]), a)
-    e = exp_inside(b, b.mul(b.at_most(a, 20.0), 2.0))
+    e = _exp_inside(b, b.mul(b.at_most(a, 20.0), 2.0))
     far = b.sub(1.0, b.div(2.0, b.add(e, 1.0)))
     return b.copysign(b.select(b.compare("olt", a, 0.55), near, far), x)
 
@@ -114,7 +123,7 @@ def erf(b: Body, x: str) -> str:
     near = b.fma(x, b.polynomial(z, COEFFICIENTS["erf", b.format.dtype]), x)
     t = b.sub(b.at_most(a, 6.0 if b.format.bits == 64 else 4.0), 1.0)
     exponent = b.polynomial(t, COEFFICIENTS["erf_far", b.format.dtype])
-    far = b.copysign(b.sub(1.0, exp_inside(b, b.neg(exponent))), x)
+    far = b.copysign(b.sub(1.0, _exp_inside(b, b.neg(exponent))), x)
     return b.select(b.compare("olt", a, 1.0), near, far)
 
 
@@ -136,7 +145,7 @@ def split_exponent(b: Body, x: str, subnormals: bool) -> tuple[str, str]:
     return b.sub(k, bias), b.sub(m, 1.0)
 
 
-def log_series(b: Body, f: str, table: str = "log") -> tuple[str, str]:
+def _log_series(b: Body, f: str, table: str = "log") -> tuple[str, str]:
     """(h, t) with log(1 + f) = f - (h - t), h = f*f/2."""
     s = b.div(f, b.add(f, 2.0))
     z = b.mul(s, s)
@@ -145,7 +154,7 @@ def log_series(b: Body, f: str, table: str = "log") -> tuple[str, str]:
     return half_square, b.mul(s, b.fma(z, tail, half_square))
 
 
-def log_domain(b: Body, x: str, pole: float, y: str) -> str:
+def _log_domain(b: Body, x: str, pole: float, y: str) -> str:
     """y, but x where it is inf or NaN, -inf at the pole, NaN below it."""
     y = b.select(b.compare("olt", x, INF), y, x)
     outside = b.select(b.compare("oeq", x, pole), -INF, NAN)
@@ -155,14 +164,14 @@ def log_domain(b: Body, x: str, pole: float, y: str) -> str:
 def _join_exponent(b: Body, k: str, f: str, correction: str | None = None) -> str:
     """k log(2) + log(1 + f), and a small correction."""
     high, low = PARTS["ln2", b.format.dtype]
-    half_square, rest = log_series(b, f)
+    half_square, rest = _log_series(b, f)
     small = b.mul(k, low) if correction is None else b.fma(k, low, correction)
     return b.fma(k, high, b.sub(f, b.sub(half_square, b.add(rest, small))))
 
 
 def log(b: Body, x: str) -> str:
     k, f = split_exponent(b, x, subnormals=True)
-    return log_domain(b, x, 0.0, _join_exponent(b, k, f))
+    return _log_domain(b, x, 0.0, _join_exponent(b, k, f))
 
 
 def log1p(b: Body, x: str) -> str:
@@ -172,7 +181,7 @@ def log1p(b: Body, x: str) -> str:
     lost = b.div(b.sub(x, b.sub(u, 1.0)), u)
     plain = b.compare("oeq", k, 0.0)
     y = _join_exponent(b, k, b.select(plain, x, f), b.select(plain, 0.0, lost))
-    return log_domain(b, x, -1.0, _keep_tiny(b, x, y))
+    return _log_domain(b, x, -1.0, _keep_tiny(b, x, y))
 
 
 def log2(b: Body, x: str) -> str:
@@ -180,7 +189,7 @@ def log2(b: Body, x: str) -> str:
         return _narrow_log(b, x, 1.0)
     high, low = PARTS["log2_e", "float64"]
     k, f = split_exponent(b, x, subnormals=True)
-    return log_domain(b, x, 0.0, _other_base(b, f, k, b.const(0.0), high, low))
+    return _log_domain(b, x, 0.0, _other_base(b, f, k, b.const(0.0), high, low))
 
 
 def log10(b: Body, x: str) -> str:
@@ -189,12 +198,12 @@ def log10(b: Body, x: str) -> str:
     high, low = PARTS["log10_e", "float64"]
     k, f = split_exponent(b, x, subnormals=True)
     k_high, k_low = (b.mul(k, part) for part in PARTS["log10_2", "float64"])
-    return log_domain(b, x, 0.0, _other_base(b, f, k_high, k_low, high, low))
+    return _log_domain(b, x, 0.0, _other_base(b, f, k_high, k_low, high, low))
 
 
 def _other_base(b: Body, f: str, k_high: str, k_low: str, high: float, low: float) -> str:
     """k_high + k_low + (high + low) log(1 + f): the logarithm in two parts, products exact."""
-    half_square, rest = log_series(b, f)
+    half_square, rest = _log_series(b, f)
     head = b.head(b.sub(f, half_square), 32)
     tail = b.add(b.sub(b.sub(f, head), half_square), rest)
     main = b.mul(head, high)
@@ -213,4 +222,4 @@ def narrow_log2(b: Body, x: str) -> str:
 def _narrow_log(b: Body, x: str, factor: float) -> str:
     wide = b.widened()
     y = narrow_log2(wide, b.extend_to(wide, x))
-    return log_domain(b, x, 0.0, b.truncate_from(wide, wide.mul(y, factor)))
+    return _log_domain(b, x, 0.0, b.truncate_from(wide, wide.mul(y, factor)))

@@ -141,6 +141,14 @@ def test_a_lane_depends_on_neither_width_nor_neighbours(name: str, dtype: str) -
     np.testing.assert_array_equal(compiled(name, dtype, 2)(*(a[::-1] for a in args))[::-1], wide)
 
 
+@EACH
+@pytest.mark.parametrize("name", NAMES)
+def test_optimisation_changes_no_bit(name: str, dtype: str) -> None:
+    args, _ = sample(name, dtype)
+    optimised = harness.Compiled(name, dtype, NATIVE[dtype], optimise=True)
+    np.testing.assert_array_equal(optimised(*args), compiled(name, dtype, NATIVE[dtype])(*args))
+
+
 def special_values(dtype: str) -> np.ndarray:
     info = np.finfo(dtype)
     positive = [
