@@ -96,7 +96,9 @@ def _node_pushforward(node: Apply, tangents: list[Any], by_op: bool) -> Sequence
 
 def _double_pullback(node: Apply, out: Variable, tangents: list[Any]) -> Any:
     """J t as the derivative of <v J, t> by v: the pullback is linear in its cotangent v."""
-    given = [(x, t) for x, t in zip(node.inputs, tangents) if not isinstance(t.type, DisconnectedType)]
+    given = [
+        (x, t) for x, t in zip(node.inputs, tangents) if not isinstance(t.type, DisconnectedType)
+    ]
     if getattr(out.type, "dtype", "float64")[0] in "iub":
         return disconnected_type()
     v = out.type("v")

@@ -177,7 +177,9 @@ def _start(
         if not isinstance(g, Variable):
             g = v.type.filter_variable(g)
         if getattr(g.type, "dtype", "float64")[0] in "iub":
-            raise TypeError(f"The known gradient of {v} must be of a float dtype, not {g.type.dtype}.")
+            raise TypeError(
+                f"The known gradient of {v} must be of a float dtype, not {g.type.dtype}."
+            )
         starts[v] = g
     if cost is None:
         if not starts:

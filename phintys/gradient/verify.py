@@ -89,7 +89,9 @@ def verify_grad(
     out = fun(*inputs)
     if cast_to_output_type and out_type is not None:
         out = out.astype(out_type)
-    narrowest = min([p.dtype for p in points] + [np.dtype(out.type.dtype)], key=lambda d: d.itemsize)
+    narrowest = min(
+        [p.dtype for p in points] + [np.dtype(out.type.dtype)], key=lambda d: d.itemsize
+    )
     abs_tol = TOLERANCES[narrowest.name] if abs_tol is None else abs_tol
     rel_tol = TOLERANCES[narrowest.name] if rel_tol is None else rel_tol
     shape = np.shape(late["function"](inputs, out, mode=mode, on_unused_input="ignore")(*points))
@@ -99,7 +101,9 @@ def verify_grad(
         value = late["function"](inputs, cost, mode=mode, on_unused_input="ignore")
         gradients = grad(cost, inputs, disconnected_inputs="ignore")
         found = late["function"](inputs, gradients, mode=mode, on_unused_input="ignore")(*points)
-        _compare(found, numeric_grad(value, points, eps or STEPS[narrowest.name]).gf, abs_tol, rel_tol)
+        _compare(
+            found, numeric_grad(value, points, eps or STEPS[narrowest.name]).gf, abs_tol, rel_tol
+        )
 
 
 def _compare(found: Any, expected: Any, abs_tol: float, rel_tol: float) -> None:

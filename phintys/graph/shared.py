@@ -121,9 +121,7 @@ class SharedVariable(Variable):
 
     def clone(self, **kwargs: Any) -> SharedVariable:
         """Another variable that shares the same cell."""
-        copy = type(self)(
-            self.type, container=self.container, name=kwargs.pop("name", self.name)
-        )
+        copy = type(self)(self.type, container=self.container, name=kwargs.pop("name", self.name))
         copy.default_update = self.default_update
         return copy
 

@@ -1,0 +1,264 @@
+"""From the arguments of `function` to one FunctionGraph: givens, updates, shared variables, checks."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from phintys.compile.io import In, Out
+from phintys.config import config
+from phintys.errors import MissingInputError, UnusedInputError
+from phintys.graph.clone import clone_get_equiv
+from phintys.graph.fgraph import FunctionGraph
+from phintys.graph.origin import describe
+from phintys.graph.shared import SharedVariable, shared
+from phintys.graph.traversal import ancestors, graph_inputs
+from phintys.graph.variable import AtomicVariable, Constant, Variable
+
+
+@dataclass
+class Specification:
+    """What a function is made of, before rewriting.
+
+    ``fgraph`` has the ordinary inputs first, then ``shared``; its outputs are ``outputs``, then the
+    updates, where ``fgraph.update_mapping`` maps output positions to input positions.
+    """
+
+    inputs: list[In]
+    outputs: list[Out]
+    shared: list[SharedVariable]
+    fgraph: FunctionGraph
+    unpack: str  # "single", "list" or "nothing"
+
+
+@dataclass
+class Expressions:
+    """Expressions after givens have been substituted, and the shared variables they use.
+
+    Updates are added as they are found: a shared variable with a ``default_update`` brings in
+    another expression, which may use further shared variables.
+    """
+
+    inputs: Sequence[Variable]
+    memo: dict[Any, Any]
+    default_updates: Any
+    shared: list[SharedVariable] = field(default_factory=list)
+    updates: dict[SharedVariable, Variable] = field(default_factory=dict)
+
+    def substitute(self, expressions: Sequence[Variable]) -> list[Variable]:
+        """Expressions with givens in place; shared variables stay the same objects."""
+        if self.memo:
+            memo = dict(self.memo)
+            clone_get_equiv(
+                self.inputs, expressions, copy_inputs=False, copy_orphans=False, memo=memo
+            )
+            expressions = [memo[v] for v in expressions]
+        for v in graph_inputs(expressions):
+            if isinstance(v, SharedVariable):
+                self._use(v)
+        return list(expressions)
+
+    def update(self, target: SharedVariable, expression: Variable) -> None:
+        self._use(target, default=False)
+        self.updates[target] = self.substitute([expression])[0]
+
+    def _use(self, v: SharedVariable, default: bool = True) -> None:
+        if v not in self.shared and v not in self.inputs:
+            self.shared.append(v)
+        if not default or v in self.updates or v.default_update is None:
+            return
+        if self.default_updates is True or v in self._excluded():
+            return
+        self.update(v, v.type.filter_variable(v.default_update))
+
+    def _excluded(self) -> set[Any]:
+        return set(self.default_updates) if isinstance(self.default_updates, list) else set()
+
+
+def specify(
+    inputs: Iterable[Any],
+    outputs: Any = None,
+    updates: Any = None,
+    givens: Any = None,
+    no_default_updates: Any = False,
+    rebuild_strict: bool = True,
+    allow_input_downcast: bool | None = None,
+    on_unused_input: str | None = None,
+) -> Specification:
+    """Check the arguments of `function` and build its graph."""
+    ins = [_as_in(x, allow_input_downcast) for x in _sequence(inputs)]
+    outs, unpack = _as_outs(outputs)
+    variables = [i.variable for i in ins]
+    _check_inputs(variables)
+    pairs = _update_pairs(updates)
+    expressions = Expressions(
+        variables, _givens(_pairs(givens, "givens"), variables, rebuild_strict), no_default_updates
+    )
+    for target, new in pairs:  # before the results: their targets must not take default updates
+        expressions.update(target, new)
+    results = expressions.substitute([o.variable for o in outs])
+    for i in ins:
+        if i.update is not None:
+            expressions.update(i.value, i.update)
+    targets = [s for s in expressions.shared if s in expressions.updates]
+    graph_outputs = [*results, *(expressions.updates[t] for t in targets)]
+    _check_used(variables, graph_outputs, on_unused_input or config.on_unused_input)
+    roots = [*variables, *expressions.shared]
+    _check_complete(graph_outputs, roots)
+    mapping = {len(outs) + k: roots.index(t) for k, t in enumerate(targets)}
+    fgraph = FunctionGraph(roots, graph_outputs, clone=True, update_mapping=mapping)
+    return Specification(ins, outs, expressions.shared, fgraph, unpack)
+
+
+# ------------------------------------------------------------------------ arguments
+
+
+def _sequence(inputs: Any) -> list[Any]:
+    if isinstance(inputs, list | tuple):
+        return list(inputs)
+    raise TypeError(
+        f"The inputs of a function must be a list or a tuple, also if there is one; got {inputs!r}."
+    )
+
+
+def _as_in(x: Any, allow_downcast: bool | None) -> In:
+    if isinstance(x, In):
+        return x
+    if isinstance(x, SharedVariable):
+        raise TypeError(
+            f"The shared variable {x} cannot be an input: functions read its value. To try another "
+            "value use givens={...} or set_value."
+        )
+    if isinstance(x, Constant):
+        raise TypeError(f"The constant {x} cannot be an input. Use givens to replace it.")
+    if not isinstance(x, Variable):
+        raise TypeError(
+            f"Inputs of a function are Variables or In(...), not {x!r} ({type(x).__name__})."
+        )
+    return In(x, allow_downcast=allow_downcast)
+
+
+def _as_outs(outputs: Any) -> tuple[list[Out], str]:
+    if outputs is None:
+        return [], "nothing"
+    if isinstance(outputs, dict):
+        raise TypeError(
+            "Outputs cannot be a dict: pass a list, and combine names and results afterwards, "
+            "dict(zip(names, f(x)))."
+        )
+    single = isinstance(outputs, Variable | Out)
+    items = [outputs] if single else list(outputs)
+    out = []
+    for o in items:
+        if isinstance(o, Out):
+            out.append(o)
+        elif isinstance(o, Variable):
+            out.append(Out(o))
+        else:
+            raise TypeError(f"Outputs of a function are Variables, not {o!r} ({type(o).__name__}).")
+    return out, "single" if single else "list"
+
+
+def _pairs(pairs: Any, what: str) -> list[tuple[Any, Any]]:
+    if pairs is None:
+        return []
+    items = pairs.items() if isinstance(pairs, Mapping) else pairs
+    found = []
+    for pair in items:
+        if not isinstance(pair, tuple | list) or len(pair) != 2:
+            raise TypeError(f"{what} are pairs (variable, expression) or a dict, not {pair!r}.")
+        found.append((pair[0], pair[1]))
+    return found
+
+
+def _check_inputs(variables: Sequence[Variable]) -> None:
+    seen: set[Variable] = set()
+    for k, v in enumerate(variables):
+        if v in seen:
+            raise UnusedInputError(f"{v} (type {v.type}) is given twice as an input (number {k}).")
+        seen.add(v)
+
+
+# -------------------------------------------------------------------------- updates
+
+
+def _update_pairs(updates: Any) -> list[tuple[SharedVariable, Variable]]:
+    found: dict[SharedVariable, Variable] = {}
+    for target, new in _pairs(updates, "updates"):
+        if not isinstance(target, SharedVariable):
+            raise TypeError(f"Only shared variables can be updated, not {target!r}.")
+        if target in found:
+            raise ValueError(f"There are two updates for the shared variable {target}.")
+        found[target] = _converted_update(target, new)
+    return list(found.items())
+
+
+def _converted_update(target: SharedVariable, new: Any) -> Variable:
+    try:
+        return target.type.filter_variable(new)
+    except TypeError as exc:
+        new_type = getattr(new, "type", type(new).__name__)
+        raise TypeError(
+            f"The update of {target} must have its type, {target.type}; the expression {new} has type "
+            f"{new_type}. Cast it, e.g. with .astype({getattr(target.type, 'dtype', 'dtype')!r})."
+            f"\n{describe(getattr(new, 'origin', None))}".rstrip()
+        ) from exc
+
+
+# --------------------------------------------------------------------------- givens
+
+
+def _givens(
+    pairs: Sequence[tuple[Any, Any]], inputs: Sequence[Variable], strict: bool
+) -> dict[Any, Any]:
+    memo: dict[Any, Any] = {}
+    for old, new in pairs:
+        if not isinstance(old, Variable):
+            raise TypeError(f"givens replace Variables, not {old!r}.")
+        if old in inputs:
+            raise RuntimeError(f"{old} is an input of the function: givens cannot replace it.")
+        if old in memo:
+            raise ValueError(f"There are two givens for {old}.")
+        memo[old] = _replacement(old, new, strict)
+    return memo
+
+
+def _replacement(old: Variable, new: Any, strict: bool) -> Variable:
+    if not isinstance(new, Variable):
+        new = shared(old.type.filter(new))
+    return old.type.filter_variable(new) if strict else new
+
+
+# --------------------------------------------------------------------------- checks
+
+
+def _check_used(variables: Sequence[Variable], outputs: Sequence[Variable], policy: str) -> None:
+    if policy == "ignore":
+        return
+    used = set(ancestors(outputs))
+    for k, v in enumerate(variables):
+        if v in used:
+            continue
+        message = (
+            f"Input {k}, {v} (type {v.type}), is not used by any output or update. Remove it, or pass "
+            "on_unused_input='ignore'."
+        )
+        if policy == "raise":
+            raise UnusedInputError(f"{message}\n{describe(v.origin)}".rstrip())
+        if policy != "warn":
+            raise ValueError(f"on_unused_input must be raise, warn or ignore, not {policy!r}.")
+        warnings.warn(message, stacklevel=4)
+
+
+def _check_complete(outputs: Sequence[Variable], roots: Sequence[Variable]) -> None:
+    known = set(roots)
+    for v in graph_inputs(outputs, blockers=known):
+        if v in known or isinstance(v, AtomicVariable):
+            continue
+        raise MissingInputError(
+            f"{v} (type {v.type}) is needed to compute the outputs but is not among the inputs. Add it "
+            "to the inputs, or give it a value with givens."
+            f"\n{describe(v.origin)}".rstrip()
+        )

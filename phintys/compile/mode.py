@@ -1,0 +1,169 @@
+"""Modes: which rewrites are applied, and which backend runs the result."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from phintys.compile.linker import LINKERS, Linker, get_linker
+from phintys.config import config
+from phintys.errors import did_you_mean
+from phintys.rewriting.database import RewriteDatabaseQuery, optdb
+
+#: named queries
+OPTIMIZERS: dict[str, RewriteDatabaseQuery] = {
+    "None": RewriteDatabaseQuery(include=["minimum_compile"]),
+    "minimum_compile": RewriteDatabaseQuery(include=["minimum_compile"]),
+    "merge": RewriteDatabaseQuery(include=["merge"]),
+    "o4": RewriteDatabaseQuery(include=["fast_run"]),
+    "o3": RewriteDatabaseQuery(include=["fast_run"], exclude=["inplace"]),
+    "o2": RewriteDatabaseQuery(include=["fast_compile", "fusion"], exclude=["inplace"]),
+    "o1": RewriteDatabaseQuery(include=["fast_compile"], exclude=["inplace"]),
+    "fast_run": RewriteDatabaseQuery(include=["fast_run"]),
+    "fast_run_stable": RewriteDatabaseQuery(include=["fast_run", "stable"], exclude=["inplace"]),
+    "fast_compile": RewriteDatabaseQuery(include=["fast_compile"]),
+    "stabilize": RewriteDatabaseQuery(include=["fast_run"], exclude=["inplace"]),
+    "unsafe": RewriteDatabaseQuery(include=["unsafe"]),
+}
+
+
+def register_optimizer(name: str, query: RewriteDatabaseQuery) -> None:
+    """Make a query known by name; ValueError if the name is taken."""
+    if name in OPTIMIZERS:
+        raise ValueError(f"There is an optimizer called {name!r} already.")
+    OPTIMIZERS[name] = query
+
+
+class Mode:
+    """A linker and a selection of rewrites.
+
+    Parameters
+    ----------
+    linker
+        a name (``llvm``, ``py``, ``c``, ``numba``, ``jax``) or a `Linker`
+    optimizer
+        a name of `OPTIMIZERS`, a `RewriteDatabaseQuery`, or None
+    db
+        the database to query
+    """
+
+    def __init__(self, linker: Any = None, optimizer: Any = "default", db: Any = None) -> None:
+        self.linker: Linker = get_linker(config.linker if linker is None else linker)
+        if optimizer == "default":
+            optimizer = "fast_run"
+        if optimizer is None:
+            optimizer = "None"
+        if isinstance(optimizer, str):
+            if optimizer not in OPTIMIZERS:
+                hint = did_you_mean(optimizer, OPTIMIZERS)
+                raise ValueError(f"There is no optimizer {optimizer!r}.{hint}")
+            query = OPTIMIZERS[optimizer]
+        else:
+            query = optimizer
+        self.provided_optimizer: Any = query
+        self.optdb = optdb if db is None else db
+
+    @property
+    def optimizer(self) -> Any:
+        """The rewriter that the query selects."""
+        query = self.provided_optimizer
+        if not isinstance(query, RewriteDatabaseQuery):
+            return query
+        query = query.including(*self.linker.required_rewrites)
+        query = query.excluding(*self.linker.incompatible_rewrites)
+        including, excluding = config.optimizer_including, config.optimizer_excluding
+        if including:
+            query = query.including(*including.split(":"))
+        if excluding:
+            query = query.excluding(*excluding.split(":"))
+        return self.optdb.query(query)
+
+    def _derive(self, query: Any) -> Mode:
+        return Mode(self.linker, query, self.optdb)
+
+    def including(self, *tags: str) -> Mode:
+        """A mode that also applies the rewrites with one of the tags."""
+        return self._derive(self.provided_optimizer.including(*tags))
+
+    def excluding(self, *tags: str) -> Mode:
+        """A mode that leaves out the rewrites with one of the tags."""
+        return self._derive(self.provided_optimizer.excluding(*tags))
+
+    def requiring(self, *tags: str) -> Mode:
+        """A mode that applies only rewrites with all of the tags."""
+        return self._derive(self.provided_optimizer.requiring(*tags))
+
+    def register(self, *rewrites: Any) -> Mode:
+        """A mode that also applies rewriters, given as pairs (rewriter, position)."""
+        return self._derive(self.provided_optimizer.register(*rewrites))
+
+    def clone(self, link_kwargs: Any = None, optimizer: Any = "", **kwargs: Any) -> Mode:
+        """A copy; ``optimizer`` replaces the selection of rewrites."""
+        return self._derive(self.provided_optimizer if optimizer == "" else optimizer)
+
+    def __reduce__(self) -> Any:
+        return Mode, (self.linker, self.provided_optimizer)
+
+    def __str__(self) -> str:
+        return f"Mode(linker={self.linker.name}, optimizer={self.provided_optimizer})"
+
+    __repr__ = __str__
+
+
+_named: dict[str, Mode] = {}
+_DEFINITIONS = {
+    "FAST_RUN": ("llvm", "fast_run"),
+    "FAST_COMPILE": ("py", "fast_compile"),
+    "LLVM": ("llvm", "fast_run"),
+    "CVM": ("llvm", "fast_run"),
+    "C": ("c", "fast_run"),
+    "NUMBA": ("numba", "fast_run"),
+    "JAX": ("jax", "fast_run"),
+    "NUMPY": ("py", "fast_run"),
+    "PY": ("py", "fast_run"),
+}
+
+
+def register_mode(name: str, mode: Mode) -> None:
+    """Make a mode known by name; ValueError if the name is taken."""
+    if name.upper() in _named or name.upper() in _DEFINITIONS:
+        raise ValueError(f"There is a mode called {name!r} already.")
+    _named[name.upper()] = mode
+
+
+def get_mode(mode: Any = None) -> Mode:
+    """A mode from its name; None is ``config.mode``.  Names are not case-sensitive."""
+    if isinstance(mode, Mode):
+        return mode
+    name = str(config.mode if mode is None else mode)
+    if name == "Mode":
+        return Mode()
+    key = name.upper()
+    found = _named.get(key)
+    if found is None:
+        if key not in _DEFINITIONS:
+            hint = did_you_mean(key, [*_DEFINITIONS, *_named])
+            raise ValueError(f"There is no mode {mode!r}.{hint}")
+        found = _named[key] = Mode(*_DEFINITIONS[key])
+    return found
+
+
+def get_default_mode() -> Mode:
+    """The mode of functions that are not given one."""
+    return get_mode(None)
+
+
+def get_target_language(mode: Any = None) -> tuple[str, ...]:
+    """The name of the backend of a mode, as a tuple."""
+    return (get_mode(mode).linker.name,)
+
+
+__all__ = [
+    "LINKERS",
+    "OPTIMIZERS",
+    "Mode",
+    "get_default_mode",
+    "get_mode",
+    "get_target_language",
+    "register_mode",
+    "register_optimizer",
+]
