@@ -86,6 +86,11 @@ def float_of(dtype: str) -> str:
     return "float32" if np.dtype(dtype).itemsize <= 2 else "float64"
 
 
+def real_of(dtype: str) -> str:
+    """The dtype of the real part; real dtypes are unchanged."""
+    return {"complex64": "float32", "complex128": "float64"}.get(dtype, dtype)
+
+
 def literal_dtype(value: Any) -> str:
     """The dtype of a Python number under ``config.cast_policy``."""
     if isinstance(value, bool):

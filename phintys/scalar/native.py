@@ -113,7 +113,7 @@ SCIPY_CALLS = {
 class Native(Protocol):
     """What a row's ``native`` function receives: a builder of instructions.
 
-    ``n.exp(x)``, ``n.add(x, y)``: one method per instruction; ``n.const(1.5, like=x)`` a literal;
+    ``n.exp(x)``, ``n.add(x, y)``: one method per instruction (``n.and_``, ``n.or_``, ``n.not_``); ``n.const(1.5, like=x)`` a literal;
     ``n.cast(x, dtype)``; ``n.call("gammaln", x)`` a function of `LIBM_CALLS` or `SCIPY_CALLS`;
     ``n.dtype(x)`` the dtype of a value.
     """
@@ -123,3 +123,38 @@ class Native(Protocol):
     def cast(self, x: Any, dtype: str) -> Any: ...
     def dtype(self, x: Any) -> str: ...
     def __getattr__(self, name: str) -> Any: ...
+
+
+class _Probe:
+    """A builder whose values are dtypes: it answers whether a function has a native form."""
+
+    def const(self, value: float, like: str) -> str:
+        return like
+
+    def call(self, name: str, *args: str) -> str:
+        arity = (LIBM_CALLS | SCIPY_CALLS)[name]
+        if len(args) != arity:
+            raise TypeError(f"{name} takes {arity} arguments, not {len(args)}.")
+        return args[0]
+
+    def cast(self, x: str, dtype: str) -> str:
+        return dtype
+
+    def dtype(self, x: str) -> str:
+        return x
+
+    def __getattr__(self, name: str) -> Any:
+        row = INSTRUCTIONS.get(name.rstrip("_"))
+        if row is None:
+            raise AttributeError(f"{name!r} is not a native instruction.")
+
+        def instruction(*args: str) -> str:
+            if len(args) != row.arity:
+                raise TypeError(f"{row.name} takes {row.arity} arguments, not {len(args)}.")
+            return "bool" if row.result == "bool" else args[-1]
+
+        return instruction
+
+
+#: see `_Probe`
+PROBE = _Probe()

@@ -1,77 +1,66 @@
 """`ScalarOp`: a function of numbers, described by one row.
 
 A row (`unary`, `binary`, `nary`, called in the tables of this folder) says everything about an
-elementwise function: its value (a NumPy or SciPy function), its dtype rule, its derivative, its native form,
-algebraic facts, documentation.  The tensor function, its gradient, the code generators,
-the reference page and the tests are derived from it.
+elementwise function: its value (a NumPy or SciPy function), its dtype rule, its derivative, its
+native form, algebraic facts, documentation.  The tensor function, its gradient, the code
+generators, the reference page and the tests are derived from it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cached_property
+from functools import cached_property, reduce
 from importlib import import_module
 from typing import Any
 
 import numpy as np
 
 from phintys.graph.op import Op
-from phintys.graph.type import disconnected_type
+from phintys.graph.type import DisconnectedType
 from phintys.graph.variable import Apply
 from phintys.scalar import dtypes
-from phintys.scalar.native import INSTRUCTIONS, NATIVE_DTYPES
+from phintys.scalar.native import INSTRUCTIONS, NATIVE_DTYPES, PROBE
+from phintys.scalar.rules import DtypeRule, inexact, same
 from phintys.scalar.type import as_scalar, scalar_type
 
 #: name -> ScalarOp without parameters, in the order of definition
 TABLE: dict[str, ScalarOp] = {}
-
-DtypeRule = Callable[..., "tuple[str, str]"]
-
-
-# -------------------------------------------------------------------- dtype rules
-# A rule maps input dtypes to (dtype the inputs are cast to, dtype of the result).
-
-
-def same(*given: str) -> tuple[str, str]:
-    """Computed and returned in the common dtype of the inputs."""
-    common = dtypes.upcast(*given)
-    return common, common
-
-
-def inexact(*given: str) -> tuple[str, str]:
-    """Like `same`, where discrete dtypes become float."""
-    common = dtypes.upcast(*map(dtypes.float_of, given))
-    return common, common
-
-
-def to_bool(*given: str) -> tuple[str, str]:
-    """Computed in the common dtype; the result is bool."""
-    return dtypes.upcast(*given), "bool"
+#: class name -> class, in the order of definition
+CLASSES: dict[str, type[ScalarOp]] = {}
 
 
 class ScalarOp(Op):
     """A function of ``nin`` numbers with one result (several for `Composite`).
 
-    Instances without parameters are equal if they are of the same class.
+    Subclasses are made by rows; a hand-written one sets the class attributes below, or, as in
+    PyTensor, writes ``impl(self, *numbers)`` and passes ``output_types_preference``.
     """
 
-    __props__ = ()
+    __props__ = ("output_types_preference",)
     name: str = ""
     nin: int = -1
     nout: int = 1
     doc: str = ""
     #: dotted name of the NumPy or SciPy function that computes it
     function: str = ""
-    #: see the dtype rules above
+    #: see `phintys.scalar.rules`
     rule: DtypeRule = staticmethod(same)
-    #: partial derivatives: ``d(m, *inputs, output)`` -> one expression per input (None: zero)
+    #: partial derivatives: ``d(m, *inputs, output)`` -> one expression per input (None: zero;
+    #: a bool expression: 1 where it holds, and 0 elsewhere even if the cotangent is not finite)
     d: Callable[..., Any] | None = None
     #: why there is no derivative, where ``d`` is None and the result is continuous
     not_differentiable: str = ""
-    #: an instruction's name, or ``native(n, *inputs)``
+    #: an instruction's name, or ``native(n, *inputs)``, which may answer NotImplemented
     native: Any = None
-    #: algebraic facts used by rewrites and tests (see the tables)
+    #: algebraic facts used by rewrites and tests (see `unary`)
     facts: dict[str, Any] = {}  # noqa: RUF012
+
+    def __init__(
+        self, output_types_preference: Callable[..., Any] | None = None, name: str | None = None
+    ) -> None:
+        self.output_types_preference = output_types_preference
+        if name is not None:
+            self.name = name
 
     @property
     def commutative(self) -> bool:
@@ -86,154 +75,245 @@ class ScalarOp(Op):
         """The neutral element, or None."""
         return self.facts.get("identity")
 
+    # ----- types
     def output_dtypes(self, *given: str) -> list[str]:
-        """dtypes of the results for input dtypes; TypeError if the function is not defined on them."""
+        """dtypes of the results for input dtypes; TypeError if it is not defined on them."""
         self.check_arity(len(given))
-        return [self.rule(*given)[1]]
+        return [self.signature(given)[1]]
+
+    def output_types(self, types: Sequence[Any]) -> list[Any]:
+        """`output_dtypes` for scalar types."""
+        return [scalar_type(dt) for dt in self.output_dtypes(*(t.dtype for t in types))]
+
+    def signature(self, given: Sequence[str]) -> tuple[tuple[str, ...], str]:
+        """The dtypes that inputs are cast to, and the dtype of the result."""
+        if self.output_types_preference is not None:
+            (preferred,) = self.output_types_preference(*map(scalar_type, given))
+            return tuple(given), preferred.dtype
+        try:
+            return self.rule(*given)
+        except TypeError as exc:
+            raise TypeError(f"{self} of {', '.join(given)}: {exc}") from None
 
     def check_arity(self, n: int) -> None:
+        """TypeError if the function does not take ``n`` arguments."""
         if self.nin >= 0 and n != self.nin:
             raise TypeError(f"{self} takes {self.nin} arguments, not {n}.")
         if self.nin < 0 and n < 1:
             raise TypeError(f"{self} takes at least one argument.")
 
+    # ----- values
     @cached_property
     def nfunc(self) -> Callable[..., Any]:
         """The NumPy or SciPy function (imported when first needed)."""
+        if not self.function:
+            return np.vectorize(self.impl)
         module, _, attribute = self.function.rpartition(".")
         return getattr(import_module(module), attribute)
 
+    def impl(self, *values: Any) -> Any:
+        """The result for numbers."""
+        return self.compute(*map(np.asarray, values))[()]
+
     def compute(self, *values: Any) -> Any:
-        """The result for NumPy values (arrays broadcast); what `perform` of scalars and tensors calls."""
-        given = [v.dtype.name for v in values]
-        cast_to, result = self.rule(*given)
-        args = [v if v.dtype.name == cast_to else v.astype(cast_to) for v in values]
+        """The result for NumPy values (arrays broadcast); `perform` of scalars and tensors calls it."""
+        cast_to, result = self.signature([v.dtype.name for v in values])
+        args = [v if v.dtype.name == dt else v.astype(dt) for v, dt in zip(values, cast_to)]
         with np.errstate(all="ignore"):
-            if len(args) > 2 and self.nin < 0:
-                out = args[0]
-                for a in args[1:]:
-                    out = self.nfunc(out, a)
-            elif len(args) == 1 and self.nin < 0:
-                out = args[0]
-            else:
-                out = self.nfunc(*args)
+            out = reduce(self.nfunc, args) if self.nin < 0 else self.nfunc(*args)
         return np.asarray(out).astype(result, copy=False)
 
     # ----- as an op on scalars
     def make_node(self, *inputs: Any) -> Apply:
-        self.check_arity(len(inputs))
         args = [as_scalar(x) for x in inputs]
         out = self.output_dtypes(*(a.type.dtype for a in args))
         return Apply(self, args, [scalar_type(dt)() for dt in out])
 
     def perform(self, node: Apply, inputs: Sequence[Any], output_storage: list[list[Any]]) -> None:
         values = [np.asarray(x, v.type.dtype) for x, v in zip(inputs, node.inputs)]
-        output_storage[0][0] = self.compute(*values)[()]
+        (out,) = node.outputs
+        output_storage[0][0] = self.compute(*values).astype(out.type.dtype, copy=False)[()]
 
     # ----- derivatives: m is a namespace of functions, scalar or tensor ones
     def partials(self, m: Any, inputs: Sequence[Any], outputs: Sequence[Any]) -> list[Any]:
-        """d output / d input for each input; None where it is zero everywhere."""
+        """d output / d input for each input; None where it is zero everywhere.
+
+        Of a function that is not holomorphic but real, ``d f / d Re - i d f / d Im``.
+        """
+        if dtypes.is_discrete(outputs[0].type.dtype):
+            return [None] * len(inputs)
         if self.d is None:
-            if dtypes.is_discrete(outputs[0].type.dtype) and not self.not_differentiable:
-                return [None] * len(inputs)
-            raise TypeError(self.not_differentiable or f"{self} has no derivative.")
+            raise TypeError(f"{self} has no derivative: {self.not_differentiable}.")
         found = self.d(m, *inputs, outputs[0])
-        return [found] if len(inputs) == 1 and not isinstance(found, tuple | list) else list(found)
+        return list(found) if isinstance(found, tuple | list) else [found]
 
     def cotangents(
         self, m: Any, inputs: Sequence[Any], outputs: Sequence[Any], given: Sequence[Any]
     ) -> list[Any]:
-        """Cotangents of the inputs (None: zero); rows override it where a product is not good enough."""
-        if isinstance(given[0].type, type(disconnected_type)):
+        """Cotangents of the inputs (None: zero) from those of the outputs.
+
+        Complex cotangents are ``d loss / d Re + i d loss / d Im``.
+        """
+        (g,) = given
+        if isinstance(g.type, DisconnectedType):
             return [None] * len(inputs)
         partials = self.partials(m, inputs, outputs)
-        return [None if p is None else given[0] * p for p in partials]
+        return [None if p is None else _times(m, _conj(m, p), g) for p in partials]
 
     def tangents(
         self, m: Any, inputs: Sequence[Any], outputs: Sequence[Any], given: Sequence[Any]
     ) -> Any:
         """Tangent of the output from those of the inputs (None entries are absent)."""
         partials = self.partials(m, inputs, outputs)
-        terms = [p * t for p, t in zip(partials, given) if t is not None and p is not None]
-        return m.add(*terms) if terms else None
+        terms = [_times(m, p, t) for p, t in zip(partials, given) if not (t is None or p is None)]
+        if not terms:
+            return None
+        total = m.add(*terms) if len(terms) > 1 else terms[0]
+        if dtypes.is_complex(total.type.dtype) and not dtypes.is_complex(outputs[0].type.dtype):
+            return m.real(total)
+        return total
 
     # ----- native form
-    def emit(self, n: Any, inputs: Sequence[Any]) -> Any:
-        """The function in native instructions, casts included; NotImplemented without a native form."""
+    def emit(self, n: Any, *inputs: Any) -> Any:
+        """The function in native instructions, casts included; NotImplemented without such a form.
+
+        ``n`` is the builder described in `phintys.scalar.native`.
+        """
         given = [n.dtype(x) for x in inputs]
-        cast_to, result = self.rule(*given)
-        if self.native is None or {cast_to, result, *given} - NATIVE_DTYPES:
+        cast_to, result = self.signature(given)
+        if self.native is None or {*cast_to, result, *given} - NATIVE_DTYPES:
             return NotImplemented
-        args = [x if n.dtype(x) == cast_to else n.cast(x, cast_to) for x in inputs]
-        if isinstance(self.native, str):
-            build = getattr(n, self.native)
-            if dtypes.kind(cast_to) not in INSTRUCTIONS[self.native].kinds:
+        args = [x if n.dtype(x) == dt else n.cast(x, dt) for x, dt in zip(inputs, cast_to)]
+        build = self.native
+        if isinstance(build, str):
+            if any(dtypes.kind(dt) not in INSTRUCTIONS[build].kinds for dt in cast_to):
                 return NotImplemented
-            out = args[0] if self.nin < 0 else build(*args)
-            for a in args[1:] if self.nin < 0 else ():
-                out = build(out, a)
-        else:
-            out = type(self).native(n, *args)
+            instruction = getattr(n, build)
+            build = lambda n, *args: instruction(*args)  # noqa: E731
+        out = reduce(lambda a, b: build(n, a, b), args) if self.nin < 0 else build(n, *args)
         return out if out is NotImplemented or n.dtype(out) == result else n.cast(out, result)
 
+    def has_native(self, *given: str) -> bool:
+        """Whether `emit` answers for inputs of these dtypes."""
+        return self.emit(PROBE, *given) is not NotImplemented
+
     def __reduce__(self) -> Any:
-        if not self.__props__:
+        if TABLE.get(self.name) is self:
             return _from_table, (self.name,)
-        return _with_props, (self.name, tuple(getattr(self, p) for p in self.__props__))
+        return super().__reduce__()
 
     def __str__(self) -> str:
         return self.name or type(self).__name__
 
 
-#: class of each row by the row's name, for unpickling and for ops with parameters
-CLASSES: dict[str, type[ScalarOp]] = {}
+def _times(m: Any, partial: Any, t: Any) -> Any:
+    """``partial * t``, where a bool selects."""
+    dtype = getattr(getattr(partial, "type", None), "dtype", "")
+    return m.switch(partial, t, 0) if dtype == "bool" else m.mul(t, partial)
+
+
+def _conj(m: Any, partial: Any) -> Any:
+    if isinstance(partial, int | float | complex):
+        return np.conj(partial).item()
+    return m.conj(partial) if dtypes.is_complex(partial.type.dtype) else partial
+
+
+def lit(x: Any, value: float) -> Any:
+    """A number in the float dtype of ``x``: literals such as 0.1 would make float32 graphs float64.
+
+    It is a NumPy scalar: write it right of an operator or into a function.
+    """
+    return np.dtype(dtypes.float_of(x.type.dtype)).type(value)
 
 
 def _from_table(name: str) -> ScalarOp:
     return TABLE[name]
 
 
-def _with_props(name: str, props: tuple[Any, ...]) -> ScalarOp:
-    return CLASSES[name](*props)
+class UnaryScalarOp(ScalarOp):
+    """A function of one number."""
+
+    nin = 1
 
 
-def define(cls: str, name: str, nin: int, doc: str, **fields: Any) -> ScalarOp:
+class BinaryScalarOp(ScalarOp):
+    """A function of two numbers."""
+
+    nin = 2
+
+
+class LogicalComparison(BinaryScalarOp):
+    """A comparison: bool."""
+
+
+class FixedLogicalComparison(UnaryScalarOp):
+    """A classification of one number: bool."""
+
+
+class UnaryBitOp(UnaryScalarOp):
+    """A function of the bits of an integer, or of a bool."""
+
+
+class BinaryBitOp(BinaryScalarOp):
+    """A function of the bits of two integers, or of two bools."""
+
+
+#: fields of a row that are class attributes; the others are facts
+_FIELDS = {"nin", "function", "rule", "d", "native", "not_differentiable", "cotangents", "tangents"}
+_FIELDS |= {"compute", "output_dtypes"}
+_PLAIN = {"rule", "d", "native"}
+
+
+def define(base: type[ScalarOp], cls: str, name: str, doc: str, **fields: Any) -> Any:
     """Make the class of a row and its one instance; every table function ends here."""
-    known = {"function", "rule", "d", "native", "not_differentiable", "cotangents", "tangents"}
-    known |= {"partials", "compute", "output_dtypes"}
-    body: dict[str, Any] = {"name": name, "nin": nin, "doc": doc, "__doc__": doc}
-    for key in known & fields.keys():
+    body: dict[str, Any] = {
+        "name": name,
+        "doc": doc,
+        "__doc__": doc,
+        "__module__": "phintys.scalar",
+    }
+    for key in _FIELDS & fields.keys():
         value = fields.pop(key)
-        plain = key in ("rule", "d", "native") and callable(value)
-        body[key] = staticmethod(value) if plain else value
+        body[key] = staticmethod(value) if key in _PLAIN and callable(value) else value
+    body.setdefault("function", f"numpy.{name}")
     body["facts"] = fields
-    body["__module__"] = "phintys.scalar"
-    made = type(ScalarOp)(cls, (ScalarOp,), body)
-    op = made()
-    TABLE[name] = op
-    CLASSES[name] = made
+    made = type(base)(cls, (base,), body)
+    CLASSES[cls] = made
+    TABLE[name] = op = made()
     return op
 
 
-def unary(cls: str, name: str, doc: str, **fields: Any) -> ScalarOp:
+def unary(cls: str, name: str, doc: str, **fields: Any) -> Any:
     """A row for a function of one number.
 
-    Fields: ``function`` (default ``numpy.<name>``), ``rule`` (default `inexact`), ``d`` (``lambda m, x, y:`` the
-    derivative), ``native``; facts: ``inverse`` (name), ``odd``, ``even``, ``increasing``, ``domain`` (lo, hi),
-    ``zero_at_zero``, ``range``.
+    Fields
+        ``function`` (default ``numpy.<name>``), ``rule`` (default `inexact`), ``d``
+        (``lambda m, x, y:`` the derivative, ``y`` being the result), ``not_differentiable`` (why
+        there is none), ``native`` (see `ScalarOp`), ``base`` (the class).
+    Facts
+        ``domain`` (lo, hi): where it is defined and differentiable; ``range`` (lo, hi);
+        ``inverse``: name of ``g`` with ``g(f(x)) == x`` on the domain (``left_inverse_on``
+        restricts it); ``odd``, ``even``; ``increasing``, ``decreasing`` on the domain;
+        ``zero_at_zero``; ``idempotent``; ``holomorphic``.
     """
-    return define(cls, name, 1, doc, **_defaults(name, fields, inexact))
+    return define(fields.pop("base", UnaryScalarOp), cls, name, doc, **{"rule": inexact} | fields)
 
 
-def binary(cls: str, name: str, doc: str, **fields: Any) -> ScalarOp:
-    """A row for a function of two numbers; fields as in `unary`."""
-    return define(cls, name, 2, doc, **_defaults(name, fields, same))
+def binary(cls: str, name: str, doc: str, **fields: Any) -> Any:
+    """A row for a function of two numbers.
+
+    Fields as in `unary` (``rule``: default `same`; ``domain``: one pair per input).  Facts:
+    ``commutative``, ``associative``, ``identity`` (neutral element), ``idempotent``
+    (``f(x, x) == x``), ``absorbing`` (``f(a, x) == a``).
+    """
+    return define(fields.pop("base", BinaryScalarOp), cls, name, doc, **fields)
 
 
-def nary(cls: str, name: str, doc: str, **fields: Any) -> ScalarOp:
-    """A row for an associative function of any number of numbers (add, mul, maximum, ...)."""
-    return define(cls, name, -1, doc, associative=True, **_defaults(name, fields, same))
+def nary(cls: str, name: str, doc: str, **fields: Any) -> Any:
+    """A row for an associative function of any number of numbers."""
+    return define(ScalarOp, cls, name, doc, nin=-1, associative=True, **fields)
 
 
-def _defaults(name: str, fields: dict[str, Any], rule: DtypeRule) -> dict[str, Any]:
-    return {"function": f"numpy.{name}", "rule": rule} | fields
+def ternary(cls: str, name: str, doc: str, **fields: Any) -> Any:
+    """A row for a function of three numbers."""
+    return define(ScalarOp, cls, name, doc, nin=3, **fields)

@@ -1,0 +1,53 @@
+"""Functions of NumPy values that NumPy and SciPy do not have; the tables name them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+
+def second(x: Any, y: Any) -> Any:
+    """``y`` broadcast against ``x``."""
+    return np.broadcast_to(y, np.broadcast_shapes(np.shape(x), np.shape(y)))
+
+
+def round_half_away_from_zero(x: Any) -> Any:
+    """From the integer part: adding 0.5 would round 0.49999999999999994 up."""
+    whole = np.trunc(x)
+    return np.where(np.abs(x - whole) >= 0.5, whole + np.copysign(1, x), whole).astype(x.dtype)
+
+
+def sigmoid(x: Any) -> Any:
+    """``1 / (1 + exp(-x))``."""
+    from scipy.special import expit
+
+    return expit(x) if np.asarray(x).dtype.kind != "c" else 1 / (1 + np.exp(-x))
+
+
+def softplus(x: Any) -> Any:
+    """``log(1 + exp(x))``, as ``max(x, 0) + log1p(exp(-|x|))``; complex: as written."""
+    if np.asarray(x).dtype.kind == "c":
+        return np.log1p(np.exp(x))
+    return np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x)))
+
+
+def log1mexp(x: Any) -> Any:
+    """``log(1 - exp(x))`` for x < 0, by the cheaper of two exact forms.
+
+    Source: M. Mächler, "Accurately computing log(1 - exp(-|a|))", 2012.
+    """
+    return np.where(x < -np.log(2), np.log1p(-np.exp(x)), np.log(-np.expm1(x))).astype(x.dtype)
+
+
+def complex_from_parts(x: Any, y: Any) -> Any:
+    """``x + iy``, exactly: a product with 1j would make NaN of an infinite part."""
+    x, y = np.broadcast_arrays(x, y)
+    out = np.empty(x.shape, np.result_type(x, np.complex64))
+    out.real, out.imag = x, y
+    return out
+
+
+def complex_from_polar(r: Any, angle: Any) -> Any:
+    """``r exp(i angle)``."""
+    return complex_from_parts(r * np.cos(angle), r * np.sin(angle))

@@ -1,0 +1,189 @@
+"""Table: trigonometric and hyperbolic functions, angles."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from phintys.scalar import rules
+from phintys.scalar.op import binary, lit, unary
+
+_HALF_PI = math.pi / 2
+
+
+def _libm(name: str) -> Any:
+    return lambda n, x: n.call(name, x)
+
+
+# ------------------------------------------------------------------------- trigonometric
+
+sin = unary(
+    "Sin",
+    "sin",
+    "Sine of an angle in radians.",
+    d=lambda m, x, y: m.cos(x),
+    native="sin",
+    odd=True,
+    zero_at_zero=True,
+    range=(-1, 1),
+)
+cos = unary(
+    "Cos",
+    "cos",
+    "Cosine of an angle in radians.",
+    d=lambda m, x, y: -m.sin(x),
+    native="cos",
+    even=True,
+    range=(-1, 1),
+)
+tan = unary(
+    "Tan",
+    "tan",
+    "Tangent of an angle in radians.",
+    d=lambda m, x, y: 1 + m.sqr(y),
+    native="tan",
+    domain=(-1.5, 1.5),
+    odd=True,
+    increasing=True,
+    zero_at_zero=True,
+)
+arcsin = unary(
+    "ArcSin",
+    "arcsin",
+    "The angle in [-pi/2, pi/2] whose sine is x; NaN outside [-1, 1].",
+    d=lambda m, x, y: 1 / m.sqrt(1 - m.sqr(x)),
+    native=_libm("asin"),
+    domain=(-1, 1),
+    inverse="sin",
+    odd=True,
+    increasing=True,
+    zero_at_zero=True,
+    range=(-_HALF_PI, _HALF_PI),
+)
+arccos = unary(
+    "ArcCos",
+    "arccos",
+    "The angle in [0, pi] whose cosine is x; NaN outside [-1, 1].",
+    d=lambda m, x, y: -1 / m.sqrt(1 - m.sqr(x)),
+    native=_libm("acos"),
+    domain=(-1, 1),
+    inverse="cos",
+    decreasing=True,
+    range=(0, math.pi),
+)
+arctan = unary(
+    "ArcTan",
+    "arctan",
+    "The angle in (-pi/2, pi/2) whose tangent is x.",
+    d=lambda m, x, y: 1 / (1 + m.sqr(x)),
+    native=_libm("atan"),
+    inverse="tan",
+    odd=True,
+    increasing=True,
+    zero_at_zero=True,
+    range=(-_HALF_PI, _HALF_PI),
+)
+arctan2 = binary(
+    "ArcTan2",
+    "arctan2",
+    "The angle in [-pi, pi] of the point with ordinate x and abscissa y.",
+    rule=rules.inexact_real,
+    d=lambda m, x, y, z: (y / (m.sqr(x) + m.sqr(y)), -x / (m.sqr(x) + m.sqr(y))),
+    native=lambda n, x, y: n.call("atan2", x, y),
+    domain=((-5, 5), (0.2, 5)),
+    range=(-math.pi, math.pi),
+)
+
+# ---------------------------------------------------------------------------- hyperbolic
+
+sinh = unary(
+    "Sinh",
+    "sinh",
+    "Hyperbolic sine.",
+    d=lambda m, x, y: m.cosh(x),
+    native=_libm("sinh"),
+    inverse="arcsinh",
+    odd=True,
+    increasing=True,
+    zero_at_zero=True,
+)
+cosh = unary(
+    "Cosh",
+    "cosh",
+    "Hyperbolic cosine.",
+    d=lambda m, x, y: m.sinh(x),
+    native=_libm("cosh"),
+    even=True,
+    range=(1, np.inf),
+)
+tanh = unary(
+    "Tanh",
+    "tanh",
+    "Hyperbolic tangent.",
+    d=lambda m, x, y: 1 - m.sqr(y),
+    native="tanh",
+    odd=True,
+    increasing=True,
+    zero_at_zero=True,
+    range=(-1, 1),
+)
+arcsinh = unary(
+    "ArcSinh",
+    "arcsinh",
+    "Inverse of the hyperbolic sine.",
+    d=lambda m, x, y: 1 / m.sqrt(m.sqr(x) + 1),
+    native=_libm("asinh"),
+    inverse="sinh",
+    odd=True,
+    increasing=True,
+    zero_at_zero=True,
+)
+arccosh = unary(
+    "ArcCosh",
+    "arccosh",
+    "Inverse of the hyperbolic cosine; NaN below 1.",
+    d=lambda m, x, y: 1 / (m.sqrt(x - 1) * m.sqrt(x + 1)),
+    native=_libm("acosh"),
+    domain=(1, np.inf),
+    inverse="cosh",
+    increasing=True,
+    range=(0, np.inf),
+)
+arctanh = unary(
+    "ArcTanh",
+    "arctanh",
+    "Inverse of the hyperbolic tangent; NaN outside [-1, 1].",
+    d=lambda m, x, y: 1 / (1 - m.sqr(x)),
+    native=_libm("atanh"),
+    domain=(-1, 1),
+    inverse="tanh",
+    odd=True,
+    increasing=True,
+    zero_at_zero=True,
+)
+
+# -------------------------------------------------------------------------------- angles
+
+_LINEAR = {"odd": True, "increasing": True, "zero_at_zero": True}
+deg2rad = unary(
+    "Deg2Rad",
+    "deg2rad",
+    "Degrees to radians.",
+    rule=rules.inexact_real,
+    d=lambda m, x, y: lit(y, math.pi / 180),
+    native=lambda n, x: n.mul(x, n.const(math.pi / 180, x)),
+    inverse="rad2deg",
+    **_LINEAR,
+)
+rad2deg = unary(
+    "Rad2Deg",
+    "rad2deg",
+    "Radians to degrees.",
+    rule=rules.inexact_real,
+    d=lambda m, x, y: lit(y, 180 / math.pi),
+    native=lambda n, x: n.mul(x, n.const(180 / math.pi, x)),
+    inverse="deg2rad",
+    **_LINEAR,
+)
