@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from phintys.config import config
 from phintys.errors import ShapeError
 from phintys.graph.op import Op
 from phintys.graph.type import DisconnectedType
@@ -253,7 +254,7 @@ class Elemwise(Op):
         for i, a in enumerate(args):
             if a.type.ndim != ndim:
                 args[i] = _pad_left(a, ndim)
-        key = tuple([a.type for a in args])
+        key = (config.floatX, *[a.type for a in args])
         out_types = self._memo.get(key)
         if out_types is None:
             out_types = self._memo[key] = self._infer(args)
@@ -274,6 +275,7 @@ class Elemwise(Op):
         for cell, value, out in zip(output_storage, results, node.outputs):
             if value.ndim != out.type.ndim:
                 value = np.broadcast_to(value, np.broadcast_shapes(*(x.shape for x in inputs)))
+            value = value.astype(out.type.dtype, copy=False)
             fresh = all(value is not x and value.base is None for x in inputs)
             cell[0] = value if fresh else value.copy()
 
@@ -306,7 +308,15 @@ class Elemwise(Op):
 
     # ----- lowering
     def lower(self, node: Apply, b: Any, *inputs: Any) -> Any:
-        return b.map(self.scalar_op.emit, *inputs, dtype=node.outputs[0].type.dtype)
+        op = self.scalar_op
+        if not op.has_native(*(x.type.dtype for x in node.inputs)):
+            return NotImplemented
+        if len(node.outputs) == 1:
+            return b.map(op.emit, *inputs, dtype=node.outputs[0].type.dtype)
+        return [
+            b.map(lambda n, *args, i=i: op.emit(n, *args)[i], *inputs, dtype=out.type.dtype)
+            for i, out in enumerate(node.outputs)
+        ]
 
     def __getstate__(self) -> dict[str, Any]:
         return {k: v for k, v in self.__dict__.items() if k not in ("_hash", "_memo", "__doc__")}
