@@ -27,7 +27,7 @@ from phintys.backends.llvm.reductions import Reduction
 from phintys.backends.llvm.target import vector_bits
 from phintys.backends.llvm.vecmath import SUPPORTED
 from phintys.dims import ONE
-from phintys.lowering.program import Kernel, Operand
+from phintys.lowering.program import Inst, Kernel, Operand
 from phintys.lowering.schedule import Phase, schedule
 
 __all__ = ["Argument", "KernelCode", "collapse", "emit_kernel"]
@@ -94,10 +94,19 @@ def collapse(kernel: Kernel) -> Kernel:
         replace(operand, strides=tuple(s[d] for d in kept))
         for operand, s in zip(kernel.operands, strides)
     )
-    body = tuple(replace(i, param=new[i.param]) if i.op == "index" else i for i in kernel.body)
     split = sum(d < kernel.split for d in kept)
+    body = tuple(replace(i, param=new[i.param]) if i.op == "index" else i for i in kernel.body)
+    if split == len(kept):
+        body = tuple(_of_one_point(i) if i.op == "reduce" else i for i in body)
     dims = tuple(lengths[d] for d in kept)
     return Kernel(dims, split, operands, body, kernel.step)
+
+
+def _of_one_point(reduce: Inst) -> Inst:
+    """What a reduction over no loops is: the value, or position 0."""
+    if reduce.param in ("argmax", "argmin"):
+        return Inst("const", "int64", (), 0)
+    return replace(reduce, op="cast", param=None)
 
 
 # -------------------------------------------------------------------------------- emission
@@ -161,10 +170,6 @@ class _Emitter:
             return
         body, outside = self.kernel.body, dict(self.place.values)
         reductions = [self._reduction(body[p].param, body[p].args[0]) for p in phase.reduces]
-        if self.kernel.split == len(self.kernel.dims):  # over one point
-            for p, (r, value) in zip(phase.reduces, reductions):
-                self.place.values[p] = "0" if r.positional else outside[value]
-            return
         inner = self._innermost(phase.levels[-1], reductions)
         count = len(inner.types()) - len(inner.totals)
         flat = self._inner_loops(phase, 0, inner, inner.identities()[:count])

@@ -10,6 +10,7 @@ from phintys.backends.llvm.lanes import INDEX, Lanes, Place, iota
 from phintys.backends.llvm.reductions import Reduction, State
 
 ADDRESS = "ptr"
+_CHUNK = 128
 
 
 class Phis:
@@ -165,26 +166,39 @@ class VectorLoop:
     # -------------------------------------------------------------------------- unrolled
 
     def _unrolled(self, flat: list[str]) -> tuple[str, list[str]]:
-        """A loop over several vectors, an accumulator for each; where it stops, and their sums."""
-        w, inner, count = self.w, self.inner, self.inner.unroll
-        stop = self._rounded(self.width * count)
-        size = len(flat)
+        """A loop over several vectors, with an accumulator for each; where it stops, and the sums.
 
-        def turn(counter: str, carried: list[str]) -> list[str]:
-            new: list[str] = []
-            for copy in range(count):
-                at = w(f"add i64 {counter}, {copy * self.width}") if copy else counter
-                new += self._turn(at, carried[copy * size : (copy + 1) * size])
-            return new
+        It starts afresh after every `_CHUNK` turns, so that the error of long sums grows slowly.
+        """
+        w, types = self.w, self.inner.types()
+        block = self.width * self.inner.unroll
+        stop = self._rounded(block)
 
-        carried = flat + inner.identities() * (count - 1)
-        span = ("0", stop, self.width * count)
-        carried = counted_loop(w, span, inner.types() * count, carried, turn)
-        states = [inner.split(carried[copy * size : (copy + 1) * size]) for copy in range(count)]
-        while len(states) > 1:
-            pairs = zip(states[::2], states[1::2], strict=True)
-            states = [self._combined(a, b) for a, b in pairs]
-        return stop, inner.merge(states[0])
+        def chunk(start: str, flat: list[str]) -> list[str]:
+            end = w.intrinsic("smin", INDEX, w(f"add i64 {start}, {_CHUNK * block}"), stop)
+            carried = self.inner.identities() * self.inner.unroll
+            span, all_types = (start, end, block), types * self.inner.unroll
+            carried = counted_loop(w, span, all_types, carried, self._turns)
+            states = [self.inner.split(part) for part in self._copies(carried)]
+            while len(states) > 1:
+                pairs = zip(states[::2], states[1::2], strict=True)
+                states = [self._combined(a, b) for a, b in pairs]
+            return self.inner.merge(self._combined(self.inner.split(flat), states[0]))
+
+        return stop, counted_loop(w, ("0", stop, _CHUNK * block), types, flat, chunk)
+
+    def _turns(self, counter: str, carried: list[str]) -> list[str]:
+        """The body for several vectors."""
+        new: list[str] = []
+        for copy, flat in enumerate(self._copies(carried)):
+            at = self.w(f"add i64 {counter}, {copy * self.width}") if copy else counter
+            new += self._turn(at, flat)
+        return new
+
+    def _copies(self, carried: list[str]) -> list[list[str]]:
+        """The accumulators of each of the unrolled vectors."""
+        size = len(self.inner.types())
+        return [carried[at : at + size] for at in range(0, len(carried), size)]
 
     def _combined(self, a: list[State], b: list[State]) -> list[State]:
         rows = zip(self.inner.reductions, a, b)
