@@ -1,0 +1,7 @@
+"""Showing graphs and what was made of them."""
+
+from phintys.show.explain import explain
+from phintys.show.pretty import pp, pprint
+from phintys.show.text import debugprint, dprint
+
+__all__ = ["debugprint", "dprint", "explain", "pp", "pprint"]

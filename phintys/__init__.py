@@ -1,0 +1,85 @@
+"""Phintys: define, rewrite, differentiate and evaluate expressions on multi-dimensional arrays.
+
+>>> import phintys, phintys.tensor as pt
+>>> x = pt.dvector("x")
+>>> f = phintys.function([x], [x.sum(), phintys.grad((x**2).sum(), x)])
+>>> f([1.0, 2.0])
+[array(3.), array([2., 4.])]
+"""
+
+from phintys import tensor
+from phintys.compile.function import Function, function
+from phintys.compile.io import In, Out
+from phintys.compile.mode import Mode, get_default_mode, get_mode
+from phintys.config import config
+from phintys.gradient import (
+    Lop,
+    Rop,
+    grad,
+    hessian,
+    hessian_vector_product,
+    jacobian,
+    pullback,
+    pushforward,
+    subgraph_grad,
+    verify_grad,
+)
+from phintys.graph import (
+    Apply,
+    Constant,
+    FunctionGraph,
+    Op,
+    Type,
+    Variable,
+    clone_replace,
+    graph_replace,
+)
+from phintys.graph.shared import SharedVariable, shared
+from phintys.graph.type import generic
+from phintys.graph.variable import late
+from phintys.graph.vectorize import vectorize_graph
+from phintys.rewriting import rewrite_graph
+from phintys.show import dprint, explain, pp
+
+late["as_tensor_variable"] = tensor.as_tensor_variable
+late["eye"] = tensor.eye
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Apply",
+    "Constant",
+    "Function",
+    "FunctionGraph",
+    "In",
+    "Lop",
+    "Mode",
+    "Op",
+    "Out",
+    "Rop",
+    "SharedVariable",
+    "Type",
+    "Variable",
+    "clone_replace",
+    "config",
+    "dprint",
+    "explain",
+    "function",
+    "generic",
+    "get_default_mode",
+    "get_mode",
+    "grad",
+    "graph_replace",
+    "hessian",
+    "hessian_vector_product",
+    "jacobian",
+    "pp",
+    "pullback",
+    "pushforward",
+    "rewrite_graph",
+    "shared",
+    "subgraph_grad",
+    "tensor",
+    "vectorize_graph",
+    "verify_grad",
+]

@@ -1,0 +1,54 @@
+"""``python -m phintys doctor``: what was found on this machine."""
+
+from __future__ import annotations
+
+import sys
+from importlib.metadata import PackageNotFoundError, version
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "not installed"
+
+
+def _backend(mode: str) -> str:
+    import numpy as np
+
+    import phintys
+    import phintys.tensor as pt
+
+    x = pt.dvector("x")
+    try:
+        f = phintys.function([x], pt.exp(x).sum(), mode=mode)
+        value = f(np.zeros(3))
+    except Exception as exc:  # the report is about whatever goes wrong
+        return f"{type(exc).__name__}: {str(exc).splitlines()[0]}"
+    return "works" if float(np.asarray(value)) == 3.0 else f"wrong result {value}"
+
+
+def doctor() -> int:
+    """Print versions, the cache directory, and whether each backend gives a right answer."""
+    from phintys.backends.llvm.jit import cache_directory
+
+    print(f"python     {sys.version.split()[0]} on {sys.platform}")
+    for package in ("phintys", "numpy", "scipy", "llvmlite", "numba", "jax"):
+        print(f"{package:10s} {_version(package)}")
+    print(f"cache      {cache_directory()}")
+    results = {mode: _backend(mode) for mode in ("FAST_RUN", "FAST_COMPILE", "C", "NUMBA", "JAX")}
+    for mode, result in results.items():
+        print(f"mode {mode:13s} {result}")
+    needed = ("FAST_RUN", "FAST_COMPILE")
+    return 0 if all(results[m] == "works" for m in needed) else 1
+
+
+def main(arguments: list[str]) -> int:
+    if arguments == ["doctor"]:
+        return doctor()
+    print("usage: python -m phintys doctor")
+    return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

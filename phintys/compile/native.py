@@ -1,0 +1,81 @@
+"""Functions that are machine code: the llvm backend behind `Function`."""
+
+from __future__ import annotations
+
+import time
+import weakref
+from functools import cache
+from typing import Any
+
+from phintys.compile.function import Function, FunctionMaker
+from phintys.errors import ShapeError
+from phintys.graph.shared import Container
+
+
+def make_native(maker: FunctionMaker, containers: list[Container]) -> Any:
+    """A native function object for a rewritten graph."""
+    from phintys.backends.llvm import compile_program
+    from phintys.lowering.from_graph import lower_graph
+
+    start = time.perf_counter()
+    program = lower_graph(maker.fgraph, len(maker.inputs), maker.update_targets)
+    maker.times["lowering"] = time.perf_counter() - start
+    f = native_class().__new__(native_class())
+    f._setup(maker, containers)
+    f.program = program
+    this = weakref.ref(f)
+    compile_program(
+        program,
+        [c.storage for c in containers],
+        lambda args, kwargs: this()._slow(args, kwargs),  # type: ignore[union-attr]
+        lambda args, step: this()._failed(args, step),  # type: ignore[union-attr]
+        single=maker.unpack == "single",
+        into=f,
+    )
+    return f
+
+
+class NativeMethods(Function):
+    """What a native function does in Python: convert unusual arguments, explain failures."""
+
+    program: Any
+    strict: Any
+    native_mode: int
+
+    @property
+    def trust_input(self) -> bool:  # type: ignore[override]
+        """Whether arguments are taken as they are."""
+        return self.native_mode == 1
+
+    @trust_input.setter
+    def trust_input(self, value: bool) -> None:
+        self.native_mode = int(bool(value))
+
+    def _slow(self, args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> Any:
+        return self.strict(*self._convert(args, kwargs or {}))
+
+    def _failed(self, args: tuple[Any, ...], step: int) -> Any:
+        """Raise the error of a failed step.
+
+        The graph is run again node by node: the node that fails says what is wrong, and where the user
+        made it.
+        """
+        from phintys.backends.numpy.run import Runner
+
+        values = [spec.filter(a) for spec, a in zip(self.maker.inputs, args)]
+        Runner(self.maker.fgraph)([*values, *(c.storage[0] for c in self.containers)])
+        raise ShapeError(_explain_step(self.program, step))
+
+
+def _explain_step(program: Any, step: int) -> str:
+    failed = next((s for s in program.steps if s.step == step), None)
+    message = getattr(failed, "message", "") or f"step {step} of the compiled function failed"
+    return f"{message} ({type(failed).__name__})"
+
+
+@cache
+def native_class() -> type:
+    """The class of native functions: `Function` on top of a native callable."""
+    from phintys.backends.llvm.callable import make_native_class
+
+    return make_native_class(NativeMethods, name="NativeFunction")

@@ -1,0 +1,220 @@
+"""`dprint`: a graph as an indented tree."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import IO, Any
+
+from phintys.graph.fgraph import FunctionGraph
+from phintys.graph.variable import Apply, Constant, Variable, late
+
+
+@dataclass
+class _Printer:
+    """What one call of `dprint` shows, and what it has shown already."""
+
+    depth: int
+    print_type: bool
+    print_shape: bool
+    id_type: str
+    stop_on_name: bool
+    print_destroy_map: bool
+    print_view_map: bool
+    used_ids: dict[Any, str]
+    done: dict[Any, str]
+    order: dict[Apply, int] = field(default_factory=dict)
+    storage: dict[Variable, list[Any]] = field(default_factory=dict)
+    updates: dict[Variable, Variable] = field(default_factory=dict)
+    lines: list[str] = field(default_factory=list)
+
+    def tree(self, root: Variable) -> None:
+        """The lines of one output, without recursion."""
+        stack: list[tuple[Variable, str, str, int]] = [(root, "", "", 1)]
+        while stack:
+            v, lead, indent, level = stack.pop()
+            known = v.owner is not None and v.owner in self.done
+            self.lines.append(lead + self._label(v, level))
+            if v.owner is None or (self.depth > 0 and level >= self.depth):
+                continue
+            if self.stop_on_name and v.name is not None and level > 1:
+                continue
+            if known:
+                if v.owner.inputs:
+                    self.lines.append(f"{indent} └─ ···")
+                continue
+            self.done[v.owner] = self._id(v.owner)
+            children = []
+            last = len(v.owner.inputs) - 1
+            for k, x in enumerate(v.owner.inputs):
+                branch, below = (" └─ ", "    ") if k == last else (" ├─ ", " │  ")
+                children.append((x, indent + branch, indent + below, level + 1))
+            stack.extend(reversed(children))
+
+    def _label(self, v: Variable, level: int) -> str:
+        node = v.owner
+        if node is None:
+            return self._leaf(v)
+        name = str(node.op)
+        if len(node.outputs) > 1:
+            name += f".{v.index}"
+        text = name + self._ident(node)
+        if self.print_type:
+            text += f" <{v.type}>"
+        if self.print_shape and hasattr(v.type, "shape"):
+            text += f" shape={v.type.shape}"
+        if v.name is not None:
+            text += f" '{v.name}'"
+        if self.print_destroy_map and node.op.destroy_map:
+            text += f" d={node.op.destroy_map}"
+        if self.print_view_map and node.op.view_map:
+            text += f" v={node.op.view_map}"
+        if node in self.order:
+            text += f" {self.order[node]}"
+        if v in self.updates and level == 1:
+            text += f" (updates {self.updates[v]})"
+        return text
+
+    def _leaf(self, v: Variable) -> str:
+        if v.name is not None:
+            text = v.name
+        elif isinstance(v, Constant):
+            text = _constant(v)
+        else:
+            text = f"<{v.type}>"
+        text += self._ident(v)
+        if self.print_type and (v.name is not None or isinstance(v, Constant)):
+            text += f" <{v.type}>"
+        return text
+
+    def _ident(self, item: Any) -> str:
+        name = self._id(item)
+        return f" [id {name}]" if name else ""
+
+    def _id(self, item: Any) -> str:
+        if not self.id_type:
+            return ""
+        if item not in self.used_ids:
+            n = len(self.used_ids)
+            label = {"CHAR": _letters(n), "int": str(n), "id": hex(id(item)), "auto": ""}
+            if self.id_type == "auto":
+                label["auto"] = getattr(item, "auto_name", str(n))
+            self.used_ids[item] = label[self.id_type]
+        return self.used_ids[item]
+
+
+def _letters(n: int) -> str:
+    """0 -> A, 25 -> Z, 26 -> BA."""
+    digits = chr(65 + n % 26)
+    while n >= 26:
+        n //= 26
+        digits = chr(65 + n % 26) + digits
+    return digits
+
+
+def _constant(v: Constant) -> str:
+    text = " ".join(str(v.data).split())
+    return text if len(text) <= 40 else f"{text[:18]} ... {text[-18:]}"
+
+
+def dprint(
+    graph_like: Any,
+    depth: int = -1,
+    print_type: bool = False,
+    print_shape: bool = False,
+    file: str | IO[str] | None = None,
+    id_type: str = "CHAR",
+    stop_on_name: bool = False,
+    done: dict[Any, str] | None = None,
+    print_storage: bool = False,
+    used_ids: dict[Any, str] | None = None,
+    print_op_info: bool = False,
+    print_destroy_map: bool = False,
+    print_view_map: bool = False,
+    print_memory_map: bool = False,
+    print_fgraph_inputs: bool = False,
+    **kwargs: Any,
+) -> Any:
+    """Print graphs as trees: each node on a line, its inputs indented below it.
+
+    Parameters
+    ----------
+    graph_like
+        variables, nodes, FunctionGraphs or compiled functions, or a list of them
+    depth
+        how many levels to print; -1 means all
+    print_type, print_shape
+        add types and static shapes
+    file
+        ``"str"`` returns the text; an open file is written to; None prints
+    id_type
+        ``"CHAR"``, ``"int"``, ``"id"``, ``"auto"``, or ``""`` for no ids
+    stop_on_name
+        do not go behind variables that have a name
+    done, used_ids
+        pass the same dicts to several calls to continue their ids
+    print_destroy_map, print_view_map
+        add what is overwritten and what is a view
+    print_fgraph_inputs
+        list the inputs of FunctionGraphs
+
+    The number after a node of a FunctionGraph or function is its position in the order of execution; ``···`` stands for
+    what has been printed already.
+
+    >>> import phintys, phintys.tensor as pt
+    >>> x = pt.dvector("x")
+    >>> phintys.dprint(pt.exp(x) + x)
+    Add [id A]
+     ├─ Exp [id B]
+     │  └─ x [id C]
+     └─ x [id C]
+    """
+    if id_type not in ("CHAR", "int", "id", "auto", ""):
+        raise ValueError(f"id_type must be CHAR, int, id, auto or empty, not {id_type!r}.")
+    printer = _Printer(
+        depth,
+        print_type,
+        print_shape,
+        id_type,
+        stop_on_name,
+        print_destroy_map or print_memory_map,
+        print_view_map or print_memory_map,
+        {} if used_ids is None else used_ids,
+        {} if done is None else done,
+    )
+    items = graph_like if isinstance(graph_like, list | tuple | set) else [graph_like]
+    for item in items:
+        _print_item(printer, item, print_fgraph_inputs)
+    text = "\n".join(printer.lines)
+    if file == "str":
+        return text
+    print(text, file=sys.stdout if file is None else file)
+    return None
+
+
+def _print_item(printer: _Printer, item: Any, list_inputs: bool) -> None:
+    fgraph = getattr(getattr(item, "maker", None), "fgraph", item)
+    if isinstance(fgraph, FunctionGraph):
+        printer.order.update((n, i) for i, n in enumerate(fgraph.toposort()))
+        mapping = fgraph.update_mapping
+        if list_inputs:
+            printer.lines += [f"→ {v} [id {printer._id(v)}]" for v in fgraph.inputs]
+        for k, v in enumerate(fgraph.outputs):
+            if k in mapping:
+                printer.updates[v] = fgraph.inputs[mapping[k]]
+        roots: Sequence[Variable] = fgraph.outputs
+    elif isinstance(item, Apply):
+        roots = item.outputs[:1]
+    elif isinstance(item, Variable):
+        roots = [item]
+    else:
+        raise TypeError(
+            f"dprint shows variables, nodes, FunctionGraphs and functions, not {item!r}."
+        )
+    for v in roots:
+        printer.tree(v)
+
+
+debugprint = dprint
+late["dprint"] = dprint
