@@ -1,0 +1,102 @@
+"""The elementwise functions: one `Elemwise` for each row of the scalar tables.
+
+>>> exp
+Exp
+>>> print(exp.__doc__)
+exp(x): e to the power x.
+<BLANKLINE>
+Elementwise, with broadcasting.
+Range: 0 to inf.  Increasing.  Inverse: log.
+Derivative: yes.  Native code: float32, float64.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from phintys.scalar.op import TABLE, ScalarOp
+from phintys.tensor.elemwise import Elemwise, elementwise
+
+#: further names of the functions: public name -> row
+ALIASES = {
+    "bitwise_and": "and_",
+    "bitwise_not": "invert",
+    "bitwise_or": "or_",
+    "bitwise_xor": "xor",
+    "conjugate": "conj",
+    "digamma": "psi",
+    "divide": "true_div",
+    "equal": "eq",
+    "expit": "sigmoid",
+    "fill": "second",
+    "floor_div": "int_div",
+    "floor_divide": "int_div",
+    "greater": "gt",
+    "greater_equal": "ge",
+    "less": "lt",
+    "less_equal": "le",
+    "log1pexp": "softplus",
+    "not_equal": "neq",
+    "power": "pow",
+    "sgn": "sign",
+    "square": "sqr",
+}
+
+
+def document(op: ScalarOp, names: list[str]) -> str:
+    """The docstring of a function, from its row."""
+    arguments = "x" if op.nin == 1 else "x, y, ..." if op.nin < 0 else ", ".join("xyzw"[: op.nin])
+    lines = [f"{names[0]}({arguments}): {op.doc}", "", "Elementwise, with broadcasting."]
+    lines += filter(None, [_facts(op.facts), _derivative_and_code(op)])
+    if len(names) > 1:
+        lines.append(f"Also: {', '.join(names[1:])}.")
+    return "\n".join(lines)
+
+
+def _facts(facts: dict[str, Any]) -> str:
+    found = []
+    for key in ("domain", "range"):
+        bounds = facts.get(key)
+        if bounds and isinstance(bounds[0], int | float):
+            found.append(f"{key.capitalize()}: {bounds[0]:.4g} to {bounds[1]:.4g}.")
+    flags = ("odd", "even", "increasing", "decreasing", "commutative", "associative", "idempotent")
+    found += [f"{flag.capitalize()}." for flag in flags if facts.get(flag)]
+    if "inverse" in facts:
+        found.append(f"Inverse: {facts['inverse']}.")
+    return "  ".join(found)
+
+
+def _derivative_and_code(op: ScalarOp) -> str:
+    native = [dt for dt in ("bool", "int64", "float32", "float64") if _has_native(op, dt)]
+    code = ", ".join(native) if native else "none (computed by NumPy or SciPy)"
+    return f"Derivative: {_derivative(op)}.  Native code: {code}."
+
+
+def _derivative(op: ScalarOp) -> str:
+    if op.d is not None:
+        return "yes"
+    return f"none, {op.not_differentiable}" if op.not_differentiable else "0"
+
+
+def _has_native(op: ScalarOp, dtype: str) -> bool:
+    try:
+        return op.has_native(*(dtype for _ in range(abs(op.nin))))
+    except TypeError:
+        return False
+
+
+def _public(name: str, op: ScalarOp) -> Elemwise:
+    function = elementwise(op)
+    aliases = [alias for alias, row in ALIASES.items() if row == name]
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = document(op, [name, *aliases])
+    return function
+
+
+FUNCTIONS: dict[str, Elemwise] = {
+    name: _public(name, op) for name, op in TABLE.items() if not name.startswith("cast_")
+}
+FUNCTIONS |= {alias: FUNCTIONS[row] for alias, row in ALIASES.items() if row in FUNCTIONS}
+globals().update(FUNCTIONS)
+
+__all__ = sorted(FUNCTIONS)
