@@ -27,6 +27,7 @@ from phintys.lowering.program import (
     Python,
     Slot,
 )
+from phintys.lowering.reductions import identity
 from phintys.lowering.schedule import Phase, Schedule, schedule
 
 _RUBBISH = 0xA5
@@ -352,28 +353,6 @@ class Accumulator:
 
     def result(self) -> Any:
         return self.value
-
-
-def identity(kind: str, dtype: str) -> Any:
-    """What reducing nothing gives: the neutral element of ``add mul max min and or xor``.
-
-    >>> identity("max", "float64"), identity("and", "uint8")
-    (np.float64(-inf), np.uint8(255))
-    """
-    d = np.dtype(dtype)
-    if kind in ("add", "or", "xor"):
-        return d.type(0)
-    if kind == "mul":
-        return d.type(1)
-    if kind == "and":
-        return d.type(True) if d.kind == "b" else ~d.type(0)
-    least = kind == "max"
-    if d.kind == "f":
-        return d.type(-np.inf if least else np.inf)
-    if d.kind == "b":
-        return d.type(not least)
-    info = np.iinfo(d)
-    return d.type(info.min if least else info.max)
 
 
 _COMBINE: dict[str, Callable[[Any, Any], Any]] = {

@@ -272,6 +272,8 @@ class Program:
         memory with an input, a constant or another output, so the caller owns it.
     ``storages``
         the sizes in bytes of the storage blocks that `Slot.storage` numbers, for temps.
+    ``origins``
+        for each step what it stems from (an Apply node), for error messages; no generator reads it.
     """
 
     inputs: list[Slot]
@@ -281,3 +283,4 @@ class Program:
     steps: list[Step]
     slots: list[Slot]
     storages: list[Dim] = field(default_factory=list)
+    origins: list[Any] = field(default_factory=list)

@@ -1,0 +1,215 @@
+"""From values to a Program: write every cluster and call, and put the steps into an order."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from phintys.dims import ONE, Dim
+from phintys.lowering.builder import Builder
+from phintys.lowering.fuse import Fusion
+from phintys.lowering.kernels import Layouts, write_cluster
+from phintys.lowering.program import Call, Check, Copy, Operand, Program, Python, Slot, Step
+from phintys.lowering.spec import step_dims, step_reads, step_writes
+from phintys.lowering.values import BlasCall, PythonCall, Reshape, Source, Value
+from phintys.scalar.native import NATIVE_DTYPES
+
+
+@dataclass(slots=True)
+class Group:
+    """Steps that stay together: what fills or copies a target, and what then works on it."""
+
+    steps: list[Step]
+    key: int
+    origin: Any
+    waits_for: set[int] = field(default_factory=set)
+
+
+def assemble(
+    builder: Builder,
+    outputs: Sequence[Value],
+    updates: Sequence[int] = (),
+    n_arguments: int | None = None,
+) -> Program:
+    """The Program that computes values: fused, not yet with a memory plan.
+
+    ``updates[i]`` says that one of the last outputs becomes the value of that input.
+    """
+    outputs = [_presentable(builder, v) for v in outputs]
+    fusion = Fusion(builder, outputs)
+    layouts = Layouts(fusion)
+    groups = [
+        Group(steps, value.id, value.origin)
+        for cluster in fusion.clusters
+        if cluster.roots
+        for steps, value in write_cluster(layouts, cluster)
+    ]
+    groups += [Group([_call(layouts, v)], v.id, v.origin) for v in fusion.others]
+    slots, copies = _output_slots(layouts, outputs)
+    groups += [Group([c], len(builder.values), None) for c in copies]
+    groups += _check_groups(builder)
+    ordered = _in_order(groups)
+    steps = [step for group in ordered for step in group.steps]
+    for number, step in enumerate(steps):
+        step.step = number
+    if n_arguments is None:
+        n_arguments = len(builder.inputs) - len(updates)
+    program = Program(list(builder.inputs), n_arguments, slots, list(updates), steps, builder.slots)
+    program.origins = [group.origin for group in ordered for _ in group.steps]
+    _drop_unused_slots(program)
+    return program
+
+
+def _presentable(builder: Builder, value: Value) -> Value:
+    """An output as a value that a slot can hold."""
+    value = builder.kept(value)
+    if value.dtype is not None and value.dtype not in NATIVE_DTYPES and not _is_fresh(value):
+        lengths = [d.value for d in builder.shape(value)]
+        return builder.python(_copied, [value], [(value.dtype, lengths)], "copy")[0]
+    return value
+
+
+def _is_fresh(value: Value) -> bool:
+    return isinstance(value, Source) and value.slot.kind == "python"
+
+
+def _copied(array: Any) -> tuple[Any]:
+    return (np.array(array),)
+
+
+# ------------------------------------------------------------------------- calls
+
+
+def _call(layouts: Layouts, value: Value) -> Step:
+    if isinstance(value, PythonCall):
+        inputs = tuple(layouts.slot(a) for a in value.args)
+        return Python(value.function, inputs, value.outputs, value.name)
+    assert isinstance(value, BlasCall)
+    find = layouts.builder.canonical
+    sizes, batch = tuple(map(find, value.sizes)), tuple(map(find, value.batch))
+    target = _operand(layouts, value)
+    factors = [_operand(layouts, a, len(batch)) for a in value.args[:2]]
+    scale = [_factor(layouts, f) for f in (value.alpha, value.beta)]
+    return Call(value.name, str(value.dtype), sizes, (target, *factors), scale[0], scale[1], batch)
+
+
+def _factor(layouts: Layouts, factor: float | Value) -> Operand | float:
+    return _operand(layouts, factor) if isinstance(factor, Value) else factor
+
+
+def _operand(layouts: Layouts, value: Value, batch: int = 0) -> Operand:
+    """An array as operand of a call; axes of length 1 get strides that BLAS accepts."""
+    slot, offset, strides = layouts.address(value)
+    shape = layouts.fusion.shape(value)
+    if value.ndim - batch != 2:
+        return Operand(slot, strides, offset)
+    (m, n), (row, column) = shape[-2:], strides[-2:]
+    if n.value == 1 and row.value != 1:
+        column = ONE
+    if m.value == 1:
+        row = n if column.value == 1 else ONE
+    if n.value == 1 and row.value == 1:
+        column = m
+    return Operand(slot, (*strides[:-2], row, column), offset)
+
+
+def _output_slots(layouts: Layouts, outputs: Sequence[Value]) -> tuple[list[Slot], list[Step]]:
+    """The slots to hand over, and the copies into those that cannot be handed over as they are."""
+    builder = layouts.builder
+    pinned = {slot.number for slot in builder.pinned.values()}
+    taken: set[int] = set()
+    slots: list[Slot] = []
+    copies: list[Step] = []
+    for value in outputs:
+        slot = layouts.slot(value)
+        free = slot.number not in taken and slot.number not in pinned
+        if slot.kind == "object" or (slot.kind == "python" and free):
+            slots.append(slot)
+        elif slot.kind == "temp" and free and not isinstance(value, Reshape):
+            slot.kind = "output"
+            slots.append(slot)
+        else:
+            copy = layouts.scratch(str(slot.dtype), layouts.fusion.shape(value))
+            copy.kind = "output"
+            slots.append(copy)
+            copies.append(Copy(slot, copy))
+        taken.add(slot.number)
+    return slots, copies
+
+
+# ------------------------------------------------------------------------- order
+
+
+def _check_groups(builder: Builder) -> list[Group]:
+    return [Group([check], -1, origin) for check, origin in builder.checks]
+
+
+def _in_order(groups: list[Group]) -> list[Group]:
+    """A topological order; among those that can go, checks first, then what was built first."""
+    writer: dict[int, int] = {}
+    for number, group in enumerate(groups):
+        for step in group.steps:
+            for slot in step_writes(step):
+                writer[slot.number] = number
+    sources = _DimSources(writer)
+    for number, group in enumerate(groups):
+        for step in group.steps:
+            group.waits_for.update(writer[s.number] for s in step_reads(step) if s.number in writer)
+            for dims in (step_dims(step), *(s.shape for s in step_writes(step) if _owned(s))):
+                for dim in dims:
+                    group.waits_for |= sources.of(dim)
+        group.waits_for.discard(number)
+    return _topological(groups)
+
+
+def _owned(slot: Slot) -> bool:
+    return slot.kind in ("temp", "output")
+
+
+class _DimSources:
+    """Which groups define the symbols of a Dim."""
+
+    def __init__(self, writer: dict[int, int]):
+        self.writer = writer
+        self.known: dict[Dim, frozenset[int]] = {}
+
+    def of(self, dim: Dim) -> frozenset[int]:
+        found = self.known.get(dim)
+        if found is None:
+            numbers = (symbol.args[0][1] for symbol in dim.symbols())
+            found = frozenset(self.writer[n] for n in numbers if n in self.writer)
+            self.known[dim] = found
+        return found
+
+
+def _topological(groups: list[Group]) -> list[Group]:
+    waiting = [len(g.waits_for) for g in groups]
+    next_: list[list[int]] = [[] for _ in groups]
+    for number, group in enumerate(groups):
+        for earlier in group.waits_for:
+            next_[earlier].append(number)
+    heap = [(g.key, n) for n, g in enumerate(groups) if not waiting[n]]
+    heapq.heapify(heap)
+    result: list[Group] = []
+    while heap:
+        _, number = heapq.heappop(heap)
+        result.append(groups[number])
+        for later in next_[number]:
+            waiting[later] -= 1
+            if not waiting[later]:
+                heapq.heappush(heap, (groups[later].key, later))
+    if len(result) != len(groups):
+        raise RuntimeError("steps of a Program depend on each other in a circle")
+    return result
+
+
+def _drop_unused_slots(program: Program) -> None:
+    """Leave out the slots that no step touches."""
+    used = {s.number for s in (*program.inputs, *program.outputs)}
+    for step in program.steps:
+        used.update(s.number for s in (*step_reads(step), *step_writes(step)))
+    program.slots = [s for s in program.slots if s.number in used]

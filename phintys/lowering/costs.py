@@ -1,0 +1,24 @@
+"""What scalar instructions cost; an addition costs 1."""
+
+from __future__ import annotations
+
+from phintys.lowering.program import Inst
+
+_FREE = "const dim index load store"
+_ONE = "add sub mul fma neg abs min max and or xor not select cast copysign shl shr floor ceil"
+_ONE += " trunc rint eq ne lt le gt ge isnan isinf"
+_FOUR = "div sqrt idiv imod wrap"
+_TWENTY = "call pow fmod"
+_COSTS = {
+    name: price
+    for names, price in ((_FREE, 0), (_ONE, 1), (_FOUR, 4), (_TWENTY, 20))
+    for name in names.split()
+}
+
+#: from here on a value is worth keeping in memory rather than computing again
+EXPENSIVE = 10
+
+
+def cost(inst: Inst) -> int:
+    """How expensive an instruction is: 10 for exp, log and their kind."""
+    return _COSTS.get(inst.op, EXPENSIVE)

@@ -1,0 +1,471 @@
+"""Which values are computed together in one loop nest, and which are kept in memory.
+
+A *cluster* becomes one kernel: values that share an iteration *space* (a tuple of lengths, those of
+constant length 1 left out).  The assignment is one pass forward and one pass backward.
+
+Forward: each value gets the earliest *stage* at which it can be computed.  An argument in the same
+cluster costs nothing (the value joins it); any other argument that has to be in memory must
+come from an earlier stage.  Values of one stage and one space form a cluster; an edge between two
+clusters always leads to a later stage, so clusters cannot depend on each other in a circle, and no
+search is needed to know it.
+
+Backward: each value learns which clusters want it.  One that is cheap is computed again in each;
+one that a single other cluster wants is computed there; one that several want is stored.
+
+A reduction over the last dimensions of a space, and what follows from it with the remaining
+dimensions, can stay within the cluster ("row level"): softmax is one kernel.  ``Cluster.inner`` is then
+the number of dimensions reduced.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from phintys.lowering.builder import Builder
+from phintys.lowering.costs import cost
+from phintys.lowering.values import (
+    BlasCall,
+    Empty,
+    Gather,
+    Index,
+    Length,
+    Literal,
+    Map,
+    PythonCall,
+    Reduce,
+    Reshape,
+    Shape,
+    Source,
+    Update,
+    Value,
+    View,
+)
+
+#: bounds of one kernel
+MAX_INSTRUCTIONS = 300
+MAX_OPERANDS = 24
+#: what may be computed again rather than stored
+CHEAP = 4
+CHEAP_SCALAR = 40
+#: what may move into the only cluster that wants it
+MOVABLE = 100
+_SATURATED = 10**6
+
+Axes = tuple[int | None, ...]
+Elementwise = (Map, Gather, Index)
+
+
+@dataclass(eq=False, slots=True)
+class Cluster:
+    """Values to be computed in one loop nest over ``space``."""
+
+    number: int
+    stage: int
+    space: Shape
+    inner: int | None = None
+    size: int = 0
+    loads: set[int] = field(default_factory=set)
+    roots: list[Value] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Place:
+    """Where a value is computed: at point ``i`` of its cluster's space, its element ``i[axes]``.
+
+    ``reduced``: for a `Reduce` the axes of the space that are reduced; ``source`` the place of the
+    argument's axes in the space.
+    """
+
+    cluster: Cluster
+    axes: Axes
+    reduced: frozenset[int] = frozenset()
+    source: Axes = ()
+
+
+class Fusion:
+    """The result: ``places`` by value id, ``stored`` ids, ``clusters`` and ``others`` (calls)."""
+
+    def __init__(self, builder: Builder, outputs: Iterable[Value]):
+        self.builder = builder
+        self.outputs = list(outputs)
+        self.places: dict[int, Place] = {}
+        self.clusters: list[Cluster] = []
+        self.others: list[Value] = []
+        self.stored: set[int] = set()
+        self.stages: dict[int, int] = {}  # of values that are not elementwise
+        self.forced: set[int] = set()
+        self._prices: dict[int, int] = {}
+        self._ready: dict[int, int] = {}
+        self._consumers: dict[int, list[tuple[Value, Value]]] = {}
+        self._open: dict[tuple[int, Shape], Cluster] = {}
+        self._next: dict[tuple[int, Shape], int] = {}
+        self._wanted: dict[int, set[Cluster]] = {}
+        self.live = self._find_live()
+        for value in self.live:
+            self._forward(value)
+        for value in reversed(self.live):
+            self._backward(value)
+        for cluster in self.clusters:
+            cluster.roots.reverse()
+        self.others.reverse()
+
+    # -------------------------------------------------------------------- preparation
+    def shape(self, value: Value) -> Shape:
+        """The shape with equal lengths identified."""
+        return self.builder.shape(value)
+
+    def core(self, shape: Iterable) -> Shape:
+        """Without lengths of constant 1."""
+        return tuple(d for d in shape if d.value != 1)
+
+    def _find_live(self) -> list[Value]:
+        """What the outputs need, in order; marks what has to be in memory in any case."""
+        values = self.builder.values
+        live = bytearray(len(values))
+        roots = [*self.outputs, *(values[i] for i in self.builder.pinned)]
+        roots += [v for v in values if isinstance(v, PythonCall)]
+        self.forced.update(base_of(v).id for v in roots)
+        stack = list(roots)
+        while stack:
+            value = stack.pop()
+            if not live[value.id]:
+                live[value.id] = 1
+                stack.extend(value.args)
+        result = [v for v in values if live[v.id] and not isinstance(v, View)]
+        for value in result:
+            self.forced.update(base_of(a).id for a in _needed_in_memory(value))
+            for arg in value.args:
+                self._consumers.setdefault(base_of(arg).id, []).append((value, arg))
+        return result
+
+    # ------------------------------------------------------------------------ forward
+    def _forward(self, value: Value) -> None:
+        self._prices[value.id] = self._price(value)
+        if isinstance(value, Elementwise):
+            self._place_elementwise(value)
+        elif isinstance(value, Reduce):
+            self._place_reduce(value)
+        elif isinstance(value, Update):
+            stage = self._ready_args(value)
+            space = self.core(self.builder.canonical(d) for d in value.region)
+            cluster = self._new_cluster(stage, space)
+            self.places[value.id] = Place(cluster, self.own_axes(value.region))
+        elif isinstance(value, (BlasCall, PythonCall)):
+            self.stages[value.id] = self._ready_args(value)
+        self._ready[value.id] = self._when_ready(value)
+
+    def _ready_args(self, value: Value) -> int:
+        """The earliest stage at which all arguments are there for another cluster."""
+        memory = _needed_in_memory(value)
+        ready = [
+            self._in_memory(a) if a in memory else self._ready[base_of(a).id] for a in value.args
+        ]
+        return max(ready, default=0)
+
+    def _in_memory(self, arg: Value) -> int:
+        """The earliest stage that finds a value in memory."""
+        base = base_of(arg)
+        place = self.places.get(base.id)
+        return self._ready[base.id] if place is None else place.cluster.stage + 1
+
+    def _when_ready(self, value: Value) -> int:
+        """The earliest stage of another cluster that can use a value."""
+        if isinstance(value, Elementwise) and self.repeatable(value):
+            return self._ready_args(value)
+        if value.id in self.places:
+            return self.places[value.id].cluster.stage + 1
+        if value.id in self.stages:
+            return self.stages[value.id] + 1
+        return self._ready_args(value)
+
+    def _price(self, value: Value) -> int:
+        """What computing a value from what is in memory costs, loads included."""
+        if isinstance(value, (Literal, Length)):
+            return 0
+        if not isinstance(value, Elementwise):
+            return 1
+        price = 5 * (len(value.args) - 1) if isinstance(value, Gather) else 1
+        if isinstance(value, Map):
+            price = sum(cost(i) for i in value.body)
+        for arg in value.args:
+            base = base_of(arg)
+            price += 1 if base.id in self.forced else self._prices[base.id]
+        return min(price, _SATURATED)
+
+    def repeatable(self, value: Value) -> bool:
+        """Whether other clusters compute an elementwise value themselves."""
+        price = self._prices[value.id]
+        if price <= CHEAP or (price <= CHEAP_SCALAR and not self.core(self.shape(value))):
+            return True
+        consumers = self._consumers.get(value.id, ())
+        if value.id in self.forced or len(consumers) != 1 or price > MOVABLE:
+            return False
+        return not self._repeats(*consumers[0])
+
+    def _repeats(self, consumer: Value, arg: Value) -> bool:
+        """Whether computing an argument within its consumer's loops computes elements repeatedly."""
+        shape = consumer.shape
+        if isinstance(consumer, Update):
+            shape = consumer.region
+        elif isinstance(consumer, Reduce):
+            shape = consumer.args[0].shape
+        axes = self.own_axes(shape)
+        moving = {axes[k] for k in _moving(arg)} - {None}
+        return moving != set(range(len(moving)))
+
+    def own_axes(self, shape: Iterable) -> Axes:
+        """The place of each axis in the space without lengths of 1."""
+        axes: list[int | None] = []
+        count = 0
+        for d in shape:
+            one = self.builder.canonical(d).value == 1
+            axes.append(None if one else count)
+            count += not one
+        return tuple(axes)
+
+    # ----- elementwise values
+    def _place_elementwise(self, value: Value) -> None:
+        space, axes = self.core(self.shape(value)), self.own_axes(value.shape)
+        stage, inner = self._stage(value, space, axes)
+        row = self._row_place(value)
+        if row is not None:
+            row_stage, row_inner = self._stage(value, row[0].space, row[1])
+            if row_stage < stage and self._has_room(row[0], value) and row_stage == row[0].stage:
+                self._join(value, row[0], row[1], row_inner)
+                return
+        cluster = self._cluster(stage, space, value)
+        self._join(value, cluster, axes, inner)
+
+    def _join(self, value: Value, cluster: Cluster, axes: Axes, inner: dict[int, int]) -> None:
+        self.places[value.id] = Place(cluster, axes)
+        if cluster.number in inner:
+            cluster.inner = inner[cluster.number]
+        self._count(cluster, value)
+
+    def _stage(self, value: Value, space: Shape, axes: Axes) -> tuple[int, dict[int, int]]:
+        """The stage at which arguments are there, for a value at a place of a space.
+
+        Also how many dimensions clusters would have to reduce for it.
+        """
+        stage = 0
+        inner: dict[int, int] = {}
+        memory = _needed_in_memory(value)
+        for arg in value.args:
+            base = base_of(arg)
+            if arg in memory:
+                stage = max(stage, self._in_memory(arg))
+                continue
+            found = self.fused_place(arg, space, axes)
+            if found is not None and isinstance(base, Reduce):
+                cluster, count = found.cluster, len(found.reduced)
+                if inner.setdefault(cluster.number, cluster.inner or count) != count:
+                    found = None
+            stage = max(stage, self._ready[base.id] if found is None else found.cluster.stage)
+        return stage, inner
+
+    def fused_place(self, arg: Value, space: Shape, axes: Axes) -> Place | None:
+        """The place of an argument, if a consumer at ``axes`` of the same cluster can use it."""
+        base = base_of(arg)
+        place = self.places.get(base.id)
+        if place is None or isinstance(base, Update) or place.cluster.space != space:
+            return None
+        if isinstance(base, Reduce) and not self._at_row_level(place):
+            return None
+        return place if self.aligned(arg, axes) == place.axes else None
+
+    def _at_row_level(self, place: Place) -> bool:
+        """Whether the result of a reduction can be used in its own cluster."""
+        count, rank = len(place.reduced), len(place.cluster.space)
+        trailing = place.reduced == frozenset(range(rank - count, rank)) and count > 0
+        return trailing and place.cluster.inner in (None, count)
+
+    def aligned(self, arg: Value, axes: Axes) -> Axes | None:
+        """The axes of a space that the base of an argument moves with; None if it is rearranged."""
+        if not isinstance(arg, View):
+            return tuple(
+                None if d.value == 1 else a for d, a in zip(self.shape(arg), axes, strict=True)
+            )
+        result: list[int | None] = []
+        for axis, start, step in zip(arg.axes, arg.starts, arg.steps):
+            if start.value != 0 or (axis is not None and step.value != 1):
+                return None
+            result.append(None if axis is None else axes[axis])
+        return tuple(result)
+
+    def _row_place(self, value: Value) -> tuple[Cluster, Axes] | None:
+        """A cluster with reductions whose rows have the shape of an elementwise value."""
+        for arg in value.args:
+            base = base_of(arg)
+            place = self.places.get(base.id)
+            if place is None or isinstance(base, Update):
+                continue
+            if isinstance(base, Reduce):
+                if not self._at_row_level(place):
+                    continue
+                inner = len(place.reduced)
+            elif place.cluster.inner and not self._is_full(place):
+                inner = place.cluster.inner
+            else:
+                continue
+            axes = self._pull_axes(value, arg, place)
+            if axes is not None and all(
+                a is None or a < len(place.cluster.space) - inner for a in axes
+            ):
+                return place.cluster, axes
+        return None
+
+    def _is_full(self, place: Place) -> bool:
+        return len(set(place.axes) - {None}) == len(place.cluster.space)
+
+    def _pull_axes(self, value: Value, arg: Value, place: Place) -> Axes | None:
+        """The axes of a space for a value, such that its argument is aligned with its own place."""
+        axes: list[int | None] = [None] * value.ndim
+        for k, space_axis in enumerate(place.axes):
+            axis = arg.axes[k] if isinstance(arg, View) else k
+            if space_axis is not None and axis is not None:
+                axes[axis] = space_axis
+        if any(a is None and d.value != 1 for a, d in zip(axes, self.shape(value))):
+            return None
+        return tuple(axes) if self.aligned(arg, tuple(axes)) == place.axes else None
+
+    # ----- reductions
+    def _place_reduce(self, value: Reduce) -> None:
+        arg = value.args[0]
+        space, axes = self.core(self.shape(arg)), self.own_axes(arg.shape)
+        stage, inner = self._stage(value, space, axes)
+        row = self._row_place_of_argument(value)
+        if row is not None and row[0].stage < stage:
+            cluster, axes = row
+        else:
+            cluster = self._cluster(stage, space, value)
+        reduced = frozenset(a for k in value.axes if (a := axes[k]) is not None)
+        if value.kind.startswith("arg"):
+            while cluster.inner not in (None, len(reduced)):
+                cluster = self._cluster(cluster.stage + 1, space, value)
+            cluster.inner = len(reduced) or None
+        elif cluster.number in inner and cluster.inner is None:
+            cluster.inner = inner[cluster.number]
+        kept = tuple(a for k, a in enumerate(axes) if k not in value.axes)
+        self.places[value.id] = Place(cluster, kept, reduced, axes)
+        self._count(cluster, value)
+
+    def _row_place_of_argument(self, value: Reduce) -> tuple[Cluster, Axes] | None:
+        """The cluster of an argument at row level: its rows are added up in memory."""
+        arg = value.args[0]
+        place = self.places.get(base_of(arg).id)
+        if place is None or value.kind.startswith("arg") or not place.cluster.inner:
+            return None
+        if isinstance(arg, View) or isinstance(arg, (Reduce, Update)) or self._is_full(place):
+            return None
+        return place.cluster, place.axes
+
+    # ----- clusters
+    def _cluster(self, stage: int, space: Shape, value: Value) -> Cluster:
+        """The cluster of a stage and space, or of the next stage with room."""
+        passed = []
+        while True:
+            key = (stage, space)
+            cluster = self._open.get(key)
+            if cluster is None:
+                cluster = self._open[key] = self._new_cluster(stage, space)
+            if key not in self._next and self._has_room(cluster, value):
+                break
+            passed.append(key)
+            stage = self._next.setdefault(key, stage + 1)
+        for key in passed:
+            self._next[key] = stage
+        return cluster
+
+    def _new_cluster(self, stage: int, space: Shape) -> Cluster:
+        cluster = Cluster(len(self.clusters), stage, space)
+        self.clusters.append(cluster)
+        return cluster
+
+    def _weight(self, value: Value) -> int:
+        return len(value.body) if isinstance(value, Map) else 2
+
+    def _has_room(self, cluster: Cluster, value: Value) -> bool:
+        loads = len(cluster.loads | self._loads(value))
+        fits = cluster.size + self._weight(value) <= MAX_INSTRUCTIONS and loads <= MAX_OPERANDS - 4
+        return fits or cluster.size == 0
+
+    def _loads(self, value: Value) -> set[int]:
+        bases = (base_of(a) for a in value.args)
+        return {b.id for b in bases if isinstance(b, Source) or b.id in self.forced}
+
+    def _count(self, cluster: Cluster, value: Value) -> None:
+        cluster.size += self._weight(value)
+        cluster.loads |= self._loads(value)
+
+    # ----------------------------------------------------------------------- backward
+    def _backward(self, value: Value) -> None:
+        wanted = self._wanted.pop(value.id, set())
+        if isinstance(value, Elementwise):
+            within = self._settle_elementwise(value, wanted)
+        elif isinstance(value, Reduce):
+            within = self._settle_reduce(value, wanted)
+        elif isinstance(value, Update):
+            self.stored.add(value.id)
+            within = {self.places[value.id].cluster}
+            self.places[value.id].cluster.roots.append(value)
+        else:
+            if isinstance(value, (BlasCall, PythonCall, Empty, Reshape, Source)):
+                self.stored.add(value.id)
+            if isinstance(value, (BlasCall, PythonCall)):
+                self.others.append(value)
+            return
+        for arg in value.args:
+            base = base_of(arg)
+            if not isinstance(base, (Source, Literal, Length)):
+                self._wanted.setdefault(base.id, set()).update(within)
+
+    def _settle_elementwise(self, value: Value, wanted: set[Cluster]) -> set[Cluster]:
+        """Store an elementwise value or not; the clusters that compute it."""
+        home = self.places[value.id].cluster
+        if value.id in self.forced or not self._leave_unstored(value, home, wanted):
+            self.stored.add(value.id)
+            home.roots.append(value)
+            return {home} | {c for c in wanted if c.stage <= home.stage}
+        return wanted
+
+    def _leave_unstored(self, value: Value, home: Cluster, wanted: set[Cluster]) -> bool:
+        if wanted <= {home} or self.repeatable(value):
+            return True
+        if len(wanted) > 1 or self._prices[value.id] > MOVABLE:
+            return False
+        (cluster,) = wanted
+        if any(self._repeats(c, a) for c, a in self._consumers.get(value.id, ())):
+            return False
+        if cluster.size + self._prices[value.id] > MAX_INSTRUCTIONS:
+            return False
+        cluster.size += self._prices[value.id]
+        return True
+
+    def _settle_reduce(self, value: Reduce, wanted: set[Cluster]) -> set[Cluster]:
+        home = self.places[value.id].cluster
+        if value.id in self.forced or wanted - {home}:
+            self.stored.add(value.id)
+            home.roots.append(value)
+        return {home}
+
+
+def base_of(value: Value) -> Value:
+    """The value that a view shows, or the value itself."""
+    return value.args[0] if isinstance(value, View) else value
+
+
+def _needed_in_memory(value: Value) -> tuple[Value, ...]:
+    """The arguments that have to be in memory."""
+    if isinstance(value, (BlasCall, PythonCall)):
+        return value.args
+    if isinstance(value, (Update, Gather, Reshape)):
+        return value.args[:1]
+    return ()
+
+
+def _moving(arg: Value) -> set[int]:
+    """The axes of an argument along which its base moves."""
+    if isinstance(arg, View):
+        return {a for a in arg.axes if a is not None}
+    return {k for k, d in enumerate(arg.shape) if d.value != 1}

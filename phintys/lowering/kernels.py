@@ -1,0 +1,327 @@
+"""Writing the kernel of a cluster.
+
+Values are expanded on demand: the instruction for a value at an index is made from those of its
+arguments at the indices that the value implies.  A view only changes the index; what is in memory
+becomes a load whose strides follow from the index.  So permuting, slicing and broadcasting cost
+nothing, and a value wanted at two different indices is computed twice.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from phintys.dims import ONE, ZERO, Dim
+from phintys.lowering.fuse import MAX_INSTRUCTIONS, MAX_OPERANDS, Cluster, Fusion, Place
+from phintys.lowering.loops import Draft, finish
+from phintys.lowering.program import Copy, Operand, Slot, Step
+from phintys.lowering.values import (
+    Empty,
+    Gather,
+    Index,
+    Length,
+    Literal,
+    Map,
+    Reduce,
+    Reshape,
+    Shape,
+    Source,
+    Update,
+    Value,
+    View,
+)
+
+#: a position along one axis: offset + the sum of coefficient * loop counter
+Affine = tuple[Dim, tuple[tuple[int, Dim], ...]]
+_FIRST: Affine = (ZERO, ())
+
+
+class Layouts:
+    """Where values are in memory."""
+
+    def __init__(self, fusion: Fusion):
+        self.fusion = fusion
+        self.builder = fusion.builder
+        self.slots: dict[int, Slot] = {}
+        self._strides: dict[Shape, Shape] = {}
+
+    def slot(self, value: Value) -> Slot:
+        """The slot that holds a value, made when first asked for."""
+        while isinstance(value, Reshape):
+            value = value.args[0]
+        if isinstance(value, Source):
+            return value.slot
+        found = self.slots.get(value.id) or self.builder.pinned.get(value.id)
+        if found is None:
+            found = self.scratch(str(value.dtype), self.fusion.shape(value))
+        self.slots[value.id] = found
+        return found
+
+    def scratch(self, dtype: str, shape: Shape) -> Slot:
+        """A slot for use within one kernel."""
+        slot = Slot(len(self.builder.slots), "temp", dtype, shape)
+        self.builder.slots.append(slot)
+        return slot
+
+    def strides(self, shape: Shape) -> Shape:
+        """The strides, in elements, of a C-contiguous array."""
+        found = self._strides.get(shape)
+        if found is None:
+            reverse = [ONE]
+            for d in reversed(shape[1:]):
+                reverse.append(reverse[-1] * d)
+            found = self._strides[shape] = tuple(reversed(reverse)) if shape else ()
+        return found
+
+    def address(self, value: Value) -> tuple[Slot, Dim, Shape]:
+        """Slot, offset and strides of a value that is in memory, or of a view of one."""
+        if not isinstance(value, View):
+            return self.slot(value), ZERO, self.strides(self.fusion.shape(value))
+        slot, offset, base_strides = self.address(value.args[0])
+        strides = [ZERO] * value.ndim
+        find = self.builder.canonical
+        for stride, axis, start, step in zip(base_strides, value.axes, value.starts, value.steps):
+            offset = offset + find(start) * stride
+            if axis is not None:
+                strides[axis] = strides[axis] + find(step) * stride
+        return slot, offset, tuple(strides)
+
+
+class KernelWriter:
+    """Writes one kernel."""
+
+    def __init__(self, layouts: Layouts, cluster: Cluster, written: set[int]):
+        self.layouts = layouts
+        self.fusion = layouts.fusion
+        self.find = layouts.builder.canonical
+        self.cluster = cluster
+        self.written = written  # values of this cluster that an earlier kernel has stored
+        self.draft = Draft(cluster.space, cluster.inner)
+        self.memo: dict[tuple[int, tuple[Affine, ...]], int] = {}
+
+    # ----- indices
+    def natural(self, axes: tuple[int | None, ...]) -> tuple[Affine, ...]:
+        """The index of a value that moves with axes of the space."""
+        return tuple(_FIRST if a is None else (ZERO, ((a, ONE),)) for a in axes)
+
+    def index_of_argument(self, arg: Value, index: tuple[Affine, ...]) -> tuple[Affine, ...]:
+        """The index of an argument of an elementwise value: axes of length 1 broadcast."""
+        return tuple(
+            _FIRST if d.value == 1 else i
+            for d, i in zip(self.fusion.shape(arg), index, strict=True)
+        )
+
+    def index_of_base(self, view: View, index: tuple[Affine, ...]) -> tuple[Affine, ...]:
+        """The index of the base of a view."""
+        result: list[Affine] = []
+        for axis, start, step in zip(view.axes, view.starts, view.steps):
+            start, step = self.find(start), self.find(step)
+            if axis is None:
+                result.append((start, ()))
+                continue
+            offset, terms = index[axis]
+            result.append((start + step * offset, tuple((a, step * c) for a, c in terms)))
+        return tuple(result)
+
+    # ----- expansion
+    def value(self, value: Value, index: tuple[Affine, ...]) -> int:
+        """The position of the instruction that gives a value at an index."""
+        stack = [(value, index)]
+        while stack:
+            key = (stack[-1][0].id, stack[-1][1])
+            if key in self.memo:
+                stack.pop()
+                continue
+            needed = self.needed(*stack[-1])
+            missing = [n for n in needed if (n[0].id, n[1]) not in self.memo]
+            if missing:
+                stack.extend(missing)
+                continue
+            args = [self.memo[n[0].id, n[1]] for n in needed]
+            self.memo[key] = self.instruction(*stack.pop(), args)
+        return self.memo[value.id, index]
+
+    def is_loaded(self, value: Value) -> bool:
+        """Whether a value is in memory before this kernel runs."""
+        if isinstance(value, (Source, Reshape, Empty)):
+            return True
+        if value.id not in self.fusion.stored:
+            return False
+        place = self.fusion.places.get(value.id)
+        if place is None or value.id in self.written:
+            return True
+        return place.cluster is not self.cluster and place.cluster.stage < self.cluster.stage
+
+    def needed(
+        self, value: Value, index: tuple[Affine, ...]
+    ) -> list[tuple[Value, tuple[Affine, ...]]]:
+        """What has to be expanded before a value."""
+        if isinstance(value, View):
+            return [(value.args[0], self.index_of_base(value, index))]
+        if self.is_loaded(value):
+            return []
+        if isinstance(value, Map):
+            return [(a, self.index_of_argument(a, index)) for a in value.args]
+        if isinstance(value, Gather):
+            return [(a, self.index_of_argument(a, index)) for a in value.args[1:]]
+        if isinstance(value, Reduce):
+            place = self.fusion.places[value.id]
+            return [(value.args[0], self.natural(place.source))]
+        return []
+
+    def instruction(self, value: Value, index: tuple[Affine, ...], args: list[int]) -> int:
+        """Append the instructions of a value whose arguments are there."""
+        draft = self.draft
+        if isinstance(value, View):
+            return args[0]
+        if self.is_loaded(value):
+            slot, offset, strides = self.layouts.address(value)
+            return draft.load(self.operand(slot, offset, strides, index))
+        if isinstance(value, Map):
+            return self.map_body(value, args)
+        if isinstance(value, Gather):
+            return self.gather(value, index, args)
+        if isinstance(value, Reduce):
+            return self.reduce_inside(value, args[0])
+        if isinstance(value, Literal):
+            return draft.emit("const", str(value.dtype), (), value.number)
+        if isinstance(value, Length):
+            return draft.dim(self.find(value.dim))
+        assert isinstance(value, Index)
+        return self.affine(index[value.axis])
+
+    def map_body(self, value: Map, args: list[int]) -> int:
+        positions = list(args)
+        for inst in value.body:
+            own = tuple(positions[a] for a in inst.args)
+            positions.append(self.draft.emit(inst.op, inst.dtype, own, inst.param))
+        return positions[value.result]
+
+    def affine(self, position: Affine) -> int:
+        """A position along an axis as an int64 value."""
+        offset, terms = position
+        draft = self.draft
+        total = None if offset.value == 0 and terms else draft.dim(offset)
+        for axis, coefficient in terms:
+            term = draft.emit("index", "int64", (), axis)
+            if coefficient.value != 1:
+                term = draft.emit("mul", "int64", (term, draft.dim(coefficient)))
+            total = term if total is None else draft.emit("add", "int64", (total, term))
+        assert total is not None
+        return total
+
+    def gather(self, value: Gather, index: tuple[Affine, ...], args: list[int]) -> int:
+        x = value.args[0]
+        slot, offset, strides = self.layouts.address(x)
+        shape = self.fusion.shape(x)
+        wrapped = [
+            self.draft.emit("wrap", "int64", (p, self.draft.dim(shape[a])))
+            for p, a in zip(args, value.axes)
+        ]
+        rest = [k for k in range(x.ndim) if k not in value.axes]
+        own = tuple(strides[k] for k in rest)
+        operand = self.operand(slot, offset, own, index[value.index_ndim :])
+        operand = replace(operand, extra=tuple(strides[a] for a in value.axes))
+        return self.draft.load(operand, tuple(wrapped))
+
+    def reduce_inside(self, value: Reduce, arg: int) -> int:
+        """A reduction whose result this kernel goes on to use."""
+        place = self.fusion.places[value.id]
+        if not place.reduced:
+            first = value.kind.startswith("arg")
+            return self.draft.emit("const", "int64", (), 0) if first else arg
+        return self.draft.emit("reduce", str(value.dtype), (arg,), value.kind)
+
+    def operand(
+        self, slot: Slot, offset: Dim, strides: Shape, index: tuple[Affine, ...]
+    ) -> Operand:
+        """How a loop nest addresses an array at an index."""
+        own = [ZERO] * len(self.cluster.space)
+        for stride, (start, terms) in zip(strides, index, strict=True):
+            if start.value != 0:
+                offset = offset + start * stride
+            for axis, coefficient in terms:
+                step = stride if coefficient.value == 1 else coefficient * stride
+                own[axis] = step if own[axis].value == 0 else own[axis] + step
+        return Operand(slot, tuple(own), offset)
+
+    # ----- roots
+    def target(self, value: Value, axes: tuple[int | None, ...]) -> Operand:
+        slot, offset, strides = self.layouts.address(value)
+        return self.operand(slot, offset, strides, self.natural(axes))
+
+    def root(self, value: Value) -> None:
+        """Compute and store a value."""
+        place = self.fusion.places[value.id]
+        if isinstance(value, Update):
+            self.update(value, place)
+        elif isinstance(value, Reduce):
+            self.reduce(value, place)
+        else:
+            result = self.value(value, self.natural(place.axes))
+            self.draft.store(self.target(value, place.axes), result)
+
+    def reduce(self, value: Reduce, place: Place) -> None:
+        target = self.target(value, place.axes)
+        if not place.reduced or value.kind.startswith("arg"):
+            self.draft.store(target, self.value(value, self.natural(place.axes)))
+            return
+        arg = self.value(value.args[0], self.natural(place.source))
+        self.draft.reduce(value.kind, str(value.dtype), arg, place.reduced, target)
+
+    def update(self, value: Update, place: Place) -> None:
+        """Write the region of an update; its slot holds a copy of the base already."""
+        index = self.natural(place.axes)
+        values = [self.value(a, self.index_of_argument(a, index)) for a in value.args[1:]]
+        slot, offset, strides = self.layouts.address(value)
+        shape = self.fusion.shape(value)
+        moved: list[Affine] = []
+        for axis, start, step in zip(value.axes, value.starts, value.steps):
+            start, step = self.find(start), self.find(step)
+            terms = () if axis is None else tuple((a, step * c) for a, c in index[axis][1])
+            moved.append((start, terms))
+        operand = self.operand(slot, offset, strides, tuple(moved))
+        if not value.gathered:
+            if value.mode == "add":
+                old = self.draft.load(operand)
+                values[0] = self.draft.emit("add", str(value.dtype), (old, values[0]))
+            self.draft.store(operand, values[0])
+            return
+        operand = replace(operand, extra=tuple(strides[a] for a in value.gathered))
+        wrapped = tuple(
+            self.draft.emit("wrap", "int64", (p, self.draft.dim(shape[a])))
+            for p, a in zip(values[1:], value.gathered)
+        )
+        if value.mode == "add":
+            self.draft.accumulate(operand, "add", values[0], wrapped)
+        else:
+            self.draft.ordered = True
+            self.draft.store(operand, values[0], wrapped)
+
+
+def write_cluster(layouts: Layouts, cluster: Cluster) -> list[tuple[list[Step], Value]]:
+    """The steps of a cluster, in groups with the value they stem from.
+
+    A cluster that turns out too large is divided: later kernels load what earlier ones stored.
+    """
+    result: list[tuple[list[Step], Value]] = []
+    written: set[int] = set()
+    pending = [cluster.roots]
+    while pending:
+        roots = pending.pop()
+        writer = KernelWriter(layouts, cluster, written)
+        for value in roots:
+            writer.root(value)
+        draft = writer.draft
+        too_large = len(draft.body) > 2 * MAX_INSTRUCTIONS or len(draft.operands) > MAX_OPERANDS
+        if too_large and len(roots) > 1:
+            middle = len(roots) // 2
+            pending += [roots[middle:], roots[:middle]]
+            continue
+        written.update(v.id for v in roots)
+        steps: list[Step] = []
+        for value in roots:
+            if isinstance(value, Update) and not isinstance(value.args[0], Empty):
+                steps.append(Copy(layouts.slot(value.args[0]), layouts.slot(value)))
+        kernels = finish(draft, layouts)
+        result.append(([*steps, *kernels], roots[0]))
+    return result

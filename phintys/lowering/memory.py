@@ -1,0 +1,200 @@
+"""The memory plan: which slots share storage, and which copies need not be made.
+
+A `Copy` whose source is not used again is elided: source and target become one slot.  That is how
+an update of a dead temporary happens in place, and how an output is computed in the memory that is
+handed over, while an input or a value that is still wanted is copied.  Then each temp gets a
+storage; storages are used again when their content is dead, at once where a kernel reads and writes
+the same element.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from dataclasses import replace
+
+import numpy as np
+
+from phintys.dims import Dim, product
+from phintys.lowering.program import (
+    Branch,
+    Call,
+    Copy,
+    Kernel,
+    Loop,
+    Operand,
+    Program,
+    Python,
+    Slot,
+)
+from phintys.lowering.schedule import schedule
+from phintys.lowering.spec import live_ranges, step_dims, step_reads, step_writes
+
+
+def plan_memory(program: Program) -> Program:
+    """Elide copies and give every temp a storage.  Changes the Program and returns it."""
+    _elide_copies(program)
+    _StoragePlan(program).run()
+    return program
+
+
+def byte_size(slot: Slot) -> Dim:
+    """The size of a slot in bytes."""
+    return product(slot.shape) * np.dtype(slot.dtype).itemsize
+
+
+# -------------------------------------------------------------------------- copies
+
+
+def _elide_copies(program: Program) -> None:
+    _, last = live_ranges(program)
+    fixed = _fixed_slots(program)
+    merged: dict[Slot, Slot] = {}
+    for number in range(len(program.steps) - 1, -1, -1):
+        step = program.steps[number]
+        if not isinstance(step, Copy) or step.source.kind != "temp":
+            continue
+        source, target = step.source, step.target
+        if last[source.number] != number or source.number in fixed:
+            continue
+        merged[source] = merged.get(target, target)
+    if merged:
+        _rename(program, merged)
+
+
+def _fixed_slots(program: Program) -> set[int]:
+    """Slots that must stay what they are: their integer is a Dim, or Python sees their shape."""
+    fixed: set[int] = set()
+    for step in program.steps:
+        if isinstance(step, (Python, Loop, Branch)):
+            fixed.update(s.number for s in (*step_reads(step), *step_writes(step)))
+    return fixed | _item_slots(program)
+
+
+def _item_slots(program: Program) -> set[int]:
+    dims = {d for step in program.steps for d in step_dims(step)}
+    dims.update(d for slot in program.slots for d in slot.shape)
+    keys = (symbol.args[0] for d in dims for symbol in d.symbols())
+    return {key[1] for key in keys if key[0] == "item"}
+
+
+def _rename(program: Program, merged: dict[Slot, Slot]) -> None:
+    def new(slot: Slot) -> Slot:
+        return merged.get(slot, slot)
+
+    def moved(operand: Operand) -> Operand:
+        return replace(operand, slot=new(operand.slot)) if operand.slot in merged else operand
+
+    steps, origins = [], []
+    for step, origin in zip(program.steps, program.origins, strict=True):
+        if isinstance(step, Copy):
+            step.source, step.target = new(step.source), new(step.target)
+            if step.source is step.target:
+                continue
+        elif isinstance(step, (Kernel, Call)):
+            step.operands = tuple(moved(o) for o in step.operands)
+            if isinstance(step, Call):
+                step.alpha = moved(step.alpha) if isinstance(step.alpha, Operand) else step.alpha
+                step.beta = moved(step.beta) if isinstance(step.beta, Operand) else step.beta
+        steps.append(step)
+        origins.append(origin)
+    for number, step in enumerate(steps):
+        step.step = number
+    program.steps, program.origins = steps, origins
+    program.slots = [s for s in program.slots if s not in merged]
+
+
+# ------------------------------------------------------------------------ storage
+
+
+class _StoragePlan:
+    def __init__(self, program: Program):
+        self.program = program
+        self.first, self.last = live_ranges(program)
+        for number in _item_slots(program):
+            self.last[number] = len(program.steps)
+        self.sizes: list[Dim] = []
+        self.free: dict[Dim, list[int]] = {}
+        self.free_constant: list[tuple[int, int]] = []  # (bytes, storage), sorted
+
+    def run(self) -> None:
+        for number, step in enumerate(self.program.steps):
+            touched = {s.number: s for s in (*step_reads(step), *step_writes(step))}
+            dying = [s for s in touched.values() if self.ends(s, number)]
+            handed: set[int] = set()
+            for slot in touched.values():
+                if slot.kind == "temp" and self.first[slot.number] == number:
+                    self.allocate(slot, step, dying, handed)
+            for slot in dying:
+                if slot.number not in handed and slot.storage is not None:
+                    self.release(slot.storage)
+        self.program.storages = self.sizes
+
+    def ends(self, slot: Slot, number: int) -> bool:
+        return slot.kind == "temp" and self.last[slot.number] == number
+
+    def allocate(self, slot: Slot, step: object, dying: list[Slot], handed: set[int]) -> None:
+        if isinstance(step, Kernel):
+            for old in dying:
+                if old.number not in handed and self.overwrites(step, old, slot):
+                    handed.add(old.number)
+                    slot.storage = old.storage
+                    return
+        slot.storage = self.take(byte_size(slot))
+
+    def overwrites(self, kernel: Kernel, old: Slot, new: Slot) -> bool:
+        """Whether a kernel may write a new slot into the memory of one that dies in it."""
+        same = old is not new and old.dtype == new.dtype and byte_size(old) is byte_size(new)
+        return same and old.storage is not None and can_overwrite(kernel, old, new)
+
+    def take(self, size: Dim) -> int:
+        """A free storage of sufficient size, or a new one."""
+        if self.free.get(size):
+            return self.free[size].pop()
+        if size.value is not None:
+            place = bisect_left(self.free_constant, (size.value, -1))
+            if place < len(self.free_constant):
+                return self.free_constant.pop(place)[1]
+        self.sizes.append(size)
+        return len(self.sizes) - 1
+
+    def release(self, storage: int) -> None:
+        size = self.sizes[storage]
+        if size.value is not None:
+            insort(self.free_constant, (size.value, storage))
+        else:
+            self.free.setdefault(size, []).append(storage)
+
+
+def can_overwrite(kernel: Kernel, old: Slot, new: Slot) -> bool:
+    """Whether every load from ``old`` precedes the store to the same element of ``new``.
+
+    So it is if one operand reads the one, one operand writes the other, and both move through all
+    loops in the same way.
+    """
+    reading = [n for n, o in enumerate(kernel.operands) if o.slot is old]
+    writing = [n for n, o in enumerate(kernel.operands) if o.slot is new]
+    if len(reading) != 1 or len(writing) != 1:
+        return False
+    a, b = kernel.operands[reading[0]], kernel.operands[writing[0]]
+    if a.extra or b.extra or a.strides != b.strides or a.offset is not b.offset:
+        return False
+    if any(s.value == 0 for s in a.strides):
+        return False
+    effects = [i for i in kernel.body if i.op == "accumulate" and i.param[0] in reading + writing]
+    loads = [p for p, i in enumerate(kernel.body) if i.op == "load" and i.param == reading[0]]
+    reloads = [i for i in kernel.body if i.op == "load" and i.param == writing[0]]
+    stores = [p for p, i in enumerate(kernel.body) if i.op == "store" and i.param == writing[0]]
+    if effects or reloads or len(stores) != 1 or stores[0] < max(loads, default=0):
+        return False
+    return _in_last_pass(kernel, loads, stores[0])
+
+
+def _in_last_pass(kernel: Kernel, loads: list[int], store: int) -> bool:
+    """Whether no pass after the one that stores loads again."""
+    stored = False
+    for phase in schedule(kernel).phases:
+        inside = {p for level in phase.levels for p in level}
+        if stored and inside.intersection(loads):
+            return False
+        stored = stored or store in inside
+    return True

@@ -1,0 +1,29 @@
+"""The neutral elements of reductions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+
+def identity(kind: str, dtype: str) -> Any:
+    """What reducing nothing gives: the neutral element of ``add mul max min and or xor``.
+
+    >>> identity("max", "float64"), identity("and", "uint8")
+    (np.float64(-inf), np.uint8(255))
+    """
+    d = np.dtype(dtype)
+    if kind in ("add", "or", "xor"):
+        return d.type(0)
+    if kind == "mul":
+        return d.type(1)
+    if kind == "and":
+        return d.type(True) if d.kind == "b" else ~d.type(0)
+    least = kind == "max"
+    if d.kind == "f":
+        return d.type(-np.inf if least else np.inf)
+    if d.kind == "b":
+        return d.type(not least)
+    info = np.iinfo(d)
+    return d.type(info.min if least else info.max)
