@@ -124,12 +124,6 @@ class Body:
     def compare(self, predicate: str, a: Operand, b: Operand) -> str:
         return self.emit(f"fcmp {predicate} {self.type} {self.const(a)}, {self.const(b)}")
 
-    def logic(self, op: str, a: str, b: str) -> str:
-        return self.emit(f"{op} {self.bool_type} {a}, {b}")
-
-    def invert(self, a: str) -> str:
-        return self.logic("xor", a, "true" if self.width == 1 else "splat (i1 true)")
-
     def select(self, condition: str, a: Operand, b: Operand) -> str:
         return self.emit(
             f"select {self.bool_type} {condition}, "

@@ -104,25 +104,27 @@ def _exp2_of_parts(b: Body, high: str, low: str) -> str:
 
 def _is_integer(b: Body, magnitude: str) -> str:
     """Whether a value >= 0 is an integer (or infinite)."""
-    large = b.const(b.format.integers_from)
-    rounded = b.sub(b.add(magnitude, large), large)
-    exact = b.compare("oeq", rounded, magnitude)
-    return b.logic("or", exact, b.compare("oge", magnitude, large))
+    large = b.format.integers_from
+    bounded = b.at_most(magnitude, large)
+    return b.compare("oeq", b.sub(b.add(bounded, large), large), bounded)
 
 
 def _special_cases(b: Body, x: str, y: str, z: str) -> str:
-    """C's pow from z = |x|**y, which is right for finite |x| > 0 and any y but NaN."""
+    """C's pow from z = |x|**y, which is right for finite |x| > 0 and any y but NaN.
+
+    Nested selects: logic on booleans is slow where a vector takes several registers.
+    """
     magnitude, exponent = b.abs(x), b.abs(y)
-    zero = b.compare("oeq", magnitude, 0.0)
-    infinite = b.compare("oeq", magnitude, INF)
-    vanishes = b.logic("xor", infinite, b.compare("ogt", y, 0.0))
-    z = b.select(b.logic("or", zero, infinite), b.select(vanishes, 0.0, INF), z)
+    growing = b.compare("ogt", y, 0.0)
+    at_zero, at_infinity = b.select(growing, 0.0, INF), b.select(growing, INF, 0.0)
+    z = b.select(b.compare("oeq", magnitude, INF), at_infinity, z)
+    z = b.select(b.compare("oeq", magnitude, 0.0), at_zero, z)
     whole = _is_integer(b, exponent)
-    half_whole = _is_integer(b, b.mul(exponent, 0.5))
-    odd = b.logic("and", whole, b.invert(half_whole))
-    z = b.copysign(z, b.select(odd, x, 1.0))
-    negative = b.logic("and", b.compare("olt", x, 0.0), b.compare("ogt", x, -INF))
-    z = b.select(b.logic("and", negative, b.invert(whole)), NAN, z)
+    even = _is_integer(b, b.mul(exponent, 0.5))
+    z = b.copysign(z, b.select(even, 1.0, b.select(whole, x, 1.0)))
+    fractional = b.select(b.compare("ogt", x, -INF), NAN, z)
+    fractional = b.select(b.compare("olt", x, 0.0), fractional, z)
+    z = b.select(whole, z, fractional)
     z = b.select(b.compare("uno", x, y), NAN, z)
-    one = b.logic("or", b.compare("oeq", x, 1.0), b.compare("oeq", y, 0.0))
-    return b.select(one, 1.0, z)
+    z = b.select(b.compare("oeq", x, 1.0), 1.0, z)
+    return b.select(b.compare("oeq", y, 0.0), 1.0, z)

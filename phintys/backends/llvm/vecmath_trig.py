@@ -159,22 +159,27 @@ def slow_path(b: Body, name: str) -> list[str]:
     b.declares.add(f"declare {scalar} @{fabs}({scalar})")
     limit = Body(b.format.dtype, 1, [], set()).const(FAST_LIMIT[b.format.dtype])
     return f"""\
+  %xs = alloca {b.type}
+  %ys = alloca {b.type}
+  store {b.type} %a, ptr %xs
+  store {b.type} %b, ptr %ys
   br label %lane
 lane:
-  %i = phi i32 [0, %0], [%following, %next]
-  %y = phi {b.type} [%b, %0], [%chosen, %next]
-  %x = extractelement {b.type} %a, i32 %i
+  %i = phi i64 [0, %0], [%following, %next]
+  %xp = getelementptr {scalar}, ptr %xs, i64 %i
+  %x = load {scalar}, ptr %xp
   %magnitude = call {scalar} @{fabs}({scalar} %x)
   %large = fcmp ogt {scalar} %magnitude, {limit}
   br i1 %large, label %call, label %next
 call:
   %value = call {scalar} @{libm}({scalar} %x)
-  %patched = insertelement {b.type} %y, {scalar} %value, i32 %i
+  %yp = getelementptr {scalar}, ptr %ys, i64 %i
+  store {scalar} %value, ptr %yp
   br label %next
 next:
-  %chosen = phi {b.type} [%y, %lane], [%patched, %call]
-  %following = add i32 %i, 1
-  %done = icmp eq i32 %following, {b.width}
+  %following = add i64 %i, 1
+  %done = icmp eq i64 %following, {b.width}
   br i1 %done, label %end, label %lane
 end:
-  ret {b.type} %chosen""".splitlines()
+  %patched = load {b.type}, ptr %ys
+  ret {b.type} %patched""".splitlines()
