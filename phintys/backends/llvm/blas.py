@@ -73,7 +73,7 @@ def declaration(step: Call) -> str:
 def emit_call(out: Writer, step: Call, lengths: Lengths, addresses: dict[int, str]) -> str:
     """Write the call, repeated over the batch; gives an i64 that is 0 if all went well."""
     kind = _TYPES[step.dtype][0]
-    sizes, ranks, takes_beta = _FORMS[step.name]
+    sizes, _, takes_beta = _FORMS[step.name]
     batch = [lengths(d) for d in step.batch]
     strides = [[lengths(s) for s in operand.strides] for operand in step.operands]
     bases = [_element(out, o, lengths, addresses, kind) for o in step.operands]

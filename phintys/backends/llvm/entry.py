@@ -374,8 +374,9 @@ class _Body:
             if slot.kind == "object" and slot.number not in self.objects:
                 self.objects[slot.number] = self.word("object", slot.data)
             elif slot.kind == "constant":
-                self.objects[slot.number] = self.word("object", slot.data)
-                self.addresses[slot.number] = self.word("array", slot.data)
+                data = np.asarray(slot.data, slot.dtype, order="C")
+                self.objects[slot.number] = self.word("object", data)
+                self.addresses[slot.number] = self.word("array", data)
 
     # ----- memory
     def provide(self, slot: Slot) -> None:
