@@ -10,8 +10,13 @@ import ctypes
 import ctypes.util
 import sys
 from functools import cache
+from importlib import resources
+from typing import TYPE_CHECKING
 
 from phintys.backends.llvm.cpython import capsule_pointer
+
+if TYPE_CHECKING:
+    from phintys.backends.llvm.jit import Library
 
 
 def resolve(name: str) -> int | None:
@@ -44,6 +49,8 @@ def _libm_library() -> ctypes.CDLL:
 
 def _scipy(function: str) -> int:
     """The version for doubles of a function of ``scipy.special.cython_special``."""
+    if function == "zeta":
+        return _zeta().address("phintys.zeta")
     from scipy.special import cython_special
 
     capsules = cython_special.__pyx_capi__
@@ -51,6 +58,14 @@ def _scipy(function: str) -> int:
         if name in capsules and set(signature(capsules[name])) <= {"double", "int"}:
             return capsule_pointer(capsules[name])
     raise LookupError(f"scipy.special.cython_special has no {function!r} for doubles")
+
+
+@cache
+def _zeta() -> Library:
+    from phintys.backends.llvm.jit import compile_ir
+
+    text = resources.files("phintys.backends.llvm").joinpath("zeta.ll").read_text()
+    return compile_ir(text, ["phintys.zeta"])
 
 
 def _fused(function: str) -> list[str]:
