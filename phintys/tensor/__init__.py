@@ -1,0 +1,25 @@
+"""Tensors: variables whose values are arrays, and the functions of them.
+
+Each module lists in its ``__all__`` what it adds to this namespace.
+"""
+# ruff: noqa: F401, F403
+
+from __future__ import annotations
+
+from phintys.tensor.scalar_functions import *  # isort: skip  (first: later modules refine some)
+from phintys.tensor.axes import *
+from phintys.tensor.convert import as_tensor, as_tensor_variable, constant
+from phintys.tensor.creation import *
+from phintys.tensor.dot import dot
+from phintys.tensor.elemwise import cast, dimshuffle
+from phintys.tensor.reduce import sum
+from phintys.tensor.shape import *
+from phintys.tensor.static import *
+from phintys.tensor.type import TensorType
+from phintys.tensor.type_constructors import *
+from phintys.tensor.type_constructors import CONSTRUCTORS
+from phintys.tensor.variable import TensorConstant, TensorVariable
+
+globals().update(CONSTRUCTORS)
+
+from phintys.tensor import methods  # isort: skip  (last: attaches operators and methods)

@@ -105,6 +105,10 @@ class TensorType(Type[np.ndarray], HasDataType, HasShape):
             shape = self.shape if broadcastable is None else broadcastable
         return type(self)(dtype or self.dtype, shape, self.name)
 
+    def __call__(self, name: str | None = None, shape: Any = None) -> Any:
+        """A new variable; ``shape`` gives lengths that this type does not know."""
+        return Type.__call__(self if shape is None else self.clone(shape=shape), name)
+
     # ----- values
     def filter(
         self, data: Any, strict: bool = False, allow_downcast: bool | None = None

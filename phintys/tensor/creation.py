@@ -1,0 +1,278 @@
+"""Tensors made from numbers and lengths: alloc, zeros, ones, full, eye, arange, linspace, ..."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from phintys.config import config
+from phintys.errors import ShapeError
+from phintys.graph.op import Op
+from phintys.graph.type import DisconnectedType, disconnected_type
+from phintys.graph.variable import Apply, Variable
+from phintys.scalar import dtypes
+from phintys.tensor import convert
+from phintys.tensor.convert import as_tensor_variable
+from phintys.tensor.elemwise import cast, dimshuffle, functions, sum_to, zeros_of
+from phintys.tensor.shape import length, shape_tuple
+from phintys.tensor.static import (
+    as_length,
+    constant_origin,
+    infer_static_shape,
+    shape_entries,
+)
+from phintys.tensor.type import TensorType
+
+__all__ = [
+    "alloc",
+    "empty",
+    "empty_like",
+    "fill",
+    "full",
+    "full_like",
+    "ones",
+    "ones_like",
+    "second",
+    "zeros",
+    "zeros_like",
+]
+
+# =============================================================================== Alloc
+
+
+class Alloc(Op):
+    """A value repeated to a shape.  Inputs: the value, then one 0-d integer per axis.
+
+    The value broadcasts along axes whose length is known to be 1 when the graph is built.
+    """
+
+    # ----- class and static shape
+    __props__ = ()
+
+    def make_node(self, value: Any, *shape: Any) -> Apply:
+        value = as_tensor_variable(value)
+        lengths, static = infer_static_shape(shape)
+        if value.type.ndim > len(lengths):
+            raise TypeError(
+                f"{value} has {value.type.ndim} dimensions; it cannot fill {len(lengths)} lengths."
+            )
+        found = list(static)
+        offset = len(static) - value.type.ndim
+        for axis, n in enumerate(value.type.shape, start=offset):
+            if n in (None, 1):
+                continue
+            if found[axis] is None:
+                found[axis] = n
+            elif found[axis] != n:
+                raise ShapeError(
+                    f"{value} of static shape {value.type.shape} cannot fill the shape {static}."
+                )
+        return Apply(self, [value, *lengths], [value.type.clone(shape=tuple(found))()])
+
+    # ----- perform
+    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: list[list[Any]]) -> None:
+        value, *lengths = inputs
+        target = tuple(int(n) for n in lengths)
+        static = node.inputs[0].type.shape
+        offset = len(target) - value.ndim
+        for axis, n in enumerate(value.shape):
+            if static[axis] != 1 and n != target[offset + axis]:
+                raise ShapeError(
+                    f"Alloc: {node.inputs[0]} of shape {value.shape} does not fit into the shape "
+                    f"{target}; an axis broadcasts only if its length is known to be 1."
+                )
+        output_storage[0][0] = np.broadcast_to(value, target).copy()
+
+    def infer_shape(self, node: Apply, shapes: Sequence[Any]) -> list[Any]:
+        return [tuple(as_length(n) for n in node.inputs[1:])]
+
+    def do_constant_folding(self, fgraph: Any, node: Apply) -> bool:
+        return False
+
+    # ----- derivative
+    def connection_pattern(self, node: Apply) -> list[list[bool]]:
+        return [[True], *([False] for _ in node.inputs[1:])]
+
+    def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
+        value, (g,) = inputs[0], cotangents
+        rest = [disconnected_type() for _ in inputs[1:]]
+        if isinstance(g.type, DisconnectedType):
+            return [g, *rest]
+        if dtypes.is_discrete(value.type.dtype):
+            return [zeros_of(value), *rest]
+        new = g.type.ndim - value.type.ndim
+        summed = sum_to(g, convert.pad_left[0](value, g.type.ndim))
+        return [dimshuffle(summed, list(range(new, g.type.ndim))), *rest]
+
+    def pushforward(self, inputs: Any, outputs: Any, tangents: Any) -> list[Variable]:
+        t = tangents[0]
+        return [t if isinstance(t.type, DisconnectedType) else self(t, *inputs[1:])]
+
+    # ----- batching
+    def vectorize_node(self, node: Apply, *batched_inputs: Any) -> Apply:
+        value, *lengths = batched_inputs
+        core = node.inputs[0].type.ndim
+        batch = value.type.ndim - core
+        if any(n.type.ndim for n in lengths):
+            raise ValueError("The lengths of Alloc cannot differ within a batch.")
+        order: list[Any] = [*range(batch), *["x"] * (len(lengths) - core)]
+        padded = dimshuffle(value, [*order, *range(batch, value.type.ndim)])
+        return self.make_node(padded, *(length(value, i) for i in range(batch)), *lengths)
+
+    # ----- lowering
+    def lower(self, node: Apply, b: Any, *inputs: Any) -> Any:
+        value, *lengths = inputs
+        return b.broadcast_to(value, lengths_of(b, lengths))
+
+
+def lengths_of(b: Any, values: Sequence[Any]) -> list[Any]:
+    """Length inputs of a node as Dims, checked not to be negative."""
+    found = [b.item(v) for v in values]
+    for n in found:
+        b.check(n, ">=", 0, "A length is negative.")
+    return found
+
+
+_alloc = Alloc()
+constant_origin.register(Alloc, lambda op, out: out.owner.inputs[0])
+
+
+def alloc(value: Any, *shape: Any) -> Any:
+    """``value`` repeated to a shape: ``alloc(0.0, 2, 3)``.
+
+    An axis of ``value`` broadcasts only if its length is known to be 1.  TypeError if ``value`` has
+    more dimensions than the shape, ShapeError if lengths are known to differ.
+
+    >>> alloc(1.5, 2, 3).type.shape
+    (2, 3)
+    """
+    return _alloc(value, *shape)
+
+
+class AllocEmpty(Op):
+    """A tensor of a shape whose elements are not initialised.
+
+    Parameters
+    ----------
+    dtype
+        of the result
+    """
+
+    # ----- class and static shape
+    __props__ = ("dtype",)
+
+    def __init__(self, dtype: str) -> None:
+        self.dtype = dtypes.as_dtype(dtype)
+
+    def make_node(self, *_shape: Any) -> Apply:
+        lengths, static = infer_static_shape(_shape)
+        return Apply(self, lengths, [TensorType(self.dtype, static)()])
+
+    # ----- perform
+    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: list[list[Any]]) -> None:
+        output_storage[0][0] = np.empty([int(n) for n in inputs], dtype=self.dtype)
+
+    def infer_shape(self, node: Apply, shapes: Sequence[Any]) -> list[Any]:
+        return [tuple(as_length(n) for n in node.inputs)]
+
+    def do_constant_folding(self, fgraph: Any, node: Apply) -> bool:
+        return False
+
+    # ----- derivative
+    def connection_pattern(self, node: Apply) -> list[list[bool]]:
+        return [[False] for _ in node.inputs]
+
+    def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
+        return [disconnected_type() for _ in inputs]
+
+    def pushforward(self, inputs: Any, outputs: Any, tangents: Any) -> list[Variable]:
+        return [zeros_of(outputs[0])]
+
+    # ----- lowering
+    def lower(self, node: Apply, b: Any, *inputs: Any) -> Any:
+        return b.fill(b.const(0, self.dtype), lengths_of(b, inputs))
+
+    def __str__(self) -> str:
+        return f"AllocEmpty{{dtype={self.dtype!r}}}"
+
+
+def _dtype(dtype: Any) -> str:
+    return config.floatX if dtype is None else dtypes.as_dtype(dtype)
+
+
+def empty(shape: Any, dtype: Any = None) -> Any:
+    """A tensor whose elements are not initialised; dtype floatX unless given."""
+    return AllocEmpty(_dtype(dtype))(*shape_entries(shape))
+
+
+def full(shape: Any, fill_value: Any, dtype: Any = None) -> Any:
+    """A tensor filled with a value; its dtype is that of the value unless given.
+
+    >>> full((2, 3), 7, dtype="int32").type
+    TensorType(int32, shape=(2, 3))
+    """
+    value = as_tensor_variable(fill_value)
+    return alloc(value if dtype is None else cast(value, dtype), *shape_entries(shape))
+
+
+def zeros(shape: Any, dtype: Any = None) -> Any:
+    """A tensor of zeros; dtype floatX unless given.
+
+    Parameters
+    ----------
+    shape : a length, a sequence of lengths (numbers or variables), or an integer vector
+    dtype : of the result
+
+    >>> import phintys.tensor as pt
+    >>> pt.zeros((2, 3)).eval()
+    array([[0., 0., 0.],
+           [0., 0., 0.]])
+    """
+    return alloc(convert.constant(0, dtype=_dtype(dtype)), *shape_entries(shape))
+
+
+def ones(shape: Any, dtype: Any = None) -> Any:
+    """A tensor of ones; dtype floatX unless given.  See `zeros`."""
+    return alloc(convert.constant(1, dtype=_dtype(dtype)), *shape_entries(shape))
+
+
+def second(a: Any, b: Any) -> Any:
+    """``b`` broadcast to the shape of ``a``, in the dtype of ``b``."""
+    return functions.second(a, b)
+
+
+fill = second
+
+
+def full_like(a: Any, fill_value: Any, dtype: Any = None) -> Any:
+    """A tensor like ``a`` filled with a value; its dtype is that of the value unless given."""
+    value = as_tensor_variable(fill_value)
+    return fill(a, value if dtype is None else cast(value, dtype))
+
+
+def _filled(model: Any, number: int, dtype: Any, opt: bool) -> Any:
+    model = as_tensor_variable(model)
+    found = model.type.dtype if dtype is None else dtypes.as_dtype(dtype)
+    value = convert.constant(number, dtype=found)
+    return value if opt and model.type.ndim == 0 else fill(model, value)
+
+
+def zeros_like(model: Any, dtype: Any = None, opt: bool = False) -> Any:
+    """Zeros in the shape (and dtype, unless given) of ``model``.
+
+    With ``opt`` a 0-d model gives a plain constant.
+    """
+    return _filled(model, 0, dtype, opt)
+
+
+def ones_like(model: Any, dtype: Any = None, opt: bool = False) -> Any:
+    """Ones in the shape (and dtype, unless given) of ``model``.  See `zeros_like`."""
+    return _filled(model, 1, dtype, opt)
+
+
+def empty_like(prototype: Any, dtype: Any = None) -> Any:
+    """A tensor in the shape (and dtype, unless given) of ``prototype``, not initialised."""
+    prototype = as_tensor_variable(prototype)
+    return empty(list(shape_tuple(prototype)), dtype or prototype.type.dtype)

@@ -1,0 +1,281 @@
+"""Operators and methods of tensor variables, attached to `TensorVariable` when this is imported."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from phintys.graph.type import transfer
+from phintys.graph.variable import Variable
+from phintys.scalar.type import ScalarType
+from phintys.tensor import axes, creation, reduce
+from phintys.tensor.convert import _as_tensor_variable
+from phintys.tensor.dot import dot
+from phintys.tensor.elemwise import cast, dimshuffle, elementwise
+from phintys.tensor.shape import flatten, reshape, shape
+from phintys.tensor.static import get_underlying_scalar_constant_value
+from phintys.tensor.variable import TensorVariable
+
+# ------------------------------------------------------------------------- operators
+
+#: operator -> row of the scalar table
+BINARY = {
+    "add": "add", "sub": "sub", "mul": "mul", "truediv": "true_div", "floordiv": "int_div",
+    "mod": "mod", "pow": "pow", "and": "and_", "or": "or_", "xor": "xor",
+}  # fmt: skip
+COMPARISONS = {"lt": "lt", "le": "le", "gt": "gt", "ge": "ge"}
+UNARY = {
+    "neg": "neg", "abs": "abs", "invert": "invert",
+    "ceil": "ceil", "floor": "floor", "trunc": "trunc",
+}  # fmt: skip
+
+
+def _is_operand(other: Any) -> bool:
+    """Whether an operator takes ``other``; if not, the other object's own operator is tried."""
+    if isinstance(other, Variable):
+        return isinstance(other, TensorVariable) or isinstance(other.type, ScalarType)
+    if isinstance(other, bool | int | float | complex | np.ndarray | np.generic | list | tuple):
+        return True
+    return _as_tensor_variable.dispatch(type(other)) is not _as_tensor_variable.dispatch(object)
+
+
+def _binary(row: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    op = elementwise(row)
+
+    def forward(self: Any, other: Any) -> Any:
+        return op(self, other) if _is_operand(other) else NotImplemented
+
+    def reflected(self: Any, other: Any) -> Any:
+        return op(other, self) if _is_operand(other) else NotImplemented
+
+    return forward, reflected
+
+
+def _unary(row: str) -> Callable[[Any], Any]:
+    op = elementwise(row)
+
+    def method(self: Any) -> Any:
+        return op(self)
+
+    method.__doc__ = op.scalar_op.doc
+    return method
+
+
+def _attach(name: str, function: Any) -> None:
+    if callable(function):
+        function.__name__ = name
+        function.__qualname__ = f"TensorVariable.{name}"
+    setattr(TensorVariable, name, function)
+
+
+def _attach_operators() -> None:
+    for name, row in BINARY.items():
+        forward, reflected = _binary(row)
+        _attach(f"__{name}__", forward)
+        _attach(f"__r{name}__", reflected)
+    for name, row in COMPARISONS.items():
+        _attach(f"__{name}__", _binary(row)[0])
+    for name, row in UNARY.items():
+        _attach(f"__{name}__", _unary(row))
+
+
+_attach_operators()
+
+
+class _Operators:
+    """What the tables above do not hold; copied to `TensorVariable` below."""
+
+    def __divmod__(self: Any, other: Any) -> Any:
+        return self // other, self % other
+
+    def __rdivmod__(self: Any, other: Any) -> Any:
+        return other // self, other % self
+
+    def __matmul__(self: Any, other: Any) -> Any:
+        return dot(self, other) if _is_operand(other) else NotImplemented
+
+    def __rmatmul__(self: Any, other: Any) -> Any:
+        return dot(other, self) if _is_operand(other) else NotImplemented
+
+    def __bool__(self: Any) -> bool:
+        raise TypeError(
+            f"The truth value of {self} is not known before the function runs. Use switch or "
+            "ifelse to choose, & and | for 'and' and 'or', eq for elementwise equality."
+        )
+
+    def __index__(self: Any) -> int:
+        raise TypeError(_no_number(self, "integer"))
+
+    def __int__(self: Any) -> int:
+        raise TypeError(_no_number(self, "integer"))
+
+    def __float__(self: Any) -> float:
+        raise TypeError(_no_number(self, "float"))
+
+    def __complex__(self: Any) -> complex:
+        raise TypeError(_no_number(self, "complex number"))
+
+    def __len__(self: Any) -> int:
+        raise TypeError(f"{self} has no len(): write x.shape[0] for its symbolic length.")
+
+    def __setitem__(self: Any, key: Any, value: Any) -> None:
+        raise TypeError(
+            f"{self} cannot be assigned to: variables are immutable. Write y = x[key].set(value), "
+            "or x[key].inc(value), for a tensor with other elements."
+        )
+
+    def __iter__(self: Any) -> Iterator[Any]:
+        if self.type.ndim == 0:
+            raise TypeError(f"{self} is 0-d: it cannot be iterated over.")
+        n = self.type.shape[0]
+        if n is None:
+            raise TypeError(
+                f"{self} cannot be iterated over: its length is not known when the graph is built."
+            )
+        return (self[i] for i in range(n))
+
+
+def _no_number(x: Any, kind: str) -> str:
+    return (
+        f"{x} is symbolic: it has no value yet and cannot become a Python {kind}. Use astype to "
+        "convert it in the graph, or eval to compute it."
+    )
+
+
+# --------------------------------------------------------------------------- methods
+
+#: methods that are rows of the scalar table
+FUNCTIONS = (
+    "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctanh", "ceil", "cos", "cosh", "deg2rad",
+    "exp", "exp2", "expm1", "floor", "log", "log10", "log1p", "log2", "rad2deg", "sin", "sinh",
+    "sqrt", "tan", "tanh", "trunc",
+)  # fmt: skip
+
+for _name in FUNCTIONS:
+    _attach(_name, _unary(_name))
+
+
+class _Methods:
+    """Methods that call a function of the same name with the variable as first argument."""
+
+    # ----- shape and type
+    @property
+    def shape(self: Any) -> Any:
+        """The shape, a symbolic int64 vector."""
+        return shape(self)
+
+    @property
+    def size(self: Any) -> Any:
+        """The number of elements, a symbolic int64."""
+        return reduce.prod(shape(self))
+
+    def astype(self: Any, dtype: Any) -> Any:
+        """With another dtype; see `cast`."""
+        return cast(self, dtype)
+
+    def transfer(self: Any, target: str) -> Any:
+        """On another device; see `phintys.graph.type.transfer`."""
+        return transfer(self, target)
+
+    def get_underlying_scalar_constant(self: Any) -> Any:
+        """The value that all elements have; NotScalarConstantError if it is not known."""
+        return get_underlying_scalar_constant_value(self)
+
+    # ----- axes
+    @property
+    def T(self: Any) -> Any:
+        """The axes in reverse order."""
+        return axes.transpose(self)
+
+    @property
+    def mT(self: Any) -> Any:
+        """The last two axes exchanged."""
+        return axes.matrix_transpose(self)
+
+    def transpose(self: Any, *order: Any) -> Any:
+        """``x.transpose()``, ``x.transpose(1, 0)`` or ``x.transpose((1, 0))``."""
+        if len(order) == 1 and (order[0] is None or isinstance(order[0], list | tuple)):
+            order = order[0]
+        return axes.transpose(self, order or None)
+
+    def dimshuffle(self: Any, *pattern: Any) -> Any:
+        """Axes permuted, dropped and added; see `phintys.tensor.elemwise.dimshuffle`."""
+        return dimshuffle(self, *pattern)
+
+    def swapaxes(self: Any, axis1: int, axis2: int) -> Any:
+        """Two axes exchanged."""
+        return axes.swapaxes(self, axis1, axis2)
+
+    def squeeze(self: Any, axis: Any = None) -> Any:
+        """Without axes of length 1; see `squeeze`."""
+        return axes.squeeze(self, axis)
+
+    def reshape(self: Any, newshape: Any, *, ndim: int | None = None) -> Any:
+        """Under another shape, given as one tuple or vector; see `reshape`."""
+        return reshape(self, newshape, ndim=ndim)
+
+    def flatten(self: Any, ndim: int = 1) -> Any:
+        """With ``ndim`` dimensions, the first ``ndim - 1`` unchanged."""
+        return flatten(self, ndim)
+
+    def ravel(self: Any) -> Any:
+        """As a vector."""
+        return flatten(self)
+
+    # ----- values
+    @property
+    def real(self: Any) -> Any:
+        """The real part."""
+        return elementwise("real")(self)
+
+    @property
+    def imag(self: Any) -> Any:
+        """The imaginary part."""
+        return elementwise("imag")(self)
+
+    def conj(self: Any) -> Any:
+        """The complex conjugate; real tensors are returned unchanged."""
+        return elementwise("conj")(self) if self.dtype.startswith("complex") else self
+
+    def clip(self: Any, a_min: Any, a_max: Any) -> Any:
+        """Limited to the range from ``a_min`` to ``a_max``."""
+        return elementwise("clip")(self, a_min, a_max)
+
+    def copy(self: Any, name: str | None = None) -> Any:
+        """A copy."""
+        return elementwise("identity")(self, name=name)
+
+    def fill(self: Any, value: Any) -> Any:
+        """``value`` in the shape of this tensor."""
+        return creation.fill(self, value)
+
+    def zeros_like(self: Any, dtype: Any = None) -> Any:
+        """Zeros in the shape of this tensor."""
+        return creation.zeros_like(self, dtype)
+
+    def ones_like(self: Any, dtype: Any = None) -> Any:
+        """Ones in the shape of this tensor."""
+        return creation.ones_like(self, dtype)
+
+    # ----- products and reductions
+    def dot(self: Any, right: Any) -> Any:
+        """The product with another tensor; see `dot`."""
+        return dot(self, right)
+
+    def sum(
+        self: Any,
+        axis: Any = None,
+        dtype: Any = None,
+        keepdims: bool = False,
+        acc_dtype: Any = None,
+    ) -> Any:
+        """The sum of elements; see `sum`."""
+        return reduce.sum(self, axis, dtype, keepdims, acc_dtype)
+
+
+for _class in (_Operators, _Methods):
+    for _name, _function in vars(_class).items():
+        if _name not in ("__module__", "__dict__", "__weakref__", "__doc__"):
+            _attach(_name, _function)

@@ -1,0 +1,699 @@
+"""Shapes as values, static shapes asserted, tensors reshaped, scalars and tensors converted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from phintys.errors import ShapeError
+from phintys.graph.op import Op
+from phintys.graph.type import DisconnectedType, disconnected_type
+from phintys.graph.variable import Apply, Variable
+from phintys.scalar import dtypes
+from phintys.scalar import type as scalar_types
+from phintys.scalar.type import ScalarType, scalar_type
+from phintys.tensor import convert
+from phintys.tensor import type as tensor_types
+from phintys.tensor.convert import as_tensor_variable
+from phintys.tensor.elemwise import cast, functions, zeros_of
+from phintys.tensor.static import (
+    as_length,
+    constant_origin,
+    entries,
+    get_vector_length,
+    known_length,
+    shape_entries,
+    vector_entries,
+)
+from phintys.tensor.type import TensorType
+from phintys.tensor.type_other import NoneConst, NoneTypeT
+
+__all__ = [
+    "flatten",
+    "is_flat",
+    "make_vector",
+    "ravel",
+    "reshape",
+    "scalar_from_tensor",
+    "shape",
+    "shape_i",
+    "shape_tuple",
+    "specify_broadcastable",
+    "specify_shape",
+    "tensor_from_scalar",
+]
+
+# ============================================================== scalars and 0-d tensors
+
+
+class TensorFromScalar(Op):
+    """A scalar as a 0-d tensor."""
+
+    # ----- class and static shape
+    __props__ = ()
+
+    def make_node(self, s: Any) -> Apply:
+        if not isinstance(s, Variable) or not isinstance(s.type, ScalarType):
+            raise TypeError(f"TensorFromScalar takes a variable of a scalar type, not {s}.")
+        return Apply(self, [s], [TensorType(s.type.dtype, ())()])
+
+    # ----- perform
+    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: list[list[Any]]) -> None:
+        output_storage[0][0] = np.asarray(inputs[0])
+
+    def infer_shape(self, node: Apply, shapes: Sequence[Any]) -> list[Any]:
+        return [()]
+
+    # ----- derivative
+    def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
+        (s,), (g,) = inputs, cotangents
+        if isinstance(g.type, DisconnectedType):
+            return [g]
+        if dtypes.is_discrete(s.type.dtype):
+            return [scalar_from_tensor(zeros_of(outputs[0]))]
+        return [scalar_from_tensor(g)]
+
+    def pushforward(self, inputs: Any, outputs: Any, tangents: Any) -> list[Variable]:
+        (t,) = tangents
+        return [t if isinstance(t.type, DisconnectedType) else self(t)]
+
+    # ----- lowering
+    def lower(self, node: Apply, b: Any, *inputs: Any) -> Any:
+        return inputs[0]
+
+
+class ScalarFromTensor(Op):
+    """A 0-d tensor as a scalar."""
+
+    # ----- class and static shape
+    __props__ = ()
+
+    def make_node(self, t: Any) -> Apply:
+        t = as_tensor_variable(t)
+        if t.type.ndim != 0:
+            raise TypeError(f"Only a 0-d tensor is a scalar; {t} has type {t.type}.")
+        return Apply(self, [t], [scalar_type(t.type.dtype)()])
+
+    # ----- perform
+    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: list[list[Any]]) -> None:
+        output_storage[0][0] = inputs[0][()]
+
+    def infer_shape(self, node: Apply, shapes: Sequence[Any]) -> list[Any]:
+        return [()]
+
+    # ----- derivative
+    def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
+        (g,) = cotangents
+        return [g if isinstance(g.type, DisconnectedType) else tensor_from_scalar(g)]
+
+    def pushforward(self, inputs: Any, outputs: Any, tangents: Any) -> list[Variable]:
+        (t,) = tangents
+        return [t if isinstance(t.type, DisconnectedType) else self(t)]
+
+    # ----- lowering
+    def lower(self, node: Apply, b: Any, *inputs: Any) -> Any:
+        return inputs[0]
+
+
+tensor_from_scalar = TensorFromScalar()
+scalar_from_tensor = ScalarFromTensor()
+convert.scalar_conversions.extend([tensor_from_scalar, scalar_from_tensor])
+scalar_types._from_tensor[0] = scalar_from_tensor
+constant_origin.register(TensorFromScalar, lambda op, out: out.owner.inputs[0])
+constant_origin.register(ScalarFromTensor, lambda op, out: out.owner.inputs[0])
+
+# ==================================================================== Shape and Shape_i
+
+
+class Shape(Op):
+    """The shape of a tensor, an int64 vector."""
+
+    # ----- class and static shape
+    __props__ = ()
+
+    def make_node(self, x: Any) -> Apply:
+        x = as_tensor_variable(x) if not isinstance(x, Variable) else x
+        ndim = getattr(x.type, "ndim", None)
+        return Apply(self, [x], [TensorType("int64", (ndim,))()])
+
+    # ----- perform
+    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: list[list[Any]]) -> None:
+        output_storage[0][0] = np.array(np.shape(inputs[0]), dtype="int64")
+
+    def infer_shape(self, node: Apply, shapes: Sequence[Any]) -> list[Any]:
+        return [(convert.constant(len(shapes[0]), dtype="int64"),)]
+
+    # ----- derivative
+    def connection_pattern(self, node: Apply) -> list[list[bool]]:
+        return [[False]]
+
+    def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
+        return [disconnected_type()]
+
+    def pushforward(self, inputs: Any, outputs: Any, tangents: Any) -> list[Variable]:
+        return [disconnected_type()]
+
+    # ----- lowering
+    def lower(self, node: Apply, b: Any, *inputs: Any) -> Any:
+        return b.vector(b.shape(inputs[0]))
+
+
+class Shape_i(Op):
+    """The length of one axis, a 0-d int64 tensor."""
+
+    # ----- class and static shape
+    __props__ = ("i",)
+
+    def __init__(self, i: int) -> None:
+        self.i = int(i)
+
+    def make_node(self, x: Any) -> Apply:
+        x = as_tensor_variable(x) if not isinstance(x, Variable) else x
+        if not 0 <= self.i < x.type.ndim:
+            raise TypeError(f"{x} has {x.type.ndim} dimensions: there is no axis {self.i}.")
+        return Apply(self, [x], [TensorType("int64", ())()])
+
+    # ----- perform
+    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: list[list[Any]]) -> None:
+        output_storage[0][0] = np.array(np.shape(inputs[0])[self.i], dtype="int64")
+
+    def infer_shape(self, node: Apply, shapes: Sequence[Any]) -> list[Any]:
+        return [()]
+
+    # ----- derivative
+    connection_pattern = Shape.connection_pattern
+    pullback = Shape.pullback
+    pushforward = Shape.pushforward
+
+    # ----- lowering
+    def lower(self, node: Apply, b: Any, *inputs: Any) -> Any:
+        return b.scalar(b.length(inputs[0], self.i))
+
+    def __str__(self) -> str:
+        return f"Shape_i{{{self.i}}}"
+
+
+_shape = Shape()
+
+
+@vector_entries.register
+def _shape_vector(op: Shape, out: Any) -> Any:
+    x = out.owner.inputs[0]
+    return [length(x, i) for i in range(x.type.ndim)]
+
+
+@constant_origin.register
+def _shape_entry(op: Shape_i, out: Any) -> Any:
+    known = out.owner.inputs[0].type.shape[op.i]
+    return None if known is None else np.array(known)
+
+
+@constant_origin.register
+def _shape_single(op: Shape, out: Any) -> Any:
+    known = set(out.owner.inputs[0].type.shape)
+    return np.array(known.pop()) if len(known) == 1 and None not in known else None
+
+
+def shape(x: Any) -> Any:
+    """The shape of ``x`` as an int64 vector.
+
+    It is symbolic even where the static shape, ``x.type.shape``, is known.
+
+    >>> import phintys.tensor as pt
+    >>> pt.shape(pt.zeros((2, 3))).eval()
+    array([2, 3])
+    """
+    return _shape(x if isinstance(x, Variable) else as_tensor_variable(x))
+
+
+def length(x: Any, axis: int) -> Any:
+    """The length of an axis as a 0-d int64 variable, a constant where it is known."""
+    known = x.type.shape[axis]
+    if known is not None:
+        return convert.constant(known, dtype="int64")
+    return Shape_i(axis)(x)
+
+
+def shape_i(var: Any, i: int, fgraph: Any = None) -> Any:
+    """The length of axis ``i``, as a FunctionGraph that tracks shapes knows it if one is given."""
+    feature = getattr(fgraph, "shape_feature", None)
+    if feature is not None:
+        return feature.get_shape(var, i)
+    return length(as_tensor_variable(var), i)
+
+
+def shape_tuple(x: Any) -> tuple[Any, ...]:
+    """The shape as a tuple of 0-d int64 variables, constants where lengths are known.
+
+    >>> import phintys.tensor as pt
+    >>> len(pt.shape_tuple(pt.dmatrix("x")))
+    2
+    """
+    x = as_tensor_variable(x)
+    return tuple(length(x, i) for i in range(x.type.ndim))
+
+
+# ========================================================================== MakeVector
+
+
+class MakeVector(Op):
+    """A vector of 0-d tensors.
+
+    Parameters
+    ----------
+    dtype
+        of the result; the inputs are cast to it and must fit
+    """
+
+    # ----- class and static shape
+    __props__ = ("dtype",)
+
+    def __init__(self, dtype: str = "int64") -> None:
+        self.dtype = dtypes.as_dtype(dtype)
+
+    def make_node(self, *inputs: Any) -> Apply:
+        items = [as_tensor_variable(x) for x in inputs]
+        for x in items:
+            if x.type.ndim != 0:
+                raise TypeError(f"MakeVector takes 0-d tensors; {x} has type {x.type}.")
+            if dtypes.upcast(x.type.dtype, self.dtype) != self.dtype:
+                raise TypeError(f"{x} of dtype {x.type.dtype} does not fit into {self.dtype}.")
+        items = [cast(x, self.dtype) for x in items]
+        return Apply(self, items, [TensorType(self.dtype, (len(items),))()])
+
+    # ----- perform
+    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: list[list[Any]]) -> None:
+        output_storage[0][0] = np.array(inputs, dtype=self.dtype).reshape(len(inputs))
+
+    def infer_shape(self, node: Apply, shapes: Sequence[Any]) -> list[Any]:
+        return [(convert.constant(len(node.inputs), dtype="int64"),)]
+
+    # ----- derivative
+    def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
+        (g,) = cotangents
+        if isinstance(g.type, DisconnectedType):
+            return [g for _ in inputs]
+        if dtypes.is_discrete(self.dtype):
+            return [zeros_of(x) for x in inputs]
+        return [g[i] for i in range(len(inputs))]
+
+    def pushforward(self, inputs: Any, outputs: Any, tangents: Any) -> list[Variable]:
+        if all(isinstance(t.type, DisconnectedType) for t in tangents):
+            return [disconnected_type()]
+        parts = [
+            zeros_of(x) if isinstance(t.type, DisconnectedType) else t
+            for x, t in zip(inputs, tangents)
+        ]
+        return [make_vector(*parts)]
+
+    # ----- lowering
+    def lower(self, node: Apply, b: Any, *inputs: Any) -> Any:
+        if not inputs:
+            return b.const(np.empty(0, dtype=self.dtype))
+        return b.join([b.expand(x, 0) for x in inputs], 0)
+
+    def __str__(self) -> str:
+        return f"MakeVector{{dtype={self.dtype!r}}}"
+
+
+def make_vector(*items: Any) -> Any:
+    """A vector of 0-d tensors, in their common dtype."""
+    found = [as_tensor_variable(x) for x in items]
+    return MakeVector(dtypes.upcast(*(x.type.dtype for x in found)) if found else "int64")(*found)
+
+
+vector_entries.register(MakeVector, lambda op, out: out.owner.inputs)
+
+
+def lengths_vector(lengths: Sequence[Any]) -> Any:
+    """Lengths (numbers or 0-d variables) as an int64 vector: a constant where all are known."""
+    known = [known_length(n) if isinstance(n, int | np.integer) or n.owner is None else None
+             for n in lengths]  # fmt: skip
+    if None not in known:
+        return convert.constant(np.array(known, dtype="int64"))
+    return MakeVector("int64")(*map(as_length, lengths))
+
+
+# ======================================================================== SpecifyShape
+
+
+class SpecifyShape(Op):
+    """Assert a static shape.  Inputs: the tensor, then for each axis a length or `NoneConst`.
+
+    It fails at run time, if its result is used, where a length is not the specified one.
+    """
+
+    # ----- class and static shape
+    __props__ = ()
+    view_map = {0: [0]}
+
+    def make_node(self, x: Any, *shape: Any) -> Apply:
+        x = as_tensor_variable(x)
+        lengths = [_specified(n) for n in shape]
+        if len(lengths) != x.type.ndim:
+            raise ValueError(
+                f"{x} has {x.type.ndim} dimensions: it never has a shape of {len(lengths)} lengths."
+            )
+        static = [_merge(x, axis, n) for axis, n in enumerate(lengths)]
+        return Apply(self, [x, *lengths], [x.type.clone(shape=tuple(static))()])
+
+    # ----- perform
+    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: list[list[Any]]) -> None:
+        x, *lengths = inputs
+        for axis, n in enumerate(lengths):
+            if n is not None and x.shape[axis] != n:
+                raise ShapeError(
+                    f"{_wrong_length(node, axis)}: the value has shape {x.shape}, "
+                    f"but length {n} was specified."
+                )
+        output_storage[0][0] = x
+
+    def infer_shape(self, node: Apply, shapes: Sequence[Any]) -> list[Any]:
+        out = node.outputs[0].type.shape
+        return [
+            tuple(
+                n if known is None else convert.constant(known, dtype="int64")
+                for n, known in zip(shapes[0], out)
+            )
+        ]
+
+    # ----- derivative
+    def connection_pattern(self, node: Apply) -> list[list[bool]]:
+        return [[True], *([False] for _ in node.inputs[1:])]
+
+    def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
+        x, *lengths = inputs
+        (g,) = cotangents
+        rest = [disconnected_type() for _ in lengths]
+        if isinstance(g.type, DisconnectedType):
+            return [g, *rest]
+        if dtypes.is_discrete(x.type.dtype):
+            return [zeros_of(x), *rest]
+        return [specify_shape(g, lengths), *rest]
+
+    def pushforward(self, inputs: Any, outputs: Any, tangents: Any) -> list[Variable]:
+        t = tangents[0]
+        return [t if isinstance(t.type, DisconnectedType) else specify_shape(t, inputs[1:])]
+
+    # ----- batching
+    def vectorize_node(self, node: Apply, *batched_inputs: Any) -> Apply:
+        x, *lengths = batched_inputs
+        if any(getattr(n.type, "ndim", 0) for n in lengths):
+            raise ValueError("The lengths of SpecifyShape cannot differ within a batch.")
+        batch = x.type.ndim - node.inputs[0].type.ndim
+        return self.make_node(x, *[NoneConst] * batch, *lengths)
+
+    # ----- lowering
+    def lower(self, node: Apply, b: Any, *inputs: Any) -> Any:
+        x, *lengths = inputs
+        for axis, n in enumerate(lengths):
+            if not isinstance(node.inputs[1 + axis].type, NoneTypeT):
+                b.check(b.length(x, axis), "==", b.item(n), _wrong_length(node, axis))
+        return b.broadcast_to(x, b.shape(x))
+
+
+def _specified(n: Any) -> Any:
+    if n is None or (isinstance(n, Variable) and isinstance(n.type, NoneTypeT)):
+        return NoneConst
+    return shape_entries(n)[0]
+
+
+def _merge(x: Any, axis: int, n: Any) -> int | None:
+    known = x.type.shape[axis]
+    specified = None if n is NoneConst else known_length(n)
+    if specified is None or known == specified:
+        return known
+    if known is not None or specified < 0:
+        raise ShapeError(
+            f"{x} has static shape {x.type.shape}: length {specified} cannot be specified for axis "
+            f"{axis}."
+        )
+    return specified
+
+
+def _wrong_length(node: Apply, axis: int) -> str:
+    return f"SpecifyShape: wrong length along axis {axis} of {node.inputs[0]}"
+
+
+_specify_shape = SpecifyShape()
+
+
+def specify_shape(x: Any, shape: Any) -> Any:
+    """``x`` with an asserted shape, checked at run time if the result is used.
+
+    Parameters
+    ----------
+    x : tensor
+    shape : for each axis a length (number or variable), or None where nothing is asserted;
+        or an integer vector.  ShapeError if it contradicts the static shape.
+
+    >>> import phintys.tensor as pt
+    >>> pt.specify_shape(pt.dmatrix("x"), (2, None)).type
+    TensorType(float64, shape=(2, None))
+    """
+    x = as_tensor_variable(x)
+    if isinstance(shape, Variable):
+        lengths = shape_entries(shape)
+    else:
+        lengths = list(shape) if isinstance(shape, Sequence | np.ndarray) else [shape]
+    lengths = [_specified(n) for n in lengths]
+    if len(lengths) == x.type.ndim and all(
+        n is NoneConst or (known is not None and known_length(n) == known)
+        for n, known in zip(lengths, x.type.shape)
+    ):
+        return x
+    return _specify_shape(x, *lengths)
+
+
+def specify_broadcastable(x: Any, *axes: int) -> Any:
+    """``x`` with length 1 asserted along ``axes``, so that they broadcast.
+
+    >>> import phintys.tensor as pt
+    >>> pt.specify_broadcastable(pt.dmatrix("x"), 0).type.broadcastable
+    (True, False)
+    """
+    x = as_tensor_variable(x)
+    chosen = normalize_axis_tuple(axes, x.type.ndim)
+    return specify_shape(x, [1 if i in chosen else None for i in range(x.type.ndim)])
+
+
+tensor_types.narrow.append(specify_shape)
+constant_origin.register(SpecifyShape, lambda op, out: out.owner.inputs[0])
+
+
+def normalize_axis_tuple(axes: Any, ndim: int) -> tuple[int, ...]:
+    """Axes in the given order, as non-negative ints; ValueError if out of range or repeated."""
+    found = (axes,) if isinstance(axes, int | np.integer) else tuple(axes)
+    for a in found:
+        if not -ndim <= a < ndim:
+            raise ValueError(f"Axis {a} is out of range for {ndim} dimensions.")
+    result = tuple(int(a) % ndim for a in found)
+    if len(set(result)) != len(result):
+        raise ValueError(f"An axis is listed twice in {axes}.")
+    return result
+
+
+# ============================================================================= Reshape
+
+
+class Reshape(Op):
+    """The elements in C order under another shape.  Inputs: the tensor and an integer vector.
+
+    Parameters
+    ----------
+    ndim
+        rank of the result; one entry of the shape may be -1 and follows from the others
+    """
+
+    # ----- class and static shape
+    __props__ = ("ndim",)
+    view_map = {0: [0]}
+
+    def __init__(self, ndim: int) -> None:
+        if ndim < 0:
+            raise ValueError(f"The rank of a reshaped tensor is not negative, got {ndim}.")
+        self.ndim = int(ndim)
+
+    def make_node(self, x: Any, shp: Any) -> Apply:
+        x, shp = as_tensor_variable(x), as_tensor_variable(shp)
+        if shp.type.ndim != 1 or shp.type.dtype not in dtypes.INTEGER:
+            raise TypeError(f"The new shape is an integer vector; {shp} has type {shp.type}.")
+        if shp.type.shape[0] is None:
+            shp = specify_shape(shp, self.ndim)
+        if get_vector_length(shp) != self.ndim:
+            raise ValueError(f"{self} needs {self.ndim} lengths; {shp} has {shp.type.shape[0]}.")
+        return Apply(self, [x, shp], [x.type.clone(shape=_reshaped_static(x, shp))()])
+
+    # ----- perform
+    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: list[list[Any]]) -> None:
+        x, shp = inputs
+        try:
+            output_storage[0][0] = x.reshape(shp)
+        except ValueError as exc:
+            raise ShapeError(
+                f"Cannot reshape {node.inputs[0]} of shape {x.shape} to {tuple(shp.tolist())}."
+            ) from exc
+
+    def infer_shape(self, node: Apply, shapes: Sequence[Any]) -> list[Any]:
+        found = [as_length(n) for n in entries(node.inputs[1])]
+        known = [known_length(n) for n in found]
+        total = _product(shapes[0])
+        missing = _left(total, found)
+        if None not in known:
+            rest = prod(n for n in known if n is not None and n >= 0)
+            return [tuple(total // max(rest, 1) if k == -1 else n for n, k in zip(found, known))]
+        return [
+            tuple(
+                n if _is_length(n, k) else functions.switch(functions.lt(n, 0), missing, n)
+                for n, k in zip(found, known)
+            )
+        ]
+
+    # ----- derivative
+    def connection_pattern(self, node: Apply) -> list[list[bool]]:
+        return [[True], [False]]
+
+    def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
+        (x, _), (g,) = inputs, cotangents
+        if isinstance(g.type, DisconnectedType):
+            return [g, disconnected_type()]
+        if dtypes.is_discrete(x.type.dtype):
+            return [zeros_of(x), disconnected_type()]
+        return [_reshape_to(g, shape_tuple(x)), disconnected_type()]
+
+    def pushforward(self, inputs: Any, outputs: Any, tangents: Any) -> list[Variable]:
+        t = tangents[0]
+        return [t if isinstance(t.type, DisconnectedType) else self(t, inputs[1])]
+
+    # ----- batching
+    def vectorize_node(self, node: Apply, *batched_inputs: Any) -> Apply:
+        x, shp = batched_inputs
+        if shp.type.ndim != 1:
+            raise ValueError("The new shape of Reshape cannot differ within a batch.")
+        core, old = entries(shp), node.inputs[0]
+        if any(known_length(n) == -1 for n in core):
+            core = _without_minus_one(core, shape_tuple(x)[x.type.ndim - old.type.ndim :])
+        batch = [length(x, i) for i in range(x.type.ndim - old.type.ndim)]
+        return Reshape(len(batch) + self.ndim).make_node(x, lengths_vector([*batch, *core]))
+
+    # ----- lowering
+    def lower(self, node: Apply, b: Any, *inputs: Any) -> Any:
+        x, shp = inputs
+        return b.reshape(x, b.items(shp))
+
+    def __str__(self) -> str:
+        return f"Reshape{{{self.ndim}}}"
+
+
+def _reshaped_static(x: Any, shp: Any) -> tuple[int | None, ...]:
+    """The static shape of a reshaped tensor; ShapeError if the sizes are known to differ."""
+    wanted = [known_length(n) for n in entries(shp)]
+    if any(n is not None and n < -1 for n in wanted) or wanted.count(-1) > 1:
+        raise ShapeError(f"{wanted} is not a shape: one entry may be -1, the others are lengths.")
+    size = None if None in x.type.shape else prod(x.type.shape)
+    static: list[int | None] = [None if n == -1 else n for n in wanted]
+    if size is None or None in wanted:
+        return tuple(static)
+    rest = prod(n for n in static if n is not None)
+    if (size != rest) if -1 not in wanted else (rest == 0 or size % rest):
+        raise ShapeError(f"Cannot reshape {x} of static shape {x.type.shape} to {tuple(wanted)}.")
+    return tuple(size // rest if n is None else n for n in static)
+
+
+def _is_length(n: Any, known: int | None) -> bool:
+    """Whether an entry of a shape cannot be -1."""
+    if known is not None:
+        return known >= 0
+    return n.owner is not None and isinstance(n.owner.op, Shape_i)
+
+
+def _left(total: Any, requested: Sequence[Any]) -> Any:
+    """The length that -1 stands for: the product of the others is minus that of all."""
+    return total // functions.maximum(-_product(requested), 1)
+
+
+def _product(lengths: Sequence[Any]) -> Any:
+    result = convert.constant(1, dtype="int64")
+    for n in lengths:
+        result = n if result.owner is None and known_length(result) == 1 else result * n
+    return result
+
+
+def _without_minus_one(requested: Sequence[Any], old: Sequence[Any]) -> list[Any]:
+    """The requested lengths with -1 replaced by what it stands for."""
+    others = [as_length(n) for n in requested if known_length(n) != -1]
+    missing = _product(old) // _product(others)
+    return [missing if known_length(n) == -1 else n for n in requested]
+
+
+def reshape(x: Any, newshape: Any, *, ndim: int | None = None) -> Any:
+    """The elements of ``x`` in C order under another shape.
+
+    Parameters
+    ----------
+    x : tensor
+    newshape : a sequence of lengths (numbers or variables), or an integer vector; one may be -1
+    ndim : rank of the result, needed where ``newshape`` is a vector of unknown length
+
+    Raises
+    ------
+    TypeError if ``newshape`` is not a vector, ValueError if its length is not known, ShapeError
+    if the sizes are known to differ (otherwise at run time).
+
+    >>> import phintys.tensor as pt
+    >>> pt.reshape(pt.arange(6), (2, -1)).eval()
+    array([[0, 1, 2],
+           [3, 4, 5]])
+    """
+    x = as_tensor_variable(x)
+    if not isinstance(newshape, Variable):
+        if not isinstance(newshape, Sequence | np.ndarray):
+            raise TypeError(f"The new shape is a tuple or a vector of lengths, not {newshape!r}.")
+        newshape = lengths_vector(shape_entries(newshape))
+    if newshape.type.ndim != 1:
+        raise TypeError(f"The new shape is a tuple or a vector of lengths, not {newshape}.")
+    if ndim is None:
+        if newshape.type.shape[0] is None:
+            raise ValueError(
+                f"The length of {newshape} is not known: the rank of the result must be given with "
+                "ndim=."
+            )
+        ndim = get_vector_length(newshape)
+    return Reshape(ndim)(x, newshape)
+
+
+def _reshape_to(x: Any, lengths: Sequence[Any]) -> Any:
+    return Reshape(len(lengths))(x, lengths_vector(lengths))
+
+
+def flatten(x: Any, ndim: int = 1) -> Any:
+    """``x`` with ``ndim`` dimensions: the first ``ndim - 1`` axes are kept, the others become one.
+
+    ValueError if ``ndim`` is less than 1 or more than the rank of ``x``.
+
+    >>> import phintys.tensor as pt
+    >>> pt.flatten(pt.zeros((2, 3, 4)), 2).type.shape
+    (2, 12)
+    """
+    x = as_tensor_variable(x)
+    if not 1 <= ndim <= max(x.type.ndim, 1):
+        raise ValueError(f"ndim must be between 1 and {max(x.type.ndim, 1)}, not {ndim}.")
+    if x.type.ndim == ndim:
+        return x
+    if ndim == 1:
+        return _reshape_to(x, [-1])
+    lengths = shape_tuple(x)
+    return _reshape_to(x, [*lengths[: ndim - 1], _product(lengths[ndim - 1 :])])
+
+
+def ravel(x: Any) -> Any:
+    """``x`` as a vector."""
+    return flatten(x)
+
+
+def is_flat(var: Any, ndim: int = 1) -> bool:
+    """Whether ``var`` has rank ``ndim``."""
+    return as_tensor_variable(var).type.ndim == ndim

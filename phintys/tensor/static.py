@@ -1,0 +1,249 @@
+"""What is known about values when the graph is built: constants, shapes, lengths."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import singledispatch
+from typing import Any
+
+import numpy as np
+
+from phintys.errors import NotScalarConstantError
+from phintys.graph.variable import Constant, Variable
+from phintys.scalar import dtypes
+from phintys.tensor.convert import as_tensor_variable
+from phintys.tensor.elemwise import DimShuffle, Elemwise, cast
+from phintys.tensor.variable import TensorConstant
+
+__all__ = [
+    "extract_constant",
+    "get_scalar_constant_value",
+    "get_underlying_scalar_constant_value",
+    "get_vector_length",
+    "infer_static_shape",
+]
+
+#: Nodes that are looked at before a value counts as unknown: the answer must stay cheap.
+MAX_NODES = 64
+
+
+@singledispatch
+def constant_origin(op: Any, out: Any) -> Any:
+    """What the output ``out`` of an op is made of, if every element has one value.
+
+    Registered per op class.  Returns a NumPy value, the variable whose value all elements have,
+    ``(function, variables)``, or None where nothing is known.
+    """
+    return None
+
+
+@constant_origin.register
+def _(op: DimShuffle, out: Any) -> Any:
+    return out.owner.inputs[0]
+
+
+@constant_origin.register
+def _(op: Elemwise, out: Any) -> Any:
+    if len(out.owner.outputs) != 1:
+        return None
+    if op.scalar_op.name == "second":
+        return out.owner.inputs[1]
+    return op.scalar_op.compute, out.owner.inputs
+
+
+def constant_value(v: Any, elemwise: bool = True, max_nodes: int = MAX_NODES) -> Any:
+    """The one value of all elements of ``v`` as a 0-d array, or None if it is not known.
+
+    Looks through fills, casts, broadcasts, shapes of known length and (with ``elemwise``)
+    elementwise functions of such values.
+    """
+    found: dict[Variable, Any] = {}
+    stack = [v]
+    while stack:
+        x = stack[-1]
+        if x in found:
+            stack.pop()
+            continue
+        origin = _origin_of(x, elemwise)
+        if origin is None or max_nodes < 0:
+            return None
+        needed = _needed(origin)
+        pending = [y for y in needed if y not in found]
+        if pending:
+            stack.extend(pending)
+            max_nodes -= len(pending)
+            continue
+        found[x] = np.asarray(_combine(origin, [found[y] for y in needed])).astype(x.type.dtype)
+    return found[v]
+
+
+def _origin_of(x: Any, elemwise: bool) -> Any:
+    if isinstance(x, TensorConstant):
+        return x.data if x.data.ndim == 0 else x.unique_value
+    if isinstance(x, Constant):
+        return None if x.data is None or isinstance(x.data, slice) else np.asarray(x.data)
+    if x.owner is None:
+        return None
+    origin = constant_origin(x.owner.op, x)
+    return None if isinstance(origin, tuple) and not elemwise else origin
+
+
+def _needed(origin: Any) -> Sequence[Variable]:
+    if isinstance(origin, Variable):
+        return [origin]
+    return origin[1] if isinstance(origin, tuple) else ()
+
+
+def _combine(origin: Any, values: Sequence[Any]) -> Any:
+    if isinstance(origin, Variable):
+        return values[0]
+    return origin[0](*values) if isinstance(origin, tuple) else origin
+
+
+def known_length(v: Any) -> int | None:
+    """A length given as a number or a 0-d variable, as int; None if it is not known."""
+    if isinstance(v, int | np.integer):
+        return int(v)
+    value = constant_value(v)
+    return None if value is None else int(value)
+
+
+def get_underlying_scalar_constant_value(
+    v: Any,
+    *,
+    elemwise: bool = True,
+    only_process_constants: bool = False,
+    max_recur: int = 10,
+    raise_not_constant: bool = True,
+) -> Any:
+    """The value that all elements of ``v`` have, as a 0-d array.
+
+    Parameters
+    ----------
+    v : variable, array or number
+    elemwise : compute elementwise functions of constants
+    only_process_constants : look at constants only, not through ops
+    max_recur : with 0, ops are not looked through; otherwise the search is bounded by itself
+    raise_not_constant : raise NotScalarConstantError where no value is known; else return ``v``
+
+    >>> import phintys.tensor as pt
+    >>> pt.get_underlying_scalar_constant_value(pt.cast(pt.full((2, 3), 4), "float32"))
+    array(4., dtype=float32)
+    """
+    x = v if isinstance(v, Variable) else as_tensor_variable(v)
+    if isinstance(x, Constant) or not (only_process_constants or max_recur == 0):
+        value = constant_value(x, elemwise)
+        if value is not None:
+            return value
+    if raise_not_constant:
+        raise NotScalarConstantError(f"{x} is not known to have one constant value.")
+    return v
+
+
+def get_scalar_constant_value(
+    v: Any,
+    elemwise: bool = True,
+    only_process_constants: bool = False,
+    max_recur: int = 10,
+    raise_not_constant: bool = True,
+) -> Any:
+    """The value of a 0-d ``v`` if it is known: see `get_underlying_scalar_constant_value`."""
+    ndim = v.type.ndim if isinstance(v, Variable) and hasattr(v.type, "ndim") else np.ndim(v)
+    if ndim != 0:
+        raise NotScalarConstantError(f"{v} has {ndim} dimensions: it is not a scalar.")
+    return get_underlying_scalar_constant_value(
+        v,
+        elemwise=elemwise,
+        only_process_constants=only_process_constants,
+        max_recur=max_recur,
+        raise_not_constant=raise_not_constant,
+    )
+
+
+def extract_constant(x: Any, elemwise: bool = True, only_process_constants: bool = False) -> Any:
+    """The constant value of ``x`` if it is known, else ``x`` itself as a variable."""
+    x = x if isinstance(x, Variable) else as_tensor_variable(x)
+    return get_underlying_scalar_constant_value(
+        x,
+        elemwise=elemwise,
+        only_process_constants=only_process_constants,
+        raise_not_constant=False,
+    )
+
+
+# ------------------------------------------------------------------------ shapes as values
+
+
+@singledispatch
+def vector_entries(op: Any, out: Any) -> Any:
+    """The entries of the vector that an op makes, as variables, or None; see `entries`."""
+    return None
+
+
+def entries(vector: Any) -> list[Any]:
+    """The entries of an integer vector, as variables; ValueError if its length is not known."""
+    if isinstance(vector, TensorConstant):
+        return [as_tensor_variable(n) for n in vector.data]
+    if vector.owner is not None:
+        found = vector_entries(vector.owner.op, vector)
+        if found is not None:
+            return list(found)
+    return [vector[i] for i in range(get_vector_length(vector))]
+
+
+def get_vector_length(v: Any) -> int:
+    """The length of a vector, known when the graph is built; ValueError if it is not.
+
+    >>> import phintys.tensor as pt
+    >>> pt.get_vector_length(pt.dmatrix("x").shape)
+    2
+    """
+    v = as_tensor_variable(v)
+    if v.type.ndim != 1:
+        raise TypeError(f"{v} has {v.type.ndim} dimensions: it is not a vector.")
+    length = v.type.shape[0]
+    if length is None:
+        raise ValueError(f"The length of {v} is not known when the graph is built.")
+    return length
+
+
+def shape_entries(shape: Any, what: str = "shape") -> list[Any]:
+    """A shape given in any way, as a list of 0-d integer variables.
+
+    Accepts an int, a 0-d variable, a sequence of those, or an integer vector of known length.
+    """
+    if isinstance(shape, Variable) and shape.type.ndim == 1:
+        found = entries(shape)
+    elif isinstance(shape, Sequence | np.ndarray) and not isinstance(shape, str):
+        found = list(np.atleast_1d(shape)) if isinstance(shape, np.ndarray) else list(shape)
+    else:
+        found = [shape]
+    return [_length(n, what) for n in found]
+
+
+def _length(n: Any, what: str) -> Any:
+    n = as_tensor_variable(n)
+    if n.type.ndim != 0 or n.type.dtype not in dtypes.INTEGER:
+        raise TypeError(f"An entry of a {what} is a 0-d integer; {n} has type {n.type}.")
+    return n
+
+
+def infer_static_shape(shape: Any) -> tuple[list[Any], tuple[int | None, ...]]:
+    """The entries of a symbolic shape as variables, and the static shape (None where unknown).
+
+    >>> infer_static_shape((2, 3))[1]
+    (2, 3)
+    """
+    found = shape_entries(shape)
+    static = []
+    for n in found:
+        length = known_length(n)
+        if length is not None and length < 0:
+            raise ValueError(f"A shape has no negative lengths, got {length}.")
+        static.append(length)
+    return found, tuple(static)
+
+
+def as_length(n: Any) -> Any:
+    """A length as an int64 variable."""
+    return cast(as_tensor_variable(n), "int64")

@@ -1,0 +1,90 @@
+"""Variables by rank and dtype: ``vector("x")``, ``dmatrix("A")``, ``fscalars("a", "b")``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from phintys.config import config
+from phintys.scalar import dtypes
+from phintys.tensor.type import TensorType
+
+__all__ = [
+    "tensor",
+]
+
+PREFIXES = {
+    "b": "int8", "w": "int16", "i": "int32", "l": "int64",
+    "f": "float32", "d": "float64", "c": "complex64", "z": "complex128",
+}  # fmt: skip
+SHAPES: dict[str, tuple[int | None, ...]] = {
+    "scalar": (), "vector": (None,), "matrix": (None, None), "row": (1, None), "col": (None, 1),
+} | {f"tensor{n}": (None,) * n for n in range(3, 8)}  # fmt: skip
+
+
+def tensor(name: str | None = None, *, dtype: Any = None, shape: Any = None, **kwargs: Any) -> Any:
+    """A tensor variable.
+
+    Parameters
+    ----------
+    name : a label
+    dtype : floatX unless given
+    shape : for each axis a length, or None where it is not known; required
+
+    >>> tensor("x", dtype="float32", shape=(None, 3)).type
+    TensorType(float32, shape=(None, 3))
+    """
+    if isinstance(name, str) and name in dtypes.ALL:
+        raise ValueError(f"The first argument of tensor is the name; write dtype={name!r}.")
+    return TensorType(config.floatX if dtype is None else dtype, shape=shape, **kwargs)(name=name)
+
+
+def _constructor(kind: str, shape: tuple[int | None, ...]) -> Callable[..., Any]:
+    def make(name: str | None = None, *, dtype: Any = None, shape: Any = shape) -> Any:
+        return tensor(name, dtype=dtype, shape=_checked(kind, shape))
+
+    make.__name__ = make.__qualname__ = kind
+    make.__doc__ = (
+        f"A variable of static shape {shape}: ``{kind}(name=None, dtype=floatX, shape={shape})``."
+    )
+    return make
+
+
+def _checked(kind: str, shape: Sequence[int | None]) -> tuple[int | None, ...]:
+    default = SHAPES[kind]
+    shape = tuple(shape)
+    if len(shape) != len(default):
+        raise ValueError(f"The shape of a {kind} has {len(default)} entries, got {shape}.")
+    return tuple(d if n is None else n for d, n in zip(default, shape))
+
+
+def _several(make: Callable[..., Any], name: str) -> Callable[..., Any]:
+    def plural(*names: Any, dtype: Any = None) -> list[Any]:
+        if len(names) == 1 and isinstance(names[0], int):
+            names = (None,) * names[0]
+        kwargs = {} if dtype is None else {"dtype": dtype}
+        return [make(n, **kwargs) for n in names]
+
+    plural.__name__ = plural.__qualname__ = name
+    plural.__doc__ = f"Several variables, by names or count: ``{name}('a', 'b')``, ``{name}(2)``."
+    return plural
+
+
+def _plural(kind: str) -> str:
+    return {"matrix": "matrices"}.get(kind, f"{kind}s")
+
+
+def _all() -> dict[str, Any]:
+    """Every constructor by name: those of floatX, then the types with a prefix."""
+    found: dict[str, Any] = {}
+    for kind, shape in SHAPES.items():
+        found[kind] = _constructor(kind, shape)
+        found[_plural(kind)] = _several(found[kind], _plural(kind))
+        for letter, dtype in PREFIXES.items():
+            found[letter + kind] = TensorType(dtype, shape)
+            plural = letter + _plural(kind)
+            found[plural] = _several(found[letter + kind], plural)
+    return found
+
+
+CONSTRUCTORS = _all()

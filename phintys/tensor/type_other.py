@@ -1,0 +1,93 @@
+"""Types of optional arguments and slices: `NoneConst`, `SliceType`, `make_slice`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from phintys.graph.op import Op
+from phintys.graph.type import Type, disconnected_type
+from phintys.graph.variable import Apply, Constant, Variable
+from phintys.scalar import dtypes
+from phintys.tensor.convert import as_tensor_variable
+
+
+class NoneTypeT(Type[None]):
+    """The type whose only value is None."""
+
+    __props__ = ()
+
+    def filter(self, data: Any, strict: bool = False, allow_downcast: bool | None = None) -> None:
+        if data is not None:
+            raise TypeError(f"Expected None, not {data!r}.")
+
+    def __str__(self) -> str:
+        return "NoneTypeT"
+
+
+none_type_t = NoneTypeT()
+
+
+class SliceType(Type[slice]):
+    """The type of Python slices."""
+
+    __props__ = ()
+
+    def filter(self, data: Any, strict: bool = False, allow_downcast: bool | None = None) -> slice:
+        if not isinstance(data, slice):
+            raise TypeError(f"Expected a slice, not {data!r}.")
+        return data
+
+    def __str__(self) -> str:
+        return "slice"
+
+
+slicetype = SliceType()
+
+
+class SliceConstant(Constant):
+    """A constant slice of integers and None."""
+
+    __slots__ = ()
+
+    def signature(self) -> Any:
+        return (SliceConstant, self.data.start, self.data.stop, self.data.step)
+
+
+SliceType.constant_type = SliceConstant
+
+
+class MakeSlice(Op):
+    """``slice(start, stop, step)`` of 0-d integer tensors and None."""
+
+    __props__ = ()
+
+    def make_node(self, slc: Any, stop: Any = None, step: Any = None) -> Apply:
+        parts = [slc.start, slc.stop, slc.step] if isinstance(slc, slice) else [slc, stop, step]
+        return Apply(self, [as_int_none_variable(p) for p in parts], [slicetype()])
+
+    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: list[list[Any]]) -> None:
+        output_storage[0][0] = slice(*(None if i is None else int(i) for i in inputs))
+
+    def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
+        return [disconnected_type() for _ in inputs]
+
+    def connection_pattern(self, node: Apply) -> list[list[bool]]:
+        return [[False] for _ in node.inputs]
+
+
+make_slice = MakeSlice()
+
+#: None as a variable, for optional inputs of ops, and the slice that takes everything.
+NoneConst = Constant(none_type_t, None, name="NoneConst")
+NoneSliceConst = SliceConstant(slicetype, slice(None), name="NoneSliceConst")
+
+
+def as_int_none_variable(x: Any) -> Any:
+    """``x`` as an integer tensor variable, or `NoneConst` for None; TypeError for other dtypes."""
+    if x is None or (isinstance(x, Variable) and isinstance(x.type, NoneTypeT)):
+        return NoneConst
+    x = as_tensor_variable(x, ndim=0)
+    if x.type.dtype not in dtypes.INTEGER:
+        raise TypeError(f"An index must be an integer or None; {x} has dtype {x.type.dtype}.")
+    return x
