@@ -13,7 +13,7 @@ from phintys.dims import ONE, Dim
 from phintys.lowering.builder import Builder
 from phintys.lowering.fuse import Fusion
 from phintys.lowering.kernels import Layouts, write_cluster
-from phintys.lowering.program import Call, Check, Copy, Operand, Program, Python, Slot, Step
+from phintys.lowering.program import Call, Copy, Operand, Program, Python, Slot, Step
 from phintys.lowering.spec import step_dims, step_reads, step_writes
 from phintys.lowering.values import BlasCall, PythonCall, Reshape, Source, Value
 from phintys.scalar.native import NATIVE_DTYPES
@@ -126,10 +126,10 @@ def _output_slots(layouts: Layouts, outputs: Sequence[Value]) -> tuple[list[Slot
     copies: list[Step] = []
     for value in outputs:
         slot = layouts.slot(value)
-        free = slot.number not in taken and slot.number not in pinned
+        free = slot.number not in taken | pinned and not isinstance(value, Reshape)
         if slot.kind == "object" or (slot.kind == "python" and free):
             slots.append(slot)
-        elif slot.kind == "temp" and free and not isinstance(value, Reshape):
+        elif slot.kind == "temp" and free:
             slot.kind = "output"
             slots.append(slot)
         else:

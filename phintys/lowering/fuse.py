@@ -295,10 +295,11 @@ class Fusion:
 
     def _row_place(self, value: Value) -> tuple[Cluster, Axes] | None:
         """A cluster with reductions whose rows have the shape of an elementwise value."""
+        memory = _needed_in_memory(value)
         for arg in value.args:
             base = base_of(arg)
             place = self.places.get(base.id)
-            if place is None or isinstance(base, Update):
+            if place is None or isinstance(base, Update) or arg in memory:
                 continue
             if isinstance(base, Reduce):
                 if not self._at_row_level(place):

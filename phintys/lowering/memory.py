@@ -123,7 +123,8 @@ class _StoragePlan:
             handed: set[int] = set()
             for slot in touched.values():
                 if slot.kind == "temp" and self.first[slot.number] == number:
-                    self.allocate(slot, step, dying, handed)
+                    earlier = [s for s in dying if self.first[s.number] < number]
+                    self.allocate(slot, step, earlier, handed)
             for slot in dying:
                 if slot.number not in handed and slot.storage is not None:
                     self.release(slot.storage)
