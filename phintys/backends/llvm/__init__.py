@@ -127,8 +127,7 @@ def _blas(dtype: str) -> Any:
     from phintys.backends.llvm import blas
     from phintys.backends.llvm.jit import compile_ir
 
-    externals = {**blas.symbols(), **_runtime()}
-    return compile_ir(blas.source(dtype), blas.routines(dtype), externals)
+    return compile_ir(blas.source(dtype), blas.routines(dtype), blas.symbols())
 
 
 def _words(

@@ -751,6 +751,7 @@ def test_references_are_exact():
     x, y = np.ones(3), np.ones(4)
     descr, f = np.dtype("float64"), native(addition(1))
     objects = (x, y, descr, f.strict)
+    gc.collect()
     before = _counts(*objects)
     for _ in range(50):
         result = f(x, x)[0]
@@ -852,6 +853,36 @@ def test_threads():
     for thread in threads:
         thread.join()
     assert not errors
+
+
+def test_long_work_lets_other_threads_run():
+    b = Builder()
+    x = b.input("float64", (None,))
+    y = x
+    for _ in range(20):
+        y = b.elementwise("exp", b.temp("float64", x.shape), y)
+        y = b.elementwise("log", b.temp("float64", x.shape), y)
+    b.add(Check(x.shape[0], "==", Dim.const(1_000_000)))
+    f = native(b.program(b.copy(y, b.output("float64", x.shape))), single=True)
+    x, ticks, done = rng.normal(size=1_000_000), [], threading.Event()
+
+    def work():
+        np.testing.assert_allclose(f(x), x)
+        with pytest.raises(Failed):  # the lock is taken again where a step fails
+            f(x[1:])
+        done.set()
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e3)  # nobody is interrupted: others run only if the lock is given up
+    try:
+        thread = threading.Thread(target=work)
+        thread.start()
+        while not done.wait(1e-4):
+            ticks.append(1)
+        thread.join()
+    finally:
+        sys.setswitchinterval(interval)
+    assert len(ticks) > 5
 
 
 # -------------------------------------------------------------------- the function object
