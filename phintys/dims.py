@@ -178,6 +178,10 @@ def dim_max(a: DimLike, b: DimLike) -> Dim:
         return a
     if a.value is not None and b.value is not None:
         return Dim.const(max(a.value, b.value))
+    if a is ZERO and is_nonnegative(b):
+        return b
+    if b is ZERO and is_nonnegative(a):
+        return a
     return Dim("max", _ordered((a, b)))
 
 
@@ -292,3 +296,45 @@ _BUILD: dict[str, Callable[[tuple[Dim, ...]], Dim]] = {
 ZERO = Dim.const(0)
 ONE = Dim.const(1)
 MINUS_ONE = Dim.const(-1)
+
+
+def is_nonnegative(d: Dim) -> bool:
+    """Whether a dim is known to be at least 0: lengths are, and what is made of them without a minus."""
+    if d.op == "const":
+        return d.args[0] >= 0
+    if d.op == "symbol":
+        return isinstance(d.args[0], tuple) and d.args[0][0] == "len"
+    if d.op == "max":
+        return any(is_nonnegative(a) for a in d.args)
+    return all(is_nonnegative(a) for a in d.args)
+
+
+def slice_range(
+    start: DimLike | None, stop: DimLike | None, step: int, n: DimLike
+) -> tuple[Dim, Dim]:
+    """First position and number of elements of the Python slice ``start:stop:step`` of ``n`` elements.
+
+    The first position is in range whenever the number is not 0.
+
+    >>> n = Dim.symbol(("len", 0, 0))
+    >>> [d.render(lambda key: "n") for d in slice_range(1, -1, 1, n)]
+    ['1', 'max(-2 + n, 0)']
+    """
+    n = as_dim(n)
+    if step > 0:
+        first = ZERO if start is None else dim_max(_from_end(start, n), ZERO)
+        last = n if stop is None else dim_min(_from_end(stop, n), n)
+        return first, dim_max((last - first + (step - 1)) // step, ZERO)
+    first = n - 1 if start is None else dim_min(_from_end(start, n), n - 1)
+    last = MINUS_ONE if stop is None else dim_max(_from_end(stop, n), MINUS_ONE)
+    return first, dim_max((first - last + (-step - 1)) // -step, ZERO)
+
+
+def _from_end(position: DimLike, n: Dim) -> Dim:
+    """A position where negative ones count from the end."""
+    position = as_dim(position)
+    if position.value is not None:
+        return position if position.value >= 0 else n + position
+    if is_nonnegative(position):
+        return position
+    return position + n * dim_min(dim_max(-position, ZERO), ONE)
