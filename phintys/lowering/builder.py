@@ -49,6 +49,10 @@ _MAX_CONTENT = 64
 RegionAxis = DimLike | tuple[DimLike, DimLike, DimLike]
 
 
+class NotNative(Exception):
+    """A dtype that kernels do not handle: the op has to be called through Python."""
+
+
 class Builder:
     """Makes values and keeps slots, checks and facts about lengths."""
 
@@ -224,7 +228,12 @@ class Builder:
     def _map(
         self, fn: Callable[..., Any], values: tuple[Value, ...], shape: Shape, dtype: str | None
     ) -> Value:
-        body, result, found = record_map(fn, [str(v.dtype) for v in values], dtype)
+        dtypes = [str(v.dtype) for v in values]
+        if not NATIVE_DTYPES.issuperset(dtypes):
+            raise NotNative(", ".join(dtypes))
+        body, result, found = record_map(fn, dtypes, dtype)
+        if found not in NATIVE_DTYPES:
+            raise NotNative(found)
         value = self._add(Map(found, shape, values, body, result))
         if len(shape) <= 1 and np.dtype(found).kind in "iub":
             value.content = fold_map(value)
@@ -251,6 +260,8 @@ class Builder:
         if not axes and not kind.startswith("arg"):
             return value
         found = "int64" if kind.startswith("arg") else str(value.dtype)
+        if value.dtype not in NATIVE_DTYPES:
+            raise NotNative(str(value.dtype))
         result = self._add(Reduce(kind, value, axes, found))
         if value.content is not None and kind in _FOLD and value.ndim == 1:
             total = as_dim(_FOLD[kind][0])
@@ -612,6 +623,8 @@ class Builder:
 
     def _array(self, value: Value) -> Value:
         """A value with a slot of its own shape."""
+        if value.dtype is None:
+            return value
         value = self.kept(value)
         return self.contiguous(value) if isinstance(value, Reshape) else value
 

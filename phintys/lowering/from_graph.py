@@ -1,0 +1,209 @@
+"""From a rewritten FunctionGraph to a Program.
+
+Each op is asked for its ``lower`` method; one without (or with a dtype that kernels do not handle) is
+called through its ``perform``.  This module knows types by what they offer, and no op.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from phintys.errors import LoweringError
+from phintys.graph.fgraph import FunctionGraph
+from phintys.graph.origin import describe
+from phintys.graph.type import HasDataType, HasShape, Type
+from phintys.graph.variable import Apply, Constant, Variable
+from phintys.lowering.assemble import assemble
+from phintys.lowering.builder import Builder, NotNative
+from phintys.lowering.memory import plan_memory
+from phintys.lowering.program import Program
+from phintys.lowering.values import Value
+from phintys.scalar.native import NATIVE_DTYPES
+
+
+def lower_graph(
+    fgraph: FunctionGraph, n_arguments: int | None = None, update_targets: Sequence[int] = ()
+) -> Program:
+    """The Program of a graph.
+
+    Parameters
+    ----------
+    fgraph
+        ordinary inputs first, then shared variables; results first, then new values
+    n_arguments
+        the number of ordinary inputs
+    update_targets
+        for each of the last outputs the input whose value it becomes
+
+    Raises
+    ------
+    LoweringError
+        if an op's ``lower`` contradicts the types of its node
+    """
+    lowering = GraphLowering()
+    for variable in fgraph.inputs:
+        lowering.input(variable)
+    for node in fgraph.toposort():
+        lowering.node(node)
+    outputs = [lowering.output(v) for v in fgraph.outputs]
+    return plan_memory(assemble(lowering.builder, outputs, update_targets, n_arguments))
+
+
+class GraphLowering:
+    """Values of the variables of a graph; `node` adds those of one node."""
+
+    def __init__(self, builder: Builder | None = None):
+        self.builder = builder or Builder()
+        self.values: dict[Variable, Value] = {}
+
+    def input(self, variable: Variable) -> Value:
+        """The argument for an input of the graph."""
+        dtype, shape = array_type(variable.type) or (None, ())
+        value = self.builder.input(dtype, shape, variable.name or "")
+        self.values[variable] = value
+        return value
+
+    def value(self, variable: Variable) -> Value:
+        """The value of a variable; constants come into being when first used."""
+        found = self.values.get(variable)
+        if found is None:
+            if not isinstance(variable, Constant):
+                raise LoweringError(f"{variable} is computed by no node of the graph.")
+            known = array_type(variable.type)
+            if known is None:
+                found = self.builder.object(variable.data)
+            else:
+                found = self.builder.const(variable.data, known[0])
+            self.values[variable] = found
+        return found
+
+    def output(self, variable: Variable) -> Value:
+        """The value of an output of the graph."""
+        if isinstance(variable, Constant) and array_type(variable.type) is None:
+            data = variable.data
+            return self.builder.python(lambda: (data,), [], [(None, ())], "constant")[0]
+        return self.value(variable)
+
+    def node(self, node: Apply) -> None:
+        """Lower one node."""
+        self.builder.origin = node
+        results = self._lowered(node)
+        if results is None:
+            results = self._performed(node)
+        for variable, value in zip(node.outputs, results, strict=True):
+            self.values[variable] = self._checked(node, variable, value)
+
+    def _lowered(self, node: Apply) -> list[Value] | None:
+        """The values that an op's lowering gives; None if it gives none."""
+        types = [array_type(v.type) for v in node.outputs]
+        if any(t is not None and t[0] not in NATIVE_DTYPES for t in types):
+            return None
+        try:
+            results = node.op.lower(node, self.builder, *(self.value(v) for v in node.inputs))
+        except NotNative:
+            return None
+        if results is NotImplemented:
+            return None
+        results = list(results) if isinstance(results, (list, tuple)) else [results]
+        if len(results) != len(node.outputs):
+            raise LoweringError(
+                f"{node.op}: lower gave {len(results)} values for {len(node.outputs)} outputs."
+            )
+        return results
+
+    def _checked(self, node: Apply, variable: Variable, value: Value) -> Value:
+        """A result that has the type of its variable; lengths that the type knows are facts."""
+        known = array_type(variable.type)
+        if known is None or value.dtype is None:
+            return value
+        dtype, shape = known
+        if value.dtype != dtype or value.ndim != len(shape):
+            raise LoweringError(
+                f"{node.op}: lower gave {value.dtype} of rank {value.ndim} for {variable} of type "
+                f"{variable.type}."
+            )
+        for axis, length in enumerate(shape):
+            if length is not None and value.shape[axis].value != length:
+                message = f"{node.op}: axis {axis} of the result has not its static length {length}"
+                self.builder.unify(value.shape[axis], length, message)
+        return value
+
+    def _performed(self, node: Apply) -> list[Value]:
+        """A call of ``perform``."""
+        op = node.op
+        op.prepare_node(node, None, None, "py")
+        given = [v for v in node.inputs if not is_bound(v)]
+        outputs = [array_type(v.type) or (None, ()) for v in node.outputs]
+        return self.builder.python(Perform(node), [self.value(v) for v in given], outputs, str(op))
+
+
+def array_type(type_: Type[Any]) -> tuple[str, tuple[int | None, ...]] | None:
+    """dtype and lengths, if the values of a type are NumPy arrays; None for other types.
+
+    Types of sparse matrices have a dtype and a shape too; they say so by a ``format``.
+    """
+    if not isinstance(type_, HasDataType) or not isinstance(type_, HasShape):
+        return None
+    return None if hasattr(type_, "format") else (type_.dtype, tuple(type_.shape))
+
+
+def is_bound(variable: Variable) -> bool:
+    """Whether a call of ``perform`` holds the value of an input itself."""
+    return isinstance(variable, Constant)
+
+
+class Perform:
+    """``perform`` of a node as a function from arrays to a tuple of results."""
+
+    def __init__(self, node: Apply):
+        self.node = node
+        self.template = [v.data if is_bound(v) else None for v in node.inputs]
+        self.positions = [i for i, v in enumerate(node.inputs) if not is_bound(v)]
+        self.destroyed = sorted({i for used in node.op.destroy_map.values() for i in used})
+        self.types = [array_type(v.type) for v in node.outputs]
+
+    def __call__(self, *values: Any) -> tuple[Any, ...]:
+        inputs = list(self.template)
+        for position, value in zip(self.positions, values):
+            inputs[position] = value
+        for position in self.destroyed:
+            inputs[position] = _copied(inputs[position])
+        storage: list[list[Any]] = [[None] for _ in self.types]
+        node = self.node
+        try:
+            node.op.perform(node, inputs, storage)
+        except Exception as exc:
+            exc.add_note(f"while computing {node.op}\n{describe(node.origin)}".rstrip())
+            raise
+        return tuple(self.result(i, cell[0], inputs) for i, cell in enumerate(storage))
+
+    def result(self, number: int, value: Any, inputs: list[Any]) -> Any:
+        """A result of the declared dtype that shares no memory with an input."""
+        known = self.types[number]
+        if known is None:
+            return value
+        array = np.asarray(value)
+        dtype, shape = known
+        if array.dtype != dtype:
+            if not np.can_cast(array.dtype, dtype, "same_kind"):
+                raise TypeError(
+                    f"{self.node.op}.perform gave {array.dtype} for output {number}, whose type is "
+                    f"{self.node.outputs[number].type}."
+                )
+            array = array.astype(dtype)
+        if array.ndim != len(shape):
+            raise TypeError(
+                f"{self.node.op}.perform gave rank {array.ndim} for output {number}, whose type is "
+                f"{self.node.outputs[number].type}."
+            )
+        shares = any(isinstance(x, np.ndarray) and np.may_share_memory(array, x) for x in inputs)
+        return array.copy() if shares else array
+
+
+def _copied(value: Any) -> Any:
+    import copy
+
+    return copy.deepcopy(value)
