@@ -1,0 +1,52 @@
+# Both main targets set up their own environment and need only Python 3.11+ and make.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint types docs bench size clean
+
+help:  ## list the targets
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/'
+
+$(VENV)/made: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	touch $@
+
+$(VENV)/demo: $(VENV)/made
+	$(BIN)/python -m pip install --quiet --editable '.[demo]'
+	touch $@
+
+$(VENV)/test: $(VENV)/made
+	$(BIN)/python -m pip install --quiet --editable '.[test,dev,demo,numba,jax]'
+	touch $@
+
+demo: $(VENV)/demo  ## train a classifier of handwritten digits; the loss curve goes to demo-output/
+	$(BIN)/python examples/digits.py
+
+test: $(VENV)/test  ## lint, check types, run all tests
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/pyright
+	$(BIN)/python -m pytest -n 2
+
+lint: $(VENV)/test  ## format and lint
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+types: $(VENV)/test  ## check types
+	$(BIN)/pyright
+
+docs: $(VENV)/made  ## build the documentation into docs/_build
+	$(BIN)/python -m pip install --quiet --editable '.[docs]'
+	$(BIN)/python -m sphinx -W -q docs docs/_build
+
+bench: $(VENV)/demo  ## time against NumPy; ratios only
+	$(BIN)/python benchmarks/chains.py
+
+size:  ## lines of code by folder
+	@for d in phintys/*/ ; do printf '%6s %s\n' "$$(cat $$(git ls-files "$$d*.py") | wc -l)" "$$d"; done
+
+clean:  ## remove what the targets made
+	rm -rf $(VENV) docs/_build demo-output .pytest_cache .hypothesis .ruff_cache
