@@ -81,19 +81,12 @@ def _plain_class() -> type:
 
 
 def _module(code: EntryCode) -> str:
-    """The text of the whole module: the routine, its kernels, the functions these call."""
-    from phintys.backends.llvm import vecmath
+    """The text of the whole module: the routine and its kernels."""
     from phintys.backends.llvm.entry import DECLARATIONS
 
-    declares, bodies, functions = {*DECLARATIONS, *code.declares}, [], set()
-    for kernel in code.kernels.values():
-        declares |= kernel.declares
-        functions |= kernel.functions
-        bodies.append(kernel.ir)
-    for function in sorted(functions):
-        declares |= vecmath.requirements(*function)
-        bodies.append(vecmath.define(*function))
-    return "\n".join([*sorted(declares), *bodies, code.ir])
+    kernels = code.kernels.values()
+    declares = {*DECLARATIONS, *code.declares}.union(*(kernel.declares for kernel in kernels))
+    return "\n".join([*sorted(declares), *(kernel.ir for kernel in kernels), code.ir])
 
 
 def _symbols(program: Program) -> dict[str, int]:

@@ -4,8 +4,7 @@
 gives the name of the result.  A value of dtype T and width W is ``<W x T>``, or plain ``T`` at width 1;
 bool is ``i1`` in registers and ``i8`` (0 or 1) in memory.
 
-Special functions become calls of functions that ``vecmath`` defines; the writer records which ones
-are needed.
+Special functions become calls of functions that ``vecmath`` defines.
 """
 
 from __future__ import annotations
@@ -24,6 +23,7 @@ SCALARS = {
 }  # fmt: skip
 
 _BITS = {d: 1 if d == "bool" else int("".join(filter(str.isdigit, d))) for d in SCALARS}
+
 
 @dataclass(frozen=True, slots=True)
 class Type:
@@ -105,15 +105,11 @@ def _round_float32(value: float) -> float:
 
 
 class KernelWriter(Writer):
-    """A `Writer` that also collects what the function needs from outside.
-
-    ``declares`` are ``declare`` lines, ``functions`` the (name, dtype, width) of special functions.
-    """
+    """A `Writer` that also collects the ``declare`` lines that the function needs."""
 
     def __init__(self) -> None:
         super().__init__()
         self.declares: set[str] = set()
-        self.functions: set[tuple[str, str, int]] = set()
 
     def __call__(self, text: str) -> str:
         """Write ``%fresh = text``; the name of the result."""
@@ -135,9 +131,8 @@ class KernelWriter(Writer):
 
     def special(self, name: str, t: Type, args: tuple[str, ...]) -> str:
         """Call a function that ``vecmath`` defines."""
-        self.functions.add((name, t.dtype, t.width))
-        typed = ", ".join(f"{t.text} {a}" for a in args)
-        return self(f"call {t.text} @{vecmath.symbol(name, t.dtype, t.width)}({typed})")
+        symbol = vecmath.symbol(name, t.dtype, t.width)
+        return self.extern(symbol, t.text, [(t.text, a) for a in args])
 
     def extern(self, symbol: str, result: str, args: list[tuple[str, str]]) -> str:
         """Call a function outside the module; ``args`` are (type, value) pairs."""

@@ -50,16 +50,14 @@ class KernelCode:
         text of ``define i64 @symbol(<arguments>)``; it returns 0, or 1 if an index was out of
         range.  Parameters are direct, in the order and with the types of ``arguments``.
     ``declares``
-        texts of ``declare`` lines that the module needs (LLVM intrinsics and external symbols).
-    ``functions``
-        (name, dtype, width) of the ``vecmath`` functions that the module needs.
+        texts of ``declare`` lines that the module needs (LLVM intrinsics, vector functions, external
+        symbols); `jit.compile_ir` finds them.
     """
 
     symbol: str
     ir: str
     arguments: tuple[Argument, ...]
     declares: frozenset[str]
-    functions: frozenset[tuple[str, str, int]]
 
 
 def emit_kernel(kernel: Kernel) -> KernelCode:
@@ -136,14 +134,13 @@ class _Emitter:
             w.line("ret i64 1")
         parameters = self.arguments.all()
         signature = ", ".join(f"{a.type} {name}" for name, a in parameters)
-        text = w.text(f'i64 @SYMBOL({signature}) noinline nounwind')
+        text = w.text(f"i64 @SYMBOL({signature}) noinline nounwind")
         symbol = "phintys.kernel." + hashlib.sha256(text.encode()).hexdigest()[:20]
         return KernelCode(
             symbol,
             text.replace("SYMBOL", symbol, 1),
             tuple(a for _, a in parameters),
             frozenset(w.declares),
-            frozenset(w.functions),
         )
 
     # ----------------------------------------------------------------- structure of loops
@@ -208,8 +205,9 @@ class _Emitter:
         dtypes = {body[a].dtype for i in insts for a in i.args} | {i.dtype for i in insts}
         dtypes |= {t.dtype for r, _ in reductions for t in r.types(1)}
         packed = all(self.lanes.is_packed(i) or i.op not in _MEMORY for i in insts)
-        width = self._width(dtypes, packed)
-        cheap = packed and len(insts) <= _CHEAP and SUPPORTED.isdisjoint(i.op for i in insts)
+        special = not SUPPORTED.isdisjoint(i.op for i in insts)
+        width = self._width(dtypes, packed, special)
+        cheap = packed and len(insts) <= _CHEAP and not special
         unroll = _UNROLL if cheap and reductions and width > 1 else 1
         return Innermost(positions, reductions, totals, width, unroll)
 
@@ -219,10 +217,11 @@ class _Emitter:
             return False
         return self.lanes.stride(inst.param[0]).value == 0
 
-    def _width(self, dtypes: set[str], packed: bool) -> int:
-        """The number of lanes: a power of two."""
+    def _width(self, dtypes: set[str], packed: bool, special: bool) -> int:
+        """The number of lanes: a power of two.  Special functions like two registers at once."""
         widest = max(Type(d).bytes for d in dtypes)
-        width = min(vector_bits() // (8 * widest), _MAX_LANES if packed else _MAX_SCALAR_LANES)
+        width = vector_bits() * (2 if special else 1) // (8 * widest)
+        width = min(width, _MAX_LANES if packed else _MAX_SCALAR_LANES)
         length = self.kernel.dims[-1].value
         while length is not None and width >= 2 * length > 0:
             width //= 2

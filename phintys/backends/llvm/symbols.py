@@ -1,13 +1,15 @@
-"""Addresses of the scalar functions that native code calls: libm's and SciPy's.
+"""Addresses of the mathematical functions that native code calls.
 
-Both are found by the names that `lanes` gives them, ``phintys.libm.asin`` and
-``phintys.scipy.gammaln``, and only when code that needs them is linked.
+Found by name, and only when code that needs them is linked: ``phintys.libm.asin``,
+``phintys.scipy.gammaln``, and the vector functions of `vecmath`, ``phintys.exp.f64.v8``.  Each of
+these is compiled once for all functions that users make, and stays.
 """
 
 from __future__ import annotations
 
 import ctypes
 import ctypes.util
+import re
 import sys
 from functools import cache
 from importlib import resources
@@ -19,18 +21,35 @@ if TYPE_CHECKING:
     from phintys.backends.llvm.jit import Library
 
 
+_VECTOR = re.compile(r"phintys\.(\w+)\.(f32|f64)\.v(\d+)")
+
+
 def resolve(name: str) -> int | None:
-    """The address of a symbol of the form ``phintys.<library>.<function>``, None for other names.
+    """The address of a function of ours by its symbol, None for other names.
 
     Raises
     ------
     LookupError
         If the library has no such function.
     """
+    vector = _VECTOR.fullmatch(name)
+    if vector:
+        function, kind, width = vector.groups()
+        return _vector(function, kind.replace("f", "float"), int(width)).address(name)
     head, _, rest = name.partition(".")
     library, _, function = rest.partition(".")
     find = _LIBRARIES.get(library)
     return find(function) if head == "phintys" and find else None
+
+
+@cache
+def _vector(function: str, dtype: str, width: int) -> Library:
+    from phintys.backends.llvm import vecmath
+    from phintys.backends.llvm.jit import compile_ir
+
+    text = vecmath.define(function, dtype, width).replace("define internal", "define", 1)
+    declares = sorted(vecmath.requirements(function, dtype, width))
+    return compile_ir("\n".join([*declares, text]), [vecmath.symbol(function, dtype, width)])
 
 
 def _libm(function: str) -> int:

@@ -11,7 +11,6 @@ import scipy.special
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from phintys.backends.llvm import vecmath
 from phintys.backends.llvm.jit import compile_ir
 from phintys.backends.llvm.kernels import collapse, emit_kernel
 from phintys.dims import ONE, ZERO, Dim, product
@@ -68,9 +67,8 @@ _CTYPES |= {f"i{bits}": getattr(ctypes, f"c_int{bits}") for bits in (8, 16, 32, 
 
 
 @cache
-def _compiled(symbol: str, ir: str, declares: frozenset, functions: frozenset, types: tuple):
-    needed = set(declares).union(*(vecmath.requirements(*f) for f in functions))
-    text = "\n".join([*sorted(needed), ir, *(vecmath.define(*f) for f in sorted(functions))])
+def _compiled(symbol: str, ir: str, declares: frozenset, types: tuple):
+    text = "\n".join([*sorted(declares), ir])
     library = compile_ir(text, [symbol])
     call = ctypes.CFUNCTYPE(ctypes.c_int64, *(_CTYPES[t] for t in types))(library.address(symbol))
     return library, call
@@ -86,7 +84,7 @@ def run(kernel: Kernel, arrays: dict[int, np.ndarray], symbols: dict[Dim, int]) 
     """Compile and call a kernel on flat arrays, by slot number."""
     code = emit_kernel(kernel)
     types = tuple(a.type for a in code.arguments)
-    _, call = _compiled(code.symbol, code.ir, code.declares, code.functions, types)
+    _, call = _compiled(code.symbol, code.ir, code.declares, types)
     values = []
     for a in code.arguments:
         if a.kind == "slot":
