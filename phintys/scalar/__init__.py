@@ -6,7 +6,7 @@ a type for each dtype (``float64``).
 
 from __future__ import annotations
 
-from phintys.scalar import arith, compare, dtypes, exp_log, parts, trig
+from phintys.scalar import arith, bessel, compare, dtypes, erf_gamma, exp_log, parts, trig
 from phintys.scalar.arith import CASTS, Cast
 from phintys.scalar.dtypes import upcast
 from phintys.scalar.op import (

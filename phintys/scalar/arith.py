@@ -8,7 +8,16 @@ import numpy as np
 
 from phintys.scalar import rules
 from phintys.scalar.dtypes import ALL, is_complex, kind, real_of
-from phintys.scalar.op import TABLE, ScalarOp, UnaryScalarOp, binary, nary, ternary, unary
+from phintys.scalar.op import (
+    TABLE,
+    ScalarOp,
+    UnaryScalarOp,
+    Undefined,
+    binary,
+    nary,
+    ternary,
+    unary,
+)
 from phintys.scalar.rules import Signature
 
 # ------------------------------------------------------------------- sums and products
@@ -227,6 +236,16 @@ hypot = binary(
     domain=((-5, 5), (0.2, 5)),
 )
 
+gcd = binary(
+    "GCD",
+    "gcd",
+    "Greatest common divisor of integers.",
+    rule=rules.shift,
+    commutative=True,
+    associative=True,
+)
+lcm = binary("LCM", "lcm", "Least common multiple of integers.", rule=rules.shift, commutative=True)
+
 # ----------------------------------------------------------------------- signs and sizes
 
 abs = unary(
@@ -253,22 +272,19 @@ def _sign(n: Any, x: Any) -> Any:
     return n.select(n.isnan(x), x, number) if kind(n.dtype(x)) == "f" else number
 
 
+_SIGN = Undefined("the sign of a complex number is not holomorphic")
 sign = unary(
     "Sign",
     "sign",
     "-1, 0 or 1; for complex numbers x / |x|.  TypeError for bools.",
     rule=rules.not_bool,
-    d=lambda m, x, y: None if not is_complex(x.type.dtype) else _complex_sign(m),
+    d=lambda m, x, y: _SIGN if is_complex(x.type.dtype) else None,
     native=_sign,
     odd=True,
     zero_at_zero=True,
     idempotent=True,
     range=(-1, 1),
 )
-
-
-def _complex_sign(m: Any) -> Any:
-    raise TypeError("sign of complex numbers has no derivative: it is not holomorphic.")
 
 
 copysign = binary(
@@ -279,6 +295,14 @@ copysign = binary(
     d=lambda m, x, y, z: (m.copysign(1.0, x) * m.copysign(1.0, y), None),
     native="copysign",
     domain=((0.2, 5), (0.2, 5)),
+)
+heaviside = binary(
+    "Heaviside",
+    "heaviside",
+    "0 for x < 0, y at 0, 1 for x > 0.",
+    rule=rules.inexact_real,
+    d=lambda m, x, y, z: (None, m.eq(x, 0)),
+    domain=((0.2, 5), (-1, 1)),
 )
 nextafter = binary(
     "NextAfter",

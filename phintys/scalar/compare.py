@@ -154,3 +154,27 @@ def _shift(cls: str, name: str, doc: str, native: str) -> Any:
 
 left_shift = _shift("LeftShift", "left_shift", "x << y for integers.", "shl")
 right_shift = _shift("RightShift", "right_shift", "x >> y for integers, keeping the sign.", "shr")
+
+# --------------------------------------------------------------------------------- logic
+
+
+def _logical(cls: str, name: str, doc: str, native: str, **facts: Any) -> Any:
+    return binary(cls, name, doc, rule=rules.logical, native=native, commutative=True, **facts)
+
+
+logical_and = _logical(
+    "LogicalAnd", "logical_and", "Whether both are not 0.", "and", associative=True
+)
+logical_or = _logical(
+    "LogicalOr", "logical_or", "Whether one of them is not 0.", "or", associative=True
+)
+logical_xor = _logical(
+    "LogicalXor", "logical_xor", "Whether just one of them is not 0.", "xor", associative=True
+)
+logical_not = unary(
+    "LogicalNot",
+    "logical_not",
+    "Whether x is 0.",
+    rule=rules.logical,
+    native="not",
+)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from phintys.scalar import rules
 from phintys.scalar.op import binary, lit, unary
 
 _LOG2, _LOG10 = float(np.log(2)), float(np.log(10))
-_FUNCTIONS = "phintys.scalar.functions."
+_FUNCTIONS, _SPECIAL = "phintys.scalar.functions.", "scipy.special."
 
 # -------------------------------------------------------------------------- exponentials
 
@@ -124,7 +126,7 @@ softplus = unary(
     range=(0, np.inf),
 )
 logaddexp = binary(
-    "LogAddExp2",
+    "LogAddExp",
     "logaddexp",
     "log(exp(x) + exp(y)), without overflow.",
     rule=rules.inexact_real,
@@ -137,4 +139,120 @@ logaddexp = binary(
     commutative=True,
     associative=True,
     domain=((-5, 5), (-5, 5)),
+)
+logit = unary(
+    "Logit",
+    "logit",
+    "log(x / (1 - x)); NaN outside [0, 1].",
+    function=_SPECIAL + "logit",
+    rule=rules.inexact_real,
+    d=lambda m, x, y: 1 / (x * (1 - x)),
+    native=lambda n, x: n.sub(n.log(x), n.log1p(n.neg(x))),
+    domain=(0, 1),
+    inverse="sigmoid",
+    increasing=True,
+)
+log_expit = unary(
+    "LogExpit",
+    "log_expit",
+    "log(sigmoid(x)), without underflow.",
+    function=_SPECIAL + "log_expit",
+    rule=rules.inexact_real,
+    d=lambda m, x, y: m.sigmoid(-x),
+    native=lambda n, x: n.neg(n.softplus(n.neg(x))),
+    increasing=True,
+    range=(-np.inf, 0),
+)
+
+# -------------------------------------------------------------------------- entropy terms
+
+
+def _times_log(log: str) -> Any:
+    """x times that logarithm of y; 0 where x is 0, unless y is NaN."""
+
+    def native(n: Any, x: Any, y: Any) -> Any:
+        zero = n.and_(n.eq(x, n.const(0, x)), n.not_(n.isnan(y)))
+        return n.select(zero, n.const(0, x), n.mul(x, getattr(n, log)(y)))
+
+    return native
+
+
+xlogy = binary(
+    "XLogY",
+    "xlogy",
+    "x log(y); 0 where x is 0.",
+    function=_SPECIAL + "xlogy",
+    rule=rules.inexact,
+    d=lambda m, x, y, z: (m.log(y), m.switch(m.eq(x, 0), 0, x / y)),
+    native=_times_log("log"),
+    domain=((-5, 5), (0.1, 5)),
+)
+xlog1py = binary(
+    "XLog1PY",
+    "xlog1py",
+    "x log(1 + y); 0 where x is 0.",
+    function=_SPECIAL + "xlog1py",
+    rule=rules.inexact,
+    d=lambda m, x, y, z: (m.log1p(y), m.switch(m.eq(x, 0), 0, x / (1 + y))),
+    native=_times_log("log1p"),
+    domain=((-5, 5), (-0.9, 5)),
+)
+entr = unary(
+    "Entr",
+    "entr",
+    "-x log(x); 0 at 0 and -inf below.",
+    function=_SPECIAL + "entr",
+    rule=rules.inexact_real,
+    d=lambda m, x, y: -1 - m.log(x),
+    domain=(0, np.inf),
+    zero_at_zero=True,
+)
+rel_entr = binary(
+    "RelEntr",
+    "rel_entr",
+    "x log(x / y); 0 where x is 0 and y is not negative.",
+    function=_SPECIAL + "rel_entr",
+    rule=rules.inexact_real,
+    d=lambda m, x, y, z: (1 + m.log(x / y), -x / y),
+    domain=((0.1, 5), (0.1, 5)),
+)
+kl_div = binary(
+    "KLDiv",
+    "kl_div",
+    "x log(x / y) - x + y.",
+    function=_SPECIAL + "kl_div",
+    rule=rules.inexact_real,
+    d=lambda m, x, y, z: (m.log(x / y), 1 - x / y),
+    domain=((0.1, 5), (0.1, 5)),
+)
+
+# ------------------------------------------------------------------ exponential integrals
+
+exp1 = unary(
+    "Exp1",
+    "exp1",
+    "Exponential integral E1, the integral of exp(-t) / t from x to infinity.",
+    function=_SPECIAL + "exp1",
+    d=lambda m, x, y: -m.exp(-x) / x,
+    domain=(0, np.inf),
+    decreasing=True,
+    range=(0, np.inf),
+)
+expi = unary(
+    "ExpI",
+    "expi",
+    "Exponential integral Ei, the integral of exp(t) / t from -infinity to x.",
+    function=_SPECIAL + "expi",
+    d=lambda m, x, y: m.exp(x) / x,
+    domain=(0, np.inf),
+    increasing=True,
+)
+spence = unary(
+    "Spence",
+    "spence",
+    "Dilogarithm, the integral of log(t) / (1 - t) from 1 to x.",
+    function=_SPECIAL + "spence",
+    d=lambda m, x, y: m.switch(m.eq(x, 1), -1, m.log(x) / (1 - x)),
+    domain=(0, np.inf),
+    decreasing=True,
 )

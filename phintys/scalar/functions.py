@@ -51,3 +51,31 @@ def complex_from_parts(x: Any, y: Any) -> Any:
 def complex_from_polar(r: Any, angle: Any) -> Any:
     """``r exp(i angle)``."""
     return complex_from_parts(r * np.cos(angle), r * np.sin(angle))
+
+
+def tri_gamma(x: Any) -> Any:
+    """The second derivative of gammaln."""
+    from scipy.special import polygamma
+
+    return polygamma(1, x)
+
+
+def gammal(k: Any, x: Any) -> Any:
+    """The lower incomplete gamma function."""
+    from scipy import special
+
+    return special.gammainc(k, x) * special.gamma(k)
+
+
+def gammau(k: Any, x: Any) -> Any:
+    """The upper incomplete gamma function."""
+    from scipy import special
+
+    return special.gammaincc(k, x) * special.gamma(k)
+
+
+def chi2sf(x: Any, k: Any) -> Any:
+    """The probability that a chi-squared variable with ``k`` degrees of freedom exceeds ``x``."""
+    from scipy.special import gammaincc
+
+    return gammaincc(k / 2, x / 2)

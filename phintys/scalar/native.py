@@ -103,9 +103,9 @@ LIBM_CALLS = {
 
 SCIPY_CALLS = {
     "gamma": 1, "gammaln": 1, "psi": 1, "erfcx": 1, "erfinv": 1, "erfcinv": 1, "ndtri": 1,
-    "ndtri_exp": 1, "j0": 1, "j1": 1, "i0": 1, "i1": 1, "i0e": 1, "i1e": 1, "k0": 1, "k1": 1,
+    "ndtri_exp": 1, "ndtr": 1, "log_ndtr": 1, "j0": 1, "j1": 1, "i0": 1, "i1": 1, "i0e": 1, "i1e": 1, "k0": 1, "k1": 1,
     "jv": 2, "iv": 2, "ive": 2, "kv": 2, "kve": 2, "gammainc": 2, "gammaincc": 2,
-    "gammaincinv": 2, "gammainccinv": 2, "owens_t": 2, "zeta": 2, "poch": 2,
+    "gammaincinv": 2, "gammainccinv": 2, "owens_t": 2, "zeta": 2, "poch": 2, "beta": 2, "betaln": 2,
     "betainc": 3, "betaincinv": 3, "hyp2f1": 4,
 }  # fmt: skip
 

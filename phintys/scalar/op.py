@@ -9,6 +9,7 @@ generators, the reference page and the tests are derived from it.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cached_property, reduce
 from importlib import import_module
 from typing import Any
@@ -27,6 +28,13 @@ from phintys.scalar.type import as_scalar, scalar_type
 TABLE: dict[str, ScalarOp] = {}
 #: class name -> class, in the order of definition
 CLASSES: dict[str, type[ScalarOp]] = {}
+
+
+@dataclass(frozen=True)
+class Undefined:
+    """In place of a partial derivative: it is not zero, but not available, for this reason."""
+
+    why: str
 
 
 class ScalarOp(Op):
@@ -136,21 +144,21 @@ class ScalarOp(Op):
 
     # ----- derivatives: m is a namespace of functions, scalar or tensor ones
     def partials(self, m: Any, inputs: Sequence[Any], outputs: Sequence[Any]) -> list[Any]:
-        """d output / d input for each input; None where it is zero everywhere.
+        """d output / d input for each input: None where it is zero everywhere, or `Undefined`.
 
         Of a function that is not holomorphic but real, ``d f / d Re - i d f / d Im``.
         """
         if dtypes.is_discrete(outputs[0].type.dtype):
             return [None] * len(inputs)
         if self.d is None:
-            raise TypeError(f"{self} has no derivative: {self.not_differentiable}.")
+            return [Undefined(self.not_differentiable)] * len(inputs)
         found = self.d(m, *inputs, outputs[0])
         return list(found) if isinstance(found, tuple | list) else [found]
 
     def cotangents(
         self, m: Any, inputs: Sequence[Any], outputs: Sequence[Any], given: Sequence[Any]
     ) -> list[Any]:
-        """Cotangents of the inputs (None: zero) from those of the outputs.
+        """Cotangents of the inputs (None: zero, or `Undefined`) from those of the outputs.
 
         Complex cotangents are ``d loss / d Re + i d loss / d Im``.
         """
@@ -166,6 +174,9 @@ class ScalarOp(Op):
         """Tangent of the output from those of the inputs (None entries are absent)."""
         partials = self.partials(m, inputs, outputs)
         terms = [_times(m, p, t) for p, t in zip(partials, given) if not (t is None or p is None)]
+        for term in terms:
+            if isinstance(term, Undefined):
+                raise TypeError(f"{self} has no such derivative: {term.why}.")
         if not terms:
             return None
         total = m.add(*terms) if len(terms) > 1 else terms[0]
@@ -208,11 +219,17 @@ class ScalarOp(Op):
 
 def _times(m: Any, partial: Any, t: Any) -> Any:
     """``partial * t``, where a bool selects."""
+    if isinstance(partial, Undefined):
+        return partial
+    if isinstance(partial, float):
+        return t if partial == 1 else m.neg(t) if partial == -1 else m.mul(t, partial)
     dtype = getattr(getattr(partial, "type", None), "dtype", "")
     return m.switch(partial, t, 0) if dtype == "bool" else m.mul(t, partial)
 
 
 def _conj(m: Any, partial: Any) -> Any:
+    if isinstance(partial, Undefined):
+        return partial
     if isinstance(partial, int | float | complex):
         return np.conj(partial).item()
     return m.conj(partial) if dtypes.is_complex(partial.type.dtype) else partial
@@ -315,5 +332,5 @@ def nary(cls: str, name: str, doc: str, **fields: Any) -> Any:
 
 
 def ternary(cls: str, name: str, doc: str, **fields: Any) -> Any:
-    """A row for a function of three numbers."""
-    return define(ScalarOp, cls, name, doc, nin=3, **fields)
+    """A row for a function of three numbers, or of ``nin``."""
+    return define(ScalarOp, cls, name, doc, **{"nin": 3} | fields)

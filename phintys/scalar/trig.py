@@ -187,3 +187,12 @@ rad2deg = unary(
     inverse="deg2rad",
     **_LINEAR,
 )
+sinc = unary(
+    "Sinc",
+    "sinc",
+    "sin(pi x) / (pi x); 1 at 0.",
+    rule=rules.inexact_real,
+    d=lambda m, x, y: m.switch(m.eq(x, 0), 0, (m.cos(x * lit(x, math.pi)) - y) / x),
+    domain=(0.1, 5),
+    even=True,
+)

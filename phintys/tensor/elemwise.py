@@ -10,10 +10,10 @@ import numpy as np
 from phintys.config import config
 from phintys.errors import ShapeError
 from phintys.graph.op import Op
-from phintys.graph.type import DisconnectedType
+from phintys.graph.type import DisconnectedType, NullType
 from phintys.graph.variable import Apply, Variable
 from phintys.scalar import dtypes
-from phintys.scalar.op import TABLE, ScalarOp
+from phintys.scalar.op import TABLE, ScalarOp, Undefined
 from phintys.tensor import convert
 from phintys.tensor.convert import as_tensor_variable
 from phintys.tensor.type import TensorType
@@ -291,10 +291,7 @@ class Elemwise(Op):
     # ----- derivative
     def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
         found = self.scalar_op.cotangents(functions, inputs, outputs, cotangents)
-        return [
-            zeros_of(x) if g is None else sum_to(_match_dtype(g, x), x)
-            for x, g in zip(inputs, found)
-        ]
+        return [_cotangent(x, g) for x, g in zip(inputs, found)]
 
     def pushforward(self, inputs: Any, outputs: Any, tangents: Any) -> list[Variable]:
         given = [None if isinstance(t.type, DisconnectedType) else t for t in tangents]
@@ -439,6 +436,15 @@ def sum_to(g: Any, x: Any) -> Any:
 
 #: ``sums[0](x, axes)``, put here by `phintys.tensor.reduce`.
 sums: list[Any] = []
+
+
+def _cotangent(x: Any, g: Any) -> Variable:
+    """What a scalar op gives for an input, as the cotangent of a tensor."""
+    if g is None:
+        return zeros_of(x)
+    if isinstance(g, Undefined):
+        return NullType(g.why)()
+    return sum_to(_match_dtype(g, x), x)
 
 
 def _match_dtype(g: Any, x: Any) -> Any:

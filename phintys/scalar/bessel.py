@@ -1,0 +1,150 @@
+"""Table: Bessel functions.
+
+Derivatives in the argument: DLMF 10.6 and 10.29.  In the order there is none.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from phintys.scalar import rules
+from phintys.scalar.op import Undefined, binary, unary
+from phintys.scalar.native import SCIPY_CALLS
+
+_ORDER = Undefined("no derivative of a Bessel function in its order is available")
+_POSITIVE = (0.1, 30)
+
+
+def _fixed(name: str, doc: str, d: Any, domain: Any = (-20, 20), **facts: Any) -> Any:
+    """A row for an order that is part of the name."""
+    return unary(
+        name.upper().replace("E", "e"),
+        name,
+        doc,
+        function=f"scipy.special.{name}",
+        rule=rules.inexact_real,
+        d=d,
+        native=_native(name),
+        domain=domain,
+        **facts,
+    )
+
+
+def _general(name: str, doc: str, d: Any, domain: Any = (0.2, 20)) -> Any:
+    """A row for a function of order and argument."""
+    return binary(
+        name.capitalize(),
+        name,
+        doc + " of order x at y.",
+        function=f"scipy.special.{name}",
+        rule=rules.inexact_real,
+        d=lambda m, v, x, y: (_ORDER, d(m, v, x, y)),
+        native=_native(name),
+        domain=((0.2, 5), domain),
+    )
+
+
+def _native(name: str) -> Any:
+    return (lambda n, *args: n.call(name, *args)) if name in SCIPY_CALLS else None
+
+
+# ------------------------------------------------------------------------ ordinary J and Y
+
+jv = _general(
+    "jv",
+    "Bessel function of the first kind",
+    lambda m, v, x, y: 0.5 * (m.jv(v - 1, x) - m.jv(v + 1, x)),
+)
+j0 = _fixed(
+    "j0", "Bessel function of the first kind of order 0.", lambda m, x, y: -m.j1(x), even=True
+)
+j1 = _fixed(
+    "j1",
+    "Bessel function of the first kind of order 1.",
+    lambda m, x, y: 0.5 * (m.j0(x) - m.jv(2, x)),
+    odd=True,
+    zero_at_zero=True,
+)
+yv = _general(
+    "yv",
+    "Bessel function of the second kind",
+    lambda m, v, x, y: 0.5 * (m.yv(v - 1, x) - m.yv(v + 1, x)),
+)
+y0 = _fixed(
+    "y0", "Bessel function of the second kind of order 0.", lambda m, x, y: -m.y1(x), _POSITIVE
+)
+y1 = _fixed(
+    "y1",
+    "Bessel function of the second kind of order 1.",
+    lambda m, x, y: 0.5 * (m.y0(x) - m.yv(2, x)),
+    _POSITIVE,
+)
+
+# ------------------------------------------------------------------------ modified I and K
+
+iv = _general(
+    "iv",
+    "Modified Bessel function of the first kind",
+    lambda m, v, x, y: 0.5 * (m.iv(v - 1, x) + m.iv(v + 1, x)),
+)
+ive = _general(
+    "ive",
+    "exp(-|y|) times the modified Bessel function of the first kind",
+    lambda m, v, x, y: 0.5 * (m.ive(v - 1, x) + m.ive(v + 1, x)) - m.sign(x) * y,
+)
+i0 = _fixed(
+    "i0",
+    "Modified Bessel function of the first kind of order 0.",
+    lambda m, x, y: m.i1(x),
+    even=True,
+    range=(1, np.inf),
+)
+i1 = _fixed(
+    "i1",
+    "Modified Bessel function of the first kind of order 1.",
+    lambda m, x, y: 0.5 * (m.i0(x) + m.iv(2, x)),
+    odd=True,
+    increasing=True,
+    zero_at_zero=True,
+)
+i0e = _fixed(
+    "i0e",
+    "exp(-|x|) i0(x).",
+    lambda m, x, y: m.i1e(x) - m.sign(x) * y,
+    even=True,
+    range=(0, 1),
+)
+i1e = _fixed(
+    "i1e",
+    "exp(-|x|) i1(x).",
+    lambda m, x, y: 0.5 * (m.i0e(x) + m.ive(2, x)) - m.sign(x) * y,
+    odd=True,
+    zero_at_zero=True,
+)
+kv = _general(
+    "kv",
+    "Modified Bessel function of the second kind",
+    lambda m, v, x, y: -0.5 * (m.kv(v - 1, x) + m.kv(v + 1, x)),
+)
+kve = _general(
+    "kve",
+    "exp(y) times the modified Bessel function of the second kind",
+    lambda m, v, x, y: y - 0.5 * (m.kve(v - 1, x) + m.kve(v + 1, x)),
+)
+_DECAY = {"decreasing": True, "range": (0, np.inf)}
+k0 = _fixed(
+    "k0",
+    "Modified Bessel function of the second kind of order 0.",
+    lambda m, x, y: -m.k1(x),
+    _POSITIVE,
+    **_DECAY,
+)
+k1 = _fixed(
+    "k1",
+    "Modified Bessel function of the second kind of order 1.",
+    lambda m, x, y: -0.5 * (m.k0(x) + m.kv(2, x)),
+    _POSITIVE,
+    **_DECAY,
+)
