@@ -67,7 +67,9 @@ def compile_ir(
     Raises
     ------
     RuntimeError
-        If the text is not valid IR, or a symbol cannot be found.
+        If the text is not valid IR.
+    LookupError
+        If a symbol cannot be found.
     """
     key = _key(text)
     entry = _read(key)
@@ -109,9 +111,10 @@ def _link(entry: Entry, exports: Iterable[str], externals: Mapping[str, int]) ->
     names, image = entry
     builder = llvm.JITLibraryBuilder().add_object_img(image).add_current_process()
     for name in names:
-        address = externals.get(name) or symbols.resolve(name)
-        if address:
-            builder.import_symbol(name, address)
+        address = externals.get(name) or symbols.resolve(name) or llvm.address_of_symbol(name)
+        if not address:
+            raise LookupError(f"the code refers to {name!r}, which is nowhere in this process")
+        builder.import_symbol(name, address)
     for name in exports:
         builder.export_symbol(name)
     return builder.link(_linker(), f"phintys.{next(_numbers)}")
