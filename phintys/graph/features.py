@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from phintys.errors import AlreadyThere, InconsistencyError, ReplacementDidNotRemoveError
 from phintys.graph.variable import Apply, Constant, Variable
@@ -13,7 +13,13 @@ CALLBACKS = ("on_import", "on_change_input", "on_prune", "on_validate", "orderin
 
 
 class Feature:
-    """Base of features.  Override what you need; what is not overridden costs nothing."""
+    """Base of features.  Override what you need; what is not overridden costs nothing.
+
+    ``provides`` names methods that the graph offers as its own while the feature is attached:
+    ``fgraph.name(...)`` calls ``feature.name(fgraph, ...)``.
+    """
+
+    provides: ClassVar[tuple[str, ...]] = ()
 
     def on_attach(self, fgraph: Any) -> None:
         """Attached to ``fgraph``; raise `AlreadyThere` to decline."""
@@ -49,7 +55,7 @@ class Feature:
 
 
 class Bookkeeper(Feature):
-    """A feature whose ``on_import`` / ``on_prune`` also run for the nodes present when it is attached or detached."""
+    """A feature that is told of the nodes present when it is attached (``on_import``) or detached."""
 
     def on_attach(self, fgraph: Any) -> None:
         for node in fgraph.toposort():
@@ -63,48 +69,46 @@ class Bookkeeper(Feature):
 class History(Feature):
     """Records changes, so that the graph can be taken back to a checkpoint."""
 
+    provides = ("checkpoint", "revert")
+
     def __init__(self) -> None:
-        self.changes: dict[Any, list[tuple[Apply, int, Variable, Any]] | None] = {}
+        self.changes: list[tuple[Apply, int, Variable, Any]] = []
+        self._reverting = False
 
     def on_attach(self, fgraph: Any) -> None:
         if any(isinstance(f, History) for f in fgraph._features):
             raise AlreadyThere("A History is attached already.")
-        self.changes[fgraph] = []
-        fgraph.checkpoint = lambda: self.checkpoint(fgraph)
-        fgraph.revert = lambda checkpoint: self.revert(fgraph, checkpoint)
-
-    def on_detach(self, fgraph: Any) -> None:
-        del fgraph.checkpoint, fgraph.revert
-        del self.changes[fgraph]
+        self.changes.clear()
 
     def clone(self) -> History:
         return type(self)()
 
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"changes": []}  # what is pickled cannot be taken back
+
     def on_change_input(
         self, fgraph: Any, node: Apply, i: int, var: Variable, new_var: Variable, reason: Any = None
     ) -> None:
-        log = self.changes[fgraph]
-        if log is not None:
-            log.append((node, i, var, reason))
+        if not self._reverting:
+            self.changes.append((node, i, var, reason))
 
     def checkpoint(self, fgraph: Any) -> int:
         """A mark to return to."""
-        return len(self.changes[fgraph] or ())
+        return len(self.changes)
 
     def revert(self, fgraph: Any, checkpoint: int) -> None:
         """Undo every change since the checkpoint, without type checks (types may have narrowed)."""
-        log = self.changes[fgraph] or []
-        self.changes[fgraph] = None
+        self._reverting = True
         try:
-            while len(log) > checkpoint:
-                node, i, var, reason = log.pop()
+            while len(self.changes) > checkpoint:
+                node, i, var, reason = self.changes.pop()
                 fgraph.change_node_input(node, i, var, reason=("Revert", reason), check=False)
         finally:
-            self.changes[fgraph] = log
+            self._reverting = False
 
 
 class FullHistory(Feature):
-    """Records every change and steps through them: ``start``, ``end``, ``next``, ``prev``, ``goto``."""
+    """Records every change; ``start``, ``end``, ``next``, ``prev`` and ``goto`` step through them."""
 
     def __init__(self, callback: Any = None) -> None:
         self.fw: list[tuple[Apply, int, Variable, Any]] = []
@@ -163,14 +167,11 @@ class FullHistory(Feature):
 class Validator(Feature):
     """Gives a graph ``validate()`` and ``consistent()``."""
 
+    provides = ("validate", "consistent")
+
     def on_attach(self, fgraph: Any) -> None:
         if any(isinstance(f, Validator) for f in fgraph._features):
             raise AlreadyThere("A Validator is attached already.")
-        fgraph.validate = lambda: self.validate(fgraph)
-        fgraph.consistent = lambda: self.consistent(fgraph)
-
-    def on_detach(self, fgraph: Any) -> None:
-        del fgraph.validate, fgraph.consistent
 
     def validate(self, fgraph: Any) -> None:
         """Let every feature check the graph; `InconsistencyError` if one objects."""
@@ -188,22 +189,19 @@ class Validator(Feature):
 class ReplaceValidate(History, Validator):
     """Replacements that are rolled back if the graph does not validate afterwards."""
 
+    provides = (
+        *History.provides,
+        *Validator.provides,
+        "replace_validate",
+        "replace_all_validate",
+        "replace_all_validate_remove",
+    )
+
     def on_attach(self, fgraph: Any) -> None:
         if any(isinstance(f, ReplaceValidate) for f in fgraph._features):
             raise AlreadyThere("A ReplaceValidate is attached already.")
         History.on_attach(self, fgraph)
         Validator.on_attach(self, fgraph)
-        fgraph.replace_validate = lambda *a, **k: self.replace_validate(fgraph, *a, **k)
-        fgraph.replace_all_validate = lambda *a, **k: self.replace_all_validate(fgraph, *a, **k)
-        fgraph.replace_all_validate_remove = lambda *a, **k: self.replace_all_validate_remove(
-            fgraph, *a, **k
-        )
-
-    def on_detach(self, fgraph: Any) -> None:
-        History.on_detach(self, fgraph)
-        Validator.on_detach(self, fgraph)
-        del fgraph.replace_validate, fgraph.replace_all_validate
-        del fgraph.replace_all_validate_remove
 
     def replace_validate(
         self, fgraph: Any, r: Variable, new_r: Variable, reason: Any = None, **kwargs: Any
@@ -245,12 +243,12 @@ class ReplaceValidate(History, Validator):
         if left:
             self.revert(fgraph, mark)
             raise ReplacementDidNotRemoveError(
-                f"{reason} was to remove {', '.join(str(n.op) for n in left)}, which is still in use."
+                f"{reason} was to remove {', '.join(str(n.op) for n in left)}, still in use."
             )
 
 
 class PreserveVariableAttributes(Feature):
-    """Names and the ``values_eq_approx`` tag of a variable pass to its replacement, if that has none."""
+    """Passes the name and the ``values_eq_approx`` tag of a variable to its replacement."""
 
     def on_change_input(
         self, fgraph: Any, node: Apply, i: int, var: Variable, new_var: Variable, reason: Any = None
@@ -259,7 +257,7 @@ class PreserveVariableAttributes(Feature):
             new_var.name = var.name
         approx = getattr(var.tag, "values_eq_approx", None)
         if approx is not None and not hasattr(new_var.tag, "values_eq_approx"):
-            new_var.tag.values_eq_approx = approx
+            setattr(new_var.tag, "values_eq_approx", approx)
 
 
 class NoOutputFromInplace(Feature):

@@ -6,17 +6,22 @@ that a replacement is legal.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, KeysView, Sequence
+from functools import partial
 from typing import Any
 
 from phintys.errors import AlreadyThere, MissingInputError
+from phintys.graph.clients import Client, Clients, OrderedSet
 from phintys.graph.clone import clone_get_equiv
 from phintys.graph.op import Op
 from phintys.graph.origin import describe
-from phintys.graph.traversal import applys_between, graph_inputs, toposort_with_orderings
-from phintys.graph.variable import Apply, AtomicVariable, Constant, Variable
-
-Client = tuple[Apply, int]
+from phintys.graph.traversal import (
+    applys_between,
+    graph_inputs,
+    toposort_with_orderings,
+    walk_toposort,
+)
+from phintys.graph.variable import Apply, AtomicVariable, Constant, Variable, late
 
 
 class Output(Op):
@@ -27,8 +32,8 @@ class Output(Op):
     def __init__(self, idx: int) -> None:
         self.idx = idx
 
-    def make_node(self, inp: Variable) -> Apply:
-        return Apply(self, [inp], [])
+    def make_node(self, *inputs: Variable) -> Apply:
+        return Apply(self, inputs, [])
 
     def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Any) -> None:
         raise RuntimeError("An Output marks a result of a FunctionGraph; it is never executed.")
@@ -73,29 +78,40 @@ class FunctionGraph:
             memo = clone_get_equiv(inputs, outputs, **clone_kwds)
             outputs = [memo[v] for v in outputs]
             inputs = [memo[v] for v in inputs]
-        self.inputs: list[Variable] = []
-        self.outputs: list[Variable] = []
-        self.apply_nodes: set[Apply] = set()
-        self.variables: set[Variable] = set()
-        self.clients: dict[Variable, list[Client]] = {}
-        self._features: list[Any] = []
-        self._callbacks: dict[str, list[Any]] = {}
+        self._clear()
         self.update_mapping = dict(update_mapping or {})
-        self._order: list[Apply] | None = None
-        for feature in features or ():
-            self.attach_feature(feature)
         from phintys.graph.features import ReplaceValidate
 
+        # first of all: what a later feature objects to has been recorded, and can be undone
         self.attach_feature(ReplaceValidate())
+        for feature in features or ():
+            self.attach_feature(feature)
         for v in inputs:
             if v.owner is not None:
                 raise ValueError(
                     f"{v} cannot be an input of a FunctionGraph: it is computed by {v.owner.op}. "
                     "Replace it by a variable without an owner first (clone_replace)."
                 )
-            self.add_input(v)
+            self.add_input(v, check=False)
         for v in outputs:
             self.add_output(v, reason="init")
+
+    def _clear(self) -> None:
+        self.inputs: list[Variable] = []
+        self.outputs: list[Variable] = []
+        self.apply_nodes: OrderedSet[Apply] = OrderedSet()
+        #: Who uses a variable; the keys are all variables of the graph.
+        self.clients: dict[Variable, Clients] = {}
+        self.update_mapping: dict[int, int] = {}
+        self._output_nodes: list[Apply] = []
+        self._order: list[Apply] | None = None
+        self._features: list[Any] = []
+        self._index_features()
+
+    @property
+    def variables(self) -> KeysView[Variable]:
+        """All variables of the graph."""
+        return self.clients.keys()
 
     # ----------------------------------------------------------------- the interface
     def add_input(self, var: Variable, check: bool = True) -> None:
@@ -110,25 +126,23 @@ class FunctionGraph:
     ) -> None:
         """Append an output; what it needs is imported."""
         self.import_var(var, reason=reason, import_missing=import_missing)
+        node = Output(len(self.outputs)).make_node(var)
         self.outputs.append(var)
-        node = Output(len(self.outputs) - 1).make_node(var)
+        self._output_nodes.append(node)
         self.add_client(var, (node, 0))
 
     def setup_var(self, var: Variable) -> None:
         """Start to keep track of a variable."""
-        self.variables.add(var)
-        self.clients.setdefault(var, [])
+        if var not in self.clients:
+            self.clients[var] = Clients()
 
-    def get_clients(self, var: Variable) -> list[Client]:
+    def get_clients(self, var: Variable) -> Clients:
         """The (node, position) pairs that use ``var``; graph outputs appear as `Output` nodes."""
         return self.clients[var]
 
     def get_output_client(self, i: int) -> Client:
         """The pair that marks output ``i``."""
-        for node, position in self.clients[self.outputs[i]]:
-            if isinstance(node.op, Output) and node.op.idx == i:
-                return node, position
-        raise ValueError(f"Output {i} has no client: the graph is inconsistent.")
+        return self._output_nodes[i], 0
 
     def add_client(self, var: Variable, new_client: Client) -> None:
         self.clients[var].append(new_client)
@@ -143,53 +157,43 @@ class FunctionGraph:
         """Remove a use of ``var``; what nobody uses any more leaves the graph."""
         work = [(var, client_to_remove)]
         while work:
-            v, (node, position) = work.pop()
+            v, client = work.pop()
             clients = self.clients[v]
-            for k, (n, p) in enumerate(clients):
-                if n is node and p == position:
-                    del clients[k]
-                    break
+            clients.remove(client)
             if clients:
                 continue
             owner = v.owner
             if owner is None:
-                if (remove_if_empty or isinstance(v, AtomicVariable)) and v not in self.inputs:
-                    self._forget(v)
+                if self._is_disposable(v, remove_if_empty):
+                    del self.clients[v]
                 continue
             if owner not in self.apply_nodes or any(self.clients.get(o) for o in owner.outputs):
                 continue
-            self._order = None
-            self.apply_nodes.remove(owner)
-            for o in owner.outputs:
-                self._forget(o)
-            self.execute_callbacks("on_prune", owner, reason)
-            work.extend((x, (owner, i)) for i, x in enumerate(owner.inputs))
+            self._drop_node(owner, reason)
+            work.extend((x, (owner, i)) for i, x in reversed([*enumerate(owner.inputs)]))
 
-    def _forget(self, var: Variable) -> None:
-        self.variables.discard(var)
-        self.clients.pop(var, None)
+    def _is_disposable(self, root: Variable, remove_if_empty: bool) -> bool:
+        if isinstance(root, Constant):
+            return True
+        wanted = remove_if_empty or isinstance(root, AtomicVariable)
+        return wanted and root not in self.inputs
+
+    def _drop_node(self, node: Apply, reason: Any) -> None:
+        self._order = None
+        self.apply_nodes.discard(node)
+        for o in node.outputs:
+            self.clients.pop(o, None)
+        self.execute_callbacks("on_prune", node, reason)
 
     # ----------------------------------------------------------------- importing
     def import_var(self, var: Variable, reason: Any = None, import_missing: bool = False) -> None:
         """Bring ``var`` and what it needs into the graph."""
-        if var.owner is not None:
-            if var.owner not in self.apply_nodes:
-                self.import_node(var.owner, reason=reason, import_missing=import_missing)
+        if var in self.clients:
             return
-        if var not in self.clients:
-            self._import_root(var, import_missing)
-
-    def _import_root(self, var: Variable, import_missing: bool, user: Apply | None = None) -> None:
-        if isinstance(var, AtomicVariable):
-            self.setup_var(var)
-        elif import_missing:
-            self.add_input(var)
+        if var.owner is not None:
+            self.import_node(var.owner, reason=reason, import_missing=import_missing)
         else:
-            used = f" It is used by {user.op}." if user is not None else ""
-            raise MissingInputError(
-                f"{var} (type {var.type}) is needed to compute the outputs but is not among the "
-                f"inputs.{used}\n{describe(var.origin)}".rstrip()
-            )
+            self._import_roots({var: None}, import_missing)
 
     def import_node(
         self,
@@ -198,27 +202,46 @@ class FunctionGraph:
         reason: Any = None,
         import_missing: bool = False,
     ) -> None:
-        """Bring a node and what it needs into the graph; MissingInputError for unknown roots."""
-        new = [n for n in applys_between(self.variables, apply_node.outputs)]
-        new_set = set(new)
-        order = list(toposort_with_orderings(apply_node.outputs, blockers=self.variables))
+        """Bring a node and what it needs into the graph.
+
+        Raises `MissingInputError`, before anything is changed, if a variable without an owner is
+        needed; with ``import_missing`` it becomes an input instead.
+        """
+        if apply_node in self.apply_nodes:
+            return
+        clients = self.clients
+        new = list(
+            walk_toposort([apply_node], lambda n: [v.owner for v in n.inputs if v not in clients])
+        )
         if check:
-            for node in order:
-                for v in node.inputs:
-                    if v.owner is None and v not in self.clients:
-                        self._import_root(v, import_missing, node)
-        for node in order:
-            if node in self.apply_nodes or node not in new_set:
-                continue
-            self._order = None
+            roots = {
+                v: node for node in new for v in node.inputs if v.owner is None and v not in clients
+            }
+            self._import_roots(roots, import_missing)
+        self._order = None
+        for node in new:
             self.apply_nodes.add(node)
             for output in node.outputs:
-                self.setup_var(output)
+                clients[output] = Clients()
             for i, v in enumerate(node.inputs):
-                if v not in self.clients:
-                    self.setup_var(v)
-                self.clients[v].append((node, i))
+                if v not in clients:
+                    clients[v] = Clients()
+                clients[v].append((node, i))
             self.execute_callbacks("on_import", node, reason)
+
+    def _import_roots(self, roots: dict[Variable, Apply | None], import_missing: bool) -> None:
+        for v, user in roots.items():
+            if not isinstance(v, AtomicVariable) and not import_missing:
+                used = f" It is used by {user.op}." if user is not None else ""
+                raise MissingInputError(
+                    f"{v} (type {v.type}) is needed to compute the outputs but is not among the "
+                    f"inputs.{used}\n{describe(v.origin)}".rstrip()
+                )
+        for v in roots:
+            if isinstance(v, AtomicVariable):
+                self.setup_var(v)
+            else:
+                self.add_input(v, check=False)
 
     # ----------------------------------------------------------------- changing
     def change_node_input(
@@ -262,11 +285,8 @@ class FunctionGraph:
         converted.  A ``var`` that is not in the graph is ignored.
         """
         new_var = var.type.filter_variable(new_var, allow_convert=True)
-        if var not in self.clients:
-            return
-        self.import_var(new_var, reason=reason, import_missing=import_missing)
-        for node, i in list(self.clients[var]):
-            # a node that computes the replacement keeps its own input
+        # the uses before the change: a new node that needs ``var`` itself keeps it
+        for node, i in list(self.clients.get(var, ())):
             self.change_node_input(
                 node, i, new_var, reason=reason, import_missing=import_missing, check=False
             )
@@ -298,14 +318,9 @@ class FunctionGraph:
             self.remove_output(idx, reason=reason)
         position = {n: k for k, n in enumerate(self.toposort())}
         for n in sorted((d for d in dependents if d in position), key=position.__getitem__)[::-1]:
-            if n not in self.apply_nodes:
-                continue
-            self._order = None
-            self.apply_nodes.remove(n)
-            for o in n.outputs:
-                self._forget(o)
-            self.execute_callbacks("on_prune", n, reason)
-            self._remove_clients(n, reason)
+            if n in self.apply_nodes:
+                self._drop_node(n, reason)
+                self._remove_clients(n, reason)
 
     def remove_input(self, input_idx: int, reason: Any = None) -> None:
         """Remove an input and everything that depends on it."""
@@ -319,7 +334,8 @@ class FunctionGraph:
         ):
             self.remove_output(idx, reason=reason)
         del self.inputs[input_idx]
-        self._forget(var)
+        if var not in self.inputs:
+            self.clients.pop(var, None)
         self.update_mapping = {
             o: i - (i > input_idx) for o, i in self.update_mapping.items() if i != input_idx
         }
@@ -330,10 +346,9 @@ class FunctionGraph:
         """Remove an output; those to the right move one place."""
         client = self.get_output_client(output_idx)
         var = self.outputs[output_idx]
-        later = [self.get_output_client(i) for i in range(output_idx + 1, len(self.outputs))]
-        del self.outputs[output_idx]
-        for node, _ in later:
-            node.op = Output(node.op.idx - 1)
+        del self.outputs[output_idx], self._output_nodes[output_idx]
+        for i in range(output_idx, len(self.outputs)):
+            self._output_nodes[i].op = Output(i)
         if remove_client:
             self.remove_client(var, client, reason=reason)
         self.update_mapping = {
@@ -350,14 +365,7 @@ class FunctionGraph:
         except AlreadyThere:
             return
         self._features.append(feature)
-        self._collect(feature)
-
-    def _collect(self, feature: Any) -> None:
-        from phintys.graph.features import CALLBACKS
-
-        for name in CALLBACKS:
-            if feature.overrides(name):
-                self._callbacks.setdefault(name, []).append(getattr(feature, name))
+        self._index_features()
 
     def remove_feature(self, feature: Any) -> None:
         """Detach a feature; nothing happens if it is not attached."""
@@ -365,23 +373,40 @@ class FunctionGraph:
             return
         feature = self._features.pop(self._features.index(feature))
         feature.on_detach(self)
-        self._callbacks = {}
-        for f in self._features:
-            self._collect(f)
+        self._index_features()
+
+    def _index_features(self) -> None:
+        """Find out which feature wants which callback, and provides which method."""
+        from phintys.graph.features import CALLBACKS
+
+        self._callbacks: dict[str, list[Any]] = {
+            name: [getattr(f, name) for f in self._features if f.overrides(name)]
+            for name in CALLBACKS
+        }
+        self._provided: dict[str, Any] = {
+            name: f for f in self._features for name in getattr(f, "provides", ())
+        }
+
+    def __getattr__(self, name: str) -> Any:
+        """Methods that features provide, such as `replace_validate`."""
+        feature = self.__dict__.get("_provided", {}).get(name)
+        if feature is None:
+            raise AttributeError(f"{type(self).__name__} has no attribute {name!r}.")
+        return partial(getattr(feature, name), self)
 
     def execute_callbacks(self, name: str, *args: Any, **kwargs: Any) -> None:
         """Call a method of every feature that has it, in the order of attachment."""
-        for callback in self._callbacks.get(name, ()):
+        for callback in self._callbacks[name]:
             callback(self, *args, **kwargs)
 
     def collect_callbacks(self, name: str, *args: Any) -> dict[Any, Any]:
         """Like `execute_callbacks`; the results by feature."""
-        return {cb.__self__: cb(self, *args) for cb in self._callbacks.get(name, ())}
+        return {cb.__self__: cb(self, *args) for cb in self._callbacks[name]}
 
     # ----------------------------------------------------------------- orders
     def toposort(self) -> list[Apply]:
         """The nodes in an order in which they can be executed."""
-        orderings = self.orderings() if "orderings" in self._callbacks else {}
+        orderings = self.orderings()
         if orderings:
             return list(toposort_with_orderings(self.outputs, orderings=orderings))
         if self._order is None:
@@ -436,35 +461,45 @@ class FunctionGraph:
                 f"{len(reached - self.apply_nodes)} nodes are missing from apply_nodes and "
                 f"{len(self.apply_nodes - reached)} do not belong there."
             )
-        for node in reached:
+        for node in self.apply_nodes:
             for i, v in enumerate(node.inputs):
-                if v not in self.variables:
-                    raise ValueError(f"{v}, input {i} of {node.op}, is not in the graph.")
-                if not any(n is node and k == i for n, k in self.clients[v]):
+                if (node, i) not in self.clients.get(v, ()):
                     raise ValueError(f"{v} does not list {node.op} (input {i}) as a client.")
         for i, v in enumerate(self.outputs):
-            if not any(
-                isinstance(n.op, Output) and n.op.idx == i for n, _ in self.clients.get(v, ())
-            ):
+            if self.get_output_client(i) not in self.clients.get(v, ()):
                 raise ValueError(f"{v} does not list output {i} as a client.")
+        inputs = set(self.inputs)
         for v, clients in self.clients.items():
             for node, i in clients:
-                if node.inputs[i] is not v:
+                if node.inputs[i] is not v or (
+                    node not in self.apply_nodes and not isinstance(node.op, Output)
+                ):
                     raise ValueError(f"{v} lists {node.op} (input {i}) as a client wrongly.")
-            root_ok = v.owner is not None or isinstance(v, Constant | AtomicVariable)
-            if not root_ok and v not in self.inputs:
+            if v.owner is None and v not in inputs and not isinstance(v, AtomicVariable):
                 raise ValueError(f"{v} has no owner and is not an input.")
 
     def dprint(self, **kwargs: Any) -> Any:
         """Print the graph; see `phintys.dprint`."""
-        from phintys.graph.variable import late
-
         return late["dprint"](self, **kwargs)
 
     def __reduce__(self) -> Any:
-        state = {k: v for k, v in self.__dict__.items() if k not in _BOOKKEEPING}
-        features = [f for f in self._features]
-        return _rebuild, (list(self.inputs), list(self.outputs), features, state)
+        # the features, which may refer to the graph, are state: they follow once it exists
+        attributes = {k: v for k, v in self.__dict__.items() if k not in _BOOKKEEPING}
+        state = (self.inputs, self.outputs, self._output_nodes, self._features, attributes)
+        return FunctionGraph.__new__, (type(self),), state
+
+    def __setstate__(self, state: Any) -> None:
+        inputs, outputs, output_nodes, features, attributes = state
+        self._clear()
+        self.__dict__.update(attributes)
+        for v in inputs:
+            self.add_input(v, check=False)
+        for v, node in zip(outputs, output_nodes, strict=True):
+            self.import_var(v)
+            self.add_client(v, (node, 0))
+        self.outputs, self._output_nodes = list(outputs), list(output_nodes)
+        self._features = list(features)  # with their state: they are not attached anew
+        self._index_features()
 
     def __contains__(self, item: Any) -> bool:
         return item in self.variables or item in self.apply_nodes
@@ -476,12 +511,8 @@ class FunctionGraph:
     __repr__ = __str__
 
 
+#: Attributes that are made anew when a graph is unpickled.
 _BOOKKEEPING = frozenset(
-    "inputs outputs apply_nodes variables clients _features _callbacks _order".split()
+    ("inputs", "outputs", "apply_nodes", "clients", "_output_nodes", "_order", "_features")
+    + ("_callbacks", "_provided")
 )
-
-
-def _rebuild(inputs: Any, outputs: Any, features: Any, state: dict[str, Any]) -> FunctionGraph:
-    fgraph = FunctionGraph(inputs, outputs, features=features, clone=False)
-    fgraph.__dict__.update(state)
-    return fgraph

@@ -1,4 +1,4 @@
-"""Pickling and deep-copying graphs of any depth without recursion.
+"""Pickling and deep-copying graphs of any depth without recursion, in linear time.
 
 Pickle and deepcopy follow references, so a chain of 100,000 nodes would overflow the stack.
 Instead, the first node that is met hands over all its ancestors, inputs first; each then finds
@@ -8,141 +8,77 @@ its own inputs already done.
 from __future__ import annotations
 
 import threading
+import weakref
+from collections.abc import Container
+from copy import deepcopy
+from functools import cache
 from typing import Any
 
 from phintys.graph.origin import locate
 
+# ------------------------------------------------------------------------ pickle
 
-class _Active(threading.local):
-    """Nodes whose ancestors are already in the pickle that is being written."""
+
+class _Dump:
+    """What one pickler knows: the nodes that it was given, by identity.
+
+    It is pickled itself, so the memo of the pickler keeps it (and with it the identities) alive
+    for exactly as long as the pickler remembers the nodes.
+    """
+
+    __slots__ = ("__weakref__", "done", "pending")
 
     def __init__(self) -> None:
-        self.nodes: dict[int, Any] = {}
-
-
-_active = _Active()
-
-
-class _End:
-    """The last element of a chain of ancestors: reaching it ends the bookkeeping."""
+        self.done: set[int] = set()
+        self.pending: set[int] = set()
 
     def __reduce__(self) -> Any:
-        _active.nodes = {}
-        return _End, ()
+        return tuple, ()  # nothing of it is needed to read the pickle
 
 
-def ancestors_first(node: Any) -> list[Any]:
-    """Variables and Applies that ``node`` is made from, every one after its parents; itself last."""
-    order: list[Any] = []
-    seen: set[int] = set()
-    stack: list[tuple[Any, bool]] = [(node, False)]
-    while stack:
-        item, expanded = stack.pop()
-        if expanded:
-            order.append(item)
-            continue
-        if id(item) in seen:
-            continue
-        seen.add(id(item))
-        stack.append((item, True))
-        stack.extend((p, False) for p in reversed(item.get_parents()) if id(p) not in seen)
-    return order
+class _Current(threading.local):
+    dump: weakref.ref[_Dump] | None = None
+
+
+_current = _Current()
 
 
 def reduce_node(node: Any) -> Any:
     """``__reduce__`` of `Variable` and `Apply`."""
-    if id(node) in _active.nodes:
+    dump = None if _current.dump is None else _current.dump()
+    key = id(node)
+    if dump is not None and key in dump.pending:
+        dump.pending.discard(key)
+        dump.done.add(key)
         return _reduce_one(node)
-    order = ancestors_first(node)
-    if len(order) == 1:
-        return _reduce_one(node)
-    _active.nodes = {id(n): n for n in order}
-    return _last, (tuple(order[:-1]), _reduced(node), _End())
+    if dump is None or key in dump.done:  # a pickler asks once for each object: this is another
+        dump = _Dump()
+        _current.dump = weakref.ref(dump)
+    ancestors = ancestors_first(node, dump.done)
+    dump.done.add(key)
+    build, args, state = _reduce_one(node)
+    if len(ancestors) == 1:
+        return build, args, state
+    ancestors.pop()
+    dump.pending.update(map(id, ancestors))
+    return _after_ancestors, (tuple(ancestors), build, args, dump), state
 
 
-def _reduced(node: Any) -> Any:
-    """The last node, described instead of referred to: it is the one being reduced."""
-    return _reduce_one(node)
+def _after_ancestors(ancestors: Any, build: Any, args: Any, dump: Any) -> Any:
+    return build(*args)
 
 
-def _last(ancestors: Any, reduced: Any, end: Any) -> Any:
-    build, args, *state = reduced
-    node = build(*args)
-    if state:
-        node.__setstate__(state[0])
-    return node
+def _reduce_one(node: Any) -> tuple[Any, tuple[Any, ...], Any]:
+    """How to make a node whose parents exist.
 
-
-def _reduce_one(node: Any) -> Any:
+    What may refer back to the node (tags, attributes) is its state: it follows afterwards.
+    """
     if hasattr(node, "inputs"):
-        return _make_apply, (
-            type(node),
-            node.op,
-            node.inputs,
-            _describe_outputs(node),
-            _state(node),
-        )
+        outputs = [(type(v), v.type, _fields(v)) for v in node.outputs]
+        return _make_apply, (type(node), node.op, node.inputs, outputs), _state(node)
     if node.owner is not None:
-        return _output_of, (node.owner, node.index)
-    return _make_variable, (type(node), node.type, _slots(node), _state(node))
-
-
-def _describe_outputs(node: Any) -> list[Any]:
-    return [(type(v), v.type, v.name, _state(v)) for v in node.outputs]
-
-
-def _state(node: Any) -> tuple[Any, Any, dict[str, Any]]:
-    return node._tag, locate(node.origin), _clean_dict(node)
-
-
-def _clean_dict(node: Any) -> dict[str, Any]:
-    return {k: v for k, v in node.__dict__.items() if not k.startswith("_cached")}
-
-
-def _slots(node: Any) -> dict[str, Any]:
-    """Fields that subclasses of Variable add through ``__slots__``."""
-    fields = {"name": node.name}
-    for cls in type(node).__mro__:
-        for field in cls.__dict__.get("__slots__", ()):
-            if field not in _BASE_FIELDS and hasattr(node, field):
-                fields[field] = getattr(node, field)
-    return fields
-
-
-_BASE_FIELDS = frozenset(
-    "type owner index name _tag origin _signature __weakref__ __dict__".split()
-)
-
-
-def _restore(node: Any, state: Any) -> None:
-    node._tag, node.origin, attributes = state
-    node.__dict__.update(attributes)
-
-
-def _make_variable(cls: Any, type_: Any, fields: dict[str, Any], state: Any) -> Any:
-    node = cls.__new__(cls)
-    node.type, node.owner, node.index = type_, None, None
-    if "_signature" in dir(cls):
-        node._signature = None
-    for name, value in fields.items():
-        setattr(node, name, value)
-    _restore(node, state)
-    return node
-
-
-def _make_apply(cls: Any, op: Any, inputs: Any, outputs: Any, state: Any) -> Any:
-    node = cls.__new__(cls)
-    node.op, node.inputs, node.outputs = op, list(inputs), []
-    for i, (variable, type_, name, own_state) in enumerate(outputs):
-        v = _make_variable(variable, type_, {"name": name}, own_state)
-        v.owner, v.index = node, i
-        node.outputs.append(v)
-    _restore(node, state)
-    return node
-
-
-def _output_of(node: Any, index: int) -> Any:
-    return node.outputs[index]
+        return _output_of, (node.owner, node.index), None
+    return _make_variable, (type(node), node.type, _fields(node)), _state(node)
 
 
 # ------------------------------------------------------------------------ deepcopy
@@ -150,32 +86,134 @@ def _output_of(node: Any, index: int) -> Any:
 
 def deepcopy_node(node: Any, memo: dict[int, Any]) -> Any:
     """``__deepcopy__`` of `Variable` and `Apply`: copies all ancestors, inputs first."""
-    from copy import deepcopy
-
-    for item in ancestors_first(node):
-        if id(item) not in memo:
-            memo[id(item)] = _copy_one(item, memo, deepcopy)
+    for item in ancestors_first(node, memo):
+        if id(item) in memo:  # the outputs of a node are copied with it
+            continue
+        if item is not node and not item.get_parents():
+            deepcopy(item, memo)  # its class may have its own way
+        else:
+            _copy_one(item, memo)
     return memo[id(node)]
 
 
-def _copy_one(item: Any, memo: dict[int, Any], deepcopy: Any) -> Any:
+def _copy_one(item: Any, memo: dict[int, Any]) -> None:
     if hasattr(item, "inputs"):
         inputs = [memo[id(v)] for v in item.inputs]
-        copy = _make_apply(
-            type(item),
-            item.op,
-            inputs,
-            _describe_outputs(item),
-            _copied_state(item, memo, deepcopy),
-        )
-        memo.update((id(old), new) for old, new in zip(item.outputs, copy.outputs))
-        return copy
-    if item.owner is not None:
-        return memo[id(item.owner)].outputs[item.index]
-    fields = {k: deepcopy(v, memo) for k, v in _slots(item).items()}
-    return _make_variable(type(item), item.type, fields, _copied_state(item, memo, deepcopy))
+        outputs = [(type(v), v.type, deepcopy(_fields(v), memo)) for v in item.outputs]
+        copy = _make_apply(type(item), item.op, inputs, outputs)
+        memo.update((id(old), new) for old, new in zip(item.outputs, copy.outputs, strict=True))
+    elif item.owner is not None:
+        memo[id(item)] = memo[id(item.owner)].outputs[item.index]
+        return
+    else:
+        copy = _make_variable(type(item), item.type, deepcopy(_fields(item), memo))
+    memo[id(item)] = copy
+    restore(copy, deepcopy(_state(item), memo))
 
 
-def _copied_state(item: Any, memo: dict[int, Any], deepcopy: Any) -> Any:
-    tag, origin, attributes = _state(item)
-    return deepcopy(tag, memo), origin, deepcopy(attributes, memo)
+# ------------------------------------------------------------------------ both
+
+
+def ancestors_first(node: Any, known: Container[int] = ()) -> list[Any]:
+    """What ``node`` is made from, variables and nodes, every one after its parents; itself last.
+
+    What has its identity in ``known`` is left out, with what only it depends on.
+    """
+    order: list[Any] = []
+    seen: set[int] = {id(node)}
+    stack: list[tuple[Any, Any]] = [(node, iter(node.get_parents()))]
+    while stack:
+        item, parents = stack[-1]
+        for p in parents:
+            key = id(p)
+            if key not in seen and key not in known:
+                seen.add(key)
+                stack.append((p, iter(p.get_parents())))
+                break
+        else:
+            stack.pop()
+            order.append(item)
+    return order
+
+
+_BASE_FIELDS = frozenset(
+    ("type", "owner", "index", "_tag", "origin", "_signature", "__weakref__", "__dict__")
+)
+
+
+@cache
+def _field_names(cls: type) -> tuple[str, ...]:
+    """``name``, and what subclasses of Variable add through ``__slots__``."""
+    return tuple(name for name in _slots(cls) if name not in _BASE_FIELDS)
+
+
+@cache
+def _remembers_signature(cls: type) -> bool:
+    return "_signature" in _slots(cls)
+
+
+def _slots(cls: type) -> list[str]:
+    return [name for base in cls.__mro__ for name in base.__dict__.get("__slots__", ())]
+
+
+def _fields(variable: Any) -> tuple[Any, ...]:
+    return tuple([getattr(variable, name) for name in _field_names(type(variable))])
+
+
+def _state(node: Any) -> Any:
+    """What `restore` puts back: the notes on a node, and for an Apply those on its outputs."""
+    notes = _notes(node)
+    outputs = [_notes(v) for v in node.outputs] if hasattr(node, "outputs") else []
+    return (notes, outputs) if notes or any(outputs) else None
+
+
+def _notes(node: Any) -> tuple[Any, ...] | None:
+    """Tag, origin and free attributes; None for the usual case that there are none."""
+    attributes = {k: v for k, v in node.__dict__.items() if not k.startswith("_cached")}
+    if node._tag is None and node.origin is None and not attributes:
+        return None
+    return node._tag, locate(node.origin), attributes or None
+
+
+def restore(node: Any, state: Any) -> None:
+    """``__setstate__`` of `Variable` and `Apply`."""
+    if state is None:
+        return
+    notes, outputs = state
+    _set_notes(node, notes)
+    for v, its_notes in zip(node.outputs if outputs else (), outputs, strict=True):
+        _set_notes(v, its_notes)
+
+
+def _set_notes(node: Any, notes: Any) -> None:
+    if notes is None:
+        return
+    node._tag, node.origin, attributes = notes
+    if attributes:
+        node.__dict__.update(attributes)
+
+
+def _make_variable(cls: Any, type_: Any, fields: tuple[Any, ...]) -> Any:
+    variable = cls.__new__(cls)
+    variable.type, variable.owner, variable.index = type_, None, None
+    variable._tag = variable.origin = None
+    for name, value in zip(_field_names(cls), fields, strict=True):
+        setattr(variable, name, value)
+    if _remembers_signature(cls):
+        variable._signature = None
+    return variable
+
+
+def _make_apply(cls: Any, op: Any, inputs: Any, outputs: Any) -> Any:
+    node = cls.__new__(cls)
+    node.op, node.inputs, node.outputs = op, list(inputs), []
+    node._tag = node.origin = None
+    for i, description in enumerate(outputs):
+        v = _make_variable(*description)
+        v.owner, v.index = node, i
+        node.outputs.append(v)
+    return node
+
+
+def _output_of(node: Any, index: int) -> Any:
+    return node.outputs[index]

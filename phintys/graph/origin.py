@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import linecache
 import os
-import sys
-from types import CodeType
+import threading
+from functools import lru_cache
+from sys import _getframe  # pyright: ignore[reportPrivateUsage]
+from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
-_is_ours: dict[CodeType, bool] = {}
+_is_ours: dict[str, bool] = {}  # by file; a code object's own hash is slow
 
 #: (code object, offset of the instruction); resolved by `locate`.
 Origin = tuple[CodeType, int]
@@ -36,27 +38,35 @@ class Location(NamedTuple):
         return f"{self.file}:{self.line} in {self.function}{text}"
 
 
+class _Inherited(threading.local):
+    origin: Origin | Location | None = None
+
+
+_inherited = _Inherited()
+
+
 def user_origin() -> Origin | Location | None:
     """The innermost frame that is not part of this package."""
-    if _inherited is not None:
-        return _inherited
-    frame = sys._getframe(2)  # pyright: ignore[reportPrivateUsage]
+    origin = _inherited.origin
+    if origin is not None:
+        return origin
+    frame: FrameType | None = _getframe(2)
     while frame is not None:
         code = frame.f_code
-        ours = _is_ours.get(code)
-        if ours is None:
-            ours = _is_ours[code] = code.co_filename.startswith(_PACKAGE)
-        if not ours:
+        file = code.co_filename
+        if file not in _is_ours:
+            _is_ours[file] = file.startswith(_PACKAGE)
+        if not _is_ours[file]:
             return code, frame.f_lasti
         frame = frame.f_back
     return None
 
 
-_inherited: Origin | Location | None = None
-
-
 class inherit:
-    """While active, nodes are recorded as made where ``origin`` says (used by rewriting and gradients)."""
+    """While active in this thread, nodes are recorded as made where ``origin`` says.
+
+    Rewriting and differentiation use it: what they make comes from the user's line.
+    """
 
     __slots__ = ("origin", "saved")
 
@@ -64,19 +74,37 @@ class inherit:
         self.origin = origin
 
     def __enter__(self) -> None:
-        global _inherited
-        self.saved, _inherited = _inherited, self.origin
+        self.saved, _inherited.origin = _inherited.origin, self.origin
 
     def __exit__(self, *exc: object) -> None:
-        global _inherited
-        _inherited = self.saved
+        _inherited.origin = self.saved
 
 
 def locate(origin: Origin | Location | None) -> Location | None:
     """File, line and function of an origin."""
     if origin is None or isinstance(origin, Location):
         return origin
-    code, offset = origin
+    return _resolve(_Identity(origin[0]), origin[1])
+
+
+class _Identity:
+    """A code object as a key: by identity, because its own hash is slow."""
+
+    __slots__ = ("code",)
+
+    def __init__(self, code: CodeType) -> None:
+        self.code = code
+
+    def __hash__(self) -> int:
+        return id(self.code)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Identity) and self.code is other.code
+
+
+@lru_cache(4096)
+def _resolve(key: _Identity, offset: int) -> Location:
+    code = key.code
     line: int | None = code.co_firstlineno
     for start, end, number in code.co_lines():
         if start <= offset < end and number is not None:

@@ -40,14 +40,15 @@ def walk(
 def ancestors(
     graphs: Iterable[Variable], blockers: Iterable[Variable] | None = None
 ) -> Generator[Variable, None, None]:
-    """The variables that ``graphs`` depend on, themselves included, depth first from the left.
+    """The variables that ``graphs`` depend on, themselves included.
 
-    Blockers are included, what lies behind them is not.
+    Depth first, and of several graphs or inputs the last one first.  Blockers are included, what
+    lies behind them is not.
     """
     stop = set(blockers or ())
 
     def expand(v: Variable) -> Iterable[Variable] | None:
-        return reversed(v.owner.inputs) if v.owner is not None and v not in stop else None
+        return v.owner.inputs if v.owner is not None and v not in stop else None
 
     yield from walk(graphs, expand, bfs=False)
 
@@ -96,17 +97,22 @@ def apply_depends_on(apply: Apply, depends_on: Apply | Iterable[Apply]) -> bool:
 def truncated_graph_inputs(
     outputs: Sequence[Variable], ancestors_to_include: Iterable[Variable] | None = None
 ) -> list[Variable]:
-    """The inputs of the graph cut at ``ancestors_to_include``.
+    """Variables that suffice to compute ``outputs``: the given ancestors, and what else is needed.
 
-    Those of them that are needed take the place of what lies behind them; other inputs that are
-    still needed are listed too.
+    The latter are the variables closest to the outputs that do not depend on any of
+    ``ancestors_to_include``.  Of these, the ones that are not needed are left out.
     """
-    wanted = list(ancestors_to_include or ())
-    found = list(graph_inputs(outputs, wanted))
-    reached = set(ancestors(outputs, wanted))
-    cut = [v for v in wanted if v in reached]
-    # a wanted variable that only feeds another wanted one is not needed
-    return [*cut, *(v for v in found if v not in set(cut) and not isinstance(v, AtomicVariable))]
+    wanted = set(ancestors_to_include or ())
+    behind: set[Variable] = set()  # what depends on a wanted variable other than itself
+    for node in toposort(outputs):
+        if any(v in wanted or v in behind for v in node.inputs):
+            behind.update(node.outputs)
+
+    def expand(v: Variable) -> Iterable[Variable] | None:
+        return v.owner.inputs if v.owner is not None and v in behind else None
+
+    visited = walk(outputs, expand, bfs=False)
+    return [v for v in visited if v in wanted or v not in behind]
 
 
 def vars_between(
@@ -118,7 +124,7 @@ def vars_between(
     def expand(v: Variable) -> Iterable[Variable] | None:
         if v.owner is None or v in stop:
             return None
-        return reversed([*v.owner.inputs, *v.owner.outputs])
+        return [*v.owner.inputs, *v.owner.outputs]
 
     yield from walk(outs, expand, bfs=False)
 
@@ -149,39 +155,40 @@ def get_var_by_name(graphs: Iterable[Variable], target_var_id: str) -> tuple[Var
 
 
 def walk_toposort(
-    graphs: Iterable[T], deps: Callable[[T], Iterable[T] | None]
+    graphs: Iterable[T | None], deps: Callable[[T], Iterable[T | None] | None]
 ) -> Generator[T, None, None]:
     """Every node after those ``deps`` gives for it; ValueError if there is a cycle.
 
-    Deterministic: dependencies are visited in the order they are given.
+    Deterministic: dependencies are visited in the order they are given.  None among them is
+    skipped.
     """
-    state: dict[int, int] = {}  # 1: being expanded, 2: done
-    keep: list[T] = []
+    done: set[T | None] = {None}
+    active: set[T] = set()
     for root in graphs:
-        stack: list[tuple[T, bool]] = [(root, False)]
+        if root in done:
+            continue
+        active.add(root)
+        stack = [(root, iter(deps(root) or ()))]
         while stack:
-            node, expanded = stack.pop()
-            key = id(node)
-            if expanded:
-                state[key] = 2
+            node, rest = stack[-1]
+            for d in rest:
+                if d in done:
+                    continue
+                if d in active:
+                    raise ValueError(f"The graph contains a cycle through {d}.")
+                active.add(d)
+                stack.append((d, iter(deps(d) or ())))
+                break
+            else:
+                stack.pop()
+                active.discard(node)
+                done.add(node)
                 yield node
-                continue
-            known = state.get(key)
-            if known == 2:
-                continue
-            if known == 1:
-                raise ValueError("The graph contains a cycle.")
-            state[key] = 1
-            keep.append(node)
-            stack.append((node, True))
-            # a node that is waiting further down the stack is a cycle only if it was expanded
-            pending = [d for d in deps(node) or () if state.get(id(d)) != 2]
-            stack.extend((d, False) for d in reversed(pending))
 
 
 def general_toposort(
-    outputs: Iterable[T],
-    deps: Callable[[T], Iterable[T] | None],
+    outputs: Iterable[T | None],
+    deps: Callable[[T], Iterable[T | None] | None],
     compute_deps_cache: Any = None,
     deps_cache: Any = None,
 ) -> list[T]:
@@ -204,15 +211,15 @@ def toposort_with_orderings(
 ) -> Generator[Apply, None, None]:
     """Like `toposort`, where ``orderings[node]`` lists nodes that must come before ``node`` too."""
     stop = set(blockers or ())
-    extra = orderings or {}
 
-    def deps(node: Apply) -> list[Apply]:
-        before = [v.owner for v in node.inputs if v.owner is not None and v not in stop]
-        more = extra.get(node)
-        return before + more if more else before
+    def owners(node: Apply) -> list[Apply | None]:
+        return [v.owner for v in node.inputs if v not in stop]
 
-    roots = [v.owner for v in graphs if v.owner is not None and v not in stop]
-    yield from walk_toposort(roots, deps)
+    def owners_and_extra(node: Apply) -> list[Apply | None]:
+        return [*owners(node), *(orderings or {}).get(node, ())]
+
+    roots = [v.owner for v in graphs if v not in stop]
+    yield from walk_toposort(roots, owners_and_extra if orderings else owners)
 
 
 def io_toposort(

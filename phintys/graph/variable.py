@@ -16,7 +16,6 @@ from phintys.graph.origin import Origin, user_origin
 
 if TYPE_CHECKING:
     from phintys.graph.op import Op
-    from phintys.graph.type import Type
 
 #: Methods that later stages supply, so that this module need not import them:
 #: ``eval`` and ``dprint`` (see ``compile/function.py`` and ``show``).
@@ -52,6 +51,9 @@ class Node:
     def __reduce__(self) -> Any:
         return flatten.reduce_node(self)
 
+    def __setstate__(self, state: Any) -> None:
+        flatten.restore(self, state)
+
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         return flatten.deepcopy_node(self, memo)
 
@@ -72,7 +74,6 @@ class Variable(Node):
     """
 
     __slots__ = ("type", "owner", "index", "name")
-    __hash__ = object.__hash__
     type: Any
     owner: Apply | None
     index: int | None
@@ -92,12 +93,6 @@ class Variable(Node):
         self.name = name
         self._tag = None
         self.origin = None
-
-    def __eq__(self, other: object) -> bool:
-        return self is other
-
-    def __ne__(self, other: object) -> bool:
-        return self is not other
 
     @property
     def auto_name(self) -> str:
@@ -276,11 +271,16 @@ class Apply(Node):
         for v in self.inputs:
             if not isinstance(v, Variable):
                 raise TypeError(f"Inputs of {op} must be Variables; {v!r} is a {type(v).__name__}.")
-        for i, v in enumerate(self.outputs):
+        self._own_outputs()
+
+    def _own_outputs(self) -> None:
+        i = 0
+        for v in self.outputs:
             if v.owner is not None:
-                raise ValueError(f"Output {i} of {op} belongs to another node, {v.owner.op}.")
+                raise ValueError(f"Output {i} of {self.op} belongs to another node, {v.owner.op}.")
             v.owner = self
             v.index = i
+            i += 1
 
     @property
     def nin(self) -> int:
@@ -315,10 +315,13 @@ class Apply(Node):
         return self._copy(self.inputs)
 
     def _copy(self, inputs: Sequence[Variable]) -> Apply:
-        node = Apply(self.op, inputs, [v.clone() for v in self.outputs])
+        node = Apply.__new__(type(self))
+        node.op = self.op
+        node.inputs = list(inputs)
+        node.outputs = [v.clone() for v in self.outputs]
+        node._tag = None if self._tag is None else Scratchpad().__update__(self._tag)
         node.origin = self.origin
-        if self._tag is not None:
-            node._tag = Scratchpad().__update__(self._tag)
+        node._own_outputs()
         return node
 
     def clone_with_new_inputs(
@@ -334,13 +337,15 @@ class Apply(Node):
             raise ValueError(f"{self.op} takes {len(self.inputs)} inputs, not {len(inputs)}.")
         new = list(inputs)
         changed = False
-        for i, (old, given) in enumerate(zip(self.inputs, new, strict=True)):
-            if old.type is given.type or old.type == given.type:
+        for i, old in enumerate(self.inputs):
+            wanted = old.type
+            given = new[i].type
+            if wanted is given or wanted == given:
                 continue
             if strict:
-                new[i] = old.type.filter_variable(given)
-            changed = changed or new[i].type != old.type
-        if changed or (new != self.inputs and self.op._output_type_depends_on_input_value):
+                new[i] = wanted.filter_variable(new[i])
+            changed = changed or new[i].type != wanted
+        if changed or (self.op._output_type_depends_on_input_value and new != self.inputs):
             node = self.op.make_node(*new)
             node.origin = self.origin
             for fresh, old in zip(node.outputs, self.outputs):

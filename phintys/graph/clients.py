@@ -1,0 +1,84 @@
+"""The containers of a FunctionGraph: ordered, with changes in constant time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, MutableSet, Sequence
+from typing import Any, TypeVar, overload
+
+from phintys.graph.variable import Apply
+
+T = TypeVar("T")
+Client = tuple[Apply, int]
+
+
+class OrderedSet(MutableSet[T]):
+    """A set that is iterated in the order of insertion, so that results are reproducible.
+
+    >>> s = OrderedSet("banana")
+    >>> s.add("c")
+    >>> list(s), "n" in s, s == {"a", "b", "c", "n"}
+    (['b', 'a', 'n', 'c'], True, True)
+    """
+
+    __slots__ = ("_items",)
+
+    def __init__(self, items: Iterable[T] = ()) -> None:
+        self._items: dict[T, None] = dict.fromkeys(items)
+
+    def __contains__(self, item: object) -> bool:
+        return item in self._items
+
+    def __iter__(self) -> Iterator[T]:
+        return iter(self._items)
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def add(self, value: T) -> None:
+        self._items[value] = None
+
+    def discard(self, value: T) -> None:
+        self._items.pop(value, None)
+
+    def __repr__(self) -> str:
+        return f"OrderedSet({list(self)})"
+
+
+class Clients(Sequence[Client]):
+    """The uses of a variable: pairs (node, position), in the order in which they appeared."""
+
+    __slots__ = ("_uses",)
+
+    def __init__(self) -> None:
+        self._uses: dict[Client, None] = {}
+
+    def append(self, client: Client) -> None:
+        self._uses[client] = None
+
+    def remove(self, client: Client) -> None:
+        """Remove a use; nothing happens if it is not there."""
+        self._uses.pop(client, None)
+
+    def __len__(self) -> int:
+        return len(self._uses)
+
+    def __iter__(self) -> Iterator[Client]:
+        return iter(self._uses)
+
+    def __contains__(self, client: object) -> bool:
+        return client in self._uses
+
+    @overload
+    def __getitem__(self, index: int) -> Client: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Client]: ...
+    def __getitem__(self, index: Any) -> Any:
+        return list(self._uses)[index]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and list(self) == list(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return repr(list(self))
