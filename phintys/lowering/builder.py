@@ -187,8 +187,8 @@ class Builder:
     def map(self, fn: Callable[..., Any], *values: Value, dtype: str | None = None) -> Value:
         """``fn(n, *scalars)`` elementwise, ``n`` being a `Native`.
 
-        Values are padded with axes of length 1 on the left to one rank; an axis of constant length 1
-        broadcasts.  ``dtype``: the result is cast to it.
+        Values are padded with axes of length 1 on the left to one rank; an axis of constant
+        length 1 broadcasts.  ``dtype``: the result is cast to it.
         """
         rank = max((v.ndim for v in values), default=0)
         values = tuple(self._pad(v, rank) for v in values)
@@ -317,7 +317,19 @@ class Builder:
         A position out of range fails at run time.
         """
         axis = axis % value.ndim
-        length, position = self.length(value, axis), self.canonical(position)
+        position = self.position(position, self.length(value, axis), axis)
+        shape = (*value.shape[:axis], *value.shape[axis + 1 :])
+        axes = [None if k == axis else k - (k > axis) for k in range(value.ndim)]
+        starts = [position if k == axis else ZERO for k in range(value.ndim)]
+        content = None
+        if value.content is not None and position.value is not None:
+            in_range = position.value < len(value.content)
+            content = (value.content[position.value],) if in_range else None
+        return self._view(value, shape, axes, starts, None, content)
+
+    def position(self, position: DimLike, length: DimLike, axis: int) -> Dim:
+        """A Python index (negative counts from the end) as position that is checked at run time."""
+        length, position = self.canonical(length), self.canonical(position)
         message = f"index out of range for axis {axis}"
         if position.value is None:
             negative = dim_min(dim_max(-position, 0), 1)
@@ -329,14 +341,7 @@ class Builder:
             position = position + length
         else:
             self.check(length, ">", position, message)
-        shape = (*value.shape[:axis], *value.shape[axis + 1 :])
-        axes = [None if k == axis else k - (k > axis) for k in range(value.ndim)]
-        starts = [position if k == axis else ZERO for k in range(value.ndim)]
-        content = None
-        if value.content is not None and position.value is not None:
-            in_range = position.value < len(value.content)
-            content = (value.content[position.value],) if in_range else None
-        return self._view(value, shape, axes, starts, None, content)
+        return position
 
     def diagonal(self, value: Value, axis1: int, axis2: int) -> Value:
         """The main diagonal of two axes of equal length, as last axis (slice first for others)."""
@@ -445,7 +450,8 @@ class Builder:
     def update(self, base: Value, region: Sequence[RegionAxis], value: Value, mode: str) -> Value:
         """``base`` with a region overwritten (mode ``set``) or added to (``add``).
 
-        ``region``: for each axis of ``base`` a position, or (start, step, length), all within range.
+        ``region``: for each axis of ``base`` a position, or (start, step, length), all within
+        range.
         ``value`` broadcasts to the region, whose axes are those that are not positions.
         """
         axes: list[int | None] = []
@@ -470,8 +476,8 @@ class Builder:
     ) -> Value:
         """``base`` with elements at integer positions written (``set``) or added to (``add``).
 
-        The region is that of `gather`; ``value`` broadcasts to it.  Positions may repeat: ``add`` adds
-        each time, ``set`` keeps the last.
+        The region is that of `gather`; ``value`` broadcasts to it.  Positions may repeat: ``add``
+        adds each time, ``set`` keeps the last.
         """
         positions = self._positions(indices)
         axes = tuple(a % base.ndim for a in axes)

@@ -1,7 +1,7 @@
 """From a rewritten FunctionGraph to a Program.
 
-Each op is asked for its ``lower`` method; one without (or with a dtype that kernels do not handle) is
-called through its ``perform``.  This module knows types by what they offer, and no op.
+Each op is asked for its ``lower`` method; one without (or with a dtype that kernels do not
+handle) is called through its ``perform``.  This module knows types by what they offer, and no op.
 """
 
 from __future__ import annotations

@@ -13,8 +13,8 @@ Backward: each value learns which clusters want it.  One that is cheap is comput
 one that a single other cluster wants is computed there; one that several want is stored.
 
 A reduction over the last dimensions of a space, and what follows from it with the remaining
-dimensions, can stay within the cluster ("row level"): softmax is one kernel.  ``Cluster.inner`` is then
-the number of dimensions reduced.
+dimensions, can stay within the cluster ("row level"): softmax is one kernel.
+``Cluster.inner`` is then the number of dimensions reduced.
 """
 
 from __future__ import annotations
@@ -204,7 +204,7 @@ class Fusion:
         return not self._repeats(*consumers[0])
 
     def _repeats(self, consumer: Value, arg: Value) -> bool:
-        """Whether computing an argument within its consumer's loops computes elements repeatedly."""
+        """Whether a consumer's loops would compute elements of an argument repeatedly."""
         shape = consumer.shape
         if isinstance(consumer, Update):
             shape = consumer.region
@@ -357,7 +357,7 @@ class Fusion:
         place = self.places.get(base_of(arg).id)
         if place is None or value.kind.startswith("arg") or not place.cluster.inner:
             return None
-        if isinstance(arg, View) or isinstance(arg, (Reduce, Update)) or self._is_full(place):
+        if isinstance(arg, (View, Reduce, Update)) or self._is_full(place):
             return None
         return place.cluster, place.axes
 

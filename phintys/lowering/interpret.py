@@ -251,7 +251,8 @@ class _KernelRun:
             for phase in self.plan.phases:
                 self.phase(phase)
             return
-        for self.point[depth] in range(self.dims[depth]):
+        for counter in range(self.dims[depth]):
+            self.point[depth] = counter
             self.outer(depth + 1)
 
     def phase(self, phase: Phase) -> None:
@@ -271,7 +272,8 @@ class _KernelRun:
             for position, accumulator in sums.items():
                 accumulator.add(self.registers[self.kernel.body[position].args[0]])
             return
-        for self.point[depth] in range(self.dims[depth]):
+        for counter in range(self.dims[depth]):
+            self.point[depth] = counter
             self.inner(phase, level + 1, sums)
 
     def execute(self, positions: list[int]) -> None:

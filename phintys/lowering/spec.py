@@ -1,12 +1,13 @@
 """What a legal Program is.
 
-``verify(program)`` checks the rules and raises `IllegalProgram` with the place and the rule that was
-broken.  Tests call it after each stage of lowering.
+``verify(program)`` checks the rules and raises `IllegalProgram` with the place and the rule
+that was broken.  Tests call it after each stage of lowering.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from itertools import pairwise
 from typing import Any
 
 from phintys.dims import Dim
@@ -26,9 +27,9 @@ from phintys.lowering.program import (
 )
 from phintys.scalar.native import INSTRUCTIONS, LIBM_CALLS, NATIVE_DTYPES, SCIPY_CALLS
 
-KINDS = frozenset("input constant temp output python object".split(" "))
+KINDS = frozenset(("input", "constant", "temp", "output", "python", "object"))
 OWNED = frozenset(("temp", "output"))
-REDUCTIONS = frozenset("add mul max min and or xor argmax argmin".split(" "))
+REDUCTIONS = frozenset(("add", "mul", "max", "min", "and", "or", "xor", "argmax", "argmin"))
 CALL_OPERANDS = {"gemm": (2, 2, 2), "gemv": (1, 2, 1), "ger": (2, 1, 1), "dot": (0, 1, 1)}
 CALL_SIZES = {"gemm": 3, "gemv": 2, "ger": 2, "dot": 1}
 
@@ -269,7 +270,7 @@ class _Verifier:
                 by_storage.setdefault(slot.storage, []).append(slot)
         for number, slots in by_storage.items():
             slots.sort(key=lambda s: first[s.number])
-            for a, b in zip(slots, slots[1:]):
+            for a, b in pairwise(slots):
                 handed = last[a.number] == first[b.number]
                 step = self.program.steps[first[b.number]]
                 handed = handed and isinstance(step, (Kernel, Copy))

@@ -103,9 +103,9 @@ class Index(Value):
 class Map(Value):
     """Scalar instructions, elementwise.
 
-    ``body`` is in the form of a kernel body whose first values (0, 1, ...) are the arguments; ``result`` is
-    the position of the result.  Arguments have the rank of the value; an axis of constant length 1
-    broadcasts.
+    ``body`` is in the form of a kernel body whose first values (0, 1, ...) are the arguments;
+    ``result`` is the position of the result.  Arguments have the rank of the value; an axis of
+    constant length 1 broadcasts.
     """
 
     __slots__ = ("body", "result")
@@ -182,9 +182,9 @@ class Empty(Value):
 class Update(Value):
     """``args[0]`` with ``args[1]`` written (mode ``set``) or added (mode ``add``) to a part.
 
-    The part, whose shape is ``region``: element ``i`` goes to ``j[k] = starts[k] + steps[k] * i[axes[k]]``,
-    plus, for an axis in ``gathered``, the position ``args[2:][...]`` at ``i`` (as in `Gather`, without the
-    other terms).  ``args[1:]`` broadcast against the region.
+    The part has the shape ``region``: its element ``i`` goes to ``j[k] = starts[k] + steps[k] *
+    i[axes[k]]``, and for an axis in ``gathered`` to the position that one of ``args[2:]`` has at
+    ``i`` (as in `Gather`).  ``args[1:]`` broadcast against the region.
     """
 
     __slots__ = ("axes", "gathered", "mode", "region", "starts", "steps")

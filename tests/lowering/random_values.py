@@ -59,16 +59,16 @@ class RandomValues:
     def input(self, rank: int) -> None:
         shape = tuple(self.choice(self.sizes) for _ in range(rank))
         array = self.rng.normal(size=shape)
-        known = [n if n == 1 or not self.unknown or self.rng.random() < 0.3 else None for n in shape]
+        known = [
+            n if n == 1 or not self.unknown or self.rng.random() < 0.3 else None for n in shape
+        ]
         self.args.append(array)
         self.pool.append((self.b.input("float64", known), array))
 
     def grow(self, count: int) -> None:
-        steps = [
-            self.unary, self.binary, self.binary, self.binary, self.reduce, self.reduce, self.permute,
-            self.slice, self.expand, self.take, self.reshape, self.gather, self.update, self.scatter,
-            self.join, self.matmul, self.python, self.row_chain, self.index,
-        ]  # fmt: skip
+        names = """unary binary binary binary reduce reduce permute slice expand take reshape gather
+        update scatter join matmul python row_chain index"""
+        steps = [getattr(self, name) for name in names.split()]
         for _ in range(count):
             self.choice(steps)()
 
