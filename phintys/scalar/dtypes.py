@@ -123,4 +123,5 @@ def _float_literal(value: float) -> str:
         return config.floatX
     with np.errstate(over="ignore"):
         narrow = np.float32(value)
-    return "float32" if narrow == value or value != value else "float64"
+    # float(...): NumPy 2 would round the Python number before it compares
+    return "float32" if float(narrow) == value or value != value else "float64"

@@ -113,7 +113,8 @@ SCIPY_CALLS = {
 class Native(Protocol):
     """What a row's ``native`` function receives: a builder of instructions.
 
-    ``n.exp(x)``, ``n.add(x, y)``: one method per instruction (``n.and_``, ``n.or_``, ``n.not_``); ``n.const(1.5, like=x)`` a literal;
+    ``n.exp(x)``, ``n.add(x, y)``: one method per instruction (``n.and_``, ``n.or_``, ``n.not_``); ``n.const(1.5, like=x)`` a literal
+    of the dtype of ``x`` (a value, or a dtype);
     ``n.cast(x, dtype)``; ``n.call("gammaln", x)`` a function of `LIBM_CALLS` or `SCIPY_CALLS`;
     ``n.dtype(x)`` the dtype of a value.
     """

@@ -17,12 +17,12 @@ from typing import Any
 import numpy as np
 
 from phintys.graph.op import Op
-from phintys.graph.type import DisconnectedType
-from phintys.graph.variable import Apply
+from phintys.graph.type import DisconnectedType, NullType
+from phintys.graph.variable import Apply, Variable
 from phintys.scalar import dtypes
 from phintys.scalar.native import INSTRUCTIONS, NATIVE_DTYPES, PROBE
 from phintys.scalar.rules import DtypeRule, inexact, same
-from phintys.scalar.type import as_scalar, scalar_type
+from phintys.scalar.type import as_scalar, constant, scalar_type
 
 #: name -> ScalarOp without parameters, in the order of definition
 TABLE: dict[str, ScalarOp] = {}
@@ -97,7 +97,7 @@ class ScalarOp(Op):
         """The dtypes that inputs are cast to, and the dtype of the result."""
         if self.output_types_preference is not None:
             (preferred,) = self.output_types_preference(*map(scalar_type, given))
-            return tuple(given), preferred.dtype
+            return tuple(given), str(preferred.dtype)
         try:
             return self.rule(*given)
         except TypeError as exc:
@@ -114,8 +114,6 @@ class ScalarOp(Op):
     @cached_property
     def nfunc(self) -> Callable[..., Any]:
         """The NumPy or SciPy function (imported when first needed)."""
-        if not self.function:
-            return np.vectorize(self.impl)
         module, _, attribute = self.function.rpartition(".")
         return getattr(import_module(module), attribute)
 
@@ -126,6 +124,8 @@ class ScalarOp(Op):
     def compute(self, *values: Any) -> Any:
         """The result for NumPy values (arrays broadcast); `perform` of scalars and tensors calls it."""
         cast_to, result = self.signature([v.dtype.name for v in values])
+        if not self.function:
+            return np.vectorize(self.impl, otypes=[result])(*values)
         args = [v if v.dtype.name == dt else v.astype(dt) for v, dt in zip(values, cast_to)]
         with np.errstate(all="ignore"):
             out = reduce(self.nfunc, args) if self.nin < 0 else self.nfunc(*args)
@@ -139,8 +139,32 @@ class ScalarOp(Op):
 
     def perform(self, node: Apply, inputs: Sequence[Any], output_storage: list[list[Any]]) -> None:
         values = [np.asarray(x, v.type.dtype) for x, v in zip(inputs, node.inputs)]
-        (out,) = node.outputs
-        output_storage[0][0] = self.compute(*values).astype(out.type.dtype, copy=False)[()]
+        found = self.compute(*values)
+        for cell, value, out in zip(
+            output_storage, found if self.nout > 1 else [found], node.outputs
+        ):
+            cell[0] = value.astype(out.type.dtype, copy=False)[()]
+
+    def lower(self, node: Apply, b: Any, *inputs: Any) -> Any:
+        """Also that of `Elemwise`: ``b.map`` broadcasts."""
+        if not self.has_native(*(x.type.dtype for x in node.inputs)):
+            return NotImplemented
+        if self.nout == 1:
+            return b.map(self.emit, *inputs, dtype=node.outputs[0].type.dtype)
+        return [
+            b.map(lambda n, *args, i=i: self.emit(n, *args)[i], *inputs, dtype=out.type.dtype)
+            for i, out in enumerate(node.outputs)
+        ]
+
+    def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
+        found = self.cotangents(functions, inputs, outputs, cotangents)
+        return [_scalar_cotangent(x, g) for x, g in zip(inputs, found)]
+
+    def pushforward(self, inputs: Any, outputs: Any, tangents: Any) -> list[Variable]:
+        given = [None if isinstance(t.type, DisconnectedType) else t for t in tangents]
+        found = self.tangents(functions, inputs, outputs, given)
+        pairs = zip(outputs, found if self.nout > 1 else [found])
+        return [_scalar_cotangent(out, t) for out, t in pairs]
 
     # ----- derivatives: m is a namespace of functions, scalar or tensor ones
     def partials(self, m: Any, inputs: Sequence[Any], outputs: Sequence[Any]) -> list[Any]:
@@ -233,6 +257,42 @@ def _conj(m: Any, partial: Any) -> Any:
     if isinstance(partial, int | float | complex):
         return np.conj(partial).item()
     return m.conj(partial) if dtypes.is_complex(partial.type.dtype) else partial
+
+
+def _scalar_cotangent(x: Any, g: Any) -> Variable:
+    """A derivative in the dtype of its variable (floatX for discrete ones)."""
+    if isinstance(g, Undefined):
+        return NullType(g.why)()
+    dtype = dtypes.as_dtype("floatX") if dtypes.is_discrete(x.type.dtype) else x.type.dtype
+    if g is None:
+        return constant(np.zeros((), dtype))
+    if dtypes.is_complex(g.type.dtype) and not dtypes.is_complex(dtype):
+        g = functions.real(g)
+    return functions.cast(g, dtype)  # type: ignore[no-any-return]
+
+
+class _Functions:
+    """``functions.exp(x)``: the scalar ops by name, as derivatives use them."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in TABLE:
+            raise AttributeError(name)
+        return TABLE[name]
+
+    @staticmethod
+    def of(op: ScalarOp | str) -> Any:
+        """The function of a scalar op, or of the name of one."""
+        return TABLE[op] if isinstance(op, str) else op
+
+    @staticmethod
+    def cast(x: Any, dtype: str) -> Any:
+        """``x`` with another dtype; ``x`` itself if it has that dtype."""
+        x = as_scalar(x)
+        dtype = dtypes.as_dtype(dtype)
+        return x if x.type.dtype == dtype else TABLE[f"cast_{dtype}"](x)
+
+
+functions = _Functions()
 
 
 def lit(x: Any, value: float) -> Any:

@@ -2,30 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from phintys.scalar import dtypes
-from phintys.scalar.op import TABLE
-from phintys.scalar.type import ScalarVariable, as_scalar, scalar_type
+from phintys.scalar.op import TABLE, functions
+from phintys.scalar.type import ScalarType, ScalarVariable, scalar_type
 
 
-class _Functions:
-    """``functions.exp(x)``: the scalar ops by name, as derivatives use them."""
-
-    def __getattr__(self, name: str) -> Any:
-        if name not in TABLE:
-            raise AttributeError(name)
-        return TABLE[name]
-
-    @staticmethod
-    def cast(x: Any, dtype: str) -> Any:
-        """``x`` with another dtype; ``x`` itself if it has that dtype."""
-        x = as_scalar(x)
-        dtype = dtypes.as_dtype(dtype)
-        return x if x.type.dtype == dtype else TABLE[f"cast_{dtype}"](x)
-
-
-functions = _Functions()
 cast = functions.cast
 
 
@@ -58,5 +42,36 @@ ScalarVariable.astype = cast  # type: ignore[attr-defined]
 #: NumPy scalars on the left of an operator leave it to the variable
 ScalarVariable.__array_ufunc__ = None  # type: ignore[attr-defined]
 
-#: the type of each dtype
-TYPES = {dtype: scalar_type(dtype) for dtype in dtypes.ALL}
+
+# -------------------------------------------------------------------------------- types
+
+bool, int8, int16, int32, int64, uint8, uint16, uint32, uint64 = map(scalar_type, dtypes.DISCRETE)
+float16, float32, float64, complex64, complex128 = map(scalar_type, dtypes.CONTINUOUS)
+
+int_types = (int8, int16, int32, int64)
+uint_types = (uint8, uint16, uint32, uint64)
+integer_types = int_types + uint_types
+float_types = (float16, float32, float64)
+complex_types = (complex64, complex128)
+discrete_types = (bool, *integer_types)
+continuous_types = float_types + complex_types
+all_types = discrete_types + continuous_types
+discrete_dtypes = dtypes.DISCRETE
+
+
+def _variables(dtype: str) -> Callable[..., Any]:
+    def make(*names: str) -> Any:
+        made = [scalar_type(dtype)(name) for name in (names[0] if len(names) == 1 else names)]
+        return made if len(made) > 1 else made[0]
+
+    make.__doc__ = f"Scalar variables of dtype {dtype}, one per name, or per letter of one name."
+    return make
+
+
+ints, floats = _variables("int64"), _variables("float64")
+complexs, complexs64, complexs128 = map(_variables, ("complex128", "complex64", "complex128"))
+
+__all__ = [name for name, value in list(globals().items()) if isinstance(value, ScalarType)]
+__all__ += ["all_types", "cast", "complex_types", "complexs", "complexs128", "complexs64"]
+__all__ += ["continuous_types", "discrete_dtypes", "discrete_types", "float_types", "floats"]
+__all__ += ["int_types", "integer_types", "ints", "uint_types"]

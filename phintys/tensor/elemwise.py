@@ -295,9 +295,9 @@ class Elemwise(Op):
 
     def pushforward(self, inputs: Any, outputs: Any, tangents: Any) -> list[Variable]:
         given = [None if isinstance(t.type, DisconnectedType) else t for t in tangents]
-        t = self.scalar_op.tangents(functions, inputs, outputs, given)
-        (out,) = outputs
-        return [zeros_of(out) if t is None else _match_dtype(functions.second(out, t), out)]
+        found = self.scalar_op.tangents(functions, inputs, outputs, given)
+        pairs = zip(outputs, found if len(outputs) > 1 else [found])
+        return [_tangent(out, t) for out, t in pairs]
 
     # ----- batching
     def vectorize_node(self, node: Apply, *batched_inputs: Any) -> Apply:
@@ -305,15 +305,7 @@ class Elemwise(Op):
 
     # ----- lowering
     def lower(self, node: Apply, b: Any, *inputs: Any) -> Any:
-        op = self.scalar_op
-        if not op.has_native(*(x.type.dtype for x in node.inputs)):
-            return NotImplemented
-        if len(node.outputs) == 1:
-            return b.map(op.emit, *inputs, dtype=node.outputs[0].type.dtype)
-        return [
-            b.map(lambda n, *args, i=i: op.emit(n, *args)[i], *inputs, dtype=out.type.dtype)
-            for i, out in enumerate(node.outputs)
-        ]
+        return self.scalar_op.lower(node, b, *inputs)
 
     def __getstate__(self) -> dict[str, Any]:
         return {k: v for k, v in self.__dict__.items() if k not in ("_hash", "_memo", "__doc__")}
@@ -352,6 +344,10 @@ class _Functions:
         found = elementwise(name)
         setattr(self, name, found)
         return found
+
+    @staticmethod
+    def of(op: ScalarOp | str) -> Elemwise:
+        return elementwise(op)
 
     @staticmethod
     def cast(x: Any, dtype: str) -> Any:
@@ -445,6 +441,10 @@ def _cotangent(x: Any, g: Any) -> Variable:
     if isinstance(g, Undefined):
         return NullType(g.why)()
     return sum_to(_match_dtype(g, x), x)
+
+
+def _tangent(out: Any, t: Any) -> Variable:
+    return zeros_of(out) if t is None else _match_dtype(functions.second(out, t), out)
 
 
 def _match_dtype(g: Any, x: Any) -> Any:
