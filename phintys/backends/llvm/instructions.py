@@ -1,8 +1,8 @@
 """The scalar instructions of ``scalar/native.py`` as LLVM IR, for any dtype and vector width.
 
 `INSTRUCTIONS` has one row per instruction: a function that writes IR into a `KernelWriter` and
-gives the name of the result.  A value of dtype T and width W is ``<W x T>``, or plain ``T`` at width 1;
-bool is ``i1`` in registers and ``i8`` (0 or 1) in memory.
+gives the name of the result.  A value of dtype T and width W is
+``<W x T>``, or plain ``T`` at width 1; bool is ``i1`` in registers and ``i8`` (0 or 1) in memory.
 
 Special functions become calls of functions that ``vecmath`` defines.
 """

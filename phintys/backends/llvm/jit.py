@@ -124,7 +124,7 @@ def _link(entry: Entry, exports: Iterable[str], externals: Mapping[str, int]) ->
 
 
 def cache_directory() -> Path | None:
-    """Where object files are kept: ``PHINTYS_CACHE_DIR``, ``config.cache_dir`` or the user's cache."""
+    """``PHINTYS_CACHE_DIR``, else ``config.cache_dir``, else a folder in the user's cache."""
     chosen = os.environ.get("PHINTYS_CACHE_DIR") or config.cache_dir
     if chosen:
         return Path(chosen)

@@ -50,8 +50,8 @@ class KernelCode:
         text of ``define i64 @symbol(<arguments>)``; it returns 0, or 1 if an index was out of
         range.  Parameters are direct, in the order and with the types of ``arguments``.
     ``declares``
-        texts of ``declare`` lines that the module needs (LLVM intrinsics, vector functions, external
-        symbols); `jit.compile_ir` finds them.
+        texts of ``declare`` lines that the module needs (LLVM intrinsics, vector functions,
+        external symbols); `jit.compile_ir` finds them.
     """
 
     symbol: str

@@ -70,8 +70,8 @@ class Arguments:
 class Place:
     """Where instructions are written.
 
-    ``pointers`` hold the address of each operand, ``values`` the results of instructions.  Inside the
-    innermost loop ``counter`` is its counter in lane 0 and ``offsets`` what to add to it for
+    ``pointers`` hold the address of each operand, ``values`` the results of instructions.  Inside
+    the innermost loop ``counter`` is its counter in lane 0 and ``offsets`` what to add to it for
     each lane.  Lanes without a point repeat the offset of the last point.
     """
 
@@ -206,7 +206,7 @@ class Lanes:
         return self._from_memory(t, memory)
 
     def _load_at(self, t: Type, address: str, operand: int, place: Place) -> str:
-        """Load all lanes at an address, or one value for all lanes where the operand stands still."""
+        """Load the lanes at an address; one value for all where the operand stands still."""
         still = place.width > 1 and self.stride(operand).value == 0
         loaded = Type(t.dtype) if still else t
         x = self.w(f"load {loaded.memory}, ptr {address}, align {t.bytes}")

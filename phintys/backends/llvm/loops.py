@@ -14,7 +14,7 @@ _CHUNK = 128
 
 
 class Phis:
-    """The ``phi`` instructions at the head of the current block, written once all edges are known."""
+    """The ``phi`` instructions of the current block, written once all edges are known."""
 
     def __init__(self, w: KernelWriter) -> None:
         self._w = w
@@ -119,7 +119,7 @@ class VectorLoop:
         self.scratch: dict[int, str] = {}
 
     def write(self, flat: list[str]) -> list[str]:
-        """Write the loop; ``flat`` are the reductions' vectors before, the result those after it."""
+        """Write the loop; from the reductions' vectors before it to those after it."""
         start = "0"
         if self.inner.unroll > 1:
             start, flat = self._unrolled(flat)
@@ -334,7 +334,38 @@ class VectorLoop:
         return [block, w.block]
 
     def _copy(self, at: str, count: str, operands: list[int], inwards: bool) -> None:
-        """Copy ``count`` points from ``at`` on to or from the scratch vectors."""
+        """Copy ``count`` points from ``at`` on to or from the scratch vectors.
+
+        Machines have masked moves for 4 and 8 bytes; narrower elements are copied one by one.
+        """
+        wide = [o for o in operands if self.lanes.cell(o).bytes >= 4]
+        narrow = [o for o in operands if o not in wide]
+        if wide:
+            mask = self._lanes_below(count)
+            for operand in wide:
+                self._move(mask, at, operand, inwards)
+        if narrow:
+            self._copy_each(at, count, narrow, inwards)
+
+    def _move(self, mask: str, at: str, operand: int, inwards: bool) -> None:
+        """Move the lanes under ``mask`` between memory and the scratch vector."""
+        w, cell = self.w, self.lanes.cell(operand)
+        t, flags = Type(cell.dtype, self.width), Type("bool", self.width).text
+        rest = f"i32 {cell.bytes}, {flags} {mask}"  # alignment, lanes
+        near = f"ptr {self._scratch(operand)}, align 64"
+        far = w(f"getelementptr {cell.memory}, ptr {self.place.pointers[operand]}, i64 {at}")
+        if inwards:
+            name = f"@llvm.masked.load.{t.suffix}.p0"
+            w.declares.add(f"declare {t.text} {name}(ptr, i32, {flags}, {t.text})")
+            x = w(f"call {t.text} {name}(ptr {far}, {rest}, {t.text} {t.literal(0)})")
+            w.line(f"store {t.text} {x}, {near}")
+            return
+        name = f"@llvm.masked.store.{t.suffix}.p0"
+        w.declares.add(f"declare void {name}({t.text}, ptr, i32, {flags})")
+        x = w(f"load {t.text}, {near}")
+        w.line(f"call void {name}({t.text} {x}, ptr {far}, {rest})")
+
+    def _copy_each(self, at: str, count: str, operands: list[int], inwards: bool) -> None:
         w = self.w
 
         def turn(lane: str, _: list[str]) -> list[str]:
@@ -349,8 +380,7 @@ class VectorLoop:
                 w.line(f"store {cell.memory} {x}, ptr {target}, align {cell.bytes}")
             return []
 
-        if operands:
-            counted_loop(w, ("0", count, 1), [], [], turn)
+        counted_loop(w, ("0", count, 1), [], [], turn)
 
     def _scratch(self, operand: int) -> str:
         if operand not in self.scratch:
