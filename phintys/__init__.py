@@ -24,25 +24,18 @@ from phintys.gradient import (
     subgraph_grad,
     verify_grad,
 )
-from phintys.graph import (
-    Apply,
-    Constant,
-    FunctionGraph,
-    Op,
-    Type,
-    Variable,
-    clone_replace,
-    graph_replace,
-)
+from phintys.graph.fgraph import FunctionGraph
+from phintys.graph.op import Op
+from phintys.graph.replace import clone_replace, graph_replace
 from phintys.graph.shared import SharedVariable, shared
-from phintys.graph.type import generic
-from phintys.graph.variable import late
+from phintys.graph.type import Type, generic
+from phintys.graph.variable import Apply, Constant, Variable, late
 from phintys.graph.vectorize import vectorize_graph
 from phintys.rewriting import rewrite_graph
 from phintys.show import dprint, explain, pp
 
 late["as_tensor_variable"] = tensor.as_tensor_variable
-late["eye"] = tensor.eye
+late["eye"] = lambda *args, **kwargs: tensor.eye(*args, **kwargs)
 
 __version__ = "0.1.0"
 

@@ -1,0 +1,232 @@
+"""Normal form of sums and products.
+
+A chain of additions, subtractions and signs is one sum of ``coefficient * term``; a chain of multiplications, divisions
+and integer powers is one product of ``base ** exponent``.  Each is collected once, at its outermost node:
+constants are folded, like terms merged, what cancels disappears.  That is linear in the length of the chain.
+
+Cancellation does not look at NaN, infinity and zero (``x - x`` is 0, ``x / x`` is 1, ``0 * x`` is 0): the law of
+these rules is "finite".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from phintys.graph.variable import Apply, Constant, Variable
+from phintys.rewriting.rule import rule
+from phintys.scalar import dtypes
+from phintys.scalar.op import TABLE
+from phintys.tensor.convert import constant
+from phintys.tensor.elemwise import cast, functions
+from phintys.tensor.rules.match import number, scalar_op_name
+
+ADD, SUB, NEG, MUL = (TABLE[n] for n in ("add", "sub", "neg", "mul"))
+DIV, RECIPROCAL, POW, SQR = (TABLE[n] for n in ("true_div", "reciprocal", "pow", "sqr"))
+
+Terms = dict[Variable, Any]
+
+
+def like(node: Apply, new: Any) -> Any:
+    """``new`` in the dtype and shape of the output of an elementwise ``node``.
+
+    Where terms that made the result large have cancelled, the shape comes from them (`second`, which
+    does not compute its first argument).
+    """
+    out = node.outputs[0].type
+    if new.type.dtype != out.dtype:
+        new = cast(new, out.dtype)
+    for v in node.inputs:
+        if out.is_super(new.type) and new.type.broadcastable == out.broadcastable:
+            break
+        new = functions.second(v, new)
+    return new
+
+
+def literal(value: Any, dtype: str, ndim: int) -> Constant:
+    """A number as a constant of a dtype, broadcastable in ``ndim`` dimensions."""
+    return constant(np.asarray(value, dtype), ndim=ndim)
+
+
+# --------------------------------------------------------------------------------- sums
+
+
+@rule(
+    "a + b - c + ... -> sum of coefficient * term",
+    ops=[ADD, SUB, NEG],
+    law="finite",
+    outermost=True,
+)
+def collect_sum(ctx: Any, node: Apply) -> Any:
+    out = node.outputs[0]
+    if dtypes.kind(out.type.dtype) == "b":
+        return None
+    terms: Terms = {}
+    total: Any = 0
+    changed = scalar_op_name(node) != "add"
+    count = 0
+    for coefficient, v, nested in _summands(ctx, node):
+        count += 1
+        changed = changed or nested
+        value = number(v)
+        if value is not None:
+            total = total + coefficient * value
+            continue
+        changed = changed or v in terms
+        terms[v] = terms.get(v, 0) + coefficient
+    kept = {v: c for v, c in terms.items() if c != 0}
+    constants = count - len(terms)
+    first = number(node.inputs[0])
+    tidy = constants == 0 or (constants == 1 and first is not None and first != 0)
+    if not changed and len(kept) == len(terms) and tidy:
+        return None
+    return like(node, build_sum(kept, total, out.type.dtype, out.type.ndim))
+
+
+def _summands(ctx: Any, root: Apply) -> Iterable[tuple[Any, Variable, bool]]:
+    """(coefficient, term, whether the term was unpacked from something else)."""
+    dtype = root.outputs[0].type.dtype
+    stack: list[tuple[Any, Variable, bool]] = [(1, root.outputs[0], True)]
+    while stack:
+        c, v, inner = stack.pop()
+        name = scalar_op_name(v.owner) if v.owner is not None else None
+        open_ = v is root.outputs[0] or (ctx.single_use(v) and v.type.dtype == dtype)
+        nested = v is not root.outputs[0]
+        if name == "add" and open_:
+            stack += [(c, x, nested) for x in reversed(v.owner.inputs)]
+        elif name == "sub" and open_:
+            a, b = v.owner.inputs
+            stack += [(-c, b, True), (c, a, True)]
+        elif name == "neg" and open_:
+            stack.append((-c, v.owner.inputs[0], True))
+        else:
+            yield _split_coefficient(c, v, dtype, inner)
+
+
+def _split_coefficient(c: Any, v: Variable, dtype: str, inner: bool) -> tuple[Any, Variable, bool]:
+    """``c * (k * x)`` as ``(c k) * x`` where k is a constant of a two-factor product."""
+    if v.owner is not None and scalar_op_name(v.owner) == "mul" and v.type.dtype == dtype:
+        a, *rest = v.owner.inputs
+        k = number(a)
+        if k is not None and len(rest) == 1 and rest[0].type.dtype == dtype:
+            same = rest[0].type.broadcastable == v.type.broadcastable
+            if same:
+                return c * k, rest[0], inner
+    return c, v, inner
+
+
+def build_sum(terms: Terms, total: Any, dtype: str, ndim: int) -> Any:
+    """``total + sum of coefficient * term``, the constant first."""
+    parts: list[Any] = []
+    if total != 0 or not terms:
+        parts.append(literal(total, dtype, ndim))
+    for v, c in terms.items():
+        parts.append(v if c == 1 else functions.mul(literal(c, dtype, v.type.ndim), v))
+    return parts[0] if len(parts) == 1 else functions.add(*parts)
+
+
+# ------------------------------------------------------------------------------ products
+
+
+@rule(
+    "a * b / c * ... -> coefficient * product of base ** exponent",
+    ops=[MUL, DIV, NEG, RECIPROCAL],
+    law="finite",
+    outermost=True,
+)
+def collect_product(ctx: Any, node: Apply) -> Any:
+    out = node.outputs[0]
+    dtype = out.type.dtype
+    if dtypes.kind(dtype) == "b":
+        return None
+    bases: Terms = {}
+    factor: Any = 1
+    changed = False
+    constants = 0
+    count = 0
+    for exponent, v, nested in _factors(ctx, node):
+        count += 1
+        changed = changed or nested
+        value = number(v)
+        if value is None:
+            changed = changed or v in bases
+            bases[v] = bases.get(v, 0) + exponent
+        elif exponent < 0 and (value == 0 or not dtypes.kind(dtype) in "fc"):
+            return None
+        else:
+            constants += 1
+            changed = changed or exponent < 0
+            with np.errstate(all="ignore"):
+                factor = factor * value**exponent
+    if factor == 0 or (constants and not np.isfinite(factor)):
+        bases = {} if factor == 0 else bases
+        changed = changed or factor == 0
+    kept = {v: e for v, e in bases.items() if e != 0}
+    changed = changed or len(kept) != len(bases) or constants > 1 or scalar_op_name(node) == "neg"
+    first = number(node.inputs[0])
+    tidy = constants == 0 or (first is not None and first != 1)
+    if not changed and tidy and not _is_one_over(node, first):
+        return None
+    return like(node, build_product(kept, factor, dtype, out.type.ndim))
+
+
+def _is_one_over(node: Apply, first: Any) -> bool:
+    return False if scalar_op_name(node) != "reciprocal" else first is not None
+
+
+def _factors(ctx: Any, root: Apply) -> Iterable[tuple[Any, Variable, bool]]:
+    """(exponent, base, whether the base was unpacked from something else)."""
+    dtype = root.outputs[0].type.dtype
+    real = dtypes.kind(dtype) in "fc"
+    stack: list[tuple[int, Variable, bool]] = [(1, root.outputs[0], False)]
+    while stack:
+        e, v, inner = stack.pop()
+        at_root = v is root.outputs[0]
+        name = scalar_op_name(v.owner) if v.owner is not None else None
+        open_ = at_root or (ctx.single_use(v) and v.type.dtype == dtype)
+        inputs = v.owner.inputs if v.owner is not None else ()
+        if name == "mul" and open_ and (real or e > 0):
+            stack += [(e, x, not at_root) for x in reversed(inputs)]
+        elif name == "true_div" and open_ and real:
+            nested = not at_root or e < 0
+            stack += [(-e, inputs[1], nested), (e, inputs[0], nested)]
+        elif name == "reciprocal" and open_ and real:
+            stack.append((-e, inputs[0], not at_root))
+        elif name == "neg" and open_:
+            stack += [(e, inputs[0], True), (1, literal(-1, dtype, v.type.ndim), True)]
+        elif name == "sqr" and not at_root and real:
+            stack.append((2 * e, inputs[0], inner))
+        else:
+            k = _integer_exponent(v, name) if real else None
+            yield (e, v, inner) if k is None else (e * k, inputs[0], inner)
+
+
+def _integer_exponent(v: Variable, name: str | None) -> int | None:
+    if name != "pow" or v.owner is None or v.owner.inputs[0].type.dtype != v.type.dtype:
+        return None
+    k = number(v.owner.inputs[1])
+    same = v.owner.inputs[0].type.broadcastable == v.type.broadcastable
+    return int(k) if k is not None and same and float(k).is_integer() and abs(k) < 64 else None
+
+
+def build_product(bases: Terms, factor: Any, dtype: str, ndim: int) -> Any:
+    """``factor * product of base ** exponent``: the constant first, one division at most."""
+    above = [power(v, e) for v, e in bases.items() if e > 0]
+    below = [power(v, -e) for v, e in bases.items() if e < 0]
+    if factor != 1 or not above:
+        above.insert(0, literal(factor, dtype, ndim))
+    top = above[0] if len(above) == 1 else functions.mul(*above)
+    if not below:
+        return top
+    return functions.true_div(top, below[0] if len(below) == 1 else functions.mul(*below))
+
+
+def power(v: Any, e: int) -> Any:
+    """``v ** e`` for a positive integer."""
+    if e == 1:
+        return v
+    if e == 2:
+        return functions.sqr(v)
+    return functions.pow(v, literal(e, v.type.dtype, v.type.ndim))

@@ -1,0 +1,46 @@
+"""Constant folding: what depends on constants only is computed while rewriting."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from phintys.graph.variable import Apply, Constant
+from phintys.rewriting.rule import rule
+from phintys.tensor.type import TensorType
+
+#: Results with more elements stay computations: folding them would only move memory into the graph.
+MAX_SIZE = 10_000
+
+
+@rule("op(constants) -> constant", ops=None, law="exact", tags=("constant_folding",))
+def fold_constants(ctx: Any, node: Apply) -> Any:
+    inputs = node.inputs
+    if not inputs:
+        return None
+    for v in inputs:
+        if not isinstance(v, Constant):
+            return None
+    op = node.op
+    if op.destroy_map or not all(isinstance(o.type, TensorType) for o in node.outputs):
+        return None
+    if not op.do_constant_folding(ctx.fgraph, node) or _grows(node):
+        return None
+    storage: list[list[Any]] = [[None] for _ in node.outputs]
+    try:
+        op.perform(node, [v.data for v in inputs], storage)
+    except Exception:
+        # the error belongs to the user's program: it is raised when the function is called
+        return None
+    return [o.type.make_constant(np.asarray(cell[0])) for o, cell in zip(node.outputs, storage)]
+
+
+def _grows(node: Apply) -> bool:
+    """Whether the result would be large, and larger than what it is made from."""
+    known = [o.type.shape for o in node.outputs]
+    if any(n is None for shape in known for n in shape):
+        return False
+    size = max((int(np.prod(shape)) for shape in known), default=0)
+    given = sum(getattr(v.data, "size", 1) for v in node.inputs)
+    return size > MAX_SIZE and size > given
