@@ -13,7 +13,7 @@ from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING, Any
 
-from phintys.lowering.program import Call, Program
+from phintys.lowering.program import Program
 
 if TYPE_CHECKING:
     from phintys.backends.llvm.entry import EntryCode
@@ -62,7 +62,7 @@ def compile_program(
     from phintys.backends.llvm.jit import compile_ir
 
     code = emit_entry(program, single)
-    library = compile_ir(_module(code), ["phintys.entry"], _symbols(program))
+    library = compile_ir(_module(code), ["phintys.entry"], _symbols(code))
     block = Block(_words(code.words, cells, slow, failed), (slow, failed, cells, code, library))
     address = library.address("phintys.entry")
     plain = _plain_class()
@@ -82,19 +82,20 @@ def _plain_class() -> type:
 
 def _module(code: EntryCode) -> str:
     """The text of the whole module: the routine and its kernels."""
-    from phintys.backends.llvm.entry import DECLARATIONS
+    from phintys.backends.llvm import blas
 
     kernels = code.kernels.values()
-    declares = {*DECLARATIONS, *code.declares}.union(*(kernel.declares for kernel in kernels))
+    declares = set((Path(__file__).parent / "entry.ll").read_text().splitlines())
+    declares.update(*(kernel.declares for kernel in kernels), *map(blas.declarations, code.calls))
     return "\n".join([*sorted(declares), *(kernel.ir for kernel in kernels), code.ir])
 
 
-def _symbols(program: Program) -> dict[str, int]:
+def _symbols(code: EntryCode) -> dict[str, int]:
     """name -> address of what the routine refers to, kernels excepted."""
     from phintys.backends.llvm import blas, cpython
 
     symbols = {**cpython.symbols(), **_runtime()}
-    for dtype in {step.dtype for step in program.steps if isinstance(step, Call)}:
+    for dtype in code.calls:
         library = _blas(dtype)
         symbols.update((name, library.address(name)) for name in blas.routines(dtype))
     return symbols

@@ -59,15 +59,17 @@ def routine(step: Call) -> str:
     return f"phintys_{_TYPES[step.dtype][1]}{step.name}"
 
 
-def declaration(step: Call) -> str:
-    """The ``declare`` line of that routine."""
-    kind = _TYPES[step.dtype][0]
-    sizes, ranks, beta = _FORMS[step.name]
-    operands = ["ptr", *["i64"] * ranks[0]]
-    for rank in ranks[1:]:
-        operands += ["ptr", *["i64"] * rank]
-    arguments = ["i64"] * sizes + [kind, *operands] + [kind] * beta
-    return f"declare i64 @{routine(step)}({', '.join(arguments)})"
+def declarations(dtype: str) -> list[str]:
+    """The ``declare`` lines of the routines for a dtype."""
+    kind, p = _TYPES[dtype]
+    lines = []
+    for name, (sizes, ranks, takes_beta) in _FORMS.items():
+        types = ["i64"] * sizes + [kind]
+        for rank in ranks:
+            types += ["ptr", *["i64"] * rank]
+        types += [kind] * takes_beta
+        lines.append(f"declare i64 @phintys_{p}{name}({', '.join(types)})")
+    return lines
 
 
 def emit_call(out: Writer, step: Call, lengths: Lengths, addresses: dict[int, str]) -> str:

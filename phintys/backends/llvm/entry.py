@@ -25,26 +25,12 @@ from typing import Any
 
 import numpy as np
 
-from phintys.backends.llvm import blas
+from phintys.backends.llvm.body import ALIGN, LONG_WORK, Body
 from phintys.backends.llvm.callable import CHECKED, DATA_OFFSET, MODE_OFFSET
 from phintys.backends.llvm.cpython import LAYOUT, offsets
-from phintys.backends.llvm.kernels import KernelCode, emit_kernel
-from phintys.backends.llvm.writer import Lengths, Writer
-from phintys.dims import ZERO, Dim, product
-from phintys.lowering.program import (
-    Call,
-    Check,
-    Copy,
-    Kernel,
-    Operand,
-    Program,
-    Python,
-    Slot,
-    Step,
-)
-
-#: Temps of known size are kept on the stack up to this many bytes a call.
-STACK_BYTES = 4096
+from phintys.backends.llvm.kernels import KernelCode
+from phintys.backends.llvm.writer import Writer
+from phintys.lowering.program import Program, Slot
 
 #: The fixed words at the start of a block; the rows of the arguments follow.
 HEADER = ("slow", "failed", "count")
@@ -53,54 +39,12 @@ HEADER = ("slow", "failed", "count")
 #: and gains some nanoseconds a call.
 OPTIMISED_STEPS = 8
 
-#: The lock of the interpreter is given up around work of more than this many scalar instructions,
-#: which is some 10 microseconds.
-LONG_WORK = 20_000
-
 _SIGNATURE = "ptr @phintys.entry(ptr %self, ptr %args, i64 %flagged, ptr %names) nounwind"
-_ALIGN = 64
-
-DECLARATIONS = """
-declare double @PyFloat_AsDouble(ptr)
-declare i64 @PyLong_AsLongLongAndOverflow(ptr, ptr)
-declare ptr @PyErr_NoMemory()
-declare ptr @PyEval_SaveThread()
-declare void @PyEval_RestoreThread(ptr)
-declare ptr @PyList_GetItem(ptr, i64)
-declare ptr @PyList_New(i64)
-declare i32 @PyList_SetItem(ptr, i64, ptr)
-declare ptr @PyMem_RawMalloc(i64)
-declare ptr @PyTuple_GetItem(ptr, i64)
-declare void @Py_DecRef(ptr)
-declare void @Py_IncRef(ptr)
-declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
-declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
-declare i64 @llvm.sadd.sat.i64(i64, i64)
-declare i64 @llvm.smax.i64(i64, i64)
-declare i64 @llvm.smin.i64(i64, i64)
-declare {i64, i1} @llvm.sadd.with.overflow.i64(i64, i64)
-declare {i64, i1} @llvm.smul.with.overflow.i64(i64, i64)
-declare ptr @phintys_array(ptr, ptr, i64, ptr)
-declare ptr @phintys_call(ptr, ptr, i64, i64, ptr)
-declare ptr @phintys_copy(i64, ptr, ptr, ptr, i64)
-declare ptr @phintys_empty(i64, ptr, ptr)
-declare ptr @phintys_failed(ptr, ptr, i64)
-declare void @phintys_free(ptr, i64)
-declare ptr @phintys_miss(ptr, ptr, i64, ptr)
-declare void @phintys_release(ptr, i64)
-declare void @phintys_too_large()
-@PyArray_Type = external global i8
-@PyDoubleArrType_Type = external global i8
-@PyFloat_Type = external global i8
-@PyLong_Type = external global i8
-@_Py_FalseStruct = external global i8
-@_Py_TrueStruct = external global i8
-""".strip().splitlines()
 
 
 @dataclass(frozen=True, slots=True)
 class EntryCode:
-    """The routine and what it needs.
+    """The routine and what it needs: kernels, and BLAS for the dtypes in ``calls``.
 
     ``words`` says what each word of the function's block is: ("slow", None), ("failed", None),
     ("integer", n), ("object", o), ("array", a) for the address of an array's data, ("cell", i)
@@ -108,17 +52,17 @@ class EntryCode:
     """
 
     ir: str
-    declares: frozenset[str]
     kernels: dict[str, KernelCode]
+    calls: frozenset[str]
     words: tuple[tuple[str, Any], ...]
 
 
 def emit_entry(program: Program, single: bool = False) -> EntryCode:
     """The routine of a whole Program; ``single`` returns the one result instead of a list."""
-    return _Entry(program).emit(single)
+    return Routine(program).emit(single)
 
 
-class _Entry:
+class Routine:
     """One routine: its text, the words of its block, what it owns."""
 
     def __init__(self, program: Program) -> None:
@@ -127,13 +71,13 @@ class _Entry:
         self.words: list[tuple[str, Any]] = [("slow", None), ("failed", None)]
         self.words.append(("integer", program.n_arguments))
         self.kernels: dict[str, KernelCode] = {}
-        self.declares: set[str] = set()
+        self.calls: set[str] = set()
         self.owned = 0  # Python objects that the call owns: places in the array %owned
         self.works = 0  # memory that the call has allocated: places in the array %works
         self.stack_bytes = 0
         self.step = self.out.stack("i64")  # the step that is about to fail
         self.thread = ""  # where the thread state is kept while the lock is given up
-        self.body = _Body(self, program)
+        self.body = Body(self, program)
 
     # ----- the routine
     def emit(self, single: bool) -> EntryCode:
@@ -145,7 +89,7 @@ class _Entry:
         self.failures()
         plain = " noinline optnone" if len(self.program.steps) > OPTIMISED_STEPS else ""
         ir = self.out.text(_SIGNATURE + plain).replace("entry:\n", "entry:\n" + self.frame(), 1)
-        return EntryCode(ir, frozenset(self.declares), self.kernels, tuple(self.words))
+        return EntryCode(ir, self.kernels, frozenset(self.calls), tuple(self.words))
 
     def frame(self) -> str:
         """The start of the routine, whose size is known last."""
@@ -156,7 +100,7 @@ class _Entry:
             f"%works = alloca [{self.works + 1} x ptr], align 8",
         ]
         if self.stack_bytes:
-            lines.append(f"%stack = alloca [{self.stack_bytes} x i8], align {_ALIGN}")
+            lines.append(f"%stack = alloca [{self.stack_bytes} x i8], align {ALIGN}")
         for name, count in (("%owned", self.owned), ("%works", self.works)):
             if count:
                 size = 8 * count
@@ -184,12 +128,11 @@ class _Entry:
         if any(slot.kind == "object" for slot in slots):
             mode = out.load("i64", "%self", MODE_OFFSET)
             out.require(out.value(f"icmp ne i64 {mode}, {CHECKED}"), "miss")
-        to_python = _seen_by_python(program)
         for i, slot in enumerate(slots):
             object_ = out.load("ptr", "%args", 8 * i)
             if slot.dtype is None:
                 self.body.objects[slot.number] = object_
-            elif slot.ndim == 0 and slot.dtype in _SCALARS and slot.number not in to_python:
+            elif slot.ndim == 0 and slot.dtype in _SCALARS:
                 self.scalar(i, slot, object_)
             else:
                 kind = out.load("ptr", object_, offsets().type)
@@ -243,9 +186,9 @@ class _Entry:
     # ----- ownership
     def own(self, object_: str) -> int:
         """Keep a reference until the end of the call."""
-        self.out.store("ptr", object_, "%owned", 8 * self.owned)
-        self.owned += 1
-        return self.owned - 1
+        place = self.reserve()
+        self.out.store("ptr", object_, "%owned", 8 * place)
+        return place
 
     def obtain(self, call: str) -> tuple[str, int]:
         """Call something that gives a new reference, or null with an exception."""
@@ -258,9 +201,15 @@ class _Entry:
         at = self.out.at("%owned", 8 * place)
         self.out.line(f"call void @phintys_release(ptr {at}, i64 1)")
 
-    def fail_unless(self, condition: str, step: int) -> None:
-        self.out.line(f"store i64 {step}, ptr {self.step}")
-        self.out.require(condition, "fail")
+    def reserve(self) -> int:
+        """A place for a reference that comes later."""
+        self.owned += 1
+        return self.owned - 1
+
+    def move(self, source: int, target: int) -> None:
+        """Move a reference from one place to another."""
+        self.out.store("ptr", self.out.load("ptr", "%owned", 8 * source), "%owned", 8 * target)
+        self.out.store("ptr", "null", "%owned", 8 * source)
 
     # ----- the lock of the interpreter
     def suspend(self, work: str) -> None:
@@ -307,7 +256,7 @@ class _Entry:
         for number, new in zip(program.updates, news):
             cell = self.body.cells[program.inputs[number].number]
             out.value(f"call i32 @PyList_SetItem(ptr {cell}, i64 0, ptr {new})")
-        self.clean(everything=len(moved) < self.owned)
+        self.clean(owned=0 if len(moved) < self.owned else self.owned)
         out.line(f"ret ptr {answer}")
 
     def hand_out(self, slot: Slot, moved: set[int]) -> str:
@@ -321,11 +270,13 @@ class _Entry:
             self.out.store("ptr", "null", "%owned", 8 * place)
         return object_
 
-    def clean(self, everything: bool = True) -> None:
-        if self.works:
-            self.out.line(f"call void @phintys_free(ptr %works, i64 {self.works})")
-        if self.owned and everything:
-            self.out.line(f"call void @phintys_release(ptr %owned, i64 {self.owned})")
+    def clean(self, owned: int = 0, works: int = 0) -> None:
+        """Free memory and drop references, of the places from these on."""
+        ranges = (("free", "%works", works, self.works), ("release", "%owned", owned, self.owned))
+        for routine, array, start, stop in ranges:
+            if start < stop:
+                at = self.out.at(array, 8 * start)
+                self.out.line(f"call void @phintys_{routine}(ptr {at}, i64 {stop - start})")
 
     def failures(self) -> None:
         out = self.out
@@ -352,341 +303,11 @@ class _Entry:
         out.line("ret ptr null")
 
 
-class _Body:
-    """The steps of one Program, and where its slots are while they run."""
-
-    def __init__(self, entry: _Entry, program: Program) -> None:
-        self.entry, self.program, self.out = entry, program, entry.out
-        self.lengths = Lengths(entry.out, self.symbol)
-        self.addresses: dict[int, str] = {}  # slot number -> address of element 0
-        self.objects: dict[int, str] = {}  # slot number -> the Python object
-        self.places: dict[int, int] = {}  # slot number -> place in %owned
-        self.cells: dict[int, str] = {}  # slot number -> the list of a shared variable
-        self.blocks: dict[int, str] = {}  # storage number -> address
-        self.words: dict[tuple[str, int], str] = {}
-        self.slots = {slot.number: slot for slot in program.slots}
-        self.slots.update((slot.number, slot) for slot in program.inputs)
-
-    # ----- what comes from outside
-    def word(self, kind: str, value: Any) -> str:
-        """A word of the block that holds ``value``."""
-        key = (kind, id(value))
-        if key not in self.words:
-            position = self.entry.word(kind, value)
-            self.words[key] = self.out.load("ptr", "%block", 8 * position)
-        return self.words[key]
-
-    def descr(self, slot: Slot) -> str:
-        return self.word("object", np.dtype(slot.dtype))
-
-    def symbol(self, key: tuple[Any, ...]) -> str:
-        """The value of a symbol: a length of an array, or an integer in a 0-d slot."""
-        kind, number, *rest = key
-        if kind == "item":
-            slot = self.slots[number]
-            return _load_integer(self.out, slot.dtype or "", self.addresses[number])
-        dims = self.out.load("ptr", self.objects[number], offsets().dims)
-        return self.out.load("i64", dims, 8 * rest[0])
-
-    def shared(self, slots: list[Slot]) -> None:
-        """Hold the values of shared variables for the time of the call."""
-        for i, slot in enumerate(slots):
-            cell = self.word("cell", i)
-            self.cells[slot.number] = cell
-            value = self.out.value(f"call ptr @PyList_GetItem(ptr {cell}, i64 0)")
-            self.out.require(self.out.value(f"icmp ne ptr {value}, null"), "raise")
-            self.receive(slot, value, slot.name or f"shared variable {i}")
-
-    def receive(self, slot: Slot, value: str, what: str) -> None:
-        """Take a reference to an object from outside, as the slot wants it."""
-        if slot.dtype is None:
-            self.out.line(f"call void @Py_IncRef(ptr {value})")
-            self.objects[slot.number], self.places[slot.number] = value, self.entry.own(value)
-            return
-        descr, name = self.descr(slot), self.word("object", what)
-        call = f"call ptr @phintys_array(ptr {value}, ptr {descr}, i64 {slot.ndim}, ptr {name})"
-        self.hold(slot, *self.entry.obtain(call))
-
-    def hold(self, slot: Slot, object_: str, place: int) -> None:
-        """The slot is an array that the call owns."""
-        self.objects[slot.number], self.places[slot.number] = object_, place
-        self.addresses[slot.number] = self.out.load("ptr", object_, offsets().data)
-
-    def constants(self) -> None:
-        for slot in self.program.slots:
-            if slot.data is None:
-                continue
-            if slot.kind == "object" and slot.number not in self.objects:
-                self.objects[slot.number] = self.word("object", slot.data)
-            elif slot.kind == "constant":
-                data = np.asarray(slot.data, slot.dtype, order="C")
-                self.objects[slot.number] = self.word("object", data)
-                self.addresses[slot.number] = self.word("array", data)
-
-    # ----- memory
-    def provide(self, slot: Slot) -> None:
-        """See to it that a slot which a step is about to use has memory."""
-        if slot.number in self.addresses or slot.number in self.objects:
-            return
-        if slot.kind == "output":
-            dims = self.dims_of(slot)
-            call = f"call ptr @phintys_empty(i64 {slot.ndim}, ptr {dims}, ptr {self.descr(slot)})"
-            self.hold(slot, *self.entry.obtain(call))
-        elif slot.kind == "temp":
-            number = slot.number if slot.storage is None else slot.storage
-            if number not in self.blocks:
-                self.allocate(slot)
-            self.addresses[slot.number] = self.blocks[number]
-        else:
-            raise ValueError(f"slot {slot.number} ({slot.kind} {slot.name}) is used but not filled")
-
-    def dims_of(self, slot: Slot) -> str:
-        """An array on the stack with the lengths of a slot."""
-        memory = self.out.stack(f"[{slot.ndim} x i64]")
-        for axis, dim in enumerate(slot.shape):
-            self.out.store("i64", self.lengths(dim), memory, 8 * axis)
-        return memory
-
-    def allocate(self, slot: Slot) -> None:
-        """One workspace for this temp's storage and all others whose sizes are known by now."""
-        sizes = self.program.storages
-        first = slot.storage
-        if first is None:
-            raise ValueError(f"temp slot {slot.number} has no storage: the Program is not planned")
-        known = [s for s in range(len(sizes)) if s not in self.blocks and self.is_known(sizes[s])]
-        dynamic = []
-        for s in dict.fromkeys([first, *known]):
-            size = sizes[s].value
-            if size is not None and self.entry.stack_bytes + size <= STACK_BYTES:
-                self.blocks[s] = self.out.at("%stack", self.entry.stack_bytes)
-                self.entry.stack_bytes += -(-size // _ALIGN) * _ALIGN
-            else:
-                dynamic.append(s)
-        if dynamic:
-            self.workspace(dynamic)
-
-    def is_known(self, dim: Dim) -> bool:
-        """Whether every symbol has a value that no later step can change."""
-        return all(
-            self.lengths.known(symbol)
-            or (
-                self.slots[symbol.args[0][1]].kind in ("input", "constant", "python")
-                and symbol.args[0][1] in (self.addresses.keys() | self.objects.keys())
-            )
-            for symbol in dim.symbols()
-        )
-
-    def workspace(self, storages: list[int]) -> None:
-        """Allocate blocks for storages, one after the other in one piece of memory."""
-        out, starts, total = self.out, [], str(_ALIGN)
-        for s in storages:
-            starts.append(total)
-            size = self.lengths.size(self.program.storages[s], "memory")
-            padded = out.value(f"call i64 @llvm.sadd.sat.i64(i64 {size}, i64 {_ALIGN - 1})")
-            rounded = out.value(f"and i64 {padded}, {-_ALIGN}")
-            total = out.value(f"call i64 @llvm.sadd.sat.i64(i64 {total}, i64 {rounded})")
-        raw = out.value(f"call ptr @PyMem_RawMalloc(i64 {total})")
-        out.require(out.value(f"icmp ne ptr {raw}, null"), "memory")
-        out.store("ptr", raw, "%works", 8 * self.entry.works)
-        self.entry.works += 1
-        beyond = out.value(f"and i64 {out.value(f'ptrtoint ptr {raw} to i64')}, {_ALIGN - 1}")
-        base = out.at(raw, out.value(f"sub i64 0, {beyond}"))
-        for s, start in zip(storages, starts):
-            self.blocks[s] = out.at(base, start)
-
-    # ----- steps
-    def run(self) -> None:
-        steps, last, start = self.program.steps, self.last_uses(), 0
-        while start < len(steps):
-            group = self.group(start)
-            for step in group:
-                for slot in _slots_of(step):
-                    self.provide(slot)
-            self.run_group(group)
-            for i in range(start, start + len(group)):
-                for number in last.get(i, ()):
-                    if number in self.places:
-                        self.entry.release(self.places[number])
-            start += len(group)
-        for slot in self.program.outputs:
-            self.provide(slot)
-
-    def group(self, start: int) -> list[Step]:
-        """The next steps that can run without Python once all their memory has been allocated."""
-        steps = self.program.steps
-        end = start + 1
-        if isinstance(steps[start], _NATIVE):
-            while end < len(steps) and isinstance(steps[end], _NATIVE):
-                if not all(self.can_provide(slot) for slot in _slots_of(steps[end])):
-                    break
-                end += 1
-        return steps[start:end]
-
-    def run_group(self, group: list[Step]) -> None:
-        work = sum((_work(step) for step in group), ZERO)
-        symbols = (self.is_known(symbol) for symbol in work.symbols())
-        long = (work.value is None or work.value > LONG_WORK) and all(symbols)
-        if long:
-            self.entry.suspend(self.lengths(work))
-        for step in group:
-            _STEPS[type(step)](self, step)
-        if long:
-            self.entry.resume()
-
-    def can_provide(self, slot: Slot) -> bool:
-        """Whether the memory of a slot can be allocated now."""
-        if slot.number in self.addresses or slot.number in self.objects:
-            return True
-        if slot.kind == "temp":
-            return slot.storage in self.blocks or self.is_known(
-                self.program.storages[slot.storage or 0]
-            )
-        return slot.kind == "output" and all(self.is_known(d) for d in slot.shape)
-
-    def last_uses(self) -> dict[int, list[int]]:
-        """step -> slots that Python made and that nothing needs after this step."""
-        kept = {slot.number for slot in self.program.outputs}
-        last: dict[int, int] = {}
-        for i, step in enumerate(self.program.steps):
-            made = step.outputs if isinstance(step, Python) else ()
-            for slot in (*_slots_of(step), *made):
-                if slot.kind in ("python", "object") and slot.number not in kept:
-                    last[slot.number] = i
-        uses: dict[int, list[int]] = {}
-        for number, i in last.items():
-            uses.setdefault(i, []).append(number)
-        return uses
-
-    def kernel(self, step: Kernel) -> None:
-        code = emit_kernel(step)
-        self.entry.kernels[code.symbol] = code
-        args = []
-        for a in code.arguments:
-            if a.kind == "slot":
-                args.append(f"ptr {self.addresses[a.value.number]}")
-            elif a.kind == "dim":
-                args.append(f"i64 {self.lengths(a.value)}")
-            else:
-                args.append(f"{a.type} {a.value}")
-        status = self.out.value(f'call i64 @"{code.symbol}"({", ".join(args)})')
-        if any(inst.op == "wrap" for inst in step.body):
-            self.entry.fail_unless(self.out.value(f"icmp eq i64 {status}, 0"), step.step)
-
-    def copy(self, step: Copy) -> None:
-        source, target = (self.addresses[s.number] for s in (step.source, step.target))
-        if source != target:
-            size = self.lengths(_bytes(step.source))
-            self.out.line(
-                f"call void @llvm.memcpy.p0.p0.i64(ptr {target}, ptr {source}, i64 {size}, i1 0)"
-            )
-
-    def check(self, step: Check) -> None:
-        left, right = self.lengths(step.left), self.lengths(step.right)
-        test = {"==": "eq", ">=": "sge", ">": "sgt"}[step.relation]
-        self.entry.fail_unless(self.out.value(f"icmp {test} i64 {left}, {right}"), step.step)
-
-    def call(self, step: Call) -> None:
-        status = blas.emit_call(self.out, step, self.lengths, self.addresses)
-        self.entry.declares.add(blas.declaration(step))
-        self.out.require(self.out.value(f"icmp eq i64 {status}, 0"), "large")
-
-    def python(self, step: Python) -> None:
-        out, entry = self.out, self.entry
-        argv = out.stack(f"[{len(step.inputs) + 1} x ptr]")
-        copies = []
-        for i, slot in enumerate(step.inputs):
-            object_ = self.objects.get(slot.number)
-            if object_ is None:
-                object_, place = self.wrapped(slot)
-                copies.append(place)
-            out.store("ptr", object_, argv, 8 * i)
-        name = step.name or "a Python step"
-        result, place = entry.obtain(
-            f"call ptr @phintys_call(ptr {self.word('object', step.function)}, ptr {argv}, "
-            f"i64 {len(step.inputs)}, i64 {len(step.outputs)}, ptr {self.word('object', name)})"
-        )
-        for i, slot in enumerate(step.outputs):
-            value = out.value(f"call ptr @PyTuple_GetItem(ptr {result}, i64 {i})")
-            self.receive(slot, value, f"output {i} of {name}")
-            # read now: the array may be gone when a length is wanted
-            if slot.dtype is not None:
-                for axis in range(slot.ndim):
-                    self.lengths(Dim.symbol(("len", slot.number, axis)))
-                if slot.ndim == 0 and np.dtype(slot.dtype).kind in "iu":
-                    self.lengths(Dim.symbol(("item", slot.number)))
-        for done in (*copies, place):
-            entry.release(done)
-
-    def wrapped(self, slot: Slot) -> tuple[str, int]:
-        """A fresh array with a copy of a temp: Python may keep it after the call."""
-        dims, size = self.dims_of(slot), self.lengths(_bytes(slot))
-        return self.entry.obtain(
-            f"call ptr @phintys_copy(i64 {slot.ndim}, ptr {dims}, ptr {self.descr(slot)}, "
-            f"ptr {self.addresses[slot.number]}, i64 {size})"
-        )
-
-
-_STEPS: dict[type, Callable[[_Body, Any], None]] = {
-    Kernel: _Body.kernel,
-    Copy: _Body.copy,
-    Check: _Body.check,
-    Call: _Body.call,
-    Python: _Body.python,
-}
-
-
-#: Steps that need nothing of Python.
-_NATIVE = (Kernel, Copy, Check, Call)
-
-
-def _work(step: Step) -> Dim:
-    """About how many scalar instructions a step is."""
-    if isinstance(step, Kernel):
-        return product(step.dims) * len(step.body)
-    if isinstance(step, Copy):
-        return product(step.source.shape)
-    if isinstance(step, Call):
-        return product((*step.sizes, *step.batch))
-    return ZERO
-
-
-def _slots_of(step: Step) -> list[Slot]:
-    """The slots that a step uses, those that a `Python` step makes excepted."""
-    if isinstance(step, Kernel):
-        return [operand.slot for operand in step.operands]
-    if isinstance(step, Copy):
-        return [step.source, step.target]
-    if isinstance(step, Call):
-        factors = [f for f in (step.alpha, step.beta) if isinstance(f, Operand)]
-        return [operand.slot for operand in (*step.operands, *factors)]
-    return list(step.inputs) if isinstance(step, Python) else []
-
-
-def _seen_by_python(program: Program) -> set[int]:
-    """Numbers of slots that must be Python objects, not numbers on the stack."""
-    steps = (step for step in program.steps if isinstance(step, Python))
-    return {slot.number for step in steps for slot in step.inputs}
-
-
-def _bytes(slot: Slot) -> Dim:
-    return product(slot.shape) * np.dtype(slot.dtype).itemsize
-
-
 def _all(out: Writer, tests: list[str]) -> str:
     result = tests[0]
     for test in tests[1:]:
         result = out.value(f"and i1 {result}, {test}")
     return result
-
-
-def _load_integer(out: Writer, dtype: str, address: str) -> str:
-    """An integer of any dtype as i64."""
-    kind = np.dtype(dtype)
-    bits = 8 * kind.itemsize
-    value = out.load(f"i{bits}", address)
-    if bits == 64:
-        return value
-    return out.value(f"{'sext' if kind.kind == 'i' else 'zext'} i{bits} {value} to i64")
 
 
 # ----- Python numbers as 0-d arguments: write the number to memory, or go to "miss"

@@ -85,11 +85,9 @@ class Lengths:
         self._sizes: dict[Dim, str] = {}
         self._overflows: list[str] = []
 
-    def child(self, symbol: Callable[[tuple[str, int, int]], str]) -> Lengths:
-        """For code that this code dominates: knows what is known here."""
-        child = Lengths(self._out, symbol)
-        child._values = dict(self._values)
-        return child
+    def define(self, dim: Dim, value: str) -> None:
+        """Say what the value of a symbol is."""
+        self._values[dim] = value
 
     def known(self, dim: Dim) -> bool:
         """Whether the value has been computed already."""

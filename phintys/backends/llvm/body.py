@@ -1,0 +1,415 @@
+"""The steps of one Program as IR, and where its slots are while they run.
+
+A Program's steps are written one after the other into the routine that is being made.  Memory is
+allocated when the first step that uses it is about to run, together with all other memory whose
+size is known by then; consecutive steps that need nothing of Python form a group, around which the
+lock of the interpreter is given up if the group is long work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from phintys.backends.llvm import blas, control
+from phintys.backends.llvm.cpython import offsets
+from phintys.backends.llvm.kernels import emit_kernel
+from phintys.backends.llvm.writer import Lengths, Writer
+from phintys.dims import ZERO, Dim, product
+from phintys.lowering.program import (
+    Branch,
+    Call,
+    Check,
+    Copy,
+    Kernel,
+    Loop,
+    Program,
+    Python,
+    Slot,
+    Step,
+)
+from phintys.lowering.spec import step_reads, step_writes
+
+if TYPE_CHECKING:
+    from phintys.backends.llvm.entry import Routine
+
+#: Temps of known size are kept on the stack up to this many bytes a call.
+STACK_BYTES = 4096
+
+#: The lock of the interpreter is given up around work of more than this many scalar instructions,
+#: which is some 10 microseconds.
+LONG_WORK = 20_000
+
+#: Blocks of memory start at multiples of this many bytes.
+ALIGN = 64
+
+
+class Body:
+    """The steps of one Program, and where its slots are while they run."""
+
+    def __init__(self, entry: Routine, program: Program, step: int | None = None) -> None:
+        self.entry, self.program, self.out = entry, program, entry.out
+        self.inside = step  # of an inner Program: the step of the outermost one that runs it
+        self.targets: dict[int, control.Place] = {}  # slot number -> memory for an output
+        self.lengths = Lengths(entry.out, self.symbol)
+        self.addresses: dict[int, str] = {}  # slot number -> address of element 0
+        self.objects: dict[int, str] = {}  # slot number -> the Python object
+        self.places: dict[int, int] = {}  # slot number -> place in %owned
+        self.cells: dict[int, str] = {}  # slot number -> the list of a shared variable
+        self.blocks: dict[int, str] = {}  # storage number -> address
+        self.words: dict[tuple[str, int], str] = {}
+        self.slots = {slot.number: slot for slot in program.slots}
+        self.slots.update((slot.number, slot) for slot in program.inputs)
+
+    # ----- what comes from outside
+    def word(self, kind: str, value: Any) -> str:
+        """A word of the block that holds ``value``."""
+        key = (kind, id(value))
+        if key not in self.words:
+            position = self.entry.word(kind, value)
+            self.words[key] = self.out.load("ptr", "%block", 8 * position)
+        return self.words[key]
+
+    def descr(self, slot: Slot) -> str:
+        return self.word("object", np.dtype(slot.dtype))
+
+    def symbol(self, key: tuple[Any, ...]) -> str:
+        """The value of a symbol: a length of an array, or an integer in a 0-d slot."""
+        kind, number, *rest = key
+        if kind == "item":
+            slot = self.slots[number]
+            return _load_integer(self.out, slot.dtype or "", self.addresses[number])
+        dims = self.out.load("ptr", self.objects[number], offsets().dims)
+        return self.out.load("i64", dims, 8 * rest[0])
+
+    def shared(self, slots: list[Slot]) -> None:
+        """Hold the values of shared variables for the time of the call."""
+        for i, slot in enumerate(slots):
+            cell = self.word("cell", i)
+            self.cells[slot.number] = cell
+            value = self.out.value(f"call ptr @PyList_GetItem(ptr {cell}, i64 0)")
+            self.out.require(self.out.value(f"icmp ne ptr {value}, null"), "raise")
+            self.receive(slot, value, slot.name or f"shared variable {i}")
+
+    def receive(self, slot: Slot, value: str, what: str) -> None:
+        """Take a reference to an object from outside, as the slot wants it."""
+        if slot.dtype is None:
+            self.out.line(f"call void @Py_IncRef(ptr {value})")
+            self.objects[slot.number], self.places[slot.number] = value, self.entry.own(value)
+            return
+        descr, name = self.descr(slot), self.word("object", what)
+        call = f"call ptr @phintys_array(ptr {value}, ptr {descr}, i64 {slot.ndim}, ptr {name})"
+        self.hold(slot, *self.entry.obtain(call))
+
+    def hold(self, slot: Slot, object_: str, place: int) -> None:
+        """The slot is an array that the call owns."""
+        self.objects[slot.number], self.places[slot.number] = object_, place
+        self.addresses[slot.number] = self.out.load("ptr", object_, offsets().data)
+        if slot.kind == "python":
+            # read now: the array may be gone when a length is wanted
+            for axis in range(slot.ndim):
+                self.lengths(Dim.symbol(("len", slot.number, axis)))
+            if slot.ndim == 0 and np.dtype(slot.dtype).kind in "iu":
+                self.lengths(Dim.symbol(("item", slot.number)))
+
+    def constants(self) -> None:
+        for slot in self.program.slots:
+            if slot.data is None:
+                continue
+            if slot.kind == "object" and slot.number not in self.objects:
+                self.objects[slot.number] = self.word("object", slot.data)
+            elif slot.kind == "constant":
+                data = np.asarray(slot.data, slot.dtype, order="C")
+                self.objects[slot.number] = self.word("object", data)
+                self.addresses[slot.number] = self.word("array", data)
+
+    # ----- inner Programs
+    def inner(self, program: Program, step: int) -> Body:
+        """The body of a Program that a step of this one runs."""
+        inner = Body(self.entry, program, step if self.inside is None else self.inside)
+        inner.words = dict(self.words)
+        return inner
+
+    def bind(self, slot: Slot, place: control.Place) -> None:
+        """Say where an input of an inner Program is."""
+        if place.object is not None:
+            self.objects[slot.number] = place.object
+        if place.address is not None:
+            self.addresses[slot.number] = place.address
+        for axis, length in enumerate(place.lengths):
+            self.lengths.define(Dim.symbol(("len", slot.number, axis)), length)
+
+    def pass_on(self, slot: Slot, place: int) -> None:
+        """Put a new reference to the object of an output into a place of the outer Program."""
+        self.out.line(f"call void @Py_IncRef(ptr {self.objects[slot.number]})")
+        self.out.store("ptr", self.objects[slot.number], "%owned", 8 * place)
+
+    def adopt(self, slot: Slot, place: int) -> None:
+        """Take what an inner Program has put into a place as the content of a slot."""
+        object_ = self.out.load("ptr", "%owned", 8 * place)
+        if slot.dtype is None:
+            self.objects[slot.number], self.places[slot.number] = object_, place
+        else:
+            self.hold(slot, object_, place)
+
+    # ----- memory
+    def provide(self, slot: Slot) -> None:
+        """See to it that a slot which a step is about to use has memory."""
+        if self.is_filled(slot.number):
+            return
+        if slot.number in self.targets:
+            target = self.targets[slot.number]
+            self.match(slot, target.lengths)
+            self.addresses[slot.number] = target.address or ""
+        elif slot.kind == "output":
+            dims = self.dims_of(slot)
+            call = f"call ptr @phintys_empty(i64 {slot.ndim}, ptr {dims}, ptr {self.descr(slot)})"
+            self.hold(slot, *self.entry.obtain(call))
+        elif slot.kind == "temp":
+            number = slot.number if slot.storage is None else slot.storage
+            if number not in self.blocks:
+                self.allocate(slot)
+            self.addresses[slot.number] = self.blocks[number]
+        else:
+            raise ValueError(f"slot {slot.number} ({slot.kind} {slot.name}) is used but not filled")
+
+    def match(self, slot: Slot, lengths: Sequence[str]) -> None:
+        """Fail unless an output of an inner Program has the lengths that are expected."""
+        for dim, wanted in zip(slot.shape, lengths, strict=True):
+            equal = self.out.value(f"icmp eq i64 {self.lengths(dim)}, {wanted}")
+            self.fail_unless(equal, -1)
+
+    def dims_of(self, slot: Slot) -> str:
+        """An array on the stack with the lengths of a slot."""
+        memory = self.out.stack(f"[{slot.ndim} x i64]")
+        for axis, dim in enumerate(slot.shape):
+            self.out.store("i64", self.lengths(dim), memory, 8 * axis)
+        return memory
+
+    def allocate(self, slot: Slot) -> None:
+        """One workspace for this temp's storage and all others whose sizes are known by now."""
+        sizes = self.program.storages
+        first = slot.storage
+        if first is None:
+            raise ValueError(f"temp slot {slot.number} has no storage: the Program is not planned")
+        known = [s for s in range(len(sizes)) if s not in self.blocks and self.is_known(sizes[s])]
+        dynamic = []
+        for s in dict.fromkeys([first, *known]):
+            size = sizes[s].value
+            if size is not None and self.entry.stack_bytes + size <= STACK_BYTES:
+                self.blocks[s] = self.out.at("%stack", self.entry.stack_bytes)
+                self.entry.stack_bytes += -(-size // ALIGN) * ALIGN
+            else:
+                dynamic.append(s)
+        if dynamic:
+            self.blocks.update(zip(dynamic, self.workspace([sizes[s] for s in dynamic])))
+
+    def is_known(self, dim: Dim) -> bool:
+        """Whether every symbol has a value that no later step can change."""
+        return all(
+            self.lengths.known(symbol)
+            or (
+                self.slots[symbol.args[0][1]].kind in ("input", "constant", "python")
+                and self.is_filled(symbol.args[0][1])
+            )
+            for symbol in dim.symbols()
+        )
+
+    def is_filled(self, number: int) -> bool:
+        return number in self.addresses or number in self.objects
+
+    def workspace(self, sizes: list[Dim]) -> list[str]:
+        """The addresses of blocks of these sizes, one after the other in one piece of memory."""
+        out, starts, total = self.out, [], str(ALIGN)
+        for dim in sizes:
+            starts.append(total)
+            size = self.lengths.size(dim, "memory")
+            padded = out.value(f"call i64 @llvm.sadd.sat.i64(i64 {size}, i64 {ALIGN - 1})")
+            rounded = out.value(f"and i64 {padded}, {-ALIGN}")
+            total = out.value(f"call i64 @llvm.sadd.sat.i64(i64 {total}, i64 {rounded})")
+        raw = out.value(f"call ptr @PyMem_RawMalloc(i64 {total})")
+        out.require(out.value(f"icmp ne ptr {raw}, null"), "memory")
+        out.store("ptr", raw, "%works", 8 * self.entry.works)
+        self.entry.works += 1
+        beyond = out.value(f"and i64 {out.value(f'ptrtoint ptr {raw} to i64')}, {ALIGN - 1}")
+        base = out.at(raw, out.value(f"sub i64 0, {beyond}"))
+        return [out.at(base, start) for start in starts]
+
+    # ----- steps
+    def run(self) -> None:
+        steps, last, start = self.program.steps, self.last_uses(), 0
+        while start < len(steps):
+            group = self.group(start)
+            for step in group:
+                for slot in _slots_of(step):
+                    self.provide(slot)
+            self.run_group(group)
+            for i in range(start, start + len(group)):
+                for number in last.get(i, ()):
+                    if number in self.places:
+                        self.entry.release(self.places[number])
+            start += len(group)
+        for slot in self.program.outputs:
+            self.provide(slot)
+
+    def group(self, start: int) -> list[Step]:
+        """The next steps that can run without Python once all their memory has been allocated."""
+        steps = self.program.steps
+        end = start + 1
+        if isinstance(steps[start], _NATIVE):
+            while end < len(steps) and isinstance(steps[end], _NATIVE):
+                if not all(self.can_provide(slot) for slot in _slots_of(steps[end])):
+                    break
+                end += 1
+        return steps[start:end]
+
+    def run_group(self, group: list[Step]) -> None:
+        work = sum((_work(step) for step in group), ZERO)
+        symbols = (self.is_known(symbol) for symbol in work.symbols())
+        long = (work.value is None or work.value > LONG_WORK) and all(symbols)
+        if long:
+            self.entry.suspend(self.lengths(work))
+        for step in group:
+            _STEPS[type(step)](self, step)
+        if long:
+            self.entry.resume()
+
+    def can_provide(self, slot: Slot) -> bool:
+        """Whether the memory of a slot can be allocated now."""
+        if self.is_filled(slot.number):
+            return True
+        if slot.kind == "temp":
+            return slot.storage in self.blocks or self.is_known(
+                self.program.storages[slot.storage or 0]
+            )
+        return slot.kind == "output" and all(self.is_known(d) for d in slot.shape)
+
+    def last_uses(self) -> dict[int, list[int]]:
+        """step -> slots that Python made and that nothing needs after this step."""
+        kept = {slot.number for slot in self.program.outputs}
+        last: dict[int, int] = {}
+        for i, step in enumerate(self.program.steps):
+            for slot in (*_slots_of(step), *step_writes(step)):
+                if slot.kind in ("python", "object") and slot.number not in kept:
+                    last[slot.number] = i
+        uses: dict[int, list[int]] = {}
+        for number, i in last.items():
+            uses.setdefault(i, []).append(number)
+        return uses
+
+    def fail_unless(self, condition: str, step: int) -> None:
+        number = step if self.inside is None else self.inside
+        self.out.line(f"store i64 {number}, ptr {self.entry.step}")
+        self.out.require(condition, "fail")
+
+    def kernel(self, step: Kernel) -> None:
+        code = emit_kernel(step)
+        self.entry.kernels[code.symbol] = code
+        args = []
+        for a in code.arguments:
+            if a.kind == "slot":
+                args.append(f"ptr {self.addresses[a.value.number]}")
+            elif a.kind == "dim":
+                args.append(f"i64 {self.lengths(a.value)}")
+            else:
+                args.append(f"{a.type} {a.value}")
+        status = self.out.value(f'call i64 @"{code.symbol}"({", ".join(args)})')
+        if any(inst.op == "wrap" for inst in step.body):
+            self.fail_unless(self.out.value(f"icmp eq i64 {status}, 0"), step.step)
+
+    def copy(self, step: Copy) -> None:
+        source, target = (self.addresses[s.number] for s in (step.source, step.target))
+        if source != target:
+            size = self.lengths(_bytes(step.source))
+            self.out.line(
+                f"call void @llvm.memcpy.p0.p0.i64(ptr {target}, ptr {source}, i64 {size}, i1 0)"
+            )
+
+    def check(self, step: Check) -> None:
+        left, right = self.lengths(step.left), self.lengths(step.right)
+        test = {"==": "eq", ">=": "sge", ">": "sgt"}[step.relation]
+        self.fail_unless(self.out.value(f"icmp {test} i64 {left}, {right}"), step.step)
+
+    def call(self, step: Call) -> None:
+        status = blas.emit_call(self.out, step, self.lengths, self.addresses)
+        self.entry.calls.add(step.dtype)
+        self.out.require(self.out.value(f"icmp eq i64 {status}, 0"), "large")
+
+    def python(self, step: Python) -> None:
+        out, entry = self.out, self.entry
+        argv = out.stack(f"[{len(step.inputs) + 1} x ptr]")
+        copies = []
+        for i, slot in enumerate(step.inputs):
+            object_ = self.objects.get(slot.number)
+            if object_ is None:
+                object_, place = self.wrapped(slot)
+                copies.append(place)
+            out.store("ptr", object_, argv, 8 * i)
+        name = step.name or "a Python step"
+        result, place = entry.obtain(
+            f"call ptr @phintys_call(ptr {self.word('object', step.function)}, ptr {argv}, "
+            f"i64 {len(step.inputs)}, i64 {len(step.outputs)}, ptr {self.word('object', name)})"
+        )
+        for i, slot in enumerate(step.outputs):
+            value = out.value(f"call ptr @PyTuple_GetItem(ptr {result}, i64 {i})")
+            self.receive(slot, value, f"output {i} of {name}")
+        for done in (*copies, place):
+            entry.release(done)
+
+    def wrapped(self, slot: Slot) -> tuple[str, int]:
+        """A fresh array with a copy of a temp: Python may keep it after the call."""
+        dims, size = self.dims_of(slot), self.lengths(_bytes(slot))
+        return self.entry.obtain(
+            f"call ptr @phintys_copy(i64 {slot.ndim}, ptr {dims}, ptr {self.descr(slot)}, "
+            f"ptr {self.addresses[slot.number]}, i64 {size})"
+        )
+
+
+_STEPS: dict[type, Callable[[Body, Any], None]] = {
+    Kernel: Body.kernel,
+    Copy: Body.copy,
+    Check: Body.check,
+    Call: Body.call,
+    Python: Body.python,
+    Branch: control.emit_branch,
+    Loop: control.emit_loop,
+}
+
+
+#: Steps that need nothing of Python.
+_NATIVE = (Kernel, Copy, Check, Call)
+
+
+def _work(step: Step) -> Dim:
+    """About how many scalar instructions a step is."""
+    if isinstance(step, Kernel):
+        return product(step.dims) * len(step.body)
+    if isinstance(step, Copy):
+        return product(step.source.shape)
+    if isinstance(step, Call):
+        return product((*step.sizes, *step.batch))
+    return ZERO
+
+
+def _slots_of(step: Step) -> list[Slot]:
+    """The slots that a step uses, those that Python makes while it runs excepted."""
+    if isinstance(step, Kernel):
+        return [operand.slot for operand in step.operands]
+    written = [s for s in step_writes(step) if s.kind not in ("python", "object")]
+    return [*step_reads(step), *written]
+
+
+def _bytes(slot: Slot) -> Dim:
+    return product(slot.shape) * np.dtype(slot.dtype).itemsize
+
+
+def _load_integer(out: Writer, dtype: str, address: str) -> str:
+    """An integer of any dtype as i64."""
+    kind = np.dtype(dtype)
+    bits = 8 * kind.itemsize
+    value = out.load(f"i{bits}", address)
+    if bits == 64:
+        return value
+    return out.value(f"{'sext' if kind.kind == 'i' else 'zext'} i{bits} {value} to i64")
