@@ -12,6 +12,7 @@ from phintys.tensor.convert import as_tensor, as_tensor_variable, constant
 from phintys.tensor.creation import *
 from phintys.tensor.dot import dot
 from phintys.tensor.elemwise import cast, dimshuffle
+from phintys.tensor.index import inc_subtensor, set_subtensor
 from phintys.tensor.reduce import sum
 from phintys.tensor.shape import *
 from phintys.tensor.static import *

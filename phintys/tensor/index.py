@@ -29,6 +29,7 @@ from phintys.tensor.elemwise import (
     sum_to,
     zeros_of,
 )
+from phintys.tensor.static import constant_origin, vector_entries
 from phintys.tensor.type import TensorType
 from phintys.tensor.variable import TensorVariable
 
@@ -125,6 +126,7 @@ class Subtensor(IndexOp):
 
     # ----- class and static shape
     __props__ = ("idx_list",)
+    __eq__, __hash__, __str__ = IndexOp.__eq__, IndexOp.__hash__, IndexOp.__str__
     view_map = {0: [0]}  # noqa: RUF012
 
     def __init__(self, idx_list: Sequence[Entry]) -> None:
@@ -195,6 +197,20 @@ class Subtensor(IndexOp):
             part = region[axis]
             x = b.slice(x, axis, *part) if isinstance(part, tuple) else b.take(x, axis, part)
         return x
+
+
+@constant_origin.register
+def _part_of_constant(op: Subtensor, out: Any) -> Any:
+    """An entry of a vector whose entries are known, or a part of a tensor of one value."""
+    x, *indices = out.owner.inputs
+    i = literal(indices[0]) if op.idx_list == (0,) else None
+    n = x.type.shape[0] if x.type.ndim == 1 else None
+    if i is None or n is None or not -n <= i < n:
+        return x
+    if isinstance(x, Constant):
+        return x.data[i]
+    made = x.owner is not None and vector_entries(x.owner.op, x)
+    return made[i] if made else x
 
 
 def index_scalar(i: Any) -> Any:
@@ -272,6 +288,7 @@ class IncSubtensor(IndexOp):
 
     # ----- class and static shape
     __props__ = ("idx_list", "inplace", "set_instead_of_inc")
+    __eq__, __hash__ = IndexOp.__eq__, IndexOp.__hash__
 
     def __init__(
         self,
@@ -437,6 +454,7 @@ class AdvancedSubtensor(IndexOp):
 
     # ----- class and static shape
     __props__ = ("idx_list",)
+    __eq__, __hash__, __str__ = IndexOp.__eq__, IndexOp.__hash__, IndexOp.__str__
 
     def __init__(self, idx_list: Sequence[Entry]) -> None:
         self._set_idx_list(idx_list)
@@ -616,6 +634,7 @@ class AdvancedIncSubtensor(IndexOp):
 
     # ----- class and static shape
     __props__ = ("idx_list", "inplace", "set_instead_of_inc", "ignore_duplicates")
+    __eq__, __hash__ = IndexOp.__eq__, IndexOp.__hash__
 
     def __init__(
         self,
@@ -718,11 +737,9 @@ def getitem(x: Any, key: Any) -> Any:
         isinstance(e, int) and isinstance(indices[e], TensorVariable) and _is_advanced(indices[e])
         for e in idx_list
     )
-    while idx_list and idx_list[-1] == FULL:
-        idx_list.pop()
     if advanced:
         return AdvancedSubtensor(idx_list)(x, *(as_tensor_variable(i) for i in indices))
-    return Subtensor(idx_list)(x, *indices) if idx_list else x
+    return Subtensor(idx_list)(x, *indices)
 
 
 def _is_advanced(i: Any) -> bool:

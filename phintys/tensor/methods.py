@@ -10,7 +10,7 @@ import numpy as np
 from phintys.graph.type import transfer
 from phintys.graph.variable import Variable
 from phintys.scalar.type import ScalarType
-from phintys.tensor import axes, creation, reduce
+from phintys.tensor import axes, creation, index, reduce
 from phintys.tensor.convert import _as_tensor_variable
 from phintys.tensor.dot import dot
 from phintys.tensor.elemwise import cast, dimshuffle, elementwise
@@ -125,6 +125,9 @@ class _Operators:
             f"{self} cannot be assigned to: variables are immutable. Write y = x[key].set(value), "
             "or x[key].inc(value), for a tensor with other elements."
         )
+
+    def __getitem__(self: Any, key: Any) -> Any:
+        return index.getitem(self, key)
 
     def __iter__(self: Any) -> Iterator[Any]:
         if self.type.ndim == 0:
@@ -258,6 +261,15 @@ class _Methods:
     def ones_like(self: Any, dtype: Any = None) -> Any:
         """Ones in the shape of this tensor."""
         return creation.ones_like(self, dtype)
+
+    # ----- indexing
+    def set(self: Any, y: Any, **kwargs: Any) -> Any:
+        """``x[i].set(y)``: ``x`` with that part set to ``y``; see `set_subtensor`."""
+        return index.set_subtensor(self, y, **kwargs)
+
+    def inc(self: Any, y: Any, **kwargs: Any) -> Any:
+        """``x[i].inc(y)``: ``x`` with ``y`` added to that part; see `inc_subtensor`."""
+        return index.inc_subtensor(self, y, **kwargs)
 
     # ----- products and reductions
     def dot(self: Any, right: Any) -> Any:
