@@ -10,17 +10,22 @@ from phintys.tensor.scalar_functions import *  # isort: skip  (first: later modu
 from phintys.tensor.axes import *
 from phintys.tensor.convert import as_tensor, as_tensor_variable, constant
 from phintys.tensor.creation import *
+from phintys.tensor.cumulative import *
 from phintys.tensor.dot import dot
 from phintys.tensor.elemwise import cast, dimshuffle
+from phintys.tensor.join import *
+from phintys.tensor.ranges import *
 from phintys.tensor.index import inc_subtensor, set_subtensor
-from phintys.tensor.reduce import sum
+from phintys.tensor.reduce import *
 from phintys.tensor.shape import *
+from phintys.tensor.special import *
 from phintys.tensor.static import *
+from phintys.tensor.statistics import *
 from phintys.tensor.type import TensorType
 from phintys.tensor.type_constructors import *
 from phintys.tensor.type_constructors import CONSTRUCTORS
 from phintys.tensor.variable import TensorConstant, TensorVariable
 
-globals().update(CONSTRUCTORS)
-
 from phintys.tensor import methods  # isort: skip  (last: attaches operators and methods)
+
+globals().update(CONSTRUCTORS)

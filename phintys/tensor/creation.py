@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,12 +21,17 @@ from phintys.tensor.static import (
     as_length,
     constant_origin,
     infer_static_shape,
+    known_length,
     shape_entries,
 )
 from phintys.tensor.type import TensorType
 
 __all__ = [
     "alloc",
+    "broadcast_arrays",
+    "broadcast_shape",
+    "broadcast_shape_iter",
+    "broadcast_to",
     "empty",
     "empty_like",
     "fill",
@@ -276,3 +281,83 @@ def empty_like(prototype: Any, dtype: Any = None) -> Any:
     """A tensor in the shape (and dtype, unless given) of ``prototype``, not initialised."""
     prototype = as_tensor_variable(prototype)
     return empty(list(shape_tuple(prototype)), dtype or prototype.type.dtype)
+
+
+# ======================================================================= broadcasting
+
+
+def broadcast_batches(tensors: Sequence[Any], core_ndims: Sequence[int]) -> list[Any]:
+    """Tensors whose leading (batch) axes are broadcast against each other.
+
+    ``core_ndims``: for each tensor the number of trailing axes that are left alone.  An axis
+    broadcasts only if its length is known to be 1.
+    """
+    counts = [x.type.ndim - core for x, core in zip(tensors, core_ndims)]
+    most = max(counts)
+    padded = [
+        dimshuffle(x, ["x"] * (most - n) + list(range(x.type.ndim)))
+        for x, n in zip(tensors, counts)
+    ]
+    batch = broadcast_shape_iter([shape_tuple(x)[:most] for x in padded], arrays_are_shapes=True)
+    static = tuple(known_length(n) for n in batch)
+    return [
+        x if x.type.shape[:most] == static else alloc(x, *batch, *shape_tuple(x)[most:])
+        for x in padded
+    ]
+
+
+def broadcast_shape_iter(
+    arrays: Iterable[Any], arrays_are_shapes: bool = False, allow_runtime_broadcast: bool = False
+) -> tuple[Any, ...]:
+    """The shape that tensors (or shapes) broadcast to, as 0-d int64 variables.
+
+    An axis broadcasts where its length is known to be 1, with ``allow_runtime_broadcast`` also
+    where it turns out to be 1.  ShapeError if lengths are known to differ.
+    """
+    shapes = [
+        [as_length(n) for n in (shape_entries(a) if arrays_are_shapes else shape_tuple(a))]
+        for a in arrays
+    ]
+    ndim = max((len(s) for s in shapes), default=0)
+    padded = [[as_length(1)] * (ndim - len(s)) + s for s in shapes]
+    return tuple(_broadcast_length(axis, allow_runtime_broadcast) for axis in zip(*padded))
+
+
+def _broadcast_length(lengths: Sequence[Any], at_run_time: bool) -> Any:
+    """What lengths broadcast to: the known one that is not 1, else the first unknown."""
+    known = [known_length(n) for n in lengths]
+    wide = {n for n in known if n not in (None, 1)}
+    if len(wide) > 1:
+        raise ShapeError(f"Lengths {sorted(n for n in wide if n is not None)} do not broadcast.")
+    if wide:
+        return as_length(wide.pop())
+    unknown = [n for n, k in zip(lengths, known) if k is None]
+    if not unknown:
+        return as_length(1)
+    found = unknown[0]
+    for n in unknown[1:] if at_run_time else ():
+        found = functions.switch(functions.eq(found, 1), n, found)
+    return found
+
+
+def broadcast_shape(*arrays: Any, **kwargs: Any) -> tuple[Any, ...]:
+    """The shape that tensors broadcast to; see `broadcast_shape_iter`."""
+    return broadcast_shape_iter(arrays, **kwargs)
+
+
+def broadcast_to(x: Any, shape: Any) -> Any:
+    """``x`` broadcast to a shape; an axis broadcasts only if its length is known to be 1.
+
+    >>> import phintys.tensor as pt
+    >>> pt.broadcast_to(pt.arange(2), (3, 2)).eval()
+    array([[0, 1],
+           [0, 1],
+           [0, 1]])
+    """
+    return alloc(x, *shape_entries(shape))
+
+
+def broadcast_arrays(*args: Any) -> tuple[Any, ...]:
+    """Tensors broadcast against each other."""
+    found = [as_tensor_variable(a) for a in args]
+    return tuple(broadcast_batches(found, [0] * len(found))) if found else ()

@@ -9,8 +9,9 @@ import numpy as np
 
 from phintys.graph.type import transfer
 from phintys.graph.variable import Variable
+from phintys.scalar.dtypes import is_complex
 from phintys.scalar.type import ScalarType
-from phintys.tensor import axes, creation, index, reduce
+from phintys.tensor import axes, creation, cumulative, index, reduce, statistics
 from phintys.tensor.convert import _as_tensor_variable
 from phintys.tensor.dot import dot
 from phintys.tensor.elemwise import cast, dimshuffle, elementwise
@@ -119,6 +120,9 @@ class _Operators:
 
     def __len__(self: Any) -> int:
         raise TypeError(f"{self} has no len(): write x.shape[0] for its symbolic length.")
+
+    def __getitem__(self: Any, key: Any) -> Any:
+        return index.getitem(self, key)
 
     def __setitem__(self: Any, key: Any, value: Any) -> None:
         raise TypeError(
@@ -240,7 +244,9 @@ class _Methods:
 
     def conj(self: Any) -> Any:
         """The complex conjugate; real tensors are returned unchanged."""
-        return elementwise("conj")(self) if self.dtype.startswith("complex") else self
+        return elementwise("conj")(self) if is_complex(self.type.dtype) else self
+
+    conjugate = conj
 
     def clip(self: Any, a_min: Any, a_max: Any) -> Any:
         """Limited to the range from ``a_min`` to ``a_max``."""
@@ -262,6 +268,19 @@ class _Methods:
         """Ones in the shape of this tensor."""
         return creation.ones_like(self, dtype)
 
+    def round(self: Any, mode: str | None = None) -> Any:
+        """Rounded: half to even, or ``mode="half_away_from_zero"``."""
+        return elementwise(_rounding(mode))(self)
+
+    # ----- parts
+    def set(self: Any, y: Any, **kwargs: Any) -> Any:
+        """For ``x[key].set(y)``: ``x`` with that part replaced; see `set_subtensor`."""
+        return index.set_subtensor(self, y, **kwargs)
+
+    def inc(self: Any, y: Any, **kwargs: Any) -> Any:
+        """For ``x[key].inc(y)``: ``x`` with ``y`` added to that part; see `inc_subtensor`."""
+        return index.inc_subtensor(self, y, **kwargs)
+
     # ----- indexing
     def set(self: Any, y: Any, **kwargs: Any) -> Any:
         """``x[i].set(y)``: ``x`` with that part set to ``y``; see `set_subtensor`."""
@@ -276,6 +295,11 @@ class _Methods:
         """The product with another tensor; see `dot`."""
         return dot(self, right)
 
+    __dot__ = dot
+
+    def __rdot__(self: Any, left: Any) -> Any:
+        return dot(left, self)
+
     def sum(
         self: Any,
         axis: Any = None,
@@ -285,6 +309,89 @@ class _Methods:
     ) -> Any:
         """The sum of elements; see `sum`."""
         return reduce.sum(self, axis, dtype, keepdims, acc_dtype)
+
+    def prod(
+        self: Any,
+        axis: Any = None,
+        dtype: Any = None,
+        keepdims: bool = False,
+        acc_dtype: Any = None,
+    ) -> Any:
+        """The product of elements; see `prod`."""
+        return reduce.prod(self, axis, dtype, keepdims, acc_dtype)
+
+    def mean(
+        self: Any,
+        axis: Any = None,
+        dtype: Any = None,
+        keepdims: bool = False,
+        acc_dtype: Any = None,
+    ) -> Any:
+        """The mean; see `mean`."""
+        return statistics.mean(self, axis, dtype, keepdims, acc_dtype)
+
+    def var(
+        self: Any, axis: Any = None, ddof: Any = 0, keepdims: bool = False, corrected: bool = False
+    ) -> Any:
+        """The variance; see `var`."""
+        return statistics.var(self, axis, ddof, keepdims, corrected)
+
+    def std(
+        self: Any, axis: Any = None, ddof: Any = 0, keepdims: bool = False, corrected: bool = False
+    ) -> Any:
+        """The standard deviation; see `var`."""
+        return statistics.std(self, axis, ddof, keepdims, corrected)
+
+    def max(self: Any, axis: Any = None, keepdims: bool = False, initial: Any = None) -> Any:
+        """The greatest element; see `max`."""
+        return reduce.max(self, axis, keepdims, initial)
+
+    def min(self: Any, axis: Any = None, keepdims: bool = False, initial: Any = None) -> Any:
+        """The smallest element; see `max`."""
+        return reduce.min(self, axis, keepdims, initial)
+
+    def all(self: Any, axis: Any = None, keepdims: bool = False) -> Any:
+        """Whether all elements are true."""
+        return reduce.all(self, axis, keepdims)
+
+    def any(self: Any, axis: Any = None, keepdims: bool = False) -> Any:
+        """Whether any element is true."""
+        return reduce.any(self, axis, keepdims)
+
+    def argmax(self: Any, axis: Any = None, keepdims: bool = False) -> Any:
+        """The position of the greatest element; see `argmax`."""
+        return reduce.argmax(self, axis, keepdims)
+
+    def argmin(self: Any, axis: Any = None, keepdims: bool = False) -> Any:
+        """The position of the smallest element; see `argmax`."""
+        return reduce.argmin(self, axis, keepdims)
+
+    def ptp(self: Any, axis: Any = None) -> Any:
+        """The greatest element less the smallest."""
+        return statistics.ptp(self, axis)
+
+    def norm(self: Any, L: Any, axis: Any = None, keepdims: bool = False) -> Any:
+        """``(sum |x|^L)^(1/L)``; see `norm`."""
+        return statistics.norm(self, L, axis, keepdims)
+
+    def cumsum(self: Any, axis: int | None = None) -> Any:
+        """Running sums; see `cumsum`."""
+        return cumulative.cumsum(self, axis)
+
+    def cumprod(self: Any, axis: int | None = None) -> Any:
+        """Running products; see `cumprod`."""
+        return cumulative.cumprod(self, axis)
+
+
+def _rounding(mode: str | None) -> str:
+    rows = {
+        None: "round_half_to_even",
+        "half_to_even": "round_half_to_even",
+        "half_away_from_zero": "round_half_away_from_zero",
+    }
+    if mode not in rows:
+        raise ValueError(f"The mode of round is one of {list(rows)}, not {mode!r}.")
+    return rows[mode]
 
 
 for _class in (_Operators, _Methods):

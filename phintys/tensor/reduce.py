@@ -11,21 +11,32 @@ from phintys.graph.op import Op
 from phintys.graph.type import DisconnectedType
 from phintys.graph.variable import Apply, Variable
 from phintys.scalar import dtypes
-from phintys.scalar.op import TABLE, ScalarOp
-from phintys.tensor import elemwise
+from phintys.scalar.native import NATIVE_DTYPES
+from phintys.scalar.op import TABLE, ScalarOp, binary
+from phintys.tensor import convert, elemwise
 from phintys.tensor.convert import as_tensor_variable
 from phintys.tensor.elemwise import cast, dimshuffle, functions, zeros_of
 from phintys.tensor.type import TensorType
 
-Axes = "int | Sequence[int] | None"
+__all__ = ["all", "any", "argmax", "argmin", "max", "max_and_argmax", "min", "prod", "sum"]
+
+
+def axis_tuple(axis: Any) -> tuple[int, ...] | None:
+    """An axis argument as a tuple, None kept; TypeError if it is not an int or ints."""
+    if axis is None:
+        return None
+    if isinstance(axis, int | np.integer):
+        return (int(axis),)
+    if not isinstance(axis, Sequence | np.ndarray):
+        raise TypeError(f"An axis is an int, a sequence of ints or None, not {axis!r}.")
+    return tuple(int(a) for a in axis)
 
 
 def normalize_axes(axis: Any, ndim: int) -> tuple[int, ...]:
-    """Axes as a sorted tuple of non-negative ints; None means all.  ValueError if out of range or repeated."""
+    """Axes as sorted non-negative ints, all for None; ValueError if out of range or repeated."""
     if axis is None:
         return tuple(range(ndim))
-    axes = (axis,) if isinstance(axis, int | np.integer) else tuple(axis)
-    out = sorted(elemwise._axis(a, ndim) for a in axes)
+    out = sorted(elemwise._axis(a, ndim) for a in axis_tuple(axis) or ())
     if len(set(out)) != len(out):
         raise ValueError(f"An axis is listed twice in {axis}.")
     return tuple(out)
@@ -59,7 +70,7 @@ class CAReduce(Op):
         upcast_discrete_output: bool = False,
     ) -> None:
         self.scalar_op = scalar_op
-        self.axis = None if axis is None else tuple([axis] if isinstance(axis, int) else axis)
+        self.axis = axis_tuple(axis)
         self.dtype = None if dtype is None else dtypes.as_dtype(dtype)
         self.acc_dtype = None if acc_dtype is None else dtypes.as_dtype(acc_dtype)
         self.upcast_discrete_output = upcast_discrete_output
@@ -68,15 +79,15 @@ class CAReduce(Op):
         x = as_tensor_variable(x)
         axes = normalize_axes(self.axis, x.ndim)
         out, acc = self._dtypes(x.type.dtype)
-        op = self
-        if (
-            (self.axis is not None and axes != self.axis)
-            or self.dtype != out
-            or self.acc_dtype != acc
-        ):
-            op = self.clone(axis=None if self.axis is None else axes, dtype=out, acc_dtype=acc)
+        op = self._resolved(None if self.axis is None else axes, out, acc)
         shape = tuple(n for i, n in enumerate(x.type.shape) if i not in axes)
         return Apply(op, [x], [TensorType(out, shape)()])
+
+    def _resolved(self, axis: tuple[int, ...] | None, out: str, acc: str) -> CAReduce:
+        """This op with its axes sorted and its dtypes decided."""
+        if (axis, out, acc) == (self.axis, self.dtype, self.acc_dtype):
+            return self
+        return self.clone(axis=axis, dtype=out, acc_dtype=acc)
 
     def clone(self, **changes: Any) -> CAReduce:
         """The op with some parameters changed."""
@@ -89,7 +100,7 @@ class CAReduce(Op):
         """dtypes of the result and of the accumulator."""
         out = self.dtype or (_widest(given) if self.upcast_discrete_output else given)
         acc = self.acc_dtype or self._default_accumulator(given, out)
-        if self.acc_dtype and dtypes.upcast(given, acc) != acc and not dtypes.is_discrete(given):
+        if self.acc_dtype and dtypes.upcast(given, acc) != acc:
             raise TypeError(
                 f"{self}: an accumulator of dtype {acc} is too narrow for input of dtype {given}."
             )
@@ -98,10 +109,17 @@ class CAReduce(Op):
     def _default_accumulator(self, given: str, out: str) -> str:
         if not self.upcast_discrete_output:
             return out
+        if dtypes.is_discrete(given):
+            return _widest(given)
         common = dtypes.upcast(given, out)
-        if common == "complex64":
+        if dtypes.is_complex(common):
             return "complex128"
-        return "float64" if dtypes.is_float(common) else common
+        return "float32" if common == "float16" else "float64"
+
+    @property
+    def needs_elements(self) -> bool:
+        """Whether there is no result for an empty axis."""
+        return self.scalar_op.identity is None
 
     def axes(self, node: Apply) -> tuple[int, ...]:
         """The axes that a node reduces over."""
@@ -122,7 +140,7 @@ class CAReduce(Op):
         return self.scalar_op.nfunc.reduce(x, axis=axes, dtype=x.dtype)
 
     def check_not_empty(self, x: Any, axes: tuple[int, ...]) -> None:
-        if self.scalar_op.identity is None and any(x.shape[a] == 0 for a in axes):
+        if self.needs_elements and 0 in [x.shape[a] for a in axes]:
             raise ValueError(
                 f"{self} over an empty axis is not defined (shape {x.shape}, axes {axes})."
             )
@@ -161,7 +179,7 @@ class CAReduce(Op):
         return self.clone(axis=tuple(a + batch for a in self.axes(node))).make_node(x)
 
     # ----- lowering
-    kinds = {  # noqa: RUF012
+    kinds = {
         "add": "add", "mul": "mul", "maximum": "max", "minimum": "min",
         "and_": "and", "or_": "or", "xor": "xor",
     }  # fmt: skip
@@ -171,12 +189,17 @@ class CAReduce(Op):
         axes = self.axes(node)
         out = node.outputs[0].type.dtype
         kind = self.kinds.get(self.scalar_op.name)
-        if kind is None:
+        if kind is None or not self.is_native(node):
             return NotImplemented
-        if self.scalar_op.identity is None:
+        if self.needs_elements:
             for a in axes:
                 b.check(b.length(x, a), ">", 0, f"{self} over an empty axis is not defined.")
         return b.cast(b.reduce(kind, b.cast(x, self.acc_dtype or out), axes), out)
+
+    def is_native(self, node: Apply) -> bool:
+        """Whether input, accumulator and result have dtypes that machine code computes with."""
+        given, out = node.inputs[0].type.dtype, node.outputs[0].type.dtype
+        return {given, self.acc_dtype or out, out} <= NATIVE_DTYPES
 
     def __reduce__(self) -> Any:
         return _rebuild, (type(self), self._arguments())
@@ -217,6 +240,9 @@ class FixedOpCAReduce(CAReduce):
         return {name: getattr(self, name) for name in self.__props__}
 
 
+# ================================================================================= Sum
+
+
 class Sum(FixedOpCAReduce):
     """The sum over axes.  Small integers sum to 64 bit, float32 accumulates in float64."""
 
@@ -232,7 +258,7 @@ class Sum(FixedOpCAReduce):
 elemwise.sums.append(lambda x, axes: Sum(axis=axes, dtype=x.type.dtype)(x))
 
 
-def sum(  # noqa: A001
+def sum(
     input: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False, acc_dtype: Any = None
 ) -> Any:
     """The sum of elements over axes.
@@ -250,5 +276,367 @@ def sum(  # noqa: A001
     array([4., 6.])
     """
     x = as_tensor_variable(input)
-    out = Sum(axis=axis, dtype=dtype, acc_dtype=acc_dtype)(x)
-    return keep_dims(out, normalize_axes(axis, x.ndim)) if keepdims else out
+    return _finish(Sum(axis=axis, dtype=dtype, acc_dtype=acc_dtype)(x), x, axis, keepdims)
+
+
+def _finish(out: Any, x: Any, axis: Any, keepdims: bool) -> Any:
+    return keep_dims(out, normalize_axes(axis, x.type.ndim)) if keepdims else out
+
+
+# ================================================================================ Prod
+
+
+def _multiply_nonzero(x: Any, y: Any) -> Any:
+    """The product of those of two numbers that are not zero."""
+    return np.where(x == 0, y, np.where(y == 0, x, x * y))
+
+
+mul_without_zeros = binary(
+    "MulWithoutZeros",
+    "mul_without_zeros",
+    "Product of the arguments that are not 0.",
+    function=f"{__name__}._multiply_nonzero",
+    not_differentiable="its derivative is that of the product, see Prod",
+    commutative=True,
+    associative=True,
+    identity=1,
+    native=lambda n, x, y: n.select(
+        n.eq(x, n.const(0, x)), y, n.select(n.eq(y, n.const(0, x)), x, n.mul(x, y))
+    ),
+)
+
+
+class Prod(FixedOpCAReduce):
+    """The product over axes.
+
+    Parameters
+    ----------
+    no_zeros_in_input
+        a promise that allows a cheaper derivative
+    """
+
+    __props__ = ("axis", "dtype", "acc_dtype", "no_zeros_in_input")
+
+    def __init__(
+        self,
+        axis: Any = None,
+        dtype: Any = None,
+        acc_dtype: Any = None,
+        no_zeros_in_input: bool = False,
+    ) -> None:
+        super().__init__(TABLE["mul"], axis, dtype, acc_dtype, upcast_discrete_output=True)
+        self.no_zeros_in_input = no_zeros_in_input
+
+    def cotangent(self, x: Any, out: Any, g: Any, axes: tuple[int, ...]) -> Any:
+        """The product of the other elements: with one zero only that element has a derivative."""
+        if self.no_zeros_in_input:
+            return cast(g * out / x, x.type.dtype)
+        zero = functions.eq(x, 0)
+        zeros = keep_dims(sum(zero, axis=axes), axes)
+        others = keep_dims(ProdWithoutZeros(axis=axes, dtype=out.type.dtype)(x), axes)
+        nonzero = functions.switch(zero, functions.second(x, _number(1, x)), x)
+        found = functions.switch(
+            zero,
+            functions.switch(functions.eq(zeros, 1), others, _number(0, out)),
+            functions.switch(functions.eq(zeros, 0), others / nonzero, _number(0, out)),
+        )
+        return cast(g * found, x.type.dtype)
+
+
+class ProdWithoutZeros(FixedOpCAReduce):
+    """The product over axes of the elements that are not zero; 1 where all are."""
+
+    __props__ = ("axis", "dtype", "acc_dtype")
+
+    def __init__(self, axis: Any = None, dtype: Any = None, acc_dtype: Any = None) -> None:
+        super().__init__(mul_without_zeros, axis, dtype, acc_dtype, upcast_discrete_output=True)
+
+    def reduce(self, x: Any, axes: tuple[int, ...]) -> Any:
+        return np.multiply.reduce(np.where(x == 0, x.dtype.type(1), x), axis=axes, dtype=x.dtype)
+
+    def cotangent(self, x: Any, out: Any, g: Any, axes: tuple[int, ...]) -> Any:
+        zero = functions.eq(x, 0)
+        nonzero = functions.switch(zero, functions.second(x, _number(1, x)), x)
+        return cast(functions.switch(zero, _number(0, out), g * out / nonzero), x.type.dtype)
+
+    def lower(self, node: Apply, b: Any, *inputs: Any) -> Any:
+        if not self.is_native(node):
+            return NotImplemented
+        x, out = b.cast(inputs[0], self.acc_dtype), node.outputs[0].type.dtype
+        ones = b.map(lambda n, x: n.select(n.eq(x, n.const(0, x)), n.const(1, x), x), x)
+        return b.cast(b.reduce("mul", ones, self.axes(node)), out)
+
+
+def _number(value: int, like: Any) -> Any:
+    return convert.constant(value, dtype=like.type.dtype)
+
+
+def prod(
+    input: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    keepdims: bool = False,
+    acc_dtype: Any = None,
+    no_zeros_in_input: bool = False,
+) -> Any:
+    """The product of elements over axes; parameters as of `sum`.
+
+    ``no_zeros_in_input`` promises that no element is 0, which makes the derivative cheaper.
+
+    >>> import phintys.tensor as pt
+    >>> pt.prod([2.0, 3.0]).eval()
+    array(6.)
+    """
+    x = as_tensor_variable(input)
+    return _finish(Prod(axis, dtype, acc_dtype, no_zeros_in_input)(x), x, axis, keepdims)
+
+
+# ========================================================================= Max and Min
+
+
+class _SameDtype(FixedOpCAReduce):
+    """A reduction whose result has the dtype of its input."""
+
+    def _resolved(self, axis: tuple[int, ...] | None, out: str, acc: str) -> CAReduce:
+        return self if axis == self.axis else self.clone(axis=axis)
+
+
+class _Extreme(_SameDtype):
+    __props__ = ("axis", "initial")
+
+    def __init__(self, op: ScalarOp, axis: Any, initial: bool) -> None:
+        super().__init__(op, axis)
+        self.initial = bool(initial)
+
+    @property
+    def needs_elements(self) -> bool:
+        return not self.initial
+
+    def initial_value(self, dtype: str) -> Any:
+        """What an empty axis gives: the value that no element is beyond."""
+        sign = -1 if self.scalar_op.name == "maximum" else 1
+        if dtypes.is_float(dtype):
+            return np.dtype(dtype).type(sign * np.inf)
+        if dtype == "bool":
+            return np.bool_(sign > 0)
+        limits = np.iinfo(dtype)
+        return np.dtype(dtype).type(limits.min if sign < 0 else limits.max)
+
+    def reduce(self, x: Any, axes: tuple[int, ...]) -> Any:
+        kwargs = {"initial": self.initial_value(x.dtype.name)} if self.initial else {}
+        return self.scalar_op.nfunc.reduce(x, axis=axes, **kwargs)
+
+    def cotangent(self, x: Any, out: Any, g: Any, axes: tuple[int, ...]) -> Any:
+        """All elements that are extreme get the cotangent."""
+        return functions.switch(functions.eq(x, out), g, _number(0, g))
+
+
+class Max(_Extreme):
+    """The greatest element over axes; NaN if there is one.
+
+    Parameters
+    ----------
+    axis
+        axes to reduce over; None means all
+    initial
+        whether an empty axis gives -inf (the smallest integer) instead of an error
+    """
+
+    def __init__(self, axis: Any = None, initial: bool = False) -> None:
+        super().__init__(TABLE["maximum"], axis, initial)
+
+
+class Min(_Extreme):
+    """The smallest element over axes; NaN if there is one.  Parameters as of `Max`."""
+
+    def __init__(self, axis: Any = None, initial: bool = False) -> None:
+        super().__init__(TABLE["minimum"], axis, initial)
+
+
+def max(x: Any, axis: Any = None, keepdims: bool = False, initial: Any = None) -> Any:
+    """The greatest element over axes; NaN if there is one.
+
+    Parameters
+    ----------
+    x : real tensor
+    axis : axes to reduce over; None means all
+    keepdims : keep the axes with length 1
+    initial : ``-inf`` to allow empty axes, which otherwise raise ValueError at run time
+
+    >>> import phintys.tensor as pt
+    >>> pt.max([[1, 5], [7, 2]], axis=0).eval()
+    array([7, 5])
+    """
+    x = _ordered(x, "max")
+    _check_initial(initial, -np.inf, "max")
+    return _finish(Max(axis, initial is not None)(x), x, axis, keepdims)
+
+
+def min(x: Any, axis: Any = None, keepdims: bool = False, initial: Any = None) -> Any:
+    """The smallest element over axes, see `max`; ``initial`` may be ``inf``."""
+    x = _ordered(x, "min")
+    _check_initial(initial, np.inf, "min")
+    return _finish(Min(axis, initial is not None)(x), x, axis, keepdims)
+
+
+def _ordered(x: Any, name: str) -> Any:
+    x = as_tensor_variable(x)
+    if dtypes.is_complex(x.type.dtype):
+        raise TypeError(f"{name} is not defined for complex numbers: {x} has type {x.type}.")
+    return x
+
+
+def _check_initial(initial: Any, allowed: float, name: str) -> None:
+    if initial is not None and initial != allowed:
+        raise ValueError(f"initial of {name} is None or {allowed}, not {initial}.")
+
+
+# ========================================================================= All and Any
+
+
+class _Logical(_SameDtype):
+    __props__ = ("axis",)
+
+    def make_node(self, x: Any) -> Apply:
+        x = as_tensor_variable(x)
+        return super().make_node(x if x.type.dtype == "bool" else functions.neq(x, 0))
+
+
+class All(_Logical):
+    """Whether all elements over axes are true (not zero)."""
+
+    def __init__(self, axis: Any = None) -> None:
+        super().__init__(TABLE["and_"], axis)
+
+
+class Any_(_Logical):
+    """Whether any element over axes is true (not zero)."""
+
+    def __init__(self, axis: Any = None) -> None:
+        super().__init__(TABLE["or_"], axis)
+
+    def label(self) -> str:
+        return "Any"
+
+
+def all(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
+    """Whether all elements over axes are true (not zero); true for none."""
+    x = as_tensor_variable(x)
+    return _finish(All(axis)(x), x, axis, keepdims)
+
+
+def any(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
+    """Whether any element over axes is true (not zero); false for none."""
+    x = as_tensor_variable(x)
+    return _finish(Any_(axis)(x), x, axis, keepdims)
+
+
+# ============================================================================== Argmax
+
+
+class Argmax(Op):
+    """The position of the greatest element over axes, the first of several; NaN is the greatest.
+
+    Parameters
+    ----------
+    axis
+        axes to search, None for all; several count as one, flattened in C order
+    """
+
+    # ----- class and static shape
+    __props__ = ("axis",)
+    kind = "argmax"
+
+    def __init__(self, axis: Any = None) -> None:
+        self.axis = axis_tuple(axis)
+
+    def make_node(self, x: Any) -> Apply:
+        x = _ordered(x, self.kind)
+        axes = normalize_axes(self.axis, x.type.ndim)
+        op = self if self.axis in (None, axes) else type(self)(axes)
+        shape = tuple(n for i, n in enumerate(x.type.shape) if i not in axes)
+        return Apply(op, [x], [TensorType("int64", shape)()])
+
+    def axes(self, node: Apply) -> tuple[int, ...]:
+        """The axes that a node searches."""
+        return normalize_axes(self.axis, node.inputs[0].type.ndim)
+
+    # ----- perform
+    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: list[list[Any]]) -> None:
+        (x,) = inputs
+        axes = self.axes(node)
+        if np.prod([x.shape[a] for a in axes], dtype=int) == 0:
+            raise ValueError(f"{self} over an empty axis is not defined (shape {x.shape}).")
+        kept = [i for i in range(x.ndim) if i not in axes]
+        flat = x.transpose([*kept, *axes]).reshape([*(x.shape[i] for i in kept), -1])
+        output_storage[0][0] = np.asarray(getattr(np, self.kind)(flat, axis=-1), dtype="int64")
+
+    def infer_shape(self, node: Apply, shapes: Sequence[Any]) -> list[Any]:
+        axes = self.axes(node)
+        return [tuple(n for i, n in enumerate(shapes[0]) if i not in axes)]
+
+    # ----- derivative
+    def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
+        return [zeros_of(inputs[0])]
+
+    def pushforward(self, inputs: Any, outputs: Any, tangents: Any) -> list[Variable]:
+        return [zeros_of(outputs[0])]
+
+    # ----- batching
+    def vectorize_node(self, node: Apply, *batched_inputs: Any) -> Apply:
+        (x,) = batched_inputs
+        batch = x.type.ndim - node.inputs[0].type.ndim
+        return type(self)(tuple(a + batch for a in self.axes(node))).make_node(x)
+
+    # ----- lowering
+    def lower(self, node: Apply, b: Any, *inputs: Any) -> Any:
+        if node.inputs[0].type.dtype not in NATIVE_DTYPES:
+            return NotImplemented
+        return b.reduce(self.kind, inputs[0], self.axes(node))
+
+    def __str__(self) -> str:
+        axes = "" if self.axis is None else f"{{axes={list(self.axis)}}}"
+        return f"{type(self).__name__}{axes}"
+
+
+class Argmin(Argmax):
+    """The position of the smallest element over axes, the first of several; NaN is the smallest."""
+
+    kind = "argmin"
+
+
+def argmax(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
+    """The position of the greatest element over axes, int64; the first of several.
+
+    Several axes count as one, flattened in C order.  ValueError at run time for empty axes.
+
+    >>> import phintys.tensor as pt
+    >>> pt.argmax([[1, 5], [7, 2]], axis=1).eval()
+    array([1, 0])
+    """
+    x = as_tensor_variable(x)
+    return _finish(Argmax(axis)(x), x, axis, keepdims)
+
+
+def argmin(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
+    """The position of the smallest element over axes, int64; see `argmax`."""
+    x = as_tensor_variable(x)
+    return _finish(Argmin(axis)(x), x, axis, keepdims)
+
+
+def max_and_argmax(a: Any, axis: Any = None, keepdims: bool = False) -> list[Any]:
+    """`max` and `argmax`."""
+    return [max(a, axis, keepdims), argmax(a, axis, keepdims)]
+
+
+# ====================================================================== for op authors
+
+
+def makeKeepDims(x: Any, y: Any, axis: Any) -> Any:
+    """``y``, the reduction of ``x`` over ``axis``, with those axes put back with length 1."""
+    return keep_dims(y, normalize_axes(axis, as_tensor_variable(x).type.ndim))
+
+
+def normalize_reduce_axis(axis: Any, ndim: int) -> tuple[int, ...] | None:
+    """An axis argument as sorted non-negative ints, None kept; ValueError if out of range."""
+    return None if axis is None else normalize_axes(axis, ndim)

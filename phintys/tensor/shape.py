@@ -540,7 +540,7 @@ class Reshape(Op):
     def infer_shape(self, node: Apply, shapes: Sequence[Any]) -> list[Any]:
         found = [as_length(n) for n in entries(node.inputs[1])]
         known = [known_length(n) for n in found]
-        total = _product(shapes[0])
+        total = product(shapes[0])
         missing = _left(total, found)
         if None not in known:
             rest = prod(n for n in known if n is not None and n >= 0)
@@ -612,10 +612,10 @@ def _is_length(n: Any, known: int | None) -> bool:
 
 def _left(total: Any, requested: Sequence[Any]) -> Any:
     """The length that -1 stands for: the product of the others is minus that of all."""
-    return total // functions.maximum(-_product(requested), 1)
+    return total // functions.maximum(-product(requested), 1)
 
 
-def _product(lengths: Sequence[Any]) -> Any:
+def product(lengths: Sequence[Any]) -> Any:
     result = convert.constant(1, dtype="int64")
     for n in lengths:
         result = n if result.owner is None and known_length(result) == 1 else result * n
@@ -625,7 +625,7 @@ def _product(lengths: Sequence[Any]) -> Any:
 def _without_minus_one(requested: Sequence[Any], old: Sequence[Any]) -> list[Any]:
     """The requested lengths with -1 replaced by what it stands for."""
     others = [as_length(n) for n in requested if known_length(n) != -1]
-    missing = _product(old) // _product(others)
+    missing = product(old) // product(others)
     return [missing if known_length(n) == -1 else n for n in requested]
 
 
@@ -686,7 +686,7 @@ def flatten(x: Any, ndim: int = 1) -> Any:
     if ndim == 1:
         return _reshape_to(x, [-1])
     lengths = shape_tuple(x)
-    return _reshape_to(x, [*lengths[: ndim - 1], _product(lengths[ndim - 1 :])])
+    return _reshape_to(x, [*lengths[: ndim - 1], product(lengths[ndim - 1 :])])
 
 
 def ravel(x: Any) -> Any:

@@ -58,13 +58,16 @@ def constant_value(v: Any, elemwise: bool = True, max_nodes: int = MAX_NODES) ->
     elementwise functions of such values.
     """
     found: dict[Variable, Any] = {}
+    origins: dict[Variable, Any] = {}  # an op may make new variables each time it is asked
     stack = [v]
     while stack:
         x = stack[-1]
         if x in found:
             stack.pop()
             continue
-        origin = _origin_of(x, elemwise)
+        if x not in origins:
+            origins[x] = _origin_of(x, elemwise)
+        origin = origins[x]
         if origin is None or max_nodes < 0:
             return None
         needed = _needed(origin)

@@ -1,0 +1,125 @@
+"""Running sums and products, and differences of neighbours."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from phintys.graph.op import Op
+from phintys.graph.type import DisconnectedType
+from phintys.graph.variable import Apply, Variable
+from phintys.scalar import dtypes
+from phintys.tensor.convert import as_tensor_variable
+from phintys.tensor.elemwise import functions, zeros_of
+from phintys.tensor.shape import flatten, normalize_axis_tuple
+
+__all__ = ["cumprod", "cumsum", "diff"]
+
+
+class CumOp(Op):
+    """Running sums or products along an axis, in the dtype of the input.
+
+    Parameters
+    ----------
+    axis
+        along which to accumulate; None for all elements, flattened
+    mode
+        ``"add"`` or ``"mul"``
+    """
+
+    # ----- class and static shape
+    __props__ = ("axis", "mode")
+
+    def __init__(self, axis: int | None = None, mode: str = "add") -> None:
+        if mode not in ("add", "mul"):
+            raise ValueError(f"The mode of CumOp is 'add' or 'mul', not {mode!r}.")
+        self.axis, self.mode = axis, mode
+
+    def make_node(self, x: Any) -> Apply:
+        x = as_tensor_variable(x)
+        if self.axis is None:
+            x = flatten(x)
+        (axis,) = normalize_axis_tuple(self.axis or 0, x.type.ndim)
+        op = self if axis == self.axis else CumOp(axis, self.mode)
+        return Apply(op, [x], [x.type()])
+
+    # ----- perform
+    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: list[list[Any]]) -> None:
+        (x,) = inputs
+        ufunc = np.add if self.mode == "add" else np.multiply
+        output_storage[0][0] = ufunc.accumulate(x, axis=self.axis, dtype=x.dtype)
+
+    def infer_shape(self, node: Apply, shapes: Sequence[Any]) -> list[Any]:
+        return [shapes[0]]
+
+    # ----- derivative
+    def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
+        (x,), (g,) = inputs, cotangents
+        if isinstance(g.type, DisconnectedType):
+            return [g]
+        if dtypes.is_discrete(x.type.dtype):
+            return [zeros_of(x)]
+        if self.mode == "add":
+            return [self._reverse(g)]
+        return [self._reverse(g * outputs[0]) / x]
+
+    def _reverse(self, g: Any) -> Any:
+        """Sums from the end along the axis."""
+        backwards = (*[slice(None)] * (self.axis or 0), slice(None, None, -1))
+        return CumOp(self.axis, "add")(g[backwards])[backwards]
+
+    def pushforward(self, inputs: Any, outputs: Any, tangents: Any) -> list[Variable]:
+        (x,), (t,) = inputs, tangents
+        if isinstance(t.type, DisconnectedType):
+            return [t]
+        running = CumOp(self.axis, "add")
+        return [running(t) if self.mode == "add" else outputs[0] * running(t / x)]
+
+    # ----- batching
+    def vectorize_node(self, node: Apply, *batched_inputs: Any) -> Apply:
+        (x,) = batched_inputs
+        batch = x.type.ndim - node.inputs[0].type.ndim
+        return CumOp((self.axis or 0) + batch, self.mode).make_node(x)
+
+    def __str__(self) -> str:
+        return f"Cum{'sum' if self.mode == 'add' else 'prod'}{{axis={self.axis}}}"
+
+
+def cumsum(x: Any, axis: int | None = None) -> Any:
+    """Running sums along an axis, in the dtype of ``x``; None flattens.
+
+    >>> import phintys.tensor as pt
+    >>> pt.cumsum([1.0, 2.0, 3.0]).eval()
+    array([1., 3., 6.])
+    """
+    return CumOp(axis, "add")(x)
+
+
+def cumprod(x: Any, axis: int | None = None) -> Any:
+    """Running products along an axis, in the dtype of ``x``; None flattens.
+
+    The derivative divides by the elements: it is not defined where one is 0.
+    """
+    return CumOp(axis, "mul")(x)
+
+
+def diff(x: Any, n: int = 1, axis: int = -1) -> Any:
+    """Differences of neighbours along an axis, taken ``n`` times.
+
+    Bools differ where they are unequal.
+
+    >>> import phintys.tensor as pt
+    >>> pt.diff([1.0, 4.0, 9.0]).eval()
+    array([3., 5.])
+    """
+    x = as_tensor_variable(x)
+    (axis,) = normalize_axis_tuple(axis, x.type.ndim)
+    if n < 0:
+        raise ValueError(f"The order of differences is not negative, got {n}.")
+    before = [slice(None)] * axis
+    subtract = functions.neq if x.type.dtype == "bool" else functions.sub
+    for _ in range(n):
+        x = subtract(x[(*before, slice(1, None))], x[(*before, slice(None, -1))])
+    return x

@@ -1,0 +1,412 @@
+"""Tensors put together and taken apart: join, stack, split, and lists of variables as tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from phintys.errors import ShapeError
+from phintys.graph.op import Op
+from phintys.graph.type import DisconnectedType, disconnected_type
+from phintys.graph.variable import Apply, Variable
+from phintys.scalar import dtypes
+from phintys.tensor import convert
+from phintys.tensor.axes import expand_dims
+from phintys.tensor.convert import as_tensor_variable
+from phintys.tensor.creation import broadcast_batches
+from phintys.tensor.elemwise import cast, zeros_of
+from phintys.tensor.shape import (
+    length,
+    lengths_vector,
+    make_vector,
+    normalize_axis_tuple,
+    specify_shape,
+)
+from phintys.tensor.static import (
+    as_length,
+    entries,
+    get_underlying_scalar_constant_value,
+    known_length,
+)
+from phintys.tensor.type import TensorType
+
+__all__ = [
+    "concat_with_broadcast",
+    "concatenate",
+    "horizontal_stack",
+    "join",
+    "split",
+    "stack",
+    "stacklists",
+    "vertical_stack",
+]
+
+# ================================================================================ Join
+
+
+class Join(Op):
+    """Tensors of equal rank, one after the other along an axis.
+
+    Parameters
+    ----------
+    axis
+        along which to join, not negative; the other lengths must agree
+    """
+
+    # ----- class and static shape
+    __props__ = ("axis",)
+
+    def __init__(self, axis: int) -> None:
+        if axis < 0:
+            raise ValueError(f"The axis of Join is not negative, got {axis}; see join.")
+        self.axis = int(axis)
+
+    def make_node(self, *tensors: Any) -> Apply:
+        if not tensors:
+            raise ValueError("Join needs at least one tensor.")
+        args = [as_tensor_variable(t) for t in tensors]
+        ndims = sorted({a.type.ndim for a in args})
+        if len(ndims) > 1:
+            raise TypeError(f"Only tensors of equal rank can be joined; these have {ndims}.")
+        if self.axis >= ndims[0]:
+            raise ValueError(f"{self}: the tensors have {ndims[0]} dimensions.")
+        dtype = dtypes.upcast(*(a.type.dtype for a in args))
+        return Apply(self, args, [TensorType(dtype, self._static(args))()])
+
+    def _static(self, args: Sequence[Any]) -> tuple[int | None, ...]:
+        shape: list[int | None] = []
+        for axis, lengths in enumerate(zip(*(a.type.shape for a in args))):
+            known = {n for n in lengths if n is not None}
+            if axis == self.axis:
+                shape.append(None if None in lengths else sum(n for n in lengths if n is not None))
+            elif len(known) > 1:
+                shapes = ", ".join(str(a.type.shape) for a in args)
+                raise ShapeError(
+                    f"Lengths along axis {axis} do not agree in {self}: the shapes are {shapes}."
+                )
+            else:
+                shape.append(known.pop() if known else None)
+        return tuple(shape)
+
+    # ----- perform
+    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: list[list[Any]]) -> None:
+        try:
+            out = np.concatenate(inputs, axis=self.axis)
+        except ValueError as exc:
+            shapes = ", ".join(str(x.shape) for x in inputs)
+            raise ShapeError(f"Lengths do not agree in {self}: the shapes are {shapes}.") from exc
+        output_storage[0][0] = out.astype(node.outputs[0].type.dtype, copy=False)
+
+    def infer_shape(self, node: Apply, shapes: Sequence[Any]) -> list[Any]:
+        total = shapes[0][self.axis]
+        for s in shapes[1:]:
+            total = total + s[self.axis]
+        known = node.outputs[0].type.shape
+        return [
+            tuple(
+                total
+                if axis == self.axis and known[axis] is None
+                else n
+                if known[axis] is None
+                else convert.constant(known[axis], dtype="int64")
+                for axis, n in enumerate(shapes[0])
+            )
+        ]
+
+    # ----- derivative
+    def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
+        (g,) = cotangents
+        if isinstance(g.type, DisconnectedType):
+            return [g for _ in inputs]
+        if dtypes.is_discrete(outputs[0].type.dtype):
+            return [zeros_of(x) for x in inputs]
+        lengths = lengths_vector([length(x, self.axis) for x in inputs])
+        parts = Split(len(inputs), self.axis)(g, lengths, return_list=True)
+        return [
+            zeros_of(x)
+            if dtypes.is_discrete(x.type.dtype)
+            else cast(specify_shape(part, x.type.shape), x.type.dtype)
+            for x, part in zip(inputs, parts)
+        ]
+
+    def pushforward(self, inputs: Any, outputs: Any, tangents: Any) -> list[Variable]:
+        if all(isinstance(t.type, DisconnectedType) for t in tangents):
+            return [disconnected_type()]
+        return [
+            self(
+                *(
+                    zeros_of(x) if isinstance(t.type, DisconnectedType) else t
+                    for x, t in zip(inputs, tangents)
+                )
+            )
+        ]
+
+    # ----- batching
+    def vectorize_node(self, node: Apply, *batched_inputs: Any) -> Apply:
+        core = node.outputs[0].type.ndim
+        args = broadcast_batches(batched_inputs, [core] * len(batched_inputs))
+        return Join(self.axis + args[0].type.ndim - core).make_node(*args)
+
+    # ----- lowering
+    def lower(self, node: Apply, b: Any, *inputs: Any) -> Any:
+        dtype = node.outputs[0].type.dtype
+        return b.join([b.cast(x, dtype) for x in inputs], self.axis)
+
+    def __str__(self) -> str:
+        return f"Join{{axis={self.axis}}}"
+
+
+def join(axis: Any, *tensors_list: Any) -> Any:
+    """Tensors one after the other along ``axis``; see `concatenate`."""
+    if not tensors_list:
+        raise ValueError("join needs at least one tensor.")
+    args = [as_tensor_variable(t) for t in tensors_list]
+    if not isinstance(axis, int | np.integer):
+        axis = int(get_underlying_scalar_constant_value(axis))
+    (axis,) = normalize_axis_tuple(int(axis), args[0].type.ndim)
+    return args[0] if len(args) == 1 else Join(axis)(*args)
+
+
+def concatenate(tensor_list: Any, axis: int = 0) -> Any:
+    """Tensors of equal rank, one after the other along an axis.
+
+    Parameters
+    ----------
+    tensor_list : tensors whose lengths agree but for ``axis``; dtypes are upcast
+    axis : a constant; negative counts from the end
+
+    TypeError if ranks differ, ShapeError if lengths are known to differ.
+
+    >>> import phintys.tensor as pt
+    >>> pt.concatenate([pt.arange(2), pt.arange(3)]).eval()
+    array([0, 1, 0, 1, 2])
+    """
+    if isinstance(tensor_list, Variable):
+        raise TypeError(f"concatenate takes a list of tensors, not the one tensor {tensor_list}.")
+    return join(axis, *tensor_list)
+
+
+def stack(tensors: Any, axis: int = 0) -> Any:
+    """Tensors of one shape along a new axis; 0-d tensors give a vector.
+
+    >>> import phintys.tensor as pt
+    >>> pt.stack([pt.zeros(3), pt.ones(3)], axis=1).type.shape
+    (3, 2)
+    """
+    if not isinstance(tensors, Variable) and len(tensors) == 0:
+        raise ValueError("stack needs at least one tensor.")
+    args = [as_tensor_variable(t) for t in tensors]
+    if all(a.type.ndim == 0 for a in args) and axis in (0, -1):
+        return make_vector(*args)
+    return join(axis, *(expand_dims(a, axis) for a in args))
+
+
+def stacklists(arg: Any) -> Any:
+    """A tensor from nested lists of tensors of one shape.
+
+    >>> import phintys.tensor as pt
+    >>> pt.stacklists([[1, 2], [3, 4]]).eval()
+    array([[1, 2],
+           [3, 4]], dtype=int8)
+    """
+    if isinstance(arg, list | tuple):
+        return stack([stacklists(a) for a in arg])  # as deep as the list is nested
+    return as_tensor_variable(arg)
+
+
+def horizontal_stack(*args: Any) -> Any:
+    """Matrices side by side; ValueError for other ranks."""
+    return _stack_matrices(args, 1)
+
+
+def vertical_stack(*args: Any) -> Any:
+    """Matrices on top of each other; ValueError for other ranks."""
+    return _stack_matrices(args, 0)
+
+
+def _stack_matrices(args: Sequence[Any], axis: int) -> Any:
+    found = [as_tensor_variable(a) for a in args]
+    if len(found) < 2 or any(a.type.ndim != 2 for a in found):
+        raise ValueError("Two or more matrices are needed to stack them.")
+    return concatenate(found, axis=axis)
+
+
+def concat_with_broadcast(tensor_list: Sequence[Any], axis: int = 0) -> Any:
+    """`concatenate`, after broadcasting the axes other than ``axis``."""
+    args = [as_tensor_variable(t) for t in tensor_list]
+    if not args:
+        raise ValueError("concat_with_broadcast needs at least one tensor.")
+    ndim = args[0].type.ndim
+    if any(a.type.ndim != ndim for a in args):
+        raise TypeError("Only tensors of equal rank can be joined.")
+    (axis,) = normalize_axis_tuple(axis, ndim)
+    moved = [a.dimshuffle(*(i for i in range(ndim) if i != axis), axis) for a in args]
+    joined = concatenate(broadcast_batches(moved, [1] * len(moved)), axis=-1)
+    order = list(range(ndim - 1))
+    order.insert(axis, ndim - 1)
+    return joined.dimshuffle(*order)
+
+
+# =============================================================================== Split
+
+
+class Split(Op):
+    """A tensor in pieces along an axis.  Inputs: the tensor, and the vector of lengths.
+
+    Parameters
+    ----------
+    len_splits
+        the number of pieces
+    axis
+        along which to split, not negative
+    """
+
+    # ----- class and static shape
+    __props__ = ("len_splits", "axis")
+
+    def __init__(self, len_splits: int, axis: int) -> None:
+        self.len_splits, self.axis = int(len_splits), int(axis)
+        self.view_map = {i: [0] for i in range(self.len_splits)}
+
+    def make_node(self, x: Any, splits: Any) -> Apply:
+        x, splits = as_tensor_variable(x), as_tensor_variable(splits)
+        if splits.type.ndim != 1 or splits.type.dtype not in dtypes.INTEGER:
+            raise TypeError(f"The lengths are an integer vector; {splits} has type {splits.type}.")
+        if not 0 <= self.axis < x.type.ndim:
+            raise ValueError(f"{self}: {x} has {x.type.ndim} dimensions.")
+        if splits.type.shape[0] is None:
+            splits = specify_shape(splits, self.len_splits)
+        if splits.type.shape[0] != self.len_splits:
+            raise ValueError(f"{self} needs {self.len_splits} lengths, not {splits.type.shape[0]}.")
+        found = []
+        for n in entries(splits):
+            shape = list(x.type.shape)
+            shape[self.axis] = known_length(n)
+            found.append(x.type.clone(shape=tuple(shape))())
+        return Apply(self, [x, splits], found)
+
+    # ----- perform
+    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: list[list[Any]]) -> None:
+        x, splits = inputs
+        if np.any(splits < 0):
+            raise ShapeError(f"{self}: a length is negative in {splits.tolist()}.")
+        if splits.sum() != x.shape[self.axis]:
+            raise ShapeError(
+                f"{self}: the lengths {splits.tolist()} do not add up to {x.shape[self.axis]}."
+            )
+        pieces = np.split(x, np.cumsum(splits)[:-1], axis=self.axis)
+        for cell, piece in zip(output_storage, pieces):
+            cell[0] = piece
+
+    def infer_shape(self, node: Apply, shapes: Sequence[Any]) -> list[Any]:
+        found = []
+        for n in entries(node.inputs[1]):
+            shape = list(shapes[0])
+            shape[self.axis] = as_length(n)
+            found.append(tuple(shape))
+        return found
+
+    # ----- derivative
+    def connection_pattern(self, node: Apply) -> list[list[bool]]:
+        return [[True] * self.len_splits, [False] * self.len_splits]
+
+    def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
+        if all(isinstance(g.type, DisconnectedType) for g in cotangents):
+            return [disconnected_type(), disconnected_type()]
+        if dtypes.is_discrete(inputs[0].type.dtype):
+            return [zeros_of(inputs[0]), disconnected_type()]
+        parts = [
+            zeros_of(out) if isinstance(g.type, DisconnectedType) else g
+            for out, g in zip(outputs, cotangents)
+        ]
+        return [join(self.axis, *parts), disconnected_type()]
+
+    def pushforward(self, inputs: Any, outputs: Any, tangents: Any) -> list[Variable]:
+        t = tangents[0]
+        if isinstance(t.type, DisconnectedType):
+            return [disconnected_type() for _ in outputs]
+        return list(self(t, inputs[1], return_list=True))
+
+    # ----- batching
+    def vectorize_node(self, node: Apply, *batched_inputs: Any) -> Apply:
+        x, splits = batched_inputs
+        if splits.type.ndim != 1:
+            raise ValueError("The lengths of Split cannot differ within a batch.")
+        batch = x.type.ndim - node.inputs[0].type.ndim
+        return Split(self.len_splits, self.axis + batch).make_node(x, splits)
+
+    # ----- lowering
+    def lower(self, node: Apply, b: Any, *inputs: Any) -> Any:
+        x, splits = inputs
+        pieces, start = [], 0
+        for n in b.items(splits):
+            b.check(n, ">=", 0, f"{self}: a length is negative.")
+            pieces.append((start, n))
+            start = n + start
+        b.check(b.length(x, self.axis), "==", start, f"{self}: the lengths do not add up.")
+        return [b.slice(x, self.axis, start, 1, n) for start, n in pieces]
+
+    def __str__(self) -> str:
+        return f"Split{{{self.len_splits}, axis={self.axis}}}"
+
+
+def split(x: Any, splits_size: Any, *, n_splits: int | None = None, axis: int = 0) -> list[Any]:
+    """``x`` in pieces along an axis.
+
+    Parameters
+    ----------
+    x : tensor
+    splits_size : the lengths of the pieces: a sequence, or an integer vector; they must add up
+    n_splits : the number of pieces, needed where ``splits_size`` is a vector of unknown length
+    axis : along which to split
+
+    >>> import phintys.tensor as pt
+    >>> [piece.eval() for piece in pt.split(pt.arange(5), [2, 3])]
+    [array([0, 1]), array([2, 3, 4])]
+    """
+    x = as_tensor_variable(x)
+    (axis,) = normalize_axis_tuple(axis, x.type.ndim)
+    if not isinstance(splits_size, Variable):
+        splits_size = lengths_vector(splits_size)
+    if n_splits is None:
+        n_splits = splits_size.type.shape[0]
+        if n_splits is None:
+            raise ValueError(f"The length of {splits_size} is not known: give n_splits.")
+    return list(Split(n_splits, axis)(x, splits_size, return_list=True))
+
+
+# ======================================================= lists of variables as tensors
+
+
+def _holds_variables(x: Any) -> bool:
+    """Whether a nested list or object array contains a variable."""
+    stack = [x]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, Variable | Apply):
+            return True
+        if isinstance(item, list | tuple) or (
+            isinstance(item, np.ndarray) and item.dtype == object
+        ):
+            stack.extend(item)
+    return False
+
+
+@convert._as_tensor_variable.register(list)
+@convert._as_tensor_variable.register(tuple)
+def _from_sequence(x: Any, name: str | None = None, ndim: int | None = None, **kwargs: Any) -> Any:
+    if not _holds_variables(x):
+        return convert.constant(x, name=name, ndim=ndim, **kwargs)
+    made = stack([as_tensor_variable(item) for item in x])
+    if kwargs.get("dtype") is not None:
+        made = cast(made, kwargs["dtype"])
+    return as_tensor_variable(made, ndim=ndim)
+
+
+@convert._as_tensor_variable.register(np.ndarray)
+def _from_array(x: Any, name: str | None = None, ndim: int | None = None, **kwargs: Any) -> Any:
+    if x.dtype == object and _holds_variables(x):
+        return _from_sequence(x.tolist(), name, ndim, **kwargs)
+    return convert.constant(x, name=name, ndim=ndim, **kwargs)

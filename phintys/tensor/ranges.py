@@ -1,0 +1,368 @@
+"""Sequences and matrices made from lengths: arange, linspace, eye, tri, tril, triu."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import ceil
+from typing import Any
+
+import numpy as np
+
+from phintys.config import config
+from phintys.dims import dim_max
+from phintys.graph.op import Op
+from phintys.graph.type import DisconnectedType, disconnected_type
+from phintys.graph.variable import Apply, Variable
+from phintys.scalar import dtypes
+from phintys.tensor import convert
+from phintys.tensor.axes import expand_dims, moveaxis
+from phintys.tensor.convert import as_tensor_variable
+from phintys.tensor.creation import broadcast_arrays, lengths_of
+from phintys.tensor.elemwise import cast, functions, zeros_of
+from phintys.tensor.reduce import sum as sum_over
+from phintys.tensor.shape import length
+from phintys.tensor.static import as_length, constant_value, known_length, shape_entries
+from phintys.tensor.type import TensorType
+
+__all__ = [
+    "arange",
+    "eye",
+    "geomspace",
+    "identity_like",
+    "linspace",
+    "logspace",
+    "tri",
+    "tril",
+    "triu",
+]
+
+# ============================================================================== ARange
+
+
+class ARange(Op):
+    """``start, start + step, ...`` up to but not including ``stop``.
+
+    Parameters
+    ----------
+    dtype
+        of the result
+    """
+
+    # ----- class and static shape
+    __props__ = ("dtype",)
+
+    def __init__(self, dtype: str) -> None:
+        self.dtype = dtypes.as_dtype(dtype)
+
+    def make_node(self, start: Any, stop: Any, step: Any) -> Apply:
+        args = [as_tensor_variable(x) for x in (start, stop, step)]
+        for x in args:
+            if x.type.ndim != 0:
+                raise TypeError(f"arange takes 0-d arguments; {x} has type {x.type}.")
+            if dtypes.is_complex(x.type.dtype):
+                raise TypeError(f"arange takes real arguments; {x} has type {x.type}.")
+        values = [constant_value(x) for x in args]
+        known = None
+        if all(v is not None for v in values):
+            known = _count(*(v.item() for v in values))
+        return Apply(self, args, [TensorType(self.dtype, (known,))()])
+
+    # ----- perform
+    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: list[list[Any]]) -> None:
+        start, stop, step = (x.item() for x in inputs)
+        _count(start, stop, step)
+        output_storage[0][0] = np.arange(start, stop, step, dtype=self.dtype)
+
+    def infer_shape(self, node: Apply, shapes: Sequence[Any]) -> list[Any]:
+        known = node.outputs[0].type.shape[0]
+        if known is not None:
+            return [(as_length(known),)]
+        start, stop, step = node.inputs
+        if all(dtypes.is_discrete(x.type.dtype) for x in node.inputs):
+            start, stop, step = map(as_length, node.inputs)
+            count = -((start - stop) // step)
+        else:
+            start, stop, step = (cast(x, "float64") for x in node.inputs)
+            count = cast(functions.ceil((stop - start) / step), "int64")
+        return [(functions.maximum(count, as_length(0)),)]
+
+    # ----- derivative
+    def connection_pattern(self, node: Apply) -> list[list[bool]]:
+        return [[True], [False], [True]]
+
+    def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
+        start, _, step = inputs
+        (g,) = cotangents
+        if isinstance(g.type, DisconnectedType):
+            return [g, g, g]
+        if dtypes.is_discrete(self.dtype):
+            return [zeros_of(start), disconnected_type(), zeros_of(step)]
+        steps = arange(length(outputs[0], 0), dtype=self.dtype)
+        found = [sum_over(g), sum_over(g * steps)]
+        first, last = (
+            zeros_of(x) if dtypes.is_discrete(x.type.dtype) else cast(s, x.type.dtype)
+            for x, s in zip((start, step), found)
+        )
+        return [first, disconnected_type(), last]
+
+    def pushforward(self, inputs: Any, outputs: Any, tangents: Any) -> list[Variable]:
+        (out,) = outputs
+        if dtypes.is_discrete(self.dtype):
+            return [zeros_of(out)]
+        tangent = zeros_of(out)
+        if not isinstance(tangents[0].type, DisconnectedType):
+            tangent = tangent + tangents[0]
+        if not isinstance(tangents[2].type, DisconnectedType):
+            tangent = tangent + tangents[2] * arange(length(out, 0), dtype=self.dtype)
+        return [cast(tangent, self.dtype)]
+
+    # ----- lowering
+    def lower(self, node: Apply, b: Any, *inputs: Any) -> Any:
+        step = known_length(node.inputs[2]) if _is_integral(node.inputs[2]) else None
+        if not step or not all(_is_integral(x) for x in node.inputs):
+            return NotImplemented
+        start, stop = b.item(inputs[0]), b.item(inputs[1])
+        distance = stop - start if step > 0 else start - stop
+        count = dim_max((distance + (abs(step) - 1)) // abs(step), 0)
+        found = b.map(
+            lambda n, i, first: n.add(first, n.mul(i, n.const(step, i))),
+            b.iota(count),
+            b.scalar(start),
+        )
+        return b.cast(found, self.dtype)
+
+    def __str__(self) -> str:
+        return f"ARange{{dtype={self.dtype!r}}}"
+
+
+def _is_integral(x: Any) -> bool:
+    return dtypes.is_discrete(x.type.dtype)
+
+
+def _count(start: Any, stop: Any, step: Any) -> int:
+    """The number of elements; ValueError for a step of 0."""
+    if step == 0:
+        raise ValueError("The step of arange is 0.")
+    if all(isinstance(v, int) for v in (start, stop, step)):
+        return max(0, -((start - stop) // step))
+    return max(0, ceil((stop - start) / step))
+
+
+def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None) -> Any:
+    """``start, start + step, ...`` up to but not including ``stop``.
+
+    With one argument it is the stop, and the start is 0.
+
+    Parameters
+    ----------
+    start, stop, step : numbers or 0-d tensors
+    dtype : of the result; None: int64 for integers, otherwise the common dtype of the arguments
+        (``arange(3.)`` is float32, as the number 3.0 is)
+
+    >>> import phintys.tensor as pt
+    >>> pt.arange(3).eval()
+    array([0, 1, 2])
+    """
+    if stop is None:
+        start, stop = 0, start
+    args = [as_tensor_variable(x) for x in (start, stop, step)]
+    if dtype is None:
+        discrete = all(_is_integral(x) for x in args)
+        dtype = "int64" if discrete else dtypes.upcast(*(x.type.dtype for x in args))
+    return ARange(dtypes.as_dtype(dtype))(*args)
+
+
+# ====================================================================== Eye and triangles
+
+
+class Eye(Op):
+    """Ones on a diagonal.  Inputs: numbers of rows and columns, and the diagonal's offset.
+
+    Parameters
+    ----------
+    dtype
+        of the result; None: floatX
+    """
+
+    # ----- class and static shape
+    __props__ = ("dtype",)
+
+    def __init__(self, dtype: Any = None) -> None:
+        self.dtype = config.floatX if dtype is None else dtypes.as_dtype(dtype)
+
+    def make_node(self, n: Any, m: Any, k: Any) -> Apply:
+        args = shape_entries([n, m, k], "matrix size or offset")
+        static = tuple(known_length(x) for x in args[:2])
+        return Apply(self, args, [TensorType(self.dtype, static)()])
+
+    # ----- perform
+    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: list[list[Any]]) -> None:
+        n, m, k = (int(x) for x in inputs)
+        output_storage[0][0] = np.eye(n, m, k, dtype=self.dtype)
+
+    def infer_shape(self, node: Apply, shapes: Sequence[Any]) -> list[Any]:
+        return [tuple(as_length(n) for n in node.inputs[:2])]
+
+    # ----- derivative
+    def connection_pattern(self, node: Apply) -> list[list[bool]]:
+        return [[False], [False], [False]]
+
+    def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
+        return [disconnected_type() for _ in inputs]
+
+    def pushforward(self, inputs: Any, outputs: Any, tangents: Any) -> list[Variable]:
+        return [disconnected_type()]
+
+    # ----- lowering
+    def lower(self, node: Apply, b: Any, *inputs: Any) -> Any:
+        shape = lengths_of(b, inputs[:2])
+        rows, columns, offset = b.index(0, shape), b.index(1, shape), b.cast(inputs[2], "int64")
+        found = b.map(lambda n, i, j, k: n.eq(n.sub(j, i), k), rows, columns, offset)
+        return b.cast(found, self.dtype)
+
+    def __str__(self) -> str:
+        return f"Eye{{dtype={self.dtype!r}}}"
+
+
+def eye(n: Any, m: Any = None, k: Any = 0, dtype: Any = None) -> Any:
+    """A matrix with ones on the diagonal with offset ``k``.
+
+    Parameters
+    ----------
+    n, m : numbers of rows and columns (default: as many as rows)
+    k : 0 for the main diagonal, positive above it
+    dtype : floatX unless given
+
+    >>> import phintys.tensor as pt
+    >>> pt.eye(2, 3, k=1).eval()
+    array([[0., 1., 0.],
+           [0., 0., 1.]])
+    """
+    return Eye(dtype)(n, n if m is None else m, k)
+
+
+def identity_like(x: Any, dtype: Any = None) -> Any:
+    """`eye` in the shape (and dtype, unless given) of the matrix ``x``."""
+    x = as_tensor_variable(x)
+    if x.type.ndim != 2:
+        raise TypeError(f"identity_like needs a matrix; {x} has {x.type.ndim} dimensions.")
+    return eye(length(x, 0), length(x, 1), dtype=dtype or x.type.dtype)
+
+
+def _below(n: Any, m: Any, k: Any) -> Any:
+    """Whether elements of an n by m matrix lie on or below the diagonal with offset ``k``."""
+    rows, columns = expand_dims(arange(n), 1), expand_dims(arange(m), 0)
+    return functions.ge(rows + k, columns)
+
+
+def tri(N: Any, M: Any = None, k: Any = 0, dtype: Any = None) -> Any:
+    """Ones on and below the diagonal with offset ``k``; dtype floatX unless given."""
+    return cast(_below(N, N if M is None else M, k), config.floatX if dtype is None else dtype)
+
+
+def tril(m: Any, k: Any = 0) -> Any:
+    """The elements of the last two axes on and below the diagonal with offset ``k``, others 0.
+
+    >>> import phintys.tensor as pt
+    >>> pt.tril(pt.ones((2, 2))).eval()
+    array([[1., 0.],
+           [1., 1.]])
+    """
+    return _triangle(m, k, True)
+
+
+def triu(m: Any, k: Any = 0) -> Any:
+    """The elements of the last two axes on and above the diagonal with offset ``k``, others 0."""
+    return _triangle(m, k, False)
+
+
+def _triangle(m: Any, k: Any, lower: bool) -> Any:
+    m = as_tensor_variable(m)
+    if m.type.ndim < 2:
+        raise ValueError(f"A triangle needs at least 2 dimensions; {m} has {m.type.ndim}.")
+    rows, columns = length(m, m.type.ndim - 2), length(m, m.type.ndim - 1)
+    zero = convert.constant(0, dtype=m.type.dtype)
+    if lower:
+        return functions.switch(_below(rows, columns, k), m, zero)
+    return functions.switch(_below(rows, columns, as_tensor_variable(k) - 1), zero, m)
+
+
+# ============================================================================= linspace
+
+
+def linspace(
+    start: Any,
+    stop: Any,
+    num: Any = 50,
+    endpoint: bool = True,
+    retstep: bool = False,
+    dtype: Any = None,
+    axis: int = 0,
+) -> Any:
+    """``num`` evenly spaced values from ``start`` to ``stop``.
+
+    Parameters
+    ----------
+    start, stop : tensors, broadcast against each other
+    num : how many, along a new axis at position ``axis``
+    endpoint : whether ``stop`` is the last value
+    retstep : return the distance between the values, too
+    dtype : floatX at least, unless given
+
+    >>> import phintys.tensor as pt
+    >>> pt.linspace(0, 1, 5).eval()
+    array([0.  , 0.25, 0.5 , 0.75, 1.  ])
+    """
+    start, stop = (as_tensor_variable(x) for x in (start, stop))
+    computed = dtypes.upcast(start.type.dtype, stop.type.dtype, config.floatX)
+    start, stop = broadcast_arrays(cast(start, computed), cast(stop, computed))
+    count = as_length(num)
+    gaps = cast(functions.maximum(count - 1, as_length(1)) if endpoint else count, computed)
+    step = (stop - start) / gaps
+    index = arange(count).dimshuffle(0, *["x"] * start.type.ndim)
+    values = cast(index, computed) * expand_dims(step, 0) + expand_dims(start, 0)
+    if endpoint:
+        last = functions.and_(functions.eq(index, count - 1), functions.gt(index, as_length(0)))
+        values = functions.switch(last, expand_dims(stop, 0), values)
+    values = cast(moveaxis(values, 0, axis), computed if dtype is None else dtype)
+    return (values, step) if retstep else values
+
+
+def logspace(
+    start: Any,
+    stop: Any,
+    num: Any = 50,
+    base: Any = 10.0,
+    endpoint: bool = True,
+    dtype: Any = None,
+    axis: int = 0,
+) -> Any:
+    """``base`` to the power of `linspace` values."""
+    exponents = linspace(start, stop, num, endpoint, axis=axis)
+    values = functions.pow(as_tensor_variable(base), exponents)
+    return values if dtype is None else cast(values, dtype)
+
+
+def geomspace(
+    start: Any,
+    stop: Any,
+    num: Any = 50,
+    base: Any = 10.0,
+    endpoint: bool = True,
+    dtype: Any = None,
+    axis: int = 0,
+) -> Any:
+    """``num`` values from ``start`` to ``stop`` with equal quotients; both have the same sign.
+
+    >>> import phintys.tensor as pt
+    >>> pt.geomspace(1, 100, 3).eval()
+    array([  1.,  10., 100.])
+    """
+    start, stop = (as_tensor_variable(x) for x in (start, stop))
+    sign = functions.sign(start)
+    scale = functions.log(cast(as_tensor_variable(base), config.floatX))
+    ends = [functions.log(cast(x * sign, dtypes.upcast(x.type.dtype, config.floatX))) / scale
+            for x in (start, stop)]  # fmt: skip
+    values = logspace(*ends, num, base, endpoint, axis=axis)
+    values = values * (expand_dims(sign, axis) if sign.type.ndim else sign)
+    return values if dtype is None else cast(values, dtype)

@@ -1,0 +1,263 @@
+"""Softmax and its relatives, and functions made of special ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from phintys.config import config
+from phintys.graph.op import Op
+from phintys.graph.type import DisconnectedType
+from phintys.graph.variable import Apply, Variable
+from phintys.scalar import dtypes
+from phintys.tensor.axes import expand_dims
+from phintys.tensor.convert import as_tensor_variable
+from phintys.tensor.elemwise import cast, functions
+from phintys.tensor.ranges import arange
+from phintys.tensor.reduce import axis_tuple, keep_dims, normalize_axes
+from phintys.tensor.reduce import sum as sum_over
+from phintys.tensor.type import TensorType
+
+__all__ = ["log_softmax", "logsumexp", "one_hot", "softmax", "to_one_hot"]
+
+NATIVE_FLOATS = frozenset(("float32", "float64"))
+
+
+class _Exponentials(Op):
+    """Ops that see the elements along axes through the sum of their exponentials.
+
+    Parameters
+    ----------
+    axis
+        the axes that are summed over
+    """
+
+    # ----- class and static shape
+    __props__ = ("axis",)
+
+    def __init__(self, *, axis: Any) -> None:
+        self.axis = axis_tuple(axis)
+
+    def make_node(self, x: Any) -> Apply:
+        x = as_tensor_variable(x)
+        x = cast(x, dtypes.float_of(x.type.dtype))
+        if dtypes.is_complex(x.type.dtype):
+            raise TypeError(f"{type(self).__name__} is not defined for complex numbers: {x}.")
+        axes = normalize_axes(self.axis, x.type.ndim)
+        op = self if axes == self.axis else type(self)(axis=axes)
+        return Apply(op, [x], [op._result_type(x)()])
+
+    def _result_type(self, x: Any) -> Any:
+        return x.type
+
+    # ----- perform
+    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: list[list[Any]]) -> None:
+        (x,) = inputs
+        with np.errstate(all="ignore"):
+            out = self._compute(x) if x.size else np.full(self._result_shape(x.shape), -np.inf)
+        output_storage[0][0] = np.asarray(out, dtype=x.dtype)
+
+    def _compute(self, x: Any) -> Any:
+        raise TypeError(f"{type(self).__name__} does not say how it is computed.")
+
+    def _result_shape(self, shape: Sequence[Any]) -> tuple[Any, ...]:
+        return tuple(shape)
+
+    def infer_shape(self, node: Apply, shapes: Sequence[Any]) -> list[Any]:
+        return [self._result_shape(shapes[0])]
+
+    # ----- derivative
+    def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
+        (g,) = cotangents
+        return [g if isinstance(g.type, DisconnectedType) else self._pull(*inputs, *outputs, g)]
+
+    def pushforward(self, inputs: Any, outputs: Any, tangents: Any) -> list[Variable]:
+        (t,) = tangents
+        return [t if isinstance(t.type, DisconnectedType) else self._push(*inputs, *outputs, t)]
+
+    def _sum(self, x: Any) -> Any:
+        return sum_over(x, self.axis, keepdims=True)
+
+    # ----- batching
+    def vectorize_node(self, node: Apply, *batched_inputs: Any) -> Apply:
+        (x,) = batched_inputs
+        batch = x.type.ndim - node.inputs[0].type.ndim
+        return type(self)(axis=[a + batch for a in self.axis or ()]).make_node(x)
+
+    # ----- lowering
+    def lower(self, node: Apply, b: Any, *inputs: Any) -> Any:
+        if node.inputs[0].type.dtype not in NATIVE_FLOATS:
+            return NotImplemented
+        return self._lower(b, inputs[0])
+
+    def _expanded(self, b: Any, x: Any) -> Any:
+        """A reduced value with its axes put back with length 1."""
+        for axis in self.axis or ():
+            x = b.expand(x, axis)
+        return x
+
+    def __str__(self) -> str:
+        return f"{type(self).__name__}{{axis={list(self.axis or ())}}}"
+
+
+def _finite_or_zero(n: Any, x: Any) -> Any:
+    return n.select(n.isinf(x), n.const(0, x), x)
+
+
+class Softmax(_Exponentials):
+    """``exp(x) / sum(exp(x))`` over axes, without overflow."""
+
+    def _compute(self, x: Any) -> Any:
+        top = x.max(axis=self.axis, keepdims=True)
+        shifted = np.exp(x - top)
+        return shifted / shifted.sum(axis=self.axis, keepdims=True)
+
+    def _pull(self, x: Any, out: Any, g: Any) -> Any:
+        return out * (g - self._sum(g * out))
+
+    _push = _pull
+
+    def _lower(self, b: Any, x: Any) -> Any:
+        top = self._expanded(b, b.reduce("max", x, self.axis))
+        shifted = b.map(lambda n, x, m: n.exp(n.sub(x, m)), x, top)
+        total = self._expanded(b, b.reduce("add", shifted, self.axis))
+        return b.map(lambda n, e, s: n.div(e, s), shifted, total)
+
+
+class LogSoftmax(_Exponentials):
+    """``x - log(sum(exp(x)))`` over axes, without overflow."""
+
+    def _compute(self, x: Any) -> Any:
+        top = x.max(axis=self.axis, keepdims=True)
+        shifted = x - top
+        return shifted - np.log(np.exp(shifted).sum(axis=self.axis, keepdims=True))
+
+    def _pull(self, x: Any, out: Any, g: Any) -> Any:
+        return g - functions.exp(out) * self._sum(g)
+
+    def _push(self, x: Any, out: Any, t: Any) -> Any:
+        return t - self._sum(functions.exp(out) * t)
+
+    def _lower(self, b: Any, x: Any) -> Any:
+        top = self._expanded(b, b.reduce("max", x, self.axis))
+        shifted = b.map(lambda n, x, m: n.sub(x, m), x, top)
+        total = b.reduce("add", b.map(lambda n, x: n.exp(x), shifted), self.axis)
+        logarithm = self._expanded(b, b.map(lambda n, s: n.log(s), total))
+        return b.map(lambda n, x, s: n.sub(x, s), shifted, logarithm)
+
+
+class LogSumExp(_Exponentials):
+    """``log(sum(exp(x)))`` over axes, without overflow; -inf where all elements are."""
+
+    def _result_type(self, x: Any) -> Any:
+        return TensorType(x.type.dtype, self._result_shape(x.type.shape))
+
+    def _result_shape(self, shape: Sequence[Any]) -> tuple[Any, ...]:
+        return tuple(n for i, n in enumerate(shape) if i not in (self.axis or ()))
+
+    def _compute(self, x: Any) -> Any:
+        top = x.max(axis=self.axis, keepdims=True)
+        top = np.where(np.isinf(top), x.dtype.type(0), top)
+        total = np.exp(x - top).sum(axis=self.axis, keepdims=True)
+        return (np.log(total) + top).squeeze(axis=self.axis)
+
+    def _pull(self, x: Any, out: Any, g: Any) -> Any:
+        return self._weights(x, out) * keep_dims(g, self.axis or ())
+
+    def _push(self, x: Any, out: Any, t: Any) -> Any:
+        return sum_over(self._weights(x, out) * t, self.axis)
+
+    def _weights(self, x: Any, out: Any) -> Any:
+        return functions.exp(x - keep_dims(out, self.axis or ()))
+
+    def _lower(self, b: Any, x: Any) -> Any:
+        top = b.map(_finite_or_zero, b.reduce("max", x, self.axis))
+        shifted = b.map(lambda n, x, m: n.exp(n.sub(x, m)), x, self._expanded(b, top))
+        total = b.reduce("add", shifted, self.axis)
+        return b.map(lambda n, s, m: n.add(n.log(s), m), total, top)
+
+
+def _axes(x: Any, axis: Any) -> tuple[int, ...]:
+    return normalize_axes(axis, x.type.ndim)
+
+
+def softmax(c: Any, axis: Any = None) -> Any:
+    """``exp(c) / sum(exp(c))``, the sum being over ``axis``; None means all axes.
+
+    Integers become floats.  A row that contains inf, or only -inf, is NaN.
+
+    >>> import phintys.tensor as pt
+    >>> pt.special.softmax([[0.0, 0.0], [1.0, 1.0]], axis=-1).eval()
+    array([[0.5, 0.5],
+           [0.5, 0.5]])
+    """
+    c = as_tensor_variable(c)
+    return Softmax(axis=_axes(c, axis))(c)
+
+
+def log_softmax(c: Any, axis: Any = None) -> Any:
+    """The logarithm of `softmax`, accurate also where that underflows."""
+    c = as_tensor_variable(c)
+    return LogSoftmax(axis=_axes(c, axis))(c)
+
+
+def logsumexp(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
+    """``log(sum(exp(x)))`` over axes, without overflow; -inf where all elements are.
+
+    >>> import phintys.tensor as pt
+    >>> pt.logsumexp([1000.0, 1000.0]).eval()
+    array(1000.69314718)
+    """
+    x = as_tensor_variable(x)
+    axes = _axes(x, axis)
+    out = LogSumExp(axis=axes)(x)
+    return keep_dims(out, axes) if keepdims else out
+
+
+def one_hot(y: Any, num_classes: Any, dtype: Any = None) -> Any:
+    """For each integer of ``y`` a row with 1 at that position and 0 elsewhere, as last axis.
+
+    Parameters
+    ----------
+    y : integer tensor
+    num_classes : length of the rows; an integer outside ``0 <= y < num_classes`` gives zeros
+    dtype : floatX unless given
+
+    >>> import phintys.tensor as pt
+    >>> pt.one_hot([0, 2], 3).eval()
+    array([[1., 0., 0.],
+           [0., 0., 1.]])
+    """
+    y = as_tensor_variable(y)
+    if not dtypes.is_discrete(y.type.dtype):
+        raise TypeError(f"one_hot takes integers; {y} has type {y.type}.")
+    hot = functions.eq(expand_dims(y, y.type.ndim), arange(num_classes))
+    return cast(hot, config.floatX if dtype is None else dtype)
+
+
+def to_one_hot(y: Any, nb_class: Any, dtype: Any = None) -> Any:
+    """`one_hot` of the flattened integers: a matrix."""
+    return one_hot(as_tensor_variable(y).flatten(), nb_class, dtype)
+
+
+# -------------------------------------------------------------------- made of other functions
+
+beta = functions.beta
+betaln = functions.betaln
+logaddexp = functions.logaddexp
+logit = functions.logit
+xlog1py = functions.xlog1py
+xlogy = functions.xlogy
+
+
+def poch(z: Any, m: Any) -> Any:
+    """The rising factorial ``gamma(z + m) / gamma(z)``."""
+    z = as_tensor_variable(z)
+    return functions.gamma(z + m) / functions.gamma(z)
+
+
+def factorial(n: Any) -> Any:
+    """``gamma(n + 1)``."""
+    return functions.gamma(as_tensor_variable(n) + 1)

@@ -1,0 +1,115 @@
+"""Mean, variance and other summaries, made of reductions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from phintys.scalar import dtypes
+from phintys.tensor.convert import as_tensor_variable
+from phintys.tensor.elemwise import cast, functions
+from phintys.tensor.reduce import max as max_over
+from phintys.tensor.reduce import min as min_over
+from phintys.tensor.reduce import normalize_axes
+from phintys.tensor.reduce import sum as sum_over
+from phintys.tensor.shape import length, product
+from phintys.tensor.static import as_length
+
+__all__ = ["mean", "ptp", "std", "var"]
+
+
+def _count(x: Any, axis: Any) -> Any:
+    """The number of elements that are reduced to one, as float64."""
+    axes = normalize_axes(axis, x.type.ndim)
+    return cast(product([length(x, i) for i in axes]), "float64")
+
+
+def mean(
+    input: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False, acc_dtype: Any = None
+) -> Any:
+    """The mean over axes.
+
+    Parameters
+    ----------
+    input : tensor; integers have a float64 mean
+    axis : axes to reduce over; None means all
+    dtype : in which the sum is computed, see `sum`
+    keepdims : keep the axes with length 1
+    acc_dtype : in which to accumulate
+
+    >>> import phintys.tensor as pt
+    >>> pt.mean([[1.0, 2.0], [3.0, 4.0]], axis=0).eval()
+    array([2., 3.])
+    """
+    x = as_tensor_variable(input)
+    total = sum_over(x, axis, dtype, keepdims, acc_dtype)
+    return cast(total / _count(x, axis), dtypes.float_of(total.type.dtype))
+
+
+def var(
+    input: Any, axis: Any = None, ddof: Any = 0, keepdims: bool = False, corrected: bool = False
+) -> Any:
+    """The variance over axes, computed from the differences to the mean.
+
+    Parameters
+    ----------
+    input : tensor; complex tensors have a real variance
+    axis : axes to reduce over; None means all
+    ddof : the divisor is the number of elements less ``ddof``
+    keepdims : keep the axes with length 1
+    corrected : subtract the square of the mean difference, which rounding makes different from 0
+
+    >>> import phintys.tensor as pt
+    >>> pt.var([1.0, 2.0, 3.0], ddof=1).eval()
+    array(1.)
+    """
+    x = as_tensor_variable(input)
+    centred = x - mean(x, axis, keepdims=True)
+    count = _count(x, axis)
+    divisor = count - cast(as_length(ddof), "float64")
+    squares = functions.sqr(functions.abs(centred)) if _is_complex(x) else functions.sqr(centred)
+    total = sum_over(squares, axis, keepdims=keepdims)
+    if corrected:
+        rest = sum_over(centred, axis, keepdims=keepdims)
+        rest = functions.sqr(functions.abs(rest)) if _is_complex(x) else functions.sqr(rest)
+        total = total - cast(rest / count, total.type.dtype)
+    return cast(total / divisor, total.type.dtype)
+
+
+def _is_complex(x: Any) -> bool:
+    return dtypes.is_complex(x.type.dtype)
+
+
+def std(
+    input: Any, axis: Any = None, ddof: Any = 0, keepdims: bool = False, corrected: bool = False
+) -> Any:
+    """The standard deviation over axes; parameters as of `var`."""
+    return functions.sqrt(var(input, axis, ddof, keepdims, corrected))
+
+
+def ptp(a: Any, axis: Any = None) -> Any:
+    """The range over axes: the greatest element less the smallest."""
+    a = as_tensor_variable(a)
+    return max_over(a, axis) - min_over(a, axis)
+
+
+def norm(x: Any, L: Any, axis: Any = None, keepdims: bool = False) -> Any:
+    """The norm over axes: ``(sum |x|^L)^(1/L)``.
+
+    ``L`` may be inf (the greatest absolute value) and 0 (the number of nonzero elements).
+
+    >>> import phintys.tensor as pt
+    >>> pt.as_tensor([3.0, 4.0]).norm(2).eval()
+    array(5.)
+    """
+    x = as_tensor_variable(x)
+    if isinstance(L, int | float | np.number):
+        if L == 0:
+            nonzero = cast(functions.neq(x, 0), dtypes.float_of(x.type.dtype))
+            return sum_over(nonzero, axis, keepdims=keepdims)
+        if np.isinf(L):
+            found = max_over if L > 0 else min_over
+            return found(functions.abs(x), axis, keepdims)
+    powers = functions.pow(functions.abs(x), L)
+    return functions.pow(sum_over(powers, axis, keepdims=keepdims), 1.0 / L)
