@@ -214,7 +214,7 @@ class FunctionGraph:
             walk_toposort([apply_node], lambda n: [v.owner for v in n.inputs if v not in clients])
         )
         if check:
-            roots = {
+            roots: dict[Variable, Apply | None] = {
                 v: node for node in new for v in node.inputs if v.owner is None and v not in clients
             }
             self._import_roots(roots, import_missing)

@@ -53,10 +53,10 @@ def user_origin() -> Origin | Location | None:
     frame: FrameType | None = _getframe(2)
     while frame is not None:
         code = frame.f_code
-        file = code.co_filename
-        if file not in _is_ours:
-            _is_ours[file] = file.startswith(_PACKAGE)
-        if not _is_ours[file]:
+        ours = _is_ours.get(code.co_filename)
+        if ours is None:
+            ours = _is_ours[code.co_filename] = code.co_filename.startswith(_PACKAGE)
+        if not ours:
             return code, frame.f_lasti
         frame = frame.f_back
     return None

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
-from phintys.graph.variable import Apply, AtomicVariable, Constant, Variable
+from phintys.graph.variable import Apply, Constant, Variable
 
 T = TypeVar("T")
 
@@ -162,17 +162,17 @@ def walk_toposort(
     Deterministic: dependencies are visited in the order they are given.  None among them is
     skipped.
     """
-    done: set[T | None] = {None}
+    done: set[T] = set()
     active: set[T] = set()
     for root in graphs:
-        if root in done:
+        if root is None or root in done:
             continue
         active.add(root)
-        stack = [(root, iter(deps(root) or ()))]
+        stack: list[tuple[T, Iterator[T | None]]] = [(root, iter(deps(root) or ()))]
         while stack:
             node, rest = stack[-1]
             for d in rest:
-                if d in done:
+                if d is None or d in done:
                     continue
                 if d in active:
                     raise ValueError(f"The graph contains a cycle through {d}.")

@@ -264,11 +264,11 @@ class Apply(Node):
 
     def __init__(self, op: Any, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
         self.op = op
-        self.inputs = list(inputs)
+        self.inputs = inputs = list(inputs)
         self.outputs = list(outputs)
         self._tag = None
         self.origin = user_origin()
-        for v in self.inputs:
+        for v in inputs:
             if not isinstance(v, Variable):
                 raise TypeError(f"Inputs of {op} must be Variables; {v!r} is a {type(v).__name__}.")
         self._own_outputs()
@@ -296,7 +296,7 @@ class Apply(Node):
         return self.default_output()
 
     def default_output(self) -> Any:
-        """The output that stands for the node; ValueError if there are several and none is chosen."""
+        """The output that stands for the node; ValueError if none of several is chosen."""
         choice = self.op.default_output
         if choice is None:
             if len(self.outputs) != 1:
