@@ -117,19 +117,22 @@ class Builder:
         self.add(Copy(source, target))
         return target
 
-    def program(self, *outputs, updates=(), shared=0):
-        """``shared``: how many of the inputs, the last ones, are shared variables."""
-        return verify(
-            Program(
-                self.inputs,
-                len(self.inputs) - shared,
-                list(outputs),
-                list(updates),
-                self.steps,
-                self.slots,
-                self.storages,
-            )
+    def program(self, *outputs, updates=(), shared=0, legal=True):
+        """``shared``: how many of the inputs, the last ones, are shared variables.
+
+        ``legal=False`` does not hold it against the spec, for what the entry can do beyond it.
+        """
+        n_arguments = len(self.inputs) - shared
+        made = Program(
+            self.inputs,
+            n_arguments,
+            list(outputs),
+            list(updates),
+            self.steps,
+            self.slots,
+            self.storages,
         )
+        return verify(made) if legal else made
 
 
 def native(program, cells=(), single=False, slow=slow, failed=failed):
