@@ -52,7 +52,7 @@ class Library:
 
     def address(self, symbol: str) -> int:
         """The address of an exported symbol; KeyError for others."""
-        return self._tracker[symbol]
+        return int(self._tracker[symbol])
 
 
 def compile_ir(
@@ -137,17 +137,17 @@ def cache_directory() -> Path | None:
 
 @cache
 def _surroundings() -> str:
-    """Everything but the text that the machine code depends on."""
+    """Everything but the text that the machine code depends on.
+
+    Our own version is not among it: whatever changes the code changes the text.
+    """
     import llvmlite
     import llvmlite.binding as llvm
     import numpy
 
-    import phintys
-
-    version = getattr(phintys, "__version__", "")
     abi = sysconfig.get_config_var("SOABI") or sys.implementation.cache_tag
     parts = [*cpu(), llvm.get_process_triple(), llvmlite.__version__, llvm.llvm_version_info]
-    return repr([*parts, version, abi, numpy.__version__.split(".")[:2]])
+    return repr([*parts, abi, numpy.__version__.split(".")[:2]])
 
 
 def _key(text: str) -> str:

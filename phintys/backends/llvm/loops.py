@@ -136,7 +136,8 @@ class VectorLoop:
         body, inner = self.lanes.kernel.body, self.inner
         used = dict.fromkeys(a for p in inner.positions for a in body[p].args)
         used |= dict.fromkeys(value for _, value in inner.reductions)
-        outside = [p for p in used if p not in set(inner.positions)]
+        inside = set(inner.positions)
+        outside = [p for p in used if p not in inside]
         return {
             p: self.w.splat(Type(body[p].dtype, self.width), self.place.values[p]) for p in outside
         }

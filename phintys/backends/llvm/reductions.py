@@ -105,4 +105,4 @@ def _identity(op: str, t: Type) -> float:
         if t.kind == "i":
             return -(2 ** (t.bits - 1)) if least else 2 ** (t.bits - 1) - 1
         return 0 if least else 2**t.bits - 1
-    return {"add": 0, "or": 0, "xor": 0, "mul": 1, "and": -1}[op]
+    return float({"add": 0, "or": 0, "xor": 0, "mul": 1, "and": -1}[op])
