@@ -17,7 +17,7 @@ True
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 from typing import Any, Union
 from weakref import WeakValueDictionary
@@ -34,7 +34,7 @@ class Dim:
     ``add`` / ``mul`` (args: dims, normalised), ``floordiv``, ``mod``, ``max``, ``min`` (two dims).
     """
 
-    __slots__ = ("op", "args", "_hash", "_key", "__weakref__")
+    __slots__ = ("__weakref__", "_hash", "_key", "args", "op")
     op: str
     args: tuple[Any, ...]
 
@@ -56,7 +56,7 @@ class Dim:
 
     @staticmethod
     def symbol(key: Any) -> Dim:
-        """The symbol with a hashable ``key`` (a string, or a tuple that says where it comes from)."""
+        """The symbol with a hashable ``key``: a string, or a tuple that says where it is from."""
         return Dim("symbol", (key,))
 
     # ----- facts
@@ -176,12 +176,11 @@ def dim_max(a: DimLike, b: DimLike) -> Dim:
     a, b = as_dim(a), as_dim(b)
     if a is b:
         return a
-    if a.value is not None and b.value is not None:
-        return Dim.const(max(a.value, b.value))
-    if a is ZERO and is_nonnegative(b):
-        return b
-    if b is ZERO and is_nonnegative(a):
+    difference = a - b
+    if is_nonnegative(difference):
         return a
+    if is_nonnegative(-difference):
+        return b
     return Dim("max", _ordered((a, b)))
 
 
@@ -190,8 +189,11 @@ def dim_min(a: DimLike, b: DimLike) -> Dim:
     a, b = as_dim(a), as_dim(b)
     if a is b:
         return a
-    if a.value is not None and b.value is not None:
-        return Dim.const(min(a.value, b.value))
+    difference = a - b
+    if is_nonnegative(difference):
+        return b
+    if is_nonnegative(-difference):
+        return a
     return Dim("min", _ordered((a, b)))
 
 
@@ -299,7 +301,7 @@ MINUS_ONE = Dim.const(-1)
 
 
 def is_nonnegative(d: Dim) -> bool:
-    """Whether a dim is known to be at least 0: lengths are, and what is made of them without a minus."""
+    """Whether a dim is known to be at least 0: lengths are, and sums and products of such."""
     if d.op == "const":
         return d.args[0] >= 0
     if d.op == "symbol":
@@ -310,24 +312,34 @@ def is_nonnegative(d: Dim) -> bool:
 
 
 def slice_range(
-    start: DimLike | None, stop: DimLike | None, step: int, n: DimLike
+    start: DimLike | None, stop: DimLike | None, step: DimLike, n: DimLike, forward: bool = True
 ) -> tuple[Dim, Dim]:
-    """First position and number of elements of the Python slice ``start:stop:step`` of ``n`` elements.
+    """First position and number of elements of the slice ``start:stop:step`` of ``n`` elements.
 
-    The first position is in range whenever the number is not 0.
+    The first position is in range whenever the number is not 0.  ``forward`` is the sign of a step
+    that is not constant.
+
+    Each bound is the outermost of two candidates, so that the distance of the bounds is the least
+    of four differences; those that another one never exceeds are left out.  Hence the lengths of
+    ``x[1:-1]``, ``x[2:]`` and ``x[:-2]`` are the same Dim.
 
     >>> n = Dim.symbol(("len", 0, 0))
     >>> [d.render(lambda key: "n") for d in slice_range(1, -1, 1, n)]
-    ['1', 'max(-2 + n, 0)']
+    ['1', 'max(0, -2 + n)']
+    >>> slice_range(2, None, 1, n)[1] is slice_range(None, -2, 1, n)[1]
+    True
     """
-    n = as_dim(n)
-    if step > 0:
-        first = ZERO if start is None else dim_max(_from_end(start, n), ZERO)
-        last = n if stop is None else dim_min(_from_end(stop, n), n)
-        return first, dim_max((last - first + (step - 1)) // step, ZERO)
-    first = n - 1 if start is None else dim_min(_from_end(start, n), n - 1)
-    last = MINUS_ONE if stop is None else dim_max(_from_end(stop, n), MINUS_ONE)
-    return first, dim_max((first - last + (-step - 1)) // -step, ZERO)
+    n, step = as_dim(n), as_dim(step)
+    if step.value is not None:
+        forward = step.value > 0
+    low, high = (ZERO, n) if forward else (MINUS_ONE, n - 1)
+    starts, stops = (low, high) if forward else (high, low)
+    first = starts if start is None else _from_end(start, n)
+    last = stops if stop is None else _from_end(stop, n)
+    distances = [b - a for b in (last, stops) for a in (first, starts)]
+    if forward:
+        return dim_max(first, ZERO), _ceil_divide(_least(distances), step)
+    return dim_min(first, high), _ceil_divide(_least([-d for d in distances]), -step)
 
 
 def _from_end(position: DimLike, n: Dim) -> Dim:
@@ -338,3 +350,17 @@ def _from_end(position: DimLike, n: Dim) -> Dim:
     if is_nonnegative(position):
         return position
     return position + n * dim_min(dim_max(-position, ZERO), ONE)
+
+
+def _least(dims: Sequence[Dim]) -> Dim:
+    """The smallest dim, without those that are known not to be smaller than another."""
+    kept: list[Dim] = []
+    for d in dims:
+        if not any(is_nonnegative(d - k) for k in kept):
+            kept = [k for k in kept if not is_nonnegative(k - d)] + [d]
+    return reduce(dim_min, _ordered(tuple(kept)))
+
+
+def _ceil_divide(distance: Dim, step: Dim) -> Dim:
+    """How many steps, rounded up, cover a distance; 0 if it is negative."""
+    return (dim_max(distance, ZERO) + (step - 1)) // step

@@ -1,0 +1,56 @@
+"""Dims: slices of a length that is known or not."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from phintys.dims import Dim, slice_range
+
+bounds = st.none() | st.integers(-12, 12)
+steps = st.integers(-4, 4).filter(bool)
+lengths = st.integers(0, 9)
+
+
+def _check(first: Dim, count: Dim, values: dict[Dim, int], expected: range) -> None:
+    assert count.evaluate(values) == len(expected)
+    if expected:
+        assert first.evaluate(values) == expected[0]
+
+
+@given(bounds, bounds, steps, lengths)
+def test_slice_of_a_symbolic_length(start, stop, step, n):
+    symbol = Dim.symbol(("len", 0, 0))
+    expected = range(n)[start:stop:step]
+    _check(*slice_range(start, stop, step, symbol), {symbol: n}, expected)
+    _check(*slice_range(start, stop, step, n), {}, expected)
+
+
+@given(st.integers(-12, 12), st.integers(-12, 12), steps, lengths, st.sampled_from(range(8)))
+def test_slice_with_symbolic_parts(start, stop, step, n, symbolic):
+    names = [Dim.symbol(("item", k)) for k in range(3)]
+    values = dict(zip(names, (start, stop, step)))
+    parts = [d if symbolic >> k & 1 else values[d] for k, d in enumerate(names)]
+    found = slice_range(*parts, n, forward=step > 0)
+    _check(*found, values, range(n)[start:stop:step])
+
+
+@given(st.integers(0, 4), st.integers(0, 4), st.integers(0, 4))
+def test_windows_of_equal_length_have_one_normal_form(skip, before, after):
+    """``x[a : n-b]`` where a + b is the same: finite differences of any order."""
+    n = Dim.symbol(("len", 0, 0))
+    total = before + after
+
+    def length(start, behind):
+        return slice_range(start, -behind if behind else None, 1, n)[1]
+
+    assert length(before, after) is length(total, 0) is length(0, total)
+    assert slice_range(skip, skip + total, 1, 30)[1].value == total
+
+
+def test_slices_of_nonnegative_parts_stay_simple():
+    n, i = Dim.symbol(("len", 0, 0)), Dim.symbol(("len", 1, 0))
+    assert slice_range(None, None, -1, n)[1] is n
+    assert slice_range(i, None, 1, n)[1].symbols() == {n, i}
+    assert slice_range(None, i, 1, n)[1].render(lambda key: f"n{key[1]}") == "min(n0, n1)"
+    assert slice_range(-2, None, 1, n)[1] is slice_range(None, 2, 1, n)[1]
