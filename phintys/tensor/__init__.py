@@ -19,6 +19,7 @@ from phintys.tensor.index import inc_subtensor, set_subtensor
 from phintys.tensor.reduce import *
 from phintys.tensor.shape import *
 from phintys.tensor.special import *
+from phintys.tensor.shared import TensorSharedVariable
 from phintys.tensor.static import *
 from phintys.tensor.statistics import *
 from phintys.tensor.type import TensorType

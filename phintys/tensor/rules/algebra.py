@@ -141,80 +141,92 @@ def collect_product(ctx: Any, node: Apply) -> Any:
     dtype = out.type.dtype
     if dtypes.kind(dtype) == "b":
         return None
-    bases: Terms = {}
+    flat = list(_factors(ctx, node))
+    values = [(e, number(v)) for e, v in flat]
+    if any(e < 0 and k == 0 for e, k in values):
+        return None
     factor: Any = 1
-    changed = False
-    constants = 0
-    count = 0
-    for exponent, v, nested in _factors(ctx, node):
-        count += 1
-        changed = changed or nested
-        value = number(v)
-        if value is None:
-            changed = changed or v in bases
-            bases[v] = bases.get(v, 0) + exponent
-        elif exponent < 0 and (value == 0 or not dtypes.kind(dtype) in "fc"):
-            return None
-        else:
-            constants += 1
-            changed = changed or exponent < 0
-            with np.errstate(all="ignore"):
-                factor = factor * value**exponent
-    if factor == 0 or (constants and not np.isfinite(factor)):
-        bases = {} if factor == 0 else bases
-        changed = changed or factor == 0
-    kept = {v: e for v, e in bases.items() if e != 0}
-    changed = changed or len(kept) != len(bases) or constants > 1 or scalar_op_name(node) == "neg"
-    first = number(node.inputs[0])
-    tidy = constants == 0 or (first is not None and first != 1)
-    if not changed and tidy and not _is_one_over(node, first):
+    with np.errstate(all="ignore"):
+        for e, k in values:
+            factor = factor if k is None else factor * k**e
+    bases: Terms = {}
+    for (e, v), (_, k) in zip(flat, values):
+        if k is None:
+            bases[v] = bases.get(v, 0) + e
+    if factor == 0:
+        bases = {}
+    kept = [(e, v) for v, e in bases.items() if e]
+    if _is_normal(ctx, node, kept, factor):
         return None
     return like(node, build_product(kept, factor, dtype, out.type.ndim))
 
 
-def _is_one_over(node: Apply, first: Any) -> bool:
-    return False if scalar_op_name(node) != "reciprocal" else first is not None
+def _is_normal(ctx: Any, node: Apply, kept: list[tuple[int, Variable]], factor: Any) -> bool:
+    """Whether ``node`` is what `build_product` would make."""
+    name = scalar_op_name(node)
+    if name not in ("mul", "true_div"):
+        return False
+    above = _multiplied(ctx, node.outputs[0] if name == "mul" else node.inputs[0], node)
+    below = _multiplied(ctx, node.inputs[1], node) if name == "true_div" else []
+    if below and not any(e < 0 for e, _ in kept):
+        return False
+    first = number(above[0])
+    if factor == 1:
+        if first is not None and (name == "mul" or len(above) > 1 or any(e > 0 for e, _ in kept)):
+            return False
+    elif first != factor:
+        return False
+    own = [_split_power(1, v) for v in above if number(v) is None]
+    own += [_split_power(-1, v) for v in below]
+    constants = sum(number(v) is not None for v in (*above, *below))
+    return constants <= 1 and own == kept
 
 
-def _factors(ctx: Any, root: Apply) -> Iterable[tuple[Any, Variable, bool]]:
-    """(exponent, base, whether the base was unpacked from something else)."""
+def _multiplied(ctx: Any, v: Variable, root: Apply) -> list[Variable]:
+    """The factors of a product that belongs to ``root`` alone, or the variable itself."""
+    alone = v.owner is root or (ctx.single_use(v) and v.type.dtype == root.outputs[0].type.dtype)
+    return list(v.owner.inputs) if alone and scalar_op_name(v.owner) == "mul" else [v]  # type: ignore[union-attr]
+
+
+def _factors(ctx: Any, root: Apply) -> Iterable[tuple[int, Variable]]:
+    """(exponent, base) of every factor of the chain that ends at ``root``."""
     dtype = root.outputs[0].type.dtype
     real = dtypes.kind(dtype) in "fc"
-    stack: list[tuple[int, Variable, bool]] = [(1, root.outputs[0], False)]
+    stack: list[tuple[int, Variable]] = [(1, root.outputs[0])]
     while stack:
-        e, v, inner = stack.pop()
-        at_root = v is root.outputs[0]
-        name = scalar_op_name(v.owner) if v.owner is not None else None
-        open_ = at_root or (ctx.single_use(v) and v.type.dtype == dtype)
+        e, v = stack.pop()
+        name = scalar_op_name(v.owner)
+        open_ = v.owner is root or (ctx.single_use(v) and v.type.dtype == dtype)
         inputs = v.owner.inputs if v.owner is not None else ()
         if name == "mul" and open_ and (real or e > 0):
-            stack += [(e, x, not at_root) for x in reversed(inputs)]
+            stack += [(e, x) for x in reversed(inputs)]
         elif name == "true_div" and open_ and real:
-            nested = not at_root or e < 0
-            stack += [(-e, inputs[1], nested), (e, inputs[0], nested)]
+            stack += [(-e, inputs[1]), (e, inputs[0])]
         elif name == "reciprocal" and open_ and real:
-            stack.append((-e, inputs[0], not at_root))
+            stack.append((-e, inputs[0]))
         elif name == "neg" and open_:
-            stack += [(e, inputs[0], True), (1, literal(-1, dtype, v.type.ndim), True)]
-        elif name == "sqr" and not at_root and real:
-            stack.append((2 * e, inputs[0], inner))
+            stack += [(e, inputs[0]), (1, literal(-1 if e % 2 else 1, dtype, v.type.ndim))]
         else:
-            k = _integer_exponent(v, name) if real else None
-            yield (e, v, inner) if k is None else (e * k, inputs[0], inner)
+            yield _split_power(e, v)
 
 
-def _integer_exponent(v: Variable, name: str | None) -> int | None:
-    if name != "pow" or v.owner is None or v.owner.inputs[0].type.dtype != v.type.dtype:
-        return None
-    k = number(v.owner.inputs[1])
-    same = v.owner.inputs[0].type.broadcastable == v.type.broadcastable
-    return int(k) if k is not None and same and float(k).is_integer() and abs(k) < 64 else None
+def _split_power(e: int, v: Variable) -> tuple[int, Variable]:
+    """``(x ** k) ** e`` as x with the exponent ``k e``, for integer k of floating x."""
+    name = scalar_op_name(v.owner)
+    if name not in ("sqr", "pow") or v.owner is None:
+        return e, v
+    base = v.owner.inputs[0]
+    same = base.type == v.type and dtypes.kind(v.type.dtype) in "fc"
+    k = 2 if name == "sqr" else number(v.owner.inputs[1])
+    if not same or k is None or not float(k).is_integer() or abs(k) >= 64:
+        return e, v
+    return e * int(k), base
 
 
-def build_product(bases: Terms, factor: Any, dtype: str, ndim: int) -> Any:
+def build_product(bases: list[tuple[int, Variable]], factor: Any, dtype: str, ndim: int) -> Any:
     """``factor * product of base ** exponent``: the constant first, one division at most."""
-    above = [power(v, e) for v, e in bases.items() if e > 0]
-    below = [power(v, -e) for v, e in bases.items() if e < 0]
+    above = [power(v, e) for e, v in bases if e > 0]
+    below = [power(v, -e) for e, v in bases if e < 0]
     if factor != 1 or not above:
         above.insert(0, literal(factor, dtype, ndim))
     top = above[0] if len(above) == 1 else functions.mul(*above)
