@@ -387,17 +387,38 @@ class Fusion:
         return len(value.body) if isinstance(value, Map) else 2
 
     def _has_room(self, cluster: Cluster, value: Value) -> bool:
-        loads = len(cluster.loads | self._loads(value))
+        loads = len(cluster.loads | self._loads(value, cluster.space))
         fits = cluster.size + self._weight(value) <= MAX_INSTRUCTIONS and loads <= MAX_OPERANDS - 4
         return fits or cluster.size == 0
 
-    def _loads(self, value: Value) -> set[int]:
-        bases = (base_of(a) for a in value.args)
-        return {b.id for b in bases if isinstance(b, Source) or b.id in self.forced}
+    def _loads(self, value: Value, space: Shape | None) -> set[int]:
+        """What a kernel loads to compute a value.
+
+        Values over its ``space`` are taken to be there, as long as their cluster has room (None:
+        all are computed again).
+        """
+        loads: set[int] = set()
+        seen = {value.id}
+        stack = [value]
+        while stack:
+            for arg in stack.pop().args:
+                base = base_of(arg)
+                if base.id in seen or isinstance(base, (Literal, Length)):
+                    continue
+                seen.add(base.id)
+                if not isinstance(base, Elementwise) or base.id in self.forced:
+                    loads.add(base.id)
+                    continue
+                home = self.places[base.id].cluster
+                if space is None or (home.space != space and self.repeatable(base)):
+                    stack.append(base)
+                elif home.space != space or (home.stage, space) in self._next:
+                    loads.add(base.id)
+        return loads
 
     def _count(self, cluster: Cluster, value: Value) -> None:
         cluster.size += self._weight(value)
-        cluster.loads |= self._loads(value)
+        cluster.loads |= self._loads(value, cluster.space)
 
     # ----------------------------------------------------------------------- backward
     def _backward(self, value: Value) -> None:
@@ -431,17 +452,26 @@ class Fusion:
         return wanted
 
     def _leave_unstored(self, value: Value, home: Cluster, wanted: set[Cluster]) -> bool:
-        if wanted <= {home} or self.repeatable(value):
+        price = self._prices[value.id]
+        if wanted <= {home} or price <= CHEAP:
             return True
-        if len(wanted) > 1 or self._prices[value.id] > MOVABLE:
+        if self.repeatable(value) and (len(wanted) > 1 or self._must_repeat(home, wanted)):
+            return True
+        if len(wanted) > 1 or price > MOVABLE:
             return False
         (cluster,) = wanted
         if any(self._repeats(c, a) for c, a in self._consumers.get(value.id, ())):
             return False
-        if cluster.size + self._prices[value.id] > MAX_INSTRUCTIONS:
+        loads = cluster.loads | self._loads(value, None)
+        size = cluster.size + price
+        if size > MAX_INSTRUCTIONS or len(loads) > MAX_OPERANDS - 4:
             return False
-        cluster.size += self._prices[value.id]
+        cluster.size, cluster.loads = size, loads
         return True
+
+    def _must_repeat(self, home: Cluster, wanted: set[Cluster]) -> bool:
+        """Whether a cluster that wants a value may run before the value's own."""
+        return any(c.stage <= home.stage for c in wanted)
 
     def _settle_reduce(self, value: Reduce, wanted: set[Cluster]) -> set[Cluster]:
         home = self.places[value.id].cluster
