@@ -12,7 +12,7 @@ from typing import Any
 from phintys.rewriting.database import EquilibriumDB, RewriteDatabase, optdb
 from phintys.rewriting.engine import RuleSet
 from phintys.rewriting.rule import Rule
-from phintys.tensor.rules import algebra, folding
+from phintys.tensor.rules import algebra, folding, stable
 
 canonicalize = EquilibriumDB(ignore_newtrees=False)
 stabilize = EquilibriumDB(ignore_newtrees=False)
@@ -42,12 +42,13 @@ PHASES: dict[str, EquilibriumDB] = {
 
 
 def rules_of(module: Any) -> list[Rule]:
-    """The rules a module defines, in order."""
-    return [r for r in vars(module).values() if isinstance(r, Rule)]
+    """The rules a module defines: its functions, and its list `EQUATIONS`."""
+    functions = [r for r in vars(module).values() if isinstance(r, Rule)]
+    return [*functions, *getattr(module, "EQUATIONS", ())]
 
 
 #: every rule of the tensor language
-RULES: list[Rule] = [r for m in (folding, algebra) for r in rules_of(m)]
+RULES: list[Rule] = [r for m in (folding, algebra, stable) for r in rules_of(m)]
 
 for _rule in RULES:
     PHASES[_rule.phase].register(_rule.name, _rule, *_rule.tags, "fast_run", "fast_compile")
