@@ -61,7 +61,7 @@ def copy_node(node: Apply, memo: dict[Any, Any]) -> Apply:
 def clone_node_and_cache(
     node: Apply, clone_d: dict[Any, Any], clone_inner_graphs: Any = None, **kwargs: Any
 ) -> Apply | None:
-    """Copy a node through a map, and record it there; None if all its outputs are mapped already."""
+    """Copy a node through a map, and record it there; None if its outputs are mapped already."""
     if all(o in clone_d for o in node.outputs):
         return None
     for v in node.inputs:

@@ -51,9 +51,9 @@ def equal_computations(
             return False
         x_keys[x] = y_keys[y] = x_keys.get(x, y_keys.get(y, i))
     numbers: dict[Any, int] = {}
-    leaf_key = _leaf_key if strict_dtype else _leaf_key_without_dtype
-    _assign_keys([x for x in xs if isinstance(x, Variable)], x_keys, numbers, leaf_key)
-    _assign_keys([y for y in ys if isinstance(y, Variable)], y_keys, numbers, leaf_key)
+    key_of = leaf_key if strict_dtype else _leaf_key_without_dtype
+    assign_keys([x for x in xs if isinstance(x, Variable)], x_keys, numbers, key_of)
+    assign_keys([y for y in ys if isinstance(y, Variable)], y_keys, numbers, key_of)
     return all(
         x.type.in_same_class(y.type) and x_keys[x] == y_keys[y]
         if isinstance(x, Variable) and isinstance(y, Variable)
@@ -71,37 +71,38 @@ def is_same_graph(
     return equal_computations([var1], [var2])
 
 
-def _assign_keys(
+def assign_keys(
     graphs: Sequence[Variable],
     keys: dict[Variable, Any],
     numbers: dict[Any, int],
-    leaf_key: Callable[[Variable], Any],
+    key_of: Callable[[Variable], Any],
 ) -> None:
     """Give every variable of the graphs a key; equal keys mean equal computations.
 
     ``numbers`` holds a number for each (op, keys of the inputs) seen so far, so a key is found in
-    constant time however large the graph above it is.
+    constant time however large the graph above it is.  ``key_of`` gives the keys of leaves.
     """
     for node in toposort(graphs, keys):
         for v in node.inputs:
             if v not in keys:
-                keys[v] = leaf_key(v)
+                keys[v] = key_of(v)
         inputs = tuple([keys[v] for v in node.inputs])
         number = numbers.setdefault((node.op, inputs), len(numbers))
         for output in node.outputs:
             keys.setdefault(output, (number, output.index))
     for v in graphs:
         if v not in keys:
-            keys[v] = leaf_key(v)
+            keys[v] = key_of(v)
 
 
-def _leaf_key(v: Variable) -> Any:
+def leaf_key(v: Variable) -> Any:
+    """Constants are known by their type and value, other variables by identity."""
     return (type(v), v.signature()) if isinstance(v, AtomicVariable) else v
 
 
 def _leaf_key_without_dtype(v: Variable) -> Any:
     if not (isinstance(v, Constant) and isinstance(v.data, np.ndarray | np.generic)):
-        return _leaf_key(v)
+        return leaf_key(v)
     data = np.asarray(v.data)
     # Python numbers of different types are equal and hash alike; NaN is not equal to itself
     return data.shape, tuple(["nan" if x != x else x for x in data.ravel().tolist()])

@@ -55,7 +55,7 @@ class Feature:
 
 
 class Bookkeeper(Feature):
-    """A feature that is told of the nodes present when it is attached (``on_import``) or detached."""
+    """A feature that is told of the nodes present when it is attached, and when it is detached."""
 
     def on_attach(self, fgraph: Any) -> None:
         for node in fgraph.toposort():
@@ -108,7 +108,7 @@ class History(Feature):
 
 
 class FullHistory(Feature):
-    """Records every change; ``start``, ``end``, ``next``, ``prev`` and ``goto`` step through them."""
+    """Records every change; `start`, `end`, `next`, `prev` and `goto` step through them."""
 
     def __init__(self, callback: Any = None) -> None:
         self.fw: list[tuple[Apply, int, Variable, Any]] = []
@@ -257,7 +257,7 @@ class PreserveVariableAttributes(Feature):
             new_var.name = var.name
         approx = getattr(var.tag, "values_eq_approx", None)
         if approx is not None and not hasattr(new_var.tag, "values_eq_approx"):
-            setattr(new_var.tag, "values_eq_approx", approx)
+            new_var.tag.values_eq_approx = approx
 
 
 class NoOutputFromInplace(Feature):

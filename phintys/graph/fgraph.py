@@ -513,6 +513,15 @@ class FunctionGraph:
 
 #: Attributes that are made anew when a graph is unpickled.
 _BOOKKEEPING = frozenset(
-    ("inputs", "outputs", "apply_nodes", "clients", "_output_nodes", "_order", "_features")
-    + ("_callbacks", "_provided")
+    (
+        "inputs",
+        "outputs",
+        "apply_nodes",
+        "clients",
+        "_output_nodes",
+        "_order",
+        "_features",
+        "_callbacks",
+        "_provided",
+    )
 )

@@ -89,8 +89,8 @@ def deepcopy_node(node: Any, memo: dict[int, Any]) -> Any:
     for item in ancestors_first(node, memo):
         if id(item) in memo:  # the outputs of a node are copied with it
             continue
-        if item is not node and not item.get_parents():
-            deepcopy(item, memo)  # its class may have its own way
+        if item is not node and (item.immutable or not item.get_parents()):
+            memo[id(item)] = deepcopy(item, memo)  # its class may have its own way
         else:
             _copy_one(item, memo)
     return memo[id(node)]
@@ -115,7 +115,7 @@ def _copy_one(item: Any, memo: dict[int, Any]) -> None:
 
 
 def ancestors_first(node: Any, known: Container[int] = ()) -> list[Any]:
-    """What ``node`` is made from, variables and nodes, every one after its parents; itself last.
+    """What ``node`` is made from, variables and nodes, each after its parents; itself last.
 
     What has its identity in ``known`` is left out, with what only it depends on.
     """

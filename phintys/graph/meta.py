@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from abc import ABCMeta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 
 class MetaType(ABCMeta):
-    """Derives ``__eq__``, ``__hash__`` and ``__str__`` from ``__props__``, a tuple of attribute names.
+    """Derives ``__eq__``, ``__hash__`` and ``__str__`` from ``__props__``, names of attributes.
 
     Two objects are equal if they have the same class and equal properties.  Methods that a class
     writes itself are kept.
@@ -62,6 +62,11 @@ class MetaObject(metaclass=MetaType):
 
 class Scratchpad:
     """A bag of attributes: ``x.tag.note = 1``.  It never influences what a graph computes."""
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any: ...
+        def __setattr__(self, name: str, value: Any) -> None: ...
 
     def clear(self) -> None:
         self.__dict__.clear()

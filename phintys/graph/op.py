@@ -1,13 +1,13 @@
 """`Op`: what an operation is, in one class.
 
 Everything about an operation hangs off its class: how it is typed (`make_node`), what it computes
-(`perform`), the shapes of its results (`infer_shape`), both derivatives (`pullback`, `pushforward`), how it
-batches (`vectorize_node`), and what it becomes in machine code (`lower`).
+(`perform`), the shapes of its results (`infer_shape`), both derivatives (`pullback`,
+`pushforward`), how it batches (`vectorize_node`), and what it becomes in machine code (`lower`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from phintys.errors import MethodNotDefined
@@ -34,8 +34,8 @@ class Op(MetaObject):
     """
 
     default_output: int | None = None
-    view_map: dict[int, list[int]] = {}  # noqa: RUF012
-    destroy_map: dict[int, list[int]] = {}  # noqa: RUF012
+    view_map: dict[int, list[int]] = {}
+    destroy_map: dict[int, list[int]] = {}
     itypes: Sequence[Any] | None = None
     otypes: Sequence[Any] | None = None
     __props__: ClassVar[tuple[str, ...]]
@@ -43,7 +43,10 @@ class Op(MetaObject):
 
     # ----- building
     def make_node(self, *inputs: Any) -> Apply:
-        """The application of this op to ``inputs``, converted and checked; TypeError if they do not fit."""
+        """The application of this op to ``inputs``, converted and checked.
+
+        TypeError if an input does not fit, ValueError if there are too many or too few.
+        """
         if self.itypes is None or self.otypes is None:
             raise TypeError(
                 f"{type(self).__name__} defines neither make_node nor itypes and otypes."
@@ -56,7 +59,7 @@ class Op(MetaObject):
     def __call__(
         self, *inputs: Any, name: str | None = None, return_list: bool = False, **kwargs: Any
     ) -> Any:
-        """Apply the op.  One output gives a variable, several a list; ``default_output`` picks one."""
+        """Apply the op.  One output gives a variable, several a list or the `default_output`."""
         node = self.make_node(*inputs, **kwargs)
         outputs = node.outputs
         if name is not None:
@@ -83,7 +86,7 @@ class Op(MetaObject):
         raise MethodNotDefined(f"{type(self).__name__} has no perform method.")
 
     def lower(self, node: Apply, b: Any, *inputs: Any) -> Any:
-        """This node as primitives of the Program, through the builder ``b`` (``lowering/builder.py``).
+        """This node as primitives of the Program, through the builder (``lowering/builder.py``).
 
         Returns one value per output (a single one may come without a list), or NotImplemented: then
         `perform` is called from the compiled routine.
@@ -213,10 +216,23 @@ class Op(MetaObject):
         return str(self)
 
 
-class HasInnerGraph:
-    """Mixin of ops that contain a graph: they provide ``fgraph``, ``inner_inputs``, ``inner_outputs``."""
+class HasMultipleInnerGraph:
+    """Mixin of ops that contain graphs: they provide ``inner_graphs``."""
+
+    @property
+    def inner_graphs(self) -> Mapping[str, Any]:
+        """The graphs by name."""
+        raise MethodNotDefined(f"{type(self).__name__} does not say what its inner graphs are.")
+
+
+class HasInnerGraph(HasMultipleInnerGraph):
+    """Mixin of ops that contain one graph: they provide ``fgraph``."""
 
     fgraph: Any
+
+    @property
+    def inner_graphs(self) -> Mapping[str, Any]:
+        return {"": self.fgraph}
 
     @property
     def inner_inputs(self) -> list[Variable]:

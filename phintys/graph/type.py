@@ -17,11 +17,29 @@ class Type(MetaObject, ABC, Generic[D]):
     """A set of constraints on data; it makes the variables whose values satisfy them.
 
     Subclasses define at least `filter`.  Types are immutable and must be comparable: declare
-    ``__props__`` (a tuple of attribute names), or define ``__eq__`` and ``__hash__`` together, or use a
-    single instance.
+    ``__props__`` (a tuple of attribute names), or define ``__eq__`` and ``__hash__`` together, or
+    use a single instance.
 
-    ``variable_type`` and ``constant_type`` are the classes of the variables and constants that the type
-    makes.
+    ``variable_type`` and ``constant_type`` are the classes of the variables and constants that the
+    type makes.
+
+    >>> class DoubleType(Type):
+    ...     __props__ = ()
+    ...
+    ...     def filter(self, data, strict=False, allow_downcast=None):
+    ...         if strict and type(data) is not float:
+    ...             raise TypeError(f"Expected a float, not {data!r}.")
+    ...         if not isinstance(data, float | int):
+    ...             raise TypeError(f"Expected a number, not {data!r}.")
+    ...         return float(data)
+    ...
+    ...     def values_eq_approx(self, a, b, tolerance=1e-4):
+    ...         return abs(a - b) / (abs(a) + abs(b)) < tolerance
+    >>> double = DoubleType()
+    >>> double == DoubleType(), double("x"), double.make_constant(3)
+    (True, x, Constant{3.0})
+    >>> double.is_valid_value(3), double.is_valid_value(3, strict=False)
+    (False, True)
     """
 
     variable_type: type[Variable] = Variable

@@ -25,7 +25,8 @@ late: dict[str, Callable[..., Any]] = {}
 class Node:
     """What `Variable` and `Apply` have in common."""
 
-    __slots__ = ("_tag", "origin", "__weakref__", "__dict__")
+    __slots__ = ("__dict__", "__weakref__", "_tag", "origin")
+    immutable: ClassVar[bool] = False
     _tag: Scratchpad | None
     origin: Origin | Any
 
@@ -73,7 +74,7 @@ class Variable(Node):
         a label for people; it need not be unique
     """
 
-    __slots__ = ("type", "owner", "index", "name")
+    __slots__ = ("index", "name", "owner", "type")
     type: Any
     owner: Apply | None
     index: int | None
@@ -169,7 +170,7 @@ class Constant(AtomicVariable):
     The array is neither copied nor write-protected: changing it afterwards changes the constant.
     """
 
-    __slots__ = ("data", "_signature")
+    __slots__ = ("_signature", "data")
     __match_args__ = ("type", "data")
     data: Any
 
@@ -207,6 +208,7 @@ class NominalVariable(AtomicVariable):
     """
 
     __slots__ = ("id",)
+    immutable = True
     _interned: ClassVar[dict[Any, Any]] = {}
     _classes: ClassVar[dict[Any, Any]] = {}
 
@@ -256,7 +258,7 @@ class Apply(Node):
         fresh variables; ValueError if one already belongs to another node
     """
 
-    __slots__ = ("op", "inputs", "outputs")
+    __slots__ = ("inputs", "op", "outputs")
     __match_args__ = ("op", "inputs", "outputs")
     op: Any
     inputs: list[Variable]
@@ -274,13 +276,11 @@ class Apply(Node):
         self._own_outputs()
 
     def _own_outputs(self) -> None:
-        i = 0
-        for v in self.outputs:
+        for i, v in enumerate(self.outputs):
             if v.owner is not None:
                 raise ValueError(f"Output {i} of {self.op} belongs to another node, {v.owner.op}.")
             v.owner = self
             v.index = i
-            i += 1
 
     @property
     def nin(self) -> int:

@@ -1,0 +1,229 @@
+"""Which in-place operations are legal together, and what has to be executed before them.
+
+An op says through ``view_map`` that an output is a view of an input, and through ``destroy_map``
+that it computes an output in the memory of an input.  Variables that are views of each other share
+a *root*, the variable that owns the memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from phintys.errors import AlreadyThere, InconsistencyError
+from phintys.graph.features import Bookkeeper, Feature
+from phintys.graph.fgraph import Output
+from phintys.graph.traversal import toposort_with_orderings
+from phintys.graph.variable import Apply, Constant, Variable
+
+
+class ProtocolError(Exception):
+    """An op declares a view or destroy map that cannot be honoured."""
+
+
+class DestroyHandler(Bookkeeper):
+    """Keeps in-place operations legal.
+
+    `on_validate` rejects a graph in which a constant is destroyed, in which memory is destroyed
+    twice, or in which something would have to be read after it was destroyed.  `orderings` puts all
+    readers before the destroyer.
+
+    The graph gets the attribute ``destroy_handler`` and the methods ``destroyers`` and
+    ``has_destroyers``.
+
+    Parameters
+    ----------
+    do_imports_on_attach
+        whether to look at the nodes that are in the graph already
+    algo
+        accepted and ignored: there is one algorithm
+    """
+
+    provides = ("destroyers", "has_destroyers")
+
+    def __init__(self, do_imports_on_attach: bool = True, algo: str | None = None) -> None:
+        self.do_imports_on_attach = do_imports_on_attach
+        self.fgraph: Any = None
+        self._destroying: dict[Apply, None] = {}
+
+    # ----- the feature
+    def on_attach(self, fgraph: Any) -> None:
+        if any(isinstance(f, DestroyHandler) for f in fgraph._features):
+            raise AlreadyThere("A DestroyHandler is attached already.")
+        if self.fgraph is not None:
+            raise ValueError("A DestroyHandler belongs to one graph; use clone().")
+        self.fgraph = fgraph
+        fgraph.destroy_handler = self
+        if self.do_imports_on_attach:
+            super().on_attach(fgraph)
+
+    def on_detach(self, fgraph: Any) -> None:
+        super().on_detach(fgraph)
+        del fgraph.destroy_handler
+        self.fgraph = None
+
+    def clone(self) -> DestroyHandler:
+        return type(self)(self.do_imports_on_attach)
+
+    def on_import(self, fgraph: Any, node: Apply, reason: Any) -> None:
+        if node.op.destroy_map:
+            self._destroying[node] = None
+        for source in node.op.view_map.values():
+            if len(source) > 1:
+                raise ProtocolError(
+                    f"{node.op}: an output can be a view of one input, not of inputs {source}."
+                )
+
+    def on_prune(self, fgraph: Any, node: Apply, reason: Any) -> None:
+        self._destroying.pop(node, None)
+
+    def on_validate(self, fgraph: Any) -> None:
+        orderings = self.orderings(fgraph)
+        try:
+            for _ in toposort_with_orderings(fgraph.outputs, orderings=orderings):
+                pass
+        except ValueError as exc:
+            raise InconsistencyError(
+                "No order of execution keeps every value until it has been read: in-place "
+                "operations depend on each other in a circle."
+            ) from exc
+
+    def orderings(self, fgraph: Any) -> dict[Apply, list[Apply]]:
+        """The readers of what a node destroys, by node; `InconsistencyError` if not legal."""
+        found: dict[Apply, list[Apply]] = {}
+        destroyed: dict[Variable, Apply] = {}
+        for node in self._destroying:
+            before: dict[Apply, None] = {}
+            for i in _destroyed_inputs(node):
+                root = view_root(node.inputs[i])
+                _check_root(root, node, destroyed.setdefault(root, node))
+                before.update((reader, None) for reader in self._readers(root, node, i))
+            if before:
+                found[node] = list(before)
+        return found
+
+    def _readers(self, root: Variable, destroyer: Apply, destroyed: int) -> Iterator[Apply]:
+        for v in views(self.fgraph, root):
+            for client, i in self.fgraph.clients[v]:
+                if isinstance(client.op, Output):
+                    raise InconsistencyError(
+                        f"{destroyer.op} would overwrite {v}, which is output {client.op.idx}."
+                    )
+                if client is not destroyer:
+                    yield client
+                elif i != destroyed and not _tolerates(destroyer, destroyed, i, v):
+                    raise InconsistencyError(
+                        f"{destroyer.op} would overwrite its input {destroyed} while it reads the "
+                        f"same memory through input {i}."
+                    )
+
+    # ----- queries
+    def destroyers(self, fgraph: Any, r: Variable) -> list[Apply]:
+        """The nodes that overwrite the memory of ``r``."""
+        root = view_root(r)
+        return [
+            node
+            for node in self._destroying
+            if any(view_root(node.inputs[i]) is root for i in _destroyed_inputs(node))
+        ]
+
+    def has_destroyers(self, fgraph: Any, protected_list: Iterable[Variable]) -> bool:
+        """Whether the memory of one of the variables is overwritten."""
+        roots = {view_root(v) for v in protected_list}
+        return any(
+            view_root(node.inputs[i]) in roots
+            for node in self._destroying
+            for i in _destroyed_inputs(node)
+        )
+
+
+def view_root(v: Variable) -> Variable:
+    """The variable that owns the memory of ``v``: itself, unless it is a view."""
+    while v.owner is not None:
+        source = v.owner.op.view_map.get(v.index)
+        if not source:
+            break
+        v = v.owner.inputs[source[0]]
+    return v
+
+
+def views(fgraph: Any, root: Variable) -> list[Variable]:
+    """``root`` and all variables of the graph that are views of it."""
+    found = [root]
+    for v in found:  # grows
+        for client, i in fgraph.clients[v]:
+            found += [client.outputs[o] for o, ins in client.op.view_map.items() if i in ins]
+    return found
+
+
+def _destroyed_inputs(node: Apply) -> list[int]:
+    return list(dict.fromkeys(i for ins in node.op.destroy_map.values() for i in ins))
+
+
+def _check_root(root: Variable, node: Apply, first: Apply) -> None:
+    if isinstance(root, Constant):
+        raise InconsistencyError(f"{node.op} would overwrite the constant {root}.")
+    if first is not node:
+        raise InconsistencyError(f"{first.op} and {node.op} would both overwrite {root}.")
+
+
+def _tolerates(node: Apply, destroyed: int, other: int, v: Variable) -> bool:
+    """Whether the op allows that another of its inputs is (a view of) the destroyed one."""
+    pairs = list(getattr(node.op, "destroyhandler_tolerate_aliased", ()))
+    if v is node.inputs[destroyed]:
+        pairs += getattr(node.op, "destroyhandler_tolerate_same", ())
+    return (destroyed, other) in pairs
+
+
+class Supervisor(Feature):
+    """Forbids that the memory of the given variables is overwritten.
+
+    It has to be attached before any operation is made to work in place.
+    """
+
+    def __init__(self, protected: Iterable[Variable]) -> None:
+        self.protected: Sequence[Variable | int] = list(protected)
+        self.fgraph: Any = None
+
+    def on_attach(self, fgraph: Any) -> None:
+        if any(isinstance(f, Supervisor) for f in fgraph._features):
+            raise AlreadyThere("A Supervisor is attached already.")
+        self.protected = [fgraph.inputs[v] if isinstance(v, int) else v for v in self.protected]
+        self.fgraph = fgraph
+
+    def clone(self) -> Supervisor:
+        """For a copy of the graph: inputs are known by their positions there."""
+        position = {v: i for i, v in enumerate(self.fgraph.inputs)} if self.fgraph else {}
+        copy = type(self)(())
+        copy.protected = [v if isinstance(v, int) else position.get(v, v) for v in self.protected]
+        return copy
+
+    def on_validate(self, fgraph: Any) -> None:
+        if not hasattr(fgraph, "destroy_handler"):
+            return
+        if not fgraph.has_destroyers(self.protected):
+            return
+        for v in self.protected:
+            for node in fgraph.destroyers(v):
+                raise InconsistencyError(f"{node.op} would overwrite the protected variable {v}.")
+
+
+def inplace_candidates(
+    fgraph: Any, inputs: Iterable[Variable], protected_inputs: Iterable[Variable] | None = None
+) -> list[Variable]:
+    """Those of ``inputs`` whose memory may be overwritten.
+
+    Left out are constants, protected variables (by default those of a `Supervisor`), outputs of the
+    graph, what is overwritten already, and views of all these.
+    """
+    if protected_inputs is None:
+        supervisors = [f for f in fgraph._features if isinstance(f, Supervisor)]
+        protected_inputs = [v for s in supervisors for v in s.protected if not isinstance(v, int)]
+    taken = {view_root(v) for v in (*protected_inputs, *fgraph.outputs)}
+    return [
+        v
+        for v in inputs
+        if (root := view_root(v)) not in taken
+        and not isinstance(root, Constant)
+        and not fgraph.has_destroyers([v])
+    ]

@@ -1,0 +1,302 @@
+"""Immutable graphs, compared by value: the inner graphs of ops.
+
+The nodes of a `FrozenFunctionGraph` are interned, so equal graphs consist of the same objects and
+comparing them is comparing references.  There is one conversion each way: ``FunctionGraph.freeze``
+(or `from_io`) and `FrozenFunctionGraph.unfreeze` (or `bind`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, KeysView, Mapping, Sequence
+from typing import Any
+from weakref import WeakValueDictionary
+
+from phintys.graph.clients import Client
+from phintys.graph.equality import assign_keys, leaf_key
+from phintys.graph.fgraph import FunctionGraph, Output
+from phintys.graph.replace import graph_replace
+from phintys.graph.traversal import ancestors, io_toposort
+from phintys.graph.variable import Apply, Constant, Node, NominalVariable, Variable
+
+
+class FrozenApply(Node):
+    """A node that cannot be changed, and is the same object as any other made from the same parts.
+
+    It is not an `Apply`: its inputs and outputs are tuples and it cannot be cloned, so code that
+    would change it fails.
+
+    Parameters
+    ----------
+    op, inputs
+        inputs are `NominalVariable`, constants and outputs of frozen nodes
+    output_types
+        they cannot always be derived again, because the values behind the inputs are gone
+    topo_idx
+        the position in the order of the graph; -1 if equal nodes of a graph are to be one
+    """
+
+    __slots__ = ("inputs", "op", "outputs", "topo_idx")
+    immutable = True
+    op: Any
+    inputs: tuple[Variable, ...]
+    outputs: tuple[Variable, ...]
+    topo_idx: int
+
+    def __new__(
+        cls,
+        op: Any,
+        inputs: Sequence[Variable],
+        output_types: Sequence[Any],
+        topo_idx: int = -1,
+    ) -> FrozenApply:
+        inputs = tuple([_interned_constant(v) if isinstance(v, Constant) else v for v in inputs])
+        # inputs are interned and kept alive by the node: their identity is enough
+        key = (op, tuple(map(id, inputs)), tuple(output_types), topo_idx)
+        node = _nodes.get(key)
+        if node is None:
+            node = super().__new__(cls)
+            node.op, node.inputs, node.topo_idx = op, inputs, topo_idx
+            node.outputs = tuple([t.make_variable() for t in output_types])
+            for i, v in enumerate(node.outputs):
+                v.owner, v.index = node, i  # type: ignore[assignment]
+            node._tag = node.origin = None
+            _nodes[key] = node
+        return node
+
+    def get_parents(self) -> list[Any]:
+        return list(self.inputs)
+
+    def __reduce__(self) -> Any:
+        types = tuple(v.type for v in self.outputs)
+        return FrozenApply, (self.op, self.inputs, types, self.topo_idx)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> FrozenApply:
+        return self
+
+    def __str__(self) -> str:
+        return f"{self.op}({', '.join(map(str, self.inputs))})"
+
+    __repr__ = __str__
+
+
+_nodes: WeakValueDictionary[Any, FrozenApply] = WeakValueDictionary()
+_constants: WeakValueDictionary[Any, Constant] = WeakValueDictionary()
+
+
+def _interned_constant(v: Constant) -> Constant:
+    try:
+        return _constants.setdefault((type(v), v.signature()), v)
+    except TypeError:  # the value cannot be hashed
+        return v
+
+
+class FrozenFunctionGraph:
+    """A graph that is a value: immutable, hashable, equal to every graph of the same structure.
+
+    Its inputs are `NominalVariable`, numbered, so names do not matter.  Everything it needs is an
+    input or a constant; a shared variable has to be passed as an input.  Made by
+    ``FunctionGraph.freeze``, `from_io`, `from_toposort` or `from_structural_inputs`.
+    """
+
+    __slots__ = ("__weakref__", "_hash", "_toposort", "inputs", "outputs")
+    inputs: tuple[Variable, ...]
+    outputs: tuple[Variable, ...]
+
+    def __init__(
+        self,
+        inputs: Sequence[Variable],
+        toposort: Sequence[FrozenApply],
+        outputs: Sequence[Variable],
+    ) -> None:
+        put = object.__setattr__
+        put(self, "inputs", tuple(inputs))
+        put(self, "outputs", tuple(outputs))
+        put(self, "_toposort", tuple(toposort))
+        put(self, "_hash", hash((self.inputs, self.outputs, self._toposort)))
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(
+            f"A FrozenFunctionGraph cannot be changed (setting {name!r}); see unfreeze()."
+        )
+
+    # ----- construction
+    @classmethod
+    def from_io(
+        cls,
+        inputs: Sequence[Variable],
+        outputs: Sequence[Variable],
+        dedup_nodes: bool = False,
+    ) -> FrozenFunctionGraph:
+        """Freeze the graph between ``inputs`` and ``outputs``.
+
+        ``dedup_nodes`` makes equal nodes one.  That is not done by default because it would merge
+        the memory that in-place operations write to.
+
+        ValueError names a variable that is neither an input nor a constant nor computed from them.
+        """
+        return cls._freeze(inputs, outputs, io_toposort(inputs, outputs), dedup_nodes)
+
+    @classmethod
+    def from_toposort(
+        cls,
+        inputs: Sequence[Variable],
+        outputs: Sequence[Variable],
+        toposort: Sequence[Apply],
+    ) -> FrozenFunctionGraph:
+        """Like `from_io`, with the order of the nodes given; ValueError if it is not one."""
+        return cls._freeze(inputs, outputs, toposort, False)
+
+    @classmethod
+    def from_structural_inputs(
+        cls, inputs: Sequence[Variable], outputs: Sequence[Variable]
+    ) -> FrozenFunctionGraph:
+        """Freeze ``outputs`` as functions of ``inputs``, which may be expressions.
+
+        Every subexpression of ``outputs`` that equals an input in structure stands for that input.
+        """
+        keys: dict[Variable, Any] = {}
+        assign_keys([*inputs, *outputs], keys, {}, leaf_key)
+        by_key = {keys[v]: v for v in reversed(inputs)}
+        same = {v: by_key[keys[v]] for v in ancestors(outputs) if keys[v] in by_key}
+        return cls.from_io(inputs, graph_replace(outputs, same, strict=False))
+
+    @classmethod
+    def _freeze(
+        cls,
+        inputs: Sequence[Variable],
+        outputs: Sequence[Variable],
+        order: Iterable[Apply],
+        dedup_nodes: bool,
+    ) -> FrozenFunctionGraph:
+        nominal = [NominalVariable(i, v.type) for i, v in enumerate(inputs)]
+        memo: dict[Variable, Variable] = dict(zip(inputs, nominal, strict=True))
+        nodes: list[FrozenApply] = []
+        for k, node in enumerate(order):
+            frozen = FrozenApply(
+                node.op,
+                [_frozen_variable(v, memo) for v in node.inputs],
+                [v.type for v in node.outputs],
+                -1 if dedup_nodes else k,
+            )
+            nodes.append(frozen)
+            for old, new in zip(node.outputs, frozen.outputs, strict=True):
+                memo.setdefault(old, new)
+        results = [_frozen_variable(v, memo) for v in outputs]
+        return cls(nominal, tuple(dict.fromkeys(nodes)), results)
+
+    # ----- thawing
+    def bind(
+        self, replace: Mapping[Variable, Any] | Sequence[Any], *, return_memo: bool = False
+    ) -> Any:
+        """The outputs, as an ordinary graph on other inputs.
+
+        Parameters
+        ----------
+        replace
+            what takes the place of each input: a sequence, or a mapping from ``self.inputs``
+        return_memo
+            also return the map from the frozen variables and nodes to the new ones
+
+        Raises
+        ------
+        KeyError
+            if an input is not replaced
+        TypeError
+            if something cannot be converted to the type of the input
+        """
+        pairs = replace if isinstance(replace, Mapping) else dict(zip(self.inputs, replace))
+        memo: dict[Any, Any] = {}
+        for i, v in enumerate(self.inputs):
+            if v not in pairs:
+                raise KeyError(f"Nothing is given for input {i} ({v.type}) of the frozen graph.")
+            memo[v] = v.type.filter_variable(pairs[v])
+        for node in self._toposort:
+            memo[node] = _thawed(node, [memo.setdefault(v, v) for v in node.inputs])
+            memo.update(zip(node.outputs, memo[node].outputs, strict=True))
+        outputs = [memo.setdefault(v, v) for v in self.outputs]
+        return (outputs, memo) if return_memo else outputs
+
+    def unfreeze(self, *, return_memo: bool = False) -> Any:
+        """A `FunctionGraph` equal to this graph, with new inputs.
+
+        ``return_memo`` as in `bind`.
+        """
+        inputs = [v.type.make_variable() for v in self.inputs]
+        outputs, memo = self.bind(inputs, return_memo=True)
+        fgraph = FunctionGraph(inputs, outputs, clone=False)
+        return (fgraph, memo) if return_memo else fgraph
+
+    # ----- queries
+    def toposort(self) -> tuple[FrozenApply, ...]:
+        """The nodes, inputs first."""
+        return self._toposort
+
+    @property
+    def apply_nodes(self) -> KeysView[FrozenApply]:
+        """The nodes, as a set."""
+        return dict.fromkeys(self._toposort).keys()
+
+    @property
+    def variables(self) -> KeysView[Variable]:
+        """All variables, as a set."""
+        return self.clients.keys()
+
+    @property
+    def clients(self) -> dict[Variable, list[Client]]:
+        """The uses of every variable; graph outputs appear as `Output` nodes."""
+        found: dict[Variable, list[Client]] = {v: [] for v in self.inputs}
+        for node in self._toposort:
+            for i, v in enumerate(node.inputs):
+                found.setdefault(v, []).append((node, i))  # type: ignore[arg-type]
+            found.update((v, []) for v in node.outputs)
+        for i, v in enumerate(self.outputs):
+            found.setdefault(v, []).append((Output(i).make_node(v), 0))
+        return found
+
+    # ----- a value
+    def __eq__(self, other: object) -> bool:
+        return self is other or (
+            isinstance(other, FrozenFunctionGraph)
+            and self._hash == other._hash
+            and self.inputs == other.inputs
+            and self.outputs == other.outputs
+            and self._toposort == other._toposort
+        )
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __copy__(self) -> FrozenFunctionGraph:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> FrozenFunctionGraph:
+        return self
+
+    def __reduce__(self) -> Any:
+        # nodes first, in order: nothing refers to what does not exist yet
+        return FrozenFunctionGraph, (self.inputs, self._toposort, self.outputs)
+
+    def __str__(self) -> str:
+        inputs = ", ".join(map(str, self.inputs))
+        return f"FrozenFunctionGraph(inputs=[{inputs}], {len(self._toposort)} nodes)"
+
+    __repr__ = __str__
+
+
+def _frozen_variable(v: Variable, memo: Mapping[Variable, Variable]) -> Variable:
+    if v in memo:
+        return memo[v]
+    if isinstance(v, Constant):
+        return _interned_constant(v)
+    where = "is not an input" if v.owner is None else f"is computed by {v.owner.op} too late"
+    raise ValueError(
+        f"{v} (type {v.type}) {where}: a frozen graph needs every variable, shared ones too, among "
+        "its inputs, and nodes in an order in which they can be executed."
+    )
+
+
+def _thawed(node: FrozenApply, inputs: Sequence[Variable]) -> Apply:
+    """An ordinary node; made anew if the types of its inputs are narrower now."""
+    if all(new.type == old.type for new, old in zip(inputs, node.inputs, strict=True)):
+        return Apply(node.op, inputs, [v.type.make_variable() for v in node.outputs])
+    return node.op.make_node(*inputs)
