@@ -171,7 +171,8 @@ class _Emitter:
         count = len(inner.types()) - len(inner.totals)
         flat = self._inner_loops(phase, 0, inner, inner.identities()[:count])
         self.place.values = outside  # what inner loops computed is out of scope
-        for p, (reduction, _), state in zip(phase.reduces, reductions, inner.split(flat)):
+        states = inner.split(flat + inner.identities()[count:])
+        for p, (reduction, _), state in zip(phase.reduces, reductions, states):
             self.place.values[p] = reduction.result(self.w, inner.width, state)
 
     def _reduction(self, op: str, value: int) -> tuple[Reduction, int]:

@@ -151,6 +151,16 @@ def reduce_reference(op: str, x: np.ndarray, kernel: Kernel, dims: tuple[int, ..
     return np.asarray(result).reshape((*outer, *[1] * (len(dims) - kernel.split)))
 
 
+def accumulate(kernel: Kernel, dims: tuple[int, ...], memory, op: str, at, value) -> None:
+    """Once for each outer point if nothing varies with the inner dims, else for each point."""
+    shape = np.broadcast_shapes(at.shape, value.shape, (1,) * len(dims))
+    turns = dims
+    if all(n == 1 for n in shape[kernel.split :]):
+        turns = (*dims[: kernel.split], *shape[kernel.split :])
+    at, value = np.broadcast_to(at, turns), np.broadcast_to(value, turns)
+    _REDUCE[op].at(memory, at.ravel(), value.ravel())
+
+
 def reference(kernel: Kernel, arrays: dict[int, np.ndarray], symbols: dict[Dim, int]) -> None:
     """Evaluate a kernel on flat arrays, in place.  Loads see what stores before them left."""
     dims = tuple(d.evaluate(symbols) for d in kernel.dims)
@@ -182,12 +192,8 @@ def reference(kernel: Kernel, arrays: dict[int, np.ndarray], symbols: dict[Dim, 
         elif inst.op == "wrap":
             value = np.where(args[0] < 0, args[0] + args[1], args[0])
         elif inst.op == "call":
-            value = (
-                LIBM[inst.param](*args)
-                if inst.param in LIBM
-                else getattr(scipy.special, inst.param)(*args)
-            )
-            value = np.asarray(value).astype(inst.dtype)
+            function = LIBM.get(inst.param) or getattr(scipy.special, inst.param)
+            value = np.asarray(function(*args)).astype(inst.dtype)
         elif inst.op == "reduce":
             value = reduce_reference(inst.param, args[0], kernel, dims)
         elif inst.op == "store":
@@ -195,8 +201,7 @@ def reference(kernel: Kernel, arrays: dict[int, np.ndarray], symbols: dict[Dim, 
             memory(inst.param)[at] = value
         elif inst.op == "accumulate":
             operand, op = inst.param
-            at, value = (np.broadcast_to(x, dims) for x in (where(operand, args[1:]), args[0]))
-            _REDUCE[op].at(memory(operand), at.ravel(), value.ravel())
+            accumulate(kernel, dims, memory(operand), op, where(operand, args[1:]), args[0])
         else:
             value = scalar(inst.op, inst.dtype, *args)
         values.append(value)
@@ -575,6 +580,34 @@ def test_accumulate(strides, op, dtype):
         x = data("int8", shape[0] * shape[1]).astype(dtype)
         arrays = [x, np.ones(200, dtype)]
         check(b.kernel(), arrays, dict(zip((N, M), shape)) | {K: 2})
+
+
+@pytest.mark.parametrize("shape", [(3, 5), (1, 9), (4, 2), (0, 3), (6, 16)])
+def test_accumulate_beside_a_reduction(shape):
+    """A sum over rows, and what is made of it accumulated at three depths."""
+    b = Build((N, M), 1)
+    x = b.load("float64", (M, ONE))
+    total = b("reduce", "float64", x, param="add")
+    scaled = b("mul", "float64", x, total)
+    for value, strides in ((total, (0, 0)), (scaled, (0, 1)), (scaled, (0, 0)), (scaled, (1, 0))):
+        target = b.operand(b.slot("float64"), strides)
+        b("accumulate", "float64", value, param=(target, "add"))
+    n, m = shape
+    arrays = [np.arange(n * m) / 8, np.ones(1), np.ones(m), np.ones(1), np.ones(n)]
+    check(b.kernel(), arrays, {N: n, M: m})
+
+
+def test_symbol_and_text_depend_on_nothing_else():
+    """Other slots, other symbols, the same code."""
+
+    def code(prefix: str, first_slot: int):
+        b = Build((Dim.symbol(prefix + "0"), Dim.symbol(prefix + "1")), 1)
+        b.slots.extend(Slot(k, "input", "int8", ()) for k in range(first_slot))
+        x = b.load("float32", (Dim.symbol(prefix + "1") * 2, ONE))
+        b.store(b("reduce", "float32", b("exp", "float32", x), param="add"), (1, 0))
+        return emit_kernel(b.kernel())
+
+    assert code("a", 0).ir == code("zz", 7).ir
 
 
 # --------------------------------------------------------------------------------- calls
