@@ -151,6 +151,14 @@ def reduce_reference(op: str, x: np.ndarray, kernel: Kernel, dims: tuple[int, ..
     return np.asarray(result).reshape((*outer, *[1] * (len(dims) - kernel.split)))
 
 
+def leaf(inst: Inst, grid, symbols: dict[Dim, int]) -> np.ndarray:
+    """The value of an instruction without arguments."""
+    if inst.op == "index":
+        return grid[inst.param]
+    value = inst.param.evaluate(symbols) if inst.op == "dim" else inst.param
+    return np.array(value, inst.dtype)
+
+
 def accumulate(kernel: Kernel, dims: tuple[int, ...], memory, op: str, at, value) -> None:
     """Once for each outer point if nothing varies with the inner dims, else for each point."""
     shape = np.broadcast_shapes(at.shape, value.shape, (1,) * len(dims))
@@ -183,12 +191,8 @@ def reference(kernel: Kernel, arrays: dict[int, np.ndarray], symbols: dict[Dim, 
         value = None
         if inst.op == "load":
             value = memory(inst.param)[where(inst.param, args)]
-        elif inst.op == "const":
-            value = np.array(inst.param, inst.dtype)
-        elif inst.op == "dim":
-            value = np.array(inst.param.evaluate(symbols))
-        elif inst.op == "index":
-            value = grid[inst.param]
+        elif inst.op in ("const", "dim", "index"):
+            value = leaf(inst, grid, symbols)
         elif inst.op == "wrap":
             value = np.where(args[0] < 0, args[0] + args[1], args[0])
         elif inst.op == "call":
