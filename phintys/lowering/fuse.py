@@ -94,7 +94,9 @@ class Fusion:
         self.others: list[Value] = []
         self.stored: set[int] = set()
         self.stages: dict[int, int] = {}  # of values that are not elementwise
-        self.forced: set[int] = set()
+        self.forced: set[int] = set()  # to be in memory in any case
+        self.continued: dict[int, Update] = {}  # updates whose memory only another one goes on with
+        self._asked: set[int] = set()
         self._prices: dict[int, int] = {}
         self._ready: dict[int, int] = {}
         self._consumers: dict[int, list[tuple[Value, Value]]] = {}
@@ -125,7 +127,8 @@ class Fusion:
         live = bytearray(len(values))
         roots = [*self.outputs, *(values[i] for i in self.builder.pinned)]
         roots += [v for v in values if isinstance(v, PythonCall)]
-        self.forced.update(base_of(v).id for v in roots)
+        self._asked.update(base_of(v).id for v in roots)
+        self.forced |= self._asked
         stack = list(roots)
         while stack:
             value = stack.pop()
@@ -147,10 +150,7 @@ class Fusion:
         elif isinstance(value, Reduce):
             self._place_reduce(value)
         elif isinstance(value, Update):
-            stage = self._ready_args(value)
-            space = self.core(self.builder.canonical(d) for d in value.region)
-            cluster = self._new_cluster(stage, space)
-            self.places[value.id] = Place(cluster, self.own_axes(value.region))
+            self._place_update(value)
         elif isinstance(value, (BlasCall, PythonCall)):
             self.stages[value.id] = self._ready_args(value)
         self._ready[value.id] = self._when_ready(value)
@@ -360,6 +360,32 @@ class Fusion:
         if isinstance(arg, (View, Reduce, Update)) or self._is_full(place):
             return None
         return place.cluster, place.axes
+
+    # ----- updates
+    def _place_update(self, value: Update) -> None:
+        space = self.core(self.builder.canonical(d) for d in value.region)
+        base = value.args[0]
+        if isinstance(base, Update) and not space and self._continues(value, base):
+            cluster = self.places[base.id].cluster
+            cluster.stage = max(
+                cluster.stage, *(self._ready[base_of(a).id] for a in value.args[1:])
+            )
+            self.continued[base.id] = value
+        else:
+            cluster = self._new_cluster(self._ready_args(value), space)
+        self.places[value.id] = Place(cluster, self.own_axes(value.region))
+        self._count(cluster, value)
+        cluster.loads.add(value.id)
+
+    def _continues(self, value: Update, base: Update) -> bool:
+        """Whether single elements can be written one after the other in one kernel.
+
+        Nothing but ``value`` may want the base, so that the stage of its cluster may be raised.
+        """
+        cluster = self.places[base.id].cluster
+        plain = all(u.mode == "set" and not u.gathered for u in (value, base))
+        alone = len(self._consumers[base.id]) == 1 and base.id not in self._asked
+        return plain and alone and not cluster.space and self._has_room(cluster, value)
 
     # ----- clusters
     def _cluster(self, stage: int, space: Shape, value: Value) -> Cluster:

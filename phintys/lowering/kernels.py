@@ -46,8 +46,8 @@ class Layouts:
 
     def slot(self, value: Value) -> Slot:
         """The slot that holds a value, made when first asked for."""
-        while isinstance(value, Reshape):
-            value = value.args[0]
+        while isinstance(value, Reshape) or value.id in self.fusion.continued:
+            value = value.args[0] if isinstance(value, Reshape) else self.fusion.continued[value.id]
         if isinstance(value, Source):
             return value.slot
         found = self.slots.get(value.id) or self.builder.pinned.get(value.id)
@@ -313,15 +313,18 @@ def write_cluster(layouts: Layouts, cluster: Cluster) -> list[tuple[list[Step], 
             writer.root(value)
         draft = writer.draft
         too_large = len(draft.body) > 2 * MAX_INSTRUCTIONS or len(draft.operands) > MAX_OPERANDS
-        if too_large and len(roots) > 1:
+        if too_large and len(roots) > 1 and not isinstance(roots[0], Update):
             middle = len(roots) // 2
             pending += [roots[middle:], roots[:middle]]
             continue
         written.update(v.id for v in roots)
         steps: list[Step] = []
         for value in roots:
-            if isinstance(value, Update) and not isinstance(value.args[0], Empty):
-                steps.append(Copy(layouts.slot(value.args[0]), layouts.slot(value)))
+            source = value.args[0] if isinstance(value, Update) else None
+            if source is None or isinstance(source, Empty):
+                continue
+            if source.id not in layouts.fusion.continued:
+                steps.append(Copy(layouts.slot(source), layouts.slot(value)))
         kernels = finish(draft, layouts)
         result.append(([*steps, *kernels], roots[0]))
     return result

@@ -90,6 +90,26 @@ def test_join_writes_each_part_in_its_place() -> None:
     assert not program.storages
 
 
+@pytest.mark.parametrize("count", [3, 60])
+def test_elements_are_written_in_one_kernel(count: int) -> None:
+    b = Builder()
+    inputs = [b.input("float64") for _ in range(count)]
+    program = compiled(b, b.join([b.expand(exp(b, x), 0) for x in inputs], 0))
+    assert kinds(program)["Kernel"] <= 1 + count // 5
+    values = np.arange(float(count))
+    np.testing.assert_allclose(interpret(program, *values)[0], np.exp(values))
+
+
+def test_the_last_of_two_writes_to_an_element_stays() -> None:
+    b = Builder()
+    y = exp(b, vector(b))
+    for i in (0, 1, 0):
+        y = b.update(y, [i], b.scalar(i + b.length(y, 0)), "set")
+        y = b.update(y, [1], b.const(9.0), "add" if i else "set")
+    (result,) = interpret(compiled(b, y), np.zeros(3))
+    assert result.tolist() == [3, 9, 1]
+
+
 def test_outputs_own_their_memory() -> None:
     b = Builder()
     x = vector(b)
