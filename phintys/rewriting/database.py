@@ -1,0 +1,506 @@
+"""Named rewrites with tags, in databases that are queried for a rewriter.
+
+`optdb` is the database that compilation queries; its entries are passes, at numeric positions.
+"""
+
+from __future__ import annotations
+
+import copy
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from math import inf
+from typing import Any, TextIO
+
+from phintys.config import config
+from phintys.errors import did_you_mean
+from phintys.rewriting.equilibrium import EquilibriumGraphRewriter
+from phintys.rewriting.rewriter import (
+    FailureCallback,
+    GraphRewriter,
+    NodeRewriter,
+    Rewriter,
+    SequentialGraphRewriter,
+    SequentialNodeRewriter,
+)
+from phintys.rewriting.rule import Rule
+from phintys.rewriting.walk import WalkingGraphRewriter
+
+
+class RewriteDatabaseQuery:
+    """A selection of rewrites by name and tag.
+
+    Parameters
+    ----------
+    include
+        a rewrite is selected if it has any of these tags,
+    require
+        all of these,
+    exclude
+        and none of these
+    subquery
+        ``{name of a database inside: its own query}``; others get this query
+    position_cutoff
+        leave out entries of a SequenceDB at or after this position
+    extra_rewrites
+        ``(rewriter, position)`` pairs to add
+
+    >>> RewriteDatabaseQuery(["canonicalize"]).excluding("log(1 + x) -> log1p(x)")
+    RewriteDatabaseQuery(include=['canonicalize'], exclude=['log(1 + x) -> log1p(x)'])
+    """
+
+    def __init__(
+        self,
+        include: Iterable[str | None],
+        require: Iterable[str] | None = None,
+        exclude: Iterable[str] | None = None,
+        subquery: dict[str, RewriteDatabaseQuery] | None = None,
+        position_cutoff: float = inf,
+        extra_rewrites: Sequence[tuple[Any, float]] | None = None,
+    ) -> None:
+        self.include: tuple[str | None, ...] = tuple(dict.fromkeys(include))
+        self.require: tuple[str, ...] = tuple(dict.fromkeys(require or ()))
+        self.exclude: tuple[str, ...] = tuple(dict.fromkeys(exclude or ()))
+        self.subquery = dict(subquery or {})
+        self.position_cutoff = position_cutoff
+        self.extra_rewrites = tuple(extra_rewrites or ())
+        self.name: str | None = None
+
+    def _replace(self, **changes: Any) -> RewriteDatabaseQuery:
+        fields = {
+            "include": self.include,
+            "require": self.require,
+            "exclude": self.exclude,
+            "subquery": self.subquery,
+            "position_cutoff": self.position_cutoff,
+            "extra_rewrites": self.extra_rewrites,
+        }
+        return RewriteDatabaseQuery(**(fields | changes))
+
+    def including(self, *tags: str) -> RewriteDatabaseQuery:
+        """A copy that also selects rewrites with these tags."""
+        return self._replace(include=(*self.include, *tags))
+
+    def excluding(self, *tags: str) -> RewriteDatabaseQuery:
+        """A copy that leaves out rewrites with any of these tags."""
+        return self._replace(exclude=(*self.exclude, *tags))
+
+    def requiring(self, *tags: str) -> RewriteDatabaseQuery:
+        """A copy that selects only rewrites with all of these tags."""
+        return self._replace(require=(*self.require, *tags))
+
+    def register(self, *rewrites: tuple[Any, float]) -> RewriteDatabaseQuery:
+        """A copy with further ``(rewriter, position)`` pairs."""
+        return self._replace(extra_rewrites=(*self.extra_rewrites, *rewrites))
+
+    def without_extras(self) -> RewriteDatabaseQuery:
+        """A copy for databases inside: without extra rewrites and position cutoff."""
+        return self._replace(extra_rewrites=(), position_cutoff=inf)
+
+    @property
+    def key(self) -> Any:
+        """A hashable description of what the query selects."""
+        inner = tuple(sorted((name, q.key) for name, q in self.subquery.items()))
+        return self.include, self.require, self.exclude, inner, self.position_cutoff
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, RewriteDatabaseQuery)
+            and self.key == other.key
+            and self.extra_rewrites == other.extra_rewrites
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.key, self.extra_rewrites))
+
+    def __repr__(self) -> str:
+        parts = [f"include={list(self.include)}"]
+        parts += [f"{n}={list(v)}" for n in ("require", "exclude") if (v := getattr(self, n))]
+        if self.subquery:
+            parts.append(f"subquery={self.subquery}")
+        if self.position_cutoff != inf:
+            parts.append(f"position_cutoff={self.position_cutoff}")
+        if self.extra_rewrites:
+            parts.append(f"extra_rewrites={self.extra_rewrites}")
+        return f"RewriteDatabaseQuery({', '.join(parts)})"
+
+
+def as_query(tags: Sequence[Any], kwtags: dict[str, Any]) -> RewriteDatabaseQuery:
+    """A query object, or one made of strings: ``"+a"`` include, ``"&a"`` require, ``"-a"`` exclude."""
+    if tags and isinstance(tags[0], RewriteDatabaseQuery):
+        if len(tags) > 1 or kwtags:
+            raise TypeError("Give either a RewriteDatabaseQuery or tags, not both.")
+        return tags[0]
+    if any(not isinstance(t, str) or t[:1] not in ("+", "-", "&") for t in tags):
+        raise ValueError(f"Tags start with '+' (include), '&' (require) or '-' (exclude): {tags}.")
+    chosen = {sign: [t[1:] for t in tags if t[0] == sign] for sign in "+&-"}
+    return RewriteDatabaseQuery(
+        include=chosen["+"], require=chosen["&"], exclude=chosen["-"], subquery=kwtags
+    )
+
+
+class RewriteDatabase(ABC):
+    """Rewrites by name and tag.  Names and tags share one name space.
+
+    Subclasses say in `assemble` what rewriter the selected entries become.
+    """
+
+    def __init__(self) -> None:
+        self.name: str | None = None
+        self._entries: dict[str, Any] = {}
+        self._tags: dict[str, dict[str, None]] = {}  # tag -> names, in order of registration
+        self._versions = 0
+
+    # ----- filling
+    def register(
+        self,
+        name: str,
+        rewriter: Any,
+        *tags: str,
+        use_db_name_as_tag: bool = True,
+        overwrite_existing: bool = False,
+        **kwargs: Any,
+    ) -> None:
+        """Add a rewrite (or a database, or the result of a query) under a name, with tags.
+
+        With ``use_db_name_as_tag`` the name of this database is a tag too: whoever selects the database
+        selects the rewrite.  ValueError if the name is taken.
+        """
+        if kwargs:
+            raise TypeError(f"{type(self).__name__}.register does not know {sorted(kwargs)}.")
+        if not isinstance(rewriter, Rewriter | RewriteDatabase):
+            raise TypeError(f"{name}: {rewriter!r} is neither a rewriter nor a database.")
+        self._make_room(name, overwrite_existing)
+        if self.name is not None and use_db_name_as_tag:
+            tags = (*tags, self.name)
+        if rewriter.name is None or isinstance(rewriter, RewriteDatabase):
+            rewriter.name = name
+        self._entries[name] = rewriter
+        self.add_tags(name, *tags)
+
+    def _make_room(self, name: str, overwrite: bool) -> None:
+        if name in self._tags and name not in self._entries:
+            raise ValueError(f"{name!r} is a tag of {self}; a rewrite cannot have the same name.")
+        if name not in self._entries:
+            return
+        if not overwrite:
+            raise ValueError(
+                f"{self} has a rewrite {name!r} already; pass overwrite_existing=True to replace it."
+            )
+        self.remove(name)
+
+    def remove(self, name: str) -> None:
+        """Take a rewrite out; KeyError if there is none."""
+        self[name]
+        del self._entries[name]
+        self._versions += 1
+        for tag in [t for t, names in self._tags.items() if name in names]:
+            del self._tags[tag][name]
+            if not self._tags[tag]:
+                del self._tags[tag]
+
+    def add_tags(self, name: str, *tags: str) -> None:
+        """Give a rewrite further tags; ValueError if one is the name of a rewrite."""
+        self[name]
+        for tag in tags:
+            if tag in self._entries and tag != name:
+                raise ValueError(f"{tag!r} is the name of a rewrite in {self}; it cannot be a tag.")
+        for tag in tags:
+            self._tags.setdefault(tag, {})[name] = None
+        self._versions += 1
+
+    def remove_tags(self, name: str, *tags: str) -> None:
+        """Take tags from a rewrite; KeyError if it does not have one of them."""
+        self[name]
+        for tag in tags:
+            if name not in self._tags.get(tag, ()):
+                raise KeyError(f"{name!r} in {self} has no tag {tag!r}.")
+            del self._tags[tag][name]
+            if not self._tags[tag]:
+                del self._tags[tag]
+        self._versions += 1
+
+    # ----- looking
+    def __getitem__(self, name: str) -> Any:
+        """The entry with this name."""
+        if name not in self._entries:
+            hint = did_you_mean(name, self._entries)
+            raise KeyError(f"{self} has no rewrite {name!r}.{hint}")
+        return self._entries[name]
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._entries or name in self._tags
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the entries, in order of registration."""
+        return list(self._entries)
+
+    def tags(self, name: str) -> list[str]:
+        """The tags of an entry."""
+        return sorted(tag for tag, names in self._tags.items() if name in names)
+
+    @property
+    def version(self) -> int:
+        """A number that grows whenever an entry or a tag changes, here or in a database inside."""
+        inside = (e.version for e in self._entries.values() if isinstance(e, RewriteDatabase))
+        return self._versions + sum(inside)
+
+    # ----- querying
+    def query(self, *tags: Any, **kwtags: Any) -> Any:
+        """The rewriter made of the selected entries (see `RewriteDatabaseQuery`, `as_query`)."""
+        query = as_query(tags, kwtags)
+        made = self.assemble(self.select(query), query)
+        made.name = self.name
+        return made
+
+    @property
+    def default_query(self) -> Any:
+        """The rewriter made of everything that carries the database's own name as a tag."""
+        return self.query(RewriteDatabaseQuery(include=[self.name]))
+
+    def select(self, query: RewriteDatabaseQuery) -> dict[str, Any]:
+        """Names and rewriters that a query selects, in order of registration."""
+        chosen = self._names_with_any(query.include)
+        for tag in query.require:
+            chosen &= self._names_with_any([tag])
+        chosen -= self._names_with_any(query.exclude)
+        inside = query.without_extras()
+        found: dict[str, Any] = {}
+        for name, entry in self._entries.items():
+            if name in chosen:
+                is_db = isinstance(entry, RewriteDatabase)
+                found[name] = entry.query(query.subquery.get(name, inside)) if is_db else entry
+        return found
+
+    def _names_with_any(self, tags: Iterable[str | None]) -> set[str]:
+        names: set[str] = set()
+        for tag in tags:
+            if tag in self._entries:
+                names.add(tag)
+            names.update(self._tags.get(tag or "", ()))
+        return names
+
+    @abstractmethod
+    def assemble(self, found: dict[str, Any], query: RewriteDatabaseQuery) -> Any:
+        """One rewriter made of the selected ones."""
+
+    def print_summary(self, stream: TextIO | None = None) -> None:
+        """Write the entries with their tags."""
+        stream = stream or sys.stdout
+        stream.write(f"{type(self).__name__} {self.name}\n")
+        for name in self._entries:
+            stream.write(f"  {name}: {', '.join(self.tags(name))}\n")
+
+    def __str__(self) -> str:
+        return f"{type(self).__name__} {self.name}" if self.name else type(self).__name__
+
+
+class EquilibriumDB(RewriteDatabase):
+    """Rewrites that are applied together until nothing changes.
+
+    `Rule`s among them run in the fast engine; graph and node rewriters after it (see
+    `EquilibriumGraphRewriter`).
+    """
+
+    def __init__(
+        self,
+        ignore_newtrees: bool = True,
+        tracks_on_change_inputs: bool = False,
+        eq_rewriter_class: Any = EquilibriumGraphRewriter,
+    ) -> None:
+        super().__init__()
+        self.ignore_newtrees = ignore_newtrees
+        self.tracks_on_change_inputs = tracks_on_change_inputs
+        self.eq_rewriter_class = eq_rewriter_class
+        self._final: set[str] = set()
+        self._cleanup: set[str] = set()
+        self._assembled: dict[Any, Any] = {}
+
+    def register(
+        self,
+        name: str,
+        rewriter: Any,
+        *tags: str,
+        final_rewriter: bool = False,
+        cleanup: bool = False,
+        **kwargs: Any,
+    ) -> None:
+        """See `RewriteDatabase.register`.
+
+        final_rewriter, cleanup
+            run it after each round, or after every success
+        """
+        if final_rewriter and cleanup:
+            raise ValueError(f"{name}: choose final_rewriter or cleanup.")
+        super().register(name, rewriter, *tags, **kwargs)
+        for flag, names in ((final_rewriter, self._final), (cleanup, self._cleanup)):
+            names.discard(name)
+            if flag:
+                names.add(name)
+
+    def register_rules(self, rules: Iterable[Rule], *tags: str) -> None:
+        """Add rules under their own names, with their own tags and ``tags``."""
+        for rule in rules:
+            self.register(rule.name, rule, *rule.tags, *tags)
+
+    def query(self, *tags: Any, **kwtags: Any) -> Any:
+        """See `RewriteDatabase.query`.  The answer is kept: building the index of rules takes time."""
+        query = as_query(tags, kwtags)
+        key = query, self.version, config.optdb__max_use_ratio
+        if key not in self._assembled:
+            self._assembled = {k: v for k, v in self._assembled.items() if k[1] == key[1]}
+            self._assembled[key] = super().query(query)
+        return copy.copy(self._assembled[key])
+
+    def assemble(self, found: dict[str, Any], query: RewriteDatabaseQuery) -> Any:
+        final = [r for name, r in found.items() if name in self._final]
+        cleanup = [r for name, r in found.items() if name in self._cleanup]
+        special = self._final | self._cleanup
+        return self.eq_rewriter_class(
+            [r for name, r in found.items() if name not in special],
+            max_use_ratio=config.optdb__max_use_ratio,
+            ignore_newtrees=self.ignore_newtrees,
+            tracks_on_change_inputs=self.tracks_on_change_inputs,
+            final_rewriters=final,
+            cleanup_rewriters=cleanup,
+        )
+
+
+class SequenceDB(RewriteDatabase):
+    """Passes in the order of their positions; at equal positions in the order of their names."""
+
+    def __init__(self, failure_callback: FailureCallback | None = None) -> None:
+        super().__init__()
+        self.failure_callback = failure_callback
+        self._positions: dict[str, float] = {}
+
+    def register(
+        self, name: str, obj: Any, *tags: str, position: float | str = "last", **kwargs: Any
+    ) -> None:
+        """See `RewriteDatabase.register`.  ``position`` is a number, or "last": behind all others."""
+        place = next_position(position, self._positions, name)
+        super().register(name, obj, *tags, **kwargs)
+        self._positions[name] = place
+
+    def position(self, name: str) -> float:
+        """The position of an entry."""
+        self[name]
+        return self._positions[name]
+
+    def query(self, *tags: Any, position_cutoff: float | None = None, **kwtags: Any) -> Any:
+        """See `RewriteDatabase.query`; entries at or after ``position_cutoff`` are left out."""
+        query = as_query(tags, kwtags)
+        if position_cutoff is not None:
+            query = query._replace(position_cutoff=position_cutoff)  # pyright: ignore[reportPrivateUsage]
+        return super().query(query)
+
+    def assemble(self, found: dict[str, Any], query: RewriteDatabaseQuery) -> Any:
+        placed = [(self._positions[name], name, r) for name, r in found.items()]
+        placed += [(position, str(r), r) for r, position in query.extra_rewrites]
+        placed.sort(key=lambda entry: entry[:2])
+        chosen = [r for position, _, r in placed if position < query.position_cutoff]
+        return SequentialGraphRewriter(*chosen, failure_callback=self.failure_callback)
+
+    def print_summary(self, stream: TextIO | None = None) -> None:
+        stream = stream or sys.stdout
+        stream.write(f"{type(self).__name__} {self.name}\n")
+        for position, name in sorted((p, n) for n, p in self._positions.items()):
+            stream.write(f"  {position:g} {name}: {', '.join(self.tags(name))}\n")
+
+
+def next_position(position: float | str, taken: dict[str, float], name: str) -> float:
+    """A numeric position; "last" is one behind the greatest."""
+    if position == "last":
+        return max(taken.values(), default=-1) + 1
+    if isinstance(position, int | float):
+        return position
+    raise TypeError(f"{name}: position must be a number or 'last', not {position!r}.")
+
+
+class LocalGroupDB(RewriteDatabase):
+    """Node rewriters as one node rewriter, in the order of their positions."""
+
+    def __init__(
+        self,
+        apply_all_rewrites: bool = False,
+        profile: bool = False,
+        node_rewriter: Any = SequentialNodeRewriter,
+    ) -> None:
+        super().__init__()
+        self.apply_all_rewrites = apply_all_rewrites
+        self.profile = profile
+        self.node_rewriter = node_rewriter
+        self._positions: dict[str, float] = {}
+
+    def register(
+        self, name: str, obj: Any, *tags: str, position: float | str = "last", **kwargs: Any
+    ) -> None:
+        """See `RewriteDatabase.register`.  ``position`` is a number, or "last"."""
+        if isinstance(obj, GraphRewriter):
+            raise TypeError(f"{name} rewrites whole graphs; {self} holds rewriters of nodes.")
+        place = next_position(position, self._positions, name)
+        super().register(name, obj, *tags, **kwargs)
+        self._positions[name] = place
+
+    def assemble(self, found: dict[str, Any], query: RewriteDatabaseQuery) -> NodeRewriter:
+        names = sorted(found, key=lambda name: (self._positions[name], name))
+        return self.node_rewriter(
+            *[found[name] for name in names],
+            apply_all_rewrites=self.apply_all_rewrites,
+            profile=self.profile,
+        )
+
+
+class TopoDB(RewriteDatabase):
+    """A database of node rewriters, applied by one walk over the graph."""
+
+    def __init__(
+        self,
+        db: RewriteDatabase,
+        order: Any = "in_to_out",
+        ignore_newtrees: bool = False,
+        failure_callback: FailureCallback | None = None,
+    ) -> None:
+        super().__init__()
+        self.db = db
+        self.order = order
+        self.ignore_newtrees = ignore_newtrees
+        self.failure_callback = failure_callback
+
+    @property
+    def version(self) -> int:
+        return self._versions + self.db.version
+
+    def select(self, query: RewriteDatabaseQuery) -> dict[str, Any]:
+        return {"": self.db.query(query)}
+
+    def assemble(self, found: dict[str, Any], query: RewriteDatabaseQuery) -> WalkingGraphRewriter:
+        return WalkingGraphRewriter(
+            found[""], self.order, self.ignore_newtrees, self.failure_callback
+        )
+
+
+class ProxyDB(RewriteDatabase):
+    """Another name for a database, so that it can stand at several positions."""
+
+    def __init__(self, db: RewriteDatabase) -> None:
+        super().__init__()
+        if not isinstance(db, RewriteDatabase):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TypeError(f"ProxyDB needs a database, not {db!r}.")
+        self.db = db
+
+    @property
+    def version(self) -> int:
+        return self._versions + self.db.version
+
+    def select(self, query: RewriteDatabaseQuery) -> dict[str, Any]:
+        return {"": self.db.query(query)}
+
+    def assemble(self, found: dict[str, Any], query: RewriteDatabaseQuery) -> Any:
+        return copy.copy(found[""])
+
+
+#: The database that compilation queries.
+optdb = SequenceDB()
+optdb.name = "optdb"

@@ -1,0 +1,92 @@
+"""Tell a FunctionGraph, in one step, that nodes have new inputs and the graph new outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from phintys.config import config
+from phintys.graph.fgraph import FunctionGraph
+from phintys.graph.traversal import toposort_with_orderings
+from phintys.graph.variable import Apply, Variable
+
+Change = tuple[Apply, int, Variable, Variable]  # node, input, old, new
+
+
+def install(
+    fgraph: FunctionGraph,
+    outputs: Sequence[Variable],
+    original: Mapping[Apply, Sequence[Variable]],
+    reason: Any,
+) -> bool:
+    """Make ``outputs`` the outputs of ``fgraph`` and bring its bookkeeping up to date.
+
+    ``original`` maps nodes of the graph whose inputs were exchanged to what these were.  Features
+    are told of every node that comes (``on_import``), of every node that goes (``on_prune``), and of
+    every exchanged input (``on_change_input``).  If the result does not validate, everything is undone
+    and the `InconsistencyError` goes on.  Returns whether anything changed.
+    """
+    if not original and all(new is old for new, old in zip(outputs, fgraph.outputs)):
+        return False
+    new_order = list(toposort_with_orderings(outputs))
+    alive = set(new_order)
+    changes = _changes_of_nodes(original, alive)
+    changes += _changes_of_outputs(fgraph, outputs)
+    mark = fgraph.checkpoint()
+    _import(fgraph, [n for n in new_order if n not in fgraph.apply_nodes], reason)
+    for node, i, _, new in changes:
+        fgraph.setup_var(new)
+        fgraph.add_client(new, (node, i))
+    for node, i, old, _ in changes:
+        fgraph.remove_client(old, (node, i), reason=reason)
+    fgraph._order = new_order  # pyright: ignore[reportPrivateUsage]
+    for node, i, old, new in changes:
+        fgraph.execute_callbacks("on_change_input", node, i, old, new, reason=reason)
+    _validate(fgraph, mark)
+    return bool(changes)
+
+
+def _changes_of_nodes(
+    original: Mapping[Apply, Sequence[Variable]], alive: set[Apply]
+) -> list[Change]:
+    """What changed for nodes that stay; nodes that go get back the inputs the graph knows of."""
+    changes: list[Change] = []
+    for node, inputs in original.items():
+        if node in alive:
+            pairs = enumerate(zip(inputs, node.inputs))
+            changes += [(node, i, old, new) for i, (old, new) in pairs if old is not new]
+        else:
+            node.inputs[:] = inputs
+    return changes
+
+
+def _changes_of_outputs(fgraph: FunctionGraph, outputs: Sequence[Variable]) -> list[Change]:
+    changes: list[Change] = []
+    for k, (old, new) in enumerate(zip(fgraph.outputs, outputs)):
+        if old is not new:
+            node, _ = fgraph.get_output_client(k)
+            node.inputs[0] = new
+            changes.append((node, 0, old, new))
+    fgraph.outputs[:] = outputs
+    return changes
+
+
+def _import(fgraph: FunctionGraph, nodes: Iterable[Apply], reason: Any) -> None:
+    for node in nodes:
+        fgraph.apply_nodes.add(node)
+        for v in node.outputs:
+            fgraph.setup_var(v)
+        for i, v in enumerate(node.inputs):
+            fgraph.setup_var(v)
+            fgraph.add_client(v, (node, i))
+        fgraph.execute_callbacks("on_import", node, reason)
+
+
+def _validate(fgraph: FunctionGraph, mark: int) -> None:
+    if config.check_rewrites:
+        fgraph.check_integrity()
+    try:
+        fgraph.validate()
+    except Exception:
+        fgraph.revert(mark)
+        raise

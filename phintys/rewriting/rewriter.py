@@ -1,0 +1,388 @@
+"""Rewriters: things that change a graph as a whole, or one node of it.
+
+A *graph rewriter* changes a FunctionGraph; a *node rewriter* proposes replacements for one node, and a
+walker (`phintys.rewriting.walk`) applies it over a graph.
+"""
+
+from __future__ import annotations
+
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Any, TextIO
+
+from phintys.errors import RewriteError
+from phintys.graph.fgraph import FunctionGraph
+from phintys.graph.op import Op
+from phintys.graph.origin import describe, inherit
+from phintys.graph.variable import Apply, Variable
+from phintys.rewriting.index import TrackIndex, tracked_ops
+from phintys.rewriting.unify import OpPattern, is_commutative, same_op
+
+#: What a node rewriter returns: no change, one variable per output, or ``{old: new}``.
+TransformOutput = (
+    bool | None | Variable | Sequence[Variable | None] | dict[Any, Any]
+)  # key "remove": nodes that have to leave the graph
+
+
+def rewrite_error(name: Any, node: Apply | None, what: str) -> RewriteError:
+    """A `RewriteError` that names the rewrite, the node and the user's line."""
+    at = "" if node is None else f" at {node}"
+    where = "" if node is None else describe(node.origin)
+    return RewriteError(f"Rewrite {name!s}{at}: {what}" + (f"\n{where}" if where else ""))
+
+
+class Rewriter(ABC):
+    """Base of rewriters.  They compare by identity."""
+
+    name: str | None = None
+
+    def add_requirements(self, fgraph: FunctionGraph) -> None:
+        """Attach the features that this rewriter needs."""
+
+    def print_summary(self, stream: TextIO | None = None, level: int = 0, depth: int = -1) -> None:
+        """Write name and class, and those of the parts, indented."""
+        stream = stream or sys.stdout
+        stream.write(f"{' ' * level}{self} ({type(self).__name__})\n")
+        if depth != 0:
+            for part in self.parts():
+                part.print_summary(stream, level + 2, depth - 1)
+
+    def parts(self) -> Sequence[Rewriter]:
+        """The rewriters this one is made of."""
+        return ()
+
+    def __str__(self) -> str:
+        return self.name or type(self).__name__
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self}>"
+
+
+class GraphRewriter(Rewriter):
+    """A rewriter of whole graphs.  Subclasses write `apply`."""
+
+    @abstractmethod
+    def apply(self, fgraph: FunctionGraph) -> Any:
+        """Change ``fgraph``."""
+
+    def rewrite(self, fgraph: FunctionGraph, *args: Any, **kwargs: Any) -> Any:
+        """Attach the required features, then `apply`."""
+        self.add_requirements(fgraph)
+        return self.apply(fgraph, *args, **kwargs)
+
+    def __call__(self, fgraph: FunctionGraph) -> Any:
+        return self.rewrite(fgraph)
+
+
+class NodeRewriter(Rewriter):
+    """A rewriter of single nodes.  Subclasses write `transform`, and `tracks` if they can."""
+
+    def tracks(self) -> Sequence[Any] | None:
+        """Ops, op classes and OpPatterns this rewriter is tried at; None: all."""
+        return None
+
+    @abstractmethod
+    def transform(self, fgraph: FunctionGraph, node: Apply, enforce_tracks: bool = True) -> Any:
+        """Propose replacements for the outputs of ``node``.
+
+        Returns False or None for "no change"; a sequence with one variable per output (None for an
+        output that nobody uses); or a dict from variables of the graph to their replacements, in
+        which the key ``"remove"`` may list nodes that must leave the graph.
+        """
+
+
+def is_tracked(tracks: Sequence[Any] | None, op: Op) -> bool:
+    """Whether an op is among the tracked ones."""
+    return tracks is None or bool(TrackIndex([(None, tracks)])[op])
+
+
+# -------------------------------------------------------------------- from functions
+
+
+class FromFunctionNodeRewriter(NodeRewriter):
+    """A node rewriter made of a function ``(fgraph, node)``; see `node_rewriter`."""
+
+    def __init__(
+        self,
+        fn: Callable[[FunctionGraph, Apply], Any],
+        tracks: Sequence[Any] | None = None,
+        requirements: Sequence[Callable[[], Any]] | None = (),
+    ) -> None:
+        self.fn = fn
+        self._tracks = None if tracks is None else tracked_ops(tracks)
+        self._index = TrackIndex[None]([(None, self._tracks)])
+        self.requirements = tuple(requirements or ())
+        self.name = self.__name__ = getattr(fn, "__name__", str(fn))
+        self.__doc__ = fn.__doc__
+
+    def tracks(self) -> Sequence[Any] | None:
+        return self._tracks
+
+    def transform(self, fgraph: FunctionGraph, node: Apply, enforce_tracks: bool = True) -> Any:
+        if enforce_tracks and not self._index[node.op]:
+            return False
+        return self.fn(fgraph, node)
+
+    def add_requirements(self, fgraph: FunctionGraph) -> None:
+        for feature in self.requirements:
+            fgraph.attach_feature(feature())
+
+
+def node_rewriter(
+    tracks: Sequence[Any] | None,
+    inplace: bool = False,
+    requirements: Sequence[Callable[[], Any]] | None = (),
+) -> Callable[[Callable[[FunctionGraph, Apply], Any]], FromFunctionNodeRewriter]:
+    """Decorate a function ``(fgraph, node)`` into a `NodeRewriter`.
+
+    tracks
+        op instances, op classes, `OpPattern`s, or tuples of them; None: every op.
+    inplace
+        whether the rewrite introduces in-place ops: attaches a DestroyHandler.
+    requirements
+        classes of features that the rewrite needs.
+
+    Raises ValueError for an empty list of tracks and TypeError for what is not an op.
+    """
+    if tracks is not None:
+        _check_tracks(tracks)
+
+    def decorate(fn: Callable[[FunctionGraph, Apply], Any]) -> FromFunctionNodeRewriter:
+        needed = tuple(requirements or ())
+        return FromFunctionNodeRewriter(
+            fn, tracks, (*needed, destroy_handler) if inplace else needed
+        )
+
+    return decorate
+
+
+def _check_tracks(tracks: Sequence[Any]) -> None:
+    flat = tracked_ops(tracks)
+    if not flat:
+        raise ValueError("node_rewriter needs ops to track; write None to be tried at every op.")
+    for tracked in flat:
+        is_class = isinstance(tracked, type) and issubclass(tracked, Op)
+        if not (is_class or isinstance(tracked, Op | OpPattern)):
+            raise TypeError(
+                f"node_rewriter tracks ops, op classes and OpPatterns; {tracked!r} is none of them."
+            )
+
+
+def destroy_handler() -> Any:
+    """The feature that keeps in-place ops legal."""
+    from phintys.graph.destroy import DestroyHandler
+
+    return DestroyHandler()
+
+
+class FromFunctionGraphRewriter(GraphRewriter):
+    """A graph rewriter made of a function ``(fgraph)``; see `graph_rewriter`."""
+
+    def __init__(
+        self, fn: Callable[..., Any], requirements: Sequence[Callable[[], Any]] = ()
+    ) -> None:
+        self.fn = fn
+        self.requirements = tuple(requirements)
+        self.name = self.__name__ = getattr(fn, "__name__", str(fn))
+        self.__doc__ = fn.__doc__
+
+    def add_requirements(self, fgraph: FunctionGraph) -> None:
+        for feature in self.requirements:
+            fgraph.attach_feature(feature())
+
+    def apply(self, fgraph: FunctionGraph, *args: Any, **kwargs: Any) -> Any:
+        return self.fn(fgraph, *args, **kwargs)
+
+
+def graph_rewriter(fn: Callable[..., Any]) -> FromFunctionGraphRewriter:
+    """Decorate a function ``(fgraph)`` into a `GraphRewriter`."""
+    return FromFunctionGraphRewriter(fn)
+
+
+def inplace_graph_rewriter(fn: Callable[..., Any]) -> FromFunctionGraphRewriter:
+    """Like `graph_rewriter`, for passes that introduce in-place ops: attaches a DestroyHandler."""
+    return FromFunctionGraphRewriter(fn, (destroy_handler,))
+
+
+# -------------------------------------------------------------------- sequences
+
+FailureCallback = Callable[..., None]
+
+
+class SequentialGraphRewriter(GraphRewriter):
+    """Several graph rewriters, one after the other.
+
+    ``failure_callback(exception, self, rewriter)`` decides what happens when one raises; without it
+    the exception becomes a `RewriteError`.
+    """
+
+    def __init__(self, *rewrites: Any, failure_callback: FailureCallback | None = None) -> None:
+        if len(rewrites) == 1 and isinstance(rewrites[0], list | tuple):
+            rewrites = tuple(rewrites[0])
+        self.data: list[Any] = list(rewrites)
+        self.failure_callback = failure_callback
+
+    def parts(self) -> Sequence[Rewriter]:
+        return self.data
+
+    def apply(self, fgraph: FunctionGraph) -> None:
+        for rewriter in self.data:
+            try:
+                rewriter.rewrite(fgraph)
+            except Exception as exc:
+                if self.failure_callback is None:
+                    self.warn(exc, self, rewriter)
+                else:
+                    self.failure_callback(exc, self, rewriter)
+
+    @classmethod
+    def warn(cls, exc: Exception, self: Any, rewriter: Any) -> None:
+        """The default policy: raise, naming the rewriter."""
+        if isinstance(exc, RewriteError):
+            raise exc
+        raise rewrite_error(rewriter, None, f"raised {type(exc).__name__}: {exc}") from exc
+
+    def __len__(self) -> int:
+        return len(self.data)
+
+    def __getitem__(self, i: int) -> Any:
+        return self.data[i]
+
+    def __iter__(self) -> Any:
+        return iter(self.data)
+
+    def __contains__(self, item: object) -> bool:
+        return item in self.data
+
+    def append(self, rewriter: Any) -> None:
+        """Add a rewriter at the end."""
+        self.data.append(rewriter)
+
+    def insert(self, i: int, rewriter: Any) -> None:
+        """Add a rewriter at position ``i``."""
+        self.data.insert(i, rewriter)
+
+
+class SequentialNodeRewriter(NodeRewriter):
+    """Several node rewriters as one: the first that changes something wins.
+
+    With ``apply_all_rewrites`` the others are then tried at the node that computes the first new
+    output.
+    """
+
+    def __init__(
+        self, *rewriters: Any, apply_all_rewrites: bool = False, profile: bool = False
+    ) -> None:
+        if len(rewriters) == 1 and isinstance(rewriters[0], list | tuple):
+            rewriters = tuple(rewriters[0])
+        self.rewrites: list[NodeRewriter] = list(rewriters)
+        self.apply_all_rewrites = apply_all_rewrites
+        self.profile = profile
+        self._index = TrackIndex[NodeRewriter]((r, r.tracks()) for r in self.rewrites)
+
+    def parts(self) -> Sequence[Rewriter]:
+        return self.rewrites
+
+    def tracks(self) -> Sequence[Any] | None:
+        merged: list[Any] = []
+        for rewriter in self.rewrites:
+            tracks = rewriter.tracks()
+            if tracks is None:
+                return None
+            merged.extend(tracks)
+        return merged
+
+    def add_requirements(self, fgraph: FunctionGraph) -> None:
+        for rewriter in self.rewrites:
+            rewriter.add_requirements(fgraph)
+
+    def transform(self, fgraph: FunctionGraph, node: Apply, enforce_tracks: bool = False) -> Any:
+        latest: Any = None
+        tried: set[int] = set()
+        while True:
+            result = self._first_change(fgraph, node, tried)
+            if result is None:
+                return latest
+            latest = result
+            follow = result[0] if isinstance(result, list | tuple) else None
+            if not self.apply_all_rewrites or follow is None or follow.owner is None:
+                return latest
+            if len(result) > 1 and any(o is not f for o, f in zip(follow.owner.outputs, result)):
+                return latest  # the new outputs come from several nodes: nothing single to follow
+            node = follow.owner
+
+    def _first_change(self, fgraph: FunctionGraph, node: Apply, tried: set[int]) -> Any:
+        for rewriter in self._index[node.op]:
+            if id(rewriter) in tried:
+                continue
+            with inherit(node.origin):
+                result = rewriter.transform(fgraph, node, enforce_tracks=False)
+            if result is None or result is False:
+                continue
+            tried.add(id(rewriter))
+            return [result] if isinstance(result, Variable) else result
+        return None
+
+
+# -------------------------------------------------------------------- simple node rewriters
+
+
+class SubstitutionNodeRewriter(NodeRewriter):
+    """Replace ``op1`` by ``op2`` on the same inputs.  It is not applied to its own results."""
+
+    def __init__(self, op1: Op, op2: Op, transfer_tags: bool = True) -> None:
+        self.op1 = op1
+        self.op2 = op2
+        self.transfer_tags = transfer_tags
+        self.name = f"{op1} -> {op2}"
+
+    def tracks(self) -> Sequence[Any] | None:
+        return [self.op1]
+
+    def transform(self, fgraph: FunctionGraph, node: Apply, enforce_tracks: bool = True) -> Any:
+        if not same_op(node.op, self.op1):
+            return False
+        new = self.op2.make_node(*node.inputs)
+        if self.transfer_tags:
+            for old, fresh in zip(node.outputs, new.outputs):
+                fresh.tag.__update__(old.tag)
+        return new.outputs
+
+
+class RemovalNodeRewriter(NodeRewriter):
+    """Replace the result of a one-input, one-output op by its input."""
+
+    def __init__(self, op: Op) -> None:
+        self.op = op
+        self.name = f"{op}(x) -> x"
+
+    def tracks(self) -> Sequence[Any] | None:
+        return [self.op]
+
+    def transform(self, fgraph: FunctionGraph, node: Apply, enforce_tracks: bool = True) -> Any:
+        if not same_op(node.op, self.op):
+            return False
+        if len(node.inputs) != 1 or len(node.outputs) != 1:
+            raise ValueError(
+                f"{self.op} has {len(node.inputs)} inputs and {len(node.outputs)} outputs; only an "
+                "op with one of each can be removed."
+            )
+        return [node.inputs[0]]
+
+
+__all__ = [
+    "FromFunctionGraphRewriter",
+    "FromFunctionNodeRewriter",
+    "GraphRewriter",
+    "NodeRewriter",
+    "RemovalNodeRewriter",
+    "Rewriter",
+    "SequentialGraphRewriter",
+    "SequentialNodeRewriter",
+    "SubstitutionNodeRewriter",
+    "graph_rewriter",
+    "inplace_graph_rewriter",
+    "is_commutative",
+    "node_rewriter",
+]

@@ -1,0 +1,350 @@
+"""`Rule`: a rewrite as data, with the law under which both sides are equal.
+
+A rule is tried at nodes with certain ops.  It is written as a function
+
+    @rule("x + 0 -> x", ops=[add])
+    def drop_zero(ctx, node): ...
+
+or as an equation between expressions over pattern variables
+
+    rule("log(1 + x) -> log1p(x)", lhs=lambda x: log(1 + x), rhs=lambda x: log1p(x))
+
+whose left side is built once, when the rule is first needed.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+import numpy as np
+
+from phintys.graph.fgraph import FunctionGraph
+from phintys.graph.variable import Apply, Constant, Variable
+from phintys.rewriting.index import TrackIndex, tracked_ops
+from phintys.rewriting.rewriter import NodeRewriter
+from phintys.rewriting.unify import PatternNode, PatternVar, match_pattern
+
+#: In what sense both sides of a rule are equal: bit for bit; up to rounding; up to rounding where
+#: no input is NaN or infinite; up to rounding where the left side raises no error.
+Law = Literal["exact", "rounding", "finite", "drops_errors"]
+LAWS = ("exact", "rounding", "finite", "drops_errors")
+
+
+class Context(Protocol):
+    """What a rule can ask about the graph that is being rewritten."""
+
+    fgraph: FunctionGraph
+
+    def uses(self, variable: Variable) -> int:
+        """How many inputs of nodes, and graph outputs, are this variable."""
+        ...
+
+    def single_use(self, variable: Variable) -> bool:
+        """Whether the variable is used at most once."""
+        ...
+
+    def client(self, variable: Variable) -> Apply | None:
+        """A node that uses the variable; exact if there is a single use."""
+        ...
+
+
+RuleFunction = Callable[[Any, Apply], Any]
+
+
+def _never(ctx: Any, node: Apply) -> None:
+    """The function of a rule that was given none: it does not apply."""
+
+
+@dataclass(eq=False, repr=False)
+class Rule(NodeRewriter):
+    """A rewrite of one node, for the fast engine (`phintys.rewriting.engine`).
+
+    It is a `NodeRewriter` too, so that it can be registered, queried and walked with like any other.
+
+    Parameters
+    ----------
+    name
+        the equation, or a name
+    function
+        ``function(ctx, node)`` returns None (no change), a variable, or one variable per output
+        (None for an output that is not used).  It may look at the inputs of ``node``, which are in
+        normal form, and ask ``ctx`` (a `Context`) about uses.
+    ops
+        ops, op classes, OpPatterns or rule keys it is tried at; None: every op
+    phase, tags
+        for databases
+    law
+        the sense in which both sides are equal, tested by `phintys.rewriting.check`
+    tested_on
+        what inputs to test it on (understood by whoever runs the tests)
+    outermost
+        try it only at the last node of a chain: not where the only user of the result is a node at
+        which the same rule is tried (that one will see the whole chain)
+    """
+
+    name: str
+    function: RuleFunction = _never
+    ops: Sequence[Any] | None = None
+    phase: str = "canonicalize"
+    tags: tuple[str, ...] = ()
+    law: Law = "exact"
+    tested_on: Any = None
+    outermost: bool = False
+    file: str = ""
+    line: int = 0
+    _index: TrackIndex[None] | None = field(default=None, init=False)
+
+    def __post_init__(self) -> None:
+        if self.law not in LAWS:
+            raise ValueError(f"Rule {self.name}: {self.law!r} is no law; choose from {LAWS}.")
+        if self.ops is not None:
+            self.ops = tracked_ops(self.ops)
+            if not self.ops:
+                raise ValueError(f"Rule {self.name} tracks no op; write ops=None for every op.")
+
+    def tracks(self) -> Sequence[Any] | None:
+        return self.ops
+
+    def transform(self, fgraph: FunctionGraph, node: Apply, enforce_tracks: bool = True) -> Any:
+        """The rule as a node rewriter, on a graph that is not being rewritten by the engine."""
+        if enforce_tracks:
+            if self._index is None:
+                self._index = TrackIndex([(None, self.tracks())])
+            if not self._index[node.op]:
+                return False
+        result = self.function(GraphContext(fgraph), node)
+        if result is None or result is False:
+            return False
+        return [result] if isinstance(result, Variable) else result
+
+    def __call__(self, ctx: Any, node: Apply) -> Any:
+        return self.function(ctx, node)
+
+
+class GraphContext:
+    """The `Context` of a FunctionGraph at rest."""
+
+    def __init__(self, fgraph: FunctionGraph) -> None:
+        self.fgraph = fgraph
+
+    def uses(self, variable: Variable) -> int:
+        return len(self.fgraph.clients.get(variable, ()))
+
+    def single_use(self, variable: Variable) -> bool:
+        return self.uses(variable) <= 1
+
+    def client(self, variable: Variable) -> Apply | None:
+        clients = self.fgraph.clients.get(variable)
+        return clients[0][0] if clients else None
+
+
+# --------------------------------------------------------------------------- equations
+
+
+@dataclass
+class _Defaults:
+    """How pattern variables are made and where equations find their functions.
+
+    The tensor language sets both; this folder knows neither types nor ops.
+    """
+
+    variable: Callable[[str], Variable] | None = None
+    namespace: Mapping[str, Any] | None = None
+
+
+_defaults = _Defaults()
+
+
+def set_pattern_defaults(
+    variable: Callable[[str], Variable] | None = None, namespace: Mapping[str, Any] | None = None
+) -> None:
+    """Say how pattern variables are made, and which functions the text of equations may use."""
+    if variable is not None:
+        _defaults.variable = variable
+    if namespace is not None:
+        _defaults.namespace = namespace
+
+
+@dataclass(eq=False, repr=False)
+class Equation(Rule):
+    """A rule given by expressions: ``lhs(x, ...)`` is replaced by ``rhs(x, ...)``.
+
+    ``when`` and ``rhs`` take some or all of the variables of ``lhs``, by name.  A match whose right side
+    has another dtype or shape (through broadcasting of a constant, say) does not count.
+    """
+
+    lhs: Callable[..., Any] | None = None
+    rhs: Callable[..., Any] | None = None
+    when: Callable[..., bool] | None = None
+    types: Mapping[str, Any] | None = None
+    single_use: bool = False
+    _pattern: PatternNode | None = field(default=None, init=False)
+    _vars: dict[str, PatternVar] = field(default_factory=dict[str, PatternVar], init=False)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.function = self.apply_at
+
+    def tracks(self) -> Sequence[Any] | None:
+        return self.ops if self.ops is not None else [self.pattern.op_match]
+
+    @property
+    def pattern(self) -> PatternNode:
+        """The left side; built on first use."""
+        if self._pattern is None:
+            self._pattern = self._build()
+        return self._pattern
+
+    def left_side(self) -> tuple[dict[str, Variable], Any]:
+        """Fresh pattern variables by name, and the left side built from them."""
+        lhs = self.lhs
+        assert lhs is not None
+        given = {name: self._variable(name) for name in parameters(lhs)}
+        return given, lhs(**given)
+
+    def _variable(self, name: str) -> Variable:
+        if self.types is not None and name in self.types:
+            return self.types[name](name)
+        if _defaults.variable is None:
+            raise TypeError(
+                f"Rule {self.name}: pattern variable {name} has no type; give types={{{name!r}: ...}}."
+            )
+        return _defaults.variable(name)
+
+    def _build(self) -> PatternNode:
+        given, root = self.left_side()
+        self._vars = {name: PatternVar(name) for name in given}
+        pattern = _as_pattern(root, {v: self._vars[name] for name, v in given.items()})
+        if not isinstance(pattern, PatternNode):
+            raise TypeError(f"Rule {self.name}: the left side must apply an op, not {root!r}.")
+        return pattern
+
+    def match(self, ctx: Any, node: Apply) -> dict[str, Any] | None:
+        """What the pattern variables are bound to at ``node``; None without a match."""
+        accept = ctx.single_use if self.single_use else None
+        subs = match_pattern(self.pattern, node, None, accept)
+        if subs is None:
+            return None
+        return {name: subs[var] for name, var in self._vars.items() if var in subs}
+
+    def apply_at(self, ctx: Any, node: Apply) -> Any:
+        """The replacement at ``node``, or None."""
+        bound = self.match(ctx, node)
+        if bound is None or not (self.when is None or _call(self.when, bound)):
+            return None
+        assert self.rhs is not None
+        new = _call(self.rhs, bound)
+        try:
+            return node.out.type.filter_variable(new)
+        except TypeError:
+            return None
+
+
+def parameters(fn: Callable[..., Any]) -> list[str]:
+    """The names of the parameters of a function."""
+    code: Any = getattr(fn, "__code__", None)
+    if code is not None:
+        return list(code.co_varnames[: code.co_argcount])
+    return list(inspect.signature(fn).parameters)
+
+
+def _call(fn: Callable[..., Any], bound: Mapping[str, Any]) -> Any:
+    return fn(*[bound[name] for name in parameters(fn)])
+
+
+def _as_pattern(variable: Any, names: Mapping[Any, PatternVar]) -> Any:
+    if variable in names:
+        return names[variable]
+    if isinstance(variable, Constant):
+        value = np.asarray(variable.data)
+        return value.item() if value.size == 1 and value.dtype.kind in "biufc" else variable
+    if variable.owner is None:
+        raise TypeError(f"{variable} in the left side of a rule is not one of its parameters.")
+    node: Apply = variable.owner
+    return PatternNode(node.op, tuple(_as_pattern(v, names) for v in node.inputs))
+
+
+def rule(
+    name: str,
+    *,
+    lhs: Callable[..., Any] | None = None,
+    rhs: Callable[..., Any] | None = None,
+    when: Callable[..., bool] | None = None,
+    types: Mapping[str, Any] | None = None,
+    single_use: bool = False,
+    **options: Any,
+) -> Any:
+    """Make a `Rule`: an `Equation` if ``lhs`` and ``rhs`` are given, else a decorator of a function.
+
+    name
+        the equation as a person would write it
+    lhs, rhs
+        both sides as functions of the pattern variables
+    when
+        a further condition, a function of some of the pattern variables
+    types
+        ``{name: type}`` of pattern variables that are not of the default type
+    single_use
+        match only if nothing else uses the inner results that disappear
+    **options
+        ``ops``, ``phase``, ``tags``, ``law``, ``tested_on``, ``outermost`` (see `Rule`)
+    """
+    file, line = _caller()
+    options = {"file": file, "line": line, **options}
+    if (lhs is None) != (rhs is None):
+        raise TypeError(f"Rule {name}: give both lhs and rhs, or neither.")
+    if lhs is None:
+        if when is not None or types is not None or single_use:
+            raise TypeError(f"Rule {name}: when, types and single_use belong to lhs and rhs.")
+
+        def decorate(function: RuleFunction) -> Rule:
+            return Rule(name, function, **options)
+
+        return decorate
+    sides: dict[str, Any] = {"lhs": lhs, "rhs": rhs, "when": when, "types": types}
+    return Equation(name, single_use=single_use, **sides, **options)
+
+
+def _caller() -> tuple[str, int]:
+    frame = sys._getframe(2)  # pyright: ignore[reportPrivateUsage]
+    return frame.f_code.co_filename, frame.f_lineno
+
+
+def equation(text: str, *, namespace: Mapping[str, Any] | None = None, **options: Any) -> Equation:
+    """A rule written as text: ``equation("log(1 + x) -> log1p(x)")``.
+
+    Both sides are Python expressions.  Names found in ``namespace`` (set once for a language with
+    `set_pattern_defaults`) are functions and constants; all others are pattern variables.
+    """
+    left, arrow, right = text.partition("->")
+    if not arrow:
+        raise ValueError(f"{text!r} is not an equation: write 'left -> right'.")
+    names = namespace if namespace is not None else _defaults.namespace or {}
+    free = [n for n in _names_in(left, text) if n not in names]
+    unbound = [n for n in _names_in(right, text) if n not in names and n not in free]
+    if unbound:
+        raise ValueError(f"{text!r}: {', '.join(unbound)} does not occur on the left.")
+    file, line = _caller()
+    sides: list[Any] = [
+        eval(f"lambda {', '.join(free)}: ({side.strip()})", dict(names)) for side in (left, right)
+    ]
+    options = {"file": file, "line": line, **options}
+    made: Equation = rule(text, lhs=sides[0], rhs=sides[1], **options)
+    return made
+
+
+def _names_in(expression: str, text: str) -> list[str]:
+    try:
+        tree = ast.parse(expression.strip(), mode="eval")
+    except SyntaxError as exc:
+        raise ValueError(
+            f"{text!r}: {expression.strip()!r} is not an expression ({exc.msg})."
+        ) from exc
+    found = [n for n in ast.walk(tree) if isinstance(n, ast.Name)]
+    found.sort(key=lambda n: (n.lineno, n.col_offset))
+    return list(dict.fromkeys(n.id for n in found))

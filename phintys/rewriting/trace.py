@@ -1,0 +1,110 @@
+"""A record of what rewriting did, kept only while somebody asks for it."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from phintys.config import config
+from phintys.graph.origin import Location, locate
+from phintys.graph.variable import Apply, Variable
+
+#: Called with the rewrite, the node, and the replacements of its outputs.
+Recorder = Callable[[Any, Apply, Sequence[Any]], None]
+
+
+class Record(NamedTuple):
+    """One application of a rewrite."""
+
+    rule: str
+    before: str
+    after: str
+    origin: Location | None
+
+    def __str__(self) -> str:
+        where = f"   [{self.origin.file}:{self.origin.line}]" if self.origin else ""
+        return f"{self.rule}: {self.before}  ->  {self.after}{where}"
+
+
+class Trace:
+    """The applications of rewrites, in order."""
+
+    def __init__(self) -> None:
+        self.records: list[Record] = []
+
+    def add(self, rewrite: Any, node: Apply, replacements: Sequence[Any]) -> None:
+        """Record one application."""
+        self.records.append(_record(rewrite, node, replacements))
+
+    def counts(self) -> Counter[str]:
+        """How often each rewrite was applied."""
+        return Counter(record.rule for record in self.records)
+
+    def __iter__(self) -> Iterator[Record]:
+        return iter(self.records)
+
+    def __len__(self) -> int:
+        return len(self.records)
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self.records))
+
+
+def _record(rewrite: Any, node: Apply, replacements: Sequence[Any]) -> Record:
+    after = ", ".join(expression(v) for v in replacements if v is not None)
+    return Record(str(rewrite), _application(node, 3), after, locate(node.origin))
+
+
+def expression(variable: Variable, depth: int = 3) -> str:
+    """A variable as a short expression: the names of ops down to ``depth`` levels."""
+    if variable.owner is None or depth == 0:
+        return str(variable)
+    text = _application(variable.owner, depth)
+    return text if len(variable.owner.outputs) == 1 else f"{text}.{variable.index}"
+
+
+def _application(node: Apply, depth: int) -> str:
+    inputs = [expression(v, depth - 1) for v in node.inputs[:6]]
+    more = ", ..." if len(node.inputs) > 6 else ""
+    return f"{node.op}({', '.join(inputs)}{more})"
+
+
+_active: list[Trace] = []
+
+
+@contextmanager
+def trace() -> Iterator[Trace]:
+    """Record the rewrites that are applied inside the ``with`` block.
+
+    >>> with trace() as log:
+    ...     pass  # compile or rewrite something
+    >>> len(log)
+    0
+    """
+    log = Trace()
+    _active.append(log)
+    try:
+        yield log
+    finally:
+        _active.remove(log)
+
+
+def current_recorder() -> Recorder | None:
+    """What to call at every application; None if nobody wants to know."""
+    if _active:
+        return _record_everywhere
+    return _print_record if config.optimizer_verbose else None
+
+
+def _record_everywhere(rewrite: Any, node: Apply, replacements: Sequence[Any]) -> None:
+    for log in _active:
+        log.add(rewrite, node, replacements)
+    if config.optimizer_verbose:
+        _print_record(rewrite, node, replacements)
+
+
+def _print_record(rewrite: Any, node: Apply, replacements: Sequence[Any]) -> None:
+    sys.stdout.write(f"rewrite {_record(rewrite, node, replacements)}\n")

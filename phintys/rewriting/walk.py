@@ -1,0 +1,376 @@
+"""Walkers: apply a node rewriter over a FunctionGraph, node by node."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import Any, Literal
+
+from phintys.errors import InconsistencyError, RewriteError
+from phintys.graph.features import Feature
+from phintys.graph.fgraph import FunctionGraph
+from phintys.graph.origin import inherit
+from phintys.graph.traversal import io_toposort
+from phintys.graph.variable import Apply, Constant, Variable
+from phintys.rewriting.index import TrackIndex
+from phintys.rewriting.rewriter import (
+    FailureCallback,
+    GraphRewriter,
+    NodeRewriter,
+    Rewriter,
+    SequentialNodeRewriter,
+    rewrite_error,
+)
+from phintys.rewriting.trace import current_recorder
+
+Pairs = list[tuple[Variable, Variable]]
+
+
+class DispatchingFeature(Feature):
+    """Passes changes of a graph on to functions."""
+
+    def __init__(
+        self,
+        importer: Callable[[Apply], None] | None,
+        pruner: Callable[[Apply], None] | None = None,
+        chin: Callable[..., None] | None = None,
+        name: str | None = None,
+    ) -> None:
+        self.importer, self.pruner, self.chin = importer, pruner, chin
+        self.name = name
+
+    def on_import(self, fgraph: FunctionGraph, node: Apply, reason: Any) -> None:
+        if self.importer is not None:
+            self.importer(node)
+
+    def on_prune(self, fgraph: FunctionGraph, node: Apply, reason: Any) -> None:
+        if self.pruner is not None:
+            self.pruner(node)
+
+    def on_change_input(
+        self, fgraph: Any, node: Apply, i: int, var: Variable, new_var: Variable, reason: Any = None
+    ) -> None:
+        if self.chin is not None:
+            self.chin(node, i, var, new_var, reason)
+
+
+class NodeProcessingGraphRewriter(GraphRewriter):
+    """Base of graph rewriters that try a node rewriter at nodes.
+
+    Parameters
+    ----------
+    node_rewriter
+        what is tried
+    ignore_newtrees
+        whether nodes that a rewrite brings in are left alone; ``"auto"``: what the rewriter's
+        attribute ``reentrant`` says
+    failure_callback
+        called with ``(exception, self, replacements, node_rewriter, node)`` when a rewrite fails;
+        without it, a failure is a `RewriteError`.  A replacement that the graph does not allow
+        (`InconsistencyError`) is given up silently.
+    """
+
+    def __init__(
+        self,
+        node_rewriter: NodeRewriter | None,
+        ignore_newtrees: bool | Literal["auto"] = False,
+        failure_callback: FailureCallback | None = None,
+    ) -> None:
+        self.node_rewriter = node_rewriter
+        if ignore_newtrees == "auto":
+            ignore_newtrees = not getattr(node_rewriter, "reentrant", True)
+        self.ignore_newtrees = bool(ignore_newtrees)
+        self.failure_callback = failure_callback
+
+    def parts(self) -> Sequence[Rewriter]:
+        return () if self.node_rewriter is None else (self.node_rewriter,)
+
+    def add_requirements(self, fgraph: FunctionGraph) -> None:
+        if self.node_rewriter is not None:
+            self.node_rewriter.add_requirements(fgraph)
+
+    # ----- following the graph while it changes
+    def attach_updater(
+        self,
+        fgraph: FunctionGraph,
+        importer: Callable[[Apply], None] | None,
+        pruner: Callable[[Apply], None] | None,
+        chin: Callable[..., None] | None = None,
+        name: str | None = None,
+    ) -> DispatchingFeature | None:
+        """Have functions called on changes; a new nodes' importer only if new nodes are wanted."""
+        if self.ignore_newtrees:
+            importer = None
+        if importer is None and pruner is None and chin is None:
+            return None
+        updater = DispatchingFeature(importer, pruner, chin, name)
+        fgraph.attach_feature(updater)
+        return updater
+
+    def detach_updater(self, fgraph: FunctionGraph, updater: DispatchingFeature | None) -> None:
+        """Undo `attach_updater`."""
+        if updater is not None:
+            fgraph.remove_feature(updater)
+
+    # ----- one node
+    def process_node(
+        self,
+        fgraph: FunctionGraph,
+        node: Apply,
+        node_rewriter: NodeRewriter | None = None,
+        enforce_tracks: bool = True,
+    ) -> bool:
+        """Try a rewriter at a node and make the replacements it asks for; whether it did any."""
+        rewriter = node_rewriter or self.node_rewriter
+        if rewriter is None:
+            raise ValueError("There is no node rewriter to try.")
+        pairs: Pairs = []
+        try:
+            with inherit(node.origin):
+                result = rewriter.transform(fgraph, node, enforce_tracks=enforce_tracks)
+                if result is None or result is False:
+                    return False
+                pairs, remove = _replacements(fgraph, node, result)
+                if not pairs:
+                    return False
+                _make(fgraph, pairs, remove, rewriter)
+        except InconsistencyError:
+            return False
+        except Exception as exc:
+            self._failed(exc, pairs, rewriter, node)
+            return False
+        recorder = current_recorder()
+        if recorder is not None:
+            recorder(rewriter, node, [new for _, new in pairs])
+        return True
+
+    def _failed(self, exc: Exception, pairs: Pairs, rewriter: NodeRewriter, node: Apply) -> None:
+        callback = self.failure_callback or self.warn
+        callback(exc, self, pairs, rewriter, node)
+
+    @classmethod
+    def warn(
+        cls, exc: Exception, nav: Any, repl_pairs: Pairs, node_rewriter: Any, node: Apply
+    ) -> None:
+        """The default policy: a failure is an error that names the rewrite and the node."""
+        what = str(exc) if isinstance(exc, RewriteError) else f"raised {type(exc).__name__}: {exc}"
+        raise rewrite_error(node_rewriter, node, what) from exc
+
+    @classmethod
+    def warn_inplace(
+        cls, exc: Exception, nav: Any, repl_pairs: Pairs, node_rewriter: Any, node: Apply
+    ) -> None:
+        """Like `warn`, but gives up silently what the graph does not allow."""
+        if not isinstance(exc, InconsistencyError):
+            cls.warn(exc, nav, repl_pairs, node_rewriter, node)
+
+    @classmethod
+    def warn_ignore(
+        cls, exc: Exception, nav: Any, repl_pairs: Pairs, node_rewriter: Any, node: Apply
+    ) -> None:
+        """Give up silently, whatever happened."""
+
+
+def _replacements(fgraph: FunctionGraph, node: Apply, result: Any) -> tuple[Pairs, Sequence[Apply]]:
+    """What a node rewriter returned, as (old, new) pairs and nodes that have to go."""
+    remove: Sequence[Apply] = ()
+    if isinstance(result, dict):
+        asked: dict[Any, Any] = dict(result)
+        remove = asked.pop("remove", ())
+        pairs = list(asked.items())
+    else:
+        pairs = _pairs_of_outputs(fgraph, node, result)
+    for old, new in pairs:
+        if not (isinstance(old, Variable) and isinstance(new, Variable)):
+            raise RewriteError(f"asks to replace {old!r} by {new!r}: both must be variables.")
+    return [(old, new) for old, new in pairs if old is not new], remove
+
+
+def _pairs_of_outputs(fgraph: FunctionGraph, node: Apply, result: Any) -> list[tuple[Any, Any]]:
+    if isinstance(result, Variable):
+        result = [result]
+    if not isinstance(result, list | tuple):
+        raise RewriteError(
+            f"returned {result!r}; return False, one variable per output, or a dict of replacements."
+        )
+    if len(result) != len(node.outputs):
+        raise RewriteError(f"returned {len(result)} variables for {len(node.outputs)} outputs.")
+    pairs: list[tuple[Any, Any]] = []
+    for i, (old, new) in enumerate(zip(node.outputs, result)):
+        if new is not None:
+            pairs.append((old, new))
+        elif fgraph.clients.get(old):
+            raise RewriteError(f"returned None for output {i}, which is in use.")
+    return pairs
+
+
+def _make(fgraph: Any, pairs: Pairs, remove: Sequence[Apply], reason: Any) -> None:
+    if remove:
+        fgraph.replace_all_validate_remove(pairs, remove=remove, reason=reason)
+    else:
+        fgraph.replace_all_validate(pairs, reason=reason)
+
+
+# ------------------------------------------------------------------------------- walking
+
+Order = Literal["in_to_out", "out_to_in", "dfs"]
+
+
+class NodeQueue:
+    """Nodes still to be visited; those that nothing tracks are not taken in.
+
+    Orders: ``in_to_out`` visits inputs first and new nodes last; ``dfs`` inputs first and new nodes at
+    once; ``out_to_in`` outputs first and new nodes at once.
+    """
+
+    def __init__(self, index: TrackIndex[Any], nodes: Iterable[Apply], order: Order) -> None:
+        self._index = index
+        self._queue = deque(n for n in nodes if index[n.op])
+        if order == "dfs":
+            self._queue.reverse()
+        self._take = self._queue.popleft if order == "in_to_out" else self._queue.pop
+        self.current: Apply | None = None
+
+    def add(self, node: Apply, *change: Any) -> None:
+        """Queue a node that came in, or whose inputs changed."""
+        if node is not self.current and self._index[node.op]:
+            self._queue.append(node)
+
+    def next(self, fgraph: FunctionGraph) -> Apply | None:
+        """The next node that is still in the graph."""
+        while self._queue:
+            self.current = self._take()
+            if self.current in fgraph.apply_nodes:
+                return self.current
+        return None
+
+
+class WalkingGraphRewriter(NodeProcessingGraphRewriter):
+    """Visit every node once, in some order, and new nodes too unless ``ignore_newtrees``."""
+
+    def __init__(
+        self,
+        node_rewriter: NodeRewriter,
+        order: Order = "in_to_out",
+        ignore_newtrees: bool | Literal["auto"] = False,
+        failure_callback: FailureCallback | None = None,
+    ) -> None:
+        if order not in ("in_to_out", "out_to_in", "dfs"):
+            raise ValueError(f"order must be 'in_to_out', 'out_to_in' or 'dfs', not {order!r}.")
+        super().__init__(node_rewriter, ignore_newtrees, failure_callback)
+        self.order: Order = order
+        self._index = TrackIndex[None]([(None, node_rewriter.tracks())])
+
+    def apply(self, fgraph: FunctionGraph, start_from: Sequence[Variable] | None = None) -> None:
+        """Visit the nodes that ``start_from`` (default: the outputs) depends on."""
+        nodes = fgraph.toposort()
+        if start_from is not None:
+            nodes = io_toposort(fgraph.inputs, start_from)
+        queue = NodeQueue(self._index, nodes, self.order)
+        updater = self.attach_updater(fgraph, queue.add, None, name=str(self))
+        try:
+            node = queue.next(fgraph)
+            while node is not None:
+                self.process_node(fgraph, node)
+                node = queue.next(fgraph)
+        finally:
+            self.detach_updater(fgraph, updater)
+
+
+def walking_rewriter(
+    order: Order,
+    *node_rewriters: NodeRewriter,
+    name: str | None = None,
+    failure_callback: FailureCallback | None = None,
+    **kwargs: Any,
+) -> WalkingGraphRewriter:
+    """A `WalkingGraphRewriter` for one or several node rewriters."""
+    if not node_rewriters:
+        raise ValueError("Give at least one node rewriter.")
+    together = (
+        node_rewriters[0] if len(node_rewriters) == 1 else SequentialNodeRewriter(*node_rewriters)
+    )
+    walker = WalkingGraphRewriter(together, order, failure_callback=failure_callback, **kwargs)
+    walker.name = name or together.name
+    return walker
+
+
+in2out = partial(walking_rewriter, "in_to_out")
+out2in = partial(walking_rewriter, "out_to_in")
+dfs_rewriter = partial(walking_rewriter, "dfs")
+
+
+class OpKeyGraphRewriter(NodeProcessingGraphRewriter):
+    """Visit only nodes with the ops that the rewriter tracks, new ones too."""
+
+    def __init__(
+        self,
+        node_rewriter: NodeRewriter,
+        ignore_newtrees: bool = False,
+        failure_callback: FailureCallback | None = None,
+    ) -> None:
+        if node_rewriter.tracks() is None:
+            raise TypeError(f"{node_rewriter} does not say which ops it tracks.")
+        super().__init__(node_rewriter, ignore_newtrees, failure_callback)
+        self._walker = WalkingGraphRewriter(node_rewriter, "dfs", ignore_newtrees, failure_callback)
+
+    def apply(self, fgraph: FunctionGraph) -> None:
+        self._walker.apply(fgraph)
+
+
+# ------------------------------------------------------- expressions that are not in a graph
+
+
+def pre_greedy_node_rewriter(
+    fgraph: FunctionGraph, rewrites: Sequence[NodeRewriter], out: Variable
+) -> Variable:
+    """Apply node rewriters to an expression that is not part of ``fgraph``, inputs first.
+
+    Nodes that are in ``fgraph`` are left alone; those of the expression are changed in place.
+    Returns what stands for ``out``.
+    """
+    index = TrackIndex[NodeRewriter]((r, r.tracks()) for r in rewrites)
+    stand_ins: dict[Variable, Variable] = {}
+    order = [n for n in io_toposort(fgraph.variables, [out]) if n not in fgraph.apply_nodes]
+    for node in order:
+        node.inputs[:] = [stand_ins.get(v, v) for v in node.inputs]
+        _rewrite_outside(fgraph, node, index, stand_ins)
+    return stand_ins.get(out, out)
+
+
+def _rewrite_outside(
+    fgraph: FunctionGraph,
+    node: Apply,
+    index: TrackIndex[NodeRewriter],
+    stand_ins: dict[Variable, Variable],
+) -> None:
+    originals = list(node.outputs)
+    for rewriter in index[node.op]:
+        with inherit(node.origin):
+            result = rewriter.transform(fgraph, node, enforce_tracks=False)
+        if result is None or result is False:
+            continue
+        asked: dict[Any, Any] = (
+            result if isinstance(result, dict) else dict(zip(node.outputs, result))
+        )
+        current = [asked.get(stand_ins.get(o, o), stand_ins.get(o, o)) for o in originals]
+        stand_ins.update(zip(originals, current))
+        owner = current[0].owner
+        if owner is None or isinstance(current[0], Constant) or owner in fgraph.apply_nodes:
+            return
+        node = owner
+
+
+def get_clients_at_depth(fgraph: FunctionGraph, node: Apply, depth: int) -> Iterable[Apply]:
+    """The nodes that use results of ``node`` through exactly ``depth`` edges, each once."""
+    level: dict[Apply, None] = {node: None}
+    for _ in range(depth):
+        level = {
+            client: None
+            for n in level
+            for v in n.outputs
+            for client, _ in fgraph.clients.get(v, ())
+            if client in fgraph.apply_nodes
+        }
+    yield from level
