@@ -85,9 +85,14 @@ def _module(code: EntryCode) -> str:
     from phintys.backends.llvm import blas
 
     kernels = code.kernels.values()
-    declares = set((Path(__file__).parent / "entry.ll").read_text().splitlines())
+    declares = set(_text("entry.ll").splitlines())
     declares.update(*(kernel.declares for kernel in kernels), *map(blas.declarations, code.calls))
     return "\n".join([*sorted(declares), *(kernel.ir for kernel in kernels), code.ir])
+
+
+@cache
+def _text(file: str) -> str:
+    return (Path(__file__).parent / file).read_text()
 
 
 def _symbols(code: EntryCode) -> dict[str, int]:
@@ -107,8 +112,7 @@ def _runtime() -> dict[str, int]:
     from phintys.backends.llvm import cpython
     from phintys.backends.llvm.jit import compile_ir
 
-    template = Template((Path(__file__).parent / "runtime.ll").read_text())
-    text = template.substitute(cpython.layout())
+    text = Template(_text("runtime.ll")).substitute(cpython.layout())
     names = re.findall(r"^define \S+ @(\w+)", text, re.M)
     library = compile_ir(text, names, cpython.symbols())
     _KEPT.append(library)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import gc
 import itertools
+import os
+import subprocess
 import sys
 import threading
 import tracemalloc
@@ -15,7 +18,7 @@ from hand_built import Builder, Failed, Slow, addition, check, native
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from phintys.backends.llvm import compile_program
+from phintys.backends.llvm import compile_program, cpython
 from phintys.backends.llvm.callable import TRUSTED, make_native_class
 from phintys.dims import ONE, ZERO, Dim, as_dim, dim_max, dim_min
 from phintys.lowering.program import Branch, Call, Check, Inst, Kernel, Loop, Operand
@@ -645,10 +648,10 @@ def _close(result, wanted, dtype):
     )
 
 
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("form_a, form_b", [*itertools.product(FORMS, FORMS)])
-def test_gemm_forms(form_a, form_b, dtype):
+def test_gemm_forms(form_a, form_b):
     m, n, k = 3, 4, 5
+    dtype = "float32" if form_a == form_b else "float64"
     a, b = _random_matrix(dtype, form_a, m, k), _random_matrix(dtype, form_b, k, n)
     c = _random_matrix(dtype, "rows", m, n)
     result = _blas("gemm", dtype, (m, n, k), (c, a, b), (m, n))
@@ -671,10 +674,10 @@ def test_gemm_targets(sizes, form, beta):
     _close(_blas("gemm", "float64", sizes, (c, a, b), (m, n), -1.5, beta), wanted, "float64")
 
 
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("x_form, y_form", PAIRS)
-def test_gemv(form, x_form, y_form, dtype):
+def test_gemv(form, x_form, y_form):
+    dtype = "float32" if x_form == y_form else "float64"
     for (m, k), beta in itertools.product([(3, 4), (0, 2), (2, 0), (1, 1)], [0.0, 0.5]):
         a = _random_matrix(dtype, form, m, k)
         x, y = _random_vector(dtype, x_form, k), _random_vector(dtype, y_form, m)
@@ -699,9 +702,9 @@ def test_ger(form, x_form, y_form):
         _close(_blas("ger", "float64", (m, n), (a, x, y), (m, n), -0.5, 1.0), wanted, "float64")
 
 
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("x_form, y_form", [*itertools.product(VECTORS, VECTORS)])
-def test_dot(x_form, y_form, dtype):
+def test_dot(x_form, y_form):
+    dtype = "float32" if x_form == y_form else "float64"
     for k in (0, 1, 7):
         x, y = _random_vector(dtype, x_form, k), _random_vector(dtype, y_form, k)
         r = np.full((), np.nan, dtype), (), 0
@@ -1114,3 +1117,35 @@ def test_loops_do_not_leak():
     tracemalloc.stop()
     assert growth < 10_000
     assert sys.getrefcount(x) == 2
+
+
+# ------------------------------------------------------------------ across processes, layout
+
+
+def test_another_process_uses_the_cached_code():
+    """No address is part of the code: what one process has compiled runs in the next."""
+    from phintys.backends.llvm import jit
+
+    directory = jit.cache_directory()
+    code = (
+        "import numpy as np; from test_entry import swap; from hand_built import native;"
+        "cells = [[np.ones(2)], [np.ones(3)]]; f = native(swap(), cells);"
+        "print(f(np.arange(3.0))[0].tolist(), cells[1][0].tolist())"
+    )
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    native(swap(), [[np.ones(2)], [np.ones(3)]])
+    entries = {p: p.stat().st_mtime_ns for p in directory.rglob("*.o")}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "[-0.0, -1.0, -2.0] [-1.0, -1.0]"
+    assert {p: p.stat().st_mtime_ns for p in directory.rglob("*.o")} == entries
+
+
+@pytest.mark.parametrize("field", ["type", "data", "nd", "dims", "descr", "flags", "type_num"])
+def test_an_unknown_memory_layout_is_noticed(field, monkeypatch):
+    right = getattr(cpython.Offsets(), field)
+    wrong = dataclasses.replace(cpython.Offsets(), **{field: right + 8})
+    monkeypatch.setattr(cpython, "Offsets", lambda: wrong)
+    with pytest.raises(RuntimeError, match="does not know the memory layout of NumPy"):
+        cpython.offsets.__wrapped__()
