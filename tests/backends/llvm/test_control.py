@@ -1,0 +1,205 @@
+"""`Branch` and `Loop` steps."""
+
+from __future__ import annotations
+
+import gc
+import sys
+import tracemalloc
+
+import numpy as np
+import pytest
+from hand_built import ONE, ZERO, Builder, Failed, check, native
+
+from phintys.dims import Dim
+from phintys.lowering.program import Branch, Check, Inst, Kernel, Loop, Operand
+
+rng = np.random.default_rng(1)
+
+
+def _raise_if_two(x):
+    if x[0] == 2:
+        raise ZeroDivisionError
+    return ()
+
+
+def _inner(build, *static, dtype="float64"):
+    """An inner Program with one result, from a function of (builder, *inputs)."""
+    b = Builder()
+    inputs = [b.input(dtype, lengths) for lengths in static]
+    outputs = build(b, *inputs)
+    return b.program(*outputs)
+
+
+def _double(b, x):
+    t = b.elementwise("add", b.temp("float64", x.shape), x, x)
+    return [b.copy(t, b.output("float64", x.shape))]
+
+
+def _negate(b, x):
+    return [b.elementwise("neg", b.output("float64", x.shape), x)]
+
+
+@pytest.mark.parametrize("n", [0, 3, 1000])
+def test_branch(n):
+    b = Builder()
+    condition, x = b.input("bool"), b.input("float64", (None,))
+    y = b.elementwise("exp", b.temp("float64", x.shape), x)
+    z = b.temp("float64", x.shape)
+    programs = [_inner(f, (None,)) for f in (_double, _negate)]
+    b.add(Branch(condition, *programs, (y,), (z,)))
+    out = b.elementwise("add", b.output("float64", x.shape), z, x)
+    program, x = b.program(out), rng.normal(size=n)
+    check(program, np.array(True), x)
+    check(program, np.array(False), x)
+
+
+def test_branch_with_python_results():
+    def with_python(function):
+        def build(b, x):
+            array, thing = b.array("float64", 1), b.object()
+            b.python(function, [x], [array, thing])
+            return [array, thing]
+
+        return _inner(build, (None,))
+
+    token = object()
+    b = Builder()
+    condition, x = b.input("bool"), b.input("float64", (None,))
+    array, thing = b.array("float64", 1), b.object()
+    programs = (with_python(lambda x: (x[::2], token)), with_python(lambda x: (x * 2, None)))
+    b.add(Branch(condition, *programs, (x,), (array, thing)))
+    out = b.elementwise("neg", b.output("float64", array.shape), array)
+    f, x = native(b.program(out, thing, array)), np.arange(6.0)
+    before = sys.getrefcount(token)
+    for _ in range(10):
+        result = f(True, x)
+        assert [result[0].tolist(), result[1]] == [[0, -2, -4], token]
+        assert f(False, x)[1] is None and f(False, x)[2].tolist() == (x * 2).tolist()
+    del result
+    assert sys.getrefcount(token) == before
+
+
+def test_a_branch_fails():
+    def failing(b, x):
+        b.add(Check(x.shape[0], "==", ONE))
+        return _negate(b, x)
+
+    def raising(b, x):
+        b.python(_raise_if_two, [x], [])
+        return _negate(b, x)
+
+    b = Builder()
+    condition, x = b.input("bool"), b.input("float64", (None,))
+    b.elementwise("neg", b.temp("float64", x.shape), x)
+    out = b.output("float64", x.shape)
+    b.add(Branch(condition, _inner(failing, (None,)), _inner(raising, (None,)), (x,), (out,)))
+    f = native(b.program(out), single=True)
+    assert f(True, np.ones(1)) == -1 and f(False, np.ones(2)).tolist() == [-1, -1]
+    with pytest.raises(Failed) as caught:
+        f(True, np.ones(2))
+    assert caught.value.args[1] == 1
+    with pytest.raises(ZeroDivisionError):
+        f(False, np.full(2, 2.0))
+
+
+def test_a_branch_of_the_wrong_length_fails():
+    def longer(b, x):
+        out = b.output("float64", (x.shape[0] + 1,))
+        body = (Inst("const", "float64", (), 7.0), Inst("store", "float64", (0,), 0))
+        b.add(Kernel(out.shape, 1, (Operand(out, (ONE,), ZERO),), body))
+        return [out]
+
+    b = Builder()
+    condition, x = b.input("bool"), b.input("float64", (None,))
+    out = b.output("float64", x.shape)
+    b.add(Branch(condition, _inner(longer, (None,)), _inner(_negate, (None,)), (x,), (out,)))
+    f = native(b.program(out))
+    with pytest.raises(Failed):
+        f(True, np.ones(3))
+
+
+def _recurrence(step, n_outputs=2):
+    """s, y = step(s, x[i], c): the last s and all y."""
+    b = Builder()
+    start, x, c = b.input("float64", (None,)), b.input("float64", (None, None)), b.input("float64")
+    last = b.output("float64", start.shape)
+    stacked = b.output("float64", (x.shape[0], start.shape[0]))
+    moving = [Operand(s, (s.shape[1], ONE), ZERO) for s in (x, stacked)]
+    body = _inner(step, (None,), (None,), ())
+    b.add(Loop(x.shape[0], body, ((start, last),), (moving[0],), (c,), ((1, moving[1]),)))
+    return b.program(last, stacked)
+
+
+def _native_step(b, s, x, c):
+    new = b.elementwise("add", b.output("float64", s.shape), s, x)
+    new2 = b.elementwise("mul", b.temp("float64", s.shape), s, c)
+    return [new, b.elementwise("add", b.output("float64", s.shape), new2, x)]
+
+
+def _python_step(b, s, x, c):
+    t, y = b.elementwise("neg", b.temp("float64", s.shape), s), b.array("float64", 1)
+    b.python(lambda s, x, t, c: (c * s + x + 0 * t,), [s, x, t, c], [y])
+    return [b.elementwise("add", b.output("float64", s.shape), s, x), y]
+
+
+@pytest.mark.parametrize("step", [_native_step, _python_step])
+@pytest.mark.parametrize("turns, n", [(5, 3), (0, 3), (1, 1), (4, 1000), (3, 0)])
+def test_loop(step, turns, n):
+    f = native(_recurrence(step))
+    start, x = rng.normal(size=n), rng.normal(size=(turns, n))
+    old = start.copy()
+    for _ in range(2):
+        last, stacked = f(start, x, 0.5)
+        states = np.cumsum(np.vstack([old, x]), axis=0)
+        np.testing.assert_allclose(last, states[-1])
+        np.testing.assert_allclose(stacked, 0.5 * states[:-1] + x)
+        np.testing.assert_array_equal(start, old)
+
+
+def test_loop_until():
+    def step(b, s):
+        new = b.elementwise("mul", b.output("float64", ()), s, b.constant(2.0))
+        return [new, b.elementwise("gt", b.output("bool", ()), new, b.constant(100.0))]
+
+    b = Builder()
+    start = b.input("float64")
+    last = b.output("float64", ())
+    b.add(Loop(Dim.const(1000), _inner(step, ()), ((start, last),), until=1))
+    f = native(b.program(last), single=True)
+    assert f(1.0) == 128 and f(3.0) == 192 and f(-1.0) == -(2.0**1000)
+
+
+def test_loop_with_an_object_as_state():
+    inner = Builder()
+    state, new, draw = inner.object(is_input=True), inner.object(), inner.array("float64", 1)
+    inner.python(lambda s: ([*s, len(s)], np.ones(1)), [state], [new, draw])
+    b = Builder()
+    start, last = b.object(is_input=True), b.object()
+    draws = b.output("float64", (Dim.const(4), ONE))
+    body = inner.program(new, draw)
+    stacked = ((1, Operand(draws, (ONE, ONE), ZERO)),)
+    b.add(Loop(Dim.const(4), body, ((start, last),), stacked=stacked))
+    f, first = native(b.program(last, draws, legal=False)).strict, [7]
+    before = sys.getrefcount(first)
+    for _ in range(5):
+        final, ones = f(first)
+        assert final == [7, 1, 2, 3, 4] and ones.tolist() == [[1.0]] * 4
+    del final
+    assert sys.getrefcount(first) == before
+
+
+def test_loops_do_not_leak():
+    f = native(_recurrence(_python_step))
+    start, x = np.ones(1000), np.ones((20, 1000))
+    f(start, x, 0.5)
+    tracemalloc.start()
+    f(start, x, 0.5)
+    gc.collect()
+    before = tracemalloc.get_traced_memory()[0]
+    for _ in range(50):
+        f(start, x, 0.5)
+    gc.collect()
+    growth = tracemalloc.get_traced_memory()[0] - before
+    tracemalloc.stop()
+    assert growth < 10_000
+    assert sys.getrefcount(x) == 2
