@@ -12,7 +12,7 @@ from typing import Any
 from phintys.rewriting.database import EquilibriumDB, RewriteDatabase, optdb
 from phintys.rewriting.engine import RuleSet
 from phintys.rewriting.rule import Rule
-from phintys.tensor.rules import algebra, folding, stable
+from phintys.tensor.rules import algebra, fills, folding, indexing, stable, structure
 
 canonicalize = EquilibriumDB(ignore_newtrees=False)
 stabilize = EquilibriumDB(ignore_newtrees=False)
@@ -48,7 +48,9 @@ def rules_of(module: Any) -> list[Rule]:
 
 
 #: every rule of the tensor language
-RULES: list[Rule] = [r for m in (folding, algebra, stable) for r in rules_of(m)]
+RULES: list[Rule] = [
+    r for m in (folding, fills, structure, indexing, algebra, stable) for r in rules_of(m)
+]
 
 for _rule in RULES:
     PHASES[_rule.phase].register(_rule.name, _rule, *_rule.tags, "fast_run", "fast_compile")
