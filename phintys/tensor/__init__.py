@@ -13,13 +13,14 @@ from phintys.tensor.creation import *
 from phintys.tensor.cumulative import *
 from phintys.tensor.dot import dot
 from phintys.tensor.elemwise import cast, dimshuffle
+from phintys.tensor.index import inc_subtensor, set_subtensor
 from phintys.tensor.join import *
 from phintys.tensor.ranges import *
-from phintys.tensor.index import inc_subtensor, set_subtensor
 from phintys.tensor.reduce import *
+from phintys.tensor.reshape import *
 from phintys.tensor.shape import *
-from phintys.tensor.special import *
 from phintys.tensor.shared import TensorSharedVariable
+from phintys.tensor.special import *
 from phintys.tensor.static import *
 from phintys.tensor.statistics import *
 from phintys.tensor.type import TensorType

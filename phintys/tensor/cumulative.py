@@ -13,7 +13,8 @@ from phintys.graph.variable import Apply, Variable
 from phintys.scalar import dtypes
 from phintys.tensor.convert import as_tensor_variable
 from phintys.tensor.elemwise import functions, zeros_of
-from phintys.tensor.shape import flatten, normalize_axis_tuple
+from phintys.tensor.reshape import flatten
+from phintys.tensor.shape import normalize_axis_tuple
 
 __all__ = ["cumprod", "cumsum", "diff"]
 

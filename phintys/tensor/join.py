@@ -23,6 +23,7 @@ from phintys.tensor.shape import (
     make_vector,
     normalize_axis_tuple,
     specify_shape,
+    stacks,
 )
 from phintys.tensor.static import (
     as_length,
@@ -156,6 +157,14 @@ class Join(Op):
 
     def __str__(self) -> str:
         return f"Join{{axis={self.axis}}}"
+
+
+def _stack_batches(scalars: Sequence[Any]) -> Apply:
+    args = [expand_dims(x, -1) for x in broadcast_batches(scalars, [0] * len(scalars))]
+    return Join(args[0].type.ndim - 1).make_node(*args)
+
+
+stacks.append(_stack_batches)
 
 
 def join(axis: Any, *tensors_list: Any) -> Any:

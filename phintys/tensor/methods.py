@@ -15,7 +15,8 @@ from phintys.tensor import axes, creation, cumulative, index, reduce, statistics
 from phintys.tensor.convert import _as_tensor_variable
 from phintys.tensor.dot import dot
 from phintys.tensor.elemwise import cast, dimshuffle, elementwise
-from phintys.tensor.shape import flatten, reshape, shape
+from phintys.tensor.reshape import flatten, reshape
+from phintys.tensor.shape import shape
 from phintys.tensor.static import get_underlying_scalar_constant_value
 from phintys.tensor.variable import TensorVariable
 
@@ -129,9 +130,6 @@ class _Operators:
             f"{self} cannot be assigned to: variables are immutable. Write y = x[key].set(value), "
             "or x[key].inc(value), for a tensor with other elements."
         )
-
-    def __getitem__(self: Any, key: Any) -> Any:
-        return index.getitem(self, key)
 
     def __iter__(self: Any) -> Iterator[Any]:
         if self.type.ndim == 0:
@@ -279,15 +277,6 @@ class _Methods:
 
     def inc(self: Any, y: Any, **kwargs: Any) -> Any:
         """For ``x[key].inc(y)``: ``x`` with ``y`` added to that part; see `inc_subtensor`."""
-        return index.inc_subtensor(self, y, **kwargs)
-
-    # ----- indexing
-    def set(self: Any, y: Any, **kwargs: Any) -> Any:
-        """``x[i].set(y)``: ``x`` with that part set to ``y``; see `set_subtensor`."""
-        return index.set_subtensor(self, y, **kwargs)
-
-    def inc(self: Any, y: Any, **kwargs: Any) -> Any:
-        """``x[i].inc(y)``: ``x`` with ``y`` added to that part; see `inc_subtensor`."""
         return index.inc_subtensor(self, y, **kwargs)
 
     # ----- products and reductions

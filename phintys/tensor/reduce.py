@@ -247,6 +247,7 @@ class Sum(FixedOpCAReduce):
     """The sum over axes.  Small integers sum to 64 bit, float32 accumulates in float64."""
 
     __props__ = ("axis", "dtype", "acc_dtype")
+    __str__ = CAReduce.__str__
 
     def __init__(self, axis: Any = None, dtype: Any = None, acc_dtype: Any = None) -> None:
         super().__init__(TABLE["add"], axis, dtype, acc_dtype, upcast_discrete_output=True)
@@ -316,6 +317,7 @@ class Prod(FixedOpCAReduce):
     """
 
     __props__ = ("axis", "dtype", "acc_dtype", "no_zeros_in_input")
+    __str__ = CAReduce.__str__
 
     def __init__(
         self,
@@ -347,6 +349,7 @@ class ProdWithoutZeros(FixedOpCAReduce):
     """The product over axes of the elements that are not zero; 1 where all are."""
 
     __props__ = ("axis", "dtype", "acc_dtype")
+    __str__ = CAReduce.__str__
 
     def __init__(self, axis: Any = None, dtype: Any = None, acc_dtype: Any = None) -> None:
         super().__init__(mul_without_zeros, axis, dtype, acc_dtype, upcast_discrete_output=True)
@@ -403,6 +406,7 @@ class _SameDtype(FixedOpCAReduce):
 
 class _Extreme(_SameDtype):
     __props__ = ("axis", "initial")
+    __str__ = CAReduce.__str__
 
     def __init__(self, op: ScalarOp, axis: Any, initial: bool) -> None:
         super().__init__(op, axis)
@@ -496,6 +500,7 @@ def _check_initial(initial: Any, allowed: float, name: str) -> None:
 
 class _Logical(_SameDtype):
     __props__ = ("axis",)
+    __str__ = CAReduce.__str__
 
     def make_node(self, x: Any) -> Apply:
         x = as_tensor_variable(x)

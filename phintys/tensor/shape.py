@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import prod
 from typing import Any
 
 import numpy as np
@@ -18,12 +17,10 @@ from phintys.scalar.type import ScalarType, scalar_type
 from phintys.tensor import convert
 from phintys.tensor import type as tensor_types
 from phintys.tensor.convert import as_tensor_variable
-from phintys.tensor.elemwise import cast, functions, zeros_of
+from phintys.tensor.elemwise import cast, zeros_of
 from phintys.tensor.static import (
     as_length,
     constant_origin,
-    entries,
-    get_vector_length,
     known_length,
     shape_entries,
     vector_entries,
@@ -32,11 +29,7 @@ from phintys.tensor.type import TensorType
 from phintys.tensor.type_other import NoneConst, NoneTypeT
 
 __all__ = [
-    "flatten",
-    "is_flat",
     "make_vector",
-    "ravel",
-    "reshape",
     "scalar_from_tensor",
     "shape",
     "shape_i",
@@ -156,6 +149,12 @@ class Shape(Op):
     def pushforward(self, inputs: Any, outputs: Any, tangents: Any) -> list[Variable]:
         return [disconnected_type()]
 
+    # ----- batching: the items of a batch share their shape, so that the result is one vector
+    def vectorize_node(self, node: Apply, *batched_inputs: Any) -> Apply:
+        (x,) = batched_inputs
+        core = range(x.type.ndim - node.inputs[0].type.ndim, x.type.ndim)
+        return MakeVector("int64").make_node(*(length(x, i) for i in core))
+
     # ----- lowering
     def lower(self, node: Apply, b: Any, *inputs: Any) -> Any:
         return b.vector(b.shape(inputs[0]))
@@ -187,6 +186,11 @@ class Shape_i(Op):
     connection_pattern = Shape.connection_pattern
     pullback = Shape.pullback
     pushforward = Shape.pushforward
+
+    # ----- batching: the items of a batch share their shape, so that the result is one number
+    def vectorize_node(self, node: Apply, *batched_inputs: Any) -> Apply:
+        (x,) = batched_inputs
+        return Shape_i(self.i + x.type.ndim - node.inputs[0].type.ndim).make_node(x)
 
     # ----- lowering
     def lower(self, node: Apply, b: Any, *inputs: Any) -> Any:
@@ -256,6 +260,14 @@ def shape_tuple(x: Any) -> tuple[Any, ...]:
     return tuple(length(x, i) for i in range(x.type.ndim))
 
 
+def product(lengths: Sequence[Any]) -> Any:
+    """The product of 0-d int64 variables; the constant 1 for none."""
+    result = convert.constant(1, dtype="int64")
+    for n in lengths:
+        result = n if result.owner is None and known_length(result) == 1 else result * n
+    return result
+
+
 # ========================================================================== MakeVector
 
 
@@ -309,6 +321,10 @@ class MakeVector(Op):
         ]
         return [make_vector(*parts)]
 
+    # ----- batching
+    def vectorize_node(self, node: Apply, *batched_inputs: Any) -> Apply:
+        return stacks[0](batched_inputs)
+
     # ----- lowering
     def lower(self, node: Apply, b: Any, *inputs: Any) -> Any:
         if not inputs:
@@ -317,6 +333,10 @@ class MakeVector(Op):
 
     def __str__(self) -> str:
         return f"MakeVector{{dtype={self.dtype!r}}}"
+
+
+#: ``stacks[0](scalars)``: the node that joins batches of scalars; filled by `phintys.tensor.join`.
+stacks: list[Any] = []
 
 
 def make_vector(*items: Any) -> Any:
@@ -494,206 +514,3 @@ def normalize_axis_tuple(axes: Any, ndim: int) -> tuple[int, ...]:
     if len(set(result)) != len(result):
         raise ValueError(f"An axis is listed twice in {axes}.")
     return result
-
-
-# ============================================================================= Reshape
-
-
-class Reshape(Op):
-    """The elements in C order under another shape.  Inputs: the tensor and an integer vector.
-
-    Parameters
-    ----------
-    ndim
-        rank of the result; one entry of the shape may be -1 and follows from the others
-    """
-
-    # ----- class and static shape
-    __props__ = ("ndim",)
-    view_map = {0: [0]}
-
-    def __init__(self, ndim: int) -> None:
-        if ndim < 0:
-            raise ValueError(f"The rank of a reshaped tensor is not negative, got {ndim}.")
-        self.ndim = int(ndim)
-
-    def make_node(self, x: Any, shp: Any) -> Apply:
-        x, shp = as_tensor_variable(x), as_tensor_variable(shp)
-        if shp.type.ndim != 1 or shp.type.dtype not in dtypes.INTEGER:
-            raise TypeError(f"The new shape is an integer vector; {shp} has type {shp.type}.")
-        if shp.type.shape[0] is None:
-            shp = specify_shape(shp, self.ndim)
-        if get_vector_length(shp) != self.ndim:
-            raise ValueError(f"{self} needs {self.ndim} lengths; {shp} has {shp.type.shape[0]}.")
-        return Apply(self, [x, shp], [x.type.clone(shape=_reshaped_static(x, shp))()])
-
-    # ----- perform
-    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: list[list[Any]]) -> None:
-        x, shp = inputs
-        try:
-            output_storage[0][0] = x.reshape(shp)
-        except ValueError as exc:
-            raise ShapeError(
-                f"Cannot reshape {node.inputs[0]} of shape {x.shape} to {tuple(shp.tolist())}."
-            ) from exc
-
-    def infer_shape(self, node: Apply, shapes: Sequence[Any]) -> list[Any]:
-        found = [as_length(n) for n in entries(node.inputs[1])]
-        known = [known_length(n) for n in found]
-        total = product(shapes[0])
-        missing = _left(total, found)
-        if None not in known:
-            rest = prod(n for n in known if n is not None and n >= 0)
-            return [tuple(total // max(rest, 1) if k == -1 else n for n, k in zip(found, known))]
-        return [
-            tuple(
-                n if _is_length(n, k) else functions.switch(functions.lt(n, 0), missing, n)
-                for n, k in zip(found, known)
-            )
-        ]
-
-    # ----- derivative
-    def connection_pattern(self, node: Apply) -> list[list[bool]]:
-        return [[True], [False]]
-
-    def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
-        (x, _), (g,) = inputs, cotangents
-        if isinstance(g.type, DisconnectedType):
-            return [g, disconnected_type()]
-        if dtypes.is_discrete(x.type.dtype):
-            return [zeros_of(x), disconnected_type()]
-        return [_reshape_to(g, shape_tuple(x)), disconnected_type()]
-
-    def pushforward(self, inputs: Any, outputs: Any, tangents: Any) -> list[Variable]:
-        t = tangents[0]
-        return [t if isinstance(t.type, DisconnectedType) else self(t, inputs[1])]
-
-    # ----- batching
-    def vectorize_node(self, node: Apply, *batched_inputs: Any) -> Apply:
-        x, shp = batched_inputs
-        if shp.type.ndim != 1:
-            raise ValueError("The new shape of Reshape cannot differ within a batch.")
-        core, old = entries(shp), node.inputs[0]
-        if any(known_length(n) == -1 for n in core):
-            core = _without_minus_one(core, shape_tuple(x)[x.type.ndim - old.type.ndim :])
-        batch = [length(x, i) for i in range(x.type.ndim - old.type.ndim)]
-        return Reshape(len(batch) + self.ndim).make_node(x, lengths_vector([*batch, *core]))
-
-    # ----- lowering
-    def lower(self, node: Apply, b: Any, *inputs: Any) -> Any:
-        x, shp = inputs
-        return b.reshape(x, b.items(shp))
-
-    def __str__(self) -> str:
-        return f"Reshape{{{self.ndim}}}"
-
-
-def _reshaped_static(x: Any, shp: Any) -> tuple[int | None, ...]:
-    """The static shape of a reshaped tensor; ShapeError if the sizes are known to differ."""
-    wanted = [known_length(n) for n in entries(shp)]
-    if any(n is not None and n < -1 for n in wanted) or wanted.count(-1) > 1:
-        raise ShapeError(f"{wanted} is not a shape: one entry may be -1, the others are lengths.")
-    size = None if None in x.type.shape else prod(x.type.shape)
-    static: list[int | None] = [None if n == -1 else n for n in wanted]
-    if size is None or None in wanted:
-        return tuple(static)
-    rest = prod(n for n in static if n is not None)
-    if (size != rest) if -1 not in wanted else (rest == 0 or size % rest):
-        raise ShapeError(f"Cannot reshape {x} of static shape {x.type.shape} to {tuple(wanted)}.")
-    return tuple(size // rest if n is None else n for n in static)
-
-
-def _is_length(n: Any, known: int | None) -> bool:
-    """Whether an entry of a shape cannot be -1."""
-    if known is not None:
-        return known >= 0
-    return n.owner is not None and isinstance(n.owner.op, Shape_i)
-
-
-def _left(total: Any, requested: Sequence[Any]) -> Any:
-    """The length that -1 stands for: the product of the others is minus that of all."""
-    return total // functions.maximum(-product(requested), 1)
-
-
-def product(lengths: Sequence[Any]) -> Any:
-    result = convert.constant(1, dtype="int64")
-    for n in lengths:
-        result = n if result.owner is None and known_length(result) == 1 else result * n
-    return result
-
-
-def _without_minus_one(requested: Sequence[Any], old: Sequence[Any]) -> list[Any]:
-    """The requested lengths with -1 replaced by what it stands for."""
-    others = [as_length(n) for n in requested if known_length(n) != -1]
-    missing = product(old) // product(others)
-    return [missing if known_length(n) == -1 else n for n in requested]
-
-
-def reshape(x: Any, newshape: Any, *, ndim: int | None = None) -> Any:
-    """The elements of ``x`` in C order under another shape.
-
-    Parameters
-    ----------
-    x : tensor
-    newshape : a sequence of lengths (numbers or variables), or an integer vector; one may be -1
-    ndim : rank of the result, needed where ``newshape`` is a vector of unknown length
-
-    Raises
-    ------
-    TypeError if ``newshape`` is not a vector, ValueError if its length is not known, ShapeError
-    if the sizes are known to differ (otherwise at run time).
-
-    >>> import phintys.tensor as pt
-    >>> pt.reshape(pt.arange(6), (2, -1)).eval()
-    array([[0, 1, 2],
-           [3, 4, 5]])
-    """
-    x = as_tensor_variable(x)
-    if not isinstance(newshape, Variable):
-        if not isinstance(newshape, Sequence | np.ndarray):
-            raise TypeError(f"The new shape is a tuple or a vector of lengths, not {newshape!r}.")
-        newshape = lengths_vector(shape_entries(newshape))
-    if newshape.type.ndim != 1:
-        raise TypeError(f"The new shape is a tuple or a vector of lengths, not {newshape}.")
-    if ndim is None:
-        if newshape.type.shape[0] is None:
-            raise ValueError(
-                f"The length of {newshape} is not known: the rank of the result must be given with "
-                "ndim=."
-            )
-        ndim = get_vector_length(newshape)
-    return Reshape(ndim)(x, newshape)
-
-
-def _reshape_to(x: Any, lengths: Sequence[Any]) -> Any:
-    return Reshape(len(lengths))(x, lengths_vector(lengths))
-
-
-def flatten(x: Any, ndim: int = 1) -> Any:
-    """``x`` with ``ndim`` dimensions: the first ``ndim - 1`` axes are kept, the others become one.
-
-    ValueError if ``ndim`` is less than 1 or more than the rank of ``x``.
-
-    >>> import phintys.tensor as pt
-    >>> pt.flatten(pt.zeros((2, 3, 4)), 2).type.shape
-    (2, 12)
-    """
-    x = as_tensor_variable(x)
-    if not 1 <= ndim <= max(x.type.ndim, 1):
-        raise ValueError(f"ndim must be between 1 and {max(x.type.ndim, 1)}, not {ndim}.")
-    if x.type.ndim == ndim:
-        return x
-    if ndim == 1:
-        return _reshape_to(x, [-1])
-    lengths = shape_tuple(x)
-    return _reshape_to(x, [*lengths[: ndim - 1], product(lengths[ndim - 1 :])])
-
-
-def ravel(x: Any) -> Any:
-    """``x`` as a vector."""
-    return flatten(x)
-
-
-def is_flat(var: Any, ndim: int = 1) -> bool:
-    """Whether ``var`` has rank ``ndim``."""
-    return as_tensor_variable(var).type.ndim == ndim

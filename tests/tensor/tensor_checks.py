@@ -1,0 +1,101 @@
+"""What the tests of tensor ops share: both modes against NumPy, derivatives, batches."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import phintys
+from phintys.graph.traversal import explicit_graph_inputs
+from phintys.graph.vectorize import vectorize_graph
+from phintys.tensor.type import TensorType
+
+MODES = ("FAST_COMPILE", "FAST_RUN")
+RTOL = {"float16": 1e-2, "float32": 2e-5, "complex64": 2e-5}
+
+
+def symbols(values, static=False):
+    """One variable per array; lengths known only with ``static``."""
+    return [
+        TensorType(v.dtype.name, v.shape if static else (None,) * v.ndim)() for v in values
+    ]
+
+
+def evaluate(outputs, inputs=(), values=(), mode="FAST_RUN"):
+    """Values of one or several expressions."""
+    f = phintys.function(list(inputs), outputs, mode=mode, on_unused_input="ignore")
+    return f(*values)
+
+
+def assert_like(found, expected, dtype=None):
+    """Equal shape and dtype, and equal values up to rounding."""
+    expected = np.asarray(expected, dtype=dtype)
+    found = np.asarray(found)
+    assert found.shape == expected.shape
+    assert found.dtype == expected.dtype
+    rtol = RTOL.get(expected.dtype.name, 1e-12)
+    np.testing.assert_allclose(found, expected, rtol=rtol, atol=rtol, equal_nan=True)
+
+
+def check(build, reference, values, dtype=None):
+    """``build(*variables)`` gives what ``reference(*values)`` gives, in each mode, static or not."""
+    values = [np.asarray(v) for v in values]
+    with np.errstate(all="ignore"):
+        expected = reference(*values)
+    for static in (False, True):
+        inputs = symbols(values, static)
+        out = build(*inputs)
+        for mode in MODES:
+            found = evaluate(out, inputs, values, mode)
+            assert_like(found, expected, dtype)
+            assert found.dtype == out.type.dtype
+            assert all(n in (None, m) for n, m in zip(out.type.shape, found.shape, strict=True))
+        if static:
+            assert_shape_inferred(out, inputs, values)
+
+
+def assert_shape_inferred(out, inputs, values):
+    """``infer_shape`` of the outermost node agrees with the value."""
+    node = out.owner
+    if node is None or node.op.infer_shape is None:
+        return
+    from phintys.tensor.shape import shape_tuple
+
+    shapes = [shape_tuple(x) if hasattr(x.type, "ndim") else () for x in node.inputs]
+    found = node.op.infer_shape(node, shapes)[out.index]
+    if found is None:
+        return
+    value, *lengths = evaluate([out, *found], inputs, values, "FAST_COMPILE")
+    assert tuple(int(n) for n in lengths) == value.shape
+
+
+def check_derivatives(build, values, mode="FAST_COMPILE"):
+    """Pullback against finite differences, pushforward against the pullback."""
+    values = [np.asarray(v, dtype="float64") for v in values]
+    rng = np.random.default_rng(1)
+    phintys.verify_grad(build, values, rng=rng, mode=mode)
+    inputs = symbols(values)
+    out = build(*inputs)
+    u, *tangents = symbols([np.zeros((0,) * out.type.ndim), *values])
+    pushed = phintys.Rop(out, inputs, tangents)
+    pulled = phintys.Lop(out, inputs, u)
+    shape = evaluate(out, inputs, values, mode).shape
+    weights = [rng.normal(size=shape), *(rng.normal(size=v.shape) for v in values)]
+    forward, *backward = evaluate(
+        [pushed, *pulled], [*inputs, u, *tangents], [*values, *weights], mode
+    )
+    left = np.sum(forward * weights[0])
+    right = sum(np.sum(b * t) for b, t in zip(backward, weights[1:], strict=True))
+    np.testing.assert_allclose(left, right, rtol=1e-9, atol=1e-12)
+
+
+def check_batched(build, values):
+    """The vectorized graph gives what the items of a batch give one by one."""
+    values = [np.asarray(v) for v in values]
+    inputs = symbols(values)
+    out = build(*inputs)
+    batches = [np.stack([v, v[::-1] if v.ndim else v + 1]) for v in values]
+    batched = symbols(batches)
+    found = evaluate(vectorize_graph(out, dict(zip(inputs, batched, strict=True))), batched, batches)
+    expected = [evaluate(out, inputs, [b[i] for b in batches]) for i in range(2)]
+    assert_like(found, np.stack(expected))
+    assert not list(explicit_graph_inputs([out])) == []

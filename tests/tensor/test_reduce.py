@@ -1,0 +1,297 @@
+"""Reductions: values, dtypes, empty axes, ties, zeros, derivatives."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+from tensor_checks import MODES, assert_like, check, check_batched, check_derivatives, evaluate
+
+import phintys
+import phintys.tensor as pt
+from phintys.tensor import reduce
+from phintys.tensor.reduce import Argmax, CAReduce, Max, Min, Prod, ProdWithoutZeros, Sum
+
+RNG = np.random.default_rng(0)
+SHAPES = {"0-d": (), "vector": (5,), "matrix": (3, 4), "one": (1, 4), "cube": (2, 3, 4)}
+SIMPLE = {
+    "sum": (pt.sum, np.sum),
+    "prod": (pt.prod, np.prod),
+    "max": (pt.max, np.max),
+    "min": (pt.min, np.min),
+    "all": (pt.all, np.all),
+    "any": (pt.any, np.any),
+    "mean": (pt.mean, np.mean),
+    "var": (pt.var, np.var),
+    "std": (pt.std, np.std),
+    "ptp": (pt.ptp, np.ptp),
+    "argmax": (pt.argmax, np.argmax),
+    "argmin": (pt.argmin, np.argmin),
+}
+DTYPES = ["bool", "int8", "uint16", "int64", "uint64", "float16", "float32", "float64", "complex128"]
+
+
+def sample(shape, dtype):
+    values = RNG.normal(size=shape) * 3
+    if dtype.startswith("complex"):
+        return np.asarray(values + 1j * RNG.normal(size=shape), dtype)
+    return np.asarray(np.abs(values) if dtype.startswith("u") else values).astype(dtype)
+
+
+def axes_of(ndim):
+    yield None
+    yield from range(-ndim, ndim)
+    if ndim > 1:
+        yield (0, ndim - 1)
+        yield (-1, 0)
+        yield ()
+
+
+@pytest.mark.parametrize("name", SIMPLE)
+@pytest.mark.parametrize("kind", SHAPES)
+def test_axes_and_keepdims(name, kind):
+    build, reference = SIMPLE[name]
+    x = sample(SHAPES[kind], "float64")
+    for axis in axes_of(x.ndim):
+        for keepdims in (False, True):
+            if name == "ptp" and keepdims or (name.startswith("arg") and isinstance(axis, tuple)):
+                continue
+            kwargs = {} if name == "ptp" else {"keepdims": keepdims}
+            check(
+                lambda x, a=axis, k=kwargs: build(x, axis=a, **k),
+                lambda x, a=axis, k=kwargs: reference(x, axis=a, **k),
+                [x],
+            )
+
+
+def expected_dtype(name, dtype):
+    if name in ("all", "any"):
+        return "bool"
+    if name.startswith("arg"):
+        return "int64"
+    if name in ("sum", "prod") and dtype in ("bool", "int8", "int64"):
+        return "int64"
+    if name in ("sum", "prod") and dtype.startswith("u"):
+        return "uint64"
+    if name in ("mean", "var", "std") and np.dtype(dtype).kind in "biu":
+        return "float64"
+    return "float64" if name in ("var", "std") and dtype == "complex128" else dtype
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", SIMPLE)
+def test_dtypes(name, dtype):
+    build, reference = SIMPLE[name]
+    x = sample((3, 4), dtype)
+    if dtype == "complex128" and name in ("max", "min", "ptp", "argmax", "argmin"):
+        with pytest.raises(TypeError, match="complex"):
+            build(pt.as_tensor(x))
+        return
+    if dtype == "bool" and name in ("ptp", "var", "std"):
+        with np.errstate(all="ignore"):
+            expected = x.astype(float).var(1) if name != "ptp" else None
+        if name == "ptp":
+            with pytest.raises(TypeError):
+                build(pt.as_tensor(x))
+        elif name == "var":
+            check(lambda x: build(x, axis=1), lambda x: expected, [x])
+        return
+    wanted = expected_dtype(name, dtype)
+    wide = "float64" if wanted.startswith("float") else wanted
+    with np.errstate(all="ignore"):
+        check(
+            lambda x: build(x, axis=1),
+            lambda x: np.asarray(reference(x.astype(wide) if name in ("mean", "var", "std")
+                                           and dtype != "complex128" else x, axis=1)),
+            [x],
+            dtype=wanted,
+        )  # fmt: skip
+
+
+def test_accumulators():
+    x = pt.fvector("x")
+    assert (pt.sum(x).owner.op.dtype, pt.sum(x).owner.op.acc_dtype) == ("float32", "float64")
+    assert pt.sum(pt.ivector("i"), dtype="float32").owner.op.acc_dtype == "int64"
+    assert pt.sum(x, dtype="float64").type.dtype == "float64"
+    value = np.full(10_000_000, 0.1, "float32")
+    exact = value.astype("float64").sum()
+    for mode in MODES:
+        found = evaluate(pt.sum(x), [x], [value], mode)
+        assert found.dtype == np.float32
+        assert abs(found - exact) <= np.spacing(np.float32(exact))
+    with pytest.raises(TypeError, match="too narrow"):
+        pt.sum(pt.dvector(), acc_dtype="float32")
+    with pytest.raises(TypeError, match="too narrow"):
+        pt.sum(pt.ivector(), acc_dtype="int8")
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("shape", [(0,), (0, 3), (3, 0)])
+def test_empty(shape, mode):
+    value = np.zeros(shape)
+    x = pt.tensor("x", shape=(None,) * len(shape))
+    assert evaluate(pt.sum(x), [x], [value], mode) == 0
+    assert evaluate(pt.prod(x), [x], [value], mode) == 1
+    assert evaluate(pt.all(x), [x], [value], mode)
+    assert not evaluate(pt.any(x), [x], [value], mode)
+    for build in (pt.max, pt.min, pt.argmax, pt.argmin):
+        with pytest.raises(ValueError, match="empty"):
+            evaluate(build(x), [x], [value], mode)
+    assert evaluate(pt.max(x, initial=-np.inf), [x], [value], mode) == -np.inf
+    assert evaluate(pt.min(x, initial=np.inf), [x], [value], mode) == np.inf
+    if shape == (0, 3):
+        assert evaluate(pt.max(x, axis=1), [x], [value], mode).shape == (0,)
+
+
+def test_initial_of_integers():
+    i, b = pt.ivector("i"), pt.vector("b", dtype="bool")
+    for mode in MODES:
+        assert evaluate(pt.max(i, initial=-np.inf), [i], [np.zeros(0, "int32")], mode) == -(2**31)
+        assert not evaluate(pt.max(b, initial=-np.inf), [b], [np.zeros(0, bool)], mode)
+        assert evaluate(pt.min(b, initial=np.inf), [b], [np.zeros(0, bool)], mode)
+    with pytest.raises(ValueError, match="initial"):
+        pt.max(i, initial=0)
+
+
+@pytest.mark.parametrize("name", ["max", "min", "sum", "prod", "mean", "argmax", "argmin", "ptp"])
+def test_nan_propagates(name):
+    x = np.array([[1.0, np.nan, 3.0], [4.0, 5.0, 6.0], [np.inf, 1.0, -np.inf]])
+    build, reference = SIMPLE[name]
+    check(lambda x: build(x, axis=1), lambda x: reference(x, axis=1), [x])
+
+
+def test_argmax_of_several_axes():
+    x = RNG.normal(size=(3, 4, 5))
+    check(
+        lambda x: pt.argmax(x, axis=(2, 0)),
+        lambda x: x.transpose(1, 0, 2).reshape(4, -1).argmax(-1),
+        [x],
+    )
+    check(lambda x: pt.argmax(x, axis=(0, 1, 2)), np.argmax, [x])
+
+
+def test_extreme_values_of_small_integers():
+    """-128 has no opposite in int8, so that min is not the negative of max of negatives."""
+    x = np.array([-128, 5, 127], "int8")
+    check(pt.min, np.min, [x])
+    check(pt.argmin, np.argmin, [x])
+    check(pt.argmin, np.argmin, [np.array([3, 0, 255], "uint8")])
+
+
+@pytest.mark.parametrize("corrected", [False, True])
+@pytest.mark.parametrize("ddof", [0, 1])
+def test_variance(ddof, corrected):
+    x = RNG.normal(size=(3, 5)) + 1e6
+    for build, reference in ((pt.var, np.var), (pt.std, np.std)):
+        found = evaluate(build(pt.as_tensor(x), axis=0, ddof=ddof, corrected=corrected))
+        np.testing.assert_allclose(found, reference(x, axis=0, ddof=ddof), rtol=1e-6)
+
+
+def test_norms():
+    x = RNG.normal(size=(3, 4))
+    for order in (1, 2, 3, 0, np.inf, -np.inf):
+        check(
+            lambda x, o=order: x.norm(o, axis=1),
+            lambda x, o=order: np.linalg.norm(x, o, axis=1),
+            [x],
+        )
+
+
+# --------------------------------------------------------------------------- derivatives
+
+DIFFERENTIABLE = ["sum", "prod", "max", "min", "mean", "var", "std", "ptp"]
+
+
+@pytest.mark.parametrize("name", DIFFERENTIABLE)
+def test_derivatives(name):
+    build, _ = SIMPLE[name]
+    x = RNG.permutation(np.linspace(0.5, 3, 12)).reshape(3, 4)
+    for axis in (None, 0, -1, (0, 1)):
+        check_derivatives(lambda x, a=axis: build(x, axis=a), [x])
+
+
+def product_of_others(x):
+    return np.array([np.prod(np.delete(x, i)) for i in range(x.size)])
+
+
+@pytest.mark.parametrize("zeros", [0, 1, 2, 3])
+def test_derivative_of_product_with_zeros(zeros):
+    value = np.array([2.0, 3.0, 5.0])
+    value[:zeros] = 0
+    x = pt.dvector("x")
+    for mode in MODES:
+        found = evaluate(phintys.grad(pt.prod(x), x), [x], [value], mode)
+        assert_like(found, product_of_others(value))
+    check_derivatives(pt.prod, [value])
+
+
+def test_derivative_of_product_without_zeros():
+    x = pt.dvector("x")
+    cost = pt.prod(x, no_zeros_in_input=True)
+    assert_like(evaluate(phintys.grad(cost, x), [x], [np.array([2.0, 3.0])]), [3.0, 2.0])
+    value = np.array([[0.0, 2.0], [3.0, 4.0]])
+    check(ProdWithoutZeros(axis=1), lambda x: np.where(x == 0, 1, x).prod(1), [value])
+    found = evaluate(phintys.grad(ProdWithoutZeros()(x), x), [x], [np.array([0.0, 2.0, 3.0])])
+    assert_like(found, [0.0, 3.0, 2.0])
+
+
+@pytest.mark.parametrize("build", [pt.max, pt.min])
+def test_ties_all_get_the_gradient(build):
+    x = pt.dvector("x")
+    value = np.array([2.0, 2.0, 2.0])
+    for mode in MODES:
+        assert_like(evaluate(phintys.grad(build(x), x), [x], [value], mode), np.ones(3))
+
+
+def test_gradients_of_discrete_results_are_zero():
+    x = pt.dvector("x")
+    for build in (pt.argmax, pt.any, pt.all):
+        cost = build(x).astype("float64") * x[0]
+        found = evaluate(phintys.grad(cost, x), [x], [np.array([1.0, 2.0, 3.0])])
+        expected = np.array([float(evaluate(build(x), [x], [np.array([1.0, 2, 3])])), 0, 0])
+        assert_like(found, expected)
+
+
+# ------------------------------------------------------------------------------ structure
+
+
+@pytest.mark.parametrize("name", SIMPLE)
+def test_batched(name):
+    build, _ = SIMPLE[name]
+    check_batched(lambda x: build(x, axis=0), [RNG.normal(size=(3, 4))])
+    check_batched(build, [RNG.normal(size=(3, 4))])
+
+
+def test_ops_compare_print_and_pickle():
+    x = pt.dmatrix("x")
+    ops = [
+        Sum(axis=(0,)), Prod(no_zeros_in_input=True), ProdWithoutZeros(axis=1), Max(axis=(0,)),
+        Min(axis=None, initial=True), reduce.All(0), reduce.Any_(0), Argmax(axis=(1,)),
+        reduce.Argmin(), CAReduce(Sum().scalar_op, axis=0),
+    ]  # fmt: skip
+    for op in ops:
+        copy = pickle.loads(pickle.dumps(op))
+        assert copy == op and hash(copy) == hash(op) and str(copy) == str(op)
+        out = op(x)
+        assert pickle.loads(pickle.dumps(out)).owner.op == out.owner.op
+    assert len(set(ops)) == len(ops)
+    assert str(pt.sum(x, axis=-1).owner.op) == "Sum{axes=[1]}"
+    assert str(reduce.Any_(0)) == "Any{axes=[0]}"
+
+
+def test_misuse():
+    x = pt.dmatrix("x")
+    with pytest.raises(ValueError, match="out of range"):
+        pt.sum(x, axis=2)
+    with pytest.raises(ValueError, match="twice"):
+        pt.sum(x, axis=(0, -2))
+    with pytest.raises(TypeError, match="axis"):
+        pt.sum(x, axis=0.5)
+
+
+def test_helpers_for_authors():
+    x = pt.dmatrix("x")
+    assert reduce.makeKeepDims(x, pt.sum(x, axis=-1), -1).type.shape == (None, 1)
+    assert reduce.normalize_reduce_axis(None, 3) is None
+    assert reduce.normalize_reduce_axis((-1, 0), 3) == (0, 2)
