@@ -48,7 +48,7 @@ def assemble(
         if cluster.roots
         for steps, value in write_cluster(layouts, cluster)
     ]
-    groups += [Group([_call(layouts, v)], v.id, v.origin) for v in fusion.others]
+    groups += [Group(_call_steps(layouts, v), v.id, v.origin) for v in fusion.others]
     slots, copies = _output_slots(layouts, outputs)
     groups += [Group([c], len(builder.values), None) for c in copies]
     groups += _check_groups(builder)
@@ -82,6 +82,13 @@ def _copied(array: Any) -> tuple[Any]:
 
 
 # ------------------------------------------------------------------------- calls
+
+
+def _call_steps(layouts: Layouts, value: Value) -> list[Step]:
+    """A call, after a copy of what its target held."""
+    if isinstance(value, BlasCall) and value.has_target:
+        return [Copy(layouts.slot(value.args[2]), layouts.slot(value)), _call(layouts, value)]
+    return [_call(layouts, value)]
 
 
 def _call(layouts: Layouts, value: Value) -> Step:

@@ -363,7 +363,11 @@ class Builder:
                 axes[k] = None
             elif d is not shape[k]:
                 result[k] = self.unify(d, shape[k], f"cannot broadcast axis {k}")
-        return self._view(value, tuple(result), axes)
+        content = value.content if len(result) <= 1 else None
+        if content is not None and len(content) == 1 and len(result) == 1:
+            count = result[0].value or 0
+            content = content * count if 0 < count <= _MAX_CONTENT else None
+        return self._view(value, tuple(result), axes, content=content)
 
     fill = broadcast_to
 
@@ -668,7 +672,8 @@ class Builder:
         if missing <= 0:
             return value
         axes = [k + missing for k in range(value.ndim)]
-        return self._view(value, (ONE,) * missing + value.shape, axes)
+        content = value.content if rank == 1 else None
+        return self._view(value, (ONE,) * missing + value.shape, axes, content=content)
 
     def _append(self, value: Value, count: int) -> Value:
         """Axes of length 1 added on the right."""

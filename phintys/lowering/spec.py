@@ -197,6 +197,11 @@ class _Verifier:
 
     # ----- steps
     def step(self, step: Step) -> None:
+        if isinstance(step, Kernel):
+            for inst in step.body:
+                if inst.op in ("load", "store", "accumulate"):
+                    number = inst.param[0] if inst.op == "accumulate" else inst.param
+                    self.require(0 <= number < len(step.operands), f"no operand {number}")
         for d in step_dims(step):
             self.dim(d)
         special: Callable[[Any], None] | None = {

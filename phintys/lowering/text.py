@@ -20,6 +20,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from textwrap import dedent
 from typing import Any
 
 import numpy as np
@@ -172,7 +173,7 @@ def parse_program(text: str, functions: Mapping[str, Any] | None = None) -> Prog
 
     Raises ValueError with the line that cannot be read.
     """
-    lines = [line for line in text.splitlines() if line.strip()]
+    lines = [line for line in dedent(text).splitlines() if line.strip()]
     return _Parser(lines, functions or {}).program()
 
 
