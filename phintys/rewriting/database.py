@@ -66,8 +66,9 @@ class RewriteDatabaseQuery:
         self.extra_rewrites = tuple(extra_rewrites or ())
         self.name: str | None = None
 
-    def _replace(self, **changes: Any) -> RewriteDatabaseQuery:
-        fields = {
+    def replace(self, **changes: Any) -> RewriteDatabaseQuery:
+        """A copy with some fields changed."""
+        fields: dict[str, Any] = {
             "include": self.include,
             "require": self.require,
             "exclude": self.exclude,
@@ -79,23 +80,23 @@ class RewriteDatabaseQuery:
 
     def including(self, *tags: str) -> RewriteDatabaseQuery:
         """A copy that also selects rewrites with these tags."""
-        return self._replace(include=(*self.include, *tags))
+        return self.replace(include=(*self.include, *tags))
 
     def excluding(self, *tags: str) -> RewriteDatabaseQuery:
         """A copy that leaves out rewrites with any of these tags."""
-        return self._replace(exclude=(*self.exclude, *tags))
+        return self.replace(exclude=(*self.exclude, *tags))
 
     def requiring(self, *tags: str) -> RewriteDatabaseQuery:
         """A copy that selects only rewrites with all of these tags."""
-        return self._replace(require=(*self.require, *tags))
+        return self.replace(require=(*self.require, *tags))
 
     def register(self, *rewrites: tuple[Any, float]) -> RewriteDatabaseQuery:
         """A copy with further ``(rewriter, position)`` pairs."""
-        return self._replace(extra_rewrites=(*self.extra_rewrites, *rewrites))
+        return self.replace(extra_rewrites=(*self.extra_rewrites, *rewrites))
 
     def without_extras(self) -> RewriteDatabaseQuery:
         """A copy for databases inside: without extra rewrites and position cutoff."""
-        return self._replace(extra_rewrites=(), position_cutoff=inf)
+        return self.replace(extra_rewrites=(), position_cutoff=inf)
 
     @property
     def key(self) -> Any:
@@ -126,7 +127,7 @@ class RewriteDatabaseQuery:
 
 
 def as_query(tags: Sequence[Any], kwtags: dict[str, Any]) -> RewriteDatabaseQuery:
-    """A query object, or one made of strings: ``"+a"`` include, ``"&a"`` require, ``"-a"`` exclude."""
+    """A query, perhaps made of strings: ``"+a"`` include, ``"&a"`` require, ``"-a"`` exclude."""
     if tags and isinstance(tags[0], RewriteDatabaseQuery):
         if len(tags) > 1 or kwtags:
             raise TypeError("Give either a RewriteDatabaseQuery or tags, not both.")
@@ -163,8 +164,8 @@ class RewriteDatabase(ABC):
     ) -> None:
         """Add a rewrite (or a database, or the result of a query) under a name, with tags.
 
-        With ``use_db_name_as_tag`` the name of this database is a tag too: whoever selects the database
-        selects the rewrite.  ValueError if the name is taken.
+        With ``use_db_name_as_tag`` the name of this database is a tag too: whoever selects the
+        database selects the rewrite.  ValueError if the name is taken.
         """
         if kwargs:
             raise TypeError(f"{type(self).__name__}.register does not know {sorted(kwargs)}.")
@@ -185,7 +186,7 @@ class RewriteDatabase(ABC):
             return
         if not overwrite:
             raise ValueError(
-                f"{self} has a rewrite {name!r} already; pass overwrite_existing=True to replace it."
+                f"{self} has a rewrite {name!r} already; overwrite_existing=True replaces it."
             )
         self.remove(name)
 
@@ -287,10 +288,10 @@ class RewriteDatabase(ABC):
 
     def print_summary(self, stream: TextIO | None = None) -> None:
         """Write the entries with their tags."""
-        stream = stream or sys.stdout
-        stream.write(f"{type(self).__name__} {self.name}\n")
+        out: TextIO = stream or sys.stdout
+        out.write(f"{type(self).__name__} {self.name}\n")
         for name in self._entries:
-            stream.write(f"  {name}: {', '.join(self.tags(name))}\n")
+            out.write(f"  {name}: {', '.join(self.tags(name))}\n")
 
     def __str__(self) -> str:
         return f"{type(self).__name__} {self.name}" if self.name else type(self).__name__
@@ -345,7 +346,7 @@ class EquilibriumDB(RewriteDatabase):
             self.register(rule.name, rule, *rule.tags, *tags)
 
     def query(self, *tags: Any, **kwtags: Any) -> Any:
-        """See `RewriteDatabase.query`.  The answer is kept: building the index of rules takes time."""
+        """See `RewriteDatabase.query`.  The answer is kept, as its index of rules takes time."""
         query = as_query(tags, kwtags)
         key = query, self.version, config.optdb__max_use_ratio
         if key not in self._assembled:
@@ -376,11 +377,11 @@ class SequenceDB(RewriteDatabase):
         self._positions: dict[str, float] = {}
 
     def register(
-        self, name: str, obj: Any, *tags: str, position: float | str = "last", **kwargs: Any
+        self, name: str, rewriter: Any, *tags: str, position: float | str = "last", **kwargs: Any
     ) -> None:
-        """See `RewriteDatabase.register`.  ``position`` is a number, or "last": behind all others."""
+        """See `RewriteDatabase.register`.  ``position``: a number, or "last": behind all others."""
         place = next_position(position, self._positions, name)
-        super().register(name, obj, *tags, **kwargs)
+        super().register(name, rewriter, *tags, **kwargs)
         self._positions[name] = place
 
     def position(self, name: str) -> float:
@@ -392,7 +393,7 @@ class SequenceDB(RewriteDatabase):
         """See `RewriteDatabase.query`; entries at or after ``position_cutoff`` are left out."""
         query = as_query(tags, kwtags)
         if position_cutoff is not None:
-            query = query._replace(position_cutoff=position_cutoff)  # pyright: ignore[reportPrivateUsage]
+            query = query.replace(position_cutoff=position_cutoff)
         return super().query(query)
 
     def assemble(self, found: dict[str, Any], query: RewriteDatabaseQuery) -> Any:
@@ -403,10 +404,10 @@ class SequenceDB(RewriteDatabase):
         return SequentialGraphRewriter(*chosen, failure_callback=self.failure_callback)
 
     def print_summary(self, stream: TextIO | None = None) -> None:
-        stream = stream or sys.stdout
-        stream.write(f"{type(self).__name__} {self.name}\n")
+        out: TextIO = stream or sys.stdout
+        out.write(f"{type(self).__name__} {self.name}\n")
         for position, name in sorted((p, n) for n, p in self._positions.items()):
-            stream.write(f"  {position:g} {name}: {', '.join(self.tags(name))}\n")
+            out.write(f"  {position:g} {name}: {', '.join(self.tags(name))}\n")
 
 
 def next_position(position: float | str, taken: dict[str, float], name: str) -> float:
@@ -434,13 +435,13 @@ class LocalGroupDB(RewriteDatabase):
         self._positions: dict[str, float] = {}
 
     def register(
-        self, name: str, obj: Any, *tags: str, position: float | str = "last", **kwargs: Any
+        self, name: str, rewriter: Any, *tags: str, position: float | str = "last", **kwargs: Any
     ) -> None:
         """See `RewriteDatabase.register`.  ``position`` is a number, or "last"."""
-        if isinstance(obj, GraphRewriter):
+        if isinstance(rewriter, GraphRewriter):
             raise TypeError(f"{name} rewrites whole graphs; {self} holds rewriters of nodes.")
         place = next_position(position, self._positions, name)
-        super().register(name, obj, *tags, **kwargs)
+        super().register(name, rewriter, *tags, **kwargs)
         self._positions[name] = place
 
     def assemble(self, found: dict[str, Any], query: RewriteDatabaseQuery) -> NodeRewriter:

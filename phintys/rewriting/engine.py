@@ -98,7 +98,7 @@ class Normalizer:
 
     # ------------------------------------------------------------------ the run
     def run(self) -> bool:
-        """Rewrite the graph; whether anything changed.  After an exception the graph is as before."""
+        """Rewrite the graph; whether it changed.  After an exception the graph is as before."""
         order = self.fgraph.toposort()
         self._keep_destroyers(order)
         self._normal.update(self.fgraph.inputs)
@@ -393,7 +393,7 @@ class Normalizer:
         return rule in (self._entries.get(id(user.op)) or self._entry(user.op)).rules
 
     def _force_inputs(self, node: Apply) -> list[Apply]:
-        """Inputs whose outermost rules were put off for the sake of ``node``, which left them alone."""
+        """Inputs whose outermost rules were put off for ``node``, which left them alone."""
         owners = [v.owner for v in node.inputs if v.owner is not None]
         put_off = [n for n in dict.fromkeys(owners) if n in self._deferred]
         for n in put_off:

@@ -99,7 +99,7 @@ class EquilibriumGraphRewriter(NodeProcessingGraphRewriter):
             rewriter.add_requirements(fgraph)
 
     def apply(self, fgraph: FunctionGraph, start_from: Sequence[Variable] | None = None) -> None:
-        """Rewrite; the first round of node rewriters is limited to what ``start_from`` depends on."""
+        """Rewrite; the first round of node rewriters visits what ``start_from`` depends on."""
         _Equilibrium(self, fgraph).run(start_from)
 
     def __str__(self) -> str:
@@ -204,8 +204,8 @@ class _Equilibrium:
             self.stopped.add(rewriter)
             warnings.warn(
                 f"Rewrite {rewriter} was stopped after {self.uses[rewriter]} uses in a graph of "
-                f"{len(self.fgraph.apply_nodes)} nodes (max_use_ratio={self.rewriter.max_use_ratio}): "
-                "it may not terminate.",
+                f"{len(self.fgraph.apply_nodes)} nodes: it may not terminate (max_use_ratio is "
+                f"{self.rewriter.max_use_ratio}).",
                 RuntimeWarning,
                 stacklevel=2,
             )

@@ -16,8 +16,8 @@ Tracks = Sequence[Any] | None
 class TrackIndex(Generic[T]):
     """Items with what they track; ``index[op]`` gives those to try at ``op``, in their given order.
 
-    A tracked thing is an op, an op class, an `OpPattern`, or a key (or class of keys) that ops expose as
-    ``rule_key``.
+    A tracked thing is an op, an op class, an `OpPattern`, or a key (or class of keys) that ops
+    expose as ``rule_key``.
     """
 
     def __init__(self, items: Iterable[tuple[T, Tracks]]) -> None:

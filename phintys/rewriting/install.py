@@ -22,9 +22,9 @@ def install(
     """Make ``outputs`` the outputs of ``fgraph`` and bring its bookkeeping up to date.
 
     ``original`` maps nodes of the graph whose inputs were exchanged to what these were.  Features
-    are told of every node that comes (``on_import``), of every node that goes (``on_prune``), and of
-    every exchanged input (``on_change_input``).  If the result does not validate, everything is undone
-    and the `InconsistencyError` goes on.  Returns whether anything changed.
+    are told of every node that comes (``on_import``), of every node that goes (``on_prune``), and
+    of every exchanged input (``on_change_input``).  If the result does not validate, everything is
+    undone and the `InconsistencyError` goes on.  Returns whether anything changed.
     """
     if not original and all(new is old for new, old in zip(outputs, fgraph.outputs)):
         return False

@@ -1,7 +1,7 @@
 """Rewriters: things that change a graph as a whole, or one node of it.
 
-A *graph rewriter* changes a FunctionGraph; a *node rewriter* proposes replacements for one node, and a
-walker (`phintys.rewriting.walk`) applies it over a graph.
+A *graph rewriter* changes a FunctionGraph; a *node rewriter* proposes replacements for one node,
+and a walker (`phintys.rewriting.walk`) applies it over a graph.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from phintys.graph.op import Op
 from phintys.graph.origin import describe, inherit
 from phintys.graph.variable import Apply, Variable
 from phintys.rewriting.index import TrackIndex, tracked_ops
-from phintys.rewriting.unify import OpPattern, is_commutative, same_op
+from phintys.rewriting.unify import OpPattern, same_op
 
 #: What a node rewriter returns: no change, one variable per output, or ``{old: new}``.
 TransformOutput = (
@@ -32,21 +32,21 @@ def rewrite_error(name: Any, node: Apply | None, what: str) -> RewriteError:
     return RewriteError(f"Rewrite {name!s}{at}: {what}" + (f"\n{where}" if where else ""))
 
 
-class Rewriter(ABC):
+class Rewriter:
     """Base of rewriters.  They compare by identity."""
 
-    name: str | None = None
+    name: Any = None
 
     def add_requirements(self, fgraph: FunctionGraph) -> None:
         """Attach the features that this rewriter needs."""
 
     def print_summary(self, stream: TextIO | None = None, level: int = 0, depth: int = -1) -> None:
         """Write name and class, and those of the parts, indented."""
-        stream = stream or sys.stdout
-        stream.write(f"{' ' * level}{self} ({type(self).__name__})\n")
+        out: TextIO = stream or sys.stdout
+        out.write(f"{' ' * level}{self} ({type(self).__name__})\n")
         if depth != 0:
             for part in self.parts():
-                part.print_summary(stream, level + 2, depth - 1)
+                part.print_summary(out, level + 2, depth - 1)
 
     def parts(self) -> Sequence[Rewriter]:
         """The rewriters this one is made of."""
@@ -59,7 +59,7 @@ class Rewriter(ABC):
         return f"<{type(self).__name__} {self}>"
 
 
-class GraphRewriter(Rewriter):
+class GraphRewriter(Rewriter, ABC):
     """A rewriter of whole graphs.  Subclasses write `apply`."""
 
     @abstractmethod
@@ -75,7 +75,7 @@ class GraphRewriter(Rewriter):
         return self.rewrite(fgraph)
 
 
-class NodeRewriter(Rewriter):
+class NodeRewriter(Rewriter, ABC):
     """A rewriter of single nodes.  Subclasses write `transform`, and `tracks` if they can."""
 
     def tracks(self) -> Sequence[Any] | None:
@@ -369,20 +369,3 @@ class RemovalNodeRewriter(NodeRewriter):
                 "op with one of each can be removed."
             )
         return [node.inputs[0]]
-
-
-__all__ = [
-    "FromFunctionGraphRewriter",
-    "FromFunctionNodeRewriter",
-    "GraphRewriter",
-    "NodeRewriter",
-    "RemovalNodeRewriter",
-    "Rewriter",
-    "SequentialGraphRewriter",
-    "SequentialNodeRewriter",
-    "SubstitutionNodeRewriter",
-    "graph_rewriter",
-    "inplace_graph_rewriter",
-    "is_commutative",
-    "node_rewriter",
-]

@@ -64,7 +64,7 @@ def _never(ctx: Any, node: Apply) -> None:
 class Rule(NodeRewriter):
     """A rewrite of one node, for the fast engine (`phintys.rewriting.engine`).
 
-    It is a `NodeRewriter` too, so that it can be registered, queried and walked with like any other.
+    It is a `NodeRewriter` too: it can be registered, queried and walked with like any other.
 
     Parameters
     ----------
@@ -174,8 +174,8 @@ def set_pattern_defaults(
 class Equation(Rule):
     """A rule given by expressions: ``lhs(x, ...)`` is replaced by ``rhs(x, ...)``.
 
-    ``when`` and ``rhs`` take some or all of the variables of ``lhs``, by name.  A match whose right side
-    has another dtype or shape (through broadcasting of a constant, say) does not count.
+    ``when`` and ``rhs`` take some or all of the variables of ``lhs``, by name.  A match whose right
+    side has another dtype or shape (through broadcasting of a constant, say) does not count.
     """
 
     lhs: Callable[..., Any] | None = None
@@ -212,7 +212,7 @@ class Equation(Rule):
             return self.types[name](name)
         if _defaults.variable is None:
             raise TypeError(
-                f"Rule {self.name}: pattern variable {name} has no type; give types={{{name!r}: ...}}."
+                f"Rule {self.name}: variable {name} has no type; give types={{{name!r}: ...}}."
             )
         return _defaults.variable(name)
 
@@ -279,7 +279,7 @@ def rule(
     single_use: bool = False,
     **options: Any,
 ) -> Any:
-    """Make a `Rule`: an `Equation` if ``lhs`` and ``rhs`` are given, else a decorator of a function.
+    """Make a `Rule`: an `Equation` if ``lhs`` and ``rhs`` are given, else a decorator.
 
     name
         the equation as a person would write it

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -76,7 +76,7 @@ _active: list[Trace] = []
 
 
 @contextmanager
-def trace() -> Iterator[Trace]:
+def trace() -> Generator[Trace]:
     """Record the rewrites that are applied inside the ``with`` block.
 
     >>> with trace() as log:

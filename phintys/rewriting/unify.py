@@ -59,7 +59,7 @@ class LiteralString:
 
 
 class PatternVar:
-    """A named place that is bound to the first value it meets, if ``constraint(value)`` allows it."""
+    """A named place, bound to the first value it meets if ``constraint(value)`` allows it."""
 
     __slots__ = ("constraint", "token")
 
@@ -95,8 +95,8 @@ class Asterisk:
 class OpPattern:
     """Ops of a class (or equal to an instance) whose named parameters match.
 
-    A parameter is matched by an equal value, a class, an `OpPattern`, a `LiteralString`, or a string: a
-    pattern variable.  Parameters that are not named may have any value.
+    A parameter is matched by an equal value, a class, an `OpPattern`, a `LiteralString`, or a
+    string: a pattern variable.  Parameters that are not named may have any value.
 
     >>> from phintys.graph.op import Op
     >>> class Sum(Op):
@@ -156,7 +156,7 @@ class OpPattern:
 
 
 class PatternNode:
-    """An op (or `OpPattern`) and the patterns of its inputs, with an optional constraint on the output."""
+    """An op (or `OpPattern`) and patterns of its inputs; perhaps a constraint on its output."""
 
     __slots__ = ("constraint", "inputs", "op_match")
 
@@ -244,11 +244,12 @@ def match_pattern(
     accept
         called with the variable of every inner node of the match; False excludes it.
     """
-    if isinstance(node, Apply):
-        matches = _match_apply(pattern, node, subs or {}, accept)
-    else:
-        matches = _match(pattern, node, subs or {}, accept)
-    return next(matches, None)
+    bound = subs or {}
+    if not isinstance(node, Apply):
+        return next(_match(pattern, node, bound, accept), None)
+    if pattern.constraint is not None and not pattern.constraint(node.out):
+        return None
+    return next(_match_apply(pattern, node, bound, accept), None)
 
 
 def _match(pattern: Any, value: Any, subs: Subs, accept: Accept | None) -> Iterator[Subs]:

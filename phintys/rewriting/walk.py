@@ -192,7 +192,7 @@ def _pairs_of_outputs(fgraph: FunctionGraph, node: Apply, result: Any) -> list[t
         result = [result]
     if not isinstance(result, list | tuple):
         raise RewriteError(
-            f"returned {result!r}; return False, one variable per output, or a dict of replacements."
+            f"returned {result!r}; return False, one variable per output, or a dict."
         )
     if len(result) != len(node.outputs):
         raise RewriteError(f"returned {len(result)} variables for {len(node.outputs)} outputs.")
@@ -220,8 +220,8 @@ Order = Literal["in_to_out", "out_to_in", "dfs"]
 class NodeQueue:
     """Nodes still to be visited; those that nothing tracks are not taken in.
 
-    Orders: ``in_to_out`` visits inputs first and new nodes last; ``dfs`` inputs first and new nodes at
-    once; ``out_to_in`` outputs first and new nodes at once.
+    Orders: ``in_to_out`` visits inputs first and new nodes last; ``dfs`` inputs first and new nodes
+    at once; ``out_to_in`` outputs first and new nodes at once.
     """
 
     def __init__(self, index: TrackIndex[Any], nodes: Iterable[Apply], order: Order) -> None:

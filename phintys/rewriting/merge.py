@@ -1,0 +1,90 @@
+"""Merging of equal nodes and constants as a pass of its own.
+
+Every run of the engine merges; this is for pipelines that ask for it by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from phintys.graph.features import Feature
+from phintys.graph.fgraph import FunctionGraph
+from phintys.graph.variable import Apply, Constant, Variable
+from phintys.rewriting.engine import RuleSet
+from phintys.rewriting.rewriter import GraphRewriter
+
+
+class MergeFeature(Feature):
+    """Knows whether something came into the graph, or changed, since it was last merged."""
+
+    def __init__(self) -> None:
+        self.clean = False
+
+    def clone(self) -> MergeFeature:
+        return type(self)()
+
+    def on_import(self, fgraph: FunctionGraph, node: Apply, reason: Any) -> None:
+        self.clean = False
+
+    def on_change_input(
+        self, fgraph: Any, node: Apply, i: int, var: Variable, new_var: Variable, reason: Any = None
+    ) -> None:
+        self.clean = False
+
+
+class MergeOptimizer(GraphRewriter):
+    """Nodes with equal ops and the same inputs become one, and so do equal constants.
+
+    Nodes that compute in place, and those whose results are overwritten, are left alone.  Two draws
+    from the same state of a random generator are equal, and become one.
+    """
+
+    name = "merge"
+
+    def __init__(self) -> None:
+        self._rules = RuleSet((), name="merge")
+
+    def add_requirements(self, fgraph: FunctionGraph) -> None:
+        if not _features(fgraph):
+            fgraph.attach_feature(MergeFeature())
+
+    def apply(self, fgraph: FunctionGraph) -> bool:
+        """Merge; whether anything changed."""
+        features = _features(fgraph)
+        if features and all(f.clean for f in features):
+            return False
+        changed = self._rules.apply(fgraph)
+        for feature in features:
+            feature.clean = True
+        return changed
+
+
+def _features(fgraph: FunctionGraph) -> list[MergeFeature]:
+    attached = fgraph._features  # pyright: ignore[reportPrivateUsage]
+    return [f for f in attached if isinstance(f, MergeFeature)]
+
+
+def pre_constant_merge(fgraph: FunctionGraph, variables: Sequence[Any]) -> list[Any]:
+    """Use equal constants of ``fgraph`` in expressions that are not part of it, in place.
+
+    Returns the variables, constants replaced by equal ones.  What is not a variable stays.
+    """
+    seen: dict[Any, Constant] = {}
+    for v in fgraph.variables:
+        if isinstance(v, Constant):
+            seen.setdefault(v.merge_signature(), v)
+
+    def merged(v: Any) -> Any:
+        return seen.setdefault(v.merge_signature(), v) if isinstance(v, Constant) else v
+
+    visited: set[Apply] = set()
+    stack = [v.owner for v in variables if isinstance(v, Variable) and v.owner is not None]
+    while stack:
+        node = stack.pop()
+        if node in visited or node in fgraph.apply_nodes:
+            continue
+        visited.add(node)
+        node.inputs[:] = [merged(v) for v in node.inputs]
+        stack.extend(v.owner for v in node.inputs if v.owner is not None)
+    return [merged(v) for v in variables]

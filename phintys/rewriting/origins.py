@@ -1,0 +1,102 @@
+"""Where in the user's program the nodes of a rewritten graph come from.
+
+Nodes made by a rewrite inherit the origin of what they replace: the engine and the walkers see to
+it.  The functions here are for rewrites written for systems in which each has to do it itself.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable
+from typing import Any
+
+from phintys.graph.features import Feature
+from phintys.graph.fgraph import FunctionGraph
+from phintys.graph.op import Op
+from phintys.graph.variable import Apply, Variable
+from phintys.rewriting.rewriter import GraphRewriter
+
+
+def copy_stack_trace(from_var: Any, to_var: Any) -> Any:
+    """Record that ``to_var`` (a variable or several) was made where ``from_var`` was; return it.
+
+    Of several variables in ``from_var``, the first with a known origin counts.
+    """
+    origin = next((o for o in map(origin_of, _as_list(from_var)) if o is not None), None)
+    if origin is not None:
+        for v in _as_list(to_var):
+            holder = v if v.owner is None else v.owner
+            holder.origin = origin
+    return to_var
+
+
+def origin_of(variable: Variable) -> Any:
+    """Where a variable, or the node that computes it, was made."""
+    return variable.origin if variable.owner is None else variable.owner.origin
+
+
+def _as_list(variables: Any) -> list[Variable]:
+    return [variables] if isinstance(variables, Variable) else list(variables)
+
+
+def check_stack_trace(
+    f_or_fgraph: Any, ops_to_check: Any = "last", bug_print: str = "raise"
+) -> bool:
+    """Whether the origins of nodes are known.
+
+    f_or_fgraph
+        a FunctionGraph, or a compiled function
+    ops_to_check
+        ``"last"`` (nodes that compute outputs), ``"all"``, an op or op class or several, or a
+        predicate on ops
+    bug_print
+        what to do if no node has such an op: ``"raise"`` ValueError, ``"warn"`` or ``"ignore"``
+    """
+    fgraph: FunctionGraph = (
+        f_or_fgraph if isinstance(f_or_fgraph, FunctionGraph) else f_or_fgraph.fgraph
+    )
+    nodes = _nodes_to_check(fgraph, ops_to_check)
+    if not nodes and fgraph.apply_nodes:
+        message = f"No node has an op that is asked for: {ops_to_check!r}."
+        if bug_print == "raise":
+            raise ValueError(message)
+        if bug_print == "warn":
+            warnings.warn(message, stacklevel=2)
+    return all(node.origin is not None for node in nodes)
+
+
+def _nodes_to_check(fgraph: FunctionGraph, wanted: Any) -> list[Apply]:
+    order = fgraph.toposort()
+    if isinstance(wanted, str):
+        if wanted not in ("last", "all"):
+            raise ValueError(f"ops_to_check is {wanted!r}; the strings are 'last' and 'all'.")
+        last = {v.owner for v in fgraph.outputs}
+        return [n for n in order if wanted == "all" or n in last]
+    if isinstance(wanted, Op | type | tuple | list):
+        several: Iterable[Any] = wanted if isinstance(wanted, tuple | list) else [wanted]
+        return [n for n in order if any(_is_op(n.op, w) for w in several)]
+    return [n for n in order if wanted(n.op)]
+
+
+def _is_op(op: Op, wanted: Any) -> bool:
+    return isinstance(op, wanted) if isinstance(wanted, type) else op == wanted
+
+
+class CheckStackTraceFeature(Feature):
+    """Objects to nodes without a known origin."""
+
+    def on_import(self, fgraph: FunctionGraph, node: Apply, reason: Any) -> None:
+        if node.origin is None:
+            raise AssertionError(f"{node}, brought in by {reason}, does not say where it was made.")
+
+
+class CheckStackTraceRewriter(GraphRewriter):
+    """Attaches a `CheckStackTraceFeature`."""
+
+    def add_requirements(self, fgraph: FunctionGraph) -> None:
+        attached = fgraph._features  # pyright: ignore[reportPrivateUsage]
+        if not any(isinstance(f, CheckStackTraceFeature) for f in attached):
+            fgraph.attach_feature(CheckStackTraceFeature())
+
+    def apply(self, fgraph: FunctionGraph) -> None:
+        """Nothing: the feature works while others rewrite."""
