@@ -277,7 +277,8 @@ class Normalizer:
             return False
         if node.op._output_type_depends_on_input_value:  # pyright: ignore[reportPrivateUsage]
             return True
-        return any(v.type is not w.type and v.type != w.type for v, w in zip(node.inputs, new))
+        pairs = zip(node.inputs, new)
+        return any(v.type is not w.type and v.type != w.type for v, w in pairs)
 
     def _rebuild(self, node: Apply, new: Sequence[Variable]) -> bool:
         """Make a node anew on narrower inputs, if that narrows its outputs."""
@@ -333,7 +334,7 @@ class Normalizer:
 
     def _replace(self, node: Apply, outputs: Sequence[Variable | None]) -> None:
         """Let ``outputs`` stand for those of ``node``, and move their uses."""
-        used = any(self.uses(o) for o in node.outputs)
+        used = self._is_used(node)
         for o, new in zip(node.outputs, outputs):
             if new is None:
                 continue
@@ -425,6 +426,10 @@ class Normalizer:
         known = self._uses.get(variable)
         return len(self.fgraph.clients.get(variable, ())) if known is None else known
 
+    def _is_used(self, node: Apply) -> bool:
+        outputs = node.outputs
+        return self.uses(outputs[0]) > 0 if len(outputs) == 1 else any(map(self.uses, outputs))
+
     def single_use(self, variable: Variable) -> bool:
         """Whether the variable is used at most once."""
         return self.uses(variable) <= 1
@@ -449,15 +454,18 @@ class Normalizer:
             owner = v.owner
             if before or not n or owner is None:
                 continue
-            if not any(o is not v and self.uses(o) for o in owner.outputs):
+            if len(owner.outputs) == 1 or self._is_only_use(v, owner):
                 work.extend((self._current(x), 1, owner) for x in owner.inputs)
+
+    def _is_only_use(self, v: Variable, owner: Apply) -> bool:
+        return not any(o is not v and self.uses(o) for o in owner.outputs)
 
     def _release_inputs(self, node: Apply) -> None:
         """A node that nobody uses any more stops using its inputs."""
         work = [node]
         while work:
             node = work.pop()
-            if any(self.uses(o) for o in node.outputs):
+            if self._is_used(node):
                 continue
             for v in map(self._current, node.inputs):
                 left = self._uses[v] = self.uses(v) - 1
@@ -468,6 +476,8 @@ class Normalizer:
 def _as_list(node: Apply, result: Any) -> list[Variable | None] | None:
     """The replacements as a list with one entry per output; None if nothing changes."""
     if isinstance(result, Variable):
+        if len(node.outputs) == 1:
+            return None if result is node.outputs[0] else [result]
         result = [result]
     if not isinstance(result, list | tuple):
         raise RewriteError(
