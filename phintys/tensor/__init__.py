@@ -13,7 +13,8 @@ from phintys.tensor.creation import *
 from phintys.tensor.cumulative import *
 from phintys.tensor.dot import dot
 from phintys.tensor.elemwise import cast, dimshuffle
-from phintys.tensor.index import inc_subtensor, set_subtensor
+from phintys.tensor.index import *
+from phintys.tensor.nonzero import *
 from phintys.tensor.join import *
 from phintys.tensor.ranges import *
 from phintys.tensor.reduce import *

@@ -15,6 +15,7 @@ from phintys.tensor import axes, creation, cumulative, index, reduce, statistics
 from phintys.tensor.convert import _as_tensor_variable
 from phintys.tensor.dot import dot
 from phintys.tensor.elemwise import cast, dimshuffle, elementwise
+from phintys.tensor.nonzero import nonzero
 from phintys.tensor.reshape import flatten, reshape
 from phintys.tensor.shape import shape
 from phintys.tensor.static import get_underlying_scalar_constant_value
@@ -278,6 +279,22 @@ class _Methods:
     def inc(self: Any, y: Any, **kwargs: Any) -> Any:
         """For ``x[key].inc(y)``: ``x`` with ``y`` added to that part; see `inc_subtensor`."""
         return index.inc_subtensor(self, y, **kwargs)
+
+    def take(self: Any, indices: Any, axis: int | None = None, mode: str = "raise") -> Any:
+        """Elements at integer positions along an axis; see `take`."""
+        return index.take(self, indices, axis, mode)
+
+    def compress(self: Any, a: Any, axis: int | None = None) -> Any:
+        """The slices along an axis at which ``a`` is not zero; see `compress`."""
+        return index.compress(a, self, axis)
+
+    def nonzero(self: Any, return_matrix: bool = False) -> Any:
+        """Positions of the elements that are not zero; see `nonzero`."""
+        return nonzero(self, return_matrix)
+
+    def nonzero_values(self: Any) -> Any:
+        """The elements that are not zero, as a vector."""
+        return index.nonzero_values(self)
 
     # ----- products and reductions
     def dot(self: Any, right: Any) -> Any:

@@ -8,12 +8,8 @@ from phintys.graph.variable import Apply, Variable
 from phintys.rewriting.rule import rule
 from phintys.scalar.op import TABLE
 from phintys.tensor.elemwise import functions
-from phintys.tensor.index import (
-    AdvancedIncSubtensor,
-    IncSubtensor,
-    Subtensor,
-    literal,
-)
+from phintys.tensor.index_list import literal
+from phintys.tensor.index_ops import AdvancedIncSubtensor, IncSubtensor, Subtensor
 from phintys.tensor.rules.fills import fill_number
 from phintys.tensor.shape import MakeVector
 

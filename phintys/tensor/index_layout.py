@@ -1,0 +1,190 @@
+"""Where the axes of an index with tensors go, with and without batch axes in front."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from phintys.errors import UnsupportedError
+from phintys.graph.variable import Constant
+from phintys.tensor.convert import as_tensor_variable, constant
+from phintys.tensor.elemwise import broadcast_static, dimshuffle
+from phintys.tensor.index_list import FULL, Entry, positions
+from phintys.tensor.ranges import arange
+from phintys.tensor.shape import length
+
+
+class Layout:
+    """Where the axes of an advanced index go.
+
+    Index tensors broadcast against each other; their axes take the place of the indexed ones if
+    these are adjacent, and come first otherwise (NumPy's rule).
+
+    positions, axes
+        the index inputs that are tensors, and the (first) axis of ``x`` each indexes
+    slices
+        (slice, axis of ``x``) for every axis that is not indexed by a tensor
+    index_ndim
+        rank of the broadcast index tensors
+    """
+
+    def __init__(self, idx_list: Sequence[Entry], types: Sequence[Any], ndim: int) -> None:
+        self.positions: list[int] = []
+        self.axes: list[int] = []
+        self.slices: list[tuple[slice, int]] = []
+        places: list[int] = []
+        ranks: list[int] = []
+        axis = 0
+        for place, e in enumerate(idx_list):
+            if isinstance(e, slice):
+                self.slices.append((e, axis))
+                axis += 1
+                continue
+            is_mask = types[e].dtype == "bool"
+            self.positions.append(e)
+            self.axes.append(axis)
+            places.append(place)
+            ranks.append(1 if is_mask else types[e].ndim)
+            axis += types[e].ndim if is_mask else 1
+        if axis > ndim:
+            raise IndexError(f"Too many indices: {axis} for {ndim} dimensions.")
+        self.slices += [(FULL, a) for a in range(axis, ndim)]
+        self.has_mask = any(types[p].dtype == "bool" for p in self.positions)
+        self.index_ndim = max(ranks, default=0)
+        self.ndim = self.index_ndim + len(self.slices)
+        self.adjacent = bool(places) and places == list(range(places[0], places[0] + len(places)))
+        first = self.axes[0] if self.axes else 0
+        self.before = sum(1 for _, a in self.slices if a < first) if self.adjacent else 0
+
+    def arrange(self, index: Any, rest: Any) -> tuple[Any, ...]:
+        """Entries of the index axes and of the others, in the order of the result."""
+        index, rest = list(index), list(rest)
+        return (*rest[: self.before], *index, *rest[self.before :])
+
+    def order(self) -> tuple[int, ...]:
+        """The order of the result, where the index axes come first otherwise."""
+        return self.arrange(range(self.index_ndim), range(self.index_ndim, self.ndim))
+
+    def static_index_shape(self, tensors: Sequence[Any]) -> tuple[int | None, ...]:
+        """The static shape of the broadcast index tensors; a mask counts its true elements."""
+        shapes = []
+        for p in self.positions:
+            t = tensors[p]
+            shape = (_count(t),) if t.type.dtype == "bool" else t.type.shape
+            shapes.append((1,) * (self.index_ndim - len(shape)) + tuple(shape))
+        return broadcast_static(shapes, "advanced indexing") if shapes else ()
+
+    def symbolic_index_shape(self, tensors: Sequence[Any], shapes: Sequence[Any]) -> list[Any]:
+        """The symbolic shape of the broadcast index tensors, none of which is a mask."""
+        static = self.static_index_shape(tensors)
+        found: list[Any] = []
+        for back, known in zip(range(-self.index_ndim, 0), static):
+            candidates = [
+                shapes[p][back]
+                for p in self.positions
+                if tensors[p].type.ndim >= -back and tensors[p].type.shape[back] != 1
+            ]
+            fixed = known is not None or not candidates
+            found.append(constant(known or 0, dtype="int64") if fixed else candidates[0])
+        return found
+
+
+def _count(mask: Any) -> int | None:
+    return int(np.count_nonzero(mask.data)) if isinstance(mask, Constant) else None
+
+
+class BatchedIndex:
+    """An index as it becomes when the indexed tensor, or index tensors, get batch axes in front.
+
+    Parameters
+    ----------
+    idx_list, core_x, core_indices
+        the index and the variables it is applied to
+    x, indices
+        the same with batch axes
+    batch
+        how many batch axes ``x`` and the index tensors have together
+
+    Attributes
+    ----------
+    idx_list, indices
+        of the index with batch axes
+    in_index
+        whether its tensors have the batch axes
+    order
+        the axes of its result that are the batch axes and those of the core result, in order
+    """
+
+    def __init__(
+        self,
+        idx_list: Sequence[Entry],
+        core_x: Any,
+        core_indices: Sequence[Any],
+        x: Any,
+        indices: Sequence[Any],
+        batch: int,
+    ) -> None:
+        self.core = Layout(idx_list, [i.type for i in core_indices], core_x.type.ndim)
+        batched = [k for k, i in enumerate(indices) if i is not core_indices[k]]
+        _check_rectangular(idx_list, core_indices, batched)
+        self.in_index = bool(batched)
+        own = x.type.ndim - core_x.type.ndim
+        ranges: list[Any] = []
+        if batched:
+            counts = [length(x, k) for k in range(own)]
+            ranges = [
+                dimshuffle(
+                    arange(n), ["x"] * k + [0] + ["x"] * (own - k - 1 + self.core.index_ndim)
+                )
+                for k, n in enumerate(counts)
+            ]
+        aligned = [
+            self._aligned(i, core_indices[k], batch) if k in batched else i
+            for k, i in enumerate(indices)
+        ]
+        self.indices = [*aligned, *ranges]
+        leading = [len(aligned) + k for k in range(len(ranges))] if batched else [FULL] * own
+        self.idx_list = (*leading, *idx_list)
+        types = [as_tensor_variable(i).type for i in self.indices]
+        self.order = self._order(Layout(self.idx_list, types, x.type.ndim), batch)
+
+    def _aligned(self, index: Any, core: Any, batch: int) -> Any:
+        """An index tensor whose batch axes are those of the whole, before all index axes."""
+        own = index.type.ndim - core.type.ndim
+        gap = ["x"] * (self.core.index_ndim - core.type.ndim)
+        lead = ["x"] * (batch - own)
+        return dimshuffle(index, [*lead, *range(own), *gap, *range(own, index.type.ndim)])
+
+    def _order(self, layout: Layout, batch: int) -> list[int]:
+        lead = [("batch", k) for k in range(batch)]
+        index = [("index", k) for k in range(self.core.index_ndim)]
+        rest = [("rest", k) for k in range(len(self.core.slices))]
+        if self.in_index:
+            found = layout.arrange(lead + index, rest)
+        else:
+            found = layout.arrange(index, lead + rest)
+        wanted = lead + list(self.core.arrange(index, rest))
+        return [found.index(label) for label in wanted]
+
+    def spread(self, y: Any, core: Any, batch: int) -> Any:
+        """A value for the core region as one for the batched region, its axes in their order."""
+        own = y.type.ndim - core.type.ndim
+        gap = ["x"] * (self.core.ndim - core.type.ndim)
+        entries = ["x"] * (batch - own) + list(range(own)) + gap + list(range(own, y.type.ndim))
+        return dimshuffle(y, [entries[self.order.index(k)] for k in range(len(entries))])
+
+
+def _check_rectangular(
+    idx_list: Sequence[Entry], core_indices: Sequence[Any], batched: Sequence[int]
+) -> None:
+    """UnsupportedError if items of a batch would have results of different shapes."""
+    in_slices = {p for e in idx_list if isinstance(e, slice) for p in positions(e)}
+    for k in batched:
+        if k in in_slices or core_indices[k].type.dtype == "bool":
+            what = "a boolean index" if k not in in_slices else "the bounds of a slice"
+            raise UnsupportedError(
+                f"{what} cannot differ from item to item of a batch: the results would differ in "
+                f"shape ({core_indices[k]})."
+            )

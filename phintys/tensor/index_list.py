@@ -1,0 +1,292 @@
+"""Index lists: what indexing ops index by, and the lengths that slices leave.
+
+``idx_list`` of every indexing op is in the form of PyTensor 3: one entry per indexed axis, an int
+(the position of the index among the index inputs) or a slice whose parts are such positions or
+None.  Index inputs of `Subtensor` and `IncSubtensor` are integer scalars, those of the advanced ops
+are tensors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+from typing import Any
+
+import numpy as np
+
+from phintys.dims import Dim, DimLike, as_dim, dim_max, from_end, slice_range
+from phintys.graph.op import Op
+from phintys.graph.variable import Constant, Variable
+from phintys.scalar import dtypes
+from phintys.scalar.type import as_scalar
+from phintys.scalar.type import constant as scalar_constant
+from phintys.tensor.convert import as_tensor_variable, constant
+from phintys.tensor.elemwise import cast, functions
+from phintys.tensor.type_other import NoneTypeT
+
+FULL = slice(None, None, None)
+Entry = int | slice
+
+
+class IndexOp(Op):
+    """What the indexing ops share: an ``idx_list`` and how it is read."""
+
+    __props__ = ("idx_list",)
+    idx_list: tuple[Entry, ...]
+
+    def _set_idx_list(self, idx_list: Sequence[Entry]) -> None:
+        self.idx_list = tuple(idx_list)
+        self.n_indices = 1 + max([p for e in self.idx_list for p in positions(e)], default=-1)
+        # slices cannot be hashed before Python 3.12
+        entries = (parts(e) if isinstance(e, slice) else e for e in self.idx_list)
+        self.hashable = (*entries, *(getattr(self, p) for p in self.__props__ if p != "idx_list"))
+
+    def key(self, values: Sequence[Any]) -> tuple[Any, ...]:
+        """The Python index, with ``values`` in place of positions."""
+        return indices_from_subtensor(values, self.idx_list)
+
+    def entry(self, axis: int) -> Entry:
+        """The entry of an axis of basic indexing; axes that are not named are kept whole."""
+        return self.idx_list[axis] if axis < len(self.idx_list) else FULL
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (
+            type(self) is type(other) and self.hashable == other.hashable  # type: ignore[attr-defined]
+        )
+
+    def __hash__(self) -> int:
+        return hash((type(self), self.hashable))
+
+    def __str__(self) -> str:
+        return f"{type(self).__name__}{{{self.text()}}}"
+
+    def text(self) -> str:
+        """The entries, positions standing for the index inputs."""
+        return ", ".join(_text(e) for e in self.idx_list)
+
+
+def _text(e: Entry) -> str:
+    if isinstance(e, int):
+        return str(e)
+    start, stop, step = ("" if p is None else str(p) for p in parts(e))
+    return f"{start}:{stop}:{step}" if step else f"{start}:{stop}"
+
+
+def parts(e: slice) -> tuple[Any, Any, Any]:
+    """start, stop and step."""
+    return e.start, e.stop, e.step
+
+
+def positions(e: Entry) -> list[int]:
+    """The index inputs that an entry names."""
+    return [e] if isinstance(e, int) else [p for p in parts(e) if p is not None]
+
+
+# ------------------------------------------------------------ between indices and idx_list
+
+
+def flatten_index_variables(idx_vars: Sequence[Any]) -> tuple[list[Entry], list[Any]]:
+    """``idx_list`` and the index variables, in order, of a Python index.
+
+    >>> flatten_index_variables([slice(2, None), 5])
+    ([slice(0, None, None), 1], [2, 5])
+    """
+    found: list[Any] = []
+
+    def place(value: Any) -> int | None:
+        if value is None or isinstance(getattr(value, "type", None), NoneTypeT):
+            return None
+        found.append(value)
+        return len(found) - 1
+
+    entries: list[Any] = [
+        slice(*(place(p) for p in parts(e))) if isinstance(e, slice) else place(e) for e in idx_vars
+    ]
+    return entries, found
+
+
+def indices_from_subtensor(op_indices: Sequence[Any], idx_list: Sequence[Entry]) -> tuple[Any, ...]:
+    """The Python index, from the index inputs of an op and its ``idx_list``.
+
+    >>> indices_from_subtensor([2, 5], (slice(0, None), 1))
+    (slice(2, None, None), 5)
+    """
+
+    def at(p: int | None) -> Any:
+        return None if p is None else op_indices[p]
+
+    return tuple(
+        slice(*(at(p) for p in parts(e))) if isinstance(e, slice) else at(e) for e in idx_list
+    )
+
+
+def unflatten_index_variables(flat: Sequence[Any], idx_list: Sequence[Entry]) -> tuple[Any, ...]:
+    """The inverse of `flatten_index_variables`."""
+    return indices_from_subtensor(flat, idx_list)
+
+
+def get_idx_list(inputs: Sequence[Any], idx_list: Sequence[Entry]) -> tuple[Any, ...]:
+    """The Python index, from all inputs of a `Subtensor` or `AdvancedSubtensor`."""
+    return indices_from_subtensor(inputs[1:], idx_list)
+
+
+# ----------------------------------------------------------------------- index variables
+
+
+def literal(v: Any) -> int | None:
+    """The integer of a constant index, else None."""
+    if isinstance(v, int | np.integer):
+        return int(v)
+    return int(v.data) if isinstance(v, Constant) and np.ndim(v.data) == 0 else None
+
+
+def index_scalar(i: Any) -> Any:
+    """An index as an integer scalar variable; constants become int64."""
+    if not isinstance(i, Variable):
+        return scalar_constant(np.int64(i))
+    if i.type.dtype not in dtypes.INTEGER:
+        raise TypeError(f"Indices are integers; {i} has dtype {i.type.dtype}.")
+    known = literal(i)
+    return as_scalar(i) if known is None else scalar_constant(np.int64(known))
+
+
+def index_tensor(i: Any) -> Any:
+    """An index as an integer or boolean tensor variable."""
+    found = as_tensor_variable(i)
+    if not dtypes.is_discrete(found.type.dtype):
+        raise TypeError(f"Indices are integers or booleans; {i} has dtype {found.type.dtype}.")
+    return found
+
+
+# ------------------------------------------------------------------------------- slices
+
+
+class Symbols:
+    """Integers and integer variables as Dims, and Dims as tensor variables."""
+
+    def __init__(self) -> None:
+        self.variables: dict[Dim, Any] = {}
+
+    def dim(self, x: Any, kind: str = "item") -> Dim:
+        """A variable (of kind ``item``, or ``len`` if it is not negative) or number as Dim."""
+        known = literal(x)
+        if known is not None:
+            return Dim.const(known)
+        symbol = Dim.symbol((kind, len(self.variables)))
+        self.variables[symbol] = cast(as_tensor_variable(x), "int64")
+        return symbol
+
+    def tensor(self, dim: Dim) -> Any:
+        """The value of a Dim, a 0-d int64 variable."""
+        if dim.value is not None:
+            return constant(dim.value, dtype="int64")
+        found = self.variables.get(dim)
+        if found is None:
+            # as deep as the expression of one slice
+            found = reduce(_TENSOR[dim.op], [self.tensor(a) for a in dim.args])
+        return found
+
+    def number(self, dim: Dim) -> Any:
+        """The value of a Dim: an int if it is known, else a variable."""
+        return self.tensor(dim) if dim.value is None else dim.value
+
+
+_TENSOR = {
+    "add": functions.add,
+    "mul": functions.mul,
+    "floordiv": functions.int_div,
+    "mod": functions.mod,
+    "max": functions.maximum,
+    "min": functions.minimum,
+}
+
+
+def slice_dims(
+    e: slice, dims: Sequence[Dim], n: DimLike, forward: bool = True
+) -> tuple[Dim, Dim, Dim]:
+    """(first position, step, length) of a slice entry; ``dims`` are the values of the indices.
+
+    ``forward`` is the sign of a step that is not constant.  ValueError for step 0.
+    """
+    start, stop, step = (None if p is None else dims[p] for p in parts(e))
+    step = as_dim(1) if step is None else step
+    if step.value == 0:
+        raise ValueError("The step of a slice cannot be 0.")
+    first, length = slice_range(start, stop, step, n, forward)
+    return first, step, length
+
+
+def static_length(e: slice, indices: Sequence[Any], n: int | None) -> int | None:
+    """The length that a slice leaves of ``n`` elements, if it can be known."""
+    symbols = Symbols()
+    dims = [symbols.dim(i) for i in indices]
+    if e.step is not None and dims[e.step].value is None:
+        return None
+    whole = Dim.symbol(("len", -1)) if n is None else n
+    return slice_dims(e, dims, whole)[2].value
+
+
+def symbolic_length(e: slice, indices: Sequence[Any], n: Any) -> Any:
+    """The length that a slice leaves of ``n`` elements, a 0-d int64 variable."""
+    symbols = Symbols()
+    dims = [symbols.dim(i) for i in indices]
+    whole = symbols.dim(n, "len")
+
+    def count(forward: bool) -> Any:
+        return symbols.tensor(slice_dims(e, dims, whole, forward)[2])
+
+    step = None if e.step is None else dims[e.step]
+    if step is None or step.value is not None:
+        return count(True)
+    return functions.switch(functions.gt(symbols.tensor(step), 0), count(True), count(False))
+
+
+def slice_len(slc: slice, n: Any) -> Any:
+    """The length of a slice of ``n`` elements as a 0-d int64 variable.
+
+    >>> slice_len(slice(1, None, 2), 6).eval()
+    array(3)
+    """
+    (entry,), indices = flatten_index_variables([slc])
+    return symbolic_length(entry, indices, n)  # type: ignore[arg-type]
+
+
+def slice_static_length(slc: slice, dim_length: int | None) -> int | None:
+    """The length of a slice of ``dim_length`` elements, or None if it is not known.
+
+    >>> slice_static_length(slice(1, None), 10)
+    9
+    """
+    (entry,), indices = flatten_index_variables([slc])
+    return static_length(entry, indices, dim_length)  # type: ignore[arg-type]
+
+
+def get_canonical_form_slice(theslice: Any, length: Any) -> tuple[Any, Any]:
+    """An index as one of non-negative numbers, and the direction in which it is read.
+
+    A slice becomes one with a positive step, within ``length``, and 1 or -1: whether its elements
+    are to be reversed.  An integer becomes a position (not checked), with 1.
+
+    >>> get_canonical_form_slice(slice(None, None, -1), 10)
+    (slice(0, 10, 1), -1)
+    """
+    symbols = Symbols()
+    n = symbols.dim(length, "len")
+    if not isinstance(theslice, slice):
+        return symbols.number(from_end(symbols.dim(theslice), n)), 1
+    (entry,), indices = flatten_index_variables([theslice])
+    dims = [symbols.dim(i) for i in indices]
+
+    def canonical(forward: bool) -> slice:
+        first, step, count = slice_dims(entry, dims, n, forward)  # type: ignore[arg-type]
+        span = (count - 1) * step
+        bounds = (first, first + span + 1) if forward else (first + span, first + 1)
+        start, stop = (symbols.number(dim_max(d, 0)) for d in bounds)
+        return slice(start, stop, symbols.number(step if forward else -step))
+
+    step = as_dim(1) if theslice.step is None else dims[-1]
+    if step.value is not None:
+        return canonical(step.value > 0), 1 if step.value > 0 else -1
+    ahead = functions.gt(symbols.tensor(step), 0)
+    pairs = zip(parts(canonical(True)), parts(canonical(False)))
+    return slice(*(functions.switch(ahead, a, b) for a, b in pairs)), functions.switch(ahead, 1, -1)

@@ -1,0 +1,509 @@
+"""The indexing ops: parts of tensors read, set and added to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from phintys.errors import ShapeError
+from phintys.graph.type import DisconnectedType, disconnected_type
+from phintys.graph.variable import Apply, Variable
+from phintys.scalar import dtypes
+from phintys.tensor.convert import as_tensor_variable, constant
+from phintys.tensor.creation import broadcast_batches
+from phintys.tensor.elemwise import cast, dimshuffle, sum_to, zeros_of
+from phintys.tensor.index_layout import BatchedIndex, Layout
+from phintys.tensor.index_list import (
+    FULL,
+    Entry,
+    IndexOp,
+    index_scalar,
+    index_tensor,
+    literal,
+    slice_dims,
+    static_length,
+    symbolic_length,
+)
+from phintys.tensor.reduce import sum as sum_over
+from phintys.tensor.type import TensorType
+
+# ================================================================================ Subtensor
+
+
+class Subtensor(IndexOp):
+    """``x[index]`` with integers and slices (basic indexing).  Inputs: x, then integer scalars.
+
+    An integer out of range raises IndexError; slices are clipped.
+    """
+
+    # ----- class and static shape
+    __props__ = ("idx_list",)
+    __eq__, __hash__, __str__ = IndexOp.__eq__, IndexOp.__hash__, IndexOp.__str__
+    view_map = {0: [0]}
+
+    def __init__(self, idx_list: Sequence[Entry]) -> None:
+        self._set_idx_list(idx_list)
+
+    def make_node(self, x: Any, *indices: Any) -> Apply:
+        x = as_tensor_variable(x)
+        scalars = [index_scalar(i) for i in indices]
+        if len(self.idx_list) > x.ndim:
+            raise IndexError(
+                f"Too many indices: {len(self.idx_list)} for {x}, which has {x.ndim} dimensions."
+            )
+        shape = []
+        for axis, n in enumerate(x.type.shape):
+            e = self.entry(axis)
+            if isinstance(e, slice):
+                shape.append(n if e == FULL else static_length(e, scalars, n))
+            else:
+                check_range(literal(scalars[e]), n, axis, x)
+        return Apply(self, [x, *scalars], [TensorType(x.type.dtype, tuple(shape))()])
+
+    # ----- perform
+    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: list[list[Any]]) -> None:
+        x, *indices = inputs
+        output_storage[0][0] = np.asarray(x[self.key(indices)])
+
+    def infer_shape(self, node: Apply, shapes: Sequence[Any]) -> list[Any]:
+        out = []
+        for axis, n in enumerate(shapes[0]):
+            e = self.entry(axis)
+            if isinstance(e, slice):
+                out.append(n if e == FULL else symbolic_length(e, node.inputs[1:], n))
+        return [tuple(out)]
+
+    # ----- derivative
+    def connection_pattern(self, node: Apply) -> list[list[bool]]:
+        return connections(node, 1)
+
+    def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
+        return pull_back_read(IncSubtensor(self.idx_list), inputs, cotangents)
+
+    def pushforward(self, inputs: Any, outputs: Any, tangents: Any) -> list[Variable]:
+        return push_forward_read(self, inputs, tangents)
+
+    # ----- batching
+    def vectorize_node(self, node: Apply, *batched_inputs: Any) -> Apply:
+        return vectorize_read(self, node, batched_inputs)
+
+    # ----- lowering
+    def lower(self, node: Apply, b: Any, *inputs: Any) -> Any:
+        x, *indices = inputs
+        region = lower_region(self, b, x, indices)
+        if region is None:
+            return NotImplemented
+        for axis in reversed(range(len(self.idx_list))):
+            part = region[axis]
+            x = b.slice(x, axis, *part) if isinstance(part, tuple) else b.take(x, axis, part)
+        return x
+
+
+def check_range(i: int | None, n: int | None, axis: int, x: Any) -> None:
+    """IndexError if a constant index is out of range of a known length."""
+    if i is not None and n is not None and not -n <= i < n:
+        raise IndexError(f"Index {i} is out of range for axis {axis} of {x}, which has length {n}.")
+
+
+def lower_region(op: IndexOp, b: Any, x: Any, indices: Sequence[Any]) -> Any:
+    """For each axis a position (Dim) or (start, step, length); None if a step is not constant."""
+    dims = [b.item(i) for i in indices]
+    region: list[Any] = []
+    for axis in range(x.ndim):
+        e = op.entry(axis)
+        part = dims[e] if isinstance(e, int) else lower_slice(e, dims, b.length(x, axis))
+        if part is None:
+            return None
+        region.append(part)
+    return region
+
+
+def lower_slice(e: slice, dims: Sequence[Any], n: Any) -> Any:
+    """(start, step, length) as Dims; None if the step is not constant or 0."""
+    if e.step is not None and not dims[e.step].value:
+        return None
+    return slice_dims(e, dims, n)
+
+
+# -------------------------------------------------------- what the two reading ops share
+
+
+def connections(node: Apply, leading: int) -> list[list[bool]]:
+    """Indices are not connected to the result."""
+    return [[True]] * leading + [[False]] * (len(node.inputs) - leading)
+
+
+def pull_back_read(increment: Any, inputs: Any, cotangents: Any) -> list[Variable]:
+    """The cotangent of the part added to zeros."""
+    (x, *indices), (g,) = inputs, cotangents
+    rest = [disconnected_type() for _ in indices]
+    if isinstance(g.type, DisconnectedType):
+        return [g, *rest]
+    if dtypes.is_discrete(x.type.dtype):
+        return [zeros_of(x), *rest]
+    return [increment(zeros_of(x), g, *indices), *rest]
+
+
+def push_forward_read(op: Any, inputs: Any, tangents: Any) -> list[Variable]:
+    """The part of the tangent."""
+    t, indices = tangents[0], inputs[1:]
+    return [t if isinstance(t.type, DisconnectedType) else op(t, *indices)]
+
+
+def vectorize_read(op: IndexOp, node: Apply, batched: Sequence[Any]) -> Apply:
+    """A read with batch axes, which are the first of the result."""
+    batch = batch_ndim(node.inputs, batched)
+    x, *indices = batched
+    core_x, *core_indices = node.inputs
+    if x is not core_x:
+        missing = batch + core_x.type.ndim - x.type.ndim
+        x = dimshuffle(x, ["x"] * missing + list(range(x.type.ndim)))
+    new = BatchedIndex(op.idx_list, core_x, core_indices, x, indices, batch)
+    make = AdvancedSubtensor if new.in_index else type(op)
+    return dimshuffle(make(new.idx_list)(x, *new.indices), new.order).owner  # type: ignore[call-arg]
+
+
+def batch_ndim(core: Sequence[Any], batched: Sequence[Any]) -> int:
+    """The number of batch axes."""
+    return max(v.type.ndim - c.type.ndim for v, c in zip(batched, core))
+
+
+# ============================================================================= IncSubtensor
+
+
+class IncSubtensor(IndexOp):
+    """``x`` with ``y`` added to (or set at) ``x[index]``.  Inputs: x, y, then integer scalars.
+
+    ``y`` broadcasts to the region and is converted to the dtype of ``x``.
+    """
+
+    # ----- class and static shape
+    __props__ = ("idx_list", "inplace", "set_instead_of_inc")
+    __eq__, __hash__ = IndexOp.__eq__, IndexOp.__hash__
+
+    def __init__(
+        self,
+        idx_list: Sequence[Entry],
+        inplace: bool = False,
+        set_instead_of_inc: bool = False,
+        destroyhandler_tolerate_aliased: Any = None,
+    ) -> None:
+        self.inplace, self.set_instead_of_inc = inplace, set_instead_of_inc
+        self.destroy_map = {0: [0]} if inplace else {}
+        self._set_idx_list(idx_list)
+
+    def make_node(self, x: Any, y: Any, *indices: Any) -> Apply:
+        x, y = as_tensor_variable(x), as_tensor_variable(y)
+        part = Subtensor(self.idx_list).make_node(x, *indices)
+        check_fits(y, part.outputs[0], self)
+        return Apply(self, [x, y, *part.inputs[1:]], [x.type()])
+
+    # ----- perform
+    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: list[list[Any]]) -> None:
+        x, y, *indices = inputs
+        out = x if self.inplace else x.copy()
+        key = self.key(indices)
+        check_region(out[key].shape, y, node)
+        y = y.astype(out.dtype, copy=False)
+        if self.set_instead_of_inc:
+            out[key] = y
+        else:
+            out[key] += y
+        output_storage[0][0] = out
+
+    def infer_shape(self, node: Apply, shapes: Sequence[Any]) -> list[Any]:
+        return [shapes[0]]
+
+    # ----- derivative
+    def connection_pattern(self, node: Apply) -> list[list[bool]]:
+        return connections(node, 2)
+
+    def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
+        setter = IncSubtensor(self.idx_list, set_instead_of_inc=True)
+        return pull_back_write(self, Subtensor(self.idx_list), setter, inputs, cotangents)
+
+    def pushforward(self, inputs: Any, outputs: Any, tangents: Any) -> list[Variable]:
+        op = IncSubtensor(self.idx_list, set_instead_of_inc=self.set_instead_of_inc)
+        return push_forward_write(op, inputs, outputs, tangents)
+
+    # ----- batching
+    def vectorize_node(self, node: Apply, *batched_inputs: Any) -> Apply:
+        return vectorize_write(self, node, batched_inputs)
+
+    # ----- lowering
+    def lower(self, node: Apply, b: Any, *inputs: Any) -> Any:
+        x, y, *indices = inputs
+        region = lower_region(self, b, x, indices)
+        if region is None:
+            return NotImplemented
+        region = [
+            part if isinstance(part, tuple) else b.position(part, b.length(x, axis), axis)
+            for axis, part in enumerate(region)
+        ]
+        return b.update(x, region, y, "set" if self.set_instead_of_inc else "add")
+
+    def __str__(self) -> str:
+        name = "SetSubtensor" if self.set_instead_of_inc else "IncSubtensor"
+        return f"{name}{{{self.text()}}}"
+
+
+def check_fits(y: Any, part: Any, op: Any) -> None:
+    """TypeError / ShapeError unless ``y`` broadcasts to the indexed part."""
+    if y.type.ndim > part.type.ndim:
+        raise TypeError(
+            f"{y} has {y.type.ndim} dimensions, the indexed part only {part.type.ndim} "
+            f"(type {part.type})."
+        )
+    if dtypes.is_complex(y.type.dtype) and not dtypes.is_complex(part.type.dtype):
+        raise TypeError(f"Complex values cannot be stored into dtype {part.type.dtype}.")
+    tail = part.type.shape[part.type.ndim - y.type.ndim :]
+    for n, m in zip(tail, y.type.shape):
+        if m not in (None, 1) and n is not None and n != m:
+            raise ShapeError(
+                f"{y} of shape {y.type.shape} does not fit the indexed part of shape "
+                f"{part.type.shape} in {op}."
+            )
+
+
+def check_region(shape: tuple[int, ...], y: np.ndarray, node: Apply) -> None:
+    """ShapeError unless ``y`` broadcasts to the region by lengths known to be 1."""
+    static = node.inputs[1].type.shape
+    for n, m, known in zip(shape[len(shape) - y.ndim :], y.shape, static):
+        if n != m and known != 1:
+            raise ShapeError(
+                f"A value of shape {y.shape} does not fit the indexed part of shape {shape}."
+            )
+
+
+# -------------------------------------------------------- what the two writing ops share
+
+
+def pull_back_write(
+    op: Any, read: Any, setter: Any, inputs: Any, cotangents: Any
+) -> list[Variable]:
+    """Cotangents: with zeros where it was set, and the part, summed to the shape of ``y``."""
+    (x, y, *indices), (g,) = inputs, cotangents
+    rest = [disconnected_type() for _ in indices]
+    if isinstance(g.type, DisconnectedType):
+        return [g, g, *rest]
+    if dtypes.is_discrete(x.type.dtype):
+        return [zeros_of(x), zeros_of(y), *rest]
+    gx = setter(g, constant(0, dtype=g.type.dtype), *indices) if op.set_instead_of_inc else g
+    if dtypes.is_discrete(y.type.dtype):
+        return [gx, zeros_of(y), *rest]
+    part = read(g, *indices)
+    extra = part.type.ndim - y.type.ndim
+    part = sum_over(part, axis=range(extra)) if extra else part
+    return [gx, cast(sum_to(part, y), y.type.dtype), *rest]
+
+
+def push_forward_write(op: Any, inputs: Any, outputs: Any, tangents: Any) -> list[Variable]:
+    """The same write of tangents, zeros where there are none."""
+    (x, y, *indices), (tx, ty) = inputs, tangents[:2]
+    if isinstance(tx.type, DisconnectedType) and isinstance(ty.type, DisconnectedType):
+        return [tx]
+    if dtypes.is_discrete(x.type.dtype):
+        return [zeros_of(outputs[0])]
+    tx = zeros_of(x) if isinstance(tx.type, DisconnectedType) else tx
+    ty = zeros_of(y) if isinstance(ty.type, DisconnectedType) else ty
+    return [op(tx, ty, *indices)]
+
+
+def vectorize_write(op: Any, node: Apply, batched: Sequence[Any]) -> Apply:
+    """A write with batch axes; what is written to gets all of them."""
+    batch = batch_ndim(node.inputs, batched)
+    _, y, *indices = batched
+    core_x, core_y, *core_indices = node.inputs
+    spread = [(v, c) for v, c in zip(batched, node.inputs) if v is not c or v is batched[0]]
+    x = broadcast_batches([v for v, _ in spread], [c.type.ndim for _, c in spread])[0]
+    new = BatchedIndex(op.idx_list, core_x, core_indices, x, indices, batch)
+    make = AdvancedIncSubtensor if new.in_index else type(op)
+    flags = {p: getattr(op, p) for p in op.__props__ if p not in ("idx_list", "inplace")}
+    return make(new.idx_list, **flags).make_node(x, new.spread(y, core_y, batch), *new.indices)
+
+
+# ======================================================================== AdvancedSubtensor
+
+
+class AdvancedSubtensor(IndexOp):
+    """``x[index]`` with integer or boolean tensors among the indices.  Inputs: x, then tensors.
+
+    Integer tensors broadcast against each other; their axes take the place of the indexed ones if
+    these are adjacent, and come first otherwise (NumPy's rule).  A boolean tensor selects along as
+    many axes as it has.  Out of range raises IndexError.
+    """
+
+    # ----- class and static shape
+    __props__ = ("idx_list",)
+    __eq__, __hash__, __str__ = IndexOp.__eq__, IndexOp.__hash__, IndexOp.__str__
+
+    def __init__(self, idx_list: Sequence[Entry]) -> None:
+        self._set_idx_list(idx_list)
+
+    def make_node(self, x: Any, *indices: Any) -> Apply:
+        x = as_tensor_variable(x)
+        tensors = [index_tensor(i) for i in indices]
+        layout = self.layout([x, *tensors])
+        for p, axis in zip(layout.positions, layout.axes):
+            check_index(tensors[p], x, axis)
+        rest: list[int | None] = []
+        for e, axis in layout.slices:
+            n = x.type.shape[axis]
+            rest.append(n if e == FULL else static_length(e, tensors, n))
+        shape = layout.arrange(layout.static_index_shape(tensors), rest)
+        return Apply(self, [x, *tensors], [TensorType(x.type.dtype, shape)()])
+
+    def layout(self, inputs: Sequence[Any]) -> Layout:
+        """Where the axes go, for the inputs of a node."""
+        return Layout(self.idx_list, [i.type for i in inputs[1:]], inputs[0].type.ndim)
+
+    # ----- perform
+    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: list[list[Any]]) -> None:
+        x, *indices = inputs
+        out = np.asarray(x[self.key([index_value(i) for i in indices])])
+        output_storage[0][0] = out.copy() if np.may_share_memory(out, x) else out
+
+    def infer_shape(self, node: Apply, shapes: Sequence[Any]) -> list[Any]:
+        tensors = node.inputs[1:]
+        layout = self.layout(node.inputs)
+        if layout.has_mask:
+            return [None]
+        index = layout.symbolic_index_shape(tensors, shapes[1:])
+        rest = [symbolic_length(e, tensors, shapes[0][axis]) for e, axis in layout.slices]
+        return [layout.arrange(index, rest)]
+
+    # ----- derivative
+    def connection_pattern(self, node: Apply) -> list[list[bool]]:
+        return connections(node, 1)
+
+    def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
+        return pull_back_read(AdvancedIncSubtensor(self.idx_list), inputs, cotangents)
+
+    def pushforward(self, inputs: Any, outputs: Any, tangents: Any) -> list[Variable]:
+        return push_forward_read(self, inputs, tangents)
+
+    # ----- batching
+    def vectorize_node(self, node: Apply, *batched_inputs: Any) -> Apply:
+        return vectorize_read(self, node, batched_inputs)
+
+    # ----- lowering
+    def lower(self, node: Apply, b: Any, *inputs: Any) -> Any:
+        x, *indices = inputs
+        layout = self.layout(node.inputs)
+        if layout.has_mask:
+            return NotImplemented
+        dims = [b.item(i) if i.ndim == 0 else None for i in indices]
+        for e, axis in layout.slices:
+            if e == FULL:
+                continue
+            part = lower_slice(e, dims, b.length(x, axis))
+            if part is None:
+                return NotImplemented
+            x = b.slice(x, axis, *part)
+        out = b.gather(x, [indices[p] for p in layout.positions], layout.axes)
+        return b.permute(out, layout.order())
+
+
+def check_index(index: Any, x: Any, axis: int) -> None:
+    """IndexError if a mask does not fit, or a constant 0-d index is out of range."""
+    if index.type.dtype != "bool":
+        check_range(literal(index), x.type.shape[axis], axis, x)
+        return
+    for n, m in zip(x.type.shape[axis:], index.type.shape):
+        if n is not None and m is not None and n != m:
+            raise IndexError(
+                f"The mask {index} of shape {index.type.shape} does not fit axis {axis} of "
+                f"{x}, which has shape {x.type.shape}."
+            )
+
+
+def index_value(i: Any) -> Any:
+    """An index as NumPy takes it: integers for 0-d arrays, which slices need."""
+    return int(i) if i.ndim == 0 and i.dtype != bool else i
+
+
+# ===================================================================== AdvancedIncSubtensor
+
+
+class AdvancedIncSubtensor(IndexOp):
+    """``x`` with ``y`` added to (or set at) ``x[index]``, with tensors among the indices.
+
+    Adding accumulates at repeated indices, unless ``ignore_duplicates``; setting keeps the last
+    value.  Inputs: x, y, then tensors.
+    """
+
+    # ----- class and static shape
+    __props__ = ("idx_list", "inplace", "set_instead_of_inc", "ignore_duplicates")
+    __eq__, __hash__ = IndexOp.__eq__, IndexOp.__hash__
+
+    def __init__(
+        self,
+        idx_list: Sequence[Entry],
+        inplace: bool = False,
+        set_instead_of_inc: bool = False,
+        ignore_duplicates: bool = False,
+    ) -> None:
+        self.inplace, self.set_instead_of_inc = inplace, set_instead_of_inc
+        self.ignore_duplicates = ignore_duplicates
+        self.destroy_map = {0: [0]} if inplace else {}
+        self._set_idx_list(idx_list)
+
+    def make_node(self, x: Any, y: Any, *indices: Any) -> Apply:
+        x, y = as_tensor_variable(x), as_tensor_variable(y)
+        part = AdvancedSubtensor(self.idx_list).make_node(x, *indices)
+        check_fits(y, part.outputs[0], self)
+        return Apply(self, [x, y, *part.inputs[1:]], [x.type()])
+
+    # ----- perform
+    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: list[list[Any]]) -> None:
+        x, y, *indices = inputs
+        out = x if self.inplace else x.copy()
+        key = self.key([index_value(i) for i in indices])
+        check_region(out[key].shape, y, node)
+        y = y.astype(out.dtype, copy=False)
+        if self.set_instead_of_inc:
+            out[key] = y
+        elif self.ignore_duplicates:
+            out[key] += y
+        else:
+            np.add.at(out, key, y)
+        output_storage[0][0] = out
+
+    def infer_shape(self, node: Apply, shapes: Sequence[Any]) -> list[Any]:
+        return [shapes[0]]
+
+    # ----- derivative
+    def connection_pattern(self, node: Apply) -> list[list[bool]]:
+        return connections(node, 2)
+
+    def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
+        setter = AdvancedIncSubtensor(self.idx_list, set_instead_of_inc=True)
+        return pull_back_write(self, AdvancedSubtensor(self.idx_list), setter, inputs, cotangents)
+
+    def pushforward(self, inputs: Any, outputs: Any, tangents: Any) -> list[Variable]:
+        flags = self.set_instead_of_inc, self.ignore_duplicates
+        op = AdvancedIncSubtensor(self.idx_list, False, *flags)
+        return push_forward_write(op, inputs, outputs, tangents)
+
+    # ----- batching
+    def vectorize_node(self, node: Apply, *batched_inputs: Any) -> Apply:
+        return vectorize_write(self, node, batched_inputs)
+
+    # ----- lowering
+    def lower(self, node: Apply, b: Any, *inputs: Any) -> Any:
+        x, y, *indices = inputs
+        layout = Layout(self.idx_list, [t.type for t in node.inputs[2:]], x.ndim)
+        if layout.has_mask or self.ignore_duplicates or any(e != FULL for e, _ in layout.slices):
+            return NotImplemented
+        for _ in range(layout.ndim - y.ndim):
+            y = b.expand(y, 0)
+        order = layout.order()
+        y = b.permute(y, [order.index(k) for k in range(layout.ndim)])
+        mode = "set" if self.set_instead_of_inc else "add"
+        return b.scatter(x, [indices[p] for p in layout.positions], layout.axes, y, mode)
+
+    def __str__(self) -> str:
+        name = "AdvancedSetSubtensor" if self.set_instead_of_inc else "AdvancedIncSubtensor"
+        return f"{name}{{{self.text()}}}"

@@ -1,0 +1,80 @@
+"""Positions of the elements that are not zero."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from phintys.graph.op import Op
+from phintys.graph.type import disconnected_type
+from phintys.graph.variable import Apply, Variable
+from phintys.tensor.convert import as_tensor_variable
+from phintys.tensor.elemwise import zeros_of
+from phintys.tensor.join import stack
+from phintys.tensor.reshape import flatten
+from phintys.tensor.type import TensorType
+
+__all__ = ["flatnonzero", "nonzero"]
+
+
+class Nonzero(Op):
+    """For each axis the positions of the elements that are not zero, in C order (int64 vectors).
+
+    How many there are is not known before the function runs.
+    """
+
+    # ----- class and static shape
+    __props__ = ()
+
+    def make_node(self, a: Any) -> Apply:
+        a = as_tensor_variable(a)
+        if a.type.ndim == 0:
+            raise ValueError(f"Nonzero takes tensors with at least one axis; {a} is 0-d.")
+        return Apply(self, [a], [TensorType("int64", (None,))() for _ in range(a.type.ndim)])
+
+    # ----- perform
+    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: list[list[Any]]) -> None:
+        for cell, positions in zip(output_storage, np.nonzero(inputs[0])):
+            cell[0] = positions.astype("int64", copy=False)
+
+    # ----- derivative
+    def connection_pattern(self, node: Apply) -> list[list[bool]]:
+        return [[False] * len(node.outputs)]
+
+    def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
+        return [disconnected_type()]
+
+    def pushforward(self, inputs: Any, outputs: Any, tangents: Any) -> list[Variable]:
+        return [zeros_of(out) for out in outputs]
+
+
+_nonzero = Nonzero()
+
+
+def nonzero(a: Any, return_matrix: bool = False) -> Any:
+    """The positions of the elements that are not zero, as a tuple of one int64 vector per axis.
+
+    ``return_matrix``: as rows of one matrix.  ValueError for 0-d tensors.
+
+    >>> import phintys.tensor as pt
+    >>> rows, columns = pt.nonzero(pt.as_tensor([[0, 3], [4, 0]]))
+    >>> columns.eval()
+    array([1, 0])
+    """
+    positions = tuple(_nonzero(a, return_list=True))
+    return stack(positions) if return_matrix else positions
+
+
+def flatnonzero(a: Any) -> Any:
+    """The positions of the elements that are not zero in the flattened tensor.
+
+    >>> import phintys.tensor as pt
+    >>> pt.flatnonzero(pt.as_tensor([[0, 3], [4, 0]])).eval()
+    array([1, 2])
+    """
+    a = as_tensor_variable(a)
+    if a.type.ndim == 0:
+        raise ValueError(f"flatnonzero takes tensors with at least one axis; {a} is 0-d.")
+    return _nonzero(flatten(a))
