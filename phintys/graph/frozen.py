@@ -49,7 +49,7 @@ class FrozenApply(Node):
         output_types: Sequence[Any],
         topo_idx: int = -1,
     ) -> FrozenApply:
-        inputs = tuple([_interned_constant(v) if isinstance(v, Constant) else v for v in inputs])
+        inputs = _with_interned_constants(inputs)
         # inputs are interned and kept alive by the node: their identity is enough
         key = (op, tuple(map(id, inputs)), tuple(output_types), topo_idx)
         node = _nodes.get(key)
@@ -83,11 +83,17 @@ _nodes: WeakValueDictionary[Any, FrozenApply] = WeakValueDictionary()
 _constants: WeakValueDictionary[Any, Constant] = WeakValueDictionary()
 
 
-def _interned_constant(v: Constant) -> Constant:
-    try:
-        return _constants.setdefault((type(v), v.signature()), v)
-    except TypeError:  # the value cannot be hashed
-        return v
+def _with_interned_constants(variables: Iterable[Variable]) -> tuple[Variable, ...]:
+    """The variables, where constants of equal type and value have become one."""
+    found: list[Variable] = []
+    for v in variables:
+        if isinstance(v, Constant):
+            try:
+                v = _constants.setdefault((type(v), v.signature()), v)
+            except TypeError:  # the value cannot be hashed: it equals only itself
+                pass
+        found.append(v)
+    return tuple(found)
 
 
 class FrozenFunctionGraph:
@@ -110,7 +116,7 @@ class FrozenFunctionGraph:
     ) -> None:
         put = object.__setattr__
         put(self, "inputs", tuple(inputs))
-        put(self, "outputs", tuple(outputs))
+        put(self, "outputs", _with_interned_constants(outputs))
         put(self, "_toposort", tuple(toposort))
         put(self, "_hash", hash((self.inputs, self.outputs, self._toposort)))
 
@@ -287,7 +293,7 @@ def _frozen_variable(v: Variable, memo: Mapping[Variable, Variable]) -> Variable
     if v in memo:
         return memo[v]
     if isinstance(v, Constant):
-        return _interned_constant(v)
+        return v
     where = "is not an input" if v.owner is None else f"is computed by {v.owner.op} too late"
     raise ValueError(
         f"{v} (type {v.type}) {where}: a frozen graph needs every variable, shared ones too, among "

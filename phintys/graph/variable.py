@@ -186,7 +186,18 @@ class Constant(AtomicVariable):
         return self.data
 
     def signature(self) -> Any:
-        return (self.type, self.data)
+        """Type and value.  NaN equals itself, 0.0 is not -0.0, and 1 is not True.
+
+        Values that cannot be hashed are known by identity.
+        """
+        data = self.data
+        if isinstance(data, float):
+            return (self.type, type(data), data.hex())
+        try:
+            hash(data)
+        except TypeError:
+            return (self.type, type(data), id(data))
+        return (self.type, type(data), data)
 
     def clone(self, **kwargs: Any) -> Constant:
         """Constants are immutable: the same object."""
