@@ -305,10 +305,9 @@ class Builder:
         starts = [start if k == axis else ZERO for k in range(value.ndim)]
         steps = [step if k == axis else ONE for k in range(value.ndim)]
         content = None
-        if value.content is not None and None not in (start.value, step.value, length.value):
-            content = tuple(
-                value.content[start.value + step.value * i] for i in range(length.value)
-            )
+        first, by, count = start.value, step.value, length.value
+        if value.content is not None and not (first is None or by is None or count is None):
+            content = tuple(value.content[first + by * i] for i in range(count))
         return self._view(value, shape, list(range(value.ndim)), starts, steps, content)
 
     def take(self, value: Value, axis: int, position: DimLike) -> Value:

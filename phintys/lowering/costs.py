@@ -5,8 +5,10 @@ from __future__ import annotations
 from phintys.lowering.program import Inst
 
 _FREE = "const dim index load store"
-_ONE = "add sub mul fma neg abs min max and or xor not select cast copysign shl shr floor ceil"
-_ONE += " trunc rint eq ne lt le gt ge isnan isinf"
+_ONE = (
+    "add sub mul fma neg abs min max and or xor not select cast copysign shl shr floor ceil "
+    "trunc rint eq ne lt le gt ge isnan isinf"
+)
 _FOUR = "div sqrt idiv imod wrap"
 _TWENTY = "call pow fmod"
 _COSTS = {

@@ -6,6 +6,7 @@ handle) is called through its ``perform``.  This module knows types by what they
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from typing import Any
 
@@ -135,7 +136,7 @@ class GraphLowering:
         """A call of ``perform``."""
         op = node.op
         op.prepare_node(node, None, None, "py")
-        given = [v for v in node.inputs if not is_bound(v)]
+        given = [v for v in node.inputs if not isinstance(v, Constant)]
         outputs = [array_type(v.type) or (None, ()) for v in node.outputs]
         return self.builder.python(Perform(node), [self.value(v) for v in given], outputs, str(op))
 
@@ -150,18 +151,16 @@ def array_type(type_: Type[Any]) -> tuple[str, tuple[int | None, ...]] | None:
     return None if hasattr(type_, "format") else (type_.dtype, tuple(type_.shape))
 
 
-def is_bound(variable: Variable) -> bool:
-    """Whether a call of ``perform`` holds the value of an input itself."""
-    return isinstance(variable, Constant)
-
-
 class Perform:
-    """``perform`` of a node as a function from arrays to a tuple of results."""
+    """``perform`` of a node as a function from arrays to a tuple of results.
+
+    It holds the inputs that are constants; the others are its arguments.
+    """
 
     def __init__(self, node: Apply):
         self.node = node
-        self.template = [v.data if is_bound(v) else None for v in node.inputs]
-        self.positions = [i for i, v in enumerate(node.inputs) if not is_bound(v)]
+        self.template = [v.data if isinstance(v, Constant) else None for v in node.inputs]
+        self.positions = [i for i, v in enumerate(node.inputs) if not isinstance(v, Constant)]
         self.destroyed = sorted({i for used in node.op.destroy_map.values() for i in used})
         self.types = [array_type(v.type) for v in node.outputs]
 
@@ -170,7 +169,7 @@ class Perform:
         for position, value in zip(self.positions, values):
             inputs[position] = value
         for position in self.destroyed:
-            inputs[position] = _copied(inputs[position])
+            inputs[position] = copy.deepcopy(inputs[position])
         storage: list[list[Any]] = [[None] for _ in self.types]
         node = self.node
         try:
@@ -201,9 +200,3 @@ class Perform:
             )
         shares = any(isinstance(x, np.ndarray) and np.may_share_memory(array, x) for x in inputs)
         return array.copy() if shares else array
-
-
-def _copied(value: Any) -> Any:
-    import copy
-
-    return copy.deepcopy(value)

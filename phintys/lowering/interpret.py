@@ -162,24 +162,42 @@ class _Run:
             return self.flat(factor.slot)[self.integer(factor.offset)]
         return factor
 
-    def strided(self, step: Call, number: int, point: tuple[int, ...]) -> np.ndarray:
+    def strided(self, step: Call, number: int, point: tuple[int, ...]) -> _Strided:
         """A view of an operand of a call, at a point of the batch."""
         operand = step.operands[number]
         sizes = [self.integer(d) for d in step.sizes]
         own = tuple(sizes[i] for i in _CALL_AXES[step.name][number])
+        return self.part(operand, point, own)
+
+    def part(self, operand: Operand, point: tuple[int, ...], shape: tuple[int, ...]) -> _Strided:
+        """The elements of an operand at a point of its first axes."""
         strides = [self.integer(s) for s in operand.strides]
         offset = self.integer(operand.offset)
         offset += sum(i * s for i, s in zip(point, strides))
-        flat = self.flat(operand.slot)
-        index = np.full(own, offset)
-        for axis, (length, stride) in enumerate(zip(own, strides[len(point) :])):
-            extent = [1] * len(own)
+        index = np.full(shape, offset)
+        for axis, (length, stride) in enumerate(zip(shape, strides[len(point) :])):
+            extent = [1] * len(shape)
             extent[axis] = length
             index = index + (np.arange(length) * stride).reshape(extent)
-        return _Strided(flat, index)
+        return _Strided(self.flat(operand.slot), index)
 
     def loop(self, step: Loop) -> None:
-        raise StepFailure(step.step, "the interpreter runs no Loop")
+        states = [self.value(initial) for initial, _ in step.state]
+        constants = [self.value(slot) for slot in step.constants]
+        for turn in range(self.integer(step.length)):
+            slices = [self.part(o, (turn,), self.shape(o.slot)[1:]).get() for o in step.slices]
+            results = _Run(step.body).run([*states, *slices, *constants])
+            for number, operand in step.stacked:
+                row = self.part(operand, (turn,), self.shape(operand.slot)[1:])
+                row.set(results[number])
+            states = results[: len(states)]
+            if step.until is not None and results[step.until]:
+                break
+        for (_, final), value in zip(step.state, states):
+            if final.dtype is None:
+                self.objects[final.number] = value
+            else:
+                self.flat(final)[:] = np.ravel(value)
 
     def branch(self, step: Branch) -> None:
         program = step.then if self.flat(step.condition)[0] else step.orelse
@@ -376,7 +394,7 @@ def scalar_function(inst: Inst) -> Callable[..., Any]:
 
 
 def _special_function(name: str) -> Callable[..., Any]:
-    from scipy import special
+    from scipy import special  # pyright: ignore[reportMissingTypeStubs]
 
     if name in _NUMPY_NAMES:
         return getattr(np, _NUMPY_NAMES[name])
@@ -407,13 +425,13 @@ def _floor_mod(a: Any, b: Any) -> Any:
 
 
 def _sigmoid(a: Any) -> Any:
-    from scipy.special import expit
+    from scipy.special import expit  # pyright: ignore[reportMissingTypeStubs]
 
     return expit(a)
 
 
 def _erf(a: Any) -> Any:
-    from scipy.special import erf
+    from scipy.special import erf  # pyright: ignore[reportMissingTypeStubs]
 
     return erf(a)
 
@@ -422,6 +440,9 @@ def _not(a: Any) -> Any:
     return np.logical_not(a) if a.dtype.kind == "b" else np.invert(a)
 
 
+_SAME_NAME = (
+    "floor ceil trunc rint sqrt isnan isinf exp exp2 expm1 log log2 log10 log1p sin cos tan tanh"
+)
 _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "add": np.add,
     "sub": np.subtract,
@@ -453,8 +474,5 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "softplus": lambda a: np.logaddexp(a.dtype.type(0), a),
     "erf": _erf,
     "pow": np.power,
+    **{name: getattr(np, name) for name in _SAME_NAME.split(" ")},
 }
-_SAME_NAME = (
-    "floor ceil trunc rint sqrt isnan isinf exp exp2 expm1 log log2 log10 log1p sin cos tan tanh"
-)
-_FUNCTIONS |= {name: getattr(np, name) for name in _SAME_NAME.split(" ")}

@@ -186,7 +186,6 @@ class _Verifier:
 
     def dim(self, dim: Dim) -> None:
         """Every symbol of a dim must be defined when the step runs."""
-        self.require(isinstance(dim, Dim), f"{dim!r} is not a Dim")
         if dim in self.known:
             return
         for symbol in dim.symbols():
@@ -204,12 +203,13 @@ class _Verifier:
                     self.require(0 <= number < len(step.operands), f"no operand {number}")
         for d in step_dims(step):
             self.dim(d)
-        special: Callable[[Any], None] | None = {
+        rules: dict[type, Callable[[Any], None]] = {
             Kernel: self.kernel,
             Copy: self.copy,
             Call: self.call,
             Check: self.check,
-        }.get(type(step))
+        }
+        special = rules.get(type(step))
         for slot in step_reads(step):
             if slot.number not in self.filled and isinstance(step, Kernel):
                 continue  # scratch, stored earlier in the same kernel; self.kernel checks it
