@@ -1,0 +1,172 @@
+"""The plan of the house, asserted: who imports whom, and how large things may grow.
+
+Imports inside functions count.  The picture of the layers is in docs/architecture.md.
+"""
+
+from __future__ import annotations
+
+import ast
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent / "phintys"
+
+#: bottom to top: a module may import from its own layer and from those before it
+LAYERS = [
+    ("errors", "dims"),
+    ("config",),
+    ("graph",),
+    ("rewriting",),
+    ("scalar",),
+    ("gradient",),
+    ("tensor",),
+    ("lowering",),
+    ("backends",),
+    ("compile",),
+    ("show",),
+]
+#: what the generators may see: no graph, no op
+GENERATORS = ("backends/llvm", "backends/c")
+SEEN_BY_GENERATORS = {"errors", "dims", "config", "lowering", "scalar", "backends"}
+MAX_MODULE = 800
+MAX_FUNCTION = 60
+
+FILES = sorted(p for p in ROOT.rglob("*.py") if p.parent != ROOT or p.name != "__init__.py")
+RANK = {name: k for k, names in enumerate(LAYERS) for name in names}
+
+
+def layer(module: str) -> str | None:
+    """The layer of a dotted module name of this package."""
+    parts = module.split(".")
+    return parts[1] if parts[0] == "phintys" and len(parts) > 1 else None
+
+
+def module_name(path: Path) -> str:
+    parts = path.relative_to(ROOT.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def is_module(name: str) -> bool:
+    path = ROOT.parent / Path(*name.split("."))
+    return path.with_suffix(".py").exists() or (path / "__init__.py").exists()
+
+
+@cache
+def imports(path: Path) -> tuple[tuple[str, int], ...]:
+    """(module, line) of everything a file imports from this package, type checking excepted."""
+    tree = ast.parse(path.read_text())
+    skipped = {
+        id(inner)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+        for inner in ast.walk(node)
+    }
+    found = []
+    for node in ast.walk(tree):
+        if id(node) in skipped:
+            continue
+        if isinstance(node, ast.Import):
+            found += [(a.name, node.lineno) for a in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            inner = [f"{node.module}.{a.name}" for a in node.names]
+            submodules = [m for m in inner if is_module(m)]
+            if len(submodules) < len(inner):
+                found.append((node.module, node.lineno))
+            found += [(m, node.lineno) for m in submodules]
+    return tuple((m, line) for m, line in found if m.startswith("phintys"))
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_imports_point_downwards(path):
+    own = path.relative_to(ROOT).parts[0].removesuffix(".py")
+    if own == "__main__":
+        return
+    wrong = [
+        f"line {line}: {m}"
+        for m, line in imports(path)
+        if (name := layer(m)) in RANK and RANK[name] > RANK[own]
+    ]
+    assert not wrong, f"{own} must not import upwards: {wrong}"
+
+
+@pytest.mark.parametrize("folder", GENERATORS)
+def test_generators_never_see_an_op(folder):
+    for path in (ROOT / folder).rglob("*.py"):
+        seen = {layer(m) for m, _ in imports(path)} - {None}
+        assert seen <= SEEN_BY_GENERATORS, f"{path.name} imports {seen - SEEN_BY_GENERATORS}"
+        ops = [m for m, _ in imports(path) if m.startswith("phintys.scalar") and "native" not in m]
+        assert not [m for m in ops if m != "phintys.scalar"], f"{path.name} imports {ops}"
+
+
+def test_backends_do_not_import_each_other():
+    shared = {"source"}
+    for path in (ROOT / "backends").rglob("*.py"):
+        own = path.relative_to(ROOT / "backends").parts[0].removesuffix(".py")
+        for m, line in imports(path):
+            parts = m.split(".")
+            if parts[1] != "backends" or len(parts) < 3 or own in shared:
+                continue
+            allowed = {own, "numpy", *shared}
+            assert parts[2] in allowed, f"{path.name}:{line} imports {m}"
+
+
+def test_no_import_cycles():
+    """Module-level imports form no cycle."""
+    modules = {module_name(p): p for p in FILES}
+    edges = {
+        name: {m for m, _ in top_level_imports(p) if m in modules and m != name}
+        for name, p in modules.items()
+    }
+    state: dict[str, int] = {}
+    for root in edges:
+        stack = [(root, iter(edges[root]))]
+        if state.get(root):
+            continue
+        state[root] = 1
+        while stack:
+            name, rest = stack[-1]
+            for m in rest:
+                if state.get(m) == 1:
+                    path = [n for n, _ in stack]
+                    raise AssertionError(f"import cycle: {path[path.index(m) :]} -> {m}")
+                if not state.get(m):
+                    state[m] = 1
+                    stack.append((m, iter(edges[m])))
+                    break
+            else:
+                state[name] = 2
+                stack.pop()
+
+
+def top_level_imports(path: Path) -> list[tuple[str, int]]:
+    tree = ast.parse(path.read_text())
+    lines = {n.lineno for n in tree.body if isinstance(n, ast.Import | ast.ImportFrom)}
+    return [(m, line) for m, line in imports(path) if line in lines]
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_sizes(path):
+    text = path.read_text()
+    assert text.count("\n") <= MAX_MODULE
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.end_lineno:
+            first = node.body[0]
+            is_doc = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)
+            doc = first.end_lineno - first.lineno + 1 if is_doc else 0
+            length = node.end_lineno - node.lineno + 1 - doc
+            assert length <= MAX_FUNCTION, f"{node.name} (line {node.lineno}) has {length} lines"
+
+
+def test_optional_packages_are_not_imported_with_the_package():
+    import subprocess
+    import sys
+
+    code = (
+        "import sys, phintys\n"
+        "heavy = {'scipy', 'llvmlite', 'numba', 'jax', 'rich', 'matplotlib'}\n"
+        "print(sorted(heavy & {m.split('.')[0] for m in sys.modules}))"
+    )
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert out.stdout.strip() == "[]"
