@@ -10,7 +10,7 @@ from __future__ import annotations
 from phintys.scalar import arith, bessel, compare, dtypes, erf_gamma, exp_log, parts, trig
 from phintys.scalar.arith import CASTS, Cast
 from phintys.scalar.composite import Composite, ScalarInnerGraphOp
-from phintys.scalar.dtypes import upcast
+from phintys.scalar.dtypes import autocast_float_as, upcast
 from phintys.scalar.op import (
     CLASSES,
     TABLE,

@@ -314,11 +314,13 @@ nextafter = binary(
 
 
 def _maximum_partials(m: Any, x: Any, y: Any, z: Any) -> tuple[Any, Any]:
-    return m.ge(x, y), m.lt(x, y)
+    first = m.ge(x, y)
+    return first, m.invert(first)
 
 
 def _minimum_partials(m: Any, x: Any, y: Any, z: Any) -> tuple[Any, Any]:
-    return m.le(x, y), m.gt(x, y)
+    first = m.le(x, y)
+    return first, m.invert(first)
 
 
 _EXTREMUM = {"commutative": True, "associative": True, "idempotent": True}
@@ -427,7 +429,7 @@ def _clip_partials(m: Any, x: Any, lo: Any, hi: Any, y: Any) -> tuple[Any, Any, 
 clip = ternary(
     "Clip",
     "clip",
-    "x moved into the interval from min to max; NaN if one of them is.",
+    "x moved into the interval from y to z; z where z < y, NaN if one of them is.",
     rule=rules.real_only,
     d=_clip_partials,
     native=lambda n, x, lo, hi: n.min(n.max(x, lo), hi),
@@ -440,7 +442,7 @@ class Cast(UnaryScalarOp):
 
     __props__ = ("o_type",)
     doc = __doc__ or ""
-    facts = {"zero_at_zero": True, "idempotent": True}  # noqa: RUF012
+    facts = {"zero_at_zero": True, "idempotent": True}
 
     def __init__(self, o_type: Any, name: str | None = None) -> None:
         super().__init__(None, name or f"cast_{o_type.dtype}")

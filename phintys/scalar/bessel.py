@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from phintys.scalar import rules
-from phintys.scalar.op import Undefined, binary, unary
+from phintys.scalar.dtypes import is_complex, real_of
 from phintys.scalar.native import SCIPY_CALLS
+from phintys.scalar.op import Undefined, binary, unary
 
 _ORDER = Undefined("no derivative of a Bessel function in its order is available")
 _POSITIVE = (0.1, 30)
@@ -32,14 +33,28 @@ def _fixed(name: str, doc: str, d: Any, domain: Any = (-20, 20), **facts: Any) -
     )
 
 
-def _general(name: str, doc: str, d: Any, domain: Any = (0.2, 20)) -> Any:
+def _order_rule(v: str, x: str) -> rules.Signature:
+    """The argument may be complex, the order is real."""
+    rules.no_complex((v,))
+    if is_complex(x):
+        return (real_of(x), x), x
+    return rules.inexact_real(v, x)
+
+
+def _general(
+    name: str,
+    doc: str,
+    d: Any,
+    domain: Any = (0.2, 20),
+    rule: rules.DtypeRule = _order_rule,
+) -> Any:
     """A row for a function of order and argument."""
     return binary(
         name.capitalize(),
         name,
         doc + " of order x at y.",
         function=f"scipy.special.{name}",
-        rule=rules.inexact_real,
+        rule=rule,
         d=lambda m, v, x, y: (_ORDER, d(m, v, x, y)),
         native=_native(name),
         domain=((0.2, 5), domain),
@@ -93,6 +108,7 @@ ive = _general(
     "ive",
     "exp(-|y|) times the modified Bessel function of the first kind",
     lambda m, v, x, y: 0.5 * (m.ive(v - 1, x) + m.ive(v + 1, x)) - m.sign(x) * y,
+    rule=rules.inexact_real,
 )
 i0 = _fixed(
     "i0",

@@ -242,7 +242,10 @@ def _as_variable(m: Any, x: Any) -> Any:
 
 
 def _through(op: Any, m: Any, inputs: Any, outputs: Any, arriving: Any) -> list[Any]:
-    """Cotangents through one step; outputs without one get zeros."""
+    """Cotangents through one step; outputs without one get zeros, what is undefined stays so."""
+    undefined = [g for g in arriving if isinstance(g, Undefined)]
+    if undefined:
+        return undefined[:1] * len(inputs)
     given = [m.second(v, 0.0) if g is None else g for v, g in zip(outputs, arriving)]
     found: list[Any] = op.cotangents(m, inputs, outputs, given)
     return found

@@ -13,7 +13,7 @@ that ``float32_vector * 2.5`` stays float32 (``config.cast_policy``).
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -92,14 +92,16 @@ def real_of(dtype: str) -> str:
 
 
 def literal_dtype(value: Any) -> str:
-    """The dtype of a Python number under ``config.cast_policy``."""
+    """The dtype of a Python number under ``config.cast_policy``; TypeError for anything else."""
     if isinstance(value, bool):
         return "bool"
     if isinstance(value, int):
         return _integer_literal(value)
     if isinstance(value, float):
         return _float_literal(value)
-    return "complex128"
+    if isinstance(value, complex):
+        return "complex128"
+    raise TypeError(f"{value!r} is not a number.")
 
 
 def _integer_literal(value: int) -> str:
@@ -117,11 +119,41 @@ _BOUNDS = (("int8", 2**7), ("int16", 2**15), ("int32", 2**31), ("int64", 2**63))
 
 
 def _float_literal(value: float) -> str:
+    if autocast_float_as.current:
+        return _first_exact(value, autocast_float_as.current)
     if config.cast_policy == "numpy2":
         return "float64"
     if config.cast_policy == "numpy+floatX" or config.floatX == "float32":
         return config.floatX
-    with np.errstate(over="ignore"):
-        narrow = np.float32(value)
-    # float(...): NumPy 2 would round the Python number before it compares
-    return "float32" if float(narrow) == value or value != value else "float64"
+    return _first_exact(value, ("float32", "float64"))
+
+
+def _first_exact(value: float, choices: tuple[str, ...]) -> str:
+    """The first dtype that holds the number (NaN: any), else the last."""
+    with np.errstate(over="ignore", under="ignore"):
+        for dtype in choices:
+            # float(...): NumPy 2 would round the Python number before it compares
+            if value != value or float(np.dtype(dtype).type(value)) == value:
+                return dtype
+    return choices[-1]
+
+
+class autocast_float_as:
+    """Context in which Python floats become the first of these dtypes that holds them, or the last.
+
+    >>> with autocast_float_as("float32"):
+    ...     literal_dtype(0.1)
+    'float32'
+    """
+
+    current: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(self, *dtypes: str) -> None:
+        self.dtypes = tuple(map(canonical, dtypes))
+
+    def __enter__(self) -> None:
+        self.before = autocast_float_as.current
+        autocast_float_as.current = self.dtypes
+
+    def __exit__(self, *exc: object) -> None:
+        autocast_float_as.current = self.before

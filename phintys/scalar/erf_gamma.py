@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from phintys.scalar import rules
-from phintys.scalar.op import ScalarOp, Undefined, binary, lit, ternary, unary
 from phintys.scalar.dtypes import float_of, is_discrete
+from phintys.scalar.op import ScalarOp, Undefined, binary, lit, ternary, unary
 
 _SPECIAL, _FUNCTIONS = "scipy.special.", "phintys.scalar.functions."
 _QUADRATURE, _SERIES = "phintys.scalar.quadrature.", "phintys.scalar.series."

@@ -112,6 +112,7 @@ sigmoid = unary(
     function=_FUNCTIONS + "sigmoid",
     d=lambda m, x, y: y * (1 - y),
     native="sigmoid",
+    inverse="logit",
     increasing=True,
     range=(0, 1),
 )

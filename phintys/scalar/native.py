@@ -17,10 +17,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from phintys.scalar.dtypes import ALL
+
 #: dtypes that kernels handle; everything else runs through ``perform``.
-NATIVE_DTYPES = frozenset(
-    "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float32 float64".split()
-)
+NATIVE_DTYPES = frozenset(ALL) - {"float16", "complex64", "complex128"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,12 +98,17 @@ pow      2 f    same  a**b, as C pow
 #: Scalar functions reached by name: libm's, and SciPy's ``cython_special`` (arguments and
 #: result float64; a generator casts).  name -> arity.  Used through ``n.call(name, ...)``.
 LIBM_CALLS = {
-    name: 1 for name in "asin acos atan sinh cosh asinh acosh atanh cbrt tgamma lgamma erfc".split()
+    name: 1
+    for name in (
+        *("asin", "acos", "atan", "sinh", "cosh", "asinh", "acosh", "atanh"),
+        *("cbrt", "tgamma", "lgamma", "erfc"),
+    )
 } | {"atan2": 2, "hypot": 2}
 
 SCIPY_CALLS = {
     "gamma": 1, "gammaln": 1, "psi": 1, "erfcx": 1, "erfinv": 1, "erfcinv": 1, "ndtri": 1,
-    "ndtri_exp": 1, "ndtr": 1, "log_ndtr": 1, "j0": 1, "j1": 1, "i0": 1, "i1": 1, "i0e": 1, "i1e": 1, "k0": 1, "k1": 1,
+    "ndtri_exp": 1, "ndtr": 1, "log_ndtr": 1,
+    "j0": 1, "j1": 1, "i0": 1, "i1": 1, "i0e": 1, "i1e": 1, "k0": 1, "k1": 1,
     "jv": 2, "iv": 2, "ive": 2, "kv": 2, "kve": 2, "gammainc": 2, "gammaincc": 2,
     "gammaincinv": 2, "gammainccinv": 2, "owens_t": 2, "zeta": 2, "poch": 2, "beta": 2, "betaln": 2,
     "betainc": 3, "betaincinv": 3, "hyp2f1": 4,
@@ -113,8 +118,8 @@ SCIPY_CALLS = {
 class Native(Protocol):
     """What a row's ``native`` function receives: a builder of instructions.
 
-    ``n.exp(x)``, ``n.add(x, y)``: one method per instruction (``n.and_``, ``n.or_``, ``n.not_``); ``n.const(1.5, like=x)`` a literal
-    of the dtype of ``x`` (a value, or a dtype);
+    ``n.exp(x)``, ``n.add(x, y)``: one method per instruction (``n.and_``, ``n.or_``, ``n.not_``);
+    ``n.const(1.5, like=x)`` a literal of the dtype of ``x`` (a value, or a dtype);
     ``n.cast(x, dtype)``; ``n.call("gammaln", x)`` a function of `LIBM_CALLS` or `SCIPY_CALLS`;
     ``n.dtype(x)`` the dtype of a value.
     """

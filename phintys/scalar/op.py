@@ -61,7 +61,7 @@ class ScalarOp(Op):
     #: an instruction's name, or ``native(n, *inputs)``, which may answer NotImplemented
     native: Any = None
     #: algebraic facts used by rewrites and tests (see `unary`)
-    facts: dict[str, Any] = {}  # noqa: RUF012
+    facts: dict[str, Any] = {}
 
     def __init__(
         self, output_types_preference: Callable[..., Any] | None = None, name: str | None = None
@@ -122,7 +122,7 @@ class ScalarOp(Op):
         return self.compute(*map(np.asarray, values))[()]
 
     def compute(self, *values: Any) -> Any:
-        """The result for NumPy values (arrays broadcast); `perform` of scalars and tensors calls it."""
+        """The result for NumPy values (arrays broadcast), of scalars and of tensors."""
         cast_to, result = self.signature([v.dtype.name for v in values])
         if not self.function:
             return np.vectorize(self.impl, otypes=[result])(*values)
@@ -254,8 +254,8 @@ def _times(m: Any, partial: Any, t: Any) -> Any:
 def _conj(m: Any, partial: Any) -> Any:
     if isinstance(partial, Undefined):
         return partial
-    if isinstance(partial, int | float | complex):
-        return np.conj(partial).item()
+    if isinstance(partial, int | float | complex | np.generic):
+        return np.conj(partial)
     return m.conj(partial) if dtypes.is_complex(partial.type.dtype) else partial
 
 
@@ -369,9 +369,8 @@ def unary(cls: str, name: str, doc: str, **fields: Any) -> Any:
         there is none), ``native`` (see `ScalarOp`), ``base`` (the class).
     Facts
         ``domain`` (lo, hi): where it is defined and differentiable; ``range`` (lo, hi);
-        ``inverse``: name of ``g`` with ``g(f(x)) == x`` on the domain (``left_inverse_on``
-        restricts it); ``odd``, ``even``; ``increasing``, ``decreasing`` on the domain;
-        ``zero_at_zero``; ``idempotent``; ``holomorphic``.
+        ``inverse``: name of ``g`` with ``g(f(x)) == x`` on the domain; ``odd``, ``even``;
+        ``increasing``, ``decreasing`` on the domain; ``zero_at_zero``; ``idempotent``.
     """
     return define(fields.pop("base", UnaryScalarOp), cls, name, doc, **{"rule": inexact} | fields)
 

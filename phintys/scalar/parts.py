@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from phintys.scalar import rules
-from phintys.scalar.dtypes import is_complex, is_discrete
+from phintys.scalar.dtypes import float_of, is_complex, is_discrete, upcast
 from phintys.scalar.op import ScalarOp, binary, unary
 
 real = unary(
@@ -74,7 +74,7 @@ conj = unary(
 
 
 def _parts_rule(x: str, y: str) -> rules.Signature:
-    common = rules.inexact_real(x, y)[1]
+    common = float_of(upcast(*rules.no_complex((x, y))))
     wide = "float64" if common == "float64" else "float32"
     return (wide, wide), "complex128" if wide == "float64" else "complex64"
 

@@ -63,7 +63,7 @@ int_out = _preference("int_out", _always("int64"), "int64.")
 real_out = _preference("real_out", lambda x: ((x,), real_of(x)), "The dtype of the real part.")
 
 
-class specific_out:  # noqa: N801
+class specific_out:
     """The given types, whatever the inputs are."""
 
     def __init__(self, *spec: ScalarType) -> None:

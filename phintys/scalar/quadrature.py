@@ -1,11 +1,12 @@
 """Derivatives of incomplete gamma and beta functions in their shapes, by quadrature.
 
 Both functions are integrals of a density over ``(-inf, theta]`` (theta = log x, logit x); the
-derivative in a shape multiplies the density by ``s(t) - E[s]``, where s is the statistic of that shape
-(log t; log t or log(1 - t)).  The integral of the product over the whole line is 0, so that one may integrate over
-the side on which the product keeps its sign: nothing cancels.  The rule is the double exponential one
-for a half line, ``r = L exp(pi/2 sinh u)`` (H. Takahasi and M. Mori, "Double exponential formulas for
-numerical integration", 1974), with L the decay length of the density at theta.
+derivative in a shape multiplies the density by ``s(t) - E[s]``, where s is the statistic of that
+shape (log t; log t or log(1 - t)).  The integral of the product over the whole line is 0, so that
+one may integrate over the side on which the product keeps its sign: nothing cancels.  The rule is
+the double exponential one for a half line, ``r = L exp(pi/2 sinh u)`` (H. Takahasi and M. Mori,
+"Double exponential formulas for numerical integration", 1974), with L the decay length of the
+density at theta.
 """
 
 from __future__ import annotations

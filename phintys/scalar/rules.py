@@ -116,7 +116,7 @@ def last(*given: str) -> Signature:
 
 def selection(*given: str) -> Signature:
     """A condition, then values in their common dtype."""
-    condition, *values = given
+    _, *values = given
     common = dtypes.upcast(*values)
     return ("bool", *(common for _ in values)), common
 

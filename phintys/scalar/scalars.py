@@ -9,7 +9,6 @@ from phintys.scalar import dtypes
 from phintys.scalar.op import TABLE, functions
 from phintys.scalar.type import ScalarType, ScalarVariable, scalar_type
 
-
 cast = functions.cast
 
 
@@ -72,6 +71,6 @@ ints, floats = _variables("int64"), _variables("float64")
 complexs, complexs64, complexs128 = map(_variables, ("complex128", "complex64", "complex128"))
 
 __all__ = [name for name, value in list(globals().items()) if isinstance(value, ScalarType)]
-__all__ += ["all_types", "cast", "complex_types", "complexs", "complexs128", "complexs64"]
+__all__ += ["all_types", "cast", "complex_types", "complexs", "complexs64", "complexs128"]
 __all__ += ["continuous_types", "discrete_dtypes", "discrete_types", "float_types", "floats"]
 __all__ += ["int_types", "integer_types", "ints", "uint_types"]

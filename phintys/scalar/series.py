@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
-_MAX_TERMS = 500_000
+_MAX_TERMS = 100_000
 
 
 def _series(a: Any, b: Any, c: Any, z: Any) -> tuple[Any, Any, Any, Any]:
     """2F1 and its derivatives in a, b, c, for ``|z| < 1``; NaN where the series does not converge.
 
-    Term n + 1 is term n times ``(a + n)(b + n) z / ((c + n)(n + 1))`` (DLMF 15.2.1); the derivatives follow
-    by the product rule, so that nothing is special about a = 0 or negative integers.
+    Term n + 1 is term n times ``(a + n)(b + n) z / ((c + n)(n + 1))`` (DLMF 15.2.1); the
+    derivatives follow by the product rule: nothing is special about a = 0 or negative integers.
     """
     term = np.ones_like(z)
     sums = [term, *(np.zeros_like(z) for _ in range(3))]
@@ -30,9 +30,9 @@ def _series(a: Any, b: Any, c: Any, z: Any) -> tuple[Any, Any, Any, Any]:
         term = term * ratio
         parts = [term, *slopes]
         sums = [s + p for s, p in zip(sums, parts)]
-        # the terms may still grow while n is small
+        # the terms may still grow while n is small; what is not finite stays so
         small = [np.abs(p) <= 1e-17 * (np.abs(s) + 1e-300) for s, p in zip(sums, parts)]
-        active = active & ~(np.all(small, axis=0) & (np.abs(ratio) < 1))
+        active = active & ~(np.all(small, axis=0) & (np.abs(ratio) < 1)) & np.isfinite(term)
         if n % 8 == 0 and not active.any():
             break
     bad = active | (np.abs(z) >= 1)
@@ -43,7 +43,8 @@ def _series(a: Any, b: Any, c: Any, z: Any) -> tuple[Any, Any, Any, Any]:
 def _derivatives(*args: Any) -> tuple[Any, Any, Any]:
     """Derivatives of 2F1(a, b; c; z) in a, b and c, for z < 1.
 
-    Below 0 through Pfaff's transformation (DLMF 15.8.1), ``(1 - z)**-a F(a, c - b; c; z / (z - 1))``.
+    Below 0 through Pfaff's transformation, ``(1 - z)**-a F(a, c - b; c; z / (z - 1))``
+    (DLMF 15.8.1).
     """
     a, b, c, z = np.broadcast_arrays(*(np.asarray(v, np.float64) for v in args))
     below = z < 0

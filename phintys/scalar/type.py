@@ -106,9 +106,11 @@ def as_scalar(x: Any, name: str | None = None) -> Any:
     return constant(x, name)
 
 
-def constant(x: Any, name: str | None = None) -> ScalarConstant:
-    """A scalar constant; Python numbers take the smallest dtype that holds them."""
-    if isinstance(x, np.generic | np.ndarray):
+def constant(x: Any, name: str | None = None, dtype: Any = None) -> ScalarConstant:
+    """A scalar constant; without a dtype, Python numbers take the smallest that holds them."""
+    if dtype is not None:
+        data = np.asarray(x).astype(dtypes.as_dtype(dtype))[()]
+    elif isinstance(x, np.generic | np.ndarray):
         data = np.asarray(x)[()]
     else:
         data = np.dtype(dtypes.literal_dtype(x)).type(x)

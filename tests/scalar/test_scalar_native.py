@@ -1,0 +1,162 @@
+"""The native form of every row, run by a builder that computes with NumPy, against its value."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from rows import CASTS, ROWS, accepts, arity, edges, grid
+
+from phintys.scalar.native import INSTRUCTIONS, LIBM_CALLS, NATIVE_DTYPES, SCIPY_CALLS
+from phintys.scalar.op import TABLE
+
+NATIVE = sorted(NATIVE_DTYPES)
+LIBM = {"asin": "arcsin", "acos": "arccos", "atan": "arctan", "asinh": "arcsinh"}
+LIBM |= {"acosh": "arccosh", "atanh": "arctanh", "atan2": "arctan2"}
+
+
+def _floor_of_integers(f: Any) -> Any:
+    def computed(a: Any, b: Any) -> Any:
+        return np.where(b == 0, 0, f(a, np.where(b == 0, 1, b))).astype(a.dtype)
+
+    return computed
+
+
+def _special(name: str) -> Any:
+    from scipy import special
+
+    return getattr(special, name)
+
+
+def _softplus(a: Any) -> Any:
+    return np.logaddexp(a, np.zeros_like(a))
+
+
+COMPUTED: dict[str, Any] = {
+    "sub": np.subtract, "mul": np.multiply, "div": np.divide, "neg": np.negative,
+    "idiv": _floor_of_integers(np.floor_divide), "imod": _floor_of_integers(np.remainder),
+    "fma": lambda a, b, c: a * b + c, "min": np.minimum, "max": np.maximum,
+    "eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal,
+    "gt": np.greater, "ge": np.greater_equal, "and": np.bitwise_and, "or": np.bitwise_or,
+    "xor": np.bitwise_xor, "not": np.invert, "shl": np.left_shift, "shr": np.right_shift,
+    "select": np.where, "pow": np.power, "sigmoid": lambda a: _special("expit")(a),
+    "softplus": _softplus, "erf": lambda a: _special("erf")(a),
+}  # fmt: skip
+
+
+class Numbers:
+    """A `Native` whose values are arrays; it checks what a generator may rely on."""
+
+    def const(self, value: Any, like: Any) -> Any:
+        return np.asarray(value, like if isinstance(like, str) else like.dtype)
+
+    def cast(self, x: Any, dtype: str) -> Any:
+        return x.astype(dtype)
+
+    def dtype(self, x: Any) -> str:
+        return x.dtype.name
+
+    def call(self, name: str, *args: Any) -> Any:
+        assert len(args) == (LIBM_CALLS | SCIPY_CALLS)[name]
+        assert len({a.dtype for a in args}) == 1
+        wide = [a.astype("float64") for a in args]
+        if name in LIBM_CALLS and name not in ("tgamma", "lgamma", "erfc"):
+            return getattr(np, LIBM.get(name, name))(*wide).astype(args[0].dtype)
+        return _special(name)(*wide).astype(args[0].dtype)
+
+    def __getattr__(self, name: str) -> Any:
+        row = INSTRUCTIONS[name.rstrip("_")]
+        compute = COMPUTED.get(row.name) or getattr(np, row.name)
+
+        def instruction(*args: Any) -> Any:
+            assert len(args) == row.arity, row
+            typed = args[1:] if row.name == "select" else args
+            assert row.name != "select" or args[0].dtype == bool
+            assert len({a.dtype for a in typed}) == 1, (row, [a.dtype for a in typed])
+            assert typed[0].dtype.kind in row.kinds, (row, typed[0].dtype)
+            out = np.asarray(compute(*args))
+            assert out.dtype == (bool if row.result == "bool" else typed[0].dtype), row
+            return out
+
+        return instruction
+
+
+def run(name: str, arguments: list[np.ndarray]) -> Any:
+    with np.errstate(all="ignore"):
+        return TABLE[name].emit(Numbers(), *arguments)
+
+
+#: logit rounds more than once near its zero; SciPy computes betaincinv of float32 less exactly
+LOOSE = {"logit", "betaincinv"}
+
+
+def assert_equal_values(name: str, found: np.ndarray, arguments: list[np.ndarray]) -> None:
+    op = TABLE[name]
+    with np.errstate(all="ignore"):
+        expected = op.compute(*arguments)
+    found = np.broadcast_to(found, expected.shape)
+    assert found.dtype == expected.dtype
+    if expected.dtype.kind != "f":
+        np.testing.assert_array_equal(found, expected)
+        return
+    info = np.finfo(expected.dtype)
+    np.testing.assert_array_equal(np.isnan(found), np.isnan(expected))
+    atol = 4 * info.eps if name in LOOSE else info.tiny
+    np.testing.assert_allclose(found, expected, rtol=6 * info.eps, atol=atol)
+
+
+def combinations(name: str, dtype: str) -> list[tuple[str, ...]]:
+    n = arity(TABLE[name])
+    if name == "polygamma":
+        return [("int8", dtype)]
+    mixed = ("int64", *[dtype] * (n - 1))
+    return [(dtype,) * n] if n == 1 else [(dtype,) * n, mixed]
+
+
+@pytest.mark.parametrize("dtype", NATIVE)
+@pytest.mark.parametrize("name", [n for n in ROWS if TABLE[n].native is not None])
+def test_native_form(name: str, dtype: str) -> None:
+    tried = 0
+    for dtypes in combinations(name, dtype):
+        if not accepts(TABLE[name], *dtypes):
+            continue
+        arguments = grid(*(edges(dt)[: 20 if len(dtypes) < 3 else 8] for dt in dtypes))
+        if name == "polygamma":
+            arguments[0] = np.abs(arguments[0]) % 5
+        found = run(name, arguments)
+        assert (found is not NotImplemented) == TABLE[name].has_native(*dtypes)
+        if found is not NotImplemented:
+            tried += 1
+            assert_equal_values(name, found, arguments)
+    if not tried:
+        pytest.skip(f"{name} has no native form for {dtype}")
+
+
+@pytest.mark.parametrize("dtype", NATIVE)
+@pytest.mark.parametrize("name", CASTS)
+def test_native_cast(name: str, dtype: str) -> None:
+    x = edges(dtype)
+    target = np.dtype(name.removeprefix("cast_"))
+    if x.dtype.kind == "f" and target.kind in "iu":
+        x = x[np.isfinite(x) & (np.abs(x) < 100) & ((x > -1) | (target.kind == "i"))]
+    found = run(name, [x])
+    if target.name not in NATIVE_DTYPES:
+        assert found is NotImplemented
+    else:
+        assert_equal_values(name, found, [x])
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_no_native_form_outside_of_native_dtypes(name: str) -> None:
+    op = TABLE[name]
+    for dtype in ("float16", "complex128"):
+        given = [dtype] * arity(op)
+        if accepts(op, *given):
+            assert not op.has_native(*given)
+
+
+def test_integer_powers_are_left_to_numpy() -> None:
+    """They raise for negative exponents, which instructions cannot."""
+    assert not TABLE["pow"].has_native("int64", "int64")
+    assert TABLE["pow"].has_native("float64", "int64")

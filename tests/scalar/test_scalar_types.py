@@ -1,0 +1,177 @@
+"""Scalar types and variables, operators, preferences, pickling of rows, names."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+from rows import DTYPES, ROWS
+
+import phintys.scalar as ps
+from phintys.scalar import Composite, dtypes
+from phintys.scalar.op import CLASSES, TABLE
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_a_type_for_each_dtype(dtype: str) -> None:
+    scalar_type = getattr(ps, dtype)
+    assert scalar_type is ps.get_scalar_type(dtype)
+    assert scalar_type("x").name == "x"
+    assert scalar_type("x").dtype == dtype
+    assert getattr(ps, f"convert_to_{dtype}") == ps.Cast(scalar_type)
+
+
+@pytest.mark.parametrize("name", list(TABLE))
+def test_pickle_gives_the_same_object(name: str) -> None:
+    op = TABLE[name]
+    assert pickle.loads(pickle.dumps(op)) is op
+    if name in ROWS:
+        assert type(op)() == op
+        assert hash(type(op)()) == hash(op)
+        assert pickle.loads(pickle.dumps(type(op))) is type(op)
+        assert pickle.loads(pickle.dumps(type(op)())) == op
+
+
+def test_names_of_the_package() -> None:
+    for name in ROWS:
+        assert getattr(ps, name) is TABLE[name]
+    for name, cls in CLASSES.items():
+        assert getattr(ps, name) is cls
+    assert issubclass(ps.Exp, ps.UnaryScalarOp)
+    assert issubclass(ps.LT, ps.LogicalComparison)
+    assert issubclass(ps.AND, ps.BinaryBitOp)
+
+
+def test_every_row_has_documentation_of_its_own() -> None:
+    docs = [TABLE[name].doc for name in ROWS]
+    assert all(doc.rstrip(".") and doc.endswith(".") for doc in docs)
+    assert len(set(docs)) == len(docs)
+
+
+OPERATORS: dict[str, Any] = {
+    "add": lambda x, y: x + y,
+    "sub": lambda x, y: x - y,
+    "mul": lambda x, y: x * y,
+    "true_div": lambda x, y: x / y,
+    "int_div": lambda x, y: x // y,
+    "mod": lambda x, y: x % y,
+    "pow": lambda x, y: x**y,
+    "lt": lambda x, y: x < y,
+    "le": lambda x, y: x <= y,
+    "gt": lambda x, y: x > y,
+    "ge": lambda x, y: x >= y,
+}
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_operators(name: str) -> None:
+    x, y = ps.float64("x"), ps.float64("y")
+    f = OPERATORS[name]
+    for out, (a, b) in ((f(x, y), (5.5, 2.0)), (f(x, 2), (5.5, 2.0)), (f(5.5, y), (5.5, 2.0))):
+        found = Composite([x, y], [out]).compute(np.float64(a), np.float64(b))
+        assert found == f(a, b)
+
+
+def test_bit_and_unary_operators() -> None:
+    n, x = ps.int64("n"), ps.float64("x")
+    for f in (lambda v: ~v, lambda v: v & 3, lambda v: 8 | v, lambda v: v ^ 5, lambda v: v << 2,
+              lambda v: v >> 1, lambda v: -v, abs, lambda v: +v):  # fmt: skip
+        assert Composite([n], [f(n)]).compute(np.int64(-13)) == f(-13)
+    assert Composite([x], [x.astype("int8")]).compute(np.float64(-2.7)) == -2
+
+
+def test_operators_refuse_what_is_no_number() -> None:
+    x = ps.float64("x")
+    with pytest.raises(TypeError):
+        x + "one"
+    with pytest.raises(TypeError, match="bit operations"):
+        x & x
+
+
+def test_literals_take_the_smallest_dtype() -> None:
+    x, n = ps.float32("x"), ps.int8("n")
+    assert (x + 1.5).type == ps.float32
+    assert (x + 0.1).type == ps.float64
+    assert (n + 100).type == ps.int8
+    assert (n + 1000).type == ps.int16
+    assert (np.float64(1) * x).type == ps.float64
+    assert ps.constant(2, dtype="float32").type == ps.float32
+    with ps.autocast_float_as("float32"):
+        assert (x + 0.1).type == ps.float32
+    assert (x + 0.1).type == ps.float64
+
+
+@pytest.mark.parametrize("value, expected", [
+    (0.1, "float64"), (0.5, "float32"), (1e300, "float64"), (float("inf"), "float32"),
+    (2**40, "int64"), (2**63, "uint64"), (True, "bool"), (1j, "complex128"),
+])  # fmt: skip
+def test_dtype_of_python_numbers(value: Any, expected: str) -> None:
+    assert dtypes.literal_dtype(value) == expected
+
+
+def test_arity_is_checked() -> None:
+    x = ps.float64("x")
+    with pytest.raises(TypeError, match="exp takes 1 arguments, not 2"):
+        ps.exp(x, x)
+    with pytest.raises(TypeError, match="at least one argument"):
+        ps.add()
+
+
+def test_perform_of_a_scalar_node() -> None:
+    x, n = ps.float32("x"), ps.int8("n")
+    node = ps.add.make_node(x, n)
+    storage: list[list[Any]] = [[None]]
+    node.op.perform(node, [np.float32(1.5), np.int8(2)], storage)
+    assert storage[0][0] == np.float32(3.5)
+    assert type(storage[0][0]) is np.float32
+
+
+# -------------------------------------------------------------------- users' own scalar ops
+
+
+class Twice(ps.UnaryScalarOp):
+    """A scalar op as users of PyTensor write it."""
+
+    def impl(self, x: Any) -> Any:
+        return 2 * x
+
+
+def test_own_scalar_op_with_a_preference() -> None:
+    twice = Twice(ps.upgrade_to_float, name="twice")
+    assert twice(ps.int8("n")).type == ps.float32
+    np.testing.assert_array_equal(twice.compute(np.arange(3, dtype="int64")), [0.0, 2.0, 4.0])
+    assert twice == Twice(ps.upgrade_to_float, name="twice")
+    assert twice != Twice(ps.same_out, name="twice")
+    assert pickle.loads(pickle.dumps(twice)) == twice
+
+
+@pytest.mark.parametrize("name, given, expected", [
+    ("upcast_out", "int8 float32", "float32"), ("upcast_out_min8", "bool bool", "int8"),
+    ("same_out", "int8", "int8"), ("same_out_min8", "bool", "int8"),
+    ("upgrade_to_float", "int8", "float32"), ("upgrade_to_float", "int64", "float64"),
+    ("upgrade_to_float64", "int8", "float64"), ("float_out", "int8", "float64"),
+    ("int_out", "float32", "int64"), ("real_out", "complex64", "float32"),
+    ("same_out_nobool", "bool", None), ("upcast_out_nobool", "bool bool", None),
+    ("same_out_nocomplex", "complex64", None), ("upcast_out_no_complex", "complex64 int8", None),
+    ("same_out_float_only", "int8", None), ("upgrade_to_float_no_complex", "complex64", None),
+])  # fmt: skip
+def test_preferences(name: str, given: str, expected: str | None) -> None:
+    types = [ps.get_scalar_type(dtype) for dtype in given.split()]
+    if expected is None:
+        with pytest.raises(TypeError):
+            getattr(ps, name)(*types)
+    else:
+        assert getattr(ps, name)(*types) == (ps.get_scalar_type(expected),)
+
+
+def test_specific_out() -> None:
+    twice = Twice(ps.specific_out(ps.float64), name="twice")
+    assert twice(ps.int8("n")).type == ps.float64
+
+
+def test_variables_by_the_dozen() -> None:
+    x, y = ps.floats("x", "y")
+    assert (x.type, y.name) == (ps.float64, "y")
+    assert [v.name for v in ps.ints("abc")] == ["a", "b", "c"]
