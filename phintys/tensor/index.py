@@ -258,9 +258,9 @@ def take_along_axis(arr: Any, indices: Any, axis: int | None = 0) -> Any:
 
     >>> import phintys.tensor as pt
     >>> x = pt.as_tensor([[3, 1, 2], [6, 5, 4]])
-    >>> pt.take_along_axis(x, pt.argsort(x, axis=1), axis=1).eval()
-    array([[1, 2, 3],
-           [4, 5, 6]])
+    >>> pt.take_along_axis(x, [[2, 1], [0, 0]], axis=1).eval()
+    array([[2, 1],
+           [6, 6]])
     """
     arr, indices = as_tensor_variable(arr), _tensor_index(indices)
     if axis is None:

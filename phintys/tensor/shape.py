@@ -73,6 +73,11 @@ class TensorFromScalar(Op):
         (t,) = tangents
         return [t if isinstance(t.type, DisconnectedType) else self(t)]
 
+    # ----- batching
+    def vectorize_node(self, node: Apply, *batched_inputs: Any) -> Apply:
+        # a batch of scalars is a tensor
+        return functions.identity.make_node(*batched_inputs)
+
     # ----- lowering
     def lower(self, node: Apply, b: Any, *inputs: Any) -> Any:
         return inputs[0]
@@ -105,6 +110,11 @@ class ScalarFromTensor(Op):
     def pushforward(self, inputs: Any, outputs: Any, tangents: Any) -> list[Variable]:
         (t,) = tangents
         return [t if isinstance(t.type, DisconnectedType) else self(t)]
+
+    # ----- batching
+    def vectorize_node(self, node: Apply, *batched_inputs: Any) -> Apply:
+        # a batch of scalars is a tensor
+        return functions.identity.make_node(*batched_inputs)
 
     # ----- lowering
     def lower(self, node: Apply, b: Any, *inputs: Any) -> Any:
