@@ -27,7 +27,8 @@ def constant(x: Any, name: str | None = None, ndim: int | None = None, dtype: An
         if isinstance(x, TensorConstant) and ndim in (None, x.ndim) and dtype in (None, x.dtype):
             return x
         raise TypeError(f"{x} is symbolic: it cannot be made a constant.")
-    if isinstance(x, bool | int | float | complex) and dtype is None:
+    is_number = isinstance(x, bool | int | float | complex) and not isinstance(x, np.generic)
+    if is_number and dtype is None:
         data = np.array(x, dtype=dtypes.literal_dtype(x))
     elif dtype is None:
         data = np.asarray(x)

@@ -9,7 +9,7 @@ import numpy as np
 
 from phintys.errors import ShapeError
 from phintys.graph.type import DisconnectedType, disconnected_type
-from phintys.graph.variable import Apply, Variable
+from phintys.graph.variable import Apply, Constant, Variable
 from phintys.scalar import dtypes
 from phintys.tensor.convert import as_tensor_variable, constant
 from phintys.tensor.creation import broadcast_batches
@@ -27,6 +27,7 @@ from phintys.tensor.index_list import (
     symbolic_length,
 )
 from phintys.tensor.reduce import sum as sum_over
+from phintys.tensor.static import constant_origin, vector_entries
 from phintys.tensor.type import TensorType
 
 # ================================================================================ Subtensor
@@ -171,6 +172,20 @@ def batch_ndim(core: Sequence[Any], batched: Sequence[Any]) -> int:
 
 
 # ============================================================================= IncSubtensor
+
+
+@constant_origin.register
+def _part_of_constant(op: Subtensor, out: Any) -> Any:
+    """An entry of a vector whose entries are known, or a part of a tensor of one value."""
+    x, *indices = out.owner.inputs
+    i = indices[0] if op.idx_list == (0,) else None
+    n = x.type.shape[0] if x.type.ndim == 1 else None
+    if not isinstance(i, Constant) or n is None or not -n <= i.data < n:
+        return x
+    if isinstance(x, Constant):
+        return x.data[int(i.data)]
+    made = None if x.owner is None else vector_entries(x.owner.op, x)
+    return made[int(i.data)] if made else x
 
 
 class IncSubtensor(IndexOp):

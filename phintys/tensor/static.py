@@ -11,7 +11,7 @@ import numpy as np
 from phintys.errors import NotScalarConstantError
 from phintys.graph.variable import Constant, Variable
 from phintys.scalar import dtypes
-from phintys.tensor.convert import as_tensor_variable
+from phintys.tensor.convert import as_tensor_variable, constant
 from phintys.tensor.elemwise import DimShuffle, Elemwise, cast
 from phintys.tensor.variable import TensorConstant
 
@@ -248,5 +248,8 @@ def infer_static_shape(shape: Any) -> tuple[list[Any], tuple[int | None, ...]]:
 
 
 def as_length(n: Any) -> Any:
-    """A length as an int64 variable."""
-    return cast(as_tensor_variable(n), "int64")
+    """A length as an int64 variable, a constant where it is one."""
+    n = as_tensor_variable(n)
+    if isinstance(n, TensorConstant):
+        return constant(n.data, dtype="int64")
+    return cast(n, "int64")

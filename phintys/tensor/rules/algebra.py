@@ -46,8 +46,8 @@ def like(node: Apply, new: Any) -> Any:
 
 
 def literal(value: Any, dtype: str, ndim: int) -> Constant:
-    """A number as a constant of a dtype, broadcastable in ``ndim`` dimensions."""
-    return constant(np.asarray(value, dtype), ndim=ndim)
+    """A number as a constant of a dtype (integers wrap), broadcastable in ``ndim`` dimensions."""
+    return constant(np.asarray(value).astype(dtype), ndim=ndim)
 
 
 # --------------------------------------------------------------------------------- sums

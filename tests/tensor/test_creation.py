@@ -1,0 +1,281 @@
+"""Tensors made from numbers and lengths; broadcasting; constructors of variables."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tensor_checks import MODES, assert_like, check, check_batched, check_derivatives, evaluate
+
+import phintys
+import phintys.tensor as pt
+from phintys.config import config
+from phintys.errors import ShapeError
+from phintys.tensor.creation import Alloc, AllocEmpty
+from phintys.tensor.ranges import ARange, Eye
+from phintys.tensor.type_constructors import PREFIXES, SHAPES
+from phintys.tensor.type_other import (
+    NoneConst,
+    NoneSliceConst,
+    NoneTypeT,
+    as_int_none_variable,
+    make_slice,
+    slicetype,
+)
+
+# ------------------------------------------------------------------------ alloc and fills
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "float32", "complex64"])
+@pytest.mark.parametrize("shape", [(), (3,), (2, 0), (2, 3)])
+def test_filled(shape, dtype):
+    for build, reference in ((pt.zeros, np.zeros), (pt.ones, np.ones)):
+        out = build(shape, dtype)
+        assert out.type.shape == shape and isinstance(out.owner.op, Alloc)
+        for mode in MODES:
+            assert_like(evaluate(out, mode=mode), reference(shape, dtype))
+    assert evaluate(pt.empty(shape, dtype)).shape == shape
+    assert isinstance(pt.empty(shape).owner.op, AllocEmpty)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_symbolic_lengths(mode):
+    i, v = pt.iscalar("i"), pt.lvector("v")
+    assert evaluate(pt.zeros((i, 3)), [i], [2], mode).shape == (2, 3)
+    assert evaluate(pt.zeros(i), [i], [0], mode).shape == (0,)
+    shape = pt.specify_shape(v, 2)
+    assert evaluate(pt.ones(shape), [v], [np.array([2, 3])], mode).shape == (2, 3)
+    with pytest.raises(ValueError, match="negative"):
+        evaluate(pt.zeros(i), [i], [-1], mode)
+
+
+def test_default_dtypes():
+    assert pt.zeros(2).type.dtype == "float64"
+    with config.change_flags(floatX="float32"):
+        assert pt.zeros(2).type.dtype == pt.eye(2).type.dtype == "float32"
+        assert pt.empty(2).type.dtype == pt.tri(2).type.dtype == "float32"
+    assert pt.full((2,), 1.5).type.dtype == "float32"
+    assert pt.full((2,), 1).type.dtype == "int8"
+    assert pt.full((2,), 1.5, dtype="int32").type.dtype == "int32"
+
+
+@pytest.mark.parametrize("dtype", [None, "int32"])
+def test_like(dtype):
+    x = np.ones((2, 3), "float32")
+    for name in ("zeros_like", "ones_like"):
+        build, reference = getattr(pt, name), getattr(np, name)
+        check(lambda x: build(x, dtype), lambda x: reference(x, dtype), [x])  # noqa: B023
+    check(lambda x: pt.full_like(x, 7, dtype), lambda x: np.full_like(x, 7, dtype or "int8"), [x])
+    assert pt.empty_like(pt.fmatrix()).type.dtype == "float32"
+    assert pt.zeros_like(pt.fscalar(), opt=True).owner is None
+
+
+def test_alloc_broadcasts_what_is_known_to_be_one():
+    v, r = pt.dvector("v"), pt.drow("r")
+    assert pt.alloc(v, 4, 3).type.shape == (4, 3)
+    for mode in MODES:
+        assert_like(evaluate(pt.alloc(r, 2, 3), [r], [np.arange(3.0)[None]], mode),
+                    np.tile(np.arange(3.0), (2, 1)))  # fmt: skip
+        with pytest.raises(ShapeError):
+            evaluate(pt.alloc(v, 4, 3), [v], [np.ones(1)], mode)
+        with pytest.raises(ShapeError):
+            evaluate(pt.alloc(v, 4, 3), [v], [np.ones(2)], mode)
+    with pytest.raises(TypeError, match="dimensions"):
+        pt.alloc(pt.dmatrix(), 4)
+    with pytest.raises(ShapeError, match="cannot fill"):
+        pt.alloc(pt.tensor(shape=(2,)), 3)
+    with pytest.raises(TypeError, match="0-d integer"):
+        pt.alloc(1.0, pt.dscalar())
+
+
+def test_alloc_derivatives_and_batches():
+    check_derivatives(lambda x: pt.alloc(x, 2, 3) ** 2, [np.ones(3)])
+    check_derivatives(lambda x: pt.alloc(x, 2, 3) ** 2, [np.array(2.0)])
+    check_derivatives(lambda x: pt.alloc(pt.expand_dims(x, 1), 2, 3, 4) ** 2, [np.ones(3)])
+    check_batched(lambda x: pt.alloc(x, 2, 3), [np.arange(3.0)])
+
+
+# ------------------------------------------------------------------------------ sequences
+
+INTS = st.integers(-6, 6)
+
+
+@given(INTS, INTS, INTS.filter(bool))
+@settings(max_examples=25, deadline=None)
+def test_arange_of_integers(start, stop, step):
+    expected = np.arange(start, stop, step)
+    out = pt.arange(start, stop, step)
+    assert out.type.shape == expected.shape
+    first, last = pt.lscalars("first", "last")
+    for mode in MODES:
+        assert_like(evaluate(out, mode=mode), expected)
+        found = evaluate(pt.arange(first, last, step), [first, last], [start, stop], mode)
+        assert_like(found, expected)
+    check(lambda a, b, c: pt.arange(a, b, c), lambda a, b, c: expected,
+          [np.int64(start), np.int64(stop), np.int64(step)])  # fmt: skip
+
+
+@pytest.mark.parametrize("args", [(3.0,), (0, 1, 0.1), (5, 0, -1.5), (1.0, 0.0)])
+def test_arange_of_floats(args):
+    expected = np.arange(*args)
+    out = pt.arange(*args)
+    assert out.type.shape == expected.shape
+    for mode in MODES:
+        assert_like(evaluate(out, mode=mode), expected, out.type.dtype)
+    check(lambda *a: pt.arange(*a), lambda *a: np.arange(*a), [np.float64(a) for a in args])
+
+
+def test_arange_dtypes():
+    for out, dtype in [
+        (pt.arange(3), "int64"), (pt.arange(pt.iscalar()), "int64"), (pt.arange(3.0), "float32"),
+        (pt.arange(0, 1, 0.1), "float64"), (pt.arange(pt.dscalar()), "float64"),
+        (pt.arange(3, dtype="int8"), "int8"), (pt.arange(np.int8(3), np.int8(5)), "int64"),
+    ]:  # fmt: skip
+        assert out.type.dtype == dtype and isinstance(out.owner.op, ARange)
+    for wrong in (lambda: pt.arange(pt.dvector()), lambda: pt.arange(1j)):
+        with pytest.raises(TypeError):
+            wrong()
+    with pytest.raises(ValueError, match="step"):
+        pt.arange(0, 3, 0)
+    i = pt.iscalar("i")
+    for mode in MODES:
+        with pytest.raises(ValueError, match="step"):
+            evaluate(pt.arange(0, 3, i), [i], [0], mode)
+
+
+def test_arange_derivatives():
+    check_derivatives(lambda a, c: pt.arange(a, 10.0, c) ** 2, [0.5, 2.1])
+
+
+@pytest.mark.parametrize("endpoint", [True, False])
+@pytest.mark.parametrize("num", [0, 1, 2, 5])
+def test_linspace(num, endpoint):
+    for start, stop in ((0.0, 1.0), (3.0, -1.0)):
+        check(
+            lambda a, b: pt.linspace(a, b, num, endpoint),
+            lambda a, b: np.linspace(a, b, num, endpoint),
+            [start, stop],
+        )
+        check(
+            lambda a, b: pt.logspace(a, b, num, 2.0, endpoint),
+            lambda a, b: np.logspace(a, b, num, endpoint, 2.0),
+            [start, stop],
+        )
+    check(
+        lambda a, b: pt.geomspace(a, b, num, endpoint=endpoint),
+        lambda a, b: np.geomspace(a, b, num, endpoint),
+        [-2.0, -50.0],
+    )
+
+
+def test_linspace_of_vectors():
+    a, b = np.array([0.0, 1.0]), np.array([5.0, 6.0])
+    for axis in (0, 1):
+        check(
+            lambda a, b, k=axis: pt.linspace(a, b, 4, axis=k),
+            lambda a, b, k=axis: np.linspace(a, b, 4, axis=k),
+            [a, b],
+        )
+    values, step = pt.linspace(0, 1, 5, retstep=True)
+    assert evaluate(step) == 0.25 and values.type.shape == (5,)
+    assert pt.linspace(0, 1, 5, dtype="float32").type.dtype == "float32"
+    n = pt.iscalar("n")
+    assert_like(evaluate(pt.linspace(0, 1, n), [n], [3]), [0, 0.5, 1], "float64")
+    check_derivatives(lambda a, b: pt.linspace(a, b, 4), [0.5, 2.0])
+
+
+@pytest.mark.parametrize("k", [-5, -1, 0, 1, 4])
+def test_eye_and_triangles(k):
+    for n, m in ((3, 3), (2, 4), (4, 2), (0, 2)):
+        assert pt.eye(n, m, k).type.shape == (n, m)
+        for mode in MODES:
+            assert_like(evaluate(pt.eye(n, m, k), mode=mode), np.eye(n, m, k))
+            assert_like(evaluate(pt.tri(n, m, k, "int8"), mode=mode), np.tri(n, m, k, "int8"))
+        x = np.full((2, n, m), np.nan)
+        check(lambda x: pt.tril(x, k), lambda x: np.tril(x, k), [x])
+        check(lambda x: pt.triu(x, k), lambda x: np.triu(x, k), [x])
+    check_derivatives(lambda x: pt.tril(x, k) ** 2, [np.ones((3, 4))])
+
+
+def test_eye_misuse_and_identity_like():
+    assert isinstance(pt.eye(3).owner.op, Eye)
+    check(pt.identity_like, lambda x: np.eye(2, 3, dtype="float32"), [np.ones((2, 3), "float32")])
+    for wrong in (lambda: pt.identity_like(pt.dvector()), lambda: pt.eye(2.5)):
+        with pytest.raises(TypeError):
+            wrong()
+    with pytest.raises(ValueError):
+        pt.tril(pt.dvector())
+
+
+# --------------------------------------------------------------------------- broadcasting
+
+
+def test_broadcasting():
+    row, col = np.arange(3.0)[None], np.arange(2.0)[:, None]
+    r, c, x = pt.drow("r"), pt.dcol("c"), pt.dmatrix("x")
+    for mode in MODES:
+        first, second = evaluate(list(pt.broadcast_arrays(r, c)), [r, c], [row, col], mode)
+        assert_like(first, np.broadcast_to(row, (2, 3)))
+        assert_like(second, np.broadcast_to(col, (2, 3)))
+        shape = evaluate(list(pt.broadcast_shape(r, c)), [r, c], [row, col], mode)
+        assert [int(n) for n in shape] == [2, 3]
+        with pytest.raises(ShapeError):
+            evaluate(pt.broadcast_to(x, (2, 3)), [x], [row], mode)
+    check(lambda v: pt.broadcast_to(v, (4, 3)), lambda v: np.tile(v, (4, 1)), [np.arange(3.0)])
+    lengths = pt.broadcast_shape((1, 3), (2, 1), arrays_are_shapes=True)
+    assert [int(n.data) for n in lengths] == [2, 3]
+    with pytest.raises(ShapeError, match="do not broadcast"):
+        pt.broadcast_shape((2,), (3,), arrays_are_shapes=True)
+    found = pt.broadcast_shape(x, pt.dmatrix("y"), allow_runtime_broadcast=True)
+    y = list(phintys.graph.traversal.explicit_graph_inputs(found))
+    assert len(y) == 2
+
+
+# --------------------------------------------------------------------------- constructors
+
+
+@pytest.mark.parametrize("kind", SHAPES)
+def test_constructors(kind):
+    plural = {"matrix": "matrices"}.get(kind, kind + "s")
+    for letter, dtype in PREFIXES.items():
+        x = getattr(pt, letter + kind)("x")
+        assert (x.name, x.type.dtype, x.type.shape) == ("x", dtype, SHAPES[kind])
+        assert [v.name for v in getattr(pt, letter + plural)("a", "b")] == ["a", "b"]
+    for floatx in ("float32", "float64"):
+        with config.change_flags(floatX=floatx):
+            assert getattr(pt, kind)().type.dtype == floatx
+            assert [v.type.dtype for v in getattr(pt, plural)(2)] == [floatx, floatx]
+    assert getattr(pt, kind)(dtype="uint8").type.dtype == "uint8"
+
+
+def test_tensor():
+    x = pt.tensor("x", dtype="float32", shape=(None, 3))
+    assert (x.name, x.type.dtype, x.type.shape) == ("x", "float32", (None, 3))
+    assert pt.vector("v", shape=(3,)).type.shape == (3,)
+    assert pt.dvector("v", shape=(3,)).type.shape == (3,)
+    with pytest.raises(ValueError, match="dtype="):
+        pt.tensor("int8", shape=(2,))
+    with pytest.raises(TypeError, match="shape"):
+        pt.tensor(dtype="int8")
+    with pytest.raises(ValueError, match="matrix"):
+        pt.matrix(shape=(3,))
+
+
+def test_none_and_slices_as_variables():
+    assert isinstance(NoneConst.type, NoneTypeT) and NoneConst.data is None
+    assert as_int_none_variable(None) is NoneConst
+    assert NoneSliceConst.data == slice(None)
+    i = pt.lscalar("i")
+    out = make_slice(i, 5)
+    assert out.type == slicetype
+    assert phintys.function([i], out, mode="FAST_COMPILE")(2) == slice(2, 5, None)
+    assert make_slice(slice(1, i)).owner.inputs[2] is NoneConst
+    with pytest.raises(TypeError, match="integer"):
+        as_int_none_variable(2.5)
+    with pytest.raises(TypeError):
+        slicetype.filter(3)
+    with pytest.raises(TypeError):
+        NoneConst.type.filter(3)
+    first, second = (slicetype.make_constant(slice(1, 2)) for _ in range(2))
+    assert first.signature() == second.signature()
