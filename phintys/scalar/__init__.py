@@ -6,11 +6,12 @@ row, a type for each dtype (``float64``).
 
 from __future__ import annotations
 
-# ruff: noqa: F401
-from phintys.scalar import arith, bessel, compare, dtypes, erf_gamma, exp_log, parts, trig
+# ruff: noqa: F401, F403
+from phintys.scalar import arith, bessel, compare, dtypes, exp_log, gamma_beta, normal, parts, trig
 from phintys.scalar.arith import CASTS, Cast
 from phintys.scalar.composite import Composite, ScalarInnerGraphOp
 from phintys.scalar.dtypes import autocast_float_as, upcast
+from phintys.scalar.gamma_beta import betainc_grad, gammainc_grad, gammaincc_grad, hyp2f1_grad
 from phintys.scalar.op import (
     CLASSES,
     TABLE,

@@ -12,7 +12,7 @@ import numpy as np
 from phintys.scalar import rules
 from phintys.scalar.dtypes import is_complex, real_of
 from phintys.scalar.native import SCIPY_CALLS
-from phintys.scalar.op import Undefined, binary, unary
+from phintys.scalar.op import Undefined, binary, call, special
 
 _ORDER = Undefined("no derivative of a Bessel function in its order is available")
 _POSITIVE = (0.1, 30)
@@ -20,12 +20,10 @@ _POSITIVE = (0.1, 30)
 
 def _fixed(name: str, doc: str, d: Any, domain: Any = (-20, 20), **facts: Any) -> Any:
     """A row for an order that is part of the name."""
-    return unary(
+    return special(
         name.upper().replace("E", "e"),
         name,
         doc,
-        function=f"scipy.special.{name}",
-        rule=rules.inexact_real,
         d=d,
         native=_native(name),
         domain=domain,
@@ -49,11 +47,11 @@ def _general(
     rule: rules.DtypeRule = _order_rule,
 ) -> Any:
     """A row for a function of order and argument."""
-    return binary(
+    return special(
         name.capitalize(),
         name,
         doc + " of order x at y.",
-        function=f"scipy.special.{name}",
+        binary,
         rule=rule,
         d=lambda m, v, x, y: (_ORDER, d(m, v, x, y)),
         native=_native(name),
@@ -62,7 +60,7 @@ def _general(
 
 
 def _native(name: str) -> Any:
-    return (lambda n, *args: n.call(name, *args)) if name in SCIPY_CALLS else None
+    return call(name) if name in SCIPY_CALLS else None
 
 
 # ------------------------------------------------------------------------ ordinary J and Y

@@ -19,10 +19,11 @@ def round_half_away_from_zero(x: Any) -> Any:
 
 
 def sigmoid(x: Any) -> Any:
-    """``1 / (1 + exp(-x))``."""
-    from scipy.special import expit
-
-    return expit(x) if np.asarray(x).dtype.kind != "c" else 1 / (1 + np.exp(-x))
+    """``1 / (1 + exp(-x))``, with an exponential that cannot overflow; complex: as written."""
+    if np.asarray(x).dtype.kind == "c":
+        return 1 / (1 + np.exp(-x))
+    small = np.exp(-np.abs(x))
+    return np.where(x < 0, small, np.ones_like(small)) / (1 + small)
 
 
 def softplus(x: Any) -> Any:

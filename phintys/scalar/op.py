@@ -21,7 +21,7 @@ from phintys.graph.type import DisconnectedType, NullType
 from phintys.graph.variable import Apply, Variable
 from phintys.scalar import dtypes
 from phintys.scalar.native import INSTRUCTIONS, NATIVE_DTYPES, PROBE
-from phintys.scalar.rules import DtypeRule, inexact, same
+from phintys.scalar.rules import DtypeRule, inexact, inexact_real, same
 from phintys.scalar.type import as_scalar, constant, scalar_type
 
 #: name -> ScalarOp without parameters, in the order of definition
@@ -393,3 +393,14 @@ def nary(cls: str, name: str, doc: str, **fields: Any) -> Any:
 def ternary(cls: str, name: str, doc: str, **fields: Any) -> Any:
     """A row for a function of three numbers, or of ``nin``."""
     return define(ScalarOp, cls, name, doc, **{"nin": 3} | fields)
+
+
+def special(cls: str, name: str, doc: str, make: Callable[..., Any] = unary, **fields: Any) -> Any:
+    """A row for the function of that name in ``scipy.special``: real, unless ``rule`` says else."""
+    given = {"function": f"scipy.special.{name}", "rule": inexact_real} | fields
+    return make(cls, name, doc, **given)
+
+
+def call(name: str) -> Callable[..., Any]:
+    """The native form that calls a library function."""
+    return lambda n, *args: n.call(name, *args)

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
 from phintys.scalar import rules
-from phintys.scalar.op import binary, lit, unary
+from phintys.scalar.op import binary, call, lit, unary
 
 _HALF_PI = math.pi / 2
-
-
-def _libm(name: str) -> Any:
-    return lambda n, x: n.call(name, x)
 
 
 # ------------------------------------------------------------------------- trigonometric
@@ -54,7 +49,7 @@ arcsin = unary(
     "arcsin",
     "The angle in [-pi/2, pi/2] whose sine is x; NaN outside [-1, 1].",
     d=lambda m, x, y: 1 / m.sqrt(1 - m.sqr(x)),
-    native=_libm("asin"),
+    native=call("asin"),
     domain=(-1, 1),
     inverse="sin",
     odd=True,
@@ -67,7 +62,7 @@ arccos = unary(
     "arccos",
     "The angle in [0, pi] whose cosine is x; NaN outside [-1, 1].",
     d=lambda m, x, y: -1 / m.sqrt(1 - m.sqr(x)),
-    native=_libm("acos"),
+    native=call("acos"),
     domain=(-1, 1),
     inverse="cos",
     decreasing=True,
@@ -78,7 +73,7 @@ arctan = unary(
     "arctan",
     "The angle in (-pi/2, pi/2) whose tangent is x.",
     d=lambda m, x, y: 1 / (1 + m.sqr(x)),
-    native=_libm("atan"),
+    native=call("atan"),
     inverse="tan",
     odd=True,
     increasing=True,
@@ -91,7 +86,7 @@ arctan2 = binary(
     "The angle in [-pi, pi] of the point with ordinate x and abscissa y.",
     rule=rules.inexact_real,
     d=lambda m, x, y, z: (y / (m.sqr(x) + m.sqr(y)), -x / (m.sqr(x) + m.sqr(y))),
-    native=lambda n, x, y: n.call("atan2", x, y),
+    native=call("atan2"),
     domain=((-5, 5), (0.2, 5)),
     range=(-math.pi, math.pi),
 )
@@ -103,7 +98,7 @@ sinh = unary(
     "sinh",
     "Hyperbolic sine.",
     d=lambda m, x, y: m.cosh(x),
-    native=_libm("sinh"),
+    native=call("sinh"),
     inverse="arcsinh",
     odd=True,
     increasing=True,
@@ -114,7 +109,7 @@ cosh = unary(
     "cosh",
     "Hyperbolic cosine.",
     d=lambda m, x, y: m.sinh(x),
-    native=_libm("cosh"),
+    native=call("cosh"),
     even=True,
     range=(1, np.inf),
 )
@@ -134,7 +129,7 @@ arcsinh = unary(
     "arcsinh",
     "Inverse of the hyperbolic sine.",
     d=lambda m, x, y: 1 / m.sqrt(m.sqr(x) + 1),
-    native=_libm("asinh"),
+    native=call("asinh"),
     inverse="sinh",
     odd=True,
     increasing=True,
@@ -145,7 +140,7 @@ arccosh = unary(
     "arccosh",
     "Inverse of the hyperbolic cosine; NaN below 1.",
     d=lambda m, x, y: 1 / (m.sqrt(x - 1) * m.sqrt(x + 1)),
-    native=_libm("acosh"),
+    native=call("acosh"),
     domain=(1, np.inf),
     inverse="cosh",
     increasing=True,
@@ -156,7 +151,7 @@ arctanh = unary(
     "arctanh",
     "Inverse of the hyperbolic tangent; NaN outside [-1, 1].",
     d=lambda m, x, y: 1 / (1 - m.sqr(x)),
-    native=_libm("atanh"),
+    native=call("atanh"),
     domain=(-1, 1),
     inverse="tanh",
     odd=True,

@@ -1,176 +1,55 @@
-"""Table: error functions, the normal distribution, gamma and beta families, hypergeometric.
+"""Table: gamma and beta families, and the hypergeometric function.
 
-Formulas: NIST Digital Library of Mathematical Functions, chapters 5, 7, 8 and 15.
+Formulas: NIST Digital Library of Mathematical Functions, chapters 5, 8 and 15.
 """
 
 from __future__ import annotations
 
-import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from phintys.scalar import rules
 from phintys.scalar.dtypes import float_of, is_discrete
-from phintys.scalar.op import ScalarOp, Undefined, binary, lit, ternary, unary
+from phintys.scalar.op import ScalarOp, Undefined, binary, call, special, ternary
 
-_SPECIAL, _FUNCTIONS = "scipy.special.", "phintys.scalar.functions."
+_FUNCTIONS = "phintys.scalar.functions."
 _QUADRATURE, _SERIES = "phintys.scalar.quadrature.", "phintys.scalar.series."
-_ROOT_PI, _ROOT_2PI = math.sqrt(math.pi), math.sqrt(2 * math.pi)
-_REAL = (-np.inf, np.inf)
-_POSITIVE = (0, np.inf)
-_UNIT = (0, 1)
+_POSITIVE, _UNIT = (0, np.inf), (0, 1)
 
-
-def _scipy(cls: str, name: str, doc: str, make: Any = unary, **fields: Any) -> Any:
-    """A row for the function of that name in ``scipy.special``, real unless ``rule`` says else."""
-    given = {"function": _SPECIAL + name, "rule": rules.inexact_real} | fields
-    return make(cls, name, doc, **given)
-
-
-def _call(name: str) -> Any:
-    return lambda n, *args: n.call(name, *args)
-
-
-# ----------------------------------------------------------------------- error functions
-
-erf = _scipy(
-    "Erf",
-    "erf",
-    "Error function, 2/sqrt(pi) times the integral of exp(-t**2) from 0 to x.",
-    rule=rules.inexact,
-    d=lambda m, x, y: m.exp(-m.sqr(x)) * lit(x, 2 / _ROOT_PI),
-    native="erf",
-    inverse="erfinv",
-    odd=True,
-    increasing=True,
-    zero_at_zero=True,
-    range=(-1, 1),
-)
-erfc = _scipy(
-    "Erfc",
-    "erfc",
-    "1 - erf(x), exact for large x.",
-    d=lambda m, x, y: m.exp(-m.sqr(x)) * lit(x, -2 / _ROOT_PI),
-    native=_call("erfc"),
-    inverse="erfcinv",
-    decreasing=True,
-    range=(0, 2),
-)
-erfcx = _scipy(
-    "Erfcx",
-    "erfcx",
-    "exp(x**2) erfc(x), finite where erfc underflows.",
-    d=lambda m, x, y: 2 * x * y - lit(x, 2 / _ROOT_PI),
-    native=_call("erfcx"),
-    decreasing=True,
-    range=_POSITIVE,
-)
-erfinv = _scipy(
-    "Erfinv",
-    "erfinv",
-    "Inverse of erf; NaN outside [-1, 1].",
-    d=lambda m, x, y: m.exp(m.sqr(y)) * lit(x, _ROOT_PI / 2),
-    native=_call("erfinv"),
-    domain=(-1, 1),
-    inverse="erf",
-    odd=True,
-    increasing=True,
-    zero_at_zero=True,
-)
-erfcinv = _scipy(
-    "Erfcinv",
-    "erfcinv",
-    "Inverse of erfc; NaN outside [0, 2].",
-    d=lambda m, x, y: m.exp(m.sqr(y)) * lit(x, -_ROOT_PI / 2),
-    native=_call("erfcinv"),
-    domain=(0, 2),
-    inverse="erfc",
-    decreasing=True,
-)
-dawsn = _scipy(
-    "Dawsn",
-    "dawsn",
-    "Dawson's integral, exp(-x**2) times the integral of exp(t**2) from 0 to x.",
-    d=lambda m, x, y: 1 - 2 * x * y,
-    odd=True,
-    zero_at_zero=True,
-)
-
-# ------------------------------------------------------------------- normal distribution
-
-ndtr = _scipy(
-    "Ndtr",
-    "ndtr",
-    "Distribution function of the standard normal.",
-    d=lambda m, x, y: m.exp(-0.5 * m.sqr(x)) / lit(x, _ROOT_2PI),
-    native=_call("ndtr"),
-    inverse="ndtri",
-    increasing=True,
-    range=_UNIT,
-)
-log_ndtr = _scipy(
-    "LogNdtr",
-    "log_ndtr",
-    "Logarithm of ndtr(x), exact far below 0.",
-    d=lambda m, x, y: lit(x, math.sqrt(2 / math.pi)) / m.erfcx(-x * lit(x, math.sqrt(0.5))),
-    native=_call("log_ndtr"),
-    inverse="ndtri_exp",
-    increasing=True,
-    range=(-np.inf, 0),
-)
-ndtri = _scipy(
-    "Ndtri",
-    "ndtri",
-    "Inverse of ndtr; NaN outside [0, 1].",
-    d=lambda m, x, y: m.exp(0.5 * m.sqr(y)) * lit(x, _ROOT_2PI),
-    native=_call("ndtri"),
-    domain=_UNIT,
-    inverse="ndtr",
-    increasing=True,
-)
-ndtri_exp = _scipy(
-    "NdtriExp",
-    "ndtri_exp",
-    "Inverse of log_ndtr: ndtri(exp(x)).",
-    d=lambda m, x, y: m.exp(x + 0.5 * m.sqr(y)) * lit(x, _ROOT_2PI),
-    native=_call("ndtri_exp"),
-    domain=(-np.inf, 0),
-    inverse="log_ndtr",
-    increasing=True,
-)
 
 # ------------------------------------------------------------------------ gamma function
 
-gamma = _scipy(
+gamma = special(
     "Gamma",
     "gamma",
     "Gamma function; (x - 1)! for positive integers.",
     rule=rules.inexact,
     d=lambda m, x, y: y * m.psi(x),
-    native=_call("gamma"),
+    native=call("gamma"),
     domain=_POSITIVE,
     range=_POSITIVE,
 )
-gammaln = _scipy(
+gammaln = special(
     "GammaLn",
     "gammaln",
     "Logarithm of |gamma(x)|.",
     d=lambda m, x, y: m.psi(x),
-    native=_call("gammaln"),
+    native=call("gammaln"),
     domain=_POSITIVE,
 )
-psi = _scipy(
+psi = special(
     "Psi",
     "psi",
     "Derivative of gammaln (digamma function).",
     rule=rules.inexact,
     d=lambda m, x, y: m.tri_gamma(x),
-    native=_call("psi"),
+    native=call("psi"),
     domain=_POSITIVE,
     increasing=True,
 )
-tri_gamma = _scipy(
+tri_gamma = special(
     "TriGamma",
     "tri_gamma",
     "Second derivative of gammaln.",
@@ -200,7 +79,7 @@ def _polygamma(n: Any, order: Any, x: Any) -> Any:
     return n.select(n.eq(order, n.const(0, order)), n.call("psi", x), signed)
 
 
-polygamma = _scipy(
+polygamma = special(
     "PolyGamma",
     "polygamma",
     "Derivative of order x (an integer) of psi at y.",
@@ -212,21 +91,21 @@ polygamma = _scipy(
     ),
     domain=((0, 4), _POSITIVE),
 )
-poch = _scipy(
+poch = special(
     "Poch",
     "poch",
     "Rising factorial gamma(x + y) / gamma(x).",
     binary,
     d=lambda m, x, y, z: (z * (m.psi(x + y) - m.psi(x)), z * m.psi(x + y)),
-    native=_call("poch"),
+    native=call("poch"),
     domain=((0.2, 4), (0.2, 4)),
 )
-zeta = _scipy(
+zeta = special(
     "Zeta",
     "zeta",
     "Hurwitz zeta function, the sum of (n + y)**-x over n >= 0.",
     binary,
-    native=_call("zeta"),
+    native=call("zeta"),
     d=lambda m, x, q, z: (Undefined("no closed form in the exponent"), -x * m.zeta(x + 1, q)),
     domain=((1.2, 6), (0.2, 4)),
 )
@@ -242,28 +121,28 @@ def _gamma_density(m: Any, k: Any, x: Any) -> Any:
 _SHAPE = {"domain": ((0.1, 8), (0.1, 12))}
 _SHAPE_AND_UNIT = {"domain": ((0.3, 8), (0.02, 0.98))}
 
-gammainc = _scipy(
+gammainc = special(
     "GammaInc",
     "gammainc",
     "Regularised lower incomplete gamma function of shape x at y.",
     binary,
     d=lambda m, k, x, y: (m.gammainc_der(k, x), _gamma_density(m, k, x)),
-    native=_call("gammainc"),
+    native=call("gammainc"),
     range=_UNIT,
     **_SHAPE,
 )
-gammaincc = _scipy(
+gammaincc = special(
     "GammaIncC",
     "gammaincc",
     "Regularised upper incomplete gamma function of shape x at y.",
     binary,
     d=lambda m, k, x, y: (-m.gammainc_der(k, x), -_gamma_density(m, k, x)),
-    native=_call("gammaincc"),
+    native=call("gammaincc"),
     range=_UNIT,
     **_SHAPE,
 )
 _SECOND = Undefined("second derivatives in the shape parameters are not available")
-gammainc_der = _scipy(
+gammainc_der = special(
     "GammaIncDer",
     "gammainc_der",
     "Derivative of gammainc in its shape.",
@@ -282,23 +161,23 @@ def _inverse_gamma(sign: int) -> Any:
     return partials
 
 
-gammaincinv = _scipy(
+gammaincinv = special(
     "GammaIncInv",
     "gammaincinv",
     "The z with gammainc(x, z) = y.",
     binary,
     d=_inverse_gamma(1),
-    native=_call("gammaincinv"),
+    native=call("gammaincinv"),
     range=_POSITIVE,
     **_SHAPE_AND_UNIT,
 )
-gammainccinv = _scipy(
+gammainccinv = special(
     "GammaIncCInv",
     "gammainccinv",
     "The z with gammaincc(x, z) = y.",
     binary,
     d=_inverse_gamma(-1),
-    native=_call("gammainccinv"),
+    native=call("gammainccinv"),
     range=_POSITIVE,
     **_SHAPE_AND_UNIT,
 )
@@ -314,7 +193,7 @@ def _unregularised(sign: int) -> Any:
     return partials
 
 
-gammal = _scipy(
+gammal = special(
     "GammaL",
     "gammal",
     "Lower incomplete gamma function: gamma(x) gammainc(x, y).",
@@ -324,7 +203,7 @@ gammal = _scipy(
     native=lambda n, k, x: n.mul(n.call("gammainc", k, x), n.call("gamma", k)),
     **_SHAPE,
 )
-gammau = _scipy(
+gammau = special(
     "GammaU",
     "gammau",
     "Upper incomplete gamma function: gamma(x) gammaincc(x, y).",
@@ -341,7 +220,7 @@ def _chi2_partials(m: Any, x: Any, k: Any, y: Any) -> tuple[Any, Any]:
     return -0.5 * _gamma_density(m, k, x), -0.5 * m.gammainc_der(k, x)
 
 
-chi2sf = _scipy(
+chi2sf = special(
     "Chi2SF",
     "chi2sf",
     "Probability that a chi-squared variable with y degrees of freedom exceeds x.",
@@ -359,23 +238,23 @@ chi2sf = _scipy(
 
 _SHAPES = {"domain": ((0.2, 6), (0.2, 6), (0.02, 0.98))}
 
-beta = _scipy(
+beta = special(
     "Beta",
     "beta",
     "Beta function, gamma(x) gamma(y) / gamma(x + y).",
     binary,
     d=lambda m, a, b, y: (y * (m.psi(a) - m.psi(a + b)), y * (m.psi(b) - m.psi(a + b))),
-    native=_call("beta"),
+    native=call("beta"),
     commutative=True,
     domain=((0.2, 6), (0.2, 6)),
 )
-betaln = _scipy(
+betaln = special(
     "BetaLn",
     "betaln",
     "Logarithm of |beta(x, y)|.",
     binary,
     d=lambda m, a, b, y: (m.psi(a) - m.psi(a + b), m.psi(b) - m.psi(a + b)),
-    native=_call("betaln"),
+    native=call("betaln"),
     commutative=True,
     domain=((0.2, 6), (0.2, 6)),
 )
@@ -390,13 +269,13 @@ def _betainc_partials(m: Any, a: Any, b: Any, x: Any, y: Any) -> tuple[Any, Any,
     return m.betainc_der_a(a, b, x), m.betainc_der_b(a, b, x), _beta_density(m, a, b, x)
 
 
-betainc = _scipy(
+betainc = special(
     "BetaInc",
     "betainc",
     "Regularised incomplete beta function of shapes x and y at z.",
     ternary,
     d=_betainc_partials,
-    native=_call("betainc"),
+    native=call("betainc"),
     range=_UNIT,
     **_SHAPES,
 )
@@ -409,7 +288,7 @@ def _betainc_derivative(cls: str, name: str, which: int) -> Any:
         return _SECOND, _SECOND, _beta_density(m, a, b, x) * (log_t - mean)
 
     doc = f"Derivative of betainc in its {'second' if which else 'first'} shape."
-    return _scipy(cls, name, doc, ternary, function=_QUADRATURE + name, d=partials, **_SHAPES)
+    return special(cls, name, doc, ternary, function=_QUADRATURE + name, d=partials, **_SHAPES)
 
 
 betainc_der_a = _betainc_derivative("BetaIncDerA", "betainc_der_a", 0)
@@ -421,13 +300,13 @@ def _betaincinv_partials(m: Any, a: Any, b: Any, p: Any, x: Any) -> tuple[Any, A
     return -m.betainc_der_a(a, b, x) / density, -m.betainc_der_b(a, b, x) / density, 1 / density
 
 
-betaincinv = _scipy(
+betaincinv = special(
     "BetaIncInv",
     "betaincinv",
     "The w with betainc(x, y, w) = z.",
     ternary,
     d=_betaincinv_partials,
-    native=_call("betaincinv"),
+    native=call("betaincinv"),
     range=_UNIT,
     domain=((0.5, 6), (0.5, 6), (0.05, 0.95)),
 )
@@ -438,7 +317,7 @@ _PARAMETERS = {"domain": ((0.2, 3), (0.2, 3), (0.5, 4), (-1.5, 0.8)), "nin": 4}
 
 
 def _quaternary(cls: str, name: str, doc: str, **fields: Any) -> ScalarOp:
-    return _scipy(cls, name, doc, ternary, **fields, **_PARAMETERS)
+    return special(cls, name, doc, ternary, **fields, **_PARAMETERS)
 
 
 def _hyp2f1_partials(m: Any, a: Any, b: Any, c: Any, z: Any, y: Any) -> tuple[Any, ...]:
@@ -455,7 +334,7 @@ hyp2f1 = _quaternary(
     "hyp2f1",
     "Gauss hypergeometric function 2F1(x, y; z; w).",
     d=_hyp2f1_partials,
-    native=_call("hyp2f1"),
+    native=call("hyp2f1"),
 )
 
 
@@ -487,19 +366,30 @@ hyp2f1_der_c = _quaternary(
 )
 
 
-def _owens_partials(m: Any, h: Any, a: Any, y: Any) -> tuple[Any, Any]:
-    in_h = m.exp(-0.5 * m.sqr(h)) * m.erf(a * h * lit(y, math.sqrt(0.5)))
-    spread = 1 + m.sqr(a)
-    in_a = m.exp(-0.5 * m.sqr(h) * spread) / (spread * lit(y, 2 * math.pi))
-    return in_h * lit(y, -0.5 / _ROOT_2PI), in_a
+# ------------------------------------------------------ derivatives by their PyTensor names
 
 
-owens_t = _scipy(
-    "Owens_t",
-    "owens_t",
-    "Owen's T: probability of X > x and 0 < Y < y X for independent standard normals.",
-    binary,
-    d=_owens_partials,
-    native=_call("owens_t"),
-    domain=((-3, 3), (-3, 3)),
-)
+def gammainc_grad(k: Any, x: Any) -> Any:
+    """The derivative of gammainc in its shape."""
+    return gammainc_der(k, x)
+
+
+def gammaincc_grad(k: Any, x: Any) -> Any:
+    """The derivative of gammaincc in its shape."""
+    return -gammainc_der(k, x)
+
+
+def betainc_grad(p: Any, q: Any, x: Any, wrtp: bool) -> Any:
+    """The derivative of betainc in its first shape, or in its second."""
+    return betainc_der_a(p, q, x) if wrtp else betainc_der_b(p, q, x)
+
+
+def hyp2f1_grad(a: Any, b: Any, c: Any, z: Any, wrt: Sequence[int]) -> list[Any]:
+    """Derivatives of hyp2f1 in the arguments whose numbers ``wrt`` lists."""
+    partials = (
+        lambda: hyp2f1_der_a(a, b, c, z),
+        lambda: hyp2f1_der_a(b, a, c, z),
+        lambda: hyp2f1_der_c(a, b, c, z),
+        lambda: a * b / c * hyp2f1(a + 1, b + 1, c + 1, z),
+    )
+    return [partials[i]() for i in wrt]

@@ -1,0 +1,144 @@
+"""Table: error functions and the normal distribution.
+
+Formulas: NIST Digital Library of Mathematical Functions, chapter 7.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from phintys.scalar import rules
+from phintys.scalar.op import binary, call, lit, special
+
+_ROOT_PI, _ROOT_2PI = math.sqrt(math.pi), math.sqrt(2 * math.pi)
+_POSITIVE, _UNIT = (0, np.inf), (0, 1)
+
+
+# ----------------------------------------------------------------------- error functions
+
+erf = special(
+    "Erf",
+    "erf",
+    "Error function, 2/sqrt(pi) times the integral of exp(-t**2) from 0 to x.",
+    rule=rules.inexact,
+    d=lambda m, x, y: m.exp(-m.sqr(x)) * lit(x, 2 / _ROOT_PI),
+    native="erf",
+    inverse="erfinv",
+    odd=True,
+    increasing=True,
+    zero_at_zero=True,
+    range=(-1, 1),
+)
+erfc = special(
+    "Erfc",
+    "erfc",
+    "1 - erf(x), exact for large x.",
+    d=lambda m, x, y: m.exp(-m.sqr(x)) * lit(x, -2 / _ROOT_PI),
+    native=call("erfc"),
+    inverse="erfcinv",
+    decreasing=True,
+    range=(0, 2),
+)
+erfcx = special(
+    "Erfcx",
+    "erfcx",
+    "exp(x**2) erfc(x), finite where erfc underflows.",
+    d=lambda m, x, y: 2 * x * y - lit(x, 2 / _ROOT_PI),
+    native=call("erfcx"),
+    decreasing=True,
+    range=_POSITIVE,
+)
+erfinv = special(
+    "Erfinv",
+    "erfinv",
+    "Inverse of erf; NaN outside [-1, 1].",
+    d=lambda m, x, y: m.exp(m.sqr(y)) * lit(x, _ROOT_PI / 2),
+    native=call("erfinv"),
+    domain=(-1, 1),
+    inverse="erf",
+    odd=True,
+    increasing=True,
+    zero_at_zero=True,
+)
+erfcinv = special(
+    "Erfcinv",
+    "erfcinv",
+    "Inverse of erfc; NaN outside [0, 2].",
+    d=lambda m, x, y: m.exp(m.sqr(y)) * lit(x, -_ROOT_PI / 2),
+    native=call("erfcinv"),
+    domain=(0, 2),
+    inverse="erfc",
+    decreasing=True,
+)
+dawsn = special(
+    "Dawsn",
+    "dawsn",
+    "Dawson's integral, exp(-x**2) times the integral of exp(t**2) from 0 to x.",
+    d=lambda m, x, y: 1 - 2 * x * y,
+    odd=True,
+    zero_at_zero=True,
+)
+
+# ------------------------------------------------------------------- normal distribution
+
+ndtr = special(
+    "Ndtr",
+    "ndtr",
+    "Distribution function of the standard normal.",
+    d=lambda m, x, y: m.exp(-0.5 * m.sqr(x)) / lit(x, _ROOT_2PI),
+    native=call("ndtr"),
+    inverse="ndtri",
+    increasing=True,
+    range=_UNIT,
+)
+log_ndtr = special(
+    "LogNdtr",
+    "log_ndtr",
+    "Logarithm of ndtr(x), exact far below 0.",
+    d=lambda m, x, y: lit(x, math.sqrt(2 / math.pi)) / m.erfcx(-x * lit(x, math.sqrt(0.5))),
+    native=call("log_ndtr"),
+    inverse="ndtri_exp",
+    increasing=True,
+    range=(-np.inf, 0),
+)
+ndtri = special(
+    "Ndtri",
+    "ndtri",
+    "Inverse of ndtr; NaN outside [0, 1].",
+    d=lambda m, x, y: m.exp(0.5 * m.sqr(y)) * lit(x, _ROOT_2PI),
+    native=call("ndtri"),
+    domain=_UNIT,
+    inverse="ndtr",
+    increasing=True,
+)
+ndtri_exp = special(
+    "NdtriExp",
+    "ndtri_exp",
+    "Inverse of log_ndtr: ndtri(exp(x)).",
+    d=lambda m, x, y: m.exp(x + 0.5 * m.sqr(y)) * lit(x, _ROOT_2PI),
+    native=call("ndtri_exp"),
+    domain=(-np.inf, 0),
+    inverse="log_ndtr",
+    increasing=True,
+)
+
+
+def _owens_partials(m: Any, h: Any, a: Any, y: Any) -> tuple[Any, Any]:
+    in_h = m.exp(-0.5 * m.sqr(h)) * m.erf(a * h * lit(y, math.sqrt(0.5)))
+    spread = 1 + m.sqr(a)
+    in_a = m.exp(-0.5 * m.sqr(h) * spread) / (spread * lit(y, 2 * math.pi))
+    return in_h * lit(y, -0.5 / _ROOT_2PI), in_a
+
+
+owens_t = special(
+    "Owens_t",
+    "owens_t",
+    "Owen's T: probability of X > x and 0 < Y < y X for independent standard normals.",
+    binary,
+    d=_owens_partials,
+    native=call("owens_t"),
+    domain=((-3, 3), (-3, 3)),
+)
