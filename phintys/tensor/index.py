@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from phintys.errors import UnsupportedError
 from phintys.graph.op import Op
 from phintys.graph.variable import Variable
 from phintys.scalar import dtypes
@@ -30,8 +31,8 @@ from phintys.tensor.index_ops import (
 from phintys.tensor.nonzero import flatnonzero
 from phintys.tensor.ranges import arange
 from phintys.tensor.reshape import flatten
-from phintys.tensor.shape import length, normalize_axis_tuple
-from phintys.tensor.static import as_length
+from phintys.tensor.shape import length, normalize_axis_tuple, shape_tuple
+from phintys.tensor.static import as_length, known_length
 from phintys.tensor.type import TensorType
 from phintys.tensor.type_other import NoneTypeT
 
@@ -309,7 +310,7 @@ def flip(arr: Any, axis: Any = None) -> Any:
            [4, 3]])
     """
     arr = as_tensor_variable(arr)
-    axes = normalize_axis_tuple(axis, arr.type.ndim)
+    axes = normalize_axis_tuple(range(arr.type.ndim) if axis is None else axis, arr.type.ndim)
     return arr[tuple(slice(None, None, -1) if k in axes else FULL for k in range(arr.type.ndim))]
 
 
@@ -339,25 +340,22 @@ def indexed_result_shape(
     [9, 3]
     """
     lengths = [as_length(n) for n in array_shape]
-    shapes: list[Any] = []
+    given: dict[Any, Any] = {}
     entries: list[Any] = []
     for e in indices:
         if e is None:
             lengths.insert(len(entries), as_length(1))
-        if isinstance(e, tuple) and indices_are_shapes:
-            shapes.append(e)
-            e = TensorType("int64", (None,) * len(e))()
+        elif isinstance(e, tuple) and indices_are_shapes:
+            shape = [as_length(n) for n in e]
+            e = TensorType("int64", tuple(known_length(n) for n in shape))()
+            given[e] = shape
         entries.append(FULL if e is None else _entry(e))
     idx_list, variables = flatten_index_variables(entries)
     tensors = [as_tensor_variable(v) for v in variables]
     layout = Layout(idx_list, [t.type for t in tensors], len(lengths))
-    given = iter(shapes)
-    known = [
-        [as_length(n) for n in (next(given) if t.type.ndim and shapes else [])]
-        or [length(t, k) for k in range(t.type.ndim)]
-        for t in tensors
-    ]
-    index = layout.symbolic_index_shape(tensors, known)
+    if layout.has_mask:
+        raise UnsupportedError("The shape of a boolean index depends on its values.")
+    index = layout.symbolic_index_shape(tensors, [given.get(t, shape_tuple(t)) for t in tensors])
     rest = [symbolic_length(e, tensors, lengths[axis]) for e, axis in layout.slices]
     return layout.arrange(index, rest)
 

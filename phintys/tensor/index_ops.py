@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from phintys.graph.variable import Apply, Constant, Variable
 from phintys.scalar import dtypes
 from phintys.tensor.convert import as_tensor_variable, constant
 from phintys.tensor.creation import broadcast_batches
-from phintys.tensor.elemwise import cast, dimshuffle, sum_to, zeros_of
+from phintys.tensor.elemwise import cast, dimshuffle, functions, sum_to, zeros_of
 from phintys.tensor.index_layout import BatchedIndex, Layout
 from phintys.tensor.index_list import (
     FULL,
@@ -26,7 +27,10 @@ from phintys.tensor.index_list import (
     static_length,
     symbolic_length,
 )
+from phintys.tensor.ranges import arange
 from phintys.tensor.reduce import sum as sum_over
+from phintys.tensor.reshape import reshape
+from phintys.tensor.shape import shape_tuple
 from phintys.tensor.static import constant_origin, vector_entries
 from phintys.tensor.type import TensorType
 
@@ -298,7 +302,10 @@ def check_region(shape: tuple[int, ...], y: np.ndarray, node: Apply) -> None:
 def pull_back_write(
     op: Any, read: Any, setter: Any, inputs: Any, cotangents: Any
 ) -> list[Variable]:
-    """Cotangents: with zeros where it was set, and the part, summed to the shape of ``y``."""
+    """Cotangents: with zeros where it was set, and the part, summed to the shape of ``y``.
+
+    ``read`` gives the cotangent of the written values.
+    """
     (x, y, *indices), (g,) = inputs, cotangents
     rest = [disconnected_type() for _ in indices]
     if isinstance(g.type, DisconnectedType):
@@ -439,6 +446,20 @@ def index_value(i: Any) -> Any:
     return int(i) if i.ndim == 0 and i.dtype != bool else i
 
 
+def may_repeat(indices: Sequence[Any]) -> bool:
+    """Whether an element may be indexed twice: constants and masks can be seen not to."""
+    tensors = [i for i in indices if i.type.ndim]
+    if all(i.type.dtype == "bool" for i in tensors):
+        return False
+    if not all(isinstance(i, Constant) and i.type.dtype != "bool" for i in tensors):
+        return True
+    if any(i.data.size and i.data.min() < 0 <= i.data.max() for i in tensors):
+        return True
+    rows = np.stack(np.broadcast_arrays(*(i.data for i in tensors)), axis=-1)
+    rows = rows.reshape(-1, len(tensors))
+    return len(np.unique(rows, axis=0)) < len(rows)
+
+
 # ===================================================================== AdvancedIncSubtensor
 
 
@@ -495,7 +516,26 @@ class AdvancedIncSubtensor(IndexOp):
 
     def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
         setter = AdvancedIncSubtensor(self.idx_list, set_instead_of_inc=True)
-        return pull_back_write(self, AdvancedSubtensor(self.idx_list), setter, inputs, cotangents)
+        keeps_last = self.set_instead_of_inc or self.ignore_duplicates
+        read = self._read_last if keeps_last else AdvancedSubtensor(self.idx_list)
+        return pull_back_write(self, read, setter, inputs, cotangents)
+
+    def _read_last(self, g: Any, *indices: Any) -> Any:
+        """The part of ``g``, with zeros for values that a later one at the same place replaced.
+
+        Each value writes its number; it was kept if its number is still there.
+        """
+        read = AdvancedSubtensor(self.idx_list)
+        part = read(g, *indices)
+        if not may_repeat(indices):
+            return part
+        lengths = shape_tuple(part)
+        size = reduce(functions.mul, lengths, constant(1, dtype="int64"))
+        numbers = reshape(arange(size), lengths, ndim=part.type.ndim)
+        zeros = functions.second(g, constant(0, dtype="int64", ndim=g.type.ndim))
+        op = AdvancedIncSubtensor(self.idx_list, set_instead_of_inc=True)
+        kept = functions.eq(read(op(zeros, numbers, *indices), *indices), numbers)
+        return functions.switch(kept, part, constant(0, dtype=g.type.dtype))
 
     def pushforward(self, inputs: Any, outputs: Any, tangents: Any) -> list[Variable]:
         flags = self.set_instead_of_inc, self.ignore_duplicates

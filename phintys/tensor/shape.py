@@ -17,7 +17,7 @@ from phintys.scalar.type import ScalarType, scalar_type
 from phintys.tensor import convert
 from phintys.tensor import type as tensor_types
 from phintys.tensor.convert import as_tensor_variable
-from phintys.tensor.elemwise import cast, zeros_of
+from phintys.tensor.elemwise import cast, functions, zeros_of
 from phintys.tensor.static import (
     as_length,
     constant_origin,
