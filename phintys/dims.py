@@ -334,15 +334,15 @@ def slice_range(
         forward = step.value > 0
     low, high = (ZERO, n) if forward else (MINUS_ONE, n - 1)
     starts, stops = (low, high) if forward else (high, low)
-    first = starts if start is None else _from_end(start, n)
-    last = stops if stop is None else _from_end(stop, n)
+    first = starts if start is None else from_end(start, n)
+    last = stops if stop is None else from_end(stop, n)
     distances = [b - a for b in (last, stops) for a in (first, starts)]
     if forward:
-        return dim_max(first, ZERO), _ceil_divide(_least(distances), step)
-    return dim_min(first, high), _ceil_divide(_least([-d for d in distances]), -step)
+        return dim_max(first, ZERO), _count(distances, step)
+    return dim_min(first, high), _count([-d for d in distances], -step)
 
 
-def _from_end(position: DimLike, n: Dim) -> Dim:
+def from_end(position: DimLike, n: Dim) -> Dim:
     """A position where negative ones count from the end."""
     position = as_dim(position)
     if position.value is not None:
@@ -352,15 +352,13 @@ def _from_end(position: DimLike, n: Dim) -> Dim:
     return position + n * dim_min(dim_max(-position, ZERO), ONE)
 
 
-def _least(dims: Sequence[Dim]) -> Dim:
-    """The smallest dim, without those that are known not to be smaller than another."""
+def _count(distances: Sequence[Dim], step: Dim) -> Dim:
+    """How many steps, rounded up, cover the smallest distance; 0 if it is negative."""
+    if any(is_nonnegative(-d) for d in distances):
+        return ZERO
     kept: list[Dim] = []
-    for d in dims:
+    for d in distances:
         if not any(is_nonnegative(d - k) for k in kept):
             kept = [k for k in kept if not is_nonnegative(k - d)] + [d]
-    return reduce(dim_min, _ordered(tuple(kept)))
-
-
-def _ceil_divide(distance: Dim, step: Dim) -> Dim:
-    """How many steps, rounded up, cover a distance; 0 if it is negative."""
-    return (dim_max(distance, ZERO) + (step - 1)) // step
+    least = reduce(dim_min, _ordered(tuple(kept)))
+    return (dim_max(least, ZERO) + (step - 1)) // step

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
+
 from phintys.graph import flatten
 from phintys.graph.meta import Scratchpad
 from phintys.graph.origin import Origin, user_origin
@@ -193,6 +195,8 @@ class Constant(AtomicVariable):
         data = self.data
         if isinstance(data, float):
             return (self.type, type(data), data.hex())
+        if isinstance(data, np.generic):
+            return (self.type, type(data), data.tobytes())
         try:
             hash(data)
         except TypeError:

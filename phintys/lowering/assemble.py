@@ -9,13 +9,21 @@ from typing import Any
 
 import numpy as np
 
-from phintys.dims import ONE, Dim
+from phintys.dims import ONE, ZERO, Dim
 from phintys.lowering.builder import Builder
 from phintys.lowering.fuse import Fusion
 from phintys.lowering.kernels import Layouts, write_cluster
-from phintys.lowering.program import Call, Copy, Operand, Program, Python, Slot, Step
+from phintys.lowering.program import Branch, Call, Copy, Loop, Operand, Program, Python, Slot, Step
 from phintys.lowering.spec import step_dims, step_reads, step_writes
-from phintys.lowering.values import BlasCall, PythonCall, Reshape, Source, Value
+from phintys.lowering.values import (
+    BlasCall,
+    BranchCall,
+    LoopCall,
+    PythonCall,
+    Reshape,
+    Source,
+    Value,
+)
 from phintys.scalar.native import NATIVE_DTYPES
 
 
@@ -95,6 +103,11 @@ def _call(layouts: Layouts, value: Value) -> Step:
     if isinstance(value, PythonCall):
         inputs = tuple(layouts.slot(a) for a in value.args)
         return Python(value.function, inputs, value.outputs, value.name)
+    if isinstance(value, BranchCall):
+        condition, *inputs = (layouts.slot(a) for a in value.args)
+        return Branch(condition, value.then, value.orelse, tuple(inputs), value.outputs)
+    if isinstance(value, LoopCall):
+        return _loop(layouts, value)
     assert isinstance(value, BlasCall)
     find = layouts.builder.canonical
     sizes, batch = tuple(map(find, value.sizes)), tuple(map(find, value.batch))
@@ -102,6 +115,21 @@ def _call(layouts: Layouts, value: Value) -> Step:
     factors = [_operand(layouts, a, len(batch)) for a in value.args[:2]]
     scale = [_factor(layouts, f) for f in (value.alpha, value.beta)]
     return Call(value.name, str(value.dtype), sizes, (target, *factors), scale[0], scale[1], batch)
+
+
+def _loop(layouts: Layouts, value: LoopCall) -> Loop:
+    n_states, n_slices = len(value.finals), value.n_slices
+    states = tuple(zip((layouts.slot(a) for a in value.args), value.finals))
+    slices: list[Operand] = []
+    for arg in value.args[n_states : n_states + n_slices]:
+        slot, offset, strides = layouts.address(arg)
+        slices.append(Operand(slot, strides, offset))
+    constants = tuple(layouts.slot(a) for a in value.args[n_states + n_slices :])
+    stacked = tuple(
+        (number, Operand(slot, layouts.strides(slot.shape), ZERO)) for number, slot in value.stacked
+    )
+    length = layouts.builder.canonical(value.length)
+    return Loop(length, value.body, states, tuple(slices), constants, stacked, value.until)
 
 
 def _factor(layouts: Layouts, factor: float | Value) -> Operand | float:

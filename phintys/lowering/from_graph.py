@@ -12,16 +12,17 @@ from typing import Any
 
 import numpy as np
 
+from phintys.dims import Dim
 from phintys.errors import LoweringError
 from phintys.graph.fgraph import FunctionGraph
 from phintys.graph.origin import describe
 from phintys.graph.type import HasDataType, HasShape, Type
 from phintys.graph.variable import Apply, Constant, Variable
 from phintys.lowering.assemble import assemble
-from phintys.lowering.builder import Builder, NotNative
+from phintys.lowering.builder import Builder, Inner, NotNative
 from phintys.lowering.memory import plan_memory
 from phintys.lowering.program import Program
-from phintys.lowering.values import Value
+from phintys.lowering.values import Shape, Value
 from phintys.scalar.native import NATIVE_DTYPES
 
 
@@ -47,17 +48,34 @@ def lower_graph(
     lowering = GraphLowering()
     for variable in fgraph.inputs:
         lowering.input(variable)
-    for node in fgraph.toposort():
-        lowering.node(node)
-    outputs = [lowering.output(v) for v in fgraph.outputs]
+    outputs = lowering.run(fgraph)
     return plan_memory(assemble(lowering.builder, outputs, update_targets, n_arguments))
+
+
+def lower_inner(fgraph: Any, arguments: Sequence[tuple[str | None, Shape]]) -> Inner:
+    """The Program of a graph within a node; see `Builder.inner`."""
+    lowering = GraphLowering()
+    outer: dict[Dim, Dim] = {}
+    for variable, (dtype, shape) in zip(fgraph.inputs, arguments, strict=True):
+        value = lowering.builder.input(dtype, [d.value for d in shape], variable.name or "")
+        lowering.values[variable] = value
+        outer.update(zip(value.shape, shape))
+    outputs = lowering.run(fgraph)
+    shapes = [lowering.builder.shape(v) for v in outputs]
+    for d in (d for shape in shapes for d in shape):
+        if not d.symbols() <= outer.keys():
+            raise NotNative(f"a length of an inner graph is known only within it: {d.render()}")
+    program = plan_memory(assemble(lowering.builder, outputs))
+    found = tuple(tuple(d.substitute(outer) for d in shape) for shape in shapes)
+    return Inner(program, tuple(v.dtype for v in outputs), found)
 
 
 class GraphLowering:
     """Values of the variables of a graph; `node` adds those of one node."""
 
-    def __init__(self, builder: Builder | None = None):
-        self.builder = builder or Builder()
+    def __init__(self) -> None:
+        self.builder = Builder()
+        self.builder.lower_inner = lower_inner
         self.values: dict[Variable, Value] = {}
 
     def input(self, variable: Variable) -> Value:
@@ -87,6 +105,12 @@ class GraphLowering:
             data = variable.data
             return self.builder.python(lambda: (data,), [], [(None, ())], "constant")[0]
         return self.value(variable)
+
+    def run(self, fgraph: Any) -> list[Value]:
+        """Lower all nodes; the values of the outputs."""
+        for node in fgraph.toposort():
+            self.node(node)
+        return [self.output(v) for v in fgraph.outputs]
 
     def node(self, node: Apply) -> None:
         """Lower one node."""

@@ -25,7 +25,7 @@ from dataclasses import dataclass, field
 from phintys.lowering.builder import Builder
 from phintys.lowering.costs import cost
 from phintys.lowering.values import (
-    BlasCall,
+    CALLS,
     Empty,
     Gather,
     Index,
@@ -151,7 +151,7 @@ class Fusion:
             self._place_reduce(value)
         elif isinstance(value, Update):
             self._place_update(value)
-        elif isinstance(value, (BlasCall, PythonCall)):
+        elif isinstance(value, CALLS):
             self.stages[value.id] = self._ready_args(value)
         self._ready[value.id] = self._when_ready(value)
 
@@ -458,9 +458,9 @@ class Fusion:
             within = {self.places[value.id].cluster}
             self.places[value.id].cluster.roots.append(value)
         else:
-            if isinstance(value, (BlasCall, PythonCall, Empty, Reshape, Source)):
+            if isinstance(value, (*CALLS, Empty, Reshape, Source)):
                 self.stored.add(value.id)
-            if isinstance(value, (BlasCall, PythonCall)):
+            if isinstance(value, CALLS):
                 self.others.append(value)
             return
         for arg in value.args:
@@ -514,7 +514,7 @@ def base_of(value: Value) -> Value:
 
 def _needed_in_memory(value: Value) -> tuple[Value, ...]:
     """The arguments that have to be in memory."""
-    if isinstance(value, (BlasCall, PythonCall)):
+    if isinstance(value, CALLS):
         return value.args
     if isinstance(value, (Update, Gather, Reshape)):
         return value.args[:1]

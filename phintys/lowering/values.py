@@ -17,6 +17,8 @@ arguments that were made before it.  There are few kinds:
 `Update`         an array with a region (or computed positions) overwritten or added to
 `BlasCall`       a matrix product
 `PythonCall`     a call of a Python function
+`LoopCall`       a Program run again and again
+`BranchCall`     one of two Programs
 ===============  ==================================================================
 
 Values have no identity beyond this: where they are kept, and whether they are kept at all, is
@@ -28,7 +30,7 @@ from __future__ import annotations
 from typing import Any
 
 from phintys.dims import ONE, ZERO, Dim
-from phintys.lowering.program import Inst, Slot
+from phintys.lowering.program import Inst, Program, Slot
 
 Shape = tuple[Dim, ...]
 
@@ -237,6 +239,52 @@ class BlasCall(Value):
         self.beta = beta
 
 
+class LoopCall(Value):
+    """A `Loop`; its results are `Source` values.
+
+    ``args``: initial states (``finals`` are their slots at the end), slices, constants, in this
+    order.  ``stacked`` pairs outputs of the body with the slots that collect them.
+    """
+
+    __slots__ = ("body", "finals", "length", "n_slices", "stacked", "until")
+
+    def __init__(
+        self,
+        length: Dim,
+        body: Program,
+        args: tuple[Value, ...],
+        n_slices: int,
+        finals: tuple[Slot, ...],
+        stacked: tuple[tuple[int, Slot], ...],
+        until: int | None,
+    ):
+        super().__init__(None, (), args)
+        self.length = length
+        self.body = body
+        self.n_slices = n_slices
+        self.finals = finals
+        self.stacked = stacked
+        self.until = until
+
+
+class BranchCall(Value):
+    """A `Branch` on ``args[0]``; its results are `Source` values."""
+
+    __slots__ = ("orelse", "outputs", "then")
+
+    def __init__(
+        self,
+        then: Program,
+        orelse: Program,
+        args: tuple[Value, ...],
+        outputs: tuple[Slot, ...],
+    ):
+        super().__init__(None, (), args)
+        self.then = then
+        self.orelse = orelse
+        self.outputs = outputs
+
+
 class PythonCall(Value):
     """A call of ``function``; its results are `Source` values."""
 
@@ -249,3 +297,7 @@ class PythonCall(Value):
         self.function = function
         self.outputs = outputs
         self.name = name
+
+
+#: values that are steps of their own: all their arguments have to be in memory
+CALLS = (BlasCall, PythonCall, LoopCall, BranchCall)

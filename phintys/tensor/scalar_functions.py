@@ -7,7 +7,7 @@ exp(x): e to the power x.
 <BLANKLINE>
 Elementwise, with broadcasting.
 Range: 0 to inf.  Increasing.  Inverse: log.
-Derivative: yes.  Native code: float32, float64.
+Derivative: yes.  Native code: bool, int64, float32, float64.
 """
 
 from __future__ import annotations

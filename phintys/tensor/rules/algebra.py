@@ -1,8 +1,9 @@
 """Normal form of sums and products.
 
-A chain of additions, subtractions and signs is one sum of ``coefficient * term``; a chain of multiplications, divisions
-and integer powers is one product of ``base ** exponent``.  Each is collected once, at its outermost node:
-constants are folded, like terms merged, what cancels disappears.  That is linear in the length of the chain.
+A chain of additions, subtractions and signs is one sum of ``coefficient * term``; a chain of
+multiplications, divisions and integer powers is one product of ``base ** exponent``.  Each is
+collected once, at its outermost node: constants are folded, like terms merged, what cancels
+disappears.  That is linear in the length of the chain.
 
 Cancellation does not look at NaN, infinity and zero (``x - x`` is 0, ``x / x`` is 1, ``0 * x`` is 0): the law of
 these rules is "finite".
@@ -15,39 +16,17 @@ from typing import Any
 
 import numpy as np
 
-from phintys.graph.variable import Apply, Constant, Variable
+from phintys.graph.variable import Apply, Variable
 from phintys.rewriting.rule import rule
 from phintys.scalar import dtypes
 from phintys.scalar.op import TABLE
-from phintys.tensor.convert import constant
 from phintys.tensor.elemwise import cast, functions
-from phintys.tensor.rules.match import number, scalar_op_name
+from phintys.tensor.rules.match import like, literal, number, scalar_op_name
 
 ADD, SUB, NEG, MUL = (TABLE[n] for n in ("add", "sub", "neg", "mul"))
 DIV, RECIPROCAL, POW, SQR = (TABLE[n] for n in ("true_div", "reciprocal", "pow", "sqr"))
 
 Terms = dict[Variable, Any]
-
-
-def like(node: Apply, new: Any) -> Any:
-    """``new`` in the dtype and shape of the output of an elementwise ``node``.
-
-    Where terms that made the result large have cancelled, the shape comes from them (`second`, which
-    does not compute its first argument).
-    """
-    out = node.outputs[0].type
-    if new.type.dtype != out.dtype:
-        new = cast(new, out.dtype)
-    for v in node.inputs:
-        if out.is_super(new.type) and new.type.broadcastable == out.broadcastable:
-            break
-        new = functions.second(v, new)
-    return new
-
-
-def literal(value: Any, dtype: str, ndim: int) -> Constant:
-    """A number as a constant of a dtype (integers wrap), broadcastable in ``ndim`` dimensions."""
-    return constant(np.asarray(value).astype(dtype), ndim=ndim)
 
 
 # --------------------------------------------------------------------------------- sums
@@ -58,7 +37,10 @@ def literal(value: Any, dtype: str, ndim: int) -> Constant:
     ops=[ADD, SUB, NEG],
     law="finite",
     outermost=True,
-)
+    tags=("local_add_canonizer", "local_sub_neg_to_add", "local_add_remove_zeros", "shape_unsafe"),
+    tested_on=("x - y", "x + 1 + y + 2", "x + x", "2 * x + 3 * x", "x - x", "x + y - x",
+               "x + 0", "-(x + y)", "1 - (x - 2)", "x + (y + 1) + (x + 2)", "i + 1 - j - i"),
+)  # fmt: skip
 def collect_sum(ctx: Any, node: Apply) -> Any:
     out = node.outputs[0]
     if dtypes.kind(out.type.dtype) == "b":
@@ -124,7 +106,14 @@ def build_sum(terms: Terms, total: Any, dtype: str, ndim: int) -> Any:
         parts.append(literal(total, dtype, ndim))
     for v, c in terms.items():
         parts.append(v if c == 1 else functions.mul(literal(c, dtype, v.type.ndim), v))
-    return parts[0] if len(parts) == 1 else functions.add(*parts)
+    return parts[0] if len(parts) == 1 else functions.add(*_computed_in(dtype, parts))
+
+
+def _computed_in(dtype: str, parts: list[Any]) -> list[Any]:
+    """Operands such that they are combined in ``dtype``, not in the narrower dtype that they have."""
+    if dtypes.upcast(*(v.type.dtype for v in parts)) == dtype:
+        return parts
+    return [cast(parts[0], dtype), *parts[1:]]
 
 
 # ------------------------------------------------------------------------------ products
@@ -135,7 +124,12 @@ def build_sum(terms: Terms, total: Any, dtype: str, ndim: int) -> Any:
     ops=[MUL, DIV, NEG, RECIPROCAL],
     law="finite",
     outermost=True,
-)
+    tags=("local_mul_canonizer", "local_neg_to_mul", "local_reciprocal_canon", "local_div_by_one",
+          "local_zero_div", "shape_unsafe"),
+    tested_on=("-x", "x * 1", "x * y / x", "x * x", "x / x", "x * 2 * y * 3", "(x * 2) / 4",
+               "reciprocal(x)", "x / y / z", "x / (y / z)", "x**2 * x", "x**3 / x", "0 * x",
+               "(-x) * (-y)", "x * reciprocal(y)", "i * 2 * j * 3", "-i"),
+)  # fmt: skip
 def collect_product(ctx: Any, node: Apply) -> Any:
     out = node.outputs[0]
     dtype = out.type.dtype
@@ -145,10 +139,7 @@ def collect_product(ctx: Any, node: Apply) -> Any:
     values = [(e, number(v)) for e, v in flat]
     if any(e < 0 and k == 0 for e, k in values):
         return None
-    factor: Any = 1
-    with np.errstate(all="ignore"):
-        for e, k in values:
-            factor = factor if k is None else factor * k**e
+    factor = _constant_factor(values)
     bases: Terms = {}
     for (e, v), (_, k) in zip(flat, values):
         if k is None:
@@ -159,6 +150,21 @@ def collect_product(ctx: Any, node: Apply) -> Any:
     if _is_normal(ctx, node, kept, factor):
         return None
     return like(node, build_product(kept, factor, dtype, out.type.ndim))
+
+
+def _constant_factor(values: list[tuple[int, Any]]) -> Any:
+    """The product of the powers of constants; floats overflow to infinity, integers do not."""
+    factor: Any = 1
+    with np.errstate(all="ignore"):
+        for e, k in values:
+            if k is not None:
+                factor = factor * (k if isinstance(k, int) and e > 0 else np.asarray(k)[()] ** e)
+    return factor
+
+
+def _same_number(a: Any, b: Any) -> bool:
+    """Whether two numbers are equal, NaN being equal to itself."""
+    return bool(a == b or (a != a and b != b))
 
 
 def _is_normal(ctx: Any, node: Apply, kept: list[tuple[int, Variable]], factor: Any) -> bool:
@@ -174,7 +180,7 @@ def _is_normal(ctx: Any, node: Apply, kept: list[tuple[int, Variable]], factor: 
     if factor == 1:
         if first is not None and (name == "mul" or len(above) > 1 or any(e > 0 for e, _ in kept)):
             return False
-    elif first != factor:
+    elif first is None or not _same_number(first, factor):
         return False
     own = [_split_power(1, v) for v in above if number(v) is None]
     own += [_split_power(-1, v) for v in below]
@@ -225,20 +231,25 @@ def _split_power(e: int, v: Variable) -> tuple[int, Variable]:
 
 def build_product(bases: list[tuple[int, Variable]], factor: Any, dtype: str, ndim: int) -> Any:
     """``factor * product of base ** exponent``: the constant first, one division at most."""
-    above = [power(v, e) for e, v in bases if e > 0]
-    below = [power(v, -e) for e, v in bases if e < 0]
+    above = [power(v, e, dtype) for e, v in bases if e > 0]
+    below = [power(v, -e, dtype) for e, v in bases if e < 0]
     if factor != 1 or not above:
         above.insert(0, literal(factor, dtype, ndim))
+    if below or len(above) > 1:
+        above = _computed_in(dtype, above)
     top = above[0] if len(above) == 1 else functions.mul(*above)
     if not below:
         return top
-    return functions.true_div(top, below[0] if len(below) == 1 else functions.mul(*below))
+    if len(below) > 1:
+        below = [functions.mul(*_computed_in(dtype, below))]
+    return functions.true_div(top, below[0])
 
 
-def power(v: Any, e: int) -> Any:
-    """``v ** e`` for a positive integer."""
+def power(v: Any, e: int, dtype: str) -> Any:
+    """``v ** e`` for a positive integer, computed in a dtype if it is not ``v`` itself."""
     if e == 1:
         return v
+    v = cast(v, dtype)
     if e == 2:
         return functions.sqr(v)
     return functions.pow(v, literal(e, v.type.dtype, v.type.ndim))

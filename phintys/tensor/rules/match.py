@@ -1,11 +1,15 @@
-"""What rules look at: constants, and which elementwise function a node applies."""
+"""What rules look at: numbers, elementwise functions, negations; and how they keep a type."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from phintys.graph.variable import Apply, Variable
-from phintys.tensor.elemwise import Elemwise
+import numpy as np
+
+from phintys.graph.variable import Apply, Constant, Variable
+from phintys.scalar import dtypes
+from phintys.tensor.convert import constant
+from phintys.tensor.elemwise import Elemwise, cast, functions
 from phintys.tensor.variable import TensorConstant
 
 
@@ -30,3 +34,58 @@ def scalar_op_name(node: Apply | None) -> str | None:
 def applied(v: Variable, name: str) -> Apply | None:
     """The node that computes ``v`` if it applies the elementwise function ``name``."""
     return v.owner if scalar_op_name(v.owner) == name else None
+
+
+def argument(v: Variable, name: str) -> Any:
+    """``x`` where ``v`` is ``name(x)``, else None."""
+    node = applied(v, name)
+    return None if node is None else node.inputs[0]
+
+
+def negated(v: Variable) -> Any:
+    """``x`` where ``v`` is ``-1 * x`` with one x, else None."""
+    node = applied(v, "mul")
+    if node is None or len(node.inputs) != 2 or number(node.inputs[0]) != -1:
+        return None
+    x = node.inputs[1]
+    return x if x.type == v.type else None
+
+
+def opposite(a: Variable, b: Variable) -> bool:
+    """Whether one of them is -1 times the other."""
+    return negated(a) is b or negated(b) is a
+
+
+def is_float(x: Any) -> bool:
+    """Whether a variable holds real floating numbers."""
+    return dtypes.is_float(x.type.dtype)
+
+
+def literal(value: Any, dtype: str, ndim: int) -> Constant:
+    """A number as a constant of a dtype, broadcastable in ``ndim`` dimensions; integers wrap."""
+    if dtypes.kind(dtype) in "iu":
+        bits = 8 * np.dtype(dtype).itemsize
+        wrapped = np.array(int(value) % 2**bits, dtype=f"uint{bits}")
+        return constant(wrapped.astype(dtype), ndim=ndim)
+    return constant(np.asarray(value, dtype), ndim=ndim)
+
+
+def like(node: Apply, new: Any) -> Any:
+    """``new`` in the dtype and shape of the output of an elementwise ``node``.
+
+    Where operands that made the result large have gone, the shape comes from them (`second`, which
+    does not compute its first argument).
+    """
+    out = node.outputs[0].type
+    if new.type.dtype != out.dtype:
+        new = cast(new, out.dtype)
+    for v in node.inputs:
+        if out.is_super(new.type) and new.type.broadcastable == out.broadcastable:
+            break
+        new = functions.second(v, new)
+    return new
+
+
+def same_shape(v: Variable, w: Variable) -> bool:
+    """Whether two tensors broadcast alike."""
+    return bool(v.type.broadcastable == w.type.broadcastable)

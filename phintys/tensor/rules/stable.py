@@ -33,36 +33,36 @@ def stable(text: str, tested_on: str = "reals", **options: Any) -> Rule:
     return equation(text, namespace=NAMES, **options)
 
 
-def _is_float(x: Any) -> bool:
+def is_float(x: Any) -> bool:
     return dtypes.is_float(x.type.dtype)
 
 
 LOG_EXP = [
-    stable("log(exp(x)) -> x", when=_is_float, phase="canonicalize"),
-    stable("log(1 + x) -> log1p(x)", "above -1", when=_is_float),
-    stable("exp(x) + -1 -> expm1(x)", when=_is_float),
-    stable("expm1(log1p(x)) -> x", "above -1", when=_is_float, phase="canonicalize"),
-    stable("log1p(expm1(x)) -> x", when=_is_float, phase="canonicalize"),
-    stable("log1p(exp(x)) -> softplus(x)", when=_is_float),
-    stable("log1p(-1 * exp(x)) -> log1mexp(x)", "negative", when=_is_float),
-    stable("log(1 + -1 * exp(x)) -> log1mexp(x)", "negative", when=_is_float),
-    stable("log(-1 * expm1(x)) -> log1mexp(x)", "negative", when=_is_float),
-    stable("log(sqrt(x)) -> 0.5 * log(x)", "positive", when=_is_float),
+    stable("log(exp(x)) -> x", when=is_float, phase="canonicalize"),
+    stable("log(1 + x) -> log1p(x)", "above -1", when=is_float),
+    stable("exp(x) + -1 -> expm1(x)", when=is_float),
+    stable("expm1(log1p(x)) -> x", "above -1", when=is_float, phase="canonicalize"),
+    stable("log1p(expm1(x)) -> x", when=is_float, phase="canonicalize"),
+    stable("log1p(exp(x)) -> softplus(x)", when=is_float),
+    stable("log1p(-1 * exp(x)) -> log1mexp(x)", "negative", when=is_float),
+    stable("log(1 + -1 * exp(x)) -> log1mexp(x)", "negative", when=is_float),
+    stable("log(-1 * expm1(x)) -> log1mexp(x)", "negative", when=is_float),
+    stable("log(sqrt(x)) -> 0.5 * log(x)", "positive", when=is_float),
 ]
 SIGMOID = [
-    stable("1 / (1 + exp(x)) -> sigmoid(-1 * x)", when=_is_float),
-    stable("1 / (1 + exp(-1 * x)) -> sigmoid(x)", when=_is_float),
-    stable("exp(x) / (1 + exp(x)) -> sigmoid(x)", when=_is_float),
-    stable("1 + -1 * sigmoid(x) -> sigmoid(-1 * x)", when=_is_float),
-    stable("log(sigmoid(x)) -> -1 * softplus(-1 * x)", when=_is_float),
-    stable("log1p(-1 * sigmoid(x)) -> -1 * softplus(x)", when=_is_float),
-    stable("sigmoid(log(x) + -1 * log1p(-1 * x)) -> x", "unit interval", when=_is_float),
-    stable("exp(-1 * softplus(-1 * x)) -> sigmoid(x)", when=_is_float),
-    stable("exp(-1 * softplus(x)) -> sigmoid(-1 * x)", when=_is_float),
+    stable("1 / (1 + exp(x)) -> sigmoid(-1 * x)", when=is_float),
+    stable("1 / (1 + exp(-1 * x)) -> sigmoid(x)", when=is_float),
+    stable("exp(x) / (1 + exp(x)) -> sigmoid(x)", when=is_float),
+    stable("1 + -1 * sigmoid(x) -> sigmoid(-1 * x)", when=is_float),
+    stable("log(sigmoid(x)) -> -1 * softplus(-1 * x)", when=is_float),
+    stable("log1p(-1 * sigmoid(x)) -> -1 * softplus(x)", when=is_float),
+    stable("sigmoid(log(x) + -1 * log1p(-1 * x)) -> x", "unit interval", when=is_float),
+    stable("exp(-1 * softplus(-1 * x)) -> sigmoid(x)", when=is_float),
+    stable("exp(-1 * softplus(x)) -> sigmoid(-1 * x)", when=is_float),
 ]
 ERROR_FUNCTION = [
-    stable("1 + -1 * erf(x) -> erfc(x)", when=_is_float),
-    stable("1 + -1 * erfc(x) -> erf(x)", when=_is_float),
+    stable("1 + -1 * erf(x) -> erfc(x)", when=is_float),
+    stable("1 + -1 * erfc(x) -> erf(x)", when=is_float),
 ]
 EQUATIONS: list[Rule] = [*LOG_EXP, *SIGMOID, *ERROR_FUNCTION]
 
