@@ -119,7 +119,7 @@ def test_a_row_without_derivative_is_discrete_or_says_why(name: str) -> None:
 
 @pytest.mark.parametrize("name", DIFFERENTIABLE)
 def test_derivatives_of_float32_are_not_widened(name: str) -> None:
-    """A literal that float32 cannot hold would make the kernel of the gradient compute in float64."""
+    """A literal that float32 cannot hold would widen the kernel of the gradient."""
     values = points(name, 1)
     xs = [scalars.float32() if v.dtype.kind == "f" else scalars.int8() for v in values]
     for g in gradient(xs, TABLE[name](*xs)):

@@ -15,9 +15,17 @@ KNOWN = {
     "idempotent", "commutative", "associative", "identity", "absorbing", "mirror",
 }  # fmt: skip
 #: g(f(x)) == x only there
-INVERSE_ON = {"sqrt": (0.0, 20.0), "sinh": (-5.0, 5.0), "tanh": (-3.0, 3.0), "erf": (-2.0, 2.0),
-              "erfc": (-2.0, 4.0), "ndtr": (-5.0, 2.0), "log_ndtr": (-20.0, 2.0), "sigmoid": (-20.0, 4.0),
-              "exp": (-20.0, 20.0)}  # fmt: skip
+INVERSE_ON = {
+    "sqrt": (0.0, 20.0),
+    "sinh": (-5.0, 5.0),
+    "tanh": (-3.0, 3.0),
+    "erf": (-2.0, 2.0),
+    "erfc": (-2.0, 4.0),
+    "ndtr": (-5.0, 2.0),
+    "log_ndtr": (-20.0, 2.0),
+    "sigmoid": (-20.0, 4.0),
+    "exp": (-20.0, 20.0),
+}
 
 
 def having(fact: str) -> list[str]:
