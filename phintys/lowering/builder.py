@@ -197,9 +197,9 @@ class Builder(ArrayBuilder):
     ) -> tuple[list[Value], list[Value]]:
         """Run a body ``length`` times; the final states, and outputs stacked along a new axis.
 
-        The body takes (states, element ``t`` of each slice, constants) and gives (new states, other
-        outputs).  A state keeps its shape.  ``until``: the number of a 0-d bool output that ends the
-        loop; rows of ``stacked`` that were not reached then have no particular content.
+        The body takes (states, element ``t`` of each slice, constants) and gives (new states,
+        other outputs).  A state keeps its shape.  ``until``: the number of a 0-d bool output that
+        ends the loop; rows of ``stacked`` not reached then have no particular content.
         """
         length = self.canonical(length)
         for k, state in enumerate(states):

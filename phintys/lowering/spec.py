@@ -208,6 +208,8 @@ class _Verifier:
             Copy: self.copy,
             Call: self.call,
             Check: self.check,
+            Loop: self.loop,
+            Branch: self.branch,
         }
         special = rules.get(type(step))
         for slot in step_reads(step):
@@ -217,7 +219,7 @@ class _Verifier:
         if special is not None:
             special(step)
         for slot in step_writes(step):
-            if not isinstance(step, (Python, Branch)):
+            if not isinstance(step, Python) and slot.kind != "object":
                 self.writable(slot)
             self.filled.add(slot.number)
 
@@ -238,6 +240,30 @@ class _Verifier:
             if rank == 2:
                 unit = any(s.value == 1 for s in operand.strides[-2:])
                 self.require(unit, f"slot {operand.slot.number}: a matrix without a unit stride")
+
+    def loop(self, step: Loop) -> None:
+        body = verify(step.body)
+        given = [s for s, _ in step.state] + [o.slot for o in step.slices] + list(step.constants)
+        self.signature(body, given)
+        self.require(len(body.outputs) >= len(step.state), "the body gives too few states")
+        for number, operand in step.stacked:
+            self.require(0 <= number < len(body.outputs), f"the body has no output {number}")
+            same = body.outputs[number].dtype == operand.slot.dtype
+            self.require(same, f"stacked output {number} has another dtype")
+        if step.until is not None:
+            self.require(body.outputs[step.until].dtype == "bool", "until is not bool")
+
+    def branch(self, step: Branch) -> None:
+        self.require(step.condition.dtype == "bool", "the condition is not bool")
+        for program in (step.then, step.orelse):
+            self.signature(verify(program), list(step.inputs))
+            found = [s.dtype for s in program.outputs]
+            self.require(found == [s.dtype for s in step.outputs], "the outputs differ in dtype")
+
+    def signature(self, inner: Program, given: list[Slot]) -> None:
+        """An inner Program must take what it is given."""
+        found = [s.dtype for s in inner.inputs]
+        self.require(found == [s.dtype for s in given], "inner inputs differ in number or dtype")
 
     def kernel(self, kernel: Kernel) -> None:
         reducing = any(inst.op == "reduce" for inst in kernel.body)

@@ -1,0 +1,610 @@
+"""The part of the `Builder` that makes arrays: sources, lengths, elementwise, views, regions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from phintys.dims import ONE, ZERO, Dim, DimLike, as_dim, dim_max, dim_min, product
+from phintys.lowering.facts import Facts
+from phintys.lowering.program import Check, Slot
+from phintys.lowering.recorder import fold_map, record_map
+from phintys.lowering.values import (
+    Empty,
+    Gather,
+    Index,
+    Length,
+    Literal,
+    Map,
+    Reduce,
+    Reshape,
+    Shape,
+    Source,
+    Update,
+    Value,
+    View,
+)
+from phintys.scalar.native import NATIVE_DTYPES
+
+_MAX_CONTENT = 64
+#: one axis of a region: an integer position, or (start, step, length)
+RegionAxis = DimLike | tuple[DimLike, DimLike, DimLike]
+
+
+class NotNative(Exception):
+    """A dtype that kernels do not handle: the op has to be called through Python."""
+
+
+class ArrayBuilder:
+    """Makes values and keeps slots, checks and facts about lengths.  Use `Builder`."""
+
+    def __init__(self) -> None:
+        self.values: list[Value] = []
+        self.slots: list[Slot] = []
+        self.inputs: list[Slot] = []
+        self.facts = Facts()
+        self.checks: list[tuple[Check, Any]] = []
+        self.pinned: dict[int, Slot] = {}  # value id -> the slot whose item became a Dim
+        self.origin: Any = None  # what the values made now stem from
+
+    # ------------------------------------------------------------------- sources
+    def input(self, dtype: str | None, lengths: Sequence[int | None] = (), name: str = "") -> Value:
+        """An argument of the function; a length is None where it is not known before the call.
+
+        ``dtype`` None: any Python object.
+        """
+        slot = self._slot("object" if dtype is None else "input", dtype, lengths, name)
+        self.inputs.append(slot)
+        return self._add(Source(slot))
+
+    def const(self, value: Any, dtype: str | None = None) -> Value:
+        """A constant: a number (part of the code) or an array.
+
+        >>> ArrayBuilder().const(2.5)
+        <Literal 0: float64[]>
+        """
+        array = np.array(value, dtype=dtype, order="C")
+        name = str(array.dtype)
+        if name in NATIVE_DTYPES and array.size == 1:
+            literal = Literal(array.reshape(-1)[0].item(), name)
+            if array.dtype.kind in "iub":
+                literal.content = (Dim.const(literal.number),)
+            found = self.broadcast_to(self._add(literal), array.shape)
+            if array.ndim == 1:
+                found.content = literal.content
+            return found
+        slot = self._slot("constant", name, array.shape, "", array)
+        source = self._add(Source(slot))
+        if array.ndim == 1 and array.dtype.kind in "iu" and array.size <= _MAX_CONTENT:
+            source.content = tuple(Dim.const(v) for v in array.tolist())
+        return source
+
+    def object(self, data: Any) -> Value:
+        """A constant Python object."""
+        return self._add(Source(self._slot("object", None, (), "", data)))
+
+    def scalar(self, dim: DimLike) -> Value:
+        """A Dim as 0-d int64 value; `item` gives the Dim back."""
+        return self._add(Length(self.canonical(dim)))
+
+    def vector(self, dims: Iterable[DimLike]) -> Value:
+        """A 1-d int64 value of Dims: the value of ``shape(x)``."""
+        content = tuple(self.canonical(d) for d in dims)
+        if all(d.value is not None for d in content):
+            return self.const(np.array([d.value for d in content], dtype="int64"))
+        return self.join([self.expand(self.scalar(d), 0) for d in content], 0)
+
+    def index(self, axis: int, shape: Sequence[DimLike]) -> Value:
+        """The int64 position along an axis, as array of a shape."""
+        return self._add(Index(axis, self._shape(shape)))
+
+    def iota(self, length: DimLike, dtype: str = "int64") -> Value:
+        """0, 1, ... length - 1."""
+        return self.cast(self.index(0, (length,)), dtype)
+
+    # --------------------------------------------------------------------- facts
+    def length(self, value: Value, axis: int) -> Dim:
+        """The length of an axis."""
+        return self.facts.find(value.shape[axis])
+
+    def shape(self, value: Value) -> Shape:
+        """All lengths."""
+        return self._shape(value.shape)
+
+    def canonical(self, dim: DimLike) -> Dim:
+        """The Dim that stands for all Dims known to be equal to this one."""
+        return self.facts.find(as_dim(dim))
+
+    def check(self, left: DimLike, relation: str, right: DimLike, message: str = "") -> None:
+        """Fail at run time unless ``left relation right`` (``==``, ``>=``, ``>``)."""
+        left, right = as_dim(left), as_dim(right)
+        a, b = self.facts.find(left), self.facts.find(right)
+        if a is b and relation != ">":
+            return
+        if a.value is not None and b.value is not None:
+            x, y = a.value, b.value
+            if {"==": x == y, ">=": x >= y, ">": x > y}[relation]:
+                return
+        self.checks.append((Check(left, relation, right, message), self.origin))
+        if relation == "==":
+            self.facts.unify(a, b)
+
+    def unify(self, left: DimLike, right: DimLike, message: str = "") -> Dim:
+        """Require two lengths to be equal; the one that stands for both from now on."""
+        self.check(left, "==", right, message)
+        return self.canonical(left)
+
+    def item(self, value: Value) -> Dim:
+        """The integer in a 0-d value, as Dim; symbolic where it is made of lengths and constants.
+
+        >>> b = ArrayBuilder()
+        >>> n = b.length(b.input("float64", (None,)), 0)
+        >>> b.item(b.map(lambda n, x, y: n.add(x, y), b.scalar(n), b.const(1))).render()
+        "1 + ('len', 0, 0)"
+        """
+        if value.content is not None:
+            return self.canonical(value.content[0])
+        if value.dtype != "int64":
+            value = self.cast(value, "int64")
+        value = self._array(value)
+        if isinstance(value, Source):
+            slot = value.slot
+        elif value.id in self.pinned:
+            slot = self.pinned[value.id]
+        else:
+            slot = self._slot("temp", "int64", ())
+            self.pinned[value.id] = slot
+        return self.facts.define(Dim.symbol(("item", slot.number)), value.id)
+
+    def items(self, value: Value) -> Shape:
+        """The integers in a 1-d value of constant length, as Dims (a shape argument)."""
+        if value.content is not None:
+            return self._shape(value.content)
+        count = self.length(value, 0).value
+        if count is None:
+            raise ValueError(f"{value}: the number of items is not known")
+        return tuple(self.item(self.take(value, 0, i)) for i in range(count))
+
+    # ----------------------------------------------------------------- elementwise
+    def map(self, fn: Callable[..., Any], *values: Value, dtype: str | None = None) -> Value:
+        """``fn(n, *scalars)`` elementwise, ``n`` being a `Native`.
+
+        Values are padded with axes of length 1 on the left to one rank; an axis of constant
+        length 1 broadcasts.  ``dtype``: the result is cast to it.
+        """
+        rank = max((v.ndim for v in values), default=0)
+        values = tuple(self._pad(v, rank) for v in values)
+        shape = self.broadcast_shape([v.shape for v in values])
+        return self._map(fn, values, shape, dtype)
+
+    def cast(self, value: Value, dtype: str) -> Value:
+        """Convert to a dtype."""
+        if value.dtype == dtype:
+            return value
+        if isinstance(value, Literal):
+            return self.const(np.array(value.number).astype(value.dtype).astype(dtype))
+        return self._map(lambda n, x: n.cast(x, dtype), (value,), self.shape(value), None)
+
+    def contiguous(self, value: Value) -> Value:
+        """The same array, to be kept in memory in C order when it has to be kept."""
+        return self._map(lambda n, x: x, (value,), self.shape(value), None)
+
+    def kept(self, value: Value) -> Value:
+        """The same array as a value that can have a place in memory of its own."""
+        if isinstance(value, (View, Literal, Length)):
+            return self.contiguous(value)
+        return value
+
+    def broadcast_shape(self, shapes: Sequence[Sequence[DimLike]]) -> Shape:
+        """The shape that shapes of equal rank broadcast to."""
+        result = list(self._shape(shapes[0])) if shapes else []
+        for shape in shapes[1:]:
+            for axis, d in enumerate(self._shape(shape)):
+                if result[axis].value == 1:
+                    result[axis] = d
+                elif d.value != 1 and d is not result[axis]:
+                    message = f"Input dimension mismatch along axis {axis}"
+                    result[axis] = self.unify(result[axis], d, message)
+        return self._shape(result)
+
+    def _map(
+        self, fn: Callable[..., Any], values: tuple[Value, ...], shape: Shape, dtype: str | None
+    ) -> Value:
+        dtypes = [str(v.dtype) for v in values]
+        if not NATIVE_DTYPES.issuperset(dtypes):
+            raise NotNative(", ".join(dtypes))
+        body, result, found = record_map(fn, dtypes, dtype)
+        if found not in NATIVE_DTYPES:
+            raise NotNative(found)
+        value = self._add(Map(found, shape, values, body, result))
+        if len(shape) <= 1 and np.dtype(found).kind in "iub":
+            value.content = fold_map(value)
+        return value
+
+    # ---------------------------------------------------------------------- reduce
+    def reduce(
+        self, kind: str, value: Value, axes: Iterable[int], dtype: str | None = None
+    ) -> Value:
+        """Reduce over axes: ``add mul max min and or xor argmax argmin``.
+
+        ``dtype``: that of the accumulator and result; the value is cast to it.  ``argmax`` and
+        ``argmin`` give the int64 position in the reduced axes, flattened in C order.
+        """
+        axes = tuple(sorted(a % value.ndim for a in axes))
+        if dtype is not None and not kind.startswith("arg"):
+            value = self.cast(value, dtype)
+        if kind.startswith("arg"):
+            size = product(self.length(value, a) for a in axes)
+            self.check(size, ">", 0, f"attempt to get {kind} of an empty sequence")
+            rest = [a for a in range(value.ndim) if a not in axes]
+            value = self.permute(value, (*rest, *axes))
+            axes = tuple(range(len(rest), value.ndim))
+        if not axes and not kind.startswith("arg"):
+            return value
+        found = "int64" if kind.startswith("arg") else str(value.dtype)
+        if value.dtype not in NATIVE_DTYPES:
+            raise NotNative(str(value.dtype))
+        result = self._add(Reduce(kind, value, axes, found))
+        if value.content is not None and kind in _FOLD and value.ndim == 1:
+            total = as_dim(_FOLD[kind][0])
+            for d in value.content:
+                total = _FOLD[kind][1](total, d)
+            if value.content or kind in ("add", "mul"):
+                result.content = (total,)
+        return result
+
+    # ----------------------------------------------------------------------- views
+    def permute(self, value: Value, order: Sequence[int]) -> Value:
+        """Axes in another order: axis ``i`` of the result is axis ``order[i]``."""
+        shape = tuple(value.shape[a] for a in order)
+        axes: list[int | None] = [None] * value.ndim
+        for i, a in enumerate(order):
+            axes[a] = i
+        return self._view(value, shape, axes, content=value.content)
+
+    def expand(self, value: Value, axis: int) -> Value:
+        """A new axis of length 1 before ``axis``."""
+        axis = axis % (value.ndim + 1)
+        shape = (*value.shape[:axis], ONE, *value.shape[axis:])
+        axes = [k + (k >= axis) for k in range(value.ndim)]
+        return self._view(value, shape, axes, content=value.content if value.ndim == 0 else None)
+
+    def squeeze(self, value: Value, axis: int) -> Value:
+        """Without an axis whose length must be 1."""
+        axis = axis % value.ndim
+        self.check(value.shape[axis], "==", 1, f"cannot squeeze axis {axis}: its length is not 1")
+        shape = (*value.shape[:axis], *value.shape[axis + 1 :])
+        axes = [None if k == axis else k - (k > axis) for k in range(value.ndim)]
+        return self._view(value, shape, axes, content=value.content)
+
+    def slice(
+        self, value: Value, axis: int, start: DimLike, step: DimLike, length: DimLike
+    ) -> Value:
+        """Elements ``start + step * i`` for ``i < length`` along an axis, all within range."""
+        axis = axis % value.ndim
+        start, step, length = (self.canonical(d) for d in (start, step, length))
+        shape = tuple(length if k == axis else d for k, d in enumerate(value.shape))
+        starts = [start if k == axis else ZERO for k in range(value.ndim)]
+        steps = [step if k == axis else ONE for k in range(value.ndim)]
+        content = None
+        first, by, count = start.value, step.value, length.value
+        if value.content is not None and not (first is None or by is None or count is None):
+            content = tuple(value.content[first + by * i] for i in range(count))
+        return self._view(value, shape, list(range(value.ndim)), starts, steps, content)
+
+    def take(self, value: Value, axis: int, position: DimLike) -> Value:
+        """The elements at one position (a Python index: negative counts from the end) of an axis.
+
+        A position out of range fails at run time.
+        """
+        axis = axis % value.ndim
+        position = self.position(position, self.length(value, axis), axis)
+        shape = (*value.shape[:axis], *value.shape[axis + 1 :])
+        axes = [None if k == axis else k - (k > axis) for k in range(value.ndim)]
+        starts = [position if k == axis else ZERO for k in range(value.ndim)]
+        content = None
+        if value.content is not None and position.value is not None:
+            in_range = position.value < len(value.content)
+            content = (value.content[position.value],) if in_range else None
+        return self._view(value, shape, axes, starts, None, content)
+
+    def position(self, position: DimLike, length: DimLike, axis: int) -> Dim:
+        """A Python index (negative counts from the end) as position that is checked at run time."""
+        length, position = self.canonical(length), self.canonical(position)
+        message = f"index out of range for axis {axis}"
+        if position.value is None:
+            negative = dim_min(dim_max(-position, 0), 1)
+            position = position + length * negative
+            self.check(position, ">=", 0, message)
+            self.check(length, ">", position, message)
+        elif position.value < 0:
+            self.check(length, ">=", -position, message)
+            position = position + length
+        else:
+            self.check(length, ">", position, message)
+        return position
+
+    def diagonal(self, value: Value, axis1: int, axis2: int) -> Value:
+        """The main diagonal of two axes of equal length, as last axis (slice first for others)."""
+        axis1, axis2 = axis1 % value.ndim, axis2 % value.ndim
+        length = self.unify(value.shape[axis1], value.shape[axis2], "diagonal: lengths differ")
+        rest = [k for k in range(value.ndim) if k not in (axis1, axis2)]
+        shape = (*(value.shape[k] for k in rest), length)
+        axes = [rest.index(k) if k in rest else len(rest) for k in range(value.ndim)]
+        return self._view(value, shape, axes)
+
+    def broadcast_to(self, value: Value, shape: Sequence[DimLike]) -> Value:
+        """Broadcast: axes of constant length 1 are repeated, missing ones on the left added."""
+        shape = self._shape(shape)
+        value = self._pad(value, len(shape))
+        axes: list[int | None] = list(range(value.ndim))
+        result = list(shape)
+        for k, d in enumerate(self.shape(value)):
+            if d.value == 1 and shape[k].value != 1:
+                axes[k] = None
+            elif d is not shape[k]:
+                result[k] = self.unify(d, shape[k], f"cannot broadcast axis {k}")
+        content = value.content if len(result) <= 1 else None
+        if content is not None and len(content) == 1 and len(result) == 1:
+            count = result[0].value or 0
+            content = content * count if 0 < count <= _MAX_CONTENT else None
+        return self._view(value, tuple(result), axes, content=content)
+
+    fill = broadcast_to
+
+    def reshape(self, value: Value, shape: Sequence[DimLike]) -> Value:
+        """The elements in C order under another shape; one length may be -1."""
+        size = product(self.shape(value))
+        lengths = [self.canonical(d) for d in shape]
+        if any(d.value == -1 for d in lengths):
+            known = product(d for d in lengths if d.value != -1)
+            lengths = [size // known if d.value == -1 else d for d in lengths]
+        lengths = list(self._shape(lengths))
+        wanted = product(lengths)
+        if wanted is not size:
+            self.check(size, "==", wanted, "reshape: the sizes differ")
+        content = value.content if len(lengths) <= 1 else None
+        old = self.shape(value)
+        if _core(old) == _core(lengths):
+            return self._reshape_ones(value, lengths, content)
+        if isinstance(value, View):
+            base = value.args[0]
+            plain = _core(self.shape(base)) == _core(old) and _is_plain(value)
+            value = base if plain else self.contiguous(value)
+        if isinstance(value, Reshape):
+            return self.reshape(value.args[0], lengths)
+        result = self._add(Reshape(value.dtype, tuple(lengths), (value,)))
+        result.content = content
+        return result
+
+    def _reshape_ones(
+        self, value: Value, lengths: list[Dim], content: tuple[Dim, ...] | None
+    ) -> Value:
+        """A reshape that only moves axes of length 1."""
+        kept = [k for k, d in enumerate(lengths) if d.value != 1]
+        old = [k for k, d in enumerate(self.shape(value)) if d.value != 1]
+        axes: list[int | None] = [None] * value.ndim
+        for a, k in zip(old, kept):
+            axes[a] = k
+        return self._view(value, tuple(lengths), axes, content=content)
+
+    # ------------------------------------------------------- positions and regions
+    def gather(self, x: Value, indices: Sequence[Value], axes: Sequence[int]) -> Value:
+        """Elements of ``x`` at integer positions along ``axes``; positions broadcast.
+
+        The axes of the positions come first, then the other axes of ``x``.  A position out of range
+        fails at run time (IndexError).
+        """
+        positions = self._positions(indices)
+        axes = tuple(a % x.ndim for a in axes)
+        x = self._addressed(x)
+        shape = self.broadcast_shape([p.shape for p in positions])
+        rest = [d for k, d in enumerate(self.shape(x)) if k not in axes]
+        padded = tuple(self._append(p, len(rest)) for p in positions)
+        value = self._add(Gather(x, padded, axes, (*shape, *rest), len(shape)))
+        found = [p.content for p in positions]
+        if x.content is not None and len(found) == 1 and found[0] is not None:
+            value.content = _pick(x.content, found[0])
+        return value
+
+    def join(self, values: Sequence[Value], axis: int) -> Value:
+        """Concatenate along an axis."""
+        axis = axis % values[0].ndim
+        total, shape = ZERO, list(self.shape(values[0]))
+        for v in values:
+            total = total + self.length(v, axis)
+            for k, d in enumerate(v.shape):
+                if k != axis:
+                    message = f"join: the lengths of axis {k} differ"
+                    shape[k] = self.unify(shape[k], d, message)
+        if len(values) == 1:
+            return values[0]
+        shape[axis] = total
+        result: Value = self._add(Empty(values[0].dtype, self._shape(shape)))
+        start = ZERO
+        for v in values:
+            region: list[RegionAxis] = [(ZERO, ONE, d) for d in self.shape(v)]
+            region[axis] = (start, ONE, self.length(v, axis))
+            start = start + self.length(v, axis)
+            result = self.update(result, region, v, "set")
+        if len(shape) == 1 and all(v.content is not None for v in values):
+            content = tuple(d for v in values for d in v.content or ())
+            result.content = content if len(content) <= _MAX_CONTENT else None
+        return result
+
+    def update(self, base: Value, region: Sequence[RegionAxis], value: Value, mode: str) -> Value:
+        """``base`` with a region overwritten (mode ``set``) or added to (``add``).
+
+        ``region``: for each axis of ``base`` a position, or (start, step, length), all within
+        range.
+        ``value`` broadcasts to the region, whose axes are those that are not positions.
+        """
+        axes: list[int | None] = []
+        starts: list[Dim] = []
+        steps: list[Dim] = []
+        shape: list[Dim] = []
+        for part in region:
+            start, step, length = part if isinstance(part, tuple) else (part, ONE, None)
+            starts.append(self.canonical(start))
+            steps.append(self.canonical(step))
+            axes.append(None if length is None else len(shape))
+            if length is not None:
+                shape.append(self.canonical(length))
+        value = self.broadcast_to(self.cast(value, str(base.dtype)), shape)
+        base = base if isinstance(base, Empty) else self.kept(base)
+        return self._add(
+            Update(base, value, mode, tuple(shape), tuple(axes), tuple(starts), tuple(steps))
+        )
+
+    def scatter(
+        self, base: Value, indices: Sequence[Value], axes: Sequence[int], value: Value, mode: str
+    ) -> Value:
+        """``base`` with elements at integer positions written (``set``) or added to (``add``).
+
+        The region is that of `gather`; ``value`` broadcasts to it.  Positions may repeat: ``add``
+        adds each time, ``set`` keeps the last.
+        """
+        positions = self._positions(indices)
+        axes = tuple(a % base.ndim for a in axes)
+        shape = self.broadcast_shape([p.shape for p in positions])
+        rest = [k for k in range(base.ndim) if k not in axes]
+        region = (*shape, *(self.length(base, k) for k in rest))
+        padded = tuple(self._append(p, len(rest)) for p in positions)
+        where = [None if k in axes else len(shape) + rest.index(k) for k in range(base.ndim)]
+        value = self.broadcast_to(self.cast(value, str(base.dtype)), region)
+        base = self.kept(base)
+        zeros, ones = (ZERO,) * base.ndim, (ONE,) * base.ndim
+        return self._add(Update(base, value, mode, region, tuple(where), zeros, ones, axes, padded))
+
+    # -------------------------------------------------------------------- internal
+    def _array(self, value: Value) -> Value:
+        """A value with a slot of its own shape."""
+        if value.dtype is None:
+            return value
+        value = self.kept(value)
+        return self.contiguous(value) if isinstance(value, Reshape) else value
+
+    def _addressed(self, x: Value) -> Value:
+        """A value that is, or is a view of, something in memory."""
+        base = x.args[0] if isinstance(x, View) else x
+        return self.contiguous(x) if isinstance(base, (Literal, Length)) else x
+
+    def _add(self, value: Any) -> Any:
+        value.id = len(self.values)
+        value.origin = self.origin
+        self.values.append(value)
+        return value
+
+    def _slot(
+        self,
+        kind: str,
+        dtype: str | None,
+        lengths: Sequence[int | None],
+        name: str = "",
+        data: Any = None,
+    ) -> Slot:
+        number = len(self.slots)
+        shape = tuple(
+            Dim.symbol(("len", number, axis)) if n is None else Dim.const(n)
+            for axis, n in enumerate(lengths)
+        )
+        slot = Slot(number, kind, dtype, shape, name, data)
+        self.slots.append(slot)
+        return slot
+
+    def _shape(self, dims: Iterable[DimLike]) -> Shape:
+        find = self.facts.find
+        return tuple(find(as_dim(d)) for d in dims)
+
+    def _pad(self, value: Value, rank: int) -> Value:
+        """Axes of length 1 added on the left."""
+        missing = rank - value.ndim
+        if missing <= 0:
+            return value
+        axes = [k + missing for k in range(value.ndim)]
+        content = value.content if rank == 1 else None
+        return self._view(value, (ONE,) * missing + value.shape, axes, content=content)
+
+    def _append(self, value: Value, count: int) -> Value:
+        """Axes of length 1 added on the right."""
+        if not count:
+            return value
+        return self._view(value, value.shape + (ONE,) * count, list(range(value.ndim)))
+
+    def _positions(self, indices: Sequence[Value]) -> tuple[Value, ...]:
+        rank = max(i.ndim for i in indices)
+        return tuple(self._pad(self.cast(i, "int64"), rank) for i in indices)
+
+    def _view(
+        self,
+        value: Value,
+        shape: Sequence[Dim],
+        axes: Sequence[int | None],
+        starts: Sequence[Dim] | None = None,
+        steps: Sequence[Dim] | None = None,
+        content: tuple[Dim, ...] | None = None,
+    ) -> Value:
+        """A view in normal form: never a view of a view, no axis of length 1 mentioned."""
+        shape = self._shape(shape)
+        axes = tuple(None if a is None or shape[a].value == 1 else a for a in axes)
+        starts = tuple(starts or (ZERO,) * len(axes))
+        steps = tuple(steps or (ONE,) * len(axes))
+        if isinstance(value, View):
+            value, axes, starts, steps = _compose(value, axes, starts, steps)
+        plain = shape == self._shape(value.shape) and all(
+            a == k or d.value == 1 for k, (a, d) in enumerate(zip(axes, shape))
+        )
+        if plain and all(s.value == 0 for s in starts) and all(s.value == 1 for s in steps):
+            return value
+        view = self._add(View(value, shape, axes, starts, steps))
+        view.content = content
+        return view
+
+
+_FOLD: dict[str, tuple[int, Callable[[Dim, Dim], Dim]]] = {
+    "add": (0, lambda a, b: a + b),
+    "mul": (1, lambda a, b: a * b),
+}
+
+
+def _compose(
+    view: View, axes: Sequence[int | None], starts: Sequence[Dim], steps: Sequence[Dim]
+) -> tuple[Value, tuple[int | None, ...], Shape, Shape]:
+    """A view (axes, starts, steps) of a view, as a view of its argument."""
+    new_axes: list[int | None] = []
+    new_starts: list[Dim] = []
+    new_steps: list[Dim] = []
+    for axis, start, step in zip(view.axes, view.starts, view.steps):
+        if axis is None:
+            new_axes.append(None)
+            new_starts.append(start)
+            new_steps.append(ONE)
+            continue
+        new_axes.append(axes[axis])
+        new_starts.append(start + step * starts[axis])
+        new_steps.append(ONE if axes[axis] is None else step * steps[axis])
+    return view.args[0], tuple(new_axes), tuple(new_starts), tuple(new_steps)
+
+
+def _core(shape: Iterable[Dim]) -> tuple[Dim, ...]:
+    """Without lengths that are constant 1."""
+    return tuple(d for d in shape if d.value != 1)
+
+
+def _is_plain(view: View) -> bool:
+    """Whether a view shows all elements of an array in the same order."""
+    moving = [a for a in view.axes if a is not None]
+    return (
+        moving == sorted(moving)
+        and all(s.value == 0 for s in view.starts)
+        and all(s.value == 1 for s in view.steps)
+    )
+
+
+def _pick(content: tuple[Dim, ...], positions: tuple[Dim, ...]) -> tuple[Dim, ...] | None:
+    numbers = [d.value for d in positions]
+    if any(n is None or not -len(content) <= n < len(content) for n in numbers):
+        return None
+    return tuple(content[n] for n in numbers if n is not None)

@@ -1,0 +1,150 @@
+"""Loops and branches: inner graphs as Programs within a Program."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import phintys.tensor as pt
+from phintys.graph.fgraph import FunctionGraph
+from phintys.lowering.assemble import assemble
+from phintys.lowering.builder import NotNative
+from phintys.lowering.from_graph import GraphLowering
+from phintys.lowering.interpret import StepFailure, interpret
+from phintys.lowering.memory import plan_memory
+from phintys.lowering.program import Branch, Loop, Program
+from phintys.lowering.spec import IllegalProgram, verify
+from phintys.lowering.text import parse_program, render_program
+
+RNG = np.random.default_rng(5)
+
+
+def compiled(b: Any, *outputs: Any) -> Program:
+    program = verify(plan_memory(verify(assemble(b, outputs))))
+    text = render_program(program)
+    assert render_program(verify(parse_program(text))) == text
+    return program
+
+
+def recurrence() -> tuple[Program, Any]:
+    """s = tanh(w @ s + x[t]); all s, the last one, and the sums of each."""
+    b = GraphLowering().builder
+    s, x, w = pt.dvector("s"), pt.dvector("x"), pt.dmatrix("w")
+    new = pt.tanh(pt.dot(w, s) + x)
+    state, steps = b.input("float64", (None,)), b.input("float64", (None, None))
+    weights = b.input("float64", (None, None))
+    row = b.reshape(b.slice(steps, 0, 0, 1, 1), (-1,))
+    body = b.inner(FunctionGraph([s, x, w], [new, new.sum()]), [state, row, weights])
+    finals, stacked = b.loop(b.length(steps, 0), body, [state], [steps], [weights], [0, 1])
+    return compiled(b, *finals, *stacked), b
+
+
+def test_loop_keeps_state_and_stacks_outputs() -> None:
+    program, _ = recurrence()
+    assert sum(isinstance(s, Loop) for s in program.steps) == 1
+    s, x, w = RNG.normal(size=3), RNG.normal(size=(5, 3)), RNG.normal(size=(3, 3))
+    rows = []
+    state = s
+    for row in x:
+        state = np.tanh(w @ state + row)
+        rows.append(state)
+    last, all_, sums = interpret(program, s, x, w)
+    np.testing.assert_allclose(last, rows[-1])
+    np.testing.assert_allclose(all_, rows)
+    np.testing.assert_allclose(sums, np.sum(rows, axis=1))
+
+
+def test_loop_of_no_turns() -> None:
+    program, _ = recurrence()
+    s, w = RNG.normal(size=3), RNG.normal(size=(3, 3))
+    last, all_, sums = interpret(program, s, np.zeros((0, 3)), w)
+    np.testing.assert_array_equal(last, s)
+    assert (all_.shape, sums.shape) == ((0, 3), (0,))
+
+
+def test_lengths_of_states_are_checked() -> None:
+    program, _ = recurrence()
+    with pytest.raises(StepFailure):
+        interpret(program, np.zeros(3), np.zeros((2, 4)), np.zeros((3, 3)))
+
+
+def test_sequences_may_be_reversed_and_shifted() -> None:
+    b = GraphLowering().builder
+    s, x, y = pt.dscalar("s"), pt.dscalar("x"), pt.dscalar("y")
+    xs = b.input("float64", (None,))
+    n = b.length(xs, 0) - 1
+    start = b.const(0.0)
+    body = b.inner(FunctionGraph([s, x, y], [s * 2 + x - y]), [start] * 3)
+    backwards = b.slice(xs, 0, n, -1, n)
+    finals, stacked = b.loop(n, body, [start], [backwards, b.slice(xs, 0, 0, 1, n)], (), [0])
+    value = RNG.normal(size=6)
+    expected, rows = 0.0, []
+    for k in range(5):
+        expected = expected * 2 + value[5 - k] - value[k]
+        rows.append(expected)
+    last, all_ = interpret(compiled(b, finals[0], stacked[0]), value)
+    np.testing.assert_allclose(last, expected)
+    np.testing.assert_allclose(all_, rows)
+
+
+def test_loop_ends_early() -> None:
+    b = GraphLowering().builder
+    s = pt.dscalar("s")
+    start = b.input("float64")
+    body = b.inner(FunctionGraph([s], [s * 2, s > 10]), [start])
+    finals, _ = b.loop(100, body, [start], until=1)
+    assert interpret(compiled(b, finals[0]), 1.0)[0] == 32
+
+
+def test_a_sequence_that_is_too_short_fails() -> None:
+    b = GraphLowering().builder
+    s, x = pt.dscalar("s"), pt.dscalar("x")
+    start, xs = b.const(0.0), b.input("float64", (None,))
+    body = b.inner(FunctionGraph([s, x], [s + x]), [start, start])
+    finals, _ = b.loop(4, body, [start], [xs])
+    program = compiled(b, finals[0])
+    assert interpret(program, np.ones(4))[0] == 4
+    with pytest.raises(StepFailure, match="too short"):
+        interpret(program, np.ones(3))
+
+
+@pytest.mark.parametrize("which", [True, False])
+def test_branch_runs_one_program(which: bool) -> None:
+    b = GraphLowering().builder
+    x = pt.dvector("x")
+    value, condition = b.input("float64", (None,)), b.input("bool")
+    then = b.inner(FunctionGraph([x], [pt.exp(x), x.sum()]), [value])
+    orelse = b.inner(FunctionGraph([x], [x * 2, x.max()]), [value])
+    program = compiled(b, *b.branch(condition, then, orelse, [value]))
+    assert sum(isinstance(s, Branch) for s in program.steps) == 1
+    a = RNG.normal(size=3)
+    one, two = interpret(program, a, which)
+    np.testing.assert_allclose(one, np.exp(a) if which else a * 2)
+    np.testing.assert_allclose(two, a.sum() if which else a.max())
+
+
+def test_branches_of_different_shapes_are_refused() -> None:
+    b = GraphLowering().builder
+    x = pt.dvector("x")
+    value, condition = b.input("float64", (None,)), b.input("bool")
+    then = b.inner(FunctionGraph([x], [x]), [value])
+    orelse = b.inner(FunctionGraph([x], [pt.zeros(x.shape[0] + 1)]), [value])
+    with pytest.raises(NotNative):
+        b.branch(condition, then, orelse, [value])
+
+
+def test_lengths_known_only_inside_are_refused() -> None:
+    b = GraphLowering().builder
+    n = pt.lscalar("n")
+    with pytest.raises(NotNative):
+        b.inner(FunctionGraph([n], [pt.zeros(n)]), [b.input("int64")])
+
+
+def test_inner_signatures_are_verified() -> None:
+    program, _ = recurrence()
+    (loop,) = (s for s in program.steps if isinstance(s, Loop))
+    loop.constants = ()
+    with pytest.raises(IllegalProgram, match="inner inputs"):
+        verify(program)
