@@ -200,7 +200,7 @@ class Body:
             size = sizes[s].value
             if size is not None and self.entry.stack_bytes + size <= STACK_BYTES:
                 self.blocks[s] = self.out.at("%stack", self.entry.stack_bytes)
-                self.entry.stack_bytes += -(-size // ALIGN) * ALIGN
+                self.entry.stack_bytes += max(-(-size // ALIGN), 1) * ALIGN
             else:
                 dynamic.append(s)
         if dynamic:
