@@ -11,13 +11,16 @@ from phintys.tensor.axes import *
 from phintys.tensor.convert import as_tensor, as_tensor_variable, constant
 from phintys.tensor.creation import *
 from phintys.tensor.cumulative import *
+from phintys.tensor.diagonal import *
 from phintys.tensor.dot import dot
 from phintys.tensor.elemwise import cast, dimshuffle
 from phintys.tensor.index import *
-from phintys.tensor.nonzero import *
 from phintys.tensor.join import *
+from phintys.tensor.math import *
+from phintys.tensor.nonzero import *
 from phintys.tensor.ranges import *
 from phintys.tensor.reduce import *
+from phintys.tensor.repeat import *
 from phintys.tensor.reshape import *
 from phintys.tensor.shape import *
 from phintys.tensor.shared import TensorSharedVariable
@@ -27,6 +30,13 @@ from phintys.tensor.statistics import *
 from phintys.tensor.type import TensorType
 from phintys.tensor.type_constructors import *
 from phintys.tensor.type_constructors import CONSTRUCTORS
+from phintys.tensor.type_other import (
+    NoneConst,
+    NoneSliceConst,
+    make_slice,
+    none_type_t,
+    slicetype,
+)
 from phintys.tensor.variable import TensorConstant, TensorVariable
 
 from phintys.tensor import methods  # isort: skip  (last: attaches operators and methods)

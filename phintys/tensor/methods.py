@@ -11,11 +11,13 @@ from phintys.graph.type import transfer
 from phintys.graph.variable import Variable
 from phintys.scalar.dtypes import is_complex
 from phintys.scalar.type import ScalarType
-from phintys.tensor import axes, creation, cumulative, index, reduce, statistics
+from phintys.tensor import axes, creation, cumulative, index, math, reduce, statistics
 from phintys.tensor.convert import _as_tensor_variable
+from phintys.tensor.diagonal import diagonal, trace
 from phintys.tensor.dot import dot
 from phintys.tensor.elemwise import cast, dimshuffle, elementwise
 from phintys.tensor.nonzero import nonzero
+from phintys.tensor.repeat import repeat
 from phintys.tensor.reshape import flatten, reshape
 from phintys.tensor.shape import shape
 from phintys.tensor.static import get_underlying_scalar_constant_value
@@ -269,7 +271,7 @@ class _Methods:
 
     def round(self: Any, mode: str | None = None) -> Any:
         """Rounded: half to even, or ``mode="half_away_from_zero"``."""
-        return elementwise(_rounding(mode))(self)
+        return math.round(self, mode)
 
     # ----- parts
     def set(self: Any, y: Any, **kwargs: Any) -> Any:
@@ -295,6 +297,18 @@ class _Methods:
     def nonzero_values(self: Any) -> Any:
         """The elements that are not zero, as a vector."""
         return index.nonzero_values(self)
+
+    def diagonal(self: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
+        """The diagonal of two axes; see `diagonal`."""
+        return diagonal(self, offset, axis1, axis2)
+
+    def trace(self: Any) -> Any:
+        """The sum of the main diagonal."""
+        return trace(self)
+
+    def repeat(self: Any, repeats: Any, axis: int | None = None) -> Any:
+        """Each element repeated; see `repeat`."""
+        return repeat(self, repeats, axis)
 
     # ----- products and reductions
     def dot(self: Any, right: Any) -> Any:
@@ -387,17 +401,6 @@ class _Methods:
     def cumprod(self: Any, axis: int | None = None) -> Any:
         """Running products; see `cumprod`."""
         return cumulative.cumprod(self, axis)
-
-
-def _rounding(mode: str | None) -> str:
-    rows = {
-        None: "round_half_to_even",
-        "half_to_even": "round_half_to_even",
-        "half_away_from_zero": "round_half_away_from_zero",
-    }
-    if mode not in rows:
-        raise ValueError(f"The mode of round is one of {list(rows)}, not {mode!r}.")
-    return rows[mode]
 
 
 for _class in (_Operators, _Methods):

@@ -1,0 +1,162 @@
+"""Diagonals of matrices."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from phintys.dims import dim_max, dim_min
+from phintys.graph.op import Op
+from phintys.graph.type import DisconnectedType
+from phintys.graph.variable import Apply, Variable
+from phintys.scalar import dtypes
+from phintys.tensor.axes import moveaxis
+from phintys.tensor.convert import as_tensor_variable
+from phintys.tensor.creation import zeros
+from phintys.tensor.elemwise import functions, zeros_of
+from phintys.tensor.index import set_subtensor
+from phintys.tensor.ranges import arange
+from phintys.tensor.reduce import sum as sum_over
+from phintys.tensor.shape import length, normalize_axis_tuple, shape_tuple
+from phintys.tensor.static import as_length
+from phintys.tensor.type import TensorType
+
+__all__ = ["alloc_diag", "diag", "diagonal", "extract_diag", "trace"]
+
+
+class ExtractDiag(Op):
+    """The diagonal of two axes, as last axis of the result.
+
+    Parameters
+    ----------
+    offset
+        0 for the main diagonal, positive above it
+    axis1, axis2
+        the axes of rows and columns, not negative
+    view
+        accepted for compatibility: the result is a view
+    """
+
+    # ----- class and static shape
+    __props__ = ("offset", "axis1", "axis2", "view")
+    view_map = {0: [0]}
+
+    def __init__(self, offset: int = 0, axis1: int = 0, axis2: int = 1, view: bool = True) -> None:
+        if axis1 < 0 or axis2 < 0 or axis1 == axis2:
+            raise ValueError(f"A diagonal needs two different axes, got {axis1} and {axis2}.")
+        self.offset, self.view = int(offset), bool(view)
+        self.axis1, self.axis2 = int(axis1), int(axis2)
+
+    def make_node(self, x: Any) -> Apply:
+        x = as_tensor_variable(x)
+        if max(self.axis1, self.axis2) >= x.type.ndim:
+            raise ValueError(f"{self}: {x} has {x.type.ndim} dimensions.")
+        rows, columns = x.type.shape[self.axis1], x.type.shape[self.axis2]
+        count = None
+        if rows is not None and columns is not None:
+            count = max(0, min(rows + min(self.offset, 0), columns - max(self.offset, 0)))
+        rest = [n for i, n in enumerate(x.type.shape) if i not in (self.axis1, self.axis2)]
+        return Apply(self, [x], [TensorType(x.type.dtype, (*rest, count))()])
+
+    # ----- perform
+    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: list[list[Any]]) -> None:
+        output_storage[0][0] = np.diagonal(inputs[0], self.offset, self.axis1, self.axis2)
+
+    def infer_shape(self, node: Apply, shapes: Sequence[Any]) -> list[Any]:
+        (shape,) = shapes
+        rows = shape[self.axis1] + as_length(min(self.offset, 0))
+        columns = shape[self.axis2] - as_length(max(self.offset, 0))
+        count = functions.maximum(functions.minimum(rows, columns), as_length(0))
+        rest = [n for i, n in enumerate(shape) if i not in (self.axis1, self.axis2)]
+        return [(*rest, count)]
+
+    # ----- derivative
+    def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
+        (x,), (g,) = inputs, cotangents
+        if isinstance(g.type, DisconnectedType):
+            return [g]
+        if dtypes.is_discrete(x.type.dtype):
+            return [zeros_of(x)]
+        last = moveaxis(zeros_of(x), (self.axis1, self.axis2), (-2, -1))
+        filled = _with_diagonal(last, g, self.offset)
+        return [moveaxis(filled, (-2, -1), (self.axis1, self.axis2))]
+
+    def pushforward(self, inputs: Any, outputs: Any, tangents: Any) -> list[Variable]:
+        (t,) = tangents
+        return [t if isinstance(t.type, DisconnectedType) else self(t)]
+
+    # ----- batching
+    def vectorize_node(self, node: Apply, *batched_inputs: Any) -> Apply:
+        (x,) = batched_inputs
+        batch = x.type.ndim - node.inputs[0].type.ndim
+        return ExtractDiag(self.offset, self.axis1 + batch, self.axis2 + batch).make_node(x)
+
+    # ----- lowering
+    def lower(self, node: Apply, b: Any, *inputs: Any) -> Any:
+        (x,) = inputs
+        above, below = max(self.offset, 0), max(-self.offset, 0)
+        rows, columns = b.length(x, self.axis1) - below, b.length(x, self.axis2) - above
+        count = dim_max(dim_min(rows, columns), 0)
+        x = b.slice(x, self.axis1, below, 1, count)
+        x = b.slice(x, self.axis2, above, 1, count)
+        return b.diagonal(x, self.axis1, self.axis2)
+
+
+def _with_diagonal(x: Any, diag: Any, offset: int) -> Any:
+    """``x`` with the diagonal of its last two axes replaced."""
+    index = arange(length(diag, diag.type.ndim - 1))
+    return set_subtensor(x[..., index + max(-offset, 0), index + max(offset, 0)], diag)
+
+
+def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
+    """The diagonal of two axes, as last axis of the result.
+
+    >>> import phintys.tensor as pt
+    >>> pt.diagonal([[1.0, 2.0], [3.0, 4.0]]).eval()
+    array([1., 4.])
+    """
+    a = as_tensor_variable(a)
+    axis1, axis2 = normalize_axis_tuple((axis1, axis2), a.type.ndim)
+    return ExtractDiag(offset, axis1, axis2)(a)
+
+
+def extract_diag(x: Any) -> Any:
+    """The main diagonal of a matrix."""
+    return diagonal(x)
+
+
+def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
+    """The sum of the diagonal."""
+    return sum_over(diagonal(a, offset, axis1, axis2), axis=-1)
+
+
+def alloc_diag(diag: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
+    """Square matrices with a diagonal (the last axis of ``diag``), and 0 elsewhere.
+
+    ``axis1`` and ``axis2`` are the axes of the rows and columns of the result.
+
+    >>> import phintys.tensor as pt
+    >>> pt.alloc_diag([1.0, 2.0], offset=1).eval()
+    array([[0., 1., 0.],
+           [0., 0., 2.],
+           [0., 0., 0.]])
+    """
+    diag = as_tensor_variable(diag)
+    if diag.type.ndim < 1:
+        raise ValueError(f"A diagonal is a vector; {diag} is 0-d.")
+    *batch, n = shape_tuple(diag)
+    size = n if offset == 0 else n + as_length(abs(offset))
+    made = _with_diagonal(zeros((*batch, size, size), diag.type.dtype), diag, offset)
+    return moveaxis(made, (-2, -1), (axis1, axis2))
+
+
+def diag(v: Any, k: int = 0) -> Any:
+    """The diagonal of a matrix, or the matrix with a vector as diagonal; ValueError otherwise."""
+    v = as_tensor_variable(v)
+    if v.type.ndim == 1:
+        return alloc_diag(v, k)
+    if v.type.ndim == 2:
+        return diagonal(v, k)
+    raise ValueError(f"diag takes a vector or a matrix; {v} has {v.type.ndim} dimensions.")

@@ -1,0 +1,152 @@
+"""Functions made of elementwise functions: rounding by mode, closeness, choice, quotients."""
+
+from __future__ import annotations
+
+from functools import reduce
+from typing import Any
+
+import numpy as np
+
+from phintys.scalar import dtypes
+from phintys.tensor import reduce as reductions
+from phintys.tensor.convert import as_tensor_variable
+from phintys.tensor.elemwise import cast, functions
+from phintys.tensor.nonzero import nonzero
+
+__all__ = [
+    "allclose",
+    "ceil_intdiv",
+    "divmod",
+    "iround",
+    "isclose",
+    "isneginf",
+    "isposinf",
+    "largest",
+    "nan_to_num",
+    "round",
+    "smallest",
+    "where",
+]
+
+ROUNDING = {
+    None: "round_half_to_even",
+    "half_to_even": "round_half_to_even",
+    "half_away_from_zero": "round_half_away_from_zero",
+}
+
+
+def round(a: Any, mode: str | None = None) -> Any:
+    """``a`` rounded: half to even, or with ``mode="half_away_from_zero"`` away from zero.
+
+    >>> import phintys.tensor as pt
+    >>> pt.round([0.5, 1.5, 2.5]).eval()
+    array([0., 2., 2.])
+    """
+    if mode not in ROUNDING:
+        raise ValueError(f"The mode of round is one of {list(ROUNDING)}, not {mode!r}.")
+    return getattr(functions, ROUNDING[mode])(a)
+
+
+def iround(a: Any, mode: str | None = None) -> Any:
+    """`round`, as int64."""
+    return cast(round(a, mode), "int64")
+
+
+def divmod(x: Any, y: Any) -> tuple[Any, Any]:
+    """``x // y`` and ``x % y``."""
+    return functions.int_div(x, y), functions.mod(x, y)
+
+
+def ceil_intdiv(a: Any, b: Any) -> Any:
+    """The quotient of integers, rounded up.
+
+    >>> import phintys.tensor as pt
+    >>> pt.ceil_intdiv([4, 5, -5], 2).eval()
+    array([ 2,  3, -2])
+    """
+    a = as_tensor_variable(a)
+    return functions.neg(functions.int_div(functions.neg(a), b))
+
+
+def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Any:
+    """Whether ``|a - b| <= atol + rtol |b|``, or both are the same infinity.
+
+    NaN is close to nothing, or with ``equal_nan`` to NaN.
+
+    >>> import phintys.tensor as pt
+    >>> pt.isclose([1.0, float("inf")], [1.0 + 1e-9, float("inf")]).eval()
+    array([ True,  True])
+    """
+    a, b = as_tensor_variable(a), as_tensor_variable(b)
+    near = functions.le(functions.abs(_signed(a) - _signed(b)), atol + rtol * functions.abs(b))
+    finite = functions.and_(functions.isfinite(a), functions.isfinite(b))
+    close = functions.or_(functions.and_(near, finite), functions.eq(a, b))
+    if equal_nan:
+        close = functions.or_(close, functions.and_(functions.isnan(a), functions.isnan(b)))
+    return close
+
+
+def _signed(x: Any) -> Any:
+    """Unsigned integers and bools as numbers that have differences of either sign."""
+    return cast(x, "float64") if dtypes.kind(x.type.dtype) in "bu" else x
+
+
+def allclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Any:
+    """Whether `isclose` holds for all elements."""
+    return reductions.all(isclose(a, b, rtol, atol, equal_nan))
+
+
+def isposinf(x: Any) -> Any:
+    """Whether ``x`` is positive infinity."""
+    return functions.eq(x, np.float32(np.inf))
+
+
+def isneginf(x: Any) -> Any:
+    """Whether ``x`` is negative infinity."""
+    return functions.eq(x, np.float32(-np.inf))
+
+
+def nan_to_num(x: Any, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
+    """``x`` with NaN and infinities replaced, the latter by the largest numbers of the dtype.
+
+    >>> import phintys.tensor as pt
+    >>> pt.nan_to_num([1.0, float("nan")], nan=2.0).eval()
+    array([1., 2.])
+    """
+    x = as_tensor_variable(x)
+    if dtypes.is_discrete(x.type.dtype):
+        return x
+    limits = np.finfo(x.type.dtype)
+    replaced = functions.switch(functions.isnan(x), _as(nan, x), x)
+    greatest = limits.max if posinf is None else posinf
+    replaced = functions.switch(isposinf(x), _as(greatest, x), replaced)
+    least = limits.min if neginf is None else neginf
+    return functions.switch(isneginf(x), _as(least, x), replaced)
+
+
+def _as(value: Any, x: Any) -> Any:
+    return cast(as_tensor_variable(value), x.type.dtype)
+
+
+def largest(*args: Any) -> Any:
+    """The elementwise maximum of any number of tensors."""
+    return reduce(functions.maximum, map(as_tensor_variable, args))
+
+
+def smallest(*args: Any) -> Any:
+    """The elementwise minimum of any number of tensors."""
+    return reduce(functions.minimum, map(as_tensor_variable, args))
+
+
+def where(cond: Any, ift: Any = None, iff: Any = None) -> Any:
+    """`switch`: ``ift`` where the condition holds, else ``iff``; alone, `nonzero` of the condition.
+
+    >>> import phintys.tensor as pt
+    >>> pt.where(np.array([True, False]), 1, 2).eval()
+    array([1, 2], dtype=int8)
+    """
+    if ift is None and iff is None:
+        return nonzero(as_tensor_variable(cond))
+    if ift is None or iff is None:
+        raise ValueError("where takes one argument, or three.")
+    return functions.switch(cond, ift, iff)

@@ -1,0 +1,148 @@
+"""Elements and tensors repeated, and rolled around."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from phintys.graph.op import Op
+from phintys.graph.type import DisconnectedType, disconnected_type
+from phintys.graph.variable import Apply, Variable
+from phintys.scalar import dtypes
+from phintys.tensor.axes import atleast_Nd, expand_dims
+from phintys.tensor.convert import as_tensor_variable
+from phintys.tensor.creation import alloc
+from phintys.tensor.elemwise import functions, zeros_of
+from phintys.tensor.index import inc_subtensor
+from phintys.tensor.join import join
+from phintys.tensor.ranges import arange
+from phintys.tensor.reduce import sum as sum_over
+from phintys.tensor.reshape import flatten, reshape
+from phintys.tensor.shape import length, normalize_axis_tuple, shape_tuple
+from phintys.tensor.static import as_length, shape_entries
+from phintys.tensor.type import TensorType
+
+__all__ = ["repeat", "roll", "tile"]
+
+
+class Repeat(Op):
+    """Each element along an axis repeated as often as a vector says.
+
+    Parameters
+    ----------
+    axis
+        along which to repeat, not negative
+    """
+
+    # ----- class and static shape
+    __props__ = ("axis",)
+
+    def __init__(self, axis: int) -> None:
+        self.axis = int(axis)
+
+    def make_node(self, x: Any, repeats: Any) -> Apply:
+        x, repeats = as_tensor_variable(x), as_tensor_variable(repeats)
+        if repeats.type.ndim != 1 or not dtypes.is_discrete(repeats.type.dtype):
+            raise TypeError(f"The numbers of repeats are integers; {repeats} is {repeats.type}.")
+        shape = [None if i == self.axis else n for i, n in enumerate(x.type.shape)]
+        return Apply(self, [x, repeats], [TensorType(x.type.dtype, shape)()])
+
+    # ----- perform
+    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: list[list[Any]]) -> None:
+        output_storage[0][0] = np.repeat(*inputs, axis=self.axis)
+
+    def infer_shape(self, node: Apply, shapes: Sequence[Any]) -> list[Any]:
+        total = sum_over(node.inputs[1], dtype="int64")
+        return [tuple(total if i == self.axis else n for i, n in enumerate(shapes[0]))]
+
+    # ----- derivative
+    def connection_pattern(self, node: Apply) -> list[list[bool]]:
+        return [[True], [False]]
+
+    def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
+        (x, repeats), (g,) = inputs, cotangents
+        if isinstance(g.type, DisconnectedType):
+            return [g, disconnected_type()]
+        if dtypes.is_discrete(x.type.dtype):
+            return [zeros_of(x), disconnected_type()]
+        source = Repeat(0)(arange(length(x, self.axis)), repeats)
+        where = (*[slice(None)] * self.axis, source)
+        return [inc_subtensor(zeros_of(x)[where], g), disconnected_type()]
+
+    def pushforward(self, inputs: Any, outputs: Any, tangents: Any) -> list[Variable]:
+        t = tangents[0]
+        return [t if isinstance(t.type, DisconnectedType) else self(t, inputs[1])]
+
+    # ----- batching
+    def vectorize_node(self, node: Apply, *batched_inputs: Any) -> Apply:
+        x, repeats = batched_inputs
+        if repeats.type.ndim != 1:
+            raise ValueError("The numbers of repeats cannot differ within a batch.")
+        batch = x.type.ndim - node.inputs[0].type.ndim
+        return Repeat(self.axis + batch).make_node(x, repeats)
+
+
+def repeat(a: Any, repeats: Any, axis: int | None = None) -> Any:
+    """Each element along an axis repeated.
+
+    Parameters
+    ----------
+    a : tensor
+    repeats : a number, or an integer vector with one number for each element along the axis
+    axis : along which to repeat; None flattens ``a``
+
+    >>> import phintys.tensor as pt
+    >>> pt.repeat([1, 2], 2).eval()
+    array([1, 1, 2, 2])
+    """
+    a, repeats = as_tensor_variable(a), as_tensor_variable(repeats)
+    if repeats.type.ndim > 1 or not dtypes.is_discrete(repeats.type.dtype):
+        raise TypeError(f"The numbers of repeats are integers; {repeats} is {repeats.type}.")
+    if axis is None:
+        a, axis = flatten(a), 0
+    (axis,) = normalize_axis_tuple(axis, a.type.ndim)
+    if repeats.type.ndim == 1 and repeats.type.shape != (1,):
+        return Repeat(axis)(a, repeats)
+    times = as_length(repeats if repeats.type.ndim == 0 else repeats[0])
+    lengths = list(shape_tuple(a))
+    wide = [*lengths[: axis + 1], times, *lengths[axis + 1 :]]
+    lengths[axis] = lengths[axis] * times
+    return reshape(alloc(expand_dims(a, axis + 1), *wide), lengths)
+
+
+def tile(A: Any, reps: Any) -> Any:
+    """The whole tensor repeated along axes, as ``numpy.tile``.
+
+    >>> import phintys.tensor as pt
+    >>> pt.tile([1, 2], 2).eval()
+    array([1, 2, 1, 2])
+    """
+    times = [as_length(n) for n in shape_entries(reps, "number of repeats")]
+    a = atleast_Nd(A, n=len(times))
+    times = [as_length(1)] * (a.type.ndim - len(times)) + times
+    lengths = shape_tuple(a)
+    wide = [n for pair in zip(times, lengths, strict=True) for n in pair]
+    apart = expand_dims(a, [2 * i for i in range(a.type.ndim)])
+    together = [t * n for t, n in zip(times, lengths, strict=True)]
+    return reshape(alloc(apart, *wide), together)
+
+
+def roll(x: Any, shift: Any, axis: int | None = None) -> Any:
+    """Elements moved along an axis; those that leave at one end come back at the other.
+
+    ``axis`` None rolls the flattened tensor.
+
+    >>> import phintys.tensor as pt
+    >>> pt.roll([1, 2, 3], 1).eval()
+    array([3, 1, 2])
+    """
+    x = as_tensor_variable(x)
+    if axis is None:
+        return reshape(roll(flatten(x), shift, 0), shape_tuple(x))
+    (axis,) = normalize_axis_tuple(axis, x.type.ndim)
+    n = length(x, axis)
+    start = n - functions.mod(as_length(shift), n)
+    before = [slice(None)] * axis
+    return join(axis, x[(*before, slice(start, None))], x[(*before, slice(None, start))])

@@ -1,0 +1,153 @@
+"""Functions made of elementwise ones; diagonals; repeats."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from tensor_checks import MODES, assert_like, check, check_batched, check_derivatives, evaluate
+
+import phintys.tensor as pt
+from phintys.tensor.diagonal import ExtractDiag
+from phintys.tensor.repeat import Repeat
+
+RNG = np.random.default_rng(0)
+EXTREMES = np.array([0.0, 1.0, -2.5, np.inf, -np.inf, np.nan])
+
+
+def test_rounding():
+    x = np.array([-2.5, -1.5, -0.5, 0.5, 1.5, 2.5, 0.49999999999999994])
+    check(pt.round, np.round, [x])
+    away = np.sign(x) * np.where(np.abs(x) < 0.5, 0, np.floor(np.abs(x) + 0.5))
+    check(lambda x: pt.round(x, "half_away_from_zero"), lambda x: away, [x])
+    check(pt.iround, lambda x: np.round(x).astype("int64"), [x])
+    with pytest.raises(ValueError, match="mode of round"):
+        pt.round(pt.dvector(), "up")
+
+
+@pytest.mark.parametrize("equal_nan", [False, True])
+def test_closeness(equal_nan):
+    x, y = np.meshgrid(EXTREMES, np.concatenate([EXTREMES, [1 + 1e-9, 1 + 1e-4]]))
+    check(
+        lambda x, y: pt.isclose(x, y, equal_nan=equal_nan),
+        lambda x, y: np.isclose(x, y, equal_nan=equal_nan),
+        [x, y],
+    )
+    check(lambda x, y: pt.isclose(x, y), np.isclose, [np.uint8([1, 2, 3]), np.uint8([2, 1, 3])])
+    check(lambda x: pt.allclose(x, x), lambda x: np.array(False), [EXTREMES])
+
+
+def test_infinities_and_nan():
+    check(pt.isposinf, np.isposinf, [EXTREMES])
+    check(pt.isneginf, np.isneginf, [EXTREMES.astype("float32")])
+    for dtype in ("float32", "float64"):
+        check(pt.nan_to_num, np.nan_to_num, [EXTREMES.astype(dtype)])
+    check(
+        lambda x: pt.nan_to_num(x, nan=1.0, posinf=2.0, neginf=3.0),
+        lambda x: np.nan_to_num(x, nan=1.0, posinf=2.0, neginf=3.0),
+        [EXTREMES],
+    )
+    i = pt.ivector("i")
+    assert pt.nan_to_num(i) is i
+
+
+def test_integer_quotients():
+    a, b = np.array([7, -7, 8, -8, 0]), np.array([2, 2, -4, 3, 5])
+    check(pt.ceil_intdiv, lambda a, b: -(-a // b), [a, b])
+    for i in range(2):
+        check(lambda a, b, i=i: pt.divmod(a, b)[i], lambda a, b, i=i: np.divmod(a, b)[i], [a, b])
+
+
+def test_choice():
+    x, y, z = RNG.normal(size=(3, 4))
+    check(pt.largest, lambda *v: np.max(v, axis=0), [x, y, z])
+    check(pt.smallest, lambda *v: np.min(v, axis=0), [x, y, z])
+    check(lambda x, y: pt.where(x > 0, x, y), lambda x, y: np.where(x > 0, x, y), [x, y])
+    (found,) = pt.where(pt.as_tensor(x) > 0)
+    assert_like(evaluate(found), np.nonzero(x > 0)[0])
+    with pytest.raises(ValueError, match="one argument, or three"):
+        pt.where(x > 0, x)
+
+
+# ------------------------------------------------------------------------------ diagonals
+
+
+@pytest.mark.parametrize("offset", [-3, -1, 0, 1, 2, 5])
+@pytest.mark.parametrize("axes", [(0, 1), (2, 0), (-1, -2)])
+def test_diagonal(offset, axes):
+    x = RNG.normal(size=(3, 4, 2))
+    check(lambda x: pt.diagonal(x, offset, *axes), lambda x: np.diagonal(x, offset, *axes), [x])
+    check(lambda x: pt.trace(x, offset, *axes), lambda x: np.trace(x, offset, *axes), [x])
+    if -2 < offset < 2:
+        check_derivatives(lambda x: pt.diagonal(x, offset, *axes) ** 2, [x])
+        check_batched(lambda x: pt.diagonal(x, offset, *axes), [x])
+
+
+@pytest.mark.parametrize("k", [-2, 0, 1])
+def test_diag(k):
+    check(lambda v: pt.diag(v, k), lambda v: np.diag(v, k), [np.arange(1.0, 4.0)])
+    check(lambda m: pt.diag(m, k), lambda m: np.diag(m, k), [RNG.normal(size=(3, 4))])
+    check_derivatives(lambda v: pt.diag(v, k) ** 2, [np.arange(1.0, 4.0)])
+    batch = RNG.normal(size=(2, 3))
+    expected = np.stack([np.diag(v, k) for v in batch])
+    check(lambda v: pt.alloc_diag(v, k, 1, 2), lambda v: expected, [batch])
+    check(lambda v: pt.alloc_diag(v, k, 2, 1), lambda v: expected.swapaxes(1, 2), [batch])
+
+
+def test_diagonal_misuse():
+    assert pt.diagonal(pt.dmatrix()).owner.op == ExtractDiag(0, 0, 1)
+    assert pt.tensor(shape=(3, 5)).diagonal(1).type.shape == (3,)
+    for wrong in (
+        lambda: pt.diag(pt.dscalar()),
+        lambda: pt.diag(pt.dtensor3()),
+        lambda: pt.diagonal(pt.dvector()),
+        lambda: pt.diagonal(pt.dmatrix(), 0, 1, 1),
+        lambda: ExtractDiag(0, 0, 2)(pt.dmatrix()),
+        lambda: pt.alloc_diag(pt.dscalar()),
+    ):
+        with pytest.raises(ValueError):
+            wrong()
+
+
+# -------------------------------------------------------------------------------- repeats
+
+
+@pytest.mark.parametrize("axis", [None, 0, 1, -1])
+def test_repeat(axis):
+    x = RNG.normal(size=(2, 3))
+    n = 6 if axis is None else x.shape[axis]
+    for repeats in (3, np.array([2]), np.arange(n)):
+        check(lambda x, r=repeats: pt.repeat(x, r, axis),
+              lambda x, r=repeats: np.repeat(x, r, axis), [x])  # fmt: skip
+        check_derivatives(lambda x, r=repeats: pt.repeat(x, r, axis) ** 2, [x])
+    check(lambda x, r: x.repeat(r, axis), lambda x, r: np.repeat(x, r, axis), [x, np.arange(n)])
+    if axis is not None:
+        check_batched(lambda x: pt.repeat(x, np.arange(n), axis), [x])
+
+
+def test_repeat_structure_and_misuse():
+    x = pt.dmatrix("x")
+    assert pt.repeat(x, pt.lvector(), 1).owner.op == Repeat(1)
+    assert pt.repeat(pt.tensor(shape=(2, 3)), 2, axis=0).type.shape == (4, 3)
+    for wrong in (pt.dscalar(), pt.lmatrix()):
+        with pytest.raises(TypeError):
+            pt.repeat(x, wrong)
+    for mode in MODES:
+        r = pt.lvector("r")
+        with pytest.raises(ValueError):
+            evaluate(pt.repeat(x, r, 0), [x, r], [np.ones((2, 3)), np.array([1, 2, 3])], mode)
+
+
+@pytest.mark.parametrize("reps", [2, (2,), (1, 3), (2, 1, 2), ()])
+def test_tile(reps):
+    for x in (np.arange(3.0), RNG.normal(size=(2, 3)), np.zeros((0, 2))):
+        check(lambda x: pt.tile(x, reps), lambda x: np.tile(x, reps), [x])
+    check_derivatives(lambda x: pt.tile(x, reps) ** 2, [np.arange(3.0)])
+
+
+@pytest.mark.parametrize("shift", [-7, -1, 0, 1, 3, 10])
+@pytest.mark.parametrize("axis", [None, 0, -1])
+def test_roll(shift, axis):
+    x = RNG.normal(size=(2, 3))
+    check(lambda x: pt.roll(x, shift, axis), lambda x: np.roll(x, shift, axis), [x])
+    check(lambda x, s: pt.roll(x, s, axis), lambda x, s: np.roll(x, s, axis), [x, shift])
+    check_derivatives(lambda x: pt.roll(x, shift, axis) ** 2, [x])
