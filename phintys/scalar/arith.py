@@ -63,6 +63,22 @@ mul = nary(
     identity=1,
     absorbing=0,
 )
+mul_without_zeros = binary(
+    "MulWithoutZeros",
+    "mul_without_zeros",
+    "Product of those of the two numbers that are not 0.",
+    function="phintys.scalar.numeric.multiply_nonzero",
+    not_differentiable="its derivative is that of the product, see Prod",
+    native=lambda n, x, y: (
+        n.or_(x, y)
+        if _is_bool(n, x)
+        else n.select(n.eq(x, n.const(0, x)), y, n.select(n.eq(y, n.const(0, x)), x, n.mul(x, y)))
+    ),
+    commutative=True,
+    associative=True,
+    identity=1,
+    domain=((0.2, 5), (0.2, 5)),
+)
 sub = binary(
     "Sub",
     "sub",
@@ -378,7 +394,7 @@ round_half_away_from_zero = _rounding(
     "round_half_away_from_zero",
     "The nearest integer, of two the one farther from 0, as C.",
     _half_away,
-    function="phintys.scalar.functions.round_half_away_from_zero",
+    function="phintys.scalar.numeric.round_half_away_from_zero",
     rule=rules.float_only,
     odd=True,
 )
@@ -403,7 +419,7 @@ second = binary(
     "Second",
     "second",
     "y; for tensors, y broadcast against x.",
-    function="phintys.scalar.functions.second",
+    function="phintys.scalar.numeric.second",
     rule=rules.last,
     d=lambda m, x, y, z: (None, 1.0),
     native=lambda n, x, y: y,

@@ -10,7 +10,7 @@ from phintys.scalar import rules
 from phintys.scalar.op import binary, lit, unary
 
 _LOG2, _LOG10 = float(np.log(2)), float(np.log(10))
-_FUNCTIONS, _SPECIAL = "phintys.scalar.functions.", "scipy.special."
+_FUNCTIONS, _SPECIAL = "phintys.scalar.numeric.", "scipy.special."
 
 # -------------------------------------------------------------------------- exponentials
 

@@ -14,7 +14,7 @@ from phintys.scalar import rules
 from phintys.scalar.dtypes import float_of, is_discrete
 from phintys.scalar.op import ScalarOp, Undefined, binary, call, special, ternary
 
-_FUNCTIONS = "phintys.scalar.functions."
+_FUNCTIONS = "phintys.scalar.numeric."
 _QUADRATURE, _SERIES = "phintys.scalar.quadrature.", "phintys.scalar.series."
 _POSITIVE, _UNIT = (0, np.inf), (0, 1)
 

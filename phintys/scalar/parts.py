@@ -83,7 +83,7 @@ complex = binary(
     "Complex",
     "complex",
     "The complex number with real part x and imaginary part y.",
-    function="phintys.scalar.functions.complex_from_parts",
+    function="phintys.scalar.numeric.complex_from_parts",
     rule=_parts_rule,
     d=lambda m, x, y, z: (1.0, 1j),
 )
@@ -91,7 +91,7 @@ complex_from_polar = binary(
     "ComplexFromPolar",
     "complex_from_polar",
     "The complex number with magnitude x and argument y.",
-    function="phintys.scalar.functions.complex_from_polar",
+    function="phintys.scalar.numeric.complex_from_polar",
     rule=_parts_rule,
     d=lambda m, r, t, z: (m.complex_from_polar(1.0, t), z * 1j),
     domain=((0.2, 5), (-3, 3)),

@@ -12,7 +12,7 @@ from phintys.graph.type import DisconnectedType
 from phintys.graph.variable import Apply, Variable
 from phintys.scalar import dtypes
 from phintys.scalar.native import NATIVE_DTYPES
-from phintys.scalar.op import TABLE, ScalarOp, binary
+from phintys.scalar.op import TABLE, ScalarOp
 from phintys.tensor import convert, elemwise
 from phintys.tensor.convert import as_tensor_variable
 from phintys.tensor.elemwise import cast, dimshuffle, functions, zeros_of
@@ -287,24 +287,7 @@ def _finish(out: Any, x: Any, axis: Any, keepdims: bool) -> Any:
 # ================================================================================ Prod
 
 
-def _multiply_nonzero(x: Any, y: Any) -> Any:
-    """The product of those of two numbers that are not zero."""
-    return np.where(x == 0, y, np.where(y == 0, x, x * y))
-
-
-mul_without_zeros = binary(
-    "MulWithoutZeros",
-    "mul_without_zeros",
-    "Product of the arguments that are not 0.",
-    function=f"{__name__}._multiply_nonzero",
-    not_differentiable="its derivative is that of the product, see Prod",
-    commutative=True,
-    associative=True,
-    identity=1,
-    native=lambda n, x, y: n.select(
-        n.eq(x, n.const(0, x)), y, n.select(n.eq(y, n.const(0, x)), x, n.mul(x, y))
-    ),
-)
+mul_without_zeros = TABLE["mul_without_zeros"]
 
 
 class Prod(FixedOpCAReduce):

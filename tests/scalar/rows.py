@@ -133,6 +133,7 @@ def _normal_quantile(p: Any) -> Any:
 REFERENCE: dict[str, Any] = {
     "add": lambda x, y, z: x + y + z,
     "mul": lambda x, y, z: x * y * z,
+    "mul_without_zeros": lambda x, y: x * y if x and y else x + y,
     "sub": lambda x, y: x - y,
     "neg": lambda x: -x,
     "true_div": lambda x, y: x / y,

@@ -136,7 +136,7 @@ def test_identity(name: str) -> None:
     op = TABLE[name]
     for dtype in ("bool", "int8", "float64"):
         if accepts(op, dtype, dtype):
-            x = edges(dtype)
+            x = np.array([1, 3], dtype) if "domain" in op.facts else edges(dtype)
             neutral = np.full(x.shape, op.identity).astype(dtype)
             np.testing.assert_array_equal(op.compute(x, neutral), x)
 

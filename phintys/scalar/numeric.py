@@ -12,6 +12,11 @@ def second(x: Any, y: Any) -> Any:
     return np.broadcast_to(y, np.broadcast_shapes(np.shape(x), np.shape(y)))
 
 
+def multiply_nonzero(x: Any, y: Any) -> Any:
+    """The product of those of two numbers that are not zero."""
+    return np.where(x == 0, y, np.where(y == 0, x, x * y))
+
+
 def round_half_away_from_zero(x: Any) -> Any:
     """From the integer part: adding 0.5 would round 0.49999999999999994 up."""
     whole = np.trunc(x)
