@@ -1,0 +1,283 @@
+"""Elementwise functions, reductions, softmax, running sums."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import reduce
+from importlib import import_module
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import jax.scipy.special
+import numpy as np
+
+from phintys.backends.jax.dispatch import STATIC_OPS, call_back, jax_funcify, perform
+from phintys.backends.jax.native import JaxInstructions, has_all
+from phintys.gradient.barriers import ViewOp
+from phintys.scalar.arith import Cast
+from phintys.scalar.composite import Composite
+from phintys.scalar.dtypes import is_complex, kind
+from phintys.scalar.op import ScalarOp
+from phintys.tensor.cumulative import CumOp
+from phintys.tensor.elemwise import DimShuffle, Elemwise, check_broadcast
+from phintys.tensor.reduce import Argmax, CAReduce, Max, Min, ProdWithoutZeros
+from phintys.tensor.special import LogSoftmax, LogSumExp, Softmax
+
+STATIC_OPS += [Elemwise, ScalarOp, CAReduce, DimShuffle]
+
+# ------------------------------------------------------------------------- scalar functions
+
+#: scalar ops whose native form is right where the JAX function of that name is not
+NATIVE_FIRST = frozenset(("int_div", "mod"))
+#: scalar ops that JAX has, but not as accurately as SciPy
+INACCURATE = frozenset(("hyp2f1", "spence", "zeta", "poch"))
+#: functions of the table, by name, that JAX calls otherwise
+RENAMED: dict[str, Callable[..., Any]] = {
+    "numpy.array": lambda x: x,
+    "scipy.special.psi": jax.scipy.special.digamma,
+    "phintys.scalar.functions.second": lambda x, y: jnp.broadcast_to(
+        y, jnp.broadcast_shapes(jnp.shape(x), jnp.shape(y))
+    ),
+    "phintys.scalar.functions.tri_gamma": lambda x: jax.scipy.special.polygamma(1, x),
+    "phintys.scalar.functions.complex_from_parts": jax.lax.complex,
+    "phintys.scalar.functions.complex_from_polar": lambda r, t: jax.lax.complex(
+        r * jnp.cos(t), r * jnp.sin(t)
+    ),
+    "numpy.fmod": lambda x, y: (
+        jnp.where(y == 0, x * 0, jnp.fmod(x, y)) if kind(x.dtype.name) in "iu" else jnp.fmod(x, y)
+    ),
+}
+
+
+@jax_funcify.register(ScalarOp)
+def jax_funcify_scalar(op: Any, node: Any = None, **kwargs: Any) -> Any:
+    """The function of a row of the scalar tables, on arrays that broadcast."""
+    given = [v.type.dtype for v in node.inputs]
+    cast_to, result = op.signature(given)
+    function = jax_function(op, cast_to) or _python_function(op, result)
+
+    def compute(*values: Any) -> Any:
+        args = [astype(x, dt) for x, dt in zip(values, cast_to)]
+        return astype(reduce(function, args) if op.nin < 0 else function(*args), result)
+
+    return compute
+
+
+def jax_function(op: ScalarOp, dtypes: Sequence[str]) -> Callable[..., Any] | None:
+    """JAX's function for arguments of these dtypes, or None."""
+    mixed = len({dt for dt in dtypes if kind(dt) in "iu"}) > 1
+    if mixed or op.name in INACCURATE:
+        return None
+    if op.name in NATIVE_FIRST:
+        return _native(op, dtypes)
+    found = RENAMED.get(op.function) or _namesake(op.function)
+    return found or _native(op, dtypes)
+
+
+def _namesake(function: str) -> Callable[..., Any] | None:
+    """The function of the same name in JAX."""
+    module, _, name = function.rpartition(".")
+    if module not in ("numpy", "scipy.special"):
+        return None
+    return getattr(import_module(f"jax.{module}"), name, None)
+
+
+def _native(op: ScalarOp, dtypes: Sequence[str]) -> Callable[..., Any] | None:
+    """The function in JAX's instructions, from the native form of the row."""
+    if not has_all(op, dtypes):
+        return None
+    return lambda *args: op.emit(JaxInstructions, *args)
+
+
+def _python_function(op: ScalarOp, result: str) -> Callable[..., Any]:
+    def host(*values: Any) -> Any:
+        return np.asarray(op.compute(*map(np.asarray, values)), result)
+
+    def call(*args: Any) -> Any:
+        shape = jnp.broadcast_shapes(*(jnp.shape(x) for x in args))
+        struct = jax.ShapeDtypeStruct(shape, result)
+        return jax.pure_callback(host, struct, *args, vmap_method="broadcast_all")
+
+    return call
+
+
+def astype(x: Any, dtype: str) -> Any:
+    """``x`` as a JAX array of a dtype; complex numbers lose their imaginary part."""
+    x = jnp.asarray(x)
+    if x.dtype.name == dtype:
+        return x
+    if is_complex(x.dtype.name) and not is_complex(dtype) and dtype != "bool":
+        x = x.real
+    return x.astype(dtype)
+
+
+@jax_funcify.register(Cast)
+def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
+    return lambda x: astype(x, op.o_type.dtype)
+
+
+@jax_funcify.register(Composite)
+def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
+    inner = jax_funcify(op.retyped([v.type.dtype for v in node.inputs]).fgraph)
+
+    def compute(*values: Any) -> Any:
+        shape = jnp.broadcast_shapes(*(jnp.shape(x) for x in values))
+        found = tuple(jnp.broadcast_to(x, shape) for x in inner(*values))
+        return found if len(found) > 1 else found[0]
+
+    return compute
+
+
+# ------------------------------------------------------------------------------ elementwise
+
+
+@jax_funcify.register(Elemwise)
+def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
+    function = jax_funcify(op.scalar_op, node=node, **kwargs)
+    if op.scalar_op.nout > 1:
+        return _checked(node, function)
+    out = node.outputs[0].type
+
+    def compute(*values: Any) -> Any:
+        found = astype(function(*values), out.dtype)
+        return found if len(values) == 1 else _spread(found, values)
+
+    return _checked(node, compute)
+
+
+def _checked(node: Any, function: Callable[..., Any]) -> Callable[..., Any]:
+    def compute(*values: Any) -> Any:
+        if len(values) > 1:
+            check_broadcast(node, values)
+        return function(*values)
+
+    return compute
+
+
+def _spread(found: Any, values: Sequence[Any]) -> Any:
+    return jnp.broadcast_to(found, jnp.broadcast_shapes(*(x.shape for x in values)))
+
+
+@jax_funcify.register(DimShuffle)
+def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
+    def compute(x: Any) -> Any:
+        x = jnp.squeeze(jnp.asarray(x), tuple(op.drop))
+        rank = {o: i for i, o in enumerate(sorted(op.shuffle))}
+        return jnp.expand_dims(x.transpose([rank[o] for o in op.shuffle]), tuple(op.augment))
+
+    return compute
+
+
+@jax_funcify.register(ViewOp)
+def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
+    return lambda x: x
+
+
+# ------------------------------------------------------------------------------- reductions
+
+REDUCTIONS: dict[str, Callable[..., Any]] = {
+    "add": jnp.sum,
+    "mul": jnp.prod,
+    "maximum": jnp.max,
+    "minimum": jnp.min,
+    "and_": jnp.bitwise_and.reduce,
+    "or_": jnp.bitwise_or.reduce,
+    "xor": jnp.bitwise_xor.reduce,
+}
+
+
+@jax_funcify.register(CAReduce)
+def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
+    function = REDUCTIONS.get(op.scalar_op.name)
+    if function is None:
+        return call_back(op, node, **kwargs)
+    return _reduction(op, node, function)
+
+
+@jax_funcify.register(Max)
+@jax_funcify.register(Min)
+def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
+    function = REDUCTIONS[op.scalar_op.name]
+    if not op.initial:
+        return _reduction(op, node, function)
+    initial = op.initial_value(node.inputs[0].type.dtype)
+    return _reduction(op, node, lambda x, axis: function(x, axis=axis, initial=initial))
+
+
+@jax_funcify.register(ProdWithoutZeros)
+def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
+    return _reduction(op, node, lambda x, axis: jnp.prod(jnp.where(x == 0, 1, x), axis=axis))
+
+
+def _reduction(op: CAReduce, node: Any, function: Callable[..., Any]) -> Callable[..., Any]:
+    axes, out = op.axes(node), node.outputs[0].type.dtype
+
+    def compute(x: Any) -> Any:
+        op.check_not_empty(x, axes)
+        return astype(function(astype(x, op.acc_dtype or out), axis=axes), out)
+
+    return compute
+
+
+@jax_funcify.register(Argmax)
+def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
+    axes, function = op.axes(node), getattr(jnp, op.kind)
+    kept = [i for i in range(node.inputs[0].type.ndim) if i not in axes]
+
+    def compute(x: Any) -> Any:
+        if 0 in [x.shape[a] for a in axes]:
+            raise ValueError(f"{op} over an empty axis is not defined (shape {x.shape}).")
+        flat = jnp.transpose(x, [*kept, *axes]).reshape(
+            [*(x.shape[i] for i in kept), int(np.prod([x.shape[a] for a in axes], dtype=int))]
+        )
+        return function(flat, axis=-1).astype("int64")
+
+    return compute
+
+
+@jax_funcify.register(CumOp)
+def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
+    function = jnp.cumsum if op.mode == "add" else jnp.cumprod
+    dtype = node.outputs[0].type.dtype
+    if dtype == "bool":  # sums of bools are "or", products "and"
+        running = jax.lax.cummax if op.mode == "add" else jax.lax.cummin
+        return lambda x: running(astype(x, "uint8"), axis=op.axis).astype("bool")
+    return lambda x: function(x, axis=op.axis, dtype=dtype)
+
+
+# ---------------------------------------------------------------------------------- softmax
+
+
+def _on_elements(node: Any, compute: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """``compute``, or what ``perform`` says of tensors without elements."""
+
+    def call(x: Any) -> Any:
+        if x.size:
+            return compute(x).astype(x.dtype)
+        return jnp.asarray(perform(node, [np.empty(x.shape, x.dtype)]))
+
+    return call
+
+
+@jax_funcify.register(Softmax)
+def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
+    def compute(x: Any) -> Any:
+        shifted = jnp.exp(x - x.max(axis=op.axis, keepdims=True))
+        return shifted / shifted.sum(axis=op.axis, keepdims=True)
+
+    return _on_elements(node, compute)
+
+
+@jax_funcify.register(LogSoftmax)
+def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
+    def compute(x: Any) -> Any:
+        shifted = x - x.max(axis=op.axis, keepdims=True)
+        return shifted - jnp.log(jnp.exp(shifted).sum(axis=op.axis, keepdims=True))
+
+    return _on_elements(node, compute)
+
+
+@jax_funcify.register(LogSumExp)
+def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
+    return _on_elements(node, lambda x: jax.scipy.special.logsumexp(x, axis=op.axis))

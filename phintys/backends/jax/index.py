@@ -1,0 +1,79 @@
+"""Parts of tensors read, set and added to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from phintys.backends.jax.dispatch import STATIC_OPS, is_static, jax_funcify, length, require
+from phintys.backends.jax.elemwise import astype
+from phintys.tensor.index_ops import (
+    AdvancedIncSubtensor,
+    AdvancedSubtensor,
+    IncSubtensor,
+    Subtensor,
+    check_region,
+)
+
+STATIC_OPS += [Subtensor, AdvancedSubtensor]
+
+
+def python_index(op: Any, node: Any, x: Any, values: Sequence[Any]) -> tuple[Any, ...]:
+    """The index as JAX takes it: bounds of slices are ints; the others are checked."""
+    key = op.key(values)
+    axis = 0
+    found: list[Any] = []
+    for entry in key:
+        if isinstance(entry, slice):
+            found.append(slice(*(_bound(p, node) for p in (entry.start, entry.stop, entry.step))))
+            axis += 1
+        elif np.dtype(entry.dtype) == bool:
+            found.append(_mask(entry, x, axis, node))
+            axis += entry.ndim
+        else:
+            found.append(_integers(entry, x.shape[axis], axis))
+            axis += 1
+    return tuple(found)
+
+
+def _bound(p: Any, node: Any) -> int | None:
+    return None if p is None else length(p, node)
+
+
+def _mask(mask: Any, x: Any, axis: int, node: Any) -> Any:
+    if not isinstance(mask, np.ndarray):
+        length(mask, node)
+    shape = x.shape[axis : axis + mask.ndim]
+    require(shape == mask.shape, f"A mask of shape {mask.shape} does not fit lengths {shape}.")
+    return mask
+
+
+def _integers(i: Any, n: int, axis: int) -> Any:
+    require((i >= -n) & (i < n), f"An index is out of range for axis {axis} of length {n}.")
+    return int(i) if is_static(i) and np.ndim(i) == 0 else i
+
+
+@jax_funcify.register(Subtensor)
+@jax_funcify.register(AdvancedSubtensor)
+def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
+    return lambda x, *indices: jnp.asarray(x)[python_index(op, node, x, indices)]
+
+
+@jax_funcify.register(IncSubtensor)
+@jax_funcify.register(AdvancedIncSubtensor)
+def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
+    once = getattr(op, "ignore_duplicates", False)
+
+    def compute(x: Any, y: Any, *indices: Any) -> Any:
+        x = jnp.asarray(x)
+        key = python_index(op, node, x, indices)
+        check_region(x[key].shape, y, node)
+        y = astype(y, x.dtype.name)
+        if op.set_instead_of_inc:
+            return x.at[key].set(y)
+        return x.at[key].set(x[key] + y) if once else x.at[key].add(y)
+
+    return compute

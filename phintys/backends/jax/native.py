@@ -1,0 +1,98 @@
+"""The native instructions of scalar ops (`phintys.scalar.native`) as JAX functions.
+
+A row of the scalar tables with a native form thereby has a JAX function, also a user's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import jax.scipy.special
+import numpy as np
+
+from phintys.scalar.native import PROBE, SCIPY_CALLS
+from phintys.scalar.op import ScalarOp
+
+
+def _total(divide: Any) -> Any:
+    """Integer division that gives 0 where the divisor is 0."""
+
+    def compute(a: Any, b: Any) -> Any:
+        zero = b == 0
+        return jnp.where(zero, 0, divide(a, jnp.where(zero, 1, b))).astype(a.dtype)
+
+    return compute
+
+
+INSTRUCTIONS: dict[str, Any] = {
+    "add": jnp.add, "sub": jnp.subtract, "mul": jnp.multiply, "div": jnp.divide,
+    "fma": lambda a, b, c: a * b + c,
+    "idiv": _total(jnp.floor_divide), "imod": _total(jnp.remainder), "fmod": jnp.fmod,
+    "neg": jnp.negative, "abs": jnp.abs, "min": jnp.minimum, "max": jnp.maximum,
+    "eq": jnp.equal, "ne": jnp.not_equal, "lt": jnp.less, "le": jnp.less_equal,
+    "gt": jnp.greater, "ge": jnp.greater_equal,
+    "and": jnp.bitwise_and, "or": jnp.bitwise_or, "xor": jnp.bitwise_xor, "not": jnp.bitwise_not,
+    "shl": jnp.left_shift, "shr": jnp.right_shift, "select": jnp.where, "pow": jnp.power,
+    "sigmoid": jax.nn.sigmoid, "softplus": jax.nn.softplus, "erf": jax.scipy.special.erf,
+}  # fmt: skip
+
+CALLS: dict[str, Any] = {
+    "asin": jnp.arcsin, "acos": jnp.arccos, "atan": jnp.arctan, "atan2": jnp.arctan2,
+    "asinh": jnp.arcsinh, "acosh": jnp.arccosh, "atanh": jnp.arctanh,
+    "tgamma": jax.scipy.special.gamma, "lgamma": jax.scipy.special.gammaln,
+    "psi": jax.scipy.special.digamma,
+}  # fmt: skip
+#: functions that JAX does not have, or less accurately
+MISSING = frozenset(SCIPY_CALLS) - frozenset(dir(jax.scipy.special)) - {"psi"}
+
+
+class _Instructions:
+    """The builder that a row's ``native`` function gets: values are JAX arrays."""
+
+    @staticmethod
+    def const(value: float, like: Any) -> Any:
+        dtype = like if isinstance(like, str) else like.dtype
+        return jnp.asarray(np.asarray(value).astype(dtype))
+
+    @staticmethod
+    def cast(x: Any, dtype: str) -> Any:
+        return x.astype(dtype)
+
+    @staticmethod
+    def dtype(x: Any) -> str:
+        return str(x.dtype)
+
+    @staticmethod
+    def call(name: str, *args: Any) -> Any:
+        function = CALLS.get(name) or getattr(jax.scipy.special, name, None)
+        return (function or getattr(jnp, name))(*args)
+
+    def __getattr__(self, name: str) -> Any:
+        key = name.rstrip("_")
+        return INSTRUCTIONS.get(key) or getattr(jnp, key)
+
+
+JaxInstructions = _Instructions()
+
+
+class _Calls:
+    """The probe of `phintys.scalar.native`, which notes the functions that are called."""
+
+    def __init__(self) -> None:
+        self.names: set[str] = set()
+
+    def call(self, name: str, *args: Any) -> Any:
+        self.names.add(name)
+        return PROBE.call(name, *args)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(PROBE, name)
+
+
+def has_all(op: ScalarOp, dtypes: Sequence[str]) -> bool:
+    """Whether the op has a native form for these dtypes, and JAX all functions that it calls."""
+    calls = _Calls()
+    return op.emit(calls, *dtypes) is not NotImplemented and not calls.names & MISSING

@@ -1,0 +1,108 @@
+"""A FunctionGraph as one function compiled by XLA."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from phintys.backends.jax.dispatch import collecting, convert_node, enable_x64, jax_typify
+from phintys.backends.source import Transpiled, generate, interpreted
+from phintys.errors import UnsupportedError
+from phintys.graph.origin import describe
+
+#: compiled functions kept per function for different values of integers that decide lengths
+VARIANTS = 64
+
+
+def compile_fgraph(fgraph: Any) -> Any:
+    """See the package."""
+    return interpreted(fgraph, "JAX") or Transpiled(fgraph, Compiled(fgraph))
+
+
+class Compiled:
+    """The jitted function of a graph.
+
+    Shapes are fixed when JAX traces: other shapes compile anew.  If lengths depend on 0-d integer
+    inputs, so do other values of these.
+    """
+
+    def __init__(self, fgraph: Any) -> None:
+        enable_x64(fgraph)
+        self.generated = generate(fgraph, convert_node, jax_typify, name="jax_function")
+        self.integers = [i for i, v in enumerate(fgraph.inputs) if _is_integer(v)]
+        self.inlined = False
+        self.jitted = jax.jit(self.trace)
+        self.variants: OrderedDict[tuple[int, ...], Any] = OrderedDict()
+
+    def trace(self, *args: Any) -> tuple[Any, Any]:
+        """The results, and whether all checks passed (None if there are none)."""
+        with collecting() as checks:
+            results = self.generated.function(*args)
+        return results, jnp.all(jnp.stack(checks)) if checks else None
+
+    def __call__(self, values: Sequence[Any]) -> list[Any]:
+        if not self.inlined:
+            try:
+                return self.checked(self.jitted(*values))
+            except (jax.errors.JAXTypeError, UnsupportedError) as exc:
+                if not self.integers:
+                    raise self.explained(exc) from None
+            self.inlined = True
+        try:
+            return self.checked(self.variant(values))
+        except (jax.errors.JAXTypeError, UnsupportedError) as exc:
+            raise self.explained(exc) from None
+
+    def variant(self, values: Sequence[Any]) -> Any:
+        """The results of a function made for the values of the 0-d integer inputs."""
+        inlined = {i: np.asarray(values[i]) for i in self.integers}
+        key = tuple(int(x) for x in inlined.values())
+        jitted = self.variants.get(key)
+        if jitted is None:
+            jitted = jax.jit(self.inline(inlined))
+            self.variants[key] = jitted
+            if len(self.variants) > VARIANTS:
+                self.variants.popitem(last=False)
+        self.variants.move_to_end(key)
+        return jitted(*(x for i, x in enumerate(values) if i not in inlined))
+
+    def inline(self, inlined: dict[int, Any]) -> Any:
+        """`trace` as a function of the inputs that are not ``inlined``."""
+        count = len(self.generated.function.__code__.co_varnames)
+        count = min(count, self.generated.function.__code__.co_argcount)
+
+        def traced(*others: Any) -> Any:
+            rest = iter(others)
+            return self.trace(*(inlined[i] if i in inlined else next(rest) for i in range(count)))
+
+        return traced
+
+    def checked(self, found: tuple[Any, Any]) -> list[Any]:
+        """The results; IndexError if a check failed (the reference makes the message)."""
+        results, passed = found
+        if passed is not None and not passed:
+            raise IndexError("An index is out of range.")
+        return [jnp.asarray(x) for x in results]
+
+    def explained(self, exc: Exception) -> Exception:
+        """An exception that names the node whose translation failed."""
+        node = self.generated.node_at(exc.__traceback__)
+        if node is None:
+            return exc
+        reason = str(exc).split("\n")[0]
+        if not isinstance(exc, UnsupportedError):
+            reason = (
+                f"JAX compiles for fixed shapes, and {node.op} needs a value that is known only at run "
+                f"time ({reason})"
+            )
+        made = describe(node.origin)
+        return UnsupportedError(f"{reason}\nwhile compiling {node.op}\n{made}")
+
+
+def _is_integer(v: Any) -> bool:
+    return v.type.ndim == 0 and np.dtype(v.type.dtype).kind in "iu"

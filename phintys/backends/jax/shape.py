@@ -1,0 +1,151 @@
+"""Shapes, and tensors made from lengths.  Lengths are NumPy integers while JAX traces."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from phintys.backends.jax.dispatch import STATIC_OPS, is_static, jax_funcify, length, require
+from phintys.backends.jax.elemwise import astype
+from phintys.errors import ShapeError
+from phintys.tensor.creation import Alloc, AllocEmpty
+from phintys.tensor.join import Join, Split
+from phintys.tensor.nonzero import Nonzero
+from phintys.tensor.ranges import ARange, Eye
+from phintys.tensor.reshape import Reshape
+from phintys.tensor.shape import (
+    MakeVector,
+    ScalarFromTensor,
+    Shape,
+    Shape_i,
+    SpecifyShape,
+    TensorFromScalar,
+)
+
+STATIC_OPS += [MakeVector, ScalarFromTensor, TensorFromScalar, SpecifyShape, Join, Split, Reshape]
+
+# ----------------------------------------------------------------------- shapes as values
+
+
+@jax_funcify.register(Shape)
+def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
+    return lambda x: np.array(x.shape, "int64")
+
+
+@jax_funcify.register(Shape_i)
+def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
+    return lambda x: np.array(x.shape[op.i], "int64")
+
+
+@jax_funcify.register(MakeVector)
+def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
+    return lambda *items: jnp.stack([astype(x, op.dtype) for x in items])
+
+
+@jax_funcify.register(TensorFromScalar)
+@jax_funcify.register(ScalarFromTensor)
+def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
+    return lambda x: x
+
+
+@jax_funcify.register(SpecifyShape)
+def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
+    def compute(x: Any, *lengths: Any) -> Any:
+        for n, m in zip(x.shape, lengths):
+            if m is not None:
+                require(m == n, f"{op}: shape {x.shape} is not {lengths}.", ShapeError)
+        return x
+
+    return compute
+
+
+@jax_funcify.register(Reshape)
+def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
+    def compute(x: Any, shape: Any) -> Any:
+        if not is_static(shape):
+            length(shape, node)
+        return jnp.reshape(x, tuple(int(n) for n in shape))
+
+    return compute
+
+
+# -------------------------------------------------------------- tensors made from lengths
+
+
+@jax_funcify.register(Alloc)
+def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
+    static = node.inputs[0].type.shape
+
+    def compute(value: Any, *lengths: Any) -> Any:
+        target = tuple(length(n, node) for n in lengths)
+        offset = len(target) - value.ndim
+        for known, n, m in zip(static, value.shape, target[offset:]):
+            if known != 1 and n != m:
+                raise ShapeError(f"{op}: a value of shape {value.shape} does not fill {target}.")
+        return jnp.broadcast_to(value, target)
+
+    return compute
+
+
+@jax_funcify.register(AllocEmpty)
+def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
+    return lambda *lengths: jnp.zeros([length(n, node) for n in lengths], op.dtype)
+
+
+@jax_funcify.register(ARange)
+def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
+    def compute(start: Any, stop: Any, step: Any) -> Any:
+        if not all(map(is_static, (start, stop, step))):
+            return _from_start(start, stop, step)
+        return jnp.arange(start.item(), stop.item(), step.item(), op.dtype)
+
+    def _from_start(start: Any, stop: Any, step: Any) -> Any:
+        """The count may be known although the first value is not."""
+        count = node.outputs[0].type.shape[0]
+        if count is None:
+            count = length(stop, node) and length(start, node) and length(step, node)
+        return astype(start + jnp.arange(count) * step, op.dtype)
+
+    return compute
+
+
+@jax_funcify.register(Eye)
+def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
+    def compute(n: Any, m: Any, k: Any) -> Any:
+        rows, columns = jnp.arange(length(n, node)), jnp.arange(length(m, node))
+        return (columns - rows[:, None] == k).astype(op.dtype)
+
+    return compute
+
+
+# --------------------------------------------------------------------- together and apart
+
+
+@jax_funcify.register(Join)
+def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
+    dtype = node.outputs[0].type.dtype
+    return lambda *parts: jnp.concatenate([astype(x, dtype) for x in parts], axis=op.axis)
+
+
+@jax_funcify.register(Split)
+def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
+    def compute(x: Any, lengths: Any) -> Any:
+        if not is_static(lengths):
+            length(lengths, node)
+        if lengths.sum() != x.shape[op.axis] or (lengths < 0).any():
+            raise ShapeError(f"{op}: lengths {lengths.tolist()} for shape {x.shape}.")
+        pieces = jnp.split(x, np.cumsum(lengths)[:-1].tolist(), axis=op.axis)
+        return tuple(pieces) if len(pieces) > 1 else pieces[0]
+
+    return compute
+
+
+@jax_funcify.register(Nonzero)
+def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
+    def compute(x: Any) -> Any:
+        found = jnp.nonzero(x)
+        return found if len(found) > 1 else found[0]
+
+    return compute

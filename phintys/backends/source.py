@@ -1,0 +1,221 @@
+"""A FunctionGraph as the source of a Python function: what the transpilers share.
+
+The source is straight-line: one statement per node, in topological order, so that a traceback
+through it names the statement, and `Generated.node_at` the node and the user's line.
+"""
+
+from __future__ import annotations
+
+import itertools
+import keyword
+import linecache
+import re
+import warnings
+import weakref
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from types import FunctionType, TracebackType
+from typing import Any
+
+from phintys.backends.numpy.run import Runner
+from phintys.graph.variable import Apply, Constant, Variable
+
+__all__ = [
+    "Generated",
+    "Transpiled",
+    "compile_function_src",
+    "fgraph_to_python",
+    "generate",
+    "unique_name_generator",
+]
+
+_numbers = itertools.count()
+
+
+def unique_name_generator(
+    external_names: Sequence[str] = (), suffix_sep: str = "_"
+) -> Callable[[Any], str]:
+    """A function from objects to valid Python names: one name per object, no name twice.
+
+    >>> name = unique_name_generator(["x"])
+    >>> a, b = object(), object()
+    >>> name(a, "x"), name(b, "2 y"), name(a)
+    ('x_1', '_2_y', 'x_1')
+    """
+    names: dict[Any, str] = {}
+    taken: dict[str, int] = dict.fromkeys(external_names, 0)
+
+    def name_of(x: Any, wanted: str = "v") -> str:
+        found = names.get(x)
+        if found is not None:
+            return found
+        base = re.sub(r"\W", "_", wanted, flags=re.ASCII) or "v"
+        base = f"_{base}" if base[0].isdigit() or keyword.iskeyword(base) else base
+        name = base
+        while name in taken:
+            taken[base] += 1
+            name = f"{base}{suffix_sep}{taken[base]}"
+        taken[name] = 0
+        names[x] = name
+        return name
+
+    return name_of  # type: ignore[return-value]
+
+
+def compile_function_src(
+    src: str, function_name: str, global_env: dict[str, Any] | None = None
+) -> FunctionType:
+    """The function that ``src`` defines; tracebacks show its lines.
+
+    >>> compile_function_src("def twice(x): return 2 * x", "twice")(4)
+    8
+    """
+    filename = f"<phintys {function_name} {next(_numbers)}>"
+    env = dict(global_env or {})
+    exec(compile(src, filename, "exec"), env)
+    # an entry without a time of modification is never checked against a file
+    linecache.cache[filename] = (len(src), None, src.splitlines(keepends=True), filename)
+    function: FunctionType = env[function_name]
+    weakref.finalize(function, linecache.cache.pop, filename, None)
+    return function
+
+
+@dataclass(frozen=True)
+class Generated:
+    """A Python function made of a graph.
+
+    function
+        takes a value for each input, then those of ``arguments``; returns a tuple
+    nodes
+        line of the source -> node
+    arguments
+        values of constants that are passed as arguments
+    """
+
+    function: FunctionType
+    source: str
+    nodes: dict[int, Apply]
+    arguments: list[Any]
+
+    def node_at(self, traceback: TracebackType | None) -> Apply | None:
+        """The node whose statement a traceback goes through."""
+        code = self.function.__code__
+        while traceback is not None:
+            if traceback.tb_frame.f_code is code:
+                return self.nodes.get(traceback.tb_lineno)
+            traceback = traceback.tb_next
+        return None
+
+
+def generate(
+    fgraph: Any,
+    convert_op: Callable[..., Callable[..., Any]],
+    convert_constant: Callable[[Any], Any] = lambda data: data,
+    *,
+    name: str = "fgraph",
+    as_argument: Callable[[Constant], bool] = lambda constant: False,
+    global_env: dict[str, Any] | None = None,
+    **kwargs: Any,
+) -> Generated:
+    """A Python function that computes the outputs of ``fgraph`` from its inputs.
+
+    Parameters
+    ----------
+    convert_op
+        ``convert_op(op, node=node, **kwargs)`` gives the function called for a node
+    convert_constant
+        makes the value that stands for the data of a constant
+    as_argument
+        which constants the function takes as arguments, after the inputs, instead of as globals
+    """
+    env = dict(global_env or {})
+    name_of = unique_name_generator([name, *env])
+    parameters = [name_of(v, v.name or "input") for v in fgraph.inputs]
+    arguments: list[Any] = []
+
+    def value_name(v: Variable) -> str:
+        if isinstance(v, Constant) and v not in constants:
+            constants.add(v)
+            label = name_of(v, v.name or "constant")
+            if as_argument(v):
+                parameters.append(label)
+                arguments.append(convert_constant(v.data))
+            else:
+                env[label] = convert_constant(v.data)
+        return name_of(v, v.name or "t")
+
+    constants: set[Variable] = set()
+    body, nodes = [], {}
+    for line, node in enumerate(fgraph.toposort(), start=2):
+        function = convert_op(node.op, node=node, **kwargs)
+        label = name_of(node, getattr(node.op, "name", None) or type(node.op).__name__)
+        env[label] = function
+        given = ", ".join(map(value_name, node.inputs))
+        results = ", ".join(map(value_name, node.outputs))
+        body.append(f"    {results} = {label}({given})")
+        nodes[line] = node
+    returned = "".join(f"{value_name(v)}, " for v in fgraph.outputs)
+    header = f"def {name}({', '.join(parameters)}):"
+    source = "\n".join([header, *body, f"    return ({returned})", ""])
+    return Generated(compile_function_src(source, name, env), source, nodes, arguments)
+
+
+def fgraph_to_python(
+    fgraph: Any,
+    op_conversion_fn: Callable[..., Callable[..., Any]],
+    *,
+    type_conversion_fn: Callable[[Any], Any] = lambda data: data,
+    fgraph_name: str = "fgraph_to_python",
+    global_env: dict[str, Any] | None = None,
+    **kwargs: Any,
+) -> FunctionType:
+    """A Python function of the values of the inputs that returns a tuple; see `generate`."""
+    return generate(
+        fgraph,
+        op_conversion_fn,
+        type_conversion_fn,
+        name=fgraph_name,
+        global_env=global_env,
+        **kwargs,
+    ).function
+
+
+class Transpiled:
+    """What runs a graph through a framework, and through the reference where that fails.
+
+    The reference finds the node that fails, and says what is wrong and which line of the user's
+    program made it; the exception is of the class it has on every backend.
+    """
+
+    def __init__(self, fgraph: Any, call: Callable[[Sequence[Any]], list[Any]]) -> None:
+        self.fgraph, self.call = fgraph, call
+
+    def __call__(self, values: Sequence[Any]) -> list[Any]:
+        try:
+            return self.call(values)
+        except Exception:
+            found = self.reference_error(values)
+            if found is None:
+                raise
+        raise found
+
+    def reference_error(self, values: Sequence[Any]) -> Exception | None:
+        """What the reference raises on these values, if it does."""
+        try:
+            Runner(self.fgraph)(values)
+        except Exception as exc:
+            return exc
+        return None
+
+
+def interpreted(fgraph: Any, framework: str) -> Runner | None:
+    """The reference, with a warning, if a variable has no counterpart in a framework of arrays."""
+    for v in [*fgraph.inputs, *(v for node in fgraph.toposort() for v in node.outputs)]:
+        if not hasattr(v.type, "dtype"):
+            warnings.warn(
+                f"{framework} has no values of type {v.type} (variable {v}): the function runs "
+                "its ops one by one in Python.",
+                stacklevel=2,
+            )
+            return Runner(fgraph)
+    return None
