@@ -313,12 +313,21 @@ copysign = binary(
     native="copysign",
     domain=((0.2, 5), (0.2, 5)),
 )
+
+
+def _heaviside(n: Any, x: Any, y: Any) -> Any:
+    zero = n.const(0, x)
+    step = n.select(n.gt(x, zero), n.const(1, x), n.select(n.eq(x, zero), y, zero))
+    return n.select(n.isnan(x), x, step)
+
+
 heaviside = binary(
     "Heaviside",
     "heaviside",
     "0 for x < 0, y at 0, 1 for x > 0.",
     rule=rules.inexact_real,
     d=lambda m, x, y, z: (None, m.eq(x, 0)),
+    native=_heaviside,
     domain=((0.2, 5), (-1, 1)),
 )
 nextafter = binary(

@@ -11,7 +11,6 @@ import numpy as np
 
 from phintys.scalar import rules
 from phintys.scalar.dtypes import is_complex, real_of
-from phintys.scalar.native import SCIPY_CALLS
 from phintys.scalar.op import Undefined, binary, call, special
 
 _ORDER = Undefined("no derivative of a Bessel function in its order is available")
@@ -25,7 +24,7 @@ def _fixed(name: str, doc: str, d: Any, domain: Any = (-20, 20), **facts: Any) -
         name,
         doc,
         d=d,
-        native=_native(name),
+        native=call(name),
         domain=domain,
         **facts,
     )
@@ -54,13 +53,9 @@ def _general(
         binary,
         rule=rule,
         d=lambda m, v, x, y: (_ORDER, d(m, v, x, y)),
-        native=_native(name),
+        native=call(name),
         domain=((0.2, 5), domain),
     )
-
-
-def _native(name: str) -> Any:
-    return call(name) if name in SCIPY_CALLS else None
 
 
 # ------------------------------------------------------------------------ ordinary J and Y

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from phintys.scalar import rules
-from phintys.scalar.op import binary, lit, unary
+from phintys.scalar.op import binary, call, lit, unary
 
 _LOG2, _LOG10 = float(np.log(2)), float(np.log(10))
 _FUNCTIONS, _SPECIAL = "phintys.scalar.numeric.", "scipy.special."
@@ -203,6 +203,7 @@ entr = unary(
     "entr",
     "-x log(x); 0 at 0 and -inf below.",
     function=_SPECIAL + "entr",
+    native=call("entr"),
     rule=rules.inexact_real,
     d=lambda m, x, y: -1 - m.log(x),
     domain=(0, np.inf),
@@ -213,6 +214,7 @@ rel_entr = binary(
     "rel_entr",
     "x log(x / y); 0 where x is 0 and y is not negative.",
     function=_SPECIAL + "rel_entr",
+    native=call("rel_entr"),
     rule=rules.inexact_real,
     d=lambda m, x, y, z: (1 + m.log(x / y), -x / y),
     domain=((0.1, 5), (0.1, 5)),
@@ -222,6 +224,7 @@ kl_div = binary(
     "kl_div",
     "x log(x / y) - x + y.",
     function=_SPECIAL + "kl_div",
+    native=call("kl_div"),
     rule=rules.inexact_real,
     d=lambda m, x, y, z: (m.log(x / y), 1 - x / y),
     domain=((0.1, 5), (0.1, 5)),
@@ -234,6 +237,7 @@ exp1 = unary(
     "exp1",
     "Exponential integral E1, the integral of exp(-t) / t from x to infinity.",
     function=_SPECIAL + "exp1",
+    native=call("exp1"),
     d=lambda m, x, y: -m.exp(-x) / x,
     domain=(0, np.inf),
     decreasing=True,
@@ -244,6 +248,7 @@ expi = unary(
     "expi",
     "Exponential integral Ei, the integral of exp(t) / t from -infinity to x.",
     function=_SPECIAL + "expi",
+    native=call("expi"),
     d=lambda m, x, y: m.exp(x) / x,
     domain=(0, np.inf),
     increasing=True,
@@ -253,6 +258,7 @@ spence = unary(
     "spence",
     "Dilogarithm, the integral of log(t) / (1 - t) from 1 to x.",
     function=_SPECIAL + "spence",
+    native=call("spence"),
     d=lambda m, x, y: m.switch(m.eq(x, 1), -1, m.log(x) / (1 - x)),
     domain=(0, np.inf),
     decreasing=True,

@@ -111,7 +111,8 @@ SCIPY_CALLS = {
     "j0": 1, "j1": 1, "i0": 1, "i1": 1, "i0e": 1, "i1e": 1, "k0": 1, "k1": 1,
     "jv": 2, "iv": 2, "ive": 2, "kv": 2, "kve": 2, "gammainc": 2, "gammaincc": 2,
     "gammaincinv": 2, "gammainccinv": 2, "owens_t": 2, "zeta": 2, "poch": 2, "beta": 2, "betaln": 2,
-    "betainc": 3, "betaincinv": 3, "hyp2f1": 4,
+    "y0": 1, "y1": 1, "yv": 2, "dawsn": 1, "exp1": 1, "expi": 1, "spence": 1, "entr": 1,
+    "rel_entr": 2, "kl_div": 2, "betainc": 3, "betaincinv": 3, "hyp2f1": 4,
 }  # fmt: skip
 
 

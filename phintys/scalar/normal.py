@@ -77,6 +77,7 @@ dawsn = special(
     "Dawsn",
     "dawsn",
     "Dawson's integral, exp(-x**2) times the integral of exp(t**2) from 0 to x.",
+    native=call("dawsn"),
     d=lambda m, x, y: 1 - 2 * x * y,
     odd=True,
     zero_at_zero=True,

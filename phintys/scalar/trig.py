@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -182,12 +183,20 @@ rad2deg = unary(
     inverse="deg2rad",
     **_LINEAR,
 )
+
+
+def _sinc(n: Any, x: Any) -> Any:
+    angle = n.mul(x, n.const(math.pi, x))
+    return n.select(n.eq(x, n.const(0, x)), n.const(1, x), n.div(n.sin(angle), angle))
+
+
 sinc = unary(
     "Sinc",
     "sinc",
     "sin(pi x) / (pi x); 1 at 0.",
     rule=rules.inexact_real,
     d=lambda m, x, y: m.switch(m.eq(x, 0), 0, (m.cos(x * lit(x, math.pi)) - y) / x),
+    native=_sinc,
     domain=(0.1, 5),
     even=True,
 )
