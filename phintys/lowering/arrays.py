@@ -46,6 +46,7 @@ class ArrayBuilder:
         self.inputs: list[Slot] = []
         self.facts = Facts()
         self.checks: list[tuple[Check, Any]] = []
+        self._checked: set[tuple[Dim, str, Dim]] = set()
         self.pinned: dict[int, Slot] = {}  # value id -> the slot whose item became a Dim
         self.origin: Any = None  # what the values made now stem from
 
@@ -127,6 +128,9 @@ class ArrayBuilder:
             x, y = a.value, b.value
             if {"==": x == y, ">=": x >= y, ">": x > y}[relation]:
                 return
+        if (a, relation, b) in self._checked:
+            return
+        self._checked.add((a, relation, b))
         self.checks.append((Check(left, relation, right, message), self.origin))
         if relation == "==":
             self.facts.unify(a, b)
@@ -158,8 +162,13 @@ class ArrayBuilder:
             self.pinned[value.id] = slot
         return self.facts.define(Dim.symbol(("item", slot.number)), value.id)
 
-    def items(self, value: Value) -> Shape:
-        """The integers in a 1-d value of constant length, as Dims (a shape argument)."""
+    def items(self, value: Value, count: int | None = None) -> Shape:
+        """The integers in a 1-d value, as Dims (a shape argument).
+
+        ``count``: how many there must be; needed where the length is not a constant.
+        """
+        if count is not None:
+            self.check(value.shape[0], "==", count, f"expected {count} items")
         if value.content is not None:
             return self._shape(value.content)
         count = self.length(value, 0).value

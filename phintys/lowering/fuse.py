@@ -97,6 +97,7 @@ class Fusion:
         self.forced: set[int] = set()  # to be in memory in any case
         self.continued: dict[int, Update] = {}  # updates whose memory only another one goes on with
         self._asked: set[int] = set()
+        self._shapes: dict[int, Shape] = {}
         self._prices: dict[int, int] = {}
         self._ready: dict[int, int] = {}
         self._consumers: dict[int, list[tuple[Value, Value]]] = {}
@@ -114,8 +115,11 @@ class Fusion:
 
     # -------------------------------------------------------------------- preparation
     def shape(self, value: Value) -> Shape:
-        """The shape with equal lengths identified."""
-        return self.builder.shape(value)
+        """The shape with equal lengths identified; all facts are known by now."""
+        found = self._shapes.get(value.id)
+        if found is None:
+            found = self._shapes[value.id] = self.builder.shape(value)
+        return found
 
     def core(self, shape: Iterable) -> Shape:
         """Without lengths of constant 1."""
@@ -124,18 +128,11 @@ class Fusion:
     def _find_live(self) -> list[Value]:
         """What the outputs need, in order; marks what has to be in memory in any case."""
         values = self.builder.values
-        live = bytearray(len(values))
         roots = [*self.outputs, *(values[i] for i in self.builder.pinned)]
         roots += [v for v in values if isinstance(v, PythonCall)]
         self._asked.update(base_of(v).id for v in roots)
         self.forced |= self._asked
-        stack = list(roots)
-        while stack:
-            value = stack.pop()
-            if not live[value.id]:
-                live[value.id] = 1
-                stack.extend(value.args)
-        result = [v for v in values if live[v.id] and not isinstance(v, View)]
+        result = [v for v in _post_order(roots) if not isinstance(v, View)]
         for value in result:
             self.forced.update(base_of(a).id for a in _needed_in_memory(value))
             for arg in value.args:
@@ -505,6 +502,22 @@ class Fusion:
             self.stored.add(value.id)
             home.roots.append(value)
         return {home}
+
+
+def _post_order(roots: list[Value]) -> list[Value]:
+    """Values after their arguments, near to them: what belongs together meets in one cluster."""
+    result: list[Value] = []
+    seen: set[int] = set()
+    stack = [(v, False) for v in reversed(roots)]
+    while stack:
+        value, done = stack.pop()
+        if done:
+            result.append(value)
+        elif value.id not in seen:
+            seen.add(value.id)
+            stack.append((value, True))
+            stack.extend((a, False) for a in reversed(value.args))
+    return result
 
 
 def base_of(value: Value) -> Value:

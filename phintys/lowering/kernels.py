@@ -98,6 +98,22 @@ class KernelWriter:
         self.draft = Draft(cluster.space, cluster.inner)
         self.memo: dict[tuple[int, tuple[Affine, ...]], int] = {}
 
+    # ----- size
+    def is_too_large(self) -> bool:
+        """Whether the kernel exceeds what generators should be given."""
+        draft = self.draft
+        return len(draft.body) > 2 * MAX_INSTRUCTIONS or len(draft.operands) > MAX_OPERANDS
+
+    def mark(self) -> tuple[int, ...]:
+        """The present state, for `reset`."""
+        return (len(self.memo), *self.draft.mark())
+
+    def reset(self, mark: tuple[int, ...]) -> None:
+        """Forget what was written since a mark."""
+        while len(self.memo) > mark[0]:
+            self.memo.popitem()
+        self.draft.reset(mark[1:])
+
     # ----- indices
     def natural(self, axes: tuple[int | None, ...]) -> tuple[Affine, ...]:
         """The index of a value that moves with axes of the space."""
@@ -301,30 +317,33 @@ class KernelWriter:
 def write_cluster(layouts: Layouts, cluster: Cluster) -> list[tuple[list[Step], Value]]:
     """The steps of a cluster, in groups with the value they stem from.
 
-    A cluster that turns out too large is divided: later kernels load what earlier ones stored.
+    A kernel that grows too large is closed: the next one loads what it stored.
     """
     result: list[tuple[list[Step], Value]] = []
     written: set[int] = set()
-    pending = [cluster.roots]
-    while pending:
-        roots = pending.pop()
-        writer = KernelWriter(layouts, cluster, written)
-        for value in roots:
+    writer, group = KernelWriter(layouts, cluster, written), list[Value]()
+    for value in cluster.roots:
+        mark = writer.mark()
+        writer.root(value)
+        if group and writer.is_too_large() and not isinstance(value, Update):
+            writer.reset(mark)
+            result.append((_close(writer, group), group[0]))
+            written.update(v.id for v in group)
+            writer, group = KernelWriter(layouts, cluster, written), []
             writer.root(value)
-        draft = writer.draft
-        too_large = len(draft.body) > 2 * MAX_INSTRUCTIONS or len(draft.operands) > MAX_OPERANDS
-        if too_large and len(roots) > 1 and not isinstance(roots[0], Update):
-            middle = len(roots) // 2
-            pending += [roots[middle:], roots[:middle]]
-            continue
-        written.update(v.id for v in roots)
-        steps: list[Step] = []
-        for value in roots:
-            source = value.args[0] if isinstance(value, Update) else None
-            if source is None or isinstance(source, Empty):
-                continue
-            if source.id not in layouts.fusion.continued:
-                steps.append(Copy(layouts.slot(source), layouts.slot(value)))
-        kernels = finish(draft, layouts)
-        result.append(([*steps, *kernels], roots[0]))
+        group.append(value)
+    result.append((_close(writer, group), group[0]))
     return result
+
+
+def _close(writer: KernelWriter, roots: list[Value]) -> list[Step]:
+    """The steps of a kernel: copies of what it updates, then the kernel."""
+    layouts = writer.layouts
+    steps: list[Step] = []
+    for value in roots:
+        source = value.args[0] if isinstance(value, Update) else None
+        if source is None or isinstance(source, Empty):
+            continue
+        if source.id not in layouts.fusion.continued:
+            steps.append(Copy(layouts.slot(source), layouts.slot(value)))
+    return [*steps, *finish(writer.draft, layouts)]

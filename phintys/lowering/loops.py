@@ -51,6 +51,19 @@ class Draft:
         self._known: dict[Inst, int] = {}
         self._numbers: dict[Operand, int] = {}
 
+    def mark(self) -> tuple[int, ...]:
+        """The present state, for `reset`."""
+        return tuple(len(part) for part in self._parts())
+
+    def reset(self, mark: tuple[int, ...]) -> None:
+        """Forget what was written since a mark."""
+        for part, length in zip(self._parts(), mark, strict=True):
+            while len(part) > length:
+                part.popitem() if isinstance(part, dict) else part.pop()
+
+    def _parts(self) -> tuple[list[Any] | dict[Any, Any], ...]:
+        return (self.body, self.operands, self.reductions, self._known, self._numbers)
+
     def emit(self, op: str, dtype: str, args: tuple[int, ...] = (), param: Any = None) -> int:
         """The position of an instruction, appended unless it is there."""
         # repr tells 0.0 from -0.0 and 1 from True, which compare equal

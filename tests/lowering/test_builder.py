@@ -88,6 +88,17 @@ def test_shape_computations_are_symbolic() -> None:
     assert b.item(halves) is n // 2
 
 
+def test_shape_vectors_may_be_arguments() -> None:
+    b = Builder()
+    x, shape = vector(b), b.input("int64", (None,))
+    with pytest.raises(ValueError, match="items"):
+        b.items(shape)
+    program = compiled(b, b.reshape(x, b.items(shape, 2)))
+    assert interpret(program, np.zeros(6), [2, 3])[0].shape == (2, 3)
+    with pytest.raises(StepFailure, match="expected 2 items"):
+        interpret(program, np.zeros(6), [1, 2, 3])
+
+
 def test_values_of_shapes_are_right_too() -> None:
     b = Builder()
     shape = b.vector(b.shape(matrix(b)))
