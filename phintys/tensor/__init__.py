@@ -12,7 +12,8 @@ from phintys.tensor.convert import as_tensor, as_tensor_variable, constant
 from phintys.tensor.creation import *
 from phintys.tensor.cumulative import *
 from phintys.tensor.diagonal import *
-from phintys.tensor.dot import dot
+from phintys.tensor.blockwise import *
+from phintys.tensor.dot import *
 from phintys.tensor.elemwise import cast, dimshuffle
 from phintys.tensor.index import *
 from phintys.tensor.join import *

@@ -1,8 +1,9 @@
-"""Products of vectors and matrices, and the BLAS ops that rewrites introduce."""
+"""Products of vectors, matrices and tensors."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -12,11 +13,24 @@ from phintys.graph.op import Op
 from phintys.graph.type import DisconnectedType
 from phintys.graph.variable import Apply, Variable
 from phintys.scalar import dtypes
+from phintys.tensor.blockwise import Blockwise
 from phintys.tensor.convert import as_tensor_variable
-from phintys.tensor.elemwise import cast, dimshuffle, zeros_of
+from phintys.tensor.elemwise import cast, dimshuffle, functions, match_dtype, one, zeros_of
+from phintys.tensor.reshape import flatten, reshape
+from phintys.tensor.shape import length, normalize_axis_tuple
 from phintys.tensor.type import TensorType
 
-BLAS_DTYPES = frozenset(("float32", "float64"))
+__all__ = [
+    "batched_dot",
+    "dense_dot",
+    "dot",
+    "matmul",
+    "matvec",
+    "outer",
+    "tensordot",
+    "vecdot",
+    "vecmat",
+]
 
 
 class Dot(Op):
@@ -30,15 +44,16 @@ class Dot(Op):
 
     def make_node(self, x: Any, y: Any) -> Apply:
         x, y = as_tensor_variable(x), as_tensor_variable(y)
-        if x.ndim not in (1, 2) or y.ndim not in (1, 2):
+        if x.type.ndim not in (1, 2) or y.type.ndim not in (1, 2):
             raise TypeError(
-                f"Dot takes vectors and matrices; {x} has {x.ndim} and {y} {y.ndim} dimensions. "
-                "Use dot, matmul or tensordot for other ranks."
+                f"Dot takes vectors and matrices; {x} has {x.type.ndim} dimensions, {y} has "
+                f"{y.type.ndim}. Use dot, matmul or tensordot for other ranks."
             )
         inner = x.type.shape[-1], y.type.shape[0]
         if None not in inner and inner[0] != inner[1]:
             raise ShapeError(
-                f"Inner lengths do not agree in dot: {x} has shape {x.type.shape}, {y} {y.type.shape}."
+                f"Inner lengths do not agree in dot: {x} has shape {x.type.shape}, {y} has shape "
+                f"{y.type.shape}."
             )
         dtype = dtypes.upcast(x.type.dtype, y.type.dtype)
         return Apply(self, [x, y], [TensorType(dtype, x.type.shape[:-1] + y.type.shape[1:])()])
@@ -47,10 +62,7 @@ class Dot(Op):
     def perform(self, node: Apply, inputs: Sequence[Any], output_storage: list[list[Any]]) -> None:
         x, y = inputs
         if x.shape[-1] != y.shape[0]:
-            raise ShapeError(
-                f"Inner lengths do not agree in dot: {node.inputs[0]} has shape {x.shape}, "
-                f"{node.inputs[1]} has shape {y.shape}."
-            )
+            raise ShapeError(_inner_lengths(node, x.shape, y.shape))
         output_storage[0][0] = np.asarray(np.dot(x, y), dtype=node.outputs[0].type.dtype)
 
     def infer_shape(self, node: Apply, shapes: Sequence[Any]) -> list[Any]:
@@ -64,18 +76,18 @@ class Dot(Op):
             return [g, g]
         if dtypes.is_discrete(outputs[0].type.dtype):
             return [zeros_of(x), zeros_of(y)]
-        gx = g * y if y.ndim == 1 and x.ndim == 1 else self._left(x, y, g)
-        gy = g * x if y.ndim == 1 and x.ndim == 1 else self._right(x, y, g)
-        return [cast(gx, x.dtype) if dtypes.is_float(x.dtype) else gx,
-                cast(gy, y.dtype) if dtypes.is_float(y.dtype) else gy]  # fmt: skip
+        vectors = x.type.ndim == y.type.ndim == 1
+        gx = g * y if vectors else self._left(x, y, g)
+        gy = g * x if vectors else self._right(x, y, g)
+        return [match_dtype(gx, x), match_dtype(gy, y)]
 
     def _left(self, x: Any, y: Any, g: Any) -> Any:
-        if y.ndim == 1:
+        if y.type.ndim == 1:
             return dimshuffle(g, 0, "x") * dimshuffle(y, "x", 0)
         return self(g, dimshuffle(y, 1, 0))
 
     def _right(self, x: Any, y: Any, g: Any) -> Any:
-        if x.ndim == 1:
+        if x.type.ndim == 1:
             return dimshuffle(x, 0, "x") * dimshuffle(g, "x", 0)
         return self(dimshuffle(x, 1, 0), g)
 
@@ -88,40 +100,235 @@ class Dot(Op):
             terms.append(self(x, ty))
         return [terms[0] + terms[1] if len(terms) == 2 else terms[0] if terms else tx]
 
+    # ----- batching
+    def vectorize_node(self, node: Apply, *batched_inputs: Any) -> Apply:
+        (x, y), (x0, y0) = batched_inputs, node.inputs
+        # vectors against one matrix or vector are the rows of a matrix: one product does them all
+        if y is y0 and x0.type.ndim == 1 and x.type.ndim == 2:
+            return self.make_node(x, y)
+        if x is x0 and y0.type.ndim == 1 and y.type.ndim == 2:
+            return self.make_node(y, dimshuffle(x, list(range(x.type.ndim))[::-1]))
+        return PRODUCTS[x0.type.ndim, y0.type.ndim].make_node(x, y)
+
+    def perform_batched(self, node: Apply, inputs: Sequence[Any]) -> list[Any]:
+        """The products of batches of vectors and matrices, for `Blockwise`."""
+        x, y = inputs
+        x0, y0 = node.inputs
+        x = x[..., None, :] if x0.type.ndim == 1 else x
+        y = y[..., None] if y0.type.ndim == 1 else y
+        if x.shape[-1] != y.shape[-2]:
+            raise ShapeError(_inner_lengths(node, inputs[0].shape, inputs[1].shape))
+        out = np.matmul(x, y)
+        out = out[..., 0, :] if x0.type.ndim == 1 else out
+        return [out[..., 0] if y0.type.ndim == 1 else out]
+
     # ----- lowering
     def lower(self, node: Apply, b: Any, *inputs: Any) -> Any:
-        x, y = inputs
-        dtype = node.outputs[0].type.dtype
-        if dtype not in BLAS_DTYPES:
-            return NotImplemented
-        x, y = b.cast(x, dtype), b.cast(y, dtype)
-        if x.ndim == 1 and y.ndim == 1:
+        x, y = (b.cast(v, node.outputs[0].type.dtype) for v in inputs)
+        if x.ndim == y.ndim == 1:
+            return self.lower_batched(node, b, x, y)
+        return b.matmul(x, y)
+
+    def lower_batched(self, node: Apply, b: Any, *inputs: Any) -> Any:
+        """The products of batches of vectors and matrices, for `Blockwise`."""
+        x, y = (b.cast(v, node.outputs[0].type.dtype) for v in inputs)
+        x0, y0 = node.inputs
+        if x0.type.ndim == y0.type.ndim == 1:
+            # a length of 1 does not broadcast here
+            b.unify(b.length(x, -1), b.length(y, -1), "inner product: the lengths differ")
             return b.dot(x, y)
-        if y.ndim == 1:
-            return b.gemv(x, y)
-        if x.ndim == 1:
-            return b.gemv(b.permute(y, (1, 0)), x)
-        return b.gemm(x, y)
+        x = b.expand(x, -2) if x0.type.ndim == 1 else x
+        y = b.expand(y, -1) if y0.type.ndim == 1 else y
+        out = b.gemm(x, y)
+        out = b.squeeze(out, -2) if x0.type.ndim == 1 else out
+        return b.squeeze(out, -1) if y0.type.ndim == 1 else out
+
+
+def _inner_lengths(node: Apply, x: Any, y: Any) -> str:
+    return (
+        f"Inner lengths do not agree in dot: {node.inputs[0]} has shape {x}, {node.inputs[1]} has "
+        f"shape {y}."
+    )
 
 
 _dot = Dot()
+
+#: products of batches, by the ranks of one item
+PRODUCTS = {
+    (2, 2): Blockwise(_dot, "(m,k),(k,n)->(m,n)", name="Matmul"),
+    (2, 1): Blockwise(_dot, "(m,k),(k)->(m)", name="Matvec"),
+    (1, 2): Blockwise(_dot, "(k),(k,n)->(n)", name="Vecmat"),
+    (1, 1): Blockwise(_dot, "(k),(k)->()", name="Vecdot"),
+}
+
+
+def _product(x1: Any, x2: Any, ranks: tuple[int, int], name: str, dtype: Any) -> Any:
+    """A product over the last axes, `Dot` itself where there are no batch axes."""
+    x1, x2 = as_tensor_variable(x1), as_tensor_variable(x2)
+    for x, rank in zip((x1, x2), ranks):
+        if x.type.ndim < rank:
+            raise ValueError(f"{name} needs at least {rank} dimensions; {x} has {x.type.ndim}.")
+    op = _dot if (x1.type.ndim, x2.type.ndim) == ranks else PRODUCTS[ranks]
+    out = op(x1, x2)
+    return out if dtype is None else cast(out, dtype)
 
 
 def dot(l: Any, r: Any) -> Any:  # noqa: E741
     """The product of two tensors, as ``numpy.dot``.
 
-    Ranks up to 2: the vector and matrix products.  With a 0-d operand: multiplication.  Higher ranks: the
-    sum over the last axis of ``l`` and the second last of ``r``.
+    Ranks up to 2: the vector and matrix products.  With a 0-d operand: multiplication.  Higher
+    ranks: the sum over the last axis of ``l`` and the second last of ``r``.
 
     Mixed dtypes are upcast.  ShapeError if the inner lengths are known to differ.
+
+    >>> import phintys.tensor as pt
+    >>> pt.dot([[1, 2], [3, 4]], [1, 1]).eval()
+    array([3, 7])
     """
     l, r = as_tensor_variable(l), as_tensor_variable(r)  # noqa: E741
-    if l.ndim == 0 or r.ndim == 0:
-        return l * r
-    if l.ndim > 2 or r.ndim > 2:
-        return tensordots[0](l, r, [[l.ndim - 1], [max(0, r.ndim - 2)]])
+    if l.type.ndim == 0 or r.type.ndim == 0:
+        return functions.mul(l, r)
+    if l.type.ndim > 2 or r.type.ndim > 2:
+        return tensordot(l, r, [[-1], [max(r.type.ndim - 2, 0)]])
     return _dot(l, r)
 
 
-#: ``tensordots[0](a, b, axes)``, defined with the other general products.
-tensordots: list[Any] = []
+def dense_dot(a: Any, b: Any) -> Any:
+    """The product of two dense tensors; see `dot`."""
+    return dot(a, b)
+
+
+def matmul(x1: Any, x2: Any, dtype: Any = None) -> Any:
+    """Matrix products over the last two axes, as ``x1 @ x2``; leading axes are batches.
+
+    A vector is a row on the left and a column on the right, without that axis in the result.
+    ``dtype``: of the result.  ValueError for 0-d operands.
+
+    >>> import phintys.tensor as pt
+    >>> pt.matmul(pt.ones((5, 2, 3)), pt.ones((3, 4))).type.shape
+    (5, 2, 4)
+    """
+    x1, x2 = as_tensor_variable(x1), as_tensor_variable(x2)
+    ranks = min(x1.type.ndim, 2), min(x2.type.ndim, 2)
+    if 0 in ranks:
+        raise ValueError(f"matmul does not take 0-d operands ({x1}, {x2}): use * to scale.")
+    return _product(x1, x2, ranks, "matmul", dtype)
+
+
+def vecdot(x1: Any, x2: Any, dtype: Any = None) -> Any:
+    """Inner products over the last axis; leading axes are batches.
+
+    >>> import phintys.tensor as pt
+    >>> pt.vecdot([[1, 2], [3, 4]], [1, 1]).eval()
+    array([3, 7])
+    """
+    return _product(x1, x2, (1, 1), "vecdot", dtype)
+
+
+def matvec(x1: Any, x2: Any, dtype: Any = None) -> Any:
+    """Products of matrices (last two axes) and vectors (last axis); leading axes are batches.
+
+    >>> import phintys.tensor as pt
+    >>> pt.matvec(pt.ones((5, 2, 3)), pt.ones((5, 3))).type.shape
+    (5, 2)
+    """
+    return _product(x1, x2, (2, 1), "matvec", dtype)
+
+
+def vecmat(x1: Any, x2: Any, dtype: Any = None) -> Any:
+    """Products of vectors (last axis) and matrices (last two axes); leading axes are batches.
+
+    >>> import phintys.tensor as pt
+    >>> pt.vecmat(pt.ones((5, 2)), pt.ones((2, 3))).type.shape
+    (5, 3)
+    """
+    return _product(x1, x2, (1, 2), "vecmat", dtype)
+
+
+def outer(x: Any, y: Any) -> Any:
+    """The product of every element of ``x`` with every element of ``y``, a matrix.
+
+    >>> import phintys.tensor as pt
+    >>> pt.outer([1, 2], [3, 4]).eval()
+    array([[3, 4],
+           [6, 8]])
+    """
+    rows, columns = (flatten(as_tensor_variable(v)) for v in (x, y))
+    return functions.mul(dimshuffle(rows, 0, "x"), dimshuffle(columns, "x", 0))
+
+
+def batched_dot(a: Any, b: Any) -> Any:
+    """Products of the items of two batches, which are their first axes and of equal length.
+
+    Items are vectors, matrices or (for multiplication) numbers.
+    """
+    a, b = as_tensor_variable(a), as_tensor_variable(b)
+    ranks = a.type.ndim - 1, b.type.ndim - 1
+    if min(ranks) < 0:
+        raise TypeError(f"batched_dot takes batches; {a} and {b} need a first axis.")
+    if 0 in ranks:
+        wide = max(ranks)
+        a, b = (
+            dimshuffle(x, [*range(x.type.ndim), *["x"] * (wide + 1 - x.type.ndim)]) for x in (a, b)
+        )
+        return functions.mul(a, b)
+    if max(ranks) > 2:
+        raise TypeError(f"The items of batched_dot are vectors and matrices; got {a} and {b}.")
+    return PRODUCTS[ranks](a, b)
+
+
+def tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
+    """The sum of products over pairs of axes, as ``numpy.tensordot``.
+
+    Parameters
+    ----------
+    a, b : tensors
+    axes : the axes of ``a`` and those of ``b``, in pairs; or a number n: the last n axes of ``a``
+        and the first n of ``b``
+
+    ValueError if the axes do not pair up, ShapeError if their lengths are known to differ.
+
+    >>> import phintys.tensor as pt
+    >>> pt.tensordot(pt.ones((2, 3, 4)), pt.ones((4, 3, 5)), axes=[[1, 2], [1, 0]]).type.shape
+    (2, 5)
+    """
+    a, b = as_tensor_variable(a), as_tensor_variable(b)
+    left, right = _contracted(a, b, axes)
+    free_a = [k for k in range(a.type.ndim) if k not in left]
+    free_b = [k for k in range(b.type.ndim) if k not in right]
+    x = _as_matrix(a, free_a, left)
+    y = _as_matrix(b, right, free_b)
+    out = _dot(x, y)
+    lengths = [*(length(a, k) for k in free_a), *(length(b, k) for k in free_b)]
+    if len(free_a) == len(free_b) == 1:
+        return out
+    return reshape(out, lengths, ndim=len(lengths))
+
+
+def _contracted(a: Any, b: Any, axes: Any) -> tuple[list[int], list[int]]:
+    if isinstance(axes, int | np.integer):
+        n = int(axes)
+        if not 0 <= n <= min(a.type.ndim, b.type.ndim):
+            raise ValueError(f"Cannot sum over {n} axes of {a} ({a.type}) and {b} ({b.type}).")
+        axes = [range(a.type.ndim - n, a.type.ndim), range(n)]
+    if len(axes) != 2:
+        raise ValueError(f"axes are a number or two lists of axes, not {axes}.")
+    left, right = (list(normalize_axis_tuple(k, x.type.ndim)) for k, x in zip(axes, (a, b)))
+    if len(left) != len(right):
+        raise ValueError(f"tensordot needs as many axes of {a} as of {b}: {axes}.")
+    for i, j in zip(left, right):
+        n, m = a.type.shape[i], b.type.shape[j]
+        if n is not None and m is not None and n != m:
+            raise ShapeError(f"Axis {i} of {a} has length {n}, axis {j} of {b} length {m}.")
+    return left, right
+
+
+def _as_matrix(x: Any, rows: Sequence[int], columns: Sequence[int]) -> Any:
+    """``x`` with some axes flattened into rows and the others into columns."""
+    order = dimshuffle(x, [*rows, *columns])
+    if len(rows) == len(columns) == 1:
+        return order
+    sizes = [
+        reduce(functions.mul, (length(x, k) for k in group), one()) for group in (rows, columns)
+    ]
+    return reshape(order, sizes, ndim=2)

@@ -440,14 +440,14 @@ def _cotangent(x: Any, g: Any) -> Variable:
         return zeros_of(x)
     if isinstance(g, Undefined):
         return NullType(g.why)()
-    return sum_to(_match_dtype(g, x), x)
+    return sum_to(match_dtype(g, x), x)
 
 
 def _tangent(out: Any, t: Any) -> Variable:
-    return zeros_of(out) if t is None else _match_dtype(functions.second(out, t), out)
+    return zeros_of(out) if t is None else match_dtype(functions.second(out, t), out)
 
 
-def _match_dtype(g: Any, x: Any) -> Any:
+def match_dtype(g: Any, x: Any) -> Any:
     """A derivative in the dtype of its variable (in floatX for discrete ones)."""
     if dtypes.is_discrete(x.type.dtype) or g.type.dtype == x.type.dtype:
         return g

@@ -14,7 +14,7 @@ from phintys.scalar.type import ScalarType
 from phintys.tensor import axes, creation, cumulative, index, math, reduce, statistics
 from phintys.tensor.convert import _as_tensor_variable
 from phintys.tensor.diagonal import diagonal, trace
-from phintys.tensor.dot import dot
+from phintys.tensor.dot import dot, matmul
 from phintys.tensor.elemwise import cast, dimshuffle, elementwise
 from phintys.tensor.nonzero import nonzero
 from phintys.tensor.repeat import repeat
@@ -99,10 +99,10 @@ class _Operators:
         return other // self, other % self
 
     def __matmul__(self: Any, other: Any) -> Any:
-        return dot(self, other) if _is_operand(other) else NotImplemented
+        return matmul(self, other) if _is_operand(other) else NotImplemented
 
     def __rmatmul__(self: Any, other: Any) -> Any:
-        return dot(other, self) if _is_operand(other) else NotImplemented
+        return matmul(other, self) if _is_operand(other) else NotImplemented
 
     def __bool__(self: Any) -> bool:
         raise TypeError(
