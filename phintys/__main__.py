@@ -30,7 +30,7 @@ def _backend(mode: str) -> str:
 
 def doctor() -> int:
     """Print versions, the cache directory, and whether each backend gives a right answer."""
-    from phintys.backends.llvm.jit import cache_directory
+    from phintys.config import cache_directory
 
     print(f"python     {sys.version.split()[0]} on {sys.platform}")
     for package in ("phintys", "numpy", "scipy", "llvmlite", "numba", "jax"):

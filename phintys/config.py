@@ -17,6 +17,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import ContextDecorator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from phintys.errors import did_you_mean
@@ -165,6 +166,22 @@ def _parse_flags(flags: str) -> Iterator[tuple[str, str]]:
         name, equals, value = part.strip().partition("=")
         if equals:
             yield name.strip().replace(".", "__"), value.strip()
+
+
+def cache_directory() -> Path | None:
+    """Where compiled code is kept.
+
+    ``PHINTYS_CACHE_DIR``, else ``config.cache_dir``, else a folder in the user's cache; None for a user
+    without a home.
+    """
+    chosen = os.environ.get("PHINTYS_CACHE_DIR") or config.cache_dir or config.base_compiledir
+    if chosen:
+        return Path(chosen)
+    try:
+        base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    except RuntimeError:
+        return None
+    return Path(base) / "phintys"
 
 
 #: The settings of this process.

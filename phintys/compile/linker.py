@@ -60,9 +60,14 @@ class CLinker(Linker):
     name = "c"
 
     def run(self, fgraph: Any) -> Run:
-        from phintys.backends.c import compile_fgraph
+        from phintys.backends.c import compile_program
+        from phintys.compile.native import explain_failure
+        from phintys.lowering.from_graph import lower_graph
 
-        return compile_fgraph(fgraph)
+        program = lower_graph(fgraph)
+        return compile_program(
+            program, lambda values, step: explain_failure(fgraph, values, program, step)
+        )
 
 
 class NumbaLinker(Linker):

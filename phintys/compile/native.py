@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 import weakref
+from collections.abc import Sequence
 from functools import cache
-from typing import Any
+from typing import Any, NoReturn
 
 from phintys.compile.function import Function, FunctionMaker
 from phintys.errors import ShapeError
@@ -55,22 +56,23 @@ class NativeMethods(Function):
         return self.strict(*self._convert(args, kwargs or {}))
 
     def _failed(self, args: tuple[Any, ...], step: int) -> Any:
-        """Raise the error of a failed step.
-
-        The graph is run again node by node: the node that fails says what is wrong, and where the user
-        made it.
-        """
-        from phintys.backends.numpy.run import Runner
-
         values = [spec.filter(a) for spec, a in zip(self.maker.inputs, args)]
-        Runner(self.maker.fgraph)([*values, *(c.storage[0] for c in self.containers)])
-        raise ShapeError(_explain_step(self.program, step))
+        values += [c.storage[0] for c in self.containers]
+        explain_failure(self.maker.fgraph, values, self.program, step)
 
 
-def _explain_step(program: Any, step: int) -> str:
+def explain_failure(fgraph: Any, values: Sequence[Any], program: Any, step: int) -> NoReturn:
+    """Raise the error of a failed step of compiled code.
+
+    The graph is run again node by node: the node that fails says what is wrong, and where the user
+    made it.
+    """
+    from phintys.backends.numpy.run import Runner
+
+    Runner(fgraph)(values)
     failed = next((s for s in program.steps if s.step == step), None)
     message = getattr(failed, "message", "") or f"step {step} of the compiled function failed"
-    return f"{message} ({type(failed).__name__})"
+    raise ShapeError(f"{message} ({type(failed).__name__})")
 
 
 @cache

@@ -1,0 +1,129 @@
+"""The C backend: a second generator over the same Program, for readable code and other compilers."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from phintys.backends import capsules
+from phintys.backends.c.build import build
+from phintys.backends.c.program import CFile
+from phintys.lowering.program import Program, Slot
+
+_ALLOCATE = ctypes.CFUNCTYPE(
+    ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.POINTER(ctypes.c_int64)
+)
+_PYTHON = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.POINTER(ctypes.c_int64))
+
+__all__ = ["compile_program"]
+
+
+def compile_program(
+    program: Program, failed: Callable[[Sequence[Any], int], Any]
+) -> Callable[[Sequence[Any]], list[Any]]:
+    """A callable from input values to output values.
+
+    ``failed(values, step)`` raises the error of a failed step.  CompilerError without a compiler.
+    """
+    return CompiledProgram(program, failed)
+
+
+class CompiledProgram:
+    """A Program in a shared library.  ``source`` is its C text."""
+
+    def __init__(self, program: Program, failed: Callable[[Sequence[Any], int], Any]) -> None:
+        self.program, self.failed = program, failed
+        self.file = CFile(program)
+        self.source = self.file.text
+        self.library = build(self.source)
+        pointers = [capsules.special(n) for n in self.file.specials]
+        pointers += [capsules.blas(n) for n in self.file.blas]
+        self.library.bind((ctypes.c_void_p * (len(pointers) + 1))(*pointers))
+        self.entry = self.library.run
+        self.entry.restype = ctypes.c_int64
+        self.entry.argtypes = [ctypes.c_void_p, ctypes.c_void_p, _ALLOCATE, _PYTHON]
+
+    def __call__(self, values: Sequence[Any]) -> list[Any]:
+        return _Run(self, values).run()
+
+
+class _Run:
+    """One call: the memory of every slot, and what the C code calls back for."""
+
+    def __init__(self, compiled: CompiledProgram, values: Sequence[Any]) -> None:
+        self.compiled, self.values = compiled, values
+        program = compiled.program
+        self.arrays: dict[int, Any] = {}
+        self.pointers = (ctypes.c_void_p * (len(program.slots) + 1))()
+        self.lengths = (ctypes.c_int64 * (len(compiled.file.lengths) + 1))()
+        self.error: BaseException | None = None
+        for slot, value in zip(program.inputs, values):
+            self.fill(slot, value)
+        for slot in program.slots:
+            if slot.kind == "constant" or (slot.kind == "object" and slot.data is not None):
+                self.fill(slot, slot.data)
+
+    def fill(self, slot: Slot, value: Any) -> None:
+        """Put a value that comes from outside into a slot."""
+        if slot.dtype is None:
+            self.arrays[slot.number] = value
+            return
+        array = np.asarray(value)
+        if array.ndim != slot.ndim or array.dtype != slot.dtype:
+            raise TypeError(
+                f"{slot.name or 'a value'} must be of dtype {slot.dtype} and rank {slot.ndim}, "
+                f"not {array.dtype} and {array.ndim}."
+            )
+        array = np.require(array, requirements=["C", "A"])
+        self.arrays[slot.number] = array.reshape(np.shape(value))
+        self.pointers[slot.number] = array.ctypes.data
+        for axis, n in enumerate(array.shape):
+            place = self.compiled.file.lengths.get((slot.number, axis))
+            if place is not None:
+                self.lengths[place] = n
+
+    def run(self) -> list[Any]:
+        allocate, python = _ALLOCATE(self.allocate), _PYTHON(self.python)
+        status = self.compiled.entry(self.pointers, self.lengths, allocate, python)
+        if self.error is not None:
+            raise self.error
+        if status:
+            self.compiled.failed(self.values, status - 1)
+        return [self.arrays[s.number] for s in self.compiled.program.outputs]
+
+    def allocate(self, number: int, rank: int, shape: Any) -> int | None:
+        try:
+            slot = self.compiled.program.slots[number]
+            self.arrays[number] = array = np.empty(tuple(shape[:rank]), slot.dtype)
+        except BaseException as exc:  # handed to the caller of `run`
+            self.error = exc
+            return None
+        return array.ctypes.data
+
+    def python(self, number: int, lengths: Any) -> int:
+        """Run a `Python` step; an exception is kept and raised when C has returned."""
+        try:
+            step: Any = self.compiled.program.steps[number]
+            place = 0
+            inputs = []
+            for slot in step.inputs:
+                inputs.append(self.value(slot, lengths, place))
+                place += slot.ndim if slot.dtype else 0
+            for slot, value in zip(step.outputs, step.function(*inputs), strict=True):
+                self.fill(slot, value)
+        except BaseException as exc:
+            self.error = exc
+            return 1
+        return 0
+
+    def value(self, slot: Slot, lengths: Any, place: int) -> Any:
+        """What a slot holds; memory of the call is copied, because Python may keep it."""
+        if slot.dtype is None or slot.kind in ("input", "constant", "python"):
+            return self.arrays[slot.number]
+        shape = tuple(lengths[place : place + slot.ndim])
+        size = int(np.prod(shape, dtype=np.int64)) * np.dtype(slot.dtype).itemsize
+        data = ctypes.string_at(self.pointers[slot.number], size)
+        return np.frombuffer(bytearray(data), slot.dtype).reshape(shape)

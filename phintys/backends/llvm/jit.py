@@ -33,7 +33,7 @@ from typing import Any
 
 from phintys.backends.llvm import symbols
 from phintys.backends.llvm.target import cpu, target_machine
-from phintys.config import config
+from phintys.config import cache_directory
 
 _MAGIC = b"phintys object 1\n"
 _DIGEST = 32
@@ -121,18 +121,6 @@ def _link(entry: Entry, exports: Iterable[str], externals: Mapping[str, int]) ->
 
 
 # ------------------------------------------------------------------------------- the cache
-
-
-def cache_directory() -> Path | None:
-    """``PHINTYS_CACHE_DIR``, else ``config.cache_dir``, else a folder in the user's cache."""
-    chosen = os.environ.get("PHINTYS_CACHE_DIR") or config.cache_dir
-    if chosen:
-        return Path(chosen)
-    try:
-        base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    except RuntimeError:  # a user without a home
-        return None
-    return Path(base) / "phintys"
 
 
 @cache

@@ -1,0 +1,240 @@
+"""A `Program` as a C file.
+
+The file defines ``int64_t run(void **p, int64_t *lengths, allocate_fn, python_fn)``: ``p[k]`` is the memory of
+slot ``k``, ``lengths`` holds the lengths of arrays that come from outside.  It returns 0, or the number of the
+step that failed plus 1.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from phintys.backends.c.kernels import TYPES, emit_kernel
+from phintys.dims import Dim
+from phintys.errors import UnsupportedError
+from phintys.lowering.program import Call, Check, Copy, Kernel, Operand, Program, Python, Slot, Step
+from phintys.scalar.native import SCIPY_CALLS
+
+RUNTIME = Path(__file__).parent / "runtime.h"
+
+
+class CFile:
+    """The text of a Program, and what must be known to run it.
+
+    lengths
+        (slot number, axis) -> position in the array of lengths
+    specials
+        special functions, in the order in which ``bind`` takes their addresses
+    """
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.lengths: dict[tuple[int, int], int] = {}
+        self.functions: list[str] = []
+        self.lines: list[str] = []
+        self.freed: list[str] = []
+        for slot in program.slots:
+            if slot.kind in ("input", "python"):
+                for axis in range(slot.ndim):
+                    self.lengths[slot.number, axis] = len(self.lengths)
+        self.specials = sorted(
+            {
+                i.param
+                for s in program.steps
+                if isinstance(s, Kernel)
+                for i in s.body
+                if i.op == "call" and i.param in SCIPY_CALLS and i.param != "zeta"
+            }
+        )
+        self.blas = sorted(
+            f"{'s' if s.dtype == 'float32' else 'd'}{name}"
+            for s in program.steps
+            if isinstance(s, Call)
+            for name in ("gemm", "gemv")
+        )
+        self.blas = list(dict.fromkeys(self.blas))
+        self.items = self._item_slots()
+        self.text = self._emit()
+
+    def _item_slots(self) -> set[int]:
+        """Slots whose integer is used as a length."""
+        found: set[int] = set()
+        for dim in _dims(self.program):
+            for symbol in dim.symbols():
+                key = symbol.args[0]
+                if key[0] == "item":
+                    found.add(key[1])
+        return found
+
+    # ----- lengths
+    def integer(self, dim: Dim) -> str:
+        """A Dim as a C expression."""
+        if dim.op == "const":
+            return f"INT64_C({dim.args[0]})"
+        if dim.op == "symbol":
+            kind, number, *axis = dim.args[0]
+            return f"item{number}" if kind == "item" else f"n[{self.lengths[number, axis[0]]}]"
+        args = [self.integer(a) for a in dim.args]  # bounded: as deep as a shape computation
+        if dim.op in ("add", "mul"):
+            return "(" + {"add": " + ", "mul": " * "}[dim.op].join(args) + ")"
+        return f"dim_{dim.op}({', '.join(args)})"
+
+    def size(self, slot: Slot) -> str:
+        return " * ".join(["INT64_C(1)", *(self.integer(d) for d in slot.shape)])
+
+    # ----- the file
+    def _emit(self) -> str:
+        for number in sorted(self.items):
+            self.lines.append(f"int64_t item{number} = 0;")
+        for slot in self.program.slots:
+            if slot.kind in ("input", "constant"):
+                self._item(slot)
+        self._allocated: set[int] = set()
+        for step in self.program.steps:
+            self._step(step)
+        for slot in self.program.outputs:
+            self._allocate(slot)
+        body = "\n".join("    " + line for line in self.lines)
+        kinds = {name[0] for name in self.blas}
+        return "\n".join(
+            [
+                RUNTIME.read_text(),
+                *(f"BLAS({'float' if k == 's' else 'double'}, {k})" for k in sorted(kinds)),
+                *(f"static double (*special_{n})({_signature(n)});" for n in self.specials),
+                self._bind(),
+                *self.functions,
+                "int64_t run(void **p, int64_t *n, allocate_fn allocate, python_fn python) {",
+                "    int64_t failed = 0;",
+                f"    void *storage[{len(self.program.storages) + 1}] = {{0}};",
+                "    (void)n; (void)allocate; (void)python;",
+                body,
+                "done:",
+                f"    for (int k = 0; k < {len(self.program.storages)}; k++) free(storage[k]);",
+                "    return failed;",
+                "}",
+                "",
+            ]
+        )
+
+    def _bind(self) -> str:
+        lines = [f"    special_{name} = f[{k}];" for k, name in enumerate(self.specials)]
+        offset = len(self.specials)
+        lines += [f"    blas_{name} = f[{offset + k}];" for k, name in enumerate(self.blas)]
+        return "\n".join(["void bind(void **f) {", "    (void)f;", *lines, "}"])
+
+    def _item(self, slot: Slot) -> None:
+        if slot.number in self.items:
+            kind = TYPES[str(slot.dtype)]
+            self.lines.append(f"item{slot.number} = (int64_t)*({kind} *)p[{slot.number}];")
+
+    def _allocate(self, slot: Slot) -> None:
+        """Memory for a slot that is written for the first time."""
+        if slot.number in self._allocated or slot.kind not in ("temp", "output"):
+            return
+        self._allocated.add(slot.number)
+        if slot.storage is not None:
+            cell = f"storage[{slot.storage}]"
+            size = self.integer(self.program.storages[slot.storage])
+            self.lines.append(f"if (!{cell}) {cell} = malloc({size} + 64);")
+            self.lines.append(f"p[{slot.number}] = {cell};")
+            return
+        shape = ", ".join(self.integer(d) for d in slot.shape) or "0"
+        self.lines.append(
+            f"{{ int64_t shape[] = {{{shape}}}; "
+            f"p[{slot.number}] = allocate({slot.number}, {slot.ndim}, shape); }}"
+        )
+        self.lines.append(f"if (!p[{slot.number}]) {{ failed = -1; goto done; }}")
+
+    def _fail_unless(self, condition: str, step: Step) -> None:
+        self.lines.append(f"if (!({condition})) {{ failed = {step.step + 1}; goto done; }}")
+
+    # ----- steps
+    def _step(self, step: Step) -> None:
+        if isinstance(step, Kernel):
+            self._kernel(step)
+        elif isinstance(step, Check):
+            left, right = self.integer(step.left), self.integer(step.right)
+            self._fail_unless(f"{left} {step.relation} {right}", step)
+        elif isinstance(step, Copy):
+            self._allocate(step.target)
+            size = f"{self.size(step.target)} * {np.dtype(str(step.target.dtype)).itemsize}"
+            places = f"p[{step.target.number}], p[{step.source.number}]"
+            self.lines.append(f"memmove({places}, {size});")
+            self._item(step.target)
+        elif isinstance(step, Call):
+            self._call(step)
+        elif isinstance(step, Python):
+            self._python(step)
+        else:
+            raise UnsupportedError(
+                f"Mode 'C' does not compile {type(step).__name__} steps; use FAST_RUN."
+            )
+
+    def _kernel(self, kernel: Kernel) -> None:
+        targets = {s.number: s for s in kernel.writes()}
+        for slot in targets.values():
+            self._allocate(slot)
+        function, call = emit_kernel(kernel, f"kernel_{len(self.functions)}", self.integer)
+        self.functions.append(function)
+        self._fail_unless(f"{call} == 0", kernel)
+        for slot in targets.values():
+            self._item(slot)
+
+    def _call(self, step: Call) -> None:
+        target = step.operands[0]
+        self._allocate(target.slot)
+        prefix = "s" if step.dtype == "float32" else "d"
+        loops = [f"b{k}" for k in range(len(step.batch))]
+        for b, length in zip(loops, step.batch):
+            self.lines.append(f"for (int64_t {b} = 0; {b} < {self.integer(length)}; {b}++)")
+        sizes = step.sizes[:1] if step.name == "dot" else step.sizes
+        args = [self.integer(d) for d in sizes] + [self._factor(step.alpha, step)]
+        for operand in step.operands:
+            args.append(self._place(operand, loops, step))
+            args += [self.integer(s) for s in operand.strides[len(loops) :]]
+        if step.name != "ger":
+            args.append(self._factor(step.beta, step))
+        self.lines.append(f"{prefix}{step.name}({', '.join(args)});")
+        self._item(target.slot)
+
+    def _place(self, operand: Operand, loops: list[str], step: Call) -> str:
+        terms = [self.integer(operand.offset)]
+        terms += [f"{b} * {self.integer(s)}" for b, s in zip(loops, operand.strides)]
+        return f"({TYPES[step.dtype]} *)p[{operand.slot.number}] + {' + '.join(terms)}"
+
+    def _factor(self, factor: Operand | float, step: Call) -> str:
+        if isinstance(factor, Operand):
+            return f"*({self._place(factor, [], step)})"
+        return repr(float(factor))
+
+    def _python(self, step: Python) -> None:
+        """The inputs' lengths go along, one after the other."""
+        lengths = [self.integer(d) for s in step.inputs if s.dtype for d in s.shape] or ["0"]
+        call = f"python({step.step}, (int64_t[]){{{', '.join(lengths)}}})"
+        self.lines.append(f"if ({call}) {{ failed = -1; goto done; }}")
+        for slot in step.outputs:
+            self._item(slot)
+
+
+def _signature(name: str) -> str:
+    return ", ".join(["double"] * SCIPY_CALLS[name] + ["int"])
+
+
+def _dims(program: Program) -> list[Dim]:
+    """Every Dim that a Program mentions."""
+    found: list[Dim] = [*program.storages]
+    for slot in program.slots:
+        found += slot.shape
+    for step in program.steps:
+        if isinstance(step, Check):
+            found += [step.left, step.right]
+        if isinstance(step, Kernel):
+            found += [*step.dims, *(i.param for i in step.body if i.op == "dim")]
+        if isinstance(step, Call):
+            found += [*step.sizes, *step.batch]
+        if isinstance(step, Kernel | Call):
+            for o in step.operands:
+                found += [o.offset, *o.strides, *o.extra]
+    return found

@@ -1,0 +1,150 @@
+/* What the C code of every function includes: integers of lengths, scalar functions with NumPy's
+ * conventions, matrix products in row-major terms. */
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef void *(*allocate_fn)(int64_t slot, int64_t rank, const int64_t *shape);
+typedef int64_t (*python_fn)(int64_t step, const int64_t *shapes);
+
+/* Lengths: division rounds down, and by 0 gives 0. */
+static inline int64_t dim_floordiv(int64_t a, int64_t b) {
+    if (b == 0) return 0;
+    int64_t q = a / b;
+    return q - ((a % b != 0) && ((a < 0) != (b < 0)));
+}
+static inline int64_t dim_mod(int64_t a, int64_t b) { return b == 0 ? 0 : a - dim_floordiv(a, b) * b; }
+static inline int64_t dim_max(int64_t a, int64_t b) { return a > b ? a : b; }
+static inline int64_t dim_min(int64_t a, int64_t b) { return a < b ? a : b; }
+
+/* Integers: as for lengths, in every width. */
+#define INTEGER_FUNCTIONS(T, name)                                                        \
+    static inline T idiv_##name(T a, T b) {                                               \
+        if (b == 0) return 0;                                                             \
+        if (b == (T)-1 && (T)-1 < 0) return (T)(0 - (uint64_t)a);                         \
+        T q = (T)(a / b);                                                                 \
+        return (T)(q - ((a % b != 0) && ((a < 0) != (b < 0))));                           \
+    }                                                                                     \
+    static inline T imod_##name(T a, T b) {                                               \
+        if (b == 0 || (b == (T)-1 && (T)-1 < 0)) return 0;                                \
+        T r = (T)(a % b);                                                                 \
+        return (r != 0 && ((r < 0) != (b < 0))) ? (T)(r + b) : r;                         \
+    }                                                                                     \
+    static inline T min_##name(T a, T b) { return a < b ? a : b; }                        \
+    static inline T max_##name(T a, T b) { return a > b ? a : b; }
+INTEGER_FUNCTIONS(uint8_t, bool)
+INTEGER_FUNCTIONS(int8_t, int8)
+INTEGER_FUNCTIONS(int16_t, int16)
+INTEGER_FUNCTIONS(int32_t, int32)
+INTEGER_FUNCTIONS(int64_t, int64)
+INTEGER_FUNCTIONS(uint8_t, uint8)
+INTEGER_FUNCTIONS(uint16_t, uint16)
+INTEGER_FUNCTIONS(uint32_t, uint32)
+INTEGER_FUNCTIONS(uint64_t, uint64)
+
+/* Floats: NaN wins in min and max; what does not fit an integer becomes the least one. */
+#define FLOAT_FUNCTIONS(T, name, s)                                                       \
+    static inline T min_##name(T a, T b) { return (a < b || a != a) ? a : b; }            \
+    static inline T max_##name(T a, T b) { return (a > b || a != a) ? a : b; }            \
+    static inline T sigmoid_##name(T a) {                                                 \
+        if (a >= 0) return 1 / (1 + exp##s(-a));                                          \
+        T e = exp##s(a);                                                                  \
+        return e / (1 + e);                                                               \
+    }                                                                                     \
+    static inline T softplus_##name(T a) {                                                \
+        return (a > 0 ? a : 0 * a) + log1p##s(exp##s(-fabs##s(a)));                       \
+    }                                                                                     \
+    static inline int64_t integer_##name(T a) {                                           \
+        return (a >= -9223372036854775808.0 && a < 9223372036854775808.0) ? (int64_t)a    \
+                                                                          : INT64_MIN;    \
+    }                                                                                     \
+    static inline uint64_t natural_##name(T a) {                                          \
+        return (a >= 9223372036854775808.0 && a < 18446744073709551616.0)                 \
+                   ? (uint64_t)a                                                          \
+                   : (uint64_t)integer_##name(a);                                         \
+    }
+FLOAT_FUNCTIONS(float, float32, f)
+FLOAT_FUNCTIONS(double, float64, )
+
+/* sum over k >= 0 of (q + k)^-x for x > 1, q > 0: terms, then Euler and Maclaurin's formula
+ * (Abramowitz and Stegun 23.1.30). */
+static double hurwitz_zeta(double x, double q) {
+    static const double even[] = {1.0 / 12, -1.0 / 720, 1.0 / 30240, -1.0 / 1209600,
+                                  1.0 / 47900160, -691.0 / 1307674368000.0, 1.0 / 74724249600.0};
+    if (x == 1) return INFINITY;
+    if (!(x > 1)) return NAN;
+    if (q <= 0) {
+        if (q == floor(q)) return INFINITY;
+        if (x != floor(x)) return NAN;
+    }
+    double total = 0, a = q;
+    for (int k = 0; k < 12 || a < 9; k++, a += 1) total += pow(a, -x);
+    total += pow(a, 1 - x) / (x - 1) + 0.5 * pow(a, -x);
+    double term = x * pow(a, -x - 1);
+    for (int k = 0; k < 7; k++) {
+        total += even[k] * term;
+        term *= (x + 2 * k + 1) * (x + 2 * k + 2) / (a * a);
+    }
+    return total;
+}
+
+/* Matrix products.  BLAS is column-major: a row-major product is that of the transposes. */
+#define BLAS(T, p)                                                                             \
+    typedef void (*p##gemm_fn)(char *, char *, int *, int *, int *, T *, T *, int *, T *,      \
+                               int *, T *, T *, int *);                                        \
+    typedef void (*p##gemv_fn)(char *, int *, int *, T *, T *, int *, T *, int *, T *, T *,    \
+                               int *);                                                         \
+    static p##gemm_fn blas_##p##gemm;                                                          \
+    static p##gemv_fn blas_##p##gemv;                                                          \
+    static int p##fits(int64_t a, int64_t b, int64_t c) {                                      \
+        return a <= INT32_MAX && b <= INT32_MAX && c <= INT32_MAX;                             \
+    }                                                                                          \
+    static void p##gemm(int64_t m, int64_t n, int64_t k, T alpha, T *C, int64_t c0, int64_t c1,\
+                        T *A, int64_t a0, int64_t a1, T *B, int64_t b0, int64_t b1, T beta) {  \
+        int a_ok = (a1 == 1 && a0 >= k && a0 > 0) || (a0 == 1 && a1 >= m && a1 > 0);           \
+        int b_ok = (b1 == 1 && b0 >= n && b0 > 0) || (b0 == 1 && b1 >= k && b1 > 0);           \
+        if (a_ok && b_ok && c1 == 1 && c0 >= n && m > 0 && n > 0 && k > 0 && p##fits(m, n, k) &&\
+            p##fits(a0 * a1, b0 * b1, c0)) {                                                   \
+            int M = (int)n, N = (int)m, K = (int)k, ldc = (int)c0;                             \
+            int a_plain = a1 == 1 && a0 >= k, b_plain = b1 == 1 && b0 >= n;                    \
+            int lda = (int)(a_plain ? a0 : a1), ldb = (int)(b_plain ? b0 : b1);                \
+            char ta = a_plain ? 'N' : 'T', tb = b_plain ? 'N' : 'T';                           \
+            blas_##p##gemm(&tb, &ta, &M, &N, &K, &alpha, B, &ldb, A, &lda, &beta, C, &ldc);    \
+            return;                                                                            \
+        }                                                                                      \
+        for (int64_t i = 0; i < m; i++)                                                        \
+            for (int64_t j = 0; j < n; j++) {                                                  \
+                T sum = 0;                                                                     \
+                for (int64_t l = 0; l < k; l++) sum += A[i * a0 + l * a1] * B[l * b0 + j * b1];\
+                T *c = C + i * c0 + j * c1;                                                    \
+                *c = alpha * sum + (beta == 0 ? 0 : beta * *c);                                \
+            }                                                                                  \
+    }                                                                                          \
+    static void p##gemv(int64_t m, int64_t k, T alpha, T *y, int64_t y0, T *A, int64_t a0,     \
+                        int64_t a1, T *x, int64_t x0, T beta) {                                \
+        int plain = a1 == 1 && a0 >= k, turned = a0 == 1 && a1 >= m;                           \
+        if (m > 0 && k > 0 && y0 > 0 && x0 > 0 && (plain || turned) && p##fits(m, k, a0 * a1) &&\
+            p##fits(y0, x0, 0)) {                                                              \
+            int rows = (int)(plain ? k : m), columns = (int)(plain ? m : k);                   \
+            int lda = (int)(plain ? a0 : a1), incx = (int)x0, incy = (int)y0;                  \
+            char t = plain ? 'T' : 'N';                                                        \
+            blas_##p##gemv(&t, &rows, &columns, &alpha, A, &lda, x, &incx, &beta, y, &incy);   \
+            return;                                                                            \
+        }                                                                                      \
+        for (int64_t i = 0; i < m; i++) {                                                      \
+            T sum = 0;                                                                         \
+            for (int64_t l = 0; l < k; l++) sum += A[i * a0 + l * a1] * x[l * x0];             \
+            y[i * y0] = alpha * sum + (beta == 0 ? 0 : beta * y[i * y0]);                      \
+        }                                                                                      \
+    }                                                                                          \
+    static void p##ger(int64_t m, int64_t n, T alpha, T *A, int64_t a0, int64_t a1, T *x,      \
+                       int64_t x0, T *y, int64_t y0) {                                         \
+        for (int64_t i = 0; i < m; i++)                                                        \
+            for (int64_t j = 0; j < n; j++) A[i * a0 + j * a1] += alpha * x[i * x0] * y[j * y0];\
+    }                                                                                          \
+    static void p##dot(int64_t k, T alpha, T *r, T *x, int64_t x0, T *y, int64_t y0, T beta) { \
+        T sum = 0;                                                                             \
+        for (int64_t l = 0; l < k; l++) sum += x[l * x0] * y[l * y0];                          \
+        *r = alpha * sum + (beta == 0 ? 0 : beta * *r);                                        \
+    }
