@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from phintys.backends import capsules
-from phintys.backends.c.build import build
+from phintys.backends.c.compiler import build
 from phintys.backends.c.program import CFile
 from phintys.lowering.program import Program, Slot
 
@@ -36,6 +36,8 @@ class CompiledProgram:
 
     def __init__(self, program: Program, failed: Callable[[Sequence[Any], int], Any]) -> None:
         self.program, self.failed = program, failed
+        self.slots = {slot.number: slot for slot in program.slots}
+        self.steps = {step.step: step for step in program.steps}
         self.file = CFile(program)
         self.source = self.file.text
         self.library = build(self.source)
@@ -57,7 +59,7 @@ class _Run:
         self.compiled, self.values = compiled, values
         program = compiled.program
         self.arrays: dict[int, Any] = {}
-        self.pointers = (ctypes.c_void_p * (len(program.slots) + 1))()
+        self.pointers = (ctypes.c_void_p * (1 + max(compiled.slots, default=0)))()
         self.lengths = (ctypes.c_int64 * (len(compiled.file.lengths) + 1))()
         self.error: BaseException | None = None
         for slot, value in zip(program.inputs, values):
@@ -96,7 +98,7 @@ class _Run:
 
     def allocate(self, number: int, rank: int, shape: Any) -> int | None:
         try:
-            slot = self.compiled.program.slots[number]
+            slot = self.compiled.slots[number]
             self.arrays[number] = array = np.empty(tuple(shape[:rank]), slot.dtype)
         except BaseException as exc:  # handed to the caller of `run`
             self.error = exc
@@ -106,7 +108,7 @@ class _Run:
     def python(self, number: int, lengths: Any) -> int:
         """Run a `Python` step; an exception is kept and raised when C has returned."""
         try:
-            step: Any = self.compiled.program.steps[number]
+            step: Any = self.compiled.steps[number]
             place = 0
             inputs = []
             for slot in step.inputs:
