@@ -278,13 +278,18 @@ class Function:
         """Release memory kept between calls: there is none, buffers belong to one call."""
 
     def attach_profile(self, profile: Any) -> None:
-        """Start to collect times if ``profile`` is true (see `phintys.compile.profile`)."""
+        """Start to collect times in ``self.profile``.
+
+        ``profile`` is True, a heading, or a `ProfileStats` to add to; None asks ``config.profile``.
+        """
         from phintys.config import config
 
-        if profile or (profile is None and config.profile):
+        if self.profile is None and (profile or (profile is None and config.profile)):
             from phintys.compile.profile import ProfileStats
 
-            self.profile = profile if isinstance(profile, ProfileStats) else ProfileStats(self)
+            name = profile if isinstance(profile, str) else ""
+            stats = profile if isinstance(profile, ProfileStats) else ProfileStats(name)
+            stats.attach(self)
 
     def copy(
         self,
