@@ -1,0 +1,293 @@
+"""Products that BLAS computes together with a scale and an addition.  Rewrites introduce them.
+
+Every one is ``beta * z + alpha * product``; inputs are in the order of PyTensor.  ``z`` broadcasts
+to the product by lengths known to be 1.  Where ``beta`` is 0, ``z`` is not read (a NaN in it does
+not count), as in BLAS.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from phintys.errors import ShapeError
+from phintys.gradient import Lop, Rop
+from phintys.graph.op import Op
+from phintys.graph.replace import clone_replace
+from phintys.graph.type import DisconnectedType
+from phintys.graph.variable import Apply, Constant, Variable
+from phintys.graph.vectorize import vectorize_graph
+from phintys.scalar import dtypes
+from phintys.tensor.convert import as_tensor_variable, constant
+from phintys.tensor.dot import dot, matmul, outer
+from phintys.tensor.elemwise import broadcast_static, cast, functions, zeros_of
+from phintys.tensor.type import TensorType
+
+BLAS_DTYPES = ("float32", "float64", "complex64", "complex128")
+
+
+class BlasOp(Op):
+    """What the ops of this module share.
+
+    Subclasses say their inputs by name (``z``, ``alpha``, ``x``, ``y``, ``beta``; what is missing
+    is 0 or 1), the ranks of ``x`` and ``y``, and the product.
+    """
+
+    __props__ = ()
+    roles: ClassVar[tuple[str, ...]]
+    ranks: ClassVar[tuple[int, int]]
+    inplace = False
+
+    def named(self, values: Sequence[Any]) -> dict[str, Any]:
+        """Values of the inputs by name; None for the names that the op does not have."""
+        return dict.fromkeys(("z", "alpha", "beta")) | dict(zip(self.roles, values, strict=True))
+
+    # ----- class and static shape
+    def make_node(self, *inputs: Any) -> Apply:
+        if len(inputs) != len(self.roles):
+            raise TypeError(f"{self} takes {', '.join(self.roles)}; got {len(inputs)} inputs.")
+        args = [as_tensor_variable(v) for v in inputs]
+        found = self.named(args)
+        dtype = found["x"].type.dtype
+        if dtype not in BLAS_DTYPES:
+            raise TypeError(f"{self} needs dtypes {', '.join(BLAS_DTYPES)}, not {dtype}.")
+        converted = [
+            _factor(v, dtype, self) if role in ("alpha", "beta") else v
+            for role, v in zip(self.roles, args)
+        ]
+        self._check(self.named(converted), dtype)
+        product = self.product(found["x"], found["y"])
+        shape = product.type.shape
+        if found["z"] is not None:
+            shape = broadcast_static([found["z"].type.shape, shape], self, [found["z"], product])
+            if any(n == 1 != m for n, m in zip(product.type.shape, shape)):
+                raise ShapeError(f"{self}: {found['z']} is larger than the product {shape}.")
+        return Apply(self, converted, [TensorType(dtype, shape)()])
+
+    def _check(self, found: dict[str, Any], dtype: str) -> None:
+        for role, rank in (("x", self.ranks[0]), ("y", self.ranks[1]), ("z", self.result_ndim)):
+            v = found[role]
+            if v is not None and (v.type.ndim != rank or v.type.dtype != dtype):
+                raise TypeError(
+                    f"{self} needs {role} of rank {rank} and dtype {dtype}; {v} has type {v.type}."
+                )
+
+    @property
+    def result_ndim(self) -> int:
+        return self.ranks[0] + self.ranks[1] - 2
+
+    def product(self, x: Any, y: Any) -> Any:
+        """The product as an expression."""
+        return dot(x, y)
+
+    def expression(self, *inputs: Any) -> Any:
+        """The op as elementary operations."""
+        v = self.named(inputs)
+        out = self.product(v["x"], v["y"])
+        out = out if v["alpha"] is None else functions.mul(v["alpha"], out)
+        if v["z"] is None:
+            return out
+        rest = v["z"] if v["beta"] is None else functions.mul(v["beta"], v["z"])
+        return functions.add(rest, out)
+
+    # ----- perform
+    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: list[list[Any]]) -> None:
+        v = self.named(inputs)
+        out = self.compute(node, v["x"], v["y"])
+        if v["alpha"] is not None:
+            out = v["alpha"] * out
+        z = v["z"]
+        if z is not None:
+            self._check_target(node, z, out.shape)
+            if v["beta"] is None or v["beta"] != 0:
+                out = out + (z if v["beta"] is None else v["beta"] * z)
+            if self.inplace and z.shape == out.shape:
+                z[...] = out
+                out = z
+        output_storage[0][0] = np.asarray(out, dtype=node.outputs[0].type.dtype)
+
+    def compute(self, node: Apply, x: Any, y: Any) -> Any:
+        """The product of arrays."""
+        if x.shape[-1] != y.shape[0]:
+            raise ShapeError(
+                f"Inner lengths do not agree in {self}: shapes {x.shape} and {y.shape} of "
+                f"{', '.join(map(str, node.inputs))}."
+            )
+        return np.dot(x, y)
+
+    def _check_target(self, node: Apply, z: Any, shape: tuple[int, ...]) -> None:
+        static = self.named(node.inputs)["z"].type.shape
+        if any(n != m and known != 1 for n, m, known in zip(z.shape, shape, static)):
+            raise ShapeError(f"{self} adds a product of shape {shape} to shape {z.shape}.")
+
+    def infer_shape(self, node: Apply, shapes: Sequence[Any]) -> list[Any]:
+        v = self.named(shapes)
+        return [(*v["x"][:-1], *v["y"][1:])]
+
+    # ----- derivative
+    def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
+        (g,) = cotangents
+        if isinstance(g.type, DisconnectedType):
+            return [g for _ in inputs]
+        seed, items = g.type(), [v.type() for v in inputs]
+        found = Lop(self.expression(*items), items, seed)
+        return list(clone_replace(found, dict(zip([seed, *items], [g, *inputs]))))
+
+    def pushforward(self, inputs: Any, outputs: Any, tangents: Any) -> list[Variable]:
+        items = [v.type() for v in inputs]
+        moved = [
+            zeros_of(v) if isinstance(t.type, DisconnectedType) else t
+            for v, t in zip(inputs, tangents)
+        ]
+        seeds = [t.type() for t in moved]
+        found = Rop(self.expression(*items), items, seeds)
+        return [clone_replace(found, dict(zip([*items, *seeds], [*inputs, *moved])))]
+
+    # ----- batching
+    def vectorize_node(self, node: Apply, *batched_inputs: Any) -> Apply:
+        expression = self.expression(*node.inputs)
+        return vectorize_graph(expression, dict(zip(node.inputs, batched_inputs))).owner
+
+    # ----- in place
+    def inplace_on_inputs(self, allowed_inplace_inputs: list[int]) -> Op:
+        return self
+
+    # ----- lowering
+    def lower(self, node: Apply, b: Any, *inputs: Any) -> Any:
+        v = self.named(inputs)
+        if v["x"].dtype not in ("float32", "float64"):
+            return NotImplemented
+        alpha, beta = (1.0 if v[role] is None else v[role] for role in ("alpha", "beta"))
+        return self.lower_product(b, v["x"], v["y"], v["z"], alpha, beta)
+
+    def lower_product(self, b: Any, x: Any, y: Any, z: Any, alpha: Any, beta: Any) -> Any:
+        return b.gemm(x, y, z, alpha, beta)
+
+    def __str__(self) -> str:
+        return type(self).__name__
+
+
+def _factor(a: Any, dtype: str, op: Op) -> Any:
+    """A 0-d factor in the dtype of the product."""
+    if a.type.ndim != 0:
+        raise TypeError(f"The factors of {op} are 0-d; {a} has type {a.type}.")
+    if dtypes.is_complex(a.type.dtype) and not dtypes.is_complex(dtype):
+        raise TypeError(f"{op} of dtype {dtype} cannot be scaled by {a} of dtype {a.type.dtype}.")
+    return constant(a.data, dtype=dtype) if isinstance(a, Constant) else cast(a, dtype)
+
+
+class AddingOp(BlasOp):
+    """A product added to ``z``, in its memory if ``inplace``."""
+
+    def __init__(self, inplace: bool = False) -> None:
+        self.inplace = inplace
+        self.destroy_map = {0: [0]} if inplace else {}
+
+    def inplace_on_inputs(self, allowed_inplace_inputs: list[int]) -> Op:
+        return type(self)(inplace=True) if 0 in allowed_inplace_inputs else self
+
+    def __str__(self) -> str:
+        return f"{type(self).__name__}{{{'inplace' if self.inplace else 'no_inplace'}}}"
+
+
+class Gemv(AddingOp):
+    """``beta * y + alpha * A @ x`` of a matrix and vectors.  Inputs: y, alpha, A, x, beta."""
+
+    __props__ = ("inplace",)
+    __str__ = AddingOp.__str__
+    roles = ("z", "alpha", "x", "y", "beta")
+    ranks = (2, 1)
+
+    def lower_product(self, b: Any, x: Any, y: Any, z: Any, alpha: Any, beta: Any) -> Any:
+        return b.gemv(x, y, z, alpha, beta)
+
+
+class Ger(AddingOp):
+    """``A + alpha * outer(x, y)`` of a matrix and vectors.  Inputs: A, alpha, x, y."""
+
+    __props__ = ("inplace",)
+    __str__ = AddingOp.__str__
+    roles = ("z", "alpha", "x", "y")
+    ranks = (1, 1)
+    result_ndim = 2
+
+    def product(self, x: Any, y: Any) -> Any:
+        return outer(x, y)
+
+    def compute(self, node: Apply, x: Any, y: Any) -> Any:
+        return np.outer(x, y)
+
+    def infer_shape(self, node: Apply, shapes: Sequence[Any]) -> list[Any]:
+        return [(*shapes[2], *shapes[3])]
+
+    def lower_product(self, b: Any, x: Any, y: Any, z: Any, alpha: Any, beta: Any) -> Any:
+        return b.ger(z, x, y, alpha)
+
+
+class Gemm(AddingOp):
+    """``beta * z + alpha * x @ y`` of matrices.  Inputs: z, alpha, x, y, beta."""
+
+    __props__ = ("inplace",)
+    __str__ = AddingOp.__str__
+    roles = ("z", "alpha", "x", "y", "beta")
+    ranks = (2, 2)
+
+
+class Dot22(BlasOp):
+    """``x @ y`` of two matrices."""
+
+    __props__ = ()
+    roles = ("x", "y")
+    ranks = (2, 2)
+
+
+class Dot22Scalar(BlasOp):
+    """``alpha * x @ y`` of two matrices.  Inputs: x, y, alpha."""
+
+    __props__ = ()
+    roles = ("x", "y", "alpha")
+    ranks = (2, 2)
+
+
+class BatchedDot(BlasOp):
+    """``x[i] @ y[i]`` for every item of two batches of matrices, of equal length."""
+
+    __props__ = ()
+    roles = ("x", "y")
+    ranks = (3, 3)
+
+    def make_node(self, *inputs: Any) -> Apply:
+        node = super().make_node(*inputs)
+        n, m = (v.type.shape[0] for v in node.inputs)
+        if 1 in (n, m) and n != m and None not in (n, m):
+            raise ShapeError(f"{self} needs batches of equal length, not {n} and {m}.")
+        return node
+
+    def product(self, x: Any, y: Any) -> Any:
+        return matmul(x, y)
+
+    def compute(self, node: Apply, x: Any, y: Any) -> Any:
+        if x.shape[0] != y.shape[0] or x.shape[-1] != y.shape[-2]:
+            raise ShapeError(f"Lengths do not agree in {self}: shapes {x.shape} and {y.shape}.")
+        return np.matmul(x, y)
+
+    def infer_shape(self, node: Apply, shapes: Sequence[Any]) -> list[Any]:
+        x, y = shapes
+        return [(*x[:-1], y[-1])]
+
+    def lower_product(self, b: Any, x: Any, y: Any, z: Any, alpha: Any, beta: Any) -> Any:
+        b.unify(b.length(x, 0), b.length(y, 0), "batched product: the batches differ in length")
+        return b.gemm(x, y)
+
+
+gemm = gemm_no_inplace = Gemm()
+gemm_inplace = Gemm(inplace=True)
+gemv = gemv_no_inplace = Gemv()
+gemv_inplace = Gemv(inplace=True)
+ger = Ger()
+ger_destructive = Ger(inplace=True)
+_dot22 = Dot22()
+_dot22scalar = Dot22Scalar()
+_batched_dot = BatchedDot()
