@@ -34,7 +34,7 @@ class Dim:
     ``add`` / ``mul`` (args: dims, normalised), ``floordiv``, ``mod``, ``max``, ``min`` (two dims).
     """
 
-    __slots__ = ("__weakref__", "_hash", "_key", "args", "op")
+    __slots__ = ("__weakref__", "_hash", "order_key", "args", "op")
     op: str
     args: tuple[Any, ...]
 
@@ -45,7 +45,7 @@ class Dim:
             found = object.__new__(cls)
             found.op, found.args = op, args
             found._hash = hash(key)
-            found._key = None
+            found.order_key = None
             _INTERNED[key] = found
         return found
 
@@ -204,9 +204,9 @@ def product(dims: Any) -> Dim:
 
 def _sort_key(d: Dim) -> tuple[int, str]:
     # bounded: expressions are as deep as a shape computation, not as a graph
-    if d._key is None:
-        d._key = (d.op != "const", d.render(repr))
-    return d._key
+    if d.order_key is None:
+        d.order_key = (d.op != "const", d.render(repr))
+    return d.order_key
 
 
 def _ordered(dims: tuple[Dim, ...]) -> tuple[Dim, ...]:
