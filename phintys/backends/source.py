@@ -12,7 +12,7 @@ import linecache
 import re
 import warnings
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from types import FunctionType, TracebackType
 from typing import Any
@@ -208,10 +208,11 @@ class Transpiled:
         return None
 
 
-def interpreted(fgraph: Any, framework: str) -> Runner | None:
-    """The reference, with a warning, if a variable has no counterpart in a framework of arrays."""
+def interpreted(fgraph: Any, framework: str, missing_dtypes: Collection[str] = ()) -> Runner | None:
+    """The reference, with a warning, if a framework has no values of a type of the graph."""
     for v in [*fgraph.inputs, *(v for node in fgraph.toposort() for v in node.outputs)]:
-        if not hasattr(v.type, "dtype"):
+        dtype = getattr(v.type, "dtype", None)
+        if dtype is None or dtype in missing_dtypes:
             warnings.warn(
                 f"{framework} has no values of type {v.type} (variable {v}): the function runs "
                 "its ops one by one in Python.",

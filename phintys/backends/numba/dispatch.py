@@ -1,0 +1,187 @@
+"""`numba_funcify` and `numba_typify`, and what registered functions share."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import cache, singledispatch
+from typing import Any
+
+import numba
+import numpy as np
+from numba import types
+
+from phintys.backends.source import compile_function_src, generate
+from phintys.graph.fgraph import FunctionGraph
+from phintys.graph.op import Op
+from phintys.graph.variable import Apply, Constant
+
+#: dtypes that Numba has no arrays of
+MISSING_DTYPES = frozenset(("float16",))
+
+# -------------------------------------------------------------------------- registries
+
+
+@singledispatch
+def numba_funcify(op: Any, node: Any = None, **kwargs: Any) -> Callable[..., Any]:
+    """The Numba function of an op (of its application ``node``), or of a whole FunctionGraph.
+
+    Register functions for ops with ``@numba_funcify.register(MyOp)``: they take ``(op, node=None,
+    **kwargs)`` and return a function that Numba compiles; one with several results returns a tuple.
+
+    An op that is not registered runs through ``perform`` in object mode.
+    """
+    raise TypeError(f"There is no Numba function for {op!r}: it is neither an Op nor a graph.")
+
+
+@singledispatch
+def numba_typify(data: Any, dtype: Any = None, **kwargs: Any) -> Any:
+    """The value of ``data`` that is passed to compiled functions."""
+    return data
+
+
+@numba_typify.register(np.ndarray)
+def _(data: np.ndarray, dtype: Any = None, **kwargs: Any) -> Any:
+    """Functions are compiled for contiguous arrays that may be written to."""
+    if data.flags.carray and dtype in (None, data.dtype):
+        return data
+    return np.array(data, dtype or data.dtype.newbyteorder("="), order="C")
+
+
+@numba_funcify.register(FunctionGraph)
+def _(op: Any, node: Any = None, fgraph_name: str = "numba_function", **kwargs: Any) -> Any:
+    return jit(generate(op, convert_node, numba_typify, name=fgraph_name, **kwargs).function)
+
+
+def convert_node(op: Any, node: Any, **kwargs: Any) -> Any:
+    """`numba_funcify`, compiled; functions of users may return numbers for 0-d tensors."""
+    function = numba_funcify(op, node=node, **kwargs)
+    if not isinstance(function, numba.core.dispatcher.Dispatcher):
+        function = jit(function)
+    is_ours = numba_funcify.dispatch(type(op)).__module__.startswith(f"{__package__}.")
+    if is_ours or len(node.outputs) != 1 or getattr(node.outputs[0].type, "shape", None) != ():
+        return function
+    return function if not _is_tensor(node.outputs[0]) else compiled(_AS_ARRAY, f=function)
+
+
+_AS_ARRAY = """
+def as_array(*args):
+    return np.asarray(f(*args))
+"""
+
+
+def passed_as_argument(constant: Constant) -> bool:
+    """Arrays are arguments: as globals they would become part of the machine code."""
+    return isinstance(constant.data, np.ndarray)
+
+
+# ---------------------------------------------------------------------------- compiling
+
+
+def jit(function: Callable[..., Any]) -> Any:
+    """Numba's function, with NumPy's rules for division by zero."""
+    return numba.njit(error_model="numpy")(function)
+
+
+def compiled(source: str, **env: Any) -> Any:
+    """The Numba function that ``source`` defines, compiled once for all equal ones."""
+    return _compiled(source.lstrip("\n"), tuple(env.items()))
+
+
+@cache
+def _compiled(source: str, env: tuple[tuple[str, Any], ...]) -> Any:
+    name = source.split("(", 1)[0].removeprefix("def ")
+    return jit(compile_function_src(source, name, {"np": np, "math": math, **dict(env)}))
+
+
+def nested(indices: Sequence[str], lengths: Sequence[str], body: Sequence[str]) -> list[str]:
+    """The lines of nested loops.
+
+    >>> print("\\n".join(nested("ij", "nm", ["x[i, j] = 0"])))
+    for i in range(n):
+      for j in range(m):
+        x[i, j] = 0
+    """
+    heads = [f"{'  ' * k}for {i} in range({n}):" for k, (i, n) in enumerate(zip(indices, lengths))]
+    return heads + [f"{'  ' * len(heads)}{line}" for line in body]
+
+
+def define(name: str, parameters: Sequence[str], body: Sequence[str]) -> str:
+    """The source of a function."""
+    lines = [f"def {name}({', '.join(parameters)}):", *(f"    {line}" for line in body)]
+    return "\n".join(lines) + "\n"
+
+
+def tuple_of(items: Sequence[str]) -> str:
+    """The source of a tuple.
+
+    >>> tuple_of("a"), tuple_of("ab")
+    ('(a,)', '(a, b,)')
+    """
+    return f"({''.join(f'{x}, ' for x in items).rstrip()})"
+
+
+# -------------------------------------------------------------------------- object mode
+
+
+def numba_type(type_: Any) -> Any:
+    """The Numba type of the values of a type, or None."""
+    dtype = getattr(type_, "dtype", None)
+    if dtype is None or dtype in MISSING_DTYPES:
+        return None
+    element = numba.from_dtype(np.dtype(dtype))
+    return types.Array(element, type_.ndim, "C") if _is_array(type_) else element
+
+
+def _is_array(type_: Any) -> bool:
+    from phintys.scalar.type import ScalarType
+
+    return not isinstance(type_, ScalarType)
+
+
+def _is_tensor(v: Any) -> bool:
+    return hasattr(v.type, "dtype") and _is_array(v.type)
+
+
+@numba_funcify.register(Op)
+def in_object_mode(op: Any, node: Any = None, **kwargs: Any) -> Any:
+    """``perform``, called from the compiled function."""
+    found = [numba_type(v.type) for v in node.outputs]
+    names = [f"r{i}" for i in range(len(found))]
+    parameters = [f"x{i}" for i in range(len(node.inputs))]
+    arrays = [i for i, v in enumerate(node.inputs) if hasattr(v.type, "dtype")]
+    declared = ", ".join(f"{r}=t{r}" for r in names)
+    body = [
+        f"with objmode({declared}):",
+        f"    {''.join(f'{r}, ' for r in names)}= perform({', '.join(f'x{i}' for i in arrays)})",
+        f"return {', '.join(names)}",
+    ]
+    env = {f"t{r}": t for r, t in zip(names, found)}
+    env |= {"objmode": numba.objmode, "perform": _performing(node, arrays)}
+    return jit(
+        compile_function_src(define("in_object_mode", parameters, body), "in_object_mode", env)
+    )
+
+
+def _performing(node: Apply, arrays: Sequence[int]) -> Callable[..., Any]:
+    """A Python function of the inputs that are arrays or numbers; the others are constants."""
+    destroyed = {i for places in node.op.destroy_map.values() for i in places}
+    fixed = [v.data if isinstance(v, Constant) else None for v in node.inputs]
+
+    def perform(*values: Any) -> tuple[Any, ...]:
+        given = list(fixed)
+        for i, x in zip(arrays, values):
+            given[i] = x.copy() if i in destroyed else x
+        storage: list[list[Any]] = [[None] for _ in node.outputs]
+        node.op.perform(node, given, storage)
+        return tuple(_declared(cell[0], v) for cell, v in zip(storage, node.outputs))
+
+    return perform
+
+
+def _declared(value: Any, v: Any) -> Any:
+    """A result as the type says, contiguous and writeable."""
+    if not _is_tensor(v):
+        return value
+    found = np.asarray(value, v.type.dtype, order="C")
+    return found if found.flags.carray else found.copy()

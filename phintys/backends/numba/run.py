@@ -1,0 +1,38 @@
+"""A FunctionGraph as one Numba function."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from phintys.backends.numba.dispatch import (
+    MISSING_DTYPES,
+    convert_node,
+    jit,
+    numba_typify,
+    passed_as_argument,
+)
+from phintys.backends.source import Transpiled, generate, interpreted
+
+
+def compile_fgraph(fgraph: Any) -> Any:
+    """See the package."""
+    return interpreted(fgraph, "Numba", MISSING_DTYPES) or Transpiled(fgraph, Compiled(fgraph))
+
+
+class Compiled:
+    """The Numba function of a graph; Numba compiles it at the first call."""
+
+    def __init__(self, fgraph: Any) -> None:
+        generated = generate(
+            fgraph,
+            convert_node,
+            numba_typify,
+            name="numba_function",
+            as_argument=passed_as_argument,
+        )
+        self.generated = generated
+        self.function = jit(generated.function)
+
+    def __call__(self, values: Sequence[Any]) -> list[Any]:
+        return list(self.function(*map(numba_typify, values), *self.generated.arguments))

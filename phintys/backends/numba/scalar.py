@@ -1,0 +1,237 @@
+"""Scalar ops as Numba source, from the native forms of their rows.
+
+`Lines` is the builder that a row's ``native`` function gets (`phintys.scalar.native`): it writes one
+assignment per instruction, each in the dtype that the instruction has.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from phintys.backends.numba.dispatch import (
+    compiled,
+    define,
+    in_object_mode,
+    jit,
+    numba_funcify,
+)
+from phintys.backends.source import compile_function_src
+from phintys.scalar.dtypes import kind
+from phintys.scalar.native import INSTRUCTIONS, LIBM_CALLS, PROBE
+from phintys.scalar.op import ScalarOp
+
+EXPRESSIONS = {
+    "add": "{0} + {1}", "sub": "{0} - {1}", "mul": "{0} * {1}", "div": "{0} / {1}",
+    "fma": "{0} * {1} + {2}", "fmod": "math.fmod({0}, {1})", "neg": "-{0}", "abs": "abs({0})",
+    "min": "{0} if {0} < {1} or {0} != {0} else {1}",
+    "max": "{0} if {0} > {1} or {0} != {0} else {1}",
+    "copysign": "math.copysign({0}, {1})",
+    "eq": "{0} == {1}", "ne": "{0} != {1}", "lt": "{0} < {1}", "le": "{0} <= {1}",
+    "gt": "{0} > {1}", "ge": "{0} >= {1}", "isnan": "{0} != {0}", "isinf": "np.isinf({0})",
+    "and": "{0} & {1}", "or": "{0} | {1}", "xor": "{0} ^ {1}", "not": "~{0}",
+    "shl": "{0} << {1}", "shr": "{0} >> {1}", "select": "{1} if {0} else {2}",
+    "sigmoid": "1 / (1 + np.exp(-{0}))",
+    "softplus": "max({0}, 0) + np.log1p(np.exp(-abs({0})))",
+    "erf": "math.erf({0})", "pow": "np.power({0}, {1})",
+}  # fmt: skip
+#: guarded: the processor traps on division by zero, and on that of the smallest number by -1
+DIVISIONS = {
+    ("idiv", "i"): "0 if {1} == 0 else -{0} if {1} == -1 else {0} // {1}",
+    ("idiv", "u"): "0 if {1} == 0 else {0} // {1}",
+    ("imod", "i"): "0 if {1} == 0 or {1} == -1 else {0} % {1}",
+    ("imod", "u"): "0 if {1} == 0 else {0} % {1}",
+}
+OF_BOOLS = {"not": "not {0}", "min": "{0} and {1}", "max": "{0} or {1}"}
+LIBM = {
+    "asin": "math.asin", "acos": "math.acos", "atan": "math.atan", "sinh": "np.sinh",
+    "cosh": "np.cosh", "asinh": "np.arcsinh", "acosh": "np.arccosh", "atanh": "np.arctanh",
+    "cbrt": "np.cbrt", "tgamma": "math.gamma", "lgamma": "math.lgamma", "erfc": "math.erfc",
+    "atan2": "np.arctan2", "hypot": "np.hypot",
+}  # fmt: skip
+LIBM |= {"asin": "np.arcsin", "acos": "np.arccos", "atan": "np.arctan"}
+
+
+@dataclass(frozen=True)
+class Value:
+    """A variable or literal of the source, and its dtype."""
+
+    text: str
+    dtype_name: str
+
+
+class Lines:
+    """A builder of instructions that writes Numba source."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        #: names of functions of SciPy -> functions
+        self.env: dict[str, Any] = {}
+
+    def assign(self, expression: str, dtype: str) -> Value:
+        name = f"t{len(self.lines)}"
+        self.lines.append(f"{name} = {typed(expression, dtype)}")
+        return Value(name, dtype)
+
+    def const(self, value: Any, like: Any) -> Value:
+        dtype = like if isinstance(like, str) else like.dtype_name
+        return Value(literal(value, dtype), dtype)
+
+    def cast(self, x: Value, dtype: str) -> Value:
+        return x if x.dtype_name == dtype else self.assign(_cast(x, dtype), dtype)
+
+    def dtype(self, x: Value) -> str:
+        return x.dtype_name
+
+    def call(self, name: str, *args: Value) -> Value:
+        dtype = args[0].dtype_name
+        if name in LIBM_CALLS:
+            function = LIBM[name]
+        else:
+            function = f"special_{name}"
+            self.env[function] = special_function(name)
+            args = tuple(self.cast(x, "float64") for x in args)
+        return self.assign(f"{function}({', '.join(x.text for x in args)})", dtype)
+
+    def __getattr__(self, name: str) -> Any:
+        row = INSTRUCTIONS.get(name.rstrip("_"))
+        if row is None:
+            raise AttributeError(name)
+
+        def instruction(*args: Value) -> Value:
+            dtype = args[-1].dtype_name
+            form = _expression(row.name, dtype).format(*(x.text for x in args))
+            return self.assign(form, "bool" if row.result == "bool" else dtype)
+
+        return instruction
+
+
+def _expression(name: str, dtype: str) -> str:
+    if dtype == "bool" and name in OF_BOOLS:
+        return OF_BOOLS[name]
+    found = EXPRESSIONS.get(name) or DIVISIONS.get((name, kind(dtype)))
+    return found or f"np.{name}({{0}})"
+
+
+def typed(expression: str, dtype: str) -> str:
+    """An expression in a dtype: Numba computes small integers in 64 bits."""
+    return f"np.{dtype}_({expression})" if dtype == "bool" else f"np.{dtype}({expression})"
+
+
+def literal(value: Any, dtype: str) -> str:
+    """A number of a dtype as source."""
+    number = np.asarray(value).astype(dtype).item()
+    if isinstance(number, bool):
+        return str(number)
+    special = isinstance(number, float) and not math.isfinite(number)
+    return typed(f"np.{number}".replace("np.-", "-np.") if special else repr(number), dtype)
+
+
+def _cast(x: Value, dtype: str) -> str:
+    if dtype == "bool":
+        return f"{x.text} != 0"
+    if kind(x.dtype_name) == "f" and kind(dtype) == "u":
+        # converted as signed where it fits, so that negative numbers wrap as NumPy's do
+        signed = f"np.int64({x.text})"
+        return f"np.uint64({x.text}) if {x.text} >= 2.0**63 else np.uint64({signed})"
+    return x.text
+
+
+# ---------------------------------------------------------------------- SciPy's functions
+
+
+@cache
+def special_function(name: str) -> Any:
+    """A function of ``scipy.special.cython_special`` for doubles that compiled code can call."""
+    from scipy.special import cython_special
+
+    capsules = cython_special.__pyx_capi__
+    for variant in (name, *(f"__pyx_fuse_{k}{name}" for k in range(4))):
+        arguments = _arguments(capsules[variant]) if variant in capsules else []
+        if arguments and {*arguments} <= {"double", "int"} and "double" in arguments:
+            ctype = [ctypes.c_int if a == "int" else ctypes.c_double for a in arguments]
+            pointer = _capsule("PyCapsule_GetPointer", ctypes.c_void_p, capsules[variant])
+            return _without_flag(ctypes.CFUNCTYPE(ctypes.c_double, *ctype)(pointer), arguments)
+    raise LookupError(f"scipy.special.cython_special has no {name!r} for doubles")
+
+
+def _capsule(function: str, result: Any, capsule: Any) -> Any:
+    get_name = ctypes.PYFUNCTYPE(ctypes.c_char_p, ctypes.py_object)(
+        ("PyCapsule_GetName", ctypes.pythonapi)
+    )
+    if function == "PyCapsule_GetName":
+        return get_name(capsule)
+    get = ctypes.PYFUNCTYPE(result, ctypes.py_object, ctypes.c_char_p)((function, ctypes.pythonapi))
+    return get(capsule, get_name(capsule))
+
+
+def _arguments(capsule: Any) -> list[str]:
+    """The C types of the arguments, if the result is a double."""
+    result, _, arguments = _capsule("PyCapsule_GetName", None, capsule).decode().partition(" (")
+    arguments = arguments.rstrip(")").replace("int __pyx_skip_dispatch", "int")
+    return arguments.split(", ") if result == "double" else []
+
+
+def _without_flag(function: Any, arguments: Sequence[str]) -> Any:
+    """Cython adds an integer flag as last argument: it is 0."""
+    names = [f"x{i}" for i, a in enumerate(arguments) if a == "double"]
+    given = [*names, *("0" for a in arguments if a == "int")]
+    source = define("special", names, [f"return f({', '.join(given)})"])
+    return jit(compile_function_src(source, "special", {"f": function}))
+
+
+# --------------------------------------------------------------------------- scalar nodes
+
+
+def has_source(op: ScalarOp, dtypes: Sequence[str]) -> bool:
+    """Whether `scalar_lines` can write the op for these dtypes."""
+    return op.emit(_Available(), *dtypes) is not NotImplemented
+
+
+class _Available:
+    """The probe of `phintys.scalar.native`; it answers only for functions that exist here."""
+
+    def call(self, name: str, *args: Any) -> Any:
+        if name not in LIBM_CALLS:
+            try:
+                special_function(name)
+            except LookupError:
+                return NotImplemented
+        return PROBE.call(name, *args)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(PROBE, name)
+
+
+def scalar_lines(
+    op: ScalarOp, names: Sequence[str], given: Sequence[str], results: Sequence[str]
+) -> tuple[list[str], list[str], dict[str, Any]]:
+    """The lines that compute an op, the names of its results, and the functions they call."""
+    builder = Lines()
+    found = op.emit(builder, *map(Value, names, given))
+    found = list(found) if op.nout > 1 else [found]
+    out = [builder.cast(x, dt).text for x, dt in zip(found, results)]
+    return builder.lines, out, builder.env
+
+
+@numba_funcify.register(ScalarOp)
+def numba_funcify_scalar(op: Any, node: Any = None, **kwargs: Any) -> Any:
+    """The function of a row of the scalar tables, on numbers."""
+    given = [v.type.dtype for v in node.inputs]
+    if not has_source(op, given):
+        return in_object_mode(op, node, **kwargs)
+    names = [f"x{i}" for i in range(len(given))]
+    results = [v.type.dtype for v in node.outputs]
+    lines, out, env = scalar_lines(op, names, given, results)
+    return compiled(define("scalar", names, [*lines, f"return {', '.join(out)}"]), **env)
+
+
+def is_built_in(op: Any) -> bool:
+    """Whether the function of a scalar op is the one made of its row."""
+    return numba_funcify.dispatch(type(op)) is numba_funcify_scalar

@@ -1,0 +1,198 @@
+"""Shapes, tensors under another shape, tensors made from lengths, put together, taken apart."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from phintys.backends.numba.dispatch import (
+    compiled,
+    define,
+    in_object_mode,
+    nested,
+    numba_funcify,
+    tuple_of,
+)
+from phintys.backends.numba.elemwise import numpy_name, place
+from phintys.scalar.dtypes import is_discrete
+from phintys.tensor.creation import Alloc, AllocEmpty
+from phintys.tensor.join import Join, Split
+from phintys.tensor.ranges import ARange, Eye
+from phintys.tensor.reshape import Reshape
+from phintys.tensor.shape import (
+    MakeVector,
+    ScalarFromTensor,
+    Shape,
+    Shape_i,
+    SpecifyShape,
+    TensorFromScalar,
+)
+from phintys.tensor.type_other import NoneTypeT
+
+# ----------------------------------------------------------------------- shapes as values
+
+
+@numba_funcify.register(Shape)
+def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
+    ndim = node.inputs[0].type.ndim
+    lines = [f"out[{i}] = x.shape[{i}]" for i in range(ndim)]
+    return compiled(
+        define("shape", ["x"], [f"out = np.empty({ndim}, np.int64)", *lines, "return out"])
+    )
+
+
+@numba_funcify.register(Shape_i)
+def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
+    return compiled(define("shape_i", ["x"], [f"return np.asarray(x.shape[{op.i}])"]))
+
+
+@numba_funcify.register(MakeVector)
+def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
+    names = [f"x{i}" for i in range(len(node.inputs))]
+    lines = [f"out[{i}] = {x}[()]" for i, x in enumerate(names)]
+    new = f"out = np.empty({len(names)}, np.{numpy_name(op.dtype)})"
+    return compiled(define("make_vector", names, [new, *lines, "return out"]))
+
+
+@numba_funcify.register(TensorFromScalar)
+def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
+    new = f"out = np.empty((), np.{numpy_name(node.outputs[0].type.dtype)})"
+    return compiled(define("tensor_from_scalar", ["x"], [new, "out[()] = x", "return out"]))
+
+
+@numba_funcify.register(ScalarFromTensor)
+def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
+    return compiled(define("scalar_from_tensor", ["x"], ["return x[()]"]))
+
+
+@numba_funcify.register(SpecifyShape)
+def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
+    names = [f"n{i}" for i in range(len(node.inputs) - 1)]
+    checks = [
+        f"if x.shape[{i}] != {n}[()]: raise ValueError('The length is not the specified one.')"
+        for i, n in enumerate(names)
+        if not isinstance(node.inputs[1 + i].type, NoneTypeT)
+    ]
+    return compiled(define("specify_shape", ["x", *names], [*checks, "return x"]))
+
+
+@numba_funcify.register(Reshape)
+def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
+    old = node.inputs[0].type.ndim
+    lengths = [f"n{i}" for i in range(op.ndim)]
+    body = ["known, unknown = 1, 0"]
+    for i, n in enumerate(lengths):
+        body.append(f"{n} = np.int64(shape[{i}])")
+        body.append(f"if {n} == -1: unknown += 1")
+        body.append(f"else: known *= {n}")
+    body.append("missing = x.size // known if unknown == 1 and known > 0 else 0")
+    body += [f"if {n} == -1: {n} = missing" for n in lengths]
+    body.append(f"if {' * '.join(['1', *lengths])} != x.size or unknown > 1:")
+    body.append("    raise ValueError('The sizes do not agree.')")
+    if old == 0 or op.ndim == 0:
+        new = f"out = np.empty({tuple_of(lengths)}, np.{numpy_name(node.outputs[0].type.dtype)})"
+        first = place((1,) * old, ["0"] * old)
+        body += [new, f"out[{place((1,) * op.ndim, lengths)}] = x[{first}]", "return out"]
+    else:
+        body.append(f"return np.ascontiguousarray(x).reshape({tuple_of(lengths)})")
+    return compiled(define("reshape", ["x", "shape"], body))
+
+
+# -------------------------------------------------------------- tensors made from lengths
+
+
+def lengths_from(names: list[str]) -> list[str]:
+    """Lines that read lengths from 0-d arrays and check them."""
+    lines = []
+    for k, n in enumerate(names):
+        lines.append(f"m{k} = np.int64({n}[()])")
+        lines.append(f"if m{k} < 0: raise ValueError('A length is negative.')")
+    return lines
+
+
+@numba_funcify.register(Alloc)
+def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
+    value, ndim = node.inputs[0].type, node.outputs[0].type.ndim
+    names = [f"n{k}" for k in range(ndim)]
+    lengths, indices = [f"m{k}" for k in range(ndim)], [f"i{k}" for k in range(ndim)]
+    offset = ndim - value.ndim
+    checks = [
+        f"if x.shape[{k}] != m{offset + k}: raise ValueError('The value does not fit.')"
+        for k, n in enumerate(value.shape)
+        if n != 1
+    ]
+    new = f"out = np.empty({tuple_of(lengths)}, np.{numpy_name(value.dtype)})"
+    write = f"out[{', '.join(indices) or '()'}] = x[{place(value.shape, indices[offset:])}]"
+    body = [*lengths_from(names), *checks, new, *nested(indices, lengths, [write]), "return out"]
+    return compiled(define("alloc", ["x", *names], body))
+
+
+@numba_funcify.register(AllocEmpty)
+def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
+    names = [f"n{k}" for k in range(len(node.inputs))]
+    shape = tuple_of([f"m{k}" for k in range(len(names))])
+    body = [*lengths_from(names), f"return np.empty({shape}, np.{numpy_name(op.dtype)})"]
+    return compiled(define("alloc_empty", names, body))
+
+
+@numba_funcify.register(ARange)
+def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
+    if not all(is_discrete(v.type.dtype) for v in node.inputs):
+        return in_object_mode(op, node, **kwargs)
+    dtype = numpy_name(op.dtype)
+    body = [
+        "first, last, by = np.int64(start[()]), np.int64(stop[()]), np.int64(step[()])",
+        "if by == 0: raise ValueError('The step is 0.')",
+        "n = max(0, -((first - last) // by))",
+        f"out = np.empty(n, np.{dtype})",
+        "for i in range(n):",
+        f"  out[i] = np.{dtype}(first + i * by)",
+        "return out",
+    ]
+    return compiled(define("arange", ["start", "stop", "step"], body))
+
+
+@numba_funcify.register(Eye)
+def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
+    body = [
+        *lengths_from(["n", "m"]),
+        "offset = np.int64(k[()])",
+        f"out = np.zeros((m0, m1), np.{numpy_name(op.dtype)})",
+        "for i in range(m0):",
+        "  if 0 <= i + offset < m1: out[i, i + offset] = 1",
+        "return out",
+    ]
+    return compiled(define("eye", ["n", "m", "k"], body))
+
+
+# --------------------------------------------------------------------- together and apart
+
+
+@numba_funcify.register(Join)
+def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
+    out = node.outputs[0].type
+    names = [f"x{i}" for i in range(len(node.inputs))]
+    body = [f"n = {' + '.join(f'{x}.shape[{op.axis}]' for x in names)}"]
+    for axis in (a for a in range(out.ndim) if a != op.axis):
+        for x in names[1:]:
+            test = f"{x}.shape[{axis}] != x0.shape[{axis}]"
+            body.append(f"if {test}: raise ValueError('Lengths do not agree.')")
+    shape = tuple_of(["n" if a == op.axis else f"x0.shape[{a}]" for a in range(out.ndim)])
+    body += [f"out = np.empty({shape}, np.{numpy_name(out.dtype)})", "start = 0"]
+    before = ":, " * op.axis
+    for x in names:
+        body.append(f"out[{before}start:start + {x}.shape[{op.axis}]] = {x}")
+        body.append(f"start += {x}.shape[{op.axis}]")
+    return compiled(define("join", names, [*body, "return out"]))
+
+
+@numba_funcify.register(Split)
+def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
+    count, before = op.len_splits, ":, " * op.axis
+    body = ["start = 0"]
+    for i in range(count):
+        body.append(f"n{i} = np.int64(lengths[{i}])")
+        body.append(f"if n{i} < 0: raise ValueError('A length is negative.')")
+        body += [f"e{i} = start", f"start += n{i}"]
+    body.append(f"if start != x.shape[{op.axis}]: raise ValueError('Lengths do not add up.')")
+    pieces = [f"x[{before}e{i}:e{i} + n{i}]" for i in range(count)]
+    return compiled(define("split", ["x", "lengths"], [*body, f"return {', '.join(pieces)}"]))
