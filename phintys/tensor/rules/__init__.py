@@ -1,62 +1,113 @@
 """The rewrites of the tensor language, and the pipeline that applies them.
 
-One module per subject; each is a list of rules with laws.  `PIPELINE` is the order of phases: a phase
-is one run of the engine with its rules.  Programs add their own rewrites to the same databases
-(`register_canonicalize` and the others).
+One module per subject; each is a list of rules with laws.  `PIPELINE` is the order of phases: a
+phase is one run of the engine with its rules.  Programs add their own rewrites to the same
+databases (`register_canonicalize` and the others).
+
+canonicalize
+    one form for what is written in many ways; what needs no computation disappears
+stabilize
+    forms that keep precision; its results are made canonical again
+BlasOpt
+    products of matrices with what is added to them
+specialize
+    forms that machines compute fast
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from phintys.rewriting.database import EquilibriumDB, RewriteDatabase, optdb
-from phintys.rewriting.engine import RuleSet
+from phintys.rewriting.merge import MergeOptimizer
 from phintys.rewriting.rule import Rule
-from phintys.tensor.rules import algebra, fills, folding, indexing, stable, structure
+from phintys.tensor.rules import (
+    algebra,
+    axes,
+    casts,
+    choice,
+    facts,
+    fills,
+    folding,
+    joining,
+    powers,
+    products,
+    reading,
+    reductions,
+    rows,
+    shapes,
+    stable,
+    views,
+    writing,
+)
+
+FAST_RUN, FAST_COMPILE = "fast_run", "fast_compile"
+BOTH = (FAST_RUN, FAST_COMPILE)
 
 canonicalize = EquilibriumDB(ignore_newtrees=False)
 stabilize = EquilibriumDB(ignore_newtrees=False)
+blas_opt = EquilibriumDB(ignore_newtrees=False)
 specialize = EquilibriumDB(ignore_newtrees=False)
 useless = EquilibriumDB(ignore_newtrees=False)
 uncanonicalize = EquilibriumDB(ignore_newtrees=False)
 
 #: name, database or rewriter, tags, position
 PIPELINE: list[tuple[str, Any, tuple[str, ...], float]] = [
-    ("merge1", RuleSet([], name="merge1"), ("fast_run", "fast_compile", "merge"), 0),
-    ("useless", useless, ("fast_run", "fast_compile"), 0.6),
-    ("canonicalize", canonicalize, ("fast_run", "fast_compile"), 1),
-    ("stabilize", stabilize, ("fast_run",), 1.5),
-    ("specialize", specialize, ("fast_run", "fast_compile"), 2),
-    ("uncanonicalize", uncanonicalize, ("fast_run",), 3),
+    ("merge1", MergeOptimizer(), (*BOTH, "merge"), 0),
+    ("useless", useless, BOTH, 0.6),
+    ("canonicalize", canonicalize, (*BOTH, "canonicalize_db"), 1),
+    ("stabilize", stabilize, BOTH, 1.5),
+    ("BlasOpt", blas_opt, BOTH, 1.7),
+    ("specialize", specialize, BOTH, 2),
+    ("uncanonicalize", uncanonicalize, (FAST_RUN,), 3),
 ]
 for _name, _entry, _tags, _position in PIPELINE:
     optdb.register(_name, _entry, *_tags, position=_position)
 
 PHASES: dict[str, EquilibriumDB] = {
-    "useless": useless,
     "canonicalize": canonicalize,
     "stabilize": stabilize,
+    "BlasOpt": blas_opt,
     "specialize": specialize,
-    "uncanonicalize": uncanonicalize,
 }
+
+#: in the order in which rules are tried at a node
+MODULES = (
+    folding, views, casts, fills, choice, axes, shapes, reading, writing, joining, reductions,
+    algebra, powers, facts, rows, stable, products,
+)  # fmt: skip
 
 
 def rules_of(module: Any) -> list[Rule]:
     """The rules a module defines: its functions, and its list `EQUATIONS`."""
-    functions = [r for r in vars(module).values() if isinstance(r, Rule)]
+    functions = [
+        r for r in vars(module).values() if isinstance(r, Rule) and r.file == module.__file__
+    ]
     return [*functions, *getattr(module, "EQUATIONS", ())]
 
 
 #: every rule of the tensor language
-RULES: list[Rule] = [
-    r for m in (folding, fills, structure, indexing, algebra, stable) for r in rules_of(m)
-]
-
-for _rule in RULES:
-    PHASES[_rule.phase].register(_rule.name, _rule, *_rule.tags, "fast_run", "fast_compile")
+RULES: list[Rule] = [r for m in MODULES for r in rules_of(m)]
 
 
-def _registrar(db: RewriteDatabase, default_tags: tuple[str, ...]) -> Any:
+def _register(rules: Iterable[Rule]) -> None:
+    """Put rules into the databases of their phases, and of the phases that build on these."""
+    for rule in rules:
+        early = rule.phase == "canonicalize"
+        modes = BOTH if early else (FAST_RUN,)
+        PHASES[rule.phase].register(rule.name, rule, *rule.tags, *modes)
+        if early:
+            stabilize.register(rule.name, rule, *rule.tags, *modes)
+        if "cleanup" in rule.tags:
+            specialize.register(rule.name, rule, *rule.tags, FAST_RUN)
+            useless.register(rule.name, rule, *rule.tags)
+
+
+_register(RULES)
+
+
+def _registrar(db: RewriteDatabase, default_tags: tuple[str, ...]) -> Callable[..., Any]:
     def register(rewriter: Any, *tags: str, **kwargs: Any) -> Any:
         if isinstance(rewriter, str):
             return lambda inner: register(inner, rewriter, *tags, **kwargs)
@@ -67,8 +118,8 @@ def _registrar(db: RewriteDatabase, default_tags: tuple[str, ...]) -> Any:
     return register
 
 
-register_canonicalize = _registrar(canonicalize, ("fast_run", "fast_compile"))
-register_stabilize = _registrar(stabilize, ("fast_run",))
-register_specialize = _registrar(specialize, ("fast_run",))
-register_useless = _registrar(useless, ("fast_run",))
-register_uncanonicalize = _registrar(uncanonicalize, ("fast_run",))
+register_canonicalize = _registrar(canonicalize, BOTH)
+register_stabilize = _registrar(stabilize, (FAST_RUN,))
+register_specialize = _registrar(specialize, (FAST_RUN,))
+register_useless = _registrar(useless, (FAST_RUN,))
+register_uncanonicalize = _registrar(uncanonicalize, (FAST_RUN,))

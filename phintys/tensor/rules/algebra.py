@@ -27,6 +27,7 @@ ADD, SUB, NEG, MUL = (TABLE[n] for n in ("add", "sub", "neg", "mul"))
 DIV, RECIPROCAL, POW, SQR = (TABLE[n] for n in ("true_div", "reciprocal", "pow", "sqr"))
 
 Terms = dict[Variable, Any]
+ONE = np.float64(1)
 
 
 # --------------------------------------------------------------------------------- sums
@@ -158,7 +159,7 @@ def _constant_factor(values: list[tuple[int, Any]]) -> Any:
     with np.errstate(all="ignore"):
         for e, k in values:
             if k is not None:
-                factor = factor * (k if isinstance(k, int) and e > 0 else np.asarray(k)[()] ** e)
+                factor = factor * (k**e if isinstance(k, int) and e > 0 else (k * ONE) ** e)
     return factor
 
 

@@ -1,4 +1,4 @@
-"""Values that are repeated to a shape (`second`, `Alloc`), and choices (`switch`)."""
+"""Values that are repeated to a shape: `second`, `Alloc`."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from phintys.graph.variable import Apply, Variable
 from phintys.rewriting.rule import rule
 from phintys.scalar.op import TABLE, ScalarOp
 from phintys.tensor.creation import Alloc
-from phintys.tensor.elemwise import Elemwise, cast, dimshuffle, functions
-from phintys.tensor.rules.match import applied, number, scalar_op_name
+from phintys.tensor.elemwise import DimShuffle, Elemwise, dimshuffle, functions
+from phintys.tensor.rules.match import number, scalar_op_name
+from phintys.tensor.shape import length
 
-SECOND, SWITCH, MUL, DIV = (TABLE[n] for n in ("second", "switch", "mul", "true_div"))
+SECOND = TABLE["second"]
 
 
 def filled_value(v: Variable) -> Any:
@@ -20,18 +21,23 @@ def filled_value(v: Variable) -> Any:
         return None
     if isinstance(v.owner.op, Alloc):
         value = v.owner.inputs[0]
-        return dimshuffle(
-            value, ["x"] * (v.type.ndim - value.type.ndim) + [*range(value.type.ndim)]
-        )
+        new = v.type.ndim - value.type.ndim
+        return dimshuffle(value, ["x"] * new + [*range(value.type.ndim)])
     return v.owner.inputs[1] if scalar_op_name(v.owner) == "second" else None
+
+
+def filled_as(v: Variable, value: Any) -> Any:
+    """``value`` repeated to the shape of the fill ``v``."""
+    node = v.owner
+    assert node is not None
+    if isinstance(node.op, Alloc):
+        return node.op(value, *node.inputs[1:])
+    return functions.second(node.inputs[0], value)
 
 
 def fill_number(v: Variable) -> Any:
     """The number that every element is known to be (a constant or a fill of one), or None."""
-    k = number(v)
-    if k is not None:
-        return k
-    value = filled_value(v)
+    value: Any = v
     while value is not None:
         k = number(value)
         if k is not None:
@@ -40,19 +46,18 @@ def fill_number(v: Variable) -> Any:
     return None
 
 
-@rule("second(x, v) -> v", ops=[SECOND], law="drops_errors", tags=("shape_unsafe",))
+@rule("second(x, v) -> v", ops=[SECOND], law="drops_errors",
+      tags=("local_useless_fill", "cleanup", "shape_unsafe"),
+      tested_on=("second(v, w)", "second(M, second(N, 1.5))", "second(v, alloc(s, n))"))  # fmt: skip
 def useless_second(ctx: Any, node: Apply) -> Any:
     """Where v has the shape already: the lengths of x and v agree, or the program is wrong."""
     x, v = node.inputs
-    out = node.outputs[0].type
-    if v.type.dtype == out.dtype and v.type.broadcastable == out.broadcastable:
-        return v
-    inner = filled_value(v)
-    if inner is not None and v.type.broadcastable == out.broadcastable:
+    if v.type.broadcastable != node.outputs[0].type.broadcastable:
         return None
-    if inner is not None and _covers(x, v):
-        return functions.second(x, inner)
-    return None
+    inner = filled_value(v)
+    if inner is None or not _covers(x, v):
+        return v
+    return functions.second(x, inner)
 
 
 def _covers(x: Variable, v: Variable) -> bool:
@@ -60,102 +65,80 @@ def _covers(x: Variable, v: Variable) -> bool:
     return all(b or not a for a, b in zip(x.type.broadcastable, v.type.broadcastable))
 
 
-@rule("f(second(x, v), y) -> f(v, y)", ops=[ScalarOp], law="drops_errors", tags=("shape_unsafe",))
+@rule("f(fill(v), y) -> f(v, y), f(fill(v)) -> fill(f(v))", ops=[ScalarOp], law="drops_errors",
+      tags=("local_second_sink", "local_elemwise_alloc", "local_alloc_unary", "cleanup",
+            "shape_unsafe"),
+      tested_on=("second(v, s) + w", "alloc(s, n) * w", "exp(second(v, s))", "exp(alloc(s, n, n))",
+                 "second(v, s) * t", "M + alloc(v, n, n)"))  # fmt: skip
 def sink_fills(ctx: Any, node: Apply) -> Any:
-    """A fill need not be made where another operand has the shape."""
-    if type(node.op) is not Elemwise or node.op.scalar_op is SECOND:
+    """A fill need not be made where another operand has the shape, else it comes last."""
+    if type(node.op) is not Elemwise or node.op.scalar_op is SECOND or len(node.outputs) != 1:
         return None
     values = [filled_value(v) for v in node.inputs]
-    if not any(v is not None for v in values) or len(node.outputs) != 1:
+    if not any(v is not None for v in values):
         return None
     out = node.outputs[0].type
     inputs = list(node.inputs)
     for i, value in enumerate(values):
-        if value is None:
-            continue
         trial = [*inputs[:i], value, *inputs[i + 1 :]]
-        patterns = [v.type.broadcastable for v in trial]
-        if tuple(all(column) for column in zip(*patterns)) == out.broadcastable:
+        if value is not None and _broadcastable(trial) == out.broadcastable:
             inputs = trial
     if inputs != node.inputs:
         return node.op(*inputs)
-    if len(inputs) == 1:
-        return functions.second(node.inputs[0], node.op(values[0]))
+    return _fill_last(node, values, out)
+
+
+def _fill_last(node: Apply, values: list[Any], out: Any) -> Any:
+    """Where one operand is a fill of the whole shape, and the others need not be."""
+    for v, value in zip(node.inputs, values):
+        if value is None or v.type.broadcastable != out.broadcastable:
+            continue
+        others = [w if other is None else other for w, other in zip(node.inputs, values)]
+        if _broadcastable(others) != out.broadcastable:
+            return filled_as(v, node.op(*others))
     return None
 
 
-@rule("useless switch", ops=[SWITCH], law="exact")
-def useless_switch(ctx: Any, node: Apply) -> Any:
-    condition, a, b = node.inputs
-    out = node.outputs[0].type
-    k = fill_number(condition)
-    chosen = a if (k is not None and k) or a is b else b if k is not None else None
-    if chosen is None:
-        return _double_condition(condition, a, b, out)
-    chosen = cast(chosen, out.dtype)
-    for v in node.inputs:
-        if chosen.type.broadcastable == out.broadcastable:
-            break
-        chosen = functions.second(v, chosen)
-    return chosen
+def _broadcastable(operands: list[Any]) -> tuple[bool, ...]:
+    return tuple(all(column) for column in zip(*(v.type.broadcastable for v in operands)))
 
 
-def _double_condition(condition: Variable, a: Variable, b: Variable, out: Any) -> Any:
-    """``switch(c != 0, a, b)`` -> ``switch(c, a, b)`` for a boolean c."""
-    node = applied(condition, "neq")
-    if node is None or node.inputs[0].type.dtype != "bool" or number(node.inputs[1]) != 0:
-        return None
-    if node.inputs[0].type.broadcastable != condition.type.broadcastable:
-        return None
-    return functions.switch(node.inputs[0], a, b)
+@rule("alloc(v, lengths of v) -> v", ops=[Alloc], law="drops_errors",
+      tags=("local_useless_alloc", "cleanup", "shape_unsafe"),
+      tested_on=("alloc(v, v.shape[0])", "alloc(v, n)", "alloc(M, n, 3)"))  # fmt: skip
+def useless_alloc(ctx: Any, node: Apply) -> Any:
+    value = node.inputs[0]
+    return value if value.type.broadcastable == node.outputs[0].type.broadcastable else None
 
 
-@rule("switch(c, a, 0) * b -> switch(c, a * b, 0)", ops=[MUL, DIV], law="finite")
-def sink_switch(ctx: Any, node: Apply) -> Any:
-    """Keeps gradients of masked branches free of ``0 * inf``: what is not chosen does not count."""
-    candidates = node.inputs if scalar_op_name(node) == "mul" else node.inputs[:1]
-    for i, v in enumerate(candidates):
-        switch = applied(v, "switch")
-        if switch is None or not ctx.single_use(v):
-            continue
-        condition, a, b = switch.inputs
-        if fill_number(a) != 0 and fill_number(b) != 0:
-            continue
-        dtype = node.outputs[0].type.dtype
-        branches = [
-            _with(node, i, branch) if fill_number(branch) != 0 else _zero(dtype, branch)
-            for branch in (a, b)
-        ]
-        return functions.switch(condition, *branches)
-    return None
+@rule("alloc(alloc(v)) -> alloc(v)", ops=[Alloc], law="drops_errors",
+      tags=("local_merge_alloc", "cleanup", "shape_unsafe"),
+      tested_on=("alloc(alloc(s, n), n, n)", "alloc(second(v, s), n, n)"))  # fmt: skip
+def merge_allocs(ctx: Any, node: Apply) -> Any:
+    value = filled_value(node.inputs[0])
+    return None if value is None else node.op(value, *node.inputs[1:])
 
 
-def _with(node: Apply, i: int, new: Variable) -> Any:
-    return node.op(*(new if k == i else v for k, v in enumerate(node.inputs)))
-
-
-def _zero(dtype: str, branch: Variable) -> Any:
-    from phintys.tensor.rules.algebra import literal
-
-    return literal(0, dtype, branch.type.ndim)
-
-
-@rule("cast(cast(x)) -> cast(x)", ops=[type(TABLE["cast_float64"])], law="exact")
-def merge_casts(ctx: Any, node: Apply) -> Any:
-    """A cast to the same dtype, or one behind another that loses nothing."""
+@rule("dimshuffle(fill(v)) -> alloc(v)", ops=[DimShuffle], law="drops_errors",
+      tags=("local_alloc_sink_dimshuffle", "local_dimshuffle_alloc", "local_alloc_dimshuffle",
+            "cleanup"),
+      tested_on=("alloc(s, n, 3).T", "alloc(s, n).dimshuffle(0, 'x')"))  # fmt: skip
+def dimshuffle_of_alloc(ctx: Any, node: Apply) -> Any:
     (x,) = node.inputs
-    target = node.outputs[0].type.dtype
-    if x.type.dtype == target:
-        return x
-    if x.owner is None or type(x.owner.op) is not Elemwise:
+    order = node.op.new_order
+    if x.owner is None or not isinstance(x.owner.op, Alloc) or node.op.drop:
         return None
-    inner = x.owner.op.scalar_op
-    if type(inner) is not type(node.op.scalar_op):
-        return None
-    (source,) = x.owner.inputs
-    from phintys.scalar import dtypes
+    value = dimshuffle(filled_value(x), order)
+    lengths = x.owner.inputs[1:]
+    return x.owner.op(value, *(1 if o == "x" else lengths[o] for o in order))
 
-    lossless = dtypes.upcast(source.type.dtype, x.type.dtype) == x.type.dtype
-    if source.type.dtype != "bool" and dtypes.kind(x.type.dtype) == "b":
-        return None
-    return cast(source, target) if lossless else None
+
+@rule("second(x, v) -> alloc(v, lengths of x)", ops=[SECOND], phase="specialize",
+      law="drops_errors", tags=("local_second_to_alloc", "shape_unsafe"),
+      tested_on=("second(v, s)", "second(M, v)"))  # fmt: skip
+def second_to_alloc(ctx: Any, node: Apply) -> Any:
+    """Lengths are known without computing x."""
+    x, v = node.inputs
+    out = node.outputs[0].type
+    axes = enumerate(zip(x.type.broadcastable, out.shape))
+    return Alloc()(v, *(length(v if short and n != 1 else x, i) for i, (short, n) in axes))

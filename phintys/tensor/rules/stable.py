@@ -1,126 +1,187 @@
 """Forms that keep precision: log1p, expm1, sigmoid, softplus and their relatives.
 
-Each is an equation; both sides are compared on generated inputs by the tests, in higher precision, under
-the rule's law.  Pattern variables stand for real floating tensors of any rank.
+Each is an equation; both sides are compared on generated inputs by the tests, in higher precision,
+under the rule's law.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from phintys.graph.variable import Apply
-from phintys.rewriting.rule import Rule, equation, rule, set_pattern_defaults
-from phintys.scalar import dtypes
+from phintys.graph.variable import Apply, Variable
+from phintys.rewriting.rule import Rule, rule
 from phintys.scalar.op import TABLE
 from phintys.tensor.elemwise import functions
-from phintys.tensor.rules.match import applied, number
-from phintys.tensor.type import TensorType
-
-NAMES = {name: getattr(functions, name) for name in TABLE if not name.startswith("cast_")}
-
-
-def _real(name: str) -> Any:
-    """A pattern variable: a real tensor."""
-    return TensorType("float64", ())(name)
-
-
-set_pattern_defaults(variable=_real, namespace=NAMES)
-
-
-def stable(text: str, tested_on: str = "reals", **options: Any) -> Rule:
-    """A rule of the stabilize phase."""
-    options = {"phase": "stabilize", "law": "rounding", "tested_on": tested_on, **options}
-    return equation(text, namespace=NAMES, **options)
-
-
-def is_float(x: Any) -> bool:
-    return dtypes.is_float(x.type.dtype)
-
+from phintys.tensor.rules.language import stable
+from phintys.tensor.rules.match import (
+    applied,
+    argument,
+    is_float,
+    like,
+    negated,
+    number,
+    opposite,
+)
 
 LOG_EXP = [
-    stable("log(exp(x)) -> x", when=is_float, phase="canonicalize"),
-    stable("log(1 + x) -> log1p(x)", "above -1", when=is_float),
-    stable("exp(x) + -1 -> expm1(x)", when=is_float),
-    stable("expm1(log1p(x)) -> x", "above -1", when=is_float, phase="canonicalize"),
-    stable("log1p(expm1(x)) -> x", when=is_float, phase="canonicalize"),
-    stable("log1p(exp(x)) -> softplus(x)", when=is_float),
-    stable("log1p(-1 * exp(x)) -> log1mexp(x)", "negative", when=is_float),
-    stable("log(1 + -1 * exp(x)) -> log1mexp(x)", "negative", when=is_float),
-    stable("log(-1 * expm1(x)) -> log1mexp(x)", "negative", when=is_float),
-    stable("log(sqrt(x)) -> 0.5 * log(x)", "positive", when=is_float),
+    stable("log1p(exp(x)) -> softplus(x)", "local_log1p_plusminus_exp"),
+    stable("log1p(-1 * exp(x)) -> log1mexp(x)", "local_log1p_plusminus_exp", "negative"),
+    stable("log(-1 * expm1(x)) -> log1mexp(x)", "logmexpm1_to_log1mexp", "negative"),
+    stable("exp(x) + -1 -> expm1(x)", "local_expm1"),
+    stable("1 + -1 * exp(x) -> -1 * expm1(x)", "local_expm1"),
+    stable("log(sqrt(x)) -> 0.5 * log(x)", "local_log_sqrt_sqr", "positive"),
+    stable("log(sqr(x)) -> 2 * log(abs(x))", "local_log_sqrt_sqr"),
+    stable("sqrt(sqr(x)) -> abs(x)", "local_sqrt_sqr"),
+    stable("exp(softplus(x)) -> 1 + exp(x)", "local_exp_log"),
+    stable("expm1(softplus(x)) -> exp(x)", "local_exp_log"),
+    stable("exp(log1p(x)) -> switch(ge(x, -1), 1 + x, nan)", "local_exp_log_nan_switch"),
+    stable("expm1(log(x)) -> switch(ge(x, 0), x + -1, nan)", "local_exp_log_nan_switch"),
+    stable("exp(log1mexp(x)) -> switch(le(x, 0), -1 * expm1(x), nan)", "local_exp_log_nan_switch"),
+    stable(
+        "log(exp(x) + -1 * exp(y)) -> switch(eq(y, -inf), x, x + log1mexp(y + -1 * x))",
+        "logdiffexp_to_log1mexpdiff",
+        "decreasing",
+    ),
 ]
 SIGMOID = [
-    stable("1 / (1 + exp(x)) -> sigmoid(-1 * x)", when=is_float),
-    stable("1 / (1 + exp(-1 * x)) -> sigmoid(x)", when=is_float),
-    stable("exp(x) / (1 + exp(x)) -> sigmoid(x)", when=is_float),
-    stable("1 + -1 * sigmoid(x) -> sigmoid(-1 * x)", when=is_float),
-    stable("log(sigmoid(x)) -> -1 * softplus(-1 * x)", when=is_float),
-    stable("log1p(-1 * sigmoid(x)) -> -1 * softplus(x)", when=is_float),
-    stable("sigmoid(log(x) + -1 * log1p(-1 * x)) -> x", "unit interval", when=is_float),
-    stable("exp(-1 * softplus(-1 * x)) -> sigmoid(x)", when=is_float),
-    stable("exp(-1 * softplus(x)) -> sigmoid(-1 * x)", when=is_float),
+    stable("1 + -1 * sigmoid(x) -> sigmoid(-1 * x)", "local_1msigmoid", single_use=True),
+    stable("log(sigmoid(x)) -> -1 * softplus(-1 * x)", "logsigm_to_softplus"),
+    stable("log1p(-1 * sigmoid(x)) -> -1 * softplus(x)", "log1p_neg_sigmoid"),
+    stable(
+        "sigmoid(log(x) + -1 * log1p(-1 * x)) -> switch(and_(ge(x, 0), le(x, 1)), x, nan)",
+        "local_sigmoid_logit",
+        "unit interval",
+    ),
+    stable("exp(-1 * softplus(x)) -> sigmoid(-1 * x)"),
+    stable("sigmoid(x) / (1 + -1 * sigmoid(x)) -> exp(x)", "local_odds_sigmoid"),
+    stable("(1 + -1 * sigmoid(x)) / sigmoid(x) -> exp(-1 * x)", "local_inv_odds_sigmoid"),
+    stable("sigmoid(-1 * x) / sigmoid(x) -> exp(-1 * x)", "local_inv_odds_sigmoid"),
+    stable("sigmoid(x) / sigmoid(-1 * x) -> exp(x)", "local_odds_sigmoid"),
 ]
-ERROR_FUNCTION = [
-    stable("1 + -1 * erf(x) -> erfc(x)", when=is_float),
-    stable("1 + -1 * erfc(x) -> erf(x)", when=is_float),
+SPECIAL_FUNCTIONS = [
+    stable("1 + -1 * erf(x) -> erfc(x)", "local_one_minus_erf"),
+    stable("1 + erf(x) -> erfc(-1 * x)", "local_one_plus_erf"),
+    stable("-1 + erf(x) -> -1 * erfc(x)", "local_erf_minus_one"),
+    stable("1 + -1 * erfc(x) -> erf(x)", "local_one_minus_erfc"),
+    stable("-1 + erfc(x) -> -1 * erf(x)", "local_one_minus_erfc"),
+    stable(
+        "log(erfc(x)) -> switch(lt(x, 1), log1p(-1 * erf(x)), log(erfcx(x)) + -1 * sqr(x))",
+        "local_log_erfc",
+    ),
+    stable("log(iv(v, x)) -> log(ive(v, x)) + x", "local_log_iv", "positive"),
+    stable("log(kv(v, x)) -> log(kve(v, x)) + -1 * x", "local_log_kv", "positive"),
 ]
-EQUATIONS: list[Rule] = [*LOG_EXP, *SIGMOID, *ERROR_FUNCTION]
+EQUATIONS: list[Rule] = [*LOG_EXP, *SIGMOID, *SPECIAL_FUNCTIONS]
 
 
-@rule(
-    "exp(log(x)) -> switch(x >= 0, x, nan)", ops=[TABLE["exp"]], law="rounding", tested_on="reals"
-)
-def exp_of_log(ctx: Any, node: Apply) -> Any:
-    """The NaN of a negative argument is kept."""
-    inner = applied(node.inputs[0], "log")
-    if inner is None or not dtypes.is_float(node.outputs[0].type.dtype):
+@rule("log(1 + x + y) -> log1p(x + y)", ops=[TABLE["log"]], phase="stabilize", law="rounding",
+      tags=("local_log1p",),
+      tested_on=("log(1 + sqr(x))", "log(1 + x) | above -1", "log(1 + sqr(x) + sqr(y))",
+                 "log(1 - x) | unit interval"))  # fmt: skip
+def log_of_one_plus(ctx: Any, node: Apply) -> Any:
+    total = applied(node.inputs[0], "add")
+    if total is None or number(total.inputs[0]) != 1 or not is_float(total.outputs[0]):
         return None
-    (x,) = inner.inputs
-    if x.type != node.outputs[0].type:
-        return None
-    return functions.switch(functions.ge(x, 0), x, float("nan")).astype(x.type.dtype)
+    rest = total.inputs[1:]
+    new = functions.log1p(rest[0] if len(rest) == 1 else functions.add(*rest))
+    return like(node, new) if new.type.dtype == node.outputs[0].type.dtype else None
 
 
-@rule("pow(x, constant) -> products", ops=[TABLE["pow"]], phase="specialize", law="rounding")
-def specialize_power(ctx: Any, node: Apply) -> Any:
-    x, exponent = node.inputs
-    out = node.outputs[0].type
-    k = number(exponent)
-    if k is None or x.type != out or not dtypes.is_float(out.dtype):
+@rule("log(exp(x) + exp(y)) -> logaddexp(x, y)", ops=[TABLE["log"]], phase="stabilize",
+      law="rounding", tags=("local_log_add_exp", "symbolic_op_recognition", "fast_compile"),
+      tested_on=("log(exp(x) + exp(y))", "log(exp(x) + exp(y) + exp(z))"))  # fmt: skip
+def log_of_sum_of_exponentials(ctx: Any, node: Apply) -> Any:
+    total = applied(node.inputs[0], "add")
+    if total is None:
         return None
-    direct = {2: functions.sqr, 0.5: functions.sqrt, -1: functions.reciprocal}
-    if k in direct:
-        return direct[k](x)
-    if k == 1:
-        return x
-    if k == -2:
-        return functions.reciprocal(functions.sqr(x))
-    if k == -0.5:
-        return functions.reciprocal(functions.sqrt(x))
-    if float(k).is_integer() and 2 < abs(k) <= 16:
-        product = _power_by_squaring(x, int(abs(k)))
-        return product if k > 0 else functions.reciprocal(product)
+    exponents = [argument(v, "exp") for v in total.inputs]
+    if any(x is None or not is_float(x) for x in exponents):
+        return None
+    new = exponents[0]
+    for x in exponents[1:]:
+        new = functions.logaddexp(new, x)
+    return like(node, new)
+
+
+# ------------------------------------------------------------- factors of products and quotients
+
+
+def factors(v: Variable) -> list[Variable]:
+    """The factors of a product; of anything else the variable itself.  Squares count twice."""
+    node = applied(v, "mul")
+    found = [v] if node is None else node.inputs
+    squared = [(w, argument(w, "sqr")) for w in found]
+    return [x for w, base in squared for x in ((w,) if base is None else (base, base))]
+
+
+def product(of: list[Any]) -> Any:
+    """A product; the number 1 for none."""
+    return functions.mul(*of) if len(of) > 1 else of[0] if of else 1
+
+
+def _one_plus_exp(v: Variable) -> Any:
+    """``x`` where ``v`` is ``1 + exp(x)``, else None."""
+    node = applied(v, "add")
+    if node is None or len(node.inputs) != 2 or number(node.inputs[0]) != 1 or not is_float(v):
+        return None
+    return argument(node.inputs[1], "exp")
+
+
+@rule("y * exp(x) / (1 + exp(x)) -> y * sigmoid(x)", ops=[TABLE["true_div"]], phase="stabilize",
+      law="rounding", tags=("local_exp_over_1_plus_exp", "local_reciprocal_1_plus_exp"),
+      tested_on=("exp(x) / (1 + exp(x))", "1 / (1 + exp(-x))", "y * exp(x) / (1 + exp(x))",
+                 "exp(x) / sqr(1 + exp(x))", "y / (z * (1 + exp(x)))"))  # fmt: skip
+def logistic_factors(ctx: Any, node: Apply) -> Any:
+    top, below = (factors(v) for v in node.inputs)
+    kept: list[Any] = []
+    for v in below:
+        x = _one_plus_exp(v)
+        if x is None:
+            kept.append(v)
+            continue
+        own = next((w for w in top if argument(w, "exp") is x), None)
+        if own is None:
+            top.append(functions.sigmoid(functions.mul(-1, x)))
+        else:
+            top[top.index(own)] = functions.sigmoid(x)
+    if len(kept) == len(below):
+        return None
+    new = product(top)
+    return like(node, functions.true_div(new, product(kept)) if kept else new)
+
+
+@rule("sigmoid(x) * exp(-x) -> sigmoid(-x)", ops=[TABLE["mul"]], phase="stabilize",
+      law="rounding", tags=("local_sigm_times_exp",),
+      tested_on=("sigmoid(x) * exp(-x)", "y * sigmoid(-x) * exp(x)"))  # fmt: skip
+def sigmoid_times_exponential(ctx: Any, node: Apply) -> Any:
+    arguments = [argument(v, "sigmoid") for v in node.inputs]
+    for i, a in enumerate(arguments):
+        for k, v in enumerate(node.inputs if a is not None else ()):
+            b = argument(v, "exp")
+            if b is not None and opposite(a, b):
+                rest = [w for j, w in enumerate(node.inputs) if j not in (i, k)]
+                return like(node, product([functions.sigmoid(b), *rest]))
     return None
 
 
-def _power_by_squaring(x: Any, k: int) -> Any:
-    result = None
-    while k:
-        if k & 1:
-            result = x if result is None else functions.mul(result, x)
-        k >>= 1
-        if k:
-            x = functions.sqr(x)
-    return result
-
-
-@rule("pow(x, 0) -> 1", ops=[TABLE["pow"]], law="exact")
-def trivial_power(ctx: Any, node: Apply) -> Any:
-    x, exponent = node.inputs
-    k = number(exponent)
-    if k == 1 and x.type == node.outputs[0].type:
-        return x
-    if k == 0:
-        one = functions.second(x, functions.second(exponent, 1))
-        return one.astype(node.outputs[0].type.dtype)
+@rule("exp(-sqr(x)) / erfc(x) -> 1 / erfcx(x)", ops=[TABLE["true_div"]], phase="stabilize",
+      law="rounding", tags=("local_grad_log_erfc_neg",),
+      tested_on=("exp(-sqr(x)) / erfc(x)", "y * exp(-sqr(x)) / erfc(x)"))  # fmt: skip
+def scaled_error_function(ctx: Any, node: Apply) -> Any:
+    """The derivative of log(erfc(x)), where both parts underflow."""
+    top, below = (factors(v) for v in node.inputs)
+    for k, v in enumerate(below):
+        x = argument(v, "erfc")
+        own = None if x is None else next((w for w in top if _is_bell(w, x)), None)
+        if own is not None:
+            top.remove(own)
+            below[k] = functions.erfcx(x)
+            return like(node, functions.true_div(product(top), product(below)))
     return None
+
+
+def _is_bell(v: Variable, x: Variable) -> bool:
+    """Whether ``v`` is ``exp(-x**2)``."""
+    exponent = argument(v, "exp")
+    square = None if exponent is None else negated(exponent)
+    return square is not None and argument(square, "sqr") is x

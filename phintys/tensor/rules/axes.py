@@ -1,0 +1,100 @@
+"""Axes and shapes of arrays in memory order: DimShuffle, Reshape."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from phintys.graph.variable import Apply, Variable
+from phintys.rewriting.rule import rule
+from phintys.tensor.elemwise import DimShuffle, dimshuffle
+from phintys.tensor.reshape import Reshape
+from phintys.tensor.rules.through import moved_to_inputs
+from phintys.tensor.shape import Shape_i
+from phintys.tensor.static import entries, known_length
+
+
+@rule("dimshuffle(dimshuffle(x)) -> dimshuffle(x)", ops=[DimShuffle], law="exact",
+      tags=("local_dimshuffle_lift", "cleanup"),
+      tested_on=("M.T.T", "v.dimshuffle('x', 0).dimshuffle(1, 0)", "M.dimshuffle(1, 'x', 0).dimshuffle(2, 0)"))  # fmt: skip
+def merge_dimshuffles(ctx: Any, node: Apply) -> Any:
+    (x,) = node.inputs
+    order = node.op.new_order
+    if order == tuple(range(x.type.ndim)):
+        return x
+    if x.owner is None or not isinstance(x.owner.op, DimShuffle):
+        return None
+    inner = x.owner.op.new_order
+    if any(inner[axis] != "x" for axis in node.op.drop):
+        return None  # the check that the axis has length 1 stays
+    return dimshuffle(x.owner.inputs[0], ["x" if o == "x" else inner[o] for o in order])
+
+
+@rule("dimshuffle(f(x, y)) -> f(dimshuffle(x), dimshuffle(y))", ops=[DimShuffle], law="exact",
+      tags=("local_dimshuffle_lift", "cleanup"),
+      tested_on=("exp(M).T", "(M + v).T", "(v * w).dimshuffle(0, 'x')"))  # fmt: skip
+def lift_dimshuffle(ctx: Any, node: Apply) -> Any:
+    """Moves axes towards the inputs, where they cost nothing and hide no pattern."""
+    if node.op.drop:
+        return None
+    return moved_to_inputs(ctx, node.inputs[0], lambda v: dimshuffle(v, node.op.new_order))
+
+
+# --------------------------------------------------------------------------------- reshape
+
+
+@rule("reshape(reshape(x)) -> reshape(x)", ops=[Reshape], law="drops_errors",
+      tags=("local_reshape_chain", "local_useless_expand_dims_in_reshape",
+            "local_fuse_squeeze_reshape", "cleanup", "shape_unsafe"),
+      tested_on=("M.reshape((6,)).reshape((2, 3))", "M.dimshuffle(0, 'x', 1).reshape((-1,))"))  # fmt: skip
+def merge_reshapes(ctx: Any, node: Apply) -> Any:
+    """What is reshaped may have been reshaped before, or have axes of length 1 in other places."""
+    x, shape = node.inputs
+    inner = x.owner
+    if inner is None:
+        return None
+    in_order = isinstance(inner.op, DimShuffle) and not inner.op.is_transpose
+    if isinstance(inner.op, Reshape) or in_order:
+        return node.op(inner.inputs[0], shape)
+    return None
+
+
+@rule("reshape(x) -> dimshuffle(x)", ops=[Reshape], law="drops_errors",
+      tags=("local_useless_reshape", "local_reshape_to_dimshuffle", "cleanup", "shape_unsafe"),
+      tested_on=("v.reshape((-1,))", "s.reshape((1,))", "M.reshape(M.shape)", "M.reshape((2, 3))",
+                 "v.reshape((1, v.shape[0]))", "R.reshape((-1,))"))  # fmt: skip
+def reshape_to_dimshuffle(ctx: Any, node: Apply) -> Any:
+    """Where only axes of length 1 come or go."""
+    x, shape = node.inputs
+    wanted = [(axis, n) for axis, n in enumerate(entries(shape)) if known_length(n) != 1]
+    given = [axis for axis, n in enumerate(x.type.shape) if n != 1]
+    if len(wanted) != len(given):
+        return None
+    if not all(_is_length_of(n, x, axis, len(given) == 1) for (_, n), axis in zip(wanted, given)):
+        return None
+    order: list[Any] = ["x"] * node.outputs[0].type.ndim
+    for (position, _), axis in zip(wanted, given):
+        order[position] = axis
+    return dimshuffle(x, order)
+
+
+def _is_length_of(n: Any, x: Variable, axis: int, only: bool) -> bool:
+    """Whether an entry of a shape is the length of an axis.  Of the only axis it must be."""
+    known = known_length(n)
+    if known is not None:
+        return known == x.type.shape[axis] or (only and known != 0)
+    node = n.owner
+    return (
+        node is not None
+        and isinstance(node.op, Shape_i)
+        and node.inputs[0] is x
+        and node.op.i == axis
+    )
+
+
+@rule("reshape(f(x)) -> f(reshape(x))", ops=[Reshape], law="drops_errors",
+      tags=("local_reshape_lift",), tested_on=("exp(M).reshape((6,))",))  # fmt: skip
+def lift_reshape(ctx: Any, node: Apply) -> Any:
+    x, shape = node.inputs
+    return moved_to_inputs(
+        ctx, x, lambda v: node.op(v, shape), lambda inner: len(inner.inputs) == 1
+    )

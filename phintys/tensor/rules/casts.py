@@ -1,0 +1,51 @@
+"""Casts that are not needed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from phintys.graph.variable import Apply
+from phintys.rewriting.rule import rule
+from phintys.scalar import dtypes
+from phintys.scalar.arith import Cast
+from phintys.tensor.elemwise import Elemwise, cast
+
+
+@rule("cast(cast(x)) -> cast(x)", ops=[Cast], law="exact", tags=("local_cast_cast", "cleanup"),
+      tested_on=("cast(cast(f, 'float64'), 'int32')", "cast(cast(b, 'int8'), 'float64')",
+                 "cast(cast(h, 'int32'), 'float64')", "Cast('float64')(x)",
+                 "cast(cast(h, 'float64'), 'int32')"))  # fmt: skip
+def merge_casts(ctx: Any, node: Apply) -> Any:
+    """A cast to the same dtype, or one behind another that loses nothing."""
+    (x,) = node.inputs
+    target = node.outputs[0].type.dtype
+    if x.type.dtype == target:
+        return x
+    if x.owner is None or type(x.owner.op) is not Elemwise:
+        return None
+    if type(x.owner.op.scalar_op) is not Cast:
+        return None
+    (source,) = x.owner.inputs
+    return cast(source, target) if skippable(source.type.dtype, x.type.dtype, target) else None
+
+
+def skippable(source: str, middle: str, target: str) -> bool:
+    """Whether casting from ``source`` by way of ``middle`` gives the same as casting directly."""
+    if not holds(middle, source):
+        return False
+    through_float = dtypes.kind(middle) in "fc" and dtypes.kind(source) in "iu"
+    # what floats outside the range of an integer dtype become is not defined
+    return not (through_float and dtypes.kind(target) in "iu" and not holds(target, source))
+
+
+def holds(wide: str, narrow: str) -> bool:
+    """Whether every value of one dtype has the same value in another."""
+    if narrow == wide or narrow == "bool":
+        return True
+    if wide == "bool" or dtypes.upcast(wide, narrow) != wide:
+        return False
+    if dtypes.kind(narrow) not in "iu" or dtypes.kind(wide) in "iu":
+        return True
+    return 8 * np.dtype(narrow).itemsize <= np.finfo(wide).nmant + 1

@@ -1,0 +1,188 @@
+"""Choices: switch, comparisons, logic."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from phintys.graph.variable import Apply, Variable
+from phintys.rewriting.rule import Rule, equation, rule
+from phintys.scalar import dtypes
+from phintys.scalar.op import TABLE
+from phintys.tensor.convert import constant
+from phintys.tensor.elemwise import functions
+from phintys.tensor.rules.fills import fill_number
+from phintys.tensor.rules.language import NAMES
+from phintys.tensor.rules.match import applied, like, literal, number
+from phintys.tensor.rules.match import scalar_op_name as name_of
+
+SWITCH, MUL, DIV = (TABLE[n] for n in ("switch", "mul", "true_div"))
+
+
+@rule("switch(True, a, b) -> a, switch(c, a, a) -> a", ops=[SWITCH], law="drops_errors",
+      tags=("local_useless_switch", "cleanup", "shape_unsafe"),
+      tested_on=("switch(1, x, y)", "switch(0, x, y)", "switch(gt(x, 0), y, y)",
+                 "switch(ones_like(x), y, 2)", "switch(0, f, x)"))  # fmt: skip
+def useless_switch(ctx: Any, node: Apply) -> Any:
+    condition, a, b = node.inputs
+    k = fill_number(condition)
+    if k is None and a is not b:
+        return None
+    return like(node, a if a is b or k else b)
+
+
+@rule("switch(c != 0, a, b) -> switch(c, a, b), switch(~c, a, b) -> switch(c, b, a)",
+      ops=[SWITCH], law="exact", tags=("local_useless_switch", "cleanup"),
+      tested_on=("switch(neq(b, 0), x, y)", "switch(eq(b, 0), x, y)", "switch(invert(b), x, y)"))  # fmt: skip
+def simpler_condition(ctx: Any, node: Apply) -> Any:
+    condition, a, b = node.inputs
+    name = name_of(condition.owner)
+    if name not in ("neq", "eq", "invert") or condition.type.dtype != "bool":
+        return None
+    inner, *other = condition.owner.inputs  # type: ignore[union-attr]
+    if inner.type != condition.type or any(number(v) != 0 for v in other):
+        return None
+    return functions.switch(inner, a, b) if name == "neq" else functions.switch(inner, b, a)
+
+
+@rule("switch(c, switch(c, a, b), d) -> switch(c, a, d)", ops=[SWITCH], law="exact",
+      tags=("local_merge_switch_same_cond", "cleanup"),
+      tested_on=("switch(gt(x, 0), switch(gt(x, 0), y, z), 1)",
+                 "switch(gt(x, 0), y, switch(gt(x, 0), 1, z))"))  # fmt: skip
+def nested_switch(ctx: Any, node: Apply) -> Any:
+    condition, a, b = node.inputs
+    branches = [_branch(v, condition, i) for i, v in enumerate((a, b), start=1)]
+    if branches == [a, b]:
+        return None
+    return like(node, functions.switch(condition, *branches))
+
+
+def _branch(v: Variable, condition: Variable, i: int) -> Variable:
+    inner = applied(v, "switch")
+    return inner.inputs[i] if inner is not None and inner.inputs[0] is condition else v
+
+
+@rule("f(switch(c, a, b), switch(c, d, e)) -> switch(c, f(a, d), f(b, e))",
+      ops=[TABLE[n] for n in ("add", "mul", "sub", "true_div")], law="exact",
+      tags=("local_merge_switch_same_cond",),
+      tested_on=("switch(gt(x, 0), x, y) + switch(gt(x, 0), y, z)",
+                 "switch(gt(x, 0), x, y) / switch(gt(x, 0), y, 2)"))  # fmt: skip
+def merge_switches(ctx: Any, node: Apply) -> Any:
+    inner = [applied(v, "switch") for v in node.inputs]
+    if len(inner) < 2 or inner[0] is None:
+        return None
+    condition = inner[0].inputs[0]
+    for v, switch in zip(node.inputs, inner):
+        if switch is None or switch.inputs[0] is not condition or not ctx.single_use(v):
+            return None
+    branches = [node.op(*(s.inputs[i] for s in inner if s is not None)) for i in (1, 2)]
+    return like(node, functions.switch(condition, *branches))
+
+
+@rule("switch(c, a, 0) * b -> switch(c, a * b, 0)", ops=[MUL, DIV], law="finite",
+      tags=("local_mul_switch_sink", "local_div_switch_sink"),
+      tested_on=("switch(gt(x, 0), 1, 0) * y", "switch(gt(x, 0), x, 0) / y",
+                 "y * switch(gt(x, 0), 0, z)", "x * y * switch(gt(x, 0), zeros_like(x), z)"))  # fmt: skip
+def sink_switch(ctx: Any, node: Apply) -> Any:
+    """Keeps gradients of masked branches free of ``0 * inf``: what is not chosen does not count."""
+    candidates = node.inputs if name_of(node) == "mul" else node.inputs[:1]
+    for i, v in enumerate(candidates):
+        switch = applied(v, "switch")
+        if switch is None or not ctx.single_use(v):
+            continue
+        condition, *branches = switch.inputs
+        zero = [fill_number(b) == 0 for b in branches]
+        if not any(zero):
+            continue
+        dtype = node.outputs[0].type.dtype
+        new = [
+            literal(0, dtype, b.type.ndim) if is_zero else _with(node, i, b)
+            for b, is_zero in zip(branches, zero)
+        ]
+        return like(node, functions.switch(condition, *new))
+    return None
+
+
+def _with(node: Apply, i: int, new: Variable) -> Any:
+    return node.op(*(new if k == i else v for k, v in enumerate(node.inputs)))
+
+
+# ------------------------------------------------------------------------ comparisons, logic
+
+
+@rule("x == x -> True", ops=[TABLE[n] for n in ("eq", "neq", "lt", "le", "gt", "ge")], law="exact",
+      tags=("local_useless_elemwise", "local_useless_elemwise_comparison"),
+      tested_on=("eq(i, i)", "neq(i, i)", "lt(i, i)", "ge(i, i)"))  # fmt: skip
+def compare_with_itself(ctx: Any, node: Apply) -> Any:
+    """For discrete values only: a NaN is not equal to itself."""
+    a, b = node.inputs
+    if a is not b or not dtypes.is_discrete(a.type.dtype):
+        return None
+    value = name_of(node) in ("eq", "le", "ge")
+    return like(node, constant(value, dtype="bool", ndim=a.type.ndim))
+
+
+@rule("b == True -> b, b != True -> ~b", ops=[TABLE["eq"], TABLE["neq"]], law="exact",
+      tags=("local_useless_elemwise",),
+      tested_on=("eq(b, 1)", "neq(b, 0)", "eq(b, 0)", "neq(1, b)"))  # fmt: skip
+def compare_bool(ctx: Any, node: Apply) -> Any:
+    for x, other in (node.inputs, node.inputs[::-1]):
+        k = number(other)
+        if x.type.dtype == "bool" and k in (0, 1):
+            same = (name_of(node) == "eq") == bool(k)
+            return like(node, x if same else functions.invert(x))
+    return None
+
+
+@rule("~(a == b) -> a != b", ops=[TABLE["invert"]], law="exact", tags=("local_useless_elemwise",),
+      tested_on=("invert(eq(x, y))", "invert(neq(x, y))", "invert(lt(i, j))"))  # fmt: skip
+def negated_comparison(ctx: Any, node: Apply) -> Any:
+    """The order of floats is not turned round: with NaN both directions are false."""
+    inner = node.inputs[0].owner
+    name = name_of(inner)
+    if inner is None or name not in OPPOSITE:
+        return None
+    discrete = all(dtypes.is_discrete(v.type.dtype) for v in inner.inputs)
+    if name not in ("eq", "neq") and not discrete:
+        return None
+    return functions.of(OPPOSITE[name])(*inner.inputs)
+
+
+OPPOSITE = {"eq": "neq", "neq": "eq", "lt": "ge", "ge": "lt", "gt": "le", "le": "gt"}
+
+
+@rule("a & True -> a, a | False -> a, a ^ 0 -> a", ops=[TABLE[n] for n in ("and_", "or_", "xor")],
+      law="exact", tags=("local_useless_elemwise",),
+      tested_on=("and_(b, true)", "or_(b, false)", "or_(b, true)", "and_(i, 0)", "xor(i, 0)",
+                 "or_(i, 0)", "and_(false, b)"))  # fmt: skip
+def neutral_bits(ctx: Any, node: Apply) -> Any:
+    dtype, ndim = node.outputs[0].type.dtype, node.outputs[0].type.ndim
+    zero, ones = (False, True) if dtype == "bool" else (0, -1)
+    name = name_of(node)
+    for x, other in (node.inputs, node.inputs[::-1]):
+        k = number(other)
+        if k == (ones if name == "and_" else zero):
+            return like(node, x)
+        if name != "xor" and k == (zero if name == "and_" else ones):
+            return like(node, literal(k, dtype, ndim))
+    return None
+
+
+@rule("isnan(integer) -> False", ops=[TABLE["isnan"], TABLE["isinf"]], law="exact",
+      tags=("local_useless_elemwise",), tested_on=("isnan(i)", "isinf(i)"))  # fmt: skip
+def never_nan(ctx: Any, node: Apply) -> Any:
+    (x,) = node.inputs
+    if not dtypes.is_discrete(x.type.dtype):
+        return None
+    return like(node, constant(False, dtype="bool", ndim=x.type.ndim))
+
+
+EQUATIONS: list[Rule] = [
+    equation(
+        "switch(c, 1, 0) -> c",
+        namespace=NAMES,
+        law="exact",
+        when=lambda c: c.type.dtype == "bool",
+        tags=("local_useless_switch",),
+        tested_on="booleans",
+    ),
+]

@@ -1,0 +1,121 @@
+"""Rules that follow from the facts in the scalar tables.
+
+A fact that is added to a row becomes a rule here, and a test of the rule, without further work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import inf
+from typing import Any
+
+from phintys.rewriting.rule import Rule, equation
+from phintys.scalar.op import TABLE, ScalarOp
+from phintys.tensor.rules.language import NAMES
+from phintys.tensor.rules.match import is_float
+from phintys.tensor.type import TensorType
+
+#: rows whose facts hold for all dtypes they take, not only for real floats
+EVERY_DTYPE = ("conj", "invert")
+#: signs belong to the normal form of products
+COLLECTED = ("neg", "identity", "reciprocal")
+#: the domain in the table is where the function is tested; it is defined for all numbers but 0
+DEFINED_EVERYWHERE = ("reciprocal",)
+
+#: options of rules for pattern variables that are not real
+INTEGERS: dict[str, Any] = {
+    "types": {"x": TensorType("int64", ())}, "tested_on": "integers",
+}  # fmt: skip
+COMPLEX: dict[str, Any] = {
+    "types": {"x": TensorType("complex128", ())}, "tested_on": "complex",
+}  # fmt: skip
+
+
+def _bounds(f: ScalarOp) -> tuple[float, float]:
+    """Where a function of one number is defined."""
+    found: tuple[float, float] = f.facts.get("domain", (-inf, inf))
+    return (-inf, inf) if f.name in DEFINED_EVERYWHERE else found
+
+
+def _is_total(f: ScalarOp) -> bool:
+    return _bounds(f) == (-inf, inf)
+
+
+def _inverse_pairs() -> Iterator[tuple[ScalarOp, ScalarOp]]:
+    """All (g, f) with ``g(f(x)) == x`` where f is defined."""
+    for f in TABLE.values():
+        g = TABLE.get(f.facts.get("inverse", ""))
+        if g is None or f.name in COLLECTED:
+            continue
+        yield g, f
+        one_to_one = g.facts.get("increasing") or g.facts.get("decreasing")
+        if _is_total(g) and one_to_one and g.facts.get("inverse") != f.name:
+            yield f, g
+
+
+def _restricted(f: ScalarOp) -> str:
+    """The identity where ``f`` is defined, NaN elsewhere."""
+    low, high = _bounds(f)
+    above = f"ge(x, {low})" if low > -inf else ""
+    below = f"le(x, {high})" if high < inf else ""
+    both = f"and_({above}, {below})" if above and below else above or below
+    return f"switch({both}, x, nan)" if both else "x"
+
+
+def _options(f: ScalarOp, law: str, tag: str, **options: Any) -> dict[str, Any]:
+    when = None if f.name in EVERY_DTYPE else is_float
+    return {"namespace": NAMES, "law": law, "when": when, "tags": (tag,), **options}
+
+
+def _undone(g: ScalarOp, f: ScalarOp) -> Rule:
+    """``g(f(x)) -> x``; where ``f`` is not defined everywhere the NaN is kept, in a later phase."""
+    tag = f"useless_{type(g).__name__}_of_{type(f).__name__}"
+    exact = f.name in EVERY_DTYPE
+    options = _options(f, "exact" if exact else "rounding", tag)
+    if not _is_total(f):
+        options |= {"phase": "stabilize", "tags": (tag, "local_exp_log_nan_switch")}
+    if exact:
+        options |= COMPLEX if f.name == "conj" else INTEGERS
+    return equation(f"{g.name}({f.name}(x)) -> {_restricted(f)}", **options)
+
+
+def _unary_rules(f: ScalarOp) -> Iterator[Rule]:
+    name = f.name
+    if f.facts.get("even") and name != "sqr":
+        options = _options(f, "exact", "local_abs_lift")
+        yield equation(f"{name}(-1 * x) -> {name}(x)", **options)
+        if name != "abs":
+            yield equation(f"{name}(abs(x)) -> {name}(x)", **options)
+    if f.facts.get("idempotent") and name != "identity":
+        yield equation(
+            f"{name}({name}(x)) -> {name}(x)", **_options(f, "exact", "local_useless_abs")
+        )
+    low, _ = f.facts.get("range", (-inf, inf))
+    if low >= 0 and name != "abs":
+        options = _options(f, "exact", "local_useless_abs")
+        yield equation(f"abs({name}(x)) -> {name}(x)", **options)
+        yield equation(f"maximum({name}(x), 0) -> {name}(x)", **options)
+
+
+def _binary_rules(f: ScalarOp) -> Iterator[Rule]:
+    if f.facts.get("idempotent"):
+        options: dict[str, Any] = {"namespace": NAMES, "law": "exact"}
+        options |= {"tags": ("local_useless_elemwise",)}
+        if f.facts.get("identity") is not None:
+            options |= INTEGERS
+        yield equation(f"{f.name}(x, x) -> x", **options)
+
+
+def _all() -> Iterator[Rule]:
+    for f in TABLE.values():
+        if f.name.startswith("cast_"):
+            continue
+        if f.nin == 1:
+            yield from _unary_rules(f)
+        elif f.nin == 2:
+            yield from _binary_rules(f)
+    for g, f in dict.fromkeys(_inverse_pairs()):
+        yield _undone(g, f)
+
+
+EQUATIONS: list[Rule] = list(_all())

@@ -1,0 +1,32 @@
+"""The language of equations: their functions, and the type of pattern variables."""
+
+from __future__ import annotations
+
+from math import inf, nan
+from typing import Any
+
+from phintys.rewriting.rule import Rule, equation, set_pattern_defaults
+from phintys.scalar.op import TABLE
+from phintys.tensor.elemwise import functions
+from phintys.tensor.rules.match import is_float
+from phintys.tensor.type import TensorType
+
+#: what names in the text of an equation mean; all others are pattern variables
+NAMES: dict[str, Any] = {
+    name: getattr(functions, name) for name in TABLE if not name.startswith("cast_")
+}
+NAMES |= {"nan": nan, "inf": inf}
+
+
+def _variable(name: str) -> Any:
+    """A pattern variable.  It matches tensors of any rank and dtype; ``when`` says of which."""
+    return TensorType("float64", ())(name)
+
+
+set_pattern_defaults(variable=_variable, namespace=NAMES)
+
+
+def stable(text: str, name: str = "", tested_on: str = "reals", **options: Any) -> Rule:
+    """A rule of the stabilize phase on real floats; ``name`` is what PyTensor calls it."""
+    options = {"phase": "stabilize", "law": "rounding", "when": is_float} | options
+    return equation(text, tags=(name,) if name else (), tested_on=tested_on, **options)

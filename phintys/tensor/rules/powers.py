@@ -1,0 +1,148 @@
+"""Powers, and the forms that machines compute: differences, signs, reciprocals, squares."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from phintys.graph.variable import Apply, Variable
+from phintys.rewriting.rule import Rule, equation, rule
+from phintys.scalar import dtypes
+from phintys.scalar.op import TABLE
+from phintys.tensor.elemwise import cast, functions
+from phintys.tensor.rules.language import NAMES
+from phintys.tensor.rules.match import argument, is_float, like, number
+
+POW = TABLE["pow"]
+
+
+@rule("pow(x, 0) -> 1, pow(x, 1) -> x, pow(x, 2) -> sqr(x)", ops=[POW], law="rounding",
+      tags=("local_pow_canonicalize", "cleanup"),
+      tested_on=("x**0", "x**1", "x**2", "i**2", "ones_like(x)**y"))  # fmt: skip
+def trivial_power(ctx: Any, node: Apply) -> Any:
+    x, exponent = node.inputs
+    k = number(exponent)
+    if k == 0 or number(x) == 1:
+        return like(node, functions.second(x, functions.second(exponent, 1)))
+    if k == 1:
+        return like(node, x)
+    if k == 2:
+        return like(node, functions.sqr(cast(x, node.outputs[0].type.dtype)))
+    return None
+
+
+@rule("pow(x, constant) -> products", ops=[POW], phase="specialize", law="rounding",
+      tags=("local_pow_specialize", "local_pow_to_nested_squaring"),
+      tested_on=("x**3", "x**0.5", "x**-1", "x**-2", "x**-0.5", "x**7", "x**-3"))  # fmt: skip
+def specialize_power(ctx: Any, node: Apply) -> Any:
+    x, exponent = node.inputs
+    out = node.outputs[0].type
+    k = number(exponent)
+    if k is None or not dtypes.is_float(out.dtype):
+        return None
+    x = cast(x, out.dtype)
+    if k == 0.5:
+        return like(node, functions.sqrt(x))
+    if k == -0.5:
+        return like(node, functions.reciprocal(functions.sqrt(x)))
+    if float(k).is_integer() and 0 < abs(k) <= 16:
+        new = power_by_squaring(x, int(abs(k)))
+        return like(node, new if k > 0 else functions.reciprocal(new))
+    return None
+
+
+def power_by_squaring(x: Any, k: int) -> Any:
+    """``x ** k`` for k > 0 as a product of squares of squares."""
+    result = None
+    while k:
+        if k & 1:
+            result = x if result is None else functions.mul(result, x)
+        k >>= 1
+        if k:
+            x = functions.sqr(x)
+    return result
+
+
+@rule("-1 * x -> -x", ops=[TABLE["mul"]], phase="specialize", law="exact",
+      tags=("local_mul_specialize",), tested_on=("x * -1", "x * -1 * y"))  # fmt: skip
+def product_to_negation(ctx: Any, node: Apply) -> Any:
+    first, *rest = node.inputs
+    if number(first) != -1 or not rest:
+        return None
+    x = rest[0] if len(rest) == 1 else functions.mul(*rest)
+    out = node.outputs[0].type
+    if x.type.dtype != out.dtype:
+        return None
+    return like(node, functions.neg(x))
+
+
+@rule("a + -b -> a - b", ops=[TABLE["add"]], phase="specialize", law="rounding",
+      tags=("local_add_neg_to_sub",), tested_on=("x + -y", "x + -y + -z", "-x + -y"))  # fmt: skip
+def negations_to_difference(ctx: Any, node: Apply) -> Any:
+    below = [argument(v, "neg") for v in node.inputs]
+    if not any(x is not None for x in below):
+        return None
+    above = [v for v, x in zip(node.inputs, below) if x is None]
+    dtype = node.outputs[0].type.dtype
+    minus = total([x for x in below if x is not None])
+    new = functions.sub(total(above), minus) if above else functions.neg(minus)
+    return like(node, new) if new.type.dtype == dtype else None
+
+
+def total(of: list[Any]) -> Any:
+    """A sum of at least one term."""
+    return of[0] if len(of) == 1 else functions.add(*of)
+
+
+@rule("exp(x) * exp(y) -> exp(x + y)", ops=[TABLE["mul"]], phase="specialize", law="rounding",
+      tags=("local_mul_exp_to_exp_add",), tested_on=("exp(x) * exp(y)", "exp(x) * y * exp(z)"))  # fmt: skip
+def merge_exponentials(ctx: Any, node: Apply) -> Any:
+    exponents = [_exponent(ctx, v) for v in node.inputs]
+    found = [x for x in exponents if x is not None]
+    if len(found) < 2:
+        return None
+    rest = [v for v, x in zip(node.inputs, exponents) if x is None]
+    merged = functions.exp(functions.add(*found))
+    new = functions.mul(merged, *rest) if rest else merged
+    return like(node, new) if new.type.dtype == node.outputs[0].type.dtype else None
+
+
+@rule("exp(x) / exp(y) -> exp(x - y)", ops=[TABLE["true_div"]], phase="specialize",
+      law="rounding", tags=("local_div_exp_to_mul_exp",), tested_on=("exp(x) / exp(y)", "x / exp(y)"))  # fmt: skip
+def divide_by_exponential(ctx: Any, node: Apply) -> Any:
+    """A division is slower than a sign."""
+    top, below = node.inputs
+    y = _exponent(ctx, below)
+    if y is None:
+        return None
+    x = _exponent(ctx, top)
+    if x is not None:
+        return like(node, functions.exp(functions.sub(x, y)))
+    new = functions.mul(top, functions.exp(functions.neg(y)))
+    return like(node, new) if new.type.dtype == node.outputs[0].type.dtype else None
+
+
+def _exponent(ctx: Any, v: Variable) -> Any:
+    x = argument(v, "exp")
+    return x if x is not None and is_float(x) and ctx.single_use(v) else None
+
+
+def _machine_forms() -> Iterator[Rule]:
+    def form(text: str, name: str, law: str = "exact", **options: Any) -> Rule:
+        options = {"when": is_float, **options}
+        return equation(text, namespace=NAMES, phase="specialize", law=law, tags=(name,), **options)
+
+    yield form("1 / x -> reciprocal(x)", "local_div_to_reciprocal")
+    yield form("x * x -> sqr(x)", "local_mul_to_sqr", when=None)
+    yield form("-1 / x -> neg(reciprocal(x))", "local_neg_div_neg")
+    yield form("neg(x) / neg(y) -> x / y", "local_neg_div_neg")
+    yield form("neg(x) * neg(y) -> x * y", "local_mul_specialize")
+    yield form("neg(neg(x)) -> x", "useless_Neg_of_Neg", when=None)
+    yield form("neg(x - y) -> y - x", "local_add_neg_to_sub")
+    yield form("x - neg(y) -> x + y", "local_sub_neg_to_add", when=None)
+    yield form("abs(x) * sign(x) -> x", "local_abs_mul_unit")
+    yield form("polygamma(0, x) -> psi(x)", "local_polygamma_to_digamma", "rounding")
+    yield form("polygamma(1, x) -> tri_gamma(x)", "local_polygamma_to_tri_gamma", "rounding")
+
+
+EQUATIONS: list[Rule] = list(_machine_forms())

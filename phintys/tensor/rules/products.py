@@ -1,0 +1,171 @@
+"""Products of vectors and matrices, and the BLAS calls that scale and add with them."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from phintys.graph.variable import Apply, Variable
+from phintys.rewriting.rule import rule
+from phintys.scalar.op import TABLE
+from phintys.tensor.blas import BLAS_DTYPES, Dot22, Dot22Scalar, Gemm, Gemv
+from phintys.tensor.convert import constant
+from phintys.tensor.creation import Alloc
+from phintys.tensor.dot import Dot
+from phintys.tensor.elemwise import DimShuffle, dimshuffle, functions
+from phintys.tensor.rules.fills import fill_number
+from phintys.tensor.rules.match import applied, like
+from phintys.tensor.shape import length
+
+
+class Scaled(NamedTuple):
+    """``factor * x @ y``; ``factor`` is None for 1."""
+
+    factor: Any
+    x: Any
+    y: Any
+
+
+def matrix_transpose(x: Any) -> Any:
+    """A matrix with its axes exchanged; of a transpose the matrix itself."""
+    made = x.owner
+    if made is not None and isinstance(made.op, DimShuffle) and made.op.new_order == (1, 0):
+        return made.inputs[0]
+    return dimshuffle(x, (1, 0))
+
+
+@rule("dot(0, x) -> 0", ops=[Dot], law="finite", tags=("local_0_dot_x", "shape_unsafe"),
+      tested_on=("dot(zeros_like(M), v)", "dot(M, zeros((3, 2)))"))  # fmt: skip
+def product_with_zero(ctx: Any, node: Apply) -> Any:
+    x, y = node.inputs
+    if fill_number(x) != 0 and fill_number(y) != 0:
+        return None
+    zero = constant(0, dtype=node.outputs[0].type.dtype)
+    lengths = [length(x, i) for i in range(x.type.ndim - 1)]
+    lengths += [length(y, i) for i in range(1, y.type.ndim)]
+    return Alloc()(zero, *lengths) if lengths else zero
+
+
+@rule("dot(column, row) -> column * row", ops=[Dot], law="exact", tags=("local_dot_to_mul",),
+      tested_on=("dot(C, R)",))  # fmt: skip
+def product_of_column_and_row(ctx: Any, node: Apply) -> Any:
+    """Where the inner length is known to be 1."""
+    x, y = node.inputs
+    if x.type.ndim != 2 or y.type.ndim != 2 or x.type.shape[1] != 1 or y.type.shape[0] != 1:
+        return None
+    return functions.mul(x, y)
+
+
+@rule("dot(A, B).T -> dot(B.T, A.T)", ops=[DimShuffle], law="rounding",
+      tags=("local_lift_transpose_through_dot",),
+      tested_on=("dot(M, M.T).T", "dot(M.T, N).T"))  # fmt: skip
+def transpose_of_product(ctx: Any, node: Apply) -> Any:
+    (x,) = node.inputs
+    inner = x.owner
+    if node.op.new_order != (1, 0) or inner is None or not isinstance(inner.op, Dot):
+        return None
+    if not ctx.single_use(x):
+        return None
+    a, b = inner.inputs
+    return inner.op(matrix_transpose(b), matrix_transpose(a))
+
+
+# ------------------------------------------------------------------------------------ BLAS
+
+
+def _scalar(v: Variable) -> Any:
+    """A value that broadcasts along all axes, as a 0-d tensor; else None."""
+    return dimshuffle(v, ()) if all(v.type.broadcastable) else None
+
+
+def _scaled(ctx: Any, v: Variable) -> Scaled | None:
+    """A product of matrices or of a matrix and a vector, with its factor, used once."""
+    node = v.owner
+    if node is None or not ctx.single_use(v) or v.type.dtype not in BLAS_DTYPES:
+        return None
+    if isinstance(node.op, Dot | Dot22 | Dot22Scalar):
+        x, y, *factor = node.inputs
+        if x.type.dtype == y.type.dtype and x.type.ndim + y.type.ndim > 2:
+            return Scaled(factor[0] if factor else None, x, y)
+        return None
+    return _scaled_by_factors(ctx, v)
+
+
+def _scaled_by_factors(ctx: Any, v: Variable) -> Scaled | None:
+    node = applied(v, "mul")
+    if node is None:
+        return None
+    products = [w for w in node.inputs if w.owner is not None and isinstance(w.owner.op, Dot)]
+    inner = _scaled(ctx, products[0]) if len(products) == 1 else None
+    if inner is None or products[0].type.dtype != v.type.dtype:
+        return None
+    factors = [_scalar(w) for w in node.inputs if w is not products[0]]
+    if any(f is None for f in factors):
+        return None
+    factor = factors[0] if len(factors) == 1 else functions.mul(*factors)
+    return Scaled(factor, inner.x, inner.y)
+
+
+@rule("alpha * dot(A, B) -> dot22scalar(A, B, alpha)", ops=[TABLE["mul"]], phase="BlasOpt",
+      law="rounding", tags=("local_dot22_to_dot22scalar",),
+      tested_on=("2 * dot(M, M.T)", "s * dot(M, M.T)"))  # fmt: skip
+def scaled_product(ctx: Any, node: Apply) -> Any:
+    found = _scaled_by_factors(ctx, node.outputs[0])
+    if found is None or found.x.type.ndim != 2 or found.y.type.ndim != 2:
+        return None
+    return Dot22Scalar()(found.x, found.y, found.factor)
+
+
+@rule("beta * z + alpha * dot(A, B) -> gemm(z, alpha, A, B, beta)", ops=[TABLE["add"]],
+      phase="BlasOpt", law="rounding", tags=("gemm_optimizer", "local_gemm_to_gemv"),
+      tested_on=("dot(M, M.T) + dot(N, N.T)", "2 * dot(N, N) + 3 * N", "1 + dot(M, v)",
+                 "dot(v, M.T) - w[:2]", "N + v[:2] + dot(N, N)", "dot(N, N) + N - s * dot(N, M.T[:2])"))  # fmt: skip
+def add_product(ctx: Any, node: Apply) -> Any:
+    """One call for a product and what is added to it, if that is as large or one number.
+
+    Rows and columns (biases) stay additions: they are part of the loop that follows.
+    """
+    out = node.outputs[0].type
+    whole: list[Any] = []
+    rows: list[Any] = []
+    products: list[Scaled] = []
+    for v in node.inputs:
+        fits = v.type.broadcastable == out.broadcastable
+        scaled = _scaled(ctx, v) if fits and v.type.dtype == out.dtype else None
+        if scaled is not None:
+            products.append(scaled)
+        elif v.type.dtype == out.dtype and (fits or all(v.type.broadcastable)):
+            whole.append(v)
+        else:
+            rows.append(v)
+    if not products or len(products) + len(whole) < 2:
+        return None
+    z, beta = _addend(ctx, whole, products)
+    for p in products:
+        z, beta = _call(z, beta, p), 1.0
+    return like(node, functions.add(z, *rows) if rows else z)
+
+
+def _addend(ctx: Any, whole: list[Any], products: list[Scaled]) -> tuple[Any, Any]:
+    """What products are added to, with its factor; without anything else the first product."""
+    if not whole:
+        first = products.pop(0)
+        return Dot()(first.x, first.y), 1.0 if first.factor is None else first.factor
+    if len(whole) > 1:
+        return functions.add(*whole), 1.0
+    (z,) = whole
+    node = applied(z, "mul")
+    if node is None or len(node.inputs) != 2 or not ctx.single_use(z):
+        return z, 1.0
+    factor, inner = _scalar(node.inputs[0]), node.inputs[1]
+    if factor is None or inner.type != z.type or factor.type.dtype != z.type.dtype:
+        return z, 1.0
+    return inner, factor
+
+
+def _call(z: Any, beta: Any, p: Scaled) -> Any:
+    alpha = 1.0 if p.factor is None else p.factor
+    if p.y.type.ndim == 1:
+        return Gemv()(z, alpha, p.x, p.y, beta)
+    if p.x.type.ndim == 1:
+        return Gemv()(z, alpha, matrix_transpose(p.y), p.x, beta)
+    return Gemm()(z, alpha, p.x, p.y, beta)

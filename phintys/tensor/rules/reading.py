@@ -1,0 +1,393 @@
+"""Reads of parts: indices simplified, merged, and moved to where the part comes from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from phintys.graph.variable import Apply, Constant, Variable
+from phintys.rewriting.rule import rule
+from phintys.tensor.creation import Alloc
+from phintys.tensor.dot import Dot
+from phintys.tensor.elemwise import DimShuffle, cast, dimshuffle
+from phintys.tensor.index_list import (
+    FULL,
+    flatten_index_variables,
+    literal,
+    parts,
+    symbolic_length,
+    unflatten_index_variables,
+)
+from phintys.tensor.index_ops import AdvancedSubtensor, IncSubtensor, Subtensor
+from phintys.tensor.join import Join
+from phintys.tensor.reduce import CAReduce
+from phintys.tensor.rules.fills import filled_value
+from phintys.tensor.rules.through import moved_to_inputs
+from phintys.tensor.shape import MakeVector, Shape_i, as_length
+from phintys.tensor.special import LogSoftmax, Softmax
+
+#: For each axis a slice, or the variable (or number) of a position.
+Index = list[Any]
+
+
+def index_of(node: Apply, first: int = 1) -> Index:
+    """The index of a node that reads or writes a part, one entry per axis."""
+    entries = list(unflatten_index_variables(node.inputs[first:], node.op.idx_list))
+    return entries + [FULL] * (node.inputs[0].type.ndim - len(entries))
+
+
+def read(x: Any, index: Sequence[Any]) -> Any:
+    """``x[index]``; ``x`` itself where all of it is read."""
+    entries = list(index)
+    while entries and is_full(entries[-1]):
+        entries.pop()
+    if not entries:
+        return x
+    idx_list, variables = flatten_index_variables(entries)
+    return Subtensor(idx_list)(x, *variables)
+
+
+def is_full(e: Any) -> bool:
+    """Whether an entry reads a whole axis."""
+    return isinstance(e, slice) and e == FULL
+
+
+def kept_axes(index: Index) -> list[int]:
+    """The axes that stay axes."""
+    return [axis for axis, e in enumerate(index) if isinstance(e, slice)]
+
+
+def read_operand(v: Variable, like: Variable, index: Index) -> Any:
+    """The part of an operand that broadcasts to ``like``: its axes of length 1 are read whole."""
+    short = [b and not o for b, o in zip(v.type.broadcastable, like.type.broadcastable)]
+    entries = [
+        e if not alone else FULL if isinstance(e, slice) else 0 for e, alone in zip(index, short)
+    ]
+    return read(v, entries)
+
+
+# -------------------------------------------------------------------- the index itself
+
+
+@rule("x[0:n:1] -> x", ops=[Subtensor], law="exact",
+      tags=("local_useless_slice", "local_useless_subtensor", "cleanup"),
+      tested_on=("v[0:]", "v[::1]", "N[0:2]", "M[0:, 1:]", "v[:v.shape[0]]", "M[1, 0:]"))  # fmt: skip
+def useless_slice(ctx: Any, node: Apply) -> Any:
+    x = node.inputs[0]
+    given = list(unflatten_index_variables(node.inputs[1:], node.op.idx_list))
+    simpler = [
+        _simplified(e, x, axis) if isinstance(e, slice) else e for axis, e in enumerate(given)
+    ]
+    if simpler == given and (not given or not is_full(given[-1])):
+        return None
+    return read(x, simpler)
+
+
+def _simplified(e: slice, x: Variable, axis: int) -> slice:
+    """A slice without bounds that bound nothing."""
+    start, stop, step = (None if p is None else literal(p) for p in parts(e))
+    if e.step is not None and step == 1:
+        return _simplified(slice(e.start, e.stop, None), x, axis)
+    if e.step is not None and (step is None or step < 0):
+        return e
+    n = x.type.shape[axis]
+    to_end = stop is not None and n is not None and stop >= n
+    new_start = None if e.start is not None and start == 0 else e.start
+    new_stop = None if to_end or _is_shape(e.stop, x, axis) else e.stop
+    return slice(new_start, new_stop, e.step)
+
+
+def _is_shape(stop: Any, x: Variable, axis: int) -> bool:
+    """Whether a bound is the length of the axis, seen through conversions between scalars."""
+    node = getattr(stop, "owner", None)
+    while node is not None and type(node.op).__name__ in ("ScalarFromTensor", "TensorFromScalar"):
+        node = node.inputs[0].owner
+    if node is None or not isinstance(node.op, Shape_i):
+        return False
+    return node.op.i == axis and node.inputs[0] is x
+
+
+@rule("x[a:][b:] -> x[a + b:]", ops=[Subtensor], law="exact",
+      tags=("local_subtensor_merge_slice", "local_subtensor_merge_integer", "cleanup"),
+      tested_on=("v[1:][2:]", "v[1:5][0]", "v[::-1][::-1]", "v[::-1][0]", "M[0][1]", "M[1:][:, 2]",
+                 "v[1::2][1:3]", "v[:4][1:]", "N[:, ::-1][:, 1]", "v[2:][::2]"))  # fmt: skip
+def merge_reads(ctx: Any, node: Apply) -> Any:
+    inner = node.inputs[0].owner
+    if inner is None or not isinstance(inner.op, Subtensor):
+        return None
+    x = inner.inputs[0]
+    outer = iter(index_of(node))
+    merged: Index = []
+    for axis, e in enumerate(index_of(inner)):
+        if not isinstance(e, slice):
+            merged.append(e)
+            continue
+        both = _composed(e, next(outer), x.type.shape[axis])
+        if both is None:
+            return None
+        merged.append(both)
+    return read(x, merged)
+
+
+def _composed(first: slice, second: Any, n: int | None) -> Any:
+    """One entry that reads what ``second`` reads of ``first``; None if it is not known."""
+    if is_full(first):
+        return second
+    if is_full(second):
+        return first
+    bounds = _literals(first)
+    entry = _literals(second) if isinstance(second, slice) else literal(second)
+    if bounds is None or entry is None:
+        return None
+    if n is not None:
+        found = range(n)[slice(*bounds)]
+        if not isinstance(entry, tuple):
+            return found[entry] if -len(found) <= entry < len(found) else None
+        return _as_slice(found[slice(*entry)])
+    return _composed_unknown(bounds, entry)
+
+
+def _literals(e: slice) -> tuple[int | None, int | None, int | None] | None:
+    """The parts of a slice as numbers; None if one is a variable."""
+    found = [None if p is None else literal(p) for p in parts(e)]
+    if any(v is None and p is not None for v, p in zip(found, parts(e))):
+        return None
+    return found[0], found[1], found[2]
+
+
+def _as_slice(r: range) -> slice:
+    """The slice of non-negative positions that a range goes through."""
+    if not r:
+        return slice(0, 0, None)
+    stop = r[-1] + (1 if r.step > 0 else -1)
+    return slice(r.start, None if stop < 0 else stop, None if r.step == 1 else r.step)
+
+
+def _composed_unknown(bounds: Any, entry: Any) -> Any:
+    """For an axis of any length: forward from the start, or a whole axis reversed."""
+    a, b, s = bounds
+    if (a, b, s) == (None, None, -1):
+        if entry == bounds:
+            return FULL
+        return None if isinstance(entry, tuple) else -1 - entry
+    a, s = a or 0, s or 1
+    if a < 0 or s < 0 or (b is not None and b < 0):
+        return None
+    if not isinstance(entry, tuple):
+        inside = b is None or a + entry * s < b
+        return a + entry * s if entry >= 0 and inside else None
+    c, d, t = entry[0] or 0, entry[1], entry[2] or 1
+    if c < 0 or t < 0 or (d is not None and d < 0):
+        return None
+    ends = [e for e in (b, None if d is None else a + d * s) if e is not None]
+    return slice(a + c * s, min(ends) if ends else None, s * t if s * t > 1 else None)
+
+
+# ------------------------------------------------------------- parts of what was put together
+
+
+@rule("vector(a, b, ...)[i] -> its item", ops=[Subtensor], law="exact",
+      tags=("local_subtensor_make_vector", "cleanup"),
+      tested_on=("stack([s, t])[1]", "stack([s, t, 2 * s])[1:]", "M.shape[0]"))  # fmt: skip
+def item_of_vector(ctx: Any, node: Apply) -> Any:
+    made = node.inputs[0].owner
+    if made is None or not isinstance(made.op, MakeVector):
+        return None
+    (e,) = index_of(node)
+    if isinstance(e, slice):
+        bounds = _literals(e)
+        return None if bounds is None else made.op(*made.inputs[slice(*bounds)])
+    i = literal(e)
+    return None if i is None else cast(made.inputs[i], made.op.dtype)
+
+
+@rule("alloc(v)[index] -> alloc(v)", ops=[Subtensor], law="drops_errors",
+      tags=("local_subtensor_of_alloc", "cleanup", "shape_unsafe"),
+      tested_on=("zeros((3, 4))[1]", "alloc(s, n)[2]", "alloc(v, 4, 3)[1:, 0]", "alloc(v, 4, 3)[2]"))  # fmt: skip
+def read_of_alloc(ctx: Any, node: Apply) -> Any:
+    x = node.inputs[0]
+    if x.owner is None or not isinstance(x.owner.op, Alloc):
+        return None
+    index = index_of(node)
+    value = read_operand(filled_value(x), x, index)
+    lengths = [as_length(n) for n in x.owner.inputs[1:]]
+    left = [_length_of_entry(index[axis], lengths[axis]) for axis in kept_axes(index)]
+    return Alloc()(value, *left) if left else value
+
+
+def _length_of_entry(e: slice, n: Any) -> Any:
+    (entry,), variables = flatten_index_variables([e])
+    return symbolic_length(entry, variables, n)  # type: ignore[arg-type]
+
+
+@rule("join(x, y)[i] -> join(x[i], y[i])", ops=[Subtensor], law="drops_errors",
+      tags=("local_subtensor_of_join",),
+      tested_on=("join(0, N, N)[2]", "join(1, M, N)[1]", "join(0, N, N)[-1]", "join(1, M, N)[1:, :]"))  # fmt: skip
+def read_of_join(ctx: Any, node: Apply) -> Any:
+    """Of the other axes, or at a position that is known to lie in one of the tensors."""
+    x = node.inputs[0]
+    if x.owner is None or not isinstance(x.owner.op, Join):
+        return None
+    axis = x.owner.op.axis
+    index = index_of(node)
+    along = index[axis]
+    if is_full(along):
+        if not ctx.single_use(x):
+            return None
+        moved = sum(isinstance(e, slice) for e in index[:axis])
+        return Join(moved)(*(read(v, index) for v in x.owner.inputs))
+    i = None if isinstance(along, slice) else literal(along)
+    return None if i is None else _read_at(x, axis, i, index)
+
+
+def _read_at(x: Variable, axis: int, i: int, index: Index) -> Any:
+    pieces = x.owner.inputs  # type: ignore[union-attr]
+    for v in pieces if i >= 0 else pieces[::-1]:
+        n = v.type.shape[axis]
+        if n is None:
+            return None
+        if -n <= i < n:
+            part = read(v, [*index[:axis], i, *index[axis + 1 :]])
+            return cast(part, x.type.dtype)
+        i = i - n if i >= 0 else i + n
+    return None
+
+
+@rule("set(x, y, index)[index] -> y", ops=[Subtensor], law="drops_errors",
+      tags=("local_read_of_write_same_indices", "local_slice_read_of_write", "shape_unsafe"),
+      tested_on=("set_subtensor(v[1:], w[1:])[1:]", "inc_subtensor(v[0], s)[0]",
+                 "set_subtensor(v[0], s)[2]", "inc_subtensor(M[0], v)[1]"))  # fmt: skip
+def read_of_write(ctx: Any, node: Apply) -> Any:
+    """The part that was written, or one beside it."""
+    inner = node.inputs[0].owner
+    if inner is None or not isinstance(inner.op, IncSubtensor) or inner.op.inplace:
+        return None
+    x, y = inner.inputs[:2]
+    if _disjoint(index_of(node), index_of(inner, 2)):
+        return node.op(x, *node.inputs[1:])
+    if node.op.idx_list != inner.op.idx_list or node.inputs[1:] != inner.inputs[2:]:
+        return None
+    y = cast(y, x.type.dtype)
+    if not inner.op.set_instead_of_inc:
+        return node.op(x, *node.inputs[1:]) + y
+    return y if y.type.broadcastable == node.outputs[0].type.broadcastable else None
+
+
+def _disjoint(a: Index, b: Index) -> bool:
+    """Whether two indices name different positions along an axis."""
+    for e, f in zip(a, b):
+        if isinstance(e, slice) or isinstance(f, slice):
+            continue
+        i, j = literal(e), literal(f)
+        if i is not None and j is not None and i != j and (i >= 0) == (j >= 0):
+            return True
+    return False
+
+
+# ------------------------------------------------------------------ parts of what is computed
+
+
+@rule("f(x, y)[i] -> f(x[i], y[i])", ops=[Subtensor], law="drops_errors",
+      tags=("local_subtensor_of_batch_dims", "local_subtensor_of_elemwise", "shape_unsafe"),
+      tested_on=("exp(v)[2]", "(v + w)[1:]", "(s * v)[1]", "(M + v)[0]", "(M * R)[:, 1]",
+                 "exp(exp(M) + v)[1]"))  # fmt: skip
+def read_of_elementwise(ctx: Any, node: Apply) -> Any:
+    """A result that nothing else uses: only what is read is computed."""
+    x = node.inputs[0]
+    index = index_of(node)
+    return moved_to_inputs(ctx, x, lambda v: read_operand(v, x, index))
+
+
+@rule("dimshuffle(x)[i] -> dimshuffle(x[j])", ops=[Subtensor], law="exact",
+      tags=("local_subtensor_of_transpose", "local_subtensor_of_expand_dims",
+            "local_subtensor_of_squeeze", "cleanup"),
+      tested_on=("M.T[0]", "M.T[1:]", "v.dimshuffle('x', 0)[0]", "v.dimshuffle(0, 'x')[1:]",
+                 "M.T[1, 2]", "v.dimshuffle(0, 'x')[1:, 0]"))  # fmt: skip
+def read_of_dimshuffle(ctx: Any, node: Apply) -> Any:
+    inner = node.inputs[0].owner
+    if inner is None or not isinstance(inner.op, DimShuffle):
+        return None
+    (x,) = inner.inputs
+    entries: Index = [FULL] * x.type.ndim
+    order: list[Any] = []
+    for o, e in zip(inner.op.new_order, index_of(node)):
+        if o != "x":
+            entries[o] = e
+        elif not (is_full(e) if isinstance(e, slice) else literal(e) in (0, -1)):
+            return None
+        if isinstance(e, slice):
+            order.append(o)
+    place = {axis: k for k, axis in enumerate(kept_axes(entries))}
+    return dimshuffle(read(x, entries), ["x" if o == "x" else place[o] for o in order])
+
+
+@rule("sum(x, axis)[i] -> sum(x[i], axis)", ops=[Subtensor], law="rounding",
+      tags=("local_subtensor_of_reduce",),
+      tested_on=("M.sum(axis=1)[0]", "M.max(axis=0)[1:]", "K.sum(axis=1)[0]"))  # fmt: skip
+def read_of_reduction(ctx: Any, node: Apply) -> Any:
+    inner = node.inputs[0].owner
+    if inner is None or not isinstance(inner.op, CAReduce) or not ctx.single_use(node.inputs[0]):
+        return None
+    (x,) = inner.inputs
+    entries, axes = _around(x, inner.op.axes(inner), index_of(node))
+    return inner.op.clone(axis=axes)(read(x, entries))
+
+
+def _around(x: Variable, axes: Sequence[int], outer: Index) -> tuple[Index, tuple[int, ...]]:
+    """An index of the axes that stay as an index of ``x``, and where ``axes`` are then."""
+    rest = iter(outer)
+    entries: Index = [FULL if axis in axes else next(rest) for axis in range(x.type.ndim)]
+    place = {axis: k for k, axis in enumerate(kept_axes(entries))}
+    return entries, tuple(place[a] for a in axes)
+
+
+@rule("softmax(x, axis)[i] -> softmax(x[i], axis)", ops=[Subtensor], law="rounding",
+      tags=("local_subtensor_of_softmax",),
+      tested_on=("special.softmax(M, axis=1)[0]", "special.log_softmax(M, axis=0)[:, 1]"))  # fmt: skip
+def read_of_rows(ctx: Any, node: Apply) -> Any:
+    """Where whole rows are read."""
+    inner = node.inputs[0].owner
+    if inner is None or not isinstance(inner.op, Softmax | LogSoftmax):
+        return None
+    index = index_of(node)
+    axes = inner.op.axis or ()
+    if not ctx.single_use(node.inputs[0]) or not all(is_full(index[a]) for a in axes):
+        return None
+    x = inner.inputs[0]
+    place = {axis: k for k, axis in enumerate(kept_axes(index))}
+    return type(inner.op)(axis=tuple(place[a] for a in axes))(read(x, index))
+
+
+@rule("dot(A, B)[i, j] -> dot(A[i], B[:, j])", ops=[Subtensor], law="rounding",
+      tags=("local_subtensor_of_dot",),
+      tested_on=("dot(M, M.T)[0]", "dot(M, v)[1:]", "dot(M, M.T)[1:, 0]", "dot(M, M.T)[:, 1]"))  # fmt: skip
+def read_of_dot(ctx: Any, node: Apply) -> Any:
+    inner = node.inputs[0].owner
+    if inner is None or not isinstance(inner.op, Dot) or not ctx.single_use(node.inputs[0]):
+        return None
+    a, b = inner.inputs
+    index = index_of(node)
+    rows = index[: a.type.ndim - 1]
+    return inner.op(read(a, rows), read(b, [FULL, *index[a.type.ndim - 1 :]]))
+
+
+@rule("x[constant positions] -> slice", ops=[AdvancedSubtensor], law="drops_errors",
+      tags=("local_adv_idx_to_slice", "shape_unsafe"),
+      tested_on=("v[np.array([0, 1, 2])]", "M[np.array([0, 2])]"))  # fmt: skip
+def positions_to_slice(ctx: Any, node: Apply) -> Any:
+    """Constant positions at equal distances along the first axis."""
+    if len(node.inputs) != 2 or node.op.idx_list != (0,):
+        return None
+    at = node.inputs[1]
+    if not isinstance(at, Constant) or at.data.ndim != 1 or at.data.dtype.kind not in "iu":
+        return None
+    positions = [int(i) for i in at.data]
+    if len(positions) < 2 or positions[0] < 0:
+        return None
+    steps = set(np.diff(positions).tolist())
+    if len(steps) != 1 or min(steps) < 1:
+        return None
+    (step,) = steps
+    return read(node.inputs[0], [slice(positions[0], positions[-1] + 1, step)])

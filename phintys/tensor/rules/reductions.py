@@ -1,0 +1,187 @@
+"""Sums, products and extremes over axes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from phintys.graph.variable import Apply, Variable
+from phintys.rewriting.rule import rule
+from phintys.scalar import dtypes
+from phintys.scalar.op import TABLE
+from phintys.tensor.creation import Alloc
+from phintys.tensor.elemwise import DimShuffle, cast, dimshuffle, functions
+from phintys.tensor.reduce import CAReduce, Max, Min, Prod, Sum
+from phintys.tensor.rules.fills import filled_value
+from phintys.tensor.rules.match import applied, argument
+from phintys.tensor.shape import MakeVector, length, product
+
+
+def _rest(x: Variable, axes: tuple[int, ...]) -> list[int]:
+    """The axes that stay."""
+    return [i for i in range(x.type.ndim) if i not in axes]
+
+
+@rule("reduce over axes of length 1 -> dimshuffle", ops=[CAReduce], law="exact",
+      tags=("local_reduce_broadcastable", "local_useless_reduce", "local_cut_useless_reduce",
+            "cleanup"),
+      tested_on=("R.sum(axis=0)", "R.max(axis=0)", "s.sum()", "R.dimshuffle(0, 'x', 1).sum(axis=(0, 1))",
+                 "C.prod(axis=1)", "gt(R, 0).any(axis=0)", "h.dimshuffle('x', 0).sum(axis=0)"))  # fmt: skip
+def reduce_broadcastable(ctx: Any, node: Apply) -> Any:
+    (x,) = node.inputs
+    axes = node.op.axes(node)
+    if not all(x.type.broadcastable[a] for a in axes):
+        return None
+    return cast(dimshuffle(x, _rest(x, axes)), node.outputs[0].type.dtype)
+
+
+@rule("sum(sum(x, a), b) -> sum(x, a and b)", ops=[CAReduce], law="rounding",
+      tags=("local_reduce_chain",),
+      tested_on=("M.sum(axis=0).sum()", "M.max(axis=1).max()", "M.prod(axis=0).prod(axis=0)",
+                 "gt(M, 0).all(axis=0).all()", "K.min(axis=0).min(axis=1)"))  # fmt: skip
+def merge_reductions(ctx: Any, node: Apply) -> Any:
+    inner = node.inputs[0].owner
+    if inner is None or type(inner.op) is not type(node.op) or not ctx.single_use(node.inputs[0]):
+        return None
+    if inner.op.clone(axis=None) != node.op.clone(axis=None):
+        return None
+    first = inner.op.axes(inner)
+    rest = _rest(inner.inputs[0], first)
+    axes = sorted([*first, *(rest[a] for a in node.op.axes(node))])
+    return node.op.clone(axis=tuple(axes))(inner.inputs[0])
+
+
+@rule("sum over all axes -> axis=None", ops=[CAReduce], law="exact",
+      tags=("local_sum_prod_all_to_none",),
+      tested_on=("M.sum(axis=(0, 1))", "v.max(axis=0)"))  # fmt: skip
+def name_no_axes(ctx: Any, node: Apply) -> Any:
+    (x,) = node.inputs
+    axis = node.op.axis
+    if axis is None or not axis or len(axis) != x.type.ndim:
+        return None
+    return node.op.clone(axis=None)(x)
+
+
+@rule("sum(M.T, axis) -> sum(M, other axis)", ops=[CAReduce], law="rounding",
+      tags=("local_reduce_chain",),
+      tested_on=("M.T.sum()", "M.T.sum(axis=0)", "M.dimshuffle(1, 'x', 0).max(axis=2)",
+                 "v.dimshuffle('x', 0).sum(axis=1)"))  # fmt: skip
+def reduce_of_dimshuffle(ctx: Any, node: Apply) -> Any:
+    (x,) = node.inputs
+    inner = x.owner
+    if inner is None or not isinstance(inner.op, DimShuffle) or inner.op.drop:
+        return None
+    order = inner.op.new_order
+    axes = node.op.axes(node)
+    source = inner.inputs[0]
+    old = sorted(order[a] for a in axes if order[a] != "x")
+    if not old or (node.op.needs_elements and len(old) < len(axes)):
+        return None
+    reduced = node.op.clone(axis=tuple(old))(source)
+    place = {axis: k for k, axis in enumerate(_rest(source, tuple(old)))}
+    kept = [order[i] for i in _rest(x, axes)]
+    return dimshuffle(reduced, ["x" if o == "x" else place[o] for o in kept])
+
+
+@rule("sum(fill(v)) -> length * v", ops=[Sum, Prod, Max, Min], law="drops_errors",
+      tags=("local_careduce_of_alloc",),
+      tested_on=("alloc(s, n, 3).sum()", "second(M, s).sum(axis=0)", "alloc(s, n).max()",
+                 "alloc(s, n).prod()", "alloc(v, 3, n).sum(axis=0)", "second(M, 1.0).sum()"))  # fmt: skip
+def reduce_of_fill(ctx: Any, node: Apply) -> Any:
+    (x,) = node.inputs
+    value = filled_value(x)
+    axes = node.op.axes(node)
+    if value is None or not axes or not all(value.type.broadcastable[a] for a in axes):
+        return None
+    dtype = node.outputs[0].type.dtype
+    rest = _rest(x, axes)
+    inner = cast(dimshuffle(value, rest), dtype)
+    if isinstance(node.op, Sum | Prod):
+        count = cast(product([length(x, a) for a in axes]), dtype)
+        inner = functions.mul(count, inner) if isinstance(node.op, Sum) else inner**count
+    inner = cast(inner, dtype)
+    if inner.type.broadcastable == node.outputs[0].type.broadcastable:
+        return inner
+    return Alloc()(inner, *(length(x, i) for i in rest))
+
+
+@rule("sum(vector(a, b)) -> a + b", ops=[Sum, Prod], law="rounding",
+      tags=("local_sum_make_vector",),
+      tested_on=("stack([s, t]).sum()", "stack([s, t, 2 * s]).prod()"))  # fmt: skip
+def sum_of_vector(ctx: Any, node: Apply) -> Any:
+    made = node.inputs[0].owner
+    if made is None or not isinstance(made.op, MakeVector) or not node.op.axes(node):
+        return None
+    dtype = node.outputs[0].type.dtype
+    items = [cast(x, dtype) for x in made.inputs]
+    if not items:
+        return None
+    combine = functions.add if isinstance(node.op, Sum) else functions.mul
+    return items[0] if len(items) == 1 else combine(*items)
+
+
+@rule("sum(c * x) -> c * sum(x)", ops=[Sum], phase="specialize", law="rounding",
+      tags=("local_sum_prod_of_mul_or_div", "local_sum_of_neg_to_neg_of_sum"),
+      tested_on=("(2 * v).sum()", "(s * M * N).sum(axis=0)", "(v * M).sum(axis=0)"))  # fmt: skip
+def pull_factors_out_of_sums(ctx: Any, node: Apply) -> Any:
+    """Factors that do not vary along the summed axes are applied once, to the sum."""
+    (x,) = node.inputs
+    factors = applied(x, "mul")
+    if factors is None or not ctx.single_use(x) or x.type.dtype != node.outputs[0].type.dtype:
+        return None
+    axes = node.op.axes(node)
+    fixed = [v for v in factors.inputs if all(v.type.broadcastable[a] for a in axes)]
+    varying = [v for v in factors.inputs if v not in fixed]
+    if not fixed or not axes or not varying:
+        return None
+    inside = varying[0] if len(varying) == 1 else functions.mul(*varying)
+    if any(inside.type.broadcastable[a] for a in axes) or inside.type.dtype != x.type.dtype:
+        return None
+    rest = _rest(x, axes)
+    return functions.mul(*(dimshuffle(v, rest) for v in fixed), node.op(inside))
+
+
+@rule("sum(x / c) -> sum(x) / c, sum(-x) -> -sum(x)", ops=[Sum], phase="specialize",
+      law="rounding", tags=("local_sum_prod_of_mul_or_div", "local_sum_of_neg_to_neg_of_sum"),
+      tested_on=("(v / s).sum()", "neg(v).sum()", "(M / v).sum(axis=0)"))  # fmt: skip
+def pull_divisors_out_of_sums(ctx: Any, node: Apply) -> Any:
+    (x,) = node.inputs
+    if not ctx.single_use(x) or x.type.dtype != node.outputs[0].type.dtype:
+        return None
+    positive = argument(x, "neg")
+    if positive is not None:
+        return functions.neg(node.op(positive))
+    quotient = applied(x, "true_div")
+    if quotient is None:
+        return None
+    top, below = quotient.inputs
+    axes = node.op.axes(node)
+    fits = top.type.dtype == x.type.dtype and not any(top.type.broadcastable[a] for a in axes)
+    if not fits or not axes or not all(below.type.broadcastable[a] for a in axes):
+        return None
+    return functions.true_div(node.op(top), dimshuffle(below, _rest(x, axes)))
+
+
+@rule("max(-x) -> -min(x)", ops=[Max, Min], phase="specialize", law="exact",
+      tags=("local_max_to_min",),
+      tested_on=("neg(v).max()", "neg(M).min(axis=0)"))  # fmt: skip
+def extreme_of_negation(ctx: Any, node: Apply) -> Any:
+    """For floats: the smallest integer has no opposite."""
+    (x,) = node.inputs
+    positive = argument(x, "neg")
+    if positive is None or not dtypes.is_float(x.type.dtype) or not ctx.single_use(x):
+        return None
+    other = Min if isinstance(node.op, Max) else Max
+    return functions.neg(other(node.op.axis, node.op.initial)(positive))
+
+
+@rule("log(prod(exp(x))) -> sum(x)", ops=[TABLE["log"]], phase="stabilize",
+      law="rounding", tags=("local_log_prod_to_sum_log",),
+      tested_on=("log(exp(v).prod())",))  # fmt: skip
+def log_of_product_of_exp(ctx: Any, node: Apply) -> Any:
+    inner = node.inputs[0].owner
+    if inner is None or not isinstance(inner.op, Prod):
+        return None
+    x = argument(inner.inputs[0], "exp")
+    if x is None or x.type.dtype != node.outputs[0].type.dtype:
+        return None
+    return Sum(inner.op.axis, node.outputs[0].type.dtype)(x)

@@ -1,0 +1,121 @@
+"""Functions of rows: softmax, log_softmax and logsumexp recognised in what users write."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from phintys.graph.variable import Apply, Variable
+from phintys.rewriting.rule import rule
+from phintys.scalar.op import TABLE
+from phintys.tensor.elemwise import DimShuffle, functions
+from phintys.tensor.reduce import Sum, keep_dims
+from phintys.tensor.rules.match import applied, argument, is_float, like, negated
+from phintys.tensor.rules.stable import factors, product
+from phintys.tensor.special import LogSoftmax, LogSumExp, Softmax
+
+TAGS = ("symbolic_op_recognition", "fast_compile")
+
+
+def reduction(v: Variable, kind: type) -> tuple[Apply | None, bool]:
+    """The reduction behind ``v``, and whether its axes are kept with length 1."""
+    node = v.owner
+    if node is None or isinstance(node.op, kind):
+        return node, False
+    inner = node.inputs[0].owner if isinstance(node.op, DimShuffle) else None
+    if inner is None or not isinstance(inner.op, kind):
+        return None, False
+    kept = keep_dims(node.inputs[0], reduced_axes(inner))
+    return (inner, True) if kept.owner.op == node.op else (None, False)
+
+
+def reduced_axes(node: Apply) -> tuple[int, ...]:
+    """The axes that a reduction, or a function of rows, goes over."""
+    axes = getattr(node.op, "axes", None)
+    found: tuple[int, ...] = node.op.axis if axes is None else axes(node)
+    return found
+
+
+@rule("log(sum(exp(x))) -> logsumexp(x)", ops=[TABLE["log"]], phase="stabilize", law="rounding",
+      tags=("local_log_sum_exp", *TAGS),
+      tested_on=("log(exp(M).sum(axis=0))", "log(exp(M).sum(axis=1, keepdims=True))",
+                 "log(sum(exp(v)))"))  # fmt: skip
+def log_of_sum_of_exp(ctx: Any, node: Apply) -> Any:
+    inner, kept = reduction(node.inputs[0], Sum)
+    x = None if inner is None else argument(inner.inputs[0], "exp")
+    if inner is None or x is None or x.type.dtype != node.outputs[0].type.dtype:
+        return None
+    axes = reduced_axes(inner)
+    out = LogSumExp(axis=axes)(x)
+    return keep_dims(out, axes) if kept else out
+
+
+@rule("y * exp(x) / sum(exp(x)) -> y * softmax(x)", ops=[TABLE["true_div"]], phase="stabilize",
+      law="rounding", tags=("local_softmax_stabilize", *TAGS),
+      tested_on=("exp(M) / exp(M).sum(axis=1, keepdims=True)", "exp(v) / sum(exp(v))",
+                 "w * exp(v) / sum(exp(v))", "exp(M) / sum(exp(M))"))  # fmt: skip
+def recognise_softmax(ctx: Any, node: Apply) -> Any:
+    """Where the sum is over axes of what it divides, and broadcast back."""
+    below = node.inputs[1]
+    inner, kept = reduction(below, Sum)
+    if inner is None or not (kept or below.type.ndim == 0):
+        return None
+    top = factors(node.inputs[0])
+    exp = inner.inputs[0]
+    x = argument(exp, "exp")
+    if x is None or exp not in top or not is_float(x) or x.type.dtype != below.type.dtype:
+        return None
+    top[top.index(exp)] = Softmax(axis=reduced_axes(inner))(x)
+    return like(node, product(top))
+
+
+@rule("log(softmax(x)) -> log_softmax(x)", ops=[TABLE["log"]], phase="stabilize", law="rounding",
+      tags=("local_logsoftmax",), tested_on=("log(special.softmax(M, axis=1))",))  # fmt: skip
+def log_of_softmax(ctx: Any, node: Apply) -> Any:
+    inner = node.inputs[0].owner
+    if inner is None or not isinstance(inner.op, Softmax):
+        return None
+    return LogSoftmax(axis=inner.op.axis)(inner.inputs[0])
+
+
+@rule("exp(log_softmax(x)) -> softmax(x)", ops=[TABLE["exp"]], phase="stabilize", law="rounding",
+      tags=("local_exp_log_softmax",), tested_on=("exp(special.log_softmax(M, axis=1))",))  # fmt: skip
+def exp_of_log_softmax(ctx: Any, node: Apply) -> Any:
+    inner = node.inputs[0].owner
+    if inner is None or not isinstance(inner.op, LogSoftmax):
+        return None
+    return Softmax(axis=inner.op.axis)(inner.inputs[0])
+
+
+@rule("x - logsumexp(x) -> log_softmax(x)", ops=[TABLE["add"]], phase="stabilize", law="rounding",
+      tags=("local_log_softmax_from_logsumexp",),
+      tested_on=("M - logsumexp(M, axis=1, keepdims=True)", "v - logsumexp(v)",
+                 "M + N - logsumexp(M, axis=0, keepdims=True)"))  # fmt: skip
+def difference_to_log_softmax(ctx: Any, node: Apply) -> Any:
+    for v in node.inputs:
+        total = negated(v)
+        inner, kept = (None, False) if total is None else reduction(total, LogSumExp)
+        if inner is None or not (kept or v.type.ndim == 0) or inner.inputs[0] not in node.inputs:
+            continue
+        x = inner.inputs[0]
+        new = LogSoftmax(axis=inner.op.axis)(x)
+        rest = [w for w in node.inputs if w is not v and w is not x]
+        return like(node, functions.add(new, *rest) if rest else new)
+    return None
+
+
+@rule("exp(x - max) / sum(exp(x - max)) -> softmax(x)", ops=[Softmax, LogSoftmax], law="rounding",
+      phase="stabilize", tags=("local_softmax_stabilize",),
+      tested_on=("special.softmax(M - M.max(axis=1, keepdims=True), axis=1)",
+                 "special.log_softmax(v + s, axis=0)"))  # fmt: skip
+def shifted_softmax(ctx: Any, node: Apply) -> Any:
+    """What is the same for all elements of a row cancels."""
+    (x,) = node.inputs
+    total = applied(x, "add")
+    if total is None:
+        return None
+    axes = node.op.axis
+    moving = [v for v in total.inputs if not all(v.type.broadcastable[a] for a in axes)]
+    if len(moving) == len(total.inputs) or not moving:
+        return None
+    rest = functions.add(*moving) if len(moving) > 1 else moving[0]
+    return node.op(rest) if rest.type == x.type else None

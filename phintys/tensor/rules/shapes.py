@@ -1,0 +1,185 @@
+"""Lengths without the tensors they are lengths of, and assertions on shapes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from phintys.graph.variable import Apply, Variable
+from phintys.rewriting.rule import rule
+from phintys.scalar.op import TABLE
+from phintys.tensor.convert import constant
+from phintys.tensor.elemwise import cast
+from phintys.tensor.rules.match import like, number, scalar_op_name
+from phintys.tensor.shape import (
+    MakeVector,
+    ScalarFromTensor,
+    Shape,
+    Shape_i,
+    SpecifyShape,
+    TensorFromScalar,
+    length,
+    specify_shape,
+)
+from phintys.tensor.type_other import NoneConst, NoneTypeT
+
+
+@rule("shape(x) -> vector of lengths", ops=[Shape], law="drops_errors",
+      tags=("local_shape_to_shape_i", "ShapeOpt", "cleanup"),
+      tested_on=("M.shape", "exp(v).shape", "s.shape"))  # fmt: skip
+def shape_entries(ctx: Any, node: Apply) -> Any:
+    (x,) = node.inputs
+    if not hasattr(x.type, "ndim"):
+        return None
+    return MakeVector("int64")(*(length(x, i) for i in range(x.type.ndim)))
+
+
+@rule("length of a result -> from lengths of inputs", ops=[Shape_i], law="drops_errors",
+      tags=("local_track_shape_i", "local_Shape_i_ground", "local_Shape_of_SpecifyShape", "ShapeOpt",
+            "cleanup"),
+      tested_on=("(M + N).shape[1]", "dot(M, v).shape[0]", "M.T.shape[0]", "exp(exp(v)).shape[0]",
+                 "join(0, v, w).shape[0]", "v[1:].shape[0]", "arange(n).shape[0]",
+                 "alloc(s, n).shape[0]", "M.sum(axis=0).shape[0]", "M.flatten().shape[0]"))  # fmt: skip
+def infer_length(ctx: Any, node: Apply) -> Any:
+    """The length of a result without computing the result.
+
+    Followed to the end at once: the result may be as deep as the graph.
+    """
+    (x,) = node.inputs
+    i = node.op.i
+    while True:
+        found = _length_from_inputs(x, i)
+        if found is None:
+            return None if x is node.inputs[0] else Shape_i(i)(x)
+        inner = found.owner
+        if inner is None or not isinstance(inner.op, Shape_i):
+            return found
+        if inner.inputs[0] is x:
+            return None if x is node.inputs[0] else found
+        x, i = inner.inputs[0], inner.op.i
+
+
+def _length_from_inputs(x: Variable, i: int) -> Any:
+    """A length as an int64 variable made from what computes ``x``; None if there is no way."""
+    known = getattr(x.type, "shape", None)
+    if known is not None and known[i] is not None:
+        return constant(known[i], dtype="int64")
+    owner = x.owner
+    if owner is None or owner.op.infer_shape is None:
+        return None
+    found = owner.op.infer_shape(owner, [_symbolic_shape(v) for v in owner.inputs])[x.index]
+    if found is None:
+        return None
+    entry = found[i]
+    return constant(entry, dtype="int64") if isinstance(entry, int) else cast(entry, "int64")
+
+
+def _symbolic_shape(v: Variable) -> Any:
+    shape = getattr(v.type, "shape", None)
+    return () if shape is None else tuple(length(v, i) for i in range(len(shape)))
+
+
+# ------------------------------------------------------------------ lengths are not negative
+
+
+def is_length(v: Variable) -> bool:
+    """Whether a value is a length, or a sum or product of lengths: not negative."""
+    stack = [v]
+    for _ in range(16):
+        if not stack:
+            return True
+        w = stack.pop()
+        known = number(w)
+        if known is not None:
+            if not known >= 0:
+                return False
+            continue
+        node = w.owner
+        if node is None:
+            return False
+        if isinstance(node.op, Shape_i):
+            continue
+        if scalar_op_name(node) not in ("add", "mul", "maximum", "minimum"):
+            return False
+        stack.extend(node.inputs)
+    return False
+
+
+@rule("length < 0 -> False, length >= 0 -> True", ops=[TABLE[n] for n in ("lt", "le", "gt", "ge")],
+      law="exact", tags=("local_useless_elemwise_comparison",),
+      tested_on=("lt(v.shape[0], 0)", "ge(v.shape[0] + 1, 0)", "gt(0, v.shape[0])",
+                 "le(0, v.shape[0])"))  # fmt: skip
+def compare_length(ctx: Any, node: Apply) -> Any:
+    a, b = node.inputs
+    name = scalar_op_name(node)
+    if is_length(a) and number(b) == 0 and name in ("lt", "ge"):
+        return like(node, constant(name == "ge", dtype="bool", ndim=a.type.ndim))
+    if is_length(b) and number(a) == 0 and name in ("gt", "le"):
+        return like(node, constant(name == "le", dtype="bool", ndim=a.type.ndim))
+    return None
+
+
+@rule("max(length, 0) -> length, min(length, 0) -> 0", ops=[TABLE["maximum"], TABLE["minimum"]],
+      law="exact", tags=("local_useless_elemwise_comparison",),
+      tested_on=("maximum(v.shape[0], 0)", "minimum(v.shape[0], 0)", "maximum(0, v.shape[0] + 2)"))  # fmt: skip
+def bounded_length(ctx: Any, node: Apply) -> Any:
+    for n, zero in (node.inputs, node.inputs[::-1]):
+        if number(zero) == 0 and is_length(n):
+            return like(node, n if scalar_op_name(node) == "maximum" else zero)
+    return None
+
+
+# --------------------------------------------------------------------- assertions on shapes
+
+
+@rule("specify_shape(x) -> x", ops=[SpecifyShape], law="exact",
+      tags=("local_useless_specify_shape", "cleanup"),
+      tested_on=("SpecifyShape()(N, 2, 3)", "SpecifyShape()(M, None, None)"))  # fmt: skip
+def useless_specify_shape(ctx: Any, node: Apply) -> Any:
+    """Where the type knows all that is asked for."""
+    x, *lengths = node.inputs
+    asked = [axis for axis, n in enumerate(lengths) if not isinstance(n.type, NoneTypeT)]
+    known = node.outputs[0].type.shape
+    if all(x.type.shape[a] is not None and number(lengths[a]) == known[a] for a in asked):
+        return x
+    return None
+
+
+@rule("specify_shape(specify_shape(x)) -> specify_shape(x)", ops=[SpecifyShape], law="exact",
+      tags=("local_merge_consecutive_specify_shape", "cleanup"),
+      tested_on=("specify_shape(specify_shape(M, (2, None)), (None, 3))",))  # fmt: skip
+def merge_specify_shapes(ctx: Any, node: Apply) -> Any:
+    x, *lengths = node.inputs
+    if x.owner is None or not isinstance(x.owner.op, SpecifyShape):
+        return None
+    base, *earlier = x.owner.inputs
+    merged = []
+    for new, old in zip(lengths, earlier):
+        if new is not NoneConst and old is not NoneConst and new is not old:
+            return None
+        merged.append(old if new is NoneConst else new)
+    return specify_shape(base, merged)
+
+
+# -------------------------------------------------------------- scalars and 0-d tensors
+
+
+@rule("tensor(scalar(x)) -> x", ops=[TensorFromScalar], law="exact",
+      tags=("local_tensor_scalar_tensor", "cleanup"),
+      tested_on=("TensorFromScalar()(ScalarFromTensor()(s))",))  # fmt: skip
+def tensor_of_scalar(ctx: Any, node: Apply) -> Any:
+    inner = node.inputs[0].owner
+    return inner.inputs[0] if inner is not None and isinstance(inner.op, ScalarFromTensor) else None
+
+
+@rule("scalar(tensor(x)) -> x", ops=[ScalarFromTensor], law="exact",
+      tags=("local_scalar_tensor_scalar", "cleanup"),
+      tested_on=("tensor_from_scalar(ScalarFromTensor()(TensorFromScalar()(c)))",))  # fmt: skip
+def scalar_of_tensor(ctx: Any, node: Apply) -> Any:
+    inner = node.inputs[0].owner
+    return inner.inputs[0] if inner is not None and isinstance(inner.op, TensorFromScalar) else None
+
+
+@rule("identity(x) -> x", ops=[TABLE["identity"]], law="exact",
+      tags=("remove_tensor_copy", "cleanup"), tested_on=("identity(x)",))  # fmt: skip
+def useless_identity(ctx: Any, node: Apply) -> Any:
+    return node.inputs[0]

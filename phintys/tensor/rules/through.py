@@ -1,0 +1,53 @@
+"""Moving an operation through elementwise functions to their inputs.
+
+It is done for a whole tree of functions at once: one function at a time, a deep tree would take as
+many replacements inside each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from phintys.graph.variable import Apply, Variable
+from phintys.tensor.elemwise import Elemwise
+
+
+def inner_elementwise(ctx: Any, v: Variable) -> Apply | None:
+    """The elementwise node that computes ``v`` for one use only, else None."""
+    node = v.owner
+    if node is None or type(node.op) is not Elemwise or len(node.outputs) != 1:
+        return None
+    return node if ctx.single_use(v) else None
+
+
+def moved_to_inputs(
+    ctx: Any,
+    root: Variable,
+    move: Callable[[Variable], Any],
+    passes: Callable[[Apply], bool] = lambda node: True,
+) -> Any:
+    """``move(root)``, where it is the inputs of elementwise functions that are moved.
+
+    None if ``root`` is not computed by an elementwise function for one use only.  ``passes`` says
+    at which nodes it may go on to the inputs.
+    """
+    found: dict[Variable, Any] = {}
+    stack = [root]
+    while stack:
+        v = stack[-1]
+        node = inner_elementwise(ctx, v)
+        if v in found:
+            stack.pop()
+        elif node is None or not passes(node):
+            if v is root:
+                return None
+            found[v] = move(v)
+            stack.pop()
+        else:
+            missing = [x for x in node.inputs if x not in found]
+            stack.extend(missing)
+            if not missing:
+                found[v] = node.op(*(found[x] for x in node.inputs))
+                stack.pop()
+    return found[root]

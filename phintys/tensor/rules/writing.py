@@ -1,0 +1,123 @@
+"""Writes of parts: what is set or added to parts of tensors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from phintys.graph.variable import Apply, Variable
+from phintys.rewriting.rule import rule
+from phintys.scalar.op import TABLE
+from phintys.tensor.elemwise import cast, functions
+from phintys.tensor.index_ops import AdvancedIncSubtensor, IncSubtensor, Subtensor
+from phintys.tensor.rules.fills import fill_number
+from phintys.tensor.rules.reading import index_of, is_full
+
+WRITES = (IncSubtensor, AdvancedIncSubtensor)
+
+
+def increment(v: Variable) -> Apply | None:
+    """The node that adds something to a part of a tensor, if ``v`` is its result."""
+    node = v.owner
+    if node is None or not isinstance(node.op, WRITES):
+        return None
+    op = node.op
+    return None if op.set_instead_of_inc or getattr(op, "ignore_duplicates", False) else node
+
+
+@rule("a + inc(0, b, i) + inc(0, c, j) -> inc(inc(a, b, i), c, j)", ops=[TABLE["add"]],
+      law="rounding", outermost=True,
+      tags=("local_IncSubtensor_serialize", "local_add_of_sparse_write"),
+      tested_on=("v + inc_subtensor(zeros_like(v)[0], s)",
+                 "inc_subtensor(zeros_like(v)[0], s) + inc_subtensor(zeros_like(v)[2], t)",
+                 "inc_subtensor(zeros_like(M)[k], N) + M"))  # fmt: skip
+def chain_increments(ctx: Any, node: Apply) -> Any:
+    """One tensor is written, part after part, instead of one tensor of zeros per part.
+
+    This is the gradient of many indexed reads.
+    """
+    out = node.outputs[0].type
+    written: list[Apply] = []
+    rest: list[Variable] = []
+    for v in node.inputs:
+        inc = increment(v)
+        fits = inc is not None and v.type == out and ctx.single_use(v)
+        if inc is not None and fits and fill_number(inc.inputs[0]) == 0:
+            written.append(inc)
+        else:
+            rest.append(v)
+    base = rest[0] if len(rest) == 1 else functions.add(*rest) if rest else None
+    if (base is not None and base.type != out) or not written:
+        return None
+    if base is None:
+        base, *written = [written[0].outputs[0], *written[1:]]
+    for inc in written:
+        base = inc.op(base, *inc.inputs[1:])
+    return base
+
+
+@rule("inc(x, 0, index) -> x", ops=list(WRITES), law="drops_errors",
+      tags=("local_useless_inc_subtensor", "local_useless_inc_subtensor_alloc", "cleanup"),
+      tested_on=("inc_subtensor(v[1:], 0)", "inc_subtensor(M[k], zeros_like(N))",
+                 "set_subtensor(v[0], v[0])"))  # fmt: skip
+def useless_write(ctx: Any, node: Apply) -> Any:
+    """Nothing is added, or what is set is there already."""
+    x, y = node.inputs[:2]
+    if increment(node.outputs[0]) is not None:
+        return x if fill_number(y) == 0 else None
+    read = y.owner
+    same = read is not None and isinstance(node.op, IncSubtensor) and isinstance(read.op, Subtensor)
+    if not same or read.op.idx_list != node.op.idx_list:  # type: ignore[union-attr]
+        return None
+    return x if read.inputs == [x, *node.inputs[2:]] else None  # type: ignore[union-attr]
+
+
+@rule("set(x, y, all) -> y, inc(x, y, all) -> x + y", ops=[IncSubtensor], law="drops_errors",
+      tags=("local_useless_inc_subtensor", "cleanup"),
+      tested_on=("set_subtensor(v[:], w)", "inc_subtensor(v[:], w)", "set_subtensor(M[:], v)"))  # fmt: skip
+def write_of_everything(ctx: Any, node: Apply) -> Any:
+    x, y = node.inputs[:2]
+    if not all(map(is_full, index_of(node, 2))):
+        return None
+    y = cast(y, x.type.dtype)
+    return functions.second(x, y) if node.op.set_instead_of_inc else functions.add(x, y)
+
+
+@rule("set(set(x, y, index), z, index) -> set(x, z, index)", ops=[IncSubtensor], law="rounding",
+      tags=("local_write_of_write_same_indices", "cleanup"),
+      tested_on=("set_subtensor(set_subtensor(v[1:], s)[1:], t)",
+                 "inc_subtensor(set_subtensor(v[0], s)[0], t)",
+                 "inc_subtensor(inc_subtensor(M[0], v)[0], w)"))  # fmt: skip
+def merge_writes(ctx: Any, node: Apply) -> Any:
+    """Two writes to the same part."""
+    inner = node.inputs[0].owner
+    if inner is None or not isinstance(inner.op, IncSubtensor) or inner.op.inplace:
+        return None
+    same = inner.op.idx_list == node.op.idx_list and inner.inputs[2:] == node.inputs[2:]
+    if not same or node.op.inplace or not ctx.single_use(node.inputs[0]):
+        return None
+    x, y, *index = inner.inputs
+    z = node.inputs[1]
+    if node.op.set_instead_of_inc:
+        return node.op(x, z, *index)
+    both = functions.add(cast(y, x.type.dtype), cast(z, x.type.dtype))
+    return inner.op(x, both, *index)
+
+
+@rule("inc(0, y, index) -> set(0, y, index)", ops=[IncSubtensor], phase="specialize", law="rounding",
+      tags=("local_incsubtensor_of_zeros_to_setsubtensor", "local_incsubtensor_of_zeros"),
+      tested_on=("inc_subtensor(zeros_like(v)[1:], w[1:])",))  # fmt: skip
+def increment_of_zeros(ctx: Any, node: Apply) -> Any:
+    """The positions of basic indexing are different, so nothing is added up."""
+    if increment(node.outputs[0]) is None or node.op.inplace or fill_number(node.inputs[0]) != 0:
+        return None
+    return IncSubtensor(node.op.idx_list, set_instead_of_inc=True)(*node.inputs)
+
+
+@rule("set(c, c, index) -> c", ops=[IncSubtensor], law="drops_errors",
+      tags=("local_setsubtensor_of_constants", "local_setsubtensor_of_allocs"),
+      tested_on=("set_subtensor(zeros_like(v)[1:], 0)",))  # fmt: skip
+def set_of_same_constant(ctx: Any, node: Apply) -> Any:
+    x, y = node.inputs[:2]
+    k = fill_number(x)
+    same = k is not None and fill_number(y) == k
+    return x if same and node.op.set_instead_of_inc else None
