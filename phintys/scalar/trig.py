@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from phintys.scalar import rules
-from phintys.scalar.op import binary, call, lit, unary
+from phintys.scalar.op import binary, call, lit, special, unary
 
 _HALF_PI = math.pi / 2
 
@@ -33,6 +33,23 @@ cos = unary(
     native="cos",
     even=True,
     range=(-1, 1),
+)
+
+
+def _minus_two_sines(n: Any, x: Any) -> Any:
+    half = n.sin(n.mul(n.const(0.5, x), x))
+    return n.mul(n.const(-2, x), n.mul(half, half))
+
+
+cosm1 = special(
+    "Cosm1",
+    "cosm1",
+    "cos(x) - 1, exact for small x.",
+    d=lambda m, x, y: -m.sin(x),
+    native=_minus_two_sines,
+    even=True,
+    zero_at_zero=True,
+    range=(-2, 0),
 )
 tan = unary(
     "Tan",

@@ -188,6 +188,7 @@ REFERENCE: dict[str, Any] = {
     "spence": lambda x: mp.polylog(2, 1 - x).real,
     "sin": mp.sin,
     "cos": mp.cos,
+    "cosm1": lambda x: mp.cos(x) - 1,
     "tan": mp.tan,
     "arcsin": mp.asin,
     "arccos": mp.acos,
