@@ -25,6 +25,7 @@ from phintys.tensor.repeat import *
 from phintys.tensor.reshape import *
 from phintys.tensor.shape import *
 from phintys.tensor.shared import TensorSharedVariable
+from phintys.tensor.sort import *
 from phintys.tensor.special import *
 from phintys.tensor.static import *
 from phintys.tensor.statistics import *

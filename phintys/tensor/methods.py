@@ -20,6 +20,7 @@ from phintys.tensor.nonzero import nonzero
 from phintys.tensor.repeat import repeat
 from phintys.tensor.reshape import flatten, reshape
 from phintys.tensor.shape import shape
+from phintys.tensor.sort import argsort, sort
 from phintys.tensor.static import get_underlying_scalar_constant_value
 from phintys.tensor.variable import TensorVariable
 
@@ -389,6 +390,14 @@ class _Methods:
     def ptp(self: Any, axis: Any = None) -> Any:
         """The greatest element less the smallest."""
         return statistics.ptp(self, axis)
+
+    def sort(self: Any, axis: int | None = -1, kind: str | None = None) -> Any:
+        """The elements in ascending order; see `sort`."""
+        return sort(self, axis, kind)
+
+    def argsort(self: Any, axis: int | None = -1, kind: str | None = None) -> Any:
+        """The positions that put the elements in order; see `argsort`."""
+        return argsort(self, axis, kind)
 
     def norm(self: Any, L: Any, axis: Any = None, keepdims: bool = False) -> Any:
         """``(sum |x|^L)^(1/L)``; see `norm`."""

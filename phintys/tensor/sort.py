@@ -1,0 +1,148 @@
+"""Elements in order, and their positions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from phintys.graph.op import Op
+from phintys.graph.type import DisconnectedType, disconnected_type
+from phintys.graph.variable import Apply, Variable
+from phintys.scalar import dtypes
+from phintys.tensor.convert import as_tensor_variable
+from phintys.tensor.elemwise import zeros_of
+from phintys.tensor.index import take_along_axis
+from phintys.tensor.reshape import flatten
+from phintys.tensor.shape import normalize_axis_tuple
+from phintys.tensor.type import TensorType
+
+__all__ = ["argsort", "sort"]
+
+KINDS = ("quicksort", "mergesort", "heapsort", "stable")
+
+
+class _Order(Op):
+    """What sorting has in common with finding the positions.
+
+    Parameters
+    ----------
+    kind
+        NumPy's algorithm; only ``"stable"`` and ``"mergesort"`` keep the order of equal elements
+    axis
+        along which to sort, not negative
+    """
+
+    # ----- class and static shape
+    __props__ = ("kind", "axis")
+
+    def __init__(self, kind: str, axis: int) -> None:
+        if kind not in KINDS:
+            raise ValueError(f"There is no way of sorting called {kind!r}; choose from {KINDS}.")
+        self.kind, self.axis = kind, int(axis)
+
+    def make_node(self, x: Any) -> Apply:
+        x = as_tensor_variable(x)
+        normalize_axis_tuple(self.axis, x.type.ndim)
+        return Apply(self, [x], [TensorType(self.result_dtype(x.type.dtype), x.type.shape)()])
+
+    def result_dtype(self, dtype: str) -> str:
+        return dtype
+
+    def infer_shape(self, node: Apply, shapes: Sequence[Any]) -> list[Any]:
+        return [shapes[0]]
+
+    # ----- batching
+    def vectorize_node(self, node: Apply, *batched_inputs: Any) -> Apply:
+        (x,) = batched_inputs
+        batch = x.type.ndim - node.inputs[0].type.ndim
+        return type(self)(self.kind, self.axis + batch).make_node(x)
+
+
+class ArgSortOp(_Order):
+    """The positions along an axis that put the elements in order (int64)."""
+
+    def result_dtype(self, dtype: str) -> str:
+        return "int64"
+
+    # ----- perform
+    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: list[list[Any]]) -> None:
+        found = np.argsort(inputs[0], axis=self.axis, kind=self.kind)
+        output_storage[0][0] = found.astype("int64", copy=False)
+
+    # ----- derivative
+    def connection_pattern(self, node: Apply) -> list[list[bool]]:
+        return [[False]]
+
+    def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
+        return [disconnected_type()]
+
+    def pushforward(self, inputs: Any, outputs: Any, tangents: Any) -> list[Variable]:
+        return [zeros_of(outputs[0])]
+
+
+class SortOp(_Order):
+    """The elements along an axis in order; NaN comes last."""
+
+    # ----- perform
+    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: list[list[Any]]) -> None:
+        output_storage[0][0] = np.sort(inputs[0], axis=self.axis, kind=self.kind)
+
+    # ----- derivative: through the permutation, whose inverse is its own argsort
+    def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
+        (x,), (g,) = inputs, cotangents
+        if isinstance(g.type, DisconnectedType):
+            return [g]
+        if dtypes.is_discrete(x.type.dtype):
+            return [zeros_of(x)]
+        positions = ArgSortOp(self.kind, self.axis)
+        return [take_along_axis(g, positions(positions(x)), self.axis)]
+
+    def pushforward(self, inputs: Any, outputs: Any, tangents: Any) -> list[Variable]:
+        (x,), (t,) = inputs, tangents
+        if isinstance(t.type, DisconnectedType):
+            return [t]
+        return [take_along_axis(t, ArgSortOp(self.kind, self.axis)(x), self.axis)]
+
+
+def _ordered(op: type[_Order], a: Any, axis: int | None, kind: str | None, stable: Any) -> Any:
+    if kind is not None and stable is not None:
+        raise ValueError("Give kind or stable, not both.")
+    a = as_tensor_variable(a)
+    if axis is None:
+        a, axis = flatten(a), 0
+    (axis,) = normalize_axis_tuple(axis, a.type.ndim)
+    return op(kind or ("stable" if stable else "quicksort"), axis)(a)
+
+
+def sort(
+    a: Any, axis: int | None = -1, kind: str | None = None, *, stable: bool | None = None
+) -> Any:
+    """The elements along an axis in ascending order, NaN last.
+
+    Parameters
+    ----------
+    a : tensor with at least one axis
+    axis : along which to sort; None flattens
+    kind, stable : the algorithm, as for ``numpy.sort``
+
+    ValueError if the axis is out of range, or the kind unknown.
+
+    >>> import phintys.tensor as pt
+    >>> pt.sort([3.0, 1.0, 2.0]).eval()
+    array([1., 2., 3.])
+    """
+    return _ordered(SortOp, a, axis, kind, stable)
+
+
+def argsort(
+    a: Any, axis: int | None = -1, kind: str | None = None, *, stable: bool | None = None
+) -> Any:
+    """The positions (int64) that put the elements along an axis in ascending order; see `sort`.
+
+    >>> import phintys.tensor as pt
+    >>> pt.argsort([3.0, 1.0, 2.0]).eval()
+    array([1, 2, 0])
+    """
+    return _ordered(ArgSortOp, a, axis, kind, stable)

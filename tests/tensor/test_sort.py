@@ -1,0 +1,74 @@
+"""Sorting: values, derivatives, batches."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import array_shapes, arrays
+from tensor_checks import check, check_batched, check_derivatives
+
+import phintys.tensor as pt
+
+VALUES = np.array([[3.0, -1.0, np.nan, 2.0], [0.5, 0.5, -np.inf, 7.0]])
+
+
+@pytest.mark.parametrize("axis", [None, -1, 0, 1])
+@pytest.mark.parametrize("dtype", ["float64", "float32", "int8", "uint64", "bool", "complex128"])
+def test_sort_is_numpys(axis, dtype):
+    with np.errstate(invalid="ignore"):
+        x = np.nan_to_num(VALUES, neginf=0).astype(dtype)
+    check(lambda x: pt.sort(x, axis=axis), lambda x: np.sort(x, axis=axis), [x])
+    check(
+        lambda x: pt.argsort(x, axis=axis, stable=True),
+        lambda x: np.argsort(x, axis=axis, stable=True),
+        [x],
+        dtype="int64",
+    )
+
+
+def test_nan_is_last():
+    check(pt.sort, np.sort, [VALUES])
+
+
+@given(
+    arrays("float64", array_shapes(max_dims=3, max_side=4), elements=st.integers(-2, 2)), st.data()
+)
+def test_the_positions_give_the_elements_in_order(x, data):
+    axis = data.draw(st.integers(-x.ndim, x.ndim - 1))
+    v = pt.as_tensor(x)
+    found = pt.take_along_axis(v, pt.argsort(v, axis=axis), axis=axis).eval()
+    np.testing.assert_array_equal(found, pt.sort(v, axis=axis).eval())
+
+
+@pytest.mark.parametrize("axis", [None, 0, 1])
+def test_derivatives(axis):
+    x = np.random.default_rng(0).permutation(12).reshape(3, 4) / 7.0
+    weights = np.arange(1.0, 13.0).reshape(3, 4)
+    w = weights.ravel() if axis is None else weights
+    check_derivatives(lambda x: pt.sort(x, axis=axis) * w, [x])
+
+
+def test_batch():
+    x = np.random.default_rng(0).normal(size=(3, 4))
+    check_batched(pt.sort, [x])
+
+
+def test_methods():
+    x = pt.dvector("x")
+    assert x.sort().owner.op == pt.sort(x).owner.op
+    assert x.argsort().owner.op == pt.argsort(x).owner.op
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"axis": 2}, "out of range for 1 dimensions"),
+        ({"kind": "bubble"}, "no way of sorting called 'bubble'"),
+        ({"kind": "stable", "stable": True}, "not both"),
+    ],
+)
+def test_wrong_arguments(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        pt.sort(pt.dvector(), **arguments)
