@@ -23,6 +23,7 @@ from phintys.tensor.index_list import (
     index_scalar,
     index_tensor,
     literal,
+    positions,
     slice_dims,
     static_length,
     symbolic_length,
@@ -416,14 +417,11 @@ class AdvancedSubtensor(IndexOp):
         layout = self.layout(node.inputs)
         if layout.has_mask:
             return NotImplemented
-        dims = [b.item(i) if i.ndim == 0 else None for i in indices]
-        for e, axis in layout.slices:
-            if e == FULL:
-                continue
-            part = lower_slice(e, dims, b.length(x, axis))
-            if part is None:
-                return NotImplemented
-            x = b.slice(x, axis, *part)
+        parts = lower_slices(b, x, layout, indices)
+        if parts is None:
+            return NotImplemented
+        for (e, axis), part in zip(layout.slices, parts):
+            x = x if e == FULL else b.slice(x, axis, *part)
         out = b.gather(x, [indices[p] for p in layout.positions], layout.axes)
         return b.permute(out, layout.order())
 
@@ -444,6 +442,24 @@ def check_index(index: Any, x: Any, axis: int) -> None:
 def index_value(i: Any) -> Any:
     """An index as NumPy takes it: integers for 0-d arrays, which slices need."""
     return int(i) if i.ndim == 0 and i.dtype != bool else i
+
+
+def lower_slices(b: Any, x: Any, layout: Layout, indices: Sequence[Any]) -> Any:
+    """(start, step, length) of every slice of an advanced index; None if a step is not constant."""
+    used = {p for e, _ in layout.slices for p in positions(e)}
+    dims = [b.item(i) if p in used else None for p, i in enumerate(indices)]
+    parts = [lower_slice(e, dims, b.length(x, axis)) for e, axis in layout.slices]
+    return None if None in parts else parts
+
+
+def positions_of_slice(b: Any, first: Any, step: Any, length: Any) -> Any:
+    """The positions that a slice stands for, an int64 vector."""
+    return b.map(
+        lambda n, i, step, first: n.add(n.mul(i, step), first),
+        b.iota(length),
+        b.scalar(step),
+        b.scalar(first),
+    )
 
 
 def may_repeat(indices: Sequence[Any]) -> bool:
@@ -550,14 +566,27 @@ class AdvancedIncSubtensor(IndexOp):
     def lower(self, node: Apply, b: Any, *inputs: Any) -> Any:
         x, y, *indices = inputs
         layout = Layout(self.idx_list, [t.type for t in node.inputs[2:]], x.ndim)
-        if layout.has_mask or self.ignore_duplicates or any(e != FULL for e, _ in layout.slices):
+        parts = lower_slices(b, x, layout, indices)
+        if layout.has_mask or self.ignore_duplicates or parts is None:
             return NotImplemented
+        cut = [k for k, (e, _) in enumerate(layout.slices) if e != FULL]
+        whole = [k for k in range(len(layout.slices)) if k not in cut]
         for _ in range(layout.ndim - y.ndim):
             y = b.expand(y, 0)
-        order = layout.order()
-        y = b.permute(y, [order.index(k) for k in range(layout.ndim)])
-        mode = "set" if self.set_instead_of_inc else "add"
-        return b.scatter(x, [indices[p] for p in layout.positions], layout.axes, y, mode)
+        # slices become positions too: their axes follow those of the index tensors
+        order, rank = layout.order(), layout.index_ndim
+        wanted = [*range(rank), *(rank + k for k in cut + whole)]
+        y = b.permute(y, [order.index(k) for k in wanted])
+        tensors = [indices[p] for p in layout.positions]
+        for _ in cut:
+            tensors = [b.expand(i, i.ndim) for i in tensors]
+        for k, axis in enumerate(cut):
+            i = positions_of_slice(b, *parts[axis])
+            for _ in cut[k + 1 :]:
+                i = b.expand(i, i.ndim)
+            tensors.append(i)
+        axes = [*layout.axes, *(layout.slices[k][1] for k in cut)]
+        return b.scatter(x, tensors, axes, y, "set" if self.set_instead_of_inc else "add")
 
     def __str__(self) -> str:
         name = "AdvancedSetSubtensor" if self.set_instead_of_inc else "AdvancedIncSubtensor"
