@@ -19,7 +19,7 @@ try:
 except ImportError as exc:
     raise CompilerError('Mode "JAX" needs the package jax: pip install "phintys[jax]"') from exc
 
-from phintys.backends.jax import elemwise, index, linear, shape  # noqa: F401  (they register)
+from phintys.backends.jax import elemwise, index, linear, shape, sort  # noqa: F401  (register)
 from phintys.backends.jax.dispatch import jax_funcify, jax_typify, require
 
 __all__ = ["compile_fgraph", "jax_funcify", "jax_typify", "require"]
