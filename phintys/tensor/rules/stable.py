@@ -29,6 +29,8 @@ LOG_EXP = [
     stable("log(-1 * expm1(x)) -> log1mexp(x)", "logmexpm1_to_log1mexp", "negative"),
     stable("exp(x) + -1 -> expm1(x)", "local_expm1"),
     stable("1 + -1 * exp(x) -> -1 * expm1(x)", "local_expm1"),
+    stable("cos(x) + -1 -> cosm1(x)"),
+    stable("1 + -1 * cos(x) -> -1 * cosm1(x)"),
     stable("log(sqrt(x)) -> 0.5 * log(x)", "local_log_sqrt_sqr", "positive"),
     stable("log(sqr(x)) -> 2 * log(abs(x))", "local_log_sqrt_sqr"),
     stable("sqrt(sqr(x)) -> abs(x)", "local_sqrt_sqr"),
