@@ -133,15 +133,16 @@ class Dot(Op):
         """The products of batches of vectors and matrices, for `Blockwise`."""
         x, y = (b.cast(v, node.outputs[0].type.dtype) for v in inputs)
         x0, y0 = node.inputs
-        if x0.type.ndim == y0.type.ndim == 1:
-            # a length of 1 does not broadcast here
-            b.unify(b.length(x, -1), b.length(y, -1), "inner product: the lengths differ")
-            return b.dot(x, y)
-        x = b.expand(x, -2) if x0.type.ndim == 1 else x
-        y = b.expand(y, -1) if y0.type.ndim == 1 else y
-        out = b.gemm(x, y)
-        out = b.squeeze(out, -2) if x0.type.ndim == 1 else out
-        return b.squeeze(out, -1) if y0.type.ndim == 1 else out
+        if x0.type.ndim == y0.type.ndim == 2:
+            return b.gemm(x, y)
+        # one pass over the matrices: a BLAS call for each would cost more than it saves
+        if x0.type.ndim == 2:
+            y = b.expand(y, -2)
+        elif y0.type.ndim == 2:
+            x, y = b.expand(x, -2), b.permute(y, [*range(y.ndim - 2), y.ndim - 1, y.ndim - 2])
+        # a length of 1 does not broadcast here
+        b.unify(b.length(x, -1), b.length(y, -1), "inner product: the lengths differ")
+        return b.dot(x, y)
 
 
 def _inner_lengths(node: Apply, x: Any, y: Any) -> str:
