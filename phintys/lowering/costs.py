@@ -9,7 +9,7 @@ _ONE = (
     "add sub mul fma neg abs min max and or xor not select cast copysign shl shr floor ceil "
     "trunc rint eq ne lt le gt ge isnan isinf"
 )
-_FOUR = "div sqrt idiv imod wrap"
+_FOUR = "div sqrt idiv imod nextafter wrap"
 _TWENTY = "call pow fmod"
 _COSTS = {
     name: price

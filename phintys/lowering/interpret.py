@@ -457,6 +457,7 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "min": np.minimum,
     "max": np.maximum,
     "copysign": np.copysign,
+    "nextafter": np.nextafter,
     "eq": np.equal,
     "ne": np.not_equal,
     "lt": np.less,

@@ -335,6 +335,7 @@ nextafter = binary(
     "nextafter",
     "The float next to x in the direction of y.",
     rule=rules.inexact_real,
+    native="nextafter",
     not_differentiable="it steps along the grid of floats",
 )
 

@@ -57,6 +57,7 @@ abs      1 if   same  magnitude
 min      2 biuf same  smaller; NaN if either is NaN
 max      2 biuf same  larger; NaN if either is NaN
 copysign 2 f    same  magnitude of a with the sign of b
+nextafter 2 f   same  the float next to a in the direction of b
 floor    1 f    same  largest integer not above
 ceil     1 f    same  smallest integer not below
 trunc    1 f    same  towards zero

@@ -241,6 +241,24 @@ def _not(w: KernelWriter, t: Type, x: str) -> str:
     return w(f"xor {t.text} {x}, {t.literal(1 if t.kind == 'b' else -1)}")
 
 
+def _nextafter(w: KernelWriter, t: Type, x: str, y: str) -> str:
+    """One step in the order of the bits, which for floats of one sign is that of the numbers."""
+    integer, boolean = t.of(f"int{t.bits}"), t.of("bool")
+    zero = t.literal(0)
+    upward = w(f"fcmp olt {t.text} {x}, {y}")
+    positive = w(f"fcmp ogt {t.text} {x}, {zero}")
+    towards_zero = w(f"xor {boolean.text} {upward}, {positive}")
+    step = select(w, integer, towards_zero, integer.literal(-1), integer.literal(1))
+    bits = w(f"bitcast {t.text} {x} to {integer.text}")
+    moved = w(f"add {integer.text} {bits}, {step}")
+    found = w(f"bitcast {integer.text} {moved} to {t.text}")
+    least = w(f"bitcast {integer.text} {integer.literal(1)} to {t.text}")
+    from_zero = w.intrinsic("copysign", t, least, y)
+    found = select(w, t, w(f"fcmp oeq {t.text} {x}, {zero}"), from_zero, found)
+    found = select(w, t, w(f"fcmp oeq {t.text} {x}, {y}"), y, found)
+    return select(w, t, w(f"fcmp uno {t.text} {x}, {y}"), w(f"fadd {t.text} {x}, {y}"), found)
+
+
 def cast(w: KernelWriter, t: Type, source: str, x: str) -> str:
     """Convert ``x`` of dtype ``source`` to ``t``."""
     s = t.of(source)
@@ -290,6 +308,7 @@ INSTRUCTIONS: dict[str, Row] = {
     "min": _extreme("olt", "min", "and"),
     "max": _extreme("ogt", "max", "or"),
     "copysign": _intrinsic("copysign"),
+    "nextafter": _nextafter,
     "floor": _intrinsic("floor"),
     "ceil": _intrinsic("ceil"),
     "trunc": _intrinsic("trunc"),

@@ -32,7 +32,7 @@ EXPRESSIONS = {
     "fma": "{0} * {1} + {2}", "fmod": "math.fmod({0}, {1})", "neg": "-{0}", "abs": "abs({0})",
     "min": "{0} if {0} < {1} or {0} != {0} else {1}",
     "max": "{0} if {0} > {1} or {0} != {0} else {1}",
-    "copysign": "math.copysign({0}, {1})",
+    "copysign": "math.copysign({0}, {1})", "nextafter": "np.nextafter({0}, {1})",
     "eq": "{0} == {1}", "ne": "{0} != {1}", "lt": "{0} < {1}", "le": "{0} <= {1}",
     "gt": "{0} > {1}", "ge": "{0} >= {1}", "isnan": "{0} != {0}", "isinf": "np.isinf({0})",
     "and": "{0} & {1}", "or": "{0} | {1}", "xor": "{0} ^ {1}", "not": "~{0}",

@@ -109,7 +109,7 @@ _PLAIN = {
     "expm1": np.expm1, "log": np.log, "log2": np.log2, "log10": np.log10, "log1p": np.log1p,
     "sin": np.sin, "cos": np.cos, "tan": np.tan, "tanh": np.tanh,
     "sigmoid": scipy.special.expit, "softplus": lambda x: np.logaddexp(x, x.dtype.type(0)),
-    "erf": scipy.special.erf, "pow": np.power,
+    "erf": scipy.special.erf, "pow": np.power, "nextafter": np.nextafter,
 }  # fmt: skip
 _REDUCE = {
     "add": np.add, "mul": np.multiply, "max": np.maximum, "min": np.minimum,
