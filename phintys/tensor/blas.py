@@ -32,12 +32,13 @@ class BlasOp(Op):
     """What the ops of this module share.
 
     Subclasses say their inputs by name (``z``, ``alpha``, ``x``, ``y``, ``beta``; what is missing
-    is 0 or 1), the ranks of ``x`` and ``y``, and the product.
+    is 0 or 1), the ranks of ``x``, ``y`` and the result, and the product.
     """
 
     __props__ = ()
     roles: ClassVar[tuple[str, ...]]
     ranks: ClassVar[tuple[int, int]]
+    result_ndim: ClassVar[int]
     inplace = False
 
     def named(self, values: Sequence[Any]) -> dict[str, Any]:
@@ -73,10 +74,6 @@ class BlasOp(Op):
                 raise TypeError(
                     f"{self} needs {role} of rank {rank} and dtype {dtype}; {v} has type {v.type}."
                 )
-
-    @property
-    def result_ndim(self) -> int:
-        return self.ranks[0] + self.ranks[1] - 2
 
     def product(self, x: Any, y: Any) -> Any:
         """The product as an expression."""
@@ -199,6 +196,7 @@ class Gemv(AddingOp):
     __str__ = AddingOp.__str__
     roles = ("z", "alpha", "x", "y", "beta")
     ranks = (2, 1)
+    result_ndim = 1
 
     def lower_product(self, b: Any, x: Any, y: Any, z: Any, alpha: Any, beta: Any) -> Any:
         return b.gemv(x, y, z, alpha, beta)
@@ -233,6 +231,7 @@ class Gemm(AddingOp):
     __str__ = AddingOp.__str__
     roles = ("z", "alpha", "x", "y", "beta")
     ranks = (2, 2)
+    result_ndim = 2
 
 
 class Dot22(BlasOp):
@@ -241,6 +240,7 @@ class Dot22(BlasOp):
     __props__ = ()
     roles = ("x", "y")
     ranks = (2, 2)
+    result_ndim = 2
 
 
 class Dot22Scalar(BlasOp):
@@ -249,6 +249,7 @@ class Dot22Scalar(BlasOp):
     __props__ = ()
     roles = ("x", "y", "alpha")
     ranks = (2, 2)
+    result_ndim = 2
 
 
 class BatchedDot(BlasOp):
@@ -257,6 +258,7 @@ class BatchedDot(BlasOp):
     __props__ = ()
     roles = ("x", "y")
     ranks = (3, 3)
+    result_ndim = 3
 
     def make_node(self, *inputs: Any) -> Apply:
         node = super().make_node(*inputs)

@@ -127,10 +127,11 @@ def _slice_part(p: Any) -> Any:
         return int(p)
     if isinstance(p, np.ndarray) and p.ndim == 0 and p.dtype.kind in "iu":
         return int(p)
-    is_scalar = isinstance(p, Variable) and getattr(p.type, "ndim", None) == 0
-    if is_scalar and p.type.dtype in dtypes.INTEGER:
+    if not isinstance(p, Variable) or getattr(p.type, "ndim", None) != 0:
+        raise TypeError(f"The parts of a slice are integers or integer scalars, not {p!r}.")
+    if p.type.dtype in dtypes.INTEGER:
         return p
-    raise TypeError(f"The parts of a slice are integers or integer scalars, not {p!r}.")
+    raise TypeError(f"The parts of a slice are integers; {p} has dtype {p.type.dtype}.")
 
 
 def _consumed(e: Any) -> int:

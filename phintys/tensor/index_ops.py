@@ -32,7 +32,7 @@ from phintys.tensor.ranges import arange
 from phintys.tensor.reduce import sum as sum_over
 from phintys.tensor.reshape import reshape
 from phintys.tensor.shape import shape_tuple
-from phintys.tensor.static import constant_origin, vector_entries
+from phintys.tensor.static import constant_origin, constant_value, entries, vector_entries
 from phintys.tensor.type import TensorType
 
 # ================================================================================ Subtensor
@@ -59,11 +59,12 @@ class Subtensor(IndexOp):
             raise IndexError(
                 f"Too many indices: {len(self.idx_list)} for {x}, which has {x.ndim} dimensions."
             )
+        known = [known_value(i) for i in scalars]
         shape = []
         for axis, n in enumerate(x.type.shape):
             e = self.entry(axis)
             if isinstance(e, slice):
-                shape.append(n if e == FULL else static_length(e, scalars, n))
+                shape.append(n if e == FULL else static_length(e, known, n))
             else:
                 check_range(literal(scalars[e]), n, axis, x)
         return Apply(self, [x, *scalars], [TensorType(x.type.dtype, tuple(shape))()])
@@ -105,6 +106,12 @@ class Subtensor(IndexOp):
             part = region[axis]
             x = b.slice(x, axis, *part) if isinstance(part, tuple) else b.take(x, axis, part)
         return x
+
+
+def known_value(i: Any) -> Any:
+    """An index scalar, or its value if that is known when the graph is built."""
+    value = constant_value(i)
+    return i if value is None else int(value)
 
 
 def check_range(i: int | None, n: int | None, axis: int, x: Any) -> None:
@@ -176,9 +183,6 @@ def batch_ndim(core: Sequence[Any], batched: Sequence[Any]) -> int:
     return max(v.type.ndim - c.type.ndim for v, c in zip(batched, core))
 
 
-# ============================================================================= IncSubtensor
-
-
 @constant_origin.register
 def _part_of_constant(op: Subtensor, out: Any) -> Any:
     """An entry of a vector whose entries are known, or a part of a tensor of one value."""
@@ -191,6 +195,21 @@ def _part_of_constant(op: Subtensor, out: Any) -> Any:
         return x.data[int(i.data)]
     made = None if x.owner is None else vector_entries(x.owner.op, x)
     return made[int(i.data)] if made else x
+
+
+@vector_entries.register
+def _part_of_vector(op: Subtensor, out: Any) -> Any:
+    """The entries of a constant slice of a vector, of a shape for instance."""
+    x, *indices = out.owner.inputs
+    key = op.key([literal(i) for i in indices])
+    n = x.type.shape[0]
+    wanted = [p for e in op.idx_list for p in positions(e)]
+    if n is None or len(key) != 1 or any(literal(indices[p]) is None for p in wanted):
+        return None
+    return entries(x)[key[0]] if isinstance(key[0], slice) else None
+
+
+# ============================================================================= IncSubtensor
 
 
 class IncSubtensor(IndexOp):
@@ -566,13 +585,18 @@ class AdvancedIncSubtensor(IndexOp):
     def lower(self, node: Apply, b: Any, *inputs: Any) -> Any:
         x, y, *indices = inputs
         layout = Layout(self.idx_list, [t.type for t in node.inputs[2:]], x.ndim)
+        for _ in range(layout.ndim - y.ndim):
+            y = b.expand(y, 0)
+        y = b.cast(y, x.dtype)
         parts = lower_slices(b, x, layout, indices)
-        if layout.has_mask or self.ignore_duplicates or parts is None:
+        if parts is None:
+            return NotImplemented
+        if layout.has_mask:
+            return self._lower_mask(b, layout, x, y, indices)
+        if self.ignore_duplicates:
             return NotImplemented
         cut = [k for k, (e, _) in enumerate(layout.slices) if e != FULL]
         whole = [k for k in range(len(layout.slices)) if k not in cut]
-        for _ in range(layout.ndim - y.ndim):
-            y = b.expand(y, 0)
         # slices become positions too: their axes follow those of the index tensors
         order, rank = layout.order(), layout.index_ndim
         wanted = [*range(rank), *(rank + k for k in cut + whole)]
@@ -587,6 +611,25 @@ class AdvancedIncSubtensor(IndexOp):
             tensors.append(i)
         axes = [*layout.axes, *(layout.slices[k][1] for k in cut)]
         return b.scatter(x, tensors, axes, y, "set" if self.set_instead_of_inc else "add")
+
+    def _lower_mask(self, b: Any, layout: Layout, x: Any, y: Any, indices: Sequence[Any]) -> Any:
+        """One mask and one value for all that it selects: a choice for each element."""
+        axis, last = layout.before, layout.before + indices[layout.positions[0]].ndim
+        simple = len(indices) == 1 and y.shape[axis].value == 1
+        if not simple or (x.dtype == "bool" and not self.set_instead_of_inc):
+            return NotImplemented
+        mask = indices[0]
+        for k in range(axis, last):
+            b.unify(b.length(x, k), b.length(mask, k - axis), "mask: the lengths differ")
+        y = b.squeeze(y, axis)
+        for _ in range(axis, last):
+            y = b.expand(y, axis)
+        for _ in range(last, x.ndim):
+            mask = b.expand(mask, mask.ndim)
+        y = b.broadcast_to(y, b.shape(x))
+        if self.set_instead_of_inc:
+            return b.map(lambda n, m, x, y: n.select(m, y, x), mask, x, y)
+        return b.map(lambda n, m, x, y: n.select(m, n.add(x, y), x), mask, x, y)
 
     def __str__(self) -> str:
         name = "AdvancedSetSubtensor" if self.set_instead_of_inc else "AdvancedIncSubtensor"

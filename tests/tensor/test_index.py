@@ -230,6 +230,28 @@ def test_scalar_masks():
     assert_like(x[np.array(True), 1].eval({x: PLANE}), PLANE[np.array(True), 1])
 
 
+@pytest.mark.parametrize("axes", [(0,), (1,), (2,), (0, 1), (1, 2), (0, 1, 2)], ids=str)
+@pytest.mark.parametrize("dtype", ["float64", "float32", "int16", "bool"])
+def test_writes_at_masks(axes, dtype):
+    """One value for all that a mask selects, or a row of values for the other axes."""
+    value, one = (CUBE % 3).astype(dtype), np.array(1, dtype)
+    lengths = [CUBE.shape[k] for k in axes]
+    mask = np.arange(np.prod(lengths)).reshape(lengths) % 3 != 1
+    key = (*[slice(None)] * axes[0], mask)
+    row = np.arange(1, 1 + CUBE.shape[-1]).astype(dtype) if axes[-1] < 2 else one
+    for op in ("set", "inc"):
+        for y in (one, row):
+            check(
+                lambda x, m, y, op=op: getattr(x[(*key[:-1], m)], op)(y),
+                lambda x, m, y, op=op: write(x, (*key[:-1], m), y, op),
+                [value, mask, y],
+            )
+    x, m = (pt.tensor(dtype=v.dtype.name, shape=(None,) * v.ndim) for v in (value, mask))
+    for mode in MODES:
+        with pytest.raises(IndexError):
+            evaluate(x[(*key[:-1], m)].set(0), [x, m], [value, mask[:-1]], mode)
+
+
 @pytest.mark.parametrize("dtype", ["bool", "int8", "uint16", "float16", "float32", "complex64"])
 def test_values_of_every_dtype(dtype):
     value = (PLANE % 3).astype(dtype)
@@ -571,6 +593,15 @@ def test_canonical_integers_and_constants():
         slice_len(slice(0, 3, 0), 4)
     with pytest.raises(ValueError, match="step"):
         pt.dvector()[::0]
+
+
+def test_known_shapes_go_through_slices():
+    x = pt.tensor(shape=(3, None, 5))
+    assert pt.zeros(x.shape[::2]).type.shape == (3, 5)
+    assert pt.zeros(x.shape[1:]).type.shape == (None, 5)
+    assert pt.zeros((3, 4))[: x.shape[0] - 1].type.shape == (2, 4)
+    assert pt.get_underlying_scalar_constant_value(x.shape[1:][1]) == 5
+    assert pt.get_underlying_scalar_constant_value(pt.ones((4, 4))[1:, 2]) == 1
 
 
 def test_shapes_of_results():
