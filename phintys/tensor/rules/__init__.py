@@ -74,9 +74,24 @@ PHASES: dict[str, EquilibriumDB] = {
 
 #: in the order in which rules are tried at a node
 MODULES = (
-    folding, views, casts, fills, choice, axes, shapes, reading, writing, joining, reductions,
-    algebra, powers, facts, rows, stable, products,
-)  # fmt: skip
+    folding,
+    views,
+    casts,
+    fills,
+    choice,
+    axes,
+    shapes,
+    reading,
+    writing,
+    joining,
+    reductions,
+    algebra,
+    powers,
+    facts,
+    rows,
+    stable,
+    products,
+)
 
 
 def rules_of(module: Any) -> list[Rule]:

@@ -5,8 +5,8 @@ multiplications, divisions and integer powers is one product of ``base ** expone
 collected once, at its outermost node: constants are folded, like terms merged, what cancels
 disappears.  That is linear in the length of the chain.
 
-Cancellation does not look at NaN, infinity and zero (``x - x`` is 0, ``x / x`` is 1, ``0 * x`` is 0): the law of
-these rules is "finite".
+Cancellation does not look at NaN, infinity and zero (``x - x`` is 0, ``x / x`` is 1, ``0 * x`` is
+0): the law of these rules is "finite".
 """
 
 from __future__ import annotations
@@ -39,9 +39,20 @@ ONE = np.float64(1)
     law="finite",
     outermost=True,
     tags=("local_add_canonizer", "local_sub_neg_to_add", "local_add_remove_zeros", "shape_unsafe"),
-    tested_on=("x - y", "x + 1 + y + 2", "x + x", "2 * x + 3 * x", "x - x", "x + y - x",
-               "x + 0", "-(x + y)", "1 - (x - 2)", "x + (y + 1) + (x + 2)", "i + 1 - j - i"),
-)  # fmt: skip
+    tested_on=(
+        "x - y",
+        "x + 1 + y + 2",
+        "x + x",
+        "2 * x + 3 * x",
+        "x - x",
+        "x + y - x",
+        "x + 0",
+        "-(x + y)",
+        "1 - (x - 2)",
+        "x + (y + 1) + (x + 2)",
+        "i + 1 - j - i",
+    ),
+)
 def collect_sum(ctx: Any, node: Apply) -> Any:
     out = node.outputs[0]
     if dtypes.kind(out.type.dtype) == "b":
@@ -61,11 +72,16 @@ def collect_sum(ctx: Any, node: Apply) -> Any:
         terms[v] = terms.get(v, 0) + coefficient
     kept = {v: c for v, c in terms.items() if c != 0}
     constants = count - len(terms)
-    first = number(node.inputs[0])
+    first = _leading_number(node.inputs[0], out.type.dtype)
     tidy = constants == 0 or (constants == 1 and first is not None and first != 0)
     if not changed and len(kept) == len(terms) and tidy:
         return None
     return like(node, build_sum(kept, total, out.type.dtype, out.type.ndim))
+
+
+def _leading_number(v: Variable, dtype: str) -> Any:
+    """The value of a constant in the dtype of the result, else None."""
+    return number(v) if v.type.dtype == dtype else None
 
 
 def _summands(ctx: Any, root: Apply) -> Iterable[tuple[Any, Variable, bool]]:
@@ -111,7 +127,7 @@ def build_sum(terms: Terms, total: Any, dtype: str, ndim: int) -> Any:
 
 
 def _computed_in(dtype: str, parts: list[Any]) -> list[Any]:
-    """Operands such that they are combined in ``dtype``, not in the narrower dtype that they have."""
+    """Operands that are combined in ``dtype``, not in a narrower dtype that they have."""
     if dtypes.upcast(*(v.type.dtype for v in parts)) == dtype:
         return parts
     return [cast(parts[0], dtype), *parts[1:]]
@@ -125,12 +141,34 @@ def _computed_in(dtype: str, parts: list[Any]) -> list[Any]:
     ops=[MUL, DIV, NEG, RECIPROCAL],
     law="finite",
     outermost=True,
-    tags=("local_mul_canonizer", "local_neg_to_mul", "local_reciprocal_canon", "local_div_by_one",
-          "local_zero_div", "shape_unsafe"),
-    tested_on=("-x", "x * 1", "x * y / x", "x * x", "x / x", "x * 2 * y * 3", "(x * 2) / 4",
-               "reciprocal(x)", "x / y / z", "x / (y / z)", "x**2 * x", "x**3 / x", "0 * x",
-               "(-x) * (-y)", "x * reciprocal(y)", "i * 2 * j * 3", "-i"),
-)  # fmt: skip
+    tags=(
+        "local_mul_canonizer",
+        "local_neg_to_mul",
+        "local_reciprocal_canon",
+        "local_div_by_one",
+        "local_zero_div",
+        "shape_unsafe",
+    ),
+    tested_on=(
+        "-x",
+        "x * 1",
+        "x * y / x",
+        "x * x",
+        "x / x",
+        "x * 2 * y * 3",
+        "(x * 2) / 4",
+        "reciprocal(x)",
+        "x / y / z",
+        "x / (y / z)",
+        "x**2 * x",
+        "x**3 / x",
+        "0 * x",
+        "(-x) * (-y)",
+        "x * reciprocal(y)",
+        "i * 2 * j * 3",
+        "-i",
+    ),
+)
 def collect_product(ctx: Any, node: Apply) -> Any:
     out = node.outputs[0]
     dtype = out.type.dtype
@@ -177,16 +215,15 @@ def _is_normal(ctx: Any, node: Apply, kept: list[tuple[int, Variable]], factor: 
     below = _multiplied(ctx, node.inputs[1], node) if name == "true_div" else []
     if below and not any(e < 0 for e, _ in kept):
         return False
-    first = number(above[0])
-    if factor == 1:
-        if first is not None and (name == "mul" or len(above) > 1 or any(e > 0 for e, _ in kept)):
-            return False
-    elif first is None or not _same_number(first, factor):
+    first = _leading_number(above[0], node.outputs[0].type.dtype)
+    one_over = factor == 1 and name == "true_div" and first == 1 and len(above) == 1
+    needed = 1 if one_over or factor != 1 else 0
+    if needed and (first is None or not _same_number(first, factor)):
         return False
     own = [_split_power(1, v) for v in above if number(v) is None]
     own += [_split_power(-1, v) for v in below]
     constants = sum(number(v) is not None for v in (*above, *below))
-    return constants <= 1 and own == kept
+    return constants == needed and own == kept
 
 
 def _multiplied(ctx: Any, v: Variable, root: Apply) -> list[Variable]:

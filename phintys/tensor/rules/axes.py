@@ -13,9 +13,17 @@ from phintys.tensor.shape import Shape_i
 from phintys.tensor.static import entries, known_length
 
 
-@rule("dimshuffle(dimshuffle(x)) -> dimshuffle(x)", ops=[DimShuffle], law="exact",
-      tags=("local_dimshuffle_lift", "cleanup"),
-      tested_on=("M.T.T", "v.dimshuffle('x', 0).dimshuffle(1, 0)", "M.dimshuffle(1, 'x', 0).dimshuffle(2, 0)"))  # fmt: skip
+@rule(
+    "dimshuffle(dimshuffle(x)) -> dimshuffle(x)",
+    ops=[DimShuffle],
+    law="exact",
+    tags=("local_dimshuffle_lift", "cleanup"),
+    tested_on=(
+        "M.T.T",
+        "v.dimshuffle('x', 0).dimshuffle(1, 0)",
+        "M.dimshuffle(1, 'x', 0).dimshuffle(2, 0)",
+    ),
+)
 def merge_dimshuffles(ctx: Any, node: Apply) -> Any:
     (x,) = node.inputs
     order = node.op.new_order
@@ -29,9 +37,13 @@ def merge_dimshuffles(ctx: Any, node: Apply) -> Any:
     return dimshuffle(x.owner.inputs[0], ["x" if o == "x" else inner[o] for o in order])
 
 
-@rule("dimshuffle(f(x, y)) -> f(dimshuffle(x), dimshuffle(y))", ops=[DimShuffle], law="exact",
-      tags=("local_dimshuffle_lift", "cleanup"),
-      tested_on=("exp(M).T", "(M + v).T", "(v * w).dimshuffle(0, 'x')"))  # fmt: skip
+@rule(
+    "dimshuffle(f(x, y)) -> f(dimshuffle(x), dimshuffle(y))",
+    ops=[DimShuffle],
+    law="exact",
+    tags=("local_dimshuffle_lift", "cleanup"),
+    tested_on=("exp(M).T", "(M + v).T", "(v * w).dimshuffle(0, 'x')"),
+)
 def lift_dimshuffle(ctx: Any, node: Apply) -> Any:
     """Moves axes towards the inputs, where they cost nothing and hide no pattern."""
     if node.op.drop:
@@ -42,10 +54,19 @@ def lift_dimshuffle(ctx: Any, node: Apply) -> Any:
 # --------------------------------------------------------------------------------- reshape
 
 
-@rule("reshape(reshape(x)) -> reshape(x)", ops=[Reshape], law="drops_errors",
-      tags=("local_reshape_chain", "local_useless_expand_dims_in_reshape",
-            "local_fuse_squeeze_reshape", "cleanup", "shape_unsafe"),
-      tested_on=("M.reshape((6,)).reshape((2, 3))", "M.dimshuffle(0, 'x', 1).reshape((-1,))"))  # fmt: skip
+@rule(
+    "reshape(reshape(x)) -> reshape(x)",
+    ops=[Reshape],
+    law="drops_errors",
+    tags=(
+        "local_reshape_chain",
+        "local_useless_expand_dims_in_reshape",
+        "local_fuse_squeeze_reshape",
+        "cleanup",
+        "shape_unsafe",
+    ),
+    tested_on=("M.reshape((6,)).reshape((2, 3))", "M.dimshuffle(0, 'x', 1).reshape((-1,))"),
+)
 def merge_reshapes(ctx: Any, node: Apply) -> Any:
     """What is reshaped may have been reshaped before, or have axes of length 1 in other places."""
     x, shape = node.inputs
@@ -58,10 +79,20 @@ def merge_reshapes(ctx: Any, node: Apply) -> Any:
     return None
 
 
-@rule("reshape(x) -> dimshuffle(x)", ops=[Reshape], law="drops_errors",
-      tags=("local_useless_reshape", "local_reshape_to_dimshuffle", "cleanup", "shape_unsafe"),
-      tested_on=("v.reshape((-1,))", "s.reshape((1,))", "M.reshape(M.shape)", "M.reshape((2, 3))",
-                 "v.reshape((1, v.shape[0]))", "R.reshape((-1,))"))  # fmt: skip
+@rule(
+    "reshape(x) -> dimshuffle(x)",
+    ops=[Reshape],
+    law="drops_errors",
+    tags=("local_useless_reshape", "local_reshape_to_dimshuffle", "cleanup", "shape_unsafe"),
+    tested_on=(
+        "v.reshape((-1,))",
+        "s.reshape((1,))",
+        "M.reshape(M.shape)",
+        "N.reshape((2, 3))",
+        "v.reshape((1, v.shape[0]))",
+        "R.reshape((-1,))",
+    ),
+)
 def reshape_to_dimshuffle(ctx: Any, node: Apply) -> Any:
     """Where only axes of length 1 come or go."""
     x, shape = node.inputs
@@ -91,8 +122,13 @@ def _is_length_of(n: Any, x: Variable, axis: int, only: bool) -> bool:
     )
 
 
-@rule("reshape(f(x)) -> f(reshape(x))", ops=[Reshape], law="drops_errors",
-      tags=("local_reshape_lift",), tested_on=("exp(M).reshape((6,))",))  # fmt: skip
+@rule(
+    "reshape(f(x)) -> f(reshape(x))",
+    ops=[Reshape],
+    law="drops_errors",
+    tags=("local_reshape_lift",),
+    tested_on=("exp(M).reshape((6,))",),
+)
 def lift_reshape(ctx: Any, node: Apply) -> Any:
     x, shape = node.inputs
     return moved_to_inputs(

@@ -13,10 +13,19 @@ from phintys.scalar.arith import Cast
 from phintys.tensor.elemwise import Elemwise, cast
 
 
-@rule("cast(cast(x)) -> cast(x)", ops=[Cast], law="exact", tags=("local_cast_cast", "cleanup"),
-      tested_on=("cast(cast(f, 'float64'), 'int32')", "cast(cast(b, 'int8'), 'float64')",
-                 "cast(cast(h, 'int32'), 'float64')", "Cast('float64')(x)",
-                 "cast(cast(h, 'float64'), 'int32')"))  # fmt: skip
+@rule(
+    "cast(cast(x)) -> cast(x)",
+    ops=[Cast],
+    law="exact",
+    tags=("local_cast_cast", "cleanup"),
+    tested_on=(
+        "cast(cast(f, 'float64'), 'int32')",
+        "cast(cast(b, 'int8'), 'float64')",
+        "cast(cast(h, 'int32'), 'float64')",
+        "Cast('float64')(v)",
+        "cast(cast(h, 'float64'), 'int32')",
+    ),
+)
 def merge_casts(ctx: Any, node: Apply) -> Any:
     """A cast to the same dtype, or one behind another that loses nothing."""
     (x,) = node.inputs

@@ -5,23 +5,31 @@ from __future__ import annotations
 from typing import Any
 
 from phintys.graph.variable import Apply, Variable
-from phintys.rewriting.rule import Rule, equation, rule
+from phintys.rewriting.rule import rule
 from phintys.scalar import dtypes
 from phintys.scalar.op import TABLE
 from phintys.tensor.convert import constant
 from phintys.tensor.elemwise import functions
 from phintys.tensor.rules.fills import fill_number
-from phintys.tensor.rules.language import NAMES
 from phintys.tensor.rules.match import applied, like, literal, number
 from phintys.tensor.rules.match import scalar_op_name as name_of
 
 SWITCH, MUL, DIV = (TABLE[n] for n in ("switch", "mul", "true_div"))
 
 
-@rule("switch(True, a, b) -> a, switch(c, a, a) -> a", ops=[SWITCH], law="drops_errors",
-      tags=("local_useless_switch", "cleanup", "shape_unsafe"),
-      tested_on=("switch(1, x, y)", "switch(0, x, y)", "switch(gt(x, 0), y, y)",
-                 "switch(ones_like(x), y, 2)", "switch(0, f, x)"))  # fmt: skip
+@rule(
+    "switch(True, a, b) -> a, switch(c, a, a) -> a",
+    ops=[SWITCH],
+    law="drops_errors",
+    tags=("local_useless_switch", "cleanup", "shape_unsafe"),
+    tested_on=(
+        "switch(1, x, y)",
+        "switch(0, x, y)",
+        "switch(gt(x, 0), y, y)",
+        "switch(ones_like(x), y, 2)",
+        "switch(0, f, x)",
+    ),
+)
 def useless_switch(ctx: Any, node: Apply) -> Any:
     condition, a, b = node.inputs
     k = fill_number(condition)
@@ -30,9 +38,13 @@ def useless_switch(ctx: Any, node: Apply) -> Any:
     return like(node, a if a is b or k else b)
 
 
-@rule("switch(c != 0, a, b) -> switch(c, a, b), switch(~c, a, b) -> switch(c, b, a)",
-      ops=[SWITCH], law="exact", tags=("local_useless_switch", "cleanup"),
-      tested_on=("switch(neq(b, 0), x, y)", "switch(eq(b, 0), x, y)", "switch(invert(b), x, y)"))  # fmt: skip
+@rule(
+    "switch(c != 0, a, b) -> switch(c, a, b), switch(~c, a, b) -> switch(c, b, a)",
+    ops=[SWITCH],
+    law="exact",
+    tags=("local_useless_switch", "cleanup"),
+    tested_on=("switch(neq(b, 0), x, y)", "switch(eq(b, 0), x, y)", "switch(invert(b), x, y)"),
+)
 def simpler_condition(ctx: Any, node: Apply) -> Any:
     condition, a, b = node.inputs
     name = name_of(condition.owner)
@@ -44,10 +56,16 @@ def simpler_condition(ctx: Any, node: Apply) -> Any:
     return functions.switch(inner, a, b) if name == "neq" else functions.switch(inner, b, a)
 
 
-@rule("switch(c, switch(c, a, b), d) -> switch(c, a, d)", ops=[SWITCH], law="exact",
-      tags=("local_merge_switch_same_cond", "cleanup"),
-      tested_on=("switch(gt(x, 0), switch(gt(x, 0), y, z), 1)",
-                 "switch(gt(x, 0), y, switch(gt(x, 0), 1, z))"))  # fmt: skip
+@rule(
+    "switch(c, switch(c, a, b), d) -> switch(c, a, d)",
+    ops=[SWITCH],
+    law="exact",
+    tags=("local_merge_switch_same_cond", "cleanup"),
+    tested_on=(
+        "switch(gt(x, 0), switch(gt(x, 0), y, z), 1)",
+        "switch(gt(x, 0), y, switch(gt(x, 0), 1, z))",
+    ),
+)
 def nested_switch(ctx: Any, node: Apply) -> Any:
     condition, a, b = node.inputs
     branches = [_branch(v, condition, i) for i, v in enumerate((a, b), start=1)]
@@ -61,11 +79,16 @@ def _branch(v: Variable, condition: Variable, i: int) -> Variable:
     return inner.inputs[i] if inner is not None and inner.inputs[0] is condition else v
 
 
-@rule("f(switch(c, a, b), switch(c, d, e)) -> switch(c, f(a, d), f(b, e))",
-      ops=[TABLE[n] for n in ("add", "mul", "sub", "true_div")], law="exact",
-      tags=("local_merge_switch_same_cond",),
-      tested_on=("switch(gt(x, 0), x, y) + switch(gt(x, 0), y, z)",
-                 "switch(gt(x, 0), x, y) / switch(gt(x, 0), y, 2)"))  # fmt: skip
+@rule(
+    "f(switch(c, a, b), switch(c, d, e)) -> switch(c, f(a, d), f(b, e))",
+    ops=[TABLE[n] for n in ("add", "mul", "sub", "true_div")],
+    law="exact",
+    tags=("local_merge_switch_same_cond",),
+    tested_on=(
+        "switch(gt(x, 0), x, y) + switch(gt(x, 0), y, z)",
+        "switch(gt(x, 0), x, y) / switch(gt(x, 0), y, 2)",
+    ),
+)
 def merge_switches(ctx: Any, node: Apply) -> Any:
     inner = [applied(v, "switch") for v in node.inputs]
     if len(inner) < 2 or inner[0] is None:
@@ -78,10 +101,18 @@ def merge_switches(ctx: Any, node: Apply) -> Any:
     return like(node, functions.switch(condition, *branches))
 
 
-@rule("switch(c, a, 0) * b -> switch(c, a * b, 0)", ops=[MUL, DIV], law="finite",
-      tags=("local_mul_switch_sink", "local_div_switch_sink"),
-      tested_on=("switch(gt(x, 0), 1, 0) * y", "switch(gt(x, 0), x, 0) / y",
-                 "y * switch(gt(x, 0), 0, z)", "x * y * switch(gt(x, 0), zeros_like(x), z)"))  # fmt: skip
+@rule(
+    "switch(c, a, 0) * b -> switch(c, a * b, 0)",
+    ops=[MUL, DIV],
+    law="finite",
+    tags=("local_mul_switch_sink", "local_div_switch_sink"),
+    tested_on=(
+        "switch(gt(x, 0), 1, 0) * y",
+        "switch(gt(x, 0), x, 0) / y",
+        "y * switch(gt(x, 0), 0, z)",
+        "x * y * switch(gt(x, 0), zeros_like(x), z)",
+    ),
+)
 def sink_switch(ctx: Any, node: Apply) -> Any:
     """Keeps gradients of masked branches free of ``0 * inf``: what is not chosen does not count."""
     candidates = node.inputs if name_of(node) == "mul" else node.inputs[:1]
@@ -109,9 +140,13 @@ def _with(node: Apply, i: int, new: Variable) -> Any:
 # ------------------------------------------------------------------------ comparisons, logic
 
 
-@rule("x == x -> True", ops=[TABLE[n] for n in ("eq", "neq", "lt", "le", "gt", "ge")], law="exact",
-      tags=("local_useless_elemwise", "local_useless_elemwise_comparison"),
-      tested_on=("eq(i, i)", "neq(i, i)", "lt(i, i)", "ge(i, i)"))  # fmt: skip
+@rule(
+    "x == x -> True",
+    ops=[TABLE[n] for n in ("eq", "neq", "lt", "le", "gt", "ge")],
+    law="exact",
+    tags=("local_useless_elemwise", "local_useless_elemwise_comparison"),
+    tested_on=("eq(i, i)", "neq(i, i)", "lt(i, i)", "ge(i, i)"),
+)
 def compare_with_itself(ctx: Any, node: Apply) -> Any:
     """For discrete values only: a NaN is not equal to itself."""
     a, b = node.inputs
@@ -121,9 +156,13 @@ def compare_with_itself(ctx: Any, node: Apply) -> Any:
     return like(node, constant(value, dtype="bool", ndim=a.type.ndim))
 
 
-@rule("b == True -> b, b != True -> ~b", ops=[TABLE["eq"], TABLE["neq"]], law="exact",
-      tags=("local_useless_elemwise",),
-      tested_on=("eq(b, 1)", "neq(b, 0)", "eq(b, 0)", "neq(1, b)"))  # fmt: skip
+@rule(
+    "b == True -> b, b != True -> ~b",
+    ops=[TABLE["eq"], TABLE["neq"]],
+    law="exact",
+    tags=("local_useless_elemwise",),
+    tested_on=("eq(b, 1)", "neq(b, 0)", "eq(b, 0)", "neq(1, b)"),
+)
 def compare_bool(ctx: Any, node: Apply) -> Any:
     for x, other in (node.inputs, node.inputs[::-1]):
         k = number(other)
@@ -133,8 +172,13 @@ def compare_bool(ctx: Any, node: Apply) -> Any:
     return None
 
 
-@rule("~(a == b) -> a != b", ops=[TABLE["invert"]], law="exact", tags=("local_useless_elemwise",),
-      tested_on=("invert(eq(x, y))", "invert(neq(x, y))", "invert(lt(i, j))"))  # fmt: skip
+@rule(
+    "~(a == b) -> a != b",
+    ops=[TABLE["invert"]],
+    law="exact",
+    tags=("local_useless_elemwise",),
+    tested_on=("invert(eq(x, y))", "invert(neq(x, y))", "invert(lt(i, j))"),
+)
 def negated_comparison(ctx: Any, node: Apply) -> Any:
     """The order of floats is not turned round: with NaN both directions are false."""
     inner = node.inputs[0].owner
@@ -150,10 +194,21 @@ def negated_comparison(ctx: Any, node: Apply) -> Any:
 OPPOSITE = {"eq": "neq", "neq": "eq", "lt": "ge", "ge": "lt", "gt": "le", "le": "gt"}
 
 
-@rule("a & True -> a, a | False -> a, a ^ 0 -> a", ops=[TABLE[n] for n in ("and_", "or_", "xor")],
-      law="exact", tags=("local_useless_elemwise",),
-      tested_on=("and_(b, true)", "or_(b, false)", "or_(b, true)", "and_(i, 0)", "xor(i, 0)",
-                 "or_(i, 0)", "and_(false, b)"))  # fmt: skip
+@rule(
+    "a & True -> a, a | False -> a, a ^ 0 -> a",
+    ops=[TABLE[n] for n in ("and_", "or_", "xor")],
+    law="exact",
+    tags=("local_useless_elemwise",),
+    tested_on=(
+        "and_(b, true)",
+        "or_(b, false)",
+        "or_(b, true)",
+        "and_(i, 0)",
+        "xor(i, 0)",
+        "or_(i, 0)",
+        "and_(false, b)",
+    ),
+)
 def neutral_bits(ctx: Any, node: Apply) -> Any:
     dtype, ndim = node.outputs[0].type.dtype, node.outputs[0].type.ndim
     zero, ones = (False, True) if dtype == "bool" else (0, -1)
@@ -167,8 +222,13 @@ def neutral_bits(ctx: Any, node: Apply) -> Any:
     return None
 
 
-@rule("isnan(integer) -> False", ops=[TABLE["isnan"], TABLE["isinf"]], law="exact",
-      tags=("local_useless_elemwise",), tested_on=("isnan(i)", "isinf(i)"))  # fmt: skip
+@rule(
+    "isnan(integer) -> False",
+    ops=[TABLE["isnan"], TABLE["isinf"]],
+    law="exact",
+    tags=("local_useless_elemwise",),
+    tested_on=("isnan(i)", "isinf(i)"),
+)
 def never_nan(ctx: Any, node: Apply) -> Any:
     (x,) = node.inputs
     if not dtypes.is_discrete(x.type.dtype):
@@ -176,13 +236,18 @@ def never_nan(ctx: Any, node: Apply) -> Any:
     return like(node, constant(False, dtype="bool", ndim=x.type.ndim))
 
 
-EQUATIONS: list[Rule] = [
-    equation(
-        "switch(c, 1, 0) -> c",
-        namespace=NAMES,
-        law="exact",
-        when=lambda c: c.type.dtype == "bool",
-        tags=("local_useless_switch",),
-        tested_on="booleans",
-    ),
-]
+@rule(
+    "switch(c, True, False) -> c",
+    ops=[SWITCH],
+    law="exact",
+    tags=("local_useless_switch",),
+    tested_on=("switch(b, true, false)", "switch(b, false, true)"),
+)
+def switch_of_bools(ctx: Any, node: Apply) -> Any:
+    condition, a, b = node.inputs
+    if node.outputs[0].type.dtype != "bool" or condition.type.dtype != "bool":
+        return None
+    chosen = number(a), number(b)
+    if chosen == (True, False):
+        return like(node, condition)
+    return like(node, functions.invert(condition)) if chosen == (False, True) else None

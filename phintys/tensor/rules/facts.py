@@ -24,11 +24,13 @@ DEFINED_EVERYWHERE = ("reciprocal",)
 
 #: options of rules for pattern variables that are not real
 INTEGERS: dict[str, Any] = {
-    "types": {"x": TensorType("int64", ())}, "tested_on": "integers",
-}  # fmt: skip
+    "types": {"x": TensorType("int64", ())},
+    "tested_on": "integers",
+}
 COMPLEX: dict[str, Any] = {
-    "types": {"x": TensorType("complex128", ())}, "tested_on": "complex",
-}  # fmt: skip
+    "types": {"x": TensorType("complex128", ())},
+    "tested_on": "complex",
+}
 
 
 def _bounds(f: ScalarOp) -> tuple[float, float]:
@@ -71,7 +73,10 @@ def _undone(g: ScalarOp, f: ScalarOp) -> Rule:
     """``g(f(x)) -> x``; where ``f`` is not defined everywhere the NaN is kept, in a later phase."""
     tag = f"useless_{type(g).__name__}_of_{type(f).__name__}"
     exact = f.name in EVERY_DTYPE
-    options = _options(f, "exact" if exact else "rounding", tag)
+    saturates = max(map(abs, f.facts.get("range", (inf, inf)))) < inf
+    options = _options(
+        f, "exact" if exact else "rounding", tag, tested_on="small" if saturates else "reals"
+    )
     if not _is_total(f):
         options |= {"phase": "stabilize", "tags": (tag, "local_exp_log_nan_switch")}
     if exact:
@@ -91,7 +96,8 @@ def _unary_rules(f: ScalarOp) -> Iterator[Rule]:
             f"{name}({name}(x)) -> {name}(x)", **_options(f, "exact", "local_useless_abs")
         )
     low, _ = f.facts.get("range", (-inf, inf))
-    if low >= 0 and name != "abs":
+    # a function with an inverse is NaN where it is not defined; others go on beyond their domain
+    if low >= 0 and name != "abs" and (_is_total(f) or "inverse" in f.facts):
         options = _options(f, "exact", "local_useless_abs")
         yield equation(f"abs({name}(x)) -> {name}(x)", **options)
         yield equation(f"maximum({name}(x), 0) -> {name}(x)", **options)

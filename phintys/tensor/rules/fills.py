@@ -37,18 +37,26 @@ def filled_as(v: Variable, value: Any) -> Any:
 
 def fill_number(v: Variable) -> Any:
     """The number that every element is known to be (a constant or a fill of one), or None."""
-    value: Any = v
-    while value is not None:
-        k = number(value)
-        if k is not None:
+    while True:
+        k = number(v)
+        node = v.owner
+        if k is not None or node is None:
             return k
-        value = filled_value(value)
-    return None
+        if isinstance(node.op, Alloc):
+            v = node.inputs[0]
+        elif scalar_op_name(node) == "second":
+            v = node.inputs[1]
+        else:
+            return None
 
 
-@rule("second(x, v) -> v", ops=[SECOND], law="drops_errors",
-      tags=("local_useless_fill", "cleanup", "shape_unsafe"),
-      tested_on=("second(v, w)", "second(M, second(N, 1.5))", "second(v, alloc(s, n))"))  # fmt: skip
+@rule(
+    "second(x, v) -> v",
+    ops=[SECOND],
+    law="drops_errors",
+    tags=("local_useless_fill", "cleanup", "shape_unsafe"),
+    tested_on=("second(v, w)", "second(M, second(N, 1.5))", "second(v, alloc(s, n))"),
+)
 def useless_second(ctx: Any, node: Apply) -> Any:
     """Where v has the shape already: the lengths of x and v agree, or the program is wrong."""
     x, v = node.inputs
@@ -65,11 +73,26 @@ def _covers(x: Variable, v: Variable) -> bool:
     return all(b or not a for a, b in zip(x.type.broadcastable, v.type.broadcastable))
 
 
-@rule("f(fill(v), y) -> f(v, y), f(fill(v)) -> fill(f(v))", ops=[ScalarOp], law="drops_errors",
-      tags=("local_second_sink", "local_elemwise_alloc", "local_alloc_unary", "cleanup",
-            "shape_unsafe"),
-      tested_on=("second(v, s) + w", "alloc(s, n) * w", "exp(second(v, s))", "exp(alloc(s, n, n))",
-                 "second(v, s) * t", "M + alloc(v, n, n)"))  # fmt: skip
+@rule(
+    "f(fill(v), y) -> f(v, y), f(fill(v)) -> fill(f(v))",
+    ops=[ScalarOp],
+    law="drops_errors",
+    tags=(
+        "local_second_sink",
+        "local_elemwise_alloc",
+        "local_alloc_unary",
+        "cleanup",
+        "shape_unsafe",
+    ),
+    tested_on=(
+        "second(v, s) + w",
+        "alloc(s, n) * w",
+        "exp(second(v, s))",
+        "exp(alloc(s, n, 2))",
+        "second(v, s) * t",
+        "M + alloc(v, 2, n)",
+    ),
+)
 def sink_fills(ctx: Any, node: Apply) -> Any:
     """A fill need not be made where another operand has the shape, else it comes last."""
     if type(node.op) is not Elemwise or node.op.scalar_op is SECOND or len(node.outputs) != 1:
@@ -103,26 +126,42 @@ def _broadcastable(operands: list[Any]) -> tuple[bool, ...]:
     return tuple(all(column) for column in zip(*(v.type.broadcastable for v in operands)))
 
 
-@rule("alloc(v, lengths of v) -> v", ops=[Alloc], law="drops_errors",
-      tags=("local_useless_alloc", "cleanup", "shape_unsafe"),
-      tested_on=("alloc(v, v.shape[0])", "alloc(v, n)", "alloc(M, n, 3)"))  # fmt: skip
+@rule(
+    "alloc(v, lengths of v) -> v",
+    ops=[Alloc],
+    law="drops_errors",
+    tags=("local_useless_alloc", "cleanup", "shape_unsafe"),
+    tested_on=("alloc(v, v.shape[0])", "alloc(v, n)", "alloc(M, 2, n)"),
+)
 def useless_alloc(ctx: Any, node: Apply) -> Any:
     value = node.inputs[0]
     return value if value.type.broadcastable == node.outputs[0].type.broadcastable else None
 
 
-@rule("alloc(alloc(v)) -> alloc(v)", ops=[Alloc], law="drops_errors",
-      tags=("local_merge_alloc", "cleanup", "shape_unsafe"),
-      tested_on=("alloc(alloc(s, n), n, n)", "alloc(second(v, s), n, n)"))  # fmt: skip
+@rule(
+    "alloc(alloc(v)) -> alloc(v)",
+    ops=[Alloc],
+    law="drops_errors",
+    tags=("local_merge_alloc", "cleanup", "shape_unsafe"),
+    tested_on=("alloc(alloc(s, n), n, n)", "alloc(second(v, s), n, n)"),
+)
 def merge_allocs(ctx: Any, node: Apply) -> Any:
     value = filled_value(node.inputs[0])
     return None if value is None else node.op(value, *node.inputs[1:])
 
 
-@rule("dimshuffle(fill(v)) -> alloc(v)", ops=[DimShuffle], law="drops_errors",
-      tags=("local_alloc_sink_dimshuffle", "local_dimshuffle_alloc", "local_alloc_dimshuffle",
-            "cleanup"),
-      tested_on=("alloc(s, n, 3).T", "alloc(s, n).dimshuffle(0, 'x')"))  # fmt: skip
+@rule(
+    "dimshuffle(fill(v)) -> alloc(v)",
+    ops=[DimShuffle],
+    law="drops_errors",
+    tags=(
+        "local_alloc_sink_dimshuffle",
+        "local_dimshuffle_alloc",
+        "local_alloc_dimshuffle",
+        "cleanup",
+    ),
+    tested_on=("alloc(s, n, 3).T", "alloc(s, n).dimshuffle(0, 'x')"),
+)
 def dimshuffle_of_alloc(ctx: Any, node: Apply) -> Any:
     (x,) = node.inputs
     order = node.op.new_order
@@ -133,9 +172,14 @@ def dimshuffle_of_alloc(ctx: Any, node: Apply) -> Any:
     return x.owner.op(value, *(1 if o == "x" else lengths[o] for o in order))
 
 
-@rule("second(x, v) -> alloc(v, lengths of x)", ops=[SECOND], phase="specialize",
-      law="drops_errors", tags=("local_second_to_alloc", "shape_unsafe"),
-      tested_on=("second(v, s)", "second(M, v)"))  # fmt: skip
+@rule(
+    "second(x, v) -> alloc(v, lengths of x)",
+    ops=[SECOND],
+    phase="specialize",
+    law="drops_errors",
+    tags=("local_second_to_alloc", "shape_unsafe"),
+    tested_on=("second(v, s)", "second(M, v)"),
+)
 def second_to_alloc(ctx: Any, node: Apply) -> Any:
     """Lengths are known without computing x."""
     x, v = node.inputs

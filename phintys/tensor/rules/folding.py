@@ -14,8 +14,13 @@ from phintys.tensor.type import TensorType
 MAX_SIZE = 10_000
 
 
-@rule("op(constants) -> constant", ops=None, law="exact", tags=("topo_constant_folding", "constant_folding", "cleanup"),
-      tested_on=("exp(constant(2.0))", "constant([1.0, 2.0]) + 1", "constant([1, 2, 3])[1:]"))  # fmt: skip
+@rule(
+    "op(constants) -> constant",
+    ops=None,
+    law="exact",
+    tags=("topo_constant_folding", "constant_folding", "cleanup"),
+    tested_on=("exp(constant(2.0))", "constant([1.0, 2.0]) + 1", "constant([1, 2, 3])[1:]"),
+)
 def fold_constants(ctx: Any, node: Apply) -> Any:
     inputs = node.inputs
     if not inputs:

@@ -11,15 +11,28 @@ from phintys.tensor.join import Join, Split
 from phintys.tensor.shape import MakeVector
 
 
-@rule("join(x) -> x", ops=[Join], law="exact", tags=("local_join_1", "cleanup"),
-      tested_on=("Join(0)(v)",))  # fmt: skip
+@rule(
+    "join(x) -> x",
+    ops=[Join],
+    law="exact",
+    tags=("local_join_1", "cleanup"),
+    tested_on=("Join(0)(v)",),
+)
 def join_of_one(ctx: Any, node: Apply) -> Any:
     return node.inputs[0] if len(node.inputs) == 1 else None
 
 
-@rule("join(x, empty) -> x", ops=[Join], law="drops_errors", tags=("local_join_empty", "cleanup"),
-      tested_on=("join(0, v, zeros((0,)))", "join(0, h, zeros((0,), 'int32'), h)",
-                 "join(0, h.dimshuffle(0), zeros((0,)))"))  # fmt: skip
+@rule(
+    "join(x, empty) -> x",
+    ops=[Join],
+    law="drops_errors",
+    tags=("local_join_empty", "cleanup"),
+    tested_on=(
+        "join(0, v, zeros((0,)))",
+        "join(0, h, zeros((0,), 'int32'), h)",
+        "join(0, h.dimshuffle(0), zeros((0,)))",
+    ),
+)
 def join_without_empty(ctx: Any, node: Apply) -> Any:
     """The dtype stays what it was with the empty pieces."""
     kept = [x for x in node.inputs if x.type.shape[node.op.axis] != 0]
@@ -30,9 +43,14 @@ def join_without_empty(ctx: Any, node: Apply) -> Any:
     return node.op(cast(first, dtype), *rest) if rest else cast(first, dtype)
 
 
-@rule("join(join(x, y), z) -> join(x, y, z)", ops=[Join], law="exact", outermost=True,
-      tags=("local_join_join", "cleanup"),
-      tested_on=("join(0, join(0, v, w), v)", "join(1, join(1, M, M), join(1, M, N))"))  # fmt: skip
+@rule(
+    "join(join(x, y), z) -> join(x, y, z)",
+    ops=[Join],
+    law="exact",
+    outermost=True,
+    tags=("local_join_join", "cleanup"),
+    tested_on=("join(0, join(0, v, w), v)", "join(1, join(1, M, M), join(1, M, N))"),
+)
 def flatten_joins(ctx: Any, node: Apply) -> Any:
     pieces: list[Any] = []
     stack = [node.outputs[0]]
@@ -47,9 +65,13 @@ def flatten_joins(ctx: Any, node: Apply) -> Any:
     return None if pieces == node.inputs else node.op(*pieces)
 
 
-@rule("join(vector(a, b), vector(c)) -> vector(a, b, c)", ops=[Join], law="exact",
-      tags=("local_join_make_vector", "cleanup"),
-      tested_on=("join(0, stack([s, t]), stack([t, s]))", "join(0, v, stack([s, t]), stack([t]))"))  # fmt: skip
+@rule(
+    "join(vector(a, b), vector(c)) -> vector(a, b, c)",
+    ops=[Join],
+    law="exact",
+    tags=("local_join_make_vector", "cleanup"),
+    tested_on=("join(0, stack([s, t]), stack([t, s]))", "join(0, v, stack([s, t]), stack([t]))"),
+)
 def join_of_vectors(ctx: Any, node: Apply) -> Any:
     """Neighbours of one dtype become one."""
     merged: list[Any] = []
@@ -67,15 +89,24 @@ def join_of_vectors(ctx: Any, node: Apply) -> Any:
     return cast(merged[0], dtype) if len(merged) == 1 else node.op(*merged)
 
 
-@rule("split(x) in one piece -> x", ops=[Split], law="drops_errors",
-      tags=("local_useless_split", "cleanup", "shape_unsafe"), tested_on=("split(v, [3])[0]",))  # fmt: skip
+@rule(
+    "split(x) in one piece -> x",
+    ops=[Split],
+    law="drops_errors",
+    tags=("local_useless_split", "cleanup", "shape_unsafe"),
+    tested_on=("split(v, [3])[0]",),
+)
 def useless_split(ctx: Any, node: Apply) -> Any:
     return node.inputs[0] if node.op.len_splits == 1 else None
 
 
-@rule("split(join(x, y)) -> x, y", ops=[Split], law="drops_errors",
-      tags=("local_split_of_join", "cleanup", "shape_unsafe"),
-      tested_on=("split(join(0, N, N), [2, 2])[1]",))  # fmt: skip
+@rule(
+    "split(join(x, y)) -> x, y",
+    ops=[Split],
+    law="drops_errors",
+    tags=("local_split_of_join", "cleanup", "shape_unsafe"),
+    tested_on=("split(join(0, N, N), [2, 2])[1]",),
+)
 def split_of_join(ctx: Any, node: Apply) -> Any:
     """Where the pieces are known to be what was joined."""
     made = node.inputs[0].owner
@@ -83,8 +114,10 @@ def split_of_join(ctx: Any, node: Apply) -> Any:
         return None
     if len(made.inputs) != len(node.outputs):
         return None
-    lengths = [(x.type.shape[node.op.axis], o.type.shape[node.op.axis]) for x, o in
-               zip(made.inputs, node.outputs)]  # fmt: skip
+    lengths = [
+        (x.type.shape[node.op.axis], o.type.shape[node.op.axis])
+        for x, o in zip(made.inputs, node.outputs)
+    ]
     if any(a is None or a != b for a, b in lengths):
         return None
     return [cast(x, o.type.dtype) for x, o in zip(made.inputs, node.outputs)]

@@ -16,9 +16,13 @@ from phintys.tensor.rules.match import argument, is_float, like, number
 POW = TABLE["pow"]
 
 
-@rule("pow(x, 0) -> 1, pow(x, 1) -> x, pow(x, 2) -> sqr(x)", ops=[POW], law="rounding",
-      tags=("local_pow_canonicalize", "cleanup"),
-      tested_on=("x**0", "x**1", "x**2", "i**2", "ones_like(x)**y"))  # fmt: skip
+@rule(
+    "pow(x, 0) -> 1, pow(x, 1) -> x, pow(x, 2) -> sqr(x)",
+    ops=[POW],
+    law="rounding",
+    tags=("local_pow_canonicalize", "cleanup"),
+    tested_on=("x**0", "x**1", "x**2", "i**2", "ones_like(x)**y"),
+)
 def trivial_power(ctx: Any, node: Apply) -> Any:
     x, exponent = node.inputs
     k = number(exponent)
@@ -31,9 +35,14 @@ def trivial_power(ctx: Any, node: Apply) -> Any:
     return None
 
 
-@rule("pow(x, constant) -> products", ops=[POW], phase="specialize", law="rounding",
-      tags=("local_pow_specialize", "local_pow_to_nested_squaring"),
-      tested_on=("x**3", "x**0.5", "x**-1", "x**-2", "x**-0.5", "x**7", "x**-3"))  # fmt: skip
+@rule(
+    "pow(x, constant) -> products",
+    ops=[POW],
+    phase="specialize",
+    law="rounding",
+    tags=("local_pow_specialize", "local_pow_to_nested_squaring"),
+    tested_on=("x**3", "x**0.5", "x**-1", "x**-2", "x**-0.5", "x**7", "x**-3"),
+)
 def specialize_power(ctx: Any, node: Apply) -> Any:
     x, exponent = node.inputs
     out = node.outputs[0].type
@@ -63,8 +72,14 @@ def power_by_squaring(x: Any, k: int) -> Any:
     return result
 
 
-@rule("-1 * x -> -x", ops=[TABLE["mul"]], phase="specialize", law="exact",
-      tags=("local_mul_specialize",), tested_on=("x * -1", "x * -1 * y"))  # fmt: skip
+@rule(
+    "-1 * x -> -x",
+    ops=[TABLE["mul"]],
+    phase="specialize",
+    law="exact",
+    tags=("local_mul_specialize",),
+    tested_on=("x * -1", "x * -1 * y"),
+)
 def product_to_negation(ctx: Any, node: Apply) -> Any:
     first, *rest = node.inputs
     if number(first) != -1 or not rest:
@@ -76,8 +91,14 @@ def product_to_negation(ctx: Any, node: Apply) -> Any:
     return like(node, functions.neg(x))
 
 
-@rule("a + -b -> a - b", ops=[TABLE["add"]], phase="specialize", law="rounding",
-      tags=("local_add_neg_to_sub",), tested_on=("x + -y", "x + -y + -z", "-x + -y"))  # fmt: skip
+@rule(
+    "a + -b -> a - b",
+    ops=[TABLE["add"]],
+    phase="specialize",
+    law="rounding",
+    tags=("local_add_neg_to_sub",),
+    tested_on=("x + -y", "x + -y + -z", "-x + -y"),
+)
 def negations_to_difference(ctx: Any, node: Apply) -> Any:
     below = [argument(v, "neg") for v in node.inputs]
     if not any(x is not None for x in below):
@@ -94,8 +115,14 @@ def total(of: list[Any]) -> Any:
     return of[0] if len(of) == 1 else functions.add(*of)
 
 
-@rule("exp(x) * exp(y) -> exp(x + y)", ops=[TABLE["mul"]], phase="specialize", law="rounding",
-      tags=("local_mul_exp_to_exp_add",), tested_on=("exp(x) * exp(y)", "exp(x) * y * exp(z)"))  # fmt: skip
+@rule(
+    "exp(x) * exp(y) -> exp(x + y)",
+    ops=[TABLE["mul"]],
+    phase="specialize",
+    law="rounding",
+    tags=("local_mul_exp_to_exp_add",),
+    tested_on=("exp(x) * exp(y)", "exp(x) * y * exp(z)"),
+)
 def merge_exponentials(ctx: Any, node: Apply) -> Any:
     exponents = [_exponent(ctx, v) for v in node.inputs]
     found = [x for x in exponents if x is not None]
@@ -107,8 +134,14 @@ def merge_exponentials(ctx: Any, node: Apply) -> Any:
     return like(node, new) if new.type.dtype == node.outputs[0].type.dtype else None
 
 
-@rule("exp(x) / exp(y) -> exp(x - y)", ops=[TABLE["true_div"]], phase="specialize",
-      law="rounding", tags=("local_div_exp_to_mul_exp",), tested_on=("exp(x) / exp(y)", "x / exp(y)"))  # fmt: skip
+@rule(
+    "exp(x) / exp(y) -> exp(x - y)",
+    ops=[TABLE["true_div"]],
+    phase="specialize",
+    law="rounding",
+    tags=("local_div_exp_to_mul_exp",),
+    tested_on=("exp(x) / exp(y)", "x / exp(y)"),
+)
 def divide_by_exponential(ctx: Any, node: Apply) -> Any:
     """A division is slower than a sign."""
     top, below = node.inputs

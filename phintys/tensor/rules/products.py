@@ -11,7 +11,7 @@ from phintys.tensor.blas import BLAS_DTYPES, Dot22, Dot22Scalar, Gemm, Gemv
 from phintys.tensor.convert import constant
 from phintys.tensor.creation import Alloc
 from phintys.tensor.dot import Dot
-from phintys.tensor.elemwise import DimShuffle, dimshuffle, functions
+from phintys.tensor.elemwise import DimShuffle, cast, dimshuffle, functions
 from phintys.tensor.rules.fills import fill_number
 from phintys.tensor.rules.match import applied, like
 from phintys.tensor.shape import length
@@ -33,8 +33,13 @@ def matrix_transpose(x: Any) -> Any:
     return dimshuffle(x, (1, 0))
 
 
-@rule("dot(0, x) -> 0", ops=[Dot], law="finite", tags=("local_0_dot_x", "shape_unsafe"),
-      tested_on=("dot(zeros_like(M), v)", "dot(M, zeros((3, 2)))"))  # fmt: skip
+@rule(
+    "dot(0, x) -> 0",
+    ops=[Dot],
+    law="finite",
+    tags=("local_0_dot_x", "shape_unsafe"),
+    tested_on=("dot(zeros_like(M), v)", "dot(M, zeros((3, 2)))"),
+)
 def product_with_zero(ctx: Any, node: Apply) -> Any:
     x, y = node.inputs
     if fill_number(x) != 0 and fill_number(y) != 0:
@@ -45,8 +50,13 @@ def product_with_zero(ctx: Any, node: Apply) -> Any:
     return Alloc()(zero, *lengths) if lengths else zero
 
 
-@rule("dot(column, row) -> column * row", ops=[Dot], law="exact", tags=("local_dot_to_mul",),
-      tested_on=("dot(C, R)",))  # fmt: skip
+@rule(
+    "dot(column, row) -> column * row",
+    ops=[Dot],
+    law="exact",
+    tags=("local_dot_to_mul",),
+    tested_on=("dot(C, R)",),
+)
 def product_of_column_and_row(ctx: Any, node: Apply) -> Any:
     """Where the inner length is known to be 1."""
     x, y = node.inputs
@@ -55,9 +65,13 @@ def product_of_column_and_row(ctx: Any, node: Apply) -> Any:
     return functions.mul(x, y)
 
 
-@rule("dot(A, B).T -> dot(B.T, A.T)", ops=[DimShuffle], law="rounding",
-      tags=("local_lift_transpose_through_dot",),
-      tested_on=("dot(M, M.T).T", "dot(M.T, N).T"))  # fmt: skip
+@rule(
+    "dot(A, B).T -> dot(B.T, A.T)",
+    ops=[DimShuffle],
+    law="rounding",
+    tags=("local_lift_transpose_through_dot",),
+    tested_on=("dot(M, M.T).T", "dot(M.T, N).T"),
+)
 def transpose_of_product(ctx: Any, node: Apply) -> Any:
     (x,) = node.inputs
     inner = x.owner
@@ -105,9 +119,14 @@ def _scaled_by_factors(ctx: Any, v: Variable) -> Scaled | None:
     return Scaled(factor, inner.x, inner.y)
 
 
-@rule("alpha * dot(A, B) -> dot22scalar(A, B, alpha)", ops=[TABLE["mul"]], phase="BlasOpt",
-      law="rounding", tags=("local_dot22_to_dot22scalar",),
-      tested_on=("2 * dot(M, M.T)", "s * dot(M, M.T)"))  # fmt: skip
+@rule(
+    "alpha * dot(A, B) -> dot22scalar(A, B, alpha)",
+    ops=[TABLE["mul"]],
+    phase="BlasOpt",
+    law="rounding",
+    tags=("local_dot22_to_dot22scalar",),
+    tested_on=("2 * dot(M, M.T)", "s * dot(M, M.T)"),
+)
 def scaled_product(ctx: Any, node: Apply) -> Any:
     found = _scaled_by_factors(ctx, node.outputs[0])
     if found is None or found.x.type.ndim != 2 or found.y.type.ndim != 2:
@@ -115,10 +134,21 @@ def scaled_product(ctx: Any, node: Apply) -> Any:
     return Dot22Scalar()(found.x, found.y, found.factor)
 
 
-@rule("beta * z + alpha * dot(A, B) -> gemm(z, alpha, A, B, beta)", ops=[TABLE["add"]],
-      phase="BlasOpt", law="rounding", tags=("gemm_optimizer", "local_gemm_to_gemv"),
-      tested_on=("dot(M, M.T) + dot(N, N.T)", "2 * dot(N, N) + 3 * N", "1 + dot(M, v)",
-                 "dot(v, M.T) - w[:2]", "N + v[:2] + dot(N, N)", "dot(N, N) + N - s * dot(N, M.T[:2])"))  # fmt: skip
+@rule(
+    "beta * z + alpha * dot(A, B) -> gemm(z, alpha, A, B, beta)",
+    ops=[TABLE["add"]],
+    phase="BlasOpt",
+    law="rounding",
+    tags=("gemm_optimizer", "local_gemm_to_gemv"),
+    tested_on=(
+        "dot(M, M.T) + dot(N, N.T)",
+        "2 * dot(Q, Q) + 3 * Q",
+        "1 + dot(M, v)",
+        "dot(v, M.T) - w[:2]",
+        "Q + v + dot(Q, Q)",
+        "dot(Q, Q) + Q - s * dot(Q, Q.T)",
+    ),
+)
 def add_product(ctx: Any, node: Apply) -> Any:
     """One call for a product and what is added to it, if that is as large or one number.
 
@@ -133,8 +163,8 @@ def add_product(ctx: Any, node: Apply) -> Any:
         scaled = _scaled(ctx, v) if fits and v.type.dtype == out.dtype else None
         if scaled is not None:
             products.append(scaled)
-        elif v.type.dtype == out.dtype and (fits or all(v.type.broadcastable)):
-            whole.append(v)
+        elif fits or all(v.type.broadcastable):
+            whole.append(cast(v, out.dtype))
         else:
             rows.append(v)
     if not products or len(products) + len(whole) < 2:

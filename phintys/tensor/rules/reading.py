@@ -71,9 +71,13 @@ def read_operand(v: Variable, like: Variable, index: Index) -> Any:
 # -------------------------------------------------------------------- the index itself
 
 
-@rule("x[0:n:1] -> x", ops=[Subtensor], law="exact",
-      tags=("local_useless_slice", "local_useless_subtensor", "cleanup"),
-      tested_on=("v[0:]", "v[::1]", "N[0:2]", "M[0:, 1:]", "v[:v.shape[0]]", "M[1, 0:]"))  # fmt: skip
+@rule(
+    "x[0:n:1] -> x",
+    ops=[Subtensor],
+    law="exact",
+    tags=("local_useless_slice", "local_useless_subtensor", "cleanup"),
+    tested_on=("v[0:]", "v[::1]", "N[0:2]", "M[0:, 1:]", "v[:v.shape[0]]", "M[1, 0:]"),
+)
 def useless_slice(ctx: Any, node: Apply) -> Any:
     x = node.inputs[0]
     given = list(unflatten_index_variables(node.inputs[1:], node.op.idx_list))
@@ -109,10 +113,24 @@ def _is_shape(stop: Any, x: Variable, axis: int) -> bool:
     return node.op.i == axis and node.inputs[0] is x
 
 
-@rule("x[a:][b:] -> x[a + b:]", ops=[Subtensor], law="exact",
-      tags=("local_subtensor_merge_slice", "local_subtensor_merge_integer", "cleanup"),
-      tested_on=("v[1:][2:]", "v[1:5][0]", "v[::-1][::-1]", "v[::-1][0]", "M[0][1]", "M[1:][:, 2]",
-                 "v[1::2][1:3]", "v[:4][1:]", "N[:, ::-1][:, 1]", "v[2:][::2]"))  # fmt: skip
+@rule(
+    "x[a:][b:] -> x[a + b:]",
+    ops=[Subtensor],
+    law="exact",
+    tags=("local_subtensor_merge_slice", "local_subtensor_merge_integer", "cleanup"),
+    tested_on=(
+        "v[1:][2:]",
+        "v[1:5][0]",
+        "v[::-1][::-1]",
+        "v[::-1][0]",
+        "M[0][1]",
+        "M[1:][:, 2]",
+        "v[1::2][1:3]",
+        "v[:4][1:]",
+        "N[:, ::-1][:, 1]",
+        "v[2:][::2]",
+    ),
+)
 def merge_reads(ctx: Any, node: Apply) -> Any:
     inner = node.inputs[0].owner
     if inner is None or not isinstance(inner.op, Subtensor):
@@ -188,9 +206,13 @@ def _composed_unknown(bounds: Any, entry: Any) -> Any:
 # ------------------------------------------------------------- parts of what was put together
 
 
-@rule("vector(a, b, ...)[i] -> its item", ops=[Subtensor], law="exact",
-      tags=("local_subtensor_make_vector", "cleanup"),
-      tested_on=("stack([s, t])[1]", "stack([s, t, 2 * s])[1:]", "M.shape[0]"))  # fmt: skip
+@rule(
+    "vector(a, b, ...)[i] -> its item",
+    ops=[Subtensor],
+    law="exact",
+    tags=("local_subtensor_make_vector", "cleanup"),
+    tested_on=("stack([s, t])[1]", "stack([s, t, 2 * s])[1:]", "M.shape[0]"),
+)
 def item_of_vector(ctx: Any, node: Apply) -> Any:
     made = node.inputs[0].owner
     if made is None or not isinstance(made.op, MakeVector):
@@ -203,9 +225,13 @@ def item_of_vector(ctx: Any, node: Apply) -> Any:
     return None if i is None else cast(made.inputs[i], made.op.dtype)
 
 
-@rule("alloc(v)[index] -> alloc(v)", ops=[Subtensor], law="drops_errors",
-      tags=("local_subtensor_of_alloc", "cleanup", "shape_unsafe"),
-      tested_on=("zeros((3, 4))[1]", "alloc(s, n)[2]", "alloc(v, 4, 3)[1:, 0]", "alloc(v, 4, 3)[2]"))  # fmt: skip
+@rule(
+    "alloc(v)[index] -> alloc(v)",
+    ops=[Subtensor],
+    law="drops_errors",
+    tags=("local_subtensor_of_alloc", "cleanup", "shape_unsafe"),
+    tested_on=("zeros((3, 4))[1]", "alloc(s, n)[2]", "alloc(v, 4, 3)[1:, 0]", "alloc(v, 4, 3)[2]"),
+)
 def read_of_alloc(ctx: Any, node: Apply) -> Any:
     x = node.inputs[0]
     if x.owner is None or not isinstance(x.owner.op, Alloc):
@@ -222,9 +248,13 @@ def _length_of_entry(e: slice, n: Any) -> Any:
     return symbolic_length(entry, variables, n)  # type: ignore[arg-type]
 
 
-@rule("join(x, y)[i] -> join(x[i], y[i])", ops=[Subtensor], law="drops_errors",
-      tags=("local_subtensor_of_join",),
-      tested_on=("join(0, N, N)[2]", "join(1, M, N)[1]", "join(0, N, N)[-1]", "join(1, M, N)[1:, :]"))  # fmt: skip
+@rule(
+    "join(x, y)[i] -> join(x[i], y[i])",
+    ops=[Subtensor],
+    law="drops_errors",
+    tags=("local_subtensor_of_join",),
+    tested_on=("join(0, N, N)[2]", "join(1, M, N)[1]", "join(0, N, N)[-1]", "join(1, M, N)[1:, :]"),
+)
 def read_of_join(ctx: Any, node: Apply) -> Any:
     """Of the other axes, or at a position that is known to lie in one of the tensors."""
     x = node.inputs[0]
@@ -255,10 +285,18 @@ def _read_at(x: Variable, axis: int, i: int, index: Index) -> Any:
     return None
 
 
-@rule("set(x, y, index)[index] -> y", ops=[Subtensor], law="drops_errors",
-      tags=("local_read_of_write_same_indices", "local_slice_read_of_write", "shape_unsafe"),
-      tested_on=("set_subtensor(v[1:], w[1:])[1:]", "inc_subtensor(v[0], s)[0]",
-                 "set_subtensor(v[0], s)[2]", "inc_subtensor(M[0], v)[1]"))  # fmt: skip
+@rule(
+    "set(x, y, index)[index] -> y",
+    ops=[Subtensor],
+    law="drops_errors",
+    tags=("local_read_of_write_same_indices", "local_slice_read_of_write", "shape_unsafe"),
+    tested_on=(
+        "set_subtensor(v[1:], w[1:])[1:]",
+        "inc_subtensor(v[0], s)[0]",
+        "set_subtensor(v[0], s)[2]",
+        "inc_subtensor(M[0], v)[1]",
+    ),
+)
 def read_of_write(ctx: Any, node: Apply) -> Any:
     """The part that was written, or one beside it."""
     inner = node.inputs[0].owner
@@ -289,10 +327,20 @@ def _disjoint(a: Index, b: Index) -> bool:
 # ------------------------------------------------------------------ parts of what is computed
 
 
-@rule("f(x, y)[i] -> f(x[i], y[i])", ops=[Subtensor], law="drops_errors",
-      tags=("local_subtensor_of_batch_dims", "local_subtensor_of_elemwise", "shape_unsafe"),
-      tested_on=("exp(v)[2]", "(v + w)[1:]", "(s * v)[1]", "(M + v)[0]", "(M * R)[:, 1]",
-                 "exp(exp(M) + v)[1]"))  # fmt: skip
+@rule(
+    "f(x, y)[i] -> f(x[i], y[i])",
+    ops=[Subtensor],
+    law="drops_errors",
+    tags=("local_subtensor_of_batch_dims", "local_subtensor_of_elemwise", "shape_unsafe"),
+    tested_on=(
+        "exp(v)[2]",
+        "(v + w)[1:]",
+        "(s * v)[1]",
+        "(M + v)[0]",
+        "(M * R)[:, 1]",
+        "exp(exp(M) + v)[1]",
+    ),
+)
 def read_of_elementwise(ctx: Any, node: Apply) -> Any:
     """A result that nothing else uses: only what is read is computed."""
     x = node.inputs[0]
@@ -300,11 +348,25 @@ def read_of_elementwise(ctx: Any, node: Apply) -> Any:
     return moved_to_inputs(ctx, x, lambda v: read_operand(v, x, index))
 
 
-@rule("dimshuffle(x)[i] -> dimshuffle(x[j])", ops=[Subtensor], law="exact",
-      tags=("local_subtensor_of_transpose", "local_subtensor_of_expand_dims",
-            "local_subtensor_of_squeeze", "cleanup"),
-      tested_on=("M.T[0]", "M.T[1:]", "v.dimshuffle('x', 0)[0]", "v.dimshuffle(0, 'x')[1:]",
-                 "M.T[1, 2]", "v.dimshuffle(0, 'x')[1:, 0]"))  # fmt: skip
+@rule(
+    "dimshuffle(x)[i] -> dimshuffle(x[j])",
+    ops=[Subtensor],
+    law="exact",
+    tags=(
+        "local_subtensor_of_transpose",
+        "local_subtensor_of_expand_dims",
+        "local_subtensor_of_squeeze",
+        "cleanup",
+    ),
+    tested_on=(
+        "M.T[0]",
+        "M.T[1:]",
+        "v.dimshuffle('x', 0)[0]",
+        "v.dimshuffle(0, 'x')[1:]",
+        "M.T[1, 2]",
+        "v.dimshuffle(0, 'x')[1:, 0]",
+    ),
+)
 def read_of_dimshuffle(ctx: Any, node: Apply) -> Any:
     inner = node.inputs[0].owner
     if inner is None or not isinstance(inner.op, DimShuffle):
@@ -323,9 +385,13 @@ def read_of_dimshuffle(ctx: Any, node: Apply) -> Any:
     return dimshuffle(read(x, entries), ["x" if o == "x" else place[o] for o in order])
 
 
-@rule("sum(x, axis)[i] -> sum(x[i], axis)", ops=[Subtensor], law="rounding",
-      tags=("local_subtensor_of_reduce",),
-      tested_on=("M.sum(axis=1)[0]", "M.max(axis=0)[1:]", "K.sum(axis=1)[0]"))  # fmt: skip
+@rule(
+    "sum(x, axis)[i] -> sum(x[i], axis)",
+    ops=[Subtensor],
+    law="rounding",
+    tags=("local_subtensor_of_reduce",),
+    tested_on=("M.sum(axis=1)[0]", "M.max(axis=0)[1:]", "K.sum(axis=1)[0]"),
+)
 def read_of_reduction(ctx: Any, node: Apply) -> Any:
     inner = node.inputs[0].owner
     if inner is None or not isinstance(inner.op, CAReduce) or not ctx.single_use(node.inputs[0]):
@@ -343,9 +409,13 @@ def _around(x: Variable, axes: Sequence[int], outer: Index) -> tuple[Index, tupl
     return entries, tuple(place[a] for a in axes)
 
 
-@rule("softmax(x, axis)[i] -> softmax(x[i], axis)", ops=[Subtensor], law="rounding",
-      tags=("local_subtensor_of_softmax",),
-      tested_on=("special.softmax(M, axis=1)[0]", "special.log_softmax(M, axis=0)[:, 1]"))  # fmt: skip
+@rule(
+    "softmax(x, axis)[i] -> softmax(x[i], axis)",
+    ops=[Subtensor],
+    law="rounding",
+    tags=("local_subtensor_of_softmax",),
+    tested_on=("special.softmax(M, axis=1)[0]", "special.log_softmax(M, axis=0)[:, 1]"),
+)
 def read_of_rows(ctx: Any, node: Apply) -> Any:
     """Where whole rows are read."""
     inner = node.inputs[0].owner
@@ -360,9 +430,13 @@ def read_of_rows(ctx: Any, node: Apply) -> Any:
     return type(inner.op)(axis=tuple(place[a] for a in axes))(read(x, index))
 
 
-@rule("dot(A, B)[i, j] -> dot(A[i], B[:, j])", ops=[Subtensor], law="rounding",
-      tags=("local_subtensor_of_dot",),
-      tested_on=("dot(M, M.T)[0]", "dot(M, v)[1:]", "dot(M, M.T)[1:, 0]", "dot(M, M.T)[:, 1]"))  # fmt: skip
+@rule(
+    "dot(A, B)[i, j] -> dot(A[i], B[:, j])",
+    ops=[Subtensor],
+    law="rounding",
+    tags=("local_subtensor_of_dot",),
+    tested_on=("dot(M, M.T)[0]", "dot(M, v)[1:]", "dot(M, M.T)[1:, 0]", "dot(M, M.T)[:, 1]"),
+)
 def read_of_dot(ctx: Any, node: Apply) -> Any:
     inner = node.inputs[0].owner
     if inner is None or not isinstance(inner.op, Dot) or not ctx.single_use(node.inputs[0]):
@@ -373,9 +447,13 @@ def read_of_dot(ctx: Any, node: Apply) -> Any:
     return inner.op(read(a, rows), read(b, [FULL, *index[a.type.ndim - 1 :]]))
 
 
-@rule("x[constant positions] -> slice", ops=[AdvancedSubtensor], law="drops_errors",
-      tags=("local_adv_idx_to_slice", "shape_unsafe"),
-      tested_on=("v[np.array([0, 1, 2])]", "M[np.array([0, 2])]"))  # fmt: skip
+@rule(
+    "x[constant positions] -> slice",
+    ops=[AdvancedSubtensor],
+    law="drops_errors",
+    tags=("local_adv_idx_to_slice", "shape_unsafe"),
+    tested_on=("v[np.array([0, 1, 2])]", "M[np.array([0, 2])]"),
+)
 def positions_to_slice(ctx: Any, node: Apply) -> Any:
     """Constant positions at equal distances along the first axis."""
     if len(node.inputs) != 2 or node.op.idx_list != (0,):

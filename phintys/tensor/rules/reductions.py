@@ -21,11 +21,26 @@ def _rest(x: Variable, axes: tuple[int, ...]) -> list[int]:
     return [i for i in range(x.type.ndim) if i not in axes]
 
 
-@rule("reduce over axes of length 1 -> dimshuffle", ops=[CAReduce], law="exact",
-      tags=("local_reduce_broadcastable", "local_useless_reduce", "local_cut_useless_reduce",
-            "cleanup"),
-      tested_on=("R.sum(axis=0)", "R.max(axis=0)", "s.sum()", "R.dimshuffle(0, 'x', 1).sum(axis=(0, 1))",
-                 "C.prod(axis=1)", "gt(R, 0).any(axis=0)", "h.dimshuffle('x', 0).sum(axis=0)"))  # fmt: skip
+@rule(
+    "reduce over axes of length 1 -> dimshuffle",
+    ops=[CAReduce],
+    law="exact",
+    tags=(
+        "local_reduce_broadcastable",
+        "local_useless_reduce",
+        "local_cut_useless_reduce",
+        "cleanup",
+    ),
+    tested_on=(
+        "R.sum(axis=0)",
+        "R.max(axis=0)",
+        "s.sum()",
+        "R.dimshuffle(0, 'x', 1).sum(axis=(0, 1))",
+        "C.prod(axis=1)",
+        "gt(R, 0).any(axis=0)",
+        "h.dimshuffle('x', 0).sum(axis=0)",
+    ),
+)
 def reduce_broadcastable(ctx: Any, node: Apply) -> Any:
     (x,) = node.inputs
     axes = node.op.axes(node)
@@ -34,10 +49,19 @@ def reduce_broadcastable(ctx: Any, node: Apply) -> Any:
     return cast(dimshuffle(x, _rest(x, axes)), node.outputs[0].type.dtype)
 
 
-@rule("sum(sum(x, a), b) -> sum(x, a and b)", ops=[CAReduce], law="rounding",
-      tags=("local_reduce_chain",),
-      tested_on=("M.sum(axis=0).sum()", "M.max(axis=1).max()", "M.prod(axis=0).prod(axis=0)",
-                 "gt(M, 0).all(axis=0).all()", "K.min(axis=0).min(axis=1)"))  # fmt: skip
+@rule(
+    "sum(sum(x, a), b) -> sum(x, a and b)",
+    ops=[CAReduce],
+    law="rounding",
+    tags=("local_reduce_chain",),
+    tested_on=(
+        "M.sum(axis=0).sum()",
+        "M.max(axis=1).max()",
+        "M.prod(axis=0).prod(axis=0)",
+        "gt(M, 0).all(axis=0).all()",
+        "K.min(axis=0).min(axis=1)",
+    ),
+)
 def merge_reductions(ctx: Any, node: Apply) -> Any:
     inner = node.inputs[0].owner
     if inner is None or type(inner.op) is not type(node.op) or not ctx.single_use(node.inputs[0]):
@@ -50,9 +74,13 @@ def merge_reductions(ctx: Any, node: Apply) -> Any:
     return node.op.clone(axis=tuple(axes))(inner.inputs[0])
 
 
-@rule("sum over all axes -> axis=None", ops=[CAReduce], law="exact",
-      tags=("local_sum_prod_all_to_none",),
-      tested_on=("M.sum(axis=(0, 1))", "v.max(axis=0)"))  # fmt: skip
+@rule(
+    "sum over all axes -> axis=None",
+    ops=[CAReduce],
+    law="exact",
+    tags=("local_sum_prod_all_to_none",),
+    tested_on=("M.sum(axis=(0, 1))", "v.max(axis=0)"),
+)
 def name_no_axes(ctx: Any, node: Apply) -> Any:
     (x,) = node.inputs
     axis = node.op.axis
@@ -61,10 +89,18 @@ def name_no_axes(ctx: Any, node: Apply) -> Any:
     return node.op.clone(axis=None)(x)
 
 
-@rule("sum(M.T, axis) -> sum(M, other axis)", ops=[CAReduce], law="rounding",
-      tags=("local_reduce_chain",),
-      tested_on=("M.T.sum()", "M.T.sum(axis=0)", "M.dimshuffle(1, 'x', 0).max(axis=2)",
-                 "v.dimshuffle('x', 0).sum(axis=1)"))  # fmt: skip
+@rule(
+    "sum(M.T, axis) -> sum(M, other axis)",
+    ops=[CAReduce],
+    law="rounding",
+    tags=("local_reduce_chain",),
+    tested_on=(
+        "M.T.sum()",
+        "M.T.sum(axis=0)",
+        "M.dimshuffle(1, 'x', 0).max(axis=2)",
+        "v.dimshuffle('x', 0).sum(axis=1)",
+    ),
+)
 def reduce_of_dimshuffle(ctx: Any, node: Apply) -> Any:
     (x,) = node.inputs
     inner = x.owner
@@ -82,10 +118,20 @@ def reduce_of_dimshuffle(ctx: Any, node: Apply) -> Any:
     return dimshuffle(reduced, ["x" if o == "x" else place[o] for o in kept])
 
 
-@rule("sum(fill(v)) -> length * v", ops=[Sum, Prod, Max, Min], law="drops_errors",
-      tags=("local_careduce_of_alloc",),
-      tested_on=("alloc(s, n, 3).sum()", "second(M, s).sum(axis=0)", "alloc(s, n).max()",
-                 "alloc(s, n).prod()", "alloc(v, 3, n).sum(axis=0)", "second(M, 1.0).sum()"))  # fmt: skip
+@rule(
+    "sum(fill(v)) -> length * v",
+    ops=[Sum, Prod, Max, Min],
+    law="drops_errors",
+    tags=("local_careduce_of_alloc",),
+    tested_on=(
+        "alloc(s, n, 3).sum()",
+        "second(M, s).sum(axis=0)",
+        "alloc(s, n).max()",
+        "alloc(s, n).prod()",
+        "alloc(v, 3, n).sum(axis=0)",
+        "second(M, 1.0).sum()",
+    ),
+)
 def reduce_of_fill(ctx: Any, node: Apply) -> Any:
     (x,) = node.inputs
     value = filled_value(x)
@@ -104,9 +150,13 @@ def reduce_of_fill(ctx: Any, node: Apply) -> Any:
     return Alloc()(inner, *(length(x, i) for i in rest))
 
 
-@rule("sum(vector(a, b)) -> a + b", ops=[Sum, Prod], law="rounding",
-      tags=("local_sum_make_vector",),
-      tested_on=("stack([s, t]).sum()", "stack([s, t, 2 * s]).prod()"))  # fmt: skip
+@rule(
+    "sum(vector(a, b)) -> a + b",
+    ops=[Sum, Prod],
+    law="rounding",
+    tags=("local_sum_make_vector",),
+    tested_on=("stack([s, t]).sum()", "stack([s, t, 2 * s]).prod()"),
+)
 def sum_of_vector(ctx: Any, node: Apply) -> Any:
     made = node.inputs[0].owner
     if made is None or not isinstance(made.op, MakeVector) or not node.op.axes(node):
@@ -119,9 +169,14 @@ def sum_of_vector(ctx: Any, node: Apply) -> Any:
     return items[0] if len(items) == 1 else combine(*items)
 
 
-@rule("sum(c * x) -> c * sum(x)", ops=[Sum], phase="specialize", law="rounding",
-      tags=("local_sum_prod_of_mul_or_div", "local_sum_of_neg_to_neg_of_sum"),
-      tested_on=("(2 * v).sum()", "(s * M * N).sum(axis=0)", "(v * M).sum(axis=0)"))  # fmt: skip
+@rule(
+    "sum(c * x) -> c * sum(x)",
+    ops=[Sum],
+    phase="specialize",
+    law="rounding",
+    tags=("local_sum_prod_of_mul_or_div", "local_sum_of_neg_to_neg_of_sum"),
+    tested_on=("(2 * v).sum()", "(s * M * N).sum(axis=0)", "(v * M).sum(axis=0)"),
+)
 def pull_factors_out_of_sums(ctx: Any, node: Apply) -> Any:
     """Factors that do not vary along the summed axes are applied once, to the sum."""
     (x,) = node.inputs
@@ -140,9 +195,14 @@ def pull_factors_out_of_sums(ctx: Any, node: Apply) -> Any:
     return functions.mul(*(dimshuffle(v, rest) for v in fixed), node.op(inside))
 
 
-@rule("sum(x / c) -> sum(x) / c, sum(-x) -> -sum(x)", ops=[Sum], phase="specialize",
-      law="rounding", tags=("local_sum_prod_of_mul_or_div", "local_sum_of_neg_to_neg_of_sum"),
-      tested_on=("(v / s).sum()", "neg(v).sum()", "(M / v).sum(axis=0)"))  # fmt: skip
+@rule(
+    "sum(x / c) -> sum(x) / c, sum(-x) -> -sum(x)",
+    ops=[Sum],
+    phase="specialize",
+    law="rounding",
+    tags=("local_sum_prod_of_mul_or_div", "local_sum_of_neg_to_neg_of_sum"),
+    tested_on=("(v / s).sum()", "neg(v).sum()", "(M / v).sum(axis=0)"),
+)
 def pull_divisors_out_of_sums(ctx: Any, node: Apply) -> Any:
     (x,) = node.inputs
     if not ctx.single_use(x) or x.type.dtype != node.outputs[0].type.dtype:
@@ -161,9 +221,14 @@ def pull_divisors_out_of_sums(ctx: Any, node: Apply) -> Any:
     return functions.true_div(node.op(top), dimshuffle(below, _rest(x, axes)))
 
 
-@rule("max(-x) -> -min(x)", ops=[Max, Min], phase="specialize", law="exact",
-      tags=("local_max_to_min",),
-      tested_on=("neg(v).max()", "neg(M).min(axis=0)"))  # fmt: skip
+@rule(
+    "max(-x) -> -min(x)",
+    ops=[Max, Min],
+    phase="specialize",
+    law="exact",
+    tags=("local_max_to_min",),
+    tested_on=("neg(v).max()", "neg(M).min(axis=0)"),
+)
 def extreme_of_negation(ctx: Any, node: Apply) -> Any:
     """For floats: the smallest integer has no opposite."""
     (x,) = node.inputs
@@ -174,9 +239,14 @@ def extreme_of_negation(ctx: Any, node: Apply) -> Any:
     return functions.neg(other(node.op.axis, node.op.initial)(positive))
 
 
-@rule("log(prod(exp(x))) -> sum(x)", ops=[TABLE["log"]], phase="stabilize",
-      law="rounding", tags=("local_log_prod_to_sum_log",),
-      tested_on=("log(exp(v).prod())",))  # fmt: skip
+@rule(
+    "log(prod(exp(x))) -> sum(x)",
+    ops=[TABLE["log"]],
+    phase="stabilize",
+    law="rounding",
+    tags=("local_log_prod_to_sum_log",),
+    tested_on=("log(exp(v).prod())",),
+)
 def log_of_product_of_exp(ctx: Any, node: Apply) -> Any:
     inner = node.inputs[0].owner
     if inner is None or not isinstance(inner.op, Prod):

@@ -35,10 +35,18 @@ def reduced_axes(node: Apply) -> tuple[int, ...]:
     return found
 
 
-@rule("log(sum(exp(x))) -> logsumexp(x)", ops=[TABLE["log"]], phase="stabilize", law="rounding",
-      tags=("local_log_sum_exp", *TAGS),
-      tested_on=("log(exp(M).sum(axis=0))", "log(exp(M).sum(axis=1, keepdims=True))",
-                 "log(sum(exp(v)))"))  # fmt: skip
+@rule(
+    "log(sum(exp(x))) -> logsumexp(x)",
+    ops=[TABLE["log"]],
+    phase="stabilize",
+    law="rounding",
+    tags=("local_log_sum_exp", *TAGS),
+    tested_on=(
+        "log(exp(M).sum(axis=0))",
+        "log(exp(M).sum(axis=1, keepdims=True))",
+        "log(sum(exp(v)))",
+    ),
+)
 def log_of_sum_of_exp(ctx: Any, node: Apply) -> Any:
     inner, kept = reduction(node.inputs[0], Sum)
     x = None if inner is None else argument(inner.inputs[0], "exp")
@@ -49,10 +57,19 @@ def log_of_sum_of_exp(ctx: Any, node: Apply) -> Any:
     return keep_dims(out, axes) if kept else out
 
 
-@rule("y * exp(x) / sum(exp(x)) -> y * softmax(x)", ops=[TABLE["true_div"]], phase="stabilize",
-      law="rounding", tags=("local_softmax_stabilize", *TAGS),
-      tested_on=("exp(M) / exp(M).sum(axis=1, keepdims=True)", "exp(v) / sum(exp(v))",
-                 "w * exp(v) / sum(exp(v))", "exp(M) / sum(exp(M))"))  # fmt: skip
+@rule(
+    "y * exp(x) / sum(exp(x)) -> y * softmax(x)",
+    ops=[TABLE["true_div"]],
+    phase="stabilize",
+    law="rounding",
+    tags=("local_softmax_stabilize", *TAGS),
+    tested_on=(
+        "exp(M) / exp(M).sum(axis=1, keepdims=True)",
+        "exp(v) / sum(exp(v))",
+        "w * exp(v) / sum(exp(v))",
+        "exp(M) / sum(exp(M))",
+    ),
+)
 def recognise_softmax(ctx: Any, node: Apply) -> Any:
     """Where the sum is over axes of what it divides, and broadcast back."""
     below = node.inputs[1]
@@ -68,8 +85,14 @@ def recognise_softmax(ctx: Any, node: Apply) -> Any:
     return like(node, product(top))
 
 
-@rule("log(softmax(x)) -> log_softmax(x)", ops=[TABLE["log"]], phase="stabilize", law="rounding",
-      tags=("local_logsoftmax",), tested_on=("log(special.softmax(M, axis=1))",))  # fmt: skip
+@rule(
+    "log(softmax(x)) -> log_softmax(x)",
+    ops=[TABLE["log"]],
+    phase="stabilize",
+    law="rounding",
+    tags=("local_logsoftmax",),
+    tested_on=("log(special.softmax(M, axis=1))",),
+)
 def log_of_softmax(ctx: Any, node: Apply) -> Any:
     inner = node.inputs[0].owner
     if inner is None or not isinstance(inner.op, Softmax):
@@ -77,8 +100,14 @@ def log_of_softmax(ctx: Any, node: Apply) -> Any:
     return LogSoftmax(axis=inner.op.axis)(inner.inputs[0])
 
 
-@rule("exp(log_softmax(x)) -> softmax(x)", ops=[TABLE["exp"]], phase="stabilize", law="rounding",
-      tags=("local_exp_log_softmax",), tested_on=("exp(special.log_softmax(M, axis=1))",))  # fmt: skip
+@rule(
+    "exp(log_softmax(x)) -> softmax(x)",
+    ops=[TABLE["exp"]],
+    phase="stabilize",
+    law="rounding",
+    tags=("local_exp_log_softmax",),
+    tested_on=("exp(special.log_softmax(M, axis=1))",),
+)
 def exp_of_log_softmax(ctx: Any, node: Apply) -> Any:
     inner = node.inputs[0].owner
     if inner is None or not isinstance(inner.op, LogSoftmax):
@@ -86,10 +115,18 @@ def exp_of_log_softmax(ctx: Any, node: Apply) -> Any:
     return Softmax(axis=inner.op.axis)(inner.inputs[0])
 
 
-@rule("x - logsumexp(x) -> log_softmax(x)", ops=[TABLE["add"]], phase="stabilize", law="rounding",
-      tags=("local_log_softmax_from_logsumexp",),
-      tested_on=("M - logsumexp(M, axis=1, keepdims=True)", "v - logsumexp(v)",
-                 "M + N - logsumexp(M, axis=0, keepdims=True)"))  # fmt: skip
+@rule(
+    "x - logsumexp(x) -> log_softmax(x)",
+    ops=[TABLE["add"]],
+    phase="stabilize",
+    law="rounding",
+    tags=("local_log_softmax_from_logsumexp",),
+    tested_on=(
+        "M - logsumexp(M, axis=1, keepdims=True)",
+        "v - logsumexp(v)",
+        "M + N - logsumexp(M, axis=0, keepdims=True)",
+    ),
+)
 def difference_to_log_softmax(ctx: Any, node: Apply) -> Any:
     for v in node.inputs:
         total = negated(v)
@@ -103,10 +140,17 @@ def difference_to_log_softmax(ctx: Any, node: Apply) -> Any:
     return None
 
 
-@rule("exp(x - max) / sum(exp(x - max)) -> softmax(x)", ops=[Softmax, LogSoftmax], law="rounding",
-      phase="stabilize", tags=("local_softmax_stabilize",),
-      tested_on=("special.softmax(M - M.max(axis=1, keepdims=True), axis=1)",
-                 "special.log_softmax(v + s, axis=0)"))  # fmt: skip
+@rule(
+    "exp(x - max) / sum(exp(x - max)) -> softmax(x)",
+    ops=[Softmax, LogSoftmax],
+    law="rounding",
+    phase="stabilize",
+    tags=("local_softmax_stabilize",),
+    tested_on=(
+        "special.softmax(M - M.max(axis=1, keepdims=True), axis=1)",
+        "special.log_softmax(v + s, axis=0)",
+    ),
+)
 def shifted_softmax(ctx: Any, node: Apply) -> Any:
     """What is the same for all elements of a row cancels."""
     (x,) = node.inputs

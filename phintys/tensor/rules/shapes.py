@@ -23,9 +23,13 @@ from phintys.tensor.shape import (
 from phintys.tensor.type_other import NoneConst, NoneTypeT
 
 
-@rule("shape(x) -> vector of lengths", ops=[Shape], law="drops_errors",
-      tags=("local_shape_to_shape_i", "ShapeOpt", "cleanup"),
-      tested_on=("M.shape", "exp(v).shape", "s.shape"))  # fmt: skip
+@rule(
+    "shape(x) -> vector of lengths",
+    ops=[Shape],
+    law="drops_errors",
+    tags=("local_shape_to_shape_i", "ShapeOpt", "cleanup"),
+    tested_on=("M.shape", "exp(v).shape", "s.shape"),
+)
 def shape_entries(ctx: Any, node: Apply) -> Any:
     (x,) = node.inputs
     if not hasattr(x.type, "ndim"):
@@ -33,12 +37,30 @@ def shape_entries(ctx: Any, node: Apply) -> Any:
     return MakeVector("int64")(*(length(x, i) for i in range(x.type.ndim)))
 
 
-@rule("length of a result -> from lengths of inputs", ops=[Shape_i], law="drops_errors",
-      tags=("local_track_shape_i", "local_Shape_i_ground", "local_Shape_of_SpecifyShape", "ShapeOpt",
-            "cleanup"),
-      tested_on=("(M + N).shape[1]", "dot(M, v).shape[0]", "M.T.shape[0]", "exp(exp(v)).shape[0]",
-                 "join(0, v, w).shape[0]", "v[1:].shape[0]", "arange(n).shape[0]",
-                 "alloc(s, n).shape[0]", "M.sum(axis=0).shape[0]", "M.flatten().shape[0]"))  # fmt: skip
+@rule(
+    "length of a result -> from lengths of inputs",
+    ops=[Shape_i],
+    law="drops_errors",
+    tags=(
+        "local_track_shape_i",
+        "local_Shape_i_ground",
+        "local_Shape_of_SpecifyShape",
+        "ShapeOpt",
+        "cleanup",
+    ),
+    tested_on=(
+        "(M + v).shape[1]",
+        "dot(M, v).shape[0]",
+        "M.T.shape[0]",
+        "exp(exp(v)).shape[0]",
+        "join(0, v, w).shape[0]",
+        "v[1:].shape[0]",
+        "arange(n).shape[0]",
+        "alloc(s, n).shape[0]",
+        "M.sum(axis=0).shape[0]",
+        "M.flatten().shape[0]",
+    ),
+)
 def infer_length(ctx: Any, node: Apply) -> Any:
     """The length of a result without computing the result.
 
@@ -104,10 +126,18 @@ def is_length(v: Variable) -> bool:
     return False
 
 
-@rule("length < 0 -> False, length >= 0 -> True", ops=[TABLE[n] for n in ("lt", "le", "gt", "ge")],
-      law="exact", tags=("local_useless_elemwise_comparison",),
-      tested_on=("lt(v.shape[0], 0)", "ge(v.shape[0] + 1, 0)", "gt(0, v.shape[0])",
-                 "le(0, v.shape[0])"))  # fmt: skip
+@rule(
+    "length < 0 -> False, length >= 0 -> True",
+    ops=[TABLE[n] for n in ("lt", "le", "gt", "ge")],
+    law="exact",
+    tags=("local_useless_elemwise_comparison",),
+    tested_on=(
+        "lt(v.shape[0], 0)",
+        "ge(v.shape[0] + 1, 0)",
+        "gt(0, v.shape[0])",
+        "le(0, v.shape[0])",
+    ),
+)
 def compare_length(ctx: Any, node: Apply) -> Any:
     a, b = node.inputs
     name = scalar_op_name(node)
@@ -118,9 +148,13 @@ def compare_length(ctx: Any, node: Apply) -> Any:
     return None
 
 
-@rule("max(length, 0) -> length, min(length, 0) -> 0", ops=[TABLE["maximum"], TABLE["minimum"]],
-      law="exact", tags=("local_useless_elemwise_comparison",),
-      tested_on=("maximum(v.shape[0], 0)", "minimum(v.shape[0], 0)", "maximum(0, v.shape[0] + 2)"))  # fmt: skip
+@rule(
+    "max(length, 0) -> length, min(length, 0) -> 0",
+    ops=[TABLE["maximum"], TABLE["minimum"]],
+    law="exact",
+    tags=("local_useless_elemwise_comparison",),
+    tested_on=("maximum(v.shape[0], 0)", "minimum(v.shape[0], 0)", "maximum(0, v.shape[0] + 2)"),
+)
 def bounded_length(ctx: Any, node: Apply) -> Any:
     for n, zero in (node.inputs, node.inputs[::-1]):
         if number(zero) == 0 and is_length(n):
@@ -131,9 +165,13 @@ def bounded_length(ctx: Any, node: Apply) -> Any:
 # --------------------------------------------------------------------- assertions on shapes
 
 
-@rule("specify_shape(x) -> x", ops=[SpecifyShape], law="exact",
-      tags=("local_useless_specify_shape", "cleanup"),
-      tested_on=("SpecifyShape()(N, 2, 3)", "SpecifyShape()(M, None, None)"))  # fmt: skip
+@rule(
+    "specify_shape(x) -> x",
+    ops=[SpecifyShape],
+    law="exact",
+    tags=("local_useless_specify_shape", "cleanup"),
+    tested_on=("SpecifyShape()(N, 2, 3)", "SpecifyShape()(M, None, None)"),
+)
 def useless_specify_shape(ctx: Any, node: Apply) -> Any:
     """Where the type knows all that is asked for."""
     x, *lengths = node.inputs
@@ -144,9 +182,13 @@ def useless_specify_shape(ctx: Any, node: Apply) -> Any:
     return None
 
 
-@rule("specify_shape(specify_shape(x)) -> specify_shape(x)", ops=[SpecifyShape], law="exact",
-      tags=("local_merge_consecutive_specify_shape", "cleanup"),
-      tested_on=("specify_shape(specify_shape(M, (2, None)), (None, 3))",))  # fmt: skip
+@rule(
+    "specify_shape(specify_shape(x)) -> specify_shape(x)",
+    ops=[SpecifyShape],
+    law="exact",
+    tags=("local_merge_consecutive_specify_shape", "cleanup"),
+    tested_on=("specify_shape(specify_shape(M, (2, None)), (None, 3))",),
+)
 def merge_specify_shapes(ctx: Any, node: Apply) -> Any:
     x, *lengths = node.inputs
     if x.owner is None or not isinstance(x.owner.op, SpecifyShape):
@@ -163,23 +205,36 @@ def merge_specify_shapes(ctx: Any, node: Apply) -> Any:
 # -------------------------------------------------------------- scalars and 0-d tensors
 
 
-@rule("tensor(scalar(x)) -> x", ops=[TensorFromScalar], law="exact",
-      tags=("local_tensor_scalar_tensor", "cleanup"),
-      tested_on=("TensorFromScalar()(ScalarFromTensor()(s))",))  # fmt: skip
+@rule(
+    "tensor(scalar(x)) -> x",
+    ops=[TensorFromScalar],
+    law="exact",
+    tags=("local_tensor_scalar_tensor", "cleanup"),
+    tested_on=("TensorFromScalar()(ScalarFromTensor()(s))",),
+)
 def tensor_of_scalar(ctx: Any, node: Apply) -> Any:
     inner = node.inputs[0].owner
     return inner.inputs[0] if inner is not None and isinstance(inner.op, ScalarFromTensor) else None
 
 
-@rule("scalar(tensor(x)) -> x", ops=[ScalarFromTensor], law="exact",
-      tags=("local_scalar_tensor_scalar", "cleanup"),
-      tested_on=("tensor_from_scalar(ScalarFromTensor()(TensorFromScalar()(c)))",))  # fmt: skip
+@rule(
+    "scalar(tensor(x)) -> x",
+    ops=[ScalarFromTensor],
+    law="exact",
+    tags=("local_scalar_tensor_scalar", "cleanup"),
+    tested_on=("tensor_from_scalar(ScalarFromTensor()(TensorFromScalar()(c)))",),
+)
 def scalar_of_tensor(ctx: Any, node: Apply) -> Any:
     inner = node.inputs[0].owner
     return inner.inputs[0] if inner is not None and isinstance(inner.op, TensorFromScalar) else None
 
 
-@rule("identity(x) -> x", ops=[TABLE["identity"]], law="exact",
-      tags=("remove_tensor_copy", "cleanup"), tested_on=("identity(x)",))  # fmt: skip
+@rule(
+    "identity(x) -> x",
+    ops=[TABLE["identity"]],
+    law="exact",
+    tags=("remove_tensor_copy", "cleanup"),
+    tested_on=("identity(x)",),
+)
 def useless_identity(ctx: Any, node: Apply) -> Any:
     return node.inputs[0]

@@ -76,10 +76,19 @@ SPECIAL_FUNCTIONS = [
 EQUATIONS: list[Rule] = [*LOG_EXP, *SIGMOID, *SPECIAL_FUNCTIONS]
 
 
-@rule("log(1 + x + y) -> log1p(x + y)", ops=[TABLE["log"]], phase="stabilize", law="rounding",
-      tags=("local_log1p",),
-      tested_on=("log(1 + sqr(x))", "log(1 + x) | above -1", "log(1 + sqr(x) + sqr(y))",
-                 "log(1 - x) | unit interval"))  # fmt: skip
+@rule(
+    "log(1 + x + y) -> log1p(x + y)",
+    ops=[TABLE["log"]],
+    phase="stabilize",
+    law="rounding",
+    tags=("local_log1p",),
+    tested_on=(
+        "log(1 + sqr(x))",
+        "log(1 + x) | above -1",
+        "log(1 + sqr(x) + sqr(y))",
+        "log(1 - x) | unit interval",
+    ),
+)
 def log_of_one_plus(ctx: Any, node: Apply) -> Any:
     total = applied(node.inputs[0], "add")
     if total is None or number(total.inputs[0]) != 1 or not is_float(total.outputs[0]):
@@ -89,9 +98,14 @@ def log_of_one_plus(ctx: Any, node: Apply) -> Any:
     return like(node, new) if new.type.dtype == node.outputs[0].type.dtype else None
 
 
-@rule("log(exp(x) + exp(y)) -> logaddexp(x, y)", ops=[TABLE["log"]], phase="stabilize",
-      law="rounding", tags=("local_log_add_exp", "symbolic_op_recognition", "fast_compile"),
-      tested_on=("log(exp(x) + exp(y))", "log(exp(x) + exp(y) + exp(z))"))  # fmt: skip
+@rule(
+    "log(exp(x) + exp(y)) -> logaddexp(x, y)",
+    ops=[TABLE["log"]],
+    phase="stabilize",
+    law="rounding",
+    tags=("local_log_add_exp", "symbolic_op_recognition", "fast_compile"),
+    tested_on=("log(exp(x) + exp(y))", "log(exp(x) + exp(y) + exp(z))"),
+)
 def log_of_sum_of_exponentials(ctx: Any, node: Apply) -> Any:
     total = applied(node.inputs[0], "add")
     if total is None:
@@ -129,10 +143,20 @@ def _one_plus_exp(v: Variable) -> Any:
     return argument(node.inputs[1], "exp")
 
 
-@rule("y * exp(x) / (1 + exp(x)) -> y * sigmoid(x)", ops=[TABLE["true_div"]], phase="stabilize",
-      law="rounding", tags=("local_exp_over_1_plus_exp", "local_reciprocal_1_plus_exp"),
-      tested_on=("exp(x) / (1 + exp(x))", "1 / (1 + exp(-x))", "y * exp(x) / (1 + exp(x))",
-                 "exp(x) / sqr(1 + exp(x))", "y / (z * (1 + exp(x)))"))  # fmt: skip
+@rule(
+    "y * exp(x) / (1 + exp(x)) -> y * sigmoid(x)",
+    ops=[TABLE["true_div"]],
+    phase="stabilize",
+    law="rounding",
+    tags=("local_exp_over_1_plus_exp", "local_reciprocal_1_plus_exp"),
+    tested_on=(
+        "exp(x) / (1 + exp(x))",
+        "1 / (1 + exp(-x))",
+        "y * exp(x) / (1 + exp(x))",
+        "exp(x) / sqr(1 + exp(x))",
+        "y / (z * (1 + exp(x)))",
+    ),
+)
 def logistic_factors(ctx: Any, node: Apply) -> Any:
     top, below = (factors(v) for v in node.inputs)
     kept: list[Any] = []
@@ -152,9 +176,14 @@ def logistic_factors(ctx: Any, node: Apply) -> Any:
     return like(node, functions.true_div(new, product(kept)) if kept else new)
 
 
-@rule("sigmoid(x) * exp(-x) -> sigmoid(-x)", ops=[TABLE["mul"]], phase="stabilize",
-      law="rounding", tags=("local_sigm_times_exp",),
-      tested_on=("sigmoid(x) * exp(-x)", "y * sigmoid(-x) * exp(x)"))  # fmt: skip
+@rule(
+    "sigmoid(x) * exp(-x) -> sigmoid(-x)",
+    ops=[TABLE["mul"]],
+    phase="stabilize",
+    law="rounding",
+    tags=("local_sigm_times_exp",),
+    tested_on=("sigmoid(x) * exp(-x)", "y * sigmoid(-x) * exp(x)"),
+)
 def sigmoid_times_exponential(ctx: Any, node: Apply) -> Any:
     arguments = [argument(v, "sigmoid") for v in node.inputs]
     for i, a in enumerate(arguments):
@@ -166,9 +195,14 @@ def sigmoid_times_exponential(ctx: Any, node: Apply) -> Any:
     return None
 
 
-@rule("exp(-sqr(x)) / erfc(x) -> 1 / erfcx(x)", ops=[TABLE["true_div"]], phase="stabilize",
-      law="rounding", tags=("local_grad_log_erfc_neg",),
-      tested_on=("exp(-sqr(x)) / erfc(x)", "y * exp(-sqr(x)) / erfc(x)"))  # fmt: skip
+@rule(
+    "exp(-sqr(x)) / erfc(x) -> 1 / erfcx(x)",
+    ops=[TABLE["true_div"]],
+    phase="stabilize",
+    law="rounding",
+    tags=("local_grad_log_erfc_neg",),
+    tested_on=("exp(-sqr(x)) / erfc(x)", "y * exp(-sqr(x)) / erfc(x)"),
+)
 def scaled_error_function(ctx: Any, node: Apply) -> Any:
     """The derivative of log(erfc(x)), where both parts underflow."""
     top, below = (factors(v) for v in node.inputs)

@@ -9,8 +9,12 @@ from phintys.graph.variable import Apply
 from phintys.rewriting.rule import rule
 
 
-@rule("barrier of gradients -> its input", ops=[ViewOp], law="exact",
-      tags=("local_view_op", "cleanup"),
-      tested_on=("disconnected_grad(v)", "zero_grad(M)", "grad_clip(v, -1, 1)"))  # fmt: skip
+@rule(
+    "barrier of gradients -> its input",
+    ops=[ViewOp],
+    law="exact",
+    tags=("local_view_op", "cleanup"),
+    tested_on=("disconnected_grad(v)", "zero_grad(M)", "grad_clip(v, -1, 1)"),
+)
 def useless_view(ctx: Any, node: Apply) -> Any:
     return node.inputs[0]

@@ -24,12 +24,18 @@ def increment(v: Variable) -> Apply | None:
     return None if op.set_instead_of_inc or getattr(op, "ignore_duplicates", False) else node
 
 
-@rule("a + inc(0, b, i) + inc(0, c, j) -> inc(inc(a, b, i), c, j)", ops=[TABLE["add"]],
-      law="rounding", outermost=True,
-      tags=("local_IncSubtensor_serialize", "local_add_of_sparse_write"),
-      tested_on=("v + inc_subtensor(zeros_like(v)[0], s)",
-                 "inc_subtensor(zeros_like(v)[0], s) + inc_subtensor(zeros_like(v)[2], t)",
-                 "inc_subtensor(zeros_like(M)[k], N) + M"))  # fmt: skip
+@rule(
+    "a + inc(0, b, i) + inc(0, c, j) -> inc(inc(a, b, i), c, j)",
+    ops=[TABLE["add"]],
+    law="rounding",
+    outermost=True,
+    tags=("local_IncSubtensor_serialize", "local_add_of_sparse_write"),
+    tested_on=(
+        "v + inc_subtensor(zeros_like(v)[0], s)",
+        "inc_subtensor(zeros_like(v)[0], s) + inc_subtensor(zeros_like(v)[2], t)",
+        "inc_subtensor(zeros_like(M)[k], N) + M",
+    ),
+)
 def chain_increments(ctx: Any, node: Apply) -> Any:
     """One tensor is written, part after part, instead of one tensor of zeros per part.
 
@@ -55,10 +61,17 @@ def chain_increments(ctx: Any, node: Apply) -> Any:
     return base
 
 
-@rule("inc(x, 0, index) -> x", ops=list(WRITES), law="drops_errors",
-      tags=("local_useless_inc_subtensor", "local_useless_inc_subtensor_alloc", "cleanup"),
-      tested_on=("inc_subtensor(v[1:], 0)", "inc_subtensor(M[k], zeros_like(N))",
-                 "set_subtensor(v[0], v[0])"))  # fmt: skip
+@rule(
+    "inc(x, 0, index) -> x",
+    ops=list(WRITES),
+    law="drops_errors",
+    tags=("local_useless_inc_subtensor", "local_useless_inc_subtensor_alloc", "cleanup"),
+    tested_on=(
+        "inc_subtensor(v[1:], 0)",
+        "inc_subtensor(M[k], zeros_like(N))",
+        "set_subtensor(v[0], v[0])",
+    ),
+)
 def useless_write(ctx: Any, node: Apply) -> Any:
     """Nothing is added, or what is set is there already."""
     x, y = node.inputs[:2]
@@ -71,9 +84,13 @@ def useless_write(ctx: Any, node: Apply) -> Any:
     return x if read.inputs == [x, *node.inputs[2:]] else None  # type: ignore[union-attr]
 
 
-@rule("set(x, y, all) -> y, inc(x, y, all) -> x + y", ops=[IncSubtensor], law="drops_errors",
-      tags=("local_useless_inc_subtensor", "cleanup"),
-      tested_on=("set_subtensor(v[:], w)", "inc_subtensor(v[:], w)", "set_subtensor(M[:], v)"))  # fmt: skip
+@rule(
+    "set(x, y, all) -> y, inc(x, y, all) -> x + y",
+    ops=[IncSubtensor],
+    law="drops_errors",
+    tags=("local_useless_inc_subtensor", "cleanup"),
+    tested_on=("set_subtensor(v[:], w)", "inc_subtensor(v[:], w)", "set_subtensor(M[:], v)"),
+)
 def write_of_everything(ctx: Any, node: Apply) -> Any:
     x, y = node.inputs[:2]
     if not all(map(is_full, index_of(node, 2))):
@@ -82,11 +99,17 @@ def write_of_everything(ctx: Any, node: Apply) -> Any:
     return functions.second(x, y) if node.op.set_instead_of_inc else functions.add(x, y)
 
 
-@rule("set(set(x, y, index), z, index) -> set(x, z, index)", ops=[IncSubtensor], law="rounding",
-      tags=("local_write_of_write_same_indices", "cleanup"),
-      tested_on=("set_subtensor(set_subtensor(v[1:], s)[1:], t)",
-                 "inc_subtensor(set_subtensor(v[0], s)[0], t)",
-                 "inc_subtensor(inc_subtensor(M[0], v)[0], w)"))  # fmt: skip
+@rule(
+    "set(set(x, y, index), z, index) -> set(x, z, index)",
+    ops=[IncSubtensor],
+    law="rounding",
+    tags=("local_write_of_write_same_indices", "cleanup"),
+    tested_on=(
+        "set_subtensor(set_subtensor(v[1:], s)[1:], t)",
+        "inc_subtensor(set_subtensor(v[0], s)[0], t)",
+        "inc_subtensor(inc_subtensor(M[0], v)[0], w)",
+    ),
+)
 def merge_writes(ctx: Any, node: Apply) -> Any:
     """Two writes to the same part."""
     inner = node.inputs[0].owner
@@ -103,9 +126,14 @@ def merge_writes(ctx: Any, node: Apply) -> Any:
     return inner.op(x, both, *index)
 
 
-@rule("inc(0, y, index) -> set(0, y, index)", ops=[IncSubtensor], phase="specialize", law="rounding",
-      tags=("local_incsubtensor_of_zeros_to_setsubtensor", "local_incsubtensor_of_zeros"),
-      tested_on=("inc_subtensor(zeros_like(v)[1:], w[1:])",))  # fmt: skip
+@rule(
+    "inc(0, y, index) -> set(0, y, index)",
+    ops=[IncSubtensor],
+    phase="specialize",
+    law="rounding",
+    tags=("local_incsubtensor_of_zeros_to_setsubtensor", "local_incsubtensor_of_zeros"),
+    tested_on=("inc_subtensor(zeros_like(v)[1:], w[1:])",),
+)
 def increment_of_zeros(ctx: Any, node: Apply) -> Any:
     """The positions of basic indexing are different, so nothing is added up."""
     if increment(node.outputs[0]) is None or node.op.inplace or fill_number(node.inputs[0]) != 0:
@@ -113,9 +141,13 @@ def increment_of_zeros(ctx: Any, node: Apply) -> Any:
     return IncSubtensor(node.op.idx_list, set_instead_of_inc=True)(*node.inputs)
 
 
-@rule("set(c, c, index) -> c", ops=[IncSubtensor], law="drops_errors",
-      tags=("local_setsubtensor_of_constants", "local_setsubtensor_of_allocs"),
-      tested_on=("set_subtensor(zeros_like(v)[1:], 0)",))  # fmt: skip
+@rule(
+    "set(c, c, index) -> c",
+    ops=[IncSubtensor],
+    law="drops_errors",
+    tags=("local_setsubtensor_of_constants", "local_setsubtensor_of_allocs"),
+    tested_on=("set_subtensor(zeros_like(v)[1:], 0)",),
+)
 def set_of_same_constant(ctx: Any, node: Apply) -> Any:
     x, y = node.inputs[:2]
     k = fill_number(x)

@@ -1,0 +1,122 @@
+"""Every rule applies to its examples, and both sides agree under its law."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from expressions import PATTERNS, build, canonical, draw, evaluate, folded
+
+from phintys.rewriting.check import check_rule, rewritten, sides
+from phintys.rewriting.rule import Equation
+from phintys.tensor.rules import RULES
+from phintys.tensor.type import TensorType
+
+FUNCTIONS = [r for r in RULES if not isinstance(r, Equation)]
+EQUATIONS = [r for r in RULES if isinstance(r, Equation)]
+ANY_RANK = frozenset("xyz")
+RTOL = {"float64": 1e-10, "float32": 3e-4}
+
+
+def examples(rules):
+    return [
+        pytest.param(r, text, id=f"{r.name} at {text}") for r in rules for text in r.tested_on or ()
+    ]
+
+
+def split_domain(text):
+    expression, _, domain = text.partition("|")
+    return expression.strip(), domain.strip() or "reals"
+
+
+def where_it_applies(rule, out):
+    """The expression, in canonical form if the rule is about that."""
+    for form in (out, folded(out)):
+        try:
+            rewritten(rule, [form])
+        except AssertionError:
+            continue
+        return form
+    return canonical(out, exclude=(rule.name,))
+
+
+def draws(rule, inputs, domain, dtype="float64"):
+    rng = np.random.default_rng(len(rule.name))
+    drawn = [[draw(rng, v, domain) for v in inputs] for _ in range(4)]
+    if rule.law != "finite":
+        drawn.append([with_special(v, rule.law) for v in drawn[0]])
+    return drawn
+
+
+def with_special(value, law):
+    """Values with a NaN, and for exact rules zeros and infinities, in some places."""
+    value = value.copy()
+    if value.dtype.kind != "f" or not value.size:
+        return value
+    special = [np.nan, np.inf, -np.inf, 0.0] if law == "exact" else [np.nan]
+    value.reshape(-1)[: len(special)] = special[: value.size]
+    return value
+
+
+def check(rule, inputs, out, domain, dtype="float64"):
+    failures = check_rule(
+        rule, inputs, [out], draws(rule, inputs, domain), evaluate, RTOL[dtype], RTOL[dtype]
+    )
+    assert not failures, "\n".join(map(str, failures))
+    (new,) = rewritten(rule, [out])
+    assert out.type.is_super(new.type), f"{rule.name}: {out.type} became {new.type}"
+
+
+@pytest.mark.parametrize("rule", FUNCTIONS, ids=str)
+def test_has_examples(rule):
+    assert rule.tested_on, f"{rule.name} has no examples"
+
+
+@pytest.mark.parametrize("rule, text", examples(FUNCTIONS))
+def test_example(rule, text):
+    expression, domain = split_domain(text)
+    out, inputs = build(expression)
+    out = where_it_applies(rule, out)
+    check(rule, inputs, out, domain)
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("rule", FUNCTIONS, ids=str)
+def test_example_of_every_rank(rule, pattern, dtype):
+    """Examples with x, y and z: where the rule applies to other ranks, its law holds too."""
+    for text in rule.tested_on:
+        expression, domain = split_domain(text)
+        out, inputs = build(expression, pattern, dtype)
+        if not inputs or {v.name for v in inputs} - ANY_RANK:
+            continue
+        try:
+            out = where_it_applies(rule, out)
+            rewritten(rule, [out])
+        except AssertionError:
+            assert pattern not in ("scalars", "vectors"), f"{rule.name} does not apply to {text}"
+            continue
+        check(rule, inputs, out, domain, dtype)
+
+
+@pytest.mark.parametrize("rule", EQUATIONS, ids=str)
+def test_equation(rule):
+    inputs, out = sides(rule)
+    check(rule, inputs, out, rule.tested_on or "reals")
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("rule", EQUATIONS, ids=str)
+def test_equation_of_every_rank(rule, pattern, dtype):
+    inputs, _ = sides(rule)
+    if rule.types is not None or rule.tested_on in ("booleans", "integers", "complex"):
+        return
+    shapes = PATTERNS[pattern]
+    others = [TensorType(dtype, shape)(v.name) for v, shape in zip(inputs, shapes, strict=False)]
+    moved = folded(rule.lhs(*others))
+    try:
+        rewritten(rule, [moved])
+    except AssertionError:
+        assert pattern not in ("scalars", "vectors"), f"{rule.name} does not apply to {pattern}"
+        return
+    check(rule, others, moved, rule.tested_on or "reals", dtype)
