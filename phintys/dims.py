@@ -34,9 +34,10 @@ class Dim:
     ``add`` / ``mul`` (args: dims, normalised), ``floordiv``, ``mod``, ``max``, ``min`` (two dims).
     """
 
-    __slots__ = ("__weakref__", "_hash", "order_key", "args", "op")
+    __slots__ = ("__weakref__", "args", "op", "order_key", "value")
     op: str
     args: tuple[Any, ...]
+    value: int | None  #: the integer, if this is a constant
 
     def __new__(cls, op: str, args: tuple[Any, ...]) -> Dim:
         key = (op, args)
@@ -44,7 +45,7 @@ class Dim:
         if found is None:
             found = object.__new__(cls)
             found.op, found.args = op, args
-            found._hash = hash(key)
+            found.value = args[0] if op == "const" else None
             found.order_key = None
             _INTERNED[key] = found
         return found
@@ -60,13 +61,7 @@ class Dim:
         return Dim("symbol", (key,))
 
     # ----- facts
-    @property
-    def value(self) -> int | None:
-        """The integer, if this is a constant."""
-        return self.args[0] if self.op == "const" else None
-
-    def __hash__(self) -> int:
-        return self._hash
+    __hash__ = object.__hash__  # by identity, in C: lengths are keys everywhere
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, int):
@@ -78,12 +73,18 @@ class Dim:
 
     # ----- arithmetic
     def __add__(self, other: DimLike) -> Dim:
-        return _sum((self, as_dim(other)))
+        other = as_dim(other)
+        if other.op == "const":
+            if other.args[0] == 0:
+                return self
+            if self.op == "const":
+                return Dim.const(self.args[0] + other.args[0])
+        return _sum((self, other))
 
     __radd__ = __add__
 
     def __neg__(self) -> Dim:
-        return _product((MINUS_ONE, self))
+        return Dim.const(-self.args[0]) if self.op == "const" else _product((MINUS_ONE, self))
 
     def __sub__(self, other: DimLike) -> Dim:
         return self + (-as_dim(other))
@@ -244,6 +245,9 @@ def _split_coefficient(t: Dim) -> tuple[int, Dim]:
 
 def _product(factors: tuple[Dim, ...]) -> Dim:
     """Flatten, fold constants, distribute a lone constant over a sum."""
+    if len(factors) == 2 and factors[0].op == "const" and factors[1].op in _ATOMS:
+        c = factors[0].args[0]
+        return factors[1] if c == 1 else Dim("mul", factors) if c else ZERO
     c = 1
     rest: list[Dim] = []
     stack = list(factors)
@@ -278,6 +282,8 @@ def _divide_exactly(a: Dim, b: Dim) -> Dim | None:
     return _product(tuple(fa))
 
 
+#: what `_product` need not take apart
+_ATOMS = frozenset(("symbol", "floordiv", "mod", "max", "min"))
 _EVALUATE: dict[str, Callable[[list[int]], int]] = {
     "add": sum,
     "mul": lambda v: reduce(lambda a, b: a * b, v, 1),
@@ -319,8 +325,8 @@ def slice_range(
     The first position is in range whenever the number is not 0.  ``forward`` is the sign of a step
     that is not constant.
 
-    Each bound is the outermost of two candidates, so that the distance of the bounds is the least
-    of four differences; those that another one never exceeds are left out.  Hence the lengths of
+    Each bound is the innermost of two candidates, so that the distance of the bounds is the least
+    of up to four differences.  Candidates that cannot matter are left out: the lengths of
     ``x[1:-1]``, ``x[2:]`` and ``x[:-2]`` are the same Dim.
 
     >>> n = Dim.symbol(("len", 0, 0))
@@ -332,14 +338,22 @@ def slice_range(
     n, step = as_dim(n), as_dim(step)
     if step.value is not None:
         forward = step.value > 0
-    low, high = (ZERO, n) if forward else (MINUS_ONE, n - 1)
-    starts, stops = (low, high) if forward else (high, low)
-    first = starts if start is None else from_end(start, n)
-    last = stops if stop is None else from_end(stop, n)
-    distances = [b - a for b in (last, stops) for a in (first, starts)]
     if forward:
-        return dim_max(first, ZERO), _count(distances, step)
-    return dim_min(first, high), _count([-d for d in distances], -step)
+        low = _clipped(start, ZERO, n, 1)
+        high = _clipped(stop, n, n, -1)
+        return reduce(dim_max, low), _count([b - a for b in high for a in low], step)
+    high = _clipped(start, n - 1, n, -1)
+    low = _clipped(stop, MINUS_ONE, n, 1)
+    return reduce(dim_min, high), _count([b - a for b in high for a in low], -step)
+
+
+def _clipped(bound: DimLike | None, limit: Dim, n: Dim, sign: int) -> list[Dim]:
+    """A bound of a slice as candidates, of which the largest (sign 1) or smallest (-1) counts."""
+    if bound is None:
+        return [limit]
+    found = from_end(bound, n)
+    within = found - limit if sign > 0 else limit - found
+    return [found] if is_nonnegative(within) else [found, limit]
 
 
 def from_end(position: DimLike, n: Dim) -> Dim:
@@ -356,9 +370,5 @@ def _count(distances: Sequence[Dim], step: Dim) -> Dim:
     """How many steps, rounded up, cover the smallest distance; 0 if it is negative."""
     if any(is_nonnegative(-d) for d in distances):
         return ZERO
-    kept: list[Dim] = []
-    for d in distances:
-        if not any(is_nonnegative(d - k) for k in kept):
-            kept = [k for k in kept if not is_nonnegative(k - d)] + [d]
-    least = reduce(dim_min, _ordered(tuple(kept)))
+    least = reduce(dim_min, _ordered(tuple(dict.fromkeys(distances))))
     return (dim_max(least, ZERO) + (step - 1)) // step

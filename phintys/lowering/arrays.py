@@ -9,7 +9,7 @@ import numpy as np
 
 from phintys.dims import ONE, ZERO, Dim, DimLike, as_dim, dim_max, dim_min, product
 from phintys.lowering.facts import Facts
-from phintys.lowering.program import Check, Slot
+from phintys.lowering.program import Check, Inst, Slot
 from phintys.lowering.recorder import fold_map, record_map
 from phintys.lowering.values import (
     Empty,
@@ -47,6 +47,7 @@ class ArrayBuilder:
         self.facts = Facts()
         self.checks: list[tuple[Check, Any]] = []
         self._checked: set[tuple[Dim, str, Dim]] = set()
+        self._recorded: dict[tuple[Any, ...], tuple[tuple[Inst, ...], int, str]] = {}
         self.pinned: dict[int, Slot] = {}  # value id -> the slot whose item became a Dim
         self.origin: Any = None  # what the values made now stem from
 
@@ -210,6 +211,8 @@ class ArrayBuilder:
         """The shape that shapes of equal rank broadcast to."""
         result = list(self._shape(shapes[0])) if shapes else []
         for shape in shapes[1:]:
+            if shape is shapes[0]:
+                continue
             for axis, d in enumerate(self._shape(shape)):
                 if result[axis].value == 1:
                     result[axis] = d
@@ -218,17 +221,27 @@ class ArrayBuilder:
                     result[axis] = self.unify(result[axis], d, message)
         return self._shape(result)
 
+    def _record(
+        self, fn: Callable[..., Any], dtypes: tuple[str, ...], dtype: str | None
+    ) -> tuple[tuple[Inst, ...], int, str]:
+        """`record_map`, once for each function and dtypes."""
+        key = (fn, dtypes, dtype)
+        found = self._recorded.get(key)
+        if found is None:
+            if not NATIVE_DTYPES.issuperset(dtypes):
+                raise NotNative(", ".join(dtypes))
+            found = self._recorded[key] = record_map(fn, dtypes, dtype)
+            if found[2] not in NATIVE_DTYPES:
+                raise NotNative(found[2])
+        return found
+
     def _map(
         self, fn: Callable[..., Any], values: tuple[Value, ...], shape: Shape, dtype: str | None
     ) -> Value:
-        dtypes = [str(v.dtype) for v in values]
-        if not NATIVE_DTYPES.issuperset(dtypes):
-            raise NotNative(", ".join(dtypes))
-        body, result, found = record_map(fn, dtypes, dtype)
-        if found not in NATIVE_DTYPES:
-            raise NotNative(found)
+        dtypes = tuple([str(v.dtype) for v in values])
+        body, result, found = self._record(fn, dtypes, dtype)
         value = self._add(Map(found, shape, values, body, result))
-        if len(shape) <= 1 and np.dtype(found).kind in "iub":
+        if len(shape) <= 1 and found[0] in "iub":
             value.content = fold_map(value)
         return value
 
@@ -525,7 +538,7 @@ class ArrayBuilder:
 
     def _shape(self, dims: Iterable[DimLike]) -> Shape:
         find = self.facts.find
-        return tuple(find(as_dim(d)) for d in dims)
+        return tuple([find(as_dim(d)) for d in dims])
 
     def _pad(self, value: Value, rank: int) -> Value:
         """Axes of length 1 added on the left."""

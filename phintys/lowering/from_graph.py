@@ -25,6 +25,9 @@ from phintys.lowering.program import Program
 from phintys.lowering.values import Shape, Value
 from phintys.scalar.native import NATIVE_DTYPES
 
+#: dtype and lengths
+ArrayType = tuple[str, tuple[int | None, ...]]
+
 
 def lower_graph(
     fgraph: FunctionGraph, n_arguments: int | None = None, update_targets: Sequence[int] = ()
@@ -115,15 +118,17 @@ class GraphLowering:
     def node(self, node: Apply) -> None:
         """Lower one node."""
         self.builder.origin = node
-        results = self._lowered(node)
-        if results is None:
-            results = self._performed(node)
-        for variable, value in zip(node.outputs, results, strict=True):
-            self.values[variable] = self._checked(node, variable, value)
-
-    def _lowered(self, node: Apply) -> list[Value] | None:
-        """The values that an op's lowering gives; None if it gives none."""
         types = [array_type(v.type) for v in node.outputs]
+        results = self._lowered(node, types)
+        if results is None:
+            results = self._performed(node, types)
+        for variable, known, value in zip(node.outputs, types, results, strict=True):
+            if known is not None and value.dtype is not None:
+                self._check(node, variable, known, value)
+            self.values[variable] = value
+
+    def _lowered(self, node: Apply, types: Sequence[ArrayType | None]) -> list[Value] | None:
+        """The values that an op's lowering gives; None if it gives none."""
         if any(t is not None and t[0] not in NATIVE_DTYPES for t in types):
             return None
         try:
@@ -139,11 +144,8 @@ class GraphLowering:
             )
         return results
 
-    def _checked(self, node: Apply, variable: Variable, value: Value) -> Value:
-        """A result that has the type of its variable; lengths that the type knows are facts."""
-        known = array_type(variable.type)
-        if known is None or value.dtype is None:
-            return value
+    def _check(self, node: Apply, variable: Variable, known: ArrayType, value: Value) -> None:
+        """A result must have the type of its variable; lengths that the type knows are facts."""
         dtype, shape = known
         if value.dtype != dtype or value.ndim != len(shape):
             raise LoweringError(
@@ -154,18 +156,17 @@ class GraphLowering:
             if length is not None and value.shape[axis].value != length:
                 message = f"{node.op}: axis {axis} of the result has not its static length {length}"
                 self.builder.unify(value.shape[axis], length, message)
-        return value
 
-    def _performed(self, node: Apply) -> list[Value]:
+    def _performed(self, node: Apply, types: Sequence[ArrayType | None]) -> list[Value]:
         """A call of ``perform``."""
         op = node.op
         op.prepare_node(node, None, None, "py")
         given = [v for v in node.inputs if not isinstance(v, Constant)]
-        outputs = [array_type(v.type) or (None, ()) for v in node.outputs]
+        outputs = [known or (None, ()) for known in types]
         return self.builder.python(Perform(node), [self.value(v) for v in given], outputs, str(op))
 
 
-def array_type(type_: Type[Any]) -> tuple[str, tuple[int | None, ...]] | None:
+def array_type(type_: Type[Any]) -> ArrayType | None:
     """dtype and lengths, if the values of a type are NumPy arrays; None for other types.
 
     Types of sparse matrices have a dtype and a shape too; they say so by a ``format``.

@@ -97,7 +97,8 @@ class Fusion:
         self.forced: set[int] = set()  # to be in memory in any case
         self.continued: dict[int, Update] = {}  # updates whose memory only another one goes on with
         self._asked: set[int] = set()
-        self._shapes: dict[int, Shape] = {}
+        self._shapes: dict[Shape, Shape] = {}
+        self._ones: dict[Shape, frozenset[int]] = {}
         self._prices: dict[int, int] = {}
         self._ready: dict[int, int] = {}
         self._consumers: dict[int, list[tuple[Value, Value]]] = {}
@@ -116,9 +117,17 @@ class Fusion:
     # -------------------------------------------------------------------- preparation
     def shape(self, value: Value) -> Shape:
         """The shape with equal lengths identified; all facts are known by now."""
-        found = self._shapes.get(value.id)
+        found = self._shapes.get(value.shape)
         if found is None:
-            found = self._shapes[value.id] = self.builder.shape(value)
+            found = self._shapes[value.shape] = self.builder.shape(value)
+        return found
+
+    def ones(self, value: Value) -> frozenset[int]:
+        """The axes whose length is the constant 1."""
+        found = self._ones.get(value.shape)
+        if found is None:
+            axes = (k for k, d in enumerate(self.shape(value)) if d.value == 1)
+            found = self._ones[value.shape] = frozenset(axes)
         return found
 
     def core(self, shape: Iterable) -> Shape:
@@ -527,11 +536,7 @@ def base_of(value: Value) -> Value:
 
 def _needed_in_memory(value: Value) -> tuple[Value, ...]:
     """The arguments that have to be in memory."""
-    if isinstance(value, CALLS):
-        return value.args
-    if isinstance(value, (Update, Gather, Reshape)):
-        return value.args[:1]
-    return ()
+    return value.args[: value.from_memory]
 
 
 def _moving(arg: Value) -> set[int]:

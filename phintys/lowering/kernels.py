@@ -33,6 +33,8 @@ from phintys.lowering.values import (
 #: a position along one axis: offset + the sum of coefficient * loop counter
 Affine = tuple[Dim, tuple[tuple[int, Dim], ...]]
 _FIRST: Affine = (ZERO, ())
+#: a position along each axis
+Point = tuple[Affine, ...]
 
 
 class Layouts:
@@ -96,7 +98,7 @@ class KernelWriter:
         self.cluster = cluster
         self.written = written  # values of this cluster that an earlier kernel has stored
         self.draft = Draft(cluster.space, cluster.inner)
-        self.memo: dict[tuple[int, tuple[Affine, ...]], int] = {}
+        self.memo: dict[tuple[int, Point], int] = {}
 
     # ----- size
     def is_too_large(self) -> bool:
@@ -115,18 +117,18 @@ class KernelWriter:
         self.draft.reset(mark[1:])
 
     # ----- indices
-    def natural(self, axes: tuple[int | None, ...]) -> tuple[Affine, ...]:
+    def natural(self, axes: tuple[int | None, ...]) -> Point:
         """The index of a value that moves with axes of the space."""
         return tuple(_FIRST if a is None else (ZERO, ((a, ONE),)) for a in axes)
 
-    def index_of_argument(self, arg: Value, index: tuple[Affine, ...]) -> tuple[Affine, ...]:
+    def index_of_argument(self, arg: Value, index: Point) -> Point:
         """The index of an argument of an elementwise value: axes of length 1 broadcast."""
-        return tuple(
-            _FIRST if d.value == 1 else i
-            for d, i in zip(self.fusion.shape(arg), index, strict=True)
-        )
+        ones = self.fusion.ones(arg)
+        if not ones:
+            return index
+        return tuple([_FIRST if k in ones else i for k, i in enumerate(index)])
 
-    def index_of_base(self, view: View, index: tuple[Affine, ...]) -> tuple[Affine, ...]:
+    def index_of_base(self, view: View, index: Point) -> Point:
         """The index of the base of a view."""
         result: list[Affine] = []
         for axis, start, step in zip(view.axes, view.starts, view.steps):
@@ -139,22 +141,24 @@ class KernelWriter:
         return tuple(result)
 
     # ----- expansion
-    def value(self, value: Value, index: tuple[Affine, ...]) -> int:
+    def value(self, value: Value, index: Point) -> int:
         """The position of the instruction that gives a value at an index."""
-        stack = [(value, index)]
+        memo = self.memo
+        stack: list[tuple[Value, Point, list[tuple[Value, Point]] | None]] = [(value, index, None)]
         while stack:
-            key = (stack[-1][0].id, stack[-1][1])
-            if key in self.memo:
-                stack.pop()
+            v, at, needed = stack.pop()
+            if (v.id, at) in memo:
                 continue
-            needed = self.needed(*stack[-1])
-            missing = [n for n in needed if (n[0].id, n[1]) not in self.memo]
-            if missing:
-                stack.extend(missing)
-                continue
-            args = [self.memo[n[0].id, n[1]] for n in needed]
-            self.memo[key] = self.instruction(*stack.pop(), args)
-        return self.memo[value.id, index]
+            if needed is None:
+                needed = self.needed(v, at)
+                missing = [n for n in needed if (n[0].id, n[1]) not in memo]
+                if missing:
+                    stack.append((v, at, needed))
+                    stack.extend([(*n, None) for n in missing])
+                    continue
+            args = [memo[n.id, i] for n, i in needed]
+            memo[v.id, at] = self.instruction(v, at, args)
+        return memo[value.id, index]
 
     def is_loaded(self, value: Value) -> bool:
         """Whether a value is in memory before this kernel runs."""
@@ -167,9 +171,7 @@ class KernelWriter:
             return True
         return place.cluster is not self.cluster and place.cluster.stage < self.cluster.stage
 
-    def needed(
-        self, value: Value, index: tuple[Affine, ...]
-    ) -> list[tuple[Value, tuple[Affine, ...]]]:
+    def needed(self, value: Value, index: Point) -> list[tuple[Value, Point]]:
         """What has to be expanded before a value."""
         if isinstance(value, View):
             return [(value.args[0], self.index_of_base(value, index))]
@@ -184,7 +186,7 @@ class KernelWriter:
             return [(value.args[0], self.natural(place.source))]
         return []
 
-    def instruction(self, value: Value, index: tuple[Affine, ...], args: list[int]) -> int:
+    def instruction(self, value: Value, index: Point, args: list[int]) -> int:
         """Append the instructions of a value whose arguments are there."""
         draft = self.draft
         if isinstance(value, View):
@@ -225,7 +227,7 @@ class KernelWriter:
         assert total is not None
         return total
 
-    def gather(self, value: Gather, index: tuple[Affine, ...], args: list[int]) -> int:
+    def gather(self, value: Gather, index: Point, args: list[int]) -> int:
         x = value.args[0]
         slot, offset, strides = self.layouts.address(x)
         shape = self.fusion.shape(x)
@@ -247,9 +249,7 @@ class KernelWriter:
             return self.draft.emit("const", "int64", (), 0) if first else arg
         return self.draft.emit("reduce", str(value.dtype), (arg,), value.kind)
 
-    def operand(
-        self, slot: Slot, offset: Dim, strides: Shape, index: tuple[Affine, ...]
-    ) -> Operand:
+    def operand(self, slot: Slot, offset: Dim, strides: Shape, index: Point) -> Operand:
         """How a loop nest addresses an array at an index."""
         own = [ZERO] * len(self.cluster.space)
         for stride, (start, terms) in zip(strides, index, strict=True):

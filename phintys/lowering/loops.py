@@ -48,7 +48,7 @@ class Draft:
         self.operands: list[Operand] = []
         self.ordered = False  # whether stores may overwrite each other, so that loop order counts
         self.reductions: list[_Reduction] = []
-        self._known: dict[Inst, int] = {}
+        self._known: dict[tuple[Any, ...], int] = {}
         self._numbers: dict[Operand, int] = {}
 
     def mark(self) -> tuple[int, ...]:
@@ -67,7 +67,7 @@ class Draft:
     def emit(self, op: str, dtype: str, args: tuple[int, ...] = (), param: Any = None) -> int:
         """The position of an instruction, appended unless it is there."""
         # repr tells 0.0 from -0.0 and 1 from True, which compare equal
-        key = Inst(op, dtype, args, repr(param) if op == "const" else param)
+        key = (op, dtype, args, repr(param) if op == "const" else param)
         found = self._known.get(key)
         if found is None:
             found = self._known[key] = len(self.body)
@@ -209,16 +209,21 @@ def fill_kernel(slot: Slot, number: Any) -> Kernel:
 
 
 def _permuted(draft: Draft, order: list[int], inner: int) -> Kernel:
-    place = {axis: d for d, axis in enumerate(order)}
-    body = tuple(replace(i, param=place[i.param]) if i.op == "index" else i for i in draft.body)
-    operands = tuple(replace(o, strides=tuple(o.strides[a] for a in order)) for o in draft.operands)
-    reducing = any(i.op == "reduce" for i in body)
-    split = len(order) - inner if reducing else len(order)
-    return Kernel(tuple(draft.space[a] for a in order), split, operands, body)
+    body, operands = tuple(draft.body), tuple(draft.operands)
+    if order != sorted(order):
+        place = {axis: d for d, axis in enumerate(order)}
+        body = tuple(replace(i, param=place[i.param]) if i.op == "index" else i for i in body)
+        operands = tuple(replace(o, strides=tuple(o.strides[a] for a in order)) for o in operands)
+    kernel = Kernel(tuple(draft.space[a] for a in order), len(order), operands, body)
+    if kernel.is_reducing:
+        kernel.split -= inner
+    return kernel
 
 
 def _merge_loops(kernel: Kernel) -> Kernel:
     """Merge neighbouring loops along which every operand moves as along one."""
+    if len(kernel.dims) < 2:
+        return kernel
     dims, split = list(kernel.dims), kernel.split
     strides = [list(o.strides) for o in kernel.operands]
     counted = {i.param for i in kernel.body if i.op == "index"}
@@ -247,6 +252,8 @@ def _distinct(outer: Dim, inner: Dim, length: Dim) -> bool:
 
 def _keep_rows(kernel: Kernel, slots: SlotMaker) -> Kernel:
     """Store expensive values that a later pass over the row needs again."""
+    if not kernel.is_reducing:
+        return kernel
     plan = schedule(kernel)
     first: dict[int, int] = {}
     repeated: set[int] = set()

@@ -192,6 +192,8 @@ def can_overwrite(kernel: Kernel, old: Slot, new: Slot) -> bool:
 
 def _in_last_pass(kernel: Kernel, loads: list[int], store: int) -> bool:
     """Whether no pass after the one that stores loads again."""
+    if not kernel.is_reducing:
+        return True
     stored = False
     for phase in schedule(kernel).phases:
         inside = {p for level in phase.levels for p in level}

@@ -138,6 +138,11 @@ class Kernel:
     body: tuple[Inst, ...]
     step: int = -1
 
+    @property
+    def is_reducing(self) -> bool:
+        """Whether the body has a ``reduce``."""
+        return any([inst.op == "reduce" for inst in self.body])
+
     def reads(self) -> Iterator[Slot]:
         for i in self.body:
             if i.op == "load":

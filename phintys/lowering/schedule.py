@@ -68,11 +68,10 @@ def schedule(kernel: Kernel) -> Schedule:
     """
     depths = instruction_depths(kernel)
     body, split = kernel.body, kernel.split
-    reducing = any(inst.op == "reduce" for inst in body)
     phase_of = _phases(kernel)
     outer: list[list[int]] = [[] for _ in range(split + 1)]
     phases: list[Phase] = []
-    if reducing:
+    if kernel.is_reducing:
         count = 1 + max(phase_of)
         phases = [Phase([[] for _ in range(len(kernel.dims) - split + 1)]) for _ in range(count)]
     for position in sorted(_needed(body, _effects(body))):

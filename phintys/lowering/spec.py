@@ -219,7 +219,7 @@ class _Verifier:
         if special is not None:
             special(step)
         for slot in step_writes(step):
-            if not isinstance(step, Python) and slot.kind != "object":
+            if not isinstance(step, (Python, Branch)) and slot.kind != "object":
                 self.writable(slot)
             self.filled.add(slot.number)
 

@@ -27,7 +27,7 @@ decided later.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from phintys.dims import ONE, ZERO, Dim
 from phintys.lowering.program import Inst, Program, Slot
@@ -43,6 +43,9 @@ class Value:
     """
 
     __slots__ = ("args", "content", "dtype", "id", "origin", "shape")
+
+    #: how many of the first arguments have to be in memory; None: all
+    from_memory: ClassVar[int | None] = 0
 
     def __init__(self, dtype: str | None, shape: Shape, args: tuple[Value, ...] = ()):
         self.dtype = dtype
@@ -128,6 +131,7 @@ class Gather(Value):
     """
 
     __slots__ = ("axes", "index_ndim")
+    from_memory = 1
 
     def __init__(
         self, x: Value, indices: tuple[Value, ...], axes: tuple[int, ...], shape: Shape, ndim: int
@@ -173,6 +177,7 @@ class Reshape(Value):
     """The argument's elements, in C order, under another shape of the same size."""
 
     __slots__ = ()
+    from_memory = 1
 
 
 class Empty(Value):
@@ -190,6 +195,7 @@ class Update(Value):
     """
 
     __slots__ = ("axes", "gathered", "mode", "region", "starts", "steps")
+    from_memory = 1
 
     def __init__(
         self,
@@ -217,6 +223,7 @@ class BlasCall(Value):
     ``alpha`` and ``beta`` where those are values."""
 
     __slots__ = ("alpha", "batch", "beta", "has_target", "name", "sizes")
+    from_memory = None
 
     def __init__(
         self,
@@ -247,6 +254,7 @@ class LoopCall(Value):
     """
 
     __slots__ = ("body", "finals", "length", "n_slices", "stacked", "until")
+    from_memory = None
 
     def __init__(
         self,
@@ -271,6 +279,7 @@ class BranchCall(Value):
     """A `Branch` on ``args[0]``; its results are `Source` values."""
 
     __slots__ = ("orelse", "outputs", "then")
+    from_memory = None
 
     def __init__(
         self,
@@ -289,6 +298,7 @@ class PythonCall(Value):
     """A call of ``function``; its results are `Source` values."""
 
     __slots__ = ("function", "name", "outputs")
+    from_memory = None
 
     def __init__(
         self, function: Any, args: tuple[Value, ...], outputs: tuple[Slot, ...], name: str

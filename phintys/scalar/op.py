@@ -230,7 +230,15 @@ class ScalarOp(Op):
 
     def has_native(self, *given: str) -> bool:
         """Whether `emit` answers for inputs of these dtypes."""
-        return self.emit(PROBE, *given) is not NotImplemented
+        found = self._natives.get(given)
+        if found is None:
+            found = self._natives[given] = self.emit(PROBE, *given) is not NotImplemented
+        return found
+
+    @cached_property
+    def _natives(self) -> dict[tuple[str, ...], bool]:
+        """The answers of `has_native`."""
+        return {}
 
     def __reduce__(self) -> Any:
         if TABLE.get(self.name) is self:
