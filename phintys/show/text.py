@@ -31,7 +31,7 @@ class _Printer:
 
     def tree(self, root: Variable) -> None:
         """The lines of one output, without recursion."""
-        stack: list[tuple[Variable, str, str, int]] = [(root, "", "", 1)]
+        stack: list[tuple[Variable, str, str, int]] = [(root, "", " ", 1)]
         while stack:
             v, lead, indent, level = stack.pop()
             known = v.owner is not None and v.owner in self.done
@@ -42,13 +42,13 @@ class _Printer:
                 continue
             if known:
                 if v.owner.inputs:
-                    self.lines.append(f"{indent} └─ ···")
+                    self.lines.append(f"{indent}└─ ···")
                 continue
             self.done[v.owner] = self._id(v.owner)
             children = []
             last = len(v.owner.inputs) - 1
             for k, x in enumerate(v.owner.inputs):
-                branch, below = (" └─ ", "    ") if k == last else (" ├─ ", " │  ")
+                branch, below = ("└─ ", "   ") if k == last else ("├─ ", "│  ")
                 children.append((x, indent + branch, indent + below, level + 1))
             stack.extend(reversed(children))
 
@@ -159,8 +159,8 @@ def dprint(
     print_fgraph_inputs
         list the inputs of FunctionGraphs
 
-    The number after a node of a FunctionGraph or function is its position in the order of execution; ``···`` stands for
-    what has been printed already.
+    The number after a node of a FunctionGraph or function is its position in the order of execution;
+    ``···`` stands for what has been printed already.
 
     >>> import phintys, phintys.tensor as pt
     >>> x = pt.dvector("x")
