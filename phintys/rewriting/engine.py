@@ -83,8 +83,9 @@ class Normalizer:
         self._normal: set[Variable] = set()
         self._done: set[Apply] = set()
         self._forward: dict[Variable, Variable] = {}  # replaced variable -> replacement
-        self._pending: dict[Apply, tuple[Any, Rule | None]] = {}  # node -> its key, the rule
+        self._pending: dict[Apply, tuple[Any, Rule]] = {}  # node -> its key, the rule
         self._in_progress: dict[Any, Apply] = {}  # key -> node whose replacement is in progress
+        self._waiting: set[Apply] = set()
         self._interned: dict[Any, Apply] = {}
         self._constants: dict[Any, Constant] = {}
         self._entries: dict[int, OpEntry] = {}
@@ -145,9 +146,23 @@ class Normalizer:
                 continue
             missing = self._step(node)
             if missing:
+                self._wait(node, missing)
                 stack.extend(missing)
             else:
                 stack.pop()
+                self._waiting.discard(node)
+
+    def _wait(self, node: Apply, missing: Sequence[Apply]) -> None:
+        """Note that ``node`` cannot go on before ``missing``; an error if these wait for it."""
+        self._waiting.add(node)
+        for m in missing:
+            if m in self._waiting:
+                replaced, (_, rule) = next(
+                    reversed(self._pending.items()), (node, (None, self._name))
+                )
+                raise rewrite_error(
+                    rule, replaced, f"the replacement needs the result it replaces (in {m.op})."
+                )
 
     def _step(self, node: Apply) -> list[Apply] | None:
         """Advance one node; the nodes that must be done first, or None when it is done."""
@@ -166,7 +181,7 @@ class Normalizer:
             if w not in normal:
                 if w.owner is not None:
                     missing = missing or []
-                    missing.append(self._not_pending(w.owner, node))
+                    missing.append(w.owner)
                     continue
                 w = self._root(w, node)
             changed = changed or w is not v
@@ -175,14 +190,6 @@ class Normalizer:
         if changed and self._set_inputs(node):
             return self._targets(node)
         return self._settle(node)
-
-    def _not_pending(self, owner: Apply, user: Apply) -> Apply:
-        if owner in self._pending:
-            _, rule = self._pending[owner]
-            raise rewrite_error(
-                rule, owner, f"the replacement needs the result it replaces (through {user.op})."
-            )
-        return owner
 
     def _settle(self, node: Apply) -> list[Apply] | None:
         """Intern a node whose inputs are normal, or apply a rule to it."""
@@ -235,6 +242,7 @@ class Normalizer:
         if isinstance(v, Constant):
             same = self._canonical(v)
             if same is not v:
+                self._retain(same, self.uses(v), self.client(v))
                 self._forward[v] = same
                 v = same
         elif not isinstance(v, AtomicVariable) and v not in self.fgraph.variables:
@@ -312,7 +320,7 @@ class Normalizer:
             if v.owner is None:
                 self._root(v, node)
             else:
-                found.append(self._not_pending(v.owner, node))
+                found.append(v.owner)
         return found or None
 
     def _wait_for_targets(self, node: Apply, key: Any, rule: Rule) -> list[Apply] | None:
@@ -416,7 +424,7 @@ class Normalizer:
         )
 
     def _cycle_error(self, node: Apply, what: str) -> RewriteError:
-        names = Counter(str(rule) for _, rule in self._pending.values() if rule is not None)
+        names = Counter(str(rule) for _, rule in self._pending.values())
         involved = ", ".join(f"{n!r} ({k} times)" for n, k in names.most_common(5))
         return rewrite_error(self._name, node, f"{what}; involved: {involved}.")
 

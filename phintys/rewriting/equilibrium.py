@@ -18,6 +18,9 @@ from phintys.rewriting.rewriter import FailureCallback, GraphRewriter, NodeRewri
 from phintys.rewriting.rule import Rule
 from phintys.rewriting.walk import NodeProcessingGraphRewriter, NodeQueue
 
+#: Graphs smaller than this may grow: `max_use_ratio` counts them as this large.
+SMALL = 100
+
 
 class ChangeTracker(Feature):
     """Knows whether the graph changed since `reset`."""
@@ -54,7 +57,8 @@ class EquilibriumGraphRewriter(NodeProcessingGraphRewriter):
     rewriters
         rules, graph rewriters and node rewriters
     max_use_ratio
-        a rewriter that was used this often, per node of the graph, is stopped, with a warning
+        a rewriter that was used this often, per node of the graph at the start (a small graph
+        counts as one of `SMALL` nodes), is stopped, with a warning
     final_rewriters
         graph rewriters run after each round
     cleanup_rewriters
@@ -112,6 +116,8 @@ class _Equilibrium:
     def __init__(self, rewriter: EquilibriumGraphRewriter, fgraph: FunctionGraph) -> None:
         self.rewriter = rewriter
         self.fgraph = fgraph
+        # not the size it grows to: a rewrite that adds nodes for ever would never be stopped
+        self.max_uses = rewriter.max_use_ratio * max(len(fgraph.apply_nodes), SMALL)
         self.uses: Counter[Rewriter] = Counter()
         self.stopped: set[Rewriter] = set()
         self.tracker = ChangeTracker()
@@ -199,11 +205,10 @@ class _Equilibrium:
 
     def _count(self, rewriter: Rewriter) -> None:
         self.uses[rewriter] += 1
-        limit = max(1.0, self.rewriter.max_use_ratio * len(self.fgraph.apply_nodes))
-        if self.uses[rewriter] > limit:
+        if self.uses[rewriter] > self.max_uses:
             self.stopped.add(rewriter)
             warnings.warn(
-                f"Rewrite {rewriter} was stopped after {self.uses[rewriter]} uses in a graph of "
+                f"Rewrite {rewriter} was stopped after {self.uses[rewriter]} uses; the graph has "
                 f"{len(self.fgraph.apply_nodes)} nodes: it may not terminate (max_use_ratio is "
                 f"{self.rewriter.max_use_ratio}).",
                 RuntimeWarning,

@@ -15,6 +15,7 @@ from phintys.rewriting.unify import (
     convert_strs_to_vars,
     match_pattern,
     reify_pattern,
+    rule_key,
 )
 
 
@@ -127,7 +128,7 @@ def _tracked(op_match: Any) -> Any:
     """What a pattern's op is tracked by; None: it can be any op."""
     if isinstance(op_match, PatternVar):
         return None
-    return op_match.op_type if isinstance(op_match, OpPattern) else op_match
+    return op_match.op_type if isinstance(op_match, OpPattern) else rule_key(op_match)
 
 
 def _cast(new: Any, old: Variable) -> Variable:

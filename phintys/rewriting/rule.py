@@ -27,7 +27,7 @@ from phintys.graph.fgraph import FunctionGraph
 from phintys.graph.variable import Apply, Constant, Variable
 from phintys.rewriting.index import TrackIndex, tracked_ops
 from phintys.rewriting.rewriter import NodeRewriter
-from phintys.rewriting.unify import PatternNode, PatternVar, match_pattern
+from phintys.rewriting.unify import PatternNode, PatternVar, match_pattern, rule_key
 
 #: In what sense both sides of a rule are equal: bit for bit; up to rounding; up to rounding where
 #: no input is NaN or infinite; up to rounding where the left side raises no error.
@@ -191,7 +191,7 @@ class Equation(Rule):
         self.function = self.apply_at
 
     def tracks(self) -> Sequence[Any] | None:
-        return self.ops if self.ops is not None else [self.pattern.op_match]
+        return self.ops if self.ops is not None else [rule_key(self.pattern.op_match)]
 
     @property
     def pattern(self) -> PatternNode:
@@ -226,8 +226,10 @@ class Equation(Rule):
 
     def match(self, ctx: Any, node: Apply) -> dict[str, Any] | None:
         """What the pattern variables are bound to at ``node``; None without a match."""
-        accept = ctx.single_use if self.single_use else None
-        subs = match_pattern(self.pattern, node, None, accept)
+        pattern = self.pattern
+        if not pattern.may_match(node):
+            return None
+        subs = match_pattern(pattern, node, None, ctx.single_use if self.single_use else None)
         if subs is None:
             return None
         return {name: subs[var] for name, var in self._vars.items() if var in subs}

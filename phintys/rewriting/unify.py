@@ -158,7 +158,16 @@ class OpPattern:
 class PatternNode:
     """An op (or `OpPattern`) and patterns of its inputs; perhaps a constraint on its output."""
 
-    __slots__ = ("constraint", "inputs", "op_match")
+    __slots__ = (
+        "asterisk",
+        "constraint",
+        "fixed",
+        "inputs",
+        "n_fixed",
+        "needs_constant",
+        "needs_ops",
+        "op_match",
+    )
 
     def __init__(self, op_match: Any, inputs: tuple[Any, ...], constraint: Any = None) -> None:
         if any(isinstance(p, Asterisk) for p in inputs[:-1]):
@@ -166,25 +175,37 @@ class PatternNode:
         self.op_match = op_match
         self.inputs = inputs
         self.constraint: Constraint | None = constraint
+        last = inputs[-1] if inputs else None
+        #: the pattern of the remaining inputs, and those of the others
+        self.asterisk: Asterisk | None = last if isinstance(last, Asterisk) else None
+        self.fixed = inputs if self.asterisk is None else inputs[:-1]
+        self.n_fixed = len(self.fixed)
+        #: what some input must be: computed by these ops, or constant
+        self.needs_ops = [
+            p.op_match
+            for p in self.fixed
+            if isinstance(p, PatternNode) and isinstance(p.op_match, Op)
+        ]
+        self.needs_constant = any(_is_literal(p) for p in self.fixed)
 
-    @property
-    def asterisk(self) -> Asterisk | None:
-        """The pattern of the remaining inputs, if there is one."""
-        last = self.inputs[-1] if self.inputs else None
-        return last if isinstance(last, Asterisk) else None
-
-    @property
-    def n_fixed(self) -> int:
-        """How many inputs are matched one by one."""
-        return len(self.inputs) - (self.asterisk is not None)
-
-    @property
-    def fixed(self) -> tuple[Any, ...]:
-        """The patterns of the inputs that are matched one by one."""
-        return self.inputs[: self.n_fixed]
+    def may_match(self, node: Apply) -> bool:
+        """A quick look at the inputs of a node that has the op of this pattern."""
+        if self.needs_constant and not any(isinstance(v, Constant) for v in node.inputs):
+            return False
+        for op in self.needs_ops:
+            if not any(v.owner is not None and same_op(v.owner.op, op) for v in node.inputs):
+                return False
+        return True
 
     def __repr__(self) -> str:
         return f"({', '.join(map(repr, (self.op_match, *self.inputs)))})"
+
+
+def _is_literal(pattern: Any) -> bool:
+    """Whether only a constant can match."""
+    return not isinstance(pattern, PatternVar | PatternNode | Asterisk | Variable) or isinstance(
+        pattern, Constant
+    )
 
 
 Subs = dict[Any, Any]
