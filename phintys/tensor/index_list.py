@@ -218,12 +218,18 @@ def slice_dims(
 
 def static_length(e: slice, indices: Sequence[Any], n: int | None) -> int | None:
     """The length that a slice leaves of ``n`` elements, if it can be known."""
-    symbols = Symbols()
-    dims = [symbols.dim(i) for i in indices]
-    if e.step is not None and dims[e.step].value is None:
+    values = [None if p is None else literal(indices[p]) for p in parts(e)]
+    if values[2] == 0:
+        raise ValueError("The step of a slice cannot be 0.")
+    if any(v is None and p is not None for v, p in zip(values, parts(e))):
         return None
-    whole = Dim.symbol(("len", -1)) if n is None else n
-    return slice_dims(e, dims, whole)[2].value
+    if n is not None:
+        return len(range(n)[slice(*values)])
+    start, stop, step = values
+    # of any number of elements nothing is left between bounds that are counted from the same end
+    if start is None or stop is None or (start < 0) != (stop < 0):
+        return None
+    return 0 if (stop - start) * (step or 1) <= 0 else None
 
 
 def symbolic_length(e: slice, indices: Sequence[Any], n: Any) -> Any:
