@@ -11,7 +11,7 @@ several vectors with an accumulator each before that, which hides the latency of
 
 Adjacent loops that every operand walks contiguously become one first (`collapse`).  Names are
 numbered in order of appearance and lengths, strides and constants are arguments, so kernels with
-equal bodies have equal text, and the symbol is a hash of the text.
+equal bodies have equal text (see `sharing`), and the symbol is a hash of the text.
 """
 
 from __future__ import annotations
@@ -19,11 +19,13 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from phintys.backends.llvm.instructions import KernelWriter, Type
 from phintys.backends.llvm.lanes import Argument, Arguments, Lanes, Place
 from phintys.backends.llvm.loops import Innermost, VectorLoop, counted_loop
 from phintys.backends.llvm.reductions import Reduction
+from phintys.backends.llvm.sharing import General, Special
 from phintys.backends.llvm.target import vector_bits
 from phintys.backends.llvm.vecmath import SUPPORTED
 from phintys.dims import ONE
@@ -62,7 +64,14 @@ class KernelCode:
 
 def emit_kernel(kernel: Kernel) -> KernelCode:
     """Write the function of a kernel."""
-    emitter = _Emitter(collapse(kernel))
+    special = Special(collapse(kernel))
+    code = _emit(special.general)
+    return replace(code, arguments=tuple([special.argument(a) for a in code.arguments]))
+
+
+@lru_cache(maxsize=256)
+def _emit(general: General) -> KernelCode:
+    emitter = _Emitter(general.kernel())
     emitter.nest(0)
     return emitter.finish()
 

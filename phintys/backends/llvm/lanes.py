@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from phintys.backends.llvm.instructions import KernelWriter, Type, cast, emit, scalar_literal
+from phintys.backends.llvm.instructions import KernelWriter, Type, cast, emit
 from phintys.backends.llvm.reductions import Reduction
 from phintys.dims import Dim
 from phintys.lowering.program import Inst, Kernel, Slot
@@ -29,7 +29,8 @@ class Argument:
 
     kind ``slot``: ``value`` is the Slot whose base address (of element 0) is passed, type ``ptr``;
     kind ``dim``: ``value`` is the Dim to evaluate, type ``i64``;
-    kind ``const``: ``value`` is the IR text of the literal, of type ``type``.
+    kind ``const``: ``value`` is the IR text of the literal, of type ``type``; while a kernel is
+    being written it is the position of the instruction.
     """
 
     kind: str
@@ -53,10 +54,9 @@ class Arguments:
         """The length of a loop: a literal if small and constant."""
         return str(dim.value) if dim.value is not None and dim.value <= BAKED else self.dim(dim)
 
-    def constant(self, position: int, t: Type, value: float) -> str:
+    def constant(self, position: int, t: Type) -> str:
         """A number; equal ones are kept apart, so that other numbers can share the code."""
-        literal = scalar_literal(t.dtype, value)
-        return self._add(("const", position), Argument("const", t.scalar, literal), "c")
+        return self._add(("const", position), Argument("const", t.scalar, position), "c")
 
     def all(self) -> list[tuple[str, Argument]]:
         return list(self._named.values())
@@ -126,7 +126,7 @@ class Lanes:
         t = Type(inst.dtype, place.width)
         if t.kind == "b":
             return t.literal(inst.param)
-        return self.w.splat(t, self.arguments.constant(position, t, inst.param))
+        return self.w.splat(t, self.arguments.constant(position, t))
 
     def _dim(self, place: Place, position: int, inst: Inst) -> str:
         return self.w.splat(Type("int64", place.width), self.arguments.dim(inst.param))
