@@ -553,10 +553,11 @@ class Argmax(Op):
     def perform(self, node: Apply, inputs: Sequence[Any], output_storage: list[list[Any]]) -> None:
         (x,) = inputs
         axes = self.axes(node)
-        if np.prod([x.shape[a] for a in axes], dtype=int) == 0:
+        count = int(np.prod([x.shape[a] for a in axes], dtype=int))
+        if count == 0:
             raise ValueError(f"{self} over an empty axis is not defined (shape {x.shape}).")
         kept = [i for i in range(x.ndim) if i not in axes]
-        flat = x.transpose([*kept, *axes]).reshape([*(x.shape[i] for i in kept), -1])
+        flat = x.transpose([*kept, *axes]).reshape([*(x.shape[i] for i in kept), count])
         output_storage[0][0] = np.asarray(getattr(np, self.kind)(flat, axis=-1), dtype="int64")
 
     def infer_shape(self, node: Apply, shapes: Sequence[Any]) -> list[Any]:

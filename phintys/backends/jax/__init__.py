@@ -1,11 +1,11 @@
 """Mode ``"JAX"``: each op of the rewritten graph as a JAX function, compiled by XLA as one.
 
-`jax_funcify` is open: ``jax_funcify.register(MyOp)`` teaches it a user's op.  Ops it does not know are
-called back in Python (`jax.pure_callback`).  What depends on shapes only is computed while JAX
+`jax_funcify` is open: ``jax_funcify.register(MyOp)`` teaches it a user's op.  Ops it does not know
+are called back in Python (`jax.pure_callback`).  What depends on shapes only is computed while JAX
 traces, so that ``zeros(x.shape)`` and ``x[: x.shape[0] // 2]`` are legal.
 
-Results are JAX arrays.  XLA knows no exceptions: what can only be checked on values (indices that are
-not constant) is returned as a flag and looked at after the call.
+Results are JAX arrays.  XLA knows no exceptions: what can only be checked on values (indices that
+are not constant) is returned as a flag and looked at after the call.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ INACCURATE = frozenset(("hyp2f1", "spence", "zeta", "poch"))
 #: functions of the table, by name, that JAX calls otherwise
 RENAMED: dict[str, Callable[..., Any]] = {
     "numpy.array": lambda x: x,
-    "scipy.special.psi": jax.scipy.special.digamma,
+    "scipy.special.polygamma": lambda n, x: jax.scipy.special.polygamma(n * 1, x),
     "phintys.scalar.functions.second": lambda x, y: jnp.broadcast_to(
         y, jnp.broadcast_shapes(jnp.shape(x), jnp.shape(y))
     ),
@@ -71,14 +71,16 @@ def jax_function(op: ScalarOp, dtypes: Sequence[str]) -> Callable[..., Any] | No
         return None
     if op.name in NATIVE_FIRST:
         return _native(op, dtypes)
-    found = RENAMED.get(op.function) or _namesake(op.function)
-    return found or _native(op, dtypes)
+    found = RENAMED.get(op.function)
+    return found or _namesake(op.function, dtypes) or _native(op, dtypes)
 
 
-def _namesake(function: str) -> Callable[..., Any] | None:
-    """The function of the same name in JAX."""
+def _namesake(function: str, dtypes: Sequence[str]) -> Callable[..., Any] | None:
+    """The function of the same name in JAX; its special functions are real."""
     module, _, name = function.rpartition(".")
     if module not in ("numpy", "scipy.special"):
+        return None
+    if module == "scipy.special" and any(map(is_complex, dtypes)):
         return None
     return getattr(import_module(f"jax.{module}"), name, None)
 

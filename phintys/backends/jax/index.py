@@ -74,6 +74,8 @@ def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
         y = astype(y, x.dtype.name)
         if op.set_instead_of_inc:
             return x.at[key].set(y)
-        return x.at[key].set(x[key] + y) if once else x.at[key].add(y)
+        if once:
+            return x.at[key].set(x[key] + y)
+        return x.at[key].max(y) if x.dtype == bool else x.at[key].add(y)
 
     return compute

@@ -97,8 +97,8 @@ class Compiled:
         reason = str(exc).split("\n")[0]
         if not isinstance(exc, UnsupportedError):
             reason = (
-                f"JAX compiles for fixed shapes, and {node.op} needs a value that is known only at run "
-                f"time ({reason})"
+                f"JAX compiles for fixed shapes, and {node.op} needs a value that is known only "
+                f"at run time ({reason})"
             )
         made = describe(node.origin)
         return UnsupportedError(f"{reason}\nwhile compiling {node.op}\n{made}")

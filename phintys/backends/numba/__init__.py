@@ -1,10 +1,10 @@
 """Mode ``"NUMBA"``: each op of the rewritten graph as a Numba function, the graph as one more.
 
-`numba_funcify` is open: ``numba_funcify.register(MyOp)`` teaches it a user's op.  Ops it does not know
-run through ``perform`` in Numba's object mode.
+`numba_funcify` is open: ``numba_funcify.register(MyOp)`` teaches it a user's op.  Ops it does not
+know run through ``perform`` in Numba's object mode.
 
-Inside compiled code the value of a tensor is an array, also of a 0-d tensor; that of a scalar variable
-is a number.
+Inside compiled code the value of a tensor is an array, also of a 0-d tensor; that of a scalar
+variable is a number.
 """
 
 from __future__ import annotations

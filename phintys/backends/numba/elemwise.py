@@ -7,6 +7,7 @@ from typing import Any
 
 from phintys.backends.numba.dispatch import (
     compiled,
+    convert_node,
     define,
     in_object_mode,
     nested,
@@ -25,7 +26,7 @@ def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
     results = [v.type.dtype for v in node.outputs]
     names = [f"a{i}" for i in range(len(given))]
     if not is_built_in(scalar_op):
-        function = numba_funcify(scalar_op, node=node, **kwargs)
+        function = convert_node(scalar_op, node, **kwargs)
         lines, found, env = (
             registered_lines(names, results),
             [f"b{k}" for k in range(len(results))],

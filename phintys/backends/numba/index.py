@@ -154,7 +154,8 @@ class Gather:
             where = ", ".join(self._entry(p, a, n, k) for a, (n, k) in enumerate(zip(shape, own)))
             self.checks += [
                 f"j{axis} = np.int64(i{p}[{where or '()'}])",
-                f"if j{axis} < -part.shape[{axis}] or j{axis} >= part.shape[{axis}]: {OUT_OF_RANGE}",
+                f"n{axis} = part.shape[{axis}]",
+                f"if j{axis} < -n{axis} or j{axis} >= n{axis}: {OUT_OF_RANGE}",
             ]
             places[axis] = f"j{axis}"
         self.element = f"part[{', '.join(places[a] for a in range(ndim))}]"

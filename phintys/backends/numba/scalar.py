@@ -1,7 +1,7 @@
 """Scalar ops as Numba source, from the native forms of their rows.
 
-`Lines` is the builder that a row's ``native`` function gets (`phintys.scalar.native`): it writes one
-assignment per instruction, each in the dtype that the instruction has.
+`Lines` is the builder that a row's ``native`` function gets (`phintys.scalar.native`): it writes
+one assignment per instruction, each in the dtype that the instruction has.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from phintys.scalar.op import ScalarOp
 
 EXPRESSIONS = {
     "add": "{0} + {1}", "sub": "{0} - {1}", "mul": "{0} * {1}", "div": "{0} / {1}",
-    "fma": "{0} * {1} + {2}", "fmod": "math.fmod({0}, {1})", "neg": "-{0}", "abs": "abs({0})",
+    "fma": "{0} * {1} + {2}", "fmod": "np.fmod({0}, {1})", "neg": "-{0}", "abs": "abs({0})",
     "min": "{0} if {0} < {1} or {0} != {0} else {1}",
     "max": "{0} if {0} > {1} or {0} != {0} else {1}",
     "copysign": "math.copysign({0}, {1})", "nextafter": "np.nextafter({0}, {1})",

@@ -178,9 +178,11 @@ def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
             body.append(f"if {test}: raise ValueError('Lengths do not agree.')")
     shape = tuple_of(["n" if a == op.axis else f"x0.shape[{a}]" for a in range(out.ndim)])
     body += [f"out = np.empty({shape}, np.{numpy_name(out.dtype)})", "start = 0"]
-    before = ":, " * op.axis
+    indices = [f"i{a}" for a in range(out.ndim)]
+    target = ", ".join(f"start + {i}" if a == op.axis else i for a, i in enumerate(indices))
     for x in names:
-        body.append(f"out[{before}start:start + {x}.shape[{op.axis}]] = {x}")
+        write = f"out[{target}] = {x}[{', '.join(indices)}]"
+        body += nested(indices, [f"{x}.shape[{a}]" for a in range(out.ndim)], [write])
         body.append(f"start += {x}.shape[{op.axis}]")
     return compiled(define("join", names, [*body, "return out"]))
 
