@@ -37,6 +37,7 @@ from phintys.tensor import rules  # registers the rewrites
 
 late["as_tensor_variable"] = tensor.as_tensor_variable
 late["eye"] = lambda *args, **kwargs: tensor.eye(*args, **kwargs)
+late["alloc"] = lambda *args, **kwargs: tensor.alloc(*args, **kwargs)
 
 __version__ = "0.1.0"
 

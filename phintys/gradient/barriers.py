@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from phintys.gradient.rules import zeros_like
 from phintys.graph.op import Op
-from phintys.graph.type import DisconnectedType, NullType, disconnected_type
+from phintys.graph.type import NullType, disconnected_type
 from phintys.graph.variable import Apply, Variable, late
 
 
@@ -42,8 +43,6 @@ class ViewOp(Op):
 class DisconnectedGrad(ViewOp):
     """No gradient passes: the input counts as disconnected."""
 
-    __props__ = ()
-
     def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
         return [disconnected_type()]
 
@@ -57,48 +56,43 @@ class DisconnectedGrad(ViewOp):
 class ZeroGrad(ViewOp):
     """The gradient is zero."""
 
-    __props__ = ()
-
     def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
-        return [inputs[0].zeros_like(dtype=_float(inputs[0]))]
+        return [zeros_like(inputs[0])]
 
     def pushforward(self, inputs: Any, outputs: Any, tangents: Any) -> list[Variable]:
-        return [inputs[0].zeros_like(dtype=_float(inputs[0]))]
+        return [zeros_like(outputs[0])]
 
 
 class UndefinedGrad(ViewOp):
     """The gradient is not defined: asking for it raises `NullTypeGradError`."""
 
-    __props__ = ()
-
     def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
         return [grad_undefined(self, 0, inputs[0])]
 
     def pushforward(self, inputs: Any, outputs: Any, tangents: Any) -> list[Variable]:
-        if isinstance(tangents[0].type, DisconnectedType):
-            return [disconnected_type()]
         return [grad_undefined(self, 0, inputs[0])]
 
 
 class GradClip(ViewOp):
-    """The gradient is clipped to [clip_lower_bound, clip_upper_bound]."""
+    """The cotangent is clipped to [clip_lower_bound, clip_upper_bound]; tangents pass."""
 
     __props__ = ("clip_lower_bound", "clip_upper_bound")
 
     def __init__(self, clip_lower_bound: float, clip_upper_bound: float) -> None:
         if not clip_lower_bound <= clip_upper_bound:
-            raise ValueError(f"{clip_lower_bound} is above {clip_upper_bound}.")
+            raise ValueError(
+                f"The bounds of a clipped gradient are in the wrong order: {clip_lower_bound} is "
+                f"above {clip_upper_bound}."
+            )
         self.clip_lower_bound, self.clip_upper_bound = clip_lower_bound, clip_upper_bound
 
     def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
         (g,) = cotangents
-        if isinstance(g.type, DisconnectedType):
-            return [g]
         return [g.clip(self.clip_lower_bound, self.clip_upper_bound)]
 
 
 class GradScale(ViewOp):
-    """The gradient is multiplied by a number."""
+    """Cotangents and tangents are multiplied by a number."""
 
     __props__ = ("multiplier",)
 
@@ -106,32 +100,35 @@ class GradScale(ViewOp):
         self.multiplier = multiplier
 
     def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
-        (g,) = cotangents
-        return [g if isinstance(g.type, DisconnectedType) else g * self.multiplier]
+        return [cotangents[0] * self.multiplier]
+
+    def pushforward(self, inputs: Any, outputs: Any, tangents: Any) -> list[Variable]:
+        return [tangents[0] * self.multiplier]
 
 
-def _float(x: Any) -> str:
-    return "floatX" if x.type.dtype[0] in "iub" else x.type.dtype
+disconnected_grad_ = DisconnectedGrad()
+zero_grad_ = ZeroGrad()
+undefined_grad_ = UndefinedGrad()
 
 
 def disconnected_grad(x: Any) -> Any:
     """``x``, treated as disconnected by differentiation."""
-    return DisconnectedGrad()(x)
+    return disconnected_grad_(x)
 
 
 def zero_grad(x: Any) -> Any:
     """``x``, with gradient zero."""
-    return ZeroGrad()(x)
+    return zero_grad_(x)
 
 
 def undefined_grad(x: Any) -> Any:
     """``x``, whose gradient is an error to ask for."""
-    return UndefinedGrad()(x)
+    return undefined_grad_(x)
 
 
 def consider_constant(x: Any) -> Any:
     """``x``, treated as a constant by differentiation (an older name of `zero_grad`)."""
-    return ZeroGrad()(x)
+    return zero_grad_(x)
 
 
 def grad_clip(x: Any, lower_bound: float, upper_bound: float) -> Any:

@@ -2,14 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from phintys.errors import DisconnectedInputError, MethodNotDefined
-from phintys.gradient.reverse import OnDisconnected, ReturnDisconnected, _disconnected, pullback
+from phintys.errors import MethodNotDefined, NullTypeGradError
+from phintys.gradient.barriers import disconnected_grad
+from phintys.gradient.reverse import (
+    OnDisconnected,
+    ReturnDisconnected,
+    add,
+    backpropagate,
+    derivative_of,
+    disconnected,
+    in_form_of,
+    pull_back_node,
+    variables_of,
+)
+from phintys.gradient.rules import (
+    checked,
+    connection_pattern,
+    is_disconnected,
+    is_discrete,
+    is_null,
+    zeros_like,
+)
 from phintys.graph.origin import inherit
 from phintys.graph.traversal import toposort
-from phintys.graph.type import DisconnectedType, disconnected_type
+from phintys.graph.type import disconnected_type
 from phintys.graph.variable import Apply, Variable
 
 
@@ -23,30 +42,28 @@ def pushforward(
 ) -> Any:
     """The product of the Jacobian of ``f`` with ``tangents`` (a Jacobian-vector product).
 
-    Every node is differentiated by its op's ``pushforward``; an op without one by two pullbacks.  With
-    ``use_op_pushforward=False`` the whole product is computed by two pullbacks.  The result has the form of ``f``.
+    Every node is differentiated by its op's ``pushforward``; an op without one (or every op, with
+    ``use_op_pushforward=False``) by two pullbacks.  The result has the form of ``f``.
 
     >>> import phintys, phintys.tensor as pt
     >>> x, t = pt.dvector("x"), pt.dvector("t")
     >>> phintys.pushforward(x**2, x, t).eval({x: [1.0, 2.0], t: [1.0, 10.0]})
     array([ 2., 40.])
     """
-    outputs = [f] if isinstance(f, Variable) else list(f)
-    inputs = [wrt] if isinstance(wrt, Variable) else list(wrt)
+    outputs, inputs = variables_of(f, "f"), variables_of(wrt, "wrt")
     given = list(tangents) if isinstance(tangents, list | tuple) else [tangents]
     if len(inputs) != len(given):
         raise ValueError(f"{len(inputs)} variables need as many tangents, not {len(given)}.")
-    start = {v: _tangent(v, t) for v, t in zip(inputs, given)}
+    start = {v: derivative_of(v, t, "tangent") for v, t in zip(inputs, given)}
     found = _sweep(outputs, start, use_op_pushforward)
-    results = [
-        _disconnected("; ".join(map(str, inputs)), out, disconnected_outputs, return_disconnected)
-        if t is None or isinstance(t.type, DisconnectedType)
-        else t
-        for out, t in zip(outputs, found)
-    ]
-    if isinstance(f, Variable):
-        return results[0]
-    return tuple(results) if isinstance(f, tuple) else results
+    for i, out in enumerate(outputs):
+        if found[i] is None:
+            found[i] = disconnected(out, inputs, out, disconnected_outputs, return_disconnected)
+        elif is_null(found[i]):
+            raise NullTypeGradError(
+                f"The tangent of {out} is not defined: {found[i].type.why_null}"
+            )
+    return in_form_of(f, found)
 
 
 def Rop(
@@ -63,48 +80,56 @@ def Rop(
     )
 
 
-def _tangent(v: Variable, t: Any) -> Variable:
-    t = t if isinstance(t, Variable) else v.type.filter_variable(t)
-    if getattr(t.type, "ndim", None) != getattr(v.type, "ndim", None):
-        raise ValueError(f"The tangent of {v} (type {v.type}) has type {t.type}: the ranks differ.")
-    return t
-
-
-def _sweep(outputs: Sequence[Variable], start: dict[Variable, Any], by_op: bool) -> list[Any]:
-    tangents: dict[Variable, Any] = dict(start)
+def _sweep(outputs: Sequence[Variable], start: Mapping[Variable, Any], by_op: bool) -> list[Any]:
+    """The tangents of ``outputs``; None where they do not depend on the variables of ``start``."""
+    tangents = dict(start)
     for node in toposort(outputs, blockers=start):
         given = [tangents.get(v) for v in node.inputs]
         if all(t is None for t in given):
             continue
-        absent = [disconnected_type() if t is None else t for t in given]
         with inherit(node.origin):
-            found = _node_pushforward(node, absent, by_op)
+            found = _push_forward_node(node, given, by_op)
         for out, t in zip(node.outputs, found):
-            if not isinstance(t.type, DisconnectedType):
+            if out not in tangents and not is_disconnected(t):
                 tangents[out] = t
     return [tangents.get(out) for out in outputs]
 
 
-def _node_pushforward(node: Apply, tangents: list[Any], by_op: bool) -> Sequence[Any]:
+def _push_forward_node(node: Apply, given: Sequence[Any], by_op: bool) -> Sequence[Any]:
+    """Tangents of the outputs of a node, from those of its inputs (or None)."""
+    null = next((t for t in given if t is not None and is_null(t)), None)
+    if null is not None:
+        return [null] * len(node.outputs)
     if by_op:
         try:
-            return node.op.pushforward(node.inputs, node.outputs, tangents)
+            tangents = [disconnected_type() if t is None else t for t in given]
+            found = node.op.pushforward(node.inputs, node.outputs, tangents)
+            return checked(node, "pushforward", found, node.outputs)
         except MethodNotDefined:
-            pass
-    return [_double_pullback(node, out, tangents) for out in node.outputs]
+            pass  # the op has no such rule
+    return [_by_two_pullbacks(node, k, given) for k in range(len(node.outputs))]
 
 
-def _double_pullback(node: Apply, out: Variable, tangents: list[Any]) -> Any:
-    """J t as the derivative of <v J, t> by v: the pullback is linear in its cotangent v."""
-    given = [
-        (x, t) for x, t in zip(node.inputs, tangents) if not isinstance(t.type, DisconnectedType)
+def _by_two_pullbacks(node: Apply, k: int, given: Sequence[Any]) -> Any:
+    """J t as the derivative of <J' v, t> by v: the pullback is linear in its cotangent v."""
+    out = node.outputs[k]
+    pattern = connection_pattern(node)
+    connected = [
+        t is not None and (pattern is None or pattern[i][k]) for i, t in enumerate(given)
     ]
-    if getattr(out.type, "dtype", "float64")[0] in "iub":
+    if not any(connected):
         return disconnected_type()
-    v = out.type("v")
-    inputs = [x for x, _ in given]
-    back = pullback(out, inputs, v, disconnected_inputs="ignore", consider_constant=None)
-    try:
-        return pullback(back, v, [t for _, t in given])
-    except DisconnectedInputError:
-        return disconnected_type()
+    if is_discrete(out):
+        return zeros_like(out)
+    # any value of v will do; the barrier hides from rules that it is zero
+    v = disconnected_grad(zeros_like(out))
+    cotangents = [v if i == k else None for i in range(len(node.outputs))]
+    terms: dict[Variable, list[Any]] = {}
+    for i, g in pull_back_node(node, pattern, cotangents):
+        if connected[i]:
+            if is_null(g):
+                return g
+            terms.setdefault(g, []).append(given[i])
+    starts = {g: add(ts) for g, ts in terms.items()}
+    found = backpropagate(starts, [v], [*node.inputs, *node.outputs])[v]
+    return disconnected_type() if found is None else found

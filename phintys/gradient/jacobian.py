@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from phintys.gradient.reverse import OnDisconnected, grad, pullback
-from phintys.graph.vectorize import vectorize_graph
+from phintys.gradient.reverse import OnDisconnected, grad, in_form_of, pullback, variables_of
+from phintys.gradient.rules import derivative_dtype
 from phintys.graph.variable import Variable, late
+from phintys.graph.vectorize import vectorize_graph
 
 
 def jacobian(
@@ -19,8 +20,8 @@ def jacobian(
 ) -> Any:
     """The Jacobian of ``expression``: shape of the expression + shape of the variable.
 
-    One pullback is vectorised over all unit cotangents.  ``vectorize`` is accepted for compatibility; there is one
-    way.  The result has the form of ``wrt``.
+    One pullback is vectorized over all unit cotangents.  ``vectorize`` is accepted for compatibility;
+    there is one way.  The result has the form of ``wrt``.
 
     >>> import phintys, phintys.tensor as pt
     >>> x = pt.dvector("x")
@@ -28,26 +29,34 @@ def jacobian(
     array([[2., 0.],
            [0., 4.]])
     """
-    variables = [wrt] if isinstance(wrt, Variable) else list(wrt)
+    variables: list[Any] = variables_of(wrt, "wrt")
     expr: Any = expression
     if not isinstance(expr, Variable) or not hasattr(expr.type, "ndim"):
-        raise TypeError(f"jacobian needs a tensor expression, not {expression!r}.")
-    if expr.ndim == 0:
-        rows = grad(expr, variables, consider_constant, disconnected_inputs)
-    else:
-        flat = expr.flatten()
-        v = flat.type("cotangent")
-        back = pullback(flat, variables, v, consider_constant, disconnected_inputs)
-        units = late["eye"](flat.shape[0], dtype=flat.type.dtype)
-        rows = vectorize_graph(back, {v: units})
-        shape = [expr.shape[i] for i in range(expr.ndim)]
+        raise TypeError(f"jacobian needs a tensor expression, not {expr!r}.")
+    for v in (expr, *variables):
+        if getattr(v.type, "dtype", "")[:1] == "c":
+            raise TypeError(f"jacobian is not defined for complex variables; {v} is of {v.type}.")
+    if expr.type.ndim == 0:
+        rows = grad(expr, variables, consider_constant, disconnected_inputs, add_names=False)
+        return in_form_of(wrt, rows)
+    flat = expr.flatten()
+    u = flat.type.clone(dtype=derivative_dtype(flat))("cotangent")
+    back = pullback(flat, variables, u, consider_constant, disconnected_inputs)
+    units = late["eye"](flat.shape[0], dtype=u.type.dtype)
+    rows = vectorize_graph(back, {u: units})
+    rows = [_repeated(g, units) if r is g else r for r, g in zip(rows, back)]
+    if expr.type.ndim > 1:
+        shape = [expr.shape[i] for i in range(expr.type.ndim)]
         rows = [
-            r if expr.ndim == 1 else r.reshape((*shape, *(x.shape[i] for i in range(x.ndim))))
+            r.reshape((*shape, *(x.shape[i] for i in range(x.type.ndim))))
             for r, x in zip(rows, variables)
         ]
-    if isinstance(wrt, Variable):
-        return rows[0]
-    return tuple(rows) if isinstance(wrt, tuple) else list(rows)
+    return in_form_of(wrt, rows)
+
+
+def _repeated(g: Any, units: Any) -> Any:
+    """A pullback that does not depend on the cotangent (zeros), for every unit."""
+    return late["alloc"](g, units.shape[0], *(g.shape[i] for i in range(g.type.ndim)))
 
 
 def hessian(
@@ -64,34 +73,32 @@ def hessian(
     array([[ 6.,  0.],
            [ 0., 12.]])
     """
-    variables = [wrt] if isinstance(wrt, Variable) else list(wrt)
+    variables = variables_of(wrt, "wrt")
     if getattr(cost.type, "ndim", None) != 0:
         raise TypeError(f"hessian needs a scalar cost; {cost} has type {cost.type}.")
     for v in variables:
         if getattr(v.type, "ndim", None) != 1:
-            raise TypeError(f"hessian needs vectors; {v} has type {v.type}.")
-    first = grad(cost, variables, consider_constant, disconnected_inputs)
-    out = [jacobian(g, v, consider_constant, "ignore") for g, v in zip(first, variables)]
-    if isinstance(wrt, Variable):
-        return out[0]
-    return tuple(out) if isinstance(wrt, tuple) else out
+            raise ValueError(f"hessian needs vectors; {v} has type {v.type}.")
+    first = grad(cost, variables, consider_constant, disconnected_inputs, add_names=False)
+    # a linear cost has a gradient that depends on nothing: zeros, not an error
+    second = [jacobian(g, v, consider_constant, "ignore") for g, v in zip(first, variables)]
+    return in_form_of(wrt, second)
 
 
 def hessian_vector_product(cost: Variable, wrt: Any, p: Any, **grad_kwargs: Any) -> Any:
     """The product of the Hessian of ``cost`` with ``p``, without building the matrix.
 
-    ``wrt`` and ``p`` are a variable or lists of variables of equal shapes; the result has the form of ``wrt``.
+    ``wrt`` and ``p`` are a variable or lists of variables of equal shapes; the result has the form of
+    ``wrt``.  ``p`` is held constant, even where it depends on ``wrt``.
 
     >>> import phintys, phintys.tensor as pt
     >>> x, p = pt.dvector("x"), pt.dvector("p")
     >>> phintys.hessian_vector_product((x**3).sum(), x, p).eval({x: [1.0, 2.0], p: [1.0, 1.0]})
     array([ 6., 12.])
     """
-    single = isinstance(wrt, Variable)
-    variables = [wrt] if single else list(wrt)
-    points = [p] if single else list(p)
-    first = grad(cost, variables, **grad_kwargs)
-    out = pullback(first, variables, points, disconnected_inputs="ignore")
-    if single:
-        return out[0]
-    return tuple(out) if isinstance(wrt, tuple) else out
+    variables = variables_of(wrt, "wrt")
+    points = list(p) if isinstance(p, list | tuple) else [p]
+    first = grad(cost, variables, **{"add_names": False, **grad_kwargs})
+    constant = grad_kwargs.get("consider_constant")
+    products = pullback(first, variables, points, constant, disconnected_inputs="ignore")
+    return in_form_of(wrt, products)

@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
-from phintys.errors import DisconnectedInputError, NullTypeGradError
-from phintys.graph.op import Op
+from phintys.errors import DisconnectedInputError, MethodNotDefined, NullTypeGradError
+from phintys.gradient.rules import (
+    checked,
+    connection_pattern,
+    is_disconnected,
+    is_discrete,
+    is_null,
+    ones_like,
+    zeros_like,
+)
 from phintys.graph.origin import describe, inherit
 from phintys.graph.traversal import toposort
 from phintys.graph.type import DisconnectedType, NullType, disconnected_type
@@ -15,6 +23,8 @@ from phintys.graph.variable import Apply, Variable
 
 OnDisconnected = Literal["raise", "warn", "ignore"]
 ReturnDisconnected = Literal["zero", "none", "disconnected"]
+NullGradients = Literal["raise", "return"]
+Pattern = list[list[bool]] | None
 
 
 def grad(
@@ -25,14 +35,14 @@ def grad(
     add_names: bool = True,
     known_grads: Mapping[Variable, Variable] | None = None,
     return_disconnected: ReturnDisconnected = "zero",
-    null_gradients: Literal["raise", "return"] = "raise",
+    null_gradients: NullGradients = "raise",
 ) -> Any:
     """The gradient of a scalar ``cost`` with respect to variables of its graph.
 
     Parameters
     ----------
     cost
-        0-d variable; may be None if ``known_grads`` is given
+        0-d real variable; may be None if ``known_grads`` is given
     wrt
         a variable, or a list or tuple of variables; the result has the same form
     consider_constant
@@ -43,74 +53,68 @@ def grad(
     add_names
         name the results ``(dcost/dx)`` where both have names
     known_grads
-        gradients that are known already, by variable
+        gradients that are known already, by variable; they replace what would be computed
     return_disconnected
         the gradient of what is disconnected: ``"zero"``, ``"none"`` (None) or ``"disconnected"`` (a variable of
         `DisconnectedType`)
     null_gradients
         raise `NullTypeGradError` where a gradient is not defined, or return the NullType variable
 
-    Gradients of integer variables are float (floatX) zeros, unless something continuous depends on
-    them.
+    Gradients have the dtype of their variable.  Those of integer variables are floatX: zeros, unless
+    something continuous depends on them.  Those of complex variables are
+    ``d cost / d Re + i d cost / d Im``.
 
     >>> import phintys, phintys.tensor as pt
     >>> x = pt.dscalar("x")
     >>> phintys.grad(x**2, x).eval({x: 3.0})
     array(6.)
     """
-    variables = [wrt] if isinstance(wrt, Variable) else list(wrt)
-    starts = _start(cost, known_grads)
-    for v in variables:
-        if not isinstance(v, Variable):
-            raise TypeError(f"wrt must be variables of the graph, not {v!r}.")
-    found = _backpropagate(starts, variables, consider_constant or ())
-    results: list[Any] = []
-    for v in variables:
-        g = found.get(v)
-        if g is None or isinstance(g.type, DisconnectedType):
-            results.append(_disconnected(cost, v, disconnected_inputs, return_disconnected))
-            continue
-        if isinstance(g.type, NullType) and null_gradients == "raise":
-            raise NullTypeGradError(
-                f"The gradient with respect to {v} is not defined: {g.type.why_null}"
-                f"\n{describe(v.origin)}".rstrip()
-            )
-        if add_names and cost is not None and cost.name and v.name and g.name is None:
-            g.name = f"(d{cost.name}/d{v.name})"
-        results.append(g)
-    if isinstance(wrt, Variable):
-        return results[0]
-    return tuple(results) if isinstance(wrt, tuple) else results
+    starts = _known(known_grads)
+    if cost is not None:
+        starts.setdefault(cost, _seed(cost))
+    elif not starts:
+        raise ValueError("grad needs a cost, known_grads, or both.")
+    variables = variables_of(wrt, "wrt")
+    found = backpropagate(starts, variables, consider_constant, fixed=set(known_grads or ()))
+    results = _results(
+        found, variables, cost, disconnected_inputs, return_disconnected, null_gradients
+    )
+    if add_names and cost is not None and cost.name:
+        for v, g in zip(variables, results):
+            if v.name and g is not None and g.name is None:
+                g.name = f"(d{cost.name}/d{v.name})"
+    return in_form_of(wrt, results)
 
 
 def pullback(
     f: Variable | Sequence[Variable],
     wrt: Variable | Sequence[Variable],
-    cotangents: Variable | Sequence[Variable],
+    cotangents: Any,
     consider_constant: Sequence[Variable] | None = None,
     disconnected_inputs: OnDisconnected = "raise",
     return_disconnected: ReturnDisconnected = "zero",
 ) -> Any:
     """The product of ``cotangents`` with the Jacobian of ``f`` (a vector-Jacobian product).
 
-    ``f`` and ``cotangents`` have equal shapes, one cotangent per output.  The result has the form of ``wrt``.
+    ``f`` and ``cotangents`` have equal shapes, one cotangent per output.  Outputs may depend on each
+    other, or be the same.  The result has the form of ``wrt``.
+
+    >>> import phintys, phintys.tensor as pt
+    >>> x, u = pt.dvector("x"), pt.dvector("u")
+    >>> phintys.pullback(x**2, x, u).eval({x: [1.0, 2.0], u: [1.0, 10.0]})
+    array([ 2., 40.])
     """
-    outputs = [f] if isinstance(f, Variable) else list(f)
-    given = [cotangents] if not isinstance(cotangents, list | tuple) else list(cotangents)
+    outputs, variables = variables_of(f, "f"), variables_of(wrt, "wrt")
+    given = list(cotangents) if isinstance(cotangents, list | tuple) else [cotangents]
     if len(outputs) != len(given):
         raise ValueError(f"{len(outputs)} outputs need as many cotangents, not {len(given)}.")
-    known: dict[Variable, Any] = {}
+    starts: dict[Variable, Any] = {}
     for out, g in zip(outputs, given):
-        g = out.type.filter_variable(g) if not isinstance(g, Variable) else g
-        known[out] = known[out] + g if out in known else g
-    return grad(
-        None,
-        wrt,
-        consider_constant=consider_constant,
-        disconnected_inputs=disconnected_inputs,
-        known_grads=known,
-        return_disconnected=return_disconnected,
-    )
+        g = derivative_of(out, g, "cotangent")
+        starts[out] = starts[out] + g if out in starts else g
+    found = backpropagate(starts, variables, consider_constant)
+    results = _results(found, variables, f, disconnected_inputs, return_disconnected, "raise")
+    return in_form_of(wrt, results)
 
 
 def Lop(
@@ -138,14 +142,24 @@ def subgraph_grad(
 
     From ``cost`` and / or known gradients ``start`` back to the variables ``end`` (where the next piece
     begins) and to the parameters ``wrt`` met on the way.  Returns (gradients of wrt, gradients of
-    end); with ``details`` also those of ``start`` and of the cost alone.
+    end); with ``details`` also those of ``start`` and of the cost alone, of wrt and then end.
+
+    >>> import phintys, phintys.tensor as pt
+    >>> x, w1, w2 = pt.dscalars("x", "w1", "w2")
+    >>> h = x * w1
+    >>> (g2,), (gh,) = phintys.subgraph_grad([w2], [h], cost=(h * w2) ** 2)
+    >>> (g1,), _ = phintys.subgraph_grad([w1], [x], start={h: gh})
+    >>> [g.eval({x: 1.0, w1: 2.0, w2: 3.0}).item() for g in (g1, g2)]
+    [36.0, 24.0]
     """
     if start is None and cost is None:
         raise ValueError("subgraph_grad needs start, cost or both.")
-    wrt, end = list(wrt), list(end)
-    targets = [*wrt, *(v for v in end if v not in wrt)]
+    for name, given in (("wrt", wrt), ("end", end)):
+        if not isinstance(given, list | tuple):
+            raise TypeError(f"{name} must be a list of variables, not {given!r}.")
+    targets = list(dict.fromkeys([*wrt, *end]))
 
-    def part(known: Any, of: Variable | None) -> list[Any]:
+    def part(of: Variable | None, known: Any) -> list[Any]:
         return grad(
             of,
             targets,
@@ -154,222 +168,227 @@ def subgraph_grad(
             disconnected_inputs="ignore",
         )
 
-    start_grads = part(start, None) if start is not None else None
-    cost_grads = part(None, cost) if cost is not None else None
-    if start_grads is None or cost_grads is None:
-        total = start_grads if cost_grads is None else cost_grads
-    else:
-        total = [a + b for a, b in zip(start_grads, cost_grads)]
-    assert total is not None
-    by_variable = dict(zip(targets, total))
-    pair = [by_variable[v] for v in wrt], [by_variable[v] for v in end]
-    return (*pair, start_grads, cost_grads) if details else pair
+    parts = [None if start is None else part(None, start), None if cost is None else part(cost, None)]
+    given_parts = [p for p in parts if p is not None]
+    total = {v: add(list(terms)) for v, terms in zip(targets, zip(*given_parts))}
+    pair = [total[v] for v in wrt], [total[v] for v in end]
+    return (*pair, *parts) if details else pair
 
 
-# ------------------------------------------------------------------------ the sweep
+# ------------------------------------------------------------- arguments and results
 
 
-def _start(
-    cost: Variable | None, known_grads: Mapping[Variable, Variable] | None
-) -> dict[Variable, Variable]:
-    starts: dict[Variable, Variable] = {}
-    for v, g in dict(known_grads or {}).items():
-        if not isinstance(g, Variable):
-            g = v.type.filter_variable(g)
-        if getattr(g.type, "dtype", "float64")[0] in "iub":
-            raise TypeError(
-                f"The known gradient of {v} must be of a float dtype, not {g.type.dtype}."
-            )
-        starts[v] = g
-    if cost is None:
-        if not starts:
-            raise ValueError("grad needs a cost, known_grads, or both.")
-        return starts
+def variables_of(given: Any, what: str) -> list[Variable]:
+    """A variable or several, as a list; TypeError for anything else."""
+    found = list(given) if isinstance(given, list | tuple | set | dict) else [given]
+    for v in found:
+        if not isinstance(v, Variable):
+            raise TypeError(f"{what} must be a variable or a list of variables, not {v!r}.")
+    return found
+
+
+def in_form_of(given: Any, results: list[Any]) -> Any:
+    """``results`` as a single one, a tuple or a list, as ``given`` is."""
+    if isinstance(given, Variable):
+        return results[0]
+    return tuple(results) if isinstance(given, tuple) else results
+
+
+def derivative_of(v: Any, g: Any, what: str) -> Any:
+    """``g`` as a given cotangent or tangent of ``v``; TypeError or ValueError if it cannot be one."""
+    if not isinstance(g, Variable):
+        continuous = v.type.clone(dtype="floatX") if is_discrete(v) else v.type
+        return continuous.filter_variable(g)
+    if is_discrete(g):
+        raise TypeError(f"The {what} of {v} must be of a float dtype; {g} is of type {g.type}.")
+    if getattr(g.type, "ndim", None) != getattr(v.type, "ndim", None):
+        raise ValueError(
+            f"The {what} of {v} (type {v.type}) must have its rank; {g} is of type {g.type}."
+        )
+    return g
+
+
+def _known(known_grads: Mapping[Variable, Any] | None) -> dict[Variable, Any]:
+    return {v: derivative_of(v, g, "known gradient") for v, g in dict(known_grads or {}).items()}
+
+
+def _seed(cost: Any) -> Any:
+    """The gradient of a cost with respect to itself."""
+    made = describe(cost.origin or (cost.owner and cost.owner.origin))
     if isinstance(cost.type, NullType):
         raise ValueError(f"The gradient of a NaN cost was asked for: {cost.type.why_null}")
     if getattr(cost.type, "ndim", 0) != 0:
         raise TypeError(
             f"grad needs a scalar cost; {cost} has {cost.type.ndim} dimensions (type {cost.type}). "
-            "Reduce it first, e.g. with .sum() or .mean(), or use jacobian."
-            f"\n{describe(cost.origin)}".rstrip()
+            f"Reduce it first, e.g. with .sum() or .mean(), or use jacobian.\n{made}".rstrip()
         )
-    if cost not in starts:
-        starts[cost] = _ones_like(cost)
-    return starts
-
-
-def _ones_like(v: Any) -> Variable:
-    dtype = getattr(v.type, "dtype", None)
-    return v.ones_like(dtype="floatX" if dtype is not None and dtype[0] in "iub" else dtype)
-
-
-def _zeros_like(v: Any) -> Any:
-    dtype = getattr(v.type, "dtype", None)
-    if dtype is None:
-        return disconnected_type()
-    return v.zeros_like(dtype="floatX" if dtype[0] in "iub" else dtype)
-
-
-def connection_pattern(node: Apply) -> list[list[bool]] | None:
-    """A node's connection pattern, checked; None if everything is connected."""
-    if type(node.op).connection_pattern is Op.connection_pattern:
-        return None
-    pattern = node.op.connection_pattern(node)
-    ok = (
-        isinstance(pattern, list)
-        and len(pattern) == len(node.inputs)
-        and all(isinstance(row, list) and len(row) == len(node.outputs) for row in pattern)
-    )
-    if not ok:
+    if getattr(cost.type, "dtype", "float64")[0] == "c":
         raise TypeError(
-            f"{node.op}.connection_pattern must return a list with one list of bools per input, "
-            f"not {pattern!r}."
+            f"grad needs a real cost; {cost} is of type {cost.type}. Take its real, imag or abs."
+            f"\n{made}".rstrip()
         )
-    return pattern
+    return ones_like(cost)
 
 
-def _connected_nodes(
-    roots: Iterable[Variable], wrt: Sequence[Variable], stop: Iterable[Variable]
-) -> tuple[list[Apply], set[Variable]]:
-    """Nodes through which ``roots`` depend on ``wrt``, inputs first, and the variables on the way."""
-    reached = set(wrt)
-    nodes: list[Apply] = []
-    blocked = set(stop)
-    for node in toposort(roots, blockers=blocked):
-        pattern = None
-        hit = False
-        for i, v in enumerate(node.inputs):
-            if v not in reached or v in blocked:
-                continue
-            pattern = pattern or connection_pattern(node) or _all
-            for k, out in enumerate(node.outputs):
-                if pattern is _all or pattern[i][k]:  # type: ignore[index]
-                    reached.add(out)
-                    hit = True
-        if hit:
-            nodes.append(node)
-    return nodes, reached
-
-
-_all: Any = object()
-
-
-def _backpropagate(
-    starts: dict[Variable, Variable], wrt: Sequence[Variable], constant: Sequence[Variable]
-) -> dict[Variable, Any]:
-    """The gradient of every variable of ``wrt`` that ``starts`` reach."""
-    # what is wanted although it is held constant gets a gradient; nothing passes through it
-    stop = set(constant)
-    nodes, reached = _connected_nodes(starts, wrt, stop)
-    terms: dict[Variable, list[Any]] = {v: [g] for v, g in starts.items()}
-    for node in reversed(nodes):
-        cotangents = [_collect(terms, out) if out in reached else None for out in node.outputs]
-        if all(g is None for g in cotangents):
-            continue
-        _propagate(node, cotangents, terms, reached)
-    return {v: _collect(terms, v) for v in wrt}
-
-
-def _collect(terms: dict[Variable, list[Any]], v: Variable) -> Any:
-    """The sum of the gradient terms of a variable; None if there are none."""
-    found = terms.get(v)
-    if not found:
-        return None
-    if len(found) > 1:
-        null = [t for t in found if isinstance(t.type, NullType)]
-        if null:
-            found[:] = null[:1]
-        else:
-            with inherit(v.origin or (v.owner.origin if v.owner else None)):
-                found[:] = [_add(found)]
-    return found[0]
-
-
-def _add(terms: list[Any]) -> Any:
-    total = terms[0]
-    for t in terms[1:]:
-        total = total + t
-    return total
-
-
-def _propagate(
-    node: Apply, cotangents: list[Any], terms: dict[Variable, list[Any]], reached: set[Variable]
-) -> None:
-    null = next((g for g in cotangents if g is not None and isinstance(g.type, NullType)), None)
-    given = [disconnected_type() if g is None else g for g in cotangents]
-    if null is None:
-        with inherit(node.origin):
-            found = node.op.pullback(node.inputs, node.outputs, given)
-        _check(node, found)
-    else:
-        found = [null] * len(node.inputs)
-    pattern = connection_pattern(node)
-    for i, (v, g) in enumerate(zip(node.inputs, found)):
-        connected = pattern is None or any(
-            p and c is not None for p, c in zip(pattern[i], cotangents)
-        )
-        if not connected:
-            if not isinstance(g.type, DisconnectedType | NullType):
-                _contradiction(node, i, "is not connected", "a gradient")
-            continue
-        if v not in reached or isinstance(g.type, DisconnectedType):
-            continue
-        terms.setdefault(v, []).append(g)
-
-
-def _contradiction(node: Apply, i: int, says: str, got: str) -> None:
-    raise ValueError(
-        f"{node.op}: connection_pattern says that input {i} {says}, but pullback returned {got} for "
-        "it. The two must agree."
-    )
-
-
-def _check(node: Apply, found: Any) -> None:
-    if not isinstance(found, list | tuple) or len(found) != len(node.inputs):
-        count = len(found) if isinstance(found, list | tuple) else found
-        raise ValueError(
-            f"{node.op}.pullback must return one variable per input ({len(node.inputs)}), not {count}."
-        )
-    for i, (v, g) in enumerate(zip(node.inputs, found)):
+def _results(
+    found: Mapping[Variable, Any],
+    variables: Sequence[Variable],
+    f: Any,
+    disconnected_inputs: OnDisconnected,
+    return_disconnected: ReturnDisconnected,
+    null_gradients: NullGradients,
+) -> list[Any]:
+    results = [found[v] for v in variables]
+    for i, (v, g) in enumerate(zip(variables, results)):
         if g is None:
-            raise TypeError(
-                f"{node.op}.pullback returned None for input {i}. Return zeros, "
-                "disconnected_type() or grad_undefined(...)."
+            results[i] = disconnected(f, v, v, disconnected_inputs, return_disconnected)
+        elif is_null(g) and null_gradients == "raise":
+            raise NullTypeGradError(
+                f"The gradient with respect to {v} is not defined: {g.type.why_null}"
+                f"\n{describe(v.origin)}".rstrip()
             )
-        if not isinstance(g, Variable):
-            raise TypeError(f"{node.op}.pullback returned {g!r} for input {i}, not a variable.")
-        if isinstance(g.type, DisconnectedType | NullType):
-            continue
-        dtype = getattr(g.type, "dtype", "float64")
-        if dtype[0] in "iub":
-            raise TypeError(
-                f"{node.op}.pullback returned a gradient of dtype {dtype} for input {i}; gradients are "
-                "never integers."
-            )
-        if getattr(g.type, "ndim", None) != getattr(v.type, "ndim", None):
-            raise ValueError(
-                f"{node.op}.pullback returned a gradient of type {g.type} for input {i} of type {v.type}: "
-                "the ranks differ."
-            )
+    return results
 
 
-def _disconnected(
-    cost: Any, v: Variable, policy: OnDisconnected, result: ReturnDisconnected
+def disconnected(
+    f: Any, wrt: Any, like: Any, policy: OnDisconnected, result: ReturnDisconnected
 ) -> Any:
+    """What stands for the derivative of ``f`` by ``wrt``, in the shape of ``like``, if there is none."""
     message = (
-        f"{cost if cost is not None else 'The output'} does not depend on {v} (type {v.type}), or only through its shape, "
-        "an index or an operation without derivative. Pass disconnected_inputs='ignore' to get zeros."
+        f"{_names(f)} does not depend on {_names(wrt)}, or only through a shape, an index or an "
+        "operation without derivative. Pass 'ignore' to get zeros."
     )
     if policy == "raise":
-        raise DisconnectedInputError(f"{message}\n{describe(v.origin)}".rstrip())
+        raise DisconnectedInputError(f"{message}\n{describe(like.origin)}".rstrip())
     if policy == "warn":
-        warnings.warn(message, stacklevel=3)
+        warnings.warn(message, stacklevel=4)
     elif policy != "ignore":
         raise ValueError(f"disconnected_inputs must be raise, warn or ignore, not {policy!r}.")
     if result == "zero":
-        return _zeros_like(v)
+        return zeros_like(like)
     if result == "none":
         return None
     if result == "disconnected":
         return disconnected_type()
     raise ValueError(f"return_disconnected must be zero, none or disconnected, not {result!r}.")
+
+
+def _names(given: Any) -> str:
+    if given is None:
+        return "What has a known gradient"
+    return ", ".join(f"{v} (type {v.type})" for v in variables_of(given, "f")) or "Nothing"
+
+
+# ------------------------------------------------------------------------ the sweep
+
+
+def backpropagate(
+    starts: Mapping[Variable, Any],
+    wrt: Sequence[Variable],
+    constant: Sequence[Variable] | None = None,
+    fixed: Collection[Variable] = (),
+) -> dict[Variable, Any]:
+    """The cotangent of each of ``wrt``, given those of ``starts``; None where nothing connects them.
+
+    Nothing passes through the variables ``constant``.  What arrives at those of ``fixed`` is dropped: they keep
+    the cotangent they start with.
+    """
+    stop = set(variables_of(constant or [], "consider_constant"))
+    nodes, reached = _connected(starts, wrt, stop)
+    terms: dict[Variable, list[Any]] = {v: [g] for v, g in starts.items()}
+    wanted = reached.difference(fixed)
+    for node, pattern in reversed(nodes):
+        cotangents = [
+            _collect(terms, out) if out in reached and out not in stop else None
+            for out in node.outputs
+        ]
+        if any(g is not None for g in cotangents):
+            for i, g in pull_back_node(node, pattern, cotangents):
+                v = node.inputs[i]
+                if v in wanted:
+                    terms.setdefault(v, []).append(g)
+    return {v: _collect(terms, v) for v in wrt}
+
+
+def _connected(
+    roots: Iterable[Variable], wrt: Sequence[Variable], stop: set[Variable]
+) -> tuple[list[tuple[Apply, Pattern]], set[Variable]]:
+    """Nodes through which ``roots`` depend on ``wrt``, inputs first, and the variables on the way."""
+    reached = set(wrt)
+    nodes: list[tuple[Apply, Pattern]] = []
+    for node in toposort(roots, blockers=stop):
+        hits = [i for i, v in enumerate(node.inputs) if v in reached]
+        if not hits:
+            continue
+        pattern = connection_pattern(node)
+        outputs = [
+            out
+            for k, out in enumerate(node.outputs)
+            if out not in stop and (pattern is None or any(pattern[i][k] for i in hits))
+        ]
+        if outputs:
+            reached.update(outputs)
+            nodes.append((node, pattern))
+    return nodes, reached
+
+
+def pull_back_node(
+    node: Apply, pattern: Pattern, cotangents: Sequence[Any]
+) -> list[tuple[int, Any]]:
+    """Pairs (position of an input, its cotangent), from the cotangents of the outputs (or None)."""
+    null = next((g for g in cotangents if g is not None and is_null(g)), None)
+    if null is None:
+        found = _apply_rule(node, cotangents)
+    else:
+        found = [null] * len(node.inputs)
+    pairs = []
+    for i, g in enumerate(found):
+        if pattern is None or any(p and c is not None for p, c in zip(pattern[i], cotangents)):
+            if not is_disconnected(g):
+                pairs.append((i, g))
+        elif not isinstance(g.type, DisconnectedType | NullType):
+            raise ValueError(
+                f"{node.op}: connection_pattern says that input {i} is not connected, but pullback "
+                f"returned a gradient of type {g.type} for it. The two must agree."
+            )
+    return pairs
+
+
+def _apply_rule(node: Apply, cotangents: Sequence[Any]) -> list[Any]:
+    with inherit(node.origin):
+        given = [
+            disconnected_type() if g is None else zeros_like(out) if is_discrete(out) else g
+            for out, g in zip(node.outputs, cotangents)
+        ]
+        try:
+            found = node.op.pullback(node.inputs, node.outputs, given)
+        except MethodNotDefined as exc:
+            raise MethodNotDefined(f"{exc}\n{describe(node.origin)}".rstrip()) from None
+        return checked(node, "pullback", found, node.inputs)
+
+
+def _collect(terms: dict[Variable, list[Any]], v: Any) -> Any:
+    """The sum of the cotangents that arrived at a variable; None if there are none."""
+    found = terms.get(v)
+    if not found:
+        return None
+    if len(found) > 1:
+        with inherit(v.origin or (v.owner.origin if v.owner else None)):
+            found[:] = [add(found)]
+    return found[0]
+
+
+def add(terms: Sequence[Any]) -> Any:
+    """The sum of derivatives of one variable: one node for any number of terms, if the type has such an add."""
+    null = next((t for t in terms if is_null(t)), None)
+    if null is not None or len(terms) == 1:
+        return null or terms[0]
+    total = terms[0] + terms[1]
+    if len(terms) == 2:
+        return total
+    op = total.owner.op
+    if getattr(getattr(op, "scalar_op", op), "nin", None) == -1:
+        return op(*terms)
+    for t in terms[2:]:
+        total = total + t
+    return total

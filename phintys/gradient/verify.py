@@ -9,37 +9,109 @@ import numpy as np
 
 from phintys.errors import GradientError
 from phintys.gradient.reverse import grad
-from phintys.graph.variable import late
+from phintys.graph.variable import Variable, late
 
-#: step, absolute and relative tolerance of central differences, by dtype
+#: step of central differences, and tolerance of gradients, by dtype
 STEPS = {"float64": 1e-6, "float32": 2e-3, "float16": 5e-2}
 TOLERANCES = {"float64": 1e-4, "float32": 1e-2, "float16": 1e-1}
 
 
 class numeric_grad:
-    """The gradient of ``f`` (arrays -> number) by central differences; ``gf`` has one array per point.
+    """The gradient of ``f`` (arrays -> number) by central differences.
+
+    Parameters
+    ----------
+    f
+        function of arrays
+    pt
+        float arrays, or a single one
+    eps
+        the step; None: suited to the dtype of each array
+    out_type
+        dtype of the values of ``f``, which may be narrower than that of the arrays
+
+    ``gf`` has one array for each of ``pt`` (or a single one).
 
     >>> numeric_grad(lambda x: (x**2).sum(), [np.array([1.0, 2.0])]).gf[0].round(6)
     array([2., 4.])
     """
 
     def __init__(
-        self, f: Callable[..., Any], pt: Sequence[np.ndarray], eps: float | None = None
+        self, f: Callable[..., Any], pt: Any, eps: float | None = None, out_type: Any = None
     ) -> None:
-        points = [np.array(p) for p in pt]
-        self.gf: list[np.ndarray] = []
-        for p in points:
-            step = eps or STEPS[p.dtype.name]
-            g = np.empty(p.shape, p.dtype)
-            for i in np.ndindex(p.shape):
-                saved = p[i]
-                p[i] = saved + step
-                above, x1 = np.asarray(f(*points), np.float64), np.float64(p[i])
-                p[i] = saved - step
-                below, x0 = np.asarray(f(*points), np.float64), np.float64(p[i])
-                p[i] = saved
-                g[i] = (above - below) / (x1 - x0)
-            self.gf.append(g)
+        single = not isinstance(pt, list | tuple)
+        points = [np.array(p) for p in ([pt] if single else pt)]
+        self.gf: Any = [
+            _differences(f, points, p, eps or STEPS[narrowest([p.dtype, out_type])]) for p in points
+        ]
+        if single:
+            (self.gf,) = self.gf
+
+    @staticmethod
+    def abs_rel_err(a: Any, b: Any) -> tuple[Any, Any]:
+        """``|a - b|``, and that divided by ``|a| + |b|``, elementwise; NaN in both is no error."""
+        a, b = np.asarray(a), np.asarray(b)
+        same = (a == b) | (np.isnan(a) & np.isnan(b))
+        with np.errstate(invalid="ignore"):
+            absolute = np.where(same, 0.0, np.abs(a - b))
+            relative = absolute / np.maximum(np.abs(a) + np.abs(b), 1e-8)
+        return absolute, relative
+
+    def abs_rel_errors(self, g_pt: Any) -> list[tuple[Any, Any]]:
+        """`abs_rel_err` of gradients against ``gf``, for each argument."""
+        given = g_pt if isinstance(g_pt, list | tuple) else [g_pt]
+        own = self.gf if isinstance(self.gf, list) else [self.gf]
+        if len(given) != len(own):
+            raise ValueError(f"{len(given)} gradients were given for {len(own)} arguments.")
+        for i, (a, b) in enumerate(zip(given, own)):
+            if np.shape(a) != b.shape:
+                raise ValueError(
+                    f"The gradient of argument {i} has shape {np.shape(a)}; the argument has {b.shape}."
+                )
+        return [self.abs_rel_err(a, b) for a, b in zip(given, own)]
+
+    def max_err(self, g_pt: Any, abs_tol: float, rel_tol: float) -> tuple[int, int, float, float]:
+        """The worst position: argument, flat index, absolute and relative error.
+
+        An element counts by the smaller of its two errors, each in units of its tolerance; NaN is
+        worse than all.
+        """
+        worst, found = -1.0, (0, 0, 0.0, 0.0)
+        for i, (absolute, relative) in enumerate(self.abs_rel_errors(g_pt)):
+            if not absolute.size:
+                continue
+            score = np.minimum(absolute / abs_tol, relative / rel_tol)
+            score = np.where(np.isnan(score), np.inf, score).ravel()
+            at = int(np.argmax(score))
+            if score[at] > worst:
+                worst = float(score[at])
+                found = i, at, float(absolute.ravel()[at]), float(relative.ravel()[at])
+        return found
+
+
+def narrowest(dtypes: Sequence[Any]) -> str:
+    """The dtype of least precision; None entries are skipped, all others must be float."""
+    names = [np.dtype(d).name for d in dtypes if d is not None]
+    for name in names:
+        if name not in STEPS:
+            raise TypeError(f"Finite differences need floats, not {name}.")
+    return min(names, key=lambda name: np.dtype(name).itemsize)
+
+
+def _differences(
+    f: Callable[..., Any], points: Sequence[np.ndarray], p: np.ndarray, step: float
+) -> np.ndarray:
+    """Central differences of ``f(*points)`` by the elements of ``p``, one of the points."""
+    g = np.empty(p.shape, p.dtype)
+    for i in np.ndindex(p.shape):
+        saved = p[i]
+        p[i] = saved + step
+        above, x1 = np.asarray(f(*points), np.float64), np.float64(p[i])
+        p[i] = saved - step
+        below, x0 = np.asarray(f(*points), np.float64), np.float64(p[i])
+        p[i] = saved
+        g[i] = (above - below) / (x1 - x0)
+    return g
 
 
 def verify_grad(
@@ -63,14 +135,21 @@ def verify_grad(
         takes symbolic tensors and returns one
     pt
         float arrays at which to check; keep away from kinks
-    n_tests, rng
-        how many projections, and the generator that draws them
+    n_tests
+        how many projections
+    rng
+        the NumPy generator that draws them (``Generator`` or ``RandomState``)
     eps, abs_tol, rel_tol
-        step and tolerances; None: suited to the narrowest dtype
-    out_type, cast_to_output_type
-        dtype of the projection; cast the output to it
+        step and tolerances; None: suited to the least precise dtype.  An element is wrong if it exceeds both
+        tolerances (the relative one is of ``|a| + |b|``).
+    out_type
+        dtype of the output, if its precision is less than what its dtype says
     mode
         in which to compile
+    cast_to_output_type
+        cast the output to ``out_type`` first
+    no_debug_ref
+        accepted for compatibility
 
     Raises
     ------
@@ -81,39 +160,43 @@ def verify_grad(
     >>> verify_grad(lambda x: pt.exp(x).sum(axis=0), [np.array([[0.1, 0.2]])])
     """
     points = [np.array(p) for p in pt]
-    for p in points:
+    for i, p in enumerate(points):
         if p.dtype.name not in STEPS:
-            raise TypeError(f"verify_grad needs float arrays, not {p.dtype}.")
+            raise TypeError(f"verify_grad needs float arrays; argument {i} is {p.dtype}.")
     rng = np.random.default_rng(0) if rng is None else rng
     inputs = [late["as_tensor_variable"](p).type(f"input {i}") for i, p in enumerate(points)]
     out = fun(*inputs)
+    if not isinstance(out, Variable):
+        raise TypeError(f"verify_grad needs a function with one output, not {out!r}.")
     if cast_to_output_type and out_type is not None:
         out = out.astype(out_type)
-    narrowest = min(
-        [p.dtype for p in points] + [np.dtype(out.type.dtype)], key=lambda d: d.itemsize
+    precision = narrowest([*(p.dtype for p in points), out.type.dtype, out_type])
+    tolerances = (
+        TOLERANCES[precision] if abs_tol is None else abs_tol,
+        TOLERANCES[precision] if rel_tol is None else rel_tol,
     )
-    abs_tol = TOLERANCES[narrowest.name] if abs_tol is None else abs_tol
-    rel_tol = TOLERANCES[narrowest.name] if rel_tol is None else rel_tol
-    shape = np.shape(late["function"](inputs, out, mode=mode, on_unused_input="ignore")(*points))
+    weights = out.type("weights")
+    cost = (out * weights).sum()
+    found = grad(cost, inputs, disconnected_inputs="ignore")
+    values, projected, gradients = (
+        late["function"]([*inputs, *extra], outputs, mode=mode, on_unused_input="ignore")
+        for extra, outputs in (([], out), ([weights], cost), ([weights], found))
+    )
+    shape = np.shape(values(*points))
     for _ in range(n_tests):
-        weights = (rng.random(shape) + 0.5).astype(out_type or out.type.dtype)
-        cost = (out * weights).sum()
-        value = late["function"](inputs, cost, mode=mode, on_unused_input="ignore")
-        gradients = grad(cost, inputs, disconnected_inputs="ignore")
-        found = late["function"](inputs, gradients, mode=mode, on_unused_input="ignore")(*points)
-        _compare(
-            found, numeric_grad(value, points, eps or STEPS[narrowest.name]).gf, abs_tol, rel_tol
-        )
+        w = np.asarray(rng.uniform(0.5, 1.5, shape), out.type.dtype)
+        numeric = numeric_grad(lambda *x, w=w: projected(*x, w), points, eps or STEPS[precision])
+        _assert_close(numeric, gradients(*points, w), *tolerances)
 
 
-def _compare(found: Any, expected: Any, abs_tol: float, rel_tol: float) -> None:
-    for k, (a, b) in enumerate(zip(found, expected)):
-        error = np.abs(a - b)
-        bad = ~(error <= abs_tol + rel_tol * np.abs(b))
-        if not bad.any():
-            continue
-        at = np.unravel_index(np.argmax(np.where(bad, error, -1)), a.shape)
-        raise GradientError(
-            f"The gradient in argument {k} is wrong at {tuple(map(int, at))}: {a[at]} against {b[at]} by "
-            f"finite differences (tolerances {abs_tol} absolute, {rel_tol} relative)."
-        )
+def _assert_close(numeric: numeric_grad, found: Any, abs_tol: float, rel_tol: float) -> None:
+    arg, at, abs_err, rel_err = numeric.max_err(found, abs_tol, rel_tol)
+    if abs_err <= abs_tol or rel_err <= rel_tol:
+        return
+    a, b = found[arg], numeric.gf[arg]
+    position = tuple(map(int, np.unravel_index(at, b.shape)))
+    raise GradientError(
+        f"The gradient in argument {arg} (shape {b.shape}) is wrong at {position}: {a[position]} "
+        f"against {b[position]} by finite differences: absolute error {abs_err:.3g} (tolerance "
+        f"{abs_tol:.3g}), relative error {rel_err:.3g} (tolerance {rel_tol:.3g})."
+    )

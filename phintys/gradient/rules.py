@@ -1,0 +1,120 @@
+"""What the derivative rules of an op return, checked; dtypes and zeros of derivatives."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from phintys.graph.op import Op
+from phintys.graph.origin import describe
+from phintys.graph.type import DisconnectedType, NullType
+from phintys.graph.variable import Apply, Variable
+
+_VERBS = {"pullback": "gradient", "pushforward": "tangent"}
+
+
+def is_disconnected(g: Any) -> bool:
+    """Whether a derivative says "no influence"."""
+    return isinstance(g.type, DisconnectedType)
+
+
+def is_null(g: Any) -> bool:
+    """Whether a derivative says "not defined"."""
+    return isinstance(g.type, NullType)
+
+
+def is_discrete(v: Any) -> bool:
+    """Whether the values of a variable are integers or bools."""
+    return getattr(v.type, "dtype", "float64")[0] in "iub"
+
+
+def derivative_dtype(v: Any) -> str:
+    """The dtype of a derivative: that of the variable, floatX for discrete ones."""
+    return "floatX" if is_discrete(v) else v.type.dtype
+
+
+def zeros_like(v: Any) -> Any:
+    """Zeros as a derivative of ``v``."""
+    return _filled(v, "zeros_like")
+
+
+def ones_like(v: Any) -> Any:
+    """Ones as a derivative of ``v``."""
+    return _filled(v, "ones_like")
+
+
+def _filled(v: Any, method: str) -> Any:
+    if not hasattr(v, method):
+        raise TypeError(
+            f"{v} is of type {v.type}, whose variables have no {method}: its gradient cannot start or "
+            "end here. Give known_grads, or ask for return_disconnected='none'."
+        )
+    return getattr(v, method)(dtype=derivative_dtype(v))
+
+
+def connection_pattern(node: Apply) -> list[list[bool]] | None:
+    """A node's connection pattern, checked; None if everything is connected."""
+    if type(node.op).connection_pattern is Op.connection_pattern:
+        return None
+    pattern = node.op.connection_pattern(node)
+    ok = (
+        isinstance(pattern, list | tuple)
+        and len(pattern) == len(node.inputs)
+        and all(isinstance(row, list | tuple) and len(row) == len(node.outputs) for row in pattern)
+    )
+    if not ok:
+        raise TypeError(
+            f"{node.op}.connection_pattern must return one list per input ({len(node.inputs)}), each "
+            f"with one bool per output ({len(node.outputs)}), not {pattern!r}.{_made(node)}"
+        )
+    return pattern
+
+
+def checked(node: Apply, rule: str, found: Any, variables: Sequence[Variable]) -> list[Any]:
+    """The results of a rule of an op, one for each of ``variables``, in their dtypes.
+
+    TypeError or ValueError, naming the op, if they cannot be derivatives of these variables.
+    """
+    where = f"{node.op}.{rule}"
+    if not isinstance(found, list | tuple) or len(found) != len(variables):
+        got = f"{len(found)}" if isinstance(found, list | tuple) else repr(found)
+        of = "input" if rule == "pullback" else "output"
+        raise ValueError(
+            f"{where} must return a list of one variable per {of} ({len(variables)}), not {got}."
+            f"{_made(node)}"
+        )
+    return [_checked_one(node, where, rule, i, g, v) for i, (g, v) in enumerate(zip(found, variables))]
+
+
+def _checked_one(node: Apply, where: str, rule: str, i: int, g: Any, v: Any) -> Any:
+    if not isinstance(g, Variable):
+        hint = "zeros, disconnected_type() or grad_undefined(...)"
+        raise TypeError(
+            f"{where} returned {g!r} at position {i}, not a variable. Where there is nothing to "
+            f"return, return {hint}.{_made(node)}"
+        )
+    if g.type is v.type or isinstance(g.type, DisconnectedType | NullType):
+        return g
+    what = f"{where} returned a {_VERBS[rule]} of type {g.type} for {v} of type {v.type}"
+    if is_discrete(g):
+        raise TypeError(f"{what}: derivatives are never integers.{_made(node)}")
+    if getattr(g.type, "ndim", None) != getattr(v.type, "ndim", None):
+        raise ValueError(f"{what}: the ranks differ.{_made(node)}")
+    lengths = zip(getattr(g.type, "shape", ()), getattr(v.type, "shape", ()))
+    if any(a != b and None not in (a, b) for a, b in lengths):
+        raise ValueError(f"{what}: the shapes differ.{_made(node)}")
+    return _in_dtype(g, v, what, node)
+
+
+def _in_dtype(g: Any, v: Any, what: str, node: Apply) -> Any:
+    have, want = getattr(g.type, "dtype", None), getattr(v.type, "dtype", None)
+    if have is None or want is None or have == want or is_discrete(v):
+        return g
+    if have[0] == "c" and want[0] != "c":
+        raise TypeError(f"{what}: of a real variable, return the real part.{_made(node)}")
+    return g.astype(want)
+
+
+def _made(node: Apply) -> str:
+    where = describe(node.origin)
+    return f"\n{where}" if where else ""
