@@ -9,6 +9,7 @@ from phintys.errors import MethodNotDefined, NullTypeGradError
 from phintys.gradient.barriers import disconnected_grad
 from phintys.gradient.reverse import (
     OnDisconnected,
+    Pattern,
     ReturnDisconnected,
     add,
     backpropagate,
@@ -100,25 +101,30 @@ def _push_forward_node(node: Apply, given: Sequence[Any], by_op: bool) -> Sequen
     null = next((t for t in given if t is not None and is_null(t)), None)
     if null is not None:
         return [null] * len(node.outputs)
+    pattern = connection_pattern(node)
+    connected = [
+        any(t is not None and (pattern is None or pattern[i][k]) for i, t in enumerate(given))
+        for k in range(len(node.outputs))
+    ]
+    if not any(connected):
+        return [disconnected_type() for _ in node.outputs]
     if by_op:
         try:
             tangents = [disconnected_type() if t is None else t for t in given]
             found = node.op.pushforward(node.inputs, node.outputs, tangents)
-            return checked(node, "pushforward", found, node.outputs)
+            found = checked(node, "pushforward", found, node.outputs)
+            return [t if yes else disconnected_type() for t, yes in zip(found, connected)]
         except MethodNotDefined:
             pass  # the op has no such rule
-    return [_by_two_pullbacks(node, k, given) for k in range(len(node.outputs))]
+    return [
+        _by_two_pullbacks(node, pattern, k, given) if yes else disconnected_type()
+        for k, yes in enumerate(connected)
+    ]
 
 
-def _by_two_pullbacks(node: Apply, k: int, given: Sequence[Any]) -> Any:
+def _by_two_pullbacks(node: Apply, pattern: Pattern, k: int, given: Sequence[Any]) -> Any:
     """J t as the derivative of <J' v, t> by v: the pullback is linear in its cotangent v."""
     out = node.outputs[k]
-    pattern = connection_pattern(node)
-    connected = [
-        t is not None and (pattern is None or pattern[i][k]) for i, t in enumerate(given)
-    ]
-    if not any(connected):
-        return disconnected_type()
     if is_discrete(out):
         return zeros_like(out)
     # any value of v will do; the barrier hides from rules that it is zero
@@ -126,7 +132,7 @@ def _by_two_pullbacks(node: Apply, k: int, given: Sequence[Any]) -> Any:
     cotangents = [v if i == k else None for i in range(len(node.outputs))]
     terms: dict[Variable, list[Any]] = {}
     for i, g in pull_back_node(node, pattern, cotangents):
-        if connected[i]:
+        if given[i] is not None:
             if is_null(g):
                 return g
             terms.setdefault(g, []).append(given[i])

@@ -18,7 +18,6 @@ from phintys.rewriting.equilibrium import EquilibriumGraphRewriter
 from phintys.rewriting.rewriter import (
     FailureCallback,
     GraphRewriter,
-    NodeRewriter,
     Rewriter,
     SequentialGraphRewriter,
     SequentialNodeRewriter,
@@ -444,7 +443,7 @@ class LocalGroupDB(RewriteDatabase):
         super().register(name, rewriter, *tags, **kwargs)
         self._positions[name] = place
 
-    def assemble(self, found: dict[str, Any], query: RewriteDatabaseQuery) -> NodeRewriter:
+    def assemble(self, found: dict[str, Any], query: RewriteDatabaseQuery) -> Any:
         names = sorted(found, key=lambda name: (self._positions[name], name))
         return self.node_rewriter(
             *[found[name] for name in names],

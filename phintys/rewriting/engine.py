@@ -67,6 +67,7 @@ class OpEntry(NamedTuple):
 
     number: int
     rules: tuple[Rule, ...]
+    untried: tuple[Rule, ...]  # those that no earlier phase has tried at the nodes of the graph
     mergeable: bool
     op: Any  # keeps the op alive: entries are found by id
 
@@ -195,17 +196,19 @@ class Normalizer:
         """Intern a node whose inputs are normal, or apply a rule to it."""
         entry = self._entries.get(id(node.op)) or self._entry(node.op)
         if not entry.mergeable or node in self._kept:
-            return self._accept(node, None)
+            self._accept(node, None)
+            return None
         key = (entry.number, *node.inputs)
         found = self._interned.get(key)
         if found is not None and found is not node and self._merge(node, found):
             return None
         deferred = False
-        if entry.rules:
+        rules = entry.untried if self._is_untouched(node) else entry.rules
+        if rules:
             if key in self._in_progress:
                 raise self._ping_pong(node)
             with inherit(node.origin):
-                applied, deferred = self._try_rules(node, entry.rules)
+                applied, deferred = self._try_rules(node, rules)
             if applied is not None:
                 rule, outputs = applied
                 self._replace(node, outputs)
@@ -216,7 +219,12 @@ class Normalizer:
             forced = self._force_inputs(node)
             if forced:
                 return forced
-        return self._accept(node, key)
+        self._accept(node, key)
+        return None
+
+    def _is_untouched(self, node: Apply) -> bool:
+        """Whether a node was in the graph before the run, with the inputs that it has now."""
+        return node not in self._original and node in self.fgraph.apply_nodes
 
     def _accept(self, node: Apply, key: Any) -> None:
         if key is not None:
@@ -263,7 +271,9 @@ class Normalizer:
         known = self._entries_by_op.get(op)
         if known is None:
             number = len(self._entries_by_op)
-            known = OpEntry(number, self._index[op], not op.destroy_map, op)
+            rules = self._index[op]
+            untried = tuple(r for r in rules if not r.follow_up)
+            known = OpEntry(number, rules, untried, not op.destroy_map, op)
             self._entries_by_op[op] = known
         entry = self._entries[id(op)] = known._replace(op=op)
         return entry

@@ -114,7 +114,7 @@ class PatternNodeRewriter(NodeRewriter):
             return reify_pattern(self.out_pattern, subs)
         return self._build(fgraph, node, {var.token: value for var, value in subs.items()})
 
-    def _finish(self, old: Variable, new: Any) -> Variable:
+    def _finish(self, old: Variable, new: Any) -> Any:
         if not isinstance(new, Variable):
             new = old.type.filter_variable(new)
         if self.allow_cast and old.type.is_super(new.type) is not True:
@@ -131,7 +131,7 @@ def _tracked(op_match: Any) -> Any:
     return op_match.op_type if isinstance(op_match, OpPattern) else rule_key(op_match)
 
 
-def _cast(new: Any, old: Variable) -> Variable:
+def _cast(new: Any, old: Variable) -> Any:
     """``new`` with the dtype of ``old``, if types have one and it differs."""
     wanted, given = getattr(old.type, "dtype", None), getattr(new.type, "dtype", None)
     return new.astype(wanted) if wanted is not None and wanted != given else new

@@ -85,6 +85,9 @@ class Rule(NodeRewriter):
     outermost
         try it only at the last node of a chain: not where the only user of the result is a node at
         which the same rule is tried (that one will see the whole chain)
+    follow_up
+        try it only at nodes that the run makes or changes: for phases that come after one that has
+        tried it everywhere
     """
 
     name: str
@@ -95,6 +98,7 @@ class Rule(NodeRewriter):
     law: Law = "exact"
     tested_on: Any = None
     outermost: bool = False
+    follow_up: bool = False
     file: str = ""
     line: int = 0
     _index: TrackIndex[None] | None = field(default=None, init=False)
@@ -209,7 +213,8 @@ class Equation(Rule):
 
     def _variable(self, name: str) -> Variable:
         if self.types is not None and name in self.types:
-            return self.types[name](name)
+            typed: Variable = self.types[name](name)
+            return typed
         if _defaults.variable is None:
             raise TypeError(
                 f"Rule {self.name}: variable {name} has no type; give types={{{name!r}: ...}}."
@@ -226,7 +231,7 @@ class Equation(Rule):
 
     def match(self, ctx: Any, node: Apply) -> dict[str, Any] | None:
         """What the pattern variables are bound to at ``node``; None without a match."""
-        pattern = self.pattern
+        pattern = self._pattern or self.pattern
         if not pattern.may_match(node):
             return None
         subs = match_pattern(pattern, node, None, ctx.single_use if self.single_use else None)

@@ -34,6 +34,17 @@ def same_op(op: Any, other: Any) -> bool:
     )
 
 
+class SameOp(dict[Any, bool]):
+    """``table[op]``: whether `same_op` holds for an op and a given one; answers are kept."""
+
+    def __init__(self, op: Any) -> None:
+        self.op = op
+
+    def __missing__(self, op: Any) -> bool:
+        found = self[op] = same_op(op, self.op)
+        return found
+
+
 def is_commutative(op: Any) -> bool:
     """Whether the inputs of an op may be permuted (attribute ``commutative`` of it or its key)."""
     own = getattr(op, "commutative", None)
@@ -182,7 +193,7 @@ class PatternNode:
         self.n_fixed = len(self.fixed)
         #: what some input must be: computed by these ops, or constant
         self.needs_ops = [
-            p.op_match
+            SameOp(p.op_match)
             for p in self.fixed
             if isinstance(p, PatternNode) and isinstance(p.op_match, Op)
         ]
@@ -192,8 +203,11 @@ class PatternNode:
         """A quick look at the inputs of a node that has the op of this pattern."""
         if self.needs_constant and not any(isinstance(v, Constant) for v in node.inputs):
             return False
-        for op in self.needs_ops:
-            if not any(v.owner is not None and same_op(v.owner.op, op) for v in node.inputs):
+        for known in self.needs_ops:
+            for v in node.inputs:
+                if v.owner is not None and known[v.owner.op]:
+                    break
+            else:
                 return False
         return True
 

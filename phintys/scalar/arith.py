@@ -425,13 +425,21 @@ identity = unary(
     zero_at_zero=True,
     idempotent=True,
 )
+
+
+def _second_cotangents(self: ScalarOp, m: Any, inputs: Any, outputs: Any, given: Any) -> list[Any]:
+    return [disconnected_type(), *ScalarOp.cotangents(self, m, inputs, outputs, given)[1:]]
+
+
 second = binary(
     "Second",
     "second",
-    "y; for tensors, y broadcast against x.",
+    "y; for tensors, y broadcast against x, of which only the shape counts.",
     function="phintys.scalar.numeric.second",
     rule=rules.last,
     d=lambda m, x, y, z: (None, 1.0),
+    cotangents=_second_cotangents,
+    connection_pattern=lambda self, node: [[False], [True]],
     native=lambda n, x, y: y,
 )
 switch = ternary(

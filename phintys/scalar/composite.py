@@ -251,8 +251,12 @@ def _through(op: Any, m: Any, inputs: Any, outputs: Any, arriving: Any) -> list[
     return found
 
 
+def _is_disconnected(g: Any) -> bool:
+    return isinstance(g, Variable) and isinstance(g.type, DisconnectedType)
+
+
 def _accumulate(m: Any, total: dict[int, Any], place: int, g: Any) -> None:
     known = total.get(place)
-    if g is None or isinstance(known, Undefined):
+    if g is None or isinstance(known, Undefined) or _is_disconnected(g):
         return
     total[place] = g if known is None or isinstance(g, Undefined) else m.add(known, g)

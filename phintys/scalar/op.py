@@ -28,6 +28,8 @@ from phintys.scalar.type import as_scalar, constant, scalar_type
 TABLE: dict[str, ScalarOp] = {}
 #: class name -> class, in the order of definition
 CLASSES: dict[str, type[ScalarOp]] = {}
+#: how many arguments of a long sum or product are combined at a time
+_PART = 12
 
 
 @dataclass(frozen=True)
@@ -150,11 +152,20 @@ class ScalarOp(Op):
         if not self.has_native(*(x.type.dtype for x in node.inputs)):
             return NotImplemented
         if self.nout == 1:
-            return b.map(self.emit, *inputs, dtype=node.outputs[0].type.dtype)
+            return self._map(b, inputs, node.outputs[0].type.dtype)
         return [
             b.map(lambda n, *args, i=i: self.emit(n, *args)[i], *inputs, dtype=out.type.dtype)
             for i, out in enumerate(node.outputs)
         ]
+
+    def _map(self, b: Any, values: Sequence[Any], dtype: str) -> Any:
+        """The result elementwise; a long sum or product in parts, since kernels are bounded."""
+        if self.nin < 0 and all(v.dtype == dtype for v in values):
+            given, values = values, values[:_PART]
+            for start in range(_PART, len(given), _PART):
+                part = b.map(self.emit, *values, dtype=dtype)
+                values = [part, *given[start : start + _PART]]
+        return b.map(self.emit, *values, dtype=dtype)
 
     def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
         found = self.cotangents(functions, inputs, outputs, cotangents)
@@ -271,6 +282,8 @@ def _scalar_cotangent(x: Any, g: Any) -> Variable:
     """A derivative in the dtype of its variable (floatX for discrete ones)."""
     if isinstance(g, Undefined):
         return NullType(g.why)()
+    if g is not None and isinstance(g.type, DisconnectedType):
+        return g  # type: ignore[no-any-return]
     dtype = dtypes.as_dtype("floatX") if dtypes.is_discrete(x.type.dtype) else x.type.dtype
     if g is None:
         return constant(np.zeros((), dtype))
@@ -345,7 +358,7 @@ class BinaryBitOp(BinaryScalarOp):
 
 #: fields of a row that are class attributes; the others are facts
 _FIELDS = {"nin", "function", "rule", "d", "native", "not_differentiable", "cotangents", "tangents"}
-_FIELDS |= {"compute", "output_dtypes"}
+_FIELDS |= {"compute", "output_dtypes", "connection_pattern"}
 _PLAIN = {"rule", "d", "native"}
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from phintys.scalar import dtypes
 from phintys.scalar.op import TABLE, functions
-from phintys.scalar.type import ScalarType, ScalarVariable, scalar_type
+from phintys.scalar.type import ScalarType, ScalarVariable, constant, scalar_type
 
 cast = functions.cast
 
@@ -37,7 +37,19 @@ for _method, _name in (_UNARY | _BINARY | _ORDER).items():
     setattr(ScalarVariable, f"__{_method}__", _operator(_name))
 for _method, _name in _BINARY.items():
     setattr(ScalarVariable, f"__r{_method}__", _operator(_name, swapped=True))
+
+
+
+def _like(value: int) -> Any:
+    def method(self: Any, dtype: Any = None) -> Any:
+        return constant(value, dtype=dtype or self.type.dtype)
+
+    return method
+
+
 ScalarVariable.astype = cast  # type: ignore[attr-defined]
+ScalarVariable.zeros_like = _like(0)  # type: ignore[attr-defined]
+ScalarVariable.ones_like = _like(1)  # type: ignore[attr-defined]
 #: NumPy scalars on the left of an operator leave it to the variable
 ScalarVariable.__array_ufunc__ = None  # type: ignore[attr-defined]
 

@@ -10,6 +10,9 @@ from typing import IO, Any
 from phintys.graph.fgraph import FunctionGraph
 from phintys.graph.variable import Apply, Constant, Variable, late
 
+#: a deeper tree goes on at the left margin, so that the text is not quadratic in its depth
+MAX_INDENT = 100
+
 
 @dataclass
 class _Printer:
@@ -47,6 +50,8 @@ class _Printer:
             self.done[v.owner] = self._id(v.owner)
             children = []
             last = len(v.owner.inputs) - 1
+            if level % MAX_INDENT == 0:
+                indent = f" level {level}: "
             for k, x in enumerate(v.owner.inputs):
                 branch, below = ("└─ ", "   ") if k == last else ("├─ ", "│  ")
                 children.append((x, indent + branch, indent + below, level + 1))
@@ -160,7 +165,8 @@ def dprint(
         list the inputs of FunctionGraphs
 
     The number after a node of a FunctionGraph or function is its position in the order of execution;
-    ``···`` stands for what has been printed already.
+    ``···`` stands for what has been printed already.  Every 100 levels the tree goes on at the left
+    margin, after the number of the level.
 
     >>> import phintys, phintys.tensor as pt
     >>> x = pt.dvector("x")

@@ -12,7 +12,7 @@ from phintys.graph.type import DisconnectedType
 from phintys.graph.variable import Apply, Variable
 from phintys.scalar import dtypes
 from phintys.tensor.convert import as_tensor_variable
-from phintys.tensor.elemwise import functions, zeros_of
+from phintys.tensor.elemwise import conjugate, functions, zeros_of
 from phintys.tensor.reshape import flatten
 from phintys.tensor.shape import normalize_axis_tuple
 
@@ -64,7 +64,7 @@ class CumOp(Op):
             return [zeros_of(x)]
         if self.mode == "add":
             return [self._reverse(g)]
-        return [self._reverse(g * outputs[0]) / x]
+        return [self._reverse(g * conjugate(outputs[0])) / conjugate(x)]
 
     def _reverse(self, g: Any) -> Any:
         """Sums from the end along the axis."""

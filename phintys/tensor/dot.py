@@ -15,7 +15,15 @@ from phintys.graph.variable import Apply, Variable
 from phintys.scalar import dtypes
 from phintys.tensor.blockwise import Blockwise
 from phintys.tensor.convert import as_tensor_variable
-from phintys.tensor.elemwise import cast, dimshuffle, functions, match_dtype, one, zeros_of
+from phintys.tensor.elemwise import (
+    cast,
+    conjugate,
+    dimshuffle,
+    functions,
+    match_dtype,
+    one,
+    zeros_of,
+)
 from phintys.tensor.reshape import flatten, reshape
 from phintys.tensor.shape import length, normalize_axis_tuple
 from phintys.tensor.type import TensorType
@@ -77,8 +85,9 @@ class Dot(Op):
         if dtypes.is_discrete(outputs[0].type.dtype):
             return [zeros_of(x), zeros_of(y)]
         vectors = x.type.ndim == y.type.ndim == 1
-        gx = g * y if vectors else self._left(x, y, g)
-        gy = g * x if vectors else self._right(x, y, g)
+        cx, cy = conjugate(x), conjugate(y)
+        gx = g * cy if vectors else self._left(x, cy, g)
+        gy = g * cx if vectors else self._right(cx, y, g)
         return [match_dtype(gx, x), match_dtype(gy, y)]
 
     def _left(self, x: Any, y: Any, g: Any) -> Any:

@@ -299,6 +299,10 @@ class Elemwise(Op):
         pairs = zip(outputs, found if len(outputs) > 1 else [found])
         return [_tangent(out, t) for out, t in pairs]
 
+    def connection_pattern(self, node: Apply) -> list[list[bool]]:
+        pattern: list[list[bool]] = self.scalar_op.connection_pattern(node)
+        return pattern
+
     # ----- batching
     def vectorize_node(self, node: Apply, *batched_inputs: Any) -> Apply:
         return self.make_node(*batched_inputs)
@@ -440,6 +444,8 @@ def _cotangent(x: Any, g: Any) -> Variable:
         return zeros_of(x)
     if isinstance(g, Undefined):
         return NullType(g.why)()
+    if isinstance(g.type, DisconnectedType):
+        return g  # type: ignore[no-any-return]
     return sum_to(match_dtype(g, x), x)
 
 
@@ -454,6 +460,11 @@ def match_dtype(g: Any, x: Any) -> Any:
     if dtypes.is_complex(g.type.dtype) and not dtypes.is_complex(x.type.dtype):
         g = functions.real(g)
     return cast(g, x.type.dtype)
+
+
+def conjugate(x: Any) -> Any:
+    """``x`` conjugated where it is complex: cotangents need the adjoint, not the transpose."""
+    return functions.conj(x) if dtypes.is_complex(x.type.dtype) else x
 
 
 def zeros_of(x: Any) -> Any:

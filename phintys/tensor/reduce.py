@@ -15,7 +15,7 @@ from phintys.scalar.native import NATIVE_DTYPES
 from phintys.scalar.op import TABLE, ScalarOp
 from phintys.tensor import convert, elemwise
 from phintys.tensor.convert import as_tensor_variable
-from phintys.tensor.elemwise import cast, dimshuffle, functions, zeros_of
+from phintys.tensor.elemwise import cast, conjugate, dimshuffle, functions, zeros_of
 from phintys.tensor.type import TensorType
 
 __all__ = ["all", "any", "argmax", "argmin", "max", "max_and_argmax", "min", "prod", "sum"]
@@ -157,7 +157,8 @@ class CAReduce(Op):
         if dtypes.is_discrete(x.type.dtype) or dtypes.is_discrete(outputs[0].type.dtype):
             return [zeros_of(x)]
         axes = normalize_axes(self.axis, x.ndim)
-        return [self.cotangent(x, keep_dims(outputs[0], axes), keep_dims(g, axes), axes)]
+        found = self.cotangent(x, keep_dims(outputs[0], axes), keep_dims(conjugate(g), axes), axes)
+        return [conjugate(found)]
 
     def cotangent(self, x: Any, out: Any, g: Any, axes: tuple[int, ...]) -> Any:
         raise TypeError(f"{self} has no derivative.")

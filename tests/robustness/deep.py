@@ -13,6 +13,8 @@ import pickle
 import sys
 import time
 import weakref
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -21,15 +23,17 @@ import phintys.tensor as pt
 
 
 class Stages:
-    """Seconds by stage."""
+    """Seconds by stage; ``show`` is told each as it ends."""
 
-    def __init__(self) -> None:
+    def __init__(self, show: Callable[[str, float], None]) -> None:
+        self.show = show
         self.seconds: dict[str, float] = {}
         self.last = time.perf_counter()
 
     def done(self, name: str) -> None:
         now = time.perf_counter()
         self.seconds[name] = now - self.last
+        self.show(name, self.seconds[name])
         self.last = now
 
 
@@ -50,9 +54,9 @@ def expected(value: np.ndarray, depth: int) -> tuple[np.ndarray, np.ndarray]:
     return y, slope
 
 
-def run(depth: int, mode: str = "FAST_RUN") -> dict[str, float]:
+def run(depth: int, mode: str = "FAST_RUN", show: Any = lambda name, seconds: None) -> Stages:
     """Seconds per stage; AssertionError if a value is wrong."""
-    stages = Stages()
+    stages = Stages(show)
     value = np.linspace(0.1, 0.9, 5)
     x = pt.dvector("x")
     y = chain(x, depth)
@@ -85,11 +89,10 @@ def run(depth: int, mode: str = "FAST_RUN") -> dict[str, float]:
     gc.collect()
     assert not any(r() is not None for r in watched)
     stages.done("free")
-    return stages.seconds
+    return stages
 
 
 if __name__ == "__main__":
     depth = int(sys.argv[1]) if len(sys.argv) > 1 else 100_000
     mode = sys.argv[2] if len(sys.argv) > 2 else "FAST_RUN"
-    for name, seconds in run(depth, mode).items():
-        print(f"{name:22} {seconds:8.2f} s")
+    run(depth, mode, lambda name, seconds: print(f"{name:22} {seconds:8.2f} s", flush=True))

@@ -223,12 +223,10 @@ class Body:
     def workspace(self, sizes: list[Dim]) -> list[str]:
         """The addresses of blocks of these sizes, one after the other in one piece of memory."""
         out, starts, total = self.out, [], str(ALIGN)
+        rounded = {dim: self.rounded(dim) for dim in dict.fromkeys(sizes)}
         for dim in sizes:
             starts.append(total)
-            size = self.lengths.size(dim, "memory")
-            padded = out.value(f"call i64 @llvm.sadd.sat.i64(i64 {size}, i64 {ALIGN - 1})")
-            rounded = out.value(f"and i64 {padded}, {-ALIGN}")
-            total = out.value(f"call i64 @llvm.sadd.sat.i64(i64 {total}, i64 {rounded})")
+            total = out.value(f"call i64 @llvm.sadd.sat.i64(i64 {total}, i64 {rounded[dim]})")
         raw = out.value(f"call ptr @PyMem_RawMalloc(i64 {total})")
         out.require(out.value(f"icmp ne ptr {raw}, null"), "memory")
         out.store("ptr", raw, "%works", 8 * self.entry.works)
@@ -236,6 +234,12 @@ class Body:
         beyond = out.value(f"and i64 {out.value(f'ptrtoint ptr {raw} to i64')}, {ALIGN - 1}")
         base = out.at(raw, out.value(f"sub i64 0, {beyond}"))
         return [out.at(base, start) for start in starts]
+
+    def rounded(self, dim: Dim) -> str:
+        """A number of bytes rounded up to a multiple of `ALIGN`."""
+        size = self.lengths.size(dim, "memory")
+        padded = self.out.value(f"call i64 @llvm.sadd.sat.i64(i64 {size}, i64 {ALIGN - 1})")
+        return self.out.value(f"and i64 {padded}, {-ALIGN}")
 
     # ----- steps
     def run(self) -> None:

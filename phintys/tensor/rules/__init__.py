@@ -7,7 +7,7 @@ databases (`register_canonicalize` and the others).
 canonicalize
     one form for what is written in many ways; what needs no computation disappears
 stabilize
-    forms that keep precision; its results are made canonical again
+    forms that keep precision; what it makes is brought into canonical form
 BlasOpt
     products of matrices with what is added to them
 specialize
@@ -17,6 +17,7 @@ specialize
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any
 
 from phintys.rewriting.database import EquilibriumDB, RewriteDatabase, optdb
@@ -47,14 +48,14 @@ BOTH = (FAST_RUN, FAST_COMPILE)
 
 canonicalize = EquilibriumDB(ignore_newtrees=False)
 stabilize = EquilibriumDB(ignore_newtrees=False)
-blas_opt = EquilibriumDB(ignore_newtrees=False)
+blas_opt = EquilibriumDB(ignore_newtrees=False, eq_rewriter_class=products.WhereProductsAre)
 specialize = EquilibriumDB(ignore_newtrees=False)
 useless = EquilibriumDB(ignore_newtrees=False)
 uncanonicalize = EquilibriumDB(ignore_newtrees=False)
 
 #: name, database or rewriter, tags, position
 PIPELINE: list[tuple[str, Any, tuple[str, ...], float]] = [
-    ("merge1", MergeOptimizer(), (*BOTH, "merge"), 0),
+    ("merge1", MergeOptimizer(), ("merge",), 0),  # the engine merges in every phase
     ("useless", useless, BOTH, 0.6),
     ("canonicalize", canonicalize, (*BOTH, "canonicalize_db"), 1),
     ("stabilize", stabilize, BOTH, 1.5),
@@ -112,10 +113,11 @@ def _register(rules: Iterable[Rule]) -> None:
         early = rule.phase == "canonicalize"
         modes = BOTH if early else (FAST_RUN,)
         PHASES[rule.phase].register(rule.name, rule, *rule.tags, *modes)
+        again = replace(rule, follow_up=True)
         if early:
-            stabilize.register(rule.name, rule, *rule.tags, *modes)
+            stabilize.register(rule.name, again, *rule.tags, *modes)
         if "cleanup" in rule.tags:
-            specialize.register(rule.name, rule, *rule.tags, FAST_RUN)
+            specialize.register(rule.name, again, *rule.tags, FAST_RUN)
             useless.register(rule.name, rule, *rule.tags)
 
 

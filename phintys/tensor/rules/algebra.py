@@ -16,11 +16,11 @@ from typing import Any
 
 import numpy as np
 
-from phintys.graph.variable import Apply, Variable
+from phintys.graph.variable import Apply, Constant, Variable
 from phintys.rewriting.rule import rule
 from phintys.scalar import dtypes
 from phintys.scalar.op import TABLE
-from phintys.tensor.elemwise import cast, functions
+from phintys.tensor.elemwise import Elemwise, cast, functions
 from phintys.tensor.rules.match import like, literal, number, scalar_op_name
 
 ADD, SUB, NEG, MUL = (TABLE[n] for n in ("add", "sub", "neg", "mul"))
@@ -174,6 +174,8 @@ def collect_product(ctx: Any, node: Apply) -> Any:
     dtype = out.type.dtype
     if dtypes.kind(dtype) == "b":
         return None
+    if _is_plain_product(ctx, node):
+        return None
     flat = list(_factors(ctx, node))
     values = [(e, number(v)) for e, v in flat]
     if any(e < 0 and k == 0 for e, k in values):
@@ -189,6 +191,34 @@ def collect_product(ctx: Any, node: Apply) -> Any:
     if _is_normal(ctx, node, kept, factor):
         return None
     return like(node, build_product(kept, factor, dtype, out.type.ndim))
+
+
+#: what can be unpacked into factors
+COMPOUND = frozenset((MUL, DIV, NEG, RECIPROCAL))
+POWERS = frozenset((POW, SQR))
+
+
+def _is_plain_product(ctx: Any, node: Apply) -> bool:
+    """A quick look: whether a product has nothing that could be collected."""
+    if node.op.scalar_op is not MUL:
+        return False
+    bases: set[Variable] = set()
+    for k, v in enumerate(node.inputs):
+        owner = v.owner
+        if owner is None:
+            if isinstance(v, Constant):
+                value = _leading_number(v, node.outputs[0].type.dtype)
+                if k or value is None or value == 0 or value == 1:
+                    return False
+        elif type(owner.op) is Elemwise:
+            inner = owner.op.scalar_op
+            if inner in COMPOUND and ctx.single_use(v):
+                return False
+            v = owner.inputs[0] if inner in POWERS else v
+        if v in bases:
+            return False
+        bases.add(v)
+    return True
 
 
 def _constant_factor(values: list[tuple[int, Any]]) -> Any:

@@ -114,11 +114,14 @@ def merge_switches(ctx: Any, node: Apply) -> Any:
     ),
 )
 def sink_switch(ctx: Any, node: Apply) -> Any:
-    """Keeps gradients of masked branches free of ``0 * inf``: what is not chosen does not count."""
+    """Keeps gradients of masked branches free of ``0 * inf``: what is not chosen does not count.
+
+    A switch with several uses is repeated: otherwise one of the products could be NaN.
+    """
     candidates = node.inputs if name_of(node) == "mul" else node.inputs[:1]
     for i, v in enumerate(candidates):
         switch = applied(v, "switch")
-        if switch is None or not ctx.single_use(v):
+        if switch is None:
             continue
         condition, *branches = switch.inputs
         zero = [fill_number(b) == 0 for b in branches]

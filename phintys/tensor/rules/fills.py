@@ -26,6 +26,10 @@ def filled_value(v: Variable) -> Any:
     return v.owner.inputs[1] if scalar_op_name(v.owner) == "second" else None
 
 
+def _is_fill(op: Any) -> bool:
+    return type(op) is Alloc or (type(op) is Elemwise and op.scalar_op is SECOND)
+
+
 def filled_as(v: Variable, value: Any) -> Any:
     """``value`` repeated to the shape of the fill ``v``."""
     node = v.owner
@@ -95,11 +99,14 @@ def _covers(x: Variable, v: Variable) -> bool:
 )
 def sink_fills(ctx: Any, node: Apply) -> Any:
     """A fill need not be made where another operand has the shape, else it comes last."""
+    for v in node.inputs:
+        if v.owner is not None and _is_fill(v.owner.op):
+            break
+    else:
+        return None
     if type(node.op) is not Elemwise or node.op.scalar_op is SECOND or len(node.outputs) != 1:
         return None
     values = [filled_value(v) for v in node.inputs]
-    if not any(v is not None for v in values):
-        return None
     out = node.outputs[0].type
     inputs = list(node.inputs)
     for i, value in enumerate(values):

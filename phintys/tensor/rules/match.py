@@ -19,7 +19,7 @@ def number(v: Variable) -> Any:
         return None
     found = v.__dict__.get("_cached_number", v)
     if found is v:
-        value = v.unique_value
+        value = v.data if v.data.size == 1 else v.unique_value
         found = v.__dict__["_cached_number"] = None if value is None else value.item()
     return found
 

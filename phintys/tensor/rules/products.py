@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from phintys.graph.variable import Apply, Variable
+from phintys.rewriting.equilibrium import EquilibriumGraphRewriter
 from phintys.rewriting.rule import rule
 from phintys.scalar.op import TABLE
 from phintys.tensor.blas import BLAS_DTYPES, Dot22, Dot22Scalar, Gemm, Gemv
@@ -84,6 +85,14 @@ def transpose_of_product(ctx: Any, node: Apply) -> Any:
 
 
 # ------------------------------------------------------------------------------------ BLAS
+
+
+class WhereProductsAre(EquilibriumGraphRewriter):
+    """The phase of BLAS, which graphs without products are spared."""
+
+    def apply(self, fgraph: Any, start_from: Any = None) -> None:
+        if any(isinstance(node.op, Dot) for node in fgraph.apply_nodes):
+            super().apply(fgraph, start_from)
 
 
 def _scalar(v: Variable) -> Any:

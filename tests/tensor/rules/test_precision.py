@@ -1,7 +1,7 @@
 """What rules make of an expression is as precise as its elements' type allows.
 
-The left side is evaluated with 700 digits, so that it neither cancels nor overflows; the right side with
-float64, at ordinary and extreme arguments.
+The left side is evaluated with 700 digits, so that it neither cancels nor overflows; the right side
+with float64, at ordinary and extreme arguments.
 """
 
 from __future__ import annotations
