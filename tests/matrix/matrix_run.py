@@ -1,0 +1,167 @@
+"""Running columns on a backend, many at a time, against the reference.
+
+One function is compiled for a chunk of columns and called once for each shape kind.  If that fails, the chunk
+is halved until the columns that fail are known.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import matrix_elementwise
+import matrix_structured
+import numpy as np
+from matrix_cells import Column
+
+import phintys
+
+MODES = {
+    "numpy": "FAST_COMPILE",
+    "llvm": "FAST_RUN",
+    "C": "C",
+    "numba": "NUMBA",
+    "jax": "JAX",
+}
+CHUNK = 40
+#: relative and absolute tolerance by dtype of the result
+RTOL = {"float16": 4e-3, "float32": 3e-5, "complex64": 3e-5}
+ATOL = {"float16": 1e-3, "float32": 1e-6, "complex64": 1e-6}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What is counted: a column on a backend with one shape kind."""
+
+    column: Column
+    kind: str
+    backend: str
+
+    def __str__(self) -> str:
+        return f"{self.backend}: {self.column}, {self.kind}"
+
+
+@cache
+def all_columns() -> list[Column]:
+    return [*matrix_elementwise.columns(), *matrix_structured.columns()]
+
+
+@cache
+def chunks() -> dict[str, list[Column]]:
+    """Columns of one family and with the same shape kinds, at most `CHUNK` together."""
+    groups: dict[tuple[str, tuple[str, ...]], list[Column]] = {}
+    for c in all_columns():
+        groups.setdefault((c.family, c.kinds), []).append(c)
+    return {
+        f"{family} {number}.{start // CHUNK}": group[start : start + CHUNK]
+        for number, ((family, _), group) in enumerate(groups.items())
+        for start in range(0, len(group), CHUNK)
+    }
+
+
+def run(backend: str, columns: Sequence[Column]) -> dict[Cell, str]:
+    """For each cell what is wrong with it; empty if nothing is."""
+    found: dict[Cell, str] = {}
+    work = [list(columns)] if columns else []
+    while work:
+        part = work.pop()
+        try:
+            found.update(_compare(backend, part))
+        except Exception as exc:
+            if len(part) > 1:
+                work += [part[: len(part) // 2], part[len(part) // 2 :]]
+                continue
+            reason = f"{type(exc).__name__}: {str(exc).splitlines()[0] if str(exc) else ''}"
+            found.update((Cell(part[0], kind, backend), reason) for kind in part[0].kinds)
+    return found
+
+
+def _compare(backend: str, columns: Sequence[Column]) -> dict[Cell, str]:
+    found: dict[Cell, str] = {}
+    known = references(columns)
+    results = {} if backend == "numpy" else _results(MODES[backend], columns)
+    for kind in columns[0].kinds:
+        for k, column in enumerate(columns):
+            expected = np.asarray(known[column][kind])
+            cell = Cell(column, kind, backend)
+            if backend == "numpy":
+                found[cell] = _judge_reference(column, kind, expected)
+            else:
+                found[cell] = difference(np.asarray(results[kind][k]), expected, exact_dtype=True)
+    return found
+
+
+def _results(mode: str, columns: Sequence[Column]) -> dict[str, list[Any]]:
+    """kind -> value of each column; one compiled function."""
+    variables = [c.variables() for c in columns]
+    outputs = [c.build(*vs) for c, vs in zip(columns, variables)]
+    inputs = [v for vs in variables for v in vs]
+    f = phintys.function(inputs, outputs, mode=mode, on_unused_input="ignore")
+    found = {}
+    for kind in columns[0].kinds:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # overflow in NumPy's own functions
+            found[kind] = f(*(a for c in columns for a in c.arguments[kind]))
+    return found
+
+
+def references(columns: Sequence[Column]) -> dict[Column, dict[str, Any]]:
+    """For each column, kind -> value of mode FAST_COMPILE."""
+    missing = [c for c in columns if c not in _known]
+    if missing:
+        results = _results(MODES["numpy"], missing)
+        for k, column in enumerate(missing):
+            _known[column] = {kind: values[k] for kind, values in results.items()}
+    return {c: _known[c] for c in columns}
+
+
+_known: dict[Column, dict[str, Any]] = {}
+
+
+def _judge_reference(column: Column, kind: str, value: np.ndarray) -> str:
+    """The reference itself, against the static type and NumPy."""
+    static = column.build(*column.variables()).type
+    if value.dtype != static.dtype:
+        return f"dtype {value.dtype} where the type says {static.dtype}"
+    fits = len(static.shape) == value.ndim and all(
+        n in (None, m) for n, m in zip(static.shape, value.shape)
+    )
+    if not fits:
+        return f"shape {value.shape} where the type says {static.shape}"
+    if column.expected is None:
+        return ""
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        expected = np.asarray(column.expected(*column.arguments[kind]))
+    return difference(value, expected, exact_dtype=False)
+
+
+def difference(found: np.ndarray, expected: np.ndarray, exact_dtype: bool) -> str:
+    """What is different, in one line."""
+    if exact_dtype and found.dtype != expected.dtype:
+        return f"dtype {found.dtype} instead of {expected.dtype}"
+    if found.shape != expected.shape:
+        return f"shape {found.shape} instead of {expected.shape}"
+    name = found.dtype.name
+    if found.dtype.kind in "biu":
+        same = found == expected
+    else:
+        with np.errstate(all="ignore"):
+            same = np.isclose(
+                found, expected, rtol=RTOL.get(name, 1e-9), atol=ATOL.get(name, 1e-12),
+                equal_nan=True,
+            )  # fmt: skip
+    if same.all():
+        return ""
+    where = tuple(int(i) for i in np.argwhere(~same)[0])
+    wrong = int(same.size - same.sum())
+    return f"{found[where]!r} instead of {expected[where]!r} at {where} ({wrong} of {same.size})"
+
+
+def cells(backend: str, columns: Sequence[Column]) -> Iterator[Cell]:
+    for c in columns:
+        for kind in c.kinds:
+            yield Cell(c, kind, backend)

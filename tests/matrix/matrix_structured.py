@@ -1,0 +1,307 @@
+"""Columns for the ops that are not elementwise: one line per op.
+
+Arguments are written as shapes, one letter per length: ``"nm mk"`` are two matrices that can be multiplied,
+``"."`` a number, ``"nm k@n"`` a matrix and ``k`` integers that index its first axis, ``"n n?"`` a vector and a mask.
+A digit is a length that is known when the graph is built.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from matrix_cells import Column, every, strided
+
+import phintys.tensor as pt
+from phintys.tensor import blas
+from phintys.tensor.blockwise import Blockwise
+from phintys.tensor.dot import Dot
+
+FLOATS = ("float32", "float64")
+REALS = ("bool", "int8", "int64", "uint8", "float32", "float64")
+NUMBERS = ("int8", "int64", "uint8", "float16", "float32", "float64", "complex128")
+ANY = ("bool", "int8", "int64", "uint8", "float16", "float32", "float64", "complex128")
+LENGTHS = {"n": 5, "m": 7, "k": 4, "p": 3}
+KINDS = ("contiguous", "strided", "empty", "length 1")
+
+
+@dataclass(frozen=True)
+class Line:
+    """One op.
+
+    ``build(m, *args)`` makes the expression with ``m = phintys.tensor``; if ``numpy`` is True, it gives the
+    result for arrays with ``m = numpy``, otherwise ``numpy(*args)`` does (None: no reference but ``perform``).
+    """
+
+    family: str
+    name: str
+    shapes: str
+    build: Callable[..., Any]
+    numpy: Any = True
+    dtypes: Sequence[str] = ANY
+    kinds: Sequence[str] = KINDS
+    special: bool = True
+
+
+def _reductions() -> list[Line]:
+    lines = []
+    for name in ("sum", "prod", "max", "min", "any", "all", "mean", "var", "std", "argmax", "argmin"):
+        dtypes = {"any": ("bool",), "all": ("bool",)}.get(name, NUMBERS)
+        kinds = KINDS
+        if name in ("max", "min", "argmax", "argmin"):
+            dtypes, kinds = REALS, ("contiguous", "strided", "length 1")
+        if name in ("mean", "var", "std"):
+            dtypes, kinds = ("int64", *FLOATS), ("contiguous", "strided", "length 1")
+        for shape, axis in (("n", None), ("nm", None), ("nm", 0), ("nm", 1), ("npm", 1)):
+            lines.append(
+                Line(
+                    "reduction",
+                    f"{name} axis={axis}",
+                    shape,
+                    lambda m, x, name=name, axis=axis: getattr(m, name)(x, axis=axis),
+                    dtypes=dtypes,
+                    kinds=kinds,
+                    special=name not in ("var", "std"),
+                )
+            )
+    lines += [
+        Line("reduction", "sum keepdims", "npm", lambda m, x: m.sum(x, axis=2, keepdims=True)),
+        Line("reduction", "sum axes", "npm", lambda m, x: m.sum(x, axis=(0, 2))),
+        Line("reduction", "cumsum", "nm", lambda m, x: m.cumsum(x, axis=1),
+             numpy=lambda x: np.cumsum(x, 1, x.dtype), dtypes=NUMBERS),
+        Line("reduction", "cumprod", "nm", lambda m, x: m.cumprod(x, axis=0),
+             numpy=lambda x: np.cumprod(x, 0, x.dtype), dtypes=NUMBERS),
+    ]
+    return lines
+
+
+SHAPES = [
+    Line("shape", "transpose", "npm", lambda m, x: m.transpose(x, (2, 0, 1))),
+    Line("shape", "expand_dims", "nm", lambda m, x: m.expand_dims(x, 1)),
+    Line("shape", "squeeze", "n1m", lambda m, x: m.squeeze(x, axis=1)),
+    Line("shape", "reshape -1", "nm", lambda m, x: m.reshape(x, (-1, x.shape[0])),
+         kinds=("contiguous", "strided", "length 1")),
+    Line("shape", "ravel", "nm", lambda m, x: m.ravel(x)),
+    Line("shape", "flatten", "npm", lambda m, x: x.flatten(2),
+         numpy=lambda x: x.reshape(x.shape[0], x.shape[1] * x.shape[2])),
+    Line("shape", "shape", "nm", lambda m, x: pt.stack(list(x.shape)),
+         numpy=lambda x: np.array(x.shape)),
+    Line("shape", "make_vector", ". .", lambda m, x, y: m.stack([x, y])),
+    Line("shape", "specify_shape", "nm", lambda m, x: pt.specify_shape(x, (None, x.shape[1])),
+         numpy=lambda x: x),
+    Line("shape", "broadcast_to", "m", lambda m, x: m.broadcast_to(x, (3, x.shape[0]))),
+    Line("shape", "swapaxes", "npm", lambda m, x: m.swapaxes(x, 0, 2)),
+    Line("shape", "moveaxis", "npm", lambda m, x: m.moveaxis(x, 0, 2)),
+]
+CREATION = [
+    Line("creation", "alloc", ". n", lambda m, a, x: m.full((x.shape[0], 3), a), dtypes=ANY),
+    Line("creation", "zeros_like", "nm", lambda m, x: m.zeros_like(x)),
+    Line("creation", "ones_like", "nm", lambda m, x: m.ones_like(x)),
+    Line("creation", "full_like", "nm .", lambda m, x, a: m.full_like(x, a)),
+    Line("creation", "arange", "n", lambda m, x: m.arange(1, x.shape[0], 2) + 0 * m.sum(x),
+         dtypes=("int64", "float64"), special=False),
+    Line("creation", "eye", "nm", lambda m, x: m.eye(x.shape[0], x.shape[1], 1, dtype=x.dtype)),
+    Line("creation", "tri", "nm", lambda m, x: m.tri(x.shape[0], x.shape[1], -1, dtype=x.dtype)),
+    Line("creation", "tril", "nm", lambda m, x: m.tril(x), special=False),
+    Line("creation", "triu", "nm", lambda m, x: m.triu(x, 1), special=False),
+    Line("creation", "diag of vector", "n", lambda m, x: m.diag(x)),
+    Line("creation", "diag of matrix", "nm", lambda m, x: m.diag(x)),
+    Line("creation", "diagonal", "npm", lambda m, x: m.diagonal(x, 1, 0, 2)),
+    Line("creation", "trace", "nn", lambda m, x: m.trace(x), dtypes=NUMBERS),
+    Line("creation", "one_hot", "n@m", lambda m, k: pt.one_hot(k, 7), dtypes=("int64",),
+         numpy=lambda k: np.where(k[:, None] == np.arange(7), 1.0, 0.0),
+         kinds=("contiguous", "empty", "length 1")),
+]
+JOINING = [
+    Line("join", "concatenate 0", "nm km", lambda m, x, y: m.concatenate([x, y], 0)),
+    Line("join", "concatenate 1", "nm nk", lambda m, x, y: m.concatenate([x, y], 1)),
+    Line("join", "concatenate vectors", "n m k", lambda m, x, y, z: m.concatenate([x, y, z])),
+    Line("join", "stack", "nm nm", lambda m, x, y: m.stack([x, y], 1)),
+    Line("join", "split", "6m", lambda m, x: pt.concatenate(pt.split(x, [2, 4], n_splits=2)[::-1]),
+         numpy=lambda x: np.concatenate([x[2:], x[:2]]), kinds=("contiguous", "strided", "empty")),
+    Line("join", "repeat", "nm", lambda m, x: m.repeat(x, 2, axis=1)),
+    Line("join", "repeat counts", "km k@n", lambda m, x, r: m.repeat(x, abs(r), axis=0)),
+    Line("join", "tile", "nm", lambda m, x: m.tile(x, (2, 3))),
+    Line("join", "roll", "nm", lambda m, x: m.roll(x, 2, axis=0),
+         kinds=("contiguous", "strided", "length 1")),
+    Line("join", "flip", "nm", lambda m, x: m.flip(x, 0)),
+]
+AT = ("contiguous", "strided", "length 1")
+INDEXING = [
+    Line("index", "x[i]", "nm .@n", lambda m, x, i: x[i], kinds=AT),
+    Line("index", "x[i, j]", "nm .@n .@m", lambda m, x, i, j: x[i, j], kinds=AT),
+    Line("index", "x[a:b]", "nm .@n .@n", lambda m, x, a, b: x[a:b], kinds=AT),
+    Line("index", "x[1:-1]", "nm", lambda m, x: x[1:-1]),
+    Line("index", "x[::-2]", "nm", lambda m, x: x[::-2]),
+    Line("index", "x[..., ::2]", "npm", lambda m, x: x[..., ::2]),
+    Line("index", "x[None, :, -1]", "nm", lambda m, x: x[None, :, -1], kinds=AT),
+    Line("index", "x[k]", "nm k@n", lambda m, x, k: x[k], kinds=AT),
+    Line("index", "x[:, k]", "nm k@m", lambda m, x, k: x[:, k], kinds=AT),
+    Line("index", "x[k, l]", "nm k@n k@m", lambda m, x, k, j: x[k, j], kinds=AT),
+    Line("index", "x[k, :, l]", "npm k@n k@m", lambda m, x, k, j: x[k, :, j], kinds=AT),
+    Line("index", "x[K]", "nm kp@n", lambda m, x, k: x[k], kinds=AT),
+    Line("index", "x[mask]", "nm n?", lambda m, x, c: x[c]),
+    Line("index", "take", "nm k@m", lambda m, x, k: m.take(x, k, axis=1), kinds=AT),
+    Line("index", "take_along_axis", "nm nk@m", lambda m, x, k: m.take_along_axis(x, k, 1), kinds=AT),
+    Line("index", "compress", "n? nm", lambda m, c, x: m.compress(c, x, axis=0)),
+    Line("index", "nonzero", "nm", lambda m, x: m.stack(m.nonzero(x))),
+]
+
+
+def _set(x: np.ndarray, key: Any, y: Any) -> np.ndarray:
+    out = x.copy()
+    out[key] = y
+    return out
+
+
+def _add(x: np.ndarray, key: Any, y: Any) -> np.ndarray:
+    out = x.copy()
+    np.add.at(out, key, y)
+    return out
+
+
+ROWS = (slice(1, None), slice(None, None, 2))
+ASSIGNMENT = [
+    Line("assign", "x[i] = y", "nm .@n m", lambda m, x, i, y: pt.set_subtensor(x[i], y),
+         numpy=lambda x, i, y: _set(x, i, y), kinds=AT),
+    Line("assign", "x[1:, ::2] = a", "nm .", lambda m, x, a: pt.set_subtensor(x[1:, ::2], a),
+         numpy=lambda x, a: _set(x, ROWS, a)),
+    Line("assign", "x[1:, ::2] += a", "nm .", lambda m, x, a: pt.inc_subtensor(x[1:, ::2], a),
+         numpy=lambda x, a: _add(x, ROWS, a), dtypes=NUMBERS, special=False),
+    Line("assign", "x[i] += y", "nm .@n m", lambda m, x, i, y: pt.inc_subtensor(x[i], y),
+         numpy=lambda x, i, y: _add(x, i, y), dtypes=NUMBERS, kinds=AT, special=False),
+    Line("assign", "x[k] = y", "nm k@n m", lambda m, x, k, y: pt.set_subtensor(x[k], y),
+         numpy=lambda x, k, y: _set(x, k, y), kinds=AT),
+    Line("assign", "x[k] += y", "nm k@n km", lambda m, x, k, y: pt.inc_subtensor(x[k], y),
+         numpy=lambda x, k, y: _add(x, k, y), dtypes=NUMBERS, kinds=AT, special=False),
+    Line("assign", "x[:, k] += a", "nm k@m .", lambda m, x, k, a: pt.inc_subtensor(x[:, k], a),
+         numpy=lambda x, k, a: _add(x, (slice(None), k), a), dtypes=NUMBERS, kinds=AT,
+         special=False),
+    Line("assign", "x[k, l] += y", "nm k@n k@m k",
+         lambda m, x, k, j, y: pt.inc_subtensor(x[k, j], y),
+         numpy=lambda x, k, j, y: _add(x, (k, j), y), dtypes=NUMBERS, kinds=AT, special=False),
+    Line("assign", "x[mask] = a", "nm n? .", lambda m, x, c, a: pt.set_subtensor(x[c], a),
+         numpy=lambda x, c, a: _set(x, c, a)),
+]
+NO_HALF = ("int64", "float32", "float64", "complex128")
+PRODUCTS = [
+    Line("product", "dot vv", "n n", lambda m, x, y: m.dot(x, y), dtypes=NO_HALF, special=False),
+    Line("product", "dot mv", "nm m", lambda m, x, y: m.dot(x, y), dtypes=NO_HALF, special=False),
+    Line("product", "dot vm", "n nm", lambda m, x, y: m.dot(x, y), dtypes=NO_HALF, special=False),
+    Line("product", "dot mm", "nm mk", lambda m, x, y: m.dot(x, y), dtypes=NO_HALF, special=False),
+    Line("product", "dot int8", "nm mk", lambda m, x, y: m.dot(x, y), dtypes=("int8", "bool")),
+    Line("product", "matmul 3", "pnm pmk", lambda m, x, y: m.matmul(x, y), dtypes=NO_HALF,
+         special=False),
+    Line("product", "matmul broadcast", "pnm mk", lambda m, x, y: m.matmul(x, y), dtypes=NO_HALF,
+         special=False),
+    Line("product", "tensordot", "npm mpk", lambda m, x, y: m.tensordot(x, y, [[1, 2], [1, 0]]),
+         dtypes=NO_HALF, special=False),
+    Line("product", "outer", "n m", lambda m, x, y: m.outer(x, y), dtypes=NUMBERS, special=False),
+    Line("product", "gemv", "n nm m", lambda m, z, a, x: 2 * z + 3 * m.dot(a, x), dtypes=FLOATS,
+         special=False),
+    Line("product", "gemm", "nk nm mk", lambda m, z, a, b: z - m.dot(a, b), dtypes=FLOATS,
+         special=False),
+    Line("product", "Gemm op", "nk nm mk",
+         lambda m, z, a, b: blas.Gemm(inplace=False)(z, 2.0, a, b, 0.5),
+         numpy=lambda z, a, b: z / 2 + 2 * (a @ b), dtypes=FLOATS, special=False),
+    Line("product", "ger", "nm n m", lambda m, a, x, y: a + 2 * m.outer(x, y), dtypes=FLOATS,
+         special=False),
+    Line("product", "dot of transposes", "mn km", lambda m, x, y: m.dot(x.T, y.T), dtypes=FLOATS,
+         special=False),
+    Line("product", "Blockwise dot", "pnm mk",
+         lambda m, x, y: Blockwise(Dot(), signature="(n,m),(m,k)->(n,k)")(x, y),
+         numpy=lambda x, y: x @ y, dtypes=FLOATS, special=False),
+]
+
+
+def _softmax(x: np.ndarray, axis: int) -> np.ndarray:
+    e = np.exp(x - x.max(axis=axis, keepdims=True))
+    return e / e.sum(axis=axis, keepdims=True)
+
+
+SOFTMAX = [
+    Line("softmax", "softmax 1", "nm", lambda m, x: pt.softmax(x, 1),
+         numpy=lambda x: _softmax(x, 1), dtypes=FLOATS, kinds=AT, special=False),
+    Line("softmax", "softmax 0", "nm", lambda m, x: pt.softmax(x, 0),
+         numpy=lambda x: _softmax(x, 0), dtypes=FLOATS, kinds=AT, special=False),
+    Line("softmax", "log_softmax", "nm", lambda m, x: pt.log_softmax(x, 1),
+         numpy=lambda x: np.log(_softmax(x, 1)), dtypes=FLOATS, kinds=AT, special=False),
+    Line("softmax", "logsumexp", "nm", lambda m, x: pt.logsumexp(x, 1),
+         numpy=lambda x: np.log(np.exp(x).sum(1)), dtypes=FLOATS, kinds=AT, special=False),
+    Line("softmax", "softmax, special values", "nm", lambda m, x: pt.softmax(x, 1), numpy=None,
+         dtypes=FLOATS),
+    Line("softmax", "logsumexp, special values", "nm", lambda m, x: pt.logsumexp(x, 1),
+         numpy=None, dtypes=FLOATS),
+]
+LINES = [
+    *_reductions(), *SHAPES, *CREATION, *JOINING, *INDEXING, *ASSIGNMENT, *PRODUCTS, *SOFTMAX,
+]  # fmt: skip
+
+
+def columns() -> list[Column]:
+    """All of them: lines x dtypes."""
+    return [_column(line, dtype) for line in LINES for dtype in line.dtypes]
+
+
+def _column(line: Line, dtype: str) -> Column:
+    tokens = line.shapes.split()
+    rng = np.random.default_rng(sum(map(ord, line.name + dtype)))
+    pool = _pool(dtype, line.special, rng)
+    if line.numpy is True:
+        expected: Any = lambda *args: line.build(np, *args)  # noqa: E731
+    else:
+        expected = line.numpy
+    return Column(
+        family=line.family,
+        name=line.name,
+        dtype=dtype,
+        ranks=line.shapes,
+        build=lambda *args: line.build(pt, *args),
+        types=tuple(_type(t, dtype) for t in tokens),
+        arguments={kind: [_array(t, pool, kind, rng) for t in tokens] for kind in line.kinds},
+        expected=expected,
+    )
+
+
+def _type(token: str, dtype: str) -> tuple[str, tuple[int | None, ...]]:
+    letters, _, index = token.partition("@")
+    if letters.endswith("?"):
+        letters, dtype = letters[:-1], "bool"
+    shape = tuple(int(c) if c.isdigit() else None for c in letters if c != ".")
+    return ("int64" if index else dtype), shape
+
+
+def _array(token: str, pool: np.ndarray, kind: str, rng: np.random.Generator) -> np.ndarray:
+    letters, _, index = token.partition("@")
+    if letters.endswith("?"):
+        letters, pool = letters[:-1], np.array([True, False])
+    shape = tuple(_length(c, kind) for c in letters if c != ".")
+    if index:
+        n = _length(index, kind)
+        return rng.integers(-n, max(n, 1), shape)
+    array = every(pool, shape, rng)
+    return strided(array) if kind == "strided" else array
+
+
+def _length(letter: str, kind: str) -> int:
+    if letter.isdigit():
+        return int(letter)
+    if kind == "empty":
+        return 0 if letter == "n" else LENGTHS[letter]
+    return 1 if kind == "length 1" else LENGTHS[letter]
+
+
+def _pool(dtype: str, special: bool, rng: np.random.Generator) -> np.ndarray:
+    kind = np.dtype(dtype).kind
+    if kind == "b":
+        return np.array([True, False])
+    if kind in "iu":
+        low = 0 if kind == "u" else -9
+        return rng.integers(low, 10, 40).astype(dtype)
+    ordinary = rng.normal(size=40)
+    if kind == "c":
+        return ordinary + 1j * rng.normal(size=40)
+    wild = [np.nan, np.inf, -np.inf, -0.0] if special else []
+    return np.concatenate([ordinary, wild]).astype(dtype)
