@@ -1,0 +1,97 @@
+"""Sphinx directives that write reference tables from the tables of the package."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from docutils import nodes
+from sphinx.util.docutils import SphinxDirective
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A Markdown table."""
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(x.replace("|", "\\|") for x in row) + " |" for row in lines)
+
+
+class ScalarFunctions(SphinxDirective):
+    """All elementwise functions: a row for each row of ``phintys.scalar.TABLE``."""
+
+    def run(self) -> list[nodes.Node]:
+        from phintys.scalar import TABLE
+        from phintys.tensor.scalar_functions import ALIASES
+
+        rows = [
+            self.row(op, [alias for alias, row in ALIASES.items() if row == name])
+            for name, op in sorted(TABLE.items())
+            if not name.startswith("cast_")
+        ]
+        head = ("function", "meaning", "domain", "derivative", "native code")
+        return self.parse_text_to_nodes(table(head, rows))
+
+    @staticmethod
+    def row(op: Any, aliases: Sequence[str]) -> list[str]:
+        names = ", ".join(f"`{name}`" for name in (op.name, *aliases))
+        native = "yes" if op.native is not None else "no"
+        return [names, op.doc, domain(op), derivative(op), native]
+
+
+def domain(op: Any) -> str:
+    """Where a function is defined and differentiable; empty for all numbers."""
+    found = op.facts.get("domain")
+    if found is None or isinstance(found[0], tuple):
+        return ""
+    return f"{found[0]:.4g} to {found[1]:.4g}"
+
+
+def derivative(op: Any) -> str:
+    if op.d is not None:
+        return "yes"
+    return f"no: {op.not_differentiable}" if op.not_differentiable else "0"
+
+
+class Instructions(SphinxDirective):
+    """The native instructions of ``phintys.scalar.native``."""
+
+    def run(self) -> list[nodes.Node]:
+        from phintys.scalar.native import INSTRUCTIONS
+
+        rows = [
+            (f"`{i.name}`", str(i.arity), " ".join(i.kinds), i.result, i.doc)
+            for i in INSTRUCTIONS.values()
+        ]
+        return self.parse_text_to_nodes(
+            table(("name", "arguments", "kinds", "result", "meaning"), rows)
+        )
+
+
+class Settings(SphinxDirective):
+    """The settings of ``phintys.config``."""
+
+    def run(self) -> list[nodes.Node]:
+        from phintys.config import config
+
+        rows = [
+            (f"`{s.name}`", f"`{s.default!r}`", s.doc, ", ".join(map(str, s.choices or ())))
+            for s in config._settings.values()
+        ]
+        return self.parse_text_to_nodes(table(("setting", "default", "meaning", "choices"), rows))
+
+
+class Rules(SphinxDirective):
+    """The rewrites of the tensor language, by phase."""
+
+    def run(self) -> list[nodes.Node]:
+        from phintys.tensor.rules import RULES
+
+        rows = [(f"`{r.name}`", r.phase, r.law) for r in sorted(RULES, key=lambda r: r.name)]
+        return self.parse_text_to_nodes(table(("rule", "phase", "law"), rows))
+
+
+def setup(app: Any) -> dict[str, bool]:
+    app.add_directive("scalar-functions", ScalarFunctions)
+    app.add_directive("instructions", Instructions)
+    app.add_directive("settings", Settings)
+    app.add_directive("rules", Rules)
+    return {"parallel_read_safe": True}
