@@ -15,7 +15,7 @@ class ViewOp(Op):
     """The identity; subclasses change its derivative.  Removed once gradients are taken."""
 
     __props__: tuple[str, ...] = ()
-    view_map = {0: [0]}  # noqa: RUF012
+    view_map = {0: [0]}
 
     def make_node(self, x: Any) -> Apply:
         x = x if isinstance(x, Variable) else late["as_tensor_variable"](x)

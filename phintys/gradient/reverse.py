@@ -168,7 +168,10 @@ def subgraph_grad(
             disconnected_inputs="ignore",
         )
 
-    parts = [None if start is None else part(None, start), None if cost is None else part(cost, None)]
+    parts = [
+        None if start is None else part(None, start),
+        None if cost is None else part(cost, None),
+    ]
     given_parts = [p for p in parts if p is not None]
     total = {v: add(list(terms)) for v, terms in zip(targets, zip(*given_parts))}
     pair = [total[v] for v in wrt], [total[v] for v in end]

@@ -83,7 +83,9 @@ def checked(node: Apply, rule: str, found: Any, variables: Sequence[Variable]) -
             f"{where} must return a list of one variable per {of} ({len(variables)}), not {got}."
             f"{_made(node)}"
         )
-    return [_checked_one(node, where, rule, i, g, v) for i, (g, v) in enumerate(zip(found, variables))]
+    return [
+        _checked_one(node, where, rule, i, g, v) for i, (g, v) in enumerate(zip(found, variables))
+    ]
 
 
 def _checked_one(node: Apply, where: str, rule: str, i: int, g: Any, v: Any) -> Any:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from phintys.graph.type import disconnected_type
 from phintys.scalar import rules
 from phintys.scalar.dtypes import ALL, is_complex, kind, real_of
 from phintys.scalar.op import (

@@ -39,7 +39,6 @@ for _method, _name in _BINARY.items():
     setattr(ScalarVariable, f"__r{_method}__", _operator(_name, swapped=True))
 
 
-
 def _like(value: int) -> Any:
     def method(self: Any, dtype: Any = None) -> Any:
         return constant(value, dtype=dtype or self.type.dtype)
