@@ -53,7 +53,7 @@ INTEGER_FUNCTIONS(uint64_t, uint64)
         return e / (1 + e);                                                               \
     }                                                                                     \
     static inline T softplus_##name(T a) {                                                \
-        return (a > 0 ? a : 0 * a) + log1p##s(exp##s(-fabs##s(a)));                       \
+        return (a > 0 ? a : 0) + log1p##s(exp##s(-fabs##s(a))); /* NaN through exp */       \
     }                                                                                     \
     static inline int64_t integer_##name(T a) {                                           \
         return (a >= -9223372036854775808.0 && a < 9223372036854775808.0) ? (int64_t)a    \
