@@ -1,0 +1,12 @@
+"""Compiled code of a test run goes to a cache of its own."""
+
+from __future__ import annotations
+
+import pytest
+
+
+@pytest.fixture(autouse=True, scope="session")
+def cache_directory(tmp_path_factory):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PHINTYS_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
+        yield
