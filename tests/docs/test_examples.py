@@ -1,6 +1,6 @@
 """The Python blocks of the documentation run.
 
-The ``python`` blocks of a page are one program, run in order.  A block that starts with ``>>>`` is a
+The ``python`` blocks of a page are one program, run in order.  One that starts with ``>>>`` is a
 session: what it prints is compared.
 """
 
