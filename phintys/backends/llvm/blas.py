@@ -6,7 +6,11 @@ the way BLAS wants them; a step becomes a loop over its batch that calls one of 
 
 from __future__ import annotations
 
+import contextlib
+import importlib.util
+import sys
 from functools import cache
+from importlib.machinery import ExtensionFileLoader, PathFinder
 from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING, Any
@@ -44,14 +48,29 @@ def routines(dtype: str) -> list[str]:
 @cache
 def symbols() -> dict[str, int]:
     """name -> address of the BLAS functions that ``blas.ll`` calls; imports SciPy's BLAS."""
-    from scipy.linalg import cython_blas
-
-    exported = cython_blas.__pyx_capi__
+    exported = _cython_blas().__pyx_capi__
     return {
         f"blas_{p}{name}": capsule_pointer(exported[p + name])
         for _, p in _TYPES.values()
         for name in _FORMS
     }
+
+
+def _cython_blas() -> Any:
+    """``scipy.linalg.cython_blas``, without the rest of ``scipy.linalg`` if that can be done.
+
+    The rest takes ten times as long.  A later import of the package finds the same module.
+    """
+    name, package = "scipy.linalg.cython_blas", importlib.util.find_spec("scipy")
+    if name not in sys.modules and package is not None:
+        places = [str(Path(p) / "linalg") for p in package.submodule_search_locations or ()]
+        spec = PathFinder.find_spec(name, places)
+        if spec is not None and isinstance(spec.loader, ExtensionFileLoader):
+            with contextlib.suppress(ImportError):
+                module = importlib.util.module_from_spec(spec)
+                spec.loader.exec_module(module)
+                return module
+    return importlib.import_module(name)
 
 
 def routine(step: Call) -> str:
