@@ -8,6 +8,7 @@ lock of the interpreter is given up if the group is long work.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -221,25 +222,38 @@ class Body:
         return number in self.addresses or number in self.objects
 
     def workspace(self, sizes: list[Dim]) -> list[str]:
-        """The addresses of blocks of these sizes, one after the other in one piece of memory."""
-        out, starts, total = self.out, [], str(ALIGN)
-        rounded = {dim: self.rounded(dim) for dim in dict.fromkeys(sizes)}
-        for dim in sizes:
-            starts.append(total)
-            total = out.value(f"call i64 @llvm.sadd.sat.i64(i64 {total}, i64 {rounded[dim]})")
+        """The addresses of blocks of these sizes, in one piece of memory, equal ones in a row."""
+        out, total = self.out, str(ALIGN)
+        starts: dict[Dim, tuple[str, str]] = {}  # of the next block, distance of blocks
+        for dim, count in Counter(sizes).items():
+            step, whole = self.rounded(dim, count)
+            starts[dim] = (total, step)
+            total = out.value(f"call i64 @llvm.sadd.sat.i64(i64 {total}, i64 {whole})")
         raw = out.value(f"call ptr @PyMem_RawMalloc(i64 {total})")
         out.require(out.value(f"icmp ne ptr {raw}, null"), "memory")
         out.store("ptr", raw, "%works", 8 * self.entry.works)
         self.entry.works += 1
         beyond = out.value(f"and i64 {out.value(f'ptrtoint ptr {raw} to i64')}, {ALIGN - 1}")
         base = out.at(raw, out.value(f"sub i64 0, {beyond}"))
-        return [out.at(base, start) for start in starts]
+        rows = {dim: (out.at(base, start), step) for dim, (start, step) in starts.items()}
+        blocks = []
+        for dim in sizes:
+            block, step = rows[dim]
+            blocks.append(block)
+            rows[dim] = (out.at(block, step), step)
+        return blocks
 
-    def rounded(self, dim: Dim) -> str:
-        """A number of bytes rounded up to a multiple of `ALIGN`."""
-        size = self.lengths.size(dim, "memory")
-        padded = self.out.value(f"call i64 @llvm.sadd.sat.i64(i64 {size}, i64 {ALIGN - 1})")
-        return self.out.value(f"and i64 {padded}, {-ALIGN}")
+    def rounded(self, dim: Dim, count: int) -> tuple[str, str]:
+        """A number of bytes rounded up to a multiple of `ALIGN`, and ``count`` times that."""
+        out, size = self.out, self.lengths.size(dim, "memory")
+        padded = out.value(f"call i64 @llvm.sadd.sat.i64(i64 {size}, i64 {ALIGN - 1})")
+        step = out.value(f"and i64 {padded}, {-ALIGN}")
+        if count == 1:
+            return step, step
+        pair = out.value(f"call {{i64, i1}} @llvm.smul.with.overflow.i64(i64 {step}, i64 {count})")
+        overflow = out.value(f"extractvalue {{i64, i1}} {pair}, 1")
+        out.require(out.value(f"xor i1 {overflow}, true"), "memory")
+        return step, out.value(f"extractvalue {{i64, i1}} {pair}, 0")
 
     # ----- steps
     def run(self) -> None:
