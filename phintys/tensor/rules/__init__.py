@@ -117,6 +117,7 @@ def _register(rules: Iterable[Rule]) -> None:
         if early:
             stabilize.register(rule.name, again, *rule.tags, *modes)
         if "cleanup" in rule.tags:
+            blas_opt.register(rule.name, again, *rule.tags, FAST_RUN)
             specialize.register(rule.name, again, *rule.tags, FAST_RUN)
             useless.register(rule.name, rule, *rule.tags)
 

@@ -158,13 +158,27 @@ def merge_allocs(ctx: Any, node: Apply) -> Any:
 
 
 @rule(
+    "alloc(expand_dims(v)) -> alloc(v)",
+    ops=[Alloc],
+    law="exact",
+    tags=("local_alloc_dimshuffle", "cleanup"),
+    tested_on=("alloc(s.dimshuffle('x'), n)", "alloc(v.dimshuffle('x', 0), 2, n)"),
+)
+def alloc_of_expanded(ctx: Any, node: Apply) -> Any:
+    """New axes on the left come with the repetition."""
+    inner = node.inputs[0].owner
+    if inner is None or not isinstance(inner.op, DimShuffle) or not inner.op.is_left_expand_dims:
+        return None
+    return node.op(inner.inputs[0], *node.inputs[1:])
+
+
+@rule(
     "dimshuffle(fill(v)) -> alloc(v)",
     ops=[DimShuffle],
     law="drops_errors",
     tags=(
         "local_alloc_sink_dimshuffle",
         "local_dimshuffle_alloc",
-        "local_alloc_dimshuffle",
         "cleanup",
     ),
     tested_on=("alloc(s, n, 3).T", "alloc(s, n).dimshuffle(0, 'x')"),

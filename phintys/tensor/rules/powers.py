@@ -11,7 +11,7 @@ from phintys.scalar import dtypes
 from phintys.scalar.op import TABLE
 from phintys.tensor.elemwise import cast, functions
 from phintys.tensor.rules.language import NAMES
-from phintys.tensor.rules.match import argument, is_float, like, number
+from phintys.tensor.rules.match import argument, is_float, like, literal, number
 
 POW = TABLE["pow"]
 
@@ -179,3 +179,20 @@ def _machine_forms() -> Iterator[Rule]:
 
 
 EQUATIONS: list[Rule] = list(_machine_forms())
+
+
+@rule(
+    "i // 1 -> i, i % 1 -> 0 for integers",
+    ops=[TABLE["int_div"], TABLE["mod"]],
+    law="exact",
+    tags=("local_intdiv_by_one", "cleanup"),
+    tested_on=("i // 1", "i % 1", "h // 1"),
+)
+def divide_integer_by_one(ctx: Any, node: Apply) -> Any:
+    x, y = node.inputs
+    out = node.outputs[0].type
+    if number(y) != 1 or not dtypes.is_discrete(out.dtype) or out.dtype == "bool":
+        return None
+    return like(
+        node, x if node.op.scalar_op is TABLE["int_div"] else literal(0, out.dtype, out.ndim)
+    )
