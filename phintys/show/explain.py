@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
+from textwrap import wrap
 from typing import Any
+
+WIDTH = 98
 
 
 @dataclass(frozen=True)
@@ -31,10 +35,12 @@ class Explanation:
         lines += [f"  kernel   {k}" for k in self.kernels]
         lines += [f"  python   {op}" for op in self.python_ops]
         if self.storages:
-            lines.append(f"memory     {len(self.storages)} buffers: {', '.join(self.storages)}")
+            sizes = Counter(self.storages)
+            shown = ", ".join(f"{n} of {s}" if n > 1 else s for s, n in sizes.items())
+            lines.append(f"memory     {len(self.storages)} buffers, in bytes: {shown}")
         times = ", ".join(f"{k} {v:.2f}" for k, v in self.milliseconds.items())
         lines.append(f"time (ms)  {times}")
-        return "\n".join(lines)
+        return "\n".join("\n".join(wrap(s, WIDTH, subsequent_indent=" " * 11)) for s in lines)
 
 
 def explain(f: Any) -> Explanation:
@@ -54,10 +60,11 @@ def explain(f: Any) -> Explanation:
     python_ops: list[str] = []
     storages: list[str] = []
     if program is not None:
+        name = _lengths(program)
         steps = dict(Counter(type(s).__name__ for s in program.steps))
-        kernels = [_kernel(s) for s in program.steps if type(s).__name__ == "Kernel"]
+        kernels = [_kernel(s, name) for s in program.steps if type(s).__name__ == "Kernel"]
         python_ops = [s.name for s in program.steps if type(s).__name__ == "Python"]
-        storages = [f"{size.render(_length)} bytes" for size in program.storages]
+        storages = [size.render(name) for size in program.storages]
     return Explanation(
         maker.linker.name,
         maker.n_nodes,
@@ -70,14 +77,20 @@ def explain(f: Any) -> Explanation:
     )
 
 
-def _kernel(k: Any) -> str:
-    loops = " x ".join(d.render(_length) for d in k.dims) or "scalar"
+def _kernel(k: Any, name: Callable[[Any], str]) -> str:
+    loops = " x ".join(d.render(name) for d in k.dims) or "scalar"
     reduced = f", reduces the last {len(k.dims) - k.split}" if k.split < len(k.dims) else ""
-    names = Counter(i.op for i in k.body if i.op not in ("load", "const", "store", "cast"))
-    work = ", ".join(f"{n} {op}" if n > 1 else op for op, n in names.items())
+    ops = Counter(i.op for i in k.body if i.op not in ("load", "const", "dim", "store", "cast"))
+    work = ", ".join(f"{n} {op}" if n > 1 else op for op, n in ops.items())
     return f"loops {loops}{reduced}: {work or 'copy'}"
 
 
-def _length(key: Any) -> str:
-    kind, number, *axis = key
-    return f"n{number}.{axis[0]}" if kind == "len" else f"item{number}"
+def _lengths(program: Any) -> Callable[[Any], str]:
+    """Names for lengths: ``x.shape[0]`` where the array has a name, else ``#3.shape[0]``."""
+    names = {slot.number: slot.name or f"#{slot.number}" for slot in program.slots}
+
+    def name(key: Any) -> str:
+        kind, number, *axis = key
+        return f"{names[number]}.shape[{axis[0]}]" if kind == "len" else names[number]
+
+    return name

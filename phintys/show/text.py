@@ -164,9 +164,9 @@ def dprint(
     print_fgraph_inputs
         list the inputs of FunctionGraphs
 
-    The number after a node of a FunctionGraph or function is its position in the order of execution;
-    ``···`` stands for what has been printed already.  Every 100 levels the tree goes on at the left
-    margin, after the number of the level.
+    The number after a node of a FunctionGraph or function is its position in the order of
+    execution; ``···`` stands for what has been printed already.  Every 100 levels the tree goes on
+    at the left margin, after the number of the level.
 
     >>> import phintys, phintys.tensor as pt
     >>> x = pt.dvector("x")
