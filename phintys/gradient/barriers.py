@@ -14,10 +14,11 @@ from phintys.graph.variable import Apply, Variable, late
 class ViewOp(Op):
     """The identity; subclasses change its derivative.  Removed once gradients are taken."""
 
-    __props__: tuple[str, ...] = ()
+    __props__ = ()
     view_map = {0: [0]}
 
-    def make_node(self, x: Any) -> Apply:
+    def make_node(self, *inputs: Any) -> Apply:
+        (x,) = inputs
         x = x if isinstance(x, Variable) else late["as_tensor_variable"](x)
         return Apply(self, [x], [x.type()])
 

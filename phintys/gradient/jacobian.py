@@ -20,8 +20,8 @@ def jacobian(
 ) -> Any:
     """The Jacobian of ``expression``: shape of the expression + shape of the variable.
 
-    One pullback is vectorized over all unit cotangents.  ``vectorize`` is accepted for compatibility;
-    there is one way.  The result has the form of ``wrt``.
+    One pullback is vectorized over all unit cotangents.  ``vectorize`` is accepted for
+    compatibility; there is one way.  The result has the form of ``wrt``.
 
     >>> import phintys, phintys.tensor as pt
     >>> x = pt.dvector("x")
@@ -31,7 +31,7 @@ def jacobian(
     """
     variables: list[Any] = variables_of(wrt, "wrt")
     expr: Any = expression
-    if not isinstance(expr, Variable) or not hasattr(expr.type, "ndim"):
+    if not hasattr(getattr(expr, "type", None), "ndim"):
         raise TypeError(f"jacobian needs a tensor expression, not {expr!r}.")
     for v in (expr, *variables):
         if getattr(v.type, "dtype", "")[:1] == "c":
@@ -88,8 +88,8 @@ def hessian(
 def hessian_vector_product(cost: Variable, wrt: Any, p: Any, **grad_kwargs: Any) -> Any:
     """The product of the Hessian of ``cost`` with ``p``, without building the matrix.
 
-    ``wrt`` and ``p`` are a variable or lists of variables of equal shapes; the result has the form of
-    ``wrt``.  ``p`` is held constant, even where it depends on ``wrt``.
+    ``wrt`` and ``p`` are a variable or lists of variables of equal shapes; the result has the form
+    of ``wrt``.  ``p`` is held constant, even where it depends on ``wrt``.
 
     >>> import phintys, phintys.tensor as pt
     >>> x, p = pt.dvector("x"), pt.dvector("p")
@@ -98,7 +98,8 @@ def hessian_vector_product(cost: Variable, wrt: Any, p: Any, **grad_kwargs: Any)
     """
     variables = variables_of(wrt, "wrt")
     points = list(p) if isinstance(p, list | tuple) else [p]
-    first = grad(cost, variables, **{"add_names": False, **grad_kwargs})
+    options: dict[str, Any] = {"add_names": False, **grad_kwargs}
+    first = grad(cost, variables, **options)
     constant = grad_kwargs.get("consider_constant")
     products = pullback(first, variables, points, constant, disconnected_inputs="ignore")
     return in_form_of(wrt, products)

@@ -48,20 +48,20 @@ def grad(
     consider_constant
         variables (by identity) behind which nothing is differentiated
     disconnected_inputs
-        what to do if ``cost`` does not depend on one of ``wrt``: raise `DisconnectedInputError`, warn, or
-        ignore it
+        what to do if ``cost`` does not depend on one of ``wrt``: raise `DisconnectedInputError`,
+        warn, or ignore it
     add_names
         name the results ``(dcost/dx)`` where both have names
     known_grads
         gradients that are known already, by variable; they replace what would be computed
     return_disconnected
-        the gradient of what is disconnected: ``"zero"``, ``"none"`` (None) or ``"disconnected"`` (a variable of
-        `DisconnectedType`)
+        the gradient of what is disconnected: ``"zero"``, ``"none"`` (None) or ``"disconnected"``
+        (a variable of `DisconnectedType`)
     null_gradients
         raise `NullTypeGradError` where a gradient is not defined, or return the NullType variable
 
-    Gradients have the dtype of their variable.  Those of integer variables are floatX: zeros, unless
-    something continuous depends on them.  Those of complex variables are
+    Gradients have the dtype of their variable.  Those of integer variables are float: floatX zeros,
+    unless something continuous depends on them.  Those of complex variables are
     ``d cost / d Re + i d cost / d Im``.
 
     >>> import phintys, phintys.tensor as pt
@@ -96,8 +96,8 @@ def pullback(
 ) -> Any:
     """The product of ``cotangents`` with the Jacobian of ``f`` (a vector-Jacobian product).
 
-    ``f`` and ``cotangents`` have equal shapes, one cotangent per output.  Outputs may depend on each
-    other, or be the same.  The result has the form of ``wrt``.
+    ``f`` and ``cotangents`` have equal shapes, one cotangent per output.  Outputs may depend on
+    each other, or be the same.  The result has the form of ``wrt``.
 
     >>> import phintys, phintys.tensor as pt
     >>> x, u = pt.dvector("x"), pt.dvector("u")
@@ -140,9 +140,10 @@ def subgraph_grad(
 ) -> Any:
     """Backpropagate one piece of a graph.
 
-    From ``cost`` and / or known gradients ``start`` back to the variables ``end`` (where the next piece
-    begins) and to the parameters ``wrt`` met on the way.  Returns (gradients of wrt, gradients of
-    end); with ``details`` also those of ``start`` and of the cost alone, of wrt and then end.
+    From ``cost`` and / or known gradients ``start`` back to the variables ``end`` (where the next
+    piece begins) and to the parameters ``wrt`` met on the way.  Returns (gradients of wrt,
+    gradients of end); with ``details`` also those of ``start`` and of the cost alone, of wrt and
+    then end.
 
     >>> import phintys, phintys.tensor as pt
     >>> x, w1, w2 = pt.dscalars("x", "w1", "w2")
@@ -198,7 +199,7 @@ def in_form_of(given: Any, results: list[Any]) -> Any:
 
 
 def derivative_of(v: Any, g: Any, what: str) -> Any:
-    """``g`` as a given cotangent or tangent of ``v``; TypeError or ValueError if it cannot be one."""
+    """``g`` as a cotangent or tangent of ``v``; TypeError or ValueError if it cannot be one."""
     if not isinstance(g, Variable):
         continuous = v.type.clone(dtype="floatX") if is_discrete(v) else v.type
         return continuous.filter_variable(g)
@@ -256,7 +257,7 @@ def _results(
 def disconnected(
     f: Any, wrt: Any, like: Any, policy: OnDisconnected, result: ReturnDisconnected
 ) -> Any:
-    """What stands for the derivative of ``f`` by ``wrt``, in the shape of ``like``, if there is none."""
+    """What stands for a derivative of ``f`` by ``wrt`` that is not there, shaped ``like``."""
     message = (
         f"{_names(f)} does not depend on {_names(wrt)}, or only through a shape, an index or an "
         "operation without derivative. Pass 'ignore' to get zeros."
@@ -291,10 +292,10 @@ def backpropagate(
     constant: Sequence[Variable] | None = None,
     fixed: Collection[Variable] = (),
 ) -> dict[Variable, Any]:
-    """The cotangent of each of ``wrt``, given those of ``starts``; None where nothing connects them.
+    """The cotangent of each of ``wrt``, given those of ``starts``; None where none arrives.
 
-    Nothing passes through the variables ``constant``.  What arrives at those of ``fixed`` is dropped: they keep
-    the cotangent they start with.
+    Nothing passes through the variables ``constant``.  What arrives at those of ``fixed`` is
+    dropped: they keep the cotangent they start with.
     """
     stop = set(variables_of(constant or [], "consider_constant"))
     nodes, reached = _connected(starts, wrt, stop)
@@ -316,7 +317,7 @@ def backpropagate(
 def _connected(
     roots: Iterable[Variable], wrt: Sequence[Variable], stop: set[Variable]
 ) -> tuple[list[tuple[Apply, Pattern]], set[Variable]]:
-    """Nodes through which ``roots`` depend on ``wrt``, inputs first, and the variables on the way."""
+    """Nodes through which ``roots`` depend on ``wrt``, inputs first; the variables on the way."""
     reached = set(wrt)
     nodes: list[tuple[Apply, Pattern]] = []
     for node in toposort(roots, blockers=stop):
@@ -340,10 +341,7 @@ def pull_back_node(
 ) -> list[tuple[int, Any]]:
     """Pairs (position of an input, its cotangent), from the cotangents of the outputs (or None)."""
     null = next((g for g in cotangents if g is not None and is_null(g)), None)
-    if null is None:
-        found = _apply_rule(node, cotangents)
-    else:
-        found = [null] * len(node.inputs)
+    found = _apply_rule(node, cotangents) if null is None else [null] * len(node.inputs)
     pairs = []
     for i, g in enumerate(found):
         if pattern is None or any(p and c is not None for p, c in zip(pattern[i], cotangents)):
@@ -382,7 +380,7 @@ def _collect(terms: dict[Variable, list[Any]], v: Any) -> Any:
 
 
 def add(terms: Sequence[Any]) -> Any:
-    """The sum of derivatives of one variable: one node for any number of terms, if the type has such an add."""
+    """The sum of derivatives of one variable: a single node, if the type has such an add."""
     null = next((t for t in terms if is_null(t)), None)
     if null is not None or len(terms) == 1:
         return null or terms[0]

@@ -46,8 +46,8 @@ def ones_like(v: Any) -> Any:
 def _filled(v: Any, method: str) -> Any:
     if not hasattr(v, method):
         raise TypeError(
-            f"{v} is of type {v.type}, whose variables have no {method}: its gradient cannot start or "
-            "end here. Give known_grads, or ask for return_disconnected='none'."
+            f"{v} is of type {v.type}, whose variables have no {method}: its gradient cannot start "
+            "or end here. Give known_grads, or ask for return_disconnected='none'."
         )
     return getattr(v, method)(dtype=derivative_dtype(v))
 
@@ -56,7 +56,7 @@ def connection_pattern(node: Apply) -> list[list[bool]] | None:
     """A node's connection pattern, checked; None if everything is connected."""
     if type(node.op).connection_pattern is Op.connection_pattern:
         return None
-    pattern = node.op.connection_pattern(node)
+    pattern: Any = node.op.connection_pattern(node)
     ok = (
         isinstance(pattern, list | tuple)
         and len(pattern) == len(node.inputs)
@@ -64,10 +64,10 @@ def connection_pattern(node: Apply) -> list[list[bool]] | None:
     )
     if not ok:
         raise TypeError(
-            f"{node.op}.connection_pattern must return one list per input ({len(node.inputs)}), each "
-            f"with one bool per output ({len(node.outputs)}), not {pattern!r}.{_made(node)}"
+            f"{node.op}.connection_pattern must return one list per input ({len(node.inputs)}), "
+            f"each with one bool per output ({len(node.outputs)}), not {pattern!r}.{_made(node)}"
         )
-    return pattern
+    return pattern  # type: ignore[no-any-return]
 
 
 def checked(node: Apply, rule: str, found: Any, variables: Sequence[Variable]) -> list[Any]:
@@ -103,7 +103,7 @@ def _checked_one(node: Apply, where: str, rule: str, i: int, g: Any, v: Any) -> 
     if getattr(g.type, "ndim", None) != getattr(v.type, "ndim", None):
         raise ValueError(f"{what}: the ranks differ.{_made(node)}")
     lengths = zip(getattr(g.type, "shape", ()), getattr(v.type, "shape", ()))
-    if any(a != b and None not in (a, b) for a, b in lengths):
+    if any(a is not None and b is not None and a != b for a, b in lengths):
         raise ValueError(f"{what}: the shapes differ.{_made(node)}")
     return _in_dtype(g, v, what, node)
 

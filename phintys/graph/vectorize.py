@@ -17,8 +17,8 @@ def vectorize_graph(
     """``outputs`` as functions of batched variables.
 
     ``replace`` maps variables to variables with additional dimensions on the left.  Every node that
-    depends on one is applied to the batched values, by its op's ``vectorize_node``; an op without one is
-    applied to each item of the batch.  What depends on none of them is shared, not copied.
+    depends on one is applied to the batched values, by its op's ``vectorize_node``; an op without
+    one is applied to each item of the batch.  What depends on none of them is shared, not copied.
 
     >>> import phintys.tensor as pt
     >>> from phintys.graph.vectorize import vectorize_graph
