@@ -136,6 +136,8 @@ def _by_two_pullbacks(node: Apply, pattern: Pattern, k: int, given: Sequence[Any
             if is_null(g):
                 return g
             terms.setdefault(g, []).append(given[i])
+    if not terms:
+        return disconnected_type()
     starts = {g: add(ts) for g, ts in terms.items()}
     found = backpropagate(starts, [v], [*node.inputs, *node.outputs])[v]
-    return disconnected_type() if found is None else found
+    return zeros_like(out) if found is None else found

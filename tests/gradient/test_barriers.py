@@ -107,7 +107,7 @@ def test_undefined_in_both_modes():
     ):
         grad(cost, x)
     for by_op in (True, False):
-        with pytest.raises(NullTypeGradError, match="tangent of .* is not defined: UndefinedGrad"):
+        with pytest.raises(NullTypeGradError, match=r"tangent of .* is not defined: UndefinedGrad"):
             pushforward(cost, x, t, use_op_pushforward=by_op)
 
 

@@ -237,7 +237,7 @@ class Twice(Op):
 def test_types_without_ones_need_known_gradients():
     a, g = Doubles()("a"), Doubles()("g")
     y = Twice()(Twice()(a))
-    with pytest.raises(TypeError, match="no ones_like(.|\n)*known_grads"):
+    with pytest.raises(TypeError, match=r"no ones_like(.|\n)*known_grads"):
         grad(y, a)
     assert grad(None, a, known_grads={y: g}).eval({g: 1.5}) == 6.0
     assert pullback(y, a, g).eval({g: 1.5}) == 6.0
