@@ -187,7 +187,13 @@ class ScalarOp(Op):
             return [None] * len(inputs)
         if self.d is None:
             return [Undefined(self.not_differentiable)] * len(inputs)
-        found = self.d(m, *inputs, outputs[0])
+        # in the dtype that the function is computed in: 1 / 3 of a float32 literal is too coarse
+        computed_in, _ = self.signature([x.type.dtype for x in inputs])
+        args = [
+            x if dtypes.is_discrete(dt) or x.type.dtype == dt else m.cast(x, dt)
+            for x, dt in zip(inputs, computed_in)
+        ]
+        found = self.d(m, *args, outputs[0])
         return list(found) if isinstance(found, tuple | list) else [found]
 
     def cotangents(

@@ -51,8 +51,10 @@ def chain_increments(ctx: Any, node: Apply) -> Any:
             written.append(inc)
         else:
             rest.append(v)
+    if not written:
+        return None
     base = rest[0] if len(rest) == 1 else functions.add(*rest) if rest else None
-    if (base is not None and base.type != out) or not written:
+    if base is not None and base.type != out:
         return None
     if base is None:
         base, *written = [written[0].outputs[0], *written[1:]]

@@ -1,0 +1,71 @@
+"""Rewriting takes time in proportion to the size of the graph, at any depth."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+import phintys
+import phintys.tensor as pt
+from phintys.graph.traversal import io_toposort
+from phintys.rewriting import rewrite_graph
+
+
+def sum_of_terms(n):
+    """A sum of different scalar terms, and its gradient."""
+    xs = [pt.dscalar() for _ in range(n)]
+    total = sum(pt.log(1 + pt.exp(x * (i + 1.5))) * pt.sqr(x - i) for i, x in enumerate(xs))
+    return [total, *phintys.grad(total, xs)]
+
+
+def reads(n):
+    """Reads of single elements, and the gradient of what is made of them."""
+    v = pt.dvector()
+    total = sum(pt.exp(v[i]) * (i + 0.5) for i in range(n))
+    return [total, phintys.grad(total, v)]
+
+
+def deep(n):
+    """A chain of elementwise functions."""
+    x = pt.dvector()
+    for i in range(n):
+        x = pt.tanh(x) if i % 3 == 0 else x * 1.01 if i % 3 == 1 else pt.exp(-x)
+    return [x]
+
+
+GRAPHS = {"sum of terms": (sum_of_terms, 60), "reads": (reads, 150), "deep": (deep, 400)}
+
+
+def seconds(outputs):
+    started = time.process_time()
+    rewrite_graph(outputs, include=("fast_run",))
+    return time.process_time() - started
+
+
+@pytest.mark.parametrize("kind", GRAPHS)
+def test_time_is_linear(kind):
+    """Eight times the graph takes about eight times as long."""
+    make, n = GRAPHS[kind]
+    small, large = make(n), make(8 * n)
+    seconds(small)  # builds the rules
+    ratio = min(seconds(large) for _ in range(2)) / min(seconds(small) for _ in range(5))
+    assert ratio < 24
+
+
+PUSHES = {
+    "read": lambda y: y[1],
+    "length": lambda y: y.shape[0],
+    "new axis": lambda y: y.dimshuffle(0, "x"),
+    "reshape": lambda y: y.reshape((2, 3)),
+    "sum": lambda y: y.sum(),
+    "transposed sum": lambda y: (y.dimshuffle("x", 0) + 1).T.sum(axis=1)[0],
+}
+
+
+@pytest.mark.parametrize("name", PUSHES)
+def test_what_moves_to_the_inputs_goes_any_depth(name):
+    """Deeper than Python's stack, and than replacements may be inside each other."""
+    (y,) = deep(3000)
+    (new,) = rewrite_graph([PUSHES[name](y)], include=("fast_run",))
+    assert len(list(io_toposort([], [new]))) < 4600
