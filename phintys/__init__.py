@@ -33,7 +33,7 @@ from phintys.graph.variable import Apply, Constant, Variable, late
 from phintys.graph.vectorize import vectorize_graph
 from phintys.rewriting import rewrite_graph
 from phintys.show import dprint, explain, pp
-from phintys.tensor import rules  # registers the rewrites
+from phintys.tensor import rules  # noqa: F401  (registers the rewrites)
 
 late["as_tensor_variable"] = tensor.as_tensor_variable
 late["eye"] = lambda *args, **kwargs: tensor.eye(*args, **kwargs)

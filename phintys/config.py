@@ -1,8 +1,9 @@
 """The few settings, where they come from, and how to change them for a while.
 
 Settings are attributes of the object `config`.  Their first values come from the environment
-variable ``PHINTYS_FLAGS`` (``PHINTYS_FLAGS=floatX=float32,mode=FAST_COMPILE``).  A setting is read when
-a graph is built or a function is compiled; a compiled function does not react to later changes.
+variable ``PHINTYS_FLAGS`` (``PHINTYS_FLAGS=floatX=float32,mode=FAST_COMPILE``).  A setting is read
+when a graph is built or a function is compiled; a compiled function does not react to later
+changes.
 
 >>> from phintys.config import config
 >>> with config.change_flags(floatX="float32"):
@@ -25,7 +26,7 @@ from phintys.errors import did_you_mean
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One setting: its name, first value, meaning, and the values it takes (None: any of its type)."""
+    """One setting: name, first value, meaning, legal values (None: any of its type)."""
 
     name: str
     default: Any
@@ -171,8 +172,8 @@ def _parse_flags(flags: str) -> Iterator[tuple[str, str]]:
 def cache_directory() -> Path | None:
     """Where compiled code is kept.
 
-    ``PHINTYS_CACHE_DIR``, else ``config.cache_dir``, else a folder in the user's cache; None for a user
-    without a home.
+    ``PHINTYS_CACHE_DIR``, else ``config.cache_dir``, else a folder in the user's cache; None for a
+    user without a home.
     """
     chosen = os.environ.get("PHINTYS_CACHE_DIR") or config.cache_dir or config.base_compiledir
     if chosen:

@@ -75,7 +75,7 @@ class UnsupportedError(PhintysError, TypeError):
 
 
 class LoweringError(PhintysError):
-    """An internal inconsistency between an op's lowering and its types; the message names the op."""
+    """An op's lowering contradicts its types, or is not legal; the message names the op."""
 
 
 def bullet_list(items: Iterable[Any]) -> str:

@@ -21,8 +21,8 @@ def alias_root(v: Variable) -> Variable:
 def must_copy(fgraph: Any, borrowed: Sequence[bool]) -> list[bool]:
     """For each output of the graph, whether it may be memory that somebody else holds.
 
-    That is an input, a constant, or memory of an output before it.  Updates are copied unless they own
-    their memory; results that may be borrowed are not.
+    That is an input, a constant, or memory of an output before it.  Updates are copied unless they
+    own their memory; results that may be borrowed are not.
     """
     taken: set[Variable] = set()
     out = []

@@ -44,7 +44,8 @@ def function(
     mode
         a name or a `Mode`; None: ``config.mode``
     updates
-        dict or pairs shared variable -> expression: new values after each call.  All are computed from the old values.
+        dict or pairs shared variable -> expression: new values after each call.  All are computed
+        from the old values.
     givens
         dict or pairs variable -> replacement
     accept_inplace
@@ -92,8 +93,8 @@ def function(
 class FunctionMaker:
     """Rewrites the graph of a function once; `create` makes callables from it.
 
-    Attributes: ``fgraph`` (rewritten), ``inputs``, ``outputs``, ``shared``, ``mode``, ``linker``, ``name``, ``times`` (seconds
-    by stage).
+    Attributes: ``fgraph`` (rewritten), ``inputs``, ``outputs``, ``shared``, ``mode``, ``linker``,
+    ``name``, ``times`` (seconds by stage).
     """
 
     def __init__(
@@ -163,7 +164,8 @@ def _check_not_inplace(fgraph: FunctionGraph) -> None:
 class Function:
     """A compiled function.
 
-    Call it with arguments by position or name.  ``trust_input = True`` skips the checks of arguments.
+    Call it with arguments by position or name.  ``trust_input = True`` skips the checks of
+    arguments.
     """
 
     trust_input: bool = False
@@ -237,7 +239,8 @@ class Function:
         inputs = self.maker.inputs
         if len(args) > len(inputs):
             raise TypeError(
-                f"{self._label()} takes {len(inputs)} arguments ({self._signature()}), {len(args)} given."
+                f"{self._label()} takes {len(inputs)} arguments ({self._signature()}), "
+                f"{len(args)} given."
             )
         missing = object()
         values: list[Any] = [*args, *[missing] * (len(inputs) - len(args))]
@@ -245,7 +248,8 @@ class Function:
             if key not in self._names:
                 hint = did_you_mean(key, self._names)
                 raise TypeError(
-                    f"{self._label()} has no input called {key!r}.{hint} Its inputs: {self._signature()}."
+                    f"{self._label()} has no input called {key!r}.{hint} "
+                    f"Its inputs: {self._signature()}."
                 )
             if key in self._ambiguous:
                 raise TypeError(f"Several inputs are called {key!r}: pass them by position.")
@@ -257,8 +261,8 @@ class Function:
             if value is missing:
                 if not isinstance(spec.value, Container):
                     raise TypeError(
-                        f"{self._label()} misses argument {i}, {spec.variable} (type {spec.variable.type}). "
-                        f"Its inputs: {self._signature()}."
+                        f"{self._label()} misses argument {i}, {spec.variable} "
+                        f"(type {spec.variable.type}). Its inputs: {self._signature()}."
                     )
                 values[i] = spec.value.value
         return values
@@ -395,7 +399,7 @@ def _rebuild(
 
 
 def evaluate(variable: Variable, inputs_to_values: Any = None, **kwargs: Any) -> Any:
-    """``Variable.eval``: compile for the given inputs, keep the function on the variable, call it."""
+    """``Variable.eval``: compile for the inputs, keep the function on the variable, call it."""
     from phintys.graph.traversal import get_var_by_name
 
     values: dict[Variable, Any] = {}

@@ -1,4 +1,4 @@
-"""From the arguments of `function` to one FunctionGraph: givens, updates, shared variables, checks."""
+"""From the arguments of `function` to a FunctionGraph: givens, updates, shared variables."""
 
 from __future__ import annotations
 
@@ -200,9 +200,10 @@ def _converted_update(target: SharedVariable, new: Any) -> Variable:
         return target.type.filter_variable(new)
     except TypeError as exc:
         new_type = getattr(new, "type", type(new).__name__)
+        dtype = getattr(target.type, "dtype", "dtype")
         raise TypeError(
-            f"The update of {target} must have its type, {target.type}; the expression {new} has type "
-            f"{new_type}. Cast it, e.g. with .astype({getattr(target.type, 'dtype', 'dtype')!r})."
+            f"The update of {target} must have its type, {target.type}; the expression {new} has "
+            f"type {new_type}. Cast it, e.g. with .astype({dtype!r})."
             f"\n{describe(getattr(new, 'origin', None))}".rstrip()
         ) from exc
 
@@ -242,8 +243,8 @@ def _check_used(variables: Sequence[Variable], outputs: Sequence[Variable], poli
         if v in used:
             continue
         message = (
-            f"Input {k}, {v} (type {v.type}), is not used by any output or update. Remove it, or pass "
-            "on_unused_input='ignore'."
+            f"Input {k}, {v} (type {v.type}), is not used by any output or update. Remove it, or "
+            "pass on_unused_input='ignore'."
         )
         if policy == "raise":
             raise UnusedInputError(f"{message}\n{describe(v.origin)}".rstrip())
@@ -258,7 +259,7 @@ def _check_complete(outputs: Sequence[Variable], roots: Sequence[Variable]) -> N
         if v in known or isinstance(v, AtomicVariable):
             continue
         raise MissingInputError(
-            f"{v} (type {v.type}) is needed to compute the outputs but is not among the inputs. Add it "
-            "to the inputs, or give it a value with givens."
+            f"{v} (type {v.type}) is needed to compute the outputs but is not among the inputs. "
+            "Add it to the inputs, or give it a value with givens."
             f"\n{describe(v.origin)}".rstrip()
         )

@@ -13,7 +13,8 @@ Run = Callable[[Sequence[Any]], list[Any]]
 class Linker:
     """One backend, as modes know it.
 
-    ``required_rewrites`` and ``incompatible_rewrites`` are tags merged into any query the linker is used with.
+    ``required_rewrites`` and ``incompatible_rewrites`` are tags merged into any query the linker is
+    used with.
     """
 
     name = ""

@@ -14,7 +14,8 @@ from phintys.graph.variable import Variable
 class Container:
     """A cell that holds a value of a type: ``storage`` is a list with one element.
 
-    Assigning to ``value`` (or ``data``) converts with ``type.filter``; a read-only container refuses.
+    Assigning to ``value`` (or ``data``) converts with ``type.filter``; a read-only container
+    refuses.
     """
 
     def __init__(
@@ -111,7 +112,7 @@ class SharedVariable(Variable):
         return value if borrow else deepcopy(value)
 
     def set_value(self, new_value: Any, borrow: bool = False) -> None:
-        """Set the value; a copy is taken, unless ``borrow``.  The rank must stay, lengths may change."""
+        """Set the value, of equal rank; a copy is taken, unless ``borrow``."""
         if not borrow:
             new_value = deepcopy(new_value)
         try:

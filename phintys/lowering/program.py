@@ -41,7 +41,7 @@ class Slot:
     kind
         ``input``: an argument (an ordinary one, or the value of a shared variable);
         ``constant``: ``data`` holds the array;
-        ``temp``: memory that lives inside the call; ``output``: memory that is handed to the caller;
+        ``temp``: memory that lives inside the call; ``output``: memory handed to the caller;
         ``python``: an array that a `Python` step returned, owned by Python;
         ``object``: any Python object (no dtype, no shape), input, constant or result.
     storage
@@ -95,15 +95,15 @@ class Inst:
     ``cast``     dtype = the target
     ``wrap``     args = (index, length), both int64: a Python index made non-negative; the kernel
                  fails (IndexError) where it is out of range
-    ``reduce``   param = ``add mul max min and or xor argmax argmin``; arg = the value reduced over the
-                 inner dims (``dims[split:]``).  Its result varies with the outer dims only.
-                 ``argmax`` / ``argmin`` give the int64 position (inner dims flattened in C order) of the
-                 first extreme, the first NaN if there is one.
+    ``reduce``   param = ``add mul max min and or xor argmax argmin``; arg = the value reduced over
+                 the inner dims (``dims[split:]``).  Its result varies with the outer dims only.
+                 ``argmax`` / ``argmin`` give the int64 position (inner dims flattened in C order)
+                 of the first extreme, the first NaN if there is one.
                  Reducing nothing gives the identity (``max``: -inf or the least integer); for
                  ``argmax`` and ``argmin`` lowering has put a `Check` before.
     ``store``    param = operand position; args = (value, *computed indices).  Gives no value.
-    ``accumulate`` param = (operand position, ``add mul max min and or xor``); args = (value, *computed
-                 indices): memory (op)= value, in loop order.  Gives no value.
+    ``accumulate`` param = (operand position, ``add mul max min and or xor``); args = (value,
+                 *computed indices): memory (op)= value, in loop order.  Gives no value.
     """
 
     op: str
@@ -117,17 +117,17 @@ class Kernel:
     """One loop nest.
 
     ``dims`` are the loop lengths, outermost first.  ``dims[:split]`` are the outer dims; a
-    ``reduce`` runs over the inner dims ``dims[split:]`` once for each point of the outer dims.  Without a
-    ``reduce`` the split is ``len(dims)``.
+    ``reduce`` runs over the inner dims ``dims[split:]`` once for each point of the outer dims.
+    Without a ``reduce`` the split is ``len(dims)``.
 
     The body is a DAG.  An instruction is executed at the depth of the loops its operands vary
-    with: what varies only with outer dims is done once per outer point.  An instruction that depends
-    on a ``reduce`` is executed after that reduction's inner loop; if it varies with inner dims,
-    in another inner loop (softmax: a loop for max, a loop for the sum, a loop for the quotient).
-    ``schedule.py`` works this out; generators follow it.
+    with: what varies only with outer dims is done once per outer point.  An instruction that
+    depends on a ``reduce`` is executed after that reduction's inner loop; if it varies with inner
+    dims, in another inner loop (softmax: a loop for max, a loop for the sum, a loop for the
+    quotient). ``schedule.py`` works this out; generators follow it.
 
-    Memory: a stored slot may be the same slot as (or share storage with) a loaded one only where every load
-    of an element precedes its store, which lowering guarantees.
+    Memory: a stored slot may be the same slot as (or share storage with) a loaded one only where
+    every load of an element precedes its store, which lowering guarantees.
     ``accumulate`` without indices along a dimension of stride 0 is a reduction in memory: lowering
     has put a step that fills the target before.
     """
@@ -163,7 +163,7 @@ class Kernel:
 
 @dataclass(eq=False, slots=True)
 class Copy:
-    """Copy a whole slot into another of the same dtype and size (elided when they share storage)."""
+    """Copy a whole slot into another of that dtype and size (nothing if they share storage)."""
 
     source: Slot
     target: Slot
@@ -228,7 +228,7 @@ class Python:
 
 @dataclass(eq=False, slots=True)
 class Loop:
-    """A loop with state: ``body`` is a Program whose inputs are (state..., slices..., constants...).
+    """A loop with state: ``body`` is a Program with inputs (state..., slices..., constants...).
 
     ``state`` pairs (initial slot, final slot); ``slices`` are operands whose strides have the
     loop counter as first dimension; ``stacked`` are (body output, operand) written at each turn;
@@ -272,9 +272,9 @@ class Program:
         ones).
     ``outputs``
         the slots to hand over: first the results, then the new values of shared variables.
-        ``updates[i]`` says that output ``len(outputs) - len(updates) + i`` becomes the value of input
-        ``updates[i]``.  An output slot is of kind ``output``, ``python`` or ``object``; it never shares
-        memory with an input, a constant or another output, so the caller owns it.
+        ``updates[i]`` says that output ``len(outputs) - len(updates) + i`` becomes the value of
+        input ``updates[i]``.  An output slot is of kind ``output``, ``python`` or ``object``; it
+        never shares memory with an input, a constant or another output, so the caller owns it.
     ``storages``
         the sizes in bytes of the storage blocks that `Slot.storage` numbers, for temps.
     ``origins``

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from phintys.tensor.scalar_functions import *  # isort: skip  (first: later modules refine some)
 from phintys.tensor.axes import *
+from phintys.tensor.blockwise import *
 from phintys.tensor.convert import as_tensor, as_tensor_variable, constant
 from phintys.tensor.creation import *
 from phintys.tensor.cumulative import *
 from phintys.tensor.diagonal import *
-from phintys.tensor.blockwise import *
 from phintys.tensor.dot import *
 from phintys.tensor.elemwise import cast, dimshuffle
 from phintys.tensor.index import *

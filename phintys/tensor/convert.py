@@ -50,7 +50,8 @@ def _as_tensor_variable(
     """Convert ``x``; register a function to teach the library a new kind of value."""
     if isinstance(x, bool):
         raise TypeError(
-            f"{x} is a Python bool: write np.array({x}) for a boolean tensor, or 0 / 1 for a number."
+            f"{x} is a Python bool: write np.array({x}) for a boolean tensor, or 0 / 1 for a "
+            "number."
         )
     return constant(x, name=name, ndim=ndim, **kwargs)
 
@@ -88,6 +89,6 @@ def as_tensor_variable(
 
 as_tensor = as_tensor_variable
 
-#: Filled by `phintys.tensor.shape`: (scalar variable -> tensor, tensor -> scalar), and padding on the left.
+#: Filled by `phintys.tensor.shape`: (scalar -> tensor, tensor -> scalar), padding on the left.
 scalar_conversions: list[Any] = []
 pad_left: list[Any] = []

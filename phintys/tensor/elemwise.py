@@ -17,7 +17,7 @@ from phintys.scalar.op import TABLE, ScalarOp, Undefined
 from phintys.tensor import convert
 from phintys.tensor.convert import as_tensor_variable
 from phintys.tensor.type import TensorType
-from phintys.tensor.variable import TensorVariable
+from phintys.tensor.variable import TensorConstant, TensorVariable
 
 # ============================================================================ DimShuffle
 
@@ -36,7 +36,7 @@ class DimShuffle(Op):
 
     # ----- class and static shape
     __props__ = ("input_ndim", "new_order")
-    view_map = {0: [0]}  # noqa: RUF012
+    view_map = {0: [0]}
 
     def __init__(self, *, input_ndim: int, new_order: Sequence[int | Literal["x"]]) -> None:
         self.input_ndim = input_ndim
@@ -90,7 +90,8 @@ class DimShuffle(Op):
         for axis in self.drop:
             if shape[axis] not in (1, None):
                 raise TypeError(
-                    f"Axis {axis} of {x} has length {shape[axis]}: only axes of length 1 can be dropped."
+                    f"Axis {axis} of {x} has length {shape[axis]}: only axes of length 1 can be "
+                    "dropped."
                 )
         return x.type.clone(shape=tuple(1 if o == "x" else shape[o] for o in self.new_order))
 
@@ -164,8 +165,8 @@ _shuffles: dict[Any, DimShuffle] = {}
 def dimshuffle(x: Any, *pattern: Any) -> Any:
     """Rearrange the axes of ``x``: ``dimshuffle(x, 1, "x", 0)`` or ``dimshuffle(x, (1, "x", 0))``.
 
-    Each entry is an axis of ``x`` or ``"x"``, a new axis of length 1.  Axes that are not named are dropped and
-    must have length 1.
+    Each entry is an axis of ``x`` or ``"x"``, a new axis of length 1.  Axes that are not named are
+    dropped and must have length 1.
     """
     x = as_tensor_variable(x)
     order = pattern[0] if len(pattern) == 1 and isinstance(pattern[0], list | tuple) else pattern
@@ -198,8 +199,9 @@ convert.pad_left.append(_pad_left)
 class Elemwise(Op):
     """A scalar op applied to every element, with broadcasting.
 
-    Inputs of lower rank get axes of length 1 on the left.  An axis broadcasts only where its length is known
-    to be 1 when the graph is built; lengths that turn out to differ at run time are an error.
+    Inputs of lower rank get axes of length 1 on the left.  An axis broadcasts only where its length
+    is known to be 1 when the graph is built; lengths that turn out to differ at run time are an
+    error.
 
     Parameters
     ----------
@@ -355,6 +357,9 @@ class _Functions:
 
     @staticmethod
     def cast(x: Any, dtype: str) -> Any:
+        """Literals are converted at once."""
+        if isinstance(x, TensorConstant) and x.type.dtype != dtype and x.data.size == 1:
+            return convert.constant(x.data, dtype=dtype)
         return cast(x, dtype)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from phintys.config import config
 from phintys.graph.type import HasDataType, HasShape, Type
-from phintys.graph.variable import Constant, Variable
+from phintys.graph.variable import Variable
 from phintys.scalar import dtypes
 
 MAX_NDIM = 64
@@ -130,7 +130,8 @@ class TensorType(Type[np.ndarray], HasDataType, HasShape):
         for axis, (known, length) in enumerate(zip(self.shape, array.shape)):
             if known is not None and known != length:
                 raise TypeError(
-                    f"Wrong length: {self} has length {known} along axis {axis}, got {_about(array)}."
+                    f"Wrong length: {self} has length {known} along axis {axis}, "
+                    f"got {_about(array)}."
                 )
         return array
 
@@ -245,7 +246,8 @@ class TensorType(Type[np.ndarray], HasDataType, HasShape):
         """``other`` as a variable of this type.
 
         A narrower variable is returned unchanged; one whose lengths are not known is wrapped in a
-        `SpecifyShape` with the merged shape, checked at run time.  TypeError if dtype or rank differ.
+        `SpecifyShape` with the merged shape, checked at run time.  TypeError if dtype or rank
+        differ.
         """
         if not isinstance(other, Variable):
             return self.make_constant(self.filter(other))
@@ -254,8 +256,8 @@ class TensorType(Type[np.ndarray], HasDataType, HasShape):
         converted = self.convert_variable(other) if allow_convert else None
         if converted is None:
             raise TypeError(
-                f"Cannot convert {other}, a variable of type {other.type}, to type {self}. Dtype, rank "
-                "and known lengths must agree; convert it explicitly."
+                f"Cannot convert {other}, a variable of type {other.type}, to type {self}. Dtype, "
+                "rank and known lengths must agree; convert it explicitly."
             )
         return converted
 

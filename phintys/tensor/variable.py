@@ -13,8 +13,8 @@ from phintys.tensor.type import TensorType
 class TensorVariable(Variable):
     """A variable whose values are arrays (`TensorType`).
 
-    It has NumPy's operators and methods; ``==`` and ``!=`` compare identity (use ``eq``), the truth value
-    is undefined, and items cannot be assigned (use ``x[i].set(v)``).
+    It has NumPy's operators and methods; ``==`` and ``!=`` compare identity (use ``eq``), the truth
+    value is undefined, and items cannot be assigned (use ``x[i].set(v)``).
     """
 
     __slots__ = ()
@@ -73,7 +73,7 @@ DenseTensorConstant = TensorConstant
 class TensorConstantSignature:
     """Type and contents of a constant: hashable, NaN equal to NaN, 0.0 different from -0.0."""
 
-    __slots__ = ("type", "data", "_hash")
+    __slots__ = ("_hash", "data", "type")
 
     def __init__(self, type: TensorType, data: np.ndarray) -> None:
         self.type, self.data = type, data

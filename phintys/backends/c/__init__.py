@@ -1,4 +1,4 @@
-"""The C backend: a second generator over the same Program, for readable code and other compilers."""
+"""The C backend: a second generator over the Program, for readable code and other compilers."""
 
 from __future__ import annotations
 

@@ -33,8 +33,8 @@ COMBINE = {"add": "+", "mul": "*", "and": "&", "or": "|", "xor": "^"}
 def emit_kernel(kernel: Kernel, name: str, integer: Callable[[Dim], str]) -> tuple[str, str]:
     """The text of a C function, and of the call of it.
 
-    ``integer`` writes a Dim as a C expression in the caller's names; the function takes lengths and strides
-    as arguments.
+    ``integer`` writes a Dim as a C expression in the caller's names; the function takes lengths and
+    strides as arguments.
     """
     return _Function(kernel, name, integer).emit()
 

@@ -1,8 +1,8 @@
 """A `Program` as a C file.
 
-The file defines ``int64_t run(void **p, int64_t *lengths, allocate_fn, python_fn)``: ``p[k]`` is the memory of
-slot ``k``, ``lengths`` holds the lengths of arrays that come from outside.  It returns 0, or the number of the
-step that failed plus 1.
+The file defines ``int64_t run(void **p, int64_t *lengths, allocate_fn, python_fn)``: ``p[k]`` is
+the memory of slot ``k``, ``lengths`` holds the lengths of arrays that come from outside.  It
+returns 0, or the number of the step that failed plus 1.
 """
 
 from __future__ import annotations

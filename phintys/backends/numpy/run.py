@@ -1,8 +1,9 @@
 """Running a FunctionGraph with ``perform``.
 
 This is the reference that other backends are tested against, the answer of mode FAST_COMPILE, and
-the one place where the message of a failed call is made: a compiled backend that fails runs the graph again
-here, and the node that raises says what went wrong and which line of the user's program made it.
+the one place where the message of a failed call is made: a compiled backend that fails runs the
+graph again here, and the node that raises says what went wrong and which line of the user's program
+made it.
 """
 
 from __future__ import annotations

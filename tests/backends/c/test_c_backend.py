@@ -19,7 +19,7 @@ from phintys.lowering.assemble import assemble
 from phintys.lowering.memory import plan_memory
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "lowering"))
-from random_values import RandomValues  # noqa: E402
+from random_values import RandomValues
 
 pytestmark = pytest.mark.skipif(
     not any(shutil.which(c) for c in build_module.COMPILERS), reason="there is no C compiler here"
