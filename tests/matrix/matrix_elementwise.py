@@ -86,9 +86,7 @@ def _arguments(
     return {**kinds, "strided": [strided(a) for a in whole]}
 
 
-def pool(
-    dtype: str, lo: float, hi: float, rng: np.random.Generator, special: bool
-) -> np.ndarray:
+def pool(dtype: str, lo: float, hi: float, rng: np.random.Generator, special: bool) -> np.ndarray:
     """Ordinary values between two bounds; for floats and integers also special ones."""
     ordinary = rng.uniform(lo, hi, 30 if special else 3)
     if np.dtype(dtype).kind in "biu":

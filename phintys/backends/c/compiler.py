@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import hashlib
-import os
 import platform
 import shutil
 import subprocess
@@ -12,7 +10,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from phintys.config import cache_directory, config
+from phintys.backends import code_cache
+from phintys.config import config
 from phintys.errors import CompilerError
 
 COMPILERS = ("cc", "gcc", "clang")
@@ -40,21 +39,25 @@ def build(text: str) -> ctypes.CDLL:
     cc = compiler()
     flags = ["-std=c99", "-O2", "-fPIC", "-shared", "-fno-math-errno", "-ffp-contract=off"]
     flags += config.gcc__cxxflags.split()
-    identity = "\0".join([text, cc, *flags, platform.platform(), sys.version])
-    name = f"c-{hashlib.sha256(identity.encode()).hexdigest()[:40]}.so"
-    folder = cache_directory()
-    cached = folder / name if folder else None
-    if cached and cached.exists():
-        try:
-            return ctypes.CDLL(str(cached))
-        except OSError:  # truncated, or made for another machine: compile again
-            cached.unlink(missing_ok=True)
+    name = f"{code_cache.key_of(text, cc, *flags, platform.platform(), sys.version)}.so"
+    kept = code_cache.read(name)
     with tempfile.TemporaryDirectory() as scratch:
-        made = _compile(cc, flags, text, Path(scratch))
-        library = ctypes.CDLL(str(made))
-        if cached:
-            _keep(made, cached)
-    return library
+        library = None if kept is None else _load(kept, Path(scratch))
+        if library is None:
+            made = _compile(cc, flags, text, Path(scratch))
+            library = ctypes.CDLL(str(made))
+            code_cache.write(name, made.read_bytes())
+        return library
+
+
+def _load(image: bytes, scratch: Path) -> ctypes.CDLL | None:
+    """The library, unless it was made for another machine."""
+    path = scratch / "kept.so"
+    path.write_bytes(image)
+    try:
+        return ctypes.CDLL(str(path))
+    except OSError:
+        return None
 
 
 def _compile(cc: str, flags: list[str], text: str, scratch: Path) -> Path:
@@ -66,15 +69,3 @@ def _compile(cc: str, flags: list[str], text: str, scratch: Path) -> Path:
         first = "\n".join(result.stderr.splitlines()[:20])
         raise CompilerError(f"{cc} failed:\n{first}")
     return target
-
-
-def _keep(made: Path, cached: Path) -> None:
-    """Put a library into the cache; a cache that cannot be written is no error."""
-    try:
-        cached.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=cached.parent, suffix=".tmp")
-        os.close(handle)
-        shutil.copyfile(made, name)
-        os.replace(name, cached)
-    except OSError:
-        return

@@ -1,9 +1,7 @@
 """From IR text to machine code: parse, verify, generate, link; with a cache on disk.
 
 `compile_ir` gives a `Library`; its code lives as long as the object.  The cache holds object
-files, which contain no address: everything outside is a symbol, resolved when linked.  Files are
-written under a temporary name and then moved, so processes may compile the same code at once; a
-file that is cut off or foreign is ignored and written again.
+files, which contain no address: everything outside is a symbol, resolved when linked.
 
 >>> text = '''
 ... define double @twice(double %x) {
@@ -18,25 +16,18 @@ file that is cut off or foreign is ignored and written again.
 
 from __future__ import annotations
 
-import contextlib
-import hashlib
 import itertools
 import json
-import os
 import sys
 import sysconfig
-import tempfile
 from collections.abc import Iterable, Mapping
 from functools import cache
-from pathlib import Path
 from typing import Any
 
+from phintys.backends import code_cache
 from phintys.backends.llvm import symbols
 from phintys.backends.llvm.target import cpu, target_machine
-from phintys.config import cache_directory
 
-_MAGIC = b"phintys object 1\n"
-_DIGEST = 32
 _numbers = itertools.count()
 
 
@@ -139,43 +130,16 @@ def _surroundings() -> str:
 
 
 def _key(text: str) -> str:
-    return hashlib.sha256(f"{_surroundings()}\n{text}".encode()).hexdigest()
-
-
-def _path(key: str) -> Path | None:
-    directory = cache_directory()
-    return directory / key[:2] / f"{key}.o" if directory else None
+    return f"{code_cache.key_of(_surroundings(), text)}.o"
 
 
 def _read(key: str) -> Entry | None:
-    """What is stored under a key, if it is whole."""
-    path = _path(key)
-    try:
-        data = path.read_bytes() if path else b""
-    except OSError:
-        return None
-    start = len(_MAGIC) + _DIGEST
-    digest, payload = data[len(_MAGIC) : start], data[start:]
-    if not data.startswith(_MAGIC) or hashlib.sha256(payload).digest() != digest:
+    payload = code_cache.read(key)
+    if payload is None:
         return None
     head, _, image = payload.partition(b"\n")
     return json.loads(head), image
 
 
 def _write(key: str, entry: Entry) -> None:
-    """Store under a key.  A directory that cannot be written is no error: nothing is stored."""
-    path = _path(key)
-    if path is None:
-        return
-    payload = json.dumps(entry[0]).encode() + b"\n" + entry[1]
-    temporary = None
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=path.parent)
-        with os.fdopen(handle, "wb") as file:
-            file.write(_MAGIC + hashlib.sha256(payload).digest() + payload)
-        os.replace(temporary, path)
-    except OSError:
-        if temporary:
-            with contextlib.suppress(OSError):
-                os.unlink(temporary)
+    code_cache.write(key, json.dumps(entry[0]).encode() + b"\n" + entry[1])
