@@ -15,7 +15,7 @@ import numpy as np
 from phintys.errors import ShapeError
 from phintys.gradient import Lop, Rop
 from phintys.graph.op import Op
-from phintys.graph.replace import clone_replace
+from phintys.graph.replace import graph_replace
 from phintys.graph.type import DisconnectedType
 from phintys.graph.variable import Apply, Constant, Variable
 from phintys.graph.vectorize import vectorize_graph
@@ -130,7 +130,7 @@ class BlasOp(Op):
             return [g for _ in inputs]
         seed, items = g.type(), [v.type() for v in inputs]
         found = Lop(self.expression(*items), items, seed)
-        return list(clone_replace(found, dict(zip([seed, *items], [g, *inputs]))))
+        return list(graph_replace(found, dict(zip([seed, *items], [g, *inputs])), strict=False))
 
     def pushforward(self, inputs: Any, outputs: Any, tangents: Any) -> list[Variable]:
         items = [v.type() for v in inputs]
@@ -140,7 +140,7 @@ class BlasOp(Op):
         ]
         seeds = [t.type() for t in moved]
         found = Rop(self.expression(*items), items, seeds)
-        return [clone_replace(found, dict(zip([*items, *seeds], [*inputs, *moved])))]
+        return [graph_replace(found, dict(zip([*items, *seeds], [*inputs, *moved])), strict=False)]
 
     # ----- batching
     def vectorize_node(self, node: Apply, *batched_inputs: Any) -> Apply:

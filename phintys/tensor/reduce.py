@@ -167,6 +167,8 @@ class CAReduce(Op):
         (x,), (t,) = inputs, tangents
         if isinstance(t.type, DisconnectedType):
             return [t]
+        if dtypes.is_discrete(outputs[0].type.dtype):
+            return [zeros_of(outputs[0])]
         axes = normalize_axes(self.axis, x.ndim)
         weights = self.cotangent(
             x, keep_dims(outputs[0], axes), functions.second(keep_dims(outputs[0], axes), 1.0), axes
