@@ -9,7 +9,7 @@ as a whole is timed by call.  Seconds of the stages of compiling are known for b
 >>> f([1.0, 2.0]), f.profile.calls
 (array(6.), 1)
 >>> sorted(str(op) for op in f.profile.by_op())
-['Mul', 'Sum{axes=None}']
+['Mul', 'Sum']
 """
 
 from __future__ import annotations
