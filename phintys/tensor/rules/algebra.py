@@ -176,15 +176,10 @@ def collect_product(ctx: Any, node: Apply) -> Any:
         return None
     if _is_plain_product(ctx, node):
         return None
-    flat = list(_factors(ctx, node))
-    values = [(e, number(v)) for e, v in flat]
-    if any(e < 0 and k == 0 for e, k in values):
+    bases, constants = _factors(ctx, node)
+    if any(e < 0 and k == 0 for e, k in constants):
         return None
-    factor = _constant_factor(values)
-    bases: Terms = {}
-    for (e, v), (_, k) in zip(flat, values):
-        if k is None:
-            bases[v] = bases.get(v, 0) + e
+    factor = _constant_factor(constants)
     if factor == 0:
         bases = {}
     kept = [(e, v) for v, e in bases.items() if e]
@@ -194,8 +189,8 @@ def collect_product(ctx: Any, node: Apply) -> Any:
 
 
 #: what can be unpacked into factors
-COMPOUND = frozenset((MUL, DIV, NEG, RECIPROCAL))
-POWERS = frozenset((POW, SQR))
+COMPOUND = frozenset(("mul", "true_div", "neg", "reciprocal"))
+POWERS = frozenset(("pow", "sqr"))
 
 
 def _is_plain_product(ctx: Any, node: Apply) -> bool:
@@ -211,7 +206,7 @@ def _is_plain_product(ctx: Any, node: Apply) -> bool:
                 if k or value is None or value == 0 or value == 1:
                     return False
         elif type(owner.op) is Elemwise:
-            inner = owner.op.scalar_op
+            inner = owner.op.scalar_op.name
             if inner in COMPOUND and ctx.single_use(v):
                 return False
             v = owner.inputs[0] if inner in POWERS else v
@@ -221,13 +216,14 @@ def _is_plain_product(ctx: Any, node: Apply) -> bool:
     return True
 
 
-def _constant_factor(values: list[tuple[int, Any]]) -> Any:
-    """The product of the powers of constants; floats overflow to infinity, integers do not."""
+def _constant_factor(constants: list[tuple[int, Any]]) -> Any:
+    """The product of powers of numbers; floats overflow to infinity, integers do not."""
     factor: Any = 1
+    if not constants:
+        return factor
     with np.errstate(all="ignore"):
-        for e, k in values:
-            if k is not None:
-                factor = factor * (k**e if isinstance(k, int) and e > 0 else (k * ONE) ** e)
+        for e, k in constants:
+            factor = factor * (k**e if isinstance(k, int) and e > 0 else (k * ONE) ** e)
     return factor
 
 
@@ -262,26 +258,36 @@ def _multiplied(ctx: Any, v: Variable, root: Apply) -> list[Variable]:
     return list(v.owner.inputs) if alone and scalar_op_name(v.owner) == "mul" else [v]  # type: ignore[union-attr]
 
 
-def _factors(ctx: Any, root: Apply) -> Iterable[tuple[int, Variable]]:
-    """(exponent, base) of every factor of the chain that ends at ``root``."""
+def _factors(ctx: Any, root: Apply) -> tuple[Terms, list[tuple[int, Any]]]:
+    """The chain that ends at ``root``: exponents of the bases, and (exponent, number) pairs."""
     dtype = root.outputs[0].type.dtype
     real = dtypes.kind(dtype) in "fc"
+    bases: Terms = {}
+    constants: list[tuple[int, Any]] = []
     stack: list[tuple[int, Variable]] = [(1, root.outputs[0])]
     while stack:
         e, v = stack.pop()
         name = scalar_op_name(v.owner)
-        open_ = v.owner is root or (ctx.single_use(v) and v.type.dtype == dtype)
         inputs = v.owner.inputs if v.owner is not None else ()
-        if name == "mul" and open_ and (real or e > 0):
+        if name not in COMPOUND or not (
+            v.owner is root or (v.type.dtype == dtype and ctx.single_use(v))
+        ):
+            name = None
+        if name == "mul" and (real or e > 0):
             stack += [(e, x) for x in reversed(inputs)]
-        elif name == "true_div" and open_ and real:
+        elif name == "true_div" and real:
             stack += [(-e, inputs[1]), (e, inputs[0])]
-        elif name == "reciprocal" and open_ and real:
+        elif name == "reciprocal" and real:
             stack.append((-e, inputs[0]))
-        elif name == "neg" and open_:
-            stack += [(e, inputs[0]), (1, literal(-1 if e % 2 else 1, dtype, v.type.ndim))]
+        elif name == "neg":
+            stack.append((e, inputs[0]))
+            constants += [(1, -1)] if e % 2 else []
+        elif (k := number(v)) is not None:
+            constants.append((e, k))
         else:
-            yield _split_power(e, v)
+            e, v = _split_power(e, v)
+            bases[v] = bases.get(v, 0) + e
+    return bases, constants
 
 
 def _split_power(e: int, v: Variable) -> tuple[int, Variable]:

@@ -90,10 +90,11 @@ def _branch(v: Variable, condition: Variable, i: int) -> Variable:
     ),
 )
 def merge_switches(ctx: Any, node: Apply) -> Any:
-    inner = [applied(v, "switch") for v in node.inputs]
-    if len(inner) < 2 or inner[0] is None:
+    first = applied(node.inputs[0], "switch")
+    if first is None or len(node.inputs) < 2:
         return None
-    condition = inner[0].inputs[0]
+    inner = [applied(v, "switch") for v in node.inputs]
+    condition = first.inputs[0]
     for v, switch in zip(node.inputs, inner):
         if switch is None or switch.inputs[0] is not condition or not ctx.single_use(v):
             return None

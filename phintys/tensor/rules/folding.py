@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -44,9 +45,6 @@ def fold_constants(ctx: Any, node: Apply) -> Any:
 
 def _grows(node: Apply) -> bool:
     """Whether the result would be large, and larger than what it is made from."""
-    known = [o.type.shape for o in node.outputs]
-    if any(n is None for shape in known for n in shape):
-        return False
-    size = max((int(np.prod(shape)) for shape in known), default=0)
-    given = sum(getattr(v.data, "size", 1) for v in node.inputs)
-    return size > MAX_SIZE and size > given
+    known = [prod(o.type.shape) for o in node.outputs if None not in o.type.shape]
+    size = max(known, default=0)
+    return size > MAX_SIZE and size > sum(getattr(v.data, "size", 1) for v in node.inputs)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -63,11 +64,19 @@ def is_float(x: Any) -> bool:
 
 def literal(value: Any, dtype: str, ndim: int) -> Constant:
     """A number as a constant of a dtype, broadcastable in ``ndim`` dimensions; integers wrap."""
+    # zeros are told apart by their sign, which keys of a cache are not
+    return _literal(value, dtype, ndim) if value else _new_literal(value, dtype, ndim)
+
+
+def _new_literal(value: Any, dtype: str, ndim: int) -> Constant:
     if dtypes.kind(dtype) in "iu":
         bits = 8 * np.dtype(dtype).itemsize
         wrapped = np.array(int(value) % 2**bits, dtype=f"uint{bits}")
         return constant(wrapped.astype(dtype), ndim=ndim)
     return constant(np.asarray(value, dtype), ndim=ndim)
+
+
+_literal = lru_cache(maxsize=1024)(_new_literal)
 
 
 def like(node: Apply, new: Any) -> Any:
