@@ -15,4 +15,3 @@ html_theme_options = {"page_width": "1100px", "fixed_sidebar": True}
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"
 myst_heading_anchors = 3
-suppress_warnings = ["myst.xref_missing"]
