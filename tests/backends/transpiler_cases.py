@@ -101,12 +101,12 @@ def data(shape, dtype, seed=0):
 
 
 def reductions(x):
-    """Reductions of a matrix over all axis arguments."""
+    """Reductions of a matrix over all axis arguments (one, if its dtype is not float64)."""
     out = []
-    for axis in (None, 0, 1, (0, 1)):
+    for axis in (None, 0, 1, (0, 1)) if x.type.dtype == "float64" else (0,):
         out += [pt.sum(x, axis), pt.prod(x, axis), pt.all(x, axis), pt.any(x, axis)]
         out += [pt.max(x, axis), pt.min(x, axis), pt.argmax(x, axis), pt.argmin(x, axis)]
-    out += [pt.sum(x, (), dtype="float64"), pt.max(x, 1, keepdims=True)]
+    out += [pt.sum(x, ()), pt.max(x, 1, keepdims=True)]
     out += [ProdWithoutZeros(axis=0)(x), pt.max(x, 0, initial=-np.inf)]
     if x.type.dtype in ("int64", "bool"):
         out.append(CAReduce(TABLE["xor"], axis=1)(x))

@@ -1,14 +1,31 @@
-"""Products of vectors and matrices."""
+"""Products of vectors and matrices, diagonals, and ops applied to the items of a batch."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+import jax
 import jax.numpy as jnp
+import numpy as np
 
-from phintys.backends.jax.dispatch import jax_funcify
+from phintys.backends.jax.dispatch import (
+    call_back,
+    collecting,
+    convert_node,
+    is_static,
+    jax_funcify,
+    length,
+    require,
+)
 from phintys.backends.jax.elemwise import astype
+from phintys.errors import ShapeError
+from phintys.tensor.blas import BatchedDot, BlasOp, Ger
+from phintys.tensor.blockwise import Blockwise
+from phintys.tensor.diagonal import ExtractDiag
 from phintys.tensor.dot import Dot
+from phintys.tensor.elemwise import check_broadcast
+from phintys.tensor.repeat import Repeat
 
 
 @jax_funcify.register(Dot)
@@ -17,3 +34,92 @@ def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
     if dtype == "bool":  # "or" of "and"
         return lambda x, y: jnp.dot(astype(x, "float32"), astype(y, "float32")) > 0
     return lambda x, y: jnp.dot(astype(x, dtype), astype(y, dtype))
+
+
+# ------------------------------------------------------------------ products with addition
+
+PRODUCTS: dict[type, Any] = {BatchedDot: jnp.matmul, Ger: jnp.outer}
+
+
+@jax_funcify.register(BlasOp)
+def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
+    product = PRODUCTS.get(type(op), jnp.dot)
+    target = op.named(node.inputs)["z"]
+
+    def compute(*args: Any) -> Any:
+        v = op.named(args)
+        if type(op) is BatchedDot and v["x"].shape[0] != v["y"].shape[0]:
+            raise ShapeError(f"{op}: the batches have lengths {v['x'].shape} and {v['y'].shape}.")
+        out = product(v["x"], v["y"])
+        if v["alpha"] is not None:
+            out = v["alpha"] * out
+        if v["z"] is None:
+            return out
+        for n, m, known in zip(v["z"].shape, out.shape, target.type.shape):
+            if n != m and known != 1:
+                raise ShapeError(f"{op}: a product of shape {out.shape}, {v['z'].shape} to add to.")
+        return out + _scaled(v["beta"], v["z"])
+
+    return compute
+
+
+def _scaled(beta: Any, z: Any) -> Any:
+    """``beta * z``; 0 where ``beta`` is, whatever ``z`` is."""
+    return z if beta is None else jnp.where(beta == 0, jnp.zeros_like(z), beta * z)
+
+
+# ------------------------------------------------------------------------------- batches
+
+
+@jax_funcify.register(Blockwise)
+def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
+    """`jax.vmap` of the core op, over all batch axes as one; unknown core ops are called back."""
+    if jax_funcify.dispatch(type(op.core_op)) is call_back:
+        return call_back(op, node, **kwargs)
+    core, n = op.core_node(node), op.batch_ndim(node)
+    function = convert_node(op.core_op, core, **kwargs)
+
+    def item(*values: Any) -> tuple[Any, Any]:
+        with collecting() as checks:
+            found = function(*values)
+        return found, jnp.all(jnp.stack(checks)) if checks else jnp.array(True)
+
+    def compute(*args: Any) -> Any:
+        batch = _batch_shape(node, args, n)
+        spread = [jnp.broadcast_to(x, (*batch, *x.shape[n:])) for x in args]
+        count = int(np.prod(batch, dtype=int))
+        found, passed = jax.vmap(item)(*(x.reshape((count, *x.shape[n:])) for x in spread))
+        require(jnp.all(passed), f"{op}: an index is out of range.")
+        return jax.tree.map(lambda x: x.reshape((*batch, *x.shape[1:])), found)
+
+    return compute
+
+
+def _batch_shape(node: Any, args: Sequence[Any], n: int) -> tuple[int, ...]:
+    leading = [np.empty(x.shape[:n], np.bool_) for x in args]
+    if n:
+        check_broadcast(node, leading)
+    return np.broadcast_shapes(*(x.shape for x in leading))
+
+
+# ------------------------------------------------------------------ diagonals, repetition
+
+
+@jax_funcify.register(ExtractDiag)
+def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
+    return lambda x: jnp.diagonal(x, op.offset, op.axis1, op.axis2)
+
+
+@jax_funcify.register(Repeat)
+def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
+    def compute(x: Any, repeats: Any) -> Any:
+        if not is_static(repeats):
+            length(repeats, node)
+        if np.any(repeats < 0) or len(repeats) not in (1, x.shape[op.axis]):
+            raise ValueError(f"{op}: {repeats} repeats for shape {x.shape}.")
+        return jnp.repeat(x, repeats, axis=op.axis, total_repeat_length=_total(repeats, x, op.axis))
+
+    def _total(repeats: Any, x: Any, axis: int) -> int:
+        return int(np.broadcast_to(repeats, x.shape[axis]).sum())
+
+    return compute

@@ -1,26 +1,60 @@
-"""Products of vectors and matrices."""
+"""Products of vectors and matrices, also of batches."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
-from phintys.backends.numba.dispatch import compiled, define, in_object_mode, numba_funcify
+from phintys.backends.numba.dispatch import (
+    compiled,
+    define,
+    in_object_mode,
+    nested,
+    numba_funcify,
+    tuple_of,
+)
+from phintys.backends.numba.elemwise import common_length, numpy_name, place
+from phintys.tensor.blockwise import Blockwise
 from phintys.tensor.dot import Dot
 
 BLAS = frozenset(("float32", "float64", "complex64", "complex128"))
 
 
+def _product(items: Sequence[str], node: Any) -> str:
+    """The expression of a product of two items."""
+    dtype = node.outputs[0].type.dtype
+    args = []
+    for item, v in zip(items, node.inputs):
+        cast = "" if v.type.dtype == dtype else f".astype(np.{dtype})"
+        args.append(f"np.ascontiguousarray({item}{cast})")
+    return f"np.dot({', '.join(args)})"
+
+
 @numba_funcify.register(Dot)
 def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
-    dtype = node.outputs[0].type.dtype
-    if dtype not in BLAS:
+    if node.outputs[0].type.dtype not in BLAS:
         return in_object_mode(op, node, **kwargs)
-    args = []
-    for name, v in zip("xy", node.inputs):
-        cast = "" if v.type.dtype == dtype else f".astype(np.{dtype})"
-        args.append(f"np.ascontiguousarray({name}{cast})")
     body = [
         "if x.shape[-1] != y.shape[0]: raise ValueError('Inner lengths do not agree.')",
-        f"return np.asarray(np.dot({', '.join(args)}))",
+        f"return np.asarray({_product(['x', 'y'], node)})",
     ]
     return compiled(define("dot", ["x", "y"], body))
+
+
+@numba_funcify.register(Blockwise)
+def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
+    """Products item by item; other ops as a whole."""
+    out, n = node.outputs[0].type, op.batch_ndim(node)
+    if not isinstance(op.core_op, Dot) or out.dtype not in BLAS or not n:
+        return in_object_mode(op, node, **kwargs)
+    shapes = [v.type.shape for v in node.inputs]
+    indices, lengths = [f"i{k}" for k in range(n)], [f"n{k}" for k in range(n)]
+    body = [line for k in range(n) for line in common_length(lengths[k], k, "xy", shapes)]
+    inner = f"y.shape[{n}]"
+    body.append(f"if x.shape[-1] != {inner}: raise ValueError('Inner lengths do not agree.')")
+    core = [f"x.shape[{n}]"] * (len(shapes[0]) - n - 1) + ["y.shape[-1]"] * (len(shapes[1]) - n - 1)
+    body.append(f"out = np.empty({tuple_of([*lengths, *core])}, np.{numpy_name(out.dtype)})")
+    items = [f"{x}[{place(shape[:n], indices)}]" for x, shape in zip("xy", shapes)]
+    write = f"out[{', '.join(indices)}] = {_product(items, node)}"
+    body += [*nested(indices, lengths, [write]), "return out"]
+    return compiled(define("batched_dot", ["x", "y"], body))
