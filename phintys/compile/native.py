@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import time
 import weakref
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache
 from typing import Any, NoReturn
 
@@ -13,6 +15,22 @@ from phintys.errors import ShapeError
 from phintys.graph.shared import Container
 
 
+@contextmanager
+def collection_paused() -> Iterator[None]:
+    """No garbage collection meanwhile.
+
+    Compiling makes many objects and hardly a cycle; each collection would look through all of them.
+    """
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+@collection_paused()
 def make_native(maker: FunctionMaker, containers: list[Container]) -> Any:
     """A native function object for a rewritten graph."""
     from phintys.backends.llvm import compile_program

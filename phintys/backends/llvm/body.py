@@ -43,6 +43,9 @@ STACK_BYTES = 4096
 #: which is some 10 microseconds.
 LONG_WORK = 20_000
 
+#: So many steps make a block: the time of LLVM's quick code generation grows with the square of it.
+BLOCK_STEPS = 8
+
 #: Blocks of memory start at multiples of this many bytes.
 ALIGN = 64
 
@@ -289,8 +292,10 @@ class Body:
         long = (work.value is None or work.value > LONG_WORK) and all(symbols)
         if long:
             self.entry.suspend(self.lengths(work))
-        for step in group:
+        for i, step in enumerate(group, 1):
             _STEPS[type(step)](self, step)
+            if i % BLOCK_STEPS == 0:
+                self.out.new_block()
         if long:
             self.entry.resume()
 

@@ -61,6 +61,12 @@ class Writer:
     def branch(self, condition: str, yes: str, no: str) -> None:
         self.line(f"br i1 {condition}, label %{yes}, label %{no}")
 
+    def new_block(self) -> None:
+        """Go on in a new block."""
+        after = self.name("on")
+        self.line(f"br label %{after}")
+        self.label(after)
+
     def require(self, condition: str, otherwise: str) -> None:
         """Go on in a new block if ``condition``, else to the block ``otherwise``."""
         after = self.name("ok")
