@@ -1,7 +1,7 @@
 """Compiled code on disk: one file per key, checked before it is used.
 
-A file holds its own checksum: one that is cut off or foreign is ignored and written again.  Files are
-written under a temporary name and then moved, so processes may compile the same code at once.
+A file holds its own checksum: one that is cut off or foreign is ignored and written again.  Files
+are written under a temporary name and then moved, so processes may compile the same code at once.
 """
 
 from __future__ import annotations

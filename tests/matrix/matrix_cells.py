@@ -1,7 +1,8 @@
 """The cells of the matrix: op x dtype x shape kind, to be run on every backend.
 
-A `Column` is one expression (op, dtype and ranks of its arguments).  It is compiled once per backend and called with
-one set of arguments for each shape kind; each call is a cell.  Columns are compiled many at a time: see `matrix_run`.
+A `Column` is one expression (op, dtype and ranks of its arguments).  It is compiled once per
+backend and called with one set of arguments for each shape kind; each call is a cell.  Columns are
+compiled many at a time: see `matrix_run`.
 """
 
 from __future__ import annotations
@@ -32,7 +33,8 @@ class Column:
     arguments
         shape kind -> one array per input
     expected
-        from arrays to the result, in NumPy; None: the reference backend is only checked against the static type
+        from arrays to the result, in NumPy; None: the reference backend is only checked against the
+        static type
     """
 
     family: str

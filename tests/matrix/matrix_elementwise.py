@@ -15,7 +15,7 @@ from phintys.scalar.op import TABLE, ScalarOp
 from phintys.tensor.elemwise import Elemwise
 
 sys.path.append(str(Path(__file__).parents[1] / "scalar"))
-from rows import accepts, arity, domains, edges  # noqa: E402
+from rows import accepts, arity, domains, edges
 
 LENGTH = 61  # no multiple of a vector register
 #: quadrature and series in Python: seconds for an extreme value

@@ -1,8 +1,8 @@
 """Columns for the ops that are not elementwise: one line per op.
 
-Arguments are written as shapes, one letter per length: ``"nm mk"`` are two matrices that can be multiplied,
-``"."`` a number, ``"nm k@n"`` a matrix and ``k`` integers that index its first axis, ``"n n?"`` a vector and a mask.
-A digit is a length that is known when the graph is built.
+Arguments are written as shapes, one letter per length: ``"nm mk"`` are two matrices that can be
+multiplied, ``"."`` a number, ``"nm k@n"`` a matrix and ``k`` integers that index its first axis,
+``"n n?"`` a vector and a mask. A digit is a length that is known when the graph is built.
 """
 
 from __future__ import annotations
@@ -31,8 +31,9 @@ KINDS = ("contiguous", "strided", "empty", "length 1")
 class Line:
     """One op.
 
-    ``build(m, *args)`` makes the expression with ``m = phintys.tensor``; if ``numpy`` is True, it gives the
-    result for arrays with ``m = numpy``, otherwise ``numpy(*args)`` does (None: no reference but ``perform``).
+    ``build(m, *args)`` makes the expression with ``m = phintys.tensor``; if ``numpy`` is True, it
+    gives the result for arrays with ``m = numpy``, otherwise ``numpy(*args)`` does (None: no
+    reference but ``perform``).
     """
 
     family: str

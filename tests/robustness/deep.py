@@ -1,7 +1,7 @@
 """A chain of elementwise nodes, as deep as you say: ``python tests/robustness/deep.py 100000``.
 
-It is built, differentiated, rewritten, compiled, run, pickled, copied, printed and freed.  Seconds per
-stage are printed.
+It is built, differentiated, rewritten, compiled, run, pickled, copied, printed and freed.  Seconds
+per stage are printed.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""How much memory stays after functions were compiled and dropped: ``python tests/robustness/memory.py``.
+"""How much memory stays after functions were compiled and dropped.
+
+    python tests/robustness/memory.py
 
 Arguments: number of functions (1000), number of calls of one function (10000), mode (FAST_RUN).
 """

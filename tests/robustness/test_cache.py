@@ -28,7 +28,8 @@ cost = (z * pt.softmax(y)).sum()
 made = []
 generate = jit._generate
 jit._generate = lambda text: made.append(text) or generate(text)
-f = phintys.function([x, y], [cost, *phintys.grad(cost, [x, y])], updates={s: s + x}, mode=sys.argv[1])
+outputs = [cost, *phintys.grad(cost, [x, y])]
+f = phintys.function([x, y], outputs, updates={s: s + x}, mode=sys.argv[1])
 results = f(np.arange(3.0), np.ones(3))
 print(len(made), [r.tolist() for r in results])
 """
