@@ -127,7 +127,7 @@ class BatchedIndex:
         batch: int,
     ) -> None:
         self.core = Layout(idx_list, [i.type for i in core_indices], core_x.type.ndim)
-        batched = [k for k, i in enumerate(indices) if i is not core_indices[k]]
+        batched = [k for k, i in enumerate(indices) if i.type.ndim > core_indices[k].type.ndim]
         _check_rectangular(idx_list, core_indices, batched)
         self.in_index = bool(batched)
         own = x.type.ndim - core_x.type.ndim

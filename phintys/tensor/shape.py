@@ -75,8 +75,11 @@ class TensorFromScalar(Op):
 
     # ----- batching
     def vectorize_node(self, node: Apply, *batched_inputs: Any) -> Apply:
+        (x,) = batched_inputs
+        if x.type.ndim == 0:
+            return self.make_node(x)
         # a batch of scalars is a tensor
-        return functions.identity.make_node(*batched_inputs)
+        return functions.identity.make_node(x)
 
     # ----- lowering
     def lower(self, node: Apply, b: Any, *inputs: Any) -> Any:
@@ -113,8 +116,11 @@ class ScalarFromTensor(Op):
 
     # ----- batching
     def vectorize_node(self, node: Apply, *batched_inputs: Any) -> Apply:
+        (x,) = batched_inputs
+        if x.type.ndim == 0:
+            return self.make_node(x)
         # a batch of scalars is a tensor
-        return functions.identity.make_node(*batched_inputs)
+        return functions.identity.make_node(x)
 
     # ----- lowering
     def lower(self, node: Apply, b: Any, *inputs: Any) -> Any:

@@ -159,7 +159,7 @@ def test_a_reduction_without_rule_says_so():
     x, t = pt.dvector("x"), pt.dvector("t")
     out = reduce.CAReduce(TABLE["maximum"])(x)
     for ask in (lambda: grad(out, x), lambda: pushforward(out, x, t)):
-        with pytest.raises(TypeError, match="CAReduce{maximum}.* has no derivative"):
+        with pytest.raises(TypeError, match=r"CAReduce{maximum}.* has no derivative"):
             ask()
 
 
