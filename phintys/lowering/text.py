@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from phintys.dims import Dim, dim_max, dim_min
+from phintys.dims import Dim, dim_max, dim_min, product
 from phintys.lowering.program import (
     Branch,
     Call,
@@ -191,15 +191,25 @@ def _dim_of(node: ast.expr) -> Dim:
         return Dim.const(node.value)
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
         return -_dim_of(node.operand)
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+        return _dim_of(node.left) + _dim_of(node.right)
     if isinstance(node, ast.BinOp):
-        left, right = _dim_of(node.left), _dim_of(node.right)
-        return left + right if isinstance(node.op, ast.Add) else left * right
+        return product(_dim_of(f) for f in _factors(node))
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
         args = [_dim_of(a) for a in node.args]
         if node.func.id in _DIM_FUNCTIONS:
             return _DIM_FUNCTIONS[node.func.id](*args)
         return Dim.symbol((node.func.id, *(a.value for a in args)))
     raise ValueError(f"not a Dim: {ast.unparse(node)}")
+
+
+def _factors(node: ast.expr) -> list[ast.expr]:
+    """The factors of a product: multiplied at once, since 2 times a sum alone is another sum."""
+    factors: list[ast.expr] = []
+    while isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
+        factors.append(node.right)
+        node = node.left
+    return [node, *reversed(factors)]
 
 
 _DIM_FUNCTIONS: dict[str, Callable[[Dim, Dim], Dim]] = {

@@ -749,12 +749,12 @@ def test_native_class():
 
 
 def test_programs_of_equal_structure_share_the_cache():
-    from phintys.backends.llvm import jit
+    from phintys.config import cache_directory
 
     first = native(addition(1))
-    entries = set(jit.cache_directory().rglob("*.o"))
+    entries = set(cache_directory().rglob("*.o"))
     second = native(addition(1))
-    assert set(jit.cache_directory().rglob("*.o")) == entries
+    assert set(cache_directory().rglob("*.o")) == entries
     del first
     assert second(np.ones(2), np.ones(2))[0].tolist() == [2, 2]
 
@@ -764,9 +764,9 @@ def test_programs_of_equal_structure_share_the_cache():
 
 def test_another_process_uses_the_cached_code():
     """No address is part of the code: what one process has compiled runs in the next."""
-    from phintys.backends.llvm import jit
+    from phintys.config import cache_directory
 
-    directory = jit.cache_directory()
+    directory = cache_directory()
     code = (
         "import numpy as np; from test_entry import swap; from hand_built import native;"
         "cells = [[np.ones(2)], [np.ones(3)]]; f = native(swap(), cells);"
