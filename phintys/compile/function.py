@@ -400,14 +400,18 @@ def _rebuild(
 
 def evaluate(variable: Variable, inputs_to_values: Any = None, **kwargs: Any) -> Any:
     """``Variable.eval``: compile for the inputs, keep the function on the variable, call it."""
-    from phintys.graph.traversal import get_var_by_name
+    from phintys.graph.traversal import ancestors, get_var_by_name
 
     values: dict[Variable, Any] = {}
     for key, value in dict(inputs_to_values or {}).items():
         if isinstance(key, str):
             found = get_var_by_name([variable], key)
             if len(found) != 1:
-                raise ValueError(f"{len(found)} variables of the graph are called {key!r}.")
+                names = sorted({v.name for v in ancestors([variable]) if v.name})
+                raise ValueError(
+                    f"{len(found) or 'No'} variables of the graph are called {key!r}. Names in it: "
+                    f"{', '.join(names) or 'none'}."
+                )
             key = found[0]
         elif not isinstance(key, Variable):
             raise TypeError(f"Keys of eval are variables or names, not {key!r}.")

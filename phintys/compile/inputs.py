@@ -200,12 +200,18 @@ def _converted_update(target: SharedVariable, new: Any) -> Variable:
         return target.type.filter_variable(new)
     except TypeError as exc:
         new_type = getattr(new, "type", type(new).__name__)
-        dtype = getattr(target.type, "dtype", "dtype")
+        fix = ""
+        if getattr(new_type, "ndim", None) == getattr(target.type, "ndim", None):
+            fix = f" Cast it, e.g. with .astype({getattr(target.type, 'dtype', 'dtype')!r})."
         raise TypeError(
             f"The update of {target} must have its type, {target.type}; the expression {new} has "
-            f"type {new_type}. Cast it, e.g. with .astype({dtype!r})."
-            f"\n{describe(getattr(new, 'origin', None))}".rstrip()
+            f"type {new_type}.{fix}\n{_made(new)}".rstrip()
         ) from exc
+
+
+def _made(v: Any) -> str:
+    """Where a variable, or the node that computes it, was made."""
+    return describe(getattr(getattr(v, "owner", None) or v, "origin", None))
 
 
 # --------------------------------------------------------------------------- givens

@@ -9,6 +9,7 @@ from __future__ import annotations
 import linecache
 import os
 import threading
+from collections.abc import Sequence
 from functools import lru_cache
 from sys import _getframe  # pyright: ignore[reportPrivateUsage]
 from types import CodeType, FrameType
@@ -53,13 +54,24 @@ def user_origin() -> Origin | Location | None:
     frame: FrameType | None = _getframe(2)
     while frame is not None:
         code = frame.f_code
-        ours = _is_ours.get(code.co_filename)
-        if ours is None:
-            ours = _is_ours[code.co_filename] = code.co_filename.startswith(_PACKAGE)
-        if not ours:
+        if not _is_of_package(code.co_filename) and not _is_make_node(frame):
             return code, frame.f_lasti
         frame = frame.f_back
     return None
+
+
+def _is_of_package(file: str) -> bool:
+    ours = _is_ours.get(file)
+    if ours is None:
+        ours = _is_ours[file] = file.startswith(_PACKAGE)
+    return ours
+
+
+def _is_make_node(frame: FrameType) -> bool:
+    """Whether the frame is the inside of a user's op: the line that applies the op says more."""
+    if frame.f_code.co_name != "make_node" or frame.f_back is None:
+        return False
+    return _is_of_package(frame.f_back.f_code.co_filename)
 
 
 class inherit:
@@ -120,3 +132,20 @@ def describe(origin: Any, indent: str = "  ") -> str:
         return ""
     text = f"\n{indent}  {where.text}" if where.text else ""
     return f"{indent}made at {where.file}:{where.line}, in {where.function}{text}"
+
+
+def annotate(exc: Exception, node: Any, values: Sequence[Any]) -> None:
+    """Add to an exception which node raised it, on what, and where the user made it."""
+    rows = [f"while computing {node.op} of"]
+    rows += [f"  {v} = {_about(x)}" for v, x in zip(node.inputs, values)]
+    made = describe(node.origin, indent="")
+    exc.add_note("\n".join([*rows, made] if made else rows))
+
+
+def _about(value: Any) -> str:
+    if not hasattr(value, "dtype") or not hasattr(value, "shape"):
+        return f"{value!r} ({type(value).__name__})"
+    text = f"{value.dtype} of shape {value.shape}"
+    if getattr(value, "ndim", 0) and not value.flags.c_contiguous:
+        text += f", strides {value.strides}"
+    return f"{text}, value {value}" if value.size <= 3 else text

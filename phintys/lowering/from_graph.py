@@ -15,7 +15,7 @@ import numpy as np
 from phintys.dims import Dim
 from phintys.errors import LoweringError
 from phintys.graph.fgraph import FunctionGraph
-from phintys.graph.origin import describe
+from phintys.graph.origin import annotate
 from phintys.graph.type import HasDataType, HasShape, Type
 from phintys.graph.variable import Apply, Constant, Variable
 from phintys.lowering.assemble import assemble
@@ -200,7 +200,7 @@ class Perform:
         try:
             node.op.perform(node, inputs, storage)
         except Exception as exc:
-            exc.add_note(f"while computing {node.op}\n{describe(node.origin)}".rstrip())
+            annotate(exc, node, inputs)
             raise
         return tuple(self.result(i, cell[0], inputs) for i, cell in enumerate(storage))
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from phintys.graph.origin import describe
+from phintys.graph.origin import annotate
 from phintys.graph.variable import Apply, Constant, Variable
 
 Step = tuple[Callable[..., None], Apply, list[int], list[int]]
@@ -72,20 +72,3 @@ class Runner:
             for i in dead:
                 cells[i] = None
         return [cells[i] for i in self.outputs]
-
-
-def annotate(exc: Exception, node: Apply, values: Sequence[Any]) -> None:
-    """Add to an exception which node raised it, on what, and where the user made it."""
-    rows = [f"while computing {node.op} of"]
-    rows += [f"  {v} = {_about(x)}" for v, x in zip(node.inputs, values)]
-    made = describe(node.origin, indent="")
-    exc.add_note("\n".join([*rows, made] if made else rows))
-
-
-def _about(value: Any) -> str:
-    if not hasattr(value, "dtype") or not hasattr(value, "shape"):
-        return f"{value!r} ({type(value).__name__})"
-    text = f"{value.dtype} of shape {value.shape}"
-    if getattr(value, "ndim", 0) and not value.flags.c_contiguous:
-        text += f", strides {value.strides}"
-    return f"{text}, value {value}" if value.size <= 3 else text
