@@ -15,8 +15,9 @@ from phintys.graph.fgraph import FunctionGraph
 from phintys.graph.op import Op
 from phintys.graph.variable import Apply
 from phintys.lowering.from_graph import lower_graph
+from phintys.lowering.fuse import MAX_OPERANDS
 from phintys.lowering.interpret import interpret
-from phintys.lowering.program import Program, Python
+from phintys.lowering.program import Kernel, Program, Python
 from phintys.lowering.spec import verify
 
 RNG = np.random.default_rng(4)
@@ -182,3 +183,20 @@ def test_static_lengths_of_types_are_used() -> None:
     y = pt.tensor("y", dtype="float64", shape=(2, None))
     program, _ = lowered([x, y], [x + y])
     assert [d.value for d in program.outputs[0].shape] == [2, 3]
+
+
+@pytest.mark.parametrize("op", [pt.add, pt.mul])
+@pytest.mark.parametrize("dtypes", [("float64",), ("int8",), ("int8", "int64", "float32")])
+def test_a_long_sum_or_product_is_not_one_kernel(op, dtypes):
+    """Kernels are bounded, and the order of the terms stays."""
+    count = 150
+    inputs = [pt.vector(dtype=dtypes[i % len(dtypes)]) for i in range(count)]
+    fgraph = FunctionGraph(inputs, [op(*inputs)])
+    values = [RNG.integers(1, 3, 5).astype(v.dtype) for v in inputs]
+    program = verify(lower_graph(fgraph))
+    kernels = [step for step in program.steps if isinstance(step, Kernel)]
+    if len(dtypes) == 1:
+        assert max(len(k.operands) for k in kernels) <= MAX_OPERANDS
+    (found,), (wanted,) = interpret(program, *values), Runner(fgraph)(values)
+    assert found.dtype == wanted.dtype
+    np.testing.assert_array_equal(found, wanted)

@@ -789,3 +789,27 @@ def test_an_unknown_memory_layout_is_noticed(field, monkeypatch):
     monkeypatch.setattr(cpython, "Offsets", lambda: wrong)
     with pytest.raises(RuntimeError, match="does not know the memory layout of NumPy"):
         cpython.offsets.__wrapped__()
+
+
+# ------------------------------------------------------------------ many steps
+
+
+@pytest.mark.parametrize("length", [0, 3, 1000])
+def test_a_long_chain_with_gradient(length):
+    """Many temps of several sizes, more steps than one block of the routine holds."""
+    import phintys
+    import phintys.tensor as pt
+
+    x, row = pt.dvector("x"), pt.fvector("row")
+    y, z = x, row
+    for k in range(150):
+        y = pt.tanh(y * 0.9 + x) if k % 2 else y - 0.1 * x
+        z = pt.sin(z + 0.5) if k % 3 else z * row
+    total = y.sum() + z.astype("float64").sum()
+    outputs = [total, *phintys.grad(total, [x, row])]
+    values = [np.linspace(-1, 1, length), np.linspace(0, 1, length + 7).astype("float32")]
+    f = phintys.function([x, row], outputs)
+    assert len(f.program.steps) > 16
+    wanted = phintys.function([x, row], outputs, mode="FAST_COMPILE")(*values)
+    for found, expected in zip(f(*values), wanted):
+        np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-12)

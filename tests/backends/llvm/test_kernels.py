@@ -614,6 +614,28 @@ def test_symbol_and_text_depend_on_nothing_else():
     assert code("a", 0).ir == code("zz", 7).ir
 
 
+def test_arguments_are_those_of_the_kernel_itself():
+    """Kernels share one text; each passes its own slots, lengths, strides and numbers."""
+
+    def kernel(n: Dim, step: Dim, number: float, first_slot: int) -> Kernel:
+        b = Build((n,))
+        b.slots.extend(Slot(k, "input", "int8", ()) for k in range(first_slot))
+        x = b.load("float64", (step,))
+        b.store(b("mul", "float64", x, b("const", "float64", param=number)), (1,))
+        return b.kernel()
+
+    kernels = [kernel(N, M, 2.0, 0), kernel(M, Dim.const(40), -0.5, 3), kernel(Dim.const(50), N, 1.5, 1)]
+    codes = [emit_kernel(k) for k in kernels]
+    assert codes[0].symbol == codes[1].symbol == codes[2].symbol
+    for k, code in zip(kernels, codes):
+        slots = [a.value for a in code.arguments if a.kind == "slot"]
+        dims = {a.value for a in code.arguments if a.kind == "dim"}
+        assert {id(s) for s in slots} == {id(o.slot) for o in k.operands}
+        assert dims <= {*k.dims, k.operands[0].strides[0]}
+        number = next(i.param for i in k.body if i.op == "const")
+        assert [literal(a) for a in code.arguments if a.kind == "const"] == [number]
+
+
 # --------------------------------------------------------------------------------- calls
 
 CALLS = {**LIBM_CALLS, **SCIPY_CALLS}
