@@ -446,6 +446,7 @@ def failing():
         "empty argmax": ([x], pt.argmax(x, 0), [np.ones((0, 2))], ValueError),
         "stored": ([x, y], pt.set_subtensor(x[:1], y), [two, np.ones((2, 2))], ShapeError),
         "alloc": ([x], pt.alloc(x, 3, 2), [two], ShapeError),
+        "negative power": ([i], i**i, [np.array([2, -1])], ValueError),
     }
 
 

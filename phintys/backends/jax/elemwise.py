@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import jax.scipy.special
 import numpy as np
 
-from phintys.backends.jax.dispatch import STATIC_OPS, call_back, jax_funcify, perform
+from phintys.backends.jax.dispatch import STATIC_OPS, call_back, jax_funcify, perform, require
 from phintys.backends.jax.native import JaxInstructions, has_all
 from phintys.gradient.barriers import ViewOp
 from phintys.scalar.arith import Cast
@@ -32,21 +32,30 @@ STATIC_OPS += [Elemwise, ScalarOp, CAReduce, DimShuffle]
 NATIVE_FIRST = frozenset(("int_div", "mod"))
 #: scalar ops that JAX has, but not as accurately as SciPy
 INACCURATE = frozenset(("hyp2f1", "spence", "zeta", "poch"))
-#: functions of the table, by name, that JAX calls otherwise
-RENAMED: dict[str, Callable[..., Any]] = {
-    "numpy.array": lambda x: x,
-    "scipy.special.polygamma": lambda n, x: jax.scipy.special.polygamma(n * 1, x),
-    "phintys.scalar.functions.second": lambda x, y: jnp.broadcast_to(
-        y, jnp.broadcast_shapes(jnp.shape(x), jnp.shape(y))
-    ),
-    "phintys.scalar.functions.tri_gamma": lambda x: jax.scipy.special.polygamma(1, x),
-    "phintys.scalar.functions.complex_from_parts": jax.lax.complex,
-    "phintys.scalar.functions.complex_from_polar": lambda r, t: jax.lax.complex(
-        r * jnp.cos(t), r * jnp.sin(t)
-    ),
-    "numpy.fmod": lambda x, y: (
-        jnp.where(y == 0, x * 0, jnp.fmod(x, y)) if kind(x.dtype.name) in "iu" else jnp.fmod(x, y)
-    ),
+
+
+def _power(x: Any, y: Any) -> Any:
+    if kind(x.dtype.name) in "iu":
+        require(y >= 0, "An integer to a negative integer power.", ValueError)
+    return jnp.power(x, y)
+
+
+def _c_remainder(x: Any, y: Any) -> Any:
+    if kind(x.dtype.name) in "iu":
+        return jnp.where(y == 0, 0, jnp.fmod(x, jnp.where(y == 0, 1, y)))
+    return jnp.fmod(x, y)
+
+
+#: scalar op -> its function, where that is not JAX's function of the same name
+OWN: dict[str, Callable[..., Any]] = {
+    "identity": lambda x: x,
+    "second": lambda x, y: jnp.broadcast_to(y, jnp.broadcast_shapes(jnp.shape(x), jnp.shape(y))),
+    "pow": _power,
+    "fmod": _c_remainder,
+    "polygamma": lambda n, x: jax.scipy.special.polygamma(n * 1, x),
+    "tri_gamma": lambda x: jax.scipy.special.polygamma(1, x),
+    "complex": jax.lax.complex,
+    "complex_from_polar": lambda r, t: jax.lax.complex(r * jnp.cos(t), r * jnp.sin(t)),
 }
 
 
@@ -71,8 +80,7 @@ def jax_function(op: ScalarOp, dtypes: Sequence[str]) -> Callable[..., Any] | No
         return None
     if op.name in NATIVE_FIRST:
         return _native(op, dtypes)
-    found = RENAMED.get(op.function)
-    return found or _namesake(op.function, dtypes) or _native(op, dtypes)
+    return OWN.get(op.name) or _namesake(op.function, dtypes) or _native(op, dtypes)
 
 
 def _namesake(function: str, dtypes: Sequence[str]) -> Callable[..., Any] | None:
