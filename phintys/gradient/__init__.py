@@ -1,4 +1,4 @@
-"""Differentiation: reverse and forward mode, Jacobians, and checks.  Imports only ``graph``."""
+"""Differentiation: reverse and forward mode, Jacobians, and checks; see README.md."""
 
 from phintys.errors import DisconnectedInputError, GradientError, NullTypeGradError
 from phintys.gradient.barriers import (
@@ -10,12 +10,15 @@ from phintys.gradient.barriers import (
     ZeroGrad,
     consider_constant,
     disconnected_grad,
+    disconnected_grad_,
     grad_clip,
     grad_not_implemented,
     grad_scale,
     grad_undefined,
     undefined_grad,
+    undefined_grad_,
     zero_grad,
+    zero_grad_,
 )
 from phintys.gradient.forward import Rop, pushforward
 from phintys.gradient.jacobian import hessian, hessian_vector_product, jacobian
@@ -39,6 +42,7 @@ __all__ = [
     "ZeroGrad",
     "consider_constant",
     "disconnected_grad",
+    "disconnected_grad_",
     "disconnected_type",
     "grad",
     "grad_clip",
@@ -53,6 +57,8 @@ __all__ = [
     "pushforward",
     "subgraph_grad",
     "undefined_grad",
+    "undefined_grad_",
     "verify_grad",
     "zero_grad",
+    "zero_grad_",
 ]
