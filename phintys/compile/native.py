@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import time
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from typing import Any, NoReturn
@@ -16,7 +16,7 @@ from phintys.graph.shared import Container
 
 
 @contextmanager
-def collection_paused() -> Iterator[None]:
+def collection_paused() -> Generator[None, None, None]:
     """No garbage collection meanwhile.
 
     Compiling makes many objects and hardly a cycle; each collection would look through all of them.
