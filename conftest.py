@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+
 import pytest
 
 
@@ -10,3 +12,9 @@ def cache_directory(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PHINTYS_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
         yield
+
+
+#: Their modules import the framework: without it there is nothing to collect.
+collect_ignore_glob = [
+    f"phintys/backends/{name}/*" for name in ("jax", "numba") if find_spec(name) is None
+]
