@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -46,6 +47,7 @@ class Expressions:
     default_updates: Any
     shared: list[SharedVariable] = field(default_factory=list)
     updates: dict[SharedVariable, Variable] = field(default_factory=dict)
+    _pending: deque[SharedVariable] = field(default_factory=deque)
 
     def substitute(self, expressions: Sequence[Variable]) -> list[Variable]:
         """Expressions with givens in place; shared variables stay the same objects."""
@@ -61,8 +63,16 @@ class Expressions:
         return list(expressions)
 
     def update(self, target: SharedVariable, expression: Variable) -> None:
+        """Add an update, and the default updates of what its expression uses."""
         self._use(target, default=False)
-        self.updates[target] = self.substitute([expression])[0]
+        self.updates[target] = expression
+        self._pending.append(target)
+        if len(self._pending) > 1:  # the loop below is running
+            return
+        while self._pending:
+            v = self._pending[0]
+            self.updates[v] = self.substitute([self.updates[v]])[0]
+            self._pending.popleft()
 
     def _use(self, v: SharedVariable, default: bool = True) -> None:
         if v not in self.shared and v not in self.inputs:

@@ -178,4 +178,3 @@ def difference(found: np.ndarray, expected: np.ndarray, exact_dtype: bool) -> st
     where = tuple(int(i) for i in np.argwhere(~same)[0])
     wrong = int(same.size - same.sum())
     return f"{found[where]!r} instead of {expected[where]!r} at {where} ({wrong} of {same.size})"
-

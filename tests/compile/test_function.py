@@ -1,0 +1,294 @@
+"""`function`: what goes in, what comes out, updates, givens (rows P and S of the feature table)."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import phintys
+import phintys.tensor as pt
+from phintys import In, Out
+from phintys.config import config
+from phintys.errors import UnusedInputError
+
+MODES = ["FAST_COMPILE", "FAST_RUN", "C"]
+pytestmark = pytest.mark.parametrize("mode", MODES)
+
+
+@pytest.fixture(autouse=True)
+def _compiler(mode):
+    import shutil
+
+    if mode == "C" and not shutil.which("cc"):
+        pytest.skip("no C compiler")
+
+
+def test_the_form_of_results(mode):
+    x = pt.dscalar("x")
+    y = x + 1
+    assert phintys.function([x], y, mode=mode)(1) == 2.0
+    assert phintys.function((x,), [y], mode=mode)(1) == [2.0]
+    assert phintys.function([x], (y, y), mode=mode)(1) == [2.0, 2.0]
+    assert phintys.function([], None, mode=mode)() == []
+    assert phintys.function([], [], mode=mode)() == []
+
+
+def test_results_of_numbers_are_arrays(mode):
+    x = pt.dscalar("x")
+    out = phintys.function([x], x * 2, mode=mode)(1.5)
+    assert isinstance(out, np.ndarray)
+    assert out.shape == ()
+    assert out.dtype == np.float64
+
+
+def test_updates_use_the_old_values(mode):
+    a, b = phintys.shared(np.arange(3.0), "a"), phintys.shared(np.ones(3), "b")
+    f = phintys.function([], [a, b], updates={a: b, b: a}, mode=mode)
+    first, second = f()
+    np.testing.assert_array_equal(first, [0, 1, 2])
+    np.testing.assert_array_equal(second, [1, 1, 1])
+    np.testing.assert_array_equal(a.get_value(), [1, 1, 1])
+    np.testing.assert_array_equal(b.get_value(), [0, 1, 2])
+    a.get_value(borrow=True)[:] = 7  # after a swap each still has memory of its own
+    np.testing.assert_array_equal(b.get_value(), [0, 1, 2])
+
+
+def test_results_show_values_before_the_update(mode):
+    s = phintys.shared(np.zeros(2), "s")
+    f = phintys.function([], [s, s + 1], updates={s: s + 1}, mode=mode)
+    for k in range(3):
+        before, after = f()
+        np.testing.assert_array_equal(before, [k, k])
+        np.testing.assert_array_equal(after, [k + 1, k + 1])
+        kept = before.copy()
+        f()
+        np.testing.assert_array_equal(before, kept)
+        s.set_value(s.get_value() - 1)
+
+
+def test_two_targets_of_one_value_do_not_share_memory(mode):
+    a, b = phintys.shared(np.zeros(2)), phintys.shared(np.zeros(2))
+    x = pt.dvector("x")
+    y = x * 2
+    out = phintys.function([x], y, updates={a: y, b: y}, mode=mode)(np.ones(2))
+    for left, right in ((a, b), (a, None), (b, None)):
+        other = out if right is None else right.get_value(borrow=True)
+        assert not np.shares_memory(left.get_value(borrow=True), other)
+
+
+def test_update_by_an_input_copies_it(mode):
+    s, x = phintys.shared(np.zeros(2)), pt.dvector("x")
+    f = phintys.function([x], [], updates={s: x}, mode=mode)
+    value = np.ones(2)
+    f(value)
+    value[:] = 5
+    np.testing.assert_array_equal(s.get_value(), [1, 1])
+
+
+def test_a_result_is_never_an_input(mode):
+    x = pt.dmatrix("x")
+    f = phintys.function([x], [x, x.T, x[1:], x.reshape((-1,))], mode=mode)
+    value = np.ones((2, 3))
+    results = f(value)
+    for k, out in enumerate(results):
+        assert not np.shares_memory(out, value)
+        assert not any(np.shares_memory(out, other) for other in results[:k])
+
+
+def test_a_constant_is_not_handed_out(mode):
+    c = pt.constant(np.arange(3.0))
+    f = phintys.function([], c, mode=mode)
+    f()[:] = 9
+    np.testing.assert_array_equal(f(), [0, 1, 2])
+
+
+def test_arguments_stay_as_they_are(mode):
+    x = pt.dvector("x")
+    f = phintys.function([x], pt.set_subtensor(x[0], 9.0), mode=mode)
+    value = np.zeros(3)
+    np.testing.assert_array_equal(f(value), [9, 0, 0])
+    np.testing.assert_array_equal(value, [0, 0, 0])
+
+
+def test_the_same_array_twice(mode):
+    x, y = pt.dvectors("x", "y")
+    f = phintys.function([In(x, mutable=True), In(y, mutable=True)], [x + y, x - y], mode=mode)
+    value = np.arange(3.0)
+    total, zero = f(value, value)
+    np.testing.assert_array_equal(total, [0, 2, 4])
+    np.testing.assert_array_equal(zero, [0, 0, 0])
+
+
+def test_givens(mode):
+    x, y = pt.dvectors("x", "y")
+    s = phintys.shared(np.ones(2), "s")
+    f = phintys.function([y], x * 2, givens={x: s + y}, mode=mode)
+    np.testing.assert_array_equal(f([1.0, 2.0]), [4, 6])
+    g = phintys.function([], x * 2, givens={x: np.array([1.0, 2.0])}, mode=mode)
+    np.testing.assert_array_equal(g(), [2, 4])
+
+
+def test_givens_reach_updates(mode):
+    x = pt.dvector("x")
+    s = phintys.shared(np.zeros(2), "s")
+    phintys.function([], [], updates={s: s + x}, givens={x: np.ones(2)}, mode=mode)()
+    np.testing.assert_array_equal(s.get_value(), [1, 1])
+
+
+def test_intermediate_results_as_inputs(mode):
+    x = pt.dvector("x")
+    y = x * 2
+    f = phintys.function([y], y + 1, mode=mode)
+    np.testing.assert_array_equal(f([1.0]), [2.0])
+
+
+def test_calls_by_name(mode):
+    x, y = pt.dscalars("x", "y")
+    f = phintys.function([x, In(y, name="rate")], x - y, mode=mode)
+    assert f(3, 1) == f(3, rate=1) == f(rate=1, x=3) == 2
+    with pytest.raises(TypeError, match="no input called 'y'"):
+        f(3, y=1)
+
+
+def test_conversion_of_arguments(mode):
+    x, n = pt.fvector("x"), pt.lscalar("n")
+    f = phintys.function([x, n], x * n, mode=mode)
+    assert f([0.5, 2], 3).tolist() == [1.5, 6]  # a list of representable numbers
+    assert f(np.array([1, 2], "int8"), np.int8(3)).tolist() == [3, 6]
+    with pytest.raises(TypeError, match="without losing precision"):
+        f(np.array([0.1]), 3)
+    with pytest.raises(TypeError, match="without losing precision"):
+        f([1.0], 2.5)
+
+
+def test_allow_input_downcast(mode):
+    x = pt.fvector("x")
+    f = phintys.function([x], x, allow_input_downcast=True, mode=mode)
+    assert f(np.array([0.1])).dtype == np.float32
+    g = phintys.function([In(x, strict=True)], x, mode=mode)
+    with pytest.raises(TypeError):
+        g([1.0])
+    g(np.ones(1, "float32"))
+
+
+def test_a_python_float_for_floatX(mode):
+    with config.change_flags(floatX="float32"):
+        x = pt.scalar("x")
+        f = phintys.function([x], x, mode=mode)
+        assert f(0.1) == np.float32(0.1)
+        with pytest.raises(TypeError):
+            f(np.array(0.1))
+
+
+def test_unused_inputs(mode):
+    x, y = pt.dscalars("x", "y")
+    with pytest.raises(UnusedInputError):
+        phintys.function([x, y], x, mode=mode)
+    with pytest.raises(UnusedInputError):
+        phintys.function([x, x], x, mode=mode)
+    with config.change_flags(on_unused_input="ignore"):
+        assert phintys.function([x, y], x, mode=mode)(1, 2) == 1
+
+
+def test_trusted_arguments(mode):
+    x = pt.dvector("x")
+    f = phintys.function([x], x * 2, trust_input=True, mode=mode)
+    np.testing.assert_array_equal(f(np.ones(2)), [2, 2])
+    assert f.trust_input
+    f.trust_input = False
+    np.testing.assert_array_equal(f([1, 2]), [2, 4])
+
+
+def test_views_with_any_strides(mode):
+    x = pt.dmatrix("x")
+    f = phintys.function([x], [x * 2, x.sum(0), x @ x.T], mode=mode)
+    base = np.arange(24.0).reshape(4, 6)
+    swapped = base.astype(">f8")
+    views = [base.T, base[::-1, ::2], base[1:, ::-3], base[:0], base[:, :1], swapped]
+    views += [
+        np.broadcast_to(base[0], (3, 6)),
+        np.frombuffer(b"\0" * 49, "u1")[1:].view("f8")[None],
+    ]
+    for v in views:
+        for found, expected in zip(f(v), [v * 2, v.sum(0), v @ v.T]):
+            np.testing.assert_allclose(found, expected)
+
+
+def test_borrowed_results(mode):
+    x = pt.dvector("x")
+    f = phintys.function([In(x, borrow=True)], Out(x + 1, borrow=True), mode=mode)
+    np.testing.assert_array_equal(f(np.ones(2)), [2, 2])
+
+
+def test_read_only_arguments(mode):
+    x = pt.dvector("x")
+    f = phintys.function([x], x + 1, mode=mode)
+    value = np.ones(3)
+    value.flags.writeable = False
+    np.testing.assert_array_equal(f(value), [2, 2, 2])
+
+
+def test_default_updates(mode):
+    s = phintys.shared(np.float64(0), "s")
+    s.default_update = s + 1
+    f = phintys.function([], s, mode=mode)
+    assert [float(f()) for _ in range(3)] == [0, 1, 2]
+    g = phintys.function([], s, no_default_updates=True, mode=mode)
+    assert [float(g()) for _ in range(2)] == [3, 3]
+    h = phintys.function([], s, updates={s: s + 10}, mode=mode)
+    h()
+    assert s.get_value() == 13
+
+
+def test_default_updates_bring_in_others(mode):
+    """A chain of them, each of which uses the next; any length."""
+    chain = [phintys.shared(np.float64(1), f"s{k}") for k in range(300)]
+    for v, following in zip(chain, chain[1:]):
+        v.default_update = v + following
+    chain[-1].default_update = chain[-1] + chain[0]
+    f = phintys.function([], chain[0], mode="FAST_COMPILE" if mode == "C" else mode)
+    assert f() == 1
+    assert all(v.get_value() == 2 for v in chain)
+
+
+def test_shared_values_may_change_their_length(mode):
+    s = phintys.shared(np.ones(2), "s")
+    f = phintys.function([], (s * 2).sum(), updates={s: pt.concatenate([s, s])}, mode=mode)
+    assert [float(f()) for _ in range(3)] == [4, 8, 16]
+    s.set_value(np.ones(1))
+    assert f() == 2
+
+
+def test_get_shared(mode):
+    s, t = phintys.shared(np.ones(2), "s"), phintys.shared(np.ones(2), "t")
+    f = phintys.function([], s, updates={t: t + s}, mode=mode)
+    assert set(f.get_shared()) == {s, t}
+
+
+def test_profiles_count_calls(mode):
+    x = pt.dvector("x")
+    f = phintys.function([x], pt.exp(x) @ x, profile="heading", mode=mode)
+    for _ in range(3):
+        f([1.0, 2.0])
+    with pytest.raises(TypeError):
+        f("abc")
+    assert f.profile.calls == 4
+    assert f.profile.seconds > 0
+    assert "heading" in f.profile.summary()
+    assert all(seconds >= 0 for seconds in f.profile.stages.values())
+    assert {"rewriting", "code"} <= f.profile.stages.keys()
+    runs = {runs for runs, _ in f.profile.nodes.values()}
+    assert runs == ({3} if mode == "FAST_COMPILE" else set())
+    assert phintys.function([x], x, mode=mode).profile is None
+
+
+def test_a_profile_of_several_functions(mode):
+    from phintys.compile.profile import ProfileStats
+
+    x = pt.dvector("x")
+    both = ProfileStats("both")
+    for f in [phintys.function([x], x + k, profile=both, mode=mode) for k in range(2)]:
+        f([1.0])
+    assert both.calls == 2
+    with config.change_flags(profile=True):
+        assert phintys.function([x], x + 1, mode=mode).profile.calls == 0

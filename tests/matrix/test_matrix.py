@@ -1,0 +1,63 @@
+"""The generated matrix: op x dtype x shape kind x backend."""
+
+from __future__ import annotations
+
+import shutil
+from importlib.util import find_spec
+
+import matrix_run
+import pytest
+from matrix_blanks import BLANKS, blank_of
+from matrix_cells import DTYPES
+
+from phintys.scalar.op import TABLE
+
+AVAILABLE = {
+    "numpy": True,
+    "llvm": True,
+    "C": shutil.which("cc") is not None,
+    "numba": find_spec("numba") is not None,
+    "jax": find_spec("jax") is not None,
+}
+CHUNKS = [
+    pytest.param(
+        backend,
+        name,
+        marks=pytest.mark.skipif(not AVAILABLE[backend], reason=f"{backend} is not here"),
+        id=f"{backend}: {name}",
+    )
+    for backend in matrix_run.MODES
+    for name in matrix_run.chunks(backend)
+]
+
+
+@pytest.mark.parametrize("backend, chunk", CHUNKS)
+def test_cells(backend, chunk):
+    """Every cell is right, or is a blank with a reason; no blank is right."""
+    found = matrix_run.run(backend, matrix_run.chunks(backend)[chunk])
+    wrong = {str(cell): why for cell, why in found.items() if why and blank_of(cell) is None}
+    assert not wrong
+    stale = [str(cell) for cell, why in found.items() if not why and blank_of(cell) is not None]
+    assert not stale, "these work: remove the blank"
+
+
+def test_the_matrix_is_whole():
+    """Every row of the scalar table, every dtype, every shape kind."""
+    columns = matrix_run.all_columns()
+    assert {c.name for c in columns} >= TABLE.keys()
+    assert {c.dtype for c in columns} == set(DTYPES)
+    kinds = {kind for c in columns for kind in c.kinds}
+    assert kinds >= {"0-d", "empty", "length 1", "contiguous", "strided", "broadcast"}
+    for backend in matrix_run.MODES:
+        assert {c.name for c in matrix_run.columns(backend)} == {c.name for c in columns}
+
+
+def test_every_blank_has_a_cell():
+    cells = [
+        matrix_run.Cell(c, kind, backend)
+        for backend in matrix_run.MODES
+        for c in matrix_run.all_columns()
+        for kind in c.kinds
+    ]
+    for blank in BLANKS:
+        assert any(blank.covers(c) for c in cells), blank
