@@ -109,9 +109,6 @@ def specify(
     for target, new in pairs:  # before the results: their targets must not take default updates
         expressions.update(target, new)
     results = expressions.substitute([o.variable for o in outs])
-    for i in ins:
-        if i.update is not None:
-            expressions.update(i.value, i.update)
     targets = [s for s in expressions.shared if s in expressions.updates]
     graph_outputs = [*results, *(expressions.updates[t] for t in targets)]
     _check_used(variables, graph_outputs, on_unused_input or config.on_unused_input)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from phintys.errors import UnsupportedError
+from phintys.graph.shared import Container, SharedVariable
 from phintys.graph.variable import Constant, Variable
 
 
@@ -17,9 +19,9 @@ class In:
     name
         for calls by keyword; default: the variable's name
     value
-        a default (a shared variable's container)
+        a default: a shared variable, or its container
     update
-        an expression whose value replaces the value after each call (with ``value``)
+        not supported: shared variables are updated (see `function`)
     mutable
         the function may overwrite the argument; implies ``borrow``
     borrow
@@ -48,11 +50,16 @@ class In:
             raise TypeError(f"In needs a Variable, not {variable!r} ({type(variable).__name__}).")
         if isinstance(variable, Constant):
             raise TypeError(f"A constant cannot be an input: {variable}.")
-        self.mutable = bool(mutable) if mutable is not None else update is not None
+        self.mutable = bool(mutable)
         if self.mutable and borrow is False:
             raise AssertionError("An input that is mutable must be borrowed: pass borrow=True.")
+        if update is not None:
+            raise UnsupportedError(
+                f"An input cannot be updated: make {variable} a shared variable, and pass "
+                "updates={...} to function."
+            )
         self.borrow = self.mutable if borrow is None else borrow
-        self.variable, self.value, self.update = variable, value, update
+        self.variable, self.value = variable, _default(variable, value)
         self.name = variable.name if name is None and autoname else name
         self.shared, self.strict, self.allow_downcast = shared, strict, allow_downcast
         self.implicit = bool(implicit) or shared
@@ -64,6 +71,18 @@ class In:
 
     def __repr__(self) -> str:
         return f"In({self.variable})"
+
+
+def _default(variable: Variable, value: Any) -> Container | None:
+    """The cell that holds a default value."""
+    if isinstance(value, SharedVariable):
+        return value.container
+    if value is None or isinstance(value, Container):
+        return value
+    raise ValueError(
+        f"The default value of {variable} must be a shared variable or its container, not "
+        f"{value!r}."
+    )
 
 
 class Out:
