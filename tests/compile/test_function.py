@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -243,7 +245,7 @@ def test_default_updates(mode):
 def test_default_updates_bring_in_others(mode):
     """A chain of them, each of which uses the next; any length."""
     chain = [phintys.shared(np.float64(1), f"s{k}") for k in range(300)]
-    for v, following in zip(chain, chain[1:]):
+    for v, following in itertools.pairwise(chain):
         v.default_update = v + following
     chain[-1].default_update = chain[-1] + chain[0]
     f = phintys.function([], chain[0], mode="FAST_COMPILE" if mode == "C" else mode)

@@ -1,7 +1,7 @@
 """The mistakes whose messages are tested word by word: one function each.
 
-Those of `BUILDING` fail while a graph is built or a function is made.  Those of `CALLING` give a function for a mode, and the
-arguments it fails on; the failure must be the same on every backend.
+Those of `BUILDING` fail while a graph is built or a function is made.  Those of `CALLING` give a
+function for a mode, and the arguments it fails on; the failure must be the same on every backend.
 """
 
 from __future__ import annotations

@@ -25,10 +25,10 @@ def expected() -> dict[str, str]:
     return {name: text.strip("\n") for name, text in zip(parts[1::2], parts[2::2])}
 
 
-def raised(task) -> BaseException:
-    """What ``task`` raises."""
+def raised(task, *args, **kwargs) -> BaseException:
+    """What a call of ``task`` raises."""
     try:
-        task()
+        task(*args, **kwargs)
     except Exception as exc:
         return exc
     raise AssertionError("nothing was raised")
@@ -41,10 +41,10 @@ def collect() -> dict[str, str]:
     found = {name: message(raised(case)) for name, case in error_cases.BUILDING.items()}
     for name, case in error_cases.CALLING.items():
         f, args, kwargs = case("FAST_COMPILE")
-        found[name] = message(raised(lambda: f(*args, **kwargs)))
+        found[name] = message(raised(f, *args, **kwargs))
     for name, (mode, *_) in error_cases.VARIANTS.items():
         f, args, kwargs = error_cases.CALLING[name](mode)
-        found[f"{name}_variant"] = message(raised(lambda: f(*args, **kwargs)))
+        found[f"{name}_variant"] = message(raised(f, *args, **kwargs))
     return found
 
 

@@ -35,7 +35,7 @@ def test_messages_of_building(case):
 def test_messages_of_calls(case, mode):
     f, args, kwargs = error_cases.CALLING[case](mode)
     before = [s.get_value() for s in f.get_shared()]
-    exc = golden.raised(lambda: f(*args, **kwargs))
+    exc = golden.raised(f, *args, **kwargs)
     variant = mode in error_cases.VARIANTS.get(case, ())
     assert golden.message(exc) == GOLDEN[f"{case}_variant" if variant else case]
     for s, value in zip(f.get_shared(), before, strict=True):
@@ -46,7 +46,7 @@ def test_messages_of_calls(case, mode):
 def test_the_line_of_the_user_is_found(case):
     """Where a computation fails, the file and the line are those of the case."""
     f, args, kwargs = error_cases.CALLING[case]("FAST_RUN")
-    exc = golden.raised(lambda: f(*args, **kwargs))
+    exc = golden.raised(f, *args, **kwargs)
     notes = "\n".join(getattr(exc, "__notes__", []))
     if notes:
         code = error_cases.CALLING[case].__code__

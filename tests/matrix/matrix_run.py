@@ -1,7 +1,7 @@
 """Running columns on a backend, many at a time, against the reference.
 
-One function is compiled for a chunk of columns and called once for each shape kind.  If that fails, the chunk
-is halved until the columns that fail are known.
+One function is compiled for a chunk of columns and called once for each shape kind.  If that
+fails, the chunk is halved until the columns that fail are known.
 """
 
 from __future__ import annotations

@@ -624,7 +624,11 @@ def test_arguments_are_those_of_the_kernel_itself():
         b.store(b("mul", "float64", x, b("const", "float64", param=number)), (1,))
         return b.kernel()
 
-    kernels = [kernel(N, M, 2.0, 0), kernel(M, Dim.const(40), -0.5, 3), kernel(Dim.const(50), N, 1.5, 1)]
+    kernels = [
+        kernel(N, M, 2.0, 0),
+        kernel(M, Dim.const(40), -0.5, 3),
+        kernel(Dim.const(50), N, 1.5, 1),
+    ]
     codes = [emit_kernel(k) for k in kernels]
     assert codes[0].symbol == codes[1].symbol == codes[2].symbol
     for k, code in zip(kernels, codes):
