@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
+from zlib import crc32
 
 import matrix_elementwise
 import matrix_structured
@@ -61,7 +62,8 @@ def columns(backend: str) -> list[Column]:
     for c in all_columns():
         by_op.setdefault((c.family, c.name), []).append(c)
     found = []
-    for k, group in enumerate(by_op.values()):
+    for (_, name), group in by_op.items():
+        k = crc32(name.encode())  # does not change when other ops come and go
         doubles = [c for c in group if c.dtype == "float64"]
         others = [c for c in group if c.dtype != "float64"]
         found += [part[k % len(part)] for part in (doubles, others) if part]

@@ -100,7 +100,7 @@ def pattern_cases() -> list[tuple[Any, Any, Variable, str]]:
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("case", pattern_cases(), ids=lambda c: f"{c[0]}-{c[3]}")
+@pytest.mark.parametrize("case", pattern_cases(), ids=lambda c: str(c[3]))
 def test_pattern_node_rewriter(case: Any) -> None:
     pattern, result, out, expected = case
     rewriter = PatternNodeRewriter(pattern, result)

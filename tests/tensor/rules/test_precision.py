@@ -94,7 +94,7 @@ def precise_examples():
             yield pytest.param(lambda text=text: build(text, "scalars"), id=text)
 
 
-@pytest.mark.parametrize("make", precise_examples())
+@pytest.mark.parametrize("make", list(precise_examples()))
 def test_precision(make):
     out, inputs = make()
     new = rewrite_graph(out, include=("canonicalize", "stabilize"))
