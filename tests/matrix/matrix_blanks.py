@@ -24,7 +24,32 @@ class Blank:
         return cell.backend in self.backends and any(fnmatchcase(text, p) for p in self.patterns)
 
 
-BLANKS: list[Blank] = []
+BLANKS = [
+    Blank(
+        ("jax",),
+        ("nonzero *", "compress *", "x[[]mask] *", "x[[]mask] = a *", "repeat counts *"),
+        "XLA compiles for fixed shapes; here a length depends on values",
+    ),
+    Blank(
+        ("jax",),
+        (
+            "k1 float64 vector, [cs]*",
+            "kl_div float* vector, [cs]*",
+            "beta float* broadcast, broadcast",
+            "betainc float* matrix, [cs]*",
+            "gammaln float64 0-d, 0-d",
+            "psi bool 0-d, 0-d",
+            "tri_gamma float64 matrix, [cs]*",
+            "erfcinv float64 vector, [cs]*",
+        ),
+        "JAX's own function is NaN or infinite at some zeros, infinities and subnormal numbers",
+    ),
+    Blank(
+        ("jax",),
+        ("betaln * broadcast, broadcast", "gammaincc uint8 broadcast, broadcast"),
+        "JAX's own function is less accurate for large arguments",
+    ),
+]
 
 
 def blank_of(cell: Cell) -> Blank | None:

@@ -31,7 +31,9 @@ STATIC_OPS += [Elemwise, ScalarOp, CAReduce, DimShuffle]
 #: scalar ops whose native form is right where the JAX function of that name is not
 NATIVE_FIRST = frozenset(("int_div", "mod"))
 #: scalar ops that JAX has, but not as accurately as SciPy
-INACCURATE = frozenset(("hyp2f1", "spence", "zeta", "poch", "exp1", "expi"))  # exp1 may not end
+INACCURATE = frozenset(("hyp2f1", "spence", "zeta", "poch", "expi"))
+#: scalar ops whose JAX function loops without end on some arguments, as the least integer
+ENDLESS = frozenset(("exp1", "gcd", "lcm"))
 
 
 def _power(x: Any, y: Any) -> Any:
@@ -76,7 +78,7 @@ def jax_funcify_scalar(op: Any, node: Any = None, **kwargs: Any) -> Any:
 def jax_function(op: ScalarOp, dtypes: Sequence[str]) -> Callable[..., Any] | None:
     """JAX's function for arguments of these dtypes, or None."""
     mixed = len({dt for dt in dtypes if kind(dt) in "iu"}) > 1
-    if mixed or op.name in INACCURATE:
+    if mixed or op.name in INACCURATE | ENDLESS:
         return None
     if op.name in NATIVE_FIRST:
         return _native(op, dtypes)
@@ -90,7 +92,10 @@ def _namesake(function: str, dtypes: Sequence[str]) -> Callable[..., Any] | None
         return None
     if module == "scipy.special" and any(map(is_complex, dtypes)):
         return None
-    return getattr(import_module(f"jax.{module}"), name, None)
+    found = getattr(import_module(f"jax.{module}"), name, None)
+    if found is None or module == "numpy" or "float16" not in dtypes:
+        return found
+    return lambda *args: found(*(x.astype("float32") for x in args))
 
 
 def _native(op: ScalarOp, dtypes: Sequence[str]) -> Callable[..., Any] | None:
