@@ -72,13 +72,17 @@ def columns(backend: str) -> list[Column]:
 
 @cache
 def chunks(backend: str) -> dict[str, list[Column]]:
-    """Columns of one family and with the same shape kinds, at most `CHUNK` together."""
-    groups: dict[tuple[str, tuple[str, ...]], list[Column]] = {}
+    """Columns of one family and with the same shape kinds, at most `CHUNK` together.
+
+    Those with float16 are apart: Numba has no such values, and would run the whole function in
+    Python.
+    """
+    groups: dict[tuple[str, tuple[str, ...], bool], list[Column]] = {}
     for c in columns(backend):
-        groups.setdefault((c.family, c.kinds), []).append(c)
+        groups.setdefault((c.family, c.kinds, "float16" in (c.dtype, c.name[5:])), []).append(c)
     return {
         f"{family} {number}.{start // CHUNK}": group[start : start + CHUNK]
-        for number, ((family, _), group) in enumerate(groups.items())
+        for number, ((family, _, _), group) in enumerate(groups.items())
         for start in range(0, len(group), CHUNK)
     }
 
@@ -120,7 +124,9 @@ def _results(mode: str, columns: Sequence[Column]) -> dict[str, list[Any]]:
     variables = [c.variables() for c in columns]
     outputs = [c.build(*vs) for c, vs in zip(columns, variables)]
     inputs = [v for vs in variables for v in vs]
-    f = phintys.function(inputs, outputs, mode=mode, on_unused_input="ignore")
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Numba has no values of type")
+        f = phintys.function(inputs, outputs, mode=mode, on_unused_input="ignore")
     found = {}
     for kind in columns[0].kinds:
         with warnings.catch_warnings():
