@@ -8,7 +8,8 @@
 """
 
 from phintys import tensor
-from phintys.compile.function import Function, function
+from phintys.compile.callable import Function
+from phintys.compile.function import function
 from phintys.compile.io import In, Out
 from phintys.compile.mode import Mode, get_default_mode, get_mode
 from phintys.config import config

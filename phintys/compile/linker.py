@@ -62,7 +62,7 @@ class CLinker(Linker):
 
     def run(self, fgraph: Any) -> Run:
         from phintys.backends.c import compile_program
-        from phintys.compile.native import explain_failure
+        from phintys.compile.failure import explain_failure
         from phintys.lowering.from_graph import lower_graph
 
         program = lower_graph(fgraph)

@@ -5,14 +5,17 @@ from __future__ import annotations
 import gc
 import time
 import weakref
-from collections.abc import Generator, Sequence
+from collections.abc import Generator
 from contextlib import contextmanager
 from functools import cache
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
-from phintys.compile.function import Function, FunctionMaker
-from phintys.errors import ShapeError
+from phintys.compile.callable import Function
+from phintys.compile.failure import explain_failure
 from phintys.graph.shared import Container
+
+if TYPE_CHECKING:
+    from phintys.compile.function import FunctionMaker
 
 
 @contextmanager
@@ -77,20 +80,6 @@ class NativeMethods(Function):
         values = [spec.filter(a) for spec, a in zip(self.maker.inputs, args)]
         values += [c.storage[0] for c in self.containers]
         explain_failure(self.maker.fgraph, values, self.program, step)
-
-
-def explain_failure(fgraph: Any, values: Sequence[Any], program: Any, step: int) -> NoReturn:
-    """Raise the error of a failed step of compiled code.
-
-    The graph is run again node by node: the node that fails says what is wrong, and where the user
-    made it.
-    """
-    from phintys.backends.numpy.run import Runner
-
-    Runner(fgraph)(values)
-    failed = next((s for s in program.steps if s.step == step), None)
-    message = getattr(failed, "message", "") or f"step {step} of the compiled function failed"
-    raise ShapeError(f"{message} ({type(failed).__name__})")
 
 
 @cache

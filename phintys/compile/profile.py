@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 from phintys.graph.variable import Apply
 
 if TYPE_CHECKING:
-    from phintys.compile.function import Function
+    from phintys.compile.callable import Function
 
 
 class ProfileStats:

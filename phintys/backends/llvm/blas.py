@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from phintys.backends.llvm.cpython import capsule_pointer
+from phintys.backends.capsules import capsule_pointer
 from phintys.lowering.program import Call, Operand
 
 if TYPE_CHECKING:

@@ -13,6 +13,7 @@ from functools import cache
 
 import numpy as np
 
+from phintys.backends.capsules import capsule_pointer
 from phintys.backends.llvm.callable import DATA_OFFSET, MODE_OFFSET, STRICT, VECTORCALL_OFFSET
 
 # fmt: off
@@ -126,16 +127,6 @@ def layout() -> dict[str, int]:
         "block": DATA_OFFSET,
         "mode": MODE_OFFSET,
     }
-
-
-def capsule_pointer(capsule: object) -> int:
-    """The pointer in a ``PyCapsule``, whatever its name."""
-    api = ctypes.pythonapi
-    get_name = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object)(("PyCapsule_GetName", api))
-    get_pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)(
-        ("PyCapsule_GetPointer", api)
-    )
-    return get_pointer(capsule, get_name(capsule))
 
 
 def _address_of(name: str) -> int:

@@ -15,7 +15,7 @@ from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING
 
-from phintys.backends.llvm.cpython import capsule_pointer
+from phintys.backends.capsules import capsule_pointer
 
 if TYPE_CHECKING:
     from phintys.backends.llvm.jit import Library

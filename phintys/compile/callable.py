@@ -1,0 +1,194 @@
+"""`Function`: what `function` returns, and how it treats its arguments and results."""
+
+from __future__ import annotations
+
+import copy as copy_module
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from phintys.compile.aliasing import must_copy
+from phintys.errors import did_you_mean
+from phintys.graph.shared import Container, SharedVariable
+from phintys.graph.variable import late
+
+if TYPE_CHECKING:
+    from phintys.compile.function import FunctionMaker
+
+
+class Function:
+    """A compiled function.
+
+    Call it with arguments by position or name.  ``trust_input = True`` skips the checks of
+    arguments.
+    """
+
+    trust_input: bool = False
+
+    def __init__(
+        self,
+        maker: FunctionMaker,
+        containers: list[Container],
+        run: Callable[[Sequence[Any]], list[Any]],
+    ) -> None:
+        self._setup(maker, containers)
+        self._run = run
+        self._copy = must_copy(maker.fgraph, [o.borrow for o in maker.outputs])
+
+    def _setup(self, maker: FunctionMaker, containers: list[Container]) -> None:
+        self.maker = maker
+        self.name = maker.name
+        self.containers = containers
+        self.profile: Any = None
+        self._names: dict[str, int] = {}
+        self._ambiguous: set[str] = set()
+        for i, spec in enumerate(maker.inputs):
+            if spec.name is None:
+                continue
+            if spec.name in self._names:
+                self._ambiguous.add(spec.name)
+            self._names[spec.name] = i
+
+    # ----- calling
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        values = list(args) if self.trust_input and not kwargs else self._convert(args, kwargs)
+        results = self._run([*values, *(c.storage[0] for c in self.containers)])
+        return self._finish(results)
+
+    def _finish(self, results: list[Any]) -> Any:
+        """Hand over results and updates; nothing is changed before everything is computed."""
+        results = [
+            copy_module.copy(r) if copy and r is not None else r
+            for r, copy in zip(results, self._copy)
+        ]
+        n = len(self.maker.outputs)
+        first = len(self.maker.inputs)
+        for position, new in zip(self.maker.update_targets, results[n:]):
+            self.containers[position - first].storage[0] = new
+        return results[0] if self.maker.unpack == "single" else results[:n]
+
+    def _convert(self, args: Sequence[Any], kwargs: dict[str, Any]) -> list[Any]:
+        """Arguments by position, converted to the types of the inputs."""
+        values = self._bind(args, kwargs) if kwargs or len(args) != len(self.maker.inputs) else args
+        out = []
+        for i, (spec, value) in enumerate(zip(self.maker.inputs, values)):
+            try:
+                out.append(spec.filter(value))
+            except (TypeError, ValueError) as exc:
+                label = f" {spec.name!r}" if spec.name else ""
+                of = f" of function {self.name!r}" if self.name else ""
+                raise type(exc)(f"Bad argument {i}{label}{of}: {exc}") from None
+        self._separate(out)
+        return out
+
+    def _separate(self, values: list[Any]) -> None:
+        """Copy arguments that may be overwritten and share memory with another one."""
+        for i, spec in enumerate(self.maker.inputs):
+            if not spec.mutable:
+                continue
+            share = spec.variable.type.may_share_memory
+            if any(j != i and share(values[i], other) for j, other in enumerate(values)):
+                values[i] = copy_module.copy(values[i])
+
+    def _bind(self, args: Sequence[Any], kwargs: dict[str, Any]) -> list[Any]:
+        inputs = self.maker.inputs
+        if len(args) > len(inputs):
+            raise TypeError(
+                f"{self._label()} takes {len(inputs)} arguments ({self._signature()}), "
+                f"{len(args)} given."
+            )
+        missing = object()
+        values: list[Any] = [*args, *[missing] * (len(inputs) - len(args))]
+        for key, value in kwargs.items():
+            if key not in self._names:
+                hint = did_you_mean(key, self._names)
+                raise TypeError(
+                    f"{self._label()} has no input called {key!r}.{hint} "
+                    f"Its inputs: {self._signature()}."
+                )
+            if key in self._ambiguous:
+                raise TypeError(f"Several inputs are called {key!r}: pass them by position.")
+            i = self._names[key]
+            if values[i] is not missing:
+                raise TypeError(f"Input {key!r} is given twice, by position and by name.")
+            values[i] = value
+        for i, (spec, value) in enumerate(zip(inputs, values)):
+            if value is missing:
+                if not isinstance(spec.value, Container):
+                    raise TypeError(
+                        f"{self._label()} misses argument {i}, {spec.variable} "
+                        f"(type {spec.variable.type}). Its inputs: {self._signature()}."
+                    )
+                values[i] = spec.value.value
+        return values
+
+    def _label(self) -> str:
+        return f"Function {self.name!r}" if self.name else "The function"
+
+    def _signature(self) -> str:
+        return ", ".join(i.name or f"<{i.variable.type}>" for i in self.maker.inputs) or "none"
+
+    # ----- state
+    def get_shared(self) -> list[SharedVariable]:
+        """The shared variables that the function reads or updates."""
+        return list(self.maker.shared)
+
+    def free(self) -> None:
+        """Release memory kept between calls: there is none, buffers belong to one call."""
+
+    def attach_profile(self, profile: Any) -> None:
+        """Start to collect times in ``self.profile``.
+
+        ``profile`` is True, a heading, or a `ProfileStats` to add to; None asks ``config.profile``.
+        """
+        from phintys.config import config
+
+        if self.profile is None and (profile or (profile is None and config.profile)):
+            from phintys.compile.profile import ProfileStats
+
+            name = profile if isinstance(profile, str) else ""
+            stats = profile if isinstance(profile, ProfileStats) else ProfileStats(name)
+            stats.attach(self)
+
+    def copy(
+        self,
+        share_memory: bool = False,
+        swap: dict[SharedVariable, SharedVariable] | None = None,
+        delete_updates: bool = False,
+        name: str | None = None,
+        profile: Any = None,
+    ) -> Any:
+        """Another function from the same rewritten graph.
+
+        Parameters
+        ----------
+        share_memory
+            accepted for compatibility: compiled functions keep no buffers to share
+        swap
+            shared variables to exchange for others of the same type
+        delete_updates
+            the copy does not update shared variables
+        name, profile
+            of the copy
+        """
+        maker, containers = self.maker.copy(self.containers, swap or {}, delete_updates, name)
+        return maker.create(self.trust_input, profile, containers)
+
+    def __copy__(self) -> Any:
+        return self.copy()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        containers = [copy_module.deepcopy(c, memo) for c in self.containers]
+        return self.maker.create(self.trust_input, None, containers)
+
+    def __reduce__(self) -> Any:
+        values = [c.storage[0] for c in self.containers]
+        return self.maker.rebuild, (values, self.trust_input)
+
+    def dprint(self, **kwargs: Any) -> Any:
+        """Print the rewritten graph; see `phintys.dprint`."""
+        return late["dprint"](self, **kwargs)
+
+    def __str__(self) -> str:
+        return f"<{self._label()} of {self._signature()}, mode {self.maker.linker.name}>"
+
+    __repr__ = __str__
