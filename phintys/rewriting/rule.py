@@ -19,11 +19,13 @@ import inspect
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Literal, Protocol
 
 import numpy as np
 
 from phintys.graph.fgraph import FunctionGraph
+from phintys.graph.op import Op
 from phintys.graph.variable import Apply, Constant, Variable
 from phintys.rewriting.index import TrackIndex, tracked_ops
 from phintys.rewriting.rewriter import NodeRewriter
@@ -174,6 +176,27 @@ def set_pattern_defaults(
         _defaults.namespace = namespace
 
 
+class Sides:
+    """Both sides of an equation, and the pattern of the left one once it was traced.
+
+    Copies of a rule in several databases share them.
+    """
+
+    def __init__(self, lhs: Callable[..., Any], rhs: Callable[..., Any]) -> None:
+        self.lhs = lhs
+        self.rhs = rhs
+        self.pattern: PatternNode | None = None
+        self.vars: dict[str, PatternVar] = {}
+
+    def root(self) -> Any:
+        """The op that the left side applies, if that can be told without tracing it."""
+        return None
+
+    def read(self) -> PatternNode | None:
+        """The pattern of the left side, if it can be had without tracing; sets ``vars``."""
+        return None
+
+
 @dataclass(eq=False, repr=False)
 class Equation(Rule):
     """A rule given by expressions: ``lhs(x, ...)`` is replaced by ``rhs(x, ...)``.
@@ -182,34 +205,42 @@ class Equation(Rule):
     side has another dtype or shape (through broadcasting of a constant, say) does not count.
     """
 
-    lhs: Callable[..., Any] | None = None
-    rhs: Callable[..., Any] | None = None
+    sides: Sides = field(kw_only=True)
     when: Callable[..., bool] | None = None
     types: Mapping[str, Any] | None = None
     single_use: bool = False
-    _pattern: PatternNode | None = field(default=None, init=False)
-    _vars: dict[str, PatternVar] = field(default_factory=dict[str, PatternVar], init=False)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         self.function = self.apply_at
 
+    @property
+    def lhs(self) -> Callable[..., Any]:
+        """The left side as a function of the pattern variables."""
+        return self.sides.lhs
+
+    @property
+    def rhs(self) -> Callable[..., Any]:
+        """The right side as a function of (some of) the pattern variables."""
+        return self.sides.rhs
+
     def tracks(self) -> Sequence[Any] | None:
-        return self.ops if self.ops is not None else [rule_key(self.pattern.op_match)]
+        if self.ops is None:
+            root = self.sides.root()
+            self.ops = [rule_key(self.pattern.op_match if root is None else root)]
+        return self.ops
 
     @property
     def pattern(self) -> PatternNode:
         """The left side; built on first use."""
-        if self._pattern is None:
-            self._pattern = self._build()
-        return self._pattern
+        if self.sides.pattern is None:
+            self.sides.pattern = self.sides.read() or self.traced()
+        return self.sides.pattern
 
     def left_side(self) -> tuple[dict[str, Variable], Any]:
         """Fresh pattern variables by name, and the left side built from them."""
-        lhs = self.lhs
-        assert lhs is not None
-        given = {name: self._variable(name) for name in parameters(lhs)}
-        return given, lhs(**given)
+        given = {name: self._variable(name) for name in parameters(self.lhs)}
+        return given, self.lhs(**given)
 
     def _variable(self, name: str) -> Variable:
         if self.types is not None and name in self.types:
@@ -221,30 +252,30 @@ class Equation(Rule):
             )
         return _defaults.variable(name)
 
-    def _build(self) -> PatternNode:
+    def traced(self) -> PatternNode:
+        """The pattern, by applying the left side to pattern variables."""
         given, root = self.left_side()
-        self._vars = {name: PatternVar(name) for name in given}
-        pattern = _as_pattern(root, {v: self._vars[name] for name, v in given.items()})
+        names = self.sides.vars = {name: PatternVar(name) for name in given}
+        pattern = _as_pattern(root, {v: names[name] for name, v in given.items()})
         if not isinstance(pattern, PatternNode):
             raise TypeError(f"Rule {self.name}: the left side must apply an op, not {root!r}.")
         return pattern
 
     def match(self, ctx: Any, node: Apply) -> dict[str, Any] | None:
         """What the pattern variables are bound to at ``node``; None without a match."""
-        pattern = self._pattern or self.pattern
+        pattern = self.sides.pattern or self.pattern
         if not pattern.may_match(node):
             return None
         subs = match_pattern(pattern, node, None, ctx.single_use if self.single_use else None)
         if subs is None:
             return None
-        return {name: subs[var] for name, var in self._vars.items() if var in subs}
+        return {name: subs[var] for name, var in self.sides.vars.items() if var in subs}
 
     def apply_at(self, ctx: Any, node: Apply) -> Any:
         """The replacement at ``node``, or None."""
         bound = self.match(ctx, node)
         if bound is None or not (self.when is None or _call(self.when, bound)):
             return None
-        assert self.rhs is not None
         new = _call(self.rhs, bound)
         try:
             return node.out.type.filter_variable(new)
@@ -305,7 +336,7 @@ def rule(
     options = {"file": file, "line": line, **options}
     if (lhs is None) != (rhs is None):
         raise TypeError(f"Rule {name}: give both lhs and rhs, or neither.")
-    if lhs is None:
+    if lhs is None or rhs is None:
         if when is not None or types is not None or single_use:
             raise TypeError(f"Rule {name}: when, types and single_use belong to lhs and rhs.")
 
@@ -313,8 +344,8 @@ def rule(
             return Rule(name, function, **options)
 
         return decorate
-    sides: dict[str, Any] = {"lhs": lhs, "rhs": rhs, "when": when, "types": types}
-    return Equation(name, single_use=single_use, **sides, **options)
+    options |= {"when": when, "types": types, "single_use": single_use}
+    return Equation(name, sides=Sides(lhs, rhs), **options)
 
 
 def _caller() -> tuple[str, int]:
@@ -322,36 +353,129 @@ def _caller() -> tuple[str, int]:
     return frame.f_code.co_filename, frame.f_lineno
 
 
-def equation(text: str, *, namespace: Mapping[str, Any] | None = None, **options: Any) -> Equation:
+class TextSides(Sides):
+    """Both sides of an equation as text.  They are parsed and compiled when first needed."""
+
+    def __init__(self, text: str, names: Mapping[str, Any]) -> None:
+        left, arrow, right = text.partition("->")
+        if not arrow:
+            raise ValueError(f"{text!r} is not an equation: write 'left -> right'.")
+        self.text, self.names = text, names
+        self._left, self._right = left.strip(), right.strip()
+        self.pattern = None
+        self.vars = {}
+
+    def root(self) -> Any:
+        return self._op(self._tree.body)
+
+    def _op(self, e: Any) -> Op | None:
+        """The op that an expression applies last; None where the namespace does not say so."""
+        if isinstance(e, ast.Call):
+            name = getattr(e.func, "id", "")
+        else:
+            name = OPERATORS.get(type(getattr(e, "op", None)), "")
+        op = self.names.get(name)
+        return op if isinstance(op, Op) else None
+
+    def read(self) -> PatternNode | None:
+        names = {name: PatternVar(name) for name in self.free}
+        pattern = self._read(self._tree.body, names)
+        if not isinstance(pattern, PatternNode):
+            return None
+        self.vars = names
+        return pattern
+
+    def _read(self, e: Any, names: Mapping[str, PatternVar]) -> Any:
+        """An expression as a pattern; None where it is more than ops, variables and numbers."""
+        if isinstance(e, ast.Name):
+            known = self.names.get(e.id)
+            return names.get(e.id) or (known if isinstance(known, float) else None)
+        if isinstance(e, ast.Constant):
+            return e.value
+        if isinstance(e, ast.UnaryOp) and isinstance(e.operand, ast.Constant):
+            return -e.operand.value if isinstance(e.op, ast.USub) else None  # type: ignore[operator]
+        op = self._op(e)
+        if op is None or getattr(e, "keywords", None):
+            return None
+        operands = [getattr(e, k) for k in ("left", "right", "operand") if hasattr(e, k)]
+        inputs = [self._read(x, names) for x in getattr(e, "args", operands)]
+        return None if None in inputs else PatternNode(op, tuple(inputs))
+
+    @cached_property
+    def _tree(self) -> ast.Expression:
+        return _parsed(self._left, self.text)
+
+    @cached_property
+    def free(self) -> list[str]:
+        """The pattern variables.  ValueError if the right side has others than the left."""
+        free = [n for n in _names_in(self._tree) if n not in self.names]
+        right = _names_in(_parsed(self._right, self.text))
+        unbound = [n for n in right if n not in self.names and n not in free]
+        if unbound:
+            raise ValueError(f"{self.text!r}: {', '.join(unbound)} does not occur on the left.")
+        return free
+
+    @cached_property
+    def lhs(self) -> Callable[..., Any]:  # type: ignore[override]
+        return self._compiled(self._left)
+
+    @cached_property
+    def rhs(self) -> Callable[..., Any]:  # type: ignore[override]
+        return self._compiled(self._right)
+
+    def _compiled(self, side: str) -> Any:
+        return eval(f"lambda {', '.join(self.free)}: ({side})", dict(self.names))
+
+
+#: The names under which a namespace says which op an operator applies.
+OPERATORS: dict[Any, str] = {
+    ast.Add: "__add__",
+    ast.Sub: "__sub__",
+    ast.Mult: "__mul__",
+    ast.Div: "__truediv__",
+    ast.Pow: "__pow__",
+    ast.USub: "__neg__",
+}
+
+
+def equation(
+    text: str,
+    *,
+    namespace: Mapping[str, Any] | None = None,
+    deferred: bool = False,
+    when: Callable[..., bool] | None = None,
+    types: Mapping[str, Any] | None = None,
+    single_use: bool = False,
+    **options: Any,
+) -> Equation:
     """A rule written as text: ``equation("log(1 + x) -> log1p(x)")``.
 
     Both sides are Python expressions.  Names found in ``namespace`` (set once for a language with
-    `set_pattern_defaults`) are functions and constants; all others are pattern variables.
+    `set_pattern_defaults`) are functions and constants; all others are pattern variables.  Under
+    the names of `OPERATORS` it may say which op an operator applies: then it is known without
+    tracing the left side at which op the rule is tried.
+
+    ``deferred`` equations are checked when a node with their op is first met, not here: for
+    tables of many rules, of which a program needs few.
     """
-    left, arrow, right = text.partition("->")
-    if not arrow:
-        raise ValueError(f"{text!r} is not an equation: write 'left -> right'.")
     names = namespace if namespace is not None else _defaults.namespace or {}
-    free = [n for n in _names_in(left, text) if n not in names]
-    unbound = [n for n in _names_in(right, text) if n not in names and n not in free]
-    if unbound:
-        raise ValueError(f"{text!r}: {', '.join(unbound)} does not occur on the left.")
+    sides = TextSides(text, names)
+    if not deferred:
+        sides.free  # noqa: B018  (raises if the text is no equation)
     file, line = _caller()
-    sides: list[Any] = [
-        eval(f"lambda {', '.join(free)}: ({side.strip()})", dict(names)) for side in (left, right)
-    ]
     options = {"file": file, "line": line, **options}
-    made: Equation = rule(text, lhs=sides[0], rhs=sides[1], **options)
-    return made
+    options |= {"when": when, "types": types, "single_use": single_use}
+    return Equation(text, sides=sides, **options)
 
 
-def _names_in(expression: str, text: str) -> list[str]:
+def _parsed(expression: str, text: str) -> ast.Expression:
     try:
-        tree = ast.parse(expression.strip(), mode="eval")
+        return ast.parse(expression, mode="eval")
     except SyntaxError as exc:
-        raise ValueError(
-            f"{text!r}: {expression.strip()!r} is not an expression ({exc.msg})."
-        ) from exc
+        raise ValueError(f"{text!r}: {expression!r} is not an expression ({exc.msg}).") from exc
+
+
+def _names_in(tree: ast.Expression) -> list[str]:
     found = [n for n in ast.walk(tree) if isinstance(n, ast.Name)]
     found.sort(key=lambda n: (n.lineno, n.col_offset))
     return list(dict.fromkeys(n.id for n in found))

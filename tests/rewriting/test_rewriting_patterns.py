@@ -264,6 +264,50 @@ def test_illegal_rules() -> None:
         RuleSet([root_only]).apply(FunctionGraph([x], [f(x)], clone=False))
 
 
+@pytest.mark.parametrize(
+    ("text_", "message"),
+    [("f(x -> x", "not an expression"), ("f(x) -> y", "y does not occur")],
+)
+def test_deferred_equations_are_checked_when_first_met(text_: str, message: str) -> None:
+    made = equation(text_, namespace=NAMES, types={"x": integer}, ops=[f], deferred=True)
+    rules = RuleSet([made])
+    rules.apply(FunctionGraph([x], [g(x)], clone=False))
+    with pytest.raises(RewriteError, match=message):
+        rules.apply(FunctionGraph([x], [f(x)], clone=False))
+
+
+@given(
+    st.recursive(
+        st.sampled_from(["x", "y", "1", "-2", "NINE"]),
+        lambda e: st.one_of(
+            e.map("f({})".format),
+            e.map("neg({})".format),
+            st.tuples(e, e).map(lambda p: f"add({p[0]}, {p[1]})"),
+        ),
+        max_leaves=6,
+    ).filter(lambda text_: "(" in text_)
+)
+def test_patterns_read_from_text_are_those_traced(text_: str) -> None:
+    names = {**NAMES, "NINE": 9.0}
+    types = {"x": integer, "y": integer}
+    made = equation(f"{text_} -> 1", namespace=names, types=types)
+    found = made.sides.read()
+    if "NINE" in text_:
+        assert repr(found).count("9.0") == text_.count("NINE")
+        return
+    assert repr(found) == repr(made.traced())
+    assert made.tracks() == [made.pattern.op_match]
+
+
+def test_functions_that_are_no_ops_are_traced() -> None:
+    names = {**NAMES, "twice": lambda a: add(a, a)}
+    made = equation("f(twice(x)) -> x", namespace=names, types={"x": integer})
+    assert made.sides.read() is None and made.tracks() == [f]
+    fgraph = FunctionGraph([x], [f(add(g(x), g(x)))], clone=False)
+    RuleSet([made]).apply(fgraph)
+    assert show(fgraph.outputs[0]) == "g(x)"
+
+
 def test_rules_find_ops_by_instance_class_pattern_and_key() -> None:
     for tracks in ([f], [Function], [OpPattern(Function, name=LiteralString("f"))], None):
         hits: list[str] = []

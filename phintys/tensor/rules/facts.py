@@ -66,7 +66,8 @@ def _restricted(f: ScalarOp) -> str:
 
 def _options(f: ScalarOp, law: str, tag: str, **options: Any) -> dict[str, Any]:
     when = None if f.name in EVERY_DTYPE else is_float
-    return {"namespace": NAMES, "law": law, "when": when, "tags": (tag,), **options}
+    told: dict[str, Any] = {"namespace": NAMES, "deferred": True, "ops": [f]}
+    return {**told, "law": law, "when": when, "tags": (tag,), **options}
 
 
 def _undone(g: ScalarOp, f: ScalarOp) -> Rule:
@@ -76,7 +77,7 @@ def _undone(g: ScalarOp, f: ScalarOp) -> Rule:
     saturates = max(map(abs, f.facts.get("range", (inf, inf)))) < inf
     options = _options(
         f, "exact" if exact else "rounding", tag, tested_on="small" if saturates else "reals"
-    )
+    ) | {"ops": [g]}
     if not _is_total(f):
         options |= {"phase": "stabilize", "tags": (tag, "local_exp_log_nan_switch")}
     if exact:
@@ -99,14 +100,14 @@ def _unary_rules(f: ScalarOp) -> Iterator[Rule]:
     # a function with an inverse is NaN where it is not defined; others go on beyond their domain
     if low >= 0 and name != "abs" and (_is_total(f) or "inverse" in f.facts):
         options = _options(f, "exact", "local_useless_abs")
-        yield equation(f"abs({name}(x)) -> {name}(x)", **options)
-        yield equation(f"maximum({name}(x), 0) -> {name}(x)", **options)
+        yield equation(f"abs({name}(x)) -> {name}(x)", **options | {"ops": [TABLE["abs"]]})
+        bound = options | {"ops": [TABLE["maximum"]]}
+        yield equation(f"maximum({name}(x), 0) -> {name}(x)", **bound)
 
 
 def _binary_rules(f: ScalarOp) -> Iterator[Rule]:
     if f.facts.get("idempotent"):
-        options: dict[str, Any] = {"namespace": NAMES, "law": "exact"}
-        options |= {"tags": ("local_useless_elemwise",)}
+        options = _options(f, "exact", "local_useless_elemwise", when=None)
         if f.facts.get("identity") is not None:
             options |= INTEGERS
         yield equation(f"{f.name}(x, x) -> x", **options)

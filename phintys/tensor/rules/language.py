@@ -16,6 +16,14 @@ NAMES: dict[str, Any] = {
     name: getattr(functions, name) for name in TABLE if not name.startswith("cast_")
 }
 NAMES |= {"nan": nan, "inf": inf}
+NAMES |= {
+    "__add__": functions.add,
+    "__sub__": functions.sub,
+    "__mul__": functions.mul,
+    "__truediv__": functions.true_div,
+    "__pow__": functions.pow,
+    "__neg__": functions.neg,
+}
 
 
 def _variable(name: str) -> Any:
@@ -29,4 +37,5 @@ set_pattern_defaults(variable=_variable, namespace=NAMES)
 def stable(text: str, name: str = "", tested_on: str = "reals", **options: Any) -> Rule:
     """A rule of the stabilize phase on real floats; ``name`` is what PyTensor calls it."""
     options = {"phase": "stabilize", "law": "rounding", "when": is_float} | options
-    return equation(text, tags=(name,) if name else (), tested_on=tested_on, **options)
+    tags = (name,) if name else ()
+    return equation(text, deferred=True, tags=tags, tested_on=tested_on, **options)

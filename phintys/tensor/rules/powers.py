@@ -162,8 +162,8 @@ def _exponent(ctx: Any, v: Variable) -> Any:
 
 def _machine_forms() -> Iterator[Rule]:
     def form(text: str, name: str, law: str = "exact", **options: Any) -> Rule:
-        options = {"when": is_float, **options}
-        return equation(text, namespace=NAMES, phase="specialize", law=law, tags=(name,), **options)
+        told = {"namespace": NAMES, "deferred": True, "phase": "specialize", "when": is_float}
+        return equation(text, law=law, tags=(name,), **(told | options))
 
     yield form("1 / x -> reciprocal(x)", "local_div_to_reciprocal")
     yield form("x * x -> sqr(x)", "local_mul_to_sqr", when=None)

@@ -8,6 +8,7 @@ from expressions import PATTERNS, build, canonical, draw, evaluate, folded
 
 from phintys.rewriting.check import check_rule, rewritten, sides
 from phintys.rewriting.rule import Equation
+from phintys.rewriting.unify import rule_key
 from phintys.tensor.rules import RULES
 from phintys.tensor.type import TensorType
 
@@ -21,6 +22,14 @@ def examples(rules):
     return [
         pytest.param(r, text, id=f"{r.name} at {text}") for r in rules for text in r.tested_on or ()
     ]
+
+
+@pytest.mark.parametrize("rule", EQUATIONS, ids=lambda r: r.name)
+def test_the_pattern_read_from_the_text_is_the_traced_one(rule):
+    """Left sides are not traced when a rule is first tried: reading them is faster."""
+    pattern = rule.traced()
+    assert repr(rule.sides.read()) == repr(pattern)
+    assert list(rule.tracks()) == [rule_key(pattern.op_match)]
 
 
 def split_domain(text):
