@@ -7,6 +7,8 @@
 [array(3.), array([2., 4.])]
 """
 
+from importlib import import_module
+
 from phintys import tensor
 from phintys.compile.callable import Function
 from phintys.compile.function import function
@@ -33,9 +35,11 @@ from phintys.graph.type import Type, generic
 from phintys.graph.variable import Apply, Constant, Variable, late
 from phintys.graph.vectorize import vectorize_graph
 from phintys.rewriting import rewrite_graph
+from phintys.rewriting.database import optdb
 from phintys.show import dprint, explain, pp
-from phintys.tensor import rules  # noqa: F401  (registers the rewrites)
 
+# the rules are read when something is rewritten for the first time
+optdb.fill_later(lambda: import_module("phintys.tensor.rules"))
 late["as_tensor_variable"] = tensor.as_tensor_variable
 late["eye"] = lambda *args, **kwargs: tensor.eye(*args, **kwargs)
 late["alloc"] = lambda *args, **kwargs: tensor.alloc(*args, **kwargs)

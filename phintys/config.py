@@ -127,6 +127,10 @@ class Config:
             f"There is no setting config.{name}.{did_you_mean(name, self.__dict__)}"
         )
 
+    def values(self) -> dict[str, Any]:
+        """Name and value of every setting."""
+        return {name: self.__dict__[name] for name in self._settings}
+
     def change_flags(self, **changes: Any) -> _ChangedFlags:
         """A context manager, or a decorator, under which settings have other values."""
         return _ChangedFlags(self, changes)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-import tempfile
+from functools import cache
 from pathlib import Path
 
 from phintys.config import cache_directory
@@ -21,6 +21,20 @@ _DIGEST = 32
 def key_of(*parts: str) -> str:
     """A key for code that depends on ``parts``."""
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+
+@cache
+def own_version() -> str:
+    """The state of this package: it changes with every change of a source file."""
+    root = Path(__file__).parent.parent
+    states = []
+    for directory, _, names in os.walk(root):
+        if not directory.endswith("__pycache__"):
+            found = (os.stat(os.path.join(directory, name)) for name in sorted(names))
+            states.append(
+                (directory[len(str(root)) :], [(s.st_mtime_ns, s.st_size) for s in found])
+            )
+    return hashlib.sha256(repr(sorted(states)).encode()).hexdigest()
 
 
 def read(name: str) -> bytes | None:
@@ -41,6 +55,8 @@ def write(name: str, payload: bytes) -> None:
     path = _path(name)
     if path is None:
         return
+    import tempfile  # it is long to import, and most processes only read
+
     temporary = None
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 from phintys.compile.callable import Function
@@ -11,7 +12,9 @@ from phintys.compile.inputs import Specification, specify
 from phintys.compile.io import In, Out
 from phintys.compile.linker import Linker
 from phintys.compile.mode import Mode, get_mode
+from phintys.config import config
 from phintys.graph.fgraph import FunctionGraph
+from phintys.graph.fingerprint import fingerprint
 from phintys.graph.shared import Container, SharedVariable
 from phintys.graph.variable import Variable, late
 
@@ -91,7 +94,7 @@ def function(
 class FunctionMaker:
     """Rewrites the graph of a function once; `create` makes callables from it.
 
-    Attributes: ``fgraph`` (rewritten), ``inputs``, ``outputs``, ``shared``, ``mode``, ``linker``,
+    Attributes: ``inputs``, ``outputs``, ``shared``, ``mode``, ``linker``,
     ``name``, ``times`` (seconds by stage).
     """
 
@@ -107,25 +110,56 @@ class FunctionMaker:
         self.inputs: list[In] = spec.inputs
         self.outputs: list[Out] = spec.outputs
         self.shared: list[SharedVariable] = spec.shared
-        self.fgraph: FunctionGraph = spec.fgraph
         self.unpack = spec.unpack
         self.mode, self.name = mode, name
         self.linker: Linker = mode.linker
         self.accept_inplace = accept_inplace
         self.times: dict[str, float] = {"rewriting": 0.0}
-        self.n_nodes = len(self.fgraph.apply_nodes)
+        self.n_nodes = len(spec.fgraph.apply_nodes)
+        self._rewritten = rewritten
+        self._settings = config.values()
         if not accept_inplace:
-            _check_not_inplace(self.fgraph)
-        if not rewritten:
-            start = time.perf_counter()
-            mode.optimizer.rewrite(self.fgraph)
-            self.times["rewriting"] = time.perf_counter() - start
+            _check_not_inplace(spec.fgraph)
+        if not self.linker.is_native:
+            self.rewrite()
+
+    @property
+    def fgraph(self) -> FunctionGraph:
+        """The rewritten graph.  It is rewritten when it is needed; see `native`."""
+        if not self._rewritten:
+            self.rewrite()
+        return self.spec.fgraph
+
+    def rewrite(self) -> None:
+        """Rewrite the graph, under the settings at the time the function was made."""
+        if self._rewritten:
+            return
+        start = time.perf_counter()
+        with self.settings_as_made():
+            self.mode.optimizer.rewrite(self.spec.fgraph)
+        self._rewritten = True
+        self.times["rewriting"] = time.perf_counter() - start
+
+    def settings_as_made(self) -> Any:
+        """A context in which the settings are those under which the function was made."""
+        return config.change_flags(**self._settings)
+
+    @cached_property
+    def key(self) -> str | None:
+        """What identifies the machine code of the function; None if nothing does."""
+        query = self.mode.key
+        graph = None if query is None else fingerprint(self.spec.fgraph)
+        if graph is None or config.check_rewrites or config.optimizer_verbose:
+            return None
+        names = [v.name for v in self.spec.fgraph.inputs]  # they stand in messages
+        interface = (len(self.inputs), names, self.update_targets, self.unpack == "single")
+        return repr((graph, query, self._rewritten, interface, sorted(self._settings.items())))
 
     @property
     def update_targets(self) -> list[int]:
         """For each update the position of its shared variable among the inputs of the graph."""
-        mapping = self.fgraph.update_mapping
-        return [mapping[i] for i in range(len(self.outputs), len(self.fgraph.outputs))]
+        fgraph = self.spec.fgraph
+        return [fgraph.update_mapping[i] for i in range(len(self.outputs), len(fgraph.outputs))]
 
     def create(
         self,
@@ -184,8 +218,8 @@ class FunctionMaker:
         return self.create(trust_input, None, containers)
 
     def __reduce__(self) -> Any:
-        spec = (self.inputs, self.outputs, self.shared, self.fgraph, self.unpack)
-        return _rebuild, (*spec, self.mode, self.name)
+        spec = (self.inputs, self.outputs, self.shared, self.spec.fgraph, self.unpack)
+        return _rebuild, (*spec, self.mode, self.name, self._rewritten)
 
 
 def _check_not_inplace(fgraph: FunctionGraph) -> None:
@@ -209,10 +243,17 @@ def _swapped(s: SharedVariable, swap: dict[SharedVariable, SharedVariable]) -> S
 
 
 def _rebuild(
-    inputs: Any, outputs: Any, shared: Any, fgraph: Any, unpack: str, mode: Mode, name: Any
+    inputs: Any,
+    outputs: Any,
+    shared: Any,
+    fgraph: Any,
+    unpack: str,
+    mode: Mode,
+    name: Any,
+    rewritten: bool,
 ) -> FunctionMaker:
     spec = Specification(inputs, outputs, shared, fgraph, unpack)
-    return FunctionMaker(spec, mode, name, accept_inplace=True, rewritten=True)
+    return FunctionMaker(spec, mode, name, accept_inplace=True, rewritten=rewritten)
 
 
 # ------------------------------------------------------------------------ Variable.eval

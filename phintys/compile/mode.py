@@ -63,6 +63,15 @@ class Mode:
         self.optdb = optdb if db is None else db
 
     @property
+    def key(self) -> Any:
+        """What tells which rewrites are applied; None if they are not this package's alone."""
+        query = self.provided_optimizer
+        own = self.optdb is optdb and optdb.is_own
+        if not own or not isinstance(query, RewriteDatabaseQuery) or query.extra_rewrites:
+            return None
+        return self.linker.name, query.key
+
+    @property
     def optimizer(self) -> Any:
         """The rewriter that the query selects."""
         query = self.provided_optimizer

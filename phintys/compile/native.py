@@ -1,21 +1,35 @@
-"""Functions that are machine code: the llvm backend behind `Function`."""
+"""Functions that are machine code: the llvm backend behind `Function`.
+
+Machine code is kept under a key of the graph as the user wrote it, in memory and on disk.  A
+function whose key is known is there at once: its graph is rewritten and lowered only when somebody
+looks at it (`FunctionMaker.fgraph`, `NativeMethods.program`).
+"""
 
 from __future__ import annotations
 
 import gc
 import time
 import weakref
+from collections import OrderedDict
 from collections.abc import Generator
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any
 
+from phintys.backends import code_cache
+from phintys.backends.llvm import Native, bind, generate
+from phintys.backends.llvm.callable import make_native_class
+from phintys.backends.llvm.target import surroundings
 from phintys.compile.callable import Function
 from phintys.compile.failure import explain_failure
 from phintys.graph.shared import Container
 
 if TYPE_CHECKING:
     from phintys.compile.function import FunctionMaker
+
+#: Code of the last functions, by key.
+_recent: OrderedDict[str, Native] = OrderedDict()
+_RECENT = 32
 
 
 @contextmanager
@@ -35,37 +49,65 @@ def collection_paused() -> Generator[None, None, None]:
 
 @collection_paused()
 def make_native(maker: FunctionMaker, containers: list[Container]) -> Any:
-    """A native function object for a rewritten graph."""
-    from phintys.backends.llvm import compile_program
-    from phintys.lowering.from_graph import lower_graph
-
-    start = time.perf_counter()
-    program = lower_graph(maker.fgraph, len(maker.inputs), maker.update_targets)
-    maker.times["lowering"] = time.perf_counter() - start
-    f = native_class().__new__(native_class())
+    """A native function object for a graph."""
+    f = native_class().__new__(native_class())  # pyright: ignore[reportCallIssue]
     f._setup(maker, containers)
-    f.program = program
     this = weakref.ref(f)
-    compile_program(
-        program,
+    bind(
+        _machine_code(maker, f),
         [c.storage for c in containers],
         lambda args, kwargs: this()._slow(args, kwargs),  # type: ignore[union-attr]
         lambda args, step: this()._failed(args, step),  # type: ignore[union-attr]
-        single=maker.unpack == "single",
-        into=f,
+        f,
     )
     return f
+
+
+def _machine_code(maker: FunctionMaker, f: Any) -> Native:
+    """The code of a function: from memory, from disk, or generated."""
+    key = maker.key
+    if key is None:
+        return generate(f.program, maker.unpack == "single")
+    native = _recent.pop(key, None)
+    if native is None:
+        file = f"{code_cache.key_of(surroundings(), code_cache.own_version(), key)}.f"
+        kept = code_cache.read(file)
+        native = _generated(maker, f, file) if kept is None else Native.load(kept)
+    _recent[key] = native
+    if len(_recent) > _RECENT:
+        _recent.popitem(last=False)
+    return native
+
+
+def _generated(maker: FunctionMaker, f: Any, file: str) -> Native:
+    native = generate(f.program, maker.unpack == "single", cached=False)
+    data = native.dump()
+    if data is not None:
+        code_cache.write(file, data)
+    return native
 
 
 class NativeMethods(Function):
     """What a native function does in Python: convert unusual arguments, explain failures."""
 
-    program: Any
     strict: Any
     native_mode: int
 
+    @cached_property
+    def program(self) -> Any:
+        """The Program that the code was made from."""
+        from phintys.lowering.from_graph import lower_graph
+
+        maker = self.maker
+        fgraph = maker.fgraph
+        start = time.perf_counter()
+        with maker.settings_as_made():
+            program = lower_graph(fgraph, len(maker.inputs), maker.update_targets)
+        maker.times["lowering"] = time.perf_counter() - start
+        return program
+
     @property
-    def trust_input(self) -> bool:  # type: ignore[override]
+    def trust_input(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
         """Whether arguments are taken as they are."""
         return self.native_mode == 1
 
@@ -85,6 +127,4 @@ class NativeMethods(Function):
 @cache
 def native_class() -> type:
     """The class of native functions: `Function` on top of a native callable."""
-    from phintys.backends.llvm.callable import make_native_class
-
     return make_native_class(NativeMethods, name="NativeFunction")

@@ -8,7 +8,7 @@ from __future__ import annotations
 import copy
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from math import inf
 from typing import Any, TextIO
 
@@ -147,11 +147,35 @@ class RewriteDatabase(ABC):
 
     def __init__(self) -> None:
         self.name: str | None = None
-        self._entries: dict[str, Any] = {}
-        self._tags: dict[str, dict[str, None]] = {}  # tag -> names, in order of registration
+        self._rewrites: dict[str, Any] = {}
+        self._names: dict[str, dict[str, None]] = {}  # tag -> names, in order of registration
+        self._source: Callable[[], object] | None = None
         self._versions = 0
+        self._own_version = 0
 
     # ----- filling
+    def fill_later(self, source: Callable[[], object]) -> None:
+        """Let ``source`` register entries, as soon as somebody looks at the database or adds to it.
+
+        It may be called again while it runs, by what it calls.
+        """
+        self._source = source
+
+    def _fill(self) -> None:
+        if self._source is not None:
+            self._source()
+            self._source = None
+
+    @property
+    def _entries(self) -> dict[str, Any]:
+        self._fill()
+        return self._rewrites
+
+    @property
+    def _tags(self) -> dict[str, dict[str, None]]:
+        self._fill()
+        return self._names
+
     def register(
         self,
         name: str,
@@ -245,6 +269,15 @@ class RewriteDatabase(ABC):
         """A number that grows whenever an entry or a tag changes, here or in a database inside."""
         inside = (e.version for e in self._entries.values() if isinstance(e, RewriteDatabase))
         return self._versions + sum(inside)
+
+    def mark_own(self) -> None:
+        """Take what is registered now as this package's own; see `is_own`."""
+        self._own_version = self.version
+
+    @property
+    def is_own(self) -> bool:
+        """Whether nothing has been changed since `mark_own`."""
+        return self._source is not None or self.version == self._own_version
 
     # ----- querying
     def query(self, *tags: Any, **kwtags: Any) -> Any:

@@ -1,26 +1,114 @@
 """The default backend: Program -> LLVM IR text -> machine code, through llvmlite.
 
-One native routine is made of a whole Program, and the function object that runs it is made so
-that CPython calls the routine directly (see ``callable.py`` and ``entry.py``).
+One native routine is made of a whole Program (`generate`), and the function object that runs it
+is made so that CPython calls the routine directly (`bind`; see ``callable.py`` and ``entry.py``).
 """
 
 from __future__ import annotations
 
-import re
+import pickle
 from collections.abc import Callable, Sequence
-from functools import cache
-from pathlib import Path
-from string import Template
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any
 
-from phintys.lowering.program import Program
+import numpy as np
+
+from phintys.backends.llvm.callable import STRICT, Block, bind_code, make_native_class
 
 if TYPE_CHECKING:
-    from phintys.backends.llvm.entry import EntryCode
+    from phintys.backends.llvm.jit import Code, Library
+    from phintys.lowering.program import Program
 
-__all__ = ["compile_program"]
+__all__ = ["Native", "bind", "compile_program", "generate"]
 
-_KEPT: list[Any] = []  # libraries that every function uses
+
+class Native:
+    """Machine code of a Program, not yet bound to shared variables.
+
+    ``words`` says what its block of pointers holds (see `entry.EntryCode`).
+    """
+
+    def __init__(self, code: Code, words: Sequence[tuple[str, Any]]) -> None:
+        self.code, self.words = code, words
+
+    @cached_property
+    def library(self) -> Library:
+        """The code in memory."""
+        from phintys.backends.llvm.jit import load
+
+        return load(self.code)
+
+    def dump(self) -> bytes | None:
+        """Code and words as bytes; None if the code refers to objects of this process."""
+        from phintys.backends.llvm.jit import encode
+
+        if not all(_can_be_kept(value) for _, value in self.words):
+            return None
+        return pickle.dumps((encode(self.code), self.words))
+
+    @staticmethod
+    def load(data: bytes) -> Native:
+        """What `dump` made bytes of."""
+        from phintys.backends.llvm.jit import decode
+
+        code, words = pickle.loads(data)
+        return Native(decode(code), words)
+
+
+def _can_be_kept(value: Any) -> bool:
+    if isinstance(value, np.ndarray):
+        return not value.dtype.hasobject
+    return value is None or isinstance(value, int | str | np.dtype)
+
+
+def generate(program: Program, single: bool = False, cached: bool = True) -> Native:
+    """Machine code for a planned Program (its temps have storages).
+
+    Parameters
+    ----------
+    single
+        the routine returns the only result itself instead of a list
+    cached
+        look for the code in the cache on disk, and keep it there
+    """
+    from phintys.backends.llvm import jit
+    from phintys.backends.llvm.entry import emit_entry
+    from phintys.backends.llvm.module import module_text
+
+    code = emit_entry(program, single)
+    text = module_text(code)
+    return Native(jit.compile_code(text)[0] if cached else jit.generate(text), code.words)
+
+
+def bind(
+    native: Native,
+    cells: Sequence[list[Any]],
+    slow: Callable[[tuple[Any, ...], dict[str, Any] | None], Any],
+    failed: Callable[[tuple[Any, ...], int], Any],
+    into: Any,
+) -> None:
+    """Make ``into``, an instance of a native class, run the code.
+
+    ``into.native_mode = 1`` makes it trust its object arguments.  ``into.strict`` becomes a second
+    callable for the same code, which raises RuntimeError where ``into`` would call ``slow``.
+
+    Parameters
+    ----------
+    cells
+        for each shared input a list of length 1 with its current value
+    slow
+        ``slow(args, kwargs)`` is called where an argument cannot be taken as it is; ``kwargs`` is
+        None if there are none.  It usually converts and calls ``into.strict``.
+    failed
+        ``failed(args, step)`` is called when a step has failed; it raises the error.
+    """
+    library = native.library
+    words = _addresses(native.words, cells, slow, failed)
+    block = Block(words, (slow, failed, cells, native.words, library))
+    into.strict = _plain_class()()
+    address = library.address("phintys.entry")
+    bind_code(into, address, block)
+    bind_code(into.strict, address, block, STRICT)
 
 
 def compile_program(
@@ -30,111 +118,25 @@ def compile_program(
     failed: Callable[[tuple[Any, ...], int], Any],
     *,
     single: bool = False,
-    into: Any = None,
 ) -> Any:
-    """A native callable that runs ``program``.
-
-    Parameters
-    ----------
-    program
-        A planned Program (its temps have storages).
-    cells
-        For each shared input a list of length 1 with its current value.
-    slow
-        ``slow(args, kwargs)`` is called where an argument cannot be taken as it is; ``kwargs`` is
-        None if there are none.  It usually converts and calls ``native.strict``.
-    failed
-        ``failed(args, step)`` is called when a step has failed; it raises the error.
-    single
-        Return the only result itself instead of a list.
-    into
-        An instance of a class of `make_native_class` that is to become the callable; by default
-        a new plain one.
-
-    Returns
-    -------
-    The callable ``native``.  ``native.native_mode = 1`` makes it trust its object arguments.
-    ``native.strict`` is a second callable for the same code which raises RuntimeError where
-    ``native`` would call ``slow``.
-    """
-    from phintys.backends.llvm.callable import STRICT, Block, bind
-    from phintys.backends.llvm.entry import emit_entry
-    from phintys.backends.llvm.jit import compile_ir
-
-    code = emit_entry(program, single)
-    library = compile_ir(_module(code), ["phintys.entry"], _symbols(code))
-    block = Block(_words(code.words, cells, slow, failed), (slow, failed, cells, code, library))
-    address = library.address("phintys.entry")
-    plain = _plain_class()
-    native = plain() if into is None else into
-    native.strict = plain()
-    bind(native, address, block)
-    bind(native.strict, address, block, STRICT)
+    """A plain native callable that runs ``program``; see `generate` and `bind`."""
+    native = _plain_class()()
+    bind(generate(program, single), cells, slow, failed, native)
     return native
 
 
 @cache
 def _plain_class() -> type:
-    from phintys.backends.llvm.callable import make_native_class
-
     return make_native_class(name="NativeFunction")
 
 
-def _module(code: EntryCode) -> str:
-    """The text of the whole module: the routine and its kernels."""
-    from phintys.backends.llvm import blas
-
-    kernels = code.kernels.values()
-    declares = set(_text("entry.ll").splitlines())
-    declares.update(*(kernel.declares for kernel in kernels), *map(blas.declarations, code.calls))
-    return "\n".join([*sorted(declares), *(kernel.ir for kernel in kernels), code.ir])
-
-
-@cache
-def _text(file: str) -> str:
-    return (Path(__file__).parent / file).read_text()
-
-
-def _symbols(code: EntryCode) -> dict[str, int]:
-    """name -> address of what the routine refers to, kernels excepted."""
-    from phintys.backends.llvm import blas, cpython
-
-    symbols = {**cpython.symbols(), **_runtime()}
-    for dtype in code.calls:
-        library = _blas(dtype)
-        symbols.update((name, library.address(name)) for name in blas.routines(dtype))
-    return symbols
-
-
-@cache
-def _runtime() -> dict[str, int]:
-    """name -> address of the routines of ``runtime.ll``, compiled at the first use."""
-    from phintys.backends.llvm import cpython
-    from phintys.backends.llvm.jit import compile_ir
-
-    text = Template(_text("runtime.ll")).substitute(cpython.layout())
-    names = re.findall(r"^define \S+ @(\w+)", text, re.M)
-    library = compile_ir(text, names, cpython.symbols())
-    _KEPT.append(library)
-    return {name: library.address(name) for name in names}
-
-
-@cache
-def _blas(dtype: str) -> Any:
-    """The library made of ``blas.ll`` for a dtype."""
-    from phintys.backends.llvm import blas
-    from phintys.backends.llvm.jit import compile_ir
-
-    return compile_ir(blas.source(dtype), blas.routines(dtype), blas.symbols())
-
-
-def _words(
+def _addresses(
     layout: Sequence[tuple[str, Any]],
     cells: Sequence[list[Any]],
     slow: Callable[..., Any],
     failed: Callable[..., Any],
 ) -> list[int]:
-    """The words of a function's block, as `EntryCode.words` describes them."""
+    """The words of a function's block."""
     word: dict[str, Callable[[Any], int]] = {
         "slow": lambda _: id(slow),
         "failed": lambda _: id(failed),

@@ -1,4 +1,4 @@
-"""`Call` steps: BLAS through the functions that SciPy exports.
+"""`Call` steps: BLAS.
 
 ``blas.ll`` holds routines in row-major terms that put sizes, leading dimensions and transposition
 the way BLAS wants them; a step becomes a loop over its batch that calls one of them.
@@ -6,24 +6,15 @@ the way BLAS wants them; a step becomes a loop over its batch that calls one of 
 
 from __future__ import annotations
 
-import contextlib
-import importlib.util
-import sys
-from functools import cache
-from importlib.machinery import ExtensionFileLoader, PathFinder
-from pathlib import Path
-from string import Template
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from phintys.backends.capsules import capsule_pointer
+from phintys.backends.llvm.runtime import BLAS_TYPES
 from phintys.lowering.program import Call, Operand
 
 if TYPE_CHECKING:
     from phintys.backends.llvm.writer import Lengths, Writer
-
-_TYPES = {"float32": ("float", "s"), "float64": ("double", "d")}
 
 #: name -> (number of sizes, rank of each operand, takes beta)
 _FORMS = {
@@ -34,53 +25,14 @@ _FORMS = {
 }
 
 
-def source(dtype: str) -> str:
-    """The text of ``blas.ll`` for a dtype."""
-    kind, p = _TYPES[dtype]
-    return Template((Path(__file__).parent / "blas.ll").read_text()).substitute(T=kind, p=p)
-
-
-def routines(dtype: str) -> list[str]:
-    """The symbols that ``blas.ll`` defines for a dtype."""
-    return [f"phintys_{_TYPES[dtype][1]}{name}" for name in _FORMS]
-
-
-@cache
-def symbols() -> dict[str, int]:
-    """name -> address of the BLAS functions that ``blas.ll`` calls; imports SciPy's BLAS."""
-    exported = _cython_blas().__pyx_capi__
-    return {
-        f"blas_{p}{name}": capsule_pointer(exported[p + name])
-        for _, p in _TYPES.values()
-        for name in _FORMS
-    }
-
-
-def _cython_blas() -> Any:
-    """``scipy.linalg.cython_blas``, without the rest of ``scipy.linalg`` if that can be done.
-
-    The rest takes ten times as long.  A later import of the package finds the same module.
-    """
-    name, package = "scipy.linalg.cython_blas", importlib.util.find_spec("scipy")
-    if name not in sys.modules and package is not None:
-        places = [str(Path(p) / "linalg") for p in package.submodule_search_locations or ()]
-        spec = PathFinder.find_spec(name, places)
-        if spec is not None and isinstance(spec.loader, ExtensionFileLoader):
-            with contextlib.suppress(ImportError):
-                module = importlib.util.module_from_spec(spec)
-                spec.loader.exec_module(module)
-                return module
-    return importlib.import_module(name)
-
-
 def routine(step: Call) -> str:
     """The symbol of the routine that a step calls."""
-    return f"phintys_{_TYPES[step.dtype][1]}{step.name}"
+    return f"phintys_{BLAS_TYPES[step.dtype][1]}{step.name}"
 
 
 def declarations(dtype: str) -> list[str]:
     """The ``declare`` lines of the routines for a dtype."""
-    kind, p = _TYPES[dtype]
+    kind, p = BLAS_TYPES[dtype]
     lines = []
     for name, (sizes, ranks, takes_beta) in _FORMS.items():
         types = ["i64"] * sizes + [kind]
@@ -93,7 +45,7 @@ def declarations(dtype: str) -> list[str]:
 
 def emit_call(out: Writer, step: Call, lengths: Lengths, addresses: dict[int, str]) -> str:
     """Write the call, repeated over the batch; gives an i64 that is 0 if all went well."""
-    kind = _TYPES[step.dtype][0]
+    kind = BLAS_TYPES[step.dtype][0]
     sizes, _, takes_beta = _FORMS[step.name]
     batch = [lengths(d) for d in step.batch]
     strides = [[lengths(s) for s in operand.strides] for operand in step.operands]

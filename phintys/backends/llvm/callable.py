@@ -138,7 +138,7 @@ class Block:
         self.address = ctypes.addressof(self._words)
 
 
-def bind(instance: Any, address: int, block: Block, mode: int = CHECKED) -> None:
+def bind_code(instance: Any, address: int, block: Block, mode: int = CHECKED) -> None:
     """Make ``instance``, of a native class, run the code at ``address`` with ``block``."""
     base = id(instance)
     instance._native_block = block

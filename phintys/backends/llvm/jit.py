@@ -1,14 +1,15 @@
 """From IR text to machine code: parse, verify, generate, link; with a cache on disk.
 
-`compile_ir` gives a `Library`; its code lives as long as the object.  The cache holds object
-files, which contain no address: everything outside is a symbol, resolved when linked.
+`compile_ir` gives a `Library`; its code lives as long as the object.  What is generated, and kept
+in the cache, contains no address: everything outside is a symbol, resolved when it is loaded.  It
+is an `image.Image` where those are known, else an object file, which LLVM links.
 
 >>> text = '''
 ... define double @twice(double %x) {
 ...   %y = fadd double %x, %x
 ...   ret double %y
 ... }'''
->>> library = compile_ir(text, ["twice"])
+>>> library = compile_ir(text)
 >>> import ctypes
 >>> ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_double)(library.address("twice"))(21.0)
 42.0
@@ -16,17 +17,17 @@ files, which contain no address: everything outside is a symbol, resolved when l
 
 from __future__ import annotations
 
+import contextlib
 import itertools
-import json
-import sys
-import sysconfig
-from collections.abc import Iterable, Mapping
+import pickle
+from collections.abc import Callable, Mapping
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from phintys.backends import code_cache
-from phintys.backends.llvm import symbols
-from phintys.backends.llvm.target import cpu, target_machine
+from phintys.backends.llvm import image, symbols
+from phintys.backends.llvm.image import Image
+from phintys.backends.llvm.target import surroundings, target_machine
 
 _numbers = itertools.count()
 
@@ -47,13 +48,22 @@ class Library:
 
 
 def compile_ir(
-    text: str, exports: Iterable[str], externals: Mapping[str, int] | None = None
+    text: str | Callable[[], str],
+    externals: Mapping[str, int] | None = None,
+    name: str | None = None,
 ) -> Library:
     """Compile and link a module.
 
-    ``exports`` are the symbols whose address is wanted.  Symbols that the module only declares are
-    looked up in ``externals`` (name -> address), then among libm's and SciPy's functions (see
-    `symbols`), then in the process.
+    Parameters
+    ----------
+    text
+        the module, or a function that makes it, called if it is not in the cache
+    externals
+        addresses of symbols that the module only declares.  Others are looked up among libm's and
+        SciPy's functions (see `symbols`), then in the process.
+    name
+        of a module that this package always makes in the same way: the cache is asked for it
+        by name and without its text
 
     Raises
     ------
@@ -62,31 +72,70 @@ def compile_ir(
     LookupError
         If a symbol cannot be found.
     """
-    key = _key(text)
-    entry = _read(key)
-    cached = entry is not None
-    if entry is None:
-        entry = _generate(text)
-        _write(key, entry)
-    return Library(_link(entry, exports, externals or {}), cached)
+    code, cached = compile_code(text, name)
+    return load(code, externals, cached)
+
+
+def compile_code(text: str | Callable[[], str], name: str | None = None) -> tuple[Code, bool]:
+    """The code of a module, and whether it came from the cache; see `compile_ir`."""
+    if name is None and not isinstance(text, str):
+        text = text()
+    key = _key(text) if isinstance(text, str) else _name_key(name or "")
+    payload = code_cache.read(key)
+    if payload is not None:
+        return decode(payload), True
+    code = generate(text if isinstance(text, str) else text())
+    code_cache.write(key, encode(code))
+    return code, False
 
 
 # -------------------------------------------------------------------------- code generation
 
-#: what is kept of a module: names it only declares, object file
-Entry = tuple[list[str], bytes]
+
+class ObjectFile(NamedTuple):
+    """An object file that LLVM links: names it defines, names it only declares."""
+
+    data: bytes
+    exports: list[str]
+    imports: list[str]
 
 
-def _generate(text: str) -> Entry:
+#: Generated code of a module
+Code = Image | ObjectFile
+
+
+def generate(text: str) -> Code:
+    """Parse, verify and generate; RuntimeError if the text is not valid IR."""
     import llvmlite.binding as llvm
 
     machine = target_machine()
     # a private context: what the global one interns is never freed
     module = llvm.parse_assembly(text, context=llvm.create_context())
     module.verify()
+    file = machine.emit_object(module)
+    if image.supported():
+        with contextlib.suppress(image.UnknownObject):
+            return image.link(file)
     outside = [*module.functions, *module.global_variables]
-    names = [v.name for v in outside if v.is_declaration and not v.name.startswith("llvm.")]
-    return names, machine.emit_object(module)
+    declared = [v.name for v in outside if v.is_declaration and not v.name.startswith("llvm.")]
+    defined = [f.name for f in module.functions if not f.is_declaration]
+    exports = [name for name in defined if module.get_function(name).linkage.name == "external"]
+    return ObjectFile(file, exports, declared)
+
+
+def load(code: Code, externals: Mapping[str, int] | None = None, cached: bool = False) -> Library:
+    """Put generated code into memory; see `compile_ir`."""
+    given = externals or {}
+
+    def address_of(name: str) -> int:
+        address = given.get(name) or symbols.resolve(name) or symbols.of_process(name)
+        if not address:
+            raise LookupError(f"the code refers to {name!r}, which is nowhere in this process")
+        return address
+
+    if isinstance(code, Image):
+        return Library(image.Loaded(code, address_of), cached)
+    return Library(_link(code, address_of), cached)
 
 
 @cache
@@ -96,17 +145,13 @@ def _linker() -> Any:
     return llvm.create_lljit_compiler(target_machine())
 
 
-def _link(entry: Entry, exports: Iterable[str], externals: Mapping[str, int]) -> Any:
+def _link(code: ObjectFile, address_of: Callable[[str], int]) -> Any:
     import llvmlite.binding as llvm
 
-    names, image = entry
-    builder = llvm.JITLibraryBuilder().add_object_img(image).add_current_process()
-    for name in names:
-        address = externals.get(name) or symbols.resolve(name) or llvm.address_of_symbol(name)
-        if not address:
-            raise LookupError(f"the code refers to {name!r}, which is nowhere in this process")
-        builder.import_symbol(name, address)
-    for name in exports:
+    builder = llvm.JITLibraryBuilder().add_object_img(code.data).add_current_process()
+    for name in code.imports:
+        builder.import_symbol(name, address_of(name))
+    for name in code.exports:
         builder.export_symbol(name)
     return builder.link(_linker(), f"phintys.{next(_numbers)}")
 
@@ -114,32 +159,21 @@ def _link(entry: Entry, exports: Iterable[str], externals: Mapping[str, int]) ->
 # ------------------------------------------------------------------------------- the cache
 
 
-@cache
-def _surroundings() -> str:
-    """Everything but the text that the machine code depends on.
-
-    Our own version is not among it: whatever changes the code changes the text.
-    """
-    import llvmlite
-    import llvmlite.binding as llvm
-    import numpy
-
-    abi = sysconfig.get_config_var("SOABI") or sys.implementation.cache_tag
-    parts = [*cpu(), llvm.get_process_triple(), llvmlite.__version__, llvm.llvm_version_info]
-    return repr([*parts, abi, numpy.__version__.split(".")[:2]])
-
-
 def _key(text: str) -> str:
-    return f"{code_cache.key_of(_surroundings(), text)}.o"
+    # our own version is not part of it: whatever changes the code changes the text
+    return f"{code_cache.key_of(surroundings(), text)}.o"
 
 
-def _read(key: str) -> Entry | None:
-    payload = code_cache.read(key)
-    if payload is None:
-        return None
-    head, _, image = payload.partition(b"\n")
-    return json.loads(head), image
+def _name_key(name: str) -> str:
+    return f"{code_cache.key_of(surroundings(), code_cache.own_version(), name)}.o"
 
 
-def _write(key: str, entry: Entry) -> None:
-    code_cache.write(key, json.dumps(entry[0]).encode() + b"\n" + entry[1])
+def encode(code: Code) -> bytes:
+    """Code as bytes, for `decode`."""
+    return pickle.dumps((type(code).__name__, *code))
+
+
+def decode(payload: bytes) -> Code:
+    """What `encode` made bytes of."""
+    kind, *fields = pickle.loads(payload)
+    return Image(*fields) if kind == "Image" else ObjectFile(*fields)

@@ -1,21 +1,22 @@
-"""Addresses of the mathematical functions that native code calls.
+"""Addresses of what native code refers to.
 
-Found by name, and only when code that needs them is linked: ``phintys.libm.asin``,
-``phintys.scipy.gammaln``, and the vector functions of `vecmath`, ``phintys.exp.f64.v8``.  Each of
-these is compiled once for all functions that users make, and stays.
+Found by name, and only when code that needs them is loaded: ``phintys.libm.asin``,
+``phintys.scipy.gammaln``, the vector functions of `vecmath`, ``phintys.exp.f64.v8``, the routines
+of `runtime`, ``phintys_copy``, and what CPython and NumPy export.  Code of ours is compiled once
+for all functions that users make, and stays.
 """
 
 from __future__ import annotations
 
 import ctypes
-import ctypes.util
 import re
 import sys
 from functools import cache
-from importlib import resources
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from phintys.backends.capsules import capsule_pointer
+from phintys.backends.llvm import cpython
 
 if TYPE_CHECKING:
     from phintys.backends.llvm.jit import Library
@@ -25,7 +26,7 @@ _VECTOR = re.compile(r"phintys\.(\w+)\.(f32|f64)\.v(\d+)")
 
 
 def resolve(name: str) -> int | None:
-    """The address of a function of ours by its symbol, None for other names.
+    """The address of a function of ours, of CPython or of NumPy; None for other names.
 
     Raises
     ------
@@ -35,21 +36,45 @@ def resolve(name: str) -> int | None:
     vector = _VECTOR.fullmatch(name)
     if vector:
         function, kind, width = vector.groups()
-        return _vector(function, kind.replace("f", "float"), int(width)).address(name)
+        return _vector(name, function, kind.replace("f", "float"), int(width)).address(name)
+    if name.startswith("phintys_"):
+        from phintys.backends.llvm.runtime import library
+
+        return library(name).address(name)
     head, _, rest = name.partition(".")
-    library, _, function = rest.partition(".")
-    find = _LIBRARIES.get(library)
-    return find(function) if head == "phintys" and find else None
+    where, _, function = rest.partition(".")
+    find = _LIBRARIES.get(where)
+    return find(function) if head == "phintys" and find else cpython.symbols().get(name)
+
+
+def of_process(name: str) -> int:
+    """The address of a symbol of the C library or of another library in the process; 0 if none."""
+    if sys.platform == "win32":
+        import llvmlite.binding as llvm
+
+        return llvm.address_of_symbol(name) or 0
+    try:
+        return ctypes.addressof(ctypes.c_char.in_dll(_process(), name))
+    except ValueError:
+        return 0
 
 
 @cache
-def _vector(function: str, dtype: str, width: int) -> Library:
-    from phintys.backends.llvm import vecmath
+def _process() -> ctypes.CDLL:
+    return ctypes.CDLL(None)
+
+
+@cache
+def _vector(name: str, function: str, dtype: str, width: int) -> Library:
     from phintys.backends.llvm.jit import compile_ir
 
-    text = vecmath.define(function, dtype, width).replace("define internal", "define", 1)
-    declares = sorted(vecmath.requirements(function, dtype, width))
-    return compile_ir("\n".join([*declares, text]), [vecmath.symbol(function, dtype, width)])
+    def text() -> str:
+        from phintys.backends.llvm import vecmath
+
+        body = vecmath.define(function, dtype, width).replace("define internal", "define", 1)
+        return "\n".join([*sorted(vecmath.requirements(function, dtype, width)), body])
+
+    return compile_ir(text, name=name)
 
 
 def _libm(function: str) -> int:
@@ -63,7 +88,9 @@ def _libm(function: str) -> int:
 def _libm_library() -> ctypes.CDLL:
     if sys.platform == "win32":
         return ctypes.CDLL("ucrtbase")
-    return ctypes.CDLL(ctypes.util.find_library("m"))
+    from ctypes.util import find_library
+
+    return ctypes.CDLL(find_library("m"))
 
 
 def _scipy(function: str) -> int:
@@ -83,8 +110,7 @@ def _scipy(function: str) -> int:
 def _zeta() -> Library:
     from phintys.backends.llvm.jit import compile_ir
 
-    text = resources.files("phintys.backends.llvm").joinpath("zeta.ll").read_text()
-    return compile_ir(text, ["phintys.zeta"])
+    return compile_ir((Path(__file__).parent / "zeta.ll").read_text, name="zeta")
 
 
 def _fused(function: str) -> list[str]:

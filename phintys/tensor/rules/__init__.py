@@ -141,3 +141,5 @@ register_stabilize = _registrar(stabilize, (FAST_RUN,))
 register_specialize = _registrar(specialize, (FAST_RUN,))
 register_useless = _registrar(useless, (FAST_RUN,))
 register_uncanonicalize = _registrar(uncanonicalize, (FAST_RUN,))
+
+optdb.mark_own()

@@ -18,7 +18,7 @@ from hand_built import Builder, Failed, Slow, addition, check, native
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from phintys.backends.llvm import compile_program, cpython
+from phintys.backends.llvm import bind, compile_program, cpython, generate
 from phintys.backends.llvm.callable import TRUSTED, make_native_class
 from phintys.dims import ONE, ZERO, Dim, as_dim, dim_max, dim_min
 from phintys.lowering.program import Check, Inst, Kernel, Operand
@@ -741,7 +741,7 @@ def test_native_class():
 
     native_class = make_native_class(Function)
     f = native_class("mine")
-    assert compile_program(addition(0), [], None, None, single=True, into=f) is f
+    bind(generate(addition(0), single=True), [], None, None, f)
     assert f(1.0, 2.0) == 3 and repr(f) == "mine" and isinstance(f, Function)
     assert native_class.__flags__ & (1 << 11), "calls go through a tuple of arguments"
     with pytest.raises(TypeError, match="vectorcall"):

@@ -33,9 +33,9 @@ def files(directory) -> list:
 
 
 def test_second_compilation_comes_from_the_cache(cache):
-    first = jit.compile_ir(source(1), ["f"])
-    second = jit.compile_ir(source(1), ["f"])
-    other = jit.compile_ir(source(2), ["f"])
+    first = jit.compile_ir(source(1))
+    second = jit.compile_ir(source(1))
+    other = jit.compile_ir(source(2))
     assert (first.cached, second.cached, other.cached) == (False, True, False)
     assert [call(lib, 10) for lib in (first, second, other)] == [11, 11, 12]
     assert len(files(cache)) == 2
@@ -43,7 +43,7 @@ def test_second_compilation_comes_from_the_cache(cache):
 
 @pytest.mark.parametrize("damage", ["empty", "half", "foreign", "flipped", "swapped"])
 def test_damaged_files_are_rebuilt(cache, damage):
-    jit.compile_ir(source(3), ["f"])
+    jit.compile_ir(source(3))
     (path,) = files(cache)
     whole = path.read_bytes()
     broken = {
@@ -51,10 +51,10 @@ def test_damaged_files_are_rebuilt(cache, damage):
         "half": whole[: len(whole) // 2],
         "foreign": b"\x7fELF" + whole,
         "flipped": whole[:-9] + bytes([whole[-9] ^ 1]) + whole[-8:],
-        "swapped": whole[-100:] + whole[:-100],
+        "swapped": whole[-20:] + whole[:-20],
     }[damage]
     path.write_bytes(broken)
-    library = jit.compile_ir(source(3), ["f"])
+    library = jit.compile_ir(source(3))
     assert not library.cached and call(library, 1) == 4
     assert path.read_bytes() == whole
 
@@ -62,13 +62,12 @@ def test_damaged_files_are_rebuilt(cache, damage):
 def test_a_file_in_place_of_the_directory_is_no_error(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("PHINTYS_CACHE_DIR", str(tmp_path / "file"))
-    assert call(jit.compile_ir(source(4), ["f"]), 1) == 5
+    assert call(jit.compile_ir(source(4)), 1) == 5
 
 
 def test_another_process_compiles_nothing(cache):
     program = (
-        "from phintys.backends.llvm.jit import compile_ir\n"
-        f"print(compile_ir({source(5)!r}, ['f']).cached)"
+        f"from phintys.backends.llvm.jit import compile_ir\nprint(compile_ir({source(5)!r}).cached)"
     )
     runs = [
         subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
@@ -93,7 +92,7 @@ define double @f(double %x) {
     given = signature(lambda x: x + 20.0)
     address = ctypes.cast(given, ctypes.c_void_p).value
     for cached in (False, True):
-        library = jit.compile_ir(text, ["f"], {"given": address})
+        library = jit.compile_ir(text, {"given": address})
         assert library.cached is cached
         assert signature(library.address("f"))(7.0) == pytest.approx(8.0)
 
@@ -103,10 +102,9 @@ def test_what_is_wrong_is_said(cache):
         jit.compile_ir(
             "declare void @nothing_like_it()\n"
             "define void @f() {\n  call void @nothing_like_it()\n  ret void\n}",
-            ["f"],
         )
     with pytest.raises(RuntimeError, match="expected"):
-        jit.compile_ir("define void @f( {", ["f"])
+        jit.compile_ir("define void @f( {")
     with pytest.raises(LookupError, match="no_such"):
         symbols.resolve("phintys.libm.no_such")
 
@@ -125,7 +123,7 @@ def test_dropped_libraries_free_their_memory(cache):
 
     def cycles(start: int, count: int) -> None:
         for number in range(start, start + count):
-            assert call(jit.compile_ir(source(number), ["f"]), 1) == number + 1
+            assert call(jit.compile_ir(source(number)), 1) == number + 1
         gc.collect()
 
     cycles(1000, 100)

@@ -69,7 +69,7 @@ _CTYPES |= {f"i{bits}": getattr(ctypes, f"c_int{bits}") for bits in (8, 16, 32, 
 @cache
 def _compiled(symbol: str, ir: str, declares: frozenset, types: tuple):
     text = "\n".join([*sorted(declares), ir])
-    library = compile_ir(text, [symbol])
+    library = compile_ir(text)
     call = ctypes.CFUNCTYPE(ctypes.c_int64, *(_CTYPES[t] for t in types))(library.address(symbol))
     return library, call
 

@@ -1,0 +1,234 @@
+"""Machine code as an image: bytes to copy into memory, and the words in them to fill in.
+
+LLVM writes object files.  `link` lays the sections of one out once, when the code is generated;
+what depends on the process is a table of addresses at the end of the image, so loading an image
+(`load`) is a copy and a few stores, and needs neither LLVM nor a linker.  This is what makes the
+first call of a function from the disk cache fast.
+
+Formats: the ELF-64 specification and the System V ABI, AMD64 supplement (relocation types in
+section 4.4).  Only what LLVM writes for position-independent code without unwind tables is known;
+anything else raises `UnknownObject`, and the caller lets LLVM link.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+import struct
+import sysconfig
+from collections.abc import Callable
+from functools import cache
+from typing import Any, NamedTuple
+
+
+class UnknownObject(Exception):
+    """An object file with something that `link` does not know."""
+
+
+class Image(NamedTuple):
+    """Linked code.
+
+    Attributes
+    ----------
+    data
+        code, constants and the table of addresses
+    exports
+        symbol -> offset of what the object file defines
+    imports
+        symbol -> offset of the word that must hold its address
+    internal
+        offset of a word -> offset of what it must point to
+    """
+
+    data: bytes
+    exports: dict[str, int]
+    imports: dict[str, int]
+    internal: dict[int, int]
+
+
+@cache
+def supported() -> bool:
+    """Whether images can be made and loaded on this machine."""
+    return sysconfig.get_platform() == "linux-x86_64"
+
+
+# ------------------------------------------------------------------------------------ link
+
+_WRITE, _ALLOC, _NOBITS = 0x1, 0x2, 8  # flags and types of sections
+_SYMTAB, _RELA = 2, 4
+_PC32, _GOTPCREL, _PLT32, _ABS64 = 2, 9, 4, 1  # relocation types
+_GOTPCRELX, _REX_GOTPCRELX = 41, 42
+_JUMP = b"\xff\x25"  # jmp [rip + offset]
+
+
+class _Section(NamedTuple):
+    name: int
+    type: int
+    flags: int
+    address: int
+    offset: int
+    size: int
+    link: int
+    info: int
+    align: int
+    entry: int
+
+
+class _Symbol(NamedTuple):
+    name: int
+    info: int
+    other: int
+    section: int
+    value: int
+    size: int
+
+
+def link(file: bytes) -> Image:
+    """The image of an object file (ELF, x86-64).
+
+    Raises
+    ------
+    UnknownObject
+        for other formats, machines and relocations
+    """
+    if file[:6] != b"\x7fELF\x02\x01" or struct.unpack_from("<H", file, 18)[0] != 62:
+        raise UnknownObject("not an ELF-64 object file for x86-64")
+    return _Linker(file).image()
+
+
+class _Linker:
+    def __init__(self, file: bytes) -> None:
+        self.file = file
+        start, count, names = (
+            struct.unpack_from("<Q", file, 40)[0],
+            *struct.unpack_from("<HH", file, 60),
+        )
+        self.sections = [
+            _Section(*struct.unpack_from("<IIQQQQIIQQ", file, start + 64 * i)) for i in range(count)
+        ]
+        self.names = self.sections[names]
+        self.data = bytearray()
+        self.places: dict[int, int] = {}  # section -> offset in the image
+        self.words: dict[_Symbol, int] = {}  # symbol -> its word in the table of addresses
+        self.jumps: dict[_Symbol, int] = {}  # symbol -> a jump to it
+        self.internal: dict[int, int] = {}
+
+    def image(self) -> Image:
+        self.lay_out()
+        table = next((s for s in self.sections if s.type == _SYMTAB), None)
+        if table is None:
+            raise UnknownObject("an object file without symbols")
+        symbols = [
+            _Symbol(*struct.unpack_from("<IBBHQQ", self.file, at))
+            for at in range(table.offset, table.offset + table.size, 24)
+        ]
+        for section in self.sections:
+            if section.type == _RELA and section.info in self.places:
+                self.relocate(section, symbols)
+        strings = self.sections[table.link]
+        exports = {
+            self.text(strings, s.name): self.places[s.section] + s.value
+            for s in symbols
+            if s.name and s.section in self.places and s.info >> 4
+        }
+        imports = {self.text(strings, s.name): at for s, at in self.words.items() if not s.section}
+        defined = {at: self.address(s) for s, at in self.words.items() if s.section}
+        return Image(bytes(self.data), exports, imports, self.internal | defined)
+
+    def lay_out(self) -> None:
+        """Copy what is to be in memory, section after section."""
+        for i, section in enumerate(self.sections):
+            name = self.text(self.names, section.name)
+            if not section.flags & _ALLOC or not section.size or name.startswith(".eh_frame"):
+                continue
+            # memory of an image is read only; the constants that hold addresses are filled in before
+            written = section.flags & _WRITE and not name.startswith(".data.rel.ro")
+            if written or section.type == _NOBITS:
+                raise UnknownObject(f"memory that is written, {name}")
+            self.align(section.align)
+            self.places[i] = len(self.data)
+            self.data += self.file[section.offset : section.offset + section.size]
+
+    def relocate(self, section: _Section, symbols: list[_Symbol]) -> None:
+        base = self.places[section.info]
+        entries = self.file[section.offset : section.offset + section.size]
+        for offset, info, addend in struct.iter_unpack("<QQq", entries):
+            symbol, kind, at = symbols[info >> 32], info & 0xFFFFFFFF, base + offset
+            if kind == _ABS64:
+                if not symbol.section:
+                    raise UnknownObject("the address of an import among constants")
+                self.internal[at] = self.address(symbol) + addend
+            elif kind in (_PC32, _PLT32):
+                target = self.address(symbol) if symbol.section else self.jump(symbol)
+                struct.pack_into("<i", self.data, at, target + addend - at)
+            elif kind in (_GOTPCREL, _GOTPCRELX, _REX_GOTPCRELX):
+                struct.pack_into("<i", self.data, at, self.word(symbol) + addend - at)
+            else:
+                raise UnknownObject(f"a relocation of type {kind}")
+
+    def address(self, symbol: _Symbol) -> int:
+        """The offset of a symbol that the file defines."""
+        if symbol.section not in self.places:
+            raise UnknownObject("a symbol in a section that is not in memory")
+        return self.places[symbol.section] + symbol.value
+
+    def word(self, symbol: _Symbol) -> int:
+        """The offset of the word that holds a symbol's address."""
+        at = self.words.get(symbol)
+        if at is None:
+            self.align(8)
+            at = self.words[symbol] = len(self.data)
+            self.data += bytes(8)
+        return at
+
+    def jump(self, symbol: _Symbol) -> int:
+        """The offset of a jump to an imported function."""
+        at = self.jumps.get(symbol)
+        if at is None:
+            word = self.word(symbol)
+            at = self.jumps[symbol] = len(self.data)
+            self.data += _JUMP + struct.pack("<i", word - at - 6)
+        return at
+
+    def align(self, size: int) -> None:
+        self.data += bytes(-len(self.data) % max(1, size))
+
+    def text(self, strings: _Section, at: int) -> str:
+        start = strings.offset + at
+        return self.file[start : self.file.index(b"\0", start)].decode()
+
+
+# ------------------------------------------------------------------------------------ load
+
+
+class Loaded:
+    """An image in memory.  Dropping it frees the memory, so whoever runs the code keeps it."""
+
+    def __init__(self, image: Image, address_of: Callable[[str], int]) -> None:
+        size = len(image.data)
+        self._memory = mmap.mmap(-1, size)
+        self._view = (ctypes.c_char * size).from_buffer(self._memory)
+        self._base = ctypes.addressof(self._view)
+        self._exports = image.exports
+        ctypes.memmove(self._base, image.data, size)
+        for name, at in image.imports.items():
+            self._store(at, address_of(name))
+        for at, target in image.internal.items():
+            self._store(at, self._base + target)
+        read_and_execute = mmap.PROT_READ | mmap.PROT_EXEC
+        if _protect()(self._base, size, read_and_execute) != 0:
+            raise OSError(ctypes.get_errno(), "memory cannot be made executable")
+
+    def _store(self, at: int, value: int) -> None:
+        ctypes.c_size_t.from_address(self._base + at).value = value
+
+    def __getitem__(self, symbol: str) -> int:
+        """The address of an exported symbol; KeyError for others."""
+        return self._base + self._exports[symbol]
+
+
+@cache
+def _protect() -> Any:
+    return ctypes.CFUNCTYPE(
+        ctypes.c_int, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, use_errno=True
+    )(("mprotect", ctypes.CDLL(None)))

@@ -1,0 +1,79 @@
+"""Routines that every function may call, written in IR once and for all.
+
+``runtime.ll`` makes and checks Python objects; ``blas.ll`` calls the BLAS functions that SciPy
+exports.  Each is compiled at its first use and kept in the cache on disk under its own name.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import sys
+from functools import cache
+from importlib.machinery import ExtensionFileLoader, PathFinder
+from pathlib import Path
+from typing import Any
+
+from phintys.backends.capsules import capsule_pointer
+from phintys.backends.llvm import cpython
+from phintys.backends.llvm.jit import Library, compile_ir
+
+#: dtype -> its type in IR, the prefix of its BLAS functions
+BLAS_TYPES = {"float32": ("float", "s"), "float64": ("double", "d")}
+_BLAS = ("gemm", "gemv", "ger", "dot")
+
+
+def library(name: str) -> Library:
+    """The library with a routine: ``phintys_sgemm``, ``phintys_copy``."""
+    function = name.removeprefix("phintys_")
+    for dtype, (_, prefix) in BLAS_TYPES.items():
+        if function[:1] == prefix and function[1:] in _BLAS:
+            return blas(dtype)
+    return runtime()
+
+
+@cache
+def runtime() -> Library:
+    """The library made of ``runtime.ll``."""
+
+    def text() -> str:
+        return _filled("runtime.ll", **cpython.layout())
+
+    cpython.offsets()  # what is in the cache relies on them too
+    return compile_ir(text, cpython.symbols(), name="runtime")
+
+
+@cache
+def blas(dtype: str) -> Library:
+    """The library made of ``blas.ll`` for a dtype; imports SciPy's BLAS."""
+    kind, prefix = BLAS_TYPES[dtype]
+
+    def text() -> str:
+        return _filled("blas.ll", T=kind, p=prefix)
+
+    exported = _cython_blas().__pyx_capi__
+    functions = {f"blas_{prefix}{name}": capsule_pointer(exported[prefix + name]) for name in _BLAS}
+    return compile_ir(text, functions, name=f"blas.{dtype}")
+
+
+def _filled(file: str, **values: Any) -> str:
+    from string import Template
+
+    return Template((Path(__file__).parent / file).read_text()).substitute(values)
+
+
+def _cython_blas() -> Any:
+    """``scipy.linalg.cython_blas``, without the rest of ``scipy.linalg`` if that can be done.
+
+    The rest takes ten times as long.  A later import of the package finds the same module.
+    """
+    name, package = "scipy.linalg.cython_blas", importlib.util.find_spec("scipy")
+    if name not in sys.modules and package is not None:
+        places = [str(Path(p) / "linalg") for p in package.submodule_search_locations or ()]
+        spec = PathFinder.find_spec(name, places)
+        if spec is not None and isinstance(spec.loader, ExtensionFileLoader):
+            with contextlib.suppress(ImportError):
+                module = importlib.util.module_from_spec(spec)
+                spec.loader.exec_module(module)
+                return module
+    return importlib.import_module(name)

@@ -1,0 +1,183 @@
+"""Machine code that is kept by graph: found again, never for another function."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+
+import phintys
+import phintys.tensor as pt
+from phintys.compile import native
+from phintys.compile.mode import Mode, get_mode
+from phintys.config import config
+from phintys.graph.op import Op
+from phintys.graph.variable import Apply
+from phintys.rewriting.database import optdb
+from phintys.rewriting.rewriter import node_rewriter
+
+
+@pytest.fixture(autouse=True)
+def made(tmp_path, monkeypatch):
+    """A cache of its own; a list that grows with each generated routine."""
+    monkeypatch.setenv("PHINTYS_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(optdb, "_own_version", optdb.version)  # whatever other tests registered
+    native._recent.clear()
+    generated = []
+    generate = native.generate
+
+    def counted(*args, **kwargs):
+        generated.append(args)
+        return generate(*args, **kwargs)
+
+    monkeypatch.setattr(native, "generate", counted)
+    yield generated
+    native._recent.clear()
+
+
+def example(name="x", mode=None):
+    x = pt.dvector(name)
+    y = x / x + pt.exp(x) * 0.0 + x
+    return phintys.function([x], [y, phintys.grad((x**3).sum(), x)], mode=mode)
+
+
+def check(f):
+    value = np.array([1.0, 2.0])
+    results = f(value)
+    np.testing.assert_allclose(results[0], value + 1)
+    np.testing.assert_allclose(results[1], 3 * value**2)
+
+
+@pytest.mark.parametrize("where", ["memory", "disk"])
+def test_the_second_function_generates_nothing(made, where):
+    check(example())
+    assert len(made) == 1
+    if where == "disk":
+        native._recent.clear()
+    f = example()
+    check(f)
+    assert len(made) == 1
+    assert f.maker.times["rewriting"] == 0
+    # whoever looks gets the rewritten graph and the Program
+    names = {str(node.op) for node in f.maker.fgraph.apply_nodes}
+    assert "True_div" not in names and f.maker.times["rewriting"] > 0
+    assert f.program.steps and "backend    llvm" in str(phintys.explain(f))
+    check(f)
+
+
+def test_memory_is_limited():
+    x = pt.dscalar("x")
+    for i in range(native._RECENT + 5):
+        phintys.function([x], x + float(i))
+    assert len(native._recent) == native._RECENT
+
+
+def test_it_looks_under_the_settings_of_its_making(made):
+    with config.change_flags(optimizer_excluding="canonicalize:specialize:stabilize:fusion"):
+        first, second = example(), example()
+    assert len(made) == 1
+    assert len(second.maker.fgraph.apply_nodes) == len(first.maker.fgraph.apply_nodes)
+    third = example()
+    assert len(made) == 2
+    assert len(third.maker.fgraph.apply_nodes) < len(first.maker.fgraph.apply_nodes)
+
+
+def test_what_makes_a_difference(made):
+    x, y = pt.dvectors("x", "y")
+    s = phintys.shared(np.zeros(2), "s")
+    variants = [
+        lambda: phintys.function([x, y], x + y),
+        lambda: phintys.function([x, y], [x + y]),
+        lambda: phintys.function([y, x], x - y),
+        lambda: phintys.function([x, y], x - y),
+        lambda: phintys.function([x, s.type("t")], x + s, on_unused_input="ignore"),
+        lambda: phintys.function([x], x + s),
+        lambda: phintys.function([x], x + s, updates={s: x + s}),
+        lambda: phintys.function([x, y], x + y, mode=get_mode("FAST_RUN").excluding("fusion")),
+    ]
+    for number, variant in enumerate(variants, start=1):
+        variant()
+        assert len(made) == number
+    for variant in variants:
+        variant()
+    assert len(made) == len(variants)
+
+
+def test_shared_variables_are_their_own(made):
+    def counter(start):
+        s = phintys.shared(start, "s")
+        return s, phintys.function([], s * 2.0, updates={s: s + 1.0})
+
+    (s, f), (t, g) = counter(0.0), counter(10.0)
+    assert len(made) == 1
+    assert [f(), f(), g()] == [0, 2, 20]
+    assert (s.get_value(), t.get_value()) == (2, 11)
+    constant = np.array([1.0, 2.0])
+    for value in (constant, constant + 1):
+        x = pt.dvector("x")
+        np.testing.assert_array_equal(phintys.function([x], x + value)(constant), constant + value)
+
+
+def test_errors_of_code_that_was_found(made):
+    def failing():
+        a, b = pt.dvectors("a", "b")
+        return phintys.function([a, b], pt.exp(a) + b)
+
+    messages = []
+    for f in (failing(), failing()):
+        with pytest.raises(ValueError) as caught:
+            f(np.ones(2), np.ones(3))
+        messages.append(str(caught.value))
+    assert len(made) == 1 and messages[0] == messages[1]
+    with pytest.raises(TypeError, match="'b'"):
+        failing()(np.ones(2), "no")
+
+
+def test_pickles_are_small_and_find_the_code(made):
+    f = example()
+    check(pickle.loads(pickle.dumps(f)))
+    found = example()
+    again = pickle.loads(pickle.dumps(found))
+    assert found.maker.times["rewriting"] == 0
+    check(again)
+    assert len(made) == 2  # the pickle of the first one holds its rewritten graph
+
+
+def test_rewrites_of_users_are_applied(made):
+    check(example())
+
+    @node_rewriter([pt.exp])
+    def no_exp(fgraph, node):
+        return [node.inputs[0] * 0.0]
+
+    registered = Mode(None, get_mode("FAST_RUN").provided_optimizer.register((no_exp, 0.1)))
+    check(example(mode=registered))
+    assert registered.key is None and len(made) == 2
+    x = pt.dvector("x")
+    assert phintys.function([x], pt.exp(x), mode=registered)([1.0]) == [0.0]
+    optdb.register("no_exp", phintys.rewriting.in2out(no_exp), "fast_run", position=0.1)
+    try:
+        assert get_mode("FAST_RUN").key is None
+        assert phintys.function([x], pt.exp(x))([1.0]) == [0.0]
+    finally:
+        optdb.remove("no_exp")
+
+
+class Twice(Op):
+    __props__ = ()
+    factor = 2.0
+
+    def make_node(self, x):
+        return Apply(self, [x], [x.type()])
+
+    def perform(self, node, inputs, outputs):
+        outputs[0][0] = inputs[0] * self.factor
+
+
+def test_ops_of_users_are_not_kept(made):
+    x = pt.dvector("x")
+    assert phintys.function([x], Twice()(x))([1.0]) == [2.0]
+    assert len(made) == 1
+    assert phintys.function([x], Twice()(x))([1.0]) == [2.0]
+    assert len(made) == 2
