@@ -17,8 +17,7 @@ integer does wherever a Dim does.  Lengths that must agree and cannot be proven 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from phintys.dims import Dim, DimLike
 from phintys.lowering.arrays import ArrayBuilder, NotNative
@@ -261,8 +260,7 @@ class Builder(ArrayBuilder):
         return value if natural else self.contiguous(value)
 
 
-@dataclass(frozen=True, slots=True)
-class Inner:
+class Inner(NamedTuple):
     """An inner graph as a Program, with the types of its outputs in terms of outer lengths."""
 
     program: Program

@@ -8,7 +8,6 @@ nothing, and a value wanted at two different indices is computed twice.
 
 from __future__ import annotations
 
-from dataclasses import replace
 
 from phintys.dims import ONE, ZERO, Dim
 from phintys.lowering.fuse import MAX_INSTRUCTIONS, MAX_OPERANDS, Cluster, Fusion, Place
@@ -238,7 +237,7 @@ class KernelWriter:
         rest = [k for k in range(x.ndim) if k not in value.axes]
         own = tuple(strides[k] for k in rest)
         operand = self.operand(slot, offset, own, index[value.index_ndim :])
-        operand = replace(operand, extra=tuple(strides[a] for a in value.axes))
+        operand = operand._replace(extra=tuple(strides[a] for a in value.axes))
         return self.draft.load(operand, tuple(wrapped))
 
     def reduce_inside(self, value: Reduce, arg: int) -> int:
@@ -302,7 +301,7 @@ class KernelWriter:
                 values[0] = self.draft.emit("add", str(value.dtype), (old, values[0]))
             self.draft.store(operand, values[0])
             return
-        operand = replace(operand, extra=tuple(strides[a] for a in value.gathered))
+        operand = operand._replace(extra=tuple(strides[a] for a in value.gathered))
         wrapped = tuple(
             self.draft.emit("wrap", "int64", (p, self.draft.dim(shape[a])))
             for p, a in zip(values[1:], value.gathered)

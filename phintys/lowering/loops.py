@@ -12,7 +12,7 @@ A `Draft` collects instructions whose operands have one stride per axis of a spa
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from phintys.dims import ONE, ZERO, Dim, product
@@ -212,8 +212,8 @@ def _permuted(draft: Draft, order: list[int], inner: int) -> Kernel:
     body, operands = tuple(draft.body), tuple(draft.operands)
     if order != sorted(order):
         place = {axis: d for d, axis in enumerate(order)}
-        body = tuple(replace(i, param=place[i.param]) if i.op == "index" else i for i in body)
-        operands = tuple(replace(o, strides=tuple(o.strides[a] for a in order)) for o in operands)
+        body = tuple(i._replace(param=place[i.param]) if i.op == "index" else i for i in body)
+        operands = tuple(o._replace(strides=tuple(o.strides[a] for a in order)) for o in operands)
     kernel = Kernel(tuple(draft.space[a] for a in order), len(order), operands, body)
     if kernel.is_reducing:
         kernel.split -= inner
@@ -238,8 +238,8 @@ def _merge_loops(kernel: Kernel) -> Kernel:
         split -= d + 1 < split
         counted = {c - (c > d) for c in counted}
         moved = {k: v - (v > d) for k, v in moved.items()}
-    body = tuple(replace(i, param=moved[i.param]) if i.op == "index" else i for i in kernel.body)
-    operands = tuple(replace(o, strides=tuple(s)) for o, s in zip(kernel.operands, strides))
+    body = tuple(i._replace(param=moved[i.param]) if i.op == "index" else i for i in kernel.body)
+    operands = tuple(o._replace(strides=tuple(s)) for o, s in zip(kernel.operands, strides))
     return Kernel(tuple(dims), split, operands, body)
 
 
@@ -321,7 +321,7 @@ class _RowKeeper:
             for position in phase.reduces:
                 inst = self.kernel.body[position]
                 args = (local[inst.args[0]],)
-                self.places[position] = self.append(replace(inst, args=args))
+                self.places[position] = self.append(inst._replace(args=args))
         return Kernel(self.kernel.dims, self.kernel.split, tuple(self.operands), tuple(self.body))
 
     def append(self, inst: Inst) -> int:
@@ -332,7 +332,7 @@ class _RowKeeper:
         for position in positions:
             inst = self.kernel.body[position]
             args = tuple(places[a] for a in inst.args)
-            places[position] = self.append(replace(inst, args=args))
+            places[position] = self.append(inst._replace(args=args))
 
     def keep(self, position: int, value: int) -> None:
         """Store a value in a scratch row."""

@@ -10,7 +10,6 @@ the same element.
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from dataclasses import replace
 
 import numpy as np
 
@@ -82,7 +81,7 @@ def _rename(program: Program, merged: dict[Slot, Slot]) -> None:
         return merged.get(slot, slot)
 
     def moved(operand: Operand) -> Operand:
-        return replace(operand, slot=new(operand.slot)) if operand.slot in merged else operand
+        return operand._replace(slot=new(operand.slot)) if operand.slot in merged else operand
 
     steps, origins = [], []
     for step, origin in zip(program.steps, program.origins, strict=True):

@@ -27,7 +27,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, Union
+from typing import Any, NamedTuple, Union
 
 from phintys.dims import Dim
 
@@ -62,8 +62,7 @@ class Slot:
         return len(self.shape)
 
 
-@dataclass(frozen=True, slots=True)
-class Operand:
+class Operand(NamedTuple):
     """How a step addresses a slot: element (i, j, ...) is at ``offset + i*strides[0] + ...``.
 
     For a kernel the strides are one per loop dimension of the kernel; 0 means the operand does
@@ -80,8 +79,7 @@ class Operand:
 # ------------------------------------------------------------------------- kernels
 
 
-@dataclass(frozen=True, slots=True)
-class Inst:
+class Inst(NamedTuple):
     """One instruction of a kernel body; arguments are positions of earlier instructions.
 
     Besides the instructions of ``scalar/native.py``:
@@ -94,7 +92,7 @@ class Inst:
     ``call``     param = name in LIBM_CALLS or SCIPY_CALLS
     ``cast``     dtype = the target
     ``wrap``     args = (index, length), both int64: a Python index made non-negative; the kernel
-                 fails (IndexError) where it is out of range
+                 fails (IndexError) where it is out of range, also if nothing uses the result
     ``reduce``   param = ``add mul max min and or xor argmax argmin``; arg = the value reduced over
                  the inner dims (``dims[split:]``).  Its result varies with the outer dims only.
                  ``argmax`` / ``argmin`` give the int64 position (inner dims flattened in C order)

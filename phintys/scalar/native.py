@@ -14,8 +14,7 @@ Conventions
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from phintys.scalar.dtypes import ALL
 
@@ -23,8 +22,7 @@ from phintys.scalar.dtypes import ALL
 NATIVE_DTYPES = frozenset(ALL) - {"float16", "complex64", "complex128"}
 
 
-@dataclass(frozen=True, slots=True)
-class Instruction:
+class Instruction(NamedTuple):
     """One native instruction: its name, its number of arguments, the kinds it accepts."""
 
     name: str

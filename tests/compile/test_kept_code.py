@@ -16,6 +16,7 @@ from phintys.graph.op import Op
 from phintys.graph.variable import Apply
 from phintys.rewriting.database import optdb
 from phintys.rewriting.rewriter import node_rewriter
+from phintys.rewriting.walk import in2out
 
 
 @pytest.fixture(autouse=True)
@@ -151,12 +152,12 @@ def test_rewrites_of_users_are_applied(made):
     def no_exp(fgraph, node):
         return [node.inputs[0] * 0.0]
 
-    registered = Mode(None, get_mode("FAST_RUN").provided_optimizer.register((no_exp, 0.1)))
+    registered = Mode(None, get_mode("FAST_RUN").provided_optimizer.register((in2out(no_exp), 0.1)))
     check(example(mode=registered))
     assert registered.key is None and len(made) == 2
     x = pt.dvector("x")
     assert phintys.function([x], pt.exp(x), mode=registered)([1.0]) == [0.0]
-    optdb.register("no_exp", phintys.rewriting.in2out(no_exp), "fast_run", position=0.1)
+    optdb.register("no_exp", in2out(no_exp), "fast_run", position=0.1)
     try:
         assert get_mode("FAST_RUN").key is None
         assert phintys.function([x], pt.exp(x))([1.0]) == [0.0]

@@ -8,8 +8,7 @@ What an inner Program allocates is released at the end of each run.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -20,8 +19,7 @@ if TYPE_CHECKING:
     from phintys.backends.llvm.body import Body
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(NamedTuple):
     """What an inner slot is bound to: memory with its lengths, an object, or both.
 
     ``owned`` is the place in ``%owned`` where the object of an output is to be put.

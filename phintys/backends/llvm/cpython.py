@@ -8,8 +8,8 @@ checked once, at the first compile, against objects whose contents are known.
 from __future__ import annotations
 
 import ctypes
-from dataclasses import asdict, dataclass
 from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 
@@ -49,8 +49,7 @@ LAYOUT = 0x0001 | 0x0100
 _HEAD = object.__basicsize__
 
 
-@dataclass(frozen=True, slots=True)
-class Offsets:
+class Offsets(NamedTuple):
     """Byte offsets of the fields that native code reads."""
 
     type: int = _HEAD - ctypes.sizeof(ctypes.c_void_p)
@@ -119,7 +118,7 @@ def symbols() -> dict[str, int]:
 def layout() -> dict[str, int]:
     """What ``runtime.ll`` calls ``$name``."""
     return {
-        **asdict(offsets()),
+        **offsets()._asdict(),
         "layout": LAYOUT,
         "copy": COPY,
         "strict": STRICT,

@@ -20,8 +20,7 @@ Ways out::
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -42,8 +41,7 @@ OPTIMISED_STEPS = 8
 _SIGNATURE = "ptr @phintys.entry(ptr %self, ptr %args, i64 %flagged, ptr %names) nounwind"
 
 
-@dataclass(frozen=True, slots=True)
-class EntryCode:
+class EntryCode(NamedTuple):
     """The routine and what it needs: kernels, and BLAS for the dtypes in ``calls``.
 
     ``words`` says what each word of the function's block is: ("slow", None), ("failed", None),

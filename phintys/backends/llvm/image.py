@@ -141,7 +141,7 @@ class _Linker:
             name = self.text(self.names, section.name)
             if not section.flags & _ALLOC or not section.size or name.startswith(".eh_frame"):
                 continue
-            # memory of an image is read only; the constants that hold addresses are filled in before
+            # images are read only, once the constants that hold addresses are filled in
             written = section.flags & _WRITE and not name.startswith(".data.rel.ro")
             if written or section.type == _NOBITS:
                 raise UnknownObject(f"memory that is written, {name}")

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from phintys.backends.llvm import vecmath
 from phintys.backends.llvm.writer import Writer
@@ -25,8 +25,7 @@ SCALARS = {
 _BITS = {d: 1 if d == "bool" else int("".join(filter(str.isdigit, d))) for d in SCALARS}
 
 
-@dataclass(frozen=True, slots=True)
-class Type:
+class Type(NamedTuple):
     """A dtype and a number of lanes."""
 
     dtype: str

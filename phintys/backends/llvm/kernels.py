@@ -98,11 +98,11 @@ def collapse(kernel: Kernel) -> Kernel:
     kept.reverse()
     new = {d: number for number, d in enumerate(kept)}
     operands = tuple(
-        replace(operand, strides=tuple(s[d] for d in kept))
+        operand._replace(strides=tuple(s[d] for d in kept))
         for operand, s in zip(kernel.operands, strides)
     )
     split = sum(d < kernel.split for d in kept)
-    body = tuple(replace(i, param=new[i.param]) if i.op == "index" else i for i in kernel.body)
+    body = tuple(i._replace(param=new[i.param]) if i.op == "index" else i for i in kernel.body)
     if split == len(kept):
         body = tuple(_of_one_point(i) if i.op == "reduce" else i for i in body)
     dims = tuple(lengths[d] for d in kept)
@@ -113,7 +113,7 @@ def _of_one_point(reduce: Inst) -> Inst:
     """What a reduction over no loops is: the value, or position 0."""
     if reduce.param in ("argmax", "argmin"):
         return Inst("const", "int64", (), 0)
-    return replace(reduce, op="cast", param=None)
+    return reduce._replace(op="cast", param=None)
 
 
 # -------------------------------------------------------------------------------- emission

@@ -7,7 +7,7 @@ does not matter.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from phintys.backends.llvm.instructions import INSTRUCTIONS, KernelWriter, Type, select
 
@@ -16,8 +16,7 @@ State = tuple[str, ...]
 _BOOL = {"add": "or", "mul": "and", "max": "or", "min": "and"}
 
 
-@dataclass(frozen=True, slots=True)
-class Reduction:
+class Reduction(NamedTuple):
     """A reduction ``op`` of values of one dtype."""
 
     op: str

@@ -9,8 +9,8 @@ and it is written once.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import cache
+from typing import NamedTuple
 
 from phintys.backends.llvm.instructions import Type, scalar_literal
 from phintys.backends.llvm.lanes import BAKED, Argument
@@ -20,8 +20,7 @@ from phintys.lowering.program import Inst, Kernel, Operand, Slot
 _NUMBERED = ("const", "dim")
 
 
-@dataclass(frozen=True, slots=True)
-class General:
+class General(NamedTuple):
     """A kernel with placeholders; equal ones have equal text."""
 
     dims: tuple[Dim, ...]
