@@ -559,6 +559,10 @@ class ArrayBuilder:
         rank = max(i.ndim for i in indices)
         return tuple(self._pad(self.cast(i, "int64"), rank) for i in indices)
 
+    def part_of(self, update: Update) -> Value:
+        """The part of an array that an update without computed positions has written."""
+        return self._view(update, update.region, update.axes, update.starts, update.steps)
+
     def _view(
         self,
         value: Value,

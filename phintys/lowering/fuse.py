@@ -24,6 +24,7 @@ from dataclasses import dataclass, field
 
 from phintys.lowering.builder import Builder
 from phintys.lowering.costs import cost
+from phintys.lowering.forwarding import read_from_updates
 from phintys.lowering.values import (
     CALLS,
     Empty,
@@ -40,6 +41,7 @@ from phintys.lowering.values import (
     Update,
     Value,
     View,
+    needed_in_memory,
 )
 
 #: bounds of one kernel
@@ -141,9 +143,12 @@ class Fusion:
         roots += [v for v in values if isinstance(v, PythonCall)]
         self._asked.update(base_of(v).id for v in roots)
         self.forced |= self._asked
-        result = [v for v in _post_order(roots) if not isinstance(v, View)]
+        order = _post_order(roots)
+        if read_from_updates(self.builder, roots, order):
+            order = _post_order(roots)
+        result = [v for v in order if not isinstance(v, View)]
         for value in result:
-            self.forced.update(base_of(a).id for a in _needed_in_memory(value))
+            self.forced.update(base_of(a).id for a in needed_in_memory(value))
             for arg in value.args:
                 self._consumers.setdefault(base_of(arg).id, []).append((value, arg))
         return result
@@ -163,7 +168,7 @@ class Fusion:
 
     def _ready_args(self, value: Value) -> int:
         """The earliest stage at which all arguments are there for another cluster."""
-        memory = _needed_in_memory(value)
+        memory = needed_in_memory(value)
         ready = [
             self._in_memory(a) if a in memory else self._ready[base_of(a).id] for a in value.args
         ]
@@ -256,7 +261,7 @@ class Fusion:
         """
         stage = 0
         inner: dict[int, int] = {}
-        memory = _needed_in_memory(value)
+        memory = needed_in_memory(value)
         for arg in value.args:
             base = base_of(arg)
             if arg in memory:
@@ -301,7 +306,7 @@ class Fusion:
 
     def _row_place(self, value: Value) -> tuple[Cluster, Axes] | None:
         """A cluster with reductions whose rows have the shape of an elementwise value."""
-        memory = _needed_in_memory(value)
+        memory = needed_in_memory(value)
         for arg in value.args:
             base = base_of(arg)
             place = self.places.get(base.id)
@@ -532,11 +537,6 @@ def _post_order(roots: list[Value]) -> list[Value]:
 def base_of(value: Value) -> Value:
     """The value that a view shows, or the value itself."""
     return value.args[0] if isinstance(value, View) else value
-
-
-def _needed_in_memory(value: Value) -> tuple[Value, ...]:
-    """The arguments that have to be in memory."""
-    return value.args[: value.from_memory]
 
 
 def _moving(arg: Value) -> set[int]:

@@ -8,6 +8,7 @@ nothing, and a value wanted at two different indices is computed twice.
 
 from __future__ import annotations
 
+import numpy as np
 
 from phintys.dims import ONE, ZERO, Dim
 from phintys.lowering.fuse import MAX_INSTRUCTIONS, MAX_OPERANDS, Cluster, Fusion, Place
@@ -44,6 +45,7 @@ class Layouts:
         self.builder = fusion.builder
         self.slots: dict[int, Slot] = {}
         self._strides: dict[Shape, Shape] = {}
+        self._bounds: dict[int, tuple[int, int]] = {}
 
     def slot(self, value: Value) -> Slot:
         """The slot that holds a value, made when first asked for."""
@@ -62,6 +64,22 @@ class Layouts:
         slot = Slot(len(self.builder.slots), "temp", dtype, shape)
         self.builder.slots.append(slot)
         return slot
+
+    def bounds(self, value: Value) -> tuple[int, int] | None:
+        """The least and the largest element of an array of integers that is known."""
+        while isinstance(value, (View, Map)) and len(value.args) == 1:
+            if isinstance(value, Map) and any(i.op != "cast" for i in value.body):
+                return None
+            value = value.args[0]
+        if not isinstance(value, Source) or value.slot.kind != "constant":
+            return None
+        data = np.asarray(value.slot.data)
+        if data.dtype.kind not in "iu" or data.size == 0:
+            return None
+        found = self._bounds.get(value.id)
+        if found is None:
+            found = self._bounds[value.id] = int(data.min()), int(data.max())
+        return found
 
     def strides(self, shape: Shape) -> Shape:
         """The strides, in elements, of a C-contiguous array."""
@@ -230,15 +248,26 @@ class KernelWriter:
         x = value.args[0]
         slot, offset, strides = self.layouts.address(x)
         shape = self.fusion.shape(x)
-        wrapped = [
-            self.draft.emit("wrap", "int64", (p, self.draft.dim(shape[a])))
-            for p, a in zip(args, value.axes)
-        ]
+        positions = zip(value.args[1:], args, value.axes)
+        wrapped = [self.position(i, p, shape[a]) for i, p, a in positions]
         rest = [k for k in range(x.ndim) if k not in value.axes]
         own = tuple(strides[k] for k in rest)
         operand = self.operand(slot, offset, own, index[value.index_ndim :])
         operand = operand._replace(extra=tuple(strides[a] for a in value.axes))
         return self.draft.load(operand, tuple(wrapped))
+
+    def position(self, value: Value, at: int, length: Dim) -> int:
+        """A Python index made non-negative; the kernel fails where it is out of range.
+
+        Of an array that is known, the largest index is looked at, before the loops.
+        """
+        bounds = self.layouts.bounds(value)
+        if bounds is None or bounds[0] < 0:
+            return self.draft.emit("wrap", "int64", (at, self.draft.dim(length)))
+        if length.value is None or length.value <= bounds[1]:
+            largest = self.draft.emit("const", "int64", (), bounds[1])
+            self.draft.emit("wrap", "int64", (largest, self.draft.dim(length)))
+        return at
 
     def reduce_inside(self, value: Reduce, arg: int) -> int:
         """A reduction whose result this kernel goes on to use."""
@@ -302,10 +331,8 @@ class KernelWriter:
             self.draft.store(operand, values[0])
             return
         operand = operand._replace(extra=tuple(strides[a] for a in value.gathered))
-        wrapped = tuple(
-            self.draft.emit("wrap", "int64", (p, self.draft.dim(shape[a])))
-            for p, a in zip(values[1:], value.gathered)
-        )
+        positions = zip(value.args[2:], values[1:], value.gathered)
+        wrapped = tuple(self.position(i, p, shape[a]) for i, p, a in positions)
         if value.mode == "add":
             self.draft.accumulate(operand, "add", values[0], wrapped)
         else:

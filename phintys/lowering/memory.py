@@ -2,9 +2,9 @@
 
 A `Copy` whose source is not used again is elided: source and target become one slot.  That is how
 an update of a dead temporary happens in place, and how an output is computed in the memory that is
-handed over, while an input or a value that is still wanted is copied.  Then each temp gets a
-storage; storages are used again when their content is dead, at once where a kernel reads and writes
-the same element.
+handed over, while an input or a value that is still wanted is copied, but for the part that is
+about to be overwritten (`copies`).  Then each temp gets a storage; storages are used again when
+their content is dead, at once where a kernel reads and writes the same element.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from bisect import bisect_left, insort
 import numpy as np
 
 from phintys.dims import Dim, product
+from phintys.lowering.copies import shrink_copies
 from phintys.lowering.program import (
     Branch,
     Call,
@@ -32,6 +33,7 @@ from phintys.lowering.spec import live_ranges, step_dims, step_reads, step_write
 def plan_memory(program: Program) -> Program:
     """Elide copies and give every temp a storage.  Changes the Program and returns it."""
     _elide_copies(program)
+    shrink_copies(program)
     _StoragePlan(program).run()
     return program
 

@@ -19,10 +19,10 @@ A kernel without a ``reduce`` has no phases: all its instructions are in ``outer
 Rules
     The *depth* of an instruction is the number of loops it sits in: one more than the last
     dimension it varies with, through its arguments, its operand's strides, or its loop counter.
-    A ``store`` sits as deep as its value, indices or target vary.  An ``accumulate`` is not
-    idempotent, so it sits either in all outer loops (nothing about it varies with an inner dim)
-    or in all loops.  A ``reduce`` combines once per inner point even where its argument does
-    not vary.
+    A ``wrap`` runs, and may fail, whether or not anything uses its result.  A ``store`` sits as
+    deep as its value, indices or target vary.  An ``accumulate`` is not idempotent, so it sits
+    either in all outer loops (nothing about it varies with an inner dim) or in all loops.  A
+    ``reduce`` combines once per inner point even where its argument does not vary.
 
     What uses the result of a ``reduce`` belongs to a later phase than that ``reduce``.  A
     ``load`` of a slot which an earlier instruction of the body stores does too: rows are kept in
@@ -37,7 +37,7 @@ from dataclasses import dataclass, field
 
 from phintys.lowering.program import Inst, Kernel, Operand
 
-_EFFECTS = ("store", "accumulate")
+_EFFECTS = ("store", "accumulate", "wrap")
 
 
 @dataclass(slots=True)

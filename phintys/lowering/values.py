@@ -311,3 +311,8 @@ class PythonCall(Value):
 
 #: values that are steps of their own: all their arguments have to be in memory
 CALLS = (BlasCall, PythonCall, LoopCall, BranchCall)
+
+
+def needed_in_memory(value: Value) -> tuple[Value, ...]:
+    """The arguments that have to be in memory."""
+    return value.args[: value.from_memory]

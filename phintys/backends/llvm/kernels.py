@@ -217,6 +217,8 @@ class _Emitter:
         packed = all(self.lanes.is_packed(i) or i.op not in _MEMORY for i in insts)
         special = not SUPPORTED.isdisjoint(i.op for i in insts)
         width = self._width(dtypes, packed, special)
+        if any(i.op in ("store", "accumulate") and self.lanes.operand(i).extra for i in insts):
+            width = 1  # lanes would take turns through memory
         cheap = packed and len(insts) <= _CHEAP and not special
         unroll = _UNROLL if cheap and reductions and width > 1 else 1
         return Innermost(positions, reductions, totals, width, unroll)

@@ -15,7 +15,7 @@ from typing import Any
 from phintys.backends.llvm.instructions import KernelWriter, Type, cast, emit
 from phintys.backends.llvm.reductions import Reduction
 from phintys.dims import Dim
-from phintys.lowering.program import Inst, Kernel, Slot
+from phintys.lowering.program import Inst, Kernel, Operand, Slot
 from phintys.scalar.native import SCIPY_CALLS
 
 INDEX = Type("int64")
@@ -72,7 +72,8 @@ class Place:
 
     ``pointers`` hold the address of each operand, ``values`` the results of instructions.  Inside
     the innermost loop ``counter`` is its counter in lane 0 and ``offsets`` what to add to it for
-    each lane.  Lanes without a point repeat the offset of the last point.
+    each lane.  Lanes without a point repeat the offset of the last point.  ``lanes`` are computed
+    indices taken apart: by position of the instruction and number of the lane.
     """
 
     width: int
@@ -82,6 +83,7 @@ class Place:
     offsets: list[str] = field(default_factory=list)
     active: str = "1"
     mask: str = ""
+    lanes: dict[tuple[int, int], str] = field(default_factory=dict)
 
 
 class Lanes:
@@ -186,6 +188,10 @@ class Lanes:
         plain = len(inst.args) == (inst.op != "load")
         return plain and self.stride(self.operand_of(inst)).value == 1
 
+    def operand(self, inst: Inst) -> Operand:
+        """The operand that a memory instruction reaches."""
+        return self.kernel.operands[self.operand_of(inst)]
+
     @staticmethod
     def operand_of(inst: Inst) -> int:
         """Number of the operand that a memory instruction reaches."""
@@ -197,9 +203,8 @@ class Lanes:
         if place.width == 1 or (not indices and self.stride(inst.param).value in (0, 1)):
             return self._load_at(t, self._address(place, inst.param, indices), inst.param, place)
         one, memory = Type(inst.dtype), "poison"
-        indices = [self._masked(place, x) for x in indices]
         for lane in range(place.width):
-            at = [self.w(f"extractelement <{place.width} x i64> {x}, i64 {lane}") for x in indices]
+            at = [self._index_of_lane(place, a, lane) for a in inst.args]
             address = self._address(place, inst.param, at, place.offsets[lane])
             x = self.w(f"load {one.cell}, ptr {address}, align {one.bytes}")
             memory = self.w(f"insertelement {t.memory} {memory}, {one.cell} {x}, i64 {lane}")
@@ -260,7 +265,8 @@ class Lanes:
 
     def _accumulate_at(self, op: str, t: Type, x: str, address: str) -> None:
         old = self._from_memory(t, self.w(f"load {t.memory}, ptr {address}, align {t.bytes}"))
-        (new,) = Reduction(op, t.dtype).combine(self.w, t.width, (old,), (x,))
+        # the old value last: LLVM would make a masked store, which is slow, of a choice of it
+        (new,) = Reduction(op, t.dtype).combine(self.w, t.width, (x,), (old,))
         self._store_at(t, new, address)
 
     def _store_each(
@@ -302,6 +308,23 @@ class Lanes:
         dtype = self.kernel.operands[operand].slot.dtype
         assert dtype is not None, "a kernel's operand is an array"
         return Type(dtype)
+
+    def _index_of_lane(self, place: Place, position: int, lane: int) -> str:
+        """One lane of a computed index; what comes from consecutive memory is loaded from there."""
+        inst, known = self.kernel.body[position], place.lanes.get((position, lane))
+        if known is not None:
+            return known
+        if inst.op == "load" and self.is_packed(inst) and place.counter:
+            # lanes without a point hold 0, see `VectorLoop`
+            address = self._address(place, inst.param, [], str(lane))
+            index = self.w(f"load i64, ptr {address}, align 8")
+        else:
+            if (position, -1) not in place.lanes:
+                place.lanes[position, -1] = self._masked(place, place.values[position])
+            vector = place.lanes[position, -1]
+            index = self.w(f"extractelement <{place.width} x i64> {vector}, i64 {lane}")
+        place.lanes[position, lane] = index
+        return index
 
     def _masked(self, place: Place, index: str) -> str:
         """Index 0, which is always there, in lanes without a point."""
