@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import gc
 import itertools
 import os
@@ -785,7 +784,7 @@ def test_another_process_uses_the_cached_code():
 @pytest.mark.parametrize("field", ["type", "data", "nd", "dims", "descr", "flags", "type_num"])
 def test_an_unknown_memory_layout_is_noticed(field, monkeypatch):
     right = getattr(cpython.Offsets(), field)
-    wrong = dataclasses.replace(cpython.Offsets(), **{field: right + 8})
+    wrong = cpython.Offsets()._replace(**{field: right + 8})
     monkeypatch.setattr(cpython, "Offsets", lambda: wrong)
     with pytest.raises(RuntimeError, match="does not know the memory layout of NumPy"):
         cpython.offsets.__wrapped__()
