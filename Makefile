@@ -1,5 +1,7 @@
 # Both main targets set up their own environment and need only Python 3.11+ and make.
 PYTHON ?= python3
+# libraries that `make bench` measures, as NAME or NAME@PYTHON; empty: those that are installed
+PEERS ?=
 VENV := .venv
 BIN := $(VENV)/bin
 
@@ -42,8 +44,8 @@ docs: $(VENV)/made  ## build the documentation into docs/_build
 	$(BIN)/python -m pip install --quiet --editable '.[docs]'
 	$(BIN)/python -m sphinx -W -q docs docs/_build
 
-bench: $(VENV)/demo  ## time against NumPy; ratios only
-	$(BIN)/python benchmarks/chains.py
+bench: $(VENV)/test  ## time beside other libraries; writes the figures of the documentation
+	$(BIN)/python benchmarks/run.py --publish $(addprefix --peer ,$(PEERS))
 
 size:  ## lines of code by folder
 	@for d in phintys/*/ ; do printf '%6s %s\n' "$$(cat $$(git ls-files "$$d*.py") | wc -l)" "$$d"; done
