@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from phintys.backends.capsules import capsule_pointer
+from phintys.backends.capsules import special
 from phintys.backends.llvm import cpython
 
 if TYPE_CHECKING:
@@ -78,6 +78,8 @@ def _vector(name: str, function: str, dtype: str, width: int) -> Library:
 
 
 def _libm(function: str) -> int:
+    if sys.platform != "win32" and (address := of_process(function)):
+        return address  # Python is linked with libm; looking for the file starts a process
     try:
         return ctypes.cast(getattr(_libm_library(), function), ctypes.c_void_p).value or 0
     except AttributeError as error:
@@ -97,13 +99,7 @@ def _scipy(function: str) -> int:
     """The version for doubles of a function of ``scipy.special.cython_special``."""
     if function == "zeta":
         return _zeta().address("phintys.zeta")
-    from scipy.special import cython_special
-
-    capsules = cython_special.__pyx_capi__
-    for name in (function, *_fused(function)):
-        if name in capsules and set(signature(capsules[name])) <= {"double", "int"}:
-            return capsule_pointer(capsules[name])
-    raise LookupError(f"scipy.special.cython_special has no {function!r} for doubles")
+    return special(function)
 
 
 @cache
@@ -111,21 +107,6 @@ def _zeta() -> Library:
     from phintys.backends.llvm.jit import compile_ir
 
     return compile_ir((Path(__file__).parent / "zeta.ll").read_text, name="zeta")
-
-
-def _fused(function: str) -> list[str]:
-    """Names of the variants that Cython makes of a function for several types."""
-    return [f"__pyx_fuse_{number}{function}" for number in range(4)]
-
-
-def signature(capsule: object) -> list[str]:
-    """The C types in a capsule of Cython's: result, then arguments."""
-    get_name = ctypes.PYFUNCTYPE(ctypes.c_char_p, ctypes.py_object)(
-        ("PyCapsule_GetName", ctypes.pythonapi)
-    )
-    result, _, arguments = get_name(capsule).decode().partition(" (")
-    arguments = arguments.rstrip(")").replace("int __pyx_skip_dispatch", "int")
-    return [result, *arguments.split(", ")]
 
 
 _LIBRARIES = {"libm": _libm, "scipy": _scipy}
