@@ -323,7 +323,7 @@ class Torch:
         program = (
             stateful(w, named(w, arrays, step)) if w.changes else pure(w, named(w, arrays, result))
         )
-        return translated(program, lambda a: torch.as_tensor(np.ascontiguousarray(a)))
+        return translated(program, lambda a: torch.as_tensor(np.array(a, order="C")))
 
 
 # ---------------------------------------------------------------- Numba

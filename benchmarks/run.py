@@ -57,7 +57,7 @@ def arguments(given: list[str] | None = None) -> argparse.Namespace:
     add("--rounds", type=int, default=3, help="turns of each library")
     add("--seconds", type=float, default=0.05, help="timing of one turn")
     add("--limit", type=float, default=30, help="seconds for building one program")
-    add("--allowance", type=float, default=100, help="seconds for all building of one library")
+    add("--allowance", type=float, default=120, help="seconds for all building of one library")
     add("--threads", type=int, default=2, help="of the part 'threads'")
     add("--quick", action="store_true", help="small sizes, short timings, fewer parts")
     add("--publish", action="store_true", help="write results/ and the pictures of docs/")

@@ -472,6 +472,6 @@ NETWORKS = [
 WORKLOADS = {
     f"{w.family}: {w.name}": w
     for w in (
-        *CALLS, *ELEMENTWISE, *LAYOUTS, *ROWS, *REDUCTIONS, *INDEXING, *MODELS, *NETWORKS,
+        *CALLS, *ELEMENTWISE, *ROWS, *MODELS, *NETWORKS, *INDEXING, *REDUCTIONS, *LAYOUTS,
     )
 }  # fmt: skip

@@ -1,0 +1,110 @@
+"""How much memory is needed at the most: after importing, after compiling, between steps."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import phintys
+import phintys.tensor as pt
+
+LINUX = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
+PEAK = """
+with open('/proc/self/status') as status:
+    print([int(line.split()[1]) * 1024 / 1e6 for line in status if line.startswith('VmHWM')][0])
+"""
+RADON = """
+import phintys, phintys.tensor as pt
+mean, spread, slope, noise = pt.dscalars("mean", "spread", "slope", "noise")
+offset, county = pt.dvector("offset"), pt.lvector("county")
+floor, y = pt.dvectors("floor", "y")
+z = (y - (mean + pt.exp(spread) * offset)[county] - slope * floor) / pt.exp(noise)
+prior = mean**2 + spread**2 + slope**2 + noise**2 + (offset**2).sum()
+cost = (-0.5 * z**2 - noise).sum() - 0.5 * prior
+wrt = [mean, spread, slope, noise, offset]
+f = phintys.function([*wrt, county, floor, y], [cost, *phintys.grad(cost, wrt)])
+assert abs(f(0.0, 0.0, 0.0, 0.0, [0.0], [0], [0.0], [2.0])[0] + 2) < 1e-12
+"""
+
+
+def peak(program: str, **environment: str) -> float:
+    """The most memory of a process that runs ``program``, in MB."""
+    command = [sys.executable, "-c", program + PEAK]
+    env = {"PATH": "/usr/bin:/bin", "PYTHONPATH": ":".join(filter(None, sys.path)), **environment}
+    done = subprocess.run(command, capture_output=True, text=True, env=env, check=False)
+    assert done.returncode == 0, done.stderr
+    return float(done.stdout)
+
+
+@LINUX
+def test_importing():
+    assert peak("import phintys") <= 60
+
+
+@LINUX
+def test_cold_compilation(tmp_path):
+    """Value and gradient of a hierarchical model, nothing compiled before."""
+    assert peak(RADON, PHINTYS_CACHE_DIR=str(tmp_path)) <= 150
+    assert list(tmp_path.rglob("*"))
+
+
+x, w = pt.dmatrices("x", "w")
+CHAINS = {
+    "products": lambda y, k: pt.dot(y, w),
+    "products and maps": lambda y, k: pt.tanh(pt.dot(y, w) * (k + 1)),
+    "differences to sums": lambda y, k: y * y - (k + 1) * y.sum(axis=k % 2, keepdims=True),
+    "softmax": lambda y, k: pt.special.softmax(y * (k + 1), axis=k % 2),
+    "writes of sums": lambda y, k: pt.set_subtensor(pt.tanh(y)[k % 7], y.sum(axis=0)),
+    "transposed products": lambda y, k: pt.dot(y.T, w),
+}
+
+
+def chain(name: str, length: int) -> pt.TensorVariable:
+    y = x
+    for k in range(length):
+        y = CHAINS[name](y, k)
+    return y
+
+
+@pytest.mark.parametrize("name", CHAINS)
+def test_buffers_of_a_chain_of_50_steps(name):
+    """Dead buffers are used again: three of the size of the operands are enough."""
+    f = phintys.function([x, w], chain(name, 50), on_unused_input="ignore")
+    report = phintys.explain(f)
+    large = [size for size in report.storages if size.count("shape") > 1]
+    assert sum(report.steps.values()) >= 50
+    assert len(large) <= 3, report
+    rng = np.random.default_rng(0)
+    operands = rng.normal(size=(9, 9)) / 5, rng.normal(size=(9, 9)) / 3
+    g = phintys.function([x, w], chain(name, 50), mode="FAST_COMPILE", on_unused_input="ignore")
+    np.testing.assert_allclose(f(*operands), g(*operands), rtol=1e-6, atol=1e-12)
+
+
+MEASURED = """
+import phintys, phintys.tensor as pt, numpy as np
+x, w = pt.dmatrices("x", "w")
+y = x
+for k in range({steps}):
+    y = {step}
+f = phintys.function([x, w], y.sum(), on_unused_input="ignore")
+a, b = np.full(({n}, 200), 1e-3), np.full((200, 200), 5e-3)
+f(a, b)
+"""
+
+
+@LINUX
+@pytest.mark.parametrize(
+    "step",
+    ["pt.tanh(pt.dot(y, w) * (k + 1))", "y * y - (k + 1) * y.sum(axis=k % 2, keepdims=True)"],
+    ids=["products", "sums"],
+)
+def test_memory_of_a_chain_does_not_grow_with_its_length(step, tmp_path):
+    """What the process really takes, beyond the input of 16 MB."""
+    environment = {"PHINTYS_CACHE_DIR": str(tmp_path), "OPENBLAS_NUM_THREADS": "1"}
+    few, many = (MEASURED.format(step=step, steps=50, n=n) for n in (10, 10_000))
+    peak(few, **environment)
+    used = peak(many, **environment) - peak(few, **environment)
+    assert used <= (1 + 3.5) * 16
