@@ -131,8 +131,9 @@ def _by_two_pullbacks(node: Apply, pattern: Pattern, k: int, given: Sequence[Any
     v = disconnected_grad(zeros_like(out))
     cotangents = [v if i == k else None for i in range(len(node.outputs))]
     terms: dict[Variable, list[Any]] = {}
-    for i, g in pull_back_node(node, pattern, cotangents):
-        if given[i] is not None:
+    needed = [t is not None for t in given]
+    for i, g in pull_back_node(node, pattern, cotangents, needed):
+        if needed[i]:
             if is_null(g):
                 return g
             terms.setdefault(g, []).append(given[i])

@@ -307,10 +307,10 @@ def backpropagate(
             for out in node.outputs
         ]
         if any(g is not None for g in cotangents):
-            for i, g in pull_back_node(node, pattern, cotangents):
-                v = node.inputs[i]
-                if v in wanted:
-                    terms.setdefault(v, []).append(g)
+            needed = [v in wanted for v in node.inputs]
+            for i, g in pull_back_node(node, pattern, cotangents, needed):
+                if needed[i]:
+                    terms.setdefault(node.inputs[i], []).append(g)
     return {v: _collect(terms, v) for v in wrt}
 
 
@@ -337,11 +337,14 @@ def _connected(
 
 
 def pull_back_node(
-    node: Apply, pattern: Pattern, cotangents: Sequence[Any]
+    node: Apply, pattern: Pattern, cotangents: Sequence[Any], needed: Sequence[bool]
 ) -> list[tuple[int, Any]]:
-    """Pairs (position of an input, its cotangent), from the cotangents of the outputs (or None)."""
+    """Pairs (position of an input, its cotangent), from the cotangents of the outputs (or None).
+
+    ``needed`` says of which inputs they are needed; others may be missing.
+    """
     null = next((g for g in cotangents if g is not None and is_null(g)), None)
-    found = _apply_rule(node, cotangents) if null is None else [null] * len(node.inputs)
+    found = _apply_rule(node, cotangents, needed) if null is None else [null] * len(node.inputs)
     pairs = []
     for i, g in enumerate(found):
         if pattern is None or any(p and c is not None for p, c in zip(pattern[i], cotangents)):
@@ -355,14 +358,14 @@ def pull_back_node(
     return pairs
 
 
-def _apply_rule(node: Apply, cotangents: Sequence[Any]) -> list[Any]:
+def _apply_rule(node: Apply, cotangents: Sequence[Any], needed: Sequence[bool]) -> list[Any]:
     with inherit(node.origin):
         given = [
             disconnected_type() if g is None else zeros_like(out) if is_discrete(out) else g
             for out, g in zip(node.outputs, cotangents)
         ]
         try:
-            found = node.op.pullback(node.inputs, node.outputs, given)
+            found = node.op.wanted_pullback(node.inputs, node.outputs, given, needed)
         except MethodNotDefined as exc:
             raise MethodNotDefined(f"{exc}\n{describe(node.origin)}".rstrip()) from None
         return checked(node, "pullback", found, node.inputs)

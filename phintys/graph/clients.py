@@ -59,6 +59,10 @@ class Clients(Sequence[Client]):
         """Remove a use; nothing happens if it is not there."""
         self._uses.pop(client, None)
 
+    def first(self) -> Client:
+        """The first use; StopIteration if there is none."""
+        return next(iter(self._uses))
+
     def __len__(self) -> int:
         return len(self._uses)
 

@@ -121,6 +121,19 @@ class Op(MetaObject):
             f"{type(self).__name__} has no pullback: {self} is not differentiable."
         )
 
+    def wanted_pullback(
+        self,
+        inputs: Sequence[Variable],
+        outputs: Sequence[Variable],
+        cotangents: Sequence[Variable],
+        wanted: Sequence[bool],
+    ) -> list[Variable]:
+        """`pullback`, where only the cotangents of ``wanted`` inputs are used.
+
+        The others may be of DisconnectedType, which saves the work of building them.
+        """
+        return self.pullback(inputs, outputs, cotangents)
+
     def L_op(
         self,
         inputs: Sequence[Variable],

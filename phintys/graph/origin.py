@@ -88,6 +88,10 @@ class inherit:
     def __enter__(self) -> None:
         self.saved, _inherited.origin = _inherited.origin, self.origin
 
+    def move(self, origin: Origin | Location | None) -> None:
+        """Go on with another origin."""
+        _inherited.origin = origin
+
     def __exit__(self, *exc: object) -> None:
         _inherited.origin = self.saved
 

@@ -203,6 +203,11 @@ class Constant(AtomicVariable):
             return (self.type, type(data), id(data))
         return (self.type, type(data), data)
 
+    def merge_signature(self) -> Any:
+        if self._signature is None:
+            self._signature = self.signature()
+        return self._signature
+
     def clone(self, **kwargs: Any) -> Constant:
         """Constants are immutable: the same object."""
         return self

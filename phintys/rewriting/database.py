@@ -151,6 +151,7 @@ class RewriteDatabase(ABC):
         self._names: dict[str, dict[str, None]] = {}  # tag -> names, in order of registration
         self._source: Callable[[], object] | None = None
         self._versions = 0
+        self._inside: tuple[int, list[RewriteDatabase]] = (0, [])  # databases at that version
         self._own_version = 0
 
     # ----- filling
@@ -267,8 +268,11 @@ class RewriteDatabase(ABC):
     @property
     def version(self) -> int:
         """A number that grows whenever an entry or a tag changes, here or in a database inside."""
-        inside = (e.version for e in self._entries.values() if isinstance(e, RewriteDatabase))
-        return self._versions + sum(inside)
+        entries = self._entries
+        if self._inside[0] != self._versions:
+            inside = [e for e in entries.values() if isinstance(e, RewriteDatabase)]
+            self._inside = self._versions, inside
+        return self._versions + sum([db.version for db in self._inside[1]])
 
     def mark_own(self) -> None:
         """Take what is registered now as this package's own; see `is_own`."""

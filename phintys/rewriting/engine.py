@@ -14,16 +14,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any
 
 from phintys.errors import RewriteError
 from phintys.graph.fgraph import FunctionGraph, Output
 from phintys.graph.origin import inherit
 from phintys.graph.variable import Apply, AtomicVariable, Constant, Variable
-from phintys.rewriting.index import TrackIndex
 from phintys.rewriting.install import install
 from phintys.rewriting.rewriter import GraphRewriter, Rewriter, rewrite_error
 from phintys.rewriting.rule import Rule
+from phintys.rewriting.table import OpEntry, RuleTable
 from phintys.rewriting.trace import current_recorder
 
 #: How many replacements may be in progress inside each other before the rules are said to diverge.
@@ -45,14 +45,14 @@ class RuleSet(GraphRewriter):
         self.rules = list(rules)
         self.name = name
         self.max_generations = max_generations
-        self._index: TrackIndex[Rule] | None = None
+        self._table: RuleTable | None = None
 
     @property
-    def index(self) -> TrackIndex[Rule]:
-        """The rules by op; built on first use, because left sides of equations are."""
-        if self._index is None:
-            self._index = TrackIndex((r, r.tracks()) for r in self.rules)
-        return self._index
+    def table(self) -> RuleTable:
+        """The rules by op; built on first use."""
+        if self._table is None:
+            self._table = RuleTable(self.rules)
+        return self._table
 
     def parts(self) -> Sequence[Rewriter]:
         return self.rules
@@ -62,23 +62,13 @@ class RuleSet(GraphRewriter):
         return Normalizer(self, fgraph).run()
 
 
-class OpEntry(NamedTuple):
-    """What the engine knows about an op during one run."""
-
-    number: int
-    rules: tuple[Rule, ...]
-    untried: tuple[Rule, ...]  # those that no earlier phase has tried at the nodes of the graph
-    mergeable: bool
-    op: Any  # keeps the op alive: entries are found by id
-
-
 class Normalizer:
     """One run of a `RuleSet` over a FunctionGraph; it is the `Context` of its rules."""
 
     def __init__(self, rules: RuleSet, fgraph: FunctionGraph) -> None:
         self.fgraph = fgraph
         self._name = rules.name or "rules"
-        self._index = rules.index
+        self._table = rules.table
         self._limit = rules.max_generations
         self._recorder = current_recorder()
         self._normal: set[Variable] = set()
@@ -90,24 +80,27 @@ class Normalizer:
         self._interned: dict[Any, Apply] = {}
         self._constants: dict[Any, Constant] = {}
         self._entries: dict[int, OpEntry] = {}
-        self._entries_by_op: dict[Any, OpEntry] = {}
-        self._uses: dict[Variable, int] = {}  # where it differs from the FunctionGraph's
+        self._uses = {v: len(clients) for v, clients in fgraph.clients.items()}
         self._client: dict[Variable, Apply] = {}
         self._deferred: set[Apply] = set()
         self._forced: set[Apply] = set()
         self._kept: set[Apply] = set()
+        self._untouched: set[Apply] = set()  # in the graph before the run, with the same inputs
+        self._origin = inherit(None)
         self._original: dict[Apply, list[Variable]] = {}
 
     # ------------------------------------------------------------------ the run
     def run(self) -> bool:
         """Rewrite the graph; whether it changed.  After an exception the graph is as before."""
         order = self.fgraph.toposort()
+        self._untouched.update(order)
         self._keep_destroyers(order)
         self._normal.update(self.fgraph.inputs)
         try:
-            for node in order:
-                self._normalize(node)
-            outputs = [self._final(v) for v in self.fgraph.outputs]
+            with self._origin:
+                for node in order:
+                    self._normalize(node)
+                outputs = [self._final(v) for v in self.fgraph.outputs]
         except BaseException:
             for node, inputs in self._original.items():
                 node.inputs[:] = inputs
@@ -139,7 +132,11 @@ class Normalizer:
             v = w
 
     def _normalize(self, root: Apply) -> None:
-        stack = [root]
+        missing = None if root in self._done else self._step(root)
+        if not missing:
+            return
+        self._wait(root, missing)
+        stack = [root, *missing]
         while stack:
             node = stack[-1]
             if node in self._done:
@@ -195,7 +192,7 @@ class Normalizer:
     def _settle(self, node: Apply) -> list[Apply] | None:
         """Intern a node whose inputs are normal, or apply a rule to it."""
         entry = self._entries.get(id(node.op)) or self._entry(node.op)
-        if not entry.mergeable or node in self._kept:
+        if not entry.mergeable or (self._kept and node in self._kept):
             self._accept(node, None)
             return None
         key = (entry.number, *node.inputs)
@@ -203,12 +200,12 @@ class Normalizer:
         if found is not None and found is not node and self._merge(node, found):
             return None
         deferred = False
-        rules = entry.untried if self._is_untouched(node) else entry.rules
+        rules = self._table.possible(node, entry, self._entries, node in self._untouched)
         if rules:
-            if key in self._in_progress:
+            if self._in_progress and key in self._in_progress:
                 raise self._ping_pong(node)
-            with inherit(node.origin):
-                applied, deferred = self._try_rules(node, rules)
+            self._origin.move(node.origin)
+            applied, deferred = self._try_rules(node, rules)
             if applied is not None:
                 rule, outputs = applied
                 self._replace(node, outputs)
@@ -221,10 +218,6 @@ class Normalizer:
                 return forced
         self._accept(node, key)
         return None
-
-    def _is_untouched(self, node: Apply) -> bool:
-        """Whether a node was in the graph before the run, with the inputs that it has now."""
-        return node not in self._original and node in self.fgraph.apply_nodes
 
     def _accept(self, node: Apply, key: Any) -> None:
         if key is not None:
@@ -268,14 +261,7 @@ class Normalizer:
             return constant
 
     def _entry(self, op: Any) -> OpEntry:
-        known = self._entries_by_op.get(op)
-        if known is None:
-            number = len(self._entries_by_op)
-            rules = self._index[op]
-            untried = tuple(r for r in rules if not r.follow_up)
-            known = OpEntry(number, rules, untried, not op.destroy_map, op)
-            self._entries_by_op[op] = known
-        entry = self._entries[id(op)] = known._replace(op=op)
+        entry = self._entries[id(op)] = self._table.entry(op)._replace(op=op)
         return entry
 
     # ------------------------------------------------------------------ changing
@@ -285,8 +271,9 @@ class Normalizer:
         new = [self._current(v) for v in old]
         if self._may_retype(node, new) and self._rebuild(node, new):
             return True
-        if node in self.fgraph.apply_nodes:
-            self._original.setdefault(node, list(old))
+        if node in self._untouched:
+            self._untouched.discard(node)
+            self._original[node] = list(old)
         node.inputs[:] = new
         return False
 
@@ -441,23 +428,21 @@ class Normalizer:
     # ------------------------------------------------------------------ uses
     def uses(self, variable: Variable) -> int:
         """How many inputs of nodes, and graph outputs, are this variable."""
-        known = self._uses.get(variable)
-        return len(self.fgraph.clients.get(variable, ())) if known is None else known
+        return self._uses.get(variable, 0)
 
     def _is_used(self, node: Apply) -> bool:
-        outputs = node.outputs
-        return self.uses(outputs[0]) > 0 if len(outputs) == 1 else any(map(self.uses, outputs))
+        return any(map(self._uses.get, node.outputs))
 
     def single_use(self, variable: Variable) -> bool:
         """Whether the variable is used at most once."""
-        return self.uses(variable) <= 1
+        return self._uses.get(variable, 0) <= 1
 
     def client(self, variable: Variable) -> Apply | None:
         """A node that uses the variable; exact if there is a single use that was always single."""
         known = self._client.get(variable)
         if known is None:
             clients = self.fgraph.clients.get(variable)
-            return clients[0][0] if clients else None
+            return clients.first()[0] if clients else None
         return known
 
     def _retain(self, variable: Variable, n: int, user: Apply | None) -> None:

@@ -45,10 +45,11 @@ class TrackIndex(Generic[T]):
     def __getitem__(self, op: Any) -> tuple[T, ...]:
         found = self._known.get(op)
         if found is None:
-            found = self._known[op] = self._find(op)
+            found = self._known[op] = self.find(op)
         return found
 
-    def _find(self, op: Any) -> tuple[T, ...]:
+    def find(self, op: Any) -> tuple[T, ...]:
+        """The items to try at an op, looked for anew."""
         key = rule_key(op)
         classes: list[Any] = list(type(op).__mro__)
         if key is not op:

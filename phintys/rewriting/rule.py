@@ -84,6 +84,9 @@ class Rule(NodeRewriter):
         the sense in which both sides are equal, tested by `phintys.rewriting.check`
     tested_on
         what inputs to test it on (understood by whoever runs the tests)
+    where
+        ``where(kinds)``: whether it can apply at all, by the kinds of the inputs alone: the op
+        that computes an input, `Constant`, or None.  The answer is kept for nodes that are alike
     outermost
         try it only at the last node of a chain: not where the only user of the result is a node at
         which the same rule is tried (that one will see the whole chain)
@@ -99,6 +102,7 @@ class Rule(NodeRewriter):
     tags: tuple[str, ...] = ()
     law: Law = "exact"
     tested_on: Any = None
+    where: Callable[[Sequence[Any]], bool] | None = None
     outermost: bool = False
     follow_up: bool = False
     file: str = ""
@@ -115,6 +119,10 @@ class Rule(NodeRewriter):
 
     def tracks(self) -> Sequence[Any] | None:
         return self.ops
+
+    def may_apply(self, kinds: Sequence[Any]) -> bool:
+        """Whether it can apply to inputs of these kinds (see ``where``)."""
+        return self.where is None or self.where(kinds)
 
     def transform(self, fgraph: FunctionGraph, node: Apply, enforce_tracks: bool = True) -> Any:
         """The rule as a node rewriter, on a graph that is not being rewritten by the engine."""
@@ -176,6 +184,10 @@ def set_pattern_defaults(
         _defaults.namespace = namespace
 
 
+#: A pattern and its variables by name.
+Pattern = tuple[PatternNode, dict[str, PatternVar]]
+
+
 class Sides:
     """Both sides of an equation, and the pattern of the left one once it was traced.
 
@@ -192,8 +204,8 @@ class Sides:
         """The op that the left side applies, if that can be told without tracing it."""
         return None
 
-    def read(self) -> PatternNode | None:
-        """The pattern of the left side, if it can be had without tracing; sets ``vars``."""
+    def read(self) -> Pattern | None:
+        """The pattern of the left side, if it can be had without tracing."""
         return None
 
 
@@ -233,9 +245,10 @@ class Equation(Rule):
     @property
     def pattern(self) -> PatternNode:
         """The left side; built on first use."""
-        if self.sides.pattern is None:
-            self.sides.pattern = self.sides.read() or self.traced()
-        return self.sides.pattern
+        sides = self.sides
+        if sides.pattern is None:
+            sides.pattern, sides.vars = sides.read() or self.traced()
+        return sides.pattern
 
     def left_side(self) -> tuple[dict[str, Variable], Any]:
         """Fresh pattern variables by name, and the left side built from them."""
@@ -252,19 +265,22 @@ class Equation(Rule):
             )
         return _defaults.variable(name)
 
-    def traced(self) -> PatternNode:
+    def traced(self) -> Pattern:
         """The pattern, by applying the left side to pattern variables."""
         given, root = self.left_side()
-        names = self.sides.vars = {name: PatternVar(name) for name in given}
+        names = {name: PatternVar(name) for name in given}
         pattern = _as_pattern(root, {v: names[name] for name, v in given.items()})
         if not isinstance(pattern, PatternNode):
             raise TypeError(f"Rule {self.name}: the left side must apply an op, not {root!r}.")
-        return pattern
+        return pattern, names
+
+    def may_apply(self, kinds: Sequence[Any]) -> bool:
+        return self.pattern.may_match(kinds) and super().may_apply(kinds)
 
     def match(self, ctx: Any, node: Apply) -> dict[str, Any] | None:
         """What the pattern variables are bound to at ``node``; None without a match."""
         pattern = self.sides.pattern or self.pattern
-        if not pattern.may_match(node):
+        if not pattern.looks_like(node):
             return None
         subs = match_pattern(pattern, node, None, ctx.single_use if self.single_use else None)
         if subs is None:
@@ -330,7 +346,7 @@ def rule(
     single_use
         match only if nothing else uses the inner results that disappear
     **options
-        ``ops``, ``phase``, ``tags``, ``law``, ``tested_on``, ``outermost`` (see `Rule`)
+        ``ops``, ``phase``, ``tags``, ``law``, ``tested_on``, ``where``, ``outermost`` (see `Rule`)
     """
     file, line = _caller()
     options = {"file": file, "line": line, **options}
@@ -377,13 +393,10 @@ class TextSides(Sides):
         op = self.names.get(name)
         return op if isinstance(op, Op) else None
 
-    def read(self) -> PatternNode | None:
+    def read(self) -> Pattern | None:
         names = {name: PatternVar(name) for name in self.free}
         pattern = self._read(self._tree.body, names)
-        if not isinstance(pattern, PatternNode):
-            return None
-        self.vars = names
-        return pattern
+        return (pattern, names) if isinstance(pattern, PatternNode) else None
 
     def _read(self, e: Any, names: Mapping[str, PatternVar]) -> Any:
         """An expression as a pattern; None where it is more than ops, variables and numbers."""

@@ -177,7 +177,9 @@ class PatternNode:
         "n_fixed",
         "needs_constant",
         "needs_ops",
+        "nested",
         "op_match",
+        "repeats",
     )
 
     def __init__(self, op_match: Any, inputs: tuple[Any, ...], constraint: Any = None) -> None:
@@ -192,27 +194,53 @@ class PatternNode:
         self.fixed = inputs if self.asterisk is None else inputs[:-1]
         self.n_fixed = len(self.fixed)
         #: what some input must be: computed by these ops, or constant
-        self.needs_ops = [
-            SameOp(p.op_match)
-            for p in self.fixed
-            if isinstance(p, PatternNode) and isinstance(p.op_match, Op)
-        ]
+        self.needs_ops = [SameOp(p.op_match) for p in self._of_inputs()]
         self.needs_constant = any(_is_literal(p) for p in self.fixed)
+        #: the patterns of inputs that are worth a look of their own
+        self.nested = [
+            (known, p)
+            for known, p in zip(self.needs_ops, self._of_inputs())
+            if p.needs_ops or p.needs_constant or p.repeats
+        ]
+        #: whether the same variable occurs twice among the inputs
+        names = [p for p in self.fixed if isinstance(p, PatternVar)]
+        self.repeats = len(set(names)) < len(names)
 
-    def may_match(self, node: Apply) -> bool:
-        """A quick look at the inputs of a node that has the op of this pattern."""
-        if self.needs_constant and not any(isinstance(v, Constant) for v in node.inputs):
+    def _of_inputs(self) -> list[PatternNode]:
+        """The patterns of inputs that a certain op computes."""
+        nodes = [p for p in self.fixed if isinstance(p, PatternNode)]
+        return [p for p in nodes if isinstance(p.op_match, Op)]
+
+    def may_match(self, kinds: Sequence[Any]) -> bool:
+        """Whether inputs of these kinds can match: the ops that compute them, `Constant`, None."""
+        if self.needs_constant and Constant not in kinds:
             return False
-        for known in self.needs_ops:
-            for v in node.inputs:
-                if v.owner is not None and known[v.owner.op]:
-                    break
-            else:
+        ops = [k for k in kinds if isinstance(k, Op)]
+        return all(any(known[op] for op in ops) for known in self.needs_ops)
+
+    def looks_like(self, node: Apply) -> bool:
+        """A quick look at a node for which `may_match` holds, and at what computes its inputs."""
+        inputs = node.inputs
+        if self.repeats and len(set(inputs)) == len(inputs):
+            constants = sum(isinstance(v, Constant) for v in inputs)
+            if constants < 2:  # different ones may be equal
+                return False
+        for known, pattern in self.nested:
+            owners = [v.owner for v in inputs if v.owner is not None and known[v.owner.op]]
+            if not any(pattern.may_match(kinds_of(n)) and pattern.looks_like(n) for n in owners):
                 return False
         return True
 
     def __repr__(self) -> str:
         return f"({', '.join(map(repr, (self.op_match, *self.inputs)))})"
+
+
+def kinds_of(node: Apply) -> list[Any]:
+    """What the inputs of a node are: the op that computes one, `Constant`, or None."""
+    return [
+        v.owner.op if v.owner is not None else Constant if isinstance(v, Constant) else None
+        for v in node.inputs
+    ]
 
 
 def _is_literal(pattern: Any) -> bool:

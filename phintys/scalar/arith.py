@@ -111,7 +111,7 @@ true_div = binary(
     "Quotient; floatX for integers.",
     function="numpy.divide",
     rule=rules.quotient,
-    d=lambda m, x, y, z: (m.reciprocal(y), -z / y),
+    d=lambda m, x, y, z: (lambda: m.reciprocal(y), lambda: -z / y),
     native="div",
     domain=((-5, 5), (0.2, 5)),
 )
@@ -228,9 +228,10 @@ cbrt = unary(
 
 def _power_partials(m: Any, x: Any, y: Any, z: Any) -> tuple[Any, Any]:
     """0 where the exponent is 0, and for the exponent where the base is 0 and the power too."""
-    base = m.switch(m.eq(y, 0), 0, y * m.pow(x, y - 1))
-    exponent = m.switch(m.eq(x, 0), m.switch(m.ge(y, 0), 0, z), z * m.log(x))
-    return base, exponent
+    return (
+        lambda: m.switch(m.eq(y, 0), 0, y * m.pow(x, y - 1)),
+        lambda: m.switch(m.eq(x, 0), m.switch(m.ge(y, 0), 0, z), z * m.log(x)),
+    )
 
 
 pow = binary(
@@ -248,7 +249,7 @@ hypot = binary(
     "hypot",
     "sqrt(x**2 + y**2) without overflow.",
     rule=rules.inexact_real,
-    d=lambda m, x, y, z: (x / z, y / z),
+    d=lambda m, x, y, z: (lambda: x / z, lambda: y / z),
     native=call("hypot"),
     commutative=True,
     domain=((-5, 5), (0.2, 5)),
@@ -343,12 +344,12 @@ nextafter = binary(
 
 def _maximum_partials(m: Any, x: Any, y: Any, z: Any) -> tuple[Any, Any]:
     first = m.ge(x, y)
-    return first, m.invert(first)
+    return first, lambda: m.invert(first)
 
 
 def _minimum_partials(m: Any, x: Any, y: Any, z: Any) -> tuple[Any, Any]:
     first = m.le(x, y)
-    return first, m.invert(first)
+    return first, lambda: m.invert(first)
 
 
 _EXTREMUM = {"commutative": True, "associative": True, "idempotent": True}
@@ -449,7 +450,7 @@ switch = ternary(
     "y where the condition is not 0, else z.  Both are computed.",
     function="numpy.where",
     rule=rules.selection,
-    d=lambda m, c, y, z, out: (None, m.neq(c, 0), m.eq(c, 0)),
+    d=lambda m, c, y, z, out: (None, lambda: m.neq(c, 0), lambda: m.eq(c, 0)),
     native="select",
 )
 

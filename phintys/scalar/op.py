@@ -24,6 +24,9 @@ from phintys.scalar.native import INSTRUCTIONS, NATIVE_DTYPES, PROBE
 from phintys.scalar.rules import DtypeRule, inexact, inexact_real, same
 from phintys.scalar.type import as_scalar, constant, scalar_type
 
+#: Of which inputs derivatives are needed; None: of all.
+Wanted = Sequence[bool] | None
+
 #: name -> ScalarOp without parameters, in the order of definition
 TABLE: dict[str, ScalarOp] = {}
 #: class name -> class, in the order of definition
@@ -56,7 +59,8 @@ class ScalarOp(Op):
     #: see `phintys.scalar.rules`
     rule: DtypeRule = staticmethod(same)
     #: partial derivatives: ``d(m, *inputs, output)`` -> one expression per input (None: zero;
-    #: a bool expression: 1 where it holds, and 0 elsewhere even if the cotangent is not finite)
+    #: a bool expression: 1 where it holds, and 0 elsewhere even if the cotangent is not finite;
+    #: a function without arguments that makes the expression, so that it is made only if needed)
     d: Callable[..., Any] | None = None
     #: why there is no derivative, where ``d`` is None and the result is continuous
     not_differentiable: str = ""
@@ -178,10 +182,13 @@ class ScalarOp(Op):
         return [_scalar_cotangent(out, t) for out, t in pairs]
 
     # ----- derivatives: m is a namespace of functions, scalar or tensor ones
-    def partials(self, m: Any, inputs: Sequence[Any], outputs: Sequence[Any]) -> list[Any]:
+    def partials(
+        self, m: Any, inputs: Sequence[Any], outputs: Sequence[Any], wanted: Wanted = None
+    ) -> list[Any]:
         """d output / d input for each input: None where it is zero everywhere, or `Undefined`.
 
-        Of a function that is not holomorphic but real, ``d f / d Re - i d f / d Im``.
+        Of a function that is not holomorphic but real, ``d f / d Re - i d f / d Im``.  Those that
+        are not ``wanted`` may be None too.
         """
         if dtypes.is_discrete(outputs[0].type.dtype):
             return [None] * len(inputs)
@@ -194,7 +201,10 @@ class ScalarOp(Op):
             for x, dt in zip(inputs, computed_in)
         ]
         found = self.d(m, *args, outputs[0])
-        return list(found) if isinstance(found, tuple | list) else [found]
+        found = list(found) if isinstance(found, tuple | list) else [found]
+        if wanted is not None:
+            found = [p if w else None for p, w in zip(found, wanted)]
+        return [p() if callable(p) else p for p in found]
 
     def cotangents(
         self, m: Any, inputs: Sequence[Any], outputs: Sequence[Any], given: Sequence[Any]
@@ -203,17 +213,40 @@ class ScalarOp(Op):
 
         Complex cotangents are ``d loss / d Re + i d loss / d Im``.
         """
+        return self._cotangents(m, inputs, outputs, given, None)
+
+    def wanted_cotangents(
+        self,
+        m: Any,
+        inputs: Sequence[Any],
+        outputs: Sequence[Any],
+        given: Sequence[Any],
+        wanted: Wanted,
+    ) -> list[Any]:
+        """`cotangents`, of which those that are not ``wanted`` may be None."""
+        if type(self).cotangents is ScalarOp.cotangents:
+            return self._cotangents(m, inputs, outputs, given, wanted)
+        return self.cotangents(m, inputs, outputs, given)
+
+    def _cotangents(
+        self,
+        m: Any,
+        inputs: Sequence[Any],
+        outputs: Sequence[Any],
+        given: Sequence[Any],
+        wanted: Wanted,
+    ) -> list[Any]:
         (g,) = given
         if isinstance(g.type, DisconnectedType):
             return [None] * len(inputs)
-        partials = self.partials(m, inputs, outputs)
+        partials = self.partials(m, inputs, outputs, wanted)
         return [None if p is None else _times(m, _conj(m, p), g) for p in partials]
 
     def tangents(
         self, m: Any, inputs: Sequence[Any], outputs: Sequence[Any], given: Sequence[Any]
     ) -> Any:
         """Tangent of the output from those of the inputs (None entries are absent)."""
-        partials = self.partials(m, inputs, outputs)
+        partials = self.partials(m, inputs, outputs, [t is not None for t in given])
         terms = [_times(m, p, t) for p, t in zip(partials, given) if not (t is None or p is None)]
         for term in terms:
             if isinstance(term, Undefined):

@@ -10,7 +10,7 @@ import numpy as np
 from phintys.config import config
 from phintys.errors import ShapeError
 from phintys.graph.op import Op
-from phintys.graph.type import DisconnectedType, NullType
+from phintys.graph.type import DisconnectedType, NullType, disconnected_type
 from phintys.graph.variable import Apply, Variable
 from phintys.scalar import dtypes
 from phintys.scalar.op import TABLE, ScalarOp, Undefined
@@ -255,7 +255,8 @@ class Elemwise(Op):
         ndim = max([a.type.ndim for a in args], default=0)
         for i, a in enumerate(args):
             if a.type.ndim != ndim:
-                args[i] = _pad_left(a, ndim)
+                new = a is not inputs[i] and type(a) is TensorConstant
+                args[i] = convert.constant(a.data, ndim=ndim) if new else _pad_left(a, ndim)
         key = (config.floatX, *[a.type for a in args])
         out_types = self._memo.get(key)
         if out_types is None:
@@ -294,6 +295,16 @@ class Elemwise(Op):
     def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
         found = self.scalar_op.cotangents(functions, inputs, outputs, cotangents)
         return [_cotangent(x, g) for x, g in zip(inputs, found)]
+
+    def wanted_pullback(
+        self, inputs: Any, outputs: Any, cotangents: Any, wanted: Sequence[bool]
+    ) -> list[Variable]:
+        if type(self) is not Elemwise or all(wanted):
+            return self.pullback(inputs, outputs, cotangents)
+        found = self.scalar_op.wanted_cotangents(functions, inputs, outputs, cotangents, wanted)
+        return [
+            _cotangent(x, g) if w else disconnected_type() for x, g, w in zip(inputs, found, wanted)
+        ]
 
     def pushforward(self, inputs: Any, outputs: Any, tangents: Any) -> list[Variable]:
         given = [None if isinstance(t.type, DisconnectedType) else t for t in tangents]

@@ -29,13 +29,13 @@ from phintys.backends.llvm.callable import CHECKED, DATA_OFFSET, MODE_OFFSET
 from phintys.backends.llvm.cpython import LAYOUT, offsets
 from phintys.backends.llvm.kernels import KernelCode
 from phintys.backends.llvm.writer import Writer
-from phintys.lowering.program import Program, Slot
+from phintys.lowering.program import Call, Loop, Program, Slot
 
 #: The fixed words at the start of a block; the rows of the arguments follow.
 HEADER = ("slow", "failed", "count")
 
-#: Routines with more steps are not optimised: it would take most of the time of code generation,
-#: and gains some nanoseconds a call.
+#: Routines that repeat nothing, or have more steps, are not optimised: it would take half of the
+#: time of generating a small function, and gains nothing that a call shows.
 OPTIMISED_STEPS = 8
 
 _SIGNATURE = "ptr @phintys.entry(ptr %self, ptr %args, i64 %flagged, ptr %names) nounwind"
@@ -85,9 +85,14 @@ class Routine:
         self.body.run()
         self.results(single)
         self.failures()
-        plain = " noinline optnone" if len(self.program.steps) > OPTIMISED_STEPS else ""
+        plain = "" if self.is_worth_optimising() else " noinline optnone"
         ir = self.out.text(_SIGNATURE + plain).replace("entry:\n", "entry:\n" + self.frame(), 1)
         return EntryCode(ir, self.kernels, frozenset(self.calls), tuple(self.words))
+
+    def is_worth_optimising(self) -> bool:
+        steps = self.program.steps
+        repeats = any(isinstance(s, Loop) or (isinstance(s, Call) and s.batch) for s in steps)
+        return repeats and len(steps) <= OPTIMISED_STEPS
 
     def frame(self) -> str:
         """The start of the routine, whose size is known last."""

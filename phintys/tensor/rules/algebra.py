@@ -55,7 +55,7 @@ ONE = np.float64(1)
 )
 def collect_sum(ctx: Any, node: Apply) -> Any:
     out = node.outputs[0]
-    if dtypes.kind(out.type.dtype) == "b":
+    if dtypes.kind(out.type.dtype) == "b" or _is_plain_sum(ctx, node):
         return None
     terms: Terms = {}
     total: Any = 0
@@ -77,6 +77,27 @@ def collect_sum(ctx: Any, node: Apply) -> Any:
     if not changed and len(kept) == len(terms) and tidy:
         return None
     return like(node, build_sum(kept, total, out.type.dtype, out.type.ndim))
+
+
+def _is_plain_sum(ctx: Any, node: Apply) -> bool:
+    """A quick look: whether a sum has nothing that could be collected."""
+    if node.op.scalar_op is not ADD:
+        return False
+    dtype = node.outputs[0].type.dtype
+    terms: set[Variable] = set()
+    for k, v in enumerate(node.inputs):
+        owner = v.owner
+        if owner is None:
+            if isinstance(v, Constant) and (k or not _leading_number(v, dtype)):
+                return False
+        elif type(owner.op) is Elemwise:
+            inner = owner.op.scalar_op
+            if (inner is ADD or inner is SUB or inner is NEG) and ctx.single_use(v):
+                return False
+            if inner is MUL:
+                v = _split_coefficient(1, v, dtype, False)[1]
+        terms.add(v)
+    return len(terms) == len(node.inputs)
 
 
 def _leading_number(v: Variable, dtype: str) -> Any:
@@ -106,14 +127,13 @@ def _summands(ctx: Any, root: Apply) -> Iterable[tuple[Any, Variable, bool]]:
 
 def _split_coefficient(c: Any, v: Variable, dtype: str, inner: bool) -> tuple[Any, Variable, bool]:
     """``c * (k * x)`` as ``(c k) * x`` where k is a constant of a two-factor product."""
-    if v.owner is not None and scalar_op_name(v.owner) == "mul" and v.type.dtype == dtype:
-        a, *rest = v.owner.inputs
-        k = number(a)
-        if k is not None and len(rest) == 1 and rest[0].type.dtype == dtype:
-            same = rest[0].type.broadcastable == v.type.broadcastable
-            if same:
-                return c * k, rest[0], inner
-    return c, v, inner
+    if scalar_op_name(v.owner) != "mul" or v.type.dtype != dtype or len(v.owner.inputs) != 2:  # type: ignore[union-attr]
+        return c, v, inner
+    a, x = v.owner.inputs  # type: ignore[union-attr]
+    k = number(a)
+    if k is None or x.type.dtype != dtype or x.type.broadcastable != v.type.broadcastable:
+        return c, v, inner
+    return c * k, x, inner
 
 
 def build_sum(terms: Terms, total: Any, dtype: str, ndim: int) -> Any:

@@ -6,8 +6,9 @@ from typing import Any
 
 from phintys.graph.variable import Apply, Variable
 from phintys.rewriting.rule import rule
-from phintys.tensor.elemwise import DimShuffle, dimshuffle
+from phintys.tensor.elemwise import DimShuffle, Elemwise, dimshuffle
 from phintys.tensor.reshape import Reshape
+from phintys.tensor.rules.match import at
 from phintys.tensor.rules.through import moved_to_inputs
 from phintys.tensor.shape import Shape_i
 from phintys.tensor.static import entries, known_length
@@ -40,6 +41,7 @@ def merge_dimshuffles(ctx: Any, node: Apply) -> Any:
 @rule(
     "dimshuffle(f(x, y)) -> f(dimshuffle(x), dimshuffle(y))",
     ops=[DimShuffle],
+    where=at(0, Elemwise),
     law="exact",
     tags=("local_dimshuffle_lift", "cleanup"),
     tested_on=("exp(M).T", "(M + v).T", "(v * w).dimshuffle(0, 'x')"),
@@ -57,6 +59,7 @@ def lift_dimshuffle(ctx: Any, node: Apply) -> Any:
 @rule(
     "reshape(reshape(x)) -> reshape(x)",
     ops=[Reshape],
+    where=at(0, Reshape, DimShuffle),
     law="drops_errors",
     tags=(
         "local_reshape_chain",
@@ -125,6 +128,7 @@ def _is_length_of(n: Any, x: Variable, axis: int, only: bool) -> bool:
 @rule(
     "reshape(f(x)) -> f(reshape(x))",
     ops=[Reshape],
+    where=at(0, Elemwise),
     law="drops_errors",
     tags=("local_reshape_lift",),
     tested_on=("exp(M).reshape((6,))",),

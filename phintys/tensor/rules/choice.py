@@ -11,7 +11,7 @@ from phintys.scalar.op import TABLE
 from phintys.tensor.convert import constant
 from phintys.tensor.elemwise import functions
 from phintys.tensor.rules.fills import fill_number
-from phintys.tensor.rules.match import applied, like, literal, number
+from phintys.tensor.rules.match import applied, at, like, literal, number, some
 from phintys.tensor.rules.match import scalar_op_name as name_of
 
 SWITCH, MUL, DIV = (TABLE[n] for n in ("switch", "mul", "true_div"))
@@ -59,6 +59,7 @@ def simpler_condition(ctx: Any, node: Apply) -> Any:
 @rule(
     "switch(c, switch(c, a, b), d) -> switch(c, a, d)",
     ops=[SWITCH],
+    where=some("switch"),
     law="exact",
     tags=("local_merge_switch_same_cond", "cleanup"),
     tested_on=(
@@ -82,6 +83,7 @@ def _branch(v: Variable, condition: Variable, i: int) -> Variable:
 @rule(
     "f(switch(c, a, b), switch(c, d, e)) -> switch(c, f(a, d), f(b, e))",
     ops=[TABLE[n] for n in ("add", "mul", "sub", "true_div")],
+    where=at(0, "switch"),
     law="exact",
     tags=("local_merge_switch_same_cond",),
     tested_on=(
@@ -105,6 +107,7 @@ def merge_switches(ctx: Any, node: Apply) -> Any:
 @rule(
     "switch(c, a, 0) * b -> switch(c, a * b, 0)",
     ops=[MUL, DIV],
+    where=some("switch"),
     law="finite",
     tags=("local_mul_switch_sink", "local_div_switch_sink"),
     tested_on=(

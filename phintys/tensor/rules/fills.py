@@ -9,7 +9,7 @@ from phintys.rewriting.rule import rule
 from phintys.scalar.op import TABLE, ScalarOp
 from phintys.tensor.creation import Alloc
 from phintys.tensor.elemwise import DimShuffle, Elemwise, dimshuffle, functions
-from phintys.tensor.rules.match import number, scalar_op_name
+from phintys.tensor.rules.match import at, number, scalar_op_name, some
 from phintys.tensor.shape import length
 
 SECOND = TABLE["second"]
@@ -80,6 +80,7 @@ def _covers(x: Variable, v: Variable) -> bool:
 @rule(
     "f(fill(v), y) -> f(v, y), f(fill(v)) -> fill(f(v))",
     ops=[ScalarOp],
+    where=some("second", Alloc),
     law="drops_errors",
     tags=(
         "local_second_sink",
@@ -148,6 +149,7 @@ def useless_alloc(ctx: Any, node: Apply) -> Any:
 @rule(
     "alloc(alloc(v)) -> alloc(v)",
     ops=[Alloc],
+    where=at(0, "second", Alloc),
     law="drops_errors",
     tags=("local_merge_alloc", "cleanup", "shape_unsafe"),
     tested_on=("alloc(alloc(s, n), n, n)", "alloc(second(v, s), n, n)"),
@@ -160,6 +162,7 @@ def merge_allocs(ctx: Any, node: Apply) -> Any:
 @rule(
     "alloc(expand_dims(v)) -> alloc(v)",
     ops=[Alloc],
+    where=at(0, DimShuffle),
     law="exact",
     tags=("local_alloc_dimshuffle", "cleanup"),
     tested_on=("alloc(s.dimshuffle('x'), n)", "alloc(v.dimshuffle('x', 0), 2, n)"),
@@ -175,6 +178,7 @@ def alloc_of_expanded(ctx: Any, node: Apply) -> Any:
 @rule(
     "dimshuffle(fill(v)) -> alloc(v)",
     ops=[DimShuffle],
+    where=at(0, Alloc),
     law="drops_errors",
     tags=(
         "local_alloc_sink_dimshuffle",

@@ -9,6 +9,7 @@ import numpy as np
 
 from phintys.graph.variable import Apply, Constant
 from phintys.rewriting.rule import rule
+from phintys.tensor.rules.match import every_constant
 from phintys.tensor.type import TensorType
 
 #: Results with more elements stay computations: folding them would only move memory into the graph.
@@ -18,17 +19,15 @@ MAX_SIZE = 10_000
 @rule(
     "op(constants) -> constant",
     ops=None,
+    where=every_constant,
     law="exact",
     tags=("topo_constant_folding", "constant_folding", "cleanup"),
     tested_on=("exp(constant(2.0))", "constant([1.0, 2.0]) + 1", "constant([1, 2, 3])[1:]"),
 )
 def fold_constants(ctx: Any, node: Apply) -> Any:
     inputs = node.inputs
-    if not inputs:
+    if not inputs or not all(isinstance(v, Constant) for v in inputs):
         return None
-    for v in inputs:
-        if not isinstance(v, Constant):
-            return None
     op = node.op
     if op.destroy_map or not all(isinstance(o.type, TensorType) for o in node.outputs):
         return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -12,6 +13,34 @@ from phintys.scalar import dtypes
 from phintys.tensor.convert import constant
 from phintys.tensor.elemwise import Elemwise, cast, functions
 from phintys.tensor.variable import TensorConstant
+
+Kinds = Sequence[Any]
+Where = Callable[[Kinds], bool]
+
+
+def some(*what: Any) -> Where:
+    """Condition of a rule: some input is computed by one of these.
+
+    Names of elementwise functions, classes of ops, or `Constant`.
+    """
+    return lambda kinds: any(_is_one_of(k, what) for k in kinds)
+
+
+def at(i: int, *what: Any) -> Where:
+    """Condition of a rule: input ``i`` is computed by one of these (see `some`)."""
+    return lambda kinds: i < len(kinds) and _is_one_of(kinds[i], what)
+
+
+def every_constant(kinds: Kinds) -> bool:
+    """Condition of a rule: there are inputs, and all are constants."""
+    return bool(kinds) and all(k is Constant for k in kinds)
+
+
+def _is_one_of(kind: Any, what: Sequence[Any]) -> bool:
+    if kind is Constant or kind is None:
+        return kind in what
+    name = kind.scalar_op.name if type(kind) is Elemwise else None
+    return any(w == name if isinstance(w, str) else isinstance(kind, w) for w in what)
 
 
 def number(v: Variable) -> Any:

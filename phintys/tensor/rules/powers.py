@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from phintys.graph.variable import Apply, Variable
+from phintys.graph.variable import Apply, Constant, Variable
 from phintys.rewriting.rule import Rule, equation, rule
 from phintys.scalar import dtypes
 from phintys.scalar.op import TABLE
 from phintys.tensor.elemwise import cast, functions
 from phintys.tensor.rules.language import NAMES
-from phintys.tensor.rules.match import argument, is_float, like, literal, number
+from phintys.tensor.rules.match import argument, at, is_float, like, literal, number, some
 
 POW = TABLE["pow"]
 
@@ -19,6 +19,7 @@ POW = TABLE["pow"]
 @rule(
     "pow(x, 0) -> 1, pow(x, 1) -> x, pow(x, 2) -> sqr(x)",
     ops=[POW],
+    where=some(Constant),
     law="rounding",
     tags=("local_pow_canonicalize", "cleanup"),
     tested_on=("x**0", "x**1", "x**2", "i**2", "ones_like(x)**y"),
@@ -38,6 +39,7 @@ def trivial_power(ctx: Any, node: Apply) -> Any:
 @rule(
     "pow(x, constant) -> products",
     ops=[POW],
+    where=at(1, Constant),
     phase="specialize",
     law="rounding",
     tags=("local_pow_specialize", "local_pow_to_nested_squaring"),
@@ -75,6 +77,7 @@ def power_by_squaring(x: Any, k: int) -> Any:
 @rule(
     "-1 * x -> -x",
     ops=[TABLE["mul"]],
+    where=at(0, Constant),
     phase="specialize",
     law="exact",
     tags=("local_mul_specialize",),
@@ -94,6 +97,7 @@ def product_to_negation(ctx: Any, node: Apply) -> Any:
 @rule(
     "a + -b -> a - b",
     ops=[TABLE["add"]],
+    where=some("neg"),
     phase="specialize",
     law="rounding",
     tags=("local_add_neg_to_sub",),
@@ -118,6 +122,7 @@ def total(of: list[Any]) -> Any:
 @rule(
     "exp(x) * exp(y) -> exp(x + y)",
     ops=[TABLE["mul"]],
+    where=some("exp"),
     phase="specialize",
     law="rounding",
     tags=("local_mul_exp_to_exp_add",),
@@ -137,6 +142,7 @@ def merge_exponentials(ctx: Any, node: Apply) -> Any:
 @rule(
     "exp(x) / exp(y) -> exp(x - y)",
     ops=[TABLE["true_div"]],
+    where=at(1, "exp"),
     phase="specialize",
     law="rounding",
     tags=("local_div_exp_to_mul_exp",),

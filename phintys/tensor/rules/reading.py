@@ -11,7 +11,7 @@ from phintys.graph.variable import Apply, Constant, Variable
 from phintys.rewriting.rule import rule
 from phintys.tensor.creation import Alloc
 from phintys.tensor.dot import Dot
-from phintys.tensor.elemwise import DimShuffle, cast, dimshuffle
+from phintys.tensor.elemwise import DimShuffle, Elemwise, cast, dimshuffle
 from phintys.tensor.index_list import (
     FULL,
     flatten_index_variables,
@@ -24,6 +24,7 @@ from phintys.tensor.index_ops import AdvancedSubtensor, IncSubtensor, Subtensor
 from phintys.tensor.join import Join
 from phintys.tensor.reduce import CAReduce
 from phintys.tensor.rules.fills import filled_value
+from phintys.tensor.rules.match import at
 from phintys.tensor.rules.through import moved_to_inputs
 from phintys.tensor.shape import MakeVector, Shape_i, as_length
 from phintys.tensor.special import LogSoftmax, Softmax
@@ -116,6 +117,7 @@ def _is_shape(stop: Any, x: Variable, axis: int) -> bool:
 @rule(
     "x[a:][b:] -> x[a + b:]",
     ops=[Subtensor],
+    where=at(0, Subtensor),
     law="exact",
     tags=("local_subtensor_merge_slice", "local_subtensor_merge_integer", "cleanup"),
     tested_on=(
@@ -209,6 +211,7 @@ def _composed_unknown(bounds: Any, entry: Any) -> Any:
 @rule(
     "vector(a, b, ...)[i] -> its item",
     ops=[Subtensor],
+    where=at(0, MakeVector),
     law="exact",
     tags=("local_subtensor_make_vector", "cleanup"),
     tested_on=("stack([s, t])[1]", "stack([s, t, 2 * s])[1:]", "M.shape[0]"),
@@ -228,6 +231,7 @@ def item_of_vector(ctx: Any, node: Apply) -> Any:
 @rule(
     "alloc(v)[index] -> alloc(v)",
     ops=[Subtensor],
+    where=at(0, Alloc),
     law="drops_errors",
     tags=("local_subtensor_of_alloc", "cleanup", "shape_unsafe"),
     tested_on=("zeros((3, 4))[1]", "alloc(s, n)[2]", "alloc(v, 4, 3)[1:, 0]", "alloc(v, 4, 3)[2]"),
@@ -251,6 +255,7 @@ def _length_of_entry(e: slice, n: Any) -> Any:
 @rule(
     "join(x, y)[i] -> join(x[i], y[i])",
     ops=[Subtensor],
+    where=at(0, Join),
     law="drops_errors",
     tags=("local_subtensor_of_join",),
     tested_on=("join(0, N, N)[2]", "join(1, M, N)[1]", "join(0, N, N)[-1]", "join(1, M, N)[1:, :]"),
@@ -288,6 +293,7 @@ def _read_at(x: Variable, axis: int, i: int, index: Index) -> Any:
 @rule(
     "set(x, y, index)[index] -> y",
     ops=[Subtensor],
+    where=at(0, IncSubtensor),
     law="drops_errors",
     tags=("local_read_of_write_same_indices", "local_slice_read_of_write", "shape_unsafe"),
     tested_on=(
@@ -330,6 +336,7 @@ def _disjoint(a: Index, b: Index) -> bool:
 @rule(
     "f(x, y)[i] -> f(x[i], y[i])",
     ops=[Subtensor],
+    where=at(0, Elemwise),
     law="drops_errors",
     tags=("local_subtensor_of_batch_dims", "local_subtensor_of_elemwise", "shape_unsafe"),
     tested_on=(
@@ -351,6 +358,7 @@ def read_of_elementwise(ctx: Any, node: Apply) -> Any:
 @rule(
     "dimshuffle(x)[i] -> dimshuffle(x[j])",
     ops=[Subtensor],
+    where=at(0, DimShuffle),
     law="exact",
     tags=(
         "local_subtensor_of_transpose",
@@ -388,6 +396,7 @@ def read_of_dimshuffle(ctx: Any, node: Apply) -> Any:
 @rule(
     "sum(x, axis)[i] -> sum(x[i], axis)",
     ops=[Subtensor],
+    where=at(0, CAReduce),
     law="rounding",
     tags=("local_subtensor_of_reduce",),
     tested_on=("M.sum(axis=1)[0]", "M.max(axis=0)[1:]", "K.sum(axis=1)[0]"),
@@ -412,6 +421,7 @@ def _around(x: Variable, axes: Sequence[int], outer: Index) -> tuple[Index, tupl
 @rule(
     "softmax(x, axis)[i] -> softmax(x[i], axis)",
     ops=[Subtensor],
+    where=at(0, Softmax, LogSoftmax),
     law="rounding",
     tags=("local_subtensor_of_softmax",),
     tested_on=("special.softmax(M, axis=1)[0]", "special.log_softmax(M, axis=0)[:, 1]"),

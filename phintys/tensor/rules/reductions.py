@@ -12,7 +12,7 @@ from phintys.tensor.creation import Alloc
 from phintys.tensor.elemwise import DimShuffle, cast, dimshuffle, functions
 from phintys.tensor.reduce import CAReduce, Max, Min, Prod, Sum
 from phintys.tensor.rules.fills import filled_value
-from phintys.tensor.rules.match import applied, argument
+from phintys.tensor.rules.match import applied, argument, at
 from phintys.tensor.shape import MakeVector, length, product
 
 
@@ -52,6 +52,7 @@ def reduce_broadcastable(ctx: Any, node: Apply) -> Any:
 @rule(
     "sum(sum(x, a), b) -> sum(x, a and b)",
     ops=[CAReduce],
+    where=at(0, CAReduce),
     law="rounding",
     tags=("local_reduce_chain",),
     tested_on=(
@@ -92,6 +93,7 @@ def name_no_axes(ctx: Any, node: Apply) -> Any:
 @rule(
     "sum(M.T, axis) -> sum(M, other axis)",
     ops=[CAReduce],
+    where=at(0, DimShuffle),
     law="rounding",
     tags=("local_reduce_chain",),
     tested_on=(
@@ -121,6 +123,7 @@ def reduce_of_dimshuffle(ctx: Any, node: Apply) -> Any:
 @rule(
     "sum(fill(v)) -> length * v",
     ops=[Sum, Prod, Max, Min],
+    where=at(0, "second", Alloc),
     law="drops_errors",
     tags=("local_careduce_of_alloc",),
     tested_on=(
@@ -153,6 +156,7 @@ def reduce_of_fill(ctx: Any, node: Apply) -> Any:
 @rule(
     "sum(vector(a, b)) -> a + b",
     ops=[Sum, Prod],
+    where=at(0, MakeVector),
     law="rounding",
     tags=("local_sum_make_vector",),
     tested_on=("stack([s, t]).sum()", "stack([s, t, 2 * s]).prod()"),
@@ -172,6 +176,7 @@ def sum_of_vector(ctx: Any, node: Apply) -> Any:
 @rule(
     "sum(c * x) -> c * sum(x)",
     ops=[Sum],
+    where=at(0, "mul"),
     phase="specialize",
     law="rounding",
     tags=("local_sum_prod_of_mul_or_div", "local_sum_of_neg_to_neg_of_sum"),
@@ -198,6 +203,7 @@ def pull_factors_out_of_sums(ctx: Any, node: Apply) -> Any:
 @rule(
     "sum(x / c) -> sum(x) / c, sum(-x) -> -sum(x)",
     ops=[Sum],
+    where=at(0, "neg", "true_div"),
     phase="specialize",
     law="rounding",
     tags=("local_sum_prod_of_mul_or_div", "local_sum_of_neg_to_neg_of_sum"),
@@ -224,6 +230,7 @@ def pull_divisors_out_of_sums(ctx: Any, node: Apply) -> Any:
 @rule(
     "max(-x) -> -min(x)",
     ops=[Max, Min],
+    where=at(0, "neg"),
     phase="specialize",
     law="exact",
     tags=("local_max_to_min",),
@@ -242,6 +249,7 @@ def extreme_of_negation(ctx: Any, node: Apply) -> Any:
 @rule(
     "log(prod(exp(x))) -> sum(x)",
     ops=[TABLE["log"]],
+    where=at(0, Prod),
     phase="stabilize",
     law="rounding",
     tags=("local_log_prod_to_sum_log",),

@@ -9,7 +9,7 @@ from phintys.rewriting.rule import rule
 from phintys.scalar.op import TABLE
 from phintys.tensor.elemwise import DimShuffle, functions
 from phintys.tensor.reduce import Sum, keep_dims
-from phintys.tensor.rules.match import applied, argument, is_float, like, negated
+from phintys.tensor.rules.match import applied, argument, at, is_float, like, negated, some
 from phintys.tensor.rules.stable import factors, product
 from phintys.tensor.special import LogSoftmax, LogSumExp, Softmax
 
@@ -38,6 +38,7 @@ def reduced_axes(node: Apply) -> tuple[int, ...]:
 @rule(
     "log(sum(exp(x))) -> logsumexp(x)",
     ops=[TABLE["log"]],
+    where=at(0, Sum, DimShuffle),
     phase="stabilize",
     law="rounding",
     tags=("local_log_sum_exp", *TAGS),
@@ -60,6 +61,7 @@ def log_of_sum_of_exp(ctx: Any, node: Apply) -> Any:
 @rule(
     "y * exp(x) / sum(exp(x)) -> y * softmax(x)",
     ops=[TABLE["true_div"]],
+    where=at(1, Sum, DimShuffle),
     phase="stabilize",
     law="rounding",
     tags=("local_softmax_stabilize", *TAGS),
@@ -88,6 +90,7 @@ def recognise_softmax(ctx: Any, node: Apply) -> Any:
 @rule(
     "log(softmax(x)) -> log_softmax(x)",
     ops=[TABLE["log"]],
+    where=at(0, Softmax),
     phase="stabilize",
     law="rounding",
     tags=("local_logsoftmax",),
@@ -103,6 +106,7 @@ def log_of_softmax(ctx: Any, node: Apply) -> Any:
 @rule(
     "exp(log_softmax(x)) -> softmax(x)",
     ops=[TABLE["exp"]],
+    where=at(0, LogSoftmax),
     phase="stabilize",
     law="rounding",
     tags=("local_exp_log_softmax",),
@@ -118,6 +122,7 @@ def exp_of_log_softmax(ctx: Any, node: Apply) -> Any:
 @rule(
     "x - logsumexp(x) -> log_softmax(x)",
     ops=[TABLE["add"]],
+    where=some("mul"),
     phase="stabilize",
     law="rounding",
     tags=("local_log_softmax_from_logsumexp",),
@@ -143,6 +148,7 @@ def difference_to_log_softmax(ctx: Any, node: Apply) -> Any:
 @rule(
     "exp(x - max) / sum(exp(x - max)) -> softmax(x)",
     ops=[Softmax, LogSoftmax],
+    where=at(0, "add"),
     law="rounding",
     phase="stabilize",
     tags=("local_softmax_stabilize",),

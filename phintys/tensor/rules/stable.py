@@ -16,11 +16,13 @@ from phintys.tensor.rules.language import stable
 from phintys.tensor.rules.match import (
     applied,
     argument,
+    at,
     is_float,
     like,
     negated,
     number,
     opposite,
+    some,
 )
 
 LOG_EXP = [
@@ -79,6 +81,7 @@ EQUATIONS: list[Rule] = [*LOG_EXP, *SIGMOID, *SPECIAL_FUNCTIONS]
 @rule(
     "log(1 + x + y) -> log1p(x + y)",
     ops=[TABLE["log"]],
+    where=at(0, "add"),
     phase="stabilize",
     law="rounding",
     tags=("local_log1p",),
@@ -101,6 +104,7 @@ def log_of_one_plus(ctx: Any, node: Apply) -> Any:
 @rule(
     "log(exp(x) + exp(y)) -> logaddexp(x, y)",
     ops=[TABLE["log"]],
+    where=at(0, "add"),
     phase="stabilize",
     law="rounding",
     tags=("local_log_add_exp", "symbolic_op_recognition", "fast_compile"),
@@ -146,6 +150,7 @@ def _one_plus_exp(v: Variable) -> Any:
 @rule(
     "y * exp(x) / (1 + exp(x)) -> y * sigmoid(x)",
     ops=[TABLE["true_div"]],
+    where=at(1, "add", "mul", "sqr"),
     phase="stabilize",
     law="rounding",
     tags=("local_exp_over_1_plus_exp", "local_reciprocal_1_plus_exp"),
@@ -179,6 +184,7 @@ def logistic_factors(ctx: Any, node: Apply) -> Any:
 @rule(
     "sigmoid(x) * exp(-x) -> sigmoid(-x)",
     ops=[TABLE["mul"]],
+    where=some("sigmoid"),
     phase="stabilize",
     law="rounding",
     tags=("local_sigm_times_exp",),
@@ -198,6 +204,7 @@ def sigmoid_times_exponential(ctx: Any, node: Apply) -> Any:
 @rule(
     "exp(-sqr(x)) / erfc(x) -> 1 / erfcx(x)",
     ops=[TABLE["true_div"]],
+    where=at(1, "erfc", "mul", "sqr"),
     phase="stabilize",
     law="rounding",
     tags=("local_grad_log_erfc_neg",),

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from phintys.graph.variable import Apply, Variable
+from phintys.graph.variable import Apply, Constant, Variable
 from phintys.rewriting.rule import rule
 from phintys.scalar.op import TABLE
+from phintys.tensor.creation import Alloc
 from phintys.tensor.elemwise import cast, functions
 from phintys.tensor.index_ops import AdvancedIncSubtensor, IncSubtensor, Subtensor
 from phintys.tensor.rules.fills import fill_number
+from phintys.tensor.rules.match import at, some
 from phintys.tensor.rules.reading import index_of, is_full
 
 WRITES = (IncSubtensor, AdvancedIncSubtensor)
@@ -27,6 +29,7 @@ def increment(v: Variable) -> Apply | None:
 @rule(
     "a + inc(0, b, i) + inc(0, c, j) -> inc(inc(a, b, i), c, j)",
     ops=[TABLE["add"]],
+    where=some(*WRITES),
     law="rounding",
     outermost=True,
     tags=("local_IncSubtensor_serialize", "local_add_of_sparse_write"),
@@ -66,6 +69,7 @@ def chain_increments(ctx: Any, node: Apply) -> Any:
 @rule(
     "inc(x, 0, index) -> x",
     ops=list(WRITES),
+    where=at(1, Constant, "second", Alloc, Subtensor),
     law="drops_errors",
     tags=("local_useless_inc_subtensor", "local_useless_inc_subtensor_alloc", "cleanup"),
     tested_on=(
@@ -104,6 +108,7 @@ def write_of_everything(ctx: Any, node: Apply) -> Any:
 @rule(
     "set(set(x, y, index), z, index) -> set(x, z, index)",
     ops=[IncSubtensor],
+    where=at(0, IncSubtensor),
     law="rounding",
     tags=("local_write_of_write_same_indices", "cleanup"),
     tested_on=(
@@ -131,6 +136,7 @@ def merge_writes(ctx: Any, node: Apply) -> Any:
 @rule(
     "inc(0, y, index) -> set(0, y, index)",
     ops=[IncSubtensor],
+    where=at(0, Constant, "second", Alloc),
     phase="specialize",
     law="rounding",
     tags=("local_incsubtensor_of_zeros_to_setsubtensor", "local_incsubtensor_of_zeros"),
@@ -146,6 +152,7 @@ def increment_of_zeros(ctx: Any, node: Apply) -> Any:
 @rule(
     "set(c, c, index) -> c",
     ops=[IncSubtensor],
+    where=at(1, Constant, "second", Alloc),
     law="drops_errors",
     tags=("local_setsubtensor_of_constants", "local_setsubtensor_of_allocs"),
     tested_on=("set_subtensor(zeros_like(v)[1:], 0)",),
