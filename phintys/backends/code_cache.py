@@ -16,6 +16,8 @@ from phintys.config import cache_directory
 
 _MAGIC = b"phintys object 1\n"
 _DIGEST = 32
+#: A key's folder, one of 256, keeps this many files; older ones are removed.
+FOLDER_LIMIT = 64
 
 
 def key_of(*parts: str) -> str:
@@ -64,10 +66,21 @@ def write(name: str, payload: bytes) -> None:
         with os.fdopen(handle, "wb") as file:
             file.write(_MAGIC + hashlib.sha256(payload).digest() + payload)
         os.replace(temporary, path)
+        _remove_old(path.parent)
     except OSError:
         if temporary:
             with contextlib.suppress(OSError):
                 os.unlink(temporary)
+
+
+def _remove_old(folder: Path) -> None:
+    files = os.listdir(folder)
+    if len(files) <= FOLDER_LIMIT:
+        return
+    by_age = sorted((folder / file for file in files), key=lambda file: file.stat().st_mtime_ns)
+    for file in by_age[:-FOLDER_LIMIT]:
+        with contextlib.suppress(OSError):  # another process has removed it, or uses it
+            file.unlink()
 
 
 def _path(name: str) -> Path | None:

@@ -164,3 +164,16 @@ def test_libraries_know_that_they_were_cached(cache):
 
     text = "define double @thrice(double %x) {\n %y = fmul double %x, 3.0\n ret double %y\n}"
     assert [compile_ir(text).cached for _ in range(2)] == [False, True]
+
+
+def test_old_files_are_removed(cache, monkeypatch):
+    from phintys.backends import code_cache
+
+    monkeypatch.setattr(code_cache, "FOLDER_LIMIT", 3)
+    for number in range(6):
+        code_cache.write(f"aa{number}", b"code")
+        os.utime(cache / "aa" / f"aa{number}", ns=(number, number))
+    code_cache.write("ab0", b"another folder")
+    code_cache.write("aa6", b"code")
+    assert {p.name for p in files(cache)} == {"aa4", "aa5", "aa6", "ab0"}
+    assert code_cache.read("aa3") is None and code_cache.read("aa4") == b"code"
