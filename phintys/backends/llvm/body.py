@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from phintys.backends.llvm import blas, control
+from phintys.backends.llvm import blas, control, threads
 from phintys.backends.llvm.cpython import offsets
 from phintys.backends.llvm.kernels import emit_kernel
+from phintys.backends.llvm.parts import Parts, cut, picoseconds
 from phintys.backends.llvm.writer import Lengths, Writer
 from phintys.dims import ZERO, Dim, product
 from phintys.lowering.program import (
@@ -64,6 +65,7 @@ class Body:
         self.cells: dict[int, str] = {}  # slot number -> the list of a shared variable
         self.blocks: dict[int, str] = {}  # storage number -> address
         self.words: dict[tuple[str, int], str] = {}
+        self.used: Counter[Slot] = Counter()  # slot -> number of steps that use it
         self.slots = {slot.number: slot for slot in program.slots}
         self.slots.update((slot.number, slot) for slot in program.inputs)
 
@@ -328,19 +330,36 @@ class Body:
         self.out.require(condition, "fail")
 
     def kernel(self, step: Kernel) -> None:
-        code = emit_kernel(step)
+        parts = self.parts(step)
+        if parts is None:
+            status = self.call_kernel(step, self.lengths)
+        else:
+            status = threads.emit(self, step, parts, self.entry.threads)
+        if any(inst.op == "wrap" for inst in step.body):
+            self.fail_unless(self.out.value(f"icmp eq i64 {status}, 0"), step.step)
+
+    def parts(self, step: Kernel) -> Parts | None:
+        """The parts of a kernel that may run at the same time."""
+        if self.entry.threads == 1 or not picoseconds(step):
+            return None
+        if not self.used:
+            self.used = Counter(s for step in self.program.steps for s in {*_slots_of(step)})
+        own = {o.slot for o in step.operands if o.slot.kind == "temp" and self.used[o.slot] == 1}
+        return cut(step, own, -1 - 100 * step.step)
+
+    def call_kernel(self, kernel: Kernel, lengths: Lengths) -> str:
+        """Call the function of a kernel; gives its status."""
+        code = emit_kernel(kernel)
         self.entry.kernels[code.symbol] = code
         args = []
         for a in code.arguments:
             if a.kind == "slot":
                 args.append(f"ptr {self.addresses[a.value.number]}")
             elif a.kind == "dim":
-                args.append(f"i64 {self.lengths(a.value)}")
+                args.append(f"i64 {lengths(a.value)}")
             else:
                 args.append(f"{a.type} {a.value}")
-        status = self.out.value(f'call i64 @"{code.symbol}"({", ".join(args)})')
-        if any(inst.op == "wrap" for inst in step.body):
-            self.fail_unless(self.out.value(f"icmp eq i64 {status}, 0"), step.step)
+        return self.out.value(f'call i64 @"{code.symbol}"({", ".join(args)})')
 
     def copy(self, step: Copy) -> None:
         source, target = (self.addresses[s.number] for s in (step.source, step.target))

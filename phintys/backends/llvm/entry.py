@@ -28,6 +28,7 @@ from phintys.backends.llvm.body import ALIGN, LONG_WORK, Body
 from phintys.backends.llvm.callable import CHECKED, DATA_OFFSET, MODE_OFFSET
 from phintys.backends.llvm.cpython import LAYOUT, offsets
 from phintys.backends.llvm.kernels import KernelCode
+from phintys.backends.llvm.threads import thread_count
 from phintys.backends.llvm.writer import Writer
 from phintys.lowering.program import Call, Loop, Program, Slot
 
@@ -74,6 +75,7 @@ class Routine:
         self.works = 0  # memory that the call has allocated: places in the array %works
         self.stack_bytes = 0
         self.step = self.out.stack("i64")  # the step that is about to fail
+        self.threads = thread_count()
         self.thread = ""  # where the thread state is kept while the lock is given up
         self.body = Body(self, program)
 

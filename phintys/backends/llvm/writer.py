@@ -91,6 +91,16 @@ class Lengths:
         self._sizes: dict[Dim, str] = {}
         self._overflows: list[str] = []
 
+    def within(self, definitions: dict[Dim, str]) -> Lengths:
+        """Lengths for code that not all that follows comes through; some symbols have new values.
+
+        What is computed there is not known here afterwards.
+        """
+        inner = Lengths(self._out, self._symbol)
+        inner._values = {**self._values, **definitions}
+        inner._sizes = dict(self._sizes)
+        return inner
+
     def define(self, dim: Dim, value: str) -> None:
         """Say what the value of a symbol is."""
         self._values[dim] = value
