@@ -17,6 +17,7 @@ from phintys.graph.fgraph import FunctionGraph
 from phintys.graph.fingerprint import fingerprint
 from phintys.graph.shared import Container, SharedVariable
 from phintys.graph.variable import Variable, late
+from phintys.rewriting.trace import current_recorder
 
 
 def function(
@@ -140,6 +141,9 @@ class FunctionMaker:
         self._rewritten = True
         self.times["rewriting"] = time.perf_counter() - start
 
+    def _earlier_stages(self) -> float:
+        return self.times["rewriting"] + self.times.get("lowering", 0.0)
+
     def settings_as_made(self) -> Any:
         """A context in which the settings are those under which the function was made."""
         return config.change_flags(**self._settings)
@@ -149,8 +153,8 @@ class FunctionMaker:
         """What identifies the machine code of the function; None if nothing does."""
         query = self.mode.key
         graph = None if query is None else fingerprint(self.spec.fgraph)
-        if graph is None or config.check_rewrites or config.optimizer_verbose:
-            return None
+        if graph is None or config.check_rewrites or current_recorder() is not None:
+            return None  # or somebody wants to see the rewrites
         names = [v.name for v in self.spec.fgraph.inputs]  # they stand in messages
         interface = (len(self.inputs), names, self.update_targets, self.unpack == "single")
         return repr((graph, query, self._rewritten, interface, sorted(self._settings.items())))
@@ -170,14 +174,15 @@ class FunctionMaker:
         """A callable; ``containers`` hold the values of the shared variables."""
         if containers is None:
             containers = [s.container for s in self.shared]
-        start = time.perf_counter()
+        start, before = time.perf_counter(), self._earlier_stages()
         if self.linker.is_native:
             from phintys.compile.native import make_native
 
             made = make_native(self, containers)
         else:
             made = Function(self, containers, self.linker.run(self.fgraph))
-        self.times["code"] = time.perf_counter() - start
+        earlier = self._earlier_stages() - before  # if they were needed for the code
+        self.times["code"] = time.perf_counter() - start - earlier
         if trust_input:
             made.trust_input = True
         made.attach_profile(profile)

@@ -16,6 +16,7 @@ from phintys.graph.op import Op
 from phintys.graph.variable import Apply
 from phintys.rewriting.database import optdb
 from phintys.rewriting.rewriter import node_rewriter
+from phintys.rewriting.trace import trace
 from phintys.rewriting.walk import in2out
 
 
@@ -163,6 +164,16 @@ def test_rewrites_of_users_are_applied(made):
         assert phintys.function([x], pt.exp(x))([1.0]) == [0.0]
     finally:
         optdb.remove("no_exp")
+
+
+def test_who_watches_the_rewrites_sees_them(made):
+    check(example())
+    with trace() as log:
+        check(example())
+    assert len(log) > 0 and len(made) == 2
+    with config.change_flags(check_rewrites=True):
+        check(example())
+    assert len(made) == 3
 
 
 class Twice(Op):
