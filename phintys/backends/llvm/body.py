@@ -18,6 +18,8 @@ from phintys.backends.llvm import blas, control, threads
 from phintys.backends.llvm.cpython import offsets
 from phintys.backends.llvm.kernels import emit_kernel
 from phintys.backends.llvm.parts import Parts, cut, picoseconds
+from phintys.backends.llvm.rows import by_several_rows
+from phintys.backends.llvm.tiles import by_tiles
 from phintys.backends.llvm.writer import Lengths, Writer
 from phintys.dims import ZERO, Dim, product
 from phintys.lowering.program import (
@@ -332,7 +334,11 @@ class Body:
     def kernel(self, step: Kernel) -> None:
         parts = self.parts(step)
         if parts is None:
-            status = self.call_kernel(step, self.lengths)
+            kernels = [k for part in by_several_rows(step) for k in by_tiles(part)]
+            statuses = [self.call_kernel(k, self.lengths) for k in kernels]
+            status = statuses[0]
+            for other in statuses[1:]:
+                status = self.out.value(f"or i64 {status}, {other}")
         else:
             status = threads.emit(self, step, parts, self.entry.threads)
         if any(inst.op == "wrap" for inst in step.body):

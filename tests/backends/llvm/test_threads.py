@@ -130,9 +130,7 @@ def _text(f):
 
 def test_a_thread_that_cannot_be_made_is_done_without(forced, monkeypatch):
     resolve = symbols.resolve
-    stub = compile_ir(
-        "define i32 @no_thread(ptr %a, ptr %b, ptr %c, ptr %d) {\n  ret i32 11\n}"
-    )
+    stub = compile_ir("define i32 @no_thread(ptr %a, ptr %b, ptr %c, ptr %d) {\n  ret i32 11\n}")
     monkeypatch.setattr(
         symbols,
         "resolve",
