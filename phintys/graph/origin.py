@@ -54,7 +54,10 @@ def user_origin() -> Origin | Location | None:
     frame: FrameType | None = _getframe(2)
     while frame is not None:
         code = frame.f_code
-        if not _is_of_package(code.co_filename) and not _is_make_node(frame):
+        ours = _is_ours.get(code.co_filename)
+        if ours is None:
+            ours = _is_of_package(code.co_filename)
+        if not ours and not (code.co_name == "make_node" and _is_within_package(frame)):
             return code, frame.f_lasti
         frame = frame.f_back
     return None
@@ -67,11 +70,10 @@ def _is_of_package(file: str) -> bool:
     return ours
 
 
-def _is_make_node(frame: FrameType) -> bool:
-    """Whether the frame is the inside of a user's op: the line that applies the op says more."""
-    if frame.f_code.co_name != "make_node" or frame.f_back is None:
-        return False
-    return _is_of_package(frame.f_back.f_code.co_filename)
+def _is_within_package(make_node: FrameType) -> bool:
+    """Whether it is called from here: the line that applies a user's op says more than its own."""
+    caller = make_node.f_back
+    return caller is not None and _is_of_package(caller.f_code.co_filename)
 
 
 class inherit:

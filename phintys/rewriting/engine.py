@@ -243,7 +243,8 @@ class Normalizer:
         if isinstance(v, Constant):
             same = self._canonical(v)
             if same is not v:
-                self._retain(same, self.uses(v), self.client(v))
+                if count := self._uses.get(v, 0):
+                    self._retain(same, count, self.client(v))
                 self._forward[v] = same
                 v = same
         elif not isinstance(v, AtomicVariable) and v not in self.fgraph.variables:
@@ -278,12 +279,14 @@ class Normalizer:
         return False
 
     def _may_retype(self, node: Apply, new: Sequence[Variable]) -> bool:
-        if node in self._kept:
+        if self._kept and node in self._kept:
             return False
         if node.op._output_type_depends_on_input_value:  # pyright: ignore[reportPrivateUsage]
             return True
-        pairs = zip(node.inputs, new)
-        return any(v.type is not w.type and v.type != w.type for v, w in pairs)
+        return any(
+            v is not w and v.type is not w.type and v.type != w.type
+            for v, w in zip(node.inputs, new)
+        )
 
     def _rebuild(self, node: Apply, new: Sequence[Variable]) -> bool:
         """Make a node anew on narrower inputs, if that narrows its outputs."""
@@ -344,8 +347,10 @@ class Normalizer:
             if new is None:
                 continue
             target = self._current(new)
-            self._retain(target, self.uses(o), self.client(o))
-            self._uses[o] = 0
+            count = self._uses.get(o, 0)
+            if count:
+                self._retain(target, count, self.client(o))
+                self._uses[o] = 0
             self._forward[o] = target
         if used:
             self._release_inputs(node)
@@ -447,11 +452,11 @@ class Normalizer:
 
     def _retain(self, variable: Variable, n: int, user: Apply | None) -> None:
         """Add ``n`` uses; a node that comes into use starts to use its inputs."""
-        work = [(variable, n, user)]
+        work, uses = [(variable, n, user)], self._uses
         while work:
             v, n, user = work.pop()
-            before = self.uses(v)
-            self._uses[v] = before + n
+            before = uses.get(v, 0)
+            uses[v] = before + n
             if before == 0 and user is not None:
                 self._client[v] = user
             owner = v.owner
@@ -465,15 +470,19 @@ class Normalizer:
 
     def _release_inputs(self, node: Apply) -> None:
         """A node that nobody uses any more stops using its inputs."""
-        work = [node]
+        work, uses = [node], self._uses
         while work:
             node = work.pop()
-            if self._is_used(node):
+            if any(map(uses.get, node.outputs)):
                 continue
             for v in map(self._current, node.inputs):
-                left = self._uses[v] = self.uses(v) - 1
-                if left == 0 and v.owner is not None and v.owner not in work:
-                    work.append(v.owner)
+                left = uses[v] = uses.get(v, 0) - 1
+                owner = v.owner
+                if left or owner is None:
+                    continue
+                # the outputs of one node may all fall out of use before it is looked at
+                if len(owner.outputs) == 1 or owner not in work:
+                    work.append(owner)
 
 
 def _as_list(node: Apply, result: Any) -> list[Variable | None] | None:

@@ -252,11 +252,9 @@ class Elemwise(Op):
 
     def make_node(self, *inputs: Any) -> Apply:
         args = [x if isinstance(x, TensorVariable) else as_tensor_variable(x) for x in inputs]
-        ndim = max([a.type.ndim for a in args], default=0)
-        for i, a in enumerate(args):
-            if a.type.ndim != ndim:
-                new = a is not inputs[i] and type(a) is TensorConstant
-                args[i] = convert.constant(a.data, ndim=ndim) if new else _pad_left(a, ndim)
+        ndims = [a.type.ndim for a in args]
+        if ndims and min(ndims) != (ndim := max(ndims)):
+            args = [_padded(a, ndim, a is x) for a, x in zip(args, inputs)]
         key = (config.floatX, *[a.type for a in args])
         out_types = self._memo.get(key)
         if out_types is None:
@@ -337,6 +335,14 @@ class Elemwise(Op):
 
     def __str__(self) -> str:
         return self.name or str(self.scalar_op).capitalize()
+
+
+def _padded(a: Any, ndim: int, is_given: bool) -> Any:
+    """``a`` with axes of length 1 on the left; literals, which nobody holds, are made anew."""
+    if a.type.ndim == ndim:
+        return a
+    literal = not is_given and type(a) is TensorConstant
+    return convert.constant(a.data, ndim=ndim) if literal else _pad_left(a, ndim)
 
 
 _elementwise: dict[Any, Elemwise] = {}

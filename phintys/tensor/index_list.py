@@ -18,7 +18,7 @@ from phintys.dims import Dim, DimLike, as_dim, dim_max, from_end, slice_range
 from phintys.graph.op import Op
 from phintys.graph.variable import Constant, Variable
 from phintys.scalar import dtypes
-from phintys.scalar.type import as_scalar
+from phintys.scalar.type import ScalarConstant, as_scalar
 from phintys.scalar.type import constant as scalar_constant
 from phintys.tensor.convert import as_tensor_variable, constant
 from phintys.tensor.elemwise import cast, functions
@@ -144,6 +144,8 @@ def index_scalar(i: Any) -> Any:
     """An index as an integer scalar variable; constants become int64."""
     if not isinstance(i, Variable):
         return scalar_constant(np.int64(i))
+    if type(i) is ScalarConstant and i.type.dtype == "int64":
+        return i
     if i.type.dtype not in dtypes.INTEGER:
         raise TypeError(f"Indices are integers; {i} has dtype {i.type.dtype}.")
     known = literal(i)

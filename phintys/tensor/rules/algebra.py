@@ -239,11 +239,16 @@ def _is_plain_product(ctx: Any, node: Apply) -> bool:
 def _constant_factor(constants: list[tuple[int, Any]]) -> Any:
     """The product of powers of numbers; floats overflow to infinity, integers do not."""
     factor: Any = 1
-    if not constants:
-        return factor
-    with np.errstate(all="ignore"):
-        for e, k in constants:
-            factor = factor * (k**e if isinstance(k, int) and e > 0 else (k * ONE) ** e)
+    rest: list[tuple[int, Any]] = []
+    for e, k in constants:
+        if e == 1 and isinstance(k, float | int):
+            factor = factor * k
+        else:
+            rest.append((e, k))
+    if rest:
+        with np.errstate(all="ignore"):
+            for e, k in rest:
+                factor = factor * (k**e if isinstance(k, int) and e > 0 else (k * ONE) ** e)
     return factor
 
 

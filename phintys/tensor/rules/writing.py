@@ -62,7 +62,7 @@ def chain_increments(ctx: Any, node: Apply) -> Any:
     if base is None:
         base, *written = [written[0].outputs[0], *written[1:]]
     for inc in written:
-        base = inc.op(base, *inc.inputs[1:])
+        base = inc.clone_with_new_inputs([base, *inc.inputs[1:]]).outputs[0]
     return base
 
 
@@ -128,9 +128,9 @@ def merge_writes(ctx: Any, node: Apply) -> Any:
     x, y, *index = inner.inputs
     z = node.inputs[1]
     if node.op.set_instead_of_inc:
-        return node.op(x, z, *index)
+        return node.clone_with_new_inputs([x, z, *index], strict=False).outputs[0]
     both = functions.add(cast(y, x.type.dtype), cast(z, x.type.dtype))
-    return inner.op(x, both, *index)
+    return inner.clone_with_new_inputs([x, both, *index], strict=False).outputs[0]
 
 
 @rule(
