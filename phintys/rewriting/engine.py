@@ -262,7 +262,8 @@ class Normalizer:
             return constant
 
     def _entry(self, op: Any) -> OpEntry:
-        entry = self._entries[id(op)] = self._table.entry(op)._replace(op=op)
+        known = self._table.entry(op)
+        entry = self._entries[id(op)] = known if known.op is op else known._replace(op=op)
         return entry
 
     # ------------------------------------------------------------------ changing

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from phintys.graph.type import disconnected_type
+from phintys.graph.variable import Constant
 from phintys.scalar import rules
 from phintys.scalar.dtypes import ALL, is_complex, kind, real_of
 from phintys.scalar.op import (
@@ -228,10 +229,14 @@ cbrt = unary(
 
 def _power_partials(m: Any, x: Any, y: Any, z: Any) -> tuple[Any, Any]:
     """0 where the exponent is 0, and for the exponent where the base is 0 and the power too."""
-    return (
-        lambda: m.switch(m.eq(y, 0), 0, y * m.pow(x, y - 1)),
-        lambda: m.switch(m.eq(x, 0), m.switch(m.ge(y, 0), 0, z), z * m.log(x)),
-    )
+
+    def by_base() -> Any:
+        k = y.data.item() if isinstance(y, Constant) and np.size(y.data) == 1 else None
+        if k is None:
+            return m.switch(m.eq(y, 0), 0, y * m.pow(x, y - 1))
+        return None if k == 0 else y * (x if k == 2 else m.pow(x, k - 1))
+
+    return by_base, lambda: m.switch(m.eq(x, 0), m.switch(m.ge(y, 0), 0, z), z * m.log(x))
 
 
 pow = binary(
