@@ -117,17 +117,17 @@ def measure(lib: Any, expression: Expression, n: int) -> dict[str, Any]:
     get_mode = importlib.import_module(f"{lib.__name__}.compile.mode").get_mode
     mode = get_mode("FAST_RUN").excluding("fusion", "inplace")
     gc.collect()
-    t0 = time.perf_counter()
+    t0 = time.process_time()
     wrt, value = expression(lib, tensor, n)
-    t1 = time.perf_counter()
+    t1 = time.process_time()
     grads = lib.grad(value, wrt)
-    t2 = time.perf_counter()
+    t2 = time.process_time()
     outputs = [value, *grads]
     inputs = list(dict.fromkeys(graph.traversal.explicit_graph_inputs(outputs)))
     fgraph = graph.FunctionGraph(inputs, outputs, clone=True)
-    t3 = time.perf_counter()
+    t3 = time.process_time()
     mode.optimizer.rewrite(fgraph)
-    t4 = time.perf_counter()
+    t4 = time.process_time()
     built, all_nodes = count([value]), count(outputs)
     return {
         "seconds": [t1 - t0, t2 - t1, t4 - t3],

@@ -7,12 +7,9 @@ looks at it (`FunctionMaker.fgraph`, `NativeMethods.program`).
 
 from __future__ import annotations
 
-import gc
 import time
 import weakref
 from collections import OrderedDict
-from collections.abc import Generator
-from contextlib import contextmanager
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +19,7 @@ from phintys.backends.llvm.callable import make_native_class
 from phintys.backends.llvm.target import surroundings
 from phintys.compile.callable import Function
 from phintys.compile.failure import explain_failure
+from phintys.graph.collection import collection_paused
 from phintys.graph.shared import Container
 
 if TYPE_CHECKING:
@@ -30,21 +28,6 @@ if TYPE_CHECKING:
 #: Code of the last functions, by key.
 _recent: OrderedDict[str, Native] = OrderedDict()
 _RECENT = 32
-
-
-@contextmanager
-def collection_paused() -> Generator[None, None, None]:
-    """No garbage collection meanwhile.
-
-    Compiling makes many objects and hardly a cycle; each collection would look through all of them.
-    """
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
 
 
 @collection_paused()

@@ -16,6 +16,7 @@ from phintys.gradient.rules import (
     ones_like,
     zeros_like,
 )
+from phintys.graph.collection import collection_paused
 from phintys.graph.origin import describe, inherit
 from phintys.graph.traversal import toposort
 from phintys.graph.type import DisconnectedType, NullType, disconnected_type
@@ -286,6 +287,7 @@ def _names(given: Any) -> str:
 # ------------------------------------------------------------------------ the sweep
 
 
+@collection_paused()
 def backpropagate(
     starts: Mapping[Variable, Any],
     wrt: Sequence[Variable],

@@ -17,6 +17,7 @@ from itertools import chain
 from typing import Any
 
 from phintys.errors import RewriteError
+from phintys.graph.collection import collection_paused
 from phintys.graph.fgraph import FunctionGraph, Output
 from phintys.graph.origin import inherit
 from phintys.graph.variable import Apply, AtomicVariable, Constant, Variable
@@ -59,7 +60,8 @@ class RuleSet(GraphRewriter):
 
     def apply(self, fgraph: FunctionGraph) -> bool:
         """Bring the graph into normal form; whether anything changed."""
-        return Normalizer(self, fgraph).run()
+        with collection_paused():
+            return Normalizer(self, fgraph).run()
 
 
 class Normalizer:
