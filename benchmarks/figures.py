@@ -123,19 +123,21 @@ MEMORY = ("imported_mb", "peak_mb")
 
 def stages(records: Records) -> str:
     """Where the time of our first results goes, in milliseconds."""
+    ours = [(r["workload"], state, r[state]) for r in records for state in CACHE if r["peer"] == US]
+    timed = [(key, state, found) for key, state, found in ours if "build" in found]
+    names = list(dict.fromkeys(name for *_, found in timed for name in found["stages"]))
     rows = []
-    for r in records:
-        for state in ("cold", "warm"):
-            found = r[state]
-            if r["peer"] != US or "build" not in found:
-                continue
-            inside = found["stages"]
-            rest = max(0.0, found["build"] - sum(inside.values()))
-            times = [found["import"], rest, *inside.values(), found["call"]]
-            name = "cold" if state == "cold" else "from the cache"
-            rows.append([r["workload"], name, *(f"{1e3 * t:.1f}" for t in times)])
-            names = ["import", "expression", *inside, "first call"]
-    return table(["milliseconds", "code", *names], rows) if rows else ""
+    for key, state, found in timed:
+        inside = found["stages"]
+        rest = max(0.0, found["build"] - sum(inside.values()))
+        times = [found["import"], rest, *(inside.get(n, 0.0) for n in names), found["call"]]
+        rows.append([key, CACHE[state], *(f"{1e3 * t:.1f}" for t in times)])
+    head = ["milliseconds", "machine code", "import", "expression", *names, "first call"]
+    return table(head, rows)
+
+
+#: where machine code comes from
+CACHE = {"cold": "new", "warm": "cached"}
 
 
 def growth(records: Records) -> str:

@@ -135,8 +135,8 @@ class NumPy:
     """Formulas as they are; gradients by hand."""
 
     def build(self, w: Workload, arrays: Arrays) -> Program:
-        if w.call == "trusted":
-            raise Unsupported("no checks to leave out")
+        if w.call in ("trusted", "floats"):
+            raise Unsupported("no checks to leave out, and Python adds its floats itself")
 
         def step(**arrays: Any) -> tuple[Any, Mapping[str, Any]]:
             if w.updates:
@@ -212,6 +212,12 @@ class Graphs:
         return Program(f, bind, lambda: {name: variables[name].get_value() for name in w.held})
 
 
+def refuse_views(arrays: Arrays) -> None:
+    """Libraries with arrays of their own copy operands before a call, so there is no layout."""
+    if not all(a.flags.c_contiguous for a in arrays.values()):
+        raise Unsupported("its arrays are contiguous")
+
+
 # ---------------------------------------------------------------- JAX
 
 
@@ -235,6 +241,7 @@ class Jax:
     def build(self, w: Workload, arrays: Arrays) -> Program:
         if w.call == "trusted":
             raise Unsupported("no checks to leave out")
+        refuse_views(arrays)
         jax, m = self.jax, self.namespace
 
         def result(**arrays: Any) -> Any:
@@ -301,6 +308,7 @@ class Torch:
     def build(self, w: Workload, arrays: Arrays) -> Program:
         if w.call != "arrays":
             raise Unsupported("tensors are the only arguments")
+        refuse_views(arrays)
         torch, m = self.torch, self.namespace
 
         def result(**arrays: Any) -> Any:

@@ -55,9 +55,14 @@ def arguments(given: list[str] | None = None) -> argparse.Namespace:
     add("--only", default="", metavar="REGEX", help="workloads, as 'family: name'")
     add("--size", nargs="+", choices=SIZES, default=SIZES)
     add("--rounds", type=int, default=3, help="turns of each library")
-    add("--seconds", type=float, default=0.05, help="timing of one turn")
-    add("--limit", type=float, default=30, help="seconds for building one program")
-    add("--allowance", type=float, default=120, help="seconds for all building of one library")
+    add("--seconds", type=float, default=0.03, help="timing of one turn")
+    add("--limit", type=float, default=20, help="seconds for building one program")
+    add(
+        "--allowance",
+        type=float,
+        default=75,
+        help="seconds for building all programs of one library",
+    )
     add("--threads", type=int, default=2, help="of the part 'threads'")
     add("--quick", action="store_true", help="small sizes, short timings, fewer parts")
     add("--publish", action="store_true", help="write results/ and the pictures of docs/")
@@ -163,9 +168,10 @@ class Run:
         say("fresh processes")
         quick = self.options.quick
         rounds = 1 if quick else 3
-        self.records["import"] = fresh.importing(self.peers, 2 if quick else 7)
+        self.records["import"] = fresh.importing(self.peers, 2 if quick else 5)
         keys = fresh.FIRST[:2] if quick else fresh.FIRST
-        found = list(fresh.firsts(self.peers, keys, rounds, 3 * self.options.limit))
+        asker = fresh.Asker(4 * self.options.limit, self.options.allowance)
+        found = list(fresh.firsts(asker, self.peers, keys, rounds))
         self.records["first"] = [r for r in found if "missing" not in r["cold"]]
         for r in found:
             for state in ("cold", "warm"):
@@ -176,7 +182,8 @@ class Run:
         quick = self.options.quick
         names = ("terms",) if quick else tuple(fresh.GROWING)
         lengths = (50, 100) if quick else fresh.LENGTHS
-        found = list(fresh.growth(self.peers, names, lengths, self.options.limit))
+        asker = fresh.Asker(self.options.limit, 0.6 * self.options.allowance)
+        found = list(fresh.growth(asker, self.peers, names, lengths))
         self.records["growth"] = [r for r in found if "missing" not in r]
         for r in found:
             self.note(r["peer"], f"{r['expression']} of {r['nodes']} nodes", r)
@@ -257,6 +264,7 @@ def main(given: list[str] | None = None) -> int:
     start = time.perf_counter()
     for part in run.options.part:
         getattr(run, part)()
+        say(f"  {part}: done after {time.perf_counter() - start:.0f} s")
     for name, text in run.tables().items():
         print(f"\n{name}\n\n{text}")
     if run.options.json:

@@ -176,6 +176,29 @@ def test_a_slow_library_is_stopped_and_starts_again():
         worker.stop()
 
 
+def test_fresh_processes_have_an_allowance(tmp_path):
+    peer, key = peers.Peer("numpy"), "rows: softmax"
+    asker = fresh.Asker(limit=0.001, allowance=0.002)
+    assert asker.ask(peer, str(tmp_path), key) == {"slow": "more than 0 s"}
+    assert asker.ask(peer, str(tmp_path), key) == {"slow": fresh.OVER}
+    asker = fresh.Asker(limit=60.0, allowance=60.0)
+    assert asker.ask(peer, str(tmp_path), key)["right"]
+    assert "missing" in asker.ask(peers.Peer("no_such_library"), str(tmp_path), key)
+    assert "failed" in asker.ask(peer, str(tmp_path), "no such workload")
+
+
+def test_growth_goes_on_until_one_takes_too_long():
+    class Asked:
+        def ask(self, peer, directory, name, n):
+            return {"build": 1.0} if int(n) < 300 or name == "b" else {"slow": "yes"}
+
+    lengths = (100, 300, 1000)
+    found = list(fresh.growth(Asked(), [peers.Peer("phintys")], "ab", lengths))
+    assert [(r["expression"], r["nodes"]) for r in found] == [
+        ("a", 100), ("b", 100), ("a", 300), ("b", 300), ("b", 1000),
+    ]  # fmt: skip
+
+
 def test_a_library_that_is_not_there():
     worker = peers.Worker(peers.Peer("no_such_library"), 1.0)
     assert "no_such_library" in worker.start()["missing"]
@@ -220,7 +243,9 @@ def test_tables():
     assert "1.00 |   1.00 |  1.00" in figures.variants(THROUGHPUT)
     firsts = figures.firsts(FIRST)
     assert re.search(r"w *\| jax *\| *2 s \| *2\.00 \| *slow", firsts)
-    assert "| 250.0 |" in figures.stages(FIRST)
+    assert re.search(
+        r"w *\| new *\| *100\.0 \| *250\.0 \| *250\.0 \| *500\.0", figures.stages(FIRST)
+    )
     assert re.search(r"chain *\| phintys *\| 100 ms \| 300 ms \| *2\.00", figures.growth(GROWTH))
     both = [{"workload": "w", "size": "large", "times": {"phintys": 2.0, "phintys, 2": 1.0}}]
     assert "2.00" in figures.threads(both)
@@ -244,3 +269,13 @@ def test_pictures_are_the_same_for_the_same_records(tmp_path):
             run.DRAWN[part](records, file)
         assert files[0].read_bytes() == files[1].read_bytes()
         assert b"jax" in files[0].read_bytes()
+
+
+def test_what_the_documentation_shows_is_there():
+    page = (ROOT / "docs" / "performance.md").read_text()
+    tables = re.findall(r"```{include} \.\./benchmarks/results/(\w+)\.md", page)
+    pictures = re.findall(r"\(_static/bench-(\w+)\.svg\)", page)
+    assert {"throughput", "first", "stages", "growth"} <= set(tables)
+    assert set(pictures) == set(run.DRAWN)
+    assert all((run.RESULTS / f"{name}.md").exists() for name in tables)
+    assert all((run.PICTURES / f"bench-{name}.svg").exists() for name in pictures)
