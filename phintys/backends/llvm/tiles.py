@@ -1,8 +1,9 @@
 """Loops over operands that lie in memory the other way round, tile by tile.
 
 Where one operand is contiguous along the last loop and another along the one before, each turn of
-the last loop reads a cache line of the other for one element.  Its range is cut into pieces, so
-narrow that these lines are still in the nearest cache when the next turn wants their next element.
+the last loop reads a cache line of the other for one element.  In tiles of `HEIGHT` by `WIDTH`
+points these lines are used up while they are in the nearest cache, even where the distance of rows
+is a power of two, so that few lines of a column fit into it.
 """
 
 from __future__ import annotations
@@ -10,27 +11,32 @@ from __future__ import annotations
 from phintys.dims import ONE, Dim, dim_min
 from phintys.lowering.program import Kernel, Operand
 
-WIDTH = 64
+HEIGHT = WIDTH = 16
 _LARGE = 2**17  # elements: smaller arrays stay in a near cache anyway
 
 
 def by_tiles(kernel: Kernel) -> list[Kernel]:
-    """Kernels that together do what one does: in whole tiles, then what is left."""
+    """Kernels that together do what one does: in whole tiles, then what is left on two sides."""
     if not _is_crosswise(kernel):
         return [kernel]
     *outer, rows, length = kernel.dims
-    count = length // WIDTH * dim_min(rows * length // _LARGE, ONE)
-    tiled = tuple(
-        o._replace(strides=(*o.strides[:-2], o.strides[-1] * WIDTH, *o.strides[-2:]))
-        for o in kernel.operands
-    )
-    left = tuple(
-        o._replace(offset=o.offset + count * WIDTH * o.strides[-1]) for o in kernel.operands
-    )
+    large = dim_min(rows * length // _LARGE, ONE)
+    down, across = rows // HEIGHT * large, length // WIDTH * large
+    operands = kernel.operands
+    tiled = tuple(o._replace(strides=_tiled(o.strides)) for o in operands)
+    right = tuple(o._replace(offset=o.offset + across * WIDTH * o.strides[-1]) for o in operands)
+    below = tuple(o._replace(offset=o.offset + down * HEIGHT * o.strides[-2]) for o in operands)
+    tile = (Dim.const(HEIGHT), Dim.const(WIDTH))
     return [
-        _copy_of(kernel, (*outer, count, rows, Dim.const(WIDTH)), tiled),
-        _copy_of(kernel, (*outer, rows, length - count * WIDTH), left),
+        _copy_of(kernel, (*outer, down, across, *tile), tiled),
+        _copy_of(kernel, (*outer, down * HEIGHT, length - across * WIDTH), right),
+        _copy_of(kernel, (*outer, rows - down * HEIGHT, length), below),
     ]
+
+
+def _tiled(strides: tuple[Dim, ...]) -> tuple[Dim, ...]:
+    row, element = strides[-2:]
+    return (*strides[:-2], row * HEIGHT, element * WIDTH, row, element)
 
 
 def _copy_of(kernel: Kernel, dims: tuple[Dim, ...], operands: tuple[Operand, ...]) -> Kernel:

@@ -14,8 +14,9 @@ from phintys.backends.llvm import tiles
 
 @pytest.fixture(scope="module")
 def smaller():
-    """Tiles of three elements, in any array."""
+    """Tiles of two by three elements, in any array."""
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tiles, "HEIGHT", 2)
         patch.setattr(tiles, "WIDTH", 3)
         patch.setattr(tiles, "_LARGE", 1)
         yield
