@@ -9,6 +9,7 @@ is a power of two, so that few lines of a column fit into it.
 from __future__ import annotations
 
 from phintys.dims import ONE, Dim, dim_min
+from phintys.lowering.costs import EXPENSIVE, cost
 from phintys.lowering.program import Kernel, Operand
 
 HEIGHT = WIDTH = 16
@@ -49,6 +50,9 @@ def _is_crosswise(kernel: Kernel) -> bool:
         return False
     length = kernel.dims[-1].value
     if length is not None and length < 2 * WIDTH:
+        return False
+    # behind much work for each element the lines come in time as they are
+    if any(cost(i) >= EXPENSIVE for i in kernel.body):
         return False
     # what depends on the number of a loop, or on the order of writes, stays as it is
     if any(i.op == "index" for i in kernel.body) or any(o.extra for o in kernel.operands):
