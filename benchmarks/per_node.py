@@ -175,26 +175,38 @@ class Peer(NamedTuple):
         self.process.wait()
 
 
-def compare(peers: Sequence[Peer], model: str, n: int, rounds: int) -> list[list[float]]:
-    """Microseconds per node of each stage, for each peer; the least of some rounds."""
-    best = [[math.inf] * len(STAGES) for _ in peers]
-    for _ in range(rounds):
+class Cost(NamedTuple):
+    """What a stage takes, in microseconds, and how many nodes it is about."""
+
+    us: float
+    nodes: int
+
+    @property
+    def per_node(self) -> float:
+        """Microseconds per node."""
+        return self.us / max(self.nodes, 1)
+
+
+def compare(peers: Sequence[Peer], model: str, n: int, rounds: int) -> list[list[Cost]]:
+    """The cost of each stage, for each peer; the least of some rounds after a first one."""
+    best = [[Cost(math.inf, 0)] * len(STAGES) for _ in peers]
+    for k in range(rounds + 1):
         for peer, least in zip(peers, best):
             found = peer.ask(model, n)
-            for k, (s, nodes) in enumerate(zip(found["seconds"], found["nodes"])):
-                least[k] = min(least[k], 1e6 * s / max(nodes, 1))
+            costs = [Cost(1e6 * s, nodes) for s, nodes in zip(found["seconds"], found["nodes"])]
+            least[:] = [min(a, b) for a, b in zip(least, costs)] if k else least
     return best
 
 
-def report(label: str, peers: Sequence[Peer], best: Sequence[Sequence[float]]) -> None:
-    """A line for each stage; ratios are times those of the first peer."""
+def report(label: str, peers: Sequence[Peer], best: Sequence[Sequence[Cost]]) -> None:
+    """A line for each stage; ratios to the first peer, per node and in all."""
     for k, stage in enumerate(STAGES):
         first = best[0][k]
-        cells = [f"{peer.name} {row[k]:8.2f} us" for peer, row in zip(peers, best)]
-        ratios = [f"{row[k] / first:6.1f}x" for row in best[1:]]
-        print(
-            f"{label if not k else '':16s} {stage:8s} {'   '.join([*cells, *ratios])}", flush=True
-        )
+        cells = [f"{peer.name} {row[k].per_node:8.2f} us" for peer, row in zip(peers, best)]
+        for row in best[1:]:
+            per_node, in_all = row[k].per_node / first.per_node, row[k].us / first.us
+            cells.append(f"{per_node:6.1f}x per node, {in_all:6.1f}x in all")
+        print(f"{label if not k else '':16s} {stage:8s} {'   '.join(cells)}", flush=True)
 
 
 def first_graph(spec: str) -> None:
@@ -242,7 +254,8 @@ def grow(peer: Peer, model: str, sizes: Sequence[int], rounds: int) -> None:
     """Microseconds per node as the graph grows."""
     for n in sizes:
         (row,) = compare([peer], model, n, rounds)
-        print(f"{'':16s} n={n:<7d} " + "   ".join(f"{s} {t:6.2f}" for s, t in zip(STAGES, row)))
+        cells = [f"{stage} {cost.per_node:6.2f}" for stage, cost in zip(STAGES, row)]
+        print(f"{'':16s} n={n:<7d} {'   '.join(cells)}", flush=True)
 
 
 if __name__ == "__main__":

@@ -251,10 +251,7 @@ class Elemwise(Op):
         return self.scalar_op
 
     def make_node(self, *inputs: Any) -> Apply:
-        args = [x if isinstance(x, TensorVariable) else as_tensor_variable(x) for x in inputs]
-        ndims = [a.type.ndim for a in args]
-        if ndims and min(ndims) != (ndim := max(ndims)):
-            args = [_padded(a, ndim, a is x) for a, x in zip(args, inputs)]
+        args = _operands(inputs)
         key = (config.floatX, *[a.type for a in args])
         out_types = self._memo.get(key)
         if out_types is None:
@@ -337,14 +334,27 @@ class Elemwise(Op):
         return self.name or str(self.scalar_op).capitalize()
 
 
-def _padded(a: Any, ndim: int, is_given: bool) -> Any:
-    """``a`` with axes of length 1 on the left; literals, which nobody holds, are made anew."""
-    if a.type.ndim == ndim:
-        return a
-    literal = not is_given and type(a) is TensorConstant
-    return convert.constant(a.data, ndim=ndim) if literal else _pad_left(a, ndim)
+def _operands(inputs: Sequence[Any]) -> list[Any]:
+    """The inputs as tensors of one rank; numbers are made in the rank of the others at once."""
+    ndim = 0
+    for x in inputs:
+        if isinstance(x, TensorVariable) and x.type.ndim > ndim:
+            ndim = x.type.ndim
+    args = [
+        x
+        if isinstance(x, TensorVariable)
+        else convert.constant(x, ndim=ndim)
+        if type(x) in NUMBERS
+        else as_tensor_variable(x)
+        for x in inputs
+    ]
+    ndims = [a.type.ndim for a in args]
+    if not ndims or min(ndims) == (ndim := max(ndims)):
+        return args
+    return [a if a.type.ndim == ndim else _pad_left(a, ndim) for a in args]
 
 
+NUMBERS = frozenset((int, float, complex))
 _elementwise: dict[Any, Elemwise] = {}
 
 
