@@ -39,22 +39,25 @@ class RuleTable:
     def __init__(self, rules: Iterable[Rule]) -> None:
         self._index = TrackIndex((r, r.tracks()) for r in rules)
         self._entries: dict[Any, OpEntry] = {}
+        self._by_id: dict[int, OpEntry] = {}  # of the ops that the entries keep alive
         self._possible: dict[Any, tuple[Rule, ...]] = {}
         self._count = 0
 
     def entry(self, op: Any) -> OpEntry:
         """The entry of an op; equal ops have the same number."""
-        known = self._entries.get(op)
+        known = self._by_id.get(id(op)) or self._entries.get(op)
         if known is None:
-            if max(len(self._entries), len(self._possible)) > MAX_KNOWN:
-                self._entries.clear()
-                self._possible.clear()
-            rules = self._index.find(op)
-            untried = tuple(r for r in rules if not r.follow_up)
-            known = OpEntry(self._count, rules, untried, not op.destroy_map, op)
-            self._count += 1
-            self._entries[op] = known
+            known = self._entries[op] = self._by_id[id(op)] = self._make(op)
         return known
+
+    def _make(self, op: Any) -> OpEntry:
+        if max(len(self._entries), len(self._possible)) > MAX_KNOWN:
+            for known in (self._entries, self._by_id, self._possible):
+                known.clear()
+        rules = self._index.find(op)
+        untried = tuple(r for r in rules if not r.follow_up)
+        self._count += 1
+        return OpEntry(self._count, rules, untried, not op.destroy_map, op)
 
     def possible(
         self, node: Apply, entry: OpEntry, entries: Mapping[int, OpEntry], untried: bool
