@@ -87,6 +87,9 @@ class EquilibriumGraphRewriter(NodeProcessingGraphRewriter):
         self._foreign = [
             r for r in rewriters if isinstance(r, NodeRewriter) and not isinstance(r, Rule)
         ]
+        self._demanding = [
+            r for r in rewriters if type(r).add_requirements is not Rewriter.add_requirements
+        ]
         self._index = TrackIndex[NodeRewriter]((r, r.tracks()) for r in self._foreign)
         self.final_rewriters = list(final_rewriters or ())
         self.cleanup_rewriters = list(cleanup_rewriters or ())
@@ -95,11 +98,16 @@ class EquilibriumGraphRewriter(NodeProcessingGraphRewriter):
         """The node rewriters, rules included."""
         return [*self.rules.rules, *self._foreign]
 
+    @property
+    def has_foreign(self) -> bool:
+        """Whether there are node rewriters that are no rules."""
+        return bool(self._foreign)
+
     def parts(self) -> Sequence[Rewriter]:
         return [*self.rewriters, *self.final_rewriters, *self.cleanup_rewriters]
 
     def add_requirements(self, fgraph: FunctionGraph) -> None:
-        for rewriter in self.parts():
+        for rewriter in (*self._demanding, *self.final_rewriters, *self.cleanup_rewriters):
             rewriter.add_requirements(fgraph)
 
     def apply(self, fgraph: FunctionGraph, start_from: Sequence[Variable] | None = None) -> None:
@@ -138,9 +146,7 @@ class _Equilibrium:
 
     def _foreign_work(self) -> bool:
         r = self.rewriter
-        return bool(
-            r.global_rewriters or r.get_node_rewriters() != r.rules.rules or r.final_rewriters
-        )
+        return bool(r.global_rewriters or r.has_foreign or r.final_rewriters)
 
     def _round(self, start_from: Sequence[Variable] | None) -> bool:
         """One round; whether a rewriter that is not a rule changed something."""
