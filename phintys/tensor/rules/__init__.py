@@ -17,7 +17,7 @@ specialize
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import replace
+from copy import copy
 from typing import Any
 
 from phintys.rewriting.database import EquilibriumDB, RewriteDatabase, optdb
@@ -113,7 +113,8 @@ def _register(rules: Iterable[Rule]) -> None:
         early = rule.phase == "canonicalize"
         modes = BOTH if early else (FAST_RUN,)
         PHASES[rule.phase].register(rule.name, rule, *rule.tags, *modes)
-        again = replace(rule, follow_up=True)
+        again = copy(rule)
+        again.follow_up = True
         if early:
             stabilize.register(rule.name, again, *rule.tags, *modes)
         if "cleanup" in rule.tags:
