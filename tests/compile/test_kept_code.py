@@ -193,3 +193,21 @@ def test_ops_of_users_are_not_kept(made):
     assert len(made) == 1
     assert phintys.function([x], Twice()(x))([1.0]) == [2.0]
     assert len(made) == 2
+
+
+@pytest.mark.parametrize(
+    "dtype", ["bool", "int8", "int32", "int64", "uint16", "float32", "float64"]
+)
+def test_dtypes_of_loaded_code_are_those_of_numpy(made, dtype):
+    """Routines compare addresses of dtypes; a copy would send each call the slow way."""
+    for _ in range(2):  # generated, and loaded
+        x = pt.tensor("x", dtype=dtype, shape=(None,))
+        f = phintys.function([x], [x[::-1], x.sum()])
+        results = f(np.ones(3, dtype))
+        assert all(r.dtype is np.dtype(r.dtype.char) for r in results)
+        code = next(iter(native._recent.values()))
+        dtypes = [value for _, value in code.words if isinstance(value, np.dtype)]
+        assert dtypes
+        assert all(value is np.dtype(value.char) for value in dtypes)
+        native._recent.clear()
+    assert len(made) == 1

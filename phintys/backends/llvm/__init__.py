@@ -52,7 +52,15 @@ class Native:
         from phintys.backends.llvm.jit import decode
 
         code, words = pickle.loads(data)
-        return Native(decode(code), words)
+        return Native(decode(code), [(kind, _unique(value)) for kind, value in words])
+
+
+def _unique(value: Any) -> Any:
+    """NumPy's own object for a dtype: the routine compares addresses, and a pickle makes copies."""
+    if not isinstance(value, np.dtype):
+        return value
+    own = np.dtype(value.char)
+    return own if own == value else value
 
 
 def _can_be_kept(value: Any) -> bool:
