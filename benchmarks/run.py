@@ -232,11 +232,13 @@ class Run:
         return {name: text for name, text in made.items() if text.count("\n") > 1}
 
     def publish(self) -> None:
-        """Tables, records and pictures for the documentation."""
+        """Tables, records and pictures for the documentation; parts that did not run stay."""
         RESULTS.mkdir(exist_ok=True)
         for name, text in self.tables().items():
             (RESULTS / f"{name}.md").write_text(text + "\n")
-        (RESULTS / "records.json").write_text(json.dumps(self.records, indent=1) + "\n")
+        file = RESULTS / "records.json"
+        before = json.loads(file.read_text()) if file.exists() else {}
+        file.write_text(json.dumps(before | self.records, indent=1) + "\n")
         for part, draw in DRAWN.items():
             if self.records.get(part):
                 draw(self.records[part], PICTURES / f"bench-{part}.svg")
