@@ -99,7 +99,25 @@ class NativeMethods(Function):
         self.native_mode = int(bool(value))
 
     def _slow(self, args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> Any:
-        return self.strict(*self._convert(args, kwargs or {}))
+        if not kwargs:
+            return self.strict(*self._convert(args, {}))
+        values = self._in_order(args, kwargs) or self._bind(args, kwargs)
+        return native_class().__call__(self, *values)  # not of a class that counts calls
+
+    def _in_order(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any] | None:
+        """Arguments by position, if there is exactly one for each input."""
+        order = self._order
+        if len(args) + len(kwargs) != len(order):
+            return None
+        try:
+            return [*args, *[kwargs[name] for name in order[len(args) :]]]
+        except KeyError:
+            return None
+
+    @cached_property
+    def _order(self) -> tuple[Any, ...]:
+        """The names of the arguments; empty if they do not tell arguments apart."""
+        return () if self._ambiguous else tuple(i.name for i in self.maker.inputs)
 
     def _failed(self, args: tuple[Any, ...], step: int) -> Any:
         values = [spec.filter(a) for spec, a in zip(self.maker.inputs, args)]

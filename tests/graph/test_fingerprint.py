@@ -47,7 +47,8 @@ DISTINCT["float32"] = (inputs32, [inputs32[0] + inputs32[1]])
 
 
 def test_different_graphs_have_different_fingerprints():
-    found = {name: fingerprint(FunctionGraph(*graph, clone=True)) for name, graph in DISTINCT.items()}
+    graphs = {name: FunctionGraph(*graph, clone=True) for name, graph in DISTINCT.items()}
+    found = {name: fingerprint(graph) for name, graph in graphs.items()}
     assert None not in found.values(), [name for name, f in found.items() if f is None]
     assert len(set(found.values())) == len(DISTINCT)
 
