@@ -7,6 +7,7 @@ looks at it (`FunctionMaker.fgraph`, `NativeMethods.program`).
 
 from __future__ import annotations
 
+import sys
 import time
 import weakref
 from collections import OrderedDict
@@ -42,6 +43,7 @@ def make_native(maker: FunctionMaker, containers: list[Container]) -> Any:
         lambda args, kwargs: this()._slow(args, kwargs),  # type: ignore[union-attr]
         lambda args, step: this()._failed(args, step),  # type: ignore[union-attr]
         f,
+        () if f._ambiguous else tuple([i.name and sys.intern(str(i.name)) for i in maker.inputs]),
     )
     return f
 
@@ -99,25 +101,7 @@ class NativeMethods(Function):
         self.native_mode = int(bool(value))
 
     def _slow(self, args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> Any:
-        if not kwargs:
-            return self.strict(*self._convert(args, {}))
-        values = self._in_order(args, kwargs) or self._bind(args, kwargs)
-        return native_class().__call__(self, *values)  # not of a class that counts calls
-
-    def _in_order(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any] | None:
-        """Arguments by position, if there is exactly one for each input."""
-        order = self._order
-        if len(args) + len(kwargs) != len(order):
-            return None
-        try:
-            return [*args, *[kwargs[name] for name in order[len(args) :]]]
-        except KeyError:
-            return None
-
-    @cached_property
-    def _order(self) -> tuple[Any, ...]:
-        """The names of the arguments; empty if they do not tell arguments apart."""
-        return () if self._ambiguous else tuple(i.name for i in self.maker.inputs)
+        return self.strict(*self._convert(args, kwargs or {}))
 
     def _failed(self, args: tuple[Any, ...], step: int) -> Any:
         values = [spec.filter(a) for spec, a in zip(self.maker.inputs, args)]

@@ -148,6 +148,8 @@ def test_calls_by_name(mode):
     x, y = pt.dscalars("x", "y")
     f = phintys.function([x, In(y, name="rate")], x - y, mode=mode)
     assert f(3, 1) == f(3, rate=1) == f(rate=1, x=3) == 2
+    assert f(3, **{"".join(["ra", "te"]): 1}) == 2  # not the same object as in the source
+    assert f(rate=[1][0], x=np.int8(3)) == 2
     with pytest.raises(TypeError, match="no input called 'y'"):
         f(3, y=1)
 

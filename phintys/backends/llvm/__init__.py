@@ -94,6 +94,7 @@ def bind(
     slow: Callable[[tuple[Any, ...], dict[str, Any] | None], Any],
     failed: Callable[[tuple[Any, ...], int], Any],
     into: Any,
+    names: tuple[str | None, ...] = (),
 ) -> None:
     """Make ``into``, an instance of a native class, run the code.
 
@@ -109,10 +110,13 @@ def bind(
         None if there are none.  It usually converts and calls ``into.strict``.
     failed
         ``failed(args, step)`` is called when a step has failed; it raises the error.
+    names
+        of the arguments, interned (`sys.intern`), for calls by name; where it is empty, calls by
+        name go to ``slow``
     """
     library = native.library
-    words = _addresses(native.words, cells, slow, failed)
-    block = Block(words, (slow, failed, cells, native.words, library))
+    words = _addresses(native.words, cells, slow, failed, names)
+    block = Block(words, (slow, failed, cells, names, native.words, library))
     into.strict = _plain_class()()
     address = library.address("phintys.entry")
     bind_code(into, address, block)
@@ -143,11 +147,13 @@ def _addresses(
     cells: Sequence[list[Any]],
     slow: Callable[..., Any],
     failed: Callable[..., Any],
+    names: tuple[str | None, ...],
 ) -> list[int]:
     """The words of a function's block."""
     word: dict[str, Callable[[Any], int]] = {
         "slow": lambda _: id(slow),
         "failed": lambda _: id(failed),
+        "names": lambda _: id(names) if names else 0,
         "integer": lambda value: value,
         "object": id,
         "array": lambda array: array.ctypes.data,

@@ -11,7 +11,8 @@ depend on the Program is in ``runtime.ll`` and ``blas.ll``.
 
 Ways out::
 
-    miss      an argument does not fit: runtime.ll copies it or asks the ``slow`` callback
+    miss      an argument does not fit or has a name: runtime.ll copies it, puts it in its place,
+              or asks the ``slow`` callback
     fail      a step failed: the ``failed`` callback raises the error
     memory    out of memory
     raise     an exception is set
@@ -33,7 +34,7 @@ from phintys.backends.llvm.writer import Writer
 from phintys.lowering.program import Call, Loop, Program, Slot
 
 #: The fixed words at the start of a block; the rows of the arguments follow.
-HEADER = ("slow", "failed", "count")
+HEADER = ("slow", "failed", "count", "names")
 
 #: Routines that repeat nothing, or have more steps, are not optimised: it would take half of the
 #: time of generating a small function, and gains nothing that a call shows.
@@ -46,8 +47,8 @@ class EntryCode(NamedTuple):
     """The routine and what it needs: kernels, and BLAS for the dtypes in ``calls``.
 
     ``words`` says what each word of the function's block is: ("slow", None), ("failed", None),
-    ("integer", n), ("object", o), ("array", a) for the address of an array's data, ("cell", i)
-    for the list that holds the i-th shared variable, or ("null", None).
+    ("integer", n), ("names", None), ("object", o), ("array", a) for the address of an array's data,
+    ("cell", i) for the list that holds the i-th shared variable, or ("null", None).
     """
 
     ir: str
@@ -68,7 +69,7 @@ class Routine:
         self.program = program
         self.out = Writer()
         self.words: list[tuple[str, Any]] = [("slow", None), ("failed", None)]
-        self.words.append(("integer", program.n_arguments))
+        self.words += [("integer", program.n_arguments), ("names", None)]
         self.kernels: dict[str, KernelCode] = {}
         self.calls: set[str] = set()
         self.owned = 0  # Python objects that the call owns: places in the array %owned

@@ -3,7 +3,7 @@
 ; Names after a dollar sign are byte offsets and flags from cpython.py.
 ;
 ; The block of a function starts with these words:
-;   0 slow    1 failed    2 number of arguments
+;   0 slow    1 failed    2 number of arguments    3 tuple of their names, or null
 ;   then for each argument: its descriptor (null for an object), its rank
 
 declare ptr @PyArray_Empty(i32, ptr, ptr, i32)
@@ -351,7 +351,7 @@ no:
 ; exception.
 define i64 @phintys_place(ptr %block, ptr %args, ptr %new, i64 %count) noinline optnone {
 entry:
-  %rows = getelementptr ptr, ptr %block, i64 3
+  %rows = getelementptr ptr, ptr %block, i64 4
   br label %test
 test:
   %i = phi i64 [0, %entry], [%next, %put]
@@ -390,18 +390,78 @@ error:
   ret i64 -1
 }
 
-; The arguments of a call missed the test.  Arrays in another memory layout are copied and the
-; call is repeated; everything else goes to the callback.
+; Put the arguments by position into %new: the first %given stand in their places already, the others
+; have names.  Whether that gives each once.  Names are compared by address: Python keeps one copy of
+; each name that stands in a call.
+define i1 @phintys_order(ptr %block, ptr %args, i64 %given, ptr %names, ptr %new, i64 %count) noinline optnone {
+entry:
+  %known.at = getelementptr ptr, ptr %block, i64 3
+  %known = load ptr, ptr %known.at
+  %anonymous = icmp eq ptr %known, null
+  br i1 %anonymous, label %no, label %copy
+copy:
+  %bytes = shl i64 %given, 3
+  call void @llvm.memcpy.p0.p0.i64(ptr %new, ptr %args, i64 %bytes, i1 false)
+  br label %test
+test:
+  %i = phi i64 [%given, %copy], [%next, %put]
+  %more = icmp slt i64 %i, %count
+  br i1 %more, label %look, label %yes
+look:
+  %number = sub i64 %i, %given
+  %name = call ptr @PyTuple_GetItem(ptr %names, i64 %number)
+  br label %search
+search:
+  %place = phi i64 [%given, %look], [%place.next, %other]
+  %left = icmp slt i64 %place, %count
+  br i1 %left, label %compare, label %no
+compare:
+  %candidate = call ptr @PyTuple_GetItem(ptr %known, i64 %place)
+  %found = icmp eq ptr %candidate, %name
+  br i1 %found, label %put, label %other
+other:
+  %place.next = add i64 %place, 1
+  br label %search
+put:
+  %at = getelementptr ptr, ptr %args, i64 %i
+  %value = load ptr, ptr %at
+  %to = getelementptr ptr, ptr %new, i64 %place
+  store ptr %value, ptr %to
+  %next = add i64 %i, 1
+  br label %test
+yes:
+  ret i1 true
+no:
+  ret i1 false
+}
+
+; The arguments of a call missed the test.  Arguments by name are put in order, or arrays in another
+; memory layout are copied, and the call is repeated; everything else goes to the callback.
 define ptr @phintys_miss(ptr %self, ptr %args, i64 %flagged, ptr %names) noinline optnone {
   %block.at = getelementptr i8, ptr %self, i64 $block
   %block = load ptr, ptr %block.at
   %given = and i64 %flagged, 9223372036854775807
   %count.at = getelementptr ptr, ptr %block, i64 2
   %count = load i64, ptr %count.at
-  %same = icmp eq i64 %given, %count
   %plain = icmp eq ptr %names, null
-  %may = and i1 %same, %plain
-  br i1 %may, label %place, label %slow
+  br i1 %plain, label %positional, label %named
+positional:
+  %same = icmp eq i64 %given, %count
+  br i1 %same, label %place, label %slow
+named:
+  %by.name = call i64 @PyTuple_Size(ptr %names)
+  %all = add i64 %given, %by.name
+  %complete = icmp eq i64 %all, %count
+  br i1 %complete, label %sort, label %slow
+sort:
+  %sorted = alloca ptr, i64 %count
+  %ordered = call i1 @phintys_order(ptr %block, ptr %args, i64 %given, ptr %names, ptr %sorted, i64 %count)
+  br i1 %ordered, label %repeat, label %slow
+repeat:
+  %entry.at = getelementptr i8, ptr %self, i64 $vectorcall
+  %entry = load ptr, ptr %entry.at
+  %answer.named = call ptr %entry(ptr %self, ptr %sorted, i64 %count, ptr null)
+  ret ptr %answer.named
 place:
   %new = alloca ptr, i64 %count
   %copies = call i64 @phintys_place(ptr %block, ptr %args, ptr %new, i64 %count)
@@ -411,9 +471,9 @@ placed:
   %some = icmp sgt i64 %copies, 0
   br i1 %some, label %again, label %unchanged
 again:
-  %entry.at = getelementptr i8, ptr %self, i64 $vectorcall
-  %entry = load ptr, ptr %entry.at
-  %result = call ptr %entry(ptr %self, ptr %new, i64 %count, ptr null)
+  %again.at = getelementptr i8, ptr %self, i64 $vectorcall
+  %again.entry = load ptr, ptr %again.at
+  %result = call ptr %again.entry(ptr %self, ptr %new, i64 %count, ptr null)
   call void @phintys_release(ptr %new, i64 %count)
   ret ptr %result
 unchanged:

@@ -13,7 +13,7 @@ import weakref
 
 import numpy as np
 import pytest
-from hand_built import Builder, Failed, Slow, addition, check, native
+from hand_built import Builder, Failed, Slow, addition, check, failed, native, slow
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -133,6 +133,55 @@ def test_keywords_go_to_slow():
     args, kwargs = caught.value.args
     assert len(args) == 1 and args[0] is x
     assert list(kwargs) == ["y", "z"] and kwargs["y"] is x
+
+
+NAMES = ("one", "two", "three")
+
+
+def joined(names=NAMES):
+    """A function that returns its three numbers in one array."""
+    b = Builder()
+    inputs, out = [b.input() for _ in NAMES], b.array("float64", 1)
+    b.python(lambda *objects: (np.array([o.item() for o in objects]),), inputs, [out])
+    f = make_native_class()()
+    bind(generate(b.program(out), single=True), [], slow, failed, f, names)
+    return f
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations(NAMES)))
+@pytest.mark.parametrize("positional", range(4))
+def test_arguments_by_name(order, positional):
+    values = dict(zip(NAMES, (1.0, 2.0, 3.0)))
+    given = list(values.values())[:positional]
+    named = {name: values[name] for name in order if name in NAMES[positional:]}
+    assert joined()(*given, **named).tolist() == [1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    "given, named",
+    [
+        ((1.0,), {"one": 1.0, "two": 2.0}),  # twice
+        ((1.0,), {"two": 2.0, "four": 2.0}),  # unknown
+        ((1.0,), {"two": 2.0}),  # too few
+        ((1.0, 2.0), {"two": 2.0, "three": 3.0}),  # too many
+        ((1.0, 2.0), {"".join(["th", "ree"]): 3.0}),  # an equal name that is another object
+    ],
+)
+def test_names_that_do_not_fit_are_slow(given, named):
+    with pytest.raises(Slow) as caught:
+        joined()(*given, **named)
+    assert caught.value.args == (given, named)
+
+
+def test_arguments_by_name_that_do_not_fit_are_slow():
+    with pytest.raises(Slow) as caught:
+        joined()("1", three="3", two="2")
+    assert caught.value.args == (("1", "2", "3"), None)
+
+
+def test_without_names_calls_by_name_are_slow():
+    with pytest.raises(Slow):
+        joined(())(1.0, 2.0, three=3.0)
 
 
 def test_call_with_stars_and_map():
