@@ -44,45 +44,52 @@ class OrderedSet(MutableSet[T]):
         return f"OrderedSet({list(self)})"
 
 
-class Clients(Sequence[Client]):
-    """The uses of a variable: pairs (node, position), in the order in which they appeared."""
+class Clients(dict[Client, None]):
+    """The uses of a variable: pairs (node, position), in the order in which they appeared.
 
-    __slots__ = ("_uses",)
+    To be read as a sequence.  It is a dictionary, so that neither a change nor a question (how
+    many are there, is this one of them) takes more than one call.
+    """
 
-    def __init__(self) -> None:
-        self._uses: dict[Client, None] = {}
+    __slots__ = ()
 
     def append(self, client: Client) -> None:
-        self._uses[client] = None
+        """Add a use."""
+        self[client] = None
 
     def remove(self, client: Client) -> None:
         """Remove a use; nothing happens if it is not there."""
-        self._uses.pop(client, None)
+        self.pop(client, None)
 
     def first(self) -> Client:
         """The first use; StopIteration if there is none."""
-        return next(iter(self._uses))
+        return next(iter(self))
 
-    def __len__(self) -> int:
-        return len(self._uses)
+    def count(self, client: Client) -> int:
+        """How often a use occurs: once at most."""
+        return int(client in self)
 
-    def __iter__(self) -> Iterator[Client]:
-        return iter(self._uses)
-
-    def __contains__(self, client: object) -> bool:
-        return client in self._uses
+    def index(self, client: Client) -> int:
+        """The position of a use; ValueError if it is not there."""
+        return list(self).index(client)
 
     @overload
     def __getitem__(self, index: int) -> Client: ...
     @overload
     def __getitem__(self, index: slice) -> list[Client]: ...
     def __getitem__(self, index: Any) -> Any:
-        return list(self._uses)[index]
+        return list(self)[index]
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Sequence) and list(self) == list(other)
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
 
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
         return repr(list(self))
+
+
+Sequence.register(Clients)  # pyright: ignore[reportAttributeAccessIssue]

@@ -30,6 +30,9 @@ class MetaType(ABCMeta):
             namespace.setdefault("__str__", _text)
         return super().__new__(mcls, name, bases, namespace, **kw)
 
+    # ABCMeta's runs Python for each question; there are no virtual subclasses to ask for
+    __instancecheck__ = type.__instancecheck__
+
 
 def _props(self: Any) -> tuple[Any, ...]:
     return tuple(getattr(self, name) for name in self.__props__)

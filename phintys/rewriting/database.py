@@ -9,6 +9,7 @@ import copy
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
 from math import inf
 from typing import Any, TextIO
 
@@ -27,7 +28,7 @@ from phintys.rewriting.walk import WalkingGraphRewriter
 
 
 class RewriteDatabaseQuery:
-    """A selection of rewrites by name and tag.
+    """A selection of rewrites by name and tag.  It does not change; make others from it.
 
     Parameters
     ----------
@@ -97,7 +98,7 @@ class RewriteDatabaseQuery:
         """A copy for databases inside: without extra rewrites and position cutoff."""
         return self.replace(extra_rewrites=(), position_cutoff=inf)
 
-    @property
+    @cached_property
     def key(self) -> Any:
         """A hashable description of what the query selects."""
         inner = tuple(sorted((name, q.key) for name, q in self.subquery.items()))

@@ -24,7 +24,7 @@ from phintys.graph.variable import Apply, AtomicVariable, Constant, Variable
 from phintys.rewriting.install import install
 from phintys.rewriting.rewriter import GraphRewriter, Rewriter, rewrite_error
 from phintys.rewriting.rule import Rule
-from phintys.rewriting.table import OpEntry, RuleTable
+from phintys.rewriting.table import CONSTANT, ROOT, OpEntry, RuleTable
 from phintys.rewriting.trace import current_recorder
 
 #: How many replacements may be in progress inside each other before the rules are said to diverge.
@@ -73,7 +73,7 @@ class Normalizer:
         self._table = rules.table
         self._limit = rules.max_generations
         self._recorder = current_recorder()
-        self._normal: set[Variable] = set()
+        self._kinds: dict[Variable, int] = {}  # of the variables in normal form: see RuleTable
         self._done: set[Apply] = set()
         self._forward: dict[Variable, Variable] = {}  # replaced variable -> replacement
         self._pending: dict[Apply, tuple[Any, Rule]] = {}  # node -> its key, the rule
@@ -84,6 +84,7 @@ class Normalizer:
         self._entries: dict[int, OpEntry] = {}
         self._uses = {v: len(clients) for v, clients in fgraph.clients.items()}
         self._client: dict[Variable, Apply] = {}
+        self._made: dict[Apply, Rule] = {}  # node that an idempotent rule has just made
         self._deferred: set[Apply] = set()
         self._forced: set[Apply] = set()
         self._kept: set[Apply] = set()
@@ -97,11 +98,13 @@ class Normalizer:
         order = self.fgraph.toposort()
         self._untouched.update(order)
         self._keep_destroyers(order)
-        self._normal.update(self.fgraph.inputs)
+        self._kinds.update(dict.fromkeys(self.fgraph.inputs, ROOT))
+        done = self._done
         try:
             with self._origin:
                 for node in order:
-                    self._normalize(node)
+                    if node not in done:
+                        self._normalize(node)
                 outputs = [self._final(v) for v in self.fgraph.outputs]
         except BaseException:
             for node, inputs in self._original.items():
@@ -124,17 +127,18 @@ class Normalizer:
         while True:
             node = v.owner
             if node is None:
-                return v if v in self._normal else self._current(self._root(v, None))
+                return v if v in self._kinds else self._current(self._root(v, None))
             if node in self._deferred:
                 self._force(node)
-            self._normalize(node)
+            if node not in self._done:
+                self._normalize(node)
             w = self._current(v)
             if w is v and node not in self._deferred:
                 return v
             v = w
 
     def _normalize(self, root: Apply) -> None:
-        missing = None if root in self._done else self._step(root)
+        missing = self._step(root)
         if not missing:
             return
         self._wait(root, missing)
@@ -171,38 +175,42 @@ class Normalizer:
             del self._in_progress[key]
             self._done.add(node)
             return None
-        normal = self._normal
-        missing: list[Apply] | None = None
-        changed = False
-        for v in node.inputs:
-            if v in normal:
-                continue
-            w = self._current(v)
-            if w not in normal:
-                if w.owner is not None:
-                    missing = missing or []
-                    missing.append(w.owner)
-                    continue
-                w = self._root(w, node)
-            changed = changed or w is not v
-        if missing:
-            return missing
-        if changed and self._set_inputs(node):
-            return self._targets(node)
-        return self._settle(node)
+        kinds: list[Any] = list(map(self._kinds.get, node.inputs))
+        if None in kinds:
+            new = list(map(self._current, node.inputs))
+            missing = self._missing(new, node)
+            if missing:
+                return missing
+            if new != node.inputs and self._set_inputs(node, new):
+                return self._targets(node)
+            kinds = list(map(self._kinds.get, new))
+        return self._settle(node, kinds)
 
-    def _settle(self, node: Apply) -> list[Apply] | None:
-        """Intern a node whose inputs are normal, or apply a rule to it."""
+    def _missing(self, inputs: list[Variable], node: Apply) -> list[Apply]:
+        """The nodes that compute inputs which are not in normal form yet; constants become so."""
+        missing: list[Apply] = []
+        for i, v in enumerate(inputs):
+            if v in self._kinds:
+                continue
+            if v.owner is None:
+                inputs[i] = self._root(v, node)
+            else:
+                missing.append(v.owner)
+        return missing
+
+    def _settle(self, node: Apply, kinds: list[int]) -> list[Apply] | None:
+        """Intern a node whose inputs, of these kinds, are normal; or apply a rule to it."""
         entry = self._entries.get(id(node.op)) or self._entry(node.op)
         if not entry.mergeable or (self._kept and node in self._kept):
-            self._accept(node, None)
+            self._accept(node, entry.number)
             return None
         key = (entry.number, *node.inputs)
         found = self._interned.get(key)
         if found is not None and found is not node and self._merge(node, found):
             return None
         deferred = False
-        rules = self._table.possible(node, entry, self._entries, node in self._untouched)
+        candidates = entry.untried if node in self._untouched else entry.every
+        rules = candidates.rules and self._table.possible(node, candidates, kinds)
         if rules:
             if self._in_progress and key in self._in_progress:
                 raise self._ping_pong(node)
@@ -218,13 +226,13 @@ class Normalizer:
             forced = self._force_inputs(node)
             if forced:
                 return forced
-        self._accept(node, key)
+        self._interned[key] = node
+        self._accept(node, entry.number)
         return None
 
-    def _accept(self, node: Apply, key: Any) -> None:
-        if key is not None:
-            self._interned[key] = node
-        self._normal.update(node.outputs)
+    def _accept(self, node: Apply, kind: int) -> None:
+        for o in node.outputs:
+            self._kinds[o] = kind
         self._done.add(node)
 
     # ------------------------------------------------------------------ looking up
@@ -254,7 +262,7 @@ class Normalizer:
             raise rewrite_error(
                 self._name, None, f"{v} ({v.type}){used} is neither computed nor an input."
             )
-        self._normal.add(v)
+        self._kinds[v] = CONSTANT if isinstance(v, Constant) else ROOT
         return v
 
     def _canonical(self, constant: Constant) -> Constant:
@@ -269,15 +277,14 @@ class Normalizer:
         return entry
 
     # ------------------------------------------------------------------ changing
-    def _set_inputs(self, node: Apply) -> bool:
+    def _set_inputs(self, node: Apply, new: Sequence[Variable]) -> bool:
         """Give a node its normal inputs.  True if types changed and a new node replaces it."""
-        old = node.inputs
-        new = [self._current(v) for v in old]
         if self._may_retype(node, new) and self._rebuild(node, new):
             return True
         if node in self._untouched:
             self._untouched.discard(node)
-            self._original[node] = list(old)
+            self._original[node] = list(node.inputs)
+        self._made.pop(node, None)
         node.inputs[:] = new
         return False
 
@@ -318,7 +325,7 @@ class Normalizer:
         found: list[Apply] = []
         for o in node.outputs:
             v = self._current(o)
-            if v is o or v in self._normal:
+            if v is o or v in self._kinds:
                 continue
             if v.owner is None:
                 self._root(v, node)
@@ -327,12 +334,15 @@ class Normalizer:
         return found or None
 
     def _wait_for_targets(self, node: Apply, key: Any, rule: Rule) -> list[Apply] | None:
+        targets = self._targets(node)
+        if not targets:
+            self._done.add(node)
+            return None
         self._pending[node] = (key, rule)
         self._in_progress[key] = node
         if len(self._pending) > self._limit:
             raise self._diverged(node)
-        targets = self._targets(node)
-        return targets or self._step(node)
+        return targets
 
     def _merge(self, node: Apply, found: Apply) -> bool:
         """Let the results of an equal node stand for those of ``node``, if their types allow it."""
@@ -364,7 +374,10 @@ class Normalizer:
     ) -> tuple[tuple[Rule, list[Variable | None]] | None, bool]:
         """The first rule that applies, with its result; and whether a rule was put off."""
         deferred = False
+        made_by = self._made.get(node)
         for rule in rules:
+            if rule is made_by:
+                continue
             if rule.outermost and node not in self._forced and self._inside_chain(node, rule):
                 deferred = True
                 continue
@@ -378,6 +391,8 @@ class Normalizer:
                 raise rewrite_error(rule.name, node, str(exc)) from exc
             except Exception as exc:
                 raise rewrite_error(rule.name, node, f"raised {type(exc).__name__}: {exc}") from exc
+            if rule.idempotent and outputs[0] is not None and outputs[0].owner is not None:
+                self._made[outputs[0].owner] = rule
             if self._recorder is not None:
                 self._recorder(rule, node, outputs)
             return (rule, outputs), deferred
@@ -404,12 +419,12 @@ class Normalizer:
         user = self.client(node.outputs[0])
         if user is None or isinstance(user.op, Output) or user in self._kept:
             return False
-        return rule in (self._entries.get(id(user.op)) or self._entry(user.op)).rules
+        return rule in (self._entries.get(id(user.op)) or self._entry(user.op)).every.outermost
 
     def _force_inputs(self, node: Apply) -> list[Apply]:
         """Inputs whose outermost rules were put off for ``node``, which left them alone."""
-        owners = [v.owner for v in node.inputs if v.owner is not None]
-        put_off = [n for n in dict.fromkeys(owners) if n in self._deferred]
+        deferred = self._deferred
+        put_off = [v.owner for v in node.inputs if v.owner in deferred]
         for n in put_off:
             self._force(n)
         return put_off
@@ -418,7 +433,8 @@ class Normalizer:
         self._deferred.discard(node)
         self._forced.add(node)
         self._done.discard(node)
-        self._normal.difference_update(node.outputs)
+        for o in node.outputs:
+            del self._kinds[o]
 
     def _ping_pong(self, node: Apply) -> RewriteError:
         return self._cycle_error(node, "the rules lead back to an expression they started from")
@@ -455,30 +471,39 @@ class Normalizer:
 
     def _retain(self, variable: Variable, n: int, user: Apply | None) -> None:
         """Add ``n`` uses; a node that comes into use starts to use its inputs."""
-        work, uses = [(variable, n, user)], self._uses
+        uses, client, forward = self._uses, self._client, self._forward
+        before = uses.get(variable, 0)
+        uses[variable] = before + n
+        if before:
+            return
+        if user is not None:
+            client[variable] = user
+        work = [variable]
         while work:
-            v, n, user = work.pop()
-            before = uses.get(v, 0)
-            uses[v] = before + n
-            if before == 0 and user is not None:
-                self._client[v] = user
+            v = work.pop()
             owner = v.owner
-            if before or not n or owner is None:
+            if owner is None or (len(owner.outputs) > 1 and not self._is_only_use(v, owner)):
                 continue
-            if len(owner.outputs) == 1 or self._is_only_use(v, owner):
-                work.extend((self._current(x), 1, owner) for x in owner.inputs)
+            for x in owner.inputs:
+                x = self._current(x) if x in forward else x
+                before = uses.get(x, 0)
+                uses[x] = before + 1
+                if not before:
+                    client[x] = owner
+                    work.append(x)
 
     def _is_only_use(self, v: Variable, owner: Apply) -> bool:
         return not any(o is not v and self.uses(o) for o in owner.outputs)
 
     def _release_inputs(self, node: Apply) -> None:
         """A node that nobody uses any more stops using its inputs."""
-        work, uses = [node], self._uses
+        work, uses, forward = [node], self._uses, self._forward
         while work:
             node = work.pop()
             if any(map(uses.get, node.outputs)):
                 continue
-            for v in map(self._current, node.inputs):
+            for v in node.inputs:
+                v = self._current(v) if v in forward else v
                 left = uses[v] = uses.get(v, 0) - 1
                 owner = v.owner
                 if left or owner is None:

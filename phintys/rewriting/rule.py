@@ -90,6 +90,8 @@ class Rule(NodeRewriter):
     outermost
         try it only at the last node of a chain: not where the only user of the result is a node at
         which the same rule is tried (that one will see the whole chain)
+    idempotent
+        it does not apply to the node that it makes, as long as that has the same inputs
     follow_up
         try it only at nodes that the run makes or changes: for phases that come after one that has
         tried it everywhere
@@ -104,6 +106,7 @@ class Rule(NodeRewriter):
     tested_on: Any = None
     where: Callable[[Sequence[Any]], bool] | None = None
     outermost: bool = False
+    idempotent: bool = False
     follow_up: bool = False
     file: str = ""
     line: int = 0
@@ -346,7 +349,8 @@ def rule(
     single_use
         match only if nothing else uses the inner results that disappear
     **options
-        ``ops``, ``phase``, ``tags``, ``law``, ``tested_on``, ``where``, ``outermost`` (see `Rule`)
+        ``ops``, ``phase``, ``tags``, ``law``, ``tested_on``, ``where``, ``outermost``,
+        ``idempotent`` (see `Rule`)
     """
     file, line = _caller()
     options = {"file": file, "line": line, **options}

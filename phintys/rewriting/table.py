@@ -6,10 +6,10 @@ rule looks for.  That is decided here for all nodes that are alike, not at each 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from phintys.graph.variable import Apply, Constant
+from phintys.graph.variable import Apply
 from phintys.rewriting.index import TrackIndex
 from phintys.rewriting.rewriter import rewrite_error
 from phintys.rewriting.rule import Rule
@@ -20,62 +20,78 @@ MAX_INPUTS = 8
 #: What is known is forgotten when it is about more ops, or more kinds of nodes, than this.
 MAX_KNOWN = 20_000
 
+#: Kinds of variables that no op computes.
 CONSTANT, ROOT = -1, -2
+
+
+class Candidates:
+    """The rules of an op, and those of them that can apply, by the kinds of the inputs."""
+
+    __slots__ = ("by_kinds", "outermost", "rules")
+
+    def __init__(self, rules: Iterable[Rule]) -> None:
+        self.rules = tuple(rules)
+        self.outermost = frozenset(r for r in self.rules if r.outermost)
+        self.by_kinds: dict[tuple[int, ...], tuple[Rule, ...]] = {}
 
 
 class OpEntry(NamedTuple):
     """What a run knows about an op."""
 
-    number: int
-    rules: tuple[Rule, ...]
-    untried: tuple[Rule, ...]  # those that no earlier phase has tried at the nodes of the graph
+    number: int  # the kind of what the op computes
+    every: Candidates
+    untried: Candidates  # those that no earlier phase has tried at the nodes of the graph
     mergeable: bool
     op: Any  # keeps the op alive: runs find entries by id
 
 
 class RuleTable:
-    """The rules of a set by op, and by op and inputs."""
+    """The rules of a set by op, and by op and inputs.
+
+    The kind of an input is the number of the op that computes it, `CONSTANT` or `ROOT`.
+    """
 
     def __init__(self, rules: Iterable[Rule]) -> None:
         self._index = TrackIndex((r, r.tracks()) for r in rules)
         self._entries: dict[Any, OpEntry] = {}
         self._by_id: dict[int, OpEntry] = {}  # of the ops that the entries keep alive
-        self._possible: dict[Any, tuple[Rule, ...]] = {}
         self._count = 0
+        self._known = 0  # entries, and kinds of nodes, that are kept
 
     def entry(self, op: Any) -> OpEntry:
         """The entry of an op; equal ops have the same number."""
         known = self._by_id.get(id(op)) or self._entries.get(op)
         if known is None:
+            self._make_room()
             known = self._entries[op] = self._by_id[id(op)] = self._make(op)
         return known
 
     def _make(self, op: Any) -> OpEntry:
-        if max(len(self._entries), len(self._possible)) > MAX_KNOWN:
-            for known in (self._entries, self._by_id, self._possible):
-                known.clear()
-        rules = self._index.find(op)
-        untried = tuple(r for r in rules if not r.follow_up)
+        every = Candidates(self._index.find(op))
+        untried = Candidates(r for r in every.rules if not r.follow_up)
         self._count += 1
-        return OpEntry(self._count, rules, untried, not op.destroy_map, op)
+        return OpEntry(self._count, every, untried, not op.destroy_map, op)
+
+    def _make_room(self) -> None:
+        self._known += 1
+        if self._known > MAX_KNOWN:
+            for entry in self._entries.values():
+                entry.every.by_kinds.clear()
+                entry.untried.by_kinds.clear()
+            self._entries.clear()
+            self._by_id.clear()
+            self._known = 0
 
     def possible(
-        self, node: Apply, entry: OpEntry, entries: Mapping[int, OpEntry], untried: bool
+        self, node: Apply, candidates: Candidates, kinds: Sequence[int]
     ) -> tuple[Rule, ...]:
-        """The rules to try at a node; ``entries`` are those of a run, by the id of the op."""
-        rules = entry.untried if untried else entry.rules
-        if not rules or len(node.inputs) > MAX_INPUTS:
-            return rules
-        key = [entry.number, untried]
-        for v in node.inputs:
-            owner = v.owner
-            if owner is None:
-                key.append(CONSTANT if isinstance(v, Constant) else ROOT)
-            else:
-                key.append((entries.get(id(owner.op)) or self.entry(owner.op)).number)
-        found = self._possible.get(full := tuple(key))
+        """The rules that can apply at a node with inputs of these kinds."""
+        if len(kinds) > MAX_INPUTS:
+            return candidates.rules
+        found = candidates.by_kinds.get(full := tuple(kinds))
         if found is None:
-            found = self._possible[full] = self._find(node, rules)
+            self._make_room()
+            found = candidates.by_kinds[full] = self._find(node, candidates.rules)
         return found
 
     def _find(self, node: Apply, rules: Sequence[Rule]) -> tuple[Rule, ...]:

@@ -9,7 +9,7 @@ import numpy as np
 from phintys.graph.type import disconnected_type
 from phintys.graph.variable import Constant
 from phintys.scalar import rules
-from phintys.scalar.dtypes import ALL, is_complex, kind, real_of
+from phintys.scalar.dtypes import ALL, canonical, is_complex, kind, real_of
 from phintys.scalar.op import (
     TABLE,
     ScalarOp,
@@ -496,7 +496,7 @@ class Cast(UnaryScalarOp):
     def compute(self, *values: Any) -> Any:
         (x,) = values
         target = self.o_type.dtype
-        if is_complex(x.dtype.name) and kind(target) not in "cb":
+        if is_complex(canonical(x.dtype)) and kind(target) not in "cb":
             x = x.real
         with np.errstate(all="ignore"):
             return np.asarray(x).astype(target, copy=False)

@@ -17,6 +17,7 @@ from phintys.graph.op import HasInnerGraph
 from phintys.graph.traversal import io_toposort
 from phintys.graph.type import DisconnectedType
 from phintys.graph.variable import Apply, Constant, NominalVariable, Variable
+from phintys.scalar import dtypes
 from phintys.scalar.native import NATIVE_DTYPES
 from phintys.scalar.op import ScalarOp, Undefined
 
@@ -149,8 +150,9 @@ class Composite(ScalarInnerGraphOp):
         return values
 
     def compute(self, *values: Any) -> Any:
-        if tuple(v.dtype.name for v in values) != tuple(v.type.dtype for v in self.inputs):
-            return self.retyped([v.dtype.name for v in values]).compute(*values)
+        given = [dtypes.canonical(v.dtype) for v in values]
+        if given != [v.type.dtype for v in self.inputs]:
+            return self.retyped(given).compute(*values)
         found = self.run(values, lambda c: np.asarray(c.data), lambda op, *xs: op.compute(*xs))
         shape = np.broadcast_shapes(*(np.shape(v) for v in values))
         out = [np.broadcast_to(found[i], shape) for i in self.results]

@@ -129,10 +129,10 @@ class ScalarOp(Op):
 
     def compute(self, *values: Any) -> Any:
         """The result for NumPy values (arrays broadcast), of scalars and of tensors."""
-        cast_to, result = self.signature([v.dtype.name for v in values])
+        cast_to, result = self.signature([dtypes.canonical(v.dtype) for v in values])
         if not self.function:
             return np.vectorize(self.impl, otypes=[result])(*values)
-        args = [v if v.dtype.name == dt else v.astype(dt) for v, dt in zip(values, cast_to)]
+        args = [v.astype(dt, copy=False) for v, dt in zip(values, cast_to)]
         with np.errstate(all="ignore"):
             out = reduce(self.nfunc, args) if self.nin < 0 else self.nfunc(*args)
         return np.asarray(out).astype(result, copy=False)

@@ -114,7 +114,7 @@ def constant(x: Any, name: str | None = None, dtype: Any = None) -> ScalarConsta
         data = np.asarray(x)[()]
     else:
         data = np.dtype(dtypes.literal_dtype(x)).type(x)
-    return ScalarConstant(scalar_type(data.dtype.name), data, name)
+    return ScalarConstant(scalar_type(dtypes.canonical(data.dtype)), data, name)
 
 
 def _no_tensors(x: Any) -> Any:

@@ -413,7 +413,7 @@ class _Extreme(_SameDtype):
         return np.dtype(dtype).type(limits.min if sign < 0 else limits.max)
 
     def reduce(self, x: Any, axes: tuple[int, ...]) -> Any:
-        kwargs = {"initial": self.initial_value(x.dtype.name)} if self.initial else {}
+        kwargs = {"initial": self.initial_value(dtypes.canonical(x.dtype))} if self.initial else {}
         return self.scalar_op.nfunc.reduce(x, axis=axes, **kwargs)
 
     def cotangent(self, x: Any, out: Any, g: Any, axes: tuple[int, ...]) -> Any:

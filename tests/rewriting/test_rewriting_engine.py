@@ -298,6 +298,23 @@ def test_flattening_starts_at_the_outermost_node() -> None:
     assert calls == [2, 301]
 
 
+def test_an_idempotent_rule_is_not_tried_at_what_it_makes() -> None:
+    calls: list[str] = []
+
+    def swap(ctx: Any, node: Any) -> Any:
+        calls.append(show(node.outputs[0]))
+        a, b = node.inputs
+        return sub(neg(b), a) if a.owner is None else None
+
+    spy = Rule("x - y -> -y - x", swap, ops=[sub], idempotent=True)
+    assert rewritten([spy], sub(x, y)) == ["sub(neg(y), x)"]
+    assert calls == ["sub(x, y)"]
+    calls.clear()
+    # unless its inputs change on the way to their normal form
+    assert rewritten([spy, eq("neg(y) -> f(y)")], sub(x, y)) == ["sub(f(y), x)"]
+    assert calls == ["sub(x, y)", "sub(f(y), x)"]
+
+
 def test_a_shared_sum_is_a_chain_of_its_own() -> None:
     shared = add(add(x, y), z)
     assert rewritten([flatten], mul(shared, add(shared, x))) == [

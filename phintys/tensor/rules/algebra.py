@@ -38,6 +38,7 @@ ONE = np.float64(1)
     ops=[ADD, SUB, NEG],
     law="finite",
     outermost=True,
+    idempotent=True,
     tags=("local_add_canonizer", "local_sub_neg_to_add", "local_add_remove_zeros", "shape_unsafe"),
     tested_on=(
         "x - y",
@@ -161,6 +162,7 @@ def _computed_in(dtype: str, parts: list[Any]) -> list[Any]:
     ops=[MUL, DIV, NEG, RECIPROCAL],
     law="finite",
     outermost=True,
+    idempotent=True,
     tags=(
         "local_mul_canonizer",
         "local_neg_to_mul",

@@ -12,7 +12,7 @@ from phintys.rewriting.engine import RuleSet
 from phintys.rewriting.rule import Equation, rule
 from phintys.scalar.op import TABLE
 from phintys.tensor.elemwise import functions
-from phintys.tensor.rules import RULES
+from phintys.tensor.rules import PHASES, RULES
 from phintys.tensor.type import TensorType
 
 EXAMPLES = sorted(
@@ -39,6 +39,17 @@ def test_the_result_is_that_of_trying_every_rule(text, monkeypatch):
     few = rewritten(inputs, out, monkeypatch, table.MAX_INPUTS)
     all_rules = rewritten(inputs, out, monkeypatch, -1)
     assert equal_computations(few, all_rules)
+
+
+@pytest.mark.parametrize("text", EXAMPLES)
+def test_idempotent_rules_do_not_apply_to_what_they_make(text, monkeypatch):
+    out, inputs = build(text)
+    once = rewritten(inputs, out, monkeypatch, table.MAX_INPUTS)
+    for db in PHASES.values():
+        for entry in db.names:
+            monkeypatch.setattr(db[entry], "idempotent", False)
+    again = rewritten(inputs, out, monkeypatch, table.MAX_INPUTS)
+    assert equal_computations(once, again)
 
 
 def test_a_condition_is_asked_once_for_nodes_that_are_alike():
