@@ -13,6 +13,7 @@ from phintys.compile.io import In, Out
 from phintys.compile.linker import Linker
 from phintys.compile.mode import Mode, get_mode
 from phintys.config import config
+from phintys.graph.collection import collection_paused
 from phintys.graph.fgraph import FunctionGraph
 from phintys.graph.fingerprint import fingerprint
 from phintys.graph.shared import Container, SharedVariable
@@ -77,19 +78,20 @@ def function(
     array(4.)
     """
     start = time.perf_counter()
-    spec = specify(
-        inputs,
-        outputs,
-        updates,
-        givens,
-        no_default_updates,
-        rebuild_strict,
-        allow_input_downcast,
-        on_unused_input,
-    )
-    maker = FunctionMaker(spec, get_mode(mode), name, accept_inplace)
-    maker.times["graph"] = time.perf_counter() - start - maker.times["rewriting"]
-    return maker.create(trust_input=trust_input, profile=profile)
+    with collection_paused():
+        spec = specify(
+            inputs,
+            outputs,
+            updates,
+            givens,
+            no_default_updates,
+            rebuild_strict,
+            allow_input_downcast,
+            on_unused_input,
+        )
+        maker = FunctionMaker(spec, get_mode(mode), name, accept_inplace)
+        maker.times["graph"] = time.perf_counter() - start - maker.times["rewriting"]
+        return maker.create(trust_input=trust_input, profile=profile)
 
 
 class FunctionMaker:

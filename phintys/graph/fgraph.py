@@ -18,8 +18,8 @@ from phintys.graph.origin import describe
 from phintys.graph.traversal import (
     applys_between,
     graph_inputs,
+    sorted_nodes,
     toposort_with_orderings,
-    walk_toposort,
 )
 from phintys.graph.variable import Apply, AtomicVariable, Constant, Variable, late
 
@@ -95,6 +95,7 @@ class FunctionGraph:
             self.add_input(v, check=False)
         for v in outputs:
             self.add_output(v, reason="init")
+        self._order = list(self.apply_nodes)  # they have been imported in this order
 
     def _clear(self) -> None:
         self.inputs: list[Variable] = []
@@ -209,10 +210,8 @@ class FunctionGraph:
         """
         if apply_node in self.apply_nodes:
             return
-        clients = self.clients
-        new = list(
-            walk_toposort([apply_node], lambda n: [v.owner for v in n.inputs if v not in clients])
-        )
+        clients, nodes, callbacks = self.clients, self.apply_nodes, self._callbacks["on_import"]
+        new = sorted_nodes([apply_node], clients)
         if check:
             roots: dict[Variable, Apply | None] = {
                 v: node for node in new for v in node.inputs if v.owner is None and v not in clients
@@ -220,14 +219,15 @@ class FunctionGraph:
             self._import_roots(roots, import_missing)
         self._order = None
         for node in new:
-            self.apply_nodes.add(node)
+            nodes.add(node)
             for output in node.outputs:
                 clients[output] = Clients()
             for i, v in enumerate(node.inputs):
                 if v not in clients:
                     clients[v] = Clients()
                 clients[v].append((node, i))
-            self.execute_callbacks("on_import", node, reason)
+            for callback in callbacks:
+                callback(self, node, reason)
 
     def _import_roots(self, roots: dict[Variable, Apply | None], import_missing: bool) -> None:
         for v, user in roots.items():

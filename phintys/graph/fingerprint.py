@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import hashlib
 import sys
+from array import array
 from collections.abc import Callable, Mapping
 from types import FunctionType
 from typing import Any
@@ -40,45 +41,56 @@ def fingerprint(fgraph: Any) -> str | None:
     Linear in the size of the graph and of its constants.
     """
     try:
-        return hashlib.sha256("\n".join(_lines(fgraph)).encode()).hexdigest()
+        texts, code = _encoded(fgraph)
     except _NoName:
         return None
+    digest = hashlib.sha256("\n".join(texts).encode())
+    digest.update(array("q", code).tobytes())
+    return digest.hexdigest()
 
 
-def _lines(fgraph: Any) -> list[str]:
+def _encoded(fgraph: Any) -> tuple[list[str], list[int]]:
+    """The texts of ops, types and constants, and what refers to them by number, from 1.
+
+    A root is ``0, type, constant or 0``; a node is ``op, length, inputs..., length, types...``;
+    variables are numbered as they appear.
+    """
+    texts: dict[str, int] = {}
+    named: dict[int, int] = {}  # by identity: many nodes share an op, many variables a type
     numbers: dict[Variable, int] = {}
-    known: dict[int, str] = {}  # of ops and types, by identity: they are shared by many nodes
-    lines: list[str] = []
+    code: list[int] = []
 
-    def named(x: Any) -> str:
-        found = known.get(id(x))
-        if found is None:
-            found = known[id(x)] = name_of(x)
-        return found
+    def number_of(text: str) -> int:
+        return texts.setdefault(text, len(texts) + 1)
 
-    def number(v: Variable) -> int:
-        found = numbers.get(v)
-        if found is None:
-            found = numbers[v] = len(numbers)
-            data = name_of(v.data) if isinstance(v, Constant) else ""
-            lines.append(f"{named(v.type)} {data}")
-        return found
+    def name(x: Any) -> int:
+        number = named[id(x)] = number_of(name_of(x))
+        return number
+
+    def root(v: Variable) -> int:
+        data = number_of(name_of(v.data)) if isinstance(v, Constant) else 0
+        code.extend((0, named.get(id(v.type)) or name(v.type), data))
+        number = numbers[v] = len(numbers) + 1
+        return number
 
     for v in fgraph.inputs:
-        number(v)
+        root(v)
     for node in fgraph.toposort():
-        given = [number(v) for v in node.inputs]
-        lines.append(f"{named(node.op)} {given}")
+        given = [numbers.get(v) or root(v) for v in node.inputs]
+        types = [named.get(id(v.type)) or name(v.type) for v in node.outputs]
+        code += (named.get(id(node.op)) or name(node.op), len(given), *given, len(types), *types)
         for v in node.outputs:
-            number(v)
-    lines.append(str([number(v) for v in fgraph.outputs]))
-    return lines
+            numbers[v] = len(numbers) + 1
+    code += [numbers.get(v) or root(v) for v in fgraph.outputs]
+    return list(texts), code
 
 
 def name_of(x: Any) -> str:
     """A text for an op, a type, a property of one, or the value of a constant."""
     if x is None or isinstance(x, bool | int | float | complex | str | bytes):
         return repr(x)
+    if type(x) is np.ndarray:  # most constants; the table below costs them more than their text
+        return _array(x)
     for kind, name in _NAMES.items():
         if isinstance(x, kind):
             return name(x)
@@ -100,8 +112,9 @@ def _slice(x: slice) -> str:
 def _array(x: Any) -> str:
     if x.dtype.hasobject:
         raise _NoName
-    digest = hashlib.sha256(np.ascontiguousarray(x).tobytes()).hexdigest()
-    return f"array({x.dtype.str}, {x.shape}, {digest})"
+    data = x.tobytes()
+    text = data.hex() if len(data) <= 32 else hashlib.sha256(data).hexdigest()
+    return f"array({x.dtype.str}, {x.shape}, {text})"
 
 
 def _global(x: Any) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Generator, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
 from phintys.graph.variable import Apply, Constant, Variable
@@ -46,11 +46,16 @@ def ancestors(
     lies behind them is not.
     """
     stop = set(blockers or ())
-
-    def expand(v: Variable) -> Iterable[Variable] | None:
-        return v.owner.inputs if v.owner is not None and v not in stop else None
-
-    yield from walk(graphs, expand, bfs=False)
+    seen: set[Variable] = set()
+    stack = list(graphs)
+    while stack:
+        v = stack.pop()
+        if v in seen:
+            continue
+        seen.add(v)
+        yield v
+        if v.owner is not None and v not in stop:
+            stack.extend(v.owner.inputs)
 
 
 def apply_ancestors(
@@ -186,6 +191,39 @@ def walk_toposort(
                 yield node
 
 
+def sorted_nodes(
+    roots: Iterable[Apply | None], known: Container[Variable] = frozenset()
+) -> list[Apply]:
+    """The nodes that ``roots`` depend on and themselves, inputs first; nothing behind ``known``.
+
+    The order of `walk_toposort`, without a call for each node.
+    """
+    done: set[Apply] = set()
+    active: set[Apply] = set()
+    order: list[Apply] = []
+    for root in roots:
+        if root is None or root in done:
+            continue
+        active.add(root)
+        stack = [(root, iter(root.inputs))]
+        while stack:
+            node, rest = stack[-1]
+            for v in rest:
+                owner = v.owner
+                if owner is None or owner in done or v in known:
+                    continue
+                if owner in active:
+                    raise ValueError(f"The graph contains a cycle through {owner}.")
+                active.add(owner)
+                stack.append((owner, iter(owner.inputs)))
+                break
+            else:
+                stack.pop()
+                done.add(node)
+                order.append(node)
+    return order
+
+
 def general_toposort(
     outputs: Iterable[T | None],
     deps: Callable[[T], Iterable[T | None] | None],
@@ -211,15 +249,15 @@ def toposort_with_orderings(
 ) -> Generator[Apply, None, None]:
     """Like `toposort`, where ``orderings[node]`` lists nodes that must come before ``node`` too."""
     stop = set(blockers or ())
-
-    def owners(node: Apply) -> list[Apply | None]:
-        return [v.owner for v in node.inputs if v not in stop]
+    roots = [v.owner for v in graphs if v not in stop]
+    if not orderings:
+        yield from sorted_nodes(roots, stop)
+        return
 
     def owners_and_extra(node: Apply) -> list[Apply | None]:
-        return [*owners(node), *(orderings or {}).get(node, ())]
+        return [*(v.owner for v in node.inputs if v not in stop), *orderings.get(node, ())]
 
-    roots = [v.owner for v in graphs if v not in stop]
-    yield from walk_toposort(roots, owners_and_extra if orderings else owners)
+    yield from walk_toposort(roots, owners_and_extra)
 
 
 def io_toposort(

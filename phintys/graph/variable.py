@@ -357,14 +357,12 @@ class Apply(Node):
             raise ValueError(f"{self.op} takes {len(self.inputs)} inputs, not {len(inputs)}.")
         new = list(inputs)
         changed = False
-        for i, old in enumerate(self.inputs):
-            wanted = old.type
-            given = new[i].type
-            if wanted is given or wanted == given:
-                continue
-            if strict:
-                new[i] = wanted.filter_variable(new[i])
-            changed = changed or new[i].type != wanted
+        # lists of types, which are interned, compare by identity first: most copies end here
+        if [v.type for v in self.inputs] != [v.type for v in new]:
+            for i, old in enumerate(self.inputs):
+                if strict:
+                    new[i] = old.type.filter_variable(new[i])
+                changed = changed or new[i].type != old.type
         if changed or (self.op._output_type_depends_on_input_value and new != self.inputs):
             node = self.op.make_node(*new)
             node.origin = self.origin

@@ -29,6 +29,8 @@ from phintys.lowering.values import (
 from phintys.scalar.native import NATIVE_DTYPES
 
 _MAX_CONTENT = 64
+#: the dtypes of kernels; NumPy takes longer to name a dtype than all else that a constant needs
+_NAMES = {np.dtype(name): name for name in NATIVE_DTYPES}
 #: one axis of a region: an integer position, or (start, step, length)
 RegionAxis = DimLike | tuple[DimLike, DimLike, DimLike]
 
@@ -68,20 +70,26 @@ class ArrayBuilder:
         <Literal 0: float64[]>
         """
         array = np.array(value, dtype=dtype, order="C")
-        name = str(array.dtype)
-        if name in NATIVE_DTYPES and array.size == 1:
-            literal = Literal(array.reshape(-1)[0].item(), name)
-            if array.dtype.kind in "iub":
-                literal.content = (Dim.const(literal.number),)
-            found = self.broadcast_to(self._add(literal), array.shape)
-            if array.ndim == 1:
-                found.content = literal.content
-            return found
-        slot = self._slot("constant", name, array.shape, "", array)
+        name = _NAMES.get(array.dtype)
+        if name is not None and array.size == 1:
+            return self._number(array, name)
+        slot = self._slot("constant", name or str(array.dtype), array.shape, "", array)
         source = self._add(Source(slot))
         if array.ndim == 1 and array.dtype.kind in "iu" and array.size <= _MAX_CONTENT:
             source.content = tuple(Dim.const(v) for v in array.tolist())
         return source
+
+    def _number(self, array: np.ndarray[Any, Any], name: str) -> Value:
+        """A constant array of one element."""
+        literal = Literal(array.item(), name)
+        if name[0] in "iub":  # integers and bool
+            literal.content = (Dim.const(literal.number),)
+        found: Value = self._add(literal)
+        if array.ndim:
+            found = self.broadcast_to(found, array.shape)
+        if array.ndim == 1:
+            found.content = literal.content
+        return found
 
     def object(self, data: Any) -> Value:
         """A constant Python object."""
@@ -184,10 +192,12 @@ class ArrayBuilder:
         Values are padded with axes of length 1 on the left to one rank; an axis of constant
         length 1 broadcasts.  ``dtype``: the result is cast to it.
         """
-        rank = max((v.ndim for v in values), default=0)
-        values = tuple(self._pad(v, rank) for v in values)
-        shape = self.broadcast_shape([v.shape for v in values])
-        return self._map(fn, values, shape, dtype)
+        shapes = [v.shape for v in values]
+        rank = max(map(len, shapes), default=0)
+        if any([len(s) != rank for s in shapes]):
+            values = tuple([self._pad(v, rank) for v in values])
+            shapes = [v.shape for v in values]
+        return self._map(fn, values, self.broadcast_shape(shapes), dtype)
 
     def cast(self, value: Value, dtype: str) -> Value:
         """Convert to a dtype."""
@@ -209,7 +219,9 @@ class ArrayBuilder:
 
     def broadcast_shape(self, shapes: Sequence[Sequence[DimLike]]) -> Shape:
         """The shape that shapes of equal rank broadcast to."""
-        result = list(self._shape(shapes[0])) if shapes else []
+        if not shapes or not shapes[0]:
+            return ()
+        result = list(self._shape(shapes[0]))
         for shape in shapes[1:]:
             if shape is shapes[0]:
                 continue
@@ -222,15 +234,16 @@ class ArrayBuilder:
         return self._shape(result)
 
     def _record(
-        self, fn: Callable[..., Any], dtypes: tuple[str, ...], dtype: str | None
+        self, fn: Callable[..., Any], dtypes: tuple[str | None, ...], dtype: str | None
     ) -> tuple[tuple[Inst, ...], int, str]:
         """`record_map`, once for each function and dtypes."""
         key = (fn, dtypes, dtype)
         found = self._recorded.get(key)
         if found is None:
-            if not NATIVE_DTYPES.issuperset(dtypes):
-                raise NotNative(", ".join(dtypes))
-            found = self._recorded[key] = record_map(fn, dtypes, dtype)
+            names = [str(name) for name in dtypes]
+            if not NATIVE_DTYPES.issuperset(names):
+                raise NotNative(", ".join(names))
+            found = self._recorded[key] = record_map(fn, names, dtype)
             if found[2] not in NATIVE_DTYPES:
                 raise NotNative(found[2])
         return found
@@ -238,7 +251,7 @@ class ArrayBuilder:
     def _map(
         self, fn: Callable[..., Any], values: tuple[Value, ...], shape: Shape, dtype: str | None
     ) -> Value:
-        dtypes = tuple([str(v.dtype) for v in values])
+        dtypes = tuple([v.dtype for v in values])
         body, result, found = self._record(fn, dtypes, dtype)
         value = self._add(Map(found, shape, values, body, result))
         if len(shape) <= 1 and found[0] in "iub":

@@ -42,3 +42,20 @@ def test_rewriting_and_gradients_pause_it(collecting):
     with pytest.raises(phintys.errors.DisconnectedInputError):
         phintys.grad(pt.exp(x), pt.dscalar("y"))
     assert gc.isenabled()
+
+
+def test_compiling_pauses_it(collecting):
+    gc.enable()
+    x = pt.dscalar("x")
+    seen = []
+
+    class Spy(phintys.Variable):
+        def clone(self, **kwargs):
+            seen.append(gc.isenabled())
+            return super().clone(**kwargs)
+
+    phintys.function([x, Spy(x.type)], pt.exp(x), on_unused_input="ignore")
+    assert seen and not any(seen) and gc.isenabled()
+    with pytest.raises(phintys.errors.UnusedInputError):
+        phintys.function([x], pt.dscalar("y"))
+    assert gc.isenabled()

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import pickle
 import subprocess
 import sys
 
+import hypothesis.extra.numpy as hnp
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import phintys
 import phintys.tensor as pt
@@ -60,6 +64,40 @@ def test_names_and_order_of_building_do_not_matter():
         return FunctionGraph([a, b], [parts[0] * parts[1]])
 
     assert fingerprint(graph(True)) == fingerprint(graph(False)) is not None
+
+
+def test_it_does_not_matter_whether_equal_ops_and_constants_are_one_object():
+    def graph(ops, constants):
+        a = pt.dvector("a")
+        terms = [Elemwise(op)(a, pt.constant(c)) for op, c in zip(ops, constants)]
+        return FunctionGraph([a], [terms[0] * terms[1]])
+
+    one = phintys.scalar.add
+    other = pickle.loads(pickle.dumps(Elemwise(one))).scalar_op
+    number = np.arange(3.0)
+    same = fingerprint(graph([one, one], [number, number]))
+    assert fingerprint(graph([one, other], [number, number.copy()])) == same is not None
+    assert fingerprint(graph([one, one], [number, number + 1])) != same
+
+
+@given(
+    values=st.lists(
+        hnp.arrays(
+            st.sampled_from(["f8", "f4", "i8", "i4", "u1"]),
+            hnp.array_shapes(max_dims=2, max_side=9),
+        ),
+        min_size=2,
+        max_size=2,
+    )
+)
+@settings(deadline=None)
+def test_constants_differ_where_dtype_shape_or_bytes_do(values):
+    a = pt.dscalar("a")
+    found = [fingerprint(FunctionGraph([a], [a, pt.constant(v)])) for v in values]
+    same = [(v.dtype.str, v.shape, v.tobytes()) for v in values]
+    assert (found[0] == found[1]) == (same[0] == same[1])
+    fortran = np.asfortranarray(values[0])
+    assert fingerprint(FunctionGraph([a], [a, pt.constant(fortran)])) == found[0]
 
 
 def test_another_process_finds_the_same():

@@ -17,7 +17,14 @@ from phintys.graph.equality import equal_computations
 from phintys.graph.fgraph import FunctionGraph
 from phintys.graph.frozen import FrozenFunctionGraph
 from phintys.graph.replace import clone_replace, graph_replace
-from phintys.graph.traversal import ancestors, graph_inputs, toposort, vars_between
+from phintys.graph.traversal import (
+    ancestors,
+    graph_inputs,
+    sorted_nodes,
+    toposort,
+    vars_between,
+    walk_toposort,
+)
 from phintys.graph.variable import Constant
 
 quick = settings(max_examples=60, deadline=None)
@@ -41,6 +48,23 @@ def test_toposort_is_an_order_of_execution(graph):
     assert {v.owner for v in ancestors(outputs)} - {None} == set(order)
     assert set(graph_inputs(outputs)) == {v for v in ancestors(outputs) if v.owner is None}
     assert set(variables_of(outputs)) == set(vars_between([], outputs))
+
+
+@quick
+@given(graphs(), st.data())
+def test_sorted_nodes_are_those_of_the_general_walk(graph, data):
+    _, outputs = graph
+    known = set(data.draw(st.lists(st.sampled_from(variables_of(outputs)), max_size=3)))
+    roots = [v.owner for v in outputs if v not in known]
+    general = walk_toposort(roots, lambda n: [v.owner for v in n.inputs if v not in known])
+    assert sorted_nodes(roots, known) == list(general)
+
+
+@quick
+@given(graphs())
+def test_a_new_function_graph_knows_its_order(graph):
+    fgraph = FunctionGraph(*graph)
+    assert fgraph.toposort() == list(toposort(fgraph.outputs))
 
 
 @quick
