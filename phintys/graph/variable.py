@@ -293,12 +293,9 @@ class Apply(Node):
         for v in inputs:
             if not isinstance(v, Variable):
                 raise TypeError(f"Inputs of {op} must be Variables; {v!r} is a {type(v).__name__}.")
-        self._own_outputs()
-
-    def _own_outputs(self) -> None:
         for i, v in enumerate(self.outputs):
             if v.owner is not None:
-                raise ValueError(f"Output {i} of {self.op} belongs to another node, {v.owner.op}.")
+                raise ValueError(f"Output {i} of {op} belongs to another node, {v.owner.op}.")
             v.owner = self
             v.index = i
 
@@ -341,7 +338,9 @@ class Apply(Node):
         node.outputs = [v.clone() for v in self.outputs]
         node._tag = None if self._tag is None else Scratchpad().__update__(self._tag)
         node.origin = self.origin
-        node._own_outputs()
+        for i, v in enumerate(node.outputs):
+            v.owner = node
+            v.index = i
         return node
 
     def clone_with_new_inputs(

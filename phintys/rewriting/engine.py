@@ -81,7 +81,8 @@ class Normalizer:
         self._waiting: set[Apply] = set()
         self._interned: dict[Any, Apply] = {}
         self._constants: dict[Any, Constant] = {}
-        self._entries: dict[int, OpEntry] = {}
+        self._entries: dict[int, OpEntry] = {}  # by the id of an op
+        self._ops: list[Any] = []  # keeps these ops alive, and so their ids
         self._uses = {v: len(clients) for v, clients in fgraph.clients.items()}
         self._client: dict[Variable, Apply] = {}
         self._made: dict[Apply, Rule] = {}  # node that an idempotent rule has just made
@@ -254,7 +255,7 @@ class Normalizer:
             same = self._canonical(v)
             if same is not v:
                 if count := self._uses.get(v, 0):
-                    self._retain(same, count, self.client(v))
+                    self._retain(same, count, v)
                 self._forward[v] = same
                 v = same
         elif not isinstance(v, AtomicVariable) and v not in self.fgraph.variables:
@@ -272,8 +273,8 @@ class Normalizer:
             return constant
 
     def _entry(self, op: Any) -> OpEntry:
-        known = self._table.entry(op)
-        entry = self._entries[id(op)] = known if known.op is op else known._replace(op=op)
+        self._ops.append(op)
+        entry = self._entries[id(op)] = self._table.entry(op)
         return entry
 
     # ------------------------------------------------------------------ changing
@@ -293,10 +294,8 @@ class Normalizer:
             return False
         if node.op._output_type_depends_on_input_value:  # pyright: ignore[reportPrivateUsage]
             return True
-        return any(
-            v is not w and v.type is not w.type and v.type != w.type
-            for v, w in zip(node.inputs, new)
-        )
+        # types are interned: lists of them are compared by identity first
+        return [v.type for v in node.inputs] != [v.type for v in new]
 
     def _rebuild(self, node: Apply, new: Sequence[Variable]) -> bool:
         """Make a node anew on narrower inputs, if that narrows its outputs."""
@@ -355,15 +354,16 @@ class Normalizer:
 
     def _replace(self, node: Apply, outputs: Sequence[Variable | None]) -> None:
         """Let ``outputs`` stand for those of ``node``, and move their uses."""
-        used = self._is_used(node)
+        uses, used = self._uses, False
         for o, new in zip(node.outputs, outputs):
+            count = uses.get(o, 0)
+            used = used or count > 0
             if new is None:
                 continue
             target = self._current(new)
-            count = self._uses.get(o, 0)
             if count:
-                self._retain(target, count, self.client(o))
-                self._uses[o] = 0
+                self._retain(target, count, o)
+                uses[o] = 0
             self._forward[o] = target
         if used:
             self._release_inputs(node)
@@ -383,14 +383,13 @@ class Normalizer:
                 continue
             try:
                 result = rule.function(self, node)
-                outputs = None if result is None or result is False else _as_list(node, result)
-                if outputs is None:
-                    continue
-                self._check(node, outputs)
+                outputs = None if result is None else self._checked(node, result)
             except RewriteError as exc:
                 raise rewrite_error(rule.name, node, str(exc)) from exc
             except Exception as exc:
                 raise rewrite_error(rule.name, node, f"raised {type(exc).__name__}: {exc}") from exc
+            if outputs is None:
+                continue
             if rule.idempotent and outputs[0] is not None and outputs[0].owner is not None:
                 self._made[outputs[0].owner] = rule
             if self._recorder is not None:
@@ -398,23 +397,32 @@ class Normalizer:
             return (rule, outputs), deferred
         return None, deferred
 
-    def _check(self, node: Apply, outputs: list[Variable | None]) -> None:
-        """Types must be kept or narrowed; what is less specific is narrowed here."""
-        for i, (o, new) in enumerate(zip(node.outputs, outputs)):
+    def _checked(self, node: Apply, result: Any) -> list[Variable | None] | None:
+        """What a rule returned as one replacement for each output; None if nothing changes.
+
+        Types must be kept or narrowed; what is less specific is narrowed here.
+        """
+        if isinstance(result, Variable) and len(node.outputs) == 1:
+            o = node.outputs[0]
+            if result.type is o.type:
+                return None if result is o else [result]
+        outputs = None if result is False else _as_list(node, result)
+        for i, (o, new) in enumerate(zip(node.outputs, outputs or ())):
             if new is None:
                 if self.uses(o):
                     raise RewriteError(f"returned None for output {i}, which is in use.")
             elif new.type is not o.type and not o.type.is_super(new.type):
                 try:
-                    outputs[i] = o.type.filter_variable(new)
+                    outputs[i] = o.type.filter_variable(new)  # type: ignore[index]
                 except TypeError as exc:
                     raise RewriteError(
                         f"replaces a variable of type {o.type} by {new} of type {new.type}: {exc}"
                     ) from exc
+        return outputs
 
     def _inside_chain(self, node: Apply, rule: Rule) -> bool:
         """Whether the only user of ``node`` is one at which the same rule is tried."""
-        if len(node.outputs) != 1 or self.uses(node.outputs[0]) != 1:
+        if len(node.outputs) != 1 or self._uses.get(node.outputs[0]) != 1:
             return False
         user = self.client(node.outputs[0])
         if user is None or isinstance(user.op, Output) or user in self._kept:
@@ -454,9 +462,6 @@ class Normalizer:
         """How many inputs of nodes, and graph outputs, are this variable."""
         return self._uses.get(variable, 0)
 
-    def _is_used(self, node: Apply) -> bool:
-        return any(map(self._uses.get, node.outputs))
-
     def single_use(self, variable: Variable) -> bool:
         """Whether the variable is used at most once."""
         return self._uses.get(variable, 0) <= 1
@@ -469,13 +474,14 @@ class Normalizer:
             return clients.first()[0] if clients else None
         return known
 
-    def _retain(self, variable: Variable, n: int, user: Apply | None) -> None:
-        """Add ``n`` uses; a node that comes into use starts to use its inputs."""
+    def _retain(self, variable: Variable, n: int, instead_of: Variable) -> None:
+        """Add ``n`` uses of another variable; a node that comes into use starts to use inputs."""
         uses, client, forward = self._uses, self._client, self._forward
         before = uses.get(variable, 0)
         uses[variable] = before + n
         if before:
             return
+        user = self.client(instead_of)
         if user is not None:
             client[variable] = user
         work = [variable]

@@ -34,9 +34,11 @@ def install(
     changes += _changes_of_outputs(fgraph, outputs)
     mark = fgraph.checkpoint()
     _import(fgraph, [n for n in new_order if n not in fgraph.apply_nodes], reason)
+    clients = fgraph.clients
     for node, i, _, new in changes:
-        fgraph.setup_var(new)
-        fgraph.add_client(new, (node, i))
+        if new not in clients:
+            fgraph.setup_var(new)
+        clients[new].append((node, i))
     for node, i, old, _ in changes:
         fgraph.remove_client(old, (node, i), reason=reason)
     fgraph._order = new_order  # pyright: ignore[reportPrivateUsage]
@@ -72,13 +74,16 @@ def _changes_of_outputs(fgraph: FunctionGraph, outputs: Sequence[Variable]) -> l
 
 
 def _import(fgraph: FunctionGraph, nodes: Iterable[Apply], reason: Any) -> None:
+    clients = fgraph.clients
     for node in nodes:
         fgraph.apply_nodes.add(node)
         for v in node.outputs:
-            fgraph.setup_var(v)
+            if v not in clients:
+                fgraph.setup_var(v)
         for i, v in enumerate(node.inputs):
-            fgraph.setup_var(v)
-            fgraph.add_client(v, (node, i))
+            if v not in clients:
+                fgraph.setup_var(v)
+            clients[v].append((node, i))
         fgraph.execute_callbacks("on_import", node, reason)
 
 

@@ -42,7 +42,7 @@ class OpEntry(NamedTuple):
     every: Candidates
     untried: Candidates  # those that no earlier phase has tried at the nodes of the graph
     mergeable: bool
-    op: Any  # keeps the op alive: runs find entries by id
+    op: Any  # keeps the op alive: entries are found by id
 
 
 class RuleTable:

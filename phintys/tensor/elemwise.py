@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Any, Literal
 
 import numpy as np
@@ -173,11 +174,15 @@ def dimshuffle(x: Any, *pattern: Any) -> Any:
     order = tuple(o if o == "x" else _axis(o, x.ndim) for o in order)
     if order == tuple(range(x.ndim)):
         return x
-    key = (x.ndim, order)
-    op = _shuffles.get(key)
+    return _shuffle(x.ndim, order)(x)
+
+
+def _shuffle(ndim: int, order: tuple[Any, ...]) -> DimShuffle:
+    """The op with this order; the same object each time."""
+    op = _shuffles.get((ndim, order))
     if op is None:
-        op = _shuffles[key] = DimShuffle(input_ndim=x.ndim, new_order=order)
-    return op(x)
+        op = _shuffles[ndim, order] = DimShuffle(input_ndim=ndim, new_order=order)
+    return op
 
 
 def _axis(axis: Any, ndim: int) -> int:
@@ -187,8 +192,14 @@ def _axis(axis: Any, ndim: int) -> int:
     return axis % ndim
 
 
+@cache
+def _padding(given: int, ndim: int) -> DimShuffle:
+    order: list[Any] = ["x"] * (ndim - given) + [*range(given)]
+    return _shuffle(given, tuple(order))
+
+
 def _pad_left(x: Any, ndim: int) -> Any:
-    return dimshuffle(x, ["x"] * (ndim - x.ndim) + list(range(x.ndim)))
+    return _padding(x.type.ndim, ndim)(x)
 
 
 convert.pad_left.append(_pad_left)
@@ -251,11 +262,14 @@ class Elemwise(Op):
         return self.scalar_op
 
     def make_node(self, *inputs: Any) -> Apply:
-        args = _operands(inputs)
-        key = (config.floatX, *[a.type for a in args])
-        out_types = self._memo.get(key)
-        if out_types is None:
-            out_types = self._memo[key] = self._infer(args)
+        args: Sequence[Any] = inputs
+        out_types = self._memo.get((config.floatX, *[getattr(x, "type", None) for x in inputs]))
+        if out_types is None:  # what is known is known of tensors of one rank
+            args = _operands(inputs)
+            key = (config.floatX, *[a.type for a in args])
+            out_types = self._memo.get(key)
+            if out_types is None:
+                out_types = self._memo[key] = self._infer(args)
         return Apply(self, args, [TensorVariable(t, None, None, None) for t in out_types])
 
     def _infer(self, args: Sequence[Any]) -> tuple[TensorType, ...]:

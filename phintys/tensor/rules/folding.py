@@ -25,10 +25,12 @@ MAX_SIZE = 10_000
     tested_on=("exp(constant(2.0))", "constant([1.0, 2.0]) + 1", "constant([1, 2, 3])[1:]"),
 )
 def fold_constants(ctx: Any, node: Apply) -> Any:
-    inputs = node.inputs
-    if not inputs or not all(isinstance(v, Constant) for v in inputs):
+    inputs, op = node.inputs, node.op
+    for v in inputs:  # those of long nodes have not been looked at
+        if not isinstance(v, Constant):
+            return None
+    if not inputs:
         return None
-    op = node.op
     if op.destroy_map or not all(isinstance(o.type, TensorType) for o in node.outputs):
         return None
     if not op.do_constant_folding(ctx.fgraph, node) or _grows(node):
@@ -44,6 +46,6 @@ def fold_constants(ctx: Any, node: Apply) -> Any:
 
 def _grows(node: Apply) -> bool:
     """Whether the result would be large, and larger than what it is made from."""
-    known = [prod(o.type.shape) for o in node.outputs if None not in o.type.shape]
+    known = [prod(o.type.shape) for o in node.outputs if o.type.ndim and None not in o.type.shape]
     size = max(known, default=0)
     return size > MAX_SIZE and size > sum(getattr(v.data, "size", 1) for v in node.inputs)
