@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 from phintys.backends import code_cache
 from phintys.backends.llvm import image, symbols
 from phintys.backends.llvm.image import Image
-from phintys.backends.llvm.target import surroundings, target_machine
+from phintys.backends.llvm.target import OPTIMISED, surroundings, target_machine
 
 _numbers = itertools.count()
 
@@ -51,6 +51,7 @@ def compile_ir(
     text: str | Callable[[], str],
     externals: Mapping[str, int] | None = None,
     name: str | None = None,
+    level: int = OPTIMISED,
 ) -> Library:
     """Compile and link a module.
 
@@ -64,6 +65,8 @@ def compile_ir(
     name
         of a module that this package always makes in the same way: the cache is asked for it
         by name and without its text
+    level
+        how much to optimise, see `target`
 
     Raises
     ------
@@ -72,11 +75,13 @@ def compile_ir(
     LookupError
         If a symbol cannot be found.
     """
-    code, cached = compile_code(text, name)
+    code, cached = compile_code(text, name, level)
     return load(code, externals, cached)
 
 
-def compile_code(text: str | Callable[[], str], name: str | None = None) -> tuple[Code, bool]:
+def compile_code(
+    text: str | Callable[[], str], name: str | None = None, level: int = OPTIMISED
+) -> tuple[Code, bool]:
     """The code of a module, and whether it came from the cache; see `compile_ir`."""
     if name is None and not isinstance(text, str):
         text = text()
@@ -84,7 +89,7 @@ def compile_code(text: str | Callable[[], str], name: str | None = None) -> tupl
     payload = code_cache.read(key)
     if payload is not None:
         return decode(payload), True
-    code = generate(text if isinstance(text, str) else text())
+    code = generate(text if isinstance(text, str) else text(), level)
     code_cache.write(key, encode(code))
     return code, False
 
@@ -104,11 +109,11 @@ class ObjectFile(NamedTuple):
 Code = Image | ObjectFile
 
 
-def generate(text: str) -> Code:
+def generate(text: str, level: int = OPTIMISED) -> Code:
     """Parse, verify and generate; RuntimeError if the text is not valid IR."""
     import llvmlite.binding as llvm
 
-    machine = target_machine()
+    machine = target_machine(level)
     # a private context: what the global one interns is never freed
     module = llvm.parse_assembly(text, context=llvm.create_context())
     module.verify()

@@ -1,5 +1,4 @@
 ; What every entry routine calls: compiled once, kept in the disk cache.
-; What is called seldom is not optimised (optnone), which saves most of the time of generating it.
 ; Names after a dollar sign are byte offsets and flags from cpython.py.
 ;
 ; The block of a function starts with these words:
@@ -116,7 +115,7 @@ no:
 }
 
 ; The same numbers as an array that fits; null with an exception.
-define ptr @phintys_convert(ptr %object, ptr %descr, i64 %rank) noinline optnone {
+define ptr @phintys_convert(ptr %object, ptr %descr, i64 %rank) {
   call void @Py_IncRef(ptr %descr)
   %new = call ptr @PyArray_FromAny(ptr %object, ptr %descr, i32 0, i32 0, i32 $copy, ptr null)
   ret ptr %new
@@ -202,7 +201,7 @@ done:
   ret void
 }
 
-define void @phintys_too_large() noinline optnone {
+define void @phintys_too_large() {
   %kind = load ptr, ptr @PyExc_OverflowError
   call void @PyErr_SetString(ptr %kind, ptr @text.large)
   ret void
@@ -211,7 +210,7 @@ define void @phintys_too_large() noinline optnone {
 ; ---------------------------------------------------------------- calls into Python
 
 ; Call a Python function that returns a tuple of %outputs values; null with an exception.
-define ptr @phintys_call(ptr %function, ptr %args, i64 %inputs, i64 %outputs, ptr %what) noinline optnone {
+define ptr @phintys_call(ptr %function, ptr %args, i64 %inputs, i64 %outputs, ptr %what) {
   %result = call ptr @PyObject_Vectorcall(ptr %function, ptr %args, i64 %inputs, ptr null)
   %none = icmp eq ptr %result, null
   br i1 %none, label %error, label %look
@@ -236,7 +235,7 @@ error:
 }
 
 ; A tuple of new references to objects; null with an exception.
-define ptr @phintys_tuple(ptr %objects, i64 %count) noinline optnone {
+define ptr @phintys_tuple(ptr %objects, i64 %count) {
 entry:
   %tuple = call ptr @PyTuple_New(i64 %count)
   %none = icmp eq ptr %tuple, null
@@ -257,7 +256,7 @@ done:
 }
 
 ; A dict of keyword arguments, or a new reference to None; null with an exception.
-define ptr @phintys_keywords(ptr %names, ptr %values) noinline optnone {
+define ptr @phintys_keywords(ptr %names, ptr %values) {
 entry:
   %none = icmp eq ptr %names, null
   br i1 %none, label %nothing, label %some
@@ -293,7 +292,7 @@ error:
 }
 
 ; Call back with two objects, whose references it takes; either may be null with an exception.
-define ptr @phintys_callback(ptr %function, ptr %first, ptr %second) noinline optnone {
+define ptr @phintys_callback(ptr %function, ptr %first, ptr %second) {
   %a = icmp eq ptr %first, null
   %b = icmp eq ptr %second, null
   %bad = or i1 %a, %b
@@ -311,7 +310,7 @@ done:
 }
 
 ; A step failed: let the callback raise the error.
-define ptr @phintys_failed(ptr %block, ptr %args, i64 %step) noinline optnone {
+define ptr @phintys_failed(ptr %block, ptr %args, i64 %step) {
   %function.at = getelementptr ptr, ptr %block, i64 1
   %function = load ptr, ptr %function.at
   %count.at = getelementptr ptr, ptr %block, i64 2
@@ -334,7 +333,7 @@ done:
 ; ---------------------------------------------------------------- arguments that do not fit
 
 ; Whether an argument only misses the memory layout.
-define i1 @phintys_misplaced(ptr %object, ptr %descr, i64 %rank) noinline optnone {
+define i1 @phintys_misplaced(ptr %object, ptr %descr, i64 %rank) {
   %anything = icmp eq ptr %descr, null
   br i1 %anything, label %no, label %test
 test:
@@ -349,7 +348,7 @@ no:
 
 ; Copy misplaced arguments into %new, the others by reference.  The number of copies, -1 with an
 ; exception.
-define i64 @phintys_place(ptr %block, ptr %args, ptr %new, i64 %count) noinline optnone {
+define i64 @phintys_place(ptr %block, ptr %args, ptr %new, i64 %count) {
 entry:
   %rows = getelementptr ptr, ptr %block, i64 4
   br label %test
@@ -393,7 +392,7 @@ error:
 ; Put the arguments by position into %new: the first %given stand in their places already, the others
 ; have names.  Whether that gives each once.  Names are compared by address: Python keeps one copy of
 ; each name that stands in a call.
-define i1 @phintys_order(ptr %block, ptr %args, i64 %given, ptr %names, ptr %new, i64 %count) noinline optnone {
+define i1 @phintys_order(ptr %block, ptr %args, i64 %given, ptr %names, ptr %new, i64 %count) {
 entry:
   %known.at = getelementptr ptr, ptr %block, i64 3
   %known = load ptr, ptr %known.at
@@ -437,7 +436,7 @@ no:
 
 ; The arguments of a call missed the test.  Arguments by name are put in order, or arrays in another
 ; memory layout are copied, and the call is repeated; everything else goes to the callback.
-define ptr @phintys_miss(ptr %self, ptr %args, i64 %flagged, ptr %names) noinline optnone {
+define ptr @phintys_miss(ptr %self, ptr %args, i64 %flagged, ptr %names) {
   %block.at = getelementptr i8, ptr %self, i64 $block
   %block = load ptr, ptr %block.at
   %given = and i64 %flagged, 9223372036854775807

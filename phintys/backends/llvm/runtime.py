@@ -1,7 +1,8 @@
 """Routines that every function may call, written in IR once and for all.
 
 ``runtime.ll`` makes and checks Python objects; ``blas.ll`` calls the BLAS functions that SciPy
-exports.  Each is compiled at its first use and kept in the cache on disk under its own name.
+exports.  Each is compiled at its first use and kept in the cache on disk under its own name.  They
+are not optimised: that takes longer than all else in a small function, and no call shows it.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import Any
 from phintys.backends.capsules import capsule_pointer
 from phintys.backends.llvm import cpython
 from phintys.backends.llvm.jit import Library, compile_ir
+from phintys.backends.llvm.target import PLAIN
 
 #: dtype -> its type in IR, the prefix of its BLAS functions
 BLAS_TYPES = {"float32": ("float", "s"), "float64": ("double", "d")}
@@ -40,7 +42,7 @@ def runtime() -> Library:
         return _filled("runtime.ll", **cpython.layout())
 
     cpython.offsets()  # what is in the cache relies on them too
-    return compile_ir(text, cpython.symbols(), name="runtime")
+    return compile_ir(text, cpython.symbols(), name="runtime", level=PLAIN)
 
 
 @cache
@@ -53,7 +55,7 @@ def blas(dtype: str) -> Library:
 
     exported = _cython_blas().__pyx_capi__
     functions = {f"blas_{prefix}{name}": capsule_pointer(exported[prefix + name]) for name in _BLAS}
-    return compile_ir(text, functions, name=f"blas.{dtype}")
+    return compile_ir(text, functions, name=f"blas.{dtype}", level=PLAIN)
 
 
 def _filled(file: str, **values: Any) -> str:
