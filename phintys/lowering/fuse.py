@@ -23,7 +23,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from phintys.lowering.builder import Builder
-from phintys.lowering.costs import cost
+from phintys.lowering.costs import EXPENSIVE, cost
 from phintys.lowering.forwarding import read_from_updates
 from phintys.lowering.values import (
     CALLS,
@@ -108,6 +108,7 @@ class Fusion:
         self._next: dict[tuple[int, Shape], int] = {}
         self._wanted: dict[int, set[Cluster]] = {}
         self.live = self._find_live()
+        self._fills = {v.args[0].id for v in self.live if _adds_to_constant(v)}
         for value in self.live:
             self._forward(value)
         for value in reversed(self.live):
@@ -215,7 +216,11 @@ class Fusion:
         return not self._repeats(*consumers[0])
 
     def _repeats(self, consumer: Value, arg: Value) -> bool:
-        """Whether a consumer's loops would compute elements of an argument repeatedly."""
+        """Whether a consumer's loops would compute elements of an argument repeatedly.
+
+        Or dearly: what stays the same in the innermost loop is computed one by one, which for
+        functions such as log takes longer than computing many at once and storing them.
+        """
         shape = consumer.shape
         if isinstance(consumer, Update):
             shape = consumer.region
@@ -223,6 +228,8 @@ class Fusion:
             shape = consumer.args[0].shape
         axes = self.own_axes(shape)
         moving = {axes[k] for k in _moving(arg)} - {None}
+        if moving and self._prices[base_of(arg).id] >= EXPENSIVE:
+            return len(moving) < len({*axes} - {None})
         return moving != set(range(len(moving)))
 
     def own_axes(self, shape: Iterable) -> Axes:
@@ -259,7 +266,8 @@ class Fusion:
 
         Also how many dimensions clusters would have to reduce for it.
         """
-        stage = 0
+        # what scattered sums start from comes first, so that any cluster may contain the sums
+        stage = 1 if self._fills and value.id not in self._fills else 0
         inner: dict[int, int] = {}
         memory = needed_in_memory(value)
         for arg in value.args:
@@ -383,10 +391,19 @@ class Fusion:
             )
             self.continued[base.id] = value
         else:
-            cluster = self._new_cluster(self._ready_args(value), space)
+            cluster = self._cluster_of_update(value, space)
         self.places[value.id] = Place(cluster, self.own_axes(value.region))
         self._count(cluster, value)
         cluster.loads.add(value.id)
+
+    def _cluster_of_update(self, value: Update, space: Shape) -> Cluster:
+        """That of the values it adds to elements here and there, else one of its own."""
+        ready = self._ready_args(value)
+        if _is_scattered_sum(value):
+            stage, inner = self._stage(value, space, self.own_axes(value.region))
+            if stage < ready and not inner:
+                return self._cluster(stage, space, value)
+        return self._new_cluster(ready, space)
 
     def _continues(self, value: Update, base: Update) -> bool:
         """Whether single elements can be written one after the other in one kernel.
@@ -532,6 +549,19 @@ def _post_order(roots: list[Value]) -> list[Value]:
             stack.append((value, True))
             stack.extend((a, False) for a in reversed(value.args))
     return result
+
+
+def _is_scattered_sum(value: Value) -> bool:
+    """Whether a value is an array with numbers added at computed positions."""
+    return isinstance(value, Update) and value.mode == "add" and bool(value.gathered)
+
+
+def _adds_to_constant(value: Value) -> bool:
+    """Whether a value is such a sum that starts from the same number everywhere."""
+    start = value.args[0] if _is_scattered_sum(value) else None
+    if not isinstance(start, Map):
+        return False
+    return all(isinstance(base_of(a), (Literal, Length)) for a in start.args)
 
 
 def base_of(value: Value) -> Value:

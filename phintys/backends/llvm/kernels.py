@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from phintys.backends.llvm.instructions import KernelWriter, Type
-from phintys.backends.llvm.lanes import Argument, Arguments, Lanes, Place
+from phintys.backends.llvm.lanes import Argument, Arguments, Lanes, Place, is_scattered_sum
 from phintys.backends.llvm.loops import Innermost, VectorLoop, counted_loop
 from phintys.backends.llvm.reductions import Reduction
 from phintys.backends.llvm.sharing import General, Special
@@ -217,7 +217,8 @@ class _Emitter:
         packed = all(self.lanes.is_packed(i) or i.op not in _MEMORY for i in insts)
         special = not SUPPORTED.isdisjoint(i.op for i in insts)
         width = self._width(dtypes, packed, special)
-        if any(i.op in ("store", "accumulate") and self.lanes.operand(i).extra for i in insts):
+        writes = [i for i in insts if i.op in ("store", "accumulate")]
+        if any(self.lanes.operand(i).extra and not is_scattered_sum(i) for i in writes):
             width = 1  # lanes would take turns through memory
         cheap = packed and len(insts) <= _CHEAP and not special
         unroll = _UNROLL if cheap and reductions and width > 1 else 1

@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from phintys.backends.llvm.instructions import KernelWriter, Type, cast, emit
+from phintys.backends.llvm.division import Divisor
+from phintys.backends.llvm.instructions import KernelWriter, Type, cast, emit, select
 from phintys.backends.llvm.reductions import Reduction
 from phintys.dims import Dim
 from phintys.lowering.program import Inst, Kernel, Operand, Slot
@@ -94,6 +95,7 @@ class Lanes:
         self.w = w
         self.arguments = arguments
         self.counters: dict[int, str] = {}
+        self.divisors: dict[int, Divisor] = {}  # by position: what the innermost loop divides by
         self.can_fail = False
         self._spills: dict[tuple[str, int], str] = {}
         self._methods: dict[str, Callable[[Place, int, Inst], str]] = {
@@ -122,6 +124,8 @@ class Lanes:
     def _scalar_instruction(self, place: Place, position: int, inst: Inst) -> str:
         args = tuple(place.values[a] for a in inst.args)
         t = Type(inst.dtype, place.width)
+        if inst.op == "div" and place.width > 1 and inst.args[1] in self.divisors:
+            return self.divisors[inst.args[1]].divide(self.w, t, args[0])
         return emit(self.w, inst.op, t, args, self.dtype(inst.args[0]))
 
     def _const(self, place: Place, position: int, inst: Inst) -> str:
@@ -145,21 +149,70 @@ class Lanes:
         return start if place.width == 1 else self.w(f"add {t.text} {start}, {iota(place.width)}")
 
     def _wrap(self, place: Place, position: int, inst: Inst) -> str:
-        w, t = self.w, Type("int64", place.width)
-        flag = t.of("bool")
         index, length = (place.values[a] for a in inst.args)
-        negative = w(f"icmp slt {t.text} {index}, {t.literal(0)}")
-        shifted = w(f"add {t.text} {index}, {length}")
-        index = w(f"select {flag.text} {negative}, {t.text} {shifted}, {t.text} {index}")
-        bad = w(f"icmp uge {t.text} {index}, {length}")
-        if place.width > 1:
-            bad = w(f"and {flag.text} {bad}, {place.mask}")
-            bad = w.extern(f"llvm.vector.reduce.or.{flag.suffix}", "i1", [(flag.text, bad)])
+        source = inst.args[0]
         self.can_fail = True
-        good = w.name("ok")
-        w.branch(bad, "fail", good)
-        w.label(good)
+        read = self.kernel.body[source]
+        if place.width > 1 and read.op == "load" and read.dtype == "int64" and self.is_packed(read):
+            return self._wrap_loaded(place, position, inst)
+        index = self._shifted(place, index, length)
+        good = self.w.name("ok")
+        self.w.branch(self._is_outside(place, source, index, length), "fail", good)
+        self.w.label(good)
         return index
+
+    def _wrap_loaded(self, place: Place, position: int, inst: Inst) -> str:
+        """The same where an index comes from memory, in order: if none of its lanes is negative,
+        which is usual, they can be read one by one from there."""
+        w, t = self.w, Type("int64", place.width)
+        source, (index, length) = inst.args[0], (place.values[a] for a in inst.args)
+        address = self._address(place, self.operand_of(self.kernel.body[source]), [])
+        negative, near, good = w.name("negative"), w.name("near"), w.name("ok")
+        before = w.block
+        w.branch(self._is_outside(place, source, index, length), negative, good)
+        w.label(negative)
+        shifted = self._shifted(place, index, length)
+        spill = self._spill(0, t)
+        w.branch(self._is_outside(place, source, shifted, length), "fail", near)
+        w.label(near)
+        w.line(f"store {t.text} {shifted}, ptr {spill}, align 64")
+        w.line(f"br label %{good}")
+        w.label(good)
+        result = w(f"phi {t.text} [{index}, %{before}], [{shifted}, %{near}]")
+        where = w(f"phi ptr [{address}, %{before}], [{spill}, %{near}]")
+        for lane in range(place.width):
+            at = w(f"getelementptr i64, ptr {where}, i64 {lane}")
+            place.lanes[position, lane] = w(f"load i64, ptr {at}, align 8")
+        return result
+
+    def _shifted(self, place: Place, index: str, length: str) -> str:
+        """Negative indices count from the end."""
+        t = Type("int64", place.width)
+        negative = self.w(f"icmp slt {t.text} {index}, {t.literal(0)}")
+        return select(self.w, t, negative, self.w(f"add {t.text} {index}, {length}"), index)
+
+    def _is_outside(self, place: Place, position: int, index: str, length: str) -> str:
+        """Whether any index, made from that at ``position``, is negative or too large."""
+        w, t = self.w, Type("int64", place.width)
+        if place.width == 1:
+            return w(f"icmp uge {t.text} {index}, {length}")
+        flag = t.of("bool")
+        last = w(f"add {t.text} {length}, {t.literal(-1)}")
+        large = w(f"sext {flag.text} {w(f'icmp sgt {t.text} {index}, {last}')} to {t.text}")
+        # one of the two has its sign bit set
+        outside = w(f"or {t.text} {index}, {large}")
+        bad = w(f"icmp slt {t.text} {outside}, {t.literal(0)}")
+        if not self._is_zero_elsewhere(position):
+            bad = w(f"and {flag.text} {bad}, {place.mask}")
+        return w.extern(f"llvm.vector.reduce.or.{flag.suffix}", "i1", [(flag.text, bad)])
+
+    def _is_zero_elsewhere(self, position: int) -> bool:
+        """Whether an index is 0, which is there if any is, in lanes without a point."""
+        inst = self.kernel.body[position]
+        if inst.op in ("wrap", "cast"):
+            return self._is_zero_elsewhere(inst.args[0])
+        # see `VectorLoop`: the scratch vectors of wide elements are filled up with 0
+        return inst.op == "load" and self.is_packed(inst) and Type(inst.dtype).bytes >= 4
 
     def _call(self, place: Place, position: int, inst: Inst) -> str:
         scipy = inst.param in SCIPY_CALLS
@@ -253,9 +306,25 @@ class Lanes:
         if place.width == 1 or self.is_packed(inst):
             indices = [place.values[a] for a in inst.args[1:]]
             add(t, place.values[inst.args[0]], self._address(place, operand, indices))
+        elif is_scattered_sum(inst):
+            self._accumulate_lanes(place, inst, t)
         else:
             self._store_each(place, inst, operand, add)
         return ""
+
+    def _accumulate_lanes(self, place: Place, inst: Inst, t: Type) -> None:
+        """Add lane after lane; nothing, to an element that is there, where there is no point."""
+        operand, op = inst.param
+        nothing = t.literal(-0.0 if t.kind == "f" else 0)
+        x = place.values[inst.args[0]]
+        if place.mask:
+            x = select(self.w, t, place.mask, x, nothing)
+        one = Type(t.dtype)
+        for lane in range(place.width):
+            at = [self._index_of_lane(place, a, lane) for a in inst.args[1:]]
+            address = self._address(place, operand, at, place.offsets[lane])
+            value = self.w(f"extractelement {t.text} {x}, i64 {lane}")
+            self._accumulate_at(op, one, value, address)
 
     def accumulate_total(self, place: Place, position: int, x: str) -> None:
         """Accumulate, after the innermost loop, what an instruction yields in all of it."""
@@ -320,7 +389,9 @@ class Lanes:
             index = self.w(f"load i64, ptr {address}, align 8")
         else:
             if (position, -1) not in place.lanes:
-                place.lanes[position, -1] = self._masked(place, place.values[position])
+                vector = place.values[position]
+                zero = self._is_zero_elsewhere(position)
+                place.lanes[position, -1] = vector if zero else self._masked(place, vector)
             vector = place.lanes[position, -1]
             index = self.w(f"extractelement <{place.width} x i64> {vector}, i64 {lane}")
         place.lanes[position, lane] = index
@@ -388,6 +459,12 @@ class Lanes:
                 f"store {t.memory} {self._to_memory(t, x)}, ptr {self._spills[key]}, align 64"
             )
         return self._spills[key]
+
+
+def is_scattered_sum(inst: Inst) -> bool:
+    """Whether an instruction adds numbers to elements at computed positions."""
+    scattered = inst.op == "accumulate" and len(inst.args) > 1
+    return scattered and inst.param[1] == "add" and inst.dtype != "bool"
 
 
 def iota(width: int) -> str:

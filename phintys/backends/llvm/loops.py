@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from phintys.backends.llvm import division
 from phintys.backends.llvm.instructions import KernelWriter, Type
-from phintys.backends.llvm.lanes import INDEX, Lanes, Place, iota
+from phintys.backends.llvm.lanes import INDEX, Lanes, Place, iota, is_scattered_sum
 from phintys.backends.llvm.reductions import Reduction, State
+from phintys.backends.llvm.target import has_fma
 
 ADDRESS = "ptr"
 _CHUNK = 128
@@ -110,8 +112,9 @@ class VectorLoop:
         self.width = inner.width
         self.origin = origin  # position of the first point, for argmax
         self.length = lanes.arguments.length(lanes.kernel.dims[-1])
-        self.values = self._splats()
         self.insts = [lanes.kernel.body[p] for p in inner.positions]
+        self.values = self._splats()
+        lanes.divisors = self._divisors()
         packed = [i for i in self.insts if lanes.is_packed(i)]
         self.loaded = sorted({lanes.operand_of(i) for i in packed if i.op != "store"})
         self.stored = sorted({lanes.operand_of(i) for i in packed if i.op != "load"})
@@ -140,6 +143,19 @@ class VectorLoop:
         outside = [p for p in used if p not in inside]
         return {
             p: self.w.splat(Type(body[p].dtype, self.width), self.place.values[p]) for p in outside
+        }
+
+    def _divisors(self) -> dict[int, division.Divisor]:
+        """What the body divides by that comes from outside."""
+        if self.width == 1 or not has_fma():
+            return {}
+        used = {i.args[1]: i.dtype for i in self.insts if i.op == "div"}
+        return {
+            p: division.prepare(self.w, Type(dtype), self.place.values[p]).splat(
+                self.w, Type(dtype, self.width)
+            )
+            for p, dtype in used.items()
+            if p in self.values and dtype in division.DTYPES
         }
 
     def _turn(self, counter: str, flat: list[str]) -> list[str]:
@@ -257,11 +273,13 @@ class VectorLoop:
 
     @property
     def _needs_offsets(self) -> bool:
-        return any(i.op in ("load", "store") and not self.lanes.is_packed(i) for i in self.insts)
+        memory = [i for i in self.insts if i.op in ("load", "store", "accumulate")]
+        return not all(map(self.lanes.is_packed, memory))
 
     @property
     def _needs_mask(self) -> bool:
-        return any(i.op == "wrap" or (i.op == "load" and i.args) for i in self.insts)
+        gathers = any(i.op == "wrap" or (i.op == "load" and i.args) for i in self.insts)
+        return gathers or any(map(is_scattered_sum, self.insts))
 
     def _varying(self, phis: Phis) -> tuple[Place, list[str]]:
         """A place whose parts differ between whole vectors and the tail; the names of the parts."""
