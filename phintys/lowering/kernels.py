@@ -166,6 +166,9 @@ class KernelWriter:
             v, at, needed = stack.pop()
             if (v.id, at) in memo:
                 continue
+            if isinstance(v, Literal):
+                memo[v.id, at] = self.draft.emit("const", str(v.dtype), (), v.number)
+                continue
             if needed is None:
                 needed = self.needed(v, at)
                 missing = [n for n in needed if (n[0].id, n[1]) not in memo]
@@ -179,10 +182,8 @@ class KernelWriter:
 
     def is_loaded(self, value: Value) -> bool:
         """Whether a value is in memory before this kernel runs."""
-        if isinstance(value, (Source, Reshape, Empty)):
-            return True
         if value.id not in self.fusion.stored:
-            return False
+            return isinstance(value, (Source, Reshape, Empty))
         place = self.fusion.places.get(value.id)
         if place is None or value.id in self.written:
             return True
@@ -217,8 +218,6 @@ class KernelWriter:
             return self.gather(value, index, args)
         if isinstance(value, Reduce):
             return self.reduce_inside(value, args[0])
-        if isinstance(value, Literal):
-            return draft.emit("const", str(value.dtype), (), value.number)
         if isinstance(value, Length):
             return draft.dim(self.find(value.dim))
         assert isinstance(value, Index)
