@@ -73,7 +73,7 @@ def terms(lib: Any, pt: Any, n: int) -> tuple[list[Any], Any]:
     """Different scalar terms side by side, on entries of a vector."""
     x = pt.dvector("x")
     parts = []
-    for k in range(n // 8):
+    for k in range(max(1, n // 8)):
         z = (x[k % 10] - math.sin(k)) / (1.5 + math.cos(k))
         parts.append(-0.5 * z**2 - pt.log1p(pt.exp(z * math.sin(3 * k))))
     return [x], pt.add(*parts)
@@ -82,7 +82,7 @@ def terms(lib: Any, pt: Any, n: int) -> tuple[list[Any], Any]:
 def gathers(lib: Any, pt: Any, n: int) -> tuple[list[Any], Any]:
     """Every entry of a vector by itself."""
     x = pt.dvector("x")
-    return [x], pt.add(*(pt.exp(x[k]) * x[k + 1] for k in range(n // 4)))
+    return [x], pt.add(*(pt.exp(x[k]) * x[k + 1] for k in range(max(1, n // 4))))
 
 
 #: name -> (expression, sizes by which it grows)
@@ -243,8 +243,9 @@ def main() -> None:
     peers = [Peer.start(spec) for spec in specs]
     for model in chosen:
         sizes = [n for n in MODELS[model][1] if n <= options.limit]
-        small = [n for n in sizes if n <= options.peer_limit] or [0]
-        report(model, peers, compare(peers, model, small[-1], options.rounds))
+        # models that do not grow take no notice of the size
+        shared = max([n for n in sizes if n <= options.peer_limit], default=options.peer_limit)
+        report(model, peers, compare(peers, model, shared, options.rounds))
         grow(peers[0], model, sizes, max(2, options.rounds // 4))
     for peer in peers:
         peer.stop()

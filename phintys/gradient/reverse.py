@@ -304,13 +304,13 @@ def backpropagate(
     terms: dict[Variable, list[Any]] = {v: [g] for v, g in starts.items()}
     wanted = reached.difference(fixed)
     for node, pattern in reversed(nodes):
-        cotangents = [
+        arrived = [
             _collect(terms, out) if out in reached and out not in stop else None
             for out in node.outputs
         ]
-        if any(g is not None for g in cotangents):
+        if arrived.count(None) < len(arrived):
             needed = [v in wanted for v in node.inputs]
-            for i, g in pull_back_node(node, pattern, cotangents, needed):
+            for i, g in pull_back_node(node, pattern, arrived, needed):
                 if needed[i]:
                     terms.setdefault(node.inputs[i], []).append(g)
     return {v: _collect(terms, v) for v in wrt}
@@ -345,7 +345,11 @@ def pull_back_node(
 
     ``needed`` says of which inputs they are needed; others may be missing.
     """
-    null = next((g for g in cotangents if g is not None and is_null(g)), None)
+    null = None
+    for g in cotangents:
+        if g is not None and is_null(g):
+            null = g
+            break
     found = _apply_rule(node, cotangents, needed) if null is None else [null] * len(node.inputs)
     pairs = []
     for i, g in enumerate(found):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from phintys.graph.op import Op
 from phintys.graph.origin import describe
 from phintys.graph.type import DisconnectedType, NullType
 from phintys.graph.variable import Apply, Variable
@@ -54,7 +53,7 @@ def _filled(v: Any, method: str) -> Any:
 
 def connection_pattern(node: Apply) -> list[list[bool]] | None:
     """A node's connection pattern, checked; None if everything is connected."""
-    if type(node.op).connection_pattern is Op.connection_pattern:
+    if node.op.is_fully_connected:
         return None
     pattern: Any = node.op.connection_pattern(node)
     ok = (
@@ -75,28 +74,31 @@ def checked(node: Apply, rule: str, found: Any, variables: Sequence[Variable]) -
 
     TypeError or ValueError, naming the op, if they cannot be derivatives of these variables.
     """
-    where = f"{node.op}.{rule}"
     if not isinstance(found, list | tuple) or len(found) != len(variables):
+        where = f"{node.op}.{rule}"
         got = f"{len(found)}" if isinstance(found, list | tuple) else repr(found)
         of = "input" if rule == "pullback" else "output"
         raise ValueError(
             f"{where} must return a list of one variable per {of} ({len(variables)}), not {got}."
             f"{_made(node)}"
         )
-    return [
-        _checked_one(node, where, rule, i, g, v) for i, (g, v) in enumerate(zip(found, variables))
-    ]
+    results = list(found)
+    for i, (g, v) in enumerate(zip(found, variables)):
+        if not isinstance(g, Variable) or g.type is not v.type:
+            results[i] = _checked_one(node, rule, i, g, v)
+    return results
 
 
-def _checked_one(node: Apply, where: str, rule: str, i: int, g: Any, v: Any) -> Any:
+def _checked_one(node: Apply, rule: str, i: int, g: Any, v: Any) -> Any:
+    if isinstance(g, Variable) and isinstance(g.type, DisconnectedType | NullType):
+        return g
+    where = f"{node.op}.{rule}"
     if not isinstance(g, Variable):
         hint = "zeros, disconnected_type() or grad_undefined(...)"
         raise TypeError(
             f"{where} returned {g!r} at position {i}, not a variable. Where there is nothing to "
             f"return, return {hint}.{_made(node)}"
         )
-    if g.type is v.type or isinstance(g.type, DisconnectedType | NullType):
-        return g
     what = f"{where} returned a {_VERBS[rule]} of type {g.type} for {v} of type {v.type}"
     if is_discrete(g):
         raise TypeError(f"{what}: derivatives are never integers.{_made(node)}")

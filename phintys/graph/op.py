@@ -170,6 +170,11 @@ class Op(MetaObject):
         results = self.pushforward(inputs, self(*inputs, return_list=True), tangents)
         return [None if isinstance(r.type, DisconnectedType) else r for r in results]
 
+    @property
+    def is_fully_connected(self) -> bool:
+        """Whether `connection_pattern` need not be asked: every input influences every output."""
+        return type(self).connection_pattern is Op.connection_pattern
+
     def connection_pattern(self, node: Apply) -> list[list[bool]]:
         """``[input][output]``: whether the elements of the input influence those of the output."""
         return [[True] * len(node.outputs) for _ in node.inputs]

@@ -195,11 +195,14 @@ class ScalarOp(Op):
         if self.d is None:
             return [Undefined(self.not_differentiable)] * len(inputs)
         # in the dtype that the function is computed in: 1 / 3 of a float32 literal is too coarse
-        computed_in, _ = self.signature([x.type.dtype for x in inputs])
-        args = [
-            x if dtypes.is_discrete(dt) or x.type.dtype == dt else m.cast(x, dt)
-            for x, dt in zip(inputs, computed_in)
-        ]
+        given = tuple([x.type.dtype for x in inputs])
+        computed_in, _ = self.signature(given)
+        args = inputs
+        if computed_in != given:
+            args = [
+                x if dtypes.is_discrete(dt) or x.type.dtype == dt else m.cast(x, dt)
+                for x, dt in zip(inputs, computed_in)
+            ]
         found = self.d(m, *args, outputs[0])
         found = list(found) if isinstance(found, tuple | list) else [found]
         if wanted is not None:
@@ -240,7 +243,9 @@ class ScalarOp(Op):
         if isinstance(g.type, DisconnectedType):
             return [None] * len(inputs)
         partials = self.partials(m, inputs, outputs, wanted)
-        return [None if p is None else _times(m, _conj(m, p), g) for p in partials]
+        if any([dtypes.is_complex(v.type.dtype) for v in (*inputs, outputs[0])]):
+            partials = [p if p is None else _conj(m, p) for p in partials]
+        return [p if p is None else _times(m, p, g) for p in partials]
 
     def tangents(
         self, m: Any, inputs: Sequence[Any], outputs: Sequence[Any], given: Sequence[Any]

@@ -321,6 +321,11 @@ class Elemwise(Op):
         pairs = zip(outputs, found if len(outputs) > 1 else [found])
         return [_tangent(out, t) for out, t in pairs]
 
+    @property
+    def is_fully_connected(self) -> bool:
+        own = type(self).connection_pattern is not Elemwise.connection_pattern
+        return not own and self.scalar_op.is_fully_connected  # type: ignore[no-any-return]
+
     def connection_pattern(self, node: Apply) -> list[list[bool]]:
         pattern: list[list[bool]] = self.scalar_op.connection_pattern(node)
         return pattern
