@@ -147,7 +147,12 @@ class Fusion:
         order = _post_order(roots)
         if read_from_updates(self.builder, roots, order):
             order = _post_order(roots)
-        result = [v for v in order if not isinstance(v, View)]
+        result: list[Value] = []
+        for value in order:
+            if isinstance(value, (Literal, Length)):  # in the code of what uses them
+                self._prices[value.id] = self._ready[value.id] = 0
+            elif not isinstance(value, View):
+                result.append(value)
         for value in result:
             self.forced.update(base_of(a).id for a in needed_in_memory(value))
             for arg in value.args:
@@ -193,8 +198,6 @@ class Fusion:
 
     def _price(self, value: Value) -> int:
         """What computing a value from what is in memory costs, loads included."""
-        if isinstance(value, (Literal, Length)):
-            return 0
         if not isinstance(value, Elementwise):
             return 1
         price = 5 * (len(value.args) - 1) if isinstance(value, Gather) else 1
