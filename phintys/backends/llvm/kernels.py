@@ -213,7 +213,7 @@ class _Emitter:
         positions = [p for p in positions if p not in totals]
         insts = [body[p] for p in positions]
         dtypes = {body[a].dtype for i in insts for a in i.args} | {i.dtype for i in insts}
-        dtypes |= {t.dtype for r, _ in reductions for t in r.types(1)}
+        dtypes |= {r.dtype for r, _ in reductions}
         packed = all(self.lanes.is_packed(i) or i.op not in _MEMORY for i in insts)
         special = not SUPPORTED.isdisjoint(i.op for i in insts)
         width = self._width(dtypes, packed, special)

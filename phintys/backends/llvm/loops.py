@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from phintys.backends.llvm import division
-from phintys.backends.llvm.instructions import KernelWriter, Type
+from phintys.backends.llvm.instructions import KernelWriter, Type, cast
 from phintys.backends.llvm.lanes import INDEX, Lanes, Place, iota, is_scattered_sum
 from phintys.backends.llvm.reductions import Reduction, State
 from phintys.backends.llvm.target import has_fma
@@ -99,6 +99,10 @@ class Innermost:
         rest = iter(flat)
         return [tuple(next(rest) for _ in r.types(1)) for r, _ in self.reductions]
 
+    def narrow(self) -> Innermost:
+        """The same with small positions in the states of reductions."""
+        return replace(self, reductions=[(r.narrow(), value) for r, value in self.reductions])
+
     def merge(self, states: Sequence[State]) -> list[str]:
         return [x for state in states for x in state]
 
@@ -168,35 +172,48 @@ class VectorLoop:
         pointers, values = self.place.pointers, dict(self.values)
         return Place(self.width, pointers, values, counter, offsets, str(self.width), mask)
 
-    def _body(self, place: Place, flat: list[str]) -> list[str]:
-        self.lanes.run(place, self.inner.positions)
+    def _body(self, place: Place, flat: list[str], turn: str = "") -> list[str]:
+        """The body; with the number of a ``turn`` reductions keep that instead of positions."""
+        inner = self.inner.narrow() if turn else self.inner
+        self.lanes.run(place, inner.positions)
         states = []
-        for (reduction, value), state in zip(self.inner.reductions, self.inner.split(flat)):
+        for (reduction, value), state in zip(inner.reductions, inner.split(flat)):
             position = ""
-            if reduction.positional:
+            if reduction.positional and turn:
+                t = Type(reduction.position)
+                number = turn if t.bits == 64 else self.w(f"trunc i64 {turn} to {t.text}")
+                position = self.w.splat(t._replace(width=self.width), number)
+            elif reduction.positional:
                 first = self.w(f"add i64 {self.origin}, {place.counter}")
                 position = self.lanes.positions(place, first)
             x = place.values[value]
             states.append(reduction.update(self.w, self.width, state, x, position))
-        return self.inner.merge(states)
+        return inner.merge(states)
 
     # -------------------------------------------------------------------------- unrolled
 
     def _unrolled(self, flat: list[str]) -> tuple[str, list[str]]:
         """A loop over several vectors, with an accumulator for each; where it stops, and the sums.
 
-        It starts afresh after every `_CHUNK` turns, so that the error of long sums grows slowly.
+        It starts afresh after every `_CHUNK` turns: the error of long sums grows slowly, and the
+        number of a turn fits into any integer.
         """
-        w, types = self.w, self.inner.types()
+        w, types, narrow = self.w, self.inner.types(), self.inner.narrow()
         block = self.width * self.inner.unroll
         stop = self._rounded(block)
 
         def chunk(start: str, flat: list[str]) -> list[str]:
             end = w.intrinsic("smin", INDEX, w(f"add i64 {start}, {_CHUNK * block}"), stop)
-            carried = self.inner.identities() * self.inner.unroll
-            span, all_types = (start, end, block), types * self.inner.unroll
-            carried = counted_loop(w, span, all_types, carried, self._turns)
-            states = [self.inner.split(part) for part in self._copies(carried)]
+            carried = narrow.identities() * narrow.unroll
+            span, all_types = (start, end, block), narrow.types() * narrow.unroll
+
+            def turns(counter: str, carried: list[str]) -> list[str]:
+                turn = w(f"udiv i64 {w(f'sub i64 {counter}, {start}')}, {block}")
+                return self._turns(counter, carried, turn)
+
+            carried = counted_loop(w, span, all_types, carried, turns)
+            parts = enumerate(self._copies(carried))
+            states = [self._widened(narrow.split(part), start, copy) for copy, part in parts]
             while len(states) > 1:
                 pairs = zip(states[::2], states[1::2], strict=True)
                 states = [self._combined(a, b) for a, b in pairs]
@@ -204,13 +221,28 @@ class VectorLoop:
 
         return stop, counted_loop(w, ("0", stop, _CHUNK * block), types, flat, chunk)
 
-    def _turns(self, counter: str, carried: list[str]) -> list[str]:
+    def _turns(self, counter: str, carried: list[str], turn: str) -> list[str]:
         """The body for several vectors."""
         new: list[str] = []
         for copy, flat in enumerate(self._copies(carried)):
             at = self.w(f"add i64 {counter}, {copy * self.width}") if copy else counter
-            new += self._turn(at, flat)
+            new += self._body(self._whole(at), flat, turn)
         return new
+
+    def _widened(self, states: list[State], start: str, copy: int) -> list[State]:
+        """Positions in place of the numbers of turns of a loop that began at ``start``."""
+        w, block = self.w, self.width * self.inner.unroll
+        result: list[State] = []
+        for (reduction, _), (value, *turns) in zip(self.inner.reductions, states):
+            for turn in turns:
+                t = Type(reduction.narrow().position, self.width)
+                wide = cast(w, t.of("int64"), t.dtype, turn)
+                wide = w(f"mul {t.of('int64').text} {wide}, {t.of('int64').literal(block)}")
+                first = w(f"add i64 {w(f'add i64 {self.origin}, {start}')}, {copy * self.width}")
+                first = self.lanes.positions(self._whole("0"), first)
+                turns = [w(f"add {t.of('int64').text} {wide}, {first}")]
+            result.append((value, *turns))
+        return result
 
     def _copies(self, carried: list[str]) -> list[list[str]]:
         """The accumulators of each of the unrolled vectors."""

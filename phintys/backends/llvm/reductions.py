@@ -21,16 +21,21 @@ class Reduction(NamedTuple):
 
     op: str
     dtype: str
+    position: str = "int64"  # the dtype of positions
 
     @property
     def positional(self) -> bool:
         """Whether the result is a position, not a value."""
         return self.op in ("argmax", "argmin")
 
+    def narrow(self) -> Reduction:
+        """The same with small positions, as many of which fit into a register as values."""
+        return self._replace(position=f"int{8 * Type(self.dtype).bytes}")
+
     def types(self, width: int) -> tuple[Type, ...]:
         """Types of the state."""
         value = Type(self.dtype, width)
-        return (value, value.of("int64")) if self.positional else (value,)
+        return (value, value.of(self.position)) if self.positional else (value,)
 
     def identity(self, width: int) -> State:
         """The state of a reduction that has seen nothing."""
