@@ -412,6 +412,7 @@ class SequenceDB(RewriteDatabase):
         super().__init__()
         self.failure_callback = failure_callback
         self._positions: dict[str, float] = {}
+        self._selected: dict[Any, dict[str, Any]] = {}
 
     def register(
         self, name: str, rewriter: Any, *tags: str, position: float | str = "last", **kwargs: Any
@@ -432,6 +433,14 @@ class SequenceDB(RewriteDatabase):
         if position_cutoff is not None:
             query = query.replace(position_cutoff=position_cutoff)
         return super().query(query)
+
+    def select(self, query: RewriteDatabaseQuery) -> dict[str, Any]:
+        """See `RewriteDatabase.select`.  The answer is kept: compilation asks for the same."""
+        key = query, self.version, config.optdb__max_use_ratio
+        if key not in self._selected:
+            self._selected = {k: v for k, v in self._selected.items() if k[1] == key[1]}
+            self._selected[key] = super().select(query)
+        return self._selected[key]
 
     def assemble(self, found: dict[str, Any], query: RewriteDatabaseQuery) -> Any:
         placed = [(self._positions[name], name, r) for name, r in found.items()]

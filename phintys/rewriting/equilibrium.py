@@ -112,7 +112,11 @@ class EquilibriumGraphRewriter(NodeProcessingGraphRewriter):
 
     def apply(self, fgraph: FunctionGraph, start_from: Sequence[Variable] | None = None) -> None:
         """Rewrite; the first round of node rewriters visits what ``start_from`` depends on."""
-        _Equilibrium(self, fgraph).run(start_from)
+        self.rules.name = str(self)
+        if self.global_rewriters or self.has_foreign or self.final_rewriters:
+            _Equilibrium(self, fgraph).run(start_from)
+        elif self.rules.rules:
+            self.rules.apply(fgraph)
 
     def __str__(self) -> str:
         return self.name or f"EquilibriumGraphRewriter({len(self.rewriters)} rewriters)"
@@ -131,22 +135,13 @@ class _Equilibrium:
         self.tracker = ChangeTracker()
 
     def run(self, start_from: Sequence[Variable] | None) -> None:
-        rewriter, fgraph = self.rewriter, self.fgraph
-        rewriter.rules.name = str(rewriter)
-        if not self._foreign_work():
-            if rewriter.rules.rules:
-                rewriter.rules.apply(fgraph)
-            return
+        fgraph = self.fgraph
         fgraph.attach_feature(self.tracker)
         try:
             while self._round(start_from):
                 start_from = None
         finally:
             fgraph.remove_feature(self.tracker)
-
-    def _foreign_work(self) -> bool:
-        r = self.rewriter
-        return bool(r.global_rewriters or r.has_foreign or r.final_rewriters)
 
     def _round(self, start_from: Sequence[Variable] | None) -> bool:
         """One round; whether a rewriter that is not a rule changed something."""

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TextIO
 
 from phintys.errors import RewriteError
+from phintys.graph.collection import collection_paused
 from phintys.graph.fgraph import FunctionGraph
 from phintys.graph.op import Op
 from phintys.graph.origin import describe, inherit
@@ -227,14 +228,15 @@ class SequentialGraphRewriter(GraphRewriter):
         return self.data
 
     def apply(self, fgraph: FunctionGraph) -> None:
-        for rewriter in self.data:
-            try:
-                rewriter.rewrite(fgraph)
-            except Exception as exc:
-                if self.failure_callback is None:
-                    self.warn(exc, self, rewriter)
-                else:
-                    self.failure_callback(exc, self, rewriter)
+        with collection_paused():
+            for rewriter in self.data:
+                try:
+                    rewriter.rewrite(fgraph)
+                except Exception as exc:
+                    if self.failure_callback is None:
+                        self.warn(exc, self, rewriter)
+                    else:
+                        self.failure_callback(exc, self, rewriter)
 
     @classmethod
     def warn(cls, exc: Exception, self: Any, rewriter: Any) -> None:

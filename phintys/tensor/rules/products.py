@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from phintys.graph.variable import Apply, Variable
+from phintys.graph.variable import Apply, Constant, Variable
 from phintys.rewriting.equilibrium import EquilibriumGraphRewriter
 from phintys.rewriting.rule import rule
 from phintys.scalar.op import TABLE
@@ -14,7 +14,7 @@ from phintys.tensor.creation import Alloc
 from phintys.tensor.dot import Dot
 from phintys.tensor.elemwise import DimShuffle, cast, dimshuffle, functions
 from phintys.tensor.rules.fills import fill_number
-from phintys.tensor.rules.match import applied, like
+from phintys.tensor.rules.match import applied, at, like, some
 from phintys.tensor.shape import length
 
 
@@ -37,6 +37,7 @@ def matrix_transpose(x: Any) -> Any:
 @rule(
     "dot(0, x) -> 0",
     ops=[Dot],
+    where=some(Constant, Alloc, "second"),
     law="finite",
     tags=("local_0_dot_x", "shape_unsafe"),
     tested_on=("dot(zeros_like(M), v)", "dot(M, zeros((3, 2)))"),
@@ -69,6 +70,7 @@ def product_of_column_and_row(ctx: Any, node: Apply) -> Any:
 @rule(
     "dot(A, B).T -> dot(B.T, A.T)",
     ops=[DimShuffle],
+    where=at(0, Dot),
     law="rounding",
     tags=("local_lift_transpose_through_dot",),
     tested_on=("dot(M, M.T).T", "dot(M.T, N).T"),
@@ -131,6 +133,7 @@ def _scaled_by_factors(ctx: Any, v: Variable) -> Scaled | None:
 @rule(
     "alpha * dot(A, B) -> dot22scalar(A, B, alpha)",
     ops=[TABLE["mul"]],
+    where=some(Dot),
     phase="BlasOpt",
     law="rounding",
     tags=("local_dot22_to_dot22scalar",),
@@ -146,6 +149,7 @@ def scaled_product(ctx: Any, node: Apply) -> Any:
 @rule(
     "beta * z + alpha * dot(A, B) -> gemm(z, alpha, A, B, beta)",
     ops=[TABLE["add"]],
+    where=some(Dot, Dot22, Dot22Scalar, "mul"),
     phase="BlasOpt",
     law="rounding",
     tags=("gemm_optimizer", "local_gemm_to_gemv"),
