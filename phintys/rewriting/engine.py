@@ -71,6 +71,7 @@ class Normalizer:
         self.fgraph = fgraph
         self._name = rules.name or "rules"
         self._table = rules.table
+        self._table.make_room()
         self._limit = rules.max_generations
         self._recorder = current_recorder()
         self._kinds: dict[Variable, int] = {}  # of the variables in normal form: see RuleTable
@@ -81,8 +82,9 @@ class Normalizer:
         self._waiting: set[Apply] = set()
         self._interned: dict[Any, Apply] = {}
         self._constants: dict[Any, Constant] = {}
-        self._entries: dict[int, OpEntry] = {}  # by the id of an op
-        self._ops: list[Any] = []  # keeps these ops alive, and so their ids
+        self._entries = rules.table.by_id
+        self._others: dict[int, OpEntry] = {}  # of ops that are equal to those
+        self._ops: list[Any] = []  # keeps them alive, and so their ids
         self._uses = {v: len(clients) for v, clients in fgraph.clients.items()}
         self._client: dict[Variable, Apply] = {}
         self._made: dict[Apply, Rule] = {}  # node that an idempotent rule has just made
@@ -111,7 +113,7 @@ class Normalizer:
             for node, inputs in self._original.items():
                 node.inputs[:] = inputs
             raise
-        return install(self.fgraph, outputs, self._original, self._name)
+        return install(self.fgraph, outputs, self._original, order, self._name)
 
     def _keep_destroyers(self, order: Sequence[Apply]) -> None:
         """In-place nodes, and nodes whose results they destroy, are not touched."""
@@ -273,9 +275,12 @@ class Normalizer:
             return constant
 
     def _entry(self, op: Any) -> OpEntry:
-        self._ops.append(op)
-        entry = self._entries[id(op)] = self._table.entry(op)
-        return entry
+        """The entry of an op that is not the one by which the table knows it."""
+        found = self._others.get(id(op))
+        if found is None:
+            self._ops.append(op)
+            found = self._others[id(op)] = self._table.entry(op)
+        return found
 
     # ------------------------------------------------------------------ changing
     def _set_inputs(self, node: Apply, new: Sequence[Variable]) -> bool:

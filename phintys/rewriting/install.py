@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from phintys.config import config
+from phintys.graph.clients import Client
 from phintys.graph.fgraph import FunctionGraph
 from phintys.graph.traversal import toposort_with_orderings
 from phintys.graph.variable import Apply, Variable
@@ -17,14 +18,16 @@ def install(
     fgraph: FunctionGraph,
     outputs: Sequence[Variable],
     original: Mapping[Apply, Sequence[Variable]],
+    old_order: Sequence[Apply],
     reason: Any,
 ) -> bool:
     """Make ``outputs`` the outputs of ``fgraph`` and bring its bookkeeping up to date.
 
-    ``original`` maps nodes of the graph whose inputs were exchanged to what these were.  Features
-    are told of every node that comes (``on_import``), of every node that goes (``on_prune``), and
-    of every exchanged input (``on_change_input``).  If the result does not validate, everything is
-    undone and the `InconsistencyError` goes on.  Returns whether anything changed.
+    ``old_order`` are the nodes before the change, inputs first; ``original`` maps those whose
+    inputs were exchanged to what these were.  Features are told of every node that comes
+    (``on_import``), of every node that goes (``on_prune``), and of every exchanged input
+    (``on_change_input``).  If the result does not validate, everything is undone and the
+    `InconsistencyError` goes on.  Returns whether anything changed.
     """
     if not original and all(new is old for new, old in zip(outputs, fgraph.outputs)):
         return False
@@ -39,8 +42,8 @@ def install(
         if new not in clients:
             fgraph.setup_var(new)
         clients[new].append((node, i))
-    for node, i, old, _ in changes:
-        fgraph.remove_client(old, (node, i), reason=reason)
+    _remove_uses(fgraph, [(old, (node, i)) for node, i, old, _ in changes])
+    _remove(fgraph, [n for n in reversed(old_order) if n not in alive], reason)
     fgraph._order = new_order  # pyright: ignore[reportPrivateUsage]
     for node, i, old, new in changes:
         fgraph.execute_callbacks("on_change_input", node, i, old, new, reason=reason)
@@ -85,6 +88,24 @@ def _import(fgraph: FunctionGraph, nodes: Iterable[Apply], reason: Any) -> None:
                 fgraph.setup_var(v)
             clients[v].append((node, i))
         fgraph.execute_callbacks("on_import", node, reason)
+
+
+def _remove(fgraph: FunctionGraph, nodes: Sequence[Apply], reason: Any) -> None:
+    """Take out nodes, users first.  They are known: `FunctionGraph.remove_client` would search."""
+    for node in nodes:
+        fgraph.apply_nodes.discard(node)
+        for v in node.outputs:
+            fgraph.clients.pop(v, None)
+        _remove_uses(fgraph, [(v, (node, i)) for i, v in enumerate(node.inputs)])
+        fgraph.execute_callbacks("on_prune", node, reason)
+
+
+def _remove_uses(fgraph: FunctionGraph, uses: Iterable[tuple[Variable, Client]]) -> None:
+    for v, client in uses:
+        clients = fgraph.clients[v]
+        clients.remove(client)
+        if not clients and v.owner is None:
+            fgraph.remove_client(v, client)  # forgets a constant
 
 
 def _validate(fgraph: FunctionGraph, mark: int) -> None:

@@ -17,7 +17,7 @@ from phintys.rewriting.unify import kinds_of
 
 #: Nodes with more inputs are not looked up: every rule of their op is tried.
 MAX_INPUTS = 8
-#: What is known is forgotten when it is about more ops, or more kinds of nodes, than this.
+#: What is known is forgotten when it is about more ops and kinds of nodes than this.
 MAX_KNOWN = 20_000
 
 #: Kinds of variables that no op computes.
@@ -54,16 +54,16 @@ class RuleTable:
     def __init__(self, rules: Iterable[Rule]) -> None:
         self._index = TrackIndex((r, r.tracks()) for r in rules)
         self._entries: dict[Any, OpEntry] = {}
-        self._by_id: dict[int, OpEntry] = {}  # of the ops that the entries keep alive
+        self.by_id: dict[int, OpEntry] = {}  # of the ops that the entries keep alive
         self._count = 0
         self._known = 0  # entries, and kinds of nodes, that are kept
 
     def entry(self, op: Any) -> OpEntry:
         """The entry of an op; equal ops have the same number."""
-        known = self._by_id.get(id(op)) or self._entries.get(op)
+        known = self._entries.get(op)
         if known is None:
-            self._make_room()
-            known = self._entries[op] = self._by_id[id(op)] = self._make(op)
+            self._known += 1
+            known = self._entries[op] = self.by_id[id(op)] = self._make(op)
         return known
 
     def _make(self, op: Any) -> OpEntry:
@@ -72,14 +72,11 @@ class RuleTable:
         self._count += 1
         return OpEntry(self._count, every, untried, not op.destroy_map, op)
 
-    def _make_room(self) -> None:
-        self._known += 1
+    def make_room(self) -> None:
+        """Forget everything if it is too much: before a run, which relies on the numbers."""
         if self._known > MAX_KNOWN:
-            for entry in self._entries.values():
-                entry.every.by_kinds.clear()
-                entry.untried.by_kinds.clear()
             self._entries.clear()
-            self._by_id.clear()
+            self.by_id.clear()
             self._known = 0
 
     def possible(
@@ -90,7 +87,7 @@ class RuleTable:
             return candidates.rules
         found = candidates.by_kinds.get(full := tuple(kinds))
         if found is None:
-            self._make_room()
+            self._known += 1
             found = candidates.by_kinds[full] = self._find(node, candidates.rules)
         return found
 

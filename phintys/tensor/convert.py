@@ -13,6 +13,9 @@ from phintys.scalar.type import ScalarType
 from phintys.tensor.type import TensorType
 from phintys.tensor.variable import TensorConstant, TensorVariable
 
+#: a tuple: a union would be made anew at each question
+_NUMBERS = (bool, int, float, complex)
+
 
 def constant(x: Any, name: str | None = None, ndim: int | None = None, dtype: Any = None) -> Any:
     """A constant tensor.
@@ -27,14 +30,14 @@ def constant(x: Any, name: str | None = None, ndim: int | None = None, dtype: An
         if isinstance(x, TensorConstant) and ndim in (None, x.ndim) and dtype in (None, x.dtype):
             return x
         raise TypeError(f"{x} is symbolic: it cannot be made a constant.")
-    is_number = isinstance(x, bool | int | float | complex) and not isinstance(x, np.generic)
+    is_number = isinstance(x, _NUMBERS) and not isinstance(x, np.generic)
     if is_number and dtype is None:
         data = np.array(x, dtype=dtypes.literal_dtype(x))
     elif dtype is None:
         data = np.asarray(x)
     else:
         data = np.asarray(x).astype(dtypes.as_dtype(dtype), copy=False)
-    if data.dtype == object:
+    if data.dtype.kind == "O":
         raise TypeError(f"{x!r} is not an array of numbers.")
     if ndim is not None and data.ndim != ndim:
         if data.ndim > ndim:

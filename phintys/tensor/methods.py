@@ -38,12 +38,16 @@ UNARY = {
 }  # fmt: skip
 
 
+#: a tuple: a union would be made anew at each question
+_OPERANDS = (TensorVariable, bool, int, float, complex, np.ndarray, np.generic, list, tuple)
+
+
 def _is_operand(other: Any) -> bool:
     """Whether an operator takes ``other``; if not, the other object's own operator is tried."""
-    if isinstance(other, Variable):
-        return isinstance(other, TensorVariable) or isinstance(other.type, ScalarType)
-    if isinstance(other, bool | int | float | complex | np.ndarray | np.generic | list | tuple):
+    if isinstance(other, _OPERANDS):
         return True
+    if isinstance(other, Variable):
+        return isinstance(other.type, ScalarType)
     return _as_tensor_variable.dispatch(type(other)) is not _as_tensor_variable.dispatch(object)
 
 

@@ -81,8 +81,7 @@ class TensorConstantSignature:
 
     def __hash__(self) -> int:
         if self._hash is None:
-            data = np.ascontiguousarray(self.data)
-            self._hash = hash((self.type, data.shape, data.tobytes()))
+            self._hash = hash((self.type, self.data.shape, self.data.tobytes()))
         return self._hash
 
     def __eq__(self, other: object) -> bool:
@@ -90,11 +89,8 @@ class TensorConstantSignature:
             return False
         if self.data is other.data:
             return True
-        return (
-            self.data.shape == other.data.shape
-            and np.ascontiguousarray(self.data).tobytes()
-            == np.ascontiguousarray(other.data).tobytes()
-        )
+        same_shape = self.data.shape == other.data.shape
+        return same_shape and self.data.tobytes() == other.data.tobytes()
 
 
 TensorType.variable_type = TensorVariable
