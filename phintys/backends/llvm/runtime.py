@@ -8,6 +8,7 @@ are not optimised: that takes longer than all else in a small function, and no c
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import importlib.util
 import sys
 from functools import cache
@@ -22,6 +23,8 @@ from phintys.backends.llvm.target import PLAIN
 
 #: dtype -> its type in IR, the prefix of its BLAS functions
 BLAS_TYPES = {"float32": ("float", "s"), "float64": ("double", "d")}
+#: Just below the largest block (32 MB) that glibc learns from.
+_LARGEST_BLOCK = 2**25 - 2**16
 _BLAS = ("gemm", "gemv", "ger", "dot")
 
 
@@ -42,7 +45,22 @@ def runtime() -> Library:
         return _filled("runtime.ll", **cpython.layout())
 
     cpython.offsets()  # what is in the cache relies on them too
+    _keep_freed_memory()
     return compile_ir(text, cpython.symbols(), name="runtime", level=PLAIN)
+
+
+def _keep_freed_memory() -> None:
+    """Let the C library keep some tens of megabytes of freed memory for the next call.
+
+    glibc gives memory back to the system when twice the size of the largest block that was ever
+    freed is free, and the next call pays for every page again: with two arrays of 8 MB, ten times
+    what it computes.  So one large block is freed once; it is never touched, thus costs nothing.
+    """
+    api = ctypes.pythonapi
+    allocate, free = api.PyMem_RawMalloc, api.PyMem_RawFree
+    allocate.restype, allocate.argtypes = ctypes.c_void_p, [ctypes.c_size_t]
+    free.restype, free.argtypes = None, [ctypes.c_void_p]
+    free(allocate(_LARGEST_BLOCK))
 
 
 @cache
