@@ -6,6 +6,8 @@ import sys
 
 import pytest
 
+from phintys.graph.collection import collection_paused
+
 
 @pytest.fixture
 def lines_run():
@@ -20,11 +22,12 @@ def lines_run():
             return trace
 
         before = sys.gettrace()
-        sys.settrace(trace)
-        try:
-            task(*args, **kwargs)
-        finally:
-            sys.settrace(before)
+        with collection_paused():  # finalizers of earlier tests are no work of this task
+            sys.settrace(trace)
+            try:
+                task(*args, **kwargs)
+            finally:
+                sys.settrace(before)
         return lines
 
     return count
