@@ -46,6 +46,9 @@ COPY = 0x0001 | 0x0100 | 0x0200 | 0x0040 | 0x0020
 #: Flags that the memory of a slot must have: C-contiguous and aligned.
 LAYOUT = 0x0001 | 0x0100
 
+#: The flag of arrays whose elements are where their type wants them.
+ALIGNED = 0x0100
+
 _HEAD = object.__basicsize__
 
 
@@ -56,6 +59,7 @@ class Offsets(NamedTuple):
     data: int = _HEAD
     nd: int = _HEAD + 8
     dims: int = _HEAD + 16
+    strides: int = _HEAD + 24
     descr: int = _HEAD + 40
     flags: int = _HEAD + 48
     type_num: int = _HEAD + 12
@@ -98,10 +102,11 @@ def _differences(table: Offsets, array: np.ndarray) -> list[str]:
         "type_num": word(descr + table.type_num, ctypes.c_int32) == array.dtype.num,
     }
     wrong = [name for name, right in facts.items() if not right]
-    if not wrong:  # only then is this pointer worth following
-        dims = word(base + table.dims)
-        if not dims or tuple(ints.from_address(dims)) != array.shape:
-            wrong.append("dims")
+    if not wrong:  # only then are these pointers worth following
+        for name, known in (("dims", array.shape), ("strides", array.strides)):
+            found = word(base + getattr(table, name))
+            if not found or tuple(ints.from_address(found)) != known:
+                wrong.append(name)
     return wrong
 
 
@@ -120,6 +125,7 @@ def layout() -> dict[str, int]:
     return {
         **offsets()._asdict(),
         "layout": LAYOUT,
+        "aligned": ALIGNED,
         "copy": COPY,
         "strict": STRICT,
         "vectorcall": VECTORCALL_OFFSET,

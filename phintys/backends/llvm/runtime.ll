@@ -33,6 +33,7 @@ declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
 @PyExc_RuntimeError = external global ptr
 @PyExc_TypeError = external global ptr
 @_Py_NoneStruct = external global i8
+@phintys_strided = external global ptr
 
 @text.large = private constant [33 x i8] c"an operand is too large for BLAS\00"
 @text.strict = private constant [47 x i8] c"an argument does not fit the compiled function\00"
@@ -114,11 +115,88 @@ no:
   ret i1 false
 }
 
+; Copy an array in another memory layout into a fresh one: 1 if that has been done, 0 if it is better
+; left to NumPy: it is small, repeats its elements, or its bytes are not those of the numbers.
+define i32 @phintys_spread(ptr %object, ptr %descr, i64 %rank, ptr %new) noinline optnone {
+entry:
+  %own.at = getelementptr i8, ptr %object, i64 $descr
+  %own = load ptr, ptr %own.at
+  %same = icmp eq ptr %own, %descr
+  %flags.at = getelementptr i8, ptr %object, i64 $flags
+  %flags = load i32, ptr %flags.at
+  %bit = and i32 %flags, $aligned
+  %aligned = icmp ne i32 %bit, 0
+  %good = and i1 %same, %aligned
+  %some = icmp sgt i64 %rank, 0
+  %both = and i1 %good, %some
+  br i1 %both, label %count, label %no
+count:
+  %dims.at = getelementptr i8, ptr %object, i64 $dims
+  %dims = load ptr, ptr %dims.at
+  %strides.at = getelementptr i8, ptr %object, i64 $strides
+  %strides = load ptr, ptr %strides.at
+  %new.strides.at = getelementptr i8, ptr %new, i64 $strides
+  %new.strides = load ptr, ptr %new.strides.at
+  %last = sub i64 %rank, 1
+  %item.at = getelementptr i64, ptr %new.strides, i64 %last
+  %item = load i64, ptr %item.at
+  br label %test
+test:
+  %i = phi i64 [0, %count], [%next, %turn]
+  %size = phi i64 [1, %count], [%product, %turn]
+  %uneven = phi i64 [0, %count], [%odd, %turn]
+  %more = icmp slt i64 %i, %rank
+  br i1 %more, label %turn, label %look
+turn:
+  %dim.at = getelementptr i64, ptr %dims, i64 %i
+  %dim = load i64, ptr %dim.at
+  %product = mul i64 %size, %dim
+  %stride.at = getelementptr i64, ptr %strides, i64 %i
+  %stride = load i64, ptr %stride.at
+  %rest = srem i64 %stride, %item
+  %still = icmp eq i64 %stride, 0
+  %repeats = zext i1 %still to i64
+  %unfit = or i64 %rest, %repeats
+  %odd = or i64 %uneven, %unfit
+  %next = add i64 %i, 1
+  br label %test
+look:
+  %large = icmp sge i64 %size, $least
+  %even = icmp eq i64 %uneven, 0
+  %go = and i1 %large, %even
+  br i1 %go, label %copy, label %no
+copy:
+  %from.at = getelementptr i8, ptr %object, i64 $data
+  %from = load ptr, ptr %from.at
+  %to.at = getelementptr i8, ptr %new, i64 $data
+  %to = load ptr, ptr %to.at
+  %function = load ptr, ptr @phintys_strided
+  %done = call i32 %function(ptr %to, ptr %from, i64 %rank, ptr %dims, ptr %strides, i64 %item)
+  ret i32 %done
+no:
+  ret i32 0
+}
+
 ; The same numbers as an array that fits; null with an exception.
-define ptr @phintys_convert(ptr %object, ptr %descr, i64 %rank) {
+define ptr @phintys_convert(ptr %object, ptr %descr, i64 %rank) noinline optnone {
+  %dims.at = getelementptr i8, ptr %object, i64 $dims
+  %dims = load ptr, ptr %dims.at
+  %fresh = call ptr @phintys_empty(i64 %rank, ptr %dims, ptr %descr)
+  %failed = icmp eq ptr %fresh, null
+  br i1 %failed, label %error, label %fill
+fill:
+  %done = call i32 @phintys_spread(ptr %object, ptr %descr, i64 %rank, ptr %fresh)
+  %good = icmp eq i32 %done, 1
+  br i1 %good, label %filled, label %other
+filled:
+  ret ptr %fresh
+other:
+  call void @Py_DecRef(ptr %fresh)
   call void @Py_IncRef(ptr %descr)
   %new = call ptr @PyArray_FromAny(ptr %object, ptr %descr, i32 0, i32 0, i32 $copy, ptr null)
   ret ptr %new
+error:
+  ret ptr null
 }
 
 ; A new reference to an array that fits: the object itself, a copy with the right layout, or null

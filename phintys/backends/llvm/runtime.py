@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from phintys.backends.capsules import capsule_pointer
-from phintys.backends.llvm import cpython
+from phintys.backends.llvm import cpython, strided
 from phintys.backends.llvm.jit import Library, compile_ir
 from phintys.backends.llvm.target import PLAIN
 
@@ -42,11 +42,12 @@ def runtime() -> Library:
     """The library made of ``runtime.ll``."""
 
     def text() -> str:
-        return _filled("runtime.ll", **cpython.layout())
+        return _filled("runtime.ll", least=strided.LEAST, **cpython.layout())
 
     cpython.offsets()  # what is in the cache relies on them too
     _keep_freed_memory()
-    return compile_ir(text, cpython.symbols(), name="runtime", level=PLAIN)
+    outside = cpython.symbols() | strided.symbols()
+    return compile_ir(text, outside, name="runtime", level=PLAIN)
 
 
 def _keep_freed_memory() -> None:

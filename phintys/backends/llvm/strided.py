@@ -1,0 +1,129 @@
+"""Arguments in another memory layout: copies that are faster than NumPy's.
+
+The copy is a library of its own, generated when a function is first called with a large array that
+is not contiguous: loops over elements of each size, and ``strided.ll``, which leads them through
+arrays of any rank.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from functools import cache
+from pathlib import Path
+from string import Template
+from typing import Any
+
+from phintys.backends.llvm.jit import Library, compile_ir
+
+#: Arrays of fewer elements are left to NumPy: there is little to gain.
+LEAST = 1024
+
+#: Bytes of an element -> its type, which is only moved, and how many are moved at once
+_CELLS = {1: ("i8", 8), 2: ("i16", 8), 4: ("float", 8), 8: ("double", 4)}
+
+#: The size of a tile, and the least number of elements that are worth tiles.
+_HEIGHT = _WIDTH = 16
+_LARGE = 2**17
+
+_SIGNATURE = ctypes.CFUNCTYPE(
+    ctypes.c_int, *([ctypes.c_void_p] * 2), ctypes.c_int64, *([ctypes.c_void_p] * 2), ctypes.c_int64
+)
+
+
+@cache
+def symbols() -> dict[str, int]:
+    """What ``runtime.ll`` refers to: where the address of the copying function is kept."""
+    return {"phintys_strided": ctypes.addressof(_cell())}
+
+
+@cache
+def _cell() -> Any:
+    """At first a function that makes the real one, puts it here, and calls it."""
+    return ctypes.cast(_first(), ctypes.c_void_p)
+
+
+@cache
+def _first() -> Any:
+    def first(*args: Any) -> int:
+        address = library().address("strided")
+        _cell().value = address
+        return int(_SIGNATURE(address)(*args))
+
+    return _SIGNATURE(first)
+
+
+@cache
+def library() -> Library:
+    """The library with ``strided``."""
+
+    def text() -> str:
+        file = Template((Path(__file__).parent / "strided.ll").read_text())
+        numbers = {"height": _HEIGHT, "width": _WIDTH, "large": _LARGE}
+        return "\n".join([file.substitute(numbers), *map(_elements, _CELLS)])
+
+    return compile_ir(text, name="strided")
+
+
+def _elements(size: int) -> str:
+    """The text of ``elements<size>``, which copies two axes.
+
+    A row that is no multiple of a vector ends with a vector that overlaps the one before.
+    """
+    cell, width = _CELLS[size]
+    vector, lanes = f"<{width} x {cell}>", []
+    steps = [f"%step{k} = mul i64 %step, {k}" for k in range(width)]
+    for k in range(width):
+        before = f"%v{k}" if k else "poison"
+        lanes += [
+            f"%p{k} = getelementptr i8, ptr %near, i64 %step{k}",
+            f"%x{k} = load {cell}, ptr %p{k}",
+            f"%v{k + 1} = insertelement {vector} {before}, {cell} %x{k}, i64 {k}",
+        ]
+    gather, multiples = "\n  ".join(lanes), "\n  ".join(steps)
+    arguments = "ptr %to, ptr %from, i64 %rows, i64 %length, i64 %to.row, i64 %row, i64 %step"
+    return f"""
+define internal void @elements{size}({arguments}) noinline {{
+entry:
+  {multiples}
+  %last = sub i64 %length, {width}
+  %short = icmp slt i64 %last, 0
+  br label %rows.test
+rows.test:
+  %i = phi i64 [0, %entry], [%i.next, %rows.next]
+  %t = phi ptr [%to, %entry], [%t.next, %rows.next]
+  %f = phi ptr [%from, %entry], [%f.next, %rows.next]
+  %more = icmp slt i64 %i, %rows
+  br i1 %more, label %begin, label %done
+begin:
+  br i1 %short, label %single, label %several
+several:
+  %j = phi i64 [0, %begin], [%j.next, %several]
+  %at = call i64 @llvm.smin.i64(i64 %j, i64 %last)
+  %offset = mul i64 %at, %step
+  %near = getelementptr i8, ptr %f, i64 %offset
+  {gather}
+  %there = getelementptr {cell}, ptr %t, i64 %at
+  store {vector} %v{width}, ptr %there, align {size}
+  %j.next = add i64 %j, {width}
+  %again = icmp slt i64 %j.next, %length
+  br i1 %again, label %several, label %rows.next
+single:
+  %k = phi i64 [0, %begin], [%k.next, %one]
+  %left = icmp slt i64 %k, %length
+  br i1 %left, label %one, label %rows.next
+one:
+  %k.offset = mul i64 %k, %step
+  %k.from = getelementptr i8, ptr %f, i64 %k.offset
+  %x = load {cell}, ptr %k.from
+  %k.to = getelementptr {cell}, ptr %t, i64 %k
+  store {cell} %x, ptr %k.to
+  %k.next = add i64 %k, 1
+  br label %single
+rows.next:
+  %i.next = add i64 %i, 1
+  %t.next = getelementptr i8, ptr %t, i64 %to.row
+  %f.next = getelementptr i8, ptr %f, i64 %row
+  br label %rows.test
+done:
+  ret void
+}}"""

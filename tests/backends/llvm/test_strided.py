@@ -1,0 +1,86 @@
+"""Arguments in any memory layout are copied as NumPy copies them."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from phintys import function
+from phintys.backends.llvm import strided
+from phintys.scalar.native import NATIVE_DTYPES
+from phintys.tensor.type import TensorType
+
+DTYPES = sorted(NATIVE_DTYPES)
+STEPS = st.sampled_from([1, 1, 2, 3, -1, -2])
+
+
+@st.composite
+def views(draw: Any, rank: int, most: int) -> np.ndarray:
+    """Numbers, of 8 bytes, seen in some order: permuted, sliced, repeated."""
+    steps = [draw(STEPS) for _ in range(rank)]
+    lengths = [draw(st.integers(1, most)) for _ in range(rank)]
+    shape = [n * abs(s) for n, s in zip(lengths, steps)]
+    view = np.arange(np.prod(shape)).reshape(shape)[tuple(slice(None, None, s) for s in steps)]
+    if draw(st.booleans()):
+        axis = draw(st.integers(0, rank - 1))
+        first = tuple(slice(1) if k == axis else slice(None) for k in range(rank))
+        view = np.broadcast_to(view[first], view.shape)
+    return view.transpose(draw(st.permutations(range(rank))))
+
+
+@cache
+def native() -> Any:
+    return strided._SIGNATURE(strided.library().address("strided"))
+
+
+@given(st.integers(1, 4).flatmap(lambda rank: views(rank, 20)), st.sampled_from([1, 2, 4, 8]))
+@settings(max_examples=150, deadline=None)
+def test_any_view(view: np.ndarray, size: int) -> None:
+    numbers = np.arange(view.max() + 1).astype(f"uint{8 * size}")
+    # the same places in memory of another element size
+    source = np.lib.stride_tricks.as_strided(
+        numbers[view.flat[0] :], view.shape, [s // 8 * size for s in view.strides]
+    )
+    found = np.zeros(view.shape, numbers.dtype)
+    pointers = (found.ctypes.data, source.ctypes.data, view.ndim)
+    assert native()(*pointers, source.ctypes.shape, source.ctypes.strides, size) == 1
+    np.testing.assert_array_equal(found, source)
+
+
+def test_tiles() -> None:
+    for shape in ((400, 500), (17, 300, 300), (3, 1000, 200)):
+        numbers = np.random.default_rng(0).normal(size=shape)
+        for view in (numbers.T, numbers[..., ::-1].T, numbers[::-1].swapaxes(-1, -2)):
+            found = np.zeros(view.shape)
+            pointers = (found.ctypes.data, view.ctypes.data, view.ndim)
+            assert native()(*pointers, view.ctypes.shape, view.ctypes.strides, 8) == 1
+            np.testing.assert_array_equal(found, view)
+
+
+@cache
+def doubled(dtype: str, rank: int) -> Any:
+    x = TensorType(dtype, (None,) * rank)("x")
+    return function([x], x.transpose(*reversed(range(rank))) if dtype == "bool" else x + x)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@given(st.integers(1, 3).flatmap(lambda rank: views(rank, 40)))
+@settings(max_examples=25, deadline=None)
+def test_arguments(dtype: str, view: np.ndarray) -> None:
+    source = (view % 100).astype(dtype, order="K")
+    expected = source.T if dtype == "bool" else source + source
+    np.testing.assert_array_equal(doubled(dtype, view.ndim)(source), expected)
+
+
+def test_what_numpy_has_to_copy() -> None:
+    f = doubled("float64", 2)
+    numbers = np.random.default_rng(0).normal(size=(60, 70))
+    records = np.zeros((60, 70), [("a", "i1"), ("b", "f8")])
+    records["b"] = numbers
+    for odd in (records["b"], numbers.astype(">f8"), numbers.astype(">f8").T, numbers[:0].T):
+        np.testing.assert_array_equal(f(odd), odd + odd)
