@@ -142,10 +142,11 @@ _PACKED = {"float16": Struct("e"), "float32": Struct("f"), "float64": Struct("d"
 
 
 def _holds(dtype: str, value: float) -> bool:
-    """Whether a float dtype holds a number exactly."""
+    """Whether a dtype holds a number exactly."""
     packed = _PACKED.get(dtype)
     if packed is None:
-        return complex(np.dtype(dtype).type(value)) == value
+        with np.errstate(over="ignore", under="ignore"):
+            return complex(np.dtype(dtype).type(value)) == value
     try:
         return packed.unpack(packed.pack(value))[0] == value  # type: ignore[no-any-return]
     except OverflowError:

@@ -88,3 +88,19 @@ def test_subclasses_of_elemwise_keep_their_own_pullback():
     x, y = pt.dscalars("x", "y")
     g = phintys.grad(Tripled(TABLE["mul"])(x, y), x)
     assert g.eval({x: 1.0, y: 2.0}) == 6.0
+
+
+@pytest.mark.parametrize("name", sorted(TABLE))
+def test_what_need_not_be_asked_is_connected(name):
+    """And an op with a pattern of its own is asked."""
+    op = elementwise(name)
+    inputs = [pt.dscalar() for _ in range(max(op.scalar_op.nin, 1))]
+    node = Apply(op, inputs, [pt.dscalar()])
+    if op.is_fully_connected:
+        assert op.connection_pattern(node) == [[True]] * len(inputs)
+
+    class Own(Elemwise):
+        def connection_pattern(self, node):
+            return [[False]] * len(node.inputs)
+
+    assert not Own(op.scalar_op).is_fully_connected

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from rows import DTYPES, ROWS
 
 import phintys.scalar as ps
@@ -109,6 +111,17 @@ def test_literals_take_the_smallest_dtype() -> None:
 ])  # fmt: skip
 def test_dtype_of_python_numbers(value: Any, expected: str) -> None:
     assert dtypes.literal_dtype(value) == expected
+
+
+@given(
+    st.floats(width=16) | st.floats(width=32) | st.floats(),
+    st.sampled_from(["float16", "float32", "float64", "complex64"]),
+)
+def test_a_dtype_holds_a_number_if_numpy_keeps_it(value: float, dtype: str) -> None:
+    with np.errstate(all="ignore"):
+        kept = complex(np.dtype(dtype).type(value)) == value
+    with dtypes.autocast_float_as(dtype, "float64"):
+        assert dtypes.literal_dtype(value) == (dtype if kept or value != value else "float64")
 
 
 def test_arity_is_checked() -> None:
