@@ -28,7 +28,7 @@ z = pt.tanh(x * 2) + pt.dot(pt.outer(x, y), y)
 cost = (z * pt.softmax(y)).sum()
 made = []
 generate = jit.generate
-jit.generate = lambda text: made.append(text) or generate(text)
+jit.generate = lambda text, *level: made.append(text) or generate(text, *level)
 outputs = [cost, *phintys.grad(cost, [x, y])]
 f = phintys.function([x, y], outputs, updates={s: s + x}, mode=sys.argv[1])
 results = f(np.arange(3.0), np.ones(3))
