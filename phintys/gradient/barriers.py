@@ -20,7 +20,7 @@ class ViewOp(Op):
     def make_node(self, *inputs: Any) -> Apply:
         (x,) = inputs
         x = x if isinstance(x, Variable) else late["as_tensor_variable"](x)
-        return Apply(self, [x], [x.type()])
+        return Apply(self, [x], [x.type.make_variable()])
 
     def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Any) -> None:
         output_storage[0][0] = inputs[0]

@@ -65,7 +65,7 @@ class BlasOp(Op):
             shape = broadcast_static([found["z"].type.shape, shape], self, [found["z"], product])
             if any(n == 1 != m for n, m in zip(product.type.shape, shape)):
                 raise ShapeError(f"{self}: {found['z']} is larger than the product {shape}.")
-        return Apply(self, converted, [TensorType(dtype, shape)()])
+        return Apply(self, converted, [TensorType(dtype, shape).make_variable()])
 
     def _check(self, found: dict[str, Any], dtype: str) -> None:
         for role, rank in (("x", self.ranks[0]), ("y", self.ranks[1]), ("z", self.result_ndim)):

@@ -106,7 +106,9 @@ class Blockwise(Op):
             for x, n in zip(args, counts)
         ]
         batch = broadcast_static([x.type.shape[:batch_ndim] for x in padded], self, padded)
-        outputs = [TensorType(o.type.dtype, batch + o.type.shape)() for o in core.outputs]
+        outputs = [
+            TensorType(o.type.dtype, batch + o.type.shape).make_variable() for o in core.outputs
+        ]
         return Apply(self, padded, outputs)
 
     def _core_node(self, args: Sequence[Any], counts: Sequence[int]) -> Apply:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import singledispatch
+from functools import cache, singledispatch
 from typing import Any
 
 import numpy as np
@@ -32,8 +32,9 @@ def constant(x: Any, name: str | None = None, ndim: int | None = None, dtype: An
         raise TypeError(f"{x} is symbolic: it cannot be made a constant.")
     is_number = isinstance(x, _NUMBERS) and not isinstance(x, np.generic)
     if is_number and dtype is None:
-        data = np.array(x, dtype=dtypes.literal_dtype(x))
-    elif dtype is None:
+        typ = _literal_type(dtypes.literal_dtype(x), ndim or 0)
+        return TensorConstant(typ, np.array(x, typ.numpy_dtype, ndmin=typ.ndim), name=name)
+    if dtype is None:
         data = np.asarray(x)
     else:
         data = np.asarray(x).astype(dtypes.as_dtype(dtype), copy=False)
@@ -44,6 +45,11 @@ def constant(x: Any, name: str | None = None, ndim: int | None = None, dtype: An
             raise ValueError(f"A value with {data.ndim} dimensions cannot be given ndim={ndim}.")
         data = data.reshape((1,) * (ndim - data.ndim) + data.shape)
     return TensorConstant(TensorType(dtypes.canonical(data.dtype), data.shape), data, name=name)
+
+
+@cache
+def _literal_type(dtype: str, ndim: int) -> TensorType:
+    return TensorType(dtype, (1,) * ndim)
 
 
 @singledispatch

@@ -74,7 +74,9 @@ class Alloc(Op):
                 raise ShapeError(
                     f"{value} of static shape {value.type.shape} cannot fill the shape {static}."
                 )
-        return Apply(self, [value, *lengths], [value.type.clone(shape=tuple(found))()])
+        return Apply(
+            self, [value, *lengths], [value.type.clone(shape=tuple(found)).make_variable()]
+        )
 
     # ----- perform
     def perform(self, node: Apply, inputs: Sequence[Any], output_storage: list[list[Any]]) -> None:
@@ -173,7 +175,7 @@ class AllocEmpty(Op):
 
     def make_node(self, *_shape: Any) -> Apply:
         lengths, static = infer_static_shape(_shape)
-        return Apply(self, lengths, [TensorType(self.dtype, static)()])
+        return Apply(self, lengths, [TensorType(self.dtype, static).make_variable()])
 
     # ----- perform
     def perform(self, node: Apply, inputs: Sequence[Any], output_storage: list[list[Any]]) -> None:

@@ -44,7 +44,7 @@ class CumOp(Op):
             x = flatten(x)
         (axis,) = normalize_axis_tuple(self.axis or 0, x.type.ndim)
         op = self if axis == self.axis else CumOp(axis, self.mode)
-        return Apply(op, [x], [x.type()])
+        return Apply(op, [x], [x.type.make_variable()])
 
     # ----- perform
     def perform(self, node: Apply, inputs: Sequence[Any], output_storage: list[list[Any]]) -> None:

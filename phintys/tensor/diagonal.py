@@ -58,7 +58,7 @@ class ExtractDiag(Op):
         if rows is not None and columns is not None:
             count = max(0, min(rows + min(self.offset, 0), columns - max(self.offset, 0)))
         rest = [n for i, n in enumerate(x.type.shape) if i not in (self.axis1, self.axis2)]
-        return Apply(self, [x], [TensorType(x.type.dtype, (*rest, count))()])
+        return Apply(self, [x], [TensorType(x.type.dtype, (*rest, count)).make_variable()])
 
     # ----- perform
     def perform(self, node: Apply, inputs: Sequence[Any], output_storage: list[list[Any]]) -> None:

@@ -64,7 +64,9 @@ class Dot(Op):
                 f"{y.type.shape}."
             )
         dtype = dtypes.upcast(x.type.dtype, y.type.dtype)
-        return Apply(self, [x, y], [TensorType(dtype, x.type.shape[:-1] + y.type.shape[1:])()])
+        return Apply(
+            self, [x, y], [TensorType(dtype, x.type.shape[:-1] + y.type.shape[1:]).make_variable()]
+        )
 
     # ----- perform
     def perform(self, node: Apply, inputs: Sequence[Any], output_storage: list[list[Any]]) -> None:

@@ -18,13 +18,14 @@ from phintys.dims import Dim, DimLike, as_dim, dim_max, from_end, slice_range
 from phintys.graph.op import Op
 from phintys.graph.variable import Constant, Variable
 from phintys.scalar import dtypes
-from phintys.scalar.type import ScalarConstant, as_scalar
+from phintys.scalar.type import ScalarConstant, as_scalar, scalar_type
 from phintys.scalar.type import constant as scalar_constant
 from phintys.tensor.convert import as_tensor_variable, constant
 from phintys.tensor.elemwise import cast, functions
 from phintys.tensor.type_other import NoneTypeT
 
 FULL = slice(None, None, None)
+_INT64 = scalar_type("int64")
 Entry = int | slice
 
 
@@ -142,6 +143,8 @@ def literal(v: Any) -> int | None:
 
 def index_scalar(i: Any) -> Any:
     """An index as an integer scalar variable; constants become int64."""
+    if type(i) is int:
+        return ScalarConstant(_INT64, np.int64(i))
     if not isinstance(i, Variable):
         return scalar_constant(np.int64(i))
     if type(i) is ScalarConstant and i.type.dtype == "int64":

@@ -59,15 +59,15 @@ class Subtensor(IndexOp):
             raise IndexError(
                 f"Too many indices: {len(self.idx_list)} for {x}, which has {x.ndim} dimensions."
             )
-        known = [known_value(i) for i in scalars]
         shape = []
         for axis, n in enumerate(x.type.shape):
             e = self.entry(axis)
             if isinstance(e, slice):
-                shape.append(n if e == FULL else static_length(e, known, n))
+                known = {p: known_value(scalars[p]) for p in positions(e)}
+                shape.append(static_length(e, known, n) if known else n)
             else:
                 check_range(literal(scalars[e]), n, axis, x)
-        return Apply(self, [x, *scalars], [TensorType(x.type.dtype, tuple(shape))()])
+        return Apply(self, [x, *scalars], [TensorType(x.type.dtype, tuple(shape)).make_variable()])
 
     # ----- perform
     def perform(self, node: Apply, inputs: Sequence[Any], output_storage: list[list[Any]]) -> None:
@@ -110,7 +110,9 @@ class Subtensor(IndexOp):
 
 def known_value(i: Any) -> Any:
     """An index scalar, or its value if that is known when the graph is built."""
-    value = constant_value(i)
+    value = literal(i)
+    if value is None:
+        value = constant_value(i)
     return i if value is None else int(value)
 
 
@@ -237,7 +239,7 @@ class IncSubtensor(IndexOp):
         x, y = as_tensor_variable(x), as_tensor_variable(y)
         part = Subtensor(self.idx_list).make_node(x, *indices)
         check_fits(y, part.outputs[0], self)
-        return Apply(self, [x, y, *part.inputs[1:]], [x.type()])
+        return Apply(self, [x, y, *part.inputs[1:]], [x.type.make_variable()])
 
     # ----- perform
     def perform(self, node: Apply, inputs: Sequence[Any], output_storage: list[list[Any]]) -> None:
@@ -395,7 +397,7 @@ class AdvancedSubtensor(IndexOp):
             n = x.type.shape[axis]
             rest.append(n if e == FULL else static_length(e, tensors, n))
         shape = layout.arrange(layout.static_index_shape(tensors), rest)
-        return Apply(self, [x, *tensors], [TensorType(x.type.dtype, shape)()])
+        return Apply(self, [x, *tensors], [TensorType(x.type.dtype, shape).make_variable()])
 
     def layout(self, inputs: Sequence[Any]) -> Layout:
         """Where the axes go, for the inputs of a node."""
@@ -525,7 +527,7 @@ class AdvancedIncSubtensor(IndexOp):
         x, y = as_tensor_variable(x), as_tensor_variable(y)
         part = AdvancedSubtensor(self.idx_list).make_node(x, *indices)
         check_fits(y, part.outputs[0], self)
-        return Apply(self, [x, y, *part.inputs[1:]], [x.type()])
+        return Apply(self, [x, y, *part.inputs[1:]], [x.type.make_variable()])
 
     # ----- perform
     def perform(self, node: Apply, inputs: Sequence[Any], output_storage: list[list[Any]]) -> None:

@@ -74,7 +74,7 @@ class Join(Op):
         if self.axis >= ndims[0]:
             raise ValueError(f"{self}: the tensors have {ndims[0]} dimensions.")
         dtype = dtypes.upcast(*(a.type.dtype for a in args))
-        return Apply(self, args, [TensorType(dtype, self._static(args))()])
+        return Apply(self, args, [TensorType(dtype, self._static(args)).make_variable()])
 
     def _static(self, args: Sequence[Any]) -> tuple[int | None, ...]:
         shape: list[int | None] = []

@@ -32,7 +32,9 @@ class Nonzero(Op):
         a = as_tensor_variable(a)
         if a.type.ndim == 0:
             raise ValueError(f"Nonzero takes tensors with at least one axis; {a} is 0-d.")
-        return Apply(self, [a], [TensorType("int64", (None,))() for _ in range(a.type.ndim)])
+        return Apply(
+            self, [a], [TensorType("int64", (None,)).make_variable() for _ in range(a.type.ndim)]
+        )
 
     # ----- perform
     def perform(self, node: Apply, inputs: Sequence[Any], output_storage: list[list[Any]]) -> None:

@@ -65,7 +65,7 @@ class ARange(Op):
         known = None
         if all(v is not None for v in values):
             known = _count(*(v.item() for v in values))
-        return Apply(self, args, [TensorType(self.dtype, (known,))()])
+        return Apply(self, args, [TensorType(self.dtype, (known,)).make_variable()])
 
     # ----- perform
     def perform(self, node: Apply, inputs: Sequence[Any], output_storage: list[list[Any]]) -> None:
@@ -193,7 +193,7 @@ class Eye(Op):
     def make_node(self, n: Any, m: Any, k: Any) -> Apply:
         args = shape_entries([n, m, k], "matrix size or offset")
         static = tuple(known_length(x) for x in args[:2])
-        return Apply(self, args, [TensorType(self.dtype, static)()])
+        return Apply(self, args, [TensorType(self.dtype, static).make_variable()])
 
     # ----- perform
     def perform(self, node: Apply, inputs: Sequence[Any], output_storage: list[list[Any]]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -74,14 +75,23 @@ class CAReduce(Op):
         self.dtype = None if dtype is None else dtypes.as_dtype(dtype)
         self.acc_dtype = None if acc_dtype is None else dtypes.as_dtype(acc_dtype)
         self.upcast_discrete_output = upcast_discrete_output
+        self._memo: dict[Any, tuple[CAReduce, TensorType]] = {}
 
     def make_node(self, x: Any) -> Apply:
         x = as_tensor_variable(x)
-        axes = normalize_axes(self.axis, x.ndim)
-        out, acc = self._dtypes(x.type.dtype)
+        found = self._memo.get(x.type)
+        if found is None:
+            found = self._memo[x.type] = self._infer(x.type)
+        op, out_type = found
+        return Apply(op, [x], [out_type.make_variable()])
+
+    def _infer(self, given: TensorType) -> tuple[CAReduce, TensorType]:
+        """The op with its parameters decided, and the type of its result."""
+        axes = normalize_axes(self.axis, given.ndim)
+        out, acc = self._dtypes(given.dtype)
         op = self._resolved(None if self.axis is None else axes, out, acc)
-        shape = tuple(n for i, n in enumerate(x.type.shape) if i not in axes)
-        return Apply(op, [x], [TensorType(out, shape)()])
+        shape = tuple(n for i, n in enumerate(given.shape) if i not in axes)
+        return op, TensorType(out, shape)
 
     def _resolved(self, axis: tuple[int, ...] | None, out: str, acc: str) -> CAReduce:
         """This op with its axes sorted and its dtypes decided."""
@@ -219,6 +229,18 @@ def _rebuild(cls: Any, arguments: dict[str, Any]) -> CAReduce:
     return cls(**arguments)
 
 
+@cache
+def _decided(cls: Any, *arguments: Any) -> CAReduce:
+    """The reduction with these parameters: the same object, which knows the types it met."""
+    return cls(*arguments)
+
+
+def _op(cls: Any, axis: Any, dtype: Any, acc_dtype: Any, *others: Any) -> CAReduce:
+    """A reduction with dtypes, `_decided`; ``floatX`` is looked up now."""
+    dtype, acc_dtype = (None if d is None else dtypes.as_dtype(d) for d in (dtype, acc_dtype))
+    return _decided(cls, axis_tuple(axis), dtype, acc_dtype, *others)
+
+
 def _widest(dtype: str) -> str:
     if dtype in dtypes.BOOL + dtypes.SIGNED:
         return "int64"
@@ -259,7 +281,7 @@ class Sum(FixedOpCAReduce):
         return cast(functions.second(x, g), x.type.dtype)
 
 
-elemwise.sums.append(lambda x, axes: Sum(axis=axes, dtype=x.type.dtype)(x))
+elemwise.sums.append(lambda x, axes: sum(x, axes, x.type.dtype))
 
 
 def sum(
@@ -280,7 +302,7 @@ def sum(
     array([4., 6.])
     """
     x = as_tensor_variable(input)
-    return _finish(Sum(axis=axis, dtype=dtype, acc_dtype=acc_dtype)(x), x, axis, keepdims)
+    return _finish(_op(Sum, axis, dtype, acc_dtype)(x), x, axis, keepdims)
 
 
 def _finish(out: Any, x: Any, axis: Any, keepdims: bool) -> Any:
@@ -377,7 +399,8 @@ def prod(
     array(6.)
     """
     x = as_tensor_variable(input)
-    return _finish(Prod(axis, dtype, acc_dtype, no_zeros_in_input)(x), x, axis, keepdims)
+    op = _op(Prod, axis, dtype, acc_dtype, bool(no_zeros_in_input))
+    return _finish(op(x), x, axis, keepdims)
 
 
 # ========================================================================= Max and Min
@@ -459,14 +482,14 @@ def max(x: Any, axis: Any = None, keepdims: bool = False, initial: Any = None) -
     """
     x = _ordered(x, "max")
     _check_initial(initial, -np.inf, "max")
-    return _finish(Max(axis, initial is not None)(x), x, axis, keepdims)
+    return _finish(_decided(Max, axis_tuple(axis), initial is not None)(x), x, axis, keepdims)
 
 
 def min(x: Any, axis: Any = None, keepdims: bool = False, initial: Any = None) -> Any:
     """The smallest element over axes, see `max`; ``initial`` may be ``inf``."""
     x = _ordered(x, "min")
     _check_initial(initial, np.inf, "min")
-    return _finish(Min(axis, initial is not None)(x), x, axis, keepdims)
+    return _finish(_decided(Min, axis_tuple(axis), initial is not None)(x), x, axis, keepdims)
 
 
 def _ordered(x: Any, name: str) -> Any:
@@ -513,13 +536,13 @@ class Any_(_Logical):
 def all(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
     """Whether all elements over axes are true (not zero); true for none."""
     x = as_tensor_variable(x)
-    return _finish(All(axis)(x), x, axis, keepdims)
+    return _finish(_decided(All, axis_tuple(axis))(x), x, axis, keepdims)
 
 
 def any(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
     """Whether any element over axes is true (not zero); false for none."""
     x = as_tensor_variable(x)
-    return _finish(Any_(axis)(x), x, axis, keepdims)
+    return _finish(_decided(Any_, axis_tuple(axis))(x), x, axis, keepdims)
 
 
 # ============================================================================== Argmax
@@ -546,7 +569,7 @@ class Argmax(Op):
         axes = normalize_axes(self.axis, x.type.ndim)
         op = self if self.axis in (None, axes) else type(self)(axes)
         shape = tuple(n for i, n in enumerate(x.type.shape) if i not in axes)
-        return Apply(op, [x], [TensorType("int64", shape)()])
+        return Apply(op, [x], [TensorType("int64", shape).make_variable()])
 
     def axes(self, node: Apply) -> tuple[int, ...]:
         """The axes that a node searches."""

@@ -47,7 +47,7 @@ class Repeat(Op):
         if repeats.type.ndim != 1 or not dtypes.is_discrete(repeats.type.dtype):
             raise TypeError(f"The numbers of repeats are integers; {repeats} is {repeats.type}.")
         shape = [None if i == self.axis else n for i, n in enumerate(x.type.shape)]
-        return Apply(self, [x, repeats], [TensorType(x.type.dtype, shape)()])
+        return Apply(self, [x, repeats], [TensorType(x.type.dtype, shape).make_variable()])
 
     # ----- perform
     def perform(self, node: Apply, inputs: Sequence[Any], output_storage: list[list[Any]]) -> None:

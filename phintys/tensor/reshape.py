@@ -64,7 +64,7 @@ class Reshape(Op):
             shp = specify_shape(shp, self.ndim)
         if get_vector_length(shp) != self.ndim:
             raise ValueError(f"{self} needs {self.ndim} lengths; {shp} has {shp.type.shape[0]}.")
-        return Apply(self, [x, shp], [x.type.clone(shape=_reshaped_static(x, shp))()])
+        return Apply(self, [x, shp], [x.type.clone(shape=_reshaped_static(x, shp)).make_variable()])
 
     # ----- perform
     def perform(self, node: Apply, inputs: Sequence[Any], output_storage: list[list[Any]]) -> None:

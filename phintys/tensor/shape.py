@@ -51,7 +51,7 @@ class TensorFromScalar(Op):
     def make_node(self, s: Any) -> Apply:
         if not isinstance(s, Variable) or not isinstance(s.type, ScalarType):
             raise TypeError(f"TensorFromScalar takes a variable of a scalar type, not {s}.")
-        return Apply(self, [s], [TensorType(s.type.dtype, ())()])
+        return Apply(self, [s], [TensorType(s.type.dtype, ()).make_variable()])
 
     # ----- perform
     def perform(self, node: Apply, inputs: Sequence[Any], output_storage: list[list[Any]]) -> None:
@@ -96,7 +96,7 @@ class ScalarFromTensor(Op):
         t = as_tensor_variable(t)
         if t.type.ndim != 0:
             raise TypeError(f"Only a 0-d tensor is a scalar; {t} has type {t.type}.")
-        return Apply(self, [t], [scalar_type(t.type.dtype)()])
+        return Apply(self, [t], [scalar_type(t.type.dtype).make_variable()])
 
     # ----- perform
     def perform(self, node: Apply, inputs: Sequence[Any], output_storage: list[list[Any]]) -> None:
@@ -146,7 +146,7 @@ class Shape(Op):
     def make_node(self, x: Any) -> Apply:
         x = as_tensor_variable(x) if not isinstance(x, Variable) else x
         ndim = getattr(x.type, "ndim", None)
-        return Apply(self, [x], [TensorType("int64", (ndim,))()])
+        return Apply(self, [x], [TensorType("int64", (ndim,)).make_variable()])
 
     # ----- perform
     def perform(self, node: Apply, inputs: Sequence[Any], output_storage: list[list[Any]]) -> None:
@@ -189,7 +189,7 @@ class Shape_i(Op):
         x = as_tensor_variable(x) if not isinstance(x, Variable) else x
         if not 0 <= self.i < x.type.ndim:
             raise TypeError(f"{x} has {x.type.ndim} dimensions: there is no axis {self.i}.")
-        return Apply(self, [x], [TensorType("int64", ())()])
+        return Apply(self, [x], [TensorType("int64", ()).make_variable()])
 
     # ----- perform
     def perform(self, node: Apply, inputs: Sequence[Any], output_storage: list[list[Any]]) -> None:
@@ -310,7 +310,7 @@ class MakeVector(Op):
             if dtypes.upcast(x.type.dtype, self.dtype) != self.dtype:
                 raise TypeError(f"{x} of dtype {x.type.dtype} does not fit into {self.dtype}.")
         items = [cast(x, self.dtype) for x in items]
-        return Apply(self, items, [TensorType(self.dtype, (len(items),))()])
+        return Apply(self, items, [TensorType(self.dtype, (len(items),)).make_variable()])
 
     # ----- perform
     def perform(self, node: Apply, inputs: Sequence[Any], output_storage: list[list[Any]]) -> None:
@@ -394,7 +394,7 @@ class SpecifyShape(Op):
                 f"{x} has {x.type.ndim} dimensions: it never has a shape of {len(lengths)} lengths."
             )
         static = [_merge(x, axis, n) for axis, n in enumerate(lengths)]
-        return Apply(self, [x, *lengths], [x.type.clone(shape=tuple(static))()])
+        return Apply(self, [x, *lengths], [x.type.clone(shape=tuple(static)).make_variable()])
 
     # ----- perform
     def perform(self, node: Apply, inputs: Sequence[Any], output_storage: list[list[Any]]) -> None:

@@ -47,7 +47,7 @@ class _Exponentials(Op):
             raise TypeError(f"{type(self).__name__} is not defined for complex numbers: {x}.")
         axes = normalize_axes(self.axis, x.type.ndim)
         op = self if axes == self.axis else type(self)(axis=axes)
-        return Apply(op, [x], [op._result_type(x)()])
+        return Apply(op, [x], [op._result_type(x).make_variable()])
 
     def _result_type(self, x: Any) -> Any:
         return x.type

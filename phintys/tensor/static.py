@@ -57,6 +57,8 @@ def constant_value(v: Any, elemwise: bool = True, max_nodes: int = MAX_NODES) ->
     Looks through fills, casts, broadcasts, shapes of known length and (with ``elemwise``)
     elementwise functions of such values.
     """
+    if v.owner is None and not isinstance(v, Constant):
+        return None
     found: dict[Variable, Any] = {}
     origins: dict[Variable, Any] = {}  # an op may make new variables each time it is asked
     stack = [v]
