@@ -21,14 +21,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
+from phintys.backends.llvm import tiles
 from phintys.backends.llvm.instructions import KernelWriter, Type
 from phintys.backends.llvm.lanes import Argument, Arguments, Lanes, Place, is_scattered_sum
 from phintys.backends.llvm.loops import Innermost, VectorLoop, counted_loop
 from phintys.backends.llvm.reductions import Reduction
 from phintys.backends.llvm.sharing import General, Special
 from phintys.backends.llvm.target import vector_bits
+from phintys.backends.llvm.transposed import copy_squares, side
 from phintys.backends.llvm.vecmath import SUPPORTED
-from phintys.dims import ONE
+from phintys.dims import ONE, Dim
 from phintys.lowering.program import Inst, Kernel, Operand
 from phintys.lowering.schedule import Phase, schedule
 
@@ -121,6 +123,10 @@ def _of_one_point(reduce: Inst) -> Inst:
 
 class _Emitter:
     def __init__(self, kernel: Kernel) -> None:
+        turned = tiles.crosswise(kernel) if tiles.is_tiled(kernel) else []
+        self.turned = {number: kernel.operands[number].strides[-1] for number in turned}
+        for number in turned:
+            kernel = tiles.turned(kernel, number)
         self.kernel = kernel
         self.w = KernelWriter()
         self.arguments = Arguments()
@@ -161,10 +167,36 @@ class _Emitter:
         if depth == kernel.split:
             for phase in self.schedule.phases:
                 self._phase(phase)
-        elif depth == len(kernel.dims) - 1:
+            return
+        if depth == len(kernel.dims) - 2:
+            for number, stride in self.turned.items():
+                self._turn(number, stride)
+        if depth == len(kernel.dims) - 1:
             self._vector_loop(self._innermost(outer[depth + 1], []), [])
         else:
             self._scalar_loop(depth, [], [], lambda flat: self._nested(depth + 1, flat))
+
+    def _turn(self, number: int, stride: Dim) -> None:
+        """Write the copy of an operand's tile into memory where the last loop is contiguous.
+
+        ``stride`` is the operand's own along that loop.
+        """
+        w, cell = self.w, self.lanes.cell(number)
+        step = w(f"mul i64 {self.arguments.dim(stride)}, {cell.bytes}")
+        height, width = (self.arguments.length(d) for d in self.kernel.dims[-2:])
+        tile = w.stack(f"[{int(height) * int(width)} x {cell.cell}]", 64)
+        source, pointers = self.place.pointers[number], list(self.place.pointers)
+        row = str(int(width) * cell.bytes)
+
+        def turn(column: str, _: list[str]) -> list[str]:
+            near = w.at(source, w(f"mul i64 {column}, {step}"))
+            far = w.at(tile, w(f"mul i64 {column}, {cell.bytes}"))
+            copy_squares(w, cell.cell, cell.bytes, (near, step), (far, row), height)
+            return []
+
+        counted_loop(w, ("0", width, side(cell.bytes)), [], [], turn)
+        pointers[number] = tile
+        self.place = replace(self.place, pointers=pointers)
 
     def _nested(self, depth: int, flat: list[str]) -> list[str]:
         self.nest(depth)

@@ -20,8 +20,8 @@ from phintys.lowering.program import Inst, Kernel, Operand, Slot
 from phintys.scalar.native import SCIPY_CALLS
 
 INDEX = Type("int64")
-#: lengths up to this are literals in the code of a kernel
-BAKED = 16
+#: lengths that are literals in the code of a kernel: short ones, and the width of wide tiles
+BAKED = frozenset([*range(17), 64])
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class Arguments:
 
     def length(self, dim: Dim) -> str:
         """The length of a loop: a literal if small and constant."""
-        return str(dim.value) if dim.value is not None and dim.value <= BAKED else self.dim(dim)
+        return str(dim.value) if dim.value in BAKED else self.dim(dim)
 
     def constant(self, position: int, t: Type) -> str:
         """A number; equal ones are kept apart, so that other numbers can share the code."""

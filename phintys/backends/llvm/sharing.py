@@ -60,7 +60,7 @@ class Special:
         return Argument(argument.kind, argument.type, value)
 
     def _length(self, dim: Dim) -> Dim:
-        return dim if dim.value is not None and dim.value <= BAKED else self._dim(dim)
+        return dim if dim.value in BAKED else self._dim(dim)
 
     def _stride(self, dim: Dim) -> Dim:
         return dim if dim.value in (0, 1) else self._dim(dim)
