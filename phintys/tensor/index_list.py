@@ -8,7 +8,7 @@ are tensors.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import reduce
 from typing import Any
 
@@ -221,7 +221,9 @@ def slice_dims(
     return first, step, length
 
 
-def static_length(e: slice, indices: Sequence[Any], n: int | None) -> int | None:
+def static_length(
+    e: slice, indices: Sequence[Any] | Mapping[int, Any], n: int | None
+) -> int | None:
     """The length that a slice leaves of ``n`` elements, if it can be known."""
     values = [None if p is None else literal(indices[p]) for p in parts(e)]
     if values[2] == 0:

@@ -101,7 +101,7 @@ class CAReduce(Op):
 
     def clone(self, **changes: Any) -> CAReduce:
         """The op with some parameters changed."""
-        return type(self)(**(self._arguments() | changes))
+        return _decided(type(self), **(self._arguments() | changes))
 
     def _arguments(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in CAReduce.__props__}
@@ -230,9 +230,9 @@ def _rebuild(cls: Any, arguments: dict[str, Any]) -> CAReduce:
 
 
 @cache
-def _decided(cls: Any, *arguments: Any) -> CAReduce:
+def _decided(cls: Any, *arguments: Any, **named: Any) -> CAReduce:
     """The reduction with these parameters: the same object, which knows the types it met."""
-    return cls(*arguments)
+    return cls(*arguments, **named)
 
 
 def _op(cls: Any, axis: Any, dtype: Any, acc_dtype: Any, *others: Any) -> CAReduce:

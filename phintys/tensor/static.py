@@ -59,6 +59,8 @@ def constant_value(v: Any, elemwise: bool = True, max_nodes: int = MAX_NODES) ->
     """
     if v.owner is None and not isinstance(v, Constant):
         return None
+    if isinstance(v, TensorConstant) and v.data.ndim == 0:
+        return v.data.astype(v.type.dtype)
     found: dict[Variable, Any] = {}
     origins: dict[Variable, Any] = {}  # an op may make new variables each time it is asked
     stack = [v]

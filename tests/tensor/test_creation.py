@@ -279,3 +279,17 @@ def test_none_and_slices_as_variables():
         NoneConst.type.filter(3)
     first, second = (slicetype.make_constant(slice(1, 2)) for _ in range(2))
     assert first.signature() == second.signature()
+
+
+@pytest.mark.parametrize("policy", ["custom", "numpy2", "numpy+floatX"])
+@pytest.mark.parametrize("value", [0, -0.0, 300, 2**40, 1.5, 0.1, float("nan"), 1e300, True, 2j])
+def test_numbers_of_a_rank_are_their_arrays_of_that_rank(value, policy):
+    with phintys.config.change_flags(cast_policy=policy):
+        single = pt.constant(value)
+        for ndim in range(4):
+            found = pt.constant(value, ndim=ndim, name="c")
+            assert found.type == pt.TensorType(single.type.dtype, (1,) * ndim)
+            assert found.name == "c"
+            assert found.data.dtype == found.type.numpy_dtype
+            np.testing.assert_array_equal(found.data, np.reshape(single.data, (1,) * ndim))
+            assert np.signbit(found.data.real).all() == np.signbit(value.real)

@@ -193,6 +193,25 @@ def test_out_of_range_is_an_error(mode, index):
             evaluate(out, [x, v], [LINE, many], mode)
 
 
+@given(i=st.integers(-7, 7), shape=st.lists(st.integers(0, 4), max_size=3), static=st.booleans())
+@FEW
+def test_one_integer_is_the_index_that_a_tuple_holds(i, shape, static):
+    """The most frequent index has a way of its own."""
+    x = pt.tensor("x", dtype="float64", shape=shape if static else [None] * len(shape))
+    try:
+        general = x[(np.int64(i),)]
+    except IndexError as exc:
+        with pytest.raises(IndexError) as found:
+            x[i]
+        assert str(found.value) == str(exc)
+        return
+    single = x[i]
+    assert single.type == general.type
+    assert single.owner.op == general.owner.op
+    assert [v.type for v in single.owner.inputs] == [v.type for v in general.owner.inputs]
+    assert single.owner.inputs[1].data == general.owner.inputs[1].data == i
+
+
 def test_known_out_of_range_is_an_error_at_once():
     x = pt.tensor("x", shape=(3, None))
     for key in (3, -4, (np.array([0]), 0, 0), (0, 0, 0)):

@@ -291,6 +291,39 @@ def test_ops_compare_print_and_pickle():
     assert str(reduce.Any_(0)) == "Any{axes=[0]}"
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", ["sum", "prod", "max", "min", "all", "any"])
+def test_known_reductions_are_those_made_anew(name, dtype):
+    """Functions take ops that were made before; a class makes a new one each time."""
+    if dtype.startswith("complex") and name in ("max", "min"):
+        return
+    build = SIMPLE[name][0]
+    fresh = {"sum": Sum, "prod": Prod, "max": Max, "min": Min, "all": reduce.All}
+    cls = fresh.get(name, reduce.Any_)
+    for shape in SHAPES.values():
+        x = pt.as_tensor(sample(shape, dtype))
+        for axis in axes_of(len(shape)):
+            first, again, anew = build(x, axis=axis), build(x, axis=axis), cls(axis)(x)
+            assert first.owner.op is again.owner.op == anew.owner.op
+            assert first is not again
+            assert first.type == anew.type
+            assert pickle.loads(pickle.dumps(first.owner.op)) == anew.owner.op
+
+
+@pytest.mark.parametrize("axis", [1, np.int8(1), [1], (np.int64(1),), np.array([1]), (-1,)])
+def test_axes_of_any_kind_make_one_op(axis):
+    x = pt.dmatrix("x")
+    assert pt.sum(x, axis=axis).owner.op is pt.sum(x, axis=(1,)).owner.op
+    assert pt.sum(x, axis=axis).owner.op == Sum((1,), "float64", "float64")
+
+
+@pytest.mark.parametrize("floatX", ["float32", "float64"])
+def test_floatX_of_a_reduction_is_that_of_now(floatX):
+    with phintys.config.change_flags(floatX=floatX):
+        assert pt.sum(pt.lvector("x"), dtype="floatX").type.dtype == floatX
+        assert pt.prod(pt.lvector("x"), dtype="floatX").type.dtype == floatX
+
+
 def test_misuse():
     x = pt.dmatrix("x")
     with pytest.raises(ValueError, match="out of range"):
