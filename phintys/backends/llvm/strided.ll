@@ -41,7 +41,8 @@ done:
 }
 
 ; Two axes: rows of elements next to each other, tiles where the rows are the nearer ones and there
-; are many (they use up the cache lines of a column before these are gone), or any.
+; are many (they use up the cache lines of a column before these are gone; squares use them up at
+; once, so that tiles of squares may be wide), or any.
 define internal void @plane(ptr %to, ptr %from, i64 %item, i64 %rows, i64 %length, i64 %to.row, i64 %row, i64 %step) noinline {
 entry:
   %next.to = icmp eq i64 %step, %item
@@ -71,7 +72,9 @@ other:
   %crosswise = and i1 %nearer, %apart
   %tiled = and i1 %crosswise, %many
   %height = select i1 %tiled, i64 $height, i64 %rows
-  %width = select i1 %tiled, i64 $width, i64 %length
+  %squares = icmp eq i64 %row, %item
+  %most = select i1 %squares, i64 $width, i64 $height
+  %width = select i1 %tiled, i64 %most, i64 %length
   br label %down
 down:
   %y = phi i64 [0, %other], [%y.next, %down.next]
@@ -94,7 +97,7 @@ tile:
   %tile.from = add i64 %y.from, %x.from
   %tile.to.at = getelementptr i8, ptr %to, i64 %tile.to
   %tile.from.at = getelementptr i8, ptr %from, i64 %tile.from
-  call void @elements(ptr %tile.to.at, ptr %tile.from.at, i64 %item, i64 %here, i64 %along, i64 %to.row, i64 %row, i64 %step)
+  call void @tile(ptr %tile.to.at, ptr %tile.from.at, i64 %item, i64 %here, i64 %along, i64 %to.row, i64 %row, i64 %step)
   %x.next = add i64 %x, %width
   br label %across
 down.next:
@@ -104,19 +107,19 @@ done:
   ret void
 }
 
-define internal void @elements(ptr %to, ptr %from, i64 %item, i64 %rows, i64 %length, i64 %to.row, i64 %row, i64 %step) {
+define internal void @tile(ptr %to, ptr %from, i64 %item, i64 %rows, i64 %length, i64 %to.row, i64 %row, i64 %step) {
   switch i64 %item, label %done [i64 1, label %item1 i64 2, label %item2 i64 4, label %item4 i64 8, label %item8]
 item1:
-  call void @elements1(ptr %to, ptr %from, i64 %rows, i64 %length, i64 %to.row, i64 %row, i64 %step)
+  call void @tile1(ptr %to, ptr %from, i64 %rows, i64 %length, i64 %to.row, i64 %row, i64 %step)
   br label %done
 item2:
-  call void @elements2(ptr %to, ptr %from, i64 %rows, i64 %length, i64 %to.row, i64 %row, i64 %step)
+  call void @tile2(ptr %to, ptr %from, i64 %rows, i64 %length, i64 %to.row, i64 %row, i64 %step)
   br label %done
 item4:
-  call void @elements4(ptr %to, ptr %from, i64 %rows, i64 %length, i64 %to.row, i64 %row, i64 %step)
+  call void @tile4(ptr %to, ptr %from, i64 %rows, i64 %length, i64 %to.row, i64 %row, i64 %step)
   br label %done
 item8:
-  call void @elements8(ptr %to, ptr %from, i64 %rows, i64 %length, i64 %to.row, i64 %row, i64 %step)
+  call void @tile8(ptr %to, ptr %from, i64 %rows, i64 %length, i64 %to.row, i64 %row, i64 %step)
   br label %done
 done:
   ret void

@@ -13,7 +13,10 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
+from phintys.backends.llvm.instructions import KernelWriter
 from phintys.backends.llvm.jit import Library, compile_ir
+from phintys.backends.llvm.loops import counted_loop
+from phintys.backends.llvm.transposed import copy_squares, side
 
 #: Arrays of fewer elements are left to NumPy: there is little to gain.
 LEAST = 1024
@@ -22,8 +25,10 @@ LEAST = 1024
 _CELLS = {1: ("i8", 8), 2: ("i16", 8), 4: ("float", 8), 8: ("double", 4)}
 
 #: The size of a tile, and the least number of elements that are worth tiles.
-_HEIGHT = _WIDTH = 16
-_LARGE = 2**17
+_HEIGHT, _WIDTH = 16, 64
+_LARGE = 2**12
+
+_ARGUMENTS = "ptr %to, ptr %from, i64 %rows, i64 %length, i64 %to.row, i64 %row, i64 %step"
 
 _SIGNATURE = ctypes.CFUNCTYPE(
     ctypes.c_int, *([ctypes.c_void_p] * 2), ctypes.c_int64, *([ctypes.c_void_p] * 2), ctypes.c_int64
@@ -59,7 +64,7 @@ def library() -> Library:
     def text() -> str:
         file = Template((Path(__file__).parent / "strided.ll").read_text())
         numbers = {"height": _HEIGHT, "width": _WIDTH, "large": _LARGE}
-        return "\n".join([file.substitute(numbers), *map(_elements, _CELLS)])
+        return "\n".join([file.substitute(numbers), *map(_elements, _CELLS), *map(_tile, _CELLS)])
 
     return compile_ir(text, name="strided")
 
@@ -80,9 +85,8 @@ def _elements(size: int) -> str:
             f"%v{k + 1} = insertelement {vector} {before}, {cell} %x{k}, i64 {k}",
         ]
     gather, multiples = "\n  ".join(lanes), "\n  ".join(steps)
-    arguments = "ptr %to, ptr %from, i64 %rows, i64 %length, i64 %to.row, i64 %row, i64 %step"
     return f"""
-define internal void @elements{size}({arguments}) noinline {{
+define internal void @elements{size}({_ARGUMENTS}) noinline {{
 entry:
   {multiples}
   %last = sub i64 %length, {width}
@@ -127,3 +131,34 @@ rows.next:
 done:
   ret void
 }}"""
+
+
+def _tile(size: int) -> str:
+    """The text of ``tile<size>``, which copies two axes: by squares if the rows are next to each
+    other in memory, with single elements below and on the right of whole squares."""
+    w, width = KernelWriter(), side(size)
+    crosswise, otherwise = w.name("crosswise"), w.name("otherwise")
+    w.branch(w(f"icmp eq i64 %row, {size}"), crosswise, otherwise)
+    w.label(crosswise)
+    high, wide = w(f"and i64 %rows, {-width}"), w(f"and i64 %length, {-width}")
+
+    def turn(column: str, _: list[str]) -> list[str]:
+        near = w.at("%from", w(f"mul i64 {column}, %step"))
+        far = w.at("%to", w(f"mul i64 {column}, {size}"))
+        copy_squares(w, _CELLS[size][0], size, (near, "%step"), (far, "%to.row"), high)
+        return []
+
+    def elements(down: str, across: str, rows: str, length: str) -> None:
+        to = w.at(w.at("%to", w(f"mul i64 {down}, %to.row")), w(f"mul i64 {across}, {size}"))
+        near = w.at(w.at("%from", w(f"mul i64 {down}, %row")), w(f"mul i64 {across}, %step"))
+        sizes = f"i64 {rows}, i64 {length}, i64 %to.row, i64 %row, i64 %step"
+        w.line(f"call void @elements{size}(ptr {to}, ptr {near}, {sizes})")
+
+    counted_loop(w, ("0", wide, width), [], [], turn)
+    elements("0", wide, high, w(f"sub i64 %length, {wide}"))
+    elements(high, "0", w(f"sub i64 %rows, {high}"), "%length")
+    w.line("ret void")
+    w.label(otherwise)
+    elements("0", "0", "%rows", "%length")
+    w.line("ret void")
+    return w.text(f"internal void @tile{size}({_ARGUMENTS}) noinline")

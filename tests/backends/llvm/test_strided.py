@@ -62,6 +62,28 @@ def test_tiles() -> None:
             np.testing.assert_array_equal(found, view)
 
 
+@pytest.mark.parametrize("size", [1, 2, 4, 8])
+@given(
+    shape=st.tuples(*[st.sampled_from([1, 2, 7, 15, 16, 17, 63, 64, 65, 130])] * 2),
+    outer=st.integers(1, 3),
+    step=STEPS,
+    columns=st.integers(0, 3),
+)
+@settings(max_examples=40, deadline=None)
+def test_sides_of_tiles(
+    size: int, shape: tuple[int, int], outer: int, step: int, columns: int
+) -> None:
+    rows, length = shape
+    numbers = np.random.default_rng(0).integers(0, 100, (outer, length + columns, rows))
+    numbers = numbers.astype(f"uint{8 * size}")
+    view = numbers[:, :length][:, ::step].swapaxes(1, 2)
+    found = np.zeros((view.size + 1,), numbers.dtype)
+    pointers = (found.ctypes.data, view.ctypes.data, view.ndim)
+    assert native()(*pointers, view.ctypes.shape, view.ctypes.strides, size) == 1
+    np.testing.assert_array_equal(found[:-1].reshape(view.shape), view)
+    assert found[-1] == 0
+
+
 @cache
 def doubled(dtype: str, rank: int) -> Any:
     x = TensorType(dtype, (None,) * rank)("x")
