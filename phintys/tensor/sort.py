@@ -45,9 +45,7 @@ class _Order(Op):
     def make_node(self, x: Any) -> Apply:
         x = as_tensor_variable(x)
         normalize_axis_tuple(self.axis, x.type.ndim)
-        return Apply(
-            self, [x], [TensorType(self.result_dtype(x.type.dtype), x.type.shape).make_variable()]
-        )
+        return Apply(self, [x], [TensorType(self.result_dtype(x.type.dtype), x.type.shape)()])
 
     def result_dtype(self, dtype: str) -> str:
         return dtype
