@@ -26,8 +26,9 @@ if TYPE_CHECKING:
     from phintys.lowering.program import Kernel, Slot
 
 #: A thread must have so much to do, in picoseconds.  Making one and waiting for it takes some 20
-#: microseconds where a core is idle.
-WORTHWHILE = 150_000_000
+#: microseconds where a core is idle, and several times as long where it must be woken; the second
+#: core's caches are cold besides.
+WORTHWHILE = 500_000_000
 
 _RUN = "phintys.parallel"
 
