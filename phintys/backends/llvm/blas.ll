@@ -8,6 +8,7 @@ declare void @blas_${p}gemm(ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, pt
 declare void @blas_${p}gemv(ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr)
 declare void @blas_${p}ger(ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr)
 declare $T @blas_${p}dot(ptr, ptr, ptr, ptr, ptr)
+declare void @${p}small(i64, i64, i64, $T, ptr, i64, ptr, i64, i64, ptr, i64, i64, $T)
 declare i64 @llvm.smax.i64(i64, i64)
 
 ; Whether BLAS can take a matrix whose rows are contiguous: x[r, c] at r*s + c*u.
@@ -147,6 +148,14 @@ define internal i64 @phintys_${p}gemm_rows(i64 %m, i64 %n, i64 %k, $T %alpha, pt
   %ints = alloca [6 x i32]
   %floats = alloca [2 x $T]
   %chars = alloca [2 x i8]
+  %mn = call i64 @llvm.smax.i64(i64 %m, i64 %n)
+  %most = call i64 @llvm.smax.i64(i64 %mn, i64 %k)
+  %few = icmp sle i64 %most, $largest
+  br i1 %few, label %small, label %begin
+small:
+  call void @${p}small(i64 %m, i64 %n, i64 %k, $T %alpha, ptr %c, i64 %cs, ptr %a, i64 %as, i64 %au, ptr %b, i64 %bs, i64 %bu, $T %beta)
+  ret i64 0
+begin:
   %a.rows = call i1 @rows(i64 %m, i64 %k, i64 %as, i64 %au)
   %b.rows = call i1 @rows(i64 %k, i64 %n, i64 %bs, i64 %bu)
   %lda.r = call i64 @leading(i64 %m, i64 %k, i64 %as)

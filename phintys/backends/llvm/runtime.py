@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from phintys.backends.capsules import capsule_pointer
-from phintys.backends.llvm import cpython, strided
+from phintys.backends.llvm import cpython, products, strided
 from phintys.backends.llvm.jit import Library, compile_ir
 from phintys.backends.llvm.target import PLAIN
 
@@ -70,11 +70,18 @@ def blas(dtype: str) -> Library:
     kind, prefix = BLAS_TYPES[dtype]
 
     def text() -> str:
-        return _filled("blas.ll", T=kind, p=prefix)
+        return _filled("blas.ll", T=kind, p=prefix, largest=products.LARGEST)
 
     exported = _cython_blas().__pyx_capi__
     functions = {f"blas_{prefix}{name}": capsule_pointer(exported[prefix + name]) for name in _BLAS}
+    small = f"{prefix}small"
+    functions[small] = _products(dtype, small).address(small)
     return compile_ir(text, functions, name=f"blas.{dtype}", level=PLAIN)
+
+
+@cache
+def _products(dtype: str, symbol: str) -> Library:
+    return compile_ir(lambda: products.text(dtype, symbol), name=f"products.{dtype}")
 
 
 def _filled(file: str, **values: Any) -> str:

@@ -23,6 +23,10 @@ SIZES = [
     (1, 5, 2),
     (5, 1, 2),
     (4, 4, 1),
+    (9, 13, 7),
+    (8, 16, 32),
+    (32, 27, 5),
+    (33, 3, 4),
     (40, 30, 50),
 ]
 #: forms of a matrix: (shape of memory, strides) from the lengths (r, c)
@@ -91,8 +95,9 @@ def _close(result, wanted, dtype):
 
 
 @pytest.mark.parametrize("form_a, form_b", [*itertools.product(FORMS, FORMS)])
-def test_gemm_forms(form_a, form_b):
-    m, n, k = 3, 4, 5
+@pytest.mark.parametrize("sizes", [(6, 11, 5), (3, 35, 5)], ids=["small", "BLAS"])
+def test_gemm_forms(form_a, form_b, sizes):
+    m, n, k = sizes
     dtype = "float32" if form_a == form_b else "float64"
     a, b = _random_matrix(dtype, form_a, m, k), _random_matrix(dtype, form_b, k, n)
     c = _random_matrix(dtype, "rows", m, n)
@@ -101,7 +106,7 @@ def test_gemm_forms(form_a, form_b):
 
 
 @pytest.mark.parametrize("sizes", SIZES)
-@pytest.mark.parametrize("form", ["rows", "columns", "no unit"])
+@pytest.mark.parametrize("form", ["rows", "columns", "wide rows", "no unit"])
 @pytest.mark.parametrize("beta", [0.0, 0.5, np.array(2.0)])
 def test_gemm_targets(sizes, form, beta):
     m, n, k = sizes
@@ -162,6 +167,24 @@ def test_batched_gemm():
     np.testing.assert_allclose(result, a @ b)
     result = _blas("gemm", "float64", (4, 6, 5), operands, c.shape, batch=(0, 3))
     np.testing.assert_array_equal(result, c)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_every_remainder_of_small_products(dtype):
+    for m, n, k in itertools.product([1, 3, 4, 6], range(1, 19), [1, 2, 5]):
+        a, b = _random_matrix(dtype, "rows", m, k), _random_matrix(dtype, "rows", k, n)
+        c = np.full((m, n), np.inf, dtype), (n, 1), 0
+        _close(_blas("gemm", dtype, (m, n, k), (c, a, b), (m, n)), a[0] @ b[0], dtype)
+
+
+def test_nan_in_small_products_stays_in_its_row_and_column():
+    a, b = np.ones((5, 6)), np.ones((6, 7))
+    a[2, 3], b[1, 6] = np.nan, np.inf
+    c = np.zeros((5, 7)), (7, 1), 0
+    with np.errstate(invalid="ignore"):
+        wanted = a @ b
+    result = _blas("gemm", "float64", (5, 7, 6), (c, (a, (6, 1), 0), (b, (7, 1), 0)), (5, 7))
+    np.testing.assert_array_equal(result, wanted)
 
 
 def test_sizes_beyond_32_bits():
