@@ -394,6 +394,10 @@ class FunctionGraph:
             raise AttributeError(f"{type(self).__name__} has no attribute {name!r}.")
         return partial(getattr(feature, name), self)
 
+    def listens(self, name: str) -> bool:
+        """Whether a feature has the method ``name``."""
+        return bool(self._callbacks[name])
+
     def execute_callbacks(self, name: str, *args: Any, **kwargs: Any) -> None:
         """Call a method of every feature that has it, in the order of attachment."""
         for callback in self._callbacks[name]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from phintys.config import config
-from phintys.graph.clients import Client
+from phintys.graph.clients import Client, Clients
 from phintys.graph.fgraph import FunctionGraph
 from phintys.graph.traversal import toposort_with_orderings
 from phintys.graph.variable import Apply, Variable
@@ -37,12 +37,7 @@ def install(
     changes += _changes_of_outputs(fgraph, outputs)
     mark = fgraph.checkpoint()
     _import(fgraph, [n for n in new_order if n not in fgraph.apply_nodes], reason)
-    clients = fgraph.clients
-    for node, i, _, new in changes:
-        if new not in clients:
-            fgraph.setup_var(new)
-        clients[new].append((node, i))
-    _remove_uses(fgraph, [(old, (node, i)) for node, i, old, _ in changes])
+    _exchange(fgraph, changes)
     _remove(fgraph, [n for n in reversed(old_order) if n not in alive], reason)
     fgraph._order = new_order  # pyright: ignore[reportPrivateUsage]
     for node, i, old, new in changes:
@@ -76,36 +71,53 @@ def _changes_of_outputs(fgraph: FunctionGraph, outputs: Sequence[Variable]) -> l
     return changes
 
 
-def _import(fgraph: FunctionGraph, nodes: Iterable[Apply], reason: Any) -> None:
+def _import(fgraph: FunctionGraph, nodes: Sequence[Apply], reason: Any) -> None:
     clients = fgraph.clients
     for node in nodes:
         fgraph.apply_nodes.add(node)
         for v in node.outputs:
             if v not in clients:
-                fgraph.setup_var(v)
+                clients[v] = Clients()
         for i, v in enumerate(node.inputs):
             if v not in clients:
-                fgraph.setup_var(v)
+                clients[v] = Clients()
             clients[v].append((node, i))
-        fgraph.execute_callbacks("on_import", node, reason)
+    if fgraph.listens("on_import"):
+        for node in nodes:
+            fgraph.execute_callbacks("on_import", node, reason)
+
+
+def _exchange(fgraph: FunctionGraph, changes: Sequence[Change]) -> None:
+    clients = fgraph.clients
+    for node, i, _, new in changes:
+        if new not in clients:
+            clients[new] = Clients()
+        clients[new].append((node, i))
+    for node, i, old, _ in changes:
+        _remove_use(fgraph, old, (node, i))
 
 
 def _remove(fgraph: FunctionGraph, nodes: Sequence[Apply], reason: Any) -> None:
     """Take out nodes, users first.  They are known: `FunctionGraph.remove_client` would search."""
+    clients = fgraph.clients
     for node in nodes:
         fgraph.apply_nodes.discard(node)
         for v in node.outputs:
-            fgraph.clients.pop(v, None)
-        _remove_uses(fgraph, [(v, (node, i)) for i, v in enumerate(node.inputs)])
-        fgraph.execute_callbacks("on_prune", node, reason)
+            clients.pop(v, None)
+    for node in nodes:
+        for i, v in enumerate(node.inputs):
+            if v in clients:  # most have just gone
+                _remove_use(fgraph, v, (node, i))
+    if fgraph.listens("on_prune"):
+        for node in nodes:
+            fgraph.execute_callbacks("on_prune", node, reason)
 
 
-def _remove_uses(fgraph: FunctionGraph, uses: Iterable[tuple[Variable, Client]]) -> None:
-    for v, client in uses:
-        clients = fgraph.clients[v]
-        clients.remove(client)
-        if not clients and v.owner is None:
-            fgraph.remove_client(v, client)  # forgets a constant
+def _remove_use(fgraph: FunctionGraph, v: Variable, client: Client) -> None:
+    clients = fgraph.clients[v]
+    clients.remove(client)
+    if not clients and v.owner is None:
+        fgraph.remove_client(v, client)  # forgets a constant
 
 
 def _validate(fgraph: FunctionGraph, mark: int) -> None:

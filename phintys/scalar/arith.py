@@ -12,6 +12,7 @@ from phintys.scalar import rules
 from phintys.scalar.dtypes import ALL, canonical, is_complex, kind, real_of
 from phintys.scalar.op import (
     TABLE,
+    Inverse,
     ScalarOp,
     UnaryScalarOp,
     Undefined,
@@ -112,7 +113,7 @@ true_div = binary(
     "Quotient; floatX for integers.",
     function="numpy.divide",
     rule=rules.quotient,
-    d=lambda m, x, y, z: (lambda: m.reciprocal(y), lambda: -z / y),
+    d=lambda m, x, y, z: (Inverse(y), lambda: -z / y),
     native="div",
     domain=((-5, 5), (0.2, 5)),
 )
@@ -219,7 +220,7 @@ cbrt = unary(
     "cbrt",
     "The real cube root.",
     rule=rules.inexact_real,
-    d=lambda m, x, y: 1 / (3 * m.sqr(y)),
+    d=lambda m, x, y: Inverse(3 * m.sqr(y)),
     native=call("cbrt"),
     odd=True,
     increasing=True,

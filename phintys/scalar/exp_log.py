@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from phintys.scalar import rules
-from phintys.scalar.op import binary, call, lit, unary
+from phintys.scalar.op import Inverse, binary, call, lit, unary
 
 _LOG2, _LOG10 = float(np.log(2)), float(np.log(10))
 _FUNCTIONS, _SPECIAL = "phintys.scalar.numeric.", "scipy.special."
@@ -52,7 +52,7 @@ log = unary(
     "Log",
     "log",
     "The natural logarithm; -inf at 0, NaN below.",
-    d=lambda m, x, y: m.reciprocal(x),
+    d=lambda m, x, y: Inverse(x),
     native="log",
     domain=(0, np.inf),
     inverse="exp",
@@ -62,7 +62,7 @@ log2 = unary(
     "Log2",
     "log2",
     "The logarithm to base 2.",
-    d=lambda m, x, y: 1 / (x * lit(x, _LOG2)),
+    d=lambda m, x, y: Inverse(x * lit(x, _LOG2)),
     native="log2",
     domain=(0, np.inf),
     inverse="exp2",
@@ -72,7 +72,7 @@ log10 = unary(
     "Log10",
     "log10",
     "The logarithm to base 10.",
-    d=lambda m, x, y: 1 / (x * lit(x, _LOG10)),
+    d=lambda m, x, y: Inverse(x * lit(x, _LOG10)),
     native="log10",
     domain=(0, np.inf),
     increasing=True,
@@ -81,7 +81,7 @@ log1p = unary(
     "Log1p",
     "log1p",
     "log(1 + x), exact for small x.",
-    d=lambda m, x, y: 1 / (1 + x),
+    d=lambda m, x, y: Inverse(1 + x),
     native="log1p",
     domain=(-1, np.inf),
     inverse="expm1",
@@ -147,7 +147,7 @@ logit = unary(
     "log(x / (1 - x)); NaN outside [0, 1].",
     function=_SPECIAL + "logit",
     rule=rules.inexact_real,
-    d=lambda m, x, y: 1 / (x * (1 - x)),
+    d=lambda m, x, y: Inverse(x * (1 - x)),
     native=lambda n, x: n.sub(n.log(x), n.log1p(n.neg(x))),
     domain=(0, 1),
     inverse="sigmoid",

@@ -42,6 +42,13 @@ class Undefined:
     why: str
 
 
+@dataclass(frozen=True)
+class Inverse:
+    """The partial derivative 1 / y: derivatives are divided by y, which takes a single node."""
+
+    of: Any
+
+
 class ScalarOp(Op):
     """A function of ``nin`` numbers with one result (several for `Composite`).
 
@@ -308,6 +315,8 @@ def _times(m: Any, partial: Any, t: Any) -> Any:
     """``partial * t``, where a bool selects."""
     if isinstance(partial, Undefined):
         return partial
+    if isinstance(partial, Inverse):
+        return m.true_div(t, partial.of)
     if isinstance(partial, float):
         return t if partial == 1 else m.neg(t) if partial == -1 else m.mul(t, partial)
     dtype = getattr(getattr(partial, "type", None), "dtype", "")
@@ -319,6 +328,8 @@ def _conj(m: Any, partial: Any) -> Any:
         return partial
     if isinstance(partial, int | float | complex | np.generic):
         return np.conj(partial)
+    if isinstance(partial, Inverse):
+        return Inverse(_conj(m, partial.of))
     return m.conj(partial) if dtypes.is_complex(partial.type.dtype) else partial
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from phintys.scalar import rules
-from phintys.scalar.op import binary, call, lit, special, unary
+from phintys.scalar.op import Inverse, binary, call, lit, special, unary
 
 _HALF_PI = math.pi / 2
 
@@ -66,7 +66,7 @@ arcsin = unary(
     "ArcSin",
     "arcsin",
     "The angle in [-pi/2, pi/2] whose sine is x; NaN outside [-1, 1].",
-    d=lambda m, x, y: 1 / m.sqrt(1 - m.sqr(x)),
+    d=lambda m, x, y: Inverse(m.sqrt(1 - m.sqr(x))),
     native=call("asin"),
     domain=(-1, 1),
     inverse="sin",
@@ -90,7 +90,7 @@ arctan = unary(
     "ArcTan",
     "arctan",
     "The angle in (-pi/2, pi/2) whose tangent is x.",
-    d=lambda m, x, y: 1 / (1 + m.sqr(x)),
+    d=lambda m, x, y: Inverse(1 + m.sqr(x)),
     native=call("atan"),
     inverse="tan",
     odd=True,
@@ -146,7 +146,7 @@ arcsinh = unary(
     "ArcSinh",
     "arcsinh",
     "Inverse of the hyperbolic sine.",
-    d=lambda m, x, y: 1 / m.sqrt(m.sqr(x) + 1),
+    d=lambda m, x, y: Inverse(m.sqrt(m.sqr(x) + 1)),
     native=call("asinh"),
     inverse="sinh",
     odd=True,
@@ -157,7 +157,7 @@ arccosh = unary(
     "ArcCosh",
     "arccosh",
     "Inverse of the hyperbolic cosine; NaN below 1.",
-    d=lambda m, x, y: 1 / (m.sqrt(x - 1) * m.sqrt(x + 1)),
+    d=lambda m, x, y: Inverse(m.sqrt(x - 1) * m.sqrt(x + 1)),
     native=call("acosh"),
     domain=(1, np.inf),
     inverse="cosh",
@@ -168,7 +168,7 @@ arctanh = unary(
     "ArcTanh",
     "arctanh",
     "Inverse of the hyperbolic tangent; NaN outside [-1, 1].",
-    d=lambda m, x, y: 1 / (1 - m.sqr(x)),
+    d=lambda m, x, y: Inverse(1 - m.sqr(x)),
     native=call("atanh"),
     domain=(-1, 1),
     inverse="tanh",
