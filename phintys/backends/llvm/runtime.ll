@@ -116,7 +116,7 @@ no:
 }
 
 ; Copy an array in another memory layout into a fresh one: 1 if that has been done, 0 if it is better
-; left to NumPy: it is small, repeats its elements, or its bytes are not those of the numbers.
+; left to NumPy: it is empty, or its bytes are not those of the numbers.
 define i32 @phintys_spread(ptr %object, ptr %descr, i64 %rank, ptr %new) noinline optnone {
 entry:
   %own.at = getelementptr i8, ptr %object, i64 $descr
@@ -154,16 +154,13 @@ turn:
   %stride.at = getelementptr i64, ptr %strides, i64 %i
   %stride = load i64, ptr %stride.at
   %rest = srem i64 %stride, %item
-  %still = icmp eq i64 %stride, 0
-  %repeats = zext i1 %still to i64
-  %unfit = or i64 %rest, %repeats
-  %odd = or i64 %uneven, %unfit
+  %odd = or i64 %uneven, %rest
   %next = add i64 %i, 1
   br label %test
 look:
-  %large = icmp sge i64 %size, $least
+  %several = icmp sgt i64 %size, 0
   %even = icmp eq i64 %uneven, 0
-  %go = and i1 %large, %even
+  %go = and i1 %several, %even
   br i1 %go, label %copy, label %no
 copy:
   %from.at = getelementptr i8, ptr %object, i64 $data

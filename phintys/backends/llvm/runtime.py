@@ -42,7 +42,7 @@ def runtime() -> Library:
     """The library made of ``runtime.ll``."""
 
     def text() -> str:
-        return _filled("runtime.ll", least=strided.LEAST, **cpython.layout())
+        return _filled("runtime.ll", **cpython.layout())
 
     cpython.offsets()  # what is in the cache relies on them too
     _keep_freed_memory()

@@ -1,13 +1,15 @@
 """Arguments in another memory layout: copies that are faster than NumPy's.
 
-The copy is a library of its own, generated when a function is first called with a large array that
-is not contiguous: loops over elements of each size, and ``strided.ll``, which leads them through
-arrays of any rank.
+The copy is a library of its own, generated when functions have been called with some arrays that
+are not contiguous, or with a large one: loops over elements of each size, and ``strided.ll``, which
+leads them through arrays of any rank.
 """
 
 from __future__ import annotations
 
 import ctypes
+import itertools
+import math
 from functools import cache
 from pathlib import Path
 from string import Template
@@ -18,8 +20,9 @@ from phintys.backends.llvm.jit import Library, compile_ir
 from phintys.backends.llvm.loops import counted_loop
 from phintys.backends.llvm.transposed import copy_squares, side
 
-#: Arrays of fewer elements are left to NumPy: there is little to gain.
-LEAST = 1024
+#: Generating the library takes as long as NumPy's copies of so many arrays of so many elements:
+#: until then it is not worth it.
+_PATIENCE, _FEW = 64, 1024
 
 #: Bytes of an element -> its type, which is only moved, and how many are moved at once
 _CELLS = {1: ("i8", 8), 2: ("i16", 8), 4: ("float", 8), 8: ("double", 4)}
@@ -31,7 +34,12 @@ _LARGE = 2**12
 _ARGUMENTS = "ptr %to, ptr %from, i64 %rows, i64 %length, i64 %to.row, i64 %row, i64 %step"
 
 _SIGNATURE = ctypes.CFUNCTYPE(
-    ctypes.c_int, *([ctypes.c_void_p] * 2), ctypes.c_int64, *([ctypes.c_void_p] * 2), ctypes.c_int64
+    ctypes.c_int,
+    *([ctypes.c_void_p] * 2),
+    ctypes.c_int64,
+    ctypes.POINTER(ctypes.c_int64),
+    ctypes.c_void_p,
+    ctypes.c_int64,
 )
 
 
@@ -43,13 +51,18 @@ def symbols() -> dict[str, int]:
 
 @cache
 def _cell() -> Any:
-    """At first a function that makes the real one, puts it here, and calls it."""
+    """At first a function that at last makes the real one, puts it here, and calls it."""
     return ctypes.cast(_first(), ctypes.c_void_p)
 
 
 @cache
 def _first() -> Any:
+    calls = itertools.count()
+
     def first(*args: Any) -> int:
+        _, _, rank, dims, *_ = args
+        if math.prod(dims[:rank]) < _FEW and next(calls) < _PATIENCE:
+            return 0
         address = library().address("strided")
         _cell().value = address
         return int(_SIGNATURE(address)(*args))

@@ -106,3 +106,13 @@ def test_what_numpy_has_to_copy() -> None:
     records["b"] = numbers
     for odd in (records["b"], numbers.astype(">f8"), numbers.astype(">f8").T, numbers[:0].T):
         np.testing.assert_array_equal(f(odd), odd + odd)
+
+
+def test_small_arguments_call_after_call() -> None:
+    f = doubled("float64", 2)
+    numbers = np.arange(60.0).reshape(6, 10)
+    views = numbers.T, numbers[:, ::-1], numbers[::2, 3:5], numbers[:, :0], numbers[:1].repeat(3, 0)
+    views = (*views, np.broadcast_to(numbers[0], (4, 10)), np.broadcast_to(numbers[:, :1], (6, 7)))
+    for _ in range(strided._PATIENCE):
+        for view in views:
+            np.testing.assert_array_equal(f(view), view + view)
