@@ -31,7 +31,7 @@ _CELLS = {1: ("i8", 8), 2: ("i16", 8), 4: ("float", 8), 8: ("double", 4)}
 _HEIGHT, _WIDTH = 16, 64
 _LARGE = 2**12
 
-_ARGUMENTS = "ptr %to, ptr %from, i64 %rows, i64 %length, i64 %to.row, i64 %row, i64 %step"
+_ARGUMENTS = "ptr %to, ptr %from, i64 %rows, i64 %length, i64 %to.row, i64 %from.row, i64 %step"
 
 _SIGNATURE = ctypes.CFUNCTYPE(
     ctypes.c_int,
@@ -83,67 +83,38 @@ def library() -> Library:
 
 
 def _elements(size: int) -> str:
-    """The text of ``elements<size>``, which copies two axes.
+    """The text of ``elements<size>``, which copies two axes."""
+    (cell, width), w = _CELLS[size], KernelWriter()
+    vector = f"<{width} x {cell}>"
+    steps = [w(f"mul i64 %step, {k}") for k in range(width)]
+    whole = w(f"and i64 %length, {-width}")
 
-    A row that is no multiple of a vector ends with a vector that overlaps the one before.
-    """
-    cell, width = _CELLS[size]
-    vector, lanes = f"<{width} x {cell}>", []
-    steps = [f"%step{k} = mul i64 %step, {k}" for k in range(width)]
-    for k in range(width):
-        before = f"%v{k}" if k else "poison"
-        lanes += [
-            f"%p{k} = getelementptr i8, ptr %near, i64 %step{k}",
-            f"%x{k} = load {cell}, ptr %p{k}",
-            f"%v{k + 1} = insertelement {vector} {before}, {cell} %x{k}, i64 {k}",
-        ]
-    gather, multiples = "\n  ".join(lanes), "\n  ".join(steps)
-    return f"""
-define internal void @elements{size}({_ARGUMENTS}) noinline {{
-entry:
-  {multiples}
-  %last = sub i64 %length, {width}
-  %short = icmp slt i64 %last, 0
-  br label %rows.test
-rows.test:
-  %i = phi i64 [0, %entry], [%i.next, %rows.next]
-  %t = phi ptr [%to, %entry], [%t.next, %rows.next]
-  %f = phi ptr [%from, %entry], [%f.next, %rows.next]
-  %more = icmp slt i64 %i, %rows
-  br i1 %more, label %begin, label %done
-begin:
-  br i1 %short, label %single, label %several
-several:
-  %j = phi i64 [0, %begin], [%j.next, %several]
-  %at = call i64 @llvm.smin.i64(i64 %j, i64 %last)
-  %offset = mul i64 %at, %step
-  %near = getelementptr i8, ptr %f, i64 %offset
-  {gather}
-  %there = getelementptr {cell}, ptr %t, i64 %at
-  store {vector} %v{width}, ptr %there, align {size}
-  %j.next = add i64 %j, {width}
-  %again = icmp slt i64 %j.next, %length
-  br i1 %again, label %several, label %rows.next
-single:
-  %k = phi i64 [0, %begin], [%k.next, %one]
-  %left = icmp slt i64 %k, %length
-  br i1 %left, label %one, label %rows.next
-one:
-  %k.offset = mul i64 %k, %step
-  %k.from = getelementptr i8, ptr %f, i64 %k.offset
-  %x = load {cell}, ptr %k.from
-  %k.to = getelementptr {cell}, ptr %t, i64 %k
-  store {cell} %x, ptr %k.to
-  %k.next = add i64 %k, 1
-  br label %single
-rows.next:
-  %i.next = add i64 %i, 1
-  %t.next = getelementptr i8, ptr %t, i64 %to.row
-  %f.next = getelementptr i8, ptr %f, i64 %row
-  br label %rows.test
-done:
-  ret void
-}}"""
+    def row(i: str, _: list[str]) -> list[str]:
+        near, far = (w.at(f"%{x}", w(f"mul i64 {i}, %{x}.row")) for x in ("from", "to"))
+
+        def places(j: str) -> tuple[str, str]:
+            return w.at(near, w(f"mul i64 {j}, %step")), w.at(far, w(f"mul i64 {j}, {size}"))
+
+        def several(j: str, _: list[str]) -> list[str]:
+            (source, target), x = places(j), "poison"
+            for k, step in enumerate(steps):
+                one = w(f"load {cell}, ptr {w.at(source, step)}")
+                x = w(f"insertelement {vector} {x}, {cell} {one}, i64 {k}")
+            w.line(f"store {vector} {x}, ptr {target}, align {size}")
+            return []
+
+        def single(j: str, _: list[str]) -> list[str]:
+            source, target = places(j)
+            w.line(f"store {cell} {w(f'load {cell}, ptr {source}')}, ptr {target}")
+            return []
+
+        counted_loop(w, ("0", whole, width), [], [], several)
+        counted_loop(w, (whole, "%length", 1), [], [], single)
+        return []
+
+    counted_loop(w, ("0", "%rows", 1), [], [], row)
+    w.line("ret void")
+    return w.text(f"internal void @elements{size}({_ARGUMENTS}) noinline")
 
 
 def _tile(size: int) -> str:
@@ -151,7 +122,7 @@ def _tile(size: int) -> str:
     other in memory, with single elements below and on the right of whole squares."""
     w, width = KernelWriter(), side(size)
     crosswise, otherwise = w.name("crosswise"), w.name("otherwise")
-    w.branch(w(f"icmp eq i64 %row, {size}"), crosswise, otherwise)
+    w.branch(w(f"icmp eq i64 %from.row, {size}"), crosswise, otherwise)
     w.label(crosswise)
     high, wide = w(f"and i64 %rows, {-width}"), w(f"and i64 %length, {-width}")
 
@@ -163,8 +134,8 @@ def _tile(size: int) -> str:
 
     def elements(down: str, across: str, rows: str, length: str) -> None:
         to = w.at(w.at("%to", w(f"mul i64 {down}, %to.row")), w(f"mul i64 {across}, {size}"))
-        near = w.at(w.at("%from", w(f"mul i64 {down}, %row")), w(f"mul i64 {across}, %step"))
-        sizes = f"i64 {rows}, i64 {length}, i64 %to.row, i64 %row, i64 %step"
+        near = w.at(w.at("%from", w(f"mul i64 {down}, %from.row")), w(f"mul i64 {across}, %step"))
+        sizes = f"i64 {rows}, i64 {length}, i64 %to.row, i64 %from.row, i64 %step"
         w.line(f"call void @elements{size}(ptr {to}, ptr {near}, {sizes})")
 
     counted_loop(w, ("0", wide, width), [], [], turn)
