@@ -106,8 +106,8 @@ class Normalizer:
         try:
             with self._origin:
                 for node in order:
-                    if node not in done:
-                        self._normalize(node)
+                    if node not in done and (missing := self._step(node)):
+                        self._normalize(node, missing)
                 outputs = [self._final(v) for v in self.fgraph.outputs]
         except BaseException:
             for node, inputs in self._original.items():
@@ -133,31 +133,27 @@ class Normalizer:
                 return v if v in self._kinds else self._current(self._root(v, None))
             if node in self._deferred:
                 self._force(node)
-            if node not in self._done:
-                self._normalize(node)
+            if node not in self._done and (missing := self._step(node)):
+                self._normalize(node, missing)
             w = self._current(v)
             if w is v and node not in self._deferred:
                 return v
             v = w
 
-    def _normalize(self, root: Apply) -> None:
-        missing = self._step(root)
-        if not missing:
-            return
+    def _normalize(self, root: Apply, missing: Sequence[Apply]) -> None:
+        """Finish a node that cannot go on before those that are ``missing``."""
         self._wait(root, missing)
         stack = [root, *missing]
         while stack:
             node = stack[-1]
-            if node in self._done:
-                stack.pop()
+            if node in self._pending:
+                self._finish_pending(node)
+            elif node not in self._done and (more := self._step(node)):
+                self._wait(node, more)
+                stack.extend(more)
                 continue
-            missing = self._step(node)
-            if missing:
-                self._wait(node, missing)
-                stack.extend(missing)
-            else:
-                stack.pop()
-                self._waiting.discard(node)
+            stack.pop()
+            self._waiting.discard(node)
 
     def _wait(self, node: Apply, missing: Sequence[Apply]) -> None:
         """Note that ``node`` cannot go on before ``missing``; an error if these wait for it."""
@@ -173,15 +169,9 @@ class Normalizer:
 
     def _step(self, node: Apply) -> list[Apply] | None:
         """Advance one node; the nodes that must be done first, or None when it is done."""
-        if node in self._pending:
-            key, _ = self._pending.pop(node)
-            del self._in_progress[key]
-            self._done.add(node)
-            return None
         kinds: list[Any] = list(map(self._kinds.get, node.inputs))
         if None in kinds:
-            new = list(map(self._current, node.inputs))
-            missing = self._missing(new, node)
+            new, missing = self._normal_inputs(node)
             if missing:
                 return missing
             if new != node.inputs and self._set_inputs(node, new):
@@ -189,17 +179,21 @@ class Normalizer:
             kinds = list(map(self._kinds.get, new))
         return self._settle(node, kinds)
 
-    def _missing(self, inputs: list[Variable], node: Apply) -> list[Apply]:
-        """The nodes that compute inputs which are not in normal form yet; constants become so."""
+    def _normal_inputs(self, node: Apply) -> tuple[list[Variable], list[Apply]]:
+        """What stands for the inputs; and the nodes that compute those not in normal form yet."""
+        normal, forward = self._kinds, self._forward
+        inputs: list[Variable] = []
         missing: list[Apply] = []
-        for i, v in enumerate(inputs):
-            if v in self._kinds:
-                continue
-            if v.owner is None:
-                inputs[i] = self._root(v, node)
-            else:
-                missing.append(v.owner)
-        return missing
+        for v in node.inputs:
+            if v in forward:
+                v = self._current(v)
+            if v not in normal:
+                if v.owner is None:
+                    v = self._root(v, node)
+                else:
+                    missing.append(v.owner)
+            inputs.append(v)
+        return inputs, missing
 
     def _settle(self, node: Apply, kinds: list[int]) -> list[Apply] | None:
         """Intern a node whose inputs, of these kinds, are normal; or apply a rule to it."""
@@ -299,8 +293,10 @@ class Normalizer:
             return False
         if node.op._output_type_depends_on_input_value:  # pyright: ignore[reportPrivateUsage]
             return True
-        # types are interned: lists of them are compared by identity first
-        return [v.type for v in node.inputs] != [v.type for v in new]
+        for old, v in zip(node.inputs, new):
+            if old is not v and old.type is not v.type and old.type != v.type:
+                return True
+        return False
 
     def _rebuild(self, node: Apply, new: Sequence[Variable]) -> bool:
         """Make a node anew on narrower inputs, if that narrows its outputs."""
@@ -340,13 +336,27 @@ class Normalizer:
     def _wait_for_targets(self, node: Apply, key: Any, rule: Rule) -> list[Apply] | None:
         targets = self._targets(node)
         if not targets:
-            self._done.add(node)
+            self._finish(node, key)
             return None
         self._pending[node] = (key, rule)
         self._in_progress[key] = node
         if len(self._pending) > self._limit:
             raise self._diverged(node)
         return targets
+
+    def _finish_pending(self, node: Apply) -> None:
+        key, _ = self._pending.pop(node)
+        del self._in_progress[key]
+        self._finish(node, key)
+
+    def _finish(self, node: Apply, key: Any) -> None:
+        """A node has been replaced; what equals it will be replaced by the same."""
+        self._done.add(node)
+        forward = self._forward
+        for o in node.outputs:
+            if o not in forward:
+                return
+        self._interned[key] = node
 
     def _merge(self, node: Apply, found: Apply) -> bool:
         """Let the results of an equal node stand for those of ``node``, if their types allow it."""
@@ -475,8 +485,8 @@ class Normalizer:
         """A node that uses the variable; exact if there is a single use that was always single."""
         known = self._client.get(variable)
         if known is None:
-            clients = self.fgraph.clients.get(variable)
-            return clients.first()[0] if clients else None
+            for node, _ in self.fgraph.clients.get(variable, ()):
+                return node
         return known
 
     def _retain(self, variable: Variable, n: int, instead_of: Variable) -> None:

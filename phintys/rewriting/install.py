@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from phintys.config import config
-from phintys.graph.clients import Client, Clients
+from phintys.graph.clients import Client, Clients, OrderedSet
 from phintys.graph.fgraph import FunctionGraph
-from phintys.graph.traversal import toposort_with_orderings
+from phintys.graph.traversal import sorted_nodes
 from phintys.graph.variable import Apply, Variable
 
 Change = tuple[Apply, int, Variable, Variable]  # node, input, old, new
@@ -31,15 +31,16 @@ def install(
     """
     if not original and all(new is old for new, old in zip(outputs, fgraph.outputs)):
         return False
-    new_order = list(toposort_with_orderings(outputs))
-    alive = set(new_order)
+    new_order = sorted_nodes([v.owner for v in outputs])
+    alive, known = set(new_order), set(old_order)
     changes = _changes_of_nodes(original, alive)
     changes += _changes_of_outputs(fgraph, outputs)
     mark = fgraph.checkpoint()
-    _import(fgraph, [n for n in new_order if n not in fgraph.apply_nodes], reason)
+    fgraph.apply_nodes = OrderedSet(new_order)
+    fgraph._order = new_order  # pyright: ignore[reportPrivateUsage]
+    _import(fgraph, [n for n in new_order if n not in known], reason)
     _exchange(fgraph, changes)
     _remove(fgraph, [n for n in reversed(old_order) if n not in alive], reason)
-    fgraph._order = new_order  # pyright: ignore[reportPrivateUsage]
     for node, i, old, new in changes:
         fgraph.execute_callbacks("on_change_input", node, i, old, new, reason=reason)
     _validate(fgraph, mark)
@@ -74,14 +75,13 @@ def _changes_of_outputs(fgraph: FunctionGraph, outputs: Sequence[Variable]) -> l
 def _import(fgraph: FunctionGraph, nodes: Sequence[Apply], reason: Any) -> None:
     clients = fgraph.clients
     for node in nodes:
-        fgraph.apply_nodes.add(node)
         for v in node.outputs:
             if v not in clients:
                 clients[v] = Clients()
         for i, v in enumerate(node.inputs):
             if v not in clients:
                 clients[v] = Clients()
-            clients[v].append((node, i))
+            clients[v][node, i] = None
     if fgraph.listens("on_import"):
         for node in nodes:
             fgraph.execute_callbacks("on_import", node, reason)
@@ -92,7 +92,7 @@ def _exchange(fgraph: FunctionGraph, changes: Sequence[Change]) -> None:
     for node, i, _, new in changes:
         if new not in clients:
             clients[new] = Clients()
-        clients[new].append((node, i))
+        clients[new][node, i] = None
     for node, i, old, _ in changes:
         _remove_use(fgraph, old, (node, i))
 
@@ -101,7 +101,6 @@ def _remove(fgraph: FunctionGraph, nodes: Sequence[Apply], reason: Any) -> None:
     """Take out nodes, users first.  They are known: `FunctionGraph.remove_client` would search."""
     clients = fgraph.clients
     for node in nodes:
-        fgraph.apply_nodes.discard(node)
         for v in node.outputs:
             clients.pop(v, None)
     for node in nodes:
@@ -115,7 +114,7 @@ def _remove(fgraph: FunctionGraph, nodes: Sequence[Apply], reason: Any) -> None:
 
 def _remove_use(fgraph: FunctionGraph, v: Variable, client: Client) -> None:
     clients = fgraph.clients[v]
-    clients.remove(client)
+    clients.pop(client, None)
     if not clients and v.owner is None:
         fgraph.remove_client(v, client)  # forgets a constant
 

@@ -32,7 +32,7 @@ def constant(x: Any, name: str | None = None, ndim: int | None = None, dtype: An
         raise TypeError(f"{x} is symbolic: it cannot be made a constant.")
     is_number = isinstance(x, _NUMBERS) and not isinstance(x, np.generic)
     if is_number and dtype is None:
-        typ = _literal_type(dtypes.literal_dtype(x), ndim or 0)
+        typ = literal_type(dtypes.literal_dtype(x), ndim or 0)
         return TensorConstant(typ, np.array(x, typ.numpy_dtype, ndmin=typ.ndim), name=name)
     if dtype is None:
         data = np.asarray(x)
@@ -48,7 +48,8 @@ def constant(x: Any, name: str | None = None, ndim: int | None = None, dtype: An
 
 
 @cache
-def _literal_type(dtype: str, ndim: int) -> TensorType:
+def literal_type(dtype: str, ndim: int) -> TensorType:
+    """The type of a number in ``ndim`` dimensions of length 1."""
     return TensorType(dtype, (1,) * ndim)
 
 

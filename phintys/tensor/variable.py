@@ -50,6 +50,11 @@ class TensorConstant(Constant, TensorVariable):
             self._signature = TensorConstantSignature(self.type, self.data)
         return self._signature
 
+    def merge_signature(self) -> Any:
+        """`signature`; of a single number as a tuple, which is compared without a call."""
+        data = self.data
+        return (self.type, data.tobytes()) if data.size == 1 else self.signature()
+
     @property
     def unique_value(self) -> Any:
         """The value that every entry has, as a 0-d array, or None if they differ.

@@ -152,6 +152,32 @@ def test_several_outputs() -> None:
     assert rewritten([split], divmod_(x, y)[0]) == ["f(x)"]
 
 
+def test_a_rule_is_applied_to_one_of_equal_nodes() -> None:
+    calls: list[str] = []
+
+    def to_g(ctx: Any, node: Any) -> Any:
+        calls.append(show(node.outputs[0]))
+        return g(neg(neg(node.inputs[0])))
+
+    rules = [Rule("f -> g", to_g, ops=[f]), eq("neg(neg(x)) -> x")]
+    assert rewritten(rules, f(x), mul(f(neg(neg(x))), f(x)), f(y)) == [
+        "g(x)",
+        "mul(g(x), g(x))",
+        "g(y)",
+    ]
+    assert calls == ["f(x)", "f(y)"]
+
+
+def test_an_equal_node_may_need_an_output_that_the_first_did_not() -> None:
+    @rule("divmod(x, y) -> f(x), g(y)", ops=[divmod_])
+    def split(ctx: Any, node: Any) -> Any:
+        made = [f(node.inputs[0]), g(node.inputs[1])]
+        return [new if ctx.uses(o) else None for o, new in zip(node.outputs, made)]
+
+    quotient, remainder = divmod_(x, y)[0], divmod_(x, y)[1]
+    assert rewritten([split], quotient, remainder, divmod_(x, y)[0]) == ["f(x)", "g(y)", "f(x)"]
+
+
 def test_foreign_roots_are_refused() -> None:
     stranger = integer("stranger")
 

@@ -24,6 +24,22 @@ from phintys.tensor.type_other import (
     slicetype,
 )
 
+# ------------------------------------------------------------------------------ constants
+
+NUMBERS = st.sampled_from([0.0, -0.0, 1.0, -1.0, np.nan, np.inf])
+DTYPES = st.sampled_from(["float32", "float64", "complex64", "complex128"])
+SMALL_SHAPES = st.sampled_from([(), (1,), (1, 1), (2,), (0,)])
+
+
+@given(*[st.builds(np.full, SMALL_SHAPES, NUMBERS, DTYPES)] * 2)
+def test_constants_merge_if_type_and_bytes_are_equal(a, b):
+    one, other = pt.constant(a), pt.constant(b)
+    equal = one.type == other.type and a.tobytes() == b.tobytes()
+    assert (one.merge_signature() == other.merge_signature()) == equal
+    assert one.equals(other) == equal
+    assert hash(one.merge_signature()) == hash(pt.constant(a.copy()).merge_signature())
+
+
 # ------------------------------------------------------------------------ alloc and fills
 
 

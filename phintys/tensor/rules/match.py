@@ -10,7 +10,7 @@ import numpy as np
 
 from phintys.graph.variable import Apply, Constant, Variable
 from phintys.scalar import dtypes
-from phintys.tensor.convert import constant
+from phintys.tensor.convert import constant, literal_type
 from phintys.tensor.elemwise import Elemwise, cast, functions
 from phintys.tensor.variable import TensorConstant
 
@@ -102,7 +102,7 @@ def _new_literal(value: Any, dtype: str, ndim: int) -> Constant:
         bits = 8 * np.dtype(dtype).itemsize
         wrapped = np.array(int(value) % 2**bits, dtype=f"uint{bits}")
         return constant(wrapped.astype(dtype), ndim=ndim)
-    return constant(np.asarray(value, dtype), ndim=ndim)
+    return TensorConstant(literal_type(dtype, ndim), np.array(value, dtype, ndmin=ndim))
 
 
 _literal = lru_cache(maxsize=1024)(_new_literal)
