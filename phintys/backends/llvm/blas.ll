@@ -8,7 +8,8 @@ declare void @blas_${p}gemm(ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, pt
 declare void @blas_${p}gemv(ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr)
 declare void @blas_${p}ger(ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr)
 declare $T @blas_${p}dot(ptr, ptr, ptr, ptr, ptr)
-declare void @${p}small(i64, i64, i64, $T, ptr, i64, ptr, i64, i64, ptr, i64, i64, $T)
+@${p}product = external global ptr
+declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
 declare i64 @llvm.smax.i64(i64, i64)
 
 ; Whether BLAS can take a matrix whose rows are contiguous: x[r, c] at r*s + c*u.
@@ -120,6 +121,24 @@ done:
 
 ; c[m, n] = alpha * a[m, k] @ b[k, n] + beta * c
 define i64 @phintys_${p}gemm(i64 %m, i64 %n, i64 %k, $T %alpha, ptr %c, i64 %cs, i64 %cu, ptr %a, i64 %as, i64 %au, ptr %b, i64 %bs, i64 %bu, $T %beta) {
+  %column = icmp eq i64 %n, 1
+  br i1 %column, label %one.column, label %several
+one.column:
+  ; a small one is the row  c.T = b.T @ a.T
+  %short = icmp sle i64 %m, $largest
+  %thin = icmp sle i64 %k, $largest
+  %apart = icmp eq i64 %cs, 1
+  %small = and i1 %short, %thin
+  %row = and i1 %small, %apart
+  br i1 %row, label %as.row, label %as.vectors
+as.row:
+  %product = load ptr, ptr @${p}product
+  call void %product(i64 1, i64 %m, i64 %k, $T %alpha, ptr %c, i64 %cu, ptr %b, i64 %bu, i64 %bs, ptr %a, i64 %au, i64 %as, $T %beta)
+  ret i64 0
+as.vectors:
+  %r0 = call i64 @phintys_${p}gemv(i64 %m, i64 %k, $T %alpha, ptr %c, i64 %cs, ptr %a, i64 %as, i64 %au, ptr %b, i64 %bs, $T %beta)
+  ret i64 %r0
+several:
   %lc = call i64 @layout(i64 %m, i64 %n, i64 %cs, i64 %cu)
   %la = call i64 @layout(i64 %m, i64 %k, i64 %as, i64 %au)
   %lb = call i64 @layout(i64 %k, i64 %n, i64 %bs, i64 %bu)
@@ -148,12 +167,11 @@ define internal i64 @phintys_${p}gemm_rows(i64 %m, i64 %n, i64 %k, $T %alpha, pt
   %ints = alloca [6 x i32]
   %floats = alloca [2 x $T]
   %chars = alloca [2 x i8]
-  %mn = call i64 @llvm.smax.i64(i64 %m, i64 %n)
-  %most = call i64 @llvm.smax.i64(i64 %mn, i64 %k)
-  %few = icmp sle i64 %most, $largest
-  br i1 %few, label %small, label %begin
-small:
-  call void @${p}small(i64 %m, i64 %n, i64 %k, $T %alpha, ptr %c, i64 %cs, ptr %a, i64 %as, i64 %au, ptr %b, i64 %bs, i64 %bu, $T %beta)
+  %few = icmp sle i64 %n, $largest
+  br i1 %few, label %narrow, label %begin
+narrow:
+  %product = load ptr, ptr @${p}product
+  call void %product(i64 %m, i64 %n, i64 %k, $T %alpha, ptr %c, i64 %cs, ptr %a, i64 %as, i64 %au, ptr %b, i64 %bs, i64 %bu, $T %beta)
   ret i64 0
 begin:
   %a.rows = call i1 @rows(i64 %m, i64 %k, i64 %as, i64 %au)
@@ -230,6 +248,14 @@ begin:
   br i1 %fresh, label %clear, label %call
 clear:
   ; not every BLAS ignores NaN in y
+  %dense = icmp eq i64 %incy, 1
+  br i1 %dense, label %clear.all, label %clear.each
+clear.all:
+  %end = getelementptr $T, ptr null, i64 %m
+  %bytes = ptrtoint ptr %end to i64
+  call void @llvm.memset.p0.i64(ptr %y, i8 0, i64 %bytes, i1 false)
+  br label %call
+clear.each:
   call void @plain(i64 %m, i64 1, i64 0, $T %alpha, ptr %y, i64 %ys, i64 1, ptr %a, i64 0, i64 0, ptr %x, i64 0, i64 0, $T 0.0)
   br label %call
 call:

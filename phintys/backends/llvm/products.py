@@ -1,34 +1,51 @@
-"""Products of small matrices, which BLAS is slow to begin with.
+"""Products with few columns, small ones above all, which BLAS is slow at.
 
-A library gets its speed by copying the matrices to where the processor wants them; for matrices
-of a few hundred elements that costs more than it gains, and so does asking which routine to take.
-Here the target is computed by blocks of some rows and one or two registers, which stay in
-registers while the loop over the terms runs (the innermost block of K. Goto and R. van de Geijn,
-"Anatomy of high-performance matrix multiplication", 2008, without what surrounds it).
+A library gets its speed by copying the matrices to where the processor wants them; where each of
+their elements is used only some times, that costs more than it gains, and so does asking which
+routine to take.  Here the target is computed by blocks of some rows and one or two registers,
+which stay in registers while the loop over the terms runs (the innermost block of K. Goto and R.
+van de Geijn, "Anatomy of high-performance matrix multiplication", 2008, and little around it).
 """
 
 from __future__ import annotations
 
-from functools import partial
+import ctypes
+from functools import cache, partial
 
+from phintys.backends.llvm.deferred import Deferred
 from phintys.backends.llvm.instructions import KernelWriter, Type, select
+from phintys.backends.llvm.jit import Library, compile_ir
 from phintys.backends.llvm.loops import counted_loop
+from phintys.backends.llvm.strided import tile
 from phintys.backends.llvm.target import vector_bits
 
-#: No size may be larger; then the second factor fits `_SCRATCH`.
+#: The target may have so many columns.
 LARGEST = 32
-_SCRATCH = LARGEST * LARGEST
+
+#: Terms that are added up in one turn: that part of the second factor fits the nearest cache.
+_TERMS = 128
 
 #: Rows of a block: what two registers for each of them, and three more, leave of 16 registers.
 _ROWS = 4
 
 
-def text(dtype: str, symbol: str) -> str:
-    """The module with a function that computes ``c[m, n] = alpha * a @ b + beta * c``.
+@cache
+def deferred(dtype: str) -> Deferred:
+    """The product for a dtype, generated when it is first needed."""
+    number = ctypes.c_float if dtype == "float32" else ctypes.c_double
+    size, pointer = ctypes.c_int64, ctypes.c_void_p
+    matrices = [pointer, size, pointer, size, size, pointer, size, size]
+    signature = ctypes.CFUNCTYPE(None, size, size, size, number, *matrices, number)
+    return Deferred(signature, lambda: library(dtype).address("product"))
+
+
+@cache
+def library(dtype: str) -> Library:
+    """The library with ``product``: ``c[m, n] = alpha * a @ b + beta * c``.
 
     Strides are in elements; those of ``a`` and ``b`` are any, the rows of ``c`` are contiguous.
     """
-    return _Product(dtype).text(symbol)
+    return compile_ir(lambda: _Product(dtype).text(), name=f"products.{dtype}")
 
 
 class _Product:
@@ -39,60 +56,53 @@ class _Product:
         self.vector = Type(dtype, vector_bits() // self.one.bits)
         self.w = KernelWriter()
 
-    def text(self, symbol: str) -> str:
-        w, cell = self.w, self.one.text
-        scratch = w.stack(f"[{_SCRATCH} x {cell}]")
-        straight, copy, multiply = w.name("straight"), w.name("copy"), w.name("multiply")
-        w.branch(w("icmp eq i64 %bu, 1"), straight, copy)
-        w.label(straight)
-        w.line(f"br label %{multiply}")
-        w.label(copy)
-        self._pack(scratch)
-        w.line(f"br label %{multiply}")
-        copied = w.block
-        w.label(multiply)
-        self.b = w(f"phi ptr [%b, %{straight}], [{scratch}, %{copied}]")
-        self.bs = w(f"phi i64 [%bs, %{straight}], [%n, %{copied}]")
-        self._multiply()
+    def text(self) -> str:
+        w, cell, width = self.w, self.one.text, self.vector.width
+        self.scratch = w.stack(f"[{_TERMS * LARGEST} x {cell}]", 64)
+        self.alpha = w.splat(self.vector, "%alpha")
+        self.wide, self.whole = (w(f"and i64 %n, {-x}") for x in (2 * width, width))
+        self.mask = self._mask(w(f"sub i64 %n, {self.whole}"))
+        self.high = w(f"and i64 %m, {-_ROWS}")
+        some = w.intrinsic("smax", Type("int64"), "%k", "1")  # without terms c is still to be set
+        counted_loop(w, ("0", some, _TERMS), [], [], self._terms)
         w.line("ret void")
         matrices = ", ".join(f"ptr %{x}, i64 %{x}s, i64 %{x}u" for x in "ab")
         sizes = f"i64 %m, i64 %n, i64 %k, {cell} %alpha, ptr %c, i64 %cs"
-        function = w.text(f"void @{symbol}({sizes}, {matrices}, {cell} %beta)")
-        return "\n".join([*sorted(w.declares), function])
+        function = w.text(f"void @product({sizes}, {matrices}, {cell} %beta)")
+        return "\n".join([*sorted(w.declares), tile(self.one.bytes), function])
 
-    def _pack(self, scratch: str) -> None:
-        """Copy b so that its rows are contiguous."""
-        w, cell = self.w, self.one.text
+    def _terms(self, start: str, _: list[str]) -> list[str]:
+        """Add some terms up; the first of them are added to beta times the target."""
+        w, t = self.w, self.vector
+        left = w(f"sub i64 %k, {start}")
+        self.count = w.intrinsic("smin", Type("int64"), left, str(_TERMS))
+        first = w(f"icmp eq i64 {start}, 0")
+        beta = w(f"select i1 {first}, {t.scalar} %beta, {t.scalar} {self.one.literal(1)}")
+        self.beta = w.splat(t, beta)
+        self.fresh = w(f"fcmp oeq {t.text} {self.beta}, {t.literal(0)}")
+        self.a = self._at("%a", start, "%au")
+        self.b, self.bs = self._rows(self._at("%b", start, "%bs"))
+        counted_loop(w, ("0", self.high, _ROWS), [], [], partial(self._panel, _ROWS))
+        counted_loop(w, (self.high, "%m", 1), [], [], partial(self._panel, 1))
+        return []
 
-        def row(i: str, _: list[str]) -> list[str]:
-            source, target = self._at("%b", i, "%bs"), self._at(scratch, i, "%n")
-
-            def element(j: str, _: list[str]) -> list[str]:
-                x = w(f"load {cell}, ptr {self._at(source, j, '%bu')}")
-                w.line(f"store {cell} {x}, ptr {self._at(target, j)}")
-                return []
-
-            counted_loop(w, ("0", "%n", 1), [], [], element)
-            return []
-
-        counted_loop(w, ("0", "%k", 1), [], [], row)
-
-    # ------------------------------------------------------------------------- the blocks
-
-    def _multiply(self) -> None:
-        """All blocks: first as high and wide ones as can be."""
-        w, width = self.w, self.vector.width
-        self.alpha, self.beta = (w.splat(self.vector, x) for x in ("%alpha", "%beta"))
-        self.fresh = w(f"fcmp oeq {self.vector.text} {self.beta}, {self.vector.literal(0)}")
-        self.wide, self.whole = (w(f"and i64 %n, {-x}") for x in (2 * width, width))
-        self.mask = self._mask(w(f"sub i64 %n, {self.whole}"))
-        high = w(f"and i64 %m, {-_ROWS}")
-        counted_loop(w, ("0", high, _ROWS), [], [], partial(self._panel, _ROWS))
-        counted_loop(w, (high, "%m", 1), [], [], partial(self._panel, 1))
+    def _rows(self, b: str) -> tuple[str, str]:
+        """Address and distance of the rows of the second factor, copied if they have gaps."""
+        w, size = self.w, self.one.bytes
+        copy, multiply, before = w.name("copy"), w.name("multiply"), w.block
+        w.branch(w("icmp eq i64 %bu, 1"), multiply, copy)
+        w.label(copy)
+        distances = [w(f"mul i64 {stride}, {size}") for stride in ("%n", "%bs", "%bu")]
+        numbers = ", ".join(f"i64 {x}" for x in (self.count, "%n", *distances))
+        w.line(f"call void @tile{size}(ptr {self.scratch}, ptr {b}, {numbers})")
+        w.line(f"br label %{multiply}")
+        w.label(multiply)
+        base = w(f"phi ptr [{b}, %{before}], [{self.scratch}, %{copy}]")
+        return base, w(f"phi i64 [%bs, %{before}], [%n, %{copy}]")
 
     def _panel(self, rows: int, i: str, _: list[str]) -> list[str]:
         """The blocks beside each other from row ``i`` on."""
-        a, c = self._at("%a", i, "%as"), self._at("%c", i, "%cs")
+        a, c = self._at(self.a, i, "%as"), self._at("%c", i, "%cs")
         parts = ("0", self.wide, 2), (self.wide, self.whole, 1), (self.whole, "%n", 0)
         for start, stop, registers in parts:
 
@@ -129,7 +139,7 @@ class _Product:
             return new
 
         zeros = [t.literal(0)] * (rows * count)
-        sums = counted_loop(w, ("0", "%k", 1), [t] * len(zeros), zeros, term)
+        sums = counted_loop(w, ("0", self.count, 1), [t] * len(zeros), zeros, term)
         for number, x in enumerate(sums):
             i, v = divmod(number, count)
             place = self._at(self._at(c, str(i), "%cs"), str(v * t.width))

@@ -74,14 +74,8 @@ def blas(dtype: str) -> Library:
 
     exported = _cython_blas().__pyx_capi__
     functions = {f"blas_{prefix}{name}": capsule_pointer(exported[prefix + name]) for name in _BLAS}
-    small = f"{prefix}small"
-    functions[small] = _products(dtype, small).address(small)
+    functions[f"{prefix}product"] = products.deferred(dtype).cell
     return compile_ir(text, functions, name=f"blas.{dtype}", level=PLAIN)
-
-
-@cache
-def _products(dtype: str, symbol: str) -> Library:
-    return compile_ir(lambda: products.text(dtype, symbol), name=f"products.{dtype}")
 
 
 def _filled(file: str, **values: Any) -> str:

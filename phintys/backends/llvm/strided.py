@@ -15,6 +15,7 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
+from phintys.backends.llvm.deferred import Deferred
 from phintys.backends.llvm.instructions import KernelWriter
 from phintys.backends.llvm.jit import Library, compile_ir
 from phintys.backends.llvm.loops import counted_loop
@@ -46,28 +47,18 @@ _SIGNATURE = ctypes.CFUNCTYPE(
 @cache
 def symbols() -> dict[str, int]:
     """What ``runtime.ll`` refers to: where the address of the copying function is kept."""
-    return {"phintys_strided": ctypes.addressof(_cell())}
+    return {"phintys_strided": _deferred().cell}
 
 
 @cache
-def _cell() -> Any:
-    """At first a function that at last makes the real one, puts it here, and calls it."""
-    return ctypes.cast(_first(), ctypes.c_void_p)
-
-
-@cache
-def _first() -> Any:
+def _deferred() -> Deferred:
     calls = itertools.count()
 
-    def first(*args: Any) -> int:
+    def left_to_numpy(*args: Any) -> int | None:
         _, _, rank, dims, *_ = args
-        if math.prod(dims[:rank]) < _FEW and next(calls) < _PATIENCE:
-            return 0
-        address = library().address("strided")
-        _cell().value = address
-        return int(_SIGNATURE(address)(*args))
+        return 0 if math.prod(dims[:rank]) < _FEW and next(calls) < _PATIENCE else None
 
-    return _SIGNATURE(first)
+    return Deferred(_SIGNATURE, lambda: library().address("strided"), left_to_numpy)
 
 
 @cache
@@ -77,7 +68,7 @@ def library() -> Library:
     def text() -> str:
         file = Template((Path(__file__).parent / "strided.ll").read_text())
         numbers = {"height": _HEIGHT, "width": _WIDTH, "large": _LARGE}
-        return "\n".join([file.substitute(numbers), *map(_elements, _CELLS), *map(_tile, _CELLS)])
+        return "\n".join([file.substitute(numbers), *map(tile, _CELLS)])
 
     return compile_ir(text, name="strided")
 
@@ -117,7 +108,7 @@ def _elements(size: int) -> str:
     return w.text(f"internal void @elements{size}({_ARGUMENTS}) noinline")
 
 
-def _tile(size: int) -> str:
+def tile(size: int) -> str:
     """The text of ``tile<size>``, which copies two axes: by squares if the rows are next to each
     other in memory, with single elements below and on the right of whole squares."""
     w, width = KernelWriter(), side(size)
@@ -145,4 +136,4 @@ def _tile(size: int) -> str:
     w.label(otherwise)
     elements("0", "0", "%rows", "%length")
     w.line("ret void")
-    return w.text(f"internal void @tile{size}({_ARGUMENTS}) noinline")
+    return _elements(size) + w.text(f"internal void @tile{size}({_ARGUMENTS}) noinline")
