@@ -9,6 +9,7 @@ declare void @blas_${p}gemv(ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, pt
 declare void @blas_${p}ger(ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr)
 declare $T @blas_${p}dot(ptr, ptr, ptr, ptr, ptr)
 @${p}product = external global ptr
+@${p}dots = external global ptr
 declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
 declare i64 @llvm.smax.i64(i64, i64)
 
@@ -124,18 +125,6 @@ define i64 @phintys_${p}gemm(i64 %m, i64 %n, i64 %k, $T %alpha, ptr %c, i64 %cs,
   %column = icmp eq i64 %n, 1
   br i1 %column, label %one.column, label %several
 one.column:
-  ; a small one is the row  c.T = b.T @ a.T
-  %short = icmp sle i64 %m, $largest
-  %thin = icmp sle i64 %k, $largest
-  %apart = icmp eq i64 %cs, 1
-  %small = and i1 %short, %thin
-  %row = and i1 %small, %apart
-  br i1 %row, label %as.row, label %as.vectors
-as.row:
-  %product = load ptr, ptr @${p}product
-  call void %product(i64 1, i64 %m, i64 %k, $T %alpha, ptr %c, i64 %cu, ptr %b, i64 %bu, i64 %bs, ptr %a, i64 %au, i64 %as, $T %beta)
-  ret i64 0
-as.vectors:
   %r0 = call i64 @phintys_${p}gemv(i64 %m, i64 %k, $T %alpha, ptr %c, i64 %cs, ptr %a, i64 %as, i64 %au, ptr %b, i64 %bs, $T %beta)
   ret i64 %r0
 several:
@@ -235,6 +224,17 @@ loops:
   ret i64 0
 blas:
   %rows = icmp eq i64 %la, 1
+  %thin = icmp sle i64 %k, $largest
+  %inc = mul i64 %incx, %incy
+  %dense = icmp eq i64 %inc, 1
+  %short.rows = and i1 %rows, %thin
+  %few = and i1 %short.rows, %dense
+  br i1 %few, label %short, label %long
+short:
+  %dots = load ptr, ptr @${p}dots
+  call void %dots(i64 %m, i64 %k, $T %alpha, ptr %y, ptr %a, i64 %as, ptr %x, $T %beta)
+  ret i64 0
+long:
   %ld.r = call i64 @leading(i64 %m, i64 %k, i64 %as)
   %ld.c = call i64 @leading(i64 %k, i64 %m, i64 %au)
   %ld = select i1 %rows, i64 %ld.r, i64 %ld.c
@@ -248,8 +248,8 @@ begin:
   br i1 %fresh, label %clear, label %call
 clear:
   ; not every BLAS ignores NaN in y
-  %dense = icmp eq i64 %incy, 1
-  br i1 %dense, label %clear.all, label %clear.each
+  %packed = icmp eq i64 %incy, 1
+  br i1 %packed, label %clear.all, label %clear.each
 clear.all:
   %end = getelementptr $T, ptr null, i64 %m
   %bytes = ptrtoint ptr %end to i64

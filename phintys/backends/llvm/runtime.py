@@ -74,7 +74,8 @@ def blas(dtype: str) -> Library:
 
     exported = _cython_blas().__pyx_capi__
     functions = {f"blas_{prefix}{name}": capsule_pointer(exported[prefix + name]) for name in _BLAS}
-    functions[f"{prefix}product"] = products.deferred(dtype).cell
+    routines = products.deferred(dtype)
+    functions |= {f"{prefix}{name}": routine.cell for name, routine in routines.items()}
     return compile_ir(text, functions, name=f"blas.{dtype}", level=PLAIN)
 
 

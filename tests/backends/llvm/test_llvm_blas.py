@@ -129,7 +129,8 @@ def test_gemm_targets(sizes, form, beta):
 @pytest.mark.parametrize("x_form, y_form", PAIRS)
 def test_gemv(form, x_form, y_form):
     dtype = "float32" if x_form == y_form else "float64"
-    for (m, k), beta in itertools.product([(3, 4), (0, 2), (2, 0), (1, 1)], [0.0, 0.5]):
+    sizes = [(3, 4), (0, 2), (2, 0), (1, 1), (9, 13), (6, 35)]
+    for (m, k), beta in itertools.product(sizes, [0.0, 0.5]):
         a = _random_matrix(dtype, form, m, k)
         x, y = _random_vector(dtype, x_form, k), _random_vector(dtype, y_form, m)
         if beta == 0:
@@ -179,6 +180,14 @@ def test_every_remainder_of_small_products(dtype):
         a, b = _random_matrix(dtype, "rows", m, k), _random_matrix(dtype, "rows", k, n)
         c = np.full((m, n), np.inf, dtype), (n, 1), 0
         _close(_blas("gemm", dtype, (m, n, k), (c, a, b), (m, n)), a[0] @ b[0], dtype)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_every_remainder_of_short_rows(dtype):
+    for m, k in itertools.product(range(1, 19), [1, 2, 3, 4, 5, 8, 9, 17, 32, 33]):
+        a, x = _random_matrix(dtype, "rows", m, k), _random_vector(dtype, "unit", k)
+        y = np.full(m, np.nan, dtype), (1,), 0
+        _close(_blas("gemv", dtype, (m, k), (y, a, x), (m,)), a[0] @ x[0], dtype)
 
 
 def test_nan_in_small_products_stays_in_its_row_and_column():
