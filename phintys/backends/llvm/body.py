@@ -9,12 +9,14 @@ lock of the interpreter is given up if the group is long work.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from phintys.backends.llvm import blas, control, threads
+from phintys.backends.llvm import blas, blocks, control, threads
+from phintys.backends.llvm.blocks import Blocks
 from phintys.backends.llvm.cpython import offsets
 from phintys.backends.llvm.kernels import emit_kernel
 from phintys.backends.llvm.parts import Parts, cut, picoseconds
@@ -296,12 +298,25 @@ class Body:
         long = (work.value is None or work.value > LONG_WORK) and all(symbols)
         if long:
             self.entry.suspend(self.lengths(work))
-        for i, step in enumerate(group, 1):
-            _STEPS[type(step)](self, step)
+        # one or the other: what a kernel does in a block is too little for several threads
+        steps = blocks.in_blocks(group) if self.entry.threads == 1 else group
+        for i, step in enumerate(steps, 1):
+            self.step(step)
             if i % BLOCK_STEPS == 0:
                 self.out.new_block()
         if long:
             self.entry.resume()
+
+    def step(self, step: Step | Blocks) -> None:
+        """Write one step."""
+        _STEPS[type(step)](self, step)
+
+    @contextmanager
+    def within(self, definitions: dict[Dim, str]) -> Generator[None]:
+        """Steps that are written in this context see other values of some symbols."""
+        outer, self.lengths = self.lengths, self.lengths.within(definitions)
+        yield
+        self.lengths = outer
 
     def can_provide(self, slot: Slot) -> bool:
         """Whether the memory of a slot can be allocated now."""
@@ -423,6 +438,7 @@ _STEPS: dict[type, Callable[[Body, Any], None]] = {
     Python: Body.python,
     Branch: control.emit_branch,
     Loop: control.emit_loop,
+    Blocks: blocks.emit,
 }
 
 
