@@ -160,7 +160,10 @@ define internal i64 @phintys_${p}gemm_rows(i64 %m, i64 %n, i64 %k, $T %alpha, pt
   br i1 %few, label %narrow, label %begin
 narrow:
   %product = load ptr, ptr @${p}product
-  call void %product(i64 %m, i64 %n, i64 %k, $T %alpha, ptr %c, i64 %cs, ptr %a, i64 %as, i64 %au, ptr %b, i64 %bs, i64 %bu, $T %beta)
+  %done = call i32 %product(i64 %m, i64 %n, i64 %k, $T %alpha, ptr %c, i64 %cs, ptr %a, i64 %as, i64 %au, ptr %b, i64 %bs, i64 %bu, $T %beta)
+  %not.yet = icmp eq i32 %done, 0
+  br i1 %not.yet, label %begin, label %ready
+ready:
   ret i64 0
 begin:
   %a.rows = call i1 @rows(i64 %m, i64 %k, i64 %as, i64 %au)
@@ -232,7 +235,10 @@ blas:
   br i1 %few, label %short, label %long
 short:
   %dots = load ptr, ptr @${p}dots
-  call void %dots(i64 %m, i64 %k, $T %alpha, ptr %y, ptr %a, i64 %as, ptr %x, $T %beta)
+  %done = call i32 %dots(i64 %m, i64 %k, $T %alpha, ptr %y, ptr %a, i64 %as, ptr %x, $T %beta)
+  %not.yet = icmp eq i32 %done, 0
+  br i1 %not.yet, label %long, label %ready
+ready:
   ret i64 0
 long:
   %ld.r = call i64 @leading(i64 %m, i64 %k, i64 %as)

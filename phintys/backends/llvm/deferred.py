@@ -33,10 +33,12 @@ class Deferred:
         """Where the address is."""
         return ctypes.addressof(self._cell)
 
-    def _call(self, *args: Any) -> Any:
-        answer = self._instead(*args)
-        if answer is not None:
-            return answer
+    def make(self) -> int:
+        """Make the routine now; its address."""
         address = self._make()
         self._cell.value = address
-        return self._signature(address)(*args)
+        return address
+
+    def _call(self, *args: Any) -> Any:
+        answer = self._instead(*args)
+        return self._signature(self.make())(*args) if answer is None else answer

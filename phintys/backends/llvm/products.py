@@ -10,7 +10,9 @@ van de Geijn, "Anatomy of high-performance matrix multiplication", 2008, and lit
 from __future__ import annotations
 
 import ctypes
+import itertools
 from functools import cache, partial
+from typing import Any
 
 from phintys.backends.llvm.deferred import Deferred
 from phintys.backends.llvm.instructions import KernelWriter, Type, select
@@ -23,6 +25,10 @@ from phintys.backends.llvm.transposed import columns
 #: The target may have so many columns.
 LARGEST = 32
 
+#: The first calls are left to BLAS: generating the functions takes longer than all else in a small
+#: program, and what is called only now and then should answer at once.
+_PATIENCE = 200
+
 #: Terms that are added up in one turn: that part of the second factor fits the nearest cache.
 _TERMS = 128
 
@@ -32,7 +38,12 @@ _ROWS = 4
 
 @cache
 def deferred(dtype: str) -> dict[str, Deferred]:
-    """``product`` and ``dots`` for a dtype, generated when one is first needed."""
+    """``product`` and ``dots`` for a dtype; until they are worth generating they do nothing, 0."""
+    calls = itertools.count()
+
+    def left_to_blas(*_: Any) -> int | None:
+        return 0 if next(calls) < _PATIENCE else None
+
     number = ctypes.c_float if dtype == "float32" else ctypes.c_double
     size, pointer = ctypes.c_int64, ctypes.c_void_p
     strided, matrix = [pointer, size], [pointer, size, size]
@@ -42,8 +53,8 @@ def deferred(dtype: str) -> dict[str, Deferred]:
     }
 
     def routine(name: str) -> Deferred:
-        signature = ctypes.CFUNCTYPE(None, *arguments[name])
-        return Deferred(signature, lambda: library(dtype).address(name))
+        signature = ctypes.CFUNCTYPE(ctypes.c_int, *arguments[name])
+        return Deferred(signature, lambda: library(dtype).address(name), left_to_blas)
 
     return {name: routine(name) for name in arguments}
 
@@ -51,7 +62,7 @@ def deferred(dtype: str) -> dict[str, Deferred]:
 @cache
 def library(dtype: str) -> Library:
     """The library with ``product``: ``c[m, n] = alpha * a @ b + beta * c``, and ``dots``: the same
-    where b and c are vectors.
+    where b and c are vectors.  They return 1.
 
     Strides are in elements.  Those of ``a`` and ``b`` of a product are any.  Rows of ``c``, and all
     rows and vectors of ``dots``, are contiguous.
@@ -126,10 +137,10 @@ class _Product(_Writer):
         self.high = w(f"and i64 %m, {-_ROWS}")
         some = w.intrinsic("smax", Type("int64"), "%k", "1")  # without terms c is still to be set
         counted_loop(w, ("0", some, _TERMS), [], [], self._terms)
-        w.line("ret void")
+        w.line("ret i32 1")
         matrices = ", ".join(f"ptr %{x}, i64 %{x}s, i64 %{x}u" for x in "ab")
         sizes = f"i64 %m, i64 %n, i64 %k, {cell} %alpha, ptr %c, i64 %cs"
-        return w.text(f"void @product({sizes}, {matrices}, {cell} %beta)")
+        return w.text(f"i32 @product({sizes}, {matrices}, {cell} %beta)")
 
     def _terms(self, start: str, _: list[str]) -> list[str]:
         """Add some terms up; the first of them are added to beta times the target."""
@@ -212,9 +223,9 @@ class _Dots(_Writer):
         counted_loop(w, ("0", high, width), [], [], partial(self._rows, str(width), ""))
         mask = self.lanes_below(rest)
         counted_loop(w, (high, "%m", width), [], [], partial(self._rows, rest, mask))
-        w.line("ret void")
+        w.line("ret i32 1")
         sizes = f"i64 %m, i64 %k, {cell} %alpha, ptr %c, ptr %a, i64 %as, ptr %b"
-        return w.text(f"void @dots({sizes}, {cell} %beta)")
+        return w.text(f"i32 @dots({sizes}, {cell} %beta)")
 
     def _rows(self, count: str, mask: str, i: str, _: list[str]) -> list[str]:
         """The dot products of some rows from ``i`` on; the last one stands in for those missing."""
