@@ -74,8 +74,11 @@ class FunctionGraph:
             raise ValueError("A FunctionGraph needs outputs.")
         if inputs is None:
             inputs = [v for v in graph_inputs(outputs) if not isinstance(v, AtomicVariable)]
+        order: list[Apply] = []
         if clone:
             memo = clone_get_equiv(inputs, outputs, **clone_kwds)
+            if not clone_kwds.get("memo"):  # which may lead to nodes that are not copies
+                order = [memo[n] for n in memo if isinstance(n, Apply)]
             outputs = [memo[v] for v in outputs]
             inputs = [memo[v] for v in inputs]
         self._clear()
@@ -93,6 +96,7 @@ class FunctionGraph:
                     "Replace it by a variable without an owner first (clone_replace)."
                 )
             self.add_input(v, check=False)
+        self._import_nodes(order, True, "init")
         for v in outputs:
             self.add_output(v, reason="init")
         self._order = list(self.apply_nodes)  # they have been imported in this order
@@ -210,8 +214,14 @@ class FunctionGraph:
         """
         if apply_node in self.apply_nodes:
             return
-        clients, nodes, callbacks = self.clients, self.apply_nodes, self._callbacks["on_import"]
-        new = sorted_nodes([apply_node], clients)
+        new = sorted_nodes([apply_node], self.clients)
+        self._import_nodes(new, check, reason, import_missing)
+
+    def _import_nodes(
+        self, new: Sequence[Apply], check: bool, reason: Any, import_missing: bool = False
+    ) -> None:
+        """Bring nodes into the graph that are not there yet, inputs first."""
+        clients, callbacks = self.clients, self._callbacks["on_import"]
         if check:
             roots: dict[Variable, Apply | None] = {
                 v: node for node in new for v in node.inputs if v.owner is None and v not in clients
@@ -219,13 +229,14 @@ class FunctionGraph:
             self._import_roots(roots, import_missing)
         self._order = None
         for node in new:
-            nodes.add(node)
+            self.apply_nodes.add(node)
             for output in node.outputs:
                 clients[output] = Clients()
             for i, v in enumerate(node.inputs):
-                if v not in clients:
-                    clients[v] = Clients()
-                clients[v].append((node, i))
+                users = clients.get(v)
+                if users is None:
+                    users = clients[v] = Clients()
+                users[node, i] = None
             for callback in callbacks:
                 callback(self, node, reason)
 

@@ -356,11 +356,10 @@ class Apply(Node):
             raise ValueError(f"{self.op} takes {len(self.inputs)} inputs, not {len(inputs)}.")
         new = list(inputs)
         changed = False
-        # lists of types, which are interned, compare by identity first: most copies end here
-        if [v.type for v in self.inputs] != [v.type for v in new]:
-            for i, old in enumerate(self.inputs):
+        for i, (old, v) in enumerate(zip(self.inputs, inputs)):
+            if v.type is not old.type:  # most types are interned
                 if strict:
-                    new[i] = old.type.filter_variable(new[i])
+                    new[i] = old.type.filter_variable(v)
                 changed = changed or new[i].type != old.type
         if changed or (self.op._output_type_depends_on_input_value and new != self.inputs):
             node = self.op.make_node(*new)

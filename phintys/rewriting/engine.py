@@ -248,25 +248,24 @@ class Normalizer:
     def _root(self, v: Variable, user: Apply | None) -> Variable:
         """A variable without an owner, made normal: equal constants become one."""
         if isinstance(v, Constant):
-            same = self._canonical(v)
+            try:
+                same = self._constants.setdefault(v.merge_signature(), v)
+            except TypeError:  # the value cannot be hashed
+                same = v
             if same is not v:
                 if count := self._uses.get(v, 0):
-                    self._retain(same, count, v)
+                    self._uses[same] = self._uses.get(same, 0) + count
                 self._forward[v] = same
-                v = same
-        elif not isinstance(v, AtomicVariable) and v not in self.fgraph.variables:
+                return same
+            self._kinds[v] = CONSTANT
+            return v
+        if not isinstance(v, AtomicVariable) and v not in self.fgraph.variables:
             used = f", used by {user.op}," if user is not None else ""
             raise rewrite_error(
                 self._name, None, f"{v} ({v.type}){used} is neither computed nor an input."
             )
-        self._kinds[v] = CONSTANT if isinstance(v, Constant) else ROOT
+        self._kinds[v] = ROOT
         return v
-
-    def _canonical(self, constant: Constant) -> Constant:
-        try:
-            return self._constants.setdefault(constant.merge_signature(), constant)
-        except TypeError:  # the value cannot be hashed
-            return constant
 
     def _entry(self, op: Any) -> OpEntry:
         """The entry of an op that is not the one by which the table knows it."""

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from phintys.config import config
 from phintys.graph.op import Op
 from phintys.graph.type import DisconnectedType, NullType
 from phintys.graph.variable import Apply, Variable
@@ -203,7 +204,10 @@ class ScalarOp(Op):
             return [Undefined(self.not_differentiable)] * len(inputs)
         # in the dtype that the function is computed in: 1 / 3 of a float32 literal is too coarse
         given = tuple([x.type.dtype for x in inputs])
-        computed_in, _ = self.signature(given)
+        key = config.floatX, given
+        computed_in = self._computed_in.get(key)
+        if computed_in is None:
+            computed_in = self._computed_in[key] = self.signature(given)[0]
         args = inputs
         if computed_in != given:
             args = [
@@ -250,7 +254,7 @@ class ScalarOp(Op):
         if isinstance(g.type, DisconnectedType):
             return [None] * len(inputs)
         partials = self.partials(m, inputs, outputs, wanted)
-        if any([dtypes.is_complex(v.type.dtype) for v in (*inputs, outputs[0])]):
+        if "c" in [v.type.dtype[0] for v in (*inputs, outputs[0])]:  # complex
             partials = [p if p is None else _conj(m, p) for p in partials]
         return [p if p is None else _times(m, p, g) for p in partials]
 
@@ -296,6 +300,11 @@ class ScalarOp(Op):
         if found is None:
             found = self._natives[given] = self.emit(PROBE, *given) is not NotImplemented
         return found
+
+    @cached_property
+    def _computed_in(self) -> dict[tuple[str, tuple[str, ...]], tuple[str, ...]]:
+        """By floatX and dtypes of the inputs: the dtypes that these are cast to."""
+        return {}
 
     @cached_property
     def _natives(self) -> dict[tuple[str, ...], bool]:

@@ -520,9 +520,9 @@ def conjugate(x: Any) -> Any:
 
 def zeros_of(x: Any) -> Any:
     """Zeros in the shape of ``x``, for derivatives: floatX where ``x`` is discrete."""
-    dtype = "floatX" if dtypes.is_discrete(x.type.dtype) else x.type.dtype
-    zero = convert.constant(0, dtype=dtype, ndim=x.ndim)
-    return functions.second(x, zero)
+    dtype = config.floatX if dtypes.is_discrete(x.type.dtype) else x.type.dtype
+    type_ = convert.literal_type(dtype, x.type.ndim)
+    return functions.second(x, TensorConstant(type_, np.zeros((1,) * x.type.ndim, dtype)))
 
 
 def one() -> Any:

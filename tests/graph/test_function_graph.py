@@ -83,6 +83,11 @@ def test_clone_keywords(abc):
     assert fgraph.inputs == [x, y, z] and memo[b] is fgraph.outputs[0]
     orphaned = FunctionGraph([x], [f(x, 1)], copy_orphans=False)
     assert orphaned.outputs[0].owner.inputs[0] is orphaned.inputs[0]
+    computed = f(z, 2)
+    led = FunctionGraph([x], [f(f(x, y), y)], memo={x: z, y: computed})
+    led.check_integrity()
+    assert led.inputs == [z] and len(led.apply_nodes) == 3
+    assert led.toposort()[0] is computed.owner
 
 
 def test_several_graphs_over_the_same_variables(abc):
