@@ -19,7 +19,7 @@ import mpmath as mp
 import numpy as np
 from scipy import special
 
-from phintys.backends.llvm.vecmath import SUPPORTED, define, requirements, symbol
+from phintys.backends.llvm.vecmath import BINARY, SUPPORTED, define, requirements, symbol
 
 COUNT = 1_000_000
 NUMPY: dict[str, Callable] = {
@@ -27,6 +27,13 @@ NUMPY: dict[str, Callable] = {
     "softplus": lambda x, out: np.logaddexp(x, 0, out=out),
     "erf": special.erf,
     "pow": np.power,
+    "asin": np.arcsin,
+    "acos": np.arccos,
+    "atan": np.arctan,
+    "atan2": np.arctan2,
+    "asinh": np.arcsinh,
+    "acosh": np.arccosh,
+    "atanh": np.arctanh,
 }
 REFERENCE: dict[str, Callable] = {
     "exp2": lambda x: mp.mpf(2) ** x,
@@ -37,13 +44,14 @@ REFERENCE: dict[str, Callable] = {
     "pow": lambda x, y: mp.power(x, y),
 }
 POSITIVE = {"log", "log2", "log10", "log1p", "pow"}
+UNIT = {"asin", "acos", "atanh"}  # defined on [-1, 1]
 
 
 def loop_module(name: str, dtype: str, width: int) -> str:
     """A module whose ``run(x, y, out, n)`` maps the function; n is a multiple of the width."""
     scalar = {"float64": "double", "float32": "float"}[dtype]
     vector = scalar if width == 1 else f"<{width} x {scalar}>"
-    arity = 2 if name == "pow" else 1
+    arity = 2 if name in BINARY else 1
     size = int(dtype[5:]) // 8
     loads = "".join(
         f"  %p{i} = getelementptr {scalar}, ptr %in{i}, i64 %i\n"
@@ -157,11 +165,18 @@ def per_element(call: Callable[[], object]) -> float:
     return min(times) / COUNT * 1e9
 
 
+def points(name: str, rng: np.random.Generator) -> np.ndarray:
+    """Arguments where the function is defined."""
+    if name in POSITIVE:
+        return np.exp(rng.normal(size=COUNT))
+    if name == "acosh":
+        return np.cosh(rng.normal(size=COUNT) * 3)
+    return rng.uniform(-1, 1, COUNT) if name in UNIT else rng.normal(size=COUNT) * 3
+
+
 def measure(name: str, dtype: str) -> None:
     rng = np.random.default_rng(0)
-    x = (np.exp(rng.normal(size=COUNT)) if name in POSITIVE else rng.normal(size=COUNT) * 3).astype(
-        dtype
-    )
+    x = points(name, rng).astype(dtype)
     y = (rng.normal(size=COUNT) * 3).astype(dtype)
     out = np.empty_like(x)
     native = 32 // x.itemsize
@@ -174,7 +189,7 @@ def measure(name: str, dtype: str) -> None:
         for f in functions
     ]
     peer = NUMPY.get(name) or getattr(np, name)
-    args = (x, y) if name == "pow" else (x,)
+    args = (x, y) if name in BINARY else (x,)
     theirs = per_element(lambda: peer(*args, out=out))
     sample = slice(0, 1000)
     few = [a[sample] for a in args]

@@ -55,6 +55,10 @@ def _cos_tail(z: mp.mpf) -> mp.mpf:
     return (mp.cos(mp.sqrt(z)) - 1 + z / 2) / z**2 if z else mp.mpf(1) / 24
 
 
+def _cosh_quotient(z: mp.mpf) -> mp.mpf:
+    return (mp.cosh(mp.sqrt(z)) - 1) / z if z else mp.mpf(1) / 2
+
+
 def _erf_tail(z: mp.mpf) -> mp.mpf:
     x = mp.sqrt(z)
     return mp.erf(x) / x - 1 if z else 2 / mp.sqrt(mp.pi) - 1
@@ -88,6 +92,13 @@ ROWS: list[tuple[str, str, Real, Real, tuple[mp.mpf, mp.mpf]]] = [
     ("atanh3", "(3 atanh(s)/s - 3 - z)/z**2", _atanh_tail(3, 2), lambda z: z * z / 3,
      (mp.mpf(0), LOG_Z)),
     ("log2", "2 atanh(s)/(s log(2))", _log2_quotient, lambda z: ONE / 3, (mp.mpf(0), LOG_Z)),
+    ("sinh", "(sinh(r)/r - 1)/z", _cubic_remainder(mp.sinh, 1), lambda z: z,
+     (mp.mpf(0), HALF_LN2**2)),
+    ("cosh", "(cosh(r) - 1)/z", _cosh_quotient, lambda z: z, (mp.mpf(0), HALF_LN2**2)),
+    ("atanh", "(atanh(s)/s - 1)/z", _cubic_remainder(mp.atanh, 2), lambda z: z,
+     (mp.mpf(0), mp.mpf("0.273") ** 2)),
+    ("asin", "(asin(r)/r - 1)/z", _cubic_remainder(mp.asin, 1), lambda z: z, (mp.mpf(0), ONE / 4)),
+    ("atan", "(atan(r)/r - 1)/z", _cubic_remainder(mp.atan, -2), lambda z: z, (mp.mpf(0), ONE)),
 ]  # fmt: skip
 
 #: Relative error (of the function's result) that a table may add; ``narrow`` serves functions of
@@ -163,6 +174,8 @@ SPLITS = {
     ("log10_2", "float64"): (mp.log10(2), (42,)),
     ("two_thirds_log2_e", "float64"): (2 / (3 * mp.log(2)), (21,)),
     ("ln2_pow", "float64"): (mp.log(2), (21,)),
+    ("quarter_turn", "float64"): (mp.pi / 2, (53,)),
+    ("quarter_turn", "float32"): (mp.pi / 2, (24,)),
 }
 
 

@@ -405,11 +405,6 @@ _NUMPY_NAMES = {
     "asin": "arcsin",
     "acos": "arccos",
     "atan": "arctan",
-    "sinh": "sinh",
-    "cosh": "cosh",
-    "asinh": "arcsinh",
-    "acosh": "arccosh",
-    "atanh": "arctanh",
     "cbrt": "cbrt",
     "atan2": "arctan2",
     "hypot": "hypot",
@@ -441,7 +436,8 @@ def _not(a: Any) -> Any:
 
 
 _SAME_NAME = (
-    "floor ceil trunc rint sqrt isnan isinf exp exp2 expm1 log log2 log10 log1p sin cos tan tanh"
+    "floor ceil trunc rint sqrt isnan isinf exp exp2 expm1 log log2 log10 log1p "
+    "sin cos tan sinh cosh tanh"
 )
 _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "add": np.add,
@@ -473,6 +469,9 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "select": lambda a, b, c: b if a else c,
     "sigmoid": _sigmoid,
     "softplus": lambda a: np.logaddexp(a.dtype.type(0), a),
+    "asinh": np.arcsinh,
+    "acosh": np.arccosh,
+    "atanh": np.arctanh,
     "erf": _erf,
     "pow": np.power,
     **{name: getattr(np, name) for name in _SAME_NAME.split(" ")},

@@ -12,8 +12,7 @@ from phintys.scalar.native import INSTRUCTIONS, LIBM_CALLS, NATIVE_DTYPES, SCIPY
 from phintys.scalar.op import TABLE
 
 NATIVE = sorted(NATIVE_DTYPES)
-LIBM = {"asin": "arcsin", "acos": "arccos", "atan": "arctan", "asinh": "arcsinh"}
-LIBM |= {"acosh": "arccosh", "atanh": "arctanh", "atan2": "arctan2"}
+LIBM = {"asin": "arcsin", "acos": "arccos", "atan": "arctan", "atan2": "arctan2"}
 
 
 def _floor_of_integers(f: Any) -> Any:
@@ -41,6 +40,7 @@ COMPUTED: dict[str, Any] = {
     "gt": np.greater, "ge": np.greater_equal, "and": np.bitwise_and, "or": np.bitwise_or,
     "xor": np.bitwise_xor, "not": np.invert, "shl": np.left_shift, "shr": np.right_shift,
     "select": np.where, "pow": np.power, "sigmoid": lambda a: _special("expit")(a),
+    "asinh": np.arcsinh, "acosh": np.arccosh, "atanh": np.arctanh,
     "softplus": _softplus, "erf": lambda a: _special("erf")(a),
 }  # fmt: skip
 

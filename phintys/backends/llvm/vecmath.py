@@ -14,13 +14,14 @@ How they are made
     Reduction of the argument by constants of few bits (Cody and Waite), a polynomial
     (`vecmath_coefficients`, by a minimax fit), reconstruction through the bits of the exponent.
     The logarithms follow the formulas of the classic fdlibm (s = f/(2 + f)), pow its scheme of
-    numbers split in two.  Nothing needs a fused multiply-add for more than the last half ulp:
+    numbers split in two.  sinh and cosh come from polynomials for both, by their addition
+    theorems.  Nothing needs a fused multiply-add for more than the last half ulp:
     ``llvm.fmuladd`` becomes a multiplication and an addition where the machine has no fused one.
     Rounding tricks rule out all fast-math flags.
 
 float32
-    exp, exp2, expm1, log, log1p, tanh, sigmoid, softplus and erf compute in float32.  sin, cos,
-    tan, log2, log10 and pow compute in float64, with shorter polynomials.
+    sin, cos, tan, log2, log10 and pow compute in float64, with shorter polynomials; the others
+    in float32.
 
 Slow paths
     sin, cos and tan call libm for those lanes that are above 5e4 in magnitude (float32: 1e6), in
@@ -35,9 +36,10 @@ Calls
     function of the platform's calling convention.
 
 Accuracy (greatest error met, in ulps: 90,000 points in float64, 10 million in float32)
-    float64: below 0.9 log log1p log2 log10 sin cos; below 1.3 exp exp2 pow tan; below 1.6 erf
-    expm1 sigmoid softplus tanh.  float32: below 0.8 sin cos tan log2 log10 pow; 1.9 softplus;
-    below 1.7 the others.  Without a fused multiply-add errors grow by 0.3 at most.
+    float64: below 0.9 log log1p log2 log10 sin cos; below 1.3 exp exp2 pow tan asin
+    acos cosh asinh acosh atanh; below 1.6 erf expm1 sigmoid softplus sinh tanh atan atan2.
+    float32: below 0.8 sin cos tan log2 log10 pow; 1.9 softplus cosh; below 1.7 the others.
+    Without a fused multiply-add errors grow by 0.3 at most.
 """
 
 from __future__ import annotations
@@ -45,7 +47,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import lru_cache
 
+from phintys.backends.llvm import vecmath_arc as arc
 from phintys.backends.llvm import vecmath_exp_log as exp_log
+from phintys.backends.llvm import vecmath_hyperbolic as hyperbolic
 from phintys.backends.llvm import vecmath_trig as trig
 from phintys.backends.llvm.vecmath_body import FORMATS, Body
 from phintys.backends.llvm.vecmath_pow import power
@@ -85,7 +89,7 @@ def _function(name: str, dtype: str, width: int) -> tuple[str, frozenset[str]]:
     if width < 1 or width & (width - 1):
         raise ValueError(f"{name}: the width is a power of two, not {width}")
     body = Body(dtype, width, [], set())
-    args = ["%a", "%b"] if name == "pow" else ["%a"]
+    args = ["%a", "%b"] if name in BINARY else ["%a"]
     result = _BODIES[name](body, *args)
     full = symbol(name, dtype, width)
     if name not in trig.FUNCTIONS:
@@ -119,7 +123,19 @@ _BODIES: dict[str, Callable[..., str]] = {
     "softplus": exp_log.softplus,
     "erf": exp_log.erf,
     "pow": power,
+    "sinh": hyperbolic.sinh,
+    "cosh": hyperbolic.cosh,
+    "asinh": hyperbolic.asinh,
+    "acosh": hyperbolic.acosh,
+    "atanh": hyperbolic.atanh,
+    "asin": arc.asin,
+    "acos": arc.acos,
+    "atan": arc.atan,
+    "atan2": arc.atan2,
     **trig.FUNCTIONS,
 }
 
 SUPPORTED = frozenset(_BODIES)
+
+#: functions of two numbers
+BINARY = frozenset(("pow", "atan2"))

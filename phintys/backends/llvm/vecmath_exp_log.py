@@ -11,7 +11,7 @@ HALF_SQRT = 0.7071067811865476
 LOG10_2 = 0.30102999566398120
 
 
-def _reduce_by_ln2(b: Body, x: str, shift: float) -> tuple[str, str]:
+def reduce_by_ln2(b: Body, x: str, shift: float) -> tuple[str, str]:
     """(t, r) with x = n ln(2) + r, |r| <= ln(2)/2, and n + shift in the low bits of t.
 
     Adding 1.5 * 2**fraction rounds to an integer and leaves it in the fraction's low bits.
@@ -52,13 +52,13 @@ def _exp_bend(b: Body, r: str) -> str:
 def exp(b: Body, x: str) -> str:
     low, high = (-750.0, 710.0) if b.format.bits == 64 else (-110.0, 90.0)
     clamped = b.at_least(b.at_most(x, high), low)
-    t, r = _reduce_by_ln2(b, clamped, 2 * b.format.bias)
+    t, r = reduce_by_ln2(b, clamped, 2 * b.format.bias)
     return scale(b, b.add(_exp_series(b, r), 1.0), t)
 
 
 def _exp_inside(b: Body, x: str) -> str:
     """e**x where neither x nor the result leaves the normal range."""
-    t, r = _reduce_by_ln2(b, x, b.format.bias)
+    t, r = reduce_by_ln2(b, x, b.format.bias)
     return b.mul(b.add(_exp_series(b, r), 1.0), power_of_two(b, b.bits(t)))
 
 
@@ -79,14 +79,14 @@ def expm1(b: Body, x: str) -> str:
     """
     low, high = (-50.0, 710.0) if b.format.bits == 64 else (-25.0, 89.0)
     clamped = b.at_least(b.at_most(x, high), low)
-    t, r = _reduce_by_ln2(b, clamped, b.format.bias - 1)
+    t, r = reduce_by_ln2(b, clamped, b.format.bias - 1)
     half = power_of_two(b, b.bits(t))
     bend = b.mul(b.mul(r, r), _exp_bend(b, r))
     y = b.fma(half, bend, b.fma(half, r, b.sub(half, 0.5)))
-    return _keep_tiny(b, x, b.mul(y, 2.0))
+    return keep_tiny(b, x, b.mul(y, 2.0))
 
 
-def _keep_tiny(b: Body, x: str, y: str) -> str:
+def keep_tiny(b: Body, x: str, y: str) -> str:
     """x itself where the function is x to the last bit: signed zeros and subnormals too."""
     tiny = b.compare("olt", b.abs(x), 2.0 ** -(b.format.fraction + 2))
     return b.select(tiny, x, y)
@@ -161,7 +161,7 @@ def _log_domain(b: Body, x: str, pole: float, y: str) -> str:
     return b.select(b.compare("ole", x, pole), outside, y)
 
 
-def _join_exponent(b: Body, k: str, f: str, correction: str | None = None) -> str:
+def join_exponent(b: Body, k: str, f: str, correction: str | None = None) -> str:
     """k log(2) + log(1 + f), and a small correction."""
     high, low = PARTS["ln2", b.format.dtype]
     half_square, rest = _log_series(b, f)
@@ -171,7 +171,7 @@ def _join_exponent(b: Body, k: str, f: str, correction: str | None = None) -> st
 
 def log(b: Body, x: str) -> str:
     k, f = split_exponent(b, x, subnormals=True)
-    return _log_domain(b, x, 0.0, _join_exponent(b, k, f))
+    return _log_domain(b, x, 0.0, join_exponent(b, k, f))
 
 
 def log1p(b: Body, x: str) -> str:
@@ -180,8 +180,8 @@ def log1p(b: Body, x: str) -> str:
     k, f = split_exponent(b, u, subnormals=False)
     lost = b.div(b.sub(x, b.sub(u, 1.0)), u)
     plain = b.compare("oeq", k, 0.0)
-    y = _join_exponent(b, k, b.select(plain, x, f), b.select(plain, 0.0, lost))
-    return _log_domain(b, x, -1.0, _keep_tiny(b, x, y))
+    y = join_exponent(b, k, b.select(plain, x, f), b.select(plain, 0.0, lost))
+    return _log_domain(b, x, -1.0, keep_tiny(b, x, y))
 
 
 def log2(b: Body, x: str) -> str:

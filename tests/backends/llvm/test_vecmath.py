@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from phintys.backends.llvm.vecmath import SUPPORTED, define, requirements, symbol
+from phintys.backends.llvm.vecmath import BINARY, SUPPORTED, define, requirements, symbol
 
 mp = pytest.importorskip("mpmath")
 
@@ -24,7 +24,7 @@ NAMES = sorted(SUPPORTED)
 DTYPES = ("float64", "float32")
 NATIVE = {"float64": 4, "float32": 8}
 EACH = pytest.mark.parametrize("dtype", DTYPES)
-UNARY = [name for name in NAMES if name != "pow"]
+UNARY = sorted(SUPPORTED - BINARY)
 LOG2_RANGE = {"float64": (-1074.0, 1023.0), "float32": (-149.0, 127.0)}
 POINTS = 1500  # per range; there are four to six
 
@@ -34,8 +34,10 @@ WIDE = {
     "log2": (0.0, 10.0), "log10": (0.0, 10.0), "log1p": (-1.0, 10.0), "tanh": (-20.0, 20.0),
     "sigmoid": (-745.0, 40.0), "softplus": (-745.0, 40.0), "erf": (-6.0, 6.0),
     "sin": (-6e4, 6e4), "cos": (-6e4, 6e4), "tan": (-6e4, 6e4),
+    "sinh": (-710.5, 710.5), "cosh": (-710.5, 710.5), "asinh": (-10.0, 10.0), "acosh": (1.0, 10.0),
+    "atanh": (-1.0, 1.0), "asin": (-1.0, 1.0), "acos": (-1.0, 1.0), "atan": (-10.0, 10.0),
 }  # fmt: skip
-NARROW_EXPONENTIALS = {"exp", "expm1", "exp2", "sigmoid", "softplus"}
+NARROW_EXPONENTIALS = {"exp", "expm1", "exp2", "sigmoid", "softplus", "sinh", "cosh"}
 
 #: Points near which an algorithm changes or a result cancels.
 TURNS = {
@@ -43,7 +45,15 @@ TURNS = {
     "log2": [1.0, 2.0, 0.7071], "log10": [1.0, 10.0, 0.7071], "expm1": [-0.3466, 0.3466, 1.04],
     "exp": [0.34657, -708.4, 709.78], "exp2": [0.5, -1022.0, 1023.9],
     "sigmoid": [-708.4, 1.0], "softplus": [-708.4, -0.5, 0.5],
+    "sinh": [0.3466, -1.0397, 710.475], "cosh": [0.3466, -1.0397, 710.475],
+    "asinh": [0.35355, -1.0, 1.1e4, 2.7e8], "acosh": [1.0, 1.06066, 1.1e4, 2.7e8],
+    "atanh": [0.17157, -0.2, 0.5, 0.6, 1.0, -1.0], "asin": [0.5, -0.5, 1.0, -1.0],
+    "acos": [0.5, -0.5, 1.0, -1.0], "atan": [1.0, -1.0],
 }  # fmt: skip
+#: The closed intervals outside of which a function is not defined.
+DOMAINS = {"acosh": (1, np.inf), "asin": (-1, 1), "acos": (-1, 1)}
+DOMAINS |= dict.fromkeys(("log", "log2", "log10"), (5e-324, np.inf))
+DOMAINS |= {"log1p": (-1 + 2.0**-53, np.inf), "atanh": (-1 + 2.0**-53, 1 - 2.0**-53)}
 TRIG_TURNS = [k * float(np.pi) / 4 for k in (1, 2, 3, 4, 7, 8, 200, 32766, 63660)] + [5e4, 1e6]
 
 
@@ -69,12 +79,24 @@ def arguments(name: str, dtype: str, count: int = POINTS) -> np.ndarray:
         turns,
     ]
     x = np.concatenate(parts).astype(dtype)
-    if name in ("log", "log2", "log10"):
-        return np.abs(x)[x != 0]
-    return x[x > -1] if name == "log1p" else x
+    if name in ("log", "log2", "log10", "acosh"):
+        x = np.abs(x)
+    least, greatest = DOMAINS.get(name, (-np.inf, np.inf))
+    return x[(x >= least) & (x <= greatest)]
 
 
-def pairs(dtype: str, count: int = POINTS) -> tuple[np.ndarray, np.ndarray]:
+def points_of_plane(dtype: str, count: int = POINTS) -> tuple[np.ndarray, np.ndarray]:
+    """Ordinates and abscissae of all magnitudes, mostly near each other, some equal."""
+    rng = np.random.default_rng(8)
+    low, high = LOG2_RANGE[dtype]
+    y = _spread(rng, low, high, 4 * count)
+    ratio = np.exp2(rng.uniform(-1, 1, 4 * count)) ** rng.choice([0, 0.01, 1, 20, 60], 4 * count)
+    with np.errstate(all="ignore"):
+        x = (np.abs(y) * ratio * rng.choice([-1.0, 1.0], 4 * count)).astype(dtype)
+        return y.astype(dtype), np.clip(x, -np.finfo(dtype).max, np.finfo(dtype).max)
+
+
+def powers(dtype: str, count: int = POINTS) -> tuple[np.ndarray, np.ndarray]:
     """Bases and exponents whose powers cover the range of results and the bases beside 1."""
     rng = np.random.default_rng(7)
     bits = -LOG2_RANGE[dtype][0]
@@ -91,6 +113,9 @@ def pairs(dtype: str, count: int = POINTS) -> tuple[np.ndarray, np.ndarray]:
     return x[keep], y[keep]
 
 
+PAIRS = {"pow": powers, "atan2": points_of_plane}
+
+
 @cache
 def compiled(name: str, dtype: str, width: int, cpu: str = "", features: str = ""):
     return harness.Compiled(name, dtype, width, cpu, features)
@@ -99,7 +124,7 @@ def compiled(name: str, dtype: str, width: int, cpu: str = "", features: str = "
 @cache
 def sample(name: str, dtype: str) -> tuple[tuple[np.ndarray, ...], list]:
     """Arguments and exact results."""
-    args = pairs(dtype) if name == "pow" else (arguments(name, dtype),)
+    args = PAIRS[name](dtype) if name in BINARY else (arguments(name, dtype),)
     with mp.workdps(50):
         return args, harness.exact_values(name, *args)
 
@@ -194,13 +219,27 @@ def test_special_values(name: str, dtype: str, width: str) -> None:
 
 
 @EACH
-def test_special_values_of_pow(dtype: str) -> None:
+@pytest.mark.parametrize("name", sorted(BINARY))
+def test_special_values_of_pairs(name: str, dtype: str) -> None:
     base = special_values(dtype)
     more = [-0.5, 0.25, 1 / 3, 4.0, 5.0, 7.0, -7.0, 2.0**53, 2.0**53 - 1, 2.0**52 + 1, 2.0**23 + 1]
     base = np.concatenate([base, np.array(more, dtype)])
     x, y = (a.ravel() for a in np.meshgrid(base, base))
-    got = compiled("pow", dtype, NATIVE[dtype])(x, y)
-    assert_like(got, by_numpy("pow", x, y), 3, x, y)
+    got = compiled(name, dtype, NATIVE[dtype])(x, y)
+    assert_like(got, by_numpy(name, x, y), 3, x, y)
+
+
+@EACH
+@pytest.mark.parametrize("name", ["sinh", "cosh", "exp", "expm1"])
+def test_results_overflow_where_those_of_libm_do(name: str, dtype: str) -> None:
+    greatest = np.finfo(dtype).max.astype("f8")
+    bound = np.arcsinh(greatest) if name.endswith("h") else np.log(greatest)
+    x = np.asarray(bound, dtype) + np.arange(-50, 51).astype(dtype) * np.spacing(
+        bound.astype(dtype)
+    )
+    got = compiled(name, dtype, NATIVE[dtype])(x)
+    np.testing.assert_array_equal(np.isinf(got), np.isinf(by_numpy(name, x)))
+    assert 40 < np.isinf(got).sum() < 60
 
 
 @EACH
