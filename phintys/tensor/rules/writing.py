@@ -37,21 +37,25 @@ def increment(v: Variable) -> Apply | None:
         "v + inc_subtensor(zeros_like(v)[0], s)",
         "inc_subtensor(zeros_like(v)[0], s) + inc_subtensor(zeros_like(v)[2], t)",
         "inc_subtensor(zeros_like(M)[k], N) + M",
+        "inc_subtensor(zeros_like(v)[0], s) + v + inc_subtensor(zeros_like(v)[0], t)",
+        "inc_subtensor(zeros_like(M)[k], N) + inc_subtensor(zeros_like(M)[k], N + 1)",
+        "inc_subtensor(zeros_like(v)[0], k[0]) + inc_subtensor(zeros_like(v)[0], k[1])",
     ),
 )
 def chain_increments(ctx: Any, node: Apply) -> Any:
     """One tensor is written, part after part, instead of one tensor of zeros per part.
 
-    This is the gradient of many indexed reads.
+    This is the gradient of many indexed reads.  What is added to the same part is summed before.
     """
     out = node.outputs[0].type
-    written: list[Apply] = []
+    written: dict[Any, list[Apply]] = {}  # by the part and the type of what is added to it
     rest: list[Variable] = []
     for v in node.inputs:
         inc = increment(v)
         fits = inc is not None and v.type == out and ctx.single_use(v)
         if inc is not None and fits and fill_number(inc.inputs[0]) == 0:
-            written.append(inc)
+            key = (inc.op, inc.inputs[1].type, *inc.inputs[2:])
+            written.setdefault(key, []).append(inc)
         else:
             rest.append(v)
     if not written:
@@ -59,10 +63,13 @@ def chain_increments(ctx: Any, node: Apply) -> Any:
     base = rest[0] if len(rest) == 1 else functions.add(*rest) if rest else None
     if base is not None and base.type != out:
         return None
-    if base is None:
-        base, *written = [written[0].outputs[0], *written[1:]]
-    for inc in written:
-        base = inc.clone_with_new_inputs([base, *inc.inputs[1:]]).outputs[0]
+    for first, *others in written.values():
+        x, y, *index = first.inputs
+        if others:
+            terms = [inc.inputs[1] for inc in (first, *others)]
+            y = functions.add(*(cast(t, out.dtype) for t in terms))
+        inputs = [x if base is None else base, y, *index]
+        base = first.clone_with_new_inputs(inputs, strict=False).outputs[0]
     return base
 
 

@@ -192,6 +192,19 @@ def test_gradient_of_reads_is_one_chain_of_writes():
     assert sum(n.op.__class__.__name__ == "Alloc" for n in nodes) == 1
 
 
+@pytest.mark.parametrize("part", [lambda i: slice(i, i + 1), lambda i: slice(i, None, 2)])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_each_part_is_written_once_however_often_it_is_read(part, dtype):
+    v = pt.vector("v", dtype=dtype)
+    g = phintys.grad(pt.add(*((v[part(i % 3)] ** 2).sum() * (i + 1) for i in range(12))), v)
+    nodes = list(io_toposort([], [rewrite_graph(g, include=("fast_run",))]))
+    assert sum(n.op.__class__.__name__ == "IncSubtensor" for n in nodes) == 3
+    value, weights = np.arange(1, 9).astype(dtype), np.zeros(8, dtype)
+    for i in range(12):
+        weights[part(i % 3)] += i + 1
+    np.testing.assert_allclose(phintys.function([v], g)(value), 2 * weights * value, rtol=1e-5)
+
+
 # -------------------------------------------------------------- names, tags, databases
 
 
