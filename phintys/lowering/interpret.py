@@ -396,19 +396,9 @@ def scalar_function(inst: Inst) -> Callable[..., Any]:
 def _special_function(name: str) -> Callable[..., Any]:
     from scipy import special  # pyright: ignore[reportMissingTypeStubs]
 
-    if name in _NUMPY_NAMES:
-        return getattr(np, _NUMPY_NAMES[name])
+    if name in ("cbrt", "hypot"):
+        return getattr(np, name)
     return getattr(special, {"lgamma": "gammaln", "tgamma": "gamma"}.get(name, name))
-
-
-_NUMPY_NAMES = {
-    "asin": "arcsin",
-    "acos": "arccos",
-    "atan": "arctan",
-    "cbrt": "cbrt",
-    "atan2": "arctan2",
-    "hypot": "hypot",
-}
 
 
 def _floor_divide(a: Any, b: Any) -> Any:
@@ -469,6 +459,10 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "select": lambda a, b, c: b if a else c,
     "sigmoid": _sigmoid,
     "softplus": lambda a: np.logaddexp(a.dtype.type(0), a),
+    "asin": np.arcsin,
+    "acos": np.arccos,
+    "atan": np.arctan,
+    "atan2": np.arctan2,
     "asinh": np.arcsinh,
     "acosh": np.arccosh,
     "atanh": np.arctanh,

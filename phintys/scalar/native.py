@@ -87,6 +87,10 @@ log1p    1 f    same  log(1 + a)
 sin      1 f    same  sine
 cos      1 f    same  cosine
 tan      1 f    same  tangent
+asin     1 f    same  angle in [-pi/2, pi/2] whose sine is a; NaN outside of [-1, 1]
+acos     1 f    same  angle in [0, pi] whose cosine is a; NaN outside of [-1, 1]
+atan     1 f    same  angle in [-pi/2, pi/2] whose tangent is a
+atan2    2 f    same  angle in [-pi, pi] of the point with ordinate a and abscissa b
 sinh     1 f    same  hyperbolic sine
 cosh     1 f    same  hyperbolic cosine
 tanh     1 f    same  hyperbolic tangent
@@ -101,13 +105,7 @@ pow      2 f    same  a**b, as C pow
 
 #: Scalar functions reached by name: libm's, and SciPy's ``cython_special`` (arguments and
 #: result float64; a generator casts).  name -> arity.  Used through ``n.call(name, ...)``.
-LIBM_CALLS = {
-    name: 1
-    for name in (
-        *("asin", "acos", "atan"),
-        *("cbrt", "tgamma", "lgamma", "erfc"),
-    )
-} | {"atan2": 2, "hypot": 2}
+LIBM_CALLS = {"cbrt": 1, "tgamma": 1, "lgamma": 1, "erfc": 1, "hypot": 2}
 
 SCIPY_CALLS = {
     "gamma": 1, "gammaln": 1, "psi": 1, "erfcx": 1, "erfinv": 1, "erfcinv": 1, "ndtri": 1,

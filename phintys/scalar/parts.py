@@ -36,7 +36,7 @@ angle = unary(
     "The argument of a complex number in [-pi, pi]; 0 or pi for real ones.",
     rule=lambda x: ((rules.inexact(x)[1],), rules.real_part(rules.inexact(x)[1])[1]),
     d=lambda m, x, y: -1j / x if is_complex(x.type.dtype) else None,
-    native=lambda n, x: n.call("atan2", n.const(0, x), x),
+    native=lambda n, x: n.atan2(n.const(0, x), x),
 )
 
 

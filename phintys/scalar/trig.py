@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from phintys.scalar import rules
-from phintys.scalar.op import Inverse, binary, call, lit, special, unary
+from phintys.scalar.op import Inverse, binary, lit, special, unary
 
 _HALF_PI = math.pi / 2
 
@@ -67,7 +67,7 @@ arcsin = unary(
     "arcsin",
     "The angle in [-pi/2, pi/2] whose sine is x; NaN outside [-1, 1].",
     d=lambda m, x, y: Inverse(m.sqrt(1 - m.sqr(x))),
-    native=call("asin"),
+    native="asin",
     domain=(-1, 1),
     inverse="sin",
     odd=True,
@@ -80,7 +80,7 @@ arccos = unary(
     "arccos",
     "The angle in [0, pi] whose cosine is x; NaN outside [-1, 1].",
     d=lambda m, x, y: -1 / m.sqrt(1 - m.sqr(x)),
-    native=call("acos"),
+    native="acos",
     domain=(-1, 1),
     inverse="cos",
     decreasing=True,
@@ -91,7 +91,7 @@ arctan = unary(
     "arctan",
     "The angle in (-pi/2, pi/2) whose tangent is x.",
     d=lambda m, x, y: Inverse(1 + m.sqr(x)),
-    native=call("atan"),
+    native="atan",
     inverse="tan",
     odd=True,
     increasing=True,
@@ -104,7 +104,7 @@ arctan2 = binary(
     "The angle in [-pi, pi] of the point with ordinate x and abscissa y.",
     rule=rules.inexact_real,
     d=lambda m, x, y, z: (y / (m.sqr(x) + m.sqr(y)), -x / (m.sqr(x) + m.sqr(y))),
-    native=call("atan2"),
+    native="atan2",
     domain=((-5, 5), (0.2, 5)),
     range=(-math.pi, math.pi),
 )

@@ -12,7 +12,6 @@ from phintys.scalar.native import INSTRUCTIONS, LIBM_CALLS, NATIVE_DTYPES, SCIPY
 from phintys.scalar.op import TABLE
 
 NATIVE = sorted(NATIVE_DTYPES)
-LIBM = {"asin": "arcsin", "acos": "arccos", "atan": "arctan", "atan2": "arctan2"}
 
 
 def _floor_of_integers(f: Any) -> Any:
@@ -40,6 +39,7 @@ COMPUTED: dict[str, Any] = {
     "gt": np.greater, "ge": np.greater_equal, "and": np.bitwise_and, "or": np.bitwise_or,
     "xor": np.bitwise_xor, "not": np.invert, "shl": np.left_shift, "shr": np.right_shift,
     "select": np.where, "pow": np.power, "sigmoid": lambda a: _special("expit")(a),
+    "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan, "atan2": np.arctan2,
     "asinh": np.arcsinh, "acosh": np.arccosh, "atanh": np.arctanh,
     "softplus": _softplus, "erf": lambda a: _special("erf")(a),
 }  # fmt: skip
@@ -62,7 +62,7 @@ class Numbers:
         assert len({a.dtype for a in args}) == 1
         wide = [a.astype("float64") for a in args]
         if name in LIBM_CALLS and name not in ("tgamma", "lgamma", "erfc"):
-            return getattr(np, LIBM.get(name, name))(*wide).astype(args[0].dtype)
+            return getattr(np, name)(*wide).astype(args[0].dtype)
         return _special(name)(*wide).astype(args[0].dtype)
 
     def __getattr__(self, name: str) -> Any:

@@ -36,12 +36,12 @@ INSTRUCTIONS: dict[str, Any] = {
     "gt": jnp.greater, "ge": jnp.greater_equal,
     "and": jnp.bitwise_and, "or": jnp.bitwise_or, "xor": jnp.bitwise_xor, "not": jnp.bitwise_not,
     "shl": jnp.left_shift, "shr": jnp.right_shift, "select": jnp.where, "pow": jnp.power,
+    "asin": jnp.arcsin, "acos": jnp.arccos, "atan": jnp.arctan, "atan2": jnp.arctan2,
     "asinh": jnp.arcsinh, "acosh": jnp.arccosh, "atanh": jnp.arctanh,
     "sigmoid": jax.nn.sigmoid, "softplus": jax.nn.softplus, "erf": jax.scipy.special.erf,
 }  # fmt: skip
 
 CALLS: dict[str, Any] = {
-    "asin": jnp.arcsin, "acos": jnp.arccos, "atan": jnp.arctan, "atan2": jnp.arctan2,
     "tgamma": jax.scipy.special.gamma, "lgamma": jax.scipy.special.gammaln,
     "psi": jax.scipy.special.digamma,
 }  # fmt: skip

@@ -39,6 +39,8 @@ EXPRESSIONS = {
     "shl": "{0} << {1}", "shr": "{0} >> {1}", "select": "{1} if {0} else {2}",
     "sigmoid": "1 / (1 + np.exp(-{0}))",
     "softplus": "max({0}, 0) + np.log1p(np.exp(-abs({0})))",
+    "asin": "np.arcsin({0})", "acos": "np.arccos({0})", "atan": "np.arctan({0})",
+    "atan2": "np.arctan2({0}, {1})",
     "asinh": "np.arcsinh({0})", "acosh": "np.arccosh({0})", "atanh": "np.arctanh({0})",
     "erf": "math.erf({0})", "pow": "np.power({0}, {1})",
 }  # fmt: skip
@@ -51,11 +53,9 @@ DIVISIONS = {
 }
 OF_BOOLS = {"not": "not {0}", "min": "{0} and {1}", "max": "{0} or {1}"}
 LIBM = {
-    "asin": "math.asin", "acos": "math.acos", "atan": "math.atan",
     "cbrt": "np.cbrt", "tgamma": "math.gamma", "lgamma": "math.lgamma", "erfc": "math.erfc",
-    "atan2": "np.arctan2", "hypot": "np.hypot",
+    "hypot": "np.hypot",
 }  # fmt: skip
-LIBM |= {"asin": "np.arcsin", "acos": "np.arccos", "atan": "np.arctan"}
 
 
 @dataclass(frozen=True)
