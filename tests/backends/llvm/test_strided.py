@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from phintys import function
 from phintys.backends.llvm import strided
-from phintys.scalar.native import NATIVE_DTYPES
+from phintys.scalar.dtypes import ALL
 from phintys.tensor.type import TensorType
 
-DTYPES = sorted(NATIVE_DTYPES)
+DTYPES = sorted(ALL)
 STEPS = st.sampled_from([1, 1, 2, 3, -1, -2])
 
 
@@ -108,9 +108,10 @@ def test_what_numpy_has_to_copy() -> None:
         np.testing.assert_array_equal(f(odd), odd + odd)
 
 
-def test_small_arguments_call_after_call() -> None:
-    f = doubled("float64", 2)
-    numbers = np.arange(60.0).reshape(6, 10)
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+def test_small_arguments_call_after_call(dtype: str) -> None:
+    f = doubled(dtype, 2)
+    numbers = np.arange(60).astype(dtype).reshape(6, 10)
     views = numbers.T, numbers[:, ::-1], numbers[::2, 3:5], numbers[:, :0], numbers[:1].repeat(3, 0)
     views = (*views, np.broadcast_to(numbers[0], (4, 10)), np.broadcast_to(numbers[:, :1], (6, 7)))
     for _ in range(strided._PATIENCE):
