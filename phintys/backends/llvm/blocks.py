@@ -23,17 +23,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from phintys.backends.llvm.instructions import Type, scalar_literal
-from phintys.backends.llvm.parts import LENGTH, START
+from phintys.backends.llvm.parts import LENGTH
+from phintys.backends.llvm.products import LARGEST
 from phintys.backends.llvm.slices import Cell, Slice, Uses, memory_of, merged, slice_of
-from phintys.dims import ONE, ZERO, Dim
+from phintys.dims import ONE, ZERO, Dim, dim_max
 from phintys.lowering.program import Call, Check, Operand, Slot, Step
 from phintys.lowering.spec import step_dims, step_reads, step_writes
 
 if TYPE_CHECKING:
     from phintys.backends.llvm.body import Body
 
-#: The rows of a block, of all matrices together, have about so many bytes: the second-level cache
-#: holds them.
+#: The rows of a block, those of all matrices together, have about so many bytes: the second-level
+#: cache holds them.
 BLOCK_BYTES = 192 << 10
 
 #: Matrices up to this size are a single block: the nearer caches hold most of them.
@@ -48,11 +49,15 @@ _WINDOW = 32
 
 
 class Blocks(NamedTuple):
-    """Steps that are done for blocks of ``rows``; their matrices have so many bytes in all."""
+    """Steps that are done for blocks of ``rows``.
+
+    Their matrices have ``size`` bytes in all rows, the results of products so many ``columns``.
+    """
 
     rows: Dim
     slices: list[Slice]
     size: Dim
+    columns: Dim
 
 
 # --------------------------------------------------------------------------- which steps
@@ -65,11 +70,10 @@ def in_blocks(steps: Sequence[Step]) -> Iterator[Step | Blocks]:
 
 
 def _arranged(steps: list[Step]) -> list[Step | Blocks]:
-    for slot, rows in _candidates(steps):
+    for matrix, rows in _candidates(steps):
         choice = _Choice(steps, rows)
-        if choice.products[slot] > 1:
-            blocks = Blocks(rows, choice.slices, sum(choice.sizes.values(), ZERO))
-            return [*choice.before, blocks, *_arranged(choice.after)]
+        if len(choice.products.get(matrix, ())) > 1:
+            return [*choice.before, choice.blocks(rows), *_arranged(choice.after)]
     return list(steps)
 
 
@@ -80,9 +84,9 @@ def _candidates(steps: list[Step]) -> list[tuple[Slot, Dim]]:
     """
     uses: Counter[tuple[Slot, Dim]] = Counter()
     for step in steps:
-        if isinstance(step, Call) and step.name == "gemv" and not step.batch:
+        if isinstance(step, Call) and step.name in ("gemv", "gemm") and not step.batch:
             matrix = step.operands[1]
-            axes = zip(step.sizes, matrix.strides)
+            axes = zip((step.sizes[0], step.sizes[-1]), matrix.strides)
             uses.update([(matrix.slot, length) for length, stride in axes if stride is not ONE])
     return [use for use, count in uses.items() if count > 1]
 
@@ -95,8 +99,7 @@ class _Choice:
         self.before: list[Step] = []
         self.after: list[Step] = []
         self.uses: Uses = {}
-        self.products: Counter[Slot] = Counter()  # matrix -> products with it
-        self.sizes: dict[Slot, Dim] = {}
+        self.products: dict[Slot, list[Call]] = {}  # by matrix
         chosen, later = _Touched(), _Touched()
         for number, step in enumerate(steps):
             touched = _Touched([step])
@@ -119,10 +122,19 @@ class _Choice:
             return False
         self.uses = uses
         self.slices.append(slice_)
-        if slice_.matrix is not None:
-            self.products[slice_.matrix] += 1
-            self.sizes[slice_.matrix] = slice_.size
+        if slice_.product is not None:
+            matrix = slice_.product.operands[1].slot
+            self.products.setdefault(matrix, []).append(slice_.product)
         return True
+
+    def blocks(self, rows: Dim) -> Blocks:
+        """The steps that are done in blocks."""
+        size, columns = ZERO, ONE
+        for call, *others in self.products.values():
+            size += call.sizes[0] * call.sizes[-1] * np.dtype(call.dtype).itemsize
+            for gemm in (c for c in (call, *others) if c.name == "gemm"):
+                columns = dim_max(columns, gemm.sizes[1])
+        return Blocks(rows, self.slices, size, columns)
 
 
 class _Touched:
@@ -160,7 +172,7 @@ def emit(body: Body, step: Blocks) -> None:
         body.addresses[cell.slot.number] = out.stack(kind)
         _set(body, cell, cell.first)
     rows = body.lengths(step.rows)
-    size = _block_rows(body, rows, body.lengths(step.size))
+    size = _block_rows(body, rows, body.lengths(step.size), body.lengths(step.columns))
     place, loop, end = out.stack("i64"), out.name("block"), out.name("end")
     out.store("i64", "0", place)
     out.line(f"br label %{loop}")
@@ -168,7 +180,8 @@ def emit(body: Body, step: Blocks) -> None:
     start = out.load("i64", place)
     left = out.value(f"sub i64 {rows}, {start}")
     length = out.value(f"call i64 @llvm.smin.i64(i64 {left}, i64 {size})")
-    with body.within({START: start, LENGTH: length}):
+    _place_views(body, step, start)
+    with body.within({LENGTH: length}):
         for slice_ in step.slices:
             body.step(slice_.step)
     for cell in cells:
@@ -178,6 +191,17 @@ def emit(body: Body, step: Blocks) -> None:
     out.store("i64", next_, place)
     out.branch(out.value(f"icmp slt i64 {next_}, {rows}"), loop, end)
     out.label(end)
+
+
+def _place_views(body: Body, step: Blocks, start: str) -> None:
+    """Say where the rows of a block begin."""
+    out, known = body.out, dict[tuple[Slot, Dim], str]()
+    for view in (view for slice_ in step.slices for view in slice_.views):
+        if view[1:] not in known:
+            row = body.lengths(view.step * np.dtype(view.base.dtype).itemsize)
+            offset = out.value(f"mul i64 {start}, {row}")
+            known[view[1:]] = out.at(body.addresses[view.base.number], offset)
+        body.addresses[view.slot.number] = known[view[1:]]
 
 
 def _set(body: Body, cell: Cell, value: Any) -> None:
@@ -191,7 +215,7 @@ def _set(body: Body, cell: Cell, value: Any) -> None:
     body.out.store(kind, text, body.addresses[cell.slot.number])
 
 
-def _block_rows(body: Body, rows: str, size: str) -> str:
+def _block_rows(body: Body, rows: str, size: str, columns: str) -> str:
     """The number of rows in a block, from the bytes of all rows."""
     out = body.out
     before, blocks, go = out.block, out.name("large"), out.name("go")
@@ -201,6 +225,11 @@ def _block_rows(body: Body, rows: str, size: str) -> str:
     fitting = out.value(f"udiv i64 {BLOCK_BYTES}, {width}")
     whole = out.value(f"and i64 {fitting}, {-WHOLE}")
     several = out.value(f"icmp ne i64 {whole}, 0")
+    if (
+        columns != "1"
+    ):  # for more of them, BLAS copies so much for each block that nothing is gained
+        few = out.value(f"icmp sle i64 {columns}, {LARGEST}")
+        several = out.value(f"and i1 {several}, {few}")
     some = out.value(f"select i1 {several}, i64 {whole}, i64 {rows}")
     out.line(f"br label %{go}")
     out.label(go)

@@ -53,7 +53,7 @@ def cut(kernel: Kernel, scratch: Iterable[Slot] = (), number: int = 0) -> Parts 
     for d in range(kernel.split):
         if _are_apart(kernel, kernel.body, d, private):
             unit = _WHOLE if d == len(kernel.dims) - 1 else 1
-            return Parts(one_part(kernel, kernel.body, d), kernel.dims[d], unit, private)
+            return Parts(_one_part(kernel, kernel.body, d), kernel.dims[d], unit, private)
     return None
 
 
@@ -106,7 +106,7 @@ def _private(kernel: Kernel, scratch: list[Slot]) -> list[Slot]:
     return [s for s in scratch if s not in moving]
 
 
-def one_part(kernel: Kernel, body: tuple[Inst, ...], d: int) -> Kernel:
+def _one_part(kernel: Kernel, body: tuple[Inst, ...], d: int) -> Kernel:
     """The kernel over a piece of a loop."""
     dims = (*kernel.dims[:d], LENGTH, *kernel.dims[d + 1 :])
     operands = tuple(
@@ -133,7 +133,7 @@ def _cut_reductions(kernel: Kernel, number: int) -> Parts | None:
         Slot(number + k, "temp", body[p].dtype, (COUNT,)) for k, p in enumerate(reduces)
     )
     whole = [Operand(s, (ZERO,) * len(kernel.dims), NUMBER) for s in partial]
-    part = one_part(kernel, tuple(_without_results(body, depths)), 0)
+    part = _one_part(kernel, tuple(_without_results(body, depths)), 0)
     part.operands = (*part.operands, *whole)
     first = len(kernel.operands)
     stores = [Inst("store", body[p].dtype, (p,), first + k) for k, p in enumerate(reduces)]

@@ -6,16 +6,17 @@ holds totals that grow from block to block.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable
 from typing import Any, NamedTuple, Union
 
 import numpy as np
 
-from phintys.backends.llvm.parts import LENGTH, START, one_part
+from phintys.backends.llvm.parts import LENGTH
 from phintys.dims import ZERO, Dim, product
 from phintys.lowering.program import Call, Inst, Kernel, Operand, Slot, Step
 from phintys.lowering.reductions import identity
-from phintys.lowering.schedule import instruction_depths, schedule
+from phintys.lowering.schedule import schedule
 
 #: a storage, or a slot that has none
 Memory = Union[int, Slot]
@@ -39,24 +40,33 @@ class Cell(NamedTuple):
     then: Any = None
 
 
-class Slice(NamedTuple):
-    """A step over ``LENGTH`` rows from ``START`` on.
+class View(NamedTuple):
+    """A slot with the memory of ``base`` from the first row of a block on.
 
-    A product reads ``matrix``, which has ``size`` bytes in all rows.
+    So the code of a kernel is what it is without blocks; ``step`` elements on is the next row.
     """
+
+    slot: Slot
+    base: Slot
+    step: Dim
+
+
+class Slice(NamedTuple):
+    """A step over ``LENGTH`` rows, which is a part of ``product`` if that is given."""
 
     step: Step
     uses: Uses
+    views: list[View]
     cells: tuple[Cell, ...] = ()
-    matrix: Slot | None = None
-    size: Dim = ZERO
+    product: Call | None = None
 
 
 def slice_of(step: Step, rows: Dim) -> Slice | None:
     """The step over a block of rows, None if it cannot be done so."""
-    if isinstance(step, Kernel) and step.dims and step.dims[0] is rows:
-        return _kernel(step, rows)
-    if isinstance(step, Call) and step.name == "gemv" and not step.batch:
+    if isinstance(step, Kernel):
+        kernel = _over_rows(step, rows)
+        return _kernel(kernel, rows) if kernel else None
+    if isinstance(step, Call) and step.name in ("gemv", "gemm") and not step.batch:
         return _product(step, rows)
     return None
 
@@ -82,63 +92,72 @@ def memory_of(slot: Slot) -> Memory:
 def _use(operand: Operand, axis: int, rows: Dim, written: bool) -> tuple[Memory, Use]:
     """How an operand whose ``axis`` goes through the rows uses the memory of its slot."""
     slot, width = operand.slot, None
-    if slot.shape and slot.shape[0] is rows and operand.offset is ZERO and not operand.extra:
+    if slot.shape and slot.shape[0] is rows and not operand.extra:
         row = product(slot.shape[1:])
         if operand.strides[axis] is row:
             width = row * np.dtype(slot.dtype).itemsize
     return memory_of(slot), Use(width, written)
 
 
-def _new_slot(step: Step, number: int, dtype: str) -> Slot:
-    return Slot(-1 - 1000 * step.step - number, "temp", dtype, ())
+_numbers = itertools.count(-1, -1)  # of slots that no Program has
+
+
+class _Views:
+    """The views that a step uses."""
+
+    def __init__(self) -> None:
+        self.all: list[View] = []
+
+    def __call__(self, operand: Operand, axis: int) -> Operand:
+        """The operand from the first row of a block on; its ``axis`` goes through the rows."""
+        base, step = operand.slot, operand.strides[axis]
+        if step.value == 0:
+            return operand
+        for view in self.all:
+            if view.base is base and view.step is step:
+                return operand._replace(slot=view.slot)
+        slot = Slot(next(_numbers), base.kind, base.dtype, base.shape)
+        self.all.append(View(slot, base, step))
+        return operand._replace(slot=slot)
 
 
 # --------------------------------------------------------------------------------- products
 
 
 def _product(step: Call, rows: Dim) -> Slice | None:
-    """A matrix-vector product: a block gives its rows of the result, or is added to it."""
-    m, k = step.sizes
-    if m is rows:
+    """A product with a matrix: a block gives its rows of the result, or is added to it."""
+    if step.sizes[0] is rows:
         return _rows_of_product(step, rows)
-    return _terms_of_product(step, rows) if k is rows else None
+    return _terms_of_product(step, rows) if step.sizes[-1] is rows else None
 
 
 def _rows_of_product(step: Call, rows: Dim) -> Slice | None:
-    y, matrix, x = step.operands
-    result = _use(y, 0, rows, True)
-    uses = [result, _use(matrix, 0, rows, False), _whole(x), *_factors(step.alpha, step.beta)]
+    result, matrix, factor = step.operands
+    target = _use(result, 0, rows, True)
+    uses = [target, _use(matrix, 0, rows, False), _whole(factor), *_factors(step.alpha, step.beta)]
     found = merged(uses)
-    if found is None or result[1].row is None:
+    if found is None or target[1].row is None:
         return None
-    operands = (_moved(y, 0), _moved(matrix, 0), x)
-    sizes = (LENGTH, step.sizes[1])
+    views = _Views()
+    operands = (views(result, 0), views(matrix, 0), factor)
+    sizes = (LENGTH, *step.sizes[1:])
     part = Call(step.name, step.dtype, sizes, operands, step.alpha, step.beta)
-    return Slice(part, found, (), matrix.slot, _size(step))
+    return Slice(part, found, views.all, (), step)
 
 
 def _terms_of_product(step: Call, rows: Dim) -> Slice | None:
-    y, matrix, x = step.operands
-    total = (memory_of(y.slot), Use(None, True))
-    uses = [total, _use(matrix, 1, rows, False), _use(x, 0, rows, False)]
+    total, matrix, factor = step.operands
+    target = (memory_of(total.slot), Use(None, True))
+    uses = [target, _use(matrix, 1, rows, False), _use(factor, 0, rows, False)]
     found = merged([*uses, *_factors(step.alpha, step.beta)])
     if found is None:
         return None
-    beta = _new_slot(step, 0, step.dtype)
-    operands = (y, _moved(matrix, 1), _moved(x, 0))
-    sizes = (step.sizes[0], LENGTH)
-    factor = Operand(beta, (), ZERO)
-    part = Call(step.name, step.dtype, sizes, operands, step.alpha, factor)
-    return Slice(part, found, (Cell(beta, step.beta, 1.0),), matrix.slot, _size(step))
-
-
-def _size(step: Call) -> Dim:
-    return product(step.sizes) * np.dtype(step.dtype).itemsize
-
-
-def _moved(operand: Operand, axis: int) -> Operand:
-    """The operand from the first row of a block on."""
-    return operand._replace(offset=operand.offset + START * operand.strides[axis])
+    views = _Views()
+    operands = (total, views(matrix, 1), views(factor, 0))
+    beta = Slot(next(_numbers), "temp", step.dtype, ())
+    sizes = (*step.sizes[:-1], LENGTH)
+    part = Call(step.name, step.dtype, sizes, operands, step.alpha, Operand(beta, (), ZERO))
+    return Slice(part, found, views.all, (Cell(beta, step.beta, 1.0),), step)
 
 
 def _whole(operand: Operand) -> tuple[Memory, Use]:
@@ -152,45 +171,73 @@ def _factors(*factors: Operand | float) -> list[tuple[Memory, Use]]:
 # ---------------------------------------------------------------------------------- kernels
 
 
+def _over_rows(kernel: Kernel, rows: Dim) -> Kernel | None:
+    """The kernel with an outermost loop over the rows; one over all elements of rows is divided."""
+    if not kernel.dims or kernel.dims[0] is rows:
+        return kernel if kernel.dims else None
+    width = kernel.dims[0] // rows
+    if width * rows is not kernel.dims[0] or any(i.op == "index" for i in kernel.body):
+        return None
+    operands = tuple(
+        o._replace(strides=(o.strides[0] * width, *o.strides)) for o in kernel.operands
+    )
+    dims, split = (rows, width, *kernel.dims[1:]), kernel.split + (kernel.split > 0)
+    return Kernel(dims, split, operands, kernel.body, kernel.step)
+
+
 def _kernel(kernel: Kernel, rows: Dim) -> Slice | None:
     """A kernel whose outermost loop is over the rows."""
     uses = []
+    scratch: set[int] = set()  # operands that each row fills anew
     for inst in kernel.body:
         if inst.op == "index" and inst.param == 0:
             return None
-        if inst.op in ("load", "store", "accumulate"):
-            operand = kernel.operands[inst.param[0] if inst.op == "accumulate" else inst.param]
-            memory, use = _use(operand, 0, rows, inst.op != "load")
-            if use.written and use.row is None and operand.strides[0].value != 0:
-                return None
+        if inst.op not in ("load", "store", "accumulate"):
+            continue
+        number = inst.param[0] if inst.op == "accumulate" else inst.param
+        operand = kernel.operands[number]
+        moves = operand.strides[0].value != 0
+        memory, use = _use(operand, 0, rows, inst.op != "load")
+        if use.written and use.row is None and moves:
+            return None
+        if number not in scratch:
             uses.append((memory, use))
+        if inst.op == "store" and not moves and kernel.split > 0:
+            scratch.add(number)
     found = merged(uses)
     if found is None:
         return None
+    views = _Views()
+    operands = tuple(views(o, 0) for o in kernel.operands)
+    dims = (LENGTH, *kernel.dims[1:])
+    part = Kernel(dims, kernel.split, operands, kernel.body, kernel.step)
     if kernel.split > 0:
-        return Slice(one_part(kernel, kernel.body, 0), found)
-    return _reductions(kernel, found)
+        return Slice(part, found, views.all)
+    cells = _with_totals(part)
+    return None if cells is None else Slice(part, found, views.all, cells)
 
 
-def _reductions(kernel: Kernel, uses: Uses) -> Slice | None:
-    """Reductions over all rows: each block goes on with the results so far.
+def _with_totals(kernel: Kernel) -> tuple[Cell, ...] | None:
+    """Change reductions over the rows of a block: they go on with the results so far.
 
     What follows from the results is done again for each block; the last time counts.
     """
-    depths = instruction_depths(kernel)
-    later = [phase for phase in schedule(kernel).phases if phase.has_loop][1:]
-    if later or any(i.op == "accumulate" and not d for i, d in zip(kernel.body, depths)):
+    plan = schedule(kernel)
+    later = [phase for phase in plan.phases if phase.has_loop][1:]
+    once = [*plan.outer[0], *(p for phase in plan.phases for p in phase.levels[0])]
+    if later or any(kernel.body[p].op == "accumulate" for p in once):
         return None
-    part = one_part(kernel, kernel.body, 0)
-    operands, body, cells = list(part.operands), list[Inst](), list[Cell]()
+    operands, body, cells = list(kernel.operands), list[Inst](), list[Cell]()
     places: list[int] = []
     for inst in kernel.body:
-        body.append(inst._replace(args=tuple(places[a] for a in inst.args)))
+        if cells:
+            inst = inst._replace(args=tuple([places[a] for a in inst.args]))
+        body.append(inst)
         if inst.op == "reduce":
             kind, dtype = inst.param, inst.dtype
             if kind in ("argmax", "argmin"):
                 return None
-            cell = Cell(_new_slot(kernel, len(cells), dtype), identity(kind, dtype))
+            cell = Cell(Slot(next(_numbers), "temp", dtype, ()), identity(kind, dtype))
             at, new = len(operands), len(body) - 1
             body.append(Inst("load", dtype, (), at))
             body.append(Inst(kind, dtype, (new + 1, new)))
@@ -200,5 +247,5 @@ def _reductions(kernel: Kernel, uses: Uses) -> Slice | None:
             places.append(new + 2)
         else:
             places.append(len(body) - 1)
-    part.operands, part.body = tuple(operands), tuple(body)
-    return Slice(part, uses, tuple(cells))
+    kernel.operands, kernel.body = tuple(operands), tuple(body)
+    return tuple(cells)

@@ -141,6 +141,30 @@ def test_several_matrices_of_one_number_of_rows(short):
     agree(program, [rng.normal(size=s) for s in sizes])
 
 
+@pytest.mark.parametrize("shape", [(0, 3, 2), (1, 1, 1), (30, 4, 3), (30, 2, 1), (25, 3, 40)])
+def test_several_columns(short, shape):
+    X, W, Y = pt.matrix("X"), pt.matrix("W"), pt.matrix("Y")
+    eta = pt.dot(X, W)
+    softmax = (Y * eta).sum() - pt.logsumexp(eta, axis=1).sum()
+    squares = -pt.sqr(Y - eta).sum()
+    n, k, columns = shape
+    sizes = [(n, k), (k, columns), (n, columns)]
+    for value in (softmax, squares):
+        program = program_of([X, W, Y], [value, phintys.grad(value, W)])
+        assert [len(calls(step)) for step in found(program)] == [2]
+        agree(program, [rng.normal(size=s) for s in sizes])
+
+
+def test_columns_that_mean_different_things(short):
+    X, W, y = pt.matrix("X"), pt.matrix("W"), pt.vector("y")
+    eta = pt.dot(X, W)
+    r = (y - eta[:, 0]) * pt.exp(-eta[:, 1])
+    value = (-0.5 * r * r - eta[:, 1]).sum()
+    program = program_of([X, W, y], [value, phintys.grad(value, W)])
+    assert [len(calls(step)) for step in found(program)] == [2]
+    agree(program, [rng.normal(size=s) for s in [(40, 3), (3, 2), 40]])
+
+
 def test_groups_are_gathered_and_their_gradient_is_scattered(short):
     X, y, b = pt.matrix("X"), pt.vector("y"), pt.vector("b")
     g, i = pt.vector("g"), pt.lvector("i")
@@ -242,21 +266,24 @@ class RandomRows:
 
     def __init__(self, seed):
         self.rng = np.random.default_rng(seed)
-        self.inputs, self.args = [], []
+        self.inputs, self.args, self.known = [], [], self.rng.random() < 0.3
         self.n, self.groups = int(self.rng.choice([0, 1, 5, 33])), 3
         self.scalars = [self.input(())]
         self.rows = [self.input((self.n,)), self.input((self.n,))]
         self.shared = [self.input((self.groups,))]
-        self.matrices = []
+        self.matrices, self.factors, self.columns = [], {}, int(self.rng.choice([1, 3]))
         for k in self.rng.choice([1, 2, 4], 2):
             matrix = self.input((self.n, k))
             self.matrices.append((matrix, [self.input((k,))]))
+            self.factors[matrix] = [self.input((k, self.columns))]
+        self.tables = [self.input((self.n, self.columns))]
         self.index = pt.lvector("index")
         self.inputs.append(self.index)
         self.args.append(self.rng.integers(-self.groups, self.groups, self.n))
 
     def input(self, shape):
-        variable = pt.tensor(f"v{len(self.inputs)}", dtype="float64", shape=(None,) * len(shape))
+        known = [int(n) if self.known else None for n in shape]
+        variable = pt.tensor(f"v{len(self.inputs)}", dtype="float64", shape=known)
         self.inputs.append(variable)
         self.args.append(self.rng.normal(size=shape))
         return variable
@@ -266,7 +293,7 @@ class RandomRows:
 
     def grow(self, count):
         names = """product product terms terms map map total gather scatter scaled sums turned part
-        numbered"""
+        numbered table table table_terms table_terms softmax column"""
         steps = [getattr(self, name) for name in names.split()]
         for _ in range(count):
             steps[int(self.rng.integers(len(steps)))]()
@@ -321,11 +348,31 @@ class RandomRows:
         else:
             self.rows.append(pt.inc_subtensor(row[::-1], part))
 
+    def table(self):
+        matrix, factors = self.pick(list(self.factors.items()))
+        self.tables.append(pt.dot(matrix, self.pick(factors)) * 0.5)
+
+    def table_terms(self):
+        matrix, factors = self.pick(list(self.factors.items()))
+        factors.append(pt.tanh(pt.dot(matrix.T, self.pick(self.tables))))
+
+    def softmax(self):
+        table = self.pick(self.tables)
+        self.tables.append(pt.special.softmax(table * self.pick(self.scalars), axis=1))
+
+    def column(self):
+        row, table = self.pick(self.rows), self.pick(self.tables)
+        if self.rng.random() < 0.5:
+            self.rows.append(table[:, -1] + row)
+        else:
+            self.tables.append(pt.set_subtensor(table[:, 0], row))
+
     def outputs(self):
         vectors = [v for _, pool in self.matrices for v in pool]
         matrix, pool = self.matrices[0]
         first = pt.dot(matrix, pool[0]) * self.pick(self.rows)
-        pools = [self.rows, self.scalars, self.shared, vectors, vectors]
+        factors = [v for pool in self.factors.values() for v in pool]
+        pools = [self.rows, self.scalars, self.shared, vectors, self.tables, factors]
         return [pt.dot(matrix.T, first), *(self.pick(pool) for pool in pools)]
 
 
