@@ -2,8 +2,8 @@
 
 Nodes are visited inputs first, so a rule sees only inputs in normal form.  Equal nodes (same op,
 same inputs) become one on the way: what a rule makes of the first of them stands for all.  What a
-rule returns is itself brought into normal form before the sweep goes on.  The FunctionGraph learns of all changes at once, at the end
-(`phintys.rewriting.install`).
+rule returns is itself brought into normal form before the sweep goes on.  The FunctionGraph learns
+of all changes at once, at the end (`phintys.rewriting.install`).
 
 Nodes of the graph whose inputs change stay the same objects, so variables in the middle of a
 graph keep their identity unless they are themselves replaced.
