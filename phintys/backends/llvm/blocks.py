@@ -24,7 +24,6 @@ import numpy as np
 
 from phintys.backends.llvm.instructions import Type, scalar_literal
 from phintys.backends.llvm.parts import LENGTH
-from phintys.backends.llvm.products import LARGEST
 from phintys.backends.llvm.slices import Cell, Slice, Uses, memory_of, merged, slice_of
 from phintys.dims import ONE, ZERO, Dim, dim_max
 from phintys.lowering.program import Call, Check, Operand, Slot, Step
@@ -43,6 +42,10 @@ SMALL_BYTES = 1 << 20
 #: Blocks have a multiple of so many rows, which suits BLAS; where they would be larger then, there
 #: is only one.
 WHOLE = 8
+
+#: The results of products may have so many columns.  For each block BLAS copies the second factor
+#: anew, and the more columns, the less a product waits for its matrix.
+COLUMNS = 64
 
 #: So many steps are looked at together, which bounds the time it takes.
 _WINDOW = 32
@@ -225,10 +228,8 @@ def _block_rows(body: Body, rows: str, size: str, columns: str) -> str:
     fitting = out.value(f"udiv i64 {BLOCK_BYTES}, {width}")
     whole = out.value(f"and i64 {fitting}, {-WHOLE}")
     several = out.value(f"icmp ne i64 {whole}, 0")
-    if (
-        columns != "1"
-    ):  # for more of them, BLAS copies so much for each block that nothing is gained
-        few = out.value(f"icmp sle i64 {columns}, {LARGEST}")
+    if columns != "1":
+        few = out.value(f"icmp sle i64 {columns}, {COLUMNS}")
         several = out.value(f"and i1 {several}, {few}")
     some = out.value(f"select i1 {several}, i64 {whole}, i64 {rows}")
     out.line(f"br label %{go}")
