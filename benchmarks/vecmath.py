@@ -37,6 +37,7 @@ NUMPY: dict[str, Callable] = {
 }
 REFERENCE: dict[str, Callable] = {
     "exp2": lambda x: mp.mpf(2) ** x,
+    "cbrt": lambda x: mp.sign(x) * mp.cbrt(abs(x)),
     "log1p": mp.log1p,
     "log2": lambda x: mp.log(x, 2),
     "sigmoid": lambda x: 1 / (1 + mp.exp(-x)),

@@ -99,19 +99,22 @@ ROWS: list[tuple[str, str, Real, Real, tuple[mp.mpf, mp.mpf]]] = [
      (mp.mpf(0), mp.mpf("0.273") ** 2)),
     ("asin", "(asin(r)/r - 1)/z", _cubic_remainder(mp.asin, 1), lambda z: z, (mp.mpf(0), ONE / 4)),
     ("atan", "(atan(r)/r - 1)/z", _cubic_remainder(mp.atan, -2), lambda z: z, (mp.mpf(0), ONE)),
+    ("cbrt", "cbrt(1 + f)", lambda f: mp.cbrt(1 + f), lambda f: 1 / mp.cbrt(1 + f),
+     (mp.sqrt(2) / 2 - 1, mp.sqrt(2) - 1)),
 ]  # fmt: skip
 
 #: Relative error (of the function's result) that a table may add; ``narrow`` serves functions of
 #: float32 that compute in float64.
 GOALS = {"float64": mp.mpf(2) ** -56, "float32": mp.mpf(2) ** -28, "narrow": mp.mpf(2) ** -34}
 KINDS = {
-    "atanh3": ("float64",), "log2": ("narrow",), "sin": ("float64", "narrow"),
+    "atanh3": ("float64",), "cbrt": ("float64",), "log2": ("narrow",), "sin": ("float64", "narrow"),
     "cos": ("float64", "narrow"), "tan": ("float64", "narrow"),
     "exp2": ("float64", "float32", "narrow"),
 }  # fmt: skip
 #: Shorter intervals of a less precise kind.
 SPANS = {("erf_far", "float32"): (mp.mpf(0), mp.mpf(3))}
-ATANH3_GOAL = mp.mpf(2) ** -68  # the logarithm inside pow
+#: The logarithm inside pow is more precise; the cube root has only to be good for one step.
+OTHER_GOALS = {"atanh3": mp.mpf(2) ** -68, "cbrt": mp.mpf(2) ** -18}
 
 
 def remez(
@@ -153,7 +156,7 @@ def _alternation(errors: list[mp.mpf], wanted: int) -> list[int] | None:
 
 
 def fit(name: str, g: Real, weight: Real, interval, kind: str) -> tuple[list[float], mp.mpf]:
-    goal = ATANH3_GOAL if name == "atanh3" else GOALS[kind]
+    goal = OTHER_GOALS.get(name, GOALS[kind])
     for count in range(3, 24):
         poly, error = remez(g, weight, interval, count)
         if error <= goal:
@@ -196,8 +199,8 @@ def main() -> None:
         "",
         "``benchmarks/vecmath_fit.py`` holds the functions, intervals and goals and writes this",
         "module.  Keys: (polynomial, precision); ``narrow`` is for float32 computed in float64.",
-        "Every name but ``exp``, ``exp2`` and ``erf_far`` is a polynomial in z, the square of the",
-        "reduced argument.",
+        "Every name but ``exp``, ``exp2``, ``erf_far`` and ``cbrt`` is a polynomial in z, the",
+        "square of the reduced argument.",
         '"""',
         "",
         "from __future__ import annotations",

@@ -396,8 +396,6 @@ def scalar_function(inst: Inst) -> Callable[..., Any]:
 def _special_function(name: str) -> Callable[..., Any]:
     from scipy import special  # pyright: ignore[reportMissingTypeStubs]
 
-    if name in ("cbrt", "hypot"):
-        return getattr(np, name)
     return getattr(special, {"lgamma": "gammaln", "tgamma": "gamma"}.get(name, name))
 
 
@@ -426,7 +424,7 @@ def _not(a: Any) -> Any:
 
 
 _SAME_NAME = (
-    "floor ceil trunc rint sqrt isnan isinf exp exp2 expm1 log log2 log10 log1p "
+    "floor ceil trunc rint sqrt cbrt hypot isnan isinf exp exp2 expm1 log log2 log10 log1p "
     "sin cos tan sinh cosh tanh"
 )
 _FUNCTIONS: dict[str, Callable[..., Any]] = {

@@ -61,6 +61,8 @@ ceil     1 f    same  smallest integer not below
 trunc    1 f    same  towards zero
 rint     1 f    same  nearest integer, ties to even
 sqrt     1 f    same  square root
+cbrt     1 f    same  cube root
+hypot    2 f    same  sqrt(a*a + b*b); infinite if either is
 eq       2 biuf bool  equal
 ne       2 biuf bool  not equal (true where either is NaN)
 lt       2 biuf bool  less
@@ -105,7 +107,7 @@ pow      2 f    same  a**b, as C pow
 
 #: Scalar functions reached by name: libm's, and SciPy's ``cython_special`` (arguments and
 #: result float64; a generator casts).  name -> arity.  Used through ``n.call(name, ...)``.
-LIBM_CALLS = {"cbrt": 1, "tgamma": 1, "lgamma": 1, "erfc": 1, "hypot": 2}
+LIBM_CALLS = {"tgamma": 1, "lgamma": 1, "erfc": 1}
 
 SCIPY_CALLS = {
     "gamma": 1, "gammaln": 1, "psi": 1, "erfcx": 1, "erfinv": 1, "erfcinv": 1, "ndtri": 1,

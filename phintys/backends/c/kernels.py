@@ -22,8 +22,9 @@ OPERATORS = {
 #: instructions that are functions of the C library
 LIBRARY = {
     name: name
-    for name in "fmod copysign floor ceil trunc rint sqrt exp exp2 expm1 log log2 log10 log1p sin "
-    "cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh erf pow fma nextafter".split()
+    for name in "fmod copysign floor ceil trunc rint sqrt cbrt hypot exp exp2 expm1 log log2 log10 "
+    "log1p sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh "
+    "erf pow fma nextafter".split()
 }
 #: instructions that runtime.h defines for each dtype
 RUNTIME = frozenset(("idiv", "imod", "min", "max", "sigmoid", "softplus"))

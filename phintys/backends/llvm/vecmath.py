@@ -15,13 +15,14 @@ How they are made
     (`vecmath_coefficients`, by a minimax fit), reconstruction through the bits of the exponent.
     The logarithms follow the formulas of the classic fdlibm (s = f/(2 + f)), pow its scheme of
     numbers split in two.  sinh and cosh come from polynomials for both, by their addition
-    theorems.  Nothing needs a fused multiply-add for more than the last half ulp:
-    ``llvm.fmuladd`` becomes a multiplication and an addition where the machine has no fused one.
-    Rounding tricks rule out all fast-math flags.
+    theorems.  A cube root is a short polynomial and one step of high order.
+    Nothing needs a fused multiply-add for more than the last half ulp: ``llvm.fmuladd`` becomes a
+    multiplication and an addition where the machine has no fused one.  Rounding tricks rule out
+    all fast-math flags.
 
 float32
-    sin, cos, tan, log2, log10 and pow compute in float64, with shorter polynomials; the others
-    in float32.
+    sin, cos, tan, log2, log10, pow, cbrt and hypot compute in float64, with shorter polynomials;
+    the others in float32.
 
 Slow paths
     sin, cos and tan call libm for those lanes that are above 5e4 in magnitude (float32: 1e6), in
@@ -36,10 +37,10 @@ Calls
     function of the platform's calling convention.
 
 Accuracy (greatest error met, in ulps: 90,000 points in float64, 10 million in float32)
-    float64: below 0.9 log log1p log2 log10 sin cos; below 1.3 exp exp2 pow tan asin
-    acos cosh asinh acosh atanh; below 1.6 erf expm1 sigmoid softplus sinh tanh atan atan2.
-    float32: below 0.8 sin cos tan log2 log10 pow; 1.9 softplus cosh; below 1.7 the others.
-    Without a fused multiply-add errors grow by 0.3 at most.
+    float64: below 0.9 log log1p log2 log10 sin cos cbrt; below 1.3 exp exp2 pow tan asin acos
+    cosh asinh acosh atanh hypot; below 1.6 erf expm1 sigmoid softplus sinh tanh atan atan2.
+    float32: below 0.8 sin cos tan log2 log10 pow cbrt hypot; 1.9 softplus cosh; below 1.7
+    the others.  Without a fused multiply-add errors grow by 0.3 at most.
 """
 
 from __future__ import annotations
@@ -50,6 +51,7 @@ from functools import lru_cache
 from phintys.backends.llvm import vecmath_arc as arc
 from phintys.backends.llvm import vecmath_exp_log as exp_log
 from phintys.backends.llvm import vecmath_hyperbolic as hyperbolic
+from phintys.backends.llvm import vecmath_root as root
 from phintys.backends.llvm import vecmath_trig as trig
 from phintys.backends.llvm.vecmath_body import FORMATS, Body
 from phintys.backends.llvm.vecmath_pow import power
@@ -132,10 +134,12 @@ _BODIES: dict[str, Callable[..., str]] = {
     "acos": arc.acos,
     "atan": arc.atan,
     "atan2": arc.atan2,
+    "cbrt": root.cbrt,
+    "hypot": root.hypot,
     **trig.FUNCTIONS,
 }
 
 SUPPORTED = frozenset(_BODIES)
 
 #: functions of two numbers
-BINARY = frozenset(("pow", "atan2"))
+BINARY = frozenset(("pow", "atan2", "hypot"))

@@ -2,8 +2,8 @@
 
 ``benchmarks/vecmath_fit.py`` holds the functions, intervals and goals and writes this
 module.  Keys: (polynomial, precision); ``narrow`` is for float32 computed in float64.
-Every name but ``exp``, ``exp2`` and ``erf_far`` is a polynomial in z, the square of the
-reduced argument.
+Every name but ``exp``, ``exp2``, ``erf_far`` and ``cbrt`` is a polynomial in z, the
+square of the reduced argument.
 """
 
 from __future__ import annotations
@@ -364,6 +364,15 @@ COEFFICIENTS: dict[tuple[str, str], tuple[float, ...]] = {
         -0.03145582973957062,
         0.01106451265513897,
         -0.0018272295128554106,
+    ),
+    # cbrt(1 + f) on [-0.2929, 0.4142], error 2**-19.6
+    ("cbrt", "float64"): (
+        0.9999990132430575,
+        0.3333203140254922,
+        -0.11096410098654558,
+        0.0622876549544691,
+        -0.04478221646527465,
+        0.0269549532203302,
     ),
 }
 

@@ -40,7 +40,7 @@ EXPRESSIONS = {
     "sigmoid": "1 / (1 + np.exp(-{0}))",
     "softplus": "max({0}, 0) + np.log1p(np.exp(-abs({0})))",
     "asin": "np.arcsin({0})", "acos": "np.arccos({0})", "atan": "np.arctan({0})",
-    "atan2": "np.arctan2({0}, {1})",
+    "atan2": "np.arctan2({0}, {1})", "hypot": "np.hypot({0}, {1})",
     "asinh": "np.arcsinh({0})", "acosh": "np.arccosh({0})", "atanh": "np.arctanh({0})",
     "erf": "math.erf({0})", "pow": "np.power({0}, {1})",
 }  # fmt: skip
@@ -53,8 +53,7 @@ DIVISIONS = {
 }
 OF_BOOLS = {"not": "not {0}", "min": "{0} and {1}", "max": "{0} or {1}"}
 LIBM = {
-    "cbrt": "np.cbrt", "tgamma": "math.gamma", "lgamma": "math.lgamma", "erfc": "math.erfc",
-    "hypot": "np.hypot",
+    "tgamma": "math.gamma", "lgamma": "math.lgamma", "erfc": "math.erfc",
 }  # fmt: skip
 
 

@@ -108,6 +108,7 @@ _PLAIN = {
     "shr": np.right_shift, "select": np.where, "exp": np.exp, "exp2": np.exp2,
     "expm1": np.expm1, "log": np.log, "log2": np.log2, "log10": np.log10, "log1p": np.log1p,
     "sin": np.sin, "cos": np.cos, "tan": np.tan, "sinh": np.sinh, "cosh": np.cosh,
+    "cbrt": np.cbrt, "hypot": np.hypot,
     "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan, "atan2": np.arctan2,
     "tanh": np.tanh, "asinh": np.arcsinh, "acosh": np.arccosh, "atanh": np.arctanh,
     "sigmoid": scipy.special.expit, "softplus": lambda x: np.logaddexp(x, x.dtype.type(0)),
@@ -214,9 +215,7 @@ def reference(kernel: Kernel, arrays: dict[int, np.ndarray], symbols: dict[Dim, 
 
 
 LIBM = {
-    "cbrt": np.cbrt,
     "tgamma": scipy.special.gamma, "lgamma": scipy.special.gammaln, "erfc": scipy.special.erfc,
-    "hypot": np.hypot,
 }  # fmt: skip
 
 
