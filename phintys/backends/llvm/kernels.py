@@ -27,11 +27,12 @@ from phintys.backends.llvm.lanes import Argument, Arguments, Lanes, Place, is_sc
 from phintys.backends.llvm.loops import Innermost, VectorLoop, counted_loop
 from phintys.backends.llvm.reductions import Reduction
 from phintys.backends.llvm.sharing import General, Special
+from phintys.backends.llvm.short_rows import short_rows
 from phintys.backends.llvm.target import vector_bits
 from phintys.backends.llvm.transposed import copy_squares, side
 from phintys.backends.llvm.vecmath import SUPPORTED
-from phintys.dims import ONE, Dim
-from phintys.lowering.program import Inst, Kernel, Operand
+from phintys.dims import Dim
+from phintys.lowering.program import Inst, Kernel
 from phintys.lowering.schedule import Phase, schedule
 
 __all__ = ["Argument", "KernelCode", "collapse", "emit_kernel"]
@@ -64,18 +65,21 @@ class KernelCode:
     declares: frozenset[str]
 
 
-def emit_kernel(kernel: Kernel) -> KernelCode:
-    """Write the function of a kernel."""
+def emit_kernel(kernel: Kernel, threads: int = 1) -> KernelCode:
+    """Write the function of a kernel.
+
+    Where it may run in several threads, it never calls Python to have more code made.
+    """
     special = Special(collapse(kernel))
-    code = _emit(special.general)
+    code = _emit(special.general, threads > 1)
     return replace(code, arguments=tuple([special.argument(a) for a in code.arguments]))
 
 
 @lru_cache(maxsize=256)
-def _emit(general: General) -> KernelCode:
+def _emit(general: General, at_once: bool) -> KernelCode:
     emitter = _Emitter(general.kernel())
     emitter.nest(0)
-    return emitter.finish()
+    return emitter.finish(at_once)
 
 
 # ------------------------------------------------------------------------------ collapsing
@@ -132,28 +136,25 @@ class _Emitter:
         self.arguments = Arguments()
         self.lanes = Lanes(kernel, self.w, self.arguments)
         self.schedule = schedule(kernel)
-        pointers = [self._base(number, o) for number, o in enumerate(kernel.operands)]
+        self.short = short_rows(kernel, self.schedule, self.arguments)
+        self.rows_done = self.short.ask(self.w) if self.short else "0"
+        pointers = [self.lanes.base(number) for number in range(len(kernel.operands))]
         self.place = Place(1, pointers, {})
 
-    def _base(self, number: int, operand: Operand) -> str:
-        base = self.arguments.slot(operand.slot)
-        if operand.offset.value == 0:
-            return base
-        return self.lanes.advance(number, base, self.arguments.dim(operand.offset), ONE)
-
-    def finish(self) -> KernelCode:
+    def finish(self, at_once: bool) -> KernelCode:
         w = self.w
+        short = self.short.answer(w, at_once) if self.short else ""
         w.line("ret i64 0")
         if self.lanes.can_fail:
             w.label("fail")
             w.line("ret i64 1")
         parameters = self.arguments.all()
         signature = ", ".join(f"{a.type} {name}" for name, a in parameters)
-        text = w.text(f"i64 @SYMBOL({signature}) noinline nounwind")
+        text = short + w.text(f"i64 @SYMBOL({signature}) noinline nounwind")
         symbol = "phintys.kernel." + hashlib.sha256(text.encode()).hexdigest()[:20]
         return KernelCode(
             symbol,
-            text.replace("SYMBOL", symbol, 1),
+            text.replace("SYMBOL", symbol),
             tuple(a for _, a in parameters),
             frozenset(w.declares),
         )
@@ -295,8 +296,9 @@ class _Emitter:
             self.place = replace(outside, pointers=pointers, values=dict(outside.values))
             return inside(flat)
 
+        first = self.rows_done if d == len(self.kernel.dims) - 2 else "0"
         length = self.arguments.length(self.kernel.dims[d])
-        flat = counted_loop(self.w, ("0", length, 1), types, flat, turn)
+        flat = counted_loop(self.w, (first, length, 1), types, flat, turn)
         self.place = outside
         return flat
 

@@ -15,7 +15,7 @@ from typing import Any
 from phintys.backends.llvm.division import Divisor
 from phintys.backends.llvm.instructions import KernelWriter, Type, cast, emit, select
 from phintys.backends.llvm.reductions import Reduction
-from phintys.dims import Dim
+from phintys.dims import ONE, Dim
 from phintys.lowering.program import Inst, Kernel, Operand, Slot
 from phintys.scalar.native import SCIPY_CALLS
 
@@ -350,6 +350,14 @@ class Lanes:
 
         types = [Type(self.dtype(a), place.width) for a in inst.args]
         self._each_lane(place, [(t, place.values[a]) for t, a in zip(types, inst.args)], each)
+
+    def base(self, operand: int) -> str:
+        """Address of the element where an operand starts."""
+        described = self.kernel.operands[operand]
+        base = self.arguments.slot(described.slot)
+        if described.offset.value == 0:
+            return base
+        return self.advance(operand, base, self.arguments.dim(described.offset), ONE)
 
     def _address(self, place: Place, operand: int, indices: list[str], lane: str = "0") -> str:
         """Of an element: the operand's address, moved along the innermost dim and by indices."""

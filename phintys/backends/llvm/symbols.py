@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from phintys.backends.capsules import special
-from phintys.backends.llvm import cpython
+from phintys.backends.llvm import cpython, late
 
 if TYPE_CHECKING:
     from phintys.backends.llvm.jit import Library
@@ -109,4 +109,4 @@ def _zeta() -> Library:
     return compile_ir((Path(__file__).parent / "zeta.ll").read_text, name="zeta")
 
 
-_LIBRARIES = {"libm": _libm, "scipy": _scipy}
+_LIBRARIES = {"libm": _libm, "scipy": _scipy, "late": late.cell}
