@@ -30,7 +30,8 @@ from phintys.lowering.program import Inst, Kernel
 from phintys.lowering.schedule import Phase, Schedule
 
 #: elements of a short row, at most
-SHORT = 16
+SHORT = 32
+_CHEAP = 24  # where there are no special functions
 _MAX_LANES = 16
 
 _MEMORY = ("load", "store", "accumulate")
@@ -122,9 +123,9 @@ class ShortRows:
         register = vector_bits() // (8 * widest)
         width = min(register * (2 if special else 1), _MAX_LANES)
         if self.kernel.is_reducing or self.sums:
-            return width, SHORT, 0
+            return width, min(3 * width, SHORT) if special else _CHEAP, 0
         # nothing is added up, and lanes are written one by one, which full vectors are not
-        return width, min(2 * register - 1, SHORT), 0 if special else register
+        return width, min(2 * register, _MAX_LANES) - 1, 0 if special else register
 
     def ask(self, w: KernelWriter) -> str:
         """Write into the kernel what calls the function; the number of rows that it has done."""
