@@ -50,6 +50,10 @@ COLUMNS = 64
 #: So many steps are looked at together, which bounds the time it takes.
 _WINDOW = 32
 
+#: A block is too little for BLAS to share out.  So many cores read memory about as fast together
+#: as one does; if BLAS has more, it takes the whole matrix.
+THREADS = 4
+
 
 class Blocks(NamedTuple):
     """Steps that are done for blocks of ``rows``.
@@ -228,6 +232,9 @@ def _block_rows(body: Body, rows: str, size: str, columns: str) -> str:
     fitting = out.value(f"udiv i64 {BLOCK_BYTES}, {width}")
     whole = out.value(f"and i64 {fitting}, {-WHOLE}")
     several = out.value(f"icmp ne i64 {whole}, 0")
+    threads = out.value("call i64 @phintys_blas_threads()")
+    alone = out.value(f"icmp sle i64 {threads}, {THREADS}")
+    several = out.value(f"and i1 {several}, {alone}")
     if columns != "1":
         few = out.value(f"icmp sle i64 {columns}, {COLUMNS}")
         several = out.value(f"and i1 {several}, {few}")

@@ -34,6 +34,7 @@ declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
 @PyExc_TypeError = external global ptr
 @_Py_NoneStruct = external global i8
 @phintys_strided = external global ptr
+@blas_threads = external global i64
 
 @text.large = private constant [33 x i8] c"an operand is too large for BLAS\00"
 @text.strict = private constant [47 x i8] c"an argument does not fit the compiled function\00"
@@ -274,6 +275,12 @@ drop:
   br label %test
 done:
   ret void
+}
+
+; How many threads a large product may take.
+define i64 @phintys_blas_threads() {
+  %count = load i64, ptr @blas_threads
+  ret i64 %count
 }
 
 define void @phintys_too_large() {

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import importlib.util
+import os
 import sys
 from functools import cache
 from importlib.machinery import ExtensionFileLoader, PathFinder
@@ -47,7 +48,16 @@ def runtime() -> Library:
     cpython.offsets()  # what is in the cache relies on them too
     _keep_freed_memory()
     outside = cpython.symbols() | strided.symbols()
+    outside["blas_threads"] = ctypes.addressof(_blas_threads())
     return compile_ir(text, outside, name="runtime", level=PLAIN)
+
+
+@cache
+def _blas_threads() -> ctypes.c_int64:
+    """How many threads BLAS is likely to use for a large product."""
+    names = [f"{name}_NUM_THREADS" for name in ("OPENBLAS", "MKL", "BLIS", "OMP")]
+    given = (os.environ[name] for name in names if os.environ.get(name, "").isdigit())
+    return ctypes.c_int64(int(next(given, os.cpu_count() or 1)))
 
 
 def _keep_freed_memory() -> None:

@@ -14,6 +14,7 @@ from phintys import config
 from phintys.backends.llvm import blocks
 from phintys.backends.llvm.blocks import Blocks, in_blocks
 from phintys.backends.llvm.entry import emit_entry
+from phintys.backends.llvm.runtime import _blas_threads
 from phintys.dims import Dim
 from phintys.lowering.interpret import interpret
 from phintys.lowering.program import Call, Loop
@@ -27,6 +28,7 @@ def short():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(blocks, "SMALL_BYTES", 0)
         patch.setattr(blocks, "BLOCK_BYTES", 256)
+        patch.setattr(blocks, "THREADS", 1 << 20)
         patch.setattr(blocks, "WHOLE", 1)
         yield
 
@@ -239,6 +241,22 @@ def test_threads_take_kernels_instead():
         assert "%block." not in emit_entry(program).ir.replace("%block.at", "")
 
 
+@pytest.mark.parametrize("threads", [1, 4, 5, 64])
+def test_many_threads_of_blas_take_whole_matrices(monkeypatch, threads):
+    """Whatever is done, the sums of blocks differ in rounding, so that one can tell."""
+    X, y, b, a = symbols()
+    program = program_of([X, y, b, a], phintys.grad(poisson(X, y, b, a), b))
+    args = arguments(9000, 30)
+
+    def value(count):
+        monkeypatch.setattr(_blas_threads(), "value", count)
+        return native(program)(*args)[0]
+
+    same = np.array_equal(value(threads), value(1))
+    assert same == (threads <= blocks.THREADS)
+    np.testing.assert_allclose(value(threads), value(1), rtol=1e-9)
+
+
 def test_one_product_or_products_with_columns_stay_as_they_are():
     X, y, b, _ = symbols()
     assert not found(program_of([X, y, b], [pt.exp(pt.dot(X, b)).sum(), y]))
@@ -384,6 +402,7 @@ def test_programs_compute_what_the_interpreter_does(seed, size):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(blocks, "SMALL_BYTES", 0)
         patch.setattr(blocks, "BLOCK_BYTES", 300)
+        patch.setattr(blocks, "THREADS", 1 << 20)
         patch.setattr(blocks, "WHOLE", 1)
         program = program_of(values.inputs, values.outputs(), on_unused_input="ignore")
         agree(program, values.args)
