@@ -22,6 +22,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from phintys.backends.llvm import tiles
+from phintys.backends.llvm.indexed import rows_of, without_indices
 from phintys.backends.llvm.instructions import KernelWriter, Type
 from phintys.backends.llvm.lanes import Argument, Arguments, Lanes, Place, is_scattered_sum
 from phintys.backends.llvm.loops import Innermost, VectorLoop, counted_loop
@@ -131,13 +132,14 @@ class _Emitter:
         self.turned = {number: kernel.operands[number].strides[-1] for number in turned}
         for number in turned:
             kernel = tiles.turned(kernel, number)
-        self.kernel = kernel
         self.w = KernelWriter()
         self.arguments = Arguments()
-        self.lanes = Lanes(kernel, self.w, self.arguments)
-        self.schedule = schedule(kernel)
+        self.schedule = schedule(kernel)  # what comes from an index is scheduled after it
         self.short = short_rows(kernel, self.schedule, self.arguments)
         self.rows_done = self.short.ask(self.w) if self.short else "0"
+        self.rows = rows_of(kernel)
+        self.kernel = without_indices(kernel, self.rows)
+        self.lanes = Lanes(self.kernel, self.w, self.arguments)
         pointers = [self.lanes.base(number) for number in range(len(kernel.operands))]
         self.place = Place(1, pointers, {})
 
@@ -306,7 +308,7 @@ class _Emitter:
         """Write the innermost loop; ``flat`` are the accumulators from outside."""
         count = len(flat)
         origin = self._origin() if any(r.positional for r, _ in inner.reductions) else "0"
-        loop = VectorLoop(self.lanes, self.place, inner, origin)
+        loop = VectorLoop(self.lanes, self._at_rows(), inner, origin)
         flat = loop.write(flat + inner.identities()[count:])
         finals = list(zip(inner.reductions, inner.split(flat)))[
             len(inner.reductions) - len(inner.totals) :
@@ -315,6 +317,16 @@ class _Emitter:
             total = reduction.result(self.w, inner.width, state)
             self.lanes.accumulate_total(self.place, position, total)
         return flat[:count]
+
+    def _at_rows(self) -> Place:
+        """The place where operands with an index are at the rows that it says."""
+        pointers, values = list(self.place.pointers), self.place.values
+        for number, row in self.rows.items():
+            if all(index in values for index in row.indices):
+                for index, stride in zip(row.indices, row.strides, strict=True):
+                    address = pointers[number]
+                    pointers[number] = self.lanes.advance(number, address, values[index], stride)
+        return replace(self.place, pointers=pointers)
 
     def _origin(self) -> str:
         """Position, among the inner dims in C order, of the first point of the innermost loop."""
