@@ -136,7 +136,6 @@ class _Emitter:
         self.arguments = Arguments()
         self.schedule = schedule(kernel)  # what comes from an index is scheduled after it
         self.short = short_rows(kernel, self.schedule, self.arguments)
-        self.rows_done = self.short.ask(self.w) if self.short else "0"
         self.rows = rows_of(kernel)
         self.kernel = without_indices(kernel, self.rows)
         self.lanes = Lanes(self.kernel, self.w, self.arguments)
@@ -145,14 +144,15 @@ class _Emitter:
 
     def finish(self, at_once: bool) -> KernelCode:
         w = self.w
-        short = self.short.answer(w, at_once) if self.short else ""
         w.line("ret i64 0")
         if self.lanes.can_fail:
             w.label("fail")
             w.line("ret i64 1")
+        short = self.short.first(w, at_once) if self.short else ""
         parameters = self.arguments.all()
         signature = ", ".join(f"{a.type} {name}" for name, a in parameters)
-        text = short + w.text(f"i64 @SYMBOL({signature}) noinline nounwind")
+        name = f"@SYMBOL.rest({signature}, i64 %first)" if short else f"@SYMBOL({signature})"
+        text = short + w.text(f"{'internal ' if short else ''}i64 {name} noinline nounwind")
         symbol = "phintys.kernel." + hashlib.sha256(text.encode()).hexdigest()[:20]
         return KernelCode(
             symbol,
@@ -298,7 +298,7 @@ class _Emitter:
             self.place = replace(outside, pointers=pointers, values=dict(outside.values))
             return inside(flat)
 
-        first = self.rows_done if d == len(self.kernel.dims) - 2 else "0"
+        first = "%first" if self.short and d == len(self.kernel.dims) - 2 else "0"
         length = self.arguments.length(self.kernel.dims[d])
         flat = counted_loop(self.w, (first, length, 1), types, flat, turn)
         self.place = outside

@@ -36,8 +36,8 @@ def text_of(w: Writer, declares: set[str], parameters: str) -> str:
     return "\n".join([*sorted(declares), function])
 
 
-def call(text: str, result: str, work: str, arguments: str) -> tuple[list[str], set[str]]:
-    """The lines that set ``result`` to what the function returns, and what the module must declare.
+def call(w: Writer, text: str, work: str, arguments: str) -> tuple[str, set[str]]:
+    """Write a call of the function: its result, and what the module must declare.
 
     The result is 0 as long as there is no function.
     """
@@ -45,12 +45,10 @@ def call(text: str, result: str, work: str, arguments: str) -> tuple[list[str], 
     name, size = f"{_SYMBOL}.{digest}", len(text) + 1
     quoted = text.replace("\\", "\\5C").replace('"', "\\22").replace("\n", "\\0A")
     own = f"ptr @{name}.text, ptr @{name}, i64 {work}"
-    lines = [
-        f"  {result}.function = load ptr, ptr @{name}",
-        f"  {result} = call i64 {result}.function({own}, {arguments})",
-    ]
+    function = w.value(f"load ptr, ptr @{name}")
+    result = w.value(f"call i64 {function}({own}, {arguments})")
     constant = f'@{name}.text = private unnamed_addr constant [{size} x i8] c"{quoted}\\00"'
-    return lines, {f"@{name} = external global ptr", constant}
+    return result, {f"@{name} = external global ptr", constant}
 
 
 def cell(digest: str) -> int:

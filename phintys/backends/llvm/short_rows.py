@@ -127,51 +127,55 @@ class ShortRows:
         # nothing is added up, and lanes are written one by one, which full vectors are not
         return width, min(2 * register, _MAX_LANES) - 1, 0 if special else register
 
-    def ask(self, w: KernelWriter) -> str:
-        """Write into the kernel what calls the function; the number of rows that it has done."""
-        *outer, length = (self.arguments.length(d) for d in self.kernel.dims)
-        before, ask, after = w.block, w.name("ask"), w.name("rest")
-        short = w(f"icmp sle i64 {length}, {self.longest}")
-        several = w(f"icmp sge i64 {outer[-1]}, {self.width}")
-        suits = w(f"and i1 {short}, {several}")
-        if self.unless:
-            rest = w(f"and i64 {length}, {self.unless - 1}")
-            suits = w(f"and i1 {suits}, {w(f'icmp ne i64 {rest}, 0')}")
-        w.branch(suits, ask, after)
-        w.label(ask)
-        rows = outer[0]
-        for d in outer[1:]:
-            rows = w(f"mul i64 {rows}, {d}")
-        done = "%" + w.name("done")
-        self._call = len(w.lines), done, rows
-        w.line("")
-        end = w.block
-        if any(i.op == "wrap" for i in self.kernel.body):
-            end = w.name("ok")
-            w.branch(w(f"icmp slt i64 {done}, 0"), "fail", end)
-            w.label(end)
-        w.line(f"br label %{after}")
-        w.label(after)
-        return w(f"phi i64 [0, %{before}], [{done}, %{end}]")
+    def first(self, w: KernelWriter, at_once: bool) -> str:
+        """Write the function, and what calls it before the kernel; the text of both.
 
-    def answer(self, w: KernelWriter, at_once: bool) -> str:
-        """Write the call, now that all arguments of the kernel are known, and the function.
-
-        The function's text, if it is to be generated with the kernel, ``at_once``.
+        The function is part of the kernel's module ``at_once``, or generated late.
         """
         self._write()
         parameters = ", ".join(f"{a.type} {name}" for name, a in self.arguments.all())
-        at, done, rows = self._call
+        caller = KernelWriter()
+        ask, rest = caller.name("ask"), caller.name("rest")
+        caller.branch(self._suits(caller), ask, rest)
+        caller.label(ask)
         if at_once:
-            text = self.w.text(f"internal i64 @SYMBOL.short({parameters}) noinline nounwind")
-            w.lines[at] = f"  {done} = call i64 @SYMBOL.short({parameters})"
+            function = self.w.text(f"internal i64 @SYMBOL.short({parameters}) noinline nounwind")
+            done = caller(f"call i64 @SYMBOL.short({parameters})")
             w.declares |= self.w.declares
-            return text
-        text = late.text_of(self.w, self.w.declares, parameters)
-        lines, declares = late.call(text, done, rows, parameters)
-        w.lines[at] = "\n".join(lines)
-        w.declares |= declares
-        return ""
+        else:
+            text, function = late.text_of(self.w, self.w.declares, parameters), ""
+            done, declares = late.call(caller, text, self._all_rows(caller), parameters)
+            w.declares |= declares
+        can_fail = self.lanes.can_fail or self.once.can_fail
+        if can_fail:
+            caller.require(caller(f"icmp sge i64 {done}, 0"), "fail")
+        end = caller.block
+        caller.line(f"br label %{rest}")
+        caller.label(rest)
+        done = caller(f"phi i64 [0, %entry], [{done}, %{end}]")
+        caller.line(f"ret i64 {caller(f'call i64 @SYMBOL.rest({parameters}, i64 {done})')}")
+        if can_fail:
+            caller.label("fail")
+            caller.line("ret i64 1")
+        # quick to generate, like the routine that calls it: it holds no vectors
+        return function + caller.text(f"i64 @SYMBOL({parameters}) noinline optnone nounwind")
+
+    def _suits(self, w: KernelWriter) -> str:
+        """Whether there are several rows, and they are short."""
+        rows, length = (self.arguments.length(d) for d in self.kernel.dims[-2:])
+        short = w(f"icmp sle i64 {length}, {self.longest}")
+        suits = w(f"and i1 {short}, {w(f'icmp sge i64 {rows}, {self.width}')}")
+        if self.unless:
+            rest = w(f"and i64 {length}, {self.unless - 1}")
+            suits = w(f"and i1 {suits}, {w(f'icmp ne i64 {rest}, 0')}")
+        return suits
+
+    def _all_rows(self, w: KernelWriter) -> str:
+        """The number of rows in all outer loops."""
+        count, *others = (self.arguments.length(d) for d in self.kernel.dims[:-1])
+        for d in others:
+            count = w(f"mul i64 {count}, {d}")
+        return count
 
     def _write(self) -> None:
         """Write the function: it returns how many rows are done, -1 if an index is wrong."""
