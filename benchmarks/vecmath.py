@@ -26,6 +26,7 @@ NUMPY: dict[str, Callable] = {
     "sigmoid": special.expit,
     "softplus": lambda x, out: np.logaddexp(x, 0, out=out),
     "erf": special.erf,
+    "erfc": special.erfc,
     "pow": np.power,
     "asin": np.arcsin,
     "acos": np.arccos,
@@ -38,6 +39,7 @@ NUMPY: dict[str, Callable] = {
 REFERENCE: dict[str, Callable] = {
     "exp2": lambda x: mp.mpf(2) ** x,
     "cbrt": lambda x: mp.sign(x) * mp.cbrt(abs(x)),
+    "erfc": lambda x: mp.erfc(min(x, 40)),  # 0 for all formats
     "log1p": mp.log1p,
     "log2": lambda x: mp.log(x, 2),
     "sigmoid": lambda x: 1 / (1 + mp.exp(-x)),

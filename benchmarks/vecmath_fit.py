@@ -64,6 +64,15 @@ def _erf_tail(z: mp.mpf) -> mp.mpf:
     return mp.erf(x) / x - 1 if z else 2 / mp.sqrt(mp.pi) - 1
 
 
+def _scaled_erfc(t: mp.mpf) -> mp.mpf:
+    x = 3 * (1 + t) / (1 - t)
+    return (1 + 2 * x) * mp.exp(x * x) * mp.erfc(x)
+
+
+def _scaled_erfc_slope(t: mp.mpf) -> mp.mpf:
+    return (_scaled_erfc(t) - _scaled_erfc(mp.mpf(0))) / t
+
+
 def _log2_quotient(z: mp.mpf) -> mp.mpf:
     s = mp.sqrt(z)
     return 2 * mp.atanh(s) / s / mp.log(2) if z else 2 / mp.log(2)
@@ -99,6 +108,8 @@ ROWS: list[tuple[str, str, Real, Real, tuple[mp.mpf, mp.mpf]]] = [
      (mp.mpf(0), mp.mpf("0.273") ** 2)),
     ("asin", "(asin(r)/r - 1)/z", _cubic_remainder(mp.asin, 1), lambda z: z, (mp.mpf(0), ONE / 4)),
     ("atan", "(atan(r)/r - 1)/z", _cubic_remainder(mp.atan, -2), lambda z: z, (mp.mpf(0), ONE)),
+    ("erfc", "((1 + 2x) erfcx(x) - 7 erfcx(3))/t, t = (x - 3)/(x + 3)", _scaled_erfc_slope,
+     lambda t: abs(t) / _scaled_erfc(t), (mp.mpf("-0.604"), mp.mpf("0.805"))),
     ("cbrt", "cbrt(1 + f)", lambda f: mp.cbrt(1 + f), lambda f: 1 / mp.cbrt(1 + f),
      (mp.sqrt(2) / 2 - 1, mp.sqrt(2) - 1)),
 ]  # fmt: skip
@@ -107,8 +118,8 @@ ROWS: list[tuple[str, str, Real, Real, tuple[mp.mpf, mp.mpf]]] = [
 #: float32 that compute in float64.
 GOALS = {"float64": mp.mpf(2) ** -56, "float32": mp.mpf(2) ** -28, "narrow": mp.mpf(2) ** -34}
 KINDS = {
-    "atanh3": ("float64",), "cbrt": ("float64",), "log2": ("narrow",), "sin": ("float64", "narrow"),
-    "cos": ("float64", "narrow"), "tan": ("float64", "narrow"),
+    "atanh3": ("float64",), "cbrt": ("float64",), "erfc": ("float64",), "log2": ("narrow",),
+    "sin": ("float64", "narrow"), "cos": ("float64", "narrow"), "tan": ("float64", "narrow"),
     "exp2": ("float64", "float32", "narrow"),
 }  # fmt: skip
 #: Shorter intervals of a less precise kind.
@@ -177,6 +188,7 @@ SPLITS = {
     ("log10_2", "float64"): (mp.log10(2), (42,)),
     ("two_thirds_log2_e", "float64"): (2 / (3 * mp.log(2)), (21,)),
     ("ln2_pow", "float64"): (mp.log(2), (21,)),
+    ("seven_erfcx_3", "float64"): (_scaled_erfc(mp.mpf(0)), (53,)),
     ("quarter_turn", "float64"): (mp.pi / 2, (53,)),
     ("quarter_turn", "float32"): (mp.pi / 2, (24,)),
 }
@@ -199,8 +211,8 @@ def main() -> None:
         "",
         "``benchmarks/vecmath_fit.py`` holds the functions, intervals and goals and writes this",
         "module.  Keys: (polynomial, precision); ``narrow`` is for float32 computed in float64.",
-        "Every name but ``exp``, ``exp2``, ``erf_far`` and ``cbrt`` is a polynomial in z, the",
-        "square of the reduced argument.",
+        "Every name but ``exp``, ``exp2``, ``erf_far``, ``erfc`` and ``cbrt`` is a polynomial in",
+        "z, the square of the reduced argument.",
         '"""',
         "",
         "from __future__ import annotations",

@@ -419,6 +419,12 @@ def _erf(a: Any) -> Any:
     return erf(a)
 
 
+def _erfc(a: Any) -> Any:
+    from scipy.special import erfc  # pyright: ignore[reportMissingTypeStubs]
+
+    return erfc(a)
+
+
 def _not(a: Any) -> Any:
     return np.logical_not(a) if a.dtype.kind == "b" else np.invert(a)
 
@@ -465,6 +471,7 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "acosh": np.arccosh,
     "atanh": np.arctanh,
     "erf": _erf,
+    "erfc": _erfc,
     "pow": np.power,
     **{name: getattr(np, name) for name in _SAME_NAME.split(" ")},
 }

@@ -37,7 +37,7 @@ erfc = special(
     "erfc",
     "1 - erf(x), exact for large x.",
     d=lambda m, x, y: m.exp(-m.sqr(x)) * lit(x, -2 / _ROOT_PI),
-    native=call("erfc"),
+    native="erfc",
     inverse="erfcinv",
     decreasing=True,
     range=(0, 2),

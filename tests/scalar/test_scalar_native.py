@@ -42,6 +42,7 @@ COMPUTED: dict[str, Any] = {
     "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan, "atan2": np.arctan2,
     "asinh": np.arcsinh, "acosh": np.arccosh, "atanh": np.arctanh,
     "softplus": _softplus, "erf": lambda a: _special("erf")(a),
+    "erfc": lambda a: _special("erfc")(a),
 }  # fmt: skip
 
 

@@ -24,7 +24,7 @@ LIBRARY = {
     name: name
     for name in "fmod copysign floor ceil trunc rint sqrt cbrt hypot exp exp2 expm1 log log2 log10 "
     "log1p sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh "
-    "erf pow fma nextafter".split()
+    "erf erfc pow fma nextafter".split()
 }
 #: instructions that runtime.h defines for each dtype
 RUNTIME = frozenset(("idiv", "imod", "min", "max", "sigmoid", "softplus"))

@@ -39,6 +39,7 @@ INSTRUCTIONS: dict[str, Any] = {
     "asin": jnp.arcsin, "acos": jnp.arccos, "atan": jnp.arctan, "atan2": jnp.arctan2,
     "asinh": jnp.arcsinh, "acosh": jnp.arccosh, "atanh": jnp.arctanh,
     "sigmoid": jax.nn.sigmoid, "softplus": jax.nn.softplus, "erf": jax.scipy.special.erf,
+    "erfc": jax.scipy.special.erfc,
 }  # fmt: skip
 
 CALLS: dict[str, Any] = {

@@ -2,8 +2,8 @@
 
 ``benchmarks/vecmath_fit.py`` holds the functions, intervals and goals and writes this
 module.  Keys: (polynomial, precision); ``narrow`` is for float32 computed in float64.
-Every name but ``exp``, ``exp2``, ``erf_far`` and ``cbrt`` is a polynomial in z, the
-square of the reduced argument.
+Every name but ``exp``, ``exp2``, ``erf_far``, ``erfc`` and ``cbrt`` is a polynomial in
+z, the square of the reduced argument.
 """
 
 from __future__ import annotations
@@ -365,6 +365,29 @@ COEFFICIENTS: dict[tuple[str, str], tuple[float, ...]] = {
         0.01106451265513897,
         -0.0018272295128554106,
     ),
+    # ((1 + 2x) erfcx(x) - 7 erfcx(3))/t, t = (x - 3)/(x + 3) on [-0.604, 0.805], error 2**-56.5
+    ("erfc", "float64"): (
+        -0.13562110612458156,
+        -0.04756229435345094,
+        0.1296451587028175,
+        -0.11927366341531072,
+        0.06830802734146804,
+        -0.023770514917770783,
+        0.002529391866645394,
+        0.0018886903282368495,
+        -0.0007798328258313093,
+        -0.00010515932838809494,
+        0.00012510290968387712,
+        4.945641270525336e-06,
+        -2.0114243820719055e-05,
+        -7.134082587700402e-07,
+        3.502670627498248e-06,
+        3.071065492089405e-07,
+        -6.493671564985968e-07,
+        -6.621686759354724e-08,
+        1.0729880552208568e-07,
+        -1.0816422192023394e-08,
+    ),
     # cbrt(1 + f) on [-0.2929, 0.4142], error 2**-19.6
     ("cbrt", "float64"): (
         0.9999990132430575,
@@ -388,6 +411,7 @@ PARTS: dict[tuple[str, str], tuple[float, ...]] = {
     ("log10_2", "float64"): (0.30102999566395283, 2.8363394551044964e-14),
     ("two_thirds_log2_e", "float64"): (0.9617962837219238, 4.102040517767816e-07),
     ("ln2_pow", "float64"): (0.6931467056274414, 4.7493250390316726e-07),
+    ("seven_erfcx_3", "float64"): (1.2530080582697296, 4.5276203702746546e-17),
     ("quarter_turn", "float64"): (1.5707963267948966, 6.123233995736766e-17),
     ("quarter_turn", "float32"): (1.570796251296997, 7.549790126404332e-08),
 }

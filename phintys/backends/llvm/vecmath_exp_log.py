@@ -127,6 +127,48 @@ def erf(b: Body, x: str) -> str:
     return b.select(b.compare("olt", a, 1.0), near, far)
 
 
+def erfc(b: Body, x: str) -> str:
+    if b.format.bits == 64:
+        return _erfc(b, x)
+    wide = b.widened()
+    return b.truncate_from(wide, _erfc(wide, b.extend_to(wide, x)))
+
+
+def _erfc(b: Body, x: str) -> str:
+    """(1 - x) - x*E(x*x) below 3/4 in magnitude; above, exp(-a*a) erfcx(a), from 2 if negative."""
+    a = b.at_most(b.abs(x), 27.3)
+    square = b.polynomial(b.mul(a, a), COEFFICIENTS["erf", "float64"])
+    near = b.fma(b.neg(x), square, b.sub(1.0, x))
+    far = _erfc_far(b, a)
+    far = b.select(b.compare("olt", x, 0.0), b.sub(2.0, far), far)
+    return b.select(b.compare("olt", a, 0.75), near, far)
+
+
+def _erfc_far(b: Body, a: str) -> str:
+    """The exponent in two parts, the square of the head of ``a`` and the rest, since it is large;
+    erfcx(a) in two parts as well."""
+    head = b.head(a, 27)
+    t, r = reduce_by_ln2(b, b.neg(b.mul(head, head)), 2 * b.format.bias)
+    r = b.fma(b.sub(head, a), b.add(head, a), r)
+    main, low = _erfcx(b, a)
+    return scale(b, b.add(main, b.fma(main, _exp_series(b, r), low)), t)
+
+
+def _erfcx(b: Body, a: str) -> tuple[str, str]:
+    """p/(1 + 2a), p a polynomial in (a - 3)/(a + 3), and what rounding p and the quotient loses."""
+    first, second = PARTS["seven_erfcx_3", "float64"]
+    u = b.div(b.sub(a, 3.0), b.add(a, 3.0))
+    bend = b.mul(u, b.polynomial(u, COEFFICIENTS["erfc", "float64"]))
+    p = b.add(bend, first)
+    twice = b.mul(a, 2.0)
+    under = b.add(twice, 1.0)
+    inverse = b.div(1.0, under)
+    main = b.mul(p, inverse)
+    lost = b.add(b.add(b.sub(first, p), bend), second)
+    lost = b.fma(b.neg(main), b.sub(1.0, b.sub(under, twice)), lost)
+    return main, b.mul(b.add(b.fma(b.neg(main), under, p), lost), inverse)
+
+
 def split_exponent(b: Body, x: str, subnormals: bool) -> tuple[str, str]:
     """(k, f) as floats with x = 2**k (1 + f) and 1 + f in [sqrt(1/2), sqrt(2))."""
     fmt = b.format

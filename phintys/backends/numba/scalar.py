@@ -42,7 +42,7 @@ EXPRESSIONS = {
     "asin": "np.arcsin({0})", "acos": "np.arccos({0})", "atan": "np.arctan({0})",
     "atan2": "np.arctan2({0}, {1})", "hypot": "np.hypot({0}, {1})",
     "asinh": "np.arcsinh({0})", "acosh": "np.arccosh({0})", "atanh": "np.arctanh({0})",
-    "erf": "math.erf({0})", "pow": "np.power({0}, {1})",
+    "erf": "math.erf({0})", "erfc": "math.erfc({0})", "pow": "np.power({0}, {1})",
 }  # fmt: skip
 #: guarded: the processor traps on division by zero, and on that of the smallest number by -1
 DIVISIONS = {
@@ -52,9 +52,7 @@ DIVISIONS = {
     ("imod", "u"): "0 if {1} == 0 else {0} % {1}",
 }
 OF_BOOLS = {"not": "not {0}", "min": "{0} and {1}", "max": "{0} or {1}"}
-LIBM = {
-    "tgamma": "math.gamma", "lgamma": "math.lgamma", "erfc": "math.erfc",
-}  # fmt: skip
+LIBM = {"tgamma": "math.gamma", "lgamma": "math.lgamma"}
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,7 @@ WIDE = {
     "sin": (-6e4, 6e4), "cos": (-6e4, 6e4), "tan": (-6e4, 6e4),
     "sinh": (-710.5, 710.5), "cosh": (-710.5, 710.5), "asinh": (-10.0, 10.0), "acosh": (1.0, 10.0),
     "atanh": (-1.0, 1.0), "asin": (-1.0, 1.0), "acos": (-1.0, 1.0), "atan": (-10.0, 10.0),
-    "cbrt": (-10.0, 10.0),
+    "cbrt": (-10.0, 10.0), "erfc": (-6.0, 27.0),
 }  # fmt: skip
 NARROW_EXPONENTIALS = {"exp", "expm1", "exp2", "sigmoid", "softplus", "sinh", "cosh"}
 
@@ -50,6 +50,7 @@ TURNS = {
     "asinh": [0.35355, -1.0, 1.1e4, 2.7e8], "acosh": [1.0, 1.06066, 1.1e4, 2.7e8],
     "atanh": [0.17157, -0.2, 0.5, 0.6, 1.0, -1.0], "asin": [0.5, -0.5, 1.0, -1.0],
     "acos": [0.5, -0.5, 1.0, -1.0], "atan": [1.0, -1.0],
+    "erfc": [0.75, -0.75, 1.0, 3.0, 10.05, 26.54],
     "cbrt": [1.0, 2.0, 0.5, 0.7071, -1.4142, 8.0, 27.0],
 }  # fmt: skip
 #: The closed intervals outside of which a function is not defined.
