@@ -29,8 +29,8 @@ Slow paths
     a separate cold function; nothing else calls anything.
 
 Calls
-    Every function is ``noinline``: each takes 1 to 6 ms of code generation, while the call costs
-    1 ns.  The bodies are bound by latency and by loading constants, so that two native registers
+    Every function is ``noinline``: each takes 1 to 10 ms of code generation (erfc 15), while the
+    call costs 1 ns.  The bodies are bound by latency and by loading constants: two native registers
     (8 doubles or 16 floats with AVX2) are the best width: as fast as inlined code of any width and
     a quarter faster than one register; four registers spill.  pow alone is as well off with one
     register, in half the code.  The caller loses its vector registers at each call, as with any
