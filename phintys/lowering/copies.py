@@ -48,7 +48,7 @@ def _region(kernel: Kernel, target: Slot) -> tuple[Kernel, Operand] | None:
     if len(touching) != 1:
         return None
     operand = kernel.operands[touching[0]]
-    uses = [i for i in kernel.body if _operand_of(i) == touching[0]]
+    uses = [i for i in kernel.body if i.operand == touching[0]]
     stored = len(uses) == 1 and uses[0].op == "store" and len(uses[0].args) == 1
     if not stored or operand.extra or not _is_worthwhile(kernel, target):
         return None
@@ -60,13 +60,6 @@ def _region(kernel: Kernel, target: Slot) -> tuple[Kernel, Operand] | None:
     nested = all(any(s is t for t in natural) for s in operand.strides)
     unit = bool(operand.strides) and operand.strides[-1] is ONE
     return (kernel, operand) if nested and unit else None
-
-
-def _operand_of(inst: Inst) -> int | None:
-    """The number of the operand that an instruction reaches."""
-    if inst.op == "accumulate":
-        return int(inst.param[0])
-    return int(inst.param) if inst.op in ("load", "store") else None
 
 
 def _is_worthwhile(kernel: Kernel, target: Slot) -> bool:

@@ -390,7 +390,7 @@ def scalar_function(inst: Inst) -> Callable[..., Any]:
     """The NumPy (or SciPy) function that an arithmetic instruction stands for."""
     if inst.op == "call":
         return _special_function(inst.param)
-    return _FUNCTIONS[inst.op]
+    return FUNCTIONS[inst.op]
 
 
 def _special_function(name: str) -> Callable[..., Any]:
@@ -433,7 +433,8 @@ _SAME_NAME = (
     "floor ceil trunc rint sqrt cbrt hypot isnan isinf exp exp2 expm1 log log2 log10 log1p "
     "sin cos tan sinh cosh tanh"
 )
-_FUNCTIONS: dict[str, Callable[..., Any]] = {
+#: instructions that are functions of NumPy or SciPy, or nearly so
+FUNCTIONS: dict[str, Callable[..., Any]] = {
     "add": np.add,
     "sub": np.subtract,
     "mul": np.multiply,

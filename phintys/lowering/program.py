@@ -109,6 +109,13 @@ class Inst(NamedTuple):
     args: tuple[int, ...] = ()
     param: Any = None
 
+    @property
+    def operand(self) -> int:
+        """Number of the operand that a ``load``, ``store`` or ``accumulate`` reaches, else -1."""
+        if self.op == "accumulate":
+            return int(self.param[0])
+        return self.param if self.op in ("load", "store") else -1
+
 
 @dataclass(eq=False, slots=True)
 class Kernel:
@@ -143,17 +150,13 @@ class Kernel:
 
     def reads(self) -> Iterator[Slot]:
         for i in self.body:
-            if i.op == "load":
-                yield self.operands[i.param].slot
-            elif i.op == "accumulate":
-                yield self.operands[i.param[0]].slot
+            if i.op in ("load", "accumulate"):
+                yield self.operands[i.operand].slot
 
     def writes(self) -> Iterator[Slot]:
         for i in self.body:
-            if i.op == "store":
-                yield self.operands[i.param].slot
-            elif i.op == "accumulate":
-                yield self.operands[i.param[0]].slot
+            if i.op in ("store", "accumulate"):
+                yield self.operands[i.operand].slot
 
 
 # ---------------------------------------------------------------------- other steps

@@ -199,8 +199,8 @@ class _Verifier:
         if isinstance(step, Kernel):
             for inst in step.body:
                 if inst.op in ("load", "store", "accumulate"):
-                    number = inst.param[0] if inst.op == "accumulate" else inst.param
-                    self.require(0 <= number < len(step.operands), f"no operand {number}")
+                    known = 0 <= inst.operand < len(step.operands)
+                    self.require(known, f"no operand {inst.operand}")
         for d in step_dims(step):
             self.dim(d)
         rules: dict[type, Callable[[Any], None]] = {

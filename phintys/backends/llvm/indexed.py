@@ -9,10 +9,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from phintys.dims import Dim
-from phintys.lowering.program import Inst, Kernel
+from phintys.lowering.program import Kernel
 from phintys.lowering.schedule import instruction_depths
-
-_MEMORY = ("load", "store", "accumulate")
 
 
 class Row(NamedTuple):
@@ -25,11 +23,11 @@ class Row(NamedTuple):
 def rows_of(kernel: Kernel) -> dict[int, Row]:
     """The operands, by number, that move contiguously in the innermost loop, from an index on."""
     found: dict[int, Row] = {}
-    indexed = {n for n, o in enumerate(kernel.operands) if o.extra and o.strides[-1:] != ()}
-    indexed = {n for n in indexed if kernel.operands[n].strides[-1].value == 1}
+    extras = [(n, o) for n, o in enumerate(kernel.operands) if o.extra and o.strides]
+    indexed = {n for n, o in extras if o.strides[-1].value == 1}
     depths = instruction_depths(kernel) if indexed else []
     for inst in kernel.body:
-        number = _operand(inst)
+        number = inst.operand
         if number not in indexed:
             continue
         row = Row(inst.args[inst.op != "load" :], kernel.operands[number].extra)
@@ -47,14 +45,7 @@ def without_indices(kernel: Kernel, rows: dict[int, Row]) -> Kernel:
         o._replace(extra=()) if n in rows else o for n, o in enumerate(kernel.operands)
     )
     body = tuple(
-        inst._replace(args=inst.args[: inst.op != "load"]) if _operand(inst) in rows else inst
+        inst._replace(args=inst.args[: inst.op != "load"]) if inst.operand in rows else inst
         for inst in kernel.body
     )
     return Kernel(kernel.dims, kernel.split, operands, body, kernel.step)
-
-
-def _operand(inst: Inst) -> int:
-    """Number of the operand that an instruction reaches, or -1."""
-    if inst.op not in _MEMORY:
-        return -1
-    return inst.param[0] if inst.op == "accumulate" else inst.param

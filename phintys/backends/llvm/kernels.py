@@ -308,7 +308,7 @@ class _Emitter:
         """Write the innermost loop; ``flat`` are the accumulators from outside."""
         count = len(flat)
         origin = self._origin() if any(r.positional for r, _ in inner.reductions) else "0"
-        loop = VectorLoop(self.lanes, self._at_rows(), inner, origin)
+        loop = VectorLoop(self.lanes, self._at_rows(inner.positions), inner, origin)
         flat = loop.write(flat + inner.identities()[count:])
         finals = list(zip(inner.reductions, inner.split(flat)))[
             len(inner.reductions) - len(inner.totals) :
@@ -318,11 +318,12 @@ class _Emitter:
             self.lanes.accumulate_total(self.place, position, total)
         return flat[:count]
 
-    def _at_rows(self) -> Place:
-        """The place where operands with an index are at the rows that it says."""
+    def _at_rows(self, positions: list[int]) -> Place:
+        """The place where operands of these instructions are at the rows that an index says."""
         pointers, values = list(self.place.pointers), self.place.values
+        used = {self.kernel.body[p].operand for p in positions}
         for number, row in self.rows.items():
-            if all(index in values for index in row.indices):
+            if number in used:
                 for index, stride in zip(row.indices, row.strides, strict=True):
                     address = pointers[number]
                     pointers[number] = self.lanes.advance(number, address, values[index], stride)

@@ -166,7 +166,7 @@ class Lanes:
         which is usual, they can be read one by one from there."""
         w, t = self.w, Type("int64", place.width)
         source, (index, length) = inst.args[0], (place.values[a] for a in inst.args)
-        address = self._address(place, self.operand_of(self.kernel.body[source]), [])
+        address = self._address(place, self.kernel.body[source].operand, [])
         negative, near, good = w.name("negative"), w.name("near"), w.name("ok")
         before = w.block
         w.branch(self._is_outside(place, source, index, length), negative, good)
@@ -236,19 +236,14 @@ class Lanes:
 
     def is_packed(self, inst: Inst) -> bool:
         """Whether an instruction moves whole vectors to or from memory."""
-        if inst.op not in ("load", "store", "accumulate"):
+        if inst.operand < 0:
             return False
         plain = len(inst.args) == (inst.op != "load")
-        return plain and self.stride(self.operand_of(inst)).value == 1
+        return plain and self.stride(inst.operand).value == 1
 
     def operand(self, inst: Inst) -> Operand:
         """The operand that a memory instruction reaches."""
-        return self.kernel.operands[self.operand_of(inst)]
-
-    @staticmethod
-    def operand_of(inst: Inst) -> int:
-        """Number of the operand that a memory instruction reaches."""
-        return inst.param[0] if inst.op == "accumulate" else inst.param
+        return self.kernel.operands[inst.operand]
 
     def _load(self, place: Place, position: int, inst: Inst) -> str:
         t = Type(inst.dtype, place.width)

@@ -124,8 +124,8 @@ class VectorLoop:
         self.values = self._splats()
         lanes.divisors = self._divisors()
         packed = [i for i in self.insts if lanes.is_packed(i)]
-        self.loaded = sorted({lanes.operand_of(i) for i in packed if i.op != "store"})
-        self.stored = sorted({lanes.operand_of(i) for i in packed if i.op != "load"})
+        self.loaded = sorted({i.operand for i in packed if i.op != "store"})
+        self.stored = sorted({i.operand for i in packed if i.op != "load"})
         self.packed = sorted({*self.loaded, *self.stored})
         self.scratch: dict[int, str] = {}
 

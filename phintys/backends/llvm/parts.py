@@ -23,8 +23,6 @@ COUNT = Dim.symbol(("part", 3, 0))
 #: Parts of an innermost loop start at multiples of this many points.
 _WHOLE = 64
 
-_MEMORY = ("load", "store", "accumulate")
-
 
 class Parts(NamedTuple):
     """How a kernel is cut.
@@ -69,21 +67,17 @@ def picoseconds(kernel: Kernel) -> int:
 
 def _is_stream(inst: Inst) -> bool:
     """Whether an instruction goes through memory in order."""
-    return inst.op in _MEMORY and len(inst.args) == (inst.op != "load")
+    return inst.operand >= 0 and len(inst.args) == (inst.op != "load")
 
 
 def _price(inst: Inst) -> int:
-    if inst.op in _MEMORY:
+    if inst.operand >= 0:
         return 500
     scalar = 1 if inst.op == "reduce" else cost(inst)
     return 100 * scalar if scalar >= EXPENSIVE else 20 * scalar
 
 
 # --------------------------------------------------------------------------- independence
-
-
-def _operand_of(inst: Inst) -> int:
-    return int(inst.param[0] if inst.op == "accumulate" else inst.param)
 
 
 def _are_apart(kernel: Kernel, body: Iterable[Inst], d: int, private: tuple[Slot, ...]) -> bool:
@@ -93,7 +87,7 @@ def _are_apart(kernel: Kernel, body: Iterable[Inst], d: int, private: tuple[Slot
             return False
         if inst.op not in ("store", "accumulate"):
             continue
-        operand = kernel.operands[_operand_of(inst)]
+        operand = kernel.operands[inst.operand]
         if operand.extra or (operand.strides[d].value == 0 and operand.slot not in private):
             return False
     return True

@@ -34,8 +34,6 @@ SHORT = 32
 _CHEAP = 24  # where there are no special functions
 _MAX_LANES = 16
 
-_MEMORY = ("load", "store", "accumulate")
-
 
 def _may_be_short(kernel: Kernel) -> bool:
     """Whether the rows of a kernel may be short, and several can be taken at the same time."""
@@ -52,11 +50,11 @@ def _may_be_short(kernel: Kernel) -> bool:
 
 def _is_apart(kernel: Kernel, inst: Inst) -> bool:
     """Whether rows can write at the same time, if need be into memory of their own."""
-    operand = kernel.operands[Lanes.operand_of(inst)]
+    operand = kernel.operands[inst.operand]
     same = [o for o in kernel.operands if o.slot is operand.slot]
     stride = operand.strides[-2].value
     if inst.op == "accumulate":
-        users = [i for i in kernel.body if i.op in _MEMORY and _slot(kernel, i) is operand.slot]
+        users = [i for i in kernel.body if i.operand >= 0 and _slot(kernel, i) is operand.slot]
         return len(users) == len(same) == 1 and stride in (0, 1)
     if stride == 0:
         return len(same) == 1 and inst.args[0] in _varying(kernel)
@@ -64,7 +62,7 @@ def _is_apart(kernel: Kernel, inst: Inst) -> bool:
 
 
 def _slot(kernel: Kernel, inst: Inst) -> object:
-    return kernel.operands[Lanes.operand_of(inst)].slot
+    return kernel.operands[inst.operand].slot
 
 
 def _varying(kernel: Kernel) -> set[int]:
@@ -105,8 +103,8 @@ class ShortRows:
         levels = [level for phase in self.phases for level in phase.levels]
         self.inside = [p for level in (self.positions, *levels) for p in level]
         written = [i for i in kernel.body if i.op in ("store", "accumulate")]
-        still = [i for i in written if kernel.operands[Lanes.operand_of(i)].strides[-2].value == 0]
-        self.own = [Lanes.operand_of(i) for i in still]  # operands with memory for each lane
+        still = [i for i in written if kernel.operands[i.operand].strides[-2].value == 0]
+        self.own = [i.operand for i in still]  # operands with memory for each lane
         self.sums = [i for i in still if i.op == "accumulate"]
         self.width, self.longest, self.unless = self._sizes()
         self.once = Lanes(kernel, self.w, arguments)  # what is done outside the loop over rows
@@ -229,7 +227,7 @@ class ShortRows:
 
     def _each(self, inst: Inst, pointers: list[str], do: Callable[[Inst, str, str], None]) -> None:
         """``do(inst, address of its sums, number)`` for each element that it adds up."""
-        number = Lanes.operand_of(inst)
+        number = inst.operand
 
         def turn(counter: str, _: list[str]) -> list[str]:
             do(inst, self._along(number, pointers[number], counter), counter)
@@ -241,7 +239,7 @@ class ShortRows:
 
     def _add_up(self, place: Place, inst: Inst, address: str, counter: str) -> None:
         """Accumulate what all lanes have added up for one element."""
-        number = Lanes.operand_of(inst)
+        number = inst.operand
         stride = self.kernel.operands[number].strides[-1]
         target = self.lanes.advance(number, place.pointers[number], counter, stride)
         self.lanes.add_up(inst, address, target)
@@ -341,9 +339,9 @@ class _RowLanes(Lanes):
         """Write what is the same for all groups: how far apart lanes are."""
         known: dict[tuple[object, int], list[str]] = {}
         for inst in self.kernel.body:
-            if inst.op not in _MEMORY:
+            if inst.operand < 0:
                 continue
-            number = self.operand_of(inst)
+            number = inst.operand
             size, stride = self.cell(number).bytes, self.stride(number)
             if (stride, size) not in known:
                 known[stride, size] = self._distances(number, size)

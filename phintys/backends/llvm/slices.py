@@ -192,9 +192,9 @@ def _kernel(kernel: Kernel, rows: Dim) -> Slice | None:
     for inst in kernel.body:
         if inst.op == "index" and inst.param == 0:
             return None
-        if inst.op not in ("load", "store", "accumulate"):
+        number = inst.operand
+        if number < 0:
             continue
-        number = inst.param[0] if inst.op == "accumulate" else inst.param
         operand = kernel.operands[number]
         moves = operand.strides[0].value != 0
         memory, use = _use(operand, 0, rows, inst.op != "load")

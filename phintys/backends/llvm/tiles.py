@@ -118,11 +118,7 @@ def _with_rows(kernel: Kernel, d: int) -> Kernel:
 
 def _across(kernel: Kernel) -> list[int]:
     """Numbers of operands that are only loaded, and not contiguous along the last loop."""
-    written = {
-        i.param[0] if i.op == "accumulate" else i.param
-        for i in kernel.body
-        if i.op in ("store", "accumulate")
-    }
+    written = {i.operand for i in kernel.body if i.op in ("store", "accumulate")}
     return [
         n
         for n, o in enumerate(kernel.operands)
