@@ -2,8 +2,8 @@
 
 Reading a column element by element costs a load for each, and where the distance of rows is a power
 of two all of them meet in the same few lines of the nearest cache.  A square of as many rows as a
-register has elements is read by rows, each once, and turned by shuffles: first halves of registers
-change places, then elements inside halves of 16 bytes, which is what machines do fast.
+register has elements is read by rows, each once, and turned by shuffles: first blocks of 16 bytes
+and more change places, then elements inside blocks of 16 bytes, which is what machines do fast.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def copy_squares(
 
 def columns(w: KernelWriter, cell: str, size: int, rows: list[str]) -> list[str]:
     """The columns of a square, from registers with its rows."""
-    width = len(rows)
+    rows, width = list(rows), len(rows)
     half = min(width, _HALF // size)
     vector = f"<{width} x {cell}>"
 
@@ -58,14 +58,21 @@ def columns(w: KernelWriter, cell: str, size: int, rows: list[str]) -> list[str]
         firsts = [start + k for start in starts for k in range(half // 2)]
         return shuffled(a, b, [lane for k in firsts for lane in (k, width + k)])
 
-    if half < width:
-        pairs = list(zip(rows[:half], rows[half:], strict=True))
-        low, high = list(range(half)), list(range(half, width))
-        rows = [
-            shuffled(a, b, lanes + [width + k for k in lanes])
-            for lanes in (low, high)
-            for a, b in pairs
-        ]
+    # squares of `block` rows and lanes beside the diagonal change places, down to halves
+    block = width // 2
+    while block >= half:
+        low = [lane for lane in range(width) if not lane // block % 2]
+        for k in low:
+            a, b = rows[k], rows[k + block]
+            for at, first in ((k, 0), (k + block, block)):
+                lanes = [
+                    lane + first + source
+                    for start in range(0, width, 2 * block)
+                    for source in (0, width)
+                    for lane in range(start, start + block)
+                ]
+                rows[at] = shuffled(a, b, lanes)
+        block //= 2
     result = []
     for at in range(0, width, half):
         part = rows[at : at + half]
