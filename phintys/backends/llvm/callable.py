@@ -22,8 +22,9 @@ TypeError: 'Function' object does not support vectorcall
 from __future__ import annotations
 
 import ctypes
-from functools import cache
 from typing import Any
+
+from phintys.backends.once import once
 
 #: Where the fields of an instance lie.
 VECTORCALL_OFFSET = object.__basicsize__
@@ -76,7 +77,7 @@ _members = (_Member * 3)(
 )
 
 
-@cache
+@once
 def native_base() -> type:
     """The base class of native callables, `NativeBase`."""
     call = ctypes.cast(ctypes.pythonapi.PyVectorcall_Call, ctypes.c_void_p).value

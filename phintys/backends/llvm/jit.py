@@ -21,13 +21,13 @@ import contextlib
 import itertools
 import pickle
 from collections.abc import Callable, Mapping
-from functools import cache
 from typing import Any, NamedTuple
 
 from phintys.backends import code_cache
 from phintys.backends.llvm import image, symbols
 from phintys.backends.llvm.image import Image
 from phintys.backends.llvm.target import OPTIMISED, surroundings, target_machine
+from phintys.backends.once import once
 
 _numbers = itertools.count()
 
@@ -143,7 +143,7 @@ def load(code: Code, externals: Mapping[str, int] | None = None, cached: bool = 
     return Library(_link(code, address_of), cached)
 
 
-@cache
+@once
 def _linker() -> Any:
     import llvmlite.binding as llvm
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import ctypes
 import itertools
-from functools import cache, partial
+from functools import partial
 from typing import Any
 
 from phintys.backends.llvm.deferred import Deferred
@@ -21,6 +21,7 @@ from phintys.backends.llvm.loops import counted_loop
 from phintys.backends.llvm.strided import tile
 from phintys.backends.llvm.target import vector_bits
 from phintys.backends.llvm.transposed import columns
+from phintys.backends.once import once
 
 #: The target may have so many columns.
 LARGEST = 32
@@ -36,7 +37,7 @@ _TERMS = 128
 _ROWS = 4
 
 
-@cache
+@once
 def deferred(dtype: str) -> dict[str, Deferred]:
     """``product`` and ``dots`` for a dtype; until they are worth generating they do nothing, 0."""
     calls = itertools.count()
@@ -59,7 +60,7 @@ def deferred(dtype: str) -> dict[str, Deferred]:
     return {name: routine(name) for name in arguments}
 
 
-@cache
+@once
 def library(dtype: str) -> Library:
     """The library with ``product``: ``c[m, n] = alpha * a @ b + beta * c``, and ``dots``: the same
     where b and c are vectors.  They return 1.

@@ -12,7 +12,6 @@ import ctypes
 import importlib.util
 import os
 import sys
-from functools import cache
 from importlib.machinery import ExtensionFileLoader, PathFinder
 from pathlib import Path
 from typing import Any
@@ -21,6 +20,7 @@ from phintys.backends.capsules import capsule_pointer
 from phintys.backends.llvm import cpython, products, strided
 from phintys.backends.llvm.jit import Library, compile_ir
 from phintys.backends.llvm.target import PLAIN
+from phintys.backends.once import once
 
 #: dtype -> its type in IR, the prefix of its BLAS functions
 BLAS_TYPES = {"float32": ("float", "s"), "float64": ("double", "d")}
@@ -38,7 +38,7 @@ def library(name: str) -> Library:
     return runtime()
 
 
-@cache
+@once
 def runtime() -> Library:
     """The library made of ``runtime.ll``."""
 
@@ -52,7 +52,7 @@ def runtime() -> Library:
     return compile_ir(text, outside, name="runtime", level=PLAIN)
 
 
-@cache
+@once
 def _blas_threads() -> ctypes.c_int64:
     """How many threads BLAS is likely to use for a large product."""
     names = [f"{name}_NUM_THREADS" for name in ("OPENBLAS", "MKL", "BLIS", "OMP")]
@@ -74,7 +74,7 @@ def _keep_freed_memory() -> None:
     free(allocate(_LARGEST_BLOCK))
 
 
-@cache
+@once
 def blas(dtype: str) -> Library:
     """The library made of ``blas.ll`` for a dtype; imports SciPy's BLAS."""
     kind, prefix = BLAS_TYPES[dtype]

@@ -10,7 +10,6 @@ from __future__ import annotations
 import ctypes
 import itertools
 import math
-from functools import cache
 from pathlib import Path
 from string import Template
 from typing import Any
@@ -20,6 +19,7 @@ from phintys.backends.llvm.instructions import KernelWriter
 from phintys.backends.llvm.jit import Library, compile_ir
 from phintys.backends.llvm.loops import counted_loop
 from phintys.backends.llvm.transposed import copy_squares, side
+from phintys.backends.once import once
 
 #: Generating the library takes as long as NumPy's copies of so many arrays of so many elements:
 #: until then it is not worth it.
@@ -44,13 +44,13 @@ _SIGNATURE = ctypes.CFUNCTYPE(
 )
 
 
-@cache
+@once
 def symbols() -> dict[str, int]:
     """What ``runtime.ll`` refers to: where the address of the copying function is kept."""
     return {"phintys_strided": _deferred().cell}
 
 
-@cache
+@once
 def _deferred() -> Deferred:
     calls = itertools.count()
 
@@ -61,7 +61,7 @@ def _deferred() -> Deferred:
     return Deferred(_SIGNATURE, lambda: library().address("strided"), left_to_numpy)
 
 
-@cache
+@once
 def library() -> Library:
     """The library with ``strided``."""
 

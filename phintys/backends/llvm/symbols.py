@@ -11,12 +11,12 @@ from __future__ import annotations
 import ctypes
 import re
 import sys
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from phintys.backends.capsules import special
 from phintys.backends.llvm import cpython, late
+from phintys.backends.once import once
 
 if TYPE_CHECKING:
     from phintys.backends.llvm.jit import Library
@@ -59,12 +59,12 @@ def of_process(name: str) -> int:
         return 0
 
 
-@cache
+@once
 def _process() -> ctypes.CDLL:
     return ctypes.CDLL(None)
 
 
-@cache
+@once
 def _vector(name: str, function: str, dtype: str, width: int) -> Library:
     from phintys.backends.llvm.jit import compile_ir
 
@@ -86,7 +86,7 @@ def _libm(function: str) -> int:
         raise LookupError(f"libm has no function {function!r}") from error
 
 
-@cache
+@once
 def _libm_library() -> ctypes.CDLL:
     if sys.platform == "win32":
         return ctypes.CDLL("ucrtbase")
@@ -102,7 +102,7 @@ def _scipy(function: str) -> int:
     return special(function)
 
 
-@cache
+@once
 def _zeta() -> Library:
     from phintys.backends.llvm.jit import compile_ir
 
