@@ -465,6 +465,11 @@ def index_value(i: Any) -> Any:
     return int(i) if i.ndim == 0 and i.dtype != bool else i
 
 
+def in_c_order(i: np.ndarray) -> np.ndarray:
+    """An index whose elements NumPy visits in C order; the last of several values stays."""
+    return i if i.flags.c_contiguous else i.copy()
+
+
 def lower_slices(b: Any, x: Any, layout: Layout, indices: Sequence[Any]) -> Any:
     """(start, step, length) of every slice of an advanced index; None if a step is not constant."""
     used = {p for e, _ in layout.slices for p in positions(e)}
@@ -533,9 +538,11 @@ class AdvancedIncSubtensor(IndexOp):
     def perform(self, node: Apply, inputs: Sequence[Any], output_storage: list[list[Any]]) -> None:
         x, y, *indices = inputs
         out = x if self.inplace else x.copy()
-        key = self.key([index_value(i) for i in indices])
-        check_region(out[key].shape, y, node)
-        y = y.astype(out.dtype, copy=False)
+        key = self.key([index_value(in_c_order(i)) for i in indices])
+        region = out[key].shape
+        check_region(region, y, node)
+        # np.add.at would broadcast it wrongly
+        y = np.broadcast_to(y, region).astype(out.dtype, order="C")
         if self.set_instead_of_inc:
             out[key] = y
         elif self.ignore_duplicates:
