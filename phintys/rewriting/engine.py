@@ -16,12 +16,14 @@ from collections.abc import Iterable, Sequence
 from itertools import chain
 from typing import Any
 
+from phintys.config import config
 from phintys.errors import RewriteError
 from phintys.graph.collection import collection_paused
 from phintys.graph.fgraph import FunctionGraph, Output
 from phintys.graph.origin import inherit
 from phintys.graph.variable import Apply, AtomicVariable, Constant, Variable
 from phintys.rewriting.install import install
+from phintys.rewriting.invariants import check_tables
 from phintys.rewriting.rewriter import GraphRewriter, Rewriter, rewrite_error
 from phintys.rewriting.rule import Rule
 from phintys.rewriting.table import CONSTANT, ROOT, OpEntry, RuleTable
@@ -109,6 +111,8 @@ class Normalizer:
                     if node not in done and (missing := self._step(node)):
                         self._normalize(node, missing)
                 outputs = [self._final(v) for v in self.fgraph.outputs]
+            if config.check_rewrites:
+                check_tables(self)
         except BaseException:
             for node, inputs in self._original.items():
                 node.inputs[:] = inputs
@@ -199,6 +203,8 @@ class Normalizer:
         """Intern a node whose inputs, of these kinds, are normal; or apply a rule to it."""
         entry = self._entries.get(id(node.op)) or self._entry(node.op)
         if not entry.mergeable or (self._kept and node in self._kept):
+            if self._deferred and (forced := self._force_inputs(node)):
+                return forced
             self._accept(node, entry.number)
             return None
         key = (entry.number, *node.inputs)
@@ -444,9 +450,13 @@ class Normalizer:
         return rule in (self._entries.get(id(user.op)) or self._entry(user.op)).every.outermost
 
     def _force_inputs(self, node: Apply) -> list[Apply]:
-        """Inputs whose outermost rules were put off for ``node``, which left them alone."""
+        """Inputs whose outermost rules were put off for ``node``, which left them alone.
+
+        A node is listed once, however many of the inputs it computes: equal inputs become one
+        after their rules were put off.
+        """
         deferred = self._deferred
-        put_off = [v.owner for v in node.inputs if v.owner in deferred]
+        put_off = list(dict.fromkeys(v.owner for v in node.inputs if v.owner in deferred))
         for n in put_off:
             self._force(n)
         return put_off
