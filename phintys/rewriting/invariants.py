@@ -45,7 +45,9 @@ def _check_interned(run: Any) -> None:
     seen: set[Apply] = set()
     for key, node in run._interned.items():
         _expect(node in run._done or node in run._forced, f"{node} is interned and not done")
-        if any(v in run._forward for v in key[1:]) or any(o not in run._kinds for o in node.outputs):
+        if any(v in run._forward for v in key[1:]) or any(
+            o not in run._kinds for o in node.outputs
+        ):
             continue  # a key that no node can have any more, or one that was replaced
         _expect(key[1:] == tuple(node.inputs), f"{node} is known by other inputs")
         _expect(node not in seen, f"{node} is interned twice")

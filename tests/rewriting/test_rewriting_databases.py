@@ -6,7 +6,7 @@ import io
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from integer_ops import (
     add,
@@ -110,6 +110,7 @@ def test_use_db_name_as_tag() -> None:
 TAGS = ["a", "b", "c"]
 
 
+@settings(deadline=None)
 @given(
     st.lists(st.sets(st.sampled_from(TAGS)), min_size=1, max_size=6),
     *[st.sets(st.sampled_from([*TAGS, "r0", "r1"])) for _ in range(3)],

@@ -32,6 +32,15 @@ def test_concatenate(axis, dtypes):
     check(lambda *x: pt.join(axis, *x), lambda *x: np.concatenate(x, axis=axis), [values[0]] * 3)
 
 
+@pytest.mark.parametrize("mode", MODES)
+def test_second_derivative_through_a_join_of_equal_parts(mode):
+    """With g = 4 c: the gradient of the sum of g**2 is 32 c."""
+    c = pt.dvector("c")
+    g = phintys.grad((pt.concatenate([c, c]) ** 2).sum(), c)
+    f = phintys.function([c], phintys.grad((g**2).sum(), c), mode=mode)
+    np.testing.assert_allclose(f([1.0, 2.0, -3.0]), [32.0, 64.0, -96.0])
+
+
 def test_join_keeps_its_axis_in_the_op():
     x = pt.dmatrix("x")
     assert pt.join(-1, x, x).owner.op == Join(axis=1)
