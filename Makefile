@@ -2,11 +2,13 @@
 PYTHON ?= python3
 # libraries that `make bench` measures, as NAME or NAME@PYTHON; empty: those that are installed
 PEERS ?=
+# further arguments of `make fuzz`
+FUZZ ?=
 VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types docs bench size clean
+.PHONY: help demo test fuzz lint types docs bench size clean
 
 help:  ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/'
@@ -32,6 +34,9 @@ test: $(VENV)/test  ## lint, check types, run all tests
 	$(BIN)/ruff format --check .
 	$(BIN)/pyright
 	$(BIN)/python -m pytest -n 2
+
+fuzz: $(VENV)/test  ## random programs on all backends; FUZZ="--seed 5000 --count 200" for others
+	$(BIN)/python -m tests.fuzz --count 10000 $(FUZZ)
 
 lint: $(VENV)/test  ## format and lint
 	$(BIN)/ruff format .

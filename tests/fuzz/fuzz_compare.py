@@ -1,0 +1,176 @@
+"""Whether a result agrees with the truth, taking the conditioning of the program into account.
+
+A result that is close is accepted at once.  Otherwise the graph is evaluated again, several times
+with every floating-point value moved by a unit in its last place, and once in higher precision: how
+far the results move says what rounding alone may do.  Elements that are discrete must be among
+those that were seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from fuzz_program import Built, missing_nodes
+
+from phintys.tensor.elemwise import Elemwise
+
+#: relative error that is accepted at once
+CLOSE = {"float16": 4e-3, "float32": 2e-5, "complex64": 2e-5}
+ROUNDS = 8
+_WIDE = {"f": np.longdouble, "c": np.clongdouble}
+
+
+def mismatch(found: Any, expected: np.ndarray) -> str:
+    """What is obviously different: type, dtype, shape; or how many elements are not close."""
+    if not isinstance(found, np.ndarray | np.generic):
+        return f"{type(found).__name__} instead of an array"
+    found = np.asarray(found)
+    if found.dtype != expected.dtype:
+        return f"dtype {found.dtype} instead of {expected.dtype}"
+    if found.shape != expected.shape:
+        return f"shape {found.shape} instead of {expected.shape}"
+    same = close(found, expected)
+    return "" if same.all() else described(found, expected, ~same)
+
+
+def close(found: np.ndarray, expected: np.ndarray) -> np.ndarray:
+    """Where two arrays of one dtype agree up to ordinary rounding."""
+    if found.dtype.kind in "biu":
+        return found == expected
+    rtol = CLOSE.get(found.dtype.name, 1e-9)
+    with np.errstate(all="ignore"):
+        return np.isclose(found, expected, rtol=rtol, atol=1e-37, equal_nan=True)
+
+
+def described(found: np.ndarray, expected: np.ndarray, wrong: np.ndarray) -> str:
+    """The first element that is wrong, and how many are."""
+    at = tuple(int(i) for i in np.argwhere(wrong)[0])
+    count = f"({int(wrong.sum())} of {wrong.size})"
+    return f"{found[at]!r} instead of {expected[at]!r} at {at} {count}"
+
+
+class Conditioning:
+    """How far the results of a program move when its arithmetic is disturbed."""
+
+    def __init__(self, built: Built, arguments: Sequence[Any]) -> None:
+        self.built, self.arguments = built, arguments
+        with np.errstate(all="ignore"):
+            self.moved = [self._run(_moving(np.random.default_rng(k))) for k in range(ROUNDS)]
+            self.wide = self._run(_widening)
+
+    def _run(self, change: Any) -> list[np.ndarray]:
+        b = self.built
+        known: dict[Any, Any] = {}
+        for v, value in zip([*b.inputs, *b.shared], [*self.arguments, *b.shared_values]):
+            known[v] = change.argument(np.asarray(value))
+        for node in missing_nodes(b.results, known):
+            for v, value in zip(node.outputs, change.node(node, [known[x] for x in node.inputs])):
+                known[v] = value
+        return [np.asarray(known[v]) for v in b.results]
+
+    def excuses(self, number: int, found: np.ndarray, expected: np.ndarray) -> np.ndarray:
+        """Where a result may differ from the truth because of rounding alone."""
+        with np.errstate(all="ignore"):
+            others = [m[number] for m in self.moved if m[number].shape == expected.shape]
+            if len(others) < len(self.moved):
+                return np.ones(expected.shape, bool)  # a length depends on rounding
+            wide = self.wide[number]
+            wide = wide if wide.shape == expected.shape else expected
+            if expected.dtype.kind in "biu":
+                seen = [*others, _rounded(wide, expected.dtype)]
+                return np.any([found == other for other in seen], axis=0)
+            return self._near(found, expected, others, wide)
+
+    def _near(self, found: Any, expected: Any, others: list[Any], wide: Any) -> np.ndarray:
+        spread = np.max([np.abs(o - expected) for o in others], axis=0)
+        units = CLOSE.get(expected.dtype.name, 1e-9)
+        limit = 40 * np.where(np.isfinite(spread), spread, 0)
+        near = np.abs(found - expected) <= limit
+        near |= np.abs(found - wide) <= limit + units * np.abs(wide)
+        same_kind = [np.isfinite(o) == np.isfinite(expected) for o in others]
+        near |= ~np.all(same_kind, axis=0)  # overflows or not, depending on rounding
+        with np.errstate(all="ignore"):
+            narrow = wide.astype(expected.dtype)
+        return near | (~np.isfinite(found) & close(found, narrow))
+
+
+def _rounded(wide: np.ndarray, dtype: Any) -> np.ndarray:
+    if wide.dtype.kind in "biu":
+        return wide.astype(dtype)
+    return np.where(np.isfinite(wide), wide, 0).astype(dtype)
+
+
+class _moving:
+    """Evaluation with every float moved by about a unit in the last place."""
+
+    def __init__(self, gen: np.random.Generator) -> None:
+        self.gen = gen
+
+    def argument(self, value: np.ndarray) -> np.ndarray:
+        return value
+
+    def node(self, node: Any, values: list[Any]) -> list[Any]:
+        storage: list[list[Any]] = [[None] for _ in node.outputs]
+        node.op.perform(node, values, storage)
+        return [self._move(np.asarray(cell[0])) for cell in storage]
+
+    def _move(self, value: np.ndarray) -> np.ndarray:
+        if value.dtype.kind not in "fc":
+            return value
+        unit = 2 * np.finfo(value.dtype).eps
+        return (value * (1 + unit * self.gen.uniform(-1, 1, value.shape))).astype(value.dtype)
+
+
+class _widening:
+    """Evaluation in extended precision, where NumPy has it."""
+
+    @staticmethod
+    def argument(value: np.ndarray) -> np.ndarray:
+        return _wide(value)
+
+    @staticmethod
+    def node(node: Any, values: list[Any]) -> list[Any]:
+        values = [_wide(np.asarray(v)) for v in values]
+        if isinstance(node.op, Elemwise):
+            found = _wide_row(node, values)
+            if found is not None:
+                return [found]
+        storage: list[list[Any]] = [[None] for _ in node.outputs]
+        try:
+            node.op.perform(node, values, storage)
+        except Exception:
+            narrow = [v.astype(x.type.dtype) for v, x in zip(values, node.inputs)]
+            node.op.perform(node, narrow, storage)
+        return [_wide(np.asarray(cell[0])) for cell in storage]
+
+
+def _wide(value: np.ndarray) -> np.ndarray:
+    wide = _WIDE.get(value.dtype.kind)
+    return value.astype(wide) if wide else value
+
+
+def _wide_row(node: Any, values: list[Any]) -> Any:
+    """A row of the scalar table in extended precision; None if NumPy has it not."""
+    op = node.op.scalar_op
+    kind = np.dtype(node.outputs[0].type.dtype).kind
+    if not op.function.startswith("numpy.") or len(node.outputs) > 1 or kind not in "fc":
+        return None
+    cast_to, _ = op.signature([x.type.dtype for x in node.inputs])
+    args = [
+        v.astype(_WIDE.get(np.dtype(d).kind, d)) if v.dtype.kind not in "fc" else v
+        for v, d in zip(values, cast_to)
+    ]
+    try:
+        out = op.nfunc(*args) if op.nin >= 0 else _folded(op.nfunc, args)
+    except TypeError:
+        return None
+    return _wide(np.asarray(out))
+
+
+def _folded(function: Any, args: list[Any]) -> Any:
+    out = args[0]
+    for a in args[1:]:
+        out = function(out, a)
+    return out

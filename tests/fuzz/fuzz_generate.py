@@ -1,0 +1,143 @@
+"""A whole program from a seed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import fuzz_structured as structured
+import numpy as np
+from fuzz_draw import Drawer, Failing, Item, Unfit
+from fuzz_functions import (
+    COMMON,
+    OUT,
+    SLOW,
+    Text,
+    draw_public,
+    elementwise,
+    operator,
+    public_functions,
+)
+from fuzz_program import Program
+
+from phintys.tensor.scalar_functions import FUNCTIONS
+
+REDUCTIONS = "sum prod max min any all mean var std argmax argmin sum max argmax argmin".split()
+VIEWS = "dimshuffle transpose expand_dims squeeze swapaxes diagonal flip reshape reshape".split()
+CREATION = "alloc full zeros ones arange eye tri zeros_like ones_like full_like shape".split()
+JOINS = "concatenate join stack split tile repeat roll broadcast_to".split()
+PRODUCTS = "dot dot matmul matvec vecmat vecdot batched_dot tensordot outer".split()
+ROWS = "softmax log_softmax logsumexp sort argsort cumsum cumprod take take_along_axis".split()
+
+
+@cache
+def _all_rows() -> list[str]:
+    return [name for name in FUNCTIONS if name not in SLOW or name == "gammainc_der"]
+
+
+@cache
+def _all_public() -> list[str]:
+    return [name for name in public_functions() if name not in OUT]
+
+
+#: weight, and what draws one statement
+FAMILIES: list[tuple[int, Any]] = [
+    (14, lambda g: operator(g)),
+    (10, lambda g: _row(g, g.choice(COMMON))),
+    (9, lambda g: _row(g, g.choice(_all_rows()))),
+    (12, lambda g: draw_public(g, g.choice(REDUCTIONS))),
+    (9, lambda g: draw_public(g, g.choice(VIEWS))),
+    (12, lambda g: structured.read(g)),
+    (9, lambda g: structured.write(g, g.choice(("set_subtensor", "inc_subtensor")))),
+    (6, lambda g: draw_public(g, g.choice(CREATION))),
+    (7, lambda g: draw_public(g, g.choice(JOINS))),
+    (5, lambda g: draw_public(g, g.choice(PRODUCTS))),
+    (6, lambda g: draw_public(g, g.choice(ROWS))),
+    (6, lambda g: draw_public(g, g.choice(_all_public()))),
+    (3, lambda g: derivative(g)),
+]
+
+
+def _row(g: Drawer, name: str) -> Text:
+    return draw_public(g, name) if name == "cast" else elementwise(g, name)
+
+
+def generate(seed: int) -> tuple[Program, Drawer]:
+    """The program of a seed; raises `Fault` if drawing it has found something."""
+    g = Drawer(seed)
+    wanted = g.choice((1, 2, 3, 3, 4, 4, 5, 6, 8, 10))
+    draws = [draw for _, draw in FAMILIES]
+    weights = [weight for weight, _ in FAMILIES]
+    try:
+        for _ in range(wanted * 8):
+            if len(g.program.statements) >= wanted:
+                break
+            _one(g, g.rng.choices(draws, weights)[0])
+        if g.chance(0.25):
+            _one(g, derivative)
+    except Failing as failing:
+        return replace(g.ending_with(failing.statement), fails=True), g
+    return finished(g), g
+
+
+def _one(g: Drawer, draw: Any) -> None:
+    try:
+        drawn = draw(g)
+    except Unfit:
+        return
+    if drawn is not None:
+        g.add(*((drawn,) if isinstance(drawn, str) else drawn))
+
+
+def derivative(g: Drawer) -> Text:
+    """A gradient of a sum, of a gradient, or a pushforward."""
+    real = [i for i in g.items if i.kind == "f" and i.value.size and i.name[0] == "v"]
+    sources = [i for i in g.items if i.kind == "f" and i.value.size]
+    if not real:
+        return None
+    y, x = g.choice(real[-4:]), g.choice(sources[:4])
+    if x is y:
+        return None
+    options = "disconnected_inputs='ignore', null_gradients='return'"
+    way = g.rng.random()
+    if way < 0.6:
+        cost = g.choice((f"{y.name}", f"{y.name} ** 2", f"{y.name} * {y.name}.shape[0]"))
+        if y.ndim == 0:
+            cost = y.name
+        return f"phintys.grad(pt.sum({cost}), {x.name}, {options})"
+    if way < 0.8:
+        first = f"phintys.grad(pt.sum({y.name} ** 2), {x.name}, {options})"
+        return f"phintys.grad(pt.sum({first} ** 2), {x.name}, {options})"
+    return f"phintys.pushforward({y.name}, {x.name}, pt.ones_like({x.name}), 'ignore')"
+
+
+def finished(g: Drawer) -> Program:
+    """The program with outputs and updates chosen."""
+    drawn = [i for i in g.items if i.name[0] == "v"]
+    if not drawn:
+        return replace(g.program, outputs=[g.items[0].name] if g.items else [])
+    last = drawn[-1]
+    count = g.choice((0, 0, 1, 1, 2, 3))
+    outputs = [last.name, *(g.choice(drawn).name for _ in range(count))]
+    if g.chance(0.05):
+        outputs.append(g.choice(g.items).name)
+    updates = {i.name: v for i in g.program.inputs if i.is_shared and (v := _new_value(g, i))}
+    return replace(g.program, outputs=outputs, updates=updates).pruned()
+
+
+def _new_value(g: Drawer, shared: Any) -> str | None:
+    """The name of an item that may become the value of a shared variable."""
+    type_ = g.names[shared.name].type
+
+    def fits(i: Item) -> bool:
+        return i.name != shared.name and type_.is_super(i.var.type)
+
+    fitting = [i.name for i in g.items if fits(i)]
+    return g.choice(fitting) if fitting and g.chance(0.6) else None
+
+
+def truth(g: Drawer, program: Program) -> list[np.ndarray]:
+    """The results of a program that was just drawn: outputs, then new values."""
+    names = [*program.outputs, *program.updates.values()]
+    return [np.array(g.known[g.names[n]]) for n in names]

@@ -1,0 +1,144 @@
+"""What the public functions mean, in NumPy written directly.
+
+A statement of a drawn program is evaluated a second time with ``pt`` bound to `NUMPY` and names
+bound to arrays.  A function that is not here, or a text that NumPy does not understand, is not
+checked in this way.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+_SAME = """sum prod max min any all mean var std argmax argmin cumsum cumprod concatenate stack
+tile repeat roll reshape transpose swapaxes moveaxis expand_dims squeeze dot matmul tensordot outer
+eye zeros ones full zeros_like ones_like full_like sort diag diagonal trace tril triu tri
+take_along_axis compress where broadcast_to flip diff ptp ravel atleast_1d clip isclose allclose linspace
+geomspace logspace nan_to_num isposinf isneginf flatnonzero
+exp log sqrt sin cos tanh floor ceil trunc maximum minimum add abs sign isnan isinf isfinite
+logical_and logical_or logical_not equal not_equal less greater less_equal greater_equal
+logaddexp hypot arctan2 copysign
+""".split()
+
+
+def _dimshuffle(x: Any, *pattern: Any) -> Any:
+    order = [p for p in pattern if p != "x"]
+    out = np.transpose(x, order + [k for k in range(x.ndim) if k not in order])
+    out = out.reshape(out.shape[: len(order)])
+    return np.expand_dims(out, tuple(k for k, p in enumerate(pattern) if p == "x"))
+
+
+def _softmax(x: Any, axis: Any = None) -> Any:
+    x = _floating(x)
+    e = np.exp(x - x.max(axis=axis, keepdims=True))
+    return e / e.sum(axis=axis, keepdims=True)
+
+
+def _logsumexp(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
+    x = _floating(x)
+    top = np.where(np.isfinite(m := x.max(axis=axis, keepdims=True)), m, 0)
+    out = np.log(np.exp(x - top).sum(axis=axis, keepdims=True)) + top
+    return out if keepdims else out.reshape(x.sum(axis=axis).shape)
+
+
+def _floating(x: Any) -> Any:
+    return x.astype("float64") if x.dtype.kind in "biu" else x
+
+
+def _flatten(x: Any, ndim: int = 1) -> Any:
+    return x.reshape((*x.shape[: ndim - 1], -1))
+
+
+def _arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None) -> Any:
+    given = [start, stop, step] if stop is not None else [start]
+    return np.arange(*(np.asarray(g)[()] for g in given), dtype=dtype)
+
+
+def _second(a: Any, b: Any) -> Any:
+    return np.broadcast_to(b, np.broadcast_shapes(np.shape(a), np.shape(b)))
+
+
+_OWN: dict[str, Callable[..., Any]] = {
+    "alloc": lambda value, *shape: np.broadcast_to(value, shape),
+    "cast": lambda x, dtype: np.asarray(x).astype(dtype),
+    "dimshuffle": _dimshuffle,
+    "join": lambda axis, *xs: np.concatenate(xs, axis),
+    "softmax": _softmax,
+    "log_softmax": lambda x, axis=None: x - _logsumexp(x, axis, True),
+    "logsumexp": _logsumexp,
+    "flatten": _flatten,
+    "arange": _arange,
+    "second": _second,
+    "fill": _second,
+    "switch": lambda c, x, y: np.where(c, x, y),
+    "take": lambda x, i, axis=None, mode="raise": np.take(x, i, axis, mode=mode),
+    "shape": lambda x: np.array(x.shape),
+    "batched_dot": lambda x, y: np.stack([np.dot(a, b) for a, b in zip(x, y, strict=True)]),
+    "matvec": lambda a, x: (a @ x[..., None])[..., 0],
+    "vecmat": lambda x, a: (x[..., None, :] @ a)[..., 0, :],
+    "vecdot": lambda x, y: (np.conj(x) * y).sum(-1),
+    "matrix_transpose": lambda x: np.swapaxes(x, -1, -2),
+    "specify_shape": lambda x, shape: x,
+    "identity_like": lambda x, dtype=None: np.eye(*x.shape),
+    "split": lambda x, sizes, n_splits=None, axis=0: np.split(
+        x, np.cumsum(np.asarray(sizes, int))[:-1], axis
+    ),
+    "constant": lambda x, dtype=None: np.asarray(x, dtype),
+}
+NUMPY = SimpleNamespace(**{n: getattr(np, n) for n in _SAME}, **_OWN)
+
+
+def changed(x: Any, key: Any, y: Any) -> Any:
+    """A copy with ``y`` at some places."""
+    out = np.array(x)
+    out[key] = y
+    return out
+
+
+def increased(x: Any, key: Any, y: Any) -> Any:
+    """A copy with ``y`` added at some places, as often as they are named."""
+    out = np.array(x, order="C")
+    where = np.arange(out.size).reshape(out.shape)[key]
+    flat = out.reshape(-1)
+    values = np.broadcast_to(y, where.shape).astype(out.dtype)
+    for at, value in zip(where.reshape(-1), values.reshape(-1)):
+        flat[at] += value
+    return out
+
+
+#: names for the ``numpy`` text of statements
+HELPERS = {"changed": changed, "increased": increased}
+
+TOLERANCE = {"float16": 3e-2, "float32": 2e-4, "complex64": 2e-4}
+
+
+#: sums of products in another order may overflow elsewhere
+_UNORDERED = re.compile(r"dot|mat|outer|sum|mean|var|std|trace|softmax|prod")
+
+
+def difference(value: Any, expected: Any, text: str = "") -> str:
+    """How a result of one function differs from NumPy's beyond rounding; empty if it does not."""
+    expected = np.asarray(expected)
+    if value.shape != expected.shape:
+        return f"shape {value.shape} instead of {expected.shape}"
+    if value.dtype.kind in "biu":
+        if expected.dtype != value.dtype:
+            return ""  # by other rules of promotion it may wrap elsewhere
+        same = value == expected
+    elif expected.dtype.kind in "biu":
+        return ""
+    else:
+        coarse = max(TOLERANCE.get(d.name, 1e-9) for d in (value.dtype, expected.dtype))
+        finite = np.abs(expected[np.isfinite(expected)])
+        scale = 1 + (finite.max() if finite.size else 0)
+        same = np.isclose(value, expected, rtol=coarse, atol=coarse * scale, equal_nan=True)
+    if _UNORDERED.search(text):
+        same |= ~np.isfinite(value) & ~np.isfinite(expected)
+    if same.all():
+        return ""
+    at = tuple(int(i) for i in np.argwhere(~same)[0])
+    return f"{value[at]!r} instead of {expected[at]!r} at {at}"

@@ -1,0 +1,187 @@
+"""Drawn programs: inputs, statements as text, outputs; building them and their Python text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from fuzz_values import Argument
+
+import phintys
+import phintys.tensor as pt
+from phintys.graph.variable import Constant, Variable
+
+NAMES = re.compile(r"\b[a-z]\d+\b")
+
+
+@dataclass(frozen=True)
+class Input:
+    """An argument (``x0``, ...) or a shared variable (``s0``, ...) with its value."""
+
+    name: str
+    dtype: str
+    shape: tuple[int | None, ...]
+    value: Argument
+
+    @property
+    def is_shared(self) -> bool:
+        return self.name.startswith("s")
+
+    def text(self) -> str:
+        """The statement that declares it."""
+        if self.is_shared:
+            made = f"phintys.shared({self.value.text()}, name={self.name!r}, shape={self.shape})"
+        else:
+            made = f"pt.tensor({self.name!r}, dtype={self.dtype!r}, shape={self.shape})"
+        return f"{self.name} = {made}"
+
+    def make(self) -> Any:
+        """The variable."""
+        if self.is_shared:
+            value = np.array(self.value.value())
+            return phintys.shared(value, name=self.name, shape=self.shape)
+        return pt.tensor(self.name, dtype=self.dtype, shape=self.shape)
+
+
+@dataclass(frozen=True)
+class Statement:
+    """``name = text``; ``numpy`` is the same for arrays (None: the text itself may do)."""
+
+    name: str
+    text: str
+    numpy: str | None = None
+
+    @property
+    def uses(self) -> set[str]:
+        return set(NAMES.findall(self.text))
+
+
+@dataclass
+class Program:
+    """What is compiled and called."""
+
+    inputs: list[Input] = field(default_factory=list)
+    statements: list[Statement] = field(default_factory=list)
+    outputs: list[str] = field(default_factory=list)
+    #: shared variable -> the name of its new value
+    updates: dict[str, str] = field(default_factory=dict)
+    #: whether the last statement raises when it is evaluated
+    fails: bool = False
+
+    def text(self) -> str:
+        """The program as Python."""
+        lines = [i.text() for i in self.inputs]
+        lines += [f"{s.name} = {s.text}" for s in self.statements]
+        given = [i for i in self.inputs if not i.is_shared]
+        lines.append(f"inputs = [{', '.join(i.name for i in given)}]")
+        lines.append(f"outputs = [{', '.join(self.outputs)}]")
+        pairs = (f"{s}: {v}" for s, v in self.updates.items())
+        lines.append(f"updates = {{{', '.join(pairs)}}}")
+        lines += ["arguments = ["] + [f"    {i.value.text()}," for i in given] + ["]"]
+        if self.fails:
+            lines.append("fails = True")
+        return "\n".join(lines) + "\n"
+
+    def pruned(self) -> Program:
+        """Without what no output or update needs."""
+        needed = {*self.outputs, *self.updates, *self.updates.values()}
+        kept = []
+        for s in reversed(self.statements):
+            if s.name in needed:
+                kept.append(s)
+                needed |= s.uses
+        inputs = [i for i in self.inputs if i.name in needed]
+        return replace(self, inputs=inputs, statements=kept[::-1])
+
+
+class Built:
+    """The graph of a program: variables by name, and its arguments."""
+
+    def __init__(self, program: Program) -> None:
+        self.names: dict[str, Any] = environment()
+        self.names.update((i.name, i.make()) for i in program.inputs)
+        for s in program.statements:
+            self.names[s.name] = evaluate_text(s.text, self.names)
+        given = [i for i in program.inputs if not i.is_shared]
+        self.inputs = [self.names[i.name] for i in given]
+        self.arguments = [i.value.value() for i in given]
+        self.outputs = [self.names[n] for n in program.outputs]
+        self.updates = {self.names[s]: self.names[v] for s, v in program.updates.items()}
+        self.shared = [self.names[i.name] for i in program.inputs if i.is_shared]
+        self.shared_values = [v.get_value() for v in self.shared]
+
+    @property
+    def results(self) -> list[Any]:
+        """Outputs, then new values."""
+        return [*self.outputs, *self.updates.values()]
+
+    def truth(self, arguments: Sequence[Any] | None = None) -> list[np.ndarray]:
+        """The results, by ``perform`` of every node as it was written."""
+        arguments = self.arguments if arguments is None else arguments
+        known: dict[Variable, Any] = dict(zip(self.inputs, arguments))
+        known.update(zip(self.shared, self.shared_values))
+        perform_missing(self.results, known)
+        return [np.array(known[v]) for v in self.results]
+
+
+def environment() -> dict[str, Any]:
+    """The names that statements may use."""
+    return {"pt": pt, "np": np, "phintys": phintys}
+
+
+def evaluate_text(text: str, names: dict[str, Any]) -> Any:
+    """The value of an expression."""
+    return eval(text, names)
+
+
+def perform_missing(outputs: Iterable[Variable], known: dict[Variable, Any]) -> None:
+    """Add the values of ``outputs``, and of what they depend on, by ``perform``."""
+    for node in missing_nodes(outputs, known):
+        storage: list[list[Any]] = [[None] for _ in node.outputs]
+        node.op.perform(node, [known[v] for v in node.inputs], storage)
+        for v, cell in zip(node.outputs, storage):
+            known[v] = cell[0]
+
+
+def missing_nodes(outputs: Iterable[Variable], known: dict[Variable, Any]) -> list[Any]:
+    """Nodes whose results are not known, in an order in which they can be computed."""
+    order: list[Any] = []
+    seen: set[Any] = set()
+    stack = [(v, False) for v in outputs]
+    while stack:
+        v, done = stack.pop()
+        if v in known or v.owner in seen:
+            continue
+        if v.owner is None:
+            if not isinstance(v, Constant):
+                raise KeyError(f"no value for {v}")
+            known[v] = v.data
+        elif done:
+            seen.add(v.owner)
+            order.append(v.owner)
+        else:
+            stack.append((v, True))
+            stack.extend((x, False) for x in v.owner.inputs)
+    return order
+
+
+# ----------------------------------------------------------------------------- files
+
+
+class Recorded(Built):
+    """A program read from its text: the corpus."""
+
+    def __init__(self, path: Path) -> None:
+        names = environment()
+        exec(compile(path.read_text(encoding="utf-8"), str(path), "exec"), names)
+        self.names = names
+        self.inputs, self.outputs = list(names["inputs"]), list(names["outputs"])
+        self.arguments = list(names["arguments"])
+        self.updates = dict(names.get("updates", {}))
+        self.fails = bool(names.get("fails"))
+        self.shared = [v for v in names.values() if isinstance(v, phintys.SharedVariable)]
+        self.shared_values = [v.get_value() for v in self.shared]

@@ -1,0 +1,268 @@
+"""Running a program on the backends and comparing with the truth."""
+
+from __future__ import annotations
+
+import random
+import warnings
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+import numpy as np
+from fuzz_compare import Conditioning, close, described, mismatch
+from fuzz_program import Built
+
+import phintys
+from phintys.compile.mode import Mode
+from phintys.config import config
+from phintys.lowering.interpret import interpret
+from phintys.lowering.program import Kernel, Program
+from phintys.lowering.spec import verify
+from phintys.tensor.rules import RULES
+
+#: what is run -> for what share of the programs
+SHARES = {
+    "llvm": 1.0,
+    "llvm unrewritten": 0.12,
+    "numpy": 0.3,
+    "interpreter": 0.3,
+    "c": 0.03,
+    "numba": 0.004,
+    "jax": 0.004,
+}
+WIDTHS = (128, 256, 512)
+#: lengths that the loops of an interpreted program may run in all
+INTERPRETED = 3000
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something wrong with a program."""
+
+    backend: str
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.backend}: {self.message}"
+
+    @property
+    def signature(self) -> tuple[str, str]:
+        """What stays the same when the program is made smaller."""
+        kind = self.message.split(":")[0] if ":" in self.message else "value"
+        return self.backend.split(" at ")[0], kind
+
+
+@dataclass
+class Plan:
+    """What is done with a program."""
+
+    backends: list[str] = field(default_factory=lambda: ["llvm"])
+    width: int = 0
+    repeats: int = 2
+    other_shapes: bool = False
+
+    @classmethod
+    def drawn(cls, rng: random.Random, shares: dict[str, float], widths: Sequence[int]) -> Plan:
+        """A random one."""
+        backends = [name for name, share in shares.items() if rng.random() < share]
+        repeats = 300 if rng.random() < 0.01 else 2
+        return cls(backends, rng.choice(widths), repeats, rng.random() < 0.2)
+
+
+@cache
+def mode(backend: str, strict: bool) -> Mode:
+    """The mode of a backend; strict: without rules that hold for finite numbers only."""
+    if backend == "llvm unrewritten":
+        return Mode("llvm", None)
+    linker = {"numpy": "py", "interpreter": "llvm"}.get(backend, backend)
+    made = Mode(linker, "fast_run")
+    return made.excluding(*FINITE) if strict else made
+
+
+FINITE = tuple(r.name for r in RULES if r.law == "finite")
+
+
+def has_width() -> bool:
+    """Whether the width of vectors is a setting."""
+    return "vector_bits" in config._settings
+
+
+class Judge:
+    """Runs a built program by a plan; `findings` is what was wrong."""
+
+    def __init__(self, built: Built, truth: list[np.ndarray] | None, plan: Plan) -> None:
+        self.built, self.truth, self.plan = built, truth, plan
+        self.findings: list[Finding] = []
+        self.counts: Counter[str] = Counter()
+        self._conditioning: Conditioning | None = None
+        self.strict = not all(_finite(a) for a in [*built.arguments, *built.shared_values])
+        if truth is not None and not all(map(_finite, truth)):
+            self.strict = True
+
+    def run(self) -> list[Finding]:
+        """Run every backend of the plan."""
+        for backend in self.plan.backends:
+            label = backend
+            if backend.startswith("llvm") and self.plan.width:
+                label = f"{backend} at {self.plan.width} bits"
+            self.counts[label] += 1
+            try:
+                with warnings.catch_warnings(), self._settings(backend):
+                    warnings.simplefilter("ignore")
+                    problem = self._backend(backend)
+            except Exception as exc:
+                problem = f"{type(exc).__name__}: {_first_line(exc)}"
+            if problem:
+                self.findings.append(Finding(label, problem))
+        return self.findings
+
+    def _settings(self, backend: str) -> Any:
+        if has_width() and backend.startswith("llvm"):
+            return config.change_flags(vector_bits=self.plan.width)
+        return config.change_flags()
+
+    def _backend(self, backend: str) -> str:
+        b = self.built
+        f = phintys.function(
+            b.inputs, b.outputs, mode=mode(backend, self.strict), updates=b.updates,
+            on_unused_input="ignore",
+        )  # fmt: skip
+        if backend == "interpreter":
+            return self._interpreted(f.program)
+        if backend.startswith("llvm"):
+            verify(f.program)
+        if self.truth is None:
+            return self._must_fail(f)
+        first = self._call(f, b.arguments)
+        problem = self._compare(first, self.truth)
+        for _ in range(0 if problem else self.plan.repeats - 1):
+            again = self._call(f, b.arguments)
+            if not all(map(_identical, first, again)):
+                return "other bits: at a later call"
+        if not problem and self.plan.other_shapes and backend.startswith("llvm"):
+            problem = self._other_shapes(f)
+        return problem
+
+    def _call(self, f: Any, arguments: Sequence[Any]) -> list[Any]:
+        """Results, then new values; the shared variables are as before."""
+        b = self.built
+        for v, value in zip(b.shared, b.shared_values):
+            v.set_value(np.array(value))
+        before = [a.copy() for a in arguments]
+        outputs = list(f(*arguments))
+        if not all(map(_identical, before, arguments)):
+            raise AssertionError("an argument was changed")
+        return [np.array(x) for x in [*outputs, *(v.get_value() for v in b.updates)]]
+
+    def _must_fail(self, f: Any) -> str:
+        try:
+            self._call(f, self.built.arguments)
+        except (ValueError, TypeError, IndexError, OverflowError, MemoryError):
+            return ""
+        return "no error: the reference raises one"
+
+    def _interpreted(self, program: Program) -> str:
+        verify(program)
+        if self.truth is None or _turns(program, self.built) > INTERPRETED:
+            return ""
+        values = [*self.built.arguments, *(np.array(x) for x in self.built.shared_values)]
+        found = [np.asarray(x) for x in interpret(program, *values)]
+        return self._compare(found, self.truth)
+
+    def _compare(self, found: Sequence[Any], truth: Sequence[np.ndarray]) -> str:
+        for number, (a, e) in enumerate(zip(found, truth, strict=True)):
+            problem = mismatch(a, e)
+            if not problem:
+                continue
+            a = np.asarray(a)
+            if a.dtype != e.dtype or a.shape != e.shape:
+                return f"type: result {number}: {problem}"
+            wrong = ~close(a, e)
+            wrong &= ~self.conditioning.excuses(number, a, e)
+            if wrong.any():
+                return f"value: result {number}: {described(a, e, wrong)}"
+        return ""
+
+    @property
+    def conditioning(self) -> Conditioning:
+        """Made when a result is not close."""
+        if self._conditioning is None:
+            self._conditioning = Conditioning(self.built, self.built.arguments)
+        return self._conditioning
+
+    # ----- other shapes
+    def _other_shapes(self, f: Any) -> str:
+        """Calls with other lengths, where the reference accepts them."""
+        b = self.built
+        rng = random.Random(len(b.outputs))
+        for arguments in _reshaped(rng, b):
+            try:
+                with np.errstate(all="ignore"):
+                    expected = b.truth(arguments)
+            except Exception:
+                continue
+            other = Judge(b, expected, self.plan)
+            other._conditioning = None
+            problem = other._with(f, arguments)
+            if problem:
+                return f"other shapes: {[a.shape for a in arguments]}: {problem}"
+        return ""
+
+    def _with(self, f: Any, arguments: Sequence[Any]) -> str:
+        found = self._call(f, arguments)
+        self._conditioning = None
+        if all(not mismatch(a, e) for a, e in zip(found, self.truth or [])):
+            return ""
+        self._conditioning = Conditioning(self.built, arguments)
+        return self._compare(found, self.truth or [])
+
+
+def _reshaped(rng: random.Random, b: Built) -> list[list[np.ndarray]]:
+    """Arguments with other lengths in place of each length that is not static."""
+    lengths = {
+        n
+        for v, a in zip(b.inputs, b.arguments)
+        for n, known in zip(a.shape, v.type.shape)
+        if known is None and n != 1
+    }
+    found = []
+    for _ in range(3):
+        new = {n: rng.choice((0, 1, 2, 3, 7, 17, 33)) for n in lengths}
+        found.append([_resized(a, v.type.shape, new) for v, a in zip(b.inputs, b.arguments)])
+    return found if lengths else []
+
+
+def _resized(a: np.ndarray, static: Any, new: dict[int, int]) -> np.ndarray:
+    shape = tuple(
+        new.get(n, n) if known is None else n for n, known in zip(a.shape, static, strict=True)
+    )
+    if shape == a.shape:
+        return a
+    if a.size == 0:
+        return np.ones(shape, a.dtype)
+    return np.resize(a, shape)
+
+
+def _turns(program: Program, built: Built) -> int:
+    """About how many turns the loops of a program make."""
+    size = max([a.size for a in built.arguments] or [1])
+    return (1 + size) * sum(isinstance(step, Kernel) for step in program.steps)
+
+
+def _finite(a: Any) -> bool:
+    a = np.asarray(a)
+    return a.dtype.kind not in "fc" or bool(np.isfinite(a).all())
+
+
+def _identical(a: Any, b: Any) -> bool:
+    return a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
+
+
+def _first_line(exc: Exception) -> str:
+    lines = str(exc).splitlines()
+    return lines[0][:200] if lines else ""
+
+
+Check = Callable[[Any], list[Finding]]
