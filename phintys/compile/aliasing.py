@@ -1,21 +1,12 @@
-"""Which results of a Python-run graph must be copied before they are handed over."""
+"""Which results must be copied before they are handed over."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
+from phintys.graph.destroy import view_root
 from phintys.graph.variable import Variable
-
-
-def alias_root(v: Variable) -> Variable:
-    """The variable whose memory ``v`` may be: follows views and in-place results upwards."""
-    while v.owner is not None:
-        source = v.owner.op.view_map.get(v.index) or v.owner.op.destroy_map.get(v.index)
-        if not source:
-            break
-        v = v.owner.inputs[source[0]]
-    return v
 
 
 def must_copy(fgraph: Any, borrowed: Sequence[bool]) -> list[bool]:
@@ -27,7 +18,7 @@ def must_copy(fgraph: Any, borrowed: Sequence[bool]) -> list[bool]:
     taken: set[Variable] = set()
     out = []
     for k, v in enumerate(fgraph.outputs):
-        root = alias_root(v)
+        root = view_root(v)
         borrow = k < len(borrowed) and borrowed[k]
         out.append((root.owner is None or root in taken) and not borrow)
         taken.add(root)

@@ -77,17 +77,7 @@ class Function:
                 label = f" {spec.name!r}" if spec.name else ""
                 of = f" of function {self.name!r}" if self.name else ""
                 raise type(exc)(f"Bad argument {i}{label}{of}: {exc}") from None
-        self._separate(out)
         return out
-
-    def _separate(self, values: list[Any]) -> None:
-        """Copy arguments that may be overwritten and share memory with another one."""
-        for i, spec in enumerate(self.maker.inputs):
-            if not spec.mutable:
-                continue
-            share = spec.variable.type.may_share_memory
-            if any(j != i and share(values[i], other) for j, other in enumerate(values)):
-                values[i] = copy_module.copy(values[i])
 
     def _bind(self, args: Sequence[Any], kwargs: dict[str, Any]) -> list[Any]:
         inputs = self.maker.inputs

@@ -23,7 +23,7 @@ class In:
     update
         not supported: shared variables are updated (see `function`)
     mutable
-        the function may overwrite the argument; implies ``borrow``
+        allows the function to overwrite the argument, and implies ``borrow``; no backend does
     borrow
         the function may keep references to the argument
     strict

@@ -60,11 +60,11 @@ class ProfileStats:
         f.profile = self
         f.__class__ = _profiled_class(type(f))
 
-    def _timed(self, perform: Callable[..., None], node: Apply) -> Callable[..., None]:
-        def timed(*args: Any) -> None:
+    def _timed(self, perform: Callable[..., Any], node: Apply) -> Callable[..., Any]:
+        def timed(*args: Any) -> Any:
             start = time.perf_counter()
             try:
-                perform(*args)
+                return perform(*args)
             finally:
                 runs, seconds = self.nodes.get(node, (0, 0.0))
                 self.nodes[node] = runs + 1, seconds + time.perf_counter() - start

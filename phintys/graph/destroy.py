@@ -13,6 +13,7 @@ from typing import Any
 from phintys.errors import AlreadyThere, InconsistencyError
 from phintys.graph.features import Bookkeeper, Feature
 from phintys.graph.fgraph import Output
+from phintys.graph.perform import destroyed_inputs
 from phintys.graph.traversal import toposort_with_orderings
 from phintys.graph.variable import Apply, Constant, Variable
 
@@ -94,7 +95,7 @@ class DestroyHandler(Bookkeeper):
         destroyed: dict[Variable, Apply] = {}
         for node in self._destroying:
             before: dict[Apply, None] = {}
-            for i in _destroyed_inputs(node):
+            for i in destroyed_inputs(node.op):
                 root = view_root(node.inputs[i])
                 _check_root(root, node, destroyed.setdefault(root, node))
                 before.update((reader, None) for reader in self._readers(root, node, i))
@@ -124,7 +125,7 @@ class DestroyHandler(Bookkeeper):
         return [
             node
             for node in self._destroying
-            if any(view_root(node.inputs[i]) is root for i in _destroyed_inputs(node))
+            if any(view_root(node.inputs[i]) is root for i in destroyed_inputs(node.op))
         ]
 
     def has_destroyers(self, fgraph: Any, protected_list: Iterable[Variable]) -> bool:
@@ -133,7 +134,7 @@ class DestroyHandler(Bookkeeper):
         return any(
             view_root(node.inputs[i]) in roots
             for node in self._destroying
-            for i in _destroyed_inputs(node)
+            for i in destroyed_inputs(node.op)
         )
 
 
@@ -154,10 +155,6 @@ def views(fgraph: Any, root: Variable) -> list[Variable]:
         for client, i in fgraph.clients[v]:
             found += [client.outputs[o] for o, ins in client.op.view_map.items() if i in ins]
     return found
-
-
-def _destroyed_inputs(node: Apply) -> list[int]:
-    return list(dict.fromkeys(i for ins in node.op.destroy_map.values() for i in ins))
 
 
 def _check_root(root: Variable, node: Apply, first: Apply) -> None:

@@ -6,7 +6,6 @@ handle) is called through its ``perform``.  This module knows types by what they
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,6 +15,7 @@ from phintys.dims import Dim
 from phintys.errors import LoweringError
 from phintys.graph.fgraph import FunctionGraph
 from phintys.graph.origin import annotate
+from phintys.graph.perform import run_node
 from phintys.graph.type import HasDataType, HasShape, Type
 from phintys.graph.variable import Apply, Constant, Variable
 from phintys.lowering.assemble import assemble
@@ -186,23 +186,18 @@ class Perform:
         self.node = node
         self.template = [v.data if isinstance(v, Constant) else None for v in node.inputs]
         self.positions = [i for i, v in enumerate(node.inputs) if not isinstance(v, Constant)]
-        self.destroyed = sorted({i for used in node.op.destroy_map.values() for i in used})
         self.types = [array_type(v.type) for v in node.outputs]
 
     def __call__(self, *values: Any) -> tuple[Any, ...]:
         inputs = list(self.template)
         for position, value in zip(self.positions, values):
             inputs[position] = value
-        for position in self.destroyed:
-            inputs[position] = copy.deepcopy(inputs[position])
-        storage: list[list[Any]] = [[None] for _ in self.types]
-        node = self.node
         try:
-            node.op.perform(node, inputs, storage)
+            results = run_node(self.node, inputs)
         except Exception as exc:
-            annotate(exc, node, inputs)
+            annotate(exc, self.node, inputs)
             raise
-        return tuple(self.result(i, cell[0], inputs) for i, cell in enumerate(storage))
+        return tuple(self.result(i, value, inputs) for i, value in enumerate(results))
 
     def result(self, number: int, value: Any, inputs: list[Any]) -> Any:
         """A result of the declared dtype that shares no memory with an input."""

@@ -16,6 +16,7 @@ from phintys.backends.source import generate
 from phintys.errors import UnsupportedError
 from phintys.graph.fgraph import FunctionGraph
 from phintys.graph.op import Op
+from phintys.graph.perform import run_node
 from phintys.graph.traversal import graph_inputs, io_toposort
 from phintys.graph.variable import Apply
 
@@ -97,11 +98,7 @@ def on_static_values(function: Callable[..., Any], node: Apply) -> Callable[...,
 
 def perform(node: Apply, args: Sequence[Any]) -> Any:
     """What ``perform`` computes: a value, or a tuple of several."""
-    storage: list[list[Any]] = [[None] for _ in node.outputs]
-    destroyed = {i for places in node.op.destroy_map.values() for i in places}
-    given = [np.array(x) if i in destroyed else x for i, x in enumerate(args)]
-    node.op.perform(node, given, storage)
-    found = tuple(cell[0] for cell in storage)
+    found = tuple(run_node(node, args))
     return found if len(found) > 1 else found[0]
 
 

@@ -43,6 +43,8 @@ class Compiled:
         """The results, and whether all checks passed (None if there are none)."""
         with collecting() as checks:
             results = self.generated.function(*args)
+        # an argument would be handed back as it is: the memory of a NumPy array of the caller
+        results = tuple(jnp.copy(r) if any(r is a for a in args) else r for r in results)
         return results, jnp.all(jnp.stack(checks)) if checks else None
 
     def __call__(self, values: Sequence[Any]) -> list[Any]:
@@ -83,8 +85,11 @@ class Compiled:
         return traced
 
     def checked(self, found: tuple[Any, Any]) -> list[Any]:
-        """The results; IndexError if a check failed (the reference makes the message)."""
-        results, passed = found
+        """The results; IndexError if a check failed (the reference makes the message).
+
+        They are waited for: XLA may read the memory of the caller's arrays until then.
+        """
+        results, passed = jax.block_until_ready(found)
         if passed is not None and not passed:
             raise IndexError("An index is out of range.")
         return [jnp.asarray(x) for x in results]

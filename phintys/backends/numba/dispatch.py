@@ -14,6 +14,7 @@ from numba import types
 from phintys.backends.source import compile_function_src, generate
 from phintys.graph.fgraph import FunctionGraph
 from phintys.graph.op import Op
+from phintys.graph.perform import run_node
 from phintys.graph.variable import Apply, Constant
 
 #: dtypes that Numba has no arrays of
@@ -165,16 +166,13 @@ def in_object_mode(op: Any, node: Any = None, **kwargs: Any) -> Any:
 
 def _performing(node: Apply, arrays: Sequence[int]) -> Callable[..., Any]:
     """A Python function of the inputs that are arrays or numbers; the others are constants."""
-    destroyed = {i for places in node.op.destroy_map.values() for i in places}
     fixed = [v.data if isinstance(v, Constant) else None for v in node.inputs]
 
     def perform(*values: Any) -> tuple[Any, ...]:
         given = list(fixed)
         for i, x in zip(arrays, values):
-            given[i] = x.copy() if i in destroyed else x
-        storage: list[list[Any]] = [[None] for _ in node.outputs]
-        node.op.perform(node, given, storage)
-        return tuple(_declared(cell[0], v) for cell, v in zip(storage, node.outputs))
+            given[i] = x
+        return tuple(_declared(x, v) for x, v in zip(run_node(node, given), node.outputs))
 
     return perform
 

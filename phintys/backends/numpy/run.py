@@ -12,9 +12,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from phintys.graph.origin import annotate
+from phintys.graph.perform import run_node
 from phintys.graph.variable import Apply, Constant, Variable
 
-Step = tuple[Callable[..., None], Apply, list[int], list[int]]
+Step = tuple[Callable[[Apply, Sequence[Any]], list[Any]], Apply, list[int], list[int]]
 
 
 class Runner:
@@ -35,7 +36,7 @@ class Runner:
         for k, node in enumerate(order):
             inputs = [self._place(v) for v in node.inputs]
             outputs = [self._place(v) for v in node.outputs]
-            self.steps.append((node.op.perform, node, inputs, outputs))
+            self.steps.append((run_node, node, inputs, outputs))
             last_use.update((i, k) for i in inputs + outputs)
             node.op.prepare_node(node, None, None, "py")
         self.outputs = [self._place(v) for v in fgraph.outputs]
@@ -59,16 +60,15 @@ class Runner:
         cells[: self.n_inputs] = values
         for i, data in self.constants:
             cells[i] = data
-        for (perform, node, inputs, outputs), dead in zip(self.steps, self.dead):
+        for (run, node, inputs, outputs), dead in zip(self.steps, self.dead):
             given = [cells[i] for i in inputs]
-            storage = [[None] for _ in outputs]
             try:
-                perform(node, given, storage)
+                results = run(node, given)
             except Exception as exc:
                 annotate(exc, node, given)
                 raise
-            for i, cell in zip(outputs, storage):
-                cells[i] = cell[0]
+            for i, value in zip(outputs, results):
+                cells[i] = value
             for i in dead:
                 cells[i] = None
         return [cells[i] for i in self.outputs]

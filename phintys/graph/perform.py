@@ -1,0 +1,47 @@
+"""Running one node in Python, as every backend does it for ops that it does not compile."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from phintys.graph.op import Op
+from phintys.graph.variable import Apply
+
+
+def run_node(node: Apply, inputs: Sequence[Any]) -> list[Any]:
+    """The results of ``perform``, computed as if every value had memory of its own.
+
+    An input that the op overwrites is copied first: its owner may be the caller, a shared variable,
+    a constant, or a node that runs later.  A result that shares memory with an input or an earlier
+    result is copied, unless ``view_map`` says so.
+    """
+    op = node.op
+    if op.destroy_map:
+        inputs = list(inputs)
+        for i in destroyed_inputs(op):
+            inputs[i] = copy.deepcopy(inputs[i])
+    storage: list[list[Any]] = [[None] for _ in node.outputs]
+    op.perform(node, inputs, storage)
+    results = [cell[0] for cell in storage]
+    for k, value in enumerate(results):
+        if not isinstance(value, np.ndarray) or k in op.view_map or k in op.destroy_map:
+            continue
+        others = [*inputs, *results[:k]]
+        if value.base is None:  # owns its memory
+            shared = any(value is x for x in others)
+        else:
+            shared = any(
+                isinstance(x, np.ndarray) and np.may_share_memory(value, x) for x in others
+            )
+        if shared:
+            results[k] = value.copy()
+    return results
+
+
+def destroyed_inputs(op: Op) -> list[int]:
+    """The inputs that an op overwrites."""
+    return list(dict.fromkeys(i for ins in op.destroy_map.values() for i in ins))
