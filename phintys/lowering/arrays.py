@@ -31,6 +31,8 @@ from phintys.scalar.native import NATIVE_DTYPES
 _MAX_CONTENT = 64
 #: the dtypes of kernels; NumPy takes longer to name a dtype than all else that a constant needs
 _NAMES = {np.dtype(name): name for name in NATIVE_DTYPES}
+#: dtypes whose numbers are all positions or lengths
+_COUNTS = frozenset(name for name in NATIVE_DTYPES if "int" in name) - {"uint64"}
 #: one axis of a region: an integer position, or (start, step, length)
 RegionAxis = DimLike | tuple[DimLike, DimLike, DimLike]
 
@@ -61,7 +63,10 @@ class ArrayBuilder:
         """
         slot = self._slot("object" if dtype is None else "input", dtype, lengths, name)
         self.inputs.append(slot)
-        return self._add(Source(slot))
+        source: Value = self._add(Source(slot))
+        if dtype in _COUNTS and not lengths:
+            source.content = (self.item(source),)  # what is computed from it is known early too
+        return source
 
     def const(self, value: Any, dtype: str | None = None) -> Value:
         """A constant: a number (part of the code) or an array.
@@ -159,17 +164,18 @@ class ArrayBuilder:
         """
         if value.content is not None:
             return self.canonical(value.content[0])
-        if value.dtype != "int64":
-            value = self.cast(value, "int64")
         value = self._array(value)
         if isinstance(value, Source):
             slot = value.slot
         elif value.id in self.pinned:
             slot = self.pinned[value.id]
         else:
-            slot = self._slot("temp", "int64", ())
+            slot = self._slot("temp", value.dtype, ())
             self.pinned[value.id] = slot
-        return self.facts.define(Dim.symbol(("item", slot.number)), value.id)
+        item = self.facts.define(Dim.symbol(("item", slot.number)), value.id)
+        if value.dtype == "uint64":  # its largest numbers would count as negative
+            self.check(item, ">=", 0, "an integer is too large for a position or length")
+        return item
 
     def items(self, value: Value, count: int | None = None) -> Shape:
         """The integers in a 1-d value, as Dims (a shape argument).

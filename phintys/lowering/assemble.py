@@ -50,16 +50,19 @@ def assemble(
     outputs = [_presentable(builder, v) for v in outputs]
     fusion = Fusion(builder, outputs)
     layouts = Layouts(fusion)
-    groups = [
-        Group(steps, value.id, value.origin)
+    groups = _check_groups(builder)  # first: their positions are the numbers of the checks
+    groups += [
+        Group(nest.steps, nest.value.id, nest.value.origin, set(nest.checks))
         for cluster in fusion.clusters
         if cluster.roots
-        for steps, value in write_cluster(layouts, cluster)
+        for nest in write_cluster(layouts, cluster)
     ]
-    groups += [Group(_call_steps(layouts, v), v.id, v.origin) for v in fusion.others]
+    groups += [
+        Group(_call_steps(layouts, v), v.id, v.origin, set(fusion.prerequisites.of(v).checks))
+        for v in fusion.others
+    ]
     slots, copies = _output_slots(layouts, outputs)
     groups += [Group([c], len(builder.values), None) for c in copies]
-    groups += _check_groups(builder)
     ordered = _in_order(groups)
     steps = [step for group in ordered for step in group.steps]
     for number, step in enumerate(steps):

@@ -12,16 +12,21 @@ from collections.abc import Sequence
 
 from phintys.dims import Dim
 from phintys.lowering.builder import Builder
+from phintys.lowering.prerequisites import Prerequisites
 from phintys.lowering.values import Gather, Map, Reduce, Update, Value, View, needed_in_memory
 
 _READERS = (Map, Reduce, Gather, Update)
 
 
-def read_from_updates(builder: Builder, roots: Sequence[Value], values: Sequence[Value]) -> bool:
-    """Let values that an update writes be read from it, where that saves memory traffic.
+def read_from_updates(
+    prerequisites: Prerequisites, roots: Sequence[Value], values: Sequence[Value]
+) -> bool:
+    """Whether anything has changed: values that an update writes are read from it from now on,
+    where that saves memory traffic.
 
-    ``values`` are those that the roots need, in order.  Whether anything has changed.
+    ``values`` are those that the roots need, in order.
     """
+    builder = prerequisites.builder
     updates = [v for v in values if isinstance(v, Update)]
     if not updates:
         return False
@@ -35,6 +40,8 @@ def read_from_updates(builder: Builder, roots: Sequence[Value], values: Sequence
         value = update.args[1]
         if value.id in kept or not _writes_most(builder, update):
             continue
+        if not prerequisites.are_none(update):
+            continue  # what the update waits for may depend on the readers
         readers = [c for c in consumers[value.id] if c is not update]
         if readers and _is_read(update, consumers) and _only_elements(value, readers):
             view = builder.part_of(update)

@@ -22,6 +22,7 @@ from phintys.lowering.assemble import assemble
 from phintys.lowering.builder import Builder, Inner, NotNative
 from phintys.lowering.memory import plan_memory
 from phintys.lowering.program import Program
+from phintys.lowering.spec import verify
 from phintys.lowering.values import Shape, Value
 from phintys.scalar.native import NATIVE_DTYPES
 
@@ -52,7 +53,7 @@ def lower_graph(
     for variable in fgraph.inputs:
         lowering.input(variable)
     outputs = lowering.run(fgraph)
-    return plan_memory(assemble(lowering.builder, outputs, update_targets, n_arguments))
+    return verify(plan_memory(assemble(lowering.builder, outputs, update_targets, n_arguments)))
 
 
 def lower_inner(fgraph: Any, arguments: Sequence[tuple[str | None, Shape]]) -> Inner:
@@ -68,7 +69,7 @@ def lower_inner(fgraph: Any, arguments: Sequence[tuple[str | None, Shape]]) -> I
     for d in (d for shape in shapes for d in shape):
         if not d.symbols() <= outer.keys():
             raise NotNative(f"a length of an inner graph is known only within it: {d.render()}")
-    program = plan_memory(assemble(lowering.builder, outputs))
+    program = verify(plan_memory(assemble(lowering.builder, outputs)))
     found = tuple(tuple(d.substitute(outer) for d in shape) for shape in shapes)
     return Inner(program, tuple(v.dtype for v in outputs), found)
 

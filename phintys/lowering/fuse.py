@@ -25,6 +25,7 @@ from dataclasses import dataclass, field
 from phintys.lowering.builder import Builder
 from phintys.lowering.costs import EXPENSIVE, cost
 from phintys.lowering.forwarding import read_from_updates
+from phintys.lowering.prerequisites import Prerequisites
 from phintys.lowering.values import (
     CALLS,
     Empty,
@@ -91,6 +92,7 @@ class Fusion:
     def __init__(self, builder: Builder, outputs: Iterable[Value]):
         self.builder = builder
         self.outputs = list(outputs)
+        self.prerequisites = Prerequisites(builder)
         self.places: dict[int, Place] = {}
         self.clusters: list[Cluster] = []
         self.others: list[Value] = []
@@ -118,6 +120,22 @@ class Fusion:
         self.others.reverse()
 
     # -------------------------------------------------------------------- preparation
+    def _post_order(self, roots: list[Value]) -> list[Value]:
+        """Values after what they depend on, near to it: related values meet in one cluster."""
+        result: list[Value] = []
+        seen: set[int] = set()
+        stack = [(v, False) for v in reversed(roots)]
+        while stack:
+            value, done = stack.pop()
+            if done:
+                result.append(value)
+            elif value.id not in seen:
+                seen.add(value.id)
+                stack.append((value, True))
+                stack.extend((a, False) for a in reversed(value.args))
+                stack.extend((v, False) for v in self.prerequisites.of(value).definers)
+        return result
+
     def shape(self, value: Value) -> Shape:
         """The shape with equal lengths identified; all facts are known by now."""
         found = self._shapes.get(value.shape)
@@ -144,9 +162,9 @@ class Fusion:
         roots += [v for v in values if isinstance(v, PythonCall)]
         self._asked.update(base_of(v).id for v in roots)
         self.forced |= self._asked
-        order = _post_order(roots)
-        if read_from_updates(self.builder, roots, order):
-            order = _post_order(roots)
+        order = self._post_order(roots)
+        if read_from_updates(self.prerequisites, roots, order):
+            order = self._post_order(roots)
         result: list[Value] = []
         for value in order:
             if isinstance(value, (Literal, Length)):  # in the code of what uses them
@@ -178,7 +196,12 @@ class Fusion:
         ready = [
             self._in_memory(a) if a in memory else self._ready[base_of(a).id] for a in value.args
         ]
-        return max(ready, default=0)
+        return max(*ready, self._first_stage(value)) if ready else self._first_stage(value)
+
+    def _first_stage(self, value: Value) -> int:
+        """The earliest stage that knows the lengths and positions a value is made with."""
+        definers = self.prerequisites.of(value).definers
+        return max(map(self._in_memory, definers), default=0)
 
     def _in_memory(self, arg: Value) -> int:
         """The earliest stage that finds a value in memory."""
@@ -271,6 +294,7 @@ class Fusion:
         """
         # what scattered sums start from comes first, so that any cluster may contain the sums
         stage = 1 if self._fills and value.id not in self._fills else 0
+        stage = max(stage, self._first_stage(value))
         inner: dict[int, int] = {}
         memory = needed_in_memory(value)
         for arg in value.args:
@@ -348,8 +372,10 @@ class Fusion:
             axis = arg.axes[k] if isinstance(arg, View) else k
             if space_axis is not None and axis is not None:
                 axes[axis] = space_axis
-        if any(a is None and d.value != 1 for a, d in zip(axes, self.shape(value))):
-            return None
+        if self.core(self.shape(value)) != tuple(
+            place.cluster.space[a] for a in axes if a is not None
+        ):
+            return None  # the argument is repeated, or only a part of it is read
         return tuple(axes) if self.aligned(arg, tuple(axes)) == place.axes else None
 
     # ----- reductions
@@ -390,7 +416,9 @@ class Fusion:
         if isinstance(base, Update) and not space and self._continues(value, base):
             cluster = self.places[base.id].cluster
             cluster.stage = max(
-                cluster.stage, *(self._ready[base_of(a).id] for a in value.args[1:])
+                cluster.stage,
+                self._first_stage(value),
+                *(self._ready[base_of(a).id] for a in value.args[1:]),
             )
             self.continued[base.id] = value
         else:
@@ -536,22 +564,6 @@ class Fusion:
             self.stored.add(value.id)
             home.roots.append(value)
         return {home}
-
-
-def _post_order(roots: list[Value]) -> list[Value]:
-    """Values after their arguments, near to them: what belongs together meets in one cluster."""
-    result: list[Value] = []
-    seen: set[int] = set()
-    stack = [(v, False) for v in reversed(roots)]
-    while stack:
-        value, done = stack.pop()
-        if done:
-            result.append(value)
-        elif value.id not in seen:
-            seen.add(value.id)
-            stack.append((value, True))
-            stack.extend((a, False) for a in reversed(value.args))
-    return result
 
 
 def _is_scattered_sum(value: Value) -> bool:

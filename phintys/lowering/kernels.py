@@ -8,9 +8,11 @@ nothing, and a value wanted at two different indices is computed twice.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
-from phintys.dims import ONE, ZERO, Dim
+from phintys.dims import ONE, ZERO, Dim, product
 from phintys.lowering.fuse import MAX_INSTRUCTIONS, MAX_OPERANDS, Cluster, Fusion, Place
 from phintys.lowering.loops import Draft, finish
 from phintys.lowering.program import Copy, Operand, Slot, Step
@@ -35,6 +37,8 @@ Affine = tuple[Dim, tuple[tuple[int, Dim], ...]]
 _FIRST: Affine = (ZERO, ())
 #: a position along each axis
 Point = tuple[Affine, ...]
+#: lengths, each with the axes of the space that it belongs to
+Points = list[tuple[Dim, frozenset[int]]]
 
 
 class Layouts:
@@ -247,26 +251,47 @@ class KernelWriter:
         x = value.args[0]
         slot, offset, strides = self.layouts.address(x)
         shape = self.fusion.shape(x)
+        points = self.points(self.fusion.shape(value), index, value.index_ndim)
         positions = zip(value.args[1:], args, value.axes)
-        wrapped = [self.position(i, p, shape[a]) for i, p, a in positions]
+        wrapped = [self.position(i, p, shape[a], points) for i, p, a in positions]
         rest = [k for k in range(x.ndim) if k not in value.axes]
         own = tuple(strides[k] for k in rest)
         operand = self.operand(slot, offset, own, index[value.index_ndim :])
         operand = operand._replace(extra=tuple(strides[a] for a in value.axes))
         return self.draft.load(operand, tuple(wrapped))
 
-    def position(self, value: Value, at: int, length: Dim) -> int:
+    def position(self, value: Value, at: int, length: Dim, points: Points) -> int:
         """A Python index made non-negative; the kernel fails where it is out of range.
 
         Of an array that is known, the largest index is looked at, before the loops.
         """
         bounds = self.layouts.bounds(value)
         if bounds is None or bounds[0] < 0:
-            return self.draft.emit("wrap", "int64", (at, self.draft.dim(length)))
+            return self.wrap(at, length, points)
         if length.value is None or length.value <= bounds[1]:
-            largest = self.draft.emit("const", "int64", (), bounds[1])
-            self.draft.emit("wrap", "int64", (largest, self.draft.dim(length)))
+            self.wrap(self.draft.emit("const", "int64", (), bounds[1]), length, points)
         return at
+
+    def wrap(self, at: int, length: Dim, points: Points) -> int:
+        """A ``wrap`` that does not fail where there are no positions.
+
+        It runs outside the loops along which the index does not vary: also if those have no turns.
+        """
+        draft = self.draft
+        last = max(draft.axes(at), default=-1)
+        inside = (d for d, axes in points if not any(a <= last for a in axes))
+        absent = [d for d in inside if d.value is None or d.value == 0]
+        size = draft.dim(length)
+        if absent:
+            some = draft.emit("gt", "bool", (draft.dim(product(absent)), draft.dim(ZERO)))
+            at = draft.emit("select", "int64", (some, at, draft.dim(ZERO)))
+            size = draft.emit("select", "int64", (some, size, draft.dim(ONE)))
+        return draft.emit("wrap", "int64", (at, size))
+
+    def points(self, shape: Shape, index: Point, count: int) -> Points:
+        """The lengths of the positions, each with the axes of the space that it moves along."""
+        axes = [frozenset(axis for axis, _ in terms) for _, terms in index[:count]]
+        return [(d, a) for d, a in zip(shape, axes) if d.value != 1]
 
     def reduce_inside(self, value: Reduce, arg: int) -> int:
         """A reduction whose result this kernel goes on to use."""
@@ -330,8 +355,10 @@ class KernelWriter:
             self.draft.store(operand, values[0])
             return
         operand = operand._replace(extra=tuple(strides[a] for a in value.gathered))
+        count = len(value.region) - value.ndim + len(value.gathered)
+        points = self.points(tuple(map(self.find, value.region)), index, count)
         positions = zip(value.args[2:], values[1:], value.gathered)
-        wrapped = tuple(self.position(i, p, shape[a]) for i, p, a in positions)
+        wrapped = tuple(self.position(i, p, shape[a], points) for i, p, a in positions)
         if value.mode == "add":
             self.draft.accumulate(operand, "add", values[0], wrapped)
         else:
@@ -339,12 +366,20 @@ class KernelWriter:
             self.draft.store(operand, values[0], wrapped)
 
 
-def write_cluster(layouts: Layouts, cluster: Cluster) -> list[tuple[list[Step], Value]]:
-    """The steps of a cluster, in groups with the value they stem from.
+class Nest(NamedTuple):
+    """A loop nest with the steps it needs before; the value it stems from; which checks precede."""
+
+    steps: list[Step]
+    value: Value
+    checks: frozenset[int]
+
+
+def write_cluster(layouts: Layouts, cluster: Cluster) -> list[Nest]:
+    """The loop nests of a cluster.
 
     A kernel that grows too large is closed: the next one loads what it stored.
     """
-    result: list[tuple[list[Step], Value]] = []
+    result: list[Nest] = []
     written: set[int] = set()
     writer, group = KernelWriter(layouts, cluster, written), list[Value]()
     for value in cluster.roots:
@@ -352,18 +387,18 @@ def write_cluster(layouts: Layouts, cluster: Cluster) -> list[tuple[list[Step], 
         writer.root(value)
         if group and writer.is_too_large() and not isinstance(value, Update):
             writer.reset(mark)
-            result.append((_close(writer, group), group[0]))
+            result.append(_close(writer, group))
             written.update(v.id for v in group)
             writer, group = KernelWriter(layouts, cluster, written), []
             writer.root(value)
         group.append(value)
-    result.append((_close(writer, group), group[0]))
+    result.append(_close(writer, group))
     return result
 
 
-def _close(writer: KernelWriter, roots: list[Value]) -> list[Step]:
+def _close(writer: KernelWriter, roots: list[Value]) -> Nest:
     """The steps of a kernel: copies of what it updates, then the kernel."""
-    layouts = writer.layouts
+    layouts, prerequisites = writer.layouts, writer.fusion.prerequisites
     steps: list[Step] = []
     for value in roots:
         source = value.args[0] if isinstance(value, Update) else None
@@ -371,4 +406,6 @@ def _close(writer: KernelWriter, roots: list[Value]) -> list[Step]:
             continue
         if source.id not in layouts.fusion.continued:
             steps.append(Copy(layouts.slot(source), layouts.slot(value)))
-    return [*steps, *finish(writer.draft, layouts)]
+    values = [*roots, *(layouts.builder.values[number] for number, _ in writer.memo)]
+    checks = frozenset[int]().union(*(prerequisites.of(v).checks for v in values))
+    return Nest([*steps, *finish(writer.draft, layouts)], roots[0], checks)

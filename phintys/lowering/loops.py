@@ -48,6 +48,7 @@ class Draft:
         self.operands: list[Operand] = []
         self.ordered = False  # whether stores may overwrite each other, so that loop order counts
         self.reductions: list[_Reduction] = []
+        self._axes: list[frozenset[int]] = []
         self._known: dict[tuple[Any, ...], int] = {}
         self._numbers: dict[Operand, int] = {}
 
@@ -62,7 +63,20 @@ class Draft:
                 part.popitem() if isinstance(part, dict) else part.pop()
 
     def _parts(self) -> tuple[list[Any] | dict[Any, Any], ...]:
-        return (self.body, self.operands, self.reductions, self._known, self._numbers)
+        lists = (self.body, self.operands, self.reductions, self._axes)
+        return (*lists, self._known, self._numbers)
+
+    def axes(self, position: int) -> frozenset[int]:
+        """The axes of the space that the value of an instruction varies along."""
+        for inst in self.body[len(self._axes) : position + 1]:
+            found = frozenset[int]().union(*(self._axes[a] for a in inst.args))
+            if inst.op == "index":
+                found |= {inst.param}
+            elif inst.op == "load":
+                strides = self.operands[inst.param].strides
+                found |= {axis for axis, stride in enumerate(strides) if stride.value != 0}
+            self._axes.append(found)
+        return self._axes[position]
 
     def emit(self, op: str, dtype: str, args: tuple[int, ...] = (), param: Any = None) -> int:
         """The position of an instruction, appended unless it is there."""

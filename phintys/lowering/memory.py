@@ -18,6 +18,7 @@ from phintys.lowering.copies import shrink_copies
 from phintys.lowering.program import (
     Branch,
     Call,
+    Check,
     Copy,
     Kernel,
     Loop,
@@ -47,19 +48,46 @@ def byte_size(slot: Slot) -> Dim:
 
 
 def _elide_copies(program: Program) -> None:
-    _, last = live_ranges(program)
+    first, last = live_ranges(program)
     fixed = _fixed_slots(program)
+    known = _KnownLengths(program, first)
     merged: dict[Slot, Slot] = {}
     for number in range(len(program.steps) - 1, -1, -1):
         step = program.steps[number]
         if not isinstance(step, Copy) or step.source.kind != "temp":
             continue
-        source, target = step.source, step.target
+        source = step.source
+        target = merged.get(step.target, step.target)
         if last[source.number] != number or source.number in fixed:
             continue
-        merged[source] = merged.get(target, target)
+        if source.shape == target.shape or known.before(first[source.number], target):
+            merged[source] = target
     if merged:
         _rename(program, merged)
+
+
+class _KnownLengths:
+    """When the lengths of a slot are known, and have been checked."""
+
+    def __init__(self, program: Program, first: dict[int, int]):
+        self.defined = {s.number: -1 for s in (*program.inputs, *_constants(program))}
+        self.defined = {**first, **self.defined}
+        self.checked: dict[Dim, int] = {}  # symbol -> the last check of it
+        for number, step in enumerate(program.steps):
+            if isinstance(step, Check):
+                self.checked.update((s, number) for d in step_dims(step) for s in d.symbols())
+
+    def before(self, number: int, slot: Slot) -> bool:
+        """Whether that is so before a step."""
+        symbols = {symbol for d in slot.shape for symbol in d.symbols()}
+        return all(
+            self.defined[s.args[0][1]] < number and self.checked.get(s, -1) < number
+            for s in symbols
+        )
+
+
+def _constants(program: Program) -> list[Slot]:
+    return [s for s in program.slots if s.kind == "constant"]
 
 
 def _fixed_slots(program: Program) -> set[int]:

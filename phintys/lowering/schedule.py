@@ -21,8 +21,9 @@ Rules
     dimension it varies with, through its arguments, its operand's strides, or its loop counter.
     A ``wrap`` runs, and may fail, whether or not anything uses its result.  A ``store`` sits as
     deep as its value, indices or target vary.  An ``accumulate`` is not idempotent, so it sits
-    either in all outer loops (nothing about it varies with an inner dim) or in all loops.  A
-    ``reduce`` combines once per inner point even where its argument does not vary.
+    either in all outer loops (nothing about it varies with an inner dim) or in all loops; so does a
+    ``store`` at computed positions, which must not happen where a loop has no turns.  A ``reduce``
+    combines once per inner point even where its argument does not vary.
 
     What uses the result of a ``reduce`` belongs to a later phase than that ``reduce``.  A
     ``load`` of a slot which an earlier instruction of the body stores does too: rows are kept in
@@ -103,6 +104,7 @@ def instruction_depths(kernel: Kernel) -> list[int]:
             depth = kernel.split
         elif inst.op == "accumulate":
             depth = max(depth, operand_depth(kernel.operands[inst.param[0]]))
+        if inst.op == "accumulate" or (inst.op == "store" and len(inst.args) > 1):
             depth = kernel.split if depth <= kernel.split else len(kernel.dims)
         depths.append(depth)
     return depths

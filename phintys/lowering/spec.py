@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 from phintys.dims import Dim
 from phintys.lowering.program import (
@@ -125,12 +125,13 @@ class _Verifier:
         self.program = program
         self.filled: set[int] = set()
         self.slots: dict[int, Slot] = {}
-        self.where = "program"
+        self.where: Any = "program"
         self.known: set[Dim] = set()  # dims whose symbols are all defined
 
-    def require(self, condition: bool, message: str) -> None:
+    def require(self, condition: bool, message: str, *details: Any) -> None:
+        """Raise IllegalProgram unless a condition holds; the message may have a %s per detail."""
         if not condition:
-            raise IllegalProgram(f"{self.where}: {message}")
+            raise IllegalProgram(f"{self.where}: {message % details if details else message}")
 
     def verify(self) -> None:
         program = self.program
@@ -175,8 +176,9 @@ class _Verifier:
             self.require(slot.storage < len(self.program.storages), "storage out of range")
 
     def readable(self, slot: Slot) -> None:
-        self.require(self.slots.get(slot.number) is slot, f"slot {slot.number} is not listed")
-        self.require(slot.number in self.filled, f"slot {slot.number} is read before it is filled")
+        number = slot.number
+        self.require(self.slots.get(number) is slot, "slot %s is not listed", number)
+        self.require(number in self.filled, "slot %s is read before it is filled", number)
 
     def writable(self, slot: Slot) -> None:
         self.require(self.slots.get(slot.number) is slot, f"slot {slot.number} is not listed")
@@ -200,7 +202,7 @@ class _Verifier:
             for inst in step.body:
                 if inst.op in ("load", "store", "accumulate"):
                     known = 0 <= inst.operand < len(step.operands)
-                    self.require(known, f"no operand {inst.operand}")
+                    self.require(known, "no operand %s", inst.operand)
         for d in step_dims(step):
             self.dim(d)
         rules: dict[type, Callable[[Any], None]] = {
@@ -321,47 +323,43 @@ def live_ranges(program: Program) -> tuple[dict[int, int], dict[int, int]]:
     return first, last
 
 
+class _Where(NamedTuple):
+    """A place in a kernel, made into text only for an error."""
+
+    step: Any
+    position: int
+    op: str
+
+    def __str__(self) -> str:
+        return f"{self.step}, instruction {self.position} ({self.op})"
+
+
 class _Body:
     """The rules for the instructions of one kernel."""
 
     def __init__(self, verifier: _Verifier, kernel: Kernel):
         self.v, self.kernel = verifier, kernel
         self.stored: set[int] = set()
-        self.varies_inside: list[bool] = []
 
     def verify(self) -> None:
         where = self.v.where
         for position, inst in enumerate(self.kernel.body):
-            self.v.where = f"{where}, instruction {position} ({inst.op})"
+            self.v.where = _Where(where, position, inst.op)
             for a in inst.args:
-                self.v.require(0 <= a < position, f"argument {a} is not an earlier instruction")
-                text = f"argument {a} gives no value"
-                self.v.require(self.kernel.body[a].op not in ("store", "accumulate"), text)
+                self.v.require(0 <= a < position, "argument %s is not an earlier instruction", a)
+                gives = self.kernel.body[a].op not in ("store", "accumulate")
+                self.v.require(gives, "argument %s gives no value", a)
             handler = getattr(self, "do_" + inst.op, self.arithmetic)
             handler(inst)
-            self.varies_inside.append(self.inside(inst))
         self.v.where = where
-
-    def inside(self, inst: Inst) -> bool:
-        """Whether the value varies with an inner dim."""
-        split = self.kernel.split
-        if inst.op == "reduce":
-            return False
-        if inst.op == "index" and inst.param >= split:
-            return True
-        if inst.op == "load":
-            strides = self.kernel.operands[inst.param].strides
-            if any(s.value != 0 for s in strides[split:]):
-                return True
-        return any(self.varies_inside[a] for a in inst.args)
 
     def dtypes(self, inst: Inst) -> list[str]:
         return [self.kernel.body[a].dtype for a in inst.args]
 
     def operand(self, number: int, indices: int, dtype: str) -> Operand:
-        self.v.require(0 <= number < len(self.kernel.operands), f"no operand {number}")
+        self.v.require(0 <= number < len(self.kernel.operands), "no operand %s", number)
         operand = self.kernel.operands[number]
-        self.v.require(operand.slot.dtype == dtype, f"slot has dtype {operand.slot.dtype}")
+        self.v.require(operand.slot.dtype == dtype, "slot has dtype %s", operand.slot.dtype)
         self.v.require(len(operand.extra) == indices, "indices and extra strides differ in number")
         return operand
 
@@ -386,7 +384,7 @@ class _Body:
     def do_reduce(self, inst: Inst) -> None:
         self.v.require(inst.param in REDUCTIONS, f"unknown reduction {inst.param!r}")
         wanted = "int64" if inst.param.startswith("arg") else self.dtypes(inst)[0]
-        self.v.require(inst.dtype == wanted, f"gives {inst.dtype}, not {wanted}")
+        self.v.require(inst.dtype == wanted, "gives %s, not %s", inst.dtype, wanted)
 
     def do_const(self, inst: Inst) -> None:
         self.v.require(isinstance(inst.param, (bool, int, float)), "not a Python number")
@@ -411,16 +409,16 @@ class _Body:
 
     def do_select(self, inst: Inst) -> None:
         wanted = ["bool", inst.dtype, inst.dtype]
-        self.v.require(self.dtypes(inst) == wanted, f"argument dtypes are {self.dtypes(inst)}")
+        self.v.require(self.dtypes(inst) == wanted, "argument dtypes are %s", self.dtypes(inst))
 
     def arithmetic(self, inst: Inst) -> None:
         row = INSTRUCTIONS.get(inst.op)
         if row is None:
             raise IllegalProgram(f"{self.v.where}: unknown instruction")
         dtypes = self.dtypes(inst)
-        self.v.require(len(dtypes) == row.arity, f"takes {row.arity} arguments, got {len(dtypes)}")
-        self.v.require(len(set(dtypes)) == 1, f"argument dtypes {dtypes} differ")
+        self.v.require(len(dtypes) == row.arity, "takes %s arguments, got %s", row.arity, len(dtypes))
+        self.v.require(len(set(dtypes)) == 1, "argument dtypes %s differ", dtypes)
         kind = dtypes[0][0] if dtypes[0] != "bool" else "b"
-        self.v.require(kind in row.kinds, f"does not take {dtypes[0]}")
+        self.v.require(kind in row.kinds, "does not take %s", dtypes[0])
         wanted = "bool" if row.result == "bool" else dtypes[0]
-        self.v.require(inst.dtype == wanted, f"gives {inst.dtype}, not {wanted}")
+        self.v.require(inst.dtype == wanted, "gives %s, not %s", inst.dtype, wanted)

@@ -59,6 +59,10 @@ class Value:
     def ndim(self) -> int:
         return len(self.shape)
 
+    def dims(self) -> Shape:
+        """Every length and position that the value is made with."""
+        return self.shape
+
     def __repr__(self) -> str:
         lengths = ", ".join(d.render() for d in self.shape)
         return f"<{type(self).__name__} {self.id}: {self.dtype}[{lengths}]>"
@@ -93,6 +97,9 @@ class Length(Value):
         super().__init__("int64", ())
         self.dim = dim
         self.content = (dim,)
+
+    def dims(self) -> Shape:
+        return (self.dim,)
 
 
 class Index(Value):
@@ -172,6 +179,9 @@ class View(Value):
         self.starts = starts or (ZERO,) * len(axes)
         self.steps = steps or (ONE,) * len(axes)
 
+    def dims(self) -> Shape:
+        return (*self.shape, *self.starts, *self.steps)
+
 
 class Reshape(Value):
     """The argument's elements, in C order, under another shape of the same size."""
@@ -217,6 +227,9 @@ class Update(Value):
         self.steps = steps
         self.gathered = gathered
 
+    def dims(self) -> Shape:
+        return (*self.shape, *self.region, *self.starts, *self.steps)
+
 
 class BlasCall(Value):
     """A `Call`.  ``args``: the two factors, the old content of the target if ``has_target``, then
@@ -244,6 +257,9 @@ class BlasCall(Value):
         self.has_target = target is not None
         self.alpha = alpha
         self.beta = beta
+
+    def dims(self) -> Shape:
+        return (*self.shape, *self.sizes, *self.batch)
 
 
 class LoopCall(Value):
@@ -274,6 +290,10 @@ class LoopCall(Value):
         self.stacked = stacked
         self.until = until
 
+    def dims(self) -> Shape:
+        slots = (*self.finals, *(slot for _, slot in self.stacked))
+        return (self.length, *(d for slot in slots for d in slot.shape))
+
 
 class BranchCall(Value):
     """A `Branch` on ``args[0]``; its results are `Source` values."""
@@ -292,6 +312,9 @@ class BranchCall(Value):
         self.then = then
         self.orelse = orelse
         self.outputs = outputs
+
+    def dims(self) -> Shape:
+        return tuple(d for slot in self.outputs for d in slot.shape)
 
 
 class PythonCall(Value):
