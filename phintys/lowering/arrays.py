@@ -164,6 +164,8 @@ class ArrayBuilder:
         """
         if value.content is not None:
             return self.canonical(value.content[0])
+        if value.dtype == "uint64":
+            value = self._map(_within_int64, (value,), (), None)
         value = self._array(value)
         if isinstance(value, Source):
             slot = value.slot
@@ -172,10 +174,7 @@ class ArrayBuilder:
         else:
             slot = self._slot("temp", value.dtype, ())
             self.pinned[value.id] = slot
-        item = self.facts.define(Dim.symbol(("item", slot.number)), value.id)
-        if value.dtype == "uint64":  # its largest numbers would count as negative
-            self.check(item, ">=", 0, "an integer is too large for a position or length")
-        return item
+        return self.facts.define(Dim.symbol(("item", slot.number)), value.id)
 
     def items(self, value: Value, count: int | None = None) -> Shape:
         """The integers in a 1-d value, as Dims (a shape argument).
@@ -612,6 +611,11 @@ _FOLD: dict[str, tuple[int, Callable[[Dim, Dim], Dim]]] = {
     "add": (0, lambda a, b: a + b),
     "mul": (1, lambda a, b: a * b),
 }
+
+
+def _within_int64(n: Any, x: Any) -> Any:
+    """A uint64 as int64; numbers that are too large become the largest."""
+    return n.cast(n.min(x, n.const(2**63 - 1, x)), "int64")
 
 
 def _compose(

@@ -248,12 +248,16 @@ class KernelWriter:
         return total
 
     def gather(self, value: Gather, index: Point, args: list[int]) -> int:
+        draft = self.draft
         x = value.args[0]
         slot, offset, strides = self.layouts.address(x)
         shape = self.fusion.shape(x)
         points = self.points(self.fusion.shape(value), index, value.index_ndim)
         positions = zip(value.args[1:], args, value.axes)
         wrapped = [self.position(i, p, shape[a], points) for i, p, a in positions]
+        wrapped[0] = self.inside(
+            wrapped[0], frozenset[int]().union(*map(draft.axes, wrapped)), points
+        )
         rest = [k for k in range(x.ndim) if k not in value.axes]
         own = tuple(strides[k] for k in rest)
         operand = self.operand(slot, offset, own, index[value.index_ndim :])
@@ -278,15 +282,27 @@ class KernelWriter:
         It runs outside the loops along which the index does not vary: also if those have no turns.
         """
         draft = self.draft
-        last = max(draft.axes(at), default=-1)
-        inside = (d for d, axes in points if not any(a <= last for a in axes))
-        absent = [d for d in inside if d.value is None or d.value == 0]
+        outside = _outside(draft.axes(at), points)
         size = draft.dim(length)
-        if absent:
-            some = draft.emit("gt", "bool", (draft.dim(product(absent)), draft.dim(ZERO)))
+        if outside:
+            turns = product(d for d, _ in outside)
+            some = draft.emit("gt", "bool", (draft.dim(turns), draft.dim(ZERO)))
             at = draft.emit("select", "int64", (some, at, draft.dim(ZERO)))
             size = draft.emit("select", "int64", (some, size, draft.dim(ONE)))
         return draft.emit("wrap", "int64", (at, size))
+
+    def inside(self, at: int, axes: frozenset[int], points: Points) -> int:
+        """An index, computed inside the loops over the positions if one of them may have no turns.
+
+        ``axes`` are those that the indices of the same read vary with: a read outside of a loop
+        without turns could be one of an empty array.
+        """
+        outside = [a for _, own in _outside(axes, points) for a in own]
+        if not outside:
+            return at
+        counter = self.draft.emit("index", "int64", (), max(outside))
+        nothing = self.draft.emit("mul", "int64", (counter, self.draft.dim(ZERO)))
+        return self.draft.emit("add", "int64", (at, nothing))
 
     def points(self, shape: Shape, index: Point, count: int) -> Points:
         """The lengths of the positions, each with the axes of the space that it moves along."""
@@ -364,6 +380,13 @@ class KernelWriter:
         else:
             self.draft.ordered = True
             self.draft.store(operand, values[0], wrapped)
+
+
+def _outside(axes: frozenset[int], points: Points) -> Points:
+    """The lengths that may be 0 of loops within those along the axes that something varies with."""
+    last = max(axes, default=-1)
+    within = ((d, own) for d, own in points if not any(a <= last for a in own))
+    return [(d, own) for d, own in within if d.value is None or d.value == 0]
 
 
 class Nest(NamedTuple):

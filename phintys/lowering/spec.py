@@ -416,7 +416,9 @@ class _Body:
         if row is None:
             raise IllegalProgram(f"{self.v.where}: unknown instruction")
         dtypes = self.dtypes(inst)
-        self.v.require(len(dtypes) == row.arity, "takes %s arguments, got %s", row.arity, len(dtypes))
+        self.v.require(
+            len(dtypes) == row.arity, "takes %s arguments, got %s", row.arity, len(dtypes)
+        )
         self.v.require(len(set(dtypes)) == 1, "argument dtypes %s differ", dtypes)
         kind = dtypes[0][0] if dtypes[0] != "bool" else "b"
         self.v.require(kind in row.kinds, "does not take %s", dtypes[0])

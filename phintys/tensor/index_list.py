@@ -44,7 +44,7 @@ class IndexOp(Op):
 
     def key(self, values: Sequence[Any]) -> tuple[Any, ...]:
         """The Python index, with ``values`` in place of positions."""
-        return indices_from_subtensor(values, self.idx_list)
+        return indices_from_subtensor([_within_int64(v) for v in values], self.idx_list)
 
     def entry(self, axis: int) -> Entry:
         """The entry of an axis of basic indexing; axes that are not named are kept whole."""
@@ -64,6 +64,12 @@ class IndexOp(Op):
     def text(self) -> str:
         """The entries, positions standing for the index inputs."""
         return ", ".join(_text(e) for e in self.idx_list)
+
+
+def _within_int64(index: Any) -> Any:
+    """An index; a 0-d uint64 that NumPy takes for none is the largest position."""
+    too_large = getattr(index, "dtype", None) == "uint64" and index.ndim == 0 and index >= 2**63
+    return 2**63 - 1 if too_large else index
 
 
 def _text(e: Entry) -> str:

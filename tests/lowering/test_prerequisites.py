@@ -158,7 +158,7 @@ def test_positions_out_of_range(dtype):
     for value in (10, -11, np.iinfo(dtype).max, np.iinfo(dtype).min):
         if np.iinfo(dtype).min <= value <= np.iinfo(dtype).max and not -10 <= value < 10:
             fails([x, i], [x[i] * 2], IndexError, C, np.asarray(value, dtype))
-    check([x, i], [x[i] * 2, pt.take(x, i + np.int8(10), mode="wrap")], C, np.asarray(9, dtype))
+    check([x, i], [x[i] * 2, pt.take(x, i + i, mode="wrap")], C, np.asarray(9, dtype))
 
 
 @pytest.mark.parametrize("k", [0, 1, 2])
@@ -191,7 +191,9 @@ def test_positions_of_two_axes_of_which_one_may_be_empty(shape):
     outputs = [a[i[:, None], j], pt.set_subtensor(a[i[:, None], j[None]], 1.0), a[i] * 2, a[:, j]]
     check([a, i, j], outputs, np.arange(12.0).reshape(4, 3), *indices)
     if n and m:
-        fails([a, i, j], [a[i[:, None], j]], IndexError, np.ones((2, 3)), indices[0] + 5, indices[1])
+        fails(
+            [a, i, j], [a[i[:, None], j]], IndexError, np.ones((2, 3)), indices[0] + 5, indices[1]
+        )
         fails([a, i, j], [a[i[:, None], j]], IndexError, np.ones((9, 1)), *indices)
 
 
