@@ -158,7 +158,10 @@ def test_positions_out_of_range(dtype):
     for value in (10, -11, np.iinfo(dtype).max, np.iinfo(dtype).min):
         if np.iinfo(dtype).min <= value <= np.iinfo(dtype).max and not -10 <= value < 10:
             fails([x, i], [x[i] * 2], IndexError, C, np.asarray(value, dtype))
-    check([x, i], [x[i] * 2, pt.take(x, i + i, mode="wrap")], C, np.asarray(9, dtype))
+    outputs = [x[i] * 2, x[:i].sum()]
+    if dtype != "uint64":  # modulo a length it is a float, as in NumPy
+        outputs.append(pt.take(x, i + i, mode="wrap"))
+    check([x, i], outputs, C, np.asarray(9, dtype))
 
 
 @pytest.mark.parametrize("k", [0, 1, 2])
