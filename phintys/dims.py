@@ -34,9 +34,10 @@ class Dim:
     ``add`` / ``mul`` (args: dims, normalised), ``floordiv``, ``mod``, ``max``, ``min`` (two dims).
     """
 
-    __slots__ = ("__weakref__", "args", "op", "order_key", "value")
+    __slots__ = ("__weakref__", "args", "op", "order_key", "size", "value")
     op: str
     args: tuple[Any, ...]
+    size: int  #: how many constants and symbols there are in the expression when written out
     value: int | None  #: the integer, if this is a constant
 
     def __new__(cls, op: str, args: tuple[Any, ...]) -> Dim:
@@ -46,6 +47,7 @@ class Dim:
             found = object.__new__(cls)
             found.op, found.args = op, args
             found.value = args[0] if op == "const" else None
+            found.size = 1 if op in ("const", "symbol") else sum([a.size for a in args])
             found.order_key = None
             _INTERNED[key] = found
         return found

@@ -114,8 +114,15 @@ def _fold(value: Map, args: list[Dim]) -> Dim | None:
     return results[value.result]
 
 
+#: Numbers in the Dim of a computed integer, at most.  Work on Dims is recursive, and longer
+#: computations are better done once, by a kernel.
+_LONGEST = 50
+
+
 def _fits(dim: Dim, dtype: str) -> bool:
-    """Whether wrapping around can be excluded; lengths fit into int64."""
+    """Whether a Dim is short, and wrapping around can be excluded; lengths fit into int64."""
+    if dim.size > _LONGEST:
+        return False
     if dtype in ("int64", "bool"):
         return True
     return dim.value is not None and np.iinfo(dtype).min <= dim.value <= np.iinfo(dtype).max

@@ -208,6 +208,17 @@ def test_integers_in_inputs_are_known_from_the_start():
     np.testing.assert_array_equal(f(C, np.int32(3)), C[4:] * 2)
 
 
+def test_long_computations_of_an_integer():
+    """An expression of lengths stays short, however long an integer is computed with."""
+    x, k = pt.dvector("x"), pt.lscalar("k")
+    i = k
+    for step in range(3000):
+        i = pt.maximum(i * 3, i + step) // 3 % 7
+    f = phintys.function([x, k], x[i:])
+    g = phintys.function([x, k], x[i:], mode="FAST_COMPILE")
+    np.testing.assert_array_equal(f(C, 5), g(C, 5))
+
+
 def test_every_program_is_verified(monkeypatch):
     from phintys.lowering import from_graph
 
