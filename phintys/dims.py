@@ -174,6 +174,28 @@ def as_dim(x: DimLike) -> Dim:
     return x if isinstance(x, Dim) else Dim.const(x)
 
 
+def exact_operands(d: Dim) -> tuple[list[Dim], int]:
+    """The operands of an expression, and how many of them, the last ones, are subtracted.
+
+    For code that must notice what does not fit in 64 bits: ``a - b`` may fit where ``-b`` does not.
+
+    >>> n, m = Dim.symbol("n"), Dim.symbol("m")
+    >>> exact_operands(n - m)
+    ([Dim(n), Dim(m)], 1)
+    """
+    if d.op == "const" or d.op == "symbol":
+        return [], 0
+    negated = [a.args[1] for a in d.args if d.op == "add" and _is_opposite(a)]
+    if len(negated) == len(d.args):
+        return list(d.args), 0
+    plain = [a for a in d.args if d.op != "add" or not _is_opposite(a)]
+    return plain + negated, len(negated)
+
+
+def _is_opposite(d: Dim) -> bool:
+    return d.op == "mul" and len(d.args) == 2 and d.args[0].value == -1
+
+
 def dim_max(a: DimLike, b: DimLike) -> Dim:
     """The larger of two lengths."""
     a, b = as_dim(a), as_dim(b)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from phintys.compile.aliasing import must_copy
 from phintys.errors import did_you_mean
+from phintys.graph.results import ArrayType, array_type, has_shape
 from phintys.graph.shared import Container, SharedVariable
 from phintys.graph.variable import late
 
@@ -39,6 +40,8 @@ class Function:
         self.name = maker.name
         self.containers = containers
         self.profile: Any = None
+        types = [v.type for v in maker.spec.fgraph.inputs[len(maker.inputs) :]]
+        self._shared_types = [(s, t, array_type(t)) for s, t in zip(maker.shared, types)]
         self._names: dict[str, int] = {}
         self._ambiguous: set[str] = set()
         for i, spec in enumerate(maker.inputs):
@@ -51,8 +54,24 @@ class Function:
     # ----- calling
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         values = list(args) if self.trust_input and not kwargs else self._convert(args, kwargs)
-        results = self._run([*values, *(c.storage[0] for c in self.containers)])
-        return self._finish(results)
+        return self._finish(self._run([*values, *self._shared_values()]))
+
+    def _shared_values(self) -> list[Any]:
+        """The values of the shared variables.
+
+        TypeError if one is not of its variable's type any more: whoever borrows an array can change
+        its shape or dtype.
+        """
+        values = []
+        for container, (variable, type_, known) in zip(self.containers, self._shared_types):
+            value = container.storage[0]
+            if known is not None and not _fits(value, known):
+                raise TypeError(
+                    f"The value of the shared variable {variable}{self._of()} must be of type "
+                    f"{type_}; it is now {_about(value)}."
+                )
+            values.append(value)
+        return values
 
     def _finish(self, results: list[Any]) -> Any:
         """Hand over results and updates; nothing is changed before everything is computed."""
@@ -75,8 +94,7 @@ class Function:
                 out.append(spec.filter(value))
             except (TypeError, ValueError) as exc:
                 label = f" {spec.name!r}" if spec.name else ""
-                of = f" of function {self.name!r}" if self.name else ""
-                raise type(exc)(f"Bad argument {i}{label}{of}: {exc}") from None
+                raise type(exc)(f"Bad argument {i}{label}{self._of()}: {exc}") from None
         return out
 
     def _bind(self, args: Sequence[Any], kwargs: dict[str, Any]) -> list[Any]:
@@ -110,6 +128,9 @@ class Function:
                     )
                 values[i] = spec.value.value
         return values
+
+    def _of(self) -> str:
+        return f" of function {self.name!r}" if self.name else ""
 
     def _label(self) -> str:
         return f"Function {self.name!r}" if self.name else "The function"
@@ -182,3 +203,15 @@ class Function:
         return f"<{self._label()} of {self._signature()}, mode {self.maker.linker.name}>"
 
     __repr__ = __str__
+
+
+def _fits(value: Any, known: ArrayType) -> bool:
+    """Whether a value is an array, NumPy's or a framework's, of a dtype and lengths."""
+    dtype, shape = known
+    return getattr(value, "dtype", None) == dtype and has_shape(value.shape, shape)
+
+
+def _about(value: Any) -> str:
+    if not hasattr(value, "shape"):
+        return f"of type {type(value).__name__}"
+    return f"an array of dtype {value.dtype} and shape {value.shape}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from functools import cached_property
+from types import NoneType
 from typing import Any
 
 from phintys.compile.callable import Function
@@ -266,8 +267,16 @@ def _rebuild(
 # ------------------------------------------------------------------------ Variable.eval
 
 
+#: What arguments of `function` may be for `evaluate` to keep it: what is equal means the same.
+_PLAIN = (str, bool, NoneType, Mode)
+
+
 def evaluate(variable: Variable, inputs_to_values: Any = None, **kwargs: Any) -> Any:
-    """``Variable.eval``: compile for the inputs, keep the function on the variable, call it."""
+    """``Variable.eval``: compile for the inputs and call.
+
+    The function is kept on the variable, unless ``kwargs`` hold variables or values (``givens``,
+    ``updates``): those are compiled each time.
+    """
     from phintys.graph.traversal import ancestors, get_var_by_name
 
     values: dict[Variable, Any] = {}
@@ -285,8 +294,11 @@ def evaluate(variable: Variable, inputs_to_values: Any = None, **kwargs: Any) ->
             raise TypeError(f"Keys of eval are variables or names, not {key!r}.")
         values[key] = value
     inputs = sorted(values, key=id)
+    kwargs["mode"] = get_mode(kwargs.get("mode"))
+    if not all(isinstance(value, _PLAIN) for value in kwargs.values()):
+        return function(inputs, variable, **kwargs)(*(values[v] for v in inputs))
     cache = variable.__dict__.setdefault("_cached_functions", {})
-    key = (tuple(inputs), tuple(sorted((k, str(v)) for k, v in kwargs.items())))
+    key = (*inputs, *sorted(kwargs.items()))
     if key not in cache:
         cache[key] = function(inputs, variable, **kwargs)
     return cache[key](*(values[v] for v in inputs))

@@ -105,7 +105,7 @@ class NativeMethods(Function):
 
     def _failed(self, args: tuple[Any, ...], step: int) -> Any:
         values = [spec.filter(a) for spec, a in zip(self.maker.inputs, args)]
-        values += [c.storage[0] for c in self.containers]
+        values += self._shared_values()
         explain_failure(self.maker.fgraph, values, self.program, step)
 
 

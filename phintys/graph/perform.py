@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from phintys.graph.op import Op
+from phintys.graph.results import declared_result
 from phintys.graph.variable import Apply
 
 
@@ -18,6 +19,8 @@ def run_node(node: Apply, inputs: Sequence[Any]) -> list[Any]:
     An input that the op overwrites is copied first: its owner may be the caller, a shared variable,
     a constant, or a node that runs later.  A result that shares memory with an input or an earlier
     result is copied, unless ``view_map`` says so.
+
+    Results are checked against the types of the outputs, see `declared_result`.
     """
     op = node.op
     if op.destroy_map:
@@ -26,7 +29,7 @@ def run_node(node: Apply, inputs: Sequence[Any]) -> list[Any]:
             inputs[i] = copy.deepcopy(inputs[i])
     storage: list[list[Any]] = [[None] for _ in node.outputs]
     op.perform(node, inputs, storage)
-    results = [cell[0] for cell in storage]
+    results = [declared_result(node, k, cell[0]) for k, cell in enumerate(storage)]
     for k, value in enumerate(results):
         if not isinstance(value, np.ndarray) or k in op.view_map or k in op.destroy_map:
             continue

@@ -7,7 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from phintys.dims import ONE, ZERO, Dim, DimLike, as_dim, dim_max, dim_min, product
+from phintys.dims import (
+    ONE,
+    ZERO,
+    Dim,
+    DimLike,
+    as_dim,
+    dim_max,
+    dim_min,
+    is_nonnegative,
+    product,
+)
 from phintys.lowering.facts import Facts
 from phintys.lowering.program import Check, Inst, Slot
 from phintys.lowering.recorder import fold_map, record_map
@@ -189,6 +199,23 @@ class ArrayBuilder:
         if count is None:
             raise ValueError(f"{value}: the number of items is not known")
         return tuple(self.item(self.take(value, 0, i)) for i in range(count))
+
+    def lengths(self, values: Sequence[Value]) -> Shape:
+        """The integers in 0-d values as the lengths of one array.
+
+        Checked not to be negative, and their product to fit in 64 bits: what is never stored has
+        no other check.  Lengths of 0 do not count in the product, as in NumPy.
+        """
+        dims = tuple(self.item(v) for v in values)
+        if all(map(is_nonnegative, dims)):
+            return dims
+        for n in dims:
+            if not is_nonnegative(n):
+                self.check(n, ">=", 0, "a length is negative")
+        if len(dims) > 1:
+            size = product(dim_max(n, 1) for n in dims)
+            self.check(size, ">", 0, "an array of these lengths has too many elements")
+        return dims
 
     # ----------------------------------------------------------------- elementwise
     def map(self, fn: Callable[..., Any], *values: Value, dtype: str | None = None) -> Value:

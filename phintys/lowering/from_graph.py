@@ -16,7 +16,7 @@ from phintys.errors import LoweringError
 from phintys.graph.fgraph import FunctionGraph
 from phintys.graph.origin import annotate
 from phintys.graph.perform import run_node
-from phintys.graph.type import HasDataType, HasShape, Type
+from phintys.graph.results import ArrayType, array_type
 from phintys.graph.variable import Apply, Constant, Variable
 from phintys.lowering.assemble import assemble
 from phintys.lowering.builder import Builder, Inner, NotNative
@@ -25,9 +25,6 @@ from phintys.lowering.program import Program
 from phintys.lowering.spec import verify
 from phintys.lowering.values import Shape, Value
 from phintys.scalar.native import NATIVE_DTYPES
-
-#: dtype and lengths
-ArrayType = tuple[str, tuple[int | None, ...]]
 
 
 def lower_graph(
@@ -167,16 +164,6 @@ class GraphLowering:
         return self.builder.python(Perform(node), [self.value(v) for v in given], outputs, str(op))
 
 
-def array_type(type_: Type[Any]) -> ArrayType | None:
-    """dtype and lengths, if the values of a type are NumPy arrays; None for other types.
-
-    Types of sparse matrices have a dtype and a shape too; they say so by a ``format``.
-    """
-    if not isinstance(type_, HasDataType) or not isinstance(type_, HasShape):
-        return None
-    return None if hasattr(type_, "format") else (type_.dtype, tuple(type_.shape))
-
-
 class Perform:
     """``perform`` of a node as a function from arrays to a tuple of results.
 
@@ -201,23 +188,8 @@ class Perform:
         return tuple(self.result(i, value, inputs) for i, value in enumerate(results))
 
     def result(self, number: int, value: Any, inputs: list[Any]) -> Any:
-        """A result of the declared dtype that shares no memory with an input."""
-        known = self.types[number]
-        if known is None:
+        """A result that shares no memory with an input."""
+        if self.types[number] is None:
             return value
-        array = np.asarray(value)
-        dtype, shape = known
-        if array.dtype != dtype:
-            if not np.can_cast(array.dtype, dtype, "same_kind"):
-                raise TypeError(
-                    f"{self.node.op}.perform gave {array.dtype} for output {number}, whose type is "
-                    f"{self.node.outputs[number].type}."
-                )
-            array = array.astype(dtype)
-        if array.ndim != len(shape):
-            raise TypeError(
-                f"{self.node.op}.perform gave rank {array.ndim} for output {number}, whose type is "
-                f"{self.node.outputs[number].type}."
-            )
-        shares = any(isinstance(x, np.ndarray) and np.may_share_memory(array, x) for x in inputs)
-        return array.copy() if shares else array
+        shares = any(isinstance(x, np.ndarray) and np.may_share_memory(value, x) for x in inputs)
+        return value.copy() if shares else value

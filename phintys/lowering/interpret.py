@@ -142,7 +142,7 @@ class _Run:
     def check(self, step: Check) -> None:
         left, right = self.integer(step.left), self.integer(step.right)
         holds = {"==": left == right, ">=": left >= right, ">": left > right}[step.relation]
-        if not holds:
+        if not holds or max(abs(left), abs(right)) >= 2**63:
             raise StepFailure(step.step, f"{left} {step.relation} {right}: {step.message}")
 
     def python(self, step: Python) -> None:

@@ -201,7 +201,10 @@ class Call:
 
 @dataclass(eq=False, slots=True)
 class Check:
-    """Fail unless ``left <relation> right``; relation is ``==``, ``>=`` or ``>``."""
+    """Fail unless ``left <relation> right``; relation is ``==``, ``>=`` or ``>``.
+
+    Also where a sum or product in one of them does not fit in 64 bits.
+    """
 
     left: Dim
     relation: str

@@ -16,6 +16,7 @@ from phintys.scalar import dtypes
 from phintys.tensor import convert
 from phintys.tensor.convert import as_tensor_variable
 from phintys.tensor.elemwise import cast, dimshuffle, functions, sum_to, zeros_of
+from phintys.tensor.lengths import checked_lengths
 from phintys.tensor.shape import length, shape_tuple
 from phintys.tensor.static import (
     as_length,
@@ -93,7 +94,7 @@ class Alloc(Op):
         output_storage[0][0] = np.broadcast_to(value, target).copy()
 
     def infer_shape(self, node: Apply, shapes: Sequence[Any]) -> list[Any]:
-        return [tuple(as_length(n) for n in node.inputs[1:])]
+        return [checked_lengths(node.inputs[1:])]
 
     def do_constant_folding(self, fgraph: Any, node: Apply) -> bool:
         return False
@@ -131,15 +132,7 @@ class Alloc(Op):
     # ----- lowering
     def lower(self, node: Apply, b: Any, *inputs: Any) -> Any:
         value, *lengths = inputs
-        return b.broadcast_to(value, lengths_of(b, lengths))
-
-
-def lengths_of(b: Any, values: Sequence[Any]) -> list[Any]:
-    """Length inputs of a node as Dims, checked not to be negative."""
-    found = [b.item(v) for v in values]
-    for n in found:
-        b.check(n, ">=", 0, "A length is negative.")
-    return found
+        return b.broadcast_to(value, b.lengths(lengths))
 
 
 _alloc = Alloc()
@@ -182,7 +175,7 @@ class AllocEmpty(Op):
         output_storage[0][0] = np.empty([int(n) for n in inputs], dtype=self.dtype)
 
     def infer_shape(self, node: Apply, shapes: Sequence[Any]) -> list[Any]:
-        return [tuple(as_length(n) for n in node.inputs)]
+        return [checked_lengths(node.inputs)]
 
     def do_constant_folding(self, fgraph: Any, node: Apply) -> bool:
         return False
@@ -199,7 +192,7 @@ class AllocEmpty(Op):
 
     # ----- lowering
     def lower(self, node: Apply, b: Any, *inputs: Any) -> Any:
-        return b.fill(b.const(0, self.dtype), lengths_of(b, inputs))
+        return b.fill(b.const(0, self.dtype), b.lengths(inputs))
 
     def __str__(self) -> str:
         return f"AllocEmpty{{dtype={self.dtype!r}}}"

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from phintys.config import config
-from phintys.dims import dim_max
+from phintys.dims import Dim, dim_max, is_nonnegative
+from phintys.errors import ShapeError
 from phintys.graph.op import Op
 from phintys.graph.type import DisconnectedType, disconnected_type
 from phintys.graph.variable import Apply, Variable
@@ -17,8 +18,9 @@ from phintys.scalar import dtypes
 from phintys.tensor import convert
 from phintys.tensor.axes import expand_dims, moveaxis
 from phintys.tensor.convert import as_tensor_variable
-from phintys.tensor.creation import broadcast_arrays, lengths_of
+from phintys.tensor.creation import broadcast_arrays
 from phintys.tensor.elemwise import cast, functions, zeros_of
+from phintys.tensor.lengths import LARGEST, checked_lengths
 from phintys.tensor.reduce import sum as sum_over
 from phintys.tensor.shape import length
 from phintys.tensor.static import as_length, constant_value, known_length, shape_entries
@@ -64,27 +66,33 @@ class ARange(Op):
         values = [constant_value(x) for x in args]
         known = None
         if all(v is not None for v in values):
-            known = _count(*(v.item() for v in values))
+            known = count_of(*(v.item() for v in values))
         return Apply(self, args, [TensorType(self.dtype, (known,)).make_variable()])
 
     # ----- perform
     def perform(self, node: Apply, inputs: Sequence[Any], output_storage: list[list[Any]]) -> None:
         start, stop, step = (x.item() for x in inputs)
-        _count(start, stop, step)
-        output_storage[0][0] = np.arange(start, stop, step, dtype=self.dtype)
+        count = count_of(start, stop, step)
+        if not all(isinstance(v, int) for v in (start, stop, step)):
+            output_storage[0][0] = np.arange(start, stop, step, dtype=self.dtype)
+            return
+        # by its own means NumPy counts in floats: wrongly for large numbers
+        found = np.arange(count, dtype="uint64") * np.uint64(step % 2**64)
+        found += np.uint64(start % 2**64)
+        output_storage[0][0] = found.view("int64").astype(self.dtype)
 
     def infer_shape(self, node: Apply, shapes: Sequence[Any]) -> list[Any]:
         known = node.outputs[0].type.shape[0]
         if known is not None:
             return [(as_length(known),)]
         start, stop, step = node.inputs
-        if all(dtypes.is_discrete(x.type.dtype) for x in node.inputs):
-            start, stop, step = map(as_length, node.inputs)
-            count = -((start - stop) // step)
-        else:
+        if not all(map(_is_integral, node.inputs)):
             start, stop, step = (cast(x, "float64") for x in node.inputs)
             count = cast(functions.ceil((stop - start) / step), "int64")
-        return [(functions.maximum(count, as_length(0)),)]
+            return [(functions.maximum(count, as_length(0)),)]
+        if known_length(start) == 0 and known_length(step) == 1:
+            return [(functions.maximum(as_length(stop), as_length(0)),)]
+        return [(_arange_length(start, stop, step),)]
 
     # ----- derivative
     def connection_pattern(self, node: Apply) -> list[list[bool]]:
@@ -122,8 +130,7 @@ class ARange(Op):
         if not step or not all(_is_integral(x) for x in node.inputs):
             return NotImplemented
         start, stop = b.item(inputs[0]), b.item(inputs[1])
-        distance = stop - start if step > 0 else start - stop
-        count = dim_max((distance + (abs(step) - 1)) // abs(step), 0)
+        count = _count_of_dims(b, start, stop, step)
         found = b.map(
             lambda n, i, first: n.add(first, n.mul(i, n.const(step, i))),
             b.iota(count),
@@ -139,13 +146,77 @@ def _is_integral(x: Any) -> bool:
     return dtypes.is_discrete(x.type.dtype)
 
 
-def _count(start: Any, stop: Any, step: Any) -> int:
-    """The number of elements; ValueError for a step of 0."""
+class ARangeLength(Op):
+    """The number of elements of `arange` of integers."""
+
+    # ----- class and static shape
+    __props__ = ()
+
+    def make_node(self, start: Any, stop: Any, step: Any) -> Apply:
+        return Apply(self, [start, stop, step], [TensorType("int64", ()).make_variable()])
+
+    # ----- perform
+    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: list[list[Any]]) -> None:
+        output_storage[0][0] = np.array(count_of(*(x.item() for x in inputs)), dtype="int64")
+
+    def infer_shape(self, node: Apply, shapes: Sequence[Any]) -> list[Any]:
+        return [()]
+
+    # ----- derivative
+    def connection_pattern(self, node: Apply) -> list[list[bool]]:
+        return [[False], [False], [False]]
+
+    def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
+        return [disconnected_type() for _ in inputs]
+
+    def pushforward(self, inputs: Any, outputs: Any, tangents: Any) -> list[Variable]:
+        return [disconnected_type()]
+
+    # ----- batching
+    def vectorize_node(self, node: Apply, *batched_inputs: Any) -> Apply:
+        if any(x.type.ndim for x in batched_inputs):
+            raise ValueError("The bounds of arange cannot differ within a batch.")
+        return self.make_node(*batched_inputs)
+
+    # ----- lowering
+    def lower(self, node: Apply, b: Any, *inputs: Any) -> Any:
+        step = known_length(node.inputs[2])
+        if not step:
+            return NotImplemented
+        return b.scalar(_count_of_dims(b, b.item(inputs[0]), b.item(inputs[1]), step))
+
+
+_arange_length = ARangeLength()
+
+
+def count_of(start: Any, stop: Any, step: Any) -> int:
+    """The number of elements of `arange`.
+
+    ValueError for a step of 0, ShapeError where no array has so many elements.
+    """
     if step == 0:
         raise ValueError("The step of arange is 0.")
     if all(isinstance(v, int) for v in (start, stop, step)):
-        return max(0, -((start - stop) // step))
-    return max(0, ceil((stop - start) / step))
+        count = max(0, -((start - stop) // step))
+    else:
+        count = max(0, ceil((stop - start) / step))
+    if count > LARGEST:
+        raise ShapeError(f"arange({start}, {stop}, {step}) has too many elements: {count}.")
+    return count
+
+
+def _count_of_dims(b: Any, start: Dim, stop: Dim, step: int) -> Dim:
+    """`count_of` for lengths: fails where the number does not fit in 64 bits."""
+    low, high, step = (start, stop, step) if step > 0 else (stop, start, -step)
+    if is_nonnegative(low) and is_nonnegative(high):
+        return (dim_max(high - low, 0) + (step - 1)) // step
+    high = dim_max(high, low)
+    if step == 1 or is_nonnegative(low):
+        count = (high - low + (step - 1)) // step
+    else:  # the distance may not fit although the count does
+        count = high // step - low // step + (high % step - low % step + (step - 1)) // step
+    b.check(count, ">=", 0, "arange: too many elements")
+    return count
 
 
 def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None) -> Any:
@@ -201,7 +272,7 @@ class Eye(Op):
         output_storage[0][0] = np.eye(n, m, k, dtype=self.dtype)
 
     def infer_shape(self, node: Apply, shapes: Sequence[Any]) -> list[Any]:
-        return [tuple(as_length(n) for n in node.inputs[:2])]
+        return [checked_lengths(node.inputs[:2])]
 
     # ----- derivative
     def connection_pattern(self, node: Apply) -> list[list[bool]]:
@@ -215,7 +286,7 @@ class Eye(Op):
 
     # ----- lowering
     def lower(self, node: Apply, b: Any, *inputs: Any) -> Any:
-        shape = lengths_of(b, inputs[:2])
+        shape = b.lengths(inputs[:2])
         rows, columns, offset = b.index(0, shape), b.index(1, shape), b.cast(inputs[2], "int64")
         found = b.map(lambda n, i, j, k: n.eq(n.sub(j, i), k), rows, columns, offset)
         return b.cast(found, self.dtype)
@@ -316,7 +387,7 @@ def linspace(
     start, stop = (as_tensor_variable(x) for x in (start, stop))
     computed = dtypes.upcast(start.type.dtype, stop.type.dtype, config.floatX)
     start, stop = broadcast_arrays(cast(start, computed), cast(stop, computed))
-    count = as_length(num)
+    (count,) = checked_lengths([num])
     gaps = cast(functions.maximum(count - 1, as_length(1)) if endpoint else count, computed)
     step = (stop - start) / gaps
     index = arange(count).dimshuffle(0, *["x"] * start.type.ndim)

@@ -18,6 +18,9 @@ _ALLOCATE = ctypes.CFUNCTYPE(
 )
 _PYTHON = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.POINTER(ctypes.c_int64))
 
+#: what C code returns where it has no memory, as in ``runtime.h``
+_OUT_OF_MEMORY = -2
+
 __all__ = ["compile_program"]
 
 
@@ -92,6 +95,8 @@ class _Run:
         status = self.compiled.entry(self.pointers, self.lengths, allocate, python)
         if self.error is not None:
             raise self.error
+        if status == _OUT_OF_MEMORY:
+            raise MemoryError("There is no memory for what the function computes.")
         if status:
             self.compiled.failed(self.values, status - 1)
         return [self.arrays[s.number] for s in self.compiled.program.outputs]

@@ -2,7 +2,8 @@
 
 The file defines ``int64_t run(void **p, int64_t *lengths, allocate_fn, python_fn)``: ``p[k]`` is
 the memory of slot ``k``, ``lengths`` holds the lengths of arrays that come from outside.  It
-returns 0, or the number of the step that failed plus 1.
+returns 0, the number of the step that failed plus 1, or a negative number: an exception is set, or
+memory ran out.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from phintys.backends.c.kernels import TYPES, emit_kernel
-from phintys.dims import Dim
+from phintys.dims import Dim, exact_operands
 from phintys.errors import UnsupportedError
 from phintys.lowering.program import Call, Check, Copy, Kernel, Operand, Program, Python, Slot, Step
 from phintys.scalar.native import SCIPY_CALLS
@@ -69,17 +70,29 @@ class CFile:
         return found
 
     # ----- lengths
-    def integer(self, dim: Dim) -> str:
-        """A Dim as a C expression."""
+    def integer(self, dim: Dim, exact: bool = False) -> str:
+        """A Dim as a C expression; if ``exact``, it sets ``overflow`` where it does not fit."""
         if dim.op == "const":
             return f"INT64_C({dim.args[0]})"
         if dim.op == "symbol":
             kind, number, *axis = dim.args[0]
             return f"item{number}" if kind == "item" else f"n[{self.lengths[number, axis[0]]}]"
-        args = [self.integer(a) for a in dim.args]  # bounded: as deep as a shape computation
+        # bounded: as deep as a shape computation
+        if exact and dim.op in ("add", "mul"):
+            return self._exact(dim)
+        args = [self.integer(a, exact) for a in dim.args]
         if dim.op in ("add", "mul"):
             return "(" + {"add": " + ", "mul": " * "}[dim.op].join(args) + ")"
         return f"dim_{dim.op}({', '.join(args)})"
+
+    def _exact(self, dim: Dim) -> str:
+        """A sum or product whose overflow is noticed."""
+        operands, subtracted = exact_operands(dim)
+        result = self.integer(operands[0], True)
+        for k, a in enumerate(operands[1:], 1):
+            op = dim.op if k < len(operands) - subtracted else "sub"
+            result = f"exact_{op}({result}, {self.integer(a, True)}, &overflow)"
+        return result
 
     def size(self, slot: Slot) -> str:
         return " * ".join(["INT64_C(1)", *(self.integer(d) for d in slot.shape)])
@@ -107,8 +120,9 @@ class CFile:
                 *self.functions,
                 "int64_t run(void **p, int64_t *n, allocate_fn allocate, python_fn python) {",
                 "    int64_t failed = 0;",
+                "    int overflow = 0;",
                 f"    void *storage[{len(self.program.storages) + 1}] = {{0}};",
-                "    (void)n; (void)allocate; (void)python;",
+                "    (void)n; (void)allocate; (void)python; (void)overflow;",
                 body,
                 "done:",
                 f"    for (int k = 0; k < {len(self.program.storages)}; k++) free(storage[k]);",
@@ -136,8 +150,10 @@ class CFile:
         self._allocated.add(slot.number)
         if slot.storage is not None:
             cell = f"storage[{slot.storage}]"
-            size = self.integer(self.program.storages[slot.storage])
-            self.lines.append(f"if (!{cell}) {cell} = malloc({size} + 64);")
+            size = self.integer(self.program.storages[slot.storage], True)
+            make = f"int64_t size = {size}; {cell} = storage_of(size, overflow);"
+            self.lines.append(f"if (!{cell}) {{ {make} }}")
+            self.lines.append(f"if (!{cell}) {{ failed = OUT_OF_MEMORY; goto done; }}")
             self.lines.append(f"p[{slot.number}] = {cell};")
             return
         shape = ", ".join(self.integer(d) for d in slot.shape) or "0"
@@ -155,8 +171,8 @@ class CFile:
         if isinstance(step, Kernel):
             self._kernel(step)
         elif isinstance(step, Check):
-            left, right = self.integer(step.left), self.integer(step.right)
-            self._fail_unless(f"{left} {step.relation} {right}", step)
+            left, right = self.integer(step.left, True), self.integer(step.right, True)
+            self._fail_unless(f"{left} {step.relation} {right} && !overflow", step)
         elif isinstance(step, Copy):
             self._allocate(step.target)
             size = f"{self.size(step.target)} * {np.dtype(str(step.target.dtype)).itemsize}"

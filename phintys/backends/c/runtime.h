@@ -18,6 +18,27 @@ static inline int64_t dim_mod(int64_t a, int64_t b) { return b == 0 ? 0 : a - di
 static inline int64_t dim_max(int64_t a, int64_t b) { return a > b ? a : b; }
 static inline int64_t dim_min(int64_t a, int64_t b) { return a < b ? a : b; }
 
+/* Lengths where a number that does not fit must be noticed. */
+static inline int64_t exact_add(int64_t a, int64_t b, int *overflow) {
+    *overflow |= b > 0 ? a > INT64_MAX - b : a < INT64_MIN - b;
+    return (int64_t)((uint64_t)a + (uint64_t)b);
+}
+static inline int64_t exact_sub(int64_t a, int64_t b, int *overflow) {
+    *overflow |= b < 0 ? a > INT64_MAX + b : a < INT64_MIN + b;
+    return (int64_t)((uint64_t)a - (uint64_t)b);
+}
+static inline int64_t exact_mul(int64_t a, int64_t b, int *overflow) {
+    int64_t c = (int64_t)((uint64_t)a * (uint64_t)b);
+    *overflow |= (a == -1 && b == INT64_MIN) || (a != 0 && a != -1 && (b != c / a || c % a));
+    return c;
+}
+
+/* Memory of a call; a null pointer for a size that no memory has. */
+#define OUT_OF_MEMORY (-2)
+static inline void *storage_of(int64_t size, int overflow) {
+    return overflow || size < 0 || size > INT64_MAX - 64 ? NULL : malloc((size_t)size + 64);
+}
+
 /* Integers: as for lengths, in every width. */
 #define INTEGER_FUNCTIONS(T, name)                                                        \
     static inline T idiv_##name(T a, T b) {                                               \

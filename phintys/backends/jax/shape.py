@@ -12,8 +12,9 @@ from phintys.backends.jax.elemwise import astype
 from phintys.errors import ShapeError
 from phintys.tensor.creation import Alloc, AllocEmpty
 from phintys.tensor.join import Join, Split
+from phintys.tensor.lengths import Lengths
 from phintys.tensor.nonzero import Nonzero
-from phintys.tensor.ranges import ARange, Eye
+from phintys.tensor.ranges import ARange, ARangeLength, Eye, count_of
 from phintys.tensor.reshape import Reshape
 from phintys.tensor.shape import (
     MakeVector,
@@ -25,6 +26,7 @@ from phintys.tensor.shape import (
 )
 
 STATIC_OPS += [MakeVector, ScalarFromTensor, TensorFromScalar, SpecifyShape, Join, Split, Reshape]
+STATIC_OPS += [Lengths, ARangeLength]
 
 # ----------------------------------------------------------------------- shapes as values
 
@@ -74,6 +76,16 @@ def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
 # -------------------------------------------------------------- tensors made from lengths
 
 
+@jax_funcify.register(Lengths)
+def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
+    def compute(*lengths: Any) -> Any:
+        for n in lengths:
+            require(n >= 0, "A length is negative.", ShapeError)
+        return lengths if len(lengths) > 1 else lengths[0]
+
+    return compute
+
+
 @jax_funcify.register(Alloc)
 def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
     static = node.inputs[0].type.shape
@@ -99,6 +111,7 @@ def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
     def compute(start: Any, stop: Any, step: Any) -> Any:
         if not all(map(is_static, (start, stop, step))):
             return _from_start(start, stop, step)
+        count_of(start.item(), stop.item(), step.item())
         return jnp.arange(start.item(), stop.item(), step.item(), op.dtype)
 
     def _from_start(start: Any, stop: Any, step: Any) -> Any:

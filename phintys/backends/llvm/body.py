@@ -112,6 +112,10 @@ class Body:
         descr, name = self.descr(slot), self.word("object", what)
         call = f"call ptr @phintys_array(ptr {value}, ptr {descr}, i64 {slot.ndim}, ptr {name})"
         self.hold(slot, *self.entry.obtain(call))
+        for axis, dim in enumerate(slot.shape):
+            if dim.value is not None:
+                length = self.symbol(("len", slot.number, axis))
+                self.fail_unless(self.out.value(f"icmp eq i64 {length}, {dim.value}"), -1)
 
     def hold(self, slot: Slot, object_: str, place: int) -> None:
         """The slot is an array that the call owns."""
@@ -282,11 +286,15 @@ class Body:
             self.provide(slot)
 
     def group(self, start: int) -> list[Step]:
-        """The next steps that can run without Python once all their memory has been allocated."""
+        """The next steps that can run without Python once all their memory has been allocated.
+
+        Checks come before the memory of what follows: it may be lengths that they are about.
+        """
         steps = self.program.steps
         end = start + 1
-        if isinstance(steps[start], _NATIVE):
-            while end < len(steps) and isinstance(steps[end], _NATIVE):
+        kinds = next((k for k in ((Check,), _NATIVE) if isinstance(steps[start], k)), ())
+        if kinds:
+            while end < len(steps) and isinstance(steps[end], kinds):
                 if not all(self.can_provide(slot) for slot in _slots_of(steps[end])):
                     break
                 end += 1
@@ -391,9 +399,13 @@ class Body:
             )
 
     def check(self, step: Check) -> None:
-        left, right = self.lengths(step.left), self.lengths(step.right)
+        left, right, overflow = self.lengths.exact(step.left, step.right)
         test = {"==": "eq", ">=": "sge", ">": "sgt"}[step.relation]
-        self.fail_unless(self.out.value(f"icmp {test} i64 {left}, {right}"), step.step)
+        holds = self.out.value(f"icmp {test} i64 {left}, {right}")
+        if overflow:
+            fits = self.out.value(f"xor i1 {overflow}, true")
+            holds = self.out.value(f"and i1 {holds}, {fits}")
+        self.fail_unless(holds, step.step)
 
     def call(self, step: Call) -> None:
         status = blas.emit_call(self.out, step, self.lengths, self.addresses)
@@ -442,8 +454,8 @@ _STEPS: dict[type, Callable[[Body, Any], None]] = {
 }
 
 
-#: Steps that need nothing of Python.
-_NATIVE = (Kernel, Copy, Check, Call)
+#: Steps that need memory, but nothing of Python.
+_NATIVE = (Kernel, Copy, Call)
 
 
 def _work(step: Step) -> Dim:

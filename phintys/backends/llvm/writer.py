@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
-from phintys.dims import Dim
+from phintys.dims import ZERO, Dim, exact_operands
 
 
 class Writer:
@@ -111,34 +111,51 @@ class Lengths:
 
     def __call__(self, dim: Dim) -> str:
         """The value: a literal or an SSA name.  Arithmetic wraps around."""
-        return self._evaluate(dim, self._values, self._wrapping)
+        return self._evaluate(dim, self._values, lambda d: d.args, self._wrapping)
 
     def size(self, dim: Dim, wrong: str) -> str:
         """A number of bytes; goes to the block ``wrong`` where it is negative or overflows."""
         out = self._out
-        result = self._evaluate(dim, self._sizes, self._checked)
-        bad = out.value(f"icmp slt i64 {result}, 0")
-        for flag in self._overflows:
-            bad = out.value(f"or i1 {bad}, {flag}")
-        self._overflows.clear()
+        result, zero, overflow = self.exact(dim, ZERO)
+        bad = out.value(f"icmp slt i64 {result}, {zero}")
+        if overflow:
+            bad = out.value(f"or i1 {bad}, {overflow}")
         out.require(out.value(f"xor i1 {bad}, true"), wrong)
         return result
 
+    def exact(self, left: Dim, right: Dim) -> tuple[str, str, str]:
+        """Two values, and an i1 that tells whether one overflows; empty if none can."""
+        values = [
+            self._evaluate(d, self._sizes, lambda d: exact_operands(d)[0], self._checked)
+            for d in (left, right)
+        ]
+        overflow = ""
+        for flag in self._overflows:
+            overflow = self._out.value(f"or i1 {overflow}, {flag}") if overflow else flag
+        self._overflows.clear()
+        return values[0], values[1], overflow
+
     def _evaluate(
-        self, dim: Dim, values: dict[Dim, str], combine: Callable[[Dim, list[str]], str]
+        self,
+        dim: Dim,
+        values: dict[Dim, str],
+        operands: Callable[[Dim], Sequence[Dim]],
+        combine: Callable[[Dim, list[str]], str],
     ) -> str:
         stack = [dim]
         while stack:
             d = stack[-1]
+            if d in values:
+                stack.pop()
+                continue
             leaf = d.op in ("const", "symbol")
-            waiting = [] if leaf else [a for a in d.args if a not in values]
+            needed = () if leaf else operands(d)
+            waiting = [a for a in needed if a not in values]
             if waiting:
                 stack.extend(waiting)
                 continue
             stack.pop()
-            if d in values:
-                continue
-            values[d] = self._leaf(d) if leaf else combine(d, [values[a] for a in d.args])
+            values[d] = self._leaf(d) if leaf else combine(d, [values[a] for a in needed])
         return values[dim]
 
     def _leaf(self, d: Dim) -> str:
@@ -158,9 +175,11 @@ class Lengths:
         if d.op not in ("add", "mul"):
             return self._wrapping(d, args)
         out, result = self._out, args[0]
-        for a in args[1:]:
+        added = len(args) - exact_operands(d)[1]
+        for k, a in enumerate(args[1:], 1):
+            op = d.op if k < added else "sub"
             pair = out.value(
-                f"call {{i64, i1}} @llvm.s{d.op}.with.overflow.i64(i64 {result}, i64 {a})"
+                f"call {{i64, i1}} @llvm.s{op}.with.overflow.i64(i64 {result}, i64 {a})"
             )
             result = out.value(f"extractvalue {{i64, i1}} {pair}, 0")
             self._overflows.append(out.value(f"extractvalue {{i64, i1}} {pair}, 1"))

@@ -16,7 +16,8 @@ from phintys.backends.numba.elemwise import numpy_name, place
 from phintys.scalar.dtypes import is_discrete
 from phintys.tensor.creation import Alloc, AllocEmpty
 from phintys.tensor.join import Join, Split
-from phintys.tensor.ranges import ARange, Eye
+from phintys.tensor.lengths import LARGEST, Lengths
+from phintys.tensor.ranges import ARange, ARangeLength, Eye
 from phintys.tensor.reshape import Reshape
 from phintys.tensor.shape import (
     MakeVector,
@@ -109,6 +110,18 @@ def lengths_from(names: list[str]) -> list[str]:
     return lines
 
 
+@numba_funcify.register(Lengths)
+def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
+    names = [f"n{k}" for k in range(len(node.inputs))]
+    body = [*lengths_from(names), "size = 1"]
+    for k in range(len(names)):
+        body.append(f"if m{k} > 1:")
+        body.append(f"  if size > {LARGEST} // m{k}: raise ValueError('Too many elements.')")
+        body.append(f"  size *= m{k}")
+    results = ", ".join(f"np.asarray(m{k})" for k in range(len(names)))
+    return compiled(define("lengths", names, [*body, f"return {results}"]))
+
+
 @numba_funcify.register(Alloc)
 def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
     value, ndim = node.inputs[0].type, node.outputs[0].type.ndim
@@ -134,15 +147,34 @@ def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
     return compiled(define("alloc_empty", names, body))
 
 
+#: Lines that give the number of elements of an arange: distances are unsigned, so that they fit.
+_COUNT = [
+    "first, last, by = np.int64(start[()]), np.int64(stop[()]), np.int64(step[()])",
+    "if by == 0: raise ValueError('The step is 0.')",
+    "low, high = (first, last) if by > 0 else (last, first)",
+    "n = 0",
+    "if low < high:",
+    "  size = np.uint64(by) if by > 0 else np.uint64(0) - np.uint64(by)",
+    "  whole = (np.uint64(high) - np.uint64(low) - np.uint64(1)) // size",
+    f"  if whole >= np.uint64({LARGEST}): raise ValueError('Too many elements.')",
+    "  n = np.int64(whole) + 1",
+]
+
+
+@numba_funcify.register(ARangeLength)
+def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
+    return compiled(
+        define("arange_length", ["start", "stop", "step"], [*_COUNT, "return np.asarray(n)"])
+    )
+
+
 @numba_funcify.register(ARange)
 def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
     if not all(is_discrete(v.type.dtype) for v in node.inputs):
         return in_object_mode(op, node, **kwargs)
     dtype = numpy_name(op.dtype)
     body = [
-        "first, last, by = np.int64(start[()]), np.int64(stop[()]), np.int64(step[()])",
-        "if by == 0: raise ValueError('The step is 0.')",
-        "n = max(0, -((first - last) // by))",
+        *_COUNT,
         f"out = np.empty(n, np.{dtype})",
         "for i in range(n):",
         f"  out[i] = np.{dtype}(first + i * by)",

@@ -9,6 +9,7 @@ from phintys.rewriting.rule import rule
 from phintys.scalar.op import TABLE, ScalarOp
 from phintys.tensor.creation import Alloc
 from phintys.tensor.elemwise import DimShuffle, Elemwise, dimshuffle, functions
+from phintys.tensor.lengths import is_plain_length
 from phintys.tensor.rules.match import at, number, scalar_op_name, some
 from phintys.tensor.shape import length
 
@@ -24,6 +25,19 @@ def filled_value(v: Variable) -> Any:
         new = v.type.ndim - value.type.ndim
         return dimshuffle(value, ["x"] * new + [*range(value.type.ndim)])
     return v.owner.inputs[1] if scalar_op_name(v.owner) == "second" else None
+
+
+def has_plain_lengths(v: Variable) -> bool:
+    """Whether the lengths of the fill ``v`` need no check: they are those of other arrays.
+
+    Integers that become lengths are checked where the fill is computed, so such a fill must not
+    vanish together with its lengths.  See `phintys.tensor.lengths`.
+    """
+    node = v.owner
+    while node is not None and not isinstance(node.op, Alloc):
+        model = node.inputs[0].owner
+        node = model if model is not None and _is_fill(model.op) else None
+    return node is None or all(map(is_plain_length, node.inputs[1:]))
 
 
 def _is_fill(op: Any) -> bool:

@@ -23,7 +23,7 @@ from phintys.tensor.index_list import (
 from phintys.tensor.index_ops import AdvancedSubtensor, IncSubtensor, Subtensor
 from phintys.tensor.join import Join
 from phintys.tensor.reduce import CAReduce
-from phintys.tensor.rules.fills import filled_value
+from phintys.tensor.rules.fills import filled_value, has_plain_lengths
 from phintys.tensor.rules.match import at
 from phintys.tensor.rules.through import moved_to_inputs
 from phintys.tensor.shape import MakeVector, Shape_i, as_length
@@ -234,11 +234,16 @@ def item_of_vector(ctx: Any, node: Apply) -> Any:
     where=at(0, Alloc),
     law="drops_errors",
     tags=("local_subtensor_of_alloc", "cleanup", "shape_unsafe"),
-    tested_on=("zeros((3, 4))[1]", "alloc(s, n)[2]", "alloc(v, 4, 3)[1:, 0]", "alloc(v, 4, 3)[2]"),
+    tested_on=(
+        "zeros((3, 4))[1]",
+        "alloc(s, w.shape[0])[2]",
+        "alloc(v, 4, 3)[1:, 0]",
+        "alloc(v, 4, 3)[2]",
+    ),
 )
 def read_of_alloc(ctx: Any, node: Apply) -> Any:
     x = node.inputs[0]
-    if x.owner is None or not isinstance(x.owner.op, Alloc):
+    if x.owner is None or not isinstance(x.owner.op, Alloc) or not has_plain_lengths(x):
         return None
     index = index_of(node)
     value = read_operand(filled_value(x), x, index)

@@ -11,7 +11,7 @@ from phintys.scalar.op import TABLE
 from phintys.tensor.creation import Alloc
 from phintys.tensor.elemwise import DimShuffle, cast, dimshuffle, functions
 from phintys.tensor.reduce import CAReduce, Max, Min, Prod, Sum
-from phintys.tensor.rules.fills import filled_value
+from phintys.tensor.rules.fills import filled_value, has_plain_lengths
 from phintys.tensor.rules.match import applied, argument, at
 from phintys.tensor.shape import MakeVector, length, product
 
@@ -127,11 +127,11 @@ def reduce_of_dimshuffle(ctx: Any, node: Apply) -> Any:
     law="drops_errors",
     tags=("local_careduce_of_alloc",),
     tested_on=(
-        "alloc(s, n, 3).sum()",
+        "alloc(s, v.shape[0], 3).sum()",
         "second(M, s).sum(axis=0)",
-        "alloc(s, n).max()",
-        "alloc(s, n).prod()",
-        "alloc(v, 3, n).sum(axis=0)",
+        "alloc(s, v.shape[0]).max()",
+        "alloc(s, v.shape[0]).prod()",
+        "alloc(v, 3, v.shape[0]).sum(axis=0)",
         "second(M, 1.0).sum()",
     ),
 )
@@ -140,6 +140,8 @@ def reduce_of_fill(ctx: Any, node: Apply) -> Any:
     value = filled_value(x)
     axes = node.op.axes(node)
     if value is None or not axes or not all(value.type.broadcastable[a] for a in axes):
+        return None
+    if not has_plain_lengths(x):
         return None
     dtype = node.outputs[0].type.dtype
     rest = _rest(x, axes)

@@ -1,0 +1,65 @@
+"""Values that Python code has given, checked against the types of variables."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from phintys.errors import ShapeError
+from phintys.graph.type import HasDataType, HasShape, Type
+from phintys.graph.variable import Apply
+
+#: dtype and lengths
+ArrayType = tuple[str, tuple[int | None, ...]]
+
+
+def array_type(type_: Type[Any]) -> ArrayType | None:
+    """dtype and lengths, if the values of a type are NumPy arrays; None for other types.
+
+    Types of sparse matrices have a dtype and a shape too; they say so by a ``format``.
+    """
+    if not isinstance(type_, HasDataType) or not isinstance(type_, HasShape):
+        return None
+    return None if hasattr(type_, "format") else (type_.dtype, tuple(type_.shape))
+
+
+def has_shape(shape: tuple[int, ...], wanted: tuple[int | None, ...]) -> bool:
+    """Whether lengths are those that are wanted; None stands for any."""
+    return shape == wanted or (
+        len(shape) == len(wanted)
+        and all(want is None or n == want for n, want in zip(shape, wanted))
+    )
+
+
+def declared_result(node: Apply, number: int, value: Any) -> Any:
+    """What ``perform`` gave for an output, as an array of the declared dtype and shape.
+
+    Values of types that are not of arrays are returned as they are.
+
+    Raises
+    ------
+    TypeError
+        if NumPy does not cast the dtype to the declared one within a kind, or the rank is wrong
+    ShapeError
+        if a length contradicts the type of the output
+    """
+    known = array_type(node.outputs[number].type)
+    if known is None:
+        return value
+    array = np.asarray(value)
+    dtype, shape = known
+    if array.dtype != dtype:
+        if not np.can_cast(array.dtype, dtype, "same_kind"):
+            raise TypeError(
+                f"{node.op}.perform gave {array.dtype} for output {number}, whose type is "
+                f"{node.outputs[number].type}."
+            )
+        array = array.astype(dtype)
+    if not has_shape(array.shape, shape):
+        kind = ShapeError if array.ndim == len(shape) else TypeError
+        raise kind(
+            f"{node.op}.perform gave an array of rank {array.ndim} and shape {array.shape} for "
+            f"output {number}, whose type is {node.outputs[number].type}."
+        )
+    return array

@@ -1,0 +1,95 @@
+"""0-d integers that become the lengths of one array: checked, whether or not it is stored."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+from phintys.errors import ShapeError
+from phintys.graph.op import Op
+from phintys.graph.type import disconnected_type
+from phintys.graph.variable import Apply, Variable
+from phintys.tensor.shape import Shape_i
+from phintys.tensor.static import as_length, infer_static_shape, known_length
+from phintys.tensor.type import TensorType
+
+#: No array has more elements.
+LARGEST = 2**63 - 1
+
+
+class Lengths(Op):
+    """Integers as the lengths of one array, in int64.
+
+    It fails where one is negative, and where an array of these lengths would have more than
+    `LARGEST` elements (lengths of 0 left out).
+    """
+
+    # ----- class and static shape
+    __props__ = ()
+
+    def make_node(self, *lengths: Any) -> Apply:
+        found = [as_length(n) for n in infer_static_shape(lengths)[0]]
+        return Apply(self, found, [TensorType("int64", ()).make_variable() for _ in found])
+
+    # ----- perform
+    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: list[list[Any]]) -> None:
+        check_lengths([int(n) for n in inputs])
+        for cell, n in zip(output_storage, inputs):
+            cell[0] = n
+
+    def infer_shape(self, node: Apply, shapes: Sequence[Any]) -> list[Any]:
+        return [() for _ in node.outputs]
+
+    # ----- derivative
+    def connection_pattern(self, node: Apply) -> list[list[bool]]:
+        return [[False] * len(node.outputs) for _ in node.inputs]
+
+    def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
+        return [disconnected_type() for _ in inputs]
+
+    def pushforward(self, inputs: Any, outputs: Any, tangents: Any) -> list[Variable]:
+        return [disconnected_type() for _ in outputs]
+
+    # ----- batching
+    def vectorize_node(self, node: Apply, *batched_inputs: Any) -> Apply:
+        if any(n.type.ndim for n in batched_inputs):
+            raise ValueError("The lengths of an array cannot differ within a batch.")
+        return self.make_node(*batched_inputs)
+
+    # ----- lowering
+    def lower(self, node: Apply, b: Any, *inputs: Any) -> Any:
+        return [b.scalar(n) for n in b.lengths(inputs)]
+
+
+_lengths = Lengths()
+
+
+def check_lengths(lengths: Sequence[int]) -> None:
+    """ShapeError where there can be no array of these lengths."""
+    if any(n < 0 for n in lengths):
+        raise ShapeError(f"A length is negative in the shape {tuple(lengths)}.")
+    if prod(max(n, 1) for n in lengths) > LARGEST:
+        raise ShapeError(f"An array of shape {tuple(lengths)} has too many elements.")
+
+
+def is_plain_length(n: Any) -> bool:
+    """Whether a value is the length of an array, or a constant that can be one."""
+    known = known_length(n)
+    if known is not None:
+        return known >= 0
+    return n.owner is not None and isinstance(n.owner.op, Shape_i)
+
+
+def checked_lengths(lengths: Sequence[Any]) -> tuple[Any, ...]:
+    """The lengths of an array made from 0-d integers, as int64 variables; see `Lengths`.
+
+    Lengths of other arrays need no check.
+    """
+    if all(map(is_plain_length, lengths)):
+        return tuple(as_length(n) for n in lengths)
+    found = _lengths(*lengths, return_list=True)
+    return tuple(
+        as_length(known_length(n)) if known_length(n) is not None else checked
+        for n, checked in zip(lengths, found)
+    )

@@ -1,0 +1,125 @@
+"""Lengths made by the program: negative ones, and shapes of too many elements."""
+
+from __future__ import annotations
+
+import shutil
+
+import numpy as np
+import pytest
+
+import phintys
+import phintys.tensor as pt
+
+n, m = pt.lscalars("n", "m")
+vector = pt.dvector("vector")
+
+MODES = {
+    "reference": phintys.Mode("py", None),
+    "llvm": phintys.Mode("llvm", None),
+    "FAST_COMPILE": "FAST_COMPILE",
+    "FAST_RUN": "FAST_RUN",
+    "C": "C",
+}
+
+#: what has a shape of two lengths, of which nothing is stored once it is compiled
+TWO = {
+    "alloc": lambda: pt.alloc(1.5, n, m).sum(),
+    "zeros": lambda: pt.zeros((n, m)).sum(),
+    "integers": lambda: pt.alloc(np.int64(3), n, m).sum(),
+    "product": lambda: pt.ones((n, m)).prod(),
+    "maximum": lambda: pt.full((n, m), 3.0).max(),
+    "mean": lambda: pt.ones((n, m)).mean(),
+    "elementwise": lambda: pt.exp(pt.alloc(1.5, n, m)).sum(),
+    "broadcast": lambda: pt.broadcast_to(1.5, (n, m)).sum(),
+    "rows": lambda: pt.alloc(1.5, n, m).sum(axis=0).sum(),
+    "fill": lambda: pt.second(pt.zeros((n, m)), 2.0).sum(),
+    "size": lambda: pt.ones((n, m)).size,
+    "shape": lambda: pt.empty((n, m)).shape[0],
+    "element": lambda: pt.alloc(1.5, n, m)[0, 0],
+    "gradient": lambda: phintys.grad(pt.alloc(vector[0], n, m).sum(), vector)[0],
+    "eye": lambda: pt.eye(n, m).sum(),
+}
+
+
+@pytest.fixture(params=MODES)
+def mode(request):
+    if request.param == "C" and not shutil.which("cc"):
+        pytest.skip("no C compiler")
+    return MODES[request.param]
+
+
+@pytest.mark.parametrize("name", TWO)
+def test_shapes_that_no_array_has_are_refused(name, mode):
+    f = phintys.function([n, m, vector], TWO[name](), mode=mode, on_unused_input="ignore")
+    for shape in ((-1, 5), (5, -1), (-2, -3), (2**40, 2**40), (2**62, 4), (2**32, 2**32)):
+        if name == "eye" and min(shape) > 0:
+            continue  # its elements differ: it is made
+        with pytest.raises((ValueError, MemoryError)):
+            f(*shape, np.ones(3))
+    f(2, 3, np.ones(3))
+
+
+@pytest.mark.parametrize(
+    ("make", "lengths"),
+    [
+        (lambda: pt.tile(vector, (n,)).sum(), [-1, 2**62]),
+        (lambda: pt.repeat(vector, n).sum(), [-1, 2**62]),
+        (lambda: pt.repeat(vector, n), [-1, 2**62]),
+        (lambda: pt.concatenate([pt.zeros((n,)), pt.zeros((n,))]).sum(), [-1, 2**62]),
+        (lambda: pt.linspace(0.0, 1.0, n).sum(), [-1]),
+        (lambda: vector.reshape((n, -1)), [-2, 2**62, 0]),
+    ],
+)
+def test_lengths_that_cannot_be_are_refused(make, lengths, mode):
+    f = phintys.function([n, vector], make(), mode=mode, on_unused_input="ignore")
+    for length in lengths:
+        with pytest.raises((ValueError, MemoryError)):
+            f(length, np.ones(6))
+    f(3, np.ones(6))
+
+
+def test_the_error_tells_the_lengths(mode):
+    f = phintys.function([n, m], pt.zeros((n, m)).size, mode=mode)
+    with pytest.raises(ValueError, match="negative"):
+        f(-1, 5)
+
+
+def test_no_check_is_left_where_lengths_are_those_of_arrays():
+    from phintys.lowering.program import Check
+
+    x, y = pt.dvectors("x", "y")
+    f = phintys.function([x, y], pt.alloc(1.5, x.shape[0], y.shape[0]).sum())
+    assert not any(isinstance(s, Check) for s in f.program.steps)
+    assert f(np.ones(2), np.ones(3)) == 9
+
+
+BOUNDS = [
+    (2**62, -(2**62)),
+    (-(2**62), 2**62),
+    (2**63 - 1, -(2**63)),
+    (-(2**63), 2**63 - 1),
+    (2**63 - 5, 2**63 - 1),
+    (-(2**63), -(2**63) + 5),
+    (2**63 - 1, 2**63 - 1),
+    (5, -1),
+    (-3, 4),
+]
+
+
+@pytest.mark.parametrize("step", [1, -1, 3, -3, 2**61, -(2**61), 2**62])
+@pytest.mark.parametrize("bounds", BOUNDS, ids=str)
+def test_ranges_with_extreme_bounds(step, bounds, mode):
+    """Python's `range` is the truth, where an array of that length may be made at all."""
+    r = pt.arange(n, m, step)
+    f = phintys.function([n, m], r, mode=mode)
+    g = phintys.function([n, m], [r.shape[0], r.sum()], mode=mode)
+    wanted = range(*bounds, step)
+    if (bounds[1] - bounds[0]) // step < 100:
+        expected = list(wanted)
+        assert f(*bounds).tolist() == expected
+        count, total = g(*bounds)
+        assert count == len(expected)
+        assert int(total) == (sum(expected) + 2**63) % 2**64 - 2**63
+    else:
+        with pytest.raises((ValueError, MemoryError)):
+            f(*bounds)
