@@ -4,14 +4,16 @@ PYTHON ?= python3
 PEERS ?=
 # further arguments of `make fuzz`
 FUZZ ?=
+# what `make test-arm` runs: the whole pipeline, the generator, the matrix on the llvm backend
+ARM_TESTS ?= tests/test_smoke.py tests/backends/llvm tests/matrix -k "not (C: or numba: or jax:)"
 VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test fuzz lint types docs bench size clean
+.PHONY: help demo test test-arm fuzz lint types docs bench size clean
 
 help:  ## list the targets
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/'
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/'
 
 $(VENV)/made: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -37,6 +39,13 @@ test: $(VENV)/test  ## lint, check types, run all tests
 
 fuzz: $(VENV)/test  ## random programs on all backends; FUZZ="--seed 5000 --count 200" for others
 	$(BIN)/python -m tests.fuzz --count 10000 $(FUZZ)
+
+.arm/made: tests/arm/setup.py pyproject.toml | $(VENV)/made
+	$(BIN)/python tests/arm/setup.py .arm
+	touch $@
+
+test-arm: .arm/made  ## run the tests of generated code on an emulated arm64 processor
+	.arm/python -m pytest -p no:cacheprovider $(ARM_TESTS)
 
 lint: $(VENV)/test  ## format and lint
 	$(BIN)/ruff format .

@@ -28,6 +28,15 @@ def _backend(mode: str) -> str:
     return "works" if float(np.asarray(value)) == 3.0 else f"wrong result {value}"
 
 
+def _loader() -> str:
+    """What puts machine code into memory, and why, if it is not the usual one."""
+    from phintys.backends.llvm import image
+
+    if image.in_use():
+        return "image"
+    return f"llvm ({image.refusal() or 'config.loader'})"
+
+
 def doctor() -> int:
     """Print versions, the cache directory, and whether each backend gives a right answer."""
     from phintys.config import cache_directory
@@ -36,6 +45,7 @@ def doctor() -> int:
     for package in ("phintys", "numpy", "scipy", "llvmlite", "numba", "jax"):
         print(f"{package:10s} {_version(package)}")
     print(f"cache      {cache_directory()}")
+    print(f"loader     {_loader()}")
     results = {mode: _backend(mode) for mode in ("FAST_RUN", "FAST_COMPILE", "C", "NUMBA", "JAX")}
     for mode, result in results.items():
         print(f"mode {mode:13s} {result}")

@@ -84,6 +84,13 @@ _SETTINGS = [
     Setting("base_compiledir", "", "older name of cache_dir"),
     Setting("cxx", "", "C compiler of mode 'C'; empty: cc, gcc or clang, whichever is found"),
     Setting("gcc__cxxflags", "", "further arguments of the C compiler"),
+    Setting(
+        "loader",
+        "auto",
+        "what puts machine code into memory: 'llvm' is LLVM's linker; 'auto' is the loader of this "
+        "package where it can be used, else LLVM's linker",
+        ("auto", "llvm"),
+    ),
     Setting("threads", 1, "threads a compiled kernel may use"),
     Setting("exception_verbosity", "low", "how much an error prints", ("low", "medium", "high")),
     Setting("check_rewrites", False, "verify the graph after every rewrite (slow)"),

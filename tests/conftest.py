@@ -2,11 +2,25 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 import pytest
 
+from phintys.config import config
 from phintys.graph.collection import collection_paused
+
+
+@pytest.fixture(params=["auto", "llvm"], scope="module")
+def each_loader(request):
+    """For whole modules: tests run with each way of putting code into memory.
+
+    Processes that they start do too.
+    """
+    flags = f"{os.environ.get('PHINTYS_FLAGS', '')},loader={request.param}"
+    with pytest.MonkeyPatch.context() as patch, config.change_flags(loader=request.param):
+        patch.setenv("PHINTYS_FLAGS", flags)
+        yield request.param
 
 
 @pytest.fixture

@@ -37,14 +37,16 @@ def make_native(maker: FunctionMaker, containers: list[Container]) -> Any:
     f = native_class().__new__(native_class())  # pyright: ignore[reportCallIssue]
     f._setup(maker, containers)
     this = weakref.ref(f)
+    native = _machine_code(maker, f)
     bind(
-        _machine_code(maker, f),
+        native,
         [c.storage for c in containers],
         lambda args, kwargs: this()._slow(args, kwargs),  # type: ignore[union-attr]
         lambda args, step: this()._failed(args, step),  # type: ignore[union-attr]
         f,
         () if f._ambiguous else tuple([i.name and sys.intern(str(i.name)) for i in maker.inputs]),
     )
+    f.loader = native.library.loader
     return f
 
 
@@ -77,6 +79,7 @@ class NativeMethods(Function):
 
     strict: Any
     native_mode: int
+    loader: str  # what put the code into memory: see `Library.loader`
 
     @cached_property
     def program(self) -> Any:

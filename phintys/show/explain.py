@@ -16,6 +16,7 @@ class Explanation:
     """What became of a function's graph.  ``str()`` is a report."""
 
     backend: str
+    loader: str
     nodes_before: int
     nodes_after: int
     steps: dict[str, int]
@@ -26,7 +27,7 @@ class Explanation:
 
     def __str__(self) -> str:
         lines = [
-            f"backend    {self.backend}",
+            f"backend    {self.backend}" + (f", loader {self.loader}" if self.loader else ""),
             f"graph      {self.nodes_before} nodes, {self.nodes_after} after rewriting",
         ]
         if self.steps:
@@ -67,6 +68,7 @@ def explain(f: Any) -> Explanation:
         storages = [size.render(name) for size in program.storages]
     return Explanation(
         maker.linker.name,
+        getattr(f, "loader", ""),
         maker.n_nodes,
         len(maker.fgraph.apply_nodes),
         steps,

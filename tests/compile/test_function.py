@@ -14,7 +14,10 @@ from phintys.config import config
 from phintys.errors import UnusedInputError
 
 MODES = ["FAST_COMPILE", "FAST_RUN", "C"]
-pytestmark = pytest.mark.parametrize("mode", MODES)
+pytestmark = [
+    pytest.mark.parametrize("mode", MODES),
+    pytest.mark.usefixtures("each_loader"),
+]
 
 
 @pytest.fixture(autouse=True)

@@ -19,6 +19,8 @@ from phintys.rewriting.rewriter import node_rewriter
 from phintys.rewriting.trace import trace
 from phintys.rewriting.walk import in2out
 
+pytestmark = pytest.mark.usefixtures("each_loader")
+
 
 @pytest.fixture(autouse=True)
 def made(tmp_path, monkeypatch):

@@ -84,14 +84,16 @@ DAMAGES = {
 }
 
 
+@pytest.mark.parametrize("loader", ["auto", "llvm"])
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_damaged_files_are_ignored_and_written_again(cache, damage):
-    check("FAST_RUN", 1.5)
-    whole = {p: p.read_bytes() for p in files(cache)}
-    assert whole
-    for path, data in whole.items():
-        path.write_bytes(DAMAGES[damage](data))
-    check("FAST_RUN", 1.5)
+def test_damaged_files_are_ignored_and_written_again(cache, damage, loader):
+    with config.change_flags(loader=loader):
+        check("FAST_RUN", 1.5)
+        whole = {p: p.read_bytes() for p in files(cache)}
+        assert whole
+        for path, data in whole.items():
+            path.write_bytes(DAMAGES[damage](data))
+        check("FAST_RUN", 1.5)
     kept = {p: p.read_bytes() for p in files(cache)}
     assert kept.keys() == whole.keys()
     assert any(kept[p] == whole[p] for p in whole)

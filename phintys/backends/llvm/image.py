@@ -14,11 +14,14 @@ from __future__ import annotations
 
 import ctypes
 import mmap
+import os
 import struct
 import sysconfig
 from collections.abc import Callable
 from functools import cache
 from typing import Any, NamedTuple
+
+from phintys.config import config
 
 
 class UnknownObject(Exception):
@@ -46,10 +49,33 @@ class Image(NamedTuple):
     internal: dict[int, int]
 
 
+def in_use() -> bool:
+    """Whether code is made and kept as images: ``config.loader`` and the machine allow it."""
+    return config.loader == "auto" and not refusal()
+
+
 @cache
-def supported() -> bool:
-    """Whether images can be made and loaded on this machine."""
-    return sysconfig.get_platform() == "linux-x86_64"
+def refusal() -> str:
+    """Why images cannot be loaded in this process; empty if they can."""
+    platform = sysconfig.get_platform()
+    if platform != "linux-x86_64":
+        return f"images are for linux-x86_64, this is {platform}"
+    return refused_memory()
+
+
+@cache
+def refused_memory() -> str:
+    """Why this process cannot execute memory that it has written; empty if it can.
+
+    Found by trying, because a hardened system may forbid it.  On Windows it is not tried.
+    """
+    if os.name != "posix":
+        return ""
+    try:
+        Loaded(Image(b"\xc3", {}, {}, {}), lambda name: 0)
+    except OSError as error:
+        return str(error)
+    return ""
 
 
 # ------------------------------------------------------------------------------------ link
@@ -217,7 +243,8 @@ class Loaded:
             self._store(at, self._base + target)
         read_and_execute = mmap.PROT_READ | mmap.PROT_EXEC
         if _protect()(self._base, size, read_and_execute) != 0:
-            raise OSError(ctypes.get_errno(), "memory cannot be made executable")
+            error = ctypes.get_errno()
+            raise OSError(error, f"memory cannot be made executable ({os.strerror(error)})")
 
     def _store(self, at: int, value: int) -> None:
         ctypes.c_size_t.from_address(self._base + at).value = value

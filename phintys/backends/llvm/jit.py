@@ -18,8 +18,9 @@ is an `image.Image` where those are known, else an object file, which LLVM links
 from __future__ import annotations
 
 import contextlib
-import itertools
 import pickle
+import subprocess
+import sys
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
@@ -28,8 +29,6 @@ from phintys.backends.llvm import image, symbols
 from phintys.backends.llvm.image import Image
 from phintys.backends.llvm.target import OPTIMISED, surroundings, target_machine
 from phintys.backends.once import once
-
-_numbers = itertools.count()
 
 
 class Library:
@@ -41,6 +40,11 @@ class Library:
     def __init__(self, tracker: Any, cached: bool) -> None:
         self._tracker = tracker
         self.cached = cached
+
+    @property
+    def loader(self) -> str:
+        """What put the code into memory: ``image`` or ``llvm``."""
+        return "image" if isinstance(self._tracker, image.Loaded) else "llvm"
 
     def address(self, symbol: str) -> int:
         """The address of an exported symbol; KeyError for others."""
@@ -118,7 +122,7 @@ def generate(text: str, level: int = OPTIMISED) -> Code:
     module = llvm.parse_assembly(text, context=llvm.create_context())
     module.verify()
     file = machine.emit_object(module)
-    if image.supported():
+    if image.in_use():
         with contextlib.suppress(image.UnknownObject):
             return image.link(file)
     outside = [*module.functions, *module.global_variables]
@@ -143,22 +147,48 @@ def load(code: Code, externals: Mapping[str, int] | None = None, cached: bool = 
     return Library(_link(code, address_of), cached)
 
 
-@once
-def _linker() -> Any:
-    import llvmlite.binding as llvm
-
-    return llvm.create_lljit_compiler(target_machine())
-
-
 def _link(code: ObjectFile, address_of: Callable[[str], int]) -> Any:
+    """LLVM's handle of the linked code, which lives as long.
+
+    Each library has a linker of its own: what a linker knows of a library is freed with the linker,
+    not with the library.  JITLink puts all sections of a library side by side; the older linker
+    spreads them, which on AArch64 ends the process where they are too far apart for a relocation.
+    """
     import llvmlite.binding as llvm
 
+    if image.refused_memory() and not _llvm_can_load():
+        raise RuntimeError(
+            "Compiled functions cannot be loaded: this system does not let a process execute memory"
+            f" that it has written ({image.refused_memory()}). Allow it (SELinux: execmem, systemd:"
+            ' MemoryDenyWriteExecute=no), or use mode "FAST_COMPILE", which needs no machine code.'
+        )
+    llvm.initialize_native_target()  # nothing may have been generated in this process
     builder = llvm.JITLibraryBuilder().add_object_img(code.data).add_current_process()
     for name in code.imports:
         builder.import_symbol(name, address_of(name))
     for name in code.exports:
         builder.export_symbol(name)
-    return builder.link(_linker(), f"phintys.{next(_numbers)}")
+    with llvm.create_lljit_compiler(use_jit_link=True) as linker:
+        return builder.link(linker, "phintys")
+
+
+_TRIAL = """
+import llvmlite.binding as llvm
+llvm.initialize_native_target()
+llvm.initialize_native_asmprinter()
+text = "define i64 @f() {\\n ret i64 0\\n}"
+builder = llvm.JITLibraryBuilder().add_ir(text).export_symbol("f")
+builder.link(llvm.create_lljit_compiler(use_jit_link=True), "trial")
+"""
+
+
+@once
+def _llvm_can_load() -> bool:
+    """Whether LLVM gets executable memory.
+
+    It ends a process in which it does not, so another one tries.
+    """
+    return subprocess.run([sys.executable, "-c", _TRIAL], capture_output=True).returncode == 0
 
 
 # ------------------------------------------------------------------------------- the cache

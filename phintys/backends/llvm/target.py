@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from phintys.backends.llvm import image
+
 
 @cache
 def cpu() -> tuple[str, str]:
@@ -28,13 +30,17 @@ def cpu() -> tuple[str, str]:
     return llvm.get_host_cpu_name(), text
 
 
-@cache
 def surroundings() -> str:
     """Everything that machine code depends on, but the program it is made from.
 
     It is found without LLVM, which takes long to import: the processor is told by what NumPy and
     the system know of it, llvmlite by its files.
     """
+    return f"{_here()} {'image' if image.in_use() else 'object file'}"
+
+
+@cache
+def _here() -> str:
     spec = find_spec("llvmlite")
     files = [Path(spec.origin)] if spec and spec.origin else []
     llvm = [(file.as_posix(), file.stat().st_mtime_ns) for file in files]

@@ -25,6 +25,7 @@ from phintys.lowering.program import Check, Inst, Kernel, Operand
 INTEGERS = [f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)]
 DTYPES = [*INTEGERS, "float32", "float64"]
 rng = np.random.default_rng(1)
+pytestmark = pytest.mark.usefixtures("each_loader")
 
 
 # ----------------------------------------------------------------------- arguments
@@ -821,13 +822,15 @@ def test_another_process_uses_the_cached_code():
         "print(f(np.arange(3.0))[0].tolist(), cells[1][0].tolist())"
     )
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    native(swap(), [[np.ones(2)], [np.ones(3)]])
-    entries = {p: p.stat().st_mtime_ns for p in directory.rglob("*.o")}
-    done = subprocess.run(
-        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
-    )
-    assert done.stdout.strip() == "[-0.0, -1.0, -2.0] [-1.0, -1.0]"
-    assert {p: p.stat().st_mtime_ns for p in directory.rglob("*.o")} == entries
+    entries = []
+    for _ in range(2):
+        done = subprocess.run(
+            [sys.executable, "-c", code],
+            env=environment, capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        assert done.stdout.strip() == "[-0.0, -1.0, -2.0] [-1.0, -1.0]"
+        entries.append({p: p.stat().st_mtime_ns for p in directory.rglob("*.o")})
+    assert entries[0] == entries[1]
 
 
 @pytest.mark.parametrize("field", ["type", "data", "nd", "dims", "descr", "flags", "type_num"])

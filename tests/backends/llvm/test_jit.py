@@ -13,6 +13,8 @@ import pytest
 from phintys.backends.llvm import jit, symbols
 from phintys.scalar.native import LIBM_CALLS, SCIPY_CALLS
 
+pytestmark = pytest.mark.usefixtures("each_loader")
+
 
 @pytest.fixture
 def cache(tmp_path, monkeypatch):
