@@ -92,18 +92,24 @@ class BlasOp(Op):
     # ----- perform
     def perform(self, node: Apply, inputs: Sequence[Any], output_storage: list[list[Any]]) -> None:
         v = self.named(inputs)
-        out = self.compute(node, v["x"], v["y"])
-        if v["alpha"] is not None:
-            out = v["alpha"] * out
         z = v["z"]
-        if z is not None:
-            self._check_target(node, z, out.shape)
-            if v["beta"] is None or v["beta"] != 0:
-                out = out + (z if v["beta"] is None else v["beta"] * z)
-            if self.inplace and z.shape == out.shape:
-                z[...] = out
-                out = z
+        with np.errstate(all="ignore"):
+            out = self.compute(node, v["x"], v["y"])
+            if v["alpha"] is not None:
+                out = v["alpha"] * out
+            if z is not None:
+                out = self._added(node, out, z, v["beta"])
+        if z is not None and self.inplace and z.shape == out.shape:
+            z[...] = out
+            out = z
         output_storage[0][0] = np.asarray(out, dtype=node.outputs[0].type.dtype)
+
+    def _added(self, node: Apply, out: Any, z: Any, beta: Any) -> Any:
+        """A product plus ``beta * z``; where beta is 0, z does not count."""
+        self._check_target(node, z, out.shape)
+        if beta is None:
+            return out + z
+        return out if beta == 0 else out + beta * z
 
     def compute(self, node: Apply, x: Any, y: Any) -> Any:
         """The product of arrays."""

@@ -73,7 +73,9 @@ class Dot(Op):
         x, y = inputs
         if x.shape[-1] != y.shape[0]:
             raise ShapeError(_inner_lengths(node, x.shape, y.shape))
-        output_storage[0][0] = np.asarray(np.dot(x, y), dtype=node.outputs[0].type.dtype)
+        with np.errstate(all="ignore"):
+            out = np.dot(x, y)
+        output_storage[0][0] = np.asarray(out, dtype=node.outputs[0].type.dtype)
 
     def infer_shape(self, node: Apply, shapes: Sequence[Any]) -> list[Any]:
         x, y = shapes
@@ -129,7 +131,8 @@ class Dot(Op):
         y = y[..., None] if y0.type.ndim == 1 else y
         if x.shape[-1] != y.shape[-2]:
             raise ShapeError(_inner_lengths(node, inputs[0].shape, inputs[1].shape))
-        out = np.matmul(x, y)
+        with np.errstate(all="ignore"):
+            out = np.matmul(x, y)
         out = out[..., 0, :] if x0.type.ndim == 1 else out
         return [out[..., 0] if y0.type.ndim == 1 else out]
 

@@ -142,8 +142,8 @@ class CAReduce(Op):
         self.check_not_empty(x, axes)
         acc = self.acc_dtype or node.outputs[0].type.dtype
         with np.errstate(all="ignore"):
-            out = self.reduce(x.astype(acc, copy=False), axes)
-        out = np.asarray(out).astype(node.outputs[0].type.dtype, copy=False)
+            out = np.asarray(self.reduce(x.astype(acc, copy=False), axes))
+            out = out.astype(node.outputs[0].type.dtype, copy=False)
         output_storage[0][0] = out.copy() if np.may_share_memory(out, x) else out
 
     def reduce(self, x: Any, axes: tuple[int, ...]) -> Any:

@@ -2,23 +2,53 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
+
+import numpy as np
 
 from phintys.graph.variable import Apply, Variable
 from phintys.rewriting.rule import rule
 from phintys.scalar import dtypes
 from phintys.scalar.op import TABLE
+from phintys.tensor.convert import constant
 from phintys.tensor.creation import Alloc
 from phintys.tensor.elemwise import DimShuffle, cast, dimshuffle, functions
 from phintys.tensor.reduce import CAReduce, Max, Min, Prod, Sum
-from phintys.tensor.rules.fills import filled_value, has_plain_lengths
+from phintys.tensor.rules.fills import fill_number, filled_value, has_plain_lengths
 from phintys.tensor.rules.match import applied, argument, at
 from phintys.tensor.shape import MakeVector, length, product
+
+Harmless = Callable[[Any], bool]
 
 
 def _rest(x: Variable, axes: tuple[int, ...]) -> list[int]:
     """The axes that stay."""
     return [i for i in range(x.type.ndim) if i not in axes]
+
+
+def _never_empty(x: Variable, axes: Sequence[int]) -> bool:
+    """Whether the axes are known to have elements."""
+    return all(x.type.shape[a] for a in axes)
+
+
+def _once(x: Variable, axes: tuple[int, ...], v: Variable, harmless: Harmless) -> Any:
+    """A factor that repeats along axes of ``x``, for ``sum(x)``; 1 where an axis is empty.
+
+    The sum is 0 there, of which an infinite factor would make NaN.  Numbers that are ``harmless``
+    leave a 0 as it is.
+    """
+    factor, known = dimshuffle(v, _rest(x, axes)), fill_number(v)
+    if known is not None and harmless(known):
+        return factor
+    if dtypes.is_discrete(v.type.dtype) or _never_empty(x, axes):
+        return factor
+    empty = functions.eq(product([length(x, a) for a in axes]), 0)
+    return functions.switch(empty, constant(1, dtype=v.type.dtype), factor)
+
+
+def _is_not_zero(k: Any) -> bool:
+    return k == k and k != 0
 
 
 @rule(
@@ -143,16 +173,33 @@ def reduce_of_fill(ctx: Any, node: Apply) -> Any:
         return None
     if not has_plain_lengths(x):
         return None
-    dtype = node.outputs[0].type.dtype
-    rest = _rest(x, axes)
-    inner = cast(dimshuffle(value, rest), dtype)
+    if isinstance(node.op, Max | Min) and node.op.initial and not _never_empty(x, axes):
+        return None
+    dtype, rest = node.outputs[0].type.dtype, _rest(x, axes)
     if isinstance(node.op, Sum | Prod):
-        count = cast(product([length(x, a) for a in axes]), dtype)
-        inner = functions.mul(count, inner) if isinstance(node.op, Sum) else inner**count
-    inner = cast(inner, dtype)
+        if dtype == "bool" or node.op.acc_dtype == "bool":
+            return None
+        inner = cast(_repeated(node.op, x, axes, value), dtype)
+    else:
+        inner = dimshuffle(value, rest)
     if inner.type.broadcastable == node.outputs[0].type.broadcastable:
         return inner
     return Alloc()(inner, *(length(x, i) for i in rest))
+
+
+def _repeated(op: Sum | Prod, x: Variable, axes: tuple[int, ...], value: Variable) -> Any:
+    """The sum or product over axes of ``x``, all of whose elements are ``value``.
+
+    In a dtype that holds the number of elements: the one that ``op`` accumulates in, or 64 bits.
+    """
+    count, dtype = product([length(x, a) for a in axes]), op.acc_dtype
+    if isinstance(op, Sum):
+        factor = cast(_once(x, axes, value, np.isfinite), dtype)
+        return functions.mul(cast(count, dtype), factor)
+    if dtypes.is_discrete(dtype):
+        dtype = "uint64" if dtypes.kind(dtype) == "u" else "int64"
+    value = cast(dimshuffle(value, _rest(x, axes)), dtype)
+    return functions.pow(value, cast(count, dtypes.real_of(dtype)))
 
 
 @rule(
@@ -198,8 +245,8 @@ def pull_factors_out_of_sums(ctx: Any, node: Apply) -> Any:
     inside = varying[0] if len(varying) == 1 else functions.mul(*varying)
     if any(inside.type.broadcastable[a] for a in axes) or inside.type.dtype != x.type.dtype:
         return None
-    rest = _rest(x, axes)
-    return functions.mul(*(dimshuffle(v, rest) for v in fixed), node.op(inside))
+    factors = [_once(inside, axes, v, np.isfinite) for v in fixed]
+    return functions.mul(*factors, node.op(inside))
 
 
 @rule(
@@ -226,7 +273,7 @@ def pull_divisors_out_of_sums(ctx: Any, node: Apply) -> Any:
     fits = top.type.dtype == x.type.dtype and not any(top.type.broadcastable[a] for a in axes)
     if not fits or not axes or not all(below.type.broadcastable[a] for a in axes):
         return None
-    return functions.true_div(node.op(top), dimshuffle(below, _rest(x, axes)))
+    return functions.true_div(node.op(top), _once(top, axes, below, _is_not_zero))
 
 
 @rule(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 import phintys.tensor as pt
@@ -97,22 +99,27 @@ DOMAINS = {
 }
 
 
-def shape_of_values(v):
-    """A shape for the values of a variable."""
-    if v.name in VARIABLES:
-        return VARIABLES[v.name][2]
+#: lengths that are exchanged for others, to draw arrays with empty axes
+EMPTY = ({3: 0}, {2: 0}, {2: 0, 3: 0}, {4: 0})
+
+
+def shape_of_values(v, exchanged=None):
+    """A shape for the values of a variable; lengths that its type leaves open are ``exchanged``."""
     static = getattr(v.type, "shape", ())
-    lengths = LENGTHS[len(LENGTHS) - len(static) :] if static else ()
-    return tuple(m if n is None else n for n, m in zip(static, lengths, strict=True))
+    lengths = LENGTHS[len(LENGTHS) - len(static) :]
+    if v.name in VARIABLES and len(VARIABLES[v.name][1]) == len(static):
+        lengths = VARIABLES[v.name][2]
+    other = exchanged or {}
+    return tuple(other.get(m, m) if n is None else n for n, m in zip(static, lengths, strict=True))
 
 
-def draw(rng, v, domain="reals"):
-    """Random values of a variable."""
-    shape, dtype = shape_of_values(v), v.type.dtype
+def draw(rng, v, domain="reals", exchanged=None):
+    """Random values of a variable; see `shape_of_values`."""
+    shape, dtype = shape_of_values(v, exchanged), v.type.dtype
     if v.name == "n":
-        return np.asarray(3)
+        return np.asarray((exchanged or {}).get(3, 3))
     if v.name == "k":
-        return np.array([1, 0])
+        return np.array([1, 0])[: math.prod(shape)]
     if dtype == "bool" or domain == "booleans":
         return rng.integers(0, 2, shape).astype(dtype)
     if dtype[0] in "iu" or domain == "integers":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from expressions import PATTERNS, build, canonical, draw, evaluate, folded
+from expressions import EMPTY, PATTERNS, build, canonical, draw, evaluate, folded
 
 from phintys.rewriting.check import check_rule, rewritten, sides
 from phintys.rewriting.rule import Equation
@@ -129,3 +129,30 @@ def test_equation_of_every_rank(rule, pattern, dtype):
         assert pattern not in ("scalars", "vectors"), f"{rule.name} does not apply to {pattern}"
         return
     check(rule, others, moved, rule.tested_on or "reals", dtype)
+
+
+@pytest.mark.parametrize("rule", FUNCTIONS, ids=str)
+def test_example_with_empty_axes(rule):
+    """Lengths are 0 where types leave them open; what repeats along them may be infinite."""
+    for text in rule.tested_on:
+        expression, domain = split_domain(text)
+        out, inputs = build(expression)
+        check_empty(rule, inputs, where_it_applies(rule, out), domain)
+
+
+def check_empty(rule, inputs, out, domain):
+    """Errors of both sides are not compared: lengths that are exchanged need not fit."""
+    rng = np.random.default_rng(0)
+    drawn = []
+    for lengths in EMPTY:
+        values = [draw(rng, v, domain, lengths) for v in inputs]
+        if any(v.size == 0 for v in values):
+            drawn += [values, *([filled(v, number) for v in values] for number in (np.inf, 0))]
+    failures = check_rule(rule, inputs, [out], drawn, evaluate, 1e-10, 1e-10)
+    failures = [f for f in failures if not isinstance(f.before, Exception)]
+    assert not failures, "\n".join(map(str, failures))
+
+
+def filled(value, number):
+    """A number in place of all floats."""
+    return np.full_like(value, number) if value.dtype.kind == "f" else value
