@@ -206,6 +206,8 @@ def _converted_update(target: SharedVariable, new: Any) -> Variable:
     try:
         return target.type.filter_variable(new)
     except TypeError as exc:
+        if not isinstance(new, Variable):
+            raise TypeError(f"The update of {target} has no value of its type: {exc}") from exc
         new_type = getattr(new, "type", type(new).__name__)
         fix = ""
         if getattr(new_type, "ndim", None) == getattr(target.type, "ndim", None):

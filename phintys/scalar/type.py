@@ -14,6 +14,7 @@ import numpy as np
 from phintys.graph.type import HasDataType, HasShape, Type
 from phintys.graph.variable import Constant, Variable
 from phintys.scalar import dtypes
+from phintys.scalar.arrays import as_array
 
 
 class ScalarVariable(Variable):
@@ -63,7 +64,7 @@ class ScalarType(Type[Any], HasDataType, HasShape):
             return data
         if strict:
             raise TypeError(f"{self} needs a {self._scalar.__name__}, not {data!r}.")
-        array = np.asarray(data)
+        array = as_array(data)
         if array.ndim != 0 or array.dtype.kind not in "biufc":
             raise TypeError(f"{self} needs a number, not {data!r}.")
         converted = array.astype(self.dtype)
@@ -109,9 +110,9 @@ def as_scalar(x: Any, name: str | None = None) -> Any:
 def constant(x: Any, name: str | None = None, dtype: Any = None) -> ScalarConstant:
     """A scalar constant; without a dtype, Python numbers take the smallest that holds them."""
     if dtype is not None:
-        data = np.asarray(x).astype(dtypes.as_dtype(dtype))[()]
+        data = as_array(x).astype(dtypes.as_dtype(dtype))[()]
     elif isinstance(x, np.generic | np.ndarray):
-        data = np.asarray(x)[()]
+        data = as_array(x)[()]
     else:
         data = np.dtype(dtypes.literal_dtype(x)).type(x)
     return ScalarConstant(scalar_type(dtypes.canonical(data.dtype)), data, name)

@@ -9,6 +9,7 @@ import numpy as np
 
 from phintys.graph.variable import Apply, Variable
 from phintys.scalar import dtypes
+from phintys.scalar.arrays import as_array
 from phintys.scalar.type import ScalarType
 from phintys.tensor.type import TensorType
 from phintys.tensor.variable import TensorConstant, TensorVariable
@@ -34,17 +35,16 @@ def constant(x: Any, name: str | None = None, ndim: int | None = None, dtype: An
     if is_number and dtype is None:
         typ = literal_type(dtypes.literal_dtype(x), ndim or 0)
         return TensorConstant(typ, np.array(x, typ.numpy_dtype, ndmin=typ.ndim), name=name)
-    if dtype is None:
-        data = np.asarray(x)
-    else:
-        data = np.asarray(x).astype(dtypes.as_dtype(dtype), copy=False)
-    if data.dtype.kind == "O":
+    array = as_array(x)
+    if array.dtype.kind == "O":
         raise TypeError(f"{x!r} is not an array of numbers.")
+    # a copy: the constant stays what it is if the caller writes to the array
+    data = array.astype(dtypes.as_dtype(array.dtype if dtype is None else dtype), order="C")
     if ndim is not None and data.ndim != ndim:
         if data.ndim > ndim:
             raise ValueError(f"A value with {data.ndim} dimensions cannot be given ndim={ndim}.")
         data = data.reshape((1,) * (ndim - data.ndim) + data.shape)
-    return TensorConstant(TensorType(dtypes.canonical(data.dtype), data.shape), data, name=name)
+    return TensorConstant(TensorType(data.dtype.name, data.shape), data, name=name)
 
 
 @cache

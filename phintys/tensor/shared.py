@@ -8,6 +8,7 @@ import numpy as np
 
 from phintys.graph.shared import SharedVariable, shared_constructor
 from phintys.scalar import dtypes
+from phintys.scalar.arrays import as_array
 from phintys.tensor.type import TensorType
 from phintys.tensor.variable import TensorVariable
 
@@ -51,8 +52,7 @@ def tensor_shared(
     **kwargs: Any,
 ) -> TensorSharedVariable:
     """A shared tensor; every length is unknown unless ``shape`` is given."""
-    if isinstance(value, np.ma.MaskedArray):
-        raise TypeError("Masked arrays cannot be shared variables.")
+    value = as_array(value)
     if shape is None:
         shape = (None,) * value.ndim
     type_ = TensorType(dtypes.canonical(value.dtype), shape=shape)

@@ -11,6 +11,7 @@ from phintys.config import config
 from phintys.graph.type import HasDataType, HasShape, Type
 from phintys.graph.variable import Variable
 from phintys.scalar import dtypes
+from phintys.scalar.arrays import as_array
 
 MAX_NDIM = 64
 _INTERNED: dict[Any, TensorType] = {}
@@ -136,26 +137,33 @@ class TensorType(Type[np.ndarray], HasDataType, HasShape):
         return array
 
     def _filter_strict(self, data: Any) -> np.ndarray:
-        if not isinstance(data, np.ndarray):
+        if type(data) is not np.ndarray and not isinstance(data, np.memmap):
             raise TypeError(f"{self} needs a NumPy array, got {type(data).__name__}.")
         if data.dtype != self.numpy_dtype:
             raise TypeError(f"{self} needs dtype {self.dtype}, got {_about(data)}.")
-        return data
+        return self._own_dtype(as_array(data))
 
     def _convert(self, data: Any, allow_downcast: bool | None) -> np.ndarray:
-        if isinstance(data, np.ndarray) and data.dtype == self.numpy_dtype:
-            return data if data.flags.aligned else data.copy()
         try:
-            array = np.asarray(data)
+            array = as_array(data)
         except ValueError as exc:
             raise TypeError(f"{data!r} cannot be made an array of {self}: {exc}") from exc
-        if array.dtype == self.numpy_dtype and array.dtype.isnative:
-            return array
+        if array.dtype == self.numpy_dtype:
+            return self._own_dtype(array if array.flags.aligned else array.copy())
+        if array.dtype == object and isinstance(data, int):
+            raise TypeError(f"{data} needs more than 64 bits: write it as a float.")
         if array.dtype.kind not in "biufc":
             raise TypeError(f"{self} needs numbers, got {_about(array)}.")
         if allow_downcast or np.can_cast(array.dtype, self.numpy_dtype):
             return array.astype(self.dtype)
         return self._convert_lossless(data, array, allow_downcast)
+
+    def _own_dtype(self, array: np.ndarray) -> np.ndarray:
+        """The array with the very dtype object that compiled code compares with.
+
+        Equal ones exist: long and long long, dtypes with metadata.
+        """
+        return array if array.dtype is self.numpy_dtype else array.view(self.numpy_dtype)
 
     def _convert_lossless(
         self, data: Any, array: np.ndarray, allow_downcast: bool | None
@@ -165,7 +173,8 @@ class TensorType(Type[np.ndarray], HasDataType, HasShape):
         if array.size and not isinstance(data, np.ndarray | np.generic):
             with np.errstate(all="ignore"):
                 converted = array.astype(self.dtype)
-            if self.values_eq(converted.astype(array.dtype), array) and _in_range(array, self):
+                same = self.values_eq(converted.astype(array.dtype), array)
+            if same and _in_range(array, self):
                 return converted
         raise TypeError(
             f"{self} cannot hold {_about(array)} without losing precision. Cast the value with "
@@ -250,7 +259,7 @@ class TensorType(Type[np.ndarray], HasDataType, HasShape):
         differ.
         """
         if not isinstance(other, Variable):
-            return self.make_constant(self.filter(other))
+            return self.make_constant(self.filter(other).copy())
         if self.is_super(other.type):
             return other
         converted = self.convert_variable(other) if allow_convert else None

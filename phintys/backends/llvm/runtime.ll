@@ -414,10 +414,15 @@ done:
 
 ; ---------------------------------------------------------------- arguments that do not fit
 
-; Whether an argument only misses the memory layout.
+; Whether an argument only misses the memory layout.  Arrays of subclasses are not copied here: some
+; of them, like masked arrays, are refused.
 define i1 @phintys_misplaced(ptr %object, ptr %descr, i64 %rank) {
-  %anything = icmp eq ptr %descr, null
-  br i1 %anything, label %no, label %test
+  %type.at = getelementptr i8, ptr %object, i64 $type
+  %type = load ptr, ptr %type.at
+  %plain = icmp eq ptr %type, @PyArray_Type
+  %some = icmp ne ptr %descr, null
+  %possible = and i1 %plain, %some
+  br i1 %possible, label %test, label %no
 test:
   %fits = call i1 @phintys_fits(ptr %object, ptr %descr, i64 %rank)
   %misfit = xor i1 %fits, true

@@ -71,14 +71,9 @@ LAYOUTS = {
     "byteswapped": lambda x: x.astype(x.dtype.newbyteorder()),
     "read-only": lambda x: np.frombuffer(x.tobytes(), x.dtype).reshape(x.shape),
     "misaligned": lambda x: _misaligned(x),
-    "subclass": lambda x: x.view(_Subclass),
     "matrix metadata": lambda x: x.astype(np.dtype("float64", metadata={"unit": "m"})),
     "broadcast": lambda x: np.broadcast_to(x[:1], x.shape),
 }
-
-
-class _Subclass(np.ndarray):
-    pass
 
 
 def _misaligned(x):
@@ -105,6 +100,8 @@ def test_any_memory_layout(layout, position):
 MISFITS = {
     "dtype": (np.ones(3, "float32"), np.ones(3)),
     "longlong": (np.ones(3, "longlong"), np.ones(3)),
+    "masked": (np.ma.ones(3), np.ones(3)),
+    "subclass": (np.ones(3).view(np.recarray), np.ones(3)),
     "rank": (np.ones((3, 1)), np.ones(3)),
     "list": ([1.0, 2.0, 3.0], np.ones(3)),
     "none": (np.ones(3), None),
