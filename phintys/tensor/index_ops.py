@@ -276,6 +276,8 @@ class IncSubtensor(IndexOp):
     # ----- lowering
     def lower(self, node: Apply, b: Any, *inputs: Any) -> Any:
         x, y, *indices = inputs
+        if adds_bools(self, x):
+            return NotImplemented
         region = lower_region(self, b, x, indices)
         if region is None:
             return NotImplemented
@@ -288,6 +290,11 @@ class IncSubtensor(IndexOp):
     def __str__(self) -> str:
         name = "SetSubtensor" if self.set_instead_of_inc else "IncSubtensor"
         return f"{name}{{{self.text()}}}"
+
+
+def adds_bools(op: Any, x: Any) -> bool:
+    """Whether an op adds to a bool array: NumPy's sum is "or" there, kernels cannot add bools."""
+    return x.dtype == "bool" and not op.set_instead_of_inc
 
 
 def check_fits(y: Any, part: Any, op: Any) -> None:
@@ -593,6 +600,8 @@ class AdvancedIncSubtensor(IndexOp):
     # ----- lowering
     def lower(self, node: Apply, b: Any, *inputs: Any) -> Any:
         x, y, *indices = inputs
+        if adds_bools(self, x):
+            return NotImplemented
         layout = Layout(self.idx_list, [t.type for t in node.inputs[2:]], x.ndim)
         for _ in range(layout.ndim - y.ndim):
             y = b.expand(y, 0)
@@ -625,7 +634,7 @@ class AdvancedIncSubtensor(IndexOp):
         """One mask and one value for all that it selects: a choice for each element."""
         axis, last = layout.before, layout.before + indices[layout.positions[0]].ndim
         simple = len(indices) == 1 and y.shape[axis].value == 1
-        if not simple or (x.dtype == "bool" and not self.set_instead_of_inc):
+        if not simple:
             return NotImplemented
         mask = indices[0]
         for k in range(axis, last):

@@ -79,11 +79,15 @@ class Campaign:
                 if worker.next >= worker.end:
                     active.remove(worker)
 
+    def limit(self, finding: Finding) -> int:
+        """How many findings of one signature are minimised."""
+        return 4 if finding.signature[1] in ("value", "other shapes") else 1
+
     def report(self, seed: int, finding: Finding) -> None:
         """Print a finding, minimised unless there were several like it."""
         self.seen[finding.signature] += 1
         print(f"seed {seed}: {finding}", flush=True)
-        if not self.minimise or self.seen[finding.signature] > 3:
+        if not self.minimise or self.seen[finding.signature] > self.limit(finding):
             return
         plan = self.plan(seed)
         small = minimise(program_of(seed), finding.signature, plan)

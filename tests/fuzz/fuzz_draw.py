@@ -284,14 +284,16 @@ class Drawer:
             n in (None, m) for n, m in zip(static.shape, value.shape)
         )
         if not isinstance(value, np.ndarray) or value.dtype != static.dtype or not fits:
-            raise self._fault("type", f"{value.dtype} {value.shape} is no {static}", statement)
+            raise self._fault(
+                "type", f"type: {value.dtype} {value.shape} is no {static}", statement
+            )
         try:
             expected = evaluate_text(statement.numpy or statement.text, self.arrays)
         except Exception:
             return  # nothing to compare with
         wrong = difference(value, expected, statement.text)
         if wrong:
-            raise self._fault("NumPy", wrong, statement)
+            raise self._fault("NumPy", f"value: {wrong}", statement)
 
     def _fault(self, where: str, message: str, statement: Statement) -> Fault:
         return Fault(where, message, self, self.ending_with(statement))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 import warnings
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -50,8 +51,11 @@ class Finding:
     @property
     def signature(self) -> tuple[str, str]:
         """What stays the same when the program is made smaller."""
-        kind = self.message.split(":")[0] if ":" in self.message else "value"
-        return self.backend.split(" at ")[0], kind
+        kind, _, rest = self.message.partition(":")
+        if kind in ("value", "type", "other shapes", "other bits"):
+            return self.backend.split(" at ")[0], kind
+        place = "lowering" if kind == "IllegalProgram" else self.backend.split(" at ")[0]
+        return place, f"{kind}: {re.sub(r'[0-9]+|[(].*?[)]+', '', rest).strip()[:60]}"
 
 
 @dataclass

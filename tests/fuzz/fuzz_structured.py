@@ -417,9 +417,9 @@ def write(g: Drawer, name: str) -> Text:
     y = g.choice(("0", "1", "2")) if g.chance(0.25) else g.like(part.shape).name
     if y.isidentifier() and np.asarray(g.known[g.names[y]]).dtype != x.value.dtype:
         y = f"pt.cast({y}, {x.value.dtype.name!r})"
-    if name == "set_subtensor":
-        return f"pt.set_subtensor({x.name}[{k}], {y})", f"changed({x.name}, np.s_[{k}], {y})"
-    return f"pt.inc_subtensor({x.name}[{k}], {y})", f"increased({x.name}, np.s_[{k}], {y})"
+    helper = "changed" if name == "set_subtensor" else "increased"
+    check = f"{helper}({x.name}, np.s_[{k}], {y})"
+    return f"pt.{name}({x.name}[{k}], {y})", None if "None" in k else check
 
 
 @draws("take")

@@ -177,6 +177,18 @@ def test_writes(data, shape, advanced, whole, mode):
         assert_like(found, write(value, key, y, mode))
 
 
+@pytest.mark.parametrize("mode", [*MODES, "C"])
+def test_a_sum_of_bools_is_or(mode):
+    x, i = pt.tensor("x", dtype="bool", shape=(None,)), pt.lvector("i")
+    values = np.array([False, True, False])
+    outputs = [x[1:].inc(True_), x[i].inc(True_), x[pt.eq(i, 1)].inc(True_)]
+    found = evaluate(outputs, [x, i], [values, np.array([1, 1, 0])], mode)
+    expected = [[False, True, True], [True, True, False], [True, True, False]]
+    np.testing.assert_array_equal(found, expected)
+
+
+True_ = np.array(True)
+
 # ------------------------------------------------------------------ what NumPy does not say
 
 
