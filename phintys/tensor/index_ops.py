@@ -413,6 +413,7 @@ class AdvancedSubtensor(IndexOp):
     # ----- perform
     def perform(self, node: Apply, inputs: Sequence[Any], output_storage: list[list[Any]]) -> None:
         x, *indices = inputs
+        check_masks(self, x, indices)
         out = np.asarray(x[self.key([index_value(i) for i in indices])])
         output_storage[0][0] = out.copy() if np.may_share_memory(out, x) else out
 
@@ -464,6 +465,20 @@ def check_index(index: Any, x: Any, axis: int) -> None:
             raise IndexError(
                 f"The mask {index} of shape {index.type.shape} does not fit axis {axis} of "
                 f"{x}, which has shape {x.type.shape}."
+            )
+
+
+def check_masks(op: IndexOp, x: np.ndarray, indices: Sequence[np.ndarray]) -> None:
+    """IndexError if a mask does not fit: NumPy takes any that has no elements."""
+    if all(i.dtype != bool for i in indices):
+        return
+    layout = Layout(op.idx_list, indices, x.ndim)
+    for p, axis in zip(layout.positions, layout.axes):
+        mask = indices[p]
+        if mask.dtype == bool and mask.shape != x.shape[axis : axis + mask.ndim]:
+            raise IndexError(
+                f"A mask of shape {mask.shape} does not fit axis {axis} of a value of shape "
+                f"{x.shape}."
             )
 
 
@@ -544,6 +559,7 @@ class AdvancedIncSubtensor(IndexOp):
     # ----- perform
     def perform(self, node: Apply, inputs: Sequence[Any], output_storage: list[list[Any]]) -> None:
         x, y, *indices = inputs
+        check_masks(self, x, indices)
         out = x if self.inplace else x.copy()
         key = self.key([index_value(in_c_order(i)) for i in indices])
         region = out[key].shape

@@ -73,7 +73,7 @@ def var(
     if corrected:
         rest = sum_over(centred, axis, keepdims=keepdims)
         rest = functions.sqr(functions.abs(rest)) if _is_complex(x) else functions.sqr(rest)
-        total = total - cast(rest / count, total.type.dtype)
+        total = functions.maximum(total - cast(rest / count, total.type.dtype), 0)
     return cast(total / divisor, total.type.dtype)
 
 

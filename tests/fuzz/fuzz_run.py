@@ -134,7 +134,7 @@ class Judge:
             on_unused_input="ignore",
         )  # fmt: skip
         if backend == "interpreter":
-            return self._interpreted(f.program)
+            return self._interpreted(f)
         if backend.startswith("llvm"):
             verify(f.program)
         if self.truth is None:
@@ -167,11 +167,13 @@ class Judge:
             return ""
         return "no error: the reference raises one"
 
-    def _interpreted(self, program: Program) -> str:
-        verify(program)
+    def _interpreted(self, f: Any) -> str:
+        program = verify(f.program)
         if self.truth is None or _turns(program, self.built) > INTERPRETED:
             return ""
-        values = [*self.built.arguments, *(np.array(x) for x in self.built.shared_values)]
+        b = self.built
+        values = [*b.arguments]
+        values += [np.array(b.shared_values[b.shared.index(v)]) for v in f.maker.shared]
         found = [np.asarray(x) for x in interpret(program, *values)]
         return self._compare(found, self.truth)
 
@@ -209,7 +211,10 @@ class Judge:
                 continue
             other = Judge(b, expected, self.plan)
             other._conditioning = None
-            problem = other._with(f, arguments)
+            try:
+                problem = other._with(f, arguments)
+            except Exception as exc:
+                problem = f"{type(exc).__name__}: {_first_line(exc)}"
             if problem:
                 return f"other shapes: {[a.shape for a in arguments]}: {problem}"
         return ""

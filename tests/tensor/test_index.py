@@ -178,6 +178,17 @@ def test_writes(data, shape, advanced, whole, mode):
 
 
 @pytest.mark.parametrize("mode", [*MODES, "C"])
+@pytest.mark.parametrize("shape", [(0,), (0, 7), (2, 0), (2, 7)])
+def test_a_mask_that_does_not_fit_is_an_error(mode, shape):
+    """Also one without elements, which NumPy takes."""
+    x, mask = pt.dmatrix("x"), pt.tensor("mask", dtype="bool", shape=(None,) * len(shape))
+    values = [np.ones((7, 2)), np.zeros(shape, bool)]
+    for out in (x[mask], pt.set_subtensor(x[mask], 2), pt.inc_subtensor(x[mask], 2)):
+        with pytest.raises(IndexError):
+            evaluate(out, [x, mask], values, mode)
+
+
+@pytest.mark.parametrize("mode", [*MODES, "C"])
 def test_a_sum_of_bools_is_or(mode):
     x, i = pt.tensor("x", dtype="bool", shape=(None,)), pt.lvector("i")
     values = np.array([False, True, False])

@@ -6,7 +6,15 @@ import pickle
 
 import numpy as np
 import pytest
-from tensor_checks import MODES, assert_like, check, check_batched, check_derivatives, evaluate
+from tensor_checks import (
+    MODES,
+    assert_like,
+    check,
+    check_batched,
+    check_derivatives,
+    evaluate,
+    symbols,
+)
 
 import phintys
 import phintys.tensor as pt
@@ -197,6 +205,16 @@ def test_variance(ddof, corrected):
     for build, reference in ((pt.var, np.var), (pt.std, np.std)):
         found = evaluate(build(pt.as_tensor(x), axis=0, ddof=ddof, corrected=corrected))
         np.testing.assert_allclose(found, reference(x, axis=0, ddof=ddof), rtol=1e-6)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_the_variance_of_equal_numbers_is_not_negative(mode):
+    """The correction may be greater than the sum of squares by rounding."""
+    for n in (2, 5, 10, 11):
+        rows = np.repeat(RNG.normal(size=(300, 1)), n, axis=1)
+        (x,) = symbols([rows], static=True)
+        found = evaluate(pt.var(x, axis=1, corrected=True), [x], [rows], mode)
+        assert found.min() >= 0 and found.max() < 1e-28
 
 
 def test_norms():
