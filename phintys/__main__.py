@@ -1,4 +1,7 @@
-"""``python -m phintys doctor``: what was found on this machine."""
+"""``python -m phintys doctor``: what was found on this machine.
+
+``python -m phintys cache clear``: remove the compiled code that is kept on disk.
+"""
 
 from __future__ import annotations
 
@@ -37,14 +40,24 @@ def _loader() -> str:
     return f"llvm ({image.refusal() or 'config.loader'})"
 
 
-def doctor() -> int:
-    """Print versions, the cache directory, and whether each backend gives a right answer."""
-    from phintys.config import cache_directory
+def _cache() -> str:
+    from phintys.backends.code_cache import usage
+    from phintys.config import config
 
+    found = usage()
+    where = found.path or "nowhere"
+    if found.fault:
+        return f"{where}, not used: {found.fault}"
+    size, limit = found.size / 2**20, config.cache_bytes / 2**20
+    return f"{where}, {size:.1f} of {limit:.0f} MiB in {found.files} files"
+
+
+def doctor() -> int:
+    """Print versions, the state of the cache, and whether each backend gives a right answer."""
     print(f"python     {sys.version.split()[0]} on {sys.platform}")
     for package in ("phintys", "numpy", "scipy", "llvmlite", "numba", "jax"):
         print(f"{package:10s} {_version(package)}")
-    print(f"cache      {cache_directory()}")
+    print(f"cache      {_cache()}")
     print(f"loader     {_loader()}")
     results = {mode: _backend(mode) for mode in ("FAST_RUN", "FAST_COMPILE", "C", "NUMBA", "JAX")}
     for mode, result in results.items():
@@ -53,10 +66,20 @@ def doctor() -> int:
     return 0 if all(results[m] == "works" for m in needed) else 1
 
 
+def clear() -> int:
+    """Remove all compiled code from the cache."""
+    from phintys.backends.code_cache import clear, usage
+
+    print(f"{clear()} files removed from {usage().path}")
+    return 0
+
+
 def main(arguments: list[str]) -> int:
     if arguments == ["doctor"]:
         return doctor()
-    print("usage: python -m phintys doctor")
+    if arguments == ["cache", "clear"]:
+        return clear()
+    print("usage: python -m phintys doctor | cache clear")
     return 2
 
 

@@ -82,6 +82,12 @@ _SETTINGS = [
     ),
     Setting("cache_dir", "", "directory of compiled code; empty: the user's cache directory"),
     Setting("base_compiledir", "", "older name of cache_dir"),
+    Setting(
+        "cache_bytes",
+        512 * 2**20,
+        "bytes of compiled code that are kept on disk; the least recently used goes first. "
+        "0: nothing is kept, nor read",
+    ),
     Setting("cxx", "", "C compiler of mode 'C'; empty: cc, gcc or clang, whichever is found"),
     Setting("gcc__cxxflags", "", "further arguments of the C compiler"),
     Setting(
@@ -98,6 +104,10 @@ _SETTINGS = [
     Setting("optdb__max_use_ratio", 8.0, "uses of one rewrite, per node, before it is stopped"),
     Setting("profile", False, "time every step of compiled functions"),
 ]
+
+
+#: Settings that say where compiled code is kept, not what it is.
+ABOUT_CACHE = frozenset(["cache_dir", "base_compiledir", "cache_bytes"])
 
 
 class Config:

@@ -1,7 +1,28 @@
 """Compiled code on disk: one file per key, checked before it is used.
 
-A file holds its own checksum: one that is cut off or foreign is ignored and written again.  Files
-are written under a temporary name and then moved, so processes may compile the same code at once.
+To load such a file is to run it.  So a directory is used only if it belongs to this user (or to
+root) and nobody else may write to it, the same goes for each file in it, and links are not
+followed.  What is cut off, foreign or unreadable is a miss, and so is everything when the disk is
+full or the directory goes away: nothing here raises.
+
+The format of a file, all integers little-endian::
+
+    offset  bytes
+    0       8      50 48 49 4e 54 59 53 1a   "PHINTYS" and the end of a text file
+    8       4      version of this format, 1
+    12      8      n, the number of bytes of the payload
+    20      32     SHA-256 of: the name of the file in ASCII, a zero byte, the payload
+    52      n      the payload; nothing follows it
+
+The name of a file is the SHA-256 of its key in 64 hexadecimal digits, a dot and a kind:
+
+    f       a function: machine code, and what its block of pointers holds (`llvm.stored`)
+    o       machine code alone (`llvm.stored`)
+    so      a shared library that a C compiler has made, as it is
+
+Files are written under a temporary name and then moved, so processes may write the same file at
+once.  The time of a file says when it was last used, to the hour.  ``config.cache_bytes`` limits
+the size of all files; the least recently used are removed first.
 """
 
 from __future__ import annotations
@@ -9,80 +30,278 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-from functools import cache
+import re
+import stat
+import struct
+import time
+import warnings
+from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
-from phintys.config import cache_directory
+from phintys.config import cache_directory, config
 
-_MAGIC = b"phintys object 1\n"
-_DIGEST = 32
-#: A key's folder, one of 256, keeps this many files; older ones are removed.
-FOLDER_LIMIT = 64
+_MAGIC = b"PHINTYS\x1a"
+_VERSION = 1
+_HEADER = struct.Struct("<8sIQ32s")
+
+_OURS = re.compile(r"[0-9a-f]{64}\.(f|o|so)")
+_TEMPORARY = "phintys-"
+
+#: A file that was used so many seconds ago is marked as used again; a temporary file of that age
+#: has been left by a process that ended.
+_HOUR = 3600
+#: What a file takes on a disk is a multiple of this.
+_BLOCK = 4096
+#: The directory is looked through once for so large a part of the limit that is written, and
+#: that much is then kept free.
+_SHARE = 16
+
+_POSIX = os.name == "posix"
+_READ = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
+# links are not followed, and pipes not waited for
+_READ |= getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+_WRITE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+_WRITE |= getattr(os, "O_CLOEXEC", 0)
+
+#: What using a directory can raise; a path with a zero byte is a ValueError.
+_FAILURES = (OSError, ValueError, MemoryError)
+
+_warned: set[str] = set()
 
 
-def key_of(*parts: str) -> str:
-    """A key for code that depends on ``parts``."""
-    return hashlib.sha256("\n".join(parts).encode()).hexdigest()
-
-
-@cache
-def own_version() -> str:
-    """The state of this package: it changes with every change of a source file."""
-    root = Path(__file__).parent.parent
-    states = []
-    for directory, _, names in os.walk(root):
-        if not directory.endswith("__pycache__"):
-            found = (os.stat(os.path.join(directory, name)) for name in sorted(names))
-            states.append(
-                (directory[len(str(root)) :], [(s.st_mtime_ns, s.st_size) for s in found])
-            )
-    return hashlib.sha256(repr(sorted(states)).encode()).hexdigest()
+def name_of(kind: str, *parts: str) -> str:
+    """The name of the file for code that depends on ``parts``; ``kind`` is f, o or so."""
+    digest = hashlib.sha256()
+    for part in parts:
+        data = part.encode("utf-8", "surrogatepass")
+        digest.update(b"%d " % len(data) + data)
+    return f"{digest.hexdigest()}.{kind}"
 
 
 def read(name: str) -> bytes | None:
-    """What is stored under a name, if it is whole."""
-    path = _path(name)
+    """What is stored under a name; None if nothing is, or it cannot be trusted or is not whole."""
     try:
-        data = path.read_bytes() if path else b""
-    except OSError:
+        with _folder() as folder:
+            data = None if folder is None else folder.read(name)
+    except _FAILURES:
         return None
-    start = len(_MAGIC) + _DIGEST
-    digest, payload = data[len(_MAGIC) : start], data[start:]
-    whole = data.startswith(_MAGIC) and hashlib.sha256(payload).digest() == digest
-    return payload if whole else None
+    if data is None or len(data) < _HEADER.size:
+        return None
+    payload = data[_HEADER.size :]
+    return payload if data[: _HEADER.size] == _header(name, payload) else None
 
 
 def write(name: str, payload: bytes) -> None:
-    """Store under a name.  A directory that cannot be written is no error: nothing is stored."""
-    path = _path(name)
+    """Store under a name, if that is possible."""
+    size, limit = _HEADER.size + len(payload), config.cache_bytes
+    if size > limit - limit // _SHARE:
+        return
+    with contextlib.suppress(*_FAILURES), _folder(create=True) as folder:
+        if folder is not None:
+            folder.write(name, _header(name, payload), payload)
+            if _is_due(name, size, limit):
+                folder.remove_least_used(limit - limit // _SHARE)
+
+
+def _header(name: str, payload: bytes) -> bytes:
+    digest = hashlib.sha256(name.encode() + b"\0")
+    digest.update(payload)
+    return _HEADER.pack(_MAGIC, _VERSION, len(payload), digest.digest())
+
+
+def _is_due(name: str, size: int, limit: int) -> bool:
+    """Whether to look through the directory after this file was written.
+
+    Processes do not know how much others have written.  A file's name is as good as drawn by
+    chance; the larger a file the more names are chosen, on average one per share of the limit.
+    """
+    return int(name[:8], 16) * limit < _on_disk(size) * _SHARE << 32
+
+
+def _on_disk(size: int) -> int:
+    return -(-size // _BLOCK) * _BLOCK
+
+
+# --------------------------------------------------------------------------- the directory
+
+
+class Usage(NamedTuple):
+    """What there is in the cache: a path, its files and their bytes, and why it is not used."""
+
+    path: Path | None
+    files: int
+    size: int
+    fault: str | None
+
+
+def usage() -> Usage:
+    """The state of the cache, for reports."""
+    path = cache_directory()
     if path is None:
-        return
-    import tempfile  # it is long to import, and most processes only read
-
-    temporary = None
+        return Usage(None, 0, 0, "there is no home directory")
+    if config.cache_bytes <= 0:
+        return Usage(path, 0, 0, "config.cache_bytes is 0")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=path.parent)
-        with os.fdopen(handle, "wb") as file:
-            file.write(_MAGIC + hashlib.sha256(payload).digest() + payload)
-        os.replace(temporary, path)
-        _remove_old(path.parent)
-    except OSError:
-        if temporary:
-            with contextlib.suppress(OSError):
-                os.unlink(temporary)
+        _make(path)
+        with _opened(path) as folder:
+            fault, found = folder.fault(), folder.files()
+    except _FAILURES as error:
+        return Usage(path, 0, 0, str(error))
+    if fault is None and not os.access(path, os.W_OK):
+        fault = "nothing can be written there"
+    return Usage(path, len(found), sum(_on_disk(file.size) for file in found), fault)
 
 
-def _remove_old(folder: Path) -> None:
-    files = os.listdir(folder)
-    if len(files) <= FOLDER_LIMIT:
+def clear() -> int:
+    """Remove what is in the cache; the number of files removed."""
+    with contextlib.suppress(*_FAILURES), _folder() as folder:
+        return 0 if folder is None else sum(folder.remove(file.name) for file in folder.files())
+    return 0
+
+
+@contextlib.contextmanager
+def _folder(create: bool = False) -> Iterator[_Folder | None]:
+    """The cache directory, or None if there is none to use."""
+    path = cache_directory()
+    if path is None or config.cache_bytes <= 0:
+        yield None
         return
-    by_age = sorted((folder / file for file in files), key=lambda file: file.stat().st_mtime_ns)
-    for file in by_age[:-FOLDER_LIMIT]:
-        with contextlib.suppress(OSError):  # another process has removed it, or uses it
-            file.unlink()
+    if create:
+        _make(path)
+    with _opened(path) as folder:
+        fault = folder.fault()
+        if fault:
+            _warn(path, fault)
+        yield None if fault else folder
 
 
-def _path(name: str) -> Path | None:
-    directory = cache_directory()
-    return directory / name[:2] / name if directory else None
+def _make(path: Path) -> None:
+    """Make a directory for this user alone; so are those on the way to it that are missing."""
+    for folder in (*reversed(path.parents), path):
+        if not folder.is_dir():
+            with contextlib.suppress(FileExistsError):  # another process was faster
+                folder.mkdir(0o700)
+
+
+def _warn(path: Path, fault: str) -> None:
+    """One warning per process and directory."""
+    if str(path) in _warned:
+        return
+    _warned.add(str(path))
+    text = (
+        f"Compiled code is neither read from {path} nor kept there: {fault}. Make it a directory "
+        f"of your own (chmod 700 {path}), or name another one by PHINTYS_CACHE_DIR."
+    )
+    warnings.warn(text, RuntimeWarning, stacklevel=2)
+
+
+def _fault(state: os.stat_result) -> str | None:
+    """Why a file or directory cannot be trusted, None if it can."""
+    if not _POSIX:
+        return None
+    if state.st_uid not in (os.geteuid(), 0):
+        return f"it belongs to another user, number {state.st_uid}"
+    if state.st_mode & (stat.S_IWGRP | stat.S_IWOTH) and not stat.S_ISLNK(state.st_mode):
+        return f"others may write to it, its mode is {stat.S_IMODE(state.st_mode):o}"
+    return None
+
+
+@contextlib.contextmanager
+def _opened(path: Path) -> Iterator[_Folder]:
+    """A directory that stays the same one, whatever is moved to its path meanwhile."""
+    if not _POSIX:
+        yield _Folder(path, None)
+        return
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        yield _Folder(path, descriptor)
+    finally:
+        os.close(descriptor)
+
+
+class _File(NamedTuple):
+    used: float  # when; -1 for what a process left behind
+    size: int
+    name: str
+
+
+class _Folder:
+    """An open directory; on Windows its path."""
+
+    def __init__(self, path: Path, descriptor: int | None) -> None:
+        self.path, self.descriptor = path, descriptor
+
+    def fault(self) -> str | None:
+        """Why the directory is not used, None if it is."""
+        if self.descriptor is None:
+            return None
+        return _fault(os.lstat(self.path)) or _fault(os.fstat(self.descriptor))
+
+    def at(self, name: str) -> str:
+        """What to open: a name in the directory, or a path."""
+        return str(self.path / name) if self.descriptor is None else name
+
+    def read(self, name: str) -> bytes | None:
+        descriptor = os.open(self.at(name), _READ, dir_fd=self.descriptor)
+        with os.fdopen(descriptor, "rb", buffering=0) as file:
+            state = os.fstat(descriptor)
+            if not stat.S_ISREG(state.st_mode) or _fault(state):
+                return None
+            if abs(time.time() - state.st_mtime) > _HOUR:
+                with contextlib.suppress(OSError):
+                    os.utime(self.at(name), dir_fd=self.descriptor)
+            return file.readall()
+
+    def write(self, name: str, *data: bytes) -> None:
+        temporary = f"{_TEMPORARY}{os.urandom(12).hex()}"
+        descriptor = os.open(self.at(temporary), _WRITE, 0o600, dir_fd=self.descriptor)
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                for part in data:
+                    file.write(part)
+            os.replace(
+                self.at(temporary),
+                self.at(name),
+                src_dir_fd=self.descriptor,
+                dst_dir_fd=self.descriptor,
+            )
+        except BaseException:
+            self.remove(temporary)
+            raise
+
+    def remove(self, name: str) -> bool:
+        """Remove a file; False if another process has done so, or uses it."""
+        try:
+            os.unlink(self.at(name), dir_fd=self.descriptor)
+        except OSError:
+            return False
+        return True
+
+    def files(self) -> list[_File]:
+        """The files of the cache, the least recently used first; others are left alone."""
+        now, found = time.time(), []
+        with os.scandir(self.path if self.descriptor is None else self.descriptor) as entries:
+            for entry in entries:
+                temporary = entry.name.startswith(_TEMPORARY)
+                if not temporary and not _OURS.fullmatch(entry.name):
+                    continue
+                with contextlib.suppress(OSError):  # another process has removed it
+                    state = entry.stat(follow_symlinks=False)
+                    used = state.st_mtime
+                    if used > now + _HOUR:  # it would be the last for ever
+                        used = 0.0
+                    if temporary and used > now - _HOUR:
+                        continue
+                    found.append(_File(-1 if temporary else used, state.st_size, entry.name))
+        return sorted(found)
+
+    def remove_least_used(self, limit: int) -> None:
+        """Remove files until the others take no more than ``limit`` bytes."""
+        found = self.files()
+        size = sum(_on_disk(file.size) for file in found)
+        for file in found:
+            if size <= limit and file.used >= 0:
+                return
+            if self.remove(file.name):
+                size -= _on_disk(file.size)

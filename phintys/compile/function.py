@@ -13,7 +13,7 @@ from phintys.compile.inputs import Specification, specify
 from phintys.compile.io import In, Out
 from phintys.compile.linker import Linker
 from phintys.compile.mode import Mode, get_mode
-from phintys.config import config
+from phintys.config import ABOUT_CACHE, config
 from phintys.graph.collection import collection_paused
 from phintys.graph.fgraph import FunctionGraph
 from phintys.graph.fingerprint import fingerprint
@@ -160,7 +160,8 @@ class FunctionMaker:
             return None  # or somebody wants to see the rewrites
         names = [v.name for v in self.spec.fgraph.inputs]  # they stand in messages
         interface = (len(self.inputs), names, self.update_targets, self.unpack == "single")
-        return repr((graph, query, self._rewritten, interface, sorted(self._settings.items())))
+        settings = sorted(item for item in self._settings.items() if item[0] not in ABOUT_CACHE)
+        return repr((graph, query, self._rewritten, interface, settings))
 
     @property
     def update_targets(self) -> list[int]:

@@ -15,7 +15,7 @@ from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any
 
 from phintys.backends import code_cache
-from phintys.backends.llvm import Native, bind, generate
+from phintys.backends.llvm import Native, bind, generate, kept
 from phintys.backends.llvm.callable import make_native_class
 from phintys.backends.llvm.target import surroundings
 from phintys.compile.callable import Function
@@ -57,20 +57,13 @@ def _machine_code(maker: FunctionMaker, f: Any) -> Native:
         return generate(f.program, maker.unpack == "single")
     native = _recent.pop(key, None)
     if native is None:
-        file = f"{code_cache.key_of(surroundings(), code_cache.own_version(), key)}.f"
-        kept = code_cache.read(file)
-        native = _generated(maker, f, file) if kept is None else Native.load(kept)
+        file = code_cache.name_of("f", surroundings(), key)
+        native = kept(file, len(maker.shared))
+    if native is None:
+        native = generate(f.program, maker.unpack == "single", file)
     _recent[key] = native
     if len(_recent) > _RECENT:
         _recent.popitem(last=False)
-    return native
-
-
-def _generated(maker: FunctionMaker, f: Any, file: str) -> Native:
-    native = generate(f.program, maker.unpack == "single", cached=False)
-    data = native.dump()
-    if data is not None:
-        code_cache.write(file, data)
     return native
 
 

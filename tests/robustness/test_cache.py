@@ -1,11 +1,16 @@
-"""The cache of compiled code: bad files, missing rights, several processes, equal keys."""
+"""The cache of compiled code under functions: bad files, full disks, rights, processes, keys."""
 
 from __future__ import annotations
 
+import errno
+import io
 import os
+import pickle
+import re
 import shutil
 import subprocess
 import sys
+import types
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +18,10 @@ import pytest
 
 import phintys
 import phintys.tensor as pt
+from phintys.__main__ import _cache, main
+from phintys.backends import code_cache, identity
+from phintys.backends.c import compiler
+from phintys.backends.llvm.target import surroundings
 from phintys.compile import native
 from phintys.config import config
 
@@ -168,14 +177,215 @@ def test_libraries_know_that_they_were_cached(cache):
     assert [compile_ir(text).cached for _ in range(2)] == [False, True]
 
 
-def test_old_files_are_removed(cache, monkeypatch):
-    from phintys.backends import code_cache
+# ----------------------------------------------------------- files that are whole, and wrong
 
-    monkeypatch.setattr(code_cache, "FOLDER_LIMIT", 3)
-    for number in range(6):
-        code_cache.write(f"aa{number}", b"code")
-        os.utime(cache / "aa" / f"aa{number}", ns=(number, number))
-    code_cache.write("ab0", b"another folder")
-    code_cache.write("aa6", b"code")
-    assert {p.name for p in files(cache)} == {"aa4", "aa5", "aa6", "ab0"}
-    assert code_cache.read("aa3") is None and code_cache.read("aa4") == b"code"
+GARBAGE = {
+    "empty": lambda payload: b"",
+    "noise": lambda payload: bytes(range(256)) * 20,
+    "a pickle": lambda payload: pickle.dumps(("Image", payload)),
+    "cut off": lambda payload: payload[: len(payload) // 2],
+    "one byte more": lambda payload: payload + b"\0",
+    "an unknown kind": lambda payload: b"\x07" + payload[1:],
+    "no routine": lambda payload: payload.replace(b"phintys.entry", b"phintys.extry"),
+    "unknown symbols": lambda payload: payload.replace(b"Py", b"Qy"),
+}
+
+
+@pytest.mark.parametrize("garbage", GARBAGE)
+def test_files_with_a_valid_checksum_and_garbage_in_them(cache, garbage):
+    check("FAST_RUN", 1.25)
+    good = {p.name: code_cache.read(p.name) for p in files(cache)}
+    for name, payload in good.items():
+        if name.endswith(".f") or "symbols" not in garbage:
+            code_cache.write(name, GARBAGE[garbage](payload))
+    check("FAST_RUN", 1.25)
+    assert all(code_cache.read(name) == good[name] for name in good if name.endswith(".f"))
+
+
+@pytest.mark.skipif("C" not in BACKENDS, reason="no C compiler")
+@pytest.mark.parametrize("garbage", ["empty", "noise", "another library"])
+def test_libraries_with_a_valid_checksum_and_garbage_in_them(cache, tmp_path_factory, garbage):
+    check("C", 1.125)
+    (path,) = files(cache)
+    payload = b"" if garbage == "empty" else bytes(5000)
+    if garbage == "another library":
+        made = tmp_path_factory.mktemp("c") / "other.so"
+        command = ["cc", "-shared", "-x", "c", "-", "-o", str(made)]
+        subprocess.run(command, input=b"int other;", check=True)
+        payload = made.read_bytes()
+    good = code_cache.read(path.name)
+    code_cache.write(path.name, payload)
+    check("C", 1.125)
+    assert len(code_cache.read(path.name)) == len(good)
+
+
+# -------------------------------------------------------------------------------- full disks
+
+
+OPERATIONS = ["os.open", "os.replace", "os.scandir", "os.unlink", "os.utime", "os.fstat"]
+OPERATIONS += ["read", "write", "close"]
+
+
+@pytest.mark.parametrize("mode", BACKENDS)
+@pytest.mark.parametrize("failing", OPERATIONS)
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EACCES, errno.EIO])
+def test_every_operation_on_files_fails(cache, monkeypatch, failing, mode, number):
+    """No error, and right results: as long as it fails, and after it."""
+    check(mode, 3.75)
+    for k in range(16):
+        code_cache.write(code_cache.name_of("o", str(k)), bytes(4000))
+    for path in files(cache):
+        os.utime(path, (10**9, 10**9))
+    before = files(cache)
+    with monkeypatch.context() as patch, config.change_flags(cache_bytes=16 * 4096):
+        failures = fail(patch, failing, number)
+        check(mode, 3.75)  # is read
+        check(mode, 4.75)  # is written, and others are removed
+    assert failures
+    if failing in ("os.open", "os.replace", "write", "close"):
+        assert files(cache) == before, "what was written in part is removed"
+    check(mode, 4.75)
+    assert set(files(cache)) - set(before)
+    check(mode, 4.75)
+
+
+def fail(patch, operation: str, number: int) -> list:
+    """Let an operation of the cache fail; the calls that did."""
+    failures = []
+
+    def fails(*args, **kwargs):
+        failures.append(args)
+        raise OSError(number, os.strerror(number))
+
+    class Failing(io.FileIO):
+        pass
+
+    if operation.startswith("os."):
+        fake = types.SimpleNamespace(**vars(os))
+        setattr(fake, operation.removeprefix("os."), fails)
+    else:
+        setattr(Failing, {"read": "readall"}.get(operation, operation), fails)
+        fake = types.SimpleNamespace(**vars(os))
+        fake.fdopen = lambda descriptor, mode, **_: Failing(descriptor, mode)
+    patch.setattr(code_cache, "os", fake)
+    return failures
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no limit to set")
+def test_a_real_limit_to_the_size_of_files(tmp_path):
+    """A file is cut off while it is written, by the system itself."""
+    prelude = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (600, 600))\n"
+    command = [sys.executable, "-c", prelude + PROGRAM, "FAST_RUN"]
+    expected = answer(run_program("FAST_RUN", tmp_path / "whole"))[1]
+    env = {**os.environ, "PHINTYS_CACHE_DIR": str(tmp_path / "cut")}
+    process = subprocess.Popen(command, env=env, stdout=subprocess.PIPE, text=True)
+    assert answer(process)[1] == expected
+    assert all(p.stat().st_size <= 600 and p.suffix == ".o" for p in files(tmp_path / "cut"))
+
+
+@pytest.mark.parametrize("mode", BACKENDS)
+def test_the_directory_is_removed_meanwhile(cache, mode):
+    check(mode, 6.5)
+    shutil.rmtree(cache)
+    check(mode, 6.5)
+    assert files(cache)
+    for _ in range(2):
+        shutil.rmtree(cache)
+        cache.write_text("a file")
+        check(mode, 6.5)
+        cache.unlink()
+        cache.mkdir()
+
+
+# --------------------------------------------------------------------------- who owns a file
+
+
+@pytest.mark.skipif(os.name != "posix", reason="files have no owner and mode here")
+@pytest.mark.parametrize("mode", BACKENDS)
+def test_a_directory_open_to_all_is_not_used(cache, mode, monkeypatch):
+    monkeypatch.setattr(code_cache, "_warned", set())
+    check(mode, 7.5)
+    stored = {p: p.read_bytes() for p in files(cache)}
+    cache.chmod(0o777)
+    with pytest.warns(RuntimeWarning, match=f"chmod 700 {cache}"):
+        check(mode, 7.5)
+    check(mode, 8.5)  # warned once: another time would be an error here
+    assert {p: p.read_bytes() for p in files(cache)} == stored
+    cache.chmod(0o700)
+    check(mode, 8.5)
+    assert len(files(cache)) > len(stored)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="files have no owner and mode here")
+def test_a_warning_that_is_an_error_leaves_nothing_half_done(cache, monkeypatch):
+    monkeypatch.setattr(code_cache, "_warned", set())
+    cache.chmod(0o777)
+    with pytest.raises(RuntimeWarning):
+        check("FAST_RUN", 9.5)
+    check("FAST_RUN", 9.5)
+
+
+# -------------------------------------------------------------------------------------- keys
+
+
+@pytest.mark.skipif("C" not in BACKENDS, reason="no C compiler")
+def test_what_libraries_of_the_c_backend_depend_on(cache, monkeypatch, tmp_path_factory):
+    wrapper = tmp_path_factory.mktemp("bin") / "cc"
+    script = '#!/bin/sh\n{}exec cc "$@"\n'
+
+    def compiled_with(line: str) -> int:
+        wrapper.write_text(script.format(line))
+        wrapper.chmod(0o755)
+        compiler._identity.cache_clear()
+        check("C", 10.5)
+        return len(files(cache))
+
+    with config.change_flags(cxx=str(wrapper)):
+        assert compiled_with("") == compiled_with("") == 1
+        assert compiled_with("# another version\n") == 2
+        assert compiled_with("test $1 = '-###' && echo version 2 >&2\n") == 3
+        with config.change_flags(gcc__cxxflags="-O1"):
+            assert compiled_with("") == 4
+        monkeypatch.setenv("CPATH", str(cache))
+        assert compiled_with("") == 5
+        monkeypatch.setattr(compiler, "processor", lambda: ("another",))
+        assert compiled_with("") == 6
+
+
+def test_what_the_key_of_machine_code_contains():
+    text = surroundings()
+    parts = [identity.own_version(), identity.llvm_version(), np.__version__, *identity.processor()]
+    assert parts[0] and parts[1] and all(repr(part)[1:-1] in text for part in parts)
+
+
+def test_where_the_cache_is_changes_no_key(cache, tmp_path_factory):
+    """A directory that was moved is as good as before, and so is another limit."""
+    check("FAST_RUN", 11.5)
+    moved = tmp_path_factory.mktemp("moved") / "cache"
+    shutil.copytree(cache, moved)
+    before = {p.name: p.stat().st_mtime_ns for p in files(moved)}
+    with config.change_flags(cache_dir=str(moved), cache_bytes=10**6):
+        check("FAST_RUN", 11.5)
+    assert {p.name: p.stat().st_mtime_ns for p in files(moved)} == before
+
+
+def test_doctor_tells_about_the_cache(cache, monkeypatch):
+    check("FAST_RUN", 12.5)
+    assert re.fullmatch(rf"{cache}, 0\.0 of 512 MiB in [1-9] files", _cache())
+    with config.change_flags(cache_bytes=0):
+        assert _cache() == f"{cache}, not used: config.cache_bytes is 0"
+    with config.change_flags(cache_dir="/proc/nowhere"):
+        assert _cache().startswith("/proc/nowhere, not used: ")
+    if os.name == "posix":
+        cache.chmod(0o707)
+        assert "not used: others may write to it, its mode is 707" in _cache()
+
+
+def test_the_cache_can_be_cleared(cache, capsys):
+    check("FAST_RUN", 13.5)
+    (cache / "notes.txt").write_text("not ours")
+    count = len(files(cache)) - 1
+    assert main(["cache", "clear"]) == 0
+    assert capsys.readouterr().out == f"{count} files removed from {cache}\n"
+    assert [p.name for p in files(cache)] == ["notes.txt"]
+    check("FAST_RUN", 13.5)

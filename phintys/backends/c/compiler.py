@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import platform
 import shutil
 import subprocess
-import sys
 import tempfile
+from functools import cache
 from pathlib import Path
 
 from phintys.backends import code_cache
+from phintys.backends.identity import digest_of_ends, processor
 from phintys.config import config
 from phintys.errors import CompilerError
 
 COMPILERS = ("cc", "gcc", "clang")
+
+#: Variables of the environment that compilers look at.
+_VARIABLES = ("CPATH", "C_INCLUDE_PATH", "LIBRARY_PATH", "SDKROOT", "MACOSX_DEPLOYMENT_TARGET")
 
 
 def compiler() -> str:
@@ -39,7 +44,8 @@ def build(text: str) -> ctypes.CDLL:
     cc = compiler()
     flags = ["-std=c99", "-O2", "-fPIC", "-shared", "-fno-math-errno", "-ffp-contract=off"]
     flags += config.gcc__cxxflags.split()
-    name = f"{code_cache.key_of(text, cc, *flags, platform.platform(), sys.version)}.so"
+    variables = [f"{name}={os.environ.get(name, '')}" for name in _VARIABLES]
+    name = code_cache.name_of("so", text, *flags, *variables, *_identity(cc, *flags))
     kept = code_cache.read(name)
     with tempfile.TemporaryDirectory() as scratch:
         library = None if kept is None else _load(kept, Path(scratch))
@@ -50,14 +56,29 @@ def build(text: str) -> ctypes.CDLL:
         return library
 
 
+@cache
+def _identity(cc: str, *flags: str) -> tuple[str, ...]:
+    """The compiler, the system and the processor.
+
+    The driver of gcc and clang says with ``-###``, and without compiling, which version it is and
+    what it passes on: the processor, say, that ``-march=native`` means here.
+    """
+    path = os.path.realpath(cc)
+    command = [os.path.abspath(cc), "-###", *flags, "-x", "c", "-E", "-"]
+    told = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, cwd=os.sep)
+    output = (told.stdout + told.stderr).decode(errors="replace")
+    return platform.platform(), path, digest_of_ends(path), output, *processor()
+
+
 def _load(image: bytes, scratch: Path) -> ctypes.CDLL | None:
     """The library, unless it was made for another machine."""
     path = scratch / "kept.so"
-    path.write_bytes(image)
     try:
-        return ctypes.CDLL(str(path))
+        path.write_bytes(image)
+        library = ctypes.CDLL(str(path))
     except OSError:
         return None
+    return library if hasattr(library, "run") and hasattr(library, "bind") else None
 
 
 def _compile(cc: str, flags: list[str], text: str, scratch: Path) -> Path:

@@ -6,86 +6,74 @@ is made so that CPython calls the routine directly (`bind`; see ``callable.py`` 
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Callable, Sequence
-from functools import cache, cached_property
-from typing import TYPE_CHECKING, Any
+from functools import cache
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
-
+from phintys.backends import code_cache
 from phintys.backends.llvm.callable import STRICT, Block, bind_code, make_native_class
 
 if TYPE_CHECKING:
-    from phintys.backends.llvm.jit import Code, Library
+    from phintys.backends.llvm.jit import Library
     from phintys.lowering.program import Program
 
-__all__ = ["Native", "bind", "compile_program", "generate"]
+__all__ = ["Native", "bind", "compile_program", "generate", "kept"]
 
 
-class Native:
-    """Machine code of a Program, not yet bound to shared variables.
+_ENTRY = "phintys.entry"
+
+
+class Native(NamedTuple):
+    """Machine code of a Program in memory, not yet bound to shared variables.
 
     ``words`` says what its block of pointers holds (see `entry.EntryCode`).
     """
 
-    def __init__(self, code: Code, words: Sequence[tuple[str, Any]]) -> None:
-        self.code, self.words = code, words
-
-    @cached_property
-    def library(self) -> Library:
-        """The code in memory."""
-        from phintys.backends.llvm.jit import load
-
-        return load(self.code)
-
-    def dump(self) -> bytes | None:
-        """Code and words as bytes; None if the code refers to objects of this process."""
-        from phintys.backends.llvm.jit import encode
-
-        if not all(_can_be_kept(value) for _, value in self.words):
-            return None
-        return pickle.dumps((encode(self.code), self.words))
-
-    @staticmethod
-    def load(data: bytes) -> Native:
-        """What `dump` made bytes of."""
-        from phintys.backends.llvm.jit import decode
-
-        code, words = pickle.loads(data)
-        return Native(decode(code), [(kind, _unique(value)) for kind, value in words])
+    library: Library
+    words: Sequence[tuple[str, Any]]
 
 
-def _unique(value: Any) -> Any:
-    """NumPy's own object for a dtype: the routine compares addresses, and a pickle makes copies."""
-    if not isinstance(value, np.dtype):
-        return value
-    own = np.dtype(value.char)
-    return own if own == value else value
-
-
-def _can_be_kept(value: Any) -> bool:
-    if isinstance(value, np.ndarray):
-        return not value.dtype.hasobject
-    return value is None or isinstance(value, int | str | np.dtype)
-
-
-def generate(program: Program, single: bool = False, cached: bool = True) -> Native:
+def generate(program: Program, single: bool = False, file: str | None = None) -> Native:
     """Machine code for a planned Program (its temps have storages).
 
     Parameters
     ----------
     single
         the routine returns the only result itself instead of a list
-    cached
-        look for the code in the cache on disk, and keep it there
+    file
+        the file of the cache in which the function is stored, for `kept`.  Without one, or if the
+        function refers to objects of this process, its code is looked for and stored by its text
     """
     from phintys.backends.llvm import jit
     from phintys.backends.llvm.entry import emit_entry
     from phintys.backends.llvm.module import module_text
+    from phintys.backends.llvm.stored import can_be_kept, function_bytes
 
-    code = emit_entry(program, single)
-    text = module_text(code)
-    return Native(jit.compile_code(text)[0] if cached else jit.generate(text), code.words)
+    entry = emit_entry(program, single)
+    text = module_text(entry)
+    if file is None or not can_be_kept(entry.words):
+        return Native(jit.compile_ir(text), entry.words)
+    code = jit.generate(text)
+    code_cache.write(file, function_bytes(code, entry.words))
+    return Native(jit.load(code), entry.words)
+
+
+def kept(file: str, cells: int) -> Native | None:
+    """The function in a file of the cache; None if there is none, or none that can be used.
+
+    ``cells`` is the number of its shared variables.
+    """
+    payload = code_cache.read(file)
+    if payload is None:
+        return None
+    from phintys.backends.llvm.jit import load_kept
+    from phintys.backends.llvm.stored import read_function
+
+    found = read_function(payload, cells)
+    if found is None or _ENTRY not in found[0].exports:
+        return None
+    library = load_kept(found[0])
+    return None if library is None else Native(library, found[1])
 
 
 def bind(
@@ -118,7 +106,7 @@ def bind(
     words = _addresses(native.words, cells, slow, failed, names)
     block = Block(words, (slow, failed, cells, names, native.words, library))
     into.strict = _plain_class()()
-    address = library.address("phintys.entry")
+    address = library.address(_ENTRY)
     bind_code(into, address, block)
     bind_code(into.strict, address, block, STRICT)
 

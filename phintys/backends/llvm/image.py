@@ -49,6 +49,18 @@ class Image(NamedTuple):
     internal: dict[int, int]
 
 
+class ObjectFile(NamedTuple):
+    """An object file that LLVM links: names it defines, names it only declares."""
+
+    data: bytes
+    exports: list[str]
+    imports: list[str]
+
+
+#: Generated code of a module
+Code = Image | ObjectFile
+
+
 def in_use() -> bool:
     """Whether code is made and kept as images: ``config.loader`` and the machine allow it."""
     return config.loader == "auto" and not refusal()

@@ -18,15 +18,15 @@ is an `image.Image` where those are known, else an object file, which LLVM links
 from __future__ import annotations
 
 import contextlib
-import pickle
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from phintys.backends import code_cache
 from phintys.backends.llvm import image, symbols
-from phintys.backends.llvm.image import Image
+from phintys.backends.llvm.image import Code, Image, ObjectFile
+from phintys.backends.llvm.stored import code_bytes, read_code
 from phintys.backends.llvm.target import OPTIMISED, surroundings, target_machine
 from phintys.backends.once import once
 
@@ -79,38 +79,21 @@ def compile_ir(
     LookupError
         If a symbol cannot be found.
     """
-    code, cached = compile_code(text, name, level)
-    return load(code, externals, cached)
-
-
-def compile_code(
-    text: str | Callable[[], str], name: str | None = None, level: int = OPTIMISED
-) -> tuple[Code, bool]:
-    """The code of a module, and whether it came from the cache; see `compile_ir`."""
     if name is None and not isinstance(text, str):
         text = text()
-    key = _key(text) if isinstance(text, str) else _name_key(name or "")
-    payload = code_cache.read(key)
-    if payload is not None:
-        return decode(payload), True
+    key = ("text", text) if isinstance(text, str) else ("name", name or "")
+    file = code_cache.name_of("o", surroundings(), str(level), *key)
+    payload = code_cache.read(file)
+    code = None if payload is None else read_code(payload)
+    library = None if code is None else load_kept(code, externals)
+    if library is not None:
+        return library
     code = generate(text if isinstance(text, str) else text(), level)
-    code_cache.write(key, encode(code))
-    return code, False
+    code_cache.write(file, code_bytes(code))
+    return load(code, externals)
 
 
 # -------------------------------------------------------------------------- code generation
-
-
-class ObjectFile(NamedTuple):
-    """An object file that LLVM links: names it defines, names it only declares."""
-
-    data: bytes
-    exports: list[str]
-    imports: list[str]
-
-
-#: Generated code of a module
-Code = Image | ObjectFile
 
 
 def generate(text: str, level: int = OPTIMISED) -> Code:
@@ -145,6 +128,13 @@ def load(code: Code, externals: Mapping[str, int] | None = None, cached: bool = 
     if isinstance(code, Image):
         return Library(image.Loaded(code, address_of), cached)
     return Library(_link(code, address_of), cached)
+
+
+def load_kept(code: Code, externals: Mapping[str, int] | None = None) -> Library | None:
+    """Put code from the cache into memory; None if it refers to what is not in this process."""
+    with contextlib.suppress(LookupError, RuntimeError):
+        return load(code, externals, cached=True)
+    return None
 
 
 def _link(code: ObjectFile, address_of: Callable[[str], int]) -> Any:
@@ -189,26 +179,3 @@ def _llvm_can_load() -> bool:
     It ends a process in which it does not, so another one tries.
     """
     return subprocess.run([sys.executable, "-c", _TRIAL], capture_output=True).returncode == 0
-
-
-# ------------------------------------------------------------------------------- the cache
-
-
-def _key(text: str) -> str:
-    # our own version is not part of it: whatever changes the code changes the text
-    return f"{code_cache.key_of(surroundings(), text)}.o"
-
-
-def _name_key(name: str) -> str:
-    return f"{code_cache.key_of(surroundings(), code_cache.own_version(), name)}.o"
-
-
-def encode(code: Code) -> bytes:
-    """Code as bytes, for `decode`."""
-    return pickle.dumps((type(code).__name__, *code))
-
-
-def decode(payload: bytes) -> Code:
-    """What `encode` made bytes of."""
-    kind, *fields = pickle.loads(payload)
-    return Image(*fields) if kind == "Image" else ObjectFile(*fields)

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 import sysconfig
 from functools import cache
-from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from phintys.backends.identity import llvm_version, own_version, processor, python
 from phintys.backends.llvm import image
 
 
@@ -33,36 +31,16 @@ def cpu() -> tuple[str, str]:
 def surroundings() -> str:
     """Everything that machine code depends on, but the program it is made from.
 
-    It is found without LLVM, which takes long to import: the processor is told by what NumPy and
-    the system know of it, llvmlite by its files.
+    It is found without LLVM, which takes long to import (see `identity`).
     """
     return f"{_here()} {'image' if image.in_use() else 'object file'}"
 
 
 @cache
 def _here() -> str:
-    spec = find_spec("llvmlite")
-    files = [Path(spec.origin)] if spec and spec.origin else []
-    llvm = [(file.as_posix(), file.stat().st_mtime_ns) for file in files]
-    python = (sys.implementation.cache_tag, sys.version_info[:3], getattr(sys, "abiflags", ""))
-    return repr([sysconfig.get_platform(), python, np.__version__, llvm, *_processor()])
-
-
-def _processor() -> list[str]:
-    try:
-        from numpy._core._multiarray_umath import __cpu_features__ as features
-    except ImportError:  # NumPy 1
-        from numpy.core._multiarray_umath import __cpu_features__ as features
-    known = [name for name, present in features.items() if present]
-    try:
-        with open("/proc/cpuinfo") as file:
-            block = file.read(16384).split("\n\n")[0]
-    except OSError:
-        import platform
-
-        return [*known, platform.processor()]
-    constant = ("vendor_id", "cpu family", "model", "stepping", "flags", "Features", "CPU ")
-    return [*known, *(line for line in block.splitlines() if line.startswith(constant))]
+    platform = sysconfig.get_platform()
+    built = (own_version(), platform, python(), np.__version__, llvm_version())
+    return repr((*built, *processor()))
 
 
 @cache

@@ -7,7 +7,7 @@ import struct
 
 import pytest
 
-from phintys.backends.llvm import image, jit
+from phintys.backends.llvm import image, jit, stored
 from phintys.config import config
 
 pytestmark = pytest.mark.skipif(bool(image.refusal()), reason="images are for Linux on x86-64")
@@ -67,12 +67,12 @@ def test_an_image_computes_what_llvm_links():
     assert isinstance(code, image.Image) and set(code.exports) == {"f", "g"}
     assert set(code.imports) == {"outside", "outside.data"} and code.internal
     checked(code)
-    checked(jit.decode(jit.encode(code)))
+    checked(stored.read_code(stored.code_bytes(code)))
     with config.change_flags(loader="llvm"):
         code = jit.generate(PROGRAM)
     assert isinstance(code, jit.ObjectFile)
     checked(code)
-    checked(jit.decode(jit.encode(code)))
+    checked(stored.read_code(stored.code_bytes(code)))
 
 
 def test_two_copies_are_independent():
