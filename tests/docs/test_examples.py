@@ -53,7 +53,17 @@ def test_there_are_pages_with_code():
 
 
 def test_fences_have_a_known_language():
-    known = {"python", "text", "diff", "console", "c", "{toctree}", "{include}", "{eval-rst}"}
+    known = {
+        "python",
+        "text",
+        "diff",
+        "console",
+        "c",
+        "{toctree}",
+        "{include}",
+        "{eval-rst}",
+        "{literalinclude}",
+    }
     directives = {"{scalar-functions}", "{instructions}", "{settings}", "{rules}"}
     for page in PAGES:
         opening = re.findall(r"^```(\S*)", page.read_text(), re.MULTILINE)[::2]
