@@ -163,8 +163,6 @@ class _Verifier:
             if slot.data is not None:
                 self.filled.add(slot.number)
             return
-        native = slot.dtype in NATIVE_DTYPES
-        self.require(native or slot.kind not in OWNED, f"dtype {slot.dtype} is not native")
         if slot.kind == "constant":
             self.require(slot.data is not None, "a constant has no data")
             self.require(str(slot.data.dtype) == slot.dtype, f"data has dtype {slot.data.dtype}")
@@ -276,6 +274,8 @@ class _Verifier:
             self.require(kernel.split == n, "without a reduce the split is the number of dims")
         for operand in kernel.operands:
             self.require(len(operand.strides) == n, "operand strides and dims differ in number")
+            dtype = operand.slot.dtype
+            self.require(dtype in NATIVE_DTYPES, "a kernel of dtype %s, which is not native", dtype)
         _Body(self, kernel).verify()
 
     # ----- outputs and memory

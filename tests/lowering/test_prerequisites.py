@@ -233,3 +233,12 @@ def test_every_program_is_verified(monkeypatch):
     fgraph = phintys.graph.fgraph.FunctionGraph([x], [pt.exp(x)], clone=True)
     with pytest.raises(Verified):
         lower_graph(fgraph)
+
+
+@pytest.mark.parametrize("mode", [None, "C"])
+def test_outputs_of_dtypes_without_machine_code_are_copied(mode):
+    z = pt.zvector("z")
+    v = pt.arccos(z)
+    first, second, same = phintys.function([z], [v, v, z], mode=mode)(np.ones(3) + 0j)
+    np.testing.assert_array_equal(first, second)
+    np.testing.assert_array_equal(same, np.ones(3) + 0j)
