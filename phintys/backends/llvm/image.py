@@ -92,8 +92,13 @@ def refused_memory() -> str:
 
 # ------------------------------------------------------------------------------------ link
 
-_WRITE, _ALLOC, _NOBITS = 0x1, 0x2, 8  # flags and types of sections
-_SYMTAB, _RELA = 2, 4
+_RELOCATABLE_X86_64 = struct.pack("<HH", 1, 62)  # kind of file and machine
+_HEADER, _SYMBOL = struct.Struct("<IIQQQQIIQQ"), struct.Struct("<IBBHQQ")
+_WORD = 8
+_WRITE, _ALLOC = 0x1, 0x2  # flags of sections
+_PROGBITS, _SYMTAB, _RELA, _NOTE = 1, 2, 4, 7  # types of sections
+_OTHER_RELOCATIONS = (9, 19, 0x40000014)  # without addends, and packed ones
+_SPECIAL = (6, 10)  # types of symbols: of a thread, or chosen at run time
 _PC32, _GOTPCREL, _PLT32, _ABS64 = 2, 9, 4, 1  # relocation types
 _GOTPCRELX, _REX_GOTPCRELX = 41, 42
 _JUMP = b"\xff\x25"  # jmp [rip + offset]
@@ -127,11 +132,30 @@ def link(file: bytes) -> Image:
     Raises
     ------
     UnknownObject
-        for other formats, machines and relocations
+        for other formats, machines and relocations, and for files that contradict themselves
     """
-    if file[:6] != b"\x7fELF\x02\x01" or struct.unpack_from("<H", file, 18)[0] != 62:
+    if file[:6] != b"\x7fELF\x02\x01" or file[16:20] != _RELOCATABLE_X86_64:
         raise UnknownObject("not an ELF-64 object file for x86-64")
-    return _Linker(file).image()
+    try:
+        image = _Linker(file).image()
+    except (struct.error, IndexError, ValueError) as error:
+        raise UnknownObject(f"a damaged object file: {error}") from error
+    if not is_sound(image):
+        raise UnknownObject("an address outside of what is in memory")
+    return image
+
+
+def is_sound(image: Image) -> bool:
+    """Whether loading an image writes inside it, each word once, and nothing points out of it."""
+    size = len(image.data)
+    words = sorted([*image.imports.values(), *image.internal])
+    ends = [*words[1:], size]
+    return (
+        size > 0
+        and all(0 <= at <= end - _WORD for at, end in zip(words, ends))
+        and all(0 <= at < size for at in image.exports.values())
+        and all(0 <= target <= size for target in image.internal.values())
+    )
 
 
 class _Linker:
@@ -141,9 +165,8 @@ class _Linker:
             struct.unpack_from("<Q", file, 40)[0],
             *struct.unpack_from("<HH", file, 60),
         )
-        self.sections = [
-            _Section(*struct.unpack_from("<IIQQQQIIQQ", file, start + 64 * i)) for i in range(count)
-        ]
+        headers = self.contents(start, _HEADER.size * count)
+        self.sections = [_Section(*fields) for fields in _HEADER.iter_unpack(headers)]
         self.names = self.sections[names]
         self.data = bytearray()
         self.places: dict[int, int] = {}  # section -> offset in the image
@@ -151,25 +174,36 @@ class _Linker:
         self.jumps: dict[_Symbol, int] = {}  # symbol -> a jump to it
         self.internal: dict[int, int] = {}
 
+    def contents(self, offset: int, size: int) -> bytes:
+        """A part of the file, which must be in it."""
+        if offset + size > len(self.file):
+            raise UnknownObject("an object file that is cut off")
+        return self.file[offset : offset + size]
+
     def image(self) -> Image:
         self.lay_out()
         table = next((s for s in self.sections if s.type == _SYMTAB), None)
         if table is None:
             raise UnknownObject("an object file without symbols")
-        symbols = [
-            _Symbol(*struct.unpack_from("<IBBHQQ", self.file, at))
-            for at in range(table.offset, table.offset + table.size, 24)
-        ]
+        entries = self.contents(table.offset, table.size)
+        symbols = [_Symbol(*fields) for fields in _SYMBOL.iter_unpack(entries)]
         for section in self.sections:
-            if section.type == _RELA and section.info in self.places:
+            if section.info not in self.places:
+                continue
+            if section.type in _OTHER_RELOCATIONS:
+                raise UnknownObject(f"relocations in a section of type {section.type}")
+            if section.type == _RELA:
                 self.relocate(section, symbols)
         strings = self.sections[table.link]
         exports = {
-            self.text(strings, s.name): self.places[s.section] + s.value
+            self.text(strings, s.name): self.address(s)
             for s in symbols
             if s.name and s.section in self.places and s.info >> 4
         }
-        imports = {self.text(strings, s.name): at for s, at in self.words.items() if not s.section}
+        outside = [s for s in self.words if not s.section]
+        imports = {self.text(strings, s.name): self.words[s] for s in outside}
+        if "" in imports or len(imports) != len(outside):
+            raise UnknownObject("imports without names of their own")
         defined = {at: self.address(s) for s, at in self.words.items() if s.section}
         return Image(bytes(self.data), exports, imports, self.internal | defined)
 
@@ -181,24 +215,29 @@ class _Linker:
                 continue
             # images are read only, once the constants that hold addresses are filled in
             written = section.flags & _WRITE and not name.startswith(".data.rel.ro")
-            if written or section.type == _NOBITS:
+            if written or section.type not in (_PROGBITS, _NOTE):
                 raise UnknownObject(f"memory that is written, {name}")
+            if section.align > mmap.PAGESIZE:  # images start at a page
+                raise UnknownObject(f"a section aligned to {section.align} bytes")
             self.align(section.align)
             self.places[i] = len(self.data)
-            self.data += self.file[section.offset : section.offset + section.size]
+            self.data += self.contents(section.offset, section.size)
 
     def relocate(self, section: _Section, symbols: list[_Symbol]) -> None:
-        base = self.places[section.info]
-        entries = self.file[section.offset : section.offset + section.size]
+        base, size = self.places[section.info], self.sections[section.info].size
+        entries = self.contents(section.offset, section.size)
         for offset, info, addend in struct.iter_unpack("<QQq", entries):
             symbol, kind, at = symbols[info >> 32], info & 0xFFFFFFFF, base + offset
+            if offset + (_WORD if kind == _ABS64 else 4) > size:
+                raise UnknownObject("a relocation outside of its section")
             if kind == _ABS64:
                 if not symbol.section:
                     raise UnknownObject("the address of an import among constants")
                 self.internal[at] = self.address(symbol) + addend
-            elif kind in (_PC32, _PLT32):
-                target = self.address(symbol) if symbol.section else self.jump(symbol)
-                struct.pack_into("<i", self.data, at, target + addend - at)
+            elif kind == _PC32 or (kind == _PLT32 and symbol.section):
+                struct.pack_into("<i", self.data, at, self.address(symbol) + addend - at)
+            elif kind == _PLT32:
+                struct.pack_into("<i", self.data, at, self.jump(symbol) + addend - at)
             elif kind in (_GOTPCREL, _GOTPCRELX, _REX_GOTPCRELX):
                 struct.pack_into("<i", self.data, at, self.word(symbol) + addend - at)
             else:
@@ -206,17 +245,19 @@ class _Linker:
 
     def address(self, symbol: _Symbol) -> int:
         """The offset of a symbol that the file defines."""
-        if symbol.section not in self.places:
-            raise UnknownObject("a symbol in a section that is not in memory")
+        if symbol.section not in self.places or symbol.info & 15 in _SPECIAL:
+            raise UnknownObject("a symbol that is not in memory, or has an address only later")
+        if symbol.value > self.sections[symbol.section].size:
+            raise UnknownObject("a symbol outside of its section")
         return self.places[symbol.section] + symbol.value
 
     def word(self, symbol: _Symbol) -> int:
         """The offset of the word that holds a symbol's address."""
         at = self.words.get(symbol)
         if at is None:
-            self.align(8)
+            self.align(_WORD)
             at = self.words[symbol] = len(self.data)
-            self.data += bytes(8)
+            self.data += bytes(_WORD)
         return at
 
     def jump(self, symbol: _Symbol) -> int:

@@ -40,7 +40,7 @@ from typing import Any
 
 import numpy as np
 
-from phintys.backends.llvm.image import Code, Image, ObjectFile
+from phintys.backends.llvm.image import Code, Image, ObjectFile, is_sound
 
 #: What the blocks of functions hold, in the order of the numbers in the format.
 _KINDS = ("slow", "failed", "names", "null", "integer", "cell", "object", "array")
@@ -231,16 +231,13 @@ def _read_code(data: _Input) -> Code:
         return ObjectFile(data.bytes(), _read_names(data), _read_names(data))
     _require(kind == _IMAGE)
     code = data.bytes()
-    _require(code != b"")
     exports, imports = _read_places(data), _read_places(data)
     count = data.count(2 * _WORD)
     numbers = data.numbers(2 * count)
     internal = dict(zip(numbers[::2], numbers[1::2]))
-    words = sorted([*imports.values(), *numbers[::2]])
-    _require(all(next_ - word >= _WORD for word, next_ in zip(words, [*words[1:], len(code)])))
-    _require(all(at < len(code) for at in exports.values()))
-    _require(all(target <= len(code) for target in internal.values()))
-    return Image(code, exports, imports, internal)
+    read = Image(code, exports, imports, internal)
+    _require(len(internal) == count and is_sound(read))
+    return read
 
 
 def _read_names(data: _Input) -> list[str]:
