@@ -26,7 +26,8 @@ TAGS = ("manylinux_2_28_aarch64", "manylinux_2_27_aarch64", "manylinux2014_aarch
 
 _WRAPPER = """#!/bin/sh
 # The arm64 Python of this folder; written by tests/arm/setup.py.
-export PYTHONHOME='{folder}/root/usr' PYTHONPATH='{folder}/site:{repository}'${{PYTHONPATH:+:$PYTHONPATH}}
+export PYTHONHOME='{folder}/root/usr'
+export PYTHONPATH='{folder}/site:{repository}'${{PYTHONPATH:+:$PYTHONPATH}}
 export OPENBLAS_NUM_THREADS=1
 exec '{qemu}' -cpu {cpu} -0 '{folder}/python' -L '{folder}/root' '{python}' "$@"
 """

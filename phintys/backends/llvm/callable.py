@@ -22,9 +22,11 @@ TypeError: 'Function' object does not support vectorcall
 from __future__ import annotations
 
 import ctypes
+import sys
 from typing import Any
 
 from phintys.backends.once import once
+from phintys.errors import UnsupportedError
 
 #: Where the fields of an instance lie.
 VECTORCALL_OFFSET = object.__basicsize__
@@ -77,9 +79,23 @@ _members = (_Member * 3)(
 )
 
 
+def _check_layout() -> None:
+    """UnsupportedError where objects are not laid out in memory as this package knows it."""
+    name, bits = sys.implementation.name, 8 * ctypes.sizeof(ctypes.c_void_p)
+    if name != "cpython" or bits != 64 or sys.byteorder != "little":
+        raise UnsupportedError(
+            f"Compiled functions need 64-bit CPython on a little-endian machine; this is {bits}-bit"
+            f' {name}, {sys.byteorder}-endian. Mode "FAST_COMPILE" works everywhere.'
+        )
+
+
 @once
 def native_base() -> type:
-    """The base class of native callables, `NativeBase`."""
+    """The base class of native callables, `NativeBase`.
+
+    UnsupportedError where machine code cannot read the interpreter's objects.
+    """
+    _check_layout()
     call = ctypes.cast(ctypes.pythonapi.PyVectorcall_Call, ctypes.c_void_p).value
     slots = (_Slot * 4)(
         (_TP_CALL, call),

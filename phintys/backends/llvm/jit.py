@@ -98,12 +98,8 @@ def compile_ir(
 
 def generate(text: str, level: int = OPTIMISED) -> Code:
     """Parse, verify and generate; RuntimeError if the text is not valid IR."""
-    import llvmlite.binding as llvm
-
     machine = target_machine(level)
-    # a private context: what the global one interns is never freed
-    module = llvm.parse_assembly(text, context=llvm.create_context())
-    module.verify()
+    module = parse(text)
     file = machine.emit_object(module)
     if image.in_use():
         with contextlib.suppress(image.UnknownObject):
@@ -113,6 +109,23 @@ def generate(text: str, level: int = OPTIMISED) -> Code:
     defined = [f.name for f in module.functions if not f.is_declaration]
     exports = [name for name in defined if module.get_function(name).linkage.name == "external"]
     return ObjectFile(file, exports, declared)
+
+
+def parse(text: str) -> Any:
+    """LLVM's module; RuntimeError if the text is not valid IR.
+
+    No function of ours lets an exception through.  Where that is not said LLVM writes unwind
+    tables, which on Windows refer to code by 32-bit offsets that the linker cannot promise.
+    """
+    import llvmlite.binding as llvm
+
+    # a private context: what the global one interns is never freed
+    module = llvm.parse_assembly(text, context=llvm.create_context())
+    module.verify()
+    for function in module.functions:
+        if not function.is_declaration:
+            function.add_function_attribute("nounwind")
+    return module
 
 
 def load(code: Code, externals: Mapping[str, int] | None = None, cached: bool = False) -> Library:
@@ -154,6 +167,9 @@ def _link(code: ObjectFile, address_of: Callable[[str], int]) -> Any:
         )
     llvm.initialize_native_target()  # nothing may have been generated in this process
     builder = llvm.JITLibraryBuilder().add_object_img(code.data).add_current_process()
+    if sys.platform == "win32":  # what LLVM's generator refers to there by itself
+        builder.import_symbol("__chkstk", address_of("__chkstk"))  # grows the stack page by page
+        builder.import_symbol("_fltused", id(None))  # a mark; nobody reads its address
     for name in code.imports:
         builder.import_symbol(name, address_of(name))
     for name in code.exports:
