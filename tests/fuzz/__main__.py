@@ -17,6 +17,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent))
 
 from fuzz_campaign import Campaign, replay_files
+from fuzz_planted import PLANTED
 from fuzz_run import SHARES, WIDTHS, has_width
 
 
@@ -36,8 +37,10 @@ def main() -> int:
         return replay(options.replay, [b for b in shares if shares[b]], widths)
     campaign = Campaign(
         options.seed, options.count, options.workers, shares, widths,
-        options.corpus, not options.quick,
+        options.corpus, not options.quick, options.first,
     )  # fmt: skip
+    if options.plant:
+        PLANTED[options.plant]()
     start = time.monotonic()
     gc.freeze()
     campaign.run()
@@ -71,6 +74,8 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--width", type=int, action="append", help="bits of vectors")
     parser.add_argument("--corpus", type=Path, help="where minimised programs are written")
     parser.add_argument("--quick", action="store_true", help="do not minimise")
+    parser.add_argument("--first", action="store_true", help="stop at the first finding")
+    parser.add_argument("--plant", choices=sorted(PLANTED), help="put a fault into the library")
     parser.add_argument("--replay", type=Path, nargs="+", help="files or folders of programs")
     return parser.parse_args()
 

@@ -11,7 +11,7 @@ import re
 import signal
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Generator
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
@@ -25,6 +25,7 @@ from fuzz_minimise import in_child, minimise, probe, silence
 from fuzz_program import Built, Program, Recorded
 from fuzz_run import Finding, Judge, Plan
 
+Result = tuple[int, dict[str, int], list[Finding]]
 #: seconds without an answer after which a worker is stopped
 PATIENCE = 120.0
 #: seeds that a worker takes before it is replaced: what frameworks remember does not pile up
@@ -42,6 +43,8 @@ class Campaign:
     widths: list[int]
     corpus: Path | None = None
     minimise: bool = True
+    #: stop at the first finding
+    stop: bool = False
     counts: Counter[str] = field(default_factory=Counter)
     findings: list[tuple[int, Finding]] = field(default_factory=list)
     seen: Counter[tuple[str, str]] = field(default_factory=Counter)
@@ -52,19 +55,30 @@ class Campaign:
 
     def run(self) -> None:
         """All seeds; findings are printed, minimised and kept."""
-        for seed, counts, findings in self.results():
+        results = self.results()
+        for seed, counts, findings in results:
             self.counts.update(counts)
             self.counts["graphs"] += 1
             for finding in findings:
                 self.findings.append((seed, finding))
                 self.report(seed, finding)
+            if self.stop and findings:
+                break
+        results.close()
 
-    def results(self) -> Iterator[tuple[int, dict[str, int], list[Finding]]]:
+    def results(self) -> Generator[Result]:
         """(seed, runs by backend, findings) as they come."""
         share = -(-self.count // self.workers)
         ends = [self.first + min(self.count, share * (k + 1)) for k in range(self.workers)]
         starts = [self.first + min(self.count, share * k) for k in range(self.workers)]
         active = [Worker(self, a, b) for a, b in zip(starts, ends) if a < b]
+        try:
+            yield from self._received(active)
+        finally:
+            for worker in active:
+                worker.kill()
+
+    def _received(self, active: list[Worker]) -> Generator[Result]:
         while active:
             ready = wait([w.reader for w in active], timeout=5)
             for worker in list(active):
@@ -182,10 +196,14 @@ class Worker:
 
     def stop(self) -> Any:
         """End a process that does not answer."""
+        self.kill()
+        return self._lost(f"hangs: more than {PATIENCE:.0f} s")
+
+    def kill(self) -> None:
+        """End the process."""
         if self.process.pid is not None:
             os.kill(self.process.pid, signal.SIGKILL)
         self.process.join()
-        return self._lost(f"hangs: more than {PATIENCE:.0f} s")
 
     def _lost(self, message: str) -> Any:
         self.reader.close()

@@ -94,7 +94,7 @@ PARAMETERS: dict[str, Callable[[Drawer, Item], str | None]] = {
     "corrected": lambda g, x: str(g.chance(0.5)),
     "opt": lambda g, x: "False",
     "dtype": lambda g, x: repr(g.dtype()),
-    "acc_dtype": lambda g, x: repr(g.choice(("float64", x.value.dtype.name))),
+    "acc_dtype": lambda g, x: repr("float64" if x.kind == "f" else x.value.dtype.name),
     "kind": lambda g, x: "None",
     "stable": lambda g, x: "True",
     "ndim": lambda g, x: str(g.rng.randrange(1, x.ndim + 2)),

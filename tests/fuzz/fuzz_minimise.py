@@ -49,7 +49,7 @@ def replay(program: Program) -> Drawer:
     """Build and check a program statement by statement, as when it was drawn."""
     g = Drawer(0)
     g.program = replace(program, statements=[])
-    g.special = 1.0
+    g.special, g.extreme = 1.0, False
     for i in program.inputs:
         g._declare(i.name, i.make(), i.value.value())
     for s in program.statements:

@@ -121,8 +121,8 @@ HELPERS = {"changed": changed, "increased": increased}
 TOLERANCE = {"float16": 3e-2, "float32": 2e-4, "complex64": 2e-4}
 
 
-#: sums of products in another order may overflow elsewhere
-_UNORDERED = re.compile(r"dot|mat|outer|sum|mean|var|std|trace|softmax|prod")
+#: terms in another order may overflow or cancel elsewhere
+UNORDERED = re.compile(r"dot|mat|outer|sum|mean|var|std|trace|softmax|prod")
 
 
 def difference(value: Any, expected: Any, text: str = "") -> str:
@@ -143,8 +143,8 @@ def difference(value: Any, expected: Any, text: str = "") -> str:
         finite = np.abs(expected[np.isfinite(expected)])
         scale = 1 + (finite.max() if finite.size else 0)
         same = np.isclose(value, expected, rtol=coarse, atol=coarse * scale, equal_nan=True)
-    if _UNORDERED.search(text):
-        same |= ~np.isfinite(value) & ~np.isfinite(expected)
+    if "var(" in text or "std(" in text:
+        same |= np.isnan(expected)  # fewer elements than ddof
     if same.all():
         return ""
     at = tuple(int(i) for i in np.argwhere(~same)[0])

@@ -10,6 +10,7 @@ from pathlib import Path
 import fuzz_generate
 import pytest
 from fuzz_functions import undrawn
+from fuzz_planted import PLANTED
 
 HERE = Path(__file__).parent
 CORPUS = sorted((HERE / "corpus").glob("*.py"))
@@ -43,3 +44,12 @@ def test_program_of_the_corpus(path: Path) -> None:
 def test_a_seed_gives_the_same_program_each_time() -> None:
     programs = [fuzz_generate.generate(3)[0].text() for _ in range(2)]
     assert programs[0] == programs[1]
+
+
+@pytest.mark.parametrize("fault", sorted(PLANTED))
+def test_a_planted_fault_is_found(fault: str) -> None:
+    done = fuzz(
+        "--plant", fault, "--seed", 500, "--count", 1500, "--quick", "--first", "--workers", 1,
+        "--backend", "llvm", "--width", 0,
+    )  # fmt: skip
+    assert done.returncode == 1 and "1 findings" in done.stdout, done.stdout + done.stderr
