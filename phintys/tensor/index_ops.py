@@ -413,7 +413,7 @@ class AdvancedSubtensor(IndexOp):
     # ----- perform
     def perform(self, node: Apply, inputs: Sequence[Any], output_storage: list[list[Any]]) -> None:
         x, *indices = inputs
-        check_masks(self, x, indices)
+        check_fit(self, node, x, indices)
         out = np.asarray(x[self.key([index_value(i) for i in indices])])
         output_storage[0][0] = out.copy() if np.may_share_memory(out, x) else out
 
@@ -468,17 +468,34 @@ def check_index(index: Any, x: Any, axis: int) -> None:
             )
 
 
-def check_masks(op: IndexOp, x: np.ndarray, indices: Sequence[np.ndarray]) -> None:
-    """IndexError if a mask does not fit: NumPy takes any that has no elements."""
-    if all(i.dtype != bool for i in indices):
-        return
-    layout = Layout(op.idx_list, indices, x.ndim)
-    for p, axis in zip(layout.positions, layout.axes):
-        mask = indices[p]
-        if mask.dtype == bool and mask.shape != x.shape[axis : axis + mask.ndim]:
-            raise IndexError(
-                f"A mask of shape {mask.shape} does not fit axis {axis} of a value of shape "
-                f"{x.shape}."
+def check_fit(op: IndexOp, node: Apply, x: np.ndarray, indices: Sequence[np.ndarray]) -> None:
+    """IndexError if a mask does not fit (NumPy takes any that has no elements); ShapeError if
+    index tensors would broadcast by a length that is not known to be 1."""
+    if any(i.dtype == bool for i in indices):
+        layout = Layout(op.idx_list, indices, x.ndim)
+        for p, axis in zip(layout.positions, layout.axes):
+            mask = indices[p]
+            if mask.dtype == bool and mask.shape != x.shape[axis : axis + mask.ndim]:
+                raise IndexError(
+                    f"A mask of shape {mask.shape} does not fit axis {axis} of a value of shape "
+                    f"{x.shape}."
+                )
+    elif sum(i.ndim > 0 for i in indices) > 1:
+        _check_index_broadcast(node.inputs[len(node.inputs) - len(indices) :], indices)
+
+
+def _check_index_broadcast(variables: Sequence[Any], indices: Sequence[np.ndarray]) -> None:
+    for axis in range(1, max(i.ndim for i in indices) + 1):
+        free = [
+            i.shape[-axis]
+            for v, i in zip(variables, indices)
+            if i.ndim >= axis and v.type.shape[-axis] != 1
+        ]
+        if len(set(free)) > 1:
+            shapes = ", ".join(str(i.shape) for i in indices)
+            raise ShapeError(
+                f"Index tensors of shapes {shapes} do not agree.  A length of 1 broadcasts only if "
+                "it is known when the graph is built."
             )
 
 
@@ -559,7 +576,7 @@ class AdvancedIncSubtensor(IndexOp):
     # ----- perform
     def perform(self, node: Apply, inputs: Sequence[Any], output_storage: list[list[Any]]) -> None:
         x, y, *indices = inputs
-        check_masks(self, x, indices)
+        check_fit(self, node, x, indices)
         out = x if self.inplace else x.copy()
         key = self.key([index_value(in_c_order(i)) for i in indices])
         region = out[key].shape

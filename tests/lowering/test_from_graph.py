@@ -46,7 +46,7 @@ GRAPHS: dict[str, Callable[..., list[Any]]] = {
     "dimshuffle": lambda x, y: [x.T, x.dimshuffle(1, "x", 0), x.T + x.T, y.dimshuffle("x", 0) + x],
     "dot": lambda x, y, f: [pt.dot(x, y), pt.dot(x.T, x), pt.dot(y, y), pt.dot(f, y)],
     "softmax": lambda x: [pt.exp(x) / pt.exp(x).sum(axis=1, keepdims=True)],
-    "complex": lambda z, x: [z * 2, z.T, z.shape, z.shape[0] + x],
+    "complex": lambda z, x: [*[z * 2] * 2, z.T, z.shape, z.shape[0] + x],
     "constants": lambda x: [x + np.arange(4.0), pt.constant(np.eye(3)), pt.constant(2.0)],
     "inputs": lambda x, y: [x, x, y],
 }  # fmt: skip

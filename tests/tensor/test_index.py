@@ -189,6 +189,17 @@ def test_a_mask_that_does_not_fit_is_an_error(mode, shape):
 
 
 @pytest.mark.parametrize("mode", [*MODES, "C"])
+def test_index_tensors_broadcast_by_lengths_known_to_be_1(mode):
+    x, i, j = pt.dmatrix("x"), pt.lvector("i"), pt.lvector("j")
+    one = pt.tensor("one", dtype="int64", shape=(1,))
+    values = [np.ones((3, 3)), np.array([2]), np.array([1, 0])]
+    assert evaluate(x[one, j], [x, one, j], values, mode).shape == (2,)
+    for out in (x[i, j], pt.set_subtensor(x[i, j], 2), pt.inc_subtensor(x[i, j], 2)):
+        with pytest.raises(ShapeError):
+            evaluate(out, [x, i, j], values, mode)
+
+
+@pytest.mark.parametrize("mode", [*MODES, "C"])
 def test_a_sum_of_bools_is_or(mode):
     x, i = pt.tensor("x", dtype="bool", shape=(None,)), pt.lvector("i")
     values = np.array([False, True, False])
