@@ -17,7 +17,8 @@ from dataclasses import dataclass
 from types import FunctionType, TracebackType
 from typing import Any
 
-from phintys.backends.numpy.run import Runner
+from phintys.backends.numpy.run import Runner, find_error
+from phintys.graph.origin import raised_by_node
 from phintys.graph.variable import Apply, Constant, Variable
 
 __all__ = [
@@ -181,10 +182,11 @@ def fgraph_to_python(
 
 
 class Transpiled:
-    """What runs a graph through a framework, and through the reference where that fails.
+    """What runs a graph through a framework.
 
-    The reference finds the node that fails, and says what is wrong and which line of the user's
-    program made it; the exception is of the class it has on every backend.
+    An exception of an op that Python runs reaches the caller as it is.  Other failures are
+    explained by the reference: it says what is wrong and which line of the user's program made it,
+    and the exception is of the class it has on every backend.
     """
 
     def __init__(self, fgraph: Any, call: Callable[[Sequence[Any]], list[Any]]) -> None:
@@ -193,19 +195,11 @@ class Transpiled:
     def __call__(self, values: Sequence[Any]) -> list[Any]:
         try:
             return self.call(values)
-        except Exception:
-            found = self.reference_error(values)
+        except Exception as exc:
+            found = None if raised_by_node(exc) else find_error(self.fgraph, values)
             if found is None:
                 raise
         raise found
-
-    def reference_error(self, values: Sequence[Any]) -> Exception | None:
-        """What the reference raises on these values, if it does."""
-        try:
-            Runner(self.fgraph)(values)
-        except Exception as exc:
-            return exc
-        return None
 
 
 def interpreted(fgraph: Any, framework: str, missing_dtypes: Collection[str] = ()) -> Runner | None:

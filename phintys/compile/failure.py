@@ -6,17 +6,31 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from phintys.errors import ShapeError
+from phintys.graph.origin import describe
 
 
 def explain_failure(fgraph: Any, values: Sequence[Any], program: Any, step: int) -> NoReturn:
-    """Raise the error of a failed step of compiled code.
+    """Raise the error of a check that failed in compiled code: of lengths, or of positions.
 
-    The graph is run again node by node: the node that fails says what is wrong, and where the user
-    made it.
+    The reference says what is wrong, and where the user made it.  It does not run ops of users
+    again; a check of what they have computed is explained by the step that contains it.
     """
-    from phintys.backends.numpy.run import Runner
+    from phintys.backends.numpy.run import find_error
 
-    Runner(fgraph)(values)
-    failed = next((s for s in program.steps if s.step == step), None)
-    message = getattr(failed, "message", "") or f"step {step} of the compiled function failed"
-    raise ShapeError(f"{message} ({type(failed).__name__})")
+    raise find_error(fgraph, values) or _of_step(program, step)
+
+
+def _of_step(program: Any, number: int) -> Exception:
+    """The error of a step."""
+    k = next((k for k, s in enumerate(program.steps) if s.step == number), None)
+    if k is None:
+        return ShapeError(f"step {number} of the compiled function failed")
+    failed, node = program.steps[k], program.origins[k]
+    positions = any(inst.op == "wrap" for inst in getattr(failed, "body", ()))
+    kind: type[Exception] = IndexError if positions else ShapeError
+    message = getattr(failed, "message", "") or "An index is out of range."
+    error = kind(message)
+    if node is not None:
+        made = describe(node.origin, indent="")
+        error.add_note("\n".join([f"while computing {node.op}", *([made] if made else [])]))
+    return error

@@ -140,12 +140,18 @@ def describe(origin: Any, indent: str = "  ") -> str:
     return f"{indent}made at {where.file}:{where.line}, in {where.function}{text}"
 
 
-def annotate(exc: Exception, node: Any, values: Sequence[Any]) -> None:
+def annotate(exc: BaseException, node: Any, values: Sequence[Any]) -> None:
     """Add to an exception which node raised it, on what, and where the user made it."""
     rows = [f"while computing {node.op} of"]
     rows += [f"  {v} = {_about(x)}" for v, x in zip(node.inputs, values)]
     made = describe(node.origin, indent="")
     exc.add_note("\n".join([*rows, made] if made else rows))
+    vars(exc)["_raised_by_node"] = True
+
+
+def raised_by_node(exc: BaseException) -> bool:
+    """Whether an exception is what a node raised that Python ran; see `annotate`."""
+    return "_raised_by_node" in vars(exc)
 
 
 def _about(value: Any) -> str:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import singledispatch
+from itertools import count
 from typing import Any
 
 import jax
@@ -16,6 +18,7 @@ from phintys.backends.source import generate
 from phintys.errors import UnsupportedError
 from phintys.graph.fgraph import FunctionGraph
 from phintys.graph.op import Op
+from phintys.graph.origin import annotate
 from phintys.graph.perform import run_node
 from phintys.graph.traversal import graph_inputs, io_toposort
 from phintys.graph.variable import Apply
@@ -159,8 +162,11 @@ def call_back(op: Any, node: Any = None, **kwargs: Any) -> Any:
             given = list(args)
             for i, value in zip(passed, values):
                 given[i] = np.asarray(value)
-            found = perform(node, given)
-            found = found if isinstance(found, tuple) else (found,)
+            try:
+                found = run_node(node, given)
+            except BaseException as exc:
+                annotate(exc, node, given)
+                raise raised.put(exc) from exc
             return tuple(np.asarray(x, s.dtype) for x, s in zip(found, structs))
 
         inputs = [args[i] for i in passed]
@@ -168,6 +174,33 @@ def call_back(op: Any, node: Any = None, **kwargs: Any) -> Any:
         return found if len(found) > 1 else found[0]
 
     return function
+
+
+class Raised:
+    """Exceptions of called back Python, on their way through JAX.
+
+    JAX replaces an exception by one of its own, with the text of the first: there is its number.
+    """
+
+    def __init__(self) -> None:
+        self.exceptions: dict[str, BaseException] = {}
+        self.numbers = count()
+
+    def put(self, exc: BaseException) -> RuntimeError:
+        """What to raise in place of an exception."""
+        number = f"[phintys exception {next(self.numbers)}]"
+        while len(self.exceptions) >= 100:  # that nobody asked for
+            self.exceptions.pop(next(iter(self.exceptions)), None)
+        self.exceptions[number] = exc
+        return RuntimeError(f"{type(exc).__name__}: {exc} {number}")
+
+    def pop(self, exc: Exception) -> BaseException | None:
+        """The exception that one of JAX stands for; None if it is JAX's own."""
+        found = re.search(r"\[phintys exception \d+\]", str(exc))
+        return self.exceptions.pop(found[0], None) if found else None
+
+
+raised = Raised()
 
 
 def _stays(x: Any) -> bool:

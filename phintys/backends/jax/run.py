@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from phintys.backends.jax.dispatch import collecting, convert_node, enable_x64, jax_typify
+from phintys.backends.jax.dispatch import collecting, convert_node, enable_x64, jax_typify, raised
 from phintys.backends.source import Transpiled, generate, interpreted
 from phintys.errors import UnsupportedError
 from phintys.graph.origin import describe
@@ -48,6 +48,16 @@ class Compiled:
         return results, jnp.all(jnp.stack(checks)) if checks else None
 
     def __call__(self, values: Sequence[Any]) -> list[Any]:
+        try:
+            return self.run(values)
+        except Exception as exc:
+            original = raised.pop(exc)
+            if original is None:
+                raise
+        raise original
+
+    def run(self, values: Sequence[Any]) -> list[Any]:
+        """The results, by the jitted function or by one of its variants."""
         if not self.inlined:
             try:
                 return self.checked(self.jitted(*values))

@@ -14,6 +14,7 @@ from numba import types
 from phintys.backends.source import compile_function_src, generate
 from phintys.graph.fgraph import FunctionGraph
 from phintys.graph.op import Op
+from phintys.graph.origin import annotate
 from phintys.graph.perform import run_node
 from phintys.graph.variable import Apply, Constant
 
@@ -172,7 +173,12 @@ def _performing(node: Apply, arrays: Sequence[int]) -> Callable[..., Any]:
         given = list(fixed)
         for i, x in zip(arrays, values):
             given[i] = x
-        return tuple(_declared(x, v) for x, v in zip(run_node(node, given), node.outputs))
+        try:
+            results = run_node(node, given)
+        except Exception as exc:
+            annotate(exc, node, given)
+            raise
+        return tuple(_declared(x, v) for x, v in zip(results, node.outputs))
 
     return perform
 

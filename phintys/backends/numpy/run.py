@@ -1,9 +1,8 @@
 """Running a FunctionGraph with ``perform``.
 
 This is the reference that other backends are tested against, the answer of mode FAST_COMPILE, and
-the one place where the message of a failed call is made: a compiled backend that fails runs the
-graph again here, and the node that raises says what went wrong and which line of the user's program
-made it.
+the one place where the message of a failed check is made: `find_error` computes the graph again,
+without ops of users, and the node that raises says what went wrong and which line made it.
 """
 
 from __future__ import annotations
@@ -11,20 +10,23 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from phintys.graph.op import HasMultipleInnerGraph
 from phintys.graph.origin import annotate
 from phintys.graph.perform import run_node
 from phintys.graph.variable import Apply, Constant, Variable
 
-Step = tuple[Callable[[Apply, Sequence[Any]], list[Any]], Apply, list[int], list[int]]
+RunNode = Callable[[Apply, Sequence[Any]], list[Any]]
+Step = tuple[RunNode, Apply, list[int], list[int]]
 
 
 class Runner:
     """A callable: list of input values -> list of output values.
 
-    Values live in a flat list of cells; those that are not needed any more are dropped.
+    Values live in a flat list of cells; those that are not needed any more are dropped.  ``run``
+    computes one node.
     """
 
-    def __init__(self, fgraph: Any) -> None:
+    def __init__(self, fgraph: Any, run: RunNode = run_node) -> None:
         order = fgraph.toposort()
         self.position: dict[Variable, int] = {}
         self.constants: list[tuple[int, Any]] = []
@@ -36,7 +38,7 @@ class Runner:
         for k, node in enumerate(order):
             inputs = [self._place(v) for v in node.inputs]
             outputs = [self._place(v) for v in node.outputs]
-            self.steps.append((run_node, node, inputs, outputs))
+            self.steps.append((run, node, inputs, outputs))
             last_use.update((i, k) for i in inputs + outputs)
             node.op.prepare_node(node, None, None, "py")
         self.outputs = [self._place(v) for v in fgraph.outputs]
@@ -72,3 +74,40 @@ class Runner:
             for i in dead:
                 cells[i] = None
         return [cells[i] for i in self.outputs]
+
+
+# ------------------------------------------------------------------------- failed checks
+
+
+def find_error(fgraph: Any, values: Sequence[Any]) -> Exception | None:
+    """What the first node raises that raises on these values; None if none does.
+
+    Ops of users are not run, and neither is what depends on them: they have been run by the call
+    that failed, and may have side effects.
+    """
+    try:
+        Runner(fgraph, _run_own)(values)
+    except Exception as exc:
+        return exc
+    return None
+
+
+_UNKNOWN = object()
+
+
+def _run_own(node: Apply, inputs: Sequence[Any]) -> list[Any]:
+    if not is_own(node.op) or any(x is _UNKNOWN for x in inputs):
+        return [_UNKNOWN] * len(node.outputs)
+    return run_node(node, inputs)
+
+
+def is_own(op: Any) -> bool:
+    """Whether an op, and the ops that it applies, are of this package."""
+    ops = [op]
+    for o in ops:  # grows
+        if not type(o).__module__.startswith("phintys."):
+            return False
+        ops += [getattr(o, name) for name in ("core_op", "scalar_op") if hasattr(o, name)]
+        if isinstance(o, HasMultipleInnerGraph):
+            ops += [node.op for g in o.inner_graphs.values() for node in g.toposort()]
+    return True
