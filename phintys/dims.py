@@ -20,11 +20,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 from typing import Any, Union
-from weakref import WeakValueDictionary
+
+from phintys.memo import Memo
 
 DimLike = Union["Dim", int]
 
-_INTERNED: WeakValueDictionary[tuple[Any, ...], Dim] = WeakValueDictionary()
+_INTERNED: Memo[tuple[Any, ...], Dim] = Memo(2048, "lengths", weak=True)
 
 
 class Dim:
@@ -42,14 +43,14 @@ class Dim:
 
     def __new__(cls, op: str, args: tuple[Any, ...]) -> Dim:
         key = (op, args)
-        found = _INTERNED.get(key)
+        found = _INTERNED[key]
         if found is None:
             found = object.__new__(cls)
             found.op, found.args = op, args
             found.value = args[0] if op == "const" else None
             found.size = 1 if op in ("const", "symbol") else sum([a.size for a in args])
             found.order_key = None
-            _INTERNED[key] = found
+            found = _INTERNED.keep(key, found)
         return found
 
     # ----- constructors

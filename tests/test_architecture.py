@@ -15,7 +15,8 @@ ROOT = Path(__file__).parent.parent / "phintys"
 
 #: bottom to top: a module may import from its own layer and from those before it
 LAYERS = [
-    ("errors", "dims"),
+    ("errors", "memo"),
+    ("dims",),
     ("config",),
     ("graph",),
     ("rewriting",),
@@ -29,7 +30,7 @@ LAYERS = [
 ]
 #: what the generators may see: no graph, no op
 GENERATORS = ("backends/llvm", "backends/c")
-SEEN_BY_GENERATORS = {"errors", "dims", "config", "lowering", "scalar", "backends"}
+SEEN_BY_GENERATORS = {"errors", "memo", "dims", "config", "lowering", "scalar", "backends"}
 MAX_MODULE = 800
 MAX_FUNCTION = 60
 

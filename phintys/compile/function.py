@@ -19,6 +19,7 @@ from phintys.graph.fgraph import FunctionGraph
 from phintys.graph.fingerprint import fingerprint
 from phintys.graph.shared import Container, SharedVariable
 from phintys.graph.variable import Variable, late
+from phintys.memo import Memo
 from phintys.rewriting.trace import current_recorder
 
 
@@ -298,11 +299,15 @@ def evaluate(variable: Variable, inputs_to_values: Any = None, **kwargs: Any) ->
     kwargs["mode"] = get_mode(kwargs.get("mode"))
     if not all(isinstance(value, _PLAIN) for value in kwargs.values()):
         return function(inputs, variable, **kwargs)(*(values[v] for v in inputs))
-    cache = variable.__dict__.setdefault("_cached_functions", {})
-    key = (*inputs, *sorted(kwargs.items()))
-    if key not in cache:
-        cache[key] = function(inputs, variable, **kwargs)
-    return cache[key](*(values[v] for v in inputs))
+    known = variable.__dict__.get("_cached_functions")
+    if known is None:
+        fresh: Memo[Any, Any] = Memo(8, "functions of eval")
+        known = variable.__dict__.setdefault("_cached_functions", fresh)
+    key = (*inputs, *sorted(kwargs.items()), *config.values().items())
+    f = known[key]
+    if f is None:
+        f = known.keep(key, function(inputs, variable, **kwargs))
+    return f(*(values[v] for v in inputs))
 
 
 late["eval"] = evaluate

@@ -10,7 +10,6 @@ from __future__ import annotations
 import sys
 import time
 import weakref
-from collections import OrderedDict
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -22,13 +21,13 @@ from phintys.compile.callable import Function
 from phintys.compile.failure import explain_failure
 from phintys.graph.collection import collection_paused
 from phintys.graph.shared import Container
+from phintys.memo import Memo
 
 if TYPE_CHECKING:
     from phintys.compile.function import FunctionMaker
 
-#: Code of the last functions, by key.
-_recent: OrderedDict[str, Native] = OrderedDict()
-_RECENT = 32
+#: Code of the last functions by key: of 16 to 32 of them, or, if it is large, of 16 to 32 MB.
+_recent: Memo[str, Native] = Memo(16, "machine code", weigh=lambda native: 1 + native.size / 2**20)
 
 
 @collection_paused()
@@ -55,16 +54,14 @@ def _machine_code(maker: FunctionMaker, f: Any) -> Native:
     key = maker.key
     if key is None:
         return generate(f.program, maker.unpack == "single")
-    native = _recent.pop(key, None)
-    if native is None:
-        file = code_cache.name_of("f", surroundings(), key)
-        native = kept(file, len(maker.shared))
+    native = _recent[key]
+    if native is not None:
+        return native
+    file = code_cache.name_of("f", surroundings(), key)
+    native = kept(file, len(maker.shared))
     if native is None:
         native = generate(f.program, maker.unpack == "single", file)
-    _recent[key] = native
-    if len(_recent) > _RECENT:
-        _recent.popitem(last=False)
-    return native
+    return _recent.keep(key, native)
 
 
 class NativeMethods(Function):

@@ -11,10 +11,10 @@ import threading
 import weakref
 from collections.abc import Container
 from copy import deepcopy
-from functools import cache
 from typing import Any
 
 from phintys.graph.origin import locate
+from phintys.memo import WeakMemo
 
 # ------------------------------------------------------------------------ pickle
 
@@ -141,23 +141,21 @@ _BASE_FIELDS = frozenset(
 )
 
 
-@cache
-def _field_names(cls: type) -> tuple[str, ...]:
-    """``name``, and what subclasses of Variable add through ``__slots__``."""
-    return tuple(name for name in _slots(cls) if name not in _BASE_FIELDS)
+_slots_of: WeakMemo[type, tuple[tuple[str, ...], bool]] = WeakMemo("classes of variables")
 
 
-@cache
-def _remembers_signature(cls: type) -> bool:
-    return "_signature" in _slots(cls)
-
-
-def _slots(cls: type) -> list[str]:
-    return [name for base in cls.__mro__ for name in base.__dict__.get("__slots__", ())]
+def _slots(cls: type) -> tuple[tuple[str, ...], bool]:
+    """What subclasses of Variable add through ``__slots__``, and whether `_signature` is one."""
+    found = _slots_of.get(cls)
+    if found is None:
+        slots = [name for base in cls.__mro__ for name in base.__dict__.get("__slots__", ())]
+        fields = tuple(name for name in slots if name not in _BASE_FIELDS)
+        found = _slots_of.keep(cls, (fields, "_signature" in slots))
+    return found
 
 
 def _fields(variable: Any) -> tuple[Any, ...]:
-    return tuple([getattr(variable, name) for name in _field_names(type(variable))])
+    return tuple([getattr(variable, name) for name in _slots(type(variable))[0]])
 
 
 def _state(node: Any) -> Any:
@@ -197,9 +195,10 @@ def _make_variable(cls: Any, type_: Any, fields: tuple[Any, ...]) -> Any:
     variable = cls.__new__(cls)
     variable.type, variable.owner, variable.index = type_, None, None
     variable._tag = variable.origin = None
-    for name, value in zip(_field_names(cls), fields, strict=True):
+    names, has_signature = _slots(cls)
+    for name, value in zip(names, fields, strict=True):
         setattr(variable, name, value)
-    if _remembers_signature(cls):
+    if has_signature:
         variable._signature = None
     return variable
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, KeysView, Mapping, Sequence
 from typing import Any
-from weakref import WeakValueDictionary
 
 from phintys.graph.clients import Client
 from phintys.graph.equality import assign_keys, leaf_key
@@ -17,6 +16,7 @@ from phintys.graph.fgraph import FunctionGraph, Output
 from phintys.graph.replace import graph_replace
 from phintys.graph.traversal import ancestors, io_toposort
 from phintys.graph.variable import Apply, Constant, Node, NominalVariable, Variable
+from phintys.memo import Memo
 
 
 class FrozenApply(Node):
@@ -52,7 +52,7 @@ class FrozenApply(Node):
         inputs = _with_interned_constants(inputs)
         # inputs are interned and kept alive by the node: their identity is enough
         key = (op, tuple(map(id, inputs)), tuple(output_types), topo_idx)
-        node = _nodes.get(key)
+        node = _nodes[key]
         if node is None:
             node = super().__new__(cls)
             node.op, node.inputs, node.topo_idx = op, inputs, topo_idx
@@ -60,7 +60,7 @@ class FrozenApply(Node):
             for i, v in enumerate(node.outputs):
                 v.owner, v.index = node, i  # type: ignore[assignment]
             node._tag = node.origin = None
-            _nodes[key] = node
+            node = _nodes.keep(key, node)
         return node
 
     def get_parents(self) -> list[Any]:
@@ -79,8 +79,8 @@ class FrozenApply(Node):
     __repr__ = __str__
 
 
-_nodes: WeakValueDictionary[Any, FrozenApply] = WeakValueDictionary()
-_constants: WeakValueDictionary[Any, Constant] = WeakValueDictionary()
+_nodes: Memo[Any, FrozenApply] = Memo(0, "nodes of frozen graphs", weak=True)
+_constants: Memo[Any, Constant] = Memo(0, "constants of frozen graphs", weak=True)
 
 
 def _with_interned_constants(variables: Iterable[Variable]) -> tuple[Variable, ...]:
@@ -89,7 +89,7 @@ def _with_interned_constants(variables: Iterable[Variable]) -> tuple[Variable, .
     for v in variables:
         if isinstance(v, Constant):
             try:
-                v = _constants.setdefault((type(v), v.signature()), v)
+                v = _constants.keep((type(v), v.signature()), v)
             except TypeError:  # the value cannot be hashed: it equals only itself
                 pass
         found.append(v)

@@ -10,13 +10,14 @@ import linecache
 import os
 import threading
 from collections.abc import Sequence
-from functools import lru_cache
 from sys import _getframe  # pyright: ignore[reportPrivateUsage]
 from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
+from phintys.memo import Memo
+
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
-_is_ours: dict[str, bool] = {}  # by file; a code object's own hash is slow
+_is_ours: Memo[str, bool] = Memo(1024, "files")  # a code object's own hash is slow
 
 #: (code object, offset of the instruction); resolved by `locate`.
 Origin = tuple[CodeType, int]
@@ -54,7 +55,7 @@ def user_origin() -> Origin | Location | None:
     frame: FrameType | None = _getframe(2)
     while frame is not None:
         code = frame.f_code
-        ours = _is_ours.get(code.co_filename)
+        ours = _is_ours[code.co_filename]
         if ours is None:
             ours = _is_of_package(code.co_filename)
         if not ours and not (code.co_name == "make_node" and _is_within_package(frame)):
@@ -64,10 +65,8 @@ def user_origin() -> Origin | Location | None:
 
 
 def _is_of_package(file: str) -> bool:
-    ours = _is_ours.get(file)
-    if ours is None:
-        ours = _is_ours[file] = file.startswith(_PACKAGE)
-    return ours
+    ours = _is_ours[file]
+    return _is_ours.keep(file, file.startswith(_PACKAGE)) if ours is None else ours
 
 
 def _is_within_package(make_node: FrameType) -> bool:
@@ -102,7 +101,8 @@ def locate(origin: Origin | Location | None) -> Location | None:
     """File, line and function of an origin."""
     if origin is None or isinstance(origin, Location):
         return origin
-    return _resolve(_Identity(origin[0]), origin[1])
+    key = _Identity(origin[0]), origin[1]
+    return _locations[key] or _locations.keep(key, _resolve(*origin))
 
 
 class _Identity:
@@ -120,9 +120,10 @@ class _Identity:
         return isinstance(other, _Identity) and self.code is other.code
 
 
-@lru_cache(4096)
-def _resolve(key: _Identity, offset: int) -> Location:
-    code = key.code
+_locations: Memo[tuple[_Identity, int], Location] = Memo(1024, "lines of programs")
+
+
+def _resolve(code: CodeType, offset: int) -> Location:
     line: int | None = code.co_firstlineno
     for start, end, number in code.co_lines():
         if start <= offset < end and number is not None:

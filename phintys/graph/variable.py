@@ -15,6 +15,7 @@ import numpy as np
 from phintys.graph import flatten
 from phintys.graph.meta import Scratchpad
 from phintys.graph.origin import Origin, user_origin
+from phintys.memo import Memo
 
 if TYPE_CHECKING:
     from phintys.graph.op import Op
@@ -229,23 +230,27 @@ class NominalVariable(AtomicVariable):
 
     __slots__ = ("id",)
     immutable = True
-    _interned: ClassVar[dict[Any, Any]] = {}
-    _classes: ClassVar[dict[Any, Any]] = {}
+    _interned: ClassVar[Memo[Any, Any]] = Memo(64, "nominal variables", weak=True)
+    _classes: ClassVar[Memo[Any, Any]] = Memo(16, "classes of nominal variables", weak=True)
 
     def __new__(cls, id: Any, typ: Any, name: str | None = None) -> Any:
-        found = cls._interned.get((typ, id))
+        found = cls._interned[typ, id]
         if found is None:
-            base = typ.variable_type
-            made = cls._classes.get(base)
-            if made is None:
-                body = {"__slots__": (), "__init__": lambda self, *a, **k: None}
-                made = type(f"Nominal{base.__name__}", (NominalVariable, base), body)
-                made.__module__ = cls.__module__
-                cls._classes[base] = made
-            found = object.__new__(made)
+            found = object.__new__(cls._class_for(typ.variable_type))
             Variable.__init__(found, typ, None, None, name)
             found.id = id
-            cls._interned[typ, id] = found
+            found = cls._interned.keep((typ, id), found)
+        return found
+
+    @classmethod
+    def _class_for(cls, base: type[Variable]) -> Any:
+        """The class of the nominal variables that are variables of a class."""
+        found = cls._classes[base]
+        if found is None:
+            body = {"__slots__": (), "__init__": lambda self, *a, **k: None}
+            made = type(f"Nominal{base.__name__}", (NominalVariable, base), body)
+            made.__module__ = cls.__module__
+            found = cls._classes.keep(base, made)
         return found
 
     def __init__(self, id: Any, typ: Any, name: str | None = None) -> None:

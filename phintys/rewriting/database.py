@@ -15,6 +15,7 @@ from typing import Any, TextIO
 
 from phintys.config import config
 from phintys.errors import did_you_mean
+from phintys.memo import Memo
 from phintys.rewriting.equilibrium import EquilibriumGraphRewriter
 from phintys.rewriting.rewriter import (
     FailureCallback,
@@ -154,6 +155,7 @@ class RewriteDatabase(ABC):
         self._versions = 0
         self._inside: tuple[int, list[RewriteDatabase]] = (0, [])  # databases at that version
         self._own_version = 0
+        self._answers: Memo[Any, Any] = Memo(8, "answers of databases")
 
     # ----- filling
     def fill_later(self, source: Callable[[], object]) -> None:
@@ -220,6 +222,7 @@ class RewriteDatabase(ABC):
         self[name]
         del self._entries[name]
         self._versions += 1
+        self._answers.clear()
         for tag in [t for t, names in self._tags.items() if name in names]:
             del self._tags[tag][name]
             if not self._tags[tag]:
@@ -292,6 +295,14 @@ class RewriteDatabase(ABC):
         made.name = self.name
         return made
 
+    def _answer(
+        self, query: RewriteDatabaseQuery, make: Callable[[RewriteDatabaseQuery], Any]
+    ) -> Any:
+        """``make(query)``, remembered until an entry or a setting changes."""
+        key = query, self.version, config.optdb__max_use_ratio
+        found = self._answers[key]
+        return self._answers.keep(key, make(query)) if found is None else found
+
     @property
     def default_query(self) -> Any:
         """The rewriter made of everything that carries the database's own name as a tag."""
@@ -353,7 +364,6 @@ class EquilibriumDB(RewriteDatabase):
         self.eq_rewriter_class = eq_rewriter_class
         self._final: set[str] = set()
         self._cleanup: set[str] = set()
-        self._assembled: dict[Any, Any] = {}
 
     def register(
         self,
@@ -385,11 +395,7 @@ class EquilibriumDB(RewriteDatabase):
     def query(self, *tags: Any, **kwtags: Any) -> Any:
         """See `RewriteDatabase.query`.  The answer is kept, as its index of rules takes time."""
         query = as_query(tags, kwtags)
-        key = query, self.version, config.optdb__max_use_ratio
-        if key not in self._assembled:
-            self._assembled = {k: v for k, v in self._assembled.items() if k[1] == key[1]}
-            self._assembled[key] = super().query(query)
-        return copy.copy(self._assembled[key])
+        return copy.copy(self._answer(query, super().query))
 
     def assemble(self, found: dict[str, Any], query: RewriteDatabaseQuery) -> Any:
         final = [r for name, r in found.items() if name in self._final]
@@ -412,7 +418,6 @@ class SequenceDB(RewriteDatabase):
         super().__init__()
         self.failure_callback = failure_callback
         self._positions: dict[str, float] = {}
-        self._selected: dict[Any, dict[str, Any]] = {}
 
     def register(
         self, name: str, rewriter: Any, *tags: str, position: float | str = "last", **kwargs: Any
@@ -436,11 +441,8 @@ class SequenceDB(RewriteDatabase):
 
     def select(self, query: RewriteDatabaseQuery) -> dict[str, Any]:
         """See `RewriteDatabase.select`.  The answer is kept: compilation asks for the same."""
-        key = query, self.version, config.optdb__max_use_ratio
-        if key not in self._selected:
-            self._selected = {k: v for k, v in self._selected.items() if k[1] == key[1]}
-            self._selected[key] = super().select(query)
-        return self._selected[key]
+        found: dict[str, Any] = self._answer(query, super().select)
+        return found
 
     def assemble(self, found: dict[str, Any], query: RewriteDatabaseQuery) -> Any:
         placed = [(self._positions[name], name, r) for name, r in found.items()]

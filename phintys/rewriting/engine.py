@@ -73,7 +73,6 @@ class Normalizer:
         self.fgraph = fgraph
         self._name = rules.name or "rules"
         self._table = rules.table
-        self._table.make_room()
         self._limit = rules.max_generations
         self._recorder = current_recorder()
         self._kinds: dict[Variable, int] = {}  # of the variables in normal form: see RuleTable
@@ -84,9 +83,8 @@ class Normalizer:
         self._waiting: set[Apply] = set()
         self._interned: dict[Any, Apply] = {}
         self._constants: dict[Any, Constant] = {}
-        self._entries = rules.table.by_id
-        self._others: dict[int, OpEntry] = {}  # of ops that are equal to those
-        self._ops: list[Any] = []  # keeps them alive, and so their ids
+        self._entries: dict[int, OpEntry] = {}  # by the id of an op
+        self._ops: list[Any] = []  # keeps them alive, and so their ids and numbers
         self._uses = {v: len(clients) for v, clients in fgraph.clients.items()}
         self._client: dict[Variable, Apply] = {}
         self._made: dict[Apply, Rule] = {}  # node that an idempotent rule has just made
@@ -274,11 +272,9 @@ class Normalizer:
         return v
 
     def _entry(self, op: Any) -> OpEntry:
-        """The entry of an op that is not the one by which the table knows it."""
-        found = self._others.get(id(op))
-        if found is None:
-            self._ops.append(op)
-            found = self._others[id(op)] = self._table.entry(op)
+        """The entry of an op that this run has not met."""
+        self._ops.append(op)
+        found = self._entries[id(op)] = self._table.entry(op)
         return found
 
     # ------------------------------------------------------------------ changing

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, Generic, TypeVar
 
+from phintys.memo import Memo
+from phintys.rewriting.numbering import number_of
 from phintys.rewriting.unify import OpPattern, rule_key
 
 T = TypeVar("T")
@@ -25,7 +27,7 @@ class TrackIndex(Generic[T]):
         self._everywhere: list[int] = []
         self._by_key: dict[Any, list[int]] = {}
         self._by_pattern: dict[type, list[tuple[OpPattern, int]]] = {}
-        self._known: dict[Any, tuple[T, ...]] = {}
+        self._known: Memo[int, tuple[T, ...]] = Memo(512, "rewrites by op")
         for item, tracks in items:
             self._add(item, tracks)
 
@@ -43,10 +45,9 @@ class TrackIndex(Generic[T]):
                 self._by_key.setdefault(tracked, []).append(position)
 
     def __getitem__(self, op: Any) -> tuple[T, ...]:
-        found = self._known.get(op)
-        if found is None:
-            found = self._known[op] = self.find(op)
-        return found
+        number = number_of(op)
+        found = self._known[number]
+        return self._known.keep(number, self.find(op)) if found is None else found
 
     def find(self, op: Any) -> tuple[T, ...]:
         """The items to try at an op, looked for anew."""

@@ -10,39 +10,39 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from phintys.graph.variable import Apply
+from phintys.memo import Memo
 from phintys.rewriting.index import TrackIndex
+from phintys.rewriting.numbering import number_of
 from phintys.rewriting.rewriter import rewrite_error
 from phintys.rewriting.rule import Rule
 from phintys.rewriting.unify import kinds_of
 
 #: Nodes with more inputs are not looked up: every rule of their op is tried.
 MAX_INPUTS = 8
-#: What is known is forgotten when it is about more ops and kinds of nodes than this.
-MAX_KNOWN = 20_000
+#: How many ops, and how many kinds of nodes, are remembered.
+MAX_OPS, MAX_KINDS = 1000, 5000
 
 #: Kinds of variables that no op computes.
 CONSTANT, ROOT = -1, -2
 
 
 class Candidates:
-    """The rules of an op, and those of them that can apply, by the kinds of the inputs."""
+    """The rules of an op."""
 
-    __slots__ = ("by_kinds", "outermost", "rules")
+    __slots__ = ("outermost", "rules")
 
     def __init__(self, rules: Iterable[Rule]) -> None:
         self.rules = tuple(rules)
         self.outermost = frozenset(r for r in self.rules if r.outermost)
-        self.by_kinds: dict[tuple[int, ...], tuple[Rule, ...]] = {}
 
 
 class OpEntry(NamedTuple):
-    """What a run knows about an op."""
+    """What is known about an op."""
 
     number: int  # the kind of what the op computes
     every: Candidates
     untried: Candidates  # those that no earlier phase has tried at the nodes of the graph
     mergeable: bool
-    op: Any  # keeps the op alive: entries are found by id
 
 
 class RuleTable:
@@ -53,31 +53,19 @@ class RuleTable:
 
     def __init__(self, rules: Iterable[Rule]) -> None:
         self._index = TrackIndex((r, r.tracks()) for r in rules)
-        self._entries: dict[Any, OpEntry] = {}
-        self.by_id: dict[int, OpEntry] = {}  # of the ops that the entries keep alive
-        self._count = 0
-        self._known = 0  # entries, and kinds of nodes, that are kept
+        self._entries: Memo[int, OpEntry] = Memo(MAX_OPS, "rules by op")
+        self._possible: Memo[Any, tuple[Rule, ...]] = Memo(MAX_KINDS, "rules by kinds of nodes")
 
     def entry(self, op: Any) -> OpEntry:
         """The entry of an op; equal ops have the same number."""
-        known = self._entries.get(op)
-        if known is None:
-            self._known += 1
-            known = self._entries[op] = self.by_id[id(op)] = self._make(op)
-        return known
+        number = number_of(op)
+        known = self._entries[number]
+        return self._entries.keep(number, self._make(op, number)) if known is None else known
 
-    def _make(self, op: Any) -> OpEntry:
+    def _make(self, op: Any, number: int) -> OpEntry:
         every = Candidates(self._index.find(op))
         untried = Candidates(r for r in every.rules if not r.follow_up)
-        self._count += 1
-        return OpEntry(self._count, every, untried, not op.destroy_map, op)
-
-    def make_room(self) -> None:
-        """Forget everything if it is too much: before a run, which relies on the numbers."""
-        if self._known > MAX_KNOWN:
-            self._entries.clear()
-            self.by_id.clear()
-            self._known = 0
+        return OpEntry(number, every, untried, not op.destroy_map)
 
     def possible(
         self, node: Apply, candidates: Candidates, kinds: Sequence[int]
@@ -85,10 +73,10 @@ class RuleTable:
         """The rules that can apply at a node with inputs of these kinds."""
         if len(kinds) > MAX_INPUTS:
             return candidates.rules
-        found = candidates.by_kinds.get(full := tuple(kinds))
+        found = self._possible[candidates, *kinds]
         if found is None:
-            self._known += 1
-            found = candidates.by_kinds[full] = self._find(node, candidates.rules)
+            key = (candidates, *kinds)
+            found = self._possible.keep(key, self._find(node, candidates.rules))
         return found
 
     def _find(self, node: Apply, rules: Sequence[Rule]) -> tuple[Rule, ...]:

@@ -73,9 +73,13 @@ def is_complex(dtype: str) -> bool:
     return _KIND[dtype] == "c"
 
 
-@cache
 def upcast(*dtypes: str) -> str:
     """The dtype that holds values of all ``dtypes``."""
+    return _upcast(dtypes if len(dtypes) < 3 else tuple(sorted(set(dtypes))))
+
+
+@cache
+def _upcast(dtypes: tuple[str, ...]) -> str:
     return np.result_type(*dtypes).name if len(dtypes) > 1 else dtypes[0]
 
 

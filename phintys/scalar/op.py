@@ -20,6 +20,7 @@ from phintys.config import config
 from phintys.graph.op import Op
 from phintys.graph.type import DisconnectedType, NullType
 from phintys.graph.variable import Apply, Variable
+from phintys.memo import Memo
 from phintys.scalar import dtypes
 from phintys.scalar.native import INSTRUCTIONS, NATIVE_DTYPES, PROBE
 from phintys.scalar.rules import DtypeRule, inexact, inexact_real, same
@@ -205,9 +206,9 @@ class ScalarOp(Op):
         # in the dtype that the function is computed in: 1 / 3 of a float32 literal is too coarse
         given = tuple([x.type.dtype for x in inputs])
         key = config.floatX, given
-        computed_in = self._computed_in.get(key)
+        computed_in = self._computed_in[key]
         if computed_in is None:
-            computed_in = self._computed_in[key] = self.signature(given)[0]
+            computed_in = self._computed_in.keep(key, self.signature(given)[0])
         args = inputs
         if computed_in != given:
             args = [
@@ -296,20 +297,20 @@ class ScalarOp(Op):
 
     def has_native(self, *given: str) -> bool:
         """Whether `emit` answers for inputs of these dtypes."""
-        found = self._natives.get(given)
+        found = self._natives[given]
         if found is None:
-            found = self._natives[given] = self.emit(PROBE, *given) is not NotImplemented
+            found = self._natives.keep(given, self.emit(PROBE, *given) is not NotImplemented)
         return found
 
     @cached_property
-    def _computed_in(self) -> dict[tuple[str, tuple[str, ...]], tuple[str, ...]]:
+    def _computed_in(self) -> Memo[tuple[str, tuple[str, ...]], tuple[str, ...]]:
         """By floatX and dtypes of the inputs: the dtypes that these are cast to."""
-        return {}
+        return Memo(32, "dtypes of scalar ops")
 
     @cached_property
-    def _natives(self) -> dict[tuple[str, ...], bool]:
+    def _natives(self) -> Memo[tuple[str, ...], bool]:
         """The answers of `has_native`."""
-        return {}
+        return Memo(32, "native forms of scalar ops")
 
     def __reduce__(self) -> Any:
         if TABLE.get(self.name) is self:

@@ -37,8 +37,7 @@ class ScalarConstant(Constant, ScalarVariable):
     __slots__ = ()
 
     def signature(self) -> Any:
-        data = self.data
-        return (self.type, "nan") if data != data else (self.type, data, np.signbit(data.real))
+        return self.type, np.asarray(self.data, self.type.dtype).tobytes()
 
 
 class ScalarType(Type[Any], HasDataType, HasShape):

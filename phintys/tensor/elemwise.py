@@ -13,6 +13,7 @@ from phintys.errors import ShapeError
 from phintys.graph.op import Op
 from phintys.graph.type import DisconnectedType, NullType, disconnected_type
 from phintys.graph.variable import Apply, Variable
+from phintys.memo import Memo
 from phintys.scalar import dtypes
 from phintys.scalar.op import TABLE, ScalarOp, Undefined
 from phintys.tensor import convert
@@ -65,7 +66,7 @@ class DimShuffle(Op):
             input_ndim - 2,
         )
         self._hash = hash((DimShuffle, self.input_ndim, self.new_order))
-        self._memo: dict[Any, TensorType] = {}
+        self._memo: Memo[Any, TensorType] = Memo(32, "types of results")
 
     def __hash__(self) -> int:
         return self._hash
@@ -79,9 +80,9 @@ class DimShuffle(Op):
 
     def make_node(self, x: Any) -> Apply:
         x = as_tensor_variable(x)
-        out_type = self._memo.get(x.type)
+        out_type = self._memo[x.type]
         if out_type is None:
-            out_type = self._memo[x.type] = self._infer(x)
+            out_type = self._memo.keep(x.type, self._infer(x))
         return Apply(self, [x], [out_type.variable_type(out_type, None, None, None)])
 
     def _infer(self, x: Any) -> TensorType:
@@ -160,7 +161,7 @@ class DimShuffle(Op):
         return f"DimShuffle{{order=[{','.join(map(str, self.new_order))}]}}"
 
 
-_shuffles: dict[Any, DimShuffle] = {}
+_shuffles: Memo[Any, DimShuffle] = Memo(256, "shuffles", weak=True)
 
 
 def dimshuffle(x: Any, *pattern: Any) -> Any:
@@ -179,9 +180,9 @@ def dimshuffle(x: Any, *pattern: Any) -> Any:
 
 def _shuffle(ndim: int, order: tuple[Any, ...]) -> DimShuffle:
     """The op with this order; the same object each time."""
-    op = _shuffles.get((ndim, order))
+    op = _shuffles[ndim, order]
     if op is None:
-        op = _shuffles[ndim, order] = DimShuffle(input_ndim=ndim, new_order=order)
+        op = _shuffles.keep((ndim, order), DimShuffle(input_ndim=ndim, new_order=order))
     return op
 
 
@@ -244,7 +245,7 @@ class Elemwise(Op):
         self.nfunc_spec = nfunc_spec
         self.__doc__ = scalar_op.doc or type(self).__doc__
         self._hash = hash((type(self), scalar_op, tuple(sorted(self.inplace_pattern.items()))))
-        self._memo: dict[Any, tuple[TensorType, ...]] = {}
+        self._memo: Memo[Any, tuple[TensorType, ...]] = Memo(64, "types of results")
 
     def __hash__(self) -> int:
         return self._hash
@@ -263,13 +264,13 @@ class Elemwise(Op):
 
     def make_node(self, *inputs: Any) -> Apply:
         args: Sequence[Any] = inputs
-        out_types = self._memo.get((config.floatX, *[getattr(x, "type", None) for x in inputs]))
+        out_types = self._memo[config.floatX, *[getattr(x, "type", None) for x in inputs]]
         if out_types is None:  # what is known is known of tensors of one rank
             args = _operands(inputs)
             key = (config.floatX, *[a.type for a in args])
-            out_types = self._memo.get(key)
+            out_types = self._memo[key]
             if out_types is None:
-                out_types = self._memo[key] = self._infer(args)
+                out_types = self._memo.keep(key, self._infer(args))
         return Apply(self, args, [TensorVariable(t, None, None, None) for t in out_types])
 
     def _infer(self, args: Sequence[Any]) -> tuple[TensorType, ...]:
@@ -374,16 +375,16 @@ def _operands(inputs: Sequence[Any]) -> list[Any]:
 
 
 NUMBERS = frozenset((int, float, complex))
-_elementwise: dict[Any, Elemwise] = {}
+_elementwise: Memo[ScalarOp, Elemwise] = Memo(512, "elementwise functions", weak=True)
 
 
 def elementwise(scalar_op: ScalarOp | str) -> Elemwise:
     """The `Elemwise` of a scalar op, or of the name of one; the same object each time."""
     if isinstance(scalar_op, str):
         scalar_op = TABLE[scalar_op]
-    found = _elementwise.get(scalar_op)
+    found = _elementwise[scalar_op]
     if found is None:
-        found = _elementwise[scalar_op] = Elemwise(scalar_op)
+        found = _elementwise.keep(scalar_op, Elemwise(scalar_op))
     return found
 
 

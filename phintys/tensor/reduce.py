@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ import numpy as np
 from phintys.graph.op import Op
 from phintys.graph.type import DisconnectedType
 from phintys.graph.variable import Apply, Variable
+from phintys.memo import Memo
 from phintys.scalar import dtypes
 from phintys.scalar.native import NATIVE_DTYPES
 from phintys.scalar.op import TABLE, ScalarOp
@@ -75,13 +75,13 @@ class CAReduce(Op):
         self.dtype = None if dtype is None else dtypes.as_dtype(dtype)
         self.acc_dtype = None if acc_dtype is None else dtypes.as_dtype(acc_dtype)
         self.upcast_discrete_output = upcast_discrete_output
-        self._memo: dict[Any, tuple[CAReduce, TensorType]] = {}
+        self._memo: Memo[TensorType, tuple[CAReduce, TensorType]] = Memo(32, "types of results")
 
     def make_node(self, x: Any) -> Apply:
         x = as_tensor_variable(x)
-        found = self._memo.get(x.type)
+        found = self._memo[x.type]
         if found is None:
-            found = self._memo[x.type] = self._infer(x.type)
+            found = self._memo.keep(x.type, self._infer(x.type))
         op, out_type = found
         return Apply(op, [x], [out_type.make_variable()])
 
@@ -229,10 +229,14 @@ def _rebuild(cls: Any, arguments: dict[str, Any]) -> CAReduce:
     return cls(**arguments)
 
 
-@cache
+_reductions: Memo[Any, CAReduce] = Memo(256, "reductions", weak=True)
+
+
 def _decided(cls: Any, *arguments: Any, **named: Any) -> CAReduce:
     """The reduction with these parameters: the same object, which knows the types it met."""
-    return cls(*arguments, **named)
+    key = (cls, arguments, *named.items())
+    found = _reductions[key]
+    return _reductions.keep(key, cls(*arguments, **named)) if found is None else found
 
 
 def _op(cls: Any, axis: Any, dtype: Any, acc_dtype: Any, *others: Any) -> CAReduce:

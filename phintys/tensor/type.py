@@ -10,11 +10,13 @@ import numpy as np
 from phintys.config import config
 from phintys.graph.type import HasDataType, HasShape, Type
 from phintys.graph.variable import Variable
+from phintys.memo import Memo
 from phintys.scalar import dtypes
 from phintys.scalar.arrays import as_array
 
 MAX_NDIM = 64
-_INTERNED: dict[Any, TensorType] = {}
+_INTERNED: Memo[Any, TensorType] = Memo(0, "types", weak=True)
+_ASKED_FOR: Memo[Any, TensorType] = Memo(512, "types by arguments")  # saves checking them
 
 
 class TensorType(Type[np.ndarray], HasDataType, HasShape):
@@ -54,25 +56,28 @@ class TensorType(Type[np.ndarray], HasDataType, HasShape):
         key = (cls, dtype, shape if type(shape) is tuple else None, name, config.floatX)
         if key[2] is not None:
             try:
-                return _INTERNED[key]
-            except (KeyError, TypeError):
-                pass
+                known = _ASKED_FOR[key]
+            except TypeError:  # something that cannot be hashed
+                known = None
+            if known is not None:
+                return known
         found = cls._make(dtypes.as_dtype(dtype), _static_shape(shape), name)
-        if key[2] is not None and isinstance(dtype, str):
-            _INTERNED[key] = found
+        # 0 equals False, which means something else
+        if key[2] is not None and isinstance(dtype, str) and 0 not in shape:
+            _ASKED_FOR.keep(key, found)
         return found
 
     @classmethod
     def _make(cls, dtype: str, shape: tuple[int | None, ...], name: str | None) -> TensorType:
         key = (cls, dtype, shape, name)
-        found = _INTERNED.get(key)
+        found = _INTERNED[key]
         if found is None:
             found = object.__new__(cls)
             found.dtype, found.shape, found.ndim, found.name = dtype, shape, len(shape), name
             found.numpy_dtype = np.dtype(dtype)
             found.broadcastable = tuple(s == 1 for s in shape)
             found._hash = hash((cls, dtype, shape))
-            _INTERNED[key] = found
+            found = _INTERNED.keep(key, found)
         return found
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

@@ -72,9 +72,18 @@ def test_the_second_function_generates_nothing(made, where):
 
 def test_memory_is_limited():
     x = pt.dscalar("x")
-    for i in range(native._RECENT + 5):
+    for i in range(40):
         phintys.function([x], x + float(i))
-    assert len(native._recent) == native._RECENT
+    assert 10 <= native._recent.count <= 32
+
+
+def test_large_constants_count():
+    x = pt.dvector("x")
+    for i in range(12):  # of 4 MB
+        phintys.function([x], pt.constant(np.full(2**19, float(i))) * x)
+    sizes = [code.size for code in native._recent.values()]
+    assert min(sizes) > 2**22 and sum(sizes) <= 2**24
+    assert native._recent.count <= 8
 
 
 def test_it_looks_under_the_settings_of_its_making(made):

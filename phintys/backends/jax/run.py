@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,9 +13,10 @@ from phintys.backends.jax.dispatch import collecting, convert_node, enable_x64, 
 from phintys.backends.source import Transpiled, generate, interpreted
 from phintys.errors import UnsupportedError
 from phintys.graph.origin import describe
+from phintys.memo import Memo
 
 #: compiled functions kept per function for different values of integers that decide lengths
-VARIANTS = 64
+VARIANTS = 32
 
 
 def compile_fgraph(fgraph: Any) -> Any:
@@ -37,7 +37,7 @@ class Compiled:
         self.integers = [i for i, v in enumerate(fgraph.inputs) if _is_integer(v)]
         self.inlined = False
         self.jitted = jax.jit(self.trace)
-        self.variants: OrderedDict[tuple[int, ...], Any] = OrderedDict()
+        self.variants: Memo[tuple[int, ...], Any] = Memo(VARIANTS, "variants of JAX functions")
 
     def trace(self, *args: Any) -> tuple[Any, Any]:
         """The results, and whether all checks passed (None if there are none)."""
@@ -74,13 +74,9 @@ class Compiled:
         """The results of a function made for the values of the 0-d integer inputs."""
         inlined = {i: np.asarray(values[i]) for i in self.integers}
         key = tuple(int(x) for x in inlined.values())
-        jitted = self.variants.get(key)
+        jitted = self.variants[key]
         if jitted is None:
-            jitted = jax.jit(self.inline(inlined))
-            self.variants[key] = jitted
-            if len(self.variants) > VARIANTS:
-                self.variants.popitem(last=False)
-        self.variants.move_to_end(key)
+            jitted = self.variants.keep(key, jax.jit(self.inline(inlined)))
         return jitted(*(x for i, x in enumerate(values) if i not in inlined))
 
     def inline(self, inlined: dict[int, Any]) -> Any:

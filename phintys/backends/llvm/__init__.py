@@ -10,6 +10,8 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
 from phintys.backends import code_cache
 from phintys.backends.llvm.callable import STRICT, Block, bind_code, make_native_class
 
@@ -31,6 +33,12 @@ class Native(NamedTuple):
 
     library: Library
     words: Sequence[tuple[str, Any]]
+
+    @property
+    def size(self) -> int:
+        """Bytes of the code and of its constants."""
+        arrays = [value for _, value in self.words if isinstance(value, np.ndarray)]
+        return self.library.size + sum([array.nbytes for array in arrays])
 
 
 def generate(program: Program, single: bool = False, file: str | None = None) -> Native:

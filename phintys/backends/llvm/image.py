@@ -284,7 +284,7 @@ class Loaded:
     """An image in memory.  Dropping it frees the memory, so whoever runs the code keeps it."""
 
     def __init__(self, image: Image, address_of: Callable[[str], int]) -> None:
-        size = len(image.data)
+        self.size = size = len(image.data)
         self._memory = mmap.mmap(-1, size)
         self._view = (ctypes.c_char * size).from_buffer(self._memory)
         self._base = ctypes.addressof(self._view)

@@ -46,6 +46,11 @@ class Library:
         """What put the code into memory: ``image`` or ``llvm``."""
         return "image" if isinstance(self._tracker, image.Loaded) else "llvm"
 
+    @property
+    def size(self) -> int:
+        """Bytes of the code; 0 if LLVM keeps them to itself."""
+        return self._tracker.size if isinstance(self._tracker, image.Loaded) else 0
+
     def address(self, symbol: str) -> int:
         """The address of an exported symbol; KeyError for others."""
         return int(self._tracker[symbol])

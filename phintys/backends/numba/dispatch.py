@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from functools import cache, singledispatch
+from functools import singledispatch
 from typing import Any
 
 import numba
@@ -17,6 +17,7 @@ from phintys.graph.op import Op
 from phintys.graph.origin import annotate
 from phintys.graph.perform import run_node
 from phintys.graph.variable import Apply, Constant
+from phintys.memo import Memo, exact
 
 #: dtypes that Numba has no arrays of
 MISSING_DTYPES = frozenset(("float16",))
@@ -87,13 +88,17 @@ def jit(function: Callable[..., Any]) -> Any:
 
 def compiled(source: str, **env: Any) -> Any:
     """The Numba function that ``source`` defines, compiled once for all equal ones."""
-    return _compiled(source.lstrip("\n"), tuple(env.items()))
-
-
-@cache
-def _compiled(source: str, env: tuple[tuple[str, Any], ...]) -> Any:
+    source = source.lstrip("\n")
+    key = source, exact(env)
+    found = _compiled[key]
+    if found is not None:
+        return found
     name = source.split("(", 1)[0].removeprefix("def ")
-    return jit(compile_function_src(source, name, {"np": np, "math": math, **dict(env)}))
+    function = compile_function_src(source, name, {"np": np, "math": math, **env})
+    return _compiled.keep(key, jit(function))
+
+
+_compiled: Memo[Any, Any] = Memo(128, "Numba functions", weak=True)
 
 
 def nested(indices: Sequence[str], lengths: Sequence[str], body: Sequence[str]) -> list[str]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from phintys.graph.variable import Apply, Constant, Variable
+from phintys.memo import Memo
 from phintys.scalar import dtypes
 from phintys.tensor.convert import constant, literal_type
 from phintys.tensor.elemwise import Elemwise, cast, functions
@@ -93,8 +93,15 @@ def is_float(x: Any) -> bool:
 
 def literal(value: Any, dtype: str, ndim: int) -> Constant:
     """A number as a constant of a dtype, broadcastable in ``ndim`` dimensions; integers wrap."""
-    # zeros are told apart by their sign, which keys of a cache are not
-    return _literal(value, dtype, ndim) if value else _new_literal(value, dtype, ndim)
+    # zeros, and parts of complex numbers, have signs, which equal keys need not share
+    if not value or isinstance(value, complex | np.complexfloating):
+        return _new_literal(value, dtype, ndim)
+    key = value, dtype, ndim
+    found = _literals[key]
+    return _literals.keep(key, _new_literal(value, dtype, ndim)) if found is None else found
+
+
+_literals: Memo[Any, Constant] = Memo(1024, "literals")
 
 
 def _new_literal(value: Any, dtype: str, ndim: int) -> Constant:
@@ -103,9 +110,6 @@ def _new_literal(value: Any, dtype: str, ndim: int) -> Constant:
         wrapped = np.array(int(value) % 2**bits, dtype=f"uint{bits}")
         return constant(wrapped.astype(dtype), ndim=ndim)
     return TensorConstant(literal_type(dtype, ndim), np.array(value, dtype, ndmin=ndim))
-
-
-_literal = lru_cache(maxsize=1024)(_new_literal)
 
 
 def like(node: Apply, new: Any) -> Any:

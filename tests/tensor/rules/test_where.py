@@ -71,7 +71,8 @@ def test_a_condition_is_asked_once_for_nodes_that_are_alike():
 
 
 def test_the_table_forgets_when_it_is_full(monkeypatch):
-    monkeypatch.setattr(table, "MAX_KNOWN", 3)
+    monkeypatch.setattr(table, "MAX_OPS", 2)
+    monkeypatch.setattr(table, "MAX_KINDS", 2)
     hits = []
     spy = rule("spy", ops=None)(lambda ctx, node: hits.append(node.op))
     x = TensorType("float64", ())("x")
@@ -82,4 +83,5 @@ def test_the_table_forgets_when_it_is_full(monkeypatch):
     rules.apply(FunctionGraph([x], [chain], clone=True))
     rules.apply(FunctionGraph([x], [functions.exp(x)], clone=True))
     assert len(hits) == 9
-    assert len(rules.table._entries) == 1
+    assert rules.table._entries.count <= 4
+    assert rules.table._possible.count <= 4
