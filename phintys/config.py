@@ -97,6 +97,17 @@ _SETTINGS = [
         "package where it can be used, else LLVM's linker",
         ("auto", "llvm"),
     ),
+    Setting(
+        "cpu",
+        "native",
+        "processor that code is made for: 'native', or a name of LLVM's, 'x86-64-v3' say",
+    ),
+    Setting(
+        "vector_bits",
+        0,
+        "width of the vectors that loops are written with; 0: the processor's own",
+        (0, 128, 256, 512),
+    ),
     Setting("threads", 1, "threads a compiled kernel may use"),
     Setting("exception_verbosity", "low", "how much an error prints", ("low", "medium", "high")),
     Setting("check_rewrites", False, "verify the graph after every rewrite (slow)"),

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from phintys.backends import code_cache
 from phintys.backends.llvm import Native, bind, generate, kept
 from phintys.backends.llvm.callable import make_native_class
-from phintys.backends.llvm.target import surroundings
+from phintys.backends.llvm.target import current, surroundings
 from phintys.compile.callable import Function
 from phintys.compile.failure import explain_failure
 from phintys.graph.collection import collection_paused
@@ -57,7 +57,7 @@ def _machine_code(maker: FunctionMaker, f: Any) -> Native:
     native = _recent[key]
     if native is not None:
         return native
-    file = code_cache.name_of("f", surroundings(), key)
+    file = code_cache.name_of("f", surroundings(current()), key)
     native = kept(file, len(maker.shared))
     if native is None:
         native = generate(f.program, maker.unpack == "single", file)

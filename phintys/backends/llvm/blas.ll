@@ -8,8 +8,8 @@ declare void @blas_${p}gemm(ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, pt
 declare void @blas_${p}gemv(ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr)
 declare void @blas_${p}ger(ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr)
 declare $T @blas_${p}dot(ptr, ptr, ptr, ptr, ptr)
-@${p}product = external global ptr
-@${p}dots = external global ptr
+declare void @${p}product(i64, i64, i64, $T, ptr, i64, ptr, i64, i64, ptr, i64, i64, $T)
+declare void @${p}dots(i64, i64, $T, ptr, ptr, i64, ptr, $T)
 declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
 declare i64 @llvm.smax.i64(i64, i64)
 
@@ -159,11 +159,7 @@ define internal i64 @phintys_${p}gemm_rows(i64 %m, i64 %n, i64 %k, $T %alpha, pt
   %few = icmp sle i64 %n, $largest
   br i1 %few, label %narrow, label %begin
 narrow:
-  %product = load ptr, ptr @${p}product
-  %done = call i32 %product(i64 %m, i64 %n, i64 %k, $T %alpha, ptr %c, i64 %cs, ptr %a, i64 %as, i64 %au, ptr %b, i64 %bs, i64 %bu, $T %beta)
-  %not.yet = icmp eq i32 %done, 0
-  br i1 %not.yet, label %begin, label %ready
-ready:
+  call void @${p}product(i64 %m, i64 %n, i64 %k, $T %alpha, ptr %c, i64 %cs, ptr %a, i64 %as, i64 %au, ptr %b, i64 %bs, i64 %bu, $T %beta)
   ret i64 0
 begin:
   %a.rows = call i1 @rows(i64 %m, i64 %k, i64 %as, i64 %au)
@@ -234,11 +230,7 @@ blas:
   %few = and i1 %short.rows, %dense
   br i1 %few, label %short, label %long
 short:
-  %dots = load ptr, ptr @${p}dots
-  %done = call i32 %dots(i64 %m, i64 %k, $T %alpha, ptr %y, ptr %a, i64 %as, ptr %x, $T %beta)
-  %not.yet = icmp eq i32 %done, 0
-  br i1 %not.yet, label %long, label %ready
-ready:
+  call void @${p}dots(i64 %m, i64 %k, $T %alpha, ptr %y, ptr %a, i64 %as, ptr %x, $T %beta)
   ret i64 0
 long:
   %ld.r = call i64 @leading(i64 %m, i64 %k, i64 %as)

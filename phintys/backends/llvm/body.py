@@ -378,7 +378,7 @@ class Body:
 
     def call_kernel(self, kernel: Kernel, lengths: Lengths) -> str:
         """Call the function of a kernel; gives its status."""
-        code = emit_kernel(kernel, self.entry.threads)
+        code = emit_kernel(kernel)
         self.entry.kernels[code.symbol] = code
         args = []
         for a in code.arguments:

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from phintys.backends.llvm import vecmath
+from phintys.backends.llvm.target import Target, current
 from phintys.backends.llvm.writer import Writer
 
 SCALARS = {
@@ -104,10 +105,12 @@ def _round_float32(value: float) -> float:
 
 
 class KernelWriter(Writer):
-    """A `Writer` that also collects the ``declare`` lines that the function needs."""
+    """A `Writer` of a function for one target, which also collects the ``declare`` lines that the
+    function needs."""
 
-    def __init__(self) -> None:
+    def __init__(self, target: Target | None = None) -> None:
         super().__init__()
+        self.target = target or current()
         self.declares: set[str] = set()
 
     def __call__(self, text: str) -> str:

@@ -27,7 +27,7 @@ from phintys.backends import code_cache
 from phintys.backends.llvm import image, symbols
 from phintys.backends.llvm.image import Code, Image, ObjectFile
 from phintys.backends.llvm.stored import code_bytes, read_code
-from phintys.backends.llvm.target import OPTIMISED, surroundings, target_machine
+from phintys.backends.llvm.target import OPTIMISED, Target, current, surroundings
 from phintys.backends.once import once
 
 
@@ -61,6 +61,7 @@ def compile_ir(
     externals: Mapping[str, int] | None = None,
     name: str | None = None,
     level: int = OPTIMISED,
+    target: Target | None = None,
 ) -> Library:
     """Compile and link a module.
 
@@ -76,6 +77,8 @@ def compile_ir(
         by name and without its text
     level
         how much to optimise, see `target`
+    target
+        the machine that code is made for; if not given, that of the settings
 
     Raises
     ------
@@ -84,26 +87,27 @@ def compile_ir(
     LookupError
         If a symbol cannot be found.
     """
+    target = target or current()
     if name is None and not isinstance(text, str):
         text = text()
     key = ("text", text) if isinstance(text, str) else ("name", name or "")
-    file = code_cache.name_of("o", surroundings(), str(level), *key)
+    file = code_cache.name_of("o", surroundings(target), str(level), *key)
     payload = code_cache.read(file)
     code = None if payload is None else read_code(payload)
-    library = None if code is None else load_kept(code, externals)
+    library = None if code is None else load_kept(code, externals, target)
     if library is not None:
         return library
-    code = generate(text if isinstance(text, str) else text(), level)
+    code = generate(text if isinstance(text, str) else text(), level, target)
     code_cache.write(file, code_bytes(code))
-    return load(code, externals)
+    return load(code, externals, target=target)
 
 
 # -------------------------------------------------------------------------- code generation
 
 
-def generate(text: str, level: int = OPTIMISED) -> Code:
+def generate(text: str, level: int = OPTIMISED, target: Target | None = None) -> Code:
     """Parse, verify and generate; RuntimeError if the text is not valid IR."""
-    machine = target_machine(level)
+    machine = (target or current()).machine(level)
     module = parse(text)
     file = machine.emit_object(module)
     if image.in_use():
@@ -133,12 +137,17 @@ def parse(text: str) -> Any:
     return module
 
 
-def load(code: Code, externals: Mapping[str, int] | None = None, cached: bool = False) -> Library:
+def load(
+    code: Code,
+    externals: Mapping[str, int] | None = None,
+    cached: bool = False,
+    target: Target | None = None,
+) -> Library:
     """Put generated code into memory; see `compile_ir`."""
-    given = externals or {}
+    given, target = externals or {}, target or current()
 
     def address_of(name: str) -> int:
-        address = given.get(name) or symbols.resolve(name) or symbols.of_process(name)
+        address = given.get(name) or symbols.resolve(name, target) or symbols.of_process(name)
         if not address:
             raise LookupError(f"the code refers to {name!r}, which is nowhere in this process")
         return address
@@ -148,10 +157,12 @@ def load(code: Code, externals: Mapping[str, int] | None = None, cached: bool = 
     return Library(_link(code, address_of), cached)
 
 
-def load_kept(code: Code, externals: Mapping[str, int] | None = None) -> Library | None:
+def load_kept(
+    code: Code, externals: Mapping[str, int] | None = None, target: Target | None = None
+) -> Library | None:
     """Put code from the cache into memory; None if it refers to what is not in this process."""
     with contextlib.suppress(LookupError, RuntimeError):
-        return load(code, externals, cached=True)
+        return load(code, externals, True, target)
     return None
 
 

@@ -29,7 +29,7 @@ from phintys.backends.llvm.loops import Innermost, VectorLoop, counted_loop
 from phintys.backends.llvm.reductions import Reduction
 from phintys.backends.llvm.sharing import General, Special
 from phintys.backends.llvm.short_rows import short_rows
-from phintys.backends.llvm.target import vector_bits
+from phintys.backends.llvm.target import MOST_LANES, MOST_SINGLE_LANES, Target, current
 from phintys.backends.llvm.transposed import copy_squares, side
 from phintys.backends.llvm.vecmath import SUPPORTED
 from phintys.dims import Dim
@@ -41,8 +41,6 @@ __all__ = ["Argument", "KernelCode", "collapse", "emit_kernel"]
 _UNROLL = 4
 _CHEAP = 8  # instructions in a body whose additions wait for each other
 _MEMORY = frozenset("load store accumulate call wrap".split())
-_MAX_LANES = 16
-_MAX_SCALAR_LANES = 8  # where memory is reached lane by lane
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,21 +64,18 @@ class KernelCode:
     declares: frozenset[str]
 
 
-def emit_kernel(kernel: Kernel, threads: int = 1) -> KernelCode:
-    """Write the function of a kernel.
-
-    Where it may run in several threads, it never calls Python to have more code made.
-    """
+def emit_kernel(kernel: Kernel) -> KernelCode:
+    """Write the function of a kernel for the target of the settings."""
     special = Special(collapse(kernel))
-    code = _emit(special.general, threads > 1)
+    code = _emit(special.general, current())
     return replace(code, arguments=tuple([special.argument(a) for a in code.arguments]))
 
 
 @lru_cache(maxsize=256)
-def _emit(general: General, at_once: bool) -> KernelCode:
-    emitter = _Emitter(general.kernel())
+def _emit(general: General, target: Target) -> KernelCode:
+    emitter = _Emitter(general.kernel(), target)
     emitter.nest(0)
-    return emitter.finish(at_once)
+    return emitter.finish()
 
 
 # ------------------------------------------------------------------------------ collapsing
@@ -127,28 +122,28 @@ def _of_one_point(reduce: Inst) -> Inst:
 
 
 class _Emitter:
-    def __init__(self, kernel: Kernel) -> None:
+    def __init__(self, kernel: Kernel, target: Target) -> None:
         turned = tiles.crosswise(kernel) if tiles.is_tiled(kernel) else []
         self.turned = {number: kernel.operands[number].strides[-1] for number in turned}
         for number in turned:
             kernel = tiles.turned(kernel, number)
-        self.w = KernelWriter()
+        self.w = KernelWriter(target)
         self.arguments = Arguments()
         self.schedule = schedule(kernel)  # what comes from an index is scheduled after it
-        self.short = short_rows(kernel, self.schedule, self.arguments)
+        self.short = short_rows(kernel, self.schedule, self.arguments, target)
         self.rows = rows_of(kernel)
         self.kernel = without_indices(kernel, self.rows)
         self.lanes = Lanes(self.kernel, self.w, self.arguments)
         pointers = [self.lanes.base(number) for number in range(len(kernel.operands))]
         self.place = Place(1, pointers, {})
 
-    def finish(self, at_once: bool) -> KernelCode:
+    def finish(self) -> KernelCode:
         w = self.w
         w.line("ret i64 0")
         if self.lanes.can_fail:
             w.label("fail")
             w.line("ret i64 1")
-        short = self.short.first(w, at_once) if self.short else ""
+        short = self.short.first(w) if self.short else ""
         parameters = self.arguments.all()
         signature = ", ".join(f"{a.type} {name}" for name, a in parameters)
         name = f"@SYMBOL.rest({signature}, i64 %first)" if short else f"@SYMBOL({signature})"
@@ -174,10 +169,10 @@ class _Emitter:
         if depth == len(kernel.dims) - 2:
             for number, stride in self.turned.items():
                 self._turn(number, stride)
-        if depth == len(kernel.dims) - 1:
-            self._vector_loop(self._innermost(outer[depth + 1], []), [])
-        else:
+        if depth < len(kernel.dims) - 1:
             self._scalar_loop(depth, [], [], lambda flat: self._nested(depth + 1, flat))
+        elif outer[depth + 1]:  # else everything has been done outside
+            self._vector_loop(self._innermost(outer[depth + 1], []), [])
 
     def _turn(self, number: int, stride: Dim) -> None:
         """Write the copy of an operand's tile into memory where the last loop is contiguous.
@@ -197,7 +192,7 @@ class _Emitter:
             copy_squares(w, cell.cell, cell.bytes, (near, step), (far, row), height)
             return []
 
-        counted_loop(w, ("0", width, side(cell.bytes)), [], [], turn)
+        counted_loop(w, ("0", width, side(w.target, cell.bytes)), [], [], turn)
         pointers[number] = tile
         self.place = replace(self.place, pointers=pointers)
 
@@ -268,8 +263,8 @@ class _Emitter:
     def _width(self, dtypes: set[str], packed: bool, special: bool) -> int:
         """The number of lanes: a power of two.  Special functions like two registers at once."""
         widest = max(Type(d).bytes for d in dtypes)
-        width = vector_bits() * (2 if special else 1) // (8 * widest)
-        width = min(width, _MAX_LANES if packed else _MAX_SCALAR_LANES)
+        most = MOST_LANES if packed else MOST_SINGLE_LANES
+        width = self.w.target.lanes(widest, 2 if special else 1, most)
         length = self.kernel.dims[-1].value
         while length is not None and width >= 2 * length > 0:
             width //= 2

@@ -9,7 +9,6 @@ from phintys.backends.llvm import division
 from phintys.backends.llvm.instructions import KernelWriter, Type, cast
 from phintys.backends.llvm.lanes import INDEX, Lanes, Place, iota, is_scattered_sum
 from phintys.backends.llvm.reductions import Reduction, State
-from phintys.backends.llvm.target import has_fma
 
 ADDRESS = "ptr"
 _CHUNK = 128
@@ -155,7 +154,7 @@ class VectorLoop:
 
     def _divisors(self) -> dict[int, division.Divisor]:
         """What the body divides by that comes from outside."""
-        if self.width == 1 or not has_fma():
+        if self.width == 1 or not self.w.target.has_fma:
             return {}
         used = {i.args[1]: i.dtype for i in self.insts if i.op == "div"}
         return {

@@ -9,82 +9,54 @@ van de Geijn, "Anatomy of high-performance matrix multiplication", 2008, and lit
 
 from __future__ import annotations
 
-import ctypes
-import itertools
 from functools import partial
-from typing import Any
 
-from phintys.backends.llvm.deferred import Deferred
 from phintys.backends.llvm.instructions import KernelWriter, Type, select
 from phintys.backends.llvm.jit import Library, compile_ir
 from phintys.backends.llvm.loops import counted_loop
 from phintys.backends.llvm.strided import tile
-from phintys.backends.llvm.target import vector_bits
-from phintys.backends.llvm.transposed import columns
+from phintys.backends.llvm.target import Target
 from phintys.backends.once import once
 
 #: The target may have so many columns.
 LARGEST = 32
 
-#: The first calls are left to BLAS: generating the functions takes longer than all else in a small
-#: program, and what is called only now and then should answer at once.
-_PATIENCE = 200
-
 #: Terms that are added up in one turn: that part of the second factor fits the nearest cache.
 _TERMS = 128
 
-#: Rows of a block: what two registers for each of them, and three more, leave of 16 registers.
-_ROWS = 4
-
 
 @once
-def deferred(dtype: str) -> dict[str, Deferred]:
-    """``product`` and ``dots`` for a dtype; until they are worth generating they do nothing, 0."""
-    calls = itertools.count()
-
-    def left_to_blas(*_: Any) -> int | None:
-        return 0 if next(calls) < _PATIENCE else None
-
-    number = ctypes.c_float if dtype == "float32" else ctypes.c_double
-    size, pointer = ctypes.c_int64, ctypes.c_void_p
-    strided, matrix = [pointer, size], [pointer, size, size]
-    arguments = {
-        "product": [size, size, size, number, *strided, *matrix, *matrix, number],
-        "dots": [size, size, number, pointer, *strided, pointer, number],
-    }
-
-    def routine(name: str) -> Deferred:
-        signature = ctypes.CFUNCTYPE(ctypes.c_int, *arguments[name])
-        return Deferred(signature, lambda: library(dtype).address(name), left_to_blas)
-
-    return {name: routine(name) for name in arguments}
-
-
-@once
-def library(dtype: str) -> Library:
+def library(dtype: str, target: Target) -> Library:
     """The library with ``product``: ``c[m, n] = alpha * a @ b + beta * c``, and ``dots``: the same
-    where b and c are vectors.  They return 1.
+    where b and c are vectors.
 
     Strides are in elements.  Those of ``a`` and ``b`` of a product are any.  Rows of ``c``, and all
-    rows and vectors of ``dots``, are contiguous.
+    rows and vectors of ``dots``, are contiguous.  How an element is computed depends on the numbers
+    of terms and columns alone.
     """
 
     def text() -> str:
-        product, dots = _Product(dtype), _Dots(dtype)
+        product, dots = _Product(dtype, target), _Dots(dtype, target)
         functions = [product.text(), dots.text()]
         declares = sorted(product.w.declares | dots.w.declares)
-        return "\n".join([*declares, tile(product.one.bytes), *functions])
+        return "\n".join([*declares, tile(target, product.one.bytes), *functions])
 
-    return compile_ir(text, name=f"products.{dtype}")
+    return compile_ir(text, name=f"products.{dtype}", target=target)
+
+
+def _rows_of_block(target: Target) -> int:
+    """Rows of a block: so many sums hide the latency of an addition, if there are two registers for
+    each row and three more."""
+    return max(1, min(4, (target.registers - 3) // 2))
 
 
 class _Writer:
     """What functions for one dtype have in common."""
 
-    def __init__(self, dtype: str) -> None:
+    def __init__(self, dtype: str, target: Target) -> None:
         self.one = Type(dtype)
-        self.vector = Type(dtype, vector_bits() // self.one.bits)
-        self.w = KernelWriter()
+        self.vector = Type(dtype, target.lanes(self.one.bytes))
+        self.w = KernelWriter(target)
 
     def factors(self, alpha: str, beta: str) -> None:
         """Say what `put` multiplies by."""
@@ -93,11 +65,13 @@ class _Writer:
         self.fresh = w(f"fcmp oeq {t.text} {self.beta}, {t.literal(0)}")
 
     def lanes_below(self, count: str) -> str:
-        """Which lanes of a register the last columns fill, ``count`` of them."""
+        """Which lanes of a register ``count`` elements fill."""
         w, width = self.w, self.vector.width
         lanes = ", ".join(f"i64 {lane}" for lane in range(width))
         counts = w.splat(Type("int64", width), count)
-        return w(f"icmp slt <{width} x i64> <{lanes}>, {counts}")
+        below = w(f"icmp slt <{width} x i64> <{lanes}>, {counts}")
+        # frozen, or LLVM would repeat the comparison in each turn of a loop
+        return w(f"freeze <{width} x i1> {below}")
 
     def at(self, base: str, index: str, stride: str = "1") -> str:
         """The address of an element."""
@@ -113,11 +87,21 @@ class _Writer:
         arguments.append((t.text, t.literal(0)))
         return w.extern(f"llvm.masked.load.{t.suffix}.p0", t.text, arguments)
 
-    def put(self, place: str, new: str, mask: str) -> None:
-        """Store what is new and ``beta`` times what is there, which may be NaN if beta is 0."""
+    def put(self, places: list[str], new: list[str], mask: str) -> None:
+        """Store what is new and ``beta`` times what is there, which may be NaN if beta is 0.
+
+        Places may be equal if what is new for them is.
+        """
         w, t = self.w, self.vector
-        old = select(w, t, self.fresh, t.literal(0), self.load(place, mask))
-        x = w.intrinsic("fmuladd", t, self.beta, old, w(f"fmul {t.text} {self.alpha}, {new}"))
+        olds = [self.load(place, mask) for place in places]
+        for place, old, x in zip(places, olds, new, strict=True):
+            old = select(w, t, self.fresh, t.literal(0), old)
+            x = w.intrinsic("fmuladd", t, self.beta, old, w(f"fmul {t.text} {self.alpha}, {x}"))
+            self.store(place, x, mask)
+
+    def store(self, place: str, x: str, mask: str) -> None:
+        """Store a register; with a mask, these lanes only."""
+        w, t = self.w, self.vector
         if not mask:
             w.line(f"store {t.text} {x}, ptr {place}, align {t.bytes}")
             return
@@ -133,15 +117,14 @@ class _Product(_Writer):
     def text(self) -> str:
         w, cell, width = self.w, self.one.text, self.vector.width
         self.scratch = w.stack(f"[{_TERMS * LARGEST} x {cell}]", 64)
-        self.wide, self.whole = (w(f"and i64 %n, {-x}") for x in (2 * width, width))
-        self.mask = self.lanes_below(w(f"sub i64 %n, {self.whole}"))
-        self.high = w(f"and i64 %m, {-_ROWS}")
+        self.wide = w(f"and i64 %n, {-2 * width}")
+        self.rows, self.last = _rows_of_block(w.target), w("sub i64 %m, 1")
         some = w.intrinsic("smax", Type("int64"), "%k", "1")  # without terms c is still to be set
         counted_loop(w, ("0", some, _TERMS), [], [], self._terms)
-        w.line("ret i32 1")
+        w.line("ret void")
         matrices = ", ".join(f"ptr %{x}, i64 %{x}s, i64 %{x}u" for x in "ab")
         sizes = f"i64 %m, i64 %n, i64 %k, {cell} %alpha, ptr %c, i64 %cs"
-        return w.text(f"i32 @product({sizes}, {matrices}, {cell} %beta)")
+        return w.text(f"void @product({sizes}, {matrices}, {cell} %beta)")
 
     def _terms(self, start: str, _: list[str]) -> list[str]:
         """Add some terms up; the first of them are added to beta times the target."""
@@ -153,8 +136,7 @@ class _Product(_Writer):
         self.factors("%alpha", beta)
         self.a = self.at("%a", start, "%au")
         self.b, self.bs = self._rows(self.at("%b", start, "%bs"))
-        counted_loop(w, ("0", self.high, _ROWS), [], [], partial(self._panel, _ROWS))
-        counted_loop(w, (self.high, "%m", 1), [], [], partial(self._panel, 1))
+        counted_loop(w, ("0", "%m", self.rows), [], [], self._panel)
         return []
 
     def _rows(self, b: str) -> tuple[str, str]:
@@ -171,89 +153,111 @@ class _Product(_Writer):
         base = w(f"phi ptr [{b}, %{before}], [{self.scratch}, %{copy}]")
         return base, w(f"phi i64 [%bs, %{before}], [%n, %{copy}]")
 
-    def _panel(self, rows: int, i: str, _: list[str]) -> list[str]:
-        """The blocks beside each other from row ``i`` on."""
-        a, c = self.at(self.a, i, "%as"), self.at("%c", i, "%cs")
-        parts = ("0", self.wide, 2), (self.wide, self.whole, 1), (self.whole, "%n", 0)
-        for start, stop, registers in parts:
+    def _panel(self, i: str, _: list[str]) -> list[str]:
+        """The blocks beside each other from row ``i`` on; the last row stands in for those
+        missing, so that several rows have the same results."""
+        w, width = self.w, self.vector.width
+        rows = [w(f"add i64 {i}, {k}") for k in range(self.rows)]
+        rows = [w.intrinsic("smin", Type("int64"), row, self.last) for row in rows]
+        self.lefts = [self.at(self.a, row, "%as") for row in rows]
+        self.targets = [self.at("%c", row, "%cs") for row in rows]
 
-            def block(j: str, _: list[str], registers: int = registers) -> list[str]:
-                self._block(rows, registers, a, self.at(self.b, j), self.at(c, j))
-                return []
+        def whole(j: str, _: list[str]) -> list[str]:
+            self._block(j, [0, width], "")
+            return []
 
-            step = max(registers, 1) * self.vector.width
-            counted_loop(self.w, (start, stop, step), [], [], block)
+        def part(j: str, _: list[str]) -> list[str]:
+            self._block(j, [0], self.lanes_below(w(f"sub i64 %n, {j}")))
+            return []
+
+        counted_loop(w, ("0", self.wide, 2 * width), [], [], whole)
+        counted_loop(w, (self.wide, "%n", width), [], [], part)
         return []
 
-    def _block(self, rows: int, registers: int, a: str, b: str, c: str) -> None:
-        """A block of the target; without registers it is what `mask` leaves of one."""
-        w, t, mask = self.w, self.vector, "" if registers else self.mask
-        count = max(registers, 1)
-        distances = [w(f"mul i64 %as, {i}") for i in range(rows)]
+    def _block(self, j: str, registers: list[int], mask: str) -> None:
+        """A block of the target from column ``j`` on; ``registers`` start so far after that."""
+        w, t, b = self.w, self.vector, self.at(self.b, j)
+        places = [(row, start) for row in range(self.rows) for start in registers]
 
         def term(term: str, sums: list[str]) -> list[str]:
-            row = self.at(b, term, self.bs)
-            factors = [self.load(self.at(row, str(v * t.width)), mask) for v in range(count)]
-            left, new = self.at(a, term, "%au"), []
-            for i in range(rows):
-                x = w(f"load {t.scalar}, ptr {self.at(left, distances[i])}")
-                x = w.splat(t, x)
-                for v, y in enumerate(factors):
-                    new.append(w.intrinsic("fmuladd", t, x, y, sums[i * count + v]))
-            return new
+            right = self.at(b, term, self.bs)
+            factors = {start: self.load(self.at(right, str(start)), mask) for start in registers}
+            offset = w(f"mul i64 {term}, %au")
+            lefts = [
+                w.splat(t, w(f"load {t.scalar}, ptr {self.at(left, offset)}"))
+                for left in self.lefts
+            ]
+            return [
+                w.intrinsic("fmuladd", t, lefts[row], factors[start], x)
+                for (row, start), x in zip(places, sums, strict=True)
+            ]
 
-        zeros = [t.literal(0)] * (rows * count)
+        zeros = [t.literal(0)] * len(places)
         sums = counted_loop(w, ("0", self.count, 1), [t] * len(zeros), zeros, term)
-        for number, x in enumerate(sums):
-            i, v = divmod(number, count)
-            place = self.at(self.at(c, str(i), "%cs"), str(v * t.width))
-            self.put(place, x, mask)
+        addresses = [self.at(self.at(self.targets[r], j), str(start)) for r, start in places]
+        self.put(addresses, sums, mask)
 
 
 class _Dots(_Writer):
-    """Writes ``dots``: as many rows at once as a register has lanes, whose sums are then turned
-    so that each lane has the parts of one row."""
+    """Writes ``dots``: as many rows at once as a register has lanes, whose sums are then folded so
+    that each lane has the sum of one row."""
 
     def text(self) -> str:
         w, cell, width = self.w, self.one.text, self.vector.width
         self.factors("%alpha", "%beta")
         self.whole = w(f"and i64 %k, {-width}")
         self.mask = self.lanes_below(w(f"sub i64 %k, {self.whole}"))
-        high = w(f"and i64 %m, {-width}")
-        rest = w(f"sub i64 %m, {high}")
-        counted_loop(w, ("0", high, width), [], [], partial(self._rows, str(width), ""))
-        mask = self.lanes_below(rest)
-        counted_loop(w, (high, "%m", width), [], [], partial(self._rows, rest, mask))
-        w.line("ret i32 1")
+        # a single row may have any distance from the next one
+        self.row = w.intrinsic("smax", Type("int64"), "%as", "0")
+        self.distances = [w(f"mul i64 {self.row}, {lane}") for lane in range(width)]
+        self.last = w(f"mul i64 {self.row}, {w('sub i64 %m, 1')}")
+        counted_loop(w, ("0", "%m", width), [], [], self._rows)
+        w.line("ret void")
         sizes = f"i64 %m, i64 %k, {cell} %alpha, ptr %c, ptr %a, i64 %as, ptr %b"
-        return w.text(f"i32 @dots({sizes}, {cell} %beta)")
+        return w.text(f"void @dots({sizes}, {cell} %beta)")
 
-    def _rows(self, count: str, mask: str, i: str, _: list[str]) -> list[str]:
+    def _rows(self, i: str, _: list[str]) -> list[str]:
         """The dot products of some rows from ``i`` on; the last one stands in for those missing."""
         w, t = self.w, self.vector
-        a, last = self.at("%a", i, "%as"), w(f"sub i64 {count}, 1")
-        lanes = [str(lane) for lane in range(t.width)]
-        if mask:
-            lanes = [w.intrinsic("smin", Type("int64"), lane, last) for lane in lanes]
-        starts = [self.at(a, lane, "%as") for lane in lanes]
+        first = w(f"mul i64 {i}, {self.row}")
+        rows = [w(f"add i64 {first}, {distance}") for distance in self.distances]
+        starts = [self.at("%a", w.intrinsic("smin", Type("int64"), row, self.last)) for row in rows]
 
-        def add(sums: list[str], at: str, mask: str) -> list[str]:
+        def add(mask: str, at: str, sums: list[str]) -> list[str]:
             y = self.load(self.at("%b", at), mask)
             xs = [self.load(self.at(start, at), mask) for start in starts]
             return [w.intrinsic("fmuladd", t, x, y, s) for x, s in zip(xs, sums, strict=True)]
 
-        def term(at: str, sums: list[str]) -> list[str]:
-            return add(sums, at, "")
-
-        def left(at: str, sums: list[str]) -> list[str]:
-            return add(sums, at, self.mask)
-
         types, zeros = [t] * t.width, [t.literal(0)] * t.width
-        sums = counted_loop(w, ("0", self.whole, t.width), types, zeros, term)
-        sums = counted_loop(w, (self.whole, "%k", t.width), types, sums, left)
-        parts = columns(w, t.scalar, self.one.bytes, sums)
-        while len(parts) > 1:
-            pairs = zip(parts[::2], parts[1::2], strict=True)
-            parts = [w(f"fadd {t.text} {x}, {y}") for x, y in pairs]
-        self.put(self.at("%c", i), parts[0], mask)
+        sums = counted_loop(w, ("0", self.whole, t.width), types, zeros, partial(add, ""))
+        sums = counted_loop(w, (self.whole, "%k", t.width), types, sums, partial(add, self.mask))
+        self.put([self.at("%c", i)], [self._folded(sums)], self.lanes_below(w(f"sub i64 %m, {i}")))
         return []
+
+    def _folded(self, sums: list[str]) -> str:
+        """The sum of the lanes of each register, as the lanes of one.
+
+        Two registers become one, again and again.  A lane then stands for a row, and ``size``
+        rows make a unit, of which a register has several; units beside each other are added.
+        """
+        w, t, size = self.w, self.vector, 1
+        while len(sums) > 1:
+            pairs = zip(sums[::2], sums[1::2], strict=True)
+            sums = [
+                w(f"fadd {t.text} {self._units(*pair, size, 0)}, {self._units(*pair, size, 1)}")
+                for pair in pairs
+            ]
+            size *= 2
+        return sums[0]
+
+    def _units(self, a: str, b: str, size: int, first: int) -> str:
+        """Every other unit of two registers, in turns."""
+        w, t = self.w, self.vector
+        lanes = [
+            source + unit * size + lane
+            for unit in range(first, t.width // size, 2)
+            for source in (0, t.width)
+            for lane in range(size)
+        ]
+        mask = ", ".join(f"i32 {lane}" for lane in lanes)
+        return w(f"shufflevector {t.text} {a}, {t.text} {b}, <{t.width} x i32> <{mask}>")

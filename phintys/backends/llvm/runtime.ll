@@ -33,7 +33,8 @@ declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
 @PyExc_RuntimeError = external global ptr
 @PyExc_TypeError = external global ptr
 @_Py_NoneStruct = external global i8
-@phintys_strided = external global ptr
+@strided_cell = external global ptr
+@strided_make = external global i8
 @blas_threads = external global i64
 
 @text.large = private constant [33 x i8] c"an operand is too large for BLAS\00"
@@ -118,7 +119,7 @@ no:
 
 ; Copy an array in another memory layout into a fresh one: 1 if that has been done, 0 if it is better
 ; left to NumPy: it is empty, or its bytes are not those of the numbers.
-define i32 @phintys_spread(ptr %object, ptr %descr, i64 %rank, ptr %new) noinline optnone {
+define i32 @phintys_spread(ptr %function, ptr %object, ptr %descr, i64 %rank, ptr %new) noinline optnone {
 entry:
   %own.at = getelementptr i8, ptr %object, i64 $descr
   %own = load ptr, ptr %own.at
@@ -168,22 +169,45 @@ copy:
   %from = load ptr, ptr %from.at
   %to.at = getelementptr i8, ptr %new, i64 $data
   %to = load ptr, ptr %to.at
-  %function = load ptr, ptr @phintys_strided
   %done = call i32 %function(ptr %to, ptr %from, i64 %rank, ptr %dims, ptr %strides, i64 %item)
   ret i32 %done
 no:
   ret i32 0
 }
 
+; The function that copies arrays in another memory layout, made by Python when it is first needed;
+; null with an exception.
+define internal ptr @phintys_strided() noinline optnone {
+  %known = load ptr, ptr @strided_cell
+  %missing = icmp eq ptr %known, null
+  br i1 %missing, label %make, label %found
+found:
+  ret ptr %known
+make:
+  %answer = call ptr (ptr, ...) @PyObject_CallFunctionObjArgs(ptr @strided_make, ptr null)
+  %failed = icmp eq ptr %answer, null
+  br i1 %failed, label %error, label %made
+made:
+  call void @Py_DecRef(ptr %answer)
+  %new = load ptr, ptr @strided_cell
+  ret ptr %new
+error:
+  ret ptr null
+}
+
 ; The same numbers as an array that fits; null with an exception.
 define ptr @phintys_convert(ptr %object, ptr %descr, i64 %rank) noinline optnone {
+  %function = call ptr @phintys_strided()
+  %unmade = icmp eq ptr %function, null
+  br i1 %unmade, label %error, label %begin
+begin:
   %dims.at = getelementptr i8, ptr %object, i64 $dims
   %dims = load ptr, ptr %dims.at
   %fresh = call ptr @phintys_empty(i64 %rank, ptr %dims, ptr %descr)
   %failed = icmp eq ptr %fresh, null
   br i1 %failed, label %error, label %fill
 fill:
-  %done = call i32 @phintys_spread(ptr %object, ptr %descr, i64 %rank, ptr %fresh)
+  %done = call i32 @phintys_spread(ptr %function, ptr %object, ptr %descr, i64 %rank, ptr %fresh)
   %good = icmp eq i32 %done, 1
   br i1 %good, label %filled, label %other
 filled:

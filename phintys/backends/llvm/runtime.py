@@ -19,7 +19,7 @@ from typing import Any
 from phintys.backends.capsules import capsule_pointer
 from phintys.backends.llvm import cpython, products, strided
 from phintys.backends.llvm.jit import Library, compile_ir
-from phintys.backends.llvm.target import PLAIN
+from phintys.backends.llvm.target import PLAIN, Target
 from phintys.backends.once import once
 
 #: dtype -> its type in IR, the prefix of its BLAS functions
@@ -29,17 +29,17 @@ _LARGEST_BLOCK = 2**25 - 2**16
 _BLAS = ("gemm", "gemv", "ger", "dot")
 
 
-def library(name: str) -> Library:
+def library(name: str, target: Target) -> Library:
     """The library with a routine: ``phintys_sgemm``, ``phintys_copy``."""
     function = name.removeprefix("phintys_")
     for dtype, (_, prefix) in BLAS_TYPES.items():
         if function[:1] == prefix and function[1:] in _BLAS:
-            return blas(dtype)
-    return runtime()
+            return blas(dtype, target)
+    return runtime(target)
 
 
 @once
-def runtime() -> Library:
+def runtime(target: Target) -> Library:
     """The library made of ``runtime.ll``."""
 
     def text() -> str:
@@ -47,9 +47,10 @@ def runtime() -> Library:
 
     cpython.offsets()  # what is in the cache relies on them too
     _keep_freed_memory()
-    outside = cpython.symbols() | strided.symbols()
+    cell = strided.cell(target)
+    outside = cpython.symbols() | {"strided_cell": cell.address, "strided_make": id(cell)}
     outside["blas_threads"] = ctypes.addressof(_blas_threads())
-    return compile_ir(text, outside, name="runtime", level=PLAIN)
+    return compile_ir(text, outside, name="runtime", level=PLAIN, target=target)
 
 
 @once
@@ -75,7 +76,7 @@ def _keep_freed_memory() -> None:
 
 
 @once
-def blas(dtype: str) -> Library:
+def blas(dtype: str, target: Target) -> Library:
     """The library made of ``blas.ll`` for a dtype; imports SciPy's BLAS."""
     kind, prefix = BLAS_TYPES[dtype]
 
@@ -84,9 +85,9 @@ def blas(dtype: str) -> Library:
 
     exported = _cython_blas().__pyx_capi__
     functions = {f"blas_{prefix}{name}": capsule_pointer(exported[prefix + name]) for name in _BLAS}
-    routines = products.deferred(dtype)
-    functions |= {f"{prefix}{name}": routine.cell for name, routine in routines.items()}
-    return compile_ir(text, functions, name=f"blas.{dtype}", level=PLAIN)
+    small = products.library(dtype, target)
+    functions |= {f"{prefix}{name}": small.address(name) for name in ("product", "dots")}
+    return compile_ir(text, functions, name=f"blas.{dtype}", level=PLAIN, target=target)
 
 
 def _filled(file: str, **values: Any) -> str:

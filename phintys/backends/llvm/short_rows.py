@@ -9,8 +9,8 @@ a vector has lanes, one row a lane, and its loop along the rows is an ordinary o
             for j along the rows:  body for element j of W rows
 
 What a row keeps in scratch memory, and sums over all rows, have memory here with a lane for each
-row.  The kernel does the rows that are left.  The second function is generated once it has become
-worth it (see `late`); from then on sums are added in another order.
+row.  The kernel does the rows that are left.  Which of the two functions does a row is decided by
+lengths alone, so the order of sums depends on nothing else.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from phintys.backends.llvm import late, tiles
+from phintys.backends.llvm import tiles
 from phintys.backends.llvm.instructions import KernelWriter, Type, cast
 from phintys.backends.llvm.lanes import INDEX, Arguments, Lanes, Place
 from phintys.backends.llvm.loops import counted_loop
 from phintys.backends.llvm.reductions import Reduction
-from phintys.backends.llvm.target import vector_bits
+from phintys.backends.llvm.target import Target
 from phintys.backends.llvm.vecmath import SUPPORTED
 from phintys.dims import ONE
 from phintys.lowering.program import Inst, Kernel
@@ -32,7 +32,6 @@ from phintys.lowering.schedule import Phase, Schedule
 #: elements of a short row, at most
 SHORT = 32
 _CHEAP = 24  # where there are no special functions
-_MAX_LANES = 16
 
 
 def _may_be_short(kernel: Kernel) -> bool:
@@ -82,11 +81,13 @@ def _varying(kernel: Kernel) -> set[int]:
     return varying
 
 
-def short_rows(kernel: Kernel, plan: Schedule, arguments: Arguments) -> ShortRows | None:
+def short_rows(
+    kernel: Kernel, plan: Schedule, arguments: Arguments, target: Target
+) -> ShortRows | None:
     """The function for short rows of a kernel, None where there cannot be one."""
     if not _may_be_short(kernel):
         return None
-    short = ShortRows(kernel, plan, arguments)
+    short = ShortRows(kernel, plan, arguments, target)
     rows, length = (d.value for d in kernel.dims[-2:])
     many = rows is None or rows >= short.width
     return short if short.width > 1 and many and (length or 0) <= short.longest else None
@@ -95,8 +96,10 @@ def short_rows(kernel: Kernel, plan: Schedule, arguments: Arguments) -> ShortRow
 class ShortRows:
     """The function of a kernel for whole groups of rows; ``arguments`` are the kernel's own."""
 
-    def __init__(self, kernel: Kernel, plan: Schedule, arguments: Arguments) -> None:
-        self.kernel, self.arguments, self.w = kernel, arguments, KernelWriter()
+    def __init__(
+        self, kernel: Kernel, plan: Schedule, arguments: Arguments, target: Target
+    ) -> None:
+        self.kernel, self.arguments, self.w = kernel, arguments, KernelWriter(target)
         self.row = len(kernel.dims) - 2
         self.outer, self.phases = plan.outer, plan.phases or [Phase([[], plan.outer[-1]])]
         self.positions = plan.outer[self.row + 1]
@@ -118,32 +121,25 @@ class ShortRows:
         used |= {a for p in used for a in body[p].args}
         widest = max([Type(body[p].dtype).bytes for p in used], default=8)
         special = not SUPPORTED.isdisjoint(body[p].op for p in used)
-        register = vector_bits() // (8 * widest)
-        width = min(register * (2 if special else 1), _MAX_LANES)
+        register = self.w.target.vector_bytes // widest
+        width = self.w.target.lanes(widest, 2 if special else 1)
         if self.kernel.is_reducing or self.sums:
             return width, min(3 * width, SHORT) if special else _CHEAP, 0
         # nothing is added up, and lanes are written one by one, which full vectors are not
-        return width, min(2 * register, _MAX_LANES) - 1, 0 if special else register
+        return width, self.w.target.lanes(widest, 2) - 1, 0 if special else register
 
-    def first(self, w: KernelWriter, at_once: bool) -> str:
-        """Write the function, and what calls it before the kernel; the text of both.
-
-        The function is part of the kernel's module ``at_once``, or generated late.
-        """
+    def first(self, w: KernelWriter) -> str:
+        """Write the function, and what calls it before the kernel; the text of both."""
         self._write()
-        parameters = ", ".join(f"{a.type} {name}" for name, a in self.arguments.all())
-        caller = KernelWriter()
+        caller = KernelWriter(w.target)
         ask, rest = caller.name("ask"), caller.name("rest")
         caller.branch(self._suits(caller), ask, rest)
         caller.label(ask)
-        if at_once:
-            function = self.w.text(f"internal i64 @SYMBOL.short({parameters}) noinline nounwind")
-            done = caller(f"call i64 @SYMBOL.short({parameters})")
-            w.declares |= self.w.declares
-        else:
-            text, function = late.text_of(self.w, self.w.declares, parameters), ""
-            done, declares = late.call(caller, text, self._all_rows(caller), parameters)
-            w.declares |= declares
+        # last, because what is written adds arguments
+        parameters = ", ".join(f"{a.type} {name}" for name, a in self.arguments.all())
+        function = self.w.text(f"internal i64 @SYMBOL.short({parameters}) noinline nounwind")
+        done = caller(f"call i64 @SYMBOL.short({parameters})")
+        w.declares |= self.w.declares
         can_fail = self.lanes.can_fail or self.once.can_fail
         if can_fail:
             caller.require(caller(f"icmp sge i64 {done}, 0"), "fail")
@@ -167,13 +163,6 @@ class ShortRows:
             rest = w(f"and i64 {length}, {self.unless - 1}")
             suits = w(f"and i1 {suits}, {w(f'icmp ne i64 {rest}, 0')}")
         return suits
-
-    def _all_rows(self, w: KernelWriter) -> str:
-        """The number of rows in all outer loops."""
-        count, *others = (self.arguments.length(d) for d in self.kernel.dims[:-1])
-        for d in others:
-            count = w(f"mul i64 {count}, {d}")
-        return count
 
     def _write(self) -> None:
         """Write the function: it returns how many rows are done, -1 if an index is wrong."""

@@ -1,32 +1,24 @@
 """Arguments in another memory layout: copies that are faster than NumPy's.
 
-The copy is a library of its own, generated when functions have been called with some arrays that
-are not contiguous, or with a large one: loops over elements of each size, and ``strided.ll``, which
-leads them through arrays of any rank.
+The copy is a library of its own, made when the first such argument comes: loops over elements of
+each size, and ``strided.ll``, which leads them through arrays of any rank.
 """
 
 from __future__ import annotations
 
 import ctypes
-import itertools
-import math
 from pathlib import Path
 from string import Template
-from typing import Any
 
-from phintys.backends.llvm.deferred import Deferred
 from phintys.backends.llvm.instructions import KernelWriter
 from phintys.backends.llvm.jit import Library, compile_ir
 from phintys.backends.llvm.loops import counted_loop
+from phintys.backends.llvm.target import MOST_SINGLE_LANES, Target
 from phintys.backends.llvm.transposed import copy_squares, side
 from phintys.backends.once import once
 
-#: Generating the library takes as long as NumPy's copies of so many arrays of so many elements:
-#: until then it is not worth it.
-_PATIENCE, _FEW = 64, 1024
-
-#: Bytes of an element -> its type, which is only moved, and how many are moved at once
-_CELLS = {1: ("i8", 8), 2: ("i16", 8), 4: ("float", 8), 8: ("double", 4)}
+#: Bytes of an element -> its type, which is only moved
+_CELLS = {1: "i8", 2: "i16", 4: "float", 8: "double"}
 
 #: The size of a tile, and the least number of elements that are worth tiles.
 _HEIGHT, _WIDTH = 16, 64
@@ -34,48 +26,46 @@ _LARGE = 2**12
 
 _ARGUMENTS = "ptr %to, ptr %from, i64 %rows, i64 %length, i64 %to.row, i64 %from.row, i64 %step"
 
-_SIGNATURE = ctypes.CFUNCTYPE(
-    ctypes.c_int,
-    *([ctypes.c_void_p] * 2),
-    ctypes.c_int64,
-    ctypes.POINTER(ctypes.c_int64),
-    ctypes.c_void_p,
-    ctypes.c_int64,
-)
+
+class Cell:
+    """A word with the address of ``strided``, 0 until a call of this object has made the library.
+
+    ``runtime.ll`` reads the word, and makes that call.
+    """
+
+    def __init__(self, target: Target) -> None:
+        self._target, self._word = target, ctypes.c_void_p()
+
+    def __call__(self) -> None:
+        self._word.value = library(self._target).address("strided")
+
+    @property
+    def address(self) -> int:
+        return ctypes.addressof(self._word)
 
 
 @once
-def symbols() -> dict[str, int]:
-    """What ``runtime.ll`` refers to: where the address of the copying function is kept."""
-    return {"phintys_strided": _deferred().cell}
+def cell(target: Target) -> Cell:
+    """The cell that the runtime for a target reads."""
+    return Cell(target)
 
 
 @once
-def _deferred() -> Deferred:
-    calls = itertools.count()
-
-    def left_to_numpy(*args: Any) -> int | None:
-        _, _, rank, dims, *_ = args
-        return 0 if math.prod(dims[:rank]) < _FEW and next(calls) < _PATIENCE else None
-
-    return Deferred(_SIGNATURE, lambda: library().address("strided"), left_to_numpy)
-
-
-@once
-def library() -> Library:
+def library(target: Target) -> Library:
     """The library with ``strided``."""
 
     def text() -> str:
         file = Template((Path(__file__).parent / "strided.ll").read_text())
         numbers = {"height": _HEIGHT, "width": _WIDTH, "large": _LARGE}
-        return "\n".join([file.substitute(numbers), *map(tile, _CELLS)])
+        return "\n".join([file.substitute(numbers), *(tile(target, size) for size in _CELLS)])
 
-    return compile_ir(text, name="strided")
+    return compile_ir(text, name="strided", target=target)
 
 
-def _elements(size: int) -> str:
+def _elements(target: Target, size: int) -> str:
     """The text of ``elements<size>``, which copies two axes."""
-    (cell, width), w = _CELLS[size], KernelWriter()
+    cell, w = _CELLS[size], KernelWriter(target)
+    width = target.lanes(size, most=MOST_SINGLE_LANES)
     vector = f"<{width} x {cell}>"
     steps = [w(f"mul i64 %step, {k}") for k in range(width)]
     whole = w(f"and i64 %length, {-width}")
@@ -108,10 +98,10 @@ def _elements(size: int) -> str:
     return w.text(f"internal void @elements{size}({_ARGUMENTS}) noinline")
 
 
-def tile(size: int) -> str:
+def tile(target: Target, size: int) -> str:
     """The text of ``tile<size>``, which copies two axes: by squares if the rows are next to each
     other in memory, with single elements below and on the right of whole squares."""
-    w, width = KernelWriter(), side(size)
+    w, width = KernelWriter(target), side(target, size)
     crosswise, otherwise = w.name("crosswise"), w.name("otherwise")
     w.branch(w(f"icmp eq i64 %from.row, {size}"), crosswise, otherwise)
     w.label(crosswise)
@@ -120,7 +110,7 @@ def tile(size: int) -> str:
     def turn(column: str, _: list[str]) -> list[str]:
         near = w.at("%from", w(f"mul i64 {column}, %step"))
         far = w.at("%to", w(f"mul i64 {column}, {size}"))
-        copy_squares(w, _CELLS[size][0], size, (near, "%step"), (far, "%to.row"), high)
+        copy_squares(w, _CELLS[size], size, (near, "%step"), (far, "%to.row"), high)
         return []
 
     def elements(down: str, across: str, rows: str, length: str) -> None:
@@ -136,4 +126,4 @@ def tile(size: int) -> str:
     w.label(otherwise)
     elements("0", "0", "%rows", "%length")
     w.line("ret void")
-    return _elements(size) + w.text(f"internal void @tile{size}({_ARGUMENTS}) noinline")
+    return _elements(target, size) + w.text(f"internal void @tile{size}({_ARGUMENTS}) noinline")

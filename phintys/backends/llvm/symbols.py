@@ -15,18 +15,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from phintys.backends.capsules import special
-from phintys.backends.llvm import cpython, late
+from phintys.backends.llvm import cpython
 from phintys.backends.once import once
 
 if TYPE_CHECKING:
     from phintys.backends.llvm.jit import Library
+    from phintys.backends.llvm.target import Target
 
 
 _VECTOR = re.compile(r"phintys\.(\w+)\.(f32|f64)\.v(\d+)")
 
 
-def resolve(name: str) -> int | None:
-    """The address of a function of ours, of CPython or of NumPy; None for other names.
+def resolve(name: str, target: Target) -> int | None:
+    """The address of a function of ours for a target, of CPython or of NumPy; None for other names.
 
     Raises
     ------
@@ -36,15 +37,17 @@ def resolve(name: str) -> int | None:
     vector = _VECTOR.fullmatch(name)
     if vector:
         function, kind, width = vector.groups()
-        return _vector(name, function, kind.replace("f", "float"), int(width)).address(name)
+        dtype = kind.replace("f", "float")
+        return _vector(name, function, dtype, int(width), target).address(name)
     if name.startswith("phintys_"):
         from phintys.backends.llvm.runtime import library
 
-        return library(name).address(name)
+        return library(name, target).address(name)
     head, _, rest = name.partition(".")
     where, _, function = rest.partition(".")
-    find = _LIBRARIES.get(where)
-    return find(function) if head == "phintys" and find else cpython.symbols().get(name)
+    if head == "phintys" and where in ("libm", "scipy"):
+        return _libm(function) if where == "libm" else _scipy(function, target)
+    return cpython.symbols().get(name)
 
 
 def of_process(name: str) -> int:
@@ -65,7 +68,7 @@ def _process() -> ctypes.CDLL:
 
 
 @once
-def _vector(name: str, function: str, dtype: str, width: int) -> Library:
+def _vector(name: str, function: str, dtype: str, width: int, target: Target) -> Library:
     from phintys.backends.llvm.jit import compile_ir
 
     def text() -> str:
@@ -74,7 +77,7 @@ def _vector(name: str, function: str, dtype: str, width: int) -> Library:
         body = vecmath.define(function, dtype, width).replace("define internal", "define", 1)
         return "\n".join([*sorted(vecmath.requirements(function, dtype, width)), body])
 
-    return compile_ir(text, name=name)
+    return compile_ir(text, name=name, target=target)
 
 
 def _libm(function: str) -> int:
@@ -95,18 +98,15 @@ def _libm_library() -> ctypes.CDLL:
     return ctypes.CDLL(find_library("m"))
 
 
-def _scipy(function: str) -> int:
+def _scipy(function: str, target: Target) -> int:
     """The version for doubles of a function of ``scipy.special.cython_special``."""
     if function == "zeta":
-        return _zeta().address("phintys.zeta")
+        return _zeta(target).address("phintys.zeta")
     return special(function)
 
 
 @once
-def _zeta() -> Library:
+def _zeta(target: Target) -> Library:
     from phintys.backends.llvm.jit import compile_ir
 
-    return compile_ir((Path(__file__).parent / "zeta.ll").read_text, name="zeta")
-
-
-_LIBRARIES = {"libm": _libm, "scipy": _scipy, "late": late.cell}
+    return compile_ir((Path(__file__).parent / "zeta.ll").read_text, name="zeta", target=target)

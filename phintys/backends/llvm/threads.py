@@ -59,7 +59,7 @@ class _Parallel:
 
     def __init__(self, body: Body, parts: Parts, threads: int) -> None:
         self.body, self.out, self.parts, self.threads = body, body.out, parts, threads
-        self.code = emit_kernel(parts.kernel, threads)
+        self.code = emit_kernel(parts.kernel)
         self.kernels = body.entry.kernels
         self.kernels[self.code.symbol] = self.code
         self.words = [a for a in self.code.arguments if a.kind != "const"]

@@ -10,14 +10,12 @@ from __future__ import annotations
 
 from phintys.backends.llvm.instructions import KernelWriter
 from phintys.backends.llvm.loops import counted_loop
-
-_REGISTER, _HALF = 32, 16  # bytes
-_MOST = 16  # elements
+from phintys.backends.llvm.target import MOST_SINGLE_LANES, SHUFFLED, Target
 
 
-def side(size: int) -> int:
+def side(target: Target, size: int) -> int:
     """Of a square of elements of ``size`` bytes: how many elements its rows and columns have."""
-    return min(_MOST, _REGISTER // size)
+    return target.lanes(size, most=MOST_SINGLE_LANES)
 
 
 def copy_squares(
@@ -28,7 +26,7 @@ def copy_squares(
     ``source`` and ``target`` are an address and the distance of rows in bytes.  The rows written
     are the columns of the source.
     """
-    (old, step), (new, row), width = source, target, side(size)
+    (old, step), (new, row), width = source, target, side(w.target, size)
     vector = f"<{width} x {cell}>"
     steps, rows = ([w(f"mul i64 {by}, {k}") for k in range(width)] for by in (step, row))
 
@@ -46,7 +44,7 @@ def copy_squares(
 def columns(w: KernelWriter, cell: str, size: int, rows: list[str]) -> list[str]:
     """The columns of a square, from registers with its rows."""
     rows, width = list(rows), len(rows)
-    half = min(width, _HALF // size)
+    half = min(width, SHUFFLED // size)
     vector = f"<{width} x {cell}>"
 
     def shuffled(a: str, b: str, lanes: list[int]) -> str:

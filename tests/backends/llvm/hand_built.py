@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+from functools import cache, wraps
+
 import numpy as np
 
 from phintys.backends.llvm import compile_program
+from phintys.backends.llvm.target import current
 from phintys.dims import ONE, ZERO, Dim, as_dim, product
 from phintys.lowering.interpret import interpret
 from phintys.lowering.program import Copy, Inst, Kernel, Operand, Program, Python, Slot
 from phintys.lowering.spec import verify
+
+
+def by_target(make):
+    """``make`` with its results kept, for each target."""
+    kept = cache(lambda target, *args: make(*args))
+    return wraps(make)(lambda *args: kept(current(), *args))
 
 
 class Slow(Exception):

@@ -19,6 +19,8 @@ from phintys.dims import Dim
 from phintys.lowering.interpret import interpret
 from phintys.lowering.program import Call, Loop
 
+pytestmark = pytest.mark.widths
+
 rng = np.random.default_rng(3)
 
 

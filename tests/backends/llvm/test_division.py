@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from functools import cache
-
 import numpy as np
 import pytest
+from hand_built import by_target
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from phintys import function
 from phintys.tensor.type import TensorType
 
+pytestmark = pytest.mark.widths
+
 INTEGERS = {"float64": "uint64", "float32": "uint32"}
 
 
-@cache
+@by_target
 def quotient(dtype: str, ndim: int):
     x, y = TensorType(dtype, (None,) * ndim)("x"), TensorType(dtype, (None,) * (ndim - 1))("y")
     return function([x, y], x / (y if ndim == 1 else y[:, None]))

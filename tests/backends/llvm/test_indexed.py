@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any
 
 import numpy as np
 import pytest
+from hand_built import by_target
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -16,6 +16,8 @@ from phintys.backends.llvm.indexed import rows_of
 from phintys.compile.inputs import In
 from phintys.lowering.program import Kernel
 from phintys.tensor.type import TensorType
+
+pytestmark = pytest.mark.widths
 
 LENGTHS = [0, 1, 2, 3, 4, 5, 7, 8, 9, 16, 17, 33]
 cases = st.tuples(
@@ -33,7 +35,7 @@ def made(case: Any, dtype: str) -> tuple[np.ndarray, np.ndarray]:
     return (x > 0 if dtype == "bool" else x.astype(dtype)), index
 
 
-@cache
+@by_target
 def gather(dtype: str) -> Any:
     x, i = TensorType(dtype, (None, None))("x"), pt.lvector("i")
     return function([x, i], pt.eq(x[i], x[i[::-1]]) if dtype == "bool" else x[i] + 2 * x[i[::-1]])
@@ -48,7 +50,7 @@ def test_gather(dtype: str, case: Any) -> None:
     np.testing.assert_array_equal(gather(dtype)(x, i), wanted)
 
 
-@cache
+@by_target
 def gradient() -> Any:
     x, i = pt.matrix("x"), pt.lvector("i")
     rows = x[i]
@@ -70,7 +72,7 @@ def test_rows_in_several_loops_and_sums_of_rows(case: Any) -> None:
     np.testing.assert_allclose(slope, wanted, rtol=1e-12)
 
 
-@cache
+@by_target
 def writing(name: str) -> Any:
     x, i, y = pt.matrix("x"), pt.lvector("i"), pt.matrix("y")
     return function([In(x, borrow=True), i, y], getattr(pt, name)(x[i], y))

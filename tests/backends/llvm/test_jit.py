@@ -11,6 +11,7 @@ import sys
 import pytest
 
 from phintys.backends.llvm import jit, symbols
+from phintys.backends.llvm.target import current
 from phintys.scalar.native import LIBM_CALLS, SCIPY_CALLS
 
 pytestmark = pytest.mark.usefixtures("each_loader")
@@ -108,13 +109,13 @@ def test_what_is_wrong_is_said(cache):
     with pytest.raises(RuntimeError, match="expected"):
         jit.compile_ir("define void @f( {")
     with pytest.raises(LookupError, match="no_such"):
-        symbols.resolve("phintys.libm.no_such")
+        symbols.resolve("phintys.libm.no_such", current())
 
 
 @pytest.mark.parametrize("name", sorted(LIBM_CALLS | SCIPY_CALLS))
 def test_every_named_function_exists(name):
     library = "scipy" if name in SCIPY_CALLS else "libm"
-    assert symbols.resolve(f"phintys.{library}.{name}")
+    assert symbols.resolve(f"phintys.{library}.{name}", current())
 
 
 @pytest.mark.skipif(not os.path.exists("/proc/self/statm"), reason="memory is read from /proc")

@@ -17,6 +17,8 @@ from phintys.dims import ONE, ZERO, Dim, product
 from phintys.lowering.program import Inst, Kernel, Operand, Slot
 from phintys.scalar.native import INSTRUCTIONS, LIBM_CALLS, NATIVE_DTYPES, SCIPY_CALLS
 
+pytestmark = pytest.mark.widths
+
 DTYPES = sorted(NATIVE_DTYPES)
 LENGTHS = [0, 1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 33, 100]
 

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from hand_built import ONE, ZERO, Builder, native
 
-from phintys.backends.llvm import products
 from phintys.dims import Dim, as_dim
 from phintys.lowering.program import Call, Operand
+
+pytestmark = pytest.mark.widths
 
 rng = np.random.default_rng(1)
 
@@ -51,14 +52,6 @@ VECTORS = {
 }
 #: the forms of x and y
 PAIRS = [*itertools.product(VECTORS, ["unit"]), ("unit", "strided"), ("strided", "backwards")]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _own_products():
-    """Those with few columns or short rows are not left to BLAS."""
-    for dtype in ("float32", "float64"):
-        for routine in products.deferred(dtype).values():
-            routine.make()
 
 
 def _blas(name, dtype, sizes, operands, target_shape, alpha=1.0, beta=0.0, batch=()):
@@ -207,12 +200,6 @@ def test_nan_in_small_products_stays_in_its_row_and_column():
         wanted = a @ b
     result = _blas("gemm", "float64", (5, 7, 6), (c, (a, (6, 1), 0), (b, (7, 1), 0)), (5, 7))
     np.testing.assert_array_equal(result, wanted)
-
-
-def test_the_first_calls_are_left_to_blas():
-    routines = products.deferred.__wrapped__("float64").values()
-    assert {r._instead() for r in routines for _ in range(products._PATIENCE // 2)} == {0}
-    assert {r._instead() for r in routines} == {None}
 
 
 def test_sizes_beyond_32_bits():

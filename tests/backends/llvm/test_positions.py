@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any
 
 import numpy as np
 import pytest
+from hand_built import by_target
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -15,10 +15,12 @@ from phintys import function
 from phintys.scalar.native import NATIVE_DTYPES
 from phintys.tensor.type import TensorType
 
+pytestmark = pytest.mark.widths
+
 DTYPES = sorted(NATIVE_DTYPES)
 
 
-@cache
+@by_target
 def compiled(op: str, dtype: str, axis: int | None, inner: bool) -> Any:
     x = TensorType(dtype, (None, None))("x")
     part = x[:, 1:-1] if inner else x  # whose rows cannot be joined

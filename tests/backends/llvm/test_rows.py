@@ -11,6 +11,8 @@ import phintys
 import phintys.tensor as pt
 from phintys.backends.llvm import rows
 
+pytestmark = pytest.mark.widths
+
 DTYPES = ["float64", "float32", "int64", "int32", "bool"]
 OPS = {"sum": np.sum, "max": np.max, "min": np.min, "prod": np.prod, "any": np.any, "all": np.all}
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any
 
 import numpy as np
 import pytest
+from hand_built import by_target
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -15,10 +15,12 @@ from phintys import function, grad
 from phintys.lowering.program import Kernel
 from phintys.tensor.type import TensorType
 
+pytestmark = pytest.mark.widths
+
 INDICES = ["int64", "int32", "int16", "uint8"]
 
 
-@cache
+@by_target
 def misfit(dtype: str, index: str) -> Any:
     """A value and its gradient with respect to an array that is read at computed positions."""
     x, y = (TensorType(dtype, (None,))(name) for name in "xy")

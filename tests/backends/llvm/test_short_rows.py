@@ -1,4 +1,4 @@
-"""Kernels with short rows, which take several rows at a time once that is worth it."""
+"""Kernels with short rows, which take several rows at a time."""
 
 from __future__ import annotations
 
@@ -10,29 +10,19 @@ from hypothesis import strategies as st
 import phintys
 import phintys.tensor as pt
 from phintys import config
-from phintys.backends.llvm import late, short_rows
 from phintys.scalar.native import NATIVE_DTYPES
+
+pytestmark = pytest.mark.widths
 
 ROWS = st.sampled_from([0, 1, 3, 4, 7, 8, 16, 17, 37])
 LENGTHS = st.integers(0, 9) | st.sampled_from([12, 16, 17, 24, 25, 31, 32, 33])
 REDUCTIONS = ["sum", "prod", "max", "min", "argmax", "argmin", "any", "all"]
 
 
-@pytest.fixture(scope="module", autouse=True)
-def at_once():
-    """The function for short rows is there from the second call on."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(late, "PATIENCE", 0)
-        yield
-
-
-def assert_both_right(f, args, expected, **tolerance):
-    """The kernels of ``f`` alone, then with their functions for short rows."""
-    for _ in range(2):
-        results = f(*args)
-        for result, value in zip(results, expected, strict=True):
-            assert result.shape == value.shape
-            np.testing.assert_allclose(result, value, **tolerance)
+def assert_right(f, args, expected, **tolerance):
+    for result, value in zip(f(*args), expected, strict=True):
+        assert result.shape == value.shape
+        np.testing.assert_allclose(result, value, **tolerance)
 
 
 def numbers(rng, shape, dtype):
@@ -42,23 +32,6 @@ def numbers(rng, shape, dtype):
         x[rng.uniform(size=shape) < 0.02] = -np.inf
         return x
     return rng.integers(0, 4, shape).astype(dtype)
-
-
-def test_the_function_is_made_when_there_has_been_enough_to_do(monkeypatch):
-    monkeypatch.setattr(late, "PATIENCE", 100)
-    x = pt.matrix("x")
-    f = phintys.function([x], (x * 1.25 - x**3).sum(axis=1))
-    before = len(late._libraries)
-    f(np.ones((30, short_rows.SHORT + 1)))
-    f(np.ones((1, 3)))
-    for _ in range(3):
-        f(np.ones((30, 3)))
-        assert len(late._libraries) == before
-    f(np.ones((30, 3)))
-    assert len(late._libraries) == before + 1
-    for _ in range(3):
-        assert f(np.full((30, 3), 2.0)).tolist() == [-16.5] * 30
-    assert len(late._libraries) == before + 1
 
 
 @settings(max_examples=60, deadline=None)
@@ -75,7 +48,7 @@ def test_reductions_of_rows(data, rows, length, dtype):
     values = numbers(np.random.default_rng(length), (rows, length), dtype)
     with np.errstate(all="ignore"):
         expected = [getattr(np, n)(values, axis=1) for n in names]
-    assert_both_right(f, [values], expected, rtol=1e-5)
+    assert_right(f, [values], expected, rtol=1e-5)
 
 
 def views(data, shape):
@@ -105,7 +78,7 @@ def test_expressions_of_views_that_broadcast(data, rows, length, dtype):
     rng = np.random.default_rng(rows)
     args = [rng.normal(size=s).astype(dtype) for s in (a_shape, b_shape, (length,))]
     tolerance = 1e-10 if dtype == "float64" else 1e-3
-    assert_both_right(f, args, formulas(np, *args), rtol=tolerance, atol=tolerance)
+    assert_right(f, args, formulas(np, *args), rtol=tolerance, atol=tolerance)
 
 
 @settings(max_examples=40, deadline=None)
@@ -127,7 +100,7 @@ def test_several_passes_over_rows(rows, length, dtype):
         rng.normal(size=length).astype(dtype),
     ]
     tolerance = 1e-12 if dtype == "float64" else 1e-5
-    assert_both_right(f, args, formulas(np, *args), rtol=tolerance, atol=tolerance)
+    assert_right(f, args, formulas(np, *args), rtol=tolerance, atol=tolerance)
 
 
 @settings(max_examples=40, deadline=None)
@@ -143,7 +116,7 @@ def test_sums_over_rows_in_gradients(rows, length):
     total = density.sum(axis=1, keepdims=True)
     slope = density / total * gap
     expected = [np.log(total).sum(), -slope.sum(axis=1), slope.sum(axis=0)]
-    assert_both_right(f, [a, b], expected, rtol=1e-10, atol=1e-10)
+    assert_right(f, [a, b], expected, rtol=1e-10, atol=1e-10)
 
 
 @settings(max_examples=30, deadline=None)
@@ -156,7 +129,7 @@ def test_gathers_and_positions(rows, length, dtype):
     values, at = rng.integers(0, 5, (6, length)).astype(dtype), rng.integers(-6, 6, rows)
     picked = np.arange(length) == np.arange(rows)[:, None] % length
     expected = [values[at].max(axis=1), np.where(picked, values[at], values[0]), values[at, 0]]
-    assert_both_right(f, [values, at], expected)
+    assert_right(f, [values, at], expected)
 
 
 def test_an_index_out_of_range_is_noticed_in_any_row():
@@ -197,4 +170,4 @@ def test_several_threads(shape):
     x, y = rng.normal(size=shape), rng.normal(size=shape[1])
     e = np.exp(x * y)
     expected = [e / e.sum(axis=1, keepdims=True), np.tanh(x + y), np.exp(x).sum(axis=1)]
-    assert_both_right(f, [x, y], expected, rtol=1e-12)
+    assert_right(f, [x, y], expected, rtol=1e-12)

@@ -23,6 +23,8 @@ from phintys.lowering.memory import plan_memory
 sys.path.append(str(Path(__file__).parents[2] / "lowering"))
 from random_values import RandomValues
 
+pytestmark = pytest.mark.widths
+
 rng = np.random.default_rng(1)
 
 
@@ -134,7 +136,9 @@ def test_a_thread_that_cannot_be_made_is_done_without(forced, monkeypatch):
     monkeypatch.setattr(
         symbols,
         "resolve",
-        lambda name: stub.address("no_thread") if name == "pthread_create" else resolve(name),
+        lambda name, target: (
+            stub.address("no_thread") if name == "pthread_create" else resolve(name, target)
+        ),
     )
     x = pt.vector("x")
     with config.change_flags(threads=3):

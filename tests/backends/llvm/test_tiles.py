@@ -12,6 +12,8 @@ import phintys.tensor as pt
 from phintys.backends.llvm import tiles
 from phintys.scalar.native import NATIVE_DTYPES
 
+pytestmark = pytest.mark.widths
+
 # around the sides of tiles and of vectors
 LENGTHS = st.sampled_from([1, 2, 15, 16, 17, 33, 48, 64, 65, 80])
 

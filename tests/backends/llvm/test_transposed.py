@@ -9,7 +9,10 @@ import pytest
 
 from phintys.backends.llvm.instructions import KernelWriter
 from phintys.backends.llvm.jit import compile_ir
+from phintys.backends.llvm.target import current
 from phintys.backends.llvm.transposed import copy_squares, side
+
+pytestmark = pytest.mark.widths
 
 
 @pytest.mark.parametrize(
@@ -17,7 +20,7 @@ from phintys.backends.llvm.transposed import copy_squares, side
 )
 @pytest.mark.parametrize("squares", [0, 1, 3])
 def test_squares(cell, size, squares):
-    width = side(size)
+    width = side(current(), size)
     w = KernelWriter()
     copy_squares(w, cell, size, ("%from", "%step"), ("%to", "%row"), "%n")
     w.line("ret void")

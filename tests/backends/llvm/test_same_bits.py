@@ -1,0 +1,29 @@
+"""A function returns the same bits at every call, and in every process."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+CALLS = 300
+
+
+def digests(directory: Path, *arguments: str) -> dict[str, str]:
+    """Name of a function -> the different digests of its results."""
+    script = Path(__file__).parent / "same_bits.py"
+    root = str(Path(__file__).parents[3])
+    environment = os.environ | {"PHINTYS_CACHE_DIR": str(directory), "PYTHONPATH": root}
+    command = [sys.executable, str(script), *arguments]
+    run = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    rows = (line.partition(": ") for line in run.stdout.splitlines())
+    return {name: found for name, _, found in rows}
+
+
+def test_every_call_of_every_kind_of_kernel(tmp_path: Path) -> None:
+    many = digests(tmp_path, "forwards", str(CALLS))
+    assert len(many) > 200
+    assert {name: found for name, found in many.items() if " " in found} == {}
+    # another process, whose code comes from the cache, and which has called other functions before
+    assert digests(tmp_path, "backwards", "2") == many
