@@ -21,7 +21,7 @@ import phintys.tensor as pt
 from phintys.__main__ import _cache, main
 from phintys.backends import code_cache, identity
 from phintys.backends.c import compiler
-from phintys.backends.llvm.target import surroundings
+from phintys.backends.llvm.target import current, surroundings
 from phintys.compile import native
 from phintys.config import config
 
@@ -353,7 +353,7 @@ def test_what_libraries_of_the_c_backend_depend_on(cache, monkeypatch, tmp_path_
 
 
 def test_what_the_key_of_machine_code_contains():
-    text = surroundings()
+    text = surroundings(current())
     parts = [identity.own_version(), identity.llvm_version(), np.__version__, *identity.processor()]
     assert parts[0] and parts[1] and all(repr(part)[1:-1] in text for part in parts)
 

@@ -266,6 +266,7 @@ def test_one_product_or_products_with_columns_stay_as_they_are():
     assert not found(program_of([X, y], columns))
 
 
+@pytest.mark.own_width
 def test_the_steps_of_long_programs_are_looked_at_in_linear_time(lines_run):
     def lines(count):
         X, start = pt.matrix("X"), pt.vector("b")
@@ -396,6 +397,7 @@ class RandomRows:
         return [pt.dot(matrix.T, first), *(self.pick(pool) for pool in pools)]
 
 
+@pytest.mark.own_width
 @settings(max_examples=80, deadline=None)
 @given(seed=st.integers(0, 2**32 - 1), size=st.integers(4, 25))
 def test_programs_compute_what_the_interpreter_does(seed, size):
@@ -410,6 +412,7 @@ def test_programs_compute_what_the_interpreter_does(seed, size):
         agree(program, values.args)
 
 
+@pytest.mark.own_width
 def test_most_random_programs_have_blocks():
     count = 0
     for seed in range(20):

@@ -178,7 +178,8 @@ def test_batched_gemm():
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_every_remainder_of_small_products(dtype):
-    for m, n, k in itertools.product([1, 3, 4, 6], range(1, 19), [1, 2, 5]):
+    columns = [*range(1, 10), 15, 16, 17, 18]
+    for (m, k), n in itertools.product([(1, 2), (3, 1), (4, 5), (6, 2)], columns):
         a, b = _random_matrix(dtype, "rows", m, k), _random_matrix(dtype, "rows", k, n)
         c = np.full((m, n), np.inf, dtype), (n, 1), 0
         _close(_blas("gemm", dtype, (m, n, k), (c, a, b), (m, n)), a[0] @ b[0], dtype)
@@ -186,7 +187,7 @@ def test_every_remainder_of_small_products(dtype):
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_every_remainder_of_short_rows(dtype):
-    for m, k in itertools.product(range(1, 19), [1, 2, 3, 4, 5, 8, 9, 17, 32, 33]):
+    for m, k in itertools.product([1, 3, 4, 7, 8, 9, 16, 17], [1, 3, 4, 5, 8, 17, 32, 33]):
         a, x = _random_matrix(dtype, "rows", m, k), _random_vector(dtype, "unit", k)
         y = np.full(m, np.nan, dtype), (1,), 0
         _close(_blas("gemv", dtype, (m, k), (y, a, x), (m,)), a[0] @ x[0], dtype)

@@ -27,6 +27,7 @@ def smaller():
         yield
 
 
+@pytest.mark.own_width
 @settings(max_examples=60, deadline=None)
 @given(data=st.data())
 def test_expressions_of_permuted_arrays(smaller, data):
@@ -74,6 +75,7 @@ def views(draw, shape):
     return lambda x: x[slices].transpose(order), start
 
 
+@pytest.mark.own_width
 @settings(max_examples=60, deadline=None)
 @given(data=st.data(), dtype=st.sampled_from(sorted(NATIVE_DTYPES)))
 def test_views_of_any_dtype(smaller, data, dtype):
