@@ -16,6 +16,9 @@ from phintys.scalar.op import Undefined, binary, call, special
 _ORDER = Undefined("no derivative of a Bessel function in its order is available")
 _POSITIVE = (0.1, 30)
 
+#: Beyond both, SciPy computes yv of an integer order by as many steps as the order.
+LONG_ORDER, LONG_ARGUMENT = 1e4, 1e10
+
 
 def _fixed(name: str, doc: str, d: Any, domain: Any = (-20, 20), **facts: Any) -> Any:
     """A row for an order that is part of the name."""
@@ -44,8 +47,10 @@ def _general(
     d: Any,
     domain: Any = (0.2, 20),
     rule: rules.DtypeRule = _order_rule,
+    **others: Any,
 ) -> Any:
     """A row for a function of order and argument."""
+    fields = {"native": call(name)} | others
     return special(
         name.capitalize(),
         name,
@@ -53,8 +58,8 @@ def _general(
         binary,
         rule=rule,
         d=lambda m, v, x, y: (_ORDER, d(m, v, x, y)),
-        native=call(name),
         domain=((0.2, 5), domain),
+        **fields,
     )
 
 
@@ -75,10 +80,44 @@ j1 = _fixed(
     odd=True,
     zero_at_zero=True,
 )
+
+
+def _yv(n: Any, v: Any, x: Any) -> Any:
+    """SciPy's, or as in `phintys.scalar.numeric.yv` where that would take very long."""
+    dtype = n.dtype(x)
+    v, x = n.cast(v, "float64"), n.cast(x, "float64")
+
+    def num(value: float) -> Any:
+        return n.const(value, x)
+
+    order, one = n.abs(v), num(1)
+    far = n.and_(n.gt(order, num(LONG_ORDER)), n.gt(x, num(LONG_ARGUMENT)))
+    far = n.and_(far, n.and_(n.eq(v, n.floor(v)), n.lt(order, n.mul(x, num(0.5)))))
+    near = n.call("yv", n.select(far, one, v), x)
+    t = n.select(far, n.div(order, x), num(0))
+    rest = n.sqrt(n.sub(one, n.mul(t, t)))
+    bent = n.sub(n.asin(t), n.div(t, n.add(one, rest)))
+    phase = n.sub(n.mul(order, bent), num(np.pi / 4))
+    s, c, sp, cp = n.sin(x), n.cos(x), n.sin(phase), n.cos(phase)
+    sin = n.add(n.mul(s, cp), n.mul(c, sp))
+    cos = n.sub(n.mul(c, cp), n.mul(s, sp))
+    half = n.mul(order, num(0.5))
+    odd = n.ne(half, n.floor(half))
+    fourth = n.mul(order, num(0.25))
+    quarters = n.mul(n.sub(fourth, n.floor(fourth)), num(4))
+    turned = n.select(odd, n.neg(cos), sin)
+    flipped = n.ne(n.ge(quarters, num(2)), n.and_(odd, n.lt(v, num(0))))
+    turned = n.select(flipped, n.neg(turned), turned)
+    size = n.sqrt(n.div(num(2 / np.pi), n.mul(x, rest)))
+    return n.cast(n.select(far, n.mul(size, turned), near), dtype)
+
+
 yv = _general(
     "yv",
     "Bessel function of the second kind",
     lambda m, v, x, y: 0.5 * (m.yv(v - 1, x) - m.yv(v + 1, x)),
+    function="phintys.scalar.numeric.yv",
+    native=_yv,
 )
 y0 = _fixed(
     "y0", "Bessel function of the second kind of order 0.", lambda m, x, y: -m.y1(x), _POSITIVE

@@ -84,6 +84,7 @@ polygamma = special(
     "polygamma",
     "Derivative of order x (an integer) of psi at y.",
     binary,
+    function=_FUNCTIONS + "polygamma",
     rule=_order_rule,
     d=lambda m, n, x, y: (None, m.polygamma(n + 1, x)),
     native=lambda n, order, x: _polygamma(
@@ -105,6 +106,7 @@ zeta = special(
     "zeta",
     "Hurwitz zeta function, the sum of (n + y)**-x over n >= 0.",
     binary,
+    function=_FUNCTIONS + "zeta",
     native=call("zeta"),
     d=lambda m, x, q, z: (Undefined("no closed form in the exponent"), -x * m.zeta(x + 1, q)),
     domain=((1.2, 6), (0.2, 4)),

@@ -59,11 +59,66 @@ def complex_from_polar(r: Any, angle: Any) -> Any:
     return complex_from_parts(r * np.cos(angle), r * np.sin(angle))
 
 
+def zeta(x: Any, q: Any) -> Any:
+    """The Hurwitz zeta function, the sum of (q + k)**-x over k >= 0; far below 0 by reflection.
+
+    SciPy adds up a term for each unit of -q.  The sum over all integers k has period 1 in q, and is
+    ``zeta(x, q) + (-1)**x zeta(x, 1 - q)``.
+    """
+    from scipy import special
+
+    below = (q < -64) & (q != np.floor(q)) & (x == np.floor(x)) & (x > 1)
+    near = special.zeta(x, np.where(below, 1, q))
+    if not np.any(below):
+        return near
+    q = np.where(below, q, -0.5)
+    up, down = q - np.floor(q), np.ceil(q) - q  # each without rounding near 0
+    between = special.zeta(x, down) - special.zeta(np.minimum(x, 200), 1 - q)
+    reflected = special.zeta(x, up) + np.where(x % 2 == 0, between, -between)
+    return np.where(below, reflected, near).astype(near.dtype)
+
+
 def tri_gamma(x: Any) -> Any:
     """The second derivative of gammaln."""
-    from scipy.special import polygamma
+    return zeta(np.ones_like(x) * 2, x)
 
-    return polygamma(1, x)
+
+def polygamma(order: Any, x: Any) -> Any:
+    """The derivative of psi of an integer order: a multiple of `zeta`, see DLMF 25.11.12."""
+    from scipy import special
+
+    raised = np.asarray(order, np.float64) + 1
+    size = special.gamma(raised) * zeta(raised, np.asarray(x, np.float64))
+    signed = np.where(raised % 2 == 0, size, -size)
+    return np.where(raised == 1, special.psi(x), signed).astype(x.dtype)
+
+
+def yv(v: Any, x: Any) -> Any:
+    """Bessel function of the second kind: SciPy's, or what it tends to for large arguments.
+
+    For x far above v the phase is ``x - n pi/2 - pi/4 + n asin(t) - n t / (1 + sqrt(1 - t**2))``
+    with ``t = n / x`` (DLMF 10.19.6), in which the quarter turns are exact.
+    """
+    from scipy import special
+
+    from phintys.scalar.bessel import LONG_ARGUMENT, LONG_ORDER
+
+    if np.asarray(x).dtype.kind == "c":
+        return special.yv(v, x)
+    n = np.abs(v)
+    far = (n > LONG_ORDER) & (v == np.floor(v)) & (x > LONG_ARGUMENT) & (n < x / 2)
+    near = special.yv(np.where(far, 1, v), x)
+    if not np.any(far):
+        return near
+    n, z = (np.where(far, a, 1).astype(np.float64) for a in (n, x))
+    t = np.where(far, n / z, 0)
+    rest = np.sqrt(1 - t * t)
+    phase = n * np.arcsin(t) - n * t / (1 + rest) - np.pi / 4
+    sin = np.sin(z) * np.cos(phase) + np.cos(z) * np.sin(phase)
+    cos = np.cos(z) * np.cos(phase) - np.sin(z) * np.sin(phase)
+    turned = np.select([n % 4 == 0, n % 4 == 1, n % 4 == 2], [sin, -cos, -sin], cos)
+    turned = np.where((v < 0) & (n % 2 == 1), -turned, turned)
+    return np.where(far, np.sqrt(2 / np.pi / z / rest) * turned, near).astype(near.dtype)
 
 
 def gammal(k: Any, x: Any) -> Any:

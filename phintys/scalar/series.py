@@ -2,42 +2,101 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 _MAX_TERMS = 100_000
+#: terms computed at once, first and at most, for so many elements at once
+_FIRST, _MOST, _ELEMENTS = 32, 4096, 256
 
 
 def _series(a: Any, b: Any, c: Any, z: Any) -> tuple[Any, Any, Any, Any]:
     """2F1 and its derivatives in a, b, c, for ``|z| < 1``; NaN where the series does not converge.
 
-    Term n + 1 is term n times ``(a + n)(b + n) z / ((c + n)(n + 1))`` (DLMF 15.2.1); the
-    derivatives follow by the product rule: nothing is special about a = 0 or negative integers.
+    Term n + 1 is term n times ``(a + n)(b + n) z / ((c + n)(n + 1))`` (DLMF 15.2.1).
     """
-    term = np.ones_like(z)
-    sums = [term, *(np.zeros_like(z) for _ in range(3))]
-    slopes = [np.zeros_like(z) for _ in range(3)]
-    active = np.abs(z) < 1
-    for n in range(_MAX_TERMS):
-        rest = z / ((c + n) * (n + 1))
-        ratio = (a + n) * (b + n) * rest
-        slopes = [
-            ratio * slopes[0] + term * (b + n) * rest,
-            ratio * slopes[1] + term * (a + n) * rest,
-            ratio * (slopes[2] - term / (c + n)),
-        ]
-        term = term * ratio
-        parts = [term, *slopes]
-        sums = [s + p for s, p in zip(sums, parts)]
+    given = [v.reshape(-1, 1) for v in (a, b, c, z)]
+    found = np.full((4, a.size), np.nan)
+    inside = np.flatnonzero(np.abs(z) < 1)
+    for k in range(0, inside.size, _ELEMENTS):
+        part = inside[k : k + _ELEMENTS]
+        found[:, part] = _sums(*(v[part] for v in given))
+    return tuple(found.reshape(4, *a.shape))  # type: ignore[return-value]
+
+
+def _sums(a: Any, b: Any, c: Any, z: Any) -> Any:
+    """The four sums, for columns of parameters."""
+    found = np.full((4, len(a)), np.nan)
+    sums = np.zeros((4, len(a), 1))
+    sums[0] = 1
+    state, left = _State.start(a), np.arange(len(a))
+    n, size = 0, _FIRST
+    while n < _MAX_TERMS and left.size:
+        parts, ratio, state = state.block(a, b, c, z, np.arange(n, n + size))
+        sums = sums + parts.sum(axis=-1, keepdims=True)
+        last = parts[..., -1:]
         # the terms may still grow while n is small; what is not finite stays so
-        small = [np.abs(p) <= 1e-17 * (np.abs(s) + 1e-300) for s, p in zip(sums, parts)]
-        active = active & ~(np.all(small, axis=0) & (np.abs(ratio) < 1)) & np.isfinite(term)
-        if n % 8 == 0 and not active.any():
-            break
-    bad = active | (np.abs(z) >= 1)
-    value, in_a, in_b, in_c = (np.where(bad, np.nan, s) for s in sums)
-    return value, in_a, in_b, in_c
+        small = (np.abs(last) <= 1e-17 * (np.abs(sums) + 1e-300)).all(axis=0)
+        done = (small & (np.abs(ratio) < 1)).reshape(-1)
+        found[:, left[done]] = sums[:, done, 0]
+        go_on = ~done & np.isfinite(last[0]).reshape(-1)
+        if n >= _MOST:
+            go_on &= (_terms_to_go(last, sums, z) < _MAX_TERMS).reshape(-1)
+        left, sums = left[go_on], sums[:, go_on]
+        a, b, c, z = (v[go_on] for v in (a, b, c, z))
+        state = _State(*(v[go_on] for v in state))
+        n, size = n + size, min(2 * size, max(_FIRST, _MOST * 16 // max(left.size, 16)))
+    return found
+
+
+def _terms_to_go(last: Any, sums: Any, z: Any) -> Any:
+    """How many terms until they are negligible, if each is z times the one before."""
+    share = np.abs(last) / (np.abs(sums) + 1e-300)
+    return np.log(1e17 * np.max(share, axis=0)) / -np.log(np.abs(z))
+
+
+class _State(NamedTuple):
+    """A term of the series, as what its derivatives are made of.
+
+    A factor ``a + n`` that is 0 is left out of the product, and counted: the terms after it are 0,
+    their derivative in a is what is left.
+    """
+
+    product: Any  # of all factors that are not 0
+    a_zeros: Any  # whether there was a factor a + n = 0
+    b_zeros: Any
+    in_a: Any  # the sum of 1 / (a + n), for n with a + n != 0
+    in_b: Any
+    in_c: Any
+
+    @classmethod
+    def start(cls, like: Any) -> _State:
+        return cls(np.ones_like(like), *(np.zeros_like(like) for _ in range(5)))
+
+    def block(self, a: Any, b: Any, c: Any, z: Any, n: Any) -> tuple[Any, Any, _State]:
+        """The terms after ``n``, with derivatives; the last ratio of two; and where that leads."""
+        up, other, below = a + n, b + n, c + n
+        a_zero, b_zero = up == 0, other == 0
+        up_, other_ = np.where(a_zero, 1, up), np.where(b_zero, 1, other)
+        factors = up_ * other_ * z / (below * (n + 1))
+        product = self.product * np.cumprod(factors, axis=-1)
+        a_zeros = self.a_zeros + np.cumsum(a_zero, axis=-1)
+        b_zeros = self.b_zeros + np.cumsum(b_zero, axis=-1)
+        in_a = self.in_a + np.cumsum(~a_zero / up_, axis=-1)
+        in_b = self.in_b + np.cumsum(~b_zero / other_, axis=-1)
+        in_c = self.in_c + np.cumsum(1 / below, axis=-1)
+        no_a, no_b = a_zeros == 0, b_zeros == 0
+        term = np.where(no_a & no_b, product, 0)
+        parts = [
+            term,
+            np.where(no_b, product * np.where(no_a, in_a, 1), 0),
+            np.where(no_a, product * np.where(no_b, in_b, 1), 0),
+            -term * in_c,
+        ]
+        ratio = (up * other * z / (below * (n + 1)))[..., -1:]
+        reached = (product, a_zeros, b_zeros, in_a, in_b, in_c)
+        return np.stack(parts), ratio, _State(*(v[..., -1:] for v in reached))
 
 
 def _derivatives(*args: Any) -> tuple[Any, Any, Any]:

@@ -88,17 +88,11 @@ INTEGER_FUNCTIONS(uint64_t, uint64)
 FLOAT_FUNCTIONS(float, float32, f)
 FLOAT_FUNCTIONS(double, float64, )
 
-/* sum over k >= 0 of (q + k)^-x for x > 1, q > 0: terms, then Euler and Maclaurin's formula
+/* sum over k >= 0 of (q + k)^-x for x > 1, q > -64: terms, then Euler and Maclaurin's formula
  * (Abramowitz and Stegun 23.1.30). */
-static double hurwitz_zeta(double x, double q) {
+static double hurwitz_zeta_added(double x, double q) {
     static const double even[] = {1.0 / 12, -1.0 / 720, 1.0 / 30240, -1.0 / 1209600,
                                   1.0 / 47900160, -691.0 / 1307674368000.0, 1.0 / 74724249600.0};
-    if (x == 1) return INFINITY;
-    if (!(x > 1)) return NAN;
-    if (q <= 0) {
-        if (q == floor(q)) return INFINITY;
-        if (x != floor(x)) return NAN;
-    }
     double total = 0, a = q;
     for (int k = 0; k < 12 || a < 9; k++, a += 1) total += pow(a, -x);
     total += pow(a, 1 - x) / (x - 1) + 0.5 * pow(a, -x);
@@ -108,6 +102,19 @@ static double hurwitz_zeta(double x, double q) {
         term *= (x + 2 * k + 1) * (x + 2 * k + 2) / (a * a);
     }
     return total;
+}
+
+/* The same for all q; far below 0 by reflection (see llvm/zeta.ll). */
+static double hurwitz_zeta(double x, double q) {
+    if (x == 1) return INFINITY;
+    if (!(x > 1)) return NAN;
+    if (!(q <= 0)) return hurwitz_zeta_added(x, q);
+    if (q == floor(q)) return INFINITY;
+    if (x != floor(x)) return NAN;
+    if (q >= -64) return hurwitz_zeta_added(x, q);
+    double end = hurwitz_zeta_added(x > 200 ? 200 : x, 1 - q);
+    double between = hurwitz_zeta_added(x, ceil(q) - q) - end;
+    return hurwitz_zeta_added(x, q - floor(q)) + (x / 2 == floor(x / 2) ? between : -between);
 }
 
 /* Matrix products.  BLAS is column-major: a row-major product is that of the transposes. */

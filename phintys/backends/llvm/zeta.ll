@@ -4,6 +4,12 @@
 ; terms are added up to a = q + n >= max(12, x), then the rest of the sum is
 ;   a**(1-x) * (1/(x - 1) + (1/2 + sum over j of B(2j)/(2j)! * x(x+1)...(x+2j-2) * a**(1-2j))/a).
 ; Beyond max(12, x) the terms of the last sum fall faster than 6**-2j.
+;
+; For q < -64 that would be too many terms.  The sum over all integers k has period 1 in
+; q, and is zeta(x, q) + (-1)**x zeta(x, 1 - q); so with 0 < u < 1, u = q + n:
+;   zeta(x, q) = zeta(x, u) + (-1)**x (zeta(x, 1 - u) - zeta(x, 1 - q)).
+; The last zeta is below 64**-x, which underflows where x > 200.  Far fewer than x terms are added
+; where x is large: they become negligible.
 
 @bernoulli = private constant [12 x double] [ ; B(2j)/(2j)!
   double 0x3FB5555555555555, double 0xBF56C16C16C16C17, double 0x3F01566ABC011567,
@@ -14,6 +20,8 @@
 declare double @pow(double, double)
 declare double @llvm.floor.f64(double)
 declare double @llvm.maxnum.f64(double, double)
+
+declare double @llvm.ceil.f64(double)
 
 define double @phintys.zeta(double %x, double %q, i32 %unused) {
 entry:
@@ -27,7 +35,10 @@ not.one:
   br i1 %q.nan, label %invalid, label %q.number
 q.number:
   %q.positive = fcmp ogt double %q, 0.0
-  br i1 %q.positive, label %start, label %negative
+  br i1 %q.positive, label %plain, label %negative
+plain:
+  %value = call double @added(double %x, double %q)
+  ret double %value
 negative:                                     ; a pole, or a power of a negative number
   %q.floor = call double @llvm.floor.f64(double %q)
   %pole = fcmp oeq double %q.floor, %q
@@ -35,7 +46,35 @@ negative:                                     ; a pole, or a power of a negative
 no.pole:
   %x.floor = call double @llvm.floor.f64(double %x)
   %x.integer = fcmp oeq double %x.floor, %x
-  br i1 %x.integer, label %start, label %invalid
+  br i1 %x.integer, label %integer, label %invalid
+integer:
+  %q.near = fcmp oge double %q, -64.0
+  br i1 %q.near, label %plain, label %reflect
+reflect:
+  %q.ceil = call double @llvm.ceil.f64(double %q)
+  %up = fsub double %q, %q.floor              ; u and 1 - u, each without rounding near 0
+  %down = fsub double %q.ceil, %q
+  %end = fsub double 1.0, %q
+  %above = call double @added(double %x, double %up)
+  %below = call double @added(double %x, double %down)
+  %x.large = fcmp ogt double %x, 200.0
+  %x.end = select i1 %x.large, double 200.0, double %x
+  %beyond = call double @added(double %x.end, double %end)
+  %between = fsub double %below, %beyond
+  %x.half = fmul double %x, 0.5
+  %x.half.floor = call double @llvm.floor.f64(double %x.half)
+  %even = fcmp oeq double %x.half, %x.half.floor
+  %between.minus = fneg double %between
+  %signed = select i1 %even, double %between, double %between.minus
+  %reflected = fadd double %above, %signed
+  ret double %reflected
+infinite:
+  ret double 0x7FF0000000000000
+invalid:
+  ret double 0x7FF8000000000000
+}
+
+define private double @added(double %x, double %q) { ; for x > 1, q > -64
 start:
   %power = fneg double %x
   %end = call double @llvm.maxnum.f64(double %x, double 12.0)
@@ -87,8 +126,4 @@ total:
   ret double %result
 done:
   ret double %sum.next
-infinite:
-  ret double 0x7FF0000000000000
-invalid:
-  ret double 0x7FF8000000000000
 }
