@@ -111,10 +111,13 @@ class Target:
 
     @cached_property
     def has_fma(self) -> bool:
-        """Whether the processor multiplies and adds in one instruction."""
+        """Whether the processor multiplies and adds in one instruction.
+
+        All but old ones of x86 do, also where LLVM does not find out what the processor has.
+        """
         if self.cpu != _NATIVE:
             return self._probed[1]
-        return not {"+fma", "+neon"}.isdisjoint(self.features.split(","))
+        return not self.is_x86 or "+fma" in self.features.split(",")
 
     def lanes(self, size: int, vectors: int = 1, most: int = MOST_LANES) -> int:
         """How many elements of ``size`` bytes that many vectors hold; at most ``most``."""

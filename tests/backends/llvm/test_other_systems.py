@@ -19,6 +19,7 @@ from phintys.backends.llvm import callable as native_callable
 from phintys.backends.llvm import cpython, jit, runtime
 from phintys.backends.llvm.entry import emit_entry
 from phintys.backends.llvm.module import module_text
+from phintys.backends.llvm.target import Target
 from phintys.errors import UnsupportedError
 
 SYSTEMS = {
@@ -146,6 +147,14 @@ def test_object_files_for_windows_can_be_linked(name):
     builder.export_symbol(symbol)
     with llvm.create_lljit_compiler(machine, use_jit_link=True) as linker:
         assert builder.link(linker, "windows")[symbol]
+
+
+@pytest.mark.parametrize("triple", ["aarch64-unknown-linux-gnu", "arm64-apple-darwin23.0.0"])
+def test_arm_has_fused_multiplication_without_being_asked(triple):
+    """In an emulator or a container LLVM may find no features of the processor."""
+    target = Target("native", 0)
+    target.__dict__.update(triple=triple, features="-aes,-rand,-sha2,-sve")
+    assert target.has_fma and target.vector_bits == 128 and target.registers == 32
 
 
 @pytest.mark.parametrize(
