@@ -14,8 +14,10 @@ changes.
 from __future__ import annotations
 
 import os
+import threading
 import warnings
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from contextlib import ContextDecorator
 from dataclasses import dataclass
 from pathlib import Path
@@ -121,14 +123,32 @@ _SETTINGS = [
 ABOUT_CACHE = frozenset(["cache_dir", "base_compiledir", "cache_bytes"])
 
 
+class _Overrides(threading.local):
+    """The settings that `Config.change_flags` changes in this thread."""
+
+    def __init__(self) -> None:
+        self.values: dict[str, Any] = {}
+        self.before: list[dict[str, Any]] = []  # what ``values`` was, for each open context
+
+
 class Config:
-    """The settings as attributes.  Unknown names and illegal values raise at once."""
+    """The settings as attributes.  Unknown names and illegal values raise at once.
+
+    An assignment is seen by all threads, `change_flags` by the thread that it is called in.
+    """
+
+    # A setting that no thread overrides is an attribute of the instance, which is the fastest to
+    # read.  While one does, it is none, and `__getattr__` looks for what holds in this thread.
 
     def __init__(self, flags: str = "") -> None:
-        self.__dict__["_settings"] = {}
+        state = self.__dict__
+        state["_settings"] = {}
+        state["_common"] = {}  # values outside of change_flags
+        state["_overrides"] = _Overrides()
+        state["_overridden"] = Counter()  # name -> number of open contexts, of all threads
+        state["_lock"] = threading.RLock()
         for setting in _SETTINGS:
-            self._settings[setting.name] = setting
-            self.__dict__[setting.name] = setting.default
+            self._introduce(setting)
         for name, value in _parse_flags(flags):
             if name not in self._settings:
                 hint = did_you_mean(name, self._settings)
@@ -136,32 +156,72 @@ class Config:
                 continue
             setattr(self, name, value)
 
+    def _introduce(self, setting: Setting) -> None:
+        self._settings[setting.name] = setting
+        self._common[setting.name] = self.__dict__[setting.name] = setting.default
+
     def add(self, setting: Setting) -> None:
         """Add a setting of your own; ValueError if the name is taken."""
         if setting.name in self._settings:
             raise ValueError(f"config.{setting.name} exists already.")
-        self._settings[setting.name] = setting
-        self.__dict__[setting.name] = setting.default
+        self._introduce(setting)
 
     def __setattr__(self, name: str, value: Any) -> None:
+        value = self._setting(name).parse(value)
+        with self._lock:
+            if name in self._overrides.values:
+                self._overrides.values[name] = value
+                return
+            self._common[name] = value
+            if not self._overridden[name]:
+                self.__dict__[name] = value
+
+    def __getattr__(self, name: str) -> Any:  # only where a thread overrides it, or it is unknown
+        state = self.__dict__
+        if "_overrides" in state and name in (own := state["_overrides"].values):
+            return own[name]
+        common = state.get("_common", {})
+        if name not in common:
+            raise AttributeError(f"There is no setting config.{name}.{did_you_mean(name, common)}")
+        return common[name]
+
+    def _setting(self, name: str) -> Setting:
         setting = self._settings.get(name)
         if setting is None:
             hint = did_you_mean(name, self._settings)
             raise AttributeError(f"There is no setting config.{name}.{hint}")
-        self.__dict__[name] = setting.parse(value)
-
-    def __getattr__(self, name: str) -> Any:  # only reached for unknown names
-        raise AttributeError(
-            f"There is no setting config.{name}.{did_you_mean(name, self.__dict__)}"
-        )
+        return setting
 
     def values(self) -> dict[str, Any]:
         """Name and value of every setting."""
-        return {name: self.__dict__[name] for name in self._settings}
+        return {name: getattr(self, name) for name in self._settings}
 
     def change_flags(self, **changes: Any) -> _ChangedFlags:
-        """A context manager, or a decorator, under which settings have other values."""
+        """A context manager, or a decorator, under which settings have other values.
+
+        Other threads do not see them.
+        """
         return _ChangedFlags(self, changes)
+
+    def _override(self, changes: dict[str, Any]) -> None:
+        """Begin a context of this thread."""
+        own = self._overrides
+        with self._lock:
+            own.before.append(own.values)
+            own.values = {**own.values, **changes}
+            self._overridden.update(changes.keys())
+            for name in changes:
+                self.__dict__.pop(name, None)
+
+    def _restore(self, names: Iterable[str]) -> None:
+        """End the last context of this thread."""
+        own = self._overrides
+        with self._lock:
+            own.values = own.before.pop()
+            self._overridden.subtract(list(names))
+            for name in names:
+                if not self._overridden[name]:
+                    self.__dict__[name] = self._common[name]
 
     def __str__(self) -> str:
         return "\n".join(
@@ -170,28 +230,23 @@ class Config:
         )
 
     _settings: dict[str, Setting]
+    _common: dict[str, Any]
+    _overrides: _Overrides
+    _overridden: Counter[str]
+    _lock: Any
 
 
 class _ChangedFlags(ContextDecorator):
     def __init__(self, config: Config, changes: dict[str, Any]) -> None:
         self.config, self.changes = config, changes
-        self.saved: list[dict[str, Any]] = []
 
     def __enter__(self) -> Config:
-        self.saved.append({name: getattr(self.config, name) for name in self.changes})
-        try:
-            self._assign(self.changes)
-        except Exception:
-            self._assign(self.saved.pop())
-            raise
-        return self.config
+        config = self.config
+        config._override({k: config._setting(k).parse(v) for k, v in self.changes.items()})
+        return config
 
     def __exit__(self, *exc: object) -> None:
-        self._assign(self.saved.pop())
-
-    def _assign(self, values: dict[str, Any]) -> None:
-        for name, value in values.items():
-            setattr(self.config, name, value)
+        self.config._restore(self.changes)
 
 
 def _parse_flags(flags: str) -> Iterator[tuple[str, str]]:

@@ -7,16 +7,13 @@ results.  Where the result owns memory that machine code refers to, the other on
 from __future__ import annotations
 
 import functools
-import os
-import threading
 from collections.abc import Callable
 from typing import ParamSpec, TypeVar
 
+from phintys.locks import making
+
 P = ParamSpec("P")
 R = TypeVar("R")
-
-# One lock for all functions, so that those that call each other cannot wait for each other.
-_lock = threading.RLock()
 
 
 def once(make: Callable[P, R]) -> Callable[P, R]:
@@ -39,19 +36,9 @@ def once(make: Callable[P, R]) -> Callable[P, R]:
     def get(*args: P.args, **kwargs: P.kwargs) -> R:
         key = (args, *sorted(kwargs.items())) if kwargs else args
         if key not in made:
-            with _lock:
+            with making:
                 if key not in made:
                     made[key] = make(*args, **kwargs)
         return made[key]
 
     return get
-
-
-def _after_fork() -> None:
-    """A new lock in a child process: the thread that held the old one is not there."""
-    global _lock
-    _lock = threading.RLock()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)

@@ -19,10 +19,12 @@ from phintys.graph.fgraph import FunctionGraph
 from phintys.graph.fingerprint import fingerprint
 from phintys.graph.shared import Container, SharedVariable
 from phintys.graph.variable import Variable, late
+from phintys.locks import exclusive
 from phintys.memo import Memo
 from phintys.rewriting.trace import current_recorder
 
 
+@exclusive
 def function(
     inputs: Sequence[Any],
     outputs: Any = None,
@@ -135,6 +137,7 @@ class FunctionMaker:
             self.rewrite()
         return self.spec.fgraph
 
+    @exclusive
     def rewrite(self) -> None:
         """Rewrite the graph, under the settings at the time the function was made."""
         if self._rewritten:
@@ -149,8 +152,10 @@ class FunctionMaker:
         return self.times["rewriting"] + self.times.get("lowering", 0.0)
 
     def settings_as_made(self) -> Any:
-        """A context in which the settings are those under which the function was made."""
-        return config.change_flags(**self._settings)
+        """A context in which this thread has the settings under which the function was made."""
+        now = config.values()
+        changed = {k: v for k, v in self._settings.items() if now[k] != v}
+        return config.change_flags(**changed)
 
     @cached_property
     def key(self) -> str | None:
@@ -170,6 +175,7 @@ class FunctionMaker:
         fgraph = self.spec.fgraph
         return [fgraph.update_mapping[i] for i in range(len(self.outputs), len(fgraph.outputs))]
 
+    @exclusive
     def create(
         self,
         trust_input: bool = False,
@@ -193,6 +199,7 @@ class FunctionMaker:
         made.attach_profile(profile)
         return made
 
+    @exclusive
     def copy(
         self,
         containers: list[Container],

@@ -21,6 +21,7 @@ from phintys.compile.callable import Function
 from phintys.compile.failure import explain_failure
 from phintys.graph.collection import collection_paused
 from phintys.graph.shared import Container
+from phintys.locks import making
 from phintys.memo import Memo
 
 if TYPE_CHECKING:
@@ -71,9 +72,14 @@ class NativeMethods(Function):
     native_mode: int
     loader: str  # what put the code into memory: see `Library.loader`
 
-    @cached_property
+    @property
     def program(self) -> Any:
         """The Program that the code was made from."""
+        with making:  # taken first, always: the property below has a lock in some Pythons
+            return self._program
+
+    @cached_property
+    def _program(self) -> Any:
         from phintys.lowering.from_graph import lower_graph
 
         maker = self.maker

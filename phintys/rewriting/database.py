@@ -15,6 +15,7 @@ from typing import Any, TextIO
 
 from phintys.config import config
 from phintys.errors import did_you_mean
+from phintys.locks import exclusive
 from phintys.memo import Memo
 from phintys.rewriting.equilibrium import EquilibriumGraphRewriter
 from phintys.rewriting.rewriter import (
@@ -288,6 +289,7 @@ class RewriteDatabase(ABC):
         return self._source is not None or self.version == self._own_version
 
     # ----- querying
+    @exclusive
     def query(self, *tags: Any, **kwtags: Any) -> Any:
         """The rewriter made of the selected entries (see `RewriteDatabaseQuery`, `as_query`)."""
         query = as_query(tags, kwtags)
@@ -392,6 +394,7 @@ class EquilibriumDB(RewriteDatabase):
         for rule in rules:
             self.register(rule.name, rule, *rule.tags, *tags)
 
+    @exclusive
     def query(self, *tags: Any, **kwtags: Any) -> Any:
         """See `RewriteDatabase.query`.  The answer is kept, as its index of rules takes time."""
         query = as_query(tags, kwtags)
@@ -432,6 +435,7 @@ class SequenceDB(RewriteDatabase):
         self[name]
         return self._positions[name]
 
+    @exclusive
     def query(self, *tags: Any, position_cutoff: float | None = None, **kwtags: Any) -> Any:
         """See `RewriteDatabase.query`; entries at or after ``position_cutoff`` are left out."""
         query = as_query(tags, kwtags)

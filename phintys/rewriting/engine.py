@@ -22,6 +22,7 @@ from phintys.graph.collection import collection_paused
 from phintys.graph.fgraph import FunctionGraph, Output
 from phintys.graph.origin import inherit
 from phintys.graph.variable import Apply, AtomicVariable, Constant, Variable
+from phintys.locks import making
 from phintys.rewriting.install import install
 from phintys.rewriting.invariants import check_tables
 from phintys.rewriting.rewriter import GraphRewriter, Rewriter, rewrite_error
@@ -62,7 +63,7 @@ class RuleSet(GraphRewriter):
 
     def apply(self, fgraph: FunctionGraph) -> bool:
         """Bring the graph into normal form; whether anything changed."""
-        with collection_paused():
+        with making, collection_paused():
             return Normalizer(self, fgraph).run()
 
 

@@ -17,6 +17,7 @@ from phintys.graph.fgraph import FunctionGraph
 from phintys.graph.op import Op
 from phintys.graph.origin import describe, inherit
 from phintys.graph.variable import Apply, Variable
+from phintys.locks import making
 from phintys.rewriting.index import TrackIndex, tracked_ops
 from phintys.rewriting.unify import OpPattern, same_op
 
@@ -68,9 +69,10 @@ class GraphRewriter(Rewriter, ABC):
         """Change ``fgraph``."""
 
     def rewrite(self, fgraph: FunctionGraph, *args: Any, **kwargs: Any) -> Any:
-        """Attach the required features, then `apply`."""
-        self.add_requirements(fgraph)
-        return self.apply(fgraph, *args, **kwargs)
+        """Attach the required features, then `apply`.  One thread at a time rewrites."""
+        with making:
+            self.add_requirements(fgraph)
+            return self.apply(fgraph, *args, **kwargs)
 
     def __call__(self, fgraph: FunctionGraph) -> Any:
         return self.rewrite(fgraph)

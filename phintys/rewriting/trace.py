@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
@@ -72,12 +73,19 @@ def _application(node: Apply, depth: int) -> str:
     return f"{node.op}({', '.join(inputs)}{more})"
 
 
-_active: list[Trace] = []
+class _Active(threading.local):
+    """The traces of this thread that are open."""
+
+    def __init__(self) -> None:
+        self.logs: list[Trace] = []
+
+
+_active = _Active()
 
 
 @contextmanager
 def trace() -> Generator[Trace]:
-    """Record the rewrites that are applied inside the ``with`` block.
+    """Record the rewrites that are applied inside the ``with`` block, by this thread.
 
     >>> with trace() as log:
     ...     pass  # compile or rewrite something
@@ -85,22 +93,22 @@ def trace() -> Generator[Trace]:
     0
     """
     log = Trace()
-    _active.append(log)
+    _active.logs.append(log)
     try:
         yield log
     finally:
-        _active.remove(log)
+        _active.logs.remove(log)
 
 
 def current_recorder() -> Recorder | None:
     """What to call at every application; None if nobody wants to know."""
-    if _active:
+    if _active.logs:
         return _record_everywhere
     return _print_record if config.optimizer_verbose else None
 
 
 def _record_everywhere(rewrite: Any, node: Apply, replacements: Sequence[Any]) -> None:
-    for log in _active:
+    for log in _active.logs:
         log.add(rewrite, node, replacements)
     if config.optimizer_verbose:
         _print_record(rewrite, node, replacements)

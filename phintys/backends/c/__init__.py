@@ -11,6 +11,7 @@ import numpy as np
 from phintys.backends import capsules
 from phintys.backends.c.compiler import build
 from phintys.backends.c.program import CFile
+from phintys.backends.interpreter import require_main_interpreter
 from phintys.lowering.program import Program, Slot
 
 _ALLOCATE = ctypes.CFUNCTYPE(
@@ -38,6 +39,7 @@ class CompiledProgram:
     """A Program in a shared library.  ``source`` is its C text."""
 
     def __init__(self, program: Program, failed: Callable[[Sequence[Any], int], Any]) -> None:
+        require_main_interpreter()
         self.program, self.failed = program, failed
         self.slots = {slot.number: slot for slot in program.slots}
         self.steps = {step.step: step for step in program.steps}

@@ -25,6 +25,7 @@ import ctypes
 import sys
 from typing import Any
 
+from phintys.backends.interpreter import require_main_interpreter
 from phintys.backends.once import once
 from phintys.errors import UnsupportedError
 
@@ -93,8 +94,9 @@ def _check_layout() -> None:
 def native_base() -> type:
     """The base class of native callables, `NativeBase`.
 
-    UnsupportedError where machine code cannot read the interpreter's objects.
+    UnsupportedError where machine code cannot read the interpreter's objects, or not run safely.
     """
+    require_main_interpreter()
     _check_layout()
     call = ctypes.cast(ctypes.pythonapi.PyVectorcall_Call, ctypes.c_void_p).value
     slots = (_Slot * 4)(

@@ -18,6 +18,7 @@ is an `image.Image` where those are known, else an object file, which LLVM links
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
@@ -33,6 +34,8 @@ from phintys.backends.once import once
 
 class Library:
     """Linked machine code.  Dropping it frees the code, so whoever runs the code keeps it.
+
+    While the interpreter ends nothing is freed: a daemon thread may still run the code.
 
     ``cached`` tells whether the object file came from the cache.
     """
@@ -54,6 +57,16 @@ class Library:
     def address(self, symbol: str) -> int:
         """The address of an exported symbol; KeyError for others."""
         return int(self._tracker[symbol])
+
+    # what it needs is bound here: at the end modules may be gone already
+    def __del__(
+        self,
+        ending: Callable[[], bool] = sys.is_finalizing,
+        keep: Any = ctypes.pythonapi.Py_IncRef,
+        reference: Any = ctypes.py_object,
+    ) -> None:
+        if ending():
+            keep(reference(self._tracker))
 
 
 def compile_ir(
