@@ -21,6 +21,7 @@ import phintys.tensor as pt
 from phintys.__main__ import _cache, main
 from phintys.backends import code_cache, identity
 from phintys.backends.c import compiler
+from phintys.backends.llvm import image
 from phintys.backends.llvm.target import current, surroundings
 from phintys.compile import native
 from phintys.config import config
@@ -356,6 +357,16 @@ def test_what_the_key_of_machine_code_contains():
     text = surroundings(current())
     parts = [identity.own_version(), identity.llvm_version(), np.__version__, *identity.processor()]
     assert parts[0] and parts[1] and all(repr(part)[1:-1] in text for part in parts)
+
+
+def test_settings_that_change_machine_code_change_its_key():
+    changes = [{}, {"cpu": "x86-64-v2"}, {"vector_bits": 128}, {"vector_bits": 256}]
+    changes += [{"loader": "llvm"}] if image.in_use() else []
+    keys = set()
+    for change in changes:
+        with config.change_flags(**change):
+            keys.add(surroundings(current()))
+    assert len(keys) == len(changes)
 
 
 def test_where_the_cache_is_changes_no_key(cache, tmp_path_factory):
