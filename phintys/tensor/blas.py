@@ -184,6 +184,8 @@ def _factor(a: Any, dtype: str, op: Op) -> Any:
 class AddingOp(BlasOp):
     """A product added to ``z``, in its memory if ``inplace``."""
 
+    __props__ = ("inplace",)
+
     def __init__(self, inplace: bool = False) -> None:
         self.inplace = inplace
         self.destroy_map = {0: [0]} if inplace else {}

@@ -68,10 +68,12 @@ class Blockwise(Op):
         a label
     gufunc_spec
         (name of a NumPy or SciPy function, inputs, outputs) that computes batches by itself
+    destroy_map
+        as that of an `Op`
     """
 
     # ----- class and static shape
-    __props__ = ("core_op", "signature")
+    __props__ = ("core_op", "signature", "gufunc_spec", "destroyed")
 
     def __init__(
         self,
@@ -86,10 +88,12 @@ class Blockwise(Op):
         if signature is None:
             raise ValueError(f"Blockwise of {core_op} needs a signature: the op has none.")
         self.core_op, self.signature, self.name = core_op, signature, name
-        self.gufunc_spec = gufunc_spec or getattr(core_op, "gufunc_spec", None)
+        spec = gufunc_spec or getattr(core_op, "gufunc_spec", None)
+        self.gufunc_spec = None if spec is None else tuple(spec)
         self.inputs_sig, self.outputs_sig = parse_signature(signature)
         self.default_output = core_op.default_output
-        self.destroy_map = destroy_map or {}
+        self.destroy_map = {o: list(inputs) for o, inputs in (destroy_map or {}).items()}
+        self.destroyed = tuple(sorted((o, tuple(i)) for o, i in self.destroy_map.items()))
 
     def make_node(self, *inputs: Any) -> Apply:
         args = [as_tensor_variable(x) for x in inputs]
