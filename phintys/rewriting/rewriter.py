@@ -333,7 +333,12 @@ class SequentialNodeRewriter(NodeRewriter):
 
 
 class SubstitutionNodeRewriter(NodeRewriter):
-    """Replace ``op1`` by ``op2`` on the same inputs.  It is not applied to its own results."""
+    """Replace ``op1`` by ``op2`` on the same inputs.
+
+    Walkers with ``ignore_newtrees="auto"`` do not apply it to its own results.
+    """
+
+    reentrant = False
 
     def __init__(self, op1: Op, op2: Op, transfer_tags: bool = True) -> None:
         self.op1 = op1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any, Literal
@@ -246,8 +246,46 @@ class NodeQueue:
         return None
 
 
+#: How many replacements may lead to a node, one after the other, and how many may come from one
+#: node of the graph, before a rewriter is said not to end.
+MAX_GENERATIONS, MAX_DESCENDANTS = 1000, 20_000
+
+
+class Descent:
+    """Where the new nodes of a walk come from; it notices a rewriter that makes work for ever."""
+
+    def __init__(self, queue: NodeQueue) -> None:
+        self._queue = queue
+        self._origins: dict[Apply, tuple[Apply, int]] = {}  # node of the graph, replacements since
+        self._descendants: Counter[Apply] = Counter()
+
+    def add(self, node: Apply) -> None:
+        """Queue a node that came in while another one was rewritten."""
+        current = self._queue.current
+        if current is not None and current is not node:
+            first, generation = self._origins.get(current, (current, 0))
+            self._origins[node] = first, generation + 1
+            self._descendants[first] += 1
+        self._queue.add(node)
+
+    def check(self, node: Apply, rewriter: Any) -> None:
+        """RewriteError if the rewriter does not seem to end."""
+        first, generation = self._origins.get(node, (node, 0))
+        if generation > MAX_GENERATIONS or self._descendants[first] > MAX_DESCENDANTS:
+            raise rewrite_error(
+                rewriter,
+                node,
+                f"does not end: {generation} replacements, one of the result of the other, and "
+                f"{self._descendants[first]} new nodes come from {first}. Let it leave its own "
+                "results alone, or pass ignore_newtrees=True.",
+            )
+
+
 class WalkingGraphRewriter(NodeProcessingGraphRewriter):
-    """Visit every node once, in some order, and new nodes too unless ``ignore_newtrees``."""
+    """Visit every node once, in some order, and new nodes too unless ``ignore_newtrees``.
+
+    RewriteError if new nodes lead to new nodes for ever (`MAX_GENERATIONS`, `MAX_DESCENDANTS`).
+    """
 
     def __init__(
         self,
@@ -268,10 +306,12 @@ class WalkingGraphRewriter(NodeProcessingGraphRewriter):
         if start_from is not None:
             nodes = io_toposort(fgraph.inputs, start_from)
         queue = NodeQueue(self._index, nodes, self.order)
-        updater = self.attach_updater(fgraph, queue.add, None, name=str(self))
+        descent = Descent(queue)
+        updater = self.attach_updater(fgraph, descent.add, None, name=str(self))
         try:
             node = queue.next(fgraph)
             while node is not None:
+                descent.check(node, self.node_rewriter)
                 self.process_node(fgraph, node)
                 node = queue.next(fgraph)
         finally:
