@@ -38,6 +38,7 @@ ROOT = Path(phintys.__file__).parent
 # ------------------------------------------------------------------------------- the policy
 
 DTYPES = "one for each dtype, register width or name in a table of this package"
+TARGETS = "one for each processor and vector width among the settings, and each dtype"
 CODE = "grows with the code of programs (registrations), not with what they do"
 
 #: What is remembered without a Memo, and why it does not grow.  Functions without parameters,
@@ -48,16 +49,20 @@ PLAIN = {
     "backends/code_cache.py": {"_warned": "the directories of the cache"},
     "backends/jax/dispatch.py": {"STATIC_OPS": CODE},
     "backends/llvm/kernels.py": {"_emit": "the texts of 256 kernels"},
-    "backends/llvm/late.py": {"_cells": DTYPES, "_done": DTYPES, "_libraries": DTYPES},
-    "backends/llvm/products.py": {"deferred": DTYPES, "library": DTYPES},
-    "backends/llvm/runtime.py": {"blas": DTYPES},
+    "backends/llvm/products.py": {"library": TARGETS},
+    "backends/llvm/runtime.py": {"runtime": TARGETS, "blas": TARGETS},
     "backends/llvm/sharing.py": {
         "_dim": "as many as the largest kernel has lengths",
         "_slot": "as many as the largest kernel has operands",
         "_number": DTYPES,
     },
-    "backends/llvm/symbols.py": {"_vector": DTYPES},
-    "backends/llvm/target.py": {"target_machine": "one for each level of optimising"},
+    "backends/llvm/strided.py": {"cell": TARGETS, "library": TARGETS},
+    "backends/llvm/symbols.py": {"_vector": TARGETS, "_zeta": TARGETS},
+    "backends/llvm/target.py": {
+        "_target": TARGETS,
+        "_machine": TARGETS,
+        "_check_runs_here": TARGETS,
+    },
     "backends/llvm/vecmath.py": {"_function": DTYPES},
     "backends/numba/scalar.py": {"special_function": DTYPES},
     "compile/mode.py": {"_named": CODE},
