@@ -67,6 +67,7 @@ PLAIN = {
     "backends/numba/scalar.py": {"special_function": DTYPES},
     "compile/mode.py": {"_named": CODE},
     "compile/profile.py": {"_profiled_class": "one for each class of functions: two"},
+    "graph/collection.py": {"_pausing": "the threads that are at work"},
     "graph/op.py": {"Op.view_map": "never changed", "Op.destroy_map": "never changed"},
     "graph/type.py": {"_transfers": CODE},
     "graph/variable.py": {"late": CODE},
