@@ -72,7 +72,6 @@ PLAIN = {
     "graph/type.py": {"_transfers": CODE},
     "graph/variable.py": {"late": CODE},
     "rewriting/numbering.py": {"_by_id": "go with the op", "_held": "go with the op"},
-    "rewriting/trace.py": {"_active": "the traces that are open"},
     "scalar/dtypes.py": {"canonical": DTYPES, "_upcast": DTYPES, "float_of": DTYPES},
     "scalar/op.py": {"TABLE": CODE, "CLASSES": CODE, "ScalarOp.facts": "never changed"},
     "scalar/type.py": {"scalar_type": DTYPES},

@@ -10,7 +10,6 @@ import threading
 
 import pytest
 
-import phintys
 import phintys.tensor as pt
 from phintys.config import config
 from phintys.errors import UnsupportedError
