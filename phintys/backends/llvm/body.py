@@ -357,8 +357,9 @@ class Body:
     def kernel(self, step: Kernel) -> None:
         parts = self.parts(step)
         if parts is None:
-            kernels = [k for part in by_several_rows(step) for k in by_tiles(part)]
-            statuses = [self.call_kernel(k, self.lengths) for k in kernels]
+            *grouped, rest = by_several_rows(step)
+            kernels = [(k, part is not rest) for part in (*grouped, rest) for k in by_tiles(part)]
+            statuses = [self.call_kernel(k, self.lengths, long) for k, long in kernels]
             status = statuses[0]
             for other in statuses[1:]:
                 status = self.out.value(f"or i64 {status}, {other}")
@@ -376,9 +377,9 @@ class Body:
         own = {o.slot for o in step.operands if o.slot.kind == "temp" and self.used[o.slot] == 1}
         return cut(step, own, -1 - 100 * step.step)
 
-    def call_kernel(self, kernel: Kernel, lengths: Lengths) -> str:
-        """Call the function of a kernel; gives its status."""
-        code = emit_kernel(kernel)
+    def call_kernel(self, kernel: Kernel, lengths: Lengths, long: bool = False) -> str:
+        """Call the function of a kernel, see `emit_kernel`; gives its status."""
+        code = emit_kernel(kernel, long)
         self.entry.kernels[code.symbol] = code
         args = []
         for a in code.arguments:

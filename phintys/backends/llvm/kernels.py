@@ -64,16 +64,19 @@ class KernelCode:
     declares: frozenset[str]
 
 
-def emit_kernel(kernel: Kernel) -> KernelCode:
-    """Write the function of a kernel for the target of the settings."""
+def emit_kernel(kernel: Kernel, long: bool = False) -> KernelCode:
+    """Write the function of a kernel for the target of the settings.
+
+    ``long`` says that its rows are long wherever it has something to do.
+    """
     special = Special(collapse(kernel))
-    code = _emit(special.general, current())
+    code = _emit(special.general, long, current())
     return replace(code, arguments=tuple([special.argument(a) for a in code.arguments]))
 
 
 @lru_cache(maxsize=256)
-def _emit(general: General, target: Target) -> KernelCode:
-    emitter = _Emitter(general.kernel(), target)
+def _emit(general: General, long: bool, target: Target) -> KernelCode:
+    emitter = _Emitter(general.kernel(), long, target)
     emitter.nest(0)
     return emitter.finish()
 
@@ -122,7 +125,7 @@ def _of_one_point(reduce: Inst) -> Inst:
 
 
 class _Emitter:
-    def __init__(self, kernel: Kernel, target: Target) -> None:
+    def __init__(self, kernel: Kernel, long: bool, target: Target) -> None:
         turned = tiles.crosswise(kernel) if tiles.is_tiled(kernel) else []
         self.turned = {number: kernel.operands[number].strides[-1] for number in turned}
         for number in turned:
@@ -130,7 +133,8 @@ class _Emitter:
         self.w = KernelWriter(target)
         self.arguments = Arguments()
         self.schedule = schedule(kernel)  # what comes from an index is scheduled after it
-        self.short = short_rows(kernel, self.schedule, self.arguments, target)
+        short = None if long else short_rows(kernel, self.schedule, self.arguments, target)
+        self.short = short
         self.rows = rows_of(kernel)
         self.kernel = without_indices(kernel, self.rows)
         self.lanes = Lanes(self.kernel, self.w, self.arguments)
