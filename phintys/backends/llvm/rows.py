@@ -17,7 +17,7 @@ _LONG = 1024  # elements of a row
 
 
 def by_several_rows(kernel: Kernel) -> list[Kernel]:
-    """Kernels that together do what one does: for whole groups of long rows, then for the others."""
+    """Kernels that together do what one does: for groups of long rows, then for other rows."""
     if not _adds_rows_up(kernel):
         return [kernel]
     d = len(kernel.dims) - 2

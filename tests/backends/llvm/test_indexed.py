@@ -110,3 +110,11 @@ def test_which_operands_are_rows() -> None:
     inputs = (x, v, i)
     assert max(found(x[i] * 2, v * 1)) == 1
     assert max(found(v[i] * 2, x * 1)) == 0
+
+
+@pytest.mark.parametrize("ndim", [1, 2])
+def test_writing_the_same_number_again_and_again(ndim: int) -> None:
+    """The innermost loop has nothing to do: what it would write does not depend on its counter."""
+    c, i = pt.vector("c"), TensorType("int64", (None,) * ndim)("i")
+    f = function([c, i], pt.set_subtensor(c[pt.zeros_like(i)], 2.0))
+    np.testing.assert_array_equal(f(np.arange(4.0) + 5, np.ones((3,) * ndim, int)), [2, 6, 7, 8])

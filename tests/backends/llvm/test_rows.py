@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import phintys
 import phintys.tensor as pt
-from phintys.backends.llvm import rows
+from phintys.backends.llvm import jit, rows
 
 pytestmark = pytest.mark.widths
 
@@ -61,3 +61,12 @@ def test_nan_in_any_row_is_seen(shorter):
         values[row, row % 6] = np.nan
         for result in f(values):
             assert np.isnan(result).nonzero()[0].tolist() == [row % 6]
+
+
+def test_groups_of_long_rows_have_no_function_for_short_rows(monkeypatch):
+    texts, generate = [], jit.generate
+    monkeypatch.setattr(jit, "generate", lambda text, *args: texts.append(text) or generate(text))
+    x = pt.matrix("x")
+    phintys.function([x], (x * 1.375).sum(axis=0))
+    (text,) = (text for text in texts if "@phintys.entry(" in text)
+    assert text.count(".rest(") == 2  # one is defined and called

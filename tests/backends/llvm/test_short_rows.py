@@ -171,3 +171,12 @@ def test_several_threads(shape):
     e = np.exp(x * y)
     expected = [e / e.sum(axis=1, keepdims=True), np.tanh(x + y), np.exp(x).sum(axis=1)]
     assert_right(f, [x, y], expected, rtol=1e-12)
+
+
+def test_a_reduction_that_nothing_needs():
+    """The length of the rows is then an argument of the function for short rows alone."""
+    a, k = pt.matrix("a"), pt.lscalar("k")
+    e = pt.second(pt.argmin(a, axis=0, keepdims=True), k)
+    f = phintys.function([a, k], e, mode=phintys.Mode("llvm", None))
+    for shape in ((3, 40), (40, 3), (40, 40)):
+        np.testing.assert_array_equal(f(np.ones(shape), 7), np.full((1, shape[1]), 7))

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from phintys import function
 from phintys.backends.llvm import strided
-from phintys.backends.llvm.target import current
+from phintys.backends.llvm.target import Target, current
 from phintys.scalar.dtypes import ALL
 from phintys.tensor.type import TensorType
 
@@ -109,6 +109,25 @@ def test_arguments(dtype: str, view: np.ndarray) -> None:
     source = (view % 100).astype(dtype, order="K")
     expected = source.T if dtype == "bool" else source + source
     np.testing.assert_array_equal(doubled(dtype, view.ndim)(source), expected)
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError])
+def test_the_library_cannot_be_made(error: type, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error is the call's; the next call tries again."""
+    f, cell, make = doubled("float64", 2), strided.cell(current()), strided.library
+    value = np.ones((5, 3)).T
+    cell._word.value = None
+
+    def fail(target: Target) -> None:
+        raise error("no")
+
+    monkeypatch.setattr(strided, "library", fail)
+    for _ in range(2):
+        with pytest.raises(error, match="no"):
+            f(value)
+    monkeypatch.setattr(strided, "library", make)
+    np.testing.assert_array_equal(f(value), value + value)
+    assert cell._word.value
 
 
 def test_what_numpy_has_to_copy() -> None:
