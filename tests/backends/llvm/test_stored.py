@@ -259,7 +259,7 @@ def test_counts_beyond_the_end():
 @pytest.mark.parametrize(
     "other",
     [object(), len, 1.5, 2**63, np.array([None]), np.array(["text"]), np.ones((4, 4))[::2, ::2]],
-    ids=repr,
+    ids=lambda other: type(other).__name__,
 )
 def test_what_only_this_process_has_is_not_kept(other):
     assert can_be_kept([("object", "text"), ("integer", 3)])
