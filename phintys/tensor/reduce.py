@@ -17,6 +17,7 @@ from phintys.scalar.op import TABLE, ScalarOp
 from phintys.tensor import convert, elemwise
 from phintys.tensor.convert import as_tensor_variable
 from phintys.tensor.elemwise import cast, conjugate, dimshuffle, functions, zeros_of
+from phintys.tensor.others import ProdOthers
 from phintys.tensor.type import TensorType
 
 __all__ = ["all", "any", "argmax", "argmin", "max", "max_and_argmax", "min", "prod", "sum"]
@@ -342,19 +343,11 @@ class Prod(FixedOpCAReduce):
         self.no_zeros_in_input = no_zeros_in_input
 
     def cotangent(self, x: Any, out: Any, g: Any, axes: tuple[int, ...]) -> Any:
-        """The product of the other elements: with one zero only that element has a derivative."""
+        """The product of the other elements."""
         if self.no_zeros_in_input:
             return cast(g * out / x, x.type.dtype)
-        zero = functions.eq(x, 0)
-        zeros = keep_dims(sum(zero, axis=axes), axes)
-        others = keep_dims(ProdWithoutZeros(axis=axes, dtype=out.type.dtype)(x), axes)
-        nonzero = functions.switch(zero, functions.second(x, _number(1, x)), x)
-        found = functions.switch(
-            zero,
-            functions.switch(functions.eq(zeros, 1), others, _number(0, out)),
-            functions.switch(functions.eq(zeros, 0), others / nonzero, _number(0, out)),
-        )
-        return cast(g * found, x.type.dtype)
+        others = ProdOthers(axes)(cast(x, out.type.dtype))
+        return cast(g * others, x.type.dtype)
 
 
 class ProdWithoutZeros(FixedOpCAReduce):

@@ -17,6 +17,7 @@ from phintys.graph.traversal import apply_ancestors
 from phintys.scalar.op import TABLE
 from phintys.tensor import blas, reduce
 from phintys.tensor.elemwise import Elemwise
+from phintys.tensor.others import ProdOthers
 from phintys.tensor.shape import scalar_from_tensor, tensor_from_scalar
 
 RNG = np.random.default_rng(0)
@@ -61,6 +62,9 @@ STRUCTURED = {
     "Sum": (lambda x: x.sum(axis=(0, 2)), [C]),
     "Prod": (lambda x: x.prod(axis=1), [M]),
     "Prod, with a zero": (lambda x: x.prod(axis=0), [M * (M > 0.6)]),
+    "ProdOthers": (lambda x: ProdOthers((0, 2))(x), [C * (C > 0.6)]),
+    "ProdOthers, one direction": (lambda x, h: ProdOthers((1,))(x, h), [M * (M > 0.6), M]),
+    "ProdOthers, two directions": (lambda x, h, k: ProdOthers((0,))(x, h, k), [V, W, V * W]),
     "ProdWithoutZeros": (lambda x: reduce.ProdWithoutZeros(0)(x), [M]),
     "Max": (lambda x: x.max(axis=0), [M]),
     "Min": (lambda x: x.min(axis=1, keepdims=True), [M]),
@@ -117,8 +121,8 @@ def test_two_pullbacks_give_the_pushforward(name):
     np.testing.assert_allclose(direct, twice, rtol=1e-9, atol=1e-12)
 
 
-SECOND = ["CumOp mul", "Prod", "Softmax", "LogSumExp", "Dot", "Blockwise", "Gemm", "Max",
-          "Join", "IncSubtensor, set", "AdvancedSubtensor", "Elemwise, broadcast",
+SECOND = ["CumOp mul", "Prod", "Prod, with a zero", "Softmax", "LogSumExp", "Dot", "Blockwise",
+          "Gemm", "Max", "Join", "IncSubtensor, set", "AdvancedSubtensor", "Elemwise, broadcast",
           "Repeat", "Reshape"]  # fmt: skip
 
 

@@ -19,6 +19,7 @@ from tensor_checks import (
 import phintys
 import phintys.tensor as pt
 from phintys.tensor import reduce
+from phintys.tensor.others import ProdOthers, products_of_others
 from phintys.tensor.reduce import Argmax, CAReduce, Max, Min, Prod, ProdWithoutZeros, Sum
 
 RNG = np.random.default_rng(0)
@@ -253,6 +254,87 @@ def test_derivative_of_product_with_zeros(zeros):
         found = evaluate(phintys.grad(pt.prod(x), x), [x], [value], mode)
         assert_like(found, product_of_others(value))
     check_derivatives(pt.prod, [value])
+
+
+PRODUCTS = {
+    "no zero": [2.0, 3.0, 5.0, 0.5],
+    "one zero": [2.0, 0.0, 5.0, 0.5],
+    "two zeros": [0.0, 3.0, 0.0, 0.5],
+    "three zeros": [0.0, 3.0, -0.0, 0.0],
+    "only zeros": [0.0, 0.0],
+    "far apart": [1e-200, 3.0, 1e200, 0.0, 1e-20],
+    "odd": [2.0, 0.0, 3.0, -1.0, 0.5, 7.0, -2.0],
+    "one": [2.0],
+    "one, zero": [0.0],
+    "none": [],
+}
+
+
+def without(value, *positions):
+    """The product of all but the elements at some positions; 0 where two of these are one."""
+    return np.prod(np.delete(value, positions)) if len({*positions}) == len(positions) else 0.0
+
+
+@pytest.mark.parametrize("mode", [*MODES, "C"])
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_higher_derivatives_of_a_product_at_zeros(name, mode):
+    value = np.array(PRODUCTS[name])
+    x, t = pt.dvector("x"), pt.dvector("t")
+    n = range(len(value))
+    hessian = phintys.hessian(pt.prod(x), x)
+    expected = np.array([[without(value, i, j) for j in n] for i in n]).reshape(len(n), len(n))
+    assert_like(evaluate(hessian, [x], [value], mode), expected)
+    forward = phintys.pushforward(phintys.pushforward(pt.prod(x), x, t), x, t)
+    weights = np.linspace(-1, 2, len(n))
+    found = evaluate(forward, [x, t], [value, weights], mode)
+    assert_like(found, weights @ expected @ weights)
+    third = phintys.grad((hessian * pt.outer(t, t)).sum(), x)
+    parts = [[[without(value, i, j, k) for k in n] for j in n] for i in n]
+    expected = np.einsum("ijk,i,j->k", np.reshape(parts, (len(n),) * 3), weights, weights)
+    assert_like(evaluate(third, [x, t], [value, weights], mode), expected)
+
+
+@pytest.mark.parametrize("axis", [None, 0, 1, -1, (0, 2), (1, 2), ()])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex128"])
+def test_second_derivative_of_a_product_over_axes(axis, dtype):
+    """Against finite differences of the first, and as the product of slices."""
+    value = RNG.integers(-2, 3, (2, 3, 2)).astype(dtype)
+    x, t = pt.tensor3("x", dtype=dtype), pt.tensor3("t", dtype=dtype)
+    weights = RNG.normal(size=value.shape).astype(dtype)
+    along = phintys.pushforward(pt.prod(x, axis=axis), x, t)
+    twice = phintys.pushforward(along, x, t)
+    step = 1e-3  # a product of at most 12 small integers: its fourth derivative is bounded
+    wide = value.astype(np.result_type(dtype, "float64"))
+
+    def product(s):
+        return np.prod(wide + s * weights, axis=axis)
+
+    size = np.abs(product(0)) + np.prod(np.abs(wide) + 2, axis=axis)
+    expected = (product(step) - 2 * product(0) + product(-step)) / step**2
+    for mode in MODES:
+        found = evaluate(twice, [x, t], [value, weights], mode)
+        assert found.dtype == dtype
+        assert np.all(np.abs(found - expected) < 1e-4 * size * (1 + np.abs(expected)))
+
+
+def test_derivatives_of_a_product_of_integers_are_zero():
+    x = pt.lvector("x")
+    g = phintys.grad(pt.prod(x).astype("float64"), x)
+    assert_like(evaluate(g, [x], [np.array([2, 0])]), [0.0, 0.0])
+    with pytest.raises(TypeError, match="floating"):
+        ProdOthers((0,))(x)
+
+
+def test_second_derivatives_of_products_in_a_batch():
+    for x in ([2.0, 0.0, 3.0], [0.0, 0.0, 4.0], [1.0, 2.0, 3.0]):
+        check_batched(lambda x: phintys.hessian(pt.prod(x), x), [x])
+        check_batched(lambda x, h: ProdOthers((0,))(x, h), [x, x[::-1]])
+
+
+def test_work_of_products_of_others_is_linear(lines_run):
+    """Levels of pairs, each of which NumPy computes; they are half as long as those before."""
+    short, long = ({0: np.ones(n), 1: np.ones(n)} for n in (2**8, 2**16))
+    assert lines_run(products_of_others, long) < 3 * lines_run(products_of_others, short)
 
 
 def test_derivative_of_product_without_zeros():

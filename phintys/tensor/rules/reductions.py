@@ -14,7 +14,8 @@ from phintys.scalar.op import TABLE
 from phintys.tensor.convert import constant
 from phintys.tensor.creation import Alloc
 from phintys.tensor.elemwise import DimShuffle, cast, dimshuffle, functions
-from phintys.tensor.reduce import CAReduce, Max, Min, Prod, Sum
+from phintys.tensor.others import ProdOthers
+from phintys.tensor.reduce import CAReduce, Max, Min, Prod, Sum, keep_dims
 from phintys.tensor.rules.fills import fill_number, filled_value, has_plain_lengths
 from phintys.tensor.rules.match import applied, argument, at
 from phintys.tensor.shape import MakeVector, length, product
@@ -304,7 +305,7 @@ def extreme_of_negation(ctx: Any, node: Apply) -> Any:
     tags=("local_log_prod_to_sum_log",),
     tested_on=("log(exp(v).prod())",),
 )
-def log_of_product_of_exp(ctx: Any, node: Apply) -> Any:
+def log_of_othersof_exp(ctx: Any, node: Apply) -> Any:
     inner = node.inputs[0].owner
     if inner is None or not isinstance(inner.op, Prod):
         return None
@@ -312,3 +313,35 @@ def log_of_product_of_exp(ctx: Any, node: Apply) -> Any:
     if x is None or x.type.dtype != node.outputs[0].type.dtype:
         return None
     return Sum(inner.op.axis, node.outputs[0].type.dtype)(x)
+
+
+@rule(
+    "products of the others -> product / x, where x is not zero",
+    ops=[ProdOthers],
+    phase="specialize",
+    law="finite",
+    tags=("local_products_of_others",),
+    tested_on=(
+        "ProdOthers((0,))(v)",
+        "ProdOthers((0,))(v * gt(v, 0))",
+        "ProdOthers((0, 1))(M)",
+        "ProdOthers((1,))(M * gt(M, 0))",
+    ),
+)
+def divide_product(ctx: Any, node: Apply) -> Any:
+    """Reductions and a loop, which are fused; with one zero only that element has others."""
+    x, *directions = node.inputs
+    axes = node.op.axis
+    if directions:
+        return None
+
+    nothing, one = (constant(k, dtype=x.type.dtype) for k in (0, 1))
+    zero = functions.eq(x, 0)
+    zeros = keep_dims(Sum(axis=axes)(zero), axes)
+    nonzero = functions.switch(zero, one, x)
+    others = keep_dims(Prod(axis=axes)(nonzero), axes)
+    return functions.switch(
+        zero,
+        functions.switch(functions.eq(zeros, 1), others, nothing),
+        functions.switch(functions.eq(zeros, 0), functions.true_div(others, nonzero), nothing),
+    )

@@ -16,6 +16,7 @@ from phintys.rewriting import RuleSet, rewrite_graph
 from phintys.scalar.type import scalar_type
 from phintys.tensor import elemwise, special
 from phintys.tensor.join import Join
+from phintys.tensor.others import ProdOthers
 from phintys.tensor.rules.folding import fold_constants
 from phintys.tensor.shape import ScalarFromTensor, SpecifyShape, TensorFromScalar
 from phintys.tensor.type import TensorType
@@ -65,6 +66,7 @@ FUNCTIONS = {
     "true": pt.constant(np.array(True)),
     "false": pt.constant(np.array(False)),
     "Join": Join,
+    "ProdOthers": ProdOthers,
     "SpecifyShape": SpecifyShape,
     "TensorFromScalar": TensorFromScalar,
     "ScalarFromTensor": ScalarFromTensor,
