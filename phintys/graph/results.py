@@ -56,6 +56,8 @@ def declared_result(node: Apply, number: int, value: Any) -> Any:
                 f"{node.outputs[number].type}."
             )
         array = array.astype(dtype)
+    if array.dtype is not np.dtype(dtype):  # equal to it, like long long to long
+        array = array.view(np.dtype(dtype))
     if not has_shape(array.shape, shape):
         kind = ShapeError if array.ndim == len(shape) else TypeError
         raise kind(

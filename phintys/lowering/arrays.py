@@ -36,6 +36,7 @@ from phintys.lowering.values import (
     Value,
     View,
 )
+from phintys.scalar.conversion import converted
 from phintys.scalar.native import NATIVE_DTYPES
 
 _MAX_CONTENT = 64
@@ -236,7 +237,7 @@ class ArrayBuilder:
         if value.dtype == dtype:
             return value
         if isinstance(value, Literal):
-            return self.const(np.array(value.number).astype(value.dtype).astype(dtype))
+            return self.const(converted(np.array(value.number).astype(value.dtype), dtype))
         return self._map(lambda n, x: n.cast(x, dtype), (value,), self.shape(value), None)
 
     def contiguous(self, value: Value) -> Value:

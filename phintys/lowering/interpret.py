@@ -29,6 +29,7 @@ from phintys.lowering.program import (
 )
 from phintys.lowering.reductions import identity
 from phintys.lowering.schedule import Phase, Schedule, schedule
+from phintys.scalar.conversion import convert_number
 
 _RUBBISH = 0xA5
 
@@ -340,10 +341,10 @@ _SPECIAL: dict[str, Callable[[_KernelRun, Inst, list[Any]], Any]] = {
     "store": _KernelRun.store,
     "accumulate": _KernelRun.accumulate,
     "wrap": _KernelRun.wrap,
-    "const": lambda run, inst, args: np.array(inst.param).astype(inst.dtype)[()],
+    "const": lambda run, inst, args: convert_number(inst.param, inst.dtype),
     "dim": lambda run, inst, args: np.int64(run.run_.integer(inst.param)),
     "index": lambda run, inst, args: np.int64(run.point[inst.param]),
-    "cast": lambda run, inst, args: args[0].astype(inst.dtype),
+    "cast": lambda run, inst, args: convert_number(args[0], inst.dtype),
 }
 
 

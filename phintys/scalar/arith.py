@@ -9,7 +9,8 @@ import numpy as np
 from phintys.graph.type import disconnected_type
 from phintys.graph.variable import Constant
 from phintys.scalar import rules
-from phintys.scalar.dtypes import ALL, canonical, is_complex, kind, real_of
+from phintys.scalar.conversion import converted
+from phintys.scalar.dtypes import ALL, is_complex, kind, real_of
 from phintys.scalar.op import (
     TABLE,
     Inverse,
@@ -495,11 +496,7 @@ class Cast(UnaryScalarOp):
 
     def compute(self, *values: Any) -> Any:
         (x,) = values
-        target = self.o_type.dtype
-        if is_complex(canonical(x.dtype)) and kind(target) not in "cb":
-            x = x.real
-        with np.errstate(all="ignore"):
-            return np.asarray(x).astype(target, copy=False)
+        return converted(np.asarray(x), self.o_type.dtype)
 
     def d(self, m: Any, x: Any, y: Any) -> Any:  # type: ignore[override]
         return 1.0

@@ -78,7 +78,7 @@ not      1 biu  same  bitwise complement
 shl      2 iu   same  a << b, 0 <= b < bits
 shr      2 iu   same  a >> b, arithmetic for signed, 0 <= b < bits
 select   3 biuf same  b where a (a bool), else c
-cast     1 biuf cast  convert: float to int truncates, to bool is a != 0
+cast     1 biuf cast  convert, as scalar/conversion.py defines it for every number
 exp      1 f    same  e**a
 exp2     1 f    same  2**a
 expm1    1 f    same  e**a - 1

@@ -22,6 +22,7 @@ from phintys.graph.type import DisconnectedType, NullType
 from phintys.graph.variable import Apply, Variable
 from phintys.memo import Memo
 from phintys.scalar import dtypes
+from phintys.scalar.conversion import converted
 from phintys.scalar.native import INSTRUCTIONS, NATIVE_DTYPES, PROBE
 from phintys.scalar.rules import DtypeRule, inexact, inexact_real, same
 from phintys.scalar.type import as_scalar, constant, scalar_type
@@ -141,10 +142,10 @@ class ScalarOp(Op):
         cast_to, result = self.signature([dtypes.canonical(v.dtype) for v in values])
         if not self.function:
             return np.vectorize(self.impl, otypes=[result])(*values)
-        args = [v.astype(dt, copy=False) for v, dt in zip(values, cast_to)]
+        args = [converted(v, dt) for v, dt in zip(values, cast_to)]
         with np.errstate(all="ignore"):
             out = reduce(self.nfunc, args) if self.nin < 0 else self.nfunc(*args)
-        return np.asarray(out).astype(result, copy=False)
+        return converted(np.asarray(out), result)
 
     # ----- as an op on scalars
     def make_node(self, *inputs: Any) -> Apply:
@@ -158,7 +159,7 @@ class ScalarOp(Op):
         for cell, value, out in zip(
             output_storage, found if self.nout > 1 else [found], node.outputs
         ):
-            cell[0] = value.astype(out.type.dtype, copy=False)[()]
+            cell[0] = converted(value, out.type.dtype)[()]
 
     def lower(self, node: Apply, b: Any, *inputs: Any) -> Any:
         """Also that of `Elemwise`: ``b.map`` broadcasts."""

@@ -15,6 +15,7 @@ from phintys.graph.type import HasDataType, HasShape, Type
 from phintys.graph.variable import Constant, Variable
 from phintys.scalar import dtypes
 from phintys.scalar.arrays import as_array
+from phintys.scalar.conversion import converted
 
 
 class ScalarVariable(Variable):
@@ -66,16 +67,16 @@ class ScalarType(Type[Any], HasDataType, HasShape):
         array = as_array(data)
         if array.ndim != 0 or array.dtype.kind not in "biufc":
             raise TypeError(f"{self} needs a number, not {data!r}.")
-        converted = array.astype(self.dtype)
-        lossless = np.can_cast(array.dtype, self.dtype) or bool(converted == array)
+        number = converted(array, self.dtype)
+        lossless = np.can_cast(array.dtype, self.dtype) or bool(number == array)
         if allow_downcast or lossless:
-            return converted[()]
+            return number[()]
         if (
             allow_downcast is None
             and isinstance(data, float)
             and self.dtype == dtypes.as_dtype("floatX")
         ):
-            return converted[()]
+            return number[()]
         raise TypeError(f"{data!r} cannot be converted to {self.dtype} without loss.")
 
     @classmethod
@@ -109,7 +110,7 @@ def as_scalar(x: Any, name: str | None = None) -> Any:
 def constant(x: Any, name: str | None = None, dtype: Any = None) -> ScalarConstant:
     """A scalar constant; without a dtype, Python numbers take the smallest that holds them."""
     if dtype is not None:
-        data = as_array(x).astype(dtypes.as_dtype(dtype))[()]
+        data = converted(as_array(x), dtypes.as_dtype(dtype))[()]
     elif isinstance(x, np.generic | np.ndarray):
         data = as_array(x)[()]
     else:

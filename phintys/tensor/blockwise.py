@@ -15,6 +15,7 @@ from phintys.graph.traversal import variable_depends_on
 from phintys.graph.type import DisconnectedType, NullType
 from phintys.graph.variable import Apply, Variable, late
 from phintys.graph.vectorize import vectorize_graph
+from phintys.scalar.conversion import converted
 from phintys.tensor.convert import as_tensor_variable, constant
 from phintys.tensor.elemwise import (
     broadcast_static,
@@ -147,7 +148,7 @@ class Blockwise(Op):
         for cell, value, out in zip(
             output_storage, self._compute(node, inputs, batch), node.outputs
         ):
-            value = np.asarray(value).astype(out.type.dtype, copy=False)
+            value = converted(np.asarray(value), out.type.dtype)
             shared = any(np.may_share_memory(value, x) for x in inputs)
             cell[0] = value.copy() if shared else value
 

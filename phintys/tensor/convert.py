@@ -10,6 +10,7 @@ import numpy as np
 from phintys.graph.variable import Apply, Variable
 from phintys.scalar import dtypes
 from phintys.scalar.arrays import as_array
+from phintys.scalar.conversion import converted
 from phintys.scalar.type import ScalarType
 from phintys.tensor.type import TensorType
 from phintys.tensor.variable import TensorConstant, TensorVariable
@@ -39,7 +40,8 @@ def constant(x: Any, name: str | None = None, ndim: int | None = None, dtype: An
     if array.dtype.kind == "O":
         raise TypeError(f"{x!r} is not an array of numbers.")
     # a copy: the constant stays what it is if the caller writes to the array
-    data = array.astype(dtypes.as_dtype(array.dtype if dtype is None else dtype), order="C")
+    target = dtypes.as_dtype(array.dtype if dtype is None else dtype)
+    data = np.array(converted(array, target), target, order="C")
     if ndim is not None and data.ndim != ndim:
         if data.ndim > ndim:
             raise ValueError(f"A value with {data.ndim} dimensions cannot be given ndim={ndim}.")

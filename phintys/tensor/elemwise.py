@@ -15,6 +15,7 @@ from phintys.graph.type import DisconnectedType, NullType, disconnected_type
 from phintys.graph.variable import Apply, Variable
 from phintys.memo import Memo
 from phintys.scalar import dtypes
+from phintys.scalar.conversion import converted
 from phintys.scalar.op import TABLE, ScalarOp, Undefined
 from phintys.tensor import convert
 from phintys.tensor.convert import as_tensor_variable
@@ -288,7 +289,7 @@ class Elemwise(Op):
         for cell, value, out in zip(output_storage, results, node.outputs):
             if value.ndim != out.type.ndim:
                 value = np.broadcast_to(value, np.broadcast_shapes(*(x.shape for x in inputs)))
-            value = value.astype(out.type.dtype, copy=False)
+            value = converted(value, out.type.dtype)
             fresh = all(value is not x and value.base is None for x in inputs)
             cell[0] = value if fresh else value.copy()
 

@@ -12,6 +12,7 @@ from phintys.errors import ShapeError
 from phintys.graph.type import DisconnectedType, disconnected_type
 from phintys.graph.variable import Apply, Constant, Variable
 from phintys.scalar import dtypes
+from phintys.scalar.conversion import converted
 from phintys.tensor.convert import as_tensor_variable, constant
 from phintys.tensor.creation import broadcast_batches
 from phintys.tensor.elemwise import cast, dimshuffle, functions, sum_to, zeros_of
@@ -247,7 +248,7 @@ class IncSubtensor(IndexOp):
         out = x if self.inplace else x.copy()
         key = self.key(indices)
         check_region(out[key].shape, y, node)
-        y = y.astype(out.dtype, copy=False)
+        y = converted(y, out.dtype.name)
         if self.set_instead_of_inc:
             out[key] = y
         else:
@@ -582,7 +583,7 @@ class AdvancedIncSubtensor(IndexOp):
         region = out[key].shape
         check_region(region, y, node)
         # np.add.at would broadcast it wrongly
-        y = np.broadcast_to(y, region).astype(out.dtype, order="C")
+        y = np.broadcast_to(converted(y, out.dtype.name), region).copy()
         if self.set_instead_of_inc:
             out[key] = y
         elif self.ignore_duplicates:

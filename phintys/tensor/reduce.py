@@ -12,6 +12,7 @@ from phintys.graph.type import DisconnectedType
 from phintys.graph.variable import Apply, Variable
 from phintys.memo import Memo
 from phintys.scalar import dtypes
+from phintys.scalar.conversion import converted
 from phintys.scalar.native import NATIVE_DTYPES
 from phintys.scalar.op import TABLE, ScalarOp
 from phintys.tensor import convert, elemwise
@@ -143,8 +144,8 @@ class CAReduce(Op):
         self.check_not_empty(x, axes)
         acc = self.acc_dtype or node.outputs[0].type.dtype
         with np.errstate(all="ignore"):
-            out = np.asarray(self.reduce(x.astype(acc, copy=False), axes))
-            out = out.astype(node.outputs[0].type.dtype, copy=False)
+            out = np.asarray(self.reduce(converted(x, acc), axes))
+        out = converted(out, node.outputs[0].type.dtype)
         output_storage[0][0] = out.copy() if np.may_share_memory(out, x) else out
 
     def reduce(self, x: Any, axes: tuple[int, ...]) -> Any:

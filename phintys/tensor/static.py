@@ -11,6 +11,7 @@ import numpy as np
 from phintys.errors import NotScalarConstantError
 from phintys.graph.variable import Constant, Variable
 from phintys.scalar import dtypes
+from phintys.scalar.conversion import converted
 from phintys.tensor.convert import as_tensor_variable, constant
 from phintys.tensor.elemwise import DimShuffle, Elemwise, cast
 from phintys.tensor.variable import TensorConstant
@@ -80,7 +81,8 @@ def constant_value(v: Any, elemwise: bool = True, max_nodes: int = MAX_NODES) ->
             stack.extend(pending)
             max_nodes -= len(pending)
             continue
-        found[x] = np.asarray(_combine(origin, [found[y] for y in needed])).astype(x.type.dtype)
+        value = _combine(origin, [found[y] for y in needed])
+        found[x] = converted(np.asarray(value), x.type.dtype)
     return found[v]
 
 

@@ -13,6 +13,7 @@ from phintys.graph.variable import Variable
 from phintys.memo import Memo
 from phintys.scalar import dtypes
 from phintys.scalar.arrays import as_array
+from phintys.scalar.conversion import converted
 
 MAX_NDIM = 64
 _INTERNED: Memo[Any, TensorType] = Memo(0, "types", weak=True)
@@ -160,7 +161,7 @@ class TensorType(Type[np.ndarray], HasDataType, HasShape):
         if array.dtype.kind not in "biufc":
             raise TypeError(f"{self} needs numbers, got {_about(array)}.")
         if allow_downcast or np.can_cast(array.dtype, self.numpy_dtype):
-            return array.astype(self.dtype)
+            return converted(array, self.dtype)
         return self._convert_lossless(data, array, allow_downcast)
 
     def _own_dtype(self, array: np.ndarray) -> np.ndarray:
@@ -174,13 +175,11 @@ class TensorType(Type[np.ndarray], HasDataType, HasShape):
         self, data: Any, array: np.ndarray, allow_downcast: bool | None
     ) -> np.ndarray:
         if isinstance(data, float) and allow_downcast is None and self.dtype == config.floatX:
-            return array.astype(self.dtype)
+            return converted(array, self.dtype)
         if array.size and not isinstance(data, np.ndarray | np.generic):
-            with np.errstate(all="ignore"):
-                converted = array.astype(self.dtype)
-                same = self.values_eq(converted.astype(array.dtype), array)
-            if same and _in_range(array, self):
-                return converted
+            value = converted(array, self.dtype)
+            if self.values_eq(converted(value, array.dtype.name), array) and _in_range(array, self):
+                return value
         raise TypeError(
             f"{self} cannot hold {_about(array)} without losing precision. Cast the value with "
             f"astype({self.dtype!r}), or pass allow_input_downcast=True to function."

@@ -10,6 +10,8 @@ import pytest
 import phintys
 import phintys.tensor as pt
 from phintys.compile.io import In
+from phintys.graph.op import Op
+from phintys.graph.variable import Apply
 
 PACKAGES = {"JAX": "jax", "NUMBA": "numba"}
 PLAIN = np.arange(1.0, 7.0).reshape(2, 3)
@@ -302,6 +304,34 @@ def test_python_numbers(dtype):
             np.testing.assert_array_equal(found, np.asarray(number).astype(dtype))
             if dtype.startswith("float") and isinstance(number, float):
                 assert np.signbit(found) == np.signbit(number)
+
+
+class Gives(Op):
+    """A value in a dtype that is equal to the declared one, or nearly so."""
+
+    __props__ = ("char",)
+
+    def __init__(self, char):
+        self.char = char
+
+    def make_node(self, x):
+        out = pt.tensor(dtype=np.dtype(self.char).name, shape=(None, None))
+        return Apply(self, [x], [out])
+
+    def infer_shape(self, node, shapes):
+        return shapes
+
+    def perform(self, node, inputs, outputs):
+        outputs[0][0] = inputs[0].astype(self.char)
+
+
+@pytest.mark.parametrize("char", ["q", "Q", "l", "L", ">f8", ">i2"])
+def test_results_of_ops_of_users(mode, char):
+    x = pt.dmatrix("x")
+    for out in (Gives(char)(x), pt.maximum(Gives(char)(x), Gives(char)(x)[::-1][::-1])):
+        found = np.asarray(phintys.function([x], out, mode=mode)(PLAIN))
+        assert found.dtype.name == np.dtype(char).name
+        np.testing.assert_array_equal(found, PLAIN)
 
 
 def test_no_warning_for_what_is_accepted(of_an_argument):

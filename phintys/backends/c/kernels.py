@@ -6,10 +6,13 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from phintys.dims import Dim
 from phintys.lowering.program import Inst, Kernel
 from phintys.lowering.reductions import identity
 from phintys.lowering.schedule import Phase, schedule
+from phintys.scalar.conversion import VIA
 from phintys.scalar.native import LIBM_CALLS
 
 TYPES = {"bool": "uint8_t", "float32": "float", "float64": "double"} | {
@@ -186,6 +189,8 @@ def arithmetic(op: str, dtype: str, args: Sequence[str], given: str) -> str:
     kind = TYPES[dtype]
     if op in OPERATORS:
         left, right = args
+        if op in ("shl", "shr"):  # a shift by more is not used, but must not be undefined
+            right = f"({right} & {8 * np.dtype(given).itemsize - 1})"
         if op in ("add", "sub", "mul", "shl") and given[0] in "iu":
             unsigned = f"u{given.removeprefix('u')}_t"  # signed overflow is undefined in C
             wide = "uint32_t" if unsigned in ("uint8_t", "uint16_t") else unsigned
@@ -234,9 +239,9 @@ def cast(x: str, source: str, target: str) -> str:
     if target == "bool":
         return f"{x} != 0"
     if source[0] == "f" and target == "uint64":
-        return f"natural_{source}({x})"
+        return f"float_to_uint64({x})"
     if source[0] == "f" and target[0] in "iu":
-        return f"({TYPES[target]})integer_{source}({x})"
+        return f"({TYPES[target]})float_to_{VIA[target]}({x})"
     return f"({TYPES[target]}){x}"
 
 

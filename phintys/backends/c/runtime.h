@@ -11,10 +11,15 @@ typedef int64_t (*python_fn)(int64_t step, const int64_t *shapes);
 /* Lengths: division rounds down, and by 0 gives 0. */
 static inline int64_t dim_floordiv(int64_t a, int64_t b) {
     if (b == 0) return 0;
+    if (b == -1) return (int64_t)(0 - (uint64_t)a); /* the processor traps on INT64_MIN / -1 */
     int64_t q = a / b;
     return q - ((a % b != 0) && ((a < 0) != (b < 0)));
 }
-static inline int64_t dim_mod(int64_t a, int64_t b) { return b == 0 ? 0 : a - dim_floordiv(a, b) * b; }
+static inline int64_t dim_mod(int64_t a, int64_t b) {
+    if (b == 0 || b == -1) return 0;
+    int64_t r = a % b;
+    return (r != 0 && ((r < 0) != (b < 0))) ? r + b : r;
+}
 static inline int64_t dim_max(int64_t a, int64_t b) { return a > b ? a : b; }
 static inline int64_t dim_min(int64_t a, int64_t b) { return a < b ? a : b; }
 
@@ -64,7 +69,7 @@ INTEGER_FUNCTIONS(uint16_t, uint16)
 INTEGER_FUNCTIONS(uint32_t, uint32)
 INTEGER_FUNCTIONS(uint64_t, uint64)
 
-/* Floats: NaN wins in min and max; what does not fit an integer becomes the least one. */
+/* Floats: NaN wins in min and max. */
 #define FLOAT_FUNCTIONS(T, name, s)                                                       \
     static inline T min_##name(T a, T b) { return (a < b || a != a) ? a : b; }            \
     static inline T max_##name(T a, T b) { return (a > b || a != a) ? a : b; }            \
@@ -75,18 +80,21 @@ INTEGER_FUNCTIONS(uint64_t, uint64)
     }                                                                                     \
     static inline T softplus_##name(T a) {                                                \
         return (a > 0 ? a : 0) + log1p##s(exp##s(-fabs##s(a))); /* NaN through exp */       \
-    }                                                                                     \
-    static inline int64_t integer_##name(T a) {                                           \
-        return (a >= -9223372036854775808.0 && a < 9223372036854775808.0) ? (int64_t)a    \
-                                                                          : INT64_MIN;    \
-    }                                                                                     \
-    static inline uint64_t natural_##name(T a) {                                          \
-        return (a >= 9223372036854775808.0 && a < 18446744073709551616.0)                 \
-                   ? (uint64_t)a                                                          \
-                   : (uint64_t)integer_##name(a);                                         \
     }
 FLOAT_FUNCTIONS(float, float32, f)
 FLOAT_FUNCTIONS(double, float64, )
+
+/* Floats as integers: the least one for NaN and what does not fit. */
+static inline int32_t float_to_int32(double a) {
+    return fabs(a) < 2147483648.0 ? (int32_t)a : INT32_MIN;
+}
+static inline int64_t float_to_int64(double a) {
+    return fabs(a) < 9223372036854775808.0 ? (int64_t)a : INT64_MIN;
+}
+static inline uint64_t float_to_uint64(double a) {
+    if (!(a >= 9223372036854775808.0)) return (uint64_t)float_to_int64(a);
+    return (uint64_t)float_to_int64(a - 9223372036854775808.0) ^ (UINT64_C(1) << 63);
+}
 
 /* sum over k >= 0 of (q + k)^-x for x > 1, q > -64: terms, then Euler and Maclaurin's formula
  * (Abramowitz and Stegun 23.1.30). */

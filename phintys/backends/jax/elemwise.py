@@ -13,7 +13,7 @@ import jax.scipy.special
 import numpy as np
 
 from phintys.backends.jax.dispatch import STATIC_OPS, call_back, jax_funcify, perform, require
-from phintys.backends.jax.native import JaxInstructions, has_all
+from phintys.backends.jax.native import JaxInstructions, astype, has_all
 from phintys.gradient.barriers import ViewOp
 from phintys.scalar.arith import Cast
 from phintys.scalar.composite import Composite
@@ -115,16 +115,6 @@ def _python_function(op: ScalarOp, result: str) -> Callable[..., Any]:
         return jax.pure_callback(host, struct, *args, vmap_method="broadcast_all")
 
     return call
-
-
-def astype(x: Any, dtype: str) -> Any:
-    """``x`` as a JAX array of a dtype; complex numbers lose their imaginary part."""
-    x = jnp.asarray(x)
-    if x.dtype.name == dtype:
-        return x
-    if is_complex(x.dtype.name) and not is_complex(dtype) and dtype != "bool":
-        x = x.real
-    return x.astype(dtype)
 
 
 @jax_funcify.register(Cast)

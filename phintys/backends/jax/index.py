@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from phintys.backends.jax.dispatch import STATIC_OPS, is_static, jax_funcify, length, require
-from phintys.backends.jax.elemwise import astype
+from phintys.backends.jax.native import astype
 from phintys.tensor.index_ops import (
     AdvancedIncSubtensor,
     AdvancedSubtensor,

@@ -18,7 +18,7 @@ from phintys.backends.jax.dispatch import (
     length,
     require,
 )
-from phintys.backends.jax.elemwise import astype
+from phintys.backends.jax.native import astype
 from phintys.errors import ShapeError
 from phintys.tensor.blas import BatchedDot, BlasOp, Ger
 from phintys.tensor.blockwise import Blockwise

@@ -13,8 +13,38 @@ import jax.numpy as jnp
 import jax.scipy.special
 import numpy as np
 
+from phintys.scalar.conversion import VIA, converted
 from phintys.scalar.native import PROBE, SCIPY_CALLS
 from phintys.scalar.op import ScalarOp
+
+
+def astype(x: Any, dtype: str) -> Any:
+    """``x`` as a JAX array of a dtype, as `phintys.scalar.conversion` defines it."""
+    x = jnp.asarray(x)
+    if x.dtype.name == dtype:
+        return x
+    target = np.dtype(dtype).kind
+    if x.dtype.kind == "c" and target not in "cb":
+        x = x.real
+    return _to_integer(x, dtype) if x.dtype.kind == "f" and target in "iu" else x.astype(dtype)
+
+
+def _to_integer(x: Any, dtype: str) -> Any:
+    x = x.astype(jnp.promote_types(x.dtype, "float32"))
+    if dtype == "uint32":  # without int64, which JAX may not have
+        rest = jnp.fmod(jnp.where(jnp.abs(x) < 2.0**63, jnp.trunc(x), 0), 2.0**32)
+        size = jnp.abs(rest).astype("uint32")
+        return jnp.where(rest < 0, 0 - size, size)
+    if dtype != "uint64":
+        return _to_signed(x, VIA[dtype]).astype(dtype)
+    high = x >= 2.0**63
+    low = _to_signed(jnp.where(high, x - 2.0**63, x), "int64").astype("uint64")
+    return low ^ jnp.where(high, np.uint64(2**63), np.uint64(0))
+
+
+def _to_signed(x: Any, dtype: str) -> Any:
+    limit = -float(np.iinfo(dtype).min)
+    return jnp.where(jnp.abs(x) < limit, x, -limit).astype(dtype)
 
 
 def _total(divide: Any) -> Any:
@@ -56,11 +86,11 @@ class _Instructions:
     @staticmethod
     def const(value: float, like: Any) -> Any:
         dtype = like if isinstance(like, str) else like.dtype
-        return jnp.asarray(np.asarray(value).astype(dtype))
+        return jnp.asarray(converted(np.asarray(value), dtype))
 
     @staticmethod
     def cast(x: Any, dtype: str) -> Any:
-        return x.astype(dtype)
+        return astype(x, dtype)
 
     @staticmethod
     def dtype(x: Any) -> str:

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from phintys.backends.jax.dispatch import STATIC_OPS, is_static, jax_funcify, length, require
-from phintys.backends.jax.elemwise import astype
+from phintys.backends.jax.native import astype
 from phintys.errors import ShapeError
 from phintys.tensor.creation import Alloc, AllocEmpty
 from phintys.tensor.join import Join, Split

@@ -16,6 +16,7 @@ from typing import NamedTuple
 from phintys.backends.llvm import vecmath
 from phintys.backends.llvm.target import Target, current
 from phintys.backends.llvm.writer import Writer
+from phintys.scalar.conversion import VIA
 
 SCALARS = {
     "bool": "i1", "float32": "float", "float64": "double",
@@ -283,12 +284,23 @@ def cast(w: KernelWriter, t: Type, source: str, x: str) -> str:
 
 
 def _float_to_int(w: KernelWriter, s: Type, t: Type, x: str) -> str:
-    """Through a wider integer, so that narrow results wrap around as NumPy's do."""
-    if t.dtype == "uint64":
-        return w(f"fptoui {s.text} {x} to {t.text}")
-    wide = t.of("int32" if t.bits < 32 or t.dtype == "int32" else "int64")
-    y = w(f"fptosi {s.text} {x} to {wide.text}")
-    return y if wide.bits == t.bits else w(f"trunc {wide.text} {y} to {t.text}")
+    """As `phintys.scalar.conversion` defines it."""
+    if t.dtype != "uint64":
+        wide = t.of(VIA[t.dtype])
+        y = _float_to_signed(w, s, wide, x)
+        return y if wide.bits == t.bits else w(f"trunc {wide.text} {y} to {t.text}")
+    high = w(f"fcmp oge {s.text} {x}, {s.literal(2.0**63)}")
+    lower = w(f"fsub {s.text} {x}, {s.literal(2.0**63)}")
+    y = _float_to_signed(w, s, t.of("int64"), select(w, s, high, lower, x))
+    half = select(w, t, high, t.literal(2**63), t.literal(0))
+    return w(f"xor {t.text} {y}, {half}")
+
+
+def _float_to_signed(w: KernelWriter, s: Type, t: Type, x: str) -> str:
+    """Truncated; the least integer for NaN and what does not fit, which LLVM leaves undefined."""
+    limit = 2 ** (t.bits - 1)
+    fits = w(f"fcmp olt {s.text} {w.intrinsic('fabs', s, x)}, {s.literal(float(limit))}")
+    return select(w, t, fits, w(f"fptosi {s.text} {x} to {t.text}"), t.literal(-limit))
 
 
 # ------------------------------------------------------------------------------ the table

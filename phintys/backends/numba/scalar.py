@@ -23,6 +23,7 @@ from phintys.backends.numba.dispatch import (
     numba_funcify,
 )
 from phintys.backends.source import compile_function_src
+from phintys.scalar.conversion import VIA, converted
 from phintys.scalar.dtypes import kind
 from phintys.scalar.native import INSTRUCTIONS, LIBM_CALLS, PROBE
 from phintys.scalar.op import ScalarOp
@@ -123,7 +124,7 @@ def typed(expression: str, dtype: str) -> str:
 
 def literal(value: Any, dtype: str) -> str:
     """A number of a dtype as source."""
-    number = np.asarray(value).astype(dtype).item()
+    number = converted(np.asarray(value), dtype).item()
     if isinstance(number, bool):
         return str(number)
     special = isinstance(number, float) and not math.isfinite(number)
@@ -133,11 +134,20 @@ def literal(value: Any, dtype: str) -> str:
 def _cast(x: Value, dtype: str) -> str:
     if dtype == "bool":
         return f"{x.text} != 0"
-    if kind(x.dtype_name) == "f" and kind(dtype) == "u":
-        # converted as signed where it fits, so that negative numbers wrap as NumPy's do
-        signed = f"np.int64({x.text})"
-        return f"np.uint64({x.text}) if {x.text} >= 2.0**63 else np.uint64({signed})"
-    return x.text
+    if kind(x.dtype_name) != "f" or kind(dtype) not in "iu":
+        return x.text
+    signed = _signed(x.text, VIA[dtype])
+    if dtype != "uint64":
+        return signed
+    # see `phintys.scalar.conversion`
+    high = f"np.uint64({_signed(f'({x.text} - 2.0**63)', 'int64')}) ^ np.uint64(2**63)"
+    return f"({high}) if {x.text} >= 2.0**63 else np.uint64({signed})"
+
+
+def _signed(x: str, dtype: str) -> str:
+    """A float as a signed integer, the least one for NaN and what does not fit."""
+    least = int(np.iinfo(dtype).min)
+    return f"(np.{dtype}({x}) if abs({x}) < {float(-least)!r} else np.{dtype}({least}))"
 
 
 # ---------------------------------------------------------------------- SciPy's functions
