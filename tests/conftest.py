@@ -12,7 +12,6 @@ import sys
 
 import pytest
 
-from phintys.config import config
 from phintys.backends.llvm.target import current
 from phintys.config import config
 from phintys.graph.collection import collection_paused

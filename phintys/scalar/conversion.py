@@ -19,11 +19,7 @@ from typing import Any
 
 import numpy as np
 
-#: For each integer dtype the signed one that floats go through.
-VIA = {
-    "int8": "int32", "int16": "int32", "int32": "int32", "int64": "int64",
-    "uint8": "int32", "uint16": "int32", "uint32": "int64", "uint64": "int64",
-}  # fmt: skip
+from phintys.scalar.native import VIA
 
 
 def converted(x: np.ndarray, dtype: str) -> np.ndarray:

@@ -106,6 +106,12 @@ erfc     1 f    same  1 - erf(a)
 pow      2 f    same  a**b, as C pow
 """)
 
+#: For each integer dtype the signed one that floats go through (`phintys.scalar.conversion`).
+VIA = {
+    "int8": "int32", "int16": "int32", "int32": "int32", "int64": "int64",
+    "uint8": "int32", "uint16": "int32", "uint32": "int64", "uint64": "int64",
+}  # fmt: skip
+
 #: Scalar functions reached by name: libm's, and SciPy's ``cython_special`` (arguments and
 #: result float64; a generator casts).  name -> arity.  Used through ``n.call(name, ...)``.
 LIBM_CALLS = {"tgamma": 1, "lgamma": 1}

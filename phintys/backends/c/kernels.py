@@ -12,8 +12,7 @@ from phintys.dims import Dim
 from phintys.lowering.program import Inst, Kernel
 from phintys.lowering.reductions import identity
 from phintys.lowering.schedule import Phase, schedule
-from phintys.scalar.conversion import VIA
-from phintys.scalar.native import LIBM_CALLS
+from phintys.scalar.native import LIBM_CALLS, VIA
 
 TYPES = {"bool": "uint8_t", "float32": "float", "float64": "double"} | {
     f"{sign}int{bits}": f"{sign}int{bits}_t" for sign in ("", "u") for bits in (8, 16, 32, 64)

@@ -13,8 +13,8 @@ import jax.numpy as jnp
 import jax.scipy.special
 import numpy as np
 
-from phintys.scalar.conversion import VIA, converted
-from phintys.scalar.native import PROBE, SCIPY_CALLS
+from phintys.scalar.conversion import converted
+from phintys.scalar.native import PROBE, SCIPY_CALLS, VIA
 from phintys.scalar.op import ScalarOp
 
 

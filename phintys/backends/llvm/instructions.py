@@ -16,7 +16,7 @@ from typing import NamedTuple
 from phintys.backends.llvm import vecmath
 from phintys.backends.llvm.target import Target, current
 from phintys.backends.llvm.writer import Writer
-from phintys.scalar.conversion import VIA
+from phintys.scalar.native import VIA
 
 SCALARS = {
     "bool": "i1", "float32": "float", "float64": "double",

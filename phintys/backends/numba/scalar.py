@@ -23,9 +23,9 @@ from phintys.backends.numba.dispatch import (
     numba_funcify,
 )
 from phintys.backends.source import compile_function_src
-from phintys.scalar.conversion import VIA, converted
+from phintys.scalar.conversion import converted
 from phintys.scalar.dtypes import kind
-from phintys.scalar.native import INSTRUCTIONS, LIBM_CALLS, PROBE
+from phintys.scalar.native import INSTRUCTIONS, LIBM_CALLS, PROBE, VIA
 from phintys.scalar.op import ScalarOp
 
 EXPRESSIONS = {
