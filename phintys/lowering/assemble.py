@@ -47,8 +47,7 @@ def assemble(
 
     ``updates[i]`` says that one of the last outputs becomes the value of that input.
     """
-    handed_over: set[int] = set()
-    outputs = [_presentable(builder, v, handed_over) for v in outputs]
+    outputs = [_presentable(builder, v) for v in outputs]
     fusion = Fusion(builder, outputs)
     layouts = Layouts(fusion)
     groups = _check_groups(builder)  # first: their positions are the numbers of the checks
@@ -76,14 +75,12 @@ def assemble(
     return program
 
 
-def _presentable(builder: Builder, value: Value, handed_over: set[int]) -> Value:
-    """An output as a value that a slot can hold; ``handed_over``: those that an output holds."""
+def _presentable(builder: Builder, value: Value) -> Value:
+    """An output as a value that a slot can hold."""
     value = builder.kept(value)
-    if value.dtype is not None and value.dtype not in NATIVE_DTYPES:
-        if not _is_fresh(value) or value.id in handed_over:
-            lengths = [d.value for d in builder.shape(value)]
-            return builder.python(_copied, [value], [(value.dtype, lengths)], "copy")[0]
-        handed_over.add(value.id)
+    if value.dtype is not None and value.dtype not in NATIVE_DTYPES and not _is_fresh(value):
+        lengths = [d.value for d in builder.shape(value)]
+        return builder.python(_copied, [value], [(value.dtype, lengths)], "copy")[0]
     return value
 
 

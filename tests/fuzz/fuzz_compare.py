@@ -119,8 +119,11 @@ class _moving:
     def _move(self, value: np.ndarray) -> np.ndarray:
         if value.dtype.kind not in "fc":
             return value
-        unit = 2 * np.finfo(value.dtype).eps
-        return (value * (1 + unit * self.gen.uniform(-1, 1, value.shape))).astype(value.dtype)
+        info = np.finfo(value.dtype)
+        moved = value * (1 + 2 * info.eps * self.gen.uniform(-1, 1, value.shape))
+        small = (np.abs(value) < 64 * info.tiny) & (value != 0)
+        units = self.gen.integers(-2, 3, value.shape) * info.smallest_subnormal
+        return np.where(small, value + units, moved).astype(value.dtype)
 
 
 class _widening:
