@@ -68,7 +68,8 @@ class IndexOp(Op):
 
 def _within_int64(index: Any) -> Any:
     """An index; a 0-d uint64 that NumPy takes for none is the largest position."""
-    too_large = getattr(index, "dtype", None) == "uint64" and index.ndim == 0 and index >= 2**63
+    is_number = isinstance(index, np.ndarray | np.generic) and index.ndim == 0
+    too_large = is_number and index.dtype == "uint64" and index >= 2**63
     return 2**63 - 1 if too_large else index
 
 

@@ -19,6 +19,11 @@ from phintys.tensor.elemwise import Elemwise
 #: relative error that is accepted at once
 CLOSE = {"float16": 4e-3, "float32": 2e-5, "complex64": 2e-5}
 ROUNDS = 8
+#: ops that round, and may overflow, within: the order of terms is theirs
+SUMS = set(
+    "Sum Prod ProdWithoutZeros Dot Blockwise CumOp Softmax LogSoftmax LogSumExp Dot22 Gemm Gemv Ger"
+    " BatchedDot Dot22Scalar IncSubtensor AdvancedIncSubtensor".split()
+)
 _WIDE = {"f": np.longdouble, "c": np.clongdouble}
 
 
@@ -91,9 +96,13 @@ class Conditioning:
         near |= np.abs(found - wide) <= limit + units * np.abs(wide)
         same_kind = [np.isfinite(o) == np.isfinite(expected) for o in others]
         near |= ~np.all(same_kind, axis=0)  # overflows or not, depending on rounding
-        with np.errstate(all="ignore"):
-            narrow = wide.astype(expected.dtype)
+        near |= ~np.isfinite(found) & np.any([_alike(found, o) for o in others], axis=0)
+        narrow = wide.astype(expected.dtype)
         return near | (~np.isfinite(found) & close(found, narrow))
+
+
+def _alike(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    return (a == b) | (np.isnan(a) & np.isnan(b))
 
 
 def _rounded(wide: np.ndarray, dtype: Any) -> np.ndarray:
@@ -114,16 +123,42 @@ class _moving:
     def node(self, node: Any, values: list[Any]) -> list[Any]:
         storage: list[list[Any]] = [[None] for _ in node.outputs]
         node.op.perform(node, values, storage)
-        return [self._move(np.asarray(cell[0])) for cell in storage]
+        inputs = [np.asarray(v) for v in values]
+        within = type(node.op).__name__ in SUMS
+        return [self._move(np.asarray(cell[0]), inputs, within) for cell in storage]
 
-    def _move(self, value: np.ndarray) -> np.ndarray:
-        if value.dtype.kind not in "fc":
+    def _move(self, value: np.ndarray, inputs: list[np.ndarray], within: bool) -> np.ndarray:
+        """A result moved; ``within``: its op rounds sums of its inputs too."""
+        if value.dtype.kind not in "fc" or not value.size:
             return value
-        info = np.finfo(value.dtype)
-        moved = value * (1 + 2 * info.eps * self.gen.uniform(-1, 1, value.shape))
+        info, u = np.finfo(value.dtype), self.gen.uniform(-1, 1, value.shape)
+        moved = value * (1 + 2 * info.eps * u)
+        if within:
+            moved = moved + 2 * info.eps * u * _largest(inputs)
         small = (np.abs(value) < 64 * info.tiny) & (value != 0)
         units = self.gen.integers(-2, 3, value.shape) * info.smallest_subnormal
-        return np.where(small, value + units, moved).astype(value.dtype)
+        moved = np.where(small, value + units, moved)
+        return self._overflown(moved, inputs, within, info).astype(value.dtype)
+
+    def _overflown(self, moved: Any, inputs: list[Any], within: bool, info: Any) -> Any:
+        """Values that overflow replaced by such that just do not, and the reverse."""
+        if all(np.isfinite(x).all() for x in inputs if x.dtype.kind in "fc"):
+            some = np.isinf(moved.real) & (self.gen.random(moved.shape) < 0.5)
+            moved = np.where(some, np.sign(moved.real) * info.max * 0.9, moved)
+        many = max([x.size for x in inputs] or [1])
+        infinite = any(np.isinf(x).any() for x in inputs if x.dtype.kind in "fc")
+        if within and infinite:
+            moved = np.where(np.isinf(moved) & (self.gen.random(moved.shape) < 0.5), np.nan, moved)
+        if within and _largest(inputs) > float(info.max) / (1 + many):
+            wild = self.gen.choice([np.nan, np.inf, -np.inf, 1.0], moved.shape)
+            moved = np.where(self.gen.random(moved.shape) < 0.5, wild, moved)
+        return moved
+
+
+def _largest(inputs: list[np.ndarray]) -> float:
+    """The greatest finite magnitude."""
+    sizes = [np.abs(x[np.isfinite(x)]).astype("float64") for x in inputs if x.size]
+    return max([float(a.max()) for a in sizes if a.size] or [0.0])
 
 
 class _widening:

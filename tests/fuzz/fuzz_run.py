@@ -18,6 +18,7 @@ from fuzz_program import Built
 import phintys
 from phintys.compile.mode import Mode
 from phintys.config import config
+from phintys.errors import UnsupportedError
 from phintys.lowering.interpret import interpret
 from phintys.lowering.program import Kernel, Program
 from phintys.lowering.spec import verify
@@ -76,16 +77,13 @@ class Plan:
 
 
 @cache
-def mode(backend: str, strict: bool) -> Mode:
-    """The mode of a backend; strict: without rules that hold for finite numbers only."""
+def mode(backend: str, without: tuple[str, ...]) -> Mode:
+    """The mode of a backend, without the rules that are equal only in some senses."""
     if backend == "llvm unrewritten":
         return Mode("llvm", None)
     linker = {"numpy": "py", "interpreter": "llvm"}.get(backend, backend)
     made = Mode(linker, "fast_run")
-    return made.excluding(*FINITE) if strict else made
-
-
-FINITE = tuple(r.name for r in RULES if r.law == "finite")
+    return made.excluding(*(r.name for r in RULES if r.law in without)) if without else made
 
 
 def has_width() -> bool:
@@ -101,9 +99,11 @@ class Judge:
         self.findings: list[Finding] = []
         self.counts: Counter[str] = Counter()
         self._conditioning: Conditioning | None = None
-        self.strict = not all(_finite(a) for a in [*built.arguments, *built.shared_values])
-        if truth is not None and not all(map(_finite, truth)):
-            self.strict = True
+        values = [*built.arguments, *built.shared_values, *(truth or [])]
+        #: the laws of rules that are left out
+        self.without = () if all(map(_finite, values)) else ("finite",)
+        if truth is None:
+            self.without = ("finite", "drops_errors")
 
     def run(self) -> list[Finding]:
         """Run every backend of the plan."""
@@ -116,6 +116,8 @@ class Judge:
                 with warnings.catch_warnings(), self._settings(backend):
                     warnings.simplefilter("ignore")
                     problem = self._backend(backend)
+            except UnsupportedError as exc:  # lengths that depend on values
+                problem = "" if backend == "jax" else str(exc)
             except Exception as exc:
                 problem = f"{type(exc).__name__}: {_first_line(exc)}"
             if problem:
@@ -130,7 +132,7 @@ class Judge:
     def _backend(self, backend: str) -> str:
         b = self.built
         f = phintys.function(
-            b.inputs, b.outputs, mode=mode(backend, self.strict), updates=b.updates,
+            b.inputs, b.outputs, mode=mode(backend, self.without), updates=b.updates,
             on_unused_input="ignore",
         )  # fmt: skip
         if backend == "interpreter":

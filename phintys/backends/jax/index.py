@@ -52,7 +52,8 @@ def _mask(mask: Any, x: Any, axis: int, node: Any) -> Any:
 
 
 def _integers(i: Any, n: int, axis: int) -> Any:
-    require((i >= -n) & (i < n), f"An index is out of range for axis {axis} of length {n}.")
+    least = 0 if np.dtype(i.dtype).kind == "u" else -n
+    require((i >= least) & (i < n), f"An index is out of range for axis {axis} of length {n}.")
     return int(i) if is_static(i) and np.ndim(i) == 0 else i
 
 

@@ -169,8 +169,14 @@ def useless_alloc(ctx: Any, node: Apply) -> Any:
     tested_on=("alloc(alloc(s, n), n, n)", "alloc(second(v, s), n, n)"),
 )
 def merge_allocs(ctx: Any, node: Apply) -> Any:
-    value = filled_value(node.inputs[0])
-    return None if value is None else node.op(value, *node.inputs[1:])
+    filled = node.inputs[0]
+    value = filled_value(filled)
+    if value is None:
+        return None
+    known = filled.type.broadcastable[filled.type.ndim - value.type.ndim :]
+    if any(k and not v for k, v in zip(known, value.type.broadcastable)):
+        return None  # the outer one may repeat what only the inner one says has length 1
+    return node.op(value, *node.inputs[1:])
 
 
 @rule(
