@@ -27,7 +27,7 @@ from fuzz_run import Finding, Judge, Plan
 
 Result = tuple[int, dict[str, int], list[Finding]]
 #: seconds without an answer after which a worker is stopped
-PATIENCE = 120.0
+PATIENCE = 300.0
 #: seeds that a worker takes before it is replaced: what frameworks remember does not pile up
 STINT = 2000
 
@@ -135,7 +135,7 @@ def replay_files(paths: list[Path], backends: list[str], widths: list[int]) -> d
         problems = []
         for width in widths:
             chosen = backends if width == widths[0] else [b for b in backends if b == "llvm"]
-            problems += in_child(lambda p=path, c=chosen, w=width: examine_file(p, c, w))
+            problems += in_child(lambda p=path, c=chosen, w=width: examine_file(p, c, w), 300)
         found[path] = "; ".join(map(str, problems))
     return found
 
@@ -154,7 +154,8 @@ def examine_file(path: Path, backends: list[str], width: int) -> list[Finding]:
             problem = mismatch(value, np.asarray(expected))
             if problem:
                 return [Finding("reference", problem)]
-    return Judge(recorded, values, Plan(backends, width, 3)).run()
+    also = recorded.names.get("backends", [])
+    return Judge(recorded, values, Plan([*backends, *also], width, 3)).run()
 
 
 def program_of(seed: int) -> Program:

@@ -112,7 +112,7 @@ def is_length(v: Variable) -> bool:
         w = stack.pop()
         known = number(w)
         if known is not None:
-            if not known >= 0:
+            if isinstance(known, complex) or not known >= 0:
                 return False
             continue
         node = w.owner
