@@ -282,7 +282,7 @@ class KernelWriter:
         It runs outside the loops along which the index does not vary: also if those have no turns.
         """
         draft = self.draft
-        outside = _outside(draft.axes(at), points)
+        outside = self.outside(draft.axes(at), points)
         size = draft.dim(length)
         if outside:
             turns = product(d for d, _ in outside)
@@ -297,12 +297,24 @@ class KernelWriter:
         ``axes`` are those that the indices of the same read vary with: a read outside of a loop
         without turns could be one of an empty array.
         """
-        outside = [a for _, own in _outside(axes, points) for a in own]
+        outside = [a for _, own in self.outside(axes, points) for a in own]
         if not outside:
             return at
         counter = self.draft.emit("index", "int64", (), max(outside))
         nothing = self.draft.emit("mul", "int64", (counter, self.draft.dim(ZERO)))
         return self.draft.emit("add", "int64", (at, nothing))
+
+    def outside(self, axes: frozenset[int], points: Points) -> Points:
+        """The lengths that may be 0 of loops within those along the axes that something varies
+        with.
+
+        Which loops are within others has to stay as it is then.
+        """
+        maybe_empty = [(d, own) for d, own in points if not d.value]
+        if any(not own <= axes for _, own in maybe_empty):
+            self.draft.ordered = True
+        last = max(axes, default=-1)
+        return [(d, own) for d, own in maybe_empty if not any(a <= last for a in own)]
 
     def points(self, shape: Shape, index: Point, count: int) -> Points:
         """The lengths of the positions, each with the axes of the space that it moves along."""
@@ -380,13 +392,6 @@ class KernelWriter:
         else:
             self.draft.ordered = True
             self.draft.store(operand, values[0], wrapped)
-
-
-def _outside(axes: frozenset[int], points: Points) -> Points:
-    """The lengths that may be 0 of loops within those along the axes that something varies with."""
-    last = max(axes, default=-1)
-    within = ((d, own) for d, own in points if not any(a <= last for a in own))
-    return [(d, own) for d, own in within if d.value is None or d.value == 0]
 
 
 class Nest(NamedTuple):

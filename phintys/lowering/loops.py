@@ -46,7 +46,9 @@ class Draft:
         self.inner = inner
         self.body: list[Inst] = []
         self.operands: list[Operand] = []
-        self.ordered = False  # whether stores may overwrite each other, so that loop order counts
+        #: whether the order of the loops counts: stores may overwrite each other, or what is done
+        #: about loops without turns relies on it
+        self.ordered = False
         self.reductions: list[_Reduction] = []
         self._axes: list[frozenset[int]] = []
         self._known: dict[tuple[Any, ...], int] = {}

@@ -200,6 +200,24 @@ def test_positions_of_two_axes_of_which_one_may_be_empty(shape):
         fails([a, i, j], [a[i[:, None], j]], IndexError, np.ones((9, 1)), *indices)
 
 
+@pytest.mark.parametrize("shape", [(0, 2), (2, 0), (2, 3), (0, 0)])
+def test_order_of_loops_where_one_of_two_axes_of_positions_may_be_empty(shape):
+    """Other operands would have the loop over the first axis inside the one over the second."""
+    a = pt.dmatrix("a")
+    i, j = pt.lvectors("i", "j")
+    b, c, d = pt.dmatrices("b", "c", "d")
+    inputs, others = [a, i, j, b, c, d], [np.ones(shape[::-1])] * 3
+    outputs = [a[i[:, None], j] * 2 + b.T + c.T + d.T]
+    if all(shape):
+        check(inputs, outputs, np.arange(12.0).reshape(4, 3), *map(np.arange, shape), *others)
+    else:  # positions that are out of range, but none of them is used
+        check(inputs, outputs, np.ones((0, 0)), *map(np.arange, shape), *others)
+    zeros = pt.zeros((b.shape[1], b.shape[0]), dtype="int64")
+    x = pt.dvector("x")
+    values = np.ones(1 if all(shape) else 0)
+    check([x, b, c, d], [x[zeros] * 2 + b.T + c.T + d.T], values, *others)
+
+
 def test_integers_in_inputs_are_known_from_the_start():
     """Nothing is kept in memory to compute a position from an integer input."""
     x, k = pt.dvector("x"), pt.iscalar("k")
