@@ -31,18 +31,24 @@ def run_node(node: Apply, inputs: Sequence[Any]) -> list[Any]:
     op.perform(node, inputs, storage)
     results = [declared_result(node, k, cell[0]) for k, cell in enumerate(storage)]
     for k, value in enumerate(results):
-        if not isinstance(value, np.ndarray) or k in op.view_map or k in op.destroy_map:
-            continue
-        others = [*inputs, *results[:k]]
-        if value.base is None:  # owns its memory
-            shared = any(value is x for x in others)
-        else:
-            shared = any(
-                isinstance(x, np.ndarray) and np.may_share_memory(value, x) for x in others
-            )
-        if shared:
+        if isinstance(value, np.ndarray) and _is_shared(value, k, op, inputs, results):
             results[k] = value.copy()
     return results
+
+
+def _is_shared(
+    value: np.ndarray, k: int, op: Op, inputs: Sequence[Any], results: Sequence[Any]
+) -> bool:
+    """Whether a result is memory of an input or an earlier result without being declared so."""
+    others = inputs if k == 0 else [*inputs, *results[:k]]
+    if value.base is None:  # owns its memory
+        for x in others:
+            if x is value:
+                return k not in op.view_map and k not in op.destroy_map
+        return False
+    if k in op.view_map or k in op.destroy_map:
+        return False
+    return any(isinstance(x, np.ndarray) and np.may_share_memory(value, x) for x in others)
 
 
 def destroyed_inputs(op: Op) -> list[int]:

@@ -19,7 +19,10 @@ from typing import Any
 
 import numpy as np
 
+from phintys.scalar.dtypes import ALL
 from phintys.scalar.native import VIA
+
+_DTYPES = {name: np.dtype(name) for name in ALL}
 
 
 def converted(x: np.ndarray, dtype: str) -> np.ndarray:
@@ -28,13 +31,18 @@ def converted(x: np.ndarray, dtype: str) -> np.ndarray:
     >>> converted(np.array([float("nan"), -1.5, 300.0]), "uint8")
     array([  0, 255,  44], dtype=uint8)
     """
-    source, target = x.dtype.kind, np.dtype(dtype).kind
+    wanted = _DTYPES.get(dtype) or np.dtype(dtype)
+    if x.dtype is wanted:
+        return x
+    if x.dtype == wanted:  # long long, for instance
+        return x.view(wanted)
+    source, target = x.dtype.kind, wanted.kind
     if source == "c" and target not in "cb":
         x = x.real
     with np.errstate(all="ignore"):
         if source in "fc" and target in "iu":
             return _to_integer(x, dtype)
-        return x.astype(dtype, copy=False)
+        return x.astype(wanted, copy=False)
 
 
 def _to_integer(x: np.ndarray, dtype: str) -> np.ndarray:

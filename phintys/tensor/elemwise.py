@@ -290,7 +290,9 @@ class Elemwise(Op):
             if value.ndim != out.type.ndim:
                 value = np.broadcast_to(value, np.broadcast_shapes(*(x.shape for x in inputs)))
             value = converted(value, out.type.dtype)
-            fresh = all(value is not x and value.base is None for x in inputs)
+            fresh = value.base is None
+            for x in inputs:
+                fresh = fresh and value is not x
             cell[0] = value if fresh else value.copy()
 
     def infer_shape(self, node: Apply, shapes: Sequence[Any]) -> list[Any]:
