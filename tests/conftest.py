@@ -22,14 +22,14 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if marked("widths") and not marked("own_width"):
         others = [bits for bits in (128, 256, 512) if bits != current().register_bits]
         ids = ["own", *(f"{bits}bits" for bits in others)]
-        metafunc.fixturenames.append("vector_bits")
         metafunc.parametrize("vector_bits", [0, *others], ids=ids, indirect=True)
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def vector_bits(request: pytest.FixtureRequest):
     """The test runs under this setting of ``config.vector_bits``; 0: that of the whole run."""
-    with config.change_flags(vector_bits=request.param or config.vector_bits):
+    changes = {"vector_bits": request.param} if getattr(request, "param", 0) else {}
+    with config.change_flags(**changes):
         yield
 
 

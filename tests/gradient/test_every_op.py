@@ -100,7 +100,7 @@ STRUCTURED = {
     "where": (lambda x, y: pt.where(x > 1, x * y, y), [V, W]),
 }
 #: makes no numbers of its inputs; only its shape counts, so nothing is connected to it
-WITHOUT = {"AllocEmpty", "MakeSlice"}
+WITHOUT = {"AllocEmpty", "MakeSlice", "Lengths", "ARangeLength"}  # memory, slices, lengths
 ABSTRACT = {"CAReduce", "FixedOpCAReduce", "BlasOp", "AddingOp", "IndexOp"}
 
 

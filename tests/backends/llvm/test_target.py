@@ -104,3 +104,9 @@ def test_each_width_has_code_of_its_own(monkeypatch):
         with config.change_flags(vector_bits=bits):
             phintys.function([x], x * 3.25 + 1)
     assert [re.findall(r"<(\d+) x double>", text)[0] for text in texts] == ["2", "4", "8"]
+
+
+@pytest.mark.widths
+def test_marked_tests_run_at_each_width(request):
+    width = request.node.callspec.id.removesuffix("bits")
+    assert width == "own" or config.vector_bits == int(width)
