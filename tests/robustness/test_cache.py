@@ -25,6 +25,7 @@ from phintys.backends.llvm import image
 from phintys.backends.llvm.target import current, surroundings
 from phintys.compile import native
 from phintys.config import config
+from phintys.rewriting.database import optdb
 
 PROGRAM = """
 import sys
@@ -51,6 +52,7 @@ BACKENDS = ["FAST_RUN", *(["C"] if shutil.which("cc") else [])]
 def cache(tmp_path, monkeypatch):
     """A fresh cache directory."""
     monkeypatch.delenv("PHINTYS_CACHE_DIR", raising=False)
+    monkeypatch.setattr(optdb, "_own_version", optdb.version)  # whatever other tests registered
     with config.change_flags(cache_dir=str(tmp_path)):
         yield tmp_path
 
