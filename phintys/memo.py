@@ -9,7 +9,7 @@ Whatever grows with what users do is held by one of two classes:
     about objects.  An entry goes when its key does.
 
 What the program itself bounds (a table of functions, one library for each dtype) may be a plain
-dict or `functools.cache`; ``tests/test_memo.py`` has the list of them, each with its reason.
+dict or `functools.cache`; ``tests/robustness/test_memo.py`` lists them, each with its reason.
 
 A key says what the value depends on, all of it, by objects and numbers: never by the text of an
 object, because two objects may have the same.  Numbers compare equal across types, and 0.0 equals

@@ -27,7 +27,7 @@ class TrackIndex(Generic[T]):
         self._everywhere: list[int] = []
         self._by_key: dict[Any, list[int]] = {}
         self._by_pattern: dict[type, list[tuple[OpPattern, int]]] = {}
-        self._known: Memo[int, tuple[T, ...]] = Memo(512, "rewrites by op")
+        self._known: Memo[int, tuple[T, ...]] = Memo(128, "rewrites by op")
         for item, tracks in items:
             self._add(item, tracks)
 

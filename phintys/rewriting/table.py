@@ -20,7 +20,7 @@ from phintys.rewriting.unify import kinds_of
 #: Nodes with more inputs are not looked up: every rule of their op is tried.
 MAX_INPUTS = 8
 #: How many ops, and how many kinds of nodes, are remembered.
-MAX_OPS, MAX_KINDS = 1000, 5000
+MAX_OPS, MAX_KINDS = 256, 2000
 
 #: Kinds of variables that no op computes.
 CONSTANT, ROOT = -1, -2

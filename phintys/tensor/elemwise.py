@@ -162,7 +162,7 @@ class DimShuffle(Op):
         return f"DimShuffle{{order=[{','.join(map(str, self.new_order))}]}}"
 
 
-_shuffles: Memo[Any, DimShuffle] = Memo(256, "shuffles", weak=True)
+_shuffles: Memo[Any, DimShuffle] = Memo(128, "shuffles", weak=True)
 
 
 def dimshuffle(x: Any, *pattern: Any) -> Any:
@@ -378,7 +378,7 @@ def _operands(inputs: Sequence[Any]) -> list[Any]:
 
 
 NUMBERS = frozenset((int, float, complex))
-_elementwise: Memo[ScalarOp, Elemwise] = Memo(512, "elementwise functions", weak=True)
+_elementwise: Memo[ScalarOp, Elemwise] = Memo(256, "elementwise functions", weak=True)
 
 
 def elementwise(scalar_op: ScalarOp | str) -> Elemwise:

@@ -231,7 +231,7 @@ def _rebuild(cls: Any, arguments: dict[str, Any]) -> CAReduce:
     return cls(**arguments)
 
 
-_reductions: Memo[Any, CAReduce] = Memo(256, "reductions", weak=True)
+_reductions: Memo[Any, CAReduce] = Memo(128, "reductions", weak=True)
 
 
 def _decided(cls: Any, *arguments: Any, **named: Any) -> CAReduce:

@@ -1,16 +1,21 @@
 """How much memory stays after functions were compiled and dropped.
 
     python tests/robustness/memory.py
+    python tests/robustness/memory.py activities [NAME ...]
 
 Arguments: number of functions (1000), number of calls of one function (10000), mode (FAST_RUN).
+With ``activities``: what each of `activities.ACTIVITIES` leaves behind, in two rounds that are
+`ROUNDS` times as long as in the tests.  What is bounded grows in the first round alone.
 """
 
 from __future__ import annotations
 
 import gc
 import sys
+from collections.abc import Callable
 
 import numpy as np
+from activities import ACTIVITIES
 
 import phintys
 import phintys.tensor as pt
@@ -71,7 +76,39 @@ def growth_by_calls(count: int, mode: str = "FAST_RUN") -> float:
     return resident() - before
 
 
+ROUNDS = 10
+
+
+def growth_by_activity(activity: Callable[[int], None], count: int) -> list[tuple[float, int]]:
+    """MB, and objects known to the garbage collector, that two rounds leave behind."""
+    for k in range(2, 8):
+        activity(k)
+    found, k = [], 8
+    for _ in range(2):
+        gc.collect()
+        before, objects = resident(), len(gc.get_objects())
+        for _ in range(count):
+            activity(k)
+            k += 1
+        gc.collect()
+        found.append((resident() - before, len(gc.get_objects()) - objects))
+    return found
+
+
+def report_activities(names: list[str]) -> None:
+    """A line for each activity."""
+    for activity, count in ACTIVITIES.items():
+        if names and activity.__name__ not in names:
+            continue
+        rounds = growth_by_activity(activity, ROUNDS * count)
+        cells = "   ".join(f"{mb:7.1f} MB {objects:8d} objects" for mb, objects in rounds)
+        print(f"{activity.__name__:22s} {ROUNDS * count:5d}   {cells}", flush=True)
+
+
 if __name__ == "__main__":
+    if sys.argv[1:2] == ["activities"]:
+        report_activities(sys.argv[2:])
+        raise SystemExit
     functions = int(sys.argv[1]) if len(sys.argv) > 1 else 1000
     calls = int(sys.argv[2]) if len(sys.argv) > 2 else 10_000
     mode = sys.argv[3] if len(sys.argv) > 3 else "FAST_RUN"
