@@ -22,7 +22,7 @@ import numpy as np
 from fuzz_compare import mismatch
 from fuzz_draw import Fault
 from fuzz_minimise import in_child, minimise, probe, silence
-from fuzz_program import Built, Program, Recorded
+from fuzz_program import Built, Program, Recorded, all_finite
 from fuzz_run import Finding, Judge, Plan
 
 Result = tuple[int, dict[str, int], list[Finding]]
@@ -236,6 +236,8 @@ def one(seed: int, plan: Plan) -> tuple[dict[str, int], list[Finding]]:
     if not program.outputs:
         return {}, []
     values = None if program.fails else fuzz_generate.truth(g, program)
-    judge = Judge(Built(program), values, plan)
+    built = Built(program)
+    built.finite = all_finite(g.known.values())
+    judge = Judge(built, values, plan)
     findings = judge.run()
     return dict(judge.counts), findings

@@ -190,16 +190,14 @@ def _wide(value: np.ndarray) -> np.ndarray:
 
 
 def _wide_row(node: Any, values: list[Any]) -> Any:
-    """A row of the scalar table in extended precision; None if NumPy has it not."""
+    """A row of the scalar table in extended precision (SciPy's in float64); None if it has none."""
     op = node.op.scalar_op
     kind = np.dtype(node.outputs[0].type.dtype).kind
-    if not op.function.startswith("numpy.") or len(node.outputs) > 1 or kind not in "fc":
+    if not op.function or len(node.outputs) > 1 or kind not in "fc":
         return None
+    wide = _WIDE if op.function.startswith("numpy.") else {"f": "float64", "c": "complex128"}
     cast_to, _ = op.signature([x.type.dtype for x in node.inputs])
-    args = [
-        v.astype(_WIDE.get(np.dtype(d).kind, d)) if v.dtype.kind not in "fc" else v
-        for v, d in zip(values, cast_to)
-    ]
+    args = [v.astype(wide.get(np.dtype(d).kind, d)) for v, d in zip(values, cast_to)]
     try:
         out = op.nfunc(*args) if op.nin >= 0 else _folded(op.nfunc, args)
     except TypeError:

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from fuzz_draw import Drawer, Failing, Fault
 from fuzz_generate import truth
-from fuzz_program import NAMES, Built, Input, Program, Statement
+from fuzz_program import NAMES, Built, Input, Program, Statement, all_finite
 from fuzz_run import Finding, Judge, Plan
 from fuzz_values import Argument
 
@@ -42,7 +42,9 @@ def examine(program: Program, plan: Plan) -> list[Finding]:
         values = truth(g, program)
         if program.fails:
             return []
-    return Judge(Built(program), values, plan).run()
+    built = Built(program)
+    built.finite = all_finite(g.known.values()) if values is not None else True
+    return Judge(built, values, plan).run()
 
 
 def replay(program: Program) -> Drawer:

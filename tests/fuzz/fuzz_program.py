@@ -99,7 +99,12 @@ class Program:
 
 
 class Built:
-    """The graph of a program: variables by name, and its arguments."""
+    """The graph of a program: variables by name, and its arguments.
+
+    ``finite``: whether no value was NaN or infinite when its results were last computed.
+    """
+
+    finite = True
 
     def __init__(self, program: Program) -> None:
         self.names: dict[str, Any] = environment()
@@ -125,6 +130,7 @@ class Built:
         known: dict[Variable, Any] = dict(zip(self.inputs, arguments))
         known.update(zip(self.shared, self.shared_values))
         perform_missing(self.results, known)
+        self.finite = all_finite(known.values())
         return [np.array(known[v]) for v in self.results]
 
 
@@ -145,6 +151,12 @@ def perform_missing(outputs: Iterable[Variable], known: dict[Variable, Any]) -> 
         node.op.perform(node, [known[v] for v in node.inputs], storage)
         for v, cell in zip(node.outputs, storage):
             known[v] = cell[0]
+
+
+def all_finite(values: Iterable[Any]) -> bool:
+    """Whether no number is NaN or infinite."""
+    arrays = (np.asarray(v) for v in values)
+    return all(a.dtype.kind not in "fc" or bool(np.isfinite(a).all()) for a in arrays)
 
 
 def missing_nodes(outputs: Iterable[Variable], known: dict[Variable, Any]) -> list[Any]:
