@@ -7,6 +7,7 @@ seed and the shares of the backends alone.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import gc
 import os
 import sys
@@ -43,7 +44,8 @@ def main() -> int:
         PLANTED[options.plant]()
     start = time.monotonic()
     gc.freeze()
-    campaign.run()
+    with contextlib.suppress(KeyboardInterrupt):  # what was done until then is reported
+        campaign.run()
     seconds = time.monotonic() - start
     print(f"{campaign.counts['graphs']} graphs in {seconds:.0f} s; runs by backend:")
     for name, count in sorted(campaign.counts.items()):
