@@ -10,6 +10,7 @@ import argparse
 import contextlib
 import gc
 import os
+import signal
 import sys
 import tempfile
 import time
@@ -44,6 +45,8 @@ def main() -> int:
         PLANTED[options.plant]()
     start = time.monotonic()
     gc.freeze()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.default_int_handler)
     with contextlib.suppress(KeyboardInterrupt):  # what was done until then is reported
         campaign.run()
     seconds = time.monotonic() - start

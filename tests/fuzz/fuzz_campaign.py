@@ -220,6 +220,7 @@ class Worker:
 def _work(campaign: Campaign, start: int, stop: int, writer: Connection) -> None:
     """Run seeds and send what was found."""
     faulthandler.disable()
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     silence()
     for seed in range(start, stop):
         counts, findings = one(seed, campaign.plan(seed))
