@@ -352,7 +352,8 @@ def slice_range(
 
     Each bound is the innermost of two candidates, so that the distance of the bounds is the least
     of up to four differences.  Candidates that cannot matter are left out: the lengths of
-    ``x[1:-1]``, ``x[2:]`` and ``x[:-2]`` are the same Dim.
+    ``x[1:-1]``, ``x[2:]`` and ``x[:-2]`` are the same Dim.  Bounds that may be any integer are cut
+    to the positions that there are first, so that no difference overflows.
 
     >>> n = Dim.symbol(("len", 0, 0))
     >>> [d.render(lambda key: "n") for d in slice_range(1, -1, 1, n)]
@@ -363,13 +364,35 @@ def slice_range(
     n, step = as_dim(n), as_dim(step)
     if step.value is not None:
         forward = step.value > 0
-    if forward:
-        low = _clipped(start, ZERO, n, 1)
-        high = _clipped(stop, n, n, -1)
-        return reduce(dim_max, low), _count([b - a for b in high for a in low], step)
-    high = _clipped(start, n - 1, n, -1)
-    low = _clipped(stop, MINUS_ONE, n, 1)
-    return reduce(dim_min, high), _count([b - a for b in high for a in low], -step)
+    low, high = (ZERO, n) if forward else (MINUS_ONE, n - 1)
+    first, last = (low, high) if forward else (high, low)
+    if not (_is_moderate(start) and _is_moderate(stop)):
+        begin, end = (
+            limit if bound is None else dim_min(dim_max(from_end(bound, n), low), high)
+            for bound, limit in ((start, first), (stop, last))
+        )
+        return begin, _count([end - begin if forward else begin - end], step, forward)
+    sign = 1 if forward else -1
+    begins, ends = _clipped(start, first, n, sign), _clipped(stop, last, n, -sign)
+    distances = [b - a if forward else a - b for b in ends for a in begins]
+    return reduce(dim_max if forward else dim_min, begins), _count(distances, step, forward)
+
+
+#: Sums and differences of two numbers that are smaller fit in 64 bits.
+_MODERATE = 2**62
+
+
+def _is_moderate(bound: DimLike | None) -> bool:
+    """Whether a bound of a slice is made of lengths of arrays and of small numbers."""
+    if bound is None:
+        return True
+    bound = as_dim(bound)
+    if bound.value is not None:
+        return abs(bound.value) < _MODERATE
+    if bound.op == "symbol":
+        return is_nonnegative(bound)
+    multiple = len(bound.args) == 2 and bound.args[0].value is not None
+    return (bound.op != "mul" or multiple) and all(map(_is_moderate, bound.args))
 
 
 def _clipped(bound: DimLike | None, limit: Dim, n: Dim, sign: int) -> list[Dim]:
@@ -388,12 +411,16 @@ def from_end(position: DimLike, n: Dim) -> Dim:
         return position if position.value >= 0 else n + position
     if is_nonnegative(position):
         return position
-    return position + n * dim_min(dim_max(-position, ZERO), ONE)
+    return position - n * dim_max(dim_min(position, ZERO), MINUS_ONE)
 
 
-def _count(distances: Sequence[Dim], step: Dim) -> Dim:
+def _count(distances: Sequence[Dim], step: Dim, forward: bool) -> Dim:
     """How many steps, rounded up, cover the smallest distance; 0 if it is negative."""
     if any(is_nonnegative(-d) for d in distances):
         return ZERO
-    least = reduce(dim_min, _ordered(tuple(dict.fromkeys(distances))))
-    return (dim_max(least, ZERO) + (step - 1)) // step
+    least = dim_max(reduce(dim_min, _ordered(tuple(dict.fromkeys(distances)))), ZERO)
+    if step.value is not None and abs(step.value) < _MODERATE:
+        size = step if forward else -step
+        return (least + (size - 1)) // size
+    size = step if forward else -dim_max(step, 1 - 2**63)  # what it is the opposite of must fit
+    return dim_max((least - 1) // size + 1, ZERO)

@@ -11,10 +11,15 @@ import os
 import sys
 
 import pytest
+from hypothesis import settings
 
 from phintys.backends.llvm.target import current
 from phintys.config import config
 from phintys.graph.collection import collection_paused
+
+# a test may take long where others take the processor
+settings.register_profile("phintys", deadline=None)
+settings.load_profile("phintys")
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

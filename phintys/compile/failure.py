@@ -22,11 +22,14 @@ def explain_failure(fgraph: Any, values: Sequence[Any], program: Any, step: int)
 
 def _of_step(program: Any, number: int) -> Exception:
     """The error of a step."""
+    from phintys.lowering.program import Kernel
+
     k = next((k for k, s in enumerate(program.steps) if s.step == number), None)
     if k is None:
         return ShapeError(f"step {number} of the compiled function failed")
     failed, node = program.steps[k], program.origins[k]
-    positions = any(inst.op == "wrap" for inst in getattr(failed, "body", ()))
+    # kernels fail only where a position is out of range
+    positions = getattr(failed, "is_position", isinstance(failed, Kernel))
     kind: type[Exception] = IndexError if positions else ShapeError
     message = getattr(failed, "message", "") or "An index is out of range."
     error = kind(message)

@@ -14,7 +14,7 @@ from phintys.dims import (
     DimLike,
     as_dim,
     dim_max,
-    dim_min,
+    from_end,
     is_nonnegative,
     product,
 )
@@ -143,8 +143,15 @@ class ArrayBuilder:
         """The Dim that stands for all Dims known to be equal to this one."""
         return self.facts.find(as_dim(dim))
 
-    def check(self, left: DimLike, relation: str, right: DimLike, message: str = "") -> None:
-        """Fail at run time unless ``left relation right`` (``==``, ``>=``, ``>``)."""
+    def check(
+        self,
+        left: DimLike,
+        relation: str,
+        right: DimLike,
+        message: str = "",
+        is_position: bool = False,
+    ) -> None:
+        """Fail at run time unless ``left relation right`` (``==``, ``>=``, ``>``); see `Check`."""
         left, right = as_dim(left), as_dim(right)
         a, b = self.facts.find(left), self.facts.find(right)
         if a is b and relation != ">":
@@ -156,7 +163,7 @@ class ArrayBuilder:
         if (a, relation, b) in self._checked:
             return
         self._checked.add((a, relation, b))
-        self.checks.append((Check(left, relation, right, message), self.origin))
+        self.checks.append((Check(left, relation, right, message, is_position), self.origin))
         if relation == "==":
             self.facts.unify(a, b)
 
@@ -383,15 +390,14 @@ class ArrayBuilder:
         length, position = self.canonical(length), self.canonical(position)
         message = f"index out of range for axis {axis}"
         if position.value is None:
-            negative = dim_min(dim_max(-position, 0), 1)
-            position = position + length * negative
-            self.check(position, ">=", 0, message)
-            self.check(length, ">", position, message)
+            position = from_end(position, length)
+            self.check(position, ">=", 0, message, True)
+            self.check(length, ">", position, message, True)
         elif position.value < 0:
-            self.check(length, ">=", -position, message)
+            self.check(length, ">=", -position, message, True)
             position = position + length
         else:
-            self.check(length, ">", position, message)
+            self.check(length, ">", position, message, True)
         return position
 
     def diagonal(self, value: Value, axis1: int, axis2: int) -> Value:

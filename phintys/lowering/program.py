@@ -203,13 +203,15 @@ class Call:
 class Check:
     """Fail unless ``left <relation> right``; relation is ``==``, ``>=`` or ``>``.
 
-    Also where a sum or product in one of them does not fit in 64 bits.
+    Also where a sum or product in one of them does not fit in 64 bits.  The error is an IndexError
+    if it ``is_position``, else it is about lengths.
     """
 
     left: Dim
     relation: str
     right: Dim
     message: str = ""
+    is_position: bool = False
     step: int = -1
 
 

@@ -160,6 +160,7 @@ _WRITERS: dict[type, Callable[[Any], Iterable[str]]] = {
     Copy: lambda s: [f"copy %{s.source.number} -> %{s.target.number}"],
     Check: lambda s: [
         f"check {render_dim(s.left)} {s.relation} {render_dim(s.right)} {s.message!r}"
+        + " position" * s.is_position
     ],
     Python: lambda s: [f"python ({_slots(s.inputs)}) -> ({_slots(s.outputs)}) {s.name!r}"],
 }
@@ -360,8 +361,9 @@ class _Parser:
         return Copy(self.slots[int(m[1])], self.slots[int(m[2])])
 
     def check(self) -> Check:
-        m = self.match(r"check (.*?) (==|>=|>) (.*?) ('.*'|\".*\")")
-        return Check(parse_dim(m[1]), m[2], parse_dim(m[3]), ast.literal_eval(m[4]))
+        m = self.match(r"check (.*?) (==|>=|>) (.*?) ('.*'|\".*\")( position)?")
+        left, right, message = parse_dim(m[1]), parse_dim(m[3]), ast.literal_eval(m[4])
+        return Check(left, m[2], right, message, bool(m[5]))
 
     def python(self) -> Python:
         m = self.match(r"python \((.*?)\) -> \((.*?)\) (.*)")

@@ -99,7 +99,18 @@ def position_in_a_result(op, x, y, i):
     return [op(y)[pt.stack([i, i])], x + y]
 
 
-FAILURES = [before, what_the_op_reads, positions_that_the_op_reads, after, position_in_a_result]
+def position_that_the_op_computes(op, x, y, i):
+    return [x + y, (x + y)[pt.cast(op(pt.cast(pt.stack([i]), "float64"))[0], "int64") - 1]]
+
+
+FAILURES = [
+    before,
+    what_the_op_reads,
+    positions_that_the_op_reads,
+    after,
+    position_in_a_result,
+    position_that_the_op_computes,
+]
 
 
 @pytest.mark.parametrize("build", FAILURES)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import pickle
 
 import numpy as np
@@ -225,6 +226,43 @@ def test_out_of_range_is_an_error(mode, index):
     for out in (x[v], x[v].set(1), x[v].inc(1), x[many], pt.take(x, v)):
         with pytest.raises(IndexError):
             evaluate(out, [x, v], [LINE, many], mode)
+
+
+def every_bound():
+    """Bounds of slices from one end of int64 to the other."""
+    far = 2**63 - 1
+    return [-far - 1, -far, -(2**62), -2, -1, 0, 1, 3, 2**62, far]
+
+
+@pytest.mark.parametrize("mode", [*MODES, "C"])
+@pytest.mark.parametrize("step", [None, 2, -1, -3, 2**62, -(2**63), "k"])
+def test_slices_between_any_two_integers(mode, step):
+    """No distance between two bounds overflows."""
+    x, a, b, k = pt.dvector("x"), *pt.lscalars("a", "b", "k")
+    part = x[a : b : k if step == "k" else step]
+    f = phintys.function([x, a, b, k], [part, part.shape[0]], mode=mode, on_unused_input="ignore")
+    steps = [-(2**63), -1, 2**63 - 1] if step == "k" else [step]
+    for n in (0, 5):
+        line = np.arange(float(n))
+        for start, stop in itertools.product(every_bound(), repeat=2):
+            for s in steps:
+                found, length = f(line, start, stop, s or 1)
+                np.testing.assert_array_equal(found, line[start:stop:s], f"{start}:{stop}:{s}")
+                assert length == len(found)
+
+
+@pytest.mark.parametrize("mode", [*MODES, "C"])
+def test_slices_with_far_constant_bounds(mode):
+    x = pt.dvector("x")
+    far = 2**63 - 1
+    keys = [
+        slice(-far, far),
+        slice(far, -far, -1),
+        slice(-far - 1, None),
+        slice(None, -far - 1, -1),
+    ]
+    for key, part in zip(keys, phintys.function([x], [x[k] for k in keys], mode=mode)(LINE)):
+        np.testing.assert_array_equal(part, LINE[key])
 
 
 @given(i=st.integers(-7, 7), shape=st.lists(st.integers(0, 4), max_size=3), static=st.booleans())
