@@ -55,13 +55,13 @@ def _lost() -> None:
     ArrayBuilder.scatter = wrong  # type: ignore[method-assign]
 
 
-@planted("the second argument of a join comes first")
+@planted("of two arguments of a join the second comes first")
 def _join() -> None:
     right = Join.lower
 
-    def wrong(self: Any, node: Any, b: Any, axis: Any, *parts: Any) -> Any:
-        turned = parts[::-1] if len(parts) == 3 else parts
-        return right(self, node, b, axis, *turned)
+    def wrong(self: Any, node: Any, b: Any, *parts: Any) -> Any:
+        turned = parts[::-1] if len(parts) == 2 else parts
+        return right(self, node, b, *turned)
 
     Join.lower = wrong  # type: ignore[method-assign]
 
