@@ -4,8 +4,10 @@ PYTHON ?= python3
 PEERS ?=
 # further arguments of `make fuzz`
 FUZZ ?=
-# what `make test-arm` runs: the whole pipeline, the generator, the matrix on the llvm backend
-ARM_TESTS ?= tests/test_smoke.py tests/backends/llvm tests/matrix -k "not (C: or numba: or jax:)"
+# what `make test-arm` runs: the whole pipeline, steps and loading, the matrix on the llvm backend
+ARM_FILES := jit loader runtime target llvm_control llvm_blas threads strided rows scattered indexed
+ARM_TESTS ?= tests/test_smoke.py $(ARM_FILES:%=tests/backends/llvm/test_%.py) tests/matrix \
+	-k "not (256bits or 512bits or numpy: or C: or numba: or jax:)"
 VENV := .venv
 BIN := $(VENV)/bin
 

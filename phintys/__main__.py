@@ -34,10 +34,11 @@ def _backend(mode: str) -> str:
 def _loader() -> str:
     """What puts machine code into memory, and why, if it is not the usual one."""
     from phintys.backends.llvm import image
+    from phintys.config import config
 
     if image.in_use():
         return "image"
-    return f"llvm ({image.refusal() or 'config.loader'})"
+    return f"llvm ({'config.loader' if config.loader == 'llvm' else image.refusal()})"
 
 
 def _cache() -> str:

@@ -207,4 +207,4 @@ def test_the_report_says_who_loads(capsys):
         assert "loader llvm" in str(phintys.explain(phintys.function([x], x + 1.5)))
         main(["doctor"])
     assert "loader     llvm (config.loader)" in capsys.readouterr().out
-    assert "loader" not in str(phintys.explain(phintys.function([x], x + 1.5, mode="C")))
+    assert "loader" not in str(phintys.explain(phintys.function([x], x + 1.5, mode="FAST_COMPILE")))
