@@ -5,7 +5,6 @@ from __future__ import annotations
 import faulthandler
 import hashlib
 import multiprocessing
-import os
 import random
 import re
 import signal
@@ -101,7 +100,11 @@ class Campaign:
         """Print a finding, minimised unless there were several like it."""
         self.seen[finding.signature] += 1
         print(f"seed {seed}: {finding}", flush=True)
-        if not self.minimise or self.seen[finding.signature] > self.limit(finding):
+        if (
+            finding.backend == "fuzzer"
+            or not self.minimise
+            or self.seen[finding.signature] > self.limit(finding)
+        ):
             return
         plan = self.plan(seed)
         small = minimise(program_of(seed), finding.signature, plan)
@@ -202,8 +205,7 @@ class Worker:
 
     def kill(self) -> None:
         """End the process."""
-        if self.process.pid is not None:
-            os.kill(self.process.pid, signal.SIGKILL)
+        self.process.kill()
         self.process.join()
 
     def _lost(self, message: str) -> Any:
@@ -223,7 +225,10 @@ def _work(campaign: Campaign, start: int, stop: int, writer: Connection) -> None
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     silence()
     for seed in range(start, stop):
-        counts, findings = one(seed, campaign.plan(seed))
+        try:
+            counts, findings = one(seed, campaign.plan(seed))
+        except Exception as exc:
+            counts, findings = {}, [Finding("fuzzer", f"{type(exc).__name__}: {exc}")]
         writer.send((seed, counts, findings))
     writer.close()
 

@@ -136,7 +136,7 @@ def difference(value: Any, expected: Any, text: str = "") -> str:
         if expected.dtype != value.dtype:
             return ""  # by other rules of promotion it may wrap elsewhere
         same = value == expected
-    elif expected.dtype.kind in "biu":
+    elif expected.dtype.kind not in "fc":
         return ""
     else:
         coarse = max(TOLERANCE.get(d.name, 1e-9) for d in (value.dtype, expected.dtype))
