@@ -215,12 +215,10 @@ class ArrayBuilder:
         no other check.  Lengths of 0 do not count in the product, as in NumPy.
         """
         dims = tuple(self.item(v) for v in values)
-        if all(map(is_nonnegative, dims)):
-            return dims
         for n in dims:
             if not is_nonnegative(n):
                 self.check(n, ">=", 0, "a length is negative")
-        if len(dims) > 1:
+        if not _are_of_one_slot(dims):
             size = product(dim_max(n, 1) for n in dims)
             self.check(size, ">", 0, "an array of these lengths has too many elements")
         return dims
@@ -447,6 +445,7 @@ class ArrayBuilder:
             base = value.args[0]
             plain = _core(self.shape(base)) == _core(old) and _is_plain(value)
             value = base if plain else self.contiguous(value)
+        value = self.kept(value)
         if isinstance(value, Reshape):
             return self.reshape(value.args[0], lengths)
         result = self._add(Reshape(value.dtype, tuple(lengths), (value,)))
@@ -669,6 +668,15 @@ def _compose(
         new_starts.append(start + step * starts[axis])
         new_steps.append(ONE if axes[axis] is None else step * steps[axis])
     return view.args[0], tuple(new_axes), tuple(new_starts), tuple(new_steps)
+
+
+def _are_of_one_slot(lengths: Sequence[Dim]) -> bool:
+    """Whether lengths are known to have a product that fits: different axes of one array."""
+    asked = [n for n in lengths if n.value not in (0, 1)]
+    if len(asked) <= 1:
+        return True
+    keys = [n.args[0] for n in asked if n.op == "symbol" and is_nonnegative(n)]
+    return len({key[1] for key in keys}) == 1 and len(set(keys)) == len(asked)
 
 
 def _core(shape: Iterable[Dim]) -> tuple[Dim, ...]:

@@ -231,7 +231,7 @@ def matmul(x1: Any, x2: Any, dtype: Any = None) -> Any:
 
 
 def vecdot(x1: Any, x2: Any, dtype: Any = None) -> Any:
-    """Inner products over the last axis; leading axes are batches.
+    """Inner products over the last axis; leading axes are batches.  Nothing is conjugated.
 
     >>> import phintys.tensor as pt
     >>> pt.vecdot([[1, 2], [3, 4]], [1, 1]).eval()

@@ -88,8 +88,24 @@ def checked_lengths(lengths: Sequence[Any]) -> tuple[Any, ...]:
     """
     if all(map(is_plain_length, lengths)):
         return tuple(as_length(n) for n in lengths)
+    return jointly_checked(lengths)
+
+
+def jointly_checked(lengths: Sequence[Any]) -> tuple[Any, ...]:
+    """The lengths of an array as int64 variables that fail where there is no such array."""
     found = _lengths(*lengths, return_list=True)
     return tuple(
         as_length(known_length(n)) if known_length(n) is not None else checked
         for n, checked in zip(lengths, found)
     )
+
+
+def are_of_one_array(lengths: Sequence[Any]) -> bool:
+    """Whether lengths are known to have a product that fits: different axes of one array."""
+    asked = [n for n in lengths if known_length(n) != 1]
+    if len(asked) <= 1:
+        return True
+    if not all(n.owner is not None and isinstance(n.owner.op, Shape_i) for n in asked):
+        return False
+    axes = {n.owner.op.i for n in asked}
+    return len(axes) == len(asked) and len({n.owner.inputs[0] for n in asked}) == 1

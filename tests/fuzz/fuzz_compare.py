@@ -62,7 +62,7 @@ class Conditioning:
     def __init__(self, built: Built, arguments: Sequence[Any]) -> None:
         self.built, self.arguments = built, arguments
         with np.errstate(all="ignore"):
-            self.moved = [self._run(_moving(np.random.default_rng(k))) for k in range(ROUNDS)]
+            self.moved = [self._run(_moving(k)) for k in range(ROUNDS)]
             self.wide = self._run(_widening)
 
     def _run(self, change: Any) -> list[np.ndarray]:
@@ -112,10 +112,11 @@ def _rounded(wide: np.ndarray, dtype: Any) -> np.ndarray:
 
 
 class _moving:
-    """Evaluation with every float moved by about a unit in the last place."""
+    """Evaluation with every float moved by about a unit in the last place, seed ``k``."""
 
-    def __init__(self, gen: np.random.Generator) -> None:
-        self.gen = gen
+    def __init__(self, k: int) -> None:
+        self.gen = np.random.default_rng(k)
+        self.wild = [np.nan, np.inf, -np.inf, 1.0][k % 4]  # what an overflow within may leave
 
     def argument(self, value: np.ndarray) -> np.ndarray:
         return value
@@ -125,10 +126,16 @@ class _moving:
         node.op.perform(node, values, storage)
         inputs = [np.asarray(v) for v in values]
         within = type(node.op).__name__ in SUMS
-        return [self._move(np.asarray(cell[0]), inputs, within) for cell in storage]
+        extreme = within and _may_overflow(node.op, inputs, np.asarray(storage[0][0]).dtype)
+        return [self._move(np.asarray(cell[0]), inputs, within, extreme) for cell in storage]
 
-    def _move(self, value: np.ndarray, inputs: list[np.ndarray], within: bool) -> np.ndarray:
-        """A result moved; ``within``: its op rounds sums of its inputs too."""
+    def _move(
+        self, value: np.ndarray, inputs: list[np.ndarray], within: bool, extreme: bool
+    ) -> np.ndarray:
+        """A result moved.
+
+        ``within``: its op rounds sums of its inputs too; ``extreme``: these may overflow.
+        """
         if value.dtype.kind not in "fc" or not value.size:
             return value
         info, u = np.finfo(value.dtype), self.gen.uniform(-1, 1, value.shape)
@@ -138,21 +145,31 @@ class _moving:
         small = (np.abs(value) < 64 * info.tiny) & (value != 0)
         units = self.gen.integers(-2, 3, value.shape) * info.smallest_subnormal
         moved = np.where(small, value + units, moved)
-        return self._overflown(moved, inputs, within, info).astype(value.dtype)
+        moved = self._overflown(moved, inputs, within, info)
+        return (np.full_like(moved, self.wild) if extreme else moved).astype(value.dtype)
 
     def _overflown(self, moved: Any, inputs: list[Any], within: bool, info: Any) -> Any:
         """Values that overflow replaced by such that just do not, and the reverse."""
         if all(np.isfinite(x).all() for x in inputs if x.dtype.kind in "fc"):
             some = np.isinf(moved.real) & (self.gen.random(moved.shape) < 0.5)
             moved = np.where(some, np.sign(moved.real) * info.max * 0.9, moved)
-        many = max([x.size for x in inputs] or [1])
         infinite = any(np.isinf(x).any() for x in inputs if x.dtype.kind in "fc")
         if within and infinite:
             moved = np.where(np.isinf(moved) & (self.gen.random(moved.shape) < 0.5), np.nan, moved)
-        if within and _largest(inputs) > float(info.max) / (1 + many):
-            wild = self.gen.choice([np.nan, np.inf, -np.inf, 1.0], moved.shape)
-            moved = np.where(self.gen.random(moved.shape) < 0.5, wild, moved)
         return moved
+
+
+def _may_overflow(op: Any, inputs: list[np.ndarray], dtype: Any) -> bool:
+    """Whether sums or products of some of the inputs' elements may overflow."""
+    if dtype.kind not in "fc":
+        return False
+    largest = float(np.finfo(dtype).max)
+    if type(op).__name__ in ("Prod", "ProdWithoutZeros", "CumOp"):
+        sizes = np.abs(inputs[0][np.isfinite(inputs[0])]).astype("float64")
+        if np.log2(np.maximum(sizes, 1.0)).sum() > np.log2(largest):
+            return True
+    many = max([x.size for x in inputs] or [1])
+    return _largest(inputs) > largest / (1 + many)
 
 
 def _largest(inputs: list[np.ndarray]) -> float:

@@ -63,6 +63,16 @@ def _second(a: Any, b: Any) -> Any:
     return np.broadcast_to(b, np.broadcast_shapes(np.shape(a), np.shape(b)))
 
 
+def _folded(function: Any) -> Callable[..., Any]:
+    """A function of two arguments for any number of them, in the dtype of the result."""
+
+    def fold(*xs: Any) -> Any:
+        dtype = np.result_type(*xs)
+        return reduce(function, [np.asarray(x).astype(dtype) for x in xs])
+
+    return fold
+
+
 _OWN: dict[str, Callable[..., Any]] = {
     "alloc": lambda value, *shape: np.broadcast_to(value, shape),
     "cast": lambda x, dtype: np.asarray(x).astype(dtype),
@@ -73,10 +83,10 @@ _OWN: dict[str, Callable[..., Any]] = {
     "logsumexp": _logsumexp,
     "flatten": _flatten,
     "arange": _arange,
-    "add": lambda *xs: reduce(np.add, xs),
-    "mul": lambda *xs: reduce(np.multiply, xs),
-    "maximum": lambda *xs: reduce(np.maximum, xs),
-    "minimum": lambda *xs: reduce(np.minimum, xs),
+    "add": _folded(np.add),
+    "mul": _folded(np.multiply),
+    "maximum": _folded(np.maximum),
+    "minimum": _folded(np.minimum),
     "second": _second,
     "fill": _second,
     "switch": lambda c, x, y: np.where(c, x, y),
@@ -85,7 +95,7 @@ _OWN: dict[str, Callable[..., Any]] = {
     "batched_dot": lambda x, y: np.stack([np.dot(a, b) for a, b in zip(x, y, strict=True)]),
     "matvec": lambda a, x: (a @ x[..., None])[..., 0],
     "vecmat": lambda x, a: (x[..., None, :] @ a)[..., 0, :],
-    "vecdot": lambda x, y: (np.conj(x) * y).sum(-1),
+    "vecdot": lambda x, y: (x * y).sum(-1),
     "matrix_transpose": lambda x: np.swapaxes(x, -1, -2),
     "specify_shape": lambda x, shape: x,
     "identity_like": lambda x, dtype=None: np.eye(*x.shape),

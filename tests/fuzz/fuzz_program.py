@@ -133,6 +133,17 @@ class Built:
         self.finite = all_finite(known.values())
         return [np.array(known[v]) for v in self.results]
 
+    def fails_in_empty_array(self) -> bool:
+        """Whether what fails is a position in an array without elements."""
+        known: dict[Variable, Any] = dict(zip(self.inputs, self.arguments))
+        known.update(zip(self.shared, self.shared_values))
+        for node in missing_nodes(self.results, known):
+            try:
+                _perform(node, known)
+            except IndexError:
+                return np.asarray(known[node.inputs[0]]).size == 0
+        return False
+
 
 def environment() -> dict[str, Any]:
     """The names that statements may use."""
@@ -147,9 +158,13 @@ def evaluate_text(text: str, names: dict[str, Any]) -> Any:
 def perform_missing(outputs: Iterable[Variable], known: dict[Variable, Any]) -> None:
     """Add the values of ``outputs``, and of what they depend on, by ``perform``."""
     for node in missing_nodes(outputs, known):
-        storage: list[list[Any]] = [[None] for _ in node.outputs]
-        node.op.perform(node, [known[v] for v in node.inputs], storage)
-        for v, cell in zip(node.outputs, storage):
+        _perform(node, known)
+
+
+def _perform(node: Any, known: dict[Variable, Any]) -> None:
+    storage: list[list[Any]] = [[None] for _ in node.outputs]
+    node.op.perform(node, [known[v] for v in node.inputs], storage)
+    for v, cell in zip(node.outputs, storage):
             known[v] = cell[0]
 
 

@@ -84,13 +84,31 @@ def test_the_error_tells_the_lengths(mode):
         f(-1, 5)
 
 
-def test_no_check_is_left_where_lengths_are_those_of_arrays():
+def test_no_check_is_left_where_lengths_are_those_of_an_array():
     from phintys.lowering.program import Check
 
-    x, y = pt.dvectors("x", "y")
-    f = phintys.function([x, y], pt.alloc(1.5, x.shape[0], y.shape[0]).sum())
+    x = pt.dmatrix("x")
+    f = phintys.function([x], pt.alloc(1.5, x.shape[1], 1, x.shape[0]).sum())
     assert not any(isinstance(s, Check) for s in f.program.steps)
-    assert f(np.ones(2), np.ones(3)) == 9
+    assert f(np.ones((2, 3))) == 9
+
+
+@pytest.mark.parametrize(
+    "fill",
+    [
+        lambda a, b: pt.alloc(1.5, a, b),
+        lambda a, b: pt.second(pt.alloc(1.5, a, b), 1.0),
+        lambda a, b: pt.alloc(1.5, 2**20, a, b),
+    ],
+)
+def test_lengths_of_two_arrays_may_be_too_large_together(fill, mode):
+    x, y = pt.matrices("x", "y", dtype="int8")
+    filled = fill(x.shape[1], y.shape[1])
+    f = phintys.function([x, y], filled.sum(), mode=mode)
+    far = np.zeros((0, 2**40), "int8")
+    with pytest.raises((ValueError, MemoryError)):
+        f(far, far)
+    assert f(far, np.zeros((2, 0), "int8")) == 0
 
 
 BOUNDS = [

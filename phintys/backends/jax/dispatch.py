@@ -63,7 +63,8 @@ def _(op: Any, node: Any = None, fgraph_name: str = "jax_function", **kwargs: An
 
 def enable_x64(fgraph: Any) -> None:
     """Let JAX have 64-bit dtypes if the graph does (a setting of the whole process)."""
-    variables = [*fgraph.inputs, *(v for n in fgraph.toposort() for v in (*n.inputs, *n.outputs))]
+    nodes = fgraph.toposort()
+    variables = [*fgraph.inputs, *fgraph.outputs, *(v for n in nodes for v in n.inputs + n.outputs)]
     if any(getattr(v.type, "dtype", "") in _WIDE for v in variables):
         jax.config.update("jax_enable_x64", True)
 

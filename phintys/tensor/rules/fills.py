@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from phintys.graph.variable import Apply, Variable
@@ -9,9 +10,9 @@ from phintys.rewriting.rule import rule
 from phintys.scalar.op import TABLE, ScalarOp
 from phintys.tensor.creation import Alloc
 from phintys.tensor.elemwise import DimShuffle, Elemwise, dimshuffle, functions
-from phintys.tensor.lengths import is_plain_length
+from phintys.tensor.lengths import are_of_one_array, is_plain_length, jointly_checked
 from phintys.tensor.rules.match import at, number, scalar_op_name, some
-from phintys.tensor.shape import length
+from phintys.tensor.shape import length, product, shape_tuple
 
 SECOND = TABLE["second"]
 
@@ -33,11 +34,29 @@ def has_plain_lengths(v: Variable) -> bool:
     Integers that become lengths are checked where the fill is computed, so such a fill must not
     vanish together with its lengths.  See `phintys.tensor.lengths`.
     """
+    return all(map(is_plain_length, _requested_lengths(v)))
+
+
+def count(v: Variable, axes: Iterable[int]) -> Any:
+    """The number of elements of the fill ``v`` along axes.
+
+    Checked where nobody else does it: the fill vanishes, and its lengths are those of several
+    arrays, whose product may not fit in 64 bits.
+    """
+    lengths: Sequence[Any] = shape_tuple(v)
+    if not are_of_one_array(_requested_lengths(v)):
+        lengths = jointly_checked(lengths)
+    return product([lengths[a] for a in axes])
+
+
+def _requested_lengths(v: Variable) -> Sequence[Variable]:
+    """The lengths of the `Alloc` that the fill ``v`` is or takes its shape from, if there is one."""
     node = v.owner
-    while node is not None and not isinstance(node.op, Alloc):
-        model = node.inputs[0].owner
-        node = model if model is not None and _is_fill(model.op) else None
-    return node is None or all(map(is_plain_length, node.inputs[1:]))
+    while node is not None and _is_fill(node.op):
+        if type(node.op) is Alloc:
+            return node.inputs[1:]
+        node = node.inputs[0].owner
+    return ()
 
 
 def _is_fill(op: Any) -> bool:

@@ -16,9 +16,9 @@ from phintys.tensor.creation import Alloc
 from phintys.tensor.elemwise import DimShuffle, cast, dimshuffle, functions
 from phintys.tensor.others import ProdOthers
 from phintys.tensor.reduce import CAReduce, Max, Min, Prod, Sum, keep_dims
-from phintys.tensor.rules.fills import fill_number, filled_value, has_plain_lengths
+from phintys.tensor.rules.fills import count, fill_number, filled_value, has_plain_lengths
 from phintys.tensor.rules.match import applied, argument, at
-from phintys.tensor.shape import MakeVector, length, product
+from phintys.tensor.shape import MakeVector, length
 
 Harmless = Callable[[Any], bool]
 
@@ -44,7 +44,7 @@ def _once(x: Variable, axes: tuple[int, ...], v: Variable, harmless: Harmless) -
         return factor
     if dtypes.is_discrete(v.type.dtype) or _never_empty(x, axes):
         return factor
-    empty = functions.eq(product([length(x, a) for a in axes]), 0)
+    empty = functions.eq(count(x, axes), 0)
     return functions.switch(empty, constant(1, dtype=v.type.dtype), factor)
 
 
@@ -193,14 +193,14 @@ def _repeated(op: Sum | Prod, x: Variable, axes: tuple[int, ...], value: Variabl
 
     In a dtype that holds the number of elements: the one that ``op`` accumulates in, or 64 bits.
     """
-    count, dtype = product([length(x, a) for a in axes]), op.acc_dtype
+    number, dtype = count(x, axes), op.acc_dtype
     if isinstance(op, Sum):
         factor = cast(_once(x, axes, value, np.isfinite), dtype)
-        return functions.mul(cast(count, dtype), factor)
+        return functions.mul(cast(number, dtype), factor)
     if dtypes.is_discrete(dtype):
         dtype = "uint64" if dtypes.kind(dtype) == "u" else "int64"
     value = cast(dimshuffle(value, _rest(x, axes)), dtype)
-    return functions.pow(value, cast(count, dtypes.real_of(dtype)))
+    return functions.pow(value, cast(number, dtypes.real_of(dtype)))
 
 
 @rule(
