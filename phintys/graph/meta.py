@@ -35,7 +35,10 @@ class MetaType(ABCMeta):
 
 
 def _props(self: Any) -> tuple[Any, ...]:
-    return tuple(getattr(self, name) for name in self.__props__)
+    try:
+        return tuple(getattr(self, name) for name in self.__props__)
+    except AttributeError as exc:
+        raise TypeError(f"{type(self).__name__} lacks an attribute of __props__: {exc}") from exc
 
 
 def _props_dict(self: Any) -> dict[str, Any]:

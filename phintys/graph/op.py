@@ -61,6 +61,8 @@ class Op(MetaObject):
     ) -> Any:
         """Apply the op.  One output gives a variable, several a list or the `default_output`."""
         node = self.make_node(*inputs, **kwargs)
+        if not isinstance(node, Apply):
+            raise TypeError(f"{type(self).__name__}.make_node returned {node!r}, not an Apply.")
         outputs = node.outputs
         if name is not None:
             if len(outputs) == 1:

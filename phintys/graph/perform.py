@@ -12,17 +12,22 @@ from phintys.graph.op import Op
 from phintys.graph.results import declared_result
 from phintys.graph.variable import Apply
 
+_OWN = __name__.partition(".")[0] + "."
+
 
 def run_node(node: Apply, inputs: Sequence[Any]) -> list[Any]:
     """The results of ``perform``, computed as if every value had memory of its own.
 
     An input that the op overwrites is copied first: its owner may be the caller, a shared variable,
     a constant, or a node that runs later.  A result that shares memory with an input or an earlier
-    result is copied, unless ``view_map`` says so.
+    result is copied, unless ``view_map`` says so.  Ops that users write get views of arrays: what
+    they do to the shape of one reaches nobody else.
 
     Results are checked against the types of the outputs, see `declared_result`.
     """
     op = node.op
+    if not type(op).__module__.startswith(_OWN):
+        inputs = [x[...] if type(x) is np.ndarray else x for x in inputs]
     if op.destroy_map:
         inputs = list(inputs)
         for i in destroyed_inputs(op):

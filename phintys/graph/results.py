@@ -42,7 +42,8 @@ def declared_result(node: Apply, number: int, value: Any) -> Any:
     Raises
     ------
     TypeError
-        if NumPy does not cast the dtype to the declared one within a kind, or the rank is wrong
+        if NumPy does not cast the dtype to the declared one within a kind, the rank is wrong, or
+        the array is masked
     ShapeError
         if a length contradicts the type of the output
     """
@@ -54,6 +55,8 @@ def declared_result(node: Apply, number: int, value: Any) -> Any:
     known = array_type(type_)
     if known is None:
         return value
+    if isinstance(value, np.ma.MaskedArray):
+        raise TypeError(f"{node.op}.perform gave a masked array for output {number}.")
     array = np.asarray(value)
     dtype, shape = known
     if array.dtype != dtype:

@@ -136,6 +136,9 @@ class GraphLowering:
         if results is NotImplemented:
             return None
         results = list(results) if isinstance(results, (list, tuple)) else [results]
+        for result in results:
+            if not isinstance(result, Value):
+                raise LoweringError(f"{node.op}: lower gave {result!r} instead of a value.")
         if len(results) != len(node.outputs):
             raise LoweringError(
                 f"{node.op}: lower gave {len(results)} values for {len(node.outputs)} outputs."

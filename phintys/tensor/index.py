@@ -14,7 +14,7 @@ from phintys.scalar import dtypes
 from phintys.scalar.type import ScalarType
 from phintys.tensor.axes import expand_dims
 from phintys.tensor.convert import as_tensor_variable
-from phintys.tensor.elemwise import dimshuffle, functions
+from phintys.tensor.elemwise import cast, dimshuffle, functions
 from phintys.tensor.index_layout import Layout
 from phintys.tensor.index_list import (
     FULL,
@@ -250,12 +250,26 @@ def take(a: Any, indices: Any, axis: int | None = None, mode: str = "raise") -> 
     (axis,) = normalize_axis_tuple(axis, a.type.ndim)
     found = _tensor_index(indices)
     if mode == "clip":
-        found = functions.clip(found, 0, length(a, axis) - 1)
+        found = functions.clip(_up_to_int64(found), 0, length(a, axis) - 1)
     elif mode == "wrap":
-        found = functions.mod(found, length(a, axis))
+        found = remainder(found, length(a, axis))
     elif mode != "raise":
         raise ValueError(f"take has modes 'raise', 'clip' and 'wrap', not {mode!r}.")
     return a[(*[FULL] * axis, found)]
+
+
+def remainder(position: Any, n: Any) -> Any:
+    """The remainder of positions of any integer dtype by a length, in a signed dtype."""
+    if position.type.dtype == "uint64":  # mod would convert both to float64
+        return cast(functions.mod(position, cast(n, "uint64")), "int64")
+    return functions.mod(position, n)
+
+
+def _up_to_int64(position: Any) -> Any:
+    """Positions in a signed dtype; what does not fit becomes the largest."""
+    if position.type.dtype != "uint64":
+        return position
+    return cast(functions.minimum(position, np.uint64(2**63 - 1)), "int64")
 
 
 def take_along_axis(arr: Any, indices: Any, axis: int | None = 0) -> Any:

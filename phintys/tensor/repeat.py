@@ -14,8 +14,8 @@ from phintys.scalar import dtypes
 from phintys.tensor.axes import atleast_Nd, expand_dims
 from phintys.tensor.convert import as_tensor_variable
 from phintys.tensor.creation import alloc
-from phintys.tensor.elemwise import functions, zeros_of
-from phintys.tensor.index import inc_subtensor
+from phintys.tensor.elemwise import zeros_of
+from phintys.tensor.index import inc_subtensor, remainder
 from phintys.tensor.join import join
 from phintys.tensor.ranges import arange
 from phintys.tensor.reduce import sum as sum_over
@@ -143,6 +143,6 @@ def roll(x: Any, shift: Any, axis: int | None = None) -> Any:
         return reshape(roll(flatten(x), shift, 0), shape_tuple(x))
     (axis,) = normalize_axis_tuple(axis, x.type.ndim)
     n = length(x, axis)
-    start = n - functions.mod(as_length(shift), n)
+    start = n - remainder(as_tensor_variable(shift), n)
     before = [slice(None)] * axis
     return join(axis, x[(*before, slice(start, None))], x[(*before, slice(None, start))])

@@ -21,6 +21,33 @@ def mode(request):
     return request.param
 
 
+def test_what_a_users_op_does_to_the_shape_of_its_input_stays_there(mode):
+    class Reshapes(Op):
+        __props__ = ()
+        itypes = otypes = (pt.dvector,)
+
+        def perform(self, node, inputs, output_storage):
+            output_storage[0][0] = inputs[0].copy()
+            inputs[0].shape = (2, 2)
+
+        def infer_shape(self, node, shapes):
+            return shapes
+
+    x = pt.dvector("x")
+    f = phintys.function([x], [Reshapes()(x), x + 1], mode=mode)
+    value = np.arange(4.0)
+    for _ in range(2):
+        np.testing.assert_array_equal(f(value), [[0, 1, 2, 3], [1, 2, 3, 4]])
+    assert value.shape == (4,)
+
+
+def test_a_masked_result_is_refused(mode):
+    x = pt.dscalar("x")
+    masked = np.ma.masked_array(np.ones((3, 4)), np.eye(3, 4))
+    with pytest.raises(TypeError, match="gave a masked array"):
+        phintys.function([x], Fixed("masked", masked)(x).sum(), mode=mode)(1.0)
+
+
 class Fixed(Op):
     """Says that its result is a 3 by 4 matrix of doubles, and gives ``result``."""
 

@@ -165,7 +165,7 @@ def _perform(node: Any, known: dict[Variable, Any]) -> None:
     storage: list[list[Any]] = [[None] for _ in node.outputs]
     node.op.perform(node, [known[v] for v in node.inputs], storage)
     for v, cell in zip(node.outputs, storage):
-            known[v] = cell[0]
+        known[v] = cell[0]
 
 
 def all_finite(values: Iterable[Any]) -> bool:

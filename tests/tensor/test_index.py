@@ -361,6 +361,19 @@ def test_indices_of_every_dtype(dtype):
     check(lambda x, i: x[i:], lambda x, i: x[i:], [PLANE, np.array(1, dtype)])
 
 
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "uint32", "int64", "uint64"])
+@pytest.mark.parametrize("how", ["raise", "wrap", "clip"])
+def test_take_accepts_positions_of_every_dtype(dtype, how):
+    top = 3 if how == "raise" else np.iinfo(dtype).max
+    for i in (np.array(top, dtype), np.array([top, 0], dtype)):
+        check(
+            lambda x, i: pt.take(x, i, axis=1, mode=how),
+            lambda x, i: np.take(x, [min(int(k), 3) if how == "clip" else int(k) % 4 for k in
+                                     i.ravel()], axis=1).reshape(3, *i.shape),
+            [np.arange(12.0).reshape(3, 4), i],
+        )  # fmt: skip
+
+
 def test_values_are_converted_to_the_target():
     x = np.arange(4)
     check(lambda x: pt.set_subtensor(x[1], 1.5), lambda x: write(x, 1, 1, "set"), [x])

@@ -151,3 +151,13 @@ def test_roll(shift, axis):
     check(lambda x: pt.roll(x, shift, axis), lambda x: np.roll(x, shift, axis), [x])
     check(lambda x, s: pt.roll(x, s, axis), lambda x, s: np.roll(x, s, axis), [x, shift])
     check_derivatives(lambda x: pt.roll(x, shift, axis) ** 2, [x])
+
+
+@pytest.mark.parametrize(
+    ("shift", "dtype"), [(-128, "int8"), (255, "uint8"), (2**64 - 1, "uint64")]
+)
+def test_roll_by_the_extremes_of_a_dtype(shift, dtype):
+    expected = np.roll(np.arange(7.0), int(shift) % 7)
+    check(
+        lambda x, s: pt.roll(x, s), lambda x, s: expected, [np.arange(7.0), np.array(shift, dtype)]
+    )

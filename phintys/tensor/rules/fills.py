@@ -50,7 +50,7 @@ def count(v: Variable, axes: Iterable[int]) -> Any:
 
 
 def _requested_lengths(v: Variable) -> Sequence[Variable]:
-    """The lengths of the `Alloc` that the fill ``v`` is or takes its shape from, if there is one."""
+    """The lengths of the `Alloc` that the fill ``v`` is, or takes its shape from; () for none."""
     node = v.owner
     while node is not None and _is_fill(node.op):
         if type(node.op) is Alloc:
