@@ -63,6 +63,8 @@ class Op(MetaObject):
         node = self.make_node(*inputs, **kwargs)
         if not isinstance(node, Apply):
             raise TypeError(f"{type(self).__name__}.make_node returned {node!r}, not an Apply.")
+        if self.view_map or self.destroy_map:
+            _check_maps(node)
         outputs = node.outputs
         if name is not None:
             if len(outputs) == 1:
@@ -261,3 +263,14 @@ class HasInnerGraph(HasMultipleInnerGraph):
     @property
     def inner_outputs(self) -> list[Variable]:
         return list(self.fgraph.outputs)
+
+
+def _check_maps(node: Apply) -> None:
+    """TypeError if ``view_map`` or ``destroy_map`` names an input or output that there is not."""
+    for name in ("view_map", "destroy_map"):
+        for output, inputs in getattr(node.op, name).items():
+            if not (0 <= output < node.nout and all(0 <= i < node.nin for i in inputs)):
+                raise TypeError(
+                    f"{node.op}.{name} is {getattr(node.op, name)}, for {node.nin} inputs and "
+                    f"{node.nout} outputs."
+                )

@@ -7,7 +7,7 @@ import pytest
 
 import phintys
 import phintys.tensor as pt
-from phintys.errors import ShapeError
+from phintys.errors import LoweringError, ShapeError
 from phintys.graph.op import Op
 from phintys.graph.variable import Apply
 
@@ -39,6 +39,36 @@ def test_what_a_users_op_does_to_the_shape_of_its_input_stays_there(mode):
     for _ in range(2):
         np.testing.assert_array_equal(f(value), [[0, 1, 2, 3], [1, 2, 3, 4]])
     assert value.shape == (4,)
+
+
+def test_an_op_that_is_not_well_formed_is_named():
+    x = pt.dvector("x")
+
+    class Wrong(Op):
+        itypes = otypes = (pt.dvector,)
+
+    class NoNode(Wrong):
+        def make_node(self, x):
+            return x
+
+    class NoAttribute(Wrong):
+        __props__ = ("absent",)
+
+    class NoInput(Wrong):
+        destroy_map = {0: [5]}
+
+    class NoValue(Wrong):
+        def lower(self, node, b, x):
+            return None
+
+    with pytest.raises(TypeError, match="NoNode"):
+        NoNode()(x)
+    with pytest.raises(TypeError, match="NoAttribute lacks"):
+        hash(NoAttribute())
+    with pytest.raises(TypeError, match=r"destroy_map is {0: \[5\]}, for 1 inputs"):
+        NoInput()(x)
+    with pytest.raises(LoweringError, match="lower gave None"):
+        phintys.function([x], NoValue()(x))
 
 
 def test_a_masked_result_is_refused(mode):

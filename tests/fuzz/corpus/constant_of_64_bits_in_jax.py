@@ -5,9 +5,9 @@ import numpy as np
 import phintys
 import phintys.tensor as pt
 
-v3 = pt.zeros((), dtype='float64')
+v3 = pt.zeros((), dtype="float64")
 inputs = []
 outputs = [v3]
 updates = {}
-arguments = [
-]
+arguments = []
+backends = ["jax"]
