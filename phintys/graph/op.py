@@ -60,7 +60,7 @@ class Op(MetaObject):
         self, *inputs: Any, name: str | None = None, return_list: bool = False, **kwargs: Any
     ) -> Any:
         """Apply the op.  One output gives a variable, several a list or the `default_output`."""
-        node = self.make_node(*inputs, **kwargs)
+        node: Any = self.make_node(*inputs, **kwargs)
         if not isinstance(node, Apply):
             raise TypeError(f"{type(self).__name__}.make_node returned {node!r}, not an Apply.")
         if self.view_map or self.destroy_map:
