@@ -6,7 +6,10 @@ collected once, at its outermost node: constants are folded, like terms merged, 
 disappears.  That is linear in the length of the chain.
 
 Cancellation does not look at NaN, infinity and zero (``x - x`` is 0, ``x / x`` is 1, ``0 * x`` is
-0): the law of these rules is "finite".
+0): the law of these rules is "finite".  Floats overflow, so ``(x / y) * z`` stays as it is where
+nothing merges or cancels, and no constant is made that is out of proportion.  A complex number
+times 2 or -1 is NaN where its double or negative is infinite, so signs and repeated terms of complex
+sums stay.
 """
 
 from __future__ import annotations
@@ -56,7 +59,9 @@ ONE = np.float64(1)
 )
 def collect_sum(ctx: Any, node: Apply) -> Any:
     out = node.outputs[0]
-    if dtypes.kind(out.type.dtype) == "b" or _is_plain_sum(ctx, node):
+    dtype = out.type.dtype
+    kind = dtypes.kind(dtype)
+    if kind == "b" or (kind == "c" and node.op.scalar_op is not ADD) or _is_plain_sum(ctx, node):
         return None
     terms: Terms = {}
     total: Any = 0
@@ -72,12 +77,24 @@ def collect_sum(ctx: Any, node: Apply) -> Any:
         changed = changed or v in terms
         terms[v] = terms.get(v, 0) + coefficient
     kept = {v: c for v, c in terms.items() if c != 0}
+    if not all(_is_finite(c, dtype) for c in (total, *kept.values())):
+        return None
+    if kind == "c" and any(c != 1 for c in kept.values()):
+        return None
     constants = count - len(terms)
-    first = _leading_number(node.inputs[0], out.type.dtype)
+    first = _leading_number(node.inputs[0], dtype)
     tidy = constants == 0 or (constants == 1 and first is not None and first != 0)
     if not changed and len(kept) == len(terms) and tidy:
         return None
-    return like(node, build_sum(kept, total, out.type.dtype, out.type.ndim))
+    return like(node, build_sum(kept, total, dtype, out.type.ndim))
+
+
+def _is_finite(c: Any, dtype: str) -> bool:
+    """Whether a folded number is finite in a dtype; integers wrap around."""
+    if dtypes.is_discrete(dtype):
+        return True
+    with np.errstate(over="ignore"):
+        return bool(np.isfinite(np.array(c).astype(dtype)))
 
 
 def _is_plain_sum(ctx: Any, node: Apply) -> bool:
@@ -109,6 +126,7 @@ def _leading_number(v: Variable, dtype: str) -> Any:
 def _summands(ctx: Any, root: Apply) -> Iterable[tuple[Any, Variable, bool]]:
     """(coefficient, term, whether the term was unpacked from something else)."""
     dtype = root.outputs[0].type.dtype
+    real = dtypes.kind(dtype) != "c"
     stack: list[tuple[Any, Variable, bool]] = [(1, root.outputs[0], True)]
     while stack:
         c, v, inner = stack.pop()
@@ -117,10 +135,10 @@ def _summands(ctx: Any, root: Apply) -> Iterable[tuple[Any, Variable, bool]]:
         nested = v is not root.outputs[0]
         if name == "add" and open_:
             stack += [(c, x, nested) for x in reversed(v.owner.inputs)]
-        elif name == "sub" and open_:
+        elif name == "sub" and open_ and real:
             a, b = v.owner.inputs
             stack += [(-c, b, True), (c, a, True)]
-        elif name == "neg" and open_:
+        elif name == "neg" and open_ and real:
             stack.append((-c, v.owner.inputs[0], True))
         else:
             yield _split_coefficient(c, v, dtype, inner)
@@ -129,6 +147,8 @@ def _summands(ctx: Any, root: Apply) -> Iterable[tuple[Any, Variable, bool]]:
 def _split_coefficient(c: Any, v: Variable, dtype: str, inner: bool) -> tuple[Any, Variable, bool]:
     """``c * (k * x)`` as ``(c k) * x`` where k is a constant of a two-factor product."""
     if scalar_op_name(v.owner) != "mul" or v.type.dtype != dtype or len(v.owner.inputs) != 2:  # type: ignore[union-attr]
+        return c, v, inner
+    if dtypes.kind(dtype) == "c":
         return c, v, inner
     a, x = v.owner.inputs  # type: ignore[union-attr]
     k = number(a)
@@ -180,8 +200,8 @@ def _computed_in(dtype: str, parts: list[Any]) -> list[Any]:
         "x * 2 * y * 3",
         "(x * 2) / 4",
         "reciprocal(x)",
-        "x / y / z",
-        "x / (y / z)",
+        "x / y / x",
+        "x / (y / x)",
         "x**2 * x",
         "x**3 / x",
         "0 * x",
@@ -194,14 +214,16 @@ def _computed_in(dtype: str, parts: list[Any]) -> list[Any]:
 def collect_product(ctx: Any, node: Apply) -> Any:
     out = node.outputs[0]
     dtype = out.type.dtype
-    if dtypes.kind(dtype) == "b":
+    kind = dtypes.kind(dtype)
+    if kind == "b" or (kind == "c" and node.op.scalar_op is NEG) or _is_plain_product(ctx, node):
         return None
-    if _is_plain_product(ctx, node):
-        return None
-    bases, constants = _factors(ctx, node)
-    if any(e < 0 and k == 0 for e, k in constants):
+    bases, constants, is_gain = _factors(ctx, node)
+    if any(e < 0 and k == 0 for e, k in constants) or not is_gain:
         return None
     factor = _constant_factor(constants)
+    folded = len(constants) > 1 or any(e < 0 for e, _ in constants)
+    if folded and not _is_moderate(factor, dtype) and all(k != 0 for _, k in constants):
+        return None
     if factor == 0:
         bases = {}
     kept = [(e, v) for v, e in bases.items() if e]
@@ -254,6 +276,14 @@ def _constant_factor(constants: list[tuple[int, Any]]) -> Any:
     return factor
 
 
+def _is_moderate(k: Any, dtype: str) -> bool:
+    """Whether a folded number is far from where its dtype overflows or loses digits."""
+    if dtypes.is_discrete(dtype):
+        return True
+    info = np.finfo(dtype)
+    return bool(info.tiny**0.5 <= abs(k) <= info.max**0.5)
+
+
 def _same_number(a: Any, b: Any) -> bool:
     """Whether two numbers are equal, NaN being equal to itself."""
     return bool(a == b or (a != a and b != b))
@@ -285,15 +315,22 @@ def _multiplied(ctx: Any, v: Variable, root: Apply) -> list[Variable]:
     return list(v.owner.inputs) if alone and scalar_op_name(v.owner) == "mul" else [v]  # type: ignore[union-attr]
 
 
-def _factors(ctx: Any, root: Apply) -> tuple[Terms, list[tuple[int, Any]]]:
-    """The chain that ends at ``root``: exponents of the bases, and (exponent, number) pairs."""
+def _factors(ctx: Any, root: Apply) -> tuple[Terms, list[tuple[int, Any]], bool]:
+    """The chain that ends at ``root``, and whether one product of all is better.
+
+    Exponents of the bases, and (exponent, number) pairs.  A product in another order may overflow;
+    so something has to merge, or the order has to stay.
+    """
     dtype = root.outputs[0].type.dtype
-    real = dtypes.kind(dtype) in "fc"
+    kind = dtypes.kind(dtype)
+    real = kind in "fc"
     bases: Terms = {}
     constants: list[tuple[int, Any]] = []
-    stack: list[tuple[int, Variable]] = [(1, root.outputs[0])]
+    reorders = merges = False
+    # exponent, variable, whether what it is multiplied with comes later
+    stack: list[tuple[int, Variable, bool]] = [(1, root.outputs[0], True)]
     while stack:
-        e, v = stack.pop()
+        e, v, leads = stack.pop()
         name = scalar_op_name(v.owner)
         inputs = v.owner.inputs if v.owner is not None else ()
         if name not in COMPOUND or not (
@@ -301,20 +338,25 @@ def _factors(ctx: Any, root: Apply) -> tuple[Terms, list[tuple[int, Any]]]:
         ):
             name = None
         if name == "mul" and (real or e > 0):
-            stack += [(e, x) for x in reversed(inputs)]
+            reorders = reorders or not leads
+            stack += [(e, x, False) for x in reversed(inputs[1:])]
+            stack.append((e, inputs[0], leads))
         elif name == "true_div" and real:
-            stack += [(-e, inputs[1]), (e, inputs[0])]
+            reorders = reorders or v.owner is not root
+            stack += [(-e, inputs[1], True), (e, inputs[0], True)]
         elif name == "reciprocal" and real:
-            stack.append((-e, inputs[0]))
-        elif name == "neg":
-            stack.append((e, inputs[0]))
+            stack.append((-e, inputs[0], True))
+        elif name == "neg" and kind != "c":
+            stack.append((e, inputs[0], leads))
             constants += [(1, -1)] if e % 2 else []
         elif (k := number(v)) is not None:
             constants.append((e, k))
         else:
             e, v = _split_power(e, v)
+            merges = merges or v in bases
             bases[v] = bases.get(v, 0) + e
-    return bases, constants
+    is_gain = not real or merges or len(constants) > 1 or not reorders
+    return bases, constants, is_gain or any(k in (0, 1) for _, k in constants)
 
 
 def _split_power(e: int, v: Variable) -> tuple[int, Variable]:
