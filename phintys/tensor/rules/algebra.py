@@ -8,8 +8,8 @@ disappears.  That is linear in the length of the chain.
 Cancellation does not look at NaN, infinity and zero (``x - x`` is 0, ``x / x`` is 1, ``0 * x`` is
 0): the law of these rules is "finite".  Floats overflow, so ``(x / y) * z`` stays as it is where
 nothing merges or cancels, and no constant is made that is out of proportion.  A complex number
-times 2 or -1 is NaN where its double or negative is infinite, so signs and repeated terms of complex
-sums stay.
+times 2 or -1 is NaN where its double or negative is infinite, so signs and repeated terms of
+complex sums stay.
 """
 
 from __future__ import annotations
