@@ -19,6 +19,7 @@ import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import ContextDecorator
+from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -28,12 +29,16 @@ from phintys.errors import did_you_mean
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One setting: name, first value, meaning, legal values (None: any of its type)."""
+    """One setting: name, first value, meaning, legal values (None: any of its type).
+
+    ``limits`` are the least and the greatest value of an integer.
+    """
 
     name: str
     default: Any
     doc: str
     choices: tuple[Any, ...] | None = None
+    limits: tuple[int, int] | None = None
 
     def parse(self, value: Any) -> Any:
         """A value from a string or an object; ValueError if it is not legal."""
@@ -42,11 +47,20 @@ class Setting:
             value = _parse_bool(self.name, value)
         elif isinstance(value, str) and kind in (int, float):
             value = kind(value)
+        if self.limits is not None and not self._is_within(value):
+            raise ValueError(
+                f"{value!r} is not a legal value of config.{self.name}: give an integer from "
+                f"{self.limits[0]} to {self.limits[1]}."
+            )
         if self.choices is not None and value not in self.choices:
             raise ValueError(
                 f"{value!r} is not a legal value of config.{self.name}: choose from {self.choices}."
             )
         return value
+
+    def _is_within(self, value: Any) -> bool:
+        assert self.limits is not None
+        return isinstance(value, int) and self.limits[0] <= value <= self.limits[1]
 
 
 def _parse_bool(name: str, value: str) -> bool:
@@ -89,6 +103,7 @@ _SETTINGS = [
         512 * 2**20,
         "bytes of compiled code that are kept on disk; the least recently used goes first. "
         "0: nothing is kept, nor read",
+        limits=(0, 2**63 - 1),
     ),
     Setting("cxx", "", "C compiler of mode 'C'; empty: cc, gcc or clang, whichever is found"),
     Setting("gcc__cxxflags", "", "further arguments of the C compiler"),
@@ -110,7 +125,7 @@ _SETTINGS = [
         "width of the vectors that loops are written with; 0: the processor's own",
         (0, 128, 256, 512),
     ),
-    Setting("threads", 1, "threads a compiled kernel may use"),
+    Setting("threads", 1, "threads a compiled kernel may use", limits=(1, 256)),
     Setting("exception_verbosity", "low", "how much an error prints", ("low", "medium", "high")),
     Setting("check_rewrites", False, "verify the graph after every rewrite (slow)"),
     Setting("optimizer_verbose", False, "print every rewrite that is applied"),
@@ -123,29 +138,33 @@ _SETTINGS = [
 ABOUT_CACHE = frozenset(["cache_dir", "base_compiledir", "cache_bytes"])
 
 
-class _Overrides(threading.local):
-    """The settings that `Config.change_flags` changes in this thread."""
+@dataclass(frozen=True, slots=True)
+class _Overrides:
+    """The settings that `Config.change_flags` changes, and what they were before."""
 
-    def __init__(self) -> None:
-        self.values: dict[str, Any] = {}
-        self.before: list[dict[str, Any]] = []  # what ``values`` was, for each open context
+    values: dict[str, Any]
+    before: _Overrides | None = None
+
+
+_NOTHING = _Overrides({})
 
 
 class Config:
     """The settings as attributes.  Unknown names and illegal values raise at once.
 
-    An assignment is seen by all threads, `change_flags` by the thread that it is called in.
+    An assignment is seen by all threads, `change_flags` by the thread and the asyncio task that it
+    is called in, and by tasks that are made inside.
     """
 
-    # A setting that no thread overrides is an attribute of the instance, which is the fastest to
-    # read.  While one does, it is none, and `__getattr__` looks for what holds in this thread.
+    # A setting that nobody overrides is an attribute of the instance, which is the fastest to
+    # read.  While one does, it is none, and `__getattr__` looks for what holds in this context.
 
     def __init__(self, flags: str = "") -> None:
         state = self.__dict__
         state["_settings"] = {}
         state["_common"] = {}  # values outside of change_flags
-        state["_overrides"] = _Overrides()
-        state["_overridden"] = Counter()  # name -> number of open contexts, of all threads
+        state["_overrides"] = ContextVar("overrides", default=_NOTHING)
+        state["_overridden"] = Counter()  # name -> number of open `change_flags`, of all threads
         state["_lock"] = threading.RLock()
         for setting in _SETTINGS:
             self._introduce(setting)
@@ -169,16 +188,17 @@ class Config:
     def __setattr__(self, name: str, value: Any) -> None:
         value = self._setting(name).parse(value)
         with self._lock:
-            if name in self._overrides.values:
-                self._overrides.values[name] = value
+            own = self._overrides.get()
+            if name in own.values:
+                self._overrides.set(_Overrides({**own.values, name: value}, own.before))
                 return
             self._common[name] = value
             if not self._overridden[name]:
                 self.__dict__[name] = value
 
-    def __getattr__(self, name: str) -> Any:  # only where a thread overrides it, or it is unknown
+    def __getattr__(self, name: str) -> Any:  # only where somebody overrides it, or it is unknown
         state = self.__dict__
-        if "_overrides" in state and name in (own := state["_overrides"].values):
+        if "_overrides" in state and name in (own := state["_overrides"].get().values):
             return own[name]
         common = state.get("_common", {})
         if name not in common:
@@ -199,25 +219,25 @@ class Config:
     def change_flags(self, **changes: Any) -> _ChangedFlags:
         """A context manager, or a decorator, under which settings have other values.
 
-        Other threads do not see them.
+        Other threads and asyncio tasks do not see them.
         """
         return _ChangedFlags(self, changes)
 
     def _override(self, changes: dict[str, Any]) -> None:
-        """Begin a context of this thread."""
-        own = self._overrides
+        """Begin a `change_flags`."""
+        own = self._overrides.get()
         with self._lock:
-            own.before.append(own.values)
-            own.values = {**own.values, **changes}
+            self._overrides.set(_Overrides({**own.values, **changes}, own))
             self._overridden.update(changes.keys())
             for name in changes:
                 self.__dict__.pop(name, None)
 
     def _restore(self, names: Iterable[str]) -> None:
-        """End the last context of this thread."""
-        own = self._overrides
+        """End the last `change_flags`."""
+        before = self._overrides.get().before
         with self._lock:
-            own.values = own.before.pop()
+            if before is not None:  # it was begun in this context
+                self._overrides.set(before)
             self._overridden.subtract(list(names))
             for name in names:
                 if not self._overridden[name]:
@@ -231,7 +251,7 @@ class Config:
 
     _settings: dict[str, Setting]
     _common: dict[str, Any]
-    _overrides: _Overrides
+    _overrides: ContextVar[_Overrides]
     _overridden: Counter[str]
     _lock: Any
 

@@ -151,7 +151,7 @@ def get_mode(mode: Any = None) -> Mode:
     if found is None:
         if key not in _DEFINITIONS:
             hint = did_you_mean(key, [*_DEFINITIONS, *_named])
-            raise ValueError(f"There is no mode {mode!r}.{hint}")
+            raise ValueError(f"There is no mode {name!r}.{hint}")
         found = _named[key] = Mode(*_DEFINITIONS[key])
     return found
 

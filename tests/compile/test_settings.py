@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import pickle
 import subprocess
@@ -190,3 +191,31 @@ def test_set_value_is_seen_by_functions():
     assert f().tolist() == [2, 2, 2]
     s.get_value(borrow=True)[:] = 5
     assert f().tolist() == [6, 6, 6]
+
+
+def test_change_flags_concerns_one_asyncio_task():
+    async def dtype_of(name):
+        with config.change_flags(floatX=name):
+            await asyncio.sleep(0.01)
+            config.exception_verbosity = config.exception_verbosity  # an assignment inside
+            inner = asyncio.create_task(asyncio.sleep(0, pt.vector().dtype))
+            return pt.vector().dtype, await inner
+
+    async def all_at_once():
+        return await asyncio.gather(*map(dtype_of, ["float32", "float64", "float16"]))
+
+    assert asyncio.run(all_at_once()) == [(n, n) for n in ("float32", "float64", "float16")]
+    assert config.floatX == "float64"
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("threads", 0), ("threads", 10**6), ("threads", 2.0), ("cache_bytes", -1)]
+)
+def test_integers_out_of_range_are_refused(name, value):
+    with pytest.raises(ValueError, match=f"not a legal value of config.{name}"):
+        setattr(config, name, value)
+
+
+def test_an_unknown_mode_is_named():
+    with config.change_flags(mode="JAXX"), pytest.raises(ValueError, match="There is no mode 'JAX"):
+        phintys.function([], pt.constant(1.0))
