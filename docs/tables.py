@@ -89,9 +89,20 @@ class Rules(SphinxDirective):
         return self.parse_text_to_nodes(table(("rule", "phase", "law"), rows))
 
 
+class Laws(SphinxDirective):
+    """The laws of rewrites."""
+
+    def run(self) -> list[nodes.Node]:
+        from phintys.rewriting.rule import LAWS
+
+        rows = [(f"`{name}`", meaning) for name, meaning in LAWS.items()]
+        return self.parse_text_to_nodes(table(("law", "both sides"), rows))
+
+
 def setup(app: Any) -> dict[str, bool]:
     app.add_directive("scalar-functions", ScalarFunctions)
     app.add_directive("instructions", Instructions)
     app.add_directive("settings", Settings)
     app.add_directive("rules", Rules)
+    app.add_directive("laws", Laws)
     return {"parallel_read_safe": True}

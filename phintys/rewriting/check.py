@@ -8,19 +8,31 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from phintys.graph.fgraph import FunctionGraph
 from phintys.graph.replace import clone_replace
-from phintys.graph.variable import Variable
+from phintys.graph.traversal import io_toposort
+from phintys.graph.variable import Constant, Variable
 from phintys.rewriting.engine import RuleSet
 from phintys.rewriting.rule import Equation, Rule
 from phintys.rewriting.trace import trace
 
+Given = Mapping[Variable, Any]
 #: ``evaluate(outputs, {variable: value}) -> values``
-Evaluate = Callable[[Sequence[Variable], Mapping[Variable, Any]], Sequence[Any]]
+Evaluate = Callable[[Sequence[Variable], Given], Sequence[Any]]
+#: ``errors(output, {variable: value}, candidates)``: for each array of candidates how far they are
+#: from the exact values of ``output``, in units of the last place.  NaN: not known; infinity: one
+#: of both is no finite number.
+Errors = Callable[[Variable, Given, Sequence[Any]], Sequence[Any]]
+
+#: What the law "accurate" allows the right side to be off, beside twice the error of the left one.
+SLACK = 4
+#: How much larger than the differences seen by moving numbers a difference may be.
+CONDITION = 4
 
 
 @dataclass(frozen=True)
@@ -60,6 +72,8 @@ def check_rule(
     evaluate: Evaluate,
     rtol: float = 1e-12,
     atol: float = 0.0,
+    errors: Errors | None = None,
+    pointwise: bool = False,
 ) -> list[Failure]:
     """Evaluate an expression before and after a rule; the differences its law forbids.
 
@@ -73,21 +87,35 @@ def check_rule(
         computes variables
     rtol, atol
         what counts as rounding
+    errors
+        the errors of values, for the law "accurate"; without it the law is checked as "rounding"
+    pointwise
+        whether inputs and results have one shape, and each element depends on the elements at its
+        place alone: then elements are judged one by one
     """
     after = rewritten(rule, outputs)
     failures: list[Failure] = []
     for values in draws:
         given = dict(zip(inputs, values, strict=True))
-        if rule.law == "finite" and not all(map(_all_finite, values)):
+        left, right = (_Side(vs, given, evaluate, pointwise) for vs in (outputs, after))
+        if isinstance(left.values, Exception) and rule.law == "drops_errors":
             continue
-        left = _value_or_error(evaluate, outputs, given)
-        if isinstance(left, Exception) and rule.law == "drops_errors":
-            continue
-        right = _value_or_error(evaluate, after, given)
-        if not _agree(left, right, rule.law, rtol, atol):
+        wrong = _wrong(rule.law, left, right, rtol, atol, errors)
+        if any(np.any(w) for w in wrong):
             names = {str(v): value for v, value in given.items()}
-            failures.append(Failure(rule.name, names, left, right))
+            failure = Failure(rule.name, names, left.values, right.values)
+            failures.append(_at_first_place(failure, wrong) if pointwise else failure)
     return failures
+
+
+def _at_first_place(failure: Failure, wrong: Sequence[Any]) -> Failure:
+    """A failure of arrays as one of the first elements that differ."""
+    k = next((np.flatnonzero(w)[0] for w in wrong if np.ndim(w) and np.any(w)), None)
+    if k is None:
+        return failure
+    given = {name: value[k] for name, value in failure.given.items()}
+    before, after = ([v[k] for v in values] for values in (failure.before, failure.after))
+    return Failure(failure.rule, given, before, after)
 
 
 def sides(rule: Equation) -> tuple[list[Variable], Variable]:
@@ -106,33 +134,177 @@ def with_inputs(
     return list(replaced)
 
 
-def _value_or_error(
-    evaluate: Evaluate, outputs: Sequence[Variable], given: Mapping[Variable, Any]
-) -> Any:
-    try:
-        return [np.asarray(v) for v in evaluate(outputs, given)]
-    except Exception as exc:  # an error is a legitimate result of one side: it is compared
-        return exc
+class _Side:
+    """One side of a rule at one draw."""
+
+    def __init__(
+        self, outputs: Sequence[Variable], given: Given, evaluate: Evaluate, pointwise: bool
+    ) -> None:
+        self.outputs, self.given = outputs, given
+        self.evaluate, self.pointwise = evaluate, pointwise
+
+    @cached_property
+    def values(self) -> Any:
+        """The values of the outputs, or the error that came instead."""
+        try:
+            return [np.asarray(v) for v in self.evaluate(self.outputs, self.given)]
+        except Exception as exc:  # an error is a legitimate result of one side: it is compared
+            return exc
+
+    @cached_property
+    def steps(self) -> list[tuple[list[Any], list[Any]]]:
+        """The values of the inputs and outputs of each node."""
+        nodes = list(io_toposort(list(self.given), list(self.outputs)))
+        made = [v for node in nodes for v in node.outputs]
+        known = {**self.given, **dict(zip(made, self.evaluate(made, self.given), strict=True))}
+        known |= {v: v.data for n in nodes for v in n.inputs if isinstance(v, Constant)}
+        return [([known[v] for v in n.inputs], [known[v] for v in n.outputs]) for n in nodes]
+
+    def merged(self, masks: Iterable[Any]) -> Any:
+        """Where one of the masks is true: at each place, or as one answer for all of them."""
+        if not self.pointwise:
+            return any(bool(np.any(m)) for m in masks)
+        shape = np.broadcast_shapes(*(np.shape(v) for v in self.given.values()))
+        found = np.zeros(shape, bool)
+        for m in masks:
+            found |= m
+        return found
+
+    def overflows(self) -> Any:
+        """Where a result on the way overflows."""
+        return self.merged(_overflows(o, given) for given, out in self.steps for o in out)
+
+    def underflows(self) -> Any:
+        """Where a result on the way is too small to have all its digits."""
+        return self.merged(_underflows(o, given) for given, out in self.steps for o in out)
+
+    def not_finite(self) -> Any:
+        """Where an input, or a result on the way, is NaN or infinite."""
+        made = [o for _, out in self.steps for o in out]
+        floats = [v for v in map(np.asarray, [*self.given.values(), *made]) if _is_float(v)]
+        return self.merged(~np.isfinite(v) for v in floats)
+
+    def moves(self, k: int, ulps: int) -> Any:
+        """How much output ``k`` changes where all numbers on the way change in their last places.
+
+        With 0 ``ulps``: where they change by the least number that there is.
+        """
+        rng = np.random.default_rng(0)
+        largest = np.zeros(np.shape(self.values[k]))
+        for _ in range(4):
+            found = self._moved(rng, ulps)[self.outputs[k]]
+            largest = np.fmax(largest, np.abs(found - self.values[k]))
+        return np.where(np.isfinite(largest), CONDITION * largest, 0)
+
+    def _moved(self, rng: Any, ulps: int) -> dict[Variable, Any]:
+        """The values of inputs and results where each is changed a little."""
+        known = {v: _moved(rng, x, ulps) for v, x in self.given.items()}
+        for node in io_toposort(list(self.given), list(self.outputs)):
+            given = {v: known[v] for v in node.inputs if v in known}
+            made = self.evaluate(node.outputs, given)
+            known |= {v: _moved(rng, x, ulps) for v, x in zip(node.outputs, made)}
+        return known
 
 
-def _all_finite(value: Any) -> bool:
-    array = np.asarray(value)
-    return array.dtype.kind not in "fc" or bool(np.isfinite(array).all())
+def _is_float(value: Any) -> bool:
+    return isinstance(value, np.ndarray | np.generic) and value.dtype.kind in "fc"
 
 
-def _agree(left: Any, right: Any, law: str, rtol: float, atol: float) -> bool:
-    if isinstance(left, Exception) or isinstance(right, Exception):
-        return type(left) is type(right)
-    exact = law == "exact"
-    return all(
-        _equal(a, b, 0.0 if exact else rtol, 0.0 if exact else atol) for a, b in zip(left, right)
-    )
-
-
-def _equal(a: Any, b: Any, rtol: float, atol: float) -> bool:
-    if a.dtype != b.dtype or a.shape != b.shape:
+def _overflows(out: Any, given: Sequence[Any]) -> Any:
+    """Where a float is infinite, and no number that it is made from is infinite or 0."""
+    if not _is_float(out):
         return False
-    if a.dtype.kind not in "fc":
-        return bool(np.array_equal(a, b))
-    with np.errstate(all="ignore"):
-        return bool(np.allclose(a, b, rtol=rtol, atol=atol, equal_nan=True))
+    return np.isinf(out) & ~_among(given, out, lambda v: np.isinf(v) | (v == 0))
+
+
+def _underflows(out: Any, given: Sequence[Any]) -> Any:
+    """Where a float is subnormal, or is 0 and no number that it is made from is."""
+    if not _is_float(out):
+        return False
+    subnormal = (out != 0) & (np.abs(out) < np.finfo(out.dtype).tiny)
+    return subnormal | ((out == 0) & ~_among(given, out, lambda v: v == 0))
+
+
+def _among(given: Sequence[Any], out: Any, what: Callable[[Any], Any]) -> Any:
+    """Where a number that ``out`` is made from is such: at its place, or anywhere."""
+    arrays = [v for v in given if isinstance(v, np.ndarray | np.generic)]
+    whole = all(v.size == 1 or v.shape == out.shape for v in arrays)
+    found: Any = np.False_
+    for v in arrays:
+        found = found | (what(v) if whole else what(v).any())
+    return found
+
+
+def _moved(rng: Any, value: Any, ulps: int) -> Any:
+    """A value that differs in the last places."""
+    value = np.asarray(value)
+    if value.dtype.kind != "f":
+        return value
+    info = np.finfo(value.dtype)
+    step = value * (ulps * info.eps) if ulps else info.smallest_subnormal
+    return (value + rng.choice([-1, 1], size=value.shape) * step).astype(value.dtype)
+
+
+# --------------------------------------------------------------------------------- laws
+
+
+def _wrong(
+    law: str, before: _Side, after: _Side, rtol: float, atol: float, errors: Errors | None
+) -> list[Any]:
+    """For each output, where both sides differ more than the law allows."""
+    left, right = before.values, after.values
+    if isinstance(left, Exception) or isinstance(right, Exception):
+        return [type(left) is not type(right)]
+    found: list[Any] = []
+    for k, (a, b) in enumerate(zip(left, right)):
+        if a.dtype != b.dtype or a.shape != b.shape:
+            found.append(True)
+            continue
+        exact = law == "exact" or a.dtype.kind not in "fc"
+        wrong = ~(_same_bits(a, b) if exact else np.isclose(b, a, rtol, atol, equal_nan=True))
+        if np.any(wrong) and not exact:
+            with np.errstate(all="ignore"):
+                wrong &= ~(
+                    _as_accurate(before, after, k, wrong, errors)
+                    if errors is not None and law == "accurate"
+                    else _is_rounding(law, before, after, k)
+                )
+        found.append(wrong)
+    return found
+
+
+def _same_bits(a: Any, b: Any) -> Any:
+    """Where values are equal, zeros with their signs; every NaN is equal to every other."""
+    if a.dtype.kind == "c":
+        return _same_bits(a.real, b.real) & _same_bits(a.imag, b.imag)
+    if a.dtype.kind != "f":
+        return a == b
+    return np.where(np.isnan(a), np.isnan(b), (a == b) & (np.signbit(a) == np.signbit(b)))
+
+
+def _is_rounding(law: str, before: _Side, after: _Side, k: int) -> Any:
+    """Where a difference is one that rounding explains, or about which the law says nothing."""
+    difference = np.abs(after.values[k] - before.values[k])
+    told = difference <= before.moves(k, 2)
+    for side in (before, after):
+        told = told | side.overflows() | side.underflows()
+    return told | before.not_finite() if law == "finite" else told
+
+
+def _as_accurate(before: _Side, after: _Side, k: int, wrong: Any, errors: Errors) -> Any:
+    """Where the right side is not further from the exact value than the left one.
+
+    Where its results on the way are too small to have all their digits it may lose these.
+    """
+    a, b = (side.values[k] for side in (before, after))
+    given, where = before.given, np.ones_like(wrong)
+    if before.pointwise:
+        given, where = {v: x[wrong] for v, x in given.items()}, wrong
+        a, b = a[wrong], b[wrong]
+    left, right = (np.asarray(e) for e in errors(before.outputs[k], given, [a, b]))
+    lost = after.moves(k, 0)[where].reshape(a.shape) / np.spacing(np.abs(a))
+    kept = right <= 2 * left + SLACK + np.where(np.isfinite(a), lost, 0)
+    unknown = np.isnan(left) & (np.isnan(a) | ~np.isnan(b))
+    found = np.ones(wrong.shape, bool)
+    found[where] = np.ravel(kept | unknown)
+    return found | (after.underflows() & np.isnan(after.values[k]))

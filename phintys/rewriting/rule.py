@@ -31,10 +31,19 @@ from phintys.rewriting.index import TrackIndex, tracked_ops
 from phintys.rewriting.rewriter import NodeRewriter
 from phintys.rewriting.unify import PatternNode, PatternVar, match_pattern, rule_key
 
-#: In what sense both sides of a rule are equal: bit for bit; up to rounding; up to rounding where
-#: no input is NaN or infinite; up to rounding where the left side raises no error.
-Law = Literal["exact", "rounding", "finite", "drops_errors"]
-LAWS = ("exact", "rounding", "finite", "drops_errors")
+#: In what sense both sides of a rule are equal.
+Law = Literal["exact", "rounding", "accurate", "finite", "drops_errors"]
+LAWS: dict[Law, str] = {
+    "exact": "The same bits. Every NaN is equal to every other.",
+    "rounding": "Equal up to rounding and the signs of zeros, where no result on the way, of either "
+    "side, overflows or is too small to have all its digits.",
+    "accurate": "The right side is at least as close to the exact value as the left side, also "
+    "where that overflows. Without an exact value both are NaN. Results of the right side that are "
+    "too small to have all their digits lose these.",
+    "finite": "As rounding, where all inputs, and all results of the left side on the way, are "
+    "finite.",
+    "drops_errors": "As rounding, where the left side raises no error.",
+}
 
 
 class Context(Protocol):
@@ -114,7 +123,9 @@ class Rule(NodeRewriter):
 
     def __post_init__(self) -> None:
         if self.law not in LAWS:
-            raise ValueError(f"Rule {self.name}: {self.law!r} is no law; choose from {LAWS}.")
+            raise ValueError(
+                f"Rule {self.name}: {self.law!r} is no law; choose from {', '.join(LAWS)}."
+            )
         if self.ops is not None:
             self.ops = tracked_ops(self.ops)
             if not self.ops:

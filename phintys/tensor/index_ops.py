@@ -589,7 +589,8 @@ class AdvancedIncSubtensor(IndexOp):
         elif self.ignore_duplicates:
             out[key] += y
         else:
-            np.add.at(out, key, y)
+            with np.errstate(all="ignore"):
+                np.add.at(out, key, y)
         output_storage[0][0] = out
 
     def infer_shape(self, node: Apply, shapes: Sequence[Any]) -> list[Any]:

@@ -43,7 +43,7 @@ def _is_total(f: ScalarOp) -> bool:
     return _bounds(f) == (-inf, inf)
 
 
-def _inverse_pairs() -> Iterator[tuple[ScalarOp, ScalarOp]]:
+def inverse_pairs() -> Iterator[tuple[ScalarOp, ScalarOp]]:
     """All (g, f) with ``g(f(x)) == x`` where f is defined."""
     for f in TABLE.values():
         g = TABLE.get(f.facts.get("inverse", ""))
@@ -76,7 +76,7 @@ def _undone(g: ScalarOp, f: ScalarOp) -> Rule:
     exact = f.name in EVERY_DTYPE
     saturates = max(map(abs, f.facts.get("range", (inf, inf)))) < inf
     options = _options(
-        f, "exact" if exact else "rounding", tag, tested_on="small" if saturates else "reals"
+        f, "exact" if exact else "accurate", tag, tested_on="small" if saturates else "reals"
     ) | {"ops": [g]}
     if not _is_total(f):
         options |= {"phase": "stabilize", "tags": (tag, "local_exp_log_nan_switch")}
@@ -99,7 +99,9 @@ def _unary_rules(f: ScalarOp) -> Iterator[Rule]:
     low, _ = f.facts.get("range", (-inf, inf))
     # a function with an inverse is NaN where it is not defined; others go on beyond their domain
     if low >= 0 and name != "abs" and (_is_total(f) or "inverse" in f.facts):
-        options = _options(f, "exact", "local_useless_abs")
+        # the square root of -0 is -0
+        law = "rounding" if f.facts.get("zero_at_zero") and not f.facts.get("even") else "exact"
+        options = _options(f, law, "local_useless_abs")
         yield equation(f"abs({name}(x)) -> {name}(x)", **options | {"ops": [TABLE["abs"]]})
         bound = options | {"ops": [TABLE["maximum"]]}
         yield equation(f"maximum({name}(x), 0) -> {name}(x)", **bound)
@@ -121,7 +123,7 @@ def _all() -> Iterator[Rule]:
             yield from _unary_rules(f)
         elif f.nin == 2:
             yield from _binary_rules(f)
-    for g, f in dict.fromkeys(_inverse_pairs()):
+    for g, f in dict.fromkeys(inverse_pairs()):
         yield _undone(g, f)
 
 

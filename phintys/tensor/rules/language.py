@@ -36,6 +36,6 @@ set_pattern_defaults(variable=_variable, namespace=NAMES)
 
 def stable(text: str, name: str = "", tested_on: str = "reals", **options: Any) -> Rule:
     """A rule of the stabilize phase on real floats; ``name`` is what PyTensor calls it."""
-    options = {"phase": "stabilize", "law": "rounding", "when": is_float} | options
+    options = {"phase": "stabilize", "law": "accurate", "when": is_float} | options
     tags = (name,) if name else ()
     return equation(text, deferred=True, tags=tags, tested_on=tested_on, **options)

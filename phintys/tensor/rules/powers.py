@@ -43,7 +43,7 @@ def trivial_power(ctx: Any, node: Apply) -> Any:
     phase="specialize",
     law="rounding",
     tags=("local_pow_specialize", "local_pow_to_nested_squaring"),
-    tested_on=("x**3", "x**0.5", "x**-1", "x**-2", "x**-0.5", "x**7", "x**-3"),
+    tested_on=("x**3", "x**-1", "x**-2", "x**7", "x**-3"),
 )
 def specialize_power(ctx: Any, node: Apply) -> Any:
     x, exponent = node.inputs
@@ -51,15 +51,30 @@ def specialize_power(ctx: Any, node: Apply) -> Any:
     k = number(exponent)
     if k is None or not dtypes.is_float(out.dtype):
         return None
-    x = cast(x, out.dtype)
-    if k == 0.5:
-        return like(node, functions.sqrt(x))
-    if k == -0.5:
-        return like(node, functions.reciprocal(functions.sqrt(x)))
-    if float(k).is_integer() and 0 < abs(k) <= 16:
-        new = power_by_squaring(x, int(abs(k)))
-        return like(node, new if k > 0 else functions.reciprocal(new))
-    return None
+    if not float(k).is_integer() or not 0 < abs(k) <= 16:
+        return None
+    new = power_by_squaring(cast(x, out.dtype), int(abs(k)))
+    return like(node, new if k > 0 else functions.reciprocal(new))
+
+
+@rule(
+    "pow(x, 0.5) -> sqrt(x), pow(x, -0.5) -> 1 / sqrt(x)",
+    ops=[POW],
+    where=at(1, Constant),
+    phase="specialize",
+    law="finite",
+    tags=("local_pow_specialize",),
+    tested_on=("x**0.5", "x**-0.5"),
+)
+def power_to_root(ctx: Any, node: Apply) -> Any:
+    """Roots differ from powers at -inf (inf or 0), and in the sign of what -0 becomes."""
+    x, exponent = node.inputs
+    out = node.outputs[0].type
+    k = number(exponent)
+    if k not in (0.5, -0.5) or not dtypes.is_float(out.dtype):
+        return None
+    root = functions.sqrt(cast(x, out.dtype))
+    return like(node, root if k > 0 else functions.reciprocal(root))
 
 
 def power_by_squaring(x: Any, k: int) -> Any:
@@ -177,9 +192,9 @@ def _machine_forms() -> Iterator[Rule]:
     yield form("neg(x) / neg(y) -> x / y", "local_neg_div_neg")
     yield form("neg(x) * neg(y) -> x * y", "local_mul_specialize")
     yield form("neg(neg(x)) -> x", "useless_Neg_of_Neg", when=None)
-    yield form("neg(x - y) -> y - x", "local_add_neg_to_sub")
+    yield form("neg(x - y) -> y - x", "local_add_neg_to_sub", "rounding")
     yield form("x - neg(y) -> x + y", "local_sub_neg_to_add", when=None)
-    yield form("abs(x) * sign(x) -> x", "local_abs_mul_unit")
+    yield form("abs(x) * sign(x) -> x", "local_abs_mul_unit", "rounding")
     yield form("polygamma(0, x) -> psi(x)", "local_polygamma_to_digamma", "rounding")
     yield form("polygamma(1, x) -> tri_gamma(x)", "local_polygamma_to_tri_gamma", "rounding")
 

@@ -55,7 +55,7 @@ def product_with_zero(ctx: Any, node: Apply) -> Any:
 @rule(
     "dot(column, row) -> column * row",
     ops=[Dot],
-    law="exact",
+    law="rounding",
     tags=("local_dot_to_mul",),
     tested_on=("dot(C, R)",),
 )

@@ -55,7 +55,7 @@ def _is_not_zero(k: Any) -> bool:
 @rule(
     "reduce over axes of length 1 -> dimshuffle",
     ops=[CAReduce],
-    law="exact",
+    law="rounding",
     tags=(
         "local_reduce_broadcastable",
         "local_useless_reduce",
@@ -228,7 +228,7 @@ def sum_of_vector(ctx: Any, node: Apply) -> Any:
     ops=[Sum],
     where=at(0, "mul"),
     phase="specialize",
-    law="rounding",
+    law="finite",
     tags=("local_sum_prod_of_mul_or_div", "local_sum_of_neg_to_neg_of_sum"),
     tested_on=("(2 * v).sum()", "(s * M * N).sum(axis=0)", "(v * M).sum(axis=0)"),
 )
@@ -255,7 +255,7 @@ def pull_factors_out_of_sums(ctx: Any, node: Apply) -> Any:
     ops=[Sum],
     where=at(0, "neg", "true_div"),
     phase="specialize",
-    law="rounding",
+    law="finite",
     tags=("local_sum_prod_of_mul_or_div", "local_sum_of_neg_to_neg_of_sum"),
     tested_on=("(v / s).sum()", "neg(v).sum()", "(M / v).sum(axis=0)"),
 )

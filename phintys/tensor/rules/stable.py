@@ -72,8 +72,8 @@ SPECIAL_FUNCTIONS = [
         "log(erfc(x)) -> switch(lt(x, 1), log1p(-1 * erf(x)), log(erfcx(x)) + -1 * sqr(x))",
         "local_log_erfc",
     ),
-    stable("log(iv(v, x)) -> log(ive(v, x)) + x", "local_log_iv", "positive"),
-    stable("log(kv(v, x)) -> log(kve(v, x)) + -1 * x", "local_log_kv", "positive"),
+    stable("log(iv(v, x)) -> log(ive(v, x)) + abs(x)", "local_log_iv", "orders", law="finite"),
+    stable("log(kv(v, x)) -> log(kve(v, x)) + -1 * x", "local_log_kv", "orders", law="finite"),
 ]
 EQUATIONS: list[Rule] = [*LOG_EXP, *SIGMOID, *SPECIAL_FUNCTIONS]
 
@@ -83,7 +83,7 @@ EQUATIONS: list[Rule] = [*LOG_EXP, *SIGMOID, *SPECIAL_FUNCTIONS]
     ops=[TABLE["log"]],
     where=at(0, "add"),
     phase="stabilize",
-    law="rounding",
+    law="accurate",
     tags=("local_log1p",),
     tested_on=(
         "log(1 + sqr(x))",
@@ -106,7 +106,7 @@ def log_of_one_plus(ctx: Any, node: Apply) -> Any:
     ops=[TABLE["log"]],
     where=at(0, "add"),
     phase="stabilize",
-    law="rounding",
+    law="accurate",
     tags=("local_log_add_exp", "symbolic_op_recognition", "fast_compile"),
     tested_on=("log(exp(x) + exp(y))", "log(exp(x) + exp(y) + exp(z))"),
 )
@@ -152,7 +152,7 @@ def _one_plus_exp(v: Variable) -> Any:
     ops=[TABLE["true_div"]],
     where=at(1, "add", "mul", "sqr"),
     phase="stabilize",
-    law="rounding",
+    law="accurate",
     tags=("local_exp_over_1_plus_exp", "local_reciprocal_1_plus_exp"),
     tested_on=(
         "exp(x) / (1 + exp(x))",
@@ -186,7 +186,7 @@ def logistic_factors(ctx: Any, node: Apply) -> Any:
     ops=[TABLE["mul"]],
     where=some("sigmoid"),
     phase="stabilize",
-    law="rounding",
+    law="accurate",
     tags=("local_sigm_times_exp",),
     tested_on=("sigmoid(x) * exp(-x)", "y * sigmoid(-x) * exp(x)"),
 )
@@ -206,7 +206,7 @@ def sigmoid_times_exponential(ctx: Any, node: Apply) -> Any:
     ops=[TABLE["true_div"]],
     where=at(1, "erfc", "mul", "sqr"),
     phase="stabilize",
-    law="rounding",
+    law="accurate",
     tags=("local_grad_log_erfc_neg",),
     tested_on=("exp(-sqr(x)) / erfc(x)", "y * exp(-sqr(x)) / erfc(x)"),
 )

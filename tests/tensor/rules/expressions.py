@@ -93,6 +93,8 @@ def build(text, pattern="vectors", dtype="float64"):
 
 DOMAINS = {
     "reals": lambda rng, shape: rng.normal(scale=2, size=shape),
+    "below inf": lambda rng, shape: rng.normal(scale=2, size=shape),
+    "orders": lambda rng, shape: rng.uniform(0.05, 4, shape),
     "positive": lambda rng, shape: rng.uniform(0.05, 4, shape),
     "negative": lambda rng, shape: -rng.uniform(0.05, 4, shape),
     "above -1": lambda rng, shape: rng.uniform(-0.95, 4, shape),
