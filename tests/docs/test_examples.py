@@ -64,7 +64,7 @@ def test_fences_have_a_known_language():
         "{eval-rst}",
         "{literalinclude}",
     }
-    directives = {"{scalar-functions}", "{instructions}", "{settings}", "{rules}"}
+    directives = {"{scalar-functions}", "{instructions}", "{settings}", "{rules}", "{laws}"}
     for page in PAGES:
         opening = re.findall(r"^```(\S*)", page.read_text(), re.MULTILINE)[::2]
         assert set(opening) <= known | directives | {""}, page
