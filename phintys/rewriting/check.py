@@ -185,20 +185,20 @@ class _Side:
         return self.merged(~np.isfinite(v) for v in floats)
 
     def moves(self, k: int, ulps: int) -> Any:
-        """How much output ``k`` changes where all numbers on the way change in their last places.
+        """How much output ``k`` changes where inputs and results change in their last places.
 
-        With 0 ``ulps``: where they change by the least number that there is.
+        With 0 ``ulps``: where results on the way change by the least number that there is.
         """
         rng = np.random.default_rng(0)
         largest = np.zeros(np.shape(self.values[k]))
         for _ in range(4):
-            found = self._moved(rng, ulps)[self.outputs[k]]
-            largest = np.fmax(largest, np.abs(found - self.values[k]))
-        return np.where(np.isfinite(largest), CONDITION * largest, 0)
+            change = np.abs(self._moved(rng, ulps)[self.outputs[k]] - self.values[k])
+            largest = np.maximum(largest, np.where(np.isfinite(change), change, 0))
+        return CONDITION * largest
 
     def _moved(self, rng: Any, ulps: int) -> dict[Variable, Any]:
         """The values of inputs and results where each is changed a little."""
-        known = {v: _moved(rng, x, ulps) for v, x in self.given.items()}
+        known = {v: _moved(rng, x, ulps) if ulps else x for v, x in self.given.items()}
         for node in io_toposort(list(self.given), list(self.outputs)):
             given = {v: known[v] for v in node.inputs if v in known}
             made = self.evaluate(node.outputs, given)

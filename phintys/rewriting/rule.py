@@ -35,8 +35,8 @@ from phintys.rewriting.unify import PatternNode, PatternVar, match_pattern, rule
 Law = Literal["exact", "rounding", "accurate", "finite", "drops_errors"]
 LAWS: dict[Law, str] = {
     "exact": "The same bits. Every NaN is equal to every other.",
-    "rounding": "Equal up to rounding and the signs of zeros, where no result on the way, of either "
-    "side, overflows or is too small to have all its digits.",
+    "rounding": "Equal up to rounding and the signs of zeros, where no result on the way, of "
+    "either side, overflows or is too small to have all its digits.",
     "accurate": "The right side is at least as close to the exact value as the left side, also "
     "where that overflows. Without an exact value both are NaN. Results of the right side that are "
     "too small to have all their digits lose these.",
