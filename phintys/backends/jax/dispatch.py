@@ -106,14 +106,19 @@ def perform(node: Apply, args: Sequence[Any]) -> Any:
     return found if len(found) > 1 else found[0]
 
 
-def length(x: Any, node: Any) -> int:
-    """A length as an int; UnsupportedError if it depends on values."""
+def fixed(x: Any, node: Any) -> Any:
+    """``x``, which decides about lengths; UnsupportedError if it depends on values."""
     if not is_static(x):
         raise UnsupportedError(
             f"JAX compiles for fixed shapes, and a length that {node.op} needs depends on values. "
             "Lengths may depend on shapes and on 0-d integer inputs."
         )
-    return int(x)
+    return x
+
+
+def length(x: Any, node: Any) -> int:
+    """A length as an int; UnsupportedError if it depends on values."""
+    return int(fixed(x, node))
 
 
 # ------------------------------------------------------------------------------- checks

@@ -8,7 +8,14 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from phintys.backends.jax.dispatch import STATIC_OPS, is_static, jax_funcify, length, require
+from phintys.backends.jax.dispatch import (
+    STATIC_OPS,
+    fixed,
+    is_static,
+    jax_funcify,
+    length,
+    require,
+)
 from phintys.backends.jax.native import astype
 from phintys.tensor.index_ops import (
     AdvancedIncSubtensor,
@@ -28,7 +35,7 @@ def python_index(op: Any, node: Any, x: Any, values: Sequence[Any]) -> tuple[Any
     found: list[Any] = []
     for entry in key:
         if isinstance(entry, slice):
-            found.append(slice(*(_bound(p, node) for p in (entry.start, entry.stop, entry.step))))
+            found.append(_slice(entry, x.shape[axis], node))
             axis += 1
         elif np.dtype(entry.dtype) == bool:
             found.append(_mask(entry, x, axis, node))
@@ -39,19 +46,24 @@ def python_index(op: Any, node: Any, x: Any, values: Sequence[Any]) -> tuple[Any
     return tuple(found)
 
 
-def _bound(p: Any, node: Any) -> int | None:
-    return None if p is None else length(p, node)
+def _slice(entry: slice, n: int, node: Any) -> slice:
+    parts = (entry.start, entry.stop, entry.step)
+    start, stop, step = (None if p is None else length(p, node) for p in parts)
+    if step is not None:  # a larger one takes one element too, and may overflow in XLA
+        step = max(-n - 1, min(step, n + 1))
+    return slice(start, stop, step)
 
 
 def _mask(mask: Any, x: Any, axis: int, node: Any) -> Any:
-    if not isinstance(mask, np.ndarray):
-        length(mask, node)
+    mask = mask if isinstance(mask, np.ndarray) else fixed(mask, node)
     shape = x.shape[axis : axis + mask.ndim]
     require(shape == mask.shape, f"A mask of shape {mask.shape} does not fit lengths {shape}.")
     return mask
 
 
 def _integers(i: Any, n: int, axis: int) -> Any:
+    if np.dtype(i.dtype).itemsize < 4:  # which the length may not fit into
+        i = i.astype("int32")
     least = 0 if np.dtype(i.dtype).kind == "u" else -n
     require((i >= least) & (i < n), f"An index is out of range for axis {axis} of length {n}.")
     return int(i) if is_static(i) and np.ndim(i) == 0 else i

@@ -13,9 +13,8 @@ from phintys.backends.jax.dispatch import (
     call_back,
     collecting,
     convert_node,
-    is_static,
+    fixed,
     jax_funcify,
-    length,
     require,
 )
 from phintys.backends.jax.native import astype
@@ -113,9 +112,7 @@ def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
 @jax_funcify.register(Repeat)
 def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
     def compute(x: Any, repeats: Any) -> Any:
-        if not is_static(repeats):
-            length(repeats, node)
-        if np.any(repeats < 0) or len(repeats) not in (1, x.shape[op.axis]):
+        if np.any(fixed(repeats, node) < 0) or len(repeats) not in (1, x.shape[op.axis]):
             raise ValueError(f"{op}: {repeats} repeats for shape {x.shape}.")
         return jnp.repeat(x, repeats, axis=op.axis, total_repeat_length=_total(repeats, x, op.axis))
 

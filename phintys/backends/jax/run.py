@@ -81,8 +81,7 @@ class Compiled:
 
     def inline(self, inlined: dict[int, Any]) -> Any:
         """`trace` as a function of the inputs that are not ``inlined``."""
-        count = len(self.generated.function.__code__.co_varnames)
-        count = min(count, self.generated.function.__code__.co_argcount)
+        count = self.generated.function.__code__.co_argcount
 
         def traced(*others: Any) -> Any:
             rest = iter(others)

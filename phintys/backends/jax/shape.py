@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
 
-from phintys.backends.jax.dispatch import STATIC_OPS, is_static, jax_funcify, length, require
+from phintys.backends.jax.dispatch import (
+    STATIC_OPS,
+    fixed,
+    is_static,
+    jax_funcify,
+    length,
+    require,
+)
 from phintys.backends.jax.native import astype
 from phintys.errors import ShapeError
 from phintys.tensor.creation import Alloc, AllocEmpty
 from phintys.tensor.join import Join, Split
-from phintys.tensor.lengths import Lengths
+from phintys.tensor.lengths import LARGEST, Lengths
 from phintys.tensor.nonzero import Nonzero
 from phintys.tensor.ranges import ARange, ARangeLength, Eye, count_of
 from phintys.tensor.reshape import Reshape
@@ -66,9 +74,10 @@ def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
 @jax_funcify.register(Reshape)
 def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
     def compute(x: Any, shape: Any) -> Any:
-        if not is_static(shape):
-            length(shape, node)
-        return jnp.reshape(x, tuple(int(n) for n in shape))
+        lengths = [int(n) for n in fixed(shape, node)]
+        if x.dtype.itemsize * math.prod(n for n in lengths if n) > LARGEST:
+            raise ShapeError(f"{op}: {lengths} is too large.")  # XLA would end the process
+        return jnp.reshape(x, lengths)
 
     return compute
 
@@ -109,17 +118,12 @@ def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
 @jax_funcify.register(ARange)
 def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
     def compute(start: Any, stop: Any, step: Any) -> Any:
-        if not all(map(is_static, (start, stop, step))):
-            return _from_start(start, stop, step)
-        count_of(start.item(), stop.item(), step.item())
-        return jnp.arange(start.item(), stop.item(), step.item(), op.dtype)
-
-    def _from_start(start: Any, stop: Any, step: Any) -> Any:
-        """The count may be known although the first value is not."""
         count = node.outputs[0].type.shape[0]
-        if count is None:
-            count = length(stop, node) and length(start, node) and length(step, node)
-        return astype(start + jnp.arange(count) * step, op.dtype)
+        if count is not None and not all(map(is_static, (start, stop, step))):
+            return astype(start + jnp.arange(count) * step, op.dtype)
+        first, last, by = (fixed(x, node).item() for x in (start, stop, step))
+        count_of(first, last, by)
+        return jnp.arange(first, last, by, op.dtype)
 
     return compute
 
@@ -145,9 +149,7 @@ def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
 @jax_funcify.register(Split)
 def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
     def compute(x: Any, lengths: Any) -> Any:
-        if not is_static(lengths):
-            length(lengths, node)
-        if lengths.sum() != x.shape[op.axis] or (lengths < 0).any():
+        if fixed(lengths, node).sum() != x.shape[op.axis] or (lengths < 0).any():
             raise ShapeError(f"{op}: lengths {lengths.tolist()} for shape {x.shape}.")
         pieces = jnp.split(x, np.cumsum(lengths)[:-1].tolist(), axis=op.axis)
         return tuple(pieces) if len(pieces) > 1 else pieces[0]

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from phintys.backends.numba.dispatch import (
     compiled,
     define,
@@ -16,6 +18,7 @@ from phintys.backends.numba.dispatch import (
 from phintys.backends.numba.elemwise import numpy_name, place
 from phintys.backends.numba.scalar import has_source, scalar_lines
 from phintys.scalar.op import TABLE
+from phintys.scalar.type import ScalarType
 from phintys.tensor.index_layout import Layout
 from phintys.tensor.index_list import FULL, parts
 from phintys.tensor.index_ops import (
@@ -28,28 +31,42 @@ from phintys.tensor.index_ops import (
 OUT_OF_RANGE = "raise IndexError('An index is out of range.')"
 
 
-def _slice(e: slice, read: str) -> str:
-    return ":".join("" if p is None else read.format(p) for p in parts(e))
+class Bounds:
+    """Source of the 0-d indices ``i0``, ``i1``, ... of these types as signed integers.
 
+    One that is too large is the greatest integer, beyond the end of every axis.
+    """
 
-def _step_check(e: slice, read: str) -> list[str]:
-    if e.step is None:
-        return []
-    return [f"if {read.format(e.step)} == 0: raise ValueError('The step of a slice is 0.')"]
+    def __init__(self, types: Sequence[Any]) -> None:
+        self.types = types
+
+    def __call__(self, k: int) -> str:
+        read = f"i{k}" if isinstance(self.types[k], ScalarType) else f"i{k}[()]"
+        if self.types[k].dtype == "uint64":
+            read = f"min({read}, np.uint64({np.iinfo('int64').max}))"
+        return f"np.int64({read})"
+
+    def slice(self, e: slice) -> str:
+        return ":".join("" if p is None else self(p) for p in parts(e))
+
+    def step_check(self, e: slice) -> list[str]:
+        if e.step is None:
+            return []
+        return [f"if {self(e.step)} == 0: raise ValueError('The step of a slice is 0.')"]
 
 
 # --------------------------------------------------------- integers and slices (scalars)
 
 
-def _region(op: Any) -> tuple[list[str], str]:
+def _region(op: Any, indices: Sequence[Any]) -> tuple[list[str], str]:
     """Lines that check a basic index of ``x``, and the index."""
-    lines, entries = [], []
+    lines, entries, bound = [], [], Bounds([v.type for v in indices])
     for axis, e in enumerate(op.idx_list):
         if isinstance(e, slice):
-            lines += _step_check(e, "i{}")
-            entries.append(_slice(e, "np.int64(i{})"))
+            lines += bound.step_check(e)
+            entries.append(bound.slice(e))
         else:
-            lines.append(f"j{axis} = np.int64(i{e})")
+            lines.append(f"j{axis} = {bound(e)}")
             n = f"x.shape[{axis}]"
             lines.append(f"if j{axis} < -{n} or j{axis} >= {n}: {OUT_OF_RANGE}")
             entries.append(f"j{axis}")
@@ -59,7 +76,7 @@ def _region(op: Any) -> tuple[list[str], str]:
 @numba_funcify.register(Subtensor)
 def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
     names = [f"i{k}" for k in range(len(node.inputs) - 1)]
-    checks, key = _region(op)
+    checks, key = _region(op, node.inputs[1:])
     out = node.outputs[0].type
     if not op.idx_list:
         read = ["return x"]
@@ -82,7 +99,7 @@ def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
         return in_object_mode(op, node, **kwargs)
     step, (value,), env = combine
     names = [f"i{k}" for k in range(len(node.inputs) - 2)]
-    checks, key = _region(op)
+    checks, key = _region(op, node.inputs[2:])
     ndim = x.ndim - sum(isinstance(e, int) for e in op.idx_list)
     indices = [f"k{a}" for a in range(ndim)]
     lengths = [f"part.shape[{a}]" for a in range(ndim)]
@@ -138,7 +155,7 @@ class Gather:
 
     def __init__(self, op: Any, types: Sequence[Any], ndim: int) -> None:
         layout = Layout(op.idx_list, types, ndim)
-        self.lines = self._slices(layout, ndim)
+        self.lines = self._slices(layout, Bounds(types), ndim)
         index = [f"k{a}" for a in range(layout.index_ndim)]
         rest = [f"r{a}" for _, a in layout.slices]
         for a in range(layout.index_ndim):
@@ -165,13 +182,11 @@ class Gather:
             return "0" if n == 1 else k
         return f"({k} if i{p}.shape[{axis}] != 1 else 0)"
 
-    def _slices(self, layout: Layout, ndim: int) -> list[str]:
+    def _slices(self, layout: Layout, bound: Bounds, ndim: int) -> list[str]:
         """Lines that set ``part`` to ``source`` with its slices taken."""
         taken = {a: e for e, a in layout.slices if e != FULL}
-        lines = [line for e in taken.values() for line in _step_check(e, "i{}[()]")]
-        entries = [
-            _slice(taken[a], "np.int64(i{}[()])") if a in taken else ":" for a in range(ndim)
-        ]
+        lines = [line for e in taken.values() for line in bound.step_check(e)]
+        entries = [bound.slice(taken[a]) if a in taken else ":" for a in range(ndim)]
         return [*lines, f"part = source[{', '.join(entries)}]" if taken else "part = source"]
 
     def _index_length(self, layout: Layout, types: Sequence[Any], axis: int) -> list[str]:

@@ -79,16 +79,18 @@ def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
 @numba_funcify.register(Reshape)
 def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
     old = node.inputs[0].type.ndim
-    lengths = [f"n{i}" for i in range(op.ndim)]
-    body = ["known, unknown = 1, 0"]
-    for i, n in enumerate(lengths):
-        body.append(f"{n} = np.int64(shape[{i}])")
-        body.append(f"if {n} == -1: unknown += 1")
-        body.append(f"else: known *= {n}")
-    body.append("missing = x.size // known if unknown == 1 and known > 0 else 0")
-    body += [f"if {n} == -1: {n} = missing" for n in lengths]
-    body.append(f"if {' * '.join(['1', *lengths])} != x.size or unknown > 1:")
-    body.append("    raise ValueError('The sizes do not agree.')")
+    lengths, known = [f"n{i}" for i in range(op.ndim)], [f"m{i}" for i in range(op.ndim)]
+    body = ["unknown = 0"]
+    for i, (n, m) in enumerate(zip(lengths, known)):
+        body.append(f"{n} = {m} = np.int64(shape[{i}])")
+        body.append(f"if {n} == -1:")
+        body.append(f"  {m} = 1")
+        body.append("  unknown += 1")
+        body.append(f"elif {n} < 0: raise ValueError('A length is negative.')")
+    body += size_of(known)
+    fits = "unknown == 1 and size > 0 and x.size % size == 0 or unknown == 0 and size == x.size"
+    body.append(f"if not ({fits}): raise ValueError('The sizes do not agree.')")
+    body += [f"if {n} == -1: {n} = x.size // size" for n in lengths]
     if old == 0 or op.ndim == 0:
         new = f"out = np.empty({tuple_of(lengths)}, np.{numpy_name(node.outputs[0].type.dtype)})"
         first = place((1,) * old, ["0"] * old)
@@ -110,14 +112,19 @@ def lengths_from(names: list[str]) -> list[str]:
     return lines
 
 
+def size_of(lengths: list[str]) -> list[str]:
+    """Lines that set ``size`` to the product of lengths; without those of 0 it must fit."""
+    lines = ["size = 1"]
+    for n in lengths:
+        lines.append(f"if {n} > 1 and size > {LARGEST} // {n}: raise ValueError('Too many.')")
+        lines.append(f"size *= max({n}, 1)")
+    return [*lines, *(f"if {n} == 0: size = 0" for n in lengths)]
+
+
 @numba_funcify.register(Lengths)
 def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
     names = [f"n{k}" for k in range(len(node.inputs))]
-    body = [*lengths_from(names), "size = 1"]
-    for k in range(len(names)):
-        body.append(f"if m{k} > 1:")
-        body.append(f"  if size > {LARGEST} // m{k}: raise ValueError('Too many elements.')")
-        body.append(f"  size *= m{k}")
+    body = [*lengths_from(names), *size_of([f"m{k}" for k in range(len(names))])]
     results = ", ".join(f"np.asarray(m{k})" for k in range(len(names)))
     return compiled(define("lengths", names, [*body, f"return {results}"]))
 
