@@ -250,7 +250,7 @@ def take(a: Any, indices: Any, axis: int | None = None, mode: str = "raise") -> 
     (axis,) = normalize_axis_tuple(axis, a.type.ndim)
     found = _tensor_index(indices)
     if mode == "clip":
-        found = functions.clip(_up_to_int64(found), 0, length(a, axis) - 1)
+        found = functions.clip(as_length(found), 0, length(a, axis) - 1)
     elif mode == "wrap":
         found = remainder(found, length(a, axis))
     elif mode != "raise":
@@ -263,13 +263,6 @@ def remainder(position: Any, n: Any) -> Any:
     if position.type.dtype == "uint64":  # mod would convert both to float64
         return cast(functions.mod(position, cast(n, "uint64")), "int64")
     return functions.mod(position, n)
-
-
-def _up_to_int64(position: Any) -> Any:
-    """Positions in a signed dtype; what does not fit becomes the largest."""
-    if position.type.dtype != "uint64":
-        return position
-    return cast(functions.minimum(position, np.uint64(2**63 - 1)), "int64")
 
 
 def take_along_axis(arr: Any, indices: Any, axis: int | None = 0) -> Any:

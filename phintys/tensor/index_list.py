@@ -21,7 +21,8 @@ from phintys.scalar import dtypes
 from phintys.scalar.type import ScalarConstant, as_scalar, scalar_type
 from phintys.scalar.type import constant as scalar_constant
 from phintys.tensor.convert import as_tensor_variable, constant
-from phintys.tensor.elemwise import cast, functions
+from phintys.tensor.elemwise import functions
+from phintys.tensor.static import as_length
 from phintys.tensor.type_other import NoneTypeT
 
 FULL = slice(None, None, None)
@@ -185,7 +186,7 @@ class Symbols:
         if known is not None:
             return Dim.const(known)
         symbol = Dim.symbol((kind, len(self.variables)))
-        self.variables[symbol] = cast(as_tensor_variable(x), "int64")
+        self.variables[symbol] = as_length(x)
         return symbol
 
     def tensor(self, dim: Dim) -> Any:

@@ -13,7 +13,7 @@ from phintys.graph.variable import Constant, Variable
 from phintys.scalar import dtypes
 from phintys.scalar.conversion import converted
 from phintys.tensor.convert import as_tensor_variable, constant
-from phintys.tensor.elemwise import DimShuffle, Elemwise, cast
+from phintys.tensor.elemwise import DimShuffle, Elemwise, cast, functions
 from phintys.tensor.variable import TensorConstant
 
 __all__ = [
@@ -254,8 +254,15 @@ def infer_static_shape(shape: Any) -> tuple[list[Any], tuple[int | None, ...]]:
 
 
 def as_length(n: Any) -> Any:
-    """A length as an int64 variable, a constant where it is one."""
+    """A length or position as an int64 variable, a constant where it is one.
+
+    A uint64 that is larger than any int64 becomes the largest.
+    """
     n = as_tensor_variable(n)
+    is_wide = n.type.dtype == "uint64"
     if isinstance(n, TensorConstant):
-        return constant(n.data, dtype="int64")
-    return cast(n, "int64")
+        return constant(np.minimum(n.data, _MOST) if is_wide else n.data, dtype="int64")
+    return cast(functions.minimum(n, constant(_MOST)) if is_wide else n, "int64")
+
+
+_MOST = np.uint64(2**63 - 1)

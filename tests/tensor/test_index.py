@@ -374,6 +374,15 @@ def test_take_accepts_positions_of_every_dtype(dtype, how):
         )  # fmt: skip
 
 
+def test_unsigned_bounds_of_any_size():
+    x, u = pt.dvector("x"), pt.scalar("u", dtype="uint64")
+    for mode in (*MODES, "C"):
+        f = phintys.function([x, u], [x[:u], x[:u].shape[0], x[u:], x[u:].shape[0]], mode=mode)
+        for bound in (0, 2, 2**63, 2**64 - 1):
+            head, n, tail, m = f(np.arange(3.0), np.uint64(bound))
+            assert (head.size, n, tail.size, m) == (min(bound, 3),) * 2 + (max(3 - bound, 0),) * 2
+
+
 def test_values_are_converted_to_the_target():
     x = np.arange(4)
     check(lambda x: pt.set_subtensor(x[1], 1.5), lambda x: write(x, 1, 1, "set"), [x])

@@ -98,7 +98,7 @@ def test_no_check_is_left_where_lengths_are_those_of_an_array():
     [
         lambda a, b: pt.alloc(1.5, a, b),
         lambda a, b: pt.second(pt.alloc(1.5, a, b), 1.0),
-        lambda a, b: pt.alloc(1.5, 2**20, a, b),
+        lambda a, b: pt.alloc(1.5, 2**10, a, b),
     ],
 )
 def test_lengths_of_two_arrays_may_be_too_large_together(fill, mode):
