@@ -301,7 +301,7 @@ class Split(Op):
         x, splits = inputs
         if np.any(splits < 0):
             raise ShapeError(f"{self}: a length is negative in {splits.tolist()}.")
-        if splits.sum() != x.shape[self.axis]:
+        if sum(splits.tolist()) != x.shape[self.axis]:
             raise ShapeError(
                 f"{self}: the lengths {splits.tolist()} do not add up to {x.shape[self.axis]}."
             )

@@ -104,7 +104,7 @@ def product_to_negation(ctx: Any, node: Apply) -> Any:
         return None
     x = rest[0] if len(rest) == 1 else functions.mul(*rest)
     out = node.outputs[0].type
-    if x.type.dtype != out.dtype:
+    if x.type.dtype != out.dtype or dtypes.kind(out.dtype) == "c":
         return None
     return like(node, functions.neg(x))
 
