@@ -9,7 +9,7 @@ from phintys.rewriting.rule import rule
 from phintys.scalar import dtypes
 from phintys.scalar.op import TABLE
 from phintys.tensor.convert import constant
-from phintys.tensor.elemwise import functions
+from phintys.tensor.elemwise import cast, functions
 from phintys.tensor.rules.fills import fill_number
 from phintys.tensor.rules.match import applied, at, like, literal, number, some
 from phintys.tensor.rules.match import scalar_op_name as name_of
@@ -89,6 +89,7 @@ def _branch(v: Variable, condition: Variable, i: int) -> Variable:
     tested_on=(
         "switch(gt(x, 0), x, y) + switch(gt(x, 0), y, z)",
         "switch(gt(x, 0), x, y) / switch(gt(x, 0), y, 2)",
+        "switch(gt(h, 0), h, i) + switch(gt(h, 0), h, j)",
     ),
 )
 def merge_switches(ctx: Any, node: Apply) -> Any:
@@ -100,8 +101,14 @@ def merge_switches(ctx: Any, node: Apply) -> Any:
     for v, switch in zip(node.inputs, inner):
         if switch is None or switch.inputs[0] is not condition or not ctx.single_use(v):
             return None
-    branches = [node.op(*(s.inputs[i] for s in inner if s is not None)) for i in (1, 2)]
+    switches = [s for s in inner if s is not None]
+    branches = [node.op(*(_chosen(s, i) for s in switches)) for i in (1, 2)]
     return like(node, functions.switch(condition, *branches))
+
+
+def _chosen(switch: Apply, i: int) -> Any:
+    """Branch ``i`` of a switch, in the dtype of its result: a narrower one would wrap."""
+    return cast(switch.inputs[i], switch.outputs[0].type.dtype)
 
 
 @rule(
@@ -115,6 +122,7 @@ def merge_switches(ctx: Any, node: Apply) -> Any:
         "switch(gt(x, 0), x, 0) / y",
         "y * switch(gt(x, 0), 0, z)",
         "x * y * switch(gt(x, 0), zeros_like(x), z)",
+        "h * switch(gt(h, 0), h, zeros_like(i))",
     ),
 )
 def sink_switch(ctx: Any, node: Apply) -> Any:
@@ -127,8 +135,9 @@ def sink_switch(ctx: Any, node: Apply) -> Any:
         switch = applied(v, "switch")
         if switch is None:
             continue
-        condition, *branches = switch.inputs
-        zero = [fill_number(b) == 0 for b in branches]
+        condition, *_ = switch.inputs
+        branches = [_chosen(switch, k) for k in (1, 2)]
+        zero = [fill_number(b) == 0 for b in switch.inputs[1:]]
         if not any(zero):
             continue
         dtype = node.outputs[0].type.dtype

@@ -91,6 +91,14 @@ def is_float(x: Any) -> bool:
     return dtypes.is_float(x.type.dtype)
 
 
+def negation_keeps(x: Variable, dtype: str) -> bool:
+    """Whether the opposite of ``x``, cast to a dtype, is the opposite of ``x`` cast to it.
+
+    Integers of a narrower dtype wrap: the opposite of an int8 of -128 is -128.
+    """
+    return is_float(x) or x.type.dtype == dtype
+
+
 def literal(value: Any, dtype: str, ndim: int) -> Constant:
     """A number as a constant of a dtype, broadcastable in ``ndim`` dimensions; integers wrap."""
     # zeros, and parts of complex numbers, have signs, which equal keys need not share

@@ -11,7 +11,16 @@ from phintys.scalar import dtypes
 from phintys.scalar.op import TABLE
 from phintys.tensor.elemwise import cast, functions
 from phintys.tensor.rules.language import NAMES
-from phintys.tensor.rules.match import argument, at, is_float, like, literal, number, some
+from phintys.tensor.rules.match import (
+    argument,
+    at,
+    is_float,
+    like,
+    literal,
+    negation_keeps,
+    number,
+    some,
+)
 
 POW = TABLE["pow"]
 
@@ -27,13 +36,18 @@ POW = TABLE["pow"]
 def trivial_power(ctx: Any, node: Apply) -> Any:
     x, exponent = node.inputs
     k = number(exponent)
-    if k == 0 or number(x) == 1:
+    if k == 0 or (number(x) == 1 and not _may_fail(exponent)):
         return like(node, functions.second(x, functions.second(exponent, 1)))
     if k == 1:
         return like(node, x)
     if k == 2:
         return like(node, functions.sqr(cast(x, node.outputs[0].type.dtype)))
     return None
+
+
+def _may_fail(exponent: Variable) -> bool:
+    """Whether integers to this power are errors: it may be a negative integer."""
+    return dtypes.kind(exponent.type.dtype) == "i"
 
 
 @rule(
@@ -116,14 +130,15 @@ def product_to_negation(ctx: Any, node: Apply) -> Any:
     phase="specialize",
     law="rounding",
     tags=("local_add_neg_to_sub",),
-    tested_on=("x + -y", "x + -y + -z", "-x + -y"),
+    tested_on=("x + -y", "x + -y + -z", "-x + -y", "i + neg(j)"),
 )
 def negations_to_difference(ctx: Any, node: Apply) -> Any:
+    dtype = node.outputs[0].type.dtype
     below = [argument(v, "neg") for v in node.inputs]
+    below = [x if x is not None and negation_keeps(x, dtype) else None for x in below]
     if not any(x is not None for x in below):
         return None
     above = [v for v, x in zip(node.inputs, below) if x is None]
-    dtype = node.outputs[0].type.dtype
     minus = total([x for x in below if x is not None])
     new = functions.sub(total(above), minus) if above else functions.neg(minus)
     return like(node, new) if new.type.dtype == dtype else None
@@ -181,6 +196,14 @@ def _exponent(ctx: Any, v: Variable) -> Any:
     return x if x is not None and is_float(x) and ctx.single_use(v) else None
 
 
+def _are_floats(x: Any, y: Any) -> bool:
+    return is_float(x) and is_float(y)
+
+
+def _adds_alike(x: Any, y: Any) -> bool:
+    return negation_keeps(y, dtypes.upcast(x.type.dtype, y.type.dtype))
+
+
 def _machine_forms() -> Iterator[Rule]:
     def form(text: str, name: str, law: str = "exact", **options: Any) -> Rule:
         told = {"namespace": NAMES, "deferred": True, "phase": "specialize", "when": is_float}
@@ -189,11 +212,11 @@ def _machine_forms() -> Iterator[Rule]:
     yield form("1 / x -> reciprocal(x)", "local_div_to_reciprocal")
     yield form("x * x -> sqr(x)", "local_mul_to_sqr", when=None)
     yield form("-1 / x -> neg(reciprocal(x))", "local_neg_div_neg")
-    yield form("neg(x) / neg(y) -> x / y", "local_neg_div_neg")
-    yield form("neg(x) * neg(y) -> x * y", "local_mul_specialize")
+    yield form("neg(x) / neg(y) -> x / y", "local_neg_div_neg", when=_are_floats)
+    yield form("neg(x) * neg(y) -> x * y", "local_mul_specialize", when=_are_floats)
     yield form("neg(neg(x)) -> x", "useless_Neg_of_Neg", when=None)
     yield form("neg(x - y) -> y - x", "local_add_neg_to_sub", "rounding")
-    yield form("x - neg(y) -> x + y", "local_sub_neg_to_add", when=None)
+    yield form("x - neg(y) -> x + y", "local_sub_neg_to_add", when=_adds_alike)
     yield form("abs(x) * sign(x) -> x", "local_abs_mul_unit", "rounding")
     yield form("polygamma(0, x) -> psi(x)", "local_polygamma_to_digamma", "rounding")
     yield form("polygamma(1, x) -> tri_gamma(x)", "local_polygamma_to_tri_gamma", "rounding")

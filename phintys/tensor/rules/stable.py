@@ -140,11 +140,17 @@ def product(of: list[Any]) -> Any:
 
 
 def _one_plus_exp(v: Variable) -> Any:
-    """``x`` where ``v`` is ``1 + exp(x)``, else None."""
+    """``x`` where ``v`` is ``1 + exp(x)`` of floats, else None."""
     node = applied(v, "add")
-    if node is None or len(node.inputs) != 2 or number(node.inputs[0]) != 1 or not is_float(v):
+    if node is None or len(node.inputs) != 2 or number(node.inputs[0]) != 1:
         return None
-    return argument(node.inputs[1], "exp")
+    return _float_argument(node.inputs[1], "exp")
+
+
+def _float_argument(v: Variable, name: str) -> Any:
+    """``x`` where ``v`` is ``name(x)`` of floats, else None: the opposites of integers wrap."""
+    x = argument(v, name)
+    return x if x is not None and is_float(x) else None
 
 
 @rule(
@@ -191,7 +197,7 @@ def logistic_factors(ctx: Any, node: Apply) -> Any:
     tested_on=("sigmoid(x) * exp(-x)", "y * sigmoid(-x) * exp(x)"),
 )
 def sigmoid_times_exponential(ctx: Any, node: Apply) -> Any:
-    arguments = [argument(v, "sigmoid") for v in node.inputs]
+    arguments = [_float_argument(v, "sigmoid") for v in node.inputs]
     for i, a in enumerate(arguments):
         for k, v in enumerate(node.inputs if a is not None else ()):
             b = argument(v, "exp")
@@ -214,7 +220,7 @@ def scaled_error_function(ctx: Any, node: Apply) -> Any:
     """The derivative of log(erfc(x)), where both parts underflow."""
     top, below = (factors(v) for v in node.inputs)
     for k, v in enumerate(below):
-        x = argument(v, "erfc")
+        x = _float_argument(v, "erfc")
         own = None if x is None else next((w for w in top if _is_bell(w, x)), None)
         if own is not None:
             top.remove(own)

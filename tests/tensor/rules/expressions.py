@@ -75,11 +75,12 @@ FUNCTIONS = {
 
 
 def variables(pattern="vectors", dtype="float64"):
-    """Fresh variables by name."""
+    """Fresh variables by name.  ``dtype`` is that of x, y and z; or three of them."""
     made = {name: TensorType(dt, static)(name) for name, (dt, static, _) in VARIABLES.items()}
     made["c"] = scalar_type("float64")("c")
-    for name, static in zip("xyz", PATTERNS[pattern], strict=True):
-        made[name] = TensorType(dtype, static)(name)
+    dtypes = [dtype] * 3 if isinstance(dtype, str) else dtype
+    for name, dt, static in zip("xyz", dtypes, PATTERNS[pattern], strict=True):
+        made[name] = TensorType(dt, static)(name)
     return made
 
 

@@ -8,12 +8,23 @@ from exact import errors
 from expressions import draw, evaluate, folded
 from test_laws import EQUATIONS, FUNCTIONS, build, examples, split_domain, where_it_applies
 
+import phintys
 from phintys.graph.traversal import io_toposort
 from phintys.rewriting.check import check_rule, rewritten, sides
 from phintys.rewriting.rule import equation
 from phintys.tensor.elemwise import Elemwise
 from phintys.tensor.type import TensorType
 
+#: dtypes of x, y and z beside float64 and float32: rules may or may not apply to them
+OTHERS = [
+    *([dtype] * 3 for dtype in ("int8", "uint8", "int64", "uint64", "bool")),
+    ["int8", "uint8", "int64"],
+    ["uint8", "int8", "bool"],
+    ["int64", "float32", "int8"],
+    ["float32", "int8", "uint8"],
+    ["float32", "float64", "int8"],
+    ["bool", "uint8", "float32"],
+]
 RTOL = {"float32": 4e-6, "float64": 8e-15}
 #: the most points at which an expression is evaluated
 POINTS = 400
@@ -94,7 +105,7 @@ def is_pointwise(inputs, out, rule):
 def check(rule, inputs, out, domain="reals"):
     pointwise = bool(inputs) and is_pointwise(inputs, out, rule)
     drawn = [combinations(inputs, domain)] if pointwise else mixtures(inputs, domain)
-    rtol = RTOL["float32" if any(v.type.dtype == "float32" for v in inputs) else "float64"]
+    rtol = RTOL["float32" if "float32" in {v.type.dtype for v in (*inputs, out)} else "float64"]
     failures = check_rule(
         rule, inputs, [out], drawn, evaluate, rtol, errors=errors, pointwise=pointwise
     )
@@ -167,3 +178,49 @@ def test_equation(rule, dtype):
     dtypes = [v.type.dtype if v.name in typed else dtype for v in given]
     inputs = [TensorType(t, (None,))(v.name) for t, v in zip(dtypes, given, strict=True)]
     check(rule, inputs, folded(rule.lhs(*inputs)), rule.tested_on or "reals")
+
+
+@pytest.mark.parametrize("rule, text", examples(FUNCTIONS))
+def test_example_of_other_dtypes(rule, text):
+    expression, domain = split_domain(text)
+    for dtypes in OTHERS:
+        try:
+            out, inputs = build(expression, "vectors", dtypes)
+            if not {v.name for v in inputs} & set("xyz"):
+                return
+            out = where_it_applies(rule, out)
+            rewritten(rule, [out])
+        except (AssertionError, TypeError):
+            continue
+        check(rule, inputs, out, domain)
+
+
+@pytest.mark.parametrize("rule", [r for r in EQUATIONS if not r.types], ids=str)
+def test_equation_of_other_dtypes(rule):
+    names = [v.name for v in sides(rule)[0]]
+    for dtypes in OTHERS:
+        inputs = [TensorType(t, (None,))(name) for t, name in zip(dtypes, names, strict=False)]
+        try:
+            left = folded(rule.lhs(*inputs))
+            rewritten(rule, [left])
+        except (AssertionError, TypeError):
+            continue
+        check(rule, inputs, left, rule.tested_on or "reals")
+
+
+@pytest.mark.parametrize(
+    "text, expected",
+    [
+        ("switch(gt(x, 0), 0, y) * y", np.int16(200 * 200 - 2**16)),  # in int16, not in uint8
+        ("1 / (1 + exp(x))", np.float32(1)),  # the opposite of -128 is no int8
+        ("switch(gt(x, 0), x, y) + switch(gt(x, 0), x, y)", np.int16(400)),
+        ("y * log(1 + exp(-cast(x, 'float32')))", np.float32(200 * 128)),
+    ],
+)
+def test_functions_of_narrow_integers(text, expected):
+    out, inputs = build(text, "scalars", ["int8", "uint8", "int8"])
+    given = {"x": np.int8(-128), "y": np.uint8(200)}
+    for mode in ("FAST_RUN", "FAST_COMPILE"):
+        f = phintys.function(inputs, out, mode=mode)
+        found = f(*(given[v.name] for v in inputs))
+        assert found == expected and found.dtype == expected.dtype
