@@ -2,7 +2,9 @@
 ;
 ; Strides are in elements and may be anything; what BLAS cannot take as it is (a matrix without a
 ; unit stride, a vector with a stride that is not positive) is computed by plain loops.  A routine
-; returns 1 where a size does not fit BLAS's 32-bit integers.
+; returns 1 where a size does not fit BLAS's 32-bit integers, and not 0 where a signal ends it.
+;
+; Large products go in blocks of rows or columns: signals are handled between them.
 
 declare void @blas_${p}gemm(ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr)
 declare void @blas_${p}gemv(ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr)
@@ -12,6 +14,36 @@ declare void @${p}product(i64, i64, i64, $T, ptr, i64, ptr, i64, i64, ptr, i64, 
 declare void @${p}dots(i64, i64, $T, ptr, ptr, i64, ptr, $T)
 declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
 declare i64 @llvm.smax.i64(i64, i64)
+declare i64 @llvm.smin.i64(i64, i64)
+declare i64 @phintys_poll() cold
+
+; Whether work is more than %most and can be split: there are more than %least rows.
+define internal i1 @huge(i64 %work, i64 %most, i64 %rows, i64 %least) {
+  %much = icmp ugt i64 %work, %most
+  %many = icmp sgt i64 %rows, %least
+  %both = and i1 %much, %many
+  ret i1 %both
+}
+
+; How many rows are a block of at most %most, if each is %work: a multiple of 64, at least %least.
+define internal i64 @block(i64 %work, i64 %most, i64 %least) {
+  %some = call i64 @llvm.smax.i64(i64 %work, i64 1)
+  %fitting = udiv i64 %most, %some
+  %whole = and i64 %fitting, -64
+  %block = call i64 @llvm.smax.i64(i64 %whole, i64 %least)
+  ret i64 %block
+}
+
+; Let Python handle signals after %work multiply-adds, if that is much; not 0 if a handler raises.
+define internal i64 @after(i64 %work) {
+  %long = icmp ugt i64 %work, $long
+  br i1 %long, label %ask, label %go
+ask:
+  %status = call i64 @phintys_poll()
+  ret i64 %status
+go:
+  ret i64 0
+}
 
 ; Whether BLAS can take a matrix whose rows are contiguous: x[r, c] at r*s + c*u.
 define internal i1 @rows(i64 %r, i64 %c, i64 %s, i64 %u) {
@@ -62,6 +94,12 @@ define internal i1 @fit(i64 %a, i64 %b, i64 %c, i64 %d) {
   ret i1 %ok
 }
 
+define internal ptr @place(ptr %p, i64 %i, i64 %s) {
+  %o = mul i64 %i, %s
+  %q = getelementptr $T, ptr %p, i64 %o
+  ret ptr %q
+}
+
 define internal $T @at(ptr %p, i64 %i, i64 %s, i64 %j, i64 %u) {
   %a = mul i64 %i, %s
   %b = mul i64 %j, %u
@@ -72,23 +110,27 @@ define internal $T @at(ptr %p, i64 %i, i64 %s, i64 %j, i64 %u) {
 }
 
 ; c[m, n] = alpha * a[m, k] @ b[k, n] + beta * c by plain loops, any strides.
-define internal void @plain(i64 %m, i64 %n, i64 %k, $T %alpha, ptr %c, i64 %cs, i64 %cu, ptr %a, i64 %as, i64 %au, ptr %b, i64 %bs, i64 %bu, $T %beta) {
+define internal i64 @plain(i64 %m, i64 %n, i64 %k, $T %alpha, ptr %c, i64 %cs, i64 %cu, ptr %a, i64 %as, i64 %au, ptr %b, i64 %bs, i64 %bu, $T %beta) {
 entry:
   %fresh = fcmp oeq $T %beta, 0.0
+  %first = call i64 @llvm.smin.i64(i64 %k, i64 $long)
   br label %rows
 rows:
   %i = phi i64 [0, %entry], [%i.next, %row.end]
+  %row.work = phi i64 [0, %entry], [%work, %row.end]
   %i.more = icmp slt i64 %i, %m
   br i1 %i.more, label %columns, label %done
 columns:
-  %j = phi i64 [0, %rows], [%j.next, %column.end]
+  %j = phi i64 [0, %rows], [%j.next, %column.end], [%j.next, %asked]
+  %work = phi i64 [%row.work, %rows], [%work.next, %column.end], [0, %asked]
   %j.more = icmp slt i64 %j, %n
   br i1 %j.more, label %sum, label %row.end
 sum:
-  %l = phi i64 [0, %columns], [%l.next, %term]
-  %s = phi $T [0.0, %columns], [%s.next, %term]
-  %l.more = icmp slt i64 %l, %k
-  br i1 %l.more, label %term, label %store
+  %l = phi i64 [0, %columns], [%l.next, %term], [%l, %pause]
+  %s = phi $T [0.0, %columns], [%s.next, %term], [%s, %pause]
+  %end = phi i64 [%first, %columns], [%end, %term], [%further, %pause]
+  %l.more = icmp slt i64 %l, %end
+  br i1 %l.more, label %term, label %ended
 term:
   %x = call $T @at(ptr %a, i64 %i, i64 %as, i64 %l, i64 %au)
   %y = call $T @at(ptr %b, i64 %l, i64 %bs, i64 %j, i64 %bu)
@@ -96,6 +138,15 @@ term:
   %s.next = fadd $T %s, %xy
   %l.next = add i64 %l, 1
   br label %sum
+ended:
+  %l.left = icmp slt i64 %l, %k
+  br i1 %l.left, label %pause, label %store
+pause:
+  %some = add i64 %l, $long
+  %further = call i64 @llvm.smin.i64(i64 %k, i64 %some)
+  %paused = call i64 @phintys_poll()
+  %continue = icmp eq i64 %paused, 0
+  br i1 %continue, label %sum, label %stop
 store:
   %ci = mul i64 %i, %cs
   %cj = mul i64 %j, %cu
@@ -112,12 +163,21 @@ column.end:
   %v = phi $T [%new, %store], [%total, %scale]
   store $T %v, ptr %p
   %j.next = add i64 %j, 1
-  br label %columns
+  %work.sum = add i64 %work, %k
+  %work.next = add i64 %work.sum, 1
+  %long = icmp ugt i64 %work.next, $long
+  br i1 %long, label %asked, label %columns
+asked:
+  %status = call i64 @phintys_poll()
+  %good = icmp eq i64 %status, 0
+  br i1 %good, label %columns, label %stop
 row.end:
   %i.next = add i64 %i, 1
   br label %rows
 done:
-  ret void
+  ret i64 0
+stop:
+  ret i64 1
 }
 
 ; c[m, n] = alpha * a[m, k] @ b[k, n] + beta * c
@@ -136,8 +196,8 @@ several:
   %can = icmp ne i64 %all, 0
   br i1 %can, label %blas, label %loops
 loops:
-  call void @plain(i64 %m, i64 %n, i64 %k, $T %alpha, ptr %c, i64 %cs, i64 %cu, ptr %a, i64 %as, i64 %au, ptr %b, i64 %bs, i64 %bu, $T %beta)
-  ret i64 0
+  %looped = call i64 @plain(i64 %m, i64 %n, i64 %k, $T %alpha, ptr %c, i64 %cs, i64 %cu, ptr %a, i64 %as, i64 %au, ptr %b, i64 %bs, i64 %bu, $T %beta)
+  ret i64 %looped
 blas:
   ; a target with contiguous columns is a transposed problem
   %turn = icmp eq i64 %lc, 2
@@ -156,11 +216,20 @@ define internal i64 @phintys_${p}gemm_rows(i64 %m, i64 %n, i64 %k, $T %alpha, pt
   %ints = alloca [6 x i32]
   %floats = alloca [2 x $T]
   %chars = alloca [2 x i8]
+  %mn = mul i64 %m, %n
+  %work = mul i64 %mn, %k
+  %longest = call i64 @llvm.smax.i64(i64 %m, i64 %n)
+  %huge = call i1 @huge(i64 %work, i64 $gemm, i64 %longest, i64 128)
+  br i1 %huge, label %blocks, label %whole
+blocks:
+  %several = call i64 @phintys_${p}gemm_blocks(i64 %m, i64 %n, i64 %k, $T %alpha, ptr %c, i64 %cs, ptr %a, i64 %as, i64 %au, ptr %b, i64 %bs, i64 %bu, $T %beta)
+  ret i64 %several
+whole:
   %few = icmp sle i64 %n, $largest
   br i1 %few, label %narrow, label %begin
 narrow:
   call void @${p}product(i64 %m, i64 %n, i64 %k, $T %alpha, ptr %c, i64 %cs, ptr %a, i64 %as, i64 %au, ptr %b, i64 %bs, i64 %bu, $T %beta)
-  ret i64 0
+  br label %end
 begin:
   %a.rows = call i1 @rows(i64 %m, i64 %k, i64 %as, i64 %au)
   %b.rows = call i1 @rows(i64 %k, i64 %n, i64 %bs, i64 %bu)
@@ -192,9 +261,44 @@ call:
   store $T %alpha, ptr %floats
   store $T %beta, ptr %p.beta
   call void @blas_${p}gemm(ptr %p.tb, ptr %chars, ptr %p.n, ptr %p.m, ptr %p.k, ptr %floats, ptr %b, ptr %p.ldb, ptr %a, ptr %p.lda, ptr %p.beta, ptr %c, ptr %p.ldc)
-  ret i64 0
+  br label %end
+end:
+  %status = call i64 @after(i64 %work)
+  ret i64 %status
 large:
   ret i64 1
+}
+
+; The same in blocks of the longer side of c.
+define internal i64 @phintys_${p}gemm_blocks(i64 %m, i64 %n, i64 %k, $T %alpha, ptr %c, i64 %cs, ptr %a, i64 %as, i64 %au, ptr %b, i64 %bs, i64 %bu, $T %beta) {
+entry:
+  %down = icmp sge i64 %m, %n
+  %length = select i1 %down, i64 %m, i64 %n
+  %across = select i1 %down, i64 %n, i64 %m
+  %work = mul i64 %across, %k
+  %block = call i64 @block(i64 %work, i64 $gemm, i64 128)
+  %c.step = select i1 %down, i64 %cs, i64 1
+  %a.step = select i1 %down, i64 %as, i64 0
+  %b.step = select i1 %down, i64 0, i64 %bu
+  br label %turn
+turn:
+  %i = phi i64 [0, %entry], [%next, %check]
+  %left = sub i64 %length, %i
+  %size = call i64 @llvm.smin.i64(i64 %left, i64 %block)
+  %rows = select i1 %down, i64 %size, i64 %m
+  %columns = select i1 %down, i64 %n, i64 %size
+  %c.at = call ptr @place(ptr %c, i64 %i, i64 %c.step)
+  %a.at = call ptr @place(ptr %a, i64 %i, i64 %a.step)
+  %b.at = call ptr @place(ptr %b, i64 %i, i64 %b.step)
+  %status = call i64 @phintys_${p}gemm_rows(i64 %rows, i64 %columns, i64 %k, $T %alpha, ptr %c.at, i64 %cs, ptr %a.at, i64 %as, i64 %au, ptr %b.at, i64 %bs, i64 %bu, $T %beta)
+  %good = icmp eq i64 %status, 0
+  br i1 %good, label %check, label %out
+check:
+  %next = add i64 %i, %size
+  %more = icmp slt i64 %next, %length
+  br i1 %more, label %turn, label %out
+out:
+  ret i64 %status
 }
 
 define internal ptr @int(ptr %ints, i64 %i, i64 %value) {
@@ -209,6 +313,13 @@ define i64 @phintys_${p}gemv(i64 %m, i64 %k, $T %alpha, ptr %y, i64 %ys, ptr %a,
   %ints = alloca [5 x i32]
   %floats = alloca [2 x $T]
   %char = alloca i8
+  %work = mul i64 %m, %k
+  %huge = call i1 @huge(i64 %work, i64 $gemv, i64 %m, i64 64)
+  br i1 %huge, label %blocks, label %whole
+blocks:
+  %several = call i64 @phintys_${p}gemv_blocks(i64 %m, i64 %k, $T %alpha, ptr %y, i64 %ys, ptr %a, i64 %as, i64 %au, ptr %x, i64 %xs, $T %beta)
+  ret i64 %several
+whole:
   %la = call i64 @layout(i64 %m, i64 %k, i64 %as, i64 %au)
   %incy = call i64 @step(i64 %m, i64 %ys)
   %incx = call i64 @step(i64 %k, i64 %xs)
@@ -219,8 +330,8 @@ define i64 @phintys_${p}gemv(i64 %m, i64 %k, $T %alpha, ptr %y, i64 %ys, ptr %a,
   br i1 %can, label %blas, label %loops
 loops:
   ; also k = 0, where BLAS would not touch y
-  call void @plain(i64 %m, i64 1, i64 %k, $T %alpha, ptr %y, i64 %ys, i64 1, ptr %a, i64 %as, i64 %au, ptr %x, i64 %xs, i64 1, $T %beta)
-  ret i64 0
+  %looped = call i64 @plain(i64 %m, i64 1, i64 %k, $T %alpha, ptr %y, i64 %ys, i64 1, ptr %a, i64 %as, i64 %au, ptr %x, i64 %xs, i64 1, $T %beta)
+  ret i64 %looped
 blas:
   %rows = icmp eq i64 %la, 1
   %thin = icmp sle i64 %k, $largest
@@ -231,7 +342,7 @@ blas:
   br i1 %few, label %short, label %long
 short:
   call void @${p}dots(i64 %m, i64 %k, $T %alpha, ptr %y, ptr %a, i64 %as, ptr %x, $T %beta)
-  ret i64 0
+  br label %end
 long:
   %ld.r = call i64 @leading(i64 %m, i64 %k, i64 %as)
   %ld.c = call i64 @leading(i64 %k, i64 %m, i64 %au)
@@ -249,12 +360,12 @@ clear:
   %packed = icmp eq i64 %incy, 1
   br i1 %packed, label %clear.all, label %clear.each
 clear.all:
-  %end = getelementptr $T, ptr null, i64 %m
-  %bytes = ptrtoint ptr %end to i64
+  %past = getelementptr $T, ptr null, i64 %m
+  %bytes = ptrtoint ptr %past to i64
   call void @llvm.memset.p0.i64(ptr %y, i8 0, i64 %bytes, i1 false)
   br label %call
 clear.each:
-  call void @plain(i64 %m, i64 1, i64 0, $T %alpha, ptr %y, i64 %ys, i64 1, ptr %a, i64 0, i64 0, ptr %x, i64 0, i64 0, $T 0.0)
+  %cleared = call i64 @plain(i64 %m, i64 1, i64 0, $T %alpha, ptr %y, i64 %ys, i64 1, ptr %a, i64 0, i64 0, ptr %x, i64 0, i64 0, $T 0.0)
   br label %call
 call:
   %r = select i1 %rows, i64 %k, i64 %m
@@ -270,15 +381,47 @@ call:
   store $T %alpha, ptr %floats
   store $T %beta, ptr %p.beta
   call void @blas_${p}gemv(ptr %char, ptr %p.r, ptr %p.c, ptr %floats, ptr %a, ptr %p.ld, ptr %x, ptr %p.incx, ptr %p.beta, ptr %y, ptr %p.incy)
-  ret i64 0
+  br label %end
+end:
+  %status = call i64 @after(i64 %work)
+  ret i64 %status
 large:
   ret i64 1
+}
+
+; The same in blocks of rows.
+define internal i64 @phintys_${p}gemv_blocks(i64 %m, i64 %k, $T %alpha, ptr %y, i64 %ys, ptr %a, i64 %as, i64 %au, ptr %x, i64 %xs, $T %beta) {
+entry:
+  %block = call i64 @block(i64 %k, i64 $gemv, i64 64)
+  br label %turn
+turn:
+  %i = phi i64 [0, %entry], [%next, %check]
+  %left = sub i64 %m, %i
+  %size = call i64 @llvm.smin.i64(i64 %left, i64 %block)
+  %y.at = call ptr @place(ptr %y, i64 %i, i64 %ys)
+  %a.at = call ptr @place(ptr %a, i64 %i, i64 %as)
+  %status = call i64 @phintys_${p}gemv(i64 %size, i64 %k, $T %alpha, ptr %y.at, i64 %ys, ptr %a.at, i64 %as, i64 %au, ptr %x, i64 %xs, $T %beta)
+  %good = icmp eq i64 %status, 0
+  br i1 %good, label %check, label %out
+check:
+  %next = add i64 %i, %size
+  %more = icmp slt i64 %next, %m
+  br i1 %more, label %turn, label %out
+out:
+  ret i64 %status
 }
 
 ; a[m, n] += alpha * x[m] * y[n]
 define i64 @phintys_${p}ger(i64 %m, i64 %n, $T %alpha, ptr %a, i64 %as, i64 %au, ptr %x, i64 %xs, ptr %y, i64 %ys) {
   %ints = alloca [5 x i32]
   %float = alloca $T
+  %work = mul i64 %m, %n
+  %huge = call i1 @huge(i64 %work, i64 $gemv, i64 %m, i64 64)
+  br i1 %huge, label %blocks, label %whole
+blocks:
+  %several = call i64 @phintys_${p}ger_blocks(i64 %m, i64 %n, $T %alpha, ptr %a, i64 %as, i64 %au, ptr %x, i64 %xs, ptr %y, i64 %ys)
+  ret i64 %several
+whole:
   %la = call i64 @layout(i64 %m, i64 %n, i64 %as, i64 %au)
   %incx = call i64 @step(i64 %m, i64 %xs)
   %incy = call i64 @step(i64 %n, i64 %ys)
@@ -287,8 +430,8 @@ define i64 @phintys_${p}ger(i64 %m, i64 %n, $T %alpha, ptr %a, i64 %as, i64 %au,
   %can = icmp ne i64 %all, 0
   br i1 %can, label %blas, label %loops
 loops:
-  call void @plain(i64 %m, i64 %n, i64 1, $T %alpha, ptr %a, i64 %as, i64 %au, ptr %x, i64 %xs, i64 1, ptr %y, i64 1, i64 %ys, $T 1.0)
-  ret i64 0
+  %looped = call i64 @plain(i64 %m, i64 %n, i64 1, $T %alpha, ptr %a, i64 %as, i64 %au, ptr %x, i64 %xs, i64 1, ptr %y, i64 1, i64 %ys, $T 1.0)
+  ret i64 %looped
 blas:
   %rows = icmp eq i64 %la, 1
   %ld.r = call i64 @leading(i64 %m, i64 %n, i64 %as)
@@ -309,12 +452,37 @@ call:
   br i1 %rows, label %turned, label %straight
 turned:
   call void @blas_${p}ger(ptr %p.n, ptr %p.m, ptr %float, ptr %y, ptr %p.incy, ptr %x, ptr %p.incx, ptr %a, ptr %p.ld)
-  ret i64 0
+  br label %end
 straight:
   call void @blas_${p}ger(ptr %p.m, ptr %p.n, ptr %float, ptr %x, ptr %p.incx, ptr %y, ptr %p.incy, ptr %a, ptr %p.ld)
-  ret i64 0
+  br label %end
+end:
+  %status = call i64 @after(i64 %work)
+  ret i64 %status
 large:
   ret i64 1
+}
+
+; The same in blocks of rows.
+define internal i64 @phintys_${p}ger_blocks(i64 %m, i64 %n, $T %alpha, ptr %a, i64 %as, i64 %au, ptr %x, i64 %xs, ptr %y, i64 %ys) {
+entry:
+  %block = call i64 @block(i64 %n, i64 $gemv, i64 64)
+  br label %turn
+turn:
+  %i = phi i64 [0, %entry], [%next, %check]
+  %left = sub i64 %m, %i
+  %size = call i64 @llvm.smin.i64(i64 %left, i64 %block)
+  %a.at = call ptr @place(ptr %a, i64 %i, i64 %as)
+  %x.at = call ptr @place(ptr %x, i64 %i, i64 %xs)
+  %status = call i64 @phintys_${p}ger(i64 %size, i64 %n, $T %alpha, ptr %a.at, i64 %as, i64 %au, ptr %x.at, i64 %xs, ptr %y, i64 %ys)
+  %good = icmp eq i64 %status, 0
+  br i1 %good, label %check, label %out
+check:
+  %next = add i64 %i, %size
+  %more = icmp slt i64 %next, %m
+  br i1 %more, label %turn, label %out
+out:
+  ret i64 %status
 }
 
 ; r = alpha * x[k] @ y[k] + beta * r
@@ -330,16 +498,33 @@ define i64 @phintys_${p}dot(i64 %k, $T %alpha, ptr %r, ptr %x, i64 %xs, ptr %y, 
   %can = and i1 %valid, %simple
   br i1 %can, label %blas, label %loops
 loops:
-  call void @plain(i64 1, i64 1, i64 %k, $T %alpha, ptr %r, i64 1, i64 1, ptr %x, i64 0, i64 %xs, ptr %y, i64 %ys, i64 0, $T %beta)
-  ret i64 0
+  %looped = call i64 @plain(i64 1, i64 1, i64 %k, $T %alpha, ptr %r, i64 1, i64 1, ptr %x, i64 0, i64 %xs, ptr %y, i64 %ys, i64 0, $T %beta)
+  ret i64 %looped
 blas:
   %fit = call i1 @fit(i64 %k, i64 %incx, i64 %incy, i64 0)
   br i1 %fit, label %call, label %large
 call:
-  %p.k = call ptr @int(ptr %ints, i64 0, i64 %k)
   %p.incx = call ptr @int(ptr %ints, i64 1, i64 %incx)
   %p.incy = call ptr @int(ptr %ints, i64 2, i64 %incy)
-  %v = call $T @blas_${p}dot(ptr %p.k, ptr %x, ptr %p.incx, ptr %y, ptr %p.incy)
+  br label %turn
+turn:
+  %i = phi i64 [0, %call], [%next, %check]
+  %sum = phi $T [-0.0, %call], [%v, %check]
+  %left = sub i64 %k, %i
+  %size = call i64 @llvm.smin.i64(i64 %left, i64 $gemv)
+  %x.at = call ptr @place(ptr %x, i64 %i, i64 %incx)
+  %y.at = call ptr @place(ptr %y, i64 %i, i64 %incy)
+  %p.k = call ptr @int(ptr %ints, i64 0, i64 %size)
+  %part = call $T @blas_${p}dot(ptr %p.k, ptr %x.at, ptr %p.incx, ptr %y.at, ptr %p.incy)
+  %v = fadd $T %sum, %part
+  %ended = call i64 @after(i64 %size)
+  %good = icmp eq i64 %ended, 0
+  br i1 %good, label %check, label %large
+check:
+  %next = add i64 %i, %size
+  %more = icmp slt i64 %next, %k
+  br i1 %more, label %turn, label %store
+store:
   store $T %v, ptr %r
   ret i64 0
 large:

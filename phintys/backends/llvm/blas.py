@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from phintys.backends.llvm import interrupts
 from phintys.backends.llvm.runtime import BLAS_TYPES
+from phintys.dims import product
 from phintys.lowering.program import Call, Operand
 
 if TYPE_CHECKING:
@@ -23,6 +25,9 @@ _FORMS = {
     "ger": (2, (2, 1, 1), False),
     "dot": (1, (0, 1, 1), True),
 }
+
+#: What a turn of a batch counts besides its multiply-adds.
+_TURN = 64
 
 
 def routine(step: Call) -> str:
@@ -43,8 +48,8 @@ def declarations(dtype: str) -> list[str]:
     return lines
 
 
-def emit_call(out: Writer, step: Call, lengths: Lengths, addresses: dict[int, str]) -> str:
-    """Write the call, repeated over the batch; gives an i64 that is 0 if all went well."""
+def emit_call(out: Writer, step: Call, lengths: Lengths, addresses: dict[int, str]) -> None:
+    """Write the call, repeated over the batch; goes to ``large`` where it fails."""
     kind = BLAS_TYPES[step.dtype][0]
     sizes, _, takes_beta = _FORMS[step.name]
     batch = [lengths(d) for d in step.batch]
@@ -52,13 +57,20 @@ def emit_call(out: Writer, step: Call, lengths: Lengths, addresses: dict[int, st
     bases = [_element(out, o, lengths, addresses, kind) for o in step.operands]
     fixed = [f"i64 {lengths(d)}" for d in step.sizes[:sizes]]
     alpha, beta = (_factor(out, f, lengths, addresses, kind) for f in (step.alpha, step.beta))
+    work = lengths(product(step.sizes)) if batch else ""
     loops = _Batch(out, batch)
     arguments = [*fixed, alpha]
     for base, stride in zip(bases, strides):
         arguments.append(f"ptr {loops.advance(base, stride, kind)}")
         arguments += [f"i64 {s}" for s in stride[len(batch) :]]
     arguments += [beta] if takes_beta else []
-    return loops.close(out.value(f"call i64 @{routine(step)}({', '.join(arguments)})"))
+    _succeed(out, f"@{routine(step)}({', '.join(arguments)})")
+    loops.close(work)
+
+
+def _succeed(out: Writer, call: str) -> None:
+    """Call what returns 0 unless it fails."""
+    out.require(out.value(f"icmp eq i64 {out.value(f'call i64 {call}')}, 0"), "large")
 
 
 class _Batch:
@@ -66,13 +78,13 @@ class _Batch:
 
     def __init__(self, out: Writer, lengths: list[str]) -> None:
         self.out, self.lengths = out, lengths
-        self.status = out.stack("i64") if lengths else ""
+        self.work = out.stack("i64") if lengths else ""
         self.counters = [out.stack("i64") for _ in lengths]
         self.tests = [out.name("test") for _ in lengths]
         self.ends = [out.name("end") for _ in lengths]
         self.values: list[str] = []
         if lengths:
-            out.store("i64", "0", self.status)
+            out.store("i64", "0", self.work)
         for counter, length, test, end in zip(self.counters, lengths, self.tests, self.ends):
             out.store("i64", "0", counter)
             out.line(f"br label %{test}")
@@ -88,19 +100,29 @@ class _Batch:
             base = self.out.value(f"getelementptr {kind}, ptr {base}, i64 {step}")
         return base
 
-    def close(self, status: str) -> str:
-        """End the loops; the status of all calls."""
+    def close(self, work: str) -> None:
+        """End the loops; ``work`` is that of one turn, after much of which signals are handled."""
         out = self.out
-        if not self.lengths:
-            return status
-        before = out.load("i64", self.status)
-        out.store("i64", out.value(f"or i64 {before}, {status}"), self.status)
+        if self.lengths:
+            self.count(work)
         for d in reversed(range(len(self.lengths))):
             after = out.value(f"add i64 {self.values[d]}, 1")
             out.store("i64", after, self.counters[d])
             out.line(f"br label %{self.tests[d]}")
             out.label(self.ends[d])
-        return out.load("i64", self.status)
+
+    def count(self, work: str) -> None:
+        """Add the work of a turn up; after a block of it let Python handle signals."""
+        out, ask, after = self.out, self.out.name("ask"), self.out.name("on")
+        done = out.value(f"add i64 {out.load('i64', self.work)}, {work}")
+        done = out.value(f"add i64 {done}, {_TURN}")
+        out.store("i64", done, self.work)
+        out.branch(out.value(f"icmp ugt i64 {done}, {interrupts.LONG_PRODUCT}"), ask, after)
+        out.label(ask)
+        out.store("i64", "0", self.work)
+        _succeed(out, "@phintys_poll()")
+        out.line(f"br label %{after}")
+        out.label(after)
 
 
 def _element(

@@ -196,7 +196,9 @@ def emit(body: Body, step: Blocks) -> None:
             _set(body, cell, cell.then)
     next_ = out.value(f"add i64 {start}, {size}")
     out.store("i64", next_, place)
-    out.branch(out.value(f"icmp slt i64 {next_}, {rows}"), loop, end)
+    out.require(out.value(f"icmp slt i64 {next_}, {rows}"), end)
+    body.ask()
+    out.line(f"br label %{loop}")
     out.label(end)
 
 

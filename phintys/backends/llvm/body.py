@@ -358,14 +358,21 @@ class Body:
         parts = self.parts(step)
         if parts is None:
             *grouped, rest = by_several_rows(step)
-            kernels = [(k, part is not rest) for part in (*grouped, rest) for k in by_tiles(part)]
-            statuses = [self.call_kernel(k, self.lengths, long) for k, long in kernels]
-            status = statuses[0]
-            for other in statuses[1:]:
-                status = self.out.value(f"or i64 {status}, {other}")
+            for part in (*grouped, rest):
+                for kernel in by_tiles(part):
+                    status = self.call_kernel(kernel, self.lengths, part is not rest)
+                    self.succeed(status, step)
         else:
-            status = threads.emit(self, step, parts, self.entry.threads)
-        if any(inst.op == "wrap" for inst in step.body):
+            self.succeed(threads.emit(self, step, parts, self.entry.threads), step)
+
+    def ask(self) -> None:
+        """Let Python handle signals; fail if that raises."""
+        status = self.out.value("call i64 @phintys_poll()")
+        self.out.require(self.out.value(f"icmp eq i64 {status}, 0"), "fail")
+
+    def succeed(self, status: str, step: Step) -> None:
+        """Fail unless a status is 0."""
+        if status != "0":
             self.fail_unless(self.out.value(f"icmp eq i64 {status}, 0"), step.step)
 
     def parts(self, step: Kernel) -> Parts | None:
@@ -378,7 +385,7 @@ class Body:
         return cut(step, own, -1 - 100 * step.step)
 
     def call_kernel(self, kernel: Kernel, lengths: Lengths, long: bool = False) -> str:
-        """Call the function of a kernel, see `emit_kernel`; gives its status."""
+        """Call the function of a kernel, see `emit_kernel`; gives its status, 0 if it cannot fail."""
         code = emit_kernel(kernel, long)
         self.entry.kernels[code.symbol] = code
         args = []
@@ -389,7 +396,8 @@ class Body:
                 args.append(f"i64 {lengths(a.value)}")
             else:
                 args.append(f"{a.type} {a.value}")
-        return self.out.value(f'call i64 @"{code.symbol}"({", ".join(args)})')
+        status = self.out.value(f'call i64 @"{code.symbol}"({", ".join(args)})')
+        return status if code.can_fail else "0"
 
     def copy(self, step: Copy) -> None:
         source, target = (self.addresses[s.number] for s in (step.source, step.target))
@@ -409,9 +417,8 @@ class Body:
         self.fail_unless(holds, step.step)
 
     def call(self, step: Call) -> None:
-        status = blas.emit_call(self.out, step, self.lengths, self.addresses)
+        blas.emit_call(self.out, step, self.lengths, self.addresses)
         self.entry.calls.add(step.dtype)
-        self.out.require(self.out.value(f"icmp eq i64 {status}, 0"), "large")
 
     def python(self, step: Python) -> None:
         out, entry = self.out, self.entry

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from phintys.backends.llvm import interrupts
 from phintys.dims import Dim, product
 from phintys.lowering.program import Branch, Loop, Operand, Program, Slot
 
@@ -137,8 +138,13 @@ def emit_loop(body: Body, step: Loop) -> None:
     ended = out.load("i8", flag) if flag else "0"
     for state in states:
         state.advance()
-    out.store("i64", out.value(f"add i64 {turn}, 1"), counter)
-    out.branch(out.value(f"icmp ne i8 {ended}, 0"), end, test)
+    following = out.value(f"add i64 {turn}, 1")
+    out.store("i64", following, counter)
+    out.require(out.value(f"icmp eq i8 {ended}, 0"), end)
+    rest = out.value(f"and i64 {following}, {interrupts.turns(step.body) - 1}")
+    out.require(out.value(f"icmp eq i64 {rest}, 0"), test)
+    body.ask()
+    out.line(f"br label %{test}")
     out.label(end)
     for state in states:
         state.finish()

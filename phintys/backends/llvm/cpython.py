@@ -19,14 +19,17 @@ from phintys.backends.llvm.callable import DATA_OFFSET, MODE_OFFSET, STRICT, VEC
 # fmt: off
 #: Functions and data of CPython that native code refers to by their own names.
 PYTHON_SYMBOLS = (
-    "PyDict_New", "PyDict_SetItem", "PyErr_Format", "PyErr_NoMemory", "PyErr_Occurred",
-    "PyErr_SetString", "PyEval_RestoreThread", "PyEval_SaveThread", "PyExc_OverflowError",
-    "PyExc_RuntimeError", "PyExc_TypeError", "PyFloat_AsDouble", "PyFloat_Type", "PyList_GetItem",
-    "PyList_New", "PyList_SetItem", "PyLong_AsLongLongAndOverflow", "PyLong_FromLongLong",
-    "PyLong_Type", "PyMem_RawFree", "PyMem_RawMalloc", "PyObject_CallFunctionObjArgs",
-    "PyObject_Vectorcall", "PyTuple_GetItem", "PyTuple_New", "PyTuple_SetItem", "PyTuple_Size",
-    "PyTuple_Type", "PyType_IsSubtype", "Py_DecRef", "Py_IncRef", "_Py_FalseStruct",
-    "_Py_NoneStruct", "_Py_TrueStruct",
+    "PyDict_New", "PyDict_SetItem", "PyErr_CheckSignals", "PyErr_Format", "PyErr_NoMemory",
+    "PyErr_Occurred", "PyErr_SetString", "PyEval_RestoreThread", "PyEval_SaveThread",
+    "PyExc_OverflowError", "PyExc_RuntimeError", "PyExc_TypeError", "PyFloat_AsDouble",
+    "PyFloat_Type", "PyGILState_Ensure", "PyGILState_Release", "PyList_GetItem", "PyList_New",
+    "PyList_SetItem", "PyLong_AsLongLongAndOverflow", "PyLong_FromLongLong", "PyLong_Type",
+    "PyMem_RawFree", "PyMem_RawMalloc", "PyObject_CallFunctionObjArgs", "PyObject_Vectorcall",
+    "PyThread_acquire_lock_timed", "PyThread_allocate_lock", "PyThread_free_lock",
+    "PyThread_get_thread_ident", "PyThread_release_lock", "PyThread_tss_get", "PyThread_tss_set",
+    "PyTuple_GetItem", "PyTuple_New", "PyTuple_SetItem", "PyTuple_Size", "PyTuple_Type",
+    "PyType_IsSubtype", "Py_DecRef", "Py_IncRef", "_Py_FalseStruct", "_Py_NoneStruct",
+    "_Py_TrueStruct",
 )
 # fmt: on
 

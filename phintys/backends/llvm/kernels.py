@@ -52,16 +52,19 @@ class KernelCode:
         symbols, so a module defines each symbol once.
     ``ir``
         text of ``define i64 @symbol(<arguments>)``; it returns 0, or 1 if an index was out of
-        range.  Parameters are direct, in the order and with the types of ``arguments``.
+        range or Python has set an exception.  Parameters are direct, in the order and with the types of ``arguments``.
     ``declares``
         texts of ``declare`` lines that the module needs (LLVM intrinsics, vector functions,
         external symbols); `jit.compile_ir` finds them.
+    ``can_fail``
+        whether it may return 1.
     """
 
     symbol: str
     ir: str
     arguments: tuple[Argument, ...]
     declares: frozenset[str]
+    can_fail: bool = False
 
 
 def emit_kernel(kernel: Kernel, long: bool = False) -> KernelCode:
@@ -158,6 +161,7 @@ class _Emitter:
             text.replace("SYMBOL", symbol),
             tuple(a for _, a in parameters),
             frozenset(w.declares),
+            self.lanes.can_fail or (self.short is not None and self.short.can_fail),
         )
 
     # ----------------------------------------------------------------- structure of loops
@@ -299,7 +303,8 @@ class _Emitter:
 
         first = "%first" if self.short and d == len(self.kernel.dims) - 2 else "0"
         length = self.arguments.length(self.kernel.dims[d])
-        flat = counted_loop(self.w, (first, length, 1), types, flat, turn)
+        block = self.lanes.block(d)
+        flat = counted_loop(self.w, (first, length, 1), types, flat, turn, block)
         self.place = outside
         return flat
 

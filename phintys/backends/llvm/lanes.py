@@ -10,8 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from math import prod
 from typing import Any
 
+from phintys.backends.llvm import interrupts
 from phintys.backends.llvm.division import Divisor
 from phintys.backends.llvm.instructions import KernelWriter, Type, cast, emit, select
 from phintys.backends.llvm.reductions import Reduction
@@ -97,6 +99,7 @@ class Lanes:
         self.counters: dict[int, str] = {}
         self.divisors: dict[int, Divisor] = {}  # by position: what the innermost loop divides by
         self.can_fail = False
+        self.points = interrupts.points(kernel.body)  # of a block
         self._spills: dict[tuple[str, int], str] = {}
         self._methods: dict[str, Callable[[Place, int, Inst], str]] = {
             "load": self._load,
@@ -118,6 +121,32 @@ class Lanes:
 
     def dtype(self, position: int) -> str:
         return self.kernel.body[position].dtype
+
+    def block(self, d: int, step: int = 1) -> str:
+        """How many turns of loop ``d`` are a block: at least ``step``, and a multiple of it.
+
+        Empty if the loop is known to be shorter.
+        """
+        length, *inside = (self.arguments.length(dim) for dim in self.kernel.dims[d:])
+        others = [n for n in inside if not n.isdigit()]
+        fixed = prod(int(n) for n in inside if n.isdigit())
+        if not others and length.isdigit() and fixed * int(length) <= self.points:
+            return ""
+        self.can_fail = True
+        turns = max(step, self.points // max(fixed, 1) // step * step)
+        return self._divided(turns, others, step) if others else str(turns)
+
+    def _divided(self, turns: int, lengths: list[str], least: int) -> str:
+        """``turns``, divided by the power of two above the product of ``lengths``."""
+        w, inside = self.w, lengths[0]
+        for length in lengths[1:]:
+            inside = w(f"mul i64 {inside}, {length}")
+        bits = w(f"sub i64 64, {w.intrinsic('ctlz', INDEX, inside, flag='false')}")
+        # loops of a product that overflows have blocks of their own inside
+        quotient = w(f"lshr i64 {turns}, {w(f'and i64 {bits}, 63')}")
+        if least > 1:
+            quotient = w(f"and i64 {quotient}, {-least}")
+        return w.intrinsic("smax", INDEX, quotient, str(least))
 
     # ------------------------------------------------------------- values without memory
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from phintys.backends.llvm import division
+from phintys.backends.llvm import division, interrupts
 from phintys.backends.llvm.instructions import KernelWriter, Type, cast
 from phintys.backends.llvm.lanes import INDEX, Lanes, Place, iota, is_scattered_sum
 from phintys.backends.llvm.reductions import Reduction, State
@@ -52,28 +52,52 @@ def counted_loop(
     types: Sequence[Type],
     carried: Sequence[str],
     inside: Callable[[str, list[str]], Sequence[str]],
+    block: str = "",
 ) -> list[str]:
     """``for counter in range(*span)``; ``inside`` gives the carried values' next values.
 
-    The result are the carried values at the end, the first ones if there was no turn.
+    The result are the carried values at the end, the first ones if there was no turn.  With a
+    ``block``, a length, signals are handled after each block; then the function needs the label
+    ``fail``.
     """
     start, stop, step = span
+    ends = [block_end(w, start, block, stop)] if block else []
     before, head, body, after = w.block, w.name("head"), w.name("body"), w.name("exit")
     w.line(f"br label %{head}")
     w.label(head)
     phis = Phis(w)
     (counter,) = phis.add(["i64"], "i")
     states = phis.add([t.text for t in types], "s")
-    phis.edge(before, [start, *carried])
-    w.branch(w(f"icmp slt i64 {counter}, {stop}"), body, after)
+    phis.edge(before, [start, *carried, *ends])
+    ends = phis.add(["i64"] * len(ends), "e")
+    ended = w.name("ended") if block else after
+    w.branch(w(f"icmp slt i64 {counter}, {ends[0] if block else stop}"), body, ended)
     w.label(body)
     new = inside(counter, states)
     following = w(f"add i64 {counter}, {step}")
-    phis.edge(w.block, [following, *new])
+    phis.edge(w.block, [following, *new, *ends])
     w.line(f"br label %{head}")
+    if block:
+        w.label(ended)
+        w.require(w(f"icmp slt i64 {counter}, {stop}"), after)
+        phis.edge(w.block, [counter, *states, block_end(w, counter, block, stop)])
+        pause(w, head)
     phis.write()
     w.label(after)
     return states
+
+
+def block_end(w: KernelWriter, start: str, block: str, stop: str) -> str:
+    """Where a block that begins at ``start`` ends."""
+    end = block if start == "0" else w(f"add i64 {start}, {block}")
+    return w.intrinsic("smin", INDEX, end, stop)
+
+
+def pause(w: KernelWriter, label: str) -> None:
+    """Let Python handle signals, then go to ``label``; to ``fail`` if that raises."""
+    w.declares.add(interrupts.DECLARE)
+    status = w("call i64 @phintys_poll()")
+    w.branch(w(f"icmp eq i64 {status}, 0"), label, "fail")
 
 
 @dataclass(slots=True)
@@ -137,7 +161,12 @@ class VectorLoop:
         if self.width > 1 and rest != 0:
             return self._with_tail(start, flat)
         span = (start, self.length, self.width)
-        return counted_loop(self.w, span, self.inner.types(), flat, self._turn)
+        return counted_loop(self.w, span, self.inner.types(), flat, self._turn, self._block())
+
+    def _block(self) -> str:
+        """The length of a block; empty where the loop is shorter, or what another has left."""
+        unrolled = self.width > 1 and self.inner.unroll > 1
+        return "" if unrolled else self.lanes.block(len(self.lanes.kernel.dims) - 1)
 
     # ------------------------------------------------------------------------ one round
 
@@ -224,7 +253,8 @@ class VectorLoop:
                 states = [self._combined(a, b) for a, b in pairs]
             return self.inner.merge(self._combined(self.inner.split(flat), states[0]))
 
-        return stop, counted_loop(w, ("0", stop, _CHUNK * block), types, flat, chunk)
+        length = self.lanes.block(len(self.lanes.kernel.dims) - 1)
+        return stop, counted_loop(w, ("0", stop, _CHUNK * block), types, flat, chunk, length)
 
     def _unless_short(self, stop: str, least: int) -> str:
         """``stop`` if it is at least that, else 0."""
@@ -275,7 +305,8 @@ class VectorLoop:
     def _with_tail(self, start: str, flat: list[str]) -> list[str]:
         """Whole vectors, then once more with the points that are left in scratch vectors."""
         w = self.w
-        full = self._rounded(self.width)
+        full, length = self._rounded(self.width), self._block()
+        ends = [block_end(w, start, length, full)] if length else []
         before, loop, last = w.block, w.name("loop"), w.name("last")
         check, tail, after = w.name("check"), w.name("tail"), w.name("exit")
         w.branch(w(f"icmp slt i64 {start}, {full}"), loop, check)
@@ -284,13 +315,13 @@ class VectorLoop:
         phis = Phis(w)
         place, names = self._varying(phis)
         states = phis.add([t.text for t in self.inner.types()], "s")
-        whole = self._whole(start)
-        phis.edge(before, [start, *self._edge_values(whole), *flat])
+        whole = self._edge_values(self._whole(start))
+        phis.edge(before, [start, *whole, *flat, *ends])
+        ends = phis.add(["i64"] * len(ends), "e")
         new = self._body(place, states)
         following = w(f"add i64 {place.counter}, {self.width}")
-        same = names[: len(names)]
-        phis.edge(w.block, [following, *same, *new])
-        w.branch(w(f"icmp slt i64 {following}, {full}"), loop, last)
+        phis.edge(w.block, [following, *names, *new, *ends])
+        w.branch(w(f"icmp slt i64 {following}, {ends[0] if length else full}"), loop, last)
 
         w.label(last)
         done = self._chosen(place.counter, states, new)
@@ -303,12 +334,18 @@ class VectorLoop:
         at_end.edge(before, [start, *flat])
         for block in leaving:
             at_end.edge(block, [following, *done])
-        w.branch(w(f"icmp slt i64 {at}, {self.length}"), tail, after)
+        ended = w.name("ended") if length else tail
+        w.branch(w(f"icmp slt i64 {at}, {self.length}"), ended, after)
         at_end.write()
 
+        if length:
+            w.label(ended)
+            w.require(w(f"icmp slt i64 {at}, {full}"), tail)
+            phis.edge(w.block, [at, *whole, *finals, block_end(w, at, length, full)])
+            pause(w, loop)
         w.label(tail)
         partial = self._partial(at)
-        phis.edge(w.block, [at, *self._edge_values(partial), *finals])
+        phis.edge(w.block, [at, *self._edge_values(partial), *finals, *[full][: len(ends)]])
         w.line(f"br label %{loop}")
         phis.write()
         w.label(after)

@@ -10,9 +10,12 @@ declare ptr @PyArray_FromAny(ptr, ptr, i32, i32, i32, ptr)
 declare ptr @PyDict_New()
 declare i32 @PyDict_SetItem(ptr, ptr, ptr)
 declare ptr @PyErr_Format(ptr, ptr, ...)
+declare i32 @PyErr_CheckSignals()
 declare ptr @PyErr_NoMemory()
 declare ptr @PyErr_Occurred()
 declare void @PyErr_SetString(ptr, ptr)
+declare i32 @PyGILState_Ensure()
+declare void @PyGILState_Release(i32)
 declare ptr @PyLong_FromLongLong(i64)
 declare ptr @PyObject_CallFunctionObjArgs(ptr, ...)
 declare ptr @PyObject_Vectorcall(ptr, ptr, i64, ptr)
@@ -20,6 +23,9 @@ declare void @PyMem_RawFree(ptr)
 declare ptr @PyTuple_GetItem(ptr, i64)
 declare ptr @PyTuple_New(i64)
 declare i32 @PyTuple_SetItem(ptr, i64, ptr)
+declare i64 @PyThread_get_thread_ident()
+declare ptr @PyThread_tss_get(ptr)
+declare i32 @PyThread_tss_set(ptr, ptr)
 declare i64 @PyTuple_Size(ptr)
 declare i32 @PyType_IsSubtype(ptr, ptr)
 declare void @Py_DecRef(ptr)
@@ -36,6 +42,8 @@ declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
 @strided_cell = external global ptr
 @strided_make = external global i8
 @blas_threads = external global i64
+@watch = external global [2 x i64]
+@watch_key = external global i8
 
 @text.large = private constant [33 x i8] c"an operand is too large for BLAS\00"
 @text.strict = private constant [47 x i8] c"an argument does not fit the compiled function\00"
@@ -307,9 +315,57 @@ define i64 @phintys_blas_threads() {
   ret i64 %count
 }
 
+; A product failed: it is too large, or an exception is set already.
 define void @phintys_too_large() {
+  %set = call ptr @PyErr_Occurred()
+  %silent = icmp eq ptr %set, null
+  br i1 %silent, label %complain, label %done
+complain:
   %kind = load ptr, ptr @PyExc_OverflowError
   call void @PyErr_SetString(ptr %kind, ptr @text.large)
+  br label %done
+done:
+  ret void
+}
+
+; ---------------------------------------------------------------- signals
+
+; Let Python handle signals, which its main thread does; the interpreter's lock may be held or not.
+; Not 0 if a handler has raised.  The lock is taken now and then only: others may want it.  In a
+; thread that a kernel has made the result is the word that stops it.
+define i64 @phintys_poll() {
+  %me = call i64 @PyThread_get_thread_ident()
+  %main = load i64, ptr @watch
+  %handles = icmp eq i64 %me, %main
+  br i1 %handles, label %look, label %other
+other:
+  %stop = call ptr @PyThread_tss_get(ptr @watch_key)
+  %free = icmp eq ptr %stop, null
+  br i1 %free, label %no, label %part
+part:
+  %stopped = load atomic i64, ptr %stop monotonic, align 8
+  ret i64 %stopped
+look:
+  %now = call i64 @milliseconds()
+  %asked.at = getelementptr i64, ptr @watch, i64 1
+  %asked = load i64, ptr %asked.at
+  %since = sub i64 %now, %asked
+  %due = icmp uge i64 %since, $period
+  br i1 %due, label %ask, label %no
+ask:
+  store i64 %now, ptr %asked.at
+  %state = call i32 @PyGILState_Ensure()
+  %raised = call i32 @PyErr_CheckSignals()
+  call void @PyGILState_Release(i32 %state)
+  %status = sext i32 %raised to i64
+  ret i64 %status
+no:
+  ret i64 0
+}
+
+; Say which word stops the calling thread, made for a part of a kernel.
+define void @phintys_stoppable(ptr %stop) {
+  %failed = call i32 @PyThread_tss_set(ptr @watch_key, ptr %stop)
   ret void
 }
 
@@ -415,8 +471,12 @@ done:
   ret ptr %answer
 }
 
-; A step failed: let the callback raise the error.
+; A step failed: let the callback raise the error, unless an exception is set already.
 define ptr @phintys_failed(ptr %block, ptr %args, i64 %step) {
+  %before = call ptr @PyErr_Occurred()
+  %unset = icmp eq ptr %before, null
+  br i1 %unset, label %ask, label %done
+ask:
   %function.at = getelementptr ptr, ptr %block, i64 1
   %function = load ptr, ptr %function.at
   %count.at = getelementptr ptr, ptr %block, i64 2

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from phintys.backends.capsules import capsule_pointer
-from phintys.backends.llvm import cpython, products, strided
+from phintys.backends.llvm import cpython, interrupts, products, strided
 from phintys.backends.llvm.jit import Library, compile_ir
 from phintys.backends.llvm.target import PLAIN, Target
 from phintys.backends.once import once
@@ -43,13 +43,15 @@ def runtime(target: Target) -> Library:
     """The library made of ``runtime.ll``."""
 
     def text() -> str:
-        return _filled("runtime.ll", **cpython.layout())
+        layout = cpython.layout()
+        return interrupts.clock() + _filled("runtime.ll", period=interrupts.PERIOD, **layout)
 
     cpython.offsets()  # what is in the cache relies on them too
     _keep_freed_memory()
     cell = strided.cell(target)
     outside = cpython.symbols() | {"strided_cell": cell.address, "strided_make": id(cell)}
     outside["blas_threads"] = ctypes.addressof(_blas_threads())
+    outside |= interrupts.words()
     return compile_ir(text, outside, name="runtime", level=PLAIN, target=target)
 
 
@@ -81,7 +83,9 @@ def blas(dtype: str, target: Target) -> Library:
     kind, prefix = BLAS_TYPES[dtype]
 
     def text() -> str:
-        return _filled("blas.ll", T=kind, p=prefix, largest=products.LARGEST)
+        numbers = {"largest": products.LARGEST, "long": interrupts.LONG_PRODUCT}
+        numbers |= {"gemm": interrupts.LONG_GEMM, "gemv": interrupts.LONG_GEMV}
+        return _filled("blas.ll", T=kind, p=prefix, **numbers)
 
     exported = _cython_blas().__pyx_capi__
     functions = {f"blas_{prefix}{name}": capsule_pointer(exported[prefix + name]) for name in _BLAS}

@@ -140,19 +140,23 @@ class ShortRows:
         function = self.w.text(f"internal i64 @SYMBOL.short({parameters}) noinline nounwind")
         done = caller(f"call i64 @SYMBOL.short({parameters})")
         w.declares |= self.w.declares
-        can_fail = self.lanes.can_fail or self.once.can_fail
-        if can_fail:
+        if self.can_fail:
             caller.require(caller(f"icmp sge i64 {done}, 0"), "fail")
         end = caller.block
         caller.line(f"br label %{rest}")
         caller.label(rest)
         done = caller(f"phi i64 [0, %entry], [{done}, %{end}]")
         caller.line(f"ret i64 {caller(f'call i64 @SYMBOL.rest({parameters}, i64 {done})')}")
-        if can_fail:
+        if self.can_fail:
             caller.label("fail")
             caller.line("ret i64 1")
         # quick to generate, like the routine that calls it: it holds no vectors
         return function + caller.text(f"i64 @SYMBOL({parameters}) noinline optnone nounwind")
+
+    @property
+    def can_fail(self) -> bool:
+        """Whether the function may return -1; known when it has been written."""
+        return self.lanes.can_fail or self.once.can_fail
 
     def _suits(self, w: KernelWriter) -> str:
         """Whether there are several rows, and they are short."""
@@ -165,14 +169,15 @@ class ShortRows:
         return suits
 
     def _write(self) -> None:
-        """Write the function: it returns how many rows are done, -1 if an index is wrong."""
+        """Write the function: it returns how many rows are done, -1 if an index is wrong
+        or Python has set an exception."""
         w = self.w
         rows = self.arguments.length(self.kernel.dims[-2])
         self._whole = w(f"and i64 {rows}, {-self.width}")
         pointers = [self.once.base(n) for n in range(len(self.kernel.operands))]
         self._nest(0, Place(1, pointers, {}))
         w.line(f"ret i64 {self._whole}")
-        if self.lanes.can_fail or self.once.can_fail:
+        if self.can_fail:
             w.label("fail")
             w.line("ret i64 -1")
 
@@ -192,8 +197,8 @@ class ShortRows:
             self._nest(depth + 1, replace(place, pointers=pointers, values=dict(place.values)))
             return []
 
-        length = self.arguments.length(self.kernel.dims[depth])
-        counted_loop(self.w, ("0", length, 1), [], [], turn)
+        length, block = self.arguments.length(self.kernel.dims[depth]), self.once.block(depth)
+        counted_loop(self.w, ("0", length, 1), [], [], turn, block)
 
     def _rows(self, place: Place) -> None:
         """Write the loop over groups, and before and after it what belongs to sums over rows."""
@@ -210,7 +215,8 @@ class ShortRows:
             self._group(pointers, dict(values), counter)
             return []
 
-        counted_loop(self.w, ("0", self._whole, self.width), [], [], group)
+        block = self.once.block(self.row, self.width)
+        counted_loop(self.w, ("0", self._whole, self.width), [], [], group, block)
         for inst in self.sums:
             self._each(inst, pointers, lambda *turn: self._add_up(place, *turn))
 
