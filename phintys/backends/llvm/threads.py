@@ -172,6 +172,11 @@ class _Parallel:
 _DECLARES = (
     "declare i32 @pthread_create(ptr, ptr, ptr, ptr)",
     "declare i32 @pthread_join(i64, ptr)",
+    "declare ptr @PyThread_allocate_lock()",
+    "declare i32 @PyThread_acquire_lock_timed(ptr, i64, i32)",
+    "declare void @PyThread_release_lock(ptr)",
+    "declare void @PyThread_free_lock(ptr)",
+    "declare void @phintys_stoppable(ptr)",
     "declare void @PyMem_RawFree(ptr)",
 )
 
