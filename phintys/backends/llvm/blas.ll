@@ -15,13 +15,13 @@ declare void @${p}dots(i64, i64, $T, ptr, ptr, i64, ptr, $T)
 declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
 declare i64 @llvm.smax.i64(i64, i64)
 declare i64 @llvm.smin.i64(i64, i64)
-declare i64 @phintys_poll() cold
+declare preserve_mostcc i64 @phintys_poll() cold
 
 ; Whether work is more than %most and can be split: there are more than %least rows.
 define internal i1 @huge(i64 %work, i64 %most, i64 %rows, i64 %least) {
-  %much = icmp ugt i64 %work, %most
+  %more = icmp ugt i64 %work, %most
   %many = icmp sgt i64 %rows, %least
-  %both = and i1 %much, %many
+  %both = and i1 %more, %many
   ret i1 %both
 }
 
@@ -32,17 +32,6 @@ define internal i64 @block(i64 %work, i64 %most, i64 %least) {
   %whole = and i64 %fitting, -64
   %block = call i64 @llvm.smax.i64(i64 %whole, i64 %least)
   ret i64 %block
-}
-
-; Let Python handle signals after %work multiply-adds, if that is much; not 0 if a handler raises.
-define internal i64 @after(i64 %work) {
-  %long = icmp ugt i64 %work, $long
-  br i1 %long, label %ask, label %go
-ask:
-  %status = call i64 @phintys_poll()
-  ret i64 %status
-go:
-  ret i64 0
 }
 
 ; Whether BLAS can take a matrix whose rows are contiguous: x[r, c] at r*s + c*u.
@@ -144,7 +133,7 @@ ended:
 pause:
   %some = add i64 %l, $long
   %further = call i64 @llvm.smin.i64(i64 %k, i64 %some)
-  %paused = call i64 @phintys_poll()
+  %paused = call preserve_mostcc i64 @phintys_poll()
   %continue = icmp eq i64 %paused, 0
   br i1 %continue, label %sum, label %stop
 store:
@@ -165,10 +154,10 @@ column.end:
   %j.next = add i64 %j, 1
   %work.sum = add i64 %work, %k
   %work.next = add i64 %work.sum, 1
-  %long = icmp ugt i64 %work.next, $long
-  br i1 %long, label %asked, label %columns
+  %much = icmp ugt i64 %work.next, $long
+  br i1 %much, label %asked, label %columns
 asked:
-  %status = call i64 @phintys_poll()
+  %status = call preserve_mostcc i64 @phintys_poll()
   %good = icmp eq i64 %status, 0
   br i1 %good, label %columns, label %stop
 row.end:
@@ -218,6 +207,9 @@ define internal i64 @phintys_${p}gemm_rows(i64 %m, i64 %n, i64 %k, $T %alpha, pt
   %chars = alloca [2 x i8]
   %mn = mul i64 %m, %n
   %work = mul i64 %mn, %k
+  %much = icmp ugt i64 %work, $long
+  br i1 %much, label %look, label %whole
+look:
   %longest = call i64 @llvm.smax.i64(i64 %m, i64 %n)
   %huge = call i1 @huge(i64 %work, i64 $gemm, i64 %longest, i64 128)
   br i1 %huge, label %blocks, label %whole
@@ -263,8 +255,12 @@ call:
   call void @blas_${p}gemm(ptr %p.tb, ptr %chars, ptr %p.n, ptr %p.m, ptr %p.k, ptr %floats, ptr %b, ptr %p.ldb, ptr %a, ptr %p.lda, ptr %p.beta, ptr %c, ptr %p.ldc)
   br label %end
 end:
-  %status = call i64 @after(i64 %work)
+  br i1 %much, label %ask, label %done
+ask:
+  %status = call preserve_mostcc i64 @phintys_poll()
   ret i64 %status
+done:
+  ret i64 0
 large:
   ret i64 1
 }
@@ -314,6 +310,9 @@ define i64 @phintys_${p}gemv(i64 %m, i64 %k, $T %alpha, ptr %y, i64 %ys, ptr %a,
   %floats = alloca [2 x $T]
   %char = alloca i8
   %work = mul i64 %m, %k
+  %much = icmp ugt i64 %work, $long
+  br i1 %much, label %look, label %whole
+look:
   %huge = call i1 @huge(i64 %work, i64 $gemv, i64 %m, i64 64)
   br i1 %huge, label %blocks, label %whole
 blocks:
@@ -383,8 +382,12 @@ call:
   call void @blas_${p}gemv(ptr %char, ptr %p.r, ptr %p.c, ptr %floats, ptr %a, ptr %p.ld, ptr %x, ptr %p.incx, ptr %p.beta, ptr %y, ptr %p.incy)
   br label %end
 end:
-  %status = call i64 @after(i64 %work)
+  br i1 %much, label %ask, label %done
+ask:
+  %status = call preserve_mostcc i64 @phintys_poll()
   ret i64 %status
+done:
+  ret i64 0
 large:
   ret i64 1
 }
@@ -416,6 +419,9 @@ define i64 @phintys_${p}ger(i64 %m, i64 %n, $T %alpha, ptr %a, i64 %as, i64 %au,
   %ints = alloca [5 x i32]
   %float = alloca $T
   %work = mul i64 %m, %n
+  %much = icmp ugt i64 %work, $long
+  br i1 %much, label %look, label %whole
+look:
   %huge = call i1 @huge(i64 %work, i64 $gemv, i64 %m, i64 64)
   br i1 %huge, label %blocks, label %whole
 blocks:
@@ -457,8 +463,12 @@ straight:
   call void @blas_${p}ger(ptr %p.m, ptr %p.n, ptr %float, ptr %x, ptr %p.incx, ptr %y, ptr %p.incy, ptr %a, ptr %p.ld)
   br label %end
 end:
-  %status = call i64 @after(i64 %work)
+  br i1 %much, label %ask, label %done
+ask:
+  %status = call preserve_mostcc i64 @phintys_poll()
   ret i64 %status
+done:
+  ret i64 0
 large:
   ret i64 1
 }
@@ -517,8 +527,11 @@ turn:
   %p.k = call ptr @int(ptr %ints, i64 0, i64 %size)
   %part = call $T @blas_${p}dot(ptr %p.k, ptr %x.at, ptr %p.incx, ptr %y.at, ptr %p.incy)
   %v = fadd $T %sum, %part
-  %ended = call i64 @after(i64 %size)
-  %good = icmp eq i64 %ended, 0
+  %much = icmp ugt i64 %size, $long
+  br i1 %much, label %ask, label %check
+ask:
+  %status = call preserve_mostcc i64 @phintys_poll()
+  %good = icmp eq i64 %status, 0
   br i1 %good, label %check, label %large
 check:
   %next = add i64 %i, %size

@@ -64,13 +64,13 @@ def emit_call(out: Writer, step: Call, lengths: Lengths, addresses: dict[int, st
         arguments.append(f"ptr {loops.advance(base, stride, kind)}")
         arguments += [f"i64 {s}" for s in stride[len(batch) :]]
     arguments += [beta] if takes_beta else []
-    _succeed(out, f"@{routine(step)}({', '.join(arguments)})")
+    _succeed(out, f"call i64 @{routine(step)}({', '.join(arguments)})")
     loops.close(work)
 
 
 def _succeed(out: Writer, call: str) -> None:
     """Call what returns 0 unless it fails."""
-    out.require(out.value(f"icmp eq i64 {out.value(f'call i64 {call}')}, 0"), "large")
+    out.require(out.value(f"icmp eq i64 {out.value(call)}, 0"), "large")
 
 
 class _Batch:
@@ -120,7 +120,7 @@ class _Batch:
         out.branch(out.value(f"icmp ugt i64 {done}, {interrupts.LONG_PRODUCT}"), ask, after)
         out.label(ask)
         out.store("i64", "0", self.work)
-        _succeed(out, "@phintys_poll()")
+        _succeed(out, interrupts.POLL)
         out.line(f"br label %{after}")
         out.label(after)
 

@@ -19,7 +19,7 @@ import time
 from collections.abc import Iterable
 
 from phintys.backends.once import once
-from phintys.lowering.costs import cost
+from phintys.lowering.costs import EXPENSIVE, cost
 from phintys.lowering.program import Branch, Inst, Loop, Program, Step
 
 #: About how many nanoseconds of work, rather too many than too few, a block is.  Loops with less
@@ -41,13 +41,25 @@ LOOP_STEPS = 64
 #: A question takes the lock of the interpreter if the last one is so many milliseconds ago.
 PERIOD = 200
 
-DECLARE = "declare i64 @phintys_poll() cold"
+#: The call that lets Python handle signals.  It gives an i64, not 0 if a handler raised.  It leaves
+#: the registers of integers alone, so that loops keep them.
+POLL = "call preserve_mostcc i64 @phintys_poll()"
+DECLARE = "declare preserve_mostcc i64 @phintys_poll() cold"
+
+#: How often a branch is taken: once in a million times.
+RARE = "!0"
+DEFINE_RARE = f'{RARE} = !{{!"branch_weights", i32 1, i32 1000000}}'
 
 
 def points(body: Iterable[Inst]) -> int:
     """How many points of a kernel are a block: a power of two."""
     price = sum(map(_price, body))
     return 1 << max(4, (BLOCK // max(price, 1)).bit_length() - 1)
+
+
+def is_cheap(body: Iterable[Inst]) -> bool:
+    """Whether a point of a kernel takes less than a function such as exp."""
+    return sum(map(_price, body)) < EXPENSIVE
 
 
 def turns(program: Program) -> int:

@@ -122,30 +122,25 @@ class Lanes:
     def dtype(self, position: int) -> str:
         return self.kernel.body[position].dtype
 
-    def block(self, d: int, step: int = 1) -> str:
-        """How many turns of loop ``d`` are a block: at least ``step``, and a multiple of it.
-
-        Empty if the loop is known to be shorter.
-        """
+    def block(self, d: int, least: int = 1) -> str:
+        """How many turns of loop ``d`` are a block, a power of two; empty if it has fewer anyway."""
         length, *inside = (self.arguments.length(dim) for dim in self.kernel.dims[d:])
         others = [n for n in inside if not n.isdigit()]
         fixed = prod(int(n) for n in inside if n.isdigit())
-        if not others and length.isdigit() and fixed * int(length) <= self.points:
+        if not others and length.isdigit() and fixed * int(length) < self.points:
             return ""
         self.can_fail = True
-        turns = max(step, self.points // max(fixed, 1) // step * step)
-        return self._divided(turns, others, step) if others else str(turns)
+        turns = 1 << max(1, self.points // max(fixed, 1)).bit_length() - 1
+        return self._divided(turns, others, least) if others else str(max(turns, least))
 
     def _divided(self, turns: int, lengths: list[str], least: int) -> str:
         """``turns``, divided by the power of two above the product of ``lengths``."""
         w, inside = self.w, lengths[0]
         for length in lengths[1:]:
             inside = w(f"mul i64 {inside}, {length}")
+        # where that overflows, the loops inside have blocks of their own
         bits = w(f"sub i64 64, {w.intrinsic('ctlz', INDEX, inside, flag='false')}")
-        # loops of a product that overflows have blocks of their own inside
         quotient = w(f"lshr i64 {turns}, {w(f'and i64 {bits}, 63')}")
-        if least > 1:
-            quotient = w(f"and i64 {quotient}, {-least}")
         return w.intrinsic("smax", INDEX, quotient, str(least))
 
     # ------------------------------------------------------------- values without memory

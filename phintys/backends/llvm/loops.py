@@ -57,46 +57,50 @@ def counted_loop(
     """``for counter in range(*span)``; ``inside`` gives the carried values' next values.
 
     The result are the carried values at the end, the first ones if there was no turn.  With a
-    ``block``, a length, signals are handled after each block; then the function needs the label
-    ``fail``.
+    ``block``, a power of two, signals are handled where the counter is a multiple of it; then the
+    function needs the label ``fail``.
     """
     start, stop, step = span
-    ends = [block_end(w, start, block, stop)] if block else []
+    mask = w(f"sub i64 {block}, 1") if block else ""
     before, head, body, after = w.block, w.name("head"), w.name("body"), w.name("exit")
     w.line(f"br label %{head}")
     w.label(head)
     phis = Phis(w)
     (counter,) = phis.add(["i64"], "i")
     states = phis.add([t.text for t in types], "s")
-    phis.edge(before, [start, *carried, *ends])
-    ends = phis.add(["i64"] * len(ends), "e")
-    ended = w.name("ended") if block else after
-    w.branch(w(f"icmp slt i64 {counter}, {ends[0] if block else stop}"), body, ended)
+    phis.edge(before, [start, *carried])
+    w.branch(w(f"icmp slt i64 {counter}, {stop}"), body, after)
     w.label(body)
     new = inside(counter, states)
     following = w(f"add i64 {counter}, {step}")
-    phis.edge(w.block, [following, *new, *ends])
-    w.line(f"br label %{head}")
     if block:
-        w.label(ended)
-        w.require(w(f"icmp slt i64 {counter}, {stop}"), after)
-        phis.edge(w.block, [counter, *states, block_end(w, counter, block, stop)])
-        pause(w, head)
+        _pause_if(w, w(f"icmp eq i64 {w(f'and i64 {following}, {mask}')}, 0"))
+    phis.edge(w.block, [following, *new])
+    w.line(f"br label %{head}")
     phis.write()
     w.label(after)
     return states
 
 
-def block_end(w: KernelWriter, start: str, block: str, stop: str) -> str:
-    """Where a block that begins at ``start`` ends."""
-    end = block if start == "0" else w(f"add i64 {start}, {block}")
-    return w.intrinsic("smin", INDEX, end, stop)
+def _pause_if(w: KernelWriter, condition: str) -> None:
+    """Let Python handle signals if ``condition``, which is rare."""
+    ask, go = w.name("ask"), w.name("go")
+    _rarely(w, condition, ask, go)
+    pause(w, go)
+    w.label(go)
+
+
+def _rarely(w: KernelWriter, condition: str, yes: str, no: str) -> None:
+    """Go on in the block ``yes`` if ``condition``, else to ``no``, which LLVM takes for usual."""
+    w.declares.add(interrupts.DEFINE_RARE)
+    w.line(f"br i1 {condition}, label %{yes}, label %{no}, !prof {interrupts.RARE}")
+    w.label(yes)
 
 
 def pause(w: KernelWriter, label: str) -> None:
     """Let Python handle signals, then go to ``label``; to ``fail`` if that raises."""
     w.declares.add(interrupts.DECLARE)
-    status = w("call i64 @phintys_poll()")
+    status = w(interrupts.POLL)
     w.branch(w(f"icmp eq i64 {status}, 0"), label, "fail")
 
 
@@ -164,9 +168,14 @@ class VectorLoop:
         return counted_loop(self.w, span, self.inner.types(), flat, self._turn, self._block())
 
     def _block(self) -> str:
-        """The length of a block; empty where the loop is shorter, or what another has left."""
+        """The length of a block; empty where the loop is shorter, or what another has left.
+
+        Rows of cheap work are one block: what is stored of one that takes long fills the memory.
+        """
+        kernel = self.lanes.kernel
         unrolled = self.width > 1 and self.inner.unroll > 1
-        return "" if unrolled else self.lanes.block(len(self.lanes.kernel.dims) - 1)
+        rows = 1 < kernel.split == len(kernel.dims) and interrupts.is_cheap(self.insts)
+        return "" if unrolled or rows else self.lanes.block(len(kernel.dims) - 1)
 
     # ------------------------------------------------------------------------ one round
 
@@ -306,7 +315,7 @@ class VectorLoop:
         """Whole vectors, then once more with the points that are left in scratch vectors."""
         w = self.w
         full, length = self._rounded(self.width), self._block()
-        ends = [block_end(w, start, length, full)] if length else []
+        ends = [self._end(start, length, full)] if length else []
         before, loop, last = w.block, w.name("loop"), w.name("last")
         check, tail, after = w.name("check"), w.name("tail"), w.name("exit")
         w.branch(w(f"icmp slt i64 {start}, {full}"), loop, check)
@@ -334,22 +343,47 @@ class VectorLoop:
         at_end.edge(before, [start, *flat])
         for block in leaving:
             at_end.edge(block, [following, *done])
-        ended = w.name("ended") if length else tail
-        w.branch(w(f"icmp slt i64 {at}, {self.length}"), ended, after)
+        w.branch(w(f"icmp slt i64 {at}, {self.length}"), tail, after)
         at_end.write()
 
-        if length:
-            w.label(ended)
-            w.require(w(f"icmp slt i64 {at}, {full}"), tail)
-            phis.edge(w.block, [at, *whole, *finals, block_end(w, at, length, full)])
-            pause(w, loop)
         w.label(tail)
-        partial = self._partial(at)
-        phis.edge(w.block, [at, *self._edge_values(partial), *finals, *[full][: len(ends)]])
+        if length:
+            counter, *values, end = self._next(at, full, length, whole)
+        else:
+            counter, *values = at, *self._edge_values(self._partial(at))
+        phis.edge(w.block, [counter, *values, *finals, *([end] if length else [])])
         w.line(f"br label %{loop}")
         phis.write()
         w.label(after)
         return finals
+
+    def _end(self, start: str, length: str, full: str) -> str:
+        """Where a block that begins at ``start`` ends."""
+        end = length if start == "0" else self.w(f"add i64 {start}, {length}")
+        return self.w.intrinsic("smin", INDEX, end, full)
+
+    def _next(self, at: str, full: str, length: str, whole: list[str]) -> list[str]:
+        """Write the start of a further block, or of the tail; counter, parts of the place and end.
+
+        LLVM wants a single way back into a loop, so both come to one block.
+        """
+        w, tail, again = self.w, self.w.name("tail"), self.w.name("again")
+        _rarely(w, w(f"icmp slt i64 {at}, {full}"), w.name("more"), tail)
+        block, edge = w.block, [at, *whole, self._end(at, length, full)]
+        pause(w, again)
+        w.label(tail)
+        partial = self._edge_values(self._partial(at))
+        last = w.block
+        w.line(f"br label %{again}")
+        w.label(again)
+        phis = Phis(w)
+        place, names = self._varying(phis)
+        names = [place.counter, *names, *phis.add(["i64"], "e")]
+        phis.edge(block, edge)
+        phis.edge(last, [at, *partial, full])
+        w.new_block()
+        phis.write()
+        return names
 
     @property
     def _needs_offsets(self) -> bool:

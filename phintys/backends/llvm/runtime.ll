@@ -332,8 +332,9 @@ done:
 
 ; Let Python handle signals, which its main thread does; the interpreter's lock may be held or not.
 ; Not 0 if a handler has raised.  The lock is taken now and then only: others may want it.  In a
-; thread that a kernel has made the result is the word that stops it.
-define i64 @phintys_poll() {
+; thread that a kernel has made the result is the word that stops it.  It leaves the registers of
+; integers alone, so that loops which call it keep them.
+define preserve_mostcc i64 @phintys_poll() {
   %me = call i64 @PyThread_get_thread_ident()
   %main = load i64, ptr @watch
   %handles = icmp eq i64 %me, %main

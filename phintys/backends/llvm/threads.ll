@@ -63,7 +63,7 @@ sleep:
   %ready = icmp eq i32 %answer, 1
   br i1 %ready, label %wait, label %ask
 ask:
-  %raised = call i64 @phintys_poll()
+  %raised = call preserve_mostcc i64 @phintys_poll()
   %quiet = icmp eq i64 %raised, 0
   br i1 %quiet, label %sleep, label %stop
 stop:
