@@ -21,6 +21,19 @@ _COSTS = {
 EXPENSIVE = 10
 
 
+#: nanoseconds: for what is moved in order, for what is anywhere in memory, for a function of SciPy
+_STREAM, _SCATTERED, _CALL = 1, 10, 200
+
+
 def cost(inst: Inst) -> int:
     """How expensive an instruction is: 10 for exp, log and their kind."""
     return _COSTS.get(inst.op, EXPENSIVE)
+
+
+def nanoseconds(inst: Inst) -> int:
+    """About what an instruction takes for one point, rather too much than too little."""
+    if inst.op == "call":
+        return _CALL
+    if inst.operand >= 0:
+        return _STREAM if len(inst.args) == (inst.op != "load") else _SCATTERED
+    return cost(inst)

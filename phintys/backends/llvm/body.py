@@ -385,7 +385,7 @@ class Body:
         return cut(step, own, -1 - 100 * step.step)
 
     def call_kernel(self, kernel: Kernel, lengths: Lengths, long: bool = False) -> str:
-        """Call the function of a kernel, see `emit_kernel`; gives its status, 0 if it cannot fail."""
+        """Call the function of a kernel, see `emit_kernel`; its status, 0 if it cannot fail."""
         code = emit_kernel(kernel, long)
         self.entry.kernels[code.symbol] = code
         args = []

@@ -19,15 +19,12 @@ import time
 from collections.abc import Iterable
 
 from phintys.backends.once import once
-from phintys.lowering.costs import EXPENSIVE, cost
+from phintys.lowering.costs import EXPENSIVE, nanoseconds
 from phintys.lowering.program import Branch, Inst, Loop, Program, Step
 
 #: About how many nanoseconds of work, rather too many than too few, a block is.  Loops with less
 #: do not ask at all, so this times the number of a Program's steps is the longest wait.
 BLOCK = 2**20
-
-#: Prices of instructions in nanoseconds: moved in order, anywhere in memory, a function of SciPy's.
-_STREAM, _SCATTERED, _CALL = 1, 10, 200
 
 #: Functions ask after products with at least so many multiply-adds.
 LONG_PRODUCT = 2**22
@@ -53,13 +50,13 @@ DEFINE_RARE = f'{RARE} = !{{!"branch_weights", i32 1, i32 1000000}}'
 
 def points(body: Iterable[Inst]) -> int:
     """How many points of a kernel are a block: a power of two."""
-    price = sum(map(_price, body))
+    price = sum(map(nanoseconds, body))
     return 1 << max(4, (BLOCK // max(price, 1)).bit_length() - 1)
 
 
 def is_cheap(body: Iterable[Inst]) -> bool:
     """Whether a point of a kernel takes less than a function such as exp."""
-    return sum(map(_price, body)) < EXPENSIVE
+    return sum(map(nanoseconds, body)) < EXPENSIVE
 
 
 def turns(program: Program) -> int:
@@ -75,14 +72,6 @@ def _steps(step: Step) -> int:
     if isinstance(step, Branch):  # bounded: as deep as Programs in each other
         return sum(map(_steps, (*step.then.steps, *step.orelse.steps)))
     return 1
-
-
-def _price(inst: Inst) -> int:
-    if inst.op == "call":
-        return _CALL
-    if inst.operand >= 0:
-        return _STREAM if len(inst.args) == (inst.op != "load") else _SCATTERED
-    return cost(inst)
 
 
 # ---------------------------------------------------------------------- what the runtime reads

@@ -52,7 +52,8 @@ class KernelCode:
         symbols, so a module defines each symbol once.
     ``ir``
         text of ``define i64 @symbol(<arguments>)``; it returns 0, or 1 if an index was out of
-        range or Python has set an exception.  Parameters are direct, in the order and with the types of ``arguments``.
+        range or Python has set an exception.  Parameters are direct, in the order and with the
+        types of ``arguments``.
     ``declares``
         texts of ``declare`` lines that the module needs (LLVM intrinsics, vector functions,
         external symbols); `jit.compile_ir` finds them.

@@ -123,7 +123,7 @@ class Lanes:
         return self.kernel.body[position].dtype
 
     def block(self, d: int, least: int = 1) -> str:
-        """How many turns of loop ``d`` are a block, a power of two; empty if it has fewer anyway."""
+        """How many turns of loop ``d`` are a block, a power of two; empty if it has fewer."""
         length, *inside = (self.arguments.length(dim) for dim in self.kernel.dims[d:])
         others = [n for n in inside if not n.isdigit()]
         fixed = prod(int(n) for n in inside if n.isdigit())

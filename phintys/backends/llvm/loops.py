@@ -347,11 +347,8 @@ class VectorLoop:
         at_end.write()
 
         w.label(tail)
-        if length:
-            counter, *values, end = self._next(at, full, length, whole)
-        else:
-            counter, *values = at, *self._edge_values(self._partial(at))
-        phis.edge(w.block, [counter, *values, *finals, *([end] if length else [])])
+        values, ends = self._next(at, full, length, whole)
+        phis.edge(w.block, [at, *values, *finals, *ends])
         w.line(f"br label %{loop}")
         phis.write()
         w.label(after)
@@ -362,28 +359,33 @@ class VectorLoop:
         end = length if start == "0" else self.w(f"add i64 {start}, {length}")
         return self.w.intrinsic("smin", INDEX, end, full)
 
-    def _next(self, at: str, full: str, length: str, whole: list[str]) -> list[str]:
-        """Write the start of a further block, or of the tail; counter, parts of the place and end.
+    def _next(
+        self, at: str, full: str, length: str, whole: list[str]
+    ) -> tuple[list[str], list[str]]:
+        """Write the start of a further block, or of the tail; parts of the place, and the end.
 
         LLVM wants a single way back into a loop, so both come to one block.
         """
-        w, tail, again = self.w, self.w.name("tail"), self.w.name("again")
+        w = self.w
+        if not length:
+            return self._edge_values(self._partial(at)), []
+        tail, again = w.name("tail"), w.name("again")
         _rarely(w, w(f"icmp slt i64 {at}, {full}"), w.name("more"), tail)
         block, edge = w.block, [at, *whole, self._end(at, length, full)]
         pause(w, again)
         w.label(tail)
-        partial = self._edge_values(self._partial(at))
+        partial = [at, *self._edge_values(self._partial(at)), full]
         last = w.block
         w.line(f"br label %{again}")
         w.label(again)
         phis = Phis(w)
-        place, names = self._varying(phis)
-        names = [place.counter, *names, *phis.add(["i64"], "e")]
+        _, names = self._varying(phis)
+        ends = phis.add(["i64"], "e")
         phis.edge(block, edge)
-        phis.edge(last, [at, *partial, full])
+        phis.edge(last, partial)
         w.new_block()
         phis.write()
-        return names
+        return names, ends
 
     @property
     def _needs_offsets(self) -> bool:
