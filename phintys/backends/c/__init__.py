@@ -10,17 +10,15 @@ import numpy as np
 
 from phintys.backends import capsules
 from phintys.backends.c.compiler import build
-from phintys.backends.c.program import CFile
+from phintys.backends.c.program import PYTHON, CFile
 from phintys.backends.interpreter import require_main_interpreter
 from phintys.lowering.program import Program, Slot
 
-_ALLOCATE = ctypes.CFUNCTYPE(
-    ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.POINTER(ctypes.c_int64)
-)
-_PYTHON = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.POINTER(ctypes.c_int64))
+_ALLOCATE = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64, ctypes.POINTER(ctypes.c_int64))
+_PYTHON = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.POINTER(ctypes.c_int64))
 
-#: what C code returns where it has no memory, as in ``runtime.h``
-_OUT_OF_MEMORY = -2
+#: what C code returns after a callback that has failed, and where it has no memory
+_CALLBACK_FAILED, _OUT_OF_MEMORY = -1, -2
 
 __all__ = ["compile_program"]
 
@@ -46,15 +44,21 @@ class CompiledProgram:
         self.file = CFile(program)
         self.source = self.file.text
         self.library = build(self.source)
-        pointers = [capsules.special(n) for n in self.file.specials]
+        pointers = [_address(name) for name in PYTHON.values()]
+        pointers += [capsules.special(n) for n in self.file.specials]
         pointers += [capsules.blas(n) for n in self.file.blas]
-        self.library.bind((ctypes.c_void_p * (len(pointers) + 1))(*pointers))
+        self.library.bind((ctypes.c_void_p * len(pointers))(*pointers))
         self.entry = self.library.run
         self.entry.restype = ctypes.c_int64
         self.entry.argtypes = [ctypes.c_void_p, ctypes.c_void_p, _ALLOCATE, _PYTHON]
 
     def __call__(self, values: Sequence[Any]) -> list[Any]:
         return _Run(self, values).run()
+
+
+def _address(name: str) -> int:
+    """The address of a function of Python."""
+    return ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value or 0
 
 
 class _Run:
@@ -64,7 +68,7 @@ class _Run:
         self.compiled, self.values = compiled, values
         program = compiled.program
         self.arrays: dict[int, Any] = {}
-        self.pointers = (ctypes.c_void_p * (1 + max(compiled.slots, default=0)))()
+        self.pointers = (ctypes.c_void_p * (1 + compiled.file.done))()
         self.lengths = (ctypes.c_int64 * (len(compiled.file.lengths) + 1))()
         self.error: BaseException | None = None
         for slot, value in zip(program.inputs, values):
@@ -93,40 +97,53 @@ class _Run:
                 self.lengths[place] = n
 
     def run(self) -> list[Any]:
-        allocate, python = _ALLOCATE(self.allocate), _PYTHON(self.python)
+        allocate, python = (
+            _ALLOCATE(self.guarded(self.allocate)),
+            _PYTHON(self.guarded(self.python)),
+        )
         status = self.compiled.entry(self.pointers, self.lengths, allocate, python)
         if self.error is not None:
             raise self.error
+        if status == _CALLBACK_FAILED:  # before `guarded` had begun: a signal's handler raised
+            raise KeyboardInterrupt
         if status == _OUT_OF_MEMORY:
             raise MemoryError("There is no memory for what the function computes.")
         if status:
             self.compiled.failed(self.values, status - 1)
         return [self.arrays[s.number] for s in self.compiled.program.outputs]
 
-    def allocate(self, number: int, rank: int, shape: Any) -> int | None:
-        try:
-            slot = self.compiled.slots[number]
-            self.arrays[number] = array = np.empty(tuple(shape[:rank]), slot.dtype)
-        except BaseException as exc:  # handed to the caller of `run`
-            self.error = exc
-            return None
-        return array.ctypes.data
+    def guarded(self, function: Callable[..., None]) -> Callable[..., None]:
+        """The function as every callback is: an exception is kept, and raised by `run`.
 
-    def python(self, number: int, lengths: Any) -> int:
-        """Run a `Python` step; an exception is kept and raised when C has returned."""
-        try:
-            step: Any = self.compiled.steps[number]
-            place = 0
-            inputs = []
-            for slot in step.inputs:
-                inputs.append(self.value(slot, lengths, place))
-                place += slot.ndim if slot.dtype else 0
-            for slot, value in zip(step.outputs, step.function(*inputs), strict=True):
-                self.fill(slot, value)
-        except BaseException as exc:
-            self.error = exc
-            return 1
-        return 0
+        C code does not look at results, which are undefined if Python raises before this begins: it
+        sets a pointer to null, and a callback that succeeds sets it to something else.
+        """
+
+        def callback(*args: Any) -> None:
+            try:
+                function(*args)
+            except BaseException as exc:
+                self.error = exc
+
+        return callback
+
+    def allocate(self, number: int, rank: int, shape: Any) -> None:
+        """Make the memory of a slot."""
+        slot = self.compiled.slots[number]
+        self.arrays[number] = array = np.empty(tuple(shape[:rank]), slot.dtype)
+        self.pointers[number] = array.ctypes.data
+
+    def python(self, number: int, lengths: Any) -> None:
+        """Run a `Python` step."""
+        step: Any = self.compiled.steps[number]
+        place = 0
+        inputs = []
+        for slot in step.inputs:
+            inputs.append(self.value(slot, lengths, place))
+            place += slot.ndim if slot.dtype else 0
+        for slot, value in zip(step.outputs, step.function(*inputs), strict=True):
+            self.fill(slot, value)
+        self.pointers[self.compiled.file.done] = ctypes.addressof(self.pointers)
 
     def value(self, slot: Slot, lengths: Any, place: int) -> Any:
         """What a slot holds; memory of the call is copied, because Python may keep it."""

@@ -39,8 +39,11 @@ def compiler() -> str:
     )
 
 
-def build(text: str) -> ctypes.CDLL:
-    """The library made of a C file; from the cache if the same text was compiled before."""
+def build(text: str) -> ctypes.PyDLL:
+    """The library made of a C file; from the cache if the same text was compiled before.
+
+    Its functions are called with the interpreter's lock, and may leave an exception set.
+    """
     cc = compiler()
     flags = ["-std=c99", "-O2", "-fPIC", "-shared", "-fno-math-errno", "-ffp-contract=off"]
     flags += config.gcc__cxxflags.split()
@@ -51,7 +54,7 @@ def build(text: str) -> ctypes.CDLL:
         library = None if kept is None else _load(kept, Path(scratch))
         if library is None:
             made = _compile(cc, flags, text, Path(scratch))
-            library = ctypes.CDLL(str(made))
+            library = ctypes.PyDLL(str(made))
             code_cache.write(name, made.read_bytes())
         return library
 
@@ -70,12 +73,12 @@ def _identity(cc: str, *flags: str) -> tuple[str, ...]:
     return platform.platform(), path, digest_of_ends(path), output, *processor()
 
 
-def _load(image: bytes, scratch: Path) -> ctypes.CDLL | None:
+def _load(image: bytes, scratch: Path) -> ctypes.PyDLL | None:
     """The library, unless it was made for another machine."""
     path = scratch / "kept.so"
     try:
         path.write_bytes(image)
-        library = ctypes.CDLL(str(path))
+        library = ctypes.PyDLL(str(path))
     except OSError:
         return None
     return library if hasattr(library, "run") and hasattr(library, "bind") else None

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from phintys.dims import Dim
+from phintys.lowering.costs import nanoseconds
 from phintys.lowering.program import Inst, Kernel
 from phintys.lowering.reductions import identity
 from phintys.lowering.schedule import Phase, schedule
@@ -30,6 +31,8 @@ LIBRARY = {
 }
 #: instructions that runtime.h defines for each dtype
 RUNTIME = frozenset(("idiv", "imod", "min", "max", "sigmoid", "softplus"))
+#: a kernel asks whether to handle signals after about so many nanoseconds
+BLOCK = 2**24
 COMBINE = {"add": "+", "mul": "*", "and": "&", "or": "|", "xor": "^"}
 
 
@@ -46,8 +49,10 @@ class _Function:
     def __init__(self, kernel: Kernel, name: str, integer: Callable[[Dim], str]) -> None:
         self.kernel, self.name, self.integer = kernel, name, integer
         self.plan = schedule(kernel)
-        self.parameters: list[str] = []
-        self.arguments: list[str] = []
+        self.price = max(1, sum(map(nanoseconds, kernel.body)))
+        self.points = max(64, BLOCK // self.price)  # of an innermost loop, between signals
+        self.parameters = ["int64_t *work"]
+        self.arguments = ["&work"]
         self.numbers: dict[Dim, str] = {}
         self.lines: list[str] = []
         self.depth = 1
@@ -70,12 +75,20 @@ class _Function:
 
     def _open(self, axis: int) -> None:
         n = self._number(self.kernel.dims[axis])
-        self._line(f"for (int64_t i{axis} = 0; i{axis} < {n}; i{axis}++) {{")
+        start = "0"
+        if axis == len(self.kernel.dims) - 1:  # in blocks, between which signals are handled
+            self._line(f"for (int64_t s = 0; s < {n}; s += {self.points}) {{")
+            self.depth += 1
+            self._line(f"const int64_t e = dim_min({n}, s + {self.points});")
+            self._line(f"if (signals(work, (e - s) * {self.price})) return 1;")
+            start, n = "s", "e"
+        self._line(f"for (int64_t i{axis} = {start}; i{axis} < {n}; i{axis}++) {{")
         self.depth += 1
 
-    def _close(self) -> None:
-        self.depth -= 1
-        self._line("}")
+    def _close(self, axis: int) -> None:
+        for _ in range(2 if axis == len(self.kernel.dims) - 1 else 1):
+            self.depth -= 1
+            self._line("}")
 
     def _outer(self, depth: int) -> None:
         for level in range(self.kernel.split + 1):  # bounded: the rank of the kernel
@@ -84,8 +97,8 @@ class _Function:
                 self._open(level)
         for phase in self.plan.phases:
             self._phase(phase)
-        for _ in range(self.kernel.split):
-            self._close()
+        for axis in reversed(range(self.kernel.split)):
+            self._close(axis)
 
     def _phase(self, phase: Phase) -> None:
         self._statements(phase.levels[0])
@@ -100,8 +113,8 @@ class _Function:
             self._statements(phase.levels[level], scoped=True)
         for r in phase.reduces:
             self._combine(r, body[r])
-        for _ in inner:
-            self._close()
+        for axis in reversed(inner):
+            self._close(axis)
 
     def _declare_accumulator(self, r: int, inst: Inst) -> None:
         if inst.param.startswith("arg"):

@@ -20,6 +20,15 @@ from phintys.scalar.native import SCIPY_CALLS
 
 RUNTIME = Path(__file__).parent / "runtime.h"
 
+#: names in ``runtime.h`` -> functions of Python; ``bind`` takes their addresses in this order
+PYTHON = {
+    "give_lock": "PyEval_SaveThread",
+    "take_lock": "PyEval_RestoreThread",
+    "ensure_lock": "PyGILState_Ensure",
+    "release_lock": "PyGILState_Release",
+    "check_signals": "PyErr_CheckSignals",
+}
+
 
 class CFile:
     """The text of a Program, and what must be known to run it.
@@ -28,10 +37,13 @@ class CFile:
         (slot number, axis) -> position in the array of lengths
     specials
         special functions, in the order in which ``bind`` takes their addresses
+    done
+        the pointer that a Python step sets when it has succeeded
     """
 
     def __init__(self, program: Program) -> None:
         self.program = program
+        self.done = 1 + max((slot.number for slot in program.slots), default=0)
         self.lengths: dict[tuple[int, int], int] = {}
         self.functions: list[str] = []
         self.lines: list[str] = []
@@ -121,11 +133,14 @@ class CFile:
                 "int64_t run(void **p, int64_t *n, allocate_fn allocate, python_fn python) {",
                 "    int64_t failed = 0;",
                 "    int overflow = 0;",
+                "    int64_t work = 0;",
+                "    void *thread = give_lock();",
                 f"    void *storage[{len(self.program.storages) + 1}] = {{0}};",
-                "    (void)n; (void)allocate; (void)python; (void)overflow;",
+                "    (void)n; (void)allocate; (void)python; (void)overflow; (void)work;",
                 body,
                 "done:",
                 f"    for (int k = 0; k < {len(self.program.storages)}; k++) free(storage[k]);",
+                "    take_lock(thread);",
                 "    return failed;",
                 "}",
                 "",
@@ -133,10 +148,12 @@ class CFile:
         )
 
     def _bind(self) -> str:
-        lines = [f"    special_{name} = f[{k}];" for k, name in enumerate(self.specials)]
-        offset = len(self.specials)
-        lines += [f"    blas_{name} = f[{offset + k}];" for k, name in enumerate(self.blas)]
-        return "\n".join(["void bind(void **f) {", "    (void)f;", *lines, "}"])
+        """The function that is given the addresses of what the file calls."""
+        names = [*PYTHON]
+        names += [f"special_{name}" for name in self.specials]
+        names += [f"blas_{name}" for name in self.blas]
+        lines = [f"    {name} = f[{k}];" for k, name in enumerate(names)]
+        return "\n".join(["void bind(void **f) {", *lines, "}"])
 
     def _item(self, slot: Slot) -> None:
         if slot.number in self.items:
@@ -159,7 +176,7 @@ class CFile:
         shape = ", ".join(self.integer(d) for d in slot.shape) or "0"
         self.lines.append(
             f"{{ int64_t shape[] = {{{shape}}}; "
-            f"p[{slot.number}] = allocate({slot.number}, {slot.ndim}, shape); }}"
+            f"p[{slot.number}] = NULL; allocate({slot.number}, {slot.ndim}, shape); }}"
         )
         self.lines.append(f"if (!p[{slot.number}]) {{ failed = -1; goto done; }}")
 
@@ -212,7 +229,8 @@ class CFile:
             args += [self.integer(s) for s in operand.strides[len(loops) :]]
         if step.name != "ger":
             args.append(self._factor(step.beta, step))
-        self.lines.append(f"{prefix}{step.name}({', '.join(args)});")
+        call = f"{prefix}{step.name}(&work, {', '.join(args)})"
+        self.lines.append(f"if ({call}) {{ failed = -1; goto done; }}")
         self._item(target.slot)
 
     def _place(self, operand: Operand, loops: list[str], step: Call) -> str:
@@ -229,7 +247,8 @@ class CFile:
         """The inputs' lengths go along, one after the other."""
         lengths = [self.integer(d) for s in step.inputs if s.dtype for d in s.shape] or ["0"]
         call = f"python({step.step}, (int64_t[]){{{', '.join(lengths)}}})"
-        self.lines.append(f"if ({call}) {{ failed = -1; goto done; }}")
+        self.lines.append(f"p[{self.done}] = NULL; {call};")
+        self.lines.append(f"if (!p[{self.done}]) {{ failed = -1; goto done; }}")
         for slot in step.outputs:
             self._item(slot)
 

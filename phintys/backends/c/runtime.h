@@ -5,8 +5,27 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef void *(*allocate_fn)(int64_t slot, int64_t rank, const int64_t *shape);
-typedef int64_t (*python_fn)(int64_t step, const int64_t *shapes);
+typedef void (*allocate_fn)(int64_t slot, int64_t rank, const int64_t *shape);
+typedef void (*python_fn)(int64_t step, const int64_t *shapes);
+
+/* Python: its lock is given up while a function runs, and taken again to handle signals.  A function
+ * counts its work, in about nanoseconds, and handles signals once in BLOCK of them; `signals` is not
+ * 0 if a handler has raised. */
+static void *(*give_lock)(void);
+static void (*take_lock)(void *);
+static int (*ensure_lock)(void);
+static void (*release_lock)(int);
+static int (*check_signals)(void);
+#define BLOCK (INT64_C(1) << 27)
+static inline int64_t signals(int64_t *work, int64_t more) {
+    *work += more;
+    if (*work < BLOCK) return 0;
+    *work = 0;
+    int state = ensure_lock();
+    int raised = check_signals();
+    release_lock(state);
+    return raised != 0;
+}
 
 /* Lengths: division rounds down, and by 0 gives 0. */
 static inline int64_t dim_floordiv(int64_t a, int64_t b) {
@@ -125,7 +144,13 @@ static double hurwitz_zeta(double x, double q) {
     return hurwitz_zeta_added(x, q - floor(q)) + (x / 2 == floor(x / 2) ? between : -between);
 }
 
-/* Matrix products.  BLAS is column-major: a row-major product is that of the transposes. */
+/* Matrix products.  BLAS is column-major: a row-major product is that of the transposes.  Large ones
+ * go in blocks of rows, sums of plain loops in parts; not 0 if a handler of signals has raised. */
+#define PART (INT64_C(1) << 24)
+static inline int64_t rows_of(int64_t m, int64_t work) {
+    int64_t rows = (INT64_C(1) << 34) / work / 64 * 64;
+    return dim_min(m, dim_max(rows, 128));
+}
 #define BLAS(T, p)                                                                             \
     typedef void (*p##gemm_fn)(char *, char *, int *, int *, int *, T *, T *, int *, T *,      \
                                int *, T *, T *, int *);                                        \
@@ -136,29 +161,48 @@ static double hurwitz_zeta(double x, double q) {
     static int p##fits(int64_t a, int64_t b, int64_t c) {                                      \
         return a <= INT32_MAX && b <= INT32_MAX && c <= INT32_MAX;                             \
     }                                                                                          \
-    static void p##gemm(int64_t m, int64_t n, int64_t k, T alpha, T *C, int64_t c0, int64_t c1,\
-                        T *A, int64_t a0, int64_t a1, T *B, int64_t b0, int64_t b1, T beta) {  \
+    static int64_t p##sum(int64_t *work, int64_t k, T *x, int64_t x0, T *y, int64_t y0,        \
+                          T *result) {                                                         \
+        T sum = 0;                                                                             \
+        for (int64_t s = 0; s < k; s += PART) {                                                \
+            int64_t e = dim_min(k, s + PART);                                                  \
+            for (int64_t l = s; l < e; l++) sum += x[l * x0] * y[l * y0];                      \
+            if (signals(work, e - s)) return 1;                                                \
+        }                                                                                      \
+        *result = sum;                                                                         \
+        return 0;                                                                              \
+    }                                                                                          \
+    static int64_t p##gemm(int64_t *work, int64_t m, int64_t n, int64_t k, T alpha, T *C,      \
+                           int64_t c0, int64_t c1, T *A, int64_t a0, int64_t a1, T *B,         \
+                           int64_t b0, int64_t b1, T beta) {                                   \
         int a_ok = (a1 == 1 && a0 >= k && a0 > 0) || (a0 == 1 && a1 >= m && a1 > 0);           \
         int b_ok = (b1 == 1 && b0 >= n && b0 > 0) || (b0 == 1 && b1 >= k && b1 > 0);           \
         if (a_ok && b_ok && c1 == 1 && c0 >= n && m > 0 && n > 0 && k > 0 && p##fits(m, n, k) &&\
             p##fits(a0 * a1, b0 * b1, c0)) {                                                   \
-            int M = (int)n, N = (int)m, K = (int)k, ldc = (int)c0;                             \
+            int M = (int)n, K = (int)k, ldc = (int)c0;                                         \
             int a_plain = a1 == 1 && a0 >= k, b_plain = b1 == 1 && b0 >= n;                    \
             int lda = (int)(a_plain ? a0 : a1), ldb = (int)(b_plain ? b0 : b1);                \
             char ta = a_plain ? 'N' : 'T', tb = b_plain ? 'N' : 'T';                           \
-            blas_##p##gemm(&tb, &ta, &M, &N, &K, &alpha, B, &ldb, A, &lda, &beta, C, &ldc);    \
-            return;                                                                            \
+            int64_t rows = rows_of(m, n * k);                                                  \
+            for (int64_t i = 0; i < m; i += rows) {                                            \
+                int N = (int)dim_min(rows, m - i);                                             \
+                blas_##p##gemm(&tb, &ta, &M, &N, &K, &alpha, B, &ldb, A + i * a0, &lda, &beta, \
+                               C + i * c0, &ldc);                                              \
+                if (signals(work, N * n * k / 16)) return 1;                                   \
+            }                                                                                  \
+            return 0;                                                                          \
         }                                                                                      \
         for (int64_t i = 0; i < m; i++)                                                        \
             for (int64_t j = 0; j < n; j++) {                                                  \
                 T sum = 0;                                                                     \
-                for (int64_t l = 0; l < k; l++) sum += A[i * a0 + l * a1] * B[l * b0 + j * b1];\
+                if (p##sum(work, k, A + i * a0, a1, B + j * b1, b0, &sum)) return 1;           \
                 T *c = C + i * c0 + j * c1;                                                    \
                 *c = alpha * sum + (beta == 0 ? 0 : beta * *c);                                \
             }                                                                                  \
+        return 0;                                                                              \
     }                                                                                          \
-    static void p##gemv(int64_t m, int64_t k, T alpha, T *y, int64_t y0, T *A, int64_t a0,     \
-                        int64_t a1, T *x, int64_t x0, T beta) {                                \
+    static int64_t p##gemv(int64_t *work, int64_t m, int64_t k, T alpha, T *y, int64_t y0, T *A,\
+                           int64_t a0, int64_t a1, T *x, int64_t x0, T beta) {                 \
         int plain = a1 == 1 && a0 >= k, turned = a0 == 1 && a1 >= m;                           \
         if (m > 0 && k > 0 && y0 > 0 && x0 > 0 && (plain || turned) && p##fits(m, k, a0 * a1) &&\
             p##fits(y0, x0, 0)) {                                                              \
@@ -166,21 +210,27 @@ static double hurwitz_zeta(double x, double q) {
             int lda = (int)(plain ? a0 : a1), incx = (int)x0, incy = (int)y0;                  \
             char t = plain ? 'T' : 'N';                                                        \
             blas_##p##gemv(&t, &rows, &columns, &alpha, A, &lda, x, &incx, &beta, y, &incy);   \
-            return;                                                                            \
+            return signals(work, m * k);                                                       \
         }                                                                                      \
         for (int64_t i = 0; i < m; i++) {                                                      \
             T sum = 0;                                                                         \
-            for (int64_t l = 0; l < k; l++) sum += A[i * a0 + l * a1] * x[l * x0];             \
+            if (p##sum(work, k, A + i * a0, a1, x, x0, &sum)) return 1;                        \
             y[i * y0] = alpha * sum + (beta == 0 ? 0 : beta * y[i * y0]);                      \
         }                                                                                      \
+        return 0;                                                                              \
     }                                                                                          \
-    static void p##ger(int64_t m, int64_t n, T alpha, T *A, int64_t a0, int64_t a1, T *x,      \
-                       int64_t x0, T *y, int64_t y0) {                                         \
-        for (int64_t i = 0; i < m; i++)                                                        \
+    static int64_t p##ger(int64_t *work, int64_t m, int64_t n, T alpha, T *A, int64_t a0,      \
+                          int64_t a1, T *x, int64_t x0, T *y, int64_t y0) {                    \
+        for (int64_t i = 0; i < m; i++) {                                                      \
             for (int64_t j = 0; j < n; j++) A[i * a0 + j * a1] += alpha * x[i * x0] * y[j * y0];\
+            if (signals(work, n)) return 1;                                                    \
+        }                                                                                      \
+        return 0;                                                                              \
     }                                                                                          \
-    static void p##dot(int64_t k, T alpha, T *r, T *x, int64_t x0, T *y, int64_t y0, T beta) { \
+    static int64_t p##dot(int64_t *work, int64_t k, T alpha, T *r, T *x, int64_t x0, T *y,     \
+                          int64_t y0, T beta) {                                                \
         T sum = 0;                                                                             \
-        for (int64_t l = 0; l < k; l++) sum += x[l * x0] * y[l * y0];                          \
+        if (p##sum(work, k, x, x0, y, y0, &sum)) return 1;                                     \
         *r = alpha * sum + (beta == 0 ? 0 : beta * *r);                                        \
+        return 0;                                                                              \
     }

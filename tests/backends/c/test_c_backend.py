@@ -60,7 +60,7 @@ def test_the_code_is_c99_that_a_person_can_read():
     f = phintys.function([x], pt.exp(x).sum() / 2, mode="C")
     text = f._run.source
     assert "static int64_t kernel_0(" in text
-    assert "for (int64_t i0 = 0; i0 < n0; i0++) {" in text
+    assert "for (int64_t i0 = s; i0 < e; i0++) {" in text
     assert "exp(v0)" in text
 
 
