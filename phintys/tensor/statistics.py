@@ -32,7 +32,7 @@ def mean(
 
     Parameters
     ----------
-    input : tensor; integers have a float64 mean
+    input : tensor; integers are added up as float64, and have a float64 mean; float16 as float32
     axis : axes to reduce over; None means all
     dtype : in which the sum is computed, see `sum`
     keepdims : keep the axes with length 1
@@ -43,8 +43,12 @@ def mean(
     array([2., 3.])
     """
     x = as_tensor_variable(input)
-    total = sum_over(x, axis, dtype, keepdims, acc_dtype)
-    return cast(total / _count(x, axis), dtypes.float_of(total.type.dtype))
+    if dtype is None and acc_dtype is None and dtypes.is_discrete(x.type.dtype):
+        x = cast(x, "float64")  # sums of integers wrap around where their mean would not
+    wide = "float32" if x.type.dtype == "float16" else None
+    total = sum_over(x, axis, dtype or wide, keepdims, acc_dtype)
+    result = x.type.dtype if dtype is None and wide else dtypes.float_of(total.type.dtype)
+    return cast(total / _count(x, axis), result)
 
 
 def var(

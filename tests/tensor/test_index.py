@@ -374,6 +374,17 @@ def test_take_accepts_positions_of_every_dtype(dtype, how):
         )  # fmt: skip
 
 
+def test_positions_in_fills_are_checked():
+    x, n = pt.dvector("x"), pt.lscalar("n")
+    for mode in (*MODES, "C"):
+        fills = pt.alloc(3.0, 5), pt.zeros_like(x), pt.ones((x.shape[0],))
+        for fill, at in zip(fills, (5, 2, -3)):
+            f = phintys.function([x, n], fill[n], mode=mode, on_unused_input="ignore")
+            with pytest.raises(IndexError):
+                f(np.ones(2), at)
+            f(np.ones(2), 1)
+
+
 def test_unsigned_bounds_of_any_size():
     x, u = pt.dvector("x"), pt.scalar("u", dtype="uint64")
     for mode in (*MODES, "C"):

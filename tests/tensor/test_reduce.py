@@ -439,3 +439,30 @@ def test_helpers_for_authors():
     assert reduce.makeKeepDims(x, pt.sum(x, axis=-1), -1).type.shape == (None, 1)
     assert reduce.normalize_reduce_axis(None, 3) is None
     assert reduce.normalize_reduce_axis((-1, 0), 3) == (0, 2)
+
+
+@pytest.mark.parametrize("mode", ["FAST_COMPILE", "FAST_RUN", "C"])
+def test_means_do_not_overflow_where_their_sums_would(mode):
+    values = {
+        "int64": [2**62, 2**62],
+        "uint64": [2**63, 2**63],
+        "int8": [127] * 300,
+        "float16": [100.0] * 5000,
+    }
+    for dtype, numbers in values.items():
+        x = pt.vector("x", dtype=dtype)
+        f = phintys.function([x], [x.mean(), x.var()], mode=mode)
+        mean, var = f(np.array(numbers, dtype))
+        assert mean == numbers[0]
+        assert var == 0
+        assert mean.dtype == ("float16" if dtype == "float16" else "float64")
+
+
+@pytest.mark.parametrize("mode", ["FAST_COMPILE", "FAST_RUN", "C"])
+def test_extremes_over_nothing_are_an_error_of_fills_too(mode):
+    x = pt.dvector("x")
+    for extreme in (pt.max, pt.min):
+        f = phintys.function([x], extreme(pt.zeros_like(x)), mode=mode)
+        with pytest.raises(ValueError, match="empty"):
+            f(np.ones(0))
+        assert f(np.ones(2)) == 0

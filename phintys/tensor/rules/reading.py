@@ -236,7 +236,7 @@ def item_of_vector(ctx: Any, node: Apply) -> Any:
     tags=("local_subtensor_of_alloc", "cleanup", "shape_unsafe"),
     tested_on=(
         "zeros((3, 4))[1]",
-        "alloc(s, w.shape[0])[2]",
+        "alloc(s, w.shape[0])[:2]",
         "alloc(v, 4, 3)[1:, 0]",
         "alloc(v, 4, 3)[2]",
     ),
@@ -246,10 +246,20 @@ def read_of_alloc(ctx: Any, node: Apply) -> Any:
     if x.owner is None or not isinstance(x.owner.op, Alloc) or not has_plain_lengths(x):
         return None
     index = index_of(node)
+    if not all(map(_is_within, index, x.type.shape)):
+        return None
     value = read_operand(filled_value(x), x, index)
     lengths = [as_length(n) for n in x.owner.inputs[1:]]
     left = [_length_of_entry(index[axis], lengths[axis]) for axis in kept_axes(index)]
     return Alloc()(value, *left) if left else value
+
+
+def _is_within(e: Any, n: int | None) -> bool:
+    """Whether an entry is a slice, or a position known to be one of ``n``."""
+    if isinstance(e, slice):
+        return True
+    i = literal(e)
+    return i is not None and n is not None and -n <= i < n
 
 
 def _length_of_entry(e: slice, n: Any) -> Any:
@@ -354,9 +364,14 @@ def _disjoint(a: Index, b: Index) -> bool:
     ),
 )
 def read_of_elementwise(ctx: Any, node: Apply) -> Any:
-    """A result that nothing else uses: only what is read is computed."""
+    """A result that nothing else uses: only what is read is computed.
+
+    Positions that a fill is read at are checked nowhere else.
+    """
     x = node.inputs[0]
     index = index_of(node)
+    if filled_value(x) is not None and not all(map(_is_within, index, x.type.shape)):
+        return None
     return moved_to_inputs(ctx, x, lambda v: read_operand(v, x, index))
 
 

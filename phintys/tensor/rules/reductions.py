@@ -160,7 +160,7 @@ def reduce_of_dimshuffle(ctx: Any, node: Apply) -> Any:
     tested_on=(
         "alloc(s, v.shape[0], 3).sum()",
         "second(M, s).sum(axis=0)",
-        "alloc(s, v.shape[0]).max()",
+        "alloc(s, 3, v.shape[0]).max(axis=0)",
         "alloc(s, v.shape[0]).prod()",
         "alloc(v, 3, v.shape[0]).sum(axis=0)",
         "second(M, 1.0).sum()",
@@ -174,7 +174,7 @@ def reduce_of_fill(ctx: Any, node: Apply) -> Any:
         return None
     if not has_plain_lengths(x):
         return None
-    if isinstance(node.op, Max | Min) and node.op.initial and not _never_empty(x, axes):
+    if isinstance(node.op, Max | Min) and not _never_empty(x, axes):
         return None
     dtype, rest = node.outputs[0].type.dtype, _rest(x, axes)
     if isinstance(node.op, Sum | Prod):
