@@ -46,7 +46,7 @@ class Setting:
         if isinstance(value, str) and kind is bool:
             value = _parse_bool(self.name, value)
         elif isinstance(value, str) and kind in (int, float):
-            value = kind(value)
+            value = self._number(value)
         if self.limits is not None and not self._is_within(value):
             raise ValueError(
                 f"{value!r} is not a legal value of config.{self.name}: give an integer from "
@@ -57,6 +57,14 @@ class Setting:
                 f"{value!r} is not a legal value of config.{self.name}: choose from {self.choices}."
             )
         return value
+
+    def _number(self, text: str) -> Any:
+        try:
+            return type(self.default)(text)
+        except ValueError:
+            raise ValueError(
+                f"{text!r} is not a legal value of config.{self.name}: give a number."
+            ) from None
 
     def _is_within(self, value: Any) -> bool:
         assert self.limits is not None

@@ -219,6 +219,8 @@ def _known(known_grads: Mapping[Variable, Any] | None) -> dict[Variable, Any]:
 
 def _seed(cost: Any) -> Any:
     """The gradient of a cost with respect to itself."""
+    if not isinstance(cost, Variable):
+        raise TypeError(f"grad needs a scalar cost that is a variable, not {cost!r}.")
     made = describe(cost.origin or (cost.owner and cost.owner.origin))
     if isinstance(cost.type, NullType):
         raise ValueError(f"The gradient of a NaN cost was asked for: {cost.type.why_null}")

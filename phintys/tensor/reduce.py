@@ -30,7 +30,7 @@ def axis_tuple(axis: Any) -> tuple[int, ...] | None:
         return None
     if isinstance(axis, int | np.integer):
         return (int(axis),)
-    if not isinstance(axis, Sequence | np.ndarray):
+    if not isinstance(axis, Sequence | np.ndarray) or isinstance(axis, str):
         raise TypeError(f"An axis is an int, a sequence of ints or None, not {axis!r}.")
     return tuple(int(a) for a in axis)
 

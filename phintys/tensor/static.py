@@ -113,6 +113,8 @@ def known_length(v: Any) -> int | None:
     """A length given as a number or a 0-d variable, as int; None if it is not known."""
     if isinstance(v, int | np.integer):
         return int(v)
+    if not isinstance(v, Variable):
+        raise TypeError(f"A length is an integer or a 0-d variable, not {v!r}.")
     value = constant_value(v)
     return None if value is None else int(value)
 

@@ -209,7 +209,8 @@ def test_change_flags_concerns_one_asyncio_task():
 
 
 @pytest.mark.parametrize(
-    ("name", "value"), [("threads", 0), ("threads", 10**6), ("threads", 2.0), ("cache_bytes", -1)]
+    ("name", "value"),
+    [("threads", 0), ("threads", 10**6), ("threads", 2.0), ("threads", "two"), ("cache_bytes", -1)],
 )
 def test_integers_out_of_range_are_refused(name, value):
     with pytest.raises(ValueError, match=f"not a legal value of config.{name}"):

@@ -398,3 +398,9 @@ def test_higher_order():
         d = grad(d, x)
     t = np.tanh(0.3)
     np.testing.assert_allclose(value(d, [x], 0.3), (1 - t**2) * (6 * t**2 - 2), rtol=1e-12)
+
+
+@pytest.mark.parametrize("cost", [3.0, np.float64(3), "x"])
+def test_a_cost_that_is_no_variable_is_refused(cost):
+    with pytest.raises(TypeError, match="needs a scalar cost"):
+        phintys.grad(cost, pt.dscalar("x"))
