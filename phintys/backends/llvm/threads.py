@@ -101,7 +101,9 @@ class _Parallel:
     def start_parts(self, count: str, total: str, otherwise: str) -> str:
         """Fill the rows of all parts and run them; the status."""
         out, size = self.out, 8 * (len(self.words) + 1)
-        scratch = [self.scratch(slot, otherwise) for slot in self.parts.private]
+        scratch = [self.scratch(slot) for slot in self.parts.private]
+        if scratch:
+            self.require(scratch, otherwise)
         rows = out.stack(f"[{self.threads * size} x i8]")
         handles = out.stack(f"[{2 * self.threads} x i64]")
         unit = self.parts.unit
@@ -115,17 +117,31 @@ class _Parallel:
         status = out.value(
             f"call i64 @{_RUN}(ptr @{task}, ptr {rows}, i64 {size}, i64 {count}, ptr {handles})"
         )
-        for memory, _ in scratch:
-            out.line(f"call void @PyMem_RawFree(ptr {memory})")
+        self.free(scratch)
         return status
 
-    def scratch(self, slot: Slot, otherwise: str) -> tuple[str, str]:
-        """Memory for all parts but the first, and the size of one; without it, all is one part."""
+    def require(self, scratch: list[tuple[str, str]], otherwise: str) -> None:
+        """Where memory is missing there is but one part, and the rest of it is given back."""
+        out, missing = self.out, "false"
+        enough, without = out.name("enough"), out.name("without")
+        for memory, _ in scratch:
+            missing = out.value(f"or i1 {missing}, {out.value(f'icmp eq ptr {memory}, null')}")
+        out.branch(missing, without, enough)
+        out.label(without)
+        self.free(scratch)
+        out.line(f"br label %{otherwise}")
+        out.label(enough)
+
+    def free(self, scratch: list[tuple[str, str]]) -> None:
+        for memory, _ in scratch:
+            self.out.line(f"call void @PyMem_RawFree(ptr {memory})")
+
+    def scratch(self, slot: Slot) -> tuple[str, str]:
+        """Memory for all parts, null if there is none, and the size of one."""
         out = self.out
         size = self.body.lengths.within({})(byte_size(slot))
         memory = out.value(f"mul i64 {size}, {self.threads}")
         memory = out.value(f"call ptr @PyMem_RawMalloc(i64 {memory})")
-        out.require(out.value(f"icmp ne ptr {memory}, null"), otherwise)
         return memory, size
 
     def fill(
