@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import copy as copy_module
+from collections import deque
 from collections.abc import Callable, Sequence
+from itertools import repeat
+from operator import setitem
 from typing import TYPE_CHECKING, Any
 
 from phintys.compile.aliasing import must_copy
@@ -74,16 +77,20 @@ class Function:
         return values
 
     def _finish(self, results: list[Any]) -> Any:
-        """Hand over results and updates; nothing is changed before everything is computed."""
+        """Hand over results and updates; nothing is changed before everything is computed.
+
+        The updates are one call of C: no interrupt comes between two of them.
+        """
         results = [
             copy_module.copy(r) if copy and r is not None else r
             for r, copy in zip(results, self._copy)
         ]
         n = len(self.maker.outputs)
         first = len(self.maker.inputs)
-        for position, new in zip(self.maker.update_targets, results[n:]):
-            self.containers[position - first].storage[0] = new
-        return results[0] if self.maker.unpack == "single" else results[:n]
+        cells = [self.containers[p - first].storage for p in self.maker.update_targets]
+        answer = results[0] if self.maker.unpack == "single" else results[:n]
+        deque(map(setitem, cells, repeat(0), results[n:]), maxlen=0)
+        return answer
 
     def _convert(self, args: Sequence[Any], kwargs: dict[str, Any]) -> list[Any]:
         """Arguments by position, converted to the types of the inputs."""
