@@ -37,7 +37,7 @@ import time
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from phintys.config import cache_directory, config
 
@@ -220,6 +220,15 @@ def _opened(path: Path) -> Iterator[_Folder]:
         os.close(descriptor)
 
 
+def _file(descriptor: int, mode: str, buffering: int = -1) -> Any:
+    """An open file as an object, which closes it; so it is if there is no memory for the object."""
+    try:
+        return os.fdopen(descriptor, mode, buffering=buffering)
+    except BaseException:
+        os.close(descriptor)
+        raise
+
+
 class _File(NamedTuple):
     used: float  # when; -1 for what a process left behind
     size: int
@@ -244,7 +253,7 @@ class _Folder:
 
     def read(self, name: str) -> bytes | None:
         descriptor = os.open(self.at(name), _READ, dir_fd=self.descriptor)
-        with os.fdopen(descriptor, "rb", buffering=0) as file:
+        with _file(descriptor, "rb", 0) as file:
             state = os.fstat(descriptor)
             if not stat.S_ISREG(state.st_mode) or _fault(state):
                 return None
@@ -257,7 +266,7 @@ class _Folder:
         temporary = f"{_TEMPORARY}{os.urandom(12).hex()}"
         descriptor = os.open(self.at(temporary), _WRITE, 0o600, dir_fd=self.descriptor)
         try:
-            with os.fdopen(descriptor, "wb") as file:
+            with _file(descriptor, "wb") as file:
                 for part in data:
                     file.write(part)
             os.replace(
