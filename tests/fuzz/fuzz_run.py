@@ -6,7 +6,7 @@ import random
 import re
 import warnings
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
@@ -94,8 +94,15 @@ def has_width() -> bool:
 class Judge:
     """Runs a built program by a plan; `findings` is what was wrong."""
 
-    def __init__(self, built: Built, truth: list[np.ndarray] | None, plan: Plan) -> None:
+    def __init__(
+        self,
+        built: Built,
+        truth: list[np.ndarray] | None,
+        plan: Plan,
+        arguments: Sequence[Any] | None = None,
+    ) -> None:
         self.built, self.truth, self.plan = built, truth, plan
+        self.arguments = built.arguments if arguments is None else arguments
         self.findings: list[Finding] = []
         self.counts: Counter[str] = Counter()
         self._conditioning: Conditioning | None = None
@@ -198,7 +205,7 @@ class Judge:
     def conditioning(self) -> Conditioning:
         """Made when a result is not close."""
         if self._conditioning is None:
-            self._conditioning = Conditioning(self.built, self.built.arguments)
+            self._conditioning = Conditioning(self.built, self.arguments)
         return self._conditioning
 
     # ----- other shapes
@@ -214,23 +221,14 @@ class Judge:
                 continue
             if not b.finite and not self.without:
                 continue
-            other = Judge(b, expected, self.plan)
-            other._conditioning = None
+            other = Judge(b, expected, self.plan, arguments)
             try:
-                problem = other._with(f, arguments)
+                problem = other._compare(other._call(f, arguments), expected)
             except Exception as exc:
                 problem = f"{type(exc).__name__}: {_first_line(exc)}"
             if problem:
                 return f"other shapes: {[a.shape for a in arguments]}: {problem}"
         return ""
-
-    def _with(self, f: Any, arguments: Sequence[Any]) -> str:
-        found = self._call(f, arguments)
-        self._conditioning = None
-        if all(not mismatch(a, e) for a, e in zip(found, self.truth or [])):
-            return ""
-        self._conditioning = Conditioning(self.built, arguments)
-        return self._compare(found, self.truth or [])
 
 
 def _reshaped(rng: random.Random, b: Built) -> list[list[np.ndarray]]:
@@ -272,6 +270,3 @@ def _identical(a: Any, b: Any) -> bool:
 def _first_line(exc: Exception) -> str:
     lines = str(exc).splitlines()
     return lines[0][:200] if lines else ""
-
-
-Check = Callable[[Any], list[Finding]]
