@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
-import pytest
 
 import phintys
 import phintys.tensor as pt
@@ -18,19 +17,7 @@ from phintys.tensor.elemwise import Elemwise
 from phintys.tensor.index_ops import IncSubtensor
 
 VALUE = np.array([1.0, 2.0, 3.0])
-PACKAGES = {"JAX": "jax", "NUMBA": "numba"}
 FAST = ("FAST_RUN", "FAST_COMPILE")
-
-
-@pytest.fixture(params=[*FAST, "C", "NUMBA", "JAX"])
-def mode(request, monkeypatch):
-    package = PACKAGES.get(request.param)
-    if package is not None:
-        pytest.importorskip(package)
-    if request.param == "NUMBA":  # less time in LLVM: it is correctness that is tested
-        config = pytest.importorskip("numba").core.config
-        monkeypatch.setattr(config, "OPT", config._OptLevel(0))
-    return request.param
 
 
 class Vectors(Op):
