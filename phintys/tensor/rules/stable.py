@@ -217,15 +217,21 @@ def sigmoid_times_exponential(ctx: Any, node: Apply) -> Any:
     tested_on=("exp(-sqr(x)) / erfc(x)", "y * exp(-sqr(x)) / erfc(x)"),
 )
 def scaled_error_function(ctx: Any, node: Apply) -> Any:
-    """The derivative of log(erfc(x)), where both parts underflow."""
+    """The derivative of log(erfc(x)), where both parts underflow.
+
+    Below -9 erfcx overflows, soon or later, and erfc is 2.
+    """
     top, below = (factors(v) for v in node.inputs)
     for k, v in enumerate(below):
         x = _float_argument(v, "erfc")
         own = None if x is None else next((w for w in top if _is_bell(w, x)), None)
         if own is not None:
-            top.remove(own)
-            below[k] = functions.erfcx(x)
-            return like(node, functions.true_div(product(top), product(below)))
+            scaled = functions.reciprocal(functions.erfcx(x))
+            half = functions.mul(0.5, own)
+            top[top.index(own)] = functions.switch(functions.lt(x, -9), half, scaled)
+            rest = [*below[:k], *below[k + 1 :]]
+            new = product(top)
+            return like(node, functions.true_div(new, product(rest)) if rest else new)
     return None
 
 

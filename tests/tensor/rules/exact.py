@@ -38,7 +38,18 @@ NAN = mpmath.nan
 def _exp(x):
     """The exponential; of large integers not by repeated multiplication."""
     half = mpmath.mpf(0.5)
-    return mpmath.exp(x) if abs(x) < 1e5 else mpmath.exp(x - half) * mpmath.exp(half)
+    if abs(x) < 1e5:
+        return mpmath.exp(x)
+    with mpmath.extraprec(3000):
+        return mpmath.exp(x - half) * mpmath.exp(half)
+
+
+def _erfc(x):
+    """The complement of erf; of large numbers the first term of its expansion."""
+    if abs(x) < 1e10:
+        return mpmath.erfc(x)
+    tail = _exp(-x * x) / (abs(x) * mpmath.sqrt(mpmath.pi))
+    return tail if x > 0 else 2 - tail
 
 
 def _quotient(x, y):
@@ -69,6 +80,8 @@ SCALAR = {
     "ge": lambda x, y: x >= y,
     "and_": lambda x, y: x and y,
     "exp": _exp,
+    "erf": lambda x: 1 - _erfc(x) if abs(x) > 100 else mpmath.erf(x),
+    "erfc": _erfc,
     "expm1": lambda x: _exp(x) - 1,
     "sigmoid": lambda x: 1 / (1 + _exp(-x)),
     "softplus": lambda x: mpmath.log(1 + _exp(x)),

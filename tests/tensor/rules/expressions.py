@@ -75,8 +75,15 @@ FUNCTIONS = {
 
 
 def variables(pattern="vectors", dtype="float64"):
-    """Fresh variables by name.  ``dtype`` is that of x, y and z; or three of them."""
-    made = {name: TensorType(dt, static)(name) for name, (dt, static, _) in VARIABLES.items()}
+    """Fresh variables by name.
+
+    ``dtype`` is that of x, y and z, or three of them; float32 is that of all variables of floats.
+    """
+    exchanged = {"float64": "float32"} if dtype == "float32" else {}
+    made = {
+        name: TensorType(exchanged.get(dt, dt), static)(name)
+        for name, (dt, static, _) in VARIABLES.items()
+    }
     made["c"] = scalar_type("float64")("c")
     dtypes = [dtype] * 3 if isinstance(dtype, str) else dtype
     for name, dt, static in zip("xyz", dtypes, PATTERNS[pattern], strict=True):
