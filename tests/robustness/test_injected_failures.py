@@ -1,0 +1,49 @@
+"""Failures at each place where something outside of Phintys is asked for, a part of them.
+
+``python -m tests.robustness.injection`` injects all of them, and prints a table.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("_testcapi")
+if sys.platform != "linux":
+    pytest.skip("processes are forked, their open files counted", allow_module_level=True)
+
+HERE = Path(__file__).parent
+
+#: Kind of trials, mode, and one of how many trials is run.
+PARTS = [
+    ("call", "FAST_RUN", 4),
+    ("load", "FAST_RUN", 30),
+    ("call", "C", 3),
+    ("call", "NUMBA", 1),
+]
+
+
+@pytest.mark.parametrize("when, mode, every", PARTS)
+def test_failures_end_in_an_error_or_the_right_result(when, mode, every):
+    if mode == "NUMBA" and find_spec("numba") is None:
+        pytest.skip("Numba is not installed")
+    if mode == "C" and not shutil.which("cc"):
+        pytest.skip("no C compiler")
+    command = [sys.executable, str(HERE / "injection.py"), "--when", when, "--mode", mode]
+    environment = {**os.environ, "PYTHONPATH": str(HERE.parents[1])}
+    result = subprocess.run(
+        [*command, "--every", str(every)],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert result.returncode == 0, result.stdout[-2000:] + result.stderr[-3000:]
+    assert re.search(r"^[1-9]\d* failures injected, 0 of them wrong\.$", result.stdout, re.M)
