@@ -19,8 +19,8 @@ from fuzz_values import INTEGERS, draw_argument, draw_dtype, in_layout
 
 from phintys.tensor.type import TensorType
 
-SIZES = (0, 1, 2, 3, 4, 5, 17, 33, 65, 130)  # the last one is too long for int8
-WEIGHTS = (3, 5, 10, 10, 6, 6, 4, 2, 1, 1)
+SIZES = (0, 1, 2, 3, 4, 5, 17, 33, 65, 130, 1030)  # 130 is too long for int8
+WEIGHTS = (3, 5, 10, 10, 6, 6, 4, 2, 1, 1, 0.5)
 #: elements of a value at most
 LARGEST = 5000
 #: what building a graph of arguments that do not fit may raise

@@ -91,7 +91,7 @@ def _one(g: Drawer, draw: Any) -> None:
 
 
 def derivative(g: Drawer) -> Text:
-    """A gradient of a sum, of a gradient, or a pushforward."""
+    """A gradient of a sum, of a gradient, a pushforward, a Jacobian or a Hessian."""
     real = [i for i in g.items if i.kind == "f" and i.value.size and i.name[0] == "v"]
     sources = [i for i in g.items if i.kind == "f" and i.value.size]
     if not real:
@@ -109,7 +109,11 @@ def derivative(g: Drawer) -> Text:
     if way < 0.8:
         first = f"phintys.grad(pt.sum({y.name} ** 2), {x.name}, {options})"
         return f"phintys.grad(pt.sum({first} ** 2), {x.name}, {options})"
-    return f"phintys.pushforward({y.name}, {x.name}, pt.ones_like({x.name}), 'ignore')"
+    if way < 0.9 or y.value.size * x.value.size > 2000:
+        return f"phintys.pushforward({y.name}, {x.name}, pt.ones_like({x.name}), 'ignore')"
+    if x.ndim == 1 and g.chance(0.5):
+        return f"phintys.hessian(pt.sum({y.name} ** 2), {x.name}, disconnected_inputs='ignore')"
+    return f"phintys.jacobian({y.name}, {x.name}, disconnected_inputs='ignore')"
 
 
 def finished(g: Drawer) -> Program:

@@ -221,7 +221,7 @@ def _simpler_inputs(program: Program) -> Iterator[Program]:
 
 def _simpler(i: Input) -> Iterator[Input]:
     value = np.array(i.value.value())
-    if i.value.suffix or i.value.repeated is not None:
+    if i.value.made != "{}" or i.value.repeated is not None:
         yield replace(i, value=Argument(value))
     if any(n not in (None, 1) for n in i.shape):
         yield replace(i, shape=tuple(1 if n == 1 else None for n in i.shape))

@@ -15,14 +15,16 @@ DTYPES = {
     "float16": 2,
 }  # fmt: skip
 INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
+_UNALIGNED = "np.frombuffer(b'0' + a.tobytes(), 'u1')[1:].view(a.dtype).reshape(a.shape)"
 #: how an array of a wanted value lies in memory: name -> (what is stored, text that undoes it)
 LAYOUTS: dict[str, tuple[Any, str]] = {
-    "contiguous": (lambda a: a, ""),
-    "reversed": (lambda a: a[::-1], "[::-1]"),
-    "every other": (lambda a: np.repeat(a, 2, axis=-1), "[..., ::2]"),
-    "rows apart": (lambda a: np.repeat(a, 2, axis=0), "[::2]"),
-    "transposed": (lambda a: a.T, ".T"),
-    "inner reversed": (lambda a: a[..., ::-1], "[..., ::-1]"),
+    "contiguous": (lambda a: a, "{}"),
+    "reversed": (lambda a: a[::-1], "{}[::-1]"),
+    "every other": (lambda a: np.repeat(a, 2, axis=-1), "{}[..., ::2]"),
+    "rows apart": (lambda a: np.repeat(a, 2, axis=0), "{}[::2]"),
+    "transposed": (lambda a: a.T, "{}.T"),
+    "inner reversed": (lambda a: a[..., ::-1], "{}[..., ::-1]"),
+    "unaligned, read-only": (lambda a: a, f"(lambda a: {_UNALIGNED})({{}})"),
 }
 
 
@@ -31,7 +33,7 @@ class Argument:
     """An array as a program of NumPy: ``stored`` and what is done with it."""
 
     stored: np.ndarray
-    suffix: str = ""
+    made: str = "{}"
     repeated: tuple[int, ...] | None = None
 
     def value(self) -> np.ndarray:
@@ -39,14 +41,14 @@ class Argument:
         if self.repeated is not None:
             return np.broadcast_to(self.stored, self.repeated)
         stored = np.ascontiguousarray(self.stored).reshape(self.stored.shape)
-        return eval(f"a{self.suffix}", {"a": stored})
+        return eval(self.made.format("a"), {"a": stored, "np": np})
 
     def text(self) -> str:
         """An expression of Python for it."""
         base = literal(self.stored)
         if self.repeated is not None:
             return f"np.broadcast_to({base}, {self.repeated})"
-        return base + self.suffix
+        return self.made.format(base)
 
 
 def literal(a: np.ndarray) -> str:
@@ -88,7 +90,7 @@ def draw_argument(
     """Random values of a dtype and shape, in a random layout."""
     if shape and rng.random() < 0.07 and 0 not in shape:
         drawn = [n if rng.random() < 0.5 else 1 for n in shape]
-        return Argument(draw_values(rng, dtype, tuple(drawn), special), "", shape)
+        return Argument(draw_values(rng, dtype, tuple(drawn), special), repeated=shape)
     values = draw_values(rng, dtype, shape, special)
     return in_layout(values, rng.choice(list(LAYOUTS)) if shape and rng.random() < 0.3 else "")
 
@@ -97,8 +99,8 @@ def in_layout(values: np.ndarray, layout: str = "") -> Argument:
     """An array in one of `LAYOUTS`."""
     if not layout:
         return Argument(values)
-    store, suffix = LAYOUTS[layout]
-    return Argument(np.array(store(values)), suffix)
+    store, made = LAYOUTS[layout]
+    return Argument(np.array(store(values)), made)
 
 
 def draw_values(
@@ -133,7 +135,7 @@ def special_values(dtype: str) -> np.ndarray:
         info = np.iinfo(dtype)
         return np.array([info.max, info.max - 1, info.min, info.min + 1, 0, 1], dtype)
     if kind == "c":
-        parts = (0.0, -0.0, 1.0, -1.5)
+        parts = (0.0, -0.0, 1.0, -1.5, np.inf, -np.inf, np.nan)
         return np.array([complex(a, b) for a in parts for b in parts], dtype)
     info_f = np.finfo(dtype)
     wild = [np.nan, np.inf, -np.inf, 0.0, -0.0, info_f.max, -info_f.max, info_f.tiny]
