@@ -63,6 +63,12 @@ def _second(a: Any, b: Any) -> Any:
     return np.broadcast_to(b, np.broadcast_shapes(np.shape(a), np.shape(b)))
 
 
+def _cast(x: Any, dtype: str) -> np.ndarray:
+    """NumPy's conversion; to uint32 by way of int64, where NumPy depends on the length."""
+    x = np.asarray(x)
+    return (x.astype("int64") if dtype == "uint32" and x.dtype.kind == "f" else x).astype(dtype)
+
+
 def _folded(function: Any) -> Callable[..., Any]:
     """A function of two arguments for any number of them, in the dtype of the result."""
 
@@ -75,7 +81,7 @@ def _folded(function: Any) -> Callable[..., Any]:
 
 _OWN: dict[str, Callable[..., Any]] = {
     "alloc": lambda value, *shape: np.broadcast_to(value, shape),
-    "cast": lambda x, dtype: np.asarray(x).astype(dtype),
+    "cast": _cast,
     "dimshuffle": _dimshuffle,
     "join": lambda axis, *xs: np.concatenate(xs, axis),
     "softmax": _softmax,
