@@ -69,12 +69,22 @@ def _cast(x: Any, dtype: str) -> np.ndarray:
     return (x.astype("int64") if dtype == "uint32" and x.dtype.kind == "f" else x).astype(dtype)
 
 
+def _typed(x: Any) -> np.ndarray:
+    """An array; Python numbers in the smallest dtype that holds them, see docs/differences.md."""
+    if isinstance(x, int):
+        return np.asarray(x, np.min_scalar_type(x))
+    if isinstance(x, float):
+        return np.asarray(x, "float32" if float(np.float32(x)) == x else "float64")
+    return np.asarray(x)
+
+
 def _folded(function: Any) -> Callable[..., Any]:
     """A function of two arguments for any number of them, in the dtype of the result."""
 
     def fold(*xs: Any) -> Any:
-        dtype = np.result_type(*xs)
-        return reduce(function, [np.asarray(x).astype(dtype) for x in xs])
+        arrays = list(map(_typed, xs))
+        dtype = np.result_type(*arrays)
+        return reduce(function, [x.astype(dtype) for x in arrays])
 
     return fold
 
