@@ -6,16 +6,19 @@ import random
 import re
 import warnings
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
 import numpy as np
+import pytest
 from fuzz_compare import Conditioning, close, described, mismatch
 from fuzz_program import Built
 
 import phintys
+from phintys.backends.llvm import parts, threads
 from phintys.compile.mode import Mode
 from phintys.config import config
 from phintys.errors import UnsupportedError
@@ -28,6 +31,7 @@ from phintys.tensor.rules import RULES
 SHARES = {
     "llvm": 1.0,
     "llvm unrewritten": 0.12,
+    "llvm in threads": 0.12,
     "numpy": 0.3,
     "interpreter": 0.3,
     "c": 0.03,
@@ -85,7 +89,8 @@ def mode(backend: str, without: tuple[str, ...]) -> Mode:
     """The mode of a backend, without the rules that are equal only in some senses."""
     if backend == "llvm unrewritten":
         return Mode("llvm", None)
-    linker = {"numpy": "py", "interpreter": "llvm"}.get(backend, backend)
+    linkers = {"numpy": "py", "interpreter": "llvm", "llvm in threads": "llvm"}
+    linker = linkers.get(backend, backend)
     made = Mode(linker, "fast_run")
     return made.excluding(*(r.name for r in RULES if r.law in without)) if without else made
 
@@ -136,10 +141,19 @@ class Judge:
                 self.findings.append(Finding(label, problem))
         return self.findings
 
-    def _settings(self, backend: str) -> Any:
+    @contextmanager
+    def _settings(self, backend: str) -> Iterator[None]:
+        changes: dict[str, Any] = {}
         if has_width() and backend.startswith("llvm"):
-            return config.change_flags(vector_bits=self.plan.width)
-        return config.change_flags()
+            changes["vector_bits"] = self.plan.width
+        if backend != "llvm in threads":
+            with config.change_flags(**changes):
+                yield
+            return
+        with config.change_flags(threads=3, **changes), pytest.MonkeyPatch.context() as patch:
+            patch.setattr(threads, "WORTHWHILE", 1)
+            patch.setattr(parts, "_is_stream", lambda inst: False)
+            yield
 
     def _backend(self, backend: str) -> str:
         b = self.built

@@ -54,6 +54,9 @@ BLOCK_STEPS = 8
 #: Blocks of memory start at multiples of this many bytes.
 ALIGN = 64
 
+#: Partial results of a kernel have numbers below 0, so many for each step.
+_MOST_PARTIAL = 10_000
+
 
 class Body:
     """The steps of one Program, and where its slots are while they run."""
@@ -382,7 +385,7 @@ class Body:
         if not self.used:
             self.used = Counter(s for step in self.program.steps for s in {*_slots_of(step)})
         own = {o.slot for o in step.operands if o.slot.kind == "temp" and self.used[o.slot] == 1}
-        return cut(step, own, -1 - 100 * step.step)
+        return cut(step, own, -1 - _MOST_PARTIAL * step.step)
 
     def call_kernel(self, kernel: Kernel, lengths: Lengths, long: bool = False) -> str:
         """Call the function of a kernel, see `emit_kernel`; its status, 0 if it cannot fail."""

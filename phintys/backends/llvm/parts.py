@@ -40,10 +40,11 @@ class Parts(NamedTuple):
     final: Kernel | None = None
 
 
-def cut(kernel: Kernel, scratch: Iterable[Slot] = (), number: int = 0) -> Parts | None:
+def cut(kernel: Kernel, scratch: Iterable[Slot] = (), number: int = -1) -> Parts | None:
     """The parts of a kernel, None if its points depend on each other.
 
-    ``scratch`` are slots that nothing but the kernel uses; new slots are numbered from ``number``.
+    ``scratch`` are slots that nothing but the kernel uses; new slots are numbered from ``number``
+    downwards.
     """
     private = tuple(_private(kernel, list(scratch)))
     if kernel.split == 0:
@@ -124,7 +125,7 @@ def _cut_reductions(kernel: Kernel, number: int) -> Parts | None:
     if later or positional or not _are_apart(kernel, inside, 0, ()):
         return None
     partial = tuple(
-        Slot(number + k, "temp", body[p].dtype, (COUNT,)) for k, p in enumerate(reduces)
+        Slot(number - k, "temp", body[p].dtype, (COUNT,)) for k, p in enumerate(reduces)
     )
     whole = [Operand(s, (ZERO,) * len(kernel.dims), NUMBER) for s in partial]
     part = _one_part(kernel, tuple(_without_results(body, depths)), 0)

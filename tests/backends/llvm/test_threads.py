@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from hand_built import native
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import phintys
@@ -83,8 +83,19 @@ def test_sums_are_combined_in_a_fixed_order(forced, n):
             assert np.asarray(several).tobytes() == np.asarray(first).tobytes()
 
 
+@pytest.mark.parametrize("shape", [(4,), (65,), (129,), (4, 3), (5, 7), (6, 2, 2)])
+@pytest.mark.parametrize("count", [2, 3, 4, 5])
+def test_no_part_is_empty(forced, shape, count):
+    x = pt.tensor("x", shape=(None,) * len(shape))
+    _, parallel = both([x], [(-x * x).max(), pt.exp(x).min(), x.prod()], count)
+    value = rng.normal(size=shape)
+    expected = (-value * value).max(), np.exp(value).min(), value.prod()
+    np.testing.assert_allclose(parallel(value), expected, rtol=1e-12)
+
+
 @settings(max_examples=60, deadline=None)
 @given(seed=st.integers(0, 2**32 - 1), size=st.integers(1, 30), count=st.integers(2, 5))
+@example(seed=8975, size=10, count=2)
 def test_programs_compute_what_the_interpreter_does(seed, size, count):
     values = RandomValues(seed)
     values.grow(size)
