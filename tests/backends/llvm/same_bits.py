@@ -1,8 +1,9 @@
 """Prints a digest of the results of every kind of kernel, for `test_same_bits`.
 
-    python same_bits.py forwards|backwards CALLS
+    python same_bits.py forwards|backwards CALLS [BLOCK]
 
-Every function is called that many times, the functions taking turns in the order that is asked
+BLOCK is about the nanoseconds of work after which loops let Python handle signals.  Every function
+is called that many times, the functions taking turns in the order that is asked
 for, with arguments at different places in memory.  A function whose results change is named.
 """
 
@@ -18,6 +19,7 @@ import numpy as np
 import phintys
 import phintys.tensor as pt
 from phintys import config
+from phintys.backends.llvm import interrupts
 from phintys.tensor.type import TensorType
 
 FLOATS = "float64", "float32"
@@ -166,4 +168,6 @@ def main(order: str, calls: int) -> None:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) > 3:
+        interrupts.BLOCK = int(sys.argv[3])
     main(sys.argv[1], int(sys.argv[2]))
