@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gc
+import signal
 import sys
+import time
 import tracemalloc
 
 import numpy as np
@@ -167,6 +169,33 @@ def test_loop_until():
     b.add(Loop(Dim.const(1000), _inner(step, ()), ((start, last),), until=1))
     f = native(b.program(last), single=True)
     assert f(1.0) == 128 and f(3.0) == 192 and f(-1.0) == -(2.0**1000)
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="a timer with signals")
+@pytest.mark.parametrize("length", [(), (100,)])
+def test_a_loop_is_interrupted(length):
+    def step(b, s):
+        return [b.elementwise("mul", b.output("float64", s.shape), s, b.constant(0.5))]
+
+    def handler(*_):
+        raise KeyboardInterrupt
+
+    b = Builder()
+    start, turns = b.input("float64", length), b.input("int64")
+    last = b.output("float64", start.shape)
+    count = Dim.symbol(("item", turns.number))
+    b.add(Loop(count, _inner(step, length), ((start, last),)))
+    f = native(b.program(last), single=True)
+    before = signal.signal(signal.SIGALRM, handler)
+    began = time.perf_counter()
+    signal.setitimer(signal.ITIMER_REAL, 0.1)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            f(np.ones(length), 10**11)
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    assert time.perf_counter() - began < 1.5
+    np.testing.assert_array_equal(f(np.ones(length), 3), np.full(length, 0.125))
 
 
 def test_loop_with_an_object_as_state():
