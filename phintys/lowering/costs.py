@@ -36,4 +36,4 @@ def nanoseconds(inst: Inst) -> int:
         return _CALL
     if inst.operand >= 0:
         return _STREAM if len(inst.args) == (inst.op != "load") else _SCATTERED
-    return cost(inst)
+    return 1 if inst.op == "reduce" else cost(inst)

@@ -20,11 +20,14 @@ from collections.abc import Iterable
 
 from phintys.backends.once import once
 from phintys.lowering.costs import EXPENSIVE, nanoseconds
-from phintys.lowering.program import Branch, Inst, Loop, Program, Step
+from phintys.lowering.program import Branch, Inst, Kernel, Loop, Program, Step
 
 #: About how many nanoseconds of work, rather too many than too few, a block is.  Loops with less
 #: do not ask at all, so this times the number of a Program's steps is the longest wait.
 BLOCK = 2**20
+
+#: Kernels that go through memory have no blocks if a point takes less than so many nanoseconds.
+DENSE = 32
 
 #: Functions ask after products with at least so many multiply-adds.
 LONG_PRODUCT = 2**22
@@ -54,9 +57,20 @@ def points(body: Iterable[Inst]) -> int:
     return 1 << max(4, (BLOCK // max(price, 1)).bit_length() - 1)
 
 
-def is_cheap(body: Iterable[Inst]) -> bool:
-    """Whether a point of a kernel takes less than a function such as exp."""
-    return sum(map(nanoseconds, body)) < EXPENSIVE
+def is_cheap(body: Iterable[Inst], most: int = EXPENSIVE) -> bool:
+    """Whether a point of a kernel takes less than ``most`` nanoseconds; if not given, than exp."""
+    return sum(map(nanoseconds, body)) < most
+
+
+def is_one_block(kernel: Kernel) -> bool:
+    """Whether a kernel does without blocks, which its code is larger with.
+
+    That is if what it does for a point is cheap, and some operand has an element for each point: so
+    many points that it takes seconds are gigabytes.
+    """
+    operands = (o for o in kernel.operands if not o.extra)
+    dense = any(all(stride.value != 0 for stride in o.strides) for o in operands)
+    return dense and is_cheap(kernel.body, DENSE)
 
 
 def turns(program: Program) -> int:

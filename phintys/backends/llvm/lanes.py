@@ -100,6 +100,7 @@ class Lanes:
         self.divisors: dict[int, Divisor] = {}  # by position: what the innermost loop divides by
         self.can_fail = False
         self.points = interrupts.points(kernel.body)  # of a block
+        self.is_one_block = interrupts.is_one_block(kernel)
         self._spills: dict[tuple[str, int], str] = {}
         self._methods: dict[str, Callable[[Place, int, Inst], str]] = {
             "load": self._load,
@@ -123,7 +124,9 @@ class Lanes:
         return self.kernel.body[position].dtype
 
     def block(self, d: int, least: int = 1) -> str:
-        """How many turns of loop ``d`` are a block, a power of two; empty if it has fewer."""
+        """How many turns of loop ``d`` are a block, a power of two; empty if it has no blocks."""
+        if self.is_one_block:
+            return ""
         length, *inside = (self.arguments.length(dim) for dim in self.kernel.dims[d:])
         others = [n for n in inside if not n.isdigit()]
         fixed = prod(int(n) for n in inside if n.isdigit())

@@ -168,9 +168,10 @@ class VectorLoop:
         return counted_loop(self.w, span, self.inner.types(), flat, self._turn, self._block())
 
     def _block(self) -> str:
-        """The length of a block; empty where the loop is shorter, or what another has left.
+        """The length of a block; empty where the loop has none, or does what another has left.
 
-        Rows of cheap work are one block: what is stored of one that takes long fills the memory.
+        Rows of cheap work are one block: with elements to store for one that takes seconds, memory
+        is full.
         """
         kernel = self.lanes.kernel
         unrolled = self.width > 1 and self.inner.unroll > 1
