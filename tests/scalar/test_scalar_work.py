@@ -128,3 +128,13 @@ def test_yv_of_large_orders(n: int, x: float) -> None:
     found = [numeric.yv(np.float64(n), np.float64(x))]
     found += [phintys.function([a, b], pt.yv(a, b), mode=m)(float(n), x) for m in (None, "C")]
     np.testing.assert_allclose(found, exact, rtol=1e-9)
+
+
+def test_zeta_of_enormous_exponents():
+    """The first term is all of it; SciPy's function is NaN."""
+    x, q = pt.dvectors("x", "q")
+    exponents = np.array([1.8e19, 1e16, 1e300, np.inf, np.inf, 1e20])
+    bases = np.array([5.0, 1.0, 0.5, 3.0, 1.0, np.nan])
+    for mode in ("FAST_COMPILE", "FAST_RUN", "C"):
+        found = phintys.function([x, q], pt.zeta(x, q), mode=mode)(exponents, bases)
+        np.testing.assert_array_equal(found, [0, 1, np.inf, 0, 1, np.nan])

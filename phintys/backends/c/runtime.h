@@ -135,6 +135,7 @@ static double hurwitz_zeta_added(double x, double q) {
 static double hurwitz_zeta(double x, double q) {
     if (x == 1) return INFINITY;
     if (!(x > 1)) return NAN;
+    if (x > 1e15 && q > 0) return pow(q, -x); /* the other terms are nothing */
     if (!(q <= 0)) return hurwitz_zeta_added(x, q);
     if (q == floor(q)) return INFINITY;
     if (x != floor(x)) return NAN;
