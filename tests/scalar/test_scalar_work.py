@@ -16,7 +16,9 @@ import numpy as np
 import pytest
 from rows import ROWS, arity
 
+import phintys
 import phintys.backends.llvm
+import phintys.tensor as pt
 from phintys.backends.llvm.jit import compile_ir
 from phintys.scalar import numeric
 from phintys.scalar.bessel import LONG_ARGUMENT, LONG_ORDER
