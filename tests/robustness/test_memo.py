@@ -41,7 +41,7 @@ PLAIN = {
     "backends/code_cache.py": {"_warned": "the directories of the cache"},
     "backends/jax/dispatch.py": {"STATIC_OPS": CODE},
     "backends/llvm/kernels.py": {"_emit": "the texts of 256 kernels"},
-    "backends/llvm/products.py": {"library": TARGETS},
+    "backends/llvm/products.py": {"cell": TARGETS, "_library": TARGETS},
     "backends/llvm/runtime.py": {"runtime": TARGETS, "blas": TARGETS},
     "backends/llvm/sharing.py": {
         "_dim": "as many as the largest kernel has lengths",

@@ -10,8 +10,11 @@ declare void @blas_${p}gemm(ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, pt
 declare void @blas_${p}gemv(ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr)
 declare void @blas_${p}ger(ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr)
 declare $T @blas_${p}dot(ptr, ptr, ptr, ptr, ptr)
-declare void @${p}product(i64, i64, i64, $T, ptr, i64, ptr, i64, i64, ptr, i64, i64, $T)
-declare void @${p}dots(i64, i64, $T, ptr, ptr, i64, ptr, $T)
+declare ptr @phintys_made(ptr, ptr)
+@${p}product_cell = external global ptr
+@${p}product_make = external global i8
+@${p}dots_cell = external global ptr
+@${p}dots_make = external global i8
 declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
 declare i64 @llvm.smax.i64(i64, i64)
 declare i64 @llvm.smin.i64(i64, i64)
@@ -220,7 +223,13 @@ whole:
   %few = icmp sle i64 %n, $largest
   br i1 %few, label %narrow, label %begin
 narrow:
-  call void @${p}product(i64 %m, i64 %n, i64 %k, $T %alpha, ptr %c, i64 %cs, ptr %a, i64 %as, i64 %au, ptr %b, i64 %bs, i64 %bu, $T %beta)
+  %product = call ptr @phintys_made(ptr @${p}product_cell, ptr @${p}product_make)
+  %unmade = icmp eq ptr %product, null
+  br i1 %unmade, label %failed, label %multiply
+failed:
+  ret i64 1
+multiply:
+  call void %product(i64 %m, i64 %n, i64 %k, $T %alpha, ptr %c, i64 %cs, ptr %a, i64 %as, i64 %au, ptr %b, i64 %bs, i64 %bu, $T %beta)
   br label %end
 begin:
   %a.rows = call i1 @rows(i64 %m, i64 %k, i64 %as, i64 %au)
@@ -340,7 +349,13 @@ blas:
   %few = and i1 %short.rows, %dense
   br i1 %few, label %short, label %long
 short:
-  call void @${p}dots(i64 %m, i64 %k, $T %alpha, ptr %y, ptr %a, i64 %as, ptr %x, $T %beta)
+  %dots = call ptr @phintys_made(ptr @${p}dots_cell, ptr @${p}dots_make)
+  %unmade = icmp eq ptr %dots, null
+  br i1 %unmade, label %failed, label %add
+failed:
+  ret i64 1
+add:
+  call void %dots(i64 %m, i64 %k, $T %alpha, ptr %y, ptr %a, i64 %as, ptr %x, $T %beta)
   br label %end
 long:
   %ld.r = call i64 @leading(i64 %m, i64 %k, i64 %as)

@@ -9,8 +9,10 @@ van de Geijn, "Anatomy of high-performance matrix multiplication", 2008, and lit
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from functools import partial
 
+from phintys.backends.llvm.cells import Cell
 from phintys.backends.llvm.instructions import KernelWriter, Type, select
 from phintys.backends.llvm.jit import Library, compile_ir
 from phintys.backends.llvm.loops import counted_loop
@@ -26,22 +28,25 @@ _TERMS = 128
 
 
 @once
-def library(dtype: str, target: Target) -> Library:
-    """The library with ``product``: ``c[m, n] = alpha * a @ b + beta * c``, and ``dots``: the same
+def cell(name: str, dtype: str, target: Target) -> Cell:
+    """The cell of ``product``: ``c[m, n] = alpha * a @ b + beta * c``, or of ``dots``: the same
     where b and c are vectors.
 
     Strides are in elements.  Those of ``a`` and ``b`` of a product are any.  Rows of ``c``, and all
     rows and vectors of ``dots``, are contiguous.  How an element is computed depends on the numbers
     of terms and columns alone.
     """
+    return Cell(lambda: _library(name, dtype, target).address(name))
 
+
+@once
+def _library(name: str, dtype: str, target: Target) -> Library:
     def text() -> str:
-        product, dots = _Product(dtype, target), _Dots(dtype, target)
-        functions = [product.text(), dots.text()]
-        declares = sorted(product.w.declares | dots.w.declares)
-        return "\n".join([*declares, tile(target, product.one.bytes), *functions])
+        writer = _WRITERS[name](dtype, target)
+        function = writer.text()
+        return "\n".join([*sorted(writer.w.declares), writer.helpers(), function])
 
-    return compile_ir(text, name=f"products.{dtype}", target=target)
+    return compile_ir(text, name=f"{name}.{dtype}", target=target)
 
 
 def _rows_of_block(target: Target) -> int:
@@ -50,13 +55,21 @@ def _rows_of_block(target: Target) -> int:
     return max(1, min(4, (target.registers - 3) // 2))
 
 
-class _Writer:
+class _Writer(ABC):
     """What functions for one dtype have in common."""
 
     def __init__(self, dtype: str, target: Target) -> None:
         self.one = Type(dtype)
         self.vector = Type(dtype, target.lanes(self.one.bytes))
         self.w = KernelWriter(target)
+
+    @abstractmethod
+    def text(self) -> str:
+        """The function."""
+
+    def helpers(self) -> str:
+        """The functions that it calls."""
+        return ""
 
     def factors(self, alpha: str, beta: str) -> None:
         """Say what `put` multiplies by."""
@@ -125,6 +138,9 @@ class _Product(_Writer):
         matrices = ", ".join(f"ptr %{x}, i64 %{x}s, i64 %{x}u" for x in "ab")
         sizes = f"i64 %m, i64 %n, i64 %k, {cell} %alpha, ptr %c, i64 %cs"
         return w.text(f"void @product({sizes}, {matrices}, {cell} %beta)")
+
+    def helpers(self) -> str:
+        return tile(self.w.target, self.one.bytes)
 
     def _terms(self, start: str, _: list[str]) -> list[str]:
         """Add some terms up; the first of them are added to beta times the target."""
@@ -261,3 +277,6 @@ class _Dots(_Writer):
         ]
         mask = ", ".join(f"i32 {lane}" for lane in lanes)
         return w(f"shufflevector {t.text} {a}, {t.text} {b}, <{t.width} x i32> <{mask}>")
+
+
+_WRITERS: dict[str, type[_Writer]] = {"product": _Product, "dots": _Dots}

@@ -183,21 +183,20 @@ no:
   ret i32 0
 }
 
-; The function that copies arrays in another memory layout, made by Python when it is first needed;
-; null with an exception.
-define internal ptr @phintys_strided() noinline optnone {
-  %known = load ptr, ptr @strided_cell
+; The address in a word that Python fills when it is first needed (cells.py); null with an exception.
+define ptr @phintys_made(ptr %cell, ptr %make) noinline optnone {
+  %known = load ptr, ptr %cell
   %missing = icmp eq ptr %known, null
-  br i1 %missing, label %make, label %found
+  br i1 %missing, label %make.it, label %found
 found:
   ret ptr %known
-make:
-  %answer = call ptr (ptr, ...) @PyObject_CallFunctionObjArgs(ptr @strided_make, ptr null)
+make.it:
+  %answer = call ptr (ptr, ...) @PyObject_CallFunctionObjArgs(ptr %make, ptr null)
   %failed = icmp eq ptr %answer, null
   br i1 %failed, label %error, label %made
 made:
   call void @Py_DecRef(ptr %answer)
-  %new = load ptr, ptr @strided_cell
+  %new = load ptr, ptr %cell
   ret ptr %new
 error:
   ret ptr null
@@ -205,7 +204,7 @@ error:
 
 ; The same numbers as an array that fits; null with an exception.
 define ptr @phintys_convert(ptr %object, ptr %descr, i64 %rank) noinline optnone {
-  %function = call ptr @phintys_strided()
+  %function = call ptr @phintys_made(ptr @strided_cell, ptr @strided_make)
   %unmade = icmp eq ptr %function, null
   br i1 %unmade, label %error, label %begin
 begin:

@@ -48,8 +48,7 @@ def runtime(target: Target) -> Library:
 
     cpython.offsets()  # what is in the cache relies on them too
     _keep_freed_memory()
-    cell = strided.cell(target)
-    outside = cpython.symbols() | {"strided_cell": cell.address, "strided_make": id(cell)}
+    outside = cpython.symbols() | strided.cell(target).symbols("strided")
     outside["blas_threads"] = ctypes.addressof(_blas_threads())
     outside |= interrupts.words()
     return compile_ir(text, outside, name="runtime", level=PLAIN, target=target)
@@ -89,8 +88,8 @@ def blas(dtype: str, target: Target) -> Library:
 
     exported = _cython_blas().__pyx_capi__
     functions = {f"blas_{prefix}{name}": capsule_pointer(exported[prefix + name]) for name in _BLAS}
-    small = products.library(dtype, target)
-    functions |= {f"{prefix}{name}": small.address(name) for name in ("product", "dots")}
+    for name in ("product", "dots"):
+        functions |= products.cell(name, dtype, target).symbols(prefix + name)
     return compile_ir(text, functions, name=f"blas.{dtype}", level=PLAIN, target=target)
 
 

@@ -6,10 +6,10 @@ each size, and ``strided.ll``, which leads them through arrays of any rank.
 
 from __future__ import annotations
 
-import ctypes
 from pathlib import Path
 from string import Template
 
+from phintys.backends.llvm.cells import Cell
 from phintys.backends.llvm.instructions import KernelWriter
 from phintys.backends.llvm.jit import Library, compile_ir
 from phintys.backends.llvm.loops import counted_loop
@@ -27,27 +27,10 @@ _LARGE = 2**12
 _ARGUMENTS = "ptr %to, ptr %from, i64 %rows, i64 %length, i64 %to.row, i64 %from.row, i64 %step"
 
 
-class Cell:
-    """A word with the address of ``strided``, 0 until a call of this object has made the library.
-
-    ``runtime.ll`` reads the word, and makes that call.
-    """
-
-    def __init__(self, target: Target) -> None:
-        self._target, self._word = target, ctypes.c_void_p()
-
-    def __call__(self) -> None:
-        self._word.value = library(self._target).address("strided")
-
-    @property
-    def address(self) -> int:
-        return ctypes.addressof(self._word)
-
-
 @once
 def cell(target: Target) -> Cell:
-    """The cell that the runtime for a target reads."""
-    return Cell(target)
+    """The cell of ``strided`` that the runtime for a target reads."""
+    return Cell(lambda: library(target).address("strided"))
 
 
 @once

@@ -8,6 +8,10 @@ import numpy as np
 import pytest
 from hand_built import ONE, ZERO, Builder, native
 
+import phintys
+import phintys.tensor as pt
+from phintys.backends.llvm import products
+from phintys.backends.llvm.target import current
 from phintys.dims import Dim, as_dim
 from phintys.lowering.program import Call, Operand
 
@@ -215,3 +219,27 @@ def test_sizes_beyond_32_bits():
     assert f(1, np.array([3.0])) == 9
     with pytest.raises(OverflowError, match="too large for BLAS"):
         f(2**31, np.array([3.0]))
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError])
+@pytest.mark.parametrize("name", ["product", "dots"])
+def test_code_for_small_products_cannot_be_made(name, error, monkeypatch):
+    """The error is the call's; the next call tries again."""
+    a, b = pt.dmatrix("a"), pt.dmatrix("b") if name == "product" else pt.dvector("b")
+    f = phintys.function([a, b], pt.dot(a, b))
+    x = np.arange(12.0).reshape(4, 3)
+    y = x.T[:, :2] if name == "product" else x[0]
+    cell = products.cell(name, "float64", current())
+    make = cell._make
+    cell._word.value = None
+
+    def fail():
+        raise error("no")
+
+    monkeypatch.setattr(cell, "_make", fail)
+    for _ in range(2):
+        with pytest.raises(error, match="no"):
+            f(x, y)
+    monkeypatch.setattr(cell, "_make", make)
+    np.testing.assert_array_equal(f(x, y), x @ y)
+    assert cell._word.value
