@@ -188,7 +188,7 @@ class _widening:
 
     @staticmethod
     def node(node: Any, values: list[Any]) -> list[Any]:
-        values = [_wide(np.asarray(v)) for v in values]
+        values = [v if v is None else _wide(np.asarray(v)) for v in values]
         if isinstance(node.op, Elemwise):
             found = _wide_row(node, values)
             if found is not None:
@@ -197,7 +197,8 @@ class _widening:
         try:
             node.op.perform(node, values, storage)
         except Exception:
-            narrow = [v.astype(x.type.dtype) for v, x in zip(values, node.inputs)]
+            pairs = zip(values, node.inputs)
+            narrow = [v if v is None else v.astype(x.type.dtype) for v, x in pairs]
             node.op.perform(node, narrow, storage)
         return [_wide(np.asarray(cell[0])) for cell in storage]
 

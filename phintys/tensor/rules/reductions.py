@@ -75,9 +75,12 @@ def _is_not_zero(k: Any) -> bool:
 def reduce_broadcastable(ctx: Any, node: Apply) -> Any:
     (x,) = node.inputs
     axes = node.op.axes(node)
+    dtype = node.outputs[0].type.dtype
     if not all(x.type.broadcastable[a] for a in axes):
         return None
-    return cast(dimshuffle(x, _rest(x, axes)), node.outputs[0].type.dtype)
+    if dtypes.is_complex(x.type.dtype) and not dtypes.is_complex(dtype):
+        return None  # no conversion drops imaginary parts
+    return cast(dimshuffle(x, _rest(x, axes)), dtype)
 
 
 @rule(
