@@ -375,7 +375,7 @@ class Campaign:
         """Which calls fail, one in each trial."""
         if point.name == points.EACH or point.fault is points.no_memory:
             step = 1 if trial.when == CALL else _STEP
-            yield from self.sample(range(1, 10**6, step), _RARE)
+            yield from self.sample(range(1, 10**6, step), 1 if trial.when == CALL else _RARE)
         else:
             yield from self.sample(chain(range(1, _FEW), range(_FEW, 10**6, _STEP)))
 

@@ -403,10 +403,9 @@ def _memory_points() -> Iterator[Point]:
     empty = of_module("phintys.backends.c", "np", "empty", raising(MemoryError))
     yield Point("memory", "numpy.empty", "MemoryError", empty, (CALL,), C)
     name = "the interpreter's allocator"
-    # NumPy and the interpreter forget the exception here and there.  ctypes, through which mode C
-    # calls back, reads what it could not allocate.
+    # NumPy and the interpreter forget the exception here and there.
     lost = (SystemError,)
-    yield Point("memory", name, "a null pointer", no_memory, (CALL,), LLVM, lost)
+    yield Point("memory", name, "a null pointer", no_memory, (CALL,), BOTH, lost)
     yield Point("memory", name, "a null pointer", no_memory, (MAKE, LOAD), LLVM, lost)
 
 

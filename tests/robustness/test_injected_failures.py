@@ -23,9 +23,9 @@ HERE = Path(__file__).parent
 
 #: Kind of trials, mode, and one of how many trials is run.
 PARTS = [
-    ("call", "FAST_RUN", 4),
+    ("call", "FAST_RUN", 12),
     ("load", "FAST_RUN", 30),
-    ("call", "C", 3),
+    ("call", "C", 40),
     ("call", "NUMBA", 1),
 ]
 

@@ -14,11 +14,8 @@ from phintys.backends.c.program import PYTHON, CFile
 from phintys.backends.interpreter import require_main_interpreter
 from phintys.lowering.program import Program, Slot
 
-_ALLOCATE = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64, ctypes.POINTER(ctypes.c_int64))
-_PYTHON = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.POINTER(ctypes.c_int64))
-
-#: what C code returns after a callback that has failed, and where it has no memory
-_CALLBACK_FAILED, _OUT_OF_MEMORY = -1, -2
+#: what C code returns where it has no memory
+_OUT_OF_MEMORY = -2
 
 __all__ = ["compile_program"]
 
@@ -50,7 +47,6 @@ class CompiledProgram:
         self.library.bind((ctypes.c_void_p * len(pointers))(*pointers))
         self.entry = self.library.run
         self.entry.restype = ctypes.c_int64
-        self.entry.argtypes = [ctypes.c_void_p, ctypes.c_void_p, _ALLOCATE, _PYTHON]
 
     def __call__(self, values: Sequence[Any]) -> list[Any]:
         return _Run(self, values).run()
@@ -62,15 +58,18 @@ def _address(name: str) -> int:
 
 
 class _Run:
-    """One call: the memory of every slot, and what the C code calls back for."""
+    """One call: the memory of every slot, and what the C code calls Python for.
+
+    The C code calls `allocate` and `python` through the interpreter's C API, and returns at once
+    if they raise; the exception leaves ``entry``, as that of any function of an extension.
+    """
 
     def __init__(self, compiled: CompiledProgram, values: Sequence[Any]) -> None:
         self.compiled, self.values = compiled, values
         program = compiled.program
         self.arrays: dict[int, Any] = {}
-        self.pointers = (ctypes.c_void_p * (1 + compiled.file.done))()
-        self.lengths = (ctypes.c_int64 * (len(compiled.file.lengths) + 1))()
-        self.error: BaseException | None = None
+        self.pointers = np.zeros(compiled.file.pointer_count, np.uintp)
+        self.lengths = np.zeros(compiled.file.length_count, np.int64)
         for slot, value in zip(program.inputs, values):
             self.fill(slot, value)
         for slot in program.slots:
@@ -97,59 +96,50 @@ class _Run:
                 self.lengths[place] = n
 
     def run(self) -> list[Any]:
-        allocate, python = (
-            _ALLOCATE(self.guarded(self.allocate)),
-            _PYTHON(self.guarded(self.python)),
-        )
-        status = self.compiled.entry(self.pointers, self.lengths, allocate, python)
-        if self.error is not None:
-            raise self.error
-        if status == _CALLBACK_FAILED:  # before `guarded` had begun: a signal's handler raised
-            raise KeyboardInterrupt
+        memory = self.pointers.ctypes.data, self.lengths.ctypes.data
+        # ctypes, in the call itself, makes an ArgumentError of a MemoryError
+        arguments = [ctypes.c_void_p.from_param(address) for address in memory]
+        arguments += [ctypes.py_object.from_param(f) for f in (self.allocate, self.python)]
+        status = self.compiled.entry(*arguments)
         if status == _OUT_OF_MEMORY:
             raise MemoryError("There is no memory for what the function computes.")
         if status:
             self.compiled.failed(self.values, status - 1)
         return [self.arrays[s.number] for s in self.compiled.program.outputs]
 
-    def guarded(self, function: Callable[..., None]) -> Callable[..., None]:
-        """The function as every callback is: an exception is kept, and raised by `run`.
-
-        C code does not look at results, which are undefined if Python raises before this begins: it
-        sets a pointer to null, and a callback that succeeds sets it to something else.
-        """
-
-        def callback(*args: Any) -> None:
-            try:
-                function(*args)
-            except BaseException as exc:
-                self.error = exc
-
-        return callback
-
-    def allocate(self, number: int, rank: int, shape: Any) -> None:
+    def allocate(self, number: int) -> None:
         """Make the memory of a slot."""
         slot = self.compiled.slots[number]
-        self.arrays[number] = array = np.empty(tuple(shape[:rank]), slot.dtype)
+        array = np.empty(self.shape(slot, self.compiled.file.passed), slot.dtype)
+        self.arrays[number] = array
         self.pointers[number] = array.ctypes.data
 
-    def python(self, number: int, lengths: Any) -> None:
+    def python(self, number: int) -> None:
         """Run a `Python` step."""
         step: Any = self.compiled.steps[number]
-        place = 0
+        place = self.compiled.file.passed
         inputs = []
         for slot in step.inputs:
-            inputs.append(self.value(slot, lengths, place))
+            inputs.append(self.value(slot, place))
             place += slot.ndim if slot.dtype else 0
         for slot, value in zip(step.outputs, step.function(*inputs), strict=True):
             self.fill(slot, value)
-        self.pointers[self.compiled.file.done] = ctypes.addressof(self.pointers)
 
-    def value(self, slot: Slot, lengths: Any, place: int) -> Any:
+    def shape(self, slot: Slot, place: int) -> tuple[int, ...]:
+        """The lengths of a slot that C code has put at a place."""
+        return tuple(self.lengths[place : place + slot.ndim].tolist())
+
+    def value(self, slot: Slot, place: int) -> Any:
         """What a slot holds; memory of the call is copied, because Python may keep it."""
         if slot.dtype is None or slot.kind in ("input", "constant", "python"):
             return self.arrays[slot.number]
-        shape = tuple(lengths[place : place + slot.ndim])
-        size = int(np.prod(shape, dtype=np.int64)) * np.dtype(slot.dtype).itemsize
-        data = ctypes.string_at(self.pointers[slot.number], size)
-        return np.frombuffer(bytearray(data), slot.dtype).reshape(shape)
+        memory = (int(self.pointers[slot.number]), True)
+        shape, kind = self.shape(slot, place), np.dtype(slot.dtype).str
+        return np.array(_Memory({"data": memory, "shape": shape, "typestr": kind, "version": 3}))
+
+
+class _Memory:
+    """What NumPy takes an array from."""
+
+    def __init__(self, interface: dict[str, Any]) -> None:
+        self.__array_interface__ = interface

@@ -1,13 +1,15 @@
 """A `Program` as a C file.
 
-The file defines ``int64_t run(void **p, int64_t *lengths, allocate_fn, python_fn)``: ``p[k]`` is
-the memory of slot ``k``, ``lengths`` holds the lengths of arrays that come from outside.  It
-returns 0, the number of the step that failed plus 1, or a negative number: an exception is set, or
-memory ran out.
+The file defines ``int64_t run(void **p, int64_t *n, void *allocate, void *python)``: ``p[k]`` is
+the memory of slot ``k``, ``n`` holds the lengths of arrays that come from outside, and behind them
+those that a call of Python is about.  ``allocate`` and ``python`` are functions of Python of one
+argument, the number of a slot or step.  ``run`` returns 0, the number of the step that failed plus
+1, or a negative number: an exception is set, or memory ran out.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -27,6 +29,8 @@ PYTHON = {
     "ensure_lock": "PyGILState_Ensure",
     "release_lock": "PyGILState_Release",
     "check_signals": "PyErr_CheckSignals",
+    "call_function": "PyObject_CallFunction",
+    "release": "Py_DecRef",
 }
 
 
@@ -37,13 +41,15 @@ class CFile:
         (slot number, axis) -> position in the array of lengths
     specials
         special functions, in the order in which ``bind`` takes their addresses
-    done
-        the pointer that a Python step sets when it has succeeded
+    passed
+        where the lengths begin that a call of Python is about
+    pointer_count, length_count
+        how many pointers and lengths ``run`` is given
     """
 
     def __init__(self, program: Program) -> None:
         self.program = program
-        self.done = 1 + max((slot.number for slot in program.slots), default=0)
+        self.pointer_count = 1 + max((slot.number for slot in program.slots), default=0)
         self.lengths: dict[tuple[int, int], int] = {}
         self.functions: list[str] = []
         self.lines: list[str] = []
@@ -52,6 +58,7 @@ class CFile:
             if slot.kind in ("input", "python"):
                 for axis in range(slot.ndim):
                     self.lengths[slot.number, axis] = len(self.lengths)
+        self.passed = self.length_count = len(self.lengths)
         self.specials = sorted(
             {
                 i.param
@@ -130,7 +137,7 @@ class CFile:
                 *(f"static double (*special_{n})({_signature(n)});" for n in self.specials),
                 self._bind(),
                 *self.functions,
-                "int64_t run(void **p, int64_t *n, allocate_fn allocate, python_fn python) {",
+                "int64_t run(void **p, int64_t *n, void *allocate, void *python) {",
                 "    int64_t failed = 0;",
                 "    int overflow = 0;",
                 "    int64_t work = 0;",
@@ -173,12 +180,7 @@ class CFile:
             self.lines.append(f"if (!{cell}) {{ failed = OUT_OF_MEMORY; goto done; }}")
             self.lines.append(f"p[{slot.number}] = {cell};")
             return
-        shape = ", ".join(self.integer(d) for d in slot.shape) or "0"
-        self.lines.append(
-            f"{{ int64_t shape[] = {{{shape}}}; "
-            f"p[{slot.number}] = NULL; allocate({slot.number}, {slot.ndim}, shape); }}"
-        )
-        self.lines.append(f"if (!p[{slot.number}]) {{ failed = -1; goto done; }}")
+        self._call_python("allocate", slot.number, slot.shape)
 
     def _fail_unless(self, condition: str, step: Step) -> None:
         self.lines.append(f"if (!({condition})) {{ failed = {step.step + 1}; goto done; }}")
@@ -230,7 +232,7 @@ class CFile:
         if step.name != "ger":
             args.append(self._factor(step.beta, step))
         call = f"{prefix}{step.name}(&work, {', '.join(args)})"
-        self.lines.append(f"if ({call}) {{ failed = -1; goto done; }}")
+        self.lines.append(f"if ({call}) {{ failed = RAISED; goto done; }}")
         self._item(target.slot)
 
     def _place(self, operand: Operand, loops: list[str], step: Call) -> str:
@@ -245,12 +247,17 @@ class CFile:
 
     def _python(self, step: Python) -> None:
         """The inputs' lengths go along, one after the other."""
-        lengths = [self.integer(d) for s in step.inputs if s.dtype for d in s.shape] or ["0"]
-        call = f"python({step.step}, (int64_t[]){{{', '.join(lengths)}}})"
-        self.lines.append(f"p[{self.done}] = NULL; {call};")
-        self.lines.append(f"if (!p[{self.done}]) {{ failed = -1; goto done; }}")
+        lengths = [d for s in step.inputs if s.dtype for d in s.shape]
+        self._call_python("python", step.step, lengths)
         for slot in step.outputs:
             self._item(slot)
+
+    def _call_python(self, function: str, number: int, lengths: Sequence[Dim]) -> None:
+        """Call a function of Python, with lengths behind those of the arguments."""
+        for place, dim in enumerate(lengths, self.passed):
+            self.lines.append(f"n[{place}] = {self.integer(dim)};")
+        self.length_count = max(self.length_count, self.passed + len(lengths))
+        self.lines.append(f"if (called({function}, {number})) {{ failed = RAISED; goto done; }}")
 
 
 def _signature(name: str) -> str:

@@ -5,9 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef void (*allocate_fn)(int64_t slot, int64_t rank, const int64_t *shape);
-typedef void (*python_fn)(int64_t step, const int64_t *shapes);
-
 /* Python: its lock is given up while a function runs, and taken again to handle signals.  A function
  * counts its work, in about nanoseconds, and handles signals once in BLOCK of them; `signals` is not
  * 0 if a handler has raised. */
@@ -16,6 +13,8 @@ static void (*take_lock)(void *);
 static int (*ensure_lock)(void);
 static void (*release_lock)(int);
 static int (*check_signals)(void);
+static void *(*call_function)(void *, const char *, ...);
+static void (*release)(void *);
 #define BLOCK (INT64_C(1) << 27)
 static inline int64_t signals(int64_t *work, int64_t more) {
     *work += more;
@@ -25,6 +24,20 @@ static inline int64_t signals(int64_t *work, int64_t more) {
     int raised = check_signals();
     release_lock(state);
     return raised != 0;
+}
+
+/* What `run` returns with an exception that is set, and without memory. */
+#define RAISED (-1)
+#define OUT_OF_MEMORY (-2)
+
+/* Calls a function of Python with a number: all calls of Python go through here.  Not 0 if the
+ * function has raised; `run` must return then. */
+static inline int64_t called(void *function, int64_t number) {
+    int state = ensure_lock();
+    void *result = call_function(function, "L", (long long)number);
+    if (result) release(result);
+    release_lock(state);
+    return !result;
 }
 
 /* Lengths: division rounds down, and by 0 gives 0. */
@@ -58,7 +71,6 @@ static inline int64_t exact_mul(int64_t a, int64_t b, int *overflow) {
 }
 
 /* Memory of a call; a null pointer for a size that no memory has. */
-#define OUT_OF_MEMORY (-2)
 static inline void *storage_of(int64_t size, int overflow) {
     return overflow || size < 0 || size > INT64_MAX - 64 ? NULL : malloc((size_t)size + 64);
 }
