@@ -27,8 +27,8 @@ import threading
 import time
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
-from itertools import chain
+from collections.abc import Callable, Iterable
+from itertools import chain, takewhile
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -52,7 +52,7 @@ _QUIET = 10
 #: Where there are more calls than that, one of so many fails.
 _FEW, _STEP = 40, 37
 #: Where there are thousands of calls, one of so many fails.
-_RARE = 10
+_RARE = 370
 #: After so many mistakes of one place and program the next one is looked at.
 _ENOUGH = 5
 #: A trial takes no longer, in seconds.
@@ -114,8 +114,11 @@ class Trial:
         return results, after
 
     # ----- with a failure
-    def run(self, point: Point, first: int) -> tuple[bool, str]:
-        """Whether the place was reached, and what the trial ended in; `Wrong` if that is wrong."""
+    def run(self, point: Point, first: int) -> tuple[int, str]:
+        """How often the place was called before anything failed, and what the trial ended in.
+
+        -1 calls: a call failed.  `Wrong` if the end is wrong.
+        """
         countdown = points.countdown_of(point)
         countdown.disarm()
         if self.when != CALL:
@@ -126,6 +129,7 @@ class Trial:
             outcome, error, results = self.attempt(start or nothing)
             countdown.disarm()
         fired = countdown.fired or start is not None
+        calls = -1 if fired else countdown.words[0]
         if error is None and bits(results) != self.expected[0]:
             raise Wrong("a wrong result")
         self.check_end(point, outcome, error)
@@ -135,7 +139,7 @@ class Trial:
         # Numba loses references where an exception passes through what it has compiled
         if self.when == CALL and fired and self.mode in points.BOTH:
             self.check_leaks(point, first)
-        return fired, outcome
+        return calls, outcome
 
     def attempt(self, start: Callable[[], None]) -> tuple[str, BaseException | None, Any]:
         """What the task ended in: a name, an exception, results."""
@@ -249,14 +253,18 @@ def cache_files() -> list[Path]:
 
 
 class Finding(NamedTuple):
-    """What a trial ended in: ``fired`` tells whether anything failed in it."""
+    """What a trial ended in; ``calls`` of the place if none of them failed, or else -1."""
 
-    fired: bool
+    calls: int
     outcome: str
     wrong: str = ""
 
+    @property
+    def fired(self) -> bool:
+        return self.calls < 0
 
-def in_child(task: Callable[[], tuple[bool, str]]) -> Finding:
+
+def in_child(task: Callable[[], tuple[int, str]]) -> Finding:
     """Run a task in a process of its own."""
     reading, writing = os.pipe()
     sys.stdout.flush()
@@ -274,7 +282,7 @@ def in_child(task: Callable[[], tuple[bool, str]]) -> Finding:
     if told:
         return Finding(*json.loads(told))
     ended = os.waitstatus_to_exitcode(status)
-    return Finding(True, "a crash", "no end" if ended == -signal.SIGALRM else f"a crash, {ended}")
+    return Finding(-1, "a crash", "no end" if ended == -signal.SIGALRM else f"a crash, {ended}")
 
 
 def is_worthwhile(when: str, mode: str, program: str) -> bool:
@@ -284,12 +292,12 @@ def is_worthwhile(when: str, mode: str, program: str) -> bool:
     return when == CALL or program in ("product", "users_op", "layouts")
 
 
-def guarded(task: Callable[[], tuple[bool, str]]) -> Finding:
+def guarded(task: Callable[[], tuple[int, str]]) -> Finding:
     try:
         return Finding(*task())
     except BaseException as error:
         cause = f" <- {error.__cause__!r}" if error.__cause__ else ""
-        return Finding(True, "wrong", f"{error!r}{cause}"[:400])
+        return Finding(-1, "wrong", f"{error!r}{cause}"[:400])
 
 
 class Campaign:
@@ -326,10 +334,10 @@ class Campaign:
         self.use_cache(kept)
         path = self.folder / "rehearsed"
 
-        def task() -> tuple[bool, str]:
+        def task() -> tuple[int, str]:
             trial.prepare()
             path.write_bytes(pickle.dumps((trial.expected, sorted(sys.modules))))
-            return True, ""
+            return 0, ""
 
         finding = in_child(task)
         if finding.wrong:
@@ -342,8 +350,11 @@ class Campaign:
 
     def run_point(self, trial: Trial, point: Point, program: str) -> None:
         row = self.rows.setdefault((point.kind, point.name, point.failure), Counter())
-        quiet, before = 0, len(self.wrong)
+        quiet, before, start = 0, len(self.wrong), self.number
         for n in self.numbers(trial, point):
+            self.number += 1
+            if self.number % self.every:
+                continue
             finding = self.one(trial, point, n)
             if finding.wrong:
                 what = f"{trial.mode} {trial.when} {program}: {point.name} {point.failure} #{n}"
@@ -355,7 +366,11 @@ class Campaign:
             quiet += finding.outcome == RIGHT
             if len(self.wrong) - before > _ENOUGH:
                 return
-            if not finding.fired or (point.fault is points.no_memory and quiet > _QUIET):
+            if not finding.fired:
+                there = takewhile(lambda m: m <= finding.calls, self.numbers(trial, point))
+                self.number = start + sum(1 for _ in there)
+                return
+            if point.fault is points.no_memory and quiet > _QUIET:
                 return
 
     def one(self, trial: Trial, point: Point, n: int) -> Finding:
@@ -371,20 +386,11 @@ class Campaign:
             return guarded(lambda: trial.run(point, n))
         return in_child(lambda: trial.run(point, n))
 
-    def numbers(self, trial: Trial, point: Point) -> Iterator[int]:
+    def numbers(self, trial: Trial, point: Point) -> Iterable[int]:
         """Which calls fail, one in each trial."""
         if point.name == points.EACH or point.fault is points.no_memory:
-            step = 1 if trial.when == CALL else _STEP
-            yield from self.sample(range(1, 10**6, step), 1 if trial.when == CALL else _RARE)
-        else:
-            yield from self.sample(chain(range(1, _FEW), range(_FEW, 10**6, _STEP)))
-
-    def sample(self, numbers: Iterable[int], rare: int = 1) -> Iterator[int]:
-        """One of every so many, others each time."""
-        for n in numbers:
-            self.number += 1
-            if self.number % (self.every * rare) == 0:
-                yield n
+            return range(1, 10**6, 1 if trial.when == CALL else _RARE)
+        return chain(range(1, _FEW), range(_FEW, 10**6, _STEP))
 
     def use_cache(self, folder: Path) -> None:
         os.environ["PHINTYS_CACHE_DIR"] = str(folder)

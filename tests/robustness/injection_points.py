@@ -403,10 +403,12 @@ def _memory_points() -> Iterator[Point]:
     empty = of_module("phintys.backends.c", "np", "empty", raising(MemoryError))
     yield Point("memory", "numpy.empty", "MemoryError", empty, (CALL,), C)
     name = "the interpreter's allocator"
-    # NumPy and the interpreter forget the exception here and there.
+    # NumPy and the interpreter forget the exception here and there, and ctypes, through which LLVM
+    # is called, makes another one of it.
     lost = (SystemError,)
+    made = (SystemError, ctypes.ArgumentError)
     yield Point("memory", name, "a null pointer", no_memory, (CALL,), BOTH, lost)
-    yield Point("memory", name, "a null pointer", no_memory, (MAKE, LOAD), LLVM, lost)
+    yield Point("memory", name, "a null pointer", no_memory, (MAKE, LOAD), LLVM, made)
 
 
 def _mapping_points() -> Iterator[Point]:
