@@ -26,9 +26,9 @@ import tempfile
 import threading
 import time
 import warnings
+from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterable
-from itertools import chain, takewhile
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -367,8 +367,7 @@ class Campaign:
             if len(self.wrong) - before > _ENOUGH:
                 return
             if not finding.fired:
-                there = takewhile(lambda m: m <= finding.calls, self.numbers(trial, point))
-                self.number = start + sum(1 for _ in there)
+                self.number = start + bisect_right(self.numbers(trial, point), finding.calls)
                 return
             if point.fault is points.no_memory and quiet > _QUIET:
                 return
@@ -386,11 +385,11 @@ class Campaign:
             return guarded(lambda: trial.run(point, n))
         return in_child(lambda: trial.run(point, n))
 
-    def numbers(self, trial: Trial, point: Point) -> Iterable[int]:
-        """Which calls fail, one in each trial."""
+    def numbers(self, trial: Trial, point: Point) -> Sequence[int]:
+        """Which calls fail, one in each trial, in increasing order."""
         if point.name == points.EACH or point.fault is points.no_memory:
             return range(1, 10**6, 1 if trial.when == CALL else _RARE)
-        return chain(range(1, _FEW), range(_FEW, 10**6, _STEP))
+        return [*range(1, _FEW), *range(_FEW, 10**6, _STEP)]
 
     def use_cache(self, folder: Path) -> None:
         os.environ["PHINTYS_CACHE_DIR"] = str(folder)
@@ -399,8 +398,8 @@ class Campaign:
 # -------------------------------------------------------------------------------- the table
 
 
-def table(rows: dict[tuple[str, str, str], Counter[str]]) -> str:
-    """What failures ended in, and how often."""
+def table(rows: dict[tuple[str, str, str], Counter[str]], missing: str) -> str:
+    """What failures ended in, and how often; ``missing`` stands where there were none."""
     merged: dict[tuple[Any, ...], tuple[list[str], Counter[str]]] = {}
     for (kind, name, failure), outcomes in rows.items():
         failures, total = merged.setdefault((kind, name, *sorted(outcomes)), ([], Counter()))
@@ -409,7 +408,7 @@ def table(rows: dict[tuple[str, str, str], Counter[str]]) -> str:
     lines = ["| kind | place | failure | ends in |", "| --- | --- | --- | --- |"]
     for (kind, name, *_), (failures, total) in merged.items():
         found = ", ".join(f"{what} ({n})" for what, n in sorted(total.items()))
-        lines.append(f"| {kind} | {name} | {', '.join(failures)} | {found or 'not reached'} |")
+        lines.append(f"| {kind} | {name} | {', '.join(failures)} | {found or missing} |")
     return "\n".join(lines)
 
 
@@ -435,7 +434,7 @@ def main(arguments: list[str] | None = None) -> int:
         for when in options.when:
             for mode in options.mode:
                 campaign.run(when, mode, options.program)
-    print(table(campaign.rows))
+    print(table(campaign.rows, "not reached" if options.every == 1 else "not in this sample"))
     trials = sum(sum(row.values()) for row in campaign.rows.values())
     print(f"\n{trials} failures injected, {len(campaign.wrong)} of them wrong.")
     took = os.times()
