@@ -89,7 +89,13 @@ def _folded(function: Any) -> Callable[..., Any]:
     return fold
 
 
+def _tile(x: Any, reps: Any) -> np.ndarray:
+    """NumPy's tile, whose lengths would wrap around in the dtype of ``reps``."""
+    return np.tile(x, np.asarray(reps).astype(int).tolist())
+
+
 _OWN: dict[str, Callable[..., Any]] = {
+    "tile": _tile,
     "alloc": lambda value, *shape: np.broadcast_to(value, shape),
     "cast": _cast,
     "dimshuffle": _dimshuffle,
