@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 _SAME = """sum prod max min any all mean var std argmax argmin cumsum cumprod concatenate stack
-tile repeat roll reshape transpose swapaxes moveaxis expand_dims squeeze dot matmul tensordot outer
+repeat roll reshape transpose swapaxes moveaxis expand_dims squeeze dot matmul tensordot outer
 eye zeros ones full zeros_like ones_like full_like sort diag diagonal trace tril triu tri
 take_along_axis compress where broadcast_to flip diff ptp ravel atleast_1d clip isclose
 allclose linspace geomspace logspace nan_to_num isposinf isneginf flatnonzero
