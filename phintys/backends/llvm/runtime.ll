@@ -184,6 +184,7 @@ no:
 }
 
 ; The address in a word that Python fills when it is first needed (cells.py); null with an exception.
+; The interpreter's lock may have been given up.
 define ptr @phintys_made(ptr %cell, ptr %make) noinline optnone {
   %known = load ptr, ptr %cell
   %missing = icmp eq ptr %known, null
@@ -191,14 +192,17 @@ define ptr @phintys_made(ptr %cell, ptr %make) noinline optnone {
 found:
   ret ptr %known
 make.it:
+  %state = call i32 @PyGILState_Ensure()
   %answer = call ptr (ptr, ...) @PyObject_CallFunctionObjArgs(ptr %make, ptr null)
   %failed = icmp eq ptr %answer, null
   br i1 %failed, label %error, label %made
 made:
   call void @Py_DecRef(ptr %answer)
+  call void @PyGILState_Release(i32 %state)
   %new = load ptr, ptr %cell
   ret ptr %new
 error:
+  call void @PyGILState_Release(i32 %state)
   ret ptr null
 }
 

@@ -223,11 +223,12 @@ def test_sizes_beyond_32_bits():
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError])
 @pytest.mark.parametrize("name", ["product", "dots"])
-def test_code_for_small_products_cannot_be_made(name, error, monkeypatch):
-    """The error is the call's; the next call tries again."""
+@pytest.mark.parametrize("rows", [4, 100_000])
+def test_code_for_small_products_cannot_be_made(name, error, rows, monkeypatch):
+    """The error is the call's; the next call tries again.  Large ones give up the lock."""
     a, b = pt.dmatrix("a"), pt.dmatrix("b") if name == "product" else pt.dvector("b")
     f = phintys.function([a, b], pt.dot(a, b))
-    x = np.arange(12.0).reshape(4, 3)
+    x = np.arange(3.0 * rows).reshape(rows, 3)
     y = x.T[:, :2] if name == "product" else x[0]
     cell = products.cell(name, "float64", current())
     make = cell._make
