@@ -69,10 +69,13 @@ def _cast(x: Any, dtype: str) -> np.ndarray:
     return (x.astype("int64") if dtype == "uint32" and x.dtype.kind == "f" else x).astype(dtype)
 
 
+_INTEGERS = ("int8", "int16", "int32", "int64", "uint64")
+
+
 def _typed(x: Any) -> np.ndarray:
     """An array; Python numbers in the smallest dtype that holds them, see docs/differences.md."""
-    if isinstance(x, int):
-        return np.asarray(x, np.min_scalar_type(x))
+    if isinstance(x, int) and not isinstance(x, bool):
+        return np.asarray(x, next(d for d in _INTEGERS if np.iinfo(d).min <= x <= np.iinfo(d).max))
     if isinstance(x, float):
         return np.asarray(x, "float32" if float(np.float32(x)) == x else "float64")
     return np.asarray(x)

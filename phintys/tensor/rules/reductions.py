@@ -78,8 +78,10 @@ def reduce_broadcastable(ctx: Any, node: Apply) -> Any:
     dtype = node.outputs[0].type.dtype
     if not all(x.type.broadcastable[a] for a in axes):
         return None
-    if dtypes.is_complex(x.type.dtype) and not dtypes.is_complex(dtype):
-        return None  # no conversion drops imaginary parts
+    if dtypes.is_complex(x.type.dtype) and (
+        not dtypes.is_complex(dtype) or isinstance(node.op, Prod)
+    ):
+        return None  # no conversion drops imaginary parts; 1 times an infinite one has NaN
     return cast(dimshuffle(x, _rest(x, axes)), dtype)
 
 
