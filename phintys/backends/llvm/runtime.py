@@ -41,17 +41,17 @@ def library(name: str, target: Target) -> Library:
 @once
 def runtime(target: Target) -> Library:
     """The library made of ``runtime.ll``."""
-
-    def text() -> str:
-        layout = cpython.layout()
-        return interrupts.clock() + _filled("runtime.ll", period=interrupts.PERIOD, **layout)
-
     cpython.offsets()  # what is in the cache relies on them too
     _keep_freed_memory()
     outside = cpython.symbols() | strided.cell(target).symbols("strided")
     outside["blas_threads"] = ctypes.addressof(_blas_threads())
     outside |= interrupts.words()
-    return compile_ir(text, outside, name="runtime", level=PLAIN, target=target)
+    return compile_ir(_runtime_text, outside, name="runtime", level=PLAIN, target=target)
+
+
+def _runtime_text() -> str:
+    layout = cpython.layout()
+    return interrupts.clock() + _filled("runtime.ll", period=interrupts.PERIOD, **layout)
 
 
 @once

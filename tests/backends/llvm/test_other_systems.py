@@ -16,7 +16,7 @@ import pytest
 import phintys
 import phintys.tensor as pt
 from phintys.backends.llvm import callable as native_callable
-from phintys.backends.llvm import cpython, jit, runtime
+from phintys.backends.llvm import jit, runtime
 from phintys.backends.llvm.entry import emit_entry
 from phintys.backends.llvm.module import module_text
 from phintys.backends.llvm.target import Target
@@ -45,7 +45,7 @@ def texts() -> dict[str, str]:
     )
     return {
         "function": module_text(emit_entry(f.program)),
-        "runtime": runtime._filled("runtime.ll", **cpython.layout()),
+        "runtime": runtime._runtime_text(),
     }
 
 
