@@ -87,8 +87,8 @@ def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: boo
 
 
 def _signed(x: Any) -> Any:
-    """Unsigned integers and bools as numbers that have differences of either sign."""
-    return cast(x, "float64") if dtypes.kind(x.type.dtype) in "bu" else x
+    """Integers and bools as numbers whose differences have either sign and do not wrap around."""
+    return cast(x, "float64") if dtypes.is_discrete(x.type.dtype) else x
 
 
 def allclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Any:

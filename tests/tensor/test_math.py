@@ -161,3 +161,11 @@ def test_roll_by_the_extremes_of_a_dtype(shift, dtype):
     check(
         lambda x, s: pt.roll(x, s), lambda x, s: expected, [np.arange(7.0), np.array(shift, dtype)]
     )
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint8", "int64", "uint64"])
+def test_isclose_of_integers_that_are_far_apart(dtype):
+    info = np.iinfo(dtype) if dtype != "bool" else None
+    low, high = (info.min, info.max) if info else (0, 1)
+    a, b = np.array([low, high, high, 1], dtype), np.array([high, low, high, 0], dtype)
+    check(lambda x, y: pt.isclose(x, y), np.isclose, [a, b])
