@@ -72,3 +72,18 @@ def lines_run():
         return lines
 
     return count
+
+
+_PACKAGES = {"JAX": "jax", "NUMBA": "numba"}
+
+
+@pytest.fixture(params=["FAST_RUN", "FAST_COMPILE", "C", "NUMBA", "JAX"])
+def mode(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch):
+    """Each backend's mode in turn."""
+    package = _PACKAGES.get(request.param)
+    if package is not None:
+        pytest.importorskip(package)
+    if request.param == "NUMBA":  # less time in LLVM: it is correctness that is tested
+        config = pytest.importorskip("numba").core.config
+        monkeypatch.setattr(config, "OPT", config._OptLevel(0))
+    return request.param

@@ -29,6 +29,7 @@ from phintys.lowering.program import (
 )
 from phintys.lowering.reductions import identity
 from phintys.lowering.schedule import Phase, Schedule, schedule
+from phintys.scalar import numeric
 from phintys.scalar.conversion import convert_number
 
 _RUBBISH = 0xA5
@@ -397,6 +398,8 @@ def scalar_function(inst: Inst) -> Callable[..., Any]:
 def _special_function(name: str) -> Callable[..., Any]:
     from scipy import special  # pyright: ignore[reportMissingTypeStubs]
 
+    if name == "zeta":
+        return numeric.zeta
     return getattr(special, {"lgamma": "gammaln", "tgamma": "gamma"}.get(name, name))
 
 
