@@ -116,6 +116,11 @@ class CAReduce(Op):
             raise TypeError(
                 f"{self}: an accumulator of dtype {acc} is too narrow for input of dtype {given}."
             )
+        if dtypes.is_complex(given) and self.dtype and not dtypes.is_complex(out):
+            raise TypeError(
+                f"{self}: a result of dtype {out} would lose the imaginary parts of the input of "
+                f"dtype {given}: take its real, imag or abs first."
+            )
         return out, acc
 
     def _default_accumulator(self, given: str, out: str) -> str:

@@ -466,3 +466,9 @@ def test_extremes_over_nothing_are_an_error_of_fills_too(mode):
         with pytest.raises(ValueError, match="empty"):
             f(np.ones(0))
         assert f(np.ones(2)) == 0
+
+
+@pytest.mark.parametrize("reduce", [pt.sum, pt.prod, pt.mean])
+def test_complex_results_are_not_made_real(reduce):
+    with pytest.raises(TypeError, match="imaginary parts"):
+        reduce(pt.zvector("z"), dtype="float64")

@@ -51,6 +51,8 @@ def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
 
 @jax_funcify.register(MakeVector)
 def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
+    if not node.inputs:
+        return lambda: jnp.zeros(0, op.dtype)
     return lambda *items: jnp.stack([astype(x, op.dtype) for x in items])
 
 

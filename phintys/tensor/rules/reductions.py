@@ -78,10 +78,8 @@ def reduce_broadcastable(ctx: Any, node: Apply) -> Any:
     dtype = node.outputs[0].type.dtype
     if not all(x.type.broadcastable[a] for a in axes):
         return None
-    if dtypes.is_complex(x.type.dtype) and (
-        not dtypes.is_complex(dtype) or isinstance(node.op, Prod)
-    ):
-        return None  # no conversion drops imaginary parts; 1 times an infinite one has NaN
+    if isinstance(node.op, Prod) and dtypes.is_complex(dtype):
+        return None  # 1 times a complex infinity has NaN
     return cast(dimshuffle(x, _rest(x, axes)), dtype)
 
 
