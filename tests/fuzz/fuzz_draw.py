@@ -101,7 +101,9 @@ class Drawer:
 
     # ----- inputs
     def input(self, dtype: str, shape: tuple[int, ...], value: Any = None) -> Item:
-        """A new argument or shared variable."""
+        """A new argument or shared variable; not one that is so large that it takes long."""
+        if np.prod(shape, dtype=float) > 10 * LARGEST:
+            raise Unfit
         shared = self.chance(0.1)
         name = f"{'s' if shared else 'x'}{len(self.program.inputs)}"
         static = tuple(self._static(n) for n in shape)

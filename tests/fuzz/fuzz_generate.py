@@ -109,7 +109,7 @@ def derivative(g: Drawer) -> Text:
     if way < 0.8:
         first = f"phintys.grad(pt.sum({y.name} ** 2), {x.name}, {options})"
         return f"phintys.grad(pt.sum({first} ** 2), {x.name}, {options})"
-    if way < 0.9 or y.value.size * x.value.size > 2000:
+    if way < 0.9 or y.value.size * x.value.size > 2000 or x.value.size > 100:
         return f"phintys.pushforward({y.name}, {x.name}, pt.ones_like({x.name}), 'ignore')"
     if x.ndim == 1 and g.chance(0.5):
         return f"phintys.hessian(pt.sum({y.name} ** 2), {x.name}, disconnected_inputs='ignore')"
