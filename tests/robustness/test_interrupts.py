@@ -154,6 +154,23 @@ def test_products_by_plain_loops_are_interrupted(mode: str) -> None:
     assert interrupted(lambda: f(large, large)) < PATIENCE
 
 
+@pytest.mark.parametrize("mode", ["NUMBA", "JAX"])
+def test_a_handler_s_exception_arrives_after_foreign_code(mode: str) -> None:
+    """Numba runs Python when it makes the arrays of results, and the handler with it."""
+    x = pt.dvector()
+    f = phintys.function([x], pt.tanh(pt.sin(x)), mode=mode)
+    values = np.linspace(0, 1, 2_000_000)
+    expected = f(values)
+
+    def again_and_again() -> None:
+        while True:
+            f(values)
+
+    for delay in (0.05, 0.08, 0.11):
+        interrupted(again_and_again, delay)
+    np.testing.assert_array_equal(f(values), expected)
+
+
 @pytest.mark.parametrize("mode, threads", [("FAST_RUN", 1), ("FAST_RUN", 2), ("C", 1)])
 def test_a_handler_that_returns_lets_the_call_go_on(mode: str, threads: int) -> None:
     n = pt.lscalar()

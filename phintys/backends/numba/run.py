@@ -35,4 +35,10 @@ class Compiled:
         self.function = jit(generated.function)
 
     def __call__(self, values: Sequence[Any]) -> list[Any]:
-        return list(self.function(*map(numba_typify, values), *self.generated.arguments))
+        """The results; an exception that a signal handler raises while Numba makes them arrives."""
+        try:
+            return list(self.function(*map(numba_typify, values), *self.generated.arguments))
+        except SystemError as error:  # "returned a result with an exception set"
+            if error.__cause__ is None:
+                raise
+            raise error.__cause__ from None

@@ -232,6 +232,27 @@ def collect_product(ctx: Any, node: Apply) -> Any:
     return like(node, build_product(kept, factor, dtype, out.type.ndim))
 
 
+@rule(
+    "c * a * d * ... -> (c d) * a * ..., 1 * a -> a",
+    ops=[MUL],
+    law="rounding",
+    idempotent=True,
+    tags=("local_mul_canonizer", "shape_unsafe"),
+    tested_on=("1 * (x / y) * z", "x / y * (z * 1)", "x / y * mul(2, z, 3)", "mul(i, 2, j, 3)"),
+)
+def collect_constants(ctx: Any, node: Apply) -> Any:
+    out = node.outputs[0]
+    dtype = out.type.dtype
+    constants = [k for v in node.inputs if (k := number(v)) is not None]
+    if dtypes.kind(dtype) in "bc" or not (len(constants) > 1 or 1 in constants):
+        return None
+    factor = _constant_factor([(1, k) for k in constants])
+    if not _is_moderate(factor, dtype):
+        return None
+    kept = [(1, v) for v in node.inputs if number(v) is None]
+    return like(node, build_product(kept, factor, dtype, out.type.ndim))
+
+
 #: what can be unpacked into factors
 COMPOUND = frozenset(("mul", "true_div", "neg", "reciprocal"))
 POWERS = frozenset(("pow", "sqr"))
@@ -355,8 +376,9 @@ def _factors(ctx: Any, root: Apply) -> tuple[Terms, list[tuple[int, Any]], bool]
             e, v = _split_power(e, v)
             merges = merges or v in bases
             bases[v] = bases.get(v, 0) + e
-    is_gain = not real or merges or len(constants) > 1 or not reorders
-    return bases, constants, is_gain or any(k in (0, 1) for _, k in constants)
+    folds = len(bases) <= 2 and (len(constants) > 1 or (1, 1) in constants)
+    is_gain = not real or merges or not reorders or folds
+    return bases, constants, is_gain or any(k == 0 for _, k in constants)
 
 
 def _split_power(e: int, v: Variable) -> tuple[int, Variable]:
