@@ -169,6 +169,8 @@ class Judge:
             return self._must_fail(f)
         first = self._call(f, b.arguments)
         problem = self._compare(first, self.truth)
+        if problem and backend == "jax":
+            problem = self._compare(first, self.conditioning.flushed) and problem
         for _ in range(0 if problem else self.plan.repeats - 1):
             again = self._call(f, b.arguments)
             if not all(map(_identical, first, again)):
