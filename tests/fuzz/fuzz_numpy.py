@@ -46,6 +46,12 @@ def _logsumexp(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
     return out if keepdims else out.reshape(x.sum(axis=axis).shape)
 
 
+def _log_softmax(x: Any, axis: Any = None) -> Any:
+    x = _floating(x)
+    x = x - x.max(axis=axis, keepdims=True)
+    return x - np.log(np.exp(x).sum(axis=axis, keepdims=True))
+
+
 def _floating(x: Any) -> Any:
     return x.astype("float64") if x.dtype.kind in "biu" else x
 
@@ -104,7 +110,7 @@ _OWN: dict[str, Callable[..., Any]] = {
     "dimshuffle": _dimshuffle,
     "join": lambda axis, *xs: np.concatenate(xs, axis),
     "softmax": _softmax,
-    "log_softmax": lambda x, axis=None: x - _logsumexp(x, axis, True),
+    "log_softmax": _log_softmax,
     "logsumexp": _logsumexp,
     "flatten": _flatten,
     "arange": _arange,
