@@ -43,11 +43,15 @@ class Op(OlderInterface, MetaObject):
         called only if some output is continuous and has, or depends on, a derivative.
     is_variadic
         whether the op is an associative operation on any number of inputs
+    commutative
+        whether the inputs may be permuted
     """
 
     default_output: int | None = None
     is_linear: bool = False
     handles_missing: bool = True
+    is_variadic: bool = False
+    commutative: bool = False
     view_map: dict[int, list[int]] = {}
     destroy_map: dict[int, list[int]] = {}
     itypes: Sequence[Any] | None = None
@@ -94,9 +98,11 @@ class Op(OlderInterface, MetaObject):
             return outputs[self.default_output]
         return outputs[0] if len(outputs) == 1 else list(outputs)
 
+    # ----- rewriting
     @property
-    def is_variadic(self) -> bool:
-        return False
+    def rule_key(self) -> Any:
+        """What rules know the op by; an op that lifts another one over arrays gives that one."""
+        return self
 
     # ----- computing
     def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Storage) -> None:
@@ -169,11 +175,25 @@ class Op(OlderInterface, MetaObject):
         return [[True] * len(node.outputs) for _ in node.inputs]
 
     # ----- batching
+    #: core axes of one item, as ``"(m,k),(k,n)->(m,n)"``, for `Blockwise`
+    gufunc_signature: str | None = None
+    #: ``(dotted name, number of inputs, number of outputs)`` of a NumPy function of batches
+    gufunc_spec: tuple[str, int, int] | None = None
+    #: ``perform_batched(node, inputs)``: results for inputs with leading axes, ``node`` being the
+    #: node of one item; None: `Blockwise` calls `perform` for each item
+    perform_batched: Callable[[Apply, Sequence[Any]], Sequence[Any]] | None = None
+    #: ``lower_batched(node, b, *inputs)``: `lower` for inputs with leading axes
+    lower_batched: Callable[..., Any] | None = None
+
     def vectorize_node(self, node: Apply, *batched_inputs: Variable) -> Apply:
         """The node on inputs that have additional leading dimensions."""
         raise MethodNotDefined(f"{type(self).__name__} does not say how it is vectorized.")
 
     # ----- in place
+    #: pairs (destroyed input, other input) that may be views of, or the same as, each other
+    destroyhandler_tolerate_aliased: Sequence[tuple[int, int]] = ()
+    destroyhandler_tolerate_same: Sequence[tuple[int, int]] = ()
+
     def inplace_on_inputs(self, allowed_inplace_inputs: list[int]) -> Op:
         """This op, computing in the memory of some of the allowed inputs if it can."""
         return self

@@ -88,11 +88,11 @@ class Blockwise(Op):
         destroy_map: Any = None,
         **kwargs: Any,
     ) -> None:
-        signature = signature or getattr(core_op, "gufunc_signature", None)
+        signature = signature or core_op.gufunc_signature
         if signature is None:
             raise ValueError(f"Blockwise of {core_op} needs a signature: the op has none.")
         self.core_op, self.signature, self.name = core_op, signature, name
-        spec = gufunc_spec or getattr(core_op, "gufunc_spec", None)
+        spec = gufunc_spec or core_op.gufunc_spec
         self.gufunc_spec = None if spec is None else tuple(spec)
         self.inputs_sig, self.outputs_sig = parse_signature(signature)
         self.default_output = core_op.default_output
@@ -164,7 +164,7 @@ class Blockwise(Op):
 
     def _compute(self, node: Apply, inputs: Sequence[Any], batch: tuple[int, ...]) -> Any:
         core = self.core_node(node)
-        whole = getattr(self.core_op, "perform_batched", None)
+        whole = self.core_op.perform_batched
         if whole is not None:
             return whole(core, inputs)
         if self.gufunc_spec is not None:
@@ -295,7 +295,7 @@ class Blockwise(Op):
 
     # ----- lowering
     def lower(self, node: Apply, b: Any, *inputs: Any) -> Any:
-        batched = getattr(self.core_op, "lower_batched", None)
+        batched = self.core_op.lower_batched
         return NotImplemented if batched is None else batched(self.core_node(node), b, *inputs)
 
     def __str__(self) -> str:

@@ -254,8 +254,11 @@ class Elemwise(Op):
 
     @property
     def rule_key(self) -> Any:
-        """What rules are indexed by."""
         return self.scalar_op
+
+    @property
+    def commutative(self) -> bool:
+        return bool(self.scalar_op.commutative)
 
     def make_node(self, *inputs: Any) -> Apply:
         args: Sequence[Any] = inputs
