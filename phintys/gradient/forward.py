@@ -19,14 +19,7 @@ from phintys.gradient.reverse import (
     pull_back_node,
     variables_of,
 )
-from phintys.gradient.rules import (
-    checked,
-    connection_pattern,
-    is_disconnected,
-    is_discrete,
-    is_null,
-    zeros_like,
-)
+from phintys.gradient.rules import ask, connection_pattern, is_null, zeros_like
 from phintys.graph.origin import inherit
 from phintys.graph.traversal import toposort
 from phintys.graph.type import disconnected_type
@@ -89,43 +82,65 @@ def _sweep(outputs: Sequence[Variable], start: Mapping[Variable, Any], by_op: bo
         if all(t is None for t in given):
             continue
         with inherit(node.origin):
-            found = _push_forward_node(node, given, by_op)
+            found = push_forward_node(node, given, by_op)
         for out, t in zip(node.outputs, found):
-            if out not in tangents and not is_disconnected(t):
+            if out not in tangents and t is not None:
                 tangents[out] = t
     return [tangents.get(out) for out in outputs]
 
 
-def _push_forward_node(node: Apply, given: Sequence[Any], by_op: bool) -> Sequence[Any]:
-    """Tangents of the outputs of a node, from those of its inputs (or None)."""
+def push_forward_node(node: Apply, given: Sequence[Any], by_op: bool = True) -> list[Any]:
+    """Tangents of the outputs of a node (or None), from those of its inputs (or None)."""
     null = next((t for t in given if t is not None and is_null(t)), None)
     if null is not None:
-        return [null] * len(node.outputs)
+        return [null] * node.nout
     pattern = connection_pattern(node)
     connected = [
         any(t is not None and (pattern is None or pattern[i][k]) for i, t in enumerate(given))
-        for k in range(len(node.outputs))
+        for k in range(node.nout)
     ]
     if not any(connected):
-        return [disconnected_type() for _ in node.outputs]
+        return [None] * node.nout
     if by_op:
         try:
-            tangents = [disconnected_type() if t is None else t for t in given]
-            found = node.op.pushforward(node.inputs, node.outputs, tangents)
-            found = checked(node, "pushforward", found, node.outputs)
-            return [t if yes else disconnected_type() for t, yes in zip(found, connected)]
+            found = _tangents(node, pattern, given, connected)
+            return [t if yes else None for t, yes in zip(found, connected)]
         except MethodNotDefined:
             pass  # the op has no such rule
     return [
-        _by_two_pullbacks(node, pattern, k, given) if yes else disconnected_type()
+        _by_two_pullbacks(node, pattern, k, given) if yes else None
         for k, yes in enumerate(connected)
     ]
+
+
+def _tangents(
+    node: Apply, pattern: Pattern, given: Sequence[Any], wanted: Sequence[bool]
+) -> list[Any]:
+    """The tangents of the ``wanted`` outputs; an op is asked only if one is continuous."""
+    if node.op.handles_missing:
+        given = [disconnected_type() if t is None else t for t in given]
+        return ask(node, "pushforward", given, node.outputs, wanted)
+    discrete = [out.type.is_discrete for out in node.outputs]
+    known = [zeros_like(out) if d else None for out, d in zip(node.outputs, discrete)]
+    asked = [w and not d for w, d in zip(wanted, discrete)]
+    if not any(asked):
+        return known
+    given = [
+        t
+        if t is not None
+        else zeros_like(v)
+        if pattern is None or any(pattern[i])
+        else disconnected_type()
+        for i, (v, t) in enumerate(zip(node.inputs, given))
+    ]
+    found = ask(node, "pushforward", given, node.outputs, asked)
+    return [t if new else zeros for t, new, zeros in zip(found, asked, known)]
 
 
 def _by_two_pullbacks(node: Apply, pattern: Pattern, k: int, given: Sequence[Any]) -> Any:
     """J t as the derivative of <J' v, t> by v: the pullback is linear in its cotangent v."""
     out = node.outputs[k]
-    if is_discrete(out):
+    if out.type.is_discrete:
         return zeros_like(out)
     # any value of v will do; the barrier hides from rules that it is zero
     v = disconnected_grad(zeros_like(out))
@@ -138,7 +153,7 @@ def _by_two_pullbacks(node: Apply, pattern: Pattern, k: int, given: Sequence[Any
                 return g
             terms.setdefault(g, []).append(given[i])
     if not terms:
-        return disconnected_type()
-    starts = {g: add(ts) for g, ts in terms.items()}
+        return None
+    starts = {g: add(g, ts) for g, ts in terms.items()}
     found = backpropagate(starts, [v], [*node.inputs, *node.outputs])[v]
     return zeros_like(out) if found is None else found

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from phintys.gradient.reverse import OnDisconnected, grad, in_form_of, pullback, variables_of
-from phintys.gradient.rules import derivative_dtype
 from phintys.graph.variable import Variable, late
 from phintys.graph.vectorize import vectorize_graph
 
@@ -34,15 +33,15 @@ def jacobian(
     if not hasattr(getattr(expr, "type", None), "ndim"):
         raise TypeError(f"jacobian needs a tensor expression, not {expr!r}.")
     for v in (expr, *variables):
-        if getattr(v.type, "dtype", "")[:1] == "c":
+        if v.type.is_complex:
             raise TypeError(f"jacobian is not defined for complex variables; {v} is of {v.type}.")
     if expr.type.ndim == 0:
         rows = grad(expr, variables, consider_constant, disconnected_inputs, add_names=False)
         return in_form_of(wrt, rows)
     flat = expr.flatten()
-    u = flat.type.clone(dtype=derivative_dtype(flat))("cotangent")
+    u = flat.type.tangent_type("cotangent")
     back = pullback(flat, variables, u, consider_constant, disconnected_inputs)
-    units = late["eye"](flat.shape[0], dtype=u.type.dtype)
+    units = flat.type.tangent_basis(flat)
     rows = vectorize_graph(back, {u: units})
     rows = [_repeated(g, units) if r is g else r for r, g in zip(rows, back)]
     if expr.type.ndim > 1:

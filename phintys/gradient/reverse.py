@@ -6,20 +6,12 @@ import warnings
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
-from phintys.errors import DisconnectedInputError, MethodNotDefined, NullTypeGradError
-from phintys.gradient.rules import (
-    checked,
-    connection_pattern,
-    is_disconnected,
-    is_discrete,
-    is_null,
-    ones_like,
-    zeros_like,
-)
+from phintys.errors import DisconnectedInputError, NullTypeGradError
+from phintys.gradient.rules import ask, connection_pattern, is_null, zeros_like
 from phintys.graph.collection import collection_paused
 from phintys.graph.origin import describe, inherit
 from phintys.graph.traversal import toposort
-from phintys.graph.type import DisconnectedType, NullType, disconnected_type
+from phintys.graph.type import NullType, disconnected_type
 from phintys.graph.variable import Apply, Variable
 
 OnDisconnected = Literal["raise", "warn", "ignore"]
@@ -112,7 +104,7 @@ def pullback(
     starts: dict[Variable, Any] = {}
     for out, g in zip(outputs, given):
         g = derivative_of(out, g, "cotangent")
-        starts[out] = starts[out] + g if out in starts else g
+        starts[out] = add(out, [starts[out], g]) if out in starts else g
     found = backpropagate(starts, variables, consider_constant)
     results = _results(found, variables, f, disconnected_inputs, return_disconnected, "raise")
     return in_form_of(wrt, results)
@@ -175,7 +167,7 @@ def subgraph_grad(
         None if cost is None else part(cost, None),
     ]
     given_parts = [p for p in parts if p is not None]
-    total = {v: add(list(terms)) for v, terms in zip(targets, zip(*given_parts))}
+    total = {v: add(v, terms) for v, terms in zip(targets, zip(*given_parts))}
     pair = [total[v] for v in wrt], [total[v] for v in end]
     return (*pair, *parts) if details else pair
 
@@ -202,9 +194,8 @@ def in_form_of(given: Any, results: list[Any]) -> Any:
 def derivative_of(v: Any, g: Any, what: str) -> Any:
     """``g`` as a cotangent or tangent of ``v``; TypeError or ValueError if it cannot be one."""
     if not isinstance(g, Variable):
-        continuous = v.type.clone(dtype="floatX") if is_discrete(v) else v.type
-        return continuous.filter_variable(g)
-    if is_discrete(g):
+        return v.type.tangent_type.filter_variable(g)
+    if g.type.is_discrete:
         raise TypeError(f"The {what} of {v} must be of a float dtype; {g} is of type {g.type}.")
     if getattr(g.type, "ndim", None) != getattr(v.type, "ndim", None):
         raise ValueError(
@@ -229,12 +220,12 @@ def _seed(cost: Any) -> Any:
             f"grad needs a scalar cost; {cost} has {cost.type.ndim} dimensions (type {cost.type}). "
             f"Reduce it first, e.g. with .sum() or .mean(), or use jacobian.\n{made}".rstrip()
         )
-    if getattr(cost.type, "dtype", "float64")[0] == "c":
+    if cost.type.is_complex:
         raise TypeError(
             f"grad needs a real cost; {cost} is of type {cost.type}. Take its real, imag or abs."
             f"\n{made}".rstrip()
         )
-    return ones_like(cost)
+    return cost.type.tangent_ones(cost)
 
 
 def _results(
@@ -347,18 +338,23 @@ def pull_back_node(
 
     ``needed`` says of which inputs they are needed; others may be missing.
     """
-    null = None
-    for g in cotangents:
-        if g is not None and is_null(g):
-            null = g
-            break
-    found = _apply_rule(node, cotangents, needed) if null is None else [null] * len(node.inputs)
+    connected = [
+        pattern is None or any(p and g is not None for p, g in zip(row, cotangents))
+        for row in pattern or [()] * node.nin
+    ]
+    null = next((g for g in cotangents if g is not None and is_null(g)), None)
+    if null is not None:
+        return [(i, null) for i, yes in enumerate(connected) if yes]
+    wanted = [n and c for n, c in zip(needed, connected)]
+    with inherit(node.origin):
+        found = _cotangents(node, cotangents, wanted)
     pairs = []
     for i, g in enumerate(found):
-        if pattern is None or any(p and c is not None for p, c in zip(pattern[i], cotangents)):
-            if not is_disconnected(g):
-                pairs.append((i, g))
-        elif not isinstance(g.type, DisconnectedType | NullType):
+        if g is None:
+            continue
+        if connected[i]:
+            pairs.append((i, g))
+        elif not is_null(g):
             raise ValueError(
                 f"{node.op}: connection_pattern says that input {i} is not connected, but pullback "
                 f"returned a gradient of type {g.type} for it. The two must agree."
@@ -366,17 +362,19 @@ def pull_back_node(
     return pairs
 
 
-def _apply_rule(node: Apply, cotangents: Sequence[Any], needed: Sequence[bool]) -> list[Any]:
-    with inherit(node.origin):
+def _cotangents(node: Apply, given: Sequence[Any], wanted: Sequence[bool]) -> list[Any]:
+    """The cotangents of the ``wanted`` inputs; an op is asked only if it has continuous outputs."""
+    pairs = list(zip(node.outputs, given))
+    if node.op.handles_missing:
         given = [
-            disconnected_type() if g is None else zeros_like(out) if is_discrete(out) else g
-            for out, g in zip(node.outputs, cotangents)
+            disconnected_type() if g is None else zeros_like(out) if out.type.is_discrete else g
+            for out, g in pairs
         ]
-        try:
-            found = node.op.wanted_pullback(node.inputs, node.outputs, given, needed)
-        except MethodNotDefined as exc:
-            raise MethodNotDefined(f"{exc}\n{describe(node.origin)}".rstrip()) from None
-        return checked(node, "pullback", found, node.inputs)
+        return ask(node, "pullback", given, node.inputs, wanted)
+    if all(g is None or out.type.is_discrete for out, g in pairs):
+        return [zeros_like(v) if w else None for v, w in zip(node.inputs, wanted)]
+    given = [zeros_like(out) if g is None or out.type.is_discrete else g for out, g in pairs]
+    return ask(node, "pullback", given, node.inputs, wanted)
 
 
 def _collect(terms: dict[Variable, list[Any]], v: Any) -> Any:
@@ -386,21 +384,13 @@ def _collect(terms: dict[Variable, list[Any]], v: Any) -> Any:
         return None
     if len(found) > 1:
         with inherit(v.origin or (v.owner.origin if v.owner else None)):
-            found[:] = [add(found)]
+            found[:] = [add(v, found)]
     return found[0]
 
 
-def add(terms: Sequence[Any]) -> Any:
-    """The sum of derivatives of one variable: a single node, if the type has such an add."""
+def add(v: Variable, terms: Sequence[Any]) -> Any:
+    """The sum of derivatives of one variable."""
     null = next((t for t in terms if is_null(t)), None)
     if null is not None or len(terms) == 1:
         return null or terms[0]
-    total = terms[0] + terms[1]
-    if len(terms) == 2:
-        return total
-    op = total.owner.op
-    if getattr(getattr(op, "scalar_op", op), "nin", None) == -1:
-        return op(*terms)
-    for t in terms[2:]:
-        total = total + t
-    return total
+    return v.type.tangent_sum(terms)

@@ -1,10 +1,11 @@
-"""What the derivative rules of an op return, checked; dtypes and zeros of derivatives."""
+"""Asking an op for derivatives: what it is given, and checks of what it returns."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
+from phintys.errors import MethodNotDefined
 from phintys.graph.origin import describe
 from phintys.graph.type import DisconnectedType, NullType
 from phintys.graph.variable import Apply, Variable
@@ -12,43 +13,14 @@ from phintys.graph.variable import Apply, Variable
 _VERBS = {"pullback": "gradient", "pushforward": "tangent"}
 
 
-def is_disconnected(g: Any) -> bool:
-    """Whether a derivative says "no influence"."""
-    return isinstance(g.type, DisconnectedType)
-
-
 def is_null(g: Any) -> bool:
     """Whether a derivative says "not defined"."""
     return isinstance(g.type, NullType)
 
 
-def is_discrete(v: Any) -> bool:
-    """Whether the values of a variable are integers or bools."""
-    return getattr(v.type, "dtype", "float64")[0] in "iub"
-
-
-def derivative_dtype(v: Any) -> str:
-    """The dtype of a derivative: that of the variable, floatX for discrete ones."""
-    return "floatX" if is_discrete(v) else v.type.dtype
-
-
 def zeros_like(v: Any) -> Any:
     """Zeros as a derivative of ``v``."""
-    return _filled(v, "zeros_like")
-
-
-def ones_like(v: Any) -> Any:
-    """Ones as a derivative of ``v``."""
-    return _filled(v, "ones_like")
-
-
-def _filled(v: Any, method: str) -> Any:
-    if not hasattr(v, method):
-        raise TypeError(
-            f"{v} is of type {v.type}, whose variables have no {method}: its gradient cannot start "
-            "or end here. Give known_grads, or ask for return_disconnected='none'."
-        )
-    return getattr(v, method)(dtype=derivative_dtype(v))
+    return v.type.tangent_zeros(v)
 
 
 def connection_pattern(node: Apply) -> list[list[bool]] | None:
@@ -69,11 +41,25 @@ def connection_pattern(node: Apply) -> list[list[bool]] | None:
     return pattern  # type: ignore[no-any-return]
 
 
-def checked(node: Apply, rule: str, found: Any, variables: Sequence[Variable]) -> list[Any]:
-    """The results of a rule of an op, one for each of ``variables``, in their dtypes.
+def ask(
+    node: Apply,
+    rule: str,
+    given: Sequence[Any],
+    variables: Sequence[Variable],
+    needed: Sequence[bool],
+) -> list[Any]:
+    """The results of the derivative rule of an op, one for each of ``variables``, in their dtypes.
 
-    TypeError or ValueError, naming the op, if they cannot be derivatives of these variables.
+    None where there is no influence, and where one is not needed.  TypeError or ValueError, naming
+    the op, if a result cannot be a derivative of its variable.
     """
+    try:
+        if rule == "pullback":
+            found: Any = node.op.wanted_pullback(node.inputs, node.outputs, given, needed)
+        else:
+            found = node.op.pushforward(node.inputs, node.outputs, given)
+    except MethodNotDefined as exc:
+        raise MethodNotDefined(f"{exc}{_made(node)}") from None
     if not isinstance(found, list | tuple) or len(found) != len(variables):
         where = f"{node.op}.{rule}"
         got = f"{len(found)}" if isinstance(found, list | tuple) else repr(found)
@@ -83,15 +69,15 @@ def checked(node: Apply, rule: str, found: Any, variables: Sequence[Variable]) -
             f"{_made(node)}"
         )
     results = list(found)
-    for i, (g, v) in enumerate(zip(found, variables)):
+    for i, (g, v, used) in enumerate(zip(found, variables, needed)):
+        if g is None and not used:
+            continue
         if not isinstance(g, Variable) or g.type is not v.type:
-            results[i] = _checked_one(node, rule, i, g, v)
+            results[i] = _checked(node, rule, i, g, v)
     return results
 
 
-def _checked_one(node: Apply, rule: str, i: int, g: Any, v: Any) -> Any:
-    if isinstance(g, Variable) and isinstance(g.type, DisconnectedType | NullType):
-        return g
+def _checked(node: Apply, rule: str, i: int, g: Any, v: Any) -> Any:
     where = f"{node.op}.{rule}"
     if not isinstance(g, Variable):
         hint = "zeros, disconnected_type() or grad_undefined(...)"
@@ -99,24 +85,16 @@ def _checked_one(node: Apply, rule: str, i: int, g: Any, v: Any) -> Any:
             f"{where} returned {g!r} at position {i}, not a variable. Where there is nothing to "
             f"return, return {hint}.{_made(node)}"
         )
-    what = f"{where} returned a {_VERBS[rule]} of type {g.type} for {v} of type {v.type}"
-    if is_discrete(g):
-        raise TypeError(f"{what}: derivatives are never integers.{_made(node)}")
-    if getattr(g.type, "ndim", None) != getattr(v.type, "ndim", None):
-        raise ValueError(f"{what}: the ranks differ.{_made(node)}")
-    lengths = zip(getattr(g.type, "shape", ()), getattr(v.type, "shape", ()))
-    if any(a is not None and b is not None and a != b for a, b in lengths):
-        raise ValueError(f"{what}: the shapes differ.{_made(node)}")
-    return _in_dtype(g, v, what, node)
-
-
-def _in_dtype(g: Any, v: Any, what: str, node: Apply) -> Any:
-    have, want = getattr(g.type, "dtype", None), getattr(v.type, "dtype", None)
-    if have is None or want is None or have == want or is_discrete(v):
+    if isinstance(g.type, DisconnectedType):
+        return None
+    if isinstance(g.type, NullType):
         return g
-    if have[0] == "c" and want[0] != "c":
-        raise TypeError(f"{what}: of a real variable, return the real part.{_made(node)}")
-    return g.astype(want)
+    try:
+        v.type.check_tangent(g)
+        return v.type.cast_tangent(g)
+    except (TypeError, ValueError) as exc:
+        what = f"{where} returned a {_VERBS[rule]} of type {g.type} for {v} of type {v.type}"
+        raise type(exc)(f"{what}: {exc}{_made(node)}") from None
 
 
 def _made(node: Apply) -> str:

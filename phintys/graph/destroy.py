@@ -166,9 +166,9 @@ def _check_root(root: Variable, node: Apply, first: Apply) -> None:
 
 def _tolerates(node: Apply, destroyed: int, other: int, v: Variable) -> bool:
     """Whether the op allows that another of its inputs is (a view of) the destroyed one."""
-    pairs = list(getattr(node.op, "destroyhandler_tolerate_aliased", ()))
+    pairs = [*node.op.destroyhandler_tolerate_aliased]
     if v is node.inputs[destroyed]:
-        pairs += getattr(node.op, "destroyhandler_tolerate_same", ())
+        pairs += node.op.destroyhandler_tolerate_same
     return (destroyed, other) in pairs
 
 

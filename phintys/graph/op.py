@@ -12,12 +12,14 @@ from typing import Any, ClassVar
 
 from phintys.errors import MethodNotDefined
 from phintys.graph.meta import MetaObject
+from phintys.graph.older import OlderInterface
+from phintys.graph.type import DisconnectedType
 from phintys.graph.variable import Apply, Variable
 
 Storage = list[list[Any]]
 
 
-class Op(MetaObject):
+class Op(OlderInterface, MetaObject):
     """An operation.  Subclasses write `make_node` (or ``itypes`` and ``otypes``) and `perform`.
 
     Attributes
@@ -31,9 +33,25 @@ class Op(MetaObject):
         the output that ``op(...)`` returns, if it has several
     view_map, destroy_map
         ``{output: [inputs]}``: outputs that are views of an input, or are computed in its memory
+    is_linear
+        whether the outputs are linear in the inputs that `connection_pattern` connects to them; the
+        pushforward is then the op, applied to the tangents
+    handles_missing
+        whether `pullback` and `pushforward` deal with derivatives that are missing.  If True, these
+        are variables of DisconnectedType, and the cotangents of discrete outputs are zeros.  If
+        False, they are zeros, only unconnected inputs have DisconnectedType, and the methods are
+        called only if some output is continuous and has, or depends on, a derivative.
+    is_variadic
+        whether the op is an associative operation on any number of inputs
+    commutative
+        whether the inputs may be permuted
     """
 
     default_output: int | None = None
+    is_linear: bool = False
+    handles_missing: bool = True
+    is_variadic: bool = False
+    commutative: bool = False
     view_map: dict[int, list[int]] = {}
     destroy_map: dict[int, list[int]] = {}
     itypes: Sequence[Any] | None = None
@@ -80,6 +98,12 @@ class Op(MetaObject):
             return outputs[self.default_output]
         return outputs[0] if len(outputs) == 1 else list(outputs)
 
+    # ----- rewriting
+    @property
+    def rule_key(self) -> Any:
+        """What rules know the op by; an op that lifts another one over arrays gives that one."""
+        return self
+
     # ----- computing
     def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Storage) -> None:
         """Compute: put the value of output ``i`` into ``output_storage[i][0]``.
@@ -114,16 +138,10 @@ class Op(MetaObject):
         """Cotangents of the inputs, one per input, from those of the outputs.
 
         A variable of type DisconnectedType says "no influence", one of type NullType "not defined".
-        The older names ``L_op`` and ``grad`` are honoured if a class defines them instead.
+        None may stand for what is not asked for: inputs that `connection_pattern` excludes.
+        ``cotangents`` see `handles_missing`.
         """
-        cls = type(self)
-        if cls.L_op is not Op.L_op:
-            return self.L_op(inputs, outputs, cotangents)
-        if cls.grad is not Op.grad:
-            return self.grad(inputs, cotangents)
-        raise MethodNotDefined(
-            f"{type(self).__name__} has no pullback: {self} is not differentiable."
-        )
+        return self._older_pullback(inputs, outputs, cotangents)
 
     def wanted_pullback(
         self,
@@ -131,48 +149,21 @@ class Op(MetaObject):
         outputs: Sequence[Variable],
         cotangents: Sequence[Variable],
         wanted: Sequence[bool],
-    ) -> list[Variable]:
+    ) -> Sequence[Variable | None]:
         """`pullback`, where only the cotangents of ``wanted`` inputs are used.
 
-        The others may be of DisconnectedType, which saves the work of building them.
+        The others may be None, which saves the work of building them.
         """
         return self.pullback(inputs, outputs, cotangents)
-
-    def L_op(
-        self,
-        inputs: Sequence[Variable],
-        outputs: Sequence[Variable],
-        output_grads: Sequence[Variable],
-    ) -> list[Variable]:
-        """Older name of `pullback`."""
-        return self.pullback(inputs, outputs, output_grads)
-
-    def grad(self, inputs: Sequence[Variable], output_grads: Sequence[Variable]) -> list[Variable]:
-        """Older form of `pullback`, without the outputs."""
-        return self.pullback(inputs, self(*inputs, return_list=True), output_grads)
 
     def pushforward(
         self, inputs: Sequence[Variable], outputs: Sequence[Variable], tangents: Sequence[Variable]
     ) -> list[Variable]:
-        """Tangents of the outputs from those of the inputs (DisconnectedType: no tangent).
-
-        A class that defines the older ``R_op`` (with None for no tangent) is served by it.
-        """
-        if type(self).R_op is Op.R_op:
-            raise MethodNotDefined(f"{type(self).__name__} has no pushforward.")
-        from phintys.graph.type import DisconnectedType, disconnected_type
-
-        points = [None if isinstance(t.type, DisconnectedType) else t for t in tangents]
-        results = self.R_op(inputs, points)
-        return [disconnected_type() if r is None else r for r in results]
-
-    def R_op(self, inputs: Sequence[Variable], eval_points: Sequence[Any]) -> list[Any]:
-        """Older form of `pushforward`, with None for "no tangent"."""
-        from phintys.graph.type import DisconnectedType, disconnected_type
-
-        tangents = [disconnected_type() if p is None else p for p in eval_points]
-        results = self.pushforward(inputs, self(*inputs, return_list=True), tangents)
-        return [None if isinstance(r.type, DisconnectedType) else r for r in results]
+        """Tangents of the outputs from those of the inputs, see `handles_missing`."""
+        if not self.is_linear:
+            return self._older_pushforward(inputs, tangents)
+        moved = [x if isinstance(t.type, DisconnectedType) else t for x, t in zip(inputs, tangents)]
+        return list(self(*moved, return_list=True))
 
     @property
     def is_fully_connected(self) -> bool:
@@ -184,52 +175,28 @@ class Op(MetaObject):
         return [[True] * len(node.outputs) for _ in node.inputs]
 
     # ----- batching
+    #: core axes of one item, as ``"(m,k),(k,n)->(m,n)"``, for `Blockwise`
+    gufunc_signature: str | None = None
+    #: ``(dotted name, number of inputs, number of outputs)`` of a NumPy function of batches
+    gufunc_spec: tuple[str, int, int] | None = None
+    #: ``perform_batched(node, inputs)``: results for inputs with leading axes, ``node`` being the
+    #: node of one item; None: `Blockwise` calls `perform` for each item
+    perform_batched: Callable[[Apply, Sequence[Any]], Sequence[Any]] | None = None
+    #: ``lower_batched(node, b, *inputs)``: `lower` for inputs with leading axes
+    lower_batched: Callable[..., Any] | None = None
+
     def vectorize_node(self, node: Apply, *batched_inputs: Variable) -> Apply:
         """The node on inputs that have additional leading dimensions."""
         raise MethodNotDefined(f"{type(self).__name__} does not say how it is vectorized.")
 
     # ----- in place
+    #: pairs (destroyed input, other input) that may be views of, or the same as, each other
+    destroyhandler_tolerate_aliased: Sequence[tuple[int, int]] = ()
+    destroyhandler_tolerate_same: Sequence[tuple[int, int]] = ()
+
     def inplace_on_inputs(self, allowed_inplace_inputs: list[int]) -> Op:
         """This op, computing in the memory of some of the allowed inputs if it can."""
         return self
-
-    # ----- running one node in Python
-    def make_thunk(
-        self,
-        node: Apply,
-        storage_map: dict[Variable, list[Any]],
-        compute_map: dict[Variable, list[bool]] | None = None,
-        no_recycling: Sequence[Variable] = (),
-        impl: str | None = None,
-    ) -> Callable[[], None]:
-        """A function without arguments that runs `perform` between storage cells."""
-        return self.make_py_thunk(node, storage_map, compute_map, no_recycling)
-
-    def make_py_thunk(
-        self,
-        node: Apply,
-        storage_map: dict[Variable, list[Any]],
-        compute_map: dict[Variable, list[bool]] | None = None,
-        no_recycling: Sequence[Variable] = (),
-        debug: bool = False,
-    ) -> Callable[[], None]:
-        """See `make_thunk`."""
-        self.prepare_node(node, storage_map, compute_map, "py")
-        sources = [storage_map[v] for v in node.inputs]
-        targets = [storage_map[v] for v in node.outputs]
-        done = [] if compute_map is None else [compute_map[v] for v in node.outputs]
-
-        def thunk() -> None:
-            self.perform(node, [s[0] for s in sources], targets)
-            for cell in done:
-                cell[0] = True
-
-        return thunk
-
-    def prepare_node(
-        self, node: Apply, storage_map: Any, compute_map: Any, impl: str | None
-    ) -> None:
-        """Called before a node is run for the first time; ``impl`` is ``"py"``."""
 
     def __str__(self) -> str:
         return type(self).__name__

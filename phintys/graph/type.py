@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeVar
 
 from phintys.graph.meta import MetaObject
@@ -11,6 +11,11 @@ from phintys.graph.origin import user_origin
 from phintys.graph.variable import Constant, Variable
 
 D = TypeVar("D")
+
+_NO_TANGENTS = (
+    "{v} is of type {type}, whose variables have no {what}_like: its gradient cannot start or end "
+    "here. Give known_grads, or ask for return_disconnected='none'."
+)
 
 
 class Type(MetaObject, ABC, Generic[D]):
@@ -99,6 +104,57 @@ class Type(MetaObject, ABC, Generic[D]):
         import sys
 
         return sys.getsizeof(shape_info)
+
+    # ----- derivatives.  Types of numbers override what follows.
+    is_discrete: bool = False
+    """Whether values are integers or bools; derivatives of them are zero, and floats."""
+
+    is_complex: bool = False
+    """Whether values are complex numbers."""
+
+    @property
+    def tangent_type(self) -> Type[Any]:
+        """The type of derivatives with respect to variables of this type."""
+        return self
+
+    def tangent_zeros(self, v: Any) -> Any:
+        """Zeros as a derivative of ``v``, a variable of this type.
+
+        By default from the method ``zeros_like`` of the variable; TypeError if it has none.
+        """
+        return self._tangent(v, "zeros")
+
+    def tangent_ones(self, v: Any) -> Any:
+        """Ones as a derivative of ``v``, by default from ``ones_like``; TypeError without it."""
+        return self._tangent(v, "ones")
+
+    def _tangent(self, v: Any, what: str) -> Any:
+        if not hasattr(v, f"{what}_like"):
+            raise TypeError(_NO_TANGENTS.format(v=v, type=self, what=what))
+        return getattr(v, f"{what}_like")()
+
+    def tangent_basis(self, v: Any) -> Any:
+        """All unit vectors of the derivatives of a vector ``v``, as rows of a matrix."""
+        raise TypeError(_NO_TANGENTS.format(v=v, type=self, what="units"))
+
+    def tangent_sum(self, terms: Sequence[Any]) -> Any:
+        """The sum of two or more derivatives; one node if addition takes any number of terms."""
+        total = terms[0] + terms[1]
+        if len(terms) > 2 and total.owner.op.is_variadic:
+            return total.owner.op(*terms)
+        for term in terms[2:]:
+            total = total + term
+        return total
+
+    def check_tangent(self, g: Any) -> None:
+        """TypeError or ValueError, with the reason, if ``g`` is not a derivative for this type."""
+
+    def cast_tangent(self, g: Any) -> Any:
+        """``g``, which `check_tangent` accepts, in the dtype of `tangent_type`.
+
+        TypeError if that loses an imaginary part.
+        """
+        return g
 
     # ----- relations between types
     def in_same_class(self, otype: Type[Any]) -> bool | None:

@@ -18,13 +18,12 @@ Constraint = Callable[[Any], bool]
 
 
 def rule_key(op: Any) -> Any:
-    """What identifies an op to rules: its attribute ``rule_key`` if it has one, else the op itself.
+    """The property ``rule_key`` of an op; anything else (a class of ops, a pattern) is its own key.
 
     Ops that only lift another operation over arrays expose that operation, so that a rule about it
     does not depend on how it is lifted.
     """
-    key = getattr(op, "rule_key", None)
-    return op if key is None else key
+    return op.rule_key if isinstance(op, Op) else op
 
 
 def same_op(op: Any, other: Any) -> bool:
@@ -43,12 +42,6 @@ class SameOp(dict[Any, bool]):
     def __missing__(self, op: Any) -> bool:
         found = self[op] = same_op(op, self.op)
         return found
-
-
-def is_commutative(op: Any) -> bool:
-    """Whether the inputs of an op may be permuted (attribute ``commutative`` of it or its key)."""
-    own = getattr(op, "commutative", None)
-    return bool(getattr(rule_key(op), "commutative", False) if own is None else own)
 
 
 class LiteralString:
@@ -369,7 +362,7 @@ def _match_apply(
     if len(node.inputs) < n or (pattern.asterisk is None and len(node.inputs) != n):
         return
     for bound in _match_op(pattern.op_match, node.op, subs):
-        if is_commutative(node.op) and len(node.inputs) > 1:
+        if node.op.commutative and len(node.inputs) > 1:
             yield from _match_any_order(pattern, list(node.inputs), 0, bound, accept)
         else:
             yield from _match_in_order(pattern, node.inputs, 0, bound, accept)

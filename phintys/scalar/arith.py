@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from phintys.graph.type import disconnected_type
 from phintys.graph.variable import Constant
 from phintys.scalar import rules
 from phintys.scalar.conversion import converted
@@ -435,10 +434,6 @@ identity = unary(
 )
 
 
-def _second_cotangents(self: ScalarOp, m: Any, inputs: Any, outputs: Any, given: Any) -> list[Any]:
-    return [disconnected_type(), *ScalarOp.cotangents(self, m, inputs, outputs, given)[1:]]
-
-
 second = binary(
     "Second",
     "second",
@@ -446,7 +441,6 @@ second = binary(
     function="phintys.scalar.numeric.second",
     rule=rules.last,
     d=lambda m, x, y, z: (None, 1.0),
-    cotangents=_second_cotangents,
     connection_pattern=lambda self, node: [[False], [True]],
     native=lambda n, x, y: y,
 )

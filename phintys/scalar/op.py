@@ -182,8 +182,18 @@ class ScalarOp(Op):
         return b.map(self.emit, *values, dtype=dtype)
 
     def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
-        found = self.cotangents(functions, inputs, outputs, cotangents)
-        return [_scalar_cotangent(x, g) for x, g in zip(inputs, found)]
+        return self._pull_back(inputs, outputs, cotangents, [True] * len(inputs))
+
+    def wanted_pullback(
+        self, inputs: Any, outputs: Any, cotangents: Any, wanted: Sequence[bool]
+    ) -> Sequence[Variable | None]:
+        if type(self).pullback is not ScalarOp.pullback:
+            return self.pullback(inputs, outputs, cotangents)
+        return self._pull_back(inputs, outputs, cotangents, wanted)
+
+    def _pull_back(self, inputs: Any, outputs: Any, cotangents: Any, wanted: Any) -> list[Any]:
+        found = self.wanted_cotangents(functions, inputs, outputs, cotangents, wanted)
+        return [_scalar_cotangent(x, g) if w else None for x, g, w in zip(inputs, found, wanted)]
 
     def pushforward(self, inputs: Any, outputs: Any, tangents: Any) -> list[Variable]:
         given = [None if isinstance(t.type, DisconnectedType) else t for t in tangents]
@@ -253,8 +263,6 @@ class ScalarOp(Op):
         wanted: Wanted,
     ) -> list[Any]:
         (g,) = given
-        if isinstance(g.type, DisconnectedType):
-            return [None] * len(inputs)
         partials = self.partials(m, inputs, outputs, wanted)
         if "c" in [v.type.dtype[0] for v in (*inputs, outputs[0])]:  # complex
             partials = [p if p is None else _conj(m, p) for p in partials]
@@ -275,6 +283,10 @@ class ScalarOp(Op):
         if dtypes.is_complex(total.type.dtype) and not dtypes.is_complex(outputs[0].type.dtype):
             return m.real(total)
         return total
+
+    @property
+    def is_variadic(self) -> bool:
+        return self.nin < 0
 
     # ----- native form
     def emit(self, n: Any, *inputs: Any) -> Any:
@@ -348,8 +360,6 @@ def _scalar_cotangent(x: Any, g: Any) -> Variable:
     """A derivative in the dtype of its variable (floatX for discrete ones)."""
     if isinstance(g, Undefined):
         return NullType(g.why)()
-    if g is not None and isinstance(g.type, DisconnectedType):
-        return g  # type: ignore[no-any-return]
     dtype = dtypes.as_dtype("floatX") if dtypes.is_discrete(x.type.dtype) else x.type.dtype
     if g is None:
         return constant(np.zeros((), dtype))

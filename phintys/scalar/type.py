@@ -41,7 +41,46 @@ class ScalarConstant(Constant, ScalarVariable):
         return self.type, np.asarray(self.data, self.type.dtype).tobytes()
 
 
-class ScalarType(Type[Any], HasDataType, HasShape):
+class NumberType(Type[Any], HasDataType, HasShape):
+    """Base of types of numbers: the derivatives of variables of one dtype and rank.
+
+    Derivatives have the dtype of the variable; those of integers and bools have floatX.  Subclasses
+    call `set_dtype`.
+    """
+
+    def set_dtype(self, dtype: str) -> None:
+        """Set ``dtype``, and what follows from it."""
+        self.dtype = dtype
+        self.is_discrete = dtypes.is_discrete(dtype)
+        self.is_complex = dtypes.is_complex(dtype)
+
+    @property
+    def tangent_type(self) -> Type[Any]:
+        return self.clone(dtype="floatX") if self.is_discrete else self
+
+    def tangent_zeros(self, v: Any) -> Any:
+        return v.zeros_like(dtype="floatX" if self.is_discrete else self.dtype)
+
+    def tangent_ones(self, v: Any) -> Any:
+        return v.ones_like(dtype="floatX" if self.is_discrete else self.dtype)
+
+    def check_tangent(self, g: Any) -> None:
+        if g.type.is_discrete:
+            raise TypeError("derivatives are never integers.")
+        if getattr(g.type, "ndim", None) != self.ndim:
+            raise ValueError("the ranks differ.")
+        if any(a != b for a, b in zip(g.type.shape, self.shape) if None not in (a, b)):
+            raise ValueError("the shapes differ.")
+
+    def cast_tangent(self, g: Any) -> Any:
+        if self.is_discrete or g.type.dtype == self.dtype:
+            return g
+        if g.type.is_complex and not self.is_complex:
+            raise TypeError("of a real variable, return the real part.")
+        return g.astype(self.dtype)
+
+
+class ScalarType(NumberType):
     """NumPy scalars of one dtype.
 
     >>> int64 = ScalarType("int64")
@@ -56,7 +95,7 @@ class ScalarType(Type[Any], HasDataType, HasShape):
     shape = ()
 
     def __init__(self, dtype: str) -> None:
-        self.dtype = dtypes.as_dtype(dtype)
+        self.set_dtype(dtypes.as_dtype(dtype))
         self._scalar: Any = np.dtype(self.dtype).type
 
     def filter(self, data: Any, strict: bool = False, allow_downcast: bool | None = None) -> Any:

@@ -16,13 +16,12 @@ from phintys.errors import ShapeError
 from phintys.gradient import Lop, Rop
 from phintys.graph.op import Op
 from phintys.graph.replace import graph_replace
-from phintys.graph.type import DisconnectedType
 from phintys.graph.variable import Apply, Constant, Variable
 from phintys.graph.vectorize import vectorize_graph
 from phintys.scalar import dtypes
 from phintys.tensor.convert import as_tensor_variable, constant
 from phintys.tensor.dot import dot, matmul, outer
-from phintys.tensor.elemwise import broadcast_static, cast, functions, zeros_of
+from phintys.tensor.elemwise import broadcast_static, cast, functions
 from phintys.tensor.type import TensorType
 
 BLAS_DTYPES = ("float32", "float64", "complex64", "complex128")
@@ -36,6 +35,7 @@ class BlasOp(Op):
     """
 
     __props__ = ()
+    handles_missing = False
     roles: ClassVar[tuple[str, ...]]
     ranks: ClassVar[tuple[int, int]]
     result_ndim: ClassVar[int]
@@ -132,21 +132,17 @@ class BlasOp(Op):
     # ----- derivative
     def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
         (g,) = cotangents
-        if isinstance(g.type, DisconnectedType):
-            return [g for _ in inputs]
         seed, items = g.type(), [v.type() for v in inputs]
         found = Lop(self.expression(*items), items, seed)
         return list(graph_replace(found, dict(zip([seed, *items], [g, *inputs])), strict=False))
 
     def pushforward(self, inputs: Any, outputs: Any, tangents: Any) -> list[Variable]:
         items = [v.type() for v in inputs]
-        moved = [
-            zeros_of(v) if isinstance(t.type, DisconnectedType) else t
-            for v, t in zip(inputs, tangents)
-        ]
-        seeds = [t.type() for t in moved]
+        seeds = [t.type() for t in tangents]
         found = Rop(self.expression(*items), items, seeds)
-        return [graph_replace(found, dict(zip([*items, *seeds], [*inputs, *moved])), strict=False)]
+        return [
+            graph_replace(found, dict(zip([*items, *seeds], [*inputs, *tangents])), strict=False)
+        ]
 
     # ----- batching
     def vectorize_node(self, node: Apply, *batched_inputs: Any) -> Apply:

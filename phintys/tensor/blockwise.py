@@ -10,9 +10,12 @@ from typing import Any
 import numpy as np
 
 from phintys.errors import ShapeError, UnsupportedError
+from phintys.gradient.forward import push_forward_node
+from phintys.gradient.reverse import pull_back_node
+from phintys.gradient.rules import connection_pattern
 from phintys.graph.op import Op
 from phintys.graph.traversal import variable_depends_on
-from phintys.graph.type import DisconnectedType, NullType
+from phintys.graph.type import DisconnectedType, NullType, disconnected_type
 from phintys.graph.variable import Apply, Variable, late
 from phintys.graph.vectorize import vectorize_graph
 from phintys.scalar.conversion import converted
@@ -85,11 +88,11 @@ class Blockwise(Op):
         destroy_map: Any = None,
         **kwargs: Any,
     ) -> None:
-        signature = signature or getattr(core_op, "gufunc_signature", None)
+        signature = signature or core_op.gufunc_signature
         if signature is None:
             raise ValueError(f"Blockwise of {core_op} needs a signature: the op has none.")
         self.core_op, self.signature, self.name = core_op, signature, name
-        spec = gufunc_spec or getattr(core_op, "gufunc_spec", None)
+        spec = gufunc_spec or core_op.gufunc_spec
         self.gufunc_spec = None if spec is None else tuple(spec)
         self.inputs_sig, self.outputs_sig = parse_signature(signature)
         self.default_output = core_op.default_output
@@ -161,7 +164,7 @@ class Blockwise(Op):
 
     def _compute(self, node: Apply, inputs: Sequence[Any], batch: tuple[int, ...]) -> Any:
         core = self.core_node(node)
-        whole = getattr(self.core_op, "perform_batched", None)
+        whole = self.core_op.perform_batched
         if whole is not None:
             return whole(core, inputs)
         if self.gufunc_spec is not None:
@@ -256,29 +259,28 @@ class Blockwise(Op):
 
     def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
         core = self.core_node(outputs[0].owner)
-        items = [_item(g, o) for g, o in zip(cotangents, core.outputs)]
-        found = self.core_op.pullback(core.inputs, core.outputs, items)
-        return self._batched(found, core, inputs, outputs, (items, cotangents), inputs)
+        items = [_item(g, out) for g, out in zip(cotangents, core.outputs)]
+        found = pull_back_node(core, connection_pattern(core), items, [True] * core.nin)
+        seeds = items, cotangents
+        return self._batched(dict(found), core, inputs, outputs, seeds, inputs)
 
     def pushforward(self, inputs: Any, outputs: Any, tangents: Any) -> list[Variable]:
         core = self.core_node(outputs[0].owner)
         items = [_item(t, x) for t, x in zip(tangents, core.inputs)]
-        found = self.core_op.pushforward(core.inputs, core.outputs, items)
-        return self._batched(found, core, inputs, outputs, (items, tangents), outputs)
+        found = enumerate(push_forward_node(core, items))
+        return self._batched(dict(found), core, inputs, outputs, (items, tangents), outputs)
 
     def _batched(
-        self, found: Any, core: Apply, inputs: Any, outputs: Any, seeds: Any, like: Any
+        self, found: dict[int, Any], core: Apply, inputs: Any, outputs: Any, seeds: Any, like: Any
     ) -> list[Variable]:
         """Derivatives of one item as those of the batch, each in the shape of its variable."""
         replace = dict(zip([*core.inputs, *core.outputs], [*inputs, *outputs]))
-        replace.update(
-            (item, seed)
-            for item, seed in zip(*seeds)
-            if not isinstance(item.type, DisconnectedType)
-        )
-        defined = [k for k, v in enumerate(found) if not isinstance(v.type, _NO_VALUE)]
-        batched = vectorize_graph([found[k] for k in defined], replace)
-        results = list(found)
+        replace.update((item, seed) for item, seed in zip(*seeds) if item is not None)
+        results = [
+            disconnected_type() if found.get(k) is None else found[k] for k in range(len(like))
+        ]
+        defined = [k for k, v in enumerate(results) if not isinstance(v.type, _NO_VALUE)]
+        batched = vectorize_graph([results[k] for k in defined], replace)
         for k, v in zip(defined, batched):
             x = like[k]
             v = dimshuffle(v, ["x"] * (x.type.ndim - v.type.ndim) + list(range(v.type.ndim)))
@@ -293,7 +295,7 @@ class Blockwise(Op):
 
     # ----- lowering
     def lower(self, node: Apply, b: Any, *inputs: Any) -> Any:
-        batched = getattr(self.core_op, "lower_batched", None)
+        batched = self.core_op.lower_batched
         return NotImplemented if batched is None else batched(self.core_node(node), b, *inputs)
 
     def __str__(self) -> str:
@@ -304,8 +306,10 @@ _NO_VALUE = (DisconnectedType, NullType)
 
 
 def _item(v: Any, core: Any) -> Any:
-    """A variable that stands for one item of a cotangent or tangent."""
-    if isinstance(v.type, _NO_VALUE):
+    """A variable that stands for one item of a cotangent or tangent; None if that is missing."""
+    if isinstance(v.type, DisconnectedType):
+        return None
+    if isinstance(v.type, NullType):
         return v
     return TensorType(v.type.dtype, core.type.shape)()
 

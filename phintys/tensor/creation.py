@@ -10,12 +10,11 @@ import numpy as np
 from phintys.config import config
 from phintys.errors import ShapeError
 from phintys.graph.op import Op
-from phintys.graph.type import DisconnectedType, disconnected_type
 from phintys.graph.variable import Apply, Variable
 from phintys.scalar import dtypes
 from phintys.tensor import convert
 from phintys.tensor.convert import as_tensor_variable
-from phintys.tensor.elemwise import cast, dimshuffle, functions, sum_to, zeros_of
+from phintys.tensor.elemwise import cast, dimshuffle, functions, sum_to
 from phintys.tensor.lengths import checked_lengths
 from phintys.tensor.shape import length, shape_tuple
 from phintys.tensor.static import (
@@ -56,6 +55,8 @@ class Alloc(Op):
 
     # ----- class and static shape
     __props__ = ()
+    is_linear = True
+    handles_missing = False
 
     def make_node(self, value: Any, *shape: Any) -> Apply:
         value = as_tensor_variable(value)
@@ -105,18 +106,9 @@ class Alloc(Op):
 
     def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
         value, (g,) = inputs[0], cotangents
-        rest = [disconnected_type() for _ in inputs[1:]]
-        if isinstance(g.type, DisconnectedType):
-            return [g, *rest]
-        if dtypes.is_discrete(value.type.dtype):
-            return [zeros_of(value), *rest]
         new = g.type.ndim - value.type.ndim
         summed = sum_to(g, convert.pad_left[0](value, g.type.ndim))
-        return [dimshuffle(summed, list(range(new, g.type.ndim))), *rest]
-
-    def pushforward(self, inputs: Any, outputs: Any, tangents: Any) -> list[Variable]:
-        t = tangents[0]
-        return [t if isinstance(t.type, DisconnectedType) else self(t, *inputs[1:])]
+        return [dimshuffle(summed, list(range(new, g.type.ndim))), *[None] * len(inputs[1:])]
 
     # ----- batching
     def vectorize_node(self, node: Apply, *batched_inputs: Any) -> Apply:
@@ -183,12 +175,6 @@ class AllocEmpty(Op):
     # ----- derivative
     def connection_pattern(self, node: Apply) -> list[list[bool]]:
         return [[False] for _ in node.inputs]
-
-    def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
-        return [disconnected_type() for _ in inputs]
-
-    def pushforward(self, inputs: Any, outputs: Any, tangents: Any) -> list[Variable]:
-        return [zeros_of(outputs[0])]
 
     # ----- lowering
     def lower(self, node: Apply, b: Any, *inputs: Any) -> Any:

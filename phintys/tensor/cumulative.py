@@ -8,11 +8,9 @@ from typing import Any
 import numpy as np
 
 from phintys.graph.op import Op
-from phintys.graph.type import DisconnectedType
 from phintys.graph.variable import Apply, Variable
-from phintys.scalar import dtypes
 from phintys.tensor.convert import as_tensor_variable
-from phintys.tensor.elemwise import conjugate, functions, zeros_of
+from phintys.tensor.elemwise import conjugate, functions
 from phintys.tensor.reshape import flatten
 from phintys.tensor.shape import normalize_axis_tuple
 
@@ -32,6 +30,7 @@ class CumOp(Op):
 
     # ----- class and static shape
     __props__ = ("axis", "mode")
+    handles_missing = False
 
     def __init__(self, axis: int | None = None, mode: str = "add") -> None:
         if mode not in ("add", "mul"):
@@ -58,10 +57,6 @@ class CumOp(Op):
     # ----- derivative
     def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
         (x,), (g,) = inputs, cotangents
-        if isinstance(g.type, DisconnectedType):
-            return [g]
-        if dtypes.is_discrete(x.type.dtype):
-            return [zeros_of(x)]
         if self.mode == "add":
             return [self._reverse(g)]
         return [self._reverse(g * conjugate(outputs[0])) / conjugate(x)]
@@ -73,8 +68,6 @@ class CumOp(Op):
 
     def pushforward(self, inputs: Any, outputs: Any, tangents: Any) -> list[Variable]:
         (x,), (t,) = inputs, tangents
-        if isinstance(t.type, DisconnectedType):
-            return [t]
         running = CumOp(self.axis, "add")
         return [running(t) if self.mode == "add" else outputs[0] * running(t / x)]
 

@@ -9,9 +9,7 @@ import numpy as np
 
 from phintys.dims import dim_max, dim_min
 from phintys.graph.op import Op
-from phintys.graph.type import DisconnectedType
 from phintys.graph.variable import Apply, Variable
-from phintys.scalar import dtypes
 from phintys.tensor.axes import moveaxis
 from phintys.tensor.convert import as_tensor_variable
 from phintys.tensor.creation import zeros
@@ -41,6 +39,8 @@ class ExtractDiag(Op):
 
     # ----- class and static shape
     __props__ = ("offset", "axis1", "axis2", "view")
+    is_linear = True
+    handles_missing = False
     view_map = {0: [0]}
 
     def __init__(self, offset: int = 0, axis1: int = 0, axis2: int = 1, view: bool = True) -> None:
@@ -75,17 +75,9 @@ class ExtractDiag(Op):
     # ----- derivative
     def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
         (x,), (g,) = inputs, cotangents
-        if isinstance(g.type, DisconnectedType):
-            return [g]
-        if dtypes.is_discrete(x.type.dtype):
-            return [zeros_of(x)]
         last = moveaxis(zeros_of(x), (self.axis1, self.axis2), (-2, -1))
         filled = _with_diagonal(last, g, self.offset)
         return [moveaxis(filled, (-2, -1), (self.axis1, self.axis2))]
-
-    def pushforward(self, inputs: Any, outputs: Any, tangents: Any) -> list[Variable]:
-        (t,) = tangents
-        return [t if isinstance(t.type, DisconnectedType) else self(t)]
 
     # ----- batching
     def vectorize_node(self, node: Apply, *batched_inputs: Any) -> Apply:

@@ -22,7 +22,6 @@ from phintys.tensor.elemwise import (
     functions,
     match_dtype,
     one,
-    zeros_of,
 )
 from phintys.tensor.reshape import flatten, reshape
 from phintys.tensor.shape import length, normalize_axis_tuple
@@ -84,10 +83,6 @@ class Dot(Op):
     # ----- derivative
     def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
         (x, y), (g,) = inputs, cotangents
-        if isinstance(g.type, DisconnectedType):
-            return [g, g]
-        if dtypes.is_discrete(outputs[0].type.dtype):
-            return [zeros_of(x), zeros_of(y)]
         vectors = x.type.ndim == y.type.ndim == 1
         cx, cy = conjugate(x), conjugate(y)
         gx = g * cy if vectors else self._left(x, cy, g)

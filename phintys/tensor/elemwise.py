@@ -11,7 +11,7 @@ import numpy as np
 from phintys.config import config
 from phintys.errors import ShapeError
 from phintys.graph.op import Op
-from phintys.graph.type import DisconnectedType, NullType, disconnected_type
+from phintys.graph.type import DisconnectedType, NullType
 from phintys.graph.variable import Apply, Variable
 from phintys.memo import Memo
 from phintys.scalar import dtypes
@@ -39,6 +39,8 @@ class DimShuffle(Op):
 
     # ----- class and static shape
     __props__ = ("input_ndim", "new_order")
+    is_linear = True
+    handles_missing = False
     view_map = {0: [0]}
 
     def __init__(self, *, input_ndim: int, new_order: Sequence[int | Literal["x"]]) -> None:
@@ -119,20 +121,12 @@ class DimShuffle(Op):
 
     # ----- derivative
     def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
-        (x,), (g,) = inputs, cotangents
-        if isinstance(g.type, DisconnectedType):
-            return [g]
-        if dtypes.is_discrete(x.type.dtype):
-            return [zeros_of(x)]
+        (g,) = cotangents
         back: list[Any] = ["x"] * self.input_ndim
         for i, o in enumerate(self.new_order):
             if o != "x":
                 back[o] = i
         return [dimshuffle(g, back)]
-
-    def pushforward(self, inputs: Any, outputs: Any, tangents: Any) -> list[Variable]:
-        (t,) = tangents
-        return [t if isinstance(t.type, DisconnectedType) else self(t)]
 
     # ----- batching
     def vectorize_node(self, node: Apply, *batched_inputs: Any) -> Apply:
@@ -260,8 +254,11 @@ class Elemwise(Op):
 
     @property
     def rule_key(self) -> Any:
-        """What rules are indexed by."""
         return self.scalar_op
+
+    @property
+    def commutative(self) -> bool:
+        return bool(self.scalar_op.commutative)
 
     def make_node(self, *inputs: Any) -> Apply:
         args: Sequence[Any] = inputs
@@ -306,24 +303,28 @@ class Elemwise(Op):
 
     # ----- derivative
     def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
-        found = self.scalar_op.cotangents(functions, inputs, outputs, cotangents)
-        return [_cotangent(x, g) for x, g in zip(inputs, found)]
+        return self._pull_back(inputs, outputs, cotangents, [True] * len(inputs))
 
     def wanted_pullback(
         self, inputs: Any, outputs: Any, cotangents: Any, wanted: Sequence[bool]
-    ) -> list[Variable]:
-        if type(self) is not Elemwise or all(wanted):
+    ) -> Sequence[Variable | None]:
+        if type(self).pullback is not Elemwise.pullback:
             return self.pullback(inputs, outputs, cotangents)
+        return self._pull_back(inputs, outputs, cotangents, wanted)
+
+    def _pull_back(self, inputs: Any, outputs: Any, cotangents: Any, wanted: Any) -> list[Any]:
         found = self.scalar_op.wanted_cotangents(functions, inputs, outputs, cotangents, wanted)
-        return [
-            _cotangent(x, g) if w else disconnected_type() for x, g, w in zip(inputs, found, wanted)
-        ]
+        return [_cotangent(x, g) if w else None for x, g, w in zip(inputs, found, wanted)]
 
     def pushforward(self, inputs: Any, outputs: Any, tangents: Any) -> list[Variable]:
         given = [None if isinstance(t.type, DisconnectedType) else t for t in tangents]
         found = self.scalar_op.tangents(functions, inputs, outputs, given)
         pairs = zip(outputs, found if len(outputs) > 1 else [found])
         return [_tangent(out, t) for out, t in pairs]
+
+    @property
+    def is_variadic(self) -> bool:
+        return bool(self.scalar_op.is_variadic)
 
     @property
     def is_fully_connected(self) -> bool:
@@ -499,8 +500,6 @@ def _cotangent(x: Any, g: Any) -> Variable:
         return zeros_of(x)
     if isinstance(g, Undefined):
         return NullType(g.why)()
-    if isinstance(g.type, DisconnectedType):
-        return g  # type: ignore[no-any-return]
     return sum_to(match_dtype(g, x), x)
 
 

@@ -34,6 +34,7 @@ class IndexOp(Op):
     """What the indexing ops share: an ``idx_list`` and how it is read."""
 
     __props__ = ("idx_list",)
+    handles_missing = False
     idx_list: tuple[Entry, ...]
 
     def _set_idx_list(self, idx_list: Sequence[Entry]) -> None:

@@ -9,13 +9,12 @@ from typing import Any
 import numpy as np
 
 from phintys.errors import ShapeError
-from phintys.graph.type import DisconnectedType, disconnected_type
 from phintys.graph.variable import Apply, Constant, Variable
 from phintys.scalar import dtypes
 from phintys.scalar.conversion import converted
 from phintys.tensor.convert import as_tensor_variable, constant
 from phintys.tensor.creation import broadcast_batches
-from phintys.tensor.elemwise import cast, dimshuffle, functions, sum_to, zeros_of
+from phintys.tensor.elemwise import dimshuffle, functions, sum_to, zeros_of
 from phintys.tensor.index_layout import BatchedIndex, Layout
 from phintys.tensor.index_list import (
     FULL,
@@ -47,6 +46,7 @@ class Subtensor(IndexOp):
 
     # ----- class and static shape
     __props__ = ("idx_list",)
+    is_linear = True
     __eq__, __hash__, __str__ = IndexOp.__eq__, IndexOp.__hash__, IndexOp.__str__
     view_map = {0: [0]}
 
@@ -89,9 +89,6 @@ class Subtensor(IndexOp):
 
     def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
         return pull_back_read(IncSubtensor(self.idx_list), inputs, cotangents)
-
-    def pushforward(self, inputs: Any, outputs: Any, tangents: Any) -> list[Variable]:
-        return push_forward_read(self, inputs, tangents)
 
     # ----- batching
     def vectorize_node(self, node: Apply, *batched_inputs: Any) -> Apply:
@@ -154,18 +151,7 @@ def connections(node: Apply, leading: int) -> list[list[bool]]:
 def pull_back_read(increment: Any, inputs: Any, cotangents: Any) -> list[Variable]:
     """The cotangent of the part added to zeros."""
     (x, *indices), (g,) = inputs, cotangents
-    rest = [disconnected_type() for _ in indices]
-    if isinstance(g.type, DisconnectedType):
-        return [g, *rest]
-    if dtypes.is_discrete(x.type.dtype):
-        return [zeros_of(x), *rest]
-    return [increment(zeros_of(x), g, *indices), *rest]
-
-
-def push_forward_read(op: Any, inputs: Any, tangents: Any) -> list[Variable]:
-    """The part of the tangent."""
-    t, indices = tangents[0], inputs[1:]
-    return [t if isinstance(t.type, DisconnectedType) else op(t, *indices)]
+    return [increment(zeros_of(x), g, *indices), *[None] * len(indices)]
 
 
 def vectorize_read(op: IndexOp, node: Apply, batched: Sequence[Any]) -> Apply:
@@ -268,7 +254,7 @@ class IncSubtensor(IndexOp):
 
     def pushforward(self, inputs: Any, outputs: Any, tangents: Any) -> list[Variable]:
         op = IncSubtensor(self.idx_list, set_instead_of_inc=self.set_instead_of_inc)
-        return push_forward_write(op, inputs, outputs, tangents)
+        return [op(*tangents[:2], *inputs[2:])]
 
     # ----- batching
     def vectorize_node(self, node: Apply, *batched_inputs: Any) -> Apply:
@@ -336,31 +322,12 @@ def pull_back_write(
 
     ``read`` gives the cotangent of the written values.
     """
-    (x, y, *indices), (g,) = inputs, cotangents
-    rest = [disconnected_type() for _ in indices]
-    if isinstance(g.type, DisconnectedType):
-        return [g, g, *rest]
-    if dtypes.is_discrete(x.type.dtype):
-        return [zeros_of(x), zeros_of(y), *rest]
+    (_, y, *indices), (g,) = inputs, cotangents
     gx = setter(g, constant(0, dtype=g.type.dtype), *indices) if op.set_instead_of_inc else g
-    if dtypes.is_discrete(y.type.dtype):
-        return [gx, zeros_of(y), *rest]
     part = read(g, *indices)
     extra = part.type.ndim - y.type.ndim
     part = sum_over(part, axis=range(extra)) if extra else part
-    return [gx, cast(sum_to(part, y), y.type.dtype), *rest]
-
-
-def push_forward_write(op: Any, inputs: Any, outputs: Any, tangents: Any) -> list[Variable]:
-    """The same write of tangents, zeros where there are none."""
-    (x, y, *indices), (tx, ty) = inputs, tangents[:2]
-    if isinstance(tx.type, DisconnectedType) and isinstance(ty.type, DisconnectedType):
-        return [tx]
-    if dtypes.is_discrete(x.type.dtype):
-        return [zeros_of(outputs[0])]
-    tx = zeros_of(x) if isinstance(tx.type, DisconnectedType) else tx
-    ty = zeros_of(y) if isinstance(ty.type, DisconnectedType) else ty
-    return [op(tx, ty, *indices)]
+    return [gx, sum_to(part, y), *[None] * len(indices)]
 
 
 def vectorize_write(op: Any, node: Apply, batched: Sequence[Any]) -> Apply:
@@ -389,6 +356,7 @@ class AdvancedSubtensor(IndexOp):
 
     # ----- class and static shape
     __props__ = ("idx_list",)
+    is_linear = True
     __eq__, __hash__, __str__ = IndexOp.__eq__, IndexOp.__hash__, IndexOp.__str__
 
     def __init__(self, idx_list: Sequence[Entry]) -> None:
@@ -433,9 +401,6 @@ class AdvancedSubtensor(IndexOp):
 
     def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
         return pull_back_read(AdvancedIncSubtensor(self.idx_list), inputs, cotangents)
-
-    def pushforward(self, inputs: Any, outputs: Any, tangents: Any) -> list[Variable]:
-        return push_forward_read(self, inputs, tangents)
 
     # ----- batching
     def vectorize_node(self, node: Apply, *batched_inputs: Any) -> Apply:
@@ -626,7 +591,7 @@ class AdvancedIncSubtensor(IndexOp):
     def pushforward(self, inputs: Any, outputs: Any, tangents: Any) -> list[Variable]:
         flags = self.set_instead_of_inc, self.ignore_duplicates
         op = AdvancedIncSubtensor(self.idx_list, False, *flags)
-        return push_forward_write(op, inputs, outputs, tangents)
+        return [op(*tangents[:2], *inputs[2:])]
 
     # ----- batching
     def vectorize_node(self, node: Apply, *batched_inputs: Any) -> Apply:

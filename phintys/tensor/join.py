@@ -9,14 +9,13 @@ import numpy as np
 
 from phintys.errors import ShapeError
 from phintys.graph.op import Op
-from phintys.graph.type import DisconnectedType, disconnected_type
 from phintys.graph.variable import Apply, Variable
 from phintys.scalar import dtypes
 from phintys.tensor import convert
 from phintys.tensor.axes import expand_dims
 from phintys.tensor.convert import as_tensor_variable
 from phintys.tensor.creation import broadcast_batches
-from phintys.tensor.elemwise import cast, zeros_of
+from phintys.tensor.elemwise import cast
 from phintys.tensor.shape import (
     length,
     lengths_vector,
@@ -58,6 +57,8 @@ class Join(Op):
 
     # ----- class and static shape
     __props__ = ("axis",)
+    is_linear = True
+    handles_missing = False
 
     def __init__(self, axis: int) -> None:
         if axis < 0:
@@ -119,30 +120,9 @@ class Join(Op):
     # ----- derivative
     def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
         (g,) = cotangents
-        if isinstance(g.type, DisconnectedType):
-            return [g for _ in inputs]
-        if dtypes.is_discrete(outputs[0].type.dtype):
-            return [zeros_of(x) for x in inputs]
         lengths = lengths_vector([length(x, self.axis) for x in inputs])
         parts = Split(len(inputs), self.axis)(g, lengths, return_list=True)
-        return [
-            zeros_of(x)
-            if dtypes.is_discrete(x.type.dtype)
-            else cast(specify_shape(part, x.type.shape), x.type.dtype)
-            for x, part in zip(inputs, parts)
-        ]
-
-    def pushforward(self, inputs: Any, outputs: Any, tangents: Any) -> list[Variable]:
-        if all(isinstance(t.type, DisconnectedType) for t in tangents):
-            return [disconnected_type()]
-        return [
-            self(
-                *(
-                    zeros_of(x) if isinstance(t.type, DisconnectedType) else t
-                    for x, t in zip(inputs, tangents)
-                )
-            )
-        ]
+        return [specify_shape(part, x.type.shape) for x, part in zip(inputs, parts)]
 
     # ----- batching
     def vectorize_node(self, node: Apply, *batched_inputs: Any) -> Apply:
@@ -274,6 +254,8 @@ class Split(Op):
 
     # ----- class and static shape
     __props__ = ("len_splits", "axis")
+    is_linear = True
+    handles_missing = False
 
     def __init__(self, len_splits: int, axis: int) -> None:
         self.len_splits, self.axis = int(len_splits), int(axis)
@@ -322,21 +304,7 @@ class Split(Op):
         return [[True] * self.len_splits, [False] * self.len_splits]
 
     def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
-        if all(isinstance(g.type, DisconnectedType) for g in cotangents):
-            return [disconnected_type(), disconnected_type()]
-        if dtypes.is_discrete(inputs[0].type.dtype):
-            return [zeros_of(inputs[0]), disconnected_type()]
-        parts = [
-            zeros_of(out) if isinstance(g.type, DisconnectedType) else g
-            for out, g in zip(outputs, cotangents)
-        ]
-        return [join(self.axis, *parts), disconnected_type()]
-
-    def pushforward(self, inputs: Any, outputs: Any, tangents: Any) -> list[Variable]:
-        t = tangents[0]
-        if isinstance(t.type, DisconnectedType):
-            return [disconnected_type() for _ in outputs]
-        return list(self(t, inputs[1], return_list=True))
+        return [join(self.axis, *cotangents), None]
 
     # ----- batching
     def vectorize_node(self, node: Apply, *batched_inputs: Any) -> Apply:

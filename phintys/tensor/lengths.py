@@ -8,8 +8,7 @@ from typing import Any
 
 from phintys.errors import ShapeError
 from phintys.graph.op import Op
-from phintys.graph.type import disconnected_type
-from phintys.graph.variable import Apply, Variable
+from phintys.graph.variable import Apply
 from phintys.tensor.shape import Shape_i
 from phintys.tensor.static import as_length, infer_static_shape, known_length
 from phintys.tensor.type import TensorType
@@ -44,12 +43,6 @@ class Lengths(Op):
     # ----- derivative
     def connection_pattern(self, node: Apply) -> list[list[bool]]:
         return [[False] * len(node.outputs) for _ in node.inputs]
-
-    def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
-        return [disconnected_type() for _ in inputs]
-
-    def pushforward(self, inputs: Any, outputs: Any, tangents: Any) -> list[Variable]:
-        return [disconnected_type() for _ in outputs]
 
     # ----- batching
     def vectorize_node(self, node: Apply, *batched_inputs: Any) -> Apply:

@@ -8,10 +8,8 @@ from typing import Any
 import numpy as np
 
 from phintys.graph.op import Op
-from phintys.graph.type import disconnected_type
-from phintys.graph.variable import Apply, Variable
+from phintys.graph.variable import Apply
 from phintys.tensor.convert import as_tensor_variable
-from phintys.tensor.elemwise import zeros_of
 from phintys.tensor.join import stack
 from phintys.tensor.reshape import flatten
 from phintys.tensor.type import TensorType
@@ -44,12 +42,6 @@ class Nonzero(Op):
     # ----- derivative
     def connection_pattern(self, node: Apply) -> list[list[bool]]:
         return [[False] * len(node.outputs)]
-
-    def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
-        return [disconnected_type()]
-
-    def pushforward(self, inputs: Any, outputs: Any, tangents: Any) -> list[Variable]:
-        return [zeros_of(out) for out in outputs]
 
 
 _nonzero = Nonzero()

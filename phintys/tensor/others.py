@@ -74,8 +74,6 @@ class ProdOthers(Op):
     def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
         """``sum of g[j] out[j]`` is symmetric in g and all directions."""
         (g,) = cotangents
-        if isinstance(g.type, DisconnectedType):
-            return [g] * len(inputs)
         x, *directions = inputs
         g = conjugate(g)
         found = [self(x, *directions, g)]

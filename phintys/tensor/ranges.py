@@ -12,14 +12,13 @@ from phintys.config import config
 from phintys.dims import Dim, dim_max, is_nonnegative
 from phintys.errors import ShapeError
 from phintys.graph.op import Op
-from phintys.graph.type import DisconnectedType, disconnected_type
 from phintys.graph.variable import Apply, Variable
 from phintys.scalar import dtypes
 from phintys.tensor import convert
 from phintys.tensor.axes import expand_dims, moveaxis
 from phintys.tensor.convert import as_tensor_variable
 from phintys.tensor.creation import broadcast_arrays
-from phintys.tensor.elemwise import cast, functions, zeros_of
+from phintys.tensor.elemwise import cast, functions
 from phintys.tensor.lengths import LARGEST, checked_lengths
 from phintys.tensor.reduce import sum as sum_over
 from phintys.tensor.shape import length
@@ -52,6 +51,7 @@ class ARange(Op):
 
     # ----- class and static shape
     __props__ = ("dtype",)
+    handles_missing = False
 
     def __init__(self, dtype: str) -> None:
         self.dtype = dtypes.as_dtype(dtype)
@@ -99,30 +99,13 @@ class ARange(Op):
         return [[True], [False], [True]]
 
     def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
-        start, _, step = inputs
         (g,) = cotangents
-        if isinstance(g.type, DisconnectedType):
-            return [g, g, g]
-        if dtypes.is_discrete(self.dtype):
-            return [zeros_of(start), disconnected_type(), zeros_of(step)]
         steps = arange(length(outputs[0], 0), dtype=self.dtype)
-        found = [sum_over(g), sum_over(g * steps)]
-        first, last = (
-            zeros_of(x) if dtypes.is_discrete(x.type.dtype) else cast(s, x.type.dtype)
-            for x, s in zip((start, step), found)
-        )
-        return [first, disconnected_type(), last]
+        return [sum_over(g), None, sum_over(g * steps)]
 
     def pushforward(self, inputs: Any, outputs: Any, tangents: Any) -> list[Variable]:
-        (out,) = outputs
-        if dtypes.is_discrete(self.dtype):
-            return [zeros_of(out)]
-        tangent = zeros_of(out)
-        if not isinstance(tangents[0].type, DisconnectedType):
-            tangent = tangent + tangents[0]
-        if not isinstance(tangents[2].type, DisconnectedType):
-            tangent = tangent + tangents[2] * arange(length(out, 0), dtype=self.dtype)
-        return [cast(tangent, self.dtype)]
+        start, _, step = tangents
+        return [start + step * arange(length(outputs[0], 0), dtype=self.dtype)]
 
     # ----- lowering
     def lower(self, node: Apply, b: Any, *inputs: Any) -> Any:
@@ -165,12 +148,6 @@ class ARangeLength(Op):
     # ----- derivative
     def connection_pattern(self, node: Apply) -> list[list[bool]]:
         return [[False], [False], [False]]
-
-    def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
-        return [disconnected_type() for _ in inputs]
-
-    def pushforward(self, inputs: Any, outputs: Any, tangents: Any) -> list[Variable]:
-        return [disconnected_type()]
 
     # ----- batching
     def vectorize_node(self, node: Apply, *batched_inputs: Any) -> Apply:
@@ -277,12 +254,6 @@ class Eye(Op):
     # ----- derivative
     def connection_pattern(self, node: Apply) -> list[list[bool]]:
         return [[False], [False], [False]]
-
-    def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
-        return [disconnected_type() for _ in inputs]
-
-    def pushforward(self, inputs: Any, outputs: Any, tangents: Any) -> list[Variable]:
-        return [disconnected_type()]
 
     # ----- lowering
     def lower(self, node: Apply, b: Any, *inputs: Any) -> Any:

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from phintys.graph.op import Op
-from phintys.graph.type import DisconnectedType
 from phintys.graph.variable import Apply, Variable
 from phintys.memo import Memo
 from phintys.scalar import dtypes
@@ -17,7 +16,7 @@ from phintys.scalar.native import NATIVE_DTYPES
 from phintys.scalar.op import TABLE, ScalarOp
 from phintys.tensor import convert, elemwise
 from phintys.tensor.convert import as_tensor_variable
-from phintys.tensor.elemwise import cast, conjugate, dimshuffle, functions, zeros_of
+from phintys.tensor.elemwise import cast, conjugate, dimshuffle, functions
 from phintys.tensor.others import ProdOthers
 from phintys.tensor.type import TensorType
 
@@ -63,6 +62,7 @@ class CAReduce(Op):
 
     # ----- class and static shape
     __props__ = ("scalar_op", "axis", "dtype", "acc_dtype", "upcast_discrete_output")
+    handles_missing = False
 
     def __init__(
         self,
@@ -169,10 +169,6 @@ class CAReduce(Op):
     # ----- derivative
     def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
         (x,), (g,) = inputs, cotangents
-        if isinstance(g.type, DisconnectedType):
-            return [g]
-        if dtypes.is_discrete(x.type.dtype) or dtypes.is_discrete(outputs[0].type.dtype):
-            return [zeros_of(x)]
         axes = normalize_axes(self.axis, x.ndim)
         found = self.cotangent(x, keep_dims(outputs[0], axes), keep_dims(conjugate(g), axes), axes)
         return [conjugate(found)]
@@ -182,10 +178,6 @@ class CAReduce(Op):
 
     def pushforward(self, inputs: Any, outputs: Any, tangents: Any) -> list[Variable]:
         (x,), (t,) = inputs, tangents
-        if isinstance(t.type, DisconnectedType):
-            return [t]
-        if dtypes.is_discrete(outputs[0].type.dtype):
-            return [zeros_of(outputs[0])]
         axes = normalize_axes(self.axis, x.ndim)
         weights = self.cotangent(
             x, keep_dims(outputs[0], axes), functions.second(keep_dims(outputs[0], axes), 1.0), axes
@@ -562,6 +554,7 @@ class Argmax(Op):
 
     # ----- class and static shape
     __props__ = ("axis",)
+    handles_missing = False
     kind = "argmax"
 
     def __init__(self, axis: Any = None) -> None:
@@ -592,13 +585,6 @@ class Argmax(Op):
     def infer_shape(self, node: Apply, shapes: Sequence[Any]) -> list[Any]:
         axes = self.axes(node)
         return [tuple(n for i, n in enumerate(shapes[0]) if i not in axes)]
-
-    # ----- derivative
-    def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
-        return [zeros_of(inputs[0])]
-
-    def pushforward(self, inputs: Any, outputs: Any, tangents: Any) -> list[Variable]:
-        return [zeros_of(outputs[0])]
 
     # ----- batching
     def vectorize_node(self, node: Apply, *batched_inputs: Any) -> Apply:

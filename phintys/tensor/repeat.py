@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from phintys.graph.op import Op
-from phintys.graph.type import DisconnectedType, disconnected_type
 from phintys.graph.variable import Apply, Variable
 from phintys.scalar import dtypes
 from phintys.tensor.axes import atleast_Nd, expand_dims
@@ -38,6 +37,8 @@ class Repeat(Op):
 
     # ----- class and static shape
     __props__ = ("axis",)
+    is_linear = True
+    handles_missing = False
 
     def __init__(self, axis: int) -> None:
         self.axis = int(axis)
@@ -63,17 +64,9 @@ class Repeat(Op):
 
     def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
         (x, repeats), (g,) = inputs, cotangents
-        if isinstance(g.type, DisconnectedType):
-            return [g, disconnected_type()]
-        if dtypes.is_discrete(x.type.dtype):
-            return [zeros_of(x), disconnected_type()]
         source = Repeat(0)(arange(length(x, self.axis)), repeats)
         where = (*[slice(None)] * self.axis, source)
-        return [inc_subtensor(zeros_of(x)[where], g), disconnected_type()]
-
-    def pushforward(self, inputs: Any, outputs: Any, tangents: Any) -> list[Variable]:
-        t = tangents[0]
-        return [t if isinstance(t.type, DisconnectedType) else self(t, inputs[1])]
+        return [inc_subtensor(zeros_of(x)[where], g), None]
 
     # ----- batching
     def vectorize_node(self, node: Apply, *batched_inputs: Any) -> Apply:

@@ -12,11 +12,10 @@ from phintys.dims import as_dim, dim_max, dim_min
 from phintys.dims import product as dim_product
 from phintys.errors import ShapeError
 from phintys.graph.op import Op
-from phintys.graph.type import DisconnectedType, disconnected_type
 from phintys.graph.variable import Apply, Variable
 from phintys.scalar import dtypes
 from phintys.tensor.convert import as_tensor_variable
-from phintys.tensor.elemwise import functions, zeros_of
+from phintys.tensor.elemwise import functions
 from phintys.tensor.shape import (
     Shape_i,
     length,
@@ -49,6 +48,8 @@ class Reshape(Op):
 
     # ----- class and static shape
     __props__ = ("ndim",)
+    is_linear = True
+    handles_missing = False
     view_map = {0: [0]}
 
     def __init__(self, ndim: int) -> None:
@@ -99,15 +100,7 @@ class Reshape(Op):
 
     def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
         (x, _), (g,) = inputs, cotangents
-        if isinstance(g.type, DisconnectedType):
-            return [g, disconnected_type()]
-        if dtypes.is_discrete(x.type.dtype):
-            return [zeros_of(x), disconnected_type()]
-        return [_reshape_to(g, shape_tuple(x)), disconnected_type()]
-
-    def pushforward(self, inputs: Any, outputs: Any, tangents: Any) -> list[Variable]:
-        t = tangents[0]
-        return [t if isinstance(t.type, DisconnectedType) else self(t, inputs[1])]
+        return [_reshape_to(g, shape_tuple(x)), None]
 
     # ----- batching
     def vectorize_node(self, node: Apply, *batched_inputs: Any) -> Apply:

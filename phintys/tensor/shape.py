@@ -9,7 +9,6 @@ import numpy as np
 
 from phintys.errors import ShapeError
 from phintys.graph.op import Op
-from phintys.graph.type import DisconnectedType, disconnected_type
 from phintys.graph.variable import Apply, Variable
 from phintys.scalar import dtypes
 from phintys.scalar import type as scalar_types
@@ -17,7 +16,7 @@ from phintys.scalar.type import ScalarType, scalar_type
 from phintys.tensor import convert
 from phintys.tensor import type as tensor_types
 from phintys.tensor.convert import as_tensor_variable
-from phintys.tensor.elemwise import cast, functions, zeros_of
+from phintys.tensor.elemwise import cast, functions
 from phintys.tensor.static import (
     as_length,
     constant_origin,
@@ -47,6 +46,8 @@ class TensorFromScalar(Op):
 
     # ----- class and static shape
     __props__ = ()
+    is_linear = True
+    handles_missing = False
 
     def make_node(self, s: Any) -> Apply:
         if not isinstance(s, Variable) or not isinstance(s.type, ScalarType):
@@ -62,16 +63,7 @@ class TensorFromScalar(Op):
 
     # ----- derivative
     def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
-        (s,), (g,) = inputs, cotangents
-        if isinstance(g.type, DisconnectedType):
-            return [g]
-        if dtypes.is_discrete(s.type.dtype):
-            return [scalar_from_tensor(zeros_of(outputs[0]))]
-        return [scalar_from_tensor(g)]
-
-    def pushforward(self, inputs: Any, outputs: Any, tangents: Any) -> list[Variable]:
-        (t,) = tangents
-        return [t if isinstance(t.type, DisconnectedType) else self(t)]
+        return [scalar_from_tensor(cotangents[0])]
 
     # ----- batching
     def vectorize_node(self, node: Apply, *batched_inputs: Any) -> Apply:
@@ -91,6 +83,8 @@ class ScalarFromTensor(Op):
 
     # ----- class and static shape
     __props__ = ()
+    is_linear = True
+    handles_missing = False
 
     def make_node(self, t: Any) -> Apply:
         t = as_tensor_variable(t)
@@ -107,12 +101,7 @@ class ScalarFromTensor(Op):
 
     # ----- derivative
     def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
-        (g,) = cotangents
-        return [g if isinstance(g.type, DisconnectedType) else tensor_from_scalar(g)]
-
-    def pushforward(self, inputs: Any, outputs: Any, tangents: Any) -> list[Variable]:
-        (t,) = tangents
-        return [t if isinstance(t.type, DisconnectedType) else self(t)]
+        return [tensor_from_scalar(cotangents[0])]
 
     # ----- batching
     def vectorize_node(self, node: Apply, *batched_inputs: Any) -> Apply:
@@ -158,12 +147,6 @@ class Shape(Op):
     # ----- derivative
     def connection_pattern(self, node: Apply) -> list[list[bool]]:
         return [[False]]
-
-    def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
-        return [disconnected_type()]
-
-    def pushforward(self, inputs: Any, outputs: Any, tangents: Any) -> list[Variable]:
-        return [disconnected_type()]
 
     # ----- batching: the items of a batch share their shape, so that the result is one vector
     def vectorize_node(self, node: Apply, *batched_inputs: Any) -> Apply:
@@ -298,6 +281,8 @@ class MakeVector(Op):
 
     # ----- class and static shape
     __props__ = ("dtype",)
+    is_linear = True
+    handles_missing = False
 
     def __init__(self, dtype: str = "int64") -> None:
         self.dtype = dtypes.as_dtype(dtype)
@@ -322,20 +307,7 @@ class MakeVector(Op):
     # ----- derivative
     def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
         (g,) = cotangents
-        if isinstance(g.type, DisconnectedType):
-            return [g for _ in inputs]
-        if dtypes.is_discrete(self.dtype):
-            return [zeros_of(x) for x in inputs]
         return [g[i] for i in range(len(inputs))]
-
-    def pushforward(self, inputs: Any, outputs: Any, tangents: Any) -> list[Variable]:
-        if all(isinstance(t.type, DisconnectedType) for t in tangents):
-            return [disconnected_type()]
-        parts = [
-            zeros_of(x) if isinstance(t.type, DisconnectedType) else t
-            for x, t in zip(inputs, tangents)
-        ]
-        return [make_vector(*parts)]
 
     # ----- batching
     def vectorize_node(self, node: Apply, *batched_inputs: Any) -> Apply:
@@ -384,6 +356,8 @@ class SpecifyShape(Op):
 
     # ----- class and static shape
     __props__ = ()
+    is_linear = True
+    handles_missing = False
     view_map = {0: [0]}
 
     def make_node(self, x: Any, *shape: Any) -> Apply:
@@ -421,18 +395,8 @@ class SpecifyShape(Op):
         return [[True], *([False] for _ in node.inputs[1:])]
 
     def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
-        x, *lengths = inputs
-        (g,) = cotangents
-        rest = [disconnected_type() for _ in lengths]
-        if isinstance(g.type, DisconnectedType):
-            return [g, *rest]
-        if dtypes.is_discrete(x.type.dtype):
-            return [zeros_of(x), *rest]
-        return [specify_shape(g, lengths), *rest]
-
-    def pushforward(self, inputs: Any, outputs: Any, tangents: Any) -> list[Variable]:
-        t = tangents[0]
-        return [t if isinstance(t.type, DisconnectedType) else specify_shape(t, inputs[1:])]
+        lengths = inputs[1:]
+        return [specify_shape(cotangents[0], lengths), *[None] * len(lengths)]
 
     # ----- batching
     def vectorize_node(self, node: Apply, *batched_inputs: Any) -> Apply:

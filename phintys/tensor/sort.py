@@ -8,11 +8,8 @@ from typing import Any
 import numpy as np
 
 from phintys.graph.op import Op
-from phintys.graph.type import DisconnectedType, disconnected_type
 from phintys.graph.variable import Apply, Variable
-from phintys.scalar import dtypes
 from phintys.tensor.convert import as_tensor_variable
-from phintys.tensor.elemwise import zeros_of
 from phintys.tensor.index import take_along_axis
 from phintys.tensor.reshape import flatten
 from phintys.tensor.shape import normalize_axis_tuple
@@ -36,6 +33,7 @@ class _Order(Op):
 
     # ----- class and static shape
     __props__ = ("kind", "axis")
+    handles_missing = False
 
     def __init__(self, kind: str, axis: int) -> None:
         if kind not in KINDS:
@@ -75,12 +73,6 @@ class ArgSortOp(_Order):
     def connection_pattern(self, node: Apply) -> list[list[bool]]:
         return [[False]]
 
-    def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
-        return [disconnected_type()]
-
-    def pushforward(self, inputs: Any, outputs: Any, tangents: Any) -> list[Variable]:
-        return [zeros_of(outputs[0])]
-
 
 class SortOp(_Order):
     """The elements along an axis in order; NaN comes last."""
@@ -92,17 +84,11 @@ class SortOp(_Order):
     # ----- derivative: through the permutation, whose inverse is its own argsort
     def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
         (x,), (g,) = inputs, cotangents
-        if isinstance(g.type, DisconnectedType):
-            return [g]
-        if dtypes.is_discrete(x.type.dtype):
-            return [zeros_of(x)]
         positions = ArgSortOp(self.kind, self.axis)
         return [take_along_axis(g, positions(positions(x)), self.axis)]
 
     def pushforward(self, inputs: Any, outputs: Any, tangents: Any) -> list[Variable]:
         (x,), (t,) = inputs, tangents
-        if isinstance(t.type, DisconnectedType):
-            return [t]
         return [take_along_axis(t, ArgSortOp(self.kind, self.axis)(x), self.axis)]
 
 

@@ -9,7 +9,6 @@ import numpy as np
 
 from phintys.config import config
 from phintys.graph.op import Op
-from phintys.graph.type import DisconnectedType
 from phintys.graph.variable import Apply, Variable
 from phintys.scalar import dtypes
 from phintys.tensor.axes import expand_dims
@@ -36,6 +35,7 @@ class _Exponentials(Op):
 
     # ----- class and static shape
     __props__ = ("axis",)
+    handles_missing = False
 
     def __init__(self, *, axis: Any) -> None:
         self.axis = axis_tuple(axis)
@@ -70,12 +70,10 @@ class _Exponentials(Op):
 
     # ----- derivative
     def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
-        (g,) = cotangents
-        return [g if isinstance(g.type, DisconnectedType) else self._pull(*inputs, *outputs, g)]
+        return [self._pull(*inputs, *outputs, *cotangents)]
 
     def pushforward(self, inputs: Any, outputs: Any, tangents: Any) -> list[Variable]:
-        (t,) = tangents
-        return [t if isinstance(t.type, DisconnectedType) else self._push(*inputs, *outputs, t)]
+        return [self._push(*inputs, *outputs, *tangents)]
 
     def _sum(self, x: Any) -> Any:
         return sum_over(x, self.axis, keepdims=True)

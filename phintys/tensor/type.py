@@ -8,19 +8,20 @@ from typing import Any
 import numpy as np
 
 from phintys.config import config
-from phintys.graph.type import HasDataType, HasShape, Type
-from phintys.graph.variable import Variable
+from phintys.graph.type import Type
+from phintys.graph.variable import Variable, late
 from phintys.memo import Memo
 from phintys.scalar import dtypes
 from phintys.scalar.arrays import as_array
 from phintys.scalar.conversion import converted
+from phintys.scalar.type import NumberType
 
 MAX_NDIM = 64
 _INTERNED: Memo[Any, TensorType] = Memo(0, "types", weak=True)
 _ASKED_FOR: Memo[Any, TensorType] = Memo(512, "types by arguments")  # saves checking them
 
 
-class TensorType(Type[np.ndarray], HasDataType, HasShape):
+class TensorType(NumberType):
     """NumPy arrays with a dtype and a partially known shape.
 
     Parameters
@@ -74,7 +75,8 @@ class TensorType(Type[np.ndarray], HasDataType, HasShape):
         found = _INTERNED[key]
         if found is None:
             found = object.__new__(cls)
-            found.dtype, found.shape, found.ndim, found.name = dtype, shape, len(shape), name
+            found.set_dtype(dtype)
+            found.shape, found.ndim, found.name = shape, len(shape), name
             found.numpy_dtype = np.dtype(dtype)
             found.broadcastable = tuple(s == 1 for s in shape)
             found._hash = hash((cls, dtype, shape))
@@ -115,6 +117,10 @@ class TensorType(Type[np.ndarray], HasDataType, HasShape):
     def __call__(self, name: str | None = None, shape: Any = None) -> Any:
         """A new variable; ``shape`` gives lengths that this type does not know."""
         return Type.__call__(self if shape is None else self.clone(shape=shape), name)
+
+    # ----- derivatives
+    def tangent_basis(self, v: Any) -> Any:
+        return late["eye"](v.shape[0], dtype=self.tangent_type.dtype)
 
     # ----- values
     def filter(

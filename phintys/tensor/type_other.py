@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from phintys.graph.op import Op
-from phintys.graph.type import Type, disconnected_type
+from phintys.graph.type import Type
 from phintys.graph.variable import Apply, Constant, Variable
 from phintys.scalar import dtypes
 from phintys.tensor.convert import as_tensor_variable
@@ -68,9 +68,6 @@ class MakeSlice(Op):
 
     def perform(self, node: Apply, inputs: Sequence[Any], output_storage: list[list[Any]]) -> None:
         output_storage[0][0] = slice(*(None if i is None else int(i) for i in inputs))
-
-    def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
-        return [disconnected_type() for _ in inputs]
 
     def connection_pattern(self, node: Apply) -> list[list[bool]]:
         return [[False] for _ in node.inputs]
