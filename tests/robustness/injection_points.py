@@ -25,7 +25,7 @@ import injection_programs
 
 import phintys
 from phintys.backends import identity
-from phintys.backends.llvm import cpython, image, symbols
+from phintys.backends.llvm import cpython, image, process
 from phintys.backends.llvm.jit import compile_ir
 from phintys.errors import PhintysError
 
@@ -228,7 +228,7 @@ def install_native() -> None:
 
     All of them take up to six words and return one, in registers.
     """
-    known, of_process = cpython.symbols(), symbols.of_process
+    known, of_process = cpython.symbols(), process.address_of
     given = {name: known.get(name) or of_process(name) for name in NATIVE}
     shims: dict[str, int] = {}
     for name, failure in NATIVE.items():
@@ -238,12 +238,12 @@ def install_native() -> None:
         text = declared + _SHIM.replace("FAIL", failure or "br label %go")
         text = text.replace("COUNTED", counted)
         outside = {"words": ctypes.addressof(countdown.words), "original": given[name]}
-        library = compile_ir(text, outside)
+        library = compile_ir(text, {**known, **outside}.get)
         _kept.append(library)
         shims[name] = library.address("shim")
     known.update({name: address for name, address in shims.items() if name in known})
     others = {name: address for name, address in shims.items() if name not in known}
-    symbols.of_process = lambda name: others.get(name) or of_process(name)
+    process.address_of = lambda name: others.get(name) or of_process(name)
 
 
 def blocks_in_use() -> int:

@@ -90,7 +90,8 @@ def counted_zeta() -> tuple[Any, Any]:
     assert text.count("more:\n") == 1
     text = "@terms = external global i64\n" + text.replace("more:\n", f"more:\n  {count}\n")
     terms = ctypes.c_int64(0)
-    library = compile_ir(lambda: text, {"terms": ctypes.addressof(terms)}, name="counted_zeta")
+    given = {"terms": ctypes.addressof(terms)}
+    library = compile_ir(lambda: text, given.get, name="counted_zeta")
     call = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_double, ctypes.c_double, ctypes.c_int)(
         library.address("phintys.zeta")
     )

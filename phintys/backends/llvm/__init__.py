@@ -56,14 +56,17 @@ def generate(program: Program, single: bool = False, file: str | None = None) ->
     from phintys.backends.llvm.entry import emit_entry
     from phintys.backends.llvm.module import module_text
     from phintys.backends.llvm.stored import can_be_kept, function_bytes
+    from phintys.backends.llvm.symbols import resolver
+    from phintys.backends.llvm.target import current
 
+    resolve = resolver(current())
     entry = emit_entry(program, single)
     text = module_text(entry)
     if file is None or not can_be_kept(entry.words):
-        return Native(jit.compile_ir(text), entry.words)
+        return Native(jit.compile_ir(text, resolve), entry.words)
     code = jit.generate(text)
     code_cache.write(file, function_bytes(code, entry.words))
-    return Native(jit.load(code), entry.words)
+    return Native(jit.load(code, resolve), entry.words)
 
 
 def kept(file: str, cells: int) -> Native | None:
@@ -76,11 +79,13 @@ def kept(file: str, cells: int) -> Native | None:
         return None
     from phintys.backends.llvm.jit import load_kept
     from phintys.backends.llvm.stored import read_function
+    from phintys.backends.llvm.symbols import resolver
+    from phintys.backends.llvm.target import current
 
     found = read_function(payload, cells)
     if found is None or _ENTRY not in found[0].exports:
         return None
-    library = load_kept(found[0])
+    library = load_kept(found[0], resolver(current()))
     return None if library is None else Native(library, found[1])
 
 

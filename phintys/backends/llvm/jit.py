@@ -4,6 +4,9 @@
 in the cache, contains no address: everything outside is a symbol, resolved when it is loaded.  It
 is an `image.Image` where those are known, else an object file, which LLVM links.
 
+The addresses of symbols come from a `Resolver` that the caller gives; what it does not know is
+looked up in the process.
+
 >>> text = '''
 ... define double @twice(double %x) {
 ...   %y = fadd double %x, %x
@@ -21,15 +24,22 @@ import contextlib
 import ctypes
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from phintys.backends import code_cache
-from phintys.backends.llvm import image, symbols
+from phintys.backends.llvm import image, process
 from phintys.backends.llvm.image import Code, Image, ObjectFile
 from phintys.backends.llvm.stored import code_bytes, read_code
 from phintys.backends.llvm.target import OPTIMISED, Target, current, surroundings
 from phintys.backends.once import once
+
+#: Gives the address of a symbol; None (or 0) for a name that it does not know.
+Resolver = Callable[[str], int | None]
+
+
+def _knows_nothing(name: str) -> None:
+    """The resolver of code that refers to the process alone."""
 
 
 class Library:
@@ -71,7 +81,7 @@ class Library:
 
 def compile_ir(
     text: str | Callable[[], str],
-    externals: Mapping[str, int] | None = None,
+    resolve: Resolver = _knows_nothing,
     name: str | None = None,
     level: int = OPTIMISED,
     target: Target | None = None,
@@ -82,9 +92,9 @@ def compile_ir(
     ----------
     text
         the module, or a function that makes it, called if it is not in the cache
-    externals
-        addresses of symbols that the module only declares.  Others are looked up among libm's and
-        SciPy's functions (see `symbols`), then in the process.
+    resolve
+        gives addresses of symbols that the module only declares; others are looked up in the
+        process
     name
         of a module that this package always makes in the same way: the cache is asked for it
         by name and without its text
@@ -107,12 +117,12 @@ def compile_ir(
     file = code_cache.name_of("o", surroundings(target), str(level), *key)
     payload = code_cache.read(file)
     code = None if payload is None else read_code(payload)
-    library = None if code is None else load_kept(code, externals, target)
+    library = None if code is None else load_kept(code, resolve)
     if library is not None:
         return library
     code = generate(text if isinstance(text, str) else text(), level, target)
     code_cache.write(file, code_bytes(code))
-    return load(code, externals, target=target)
+    return load(code, resolve)
 
 
 # -------------------------------------------------------------------------- code generation
@@ -150,17 +160,11 @@ def parse(text: str) -> Any:
     return module
 
 
-def load(
-    code: Code,
-    externals: Mapping[str, int] | None = None,
-    cached: bool = False,
-    target: Target | None = None,
-) -> Library:
+def load(code: Code, resolve: Resolver = _knows_nothing, cached: bool = False) -> Library:
     """Put generated code into memory; see `compile_ir`."""
-    given, target = externals or {}, target or current()
 
     def address_of(name: str) -> int:
-        address = given.get(name) or symbols.resolve(name, target) or symbols.of_process(name)
+        address = resolve(name) or process.address_of(name)
         if not address:
             raise LookupError(f"the code refers to {name!r}, which is nowhere in this process")
         return address
@@ -170,12 +174,10 @@ def load(
     return Library(_link(code, address_of), cached)
 
 
-def load_kept(
-    code: Code, externals: Mapping[str, int] | None = None, target: Target | None = None
-) -> Library | None:
+def load_kept(code: Code, resolve: Resolver = _knows_nothing) -> Library | None:
     """Put code from the cache into memory; None if it refers to what is not in this process."""
     with contextlib.suppress(LookupError, RuntimeError):
-        return load(code, externals, True, target)
+        return load(code, resolve, True)
     return None
 
 

@@ -56,7 +56,7 @@ class KernelCode:
         types of ``arguments``.
     ``declares``
         texts of ``declare`` lines that the module needs (LLVM intrinsics, vector functions,
-        external symbols); `jit.compile_ir` finds them.
+        external symbols); `symbols.resolver` finds them.
     ``can_fail``
         whether it may return 1.
     """

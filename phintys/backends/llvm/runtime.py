@@ -46,7 +46,7 @@ def runtime(target: Target) -> Library:
     outside = cpython.symbols() | strided.cell(target).symbols("strided")
     outside["blas_threads"] = ctypes.addressof(_blas_threads())
     outside |= interrupts.words()
-    return compile_ir(_runtime_text, outside, name="runtime", level=PLAIN, target=target)
+    return compile_ir(_runtime_text, outside.get, name="runtime", level=PLAIN, target=target)
 
 
 def _runtime_text() -> str:
@@ -90,7 +90,9 @@ def blas(dtype: str, target: Target) -> Library:
     functions = {f"blas_{prefix}{name}": capsule_pointer(exported[prefix + name]) for name in _BLAS}
     for name in ("product", "dots"):
         functions |= products.cell(name, dtype, target).symbols(prefix + name)
-    return compile_ir(text, functions, name=f"blas.{dtype}", level=PLAIN, target=target)
+    for name in ("phintys_made", "phintys_poll"):
+        functions[name] = runtime(target).address(name)
+    return compile_ir(text, functions.get, name=f"blas.{dtype}", level=PLAIN, target=target)
 
 
 def _filled(file: str, **values: Any) -> str:

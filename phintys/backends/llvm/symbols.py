@@ -12,18 +12,19 @@ import ctypes
 import re
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from phintys.backends.capsules import special
-from phintys.backends.llvm import cpython
+from phintys.backends.llvm import cpython, process, runtime, vecmath
+from phintys.backends.llvm.jit import Library, Resolver, compile_ir
+from phintys.backends.llvm.target import Target
 from phintys.backends.once import once
 
-if TYPE_CHECKING:
-    from phintys.backends.llvm.jit import Library
-    from phintys.backends.llvm.target import Target
-
-
 _VECTOR = re.compile(r"phintys\.(\w+)\.(f32|f64)\.v(\d+)")
+
+
+def resolver(target: Target) -> Resolver:
+    """What gives the addresses that code for a target refers to, see `resolve`."""
+    return lambda name: resolve(name, target)
 
 
 def resolve(name: str, target: Target) -> int | None:
@@ -40,9 +41,7 @@ def resolve(name: str, target: Target) -> int | None:
         dtype = kind.replace("f", "float")
         return _vector(name, function, dtype, int(width), target).address(name)
     if name.startswith("phintys_"):
-        from phintys.backends.llvm.runtime import library
-
-        return library(name, target).address(name)
+        return runtime.library(name, target).address(name)
     head, _, rest = name.partition(".")
     where, _, function = rest.partition(".")
     if head == "phintys" and where in ("libm", "scipy"):
@@ -50,30 +49,9 @@ def resolve(name: str, target: Target) -> int | None:
     return cpython.symbols().get(name)
 
 
-def of_process(name: str) -> int:
-    """The address of a symbol of the C library or of another library in the process; 0 if none."""
-    if sys.platform == "win32":
-        import llvmlite.binding as llvm
-
-        return llvm.address_of_symbol(name) or 0
-    try:
-        return ctypes.addressof(ctypes.c_char.in_dll(_process(), name))
-    except ValueError:
-        return 0
-
-
-@once
-def _process() -> ctypes.CDLL:
-    return ctypes.CDLL(None)
-
-
 @once
 def _vector(name: str, function: str, dtype: str, width: int, target: Target) -> Library:
-    from phintys.backends.llvm.jit import compile_ir
-
     def text() -> str:
-        from phintys.backends.llvm import vecmath
-
         body = vecmath.define(function, dtype, width).replace("define internal", "define", 1)
         return "\n".join([*sorted(vecmath.requirements(function, dtype, width)), body])
 
@@ -81,7 +59,7 @@ def _vector(name: str, function: str, dtype: str, width: int, target: Target) ->
 
 
 def _libm(function: str) -> int:
-    if sys.platform != "win32" and (address := of_process(function)):
+    if sys.platform != "win32" and (address := process.address_of(function)):
         return address  # Python is linked with libm; looking for the file starts a process
     try:
         return ctypes.cast(getattr(_libm_library(), function), ctypes.c_void_p).value or 0
@@ -107,6 +85,4 @@ def _scipy(function: str, target: Target) -> int:
 
 @once
 def _zeta(target: Target) -> Library:
-    from phintys.backends.llvm.jit import compile_ir
-
     return compile_ir((Path(__file__).parent / "zeta.ll").read_text, name="zeta", target=target)

@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from phintys.backends.llvm import symbols
+from phintys.backends.llvm import process
 from phintys.backends.llvm.kernels import KernelCode, emit_kernel
 from phintys.backends.llvm.parts import COUNT, LENGTH, NUMBER, START, Parts, picoseconds
 from phintys.config import config
@@ -40,7 +40,7 @@ def thread_count() -> int:
 
 @cache
 def _has_threads() -> bool:
-    if sys.platform != "win32" and symbols.of_process("pthread_create"):
+    if sys.platform != "win32" and process.address_of("pthread_create"):
         return True
     text = "config.threads: there are no POSIX threads here, kernels run in the calling thread"
     warnings.warn(text, RuntimeWarning, stacklevel=2)

@@ -94,8 +94,13 @@ define double @f(double %x) {
     signature = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_double)
     given = signature(lambda x: x + 20.0)
     address = ctypes.cast(given, ctypes.c_void_p).value
+    ours = symbols.resolver(current())
+
+    def resolve(name: str) -> int | None:
+        return address if name == "given" else ours(name)
+
     for cached in (False, True):
-        library = jit.compile_ir(text, {"given": address})
+        library = jit.compile_ir(text, resolve)
         assert library.cached is cached
         assert signature(library.address("f"))(7.0) == pytest.approx(8.0)
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import phintys
 import phintys.tensor as pt
 from phintys import config
-from phintys.backends.llvm import parts, symbols, threads
+from phintys.backends.llvm import parts, process, symbols, threads
 from phintys.backends.llvm.jit import compile_ir
 from phintys.lowering.assemble import assemble
 from phintys.lowering.interpret import interpret
@@ -160,7 +160,7 @@ def test_a_thread_that_cannot_be_made_is_done_without(forced, monkeypatch):
 
 
 def test_without_threads_there_is_a_warning(monkeypatch):
-    monkeypatch.setattr(symbols, "of_process", lambda name: 0)
+    monkeypatch.setattr(process, "address_of", lambda name: 0)
     threads._has_threads.cache_clear()
     with config.change_flags(threads=2), pytest.warns(RuntimeWarning, match="POSIX threads"):
         assert threads.thread_count() == 1
