@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from phintys.backends.llvm import interrupts
+from phintys.backends.llvm import costs, poll
 from phintys.backends.llvm.runtime import BLAS_TYPES
 from phintys.dims import product
 from phintys.lowering.program import Call, Operand
@@ -117,10 +117,10 @@ class _Batch:
         done = out.value(f"add i64 {out.load('i64', self.work)}, {work}")
         done = out.value(f"add i64 {done}, {_TURN}")
         out.store("i64", done, self.work)
-        out.branch(out.value(f"icmp ugt i64 {done}, {interrupts.LONG_PRODUCT}"), ask, after)
+        out.branch(out.value(f"icmp ugt i64 {done}, {costs.LONG_PRODUCT}"), ask, after)
         out.label(ask)
         out.store("i64", "0", self.work)
-        _succeed(out, interrupts.POLL)
+        _succeed(out, poll.POLL)
         out.line(f"br label %{after}")
         out.label(after)
 

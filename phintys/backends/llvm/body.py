@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from phintys.backends.llvm import blas, blocks, control, interrupts, threads
+from phintys.backends.llvm import blas, blocks, control, poll, threads
 from phintys.backends.llvm.blocks import Blocks
 from phintys.backends.llvm.cpython import offsets
 from phintys.backends.llvm.kernels import emit_kernel
@@ -370,7 +370,7 @@ class Body:
 
     def ask(self) -> None:
         """Let Python handle signals; fail if that raises."""
-        status = self.out.value(interrupts.POLL)
+        status = self.out.value(poll.POLL)
         self.out.require(self.out.value(f"icmp eq i64 {status}, 0"), "fail")
 
     def succeed(self, status: str, step: Step) -> None:

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from phintys.backends.llvm import interrupts
+from phintys.backends.llvm import costs
 from phintys.dims import Dim, product
-from phintys.lowering.program import Branch, Loop, Operand, Program, Slot
+from phintys.lowering.program import Branch, Loop, Operand, Program, Slot, Step
 
 if TYPE_CHECKING:
     from phintys.backends.llvm.body import Body
@@ -141,13 +141,28 @@ def emit_loop(body: Body, step: Loop) -> None:
     following = out.value(f"add i64 {turn}, 1")
     out.store("i64", following, counter)
     out.require(out.value(f"icmp eq i8 {ended}, 0"), end)
-    rest = out.value(f"and i64 {following}, {interrupts.turns(step.body) - 1}")
+    rest = out.value(f"and i64 {following}, {_turns(step.body) - 1}")
     out.require(out.value(f"icmp eq i64 {rest}, 0"), test)
     body.ask()
     out.line(f"br label %{test}")
     out.label(end)
     for state in states:
         state.finish()
+
+
+def _turns(program: Program) -> int:
+    """In how many turns of a loop over a Program to ask once: a power of two."""
+    steps = sum(map(_steps, program.steps))
+    return 1 << max(0, (costs.LOOP_STEPS // max(1, steps)).bit_length() - 1)
+
+
+def _steps(step: Step) -> int:
+    """As how many steps a step counts; a Loop has so many turns that it does not ask itself."""
+    if isinstance(step, Loop):
+        return costs.LOOP_STEPS
+    if isinstance(step, Branch):  # bounded: as deep as Programs in each other
+        return sum(map(_steps, (*step.then.steps, *step.orelse.steps)))
+    return 1
 
 
 def _address(outputs: list[Place | None], number: int | None) -> str | None:

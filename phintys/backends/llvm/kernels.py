@@ -25,13 +25,14 @@ from phintys.backends.llvm import tiles
 from phintys.backends.llvm.indexed import rows_of, without_indices
 from phintys.backends.llvm.instructions import KernelWriter, Type
 from phintys.backends.llvm.lanes import Argument, Arguments, Lanes, Place, is_scattered_sum
-from phintys.backends.llvm.loops import Innermost, VectorLoop, counted_loop
+from phintys.backends.llvm.loops import counted_loop
 from phintys.backends.llvm.reductions import Reduction
 from phintys.backends.llvm.sharing import General, Special
 from phintys.backends.llvm.short_rows import short_rows
 from phintys.backends.llvm.target import MOST_LANES, MOST_SINGLE_LANES, Target, current
 from phintys.backends.llvm.transposed import copy_squares, side
 from phintys.backends.llvm.vecmath import SUPPORTED
+from phintys.backends.llvm.vector_loop import Innermost, VectorLoop
 from phintys.dims import Dim
 from phintys.lowering.program import Inst, Kernel
 from phintys.lowering.schedule import Phase, schedule

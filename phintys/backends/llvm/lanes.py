@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
-from phintys.backends.llvm import interrupts
+from phintys.backends.llvm import pauses
 from phintys.backends.llvm.division import Divisor
 from phintys.backends.llvm.instructions import KernelWriter, Type, cast, emit, select
 from phintys.backends.llvm.reductions import Reduction
@@ -99,8 +99,8 @@ class Lanes:
         self.counters: dict[int, str] = {}
         self.divisors: dict[int, Divisor] = {}  # by position: what the innermost loop divides by
         self.can_fail = False
-        self.points = interrupts.points(kernel.body)  # of a block
-        self.is_one_block = interrupts.is_one_block(kernel)
+        self.points = pauses.points(kernel.body)  # of a block
+        self.is_one_block = pauses.is_one_block(kernel)
         self._spills: dict[tuple[str, int], str] = {}
         self._methods: dict[str, Callable[[Place, int, Inst], str]] = {
             "load": self._load,

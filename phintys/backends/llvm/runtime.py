@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from phintys.backends.capsules import capsule_pointer
-from phintys.backends.llvm import cpython, interrupts, products, strided
+from phintys.backends.llvm import costs, cpython, interrupts, products, strided
 from phintys.backends.llvm.jit import Library, compile_ir
 from phintys.backends.llvm.target import PLAIN, Target
 from phintys.backends.once import once
@@ -51,7 +51,7 @@ def runtime(target: Target) -> Library:
 
 def _runtime_text() -> str:
     layout = cpython.layout()
-    return interrupts.clock() + _filled("runtime.ll", period=interrupts.PERIOD, **layout)
+    return interrupts.clock() + _filled("runtime.ll", period=costs.PERIOD, **layout)
 
 
 @once
@@ -82,8 +82,8 @@ def blas(dtype: str, target: Target) -> Library:
     kind, prefix = BLAS_TYPES[dtype]
 
     def text() -> str:
-        numbers = {"largest": products.LARGEST, "long": interrupts.LONG_PRODUCT}
-        numbers |= {"gemm": interrupts.LONG_GEMM, "gemv": interrupts.LONG_GEMV}
+        numbers = {"largest": products.LARGEST, "long": costs.LONG_PRODUCT}
+        numbers |= {"gemm": costs.LONG_GEMM, "gemv": costs.LONG_GEMV}
         return _filled("blas.ll", T=kind, p=prefix, **numbers)
 
     exported = _cython_blas().__pyx_capi__
