@@ -6,17 +6,15 @@ the way BLAS wants them; a step becomes a loop over its batch that calls one of 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from phintys.backends.llvm import costs, poll
 from phintys.backends.llvm.runtime import BLAS_TYPES
+from phintys.backends.llvm.writer import Lengths, Writer
 from phintys.dims import product
 from phintys.lowering.program import Call, Operand
-
-if TYPE_CHECKING:
-    from phintys.backends.llvm.writer import Lengths, Writer
 
 #: name -> (number of sizes, rank of each operand, takes beta)
 _FORMS = {

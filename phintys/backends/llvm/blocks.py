@@ -18,41 +18,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from phintys.backends.llvm.instructions import Type, scalar_literal
-from phintys.backends.llvm.parts import LENGTH
-from phintys.backends.llvm.slices import Cell, Slice, Uses, memory_of, merged, slice_of
+from phintys.backends.llvm import costs
+from phintys.backends.llvm.slices import Slice, Uses, memory_of, merged, slice_of
 from phintys.dims import ONE, ZERO, Dim, dim_max
-from phintys.lowering.program import Call, Check, Operand, Slot, Step
+from phintys.lowering.program import Call, Check, Slot, Step
 from phintys.lowering.spec import step_dims, step_reads, step_writes
-
-if TYPE_CHECKING:
-    from phintys.backends.llvm.body import Body
-
-#: The rows of a block, those of all matrices together, have about so many bytes: the second-level
-#: cache holds them.
-BLOCK_BYTES = 192 << 10
-
-#: Matrices up to this size are a single block: the nearer caches hold most of them.
-SMALL_BYTES = 1 << 20
-
-#: Blocks have a multiple of so many rows, which suits BLAS; where they would be larger then, there
-#: is only one.
-WHOLE = 8
-
-#: The results of products may have so many columns.  For each block BLAS copies the second factor
-#: anew, and the more columns, the less a product waits for its matrix.
-COLUMNS = 64
-
-#: So many steps are looked at together, which bounds the time it takes.
-_WINDOW = 32
-
-#: A block is too little for BLAS to share out.  So many cores read memory about as fast together
-#: as one does; if BLAS has more, it takes the whole matrix.
-THREADS = 4
 
 
 class Blocks(NamedTuple):
@@ -72,8 +46,8 @@ class Blocks(NamedTuple):
 
 def in_blocks(steps: Sequence[Step]) -> Iterator[Step | Blocks]:
     """The steps in an order that does the same, some of them in blocks."""
-    for start in range(0, len(steps), _WINDOW):
-        yield from _arranged(list(steps[start : start + _WINDOW]))
+    for start in range(0, len(steps), costs.WINDOW):
+        yield from _arranged(list(steps[start : start + costs.WINDOW]))
 
 
 def _arranged(steps: list[Step]) -> list[Step | Blocks]:
@@ -165,83 +139,3 @@ class _Touched:
         """Whether it makes no difference which of the two come first."""
         mixed = self.read & other.written or self.written & other.read
         return not mixed and not self.written & other.written
-
-
-# ---------------------------------------------------------------------------- the code
-
-
-def emit(body: Body, step: Blocks) -> None:
-    """Write the loop over blocks; there is at least one, if only an empty one."""
-    out = body.out
-    cells = [cell for slice_ in step.slices for cell in slice_.cells]
-    for cell in cells:
-        kind = Type(cell.slot.dtype or "").cell
-        body.addresses[cell.slot.number] = out.stack(kind)
-        _set(body, cell, cell.first)
-    rows = body.lengths(step.rows)
-    size = _block_rows(body, rows, body.lengths(step.size), body.lengths(step.columns))
-    place, loop, end = out.stack("i64"), out.name("block"), out.name("end")
-    out.store("i64", "0", place)
-    out.line(f"br label %{loop}")
-    out.label(loop)
-    start = out.load("i64", place)
-    left = out.value(f"sub i64 {rows}, {start}")
-    length = out.value(f"call i64 @llvm.smin.i64(i64 {left}, i64 {size})")
-    _place_views(body, step, start)
-    with body.within({LENGTH: length}):
-        for slice_ in step.slices:
-            body.step(slice_.step)
-    for cell in cells:
-        if cell.then is not None:
-            _set(body, cell, cell.then)
-    next_ = out.value(f"add i64 {start}, {size}")
-    out.store("i64", next_, place)
-    out.require(out.value(f"icmp slt i64 {next_}, {rows}"), end)
-    body.ask()
-    out.line(f"br label %{loop}")
-    out.label(end)
-
-
-def _place_views(body: Body, step: Blocks, start: str) -> None:
-    """Say where the rows of a block begin."""
-    out, known = body.out, dict[tuple[Slot, Dim], str]()
-    for view in (view for slice_ in step.slices for view in slice_.views):
-        if view[1:] not in known:
-            row = body.lengths(view.step * np.dtype(view.base.dtype).itemsize)
-            offset = out.value(f"mul i64 {start}, {row}")
-            known[view[1:]] = out.at(body.addresses[view.base.number], offset)
-        body.addresses[view.slot.number] = known[view[1:]]
-
-
-def _set(body: Body, cell: Cell, value: Any) -> None:
-    """Store a number, or the content of a 0-d slot, in a cell."""
-    kind, dtype = Type(cell.slot.dtype or "").cell, cell.slot.dtype or ""
-    if isinstance(value, Operand):
-        offset = body.lengths(value.offset * np.dtype(dtype).itemsize)
-        text = body.out.load(kind, body.out.at(body.addresses[value.slot.number], offset))
-    else:
-        text = str(int(value)) if dtype == "bool" else scalar_literal(dtype, value)
-    body.out.store(kind, text, body.addresses[cell.slot.number])
-
-
-def _block_rows(body: Body, rows: str, size: str, columns: str) -> str:
-    """The number of rows in a block, from the bytes of all rows."""
-    out = body.out
-    before, blocks, go = out.block, out.name("large"), out.name("go")
-    out.branch(out.value(f"icmp sgt i64 {size}, {SMALL_BYTES}"), blocks, go)
-    out.label(blocks)
-    width = out.value(f"udiv i64 {size}, {rows}")
-    fitting = out.value(f"udiv i64 {BLOCK_BYTES}, {width}")
-    whole = out.value(f"and i64 {fitting}, {-WHOLE}")
-    several = out.value(f"icmp ne i64 {whole}, 0")
-    threads = out.value("call i64 @phintys_blas_threads()")
-    alone = out.value(f"icmp sle i64 {threads}, {THREADS}")
-    several = out.value(f"and i1 {several}, {alone}")
-    if columns != "1":
-        few = out.value(f"icmp sle i64 {columns}, {COLUMNS}")
-        several = out.value(f"and i1 {several}, {few}")
-    some = out.value(f"select i1 {several}, i64 {whole}, i64 {rows}")
-    out.line(f"br label %{go}")
-    out.label(go)
-    found = out.value(f"phi i64 [{rows}, %{before}], [{some}, %{blocks}]")
-    return out.value(f"call i64 @llvm.smax.i64(i64 {found}, i64 1)")

@@ -11,68 +11,54 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from phintys.backends.llvm import blas, blocks, control, poll, threads
-from phintys.backends.llvm.blocks import Blocks
+from phintys.backends.llvm import costs, poll
+from phintys.backends.llvm.blocks import Blocks, in_blocks
 from phintys.backends.llvm.cpython import offsets
+from phintys.backends.llvm.frame import ALIGN, Frame
 from phintys.backends.llvm.kernels import emit_kernel
-from phintys.backends.llvm.parts import Parts, cut, picoseconds
-from phintys.backends.llvm.rows import by_several_rows
-from phintys.backends.llvm.tiles import by_tiles
 from phintys.backends.llvm.writer import Lengths, Writer
 from phintys.dims import ZERO, Dim, product
-from phintys.lowering.program import (
-    Branch,
-    Call,
-    Check,
-    Copy,
-    Kernel,
-    Loop,
-    Program,
-    Python,
-    Slot,
-    Step,
-)
+from phintys.lowering.program import Call, Check, Copy, Kernel, Program, Slot, Step
 from phintys.lowering.spec import step_reads, step_writes
 
-if TYPE_CHECKING:
-    from phintys.backends.llvm.entry import Routine
+#: Writes one step; see ``steps.py``
+Emit = Callable[["Body", Step | Blocks], None]
 
-#: Temps of known size are kept on the stack up to this many bytes a call.
-STACK_BYTES = 4096
 
-#: The lock of the interpreter is given up around work of more than this many scalar instructions,
-#: which is some 10 microseconds.
-LONG_WORK = 20_000
+class Place(NamedTuple):
+    """What an inner slot is bound to: memory with its lengths, an object, or both.
 
-#: So many steps make a block: the time of LLVM's quick code generation grows with the square of it.
-BLOCK_STEPS = 8
+    ``owned`` is the place in ``%owned`` where the object of an output is to be put.
+    """
 
-#: Blocks of memory start at multiples of this many bytes.
-ALIGN = 64
-
-#: Partial results of a kernel have numbers below 0, so many for each step.
-_MOST_PARTIAL = 10_000
+    address: str | None = None
+    lengths: tuple[str, ...] = ()
+    object: str | None = None
+    owned: int | None = None
 
 
 class Body:
-    """The steps of one Program, and where its slots are while they run."""
+    """The steps of one Program, and where its slots are while they run.
 
-    def __init__(self, entry: Routine, program: Program, step: int | None = None) -> None:
-        self.entry, self.program, self.out = entry, program, entry.out
+    ``emit`` writes a step.
+    """
+
+    def __init__(self, frame: Frame, program: Program, emit: Emit, step: int | None = None) -> None:
+        self.frame, self.program, self.emit, self.out = frame, program, emit, frame.out
         self.inside = step  # of an inner Program: the step of the outermost one that runs it
-        self.targets: dict[int, control.Place] = {}  # slot number -> memory for an output
-        self.lengths = Lengths(entry.out, self.symbol)
+        self.targets: dict[int, Place] = {}  # slot number -> memory for an output
+        self.lengths = Lengths(frame.out, self.symbol)
         self.addresses: dict[int, str] = {}  # slot number -> address of element 0
         self.objects: dict[int, str] = {}  # slot number -> the Python object
         self.places: dict[int, int] = {}  # slot number -> place in %owned
         self.cells: dict[int, str] = {}  # slot number -> the list of a shared variable
         self.blocks: dict[int, str] = {}  # storage number -> address
         self.words: dict[tuple[str, int], str] = {}
-        self.used: Counter[Slot] = Counter()  # slot -> number of steps that use it
         self.slots = {slot.number: slot for slot in program.slots}
         self.slots.update((slot.number, slot) for slot in program.inputs)
 
@@ -81,7 +67,7 @@ class Body:
         """A word of the block that holds ``value``."""
         key = (kind, id(value))
         if key not in self.words:
-            position = self.entry.word(kind, value)
+            position = self.frame.word(kind, value)
             self.words[key] = self.out.load("ptr", "%block", 8 * position)
         return self.words[key]
 
@@ -110,11 +96,11 @@ class Body:
         """Take a reference to an object from outside, as the slot wants it."""
         if slot.dtype is None:
             self.out.line(f"call void @Py_IncRef(ptr {value})")
-            self.objects[slot.number], self.places[slot.number] = value, self.entry.own(value)
+            self.objects[slot.number], self.places[slot.number] = value, self.frame.own(value)
             return
         descr, name = self.descr(slot), self.word("object", what)
         call = f"call ptr @phintys_array(ptr {value}, ptr {descr}, i64 {slot.ndim}, ptr {name})"
-        self.hold(slot, *self.entry.obtain(call))
+        self.hold(slot, *self.frame.obtain(call))
         for axis, dim in enumerate(slot.shape):
             if dim.value is not None:
                 length = self.symbol(("len", slot.number, axis))
@@ -145,11 +131,11 @@ class Body:
     # ----- inner Programs
     def inner(self, program: Program, step: int) -> Body:
         """The body of a Program that a step of this one runs."""
-        inner = Body(self.entry, program, step if self.inside is None else self.inside)
+        inner = Body(self.frame, program, self.emit, step if self.inside is None else self.inside)
         inner.words = dict(self.words)
         return inner
 
-    def bind(self, slot: Slot, place: control.Place) -> None:
+    def bind(self, slot: Slot, place: Place) -> None:
         """Say where an input of an inner Program is."""
         if place.object is not None:
             self.objects[slot.number] = place.object
@@ -183,7 +169,7 @@ class Body:
         elif slot.kind == "output":
             dims = self.dims_of(slot)
             call = f"call ptr @phintys_empty(i64 {slot.ndim}, ptr {dims}, ptr {self.descr(slot)})"
-            self.hold(slot, *self.entry.obtain(call))
+            self.hold(slot, *self.frame.obtain(call))
         elif slot.kind == "temp":
             number = slot.number if slot.storage is None else slot.storage
             if number not in self.blocks:
@@ -215,9 +201,9 @@ class Body:
         dynamic = []
         for s in dict.fromkeys([first, *known]):
             size = sizes[s].value
-            if size is not None and self.entry.stack_bytes + size <= STACK_BYTES:
-                self.blocks[s] = self.out.at("%stack", self.entry.stack_bytes)
-                self.entry.stack_bytes += max(-(-size // ALIGN), 1) * ALIGN
+            if size is not None and self.frame.stack_bytes + size <= costs.STACK_BYTES:
+                self.blocks[s] = self.out.at("%stack", self.frame.stack_bytes)
+                self.frame.stack_bytes += max(-(-size // ALIGN), 1) * ALIGN
             else:
                 dynamic.append(s)
         if dynamic:
@@ -247,8 +233,8 @@ class Body:
             total = out.value(f"call i64 @llvm.sadd.sat.i64(i64 {total}, i64 {whole})")
         raw = out.value(f"call ptr @PyMem_RawMalloc(i64 {total})")
         out.require(out.value(f"icmp ne ptr {raw}, null"), "memory")
-        out.store("ptr", raw, "%works", 8 * self.entry.works)
-        self.entry.works += 1
+        out.store("ptr", raw, "%works", 8 * self.frame.works)
+        self.frame.works += 1
         beyond = out.value(f"and i64 {out.value(f'ptrtoint ptr {raw} to i64')}, {ALIGN - 1}")
         base = out.at(raw, out.value(f"sub i64 0, {beyond}"))
         rows = {dim: (out.at(base, start), step) for dim, (start, step) in starts.items()}
@@ -283,7 +269,7 @@ class Body:
             for i in range(start, start + len(group)):
                 for number in last.get(i, ()):
                     if number in self.places:
-                        self.entry.release(self.places[number])
+                        self.frame.release(self.places[number])
             start += len(group)
         for slot in self.program.outputs:
             self.provide(slot)
@@ -306,21 +292,21 @@ class Body:
     def run_group(self, group: list[Step]) -> None:
         work = sum((_work(step) for step in group), ZERO)
         symbols = (self.is_known(symbol) for symbol in work.symbols())
-        long = (work.value is None or work.value > LONG_WORK) and all(symbols)
+        long = (work.value is None or work.value > costs.LONG_WORK) and all(symbols)
         if long:
-            self.entry.suspend(self.lengths(work))
+            self.frame.suspend(self.lengths(work))
         # one or the other: what a kernel does in a block is too little for several threads
-        steps = blocks.in_blocks(group) if self.entry.threads == 1 else group
+        steps = in_blocks(group) if self.frame.threads == 1 else group
         for i, step in enumerate(steps, 1):
             self.step(step)
-            if i % BLOCK_STEPS == 0:
+            if i % costs.BLOCK_STEPS == 0:
                 self.out.new_block()
         if long:
-            self.entry.resume()
+            self.frame.resume()
 
     def step(self, step: Step | Blocks) -> None:
         """Write one step."""
-        _STEPS[type(step)](self, step)
+        self.emit(self, step)
 
     @contextmanager
     def within(self, definitions: dict[Dim, str]) -> Generator[None]:
@@ -328,6 +314,11 @@ class Body:
         outer, self.lengths = self.lengths, self.lengths.within(definitions)
         yield
         self.lengths = outer
+
+    @cached_property
+    def used(self) -> Counter[Slot]:
+        """slot -> number of steps that use it."""
+        return Counter(s for step in self.program.steps for s in {*_slots_of(step)})
 
     def can_provide(self, slot: Slot) -> bool:
         """Whether the memory of a slot can be allocated now."""
@@ -354,19 +345,8 @@ class Body:
 
     def fail_unless(self, condition: str, step: int) -> None:
         number = step if self.inside is None else self.inside
-        self.out.line(f"store i64 {number}, ptr {self.entry.step}")
+        self.out.line(f"store i64 {number}, ptr {self.frame.step}")
         self.out.require(condition, "fail")
-
-    def kernel(self, step: Kernel) -> None:
-        parts = self.parts(step)
-        if parts is None:
-            *grouped, rest = by_several_rows(step)
-            for part in (*grouped, rest):
-                for kernel in by_tiles(part):
-                    status = self.call_kernel(kernel, self.lengths, part is not rest)
-                    self.succeed(status, step)
-        else:
-            self.succeed(threads.emit(self, step, parts, self.entry.threads), step)
 
     def ask(self) -> None:
         """Let Python handle signals; fail if that raises."""
@@ -378,19 +358,10 @@ class Body:
         if status != "0":
             self.fail_unless(self.out.value(f"icmp eq i64 {status}, 0"), step.step)
 
-    def parts(self, step: Kernel) -> Parts | None:
-        """The parts of a kernel that may run at the same time."""
-        if self.entry.threads == 1 or not picoseconds(step):
-            return None
-        if not self.used:
-            self.used = Counter(s for step in self.program.steps for s in {*_slots_of(step)})
-        own = {o.slot for o in step.operands if o.slot.kind == "temp" and self.used[o.slot] == 1}
-        return cut(step, own, -1 - _MOST_PARTIAL * step.step)
-
     def call_kernel(self, kernel: Kernel, lengths: Lengths, long: bool = False) -> str:
         """Call the function of a kernel, see `emit_kernel`; its status, 0 if it cannot fail."""
         code = emit_kernel(kernel, long)
-        self.entry.kernels[code.symbol] = code
+        self.frame.kernels[code.symbol] = code
         args = []
         for a in code.arguments:
             if a.kind == "slot":
@@ -401,68 +372,6 @@ class Body:
                 args.append(f"{a.type} {a.value}")
         status = self.out.value(f'call i64 @"{code.symbol}"({", ".join(args)})')
         return status if code.can_fail else "0"
-
-    def copy(self, step: Copy) -> None:
-        source, target = (self.addresses[s.number] for s in (step.source, step.target))
-        if source != target:
-            size = self.lengths(_bytes(step.source))
-            self.out.line(
-                f"call void @llvm.memcpy.p0.p0.i64(ptr {target}, ptr {source}, i64 {size}, i1 0)"
-            )
-
-    def check(self, step: Check) -> None:
-        left, right, overflow = self.lengths.exact(step.left, step.right)
-        test = {"==": "eq", ">=": "sge", ">": "sgt"}[step.relation]
-        holds = self.out.value(f"icmp {test} i64 {left}, {right}")
-        if overflow:
-            fits = self.out.value(f"xor i1 {overflow}, true")
-            holds = self.out.value(f"and i1 {holds}, {fits}")
-        self.fail_unless(holds, step.step)
-
-    def call(self, step: Call) -> None:
-        blas.emit_call(self.out, step, self.lengths, self.addresses)
-        self.entry.calls.add(step.dtype)
-
-    def python(self, step: Python) -> None:
-        out, entry = self.out, self.entry
-        argv = out.stack(f"[{len(step.inputs) + 1} x ptr]")
-        copies = []
-        for i, slot in enumerate(step.inputs):
-            object_ = self.objects.get(slot.number)
-            if object_ is None:
-                object_, place = self.wrapped(slot)
-                copies.append(place)
-            out.store("ptr", object_, argv, 8 * i)
-        name = step.name or "a Python step"
-        result, place = entry.obtain(
-            f"call ptr @phintys_call(ptr {self.word('object', step.function)}, ptr {argv}, "
-            f"i64 {len(step.inputs)}, i64 {len(step.outputs)}, ptr {self.word('object', name)})"
-        )
-        for i, slot in enumerate(step.outputs):
-            value = out.value(f"call ptr @PyTuple_GetItem(ptr {result}, i64 {i})")
-            self.receive(slot, value, f"output {i} of {name}")
-        for done in (*copies, place):
-            entry.release(done)
-
-    def wrapped(self, slot: Slot) -> tuple[str, int]:
-        """A fresh array with a copy of a temp: Python may keep it after the call."""
-        dims, size = self.dims_of(slot), self.lengths(_bytes(slot))
-        return self.entry.obtain(
-            f"call ptr @phintys_copy(i64 {slot.ndim}, ptr {dims}, ptr {self.descr(slot)}, "
-            f"ptr {self.addresses[slot.number]}, i64 {size})"
-        )
-
-
-_STEPS: dict[type, Callable[[Body, Any], None]] = {
-    Kernel: Body.kernel,
-    Copy: Body.copy,
-    Check: Body.check,
-    Call: Body.call,
-    Python: Body.python,
-    Branch: control.emit_branch,
-    Loop: control.emit_loop,
-    Blocks: blocks.emit,
-}
 
 
 #: Steps that need memory, but nothing of Python.
@@ -486,10 +395,6 @@ def _slots_of(step: Step) -> list[Slot]:
         return [operand.slot for operand in step.operands]
     written = [s for s in step_writes(step) if s.kind not in ("python", "object")]
     return [*step_reads(step), *written]
-
-
-def _bytes(slot: Slot) -> Dim:
-    return product(slot.shape) * np.dtype(slot.dtype).itemsize
 
 
 def _load_integer(out: Writer, dtype: str, address: str) -> str:

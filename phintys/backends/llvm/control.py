@@ -8,29 +8,13 @@ What an inner Program allocates is released at the end of each run.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from phintys.backends.llvm import costs
+from phintys.backends.llvm.body import Body, Place
 from phintys.dims import Dim, product
 from phintys.lowering.program import Branch, Loop, Operand, Program, Slot, Step
-
-if TYPE_CHECKING:
-    from phintys.backends.llvm.body import Body
-
-
-class Place(NamedTuple):
-    """What an inner slot is bound to: memory with its lengths, an object, or both.
-
-    ``owned`` is the place in ``%owned`` where the object of an output is to be put.
-    """
-
-    address: str | None = None
-    lengths: tuple[str, ...] = ()
-    object: str | None = None
-    owned: int | None = None
-
 
 # ---------------------------------------------------------------------------- Branch
 
@@ -64,7 +48,7 @@ def _whole(body: Body, slot: Slot) -> Place:
 def _result(body: Body, slot: Slot) -> Place:
     """Where an output goes: memory, or for what Python makes a place of a reference."""
     if slot.kind in ("python", "object"):
-        return Place(owned=body.entry.reserve())
+        return Place(owned=body.frame.reserve())
     return _whole(body, slot)
 
 
@@ -76,8 +60,8 @@ def _run(
     step: int,
 ) -> Body:
     """Write the steps of an inner Program; everything it allocates is released again."""
-    entry = body.entry
-    owned, works = entry.owned, entry.works
+    frame = body.frame
+    owned, works = frame.owned, frame.works
     inner = body.inner(program, step)
     for slot, place in zip(program.inputs, inputs, strict=True):
         inner.bind(slot, place)
@@ -91,7 +75,7 @@ def _run(
         elif slot.number not in inner.targets:
             inner.match(slot, place.lengths)
             _copy(inner, slot, inner.addresses[slot.number], place.address or "")
-    entry.clean(owned, works)
+    frame.clean(owned, works)
     return inner
 
 
@@ -180,10 +164,10 @@ class _State:
     def __init__(self, body: Body, initial: Slot, final: Slot) -> None:
         self.body, self.final = body, final
         if final.kind == "object":
-            self.owned = body.entry.reserve()
+            self.owned = body.frame.reserve()
             body.out.line(f"call void @Py_IncRef(ptr {body.objects[initial.number]})")
             body.out.store("ptr", body.objects[initial.number], "%owned", 8 * self.owned)
-            self.next = Place(owned=body.entry.reserve())
+            self.next = Place(owned=body.frame.reserve())
             return
         self.memory = _whole(body, final)
         self.size: Dim = product(final.shape) * np.dtype(final.dtype).itemsize
@@ -207,8 +191,8 @@ class _State:
         if self.final.kind != "object":
             _copy(self.body, self.final, self.next.address or "", self.memory.address or "")
             return
-        self.body.entry.release(self.owned)
-        self.body.entry.move(self.next.owned or 0, self.owned)
+        self.body.frame.release(self.owned)
+        self.body.frame.move(self.next.owned or 0, self.owned)
 
     def finish(self) -> None:
         if self.final.kind == "object":

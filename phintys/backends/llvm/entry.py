@@ -25,20 +25,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from phintys.backends.llvm.body import ALIGN, LONG_WORK, Body
-from phintys.backends.llvm.callable import CHECKED, DATA_OFFSET, MODE_OFFSET
+from phintys.backends.llvm import costs, steps
+from phintys.backends.llvm.body import Body
+from phintys.backends.llvm.callable import CHECKED, MODE_OFFSET
 from phintys.backends.llvm.cpython import LAYOUT, offsets
+from phintys.backends.llvm.frame import HEADER, Frame
 from phintys.backends.llvm.kernels import KernelCode
 from phintys.backends.llvm.threads import thread_count
 from phintys.backends.llvm.writer import Writer
 from phintys.lowering.program import Call, Loop, Program, Slot
-
-#: The fixed words at the start of a block; the rows of the arguments follow.
-HEADER = ("slow", "failed", "count", "names")
-
-#: Routines that repeat nothing, or have more steps, are not optimised: it would take half of the
-#: time of generating a small function, and gains nothing that a call shows.
-OPTIMISED_STEPS = 8
 
 _SIGNATURE = "ptr @phintys.entry(ptr %self, ptr %args, i64 %flagged, ptr %names) nounwind"
 
@@ -62,23 +57,13 @@ def emit_entry(program: Program, single: bool = False) -> EntryCode:
     return Routine(program).emit(single)
 
 
-class Routine:
-    """One routine: its text, the words of its block, what it owns."""
+class Routine(Frame):
+    """The text of one routine: arguments, steps, results and ways out."""
 
     def __init__(self, program: Program) -> None:
+        super().__init__(program.n_arguments, thread_count())
         self.program = program
-        self.out = Writer()
-        self.words: list[tuple[str, Any]] = [("slow", None), ("failed", None)]
-        self.words += [("integer", program.n_arguments), ("names", None)]
-        self.kernels: dict[str, KernelCode] = {}
-        self.calls: set[str] = set()
-        self.owned = 0  # Python objects that the call owns: places in the array %owned
-        self.works = 0  # memory that the call has allocated: places in the array %works
-        self.stack_bytes = 0
-        self.step = self.out.stack("i64")  # the step that is about to fail
-        self.threads = thread_count()
-        self.thread = ""  # where the thread state is kept while the lock is given up
-        self.body = Body(self, program)
+        self.body = Body(self, program, steps.emit)
 
     # ----- the routine
     def emit(self, single: bool) -> EntryCode:
@@ -89,34 +74,13 @@ class Routine:
         self.results(single)
         self.failures()
         plain = "" if self.is_worth_optimising() else " noinline optnone"
-        ir = self.out.text(_SIGNATURE + plain).replace("entry:\n", "entry:\n" + self.frame(), 1)
+        ir = self.out.text(_SIGNATURE + plain).replace("entry:\n", "entry:\n" + self.start(), 1)
         return EntryCode(ir, self.kernels, frozenset(self.calls), tuple(self.words))
 
     def is_worth_optimising(self) -> bool:
-        steps = self.program.steps
-        repeats = any(isinstance(s, Loop) or (isinstance(s, Call) and s.batch) for s in steps)
-        return repeats and len(steps) <= OPTIMISED_STEPS
-
-    def frame(self) -> str:
-        """The start of the routine, whose size is known last."""
-        lines = [
-            f"%block.at = getelementptr i8, ptr %self, i64 {DATA_OFFSET}",
-            "%block = load ptr, ptr %block.at",
-            f"%owned = alloca [{self.owned + 1} x ptr], align 8",
-            f"%works = alloca [{self.works + 1} x ptr], align 8",
-        ]
-        if self.stack_bytes:
-            lines.append(f"%stack = alloca [{self.stack_bytes} x i8], align {ALIGN}")
-        for name, count in (("%owned", self.owned), ("%works", self.works)):
-            if count:
-                size = 8 * count
-                lines.append(f"call void @llvm.memset.p0.i64(ptr {name}, i8 0, i64 {size}, i1 0)")
-        return "".join(f"  {line}\n" for line in lines)
-
-    def word(self, kind: str, value: Any) -> int:
-        """The position of a new word of the block."""
-        self.words.append((kind, value))
-        return len(self.words) - 1
+        all_steps = self.program.steps
+        repeats = any(isinstance(s, Loop) or (isinstance(s, Call) and s.batch) for s in all_steps)
+        return repeats and len(all_steps) <= costs.OPTIMISED_STEPS
 
     # ----- arguments
     def arguments(self) -> None:
@@ -189,60 +153,6 @@ class Routine:
             f"phi ptr [{memory}, %{numbers_end}], [{data}, %{arrays_end}]"
         )
 
-    # ----- ownership
-    def own(self, object_: str) -> int:
-        """Keep a reference until the end of the call."""
-        place = self.reserve()
-        self.out.store("ptr", object_, "%owned", 8 * place)
-        return place
-
-    def obtain(self, call: str) -> tuple[str, int]:
-        """Call something that gives a new reference, or null with an exception."""
-        object_ = self.out.value(call)
-        self.out.require(self.out.value(f"icmp ne ptr {object_}, null"), "raise")
-        return object_, self.own(object_)
-
-    def release(self, place: int) -> None:
-        """Drop a reference early."""
-        at = self.out.at("%owned", 8 * place)
-        self.out.line(f"call void @phintys_release(ptr {at}, i64 1)")
-
-    def reserve(self) -> int:
-        """A place for a reference that comes later."""
-        self.owned += 1
-        return self.owned - 1
-
-    def move(self, source: int, target: int) -> None:
-        """Move a reference from one place to another."""
-        self.out.store("ptr", self.out.load("ptr", "%owned", 8 * source), "%owned", 8 * target)
-        self.out.store("ptr", "null", "%owned", 8 * source)
-
-    # ----- the lock of the interpreter
-    def suspend(self, work: str) -> None:
-        """Give up the lock if there is enough work to do."""
-        out, give, after = self.out, self.out.name("give"), self.out.name("go")
-        if not self.thread:
-            self.thread = out.stack("ptr")
-            out.head.append(f"  store ptr null, ptr {self.thread}")
-        out.branch(out.value(f"icmp sgt i64 {work}, {LONG_WORK}"), give, after)
-        out.label(give)
-        out.store("ptr", out.value("call ptr @PyEval_SaveThread()"), self.thread)
-        out.line(f"br label %{after}")
-        out.label(after)
-
-    def resume(self) -> None:
-        """Take the lock again if it has been given up."""
-        if not self.thread:
-            return
-        out, take, after = self.out, self.out.name("take"), self.out.name("go")
-        state = out.load("ptr", self.thread)
-        out.branch(out.value(f"icmp ne ptr {state}, null"), take, after)
-        out.label(take)
-        out.store("ptr", "null", self.thread)
-        out.line(f"call void @PyEval_RestoreThread(ptr {state})")
-        out.line(f"br label %{after}")
-        out.label(after)
-
     # ----- the end
     def results(self, single: bool) -> None:
         """Hand out results, then the new values of shared variables: nothing fails any more."""
@@ -275,14 +185,6 @@ class Routine:
             moved.add(place)
             self.out.store("ptr", "null", "%owned", 8 * place)
         return object_
-
-    def clean(self, owned: int = 0, works: int = 0) -> None:
-        """Free memory and drop references, of the places from these on."""
-        ranges = (("free", "%works", works, self.works), ("release", "%owned", owned, self.owned))
-        for routine, array, start, stop in ranges:
-            if start < stop:
-                at = self.out.at(array, 8 * start)
-                self.out.line(f"call void @phintys_{routine}(ptr {at}, i64 {stop - start})")
 
     def failures(self) -> None:
         out = self.out

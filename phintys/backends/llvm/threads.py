@@ -11,19 +11,16 @@ import sys
 import warnings
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from phintys.backends.llvm import process
+from phintys.backends.llvm.body import Body
 from phintys.backends.llvm.kernels import KernelCode, emit_kernel
 from phintys.backends.llvm.parts import COUNT, LENGTH, NUMBER, START, Parts, picoseconds
+from phintys.backends.llvm.writer import Lengths
 from phintys.config import config
 from phintys.dims import product
 from phintys.lowering.memory import byte_size
-
-if TYPE_CHECKING:
-    from phintys.backends.llvm.body import Body
-    from phintys.backends.llvm.writer import Lengths
-    from phintys.lowering.program import Kernel, Slot
+from phintys.lowering.program import Kernel, Slot
 
 #: A thread must have so much to do, in picoseconds.  Making one and waiting for it takes some 20
 #: microseconds where a core is idle, and several times as long where it must be woken; the second
@@ -60,7 +57,7 @@ class _Parallel:
     def __init__(self, body: Body, parts: Parts, threads: int) -> None:
         self.body, self.out, self.parts, self.threads = body, body.out, parts, threads
         self.code = emit_kernel(parts.kernel)
-        self.kernels = body.entry.kernels
+        self.kernels = body.frame.kernels
         self.kernels[self.code.symbol] = self.code
         self.words = [a for a in self.code.arguments if a.kind != "const"]
         for slot in parts.partial:
