@@ -18,7 +18,7 @@ from fuzz_compare import Conditioning, close, described, mismatch
 from fuzz_program import Built
 
 import phintys
-from phintys.backends.llvm import parts, threads
+from phintys.backends.llvm.routine import parts, threads
 from phintys.compile.mode import Mode
 from phintys.config import config
 from phintys.errors import UnsupportedError

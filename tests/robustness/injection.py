@@ -41,7 +41,7 @@ import numpy as np
 from injection_points import CALL, CLEAR, LOAD, MAKE, Countdown, Point
 from injection_programs import PROGRAMS, Program
 
-from phintys.backends.llvm import parts, threads
+from phintys.backends.llvm.routine import parts, threads
 from phintys.compile import native
 from phintys.locks import making
 

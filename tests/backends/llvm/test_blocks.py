@@ -12,9 +12,9 @@ import phintys
 import phintys.tensor as pt
 from phintys import config
 from phintys.backends.llvm import costs
-from phintys.backends.llvm.blocks import Blocks, in_blocks
-from phintys.backends.llvm.entry import emit_entry
-from phintys.backends.llvm.runtime import _blas_threads
+from phintys.backends.llvm.routine.blocks import Blocks, in_blocks
+from phintys.backends.llvm.routine.entry import emit_entry
+from phintys.backends.llvm.runtime.libraries import _blas_threads
 from phintys.dims import Dim
 from phintys.lowering.interpret import interpret
 from phintys.lowering.program import Call, Loop

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from phintys.backends.llvm import image, jit, stored
+from phintys.backends.llvm.machine import image, jit, stored
 from phintys.config import config
 
 pytestmark = pytest.mark.skipif(bool(image.refusal()), reason="images are for Linux on x86-64")

@@ -10,8 +10,9 @@ import sys
 
 import pytest
 
-from phintys.backends.llvm import jit, symbols
-from phintys.backends.llvm.target import current
+from phintys.backends.llvm.machine import jit
+from phintys.backends.llvm.machine.target import current
+from phintys.backends.llvm.runtime import symbols
 from phintys.scalar.native import LIBM_CALLS, SCIPY_CALLS
 
 pytestmark = pytest.mark.usefixtures("each_loader")
@@ -70,7 +71,8 @@ def test_a_file_in_place_of_the_directory_is_no_error(tmp_path, monkeypatch):
 
 def test_another_process_compiles_nothing(cache):
     program = (
-        f"from phintys.backends.llvm.jit import compile_ir\nprint(compile_ir({source(5)!r}).cached)"
+        "from phintys.backends.llvm.machine.jit import compile_ir\n"
+        f"print(compile_ir({source(5)!r}).cached)"
     )
     runs = [
         subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

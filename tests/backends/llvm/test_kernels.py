@@ -11,10 +11,10 @@ import scipy.special
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from phintys.backends.llvm.jit import compile_ir
-from phintys.backends.llvm.kernels import collapse, emit_kernel
-from phintys.backends.llvm.symbols import resolver
-from phintys.backends.llvm.target import current
+from phintys.backends.llvm.kernel.kernels import collapse, emit_kernel
+from phintys.backends.llvm.machine.jit import compile_ir
+from phintys.backends.llvm.machine.target import current
+from phintys.backends.llvm.runtime.symbols import resolver
 from phintys.dims import ONE, ZERO, Dim, product
 from phintys.lowering.program import Inst, Kernel, Operand, Slot
 from phintys.scalar.native import INSTRUCTIONS, LIBM_CALLS, NATIVE_DTYPES, SCIPY_CALLS

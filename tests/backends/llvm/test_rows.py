@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 import phintys
 import phintys.tensor as pt
-from phintys.backends.llvm import jit, rows
+from phintys.backends.llvm.kernel import rows
+from phintys.backends.llvm.machine import jit
 
 pytestmark = pytest.mark.widths
 

@@ -14,8 +14,10 @@ from hypothesis import strategies as st
 import phintys
 import phintys.tensor as pt
 from phintys import config
-from phintys.backends.llvm import parts, process, symbols, threads
-from phintys.backends.llvm.jit import compile_ir
+from phintys.backends.llvm.machine import process
+from phintys.backends.llvm.machine.jit import compile_ir
+from phintys.backends.llvm.routine import parts, threads
+from phintys.backends.llvm.runtime import symbols
 from phintys.lowering.assemble import assemble
 from phintys.lowering.interpret import interpret
 from phintys.lowering.memory import plan_memory
@@ -134,8 +136,8 @@ def test_little_work_and_streams_through_memory_stay_in_one_thread():
 
 
 def _text(f):
-    from phintys.backends.llvm.entry import emit_entry
-    from phintys.backends.llvm.module import module_text
+    from phintys.backends.llvm.routine.entry import emit_entry
+    from phintys.backends.llvm.routine.module import module_text
 
     with f.maker.settings_as_made():
         return module_text(emit_entry(f.program))

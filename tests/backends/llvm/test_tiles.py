@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import phintys
 import phintys.tensor as pt
-from phintys.backends.llvm import tiles
+from phintys.backends.llvm.kernel import tiles
 from phintys.scalar.native import NATIVE_DTYPES
 
 pytestmark = pytest.mark.widths
