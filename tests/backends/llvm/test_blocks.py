@@ -28,10 +28,10 @@ rng = np.random.default_rng(3)
 def short():
     """However small the matrices are, there are several blocks, of a few rows each."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(costs, "SMALL_BYTES", 0)
-        patch.setattr(costs, "BLOCK_BYTES", 256)
-        patch.setattr(costs, "THREADS", 1 << 20)
-        patch.setattr(costs, "WHOLE", 1)
+        patch.setattr(costs, "ROW_BLOCK_SMALL", 0)
+        patch.setattr(costs, "ROW_BLOCK_BYTES", 256)
+        patch.setattr(costs, "ROW_BLOCK_THREADS", 1 << 20)
+        patch.setattr(costs, "ROW_BLOCK_MULTIPLE", 1)
         yield
 
 
@@ -255,7 +255,7 @@ def test_many_threads_of_blas_take_whole_matrices(monkeypatch, threads):
         return native(program)(*args)[0]
 
     same = np.array_equal(value(threads), value(1))
-    assert same == (threads <= costs.THREADS)
+    assert same == (threads <= costs.ROW_BLOCK_THREADS)
     np.testing.assert_allclose(value(threads), value(1), rtol=1e-9)
 
 
@@ -404,10 +404,10 @@ def test_programs_compute_what_the_interpreter_does(seed, size):
     values = RandomRows(seed)
     values.grow(size)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(costs, "SMALL_BYTES", 0)
-        patch.setattr(costs, "BLOCK_BYTES", 300)
-        patch.setattr(costs, "THREADS", 1 << 20)
-        patch.setattr(costs, "WHOLE", 1)
+        patch.setattr(costs, "ROW_BLOCK_SMALL", 0)
+        patch.setattr(costs, "ROW_BLOCK_BYTES", 300)
+        patch.setattr(costs, "ROW_BLOCK_THREADS", 1 << 20)
+        patch.setattr(costs, "ROW_BLOCK_MULTIPLE", 1)
         program = program_of(values.inputs, values.outputs(), on_unused_input="ignore")
         agree(program, values.args)
 

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import phintys
 import phintys.tensor as pt
 from phintys import config
+from phintys.backends.llvm import costs
 from phintys.backends.llvm.machine import process
 from phintys.backends.llvm.machine.jit import compile_ir
 from phintys.backends.llvm.routine import parts, threads
@@ -33,7 +34,7 @@ rng = np.random.default_rng(1)
 @pytest.fixture
 def forced(monkeypatch):
     """However little there is to do, it is done in several threads."""
-    monkeypatch.setattr(threads, "WORTHWHILE", 1)
+    monkeypatch.setattr(costs, "THREAD_PICOSECONDS", 1)
     monkeypatch.setattr(parts, "_is_stream", lambda inst: False)
 
 
@@ -104,7 +105,7 @@ def test_programs_compute_what_the_interpreter_does(seed, size, count):
     outputs, _ = values.outputs(3)
     program = plan_memory(assemble(values.b, outputs))
     with pytest.MonkeyPatch.context() as patch, config.change_flags(threads=count):
-        patch.setattr(threads, "WORTHWHILE", 1)
+        patch.setattr(costs, "THREAD_PICOSECONDS", 1)
         patch.setattr(parts, "_is_stream", lambda inst: False)
         f = native(program)
     expected = interpret(program, *values.args)

@@ -8,14 +8,15 @@ and more change places, then elements inside blocks of 16 bytes, which is what m
 
 from __future__ import annotations
 
+from phintys.backends.llvm import costs
 from phintys.backends.llvm.ir.instructions import KernelWriter
 from phintys.backends.llvm.ir.loops import counted_loop
-from phintys.backends.llvm.machine.target import MOST_SINGLE_LANES, SHUFFLED, Target
+from phintys.backends.llvm.machine.target import SHUFFLED, Target
 
 
 def side(target: Target, size: int) -> int:
     """Of a square of elements of ``size`` bytes: how many elements its rows and columns have."""
-    return target.lanes(size, most=MOST_SINGLE_LANES)
+    return target.lanes(size, most=costs.MOST_SINGLE_LANES)
 
 
 def copy_squares(

@@ -21,6 +21,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
+from phintys.backends.llvm import costs
 from phintys.backends.llvm.ir.instructions import KernelWriter, Type
 from phintys.backends.llvm.ir.loops import counted_loop
 from phintys.backends.llvm.ir.transposed import copy_squares, side
@@ -31,7 +32,7 @@ from phintys.backends.llvm.kernel.reductions import Reduction
 from phintys.backends.llvm.kernel.sharing import General, Special
 from phintys.backends.llvm.kernel.short_rows import short_rows
 from phintys.backends.llvm.kernel.vector_loop import Innermost, VectorLoop
-from phintys.backends.llvm.machine.target import MOST_LANES, MOST_SINGLE_LANES, Target, current
+from phintys.backends.llvm.machine.target import Target, current
 from phintys.backends.llvm.vecmath import SUPPORTED
 from phintys.dims import Dim
 from phintys.lowering.program import Inst, Kernel
@@ -39,8 +40,6 @@ from phintys.lowering.schedule import Phase, schedule
 
 __all__ = ["Argument", "KernelCode", "collapse", "emit_kernel"]
 
-_UNROLL = 4
-_CHEAP = 8  # instructions in a body whose additions wait for each other
 _MEMORY = frozenset("load store accumulate call wrap".split())
 
 
@@ -260,8 +259,8 @@ class _Emitter:
         writes = [i for i in insts if i.op in ("store", "accumulate")]
         if any(self.lanes.operand(i).extra and not is_scattered_sum(i) for i in writes):
             width = 1  # lanes would take turns through memory
-        cheap = packed and len(insts) <= _CHEAP and not special
-        unroll = _UNROLL if cheap and reductions and width > 1 else 1
+        cheap = packed and len(insts) <= costs.UNROLLED_BODY and not special
+        unroll = costs.UNROLL if cheap and reductions and width > 1 else 1
         return Innermost(positions, reductions, totals, width, unroll)
 
     def _is_total(self, position: int) -> bool:
@@ -273,8 +272,8 @@ class _Emitter:
     def _width(self, dtypes: set[str], packed: bool, special: bool) -> int:
         """The number of lanes: a power of two.  Special functions like two registers at once."""
         widest = max(Type(d).bytes for d in dtypes)
-        most = MOST_LANES if packed else MOST_SINGLE_LANES
-        width = self.w.target.lanes(widest, 2 if special else 1, most)
+        most = costs.MOST_LANES if packed else costs.MOST_SINGLE_LANES
+        width = self.w.target.lanes(widest, costs.SPECIAL_VECTORS if special else 1, most)
         length = self.kernel.dims[-1].value
         while length is not None and width >= 2 * length > 0:
             width //= 2

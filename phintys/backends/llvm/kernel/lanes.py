@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
+from phintys.backends.llvm import costs
 from phintys.backends.llvm.ir.division import Divisor
 from phintys.backends.llvm.ir.instructions import KernelWriter, Type, cast, emit, select
 from phintys.backends.llvm.kernel import pauses
@@ -22,8 +23,6 @@ from phintys.lowering.program import Inst, Kernel, Operand, Slot
 from phintys.scalar.native import SCIPY_CALLS
 
 INDEX = Type("int64")
-#: lengths that are literals in the code of a kernel: short ones, and the width of wide tiles
-BAKED = frozenset([*range(17), 64])
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +54,7 @@ class Arguments:
 
     def length(self, dim: Dim) -> str:
         """The length of a loop: a literal if small and constant."""
-        return str(dim.value) if dim.value in BAKED else self.dim(dim)
+        return str(dim.value) if dim.value in costs.BAKED_LENGTHS else self.dim(dim)
 
     def constant(self, position: int, t: Type) -> str:
         """A number; equal ones are kept apart, so that other numbers can share the code."""

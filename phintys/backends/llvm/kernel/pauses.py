@@ -15,7 +15,7 @@ from phintys.lowering.program import Inst, Kernel
 def points(body: Iterable[Inst]) -> int:
     """How many points of a kernel are a block: a power of two."""
     price = sum(map(nanoseconds, body))
-    return 1 << max(4, (costs.BLOCK // max(price, 1)).bit_length() - 1)
+    return 1 << max(costs.PAUSE_POINTS, costs.PAUSE_NANOSECONDS // max(price, 1)).bit_length() - 1
 
 
 def is_cheap(body: Iterable[Inst], most: int = EXPENSIVE) -> bool:
@@ -31,4 +31,4 @@ def is_one_block(kernel: Kernel) -> bool:
     """
     operands = (o for o in kernel.operands if not o.extra)
     dense = any(all(stride.value != 0 for stride in o.strides) for o in operands)
-    return dense and is_cheap(kernel.body, costs.DENSE)
+    return dense and is_cheap(kernel.body, costs.DENSE_NANOSECONDS)

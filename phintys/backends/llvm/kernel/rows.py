@@ -1,19 +1,16 @@
 """Sums over rows, several rows at a time.
 
 A kernel that adds rows up in memory reads and writes the sums once a row.  Where rows are long,
-taking `TOGETHER` in one turn saves most of that, and adds their elements in pairs, which is more
+taking several in one turn saves most of that, and adds their elements in pairs, which is more
 exact as well.  The sums of short rows stay in the nearest cache anyway.
 """
 
 from __future__ import annotations
 
+from phintys.backends.llvm import costs
 from phintys.dims import ONE, Dim, dim_min
 from phintys.lowering.costs import cost
 from phintys.lowering.program import Inst, Kernel, Operand
-
-TOGETHER = 4
-_CHEAP = 8  # what a row may cost: other work hides the traffic
-_LONG = 1024  # elements of a row
 
 
 def by_several_rows(kernel: Kernel) -> list[Kernel]:
@@ -21,12 +18,13 @@ def by_several_rows(kernel: Kernel) -> list[Kernel]:
     if not _adds_rows_up(kernel):
         return [kernel]
     d = len(kernel.dims) - 2
-    long = dim_min(kernel.dims[-1] // _LONG, ONE)
-    groups = kernel.dims[d] // TOGETHER * long
-    rest = _with_dim(kernel, d, kernel.dims[d] - groups * TOGETHER)
+    long = dim_min(kernel.dims[-1] // costs.ROWS_LENGTH, ONE)
+    groups = kernel.dims[d] // costs.ROWS_TOGETHER * long
+    grouped = groups * costs.ROWS_TOGETHER
+    rest = _with_dim(kernel, d, kernel.dims[d] - grouped)
     for n, o in enumerate(kernel.operands):
         if o.strides[d].value != 0:
-            moved = o._replace(offset=o.offset + groups * TOGETHER * o.strides[d])
+            moved = o._replace(offset=o.offset + grouped * o.strides[d])
             rest.operands = (*rest.operands[:n], moved, *rest.operands[n + 1 :])
     return [_grouped(kernel, d, groups), rest]
 
@@ -41,10 +39,11 @@ def _adds_rows_up(kernel: Kernel) -> bool:
     if len(kernel.dims) < 2 or kernel.split < len(kernel.dims):
         return False
     rows, row = (d.value for d in kernel.dims[-2:])
-    if (rows is not None and rows < 2 * TOGETHER) or (row is not None and row < _LONG):
+    few = rows is not None and rows < 2 * costs.ROWS_TOGETHER
+    if few or (row is not None and row < costs.ROWS_LENGTH):
         return False
     effects = [i for i in kernel.body if i.op in ("store", "accumulate", "wrap", "index")]
-    if not effects or sum(map(cost, kernel.body)) > _CHEAP + 10 * len(effects):
+    if not effects or sum(map(cost, kernel.body)) > costs.ROWS_COST + 10 * len(effects):
         return False
     return all(_is_row_sum(kernel, i) for i in effects)
 
@@ -71,7 +70,7 @@ def _grouped(kernel: Kernel, d: int, groups: Dim) -> Kernel:
         moving = inst.op == "load" and kernel.operands[inst.param].strides[d].value != 0
         apart = moving or any(len(values[a]) > 1 for a in inst.args)
         rows = []
-        for row in range(TOGETHER if apart else 1):
+        for row in range(costs.ROWS_TOGETHER if apart else 1):
             args = tuple(values[a][row % len(values[a])] for a in inst.args)
             param = inst.param
             if moving:
@@ -86,14 +85,15 @@ def _grouped(kernel: Kernel, d: int, groups: Dim) -> Kernel:
 
 
 def _row_of(operand: Operand, d: int, row: int) -> Operand:
-    strides = (*operand.strides[:d], operand.strides[d] * TOGETHER, *operand.strides[d + 1 :])
-    return operand._replace(strides=strides, offset=operand.offset + operand.strides[d] * row)
+    stride = operand.strides[d]
+    strides = (*operand.strides[:d], stride * costs.ROWS_TOGETHER, *operand.strides[d + 1 :])
+    return operand._replace(strides=strides, offset=operand.offset + stride * row)
 
 
 def _combined(body: list[Inst], accumulate: Inst, values: list[int]) -> int:
     """The position of the values of all rows combined, in pairs."""
     _, kind = accumulate.param
-    values = values if len(values) > 1 else values * TOGETHER
+    values = values if len(values) > 1 else values * costs.ROWS_TOGETHER
     dtype = body[values[0]].dtype
     while len(values) > 1:
         pairs = zip(values[::2], values[1::2], strict=True)

@@ -12,8 +12,9 @@ from collections.abc import Iterable
 from functools import cache
 from typing import NamedTuple
 
+from phintys.backends.llvm import costs
 from phintys.backends.llvm.ir.instructions import Type, scalar_literal
-from phintys.backends.llvm.kernel.lanes import BAKED, Argument
+from phintys.backends.llvm.kernel.lanes import Argument
 from phintys.dims import Dim
 from phintys.lowering.program import Inst, Kernel, Operand, Slot
 
@@ -60,7 +61,7 @@ class Special:
         return Argument(argument.kind, argument.type, value)
 
     def _length(self, dim: Dim) -> Dim:
-        return dim if dim.value in BAKED else self._dim(dim)
+        return dim if dim.value in costs.BAKED_LENGTHS else self._dim(dim)
 
     def _stride(self, dim: Dim) -> Dim:
         return dim if dim.value in (0, 1) else self._dim(dim)

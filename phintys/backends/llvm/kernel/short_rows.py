@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from phintys.backends.llvm import costs
 from phintys.backends.llvm.ir.instructions import KernelWriter, Type, cast
 from phintys.backends.llvm.ir.loops import counted_loop
 from phintys.backends.llvm.kernel import tiles
@@ -29,17 +30,13 @@ from phintys.dims import ONE
 from phintys.lowering.program import Inst, Kernel
 from phintys.lowering.schedule import Phase, Schedule
 
-#: elements of a short row, at most
-SHORT = 32
-_CHEAP = 24  # where there are no special functions
-
 
 def _may_be_short(kernel: Kernel) -> bool:
     """Whether the rows of a kernel may be short, and several can be taken at the same time."""
     if len(kernel.dims) < 2 or kernel.split < len(kernel.dims) - 1 or tiles.is_tiled(kernel):
         return False
     length = kernel.dims[-1].value
-    if length is not None and not 0 < length <= SHORT:
+    if length is not None and not 0 < length <= costs.SHORT_ROW:
         return False
     written = [i for i in kernel.body if i.op in ("store", "accumulate")]
     if any(i.op == "call" for i in kernel.body) or any(len(i.args) > 1 for i in written):
@@ -122,11 +119,13 @@ class ShortRows:
         widest = max([Type(body[p].dtype).bytes for p in used], default=8)
         special = not SUPPORTED.isdisjoint(body[p].op for p in used)
         register = self.w.target.vector_bytes // widest
-        width = self.w.target.lanes(widest, 2 if special else 1)
+        width = self.w.target.lanes(widest, costs.SPECIAL_VECTORS if special else 1)
         if self.kernel.is_reducing or self.sums:
-            return width, min(3 * width, SHORT) if special else _CHEAP, 0
+            longest = min(costs.SHORT_ROW_VECTORS * width, costs.SHORT_ROW)
+            return width, longest if special else costs.SHORT_ROW_CHEAP, 0
         # nothing is added up, and lanes are written one by one, which full vectors are not
-        return width, self.w.target.lanes(widest, 2) - 1, 0 if special else register
+        longest = self.w.target.lanes(widest, costs.SHORT_MAP_VECTORS) - 1
+        return width, longest, 0 if special else register
 
     def first(self, w: KernelWriter) -> str:
         """Write the function, and what calls it before the kernel; the text of both."""
@@ -206,7 +205,7 @@ class ShortRows:
         pointers = list(place.pointers)
         for number in self.own:
             vector = Type(self.lanes.cell(number).dtype, self.width).memory
-            pointers[number] = self.w.stack(f"[{SHORT} x {vector}]", 64)
+            pointers[number] = self.w.stack(f"[{costs.SHORT_ROW} x {vector}]", 64)
         for inst in self.sums:
             self._each(inst, pointers, lambda *turn: self.lanes.clear(*turn))
         values = self._splats(place)

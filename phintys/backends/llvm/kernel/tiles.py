@@ -2,8 +2,8 @@
 
 Where one operand is contiguous along the last loop and another along some other loop, each turn of
 the last loop reads a cache line of the other for one element.  The two loops go through tiles of
-`HEIGHT` by one of `WIDTHS` points: what is crosswise is first transposed, a tile at a time, into
-memory that stays in the nearest cache.
+`costs.TILE_HEIGHT` by one of `costs.TILE_WIDTHS` points: what is crosswise is first transposed, a
+tile at a time, into memory that stays in the nearest cache.
 """
 
 from __future__ import annotations
@@ -11,16 +11,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from phintys.backends.llvm import costs
 from phintys.backends.llvm.ir.instructions import Type
 from phintys.dims import ONE, Dim, dim_min, product
 from phintys.lowering.costs import EXPENSIVE, cost
 from phintys.lowering.program import Kernel, Operand
-
-HEIGHT = 16
-WIDTHS = 64, 16  # long rows suit the prefetcher, narrow tiles waste little of short ones
-_LARGE = 2**12  # points: loops over fewer are left as they are
-_LINES = 256  # of 64 bytes: half of the nearest cache
-_CONFLICT = 512  # bytes: lines at multiples of it have 64 places or fewer
 
 
 def by_tiles(kernel: Kernel) -> list[Kernel]:
@@ -31,7 +26,8 @@ def by_tiles(kernel: Kernel) -> list[Kernel]:
     if not rows_of or not any(o.strides[-1].value == 1 for o in kernel.operands):
         return [kernel]
     rows = rows_of.most_common(1)[0][0]
-    large = dim_min(product(kernel.dims) // _LARGE, ONE) * dim_min(kernel.dims[rows] // HEIGHT, ONE)
+    large = dim_min(product(kernel.dims) // costs.TILED_POINTS, ONE)
+    large = large * dim_min(kernel.dims[rows] // costs.TILE_HEIGHT, ONE)
     if rows == len(kernel.dims) - 2:
         large = large * _overflows(kernel)
     elif any(i.op == "accumulate" for i in kernel.body):  # its sums would be in another order
@@ -42,7 +38,8 @@ def by_tiles(kernel: Kernel) -> list[Kernel]:
 def is_tiled(kernel: Kernel) -> bool:
     """Whether the last two loops go through a tile, in any order."""
     lengths = [d.value for d in kernel.dims[-2:]]
-    return lengths[:1] == [HEIGHT] and lengths[-1] in WIDTHS and _is_map(kernel)
+    tiled = lengths[:1] == [costs.TILE_HEIGHT] and lengths[-1] in costs.TILE_WIDTHS
+    return tiled and _is_map(kernel)
 
 
 def crosswise(kernel: Kernel) -> list[int]:
@@ -63,10 +60,10 @@ def _overflows(kernel: Kernel) -> Dim:
 
     They are too many, or their distance lets them meet in few of the places that it has.
     """
-    result = kernel.dims[-1] // _LINES
+    result = kernel.dims[-1] // costs.TILE_LINES
     for n in crosswise(kernel):
         operand = kernel.operands[n]
-        apart = _CONFLICT // Type(str(operand.slot.dtype)).bytes
+        apart = costs.CONFLICT_BYTES // Type(str(operand.slot.dtype)).bytes
         result = result + ONE - dim_min(operand.strides[-1] % apart, ONE)
     return dim_min(result, ONE)
 
@@ -74,10 +71,10 @@ def _overflows(kernel: Kernel) -> Dim:
 def _in_tiles(kernel: Kernel, large: Dim) -> list[Kernel]:
     """The kernel in tiles if ``large`` is 1; the rows below whole tiles as they are."""
     *outer, rows, length = kernel.dims
-    above = rows // HEIGHT * HEIGHT * large
+    above = rows // costs.TILE_HEIGHT * costs.TILE_HEIGHT * large
     below = tuple(o._replace(offset=o.offset + above * o.strides[-2]) for o in kernel.operands)
     return [
-        *_tiles(_copy_of(kernel, (*outer, above, length), kernel.operands), WIDTHS),
+        *_tiles(_copy_of(kernel, (*outer, above, length), kernel.operands), costs.TILE_WIDTHS),
         _copy_of(kernel, (*outer, rows - above, length), below),
     ]
 
@@ -88,9 +85,9 @@ def _tiles(kernel: Kernel, widths: Sequence[int]) -> list[Kernel]:
         return [kernel]
     *outer, rows, length = kernel.dims
     width, *narrower = widths
-    down, across = rows // HEIGHT, length // width
+    down, across = rows // costs.TILE_HEIGHT, length // width
     operands = kernel.operands
-    tile = (Dim.const(HEIGHT), Dim.const(width))
+    tile = (Dim.const(costs.TILE_HEIGHT), Dim.const(width))
     tiled = tuple(o._replace(strides=_tiled(o.strides, width)) for o in operands)
     right = tuple(o._replace(offset=o.offset + across * width * o.strides[-1]) for o in operands)
     rest = _copy_of(kernel, (*outer, rows, length - across * width), right)
@@ -99,7 +96,7 @@ def _tiles(kernel: Kernel, widths: Sequence[int]) -> list[Kernel]:
 
 def _tiled(strides: tuple[Dim, ...], width: int) -> tuple[Dim, ...]:
     row, element = strides[-2:]
-    return (*strides[:-2], row * HEIGHT, element * width, row, element)
+    return (*strides[:-2], row * costs.TILE_HEIGHT, element * width, row, element)
 
 
 def _copy_of(kernel: Kernel, dims: tuple[Dim, ...], operands: tuple[Operand, ...]) -> Kernel:
@@ -142,7 +139,7 @@ def _is_map(kernel: Kernel) -> bool:
 
 def _may_be_tiled(kernel: Kernel) -> bool:
     length = kernel.dims[-1].value if kernel.dims else 0
-    if not _is_map(kernel) or (length is not None and length < 2 * WIDTHS[-1]):
+    if not _is_map(kernel) or (length is not None and length < 2 * costs.TILE_WIDTHS[-1]):
         return False
     # behind much work for each element the lines come in time as they are
     return not any(cost(i) >= EXPENSIVE for i in kernel.body)

@@ -5,18 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from phintys.backends.llvm import costs
 from phintys.backends.llvm.ir import division
 from phintys.backends.llvm.ir.instructions import Type, cast
 from phintys.backends.llvm.ir.loops import Phis, counted_loop, pause, rarely
 from phintys.backends.llvm.kernel import pauses
 from phintys.backends.llvm.kernel.lanes import INDEX, Lanes, Place, iota, is_scattered_sum
 from phintys.backends.llvm.kernel.reductions import Reduction, State
-
-_CHUNK = 128
-
-#: Fewer turns than this are not worth several accumulators of positions: to combine them takes as
-#: long as some turns.  The position of the best of 20 numbers is found in half the time.
-_POSITIONAL = 4
 
 
 @dataclass(slots=True)
@@ -152,17 +147,16 @@ class VectorLoop:
     def _unrolled(self, flat: list[str]) -> tuple[str, list[str]]:
         """A loop over several vectors, with an accumulator for each; where it stops, and the sums.
 
-        It starts afresh after every `_CHUNK` turns: the error of long sums grows slowly, and the
-        number of a turn fits into any integer.
+        It starts afresh after every `costs.SUM_TURNS` turns.
         """
         w, types, narrow = self.w, self.inner.types(), self.inner.narrow()
         block = self.width * self.inner.unroll
-        stop = self._rounded(block)
+        chunk_length, stop = costs.SUM_TURNS * block, self._rounded(block)
         if any(reduction.positional for reduction, _ in self.inner.reductions):
-            stop = self._unless_short(stop, _POSITIONAL * block)
+            stop = self._unless_short(stop, costs.POSITIONAL_TURNS * block)
 
         def chunk(start: str, flat: list[str]) -> list[str]:
-            end = w.intrinsic("smin", INDEX, w(f"add i64 {start}, {_CHUNK * block}"), stop)
+            end = w.intrinsic("smin", INDEX, w(f"add i64 {start}, {chunk_length}"), stop)
             carried = narrow.identities() * narrow.unroll
             span, all_types = (start, end, block), narrow.types() * narrow.unroll
 
@@ -179,7 +173,7 @@ class VectorLoop:
             return self.inner.merge(self._combined(self.inner.split(flat), states[0]))
 
         length = self.lanes.block(len(self.lanes.kernel.dims) - 1)
-        return stop, counted_loop(w, ("0", stop, _CHUNK * block), types, flat, chunk, length)
+        return stop, counted_loop(w, ("0", stop, chunk_length), types, flat, chunk, length)
 
     def _unless_short(self, stop: str, least: int) -> str:
         """``stop`` if it is at least that, else 0."""

@@ -18,16 +18,13 @@ from typing import Any
 import numpy as np
 
 from phintys.backends.identity import llvm_version, own_version, processor, python
+from phintys.backends.llvm import costs
 from phintys.backends.llvm.machine import image
 from phintys.config import config
 
 #: Levels of LLVM's code generator.  `PLAIN` takes a quarter of the time; on vectors of 512 bits it
 #: can abort the process, so it is for code without vectors.
 PLAIN, OPTIMISED = 0, 1
-
-#: The most lanes that vectors have, and those whose lanes go to memory one by one: each lane is
-#: code there.  These bound the size of code, whatever the machine.
-MOST_LANES, MOST_SINGLE_LANES = 16, 8
 
 #: Bytes inside which machines shuffle the elements of a vector fast.
 SHUFFLED = 16
@@ -119,7 +116,7 @@ class Target:
             return self._probed[1]
         return not self.is_x86 or "+fma" in self.features.split(",")
 
-    def lanes(self, size: int, vectors: int = 1, most: int = MOST_LANES) -> int:
+    def lanes(self, size: int, vectors: int = 1, most: int = costs.MOST_LANES) -> int:
         """How many elements of ``size`` bytes that many vectors hold; at most ``most``."""
         return min(vectors * self.vector_bytes // size, most)
 

@@ -25,9 +25,6 @@ _FORMS = {
     "dot": (1, (0, 1, 1), True),
 }
 
-#: What a turn of a batch counts besides its multiply-adds.
-_TURN = 64
-
 
 def routine(step: Call) -> str:
     """The symbol of the routine that a step calls."""
@@ -114,9 +111,9 @@ class _Batch:
         """Add the work of a turn up; after a block of it let Python handle signals."""
         out, ask, after = self.out, self.out.name("ask"), self.out.name("on")
         done = out.value(f"add i64 {out.load('i64', self.work)}, {work}")
-        done = out.value(f"add i64 {done}, {_TURN}")
+        done = out.value(f"add i64 {done}, {costs.BATCH_TURN}")
         out.store("i64", done, self.work)
-        out.branch(out.value(f"icmp ugt i64 {done}, {costs.LONG_PRODUCT}"), ask, after)
+        out.branch(out.value(f"icmp ugt i64 {done}, {costs.PAUSE_PRODUCT}"), ask, after)
         out.label(ask)
         out.store("i64", "0", self.work)
         _succeed(out, poll.POLL)

@@ -74,17 +74,17 @@ def _block_rows(body: Body, rows: str, size: str, columns: str) -> str:
     """The number of rows in a block, from the bytes of all rows."""
     out = body.out
     before, blocks, go = out.block, out.name("large"), out.name("go")
-    out.branch(out.value(f"icmp sgt i64 {size}, {costs.SMALL_BYTES}"), blocks, go)
+    out.branch(out.value(f"icmp sgt i64 {size}, {costs.ROW_BLOCK_SMALL}"), blocks, go)
     out.label(blocks)
     width = out.value(f"udiv i64 {size}, {rows}")
-    fitting = out.value(f"udiv i64 {costs.BLOCK_BYTES}, {width}")
-    whole = out.value(f"and i64 {fitting}, {-costs.WHOLE}")
+    fitting = out.value(f"udiv i64 {costs.ROW_BLOCK_BYTES}, {width}")
+    whole = out.value(f"and i64 {fitting}, {-costs.ROW_BLOCK_MULTIPLE}")
     several = out.value(f"icmp ne i64 {whole}, 0")
     threads = out.value("call i64 @phintys_blas_threads()")
-    alone = out.value(f"icmp sle i64 {threads}, {costs.THREADS}")
+    alone = out.value(f"icmp sle i64 {threads}, {costs.ROW_BLOCK_THREADS}")
     several = out.value(f"and i1 {several}, {alone}")
     if columns != "1":
-        few = out.value(f"icmp sle i64 {columns}, {costs.COLUMNS}")
+        few = out.value(f"icmp sle i64 {columns}, {costs.ROW_BLOCK_COLUMNS}")
         several = out.value(f"and i1 {several}, {few}")
     some = out.value(f"select i1 {several}, i64 {whole}, i64 {rows}")
     out.line(f"br label %{go}")

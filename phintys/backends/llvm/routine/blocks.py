@@ -46,8 +46,8 @@ class Blocks(NamedTuple):
 
 def in_blocks(steps: Sequence[Step]) -> Iterator[Step | Blocks]:
     """The steps in an order that does the same, some of them in blocks."""
-    for start in range(0, len(steps), costs.WINDOW):
-        yield from _arranged(list(steps[start : start + costs.WINDOW]))
+    for start in range(0, len(steps), costs.ROW_BLOCK_STEPS):
+        yield from _arranged(list(steps[start : start + costs.ROW_BLOCK_STEPS]))
 
 
 def _arranged(steps: list[Step]) -> list[Step | Blocks]:

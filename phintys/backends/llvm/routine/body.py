@@ -300,7 +300,7 @@ class Body:
         steps = in_blocks(group) if self.frame.threads == 1 else group
         for i, step in enumerate(steps, 1):
             self.step(step)
-            if i % costs.BLOCK_STEPS == 0:
+            if i % costs.IR_BLOCK_STEPS == 0:
                 self.out.new_block()
         if long:
             self.frame.resume()

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from phintys.backends.llvm import costs
 from phintys.dims import ONE, ZERO, Dim
 from phintys.lowering.costs import EXPENSIVE, cost
 from phintys.lowering.program import Inst, Kernel, Operand, Slot
@@ -19,9 +20,6 @@ from phintys.lowering.schedule import instruction_depths, schedule
 START, LENGTH, NUMBER = (Dim.symbol(("part", k, 0)) for k in range(3))
 #: the number of parts
 COUNT = Dim.symbol(("part", 3, 0))
-
-#: Parts of an innermost loop start at multiples of this many points.
-_WHOLE = 64
 
 
 class Parts(NamedTuple):
@@ -51,7 +49,7 @@ def cut(kernel: Kernel, scratch: Iterable[Slot] = (), number: int = -1) -> Parts
         return _cut_reductions(kernel, number) if kernel.is_reducing else None
     for d in range(kernel.split):
         if _are_apart(kernel, kernel.body, d, private):
-            unit = _WHOLE if d == len(kernel.dims) - 1 else 1
+            unit = costs.PART_POINTS if d == len(kernel.dims) - 1 else 1
             return Parts(_one_part(kernel, kernel.body, d), kernel.dims[d], unit, private)
     return None
 
@@ -61,9 +59,9 @@ def picoseconds(kernel: Kernel) -> int:
 
     0 if it mostly waits for memory, which more threads do not make faster.
     """
-    memory = 50 * sum(map(_is_stream, kernel.body))
+    memory = costs.STREAM_PICOSECONDS * sum(map(_is_stream, kernel.body))
     computing = sum(_price(i) for i in kernel.body if not _is_stream(i))
-    return memory + computing if computing > 2 * memory else 0
+    return memory + computing if computing > costs.COMPUTE_PER_MEMORY * memory else 0
 
 
 def _is_stream(inst: Inst) -> bool:
@@ -73,9 +71,10 @@ def _is_stream(inst: Inst) -> bool:
 
 def _price(inst: Inst) -> int:
     if inst.operand >= 0:
-        return 500
+        return costs.SCATTERED_PICOSECONDS
     scalar = 1 if inst.op == "reduce" else cost(inst)
-    return 100 * scalar if scalar >= EXPENSIVE else 20 * scalar
+    unit = costs.EXPENSIVE_PICOSECONDS if scalar >= EXPENSIVE else costs.CHEAP_PICOSECONDS
+    return unit * scalar
 
 
 # --------------------------------------------------------------------------- independence
@@ -133,7 +132,7 @@ def _cut_reductions(kernel: Kernel, number: int) -> Parts | None:
     first = len(kernel.operands)
     stores = [Inst("store", body[p].dtype, (p,), first + k) for k, p in enumerate(reduces)]
     part.body = (*part.body, *stores)
-    unit = _WHOLE if len(kernel.dims) == 1 else 1
+    unit = costs.PART_POINTS if len(kernel.dims) == 1 else 1
     return Parts(part, kernel.dims[0], unit, (), partial, _combination(kernel, depths, partial))
 
 

@@ -12,6 +12,7 @@ import warnings
 from functools import cache
 from pathlib import Path
 
+from phintys.backends.llvm import costs
 from phintys.backends.llvm.ir.writer import Lengths
 from phintys.backends.llvm.kernel.kernels import KernelCode, emit_kernel
 from phintys.backends.llvm.machine import process
@@ -21,11 +22,6 @@ from phintys.config import config
 from phintys.dims import product
 from phintys.lowering.memory import byte_size
 from phintys.lowering.program import Kernel, Slot
-
-#: A thread must have so much to do, in picoseconds.  Making one and waiting for it takes some 20
-#: microseconds where a core is idle, and several times as long where it must be woken; the second
-#: core's caches are cold besides.
-WORTHWHILE = 500_000_000
 
 _RUN = "phintys.parallel"
 
@@ -65,7 +61,7 @@ class _Parallel:
 
     def write(self, work: str) -> str:
         out, body = self.out, self.body
-        limit = out.value(f"sdiv i64 {work}, {WORTHWHILE}")
+        limit = out.value(f"sdiv i64 {work}, {costs.THREAD_PICOSECONDS}")
         limit = out.value(f"call i64 @llvm.smin.i64(i64 {limit}, i64 {self.threads})")
         total = body.lengths(self.parts.length)
         several, one, join = (out.name(n) for n in ("several", "one", "join"))

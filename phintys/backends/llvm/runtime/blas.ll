@@ -214,7 +214,7 @@ define internal i64 @phintys_${p}gemm_rows(i64 %m, i64 %n, i64 %k, $T %alpha, pt
   br i1 %much, label %look, label %whole
 look:
   %longest = call i64 @llvm.smax.i64(i64 %m, i64 %n)
-  %huge = call i1 @huge(i64 %work, i64 $gemm, i64 %longest, i64 128)
+  %huge = call i1 @huge(i64 %work, i64 $gemm, i64 %longest, i64 $block)
   br i1 %huge, label %blocks, label %whole
 blocks:
   %several = call i64 @phintys_${p}gemm_blocks(i64 %m, i64 %n, i64 %k, $T %alpha, ptr %c, i64 %cs, ptr %a, i64 %as, i64 %au, ptr %b, i64 %bs, i64 %bu, $T %beta)
@@ -281,7 +281,7 @@ entry:
   %length = select i1 %down, i64 %m, i64 %n
   %across = select i1 %down, i64 %n, i64 %m
   %work = mul i64 %across, %k
-  %block = call i64 @block(i64 %work, i64 $gemm, i64 128)
+  %block = call i64 @block(i64 %work, i64 $gemm, i64 $block)
   %c.step = select i1 %down, i64 %cs, i64 1
   %a.step = select i1 %down, i64 %as, i64 0
   %b.step = select i1 %down, i64 0, i64 %bu

@@ -25,8 +25,6 @@ from phintys.backends.once import once
 
 #: dtype -> its type in IR, the prefix of its BLAS functions
 BLAS_TYPES = {"float32": ("float", "s"), "float64": ("double", "d")}
-#: Just below the largest block (32 MB) that glibc learns from.
-_LARGEST_BLOCK = 2**25 - 2**16
 _BLAS = ("gemm", "gemv", "ger", "dot")
 
 
@@ -52,7 +50,7 @@ def runtime(target: Target) -> Library:
 
 def _runtime_text() -> str:
     layout = cpython.layout()
-    return interrupts.clock() + _filled("runtime.ll", period=costs.PERIOD, **layout)
+    return interrupts.clock() + _filled("runtime.ll", period=costs.PAUSE_MILLISECONDS, **layout)
 
 
 @once
@@ -74,7 +72,7 @@ def _keep_freed_memory() -> None:
     allocate, free = api.PyMem_RawMalloc, api.PyMem_RawFree
     allocate.restype, allocate.argtypes = ctypes.c_void_p, [ctypes.c_size_t]
     free.restype, free.argtypes = None, [ctypes.c_void_p]
-    free(allocate(_LARGEST_BLOCK))
+    free(allocate(costs.FREED_BYTES))
 
 
 @once
@@ -83,8 +81,8 @@ def blas(dtype: str, target: Target) -> Library:
     kind, prefix = BLAS_TYPES[dtype]
 
     def text() -> str:
-        numbers = {"largest": products.LARGEST, "long": costs.LONG_PRODUCT}
-        numbers |= {"gemm": costs.LONG_GEMM, "gemv": costs.LONG_GEMV}
+        numbers = {"largest": costs.PRODUCT_COLUMNS, "long": costs.PAUSE_PRODUCT}
+        numbers |= {"gemm": costs.LONG_GEMM, "gemv": costs.LONG_GEMV, "block": costs.GEMM_BLOCK}
         return _filled("blas.ll", T=kind, p=prefix, **numbers)
 
     exported = _cython_blas().__pyx_capi__

@@ -12,6 +12,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from functools import partial
 
+from phintys.backends.llvm import costs
 from phintys.backends.llvm.ir.instructions import KernelWriter, Type, select
 from phintys.backends.llvm.ir.loops import counted_loop
 from phintys.backends.llvm.machine.jit import Library, compile_ir
@@ -19,12 +20,6 @@ from phintys.backends.llvm.machine.target import Target
 from phintys.backends.llvm.runtime.cells import Cell
 from phintys.backends.llvm.runtime.strided import tile
 from phintys.backends.once import once
-
-#: The target may have so many columns.
-LARGEST = 32
-
-#: Terms that are added up in one turn: that part of the second factor fits the nearest cache.
-_TERMS = 128
 
 
 @once
@@ -52,7 +47,7 @@ def _library(name: str, dtype: str, target: Target) -> Library:
 def _rows_of_block(target: Target) -> int:
     """Rows of a block: so many sums hide the latency of an addition, if there are two registers for
     each row and three more."""
-    return max(1, min(4, (target.registers - 3) // 2))
+    return max(1, min(costs.PRODUCT_ROWS, (target.registers - 3) // 2))
 
 
 class _Writer(ABC):
@@ -129,11 +124,11 @@ class _Product(_Writer):
 
     def text(self) -> str:
         w, cell, width = self.w, self.one.text, self.vector.width
-        self.scratch = w.stack(f"[{_TERMS * LARGEST} x {cell}]", 64)
+        self.scratch = w.stack(f"[{costs.PRODUCT_TERMS * costs.PRODUCT_COLUMNS} x {cell}]", 64)
         self.wide = w(f"and i64 %n, {-2 * width}")
         self.rows, self.last = _rows_of_block(w.target), w("sub i64 %m, 1")
         some = w.intrinsic("smax", Type("int64"), "%k", "1")  # without terms c is still to be set
-        counted_loop(w, ("0", some, _TERMS), [], [], self._terms)
+        counted_loop(w, ("0", some, costs.PRODUCT_TERMS), [], [], self._terms)
         w.line("ret void")
         matrices = ", ".join(f"ptr %{x}, i64 %{x}s, i64 %{x}u" for x in "ab")
         sizes = f"i64 %m, i64 %n, i64 %k, {cell} %alpha, ptr %c, i64 %cs"
@@ -146,7 +141,7 @@ class _Product(_Writer):
         """Add some terms up; the first of them are added to beta times the target."""
         w, t = self.w, self.vector
         left = w(f"sub i64 %k, {start}")
-        self.count = w.intrinsic("smin", Type("int64"), left, str(_TERMS))
+        self.count = w.intrinsic("smin", Type("int64"), left, str(costs.PRODUCT_TERMS))
         first = w(f"icmp eq i64 {start}, 0")
         beta = w(f"select i1 {first}, {t.scalar} %beta, {t.scalar} {self.one.literal(1)}")
         self.factors("%alpha", beta)

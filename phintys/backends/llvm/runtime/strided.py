@@ -9,20 +9,17 @@ from __future__ import annotations
 from pathlib import Path
 from string import Template
 
+from phintys.backends.llvm import costs
 from phintys.backends.llvm.ir.instructions import KernelWriter
 from phintys.backends.llvm.ir.loops import counted_loop
 from phintys.backends.llvm.ir.transposed import copy_squares, side
 from phintys.backends.llvm.machine.jit import Library, compile_ir
-from phintys.backends.llvm.machine.target import MOST_SINGLE_LANES, Target
+from phintys.backends.llvm.machine.target import Target
 from phintys.backends.llvm.runtime.cells import Cell
 from phintys.backends.once import once
 
 #: Bytes of an element -> its type, which is only moved
 _CELLS = {1: "i8", 2: "i16", 4: "float", 8: "double"}
-
-#: The size of a tile, and the least number of elements that are worth tiles.
-_HEIGHT, _WIDTH = 16, 64
-_LARGE = 2**12
 
 _ARGUMENTS = "ptr %to, ptr %from, i64 %rows, i64 %length, i64 %to.row, i64 %from.row, i64 %step"
 
@@ -39,7 +36,11 @@ def library(target: Target) -> Library:
 
     def text() -> str:
         file = Template((Path(__file__).parent / "strided.ll").read_text())
-        numbers = {"height": _HEIGHT, "width": _WIDTH, "large": _LARGE}
+        numbers = {
+            "height": costs.COPY_HEIGHT,
+            "width": costs.COPY_WIDTH,
+            "large": costs.COPY_ELEMENTS,
+        }
         return "\n".join([file.substitute(numbers), *(tile(target, size) for size in _CELLS)])
 
     return compile_ir(text, name="strided", target=target)
@@ -48,7 +49,7 @@ def library(target: Target) -> Library:
 def _elements(target: Target, size: int) -> str:
     """The text of ``elements<size>``, which copies two axes."""
     cell, w = _CELLS[size], KernelWriter(target)
-    width = target.lanes(size, most=MOST_SINGLE_LANES)
+    width = target.lanes(size, most=costs.MOST_SINGLE_LANES)
     vector = f"<{width} x {cell}>"
     steps = [w(f"mul i64 %step, {k}") for k in range(width)]
     whole = w(f"and i64 %length, {-width}")
