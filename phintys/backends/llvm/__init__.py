@@ -55,7 +55,7 @@ def generate(program: Program, single: bool = False, file: str | None = None) ->
         the file of the cache in which the function is stored, for `kept`.  Without one, or if the
         function refers to objects of this process, its code is looked for and stored by its text
     """
-    # here, because functions from the cache need none of it: 25 of 130 ms of such a process
+    # imported here: a process whose functions all come from the cache saves 27 of 130 ms
     from phintys.backends.llvm.routine.entry import emit_entry
     from phintys.backends.llvm.routine.module import module_text
 

@@ -14,6 +14,7 @@ import os
 import sys
 from importlib.machinery import ExtensionFileLoader, PathFinder
 from pathlib import Path
+from string import Template
 from typing import Any
 
 from phintys.backends.capsules import capsule_pointer
@@ -95,8 +96,6 @@ def blas(dtype: str, target: Target) -> Library:
 
 
 def _filled(file: str, **values: Any) -> str:
-    from string import Template
-
     return Template((Path(__file__).parent / file).read_text()).substitute(values)
 
 
