@@ -41,9 +41,6 @@ class Blocks(NamedTuple):
     columns: Dim
 
 
-# --------------------------------------------------------------------------- which steps
-
-
 def in_blocks(steps: Sequence[Step]) -> Iterator[Step | Blocks]:
     """The steps in an order that does the same, some of them in blocks."""
     for start in range(0, len(steps), costs.ROW_BLOCK_STEPS):
