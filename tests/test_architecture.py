@@ -30,7 +30,7 @@ LAYERS = [
 ]
 #: the folders of the llvm backend, bottom to top
 LLVM = ROOT / "backends" / "llvm"
-LLVM_FLOORS = ("costs", "vecmath", "machine", "ir", "runtime", "kernel", "routine")
+LLVM_LAYERS = ("costs", "vecmath", "machine", "ir", "runtime", "kernel", "routine")
 #: what the generators may see: no graph, no op
 GENERATORS = ("backends/llvm", "backends/c")
 SEEN_BY_GENERATORS = {"errors", "locks", "memo", "dims", "config", "lowering", "scalar", "backends"}
@@ -130,15 +130,15 @@ def test_no_import_cycles():
 
 
 @pytest.mark.parametrize("path", sorted(LLVM.rglob("*.py")), ids=lambda p: str(p.relative_to(LLVM)))
-def test_floors_of_the_llvm_backend(path):
+def test_layers_of_the_llvm_backend(path):
     """Imports for type checking count too; only ``__init__.py`` stands above all folders."""
     own = path.relative_to(LLVM).parts[0].removesuffix(".py")
     if own == "__init__":
         return
-    assert own in LLVM_FLOORS, f"{path.name} is on no floor"
-    below = LLVM_FLOORS[: LLVM_FLOORS.index(own) + 1]
+    assert own in LLVM_LAYERS, f"{path.name} is in no layer"
+    below = LLVM_LAYERS[: LLVM_LAYERS.index(own) + 1]
     inside = [(m, line) for m, line in imports(path, checking=True) if is_llvm(m)]
-    wrong = [f"line {line}: {m}" for m, line in inside if floor_of(m) not in below]
+    wrong = [f"line {line}: {m}" for m, line in inside if layer_of_llvm(m) not in below]
     assert not wrong, f"{own} must not import upwards: {wrong}"
 
 
@@ -156,7 +156,7 @@ def is_llvm(module: str) -> bool:
     return module.split(".")[:3] == ["phintys", "backends", "llvm"]
 
 
-def floor_of(module: str) -> str:
+def layer_of_llvm(module: str) -> str:
     """The folder of a module of the llvm backend; empty for the backend itself."""
     return ".".join(module.split(".")[3:4])
 

@@ -175,17 +175,17 @@ FREED_BYTES = 2**25 - 2**16
 
 #: Nanoseconds of work, rather too many than too few, between two polls.  Loops with less do not
 #: poll at all, so this times the number of a Program's steps is the longest wait.
-PAUSE_NANOSECONDS = 2**20
+POLL_NANOSECONDS = 2**20
 
 #: Points between two polls, at least.
-PAUSE_POINTS = 16
+POLL_POINTS = 16
 
 #: Nanoseconds for a point: kernels that go through memory and take less do not poll.  Measured: to
 #: poll made the code of small kernels 10 to 18 % slower to generate.
 DENSE_NANOSECONDS = 32
 
 #: Multiply-adds of a product after which a function polls, at least.
-PAUSE_PRODUCT = 2**22
+POLL_PRODUCT = 2**22
 
 #: Multiply-adds of a product of matrices, and of a matrix and a vector, at most: larger ones go in
 #: pieces.
@@ -195,7 +195,7 @@ LONG_GEMM, LONG_GEMV = 2**34, 2**29
 BATCH_TURN = 64
 
 #: Steps of the body of a `Loop` between two polls.
-PAUSE_STEPS = 64
+POLL_STEPS = 64
 
 #: Milliseconds since the last poll that took the lock of the interpreter, until the next one does.
-PAUSE_MILLISECONDS = 200
+POLL_MILLISECONDS = 200

@@ -169,5 +169,5 @@ def main(order: str, calls: int) -> None:
 
 if __name__ == "__main__":
     if len(sys.argv) > 3:
-        costs.PAUSE_NANOSECONDS, costs.DENSE_NANOSECONDS = int(sys.argv[3]), 0
+        costs.POLL_NANOSECONDS, costs.DENSE_NANOSECONDS = int(sys.argv[3]), 0
     main(sys.argv[1], int(sys.argv[2]))

@@ -7,7 +7,7 @@
     reductions.py   accumulators
     indexed.py      operands whose rows are given by an index
     sharing.py      kernels that differ in numbers alone share code
-    pauses.py       how many points are done between two polls for signals
+    polling.py      how many points are done between two polls for signals
     rows.py tiles.py  Kernel -> Kernels with loops in another order
 
 It may import ``ir``, ``machine`` and ``vecmath``; ``runtime`` stands beside it.

@@ -16,7 +16,7 @@ from typing import Any
 from phintys.backends.llvm import costs
 from phintys.backends.llvm.ir.division import Divisor
 from phintys.backends.llvm.ir.instructions import KernelWriter, Type, cast, emit, select
-from phintys.backends.llvm.kernel import pauses
+from phintys.backends.llvm.kernel import polling
 from phintys.backends.llvm.kernel.reductions import Reduction
 from phintys.dims import ONE, Dim
 from phintys.lowering.program import Inst, Kernel, Operand, Slot
@@ -98,8 +98,8 @@ class Lanes:
         self.counters: dict[int, str] = {}
         self.divisors: dict[int, Divisor] = {}  # by position: what the innermost loop divides by
         self.can_fail = False
-        self.points = pauses.points(kernel.body)  # of a block
-        self.is_one_block = pauses.is_one_block(kernel)
+        self.points = polling.points(kernel.body)  # of a block
+        self.is_one_block = polling.is_one_block(kernel)
         self._spills: dict[tuple[str, int], str] = {}
         self._methods: dict[str, Callable[[Place, int, Inst], str]] = {
             "load": self._load,

@@ -9,7 +9,7 @@ from phintys.backends.llvm import costs
 from phintys.backends.llvm.ir import division
 from phintys.backends.llvm.ir.instructions import Type, cast
 from phintys.backends.llvm.ir.loops import Phis, counted_loop, pause, rarely
-from phintys.backends.llvm.kernel import pauses
+from phintys.backends.llvm.kernel import polling
 from phintys.backends.llvm.kernel.lanes import INDEX, Lanes, Place, iota, is_scattered_sum
 from phintys.backends.llvm.kernel.reductions import Reduction, State
 
@@ -85,7 +85,7 @@ class VectorLoop:
         """
         kernel = self.lanes.kernel
         unrolled = self.width > 1 and self.inner.unroll > 1
-        rows = 1 < kernel.split == len(kernel.dims) and pauses.is_cheap(self.insts)
+        rows = 1 < kernel.split == len(kernel.dims) and polling.is_cheap(self.insts)
         return "" if unrolled or rows else self.lanes.block(len(kernel.dims) - 1)
 
     # ------------------------------------------------------------------------ one round

@@ -113,7 +113,7 @@ class _Batch:
         done = out.value(f"add i64 {out.load('i64', self.work)}, {work}")
         done = out.value(f"add i64 {done}, {costs.BATCH_TURN}")
         out.store("i64", done, self.work)
-        out.branch(out.value(f"icmp ugt i64 {done}, {costs.PAUSE_PRODUCT}"), ask, after)
+        out.branch(out.value(f"icmp ugt i64 {done}, {costs.POLL_PRODUCT}"), ask, after)
         out.label(ask)
         out.store("i64", "0", self.work)
         _succeed(out, poll.POLL)

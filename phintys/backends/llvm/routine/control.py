@@ -137,13 +137,13 @@ def emit_loop(body: Body, step: Loop) -> None:
 def _turns(program: Program) -> int:
     """In how many turns of a loop over a Program to ask once: a power of two."""
     steps = sum(map(_steps, program.steps))
-    return 1 << max(0, (costs.PAUSE_STEPS // max(1, steps)).bit_length() - 1)
+    return 1 << max(0, (costs.POLL_STEPS // max(1, steps)).bit_length() - 1)
 
 
 def _steps(step: Step) -> int:
     """As how many steps a step counts; a Loop has so many turns that it does not ask itself."""
     if isinstance(step, Loop):
-        return costs.PAUSE_STEPS
+        return costs.POLL_STEPS
     if isinstance(step, Branch):  # bounded: as deep as Programs in each other
         return sum(map(_steps, (*step.then.steps, *step.orelse.steps)))
     return 1

@@ -9,7 +9,7 @@ What a block is depends on lengths and on the code of the loop alone, and sums g
 block where they were, so that results have the same bits with blocks of any size.
 
 Here is what ``phintys_poll`` reads; the call of it is in ``ir/poll.py``, the size of blocks in
-``kernel/pauses.py``.
+``kernel/polling.py``.
 """
 
 from __future__ import annotations

@@ -51,7 +51,7 @@ def runtime(target: Target) -> Library:
 
 def _runtime_text() -> str:
     layout = cpython.layout()
-    return interrupts.clock() + _filled("runtime.ll", period=costs.PAUSE_MILLISECONDS, **layout)
+    return interrupts.clock() + _filled("runtime.ll", period=costs.POLL_MILLISECONDS, **layout)
 
 
 @once
@@ -82,7 +82,7 @@ def blas(dtype: str, target: Target) -> Library:
     kind, prefix = BLAS_TYPES[dtype]
 
     def text() -> str:
-        numbers = {"largest": costs.PRODUCT_COLUMNS, "long": costs.PAUSE_PRODUCT}
+        numbers = {"largest": costs.PRODUCT_COLUMNS, "long": costs.POLL_PRODUCT}
         numbers |= {"gemm": costs.LONG_GEMM, "gemv": costs.LONG_GEMV, "block": costs.GEMM_BLOCK}
         return _filled("blas.ll", T=kind, p=prefix, **numbers)
 

@@ -15,7 +15,7 @@ from phintys.lowering.program import Inst, Kernel
 def points(body: Iterable[Inst]) -> int:
     """How many points of a kernel are a block: a power of two."""
     price = sum(map(nanoseconds, body))
-    return 1 << max(costs.PAUSE_POINTS, costs.PAUSE_NANOSECONDS // max(price, 1)).bit_length() - 1
+    return 1 << max(costs.POLL_POINTS, costs.POLL_NANOSECONDS // max(price, 1)).bit_length() - 1
 
 
 def is_cheap(body: Iterable[Inst], most: int = EXPENSIVE) -> bool:
