@@ -1,4 +1,4 @@
-"""Fit the polynomials of ``phintys/backends/llvm/vecmath_coefficients.py`` and write that module.
+"""Fit the polynomials of ``phintys/backends/llvm/vecmath/coefficients.py`` and write that module.
 
     python benchmarks/vecmath_fit.py
 
@@ -16,7 +16,7 @@ import mpmath as mp
 import numpy as np
 
 mp.mp.dps = 60
-TARGET = Path(__file__).parents[1] / "phintys/backends/llvm/vecmath_coefficients.py"
+TARGET = Path(__file__).parents[1] / "phintys/backends/llvm/vecmath/coefficients.py"
 GRID = 600
 Real = Callable[[mp.mpf], mp.mpf]
 

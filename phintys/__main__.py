@@ -33,7 +33,7 @@ def _backend(mode: str) -> str:
 
 def _loader() -> str:
     """What puts machine code into memory, and why, if it is not the usual one."""
-    from phintys.backends.llvm import image
+    from phintys.backends.llvm.machine import image
     from phintys.config import config
 
     if image.in_use():

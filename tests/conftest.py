@@ -13,7 +13,7 @@ import sys
 import pytest
 from hypothesis import settings
 
-from phintys.backends.llvm.target import current
+from phintys.backends.llvm.machine.target import current
 from phintys.config import config
 from phintys.graph.collection import collection_paused
 

@@ -28,6 +28,9 @@ LAYERS = [
     ("compile",),
     ("show",),
 ]
+#: the folders of the llvm backend, bottom to top
+LLVM = ROOT / "backends" / "llvm"
+LLVM_LAYERS = ("costs", "vecmath", "machine", "ir", "runtime", "kernel", "routine")
 #: what the generators may see: no graph, no op
 GENERATORS = ("backends/llvm", "backends/c")
 SEEN_BY_GENERATORS = {"errors", "locks", "memo", "dims", "config", "lowering", "scalar", "backends"}
@@ -55,13 +58,16 @@ def is_module(name: str) -> bool:
 
 
 @cache
-def imports(path: Path) -> tuple[tuple[str, int], ...]:
-    """(module, line) of everything a file imports from this package, type checking excepted."""
+def imports(path: Path, checking: bool = False) -> tuple[tuple[str, int], ...]:
+    """(module, line) of everything a file imports from this package.
+
+    What it imports for type checking alone is left out, unless ``checking``.
+    """
     tree = ast.parse(path.read_text())
     skipped = {
         id(inner)
         for node in ast.walk(tree)
-        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test) and not checking
         for inner in ast.walk(node)
     }
     found = []
@@ -120,6 +126,43 @@ def test_no_import_cycles():
         name: {m for m, _ in top_level_imports(p) if m in modules and m != name}
         for name, p in modules.items()
     }
+    assert not cycle(edges)
+
+
+@pytest.mark.parametrize("path", sorted(LLVM.rglob("*.py")), ids=lambda p: str(p.relative_to(LLVM)))
+def test_layers_of_the_llvm_backend(path):
+    """Imports for type checking count too; only ``__init__.py`` stands above all folders."""
+    own = path.relative_to(LLVM).parts[0].removesuffix(".py")
+    if own == "__init__":
+        return
+    assert own in LLVM_LAYERS, f"{path.name} is in no layer"
+    below = LLVM_LAYERS[: LLVM_LAYERS.index(own) + 1]
+    inside = [(m, line) for m, line in imports(path, checking=True) if is_llvm(m)]
+    wrong = [f"line {line}: {m}" for m, line in inside if layer_of_llvm(m) not in below]
+    assert not wrong, f"{own} must not import upwards: {wrong}"
+
+
+def test_no_import_cycles_in_the_llvm_backend():
+    """Imports inside functions and for type checking count too."""
+    modules = {module_name(p): p for p in LLVM.rglob("*.py")}
+    edges = {
+        name: {m for m, _ in imports(p, checking=True) if m in modules and m != name}
+        for name, p in modules.items()
+    }
+    assert not cycle(edges)
+
+
+def is_llvm(module: str) -> bool:
+    return module.split(".")[:3] == ["phintys", "backends", "llvm"]
+
+
+def layer_of_llvm(module: str) -> str:
+    """The folder of a module of the llvm backend; empty for the backend itself."""
+    return ".".join(module.split(".")[3:4])
+
+
+def cycle(edges: dict[str, set[str]]) -> list[str]:
+    """Nodes that lead to each other in a circle, the first one again at the end; empty if none."""
     state: dict[str, int] = {}
     for root in edges:
         stack = [(root, iter(edges[root]))]
@@ -131,7 +174,7 @@ def test_no_import_cycles():
             for m in rest:
                 if state.get(m) == 1:
                     path = [n for n, _ in stack]
-                    raise AssertionError(f"import cycle: {path[path.index(m) :]} -> {m}")
+                    return [*path[path.index(m) :], m]
                 if not state.get(m):
                     state[m] = 1
                     stack.append((m, iter(edges[m])))
@@ -139,6 +182,12 @@ def test_no_import_cycles():
             else:
                 state[name] = 2
                 stack.pop()
+    return []
+
+
+def test_cycles_are_found():
+    assert cycle({"a": {"b"}, "b": {"c"}, "c": {"b"}}) == ["b", "c", "b"]
+    assert cycle({"a": {"b", "c"}, "b": {"c"}, "c": set()}) == []
 
 
 def top_level_imports(path: Path) -> list[tuple[str, int]]:

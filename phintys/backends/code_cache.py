@@ -16,8 +16,8 @@ The format of a file, all integers little-endian::
 
 The name of a file is the SHA-256 of its key in 64 hexadecimal digits, a dot and a kind:
 
-    f       a function: machine code, and what its block of pointers holds (`llvm.stored`)
-    o       machine code alone (`llvm.stored`)
+    f       a function: machine code, and what its block of pointers holds (`llvm.machine.stored`)
+    o       machine code alone (`llvm.machine.stored`)
     so      a shared library that a C compiler has made, as it is
 
 Files are written under a temporary name and then moved, so processes may write the same file at

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from phintys.backends import code_cache
 from phintys.backends.llvm import Native, bind, generate, kept
-from phintys.backends.llvm.callable import make_native_class
-from phintys.backends.llvm.target import current, surroundings
+from phintys.backends.llvm.machine.target import current, surroundings
+from phintys.backends.llvm.runtime.callable import make_native_class
 from phintys.compile.callable import Function
 from phintys.compile.failure import explain_failure
 from phintys.graph.collection import collection_paused

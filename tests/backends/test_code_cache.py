@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+import phintys
 from phintys.backends import code_cache, identity
 from phintys.config import config
 
@@ -316,6 +317,14 @@ def test_sources_are_known_by_their_contents(tmp_path):
     (root / "inner" / "c.py").rename(root / "inner" / "d.py")
     third = identity.digest_of_sources(str(root))
     assert len({first, second, third}) == 3
+
+
+def test_all_sources_of_the_package_are_part_of_the_key():
+    root = Path(phintys.__file__).parent
+    kinds = {".py", ".ll", ".h"}
+    paths = [p for p in root.rglob("*") if p.suffix in kinds and "__pycache__" not in p.parts]
+    assert {str(p) for p in paths} == set(identity._sources(str(root)))
+    assert root / "backends/llvm/runtime/runtime.ll" in paths
 
 
 def test_large_libraries_are_known_by_their_ends(tmp_path):

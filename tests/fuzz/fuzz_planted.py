@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from phintys.backends.llvm import reductions
+from phintys.backends.llvm.kernel import reductions
 from phintys.lowering.arrays import ArrayBuilder
 from phintys.scalar.op import TABLE
 from phintys.tensor import index_ops

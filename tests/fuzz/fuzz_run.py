@@ -18,7 +18,8 @@ from fuzz_compare import Conditioning, close, described, mismatch
 from fuzz_program import Built
 
 import phintys
-from phintys.backends.llvm import parts, threads
+from phintys.backends.llvm import costs
+from phintys.backends.llvm.routine import parts
 from phintys.compile.mode import Mode
 from phintys.config import config
 from phintys.errors import UnsupportedError
@@ -162,7 +163,7 @@ class Judge:
                 yield
             return
         with config.change_flags(threads=3, **changes), pytest.MonkeyPatch.context() as patch:
-            patch.setattr(threads, "WORTHWHILE", 1)
+            patch.setattr(costs, "THREAD_PICOSECONDS", 1)
             patch.setattr(parts, "_is_stream", lambda inst: False)
             yield
 

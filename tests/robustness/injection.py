@@ -41,7 +41,8 @@ import numpy as np
 from injection_points import CALL, CLEAR, LOAD, MAKE, Countdown, Point
 from injection_programs import PROGRAMS, Program
 
-from phintys.backends.llvm import parts, threads
+from phintys.backends.llvm import costs
+from phintys.backends.llvm.routine import parts
 from phintys.compile import native
 from phintys.locks import making
 
@@ -423,7 +424,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--every", type=int, default=1, help="one trial of so many")
     options = parser.parse_args(arguments)
     warnings.simplefilter("ignore")
-    threads.WORTHWHILE = 1  # whatever there is to do is enough for several threads
+    costs.THREAD_PICOSECONDS = 1  # whatever there is to do is enough for several threads
     parts._is_stream = lambda inst: False
     start = time.process_time()
     with tempfile.TemporaryDirectory() as folder:

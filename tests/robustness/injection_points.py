@@ -25,8 +25,9 @@ import injection_programs
 
 import phintys
 from phintys.backends import identity
-from phintys.backends.llvm import cpython, image, symbols
-from phintys.backends.llvm.jit import compile_ir
+from phintys.backends.llvm.machine import image, process
+from phintys.backends.llvm.machine.jit import compile_ir
+from phintys.backends.llvm.runtime import cpython
 from phintys.errors import PhintysError
 
 SOURCES = str(Path(phintys.__file__).parent)
@@ -228,7 +229,7 @@ def install_native() -> None:
 
     All of them take up to six words and return one, in registers.
     """
-    known, of_process = cpython.symbols(), symbols.of_process
+    known, of_process = cpython.symbols(), process.address_of
     given = {name: known.get(name) or of_process(name) for name in NATIVE}
     shims: dict[str, int] = {}
     for name, failure in NATIVE.items():
@@ -238,12 +239,12 @@ def install_native() -> None:
         text = declared + _SHIM.replace("FAIL", failure or "br label %go")
         text = text.replace("COUNTED", counted)
         outside = {"words": ctypes.addressof(countdown.words), "original": given[name]}
-        library = compile_ir(text, outside)
+        library = compile_ir(text, {**known, **outside}.get)
         _kept.append(library)
         shims[name] = library.address("shim")
     known.update({name: address for name, address in shims.items() if name in known})
     others = {name: address for name, address in shims.items() if name not in known}
-    symbols.of_process = lambda name: others.get(name) or of_process(name)
+    process.address_of = lambda name: others.get(name) or of_process(name)
 
 
 def blocks_in_use() -> int:
@@ -412,7 +413,9 @@ def _memory_points() -> Iterator[Point]:
 
 
 def _mapping_points() -> Iterator[Point]:
-    mmap = of_module("phintys.backends.llvm.image", "mmap", "mmap", raising(system(errno.ENOMEM)))
+    mmap = of_module(
+        "phintys.backends.llvm.machine.image", "mmap", "mmap", raising(system(errno.ENOMEM))
+    )
     yield Point("mapping", "mmap", "ENOMEM", mmap, (MAKE, LOAD), LLVM)
     yield Point("mapping", "mprotect", "EACCES", _mprotect, (MAKE, LOAD), LLVM)
 
@@ -424,7 +427,7 @@ def _refuse(original: Any, *args: Any) -> int:
 
 @contextlib.contextmanager
 def _mprotect(countdown: Countdown) -> Iterator[None]:
-    from phintys.backends.llvm import image
+    from phintys.backends.llvm.machine import image
 
     original = image._protect
     holder = types.SimpleNamespace(protect=original())
@@ -495,17 +498,17 @@ STAGES = (
     ("rewriting", "phintys.rewriting.engine:RuleSet", "apply"),
     ("lowering", "phintys.lowering.from_graph", "lower_graph"),
     ("planning of memory", "phintys.lowering.from_graph", "plan_memory"),
-    ("IR of the routine", "phintys.backends.llvm.entry", "emit_entry"),
-    ("IR of the module", "phintys.backends.llvm.module", "module_text"),
+    ("IR of the routine", "phintys.backends.llvm.routine.entry", "emit_entry"),
+    ("IR of the module", "phintys.backends.llvm.routine.module", "module_text"),
     ("LLVM parses", "llvmlite.binding", "parse_assembly"),
     ("LLVM verifies", "llvmlite.binding.module:ModuleRef", "verify"),
     ("LLVM generates", "llvmlite.binding.targets:TargetMachine", "emit_object"),
-    ("linking", "phintys.backends.llvm.image", "link"),
-    ("loading", "phintys.backends.llvm.jit", "load"),
-    ("bytes of a function", "phintys.backends.llvm.stored", "function_bytes"),
-    ("a function of bytes", "phintys.backends.llvm.stored", "read_function"),
-    ("code of bytes", "phintys.backends.llvm.jit", "read_code"),
-    ("addresses of the interpreter", "phintys.backends.llvm.cpython", "symbols"),
+    ("linking", "phintys.backends.llvm.machine.image", "link"),
+    ("loading", "phintys.backends.llvm.machine.jit", "load"),
+    ("bytes of a function", "phintys.backends.llvm.machine.stored", "function_bytes"),
+    ("a function of bytes", "phintys.backends.llvm.machine.stored", "read_function"),
+    ("code of bytes", "phintys.backends.llvm.machine.jit", "read_code"),
+    ("addresses of the interpreter", "phintys.backends.llvm.runtime.cpython", "symbols"),
     ("the function object", "phintys.compile.native", "bind"),
     ("C text", "phintys.backends.c", "CFile"),
 )

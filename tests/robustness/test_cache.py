@@ -21,8 +21,8 @@ import phintys.tensor as pt
 from phintys.__main__ import _cache, main
 from phintys.backends import code_cache, identity
 from phintys.backends.c import compiler
-from phintys.backends.llvm import image
-from phintys.backends.llvm.target import current, surroundings
+from phintys.backends.llvm.machine import image
+from phintys.backends.llvm.machine.target import current, surroundings
 from phintys.compile import native
 from phintys.config import config
 from phintys.rewriting.database import optdb
@@ -31,7 +31,7 @@ PROGRAM = """
 import sys
 import numpy as np
 import phintys, phintys.tensor as pt
-from phintys.backends.llvm import jit
+from phintys.backends.llvm.machine import jit
 
 x, y = pt.dvectors("x", "y")
 s = phintys.shared(np.zeros(3), "s")
@@ -174,7 +174,7 @@ def test_a_second_process_compiles_nothing(tmp_path, mode):
 
 
 def test_libraries_know_that_they_were_cached(cache):
-    from phintys.backends.llvm.jit import compile_ir
+    from phintys.backends.llvm.machine.jit import compile_ir
 
     text = "define double @thrice(double %x) {\n %y = fmul double %x, 3.0\n ret double %y\n}"
     assert [compile_ir(text).cached for _ in range(2)] == [False, True]

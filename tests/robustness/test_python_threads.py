@@ -112,7 +112,7 @@ together(*(lambda n=n: task(n) for n in range({THREADS})))
 def test_threads_drop_functions_that_others_call(tmp_path):
     """Code stays as long as a call is in it, and goes afterwards."""
     program = f"""
-from phintys.backends.llvm import image
+from phintys.backends.llvm.machine import image
 from phintys.compile import native
 import weakref
 alive = []

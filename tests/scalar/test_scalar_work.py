@@ -17,9 +17,9 @@ import pytest
 from rows import ROWS, arity
 
 import phintys
-import phintys.backends.llvm
 import phintys.tensor as pt
-from phintys.backends.llvm.jit import compile_ir
+from phintys.backends.llvm import runtime
+from phintys.backends.llvm.machine.jit import compile_ir
 from phintys.scalar import numeric
 from phintys.scalar.bessel import LONG_ARGUMENT, LONG_ORDER
 from phintys.scalar.op import TABLE
@@ -85,12 +85,13 @@ def test_what_scipy_is_asked_for(name: str, monkeypatch: pytest.MonkeyPatch) -> 
 
 def counted_zeta() -> tuple[Any, Any]:
     """The zeta function of compiled code, and the number of terms that it has added up."""
-    text = (Path(phintys.backends.llvm.__file__).parent / "zeta.ll").read_text()
+    text = (Path(runtime.__file__).parent / "zeta.ll").read_text()
     count = "%n = load i64, ptr @terms\n  %n.next = add i64 %n, 1\n  store i64 %n.next, ptr @terms"
     assert text.count("more:\n") == 1
     text = "@terms = external global i64\n" + text.replace("more:\n", f"more:\n  {count}\n")
     terms = ctypes.c_int64(0)
-    library = compile_ir(lambda: text, {"terms": ctypes.addressof(terms)}, name="counted_zeta")
+    given = {"terms": ctypes.addressof(terms)}
+    library = compile_ir(lambda: text, given.get, name="counted_zeta")
     call = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_double, ctypes.c_double, ctypes.c_int)(
         library.address("phintys.zeta")
     )

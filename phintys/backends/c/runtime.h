@@ -143,7 +143,7 @@ static double hurwitz_zeta_added(double x, double q) {
     return total;
 }
 
-/* The same for all q; far below 0 by reflection (see llvm/zeta.ll). */
+/* The same for all q; far below 0 by reflection (see llvm/runtime/zeta.ll). */
 static double hurwitz_zeta(double x, double q) {
     if (x == 1) return INFINITY;
     if (!(x > 1)) return NAN;

@@ -7,7 +7,7 @@ from functools import cache, wraps
 import numpy as np
 
 from phintys.backends.llvm import compile_program
-from phintys.backends.llvm.target import current
+from phintys.backends.llvm.machine.target import current
 from phintys.dims import ONE, ZERO, Dim, as_dim, product
 from phintys.lowering.interpret import interpret
 from phintys.lowering.program import Copy, Inst, Kernel, Operand, Program, Python, Slot

@@ -19,7 +19,7 @@ import numpy as np
 import phintys
 import phintys.tensor as pt
 from phintys import config
-from phintys.backends.llvm import interrupts
+from phintys.backends.llvm import costs
 from phintys.tensor.type import TensorType
 
 FLOATS = "float64", "float32"
@@ -169,5 +169,5 @@ def main(order: str, calls: int) -> None:
 
 if __name__ == "__main__":
     if len(sys.argv) > 3:
-        interrupts.BLOCK, interrupts.DENSE = int(sys.argv[3]), 0
+        costs.POLL_NANOSECONDS, costs.DENSE_NANOSECONDS = int(sys.argv[3]), 0
     main(sys.argv[1], int(sys.argv[2]))

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 import phintys
 import phintys.tensor as pt
 from phintys import config
-from phintys.backends.llvm import blocks
-from phintys.backends.llvm.blocks import Blocks, in_blocks
-from phintys.backends.llvm.entry import emit_entry
-from phintys.backends.llvm.runtime import _blas_threads
+from phintys.backends.llvm import costs
+from phintys.backends.llvm.routine.blocks import Blocks, in_blocks
+from phintys.backends.llvm.routine.entry import emit_entry
+from phintys.backends.llvm.runtime.libraries import _blas_threads
 from phintys.dims import Dim
 from phintys.lowering.interpret import interpret
 from phintys.lowering.program import Call, Loop
@@ -28,10 +28,10 @@ rng = np.random.default_rng(3)
 def short():
     """However small the matrices are, there are several blocks, of a few rows each."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(blocks, "SMALL_BYTES", 0)
-        patch.setattr(blocks, "BLOCK_BYTES", 256)
-        patch.setattr(blocks, "THREADS", 1 << 20)
-        patch.setattr(blocks, "WHOLE", 1)
+        patch.setattr(costs, "ROW_BLOCK_SMALL", 0)
+        patch.setattr(costs, "ROW_BLOCK_BYTES", 256)
+        patch.setattr(costs, "ROW_BLOCK_THREADS", 1 << 20)
+        patch.setattr(costs, "ROW_BLOCK_MULTIPLE", 1)
         yield
 
 
@@ -255,7 +255,7 @@ def test_many_threads_of_blas_take_whole_matrices(monkeypatch, threads):
         return native(program)(*args)[0]
 
     same = np.array_equal(value(threads), value(1))
-    assert same == (threads <= blocks.THREADS)
+    assert same == (threads <= costs.ROW_BLOCK_THREADS)
     np.testing.assert_allclose(value(threads), value(1), rtol=1e-9)
 
 
@@ -404,10 +404,10 @@ def test_programs_compute_what_the_interpreter_does(seed, size):
     values = RandomRows(seed)
     values.grow(size)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(blocks, "SMALL_BYTES", 0)
-        patch.setattr(blocks, "BLOCK_BYTES", 300)
-        patch.setattr(blocks, "THREADS", 1 << 20)
-        patch.setattr(blocks, "WHOLE", 1)
+        patch.setattr(costs, "ROW_BLOCK_SMALL", 0)
+        patch.setattr(costs, "ROW_BLOCK_BYTES", 300)
+        patch.setattr(costs, "ROW_BLOCK_THREADS", 1 << 20)
+        patch.setattr(costs, "ROW_BLOCK_MULTIPLE", 1)
         program = program_of(values.inputs, values.outputs(), on_unused_input="ignore")
         agree(program, values.args)
 

@@ -17,8 +17,9 @@ from hand_built import Builder, Failed, Slow, addition, check, failed, native, s
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from phintys.backends.llvm import bind, compile_program, cpython, generate
-from phintys.backends.llvm.callable import TRUSTED, make_native_class
+from phintys.backends.llvm import bind, compile_program, generate
+from phintys.backends.llvm.runtime import cpython
+from phintys.backends.llvm.runtime.callable import TRUSTED, make_native_class
 from phintys.dims import ONE, ZERO, Dim, as_dim, dim_max, dim_min
 from phintys.lowering.program import Check, Inst, Kernel, Operand
 

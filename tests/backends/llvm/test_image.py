@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from phintys.backends.llvm import image, jit, stored
+from phintys.backends.llvm.machine import image, jit, stored
 from phintys.config import config
 
 pytestmark = pytest.mark.skipif(bool(image.refusal()), reason="images are for Linux on x86-64")
@@ -56,7 +56,7 @@ def checked(code: jit.Code) -> None:
         "outside": ctypes.cast(given, ctypes.c_void_p).value,
         "outside.data": ctypes.addressof(number),
     }
-    library = jit.load(code, externals)
+    library = jit.load(code, externals.get)
     f, g = BINARY(library.address("f")), UNARY(library.address("g"))
     assert (f(3.0, 0), f(3.0, 1), g(3.0)) == (3.5, 300.0, 303.5)
     number.value = 1
@@ -87,7 +87,7 @@ def test_two_copies_are_independent():
             "outside": ctypes.cast(given, ctypes.c_void_p).value,
             "outside.data": ctypes.addressof(zero),
         }
-        library = jit.load(code, outside)
+        library = jit.load(code, outside.get)
         assert UNARY(library.address("g"))(1.0) == 2.0 + offset
 
 

@@ -10,8 +10,9 @@ import sys
 
 import pytest
 
-from phintys.backends.llvm import jit, symbols
-from phintys.backends.llvm.target import current
+from phintys.backends.llvm.machine import jit
+from phintys.backends.llvm.machine.target import current
+from phintys.backends.llvm.runtime import symbols
 from phintys.scalar.native import LIBM_CALLS, SCIPY_CALLS
 
 pytestmark = pytest.mark.usefixtures("each_loader")
@@ -70,7 +71,8 @@ def test_a_file_in_place_of_the_directory_is_no_error(tmp_path, monkeypatch):
 
 def test_another_process_compiles_nothing(cache):
     program = (
-        f"from phintys.backends.llvm.jit import compile_ir\nprint(compile_ir({source(5)!r}).cached)"
+        "from phintys.backends.llvm.machine.jit import compile_ir\n"
+        f"print(compile_ir({source(5)!r}).cached)"
     )
     runs = [
         subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
@@ -94,8 +96,13 @@ define double @f(double %x) {
     signature = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_double)
     given = signature(lambda x: x + 20.0)
     address = ctypes.cast(given, ctypes.c_void_p).value
+    ours = symbols.resolver(current())
+
+    def resolve(name: str) -> int | None:
+        return address if name == "given" else ours(name)
+
     for cached in (False, True):
-        library = jit.compile_ir(text, {"given": address})
+        library = jit.compile_ir(text, resolve)
         assert library.cached is cached
         assert signature(library.address("f"))(7.0) == pytest.approx(8.0)
 

@@ -11,8 +11,10 @@ import scipy.special
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from phintys.backends.llvm.jit import compile_ir
-from phintys.backends.llvm.kernels import collapse, emit_kernel
+from phintys.backends.llvm.kernel.kernels import collapse, emit_kernel
+from phintys.backends.llvm.machine.jit import compile_ir
+from phintys.backends.llvm.machine.target import current
+from phintys.backends.llvm.runtime.symbols import resolver
 from phintys.dims import ONE, ZERO, Dim, product
 from phintys.lowering.program import Inst, Kernel, Operand, Slot
 from phintys.scalar.native import INSTRUCTIONS, LIBM_CALLS, NATIVE_DTYPES, SCIPY_CALLS
@@ -71,7 +73,7 @@ _CTYPES |= {f"i{bits}": getattr(ctypes, f"c_int{bits}") for bits in (8, 16, 32, 
 @cache
 def _compiled(symbol: str, ir: str, declares: frozenset, types: tuple):
     text = "\n".join([*sorted(declares), ir])
-    library = compile_ir(text)
+    library = compile_ir(text, resolver(current()))
     call = ctypes.CFUNCTYPE(ctypes.c_int64, *(_CTYPES[t] for t in types))(library.address(symbol))
     return library, call
 

@@ -10,8 +10,8 @@ from hand_built import ONE, ZERO, Builder, native
 
 import phintys
 import phintys.tensor as pt
-from phintys.backends.llvm import products
-from phintys.backends.llvm.target import current
+from phintys.backends.llvm.machine.target import current
+from phintys.backends.llvm.runtime import products
 from phintys.dims import Dim, as_dim
 from phintys.lowering.program import Call, Operand
 

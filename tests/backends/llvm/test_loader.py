@@ -15,7 +15,7 @@ import pytest
 
 import phintys
 import phintys.tensor as pt
-from phintys.backends.llvm import image, jit
+from phintys.backends.llvm.machine import image, jit
 from phintys.compile import native
 from phintys.config import config
 
@@ -157,7 +157,7 @@ def test_a_whole_process_with_llvm_s_loader():
         import threading, time
         import numpy as np
         import phintys, phintys.tensor as pt
-        from phintys.backends.llvm import image
+        from phintys.backends.llvm.machine import image
         image.refused_memory()
         image.Loaded.__init__ = None  # whoever makes an image fails
         x, n = pt.dmatrix("x"), pt.lscalar("n")

@@ -15,11 +15,12 @@ import pytest
 
 import phintys
 import phintys.tensor as pt
-from phintys.backends.llvm import callable as native_callable
-from phintys.backends.llvm import jit, runtime
-from phintys.backends.llvm.entry import emit_entry
-from phintys.backends.llvm.module import module_text
-from phintys.backends.llvm.target import Target
+from phintys.backends.llvm.machine import jit
+from phintys.backends.llvm.machine.target import Target
+from phintys.backends.llvm.routine.entry import emit_entry
+from phintys.backends.llvm.routine.module import module_text
+from phintys.backends.llvm.runtime import callable as native_callable
+from phintys.backends.llvm.runtime import libraries
 from phintys.errors import UnsupportedError
 
 SYSTEMS = {
@@ -45,7 +46,7 @@ def texts() -> dict[str, str]:
     )
     return {
         "function": module_text(emit_entry(f.program)),
-        "runtime": runtime._runtime_text(),
+        "runtime": libraries._runtime_text(),
     }
 
 

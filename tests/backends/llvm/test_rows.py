@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 import phintys
 import phintys.tensor as pt
-from phintys.backends.llvm import jit, rows
+from phintys.backends.llvm import costs
+from phintys.backends.llvm.machine import jit
 
 pytestmark = pytest.mark.widths
 
@@ -23,7 +24,7 @@ OPS = {"sum": np.sum, "max": np.max, "min": np.min, "prod": np.prod, "any": np.a
 def shorter():
     """Rows count as long from a few elements on."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(rows, "_LONG", 3)
+        patch.setattr(costs, "ROWS_LENGTH", 3)
         yield
 
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from phintys.backends.llvm.image import Code, Image, ObjectFile
-from phintys.backends.llvm.stored import (
+from phintys.backends.llvm.machine.image import Code, Image, ObjectFile
+from phintys.backends.llvm.machine.stored import (
     Words,
     can_be_kept,
     code_bytes,

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from phintys import function
-from phintys.backends.llvm import strided
-from phintys.backends.llvm.target import Target, current
+from phintys.backends.llvm.machine.target import Target, current
+from phintys.backends.llvm.runtime import strided
 from phintys.scalar.dtypes import ALL
 from phintys.tensor.type import TensorType
 

@@ -13,8 +13,8 @@ import pytest
 import phintys
 import phintys.tensor as pt
 from phintys import config
-from phintys.backends.llvm import jit
-from phintys.backends.llvm.target import Target, current
+from phintys.backends.llvm.machine import jit
+from phintys.backends.llvm.machine.target import Target, current
 
 rng = np.random.default_rng(3)
 x86 = pytest.mark.skipif(not current().is_x86, reason="the processors are x86-64 ones")
@@ -62,7 +62,7 @@ def test_by_the_environment():
     flags = "vector_bits=128" + (",cpu=x86-64-v2" if current().is_x86 else "")
     code = (
         "import numpy, phintys, phintys.tensor as pt\n"
-        "from phintys.backends.llvm.target import current\n"
+        "from phintys.backends.llvm.machine.target import current\n"
         "x = pt.vector('x')\n"
         "print(phintys.function([x], pt.exp(x).sum())(numpy.zeros(1000)), current())"
     )

@@ -14,8 +14,11 @@ from hypothesis import strategies as st
 import phintys
 import phintys.tensor as pt
 from phintys import config
-from phintys.backends.llvm import parts, symbols, threads
-from phintys.backends.llvm.jit import compile_ir
+from phintys.backends.llvm import costs
+from phintys.backends.llvm.machine import process
+from phintys.backends.llvm.machine.jit import compile_ir
+from phintys.backends.llvm.routine import parts, threads
+from phintys.backends.llvm.runtime import symbols
 from phintys.lowering.assemble import assemble
 from phintys.lowering.interpret import interpret
 from phintys.lowering.memory import plan_memory
@@ -31,7 +34,7 @@ rng = np.random.default_rng(1)
 @pytest.fixture
 def forced(monkeypatch):
     """However little there is to do, it is done in several threads."""
-    monkeypatch.setattr(threads, "WORTHWHILE", 1)
+    monkeypatch.setattr(costs, "THREAD_PICOSECONDS", 1)
     monkeypatch.setattr(parts, "_is_stream", lambda inst: False)
 
 
@@ -102,7 +105,7 @@ def test_programs_compute_what_the_interpreter_does(seed, size, count):
     outputs, _ = values.outputs(3)
     program = plan_memory(assemble(values.b, outputs))
     with pytest.MonkeyPatch.context() as patch, config.change_flags(threads=count):
-        patch.setattr(threads, "WORTHWHILE", 1)
+        patch.setattr(costs, "THREAD_PICOSECONDS", 1)
         patch.setattr(parts, "_is_stream", lambda inst: False)
         f = native(program)
     expected = interpret(program, *values.args)
@@ -134,8 +137,8 @@ def test_little_work_and_streams_through_memory_stay_in_one_thread():
 
 
 def _text(f):
-    from phintys.backends.llvm.entry import emit_entry
-    from phintys.backends.llvm.module import module_text
+    from phintys.backends.llvm.routine.entry import emit_entry
+    from phintys.backends.llvm.routine.module import module_text
 
     with f.maker.settings_as_made():
         return module_text(emit_entry(f.program))
@@ -160,7 +163,7 @@ def test_a_thread_that_cannot_be_made_is_done_without(forced, monkeypatch):
 
 
 def test_without_threads_there_is_a_warning(monkeypatch):
-    monkeypatch.setattr(symbols, "of_process", lambda name: 0)
+    monkeypatch.setattr(process, "address_of", lambda name: 0)
     threads._has_threads.cache_clear()
     with config.change_flags(threads=2), pytest.warns(RuntimeWarning, match="POSIX threads"):
         assert threads.thread_count() == 1

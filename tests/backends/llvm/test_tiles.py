@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import phintys
 import phintys.tensor as pt
-from phintys.backends.llvm import tiles
+from phintys.backends.llvm import costs
 from phintys.scalar.native import NATIVE_DTYPES
 
 pytestmark = pytest.mark.widths
@@ -22,8 +22,8 @@ LENGTHS = st.sampled_from([1, 2, 15, 16, 17, 33, 48, 64, 65, 80])
 def smaller():
     """Tiles in any array that has room for one."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tiles, "_LARGE", 1)
-        patch.setattr(tiles, "_LINES", 1)
+        patch.setattr(costs, "TILED_POINTS", 1)
+        patch.setattr(costs, "TILE_LINES", 1)
         yield
 
 

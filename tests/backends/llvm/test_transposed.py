@@ -7,10 +7,10 @@ import ctypes
 import numpy as np
 import pytest
 
-from phintys.backends.llvm.instructions import KernelWriter
-from phintys.backends.llvm.jit import compile_ir
-from phintys.backends.llvm.target import current
-from phintys.backends.llvm.transposed import copy_squares, side
+from phintys.backends.llvm.ir.instructions import KernelWriter
+from phintys.backends.llvm.ir.transposed import copy_squares, side
+from phintys.backends.llvm.machine.jit import compile_ir
+from phintys.backends.llvm.machine.target import current
 
 pytestmark = pytest.mark.widths
 

@@ -1,0 +1,11 @@
+"""Writing IR text.
+
+    writer.py        names, blocks, and lengths as 64-bit integers
+    instructions.py  one scalar instruction, for any dtype and vector width
+    division.py      division by the same number many times
+    loops.py         a counted loop
+    poll.py          the call by which a loop lets Python handle signals
+    transposed.py    squares of elements, turned in registers
+
+It may import ``vecmath`` (names of functions) and ``machine.target``.
+"""

@@ -1,0 +1,94 @@
+"""Loops in LLVM IR: values that depend on where control comes from, and a counted loop."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from phintys.backends.llvm.ir import poll
+from phintys.backends.llvm.ir.instructions import KernelWriter, Type
+
+
+class Phis:
+    """The ``phi`` instructions of the current block, written once all edges are known."""
+
+    def __init__(self, w: KernelWriter) -> None:
+        self._w = w
+        self._at = len(w.lines)
+        self._rows: list[tuple[str, str]] = []
+        self._edges: list[tuple[str, list[str]]] = []
+
+    def add(self, types: Sequence[str], stem: str) -> list[str]:
+        """Names of new values that depend on where control comes from."""
+        names = ["%" + self._w.name(stem) for _ in types]
+        self._rows.extend(zip(types, names))
+        return names
+
+    def edge(self, block: str, values: Sequence[str]) -> None:
+        """Coming from ``block`` they are ``values``."""
+        self._edges.append((block, list(values)))
+
+    def write(self) -> None:
+        lines = []
+        for number, (kind, name) in enumerate(self._rows):
+            edges = ", ".join(f"[{values[number]}, %{block}]" for block, values in self._edges)
+            lines.append(f"  {name} = phi {kind} {edges}")
+        # one element of `lines` may hold several lines, so that positions stay valid
+        self._w.lines[self._at] = "\n".join(lines) + f"\n{self._w.lines[self._at]}"
+
+
+def counted_loop(
+    w: KernelWriter,
+    span: tuple[str, str, int],
+    types: Sequence[Type],
+    carried: Sequence[str],
+    inside: Callable[[str, list[str]], Sequence[str]],
+    block: str = "",
+) -> list[str]:
+    """``for counter in range(*span)``; ``inside`` gives the carried values' next values.
+
+    The result are the carried values at the end, the first ones if there was no turn.  With a
+    ``block``, a power of two, signals are handled where the counter is a multiple of it; then the
+    function needs the label ``fail``.
+    """
+    start, stop, step = span
+    mask = w(f"sub i64 {block}, 1") if block else ""
+    before, head, body, after = w.block, w.name("head"), w.name("body"), w.name("exit")
+    w.line(f"br label %{head}")
+    w.label(head)
+    phis = Phis(w)
+    (counter,) = phis.add(["i64"], "i")
+    states = phis.add([t.text for t in types], "s")
+    phis.edge(before, [start, *carried])
+    w.branch(w(f"icmp slt i64 {counter}, {stop}"), body, after)
+    w.label(body)
+    new = inside(counter, states)
+    following = w(f"add i64 {counter}, {step}")
+    if block:
+        _pause_if(w, w(f"icmp eq i64 {w(f'and i64 {following}, {mask}')}, 0"))
+    phis.edge(w.block, [following, *new])
+    w.line(f"br label %{head}")
+    phis.write()
+    w.label(after)
+    return states
+
+
+def _pause_if(w: KernelWriter, condition: str) -> None:
+    """Let Python handle signals if ``condition``, which is rare."""
+    ask, go = w.name("ask"), w.name("go")
+    rarely(w, condition, ask, go)
+    pause(w, go)
+    w.label(go)
+
+
+def rarely(w: KernelWriter, condition: str, yes: str, no: str) -> None:
+    """Go on in the block ``yes`` if ``condition``, else to ``no``, which LLVM takes for usual."""
+    w.declares.add(poll.DEFINE_RARE)
+    w.line(f"br i1 {condition}, label %{yes}, label %{no}, !prof {poll.RARE}")
+    w.label(yes)
+
+
+def pause(w: KernelWriter, label: str) -> None:
+    """Let Python handle signals, then go to ``label``; to ``fail`` if that raises."""
+    w.declares.add(poll.DECLARE)
+    status = w(poll.POLL)
+    w.branch(w(f"icmp eq i64 {status}, 0"), label, "fail")

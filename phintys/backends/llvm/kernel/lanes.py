@@ -1,0 +1,501 @@
+"""The body of a kernel: instructions and memory access for some lanes at once.
+
+A `Place` says where instructions are written: outside the innermost loop one lane (width 1),
+inside it ``width`` consecutive points of the innermost dimension.  The last round of a vector loop
+has fewer points than lanes.  What must not happen for a lane that stands for no point
+(a store, a call, a gather) looks at ``active`` or ``mask``; plain arithmetic does not care.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from math import prod
+from typing import Any
+
+from phintys.backends.llvm import costs
+from phintys.backends.llvm.ir.division import Divisor
+from phintys.backends.llvm.ir.instructions import KernelWriter, Type, cast, emit, select
+from phintys.backends.llvm.kernel import polling
+from phintys.backends.llvm.kernel.reductions import Reduction
+from phintys.dims import ONE, Dim
+from phintys.lowering.program import Inst, Kernel, Operand, Slot
+from phintys.scalar.native import SCIPY_CALLS
+
+INDEX = Type("int64")
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """One argument of a kernel function.
+
+    kind ``slot``: ``value`` is the Slot whose base address (of element 0) is passed, type ``ptr``;
+    kind ``dim``: ``value`` is the Dim to evaluate, type ``i64``;
+    kind ``const``: ``value`` is the IR text of the literal, of type ``type``; while a kernel is
+    being written it is the position of the instruction.
+    """
+
+    kind: str
+    type: str
+    value: Any
+
+
+class Arguments:
+    """The arguments of a kernel function in order of first use, and their names in the IR."""
+
+    def __init__(self) -> None:
+        self._named: dict[Any, tuple[str, Argument]] = {}
+
+    def slot(self, slot: Slot) -> str:
+        return self._add(slot.number, Argument("slot", "ptr", slot), "p")
+
+    def dim(self, dim: Dim) -> str:
+        return self._add(dim, Argument("dim", "i64", dim), "d")
+
+    def length(self, dim: Dim) -> str:
+        """The length of a loop: a literal if small and constant."""
+        return str(dim.value) if dim.value in costs.BAKED_LENGTHS else self.dim(dim)
+
+    def constant(self, position: int, t: Type) -> str:
+        """A number; equal ones are kept apart, so that other numbers can share the code."""
+        return self._add(("const", position), Argument("const", t.scalar, position), "c")
+
+    def all(self) -> list[tuple[str, Argument]]:
+        return list(self._named.values())
+
+    def _add(self, key: Any, argument: Argument, stem: str) -> str:
+        name = f"%{stem}{len(self._named)}"
+        return self._named.setdefault(key, (name, argument))[0]
+
+
+@dataclass(slots=True)
+class Place:
+    """Where instructions are written.
+
+    ``pointers`` hold the address of each operand, ``values`` the results of instructions.  Inside
+    the innermost loop ``counter`` is its counter in lane 0 and ``offsets`` what to add to it for
+    each lane.  Lanes without a point repeat the offset of the last point.  ``lanes`` are computed
+    indices taken apart: by position of the instruction and number of the lane.
+    """
+
+    width: int
+    pointers: list[str]
+    values: dict[int, str]
+    counter: str = ""
+    offsets: list[str] = field(default_factory=list)
+    active: str = "1"
+    mask: str = ""
+    lanes: dict[tuple[int, int], str] = field(default_factory=dict)
+
+
+class Lanes:
+    """Writes instructions of one kernel into a function."""
+
+    def __init__(self, kernel: Kernel, w: KernelWriter, arguments: Arguments) -> None:
+        self.kernel = kernel
+        self.w = w
+        self.arguments = arguments
+        self.counters: dict[int, str] = {}
+        self.divisors: dict[int, Divisor] = {}  # by position: what the innermost loop divides by
+        self.can_fail = False
+        self.points = polling.points(kernel.body)  # of a block
+        self.is_one_block = polling.is_one_block(kernel)
+        self._spills: dict[tuple[str, int], str] = {}
+        self._methods: dict[str, Callable[[Place, int, Inst], str]] = {
+            "load": self._load,
+            "const": self._const,
+            "dim": self._dim,
+            "index": self._index,
+            "call": self._call,
+            "wrap": self._wrap,
+            "store": self._store,
+            "accumulate": self._accumulate,
+        }
+
+    def run(self, place: Place, positions: Iterable[int]) -> None:
+        """Write instructions in order."""
+        for position in positions:
+            inst = self.kernel.body[position]
+            method = self._methods.get(inst.op, self._scalar_instruction)
+            place.values[position] = method(place, position, inst)
+
+    def dtype(self, position: int) -> str:
+        return self.kernel.body[position].dtype
+
+    def block(self, d: int, least: int = 1) -> str:
+        """How many turns of loop ``d`` are a block, a power of two; empty if it has no blocks."""
+        if self.is_one_block:
+            return ""
+        length, *inside = (self.arguments.length(dim) for dim in self.kernel.dims[d:])
+        others = [n for n in inside if not n.isdigit()]
+        fixed = prod(int(n) for n in inside if n.isdigit())
+        if not others and length.isdigit() and fixed * int(length) < self.points:
+            return ""
+        self.can_fail = True
+        turns = 1 << max(1, self.points // max(fixed, 1)).bit_length() - 1
+        return self._divided(turns, others, least) if others else str(max(turns, least))
+
+    def _divided(self, turns: int, lengths: list[str], least: int) -> str:
+        """``turns``, divided by the power of two above the product of ``lengths``."""
+        w, inside = self.w, lengths[0]
+        for length in lengths[1:]:
+            inside = w(f"mul i64 {inside}, {length}")
+        # where that overflows, the loops inside have blocks of their own
+        bits = w(f"sub i64 64, {w.intrinsic('ctlz', INDEX, inside, flag='false')}")
+        quotient = w(f"lshr i64 {turns}, {w(f'and i64 {bits}, 63')}")
+        return w.intrinsic("smax", INDEX, quotient, str(least))
+
+    # ------------------------------------------------------------- values without memory
+
+    def _scalar_instruction(self, place: Place, position: int, inst: Inst) -> str:
+        args = tuple(place.values[a] for a in inst.args)
+        t = Type(inst.dtype, place.width)
+        if inst.op == "div" and place.width > 1 and inst.args[1] in self.divisors:
+            return self.divisors[inst.args[1]].divide(self.w, t, args[0])
+        return emit(self.w, inst.op, t, args, self.dtype(inst.args[0]))
+
+    def _const(self, place: Place, position: int, inst: Inst) -> str:
+        t = Type(inst.dtype, place.width)
+        if t.kind == "b":
+            return t.literal(inst.param)
+        return self.w.splat(t, self.arguments.constant(position, t))
+
+    def _dim(self, place: Place, position: int, inst: Inst) -> str:
+        return self.w.splat(Type("int64", place.width), self.arguments.dim(inst.param))
+
+    def _index(self, place: Place, position: int, inst: Inst) -> str:
+        if place.counter and inst.param == len(self.kernel.dims) - 1:
+            return self.positions(place, place.counter)
+        return self.w.splat(Type("int64", place.width), self.counters[inst.param])
+
+    def positions(self, place: Place, first: str) -> str:
+        """``first, first + 1, ...``, one per lane."""
+        t = Type("int64", place.width)
+        start = self.w.splat(t, first)
+        return start if place.width == 1 else self.w(f"add {t.text} {start}, {iota(place.width)}")
+
+    def _wrap(self, place: Place, position: int, inst: Inst) -> str:
+        index, length = (place.values[a] for a in inst.args)
+        source = inst.args[0]
+        self.can_fail = True
+        read = self.kernel.body[source]
+        if place.width > 1 and read.op == "load" and read.dtype == "int64" and self.is_packed(read):
+            return self._wrap_loaded(place, position, inst)
+        index = self._shifted(place, index, length)
+        good = self.w.name("ok")
+        self.w.branch(self._is_outside(place, source, index, length), "fail", good)
+        self.w.label(good)
+        return index
+
+    def _wrap_loaded(self, place: Place, position: int, inst: Inst) -> str:
+        """The same where an index comes from memory, in order: if none of its lanes is negative,
+        which is usual, they can be read one by one from there."""
+        w, t = self.w, Type("int64", place.width)
+        source, (index, length) = inst.args[0], (place.values[a] for a in inst.args)
+        address = self._address(place, self.kernel.body[source].operand, [])
+        negative, near, good = w.name("negative"), w.name("near"), w.name("ok")
+        before = w.block
+        w.branch(self._is_outside(place, source, index, length), negative, good)
+        w.label(negative)
+        shifted = self._shifted(place, index, length)
+        spill = self._spill(0, t)
+        w.branch(self._is_outside(place, source, shifted, length), "fail", near)
+        w.label(near)
+        w.line(f"store {t.text} {shifted}, ptr {spill}, align 64")
+        w.line(f"br label %{good}")
+        w.label(good)
+        result = w(f"phi {t.text} [{index}, %{before}], [{shifted}, %{near}]")
+        where = w(f"phi ptr [{address}, %{before}], [{spill}, %{near}]")
+        for lane in range(place.width):
+            at = w(f"getelementptr i64, ptr {where}, i64 {lane}")
+            place.lanes[position, lane] = w(f"load i64, ptr {at}, align 8")
+        return result
+
+    def _shifted(self, place: Place, index: str, length: str) -> str:
+        """Negative indices count from the end."""
+        t = Type("int64", place.width)
+        negative = self.w(f"icmp slt {t.text} {index}, {t.literal(0)}")
+        return select(self.w, t, negative, self.w(f"add {t.text} {index}, {length}"), index)
+
+    def _is_outside(self, place: Place, position: int, index: str, length: str) -> str:
+        """Whether any index, made from that at ``position``, is negative or too large."""
+        w, t = self.w, Type("int64", place.width)
+        if place.width == 1:
+            return w(f"icmp uge {t.text} {index}, {length}")
+        flag = t.of("bool")
+        last = w(f"add {t.text} {length}, {t.literal(-1)}")
+        large = w(f"sext {flag.text} {w(f'icmp sgt {t.text} {index}, {last}')} to {t.text}")
+        # one of the two has its sign bit set
+        outside = w(f"or {t.text} {index}, {large}")
+        bad = w(f"icmp slt {t.text} {outside}, {t.literal(0)}")
+        if not self._is_zero_elsewhere(position):
+            bad = w(f"and {flag.text} {bad}, {place.mask}")
+        return w.extern(f"llvm.vector.reduce.or.{flag.suffix}", "i1", [(flag.text, bad)])
+
+    def _is_zero_elsewhere(self, position: int) -> bool:
+        """Whether an index is 0, which is there if any is, in lanes without a point."""
+        inst = self.kernel.body[position]
+        if inst.op in ("wrap", "cast"):
+            return self._is_zero_elsewhere(inst.args[0])
+        # see `VectorLoop`: the scratch vectors of wide elements are filled up with 0
+        return inst.op == "load" and self.is_packed(inst) and Type(inst.dtype).bytes >= 4
+
+    def _call(self, place: Place, position: int, inst: Inst) -> str:
+        scipy = inst.param in SCIPY_CALLS
+        symbol = f"phintys.{'scipy' if scipy else 'libm'}.{inst.param}"
+        extra = [("i32", "0")] if scipy else []  # "skip dispatch" of Cython's functions
+        double, t = Type("float64"), Type(inst.dtype, place.width)
+
+        def one(lane: str, args: list[str]) -> str:
+            wide = [("double", cast(self.w, double, inst.dtype, a)) for a in args]
+            result = self.w.extern(symbol, "double", wide + extra)
+            return cast(self.w, Type(inst.dtype), "float64", result)
+
+        args = [(t, place.values[a]) for a in inst.args]
+        return self._each_lane(place, args, one, t)
+
+    # ---------------------------------------------------------------------------- memory
+
+    def stride(self, operand: int) -> Dim:
+        """How an operand moves along the innermost dimension."""
+        return self.kernel.operands[operand].strides[-1]
+
+    def is_packed(self, inst: Inst) -> bool:
+        """Whether an instruction moves whole vectors to or from memory."""
+        if inst.operand < 0:
+            return False
+        plain = len(inst.args) == (inst.op != "load")
+        return plain and self.stride(inst.operand).value == 1
+
+    def operand(self, inst: Inst) -> Operand:
+        """The operand that a memory instruction reaches."""
+        return self.kernel.operands[inst.operand]
+
+    def _load(self, place: Place, position: int, inst: Inst) -> str:
+        t = Type(inst.dtype, place.width)
+        indices = [place.values[a] for a in inst.args]
+        if place.width == 1 or (not indices and self.stride(inst.param).value in (0, 1)):
+            return self._load_at(t, self._address(place, inst.param, indices), inst.param, place)
+        one, memory = Type(inst.dtype), "poison"
+        for lane in range(place.width):
+            at = [self._index_of_lane(place, a, lane) for a in inst.args]
+            address = self._address(place, inst.param, at, place.offsets[lane])
+            x = self.w(f"load {one.cell}, ptr {address}, align {one.bytes}")
+            memory = self.w(f"insertelement {t.memory} {memory}, {one.cell} {x}, i64 {lane}")
+        return self._from_memory(t, memory)
+
+    def _load_at(self, t: Type, address: str, operand: int, place: Place) -> str:
+        """Load the lanes at an address; one value for all where the operand stands still."""
+        still = place.width > 1 and self.stride(operand).value == 0
+        loaded = Type(t.dtype) if still else t
+        x = self.w(f"load {loaded.memory}, ptr {address}, align {t.bytes}")
+        x = self._from_memory(loaded, x)
+        return self.w.splat(t, x) if still else x
+
+    def _store(self, place: Place, position: int, inst: Inst) -> str:
+        t = Type(self.dtype(inst.args[0]), place.width)
+        x = place.values[inst.args[0]]
+        if place.width == 1 or self.is_packed(inst):
+            indices = [place.values[a] for a in inst.args[1:]]
+            self._store_at(t, x, self._address(place, inst.param, indices))
+        elif len(inst.args) == 1 and self.stride(inst.param).value != 0:
+            self._store_strided(place, t, x, inst.param)
+        else:
+            self._store_each(place, inst, inst.param, lambda one, x, at: self._store_at(one, x, at))
+        return ""
+
+    def _store_at(self, t: Type, x: str, address: str) -> None:
+        x = self._to_memory(t, x)
+        self.w.line(f"store {t.memory} {x}, ptr {address}, align {t.bytes}")
+
+    def _store_strided(self, place: Place, t: Type, x: str, operand: int) -> None:
+        # Last lane first: lanes without a point share the address of the last point, whose own
+        # value is then the one that stays.
+        x, one = self._to_memory(t, x), Type(t.dtype)
+        for lane in reversed(range(place.width)):
+            value = self.w(f"extractelement {t.memory} {x}, i64 {lane}")
+            address = self._address(place, operand, [], place.offsets[lane])
+            self.w.line(f"store {one.cell} {value}, ptr {address}, align {one.bytes}")
+
+    def _accumulate(self, place: Place, position: int, inst: Inst) -> str:
+        operand, op = inst.param
+        t = Type(self.dtype(inst.args[0]), place.width)
+
+        def add(t: Type, x: str, address: str) -> None:
+            self._accumulate_at(op, t, x, address)
+
+        if place.width == 1 or self.is_packed(inst):
+            indices = [place.values[a] for a in inst.args[1:]]
+            add(t, place.values[inst.args[0]], self._address(place, operand, indices))
+        elif is_scattered_sum(inst):
+            self._accumulate_lanes(place, inst, t)
+        else:
+            self._store_each(place, inst, operand, add)
+        return ""
+
+    def _accumulate_lanes(self, place: Place, inst: Inst, t: Type) -> None:
+        """Add lane after lane; nothing, to an element that is there, where there is no point."""
+        operand, op = inst.param
+        nothing = t.literal(-0.0 if t.kind == "f" else 0)
+        x = place.values[inst.args[0]]
+        if place.mask:
+            x = select(self.w, t, place.mask, x, nothing)
+        one = Type(t.dtype)
+        for lane in range(place.width):
+            at = [self._index_of_lane(place, a, lane) for a in inst.args[1:]]
+            address = self._address(place, operand, at, place.offsets[lane])
+            value = self.w(f"extractelement {t.text} {x}, i64 {lane}")
+            self._accumulate_at(op, one, value, address)
+
+    def accumulate_total(self, place: Place, position: int, x: str) -> None:
+        """Accumulate, after the innermost loop, what an instruction yields in all of it."""
+        operand, op = self.kernel.body[position].param
+        t = Type(self.dtype(self.kernel.body[position].args[0]))
+        self._accumulate_at(op, t, x, place.pointers[operand])
+
+    def _accumulate_at(self, op: str, t: Type, x: str, address: str) -> None:
+        old = self._from_memory(t, self.w(f"load {t.memory}, ptr {address}, align {t.bytes}"))
+        # the old value last: LLVM would make a masked store, which is slow, of a choice of it
+        (new,) = Reduction(op, t.dtype).combine(self.w, t.width, (x,), (old,))
+        self._store_at(t, new, address)
+
+    def _store_each(
+        self, place: Place, inst: Inst, operand: int, store: Callable[[Type, str, str], None]
+    ) -> None:
+        """Store lane by lane, in order."""
+        one = Type(self.dtype(inst.args[0]))
+
+        def each(lane: str, args: list[str]) -> str:
+            store(one, args[0], self._address(place, operand, args[1:], lane))
+            return ""
+
+        types = [Type(self.dtype(a), place.width) for a in inst.args]
+        self._each_lane(place, [(t, place.values[a]) for t, a in zip(types, inst.args)], each)
+
+    def base(self, operand: int) -> str:
+        """Address of the element where an operand starts."""
+        described = self.kernel.operands[operand]
+        base = self.arguments.slot(described.slot)
+        if described.offset.value == 0:
+            return base
+        return self.advance(operand, base, self.arguments.dim(described.offset), ONE)
+
+    def _address(self, place: Place, operand: int, indices: list[str], lane: str = "0") -> str:
+        """Of an element: the operand's address, moved along the innermost dim and by indices."""
+        described = self.kernel.operands[operand]
+        steps: list[tuple[str, Dim]] = []
+        if place.counter:
+            at = place.counter if lane == "0" else self.w(f"add i64 {place.counter}, {lane}")
+            steps.append((at, described.strides[-1]))
+        steps.extend(zip(indices, described.extra, strict=True))
+        address = place.pointers[operand]
+        for at, stride in steps:
+            address = self.advance(operand, address, at, stride)
+        return address
+
+    def advance(self, operand: int, address: str, count: str, stride: Dim) -> str:
+        """``address`` moved by ``count`` times ``stride`` elements."""
+        if stride.value == 0:
+            return address
+        if stride.value != 1:
+            count = self.w(f"mul i64 {count}, {self.arguments.dim(stride)}")
+        return self.w(f"getelementptr {self.cell(operand).cell}, ptr {address}, i64 {count}")
+
+    def cell(self, operand: int) -> Type:
+        """Type of the elements of an operand."""
+        dtype = self.kernel.operands[operand].slot.dtype
+        assert dtype is not None, "a kernel's operand is an array"
+        return Type(dtype)
+
+    def _index_of_lane(self, place: Place, position: int, lane: int) -> str:
+        """One lane of a computed index; what comes from consecutive memory is loaded from there."""
+        inst, known = self.kernel.body[position], place.lanes.get((position, lane))
+        if known is not None:
+            return known
+        if inst.op == "load" and self.is_packed(inst) and place.counter:
+            # lanes without a point hold 0, see `VectorLoop`
+            address = self._address(place, inst.param, [], str(lane))
+            index = self.w(f"load i64, ptr {address}, align 8")
+        else:
+            if (position, -1) not in place.lanes:
+                vector = place.values[position]
+                zero = self._is_zero_elsewhere(position)
+                place.lanes[position, -1] = vector if zero else self._masked(place, vector)
+            vector = place.lanes[position, -1]
+            index = self.w(f"extractelement <{place.width} x i64> {vector}, i64 {lane}")
+        place.lanes[position, lane] = index
+        return index
+
+    def _masked(self, place: Place, index: str) -> str:
+        """Index 0, which is always there, in lanes without a point."""
+        t = Type("int64", place.width)
+        flag = t.of("bool").text
+        return self.w(f"select {flag} {place.mask}, {t.text} {index}, {t.text} {t.literal(0)}")
+
+    def _from_memory(self, t: Type, x: str) -> str:
+        return self.w(f"icmp ne {t.memory} {x}, zeroinitializer") if t.kind == "b" else x
+
+    def _to_memory(self, t: Type, x: str) -> str:
+        return self.w(f"zext {t.text} {x} to {t.memory}") if t.kind == "b" else x
+
+    # ------------------------------------------------------------------------ lane by lane
+
+    def _each_lane(
+        self,
+        place: Place,
+        args: list[tuple[Type, str]],
+        one: Callable[[str, list[str]], str],
+        result: Type | None = None,
+    ) -> str:
+        """Run scalar code for each active lane in order, in a loop through memory."""
+        if place.width == 1:
+            return one("0", [x for _, x in args])
+        w = self.w
+        cells = [self._spill(number, t, x) for number, (t, x) in enumerate(args)]
+        target = self._spill(len(args), result) if result else ""
+        before, head, after = w.block, w.name("lane"), w.name("lanes")
+        w.line(f"br label %{head}")
+        w.label(head)
+        lane, following = ("%" + w.name("l") for _ in range(2))
+        phi = len(w.lines)
+        w.line("")
+        values = [self._lane_of(t, cell, lane) for (t, _), cell in zip(args, cells)]
+        x = one(lane, values)
+        if result:
+            scalar = Type(result.dtype)
+            address = w(f"getelementptr {scalar.cell}, ptr {target}, i64 {lane}")
+            self._store_at(scalar, x, address)
+        w.line(f"{following} = add i64 {lane}, 1")
+        w.lines[phi] = f"  {lane} = phi i64 [0, %{before}], [{following}, %{w.block}]"
+        w.branch(w(f"icmp ult i64 {following}, {place.active}"), head, after)
+        w.label(after)
+        if not result:
+            return ""
+        return self._from_memory(result, w(f"load {result.memory}, ptr {target}, align 64"))
+
+    def _lane_of(self, t: Type, cell: str, lane: str) -> str:
+        one = Type(t.dtype)
+        address = self.w(f"getelementptr {one.cell}, ptr {cell}, i64 {lane}")
+        return self._from_memory(one, self.w(f"load {one.cell}, ptr {address}, align {one.bytes}"))
+
+    def _spill(self, number: int, t: Type, x: str = "") -> str:
+        """Stack memory for a vector, shared by all lane loops, holding ``x``."""
+        key = (t.memory, number)
+        if key not in self._spills:
+            self._spills[key] = self.w.stack(t.memory, 64)
+        if x:
+            self.w.line(
+                f"store {t.memory} {self._to_memory(t, x)}, ptr {self._spills[key]}, align 64"
+            )
+        return self._spills[key]
+
+
+def is_scattered_sum(inst: Inst) -> bool:
+    """Whether an instruction adds numbers to elements at computed positions."""
+    scattered = inst.op == "accumulate" and len(inst.args) > 1
+    return scattered and inst.param[1] == "add" and inst.dtype != "bool"
+
+
+def iota(width: int) -> str:
+    """The constant vector 0, 1, 2, ..."""
+    return f"<{', '.join(f'i64 {lane}' for lane in range(width))}>"

@@ -1,0 +1,99 @@
+"""Kernels that have the same text.
+
+The text of a kernel does not depend on which slots it works on, on numbers in its body, or on
+lengths and strides (small lengths, and the strides 0 and 1, excepted): these are arguments.
+A `General` kernel has placeholders in their places.  Kernels that are equal then share one text,
+and it is written once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cache
+from typing import NamedTuple
+
+from phintys.backends.llvm import costs
+from phintys.backends.llvm.ir.instructions import Type, scalar_literal
+from phintys.backends.llvm.kernel.lanes import Argument
+from phintys.dims import Dim
+from phintys.lowering.program import Inst, Kernel, Operand, Slot
+
+_NUMBERED = ("const", "dim")
+
+
+class General(NamedTuple):
+    """A kernel with placeholders; equal ones have equal text."""
+
+    dims: tuple[Dim, ...]
+    split: int
+    operands: tuple[Operand, ...]
+    body: tuple[Inst, ...]
+
+    def kernel(self) -> Kernel:
+        return Kernel(self.dims, self.split, self.operands, self.body)
+
+
+class Special:
+    """What the placeholders of a general kernel stand for in one kernel."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        self._body = kernel.body
+        self._slots: dict[Slot, int] = {}
+        self._dims: dict[Dim, int] = {}
+        self.general = General(
+            tuple([self._length(d) for d in kernel.dims]),
+            kernel.split,
+            tuple([self._operand(o) for o in kernel.operands]),
+            tuple([self._inst(i) if i.op in _NUMBERED else i for i in kernel.body]),
+        )
+        self._slot_list, self._dim_list = list(self._slots), list(self._dims)
+
+    def argument(self, argument: Argument) -> Argument:
+        """An argument of the general kernel's function as one of this kernel's."""
+        value = argument.value
+        if argument.kind == "slot":
+            value = self._slot_list[value.number]
+        elif argument.kind == "dim" and value.op == "symbol":
+            value = self._dim_list[value.args[0][1]]
+        elif argument.kind == "const":
+            inst = self._body[value]
+            value = scalar_literal(inst.dtype, inst.param)
+        return Argument(argument.kind, argument.type, value)
+
+    def _length(self, dim: Dim) -> Dim:
+        return dim if dim.value in costs.BAKED_LENGTHS else self._dim(dim)
+
+    def _stride(self, dim: Dim) -> Dim:
+        return dim if dim.value in (0, 1) else self._dim(dim)
+
+    def _strides(self, dims: Iterable[Dim]) -> tuple[Dim, ...]:
+        return tuple([self._stride(d) for d in dims])
+
+    def _dim(self, dim: Dim) -> Dim:
+        return _dim(self._dims.setdefault(dim, len(self._dims)))
+
+    def _operand(self, operand: Operand) -> Operand:
+        number = self._slots.setdefault(operand.slot, len(self._slots))
+        slot = _slot(number, str(operand.slot.dtype))
+        strides, extra = self._strides(operand.strides), self._strides(operand.extra)
+        return Operand(slot, strides, self._stride(operand.offset), extra)
+
+    def _inst(self, inst: Inst) -> Inst:
+        if inst.op == "dim":
+            return Inst("dim", inst.dtype, (), self._dim(inst.param))
+        return inst if Type(inst.dtype).kind == "b" else _number(inst.dtype)
+
+
+@cache
+def _dim(number: int) -> Dim:
+    return Dim.symbol(("argument", number))
+
+
+@cache
+def _slot(number: int, dtype: str) -> Slot:
+    return Slot(number, "temp", dtype, ())
+
+
+@cache
+def _number(dtype: str) -> Inst:
+    return Inst("const", dtype, (), 0)

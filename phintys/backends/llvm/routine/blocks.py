@@ -1,0 +1,138 @@
+"""Steps over the rows of a matrix, block after block of rows.
+
+A product with a matrix that no cache holds takes as long as reading the matrix from memory.
+Where several products read the same one, they and the steps between them are done for a block
+of rows that the cache keeps, then for the next::
+
+    eta = X @ b                          for each block of rows:
+    r = f(eta), s = sum(h(eta))             eta[rows] = X[rows] @ b
+    g = X.T @ r                             r[rows] = f(eta[rows]), s += sum(h(eta[rows]))
+                                            g += X[rows].T @ r[rows]
+
+So X is read from memory once.  The order of a Program's steps is right as it is; this is another
+one, for steps that share memory only if none of them writes it, or if each touches it row by row.
+A small matrix is a single block.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from phintys.backends.llvm import costs
+from phintys.backends.llvm.routine.slices import Slice, Uses, memory_of, merged, slice_of
+from phintys.dims import ONE, ZERO, Dim, dim_max
+from phintys.lowering.program import Call, Check, Slot, Step
+from phintys.lowering.spec import step_dims, step_reads, step_writes
+
+
+class Blocks(NamedTuple):
+    """Steps that are done for blocks of ``rows``.
+
+    Their matrices have ``size`` bytes in all rows, the results of products so many ``columns``.
+    """
+
+    rows: Dim
+    slices: list[Slice]
+    size: Dim
+    columns: Dim
+
+
+def in_blocks(steps: Sequence[Step]) -> Iterator[Step | Blocks]:
+    """The steps in an order that does the same, some of them in blocks."""
+    for start in range(0, len(steps), costs.ROW_BLOCK_STEPS):
+        yield from _arranged(list(steps[start : start + costs.ROW_BLOCK_STEPS]))
+
+
+def _arranged(steps: list[Step]) -> list[Step | Blocks]:
+    for matrix, rows in _candidates(steps):
+        choice = _Choice(steps, rows)
+        if len(choice.products.get(matrix, ())) > 1:
+            return [*choice.before, choice.blocks(rows), *_arranged(choice.after)]
+    return list(steps)
+
+
+def _candidates(steps: list[Step]) -> list[tuple[Slot, Dim]]:
+    """Matrices that several products read, with the number of their rows, apart in memory.
+
+    Blocks of columns gain little: the pieces of their rows are too short to be read fast.
+    """
+    uses: Counter[tuple[Slot, Dim]] = Counter()
+    for step in steps:
+        if isinstance(step, Call) and step.name in ("gemv", "gemm") and not step.batch:
+            matrix = step.operands[1]
+            axes = zip((step.sizes[0], step.sizes[-1]), matrix.strides)
+            uses.update([(matrix.slot, length) for length, stride in axes if stride is not ONE])
+    return [use for use, count in uses.items() if count > 1]
+
+
+class _Choice:
+    """Which steps are done in blocks of rows, and which of the others before and after them."""
+
+    def __init__(self, steps: list[Step], rows: Dim) -> None:
+        self.slices: list[Slice] = []
+        self.before: list[Step] = []
+        self.after: list[Step] = []
+        self.uses: Uses = {}
+        self.products: dict[Slot, list[Call]] = {}  # by matrix
+        chosen, later = _Touched(), _Touched()
+        for number, step in enumerate(steps):
+            touched = _Touched([step])
+            free = later.is_apart(touched)
+            if free and self.join(slice_of(step, rows)):
+                chosen.add(touched)
+            elif free and chosen.is_apart(touched):
+                self.before.append(step)
+            elif isinstance(step, Check):  # what follows may rely on it
+                self.after += steps[number:]
+                break
+            else:
+                later.add(touched)
+                self.after.append(step)
+
+    def join(self, slice_: Slice | None) -> bool:
+        """Add a step if it shares memory with the others only as blocks allow."""
+        uses = merged([*self.uses.items(), *slice_.uses.items()]) if slice_ else None
+        if slice_ is None or uses is None:
+            return False
+        self.uses = uses
+        self.slices.append(slice_)
+        if slice_.product is not None:
+            matrix = slice_.product.operands[1].slot
+            self.products.setdefault(matrix, []).append(slice_.product)
+        return True
+
+    def blocks(self, rows: Dim) -> Blocks:
+        """The steps that are done in blocks."""
+        size, columns = ZERO, ONE
+        for call, *others in self.products.values():
+            size += call.sizes[0] * call.sizes[-1] * np.dtype(call.dtype).itemsize
+            for gemm in (c for c in (call, *others) if c.name == "gemm"):
+                columns = dim_max(columns, gemm.sizes[1])
+        return Blocks(rows, self.slices, size, columns)
+
+
+class _Touched:
+    """The memory that steps read and write, with the symbols that they need and define."""
+
+    def __init__(self, steps: Iterable[Step] = ()) -> None:
+        self.read: set[Any] = set()
+        self.written: set[Any] = set()
+        for step in steps:
+            self.read.update(map(memory_of, step_reads(step)))
+            dims = set(step_dims(step))
+            self.read.update(symbol.args[0] for d in dims for symbol in d.symbols())
+            for slot in step_writes(step):
+                self.written |= {memory_of(slot), ("item", slot.number)}
+
+    def add(self, other: _Touched) -> None:
+        self.read |= other.read
+        self.written |= other.written
+
+    def is_apart(self, other: _Touched) -> bool:
+        """Whether it makes no difference which of the two come first."""
+        mixed = self.read & other.written or self.written & other.read
+        return not mixed and not self.written & other.written

@@ -1,0 +1,408 @@
+"""The steps of one Program as IR, and where its slots are while they run.
+
+A Program's steps are written one after the other into the routine that is being made.  Memory is
+allocated when the first step that uses it is about to run, together with all other memory whose
+size is known by then; consecutive steps that need nothing of Python form a group, around which the
+lock of the interpreter is given up if the group is long work.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from phintys.backends.llvm import costs
+from phintys.backends.llvm.ir import poll
+from phintys.backends.llvm.ir.writer import Lengths, Writer
+from phintys.backends.llvm.kernel.kernels import emit_kernel
+from phintys.backends.llvm.routine.blocks import Blocks, in_blocks
+from phintys.backends.llvm.routine.frame import ALIGN, Frame
+from phintys.backends.llvm.runtime.cpython import offsets
+from phintys.dims import ZERO, Dim, product
+from phintys.lowering.program import Call, Check, Copy, Kernel, Program, Slot, Step
+from phintys.lowering.spec import step_reads, step_writes
+
+#: Writes one step; see ``steps.py``
+Emit = Callable[["Body", Step | Blocks], None]
+
+
+class Place(NamedTuple):
+    """What an inner slot is bound to: memory with its lengths, an object, or both.
+
+    ``owned`` is the place in ``%owned`` where the object of an output is to be put.
+    """
+
+    address: str | None = None
+    lengths: tuple[str, ...] = ()
+    object: str | None = None
+    owned: int | None = None
+
+
+class Body:
+    """The steps of one Program, and where its slots are while they run.
+
+    ``emit`` writes a step.
+    """
+
+    def __init__(self, frame: Frame, program: Program, emit: Emit, step: int | None = None) -> None:
+        self.frame, self.program, self.emit, self.out = frame, program, emit, frame.out
+        self.inside = step  # of an inner Program: the step of the outermost one that runs it
+        self.targets: dict[int, Place] = {}  # slot number -> memory for an output
+        self.lengths = Lengths(frame.out, self.symbol)
+        self.addresses: dict[int, str] = {}  # slot number -> address of element 0
+        self.objects: dict[int, str] = {}  # slot number -> the Python object
+        self.places: dict[int, int] = {}  # slot number -> place in %owned
+        self.cells: dict[int, str] = {}  # slot number -> the list of a shared variable
+        self.blocks: dict[int, str] = {}  # storage number -> address
+        self.words: dict[tuple[str, int], str] = {}
+        self.slots = {slot.number: slot for slot in program.slots}
+        self.slots.update((slot.number, slot) for slot in program.inputs)
+
+    # ----- what comes from outside
+    def word(self, kind: str, value: Any) -> str:
+        """A word of the block that holds ``value``."""
+        key = (kind, id(value))
+        if key not in self.words:
+            position = self.frame.word(kind, value)
+            self.words[key] = self.out.load("ptr", "%block", 8 * position)
+        return self.words[key]
+
+    def descr(self, slot: Slot) -> str:
+        return self.word("object", np.dtype(slot.dtype))
+
+    def symbol(self, key: tuple[Any, ...]) -> str:
+        """The value of a symbol: a length of an array, or an integer in a 0-d slot."""
+        kind, number, *rest = key
+        if kind == "item":
+            slot = self.slots[number]
+            return _load_integer(self.out, slot.dtype or "", self.addresses[number])
+        dims = self.out.load("ptr", self.objects[number], offsets().dims)
+        return self.out.load("i64", dims, 8 * rest[0])
+
+    def shared(self, slots: list[Slot]) -> None:
+        """Hold the values of shared variables for the time of the call."""
+        for i, slot in enumerate(slots):
+            cell = self.word("cell", i)
+            self.cells[slot.number] = cell
+            value = self.out.value(f"call ptr @PyList_GetItem(ptr {cell}, i64 0)")
+            self.out.require(self.out.value(f"icmp ne ptr {value}, null"), "raise")
+            self.receive(slot, value, slot.name or f"shared variable {i}")
+
+    def receive(self, slot: Slot, value: str, what: str) -> None:
+        """Take a reference to an object from outside, as the slot wants it."""
+        if slot.dtype is None:
+            self.out.line(f"call void @Py_IncRef(ptr {value})")
+            self.objects[slot.number], self.places[slot.number] = value, self.frame.own(value)
+            return
+        descr, name = self.descr(slot), self.word("object", what)
+        call = f"call ptr @phintys_array(ptr {value}, ptr {descr}, i64 {slot.ndim}, ptr {name})"
+        self.hold(slot, *self.frame.obtain(call))
+        for axis, dim in enumerate(slot.shape):
+            if dim.value is not None:
+                length = self.symbol(("len", slot.number, axis))
+                self.fail_unless(self.out.value(f"icmp eq i64 {length}, {dim.value}"), -1)
+
+    def hold(self, slot: Slot, object_: str, place: int) -> None:
+        """The slot is an array that the call owns."""
+        self.objects[slot.number], self.places[slot.number] = object_, place
+        self.addresses[slot.number] = self.out.load("ptr", object_, offsets().data)
+        if slot.kind == "python":
+            # read now: the array may be gone when a length is wanted
+            for axis in range(slot.ndim):
+                self.lengths(Dim.symbol(("len", slot.number, axis)))
+            if slot.ndim == 0 and np.dtype(slot.dtype).kind in "iu":
+                self.lengths(Dim.symbol(("item", slot.number)))
+
+    def constants(self) -> None:
+        for slot in self.program.slots:
+            if slot.data is None:
+                continue
+            if slot.kind == "object" and slot.number not in self.objects:
+                self.objects[slot.number] = self.word("object", slot.data)
+            elif slot.kind == "constant":
+                data = np.asarray(slot.data, slot.dtype, order="C")
+                self.objects[slot.number] = self.word("object", data)
+                self.addresses[slot.number] = self.word("array", data)
+
+    # ----- inner Programs
+    def inner(self, program: Program, step: int) -> Body:
+        """The body of a Program that a step of this one runs."""
+        inner = Body(self.frame, program, self.emit, step if self.inside is None else self.inside)
+        inner.words = dict(self.words)
+        return inner
+
+    def bind(self, slot: Slot, place: Place) -> None:
+        """Say where an input of an inner Program is."""
+        if place.object is not None:
+            self.objects[slot.number] = place.object
+        if place.address is not None:
+            self.addresses[slot.number] = place.address
+        for axis, length in enumerate(place.lengths):
+            self.lengths.define(Dim.symbol(("len", slot.number, axis)), length)
+
+    def pass_on(self, slot: Slot, place: int) -> None:
+        """Put a new reference to the object of an output into a place of the outer Program."""
+        self.out.line(f"call void @Py_IncRef(ptr {self.objects[slot.number]})")
+        self.out.store("ptr", self.objects[slot.number], "%owned", 8 * place)
+
+    def adopt(self, slot: Slot, place: int) -> None:
+        """Take what an inner Program has put into a place as the content of a slot."""
+        object_ = self.out.load("ptr", "%owned", 8 * place)
+        if slot.dtype is None:
+            self.objects[slot.number], self.places[slot.number] = object_, place
+        else:
+            self.hold(slot, object_, place)
+
+    # ----- memory
+    def provide(self, slot: Slot) -> None:
+        """See to it that a slot which a step is about to use has memory."""
+        if self.is_filled(slot.number):
+            return
+        if slot.number in self.targets:
+            target = self.targets[slot.number]
+            self.match(slot, target.lengths)
+            self.addresses[slot.number] = target.address or ""
+        elif slot.kind == "output":
+            dims = self.dims_of(slot)
+            call = f"call ptr @phintys_empty(i64 {slot.ndim}, ptr {dims}, ptr {self.descr(slot)})"
+            self.hold(slot, *self.frame.obtain(call))
+        elif slot.kind == "temp":
+            number = slot.number if slot.storage is None else slot.storage
+            if number not in self.blocks:
+                self.allocate(slot)
+            self.addresses[slot.number] = self.blocks[number]
+        else:
+            raise ValueError(f"slot {slot.number} ({slot.kind} {slot.name}) is used but not filled")
+
+    def match(self, slot: Slot, lengths: Sequence[str]) -> None:
+        """Fail unless an output of an inner Program has the lengths that are expected."""
+        for dim, wanted in zip(slot.shape, lengths, strict=True):
+            equal = self.out.value(f"icmp eq i64 {self.lengths(dim)}, {wanted}")
+            self.fail_unless(equal, -1)
+
+    def dims_of(self, slot: Slot) -> str:
+        """An array on the stack with the lengths of a slot."""
+        memory = self.out.stack(f"[{slot.ndim} x i64]")
+        for axis, dim in enumerate(slot.shape):
+            self.out.store("i64", self.lengths(dim), memory, 8 * axis)
+        return memory
+
+    def allocate(self, slot: Slot) -> None:
+        """One workspace for this temp's storage and all others whose sizes are known by now."""
+        sizes = self.program.storages
+        first = slot.storage
+        if first is None:
+            raise ValueError(f"temp slot {slot.number} has no storage: the Program is not planned")
+        known = [s for s in range(len(sizes)) if s not in self.blocks and self.is_known(sizes[s])]
+        dynamic = []
+        for s in dict.fromkeys([first, *known]):
+            size = sizes[s].value
+            if size is not None and self.frame.stack_bytes + size <= costs.STACK_BYTES:
+                self.blocks[s] = self.out.at("%stack", self.frame.stack_bytes)
+                self.frame.stack_bytes += max(-(-size // ALIGN), 1) * ALIGN
+            else:
+                dynamic.append(s)
+        if dynamic:
+            self.blocks.update(zip(dynamic, self.workspace([sizes[s] for s in dynamic])))
+
+    def is_known(self, dim: Dim) -> bool:
+        """Whether every symbol has a value that no later step can change."""
+        return all(
+            self.lengths.known(symbol)
+            or (
+                self.slots[symbol.args[0][1]].kind in ("input", "constant", "python")
+                and self.is_filled(symbol.args[0][1])
+            )
+            for symbol in dim.symbols()
+        )
+
+    def is_filled(self, number: int) -> bool:
+        return number in self.addresses or number in self.objects
+
+    def workspace(self, sizes: list[Dim]) -> list[str]:
+        """The addresses of blocks of these sizes, in one piece of memory, equal ones in a row."""
+        out, total = self.out, str(ALIGN)
+        starts: dict[Dim, tuple[str, str]] = {}  # of the next block, distance of blocks
+        for dim, count in Counter(sizes).items():
+            step, whole = self.rounded(dim, count)
+            starts[dim] = (total, step)
+            total = out.value(f"call i64 @llvm.sadd.sat.i64(i64 {total}, i64 {whole})")
+        raw = out.value(f"call ptr @PyMem_RawMalloc(i64 {total})")
+        out.require(out.value(f"icmp ne ptr {raw}, null"), "memory")
+        out.store("ptr", raw, "%works", 8 * self.frame.works)
+        self.frame.works += 1
+        beyond = out.value(f"and i64 {out.value(f'ptrtoint ptr {raw} to i64')}, {ALIGN - 1}")
+        base = out.at(raw, out.value(f"sub i64 0, {beyond}"))
+        rows = {dim: (out.at(base, start), step) for dim, (start, step) in starts.items()}
+        blocks = []
+        for dim in sizes:
+            block, step = rows[dim]
+            blocks.append(block)
+            rows[dim] = (out.at(block, step), step)
+        return blocks
+
+    def rounded(self, dim: Dim, count: int) -> tuple[str, str]:
+        """A number of bytes rounded up to a multiple of `ALIGN`, and ``count`` times that."""
+        out, size = self.out, self.lengths.size(dim, "memory")
+        padded = out.value(f"call i64 @llvm.sadd.sat.i64(i64 {size}, i64 {ALIGN - 1})")
+        step = out.value(f"and i64 {padded}, {-ALIGN}")
+        if count == 1:
+            return step, step
+        pair = out.value(f"call {{i64, i1}} @llvm.smul.with.overflow.i64(i64 {step}, i64 {count})")
+        overflow = out.value(f"extractvalue {{i64, i1}} {pair}, 1")
+        out.require(out.value(f"xor i1 {overflow}, true"), "memory")
+        return step, out.value(f"extractvalue {{i64, i1}} {pair}, 0")
+
+    # ----- steps
+    def run(self) -> None:
+        steps, last, start = self.program.steps, self.last_uses(), 0
+        while start < len(steps):
+            group = self.group(start)
+            for step in group:
+                for slot in _slots_of(step):
+                    self.provide(slot)
+            self.run_group(group)
+            for i in range(start, start + len(group)):
+                for number in last.get(i, ()):
+                    if number in self.places:
+                        self.frame.release(self.places[number])
+            start += len(group)
+        for slot in self.program.outputs:
+            self.provide(slot)
+
+    def group(self, start: int) -> list[Step]:
+        """The next steps that can run without Python once all their memory has been allocated.
+
+        Checks come before the memory of what follows: it may be lengths that they are about.
+        """
+        steps = self.program.steps
+        end = start + 1
+        kinds = next((k for k in ((Check,), _NATIVE) if isinstance(steps[start], k)), ())
+        if kinds:
+            while end < len(steps) and isinstance(steps[end], kinds):
+                if not all(self.can_provide(slot) for slot in _slots_of(steps[end])):
+                    break
+                end += 1
+        return steps[start:end]
+
+    def run_group(self, group: list[Step]) -> None:
+        work = sum((_work(step) for step in group), ZERO)
+        symbols = (self.is_known(symbol) for symbol in work.symbols())
+        long = (work.value is None or work.value > costs.LONG_WORK) and all(symbols)
+        if long:
+            self.frame.suspend(self.lengths(work))
+        # one or the other: what a kernel does in a block is too little for several threads
+        steps = in_blocks(group) if self.frame.threads == 1 else group
+        for i, step in enumerate(steps, 1):
+            self.step(step)
+            if i % costs.IR_BLOCK_STEPS == 0:
+                self.out.new_block()
+        if long:
+            self.frame.resume()
+
+    def step(self, step: Step | Blocks) -> None:
+        """Write one step."""
+        self.emit(self, step)
+
+    @contextmanager
+    def within(self, definitions: dict[Dim, str]) -> Generator[None]:
+        """Steps that are written in this context see other values of some symbols."""
+        outer, self.lengths = self.lengths, self.lengths.within(definitions)
+        yield
+        self.lengths = outer
+
+    @cached_property
+    def used(self) -> Counter[Slot]:
+        """slot -> number of steps that use it."""
+        return Counter(s for step in self.program.steps for s in {*_slots_of(step)})
+
+    def can_provide(self, slot: Slot) -> bool:
+        """Whether the memory of a slot can be allocated now."""
+        if self.is_filled(slot.number):
+            return True
+        if slot.kind == "temp":
+            return slot.storage in self.blocks or self.is_known(
+                self.program.storages[slot.storage or 0]
+            )
+        return slot.kind == "output" and all(self.is_known(d) for d in slot.shape)
+
+    def last_uses(self) -> dict[int, list[int]]:
+        """step -> slots that Python made and that nothing needs after this step."""
+        kept = {slot.number for slot in self.program.outputs}
+        last: dict[int, int] = {}
+        for i, step in enumerate(self.program.steps):
+            for slot in (*_slots_of(step), *step_writes(step)):
+                if slot.kind in ("python", "object") and slot.number not in kept:
+                    last[slot.number] = i
+        uses: dict[int, list[int]] = {}
+        for number, i in last.items():
+            uses.setdefault(i, []).append(number)
+        return uses
+
+    def fail_unless(self, condition: str, step: int) -> None:
+        number = step if self.inside is None else self.inside
+        self.out.line(f"store i64 {number}, ptr {self.frame.step}")
+        self.out.require(condition, "fail")
+
+    def ask(self) -> None:
+        """Let Python handle signals; fail if that raises."""
+        status = self.out.value(poll.POLL)
+        self.out.require(self.out.value(f"icmp eq i64 {status}, 0"), "fail")
+
+    def succeed(self, status: str, step: Step) -> None:
+        """Fail unless a status is 0."""
+        if status != "0":
+            self.fail_unless(self.out.value(f"icmp eq i64 {status}, 0"), step.step)
+
+    def call_kernel(self, kernel: Kernel, lengths: Lengths, long: bool = False) -> str:
+        """Call the function of a kernel, see `emit_kernel`; its status, 0 if it cannot fail."""
+        code = emit_kernel(kernel, long)
+        self.frame.kernels[code.symbol] = code
+        args = []
+        for a in code.arguments:
+            if a.kind == "slot":
+                args.append(f"ptr {self.addresses[a.value.number]}")
+            elif a.kind == "dim":
+                args.append(f"i64 {lengths(a.value)}")
+            else:
+                args.append(f"{a.type} {a.value}")
+        status = self.out.value(f'call i64 @"{code.symbol}"({", ".join(args)})')
+        return status if code.can_fail else "0"
+
+
+#: Steps that need memory, but nothing of Python.
+_NATIVE = (Kernel, Copy, Call)
+
+
+def _work(step: Step) -> Dim:
+    """About how many scalar instructions a step is."""
+    if isinstance(step, Kernel):
+        return product(step.dims) * len(step.body)
+    if isinstance(step, Copy):
+        return product(step.source.shape)
+    if isinstance(step, Call):
+        return product((*step.sizes, *step.batch))
+    return ZERO
+
+
+def _slots_of(step: Step) -> list[Slot]:
+    """The slots that a step uses, those that Python makes while it runs excepted."""
+    if isinstance(step, Kernel):
+        return [operand.slot for operand in step.operands]
+    written = [s for s in step_writes(step) if s.kind not in ("python", "object")]
+    return [*step_reads(step), *written]
+
+
+def _load_integer(out: Writer, dtype: str, address: str) -> str:
+    """An integer of any dtype as i64."""
+    kind = np.dtype(dtype)
+    bits = 8 * kind.itemsize
+    value = out.load(f"i{bits}", address)
+    if bits == 64:
+        return value
+    return out.value(f"{'sext' if kind.kind == 'i' else 'zext'} i{bits} {value} to i64")

@@ -1,0 +1,116 @@
+"""What a routine owns while it is written: its text, words, references, memory, and the lock."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from phintys.backends.llvm import costs
+from phintys.backends.llvm.ir.writer import Writer
+from phintys.backends.llvm.kernel.kernels import KernelCode
+from phintys.backends.llvm.runtime.callable import DATA_OFFSET
+
+#: Blocks of memory start at multiples of this many bytes.
+ALIGN = 64
+
+#: The fixed words at the start of a block; the rows of the arguments follow.
+HEADER = ("slow", "failed", "count", "names")
+
+
+class Frame:
+    """The text of a routine, the words of its block, and what a call of it has to give back."""
+
+    def __init__(self, n_arguments: int, threads: int) -> None:
+        self.out = Writer()
+        self.words: list[tuple[str, Any]] = [("slow", None), ("failed", None)]
+        self.words += [("integer", n_arguments), ("names", None)]
+        self.kernels: dict[str, KernelCode] = {}
+        self.calls: set[str] = set()
+        self.owned = 0  # Python objects that the call owns: places in the array %owned
+        self.works = 0  # memory that the call has allocated: places in the array %works
+        self.stack_bytes = 0
+        self.step = self.out.stack("i64")  # the step that is about to fail
+        self.threads = threads
+        self.thread = ""  # where the thread state is kept while the lock is given up
+
+    def start(self) -> str:
+        """The start of the routine, whose size is known last."""
+        lines = [
+            f"%block.at = getelementptr i8, ptr %self, i64 {DATA_OFFSET}",
+            "%block = load ptr, ptr %block.at",
+            f"%owned = alloca [{self.owned + 1} x ptr], align 8",
+            f"%works = alloca [{self.works + 1} x ptr], align 8",
+        ]
+        if self.stack_bytes:
+            lines.append(f"%stack = alloca [{self.stack_bytes} x i8], align {ALIGN}")
+        for name, count in (("%owned", self.owned), ("%works", self.works)):
+            if count:
+                size = 8 * count
+                lines.append(f"call void @llvm.memset.p0.i64(ptr {name}, i8 0, i64 {size}, i1 0)")
+        return "".join(f"  {line}\n" for line in lines)
+
+    def word(self, kind: str, value: Any) -> int:
+        """The position of a new word of the block."""
+        self.words.append((kind, value))
+        return len(self.words) - 1
+
+    # ----- ownership
+    def own(self, object_: str) -> int:
+        """Keep a reference until the end of the call."""
+        place = self.reserve()
+        self.out.store("ptr", object_, "%owned", 8 * place)
+        return place
+
+    def obtain(self, call: str) -> tuple[str, int]:
+        """Call something that gives a new reference, or null with an exception."""
+        object_ = self.out.value(call)
+        self.out.require(self.out.value(f"icmp ne ptr {object_}, null"), "raise")
+        return object_, self.own(object_)
+
+    def release(self, place: int) -> None:
+        """Drop a reference early."""
+        at = self.out.at("%owned", 8 * place)
+        self.out.line(f"call void @phintys_release(ptr {at}, i64 1)")
+
+    def reserve(self) -> int:
+        """A place for a reference that comes later."""
+        self.owned += 1
+        return self.owned - 1
+
+    def move(self, source: int, target: int) -> None:
+        """Move a reference from one place to another."""
+        self.out.store("ptr", self.out.load("ptr", "%owned", 8 * source), "%owned", 8 * target)
+        self.out.store("ptr", "null", "%owned", 8 * source)
+
+    # ----- the lock of the interpreter
+    def suspend(self, work: str) -> None:
+        """Give up the lock if there is enough work to do."""
+        out, give, after = self.out, self.out.name("give"), self.out.name("go")
+        if not self.thread:
+            self.thread = out.stack("ptr")
+            out.head.append(f"  store ptr null, ptr {self.thread}")
+        out.branch(out.value(f"icmp sgt i64 {work}, {costs.LONG_WORK}"), give, after)
+        out.label(give)
+        out.store("ptr", out.value("call ptr @PyEval_SaveThread()"), self.thread)
+        out.line(f"br label %{after}")
+        out.label(after)
+
+    def resume(self) -> None:
+        """Take the lock again if it has been given up."""
+        if not self.thread:
+            return
+        out, take, after = self.out, self.out.name("take"), self.out.name("go")
+        state = out.load("ptr", self.thread)
+        out.branch(out.value(f"icmp ne ptr {state}, null"), take, after)
+        out.label(take)
+        out.store("ptr", "null", self.thread)
+        out.line(f"call void @PyEval_RestoreThread(ptr {state})")
+        out.line(f"br label %{after}")
+        out.label(after)
+
+    def clean(self, owned: int = 0, works: int = 0) -> None:
+        """Free memory and drop references, of the places from these on."""
+        ranges = (("free", "%works", works, self.works), ("release", "%owned", owned, self.owned))
+        for routine, array, start, stop in ranges:
+            if start < stop:
+                at = self.out.at(array, 8 * start)
+                self.out.line(f"call void @phintys_{routine}(ptr {at}, i64 {stop - start})")

@@ -1,0 +1,22 @@
+"""The text of a whole module: the routine of a Program and its kernels."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+from phintys.backends.llvm.routine import blas
+from phintys.backends.llvm.routine.entry import EntryCode
+
+
+def module_text(code: EntryCode) -> str:
+    """IR of a routine, its kernels, and declarations of all else."""
+    kernels = code.kernels.values()
+    declares = set(_declarations())
+    declares.update(*(kernel.declares for kernel in kernels), *map(blas.declarations, code.calls))
+    return "\n".join([*sorted(declares), *(kernel.ir for kernel in kernels), code.ir])
+
+
+@cache
+def _declarations() -> list[str]:
+    return (Path(__file__).parent / "entry.ll").read_text().splitlines()

@@ -1,0 +1,163 @@
+"""Kernels in parts that can run at the same time.
+
+The range of one loop is cut into pieces: a loop whose points write different elements, or the
+outermost loop of reductions over everything, whose partial results another kernel then combines,
+always in the same order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from phintys.backends.llvm import costs
+from phintys.dims import ONE, ZERO, Dim
+from phintys.lowering.costs import EXPENSIVE, cost
+from phintys.lowering.program import Inst, Kernel, Operand, Slot
+from phintys.lowering.schedule import instruction_depths, schedule
+
+#: what is different in each part: its first point, its number of points, its own number
+START, LENGTH, NUMBER = (Dim.symbol(("part", k, 0)) for k in range(3))
+#: the number of parts
+COUNT = Dim.symbol(("part", 3, 0))
+
+
+class Parts(NamedTuple):
+    """How a kernel is cut.
+
+    ``kernel`` does one part of ``length`` points, in pieces of ``unit``; ``private`` is scratch
+    memory of which every part needs its own; ``partial`` are the slots where part ``NUMBER`` leaves
+    the results of its reductions for ``final`` to combine.
+    """
+
+    kernel: Kernel
+    length: Dim
+    unit: int
+    private: tuple[Slot, ...] = ()
+    partial: tuple[Slot, ...] = ()
+    final: Kernel | None = None
+
+
+def cut(kernel: Kernel, scratch: Iterable[Slot] = (), number: int = -1) -> Parts | None:
+    """The parts of a kernel, None if its points depend on each other.
+
+    ``scratch`` are slots that nothing but the kernel uses; new slots are numbered from ``number``
+    downwards.
+    """
+    private = tuple(_private(kernel, list(scratch)))
+    if kernel.split == 0:
+        return _cut_reductions(kernel, number) if kernel.is_reducing else None
+    for d in range(kernel.split):
+        if _are_apart(kernel, kernel.body, d, private):
+            unit = costs.PART_POINTS if d == len(kernel.dims) - 1 else 1
+            return Parts(_one_part(kernel, kernel.body, d), kernel.dims[d], unit, private)
+    return None
+
+
+def picoseconds(kernel: Kernel) -> int:
+    """About what one point of a kernel takes, rather too little than too much.
+
+    0 if it mostly waits for memory, which more threads do not make faster.
+    """
+    memory = costs.STREAM_PICOSECONDS * sum(map(_is_stream, kernel.body))
+    computing = sum(_price(i) for i in kernel.body if not _is_stream(i))
+    return memory + computing if computing > costs.COMPUTE_PER_MEMORY * memory else 0
+
+
+def _is_stream(inst: Inst) -> bool:
+    """Whether an instruction goes through memory in order."""
+    return inst.operand >= 0 and len(inst.args) == (inst.op != "load")
+
+
+def _price(inst: Inst) -> int:
+    if inst.operand >= 0:
+        return costs.SCATTERED_PICOSECONDS
+    scalar = 1 if inst.op == "reduce" else cost(inst)
+    unit = costs.EXPENSIVE_PICOSECONDS if scalar >= EXPENSIVE else costs.CHEAP_PICOSECONDS
+    return unit * scalar
+
+
+# --------------------------------------------------------------------------- independence
+
+
+def _are_apart(kernel: Kernel, body: Iterable[Inst], d: int, private: tuple[Slot, ...]) -> bool:
+    """Whether different points of a loop write different elements."""
+    for inst in body:
+        if inst.op == "index" and inst.param == d:
+            return False
+        if inst.op not in ("store", "accumulate"):
+            continue
+        operand = kernel.operands[inst.operand]
+        if operand.extra or (operand.strides[d].value == 0 and operand.slot not in private):
+            return False
+    return True
+
+
+def _private(kernel: Kernel, scratch: list[Slot]) -> list[Slot]:
+    """The scratch slots that each outer point fills anew."""
+    outer = range(kernel.split)
+    moving = {o.slot for o in kernel.operands if any(o.strides[d].value != 0 for d in outer)}
+    return [s for s in scratch if s not in moving]
+
+
+def _one_part(kernel: Kernel, body: tuple[Inst, ...], d: int) -> Kernel:
+    """The kernel over a piece of a loop."""
+    dims = (*kernel.dims[:d], LENGTH, *kernel.dims[d + 1 :])
+    operands = tuple(
+        o if o.strides[d].value == 0 else o._replace(offset=o.offset + START * o.strides[d])
+        for o in kernel.operands
+    )
+    return Kernel(dims, kernel.split, operands, body, kernel.step)
+
+
+# ----------------------------------------------------------------------------- reductions
+
+
+def _cut_reductions(kernel: Kernel, number: int) -> Parts | None:
+    """Parts of reductions over all loops, if one pass over them does everything."""
+    depths = instruction_depths(kernel)
+    body = kernel.body
+    inside = tuple(i for i, depth in zip(body, depths) if depth > 0)
+    reduces = [p for p, i in enumerate(body) if i.op == "reduce"]
+    later = [phase for phase in schedule(kernel).phases if phase.has_loop][1:]
+    positional = any(body[p].param.startswith("arg") for p in reduces)
+    if later or positional or not _are_apart(kernel, inside, 0, ()):
+        return None
+    partial = tuple(
+        Slot(number - k, "temp", body[p].dtype, (COUNT,)) for k, p in enumerate(reduces)
+    )
+    whole = [Operand(s, (ZERO,) * len(kernel.dims), NUMBER) for s in partial]
+    part = _one_part(kernel, tuple(_without_results(body, depths)), 0)
+    part.operands = (*part.operands, *whole)
+    first = len(kernel.operands)
+    stores = [Inst("store", body[p].dtype, (p,), first + k) for k, p in enumerate(reduces)]
+    part.body = (*part.body, *stores)
+    unit = costs.PART_POINTS if len(kernel.dims) == 1 else 1
+    return Parts(part, kernel.dims[0], unit, (), partial, _combination(kernel, depths, partial))
+
+
+def _without_results(body: tuple[Inst, ...], depths: list[int]) -> Iterable[Inst]:
+    """The body, what it does with results replaced by something without effect."""
+    for inst, depth in zip(body, depths):
+        result = depth == 0 and inst.op in ("store", "accumulate")
+        yield Inst("const", "bool", (), False) if result else inst
+
+
+def _combination(kernel: Kernel, depths: list[int], partial: tuple[Slot, ...]) -> Kernel:
+    """The kernel that combines partial results and does what is left to do."""
+    operands = [o._replace(strides=(ZERO,)) for o in kernel.operands]
+    body: list[Inst] = []
+    places: dict[int, int] = {}
+    slots = iter(partial)
+    for position, (inst, depth) in enumerate(zip(kernel.body, depths)):
+        if depth > 0:
+            continue
+        if inst.op == "reduce":
+            body.append(Inst("load", inst.dtype, (), len(operands)))
+            operands.append(Operand(next(slots), (ONE,), ZERO))
+            inst = inst._replace(args=(len(body) - 1,))
+        else:
+            inst = inst._replace(args=tuple(places[a] for a in inst.args))
+        places[position] = len(body)
+        body.append(inst)
+    return Kernel((COUNT,), 0, tuple(operands), tuple(body), kernel.step)

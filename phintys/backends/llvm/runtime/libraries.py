@@ -1,0 +1,116 @@
+"""Routines that every function may call, written in IR once and for all.
+
+``runtime.ll`` makes and checks Python objects; ``blas.ll`` calls the BLAS functions that SciPy
+exports.  Each is compiled at its first use and kept in the cache on disk under its own name.  They
+are not optimised: that takes longer than all else in a small function, and no call shows it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import importlib.util
+import os
+import sys
+from importlib.machinery import ExtensionFileLoader, PathFinder
+from pathlib import Path
+from string import Template
+from typing import Any
+
+from phintys.backends.capsules import capsule_pointer
+from phintys.backends.llvm import costs
+from phintys.backends.llvm.machine.jit import Library, compile_ir
+from phintys.backends.llvm.machine.target import PLAIN, Target
+from phintys.backends.llvm.runtime import cpython, interrupts, products, strided
+from phintys.backends.once import once
+
+#: dtype -> its type in IR, the prefix of its BLAS functions
+BLAS_TYPES = {"float32": ("float", "s"), "float64": ("double", "d")}
+_BLAS = ("gemm", "gemv", "ger", "dot")
+
+
+def library(name: str, target: Target) -> Library:
+    """The library with a routine: ``phintys_sgemm``, ``phintys_copy``."""
+    function = name.removeprefix("phintys_")
+    for dtype, (_, prefix) in BLAS_TYPES.items():
+        if function[:1] == prefix and function[1:] in _BLAS:
+            return blas(dtype, target)
+    return runtime(target)
+
+
+@once
+def runtime(target: Target) -> Library:
+    """The library made of ``runtime.ll``."""
+    cpython.offsets()  # what is in the cache relies on them too
+    _keep_freed_memory()
+    outside = cpython.symbols() | strided.cell(target).symbols("strided")
+    outside["blas_threads"] = ctypes.addressof(_blas_threads())
+    outside |= interrupts.words()
+    return compile_ir(_runtime_text, outside.get, name="runtime", level=PLAIN, target=target)
+
+
+def _runtime_text() -> str:
+    layout = cpython.layout()
+    return interrupts.clock() + _filled("runtime.ll", period=costs.POLL_MILLISECONDS, **layout)
+
+
+@once
+def _blas_threads() -> ctypes.c_int64:
+    """How many threads BLAS is likely to use for a large product."""
+    names = [f"{name}_NUM_THREADS" for name in ("OPENBLAS", "MKL", "BLIS", "OMP")]
+    given = (os.environ[name] for name in names if os.environ.get(name, "").isdigit())
+    return ctypes.c_int64(int(next(given, os.cpu_count() or 1)))
+
+
+def _keep_freed_memory() -> None:
+    """Let the C library keep some tens of megabytes of freed memory for the next call.
+
+    glibc gives memory back to the system when twice the size of the largest block that was ever
+    freed is free, and the next call pays for every page again: with two arrays of 8 MB, ten times
+    what it computes.  So one large block is freed once; it is never touched, thus costs nothing.
+    """
+    api = ctypes.pythonapi
+    allocate, free = api.PyMem_RawMalloc, api.PyMem_RawFree
+    allocate.restype, allocate.argtypes = ctypes.c_void_p, [ctypes.c_size_t]
+    free.restype, free.argtypes = None, [ctypes.c_void_p]
+    free(allocate(costs.FREED_BYTES))
+
+
+@once
+def blas(dtype: str, target: Target) -> Library:
+    """The library made of ``blas.ll`` for a dtype; imports SciPy's BLAS."""
+    kind, prefix = BLAS_TYPES[dtype]
+
+    def text() -> str:
+        numbers = {"largest": costs.PRODUCT_COLUMNS, "long": costs.POLL_PRODUCT}
+        numbers |= {"gemm": costs.LONG_GEMM, "gemv": costs.LONG_GEMV, "block": costs.GEMM_BLOCK}
+        return _filled("blas.ll", T=kind, p=prefix, **numbers)
+
+    exported = _cython_blas().__pyx_capi__
+    functions = {f"blas_{prefix}{name}": capsule_pointer(exported[prefix + name]) for name in _BLAS}
+    for name in ("product", "dots"):
+        functions |= products.cell(name, dtype, target).symbols(prefix + name)
+    for name in ("phintys_made", "phintys_poll"):
+        functions[name] = runtime(target).address(name)
+    return compile_ir(text, functions.get, name=f"blas.{dtype}", level=PLAIN, target=target)
+
+
+def _filled(file: str, **values: Any) -> str:
+    return Template((Path(__file__).parent / file).read_text()).substitute(values)
+
+
+def _cython_blas() -> Any:
+    """``scipy.linalg.cython_blas``, without the rest of ``scipy.linalg`` if that can be done.
+
+    The rest takes ten times as long.  A later import of the package finds the same module.
+    """
+    name, package = "scipy.linalg.cython_blas", importlib.util.find_spec("scipy")
+    if name not in sys.modules and package is not None:
+        places = [str(Path(p) / "linalg") for p in package.submodule_search_locations or ()]
+        spec = PathFinder.find_spec(name, places)
+        if spec is not None and isinstance(spec.loader, ExtensionFileLoader):
+            with contextlib.suppress(ImportError):
+                module = importlib.util.module_from_spec(spec)
+                spec.loader.exec_module(module)
+                return module
+    return importlib.import_module(name)

@@ -1,0 +1,277 @@
+"""Products with few columns, small ones above all, which BLAS is slow at.
+
+A library gets its speed by copying the matrices to where the processor wants them; where each of
+their elements is used only some times, that costs more than it gains, and so does asking which
+routine to take.  Here the target is computed by blocks of some rows and one or two registers,
+which stay in registers while the loop over the terms runs (the innermost block of K. Goto and R.
+van de Geijn, "Anatomy of high-performance matrix multiplication", 2008, and little around it).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from functools import partial
+
+from phintys.backends.llvm import costs
+from phintys.backends.llvm.ir.instructions import KernelWriter, Type, select
+from phintys.backends.llvm.ir.loops import counted_loop
+from phintys.backends.llvm.machine.jit import Library, compile_ir
+from phintys.backends.llvm.machine.target import Target
+from phintys.backends.llvm.runtime.cells import Cell
+from phintys.backends.llvm.runtime.strided import tile
+from phintys.backends.once import once
+
+
+@once
+def cell(name: str, dtype: str, target: Target) -> Cell:
+    """The cell of ``product``: ``c[m, n] = alpha * a @ b + beta * c``, or of ``dots``: the same
+    where b and c are vectors.
+
+    Strides are in elements.  Those of ``a`` and ``b`` of a product are any.  Rows of ``c``, and all
+    rows and vectors of ``dots``, are contiguous.  How an element is computed depends on the numbers
+    of terms and columns alone.
+    """
+    return Cell(lambda: _library(name, dtype, target).address(name))
+
+
+@once
+def _library(name: str, dtype: str, target: Target) -> Library:
+    def text() -> str:
+        writer = _WRITERS[name](dtype, target)
+        function = writer.text()
+        return "\n".join([*sorted(writer.w.declares), writer.helpers(), function])
+
+    return compile_ir(text, name=f"{name}.{dtype}", target=target)
+
+
+def _rows_of_block(target: Target) -> int:
+    """Rows of a block: so many sums hide the latency of an addition, if there are two registers for
+    each row and three more."""
+    return max(1, min(costs.PRODUCT_ROWS, (target.registers - 3) // 2))
+
+
+class _Writer(ABC):
+    """What functions for one dtype have in common."""
+
+    def __init__(self, dtype: str, target: Target) -> None:
+        self.one = Type(dtype)
+        self.vector = Type(dtype, target.lanes(self.one.bytes))
+        self.w = KernelWriter(target)
+
+    @abstractmethod
+    def text(self) -> str:
+        """The function."""
+
+    def helpers(self) -> str:
+        """The functions that it calls."""
+        return ""
+
+    def factors(self, alpha: str, beta: str) -> None:
+        """Say what `put` multiplies by."""
+        w, t = self.w, self.vector
+        self.alpha, self.beta = w.splat(t, alpha), w.splat(t, beta)
+        self.fresh = w(f"fcmp oeq {t.text} {self.beta}, {t.literal(0)}")
+
+    def lanes_below(self, count: str) -> str:
+        """Which lanes of a register ``count`` elements fill."""
+        w, width = self.w, self.vector.width
+        lanes = ", ".join(f"i64 {lane}" for lane in range(width))
+        counts = w.splat(Type("int64", width), count)
+        below = w(f"icmp slt <{width} x i64> <{lanes}>, {counts}")
+        # frozen, or LLVM would repeat the comparison in each turn of a loop
+        return w(f"freeze <{width} x i1> {below}")
+
+    def at(self, base: str, index: str, stride: str = "1") -> str:
+        """The address of an element."""
+        offset = index if stride == "1" else self.w(f"mul i64 {index}, {stride}")
+        return self.w(f"getelementptr {self.one.text}, ptr {base}, i64 {offset}")
+
+    def load(self, place: str, mask: str) -> str:
+        """The register at an address; with a mask, of these lanes only."""
+        w, t = self.w, self.vector
+        if not mask:
+            return w(f"load {t.text}, ptr {place}, align {t.bytes}")
+        arguments = [("ptr", place), ("i32", str(t.bytes)), (t.of("bool").text, mask)]
+        arguments.append((t.text, t.literal(0)))
+        return w.extern(f"llvm.masked.load.{t.suffix}.p0", t.text, arguments)
+
+    def put(self, places: list[str], new: list[str], mask: str) -> None:
+        """Store what is new and ``beta`` times what is there, which may be NaN if beta is 0.
+
+        Places may be equal if what is new for them is.
+        """
+        w, t = self.w, self.vector
+        olds = [self.load(place, mask) for place in places]
+        for place, old, x in zip(places, olds, new, strict=True):
+            old = select(w, t, self.fresh, t.literal(0), old)
+            x = w.intrinsic("fmuladd", t, self.beta, old, w(f"fmul {t.text} {self.alpha}, {x}"))
+            self.store(place, x, mask)
+
+    def store(self, place: str, x: str, mask: str) -> None:
+        """Store a register; with a mask, these lanes only."""
+        w, t = self.w, self.vector
+        if not mask:
+            w.line(f"store {t.text} {x}, ptr {place}, align {t.bytes}")
+            return
+        types = f"{t.text} {x}, ptr {place}, i32 {t.bytes}, {t.of('bool').text} {mask}"
+        name = f"@llvm.masked.store.{t.suffix}.p0"
+        w.declares.add(f"declare void {name}({t.text}, ptr, i32, {t.of('bool').text})")
+        w.line(f"call void {name}({types})")
+
+
+class _Product(_Writer):
+    """Writes ``product``."""
+
+    def text(self) -> str:
+        w, cell, width = self.w, self.one.text, self.vector.width
+        self.scratch = w.stack(f"[{costs.PRODUCT_TERMS * costs.PRODUCT_COLUMNS} x {cell}]", 64)
+        self.wide = w(f"and i64 %n, {-2 * width}")
+        self.rows, self.last = _rows_of_block(w.target), w("sub i64 %m, 1")
+        some = w.intrinsic("smax", Type("int64"), "%k", "1")  # without terms c is still to be set
+        counted_loop(w, ("0", some, costs.PRODUCT_TERMS), [], [], self._terms)
+        w.line("ret void")
+        matrices = ", ".join(f"ptr %{x}, i64 %{x}s, i64 %{x}u" for x in "ab")
+        sizes = f"i64 %m, i64 %n, i64 %k, {cell} %alpha, ptr %c, i64 %cs"
+        return w.text(f"void @product({sizes}, {matrices}, {cell} %beta)")
+
+    def helpers(self) -> str:
+        return tile(self.w.target, self.one.bytes)
+
+    def _terms(self, start: str, _: list[str]) -> list[str]:
+        """Add some terms up; the first of them are added to beta times the target."""
+        w, t = self.w, self.vector
+        left = w(f"sub i64 %k, {start}")
+        self.count = w.intrinsic("smin", Type("int64"), left, str(costs.PRODUCT_TERMS))
+        first = w(f"icmp eq i64 {start}, 0")
+        beta = w(f"select i1 {first}, {t.scalar} %beta, {t.scalar} {self.one.literal(1)}")
+        self.factors("%alpha", beta)
+        self.a = self.at("%a", start, "%au")
+        self.b, self.bs = self._rows(self.at("%b", start, "%bs"))
+        counted_loop(w, ("0", "%m", self.rows), [], [], self._panel)
+        return []
+
+    def _rows(self, b: str) -> tuple[str, str]:
+        """Address and distance of the rows of the second factor, copied if they have gaps."""
+        w, size = self.w, self.one.bytes
+        copy, multiply, before = w.name("copy"), w.name("multiply"), w.block
+        w.branch(w("icmp eq i64 %bu, 1"), multiply, copy)
+        w.label(copy)
+        distances = [w(f"mul i64 {stride}, {size}") for stride in ("%n", "%bs", "%bu")]
+        numbers = ", ".join(f"i64 {x}" for x in (self.count, "%n", *distances))
+        w.line(f"call void @tile{size}(ptr {self.scratch}, ptr {b}, {numbers})")
+        w.line(f"br label %{multiply}")
+        w.label(multiply)
+        base = w(f"phi ptr [{b}, %{before}], [{self.scratch}, %{copy}]")
+        return base, w(f"phi i64 [%bs, %{before}], [%n, %{copy}]")
+
+    def _panel(self, i: str, _: list[str]) -> list[str]:
+        """The blocks beside each other from row ``i`` on; the last row stands in for those
+        missing, so that several rows have the same results."""
+        w, width = self.w, self.vector.width
+        rows = [w(f"add i64 {i}, {k}") for k in range(self.rows)]
+        rows = [w.intrinsic("smin", Type("int64"), row, self.last) for row in rows]
+        self.lefts = [self.at(self.a, row, "%as") for row in rows]
+        self.targets = [self.at("%c", row, "%cs") for row in rows]
+
+        def whole(j: str, _: list[str]) -> list[str]:
+            self._block(j, [0, width], "")
+            return []
+
+        def part(j: str, _: list[str]) -> list[str]:
+            self._block(j, [0], self.lanes_below(w(f"sub i64 %n, {j}")))
+            return []
+
+        counted_loop(w, ("0", self.wide, 2 * width), [], [], whole)
+        counted_loop(w, (self.wide, "%n", width), [], [], part)
+        return []
+
+    def _block(self, j: str, registers: list[int], mask: str) -> None:
+        """A block of the target from column ``j`` on; ``registers`` start so far after that."""
+        w, t, b = self.w, self.vector, self.at(self.b, j)
+        places = [(row, start) for row in range(self.rows) for start in registers]
+
+        def term(term: str, sums: list[str]) -> list[str]:
+            right = self.at(b, term, self.bs)
+            factors = {start: self.load(self.at(right, str(start)), mask) for start in registers}
+            offset = w(f"mul i64 {term}, %au")
+            lefts = [
+                w.splat(t, w(f"load {t.scalar}, ptr {self.at(left, offset)}"))
+                for left in self.lefts
+            ]
+            return [
+                w.intrinsic("fmuladd", t, lefts[row], factors[start], x)
+                for (row, start), x in zip(places, sums, strict=True)
+            ]
+
+        zeros = [t.literal(0)] * len(places)
+        sums = counted_loop(w, ("0", self.count, 1), [t] * len(zeros), zeros, term)
+        addresses = [self.at(self.at(self.targets[r], j), str(start)) for r, start in places]
+        self.put(addresses, sums, mask)
+
+
+class _Dots(_Writer):
+    """Writes ``dots``: as many rows at once as a register has lanes, whose sums are then folded so
+    that each lane has the sum of one row."""
+
+    def text(self) -> str:
+        w, cell, width = self.w, self.one.text, self.vector.width
+        self.factors("%alpha", "%beta")
+        self.whole = w(f"and i64 %k, {-width}")
+        self.mask = self.lanes_below(w(f"sub i64 %k, {self.whole}"))
+        # a single row may have any distance from the next one
+        self.row = w.intrinsic("smax", Type("int64"), "%as", "0")
+        self.distances = [w(f"mul i64 {self.row}, {lane}") for lane in range(width)]
+        self.last = w(f"mul i64 {self.row}, {w('sub i64 %m, 1')}")
+        counted_loop(w, ("0", "%m", width), [], [], self._rows)
+        w.line("ret void")
+        sizes = f"i64 %m, i64 %k, {cell} %alpha, ptr %c, ptr %a, i64 %as, ptr %b"
+        return w.text(f"void @dots({sizes}, {cell} %beta)")
+
+    def _rows(self, i: str, _: list[str]) -> list[str]:
+        """The dot products of some rows from ``i`` on; the last one stands in for those missing."""
+        w, t = self.w, self.vector
+        first = w(f"mul i64 {i}, {self.row}")
+        rows = [w(f"add i64 {first}, {distance}") for distance in self.distances]
+        starts = [self.at("%a", w.intrinsic("smin", Type("int64"), row, self.last)) for row in rows]
+
+        def add(mask: str, at: str, sums: list[str]) -> list[str]:
+            y = self.load(self.at("%b", at), mask)
+            xs = [self.load(self.at(start, at), mask) for start in starts]
+            return [w.intrinsic("fmuladd", t, x, y, s) for x, s in zip(xs, sums, strict=True)]
+
+        types, zeros = [t] * t.width, [t.literal(0)] * t.width
+        sums = counted_loop(w, ("0", self.whole, t.width), types, zeros, partial(add, ""))
+        sums = counted_loop(w, (self.whole, "%k", t.width), types, sums, partial(add, self.mask))
+        self.put([self.at("%c", i)], [self._folded(sums)], self.lanes_below(w(f"sub i64 %m, {i}")))
+        return []
+
+    def _folded(self, sums: list[str]) -> str:
+        """The sum of the lanes of each register, as the lanes of one.
+
+        Two registers become one, again and again.  A lane then stands for a row, and ``size``
+        rows make a unit, of which a register has several; units beside each other are added.
+        """
+        w, t, size = self.w, self.vector, 1
+        while len(sums) > 1:
+            pairs = zip(sums[::2], sums[1::2], strict=True)
+            sums = [
+                w(f"fadd {t.text} {self._units(*pair, size, 0)}, {self._units(*pair, size, 1)}")
+                for pair in pairs
+            ]
+            size *= 2
+        return sums[0]
+
+    def _units(self, a: str, b: str, size: int, first: int) -> str:
+        """Every other unit of two registers, in turns."""
+        w, t = self.w, self.vector
+        lanes = [
+            source + unit * size + lane
+            for unit in range(first, t.width // size, 2)
+            for source in (0, t.width)
+            for lane in range(size)
+        ]
+        mask = ", ".join(f"i32 {lane}" for lane in lanes)
+        return w(f"shufflevector {t.text} {a}, {t.text} {b}, <{t.width} x i32> <{mask}>")
+
+
+_WRITERS: dict[str, type[_Writer]] = {"product": _Product, "dots": _Dots}

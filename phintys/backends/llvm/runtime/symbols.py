@@ -1,0 +1,90 @@
+"""Addresses of what native code refers to.
+
+Found by name, and only when code that needs them is loaded: ``phintys.libm.asin``,
+``phintys.scipy.gammaln``, the vector functions of `vecmath`, ``phintys.exp.f64.v8``, the routines
+of `libraries`, ``phintys_copy``, and what CPython and NumPy export.  Code of ours is compiled once
+for all functions that users make, and stays.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import re
+import sys
+from pathlib import Path
+
+from phintys.backends.capsules import special
+from phintys.backends.llvm import vecmath
+from phintys.backends.llvm.machine import process
+from phintys.backends.llvm.machine.jit import Library, Resolver, compile_ir
+from phintys.backends.llvm.machine.target import Target
+from phintys.backends.llvm.runtime import cpython, libraries
+from phintys.backends.once import once
+
+_VECTOR = re.compile(r"phintys\.(\w+)\.(f32|f64)\.v(\d+)")
+
+
+def resolver(target: Target) -> Resolver:
+    """What gives the addresses that code for a target refers to, see `resolve`."""
+    return lambda name: resolve(name, target)
+
+
+def resolve(name: str, target: Target) -> int | None:
+    """The address of a function of ours for a target, of CPython or of NumPy; None for other names.
+
+    Raises
+    ------
+    LookupError
+        If the library has no such function.
+    """
+    vector = _VECTOR.fullmatch(name)
+    if vector:
+        function, kind, width = vector.groups()
+        dtype = kind.replace("f", "float")
+        return _vector(name, function, dtype, int(width), target).address(name)
+    if name.startswith("phintys_"):
+        return libraries.library(name, target).address(name)
+    head, _, rest = name.partition(".")
+    where, _, function = rest.partition(".")
+    if head == "phintys" and where in ("libm", "scipy"):
+        return _libm(function) if where == "libm" else _scipy(function, target)
+    return cpython.symbols().get(name)
+
+
+@once
+def _vector(name: str, function: str, dtype: str, width: int, target: Target) -> Library:
+    def text() -> str:
+        body = vecmath.define(function, dtype, width).replace("define internal", "define", 1)
+        return "\n".join([*sorted(vecmath.requirements(function, dtype, width)), body])
+
+    return compile_ir(text, name=name, target=target)
+
+
+def _libm(function: str) -> int:
+    if sys.platform != "win32" and (address := process.address_of(function)):
+        return address  # Python is linked with libm; looking for the file starts a process
+    try:
+        return ctypes.cast(getattr(_libm_library(), function), ctypes.c_void_p).value or 0
+    except AttributeError as error:
+        raise LookupError(f"libm has no function {function!r}") from error
+
+
+@once
+def _libm_library() -> ctypes.CDLL:
+    if sys.platform == "win32":
+        return ctypes.CDLL("ucrtbase")
+    from ctypes.util import find_library
+
+    return ctypes.CDLL(find_library("m"))
+
+
+def _scipy(function: str, target: Target) -> int:
+    """The version for doubles of a function of ``scipy.special.cython_special``."""
+    if function == "zeta":
+        return _zeta(target).address("phintys.zeta")
+    return special(function)
+
+
+@once
+def _zeta(target: Target) -> Library:
+    return compile_ir((Path(__file__).parent / "zeta.ll").read_text, name="zeta", target=target)
