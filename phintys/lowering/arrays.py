@@ -1,4 +1,4 @@
-"""The part of the `Builder` that makes arrays: sources, lengths, elementwise, views, regions."""
+"""`ArrayBuilder`, the base class of `Builder`: inputs, maps, reductions, views, updates."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from phintys.dims import (
     is_nonnegative,
     product,
 )
-from phintys.lowering.facts import Facts
+from phintys.lowering.equalities import Equalities
 from phintys.lowering.program import Check, Inst, Slot
 from phintys.lowering.recorder import fold_map, record_map
 from phintys.lowering.values import (
@@ -39,48 +39,49 @@ from phintys.lowering.values import (
 from phintys.scalar.conversion import converted
 from phintys.scalar.native import NATIVE_DTYPES
 
+#: longest vector whose integers are tracked as Dims (`Value.content`)
 _MAX_CONTENT = 64
-#: the dtypes of kernels; NumPy takes longer to name a dtype than all else that a constant needs
+#: the names of the dtypes that kernels support; ``str`` of a NumPy dtype is slow
 _NAMES = {np.dtype(name): name for name in NATIVE_DTYPES}
-#: dtypes whose numbers are all positions or lengths
-_COUNTS = frozenset(name for name in NATIVE_DTYPES if "int" in name) - {"uint64"}
+#: integer dtypes whose values all fit in int64, the type of lengths and positions
+_FIT_INT64 = frozenset(name for name in NATIVE_DTYPES if "int" in name) - {"uint64"}
 #: one axis of a region: an integer position, or (start, step, length)
 RegionAxis = DimLike | tuple[DimLike, DimLike, DimLike]
 
 
 class NotNative(Exception):
-    """A dtype that kernels do not handle: the op has to be called through Python."""
+    """The op cannot be compiled, for example because of a dtype; it runs through ``perform``."""
 
 
 class ArrayBuilder:
-    """Makes values and keeps slots, checks and facts about lengths.  Use `Builder`."""
+    """Makes values, and holds the slots, checks and equalities of lengths.  Use `Builder`."""
 
     def __init__(self) -> None:
         self.values: list[Value] = []
         self.slots: list[Slot] = []
         self.inputs: list[Slot] = []
-        self.facts = Facts()
+        self.equalities = Equalities()
         self.checks: list[tuple[Check, Any]] = []
         self._checked: set[tuple[Dim, str, Dim]] = set()
         self._recorded: dict[tuple[Any, ...], tuple[tuple[Inst, ...], int, str]] = {}
         self.pinned: dict[int, Slot] = {}  # value id -> the slot whose item became a Dim
-        self.origin: Any = None  # what the values made now stem from
+        self.origin: Any = None  # the node whose values are being made, for error messages
 
     # ------------------------------------------------------------------- sources
     def input(self, dtype: str | None, lengths: Sequence[int | None] = (), name: str = "") -> Value:
-        """An argument of the function; a length is None where it is not known before the call.
+        """A new argument of the Program; a length is None if it is not static.
 
-        ``dtype`` None: any Python object.
+        The dtype None means any Python object.
         """
         slot = self._slot("object" if dtype is None else "input", dtype, lengths, name)
         self.inputs.append(slot)
         source: Value = self._add(Source(slot))
-        if dtype in _COUNTS and not lengths:
-            source.content = (self.item(source),)  # what is computed from it is known early too
+        if dtype in _FIT_INT64 and not lengths:
+            source.content = (self.item(source),)
         return source
 
     def const(self, value: Any, dtype: str | None = None) -> Value:
-        """A constant: a number (part of the code) or an array.
+        """A constant: one number (inlined into kernels) or an array.
 
         >>> ArrayBuilder().const(2.5)
         <Literal 0: float64[]>
@@ -112,36 +113,36 @@ class ArrayBuilder:
         return self._add(Source(self._slot("object", None, (), "", data)))
 
     def scalar(self, dim: DimLike) -> Value:
-        """A Dim as 0-d int64 value; `item` gives the Dim back."""
+        """A Dim as a 0-d int64 value; the inverse of `item`."""
         return self._add(Length(self.canonical(dim)))
 
     def vector(self, dims: Iterable[DimLike]) -> Value:
-        """A 1-d int64 value of Dims: the value of ``shape(x)``."""
+        """Dims as a 1-d int64 value, as ``x.shape`` is."""
         content = tuple(self.canonical(d) for d in dims)
         if all(d.value is not None for d in content):
             return self.const(np.array([d.value for d in content], dtype="int64"))
         return self.join([self.expand(self.scalar(d), 0) for d in content], 0)
 
     def index(self, axis: int, shape: Sequence[DimLike]) -> Value:
-        """The int64 position along an axis, as array of a shape."""
+        """The int64 position along an axis, as an array of the given shape."""
         return self._add(Index(axis, self._shape(shape)))
 
     def iota(self, length: DimLike, dtype: str = "int64") -> Value:
-        """0, 1, ... length - 1."""
+        """The 1-d value 0, 1, ... length - 1."""
         return self.cast(self.index(0, (length,)), dtype)
 
-    # --------------------------------------------------------------------- facts
+    # ------------------------------------------------------------------- lengths
     def length(self, value: Value, axis: int) -> Dim:
         """The length of an axis."""
-        return self.facts.find(value.shape[axis])
+        return self.equalities.find(value.shape[axis])
 
     def shape(self, value: Value) -> Shape:
         """All lengths."""
         return self._shape(value.shape)
 
     def canonical(self, dim: DimLike) -> Dim:
-        """The Dim that stands for all Dims known to be equal to this one."""
-        return self.facts.find(as_dim(dim))
+        """The representative of all Dims known to be equal to this one."""
+        return self.equalities.find(as_dim(dim))
 
     def check(
         self,
@@ -151,9 +152,12 @@ class ArrayBuilder:
         message: str = "",
         is_position: bool = False,
     ) -> None:
-        """Fail at run time unless ``left relation right`` (``==``, ``>=``, ``>``); see `Check`."""
+        """Add a `Check` of ``left relation right`` (``==``, ``>=``, ``>``) unless it is proven.
+
+        Two Dims that are checked to be equal are the same Dim from then on.
+        """
         left, right = as_dim(left), as_dim(right)
-        a, b = self.facts.find(left), self.facts.find(right)
+        a, b = self.equalities.find(left), self.equalities.find(right)
         if a is b and relation != ">":
             return
         if a.value is not None and b.value is not None:
@@ -165,15 +169,15 @@ class ArrayBuilder:
         self._checked.add((a, relation, b))
         self.checks.append((Check(left, relation, right, message, is_position), self.origin))
         if relation == "==":
-            self.facts.unify(a, b)
+            self.equalities.unify(a, b)
 
     def unify(self, left: DimLike, right: DimLike, message: str = "") -> Dim:
-        """Require two lengths to be equal; the one that stands for both from now on."""
+        """Check that two lengths are equal; return the representative of both."""
         self.check(left, "==", right, message)
         return self.canonical(left)
 
     def item(self, value: Value) -> Dim:
-        """The integer in a 0-d value, as Dim; symbolic where it is made of lengths and constants.
+        """The integer in a 0-d value as a Dim: an expression of lengths if possible, else a symbol.
 
         >>> b = ArrayBuilder()
         >>> n = b.length(b.input("float64", (None,)), 0)
@@ -192,12 +196,14 @@ class ArrayBuilder:
         else:
             slot = self._slot("temp", value.dtype, ())
             self.pinned[value.id] = slot
-        return self.facts.define(Dim.symbol(("item", slot.number)), value.id)
+        return self.equalities.define(Dim.symbol(("item", slot.number)), value.id)
 
     def items(self, value: Value, count: int | None = None) -> Shape:
-        """The integers in a 1-d value, as Dims (a shape argument).
+        """The integers in a 1-d value (such as a shape argument) as Dims.
 
-        ``count``: how many there must be; needed where the length is not a constant.
+        ``count`` is the required number of items; it may be None only if the length is constant.
+
+        Raises ValueError if the number of items is not known.
         """
         if count is not None:
             self.check(value.shape[0], "==", count, f"expected {count} items")
@@ -211,8 +217,8 @@ class ArrayBuilder:
     def lengths(self, values: Sequence[Value]) -> Shape:
         """The integers in 0-d values as the lengths of one array.
 
-        Checked not to be negative, and their product to fit in 64 bits: what is never stored has
-        no other check.  Lengths of 0 do not count in the product, as in NumPy.
+        Adds checks that they are not negative and that their product fits in 64 bits; an array that
+        is never stored is checked nowhere else.  As in NumPy, the product leaves out lengths of 0.
         """
         dims = tuple(self.item(v) for v in values)
         for n in dims:
@@ -225,20 +231,20 @@ class ArrayBuilder:
 
     # ----------------------------------------------------------------- elementwise
     def map(self, fn: Callable[..., Any], *values: Value, dtype: str | None = None) -> Value:
-        """``fn(n, *scalars)`` elementwise, ``n`` being a `Native`.
+        """Apply ``fn(n, *scalars)`` elementwise; ``n`` is a `Native`.
 
-        Values are padded with axes of length 1 on the left to one rank; an axis of constant
-        length 1 broadcasts.  ``dtype``: the result is cast to it.
+        Values of smaller rank get axes of length 1 on the left; an axis of constant length 1
+        broadcasts.  The result is cast to ``dtype`` if that is given.
         """
         shapes = [v.shape for v in values]
         rank = max(map(len, shapes), default=0)
         if any([len(s) != rank for s in shapes]):
-            values = tuple([self._pad(v, rank) for v in values])
+            values = tuple([self._pad_left(v, rank) for v in values])
             shapes = [v.shape for v in values]
         return self._map(fn, values, self.broadcast_shape(shapes), dtype)
 
     def cast(self, value: Value, dtype: str) -> Value:
-        """Convert to a dtype."""
+        """The value converted to a dtype."""
         if value.dtype == dtype:
             return value
         if isinstance(value, Literal):
@@ -246,11 +252,11 @@ class ArrayBuilder:
         return self._map(lambda n, x: n.cast(x, dtype), (value,), self.shape(value), None)
 
     def contiguous(self, value: Value) -> Value:
-        """The same array, to be kept in memory in C order when it has to be kept."""
+        """A copy (fused into its consumers if it need not be stored), C-contiguous in memory."""
         return self._map(lambda n, x: x, (value,), self.shape(value), None)
 
     def kept(self, value: Value) -> Value:
-        """The same array as a value that can have a place in memory of its own."""
+        """The value, copied if it is of a kind that cannot have a slot (a view or a number)."""
         if isinstance(value, (View, Literal, Length)):
             return self.contiguous(value)
         return value
@@ -274,7 +280,7 @@ class ArrayBuilder:
     def _record(
         self, fn: Callable[..., Any], dtypes: tuple[str | None, ...], dtype: str | None
     ) -> tuple[tuple[Inst, ...], int, str]:
-        """`record_map`, once for each function and dtypes."""
+        """`record_map`, cached by function and dtypes.  Raises `NotNative`."""
         key = (fn, dtypes, dtype)
         found = self._recorded.get(key)
         if found is None:
@@ -300,10 +306,10 @@ class ArrayBuilder:
     def reduce(
         self, kind: str, value: Value, axes: Iterable[int], dtype: str | None = None
     ) -> Value:
-        """Reduce over axes: ``add mul max min and or xor argmax argmin``.
+        """The reduction ``add mul max min and or xor argmax argmin`` over axes, which are dropped.
 
-        ``dtype``: that of the accumulator and result; the value is cast to it.  ``argmax`` and
-        ``argmin`` give the int64 position in the reduced axes, flattened in C order.
+        ``dtype`` is that of the accumulator and the result; the value is cast to it first.
+        ``argmax`` and ``argmin`` give the int64 position in the reduced axes, flattened in C order.
         """
         axes = tuple(sorted(a % value.ndim for a in axes))
         if dtype is not None and not kind.startswith("arg"):
@@ -330,7 +336,7 @@ class ArrayBuilder:
 
     # ----------------------------------------------------------------------- views
     def permute(self, value: Value, order: Sequence[int]) -> Value:
-        """Axes in another order: axis ``i`` of the result is axis ``order[i]``."""
+        """A view with the axes in another order: axis ``i`` of the result is axis ``order[i]``."""
         shape = tuple(value.shape[a] for a in order)
         axes: list[int | None] = [None] * value.ndim
         for i, a in enumerate(order):
@@ -338,14 +344,14 @@ class ArrayBuilder:
         return self._view(value, shape, axes, content=value.content)
 
     def expand(self, value: Value, axis: int) -> Value:
-        """A new axis of length 1 before ``axis``."""
+        """A view with a new axis of length 1 before ``axis``."""
         axis = axis % (value.ndim + 1)
         shape = (*value.shape[:axis], ONE, *value.shape[axis:])
         axes = [k + (k >= axis) for k in range(value.ndim)]
         return self._view(value, shape, axes, content=value.content if value.ndim == 0 else None)
 
     def squeeze(self, value: Value, axis: int) -> Value:
-        """Without an axis whose length must be 1."""
+        """A view without an axis whose length must be 1 (checked at run time)."""
         axis = axis % value.ndim
         self.check(value.shape[axis], "==", 1, f"cannot squeeze axis {axis}: its length is not 1")
         shape = (*value.shape[:axis], *value.shape[axis + 1 :])
@@ -355,7 +361,10 @@ class ArrayBuilder:
     def slice(
         self, value: Value, axis: int, start: DimLike, step: DimLike, length: DimLike
     ) -> Value:
-        """Elements ``start + step * i`` for ``i < length`` along an axis, all within range."""
+        """A view of the elements ``start + step * i``, ``i < length``, along an axis.
+
+        The caller guarantees that all of them are in range.
+        """
         axis = axis % value.ndim
         start, step, length = (self.canonical(d) for d in (start, step, length))
         shape = tuple(length if k == axis else d for k, d in enumerate(value.shape))
@@ -368,9 +377,9 @@ class ArrayBuilder:
         return self._view(value, shape, list(range(value.ndim)), starts, steps, content)
 
     def take(self, value: Value, axis: int, position: DimLike) -> Value:
-        """The elements at one position (a Python index: negative counts from the end) of an axis.
+        """A view of the elements at one position of an axis, which is dropped.
 
-        A position out of range fails at run time.
+        A negative position counts from the end.  One out of range fails at run time (IndexError).
         """
         axis = axis % value.ndim
         position = self.position(position, self.length(value, axis), axis)
@@ -384,7 +393,7 @@ class ArrayBuilder:
         return self._view(value, shape, axes, starts, None, content)
 
     def position(self, position: DimLike, length: DimLike, axis: int) -> Dim:
-        """A Python index (negative counts from the end) as position that is checked at run time."""
+        """A Python index as a non-negative position; adds the checks that it is in range."""
         length, position = self.canonical(length), self.canonical(position)
         message = f"index out of range for axis {axis}"
         if position.value is None:
@@ -399,7 +408,7 @@ class ArrayBuilder:
         return position
 
     def diagonal(self, value: Value, axis1: int, axis2: int) -> Value:
-        """The main diagonal of two axes of equal length, as last axis (slice first for others)."""
+        """The main diagonal of two axes of equal length, as the last axis of the result."""
         axis1, axis2 = axis1 % value.ndim, axis2 % value.ndim
         length = self.unify(value.shape[axis1], value.shape[axis2], "diagonal: lengths differ")
         rest = [k for k in range(value.ndim) if k not in (axis1, axis2)]
@@ -408,9 +417,12 @@ class ArrayBuilder:
         return self._view(value, shape, axes)
 
     def broadcast_to(self, value: Value, shape: Sequence[DimLike]) -> Value:
-        """Broadcast: axes of constant length 1 are repeated, missing ones on the left added."""
+        """A view of another shape: axes of constant length 1 are repeated, missing ones added left.
+
+        Other lengths must agree (checked at run time).
+        """
         shape = self._shape(shape)
-        value = self._pad(value, len(shape))
+        value = self._pad_left(value, len(shape))
         axes: list[int | None] = list(range(value.ndim))
         result = list(shape)
         for k, d in enumerate(self.shape(value)):
@@ -427,7 +439,7 @@ class ArrayBuilder:
     fill = broadcast_to
 
     def reshape(self, value: Value, shape: Sequence[DimLike]) -> Value:
-        """The elements in C order under another shape; one length may be -1."""
+        """The elements in C order with another shape of the same size; one length may be -1."""
         size = product(self.shape(value))
         lengths = [self.canonical(d) for d in shape]
         if any(d.value == -1 for d in lengths):
@@ -439,11 +451,11 @@ class ArrayBuilder:
             self.check(size, "==", wanted, "reshape: the sizes differ")
         content = value.content if len(lengths) <= 1 else None
         old = self.shape(value)
-        if _core(old) == _core(lengths):
+        if _without_ones(old) == _without_ones(lengths):
             return self._reshape_ones(value, lengths, content)
         if isinstance(value, View):
             base = value.args[0]
-            plain = _core(self.shape(base)) == _core(old) and _is_plain(value)
+            plain = _without_ones(self.shape(base)) == _without_ones(old) and _is_plain(value)
             value = base if plain else self.contiguous(value)
         value = self.kept(value)
         if isinstance(value, Reshape):
@@ -455,7 +467,7 @@ class ArrayBuilder:
     def _reshape_ones(
         self, value: Value, lengths: list[Dim], content: tuple[Dim, ...] | None
     ) -> Value:
-        """A reshape that only moves axes of length 1."""
+        """A reshape that only adds and removes axes of length 1, as a view."""
         kept = [k for k, d in enumerate(lengths) if d.value != 1]
         old = [k for k, d in enumerate(self.shape(value)) if d.value != 1]
         axes: list[int | None] = [None] * value.ndim
@@ -465,17 +477,18 @@ class ArrayBuilder:
 
     # ------------------------------------------------------- positions and regions
     def gather(self, x: Value, indices: Sequence[Value], axes: Sequence[int]) -> Value:
-        """Elements of ``x`` at integer positions along ``axes``; positions broadcast.
+        """Elements of ``x`` at integer positions along ``axes``.
 
-        The axes of the positions come first, then the other axes of ``x``.  A position out of range
-        fails at run time (IndexError).
+        There is one value of positions per axis, and they broadcast.  The axes of the result are
+        those of the positions, then the other axes of ``x``.  A position out of range fails at run
+        time (IndexError).
         """
         positions = self._positions(indices)
         axes = tuple(a % x.ndim for a in axes)
         x = self._addressed(x)
         shape = self.broadcast_shape([p.shape for p in positions])
         rest = [d for k, d in enumerate(self.shape(x)) if k not in axes]
-        padded = tuple(self._append(p, len(rest)) for p in positions)
+        padded = tuple(self._pad_right(p, len(rest)) for p in positions)
         value = self._add(Gather(x, padded, axes, (*shape, *rest), len(shape)))
         found = [p.content for p in positions]
         if x.content is not None and len(found) == 1 and found[0] is not None:
@@ -483,7 +496,7 @@ class ArrayBuilder:
         return value
 
     def join(self, values: Sequence[Value], axis: int) -> Value:
-        """Concatenate along an axis."""
+        """The values concatenated along an axis; other lengths must agree."""
         axis = axis % values[0].ndim
         total, shape = ZERO, list(self.shape(values[0]))
         for v in values:
@@ -510,9 +523,9 @@ class ArrayBuilder:
     def update(self, base: Value, region: Sequence[RegionAxis], value: Value, mode: str) -> Value:
         """``base`` with a region overwritten (mode ``set``) or added to (``add``).
 
-        ``region``: for each axis of ``base`` a position, or (start, step, length), all within
-        range.
-        ``value`` broadcasts to the region, whose axes are those that are not positions.
+        ``region`` holds for each axis of ``base`` a position or (start, step, length); the caller
+        guarantees that they are in range.  ``value`` broadcasts to the region, whose axes are those
+        with a (start, step, length).
         """
         axes: list[int | None] = []
         starts: list[Dim] = []
@@ -534,17 +547,17 @@ class ArrayBuilder:
     def scatter(
         self, base: Value, indices: Sequence[Value], axes: Sequence[int], value: Value, mode: str
     ) -> Value:
-        """``base`` with elements at integer positions written (``set``) or added to (``add``).
+        """``base`` with elements at integer positions overwritten (``set``) or added to (``add``).
 
-        The region is that of `gather`; ``value`` broadcasts to it.  Positions may repeat: ``add``
-        adds each time, ``set`` keeps the last.
+        ``value`` broadcasts to the shape that `gather` gives.  At a position that occurs several
+        times ``add`` adds every value, ``set`` keeps the last.
         """
         positions = self._positions(indices)
         axes = tuple(a % base.ndim for a in axes)
         shape = self.broadcast_shape([p.shape for p in positions])
         rest = [k for k in range(base.ndim) if k not in axes]
         region = (*shape, *(self.length(base, k) for k in rest))
-        padded = tuple(self._append(p, len(rest)) for p in positions)
+        padded = tuple(self._pad_right(p, len(rest)) for p in positions)
         where = [None if k in axes else len(shape) + rest.index(k) for k in range(base.ndim)]
         value = self.broadcast_to(self.cast(value, str(base.dtype)), region)
         base = self.kept(base)
@@ -553,14 +566,14 @@ class ArrayBuilder:
 
     # -------------------------------------------------------------------- internal
     def _array(self, value: Value) -> Value:
-        """A value with a slot of its own shape."""
+        """The value, copied if it has no slot of its own with its shape."""
         if value.dtype is None:
             return value
         value = self.kept(value)
         return self.contiguous(value) if isinstance(value, Reshape) else value
 
     def _addressed(self, x: Value) -> Value:
-        """A value that is, or is a view of, something in memory."""
+        """The value, copied if it is (a view of) a number, which has no address."""
         base = x.args[0] if isinstance(x, View) else x
         return self.contiguous(x) if isinstance(base, (Literal, Length)) else x
 
@@ -588,11 +601,11 @@ class ArrayBuilder:
         return slot
 
     def _shape(self, dims: Iterable[DimLike]) -> Shape:
-        find = self.facts.find
+        find = self.equalities.find
         return tuple([find(as_dim(d)) for d in dims])
 
-    def _pad(self, value: Value, rank: int) -> Value:
-        """Axes of length 1 added on the left."""
+    def _pad_left(self, value: Value, rank: int) -> Value:
+        """The value with axes of length 1 added on the left."""
         missing = rank - value.ndim
         if missing <= 0:
             return value
@@ -600,18 +613,18 @@ class ArrayBuilder:
         content = value.content if rank == 1 else None
         return self._view(value, (ONE,) * missing + value.shape, axes, content=content)
 
-    def _append(self, value: Value, count: int) -> Value:
-        """Axes of length 1 added on the right."""
+    def _pad_right(self, value: Value, count: int) -> Value:
+        """The value with axes of length 1 added on the right."""
         if not count:
             return value
         return self._view(value, value.shape + (ONE,) * count, list(range(value.ndim)))
 
     def _positions(self, indices: Sequence[Value]) -> tuple[Value, ...]:
         rank = max(i.ndim for i in indices)
-        return tuple(self._pad(self.cast(i, "int64"), rank) for i in indices)
+        return tuple(self._pad_left(self.cast(i, "int64"), rank) for i in indices)
 
-    def part_of(self, update: Update) -> Value:
-        """The part of an array that an update without computed positions has written."""
+    def written_region(self, update: Update) -> Value:
+        """The region that an update without computed positions writes, as a view of the update."""
         return self._view(update, update.region, update.axes, update.starts, update.steps)
 
     def _view(
@@ -623,7 +636,10 @@ class ArrayBuilder:
         steps: Sequence[Dim] | None = None,
         content: tuple[Dim, ...] | None = None,
     ) -> Value:
-        """A view in normal form: never a view of a view, no axis of length 1 mentioned."""
+        """A view in normal form: views of views are composed, axes of length 1 map to None.
+
+        A view that changes nothing is the value itself.
+        """
         shape = self._shape(shape)
         axes = tuple(None if a is None or shape[a].value == 1 else a for a in axes)
         starts = tuple(starts or (ZERO,) * len(axes))
@@ -647,14 +663,14 @@ _FOLD: dict[str, tuple[int, Callable[[Dim, Dim], Dim]]] = {
 
 
 def _within_int64(n: Any, x: Any) -> Any:
-    """A uint64 as int64; numbers that are too large become the largest."""
+    """A uint64 as int64, saturating."""
     return n.cast(n.min(x, n.const(2**63 - 1, x)), "int64")
 
 
 def _compose(
     view: View, axes: Sequence[int | None], starts: Sequence[Dim], steps: Sequence[Dim]
 ) -> tuple[Value, tuple[int | None, ...], Shape, Shape]:
-    """A view (axes, starts, steps) of a view, as a view of its argument."""
+    """A view (axes, starts, steps) of a view, as a view of the base: base, axes, starts, steps."""
     new_axes: list[int | None] = []
     new_starts: list[Dim] = []
     new_steps: list[Dim] = []
@@ -671,7 +687,7 @@ def _compose(
 
 
 def _are_of_one_slot(lengths: Sequence[Dim]) -> bool:
-    """Whether lengths are known to have a product that fits: different axes of one array."""
+    """Whether the product of lengths cannot overflow: they are of different axes of one array."""
     asked = [n for n in lengths if n.value not in (0, 1)]
     if len(asked) <= 1:
         return True
@@ -679,13 +695,13 @@ def _are_of_one_slot(lengths: Sequence[Dim]) -> bool:
     return len({key[1] for key in keys}) == 1 and len(set(keys)) == len(asked)
 
 
-def _core(shape: Iterable[Dim]) -> tuple[Dim, ...]:
-    """Without lengths that are constant 1."""
+def _without_ones(shape: Iterable[Dim]) -> tuple[Dim, ...]:
+    """A shape without the lengths that are the constant 1."""
     return tuple(d for d in shape if d.value != 1)
 
 
 def _is_plain(view: View) -> bool:
-    """Whether a view shows all elements of an array in the same order."""
+    """Whether a view has no offsets, no steps other than 1 and keeps the order of the axes."""
     moving = [a for a in view.axes if a is not None]
     return (
         moving == sorted(moving)
@@ -695,6 +711,7 @@ def _is_plain(view: View) -> bool:
 
 
 def _pick(content: tuple[Dim, ...], positions: tuple[Dim, ...]) -> tuple[Dim, ...] | None:
+    """The items at constant positions; None if a position is not constant or out of range."""
     numbers = [d.value for d in positions]
     if any(n is None or not -len(content) <= n < len(content) for n in numbers):
         return None

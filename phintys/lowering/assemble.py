@@ -1,4 +1,4 @@
-"""From values to a Program: write every cluster and call, and put the steps into an order."""
+"""Emits the steps of all clusters and calls, and orders them: values become a Program."""
 
 from __future__ import annotations
 
@@ -29,7 +29,10 @@ from phintys.scalar.native import NATIVE_DTYPES
 
 @dataclass(slots=True)
 class Group:
-    """Steps that stay together: what fills or copies a target, and what then works on it."""
+    """Steps that stay together: the initialisation of a target, then the step that updates it.
+
+    ``key`` breaks ties in the order of steps; ``waits_for`` holds the numbers of earlier groups.
+    """
 
     steps: list[Step]
     key: int
@@ -43,11 +46,12 @@ def assemble(
     updates: Sequence[int] = (),
     n_arguments: int | None = None,
 ) -> Program:
-    """The Program that computes values: fused, not yet with a memory plan.
+    """The Program that computes ``outputs``: fused, without a memory plan.
 
-    ``updates[i]`` says that one of the last outputs becomes the value of that input.
+    ``updates`` holds, for each of the last outputs, the number of the input that it becomes the
+    new value of.
     """
-    outputs = [_presentable(builder, v) for v in outputs]
+    outputs = [_storable(builder, v) for v in outputs]
     fusion = Fusion(builder, outputs)
     layouts = Layouts(fusion)
     groups = _check_groups(builder)  # first: their positions are the numbers of the checks
@@ -59,7 +63,7 @@ def assemble(
     ]
     groups += [
         Group(_call_steps(layouts, v), v.id, v.origin, set(fusion.prerequisites.of(v).checks))
-        for v in fusion.others
+        for v in fusion.calls
     ]
     slots, copies = _output_slots(layouts, outputs)
     groups += [Group([c], len(builder.values), None) for c in copies]
@@ -75,8 +79,8 @@ def assemble(
     return program
 
 
-def _presentable(builder: Builder, value: Value) -> Value:
-    """An output as a value that a slot can hold."""
+def _storable(builder: Builder, value: Value) -> Value:
+    """An output as a value that has a slot: views, and arrays of other dtypes, are copied."""
     value = builder.kept(value)
     if value.dtype is not None and value.dtype not in NATIVE_DTYPES and not _is_fresh(value):
         lengths = [d.value for d in builder.shape(value)]
@@ -96,7 +100,7 @@ def _copied(array: Any) -> tuple[Any]:
 
 
 def _call_steps(layouts: Layouts, value: Value) -> list[Step]:
-    """A call, after a copy of what its target held."""
+    """The step of a call, preceded by a copy of the array that it updates."""
     if isinstance(value, BlasCall) and value.has_target:
         return [Copy(layouts.slot(value.args[2]), layouts.slot(value)), _call(layouts, value)]
     return [_call(layouts, value)]
@@ -136,11 +140,12 @@ def _loop(layouts: Layouts, value: LoopCall) -> Loop:
 
 
 def _factor(layouts: Layouts, factor: float | Value) -> Operand | float:
+    """``alpha`` or ``beta`` of a call."""
     return _operand(layouts, factor) if isinstance(factor, Value) else factor
 
 
 def _operand(layouts: Layouts, value: Value, batch: int = 0) -> Operand:
-    """An array as operand of a call; axes of length 1 get strides that BLAS accepts."""
+    """An array as the operand of a call; axes of length 1 get strides that BLAS accepts."""
     slot, offset, strides = layouts.address(value)
     shape = layouts.fusion.shape(value)
     if value.ndim - batch != 2:
@@ -156,7 +161,11 @@ def _operand(layouts: Layouts, value: Value, batch: int = 0) -> Operand:
 
 
 def _output_slots(layouts: Layouts, outputs: Sequence[Value]) -> tuple[list[Slot], list[Step]]:
-    """The slots to hand over, and the copies into those that cannot be handed over as they are."""
+    """The slots of the outputs, and copies for values that the caller cannot own.
+
+    Those are arguments, constants, reshaped values, outputs that occur twice, and slots whose
+    integer is a Dim.
+    """
     builder = layouts.builder
     pinned = {slot.number for slot in builder.pinned.values()}
     taken: set[int] = set()
@@ -183,11 +192,12 @@ def _output_slots(layouts: Layouts, outputs: Sequence[Value]) -> tuple[list[Slot
 
 
 def _check_groups(builder: Builder) -> list[Group]:
+    """One group per check of the builder."""
     return [Group([check], -1, origin) for check, origin in builder.checks]
 
 
 def _in_order(groups: list[Group]) -> list[Group]:
-    """A topological order; among those that can go, checks first, then what was built first."""
+    """The groups in a topological order; ties: checks first, then in order of construction."""
     writer: dict[int, int] = {}
     for number, group in enumerate(groups):
         for step in group.steps:
@@ -209,7 +219,7 @@ def _owned(slot: Slot) -> bool:
 
 
 class _DimSources:
-    """Which groups define the symbols of a Dim."""
+    """The numbers of the groups that define the symbols of a Dim."""
 
     def __init__(self, writer: dict[int, int]):
         self.writer = writer
@@ -225,6 +235,7 @@ class _DimSources:
 
 
 def _topological(groups: list[Group]) -> list[Group]:
+    """The groups ordered by ``waits_for``, then by ``key``."""
     waiting = [len(g.waits_for) for g in groups]
     next_: list[list[int]] = [[] for _ in groups]
     for number, group in enumerate(groups):
@@ -241,12 +252,12 @@ def _topological(groups: list[Group]) -> list[Group]:
             if not waiting[later]:
                 heapq.heappush(heap, (groups[later].key, later))
     if len(result) != len(groups):
-        raise RuntimeError("steps of a Program depend on each other in a circle")
+        raise RuntimeError("the steps of a Program have a dependency cycle")
     return result
 
 
 def _drop_unused_slots(program: Program) -> None:
-    """Leave out the slots that no step touches."""
+    """Remove the slots that no step reads or writes, except inputs and outputs."""
     used = {s.number for s in (*program.inputs, *program.outputs)}
     for step in program.steps:
         used.update(s.number for s in (*step_reads(step), *step_writes(step)))

@@ -1,11 +1,11 @@
-"""The `Builder`: what an op's ``lower`` method speaks to.
+"""The `Builder`: makes the values that an op's ``lower`` method returns.
 
     def lower(self, node, b, x):
         return b.map(lambda n, x: n.exp(x), x)
 
-A method takes `Value` objects and gives one; nothing is computed.  Lengths are `Dim`, and a plain
-integer does wherever a Dim does.  Lengths that must agree and cannot be proven to become a
-`Check` with a message, and count as the same Dim from then on.
+A method takes `Value` objects and returns one; nothing is computed.  Lengths are `Dim` or plain
+integers.  Two lengths that must be equal, and cannot be proven equal, are compared at run time (a
+`Check` with a message), and are the same Dim from then on.
 
 >>> b = Builder()
 >>> x, y = b.input("float64", (None, 3)), b.input("float64", (3,))
@@ -40,11 +40,14 @@ __all__ = ["Builder", "NotNative"]
 
 
 class Builder(ArrayBuilder):
-    """Everything an op can lower to."""
+    """Makes values: arrays (`ArrayBuilder`), matrix products, calls of Python, loops, branches.
+
+    Its methods raise `NotNative` for dtypes that kernels do not support.
+    """
 
     # ------------------------------------------------------------- matrix products
     def matmul(self, x: Value, y: Value) -> Value:
-        """Matrix product of values with at least one axis each, batches broadcast, as ``x @ y``."""
+        """``x @ y``: the matrix product; both have at least one axis, batch axes broadcast."""
         if x.ndim == 1 and y.ndim == 1:
             return self.dot(x, y)
         if y.ndim == 1 and x.ndim == 2:
@@ -65,12 +68,13 @@ class Builder(ArrayBuilder):
         alpha: float | Value = 1.0,
         beta: float | Value = 1.0,
     ) -> Value:
-        """``alpha * a @ b + beta * c`` of matrices; leading axes are batches and broadcast.
+        """``alpha * a @ b + beta * c`` of matrices; leading axes are batch axes and broadcast.
 
-        dtype float32 or float64 by BLAS; other dtypes without ``c`` by multiplying and adding.
+        float32 and float64 use BLAS.  Other dtypes become an elementwise product and a sum, and
+        ignore ``c`` and ``alpha``.
         """
         rank = max(a.ndim, b.ndim)
-        a, b = self._pad(a, rank), self._pad(b, rank)
+        a, b = self._pad_left(a, rank), self._pad_left(b, rank)
         k = self.unify(a.shape[-1], b.shape[-2], "matrix product: the inner lengths differ")
         batch = self.broadcast_shape([a.shape[:-2], b.shape[:-2]])
         m, n = self.length(a, -2), self.length(b, -1)
@@ -91,7 +95,7 @@ class Builder(ArrayBuilder):
         alpha: float | Value = 1.0,
         beta: float | Value = 1.0,
     ) -> Value:
-        """``alpha * a @ x + beta * y`` of a matrix and vectors."""
+        """``alpha * a @ x + beta * y`` of a matrix and vectors; dtypes as for `gemm`."""
         k = self.unify(a.shape[1], x.shape[0], "matrix-vector product: the lengths differ")
         m = self.length(a, 0)
         if a.dtype not in ("float32", "float64"):
@@ -102,14 +106,14 @@ class Builder(ArrayBuilder):
         return self._add(BlasCall("gemv", factors, (m,), (m, k), (), y, alpha, beta))
 
     def ger(self, a: Value, x: Value, y: Value, alpha: float | Value = 1.0) -> Value:
-        """``a + alpha * outer(x, y)``."""
+        """``a + alpha * outer(x, y)`` of vectors and a matrix, float32 or float64."""
         m, n = self.length(x, 0), self.length(y, 0)
         factors = (self._strided(x), self._strided(y))
         target, alpha = self._target(a, (m, n)), self._factor(alpha)
         return self._add(BlasCall("ger", factors, (m, n), (m, n), (), target, alpha, 1.0))
 
     def dot(self, x: Value, y: Value) -> Value:
-        """The inner product of two vectors: a multiplication and a sum, which fuse with others."""
+        """The inner product of two vectors, as a product and a sum, which can be fused."""
         return self._multiply_add(x, y, -1)
 
     def _multiply_add(self, x: Value, y: Value, axis: int) -> Value:
@@ -127,7 +131,7 @@ class Builder(ArrayBuilder):
         return None if target is None else self.kept(self.broadcast_to(target, shape))
 
     def _matrix(self, x: Value) -> Value:
-        """A value whose last two axes have strides that BLAS takes."""
+        """The value, or a copy if the strides of its last two axes are none that BLAS accepts."""
         x = self._addressed(x)
         if not isinstance(x, View):
             return x
@@ -137,7 +141,7 @@ class Builder(ArrayBuilder):
         return x if fits and batch else self.contiguous(x)
 
     def _strided(self, x: Value) -> Value:
-        """A vector with a stride that BLAS takes."""
+        """The vector, or a copy if its stride is none that BLAS accepts."""
         x = self._addressed(x)
         if isinstance(x, View) and _stride_kind(x, 0) is None:
             return self.contiguous(x)
@@ -151,10 +155,9 @@ class Builder(ArrayBuilder):
         outputs: Sequence[tuple[str | None, Sequence[int | None]]],
         name: str = "",
     ) -> list[Value]:
-        """Call ``function(*inputs)``, which returns a tuple.
+        """The results of ``function(*inputs)``, which returns a tuple.
 
-        ``outputs``: for each the dtype and the lengths known before the call; dtype None means any
-        Python object.
+        ``outputs``: the dtype and static lengths of each; the dtype None means any Python object.
         """
         slots = [
             self._slot("object" if dtype is None else "python", dtype, lengths)
@@ -166,7 +169,7 @@ class Builder(ArrayBuilder):
         for slot in slots:
             result = self._add(Source(slot, (call,)))
             for axis, d in enumerate(slot.shape):
-                symbol = self.facts.define(Dim.symbol(("len", slot.number, axis)), result.id)
+                symbol = self.equalities.define(Dim.symbol(("len", slot.number, axis)), result.id)
                 message = f"{name or 'result'}: the length of axis {axis} is not as declared"
                 if symbol is not d:
                     self.checks.append((Check(symbol, "==", d, message), self.origin))
@@ -175,13 +178,13 @@ class Builder(ArrayBuilder):
 
     # ---------------------------------------------------------------- control flow
     def inner(self, fgraph: Any, arguments: Sequence[Value]) -> Inner:
-        """An inner graph as a Program, its inputs having the types and shapes of ``arguments``.
+        """The Program of an inner graph whose inputs have the dtypes and shapes of ``arguments``.
 
-        Raises `NotNative` where the lengths of its outputs do not follow from those.
+        Raises `NotNative` if the lengths of its outputs are not determined by those.
         """
         return self.lower_inner(fgraph, [(v.dtype, self.shape(v)) for v in arguments])
 
-    #: set by whoever lowers graphs: (fgraph, dtypes and shapes of arguments) -> Inner
+    #: set by ``from_graph``: (fgraph, dtypes and shapes of arguments) -> Inner
     lower_inner: Callable[[Any, Sequence[tuple[str | None, Shape]]], Inner]
 
     def loop(
@@ -194,11 +197,12 @@ class Builder(ArrayBuilder):
         stacked: Sequence[int] = (),
         until: int | None = None,
     ) -> tuple[list[Value], list[Value]]:
-        """Run a body ``length`` times; the final states, and outputs stacked along a new axis.
+        """The final states and the stacked outputs of a body that runs ``length`` times.
 
-        The body takes (states, element ``t`` of each slice, constants) and gives (new states,
-        other outputs).  A state keeps its shape.  ``until``: the number of a 0-d bool output that
-        ends the loop; rows of ``stacked`` not reached then have no particular content.
+        The body takes (states, ``s[t]`` of each slice ``s``, constants) and returns (new states,
+        other outputs).  A state keeps its dtype and shape.  ``stacked`` numbers the outputs that
+        are stacked along a new first axis.  ``until`` is the number of a 0-d bool output that ends
+        the loop; stacked elements of later iterations are uninitialised then.
         """
         length = self.canonical(length)
         for k, state in enumerate(states):
@@ -206,16 +210,18 @@ class Builder(ArrayBuilder):
         for s in slices:
             self.check(self.length(s, 0), ">=", length, "loop: a sequence is too short")
         args = [self._array(s) for s in states]
-        args += [self._rows(s) for s in slices]
+        args += [self._with_contiguous_items(s) for s in slices]
         args += [self._array(c) for c in constants]
         finals = tuple(self._result_slot(s.dtype, self.shape(s)) for s in states)
-        rows = [(k, self._result_slot(body.dtypes[k], (length, *body.shapes[k]))) for k in stacked]
+        stacks = [
+            (k, self._result_slot(body.dtypes[k], (length, *body.shapes[k]))) for k in stacked
+        ]
         call = self._add(
-            LoopCall(length, body.program, tuple(args), len(slices), finals, tuple(rows), until)
+            LoopCall(length, body.program, tuple(args), len(slices), finals, tuple(stacks), until)
         )
         return (
             [self._add(Source(slot, (call,))) for slot in finals],
-            [self._add(Source(slot, (call,))) for _, slot in rows],
+            [self._add(Source(slot, (call,))) for _, slot in stacks],
         )
 
     def branch(
@@ -223,18 +229,18 @@ class Builder(ArrayBuilder):
     ) -> list[Value]:
         """The outputs of one of two Programs that take the same inputs.
 
-        Raises `NotNative` where the two do not give the same shapes.
+        Raises `NotNative` if their outputs have different dtypes or shapes.
         """
         shapes = [self._shape(s) for s in then.shapes]
         if shapes != [self._shape(s) for s in orelse.shapes] or then.dtypes != orelse.dtypes:
-            raise NotNative("the two branches give different types")
+            raise NotNative("the two branches have outputs of different dtypes or shapes")
         slots = tuple(self._result_slot(d, s) for d, s in zip(then.dtypes, shapes))
         args = (self._array(self.cast(condition, "bool")), *(self._array(v) for v in inputs))
         call = self._add(BranchCall(then.program, orelse.program, args, slots))
         return [self._add(Source(slot, (call,))) for slot in slots]
 
     def _result_slot(self, dtype: str | None, shape: Shape) -> Slot:
-        """A slot for a result whose lengths are known."""
+        """A new slot for a result of a loop or branch."""
         slot = Slot(len(self.slots), "object" if dtype is None else "temp", dtype, shape)
         self.slots.append(slot)
         return slot
@@ -246,8 +252,8 @@ class Builder(ArrayBuilder):
             message = f"loop: state {number} changes its length along axis {axis}"
             self.unify(state.shape[axis], d, message)
 
-    def _rows(self, value: Value) -> Value:
-        """A value whose rows are contiguous in memory."""
+    def _with_contiguous_items(self, value: Value) -> Value:
+        """The value, or a copy if its items ``value[t]`` are not contiguous in memory."""
         if not isinstance(value, View):
             return self._array(value)
         base = value.args[0]
@@ -261,7 +267,7 @@ class Builder(ArrayBuilder):
 
 
 class Inner(NamedTuple):
-    """An inner graph as a Program, with the types of its outputs in terms of outer lengths."""
+    """The Program of an inner graph; dtypes and shapes of its outputs, in outer lengths."""
 
     program: Program
     dtypes: tuple[str | None, ...]
@@ -269,7 +275,7 @@ class Inner(NamedTuple):
 
 
 def _stride_kind(view: View, axis: int) -> str | None:
-    """How an axis of a view moves in memory: "unit", "strided", or None if BLAS cannot take it."""
+    """The stride of an axis of a view: "unit", "strided", or None if BLAS does not accept it."""
     if view.shape[axis].value == 1:
         return "unit"
     sources = [k for k, a in enumerate(view.axes) if a == axis]

@@ -1,7 +1,7 @@
-"""Copies of what is not going to be overwritten.
+"""Shrinks copies to the elements that are not overwritten afterwards.
 
-An update copies its array, then a kernel writes a region of the copy.  Where the region is given by
-slices, only what lies before, between and behind its rows has to be copied.
+An update copies its array, then a kernel writes a region of the copy.  If the region is given by
+slices, only the elements before, between and after its rows have to be copied.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from phintys.lowering.values import Shape
 
 
 def shrink_copies(program: Program) -> None:
-    """Replace copies whose target a kernel then largely overwrites by copies of the rest."""
+    """Replace each copy whose target is then largely overwritten by copies of the rest."""
     if not any(isinstance(step, Copy) for step in program.steps):
         return
     steps: list[Step] = []
@@ -34,7 +34,7 @@ def shrink_copies(program: Program) -> None:
 
 
 def _overwritten(steps: list[Step], number: int, target: Slot) -> tuple[Kernel, Operand] | None:
-    """The kernel that writes a region of a target before anything else touches it, and how."""
+    """The kernel that writes a region of ``target`` before any other access, and its operand."""
     for step in steps[number + 1 :]:
         if target not in step_reads(step) and target not in step_writes(step):
             continue
@@ -43,7 +43,7 @@ def _overwritten(steps: list[Step], number: int, target: Slot) -> tuple[Kernel, 
 
 
 def _region(kernel: Kernel, target: Slot) -> tuple[Kernel, Operand] | None:
-    """The kernel and its operand, if that stores a region of whole rows and nothing reads it."""
+    """The kernel and its operand, if it stores a region of contiguous rows and reads none of it."""
     touching = [n for n, o in enumerate(kernel.operands) if o.slot is target]
     if len(touching) != 1:
         return None
@@ -52,18 +52,18 @@ def _region(kernel: Kernel, target: Slot) -> tuple[Kernel, Operand] | None:
     stored = len(uses) == 1 and uses[0].op == "store" and len(uses[0].args) == 1
     if not stored or operand.extra or not _is_worthwhile(kernel, target):
         return None
-    # strides out of those of the array itself: rows of the region do not overlap
+    # the strides must be a subsequence of the array's own, so that rows do not overlap
     own = [ONE]
     for d in reversed(target.shape[1:]):
         own.append(own[-1] * d)
-    natural = iter(reversed(own))
-    nested = all(any(s is t for t in natural) for s in operand.strides)
+    own_strides = iter(reversed(own))
+    nested = all(any(s is t for t in own_strides) for s in operand.strides)
     unit = bool(operand.strides) and operand.strides[-1] is ONE
     return (kernel, operand) if nested and unit else None
 
 
 def _is_worthwhile(kernel: Kernel, target: Slot) -> bool:
-    """Whether the loops write, as far as can be told, a large part of an array."""
+    """Whether the loops write at least half of an array; true if both sizes are symbolic."""
     part, whole = product(kernel.dims).value, product(target.shape).value
     if whole is None or part is None:
         return part is None
@@ -71,13 +71,13 @@ def _is_worthwhile(kernel: Kernel, target: Slot) -> bool:
 
 
 def _copies_around(copy: Copy, kernel: Kernel, region: Operand) -> list[Kernel]:
-    """Copies of what is before a region, between its rows, and behind it."""
+    """Copies of the elements before a region, after it, and between its rows at each loop level."""
     strides, dims = region.strides, kernel.dims
-    sizes = [ONE]  # of what the loops inside each loop span; 0 where they are empty
+    sizes = [ONE]  # extent in memory of the loops inside each loop; 0 if they are empty
     for d in reversed(range(len(dims))):
         sizes.append(dim_max(sizes[-1] + strides[d] * (dims[d] - 1), ZERO))
     total, extent = product(copy.target.shape), sizes.pop()
-    start = dim_min(region.offset, total - extent)  # an empty region may start anywhere
+    start = dim_min(region.offset, total - extent)  # the offset of an empty region is arbitrary
     parts: list[tuple[Shape, Shape, Dim]]
     parts = [((start,), (ONE,), ZERO), ((total - extent - start,), (ONE,), start + extent)]
     for d, size in zip(reversed(range(len(dims))), sizes):
@@ -87,7 +87,7 @@ def _copies_around(copy: Copy, kernel: Kernel, region: Operand) -> list[Kernel]:
 
 
 def _copy_part(copy: Copy, dims: tuple[Dim, ...], strides: tuple[Dim, ...], offset: Dim) -> Kernel:
-    """A kernel that copies some elements; a length below 0 counts as 0."""
+    """A kernel that copies elements at equal offsets in both; negative lengths count as 0."""
     lengths = tuple(dim_max(d, ZERO) for d in dims)
     operands = tuple(Operand(slot, strides, offset) for slot in (copy.source, copy.target))
     dtype = str(copy.source.dtype)

@@ -1,4 +1,4 @@
-"""What scalar instructions cost; an addition costs 1."""
+"""The cost model of scalar instructions, relative to an addition, which costs 1."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ _ONE = (
 _FOUR = "div sqrt idiv imod nextafter wrap"
 _TWENTY = "call pow fmod"
 _COSTS = {
-    name: price
-    for names, price in ((_FREE, 0), (_ONE, 1), (_FOUR, 4), (_TWENTY, 20))
+    name: value
+    for names, value in ((_FREE, 0), (_ONE, 1), (_FOUR, 4), (_TWENTY, 20))
     for name in names.split()
 }
 
-#: from here on a value is worth keeping in memory rather than computing again
+#: from this cost on, a value is stored rather than recomputed
 EXPENSIVE = 10
 
 
-#: nanoseconds: for what is moved in order, for what is anywhere in memory, for a function of SciPy
+#: nanoseconds of a sequential access, of a random access, and of a call of a SciPy function
 _STREAM, _SCATTERED, _CALL = 1, 10, 200
 
 
 def cost(inst: Inst) -> int:
-    """How expensive an instruction is: 10 for exp, log and their kind."""
+    """The cost of an instruction relative to an addition; 10 for exp, log and similar functions."""
     return _COSTS.get(inst.op, EXPENSIVE)
 
 
 def nanoseconds(inst: Inst) -> int:
-    """About what an instruction takes for one point, rather too much than too little."""
+    """A conservative estimate (an upper bound, roughly) of the time for one loop iteration."""
     if inst.op == "call":
         return _CALL
     if inst.operand >= 0:

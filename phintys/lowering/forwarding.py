@@ -1,9 +1,10 @@
-"""Reading a value from the array it has been written into.
+"""Replaces reads of a value by reads of the array that it is written to.
 
-``y = set(x[1:-1], v)`` followed by steps that use ``v`` and other parts of ``y``: kept as an array
-of its own, ``v`` would be stored, read to be written into ``y``, and read again.  If ``v`` covers
-most of ``y``, and ``y`` is read in any case, its other readers take it from there, and ``v`` is
-computed where it is written.
+This is the inverse of store-to-load forwarding, and saves memory traffic for arrays.
+In ``y = set(x[1:-1], v)``, followed by steps that use ``v`` and other parts of ``y``, the value
+``v`` would be stored in an array of its own, copied into ``y``, and read again.  If ``v`` covers
+most of ``y``, and ``y`` is read in any case, the other readers of ``v`` read it from ``y``, and
+``v`` is only computed where it is written.
 """
 
 from __future__ import annotations
@@ -21,10 +22,9 @@ _READERS = (Map, Reduce, Gather, Update)
 def read_from_updates(
     prerequisites: Prerequisites, roots: Sequence[Value], values: Sequence[Value]
 ) -> bool:
-    """Whether anything has changed: values that an update writes are read from it from now on,
-    where that saves memory traffic.
+    """Replace readers of values that updates write by readers of the updates, if that pays off.
 
-    ``values`` are those that the roots need, in order.
+    ``values`` are those that the roots need, in order.  Returns whether anything has changed.
     """
     builder = prerequisites.builder
     updates = [v for v in values if isinstance(v, Update)]
@@ -41,10 +41,10 @@ def read_from_updates(
         if value.id in kept or not _writes_most(builder, update):
             continue
         if not prerequisites.are_none(update):
-            continue  # what the update waits for may depend on the readers
+            continue  # the update may depend on the readers
         readers = [c for c in consumers[value.id] if c is not update]
         if readers and _is_read(update, consumers) and _only_elements(value, readers):
-            view = builder.part_of(update)
+            view = builder.written_region(update)
             for reader in readers:
                 reader.args = tuple([view if a is value else a for a in reader.args])
             consumers[value.id] = [update]
@@ -53,10 +53,10 @@ def read_from_updates(
 
 
 def _writes_most(builder: Builder, update: Update) -> bool:
-    """Whether an update sets a large part, each of whose elements is one of a computed value."""
+    """Whether an update sets at least half of each axis to the elements of a `Map`, one to one."""
     base, value = update.args[:2]
     plain = update.mode == "set" and not update.gathered and isinstance(value, Map)
-    # a base that is older than the value cannot depend on what reads the value
+    # the base must not depend on readers of the value; an older base cannot
     if not plain or value.dtype != update.dtype or base.id > value.id:
         return False
     region = tuple(map(builder.canonical, update.region))
@@ -66,18 +66,18 @@ def _writes_most(builder: Builder, update: Update) -> bool:
 
 
 def _is_most(part: Dim, whole: Dim) -> bool:
-    """Whether a length is, as far as can be told, at least half of another."""
+    """Whether a length is at least half of another; true if both are symbolic, false if one is."""
     if part.value is None or whole.value is None:
         return part.value is whole.value
     return 2 * part.value >= whole.value
 
 
 def _is_read(update: Update, consumers: dict[int, list[Value]]) -> bool:
-    """Whether an update is more than what another update starts from."""
+    """Whether an update is read, not only updated further."""
     readers = consumers.get(update.id, ())
     return any(not isinstance(c, Update) or update in c.args[1:] for c in readers)
 
 
 def _only_elements(value: Value, readers: Sequence[Value]) -> bool:
-    """Whether readers want elements of a value and not its memory."""
+    """Whether readers use a value elementwise, so that none needs it in memory."""
     return all(isinstance(r, _READERS) and value not in needed_in_memory(r) for r in readers)

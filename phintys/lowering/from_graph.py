@@ -1,7 +1,7 @@
-"""From a rewritten FunctionGraph to a Program.
+"""Lowers a rewritten FunctionGraph to a Program.
 
-Each op is asked for its ``lower`` method; one without (or with a dtype that kernels do not
-handle) is called through its ``perform``.  This module knows types by what they offer, and no op.
+It calls the ``lower`` method of each op.  An op without one, or with an output dtype that kernels
+do not support, becomes a `Python` step that calls ``perform``.  No op and no type is named here.
 """
 
 from __future__ import annotations
@@ -30,21 +30,27 @@ from phintys.scalar.native import NATIVE_DTYPES
 def lower_graph(
     fgraph: FunctionGraph, n_arguments: int | None = None, update_targets: Sequence[int] = ()
 ) -> Program:
-    """The Program of a graph.
+    """The Program of a graph, fused, with a memory plan.
 
     Parameters
     ----------
     fgraph
-        ordinary inputs first, then shared variables; results first, then new values
+        its inputs are the ordinary ones, then the shared variables; its outputs are the results,
+        then the new values of shared variables
     n_arguments
-        the number of ordinary inputs
+        the number of ordinary inputs; None: all that are not updated
     update_targets
-        for each of the last outputs the input whose value it becomes
+        for each of the last outputs the number of the input that it becomes the new value of
 
     Raises
     ------
     LoweringError
-        if an op's ``lower`` contradicts the types of its node
+        if the results of an op's ``lower`` do not have the types of the node's outputs
+
+    >>> import phintys.tensor as pt
+    >>> x = pt.dvector("x")
+    >>> [type(step).__name__ for step in lower_graph(FunctionGraph([x], [pt.exp(x)])).steps]
+    ['Kernel']
     """
     lowering = GraphLowering()
     for variable in fgraph.inputs:
@@ -54,7 +60,10 @@ def lower_graph(
 
 
 def lower_inner(fgraph: Any, arguments: Sequence[tuple[str | None, Shape]]) -> Inner:
-    """The Program of a graph within a node; see `Builder.inner`."""
+    """The Program of an op's inner graph; see `Builder.inner`.
+
+    Raises `NotNative` if an output has a length that the outer lengths do not determine.
+    """
     lowering = GraphLowering()
     outer: dict[Dim, Dim] = {}
     for variable, (dtype, shape) in zip(fgraph.inputs, arguments, strict=True):
@@ -72,7 +81,7 @@ def lower_inner(fgraph: Any, arguments: Sequence[tuple[str | None, Shape]]) -> I
 
 
 class GraphLowering:
-    """Values of the variables of a graph; `node` adds those of one node."""
+    """Maps the variables of a graph to values; `node` lowers one node."""
 
     def __init__(self) -> None:
         self.builder = Builder()
@@ -80,14 +89,14 @@ class GraphLowering:
         self.values: dict[Variable, Value] = {}
 
     def input(self, variable: Variable) -> Value:
-        """The argument for an input of the graph."""
+        """Add an argument of the Program for an input of the graph."""
         dtype, shape = array_type(variable.type) or (None, ())
         value = self.builder.input(dtype, shape, variable.name or "")
         self.values[variable] = value
         return value
 
     def value(self, variable: Variable) -> Value:
-        """The value of a variable; constants come into being when first used."""
+        """The value of a variable; a constant's is made at its first use."""
         found = self.values.get(variable)
         if found is None:
             if not isinstance(variable, Constant):
@@ -108,7 +117,7 @@ class GraphLowering:
         return self.value(variable)
 
     def run(self, fgraph: Any) -> list[Value]:
-        """Lower all nodes; the values of the outputs."""
+        """Lower all nodes; return the values of the outputs."""
         for node in fgraph.toposort():
             self.node(node)
         return [self.output(v) for v in fgraph.outputs]
@@ -126,7 +135,7 @@ class GraphLowering:
             self.values[variable] = value
 
     def _lowered(self, node: Apply, types: Sequence[ArrayType | None]) -> list[Value] | None:
-        """The values that an op's lowering gives; None if it gives none."""
+        """The values that the op's ``lower`` returns; None if the op cannot be lowered."""
         if any(t is not None and t[0] not in NATIVE_DTYPES for t in types):
             return None
         try:
@@ -138,28 +147,28 @@ class GraphLowering:
         results = list(results) if isinstance(results, (list, tuple)) else [results]
         for result in results:
             if not isinstance(result, Value):
-                raise LoweringError(f"{node.op}: lower gave {result!r} instead of a value.")
+                raise LoweringError(f"{node.op}: lower returned {result!r}, which is no Value.")
         if len(results) != len(node.outputs):
             raise LoweringError(
-                f"{node.op}: lower gave {len(results)} values for {len(node.outputs)} outputs."
+                f"{node.op}: lower returned {len(results)} values for {len(node.outputs)} outputs."
             )
         return results
 
     def _check(self, node: Apply, variable: Variable, known: ArrayType, value: Value) -> None:
-        """A result must have the type of its variable; lengths that the type knows are facts."""
+        """Check the dtype and rank of a result; add checks of the static lengths of its type."""
         dtype, shape = known
         if value.dtype != dtype or value.ndim != len(shape):
             raise LoweringError(
-                f"{node.op}: lower gave {value.dtype} of rank {value.ndim} for {variable} of type "
-                f"{variable.type}."
+                f"{node.op}: lower returned a value of dtype {value.dtype} and rank {value.ndim} "
+                f"for {variable} of type {variable.type}."
             )
         for axis, length in enumerate(shape):
             if length is not None and value.shape[axis].value != length:
-                message = f"{node.op}: axis {axis} of the result has not its static length {length}"
+                message = f"{node.op}: axis {axis} of the result must have length {length}"
                 self.builder.unify(value.shape[axis], length, message)
 
     def _performed(self, node: Apply, types: Sequence[ArrayType | None]) -> list[Value]:
-        """A call of ``perform``."""
+        """The results of a `Python` step that calls ``perform``."""
         op = node.op
         op.prepare_node(node, None, None, "py")
         given = [v for v in node.inputs if not isinstance(v, Constant)]
@@ -168,10 +177,7 @@ class GraphLowering:
 
 
 class Perform:
-    """``perform`` of a node as a function from arrays to a tuple of results.
-
-    It holds the inputs that are constants; the others are its arguments.
-    """
+    """Calls ``perform`` of a node: takes its inputs that are not constants, returns a tuple."""
 
     def __init__(self, node: Apply):
         self.node = node
@@ -191,7 +197,7 @@ class Perform:
         return tuple(self.result(i, value, inputs) for i, value in enumerate(results))
 
     def result(self, number: int, value: Any, inputs: list[Any]) -> Any:
-        """A result that shares no memory with an input."""
+        """A result, copied if it shares memory with an input."""
         if self.types[number] is None:
             return value
         shares = any(isinstance(x, np.ndarray) and np.may_share_memory(value, x) for x in inputs)

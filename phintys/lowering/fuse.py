@@ -1,20 +1,21 @@
-"""Which values are computed together in one loop nest, and which are kept in memory.
+"""Loop fusion: which values are computed together in one loop nest, and which are stored in memory.
 
-A *cluster* becomes one kernel: values that share an iteration *space* (a tuple of lengths, those of
-constant length 1 left out).  The assignment is one pass forward and one pass backward.
+A *cluster* becomes one kernel (or a few, if it is too large): values that share an iteration
+*space*, a tuple of lengths without those that are the constant 1.  Values are assigned to clusters
+in one forward pass; one backward pass decides what is stored.
 
-Forward: each value gets the earliest *stage* at which it can be computed.  An argument in the same
-cluster costs nothing (the value joins it); any other argument that has to be in memory must
-come from an earlier stage.  Values of one stage and one space form a cluster; an edge between two
-clusters always leads to a later stage, so clusters cannot depend on each other in a circle, and no
-search is needed to know it.
+Forward: each value gets the earliest *stage* at which it can be computed.  A value can be in the
+same cluster as an argument; an argument that must be in memory is of an earlier stage.  Values of
+one stage and one space form a cluster.  An edge between two clusters always leads to a later
+stage, so the clusters cannot form a dependency cycle, and no search for cycles is needed.
 
-Backward: each value learns which clusters want it.  One that is cheap is computed again in each;
-one that a single other cluster wants is computed there; one that several want is stored.
+Backward: each value collects the clusters that use it.  A cheap value is recomputed in each of them
+(rematerialisation); a value that only one other cluster uses moves there; one that several use is
+stored.
 
-A reduction over the last dimensions of a space, and what follows from it with the remaining
-dimensions, can stay within the cluster ("row level"): softmax is one kernel.
-``Cluster.inner`` is then the number of dimensions reduced.
+A reduction over the last (*inner*) dimensions of a space, and values computed from its result over
+the other (*outer*) dimensions, can be in one cluster: softmax is one kernel.  ``Cluster.inner`` is
+then the number of inner dimensions, and such values are at the *outer level* of the cluster.
 """
 
 from __future__ import annotations
@@ -45,14 +46,15 @@ from phintys.lowering.values import (
     needed_in_memory,
 )
 
-#: bounds of one kernel
+#: limits of one kernel
 MAX_INSTRUCTIONS = 300
 MAX_OPERANDS = 24
-#: what may be computed again rather than stored
+#: largest cost (see ``costs``) at which a value is recomputed rather than stored; of 0-d values
 CHEAP = 4
 CHEAP_SCALAR = 40
-#: what may move into the only cluster that wants it
+#: largest cost at which a value moves into the only cluster that uses it
 MOVABLE = 100
+#: costs are clipped here, since they grow exponentially with the depth of recomputed expressions
 _SATURATED = 10**6
 
 Axes = tuple[int | None, ...]
@@ -61,7 +63,12 @@ Elementwise = (Map, Gather, Index)
 
 @dataclass(eq=False, slots=True)
 class Cluster:
-    """Values to be computed in one loop nest over ``space``."""
+    """Values to be computed in one loop nest over ``space``.
+
+    ``inner`` is the number of inner dimensions, if results of reductions are used in the cluster.
+    ``size`` and ``loads`` estimate the instructions and operands of the kernel; ``roots`` are the
+    values that it stores.
+    """
 
     number: int
     stage: int
@@ -74,10 +81,10 @@ class Cluster:
 
 @dataclass(slots=True)
 class Place:
-    """Where a value is computed: at point ``i`` of its cluster's space, its element ``i[axes]``.
+    """Where a value is computed: element ``i[axes]`` at point ``i`` of its cluster's space.
 
-    ``reduced``: for a `Reduce` the axes of the space that are reduced; ``source`` the place of the
-    argument's axes in the space.
+    An axis of the value that is None in ``axes`` has length 1.  For a `Reduce`, ``reduced`` holds
+    the axes of the space that are reduced, and ``source`` are the ``axes`` of its argument.
     """
 
     cluster: Cluster
@@ -87,7 +94,11 @@ class Place:
 
 
 class Fusion:
-    """The result: ``places`` by value id, ``stored`` ids, ``clusters`` and ``others`` (calls)."""
+    """Assigns the values that the outputs need to clusters, when constructed.
+
+    Results: ``clusters``; ``calls``, the values that are steps of their own; ``places`` by value
+    id; the ids of ``stored`` values.
+    """
 
     def __init__(self, builder: Builder, outputs: Iterable[Value]):
         self.builder = builder
@@ -95,33 +106,39 @@ class Fusion:
         self.prerequisites = Prerequisites(builder)
         self.places: dict[int, Place] = {}
         self.clusters: list[Cluster] = []
-        self.others: list[Value] = []
+        self.calls: list[Value] = []
         self.stored: set[int] = set()
-        self.stages: dict[int, int] = {}  # of values that are not elementwise
-        self.forced: set[int] = set()  # to be in memory in any case
-        self.continued: dict[int, Update] = {}  # updates whose memory only another one goes on with
-        self._asked: set[int] = set()
-        self._shapes: dict[Shape, Shape] = {}
-        self._ones: dict[Shape, frozenset[int]] = {}
-        self._prices: dict[int, int] = {}
+        self.stages: dict[int, int] = {}  # of calls
+        self.must_store: set[int] = set()  # ids of values that must be stored in any case
+        self.continued: dict[int, Update] = {}  # id of an update -> the next one, in its memory
+        self._root_ids: set[int] = set()
+        self._shapes: dict[Shape, Shape] = {}  # cache of `shape`
+        self._ones: dict[Shape, frozenset[int]] = {}  # cache of `ones`
+        # by value id: cost, the earliest stage for users in other clusters, (consumer, argument)
+        # of each use, the clusters that use it
+        self._costs: dict[int, int] = {}
         self._ready: dict[int, int] = {}
         self._consumers: dict[int, list[tuple[Value, Value]]] = {}
-        self._open: dict[tuple[int, Shape], Cluster] = {}
-        self._next: dict[tuple[int, Shape], int] = {}
-        self._wanted: dict[int, set[Cluster]] = {}
+        self._users: dict[int, set[Cluster]] = {}
+        # by stage and space: the cluster, and if it is full the next stage to try
+        self._open_clusters: dict[tuple[int, Shape], Cluster] = {}
+        self._next_stage: dict[tuple[int, Shape], int] = {}
         self.live = self._find_live()
-        self._fills = {v.args[0].id for v in self.live if _adds_to_constant(v)}
+        self._scatter_bases = {v.args[0].id for v in self.live if _is_scatter_add_to_constant(v)}
         for value in self.live:
             self._forward(value)
         for value in reversed(self.live):
             self._backward(value)
         for cluster in self.clusters:
             cluster.roots.reverse()
-        self.others.reverse()
+        self.calls.reverse()
 
     # -------------------------------------------------------------------- preparation
     def _post_order(self, roots: list[Value]) -> list[Value]:
-        """Values after what they depend on, near to it: related values meet in one cluster."""
+        """The values that ``roots`` need, in depth-first post-order.
+
+        Every value comes shortly after its dependences, so related values get the same cluster.
+        """
         result: list[Value] = []
         seen: set[int] = set()
         stack = [(v, False) for v in reversed(roots)]
@@ -137,7 +154,7 @@ class Fusion:
         return result
 
     def shape(self, value: Value) -> Shape:
-        """The shape with equal lengths identified; all facts are known by now."""
+        """The shape with equal lengths merged."""
         found = self._shapes.get(value.shape)
         if found is None:
             found = self._shapes[value.shape] = self.builder.shape(value)
@@ -151,35 +168,36 @@ class Fusion:
             found = self._ones[value.shape] = frozenset(axes)
         return found
 
-    def core(self, shape: Iterable) -> Shape:
-        """Without lengths of constant 1."""
+    def without_ones(self, shape: Iterable) -> Shape:
+        """A shape without the lengths that are the constant 1."""
         return tuple(d for d in shape if d.value != 1)
 
     def _find_live(self) -> list[Value]:
-        """What the outputs need, in order; marks what has to be in memory in any case."""
+        """The values that the outputs need, in order; sets ``must_store`` and the consumers."""
         values = self.builder.values
         roots = [*self.outputs, *(values[i] for i in self.builder.pinned)]
         roots += [v for v in values if isinstance(v, PythonCall)]
-        self._asked.update(base_of(v).id for v in roots)
-        self.forced |= self._asked
+        self._root_ids.update(base_of(v).id for v in roots)
+        self.must_store |= self._root_ids
         order = self._post_order(roots)
         if read_from_updates(self.prerequisites, roots, order):
             order = self._post_order(roots)
         result: list[Value] = []
         for value in order:
-            if isinstance(value, (Literal, Length)):  # in the code of what uses them
-                self._prices[value.id] = self._ready[value.id] = 0
+            if isinstance(value, (Literal, Length)):  # inlined into every kernel that uses them
+                self._costs[value.id] = self._ready[value.id] = 0
             elif not isinstance(value, View):
                 result.append(value)
         for value in result:
-            self.forced.update(base_of(a).id for a in needed_in_memory(value))
+            self.must_store.update(base_of(a).id for a in needed_in_memory(value))
             for arg in value.args:
                 self._consumers.setdefault(base_of(arg).id, []).append((value, arg))
         return result
 
     # ------------------------------------------------------------------------ forward
     def _forward(self, value: Value) -> None:
-        self._prices[value.id] = self._price(value)
+        """Assign a value to a cluster, or a call to a stage; its arguments come before."""
+        self._costs[value.id] = self._cost(value)
         if isinstance(value, Elementwise):
             self._place_elementwise(value)
         elif isinstance(value, Reduce):
@@ -191,7 +209,7 @@ class Fusion:
         self._ready[value.id] = self._when_ready(value)
 
     def _ready_args(self, value: Value) -> int:
-        """The earliest stage at which all arguments are there for another cluster."""
+        """The earliest stage at which a new cluster can use all arguments of a value."""
         memory = needed_in_memory(value)
         ready = [
             self._in_memory(a) if a in memory else self._ready[base_of(a).id] for a in value.args
@@ -199,19 +217,19 @@ class Fusion:
         return max(*ready, self._first_stage(value)) if ready else self._first_stage(value)
 
     def _first_stage(self, value: Value) -> int:
-        """The earliest stage that knows the lengths and positions a value is made with."""
+        """The earliest stage at which the lengths and positions that a value uses are known."""
         definers = self.prerequisites.of(value).definers
         return max(map(self._in_memory, definers), default=0)
 
     def _in_memory(self, arg: Value) -> int:
-        """The earliest stage that finds a value in memory."""
+        """The earliest stage that can load an argument from memory."""
         base = base_of(arg)
         place = self.places.get(base.id)
         return self._ready[base.id] if place is None else place.cluster.stage + 1
 
     def _when_ready(self, value: Value) -> int:
-        """The earliest stage of another cluster that can use a value."""
-        if isinstance(value, Elementwise) and self.repeatable(value):
+        """The earliest stage at which another cluster can use a value."""
+        if isinstance(value, Elementwise) and self.is_recomputed(value):
             return self._ready_args(value)
         if value.id in self.places:
             return self.places[value.id].cluster.stage + 1
@@ -219,33 +237,34 @@ class Fusion:
             return self.stages[value.id] + 1
         return self._ready_args(value)
 
-    def _price(self, value: Value) -> int:
-        """What computing a value from what is in memory costs, loads included."""
+    def _cost(self, value: Value) -> int:
+        """The cost of computing a value from what is surely in memory, loads included."""
         if not isinstance(value, Elementwise):
             return 1
-        price = 5 * (len(value.args) - 1) if isinstance(value, Gather) else 1
+        total = 5 * (len(value.args) - 1) if isinstance(value, Gather) else 1
         if isinstance(value, Map):
-            price = sum(cost(i) for i in value.body)
+            total = sum(cost(i) for i in value.body)
         for arg in value.args:
             base = base_of(arg)
-            price += 1 if base.id in self.forced else self._prices[base.id]
-        return min(price, _SATURATED)
+            total += 1 if base.id in self.must_store else self._costs[base.id]
+        return min(total, _SATURATED)
 
-    def repeatable(self, value: Value) -> bool:
-        """Whether other clusters compute an elementwise value themselves."""
-        price = self._prices[value.id]
-        if price <= CHEAP or (price <= CHEAP_SCALAR and not self.core(self.shape(value))):
+    def is_recomputed(self, value: Value) -> bool:
+        """Whether other clusters compute an elementwise value themselves instead of loading it."""
+        total = self._costs[value.id]
+        if total <= CHEAP or (total <= CHEAP_SCALAR and not self.without_ones(self.shape(value))):
             return True
         consumers = self._consumers.get(value.id, ())
-        if value.id in self.forced or len(consumers) != 1 or price > MOVABLE:
+        if value.id in self.must_store or len(consumers) != 1 or total > MOVABLE:
             return False
-        return not self._repeats(*consumers[0])
+        return not self._is_better_stored(*consumers[0])
 
-    def _repeats(self, consumer: Value, arg: Value) -> bool:
-        """Whether a consumer's loops would compute elements of an argument repeatedly.
+    def _is_better_stored(self, consumer: Value, arg: Value) -> bool:
+        """Whether inlining an argument into its consumer's loops would waste work.
 
-        Or dearly: what stays the same in the innermost loop is computed one by one, which for
-        functions such as log takes longer than computing many at once and storing them.
+        That is so if elements would be computed more than once.  For an expensive function such as
+        log it is so too if the argument does not vary with all loops, because it could be computed
+        one element at a time, without SIMD.
         """
         shape = consumer.shape
         if isinstance(consumer, Update):
@@ -253,13 +272,13 @@ class Fusion:
         elif isinstance(consumer, Reduce):
             shape = consumer.args[0].shape
         axes = self.own_axes(shape)
-        moving = {axes[k] for k in _moving(arg)} - {None}
-        if moving and self._prices[base_of(arg).id] >= EXPENSIVE:
+        moving = {axes[k] for k in _varying_axes(arg)} - {None}
+        if moving and self._costs[base_of(arg).id] >= EXPENSIVE:
             return len(moving) < len({*axes} - {None})
         return moving != set(range(len(moving)))
 
     def own_axes(self, shape: Iterable) -> Axes:
-        """The place of each axis in the space without lengths of 1."""
+        """The axis of the space for each axis of a shape; None for those of constant length 1."""
         axes: list[int | None] = []
         count = 0
         for d in shape:
@@ -270,30 +289,34 @@ class Fusion:
 
     # ----- elementwise values
     def _place_elementwise(self, value: Value) -> None:
-        space, axes = self.core(self.shape(value)), self.own_axes(value.shape)
+        space, axes = self.without_ones(self.shape(value)), self.own_axes(value.shape)
         stage, inner = self._stage(value, space, axes)
-        row = self._row_place(value)
-        if row is not None:
-            row_stage, row_inner = self._stage(value, row[0].space, row[1])
-            if row_stage < stage and self._has_room(row[0], value) and row_stage == row[0].stage:
-                self._join(value, row[0], row[1], row_inner)
+        outer = self._outer_place(value)
+        if outer is not None:
+            outer_stage, outer_inner = self._stage(value, outer[0].space, outer[1])
+            fits = self._has_room(outer[0], value) and outer_stage == outer[0].stage
+            if outer_stage < stage and fits:
+                self._join(value, outer[0], outer[1], outer_inner)
                 return
         cluster = self._cluster(stage, space, value)
         self._join(value, cluster, axes, inner)
 
     def _join(self, value: Value, cluster: Cluster, axes: Axes, inner: dict[int, int]) -> None:
+        """Assign an elementwise value to a cluster; ``inner`` is as from `_stage`."""
         self.places[value.id] = Place(cluster, axes)
         if cluster.number in inner:
             cluster.inner = inner[cluster.number]
         self._count(cluster, value)
 
     def _stage(self, value: Value, space: Shape, axes: Axes) -> tuple[int, dict[int, int]]:
-        """The stage at which arguments are there, for a value at a place of a space.
+        """The earliest stage for a value placed at ``axes`` of a space.
 
-        Also how many dimensions clusters would have to reduce for it.
+        Also, by number of cluster, the inner dimensions that the cluster must have if the value
+        joins it.
         """
-        # what scattered sums start from comes first, so that any cluster may contain the sums
-        stage = 1 if self._fills and value.id not in self._fills else 0
+        # stage 0 is reserved for the base arrays of scatter-adds, so that any cluster can contain
+        # the scatter-add itself
+        stage = 1 if self._scatter_bases and value.id not in self._scatter_bases else 0
         stage = max(stage, self._first_stage(value))
         inner: dict[int, int] = {}
         memory = needed_in_memory(value)
@@ -311,23 +334,29 @@ class Fusion:
         return stage, inner
 
     def fused_place(self, arg: Value, space: Shape, axes: Axes) -> Place | None:
-        """The place of an argument, if a consumer at ``axes`` of the same cluster can use it."""
+        """The place of an argument, if a consumer at ``axes`` can be in the same cluster."""
         base = base_of(arg)
         place = self.places.get(base.id)
         if place is None or isinstance(base, Update) or place.cluster.space != space:
             return None
-        if isinstance(base, Reduce) and not self._at_row_level(place):
+        if isinstance(base, Reduce) and not self._is_usable_inside(place):
             return None
         return place if self.aligned(arg, axes) == place.axes else None
 
-    def _at_row_level(self, place: Place) -> bool:
-        """Whether the result of a reduction can be used in its own cluster."""
+    def _is_usable_inside(self, place: Place) -> bool:
+        """Whether the result of a reduction can be used in its own cluster.
+
+        It must reduce exactly the inner dimensions of the cluster.
+        """
         count, rank = len(place.reduced), len(place.cluster.space)
         trailing = place.reduced == frozenset(range(rank - count, rank)) and count > 0
         return trailing and place.cluster.inner in (None, count)
 
     def aligned(self, arg: Value, axes: Axes) -> Axes | None:
-        """The axes of a space that the base of an argument moves with; None if it is rearranged."""
+        """The axes of the space that the axes of an argument's base vary with.
+
+        ``axes`` are those of the argument.  None if it is a view with an offset or a step.
+        """
         if not isinstance(arg, View):
             return tuple(
                 None if d.value == 1 else a for d, a in zip(self.shape(arg), axes, strict=True)
@@ -339,8 +368,8 @@ class Fusion:
             result.append(None if axis is None else axes[axis])
         return tuple(result)
 
-    def _row_place(self, value: Value) -> tuple[Cluster, Axes] | None:
-        """A cluster with reductions whose rows have the shape of an elementwise value."""
+    def _outer_place(self, value: Value) -> tuple[Cluster, Axes] | None:
+        """A cluster of an argument in which an elementwise value fits at the outer level."""
         memory = needed_in_memory(value)
         for arg in value.args:
             base = base_of(arg)
@@ -348,7 +377,7 @@ class Fusion:
             if place is None or isinstance(base, Update) or arg in memory:
                 continue
             if isinstance(base, Reduce):
-                if not self._at_row_level(place):
+                if not self._is_usable_inside(place):
                     continue
                 inner = len(place.reduced)
             elif place.cluster.inner and not self._is_full(place):
@@ -363,29 +392,33 @@ class Fusion:
         return None
 
     def _is_full(self, place: Place) -> bool:
+        """Whether a value varies with all axes of the space (it is not at the outer level)."""
         return len(set(place.axes) - {None}) == len(place.cluster.space)
 
     def _pull_axes(self, value: Value, arg: Value, place: Place) -> Axes | None:
-        """The axes of a space for a value, such that its argument is aligned with its own place."""
+        """The axes of the space for a value such that its argument is aligned with ``place``.
+
+        None if there are none: the argument is broadcast, or the value reads only a part of it.
+        """
         axes: list[int | None] = [None] * value.ndim
         for k, space_axis in enumerate(place.axes):
             axis = arg.axes[k] if isinstance(arg, View) else k
             if space_axis is not None and axis is not None:
                 axes[axis] = space_axis
-        if self.core(self.shape(value)) != tuple(
+        if self.without_ones(self.shape(value)) != tuple(
             place.cluster.space[a] for a in axes if a is not None
         ):
-            return None  # the argument is repeated, or only a part of it is read
+            return None
         return tuple(axes) if self.aligned(arg, tuple(axes)) == place.axes else None
 
     # ----- reductions
     def _place_reduce(self, value: Reduce) -> None:
         arg = value.args[0]
-        space, axes = self.core(self.shape(arg)), self.own_axes(arg.shape)
+        space, axes = self.without_ones(self.shape(arg)), self.own_axes(arg.shape)
         stage, inner = self._stage(value, space, axes)
-        row = self._row_place_of_argument(value)
-        if row is not None and row[0].stage < stage:
-            cluster, axes = row
+        outer = self._outer_place_of_argument(value)
+        if outer is not None and outer[0].stage < stage:
+            cluster, axes = outer
         else:
             cluster = self._cluster(stage, space, value)
         reduced = frozenset(a for k in value.axes if (a := axes[k]) is not None)
@@ -399,8 +432,8 @@ class Fusion:
         self.places[value.id] = Place(cluster, kept, reduced, axes)
         self._count(cluster, value)
 
-    def _row_place_of_argument(self, value: Reduce) -> tuple[Cluster, Axes] | None:
-        """The cluster of an argument at row level: its rows are added up in memory."""
+    def _outer_place_of_argument(self, value: Reduce) -> tuple[Cluster, Axes] | None:
+        """The place of an argument at the outer level; it is then accumulated in memory."""
         arg = value.args[0]
         place = self.places.get(base_of(arg).id)
         if place is None or value.kind.startswith("arg") or not place.cluster.inner:
@@ -411,7 +444,7 @@ class Fusion:
 
     # ----- updates
     def _place_update(self, value: Update) -> None:
-        space = self.core(self.builder.canonical(d) for d in value.region)
+        space = self.without_ones(self.builder.canonical(d) for d in value.region)
         base = value.args[0]
         if isinstance(base, Update) and not space and self._continues(value, base):
             cluster = self.places[base.id].cluster
@@ -428,39 +461,39 @@ class Fusion:
         cluster.loads.add(value.id)
 
     def _cluster_of_update(self, value: Update, space: Shape) -> Cluster:
-        """That of the values it adds to elements here and there, else one of its own."""
+        """The cluster of its operands for a scatter-add, else a new cluster."""
         ready = self._ready_args(value)
-        if _is_scattered_sum(value):
+        if _is_scatter_add(value):
             stage, inner = self._stage(value, space, self.own_axes(value.region))
             if stage < ready and not inner:
                 return self._cluster(stage, space, value)
         return self._new_cluster(ready, space)
 
     def _continues(self, value: Update, base: Update) -> bool:
-        """Whether single elements can be written one after the other in one kernel.
+        """Whether one kernel can do both updates, of which each sets a single element.
 
-        Nothing but ``value`` may want the base, so that the stage of its cluster may be raised.
+        Only ``value`` may use ``base``, because the stage of its cluster may be raised.
         """
         cluster = self.places[base.id].cluster
         plain = all(u.mode == "set" and not u.gathered for u in (value, base))
-        alone = len(self._consumers[base.id]) == 1 and base.id not in self._asked
+        alone = len(self._consumers[base.id]) == 1 and base.id not in self._root_ids
         return plain and alone and not cluster.space and self._has_room(cluster, value)
 
     # ----- clusters
     def _cluster(self, stage: int, space: Shape, value: Value) -> Cluster:
-        """The cluster of a stage and space, or of the next stage with room."""
+        """The cluster of a space at a stage, or at the first later stage where one has room."""
         passed = []
         while True:
             key = (stage, space)
-            cluster = self._open.get(key)
+            cluster = self._open_clusters.get(key)
             if cluster is None:
-                cluster = self._open[key] = self._new_cluster(stage, space)
-            if key not in self._next and self._has_room(cluster, value):
+                cluster = self._open_clusters[key] = self._new_cluster(stage, space)
+            if key not in self._next_stage and self._has_room(cluster, value):
                 break
             passed.append(key)
-            stage = self._next.setdefault(key, stage + 1)
+            stage = self._next_stage.setdefault(key, stage + 1)
         for key in passed:
-            self._next[key] = stage
+            self._next_stage[key] = stage
         return cluster
 
     def _new_cluster(self, stage: int, space: Shape) -> Cluster:
@@ -469,18 +502,20 @@ class Fusion:
         return cluster
 
     def _weight(self, value: Value) -> int:
+        """The number of instructions of a value (estimate)."""
         return len(value.body) if isinstance(value, Map) else 2
 
     def _has_room(self, cluster: Cluster, value: Value) -> bool:
+        """Whether a cluster stays within the limits of one kernel with a value added."""
         loads = len(cluster.loads | self._loads(value, cluster.space))
         fits = cluster.size + self._weight(value) <= MAX_INSTRUCTIONS and loads <= MAX_OPERANDS - 4
         return fits or cluster.size == 0
 
     def _loads(self, value: Value, space: Shape | None) -> set[int]:
-        """What a kernel loads to compute a value.
+        """The ids of the values that a kernel over ``space`` loads to compute a value (estimate).
 
-        Values over its ``space`` are taken to be there, as long as their cluster has room (None:
-        all are computed again).
+        Values over the same space are assumed to be in the same cluster, unless that is full.  With
+        ``space`` None every value that can be recomputed is.
         """
         loads: set[int] = set()
         seen = {value.id}
@@ -491,101 +526,105 @@ class Fusion:
                 if base.id in seen or isinstance(base, (Literal, Length)):
                     continue
                 seen.add(base.id)
-                if not isinstance(base, Elementwise) or base.id in self.forced:
+                if not isinstance(base, Elementwise) or base.id in self.must_store:
                     loads.add(base.id)
                     continue
                 home = self.places[base.id].cluster
-                if space is None or (home.space != space and self.repeatable(base)):
+                if space is None or (home.space != space and self.is_recomputed(base)):
                     stack.append(base)
-                elif home.space != space or (home.stage, space) in self._next:
+                elif home.space != space or (home.stage, space) in self._next_stage:
                     loads.add(base.id)
         return loads
 
     def _count(self, cluster: Cluster, value: Value) -> None:
+        """Add the instructions and loads of a value to those of its cluster."""
         cluster.size += self._weight(value)
         cluster.loads |= self._loads(value, cluster.space)
 
     # ----------------------------------------------------------------------- backward
     def _backward(self, value: Value) -> None:
-        wanted = self._wanted.pop(value.id, set())
+        """Decide whether a value is stored; its users come before."""
+        users = self._users.pop(value.id, set())
         if isinstance(value, Elementwise):
-            within = self._settle_elementwise(value, wanted)
+            computed_in = self._settle_elementwise(value, users)
         elif isinstance(value, Reduce):
-            within = self._settle_reduce(value, wanted)
+            computed_in = self._settle_reduce(value, users)
         elif isinstance(value, Update):
             self.stored.add(value.id)
-            within = {self.places[value.id].cluster}
+            computed_in = {self.places[value.id].cluster}
             self.places[value.id].cluster.roots.append(value)
         else:
             if isinstance(value, (*CALLS, Empty, Reshape, Source)):
                 self.stored.add(value.id)
             if isinstance(value, CALLS):
-                self.others.append(value)
+                self.calls.append(value)
             return
         for arg in value.args:
             base = base_of(arg)
             if not isinstance(base, (Source, Literal, Length)):
-                self._wanted.setdefault(base.id, set()).update(within)
+                self._users.setdefault(base.id, set()).update(computed_in)
 
-    def _settle_elementwise(self, value: Value, wanted: set[Cluster]) -> set[Cluster]:
-        """Store an elementwise value or not; the clusters that compute it."""
+    def _settle_elementwise(self, value: Value, users: set[Cluster]) -> set[Cluster]:
+        """Decide whether to store an elementwise value; return the clusters that compute it."""
         home = self.places[value.id].cluster
-        if value.id in self.forced or not self._leave_unstored(value, home, wanted):
+        if value.id in self.must_store or not self._leave_unstored(value, home, users):
             self.stored.add(value.id)
             home.roots.append(value)
-            return {home} | {c for c in wanted if c.stage <= home.stage}
-        return wanted
+            return {home} | {c for c in users if c.stage <= home.stage}
+        return users
 
-    def _leave_unstored(self, value: Value, home: Cluster, wanted: set[Cluster]) -> bool:
-        price = self._prices[value.id]
-        if wanted <= {home} or price <= CHEAP:
+    def _leave_unstored(self, value: Value, home: Cluster, users: set[Cluster]) -> bool:
+        """Whether the users of an elementwise value compute it themselves."""
+        total = self._costs[value.id]
+        if users <= {home} or total <= CHEAP:
             return True
-        if self.repeatable(value) and (len(wanted) > 1 or self._must_repeat(home, wanted)):
+        if self.is_recomputed(value) and (len(users) > 1 or self._must_recompute(home, users)):
             return True
-        if len(wanted) > 1 or price > MOVABLE:
+        if len(users) > 1 or total > MOVABLE:
             return False
-        (cluster,) = wanted
-        if any(self._repeats(c, a) for c, a in self._consumers.get(value.id, ())):
+        (cluster,) = users
+        if any(self._is_better_stored(c, a) for c, a in self._consumers.get(value.id, ())):
             return False
         loads = cluster.loads | self._loads(value, None)
-        size = cluster.size + price
+        size = cluster.size + total
         if size > MAX_INSTRUCTIONS or len(loads) > MAX_OPERANDS - 4:
             return False
         cluster.size, cluster.loads = size, loads
         return True
 
-    def _must_repeat(self, home: Cluster, wanted: set[Cluster]) -> bool:
-        """Whether a cluster that wants a value may run before the value's own."""
-        return any(c.stage <= home.stage for c in wanted)
+    def _must_recompute(self, home: Cluster, users: set[Cluster]) -> bool:
+        """Whether a cluster that uses a value may run before the value's own cluster."""
+        return any(c.stage <= home.stage for c in users)
 
-    def _settle_reduce(self, value: Reduce, wanted: set[Cluster]) -> set[Cluster]:
+    def _settle_reduce(self, value: Reduce, users: set[Cluster]) -> set[Cluster]:
+        """Store a reduction if another cluster uses it; return the cluster that computes it."""
         home = self.places[value.id].cluster
-        if value.id in self.forced or wanted - {home}:
+        if value.id in self.must_store or users - {home}:
             self.stored.add(value.id)
             home.roots.append(value)
         return {home}
 
 
-def _is_scattered_sum(value: Value) -> bool:
-    """Whether a value is an array with numbers added at computed positions."""
+def _is_scatter_add(value: Value) -> bool:
+    """Whether a value is a scatter-add."""
     return isinstance(value, Update) and value.mode == "add" and bool(value.gathered)
 
 
-def _adds_to_constant(value: Value) -> bool:
-    """Whether a value is such a sum that starts from the same number everywhere."""
-    start = value.args[0] if _is_scattered_sum(value) else None
+def _is_scatter_add_to_constant(value: Value) -> bool:
+    """Whether a value is a scatter-add to an array filled with one number."""
+    start = value.args[0] if _is_scatter_add(value) else None
     if not isinstance(start, Map):
         return False
     return all(isinstance(base_of(a), (Literal, Length)) for a in start.args)
 
 
 def base_of(value: Value) -> Value:
-    """The value that a view shows, or the value itself."""
+    """The value that a view is a view of, or the value itself."""
     return value.args[0] if isinstance(value, View) else value
 
 
-def _moving(arg: Value) -> set[int]:
-    """The axes of an argument along which its base moves."""
+def _varying_axes(arg: Value) -> set[int]:
+    """The axes of an argument along which it is neither broadcast nor of length 1."""
     if isinstance(arg, View):
         return {a for a in arg.axes if a is not None}
     return {k for k, d in enumerate(arg.shape) if d.value != 1}

@@ -1,8 +1,8 @@
-"""A slow interpreter of Programs: what a Program means, one number at a time.
+"""The reference interpreter of Programs: executes kernels one scalar instruction at a time.
 
-It is the oracle that generators and the fusion and memory passes are tested against.  It follows
-``schedule`` literally, keeps slots of one storage in one block of memory, and fills fresh memory
-with rubbish, so that a wrong plan gives a wrong answer.
+Generators and the fusion and memory passes are tested against it.  It follows ``schedule``
+literally, keeps slots with the same storage in one block of memory, and fills new memory with
+garbage, so that a wrong memory plan gives a wrong result.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from phintys.lowering.schedule import Phase, Schedule, schedule
 from phintys.scalar import numeric
 from phintys.scalar.conversion import convert_number
 
-_RUBBISH = 0xA5
+_GARBAGE = 0xA5  # the value of each byte of new memory
 
 
 class StepFailure(Exception):
@@ -44,9 +44,9 @@ class StepFailure(Exception):
 
 
 def interpret(program: Program, *args: Any) -> list[Any]:
-    """Run a Program on arguments (ordinary ones, then shared values); return all outputs.
+    """The outputs of a Program for the given arguments (ordinary ones, then shared values).
 
-    Raises `StepFailure` where a step fails.
+    Raises `StepFailure` if a check or an index fails; exceptions of `Python` steps propagate.
     """
     with np.errstate(all="ignore"):
         return _Run(program).run(args)
@@ -84,7 +84,7 @@ class _Run:
 
     # ----- slots
     def fill(self, slot: Slot, value: Any) -> None:
-        """Put a value that comes from outside into a slot."""
+        """Put an argument, a constant or a result of Python into a slot."""
         if slot.dtype is None:
             self.objects[slot.number] = value
             return
@@ -97,18 +97,18 @@ class _Run:
             self.symbols[Dim.symbol(("len", slot.number, axis))] = length
 
     def flat(self, slot: Slot) -> np.ndarray:
-        """The memory of an array slot, allocated when first touched."""
+        """The memory of an array slot as a flat array, allocated at the first access."""
         found = self.memory.get(slot.number)
         if found is not None:
             return found
         size = math.prod(self.shape(slot))
         dtype = np.dtype(slot.dtype)
         if slot.storage is None:
-            block = np.full(size * dtype.itemsize, _RUBBISH, np.uint8)
+            block = np.full(size * dtype.itemsize, _GARBAGE, np.uint8)
         else:
             if slot.storage not in self.storages:
                 bytes_ = self.integer(self.program.storages[slot.storage])
-                self.storages[slot.storage] = np.full(bytes_, _RUBBISH, np.uint8)
+                self.storages[slot.storage] = np.full(bytes_, _GARBAGE, np.uint8)
             block = self.storages[slot.storage]
             if block.size < size * dtype.itemsize:
                 raise ValueError(f"storage {slot.storage} is too small for slot {slot.number}")
@@ -120,12 +120,13 @@ class _Run:
         return tuple(self.integer(d) for d in slot.shape)
 
     def value(self, slot: Slot) -> Any:
-        """What a slot holds, as NumPy array or object."""
+        """The content of a slot: a NumPy array or an object."""
         if slot.dtype is None or slot.kind == "python":
             return self.objects[slot.number]
         return self.flat(slot).reshape(self.shape(slot)).copy()
 
     def integer(self, dim: Dim) -> int:
+        """The value of a Dim; reads ``item`` symbols from memory at their first use."""
         for symbol in dim.symbols():
             if symbol not in self.symbols:
                 kind, number, *_ = symbol.args[0]
@@ -160,19 +161,20 @@ class _Run:
             _CALLS[step.name](target, *sources, alpha, beta)
 
     def factor(self, factor: Operand | float) -> Any:
+        """The value of ``alpha`` or ``beta``."""
         if isinstance(factor, Operand):
             return self.flat(factor.slot)[self.integer(factor.offset)]
         return factor
 
     def strided(self, step: Call, number: int, point: tuple[int, ...]) -> _Strided:
-        """A view of an operand of a call, at a point of the batch."""
+        """An operand of a call at a point of the batch."""
         operand = step.operands[number]
         sizes = [self.integer(d) for d in step.sizes]
         own = tuple(sizes[i] for i in _CALL_AXES[step.name][number])
         return self.part(operand, point, own)
 
     def part(self, operand: Operand, point: tuple[int, ...], shape: tuple[int, ...]) -> _Strided:
-        """The elements of an operand at a point of its first axes."""
+        """The elements of an operand at an index of its first axes; the others have ``shape``."""
         strides = [self.integer(s) for s in operand.strides]
         offset = self.integer(operand.offset)
         offset += sum(i * s for i, s in zip(point, strides))
@@ -221,7 +223,7 @@ class _Strided:
         self.flat[self.index] = value
 
 
-#: For each operand of a call the positions of its lengths in ``sizes``.
+#: for each operand of a call, the positions of its lengths in ``Call.sizes``
 _CALL_AXES: dict[str, tuple[tuple[int, ...], ...]] = {
     "gemm": ((0, 1), (0, 2), (2, 1)),
     "gemv": ((0,), (0, 1), (1,)),
@@ -437,7 +439,7 @@ _SAME_NAME = (
     "floor ceil trunc rint sqrt cbrt hypot isnan isinf exp exp2 expm1 log log2 log10 log1p "
     "sin cos tan sinh cosh tanh"
 )
-#: instructions that are functions of NumPy or SciPy, or nearly so
+#: arithmetic instructions as functions of NumPy scalars
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     "add": np.add,
     "sub": np.subtract,

@@ -1,9 +1,9 @@
-"""Writing the kernel of a cluster.
+"""Emits the kernels of a cluster.
 
-Values are expanded on demand: the instruction for a value at an index is made from those of its
-arguments at the indices that the value implies.  A view only changes the index; what is in memory
-becomes a load whose strides follow from the index.  So permuting, slicing and broadcasting cost
-nothing, and a value wanted at two different indices is computed twice.
+Values are expanded on demand, by index: the instructions of a value at an index use its arguments
+at the indices that the value implies.  A view only changes the index; a value in memory becomes a
+load whose strides follow from the index.  So permuting, slicing and broadcasting cost nothing, and
+a value that is needed at two different indices is computed twice.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ from phintys.lowering.values import (
     View,
 )
 
-#: a position along one axis: offset + the sum of coefficient * loop counter
+#: a position along one axis: offset + the sum of (loop counter of an axis) * coefficient
 Affine = tuple[Dim, tuple[tuple[int, Dim], ...]]
-_FIRST: Affine = (ZERO, ())
-#: a position along each axis
+_ORIGIN: Affine = (ZERO, ())
+#: an index of a value: a position along each of its axes
 Point = tuple[Affine, ...]
-#: lengths, each with the axes of the space that it belongs to
-Points = list[tuple[Dim, frozenset[int]]]
+#: the lengths of an index array, each with the axes of the space that it varies along
+IndexLengths = list[tuple[Dim, frozenset[int]]]
 
 
 class Layouts:
-    """Where values are in memory."""
+    """The slots, offsets and strides of values."""
 
     def __init__(self, fusion: Fusion):
         self.fusion = fusion
@@ -52,7 +52,11 @@ class Layouts:
         self._bounds: dict[int, tuple[int, int]] = {}
 
     def slot(self, value: Value) -> Slot:
-        """The slot that holds a value, made when first asked for."""
+        """The slot of a value, made on demand.
+
+        A reshaped value is in the slot of its argument, an update that is continued in the slot of
+        the next one.
+        """
         while isinstance(value, Reshape) or value.id in self.fusion.continued:
             value = value.args[0] if isinstance(value, Reshape) else self.fusion.continued[value.id]
         if isinstance(value, Source):
@@ -64,13 +68,13 @@ class Layouts:
         return found
 
     def scratch(self, dtype: str, shape: Shape) -> Slot:
-        """A slot for use within one kernel."""
+        """A new temporary slot."""
         slot = Slot(len(self.builder.slots), "temp", dtype, shape)
         self.builder.slots.append(slot)
         return slot
 
     def bounds(self, value: Value) -> tuple[int, int] | None:
-        """The least and the largest element of an array of integers that is known."""
+        """The least and the largest element of a constant array of integers, else None."""
         while isinstance(value, (View, Map)) and len(value.args) == 1:
             if isinstance(value, Map) and any(i.op != "cast" for i in value.body):
                 return None
@@ -96,7 +100,7 @@ class Layouts:
         return found
 
     def address(self, value: Value) -> tuple[Slot, Dim, Shape]:
-        """Slot, offset and strides of a value that is in memory, or of a view of one."""
+        """The slot, offset and strides of a value that is in memory, or of a view of one."""
         if not isinstance(value, View):
             return self.slot(value), ZERO, self.strides(self.fusion.shape(value))
         slot, offset, base_strides = self.address(value.args[0])
@@ -110,47 +114,47 @@ class Layouts:
 
 
 class KernelWriter:
-    """Writes one kernel."""
+    """Emits the instructions of one kernel into a `Draft`."""
 
     def __init__(self, layouts: Layouts, cluster: Cluster, written: set[int]):
         self.layouts = layouts
         self.fusion = layouts.fusion
         self.find = layouts.builder.canonical
         self.cluster = cluster
-        self.written = written  # values of this cluster that an earlier kernel has stored
+        self.written = written  # ids of values that an earlier kernel of this cluster has stored
         self.draft = Draft(cluster.space, cluster.inner)
         self.memo: dict[tuple[int, Point], int] = {}
 
     # ----- size
     def is_too_large(self) -> bool:
-        """Whether the kernel exceeds what generators should be given."""
+        """Whether the kernel has too many instructions or operands; it is split then."""
         draft = self.draft
         return len(draft.body) > 2 * MAX_INSTRUCTIONS or len(draft.operands) > MAX_OPERANDS
 
     def mark(self) -> tuple[int, ...]:
-        """The present state, for `reset`."""
+        """The current state, for `reset`."""
         return (len(self.memo), *self.draft.mark())
 
     def reset(self, mark: tuple[int, ...]) -> None:
-        """Forget what was written since a mark."""
+        """Undo everything since a mark."""
         while len(self.memo) > mark[0]:
             self.memo.popitem()
         self.draft.reset(mark[1:])
 
     # ----- indices
     def natural(self, axes: tuple[int | None, ...]) -> Point:
-        """The index of a value that moves with axes of the space."""
-        return tuple(_FIRST if a is None else (ZERO, ((a, ONE),)) for a in axes)
+        """The index of a value whose axes are these axes of the space."""
+        return tuple(_ORIGIN if a is None else (ZERO, ((a, ONE),)) for a in axes)
 
     def index_of_argument(self, arg: Value, index: Point) -> Point:
-        """The index of an argument of an elementwise value: axes of length 1 broadcast."""
+        """The index of an argument of an elementwise value: 0 along axes of length 1."""
         ones = self.fusion.ones(arg)
         if not ones:
             return index
-        return tuple([_FIRST if k in ones else i for k, i in enumerate(index)])
+        return tuple([_ORIGIN if k in ones else i for k, i in enumerate(index)])
 
     def index_of_base(self, view: View, index: Point) -> Point:
-        """The index of the base of a view."""
+        """The index into the base of a view."""
         result: list[Affine] = []
         for axis, start, step in zip(view.axes, view.starts, view.steps):
             start, step = self.find(start), self.find(step)
@@ -163,7 +167,10 @@ class KernelWriter:
 
     # ----- expansion
     def value(self, value: Value, index: Point) -> int:
-        """The position of the instruction that gives a value at an index."""
+        """The position of the instruction that computes a value at an index; emits what it needs.
+
+        Iterative, since expressions may be deep.
+        """
         memo = self.memo
         stack: list[tuple[Value, Point, list[tuple[Value, Point]] | None]] = [(value, index, None)]
         while stack:
@@ -185,7 +192,7 @@ class KernelWriter:
         return memo[value.id, index]
 
     def is_loaded(self, value: Value) -> bool:
-        """Whether a value is in memory before this kernel runs."""
+        """Whether this kernel loads a value: it was stored before the kernel runs."""
         if value.id not in self.fusion.stored:
             return isinstance(value, (Source, Reshape, Empty))
         place = self.fusion.places.get(value.id)
@@ -194,7 +201,7 @@ class KernelWriter:
         return place.cluster is not self.cluster and place.cluster.stage < self.cluster.stage
 
     def needed(self, value: Value, index: Point) -> list[tuple[Value, Point]]:
-        """What has to be expanded before a value."""
+        """The values, with their indices, that the instructions of a value use."""
         if isinstance(value, View):
             return [(value.args[0], self.index_of_base(value, index))]
         if self.is_loaded(value):
@@ -209,7 +216,7 @@ class KernelWriter:
         return []
 
     def instruction(self, value: Value, index: Point, args: list[int]) -> int:
-        """Append the instructions of a value whose arguments are there."""
+        """Emit a value whose arguments have been emitted at the positions ``args``."""
         draft = self.draft
         if isinstance(value, View):
             return args[0]
@@ -228,6 +235,7 @@ class KernelWriter:
         return self.affine(index[value.axis])
 
     def map_body(self, value: Map, args: list[int]) -> int:
+        """Inline the instructions of a `Map`."""
         positions = list(args)
         for inst in value.body:
             own = tuple(positions[a] for a in inst.args)
@@ -235,7 +243,7 @@ class KernelWriter:
         return positions[value.result]
 
     def affine(self, position: Affine) -> int:
-        """A position along an axis as an int64 value."""
+        """Emit a position along an axis as an int64."""
         offset, terms = position
         draft = self.draft
         total = None if offset.value == 0 and terms else draft.dim(offset)
@@ -248,15 +256,16 @@ class KernelWriter:
         return total
 
     def gather(self, value: Gather, index: Point, args: list[int]) -> int:
+        """Emit the load of a `Gather`; ``args`` are its positions, as they were written."""
         draft = self.draft
         x = value.args[0]
         slot, offset, strides = self.layouts.address(x)
         shape = self.fusion.shape(x)
-        points = self.points(self.fusion.shape(value), index, value.index_ndim)
+        lengths = self.index_lengths(self.fusion.shape(value), index, value.index_ndim)
         positions = zip(value.args[1:], args, value.axes)
-        wrapped = [self.position(i, p, shape[a], points) for i, p, a in positions]
-        wrapped[0] = self.inside(
-            wrapped[0], frozenset[int]().union(*map(draft.axes, wrapped)), points
+        wrapped = [self.position(i, p, shape[a], lengths) for i, p, a in positions]
+        wrapped[0] = self.pinned_inside(
+            wrapped[0], frozenset[int]().union(*map(draft.axes, wrapped)), lengths
         )
         rest = [k for k in range(x.ndim) if k not in value.axes]
         own = tuple(strides[k] for k in rest)
@@ -264,73 +273,77 @@ class KernelWriter:
         operand = operand._replace(extra=tuple(strides[a] for a in value.axes))
         return self.draft.load(operand, tuple(wrapped))
 
-    def position(self, value: Value, at: int, length: Dim, points: Points) -> int:
-        """A Python index made non-negative; the kernel fails where it is out of range.
+    def position(self, value: Value, at: int, length: Dim, lengths: IndexLengths) -> int:
+        """Emit a Python index as a non-negative one; the kernel fails if it is out of range.
 
-        Of an array that is known, the largest index is looked at, before the loops.
+        ``at`` is the instruction that computes ``value``.  If that is a constant array without
+        negative numbers, only its largest element is checked, outside of the loops.
         """
         bounds = self.layouts.bounds(value)
         if bounds is None or bounds[0] < 0:
-            return self.wrap(at, length, points)
+            return self.wrap(at, length, lengths)
         if length.value is None or length.value <= bounds[1]:
-            self.wrap(self.draft.emit("const", "int64", (), bounds[1]), length, points)
+            self.wrap(self.draft.emit("const", "int64", (), bounds[1]), length, lengths)
         return at
 
-    def wrap(self, at: int, length: Dim, points: Points) -> int:
-        """A ``wrap`` that does not fail where there are no positions.
+    def wrap(self, at: int, length: Dim, lengths: IndexLengths) -> int:
+        """Emit a ``wrap`` that does not fail if the index array is empty.
 
-        It runs outside the loops along which the index does not vary: also if those have no turns.
+        It is hoisted out of the loops along which the index does not vary, so it would also run if
+        these loops have no iterations.
         """
         draft = self.draft
-        outside = self.outside(draft.axes(at), points)
+        outside = self.lengths_inside(draft.axes(at), lengths)
         size = draft.dim(length)
         if outside:
-            turns = product(d for d, _ in outside)
-            some = draft.emit("gt", "bool", (draft.dim(turns), draft.dim(ZERO)))
+            iterations = product(d for d, _ in outside)
+            some = draft.emit("gt", "bool", (draft.dim(iterations), draft.dim(ZERO)))
             at = draft.emit("select", "int64", (some, at, draft.dim(ZERO)))
             size = draft.emit("select", "int64", (some, size, draft.dim(ONE)))
         return draft.emit("wrap", "int64", (at, size))
 
-    def inside(self, at: int, axes: frozenset[int], points: Points) -> int:
-        """An index, computed inside the loops over the positions if one of them may have no turns.
+    def pinned_inside(self, at: int, axes: frozenset[int], lengths: IndexLengths) -> int:
+        """Emit an index that depends on every loop over the index array that may be empty.
 
-        ``axes`` are those that the indices of the same read vary with: a read outside of a loop
-        without turns could be one of an empty array.
+        ``axes`` are those that the indices of a load vary with.  Without this, the load could be
+        hoisted out of a loop without iterations, and read from an empty array.
         """
-        outside = [a for _, own in self.outside(axes, points) for a in own]
-        if not outside:
+        inside = [a for _, own in self.lengths_inside(axes, lengths) for a in own]
+        if not inside:
             return at
-        counter = self.draft.emit("index", "int64", (), max(outside))
+        counter = self.draft.emit("index", "int64", (), max(inside))
         nothing = self.draft.emit("mul", "int64", (counter, self.draft.dim(ZERO)))
         return self.draft.emit("add", "int64", (at, nothing))
 
-    def outside(self, axes: frozenset[int], points: Points) -> Points:
-        """The lengths that may be 0 of loops within those along the axes that something varies
-        with.
+    def lengths_inside(self, axes: frozenset[int], lengths: IndexLengths) -> IndexLengths:
+        """The lengths that may be 0 of loops inside the loops along ``axes``.
 
-        Which loops are within others has to stay as it is then.
+        The order of the loops is then fixed (`Draft.ordered`), since the result depends on it.
         """
-        maybe_empty = [(d, own) for d, own in points if not d.value]
+        maybe_empty = [(d, own) for d, own in lengths if not d.value]
         if any(not own <= axes for _, own in maybe_empty):
             self.draft.ordered = True
         last = max(axes, default=-1)
         return [(d, own) for d, own in maybe_empty if not any(a <= last for a in own)]
 
-    def points(self, shape: Shape, index: Point, count: int) -> Points:
-        """The lengths of the positions, each with the axes of the space that it moves along."""
+    def index_lengths(self, shape: Shape, index: Point, count: int) -> IndexLengths:
+        """The first ``count`` lengths of a shape, each with the axes of the space it varies along.
+
+        Lengths that are the constant 1 are left out.
+        """
         axes = [frozenset(axis for axis, _ in terms) for _, terms in index[:count]]
         return [(d, a) for d, a in zip(shape, axes) if d.value != 1]
 
     def reduce_inside(self, value: Reduce, arg: int) -> int:
-        """A reduction whose result this kernel goes on to use."""
+        """Emit a ``reduce`` whose result is used in the same kernel."""
         place = self.fusion.places[value.id]
         if not place.reduced:
-            first = value.kind.startswith("arg")
-            return self.draft.emit("const", "int64", (), 0) if first else arg
+            is_position = value.kind.startswith("arg")
+            return self.draft.emit("const", "int64", (), 0) if is_position else arg
         return self.draft.emit("reduce", str(value.dtype), (arg,), value.kind)
 
     def operand(self, slot: Slot, offset: Dim, strides: Shape, index: Point) -> Operand:
-        """How a loop nest addresses an array at an index."""
+        """The operand that addresses an array at an index."""
         own = [ZERO] * len(self.cluster.space)
         for stride, (start, terms) in zip(strides, index, strict=True):
             if start.value != 0:
@@ -342,11 +355,12 @@ class KernelWriter:
 
     # ----- roots
     def target(self, value: Value, axes: tuple[int | None, ...]) -> Operand:
+        """The operand that a value is stored through."""
         slot, offset, strides = self.layouts.address(value)
         return self.operand(slot, offset, strides, self.natural(axes))
 
     def root(self, value: Value) -> None:
-        """Compute and store a value."""
+        """Emit the computation and the store of a value."""
         place = self.fusion.places[value.id]
         if isinstance(value, Update):
             self.update(value, place)
@@ -357,6 +371,7 @@ class KernelWriter:
             self.draft.store(self.target(value, place.axes), result)
 
     def reduce(self, value: Reduce, place: Place) -> None:
+        """Emit a reduction into memory; `finish` decides how it runs."""
         target = self.target(value, place.axes)
         if not place.reduced or value.kind.startswith("arg"):
             self.draft.store(target, self.value(value, self.natural(place.axes)))
@@ -365,7 +380,7 @@ class KernelWriter:
         self.draft.reduce(value.kind, str(value.dtype), arg, place.reduced, target)
 
     def update(self, value: Update, place: Place) -> None:
-        """Write the region of an update; its slot holds a copy of the base already."""
+        """Emit the store of an update; its slot already holds a copy of the base."""
         index = self.natural(place.axes)
         values = [self.value(a, self.index_of_argument(a, index)) for a in value.args[1:]]
         slot, offset, strides = self.layouts.address(value)
@@ -384,9 +399,9 @@ class KernelWriter:
             return
         operand = operand._replace(extra=tuple(strides[a] for a in value.gathered))
         count = len(value.region) - value.ndim + len(value.gathered)
-        points = self.points(tuple(map(self.find, value.region)), index, count)
+        lengths = self.index_lengths(tuple(map(self.find, value.region)), index, count)
         positions = zip(value.args[2:], values[1:], value.gathered)
-        wrapped = tuple(self.position(i, p, shape[a], points) for i, p, a in positions)
+        wrapped = tuple(self.position(i, p, shape[a], lengths) for i, p, a in positions)
         if value.mode == "add":
             self.draft.accumulate(operand, "add", values[0], wrapped)
         else:
@@ -395,7 +410,10 @@ class KernelWriter:
 
 
 class Nest(NamedTuple):
-    """A loop nest with the steps it needs before; the value it stems from; which checks precede."""
+    """A kernel preceded by the steps that initialise its targets.
+
+    ``value`` is the first value that it stores; ``checks`` numbers the checks that must run before.
+    """
 
     steps: list[Step]
     value: Value
@@ -403,29 +421,29 @@ class Nest(NamedTuple):
 
 
 def write_cluster(layouts: Layouts, cluster: Cluster) -> list[Nest]:
-    """The loop nests of a cluster.
+    """The kernels of a cluster: one, or several if it is too large for one.
 
-    A kernel that grows too large is closed: the next one loads what it stored.
+    A later kernel loads the values that an earlier one has stored.
     """
     result: list[Nest] = []
     written: set[int] = set()
-    writer, group = KernelWriter(layouts, cluster, written), list[Value]()
+    writer, roots = KernelWriter(layouts, cluster, written), list[Value]()
     for value in cluster.roots:
         mark = writer.mark()
         writer.root(value)
-        if group and writer.is_too_large() and not isinstance(value, Update):
+        if roots and writer.is_too_large() and not isinstance(value, Update):
             writer.reset(mark)
-            result.append(_close(writer, group))
-            written.update(v.id for v in group)
-            writer, group = KernelWriter(layouts, cluster, written), []
+            result.append(_finished(writer, roots))
+            written.update(v.id for v in roots)
+            writer, roots = KernelWriter(layouts, cluster, written), []
             writer.root(value)
-        group.append(value)
-    result.append(_close(writer, group))
+        roots.append(value)
+    result.append(_finished(writer, roots))
     return result
 
 
-def _close(writer: KernelWriter, roots: list[Value]) -> Nest:
-    """The steps of a kernel: copies of what it updates, then the kernel."""
+def _finished(writer: KernelWriter, roots: list[Value]) -> Nest:
+    """The kernel of a writer, preceded by copies of the arrays that it updates."""
     layouts, prerequisites = writer.layouts, writer.fusion.prerequisites
     steps: list[Step] = []
     for value in roots:

@@ -1,12 +1,12 @@
-"""From a body over a space to a loop nest: order of loops, kind of reductions, merged loops.
+"""Turns the body of a kernel into loop nests: loop order, kinds of reductions, merged loops.
 
 A `Draft` collects instructions whose operands have one stride per axis of a space.  ``finish`` then
 
-1. orders the loops so that most operands are read in memory order;
-2. decides how each reduction runs: over the innermost loops (a ``reduce``), in memory
-   (``accumulate`` into a target that a kernel before fills), or both;
-3. merges loops that no operand can tell apart;
-4. keeps expensive values of a row that several passes need in a scratch row.
+1. orders the loops so that most operands are accessed in memory order;
+2. decides how each reduction runs: in a register over the innermost loops (``reduce``), in memory
+   (``accumulate`` into a target that an earlier kernel initialises), or both;
+3. merges (collapses) adjacent loops where every operand is contiguous across both;
+4. stores expensive values that several passes over the inner loops use in scratch buffers.
 """
 
 from __future__ import annotations
@@ -24,13 +24,15 @@ from phintys.lowering.values import Shape
 
 
 class SlotMaker(Protocol):
-    """What makes slots for scratch rows."""
+    """Makes slots for scratch buffers (`Layouts`)."""
 
     def scratch(self, dtype: str, shape: Shape) -> Slot: ...
 
 
 @dataclass(slots=True)
 class _Reduction:
+    """A reduction of the instruction ``arg`` over axes of the space into ``target``."""
+
     kind: str
     dtype: str
     arg: int
@@ -39,15 +41,15 @@ class _Reduction:
 
 
 class Draft:
-    """The body of a kernel being written.  Equal instructions are written once."""
+    """The body of a kernel under construction; equal instructions are merged (hash-consing)."""
 
     def __init__(self, space: Shape, inner: int | None):
         self.space = space
         self.inner = inner
         self.body: list[Inst] = []
         self.operands: list[Operand] = []
-        #: whether the order of the loops counts: stores may overwrite each other, or what is done
-        #: about loops without turns relies on it
+        #: whether the order of the loops is fixed: stores may overwrite each other, or the handling
+        #: of empty loops relies on it
         self.ordered = False
         self.reductions: list[_Reduction] = []
         self._axes: list[frozenset[int]] = []
@@ -55,11 +57,11 @@ class Draft:
         self._numbers: dict[Operand, int] = {}
 
     def mark(self) -> tuple[int, ...]:
-        """The present state, for `reset`."""
+        """The current state, for `reset`."""
         return tuple(len(part) for part in self._parts())
 
     def reset(self, mark: tuple[int, ...]) -> None:
-        """Forget what was written since a mark."""
+        """Undo everything since a mark."""
         for part, length in zip(self._parts(), mark, strict=True):
             while len(part) > length:
                 part.popitem() if isinstance(part, dict) else part.pop()
@@ -69,7 +71,7 @@ class Draft:
         return (*lists, self._known, self._numbers)
 
     def axes(self, position: int) -> frozenset[int]:
-        """The axes of the space that the value of an instruction varies along."""
+        """The axes of the space that the value of an instruction varies with."""
         for inst in self.body[len(self._axes) : position + 1]:
             found = frozenset[int]().union(*(self._axes[a] for a in inst.args))
             if inst.op == "index":
@@ -81,7 +83,7 @@ class Draft:
         return self._axes[position]
 
     def emit(self, op: str, dtype: str, args: tuple[int, ...] = (), param: Any = None) -> int:
-        """The position of an instruction, appended unless it is there."""
+        """The position of an instruction, which is appended unless an equal one exists."""
         # repr tells 0.0 from -0.0 and 1 from True, which compare equal
         key = (op, dtype, args, repr(param) if op == "const" else param)
         found = self._known.get(key)
@@ -91,11 +93,11 @@ class Draft:
         return found
 
     def effect(self, op: str, dtype: str, args: tuple[int, ...], param: Any) -> None:
-        """Append an instruction that writes memory; what was loaded from there is not reused."""
+        """Append an instruction that writes memory; it is never merged with an equal one."""
         self.body.append(Inst(op, dtype, args, param))
 
     def operand(self, operand: Operand) -> int:
-        """The number of an operand."""
+        """The number of an operand, which is added unless an equal one exists."""
         found = self._numbers.get(operand)
         if found is None:
             found = self._numbers[operand] = len(self.operands)
@@ -103,7 +105,7 @@ class Draft:
         return found
 
     def dim(self, dim: Dim) -> int:
-        """A length as int64."""
+        """Emit a length as an int64."""
         if dim.value is not None:
             return self.emit("const", "int64", (), dim.value)
         return self.emit("dim", "int64", (), dim)
@@ -124,17 +126,17 @@ class Draft:
     def reduce(
         self, kind: str, dtype: str, arg: int, axes: frozenset[int], target: Operand
     ) -> None:
-        """Reduce a value over axes of the space into a target; how is decided by `finish`."""
+        """Record a reduction over axes of the space into a target; `finish` emits it."""
         self.reductions.append(_Reduction(kind, dtype, arg, axes, target))
 
 
 def finish(draft: Draft, slots: SlotMaker) -> list[Kernel]:
-    """The kernels of a draft: those that fill targets, then the loop nest."""
+    """The kernels of a draft: those that initialise targets of reductions, then the loop nest."""
     order = loop_order(draft)
     inner = _inner_axes(draft, order)
     fills = [_emit_reduction(draft, r, inner) for r in draft.reductions]
     kernel = _merge_loops(_permuted(draft, order, len(inner)))
-    return [k for k in fills if k is not None] + [_keep_rows(kernel, slots)]
+    return [k for k in fills if k is not None] + [_store_reused_values(kernel, slots)]
 
 
 # ----------------------------------------------------------------------- loop order
@@ -155,7 +157,7 @@ def loop_order(draft: Draft) -> list[int]:
 
 
 def _sorted_axes(axes: list[int], operands: list[Operand]) -> list[int]:
-    """Insertion sort by votes of the operands; axes without a majority stay as they are."""
+    """The axes sorted by a majority vote of the operands (insertion sort, stable)."""
     result: list[int] = []
     for axis in axes:
         place = len(result)
@@ -166,7 +168,10 @@ def _sorted_axes(axes: list[int], operands: list[Operand]) -> list[int]:
 
 
 def _votes(outer: int, inner: int, operands: list[Operand]) -> int:
-    """How many operands more have the larger stride along ``outer`` than along ``inner``."""
+    """The operands whose stride is larger along ``outer`` than along ``inner``, minus the others.
+
+    Operands with a stride of 0 along either axis do not count.
+    """
     total = 0
     for operand in operands:
         a, b = _magnitude(operand.strides[outer]), _magnitude(operand.strides[inner])
@@ -176,7 +181,10 @@ def _votes(outer: int, inner: int, operands: list[Operand]) -> int:
 
 
 def _magnitude(stride: Dim) -> tuple[int, int] | None:
-    """A rough size of a stride: number of symbolic factors, then the constant one."""
+    """The size of a stride for comparison: number of symbolic factors, constant factor.
+
+    None if the stride is 0.
+    """
     if stride.value is not None:
         return (0, abs(stride.value)) if stride.value else None
     if stride.op == "mul":
@@ -186,8 +194,10 @@ def _magnitude(stride: Dim) -> tuple[int, int] | None:
 
 
 def _inner_axes(draft: Draft, order: list[int]) -> frozenset[int]:
-    """The axes that ``reduce`` instructions run over: innermost, and part of each reduction or not
-    at all."""
+    """The axes that ``reduce`` instructions run over.
+
+    They are innermost; a reduction reduces either all of them in a register, or none.
+    """
     if draft.inner is not None:
         return frozenset(range(len(order) - draft.inner, len(order)))
     best = 0
@@ -201,7 +211,10 @@ def _inner_axes(draft: Draft, order: list[int]) -> frozenset[int]:
 
 
 def _emit_reduction(draft: Draft, r: _Reduction, inner: frozenset[int]) -> Kernel | None:
-    """Append one reduction; the kernel that fills its target before, if it needs one."""
+    """Emit one reduction; return the kernel that initialises its target if it needs one.
+
+    The reduction is a ``reduce`` over the ``inner`` axes, and an ``accumulate`` over the others.
+    """
     value, axes = r.arg, r.axes
     if inner and inner <= axes:
         value = draft.emit("reduce", r.dtype, (value,), r.kind)
@@ -225,6 +238,7 @@ def fill_kernel(slot: Slot, number: Any) -> Kernel:
 
 
 def _permuted(draft: Draft, order: list[int], inner: int) -> Kernel:
+    """The kernel of a draft with its loops in the given order."""
     body, operands = tuple(draft.body), tuple(draft.operands)
     if order != sorted(order):
         place = {axis: d for d, axis in enumerate(order)}
@@ -237,7 +251,7 @@ def _permuted(draft: Draft, order: list[int], inner: int) -> Kernel:
 
 
 def _merge_loops(kernel: Kernel) -> Kernel:
-    """Merge neighbouring loops along which every operand moves as along one."""
+    """Collapse adjacent loops into one where every operand has strides of a single loop."""
     if len(kernel.dims) < 2:
         return kernel
     dims, split = list(kernel.dims), kernel.split
@@ -245,8 +259,8 @@ def _merge_loops(kernel: Kernel) -> Kernel:
     counted = {i.param for i in kernel.body if i.op == "index"}
     moved = {d: d for d in range(len(dims))}
     for d in range(len(dims) - 2, -1, -1):
-        apart = d + 1 == split or d in counted or d + 1 in counted
-        if apart or any(_distinct(s[d], s[d + 1], dims[d + 1]) for s in strides):
+        separate = d + 1 == split or d in counted or d + 1 in counted
+        if separate or any(s[d] is not s[d + 1] * dims[d + 1] for s in strides):
             continue
         dims[d : d + 2] = [dims[d] * dims[d + 1]]
         for s in strides:
@@ -259,15 +273,14 @@ def _merge_loops(kernel: Kernel) -> Kernel:
     return Kernel(tuple(dims), split, operands, body)
 
 
-def _distinct(outer: Dim, inner: Dim, length: Dim) -> bool:
-    return outer is not inner * length
+# --------------------------------------------------------------------- scratch buffers
 
 
-# ------------------------------------------------------------------------ scratch rows
+def _store_reused_values(kernel: Kernel, slots: SlotMaker) -> Kernel:
+    """A kernel that stores expensive values which several passes over the inner loops use.
 
-
-def _keep_rows(kernel: Kernel, slots: SlotMaker) -> Kernel:
-    """Store expensive values that a later pass over the row needs again."""
+    The first pass that computes such a value stores it in a scratch buffer; later passes load it.
+    """
     if not kernel.is_reducing:
         return kernel
     plan = schedule(kernel)
@@ -280,11 +293,15 @@ def _keep_rows(kernel: Kernel, slots: SlotMaker) -> Kernel:
             first.setdefault(position, number)
     if not repeated:
         return kernel
-    return _RowKeeper(kernel, plan, first, repeated, slots).rewrite()
+    return _ScratchRewriter(kernel, plan, first, repeated, slots).rewrite()
 
 
-class _RowKeeper:
-    """Rewrites the body of a kernel phase by phase, with scratch rows."""
+class _ScratchRewriter:
+    """Rewrites the body of a kernel phase by phase, with scratch buffers.
+
+    ``first`` maps an inner instruction to the number of the first phase that runs it; ``repeated``
+    holds the expensive ones that several phases run.
+    """
 
     def __init__(
         self,
@@ -298,14 +315,14 @@ class _RowKeeper:
         self.operands = list(kernel.operands)
         self.body: list[Inst] = []
         self.needs = [self.closure(p, n, repeated) for n, p in enumerate(plan.phases)]
-        self.kept = {
+        self.stored = {
             q for n, needs in enumerate(self.needs) for q in needs & repeated if first[q] < n
         }
-        self.rows: dict[int, int] = {}  # position -> operand of its scratch row
-        self.places: dict[int, int] = {}  # old position -> new, outside inner loops
+        self.buffers: dict[int, int] = {}  # position -> operand of its scratch buffer
+        self.new_positions: dict[int, int] = {}  # old position -> new, outside of inner loops
 
     def closure(self, phase: Phase, number: int, repeated: set[int]) -> set[int]:
-        """The inner instructions a phase needs if repeated values are loaded, those included."""
+        """The inner instructions that a phase needs, if it loads what earlier phases stored."""
         inside = {p for level in phase.levels[1:] for p in level}
         body = self.kernel.body
         stack = [p for p in inside if body[p].op in ("store", "accumulate")]
@@ -321,23 +338,23 @@ class _RowKeeper:
         return needs
 
     def rewrite(self) -> Kernel:
-        self.emit_all(sorted(p for level in self.plan.outer for p in level), self.places)
+        self.emit_all(sorted(p for level in self.plan.outer for p in level), self.new_positions)
         for number, phase in enumerate(self.plan.phases):
-            self.emit_all(sorted(phase.levels[0]), self.places)
-            local = dict(self.places)
+            self.emit_all(sorted(phase.levels[0]), self.new_positions)
+            local = dict(self.new_positions)
             for position in sorted(self.needs[number]):
-                if position in self.kept and self.first[position] < number:
-                    operand = self.rows[position]
+                if position in self.stored and self.first[position] < number:
+                    operand = self.buffers[position]
                     dtype = self.kernel.body[position].dtype
                     local[position] = self.append(Inst("load", dtype, (), operand))
                     continue
                 self.emit_all((position,), local)
-                if position in self.kept:
-                    self.keep(position, local[position])
+                if position in self.stored:
+                    self.store(position, local[position])
             for position in phase.reduces:
                 inst = self.kernel.body[position]
                 args = (local[inst.args[0]],)
-                self.places[position] = self.append(inst._replace(args=args))
+                self.new_positions[position] = self.append(inst._replace(args=args))
         return Kernel(self.kernel.dims, self.kernel.split, tuple(self.operands), tuple(self.body))
 
     def append(self, inst: Inst) -> int:
@@ -350,15 +367,15 @@ class _RowKeeper:
             args = tuple(places[a] for a in inst.args)
             places[position] = self.append(inst._replace(args=args))
 
-    def keep(self, position: int, value: int) -> None:
-        """Store a value in a scratch row."""
+    def store(self, position: int, value: int) -> None:
+        """Store a value in a scratch buffer with the shape of the inner loops."""
         inst, split = self.kernel.body[position], self.kernel.split
-        row = self.kernel.dims[split:]
+        shape = self.kernel.dims[split:]
         strides = [ONE]
-        for d in reversed(row[1:]):
+        for d in reversed(shape[1:]):
             strides.append(strides[-1] * d)
-        slot = self.slots.scratch(inst.dtype, row)
+        slot = self.slots.scratch(inst.dtype, shape)
         operand = Operand(slot, (ZERO,) * split + tuple(reversed(strides)), ZERO)
-        self.rows[position] = len(self.operands)
+        self.buffers[position] = len(self.operands)
         self.operands.append(operand)
-        self.append(Inst("store", inst.dtype, (value,), self.rows[position]))
+        self.append(Inst("store", inst.dtype, (value,), self.buffers[position]))

@@ -1,10 +1,12 @@
-"""The memory plan: which slots share storage, and which copies need not be made.
+"""The memory plan: copy elision, and storage that several slots share.
 
-A `Copy` whose source is not used again is elided: source and target become one slot.  That is how
-an update of a dead temporary happens in place, and how an output is computed in the memory that is
-handed over, while an input or a value that is still wanted is copied, but for the part that is
-about to be overwritten (`copies`).  Then each temp gets a storage; storages are used again when
-their content is dead, at once where a kernel reads and writes the same element.
+A `Copy` whose source is a temp that is not used again is elided: source and target become one slot.
+So a dead temporary is updated in place, and an output is computed in the memory that the caller
+receives.  Other copies stay, but leave out what is overwritten next (`copies`).
+
+Then each temp gets a storage block.  A block is reused when the slot in it is dead: by later steps,
+or within a kernel that writes each element of the new slot after its last read of that element of
+the old one.
 """
 
 from __future__ import annotations
@@ -48,6 +50,7 @@ def byte_size(slot: Slot) -> Dim:
 
 
 def _elide_copies(program: Program) -> None:
+    """Merge the source and the target of copies whose source is a temp that is dead afterwards."""
     first, last = live_ranges(program)
     fixed = _fixed_slots(program)
     known = _KnownLengths(program, first)
@@ -67,7 +70,10 @@ def _elide_copies(program: Program) -> None:
 
 
 class _KnownLengths:
-    """When the lengths of a slot are known, and have been checked."""
+    """Tells whether the lengths of a slot are known, and have been checked, before a step.
+
+    A merged slot is allocated at the first use of the source, with the shape of the target.
+    """
 
     def __init__(self, program: Program, first: dict[int, int]):
         self.defined = {s.number: -1 for s in (*program.inputs, *_constants(program))}
@@ -78,7 +84,7 @@ class _KnownLengths:
                 self.checked.update((s, number) for d in step_dims(step) for s in d.symbols())
 
     def before(self, number: int, slot: Slot) -> bool:
-        """Whether that is so before a step."""
+        """Whether the lengths of a slot are known and checked before step ``number``."""
         symbols = {symbol for d in slot.shape for symbol in d.symbols()}
         return all(
             self.defined[s.args[0][1]] < number and self.checked.get(s, -1) < number
@@ -91,7 +97,10 @@ def _constants(program: Program) -> list[Slot]:
 
 
 def _fixed_slots(program: Program) -> set[int]:
-    """Slots that must stay what they are: their integer is a Dim, or Python sees their shape."""
+    """Numbers of slots that cannot be merged.
+
+    Their integer is a Dim, or Python code or an inner Program sees their shape.
+    """
     fixed: set[int] = set()
     for step in program.steps:
         if isinstance(step, (Python, Loop, Branch)):
@@ -100,6 +109,7 @@ def _fixed_slots(program: Program) -> set[int]:
 
 
 def _item_slots(program: Program) -> set[int]:
+    """Numbers of the slots whose integer is used as a Dim."""
     dims = {d for step in program.steps for d in step_dims(step)}
     dims.update(d for slot in program.slots for d in slot.shape)
     keys = (symbol.args[0] for d in dims for symbol in d.symbols())
@@ -107,6 +117,8 @@ def _item_slots(program: Program) -> set[int]:
 
 
 def _rename(program: Program, merged: dict[Slot, Slot]) -> None:
+    """Replace slots by those that they are merged with, and drop copies from a slot to itself."""
+
     def new(slot: Slot) -> Slot:
         return merged.get(slot, slot)
 
@@ -136,6 +148,8 @@ def _rename(program: Program, merged: dict[Slot, Slot]) -> None:
 
 
 class _StoragePlan:
+    """Assigns storage blocks to temps in the order of the steps, by live ranges (linear scan)."""
+
     def __init__(self, program: Program):
         self.program = program
         self.first, self.last = live_ranges(program)
@@ -149,35 +163,36 @@ class _StoragePlan:
         for number, step in enumerate(self.program.steps):
             touched = {s.number: s for s in (*step_reads(step), *step_writes(step))}
             dying = [s for s in touched.values() if self.ends(s, number)]
-            handed: set[int] = set()
+            overwritten: set[int] = set()  # slots whose storage a slot of this step takes over
             for slot in touched.values():
                 if slot.kind == "temp" and self.first[slot.number] == number:
                     earlier = [s for s in dying if self.first[s.number] < number]
-                    self.allocate(slot, step, earlier, handed)
+                    self.allocate(slot, step, earlier, overwritten)
             for slot in dying:
-                if slot.number not in handed and slot.storage is not None:
+                if slot.number not in overwritten and slot.storage is not None:
                     self.release(slot.storage)
         self.program.storages = self.sizes
 
     def ends(self, slot: Slot, number: int) -> bool:
         return slot.kind == "temp" and self.last[slot.number] == number
 
-    def allocate(self, slot: Slot, step: object, dying: list[Slot], handed: set[int]) -> None:
+    def allocate(self, slot: Slot, step: object, dying: list[Slot], overwritten: set[int]) -> None:
+        """Assign the storage of a slot that dies in this step, a free one, or a new one."""
         if isinstance(step, Kernel):
             for old in dying:
-                if old.number not in handed and self.overwrites(step, old, slot):
-                    handed.add(old.number)
+                if old.number not in overwritten and self.overwrites(step, old, slot):
+                    overwritten.add(old.number)
                     slot.storage = old.storage
                     return
-        slot.storage = self.take(byte_size(slot))
+        slot.storage = self.acquire(byte_size(slot))
 
     def overwrites(self, kernel: Kernel, old: Slot, new: Slot) -> bool:
         """Whether a kernel may write a new slot into the memory of one that dies in it."""
         same = old is not new and old.dtype == new.dtype and byte_size(old) is byte_size(new)
         return same and old.storage is not None and can_overwrite(kernel, old, new)
 
-    def take(self, size: Dim) -> int:
-        """A free storage of sufficient size, or a new one."""
+    def acquire(self, size: Dim) -> int:
+        """The number of a free storage of sufficient size, or of a new one."""
         if self.free.get(size):
             return self.free[size].pop()
         if size.value is not None:
@@ -198,8 +213,8 @@ class _StoragePlan:
 def can_overwrite(kernel: Kernel, old: Slot, new: Slot) -> bool:
     """Whether every load from ``old`` precedes the store to the same element of ``new``.
 
-    So it is if one operand reads the one, one operand writes the other, and both move through all
-    loops in the same way.
+    The sufficient condition: one operand reads ``old``, one operand writes ``new``, and both have
+    the same offset and strides, none of them 0.
     """
     reading = [n for n, o in enumerate(kernel.operands) if o.slot is old]
     writing = [n for n, o in enumerate(kernel.operands) if o.slot is new]
@@ -220,7 +235,7 @@ def can_overwrite(kernel: Kernel, old: Slot, new: Slot) -> bool:
 
 
 def _in_last_pass(kernel: Kernel, loads: list[int], store: int) -> bool:
-    """Whether no pass after the one that stores loads again."""
+    """Whether no phase after the one with the store loads again."""
     if not kernel.is_reducing:
         return True
     stored = False

@@ -1,14 +1,15 @@
-"""What a value depends on besides its arguments: computed lengths and positions, and checks.
+"""Dependences of values besides their arguments: on computed lengths and positions, on checks.
 
 A length or position may be an integer that the Program itself computes (``x[argmax(y):]``): a
-symbol whose *definer* is another value.  Whatever mentions the symbol runs after its definer.
+symbol whose *definer* is another value.  Everything that mentions the symbol runs after its
+definer.
 
-Equal lengths count as one (`Facts`), so a loop over ``k`` elements may run over ``len(y)``
-elements instead, which are known earlier.  It must still wait for the check that both are equal:
-otherwise it reaches beyond an array before the check has failed.
+Equal lengths are merged (`Equalities`), so a loop over ``k`` elements may run over ``len(y)``
+elements instead, because that is known earlier.  The loop must still run after the check that both
+are equal; otherwise it could access memory out of bounds before the check fails.
 
-Lengths of inputs and integers in inputs are known from the start, and checks of those run before
-all else; most Programs have no other symbols, and nothing here costs them anything.
+Lengths of inputs and integers in inputs are known from the start, and checks of them run first.
+Most Programs have no other symbols, and skip all of this.
 """
 
 from __future__ import annotations
@@ -22,11 +23,11 @@ from phintys.lowering.values import Length, Source, Value, View
 
 
 class Guard(NamedTuple):
-    """A check whose lengths are not known from the start.
+    """A check of lengths that are not known from the start.
 
-    ``number`` is its position among the checks of the builder, ``mentions`` the symbols and
-    constants whose users have to wait, ``since`` the largest id of its ``definers``: older values
-    cannot depend on it.
+    ``number`` is its position in `Builder.checks`, ``mentions`` the symbols and constants whose
+    users must run after it.  ``since`` is the largest id of its ``definers``; values with smaller
+    ids cannot depend on the check.
     """
 
     number: int
@@ -36,19 +37,19 @@ class Guard(NamedTuple):
 
 
 class Needs(NamedTuple):
-    """The definers that a value waits for, and the numbers of the checks."""
+    """The definers and the numbers of the checks that must run before a value is computed."""
 
     definers: frozenset[Value] = frozenset()
     checks: frozenset[int] = frozenset()
 
 
 class Prerequisites:
-    """The prerequisites of the values of a builder; all facts are known by now."""
+    """The dependences of a builder's values; made after all values and checks have been built."""
 
     def __init__(self, builder: Builder):
         self.builder = builder
-        self.definer: dict[Dim, Value] = {}  # of the symbols that are not known from the start
-        for symbol, number in builder.facts.defined.items():
+        self.definer: dict[Dim, Value] = {}  # of each symbol that is not known from the start
+        for symbol, number in builder.equalities.defined.items():
             value = builder.values[number]
             if not (isinstance(value, Source) and value.slot.kind in ("input", "constant")):
                 self.definer[symbol] = value
@@ -56,7 +57,7 @@ class Prerequisites:
         self._known: dict[int, Needs] = {}
 
     def of(self, value: Value) -> Needs:
-        """The prerequisites of computing a value from its arguments."""
+        """The dependences of a value besides its arguments."""
         if not self.definer:
             return _NOTHING
         found = self._known.get(value.id)
@@ -65,7 +66,7 @@ class Prerequisites:
         return found
 
     def are_none(self, value: Value) -> bool:
-        """Whether a value depends on its arguments alone."""
+        """Whether a value depends only on its arguments."""
         needs = self.of(value)
         return not needs.definers and not needs.checks
 
@@ -87,9 +88,9 @@ class Prerequisites:
                 yield Guard(number, mentions, definers, max(v.id for v in definers))
 
     def _mentioned(self, dims: Iterable[Dim]) -> frozenset[Dim]:
-        """The symbols in some lengths as they were written and as they are computed, and constants.
+        """The symbols and constants in some lengths, before and after merging equal lengths.
 
-        0 and 1 do not count: they are no lengths that reach beyond an array.
+        0 and 1 are left out: a loop of such a length cannot leave the bounds of an array.
         """
         found: set[Dim] = set()
         for written in set(dims):
@@ -108,7 +109,7 @@ _NOTHING = Needs()
 
 
 def _dims_used(value: Value) -> Iterable[Dim]:
-    """The lengths and positions that computing a value takes."""
+    """The lengths and positions that the code of a value uses."""
     yield from value.dims()
     for arg in value.args:
         yield from arg.shape

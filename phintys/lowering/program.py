@@ -1,26 +1,26 @@
-"""The Program: what lowering produces and every generator consumes.
+"""The Program: the intermediate representation (IR) that lowering produces and generators consume.
 
-A Program is a straight list of steps over *slots*.  It knows arrays, loops and calls; it knows
-no `Op`, no `Variable`, no rewrite.  A generator (``backends/llvm``, ``backends/c``) implements
-the steps and the scalar instructions of ``scalar/native.py`` and is done.
+A Program is a list of steps over *slots*, without branches between steps.  It contains arrays,
+loops and calls, and no `Op` or `Variable`.  A generator (``backends/llvm``, ``backends/c``) has to
+implement the steps and the scalar instructions of ``scalar/native.py``, nothing else.
 
 Slots
-    A `Slot` is a place that holds one array (or one Python object).  Every array slot is
-    C-contiguous, aligned and in native byte order; a generator's entry makes arguments so.  Its
-    shape is a tuple of `Dim`.  Views do not exist as slots: an `Operand` of a step
-    addresses a slot with an element offset and element strides.
+    A `Slot` holds one array (or one Python object).  Every array slot is C-contiguous, aligned and
+    in native byte order; the entry code of a generator converts arguments accordingly.  Its shape
+    is a tuple of `Dim`.  Views are not slots: an `Operand` of a step addresses a slot with an
+    element offset and element strides.
 
 Lengths
     `Dim` symbols have these keys: ``("len", slot_number, axis)``, the length of an array that
     comes from outside (an input or the result of a `Python` step), and ``("item", slot_number)``,
-    the integer in a 0-d integer slot at the time it is first needed.  Both are defined once the
-    slot is filled.  A generator evaluates any `Dim` with 64-bit integers; ``floordiv`` and ``mod``
-    round towards minus infinity, a division by 0 gives 0.
+    the integer in a 0-d integer slot when it is first needed.  Both are defined once the slot is
+    written.  A generator evaluates any `Dim` with 64-bit integers; ``floordiv`` and ``mod`` round
+    towards minus infinity; division by 0 gives 0.
 
 Steps run in order.  A step that fails (a `Check`, an index out of range, an exception in a
-`Python` step) ends the call: nothing that the caller can see has changed, because inputs are
-never written and updates are handed over only at the end.  The generator then reports failure
-with the number of the step; the function object finds the message.
+`Python` step) ends the call.  The caller sees no change then, because inputs are never written and
+updates are stored only at the end.  The generator returns the number of the failed step; the
+function object works out the message.
 """
 
 from __future__ import annotations
@@ -36,17 +36,18 @@ from phintys.dims import Dim
 
 @dataclass(eq=False, slots=True)
 class Slot:
-    """A place for one array or one Python object.
+    """Storage for one array or one Python object.
 
     kind
         ``input``: an argument (an ordinary one, or the value of a shared variable);
         ``constant``: ``data`` holds the array;
-        ``temp``: memory that lives inside the call; ``output``: memory handed to the caller;
+        ``temp``: memory that is freed when the call ends; ``output``: memory that the caller
+        receives;
         ``python``: an array that a `Python` step returned, owned by Python;
-        ``object``: any Python object (no dtype, no shape), input, constant or result.
+        ``object``: any Python object (no dtype, no shape): input, constant or result.
     storage
-        Set by the memory plan: slots with the same storage number share one block of memory,
-        one after the other.  None before planning and for slots that own no memory.
+        Set by the memory plan: slots with the same storage number share one block of memory and
+        have disjoint live ranges.  None before planning and for slots that own no memory.
     """
 
     number: int
@@ -65,9 +66,9 @@ class Slot:
 class Operand(NamedTuple):
     """How a step addresses a slot: element (i, j, ...) is at ``offset + i*strides[0] + ...``.
 
-    For a kernel the strides are one per loop dimension of the kernel; 0 means the operand does
-    not vary along that dimension.  ``extra`` are strides that go with computed indices (gather,
-    scatter), one per index.
+    ``offset`` and strides count elements.  In a kernel there is one stride per loop dimension; 0
+    means that the operand does not vary along that dimension.  ``extra`` holds one stride per
+    computed index of a gather or scatter.
     """
 
     slot: Slot
@@ -80,25 +81,25 @@ class Operand(NamedTuple):
 
 
 class Inst(NamedTuple):
-    """One instruction of a kernel body; arguments are positions of earlier instructions.
+    """One SSA instruction of a kernel body; arguments are positions of earlier instructions.
 
     Besides the instructions of ``scalar/native.py``:
 
     ``load``     param = operand position; args = computed indices (gather), usually none
-    ``const``    param = Python number; a generator passes it as an argument of the kernel body,
-                 so that kernels which differ in constants share code
+    ``const``    param = Python number; a generator may pass it to the kernel as an argument, so
+                 that kernels which differ only in constants share code
     ``dim``      param = Dim; its value as int64
     ``index``    param = loop dimension; the loop counter as int64
     ``call``     param = name in LIBM_CALLS or SCIPY_CALLS
     ``cast``     dtype = the target
-    ``wrap``     args = (index, length), both int64: a Python index made non-negative; the kernel
-                 fails (IndexError) where it is out of range, also if nothing uses the result
+    ``wrap``     args = (index, length), both int64: the index, plus the length if it is negative.
+                 The kernel fails (IndexError) if it is out of range, even if the result is unused
     ``reduce``   param = ``add mul max min and or xor argmax argmin``; arg = the value reduced over
                  the inner dims (``dims[split:]``).  Its result varies with the outer dims only.
                  ``argmax`` / ``argmin`` give the int64 position (inner dims flattened in C order)
-                 of the first extreme, the first NaN if there is one.
-                 Reducing nothing gives the identity (``max``: -inf or the least integer); for
-                 ``argmax`` and ``argmin`` lowering has put a `Check` before.
+                 of the first extreme, or of the first NaN if there is one.
+                 An empty reduction gives the identity (``max``: -inf or the least integer); for
+                 ``argmax`` and ``argmin`` a preceding `Check` excludes it.
     ``store``    param = operand position; args = (value, *computed indices).  Gives no value.
     ``accumulate`` param = (operand position, ``add mul max min and or xor``); args = (value,
                  *computed indices): memory (op)= value, in loop order.  Gives no value.
@@ -111,7 +112,7 @@ class Inst(NamedTuple):
 
     @property
     def operand(self) -> int:
-        """Number of the operand that a ``load``, ``store`` or ``accumulate`` reaches, else -1."""
+        """The number of the operand of a ``load``, ``store`` or ``accumulate``, else -1."""
         if self.op == "accumulate":
             return int(self.param[0])
         return self.param if self.op in ("load", "store") else -1
@@ -125,16 +126,16 @@ class Kernel:
     ``reduce`` runs over the inner dims ``dims[split:]`` once for each point of the outer dims.
     Without a ``reduce`` the split is ``len(dims)``.
 
-    The body is a DAG.  An instruction is executed at the depth of the loops its operands vary
-    with: what varies only with outer dims is done once per outer point.  An instruction that
-    depends on a ``reduce`` is executed after that reduction's inner loop; if it varies with inner
-    dims, in another inner loop (softmax: a loop for max, a loop for the sum, a loop for the
-    quotient). ``schedule.py`` works this out; generators follow it.
+    The body is a DAG.  An instruction is executed at the depth of the innermost loop that its
+    operands vary with: loop-invariant code is hoisted.  An instruction that depends on a ``reduce``
+    is executed after that reduction's inner loop; if it varies with inner dims, in another inner
+    loop (softmax: one loop for the maximum, one for the sum, one for the quotient).
+    ``schedule.py`` computes this; generators follow it.
 
-    Memory: a stored slot may be the same slot as (or share storage with) a loaded one only where
-    every load of an element precedes its store, which lowering guarantees.
-    ``accumulate`` without indices along a dimension of stride 0 is a reduction in memory: lowering
-    has put a step that fills the target before.
+    Memory: a stored slot may be the same slot as (or share storage with) a loaded one only if
+    every load of an element precedes its store; lowering guarantees this.
+    ``accumulate`` without indices along a dimension of stride 0 is a reduction in memory; an
+    earlier step initialises its target.
     """
 
     dims: tuple[Dim, ...]
@@ -164,7 +165,7 @@ class Kernel:
 
 @dataclass(eq=False, slots=True)
 class Copy:
-    """Copy a whole slot into another of that dtype and size (nothing if they share storage)."""
+    """Copy a whole slot into another of the same dtype and size (no-op if they share storage)."""
 
     source: Slot
     target: Slot
@@ -175,18 +176,18 @@ class Copy:
 class Call:
     """A BLAS call over 2-d or 1-d operands, repeated over ``batch`` dims.
 
-    ``name`` is one of, all in row-major terms, dtype float32 or float64 by the target:
+    ``dtype`` is float32 or float64, that of the target.  ``name`` is one of, in row-major terms:
 
     ``gemm``  C[m,n] = alpha * A[m,k] @ B[k,n] + beta * C     operands (C, A, B)
     ``gemv``  y[m]   = alpha * A[m,k] @ x[k] + beta * y       operands (y, A, x)
     ``ger``   A[m,n] = alpha * outer(x[m], y[n]) + A          operands (A, x, y)
     ``dot``   r[]    = x[k] @ y[k]                            operands (r, x, y)
 
-    Strides of an operand: one per batch dim, then one per its own axis.  A matrix has unit
-    stride along one of its axes (lowering copies it otherwise), so it is "normal" or
-    "transposed" for BLAS.  ``alpha`` and ``beta`` are 0-d operands or Python numbers.
+    Strides of an operand: one per batch dim, then one per axis of the operand.  A matrix has unit
+    stride along one of its axes (lowering copies it otherwise), so BLAS takes it as it is or
+    transposed.  ``alpha`` and ``beta`` are 0-d operands or Python numbers.
     ``sizes`` = (m, n, k), (m, k), (m, n), (k,).  An empty sum (k = 0) gives beta * C.
-    With beta == 0 the target is not read (it may hold NaN).
+    With beta == 0 the target is not read, so NaN in it does not propagate.
     """
 
     name: str
@@ -203,8 +204,8 @@ class Call:
 class Check:
     """Fail unless ``left <relation> right``; relation is ``==``, ``>=`` or ``>``.
 
-    Also where a sum or product in one of them does not fit in 64 bits.  The error is an IndexError
-    if it ``is_position``, else it is about lengths.
+    It also fails if a sum or product in ``left`` or ``right`` overflows 64 bits.  The error is an
+    IndexError if ``is_position``, else a ShapeError.
     """
 
     left: Dim
@@ -219,10 +220,10 @@ class Check:
 class Python:
     """Call ``function(*inputs)``, which returns a tuple with one value per output.
 
-    Array inputs arrive as NumPy arrays that own or keep their memory; object inputs as they
-    are.  An output of kind ``python`` must be an array of the slot's dtype and rank; the generator
-    takes a C-contiguous copy where it is not contiguous.  Its lengths become the symbols
-    ``("len", number, axis)``; if the slot's shape has other dims there, `Check` steps follow.
+    Array inputs are passed as NumPy arrays that own or keep alive their memory, object inputs as
+    they are.  An output of kind ``python`` must be an array of the slot's dtype and rank; the
+    generator copies it if it is not C-contiguous.  Its lengths define the symbols
+    ``("len", number, axis)``; where the slot's shape has other dims, `Check` steps follow.
     """
 
     function: Any
@@ -234,10 +235,10 @@ class Python:
 
 @dataclass(eq=False, slots=True)
 class Loop:
-    """A loop with state: ``body`` is a Program with inputs (state..., slices..., constants...).
+    """A loop with carried state; ``body`` is a Program of (state..., slices..., constants...).
 
-    ``state`` pairs (initial slot, final slot); ``slices`` are operands whose strides have the
-    loop counter as first dimension; ``stacked`` are (body output, operand) written at each turn;
+    ``state`` holds pairs (initial slot, final slot); ``slices`` are operands whose first dimension
+    is the loop counter; ``stacked`` holds pairs (body output, operand) that each iteration writes;
     ``until`` is the number of a 0-d bool output of the body that ends the loop, or None.
     """
 
@@ -253,7 +254,7 @@ class Loop:
 
 @dataclass(eq=False, slots=True)
 class Branch:
-    """Run one of two Programs with the same signature; outputs are copied to ``outputs``."""
+    """Run one of two Programs with the same signature; their outputs are copied to ``outputs``."""
 
     condition: Slot
     then: Program
@@ -271,20 +272,20 @@ Step = Union[Kernel, Copy, Call, Check, Python, Loop, Branch]
 
 @dataclass(eq=False, slots=True)
 class Program:
-    """Inputs, steps, outputs.
+    """A function body: inputs, steps, outputs.
 
     ``inputs``
         one slot per argument in order, shared variables last (``n_arguments`` counts the ordinary
         ones).
     ``outputs``
-        the slots to hand over: first the results, then the new values of shared variables.
+        the slots that the caller receives: the results, then the new values of shared variables.
         ``updates[i]`` says that output ``len(outputs) - len(updates) + i`` becomes the value of
         input ``updates[i]``.  An output slot is of kind ``output``, ``python`` or ``object``; it
         never shares memory with an input, a constant or another output, so the caller owns it.
     ``storages``
-        the sizes in bytes of the storage blocks that `Slot.storage` numbers, for temps.
+        the sizes in bytes of the storage blocks for temps; `Slot.storage` is an index into it.
     ``origins``
-        for each step what it stems from (an Apply node), for error messages; no generator reads it.
+        for each step the Apply node it was made from, for error messages; generators ignore it.
     """
 
     inputs: list[Slot]
@@ -292,6 +293,6 @@ class Program:
     outputs: list[Slot]
     updates: list[int]
     steps: list[Step]
-    slots: list[Slot]
+    slots: list[Slot]  # every slot that a step, an input or an output mentions
     storages: list[Dim] = field(default_factory=list)
     origins: list[Any] = field(default_factory=list)

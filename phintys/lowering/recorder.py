@@ -1,4 +1,4 @@
-"""Recording scalar functions as instructions, and folding integer ones to Dims."""
+"""Traces scalar functions into instructions, and folds integer ones to Dims."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Scalar:
 
 
 class Recorder:
-    """A `Native` that writes the instructions down."""
+    """The `Native` that records the instructions of a scalar function."""
 
     def __init__(self, count: int):
         self.count = count  # arguments come first
@@ -66,7 +66,9 @@ class Recorder:
 def record_map(
     fn: Callable[..., Any], dtypes: Sequence[str], dtype: str | None
 ) -> tuple[tuple[Inst, ...], int, str]:
-    """The instructions of a scalar function, the position of its result, its dtype.
+    """The instructions of a scalar function, the position of its result, and its dtype.
+
+    ``dtypes`` are those of the arguments; the result is cast to ``dtype`` unless that is None.
 
     >>> record_map(lambda n, x: n.mul(x, x), ["float64"], None)
     ((Inst(op='mul', dtype='float64', args=(0, 0), param=None),), 1, 'float64')
@@ -79,7 +81,10 @@ def record_map(
 
 
 def fold_map(value: Map) -> tuple[Dim, ...] | None:
-    """The content of an integer map as Dims, if it can be expressed."""
+    """The elements of an integer `Map` as Dims (see `Value.content`); None if they are not known.
+
+    That needs short Dims, integer instructions, and no possible overflow.
+    """
     contents = [a.content for a in value.args]
     if not contents or any(c is None for c in contents):
         return None
@@ -114,13 +119,13 @@ def _fold(value: Map, args: list[Dim]) -> Dim | None:
     return results[value.result]
 
 
-#: Numbers in the Dim of a computed integer, at most.  Work on Dims is recursive, and longer
-#: computations are better done once, by a kernel.
+#: The largest `Dim.size` of a folded integer.  Functions on Dims are recursive, and a longer
+#: computation is better done once, by a kernel.
 _LONGEST = 50
 
 
 def _fits(dim: Dim, dtype: str) -> bool:
-    """Whether a Dim is short, and wrapping around can be excluded; lengths fit into int64."""
+    """Whether a Dim is short and cannot overflow its dtype; int64 holds every length."""
     if dim.size > _LONGEST:
         return False
     if dtype in ("int64", "bool"):

@@ -8,7 +8,7 @@ import numpy as np
 
 
 def identity(kind: str, dtype: str) -> Any:
-    """What reducing nothing gives: the neutral element of ``add mul max min and or xor``.
+    """The neutral element of ``add mul max min and or xor``: the result of an empty reduction.
 
     >>> identity("max", "float64"), identity("and", "uint8")
     (np.float64(-inf), np.uint8(255))

@@ -1,6 +1,6 @@
-"""Where each instruction of a kernel runs: at which loop depth, and in which inner loop.
+"""The schedule of a kernel: the loop depth of each instruction, and the inner loop it is in.
 
-Generators follow the answer, so that two of them cannot disagree about it::
+All generators emit this structure::
 
     outer[0]                             before any loop
     for i0 in dims[0]:
@@ -12,23 +12,23 @@ Generators follow the answer, so that two of them cannot disagree about it::
                 for i2 in dims[2]:       (these loops only if the phase has_loop)
                     levels[1]
                     ...
-                        levels[-1], then combine every value of ``reduces``
+                        levels[-1], then accumulate every ``reduce`` of ``reduces``
 
-A kernel without a ``reduce`` has no phases: all its instructions are in ``outer``.
+A *phase* is one pass over the inner loops.  A kernel without a ``reduce`` has none: all its
+instructions are in ``outer``.
 
 Rules
-    The *depth* of an instruction is the number of loops it sits in: one more than the last
-    dimension it varies with, through its arguments, its operand's strides, or its loop counter.
-    A ``wrap`` runs, and may fail, whether or not anything uses its result.  A ``store`` sits as
-    deep as its value, indices or target vary.  An ``accumulate`` is not idempotent, so it sits
-    either in all outer loops (nothing about it varies with an inner dim) or in all loops; so does a
-    ``store`` at computed positions, which must not happen where a loop has no turns.  A ``reduce``
-    combines once per inner point even where its argument does not vary.
+    The *depth* of an instruction is the number of loops it is in: one more than the last dimension
+    that it varies with, through its arguments, its operand's strides, or its loop counter.
+    A ``wrap`` runs, and may fail, even if its result is unused.  The depth of a ``store`` is the
+    maximum of those of its value, indices and target.  An ``accumulate`` is not idempotent, so it
+    is either in all outer loops (if nothing about it varies with an inner dim) or in all loops; so
+    is a ``store`` at computed positions, which must not run if a loop has no iterations.  A
+    ``reduce`` accumulates once per inner point even if its argument is invariant.
 
-    What uses the result of a ``reduce`` belongs to a later phase than that ``reduce``.  A
-    ``load`` of a slot which an earlier instruction of the body stores does too: rows are kept in
-    scratch slots that way.  What varies with inner dims and is needed in several phases appears
-    in each.
+    An instruction that uses the result of a ``reduce`` is in a later phase than the ``reduce``.  A
+    ``load`` of a slot that the body stores (a scratch buffer) is in a later phase than the store.
+    An instruction that varies with inner dims and is needed in several phases is in each of them.
 """
 
 from __future__ import annotations
@@ -63,9 +63,9 @@ class Schedule:
 
 
 def schedule(kernel: Kernel) -> Schedule:
-    """Work out the loop structure of a kernel.  Instructions without effect are left out.
+    """The schedule of a kernel, without its dead instructions.
 
-    Cost: linear in the number of instructions times the number of phases.
+    Takes time proportional to the number of instructions times the number of phases.
     """
     depths = instruction_depths(kernel)
     body, split = kernel.body, kernel.split
@@ -92,7 +92,7 @@ def schedule(kernel: Kernel) -> Schedule:
 
 
 def instruction_depths(kernel: Kernel) -> list[int]:
-    """For each instruction the number of loops it runs in (a ``reduce``: its result's)."""
+    """The number of loops that each instruction runs in; of a ``reduce``, that of its result."""
     depths: list[int] = []
     for inst in kernel.body:
         depth = max((depths[a] for a in inst.args), default=0)
@@ -111,13 +111,13 @@ def instruction_depths(kernel: Kernel) -> list[int]:
 
 
 def operand_depth(operand: Operand) -> int:
-    """One more than the last loop dimension along which the operand moves."""
+    """One more than the last loop dimension with a nonzero stride; 0 if all strides are 0."""
     moving = [d for d, stride in enumerate(operand.strides) if stride.value != 0]
     return moving[-1] + 1 if moving else 0
 
 
 def _phases(kernel: Kernel) -> list[int]:
-    """For each instruction the first phase in which it can run."""
+    """The first phase in which each instruction can run."""
     phases: list[int] = []
     stored: dict[int, int] = {}  # slot number -> phase in which the body stored it
     for inst in kernel.body:
@@ -135,6 +135,7 @@ def _phases(kernel: Kernel) -> list[int]:
 
 
 def _effects(body: Iterable[Inst]) -> list[int]:
+    """The positions of the instructions that write memory or can fail."""
     return [p for p, inst in enumerate(body) if inst.op in _EFFECTS]
 
 
@@ -144,7 +145,7 @@ def _needed(
     depths: list[int] | None = None,
     split: int = -1,
 ) -> set[int]:
-    """What the roots use, roots included; with depths, only instructions inside ``split``."""
+    """The roots and what they use; with ``depths``, only instructions deeper than ``split``."""
     needed: set[int] = set()
     stack = list(roots)
     while stack:

@@ -1,7 +1,7 @@
-"""What a legal Program is.
+"""The verifier of Programs.
 
-``verify(program)`` checks the rules and raises `IllegalProgram` with the place and the rule
-that was broken.  Tests call it after each stage of lowering.
+``verify(program)`` raises `IllegalProgram`, with the place and the broken rule, if a Program is not
+well-formed.  Lowering verifies every Program; tests also verify the stages in between.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ CALL_SIZES = {"gemm": 3, "gemv": 2, "ger": 2, "dot": 1}
 
 
 class IllegalProgram(Exception):
-    """A Program that breaks a rule; the message names the step, the slot and the rule."""
+    """A Program is not well-formed; the message names the step or slot and the broken rule."""
 
 
 def verify(program: Program) -> Program:
-    """Check every rule; return the Program.
+    """The Program itself, after all rules have been checked.
 
-    Raises `IllegalProgram`.
+    Raises `IllegalProgram` if one is broken.
     """
     _Verifier(program).verify()
     return program
@@ -91,7 +91,7 @@ def reads_target(call: Call) -> bool:
 
 
 def step_dims(step: Step) -> Iterable[Dim]:
-    """Every length, stride and offset that a step needs."""
+    """All lengths, strides and offsets that a step uses."""
     match step:
         case Kernel():
             yield from step.dims
@@ -114,7 +114,7 @@ def step_dims(step: Step) -> Iterable[Dim]:
 
 
 def operand_dims(operand: Operand) -> Iterable[Dim]:
-    """The lengths an operand is made of."""
+    """The strides and the offset of an operand."""
     yield from operand.strides
     yield operand.offset
     yield from operand.extra
@@ -126,10 +126,10 @@ class _Verifier:
         self.filled: set[int] = set()
         self.slots: dict[int, Slot] = {}
         self.where: Any = "program"
-        self.known: set[Dim] = set()  # dims whose symbols are all defined
+        self.defined: set[Dim] = set()  # dims whose symbols are all defined
 
     def require(self, condition: bool, message: str, *details: Any) -> None:
-        """Raise IllegalProgram unless a condition holds; the message may have a %s per detail."""
+        """Raise IllegalProgram unless a condition holds; ``message % details`` is the rule."""
         if not condition:
             raise IllegalProgram(f"{self.where}: {message % details if details else message}")
 
@@ -186,13 +186,13 @@ class _Verifier:
 
     def dim(self, dim: Dim) -> None:
         """Every symbol of a dim must be defined when the step runs."""
-        if dim in self.known:
+        if dim in self.defined:
             return
         for symbol in dim.symbols():
             kind, number = symbol.args[0][:2]
             self.require(kind in ("len", "item"), f"unknown symbol {symbol!r}")
             self.require(number in self.filled, f"{symbol!r} is used before it is defined")
-        self.known.add(dim)
+        self.defined.add(dim)
 
     # ----- steps
     def step(self, step: Step) -> None:
@@ -245,7 +245,7 @@ class _Verifier:
         body = verify(step.body)
         given = [s for s, _ in step.state] + [o.slot for o in step.slices] + list(step.constants)
         self.signature(body, given)
-        self.require(len(body.outputs) >= len(step.state), "the body gives too few states")
+        self.require(len(body.outputs) >= len(step.state), "the body has too few outputs")
         for number, operand in step.stacked:
             self.require(0 <= number < len(body.outputs), f"the body has no output {number}")
             same = body.outputs[number].dtype == operand.slot.dtype
@@ -261,7 +261,7 @@ class _Verifier:
             self.require(found == [s.dtype for s in step.outputs], "the outputs differ in dtype")
 
     def signature(self, inner: Program, given: list[Slot]) -> None:
-        """An inner Program must take what it is given."""
+        """The inputs of an inner Program must match the slots that it is given."""
         found = [s.dtype for s in inner.inputs]
         self.require(found == [s.dtype for s in given], "inner inputs differ in number or dtype")
 
@@ -295,7 +295,10 @@ class _Verifier:
             self.require(0 <= i < len(program.inputs), f"update of input {i}")
 
     def storage(self) -> None:
-        """Slots of one storage are never live together, except to hand over in one kernel."""
+        """Slots of one storage have disjoint live ranges, or overlap in one kernel or copy.
+
+        The latter is the step that overwrites the old slot with the new one.
+        """
         first, last = live_ranges(self.program)
         by_storage: dict[int, list[Slot]] = {}
         for slot in self.program.slots:
@@ -304,16 +307,16 @@ class _Verifier:
         for number, slots in by_storage.items():
             slots.sort(key=lambda s: first[s.number])
             for a, b in pairwise(slots):
-                handed = last[a.number] == first[b.number]
                 step = self.program.steps[first[b.number]]
-                handed = handed and isinstance(step, (Kernel, Copy))
-                apart = last[a.number] < first[b.number] or handed
+                overwrites = last[a.number] == first[b.number]
+                overwrites = overwrites and isinstance(step, (Kernel, Copy))
+                disjoint = last[a.number] < first[b.number] or overwrites
                 text = f"storage {number}: slots {a.number} and {b.number} are live together"
-                self.require(apart, text)
+                self.require(disjoint, text)
 
 
 def live_ranges(program: Program) -> tuple[dict[int, int], dict[int, int]]:
-    """For each slot number the first and the last step that touches it."""
+    """The numbers of the first and of the last step that accesses each slot, by slot number."""
     first: dict[int, int] = {}
     last: dict[int, int] = {}
     for number, step in enumerate(program.steps):
@@ -324,7 +327,7 @@ def live_ranges(program: Program) -> tuple[dict[int, int], dict[int, int]]:
 
 
 class _Where(NamedTuple):
-    """A place in a kernel, made into text only for an error."""
+    """A place in a kernel, formatted only if an error is raised."""
 
     step: Any
     position: int
@@ -335,7 +338,7 @@ class _Where(NamedTuple):
 
 
 class _Body:
-    """The rules for the instructions of one kernel."""
+    """Checks the instructions of one kernel; ``do_*`` methods are the rules of single ones."""
 
     def __init__(self, verifier: _Verifier, kernel: Kernel):
         self.v, self.kernel = verifier, kernel

@@ -1,6 +1,6 @@
-"""Programs as text that people read and tests keep.
+"""The textual form of Programs: printer and parser.
 
-``render_program`` writes a Program, ``parse_program`` reads it back.  ``%3`` is slot 3, ``$1`` an
+``render_program`` prints a Program, ``parse_program`` reads it back.  ``%3`` is slot 3, ``$1`` an
 operand of a kernel; an operand is written ``%slot {strides; offset; extra strides}``::
 
     inputs %0 of 1
@@ -45,7 +45,24 @@ from phintys.lowering.program import (
 
 
 def render_program(program: Program) -> str:
-    """The text of a Program."""
+    """The text of a Program.
+
+    >>> from phintys.lowering.assemble import assemble
+    >>> from phintys.lowering.builder import Builder
+    >>> b = Builder()
+    >>> x = b.input("float64", (None,), "x")
+    >>> print(render_program(assemble(b, [b.map(lambda n, x: n.exp(x), x)])))
+    inputs %0 of 1
+    outputs %1
+    %0 = input float64 [len(0, 0)] 'x'
+    %1 = output float64 [len(0, 0)]
+    kernel [len(0, 0)] split 1
+      $0 = %0 {1; 0; }
+      $1 = %1 {1; 0; }
+      0: load float64 () 0
+      1: exp float64 (0)
+      2: store float64 (1) 1
+    """
     return "\n".join(_program_lines(program)) + "\n"
 
 
@@ -170,16 +187,16 @@ _WRITERS: dict[type, Callable[[Any], Iterable[str]]] = {
 
 
 def parse_program(text: str, functions: Mapping[str, Any] | None = None) -> Program:
-    """The Program that a text describes.  ``functions``: those of `Python` steps, by name.
+    """The Program of a text; ``functions`` holds the functions of `Python` steps by name.
 
-    Raises ValueError with the line that cannot be read.
+    Raises ValueError with the line that cannot be parsed.
     """
     lines = [line for line in dedent(text).splitlines() if line.strip()]
     return _Parser(lines, functions or {}).program()
 
 
 def parse_dim(text: str) -> Dim:
-    """A Dim from its text.
+    """The Dim of a text; the inverse of `render_dim`.
 
     >>> parse_dim("max(len(0, 1), 2)*3").render(str)
     "3*max(2, ('len', 0, 1))"
@@ -205,7 +222,7 @@ def _dim_of(node: ast.expr) -> Dim:
 
 
 def _factors(node: ast.expr) -> list[ast.expr]:
-    """The factors of a product: multiplied at once, since 2 times a sum alone is another sum."""
+    """The factors of a product; they must be multiplied at once, to give the same normal form."""
     factors: list[ast.expr] = []
     while isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
         factors.append(node.right)
@@ -246,7 +263,7 @@ class _Parser:
 
     # ----- lines
     def match(self, pattern: str | re.Pattern[str]) -> re.Match[str]:
-        """Read one line."""
+        """Read the next line, which must match; raises ValueError."""
         found = re.fullmatch(pattern, self.lines[self.at].strip())
         if found is None:
             raise ValueError(f"cannot read the line {self.lines[self.at]!r}")
@@ -258,7 +275,7 @@ class _Parser:
         return self.at < len(self.lines) and self.lines[self.at].strip().startswith(words)
 
     def block(self) -> list[str]:
-        """The following lines that are indented by four."""
+        """Read the following lines that are indented by four, without the indentation."""
         start = self.at
         while self.at < len(self.lines) and self.lines[self.at].startswith("    "):
             self.at += 1

@@ -1,28 +1,28 @@
-"""Tensor-level values: the SSA form between the graph and the Program.
+"""Tensor-level SSA values: the intermediate form between the graph and the Program.
 
-The `Builder` makes them, ``fuse`` turns them into steps.  A value has a dtype, a shape of `Dim` and
-arguments that were made before it.  There are few kinds:
+The `Builder` makes them, ``fuse`` and ``assemble`` turn them into steps.  A value has a dtype, a
+shape of `Dim` and arguments that were made before it:
 
 ===============  ==================================================================
-`Source`         an array that is there: an input, a constant, the result of a `PythonCall`
+`Source`         an array in a slot: an input, a constant, a result of a call
 `Literal`        a number
 `Length`         a `Dim` as a 0-d int64
 `Index`          the position along one axis
 `Map`            scalar instructions applied elementwise
 `Gather`         elements of an array at computed positions
 `Reduce`         a reduction over axes
-`View`           an affine rearrangement: permute, slice, broadcast, diagonal
-`Reshape`        the elements of an array in memory order under another shape
-`Empty`          memory with no particular content
-`Update`         an array with a region (or computed positions) overwritten or added to
+`View`           an affine view: permute, slice, broadcast, diagonal
+`Reshape`        the elements of an array in C order with another shape
+`Empty`          uninitialised memory
+`Update`         an array with a region, or computed positions, set or added to
 `BlasCall`       a matrix product
 `PythonCall`     a call of a Python function
-`LoopCall`       a Program run again and again
+`LoopCall`       a Program that runs repeatedly
 `BranchCall`     one of two Programs
 ===============  ==================================================================
 
-Values have no identity beyond this: where they are kept, and whether they are kept at all, is
-decided later.
+Values are expressions.  Whether a value is stored in memory, and where, is decided by ``fuse`` and
+``memory``.
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ Shape = tuple[Dim, ...]
 
 
 class Value:
-    """An array (or Python object, then ``dtype`` is None) that the function computes.
+    """An array, or a Python object (then ``dtype`` is None), that the function computes.
 
-    ``content``: the integers of a 0-d or 1-d integer value as Dims, where they are known; shapes
-    travel through the graph this way.
+    ``content``: the integers of a 0-d or 1-d integer value as Dims, if they are known.  Shape
+    arithmetic in the graph is propagated through it.
     """
 
     __slots__ = ("args", "content", "dtype", "id", "origin", "shape")
 
-    #: how many of the first arguments have to be in memory; None: all
+    #: how many of the first arguments must be in memory; None: all
     from_memory: ClassVar[int | None] = 0
 
     def __init__(self, dtype: str | None, shape: Shape, args: tuple[Value, ...] = ()):
@@ -60,7 +60,7 @@ class Value:
         return len(self.shape)
 
     def dims(self) -> Shape:
-        """Every length and position that the value is made with."""
+        """All lengths, offsets and steps that the value mentions."""
         return self.shape
 
     def __repr__(self) -> str:
@@ -69,7 +69,7 @@ class Value:
 
 
 class Source(Value):
-    """An array or object in a slot.  Its argument, if any, is the `PythonCall` that fills it."""
+    """An array or object in a slot.  Its argument, if any, is the call that writes the slot."""
 
     __slots__ = ("slot",)
 
@@ -79,7 +79,7 @@ class Source(Value):
 
 
 class Literal(Value):
-    """A 0-d number, part of the code that uses it."""
+    """A 0-d constant, inlined into the kernels that use it."""
 
     __slots__ = ("number",)
 
@@ -113,11 +113,11 @@ class Index(Value):
 
 
 class Map(Value):
-    """Scalar instructions, elementwise.
+    """Scalar instructions applied elementwise.
 
-    ``body`` is in the form of a kernel body whose first values (0, 1, ...) are the arguments;
-    ``result`` is the position of the result.  Arguments have the rank of the value; an axis of
-    constant length 1 broadcasts.
+    ``body`` is a kernel body in which positions 0, 1, ... are the arguments; ``result`` is the
+    position of the result.  Arguments have the rank of the value; an axis of constant length 1
+    broadcasts.
     """
 
     __slots__ = ("body", "result")
@@ -133,8 +133,8 @@ class Map(Value):
 class Gather(Value):
     """Elements of ``args[0]`` at positions ``args[1:]`` along ``axes``.
 
-    The axes of the result are those of the positions (which have been broadcast to one rank,
-    ``index_ndim``), then the other axes of the array, in order.
+    The axes of the result are those of the broadcast positions (``index_ndim`` axes), then the
+    other axes of the array, in order.
     """
 
     __slots__ = ("axes", "index_ndim")
@@ -149,7 +149,7 @@ class Gather(Value):
 
 
 class Reduce(Value):
-    """``kind`` over ``axes`` (sorted) of the argument; the axes disappear."""
+    """The reduction ``kind`` of the argument over ``axes`` (sorted), which are dropped."""
 
     __slots__ = ("axes", "kind")
 
@@ -161,8 +161,11 @@ class Reduce(Value):
 
 
 class View(Value):
-    """Element ``i`` of the result is element ``j`` of the argument, ``j[k] = starts[k] + steps[k] *
-    i[axes[k]]`` (only ``starts[k]`` where ``axes[k]`` is None)."""
+    """An affine view of the argument.
+
+    Element ``i`` is element ``j`` of the argument, with ``j[k] = starts[k] + steps[k] *
+    i[axes[k]]``; ``j[k] = starts[k]`` if ``axes[k]`` is None.
+    """
 
     __slots__ = ("axes", "starts", "steps")
 
@@ -184,24 +187,25 @@ class View(Value):
 
 
 class Reshape(Value):
-    """The argument's elements, in C order, under another shape of the same size."""
+    """The argument's elements, in C order, with another shape of the same size."""
 
     __slots__ = ()
     from_memory = 1
 
 
 class Empty(Value):
-    """Memory for an array that `Update` values then fill."""
+    """Uninitialised memory, to be written by `Update` values."""
 
     __slots__ = ()
 
 
 class Update(Value):
-    """``args[0]`` with ``args[1]`` written (mode ``set``) or added (mode ``add``) to a part.
+    """``args[0]`` with ``args[1]`` written (mode ``set``) or added (mode ``add``) to a region.
 
-    The part has the shape ``region``: its element ``i`` goes to ``j[k] = starts[k] + steps[k] *
-    i[axes[k]]``, and for an axis in ``gathered`` to the position that one of ``args[2:]`` has at
-    ``i`` (as in `Gather`).  ``args[1:]`` broadcast against the region.
+    Element ``i`` of the region, whose shape is ``region``, is element ``j`` of the array, with
+    ``j[k] = starts[k] + steps[k] * i[axes[k]]``.  Along an axis in ``gathered`` ``j[k]`` is instead
+    an element of one of ``args[2:]`` (a scatter; as in `Gather`).  ``args[1:]`` broadcast against
+    the region.
     """
 
     __slots__ = ("axes", "gathered", "mode", "region", "starts", "steps")
@@ -232,8 +236,11 @@ class Update(Value):
 
 
 class BlasCall(Value):
-    """A `Call`.  ``args``: the two factors, the old content of the target if ``has_target``, then
-    ``alpha`` and ``beta`` where those are values."""
+    """The result of a BLAS `Call`.
+
+    ``args``: the two factors, the array to add to if ``has_target``, then ``alpha`` and ``beta``
+    if they are values.
+    """
 
     __slots__ = ("alpha", "batch", "beta", "has_target", "name", "sizes")
     from_memory = None
@@ -265,8 +272,8 @@ class BlasCall(Value):
 class LoopCall(Value):
     """A `Loop`; its results are `Source` values.
 
-    ``args``: initial states (``finals`` are their slots at the end), slices, constants, in this
-    order.  ``stacked`` pairs outputs of the body with the slots that collect them.
+    ``args``: initial states, slices, constants, in this order.  ``finals`` are the slots of the
+    final states; ``stacked`` pairs outputs of the body with the slots that they are stacked in.
     """
 
     __slots__ = ("body", "finals", "length", "n_slices", "stacked", "until")
@@ -332,10 +339,10 @@ class PythonCall(Value):
         self.name = name
 
 
-#: values that are steps of their own: all their arguments have to be in memory
+#: values that become a step of their own; all their arguments must be in memory
 CALLS = (BlasCall, PythonCall, LoopCall, BranchCall)
 
 
 def needed_in_memory(value: Value) -> tuple[Value, ...]:
-    """The arguments that have to be in memory."""
+    """The arguments that must be in memory."""
     return value.args[: value.from_memory]

@@ -67,7 +67,7 @@ def test_an_op_that_is_not_well_formed_is_named():
         hash(NoAttribute())
     with pytest.raises(TypeError, match=r"destroy_map is {0: \[5\]}, for 1 inputs"):
         NoInput()(x)
-    with pytest.raises(LoweringError, match="lower gave None"):
+    with pytest.raises(LoweringError, match="lower returned None"):
         phintys.function([x], NoValue()(x))
 
 

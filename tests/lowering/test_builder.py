@@ -1,4 +1,4 @@
-"""The Builder: lengths, facts, folding of shape computations, views."""
+"""The Builder: lengths, equalities, folding of shape computations, views."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from test_fusion import add, compiled, exp, kinds, matrix, mul, sub, vector
 
 from phintys.dims import Dim
 from phintys.lowering.builder import Builder, NotNative
-from phintys.lowering.facts import Facts
+from phintys.lowering.equalities import Equalities
 from phintys.lowering.interpret import StepFailure, interpret
 from phintys.lowering.program import Check
 from phintys.lowering.values import Literal, Reshape, View
@@ -61,12 +61,12 @@ def test_lengths_of_python_results_give_way_to_earlier_ones() -> None:
 
 def test_compound_lengths_are_unified_and_found_within_others() -> None:
     n, m, k = (Dim.symbol(s) for s in "nmk")
-    facts = Facts()
-    facts.unify(n + 1, m)
-    facts.unify(k, m)
-    assert facts.find(2 * k) is facts.find(2 * (n + 1)) or facts.find(m) is facts.find(k)
-    facts.unify(facts.find(m), Dim.const(4))
-    assert facts.find(k).value == 4
+    equalities = Equalities()
+    equalities.unify(n + 1, m)
+    equalities.unify(k, m)
+    assert equalities.find(2 * k) is equalities.find(2 * (n + 1)) or equalities.find(m) is equalities.find(k)
+    equalities.unify(equalities.find(m), Dim.const(4))
+    assert equalities.find(k).value == 4
 
 
 def test_shape_computations_are_symbolic() -> None:

@@ -1,4 +1,4 @@
-"""A `Kernel` as a C function: a loop nest with one statement per instruction."""
+"""Generates a C function from a `Kernel`: a loop nest with one statement per instruction."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ OPERATORS = {
     "add": "+", "sub": "-", "mul": "*", "div": "/", "eq": "==", "ne": "!=", "lt": "<", "le": "<=",
     "gt": ">", "ge": ">=", "and": "&", "or": "|", "xor": "^", "shl": "<<", "shr": ">>",
 }  # fmt: skip
-#: instructions that are functions of the C library
+#: instruction -> function of the C library
 LIBRARY = {
     name: name
     for name in "fmod copysign floor ceil trunc rint sqrt cbrt hypot exp exp2 expm1 log log2 log10 "
@@ -31,16 +31,16 @@ LIBRARY = {
 }
 #: instructions that runtime.h defines for each dtype
 RUNTIME = frozenset(("idiv", "imod", "min", "max", "sigmoid", "softplus"))
-#: a kernel asks whether to handle signals after about so many nanoseconds
+#: a kernel polls for signals about every so many (estimated) nanoseconds of work
 BLOCK = 2**24
 COMBINE = {"add": "+", "mul": "*", "and": "&", "or": "|", "xor": "^"}
 
 
 def emit_kernel(kernel: Kernel, name: str, integer: Callable[[Dim], str]) -> tuple[str, str]:
-    """The text of a C function, and of the call of it.
+    """The text of the C function of a kernel, and the expression that calls it.
 
-    ``integer`` writes a Dim as a C expression in the caller's names; the function takes lengths and
-    strides as arguments.
+    ``integer`` returns a Dim as a C expression in the names of the caller; the function takes
+    lengths and strides as arguments.  It returns 1 if it fails, else 0.
     """
     return _Function(kernel, name, integer).emit()
 
@@ -49,8 +49,8 @@ class _Function:
     def __init__(self, kernel: Kernel, name: str, integer: Callable[[Dim], str]) -> None:
         self.kernel, self.name, self.integer = kernel, name, integer
         self.plan = schedule(kernel)
-        self.price = max(1, sum(map(nanoseconds, kernel.body)))
-        self.points = max(64, BLOCK // self.price)  # of an innermost loop, between signals
+        self.cost = max(1, sum(map(nanoseconds, kernel.body)))
+        self.block = max(64, BLOCK // self.cost)  # iterations between two polls for signals
         self.parameters = ["int64_t *work"]
         self.arguments = ["&work"]
         self.numbers: dict[Dim, str] = {}
@@ -59,10 +59,10 @@ class _Function:
 
     def emit(self) -> tuple[str, str]:
         for k, operand in enumerate(self.kernel.operands):
-            kind = TYPES[str(operand.slot.dtype)]
-            self.parameters.append(f"{kind} *p{k}")
+            c_type = TYPES[str(operand.slot.dtype)]
+            self.parameters.append(f"{c_type} *p{k}")
             self.arguments.append(
-                f"({kind} *)p[{operand.slot.number}] + {self.integer(operand.offset)}"
+                f"({c_type} *)p[{operand.slot.number}] + {self.integer(operand.offset)}"
             )
         self._outer(0)
         head = f"static int64_t {self.name}({', '.join(self.parameters)}) {{"
@@ -76,11 +76,11 @@ class _Function:
     def _open(self, axis: int) -> None:
         n = self._number(self.kernel.dims[axis])
         start = "0"
-        if axis == len(self.kernel.dims) - 1:  # in blocks, between which signals are handled
-            self._line(f"for (int64_t s = 0; s < {n}; s += {self.points}) {{")
+        if axis == len(self.kernel.dims) - 1:  # strip-mined, to poll for signals between blocks
+            self._line(f"for (int64_t s = 0; s < {n}; s += {self.block}) {{")
             self.depth += 1
-            self._line(f"const int64_t e = dim_min({n}, s + {self.points});")
-            self._line(f"if (signals(work, (e - s) * {self.price})) return 1;")
+            self._line(f"const int64_t e = dim_min({n}, s + {self.block});")
+            self._line(f"if (signals(work, (e - s) * {self.cost})) return 1;")
             start, n = "s", "e"
         self._line(f"for (int64_t i{axis} = {start}; i{axis} < {n}; i{axis}++) {{")
         self.depth += 1
@@ -118,8 +118,8 @@ class _Function:
 
     def _declare_accumulator(self, r: int, inst: Inst) -> None:
         if inst.param.startswith("arg"):
-            kind = TYPES[self.kernel.body[inst.args[0]].dtype]
-            self._line(f"int64_t v{r} = 0, count{r} = 0; {kind} best{r} = 0;")
+            c_type = TYPES[self.kernel.body[inst.args[0]].dtype]
+            self._line(f"int64_t v{r} = 0, count{r} = 0; {c_type} best{r} = 0;")
         else:
             start = literal(identity(inst.param, inst.dtype).item(), inst.dtype)
             self._line(f"{TYPES[inst.dtype]} v{r} = {start};")
@@ -156,7 +156,7 @@ class _Function:
         self._line(f"const int64_t v{position} = {index} < 0 ? {index} + {length} : {index};")
 
     def _place(self, operand: int, indices: Sequence[int]) -> str:
-        """The element of an operand at the current point."""
+        """The C expression of the element that an operand addresses in the current iteration."""
         o = self.kernel.operands[operand]
         terms = [
             f"i{axis}" if stride.value == 1 else f"i{axis} * {self._number(stride)}"
@@ -167,7 +167,7 @@ class _Function:
         return f"p{operand}[{' + '.join(terms) or '0'}]"
 
     def _number(self, dim: Dim) -> str:
-        """A Dim inside the function: a literal, or a parameter."""
+        """A Dim as a C expression inside the function: a literal or a parameter."""
         if dim.value is not None:
             return str(dim.value)
         if dim not in self.numbers:
@@ -196,31 +196,34 @@ class _Function:
         return self.kernel.body[inst.args[-1]].dtype if inst.args else inst.dtype
 
 
-def arithmetic(op: str, dtype: str, args: Sequence[str], given: str) -> str:
-    """An instruction of ``scalar/native.py`` as a C expression."""
-    kind = TYPES[dtype]
+def arithmetic(op: str, dtype: str, args: Sequence[str], argument_dtype: str) -> str:
+    """An instruction of ``scalar/native.py`` as a C expression.
+
+    ``dtype`` is that of the result, ``argument_dtype`` that of the arguments.
+    """
+    c_type = TYPES[dtype]
     if op in OPERATORS:
         left, right = args
-        if op in ("shl", "shr"):  # a shift by more is not used, but must not be undefined
-            right = f"({right} & {8 * np.dtype(given).itemsize - 1})"
-        if op in ("add", "sub", "mul", "shl") and given[0] in "iu":
-            unsigned = f"u{given.removeprefix('u')}_t"  # signed overflow is undefined in C
+        if op in ("shl", "shr"):  # masked: a shift by the width or more is undefined in C
+            right = f"({right} & {8 * np.dtype(argument_dtype).itemsize - 1})"
+        if op in ("add", "sub", "mul", "shl") and argument_dtype[0] in "iu":
+            unsigned = f"u{argument_dtype.removeprefix('u')}_t"  # signed overflow is undefined in C
             wide = "uint32_t" if unsigned in ("uint8_t", "uint16_t") else unsigned
-            return f"({kind})(({wide}){left} {OPERATORS[op]} ({wide}){right})"
-        return f"({kind})({left} {OPERATORS[op]} {right})"
+            return f"({c_type})(({wide}){left} {OPERATORS[op]} ({wide}){right})"
+        return f"({c_type})({left} {OPERATORS[op]} {right})"
     if op in LIBRARY:
         return f"{LIBRARY[op]}{'f' if dtype == 'float32' else ''}({', '.join(args)})"
     if op in RUNTIME:
         return f"{op}_{dtype}({', '.join(args)})"
     x = args[0]
     if op == "neg":
-        return f"-{x}" if dtype[0] == "f" else f"({kind})(0 - (uint64_t){x})"
+        return f"-{x}" if dtype[0] == "f" else f"({c_type})(0 - (uint64_t){x})"
     if op == "abs":
         if dtype[0] == "f":
             return f"fabs{'f' if dtype == 'float32' else ''}({x})"
-        return x if dtype[0] == "u" else f"({kind})({x} < 0 ? 0 - (uint64_t){x} : (uint64_t){x})"
+        return x if dtype[0] == "u" else f"({c_type})({x} < 0 ? 0 - (uint64_t){x} : (uint64_t){x})"
     if op == "not":
-        return f"!{x}" if dtype == "bool" else f"({kind})~{x}"
+        return f"!{x}" if dtype == "bool" else f"({c_type})~{x}"
     if op == "select":
         return f"{args[0]} ? {args[1]} : {args[2]}"
     if op == "isnan":
@@ -231,14 +234,14 @@ def arithmetic(op: str, dtype: str, args: Sequence[str], given: str) -> str:
 
 
 def combined(kind: str, dtype: str, left: str, right: str) -> str:
-    """Two values joined by a reduction."""
+    """The C expression that combines two values in a reduction of this kind."""
     if kind in ("max", "min"):
         return f"{kind}_{dtype}({left}, {right})"
     return arithmetic(kind, dtype, [left, right], dtype)
 
 
 def called(name: str, args: Sequence[str]) -> str:
-    """A special function of doubles."""
+    """The C expression of a call of a special function of doubles."""
     if name in LIBM_CALLS:
         return f"{name}({', '.join(args)})"
     if name == "zeta":
@@ -247,7 +250,7 @@ def called(name: str, args: Sequence[str]) -> str:
 
 
 def cast(x: str, source: str, target: str) -> str:
-    """A conversion with NumPy's conventions."""
+    """The C expression of a conversion, as `phintys.scalar.conversion` defines it."""
     if target == "bool":
         return f"{x} != 0"
     if source[0] == "f" and target == "uint64":

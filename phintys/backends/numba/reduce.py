@@ -1,4 +1,4 @@
-"""Reductions, positions of extremes, running sums, softmax."""
+"""Numba functions of reductions, argmax, cumulative sums and softmax."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ from phintys.tensor.special import LogSoftmax, LogSumExp, Softmax
 
 
 class Axes:
-    """Index variables and lengths for loops over the axes of ``x`` that are kept and reduced."""
+    """Generates loops over the kept and the reduced axes of an array ``x``.
+
+    ``element`` is the source of the element of ``x`` in the loops, ``result`` that of ``out``.
+    """
 
     def __init__(self, ndim: int, reduced: Sequence[int]) -> None:
         self.all = [f"i{k}" for k in range(ndim)]
@@ -32,14 +35,16 @@ class Axes:
         self.result = f"out[{', '.join(self.all[k] for k in self.kept) or '()'}]"
 
     def over(self, axes: Sequence[int], body: Sequence[str]) -> list[str]:
+        """The lines of loops over some axes."""
         return nested([self.all[k] for k in axes], [f"x.shape[{k}]" for k in axes], body)
 
     def new(self, dtype: str) -> str:
-        """The line that makes the reduced result."""
+        """The line that allocates the result ``out``."""
         shape = tuple_of([f"x.shape[{k}]" for k in self.kept])
         return f"out = np.empty({shape}, np.{numpy_name(dtype)})"
 
     def not_empty(self) -> list[str]:
+        """Lines that raise if a reduced axis is empty."""
         return [
             f"if x.shape[{k}] == 0: raise ValueError('An axis is empty.')" for k in self.reduced
         ]
@@ -47,22 +52,22 @@ class Axes:
 
 @numba_funcify.register(CAReduce)
 def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
-    given, out = node.inputs[0].type.dtype, node.outputs[0].type.dtype
-    acc = op.acc_dtype or out
+    input_dtype, output_dtype = node.inputs[0].type.dtype, node.outputs[0].type.dtype
+    acc = op.acc_dtype or output_dtype
     extreme = isinstance(op, Max | Min)
     start = op.initial_value(acc) if extreme else op.scalar_op.identity
     native = op.is_native(node) and is_built_in(op.scalar_op)
     if start is None or not native or not has_source(op.scalar_op, [acc, acc]):
         return in_object_mode(op, node, **kwargs)
     axes = Axes(node.inputs[0].type.ndim, op.axes(node))
-    cast, (value,), _ = scalar_lines(TABLE[f"cast_{acc}"], ["a"], [given], [acc])
+    cast, (value,), _ = scalar_lines(TABLE[f"cast_{acc}"], ["a"], [input_dtype], [acc])
     step, (total,), env = scalar_lines(op.scalar_op, ["acc", "b"], [acc, acc], [acc])
     inner = [f"a = {axes.element}", *cast, f"b = {value}", *step, f"acc = {total}"]
-    end, (result,), _ = scalar_lines(TABLE[f"cast_{out}"], ["acc"], [acc], [out])
+    end, (result,), _ = scalar_lines(TABLE[f"cast_{output_dtype}"], ["acc"], [acc], [output_dtype])
     outer = [f"acc = {literal(start, acc)}", *axes.over(axes.reduced, inner)]
     outer += [*end, f"{axes.result} = {result}"]
     checks = axes.not_empty() if op.needs_elements else []
-    body = [*checks, axes.new(out), *axes.over(axes.kept, outer), "return out"]
+    body = [*checks, axes.new(output_dtype), *axes.over(axes.kept, outer), "return out"]
     return compiled(define("reduction", ["x"], body), **env)
 
 
@@ -109,7 +114,10 @@ def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
 
 
 def _exponentials(node: Any, zero_infinite_top: bool) -> tuple[Axes, list[str]]:
-    """Lines that set ``top``, the greatest element, and ``total``, the sum of exponentials."""
+    """Lines that set ``top`` to the maximum and ``total`` to the sum of ``exp(x - top)``.
+
+    With ``zero_infinite_top`` an infinite maximum is replaced by 0.
+    """
     axes = Axes(node.inputs[0].type.ndim, node.op.axis or ())
     greatest = [f"a = {axes.element}", "if a > top or a != a: top = a"]
     finite = ["if np.isinf(top): top = 0.0"] if zero_infinite_top else []

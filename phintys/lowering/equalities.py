@@ -1,20 +1,20 @@
-"""Which lengths are known to be equal."""
+"""Equivalence classes of lengths (union-find)."""
 
 from __future__ import annotations
 
 from phintys.dims import Dim
 
 
-class Facts:
-    """Equalities between Dims, with one representative for each class.
+class Equalities:
+    """Equalities between Dims, with one representative for each class of equal Dims.
 
-    A constant represents before a symbol, a symbol that is known early in the call before one that
-    is known late: so no step has to wait for a length that it could have from elsewhere.
+    The representative is a constant if there is one, else the Dim that is known earliest in the
+    call, so that no step waits for a length that is known earlier under another name.
 
     >>> n, m = Dim.symbol("n"), Dim.symbol("m")
-    >>> facts = Facts()
-    >>> facts.unify(n, m)
-    >>> facts.find(n + 1) is facts.find(m + 1)
+    >>> equalities = Equalities()
+    >>> equalities.unify(n, m)
+    >>> equalities.find(n + 1) is equalities.find(m + 1)
     True
     """
 
@@ -24,12 +24,12 @@ class Facts:
         self.cache: dict[Dim, Dim] = {}
 
     def define(self, symbol: Dim, time: int) -> Dim:
-        """Note when a symbol becomes known; symbols never defined are known from the start."""
+        """Record the id of the value that defines a symbol; others are known from the start."""
         self.defined.setdefault(symbol, time)
         return symbol
 
     def find(self, dim: Dim) -> Dim:
-        """The representative of a Dim."""
+        """The Dim with every part replaced by the representative of its class."""
         if not self.replace or dim.op == "const":
             return dim
         found = self.cache.get(dim)
@@ -44,7 +44,7 @@ class Facts:
         return found
 
     def unify(self, a: Dim, b: Dim) -> None:
-        """Take two representatives as equal."""
+        """Merge the classes of two representatives."""
         if a is b or (a.value is not None and b.value is not None):
             return
         keep, drop = (a, b) if self._rank(a) <= self._rank(b) else (b, a)
@@ -59,7 +59,7 @@ class Facts:
 
 
 def _parts(dim: Dim) -> set[Dim]:
-    """A Dim and all expressions in it."""
+    """A Dim and all its subexpressions."""
     parts: set[Dim] = set()
     stack = [dim]
     while stack:
