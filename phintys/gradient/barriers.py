@@ -8,7 +8,7 @@ from typing import Any
 from phintys.gradient.rules import zeros_like
 from phintys.graph.op import Op
 from phintys.graph.type import NullType, disconnected_type
-from phintys.graph.variable import Apply, Variable, late
+from phintys.graph.variable import Apply, Variable, late_bound
 
 
 class ViewOp(Op):
@@ -19,7 +19,7 @@ class ViewOp(Op):
 
     def make_node(self, *inputs: Any) -> Apply:
         (x,) = inputs
-        x = x if isinstance(x, Variable) else late["as_tensor_variable"](x)
+        x = x if isinstance(x, Variable) else late_bound["as_tensor_variable"](x)
         return Apply(self, [x], [x.type.make_variable()])
 
     def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Any) -> None:

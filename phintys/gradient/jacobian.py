@@ -7,7 +7,7 @@ from typing import Any
 
 from phintys.gradient.reverse import OnDisconnected, grad, in_form_of, pullback, variables_of
 from phintys.gradient.rules import derivative_dtype
-from phintys.graph.variable import Variable, late
+from phintys.graph.variable import Variable, late_bound
 from phintys.graph.vectorize import vectorize_graph
 
 
@@ -42,7 +42,7 @@ def jacobian(
     flat = expr.flatten()
     u = flat.type.clone(dtype=derivative_dtype(flat))("cotangent")
     back = pullback(flat, variables, u, consider_constant, disconnected_inputs)
-    units = late["eye"](flat.shape[0], dtype=u.type.dtype)
+    units = late_bound["eye"](flat.shape[0], dtype=u.type.dtype)
     rows = vectorize_graph(back, {u: units})
     rows = [_repeated(g, units) if r is g else r for r, g in zip(rows, back)]
     if expr.type.ndim > 1:
@@ -56,7 +56,7 @@ def jacobian(
 
 def _repeated(g: Any, units: Any) -> Any:
     """A pullback that does not depend on the cotangent (zeros), for every unit."""
-    return late["alloc"](g, units.shape[0], *(g.shape[i] for i in range(g.type.ndim)))
+    return late_bound["alloc"](g, units.shape[0], *(g.shape[i] for i in range(g.type.ndim)))
 
 
 def hessian(

@@ -9,7 +9,7 @@ import numpy as np
 
 from phintys.errors import GradientError
 from phintys.gradient.reverse import grad
-from phintys.graph.variable import late
+from phintys.graph.variable import late_bound
 
 #: step of central differences, and tolerance of gradients, by dtype
 STEPS = {"float64": 1e-6, "float32": 2e-3, "float16": 5e-2}
@@ -163,7 +163,7 @@ def verify_grad(
         if p.dtype.name not in STEPS:
             raise TypeError(f"verify_grad needs float arrays; argument {i} is {p.dtype}.")
     rng = np.random.default_rng(0) if rng is None else rng
-    inputs = [late["as_tensor_variable"](p).type(f"input {i}") for i, p in enumerate(points)]
+    inputs = [late_bound["as_tensor_variable"](p).type(f"input {i}") for i, p in enumerate(points)]
     out: Any = fun(*inputs)
     if not hasattr(out, "type"):
         raise TypeError(f"verify_grad needs a function with one output, not {out!r}.")
@@ -178,7 +178,7 @@ def verify_grad(
     cost = (out * weights).sum()
     found = grad(cost, inputs, disconnected_inputs="ignore")
     values, projected, gradients = (
-        late["function"]([*inputs, *extra], outputs, mode=mode, on_unused_input="ignore")
+        late_bound["function"]([*inputs, *extra], outputs, mode=mode, on_unused_input="ignore")
         for extra, outputs in (([], out), ([weights], cost), ([weights], found))
     )
     shape = np.shape(values(*points))

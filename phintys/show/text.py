@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import IO, Any
 
 from phintys.graph.fgraph import FunctionGraph
-from phintys.graph.variable import Apply, Constant, Variable, late
+from phintys.graph.variable import Apply, Constant, Variable, late_bound
 
 #: a deeper tree goes on at the left margin, so that the text is not quadratic in its depth
 MAX_INDENT = 100
@@ -223,4 +223,4 @@ def _print_item(printer: _Printer, item: Any, list_inputs: bool) -> None:
 
 
 debugprint = dprint
-late["dprint"] = dprint
+late_bound["dprint"] = dprint
