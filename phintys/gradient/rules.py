@@ -1,4 +1,4 @@
-"""What the derivative rules of an op return, checked; dtypes and zeros of derivatives."""
+"""Checks of what an op's derivative methods return; dtypes and zeros of derivatives."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ _VERBS = {"pullback": "gradient", "pushforward": "tangent"}
 
 
 def is_disconnected(g: Any) -> bool:
-    """Whether a derivative says "no influence"."""
+    """Whether a derivative is of `DisconnectedType`: there is no influence."""
     return isinstance(g.type, DisconnectedType)
 
 
 def is_null(g: Any) -> bool:
-    """Whether a derivative says "not defined"."""
+    """Whether a derivative is of `NullType`: it is not defined."""
     return isinstance(g.type, NullType)
 
 
@@ -28,17 +28,17 @@ def is_discrete(v: Any) -> bool:
 
 
 def derivative_dtype(v: Any) -> str:
-    """The dtype of a derivative: that of the variable, floatX for discrete ones."""
+    """The dtype of a derivative with respect to ``v``: that of ``v``, floatX for discrete ones."""
     return "floatX" if is_discrete(v) else v.type.dtype
 
 
 def zeros_like(v: Any) -> Any:
-    """Zeros as a derivative of ``v``."""
+    """Zeros of the shape of ``v``, in the dtype of its derivatives."""
     return _filled(v, "zeros_like")
 
 
 def ones_like(v: Any) -> Any:
-    """Ones as a derivative of ``v``."""
+    """Ones of the shape of ``v``, in the dtype of its derivatives."""
     return _filled(v, "ones_like")
 
 
@@ -52,7 +52,10 @@ def _filled(v: Any, method: str) -> Any:
 
 
 def connection_pattern(node: Apply) -> list[list[bool]] | None:
-    """A node's connection pattern, checked; None if everything is connected."""
+    """A node's connection pattern; None if every input influences every output.
+
+    TypeError if the op returns something else than a matrix of bools, ``[input][output]``.
+    """
     if node.op.is_fully_connected:
         return None
     pattern: Any = node.op.connection_pattern(node)
@@ -64,15 +67,16 @@ def connection_pattern(node: Apply) -> list[list[bool]] | None:
     if not ok:
         raise TypeError(
             f"{node.op}.connection_pattern must return one list per input ({len(node.inputs)}), "
-            f"each with one bool per output ({len(node.outputs)}), not {pattern!r}.{_made(node)}"
+            f"each with one bool per output ({len(node.outputs)}), not {pattern!r}.{_made_at(node)}"
         )
     return pattern  # type: ignore[no-any-return]
 
 
 def checked(node: Apply, rule: str, found: Any, variables: Sequence[Variable]) -> list[Any]:
-    """The results of a rule of an op, one for each of ``variables``, in their dtypes.
+    """The results of ``op.pullback`` or ``op.pushforward``, cast to the dtypes of ``variables``.
 
-    TypeError or ValueError, naming the op, if they cannot be derivatives of these variables.
+    ``rule`` is the name of the method, ``variables`` the inputs or outputs that the results belong
+    to.  TypeError or ValueError, naming the op, if a result cannot be a derivative of its variable.
     """
     if not isinstance(found, list | tuple) or len(found) != len(variables):
         where = f"{node.op}.{rule}"
@@ -80,7 +84,7 @@ def checked(node: Apply, rule: str, found: Any, variables: Sequence[Variable]) -
         of = "input" if rule == "pullback" else "output"
         raise ValueError(
             f"{where} must return a list of one variable per {of} ({len(variables)}), not {got}."
-            f"{_made(node)}"
+            f"{_made_at(node)}"
         )
     results = list(found)
     for i, (g, v) in enumerate(zip(found, variables)):
@@ -97,28 +101,30 @@ def _checked_one(node: Apply, rule: str, i: int, g: Any, v: Any) -> Any:
         hint = "zeros, disconnected_type() or grad_undefined(...)"
         raise TypeError(
             f"{where} returned {g!r} at position {i}, not a variable. Where there is nothing to "
-            f"return, return {hint}.{_made(node)}"
+            f"return, return {hint}.{_made_at(node)}"
         )
     what = f"{where} returned a {_VERBS[rule]} of type {g.type} for {v} of type {v.type}"
     if is_discrete(g):
-        raise TypeError(f"{what}: derivatives are never integers.{_made(node)}")
+        raise TypeError(f"{what}: derivatives are never integers.{_made_at(node)}")
     if getattr(g.type, "ndim", None) != getattr(v.type, "ndim", None):
-        raise ValueError(f"{what}: the ranks differ.{_made(node)}")
+        raise ValueError(f"{what}: the ranks differ.{_made_at(node)}")
     lengths = zip(getattr(g.type, "shape", ()), getattr(v.type, "shape", ()))
     if any(a is not None and b is not None and a != b for a, b in lengths):
-        raise ValueError(f"{what}: the shapes differ.{_made(node)}")
+        raise ValueError(f"{what}: the shapes differ.{_made_at(node)}")
     return _in_dtype(g, v, what, node)
 
 
 def _in_dtype(g: Any, v: Any, what: str, node: Apply) -> Any:
+    """``g`` cast to the dtype of ``v``; TypeError for a complex derivative of a real variable."""
     have, want = getattr(g.type, "dtype", None), getattr(v.type, "dtype", None)
     if have is None or want is None or have == want or is_discrete(v):
         return g
     if have[0] == "c" and want[0] != "c":
-        raise TypeError(f"{what}: of a real variable, return the real part.{_made(node)}")
+        raise TypeError(f"{what}: of a real variable, return the real part.{_made_at(node)}")
     return g.astype(want)
 
 
-def _made(node: Apply) -> str:
+def _made_at(node: Apply) -> str:
+    """The last lines of a message, which say where the user made the node; empty if not known."""
     where = describe(node.origin)
     return f"\n{where}" if where else ""
