@@ -1,4 +1,6 @@
-"""Output type preferences: dtype rules as functions of scalar types, for users' own scalar ops.
+"""Output type preferences: functions from input types to output types, for users' scalar ops.
+
+They are passed to a `ScalarOp` whose class defines ``impl``; names and meaning are PyTensor's.
 
 >>> class Twice(UnaryScalarOp):
 ...     def impl(self, x):
@@ -23,6 +25,8 @@ Preference = Callable[..., tuple[ScalarType]]
 
 
 def _preference(name: str, rule: rules.DtypeRule, doc: str) -> Preference:
+    """The preference for the result dtype of a dtype rule."""
+
     def preferred(*types: Any) -> tuple[ScalarType]:
         return (get_scalar_type(rule(*(t.dtype for t in types))[1]),)
 
@@ -64,7 +68,7 @@ real_out = _preference("real_out", lambda x: ((x,), real_of(x)), "The dtype of t
 
 
 class specific_out:
-    """The given types, whatever the inputs are."""
+    """The preference for the given types, whatever the inputs are."""
 
     def __init__(self, *spec: ScalarType) -> None:
         self.spec = spec
