@@ -12,7 +12,16 @@ from phintys.graph.variable import Apply, Variable, late_bound
 
 
 class ViewOp(Op):
-    """The identity op; subclasses change its derivative.  Rewriting removes them all."""
+    """The identity op; subclasses change its derivative.  Rewriting removes them all.
+
+    >>> import phintys, phintys.tensor as pt
+    >>> class ReverseGrad(ViewOp):
+    ...     def pullback(self, inputs, outputs, cotangents):
+    ...         return [-cotangents[0]]
+    >>> x = pt.dscalar("x")
+    >>> phintys.grad(ReverseGrad()(x) ** 2, x).eval({x: 3.0})
+    array(-6.)
+    """
 
     __props__ = ()
     view_map = {0: [0]}
@@ -42,7 +51,7 @@ class ViewOp(Op):
 
 
 class DisconnectedGrad(ViewOp):
-    """The identity without derivative: its input counts as disconnected."""
+    """The identity without derivative: its input is disconnected; see `disconnected_grad`."""
 
     def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
         return [disconnected_type()]
@@ -55,7 +64,7 @@ class DisconnectedGrad(ViewOp):
 
 
 class ZeroGrad(ViewOp):
-    """The identity with derivative zero."""
+    """The identity with derivative zero; see `zero_grad`."""
 
     def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
         return [zeros_like(inputs[0])]
@@ -65,7 +74,7 @@ class ZeroGrad(ViewOp):
 
 
 class UndefinedGrad(ViewOp):
-    """The identity with an undefined derivative: requesting it raises `NullTypeGradError`."""
+    """The identity with an undefined derivative; see `undefined_grad`."""
 
     def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
         return [grad_undefined(self, 0, inputs[0])]
@@ -77,7 +86,8 @@ class UndefinedGrad(ViewOp):
 class GradClip(ViewOp):
     """The identity whose cotangents are clipped to [clip_lower_bound, clip_upper_bound].
 
-    Tangents are not changed.  ValueError if the lower bound is above the upper one.
+    Tangents are not changed.  ValueError if the lower bound is above the upper one.  See
+    `grad_clip`.
     """
 
     __props__ = ("clip_lower_bound", "clip_upper_bound")
@@ -96,7 +106,7 @@ class GradClip(ViewOp):
 
 
 class GradScale(ViewOp):
-    """The identity whose cotangents and tangents are multiplied by a number."""
+    """The identity whose cotangents and tangents are multiplied by a number; see `grad_scale`."""
 
     __props__ = ("multiplier",)
 
@@ -184,6 +194,10 @@ def grad_undefined(op: Any, x_pos: int, x: Any, comment: str = "") -> Variable:
     """What ``op.pullback`` returns for input ``x_pos`` if the gradient in it is not defined.
 
     The result is a variable of `NullType`, whose reason names the op and contains ``comment``.
+
+    >>> import phintys.tensor as pt
+    >>> grad_undefined(pt.floor, 0, pt.dvector("x"), "It has jumps.").type.why_null
+    'Floor is not differentiable in its input 0. It has jumps.'
     """
     reason = f"{op} is not differentiable in its input {x_pos}. {comment}".strip()
     return NullType(reason)()

@@ -99,7 +99,13 @@ def Rop(
     return_disconnected: ReturnDisconnected = "zero",
     use_op_rop_implementation: bool = True,
 ) -> Any:
-    """Older name of `pushforward`."""
+    """Older name of `pushforward`, with ``tangents`` called ``eval_points``.
+
+    >>> import phintys, phintys.tensor as pt
+    >>> x, t = pt.dvector("x"), pt.dvector("t")
+    >>> phintys.Rop(x**2, x, t).eval({x: [1.0, 2.0], t: [1.0, 10.0]})
+    array([ 2., 40.])
+    """
     return pushforward(
         f, wrt, eval_points, disconnected_outputs, return_disconnected, use_op_rop_implementation
     )

@@ -151,7 +151,13 @@ def Lop(
     disconnected_inputs: OnDisconnected = "raise",
     return_disconnected: ReturnDisconnected = "zero",
 ) -> Any:
-    """Older name of `pullback`."""
+    """Older name of `pullback`, with ``cotangents`` called ``eval_points``.
+
+    >>> import phintys, phintys.tensor as pt
+    >>> x, u = pt.dvector("x"), pt.dvector("u")
+    >>> phintys.Lop(x**2, x, u).eval({x: [1.0, 2.0], u: [1.0, 10.0]})
+    array([ 2., 40.])
+    """
     return pullback(
         f, wrt, eval_points, consider_constant, disconnected_inputs, return_disconnected
     )
@@ -271,7 +277,7 @@ def _seed(cost: Any) -> Any:
         raise TypeError(f"grad needs a scalar cost that is a variable, not {cost!r}.")
     made = describe(cost.origin or (cost.owner and cost.owner.origin))
     if isinstance(cost.type, NullType):
-        raise ValueError(f"The gradient of a NaN cost was asked for: {cost.type.why_null}")
+        raise ValueError(f"A NaN cost has no gradient: {cost.type.why_null}")
     if getattr(cost.type, "ndim", 0) != 0:
         raise TypeError(
             f"grad needs a scalar cost; {cost} has {cost.type.ndim} dimensions (type {cost.type}). "

@@ -79,6 +79,16 @@ class SharedVariable(Variable):
         the initial value, converted by ``type.filter``; with ``strict`` it must be of the type
     container
         an existing cell, instead of a value
+
+    Raises
+    ------
+    TypeError
+        if the value cannot be converted to the type, or both a value and a container are given
+
+    >>> import phintys
+    >>> state = SharedVariable(phintys.generic, {"step": 1}, name="state")
+    >>> state.get_value()
+    {'step': 1}
     """
 
     __slots__ = ("container", "default_update")

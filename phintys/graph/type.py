@@ -165,7 +165,12 @@ class HasShape:
 
 
 class NullType(Type[Any]):
-    """The type of a gradient that is not defined, with the reason.  It has no values."""
+    """The type of a gradient that is not defined, with the reason.  It has no values.
+
+    >>> g = NullType("The function has a jump.")()
+    >>> g.type.why_null
+    'The function has a jump.'
+    """
 
     __props__ = ("why_null",)
 
@@ -186,7 +191,14 @@ class NullType(Type[Any]):
 
 
 class DisconnectedType(Type[Any]):
-    """The type of a gradient with respect to a variable without influence.  It has no values."""
+    """The type of a gradient with respect to a variable without influence.  It has no values.
+
+    >>> import phintys, phintys.tensor as pt
+    >>> x, y = pt.dscalars("x", "y")
+    >>> options = {"disconnected_inputs": "ignore", "return_disconnected": "disconnected"}
+    >>> print(phintys.grad(x**2, y, **options).type)
+    DisconnectedType
+    """
 
     __props__ = ()
 
@@ -201,7 +213,12 @@ class DisconnectedType(Type[Any]):
 
 
 class Generic_(Type[Any]):
-    """The type of any Python object."""
+    """The type of any Python object; its instance is ``generic``.
+
+    >>> import phintys
+    >>> phintys.generic("settings").type == phintys.generic
+    True
+    """
 
     __props__ = ()
 

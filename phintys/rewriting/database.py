@@ -149,7 +149,8 @@ def as_query(tags: Sequence[Any], kwtags: dict[str, Any]) -> RewriteDatabaseQuer
 class RewriteDatabase(ABC):
     """A collection of rewrites with names and tags, which share one namespace.
 
-    Subclasses define in `assemble` the rewriter that is made of the selected entries.
+    Subclasses define in `assemble` the rewriter that is made of the selected entries; see
+    `EquilibriumDB` for an example.
     """
 
     def __init__(self) -> None:
@@ -446,6 +447,14 @@ class SequenceDB(RewriteDatabase):
     """A database whose rewriters run once each, in order of position, then of name.
 
     A query returns a `SequentialGraphRewriter`.
+
+    >>> from phintys.rewriting.merge import MergeOptimizer
+    >>> from phintys.rewriting.rewriter import graph_rewriter
+    >>> db = SequenceDB()
+    >>> db.register("merge", MergeOptimizer(), "mine", position=1)
+    >>> db.register("check", graph_rewriter(lambda fgraph: fgraph.check_integrity()), position=0)
+    >>> [str(r) for r in db.query("+mine", "+check")]
+    ['<lambda>', 'merge']
     """
 
     def __init__(self, failure_callback: FailureCallback | None = None) -> None:
@@ -512,6 +521,14 @@ class LocalGroupDB(RewriteDatabase):
     """A database of node rewriters, which are combined to one, in order of position.
 
     A query returns a `SequentialNodeRewriter`, made with the arguments of the constructor.
+
+    >>> import phintys.tensor as pt
+    >>> from phintys.rewriting.rewriter import RemovalNodeRewriter
+    >>> db = LocalGroupDB()
+    >>> db.register("exp", RemovalNodeRewriter(pt.exp), "mine")
+    >>> db.register("log", RemovalNodeRewriter(pt.log), "mine")
+    >>> [str(r) for r in db.query("+mine").parts()]
+    ['Exp(x) -> x', 'Log(x) -> x']
     """
 
     def __init__(
@@ -552,6 +569,17 @@ class TopoDB(RewriteDatabase):
     """A database of node rewriters, which are applied in one traversal of the graph.
 
     A query passes itself to ``db``, and returns a `WalkingGraphRewriter` for the result.
+
+    >>> import phintys.tensor as pt
+    >>> from phintys.graph.fgraph import FunctionGraph
+    >>> from phintys.rewriting.rewriter import RemovalNodeRewriter
+    >>> group = LocalGroupDB()
+    >>> group.register("exp", RemovalNodeRewriter(pt.exp), "mine")
+    >>> x = pt.dvector("x")
+    >>> fgraph = FunctionGraph([x], [pt.exp(pt.exp(x))], clone=False)
+    >>> TopoDB(group).query("+mine").rewrite(fgraph)
+    >>> fgraph.outputs
+    [x]
     """
 
     def __init__(
@@ -581,7 +609,14 @@ class TopoDB(RewriteDatabase):
 
 
 class ProxyDB(RewriteDatabase):
-    """An alias of a database, with which it can be registered several times."""
+    """An alias of a database, with which it can be registered several times.
+
+    >>> db, passes = EquilibriumDB(), SequenceDB()
+    >>> passes.register("first", db, "twice", position=0)
+    >>> passes.register("second", ProxyDB(db), "twice", position=10)
+    >>> len(passes.query("+twice"))
+    2
+    """
 
     def __init__(self, db: RewriteDatabase) -> None:
         super().__init__()

@@ -498,8 +498,8 @@ class Normalizer:
     def _force_inputs(self, node: Apply) -> list[Apply]:
         """The nodes of inputs whose outermost rules were deferred to ``node``, which kept them.
 
-        They are put back into the queue, with the deferred rules enabled.  A node is listed once
-        even if it computes several inputs.
+        They are marked as not done, and the deferred rules are enabled.  A node is listed once even
+        if it computes several inputs.
         """
         deferred = self._deferred
         forced = list(dict.fromkeys(v.owner for v in node.inputs if v.owner in deferred))

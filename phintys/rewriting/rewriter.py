@@ -98,7 +98,20 @@ class GraphRewriter(Rewriter, ABC):
 class NodeRewriter(Rewriter, ABC):
     """A rewriter of single nodes.  Subclasses define `transform`, and `tracks` if possible.
 
-    See `node_rewriter` for an example.
+    >>> import phintys.tensor as pt
+    >>> from phintys.rewriting.walk import in2out
+    >>> class UseSqr(NodeRewriter):
+    ...     def tracks(self):
+    ...         return [pt.mul]
+    ...
+    ...     def transform(self, fgraph, node, enforce_tracks=True):
+    ...         x, y = node.inputs
+    ...         return [pt.sqr(x)] if x is y else None
+    >>> x = pt.dvector("x")
+    >>> fgraph = FunctionGraph([x], [x * x], clone=False)
+    >>> in2out(UseSqr()).rewrite(fgraph)
+    >>> fgraph.toposort()
+    [Sqr(x)]
     """
 
     def tracks(self) -> Sequence[Any] | None:

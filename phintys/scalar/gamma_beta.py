@@ -393,7 +393,12 @@ def betainc_grad(p: Any, q: Any, x: Any, wrtp: bool) -> Any:
 
 
 def hyp2f1_grad(a: Any, b: Any, c: Any, z: Any, wrt: Sequence[int]) -> list[Any]:
-    """The derivatives of hyp2f1 in the arguments whose positions, from 0, are in ``wrt``."""
+    """The derivatives of hyp2f1 in the arguments whose positions, from 0, are in ``wrt``.
+
+    >>> from phintys.scalar import float64
+    >>> len(hyp2f1_grad(*map(float64, "abcz"), wrt=[0, 3]))
+    2
+    """
     partials = (
         lambda: hyp2f1_der_a(a, b, c, z),
         lambda: hyp2f1_der_a(b, a, c, z),

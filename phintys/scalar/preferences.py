@@ -43,7 +43,7 @@ def _always(dtype: str) -> rules.DtypeRule:
     return lambda *given: (given, dtype)
 
 
-_COMMON = "The common dtype"
+_COMMON = "The common dtype of the inputs"
 upcast_out = _preference("upcast_out", rules.same, f"{_COMMON}.")
 upcast_out_nobool = _preference("upcast_out_nobool", rules.not_bool, f"{_COMMON}, not bool.")
 upcast_out_min8 = _preference("upcast_out_min8", _at_least_int8, f"{_COMMON}; int8 for bools.")
@@ -54,12 +54,22 @@ same_out = _preference("same_out", rules.same, "The dtype of the input.")
 same_out_nobool = _preference(
     "same_out_nobool", rules.not_bool, "The dtype of the input, not bool."
 )
-same_out_min8 = _preference("same_out_min8", _at_least_int8, "The dtype; int8 for bool.")
-same_out_nocomplex = _preference("same_out_nocomplex", rules.real_only, "The dtype, not complex.")
-same_out_float_only = _preference("same_out_float_only", rules.float_only, "The float dtype.")
-upgrade_to_float = _preference("upgrade_to_float", rules.inexact, "Floats for discrete dtypes.")
+same_out_min8 = _preference(
+    "same_out_min8", _at_least_int8, "The dtype of the input; int8 for bool."
+)
+same_out_nocomplex = _preference(
+    "same_out_nocomplex", rules.real_only, "The dtype of the input, not complex."
+)
+same_out_float_only = _preference(
+    "same_out_float_only", rules.float_only, "The dtype of the input, a float."
+)
+upgrade_to_float = _preference(
+    "upgrade_to_float", rules.inexact, "The common dtype; a float dtype if that is discrete."
+)
 upgrade_to_float_no_complex = _preference(
-    "upgrade_to_float_no_complex", rules.inexact_real, "Floats for discrete dtypes, not complex."
+    "upgrade_to_float_no_complex",
+    rules.inexact_real,
+    "The common dtype, not complex; a float if discrete.",
 )
 upgrade_to_float64 = _preference("upgrade_to_float64", _always("float64"), "float64.")
 float_out = _preference("float_out", _always("float64"), "float64.")

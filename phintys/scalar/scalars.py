@@ -73,7 +73,11 @@ discrete_dtypes = dtypes.DISCRETE
 
 
 def _variables(dtype: str) -> Callable[..., Any]:
-    """A function that makes scalar variables of a dtype."""
+    """A function that makes scalar variables of a dtype.
+
+    >>> ints("abc"), floats("x", "y")
+    ([a, b, c], [x, y])
+    """
 
     def make(*names: str) -> Any:
         made = [scalar_type(dtype)(name) for name in (names[0] if len(names) == 1 else names)]

@@ -100,7 +100,11 @@ class ScalarType(Type[Any], HasDataType, HasShape):
 
 @cache
 def scalar_type(dtype: str) -> ScalarType:
-    """The scalar type of a dtype; always the same object for a dtype."""
+    """The scalar type of a dtype; always the same object for a dtype.
+
+    >>> scalar_type("int8")
+    Scalar(int8)
+    """
     return ScalarType(dtype)
 
 
