@@ -1,6 +1,7 @@
-"""``python -m phintys doctor``: what was found on this machine.
+"""The command line.
 
-``python -m phintys cache clear``: remove the compiled code that is kept on disk.
+``python -m phintys doctor`` prints versions, the state of the cache, and which backends work.
+``python -m phintys cache clear`` removes the compiled code that is kept on disk.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from importlib.metadata import PackageNotFoundError, version
 
 
 def _version(package: str) -> str:
+    """The installed version of a package, or "not installed"."""
     try:
         return version(package)
     except PackageNotFoundError:
@@ -17,6 +19,7 @@ def _version(package: str) -> str:
 
 
 def _backend(mode: str) -> str:
+    """Compile and call a small function in ``mode``; return "works", or what went wrong."""
     import numpy as np
 
     import phintys
@@ -26,13 +29,13 @@ def _backend(mode: str) -> str:
     try:
         f = phintys.function([x], pt.exp(x).sum(), mode=mode)
         value = f(np.zeros(3))
-    except Exception as exc:  # the report is about whatever goes wrong
+    except Exception as exc:  # any failure is a result of the report
         return f"{type(exc).__name__}: {str(exc).splitlines()[0]}"
     return "works" if float(np.asarray(value)) == 3.0 else f"wrong result {value}"
 
 
 def _loader() -> str:
-    """What puts machine code into memory, and why, if it is not the usual one."""
+    """The loader of machine code in use; in parentheses why it is LLVM's, if it is."""
     from phintys.backends.llvm.machine import image
     from phintys.config import config
 
@@ -42,6 +45,7 @@ def _loader() -> str:
 
 
 def _cache() -> str:
+    """The directory of the cache, its size and limit, or why it is not used."""
     from phintys.backends.code_cache import usage
     from phintys.config import config
 
@@ -54,7 +58,10 @@ def _cache() -> str:
 
 
 def doctor() -> int:
-    """Print versions, the state of the cache, and whether each backend gives a right answer."""
+    """Print versions, the state of the cache, and whether each backend gives a right answer.
+
+    Returns the exit status: 0 if the modes FAST_RUN and FAST_COMPILE work.
+    """
     print(f"python     {sys.version.split()[0]} on {sys.platform}")
     for package in ("phintys", "numpy", "scipy", "llvmlite", "numba", "jax"):
         print(f"{package:10s} {_version(package)}")
@@ -68,7 +75,7 @@ def doctor() -> int:
 
 
 def clear() -> int:
-    """Remove all compiled code from the cache."""
+    """Remove all compiled code from the cache; return the exit status."""
     from phintys.backends.code_cache import clear, usage
 
     print(f"{clear()} files removed from {usage().path}")
@@ -76,6 +83,7 @@ def clear() -> int:
 
 
 def main(arguments: list[str]) -> int:
+    """Run the command that ``arguments`` names; return the exit status, 2 for an unknown one."""
     if arguments == ["doctor"]:
         return doctor()
     if arguments == ["cache", "clear"]:

@@ -1,9 +1,8 @@
-"""The few settings, where they come from, and how to change them for a while.
+"""The settings: attributes of the object `config`.
 
-Settings are attributes of the object `config`.  Their first values come from the environment
-variable ``PHINTYS_FLAGS`` (``PHINTYS_FLAGS=floatX=float32,mode=FAST_COMPILE``).  A setting is read
-when a graph is built or a function is compiled; a compiled function does not react to later
-changes.
+Their initial values come from the environment variable ``PHINTYS_FLAGS``
+(``PHINTYS_FLAGS=floatX=float32,mode=FAST_COMPILE``).  A setting is read when a graph is built or a
+function is compiled; later changes do not affect a compiled function.
 
 >>> from phintys.config import config
 >>> with config.change_flags(floatX="float32"):
@@ -29,9 +28,9 @@ from phintys.errors import did_you_mean
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One setting: name, first value, meaning, legal values (None: any of its type).
+    """One setting: name, default value, description, legal values (None: any of its type).
 
-    ``limits`` are the least and the greatest value of an integer.
+    ``limits`` are the least and the greatest legal value of an integer setting.
     """
 
     name: str
@@ -41,7 +40,7 @@ class Setting:
     limits: tuple[int, int] | None = None
 
     def parse(self, value: Any) -> Any:
-        """A value from a string or an object; ValueError if it is not legal."""
+        """``value`` as a value of the setting, parsed if it is a string; ValueError if illegal."""
         kind: Any = type(self.default)
         if isinstance(value, str) and kind is bool:
             value = _parse_bool(self.name, value)
@@ -59,6 +58,7 @@ class Setting:
         return value
 
     def _number(self, text: str) -> Any:
+        """``text`` as a number of the type of the default."""
         try:
             return type(self.default)(text)
         except ValueError:
@@ -94,8 +94,8 @@ _SETTINGS = [
         "'numpy2' gives int64 and float64",
         ("custom", "numpy+floatX", "numpy2"),
     ),
-    Setting("mode", "FAST_RUN", "mode of functions that are not given one"),
-    Setting("linker", "auto", "linker of modes that are not given one"),
+    Setting("mode", "FAST_RUN", "mode of functions that are made without the argument mode"),
+    Setting("linker", "auto", "linker of modes that are made without the argument linker"),
     Setting("optimizer_including", "", "tags of rewrites to add to every mode, separated by ':'"),
     Setting("optimizer_excluding", "", "tags of rewrites to leave out of every mode"),
     Setting(
@@ -109,8 +109,8 @@ _SETTINGS = [
     Setting(
         "cache_bytes",
         512 * 2**20,
-        "bytes of compiled code that are kept on disk; the least recently used goes first. "
-        "0: nothing is kept, nor read",
+        "greatest size of the cache of compiled code on disk, in bytes; the least recently used "
+        "files are removed first. 0: nothing is written or read",
         limits=(0, 2**63 - 1),
     ),
     Setting("cxx", "", "C compiler of mode 'C'; empty: cc, gcc or clang, whichever is found"),
@@ -118,37 +118,45 @@ _SETTINGS = [
     Setting(
         "loader",
         "auto",
-        "what puts machine code into memory: 'llvm' is LLVM's linker; 'auto' is the loader of this "
-        "package where it can be used, else LLVM's linker",
+        "loader of machine code: 'llvm' is LLVM's linker; 'auto' is the loader of this package "
+        "where it can be used, else LLVM's linker",
         ("auto", "llvm"),
     ),
     Setting(
         "cpu",
         "native",
-        "processor that code is made for: 'native', or a name of LLVM's, 'x86-64-v3' say",
+        "processor that code is generated for: 'native', or a name that LLVM knows, such as "
+        "'x86-64-v3'",
     ),
     Setting(
         "vector_bits",
         0,
-        "width of the vectors that loops are written with; 0: the processor's own",
+        "width of vector registers in bits that loops are vectorized for; 0: the processor's own",
         (0, 128, 256, 512),
     ),
     Setting("threads", 1, "threads a compiled kernel may use", limits=(1, 256)),
     Setting("exception_verbosity", "low", "how much an error prints", ("low", "medium", "high")),
     Setting("check_rewrites", False, "verify the graph after every rewrite (slow)"),
     Setting("optimizer_verbose", False, "print every rewrite that is applied"),
-    Setting("optdb__max_use_ratio", 8.0, "uses of one rewrite, per node, before it is stopped"),
+    Setting(
+        "optdb__max_use_ratio",
+        8.0,
+        "applications of one rewriter, per node of the graph, after which it is stopped",
+    ),
     Setting("profile", False, "time every step of compiled functions"),
 ]
 
 
-#: Settings that say where compiled code is kept, not what it is.
+#: Settings of the cache, which do not change the code that is compiled.
 ABOUT_CACHE = frozenset(["cache_dir", "base_compiledir", "cache_bytes"])
 
 
 @dataclass(frozen=True, slots=True)
 class _Overrides:
-    """The settings that `Config.change_flags` changes, and what they were before."""
+    """The settings that all open `Config.change_flags` of a context override.
+
+    ``before`` are those in force before the innermost one was entered.
+    """
 
     values: dict[str, Any]
     before: _Overrides | None = None
@@ -158,21 +166,27 @@ _NOTHING = _Overrides({})
 
 
 class Config:
-    """The settings as attributes.  Unknown names and illegal values raise at once.
+    """The settings as attributes.
 
-    An assignment is seen by all threads, `change_flags` by the thread and the asyncio task that it
-    is called in, and by tasks that are made inside.
+    An assignment affects all threads; `change_flags` affects the thread and the asyncio task that
+    enter it, and tasks started inside.  AttributeError for an unknown name, ValueError for an
+    illegal value.
+
+    >>> config = Config("floatX=float32")
+    >>> config.floatX, config.mode
+    ('float32', 'FAST_RUN')
     """
 
-    # A setting that nobody overrides is an attribute of the instance, which is the fastest to
-    # read.  While one does, it is none, and `__getattr__` looks for what holds in this context.
+    # A setting that no `change_flags` overrides is an attribute of the instance, because that is
+    # the fastest to read.  While a thread overrides it, the attribute is deleted, so that
+    # `__getattr__` runs and returns the value of the current context.
 
     def __init__(self, flags: str = "") -> None:
         state = self.__dict__
         state["_settings"] = {}
-        state["_common"] = {}  # values outside of change_flags
+        state["_common"] = {}  # values where no change_flags overrides them
         state["_overrides"] = ContextVar("overrides", default=_NOTHING)
-        state["_overridden"] = Counter()  # name -> number of open `change_flags`, of all threads
+        state["_overridden"] = Counter()  # name -> number of open change_flags in all threads
         state["_lock"] = threading.RLock()
         for setting in _SETTINGS:
             self._introduce(setting)
@@ -188,7 +202,7 @@ class Config:
         self._common[setting.name] = self.__dict__[setting.name] = setting.default
 
     def add(self, setting: Setting) -> None:
-        """Add a setting of your own; ValueError if the name is taken."""
+        """Add a setting; ValueError if there is one of that name."""
         if setting.name in self._settings:
             raise ValueError(f"config.{setting.name} exists already.")
         self._introduce(setting)
@@ -204,7 +218,8 @@ class Config:
             if not self._overridden[name]:
                 self.__dict__[name] = value
 
-    def __getattr__(self, name: str) -> Any:  # only where somebody overrides it, or it is unknown
+    def __getattr__(self, name: str) -> Any:
+        """A setting that some thread overrides; AttributeError for an unknown name."""
         state = self.__dict__
         if "_overrides" in state and name in (own := state["_overrides"].get().values):
             return own[name]
@@ -225,14 +240,14 @@ class Config:
         return {name: getattr(self, name) for name in self._settings}
 
     def change_flags(self, **changes: Any) -> _ChangedFlags:
-        """A context manager, or a decorator, under which settings have other values.
+        """A context manager and decorator in which settings have other values.
 
-        Other threads and asyncio tasks do not see them.
+        Other threads and asyncio tasks are not affected.
         """
         return _ChangedFlags(self, changes)
 
     def _override(self, changes: dict[str, Any]) -> None:
-        """Begin a `change_flags`."""
+        """Enter a `change_flags`."""
         own = self._overrides.get()
         with self._lock:
             self._overrides.set(_Overrides({**own.values, **changes}, own))
@@ -241,10 +256,10 @@ class Config:
                 self.__dict__.pop(name, None)
 
     def _restore(self, names: Iterable[str]) -> None:
-        """End the last `change_flags`."""
+        """Leave the innermost `change_flags`, which overrides ``names``."""
         before = self._overrides.get().before
         with self._lock:
-            if before is not None:  # it was begun in this context
+            if before is not None:  # None if it was entered in another context
                 self._overrides.set(before)
             self._overridden.subtract(list(names))
             for name in names:
@@ -265,6 +280,8 @@ class Config:
 
 
 class _ChangedFlags(ContextDecorator):
+    """The context manager that `Config.change_flags` returns."""
+
     def __init__(self, config: Config, changes: dict[str, Any]) -> None:
         self.config, self.changes = config, changes
 
@@ -278,6 +295,7 @@ class _ChangedFlags(ContextDecorator):
 
 
 def _parse_flags(flags: str) -> Iterator[tuple[str, str]]:
+    """(name, value) pairs of ``"name=value,name=value"``; a dot in a name stands for ``__``."""
     for part in flags.split(","):
         name, equals, value = part.strip().partition("=")
         if equals:
@@ -285,10 +303,10 @@ def _parse_flags(flags: str) -> Iterator[tuple[str, str]]:
 
 
 def cache_directory() -> Path | None:
-    """Where compiled code is kept.
+    """The directory of compiled code on disk.
 
-    ``PHINTYS_CACHE_DIR``, else ``config.cache_dir``, else a folder in the user's cache; None for a
-    user without a home.
+    It is the environment variable ``PHINTYS_CACHE_DIR``, else ``config.cache_dir``, else a folder
+    in the user's cache directory; None for a user without a home directory.
     """
     chosen = os.environ.get("PHINTYS_CACHE_DIR") or config.cache_dir or config.base_compiledir
     if chosen:

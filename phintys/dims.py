@@ -1,10 +1,9 @@
-"""Symbolic lengths: interned integer expressions.
+"""Symbolic lengths: hash-consed integer expressions.
 
-A `Dim` is an integer known, or computable, when a function is called: a constant, a symbol
-(the length of an input along an axis, the value of an integer scalar), or an expression of
-those.  Dims are interned: equal expressions are the same object, so ``is`` decides equality
-of normal forms.  Sums and products are kept in a normal form (sorted, constants folded, like
-terms collected), which is what makes ``n + 1 - 1 is n`` and ``2*n == n + n`` hold.
+A `Dim` is an integer that is known when a function is called: a constant, a symbol (the length of
+an input along an axis, the value of an integer scalar), or an expression of those.  Dims are
+interned, so ``is`` decides equality.  Sums and products are kept in a normal form (sorted,
+constants folded, like terms collected), hence ``n + 1 - 1 is n`` and ``2 * n is n + n``.
 
 >>> n, m = Dim.symbol("n"), Dim.symbol("m")
 >>> n + 1 - 1 is n
@@ -38,7 +37,7 @@ class Dim:
     __slots__ = ("__weakref__", "args", "op", "order_key", "size", "value")
     op: str
     args: tuple[Any, ...]
-    size: int  #: how many constants and symbols there are in the expression when written out
+    size: int  #: number of constants and symbols in the expression, repetitions counted
     value: int | None  #: the integer, if this is a constant
 
     def __new__(cls, op: str, args: tuple[Any, ...]) -> Dim:
@@ -56,15 +55,19 @@ class Dim:
     # ----- constructors
     @staticmethod
     def const(value: int) -> Dim:
+        """The constant ``value``."""
         return Dim("const", (int(value),))
 
     @staticmethod
     def symbol(key: Any) -> Dim:
-        """The symbol with a hashable ``key``: a string, or a tuple that says where it is from."""
+        """The symbol with a hashable ``key``.
+
+        A key ``("len", ...)`` stands for a length, which is known to be at least 0.
+        """
         return Dim("symbol", (key,))
 
-    # ----- facts
-    __hash__ = object.__hash__  # by identity, in C: lengths are keys everywhere
+    # ----- comparison: by identity, which interning makes the same as by value
+    __hash__ = object.__hash__  # runs in C; dims are keys of many dicts
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, int):
@@ -72,7 +75,7 @@ class Dim:
         return self is other
 
     def __bool__(self) -> bool:
-        raise TypeError("the truth value of a symbolic length is not known")
+        raise TypeError(f"The truth value of the symbolic length {self.render()} is not known.")
 
     # ----- arithmetic
     def __add__(self, other: DimLike) -> Dim:
@@ -122,7 +125,10 @@ class Dim:
 
     # ----- use
     def evaluate(self, symbols: Mapping[Dim, int]) -> int:
-        """The integer, given one for every symbol.  KeyError names a missing symbol."""
+        """The value of the expression under the values of its symbols.
+
+        Division by 0 gives 0.  KeyError names a symbol that has no value.
+        """
         if self in symbols:
             return symbols[self]
         if self.op == "const":
@@ -133,7 +139,7 @@ class Dim:
         return _EVALUATE[self.op](values)
 
     def substitute(self, replace: Mapping[Dim, Dim]) -> Dim:
-        """The expression with dims replaced, normalised again."""
+        """The expression with the keys of ``replace`` replaced by their values, in normal form."""
         found = replace.get(self)
         if found is not None:
             return found
@@ -143,7 +149,7 @@ class Dim:
         return self if args == self.args else _BUILD[self.op](args)
 
     def symbols(self) -> set[Dim]:
-        """Every symbol in the expression."""
+        """The symbols that occur in the expression."""
         if self.op == "symbol":
             return {self}
         if self.op == "const":
@@ -176,9 +182,9 @@ def as_dim(x: DimLike) -> Dim:
 
 
 def exact_operands(d: Dim) -> tuple[list[Dim], int]:
-    """The operands of an expression, and how many of them, the last ones, are subtracted.
+    """The operands of an expression, and the number of operands at the end that are subtracted.
 
-    For code that must notice what does not fit in 64 bits: ``a - b`` may fit where ``-b`` does not.
+    For generated code that detects overflow of 64 bits: ``a - b`` may fit where ``-b`` does not.
 
     >>> n, m = Dim.symbol("n"), Dim.symbol("m")
     >>> exact_operands(n - m)
@@ -194,11 +200,12 @@ def exact_operands(d: Dim) -> tuple[list[Dim], int]:
 
 
 def _is_opposite(d: Dim) -> bool:
+    """Whether ``d`` is ``-1 * x``."""
     return d.op == "mul" and len(d.args) == 2 and d.args[0].value == -1
 
 
 def dim_max(a: DimLike, b: DimLike) -> Dim:
-    """The larger of two lengths."""
+    """The larger of two lengths; one of them, where the comparison is provable."""
     a, b = as_dim(a), as_dim(b)
     if a is b:
         return a
@@ -211,7 +218,7 @@ def dim_max(a: DimLike, b: DimLike) -> Dim:
 
 
 def dim_min(a: DimLike, b: DimLike) -> Dim:
-    """The smaller of two lengths."""
+    """The smaller of two lengths; one of them, where the comparison is provable."""
     a, b = as_dim(a), as_dim(b)
     if a is b:
         return a
@@ -224,12 +231,12 @@ def dim_min(a: DimLike, b: DimLike) -> Dim:
 
 
 def product(dims: Any) -> Dim:
-    """The product of lengths; 1 for none."""
+    """The product of an iterable of lengths; 1 if it is empty."""
     return _product(tuple(as_dim(d) for d in dims))
 
 
 def _sort_key(d: Dim) -> tuple[int, str]:
-    # bounded: expressions are as deep as a shape computation, not as a graph
+    # the recursion is bounded: an expression is as deep as one shape computation, not as a graph
     if d.order_key is None:
         d.order_key = (d.op != "const", d.render(repr))
     return d.order_key
@@ -240,7 +247,7 @@ def _ordered(dims: tuple[Dim, ...]) -> tuple[Dim, ...]:
 
 
 def _sum(terms: tuple[Dim, ...]) -> Dim:
-    """Flatten, collect ``coefficient * term``, fold constants."""
+    """The sum in normal form: flattened, like terms collected, constants folded."""
     total = 0
     coefficients: dict[Dim, int] = {}
     stack = list(terms)
@@ -262,6 +269,7 @@ def _sum(terms: tuple[Dim, ...]) -> Dim:
 
 
 def _split_coefficient(t: Dim) -> tuple[int, Dim]:
+    """``t`` as (constant factor, rest)."""
     if t.op == "mul" and t.args[0].op == "const":
         rest = t.args[1:]
         return t.args[0].args[0], rest[0] if len(rest) == 1 else Dim("mul", rest)
@@ -269,7 +277,10 @@ def _split_coefficient(t: Dim) -> tuple[int, Dim]:
 
 
 def _product(factors: tuple[Dim, ...]) -> Dim:
-    """Flatten, fold constants, distribute a lone constant over a sum."""
+    """The product in normal form: flattened, constants folded.
+
+    A constant times a sum is distributed over the sum.
+    """
     if len(factors) == 2 and factors[0].op == "const" and factors[1].op in _ATOMS:
         c = factors[0].args[0]
         return factors[1] if c == 1 else Dim("mul", factors) if c else ZERO
@@ -295,7 +306,7 @@ def _product(factors: tuple[Dim, ...]) -> Dim:
 
 
 def _divide_exactly(a: Dim, b: Dim) -> Dim | None:
-    """a / b where the factors of b are factors of a, else None."""
+    """``a / b`` where the factors of ``b`` are factors of ``a``, else None."""
     fa = list(a.args) if a.op == "mul" else [a]
     for f in b.args if b.op == "mul" else (b,):
         if f in fa:
@@ -307,7 +318,7 @@ def _divide_exactly(a: Dim, b: Dim) -> Dim | None:
     return _product(tuple(fa))
 
 
-#: what `_product` need not take apart
+#: ops of expressions that are a single factor of a product
 _ATOMS = frozenset(("symbol", "floordiv", "mod", "max", "min"))
 _EVALUATE: dict[str, Callable[[list[int]], int]] = {
     "add": sum,
@@ -332,7 +343,7 @@ MINUS_ONE = Dim.const(-1)
 
 
 def is_nonnegative(d: Dim) -> bool:
-    """Whether a dim is known to be at least 0: lengths are, and sums and products of such."""
+    """Whether ``d >= 0`` is provable: for lengths, and for expressions of nonnegative dims."""
     if d.op == "const":
         return d.args[0] >= 0
     if d.op == "symbol":
@@ -347,13 +358,13 @@ def slice_range(
 ) -> tuple[Dim, Dim]:
     """First position and number of elements of the slice ``start:stop:step`` of ``n`` elements.
 
-    The first position is in range whenever the number is not 0.  ``forward`` is the sign of a step
-    that is not constant.
+    The first position is in range unless the number is 0.  ``forward`` says whether a symbolic step
+    is positive; a constant step has its own sign.
 
-    Each bound is the innermost of two candidates, so that the distance of the bounds is the least
-    of up to four differences.  Candidates that cannot matter are left out: the lengths of
-    ``x[1:-1]``, ``x[2:]`` and ``x[:-2]`` are the same Dim.  Bounds that may be any integer are cut
-    to the positions that there are first, so that no difference overflows.
+    Clipping to the array makes each bound the maximum or minimum of two candidates, and the
+    distance of the bounds the minimum of up to four differences.  Candidates that provably do not
+    count are left out, so the lengths of ``x[2:]`` and ``x[:-2]`` are the same Dim.  Bounds that
+    may be any 64-bit integer are clipped before they are subtracted, so that nothing overflows.
 
     >>> n = Dim.symbol(("len", 0, 0))
     >>> [d.render(lambda key: "n") for d in slice_range(1, -1, 1, n)]
@@ -378,12 +389,12 @@ def slice_range(
     return reduce(dim_max if forward else dim_min, begins), _count(distances, step, forward)
 
 
-#: Sums and differences of two numbers that are smaller fit in 64 bits.
+#: The sum or difference of two integers of smaller magnitude fits in 64 bits.
 _MODERATE = 2**62
 
 
 def _is_moderate(bound: DimLike | None) -> bool:
-    """Whether a bound of a slice is made of lengths of arrays and of small numbers."""
+    """Whether a slice bound is made of lengths and small constants, so that it cannot overflow."""
     if bound is None:
         return True
     bound = as_dim(bound)
@@ -396,7 +407,7 @@ def _is_moderate(bound: DimLike | None) -> bool:
 
 
 def _clipped(bound: DimLike | None, limit: Dim, n: Dim, sign: int) -> list[Dim]:
-    """A bound of a slice as candidates, of which the largest (sign 1) or smallest (-1) counts."""
+    """Candidates for a slice bound, which is their maximum (sign 1) or minimum (sign -1)."""
     if bound is None:
         return [limit]
     found = from_end(bound, n)
@@ -405,7 +416,7 @@ def _clipped(bound: DimLike | None, limit: Dim, n: Dim, sign: int) -> list[Dim]:
 
 
 def from_end(position: DimLike, n: Dim) -> Dim:
-    """A position where negative ones count from the end."""
+    """An index into ``n`` elements as an offset from the start; a negative one gets ``n`` added."""
     position = as_dim(position)
     if position.value is not None:
         return position if position.value >= 0 else n + position
@@ -415,12 +426,12 @@ def from_end(position: DimLike, n: Dim) -> Dim:
 
 
 def _count(distances: Sequence[Dim], step: Dim, forward: bool) -> Dim:
-    """How many steps, rounded up, cover the smallest distance; 0 if it is negative."""
+    """``ceil(min(distances) / abs(step))``, the number of elements; at least 0."""
     if any(is_nonnegative(-d) for d in distances):
         return ZERO
     least = dim_max(reduce(dim_min, _ordered(tuple(dict.fromkeys(distances)))), ZERO)
     if step.value is not None and abs(step.value) < _MODERATE:
         size = step if forward else -step
         return (least + (size - 1)) // size
-    size = step if forward else -dim_max(step, 1 - 2**63)  # what it is the opposite of must fit
+    size = step if forward else -dim_max(step, 1 - 2**63)  # -(-2**63) would overflow
     return dim_max((least - 1) // size + 1, ZERO)

@@ -1,7 +1,7 @@
-"""Every exception a user can meet, and how a message is built.
+"""The exceptions of this package, and helpers that format their messages.
 
-All derive from the standard class that fits (TypeError, ValueError, ...), so a program that
-catches the standard class keeps working.
+Where a standard class fits (TypeError, ValueError, ...) the exception derives from it too, so a
+program that catches the standard class keeps working.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 
 class PhintysError(Exception):
-    """Base of the exceptions that have no standard counterpart."""
+    """Base class of the exceptions in this module."""
 
 
 class MissingInputError(PhintysError, ValueError):
@@ -23,7 +23,7 @@ class UnusedInputError(PhintysError, ValueError):
 
 
 class InconsistencyError(PhintysError):
-    """A FunctionGraph would become illegal, e.g. through conflicting in-place operations."""
+    """A FunctionGraph is, or would become, illegal, e.g. by conflicting in-place operations."""
 
 
 class MethodNotDefined(PhintysError, AttributeError):
@@ -39,15 +39,15 @@ class ReplacementDidNotRemoveError(PhintysError):
 
 
 class RewriteError(PhintysError):
-    """A rewrite raised, or returned something illegal.  The message names the rewrite."""
+    """A rewrite raised an exception, or returned an illegal replacement.  The message names it."""
 
 
 class DisconnectedInputError(PhintysError, ValueError):
-    """The gradient with respect to a variable that does not influence the cost was asked for."""
+    """A gradient was requested with respect to a variable that the cost does not depend on."""
 
 
 class NullTypeGradError(PhintysError, TypeError):
-    """A gradient that is not defined was asked for; the message carries the reason."""
+    """An undefined gradient was requested; the message says why it is undefined."""
 
 
 class GradientError(PhintysError):
@@ -63,7 +63,7 @@ class ShapeError(PhintysError, ValueError):
 
 
 class AliasedMemoryError(PhintysError):
-    """Memory is shared where it must not be."""
+    """Two values share memory that must not."""
 
 
 class CompilerError(PhintysError):
@@ -71,15 +71,18 @@ class CompilerError(PhintysError):
 
 
 class UnsupportedError(PhintysError, TypeError):
-    """A limit that is written in the documentation was met."""
+    """Something was requested that the documentation lists as not supported."""
 
 
 class LoweringError(PhintysError):
-    """An op's lowering contradicts its types, or is not legal; the message names the op."""
+    """An op's `lower` method built an illegal Program, or values of other types than its outputs.
+
+    The message names the op.
+    """
 
 
 def bullet_list(items: Iterable[Any]) -> str:
-    """Items as an indented list, one a line.
+    """Text with one indented line per item.
 
     >>> print(bullet_list(["a", "b"]))
       - a
@@ -89,7 +92,7 @@ def bullet_list(items: Iterable[Any]) -> str:
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """A sentence that proposes the closest known name, or an empty string.
+    """A sentence that proposes the closest known name; empty if none is close.
 
     >>> did_you_mean("FAST_RNU", ["FAST_RUN", "JAX"])
     " Did you mean 'FAST_RUN'?"

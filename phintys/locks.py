@@ -1,10 +1,10 @@
-"""The lock of what threads share while graphs are rewritten and functions are made.
+"""The lock under which graphs are rewritten and functions are made: `making`.
 
-Rewriters, settings of garbage collection, code in memory: one thread at a time makes a function.
-Calling functions needs no lock.  (What is remembered by value has one of its own, see `memo`.)
+It protects the state that compilations share: rewriters, the switch of the garbage collector, code
+in memory.  Calling a function takes no lock.  Caches have a lock of their own, see `memo`.
 
-Modules are imported while a function is made.  So importing a module of this package must not take
-`making`: a thread that imports would wait for one that waits for the import.
+Importing a module of this package must not acquire `making`: a thread that holds it may wait for
+Python's import lock, which the importing thread holds, and both would wait for ever.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from typing import ParamSpec, TypeVar
 P = ParamSpec("P")
 R = TypeVar("R")
 
-#: Held by the thread that makes something.  A thread may take it again.
+#: Held while a graph is rewritten or a function is made.  Reentrant.
 making = threading.RLock()
 
 
 def exclusive(function: Callable[P, R]) -> Callable[P, R]:
-    """``function``, which only one thread at a time is in: it holds `making` meanwhile."""
+    """Decorate ``function`` to hold `making` while it runs, so one thread at a time runs it."""
 
     @functools.wraps(function)
     def locked(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -34,7 +34,7 @@ def exclusive(function: Callable[P, R]) -> Callable[P, R]:
 
 
 if hasattr(os, "register_at_fork"):
-    # a child process is made while nothing is half done, ours or LLVM's, and has the lock to itself
+    # Holding the lock during fork keeps half-finished state, ours and LLVM's, out of the child.
     os.register_at_fork(
         before=making.acquire, after_in_parent=making.release, after_in_child=making.release
     )

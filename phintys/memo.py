@@ -1,22 +1,21 @@
-"""What is remembered from one call to the next, and for how long: the policy of the package.
-
-Whatever grows with what users do is held by one of two classes:
+"""Bounded caches.  Every cache whose size depends on what users do is one of two classes:
 
 `Memo`
-    by value.  It keeps the entries that were asked for last, up to a limit; with ``weak`` it also
-    finds every other value that is still alive, so equal keys give the same object.
+    is keyed by value.  It keeps the most recently used entries, up to a limit.  With ``weak`` it
+    also finds every value that is still alive elsewhere, so it can intern: equal keys give the
+    same object.
 `WeakMemo`
-    about objects.  An entry goes when its key does.
+    is keyed by object.  An entry is removed when its key is garbage-collected.
 
-What the program itself bounds (a table of functions, one library for each dtype) may be a plain
-dict or `functools.cache`; ``tests/robustness/test_memo.py`` lists them, each with its reason.
+A cache whose size the source code bounds (a table of functions, one library per dtype) may be a
+plain dict or `functools.cache`; ``tests/robustness/test_memo.py`` lists these with their reasons.
 
-A key says what the value depends on, all of it, by objects and numbers: never by the text of an
-object, because two objects may have the same.  Numbers compare equal across types, and 0.0 equals
--0.0: where that matters, `exact` makes a key that tells them apart.
+A key must hold everything that the value depends on, as objects and numbers.  It must not hold
+``str(object)``: two different objects may have the same text.  Numbers of different types compare
+equal, and so do 0.0 and -0.0; where that matters, `exact` makes a key that distinguishes them.
 
-Several threads may use a memo.  What two of them make for one key at the same time is made twice,
-and kept once: both get the object that was kept.
+Several threads may use a memo.  If two of them compute a value for one key at the same time, one
+of the two values is kept, and both threads get that one.
 """
 
 from __future__ import annotations
@@ -47,23 +46,24 @@ if hasattr(os, "register_at_fork"):
 
 
 class Memo(dict[K, V]):
-    """Values by key, as many as fit: ``memo[key]`` is the value, or None; `keep` adds one.
+    """A cache of bounded size: ``memo[key]`` is the value or None, `keep` inserts one.
 
-    Entries are in two generations.  When the younger one is full it becomes the older one, whose
-    entries are dropped, except those that were asked for meanwhile.  So an entry is found at the
-    price of a dict, and what is used often stays.
+    It approximates a least-recently-used cache by two generations.  Entries are inserted into the
+    younger one, and a lookup that finds an entry in the older one moves it there.  When the younger
+    generation is full it replaces the older one, whose remaining entries are dropped.  A lookup in
+    the younger generation costs no more than a lookup in a dict.
 
     Parameters
     ----------
     size
-        what a generation holds: a number of entries, or of what ``weigh`` counts.  An entry that
-        is larger than that is not kept.
+        capacity of a generation, as a number of entries or in the unit of ``weigh``.  An entry
+        larger than that is not kept.
     name
-        what `sizes` counts the entries under
+        the key under which `sizes` reports the number of entries
     weak
         also find values that are alive because something else refers to them
     weigh
-        ``weigh(value)`` is the size of an entry; without it, each counts 1
+        ``weigh(value)`` is the size of an entry; without it, each entry has size 1
 
     >>> squares = Memo(100, "squares")
     >>> squares[3] is None, squares.keep(3, 9), squares[3]
@@ -96,23 +96,23 @@ class Memo(dict[K, V]):
         return self is other
 
     def __missing__(self, key: K) -> V | None:
-        found = self._elsewhere(key)
+        found = self._older_or_alive(key)
         return found if found is None or not self.size else self.keep(key, found)
 
-    def _elsewhere(self, key: K) -> V | None:
-        """A value that is not in the younger generation."""
+    def _older_or_alive(self, key: K) -> V | None:
+        """The value in the older generation, or one that is alive elsewhere; None without one."""
         found = self._older.get(key)
         if found is None and self._alive is not None:
             found = self._alive.get(key)
         return found
 
     def keep(self, key: K, value: V) -> V:
-        """The value under ``key`` from now on: ``value``, unless there is one."""
+        """Insert ``value`` unless ``key`` has a value already; return the one that is kept."""
         with _lock:
             found = self.get(key)
             if found is not None:
                 return found
-            found = self._elsewhere(key)
+            found = self._older_or_alive(key)
             if found is None:
                 found = value
                 if self._alive is not None:
@@ -132,7 +132,7 @@ class Memo(dict[K, V]):
         self._load += weight
 
     def clear(self) -> None:
-        """Forget everything; values that are alive are still found if the memo is ``weak``."""
+        """Drop all entries; a ``weak`` memo still finds values that are alive elsewhere."""
         with _lock:
             self._older = {}
             dict.clear(self)
@@ -140,20 +140,20 @@ class Memo(dict[K, V]):
 
     @property
     def count(self) -> int:
-        """The number of values that the memo keeps alive, or finds alive."""
+        """The number of keys with a value, in either generation or alive elsewhere."""
         kept = {*self, *self._older, *(() if self._alive is None else self._alive.keys())}
         return len(kept)
 
     def __reduce__(self) -> Any:
-        """Copies and pickles are empty."""
+        """A copy or pickle is an empty memo with the same settings."""
         return type(self), (self.size, self.name, self._alive is not None, self.weigh)
 
 
 class WeakMemo(WeakKeyDictionary[K, V]):
-    """What is known about objects: ``memo.get(object)`` is it, or None; `keep` adds to it.
+    """A cache with weakly referenced keys: ``memo.get(key)`` is the value or None, `keep` inserts.
 
-    Equal objects share an entry, which goes when the one that it was made for does.  A value must
-    not refer to its key: it would keep itself alive.
+    Equal keys share an entry, which is removed when the key it was inserted with is collected.  A
+    value must not refer to its key, or the entry would never be removed.
     """
 
     def __init__(self, name: str) -> None:
@@ -168,17 +168,17 @@ class WeakMemo(WeakKeyDictionary[K, V]):
         return self is other
 
     def keep(self, key: K, value: V) -> V:
-        """The value under ``key`` from now on: ``value``, unless there is one."""
+        """Insert ``value`` unless ``key`` has a value already; return the one that is kept."""
         with _lock:
             return self.setdefault(key, value)
 
     @property
     def count(self) -> int:
-        """The number of objects that something is known about."""
+        """The number of entries."""
         return len(self)
 
     def __reduce__(self) -> Any:
-        """Copies and pickles are empty."""
+        """A copy or pickle is an empty memo of the same name."""
         return type(self), (self.name,)
 
     def __copy__(self) -> WeakMemo[K, V]:
@@ -189,7 +189,7 @@ class WeakMemo(WeakKeyDictionary[K, V]):
 
 
 def sizes() -> dict[str, int]:
-    """How many entries there are, by the name of the memo (those of one name together)."""
+    """The number of entries by name of the memo, summed over memos of equal name."""
     found: dict[str, int] = {}
     with _lock:
         memos = list(_memos)
@@ -199,7 +199,7 @@ def sizes() -> dict[str, int]:
 
 
 def clear_all() -> None:
-    """Forget everything that was remembered."""
+    """Drop the entries of all memos."""
     with _lock:
         memos = list(_memos)
     for memo in memos:
@@ -207,7 +207,10 @@ def clear_all() -> None:
 
 
 def exact(x: Any) -> Any:
-    """A key for a value: equal keys mean interchangeable values.  TypeError if there is none.
+    """A hashable key for a value: equal keys mean interchangeable values.
+
+    Unlike ``==`` it distinguishes numbers of different types, and 0.0 from -0.0.  TypeError if the
+    value, or a part of it, is not hashable.
 
     >>> exact(1) == exact(True), exact(0.0) == exact(-0.0), exact([1, 2]) == exact([1, 2])
     (False, False, True)

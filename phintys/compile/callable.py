@@ -13,7 +13,7 @@ from phintys.compile.aliasing import must_copy
 from phintys.errors import did_you_mean
 from phintys.graph.results import ArrayType, array_type, has_shape
 from phintys.graph.shared import Container, SharedVariable
-from phintys.graph.variable import late
+from phintys.graph.variable import late_bound
 
 if TYPE_CHECKING:
     from phintys.compile.function import FunctionMaker
@@ -250,7 +250,7 @@ class Function:
 
     def dprint(self, **kwargs: Any) -> Any:
         """Print the rewritten graph; see `phintys.dprint`."""
-        return late["dprint"](self, **kwargs)
+        return late_bound["dprint"](self, **kwargs)
 
     def __str__(self) -> str:
         return f"<{self._label()} of {self._signature()}, mode {self.maker.linker.name}>"

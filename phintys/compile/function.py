@@ -18,7 +18,7 @@ from phintys.graph.collection import collection_paused
 from phintys.graph.fgraph import FunctionGraph
 from phintys.graph.fingerprint import fingerprint
 from phintys.graph.shared import Container, SharedVariable
-from phintys.graph.variable import Variable, late
+from phintys.graph.variable import Variable, late_bound
 from phintys.locks import exclusive
 from phintys.memo import Memo
 from phintys.rewriting.trace import current_recorder
@@ -336,5 +336,5 @@ def evaluate(variable: Variable, inputs_to_values: Any = None, **kwargs: Any) ->
     return f(*(values[v] for v in inputs))
 
 
-late["eval"] = evaluate
-late["function"] = function
+late_bound["eval"] = evaluate
+late_bound["function"] = function

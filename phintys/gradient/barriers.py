@@ -1,4 +1,4 @@
-"""Identities that change how a gradient passes, and gradients that are not defined."""
+"""Identity ops that change the derivative of their input, and derivatives that are undefined."""
 
 from __future__ import annotations
 
@@ -8,18 +8,27 @@ from typing import Any
 from phintys.gradient.rules import zeros_like
 from phintys.graph.op import Op
 from phintys.graph.type import NullType, disconnected_type
-from phintys.graph.variable import Apply, Variable, late
+from phintys.graph.variable import Apply, Variable, late_bound
 
 
 class ViewOp(Op):
-    """The identity; subclasses change its derivative.  Removed once gradients are taken."""
+    """The identity op; subclasses change its derivative.  Rewriting removes them all.
+
+    >>> import phintys, phintys.tensor as pt
+    >>> class ReverseGrad(ViewOp):
+    ...     def pullback(self, inputs, outputs, cotangents):
+    ...         return [-cotangents[0]]
+    >>> x = pt.dscalar("x")
+    >>> phintys.grad(ReverseGrad()(x) ** 2, x).eval({x: 3.0})
+    array(-6.)
+    """
 
     __props__ = ()
     view_map = {0: [0]}
 
     def make_node(self, *inputs: Any) -> Apply:
         (x,) = inputs
-        x = x if isinstance(x, Variable) else late["as_tensor_variable"](x)
+        x = x if isinstance(x, Variable) else late_bound["as_tensor_variable"](x)
         return Apply(self, [x], [x.type.make_variable()])
 
     def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Any) -> None:
@@ -42,7 +51,7 @@ class ViewOp(Op):
 
 
 class DisconnectedGrad(ViewOp):
-    """No gradient passes: the input counts as disconnected."""
+    """The identity without derivative: its input is disconnected; see `disconnected_grad`."""
 
     def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
         return [disconnected_type()]
@@ -55,7 +64,7 @@ class DisconnectedGrad(ViewOp):
 
 
 class ZeroGrad(ViewOp):
-    """The gradient is zero."""
+    """The identity with derivative zero; see `zero_grad`."""
 
     def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
         return [zeros_like(inputs[0])]
@@ -65,7 +74,7 @@ class ZeroGrad(ViewOp):
 
 
 class UndefinedGrad(ViewOp):
-    """The gradient is not defined: asking for it raises `NullTypeGradError`."""
+    """The identity with an undefined derivative; see `undefined_grad`."""
 
     def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
         return [grad_undefined(self, 0, inputs[0])]
@@ -75,7 +84,11 @@ class UndefinedGrad(ViewOp):
 
 
 class GradClip(ViewOp):
-    """The cotangent is clipped to [clip_lower_bound, clip_upper_bound]; tangents pass."""
+    """The identity whose cotangents are clipped to [clip_lower_bound, clip_upper_bound].
+
+    Tangents are not changed.  ValueError if the lower bound is above the upper one.  See
+    `grad_clip`.
+    """
 
     __props__ = ("clip_lower_bound", "clip_upper_bound")
 
@@ -93,7 +106,7 @@ class GradClip(ViewOp):
 
 
 class GradScale(ViewOp):
-    """Cotangents and tangents are multiplied by a number."""
+    """The identity whose cotangents and tangents are multiplied by a number; see `grad_scale`."""
 
     __props__ = ("multiplier",)
 
@@ -113,42 +126,87 @@ undefined_grad_ = UndefinedGrad()
 
 
 def disconnected_grad(x: Any) -> Any:
-    """``x``, treated as disconnected by differentiation."""
+    """A variable of the type and value of ``x``; differentiation treats it as independent of ``x``.
+
+    >>> import phintys, phintys.tensor as pt
+    >>> x = pt.dscalar("x")
+    >>> phintys.grad(x * disconnected_grad(x), x).eval({x: 3.0})
+    array(3.)
+    """
     return disconnected_grad_(x)
 
 
 def zero_grad(x: Any) -> Any:
-    """``x``, with gradient zero."""
+    """A variable of the type and value of ``x``, with derivative zero.
+
+    Unlike with `disconnected_grad`, a gradient through it alone is zero, not an error.
+
+    >>> import phintys, phintys.tensor as pt
+    >>> x = pt.dscalar("x")
+    >>> phintys.grad(zero_grad(x) ** 2, x).eval({x: 3.0})
+    array(0.)
+    """
     return zero_grad_(x)
 
 
 def undefined_grad(x: Any) -> Any:
-    """``x``, whose gradient is an error to ask for."""
+    """A variable of the type and value of ``x``, whose gradient raises `NullTypeGradError`.
+
+    >>> import phintys, phintys.tensor as pt
+    >>> x = pt.dscalar("x")
+    >>> phintys.grad(undefined_grad(x) ** 2, x)
+    Traceback (most recent call last):
+    phintys.errors.NullTypeGradError: The gradient with respect to x is not defined: ...
+    """
     return undefined_grad_(x)
 
 
 def consider_constant(x: Any) -> Any:
-    """``x``, treated as a constant by differentiation (an older name of `zero_grad`)."""
+    """Older name of `zero_grad`."""
     return zero_grad_(x)
 
 
 def grad_clip(x: Any, lower_bound: float, upper_bound: float) -> Any:
-    """``x``, whose gradient is clipped to the bounds."""
+    """A variable of the type and value of ``x``, whose gradient is clipped to the bounds.
+
+    ValueError if ``lower_bound`` is above ``upper_bound``.
+
+    >>> import phintys, phintys.tensor as pt
+    >>> x = pt.dvector("x")
+    >>> phintys.grad((grad_clip(x, -1, 1) ** 2).sum(), x).eval({x: [-3.0, 0.25]})
+    array([-1. ,  0.5])
+    """
     return GradClip(lower_bound, upper_bound)(x)
 
 
 def grad_scale(x: Any, multiplier: float) -> Any:
-    """``x``, whose gradient is multiplied by a number."""
+    """A variable of the type and value of ``x``, whose derivative is multiplied by a number.
+
+    >>> import phintys, phintys.tensor as pt
+    >>> x = pt.dscalar("x")
+    >>> phintys.grad(grad_scale(x, -1) ** 2, x).eval({x: 3.0})
+    array(-6.)
+    """
     return GradScale(multiplier)(x)
 
 
 def grad_undefined(op: Any, x_pos: int, x: Any, comment: str = "") -> Variable:
-    """For reverse rules: the gradient in input ``x_pos`` is mathematically not defined."""
+    """What ``op.pullback`` returns for input ``x_pos`` if the gradient in it is not defined.
+
+    The result is a variable of `NullType`, whose reason names the op and contains ``comment``.
+
+    >>> import phintys.tensor as pt
+    >>> grad_undefined(pt.floor, 0, pt.dvector("x"), "It has jumps.").type.why_null
+    'Floor is not differentiable in its input 0. It has jumps.'
+    """
     reason = f"{op} is not differentiable in its input {x_pos}. {comment}".strip()
     return NullType(reason)()
 
 
 def grad_not_implemented(op: Any, x_pos: int, x: Any, comment: str = "") -> Variable:
-    """For reverse rules: the gradient in input ``x_pos`` exists but is not known to the op."""
+    """What ``op.pullback`` returns for input ``x_pos`` if its gradient is not implemented.
+
+    The result is a variable of `NullType`, whose reason names the op and contains ``comment``.
+    """
     reason = f"{op} does not know its gradient in input {x_pos}. {comment}".strip()
     return NullType(reason)()

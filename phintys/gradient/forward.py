@@ -1,4 +1,4 @@
-"""Forward mode: from the tangents of variables to those of what depends on them."""
+"""Forward-mode differentiation: Jacobian-vector products."""
 
 from __future__ import annotations
 
@@ -37,7 +37,31 @@ def pushforward(
     """The product of the Jacobian of ``f`` with ``tangents`` (a Jacobian-vector product).
 
     Every node is differentiated by its op's ``pushforward``; an op without one (or every op, with
-    ``use_op_pushforward=False``) by two pullbacks.  The result has the form of ``f``.
+    ``use_op_pushforward=False``) by two pullbacks.
+
+    Parameters
+    ----------
+    f
+        a variable, or a list or tuple of variables; the result has the same form
+    wrt
+        a variable, or a list of variables
+    tangents
+        one for each of ``wrt``, of the same shape and a float or complex dtype
+    disconnected_outputs
+        what to do if an output does not depend on ``wrt``: ``"raise"`` `DisconnectedInputError`,
+        ``"warn"`` or ``"ignore"``
+    return_disconnected
+        the tangent of such an output: ``"zero"``, ``"none"`` (None) or ``"disconnected"`` (a
+        variable of `DisconnectedType`)
+
+    Each result has shape and dtype of its output; the dtype is floatX for integer outputs.
+
+    Raises
+    ------
+    TypeError, ValueError
+        if a tangent has a wrong dtype or rank, or their number is wrong
+    NullTypeGradError
+        if a derivative is not defined
 
     >>> import phintys, phintys.tensor as pt
     >>> x, t = pt.dvector("x"), pt.dvector("t")
@@ -68,14 +92,20 @@ def Rop(
     return_disconnected: ReturnDisconnected = "zero",
     use_op_rop_implementation: bool = True,
 ) -> Any:
-    """Older name of `pushforward`."""
+    """Older name of `pushforward`, with ``tangents`` called ``eval_points``.
+
+    >>> import phintys, phintys.tensor as pt
+    >>> x, t = pt.dvector("x"), pt.dvector("t")
+    >>> phintys.Rop(x**2, x, t).eval({x: [1.0, 2.0], t: [1.0, 10.0]})
+    array([ 2., 40.])
+    """
     return pushforward(
         f, wrt, eval_points, disconnected_outputs, return_disconnected, use_op_rop_implementation
     )
 
 
 def _sweep(outputs: Sequence[Variable], start: Mapping[Variable, Any], by_op: bool) -> list[Any]:
-    """The tangents of ``outputs``; None where they do not depend on the variables of ``start``."""
+    """The tangents of ``outputs``, given those of ``start``; None for an independent output."""
     tangents = dict(start)
     for node in toposort(outputs, blockers=start):
         given = [tangents.get(v) for v in node.inputs]
@@ -138,11 +168,14 @@ def _tangents(
 
 
 def _by_two_pullbacks(node: Apply, pattern: Pattern, k: int, given: Sequence[Any]) -> Any:
-    """J t as the derivative of <J' v, t> by v: the pullback is linear in its cotangent v."""
+    """The tangent ``J t`` of output ``k``, as the derivative of ``<J^T v, t>`` with respect to v.
+
+    That works because the pullback ``J^T v`` is linear in v.
+    """
     out = node.outputs[k]
     if out.type.is_discrete:
         return zeros_like(out)
-    # any value of v will do; the barrier hides from rules that it is zero
+    # The value of v does not matter.  disconnected_grad hides from the op's rule that it is zero.
     v = disconnected_grad(zeros_like(out))
     cotangents = [v if i == k else None for i in range(len(node.outputs))]
     terms: dict[Variable, list[Any]] = {}

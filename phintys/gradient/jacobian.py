@@ -1,4 +1,4 @@
-"""Matrices of derivatives, built from both modes."""
+"""Jacobian and Hessian matrices, and products with them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from phintys.gradient.reverse import OnDisconnected, grad, in_form_of, pullback, variables_of
-from phintys.graph.variable import Variable, late
+from phintys.graph.variable import Variable, late_bound
 from phintys.graph.vectorize import vectorize_graph
 
 
@@ -17,10 +17,28 @@ def jacobian(
     disconnected_inputs: OnDisconnected = "raise",
     vectorize: bool = True,
 ) -> Any:
-    """The Jacobian of ``expression``: shape of the expression + shape of the variable.
+    """The Jacobian of ``expression`` with respect to ``wrt``, by a batched pullback.
 
-    One pullback is vectorized over all unit cotangents.  ``vectorize`` is accepted for
-    compatibility; there is one way.  The result has the form of ``wrt``.
+    Parameters
+    ----------
+    expression
+        a real tensor of any rank
+    wrt
+        a real tensor, or a list or tuple of them; the result has the same form
+    consider_constant, disconnected_inputs
+        see `grad`
+    vectorize
+        ignored: the pullback is always batched over all unit cotangents
+
+    The shape of a result is the shape of ``expression`` followed by that of the variable, its dtype
+    that of the variable (floatX for integers).
+
+    Raises
+    ------
+    TypeError
+        if ``expression`` is not a tensor, or a variable is complex
+    DisconnectedInputError
+        see `grad`
 
     >>> import phintys, phintys.tensor as pt
     >>> x = pt.dvector("x")
@@ -36,26 +54,26 @@ def jacobian(
         if v.type.is_complex:
             raise TypeError(f"jacobian is not defined for complex variables; {v} is of {v.type}.")
     if expr.type.ndim == 0:
-        rows = grad(expr, variables, consider_constant, disconnected_inputs, add_names=False)
-        return in_form_of(wrt, rows)
+        gradients = grad(expr, variables, consider_constant, disconnected_inputs, add_names=False)
+        return in_form_of(wrt, gradients)
     flat = expr.flatten()
-    u = flat.type.tangent_type("cotangent")
-    back = pullback(flat, variables, u, consider_constant, disconnected_inputs)
-    units = flat.type.tangent_basis(flat)
-    rows = vectorize_graph(back, {u: units})
-    rows = [_repeated(g, units) if r is g else r for r, g in zip(rows, back)]
+    cotangent = flat.type.tangent_type("cotangent")
+    products = pullback(flat, variables, cotangent, consider_constant, disconnected_inputs)
+    unit_vectors = flat.type.tangent_basis(flat)
+    batched = vectorize_graph(products, {cotangent: unit_vectors})
+    jacobians = [_repeated(g, unit_vectors) if j is g else j for j, g in zip(batched, products)]
     if expr.type.ndim > 1:
         shape = [expr.shape[i] for i in range(expr.type.ndim)]
-        rows = [
-            r.reshape((*shape, *(x.shape[i] for i in range(x.type.ndim))))
-            for r, x in zip(rows, variables)
+        jacobians = [
+            j.reshape((*shape, *(x.shape[i] for i in range(x.type.ndim))))
+            for j, x in zip(jacobians, variables)
         ]
-    return in_form_of(wrt, rows)
+    return in_form_of(wrt, jacobians)
 
 
-def _repeated(g: Any, units: Any) -> Any:
-    """A pullback that does not depend on the cotangent (zeros), for every unit."""
-    return late["alloc"](g, units.shape[0], *(g.shape[i] for i in range(g.type.ndim)))
+def _repeated(g: Any, unit_vectors: Any) -> Any:
+    """A pullback that does not depend on the cotangent (zeros), repeated for every unit vector."""
+    return late_bound["alloc"](g, unit_vectors.shape[0], *(g.shape[i] for i in range(g.type.ndim)))
 
 
 def hessian(
@@ -64,7 +82,24 @@ def hessian(
     consider_constant: Sequence[Variable] | None = None,
     disconnected_inputs: OnDisconnected = "raise",
 ) -> Any:
-    """The matrix of second derivatives of a scalar with respect to a vector (or each of several).
+    """The matrix of second derivatives of a scalar ``cost`` with respect to a vector.
+
+    Parameters
+    ----------
+    cost
+        0-d real variable
+    wrt
+        a vector, or a list or tuple of vectors; the result has the same form: for a vector of
+        length n, its own n x n block of the Hessian
+    consider_constant, disconnected_inputs
+        see `grad`
+
+    Raises
+    ------
+    TypeError
+        if ``cost`` is not a scalar
+    ValueError
+        if a variable is not a vector
 
     >>> import phintys, phintys.tensor as pt
     >>> x = pt.dvector("x")
@@ -79,7 +114,7 @@ def hessian(
         if getattr(v.type, "ndim", None) != 1:
             raise ValueError(f"hessian needs vectors; {v} has type {v.type}.")
     first = grad(cost, variables, consider_constant, disconnected_inputs, add_names=False)
-    # a linear cost has a gradient that depends on nothing: zeros, not an error
+    # "ignore", because the gradient of a linear cost depends on nothing: its Jacobian is zero
     second = [jacobian(g, v, consider_constant, "ignore") for g, v in zip(first, variables)]
     return in_form_of(wrt, second)
 
@@ -87,8 +122,23 @@ def hessian(
 def hessian_vector_product(cost: Variable, wrt: Any, p: Any, **grad_kwargs: Any) -> Any:
     """The product of the Hessian of ``cost`` with ``p``, without building the matrix.
 
-    ``wrt`` and ``p`` are a variable or lists of variables of equal shapes; the result has the form
-    of ``wrt``.  ``p`` is held constant, even where it depends on ``wrt``.
+    Parameters
+    ----------
+    cost
+        0-d real variable
+    wrt
+        a variable, or a list or tuple of variables; the result has the same form, and shapes and
+        dtypes of ``wrt``
+    p
+        one variable for each of ``wrt``, of the same shape; it is held constant, even where it
+        depends on ``wrt``
+    **grad_kwargs
+        passed to `grad`, which computes the first derivative
+
+    Raises
+    ------
+    TypeError, ValueError
+        as `grad` and `pullback`
 
     >>> import phintys, phintys.tensor as pt
     >>> x, p = pt.dvector("x"), pt.dvector("p")

@@ -1,4 +1,4 @@
-"""Reverse mode: from the cotangents of outputs to those of what they depend on."""
+"""Reverse-mode differentiation: gradients and vector-Jacobian products."""
 
 from __future__ import annotations
 
@@ -39,23 +39,31 @@ def grad(
     wrt
         a variable, or a list or tuple of variables; the result has the same form
     consider_constant
-        variables (by identity) behind which nothing is differentiated
+        variables through which nothing is differentiated
     disconnected_inputs
         what to do if ``cost`` does not depend on one of ``wrt``: raise `DisconnectedInputError`,
         warn, or ignore it
     add_names
         name the results ``(dcost/dx)`` where both have names
     known_grads
-        gradients that are known already, by variable; they replace what would be computed
+        a dict from variables to their gradients, which are used instead of computed ones
     return_disconnected
-        the gradient of what is disconnected: ``"zero"``, ``"none"`` (None) or ``"disconnected"``
-        (a variable of `DisconnectedType`)
+        the gradient of a variable that ``cost`` does not depend on: ``"zero"``, ``"none"`` (None)
+        or ``"disconnected"`` (a variable of `DisconnectedType`)
     null_gradients
-        raise `NullTypeGradError` where a gradient is not defined, or return the NullType variable
+        what to do if a gradient is not defined: ``"raise"`` `NullTypeGradError`, or ``"return"``
+        the variable of `NullType`
 
-    Gradients have the dtype of their variable.  Those of integer variables are float: floatX zeros,
-    unless something continuous depends on them.  Those of complex variables are
+    A gradient has the shape and dtype of its variable.  That of an integer variable is of dtype
+    floatX: zero, unless something continuous depends on it.  That of a complex variable is
     ``d cost / d Re + i d cost / d Im``.
+
+    Raises
+    ------
+    TypeError
+        if ``cost`` is not a real scalar
+    DisconnectedInputError, NullTypeGradError
+        see ``disconnected_inputs`` and ``null_gradients``
 
     >>> import phintys, phintys.tensor as pt
     >>> x = pt.dscalar("x")
@@ -89,8 +97,25 @@ def pullback(
 ) -> Any:
     """The product of ``cotangents`` with the Jacobian of ``f`` (a vector-Jacobian product).
 
-    ``f`` and ``cotangents`` have equal shapes, one cotangent per output.  Outputs may depend on
-    each other, or be the same.  The result has the form of ``wrt``.
+    Parameters
+    ----------
+    f
+        a variable, or a list of variables, which may depend on each other
+    wrt
+        a variable, or a list or tuple of variables; the result has the same form
+    cotangents
+        one for each of ``f``, of the same shape and a float or complex dtype
+    consider_constant, disconnected_inputs, return_disconnected
+        see `grad`
+
+    Each result has the shape of its variable and the dtype that `grad` describes.
+
+    Raises
+    ------
+    TypeError, ValueError
+        if a cotangent has a wrong dtype or rank, or their number is wrong
+    DisconnectedInputError, NullTypeGradError
+        see `grad`
 
     >>> import phintys, phintys.tensor as pt
     >>> x, u = pt.dvector("x"), pt.dvector("u")
@@ -118,7 +143,13 @@ def Lop(
     disconnected_inputs: OnDisconnected = "raise",
     return_disconnected: ReturnDisconnected = "zero",
 ) -> Any:
-    """Older name of `pullback`."""
+    """Older name of `pullback`, with ``cotangents`` called ``eval_points``.
+
+    >>> import phintys, phintys.tensor as pt
+    >>> x, u = pt.dvector("x"), pt.dvector("u")
+    >>> phintys.Lop(x**2, x, u).eval({x: [1.0, 2.0], u: [1.0, 10.0]})
+    array([ 2., 40.])
+    """
     return pullback(
         f, wrt, eval_points, consider_constant, disconnected_inputs, return_disconnected
     )
@@ -131,12 +162,31 @@ def subgraph_grad(
     cost: Variable | None = None,
     details: bool = False,
 ) -> Any:
-    """Backpropagate one piece of a graph.
+    """The gradients of one section of a graph, so that a graph can be differentiated in sections.
 
-    From ``cost`` and / or known gradients ``start`` back to the variables ``end`` (where the next
-    piece begins) and to the parameters ``wrt`` met on the way.  Returns (gradients of wrt,
-    gradients of end); with ``details`` also those of ``start`` and of the cost alone, of wrt and
-    then end.
+    Parameters
+    ----------
+    wrt
+        a list of variables in this section, such as parameters
+    end
+        a list of the variables where this section ends: nothing is differentiated through them
+    start
+        a dict from variables where this section starts to their gradients, from the section before
+    cost
+        0-d real variable; ``start``, ``cost`` or both are given
+    details
+        also return the contributions of ``start`` and of ``cost``, each as a list of the gradients
+        of ``wrt`` and then ``end``, or None
+
+    Returns the pair (gradients of ``wrt``, gradients of ``end``), two lists.  Gradients of
+    variables without influence are zero.
+
+    Raises
+    ------
+    ValueError
+        if neither ``start`` nor ``cost`` is given
+    TypeError
+        if ``wrt`` or ``end`` is not a list
 
     >>> import phintys, phintys.tensor as pt
     >>> x, w1, w2 = pt.dscalars("x", "w1", "w2")
@@ -153,7 +203,7 @@ def subgraph_grad(
             raise TypeError(f"{name} must be a list of variables, not {given!r}.")
     targets = list(dict.fromkeys([*wrt, *end]))
 
-    def part(of: Variable | None, known: Any) -> list[Any]:
+    def gradients(of: Variable | None, known: Any) -> list[Any]:
         return grad(
             of,
             targets,
@@ -162,21 +212,21 @@ def subgraph_grad(
             disconnected_inputs="ignore",
         )
 
-    parts = [
-        None if start is None else part(None, start),
-        None if cost is None else part(cost, None),
+    contributions = [
+        None if start is None else gradients(None, start),
+        None if cost is None else gradients(cost, None),
     ]
-    given_parts = [p for p in parts if p is not None]
-    total = {v: add(v, terms) for v, terms in zip(targets, zip(*given_parts))}
+    given = [c for c in contributions if c is not None]
+    total = {v: add(v, terms) for v, terms in zip(targets, zip(*given))}
     pair = [total[v] for v in wrt], [total[v] for v in end]
-    return (*pair, *parts) if details else pair
+    return (*pair, *contributions) if details else pair
 
 
 # ------------------------------------------------------------- arguments and results
 
 
 def variables_of(given: Any, what: str) -> list[Variable]:
-    """A variable or several, as a list; TypeError for anything else."""
+    """One variable or several as a list; TypeError, naming the argument ``what``, otherwise."""
     found = list(given) if isinstance(given, list | tuple | set | dict) else [given]
     for v in found:
         if not isinstance(v, Variable):
@@ -185,14 +235,17 @@ def variables_of(given: Any, what: str) -> list[Variable]:
 
 
 def in_form_of(given: Any, results: list[Any]) -> Any:
-    """``results`` as a single one, a tuple or a list, as ``given`` is."""
+    """``results`` as a single variable, a tuple or a list, like ``given``."""
     if isinstance(given, Variable):
         return results[0]
     return tuple(results) if isinstance(given, tuple) else results
 
 
 def derivative_of(v: Any, g: Any, what: str) -> Any:
-    """``g`` as a cotangent or tangent of ``v``; TypeError or ValueError if it cannot be one."""
+    """``g`` as a variable that is a derivative of ``v``; ``what`` names it in messages.
+
+    TypeError if it is discrete, ValueError if its rank is not that of ``v``.
+    """
     if not isinstance(g, Variable):
         return v.type.tangent_type.filter_variable(g)
     if g.type.is_discrete:
@@ -205,16 +258,17 @@ def derivative_of(v: Any, g: Any, what: str) -> Any:
 
 
 def _known(known_grads: Mapping[Variable, Any] | None) -> dict[Variable, Any]:
+    """``known_grads`` with checked values."""
     return {v: derivative_of(v, g, "known gradient") for v, g in dict(known_grads or {}).items()}
 
 
 def _seed(cost: Any) -> Any:
-    """The gradient of a cost with respect to itself."""
+    """The gradient of a cost with respect to itself, 1; TypeError if it is not a real scalar."""
     if not isinstance(cost, Variable):
         raise TypeError(f"grad needs a scalar cost that is a variable, not {cost!r}.")
     made = describe(cost.origin or (cost.owner and cost.owner.origin))
     if isinstance(cost.type, NullType):
-        raise ValueError(f"The gradient of a NaN cost was asked for: {cost.type.why_null}")
+        raise ValueError(f"A NaN cost has no gradient: {cost.type.why_null}")
     if getattr(cost.type, "ndim", 0) != 0:
         raise TypeError(
             f"grad needs a scalar cost; {cost} has {cost.type.ndim} dimensions (type {cost.type}). "
@@ -236,6 +290,7 @@ def _results(
     return_disconnected: ReturnDisconnected,
     null_gradients: NullGradients,
 ) -> list[Any]:
+    """The gradients of ``variables``, with the options of `grad` applied."""
     results = [found[v] for v in variables]
     for i, (v, g) in enumerate(zip(variables, results)):
         if g is None:
@@ -251,7 +306,10 @@ def _results(
 def disconnected(
     f: Any, wrt: Any, like: Any, policy: OnDisconnected, result: ReturnDisconnected
 ) -> Any:
-    """What stands for a derivative of ``f`` by ``wrt`` that is not there, shaped ``like``."""
+    """The result where ``f`` does not depend on ``wrt``; zeros have the shape of ``like``.
+
+    ``policy`` and ``result`` are `grad`'s ``disconnected_inputs`` and ``return_disconnected``.
+    """
     message = (
         f"{_names(f)} does not depend on {_names(wrt)}, or only through a shape, an index or an "
         "operation without derivative. Pass 'ignore' to get zeros."
@@ -272,9 +330,11 @@ def disconnected(
 
 
 def _names(given: Any) -> str:
+    """Variables with their types, for messages; None stands for the graph of ``known_grads``."""
     if given is None:
-        return "What has a known gradient"
-    return ", ".join(f"{v} (type {v.type})" for v in variables_of(given, "f")) or "Nothing"
+        return "The graph of known_grads"
+    names = ", ".join(f"{v} (type {v.type})" for v in variables_of(given, "f"))
+    return names or "An empty list of outputs"
 
 
 # ------------------------------------------------------------------------ the sweep
@@ -287,23 +347,23 @@ def backpropagate(
     constant: Sequence[Variable] | None = None,
     fixed: Collection[Variable] = (),
 ) -> dict[Variable, Any]:
-    """The cotangent of each of ``wrt``, given those of ``starts``; None where none arrives.
+    """The cotangent of each of ``wrt``, given those of ``starts``; None for one without influence.
 
-    Nothing passes through the variables ``constant``.  What arrives at those of ``fixed`` is
-    dropped: they keep the cotangent they start with.
+    Nothing is propagated through the variables ``constant``.  The variables ``fixed`` keep the
+    cotangent that ``starts`` gives: contributions from the graph are not added to it.
     """
     stop = set(variables_of(constant or [], "consider_constant"))
     nodes, reached = _connected(starts, wrt, stop)
     terms: dict[Variable, list[Any]] = {v: [g] for v, g in starts.items()}
     wanted = reached.difference(fixed)
     for node, pattern in reversed(nodes):
-        arrived = [
+        cotangents = [
             _collect(terms, out) if out in reached and out not in stop else None
             for out in node.outputs
         ]
-        if arrived.count(None) < len(arrived):
+        if cotangents.count(None) < len(cotangents):
             needed = [v in wanted for v in node.inputs]
-            for i, g in pull_back_node(node, pattern, arrived, needed):
+            for i, g in pull_back_node(node, pattern, cotangents, needed):
                 if needed[i]:
                     terms.setdefault(node.inputs[i], []).append(g)
     return {v: _collect(terms, v) for v in wrt}
@@ -312,7 +372,10 @@ def backpropagate(
 def _connected(
     roots: Iterable[Variable], wrt: Sequence[Variable], stop: set[Variable]
 ) -> tuple[list[tuple[Apply, Pattern]], set[Variable]]:
-    """Nodes through which ``roots`` depend on ``wrt``, inputs first; the variables on the way."""
+    """The nodes on paths from ``wrt`` to ``roots``, in topological order, and the variables there.
+
+    Nodes come with their connection patterns.  Paths through ``stop`` do not count.
+    """
     reached = set(wrt)
     nodes: list[tuple[Apply, Pattern]] = []
     for node in toposort(roots, blockers=stop):
@@ -334,9 +397,10 @@ def _connected(
 def pull_back_node(
     node: Apply, pattern: Pattern, cotangents: Sequence[Any], needed: Sequence[bool]
 ) -> list[tuple[int, Any]]:
-    """Pairs (position of an input, its cotangent), from the cotangents of the outputs (or None).
+    """Pairs (position of an input, its cotangent), from the cotangents of the outputs.
 
-    ``needed`` says of which inputs they are needed; others may be missing.
+    A cotangent that is None stands for "no influence".  Inputs that are not ``needed`` may be
+    missing in the result, disconnected ones are.
     """
     connected = [
         pattern is None or any(p and g is not None for p, g in zip(row, cotangents))
@@ -378,7 +442,7 @@ def _cotangents(node: Apply, given: Sequence[Any], wanted: Sequence[bool]) -> li
 
 
 def _collect(terms: dict[Variable, list[Any]], v: Any) -> Any:
-    """The sum of the cotangents that arrived at a variable; None if there are none."""
+    """The sum of the terms of a variable's cotangent, stored back; None if there are none."""
     found = terms.get(v)
     if not found:
         return None
@@ -389,7 +453,7 @@ def _collect(terms: dict[Variable, list[Any]], v: Any) -> Any:
 
 
 def add(v: Variable, terms: Sequence[Any]) -> Any:
-    """The sum of derivatives of one variable."""
+    """The sum of derivatives of ``v``; undefined (`NullType`) if one of them is."""
     null = next((t for t in terms if is_null(t)), None)
     if null is not None or len(terms) == 1:
         return null or terms[0]

@@ -14,17 +14,20 @@ _VERBS = {"pullback": "gradient", "pushforward": "tangent"}
 
 
 def is_null(g: Any) -> bool:
-    """Whether a derivative says "not defined"."""
+    """Whether a derivative is of `NullType`: it is not defined."""
     return isinstance(g.type, NullType)
 
 
 def zeros_like(v: Any) -> Any:
-    """Zeros as a derivative of ``v``."""
+    """Zeros of the shape of ``v``, in the dtype of its derivatives."""
     return v.type.tangent_zeros(v)
 
 
 def connection_pattern(node: Apply) -> list[list[bool]] | None:
-    """A node's connection pattern, checked; None if everything is connected."""
+    """A node's connection pattern; None if every input influences every output.
+
+    TypeError if the op returns something else than a matrix of bools, ``[input][output]``.
+    """
     if node.op.is_fully_connected:
         return None
     pattern: Any = node.op.connection_pattern(node)
@@ -36,7 +39,7 @@ def connection_pattern(node: Apply) -> list[list[bool]] | None:
     if not ok:
         raise TypeError(
             f"{node.op}.connection_pattern must return one list per input ({len(node.inputs)}), "
-            f"each with one bool per output ({len(node.outputs)}), not {pattern!r}.{_made(node)}"
+            f"each with one bool per output ({len(node.outputs)}), not {pattern!r}.{_made_at(node)}"
         )
     return pattern  # type: ignore[no-any-return]
 
@@ -59,14 +62,14 @@ def ask(
         else:
             found = node.op.pushforward(node.inputs, node.outputs, given)
     except MethodNotDefined as exc:
-        raise MethodNotDefined(f"{exc}{_made(node)}") from None
+        raise MethodNotDefined(f"{exc}{_made_at(node)}") from None
     if not isinstance(found, list | tuple) or len(found) != len(variables):
         where = f"{node.op}.{rule}"
         got = f"{len(found)}" if isinstance(found, list | tuple) else repr(found)
         of = "input" if rule == "pullback" else "output"
         raise ValueError(
             f"{where} must return a list of one variable per {of} ({len(variables)}), not {got}."
-            f"{_made(node)}"
+            f"{_made_at(node)}"
         )
     results = list(found)
     for i, (g, v, used) in enumerate(zip(found, variables, needed)):
@@ -83,7 +86,7 @@ def _checked(node: Apply, rule: str, i: int, g: Any, v: Any) -> Any:
         hint = "zeros, disconnected_type() or grad_undefined(...)"
         raise TypeError(
             f"{where} returned {g!r} at position {i}, not a variable. Where there is nothing to "
-            f"return, return {hint}.{_made(node)}"
+            f"return, return {hint}.{_made_at(node)}"
         )
     if isinstance(g.type, DisconnectedType):
         return None
@@ -94,9 +97,10 @@ def _checked(node: Apply, rule: str, i: int, g: Any, v: Any) -> Any:
         return v.type.cast_tangent(g)
     except (TypeError, ValueError) as exc:
         what = f"{where} returned a {_VERBS[rule]} of type {g.type} for {v} of type {v.type}"
-        raise type(exc)(f"{what}: {exc}{_made(node)}") from None
+        raise type(exc)(f"{what}: {exc}{_made_at(node)}") from None
 
 
-def _made(node: Apply) -> str:
+def _made_at(node: Apply) -> str:
+    """The last lines of a message, which say where the user made the node; empty if not known."""
     where = describe(node.origin)
     return f"\n{where}" if where else ""

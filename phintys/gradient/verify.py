@@ -1,4 +1,4 @@
-"""Checking gradients against finite differences."""
+"""Checks of gradients against finite differences."""
 
 from __future__ import annotations
 
@@ -9,28 +9,29 @@ import numpy as np
 
 from phintys.errors import GradientError
 from phintys.gradient.reverse import grad
-from phintys.graph.variable import late
+from phintys.graph.variable import late_bound
 
-#: step of central differences, and tolerance of gradients, by dtype
+#: Step of central differences, and absolute and relative tolerance of gradients, by dtype.
 STEPS = {"float64": 1e-6, "float32": 2e-3, "float16": 5e-2}
 TOLERANCES = {"float64": 1e-4, "float32": 1e-2, "float16": 1e-1}
 
 
 class numeric_grad:
-    """The gradient of ``f`` (arrays -> number) by central differences.
+    """The gradient of ``f`` by central differences, in the attribute ``gf``.
 
     Parameters
     ----------
     f
-        function of arrays
+        function of arrays that returns a number
     pt
-        float arrays, or a single one
+        the point: a list of float arrays, or a single one
     eps
-        the step; None: suited to the dtype of each array
+        the step; default: `STEPS` of the dtype of each array
     out_type
-        dtype of the values of ``f``, which may be narrower than that of the arrays
+        dtype of the values of ``f``, if it has less precision than that of the arrays
 
-    ``gf`` has one array for each of ``pt`` (or a single one).
+    ``gf`` is a list of arrays with shapes and dtypes of ``pt``, or a single one.  TypeError if a
+    dtype is not float.
 
     >>> numeric_grad(lambda x: (x**2).sum(), [np.array([1.0, 2.0])]).gf[0].round(6)
     array([2., 4.])
@@ -57,7 +58,7 @@ class numeric_grad:
         return absolute, relative
 
     def abs_rel_errors(self, g_pt: Any) -> list[tuple[Any, Any]]:
-        """`abs_rel_err` of gradients against ``gf``, for each argument."""
+        """`abs_rel_err` of ``g_pt`` against ``gf``, for each array; ValueError if shapes differ."""
         given = g_pt if isinstance(g_pt, list | tuple) else [g_pt]
         own = self.gf if isinstance(self.gf, list) else [self.gf]
         if len(given) != len(own):
@@ -70,10 +71,10 @@ class numeric_grad:
         return [self.abs_rel_err(a, b) for a, b in zip(given, own)]
 
     def max_err(self, g_pt: Any, abs_tol: float, rel_tol: float) -> tuple[int, int, float, float]:
-        """The worst position: argument, flat index, absolute and relative error.
+        """The element with the largest error: (argument, flat index, absolute, relative error).
 
-        An element counts by the smaller of its two errors, each in units of its tolerance; NaN is
-        worse than all.
+        The error of an element is the smaller of its absolute and relative error, each divided by
+        its tolerance; that of NaN is infinite.
         """
         worst, found = -1.0, (0, 0, 0.0, 0.0)
         for i, (absolute, relative) in enumerate(self.abs_rel_errors(g_pt)):
@@ -89,7 +90,7 @@ class numeric_grad:
 
 
 def narrowest(dtypes: Sequence[Any]) -> str:
-    """The dtype of least precision; None entries are skipped, all others must be float."""
+    """The dtype of least precision, None entries skipped; TypeError if one is not float."""
     names = [np.dtype(d).name for d in dtypes if d is not None]
     for name in names:
         if name not in STEPS:
@@ -100,7 +101,10 @@ def narrowest(dtypes: Sequence[Any]) -> str:
 def _differences(
     f: Callable[..., Any], points: Sequence[np.ndarray], p: np.ndarray, step: float
 ) -> np.ndarray:
-    """Central differences of ``f(*points)`` by the elements of ``p``, one of the points."""
+    """Central differences of ``f(*points)`` with respect to the elements of ``p``, one of them.
+
+    ``p`` is modified while ``f`` is called, and restored.
+    """
     g = np.empty(p.shape, p.dtype)
     for i in np.ndindex(p.shape):
         saved = p[i]
@@ -126,34 +130,37 @@ def verify_grad(
     cast_to_output_type: bool = False,
     no_debug_ref: bool = True,
 ) -> None:
-    """Compare the gradient of a random projection of ``fun`` with finite differences.
+    """Compare the gradient of random projections of ``fun`` with finite differences.
 
     Parameters
     ----------
     fun
-        takes symbolic tensors and returns one
+        takes as many symbolic tensors as ``pt`` has arrays, and returns one
     pt
-        float arrays at which to check; keep away from kinks
+        float arrays at which to check; the function must be differentiable near them
     n_tests
-        how many projections
+        number of random projections, sums of the output with random weights
     rng
-        the NumPy generator that draws them (``Generator`` or ``RandomState``)
+        the NumPy generator of the weights (``Generator`` or ``RandomState``)
     eps, abs_tol, rel_tol
-        step and tolerances; None: suited to the least precise dtype.  An element is wrong if it
-        exceeds both tolerances (the relative one is of ``|a| + |b|``).
+        step and tolerances; default: `STEPS` and `TOLERANCES` of the least precise dtype.  An
+        element is wrong if its error exceeds both tolerances; the relative error is that of
+        `numeric_grad.abs_rel_err`.
     out_type
-        dtype of the output, if its precision is less than what its dtype says
+        dtype whose precision the output has, if that is less than the precision of its own dtype
     mode
-        in which to compile
+        the mode in which functions are compiled
     cast_to_output_type
-        cast the output to ``out_type`` first
+        whether to cast the output to ``out_type`` first
     no_debug_ref
-        accepted for compatibility
+        ignored
 
     Raises
     ------
     GradientError
-        naming the argument, the position, both values
+        if a gradient is wrong; names the argument, the position and both values
+    TypeError
+        if an array is not float, or ``fun`` does not return a variable
 
     >>> import phintys.tensor as pt
     >>> verify_grad(lambda x: pt.exp(x).sum(axis=0), [np.array([[0.1, 0.2]])])
@@ -163,7 +170,7 @@ def verify_grad(
         if p.dtype.name not in STEPS:
             raise TypeError(f"verify_grad needs float arrays; argument {i} is {p.dtype}.")
     rng = np.random.default_rng(0) if rng is None else rng
-    inputs = [late["as_tensor_variable"](p).type(f"input {i}") for i, p in enumerate(points)]
+    inputs = [late_bound["as_tensor_variable"](p).type(f"input {i}") for i, p in enumerate(points)]
     out: Any = fun(*inputs)
     if not hasattr(out, "type"):
         raise TypeError(f"verify_grad needs a function with one output, not {out!r}.")
@@ -178,7 +185,7 @@ def verify_grad(
     cost = (out * weights).sum()
     found = grad(cost, inputs, disconnected_inputs="ignore")
     values, projected, gradients = (
-        late["function"]([*inputs, *extra], outputs, mode=mode, on_unused_input="ignore")
+        late_bound["function"]([*inputs, *extra], outputs, mode=mode, on_unused_input="ignore")
         for extra, outputs in (([], out), ([weights], cost), ([weights], found))
     )
     shape = np.shape(values(*points))
@@ -189,6 +196,7 @@ def verify_grad(
 
 
 def _assert_close(numeric: numeric_grad, found: Any, abs_tol: float, rel_tol: float) -> None:
+    """`GradientError` if the gradients ``found`` differ from the numeric ones."""
     arg, at, abs_err, rel_err = numeric.max_err(found, abs_tol, rel_tol)
     if abs_err <= abs_tol or rel_err <= rel_tol:
         return

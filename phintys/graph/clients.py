@@ -1,4 +1,4 @@
-"""The containers of a FunctionGraph: ordered, with changes in constant time."""
+"""Ordered containers with insertion and removal in constant time, used by `FunctionGraph`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Client = tuple[Apply, int]
 
 
 class OrderedSet(MutableSet[T]):
-    """A set that is iterated in the order of insertion, so that results are reproducible.
+    """A set that is iterated in order of insertion, so that results are deterministic.
 
     >>> s = OrderedSet("banana")
     >>> s.add("c")
@@ -45,10 +45,10 @@ class OrderedSet(MutableSet[T]):
 
 
 class Clients(dict[Client, None]):
-    """The uses of a variable: pairs (node, position), in the order in which they appeared.
+    """The uses of a variable: pairs (node, position of the input), in order of insertion.
 
-    To be read as a sequence.  It is a dictionary, so that neither a change nor a question (how
-    many are there, is this one of them) takes more than one call.
+    It has the interface of a sequence.  It is implemented as a dict, so that insertion, removal,
+    `len` and membership take constant time; indexing takes linear time.
     """
 
     __slots__ = ()
@@ -66,7 +66,7 @@ class Clients(dict[Client, None]):
         return next(iter(self))
 
     def count(self, client: Client) -> int:
-        """How often a use occurs: once at most."""
+        """1 if the use is present, else 0."""
         return int(client in self)
 
     def index(self, client: Client) -> int:

@@ -1,4 +1,4 @@
-"""Copies of graphs."""
+"""Copying graphs."""
 
 from __future__ import annotations
 
@@ -18,12 +18,19 @@ def clone_get_equiv(
     clone_inner_graphs: Any = None,
     **kwargs: Any,
 ) -> dict[Any, Any]:
-    """Copy the graph between ``inputs`` and ``outputs``; return the map from old to new.
+    """Copy the graph between ``inputs`` and ``outputs``; return a dict from old to new objects.
 
+    Its keys are the variables and nodes of the graph.
+
+    Parameters
+    ----------
     copy_inputs, copy_orphans
-        whether inputs, and roots that are not inputs, are copied or shared.  Constants never are.
+        whether to copy inputs, and variables without an owner that are not inputs; otherwise both
+        graphs share them.  Constants are always shared.
     memo
-        a map to start from: what it contains is not copied again.  It is updated and returned.
+        a dict to start from: its keys are not copied again.  It is updated and returned.
+    clone_inner_graphs
+        ignored: inner graphs are immutable
     """
     inputs, outputs = list(inputs), list(outputs)
     if memo is None:
@@ -49,7 +56,7 @@ def _copy_root(v: Variable, copy_orphans: bool) -> Variable:
 
 
 def copy_node(node: Apply, memo: dict[Any, Any]) -> Apply:
-    """Copy one node whose inputs ``memo`` maps; record the copy and its outputs."""
+    """Copy one node, with inputs looked up in ``memo``; add it and its outputs to ``memo``."""
     inputs = [memo[v] for v in node.inputs]
     new = node.clone_with_new_inputs(inputs, strict=False)
     memo[node] = new
@@ -61,7 +68,10 @@ def copy_node(node: Apply, memo: dict[Any, Any]) -> Apply:
 def clone_node_and_cache(
     node: Apply, clone_d: dict[Any, Any], clone_inner_graphs: Any = None, **kwargs: Any
 ) -> Apply | None:
-    """Copy a node through a map, and record it there; None if its outputs are mapped already."""
+    """Copy a node by `copy_node`; None if ``clone_d`` maps its outputs already.
+
+    Inputs that ``clone_d`` does not map are shared.
+    """
     if all(o in clone_d for o in node.outputs):
         return None
     for v in node.inputs:
@@ -76,7 +86,22 @@ def clone(
     copy_orphans: bool | None = None,
     clone_inner_graphs: Any = None,
 ) -> tuple[list[Variable], list[Variable]]:
-    """Copy the graph between ``inputs`` and ``outputs``; return both, copied."""
+    """Copy the graph between ``inputs`` and ``outputs``; return the new inputs and outputs.
+
+    Parameters
+    ----------
+    copy_inputs
+        whether to copy the inputs; otherwise both graphs share them
+    copy_orphans
+        whether to copy variables without an owner that are not inputs; default: ``copy_inputs``.
+        Constants are always shared.
+
+    >>> import phintys.tensor as pt
+    >>> x = pt.dvector("x")
+    >>> (x2,), (y2,) = clone([x], [x + 1])
+    >>> x2 is x, y2.owner.inputs[0] is x2
+    (False, True)
+    """
     copy_orphans = copy_inputs if copy_orphans is None else copy_orphans
     memo = clone_get_equiv(inputs, outputs, copy_inputs, copy_orphans)
     return [memo[v] for v in inputs], [memo[v] for v in outputs]

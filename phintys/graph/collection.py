@@ -1,4 +1,4 @@
-"""Python's garbage collection, while graphs are made and changed."""
+"""Pausing Python's cyclic garbage collector while graphs are built and rewritten."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from threading import get_ident
 
-#: The thread that has switched collection off, as long as it is.
+#: The identifier of the thread that has disabled collection; empty if none has.
 _pausing: list[int] = []
 
 
 @contextmanager
 def collection_paused() -> Generator[None, None, None]:
-    """No garbage collection meanwhile.
+    """Disable garbage collection in a ``with`` block or a decorated function.
 
-    Work on a graph makes many objects, nearly all of which stay; each collection would look through
-    the whole graph once more.
+    Work on a graph allocates many objects, nearly all of which survive, and each collection would
+    traverse the whole graph.
     """
     enabled = gc.isenabled()
     try:
@@ -32,7 +32,10 @@ def collection_paused() -> Generator[None, None, None]:
 
 
 def _resume_in_child() -> None:
-    """Switch collection on in a child process if a thread of the parent paused it."""
+    """Enable collection in a forked child if another thread of the parent had disabled it.
+
+    That thread does not exist in the child, so it cannot do so itself.
+    """
     if _pausing and get_ident() not in _pausing:
         gc.enable()
         _pausing.clear()

@@ -1,8 +1,8 @@
-"""Which in-place operations are legal together, and what has to be executed before them.
+"""Features that reject illegal in-place operations, and order readers before writers.
 
-An op says through ``view_map`` that an output is a view of an input, and through ``destroy_map``
-that it computes an output in the memory of an input.  Variables that are views of each other share
-a *root*, the variable that owns the memory.
+An op declares in ``view_map`` that an output is a view of an input, and in ``destroy_map`` that it
+computes an output in the memory of an input, which it *destroys*.  Variables that are views of each
+other have a common *root*: the variable that owns the memory.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from phintys.graph.variable import Apply, Constant, Variable
 
 
 class ProtocolError(Exception):
-    """An op declares a view or destroy map that cannot be honoured."""
+    """An op declares a ``view_map`` that is not supported."""
 
 
 class DestroyHandler(Bookkeeper):
-    """Keeps in-place operations legal.
+    """A feature that rejects graphs with conflicting in-place operations.
 
-    `on_validate` rejects a graph in which a constant is destroyed, in which memory is destroyed
-    twice, or in which something would have to be read after it was destroyed.  `orderings` puts all
-    readers before the destroyer.
+    `on_validate` raises `InconsistencyError` if a constant or an output of the graph is destroyed,
+    if memory is destroyed twice, or if memory would have to be read after it was destroyed.
+    `orderings` makes the execution order place all readers before the destroyer.
 
     The graph gets the attribute ``destroy_handler`` and the methods ``destroyers`` and
     ``has_destroyers``.
@@ -35,9 +35,9 @@ class DestroyHandler(Bookkeeper):
     Parameters
     ----------
     do_imports_on_attach
-        whether to look at the nodes that are in the graph already
+        whether to process the nodes that are in the graph already
     algo
-        accepted and ignored: there is one algorithm
+        ignored: there is one algorithm
     """
 
     provides = ("destroyers", "has_destroyers")
@@ -90,7 +90,10 @@ class DestroyHandler(Bookkeeper):
             ) from exc
 
     def orderings(self, fgraph: Any) -> dict[Apply, list[Apply]]:
-        """The readers of what a node destroys, by node; `InconsistencyError` if not legal."""
+        """For each destroying node, the nodes that read the memory before it.
+
+        `InconsistencyError` if memory is destroyed that must not be.
+        """
         found: dict[Apply, list[Apply]] = {}
         destroyed: dict[Variable, Apply] = {}
         for node in self._destroying:
@@ -104,6 +107,7 @@ class DestroyHandler(Bookkeeper):
         return found
 
     def _readers(self, root: Variable, destroyer: Apply, destroyed: int) -> Iterator[Apply]:
+        """The other nodes that use the memory of ``root``, which ``destroyer`` overwrites."""
         for v in views(self.fgraph, root):
             for client, i in self.fgraph.clients[v]:
                 if isinstance(client.op, Output):
@@ -151,13 +155,14 @@ def view_root(v: Variable) -> Variable:
 def views(fgraph: Any, root: Variable) -> list[Variable]:
     """``root`` and all variables of the graph that are views of it."""
     found = [root]
-    for v in found:  # grows
+    for v in found:  # the loop appends to it
         for client, i in fgraph.clients[v]:
             found += [client.outputs[o] for o, ins in client.op.view_map.items() if i in ins]
     return found
 
 
 def _check_root(root: Variable, node: Apply, first: Apply) -> None:
+    """Raise if ``node`` destroys a constant, or memory that ``first`` destroys already."""
     if isinstance(root, Constant):
         raise InconsistencyError(f"{node.op} would overwrite the constant {root}.")
     if first is not node:
@@ -165,7 +170,7 @@ def _check_root(root: Variable, node: Apply, first: Apply) -> None:
 
 
 def _tolerates(node: Apply, destroyed: int, other: int, v: Variable) -> bool:
-    """Whether the op allows that another of its inputs is (a view of) the destroyed one."""
+    """Whether the op allows its input ``other`` to share the memory of its destroyed input."""
     pairs = [*node.op.destroyhandler_tolerate_aliased]
     if v is node.inputs[destroyed]:
         pairs += node.op.destroyhandler_tolerate_same
@@ -173,9 +178,10 @@ def _tolerates(node: Apply, destroyed: int, other: int, v: Variable) -> bool:
 
 
 class Supervisor(Feature):
-    """Forbids that the memory of the given variables is overwritten.
+    """A feature that rejects graphs which overwrite the memory of the given variables.
 
-    It has to be attached before any operation is made to work in place.
+    Attach it before in-place operations are introduced: if the graph violates it already, every
+    later validation fails.
     """
 
     def __init__(self, protected: Iterable[Variable]) -> None:
@@ -189,7 +195,7 @@ class Supervisor(Feature):
         self.fgraph = fgraph
 
     def clone(self) -> Supervisor:
-        """For a copy of the graph: inputs are known by their positions there."""
+        """A supervisor for a copy of the graph, which refers to protected inputs by position."""
         position = {v: i for i, v in enumerate(self.fgraph.inputs)} if self.fgraph else {}
         copy = type(self)(())
         copy.protected = [v if isinstance(v, int) else position.get(v, v) for v in self.protected]

@@ -1,4 +1,4 @@
-"""Whether graphs compute the same thing in the same way."""
+"""Structural equality of graphs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def equal_computations(
     in_ys: Sequence[Variable] | None = None,
     strict_dtype: bool = True,
 ) -> bool:
-    """Whether the graphs ``xs`` and ``ys`` consist of the same operations, pairwise.
+    """Whether the graphs ``xs`` and ``ys`` are structurally equal, pairwise.
 
     The comparison is structural: ``x + 1`` and ``1 + x`` differ, and it does not matter whether a
     repeated subexpression is one node or several.
@@ -38,6 +38,13 @@ def equal_computations(
     ------
     ValueError
         if there are not as many ``xs`` as ``ys``
+
+    >>> import phintys.tensor as pt
+    >>> x, y = pt.dvectors("x", "y")
+    >>> equal_computations([x + 1], [x + 1]), equal_computations([x + 1], [y + 1])
+    (True, False)
+    >>> equal_computations([x + 1], [y + 1], [x], [y])
+    True
     """
     if len(xs) != len(ys):
         raise ValueError(f"There are {len(xs)} graphs on one side and {len(ys)} on the other.")
@@ -77,10 +84,11 @@ def assign_keys(
     numbers: dict[Any, int],
     key_of: Callable[[Variable], Any],
 ) -> None:
-    """Give every variable of the graphs a key; equal keys mean equal computations.
+    """Add a key for every variable of the graphs to ``keys``; equal keys mean equal computations.
 
-    ``numbers`` holds a number for each (op, keys of the inputs) seen so far, so a key is found in
-    constant time however large the graph above it is.  ``key_of`` gives the keys of leaves.
+    ``numbers`` is a hash-consing table: it maps (op, keys of the inputs) to a small integer, so
+    that a key has constant size however large the graph behind it is.  ``key_of`` computes the keys
+    of leaves.
     """
     for node in toposort(graphs, keys):
         for v in node.inputs:
@@ -96,15 +104,16 @@ def assign_keys(
 
 
 def leaf_key(v: Variable) -> Any:
-    """Constants are known by their type and value, other variables by identity."""
+    """The key of a leaf: type and value of a constant, the variable itself otherwise."""
     return (type(v), v.signature()) if isinstance(v, AtomicVariable) else v
 
 
 def _leaf_key_without_dtype(v: Variable) -> Any:
+    """Like `leaf_key`, with equal keys for constants that differ only in their dtype."""
     if not (isinstance(v, Constant) and isinstance(v.data, np.ndarray | np.generic)):
         return leaf_key(v)
     data = np.asarray(v.data)
-    # Python numbers of different types are equal and hash alike; NaN is not equal to itself
+    # Python numbers compare and hash alike across types.  NaN does not equal itself: use a string.
     return data.shape, tuple(["nan" if x != x else x for x in data.ravel().tolist()])
 
 
@@ -116,5 +125,5 @@ def _equal_values(x: Any, y: Any) -> bool:
     if not any(isinstance(v, np.ndarray | np.generic) for v in values):
         return bool(values[0] == values[1])
     a, b = map(np.asarray, values)
-    # NaN is compared in types that have it
+    # equal_nan is an error for some dtypes without NaN
     return np.array_equal(a, b, equal_nan=a.dtype.kind in "fc" and b.dtype.kind in "fc")

@@ -1,4 +1,4 @@
-"""Features: objects attached to a FunctionGraph that are told of every change."""
+"""Features: objects attached to a FunctionGraph, whose callbacks it calls on every change."""
 
 from __future__ import annotations
 
@@ -8,54 +8,68 @@ from typing import Any, ClassVar
 from phintys.errors import AlreadyThere, InconsistencyError, ReplacementDidNotRemoveError
 from phintys.graph.variable import Apply, Constant, Variable
 
-#: Methods of a feature that a FunctionGraph calls.
+#: The callbacks of a feature that a FunctionGraph calls.
 CALLBACKS = ("on_import", "on_change_input", "on_prune", "on_validate", "orderings")
 
 
 class Feature:
-    """Base of features.  Override what you need; what is not overridden costs nothing.
+    """Base class of features.  A callback that a subclass does not override is never called.
 
-    ``provides`` names methods that the graph offers as its own while the feature is attached:
+    ``provides`` names methods of the feature that become methods of the graph while it is attached:
     ``fgraph.name(...)`` calls ``feature.name(fgraph, ...)``.
+
+    >>> from phintys.graph.fgraph import FunctionGraph
+    >>> import phintys.tensor as pt
+    >>> class Counter(Feature):
+    ...     changes = 0
+    ...
+    ...     def on_change_input(self, fgraph, node, i, var, new_var, reason=None):
+    ...         self.changes += 1
+    >>> x, y = pt.dvectors("x", "y")
+    >>> counter = Counter()
+    >>> fgraph = FunctionGraph([x, y], [x * x], features=[counter], clone=False)
+    >>> fgraph.replace(x, y)
+    >>> counter.changes
+    2
     """
 
     provides: ClassVar[tuple[str, ...]] = ()
 
     def on_attach(self, fgraph: Any) -> None:
-        """Attached to ``fgraph``; raise `AlreadyThere` to decline."""
+        """Called when the feature is attached; raise `AlreadyThere` to not be attached."""
 
     def on_detach(self, fgraph: Any) -> None:
-        """Detached from ``fgraph``."""
+        """Called when the feature is detached."""
 
     def on_import(self, fgraph: Any, node: Apply, reason: Any) -> None:
-        """A node entered the graph."""
+        """Called after ``node`` was added to the graph."""
 
     def on_change_input(
         self, fgraph: Any, node: Apply, i: int, var: Variable, new_var: Variable, reason: Any = None
     ) -> None:
-        """Input ``i`` of ``node`` changed from ``var`` to ``new_var``."""
+        """Called after input ``i`` of ``node`` changed from ``var`` to ``new_var``."""
 
     def on_prune(self, fgraph: Any, node: Apply, reason: Any) -> None:
-        """A node left the graph."""
+        """Called after ``node`` was removed from the graph."""
 
     def on_validate(self, fgraph: Any) -> None:
         """Raise `InconsistencyError` if the graph is not legal."""
 
     def orderings(self, fgraph: Any) -> dict[Apply, list[Apply]]:
-        """Nodes that have to be executed before a node, in addition to its inputs."""
+        """For each node, nodes that must be executed before it besides those of its inputs."""
         return {}
 
     def clone(self) -> Feature:
-        """The feature for a copy of the graph.  Features with state must override this."""
+        """The feature to attach to a copy of the graph.  Features with state must override this."""
         return self
 
     def overrides(self, name: str) -> bool:
-        """Whether this feature has a method of its own under ``name``."""
+        """Whether the class of this feature overrides the callback ``name``."""
         return getattr(type(self), name, None) is not getattr(Feature, name) and hasattr(self, name)
 
 
 class Bookkeeper(Feature):
-    """A feature that is told of the nodes present when it is attached, and when it is detached."""
+    """A feature that gets `on_import` for all nodes on attachment, `on_prune` on detachment."""
 
     def on_attach(self, fgraph: Any) -> None:
         for node in fgraph.toposort():
@@ -67,7 +81,7 @@ class Bookkeeper(Feature):
 
 
 class History(Feature):
-    """Records changes, so that the graph can be taken back to a checkpoint."""
+    """A feature that records changes, so that the graph can be reverted to a checkpoint."""
 
     provides = ("checkpoint", "revert")
 
@@ -84,7 +98,7 @@ class History(Feature):
         return type(self)()
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"changes": []}  # what is pickled cannot be taken back
+        return self.__dict__ | {"changes": []}  # an unpickled graph cannot be reverted
 
     def on_change_input(
         self, fgraph: Any, node: Apply, i: int, var: Variable, new_var: Variable, reason: Any = None
@@ -93,11 +107,14 @@ class History(Feature):
             self.changes.append((node, i, var, reason))
 
     def checkpoint(self, fgraph: Any) -> int:
-        """A mark to return to."""
+        """The current position in the history, for `revert`."""
         return len(self.changes)
 
     def revert(self, fgraph: Any, checkpoint: int) -> None:
-        """Undo every change since the checkpoint, without type checks (types may have narrowed)."""
+        """Undo every change since ``checkpoint``.
+
+        Types are not checked: an input whose type became narrower gets its wider type back.
+        """
         self._reverting = True
         try:
             while len(self.changes) > checkpoint:
@@ -108,7 +125,10 @@ class History(Feature):
 
 
 class FullHistory(Feature):
-    """Records every change; `start`, `end`, `next`, `prev` and `goto` step through them."""
+    """A feature that records every change, and steps through them in both directions.
+
+    ``callback()`` is called after each recorded change.
+    """
 
     def __init__(self, callback: Any = None) -> None:
         self.fw: list[tuple[Apply, int, Variable, Any]] = []
@@ -135,7 +155,7 @@ class FullHistory(Feature):
             self.callback()
 
     def goto(self, checkpoint: int) -> None:
-        """The graph as it was after change ``checkpoint`` (-1: before all)."""
+        """Take the graph to its state after change number ``checkpoint`` (-1: before all)."""
         self._replaying = True
         try:
             while self.pointer < checkpoint:
@@ -152,20 +172,24 @@ class FullHistory(Feature):
         self.fgraph.change_node_input(node, i, var, reason=reason, check=False, import_missing=True)
 
     def start(self) -> None:
+        """Take the graph to its state before all changes."""
         self.goto(-1)
 
     def end(self) -> None:
+        """Take the graph to its state after all changes."""
         self.goto(len(self.bw) - 1)
 
     def next(self) -> None:
+        """Apply the next change again, if there is one."""
         self.goto(min(self.pointer + 1, len(self.bw) - 1))
 
     def prev(self) -> None:
+        """Undo the latest applied change, if there is one."""
         self.goto(max(self.pointer - 1, -1))
 
 
 class Validator(Feature):
-    """Gives a graph ``validate()`` and ``consistent()``."""
+    """A feature that provides ``fgraph.validate()`` and ``fgraph.consistent()``."""
 
     provides = ("validate", "consistent")
 
@@ -174,7 +198,7 @@ class Validator(Feature):
             raise AlreadyThere("A Validator is attached already.")
 
     def validate(self, fgraph: Any) -> None:
-        """Let every feature check the graph; `InconsistencyError` if one objects."""
+        """Call `on_validate` of every feature; `InconsistencyError` if the graph is not legal."""
         fgraph.execute_callbacks("on_validate")
 
     def consistent(self, fgraph: Any) -> bool:
@@ -187,7 +211,7 @@ class Validator(Feature):
 
 
 class ReplaceValidate(History, Validator):
-    """Replacements that are rolled back if the graph does not validate afterwards."""
+    """A feature that provides replacements which are rolled back if the graph becomes illegal."""
 
     provides = (
         *History.provides,
@@ -206,7 +230,7 @@ class ReplaceValidate(History, Validator):
     def replace_validate(
         self, fgraph: Any, r: Variable, new_r: Variable, reason: Any = None, **kwargs: Any
     ) -> None:
-        """Replace one variable; roll back and raise if the graph becomes illegal."""
+        """Replace ``r`` by ``new_r``; undo it and raise `InconsistencyError` if that is illegal."""
         self.replace_all_validate(fgraph, [(r, new_r)], reason=reason, **kwargs)
 
     def replace_all_validate(
@@ -217,7 +241,10 @@ class ReplaceValidate(History, Validator):
         verbose: bool | None = None,
         **kwargs: Any,
     ) -> None:
-        """Replace several variables; roll back all of it and raise if the graph becomes illegal."""
+        """Replace several variables; on any exception, undo all replacements and raise it again.
+
+        ``replacements`` are (old, new) pairs.  `InconsistencyError` if the graph becomes illegal.
+        """
         mark = self.checkpoint(fgraph)
         try:
             for r, new_r in replacements:
@@ -236,19 +263,24 @@ class ReplaceValidate(History, Validator):
         warn: bool = True,
         **kwargs: Any,
     ) -> None:
-        """Like `replace_all_validate`; also checks that the nodes ``remove`` left the graph."""
+        """Like `replace_all_validate`; also requires that the nodes ``remove`` leave the graph.
+
+        If one of them is still used, all replacements are undone and `ReplacementDidNotRemoveError`
+        is raised.
+        """
         mark = self.checkpoint(fgraph)
         self.replace_all_validate(fgraph, replacements, reason=reason, **kwargs)
         left = [node for node in remove if node in fgraph.apply_nodes]
         if left:
             self.revert(fgraph, mark)
             raise ReplacementDidNotRemoveError(
-                f"{reason} was to remove {', '.join(str(n.op) for n in left)}, still in use."
+                f"{reason} did not remove {', '.join(str(n.op) for n in left)} from the graph: the "
+                "results are still used."
             )
 
 
 class PreserveVariableAttributes(Feature):
-    """Passes the name and the ``values_eq_approx`` tag of a variable to its replacement."""
+    """A feature that copies the name and the tag ``values_eq_approx`` of a replaced variable."""
 
     def on_change_input(
         self, fgraph: Any, node: Apply, i: int, var: Variable, new_var: Variable, reason: Any = None
@@ -261,7 +293,7 @@ class PreserveVariableAttributes(Feature):
 
 
 class NoOutputFromInplace(Feature):
-    """Forbids that the given outputs are computed in the memory of something else."""
+    """A feature that rejects graphs in which one of the given outputs is computed in place."""
 
     def __init__(self, protected_out_ids: Iterable[int]) -> None:
         self.protected_out_ids = tuple(protected_out_ids)
@@ -278,7 +310,7 @@ class NoOutputFromInplace(Feature):
 
 
 class NoOutputInplaceOnInput(Feature):
-    """Forbids that an output is computed in the memory of the given inputs."""
+    """A feature that rejects graphs whose outputs overwrite the memory of the given inputs."""
 
     def __init__(self, protected_input_idxs: Iterable[int]) -> None:
         self.protected_input_idxs = tuple(protected_input_idxs)

@@ -1,7 +1,7 @@
-"""`FunctionGraph`: a mutable view of a graph with known inputs and outputs.
+"""`FunctionGraph`: a mutable graph with given inputs and outputs.
 
-It knows who uses each variable (``clients``), keeps features informed of every change, and checks
-that a replacement is legal.
+It maintains the uses of each variable (``clients``), calls the attached features on every change,
+and checks that a replacement is legal.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from phintys.graph.traversal import (
     sorted_nodes,
     toposort_with_orderings,
 )
-from phintys.graph.variable import Apply, AtomicVariable, Constant, Variable, late
+from phintys.graph.variable import Apply, AtomicVariable, Constant, Variable, late_bound
 
 
 class Output(Op):
-    """The pseudo-op that stands for output ``idx`` of a FunctionGraph among the clients."""
+    """The pseudo-op of the node that represents output ``idx`` of a graph in ``clients``."""
 
     __props__ = ("idx",)
 
@@ -43,22 +43,50 @@ class Output(Op):
 
 
 class FunctionGraph:
-    """A graph between ``inputs`` and ``outputs``.
+    """The graph between ``inputs`` and ``outputs``, which can be changed in place.
 
     Parameters
     ----------
     inputs
         variables without owners; found by traversal if omitted
     outputs
-        the results
+        the variables to compute
     features
-        objects that are told of changes (`phintys.graph.features`)
+        objects whose callbacks are called on changes (`phintys.graph.features`)
     clone
-        work on a copy (the default), so that the variables you hold stay as they are
+        whether to copy the graph first (the default), so that the given variables do not change
     update_mapping
-        ``{output position: input position}`` of the outputs that are updates
+        ``{output position: input position}`` of the outputs that are updates of shared variables
     memo, copy_inputs, copy_orphans
         passed to `clone_get_equiv`
+
+    Attributes
+    ----------
+    inputs, outputs
+        lists of variables
+    apply_nodes
+        the set of nodes
+    clients
+        a dict from each variable to its uses, pairs (node, position of the input); the use as an
+        output of the graph is a pair with an `Output` node
+
+    Raises
+    ------
+    ValueError
+        if there are no outputs, or an input has an owner
+    MissingInputError
+        if the outputs depend on a variable that is neither an input nor a constant
+
+    >>> import phintys.tensor as pt
+    >>> x, y = pt.dvectors("x", "y")
+    >>> fgraph = FunctionGraph([x, y], [x * y + x], clone=False)
+    >>> fgraph.toposort()
+    [Mul(x, y), Add(Mul.out, x)]
+    >>> fgraph.clients[x]
+    [(Mul(x, y), 0), (Add(Mul.out, x), 1)]
+    >>> fgraph.replace(y, x)
+    >>> fgraph.toposort()
+    [Mul(x, x), Add(Mul.out, x)]
     """
 
     def __init__(
@@ -77,7 +105,7 @@ class FunctionGraph:
         order: list[Apply] = []
         if clone:
             memo = clone_get_equiv(inputs, outputs, **clone_kwds)
-            if not clone_kwds.get("memo"):  # which may lead to nodes that are not copies
+            if not clone_kwds.get("memo"):  # a given memo may map to nodes that are not copies
                 order = [memo[n] for n in memo if isinstance(n, Apply)]
             outputs = [memo[v] for v in outputs]
             inputs = [memo[v] for v in inputs]
@@ -85,7 +113,7 @@ class FunctionGraph:
         self.update_mapping = dict(update_mapping or {})
         from phintys.graph.features import ReplaceValidate
 
-        # first of all: what a later feature objects to has been recorded, and can be undone
+        # Attached first, so that a change that a later feature rejects can be rolled back.
         self.attach_feature(ReplaceValidate())
         for feature in features or ():
             self.attach_feature(feature)
@@ -99,13 +127,14 @@ class FunctionGraph:
         self._import_nodes(order, True, "init")
         for v in outputs:
             self.add_output(v, reason="init")
-        self._order = list(self.apply_nodes)  # they have been imported in this order
+        self._order = list(self.apply_nodes)  # nodes are imported inputs first
 
     def _clear(self) -> None:
+        """Initialise all attributes to those of an empty graph."""
         self.inputs: list[Variable] = []
         self.outputs: list[Variable] = []
         self.apply_nodes: OrderedSet[Apply] = OrderedSet()
-        #: Who uses a variable; the keys are all variables of the graph.
+        #: The uses of each variable; the keys are all variables of the graph.
         self.clients: dict[Variable, Clients] = {}
         self.update_mapping: dict[int, int] = {}
         self._output_nodes: list[Apply] = []
@@ -120,7 +149,7 @@ class FunctionGraph:
 
     # ----------------------------------------------------------------- the interface
     def add_input(self, var: Variable, check: bool = True) -> None:
-        """Make ``var`` an input; with ``check`` nothing happens if it is one already."""
+        """Append an input; with ``check`` nothing happens if ``var`` is one already."""
         if check and var in self.clients and var in self.inputs:
             return
         self.inputs.append(var)
@@ -129,7 +158,7 @@ class FunctionGraph:
     def add_output(
         self, var: Variable, reason: str | None = None, import_missing: bool = False
     ) -> None:
-        """Append an output; what it needs is imported."""
+        """Append an output, and import the nodes that compute it."""
         self.import_var(var, reason=reason, import_missing=import_missing)
         node = Output(len(self.outputs)).make_node(var)
         self.outputs.append(var)
@@ -137,19 +166,20 @@ class FunctionGraph:
         self.add_client(var, (node, 0))
 
     def setup_var(self, var: Variable) -> None:
-        """Start to keep track of a variable."""
+        """Add a variable, without uses."""
         if var not in self.clients:
             self.clients[var] = Clients()
 
     def get_clients(self, var: Variable) -> Clients:
-        """The (node, position) pairs that use ``var``; graph outputs appear as `Output` nodes."""
+        """The uses of ``var`` as (node, position) pairs; graph outputs are `Output` nodes."""
         return self.clients[var]
 
     def get_output_client(self, i: int) -> Client:
-        """The pair that marks output ``i``."""
+        """The (node, position) pair of the `Output` node of output ``i``."""
         return self._output_nodes[i], 0
 
     def add_client(self, var: Variable, new_client: Client) -> None:
+        """Add a use of ``var``."""
         self.clients[var].append(new_client)
 
     def remove_client(
@@ -159,7 +189,11 @@ class FunctionGraph:
         reason: Any = None,
         remove_if_empty: bool = False,
     ) -> None:
-        """Remove a use of ``var``; what nobody uses any more leaves the graph."""
+        """Remove a use of ``var``, and then all nodes and constants that have no use left.
+
+        ``remove_if_empty`` also removes other variables without an owner and without a use, unless
+        they are inputs of the graph.
+        """
         work = [(var, client_to_remove)]
         while work:
             v, client = work.pop()
@@ -178,6 +212,7 @@ class FunctionGraph:
             work.extend((x, (owner, i)) for i, x in reversed([*enumerate(owner.inputs)]))
 
     def _is_disposable(self, root: Variable, remove_if_empty: bool) -> bool:
+        """Whether to remove a variable without an owner that has no use left."""
         if isinstance(root, Constant):
             return True
         wanted = remove_if_empty or isinstance(root, AtomicVariable)
@@ -192,7 +227,7 @@ class FunctionGraph:
 
     # ----------------------------------------------------------------- importing
     def import_var(self, var: Variable, reason: Any = None, import_missing: bool = False) -> None:
-        """Bring ``var`` and what it needs into the graph."""
+        """Add ``var`` and everything it depends on to the graph; see `import_node`."""
         if var in self.clients:
             return
         if var.owner is not None:
@@ -207,10 +242,10 @@ class FunctionGraph:
         reason: Any = None,
         import_missing: bool = False,
     ) -> None:
-        """Bring a node and what it needs into the graph.
+        """Add a node and everything it depends on to the graph.
 
-        Raises `MissingInputError`, before anything is changed, if a variable without an owner is
-        needed; with ``import_missing`` it becomes an input instead.
+        Raises `MissingInputError`, before anything is changed, if it depends on a variable that is
+        neither an input nor a constant; with ``import_missing`` that becomes an input instead.
         """
         if apply_node in self.apply_nodes:
             return
@@ -220,7 +255,7 @@ class FunctionGraph:
     def _import_nodes(
         self, new: Sequence[Apply], check: bool, reason: Any, import_missing: bool = False
     ) -> None:
-        """Bring nodes into the graph that are not there yet, inputs first."""
+        """Add nodes that are not in the graph yet, given inputs first."""
         clients, callbacks = self.clients, self._callbacks["on_import"]
         if check:
             roots: dict[Variable, Apply | None] = {
@@ -241,6 +276,7 @@ class FunctionGraph:
                 callback(self, node, reason)
 
     def _import_roots(self, roots: dict[Variable, Apply | None], import_missing: bool) -> None:
+        """Add variables without an owner, given with a node that uses each."""
         for v, user in roots.items():
             if not isinstance(v, AtomicVariable) and not import_missing:
                 used = f" It is used by {user.op}." if user is not None else ""
@@ -264,7 +300,10 @@ class FunctionGraph:
         import_missing: bool = False,
         check: bool = True,
     ) -> None:
-        """Make ``new_var`` input ``i`` of ``node`` (an `Output` node changes an output)."""
+        """Make ``new_var`` input ``i`` of ``node``; for an `Output` node, an output of the graph.
+
+        With ``check``, TypeError if the type of ``new_var`` is not the old type or a narrower one.
+        """
         old = node.inputs[i]
         if check and not old.type.is_super(new_var.type):
             raise TypeError(
@@ -290,13 +329,13 @@ class FunctionGraph:
         verbose: bool | None = None,
         import_missing: bool = False,
     ) -> None:
-        """Use ``new_var`` wherever ``var`` is used.
+        """Replace ``var`` by ``new_var`` wherever it is used.
 
-        A less specific ``new_var`` is narrowed (a `SpecifyShape`); TypeError if its type cannot be
-        converted.  A ``var`` that is not in the graph is ignored.
+        If the type of ``new_var`` is less specific, it is narrowed by a `SpecifyShape`; TypeError
+        if it cannot be converted.  A ``var`` that is not in the graph is ignored.
         """
         new_var = var.type.filter_variable(new_var, allow_convert=True)
-        # the uses before the change: a new node that needs ``var`` itself keeps it
+        # a copy of the uses: nodes behind ``new_var`` that use ``var`` continue to use it
         for node, i in list(self.clients.get(var, ())):
             self.change_node_input(
                 node, i, new_var, reason=reason, import_missing=import_missing, check=False
@@ -368,7 +407,7 @@ class FunctionGraph:
 
     # ----------------------------------------------------------------- features
     def attach_feature(self, feature: Any) -> None:
-        """Attach a feature, unless an equal one says it is `AlreadyThere`."""
+        """Attach a feature, unless it is attached or its `on_attach` raises `AlreadyThere`."""
         if feature in self._features:
             return
         try:
@@ -387,7 +426,7 @@ class FunctionGraph:
         self._index_features()
 
     def _index_features(self) -> None:
-        """Find out which feature wants which callback, and provides which method."""
+        """Collect the callbacks that features override, and the methods that they provide."""
         from phintys.graph.features import CALLBACKS
 
         self._callbacks: dict[str, list[Any]] = {
@@ -399,28 +438,28 @@ class FunctionGraph:
         }
 
     def __getattr__(self, name: str) -> Any:
-        """Methods that features provide, such as `replace_validate`."""
+        """A method that a feature provides, such as `replace_validate`."""
         feature = self.__dict__.get("_provided", {}).get(name)
         if feature is None:
             raise AttributeError(f"{type(self).__name__} has no attribute {name!r}.")
         return partial(getattr(feature, name), self)
 
     def listens(self, name: str) -> bool:
-        """Whether a feature has the method ``name``."""
+        """Whether a feature overrides the callback ``name``."""
         return bool(self._callbacks[name])
 
     def execute_callbacks(self, name: str, *args: Any, **kwargs: Any) -> None:
-        """Call a method of every feature that has it, in the order of attachment."""
+        """Call a callback of every feature that overrides it, in order of attachment."""
         for callback in self._callbacks[name]:
             callback(self, *args, **kwargs)
 
     def collect_callbacks(self, name: str, *args: Any) -> dict[Any, Any]:
-        """Like `execute_callbacks`; the results by feature."""
+        """Like `execute_callbacks`; returns a dict from features to results."""
         return {cb.__self__: cb(self, *args) for cb in self._callbacks[name]}
 
     # ----------------------------------------------------------------- orders
     def toposort(self) -> list[Apply]:
-        """The nodes in an order in which they can be executed."""
+        """The nodes in a legal execution order: inputs first, and `orderings` respected."""
         orderings = self.orderings()
         if orderings:
             return list(toposort_with_orderings(self.outputs, orderings=orderings))
@@ -429,7 +468,7 @@ class FunctionGraph:
         return list(self._order)
 
     def orderings(self) -> dict[Apply, list[Apply]]:
-        """Additional "these first" constraints of the features, by node."""
+        """For each node, nodes that features require to be executed before it."""
         merged: dict[Apply, list[Apply]] = {}
         for constraints in self.collect_callbacks("orderings").values():
             for node, before in constraints.items():
@@ -444,7 +483,7 @@ class FunctionGraph:
     def clone_get_equiv(
         self, check_integrity: bool = True, attach_feature: bool = True, **kwargs: Any
     ) -> tuple[FunctionGraph, dict[Any, Any]]:
-        """A copy, and the mapping from the nodes and variables of this graph to its own."""
+        """A copy, and a dict from the variables and nodes of this graph to those of the copy."""
         memo = clone_get_equiv(self.inputs, self.outputs, **kwargs)
         copy = FunctionGraph(
             [memo[v] for v in self.inputs],
@@ -469,7 +508,7 @@ class FunctionGraph:
         return FrozenFunctionGraph.from_io(self.inputs, self.outputs)
 
     def check_integrity(self) -> None:
-        """Raise ValueError if the bookkeeping contradicts the graph."""
+        """Raise ValueError if ``apply_nodes`` or ``clients`` contradicts the graph."""
         reached = set(applys_between(self.inputs, self.outputs))
         if reached != self.apply_nodes:
             raise ValueError(
@@ -495,10 +534,10 @@ class FunctionGraph:
 
     def dprint(self, **kwargs: Any) -> Any:
         """Print the graph; see `phintys.dprint`."""
-        return late["dprint"](self, **kwargs)
+        return late_bound["dprint"](self, **kwargs)
 
     def __reduce__(self) -> Any:
-        # the features, which may refer to the graph, are state: they follow once it exists
+        # Features may refer to the graph.  As state they are unpickled after the graph exists.
         attributes = {k: v for k, v in self.__dict__.items() if k not in _BOOKKEEPING}
         state = (self.inputs, self.outputs, self._output_nodes, self._features, attributes)
         return FunctionGraph.__new__, (type(self),), state
@@ -513,7 +552,7 @@ class FunctionGraph:
             self.import_var(v)
             self.add_client(v, (node, 0))
         self.outputs, self._output_nodes = list(outputs), list(output_nodes)
-        self._features = list(features)  # with their state: they are not attached anew
+        self._features = list(features)  # their state was pickled, so on_attach must not run
         self._index_features()
 
     def __contains__(self, item: Any) -> bool:
@@ -526,7 +565,7 @@ class FunctionGraph:
     __repr__ = __str__
 
 
-#: Attributes that are made anew when a graph is unpickled.
+#: Attributes that are not pickled as they are, but rebuilt by `FunctionGraph.__setstate__`.
 _BOOKKEEPING = frozenset(
     (
         "inputs",

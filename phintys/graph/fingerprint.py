@@ -1,8 +1,10 @@
-"""A text that tells a graph: equal texts in two processes mean graphs that compute the same.
+"""Structural hash of a graph, stable across processes: the key of compiled code in the cache.
 
-It names classes and functions of this package, whose code is the same wherever its version is.
-Ops, types and scalar functions that users write have no such name, so graphs with them have no
-fingerprint; neither have graphs with constants that are not arrays, numbers or texts.
+Equal fingerprints mean graphs that compute the same function of their inputs.  Classes and
+functions enter the hash by their qualified names, which is sound only for those of this package:
+the same version of the package has the same code.  Hence graphs with ops, types or scalar functions
+that are defined elsewhere have no fingerprint, nor have graphs with constants other than arrays,
+numbers and strings.
 
 >>> from phintys.scalar import add, float64
 >>> from phintys.graph.fgraph import FunctionGraph
@@ -31,18 +33,19 @@ from phintys.graph.variable import Constant, Variable
 _PACKAGE = __name__.partition(".")[0]
 
 
-class _NoName(Exception):
-    """Something that has no meaning outside this process."""
+class _NotStable(Exception):
+    """Raised for an object without a description that is the same in every process."""
 
 
 def fingerprint(fgraph: Any) -> str | None:
-    """A digest of nodes, types and constants; names of variables do not matter.  None: see above.
+    """A hexadecimal SHA-256 digest of the nodes, types and constants of a FunctionGraph.
 
-    Linear in the size of the graph and of its constants.
+    Names of variables do not matter.  None if the graph has no fingerprint (see the module).  Takes
+    time linear in the size of the graph and of its constants.
     """
     try:
         texts, code = _encoded(fgraph)
-    except _NoName:
+    except _NotStable:
         return None
     digest = hashlib.sha256("\n".join(texts).encode())
     digest.update(array("q", code).tobytes())
@@ -50,91 +53,93 @@ def fingerprint(fgraph: Any) -> str | None:
 
 
 def _encoded(fgraph: Any) -> tuple[list[str], list[int]]:
-    """The texts of ops, types and constants, and what refers to them by number, from 1.
+    """The graph as a table of descriptions (of ops, types, constants) and a list of integers.
 
-    A root is ``0, type, constant or 0``; a node is ``op, length, inputs..., length, types...``;
-    variables are numbered as they appear.
+    The integers refer to descriptions and to variables by number, from 1.  A root is written as
+    ``0, type, constant or 0``, a node as ``op, count, inputs..., count, output types...``, both in
+    topological order; last come the outputs.  Variables are numbered in order of appearance.
     """
     texts: dict[str, int] = {}
-    named: dict[int, int] = {}  # by identity: many nodes share an op, many variables a type
+    named: dict[int, int] = {}  # id(object) -> number: nodes share ops, and variables share types
     numbers: dict[Variable, int] = {}
     code: list[int] = []
 
-    def number_of(text: str) -> int:
+    def number_of_text(text: str) -> int:
         return texts.setdefault(text, len(texts) + 1)
 
-    def name(x: Any) -> int:
-        number = named[id(x)] = number_of(name_of(x))
+    def number_of_object(x: Any) -> int:
+        number = named[id(x)] = number_of_text(description(x))
         return number
 
-    def root(v: Variable) -> int:
-        data = number_of(name_of(v.data)) if isinstance(v, Constant) else 0
-        code.extend((0, named.get(id(v.type)) or name(v.type), data))
+    def write_root(v: Variable) -> int:
+        data = number_of_text(description(v.data)) if isinstance(v, Constant) else 0
+        code.extend((0, named.get(id(v.type)) or number_of_object(v.type), data))
         number = numbers[v] = len(numbers) + 1
         return number
 
     for v in fgraph.inputs:
-        root(v)
+        write_root(v)
     for node in fgraph.toposort():
-        given = [numbers.get(v) or root(v) for v in node.inputs]
-        types = [named.get(id(v.type)) or name(v.type) for v in node.outputs]
-        code += (named.get(id(node.op)) or name(node.op), len(given), *given, len(types), *types)
+        given = [numbers.get(v) or write_root(v) for v in node.inputs]
+        types = [named.get(id(v.type)) or number_of_object(v.type) for v in node.outputs]
+        op = named.get(id(node.op)) or number_of_object(node.op)
+        code += (op, len(given), *given, len(types), *types)
         for v in node.outputs:
             numbers[v] = len(numbers) + 1
-    code += [numbers.get(v) or root(v) for v in fgraph.outputs]
+    code += [numbers.get(v) or write_root(v) for v in fgraph.outputs]
     return list(texts), code
 
 
-def name_of(x: Any) -> str:
-    """A text for an op, a type, a property of one, or the value of a constant."""
+def description(x: Any) -> str:
+    """A text that determines an op, a type, a property of one, or the value of a constant."""
     if x is None or isinstance(x, bool | int | float | complex | str | bytes):
         return repr(x)
-    if type(x) is np.ndarray:  # most constants; the table below costs them more than their text
+    if type(x) is np.ndarray:  # the most frequent class: skips the search of the table
         return _array(x)
-    for kind, name in _NAMES.items():
+    for kind, describe in _DESCRIPTIONS.items():
         if isinstance(x, kind):
-            return name(x)
-    raise _NoName
+            return describe(x)
+    raise _NotStable
 
 
 def _sequence(x: Any) -> str:
-    return f"{type(x).__name__}({', '.join(map(name_of, x))})"
+    return f"{type(x).__name__}({', '.join(map(description, x))})"
 
 
 def _mapping(x: Mapping[Any, Any]) -> str:
-    return f"mapping({sorted((name_of(k), name_of(v)) for k, v in x.items())})"
+    return f"mapping({sorted((description(k), description(v)) for k, v in x.items())})"
 
 
 def _slice(x: slice) -> str:
-    return f"slice({name_of(x.start)}, {name_of(x.stop)}, {name_of(x.step)})"
+    return f"slice({description(x.start)}, {description(x.stop)}, {description(x.step)})"
 
 
 def _array(x: Any) -> str:
     if x.dtype.hasobject:
-        raise _NoName
+        raise _NotStable
     data = x.tobytes()
     text = data.hex() if len(data) <= 32 else hashlib.sha256(data).hexdigest()
     return f"array({x.dtype.str}, {x.shape}, {text})"
 
 
 def _global(x: Any) -> str:
-    """A class or function of this package that is found under its own name."""
+    """The qualified name of a class or function of this package; it must be a module attribute."""
     module, name = x.__module__ or "", x.__qualname__
     own = module.partition(".")[0] == _PACKAGE
     if not own or getattr(sys.modules.get(module), name, None) is not x:
-        raise _NoName
+        raise _NotStable
     return f"{module}.{name}"
 
 
 def _object(x: Any) -> str:
-    """An object that is equal to another one if class and properties are."""
+    """Class and properties of an object whose equality is determined by ``__props__``."""
     props = getattr(x, "__props__", None)
     if props is None:
-        raise _NoName
-    return f"{_global(type(x))}({', '.join(name_of(getattr(x, p)) for p in props)})"
+        raise _NotStable
+    return f"{_global(type(x))}({', '.join(description(getattr(x, p)) for p in props)})"
 
 
-_NAMES: dict[Any, Callable[[Any], str]] = {
+_DESCRIPTIONS: dict[Any, Callable[[Any], str]] = {
     MetaObject: _object,
     np.ndarray | np.generic: _array,
     tuple | list: _sequence,

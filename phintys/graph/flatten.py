@@ -1,8 +1,8 @@
 """Pickling and deep-copying graphs of any depth without recursion, in linear time.
 
-Pickle and deepcopy follow references, so a chain of 100,000 nodes would overflow the stack.
-Instead, the first node that is met hands over all its ancestors, inputs first; each then finds
-its own inputs already done.
+Pickle and deepcopy recurse along references, so a chain of 100,000 nodes would overflow the stack.
+Instead, the first object of a graph that is pickled or copied lists all its ancestors in
+topological order; when the turn of each comes, the objects it refers to are in the memo already.
 """
 
 from __future__ import annotations
@@ -20,23 +20,25 @@ from phintys.memo import WeakMemo
 
 
 class _Dump:
-    """What one pickler knows: the nodes that it was given, by identity.
+    """The state of one pickler: which variables and nodes it has been given, by ``id``.
 
-    It is pickled itself, so the memo of the pickler keeps it (and with it the identities) alive
-    for exactly as long as the pickler remembers the nodes.
+    A pickler offers no place for state.  So this object is made a part of the pickle: the memo of
+    the pickler then keeps it alive exactly as long as it keeps the nodes, whose ids stay valid.
     """
 
     __slots__ = ("__weakref__", "done", "pending")
 
     def __init__(self) -> None:
-        self.done: set[int] = set()
-        self.pending: set[int] = set()
+        self.done: set[int] = set()  # objects whose `__reduce__` was called
+        self.pending: set[int] = set()  # objects listed as ancestors, not yet asked for
 
     def __reduce__(self) -> Any:
-        return tuple, ()  # nothing of it is needed to read the pickle
+        return tuple, ()  # it is not needed to read the pickle
 
 
 class _Current(threading.local):
+    """The pickler that is at work in this thread."""
+
     dump: weakref.ref[_Dump] | None = None
 
 
@@ -44,14 +46,14 @@ _current = _Current()
 
 
 def reduce_node(node: Any) -> Any:
-    """``__reduce__`` of `Variable` and `Apply`."""
+    """The implementation of ``__reduce__`` of `Variable` and `Apply`."""
     dump = None if _current.dump is None else _current.dump()
     key = id(node)
     if dump is not None and key in dump.pending:
         dump.pending.discard(key)
         dump.done.add(key)
         return _reduce_one(node)
-    if dump is None or key in dump.done:  # a pickler asks once for each object: this is another
+    if dump is None or key in dump.done:  # a pickler reduces an object once: this is a new pickler
         dump = _Dump()
         _current.dump = weakref.ref(dump)
     ancestors = ancestors_first(node, dump.done)
@@ -65,13 +67,14 @@ def reduce_node(node: Any) -> Any:
 
 
 def _after_ancestors(ancestors: Any, build: Any, args: Any, dump: Any) -> Any:
+    """Build an object when a pickle is read; its ancestors, being an argument, exist by then."""
     return build(*args)
 
 
 def _reduce_one(node: Any) -> tuple[Any, tuple[Any, ...], Any]:
-    """How to make a node whose parents exist.
+    """The ``__reduce__`` value (function, arguments, state) of an object whose parents are pickled.
 
-    What may refer back to the node (tags, attributes) is its state: it follows afterwards.
+    Tags and attributes may refer back to the object, so they are state, which follows it.
     """
     if hasattr(node, "inputs"):
         outputs = [(type(v), v.type, _fields(v)) for v in node.outputs]
@@ -85,18 +88,19 @@ def _reduce_one(node: Any) -> tuple[Any, tuple[Any, ...], Any]:
 
 
 def deepcopy_node(node: Any, memo: dict[int, Any]) -> Any:
-    """``__deepcopy__`` of `Variable` and `Apply`: copies all ancestors, inputs first."""
+    """The implementation of ``__deepcopy__`` of `Variable` and `Apply`: copies ancestors first."""
     for item in ancestors_first(node, memo):
         if id(item) in memo:  # the outputs of a node are copied with it
             continue
         if item is not node and (item.immutable or not item.get_parents()):
-            memo[id(item)] = deepcopy(item, memo)  # its class may have its own way
+            memo[id(item)] = deepcopy(item, memo)  # the class may override __deepcopy__
         else:
             _copy_one(item, memo)
     return memo[id(node)]
 
 
 def _copy_one(item: Any, memo: dict[int, Any]) -> None:
+    """Add to ``memo`` the copy of an object whose parents are copied."""
     if hasattr(item, "inputs"):
         inputs = [memo[id(v)] for v in item.inputs]
         outputs = [(type(v), v.type, deepcopy(_fields(v), memo)) for v in item.outputs]
@@ -115,9 +119,9 @@ def _copy_one(item: Any, memo: dict[int, Any]) -> None:
 
 
 def ancestors_first(node: Any, known: Container[int] = ()) -> list[Any]:
-    """What ``node`` is made from, variables and nodes, each after its parents; itself last.
+    """The variables and nodes that ``node`` depends on, each after its parents; itself last.
 
-    What has its identity in ``known`` is left out, with what only it depends on.
+    Objects whose ``id`` is in ``known`` are left out, with the ancestors that only they have.
     """
     order: list[Any] = []
     seen: set[int] = {id(node)}
@@ -136,6 +140,7 @@ def ancestors_first(node: Any, known: Container[int] = ()) -> list[Any]:
     return order
 
 
+#: attributes in slots that `_make_variable` and `_metadata` handle, not `_fields`
 _BASE_FIELDS = frozenset(
     ("type", "owner", "index", "_tag", "origin", "_signature", "__weakref__", "__dict__")
 )
@@ -145,7 +150,7 @@ _slots_of: WeakMemo[type, tuple[tuple[str, ...], bool]] = WeakMemo("classes of v
 
 
 def _slots(cls: type) -> tuple[tuple[str, ...], bool]:
-    """What subclasses of Variable add through ``__slots__``, and whether `_signature` is one."""
+    """The names that subclasses of Variable add to ``__slots__``; whether there is `_signature`."""
     found = _slots_of.get(cls)
     if found is None:
         slots = [name for base in cls.__mro__ for name in base.__dict__.get("__slots__", ())]
@@ -155,18 +160,19 @@ def _slots(cls: type) -> tuple[tuple[str, ...], bool]:
 
 
 def _fields(variable: Any) -> tuple[Any, ...]:
+    """The values of the slots that subclasses of Variable add."""
     return tuple([getattr(variable, name) for name in _slots(type(variable))[0]])
 
 
 def _state(node: Any) -> Any:
-    """What `restore` puts back: the notes on a node, and for an Apply those on its outputs."""
-    notes = _notes(node)
-    outputs = [_notes(v) for v in node.outputs] if hasattr(node, "outputs") else []
-    return (notes, outputs) if notes or any(outputs) else None
+    """The argument of `restore`: metadata of an object, and for an Apply also of its outputs."""
+    metadata = _metadata(node)
+    outputs = [_metadata(v) for v in node.outputs] if hasattr(node, "outputs") else []
+    return (metadata, outputs) if metadata or any(outputs) else None
 
 
-def _notes(node: Any) -> tuple[Any, ...] | None:
-    """Tag, origin and free attributes; None for the usual case that there are none."""
+def _metadata(node: Any) -> tuple[Any, ...] | None:
+    """Tag, origin and attributes outside of slots; None in the usual case that there are none."""
     attributes = {k: v for k, v in node.__dict__.items() if not k.startswith("_cached")}
     if node._tag is None and node.origin is None and not attributes:
         return None
@@ -174,19 +180,19 @@ def _notes(node: Any) -> tuple[Any, ...] | None:
 
 
 def restore(node: Any, state: Any) -> None:
-    """``__setstate__`` of `Variable` and `Apply`."""
+    """The implementation of ``__setstate__`` of `Variable` and `Apply`; see `_state`."""
     if state is None:
         return
-    notes, outputs = state
-    _set_notes(node, notes)
-    for v, its_notes in zip(node.outputs if outputs else (), outputs, strict=True):
-        _set_notes(v, its_notes)
+    metadata, of_outputs = state
+    _set_metadata(node, metadata)
+    for v, metadata in zip(node.outputs if of_outputs else (), of_outputs, strict=True):
+        _set_metadata(v, metadata)
 
 
-def _set_notes(node: Any, notes: Any) -> None:
-    if notes is None:
+def _set_metadata(node: Any, metadata: Any) -> None:
+    if metadata is None:
         return
-    node._tag, node.origin, attributes = notes
+    node._tag, node.origin, attributes = metadata
     if attributes:
         node.__dict__.update(attributes)
 

@@ -1,8 +1,8 @@
-"""Immutable graphs, compared by value: the inner graphs of ops.
+"""Immutable, hash-consed graphs, compared by value: the inner graphs of ops.
 
-The nodes of a `FrozenFunctionGraph` are interned, so equal graphs consist of the same objects and
-comparing them is comparing references.  There is one conversion each way: ``FunctionGraph.freeze``
-(or `from_io`) and `FrozenFunctionGraph.unfreeze` (or `bind`).
+The nodes of a `FrozenFunctionGraph` are interned: equal graphs consist of the same objects, so they
+are compared by identity.  There is one conversion each way: ``FunctionGraph.freeze`` (or `from_io`)
+and `FrozenFunctionGraph.unfreeze` (or `bind`).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from phintys.memo import Memo
 
 
 class FrozenApply(Node):
-    """A node that cannot be changed, and is the same object as any other made from the same parts.
+    """An immutable, interned node: equal arguments give the same object.
 
     It is not an `Apply`: its inputs and outputs are tuples and it cannot be cloned, so code that
     would change it fails.
@@ -30,9 +30,10 @@ class FrozenApply(Node):
     op, inputs
         inputs are `NominalVariable`, constants and outputs of frozen nodes
     output_types
-        they cannot always be derived again, because the values behind the inputs are gone
+        given, because ``op.make_node`` cannot always derive them from inputs without constant
+        values
     topo_idx
-        the position in the order of the graph; -1 if equal nodes of a graph are to be one
+        the position in the topological order of the graph; -1 to merge equal nodes of a graph
     """
 
     __slots__ = ("inputs", "op", "outputs", "topo_idx")
@@ -50,7 +51,7 @@ class FrozenApply(Node):
         topo_idx: int = -1,
     ) -> FrozenApply:
         inputs = _with_interned_constants(inputs)
-        # inputs are interned and kept alive by the node: their identity is enough
+        # ids suffice as a key: inputs are interned, and the node keeps them alive
         key = (op, tuple(map(id, inputs)), tuple(output_types), topo_idx)
         node = _nodes[key]
         if node is None:
@@ -84,24 +85,32 @@ _constants: Memo[Any, Constant] = Memo(0, "constants of frozen graphs", weak=Tru
 
 
 def _with_interned_constants(variables: Iterable[Variable]) -> tuple[Variable, ...]:
-    """The variables, where constants of equal type and value have become one."""
+    """The variables, with constants of equal type and value replaced by one of them."""
     found: list[Variable] = []
     for v in variables:
         if isinstance(v, Constant):
             try:
                 v = _constants.keep((type(v), v.signature()), v)
-            except TypeError:  # the value cannot be hashed: it equals only itself
+            except TypeError:  # the value is not hashable: the constant is not shared
                 pass
         found.append(v)
     return tuple(found)
 
 
 class FrozenFunctionGraph:
-    """A graph that is a value: immutable, hashable, equal to every graph of the same structure.
+    """An immutable, hashable graph, equal to every frozen graph of the same structure.
 
-    Its inputs are `NominalVariable`, numbered, so names do not matter.  Everything it needs is an
-    input or a constant; a shared variable has to be passed as an input.  Made by
+    Its inputs are numbered `NominalVariable`, so names do not matter.  It depends only on its
+    inputs and constants; a shared variable has to be passed as an input.  Made by
     ``FunctionGraph.freeze``, `from_io`, `from_toposort` or `from_structural_inputs`.
+
+    >>> import phintys.tensor as pt
+    >>> x, y = pt.dvectors("x", "y")
+    >>> graph = FrozenFunctionGraph.from_io([x], [x + 1])
+    >>> graph == FrozenFunctionGraph.from_io([y], [y + 1])
+    True
+    >>> graph.bind([2 * y])
+    [Add.out]
     """
 
     __slots__ = ("__weakref__", "_hash", "_toposort", "inputs", "outputs")
@@ -133,12 +142,12 @@ class FrozenFunctionGraph:
         outputs: Sequence[Variable],
         dedup_nodes: bool = False,
     ) -> FrozenFunctionGraph:
-        """Freeze the graph between ``inputs`` and ``outputs``.
+        """The frozen graph between ``inputs`` and ``outputs``.
 
-        ``dedup_nodes`` makes equal nodes one.  That is not done by default because it would merge
-        the memory that in-place operations write to.
+        ``dedup_nodes`` merges equal nodes.  That is not the default, because it would also merge
+        the results that in-place operations overwrite.
 
-        ValueError names a variable that is neither an input nor a constant nor computed from them.
+        ValueError if the outputs depend on a variable that is neither an input nor a constant.
         """
         return cls._freeze(inputs, outputs, io_toposort(inputs, outputs), dedup_nodes)
 
@@ -149,16 +158,17 @@ class FrozenFunctionGraph:
         outputs: Sequence[Variable],
         toposort: Sequence[Apply],
     ) -> FrozenFunctionGraph:
-        """Like `from_io`, with the order of the nodes given; ValueError if it is not one."""
+        """Like `from_io`, with a given order of nodes; ValueError if it is not topological."""
         return cls._freeze(inputs, outputs, toposort, False)
 
     @classmethod
     def from_structural_inputs(
         cls, inputs: Sequence[Variable], outputs: Sequence[Variable]
     ) -> FrozenFunctionGraph:
-        """Freeze ``outputs`` as functions of ``inputs``, which may be expressions.
+        """The frozen graph of ``outputs`` as functions of ``inputs``, which may be expressions.
 
-        Every subexpression of ``outputs`` that equals an input in structure stands for that input.
+        Every subexpression of ``outputs`` that is structurally equal to an input becomes that
+        input.
         """
         keys: dict[Variable, Any] = {}
         assign_keys([*inputs, *outputs], keys, {}, leaf_key)
@@ -190,25 +200,25 @@ class FrozenFunctionGraph:
         results = [_frozen_variable(v, memo) for v in outputs]
         return cls(nominal, tuple(dict.fromkeys(nodes)), results)
 
-    # ----- thawing
+    # ----- conversion to ordinary graphs
     def bind(
         self, replace: Mapping[Variable, Any] | Sequence[Any], *, return_memo: bool = False
     ) -> Any:
-        """The outputs, as an ordinary graph on other inputs.
+        """The outputs as an ordinary graph on the given inputs: a list of variables.
 
         Parameters
         ----------
         replace
-            what takes the place of each input: a sequence, or a mapping from ``self.inputs``
+            a replacement for each input: a sequence, or a mapping from ``self.inputs``
         return_memo
-            also return the map from the frozen variables and nodes to the new ones
+            also return a dict from the frozen variables and nodes to the new ones
 
         Raises
         ------
         KeyError
-            if an input is not replaced
+            if an input has no replacement
         TypeError
-            if something cannot be converted to the type of the input
+            if a replacement cannot be converted to the type of the input
         """
         pairs = replace if isinstance(replace, Mapping) else dict(zip(self.inputs, replace))
         memo: dict[Any, Any] = {}
@@ -223,10 +233,7 @@ class FrozenFunctionGraph:
         return (outputs, memo) if return_memo else outputs
 
     def unfreeze(self, *, return_memo: bool = False) -> Any:
-        """A `FunctionGraph` equal to this graph, with new inputs.
-
-        ``return_memo`` as in `bind`.
-        """
+        """A `FunctionGraph` of the same structure; see `bind` for ``return_memo``."""
         inputs = [v.type.make_variable() for v in self.inputs]
         outputs, memo = self.bind(inputs, return_memo=True)
         fgraph = FunctionGraph(inputs, outputs, clone=False)
@@ -234,7 +241,7 @@ class FrozenFunctionGraph:
 
     # ----- queries
     def toposort(self) -> tuple[FrozenApply, ...]:
-        """The nodes, inputs first."""
+        """The nodes in topological order."""
         return self._toposort
 
     @property
@@ -249,7 +256,7 @@ class FrozenFunctionGraph:
 
     @property
     def clients(self) -> dict[Variable, list[Client]]:
-        """The uses of every variable; graph outputs appear as `Output` nodes."""
+        """The uses of every variable; graph outputs are `Output` nodes."""
         found: dict[Variable, list[Client]] = {v: [] for v in self.inputs}
         for node in self._toposort:
             for i, v in enumerate(node.inputs):
@@ -259,7 +266,7 @@ class FrozenFunctionGraph:
             found.setdefault(v, []).append((Output(i).make_node(v), 0))
         return found
 
-    # ----- a value
+    # ----- equality and copies
     def __eq__(self, other: object) -> bool:
         return self is other or (
             isinstance(other, FrozenFunctionGraph)
@@ -279,7 +286,7 @@ class FrozenFunctionGraph:
         return self
 
     def __reduce__(self) -> Any:
-        # nodes first, in order: nothing refers to what does not exist yet
+        # The nodes are pickled in topological order, hence without recursion over the graph.
         return FrozenFunctionGraph, (self.inputs, self._toposort, self.outputs)
 
     def __str__(self) -> str:
@@ -290,6 +297,7 @@ class FrozenFunctionGraph:
 
 
 def _frozen_variable(v: Variable, memo: Mapping[Variable, Variable]) -> Variable:
+    """The variable of the frozen graph that corresponds to ``v``; ValueError if there is none."""
     if v in memo:
         return memo[v]
     if isinstance(v, Constant):
@@ -302,7 +310,7 @@ def _frozen_variable(v: Variable, memo: Mapping[Variable, Variable]) -> Variable
 
 
 def _thawed(node: FrozenApply, inputs: Sequence[Variable]) -> Apply:
-    """An ordinary node; made anew if the types of its inputs are narrower now."""
+    """An `Apply` like ``node``; made by ``make_node`` if the types of its inputs have changed."""
     if all(new.type == old.type for new, old in zip(inputs, node.inputs, strict=True)):
         return Apply(node.op, inputs, [v.type.make_variable() for v in node.outputs])
     return node.op.make_node(*inputs)

@@ -1,4 +1,4 @@
-"""Equality, hash and text of objects that are described by their properties."""
+"""Equality, hash and text of objects from the attributes that ``__props__`` lists."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 
 class MetaType(ABCMeta):
-    """Derives ``__eq__``, ``__hash__`` and ``__str__`` from ``__props__``, names of attributes.
+    """A metaclass that derives ``__eq__``, ``__hash__`` and ``__str__`` from ``__props__``.
 
-    Two objects are equal if they have the same class and equal properties.  Methods that a class
-    writes itself are kept.
+    ``__props__`` is a tuple of attribute names.  Two objects are equal if they have the same class
+    and these attributes are equal.  Methods that the class defines itself are kept.
     """
 
     def __new__(
@@ -30,7 +30,7 @@ class MetaType(ABCMeta):
             namespace.setdefault("__str__", _text)
         return super().__new__(mcls, name, bases, namespace, **kw)
 
-    # ABCMeta's runs Python for each question; there are no virtual subclasses to ask for
+    # ABCMeta's isinstance runs Python code, to support virtual subclasses, which are not needed
     __instancecheck__ = type.__instancecheck__
 
 
@@ -63,11 +63,11 @@ def _text(self: Any) -> str:
 
 
 class MetaObject(metaclass=MetaType):
-    """Base of objects with ``__props__``."""
+    """Base class of objects with ``__props__``; see `MetaType`."""
 
 
 class Scratchpad:
-    """A bag of attributes: ``x.tag.note = 1``.  It never influences what a graph computes."""
+    """A namespace of free attributes, ``x.tag.note = 1``.  It never influences what is computed."""
 
     if TYPE_CHECKING:
 
@@ -75,9 +75,11 @@ class Scratchpad:
         def __setattr__(self, name: str, value: Any) -> None: ...
 
     def clear(self) -> None:
+        """Remove all attributes."""
         self.__dict__.clear()
 
     def __update__(self, other: Scratchpad) -> Scratchpad:
+        """Copy all attributes of ``other`` into this one, and return it."""
         self.__dict__.update(other.__dict__)
         return self
 

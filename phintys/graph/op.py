@@ -1,8 +1,8 @@
-"""`Op`: what an operation is, in one class.
+"""`Op`: the base class of operations.
 
-Everything about an operation hangs off its class: how it is typed (`make_node`), what it computes
+The methods of its class define an operation: the types of its outputs (`make_node`), its values
 (`perform`), the shapes of its results (`infer_shape`), both derivatives (`pullback`,
-`pushforward`), how it batches (`vectorize_node`), and what it becomes in machine code (`lower`).
+`pushforward`), batching (`vectorize_node`), and the code it is compiled to (`lower`).
 """
 
 from __future__ import annotations
@@ -20,19 +20,20 @@ Storage = list[list[Any]]
 
 
 class Op(OlderInterface, MetaObject):
-    """An operation.  Subclasses write `make_node` (or ``itypes`` and ``otypes``) and `perform`.
+    """An operation.  Subclasses define `make_node` (or ``itypes`` and ``otypes``) and `perform`.
 
     Attributes
     ----------
     __props__
-        names of the attributes that distinguish instances; equality and hash follow from them, and
-        equal ops are taken to behave identically
+        names of the attributes that distinguish instances; equality and hash are derived from them,
+        and equal ops must behave identically
     itypes, otypes
-        types of inputs and outputs, in place of a `make_node`
+        types of inputs and outputs, for the default `make_node`
     default_output
-        the output that ``op(...)`` returns, if it has several
+        position of the output that ``op(...)`` returns, if there are several
     view_map, destroy_map
-        ``{output: [inputs]}``: outputs that are views of an input, or are computed in its memory
+        ``{output: [inputs]}``, by position: outputs that are views of an input, or are computed in
+        the memory of one, which is overwritten
     is_linear
         whether the outputs are linear in the inputs that `connection_pattern` connects to them; the
         pushforward is then the op, applied to the tangents
@@ -45,6 +46,18 @@ class Op(OlderInterface, MetaObject):
         whether the op is an associative operation on any number of inputs
     commutative
         whether the inputs may be permuted
+
+    >>> import phintys.tensor as pt
+    >>> class Double(Op):
+    ...     __props__ = ()
+    ...     itypes = [pt.dvector]
+    ...     otypes = [pt.dvector]
+    ...
+    ...     def perform(self, node, inputs, output_storage):
+    ...         output_storage[0][0] = 2 * inputs[0]
+    >>> x = pt.dvector("x")
+    >>> Double()(x).eval({x: [1.0, 2.0]})
+    array([2., 4.])
     """
 
     default_output: int | None = None
@@ -61,9 +74,10 @@ class Op(OlderInterface, MetaObject):
 
     # ----- building
     def make_node(self, *inputs: Any) -> Apply:
-        """The application of this op to ``inputs``, converted and checked.
+        """The node that applies this op to ``inputs``, which may be variables or values.
 
-        TypeError if an input does not fit, ValueError if there are too many or too few.
+        TypeError if an input cannot be converted to its type, ValueError if the number of inputs is
+        wrong.
         """
         if self.itypes is None or self.otypes is None:
             raise TypeError(
@@ -77,7 +91,11 @@ class Op(OlderInterface, MetaObject):
     def __call__(
         self, *inputs: Any, name: str | None = None, return_list: bool = False, **kwargs: Any
     ) -> Any:
-        """Apply the op.  One output gives a variable, several a list or the `default_output`."""
+        """Apply the op to ``inputs``, by `make_node`; return its output or outputs.
+
+        The result is the `default_output` if the op defines one, else the only output, else a list;
+        with ``return_list`` always a list.  ``name`` becomes the name of the output.
+        """
         node: Any = self.make_node(*inputs, **kwargs)
         if not isinstance(node, Apply):
             raise TypeError(f"{type(self).__name__}.make_node returned {node!r}, not an Apply.")
@@ -106,26 +124,26 @@ class Op(OlderInterface, MetaObject):
 
     # ----- computing
     def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Storage) -> None:
-        """Compute: put the value of output ``i`` into ``output_storage[i][0]``.
+        """Compute the outputs: assign the value of output ``i`` to ``output_storage[i][0]``.
 
-        What is already there may be a stale array; inputs must not be written to, unless
-        ``destroy_map`` says so.
+        Inputs must not be modified, unless ``destroy_map`` says so.  The old contents of
+        ``output_storage`` are undefined.
         """
         raise MethodNotDefined(f"{type(self).__name__} has no perform method.")
 
     def lower(self, node: Apply, b: Any, *inputs: Any) -> Any:
-        """This node as primitives of the Program, through the builder (``lowering/builder.py``).
+        """Express this node in primitives of the Program, with the builder ``b``.
 
-        Returns one value per output (a single one may come without a list), or NotImplemented: then
-        `perform` is called from the compiled routine.
+        See ``lowering/builder.py``.  Returns a value, or a list with one value per output.  The
+        default returns NotImplemented: the compiled routine then calls `perform`.
         """
         return NotImplemented
 
     def do_constant_folding(self, fgraph: Any, node: Apply) -> bool:
-        """Whether the node may be computed while rewriting, if all its inputs are constants."""
+        """Whether rewriting may replace the node by its value if all its inputs are constants."""
         return True
 
-    # ----- shapes.  infer_shape(self, node, shapes) is optional: its absence means "unknown".
+    # ----- shapes.  infer_shape(self, node, shapes) is optional; None means "not known".
     infer_shape: Callable[..., Any] | None = None
 
     # ----- derivatives
@@ -135,11 +153,12 @@ class Op(OlderInterface, MetaObject):
         outputs: Sequence[Variable],
         cotangents: Sequence[Variable],
     ) -> list[Variable]:
-        """Cotangents of the inputs, one per input, from those of the outputs.
+        """The cotangents of the inputs, one variable per input, from those of the outputs.
 
-        A variable of type DisconnectedType says "no influence", one of type NullType "not defined".
-        None may stand for what is not asked for: inputs that `connection_pattern` excludes.
-        ``cotangents`` see `handles_missing`.
+        A cotangent has the type of its variable, or is a variable of `DisconnectedType` (no
+        influence) or `NullType` (not defined).  None may stand for that of an input which
+        `connection_pattern` excludes.  `handles_missing` says what ``cotangents`` may be.  A class
+        may define the older ``L_op`` or ``grad`` instead.  `MethodNotDefined` if it defines none.
         """
         return self._older_pullback(inputs, outputs, cotangents)
 
@@ -150,16 +169,20 @@ class Op(OlderInterface, MetaObject):
         cotangents: Sequence[Variable],
         wanted: Sequence[bool],
     ) -> Sequence[Variable | None]:
-        """`pullback`, where only the cotangents of ``wanted`` inputs are used.
+        """`pullback`, of which only the cotangents of ``wanted`` inputs are used.
 
-        The others may be None, which saves the work of building them.
+        An override may return None for the others, to save work.
         """
         return self.pullback(inputs, outputs, cotangents)
 
     def pushforward(
         self, inputs: Sequence[Variable], outputs: Sequence[Variable], tangents: Sequence[Variable]
     ) -> list[Variable]:
-        """Tangents of the outputs from those of the inputs, see `handles_missing`."""
+        """The tangents of the outputs, one variable per output, from those of the inputs.
+
+        `handles_missing` says what ``tangents`` may be.  An op that `is_linear` is applied to them.
+        A class may define the older ``R_op`` instead.  `MethodNotDefined` if it defines neither.
+        """
         if not self.is_linear:
             return self._older_pushforward(inputs, tangents)
         moved = [x if isinstance(t.type, DisconnectedType) else t for x, t in zip(inputs, tangents)]
@@ -167,11 +190,14 @@ class Op(OlderInterface, MetaObject):
 
     @property
     def is_fully_connected(self) -> bool:
-        """Whether `connection_pattern` need not be asked: every input influences every output."""
+        """Whether every input influences every output: `connection_pattern` is not overridden."""
         return type(self).connection_pattern is Op.connection_pattern
 
     def connection_pattern(self, node: Apply) -> list[list[bool]]:
-        """``[input][output]``: whether the elements of the input influence those of the output."""
+        """``[input][output]``: whether the output depends on the elements of the input.
+
+        False means that no derivative passes, even if the output depends on the input's shape.
+        """
         return [[True] * len(node.outputs) for _ in node.inputs]
 
     # ----- batching
@@ -186,7 +212,7 @@ class Op(OlderInterface, MetaObject):
     lower_batched: Callable[..., Any] | None = None
 
     def vectorize_node(self, node: Apply, *batched_inputs: Variable) -> Apply:
-        """The node on inputs that have additional leading dimensions."""
+        """The node for inputs with additional leading dimensions; `MethodNotDefined` by default."""
         raise MethodNotDefined(f"{type(self).__name__} does not say how it is vectorized.")
 
     # ----- in place
@@ -195,7 +221,7 @@ class Op(OlderInterface, MetaObject):
     destroyhandler_tolerate_same: Sequence[tuple[int, int]] = ()
 
     def inplace_on_inputs(self, allowed_inplace_inputs: list[int]) -> Op:
-        """This op, computing in the memory of some of the allowed inputs if it can."""
+        """A variant of this op that overwrites some of the allowed inputs; else the op itself."""
         return self
 
     def __str__(self) -> str:
@@ -206,16 +232,16 @@ class Op(OlderInterface, MetaObject):
 
 
 class HasMultipleInnerGraph:
-    """Mixin of ops that contain graphs: they provide ``inner_graphs``."""
+    """Mixin of ops that contain graphs.  Subclasses define `inner_graphs`."""
 
     @property
     def inner_graphs(self) -> Mapping[str, Any]:
-        """The graphs by name."""
+        """The inner graphs, as a dict from names to graphs."""
         raise MethodNotDefined(f"{type(self).__name__} does not say what its inner graphs are.")
 
 
 class HasInnerGraph(HasMultipleInnerGraph):
-    """Mixin of ops that contain one graph: they provide ``fgraph``."""
+    """Mixin of ops that contain one graph.  Subclasses define ``fgraph``."""
 
     fgraph: Any
 
@@ -225,15 +251,17 @@ class HasInnerGraph(HasMultipleInnerGraph):
 
     @property
     def inner_inputs(self) -> list[Variable]:
+        """The inputs of the inner graph."""
         return list(self.fgraph.inputs)
 
     @property
     def inner_outputs(self) -> list[Variable]:
+        """The outputs of the inner graph."""
         return list(self.fgraph.outputs)
 
 
 def _check_maps(node: Apply) -> None:
-    """TypeError if ``view_map`` or ``destroy_map`` names an input or output that there is not."""
+    """TypeError if ``view_map`` or ``destroy_map`` names an input or output that does not exist."""
     for name in ("view_map", "destroy_map"):
         for output, inputs in getattr(node.op, name).items():
             if not (0 <= output < node.nout and all(0 <= i < node.nin for i in inputs)):

@@ -1,7 +1,7 @@
-"""Where in the user's program a node was made.
+"""The source location in the user's program at which a node was made, its *origin*.
 
-What is recorded is a code object and an instruction offset: two references, no text.  File,
-line and source text are looked up when a message is printed.
+To record it costs little: an origin is a code object and the offset of an instruction.  File, line
+and source text are looked up when a message is printed.
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ from typing import Any, NamedTuple
 from phintys.memo import Memo
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
-_is_ours: Memo[str, bool] = Memo(1024, "files")  # a code object's own hash is slow
+#: By file name, whether a code object belongs to this package.  Code objects themselves would be
+#: slow keys, because their hash is computed from their contents.
+_is_ours: Memo[str, bool] = Memo(1024, "files")
 
 #: (code object, offset of the instruction); resolved by `locate`.
 Origin = tuple[CodeType, int]
@@ -41,6 +43,8 @@ class Location(NamedTuple):
 
 
 class _Inherited(threading.local):
+    """The origin that `inherit` sets for the nodes of this thread; None outside of it."""
+
     origin: Origin | Location | None = None
 
 
@@ -48,7 +52,7 @@ _inherited = _Inherited()
 
 
 def user_origin() -> Origin | Location | None:
-    """The innermost frame that is not part of this package."""
+    """The origin of a new node: that set by `inherit`, else the innermost frame of user code."""
     origin = _inherited.origin
     if origin is not None:
         return origin
@@ -58,7 +62,7 @@ def user_origin() -> Origin | Location | None:
         ours = _is_ours[code.co_filename]
         if ours is None:
             ours = _is_of_package(code.co_filename)
-        if not ours and not (code.co_name == "make_node" and _is_within_package(frame)):
+        if not ours and not (code.co_name == "make_node" and _is_called_by_package(frame)):
             return code, frame.f_lasti
         frame = frame.f_back
     return None
@@ -69,16 +73,21 @@ def _is_of_package(file: str) -> bool:
     return _is_ours.keep(file, file.startswith(_PACKAGE)) if ours is None else ours
 
 
-def _is_within_package(make_node: FrameType) -> bool:
-    """Whether it is called from here: the line that applies a user's op says more than its own."""
-    caller = make_node.f_back
+def _is_called_by_package(frame: FrameType) -> bool:
+    """Whether the caller of a frame is a function of this package.
+
+    `Op.__call__` calls the ``make_node`` of a user's op.  The origin is then the line that applies
+    the op, which says more than a line in ``make_node``.
+    """
+    caller = frame.f_back
     return caller is not None and _is_of_package(caller.f_code.co_filename)
 
 
 class inherit:
-    """While active in this thread, nodes are recorded as made where ``origin`` says.
+    """A context manager in which nodes made by this thread get ``origin``, if it is not None.
 
-    Rewriting and differentiation use it: what they make comes from the user's line.
+    Rewriting and differentiation use it, so that a new node has the origin of the node it replaces
+    or differentiates.
     """
 
     __slots__ = ("origin", "saved")
@@ -90,7 +99,7 @@ class inherit:
         self.saved, _inherited.origin = _inherited.origin, self.origin
 
     def move(self, origin: Origin | Location | None) -> None:
-        """Go on with another origin."""
+        """Change the origin inside the context."""
         _inherited.origin = origin
 
     def __exit__(self, *exc: object) -> None:
@@ -98,7 +107,7 @@ class inherit:
 
 
 def locate(origin: Origin | Location | None) -> Location | None:
-    """File, line and function of an origin."""
+    """File, line and function of an origin; None for None."""
     if origin is None or isinstance(origin, Location):
         return origin
     key = _Identity(origin[0]), origin[1]
@@ -106,7 +115,7 @@ def locate(origin: Origin | Location | None) -> Location | None:
 
 
 class _Identity:
-    """A code object as a key: by identity, because its own hash is slow."""
+    """A code object as a key by identity; its own hash is slow: it covers the contents."""
 
     __slots__ = ("code",)
 
@@ -133,7 +142,7 @@ def _resolve(code: CodeType, offset: int) -> Location:
 
 
 def describe(origin: Any, indent: str = "  ") -> str:
-    """A sentence that says where something was made; empty if it is not known."""
+    """Text that says where something was made, with the source line; empty if it is not known."""
     where = locate(origin)
     if where is None:
         return ""
@@ -142,20 +151,21 @@ def describe(origin: Any, indent: str = "  ") -> str:
 
 
 def annotate(exc: BaseException, node: Any, values: Sequence[Any]) -> None:
-    """Add to an exception which node raised it, on what, and where the user made it."""
-    rows = [f"while computing {node.op} of"]
-    rows += [f"  {v} = {_about(x)}" for v, x in zip(node.inputs, values)]
+    """Add a note to an exception that ``perform`` raised: the node, its inputs, its origin."""
+    lines = [f"while computing {node.op} of"]
+    lines += [f"  {v} = {_summary(x)}" for v, x in zip(node.inputs, values)]
     made = describe(node.origin, indent="")
-    exc.add_note("\n".join([*rows, made] if made else rows))
+    exc.add_note("\n".join([*lines, made] if made else lines))
     vars(exc)["_raised_by_node"] = True
 
 
 def raised_by_node(exc: BaseException) -> bool:
-    """Whether an exception is what a node raised that Python ran; see `annotate`."""
+    """Whether `annotate` was called on an exception: a node's ``perform`` raised it."""
     return "_raised_by_node" in vars(exc)
 
 
-def _about(value: Any) -> str:
+def _summary(value: Any) -> str:
+    """dtype, shape and strides of an array, and a short value; the repr of another object."""
     if not hasattr(value, "dtype") or not hasattr(value, "shape"):
         return f"{value!r} ({type(value).__name__})"
     text = f"{value.dtype} of shape {value.shape}"

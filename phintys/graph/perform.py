@@ -1,4 +1,4 @@
-"""Running one node in Python, as every backend does it for ops that it does not compile."""
+"""Running one node by its ``perform``, as every backend does for ops that it cannot compile."""
 
 from __future__ import annotations
 
@@ -12,21 +12,22 @@ from phintys.graph.op import Op
 from phintys.graph.results import declared_result
 from phintys.graph.variable import Apply
 
-_OWN = __name__.partition(".")[0] + "."
+_PACKAGE_PREFIX = __name__.partition(".")[0] + "."
 
 
 def run_node(node: Apply, inputs: Sequence[Any]) -> list[Any]:
-    """The results of ``perform``, computed as if every value had memory of its own.
+    """The results of ``perform``, without effect on ``inputs`` and with memory of their own.
 
-    An input that the op overwrites is copied first: its owner may be the caller, a shared variable,
-    a constant, or a node that runs later.  A result that shares memory with an input or an earlier
-    result is copied, unless ``view_map`` says so.  Ops that users write get views of arrays: what
-    they do to the shape of one reaches nobody else.
+    An input that the op overwrites is copied first, since it may belong to the caller, to a shared
+    variable, to a constant, or be read by a later node.  A result that shares memory with an input
+    or an earlier result is copied, unless ``view_map`` declares that.  Ops that are not of this
+    package get views of their inputs, so that assigning to the shape of one affects no other user
+    of the array.
 
-    Results are checked against the types of the outputs, see `declared_result`.
+    Results are converted and checked by `declared_result`, which raises TypeError or ShapeError.
     """
     op = node.op
-    if not type(op).__module__.startswith(_OWN):
+    if not type(op).__module__.startswith(_PACKAGE_PREFIX):
         inputs = [x[...] if type(x) is np.ndarray else x for x in inputs]
     if op.destroy_map:
         inputs = list(inputs)
@@ -44,7 +45,7 @@ def run_node(node: Apply, inputs: Sequence[Any]) -> list[Any]:
 def _is_shared(
     value: np.ndarray, k: int, op: Op, inputs: Sequence[Any], results: Sequence[Any]
 ) -> bool:
-    """Whether a result is memory of an input or an earlier result without being declared so."""
+    """Whether result ``k`` shares memory with an input or an earlier result, undeclared."""
     others = inputs if k == 0 else [*inputs, *results[:k]]
     if value.base is None:  # owns its memory
         for x in others:
@@ -57,5 +58,5 @@ def _is_shared(
 
 
 def destroyed_inputs(op: Op) -> list[int]:
-    """The inputs that an op overwrites."""
+    """The positions of the inputs that an op overwrites."""
     return list(dict.fromkeys(i for ins in op.destroy_map.values() for i in ins))

@@ -1,8 +1,8 @@
 """New graphs from old ones, with some variables replaced.
 
-Both functions replace simultaneously and work on the originals: ``{x: y, y: x}`` swaps, and a
-variable may be replaced by an expression that contains it.  What lies behind a replaced variable
-is not looked at, so of two keys where one is needed only by the other, the outer one counts.
+All replacements are simultaneous: ``{x: y, y: x}`` swaps two variables, and a variable may be
+replaced by an expression that contains it.  The inputs of a replaced variable are not visited, so a
+key that occurs only behind another key is not replaced.
 """
 
 from __future__ import annotations
@@ -44,30 +44,36 @@ def clone_replace(
 ) -> Variable | list[Variable]:
     """A copy of the graph of ``output`` in which some variables are replaced.
 
-    Every node is copied, those of the replacements too; only inputs, constants and shared
-    variables are the same objects.
+    Every node is copied, also those of the replacements; inputs, constants and shared variables are
+    shared between the graphs.
 
     Parameters
     ----------
     output
-        a variable, or several
+        a variable, or a list of variables; the result has the same form
     replace
-        the variables to replace, and by what.  A value becomes a constant; a key that is not in
-        the graph is ignored.
+        a dict from variables to their replacements, or (variable, replacement) pairs.  A value
+        becomes a constant; a key that is not in the graph is ignored.
     copy_inputs_over
         False: variables without an owner are copied as well
     rebuild_strict
-        False: a replacement may have another type; the nodes that use it are made anew
+        False: a replacement may have another type; nodes that use it are made by ``make_node``
 
     Raises
     ------
     TypeError
-        if a replacement cannot be converted to the type of what it replaces
+        if a replacement cannot be converted to the type of the variable it replaces
+
+    >>> import phintys, phintys.tensor as pt
+    >>> x, y = pt.dvectors("x", "y")
+    >>> z = phintys.clone_replace(x + y, {y: 2 * x})
+    >>> z.eval({x: [1.0, 2.0]})
+    array([3., 6.])
     """
     outputs = _as_list(output)
     pairs = _filtered(replace, rebuild_strict)
     copies = clone_get_equiv([], pairs.values(), copy_orphans=not copy_inputs_over)
-    # only roots are common to the graph and the replacements: in these, keys are not replaced
+    # The memo gets only the roots of the replacements: keys that occur inside of them stay.
     memo = {v: copies[v] for v in graph_inputs(pairs.values())}
     memo.update((old, copies[new]) for old, new in pairs.items())
     clone_get_equiv([], outputs, copy_orphans=not copy_inputs_over, memo=memo)
@@ -88,24 +94,31 @@ def graph_replace(
 ) -> Variable | list[Variable]:
     """The graph of ``outputs`` with some variables replaced.
 
-    Only the nodes that depend on a replaced variable are made anew; the others, and the
-    replacements, are shared with the graphs that were given.
+    Only the nodes that depend on a replaced variable are copied; the others, and the nodes of the
+    replacements, are shared with the given graphs.
 
     Parameters
     ----------
     outputs
-        a variable, or several
+        a variable, or a list of variables; the result has the same form
     replace
-        the variables to replace, and by what.  A value becomes a constant.
+        a dict from variables to their replacements, or (variable, replacement) pairs.  A value
+        becomes a constant.
     strict
-        ValueError if a key is not in the graph
+        whether a key that is not in the graph is an error
 
     Raises
     ------
     ValueError
-        see ``strict``
+        if a key is not in the graph, and ``strict``
     TypeError
-        if a replacement cannot be converted to the type of what it replaces
+        if a replacement cannot be converted to the type of the variable it replaces
+
+    >>> import phintys, phintys.tensor as pt
+    >>> x, y = pt.dvectors("x", "y")
+    >>> z = phintys.graph_replace(x + y, {x: y, y: x})
+    >>> z.owner.inputs
+    [y, x]
     """
     roots = _as_list(outputs)
     pairs = _filtered(replace, True)
@@ -128,7 +141,7 @@ def _as_list(outputs: Variable | Sequence[Variable]) -> list[Variable]:
 
 
 def _filtered(replace: Replacements | None, strict: bool) -> dict[Variable, Variable]:
-    """The replacements, each as a variable of the type of what it replaces."""
+    """The replacements as variables; with ``strict`` of the types of what they replace."""
     pairs: dict[Variable, Any] = dict(replace or ())
     return {
         old: new if isinstance(new, Variable) and not strict else old.type.filter_variable(new)
@@ -137,6 +150,7 @@ def _filtered(replace: Replacements | None, strict: bool) -> dict[Variable, Vari
 
 
 def _check_used(pairs: Mapping[Variable, Variable], outputs: Sequence[Variable]) -> None:
+    """ValueError if a key is not in the graph of ``outputs``."""
     present = set(vars_between([], outputs))
     absent = [v for v in pairs if v not in present]
     if absent:

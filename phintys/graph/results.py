@@ -1,4 +1,4 @@
-"""Values that Python code has given, checked against the types of variables."""
+"""Checks of values computed by Python code against the types of variables."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from phintys.errors import ShapeError
 from phintys.graph.type import HasDataType, HasShape, Type
 from phintys.graph.variable import Apply
 
-#: dtype and lengths
+#: dtype and shape; None stands for a length that the type does not fix
 ArrayType = tuple[str, tuple[int | None, ...]]
 
 
 def array_type(type_: Type[Any]) -> ArrayType | None:
-    """dtype and lengths, if the values of a type are NumPy arrays; None for other types.
+    """dtype and shape of a type whose values are NumPy arrays; None for other types.
 
-    Types of sparse matrices have a dtype and a shape too; they say so by a ``format``.
+    A type with an attribute ``format`` is one of sparse matrices, which also has dtype and shape.
     """
     if not isinstance(type_, HasDataType) or not isinstance(type_, HasShape):
         return None
@@ -25,7 +25,7 @@ def array_type(type_: Type[Any]) -> ArrayType | None:
 
 
 def has_shape(shape: tuple[int, ...], wanted: tuple[int | None, ...]) -> bool:
-    """Whether lengths are those that are wanted; None stands for any."""
+    """Whether a shape has the wanted rank and lengths; None stands for any length."""
     if len(shape) != len(wanted):
         return False
     for n, want in zip(shape, wanted):  # noqa: SIM110 - a generator takes twice as long
@@ -35,22 +35,22 @@ def has_shape(shape: tuple[int, ...], wanted: tuple[int | None, ...]) -> bool:
 
 
 def declared_result(node: Apply, number: int, value: Any) -> Any:
-    """What ``perform`` gave for an output, as an array of the declared dtype and shape.
+    """The value that ``perform`` computed for output ``number``, as an array of the declared type.
 
-    Values of types that are not of arrays are returned as they are.
+    The dtype is converted if that is a "same_kind" cast of NumPy.  Values of types other than those
+    of arrays are returned unchanged.
 
     Raises
     ------
     TypeError
-        if NumPy does not cast the dtype to the declared one within a kind, the rank is wrong, or
-        the array is masked
+        if the dtype cannot be converted, the rank is wrong, or the array is masked
     ShapeError
         if a length contradicts the type of the output
     """
     type_ = node.outputs[number].type
     if type(value) is np.ndarray and value.dtype is getattr(type_, "numpy_dtype", None):
         shape = getattr(type_, "shape", None)
-        if shape is not None and has_shape(value.shape, shape):  # almost always
+        if shape is not None and has_shape(value.shape, shape):  # the fast path
             return value
     known = array_type(type_)
     if known is None:
@@ -66,7 +66,7 @@ def declared_result(node: Apply, number: int, value: Any) -> Any:
                 f"{node.outputs[number].type}."
             )
         array = array.astype(dtype)
-    if array.dtype is not np.dtype(dtype):  # equal to it, like long long to long
+    if array.dtype is not np.dtype(dtype):  # an equal dtype, such as long long for long
         array = array.view(np.dtype(dtype))
     if not has_shape(array.shape, shape):
         kind = ShapeError if array.ndim == len(shape) else TypeError

@@ -1,4 +1,4 @@
-"""Shared variables: variables with a value that functions read and update."""
+"""Shared variables: variables with a value that compiled functions read and update."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from phintys.graph.variable import Variable
 
 
 class Container:
-    """A cell that holds a value of a type: ``storage`` is a list with one element.
+    """A cell that holds a value of a type, as the only element of the list ``storage``.
 
-    Assigning to ``value`` (or ``data``) converts with ``type.filter``; a read-only container
-    refuses.
+    Assigning to ``value`` (or ``data``) converts with ``type.filter``.  TypeError if the value
+    cannot be converted, or the container is read-only.
     """
 
     def __init__(
@@ -69,16 +69,26 @@ class Container:
 
 
 class SharedVariable(Variable):
-    """A variable with a value, shared between the functions that use it.
+    """A variable with a value, shared between the functions that use it.  Made by `shared`.
 
     Parameters
     ----------
     type
-        of the variable
+        the `Type` of the values
     value
-        the first value; with ``strict`` it must be of the type already
+        the initial value, converted by ``type.filter``; with ``strict`` it must be of the type
     container
         an existing cell, instead of a value
+
+    Raises
+    ------
+    TypeError
+        if the value cannot be converted to the type, or both a value and a container are given
+
+    >>> import phintys
+    >>> state = SharedVariable(phintys.generic, {"step": 1}, name="state")
+    >>> state.get_value()
+    {'step': 1}
     """
 
     __slots__ = ("container", "default_update")
@@ -107,12 +117,15 @@ class SharedVariable(Variable):
             )
 
     def get_value(self, borrow: bool = False, return_internal_type: bool = False) -> Any:
-        """The value; a copy, unless ``borrow``."""
+        """The current value; a deep copy, unless ``borrow``."""
         value = self.container.value
         return value if borrow else deepcopy(value)
 
     def set_value(self, new_value: Any, borrow: bool = False) -> None:
-        """Set the value, of equal rank; a copy is taken, unless ``borrow``."""
+        """Set the value; a deep copy of ``new_value``, unless ``borrow``.
+
+        TypeError if it cannot be converted to the type: a tensor must have the same rank.
+        """
         if not borrow:
             new_value = deepcopy(new_value)
         try:
@@ -121,7 +134,7 @@ class SharedVariable(Variable):
             raise TypeError(f"Cannot set the value of {self.name or self}: {exc}") from None
 
     def clone(self, **kwargs: Any) -> SharedVariable:
-        """Another variable that shares the same cell."""
+        """Another variable on the same cell."""
         copy = type(self)(self.type, container=self.container, name=kwargs.pop("name", self.name))
         copy.default_update = self.default_update
         return copy
@@ -132,7 +145,10 @@ class SharedVariable(Variable):
 
 @singledispatch
 def shared_constructor(value: Any, *args: Any, **kwargs: Any) -> SharedVariable:
-    """How a shared variable is made from a kind of value; register functions for new kinds."""
+    """Make a shared variable; dispatches on the class of ``value``.
+
+    Register a function for a further class with ``shared_constructor.register``.
+    """
     return _generic_shared(value, *args, **kwargs)
 
 
@@ -158,15 +174,34 @@ def shared(
     allow_downcast: bool | None = None,
     **kwargs: Any,
 ) -> Any:
-    """A shared variable with a first value.
+    """A shared variable with an initial value.
 
-    Arrays give tensors (every length unknown, unless ``shape=`` says otherwise); ``borrow=True``
-    keeps the very array.  TypeError for symbolic values.
+    Parameters
+    ----------
+    value
+        an array or number, for a tensor of its dtype and rank; any other object, for a variable of
+        type ``generic``
+    name
+        name of the variable
+    strict, allow_downcast
+        how later values are converted; see `Type.filter`
+    shape
+        for tensors, the static shape; default: no length is fixed
+    borrow
+        for tensors, whether to keep the array itself; default: a copy
+
+    Raises
+    ------
+    TypeError
+        if ``value`` is symbolic
 
     >>> import numpy as np, phintys
     >>> w = phintys.shared(np.zeros(3), "w")
     >>> w.type, w.get_value()
     (TensorType(float64, shape=(None,)), array([0., 0., 0.]))
+    >>> f = phintys.function([], w.sum(), updates=[(w, w + 1)])
+    >>> f(), f(), w.get_value()
+    (array(0.), array(3.), array([2., 2., 2.]))
     """
     if isinstance(value, Variable):
         raise TypeError(f"A shared variable needs a value; {value} is symbolic.")

@@ -1,4 +1,4 @@
-"""Walking graphs.  Everything here is iterative: graphs may be 100,000 nodes deep."""
+"""Traversals of graphs.  None of them is recursive: graphs may be 100,000 nodes deep."""
 
 from __future__ import annotations
 
@@ -17,13 +17,14 @@ def walk(
     bfs: bool = True,
     return_children: bool = False,
 ) -> Generator[Any, None, None]:
-    """Visit ``nodes`` and what ``expand`` leads to, each once, breadth or depth first.
+    """Yield ``nodes`` and everything reachable by ``expand``, each once, breadth or depth first.
 
-    With ``return_children`` the items are pairs (node, what it expanded to).
+    ``expand(node)`` returns the successors of a node, or None.  With ``return_children`` the items
+    are pairs (node, successors).
     """
     queue = deque(nodes)
     seen: set[int] = set()
-    keep: list[T] = []  # identities stay valid only while the objects live
+    keep: list[T] = []  # keeps the objects alive, and so their ids unique
     take = queue.popleft if bfs else queue.pop
     while queue:
         node = take()
@@ -40,10 +41,15 @@ def walk(
 def ancestors(
     graphs: Iterable[Variable], blockers: Iterable[Variable] | None = None
 ) -> Generator[Variable, None, None]:
-    """The variables that ``graphs`` depend on, themselves included.
+    """The variables that ``graphs`` depend on, including themselves, each once.
 
-    Depth first, and of several graphs or inputs the last one first.  Blockers are included, what
-    lies behind them is not.
+    The order is depth first; of several graphs or inputs the last one comes first.  ``blockers``
+    are included, their inputs are not visited.
+
+    >>> import phintys.tensor as pt
+    >>> x, y = pt.dvectors("x", "y")
+    >>> list(ancestors([x * y + x]))
+    [Add.out, x, Mul.out, y]
     """
     stop = set(blockers or ())
     seen: set[Variable] = set()
@@ -61,7 +67,7 @@ def ancestors(
 def apply_ancestors(
     graphs: Iterable[Variable], blockers: Iterable[Variable] | None = None
 ) -> Generator[Apply, None, None]:
-    """The nodes that ``graphs`` depend on, each once."""
+    """The nodes that ``graphs`` depend on, each once, in the order of `ancestors`."""
     stop = set(blockers or ())
     seen: set[Apply] = set()
     for v in ancestors(graphs, stop):
@@ -73,14 +79,26 @@ def apply_ancestors(
 def graph_inputs(
     graphs: Iterable[Variable], blockers: Iterable[Variable] | None = None
 ) -> Generator[Variable, None, None]:
-    """The variables without an owner that ``graphs`` depend on, constants included."""
+    """The variables without an owner that ``graphs`` depend on, including constants.
+
+    >>> import phintys.tensor as pt
+    >>> x, y = pt.dvectors("x", "y")
+    >>> list(graph_inputs([x * y + x]))
+    [x, y]
+    """
     yield from (v for v in ancestors(graphs, blockers) if v.owner is None)
 
 
 def explicit_graph_inputs(
     graph: Variable | Iterable[Variable],
 ) -> Generator[Variable, None, None]:
-    """The inputs a user has to give: no constants and no shared variables."""
+    """The variables whose values a caller has to give: neither constants nor shared variables.
+
+    >>> import phintys, phintys.tensor as pt
+    >>> x, w = pt.dvector("x"), phintys.shared(1.0, "w")
+    >>> list(explicit_graph_inputs(2 * x + w))
+    [x]
+    """
     graphs = [graph] if isinstance(graph, Variable) else graph
     for v in graph_inputs(graphs):
         if not isinstance(v, Constant) and not hasattr(v, "get_value"):
@@ -102,28 +120,28 @@ def apply_depends_on(apply: Apply, depends_on: Apply | Iterable[Apply]) -> bool:
 def truncated_graph_inputs(
     outputs: Sequence[Variable], ancestors_to_include: Iterable[Variable] | None = None
 ) -> list[Variable]:
-    """Variables that suffice to compute ``outputs``: the given ancestors, and what else is needed.
+    """Variables that suffice to compute ``outputs``, among them the given ancestors.
 
-    The latter are the variables closest to the outputs that do not depend on any of
-    ``ancestors_to_include``.  Of these, the ones that are not needed are left out.
+    The others are the variables closest to the outputs that do not depend on any of
+    ``ancestors_to_include``.  An ancestor that the outputs do not depend on is left out.
     """
     wanted = set(ancestors_to_include or ())
-    behind: set[Variable] = set()  # what depends on a wanted variable other than itself
+    dependents: set[Variable] = set()  # variables that depend on a wanted one
     for node in toposort(outputs):
-        if any(v in wanted or v in behind for v in node.inputs):
-            behind.update(node.outputs)
+        if any(v in wanted or v in dependents for v in node.inputs):
+            dependents.update(node.outputs)
 
     def expand(v: Variable) -> Iterable[Variable] | None:
-        return v.owner.inputs if v.owner is not None and v in behind else None
+        return v.owner.inputs if v.owner is not None and v in dependents else None
 
     visited = walk(outputs, expand, bfs=False)
-    return [v for v in visited if v in wanted or v not in behind]
+    return [v for v in visited if v in wanted or v not in dependents]
 
 
 def vars_between(
     ins: Iterable[Variable], outs: Iterable[Variable]
 ) -> Generator[Variable, None, None]:
-    """The variables from ``outs`` back to ``ins``, with all outputs of the nodes in between."""
+    """The variables from ``outs`` back to ``ins``, with all outputs of the nodes between them."""
     stop = set(ins)
 
     def expand(v: Variable) -> Iterable[Variable] | None:
@@ -137,7 +155,7 @@ def vars_between(
 def orphans_between(
     ins: Iterable[Variable], outs: Iterable[Variable]
 ) -> Generator[Variable, None, None]:
-    """The variables without an owner that ``outs`` need and ``ins`` does not list."""
+    """The variables without an owner that ``outs`` depend on and that are not in ``ins``."""
     given = set(ins)
     yield from (v for v in vars_between(given, outs) if v.owner is None and v not in given)
 
@@ -150,7 +168,7 @@ def applys_between(
 
 
 def get_var_by_name(graphs: Iterable[Variable], target_var_id: str) -> tuple[Variable, ...]:
-    """All variables of the graphs with a name (or auto_name)."""
+    """The variables of the graphs whose name or `auto_name` is ``target_var_id``."""
     return tuple(
         v for v in ancestors(graphs) if target_var_id in (v.name, v.__dict__.get("auto_name_"))
     )
@@ -162,10 +180,10 @@ def get_var_by_name(graphs: Iterable[Variable], target_var_id: str) -> tuple[Var
 def walk_toposort(
     graphs: Iterable[T | None], deps: Callable[[T], Iterable[T | None] | None]
 ) -> Generator[T, None, None]:
-    """Every node after those ``deps`` gives for it; ValueError if there is a cycle.
+    """``graphs`` and what they depend on, in topological order; ValueError if there is a cycle.
 
-    Deterministic: dependencies are visited in the order they are given.  None among them is
-    skipped.
+    ``deps(node)`` returns the dependencies of a node; entries that are None are skipped.  The order
+    is deterministic: dependencies are visited in the given order.
     """
     done: set[T] = set()
     active: set[T] = set()
@@ -194,9 +212,10 @@ def walk_toposort(
 def sorted_nodes(
     roots: Iterable[Apply | None], known: Container[Variable] = frozenset()
 ) -> list[Apply]:
-    """The nodes that ``roots`` depend on and themselves, inputs first; nothing behind ``known``.
+    """``roots`` and the nodes they depend on, in topological order; ValueError if there is a cycle.
 
-    The order of `walk_toposort`, without a call for each node.
+    The owners of variables in ``known`` are not visited.  The same as `walk_toposort`, but faster,
+    because it calls no function for each node.
     """
     done: set[Apply] = set()
     active: set[Apply] = set()
@@ -230,14 +249,14 @@ def general_toposort(
     compute_deps_cache: Any = None,
     deps_cache: Any = None,
 ) -> list[T]:
-    """A list of what `walk_toposort` yields.  The two cache arguments are accepted and ignored."""
+    """A list of what `walk_toposort` yields.  The two cache arguments are ignored."""
     return list(walk_toposort(outputs, deps))
 
 
 def toposort(
     graphs: Iterable[Variable], blockers: Iterable[Variable] | None = None
 ) -> Generator[Apply, None, None]:
-    """The nodes that ``graphs`` depend on, inputs first."""
+    """The nodes that ``graphs`` depend on, in topological order; none behind ``blockers``."""
     return toposort_with_orderings(graphs, blockers=blockers)
 
 
@@ -247,7 +266,7 @@ def toposort_with_orderings(
     blockers: Iterable[Variable] | None = None,
     orderings: dict[Apply, list[Apply]] | None = None,
 ) -> Generator[Apply, None, None]:
-    """Like `toposort`, where ``orderings[node]`` lists nodes that must come before ``node`` too."""
+    """Like `toposort`; the nodes in ``orderings[node]`` come before ``node`` as well."""
     stop = set(blockers or ())
     roots = [v.owner for v in graphs if v not in stop]
     if not orderings:
@@ -266,5 +285,5 @@ def io_toposort(
     orderings: dict[Apply, list[Apply]] | None = None,
     clients: Any = None,
 ) -> list[Apply]:
-    """The nodes between inputs and outputs, inputs first."""
+    """The nodes between inputs and outputs, in topological order.  ``clients`` is ignored."""
     return list(toposort_with_orderings(outputs, blockers=inputs, orderings=orderings))

@@ -1,4 +1,4 @@
-"""`Type`: what values a variable may have."""
+"""`Type`: the set of values that a variable may have."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _NO_TANGENTS = (
 
 
 class Type(MetaObject, ABC, Generic[D]):
-    """A set of constraints on data; it makes the variables whose values satisfy them.
+    """A set of values, such as float64 arrays of rank 2; calling it makes a variable of the type.
 
-    Subclasses define at least `filter`.  Types are immutable and must be comparable: declare
-    ``__props__`` (a tuple of attribute names), or define ``__eq__`` and ``__hash__`` together, or
-    use a single instance.
+    Subclasses define at least `filter`.  Types are immutable and are compared: declare
+    ``__props__`` (a tuple of attribute names), or define ``__eq__`` and ``__hash__``, or use a
+    single instance.
 
-    ``variable_type`` and ``constant_type`` are the classes of the variables and constants that the
-    type makes.
+    ``variable_type`` and ``constant_type`` are the classes of the variables and constants of the
+    type.
 
     >>> class DoubleType(Type):
     ...     __props__ = ()
@@ -54,26 +54,26 @@ class Type(MetaObject, ABC, Generic[D]):
     # ----- values
     @abstractmethod
     def filter(self, data: Any, strict: bool = False, allow_downcast: bool | None = None) -> D:
-        """Return ``data`` as a value of this type, or raise TypeError.
+        """``data`` converted to a value of this type; TypeError if that is not possible.
 
         strict
-            hand back the very same object or raise.
+            True: ``data`` must be a value of this type; it is returned as it is
         allow_downcast
-            True: conversion may lose precision.  False: it may not.  None: it may not, with the one
-            exception that a Python float is accepted for a floatX tensor.
+            True: the conversion may lose precision.  False: it may not.  None: it may not, except
+            that a Python float is accepted where the type has dtype floatX
         """
 
     def filter_inplace(
         self, value: Any, storage: Any, strict: bool = False, allow_downcast: bool | None = None
     ) -> D:
-        """Like `filter`; may put the result into the memory of ``storage``, a value of this type.
+        """Like `filter`, but may write the result to the memory of ``storage``.
 
-        The default converts with `filter` and leaves ``storage`` alone.
+        ``storage`` is a value of the type.  The default calls `filter` and ignores it.
         """
         return self.filter(value, strict=strict, allow_downcast=allow_downcast)
 
     def is_valid_value(self, data: Any, strict: bool = True) -> bool:
-        """Whether `filter` accepts ``data``."""
+        """Whether `filter` accepts ``data``; by default, whether it is a value of the type."""
         try:
             self.filter(data, strict=strict)
         except (TypeError, ValueError, OverflowError):
@@ -87,7 +87,7 @@ class Type(MetaObject, ABC, Generic[D]):
 
     @classmethod
     def values_eq_approx(cls, a: Any, b: Any) -> bool:
-        """Whether two values are equal up to the rounding that the type tolerates."""
+        """Whether two values are equal up to a tolerance for rounding."""
         return cls.values_eq(a, b)
 
     @classmethod
@@ -96,11 +96,11 @@ class Type(MetaObject, ABC, Generic[D]):
         return a is b
 
     def get_shape_info(self, obj: Any) -> Any:
-        """What `get_size` needs to know of a value; cheap, because it runs during execution."""
+        """The argument for `get_size`; must be cheap, as functions compute it when they run."""
         return obj
 
     def get_size(self, shape_info: Any) -> int:
-        """Bytes of a value, from what `get_shape_info` returned."""
+        """The size of a value in bytes, from the result of `get_shape_info`."""
         import sys
 
         return sys.getsizeof(shape_info)
@@ -158,18 +158,18 @@ class Type(MetaObject, ABC, Generic[D]):
 
     # ----- relations between types
     def in_same_class(self, otype: Type[Any]) -> bool | None:
-        """Whether variables of both types can be treated alike; equality, unless refined."""
+        """True if variables of both types can be treated alike, by default if they are equal."""
         return True if self == otype else None
 
     def is_super(self, otype: Type[Any]) -> bool | None:
-        """True if every value of ``otype`` is a value of this type; None if that is not known."""
+        """True if every value of ``otype`` is known to be a value of this type; else None."""
         return True if self.in_same_class(otype) else None
 
     # ----- variables
     def filter_variable(self, other: Any, allow_convert: bool = True) -> Variable:
-        """``other`` as a variable of this type (or a narrower one); a value becomes a constant.
+        """``other`` as a variable of this type or a narrower one; a value becomes a constant.
 
-        TypeError if its type cannot be converted.
+        TypeError if ``other`` cannot be converted, or must not (``allow_convert=False``).
         """
         if not isinstance(other, Variable):
             return self.make_constant(self.filter(other))
@@ -184,7 +184,7 @@ class Type(MetaObject, ABC, Generic[D]):
         return converted
 
     def convert_variable(self, var: Variable) -> Variable | None:
-        """``var`` converted to this type, or None if there is no conversion."""
+        """``var`` converted to this type or a narrower one; None if there is no conversion."""
         return var if self.is_super(var.type) else None
 
     def make_variable(self, name: str | None = None) -> Variable:
@@ -192,17 +192,17 @@ class Type(MetaObject, ABC, Generic[D]):
         return self.variable_type(self, None, None, name)
 
     def make_constant(self, value: Any, name: str | None = None) -> Constant:
-        """A constant of this type; the value goes through `filter`."""
+        """A constant of this type; TypeError if `filter` rejects the value."""
         return self.constant_type(self, self.filter(value), name=name)
 
     def __call__(self, name: str | None = None) -> Any:
-        """A new variable that remembers the line that made it."""
+        """A new variable without an owner, whose ``origin`` is the calling line."""
         variable = self.make_variable(name)
         variable.origin = user_origin()
         return variable
 
     def clone(self, **kwargs: Any) -> Type[D]:
-        """A copy with some properties changed; unset ones keep their values."""
+        """A copy with some of the ``__props__`` changed."""
         props = {name: getattr(self, name) for name in getattr(self, "__props__", ())}
         return type(self)(**(props | kwargs))
 
@@ -214,14 +214,19 @@ class HasDataType:
 
 
 class HasShape:
-    """Mixin of types whose values have ``ndim`` and a (partially) static ``shape``."""
+    """Mixin of types with ``ndim`` and a static ``shape``, in which None is an unknown length."""
 
     ndim: int
     shape: tuple[int | None, ...]
 
 
 class NullType(Type[Any]):
-    """The type that no value has: a gradient that does not exist, with the reason."""
+    """The type of a gradient that is not defined, with the reason.  It has no values.
+
+    >>> g = NullType("The function has a jump.")()
+    >>> g.type.why_null
+    'The function has a jump.'
+    """
 
     __props__ = ("why_null",)
 
@@ -242,7 +247,14 @@ class NullType(Type[Any]):
 
 
 class DisconnectedType(Type[Any]):
-    """The type of a gradient that does not exist because nothing connects the two variables."""
+    """The type of a gradient with respect to a variable without influence.  It has no values.
+
+    >>> import phintys, phintys.tensor as pt
+    >>> x, y = pt.dscalars("x", "y")
+    >>> options = {"disconnected_inputs": "ignore", "return_disconnected": "disconnected"}
+    >>> print(phintys.grad(x**2, y, **options).type)
+    DisconnectedType
+    """
 
     __props__ = ()
 
@@ -257,7 +269,12 @@ class DisconnectedType(Type[Any]):
 
 
 class Generic_(Type[Any]):
-    """The type of any Python object."""
+    """The type of any Python object; its instance is ``generic``.
+
+    >>> import phintys
+    >>> phintys.generic("settings").type == phintys.generic
+    True
+    """
 
     __props__ = ()
 
@@ -271,7 +288,7 @@ class Generic_(Type[Any]):
         return "Generic"
 
 
-#: The type of any Python object, and placeholders of differentiation.
+#: The instances of these types to use; `null_type` carries no reason.
 generic = Generic_()
 null_type = NullType()
 disconnected_type = DisconnectedType()
@@ -284,9 +301,10 @@ _transfers: list[Transfer] = []
 
 
 def register_transfer(fn: Transfer) -> None:
-    """Register ``fn(variable, target)``, which returns the variable on ``target`` or None.
+    """Register ``fn(variable, target)``, which returns the variable on the device ``target``.
 
-    Callbacks are tried in the order of registration; the first that returns a variable wins.
+    It returns None if it does not know the target.  Functions are tried in order of registration.
+    TypeError if ``fn`` is not callable.
     """
     if not callable(fn):
         raise TypeError(f"register_transfer needs a function (variable, target), not {fn!r}.")
@@ -294,9 +312,9 @@ def register_transfer(fn: Transfer) -> None:
 
 
 def transfer(var: Variable, target: str) -> Variable:
-    """``var`` as a value on ``target``.  ``"cpu"`` is built in; others are registered.
+    """``var`` on the device ``target``: ``"cpu"``, or one that `register_transfer` made known.
 
-    ValueError if no transfer to the target is known.
+    ValueError if the target is not known.
     """
     if target == "cpu":
         return var

@@ -1,8 +1,8 @@
-"""`Variable`, `Constant` and `Apply`: the graph itself.
+"""`Variable`, `Constant` and `Apply`: the objects that a graph consists of.
 
-A graph is a set of `Variable` and `Apply` objects that point upwards: a variable to the `Apply`
-that computes it (``owner``), an `Apply` to its inputs.  Both are identities: they hash and compare
-by identity, and ``a == b`` is a plain bool.
+A `Variable` refers to the `Apply` that computes it (``owner``), and an `Apply` to its input
+variables, so the graph of an expression is everything that can be reached from it.  Both classes
+hash and compare by identity: ``a == b`` is a plain bool.
 """
 
 from __future__ import annotations
@@ -20,13 +20,14 @@ from phintys.memo import Memo
 if TYPE_CHECKING:
     from phintys.graph.op import Op
 
-#: Methods that later stages supply, so that this module need not import them:
-#: ``eval`` and ``dprint`` (see ``compile/function.py`` and ``show``).
-late: dict[str, Callable[..., Any]] = {}
+#: Functions of higher layers that `graph` and `gradient` call by name, because they must not import
+#: these layers: ``eval`` and ``function`` (``compile/function.py``), ``dprint`` (``show/text.py``),
+#: ``blockwise``, ``as_tensor_variable``, ``eye`` and ``alloc`` (``tensor/``).
+late_bound: dict[str, Callable[..., Any]] = {}
 
 
 class Node:
-    """What `Variable` and `Apply` have in common."""
+    """Base class of `Variable` and `Apply`."""
 
     __slots__ = ("__dict__", "__weakref__", "_tag", "origin")
     immutable: ClassVar[bool] = False
@@ -35,7 +36,7 @@ class Node:
 
     @property
     def tag(self) -> Scratchpad:
-        """A bag for notes; it never influences what is computed."""
+        """A namespace for annotations; it never influences what is computed."""
         if self._tag is None:
             self._tag = Scratchpad()
         return self._tag
@@ -45,12 +46,12 @@ class Node:
         self._tag = value
 
     def get_parents(self) -> list[Any]:
-        """The nodes this one is made from."""
+        """The objects this one refers to: a variable's owner, a node's inputs."""
         raise TypeError(f"{type(self).__name__} does not say what its parents are.")
 
     def dprint(self, **kwargs: Any) -> Any:
         """Print the graph; see `phintys.dprint`."""
-        return late["dprint"](self, **kwargs)
+        return late_bound["dprint"](self, **kwargs)
 
     def __reduce__(self) -> Any:
         return flatten.reduce_node(self)
@@ -63,7 +64,9 @@ class Node:
 
 
 class Variable(Node):
-    """A typed place in a graph: an input, or output ``index`` of its ``owner``.
+    """A symbolic value: an input of a graph, or output ``index`` of its ``owner``.
+
+    Variables are usually made by calling a type or an op, not directly.
 
     Parameters
     ----------
@@ -72,9 +75,15 @@ class Variable(Node):
     owner
         the `Apply` that computes it, or None
     index
-        its position among the owner's outputs
+        its position among the owner's outputs, or None
     name
-        a label for people; it need not be unique
+        a label in printed graphs and messages; it need not be unique
+
+    >>> import phintys.tensor as pt
+    >>> x = pt.dvector("x")
+    >>> y = x + 1
+    >>> x.type, x.owner, y.owner.op, y.owner.inputs[0] is x
+    (TensorType(float64, shape=(None,)), None, Add, True)
     """
 
     __slots__ = ("index", "name", "owner", "type")
@@ -100,7 +109,7 @@ class Variable(Node):
 
     @property
     def auto_name(self) -> str:
-        """A name that no other variable of this process has, given when first asked for."""
+        """A name that is unique in this process, assigned on first access."""
         found: str | None = self.__dict__.get("auto_name_")
         if found is None:
             Variable._auto_names += 1
@@ -130,11 +139,26 @@ class Variable(Node):
         return copy
 
     def eval(self, inputs_to_values: Any = None, **kwargs: Any) -> Any:
-        """The value of this variable, given values of the inputs it depends on.
+        """The value of this variable, for given values of the inputs it depends on.
 
-        Keys are variables or their names.  A function is compiled for each set of keys and kept.
+        Parameters
+        ----------
+        inputs_to_values
+            a dict whose keys are variables or their names
+
+        A function is compiled for each set of keys, and cached on this variable.
+
+        Raises
+        ------
+        MissingInputError
+            if a value is missing
+
+        >>> import phintys.tensor as pt
+        >>> x = pt.dvector("x")
+        >>> (2 * x).eval({x: [1.0, 2.0]})
+        array([2., 4.])
         """
-        return late["eval"](self, inputs_to_values, **kwargs)
+        return late_bound["eval"](self, inputs_to_values, **kwargs)
 
     def __str__(self) -> str:
         if self.name is not None:
@@ -156,10 +180,11 @@ class AtomicVariable(Variable):
     __slots__ = ()
 
     def signature(self) -> Any:
-        """A hashable description; equal signatures mean interchangeable variables."""
+        """A hashable key; equal signatures mean interchangeable variables."""
         return self
 
     def merge_signature(self) -> Any:
+        """The signature by which rewriting merges variables; a `Constant` computes it once."""
         return self.signature()
 
     def equals(self, other: Any) -> bool:
@@ -168,9 +193,14 @@ class AtomicVariable(Variable):
 
 
 class Constant(AtomicVariable):
-    """A variable with a fixed value.
+    """A variable with a fixed value ``data``.
 
-    The array is neither copied nor write-protected: changing it afterwards changes the constant.
+    An array is neither copied nor write-protected: modifying it afterwards changes the constant.
+
+    >>> import phintys.tensor as pt
+    >>> c = pt.constant([1.0, 2.0])
+    >>> c.type, c.data
+    (TensorType(float64, shape=(2,)), array([1., 2.]))
     """
 
     __slots__ = ("_signature", "data")
@@ -189,9 +219,9 @@ class Constant(AtomicVariable):
         return self.data
 
     def signature(self) -> Any:
-        """Type and value.  NaN equals itself, 0.0 is not -0.0, and 1 is not True.
+        """Type and value, where NaN equals itself, 0.0 differs from -0.0 and 1 from True.
 
-        Values that cannot be hashed are known by identity.
+        A value that cannot be hashed is represented by its identity.
         """
         data = self.data
         if isinstance(data, float):
@@ -210,7 +240,7 @@ class Constant(AtomicVariable):
         return self._signature
 
     def clone(self, **kwargs: Any) -> Constant:
-        """Constants are immutable: the same object."""
+        """The constant itself, as it is immutable."""
         return self
 
     def __str__(self) -> str:
@@ -223,9 +253,9 @@ class Constant(AtomicVariable):
 
 
 class NominalVariable(AtomicVariable):
-    """An input of an inner graph, known by a number and its type.
+    """An input of an inner graph, identified by a number and its type.
 
-    Interned, so that inner graphs which differ only in the names of their inputs are equal.
+    Interned, so that inner graphs that differ only in the names of their inputs are equal.
     """
 
     __slots__ = ("id",)
@@ -244,7 +274,7 @@ class NominalVariable(AtomicVariable):
 
     @classmethod
     def _class_for(cls, base: type[Variable]) -> Any:
-        """The class of the nominal variables that are variables of a class."""
+        """The subclass of both `NominalVariable` and ``base``, made on first use."""
         found = cls._classes[base]
         if found is None:
             body = {"__slots__": (), "__init__": lambda self, *a, **k: None}
@@ -254,7 +284,7 @@ class NominalVariable(AtomicVariable):
         return found
 
     def __init__(self, id: Any, typ: Any, name: str | None = None) -> None:
-        """All fields are set when the variable is interned."""
+        """Does nothing: `__new__` sets all fields, once."""
 
     def clone(self, **kwargs: Any) -> NominalVariable:
         return self
@@ -273,14 +303,29 @@ class NominalVariable(AtomicVariable):
 
 
 class Apply(Node):
-    """The application of an op to inputs.  It takes ownership of its outputs.
+    """The application of an op to inputs: a node of the graph.
+
+    It becomes the ``owner`` of its outputs.
 
     Parameters
     ----------
     op, inputs
         the operation and the variables it is applied to
     outputs
-        fresh variables; ValueError if one already belongs to another node
+        new variables
+
+    Raises
+    ------
+    TypeError
+        if an input is not a `Variable`
+    ValueError
+        if an output has an owner already
+
+    >>> import phintys.tensor as pt
+    >>> x, y = pt.dvectors("x", "y")
+    >>> node = (x * y).owner
+    >>> node.op, node.inputs, node.outputs
+    (Mul, [x, y], [Mul.out])
     """
 
     __slots__ = ("inputs", "op", "outputs")
@@ -306,19 +351,21 @@ class Apply(Node):
 
     @property
     def nin(self) -> int:
+        """The number of inputs."""
         return len(self.inputs)
 
     @property
     def nout(self) -> int:
+        """The number of outputs."""
         return len(self.outputs)
 
     @property
     def out(self) -> Any:
-        """The default output."""
+        """See `default_output`."""
         return self.default_output()
 
     def default_output(self) -> Any:
-        """The output that stands for the node; ValueError if none of several is chosen."""
+        """The only output, or the one that ``op.default_output`` selects; else ValueError."""
         choice = self.op.default_output
         if choice is None:
             if len(self.outputs) != 1:
@@ -333,7 +380,7 @@ class Apply(Node):
         return list(self.inputs)
 
     def clone(self, clone_inner_graph: bool | None = None) -> Apply:
-        """A copy on the same inputs, with new outputs."""
+        """A copy with the same inputs and new outputs."""
         return self._copy(self.inputs)
 
     def _copy(self, inputs: Sequence[Variable]) -> Apply:
@@ -351,11 +398,18 @@ class Apply(Node):
     def clone_with_new_inputs(
         self, inputs: Sequence[Variable], strict: bool = True, clone_inner_graph: Any = None
     ) -> Apply:
-        """The same op on other inputs.
+        """A node that applies the same op to other inputs.
 
-        The node is made anew by ``make_node`` only if an input's type changed (or the op says that
-        its output type depends on input values); otherwise output types are kept.  With ``strict``
-        an input that is not of the old type is converted, or raises TypeError.
+        ``make_node`` is called only if the type of an input differs (or if the op declares that its
+        output types depend on input values); otherwise the outputs keep their types.  With
+        ``strict`` an input of another type is converted to the old type.
+
+        Raises
+        ------
+        ValueError
+            if the number of inputs differs
+        TypeError
+            if an input cannot be converted
         """
         if len(inputs) != len(self.inputs):
             raise ValueError(f"{self.op} takes {len(self.inputs)} inputs, not {len(inputs)}.")

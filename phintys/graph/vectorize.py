@@ -1,4 +1,4 @@
-"""Batching a graph: the same computation over additional leading dimensions."""
+"""Batching: a graph applied to variables with additional leading dimensions."""
 
 from __future__ import annotations
 
@@ -8,17 +8,25 @@ from typing import Any
 from phintys.errors import MethodNotDefined
 from phintys.graph.origin import inherit
 from phintys.graph.traversal import toposort
-from phintys.graph.variable import Apply, Variable, late
+from phintys.graph.variable import Apply, Variable, late_bound
 
 
 def vectorize_graph(
     outputs: Variable | Sequence[Variable], replace: Mapping[Variable, Variable]
 ) -> Any:
-    """``outputs`` as functions of batched variables.
+    """``outputs`` computed for each item of a batch.
 
-    ``replace`` maps variables to variables with additional dimensions on the left.  Every node that
-    depends on one is applied to the batched values, by its op's ``vectorize_node``; an op without
-    one is applied to each item of the batch.  What depends on none of them is shared, not copied.
+    Parameters
+    ----------
+    outputs
+        a variable, or a list of variables; the result has the same form
+    replace
+        a dict from variables to batched variables, which have the same dtype and additional leading
+        dimensions; these are broadcast as those of the operands of an elementwise function
+
+    The results have these leading dimensions, if they depend on a replaced variable.  Nodes that do
+    not depend on one are shared, not copied.  An op without a ``vectorize_node`` is applied to the
+    items of the batch one by one.
 
     >>> import phintys.tensor as pt
     >>> from phintys.graph.vectorize import vectorize_graph
@@ -41,8 +49,8 @@ def vectorize_graph(
 
 
 def vectorize_node(node: Apply, *batched_inputs: Variable) -> Apply:
-    """One node on inputs with additional leading dimensions."""
+    """The node that applies the op of ``node`` to inputs with additional leading dimensions."""
     try:
         return node.op.vectorize_node(node, *batched_inputs)
     except MethodNotDefined:
-        return late["blockwise"](node, *batched_inputs)
+        return late_bound["blockwise"](node, *batched_inputs)

@@ -1,7 +1,7 @@
-"""Check that both sides of a rule are equal under its law.
+"""Numeric checks that both sides of a rule are equal under its law; used by the tests of rules.
 
-How graphs are built, evaluated and how inputs are drawn is up to the caller: this folder knows no
-tensor.
+The caller says how expressions are evaluated and draws the inputs, because this folder does not
+know tensors.
 """
 
 from __future__ import annotations
@@ -22,22 +22,23 @@ from phintys.rewriting.rule import Equation, Rule
 from phintys.rewriting.trace import trace
 
 Given = Mapping[Variable, Any]
-#: ``evaluate(outputs, {variable: value}) -> values``
+#: ``evaluate(outputs, {variable: value})`` returns the values of ``outputs``.
 Evaluate = Callable[[Sequence[Variable], Given], Sequence[Any]]
-#: ``errors(output, {variable: value}, candidates)``: for each array of candidates how far they are
-#: from the exact values of ``output``, in units of the last place.  NaN: not known; infinity: one
-#: of both is no finite number.
+#: ``errors(output, {variable: value}, candidates)`` returns, for each candidate array, the
+#: elementwise error against the exact values of ``output`` in units in the last place: NaN where
+#: the exact value is not known, infinity where both differ and one of them is not finite.
 Errors = Callable[[Variable, Given, Sequence[Any]], Sequence[Any]]
 
-#: What the law "accurate" allows the right side to be off, beside twice the error of the left one.
+#: Under the law "accurate" the error of the right side may be this many units in the last place
+#: larger than twice the error of the left side.
 SLACK = 4
-#: How much larger than the differences seen by moving numbers a difference may be.
+#: A difference counts as rounding up to this multiple of the largest change under perturbation.
 CONDITION = 4
 
 
 @dataclass(frozen=True)
 class Failure:
-    """A difference between both sides of a rule."""
+    """A difference between the sides of a rule that its law forbids, with the inputs."""
 
     rule: str
     given: Mapping[str, Any]
@@ -52,10 +53,7 @@ class Failure:
 
 
 def rewritten(rule: Rule, outputs: Sequence[Variable]) -> list[Variable]:
-    """Copies of ``outputs`` after the rule was applied wherever it applies.
-
-    AssertionError if it applies nowhere.
-    """
+    """Copies of ``outputs``, rewritten by one rule; AssertionError if it applies nowhere."""
     fgraph = FunctionGraph(outputs=list(outputs), copy_inputs=False)
     with trace() as log:
         RuleSet([rule], name=rule.name).apply(fgraph)
@@ -75,7 +73,7 @@ def check_rule(
     errors: Errors | None = None,
     pointwise: bool = False,
 ) -> list[Failure]:
-    """Evaluate an expression before and after a rule; the differences its law forbids.
+    """Evaluate an expression before and after a rule; return the differences that its law forbids.
 
     Parameters
     ----------
@@ -84,14 +82,14 @@ def check_rule(
     draws
         sequences of input values
     evaluate
-        computes variables
+        computes the values of variables
     rtol, atol
-        what counts as rounding
+        differences within these tolerances are rounding
     errors
-        the errors of values, for the law "accurate"; without it the law is checked as "rounding"
+        computes errors, for the law "accurate"; without it the law is checked like "rounding"
     pointwise
-        whether inputs and results have one shape, and each element depends on the elements at its
-        place alone: then elements are judged one by one
+        whether all inputs and results have the same shape and the expression is elementwise: the
+        law is then checked for each element, and a failure names one element
     """
     after = rewritten(rule, outputs)
     failures: list[Failure] = []
@@ -109,7 +107,7 @@ def check_rule(
 
 
 def _at_first_place(failure: Failure, wrong: Sequence[Any]) -> Failure:
-    """A failure of arrays as one of the first elements that differ."""
+    """A failure reduced to the first element that differs."""
     k = next((np.flatnonzero(w)[0] for w in wrong if np.ndim(w) and np.any(w)), None)
     if k is None:
         return failure
@@ -119,7 +117,7 @@ def _at_first_place(failure: Failure, wrong: Sequence[Any]) -> Failure:
 
 
 def sides(rule: Equation) -> tuple[list[Variable], Variable]:
-    """Inputs and the left side of an equation, for `check_rule`."""
+    """The inputs and the left side of an equation, for `check_rule`."""
     given, left = rule.left_side()
     return list(given.values()), left
 
@@ -127,7 +125,7 @@ def sides(rule: Equation) -> tuple[list[Variable], Variable]:
 def with_inputs(
     inputs: Sequence[Variable], output: Variable, others: Sequence[Variable]
 ) -> list[Variable]:
-    """``output`` with its inputs replaced, e.g. by variables of another rank or dtype."""
+    """A copy of ``output`` with ``inputs`` replaced, e.g. by variables of another rank or dtype."""
     replaced: Any = clone_replace(
         [output], dict(zip(inputs, others, strict=True)), rebuild_strict=False
     )
@@ -135,7 +133,7 @@ def with_inputs(
 
 
 class _Side:
-    """One side of a rule at one draw."""
+    """One side of a rule, with the input values of one draw."""
 
     def __init__(
         self, outputs: Sequence[Variable], given: Given, evaluate: Evaluate, pointwise: bool
@@ -145,15 +143,15 @@ class _Side:
 
     @cached_property
     def values(self) -> Any:
-        """The values of the outputs, or the error that came instead."""
+        """The values of the outputs, or the exception that was raised instead."""
         try:
             return [np.asarray(v) for v in self.evaluate(self.outputs, self.given)]
-        except Exception as exc:  # an error is a legitimate result of one side: it is compared
+        except Exception as exc:  # an error is a result, which is compared with the other side's
             return exc
 
     @cached_property
     def steps(self) -> list[tuple[list[Any], list[Any]]]:
-        """The values of the inputs and outputs of each node."""
+        """For each node the pair (values of its inputs, values of its outputs)."""
         nodes = list(io_toposort(list(self.given), list(self.outputs)))
         made = [v for node in nodes for v in node.outputs]
         known = {**self.given, **dict(zip(made, self.evaluate(made, self.given), strict=True))}
@@ -161,7 +159,7 @@ class _Side:
         return [([known[v] for v in n.inputs], [known[v] for v in n.outputs]) for n in nodes]
 
     def merged(self, masks: Iterable[Any]) -> Any:
-        """Where one of the masks is true: at each place, or as one answer for all of them."""
+        """The union of masks: elementwise if `pointwise`, else one bool, whether any is true."""
         if not self.pointwise:
             return any(bool(np.any(m)) for m in masks)
         shape = np.broadcast_shapes(*(np.shape(v) for v in self.given.values()))
@@ -171,38 +169,40 @@ class _Side:
         return found
 
     def overflows(self) -> Any:
-        """Where a result on the way overflows."""
+        """Where an intermediate or final result overflows."""
         return self.merged(_overflows(o, given) for given, out in self.steps for o in out)
 
     def underflows(self) -> Any:
-        """Where a result on the way is too small to have all its digits."""
+        """Where an intermediate or final result underflows: to a subnormal number or 0."""
         return self.merged(_underflows(o, given) for given, out in self.steps for o in out)
 
     def not_finite(self) -> Any:
-        """Where an input, or a result on the way, is NaN or infinite."""
+        """Where an input, or an intermediate or final result, is NaN or infinite."""
         made = [o for _, out in self.steps for o in out]
         floats = [v for v in map(np.asarray, [*self.given.values(), *made]) if _is_float(v)]
         return self.merged(~np.isfinite(v) for v in floats)
 
-    def moves(self, k: int, ulps: int) -> Any:
-        """How much output ``k`` changes where inputs and results change in their last places.
+    def rounding(self, k: int, ulps: int) -> Any:
+        """An estimate of the rounding error of output ``k``.
 
-        With 0 ``ulps``: where results on the way change by the least number that there is.
+        It is `CONDITION` times the largest change when inputs and results of nodes are perturbed by
+        ``ulps`` units in the last place.  With 0 ``ulps``, only results are perturbed, by the
+        smallest subnormal number.
         """
         rng = np.random.default_rng(0)
         largest = np.zeros(np.shape(self.values[k]))
         for _ in range(4):
-            change = np.abs(self._moved(rng, ulps)[self.outputs[k]] - self.values[k])
+            change = np.abs(self._perturbed(rng, ulps)[self.outputs[k]] - self.values[k])
             largest = np.maximum(largest, np.where(np.isfinite(change), change, 0))
         return CONDITION * largest
 
-    def _moved(self, rng: Any, ulps: int) -> dict[Variable, Any]:
-        """The values of inputs and results where each is changed a little."""
-        known = {v: _moved(rng, x, ulps) if ulps else x for v, x in self.given.items()}
+    def _perturbed(self, rng: Any, ulps: int) -> dict[Variable, Any]:
+        """The values of all variables when inputs and results of nodes are perturbed."""
+        known = {v: _perturbed(rng, x, ulps) if ulps else x for v, x in self.given.items()}
         for node in io_toposort(list(self.given), list(self.outputs)):
             given = {v: known[v] for v in node.inputs if v in known}
             made = self.evaluate(node.outputs, given)
-            known |= {v: _moved(rng, x, ulps) for v, x in zip(node.outputs, made)}
+            known |= {v: _perturbed(rng, x, ulps) for v, x in zip(node.outputs, made)}
         return known
 
 
@@ -211,32 +211,35 @@ def _is_float(value: Any) -> bool:
 
 
 def _overflows(out: Any, given: Sequence[Any]) -> Any:
-    """Where a float is infinite, and no number that it is made from is infinite or 0."""
+    """Where a node's float result is infinite, and none of its operands is infinite or 0."""
     if not _is_float(out):
         return False
-    return np.isinf(out) & ~_among(given, out, lambda v: np.isinf(v) | (v == 0))
+    return np.isinf(out) & ~_any_operand(given, out, lambda v: np.isinf(v) | (v == 0))
 
 
 def _underflows(out: Any, given: Sequence[Any]) -> Any:
-    """Where a float is subnormal, or is 0 and no number that it is made from is."""
+    """Where a node's float result is subnormal, or is 0 although none of its operands is 0."""
     if not _is_float(out):
         return False
     subnormal = (out != 0) & (np.abs(out) < np.finfo(out.dtype).tiny)
-    return subnormal | ((out == 0) & ~_among(given, out, lambda v: v == 0))
+    return subnormal | ((out == 0) & ~_any_operand(given, out, lambda v: v == 0))
 
 
-def _among(given: Sequence[Any], out: Any, what: Callable[[Any], Any]) -> Any:
-    """Where a number that ``out`` is made from is such: at its place, or anywhere."""
+def _any_operand(given: Sequence[Any], out: Any, predicate: Callable[[Any], Any]) -> Any:
+    """Where the predicate holds for an operand of the elements of ``out``.
+
+    Elementwise if the operands have the shape of ``out``; otherwise one bool for all elements.
+    """
     arrays = [v for v in given if isinstance(v, np.ndarray | np.generic)]
-    whole = all(v.size == 1 or v.shape == out.shape for v in arrays)
+    elementwise = all(v.size == 1 or v.shape == out.shape for v in arrays)
     found: Any = np.False_
     for v in arrays:
-        found = found | (what(v) if whole else what(v).any())
+        found = found | (predicate(v) if elementwise else predicate(v).any())
     return found
 
 
-def _moved(rng: Any, value: Any, ulps: int) -> Any:
-    """A value that differs in the last places."""
+def _perturbed(rng: Any, value: Any, ulps: int) -> Any:
+    """A float value plus or minus ``ulps`` units in the last place (0: the smallest subnormal)."""
     value = np.asarray(value)
     if value.dtype.kind != "f":
         return value
@@ -251,7 +254,7 @@ def _moved(rng: Any, value: Any, ulps: int) -> Any:
 def _wrong(
     law: str, before: _Side, after: _Side, rtol: float, atol: float, errors: Errors | None
 ) -> list[Any]:
-    """For each output, where both sides differ more than the law allows."""
+    """For each output, a mask of where the sides differ more than the law allows."""
     left, right = before.values, after.values
     if isinstance(left, Exception) or isinstance(right, Exception):
         return [type(left) is not type(right)]
@@ -274,7 +277,7 @@ def _wrong(
 
 
 def _same_bits(a: Any, b: Any) -> Any:
-    """Where values are equal, zeros with their signs; every NaN is equal to every other."""
+    """Where values are equal, with signs of zeros distinguished, and all NaNs equal."""
     if a.dtype.kind == "c":
         return _same_bits(a.real, b.real) & _same_bits(a.imag, b.imag)
     if a.dtype.kind != "f":
@@ -283,18 +286,18 @@ def _same_bits(a: Any, b: Any) -> Any:
 
 
 def _is_rounding(law: str, before: _Side, after: _Side, k: int) -> Any:
-    """Where a difference is one that rounding explains, or about which the law says nothing."""
+    """Where rounding explains a difference, or the law does not apply."""
     difference = np.abs(after.values[k] - before.values[k])
-    told = difference <= before.moves(k, 2)
+    allowed = difference <= before.rounding(k, 2)
     for side in (before, after):
-        told = told | side.overflows() | side.underflows()
-    return told | before.not_finite() if law == "finite" else told
+        allowed = allowed | side.overflows() | side.underflows()
+    return allowed | before.not_finite() if law == "finite" else allowed
 
 
 def _as_accurate(before: _Side, after: _Side, k: int, wrong: Any, errors: Errors) -> Any:
-    """Where the right side is not further from the exact value than the left one.
+    """Where the right side is about as close to the exact value as the left side, or closer.
 
-    Where its results on the way are too small to have all their digits it may lose these.
+    It may lose the digits that its intermediate results lose by underflow.
     """
     a, b = (side.values[k] for side in (before, after))
     given, where = before.given, np.ones_like(wrong)
@@ -302,9 +305,9 @@ def _as_accurate(before: _Side, after: _Side, k: int, wrong: Any, errors: Errors
         given, where = {v: x[wrong] for v, x in given.items()}, wrong
         a, b = a[wrong], b[wrong]
     left, right = (np.asarray(e) for e in errors(before.outputs[k], given, [a, b]))
-    lost = after.moves(k, 0)[where].reshape(a.shape) / np.spacing(np.abs(a))
-    kept = right <= 2 * left + SLACK + np.where(np.isfinite(a), lost, 0)
+    lost = after.rounding(k, 0)[where].reshape(a.shape) / np.spacing(np.abs(a))
+    accurate = right <= 2 * left + SLACK + np.where(np.isfinite(a), lost, 0)
     unknown = np.isnan(left) & (np.isnan(a) | ~np.isnan(b))
     found = np.ones(wrong.shape, bool)
-    found[where] = np.ravel(kept | unknown)
+    found[where] = np.ravel(accurate | unknown)
     return found | (after.underflows() & np.isnan(after.values[k]))

@@ -1,4 +1,4 @@
-"""Named rewrites with tags, in databases that are queried for a rewriter.
+"""Databases of rewrites with names and tags; a query assembles the selected ones into a rewriter.
 
 `optdb` is the database that compilation queries; its entries are passes, at numeric positions.
 """
@@ -30,20 +30,20 @@ from phintys.rewriting.walk import WalkingGraphRewriter
 
 
 class RewriteDatabaseQuery:
-    """A selection of rewrites by name and tag.  It does not change; make others from it.
+    """An immutable selection of rewrites by name and tag.
 
     Parameters
     ----------
     include
-        a rewrite is selected if it has any of these tags,
+        a rewrite is selected if it has at least one of these names or tags,
     require
         all of these,
     exclude
         and none of these
     subquery
-        ``{name of a database inside: its own query}``; others get this query
+        ``{name of a nested database: the query for it}``; other nested databases get this query
     position_cutoff
-        leave out entries of a SequenceDB at or after this position
+        leave out entries of a `SequenceDB` at or after this position
     extra_rewrites
         ``(rewriter, position)`` pairs to add
 
@@ -97,12 +97,12 @@ class RewriteDatabaseQuery:
         return self.replace(extra_rewrites=(*self.extra_rewrites, *rewrites))
 
     def without_extras(self) -> RewriteDatabaseQuery:
-        """A copy for databases inside: without extra rewrites and position cutoff."""
+        """A copy for nested databases: without extra rewrites and position cutoff."""
         return self.replace(extra_rewrites=(), position_cutoff=inf)
 
     @cached_property
     def key(self) -> Any:
-        """A hashable description of what the query selects."""
+        """A hashable key of what the query selects, apart from the extra rewrites."""
         inner = tuple(sorted((name, q.key) for name, q in self.subquery.items()))
         return self.include, self.require, self.exclude, inner, self.position_cutoff
 
@@ -129,7 +129,11 @@ class RewriteDatabaseQuery:
 
 
 def as_query(tags: Sequence[Any], kwtags: dict[str, Any]) -> RewriteDatabaseQuery:
-    """A query, perhaps made of strings: ``"+a"`` include, ``"&a"`` require, ``"-a"`` exclude."""
+    """A query from a query, or from strings: ``"+a"`` include, ``"&a"`` require, ``"-a"`` exclude.
+
+    ``kwtags`` are subqueries.  ValueError for a string without sign, TypeError for a query together
+    with other arguments.
+    """
     if tags and isinstance(tags[0], RewriteDatabaseQuery):
         if len(tags) > 1 or kwtags:
             raise TypeError("Give either a RewriteDatabaseQuery or tags, not both.")
@@ -143,9 +147,10 @@ def as_query(tags: Sequence[Any], kwtags: dict[str, Any]) -> RewriteDatabaseQuer
 
 
 class RewriteDatabase(ABC):
-    """Rewrites by name and tag.  Names and tags share one name space.
+    """A collection of rewrites with names and tags, which share one namespace.
 
-    Subclasses say in `assemble` what rewriter the selected entries become.
+    Subclasses define in `assemble` the rewriter that is made of the selected entries; see
+    `EquilibriumDB` for an example.
     """
 
     def __init__(self) -> None:
@@ -154,15 +159,15 @@ class RewriteDatabase(ABC):
         self._names: dict[str, dict[str, None]] = {}  # tag -> names, in order of registration
         self._source: Callable[[], object] | None = None
         self._versions = 0
-        self._inside: tuple[int, list[RewriteDatabase]] = (0, [])  # databases at that version
+        self._nested: tuple[int, list[RewriteDatabase]] = (0, [])  # (version, nested databases)
         self._own_version = 0
         self._answers: Memo[Any, Any] = Memo(8, "answers of databases")
 
     # ----- filling
     def fill_later(self, source: Callable[[], object]) -> None:
-        """Let ``source`` register entries, as soon as somebody looks at the database or adds to it.
+        """Call ``source``, which registers entries, when the database is first read or added to.
 
-        It may be called again while it runs, by what it calls.
+        It may be called again while it runs, by code that it calls.
         """
         self._source = source
 
@@ -173,11 +178,13 @@ class RewriteDatabase(ABC):
 
     @property
     def _entries(self) -> dict[str, Any]:
+        """Entries by name."""
         self._fill()
         return self._rewrites
 
     @property
     def _tags(self) -> dict[str, dict[str, None]]:
+        """Names of entries, by tag."""
         self._fill()
         return self._names
 
@@ -190,10 +197,17 @@ class RewriteDatabase(ABC):
         overwrite_existing: bool = False,
         **kwargs: Any,
     ) -> None:
-        """Add a rewrite (or a database, or the result of a query) under a name, with tags.
+        """Add a rewriter, or a nested database, under a name, with tags.
 
-        With ``use_db_name_as_tag`` the name of this database is a tag too: whoever selects the
-        database selects the rewrite.  ValueError if the name is taken.
+        With ``use_db_name_as_tag`` the name of this database is added to the tags, so that a query
+        for the database selects the rewriter.
+
+        Raises
+        ------
+        ValueError
+            if the name is taken (unless ``overwrite_existing``), or a tag is the name of an entry
+        TypeError
+            if ``rewriter`` is neither a rewriter nor a database
         """
         if kwargs:
             raise TypeError(f"{type(self).__name__}.register does not know {sorted(kwargs)}.")
@@ -208,6 +222,7 @@ class RewriteDatabase(ABC):
         self.add_tags(name, *tags)
 
     def _make_room(self, name: str, overwrite: bool) -> None:
+        """Remove the entry ``name``, if there is one; ValueError if that is not allowed."""
         if name in self._tags and name not in self._entries:
             raise ValueError(f"{name!r} is a tag of {self}; a rewrite cannot have the same name.")
         if name not in self._entries:
@@ -219,7 +234,7 @@ class RewriteDatabase(ABC):
         self.remove(name)
 
     def remove(self, name: str) -> None:
-        """Take a rewrite out; KeyError if there is none."""
+        """Remove an entry; KeyError if there is none of that name."""
         self[name]
         del self._entries[name]
         self._versions += 1
@@ -230,7 +245,7 @@ class RewriteDatabase(ABC):
                 del self._tags[tag]
 
     def add_tags(self, name: str, *tags: str) -> None:
-        """Give a rewrite further tags; ValueError if one is the name of a rewrite."""
+        """Add tags to an entry; ValueError if one is the name of another entry."""
         self[name]
         for tag in tags:
             if tag in self._entries and tag != name:
@@ -240,7 +255,7 @@ class RewriteDatabase(ABC):
         self._versions += 1
 
     def remove_tags(self, name: str, *tags: str) -> None:
-        """Take tags from a rewrite; KeyError if it does not have one of them."""
+        """Remove tags from an entry; KeyError if it does not have one of them."""
         self[name]
         for tag in tags:
             if name not in self._tags.get(tag, ()):
@@ -252,7 +267,7 @@ class RewriteDatabase(ABC):
 
     # ----- looking
     def __getitem__(self, name: str) -> Any:
-        """The entry with this name."""
+        """The entry with this name; KeyError if there is none."""
         if name not in self._entries:
             hint = did_you_mean(name, self._entries)
             raise KeyError(f"{self} has no rewrite {name!r}.{hint}")
@@ -272,59 +287,66 @@ class RewriteDatabase(ABC):
 
     @property
     def version(self) -> int:
-        """A number that grows whenever an entry or a tag changes, here or in a database inside."""
+        """A number that grows with each change of entries and tags, also in nested databases."""
         entries = self._entries
-        if self._inside[0] != self._versions:
-            inside = [e for e in entries.values() if isinstance(e, RewriteDatabase)]
-            self._inside = self._versions, inside
-        return self._versions + sum([db.version for db in self._inside[1]])
+        if self._nested[0] != self._versions:
+            nested = [e for e in entries.values() if isinstance(e, RewriteDatabase)]
+            self._nested = self._versions, nested
+        return self._versions + sum([db.version for db in self._nested[1]])
 
     def mark_own(self) -> None:
-        """Take what is registered now as this package's own; see `is_own`."""
+        """Declare the present contents to be those of this package; see `is_own`."""
         self._own_version = self.version
 
     @property
     def is_own(self) -> bool:
-        """Whether nothing has been changed since `mark_own`."""
+        """Whether the contents are those of this package: unchanged since `mark_own`."""
         return self._source is not None or self.version == self._own_version
 
     # ----- querying
     @exclusive
     def query(self, *tags: Any, **kwtags: Any) -> Any:
-        """The rewriter made of the selected entries (see `RewriteDatabaseQuery`, `as_query`)."""
+        """The rewriter made of the selected entries.
+
+        The arguments are a `RewriteDatabaseQuery`, or strings and subqueries (see `as_query`).
+        """
         query = as_query(tags, kwtags)
         made = self.assemble(self.select(query), query)
         made.name = self.name
         return made
 
-    def _answer(
+    def _cached(
         self, query: RewriteDatabaseQuery, make: Callable[[RewriteDatabaseQuery], Any]
     ) -> Any:
-        """``make(query)``, remembered until an entry or a setting changes."""
+        """``make(query)``, cached until an entry, a tag or the setting it depends on changes."""
         key = query, self.version, config.optdb__max_use_ratio
         found = self._answers[key]
         return self._answers.keep(key, make(query)) if found is None else found
 
     @property
     def default_query(self) -> Any:
-        """The rewriter made of everything that carries the database's own name as a tag."""
+        """The rewriter made of all entries that have the name of the database as a tag."""
         return self.query(RewriteDatabaseQuery(include=[self.name]))
 
     def select(self, query: RewriteDatabaseQuery) -> dict[str, Any]:
-        """Names and rewriters that a query selects, in order of registration."""
+        """The entries that a query selects, by name, in order of registration.
+
+        A nested database is replaced by the rewriter that its query returns.
+        """
         chosen = self._names_with_any(query.include)
         for tag in query.require:
             chosen &= self._names_with_any([tag])
         chosen -= self._names_with_any(query.exclude)
-        inside = query.without_extras()
+        nested = query.without_extras()
         found: dict[str, Any] = {}
         for name, entry in self._entries.items():
             if name in chosen:
                 is_db = isinstance(entry, RewriteDatabase)
-                found[name] = entry.query(query.subquery.get(name, inside)) if is_db else entry
+                found[name] = entry.query(query.subquery.get(name, nested)) if is_db else entry
         return found
 
     def _names_with_any(self, tags: Iterable[str | None]) -> set[str]:
+        """Names of the entries that have one of the tags, or one of them as their name."""
         names: set[str] = set()
         for tag in tags:
             if tag in self._entries:
@@ -334,10 +356,10 @@ class RewriteDatabase(ABC):
 
     @abstractmethod
     def assemble(self, found: dict[str, Any], query: RewriteDatabaseQuery) -> Any:
-        """One rewriter made of the selected ones."""
+        """One rewriter made of the selected entries ``found``, by name."""
 
     def print_summary(self, stream: TextIO | None = None) -> None:
-        """Write the entries with their tags."""
+        """Write the names and tags of the entries to ``stream`` (default: standard output)."""
         out: TextIO = stream or sys.stdout
         out.write(f"{type(self).__name__} {self.name}\n")
         for name in self._entries:
@@ -348,10 +370,17 @@ class RewriteDatabase(ABC):
 
 
 class EquilibriumDB(RewriteDatabase):
-    """Rewrites that are applied together until nothing changes.
+    """A database whose rewrites are applied together until nothing changes.
 
-    `Rule`s among them run in the fast engine; graph and node rewriters after it (see
-    `EquilibriumGraphRewriter`).
+    A query returns an `EquilibriumGraphRewriter`, which runs all `Rule`s in one sweep of the
+    engine, and then graph and node rewriters.
+
+    >>> from phintys.rewriting.rule import equation
+    >>> import phintys.tensor.rules
+    >>> db = EquilibriumDB()
+    >>> db.register("exp(log(x)) -> x", equation("exp(log(x)) -> x"), "mine")
+    >>> db.query("+mine").get_node_rewriters()
+    [<Equation exp(log(x)) -> x>]
     """
 
     def __init__(
@@ -378,8 +407,8 @@ class EquilibriumDB(RewriteDatabase):
     ) -> None:
         """See `RewriteDatabase.register`.
 
-        final_rewriter, cleanup
-            run it after each round, or after every success
+        ``final_rewriter`` runs the rewriter at the end of each round, ``cleanup`` after every
+        successful node rewrite; ValueError if both are given.
         """
         if final_rewriter and cleanup:
             raise ValueError(f"{name}: choose final_rewriter or cleanup.")
@@ -396,9 +425,9 @@ class EquilibriumDB(RewriteDatabase):
 
     @exclusive
     def query(self, *tags: Any, **kwtags: Any) -> Any:
-        """See `RewriteDatabase.query`.  The answer is kept, as its index of rules takes time."""
+        """See `RewriteDatabase.query`.  Cached, because it takes time to index the rules."""
         query = as_query(tags, kwtags)
-        return copy.copy(self._answer(query, super().query))
+        return copy.copy(self._cached(query, super().query))
 
     def assemble(self, found: dict[str, Any], query: RewriteDatabaseQuery) -> Any:
         final = [r for name, r in found.items() if name in self._final]
@@ -415,7 +444,18 @@ class EquilibriumDB(RewriteDatabase):
 
 
 class SequenceDB(RewriteDatabase):
-    """Passes in the order of their positions; at equal positions in the order of their names."""
+    """A database whose rewriters run once each, in order of position, then of name.
+
+    A query returns a `SequentialGraphRewriter`.
+
+    >>> from phintys.rewriting.merge import MergeOptimizer
+    >>> from phintys.rewriting.rewriter import graph_rewriter
+    >>> db = SequenceDB()
+    >>> db.register("merge", MergeOptimizer(), "mine", position=1)
+    >>> db.register("check", graph_rewriter(lambda fgraph: fgraph.check_integrity()), position=0)
+    >>> [str(r) for r in db.query("+mine", "+check")]
+    ['<lambda>', 'merge']
+    """
 
     def __init__(self, failure_callback: FailureCallback | None = None) -> None:
         super().__init__()
@@ -425,13 +465,16 @@ class SequenceDB(RewriteDatabase):
     def register(
         self, name: str, rewriter: Any, *tags: str, position: float | str = "last", **kwargs: Any
     ) -> None:
-        """See `RewriteDatabase.register`.  ``position``: a number, or "last": behind all others."""
+        """See `RewriteDatabase.register`.
+
+        ``position`` is a number, or "last": after all others; TypeError otherwise.
+        """
         place = next_position(position, self._positions, name)
         super().register(name, rewriter, *tags, **kwargs)
         self._positions[name] = place
 
     def position(self, name: str) -> float:
-        """The position of an entry."""
+        """The position of an entry; KeyError if there is none of that name."""
         self[name]
         return self._positions[name]
 
@@ -444,8 +487,8 @@ class SequenceDB(RewriteDatabase):
         return super().query(query)
 
     def select(self, query: RewriteDatabaseQuery) -> dict[str, Any]:
-        """See `RewriteDatabase.select`.  The answer is kept: compilation asks for the same."""
-        found: dict[str, Any] = self._answer(query, super().select)
+        """See `RewriteDatabase.select`.  Cached, because every compilation selects the same."""
+        found: dict[str, Any] = self._cached(query, super().select)
         return found
 
     def assemble(self, found: dict[str, Any], query: RewriteDatabaseQuery) -> Any:
@@ -463,7 +506,10 @@ class SequenceDB(RewriteDatabase):
 
 
 def next_position(position: float | str, taken: dict[str, float], name: str) -> float:
-    """A numeric position; "last" is one behind the greatest."""
+    """A position as a number: "last" is one more than the greatest of ``taken``.
+
+    TypeError, naming the entry ``name``, for anything else.
+    """
     if position == "last":
         return max(taken.values(), default=-1) + 1
     if isinstance(position, int | float):
@@ -472,7 +518,18 @@ def next_position(position: float | str, taken: dict[str, float], name: str) -> 
 
 
 class LocalGroupDB(RewriteDatabase):
-    """Node rewriters as one node rewriter, in the order of their positions."""
+    """A database of node rewriters, which are combined to one, in order of position.
+
+    A query returns a `SequentialNodeRewriter`, made with the arguments of the constructor.
+
+    >>> import phintys.tensor as pt
+    >>> from phintys.rewriting.rewriter import RemovalNodeRewriter
+    >>> db = LocalGroupDB()
+    >>> db.register("exp", RemovalNodeRewriter(pt.exp), "mine")
+    >>> db.register("log", RemovalNodeRewriter(pt.log), "mine")
+    >>> [str(r) for r in db.query("+mine").parts()]
+    ['Exp(x) -> x', 'Log(x) -> x']
+    """
 
     def __init__(
         self,
@@ -489,7 +546,10 @@ class LocalGroupDB(RewriteDatabase):
     def register(
         self, name: str, rewriter: Any, *tags: str, position: float | str = "last", **kwargs: Any
     ) -> None:
-        """See `RewriteDatabase.register`.  ``position`` is a number, or "last"."""
+        """See `RewriteDatabase.register` and `SequenceDB.register`.
+
+        TypeError if ``rewriter`` rewrites whole graphs.
+        """
         if isinstance(rewriter, GraphRewriter):
             raise TypeError(f"{name} rewrites whole graphs; {self} holds rewriters of nodes.")
         place = next_position(position, self._positions, name)
@@ -506,7 +566,21 @@ class LocalGroupDB(RewriteDatabase):
 
 
 class TopoDB(RewriteDatabase):
-    """A database of node rewriters, applied by one walk over the graph."""
+    """A database of node rewriters, which are applied in one traversal of the graph.
+
+    A query passes itself to ``db``, and returns a `WalkingGraphRewriter` for the result.
+
+    >>> import phintys.tensor as pt
+    >>> from phintys.graph.fgraph import FunctionGraph
+    >>> from phintys.rewriting.rewriter import RemovalNodeRewriter
+    >>> group = LocalGroupDB()
+    >>> group.register("exp", RemovalNodeRewriter(pt.exp), "mine")
+    >>> x = pt.dvector("x")
+    >>> fgraph = FunctionGraph([x], [pt.exp(pt.exp(x))], clone=False)
+    >>> TopoDB(group).query("+mine").rewrite(fgraph)
+    >>> fgraph.outputs
+    [x]
+    """
 
     def __init__(
         self,
@@ -535,7 +609,14 @@ class TopoDB(RewriteDatabase):
 
 
 class ProxyDB(RewriteDatabase):
-    """Another name for a database, so that it can stand at several positions."""
+    """An alias of a database, with which it can be registered several times.
+
+    >>> db, passes = EquilibriumDB(), SequenceDB()
+    >>> passes.register("first", db, "twice", position=0)
+    >>> passes.register("second", ProxyDB(db), "twice", position=10)
+    >>> len(passes.query("+twice"))
+    2
+    """
 
     def __init__(self, db: RewriteDatabase) -> None:
         super().__init__()

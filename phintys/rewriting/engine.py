@@ -1,12 +1,12 @@
-"""The engine: brings every node of a graph into normal form under a set of rules, in one sweep.
+"""The rewriting engine: brings every node of a graph into normal form under rules, in one sweep.
 
-Nodes are visited inputs first, so a rule sees only inputs in normal form.  Equal nodes (same op,
-same inputs) become one on the way: what a rule makes of the first of them stands for all.  What a
-rule returns is itself brought into normal form before the sweep goes on.  The FunctionGraph learns
-of all changes at once, at the end (`phintys.rewriting.install`).
+Nodes are visited in topological order, so the inputs that a rule sees are in normal form.  Nodes
+are hash-consed on the way: equal nodes (same op, same inputs) are merged, so a rule is applied to
+the first of them only.  The replacement that a rule returns is brought into normal form before the
+sweep continues.  The FunctionGraph is updated once, at the end (`phintys.rewriting.install`).
 
-Nodes of the graph whose inputs change stay the same objects, so variables in the middle of a
-graph keep their identity unless they are themselves replaced.
+A node whose inputs are replaced stays the same object, so its outputs keep their identity unless
+they are replaced themselves.
 """
 
 from __future__ import annotations
@@ -30,14 +30,30 @@ from phintys.rewriting.rule import Rule
 from phintys.rewriting.table import CONSTANT, ROOT, OpEntry, RuleTable
 from phintys.rewriting.trace import current_recorder
 
-#: How many replacements may be in progress inside each other before the rules are said to diverge.
+#: How deeply replacements may be nested before the engine reports that the rules do not terminate.
 MAX_GENERATIONS = 1000
 
 
 class RuleSet(GraphRewriter):
-    """Rules as a graph rewriter.  Without rules it merges equal nodes, and does nothing else.
+    """A graph rewriter that brings a graph into normal form under rules, and merges equal nodes.
 
-    >>> merge = RuleSet([], name="merge")
+    Parameters
+    ----------
+    rules
+        the rules; earlier ones are tried first.  Without rules it only merges.
+    name
+        name of the rewriter in messages
+    max_generations
+        greatest nesting of replacements
+
+    >>> import phintys.tensor as pt, phintys.tensor.rules
+    >>> from phintys.rewriting.rule import equation
+    >>> x = pt.dvector("x")
+    >>> fgraph = FunctionGraph([x], [pt.log(1 + pt.exp(x))], clone=False)
+    >>> RuleSet([equation("log(1 + x) -> log1p(x)", law="accurate")]).apply(fgraph)
+    True
+    >>> fgraph.toposort()
+    [Exp(x), Log1p(Exp.out)]
     """
 
     def __init__(
@@ -62,13 +78,17 @@ class RuleSet(GraphRewriter):
         return self.rules
 
     def apply(self, fgraph: FunctionGraph) -> bool:
-        """Bring the graph into normal form; whether anything changed."""
+        """Bring the graph into normal form; return whether it changed.
+
+        RewriteError if a rule raises, returns something illegal, or the rules do not terminate; the
+        graph is then as it was.
+        """
         with making, collection_paused():
             return Normalizer(self, fgraph).run()
 
 
 class Normalizer:
-    """One run of a `RuleSet` over a FunctionGraph; it is the `Context` of its rules."""
+    """The state of one run of a `RuleSet` over a FunctionGraph, and the `Context` of its rules."""
 
     def __init__(self, rules: RuleSet, fgraph: FunctionGraph) -> None:
         self.fgraph = fgraph
@@ -76,33 +96,49 @@ class Normalizer:
         self._table = rules.table
         self._limit = rules.max_generations
         self._recorder = current_recorder()
-        self._kinds: dict[Variable, int] = {}  # of the variables in normal form: see RuleTable
+        # Variables in normal form, with their producers: see RuleTable.
+        self._producers: dict[Variable, int] = {}
+        # Nodes that are in normal form, or replaced by something in normal form.
         self._done: set[Apply] = set()
-        self._forward: dict[Variable, Variable] = {}  # replaced variable -> replacement
-        self._pending: dict[Apply, tuple[Any, Rule]] = {}  # node -> its key, the rule
-        self._in_progress: dict[Any, Apply] = {}  # key -> node whose replacement is in progress
+        # Replaced variable -> replacement, which may be replaced itself.
+        self._forward: dict[Variable, Variable] = {}
+        # Node whose replacement is not in normal form yet -> its key in `_interned`, the rule.
+        self._pending: dict[Apply, tuple[Any, Rule]] = {}
+        # The inverse of `_pending`: key -> node.
+        self._in_progress: dict[Any, Apply] = {}
+        # Nodes on the stack of `_normalize` that wait for nodes above them.
         self._waiting: set[Apply] = set()
+        # Hash-consing table: (number of the op, inputs) -> the node that stands for all equal ones.
         self._interned: dict[Any, Apply] = {}
         self._constants: dict[Any, Constant] = {}
-        self._entries: dict[int, OpEntry] = {}  # by the id of an op
-        self._ops: list[Any] = []  # keeps them alive, and so their ids and numbers
+        # id(op) -> entry.  `_ops` keeps the ops alive, and so their ids and numbers.
+        self._entries: dict[int, OpEntry] = {}
+        self._ops: list[Any] = []
+        # Number of uses of each variable, with replacements taken into account.
         self._uses = {v: len(clients) for v, clients in fgraph.clients.items()}
+        # A node that uses a variable, for variables that came into use during the run.
         self._client: dict[Variable, Apply] = {}
-        self._made: dict[Apply, Rule] = {}  # node that an idempotent rule has just made
+        # Node made by an idempotent rule, which need not be tried at it.
+        self._made: dict[Apply, Rule] = {}
+        # Nodes at which an `outermost` rule was not tried, because a user tries the same rule.
         self._deferred: set[Apply] = set()
+        # Nodes at which it was deferred and is tried after all, because the user kept them.
         self._forced: set[Apply] = set()
+        # In-place nodes and the nodes whose results they destroy, which must not be changed.
         self._kept: set[Apply] = set()
-        self._untouched: set[Apply] = set()  # in the graph before the run, with the same inputs
+        # Nodes that were in the graph before the run, and have the same inputs still.
+        self._untouched: set[Apply] = set()
         self._origin = inherit(None)
+        # Nodes of the graph with changed inputs -> their inputs before the run.
         self._original: dict[Apply, list[Variable]] = {}
 
     # ------------------------------------------------------------------ the run
     def run(self) -> bool:
-        """Rewrite the graph; whether it changed.  After an exception the graph is as before."""
+        """Rewrite the graph; return whether it changed.  After an exception it is as before."""
         order = self.fgraph.toposort()
         self._untouched.update(order)
         self._keep_destroyers(order)
-        self._kinds.update(dict.fromkeys(self.fgraph.inputs, ROOT))
+        self._producers.update(dict.fromkeys(self.fgraph.inputs, ROOT))
         done = self._done
         try:
             with self._origin:
@@ -119,7 +155,7 @@ class Normalizer:
         return install(self.fgraph, outputs, self._original, order, self._name)
 
     def _keep_destroyers(self, order: Sequence[Apply]) -> None:
-        """In-place nodes, and nodes whose results they destroy, are not touched."""
+        """Mark in-place nodes, and the nodes whose results they destroy, as not to be changed."""
         for node in order:
             if node.op.destroy_map:
                 self._kept.add(node)
@@ -129,11 +165,12 @@ class Normalizer:
                         self._kept.add(owner)
 
     def _final(self, v: Variable) -> Variable:
+        """The normal form of an output of the graph."""
         v = self._current(v)
         while True:
             node = v.owner
             if node is None:
-                return v if v in self._kinds else self._current(self._root(v, None))
+                return v if v in self._producers else self._current(self._root(v, None))
             if node in self._deferred:
                 self._force(node)
             if node not in self._done and (missing := self._step(node)):
@@ -144,7 +181,7 @@ class Normalizer:
             v = w
 
     def _normalize(self, root: Apply, missing: Sequence[Apply]) -> None:
-        """Finish a node that cannot go on before those that are ``missing``."""
+        """Finish ``root``, which waits for the nodes ``missing``, and all they wait for."""
         self._wait(root, missing)
         stack = [root, *missing]
         while stack:
@@ -159,7 +196,7 @@ class Normalizer:
             self._waiting.discard(node)
 
     def _wait(self, node: Apply, missing: Sequence[Apply]) -> None:
-        """Note that ``node`` cannot go on before ``missing``; an error if these wait for it."""
+        """Record that ``node`` waits for ``missing``; RewriteError if one of these waits for it."""
         self._waiting.add(node)
         for m in missing:
             if m in self._waiting:
@@ -167,24 +204,24 @@ class Normalizer:
                     reversed(self._pending.items()), (node, (None, self._name))
                 )
                 raise rewrite_error(
-                    rule, replaced, f"the replacement needs the result it replaces (in {m.op})."
+                    rule, replaced, f"the replacement depends on what it replaces (in {m.op})."
                 )
 
     def _step(self, node: Apply) -> list[Apply] | None:
-        """Advance one node; the nodes that must be done first, or None when it is done."""
-        kinds: list[Any] = list(map(self._kinds.get, node.inputs))
-        if None in kinds:
+        """Advance one node; return the nodes that must be done first, or None if it is done."""
+        producers: list[Any] = list(map(self._producers.get, node.inputs))
+        if None in producers:
             new, missing = self._normal_inputs(node)
             if missing:
                 return missing
             if new != node.inputs and self._set_inputs(node, new):
                 return self._targets(node)
-            kinds = list(map(self._kinds.get, new))
-        return self._settle(node, kinds)
+            producers = list(map(self._producers.get, new))
+        return self._settle(node, producers)
 
     def _normal_inputs(self, node: Apply) -> tuple[list[Variable], list[Apply]]:
-        """What stands for the inputs; and the nodes that compute those not in normal form yet."""
-        normal, forward = self._kinds, self._forward
+        """The inputs with replacements followed, and the nodes of those not in normal form yet."""
+        normal, forward = self._producers, self._forward
         inputs: list[Variable] = []
         missing: list[Apply] = []
         for v in node.inputs:
@@ -198,8 +235,11 @@ class Normalizer:
             inputs.append(v)
         return inputs, missing
 
-    def _settle(self, node: Apply, kinds: list[int]) -> list[Apply] | None:
-        """Intern a node whose inputs, of these kinds, are normal; or apply a rule to it."""
+    def _settle(self, node: Apply, producers: list[int]) -> list[Apply] | None:
+        """Merge, replace or intern a node whose inputs are normal; return as `_step` does.
+
+        ``producers`` are those of its inputs.
+        """
         entry = self._entries.get(id(node.op)) or self._entry(node.op)
         if not entry.mergeable or (self._kept and node in self._kept):
             if self._deferred and (forced := self._force_inputs(node)):
@@ -212,10 +252,10 @@ class Normalizer:
             return None
         deferred = False
         candidates = entry.untried if node in self._untouched else entry.every
-        rules = candidates.rules and self._table.possible(node, candidates, kinds)
+        rules = candidates.rules and self._table.possible(node, candidates, producers)
         if rules:
             if self._in_progress and key in self._in_progress:
-                raise self._ping_pong(node)
+                raise self._cycle(node)
             self._origin.move(node.origin)
             applied, deferred = self._try_rules(node, rules)
             if applied is not None:
@@ -232,55 +272,59 @@ class Normalizer:
         self._accept(node, entry.number)
         return None
 
-    def _accept(self, node: Apply, kind: int) -> None:
+    def _accept(self, node: Apply, number: int) -> None:
+        """Mark a node as in normal form; ``number`` is that of its op."""
         for o in node.outputs:
-            self._kinds[o] = kind
+            self._producers[o] = number
         self._done.add(node)
 
     # ------------------------------------------------------------------ looking up
     def _current(self, v: Variable) -> Variable:
-        """What stands for ``v`` now."""
+        """The replacement of ``v``, followed to its end; ``v`` itself if it is not replaced."""
         forward = self._forward
         if v not in forward:
             return v
         end = forward[v]
         while end in forward:
             end = forward[end]
-        while v is not end:  # so that no chain is followed twice
+        while v is not end:  # path compression: the next lookup takes one step
             forward[v], v = end, forward[v]
         return end
 
     def _root(self, v: Variable, user: Apply | None) -> Variable:
-        """A variable without an owner, made normal: equal constants become one."""
+        """The normal form of a variable without an owner: equal constants are merged.
+
+        RewriteError if it is neither an input nor a constant; ``user`` is a node that uses it.
+        """
         if isinstance(v, Constant):
             try:
                 same = self._constants.setdefault(v.merge_signature(), v)
-            except TypeError:  # the value cannot be hashed
+            except TypeError:  # the value is not hashable
                 same = v
             if same is not v:
                 if count := self._uses.get(v, 0):
                     self._uses[same] = self._uses.get(same, 0) + count
                 self._forward[v] = same
                 return same
-            self._kinds[v] = CONSTANT
+            self._producers[v] = CONSTANT
             return v
         if not isinstance(v, AtomicVariable) and v not in self.fgraph.variables:
             used = f", used by {user.op}," if user is not None else ""
             raise rewrite_error(
                 self._name, None, f"{v} ({v.type}){used} is neither computed nor an input."
             )
-        self._kinds[v] = ROOT
+        self._producers[v] = ROOT
         return v
 
     def _entry(self, op: Any) -> OpEntry:
-        """The entry of an op that this run has not met."""
+        """The entry of an op that is not in `_entries` yet."""
         self._ops.append(op)
         found = self._entries[id(op)] = self._table.entry(op)
         return found
 
     # ------------------------------------------------------------------ changing
     def _set_inputs(self, node: Apply, new: Sequence[Variable]) -> bool:
-        """Give a node its normal inputs.  True if types changed and a new node replaces it."""
+        """Set the inputs of a node; True if a new node replaces it instead, for narrower types."""
         if self._may_retype(node, new) and self._rebuild(node, new):
             return True
         if node in self._untouched:
@@ -291,6 +335,7 @@ class Normalizer:
         return False
 
     def _may_retype(self, node: Apply, new: Sequence[Variable]) -> bool:
+        """Whether new inputs may change the types of the outputs."""
         if self._kept and node in self._kept:
             return False
         if node.op._output_type_depends_on_input_value:  # pyright: ignore[reportPrivateUsage]
@@ -301,7 +346,10 @@ class Normalizer:
         return False
 
     def _rebuild(self, node: Apply, new: Sequence[Variable]) -> bool:
-        """Make a node anew on narrower inputs, if that narrows its outputs."""
+        """Replace a node by one that ``make_node`` makes from narrower inputs.
+
+        Only if that narrows its outputs or converts its inputs; returns whether it did.
+        """
         with inherit(node.origin):
             try:
                 fresh = node.op.make_node(*new)
@@ -323,11 +371,11 @@ class Normalizer:
         return True
 
     def _targets(self, node: Apply) -> list[Apply] | None:
-        """The nodes of the replacements of ``node`` that are not normal yet."""
+        """The nodes that compute replacements of ``node`` and are not in normal form; or None."""
         found: list[Apply] = []
         for o in node.outputs:
             v = self._current(o)
-            if v is o or v in self._kinds:
+            if v is o or v in self._producers:
                 continue
             if v.owner is None:
                 self._root(v, node)
@@ -336,6 +384,7 @@ class Normalizer:
         return found or None
 
     def _wait_for_targets(self, node: Apply, key: Any, rule: Rule) -> list[Apply] | None:
+        """Finish a replaced node, or make it pending and return the nodes it waits for."""
         targets = self._targets(node)
         if not targets:
             self._finish(node, key)
@@ -352,7 +401,7 @@ class Normalizer:
         self._finish(node, key)
 
     def _finish(self, node: Apply, key: Any) -> None:
-        """A node has been replaced; what equals it will be replaced by the same."""
+        """Mark a replaced node as done, and intern it, so that equal nodes are replaced alike."""
         self._done.add(node)
         forward = self._forward
         for o in node.outputs:
@@ -361,7 +410,7 @@ class Normalizer:
         self._interned[key] = node
 
     def _merge(self, node: Apply, found: Apply) -> bool:
-        """Let the results of an equal node stand for those of ``node``, if their types allow it."""
+        """Replace ``node`` by an equal node if the types allow it; return whether it did."""
         for o, f in zip(node.outputs, found.outputs):
             if o.type is not f.type and not o.type.is_super(f.type):
                 return False
@@ -370,7 +419,7 @@ class Normalizer:
         return True
 
     def _replace(self, node: Apply, outputs: Sequence[Variable | None]) -> None:
-        """Let ``outputs`` stand for those of ``node``, and move their uses."""
+        """Replace the outputs of ``node`` by ``outputs``, and update the numbers of uses."""
         uses, used = self._uses, False
         for o, new in zip(node.outputs, outputs):
             count = uses.get(o, 0)
@@ -389,7 +438,7 @@ class Normalizer:
     def _try_rules(
         self, node: Apply, rules: Sequence[Rule]
     ) -> tuple[tuple[Rule, list[Variable | None]] | None, bool]:
-        """The first rule that applies, with its result; and whether a rule was put off."""
+        """The first rule that applies, with its replacements; and whether a rule was deferred."""
         deferred = False
         made_by = self._made.get(node)
         for rule in rules:
@@ -415,9 +464,9 @@ class Normalizer:
         return None, deferred
 
     def _checked(self, node: Apply, result: Any) -> list[Variable | None] | None:
-        """What a rule returned as one replacement for each output; None if nothing changes.
+        """The result of a rule as one replacement per output; None if nothing changes.
 
-        Types must be kept or narrowed; what is less specific is narrowed here.
+        A replacement of a wider type is narrowed.  RewriteError if it is illegal.
         """
         if isinstance(result, Variable) and len(node.outputs) == 1:
             o = node.outputs[0]
@@ -438,7 +487,7 @@ class Normalizer:
         return outputs
 
     def _inside_chain(self, node: Apply, rule: Rule) -> bool:
-        """Whether the only user of ``node`` is one at which the same rule is tried."""
+        """Whether ``node`` has a single use, in a node at which the same rule is tried."""
         if len(node.outputs) != 1 or self._uses.get(node.outputs[0]) != 1:
             return False
         user = self.client(node.outputs[0])
@@ -447,30 +496,31 @@ class Normalizer:
         return rule in (self._entries.get(id(user.op)) or self._entry(user.op)).every.outermost
 
     def _force_inputs(self, node: Apply) -> list[Apply]:
-        """Inputs whose outermost rules were put off for ``node``, which left them alone.
+        """The nodes of inputs whose outermost rules were deferred to ``node``, which kept them.
 
-        A node is listed once, however many of the inputs it computes: equal inputs become one
-        after their rules were put off.
+        They are marked as not done, and the deferred rules are enabled.  A node is listed once even
+        if it computes several inputs.
         """
         deferred = self._deferred
-        put_off = list(dict.fromkeys(v.owner for v in node.inputs if v.owner in deferred))
-        for n in put_off:
+        forced = list(dict.fromkeys(v.owner for v in node.inputs if v.owner in deferred))
+        for n in forced:
             self._force(n)
-        return put_off
+        return forced
 
     def _force(self, node: Apply) -> None:
+        """Mark a node as not done, and enable its deferred rules."""
         self._deferred.discard(node)
         self._forced.add(node)
         self._done.discard(node)
         for o in node.outputs:
-            del self._kinds[o]
+            del self._producers[o]
 
-    def _ping_pong(self, node: Apply) -> RewriteError:
+    def _cycle(self, node: Apply) -> RewriteError:
         return self._cycle_error(node, "the rules lead back to an expression they started from")
 
     def _diverged(self, node: Apply) -> RewriteError:
         return self._cycle_error(
-            node, f"{len(self._pending)} replacements inside each other: the rules do not terminate"
+            node, f"{len(self._pending)} nested replacements: the rules do not terminate"
         )
 
     def _cycle_error(self, node: Apply, what: str) -> RewriteError:
@@ -480,15 +530,18 @@ class Normalizer:
 
     # ------------------------------------------------------------------ uses
     def uses(self, variable: Variable) -> int:
-        """How many inputs of nodes, and graph outputs, are this variable."""
+        """The number of uses of a variable, as an input of a node or an output of the graph."""
         return self._uses.get(variable, 0)
 
     def single_use(self, variable: Variable) -> bool:
-        """Whether the variable is used at most once."""
+        """Whether the variable has at most one use."""
         return self._uses.get(variable, 0) <= 1
 
     def client(self, variable: Variable) -> Apply | None:
-        """A node that uses the variable; exact if there is a single use that was always single."""
+        """A node that uses the variable.
+
+        It is reliable only if the variable has one use and never had more during this run.
+        """
         known = self._client.get(variable)
         if known is None:
             for node, _ in self.fgraph.clients.get(variable, ()):
@@ -496,7 +549,10 @@ class Normalizer:
         return known
 
     def _retain(self, variable: Variable, n: int, instead_of: Variable) -> None:
-        """Add ``n`` uses of another variable; a node that comes into use starts to use inputs."""
+        """Add ``n`` uses of a variable that replaces ``instead_of``.
+
+        If it was not used before, the uses of its node's inputs are added too, and so on.
+        """
         uses, client, forward = self._uses, self._client, self._forward
         before = uses.get(variable, 0)
         uses[variable] = before + n
@@ -520,10 +576,11 @@ class Normalizer:
                     work.append(x)
 
     def _is_only_use(self, v: Variable, owner: Apply) -> bool:
+        """Whether no other output of ``owner`` is used."""
         return not any(o is not v and self.uses(o) for o in owner.outputs)
 
     def _release_inputs(self, node: Apply) -> None:
-        """A node that nobody uses any more stops using its inputs."""
+        """Subtract the uses of a node's inputs if the node has no use left, and so on."""
         work, uses, forward = [node], self._uses, self._forward
         while work:
             node = work.pop()
@@ -535,7 +592,7 @@ class Normalizer:
                 owner = v.owner
                 if left or owner is None:
                     continue
-                # the outputs of one node may all fall out of use before it is looked at
+                # a node with several outputs may be reached once per output
                 if len(owner.outputs) == 1 or owner not in work:
                     work.append(owner)
 
@@ -560,5 +617,5 @@ def _as_list(node: Apply, result: Any) -> list[Variable | None] | None:
     if all(kept):
         return None
     if any(k and new is not None for k, new in zip(kept, outputs)):
-        raise RewriteError("returned one of the outputs it was to replace beside new ones.")
+        raise RewriteError("returned new variables together with an output of the node itself.")
     return outputs

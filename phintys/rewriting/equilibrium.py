@@ -1,4 +1,8 @@
-"""Apply rewriters until nothing changes: our rules in one sweep, foreign rewriters node by node."""
+"""`EquilibriumGraphRewriter`: rewriters applied until nothing changes.
+
+`Rule`s run together in one sweep of the engine.  Other node rewriters, functions of (fgraph, node)
+as in PyTensor, are applied node by node; they are called *foreign* here.
+"""
 
 from __future__ import annotations
 
@@ -18,12 +22,12 @@ from phintys.rewriting.rewriter import FailureCallback, GraphRewriter, NodeRewri
 from phintys.rewriting.rule import Rule
 from phintys.rewriting.walk import NodeProcessingGraphRewriter, NodeQueue
 
-#: Graphs smaller than this may grow: `max_use_ratio` counts them as this large.
+#: The limit `max_use_ratio` treats smaller graphs as if they had this many nodes.
 SMALL = 100
 
 
 class ChangeTracker(Feature):
-    """Knows whether the graph changed since `reset`."""
+    """A feature that records whether the graph changed since `reset`."""
 
     def __init__(self) -> None:
         self.changed = False
@@ -33,7 +37,7 @@ class ChangeTracker(Feature):
         return type(self)()
 
     def reset(self) -> None:
-        """Forget what happened."""
+        """Set `changed` to False."""
         self.changed = False
 
     def on_import(self, fgraph: FunctionGraph, node: Apply, reason: Any) -> None:
@@ -47,24 +51,35 @@ class ChangeTracker(Feature):
 
 
 class EquilibriumGraphRewriter(NodeProcessingGraphRewriter):
-    """Rewriters applied until nothing changes.
+    """A graph rewriter that applies several rewriters until nothing changes.
 
-    `Rule`s run together, in one sweep of the engine that leaves nothing to do for them; graph and
-    node rewriters run after them, and again as long as one of them changes something.
+    In each round all `Rule`s run in one sweep of the engine, then graph rewriters, then the other
+    node rewriters.  Rounds are repeated while a rewriter that is not a `Rule` changes something.
 
     Parameters
     ----------
     rewriters
         rules, graph rewriters and node rewriters
+    failure_callback, ignore_newtrees
+        see `NodeProcessingGraphRewriter`
     max_use_ratio
-        a rewriter that was used this often, per node of the graph at the start (a small graph
-        counts as one of `SMALL` nodes), is stopped, with a warning
+        the number of applications of one rewriter, per node of the graph at the start (at least
+        `SMALL` nodes), after which it is stopped, with a warning; default: the setting
+        ``optdb__max_use_ratio``
     final_rewriters
-        graph rewriters run after each round
+        graph rewriters to run at the end of each round
     cleanup_rewriters
-        graph rewriters run after every successful node rewrite and after each round
+        graph rewriters to run after every successful node rewrite and at the end of each round
     tracks_on_change_inputs
         whether nodes are visited again when one of their inputs changed
+
+    >>> import phintys.tensor as pt
+    >>> from phintys.rewriting.rewriter import RemovalNodeRewriter
+    >>> x = pt.dvector("x")
+    >>> fgraph = FunctionGraph([x], [pt.exp(pt.exp(x))], clone=False)
+    >>> EquilibriumGraphRewriter([RemovalNodeRewriter(pt.exp)], max_use_ratio=10).rewrite(fgraph)
+    >>> fgraph.outputs
+    [x]
     """
 
     def __init__(
@@ -87,7 +102,7 @@ class EquilibriumGraphRewriter(NodeProcessingGraphRewriter):
         self._foreign = [
             r for r in rewriters if isinstance(r, NodeRewriter) and not isinstance(r, Rule)
         ]
-        self._demanding = [
+        self._with_requirements = [
             r for r in rewriters if type(r).add_requirements is not Rewriter.add_requirements
         ]
         self._index = TrackIndex[NodeRewriter]((r, r.tracks()) for r in self._foreign)
@@ -95,23 +110,28 @@ class EquilibriumGraphRewriter(NodeProcessingGraphRewriter):
         self.cleanup_rewriters = list(cleanup_rewriters or ())
 
     def get_node_rewriters(self) -> list[NodeRewriter]:
-        """The node rewriters, rules included."""
+        """The node rewriters, including rules."""
         return [*self.rules.rules, *self._foreign]
 
     @property
     def has_foreign(self) -> bool:
-        """Whether there are node rewriters that are no rules."""
+        """Whether there are node rewriters other than rules."""
         return bool(self._foreign)
 
     def parts(self) -> Sequence[Rewriter]:
         return [*self.rewriters, *self.final_rewriters, *self.cleanup_rewriters]
 
     def add_requirements(self, fgraph: FunctionGraph) -> None:
-        for rewriter in (*self._demanding, *self.final_rewriters, *self.cleanup_rewriters):
+        required = (*self._with_requirements, *self.final_rewriters, *self.cleanup_rewriters)
+        for rewriter in required:
             rewriter.add_requirements(fgraph)
 
     def apply(self, fgraph: FunctionGraph, start_from: Sequence[Variable] | None = None) -> None:
-        """Rewrite; the first round of node rewriters visits what ``start_from`` depends on."""
+        """Rewrite ``fgraph``.
+
+        In the first round, foreign node rewriters visit only the nodes that ``start_from`` depends
+        on; default: all nodes.
+        """
         self.rules.name = str(self)
         if self.global_rewriters or self.has_foreign or self.final_rewriters:
             _Equilibrium(self, fgraph).run(start_from)
@@ -128,7 +148,8 @@ class _Equilibrium:
     def __init__(self, rewriter: EquilibriumGraphRewriter, fgraph: FunctionGraph) -> None:
         self.rewriter = rewriter
         self.fgraph = fgraph
-        # not the size it grows to: a rewrite that adds nodes for ever would never be stopped
+        # From the initial size: a limit that grows with the graph would not stop a rewrite that
+        # adds nodes for ever.
         self.max_uses = rewriter.max_use_ratio * max(len(fgraph.apply_nodes), SMALL)
         self.uses: Counter[Rewriter] = Counter()
         self.stopped: set[Rewriter] = set()
@@ -144,7 +165,7 @@ class _Equilibrium:
             fgraph.remove_feature(self.tracker)
 
     def _round(self, start_from: Sequence[Variable] | None) -> bool:
-        """One round; whether a rewriter that is not a rule changed something."""
+        """Run one round; return whether a rewriter other than a rule changed something."""
         if self.rewriter.rules.rules:
             self.rewriter.rules.apply(self.fgraph)
         changed = False

@@ -1,4 +1,4 @@
-"""Rewrite graphs without compiling them."""
+"""Rewriting graphs without compiling them."""
 
 from __future__ import annotations
 
@@ -20,22 +20,31 @@ def rewrite_graph(
     clone: bool = True,
     **kwargs: Any,
 ) -> Any:
-    """Apply phases of rewriting to a variable, a list of variables, or a FunctionGraph.
+    """Apply rewrites of `optdb`, such as whole phases of compilation, to a graph.
 
     Parameters
     ----------
     graph
-        what to rewrite
+        a variable, a list of variables, or a FunctionGraph; the result has the same form
     include
-        tags of the rewrites to apply
+        names or tags of the rewrites to apply
     custom_rewrite
         a graph rewriter to run afterwards
     clone
-        work on a copy.  Without it, the nodes of ``graph`` themselves are changed.
+        whether to work on a copy (the default); otherwise the nodes of ``graph`` are changed
     **kwargs
         further arguments of `RewriteDatabaseQuery`: ``exclude``, ``require``, ...
 
-    Returns the result in the form of ``graph``: a variable, a list, or a FunctionGraph.
+    Raises
+    ------
+    RewriteError
+        if a rewrite fails
+
+    >>> import phintys, phintys.tensor as pt
+    >>> x = pt.dvector("x")
+    >>> y = phintys.rewrite_graph(pt.log(1 + pt.exp(x)), include=["canonicalize", "stabilize"])
+    >>> y.owner
+    Softplus(x)
     """
     fgraph = graph if isinstance(graph, FunctionGraph) else _as_fgraph(graph, clone)
     if fgraph is graph and clone:
@@ -59,10 +68,17 @@ def rewrite_subgraph(
     include: Sequence[str] = ("canonicalize",),
     **kwargs: Any,
 ) -> list[Variable]:
-    """Rewrite what lies between ``frontier`` and ``outputs``, and nothing above the frontier.
+    """Rewrite the nodes between ``frontier`` and ``outputs`` in place; return the new outputs.
 
-    The variables of the frontier act as inputs while this runs.  The nodes below it are changed in
-    place; ``outputs`` must not belong to a FunctionGraph.
+    The variables ``frontier`` are treated as inputs, so the nodes that compute them do not change.
+    ``outputs`` must not belong to a FunctionGraph.  Other arguments as in `rewrite_graph`.
+
+    >>> import phintys.tensor as pt
+    >>> x = pt.dvector("x")
+    >>> y = pt.exp(pt.log(x))
+    >>> (z,) = rewrite_subgraph([y * 1], [y])
+    >>> z is y, y.owner
+    (True, Exp(Log.out))
     """
     owners = {v: v.owner for v in frontier if v.owner is not None}
     try:
@@ -75,5 +91,5 @@ def rewrite_subgraph(
 
 
 def get_active_mode(fgraph: FunctionGraph) -> Any:
-    """The mode a graph is being compiled for; None outside compilation."""
+    """The mode for which a graph is being compiled; None outside of compilation."""
     return getattr(fgraph, "active_mode", None)

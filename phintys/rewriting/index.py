@@ -1,4 +1,4 @@
-"""Which rewrites are tried at an op: an index by instance, class, rule key and `OpPattern`."""
+"""An index of the rewrites to try at an op, by op instance, class, rule key and `OpPattern`."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from phintys.rewriting.unify import OpPattern, rule_key
 
 T = TypeVar("T")
 
-#: What a rewrite is tried at; None: every node.
+#: The ops (instances, classes, patterns) at which a rewrite is tried; None: at every node.
 Tracks = Sequence[Any] | None
 
 
 class TrackIndex(Generic[T]):
-    """Items with what they track; ``index[op]`` gives those to try at ``op``, in their given order.
+    """A map from ops to the items that track them: ``index[op]``, in the order they were given.
 
-    A tracked thing is an op, an op class, an `OpPattern`, or a key (or class of keys) that ops
-    expose as ``rule_key``.
+    ``items`` are pairs (item, tracks).  Tracks are ops, op classes, `OpPattern`s, and keys or
+    classes of keys that ops expose as ``rule_key``.
     """
 
     def __init__(self, items: Iterable[tuple[T, Tracks]]) -> None:
@@ -50,7 +50,7 @@ class TrackIndex(Generic[T]):
         return self._known.keep(number, self.find(op)) if found is None else found
 
     def find(self, op: Any) -> tuple[T, ...]:
-        """The items to try at an op, looked for anew."""
+        """The items that track an op, without the cache of ``index[op]``."""
         key = rule_key(op)
         classes: list[Any] = list(type(op).__mro__)
         if key is not op:
@@ -68,7 +68,7 @@ class TrackIndex(Generic[T]):
 
 
 def tracked_ops(tracks: Iterable[Any]) -> list[Any]:
-    """Tracks with nested tuples flattened."""
+    """Tracks as a flat list: nested tuples and lists are flattened."""
     flat: list[Any] = []
     for tracked in tracks:
         flat.extend(tracked_ops(tracked) if isinstance(tracked, tuple | list) else [tracked])

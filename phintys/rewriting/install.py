@@ -1,4 +1,4 @@
-"""Tell a FunctionGraph, in one step, that nodes have new inputs and the graph new outputs."""
+"""Update a FunctionGraph in one step after the inputs of nodes and its outputs were replaced."""
 
 from __future__ import annotations
 
@@ -21,13 +21,12 @@ def install(
     old_order: Sequence[Apply],
     reason: Any,
 ) -> bool:
-    """Make ``outputs`` the outputs of ``fgraph`` and bring its bookkeeping up to date.
+    """Make ``outputs`` the outputs of ``fgraph`` and update its tables; return whether it changed.
 
-    ``old_order`` are the nodes before the change, inputs first; ``original`` maps those whose
-    inputs were exchanged to what these were.  Features are told of every node that comes
-    (``on_import``), of every node that goes (``on_prune``), and of every exchanged input
-    (``on_change_input``).  If the result does not validate, everything is undone and the
-    `InconsistencyError` goes on.  Returns whether anything changed.
+    ``old_order`` are the nodes before the change, in topological order; ``original`` maps those
+    whose inputs were changed to their old inputs.  The features get ``on_import`` for every new
+    node, ``on_prune`` for every removed node, and ``on_change_input`` for every changed input.  If
+    the result does not validate, everything is undone and `InconsistencyError` is raised.
     """
     if not original and all(new is old for new, old in zip(outputs, fgraph.outputs)):
         return False
@@ -50,7 +49,10 @@ def install(
 def _changes_of_nodes(
     original: Mapping[Apply, Sequence[Variable]], alive: set[Apply]
 ) -> list[Change]:
-    """What changed for nodes that stay; nodes that go get back the inputs the graph knows of."""
+    """The changed inputs of nodes that stay; removed nodes get their old inputs back.
+
+    The tables of the graph refer to the old inputs, which are needed to remove a node.
+    """
     changes: list[Change] = []
     for node, inputs in original.items():
         if node in alive:
@@ -62,6 +64,7 @@ def _changes_of_nodes(
 
 
 def _changes_of_outputs(fgraph: FunctionGraph, outputs: Sequence[Variable]) -> list[Change]:
+    """Set the outputs of the graph; return the changes, as inputs of `Output` nodes."""
     changes: list[Change] = []
     for k, (old, new) in enumerate(zip(fgraph.outputs, outputs)):
         if old is not new:
@@ -73,6 +76,7 @@ def _changes_of_outputs(fgraph: FunctionGraph, outputs: Sequence[Variable]) -> l
 
 
 def _import(fgraph: FunctionGraph, nodes: Sequence[Apply], reason: Any) -> None:
+    """Add new nodes to the tables."""
     clients = fgraph.clients
     for node in nodes:
         for v in node.outputs:
@@ -88,6 +92,7 @@ def _import(fgraph: FunctionGraph, nodes: Sequence[Apply], reason: Any) -> None:
 
 
 def _exchange(fgraph: FunctionGraph, changes: Sequence[Change]) -> None:
+    """Update the uses of the old and new inputs of ``changes``."""
     clients = fgraph.clients
     for node, i, _, new in changes:
         if new not in clients:
@@ -98,14 +103,17 @@ def _exchange(fgraph: FunctionGraph, changes: Sequence[Change]) -> None:
 
 
 def _remove(fgraph: FunctionGraph, nodes: Sequence[Apply], reason: Any) -> None:
-    """Take out nodes, users first.  They are known: `FunctionGraph.remove_client` would search."""
+    """Remove nodes from the tables, given users first.
+
+    Faster than `FunctionGraph.remove_client`, which has to find out which nodes are not used.
+    """
     clients = fgraph.clients
     for node in nodes:
         for v in node.outputs:
             clients.pop(v, None)
     for node in nodes:
         for i, v in enumerate(node.inputs):
-            if v in clients:  # most have just gone
+            if v in clients:  # the loop above has removed most of them
                 _remove_use(fgraph, v, (node, i))
     if fgraph.listens("on_prune"):
         for node in nodes:
@@ -116,10 +124,11 @@ def _remove_use(fgraph: FunctionGraph, v: Variable, client: Client) -> None:
     clients = fgraph.clients[v]
     clients.pop(client, None)
     if not clients and v.owner is None:
-        fgraph.remove_client(v, client)  # forgets a constant
+        fgraph.remove_client(v, client)  # removes an unused constant
 
 
 def _validate(fgraph: FunctionGraph, mark: int) -> None:
+    """Validate the graph; on any exception, revert it to the checkpoint ``mark``."""
     if config.check_rewrites:
         fgraph.check_integrity()
     try:

@@ -1,4 +1,4 @@
-"""What must hold between the tables of the engine, between any two of its steps."""
+"""Invariants of the tables of the rewriting engine, which hold between any two of its steps."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from phintys.graph.variable import Apply, Variable
 
 
 def check_tables(run: Any) -> None:
-    """Raise ValueError, which says what is wrong, if the tables of a `Normalizer` do not agree.
+    """Raise ValueError, naming the contradiction, if the tables of a `Normalizer` are inconsistent.
 
-    For tests (``config.check_rewrites``): it looks at everything, and so takes as long as a run.
+    For tests (``config.check_rewrites``): it takes time linear in the size of the graph.
     """
     _check_states(run)
     _check_interned(run)
@@ -24,37 +24,38 @@ def _expect(holds: bool, what: str) -> None:
 
 
 def _check_states(run: Any) -> None:
-    """A variable is in normal form, or replaced, or neither; never both."""
-    done, kinds, forward = run._done, run._kinds, run._forward
-    for v in kinds:
+    """No variable is in normal form and replaced; the outputs of nodes that are done are either."""
+    done, producers, forward = run._done, run._producers, run._forward
+    for v in producers:
         _expect(v not in forward, f"{v} is replaced and in normal form")
         _expect(v.owner is None or v.owner in done, f"{v} is in normal form, its node is not done")
     for node in done:
-        states = {o in kinds for o in node.outputs}
-        _expect(len(states) == 1, f"a part of the outputs of {node} is in normal form")
+        states = {o in producers for o in node.outputs}
+        _expect(len(states) == 1, f"only some outputs of {node} are in normal form")
         replaced = [o for o in node.outputs if o in forward]
         _expect(states == {True} or bool(replaced), f"{node} is done, but not its outputs")
     for node in run._deferred:
-        _expect(node in done, f"{node} is put off and not done")
-        _expect(node not in run._forced, f"{node} is put off after it was forced")
-        _expect(all(o in kinds for o in node.outputs), f"{node} is put off and not normal")
+        _expect(node in done, f"{node} is deferred and not done")
+        _expect(node not in run._forced, f"{node} is deferred after it was forced")
+        _expect(all(o in producers for o in node.outputs), f"{node} is deferred and not normal")
 
 
 def _check_interned(run: Any) -> None:
-    """A node that is done is found by what it computes, and no two such nodes are equal."""
+    """Nodes in the hash-consing table are done, have the inputs of their key, and occur once."""
     seen: set[Apply] = set()
     for key, node in run._interned.items():
         _expect(node in run._done or node in run._forced, f"{node} is interned and not done")
         if any(v in run._forward for v in key[1:]) or any(
-            o not in run._kinds for o in node.outputs
+            o not in run._producers for o in node.outputs
         ):
-            continue  # a key that no node can have any more, or one that was replaced
-        _expect(key[1:] == tuple(node.inputs), f"{node} is known by other inputs")
+            continue  # an obsolete key, or that of a replaced node
+        _expect(key[1:] == tuple(node.inputs), f"{node} is interned with other inputs")
         _expect(node not in seen, f"{node} is interned twice")
         seen.add(node)
 
 
 def _check_in_progress(run: Any) -> None:
+    """The two tables of pending replacements agree."""
     keys = {key for key, _ in run._pending.values()}
     _expect(keys == set(run._in_progress), "replacements in progress differ from those pending")
     for node in run._pending:
@@ -62,7 +63,7 @@ def _check_in_progress(run: Any) -> None:
 
 
 def _check_uses(run: Any) -> None:
-    """The uses of a variable are those in the graph as it is now, replacements followed."""
+    """The numbers of uses are those of the graph that the replacements lead to."""
     counted: dict[Variable, int] = {}
     seen: set[Apply] = set()
     work: list[Variable] = []

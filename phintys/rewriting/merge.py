@@ -1,6 +1,6 @@
-"""Merging of equal nodes and constants as a pass of its own.
+"""Merging of equal nodes and constants (common subexpression elimination) as a pass of its own.
 
-Every run of the engine merges; this is for pipelines that ask for it by name.
+Every run of the engine merges too; this pass is for pipelines that select it by name.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from phintys.rewriting.rewriter import GraphRewriter
 
 
 class MergeFeature(Feature):
-    """Knows whether something came into the graph, or changed, since it was last merged."""
+    """A feature that records whether the graph has changed since it was last merged."""
 
     def __init__(self) -> None:
         self.clean = False
@@ -34,10 +34,9 @@ class MergeFeature(Feature):
 
 
 class MergeOptimizer(GraphRewriter):
-    """Nodes with equal ops and the same inputs become one, and so do equal constants.
+    """A graph rewriter that merges nodes with equal ops and the same inputs, and equal constants.
 
-    Nodes that compute in place, and those whose results are overwritten, are left alone.  Two draws
-    from the same state of a random generator are equal, and become one.
+    In-place nodes, and nodes whose results are overwritten, are not merged.
     """
 
     name = "merge"
@@ -50,7 +49,7 @@ class MergeOptimizer(GraphRewriter):
             fgraph.attach_feature(MergeFeature())
 
     def apply(self, fgraph: FunctionGraph) -> bool:
-        """Merge; whether anything changed."""
+        """Merge; return whether the graph changed."""
         features = _features(fgraph)
         if features and all(f.clean for f in features):
             return False
@@ -66,9 +65,10 @@ def _features(fgraph: FunctionGraph) -> list[MergeFeature]:
 
 
 def pre_constant_merge(fgraph: FunctionGraph, variables: Sequence[Any]) -> list[Any]:
-    """Use equal constants of ``fgraph`` in expressions that are not part of it, in place.
+    """Replace constants in expressions outside of ``fgraph`` by equal ones of it, in place.
 
-    Returns the variables, constants replaced by equal ones.  What is not a variable stays.
+    Returns ``variables``, with constants among them replaced.  Other objects than variables are
+    returned unchanged.
     """
     seen: dict[Any, Constant] = {}
     for v in fgraph.variables:

@@ -1,7 +1,7 @@
-"""Where in the user's program the nodes of a rewritten graph come from.
+"""Functions on the origins of nodes, their source locations in the user's program.
 
-Nodes made by a rewrite inherit the origin of what they replace: the engine and the walkers see to
-it.  The functions here are for rewrites written for systems in which each has to do it itself.
+The engine and the walkers give the nodes that a rewrite makes the origin of the node they replace.
+The functions here are for rewrites ported from PyTensor, in which each rewrite copies it itself.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from phintys.rewriting.rewriter import GraphRewriter
 
 
 def copy_stack_trace(from_var: Any, to_var: Any) -> Any:
-    """Record that ``to_var`` (a variable or several) was made where ``from_var`` was; return it.
+    """Copy the origin of ``from_var`` to ``to_var``, and return ``to_var``.
 
-    Of several variables in ``from_var``, the first with a known origin counts.
+    Both are a variable or a list of variables; the first known origin in ``from_var`` is copied.
     """
     origin = next((o for o in map(origin_of, _as_list(from_var)) if o is not None), None)
     if origin is not None:
@@ -31,7 +31,7 @@ def copy_stack_trace(from_var: Any, to_var: Any) -> Any:
 
 
 def origin_of(variable: Variable) -> Any:
-    """Where a variable, or the node that computes it, was made."""
+    """The origin of the node that computes a variable, or of a variable without an owner."""
     return variable.origin if variable.owner is None else variable.owner.origin
 
 
@@ -42,22 +42,24 @@ def _as_list(variables: Any) -> list[Variable]:
 def check_stack_trace(
     f_or_fgraph: Any, ops_to_check: Any = "last", bug_print: str = "raise"
 ) -> bool:
-    """Whether the origins of nodes are known.
+    """Whether the origins of the selected nodes are all known.
 
+    Parameters
+    ----------
     f_or_fgraph
         a FunctionGraph, or a compiled function
     ops_to_check
         ``"last"`` (nodes that compute outputs), ``"all"``, an op or op class or several, or a
         predicate on ops
     bug_print
-        what to do if no node has such an op: ``"raise"`` ValueError, ``"warn"`` or ``"ignore"``
+        what to do if no node is selected: ``"raise"`` ValueError, ``"warn"`` or ``"ignore"``
     """
     fgraph: FunctionGraph = (
         f_or_fgraph if isinstance(f_or_fgraph, FunctionGraph) else f_or_fgraph.fgraph
     )
     nodes = _nodes_to_check(fgraph, ops_to_check)
     if not nodes and fgraph.apply_nodes:
-        message = f"No node has an op that is asked for: {ops_to_check!r}."
+        message = f"No node of the graph has one of the ops to check: {ops_to_check!r}."
         if bug_print == "raise":
             raise ValueError(message)
         if bug_print == "warn":
@@ -83,15 +85,15 @@ def _is_op(op: Op, wanted: Any) -> bool:
 
 
 class CheckStackTraceFeature(Feature):
-    """Objects to nodes without a known origin."""
+    """A feature that raises AssertionError for a new node without a known origin."""
 
     def on_import(self, fgraph: FunctionGraph, node: Apply, reason: Any) -> None:
         if node.origin is None:
-            raise AssertionError(f"{node}, brought in by {reason}, does not say where it was made.")
+            raise AssertionError(f"{node}, which {reason} added to the graph, has no known origin.")
 
 
 class CheckStackTraceRewriter(GraphRewriter):
-    """Attaches a `CheckStackTraceFeature`."""
+    """A graph rewriter that only attaches a `CheckStackTraceFeature`."""
 
     def add_requirements(self, fgraph: FunctionGraph) -> None:
         attached = fgraph._features  # pyright: ignore[reportPrivateUsage]
@@ -99,4 +101,4 @@ class CheckStackTraceRewriter(GraphRewriter):
             fgraph.attach_feature(CheckStackTraceFeature())
 
     def apply(self, fgraph: FunctionGraph) -> None:
-        """Nothing: the feature works while others rewrite."""
+        """Do nothing: the feature checks the rewriters that run later."""

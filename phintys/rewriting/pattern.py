@@ -20,28 +20,51 @@ from phintys.rewriting.unify import (
 
 
 class PatternNodeRewriter(NodeRewriter):
-    """Replace what matches one pattern by what another describes.
+    """A node rewriter that replaces expressions matching one pattern by what another describes.
 
-    A pattern is a tuple ``(op, input, ...)``, where op is an op, an op class or an `OpPattern`, and
-    an input is a pattern, a string (a pattern variable; the same string must be the same variable),
-    a number (matches constants of any dtype whose elements all equal it), a `Constant`,
-    ``{"pattern": ..., "constraint": function of the variable}``, or, in last place, an `Asterisk`.
+    A pattern is a tuple ``(op, input, ...)``.  The op is an op, an op class or an `OpPattern`.
+    Each input is one of:
+
+    - a pattern
+    - a string: a pattern variable, which matches anything; a repeated one must match the same
+    - a number: matches constants of any dtype whose elements all equal it
+    - a `Constant`
+    - ``{"pattern": ..., "constraint": function}``: the function of the variable must return True
+    - in last place, an `Asterisk`: matches all remaining inputs
+
     Inputs of commutative ops match in any order.
 
     Parameters
     ----------
     in_pattern
-        what is replaced; its op must have a single output
+        the pattern to replace; its op must have a single output
     out_pattern
         a pattern, a string, a number, or ``function(fgraph, node, {name: variable})``
     allow_multiple_clients
-        whether inner results of the match may be used elsewhere
+        whether inner nodes of a match may have other uses
     tracks, get_nodes
-        track other ops instead, and say which nodes to try then: ``get_nodes(fgraph, node)``
+        ops to track instead of that of the pattern, and ``get_nodes(fgraph, node)``, which returns
+        the nodes to match when a node with such an op is visited
     values_eq_approx
-        becomes a tag of the replacement
+        value of this tag of the replacement
     allow_cast
-        whether a replacement of another dtype is cast
+        whether to cast a replacement of another dtype
+
+    Raises
+    ------
+    TypeError
+        if ``in_pattern`` is not a tuple
+    ValueError
+        if ``tracks`` is given without ``get_nodes``
+
+    >>> import phintys.tensor as pt
+    >>> from phintys.rewriting.walk import in2out
+    >>> x = pt.dvector("x")
+    >>> fgraph = FunctionGraph([x], [pt.log(1 + x)], clone=False)
+    >>> log1p = PatternNodeRewriter((pt.log, (pt.add, 1, "x")), (pt.log1p, "x"))
+    >>> in2out(log1p).rewrite(fgraph)
+    >>> fgraph.toposort()
+    [Log1p(x)]
     """
 
     def __init__(
@@ -125,7 +148,7 @@ class PatternNodeRewriter(NodeRewriter):
 
 
 def _tracked(op_match: Any) -> Any:
-    """What a pattern's op is tracked by; None: it can be any op."""
+    """The entry of `tracks` for the op of a pattern; None if it can be any op."""
     if isinstance(op_match, PatternVar):
         return None
     return op_match.op_type if isinstance(op_match, OpPattern) else rule_key(op_match)

@@ -1,4 +1,4 @@
-"""Which nodes depend on which, as one integer per node: bit ``k`` stands for the ``k``-th node."""
+"""Reachability between nodes as bitsets: integers whose bit ``k`` stands for the ``k``-th node."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ Bits = dict[Apply | None, int]
 def ancestor_bitsets(
     fgraph: FunctionGraph, toposorted_nodes: Sequence[Apply] | None = None
 ) -> tuple[Bits, Bits]:
-    """``(ancestors, bitflags)``: ``a`` is an ancestor of ``c`` if ``ancestors[c] & bitflags[a]``.
+    """Two dicts, ``(ancestors, bitflags)``: node c depends on a if ``ancestors[c] & bitflags[a]``.
 
-    A node is its own ancestor.  None, the "owner" of roots, has no bit; the nodes that mark outputs
-    share one that belongs to no other node.
+    A node is its own ancestor.  None, the owner of variables without one, has no bit.  The `Output`
+    nodes share one bit, which no other node has.
     """
     order = fgraph.toposort() if toposorted_nodes is None else toposorted_nodes
     ancestors: Bits = {None: 0}
@@ -35,9 +35,9 @@ def ancestor_bitsets(
 def greedy_independent_subset(
     ancestors: Bits, bitflags: Bits, candidates: Sequence[Apply]
 ) -> list[Apply]:
-    """Candidates none of which depends on another, kept in order, as long as each is independent.
+    """Candidates none of which depends on another, chosen greedily in the given order.
 
-    Contracting them into one node makes no cycle.
+    Contracting them into one node creates no cycle.
     """
     kept: list[Apply] = []
     members = closure = 0
@@ -53,7 +53,10 @@ def greedy_independent_subset(
 def update_ancestors_after_contraction(
     ancestors: Bits, bitflags: Bits, nodes: Sequence[Apply]
 ) -> None:
-    """Let what depends on one of ``nodes`` depend on what any of them depends on, in place."""
+    """Update ``ancestors`` in place for a contraction of ``nodes`` into one.
+
+    Every node that depends on one of them then depends on the ancestors of all of them.
+    """
     members = closure = 0
     for node in nodes:
         members |= bitflags[node]
@@ -64,7 +67,7 @@ def update_ancestors_after_contraction(
 def update_ancestors_after_contraction_bits(
     ancestors: Bits, member_bits: int, combined_ancestors: int
 ) -> None:
-    """`update_ancestors_after_contraction`, given the bits of the nodes and of their ancestors."""
+    """`update_ancestors_after_contraction`, for given bits of the nodes and of their ancestors."""
     for node, reached in ancestors.items():
         if reached & member_bits:
             ancestors[node] = reached | combined_ancestors

@@ -1,7 +1,7 @@
-"""Rewriters: things that change a graph as a whole, or one node of it.
+"""Base classes of rewriters, and rewriters made of functions and of other rewriters.
 
-A *graph rewriter* changes a FunctionGraph; a *node rewriter* proposes replacements for one node,
-and a walker (`phintys.rewriting.walk`) applies it over a graph.
+A *graph rewriter* changes a FunctionGraph.  A *node rewriter* returns replacements for the outputs
+of one node; a walker (`phintys.rewriting.walk`) applies it to the nodes of a graph.
 """
 
 from __future__ import annotations
@@ -21,10 +21,8 @@ from phintys.locks import making
 from phintys.rewriting.index import TrackIndex, tracked_ops
 from phintys.rewriting.unify import OpPattern, same_op
 
-#: What a node rewriter returns: no change, one variable per output, or ``{old: new}``.
-TransformOutput = (
-    bool | None | Variable | Sequence[Variable | None] | dict[Any, Any]
-)  # key "remove": nodes that have to leave the graph
+#: What a node rewriter returns; see `NodeRewriter.transform`.
+TransformOutput = bool | None | Variable | Sequence[Variable | None] | dict[Any, Any]
 
 
 def rewrite_error(name: Any, node: Apply | None, what: str) -> RewriteError:
@@ -35,7 +33,7 @@ def rewrite_error(name: Any, node: Apply | None, what: str) -> RewriteError:
 
 
 class Rewriter:
-    """Base of rewriters.  They compare by identity."""
+    """Base class of rewriters.  They compare by identity."""
 
     name: Any = None
 
@@ -43,7 +41,10 @@ class Rewriter:
         """Attach the features that this rewriter needs."""
 
     def print_summary(self, stream: TextIO | None = None, level: int = 0, depth: int = -1) -> None:
-        """Write name and class, and those of the parts, indented."""
+        """Write name and class to ``stream``, and, indented, those of the parts.
+
+        ``depth`` is the number of levels of parts; -1: all.
+        """
         out: TextIO = stream or sys.stdout
         out.write(f"{' ' * level}{self} ({type(self).__name__})\n")
         if depth != 0:
@@ -51,7 +52,7 @@ class Rewriter:
                 part.print_summary(out, level + 2, depth - 1)
 
     def parts(self) -> Sequence[Rewriter]:
-        """The rewriters this one is made of."""
+        """The rewriters that this one consists of."""
         return ()
 
     def __str__(self) -> str:
@@ -62,14 +63,30 @@ class Rewriter:
 
 
 class GraphRewriter(Rewriter, ABC):
-    """A rewriter of whole graphs.  Subclasses write `apply`."""
+    """A rewriter of whole graphs.  Subclasses define `apply`.
+
+    >>> import phintys.tensor as pt
+    >>> class SwapOperands(GraphRewriter):
+    ...     def apply(self, fgraph):
+    ...         for node in fgraph.toposort():
+    ...             if node.op == pt.add:
+    ...                 fgraph.replace(node.out, pt.add(*reversed(node.inputs)))
+    >>> x, y = pt.dvectors("x", "y")
+    >>> fgraph = FunctionGraph([x, y], [x + y], clone=False)
+    >>> SwapOperands().rewrite(fgraph)
+    >>> fgraph.toposort()
+    [Add(y, x)]
+    """
 
     @abstractmethod
     def apply(self, fgraph: FunctionGraph) -> Any:
-        """Change ``fgraph``."""
+        """Change ``fgraph`` in place."""
 
     def rewrite(self, fgraph: FunctionGraph, *args: Any, **kwargs: Any) -> Any:
-        """Attach the required features, then `apply`.  One thread at a time rewrites."""
+        """Attach the required features, then `apply`; return its result.
+
+        One thread at a time rewrites; others wait.
+        """
         with making:
             self.add_requirements(fgraph)
             return self.apply(fgraph, *args, **kwargs)
@@ -79,24 +96,41 @@ class GraphRewriter(Rewriter, ABC):
 
 
 class NodeRewriter(Rewriter, ABC):
-    """A rewriter of single nodes.  Subclasses write `transform`, and `tracks` if they can."""
+    """A rewriter of single nodes.  Subclasses define `transform`, and `tracks` if possible.
+
+    >>> import phintys.tensor as pt
+    >>> from phintys.rewriting.walk import in2out
+    >>> class UseSqr(NodeRewriter):
+    ...     def tracks(self):
+    ...         return [pt.mul]
+    ...
+    ...     def transform(self, fgraph, node, enforce_tracks=True):
+    ...         x, y = node.inputs
+    ...         return [pt.sqr(x)] if x is y else None
+    >>> x = pt.dvector("x")
+    >>> fgraph = FunctionGraph([x], [x * x], clone=False)
+    >>> in2out(UseSqr()).rewrite(fgraph)
+    >>> fgraph.toposort()
+    [Sqr(x)]
+    """
 
     def tracks(self) -> Sequence[Any] | None:
-        """Ops, op classes and OpPatterns this rewriter is tried at; None: all."""
+        """The ops, op classes and OpPatterns at which this rewriter is tried; None: at all."""
         return None
 
     @abstractmethod
     def transform(self, fgraph: FunctionGraph, node: Apply, enforce_tracks: bool = True) -> Any:
-        """Propose replacements for the outputs of ``node``.
+        """The replacements for the outputs of ``node``.
 
-        Returns False or None for "no change"; a sequence with one variable per output (None for an
-        output that nobody uses); or a dict from variables of the graph to their replacements, in
-        which the key ``"remove"`` may list nodes that must leave the graph.
+        One of: False or None for "no change"; a variable, for a single output; a sequence with one
+        variable per output (None for an output that is not used); or a dict from variables of the
+        graph to their replacements, in which the key ``"remove"`` may list nodes that must leave
+        the graph.  With ``enforce_tracks`` there is no change at an op that is not tracked.
         """
 
 
 def is_tracked(tracks: Sequence[Any] | None, op: Op) -> bool:
-    """Whether an op is among the tracked ones."""
+    """Whether a rewriter with these tracks is tried at an op."""
     return tracks is None or bool(TrackIndex([(None, tracks)])[op])
 
 
@@ -137,16 +171,37 @@ def node_rewriter(
     inplace: bool = False,
     requirements: Sequence[Callable[[], Any]] | None = (),
 ) -> Callable[[Callable[[FunctionGraph, Apply], Any]], FromFunctionNodeRewriter]:
-    """Decorate a function ``(fgraph, node)`` into a `NodeRewriter`.
+    """Decorate a function ``(fgraph, node)`` to make a `NodeRewriter`.
 
+    The function returns replacements, as `NodeRewriter.transform`.
+
+    Parameters
+    ----------
     tracks
-        op instances, op classes, `OpPattern`s, or tuples of them; None: every op.
+        op instances, op classes, `OpPattern`s, or tuples of them; None: every op
     inplace
-        whether the rewrite introduces in-place ops: attaches a DestroyHandler.
+        whether the rewrite introduces in-place ops: attaches a `DestroyHandler`
     requirements
-        classes of features that the rewrite needs.
+        functions without arguments, such as classes, that make the features that the rewrite needs
 
-    Raises ValueError for an empty list of tracks and TypeError for what is not an op.
+    Raises
+    ------
+    ValueError
+        if ``tracks`` is empty
+    TypeError
+        if an entry of ``tracks`` is not an op, op class or `OpPattern`
+
+    >>> import phintys.tensor as pt
+    >>> from phintys.rewriting.walk import in2out
+    >>> @node_rewriter([pt.mul])
+    ... def use_sqr(fgraph, node):
+    ...     x, y = node.inputs
+    ...     return [pt.sqr(x)] if x is y else None
+    >>> x = pt.dvector("x")
+    >>> fgraph = FunctionGraph([x], [x * x], clone=False)
+    >>> in2out(use_sqr).rewrite(fgraph)
+    >>> fgraph.toposort()
+    [Sqr(x)]
     """
     if tracks is not None:
         _check_tracks(tracks)
@@ -161,6 +216,7 @@ def node_rewriter(
 
 
 def _check_tracks(tracks: Sequence[Any]) -> None:
+    """ValueError if there are no tracks, TypeError if one cannot be tracked."""
     flat = tracked_ops(tracks)
     if not flat:
         raise ValueError("node_rewriter needs ops to track; write None to be tried at every op.")
@@ -173,7 +229,7 @@ def _check_tracks(tracks: Sequence[Any]) -> None:
 
 
 def destroy_handler() -> Any:
-    """The feature that keeps in-place ops legal."""
+    """A new `DestroyHandler`; imported late, because most rewriters need none."""
     from phintys.graph.destroy import DestroyHandler
 
     return DestroyHandler()
@@ -199,7 +255,16 @@ class FromFunctionGraphRewriter(GraphRewriter):
 
 
 def graph_rewriter(fn: Callable[..., Any]) -> FromFunctionGraphRewriter:
-    """Decorate a function ``(fgraph)`` into a `GraphRewriter`."""
+    """Decorate a function ``(fgraph)`` to make a `GraphRewriter`.
+
+    >>> import phintys.tensor as pt
+    >>> @graph_rewriter
+    ... def count_nodes(fgraph):
+    ...     return len(fgraph.apply_nodes)
+    >>> x = pt.dvector("x")
+    >>> count_nodes.rewrite(FunctionGraph([x], [pt.exp(x) + 1]))
+    2
+    """
     return FromFunctionGraphRewriter(fn)
 
 
@@ -214,10 +279,10 @@ FailureCallback = Callable[..., None]
 
 
 class SequentialGraphRewriter(GraphRewriter):
-    """Several graph rewriters, one after the other.
+    """A graph rewriter that runs several, one after the other.
 
-    ``failure_callback(exception, self, rewriter)`` decides what happens when one raises; without it
-    the exception becomes a `RewriteError`.
+    If one raises, ``failure_callback(exception, self, rewriter)`` is called, and the next one runs
+    unless it raises; without a callback, `RewriteError` is raised.
     """
 
     def __init__(self, *rewrites: Any, failure_callback: FailureCallback | None = None) -> None:
@@ -242,7 +307,7 @@ class SequentialGraphRewriter(GraphRewriter):
 
     @classmethod
     def warn(cls, exc: Exception, self: Any, rewriter: Any) -> None:
-        """The default policy: raise, naming the rewriter."""
+        """The default failure callback: raises a `RewriteError` that names the rewriter."""
         if isinstance(exc, RewriteError):
             raise exc
         raise rewrite_error(rewriter, None, f"raised {type(exc).__name__}: {exc}") from exc
@@ -269,10 +334,10 @@ class SequentialGraphRewriter(GraphRewriter):
 
 
 class SequentialNodeRewriter(NodeRewriter):
-    """Several node rewriters as one: the first that changes something wins.
+    """A node rewriter that tries several in order, and returns the first change.
 
-    With ``apply_all_rewrites`` the others are then tried at the node that computes the first new
-    output.
+    With ``apply_all_rewrites`` those not applied yet are then tried at the node that computes the
+    new outputs, and so on.
     """
 
     def __init__(
@@ -313,7 +378,7 @@ class SequentialNodeRewriter(NodeRewriter):
             if not self.apply_all_rewrites or follow is None or follow.owner is None:
                 return latest
             if len(result) > 1 and any(o is not f for o, f in zip(follow.owner.outputs, result)):
-                return latest  # the new outputs come from several nodes: nothing single to follow
+                return latest  # several nodes compute the new outputs: there is no node to go on at
             node = follow.owner
 
     def _first_change(self, fgraph: FunctionGraph, node: Apply, tried: set[int]) -> Any:
@@ -333,7 +398,7 @@ class SequentialNodeRewriter(NodeRewriter):
 
 
 class SubstitutionNodeRewriter(NodeRewriter):
-    """Replace ``op1`` by ``op2`` on the same inputs.
+    """A node rewriter that replaces ``op1`` by ``op2`` on the same inputs.
 
     Walkers with ``ignore_newtrees="auto"`` do not apply it to its own results.
     """
@@ -360,7 +425,7 @@ class SubstitutionNodeRewriter(NodeRewriter):
 
 
 class RemovalNodeRewriter(NodeRewriter):
-    """Replace the result of a one-input, one-output op by its input."""
+    """A node rewriter that replaces the result of an op with one input and output by the input."""
 
     def __init__(self, op: Op) -> None:
         self.op = op

@@ -1,15 +1,16 @@
-"""`Rule`: a rewrite as data, with the law under which both sides are equal.
+"""`Rule`: a rewrite with metadata, among it its law: the sense in which both sides are equal.
 
-A rule is tried at nodes with certain ops.  It is written as a function
+A rule is tried at nodes with certain ops.  It is defined by a function
 
     @rule("x + 0 -> x", ops=[add])
     def drop_zero(ctx, node): ...
 
-or as an equation between expressions over pattern variables
+or by two expressions over pattern variables
 
     rule("log(1 + x) -> log1p(x)", lhs=lambda x: log(1 + x), rhs=lambda x: log1p(x))
+    equation("log(1 + x) -> log1p(x)")
 
-whose left side is built once, when the rule is first needed.
+of which the left one is converted to a pattern when the rule is first needed.
 """
 
 from __future__ import annotations
@@ -31,36 +32,36 @@ from phintys.rewriting.index import TrackIndex, tracked_ops
 from phintys.rewriting.rewriter import NodeRewriter
 from phintys.rewriting.unify import PatternNode, PatternVar, match_pattern, rule_key
 
-#: In what sense both sides of a rule are equal.
+#: The senses in which both sides of a rule can be equal.
 Law = Literal["exact", "rounding", "accurate", "finite", "drops_errors"]
 LAWS: dict[Law, str] = {
     "exact": "The same bits. Every NaN is equal to every other.",
-    "rounding": "Equal up to rounding and the signs of zeros, where no result on the way, of "
-    "either side, overflows or is too small to have all its digits.",
+    "rounding": "Equal up to rounding and the signs of zeros, where no intermediate result, of "
+    "either side, overflows or underflows.",
     "accurate": "The right side is at least as close to the exact value as the left side, also "
-    "where that overflows. Without an exact value both are NaN. Results of the right side that are "
-    "too small to have all their digits lose these.",
-    "finite": "As rounding, where all inputs, and all results of the left side on the way, are "
+    "where that overflows. Without an exact value both are NaN. Digits that intermediate results "
+    "of the right side lose by underflow do not count.",
+    "finite": "As rounding, where all inputs, and all intermediate results of the left side, are "
     "finite.",
     "drops_errors": "As rounding, where the left side raises no error.",
 }
 
 
 class Context(Protocol):
-    """What a rule can ask about the graph that is being rewritten."""
+    """The first argument of a rule's function: queries on the graph that is being rewritten."""
 
     fgraph: FunctionGraph
 
     def uses(self, variable: Variable) -> int:
-        """How many inputs of nodes, and graph outputs, are this variable."""
+        """The number of uses of a variable, as an input of a node or an output of the graph."""
         ...
 
     def single_use(self, variable: Variable) -> bool:
-        """Whether the variable is used at most once."""
+        """Whether the variable has at most one use."""
         ...
 
     def client(self, variable: Variable) -> Apply | None:
-        """A node that uses the variable; exact if there is a single use."""
+        """A node that uses the variable; reliable if it has a single use."""
         ...
 
 
@@ -68,42 +69,62 @@ RuleFunction = Callable[[Any, Apply], Any]
 
 
 def _never(ctx: Any, node: Apply) -> None:
-    """The function of a rule that was given none: it does not apply."""
+    """The default function of a rule, which never applies."""
 
 
 @dataclass(eq=False, repr=False)
 class Rule(NodeRewriter):
-    """A rewrite of one node, for the fast engine (`phintys.rewriting.engine`).
+    """A rewrite of one node, for the engine (`phintys.rewriting.engine`).
 
-    It is a `NodeRewriter` too: it can be registered, queried and walked with like any other.
+    It is also a `NodeRewriter`, so it can be registered, queried and applied by walkers like
+    others.
 
     Parameters
     ----------
     name
         the equation, or a name
     function
-        ``function(ctx, node)`` returns None (no change), a variable, or one variable per output
-        (None for an output that is not used).  It may look at the inputs of ``node``, which are in
-        normal form, and ask ``ctx`` (a `Context`) about uses.
+        ``function(ctx, node)`` returns None (no change), a variable, or a list with one variable
+        per output (None for an output that is not used).  The inputs of ``node`` are in normal
+        form; ``ctx`` is a `Context`.
     ops
-        ops, op classes, OpPatterns or rule keys it is tried at; None: every op
+        the ops, op classes, OpPatterns or rule keys at which it is tried; None: every op
     phase, tags
-        for databases
+        phase of compilation and tags under which it is registered in databases
     law
-        the sense in which both sides are equal, tested by `phintys.rewriting.check`
+        the sense in which both sides are equal, a key of `LAWS`; tested by
+        `phintys.rewriting.check`
     tested_on
-        what inputs to test it on (understood by whoever runs the tests)
+        inputs on which to test it, in a form that the tests define
     where
-        ``where(kinds)``: whether it can apply at all, by the kinds of the inputs alone: the op
-        that computes an input, `Constant`, or None.  The answer is kept for nodes that are alike
+        ``where(producers)`` returns whether it can apply at a node, given for each input the op
+        that computes it, the class `Constant`, or None.  The result is cached.
     outermost
-        try it only at the last node of a chain: not where the only user of the result is a node at
-        which the same rule is tried (that one will see the whole chain)
+        whether to try it only at the last node of a chain: not at a node whose only use is in a
+        node at which the same rule is tried, and which sees the whole chain
     idempotent
-        it does not apply to the node that it makes, as long as that has the same inputs
+        whether it never applies to the node that it has made, while that has the same inputs
     follow_up
-        try it only at nodes that the run makes or changes: for phases that come after one that has
-        tried it everywhere
+        whether to try it only at nodes that the run makes or changes, because an earlier phase has
+        tried it at all others
+    file, line
+        where it is defined
+
+    Raises
+    ------
+    ValueError
+        if there is no such law, or ``ops`` is empty
+
+    >>> import phintys.tensor as pt
+    >>> from phintys.rewriting.engine import RuleSet
+    >>> def square(ctx, node):
+    ...     x, y = node.inputs
+    ...     return pt.sqr(x) if x is y else None
+    >>> rule = Rule("x * x -> sqr(x)", square, ops=[pt.mul])
+    >>> x = pt.dvector("x")
+    >>> fgraph = FunctionGraph([x], [x * x], clone=False)
+    >>> RuleSet([rule]).apply(fgraph), fgraph.toposort()
+    (True, [Sqr(x)])
     """
 
     name: str
@@ -134,12 +155,12 @@ class Rule(NodeRewriter):
     def tracks(self) -> Sequence[Any] | None:
         return self.ops
 
-    def may_apply(self, kinds: Sequence[Any]) -> bool:
-        """Whether it can apply to inputs of these kinds (see ``where``)."""
-        return self.where is None or self.where(kinds)
+    def may_apply(self, producers: Sequence[Any]) -> bool:
+        """Whether it can apply at a node whose inputs have these producers (see ``where``)."""
+        return self.where is None or self.where(producers)
 
     def transform(self, fgraph: FunctionGraph, node: Apply, enforce_tracks: bool = True) -> Any:
-        """The rule as a node rewriter, on a graph that is not being rewritten by the engine."""
+        """Apply the rule as a node rewriter, outside of the engine."""
         if enforce_tracks:
             if self._index is None:
                 self._index = TrackIndex([(None, self.tracks())])
@@ -155,7 +176,7 @@ class Rule(NodeRewriter):
 
 
 class GraphContext:
-    """The `Context` of a FunctionGraph at rest."""
+    """The `Context` of a rule that is applied outside of the engine."""
 
     def __init__(self, fgraph: FunctionGraph) -> None:
         self.fgraph = fgraph
@@ -176,9 +197,9 @@ class GraphContext:
 
 @dataclass
 class _Defaults:
-    """How pattern variables are made and where equations find their functions.
+    """The default type of pattern variables, and the functions that the text of equations may use.
 
-    The tensor language sets both; this folder knows neither types nor ops.
+    The tensor layer sets both, because this folder knows neither types nor ops.
     """
 
     variable: Callable[[str], Variable] | None = None
@@ -191,7 +212,7 @@ _defaults = _Defaults()
 def set_pattern_defaults(
     variable: Callable[[str], Variable] | None = None, namespace: Mapping[str, Any] | None = None
 ) -> None:
-    """Say how pattern variables are made, and which functions the text of equations may use."""
+    """Set the function that makes a pattern variable, and the namespace of equations."""
     if variable is not None:
         _defaults.variable = variable
     if namespace is not None:
@@ -203,9 +224,9 @@ Pattern = tuple[PatternNode, dict[str, PatternVar]]
 
 
 class Sides:
-    """Both sides of an equation, and the pattern of the left one once it was traced.
+    """Both sides of an equation as functions, with the pattern of the left side when it is known.
 
-    Copies of a rule in several databases share them.
+    Copies of a rule in several databases share this object, so the pattern is made once.
     """
 
     def __init__(self, lhs: Callable[..., Any], rhs: Callable[..., Any]) -> None:
@@ -215,20 +236,21 @@ class Sides:
         self.vars: dict[str, PatternVar] = {}
 
     def root(self) -> Any:
-        """The op that the left side applies, if that can be told without tracing it."""
+        """The op that the left side applies last, if it is known without tracing; else None."""
         return None
 
     def read(self) -> Pattern | None:
-        """The pattern of the left side, if it can be had without tracing."""
+        """The pattern of the left side, if it is known without tracing; else None."""
         return None
 
 
 @dataclass(eq=False, repr=False)
 class Equation(Rule):
-    """A rule given by expressions: ``lhs(x, ...)`` is replaced by ``rhs(x, ...)``.
+    """A rule given by two expressions: ``lhs(x, ...)`` is replaced by ``rhs(x, ...)``.
 
-    ``when`` and ``rhs`` take some or all of the variables of ``lhs``, by name.  A match whose right
-    side has another dtype or shape (through broadcasting of a constant, say) does not count.
+    ``when`` and ``rhs`` take some or all of the parameters of ``lhs``, by name; the rule applies
+    where ``when`` is true.  It does not apply where the right side has another dtype or shape, for
+    instance because a constant is broadcast.
     """
 
     sides: Sides = field(kw_only=True)
@@ -247,7 +269,7 @@ class Equation(Rule):
 
     @property
     def rhs(self) -> Callable[..., Any]:
-        """The right side as a function of (some of) the pattern variables."""
+        """The right side as a function of some of the pattern variables."""
         return self.sides.rhs
 
     def tracks(self) -> Sequence[Any] | None:
@@ -258,14 +280,14 @@ class Equation(Rule):
 
     @property
     def pattern(self) -> PatternNode:
-        """The left side; built on first use."""
+        """The pattern of the left side, made on first use."""
         sides = self.sides
         if sides.pattern is None:
             sides.pattern, sides.vars = sides.read() or self.traced()
         return sides.pattern
 
     def left_side(self) -> tuple[dict[str, Variable], Any]:
-        """Fresh pattern variables by name, and the left side built from them."""
+        """New variables by name, and the left side applied to them."""
         given = {name: self._variable(name) for name in parameters(self.lhs)}
         return given, self.lhs(**given)
 
@@ -280,7 +302,7 @@ class Equation(Rule):
         return _defaults.variable(name)
 
     def traced(self) -> Pattern:
-        """The pattern, by applying the left side to pattern variables."""
+        """The pattern of the left side, by tracing: from the graph that ``lhs`` builds."""
         given, root = self.left_side()
         names = {name: PatternVar(name) for name in given}
         pattern = _as_pattern(root, {v: names[name] for name, v in given.items()})
@@ -288,11 +310,11 @@ class Equation(Rule):
             raise TypeError(f"Rule {self.name}: the left side must apply an op, not {root!r}.")
         return pattern, names
 
-    def may_apply(self, kinds: Sequence[Any]) -> bool:
-        return self.pattern.may_match(kinds) and super().may_apply(kinds)
+    def may_apply(self, producers: Sequence[Any]) -> bool:
+        return self.pattern.may_match(producers) and super().may_apply(producers)
 
     def match(self, ctx: Any, node: Apply) -> dict[str, Any] | None:
-        """What the pattern variables are bound to at ``node``; None without a match."""
+        """The bindings of the pattern variables at ``node``, by name; None if it does not match."""
         pattern = self.sides.pattern or self.pattern
         if not pattern.looks_like(node):
             return None
@@ -302,7 +324,7 @@ class Equation(Rule):
         return {name: subs[var] for name, var in self.sides.vars.items() if var in subs}
 
     def apply_at(self, ctx: Any, node: Apply) -> Any:
-        """The replacement at ``node``, or None."""
+        """The replacement for the output of ``node``; None if the rule does not apply."""
         bound = self.match(ctx, node)
         if bound is None or not (self.when is None or _call(self.when, bound)):
             return None
@@ -322,10 +344,12 @@ def parameters(fn: Callable[..., Any]) -> list[str]:
 
 
 def _call(fn: Callable[..., Any], bound: Mapping[str, Any]) -> Any:
+    """Call a function with the bindings that its parameters name."""
     return fn(*[bound[name] for name in parameters(fn)])
 
 
 def _as_pattern(variable: Any, names: Mapping[Any, PatternVar]) -> Any:
+    """The pattern of a traced expression; constants with one element match by value alone."""
     if variable in names:
         return names[variable]
     if isinstance(variable, Constant):
@@ -347,10 +371,12 @@ def rule(
     single_use: bool = False,
     **options: Any,
 ) -> Any:
-    """Make a `Rule`: an `Equation` if ``lhs`` and ``rhs`` are given, else a decorator.
+    """An `Equation` if ``lhs`` and ``rhs`` are given, else a decorator that makes a `Rule`.
 
+    Parameters
+    ----------
     name
-        the equation as a person would write it
+        the equation in mathematical notation
     lhs, rhs
         both sides as functions of the pattern variables
     when
@@ -358,10 +384,23 @@ def rule(
     types
         ``{name: type}`` of pattern variables that are not of the default type
     single_use
-        match only if nothing else uses the inner results that disappear
+        match only if the inner nodes of the left side have no other use
     **options
         ``ops``, ``phase``, ``tags``, ``law``, ``tested_on``, ``where``, ``outermost``,
-        ``idempotent`` (see `Rule`)
+        ``idempotent``, ``follow_up`` (see `Rule`)
+
+    Raises
+    ------
+    TypeError
+        if only one of ``lhs`` and ``rhs`` is given, or the other arguments do not fit
+
+    >>> import phintys.tensor as pt
+    >>> @rule("x * x -> sqr(x)", ops=[pt.mul])
+    ... def square(ctx, node):
+    ...     x, y = node.inputs
+    ...     return pt.sqr(x) if x is y else None
+    >>> square
+    <Rule x * x -> sqr(x)>
     """
     file, line = _caller()
     options = {"file": file, "line": line, **options}
@@ -380,6 +419,7 @@ def rule(
 
 
 def _caller() -> tuple[str, int]:
+    """File and line of the caller of the function that calls this one."""
     frame = sys._getframe(2)  # pyright: ignore[reportPrivateUsage]
     return frame.f_code.co_filename, frame.f_lineno
 
@@ -400,7 +440,7 @@ class TextSides(Sides):
         return self._op(self._tree.body)
 
     def _op(self, e: Any) -> Op | None:
-        """The op that an expression applies last; None where the namespace does not say so."""
+        """The op that a syntax tree applies last; None if the namespace does not define it."""
         if isinstance(e, ast.Call):
             name = getattr(e.func, "id", "")
         else:
@@ -414,7 +454,7 @@ class TextSides(Sides):
         return (pattern, names) if isinstance(pattern, PatternNode) else None
 
     def _read(self, e: Any, names: Mapping[str, PatternVar]) -> Any:
-        """An expression as a pattern; None where it is more than ops, variables and numbers."""
+        """The pattern of a syntax tree that has only ops, variables and numbers; else None."""
         if isinstance(e, ast.Name):
             known = self.names.get(e.id)
             return names.get(e.id) or (known if isinstance(known, float) else None)
@@ -435,7 +475,7 @@ class TextSides(Sides):
 
     @cached_property
     def free(self) -> list[str]:
-        """The pattern variables.  ValueError if the right side has others than the left."""
+        """The names of the pattern variables; ValueError if the right side has further ones."""
         free = [n for n in _names_in(self._tree) if n not in self.names]
         right = _names_in(_parsed(self._right, self.text))
         unbound = [n for n in right if n not in self.names and n not in free]
@@ -455,7 +495,7 @@ class TextSides(Sides):
         return eval(f"lambda {', '.join(self.free)}: ({side})", dict(self.names))
 
 
-#: The names under which a namespace says which op an operator applies.
+#: The keys of a namespace that define the ops of operators.
 OPERATORS: dict[Any, str] = {
     ast.Add: "__add__",
     ast.Sub: "__sub__",
@@ -476,20 +516,35 @@ def equation(
     single_use: bool = False,
     **options: Any,
 ) -> Equation:
-    """A rule written as text: ``equation("log(1 + x) -> log1p(x)")``.
+    """A rule written as text, "left -> right", two Python expressions.
 
-    Both sides are Python expressions.  Names found in ``namespace`` (set once for a language with
-    `set_pattern_defaults`) are functions and constants; all others are pattern variables.  Under
-    the names of `OPERATORS` it may say which op an operator applies: then it is known without
-    tracing the left side at which op the rule is tried.
+    Parameters
+    ----------
+    text
+        the equation
+    namespace
+        functions and constants by name; all other names in the text are pattern variables.  The
+        default is set with `set_pattern_defaults`.  If it defines the ops of `OPERATORS`, the
+        pattern is made from the text, without calling the functions.
+    deferred
+        whether the text is checked only when a node with the op of the left side is met, which
+        makes the import of tables of many rules faster
+    when, types, single_use, **options
+        see `rule`
 
-    ``deferred`` equations are checked when a node with their op is first met, not here: for
-    tables of many rules, of which a program needs few.
+    Raises
+    ------
+    ValueError
+        if the text is not an equation, or the right side has other pattern variables than the left
+
+    >>> import phintys.tensor as pt
+    >>> equation("log(1 + x) -> log1p(x)", namespace={"log": pt.log, "log1p": pt.log1p})
+    <Equation log(1 + x) -> log1p(x)>
     """
     names = namespace if namespace is not None else _defaults.namespace or {}
     sides = TextSides(text, names)
     if not deferred:
-        sides.free  # noqa: B018  (raises if the text is no equation)
+        sides.free  # noqa: B018  (raises ValueError if the text is not an equation)
     file, line = _caller()
     options = {"file": file, "line": line, **options}
     options |= {"when": when, "types": types, "single_use": single_use}
@@ -497,6 +552,7 @@ def equation(
 
 
 def _parsed(expression: str, text: str) -> ast.Expression:
+    """The syntax tree of one side of the equation ``text``; ValueError if it is not valid."""
     try:
         return ast.parse(expression, mode="eval")
     except SyntaxError as exc:
@@ -504,6 +560,7 @@ def _parsed(expression: str, text: str) -> ast.Expression:
 
 
 def _names_in(tree: ast.Expression) -> list[str]:
+    """The names in a syntax tree, in order of first appearance."""
     found = [n for n in ast.walk(tree) if isinstance(n, ast.Name)]
     found.sort(key=lambda n: (n.lineno, n.col_offset))
     return list(dict.fromkeys(n.id for n in found))

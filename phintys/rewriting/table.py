@@ -1,7 +1,8 @@
-"""Which rules of a set can apply at a node: found once for each op and for what its inputs are.
+"""`RuleTable`: the rules of a set that can apply at a node, cached by its op and its producers.
 
-Most nodes cannot match most rules of their op, because no input is computed by the op that the
-rule looks for.  That is decided here for all nodes that are alike, not at each of them.
+The *producer* of an input is the op that computes it.  Most nodes cannot match most rules of their
+op, because no input has the producer that the rule's pattern needs.  That is decided once for all
+nodes with the same op and producers, their *signature*.
 """
 
 from __future__ import annotations
@@ -15,19 +16,19 @@ from phintys.rewriting.index import TrackIndex
 from phintys.rewriting.numbering import number_of
 from phintys.rewriting.rewriter import rewrite_error
 from phintys.rewriting.rule import Rule
-from phintys.rewriting.unify import kinds_of
+from phintys.rewriting.unify import producers_of
 
-#: Nodes with more inputs are not looked up: every rule of their op is tried.
+#: For nodes with more inputs the table is not used: every rule of their op is tried.
 MAX_INPUTS = 8
-#: How many ops, and how many kinds of nodes, are remembered.
-MAX_OPS, MAX_KINDS = 256, 2000
+#: Capacity of the caches of ops and of signatures.
+MAX_OPS, MAX_SIGNATURES = 256, 2000
 
-#: Kinds of variables that no op computes.
+#: Producers of variables without an owner: of constants, and of inputs.
 CONSTANT, ROOT = -1, -2
 
 
 class Candidates:
-    """The rules of an op."""
+    """The rules to try at nodes with a certain op."""
 
     __slots__ = ("outermost", "rules")
 
@@ -37,24 +38,24 @@ class Candidates:
 
 
 class OpEntry(NamedTuple):
-    """What is known about an op."""
+    """The rules of an op, and properties of it that the engine needs."""
 
-    number: int  # the kind of what the op computes
+    number: int  # the producer of what the op computes
     every: Candidates
-    untried: Candidates  # those that no earlier phase has tried at the nodes of the graph
-    mergeable: bool
+    untried: Candidates  # without `follow_up` rules, which an earlier phase has tried everywhere
+    mergeable: bool  # whether equal nodes may be merged: not if they compute in place
 
 
 class RuleTable:
-    """The rules of a set by op, and by op and inputs.
+    """The rules of a set by op, and by op and producers.
 
-    The kind of an input is the number of the op that computes it, `CONSTANT` or `ROOT`.
+    A producer is the number of the op that computes an input, `CONSTANT` or `ROOT`.
     """
 
     def __init__(self, rules: Iterable[Rule]) -> None:
         self._index = TrackIndex((r, r.tracks()) for r in rules)
         self._entries: Memo[int, OpEntry] = Memo(MAX_OPS, "rules by op")
-        self._possible: Memo[Any, tuple[Rule, ...]] = Memo(MAX_KINDS, "rules by kinds of nodes")
+        self._possible: Memo[Any, tuple[Rule, ...]] = Memo(MAX_SIGNATURES, "rules by signature")
 
     def entry(self, op: Any) -> OpEntry:
         """The entry of an op; equal ops have the same number."""
@@ -68,23 +69,24 @@ class RuleTable:
         return OpEntry(number, every, untried, not op.destroy_map)
 
     def possible(
-        self, node: Apply, candidates: Candidates, kinds: Sequence[int]
+        self, node: Apply, candidates: Candidates, producers: Sequence[int]
     ) -> tuple[Rule, ...]:
-        """The rules that can apply at a node with inputs of these kinds."""
-        if len(kinds) > MAX_INPUTS:
+        """The rules of ``candidates`` that can apply at a node with these producers of inputs."""
+        if len(producers) > MAX_INPUTS:
             return candidates.rules
-        found = self._possible[candidates, *kinds]
+        found = self._possible[candidates, *producers]
         if found is None:
-            key = (candidates, *kinds)
+            key = (candidates, *producers)
             found = self._possible.keep(key, self._find(node, candidates.rules))
         return found
 
     def _find(self, node: Apply, rules: Sequence[Rule]) -> tuple[Rule, ...]:
-        kinds = kinds_of(node)
+        """`possible` without the cache; RewriteError if the condition of a rule raises."""
+        producers = producers_of(node)
         found: list[Rule] = []
         for rule in rules:
             try:
-                if rule.may_apply(kinds):
+                if rule.may_apply(producers):
                     found.append(rule)
             except Exception as exc:
                 raise rewrite_error(rule.name, node, f"raised {type(exc).__name__}: {exc}") from exc

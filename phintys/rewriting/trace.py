@@ -1,4 +1,4 @@
-"""A record of what rewriting did, kept only while somebody asks for it."""
+"""Recording the applications of rewrites."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from phintys.config import config
 from phintys.graph.origin import Location, locate
 from phintys.graph.variable import Apply, Variable
 
-#: Called with the rewrite, the node, and the replacements of its outputs.
+#: A function that is called with the rewrite, the node, and the replacements of its outputs.
 Recorder = Callable[[Any, Apply, Sequence[Any]], None]
 
 
 class Record(NamedTuple):
-    """One application of a rewrite."""
+    """One application of a rewrite: its name, the expressions before and after, the user's line."""
 
     rule: str
     before: str
@@ -37,11 +37,11 @@ class Trace:
         self.records: list[Record] = []
 
     def add(self, rewrite: Any, node: Apply, replacements: Sequence[Any]) -> None:
-        """Record one application."""
+        """Append one application."""
         self.records.append(_record(rewrite, node, replacements))
 
     def counts(self) -> Counter[str]:
-        """How often each rewrite was applied."""
+        """The number of applications by name of the rewrite."""
         return Counter(record.rule for record in self.records)
 
     def __iter__(self) -> Iterator[Record]:
@@ -60,7 +60,7 @@ def _record(rewrite: Any, node: Apply, replacements: Sequence[Any]) -> Record:
 
 
 def expression(variable: Variable, depth: int = 3) -> str:
-    """A variable as a short expression: the names of ops down to ``depth`` levels."""
+    """A variable as a short text, with the names of ops down to ``depth`` levels."""
     if variable.owner is None or depth == 0:
         return str(variable)
     text = _application(variable.owner, depth)
@@ -74,7 +74,7 @@ def _application(node: Apply, depth: int) -> str:
 
 
 class _Active(threading.local):
-    """The traces of this thread that are open."""
+    """The traces that are open in this thread."""
 
     def __init__(self) -> None:
         self.logs: list[Trace] = []
@@ -85,12 +85,14 @@ _active = _Active()
 
 @contextmanager
 def trace() -> Generator[Trace]:
-    """Record the rewrites that are applied inside the ``with`` block, by this thread.
+    """Record the rewrites that this thread applies inside the ``with`` block, as a `Trace`.
 
+    >>> import phintys, phintys.tensor as pt
+    >>> x = pt.dvector("x")
     >>> with trace() as log:
-    ...     pass  # compile or rewrite something
-    >>> len(log)
-    0
+    ...     y = phintys.rewrite_graph(pt.exp(x) * 1)
+    >>> [record.rule for record in log], y.owner
+    ([...], Exp(x))
     """
     log = Trace()
     _active.logs.append(log)
@@ -101,7 +103,7 @@ def trace() -> Generator[Trace]:
 
 
 def current_recorder() -> Recorder | None:
-    """What to call at every application; None if nobody wants to know."""
+    """The function to call at every application of a rewrite; None if none is recorded."""
     if _active.logs:
         return _record_everywhere
     return _print_record if config.optimizer_verbose else None

@@ -1,7 +1,7 @@
-"""Patterns over graphs: what they are made of, how they match, and how they become graphs again.
+"""Patterns over graphs: the classes they consist of, matching, and instantiation.
 
-Matching is a search with backtracking (inputs of commutative ops match in any order).  It recurses
-over the *pattern*, which is small, never over the graph.
+Matching (`match_pattern`) is a backtracking search, because inputs of commutative ops match in any
+order.  It recurses over the pattern, which is small, never over the graph.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ Constraint = Callable[[Any], bool]
 def rule_key(op: Any) -> Any:
     """The property ``rule_key`` of an op; anything else (a class of ops, a pattern) is its own key.
 
-    Ops that only lift another operation over arrays expose that operation, so that a rule about it
-    does not depend on how it is lifted.
+    An op that applies another operation elementwise exposes that operation as its key, so that a
+    rule about it covers all ways to apply it.
     """
     return op.rule_key if isinstance(op, Op) else op
 
 
 def same_op(op: Any, other: Any) -> bool:
-    """Whether rules should treat two ops alike."""
+    """Whether two ops are equal to rules: equal, or of one class and with equal `rule_key`."""
     return op is other or (
         type(op) is type(other) and (op == other or rule_key(op) == rule_key(other))
     )
 
 
 class SameOp(dict[Any, bool]):
-    """``table[op]``: whether `same_op` holds for an op and a given one; answers are kept."""
+    """A cached predicate: ``table[op]`` is ``same_op(op, given_op)``."""
 
     def __init__(self, op: Any) -> None:
         self.op = op
@@ -45,7 +45,7 @@ class SameOp(dict[Any, bool]):
 
 
 class LiteralString:
-    """A string in a pattern that is meant as text; bare strings are pattern variables."""
+    """A string in a pattern that stands for itself; plain strings are pattern variables."""
 
     __slots__ = ("value",)
 
@@ -63,7 +63,10 @@ class LiteralString:
 
 
 class PatternVar:
-    """A named place, bound to the first value it meets if ``constraint(value)`` allows it."""
+    """A pattern variable: matches any value, and the same value at each further occurrence.
+
+    ``constraint(value)`` must be true for the value.
+    """
 
     __slots__ = ("constraint", "token")
 
@@ -76,7 +79,7 @@ class PatternVar:
 
 
 class ConstrainedVar(PatternVar):
-    """A `PatternVar` given by its constraint first (older spelling)."""
+    """A `PatternVar` with the constraint as its first argument (an older form)."""
 
     __slots__ = ()
 
@@ -85,7 +88,7 @@ class ConstrainedVar(PatternVar):
 
 
 class Asterisk:
-    """The remaining inputs of a node, as a tuple.  Must come last among the inputs of a pattern."""
+    """A pattern for the remaining inputs of a node, as a tuple; must be the last input pattern."""
 
     __slots__ = ("token",)
 
@@ -97,10 +100,10 @@ class Asterisk:
 
 
 class OpPattern:
-    """Ops of a class (or equal to an instance) whose named parameters match.
+    """A pattern for ops of a class, or equal to an instance, whose given attributes match.
 
-    A parameter is matched by an equal value, a class, an `OpPattern`, a `LiteralString`, or a
-    string: a pattern variable.  Parameters that are not named may have any value.
+    An attribute is matched by an equal value, a class, an `OpPattern`, a `LiteralString`, or a
+    string, which is a pattern variable.  Attributes that are not given may have any value.
 
     >>> from phintys.graph.op import Op
     >>> class Sum(Op):
@@ -126,21 +129,21 @@ class OpPattern:
 
     @property
     def op_class(self) -> type:
-        """The class that ops must have."""
+        """The class of which ops must be instances."""
         return self.op_type if isinstance(self.op_type, type) else type(self.op_type)
 
     def match_type(self, op: Any) -> bool:
-        """Whether the class (or instance) fits."""
+        """Whether an op is of the class, or equal to the instance."""
         if isinstance(self.op_type, type):
             return isinstance(op, self.op_type)
         return bool(op == self.op_type)
 
     def match_op(self, op: Any) -> bool:
-        """Whether class and parameters fit."""
+        """Whether an op matches."""
         return self.match_type(op) and self.match_parameters(op)
 
     def match_parameters(self, op: Any) -> bool:
-        """Whether the parameters fit."""
+        """Whether the given attributes of an op match."""
         return next(_match_parameters(_converted_op(self, {}), op, {}), None) is not None
 
     def __eq__(self, other: object) -> bool:
@@ -160,7 +163,11 @@ class OpPattern:
 
 
 class PatternNode:
-    """An op (or `OpPattern`) and patterns of its inputs; perhaps a constraint on its output."""
+    """A pattern for a node: an op or `OpPattern`, input patterns, and an optional constraint.
+
+    Its attributes are precomputed for two quick tests, `may_match` and `looks_like`, which reject
+    most nodes before the search.
+    """
 
     __slots__ = (
         "asterisk",
@@ -182,45 +189,50 @@ class PatternNode:
         self.inputs = inputs
         self.constraint: Constraint | None = constraint
         last = inputs[-1] if inputs else None
-        #: the pattern of the remaining inputs, and those of the others
+        #: the pattern of the remaining inputs, if any, and the patterns of the others
         self.asterisk: Asterisk | None = last if isinstance(last, Asterisk) else None
         self.fixed = inputs if self.asterisk is None else inputs[:-1]
         self.n_fixed = len(self.fixed)
-        #: what some input must be: computed by these ops, or constant
+        #: necessary for a match: for each of these ops an input that it computes; a constant input
         self.needs_ops = [SameOp(p.op_match) for p in self._of_inputs()]
         self.needs_constant = any(_is_literal(p) for p in self.fixed)
-        #: the patterns of inputs that are worth a look of their own
+        #: the patterns of inputs which `may_match` and `looks_like` can reject
         self.nested = [
-            (known, p)
-            for known, p in zip(self.needs_ops, self._of_inputs())
+            (same, p)
+            for same, p in zip(self.needs_ops, self._of_inputs())
             if p.needs_ops or p.needs_constant or p.repeats
         ]
-        #: whether the same variable occurs twice among the inputs
+        #: whether a pattern variable occurs twice among the inputs
         names = [p for p in self.fixed if isinstance(p, PatternVar)]
         self.repeats = len(set(names)) < len(names)
 
     def _of_inputs(self) -> list[PatternNode]:
-        """The patterns of inputs that a certain op computes."""
+        """The patterns of inputs whose op is given as an instance."""
         nodes = [p for p in self.fixed if isinstance(p, PatternNode)]
         return [p for p in nodes if isinstance(p.op_match, Op)]
 
-    def may_match(self, kinds: Sequence[Any]) -> bool:
-        """Whether inputs of these kinds can match: the ops that compute them, `Constant`, None."""
-        if self.needs_constant and Constant not in kinds:
+    def may_match(self, producers: Sequence[Any]) -> bool:
+        """Whether inputs with these producers (see `producers_of`) can match."""
+        if self.needs_constant and Constant not in producers:
             return False
-        ops = [k for k in kinds if isinstance(k, Op)]
-        return all(any(known[op] for op in ops) for known in self.needs_ops)
+        ops = [p for p in producers if isinstance(p, Op)]
+        return all(any(same[op] for op in ops) for same in self.needs_ops)
 
     def looks_like(self, node: Apply) -> bool:
-        """A quick look at a node for which `may_match` holds, and at what computes its inputs."""
+        """Whether a node can match, by its inputs and the nodes that compute them.
+
+        A necessary condition only, for nodes for which `may_match` holds.
+        """
         inputs = node.inputs
         if self.repeats and len(set(inputs)) == len(inputs):
             constants = sum(isinstance(v, Constant) for v in inputs)
-            if constants < 2:  # different ones may be equal
+            if constants < 2:  # two constants may be equal without being the same variable
                 return False
-        for known, pattern in self.nested:
-            owners = [v.owner for v in inputs if v.owner is not None and known[v.owner.op]]
-            if not any(pattern.may_match(kinds_of(n)) and pattern.looks_like(n) for n in owners):
+        for same, pattern in self.nested:
+            owners = [v.owner for v in inputs if v.owner is not None and same[v.owner.op]]
+            if not any(
+                pattern.may_match(producers_of(n)) and pattern.looks_like(n) for n in owners
+            ):
                 return False
         return True
 
@@ -228,8 +240,8 @@ class PatternNode:
         return f"({', '.join(map(repr, (self.op_match, *self.inputs)))})"
 
 
-def kinds_of(node: Apply) -> list[Any]:
-    """What the inputs of a node are: the op that computes one, `Constant`, or None."""
+def producers_of(node: Apply) -> list[Any]:
+    """For each input of a node the op that computes it, the class `Constant`, or None."""
     return [
         v.owner.op if v.owner is not None else Constant if isinstance(v, Constant) else None
         for v in node.inputs
@@ -237,7 +249,7 @@ def kinds_of(node: Apply) -> list[Any]:
 
 
 def _is_literal(pattern: Any) -> bool:
-    """Whether only a constant can match."""
+    """Whether a pattern matches only constants."""
     return not isinstance(pattern, PatternVar | PatternNode | Asterisk | Variable) or isinstance(
         pattern, Constant
     )
@@ -251,10 +263,10 @@ Accept = Callable[[Variable], bool]
 
 
 def convert_strs_to_vars(x: Any, var_map: dict[str, Any] | None = None) -> Any:
-    """A pattern written with tuples, strings, dicts and numbers as pattern objects.
+    """The pattern object for a pattern written with tuples, strings, dicts and numbers.
 
-    ``var_map`` maps names to the pattern variables made for them; pass the same one for both sides
-    of a rewrite.
+    Names are looked up in, and added to, ``var_map``; pass the same dict for both sides of a
+    rewrite.
     """
     names = {} if var_map is None else var_map
     if isinstance(x, str):
@@ -270,6 +282,7 @@ def convert_strs_to_vars(x: Any, var_map: dict[str, Any] | None = None) -> Any:
 
 
 def _convert_constrained(x: dict[str, Any], names: dict[str, Any]) -> Any:
+    """The pattern object for ``{"pattern": ..., "constraint": ...}``."""
     pattern, constraint = x["pattern"], x.get("constraint")
     if not isinstance(pattern, str):
         node = convert_strs_to_vars(pattern, names)
@@ -293,12 +306,16 @@ def _converted_op(op: Any, names: dict[str, Any]) -> Any:
 def match_pattern(
     pattern: Any, node: Any, subs: Subs | None = None, accept: Accept | None = None
 ) -> Subs | None:
-    """The bindings under which ``pattern`` equals ``node`` (an Apply or a Variable), or None.
+    """The bindings of pattern variables under which ``pattern`` matches ``node``, or None.
 
+    Parameters
+    ----------
+    node
+        an `Apply` or a `Variable`
     subs
-        bindings to start from; not modified.
+        bindings to start from; not modified
     accept
-        called with the variable of every inner node of the match; False excludes it.
+        a predicate of variables that the output of every inner node of the match must fulfil
     """
     bound = subs or {}
     if not isinstance(node, Apply):
@@ -309,6 +326,7 @@ def match_pattern(
 
 
 def _match(pattern: Any, value: Any, subs: Subs, accept: Accept | None) -> Iterator[Subs]:
+    """All bindings, extending ``subs``, under which a pattern matches a variable."""
     if isinstance(pattern, PatternVar):
         yield from _bind(pattern, value, subs)
     elif isinstance(pattern, PatternNode):
@@ -342,7 +360,7 @@ def _same_value(a: Any, b: Any) -> bool:
 
 
 def equals_literal(constant: Constant, number: Any) -> bool:
-    """Whether every element of a constant, whatever its dtype, equals a number."""
+    """Whether every element of a constant equals a number; dtypes do not matter."""
     if not isinstance(number, bool | int | float | complex | np.generic):
         return False
     data = constant.data
@@ -425,9 +443,9 @@ def _match_any_order(
 
 
 def reify_pattern(pattern: Any, subs: Mapping[Any, Any]) -> Any:
-    """The graph that ``pattern`` describes under the bindings of a match.
+    """The expression that ``pattern`` describes under the bindings of a match.
 
-    An `OpPattern` becomes an op by calling its class with its parameters.
+    An `OpPattern` of a class becomes ``op_class(**parameters)``.
     """
     if isinstance(pattern, PatternVar):
         return subs[pattern]

@@ -1,4 +1,4 @@
-"""Walkers: apply a node rewriter over a FunctionGraph, node by node."""
+"""Walkers: graph rewriters that apply a node rewriter to the nodes of a FunctionGraph."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Pairs = list[tuple[Variable, Variable]]
 
 
 class DispatchingFeature(Feature):
-    """Passes changes of a graph on to functions."""
+    """A feature that calls the given functions on changes of a graph; None: no call."""
 
     def __init__(
         self,
@@ -56,19 +56,19 @@ class DispatchingFeature(Feature):
 
 
 class NodeProcessingGraphRewriter(GraphRewriter):
-    """Base of graph rewriters that try a node rewriter at nodes.
+    """Base class of graph rewriters that apply a node rewriter to nodes.
 
     Parameters
     ----------
     node_rewriter
-        what is tried
+        the node rewriter
     ignore_newtrees
-        whether nodes that a rewrite brings in are left alone; ``"auto"``: what the rewriter's
-        attribute ``reentrant`` says
+        whether the nodes that a rewrite adds are not visited; ``"auto"``: true if the rewriter's
+        attribute ``reentrant`` is false
     failure_callback
         called with ``(exception, self, replacements, node_rewriter, node)`` when a rewrite fails;
-        without it, a failure is a `RewriteError`.  A replacement that the graph does not allow
-        (`InconsistencyError`) is given up silently.
+        default: raise `RewriteError`.  A replacement that a feature of the graph rejects
+        (`InconsistencyError`) is not a failure: it is undone.
     """
 
     def __init__(
@@ -99,7 +99,11 @@ class NodeProcessingGraphRewriter(GraphRewriter):
         chin: Callable[..., None] | None = None,
         name: str | None = None,
     ) -> DispatchingFeature | None:
-        """Have functions called on changes; a new nodes' importer only if new nodes are wanted."""
+        """Attach a `DispatchingFeature`; None if no function is left to call.
+
+        ``importer(node)`` is called for added nodes, unless `ignore_newtrees`, ``pruner(node)`` for
+        removed nodes, and ``chin(node, i, old, new, reason)`` for changed inputs.
+        """
         if self.ignore_newtrees:
             importer = None
         if importer is None and pruner is None and chin is None:
@@ -121,7 +125,10 @@ class NodeProcessingGraphRewriter(GraphRewriter):
         node_rewriter: NodeRewriter | None = None,
         enforce_tracks: bool = True,
     ) -> bool:
-        """Try a rewriter at a node and make the replacements it asks for; whether it did any."""
+        """Apply a node rewriter at a node; return whether it replaced something.
+
+        The default of ``node_rewriter`` is that of the walker.  RewriteError if it fails.
+        """
         rewriter = node_rewriter or self.node_rewriter
         if rewriter is None:
             raise ValueError("There is no node rewriter to try.")
@@ -134,7 +141,7 @@ class NodeProcessingGraphRewriter(GraphRewriter):
                 pairs, remove = _replacements(fgraph, node, result)
                 if not pairs:
                     return False
-                _make(fgraph, pairs, remove, rewriter)
+                _replace(fgraph, pairs, remove, rewriter)
         except InconsistencyError:
             return False
         except Exception as exc:
@@ -153,7 +160,7 @@ class NodeProcessingGraphRewriter(GraphRewriter):
     def warn(
         cls, exc: Exception, nav: Any, repl_pairs: Pairs, node_rewriter: Any, node: Apply
     ) -> None:
-        """The default policy: a failure is an error that names the rewrite and the node."""
+        """The default failure callback: raises a `RewriteError` that names rewrite and node."""
         what = str(exc) if isinstance(exc, RewriteError) else f"raised {type(exc).__name__}: {exc}"
         raise rewrite_error(node_rewriter, node, what) from exc
 
@@ -161,7 +168,7 @@ class NodeProcessingGraphRewriter(GraphRewriter):
     def warn_inplace(
         cls, exc: Exception, nav: Any, repl_pairs: Pairs, node_rewriter: Any, node: Apply
     ) -> None:
-        """Like `warn`, but gives up silently what the graph does not allow."""
+        """A failure callback like `warn`, which ignores `InconsistencyError`."""
         if not isinstance(exc, InconsistencyError):
             cls.warn(exc, nav, repl_pairs, node_rewriter, node)
 
@@ -169,16 +176,16 @@ class NodeProcessingGraphRewriter(GraphRewriter):
     def warn_ignore(
         cls, exc: Exception, nav: Any, repl_pairs: Pairs, node_rewriter: Any, node: Apply
     ) -> None:
-        """Give up silently, whatever happened."""
+        """A failure callback that ignores all exceptions."""
 
 
 def _replacements(fgraph: FunctionGraph, node: Apply, result: Any) -> tuple[Pairs, Sequence[Apply]]:
-    """What a node rewriter returned, as (old, new) pairs and nodes that have to go."""
+    """The result of a node rewriter as (old, new) pairs, and the nodes that must be removed."""
     remove: Sequence[Apply] = ()
     if isinstance(result, dict):
-        asked: dict[Any, Any] = dict(result)
-        remove = asked.pop("remove", ())
-        pairs = list(asked.items())
+        replacements: dict[Any, Any] = dict(result)
+        remove = replacements.pop("remove", ())
+        pairs = list(replacements.items())
     else:
         pairs = _pairs_of_outputs(fgraph, node, result)
     for old, new in pairs:
@@ -188,6 +195,7 @@ def _replacements(fgraph: FunctionGraph, node: Apply, result: Any) -> tuple[Pair
 
 
 def _pairs_of_outputs(fgraph: FunctionGraph, node: Apply, result: Any) -> list[tuple[Any, Any]]:
+    """(old, new) pairs from a result with one replacement per output; RewriteError if illegal."""
     if isinstance(result, Variable):
         result = [result]
     if not isinstance(result, list | tuple):
@@ -205,7 +213,8 @@ def _pairs_of_outputs(fgraph: FunctionGraph, node: Apply, result: Any) -> list[t
     return pairs
 
 
-def _make(fgraph: Any, pairs: Pairs, remove: Sequence[Apply], reason: Any) -> None:
+def _replace(fgraph: Any, pairs: Pairs, remove: Sequence[Apply], reason: Any) -> None:
+    """Apply replacements to the graph; they are undone if it becomes illegal."""
     if remove:
         fgraph.replace_all_validate_remove(pairs, remove=remove, reason=reason)
     else:
@@ -218,10 +227,10 @@ Order = Literal["in_to_out", "out_to_in", "dfs"]
 
 
 class NodeQueue:
-    """Nodes still to be visited; those that nothing tracks are not taken in.
+    """The nodes that are still to be visited, as far as ``index`` tracks their ops.
 
     Orders: ``in_to_out`` visits inputs first and new nodes last; ``dfs`` inputs first and new nodes
-    at once; ``out_to_in`` outputs first and new nodes at once.
+    next; ``out_to_in`` outputs first and new nodes next.
     """
 
     def __init__(self, index: TrackIndex[Any], nodes: Iterable[Apply], order: Order) -> None:
@@ -233,12 +242,12 @@ class NodeQueue:
         self.current: Apply | None = None
 
     def add(self, node: Apply, *change: Any) -> None:
-        """Queue a node that came in, or whose inputs changed."""
+        """Queue a node that was added to the graph, or whose inputs changed."""
         if node is not self.current and self._index[node.op]:
             self._queue.append(node)
 
     def next(self, fgraph: FunctionGraph) -> Apply | None:
-        """The next node that is still in the graph."""
+        """The next node that is still in the graph; None at the end."""
         while self._queue:
             self.current = self._take()
             if self.current in fgraph.apply_nodes:
@@ -246,21 +255,22 @@ class NodeQueue:
         return None
 
 
-#: How many replacements may lead to a node, one after the other, and how many may come from one
-#: node of the graph, before a rewriter is said not to end.
+#: Limits beyond which a rewriter is reported not to terminate: the length of a chain of
+#: replacements that leads to a node, and the number of new nodes that one original node leads to.
 MAX_GENERATIONS, MAX_DESCENDANTS = 1000, 20_000
 
 
 class Descent:
-    """Where the new nodes of a walk come from; it notices a rewriter that makes work for ever."""
+    """Records which nodes new nodes descend from, to detect a rewriter that does not terminate."""
 
     def __init__(self, queue: NodeQueue) -> None:
         self._queue = queue
-        self._origins: dict[Apply, tuple[Apply, int]] = {}  # node of the graph, replacements since
+        #: new node -> the original node it descends from, and the number of replacements since
+        self._origins: dict[Apply, tuple[Apply, int]] = {}
         self._descendants: Counter[Apply] = Counter()
 
     def add(self, node: Apply) -> None:
-        """Queue a node that came in while another one was rewritten."""
+        """Queue a node that was added to the graph while the current node was rewritten."""
         current = self._queue.current
         if current is not None and current is not node:
             first, generation = self._origins.get(current, (current, 0))
@@ -269,22 +279,24 @@ class Descent:
         self._queue.add(node)
 
     def check(self, node: Apply, rewriter: Any) -> None:
-        """RewriteError if the rewriter does not seem to end."""
+        """RewriteError if a limit is exceeded at ``node``."""
         first, generation = self._origins.get(node, (node, 0))
         if generation > MAX_GENERATIONS or self._descendants[first] > MAX_DESCENDANTS:
             raise rewrite_error(
                 rewriter,
                 node,
-                f"does not end: {generation} replacements, one of the result of the other, and "
-                f"{self._descendants[first]} new nodes come from {first}. Let it leave its own "
-                "results alone, or pass ignore_newtrees=True.",
+                f"does not terminate: {generation} successive replacements, and "
+                f"{self._descendants[first]} new nodes come from {first}. The rewriter must not "
+                "apply to its own results without end; or pass ignore_newtrees=True.",
             )
 
 
 class WalkingGraphRewriter(NodeProcessingGraphRewriter):
-    """Visit every node once, in some order, and new nodes too unless ``ignore_newtrees``.
+    """A graph rewriter that applies a node rewriter to every node once.
 
-    RewriteError if new nodes lead to new nodes for ever (`MAX_GENERATIONS`, `MAX_DESCENDANTS`).
+    New nodes are visited too, unless ``ignore_newtrees``.  ``order`` is one of `NodeQueue`;
+    ValueError otherwise.  RewriteError if the rewriter does not terminate (`MAX_GENERATIONS`,
+    `MAX_DESCENDANTS`).
     """
 
     def __init__(
@@ -301,7 +313,7 @@ class WalkingGraphRewriter(NodeProcessingGraphRewriter):
         self._index = TrackIndex[None]([(None, node_rewriter.tracks())])
 
     def apply(self, fgraph: FunctionGraph, start_from: Sequence[Variable] | None = None) -> None:
-        """Visit the nodes that ``start_from`` (default: the outputs) depends on."""
+        """Visit the nodes that ``start_from`` (default: the outputs of the graph) depends on."""
         nodes = fgraph.toposort()
         if start_from is not None:
             nodes = io_toposort(fgraph.inputs, start_from)
@@ -325,14 +337,26 @@ def walking_rewriter(
     failure_callback: FailureCallback | None = None,
     **kwargs: Any,
 ) -> WalkingGraphRewriter:
-    """A `WalkingGraphRewriter` for one or several node rewriters."""
+    """A `WalkingGraphRewriter` for one or several node rewriters.
+
+    ``in2out``, ``out2in`` and ``dfs_rewriter`` are this function with the first argument given.
+    ValueError if there is no node rewriter.
+
+    >>> import phintys.tensor as pt
+    >>> from phintys.rewriting.rewriter import SubstitutionNodeRewriter
+    >>> x = pt.dvector("x")
+    >>> fgraph = FunctionGraph([x], [pt.exp(pt.exp(x))], clone=False)
+    >>> in2out(SubstitutionNodeRewriter(pt.exp, pt.log)).rewrite(fgraph)
+    >>> fgraph.toposort()
+    [Log(x), Log(Log.out)]
+    """
     if not node_rewriters:
         raise ValueError("Give at least one node rewriter.")
-    together = (
+    combined = (
         node_rewriters[0] if len(node_rewriters) == 1 else SequentialNodeRewriter(*node_rewriters)
     )
-    walker = WalkingGraphRewriter(together, order, failure_callback=failure_callback, **kwargs)
-    walker.name = name or together.name
+    walker = WalkingGraphRewriter(combined, order, failure_callback=failure_callback, **kwargs)
+    walker.name = name or combined.name
     return walker
 
 
@@ -342,7 +366,10 @@ dfs_rewriter = partial(walking_rewriter, "dfs")
 
 
 class OpKeyGraphRewriter(NodeProcessingGraphRewriter):
-    """Visit only nodes with the ops that the rewriter tracks, new ones too."""
+    """A walker for a rewriter with tracks; inputs first, new nodes next.
+
+    TypeError if the rewriter is tried at every op.
+    """
 
     def __init__(
         self,
@@ -365,37 +392,39 @@ class OpKeyGraphRewriter(NodeProcessingGraphRewriter):
 def pre_greedy_node_rewriter(
     fgraph: FunctionGraph, rewrites: Sequence[NodeRewriter], out: Variable
 ) -> Variable:
-    """Apply node rewriters to an expression that is not part of ``fgraph``, inputs first.
+    """Apply node rewriters to an expression outside of ``fgraph``; return the new ``out``.
 
-    Nodes that are in ``fgraph`` are left alone; those of the expression are changed in place.
-    Returns what stands for ``out``.
+    Nodes are visited inputs first.  Nodes of ``fgraph`` are not changed; those of the expression
+    are changed in place.
     """
     index = TrackIndex[NodeRewriter]((r, r.tracks()) for r in rewrites)
-    stand_ins: dict[Variable, Variable] = {}
+    replacements: dict[Variable, Variable] = {}
     order = [n for n in io_toposort(fgraph.variables, [out]) if n not in fgraph.apply_nodes]
     for node in order:
-        node.inputs[:] = [stand_ins.get(v, v) for v in node.inputs]
-        _rewrite_outside(fgraph, node, index, stand_ins)
-    return stand_ins.get(out, out)
+        node.inputs[:] = [replacements.get(v, v) for v in node.inputs]
+        _rewrite_outside(fgraph, node, index, replacements)
+    return replacements.get(out, out)
 
 
 def _rewrite_outside(
     fgraph: FunctionGraph,
     node: Apply,
     index: TrackIndex[NodeRewriter],
-    stand_ins: dict[Variable, Variable],
+    replacements: dict[Variable, Variable],
 ) -> None:
+    """Apply rewriters to a node, and to the node of its replacement; add to ``replacements``."""
     originals = list(node.outputs)
     for rewriter in index[node.op]:
         with inherit(node.origin):
             result = rewriter.transform(fgraph, node, enforce_tracks=False)
         if result is None or result is False:
             continue
-        asked: dict[Any, Any] = (
+        new: dict[Any, Any] = (
             result if isinstance(result, dict) else dict(zip(node.outputs, result))
         )
-        current = [asked.get(stand_ins.get(o, o), stand_ins.get(o, o)) for o in originals]
-        stand_ins.update(zip(originals, current))
+        previous = [replacements.get(o, o) for o in originals]
+        current = [new.get(v, v) for v in previous]
+        replacements.update(zip(originals, current))
         owner = current[0].owner
         if owner is None or isinstance(current[0], Constant) or owner in fgraph.apply_nodes:
             return
@@ -403,7 +432,7 @@ def _rewrite_outside(
 
 
 def get_clients_at_depth(fgraph: FunctionGraph, node: Apply, depth: int) -> Iterable[Apply]:
-    """The nodes that use results of ``node`` through exactly ``depth`` edges, each once."""
+    """The nodes that are reached from ``node`` by ``depth`` steps to a user, each once."""
     level: dict[Apply, None] = {node: None}
     for _ in range(depth):
         level = {

@@ -42,7 +42,7 @@ add = nary(
 
 
 def _products_of_others(m: Any, *xs: Any) -> list[Any]:
-    """For each factor the product of the others, with products from both ends: linear work."""
+    """For each factor the product of the others, from prefix and suffix products: linear work."""
     factors = xs[:-1]
     if len(factors) == 1:
         return [1.0]
@@ -68,7 +68,7 @@ mul = nary(
 mul_without_zeros = binary(
     "MulWithoutZeros",
     "mul_without_zeros",
-    "Product of those of the two numbers that are not 0.",
+    "Product in which factors that are 0 are left out.",
     function="phintys.scalar.numeric.multiply_nonzero",
     not_differentiable="its derivative is that of the product, see Prod",
     native=lambda n, x, y: (
@@ -93,7 +93,7 @@ sub = binary(
 neg = unary(
     "Neg",
     "neg",
-    "The opposite number; TypeError for bools.",
+    "The negative, -x; TypeError for bools.",
     function="numpy.negative",
     rule=rules.not_bool,
     d=lambda m, x, y: -1.0,
@@ -130,7 +130,7 @@ reciprocal = unary(
 
 
 def _floor_quotient(n: Any, x: Any, y: Any) -> Any:
-    """Of floats as Python and NumPy: from the exact remainder, so that 1 // 0.1 is 9."""
+    """Floor division; of floats by the exact remainder, as Python and NumPy, so 1 // 0.1 is 9."""
     if _is_bool(n, x):
         return n.and_(x, y)
     if kind(n.dtype(x)) != "f":
@@ -147,6 +147,7 @@ def _floor_quotient(n: Any, x: Any, y: Any) -> Any:
 
 
 def _modulo(n: Any, x: Any, y: Any) -> Any:
+    """The remainder with the sign of y."""
     if _is_bool(n, x):
         return n.xor(x, x)
     if kind(n.dtype(x)) != "f":
@@ -228,7 +229,10 @@ cbrt = unary(
 
 
 def _power_partials(m: Any, x: Any, y: Any, z: Any) -> tuple[Any, Any]:
-    """0 where the exponent is 0, and for the exponent where the base is 0 and the power too."""
+    """The partial derivatives of x**y, with values where the formulas give NaN.
+
+    The one in x is 0 where y is 0; the one in y is 0 where x is 0 and y is not negative.
+    """
 
     def by_base() -> Any:
         k = y.data.item() if isinstance(y, Constant) and np.size(y.data) == 1 else None
@@ -361,7 +365,7 @@ _EXTREMUM = {"commutative": True, "associative": True, "idempotent": True}
 maximum = binary(
     "Maximum",
     "maximum",
-    "The larger; NaN if either is.  Derivative: where both are equal, the first has it all.",
+    "The larger; NaN if either is.  Where both are equal, the derivative is that of the first.",
     d=_maximum_partials,
     native="max",
     **_EXTREMUM,
@@ -369,7 +373,7 @@ maximum = binary(
 minimum = binary(
     "Minimum",
     "minimum",
-    "The smaller; NaN if either is.  Derivative: where both are equal, the first has it all.",
+    "The smaller; NaN if either is.  Where both are equal, the derivative is that of the first.",
     d=_minimum_partials,
     native="min",
     **_EXTREMUM,
@@ -381,13 +385,13 @@ _STEP = {"increasing": True, "zero_at_zero": True, "idempotent": True}
 
 
 def _rounding(cls: str, name: str, doc: str, native: Any, **fields: Any) -> Any:
-    """A row whose derivative is 0 wherever there is one; ``numpy.<native>`` if that is a name."""
+    """Define a rounding function, whose derivative is 0 wherever it exists."""
     fields = {"rule": rules.inexact_real} | fields
     return unary(cls, name, doc, d=lambda m, x, y: None, native=native, **_STEP | fields)
 
 
 def _half_away(n: Any, x: Any) -> Any:
-    """From the integer part: x + 0.5 would round 0.49999999999999994 up."""
+    """Rounding by the integer part, because floor(x + 0.5) rounds 0.49999999999999994 up."""
     whole = n.trunc(x)
     rest = n.abs(n.sub(x, whole))
     one = n.copysign(n.const(1, x), x)
@@ -400,7 +404,7 @@ trunc = _rounding("Trunc", "trunc", "x without its fraction; a float.", "trunc",
 round_half_to_even = _rounding(
     "RoundHalfToEven",
     "round_half_to_even",
-    "The nearest integer, of two the even one, as NumPy.",
+    "The nearest integer, ties to even, as NumPy.",
     "rint",
     function="numpy.rint",
     rule=rules.float_only,
@@ -409,7 +413,7 @@ round_half_to_even = _rounding(
 round_half_away_from_zero = _rounding(
     "RoundHalfAwayFromZero",
     "round_half_away_from_zero",
-    "The nearest integer, of two the one farther from 0, as C.",
+    "The nearest integer, ties away from 0, as C.",
     _half_away,
     function="phintys.scalar.numeric.round_half_away_from_zero",
     rule=rules.float_only,
@@ -437,7 +441,7 @@ identity = unary(
 second = binary(
     "Second",
     "second",
-    "y; for tensors, y broadcast against x, of which only the shape counts.",
+    "y; for tensors, y broadcast against x, whose values do not matter.",
     function="phintys.scalar.numeric.second",
     rule=rules.last,
     d=lambda m, x, y, z: (None, 1.0),
@@ -447,7 +451,7 @@ second = binary(
 switch = ternary(
     "Switch",
     "switch",
-    "y where the condition is not 0, else z.  Both are computed.",
+    "y where the condition x is not 0, else z.  Both are computed.",
     function="numpy.where",
     rule=rules.selection,
     d=lambda m, c, y, z, out: (None, lambda: m.neq(c, 0), lambda: m.eq(c, 0)),
@@ -456,7 +460,7 @@ switch = ternary(
 
 
 def _clip_partials(m: Any, x: Any, lo: Any, hi: Any, y: Any) -> tuple[Any, Any, Any]:
-    """At the bounds x has the derivative.  Where hi < lo the result is hi."""
+    """The partial derivatives: at the bounds that in x is 1; where hi < lo the result is hi."""
     inside = m.and_(m.ge(x, lo), m.le(x, hi))
     low = m.and_(m.lt(x, lo), m.le(lo, hi))
     high = m.or_(m.gt(x, hi), m.gt(lo, hi))
@@ -475,7 +479,7 @@ clip = ternary(
 
 
 class Cast(UnaryScalarOp):
-    """Conversion to a dtype.  Float to integer truncates, to bool is x != 0; complex loses imag."""
+    """Conversion to a dtype: to integers by truncation, to bool by x != 0, to real by real part."""
 
     __props__ = ("o_type",)
     doc = __doc__ or ""

@@ -1,4 +1,4 @@
-"""Values that come from outside, as arrays."""
+"""Conversion of a user's values to arrays."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 
 def as_array(x: Any) -> np.ndarray:
-    """``x`` as an array of NumPy's own class; TypeError for masked arrays.
+    """``x`` as an array of class `numpy.ndarray`, not a subclass; TypeError for masked arrays.
 
     >>> as_array(np.rec.fromarrays([[1, 2]]).f0)
     array([1, 2])
@@ -23,7 +23,7 @@ def as_array(x: Any) -> np.ndarray:
 
 
 def _is_masked(x: Any) -> bool:
-    """Whether ``x`` is a masked array, or a sequence of arrays with one among them."""
+    """Whether ``x`` is a masked array, or a sequence that contains one."""
     if isinstance(x, np.ma.MaskedArray):
         return True
     if not isinstance(x, list | tuple) or not x:

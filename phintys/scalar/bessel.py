@@ -1,6 +1,7 @@
 """Table: Bessel functions.
 
-Derivatives in the argument: DLMF 10.6 and 10.29.  In the order there is none.
+Derivatives in the argument: DLMF (NIST Digital Library of Mathematical Functions) 10.6 and 10.29.
+Derivatives in the order are not available.
 """
 
 from __future__ import annotations
@@ -16,12 +17,12 @@ from phintys.scalar.op import Undefined, binary, call, special
 _ORDER = Undefined("no derivative of a Bessel function in its order is available")
 _POSITIVE = (0.1, 30)
 
-#: Beyond both, SciPy computes yv of an integer order by as many steps as the order.
+#: Beyond both, SciPy computes yv of an integer order by a recurrence of as many steps as the order.
 LONG_ORDER, LONG_ARGUMENT = 1e4, 1e10
 
 
 def _fixed(name: str, doc: str, d: Any, domain: Any = (-20, 20), **facts: Any) -> Any:
-    """A row for an order that is part of the name."""
+    """Define a function whose order is part of its name."""
     return special(
         name.upper().replace("E", "e"),
         name,
@@ -34,7 +35,7 @@ def _fixed(name: str, doc: str, d: Any, domain: Any = (-20, 20), **facts: Any) -
 
 
 def _order_rule(v: str, x: str) -> rules.Signature:
-    """The argument may be complex, the order is real."""
+    """The dtype rule of functions of a real order and a real or complex argument."""
     rules.no_complex((v,))
     if is_complex(x):
         return (real_of(x), x), x
@@ -49,7 +50,7 @@ def _general(
     rule: rules.DtypeRule = _order_rule,
     **others: Any,
 ) -> Any:
-    """A row for a function of order and argument."""
+    """Define a function of order and argument."""
     fields = {"native": call(name)} | others
     return special(
         name.capitalize(),
@@ -83,7 +84,7 @@ j1 = _fixed(
 
 
 def _yv(n: Any, v: Any, x: Any) -> Any:
-    """SciPy's, or as in `phintys.scalar.numeric.yv` where that would take very long."""
+    """`phintys.scalar.numeric.yv` in native instructions."""
     dtype = n.dtype(x)
     v, x = n.cast(v, "float64"), n.cast(x, "float64")
 

@@ -21,6 +21,8 @@ from phintys.scalar.op import (
 
 
 def _comparison(cls: str, name: str, doc: str, ufunc: str, native: str, **facts: Any) -> Any:
+    """Define a comparison."""
+
     def compare(n: Any, x: Any, y: Any) -> Any:
         return getattr(n, native)(x, y) if n.dtype(x) == n.dtype(y) else NotImplemented
 
@@ -47,6 +49,7 @@ ge = _comparison("GE", "ge", "x >= y.", "greater_equal", "ge", mirror="le")
 
 
 def _classification(cls: str, name: str, doc: str, native: Any, **facts: Any) -> Any:
+    """Define a predicate of one number."""
     return unary(
         cls,
         name,
@@ -58,8 +61,8 @@ def _classification(cls: str, name: str, doc: str, native: Any, **facts: Any) ->
     )
 
 
-def _never(n: Any, x: Any) -> Any:
-    """False, as an integer is neither NaN nor infinite."""
+def _false(n: Any, x: Any) -> Any:
+    """False for any integer."""
     return n.ne(x, x)
 
 
@@ -67,13 +70,13 @@ isnan = _classification(
     "IsNan",
     "isnan",
     "Whether x is NaN.",
-    lambda n, x: n.isnan(x) if is_float(n.dtype(x)) else _never(n, x),
+    lambda n, x: n.isnan(x) if is_float(n.dtype(x)) else _false(n, x),
 )
 isinf = _classification(
     "IsInf",
     "isinf",
     "Whether x is infinite.",
-    lambda n, x: n.isinf(x) if is_float(n.dtype(x)) else _never(n, x),
+    lambda n, x: n.isinf(x) if is_float(n.dtype(x)) else _false(n, x),
     even=True,
 )
 isfinite = _classification(
@@ -89,7 +92,7 @@ signbit = unary(
     "Whether the sign of x is minus, also of -0.0.",
     rule=lambda x: (rules.inexact_real(x)[0] if kind(x) != "u" else (x,), "bool"),
     native=lambda n, x: (
-        n.lt(n.copysign(n.const(1, x), x), n.const(0, x)) if is_float(n.dtype(x)) else _never(n, x)
+        n.lt(n.copysign(n.const(1, x), x), n.const(0, x)) if is_float(n.dtype(x)) else _false(n, x)
     ),
     base=FixedLogicalComparison,
 )
@@ -140,8 +143,13 @@ invert = unary(
 
 
 def _shift(cls: str, name: str, doc: str, native: str) -> Any:
+    """Define a shift.
+
+    As in NumPy, the result of a shift by a negative number, or by the number of bits or more, is 0,
+    or -1 for a right shift of a negative number.
+    """
+
     def shifted(n: Any, x: Any, by: Any) -> Any:
-        """Shifts by the width or more, or by negative numbers, give 0 (or -1), as NumPy's."""
         width = 8 * np.dtype(n.dtype(x)).itemsize
         inside = n.and_(n.ge(by, n.const(0, x)), n.lt(by, n.const(width, x)))
         far = n.const(0, x)
@@ -159,6 +167,7 @@ right_shift = _shift("RightShift", "right_shift", "x >> y for integers, keeping 
 
 
 def _logical(cls: str, name: str, doc: str, native: str, **facts: Any) -> Any:
+    """Define a logical function of two numbers, of which those other than 0 are true."""
     return binary(cls, name, doc, rule=rules.logical, native=native, commutative=True, **facts)
 
 
@@ -166,10 +175,10 @@ logical_and = _logical(
     "LogicalAnd", "logical_and", "Whether both are not 0.", "and", associative=True
 )
 logical_or = _logical(
-    "LogicalOr", "logical_or", "Whether one of them is not 0.", "or", associative=True
+    "LogicalOr", "logical_or", "Whether at least one of them is not 0.", "or", associative=True
 )
 logical_xor = _logical(
-    "LogicalXor", "logical_xor", "Whether just one of them is not 0.", "xor", associative=True
+    "LogicalXor", "logical_xor", "Whether exactly one of them is not 0.", "xor", associative=True
 )
 logical_not = unary(
     "LogicalNot",

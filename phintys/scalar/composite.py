@@ -1,6 +1,6 @@
-"""`Composite`: several scalar ops in one.
+"""`Composite`: a graph of scalar ops as one scalar op.
 
-Made by fusion for the transpilers, and by users: ``Composite([x, y], [exp(x * y) + 1])``.
+It is made by fusion for the transpilers, and by users: ``Composite([x, y], [exp(x * y) + 1])``.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ class ScalarInnerGraphOp(ScalarOp, HasInnerGraph):
 
     @property
     def fn(self) -> Callable[..., Any]:
-        """The function of NumPy values."""
+        """The function that computes the results for NumPy values."""
         return self.compute
 
 
 class Composite(ScalarInnerGraphOp):
-    """The function that a graph of scalar ops computes, as one scalar op.
+    """A scalar op that computes a graph of scalar ops.
 
     Parameters
     ----------
     inputs, outputs
-        scalar variables; the outputs may depend on the inputs and on constants only
+        scalar variables; the outputs depend only on the inputs and on constants, else ValueError
 
-    Two of them are equal if their graphs are, whatever the names of variables.
+    Two Composites are equal if their graphs are; names of variables do not matter.
 
     >>> from phintys.scalar import exp, float64
     >>> x, y = float64("x"), float64("y")
@@ -69,7 +69,10 @@ class Composite(ScalarInnerGraphOp):
         self._hash = hash((Composite, self.structure))
 
     def _number(self) -> None:
-        """Write the graph as steps over numbered values: inputs, constants, results."""
+        """Convert the graph to steps, pairs (op, numbers of arguments).
+
+        Values are numbered: inputs first, then constants, then the results of the steps in order.
+        """
         nodes = io_toposort(self.inputs, self.outputs)
         place: dict[Variable, int] = {v: i for i, v in enumerate(self.inputs)}
         constants: list[Any] = []
@@ -90,7 +93,7 @@ class Composite(ScalarInnerGraphOp):
 
     @cached_property
     def structure(self) -> Any:
-        """What makes two of them equal."""
+        """The key of equality: types of inputs, constants, steps, numbers of the results."""
         types = tuple(v.type for v in self.inputs)
         return types, tuple(c.signature() for c in self.constants), self.steps, self.results
 
@@ -106,7 +109,7 @@ class Composite(ScalarInnerGraphOp):
 
     @property
     def fgraph(self) -> FunctionGraph:  # type: ignore[override]
-        """A copy of the graph."""
+        """The graph, as a new FunctionGraph."""
         return FunctionGraph(list(self.inputs), list(self.outputs), clone=True)
 
     @property
@@ -123,7 +126,7 @@ class Composite(ScalarInnerGraphOp):
         return [v.type.dtype for v in self.retyped(given).outputs]
 
     def retyped(self, given: Sequence[str]) -> Composite:
-        """The same graph on inputs of other dtypes; itself if they are its own."""
+        """A Composite of the same graph on inputs of dtypes ``given``; itself if it has these."""
         from phintys.scalar.type import scalar_type
 
         if tuple(given) == tuple(v.type.dtype for v in self.inputs):
@@ -142,7 +145,10 @@ class Composite(ScalarInnerGraphOp):
     def run(
         self, inputs: Sequence[Any], constant: Callable[[Any], Any], apply: Callable[..., Any]
     ) -> list[Any]:
-        """All numbered values, from those of the inputs; ``apply(op, *args)`` computes a step."""
+        """All values by number, from those of the inputs.
+
+        ``constant(variable)`` gives the value of a constant, ``apply(op, *args)`` that of a step.
+        """
         values = [*inputs, *map(constant, self.constants)]
         for op, args in self.steps:
             found = apply(op, *(values[i] for i in args))
@@ -170,11 +176,11 @@ class Composite(ScalarInnerGraphOp):
         end = len(values)
         for op, args in reversed(self.steps):
             end -= op.nout
-            arriving = [total.get(end + k) for k in range(op.nout)]
-            if all(g is None for g in arriving):
+            arrived = [total.get(end + k) for k in range(op.nout)]
+            if all(g is None for g in arrived):
                 continue
             sources = [_as_variable(m, values[i]) for i in args]
-            found = _through(op, m, sources, values[end : end + op.nout], arriving)
+            found = _step_cotangents(op, m, sources, values[end : end + op.nout], arrived)
             for place, g in zip(args, found):
                 _accumulate(m, total, place, g)
         return [total.get(i) for i in range(self.nin)]
@@ -183,14 +189,14 @@ class Composite(ScalarInnerGraphOp):
         self, m: Any, inputs: Sequence[Any], outputs: Sequence[Any], given: Sequence[Any]
     ) -> Any:
         values = self.run(inputs, lambda c: c.data, lambda op, *xs: m.of(op)(*xs))
-        moving: list[Any] = [*given, *(None for _ in self.constants)]
-        end = len(moving)
+        tangents: list[Any] = [*given, *(None for _ in self.constants)]
+        end = len(tangents)
         for op, args in self.steps:
             sources = [_as_variable(m, values[i]) for i in args]
-            t = op.tangents(m, sources, values[end : end + op.nout], [moving[i] for i in args])
-            moving.extend(t if op.nout > 1 else [t])
+            t = op.tangents(m, sources, values[end : end + op.nout], [tangents[i] for i in args])
+            tangents.extend(t if op.nout > 1 else [t])
             end += op.nout
-        found = [moving[i] for i in self.results]
+        found = [tangents[i] for i in self.results]
         return found[0] if self.nout == 1 else found
 
     # ----- native form
@@ -233,6 +239,7 @@ class Composite(ScalarInnerGraphOp):
 
 
 def _write(op: Any, *args: str) -> Any:
+    """The text of a step, or of its results; dots if it is longer than `_MAX_TEXT`."""
     infix = _INFIX.get(op.name)
     text = f"({f' {infix} '.join(args)})" if infix else f"{op}({', '.join(args)})"
     text = text if len(text) <= _MAX_TEXT else "." * (_MAX_TEXT + 1)
@@ -240,16 +247,20 @@ def _write(op: Any, *args: str) -> Any:
 
 
 def _as_variable(m: Any, x: Any) -> Any:
+    """A value as a variable of the language of ``m``: scalars or tensors."""
     return x if isinstance(x, Variable) else m.of("identity").make_node(x).inputs[0]
 
 
-def _through(op: Any, m: Any, inputs: Any, outputs: Any, arriving: Any) -> list[Any]:
-    """Cotangents through one step; outputs without one get zeros, what is undefined stays so."""
-    undefined = [g for g in arriving if isinstance(g, Undefined)]
+def _step_cotangents(op: Any, m: Any, inputs: Any, outputs: Any, given: Any) -> list[Any]:
+    """The cotangents of the inputs of a step; None among ``given`` stands for zero.
+
+    If one of ``given`` is `Undefined`, all are.
+    """
+    undefined = [g for g in given if isinstance(g, Undefined)]
     if undefined:
         return undefined[:1] * len(inputs)
-    given = [m.second(v, 0.0) if g is None else g for v, g in zip(outputs, arriving)]
-    found: list[Any] = op.cotangents(m, inputs, outputs, given)
+    cotangents = [m.second(v, 0.0) if g is None else g for v, g in zip(outputs, given)]
+    found: list[Any] = op.cotangents(m, inputs, outputs, cotangents)
     return found
 
 
@@ -258,6 +269,7 @@ def _is_disconnected(g: Any) -> bool:
 
 
 def _accumulate(m: Any, total: dict[int, Any], place: int, g: Any) -> None:
+    """Add a cotangent to that of value number ``place``; once undefined, it stays so."""
     known = total.get(place)
     if g is None or isinstance(known, Undefined) or _is_disconnected(g):
         return

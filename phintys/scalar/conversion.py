@@ -1,16 +1,17 @@
-"""Conversion between dtypes, defined for every number and the same on every machine.
+"""Conversion between dtypes, defined for every value and equal on all machines.
 
-A float becomes an integer by truncation.  For NaN and for what does not fit, C leaves the result to
-the processor; here it is what NumPy gives on x86-64:
+A float is converted to an integer by truncation.  For NaN and for values out of range the result is
+undefined in C; here it is that of NumPy on x86-64:
 
     int64, int32        the least integer
-    8 and 16 bits       the int32 of the number, and of it the lowest bits
-    uint32              the int64 of the number, and of it the lowest bits
-    uint64              the bits of the int64; from 2**63 on, those of x - 2**63 with the highest
-                        bit inverted
-    bool                whether the number is not 0
+    8 and 16 bits       the lowest bits of the value converted to int32
+    uint32              the lowest bits of the value converted to int64
+    uint64              the bits of the value converted to int64; from 2**63 on, the bits of
+                        x - 2**63 converted to int64, with the highest bit inverted
+    bool                whether the value is not 0
 
-Integers keep their lowest bits.  A complex number becomes a real one by its real part.
+An integer is converted to a smaller one by its lowest bits, a complex number to a real one by its
+real part.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ _DTYPES = {name: np.dtype(name) for name in ALL}
 
 
 def converted(x: np.ndarray, dtype: str) -> np.ndarray:
-    """``x`` in another dtype; itself if it has that dtype.
+    """``x`` converted to a dtype; itself if it has that dtype.
 
     >>> converted(np.array([float("nan"), -1.5, 300.0]), "uint8")
     array([  0, 255,  44], dtype=uint8)
@@ -34,7 +35,7 @@ def converted(x: np.ndarray, dtype: str) -> np.ndarray:
     wanted = _DTYPES.get(dtype) or np.dtype(dtype)
     if x.dtype is wanted:
         return x
-    if x.dtype == wanted:  # long long, for instance
+    if x.dtype == wanted:  # an equal dtype, such as long long for long
         return x.view(wanted)
     source, target = x.dtype.kind, wanted.kind
     if source == "c" and target not in "cb":
@@ -46,6 +47,7 @@ def converted(x: np.ndarray, dtype: str) -> np.ndarray:
 
 
 def _to_integer(x: np.ndarray, dtype: str) -> np.ndarray:
+    """A float array as integers."""
     x = x.astype(np.result_type(x.dtype, np.float32), copy=False)
     if dtype != "uint64":
         return _to_signed(x, VIA[dtype]).astype(dtype, copy=False)
@@ -56,11 +58,11 @@ def _to_integer(x: np.ndarray, dtype: str) -> np.ndarray:
 
 
 def _to_signed(x: np.ndarray, dtype: str) -> np.ndarray:
-    """Truncated; the least integer for NaN and what does not fit."""
+    """A float array as int32 or int64; the least integer for NaN and values out of range."""
     limit = x.dtype.type(-float(np.iinfo(dtype).min))
     return np.where(np.abs(x) < limit, x, -limit).astype(dtype)
 
 
 def convert_number(value: Any, dtype: str) -> Any:
-    """A NumPy number in another dtype."""
+    """A number as a NumPy scalar of a dtype."""
     return converted(np.asarray(value), dtype)[()]

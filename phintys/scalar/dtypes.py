@@ -1,8 +1,8 @@
-"""dtypes: their order, promotion, and the dtype of Python numbers.
+"""dtypes: their names, promotion, and the dtypes of Python numbers.
 
-Promotion is NumPy's for arrays (``int64 + float32`` is float64, ``int8 + float32`` is float32,
-``uint64 + int64`` is float64).  Python numbers take the smallest dtype that holds their value, so
-that ``float32_vector * 2.5`` stays float32 (``config.cast_policy``).
+Promotion is that of NumPy for arrays (``int64 + float32`` is float64, ``int8 + float32`` is
+float32, ``uint64 + int64`` is float64).  A Python number gets the smallest dtype that holds its
+value, so that ``float32_vector * 2.5`` stays float32; other policies are ``config.cast_policy``.
 
 >>> upcast("int64", "float32"), upcast("uint64", "int64")
 ('float64', 'float64')
@@ -35,9 +35,9 @@ _KIND = {name: np.dtype(name).kind for name in ALL}
 
 @cache
 def canonical(dtype: Any) -> str:
-    """The name of a dtype given as a name, a NumPy dtype or a Python type; ``floatX`` is looked up.
+    """The name of a dtype that is given as a name, a NumPy dtype or a Python type.
 
-    TypeError for what a tensor cannot hold.
+    TypeError if it is not a dtype, or not one of tensors.
     """
     try:
         name = np.dtype(dtype).name
@@ -54,7 +54,7 @@ def as_dtype(dtype: Any) -> str:
 
 
 def kind(dtype: str) -> str:
-    """``b`` bool, ``i`` signed, ``u`` unsigned, ``f`` float, ``c`` complex."""
+    """The kind of a dtype: ``b`` bool, ``i`` signed, ``u`` unsigned, ``f`` float, ``c`` complex."""
     return _KIND[dtype]
 
 
@@ -74,7 +74,11 @@ def is_complex(dtype: str) -> bool:
 
 
 def upcast(*dtypes: str) -> str:
-    """The dtype that holds values of all ``dtypes``."""
+    """The dtype to which all ``dtypes`` are promoted.
+
+    >>> upcast("int8", "uint8", "float32")
+    'float32'
+    """
     return _upcast(dtypes if len(dtypes) < 3 else tuple(sorted(set(dtypes))))
 
 
@@ -134,14 +138,14 @@ def _float_literal(value: float) -> str:
 
 
 def _first_exact(value: float, choices: tuple[str, ...]) -> str:
-    """The first dtype that holds the number (NaN: any), else the last."""
+    """The first of the dtypes that holds the number exactly, else the last; any holds NaN."""
     for dtype in choices:
         if value != value or _holds(dtype, value):
             return dtype
     return choices[-1]
 
 
-#: struct is several times faster than NumPy for one number
+#: Converters of single numbers, several times faster than NumPy.
 _PACKED = {"float16": Struct("e"), "float32": Struct("f"), "float64": Struct("d")}
 
 
@@ -158,7 +162,9 @@ def _holds(dtype: str, value: float) -> bool:
 
 
 class autocast_float_as:
-    """Context in which Python floats become the first of these dtypes that holds them, or the last.
+    """A context manager that sets the dtypes of Python floats.
+
+    A float gets the first of the given dtypes that holds it exactly, else the last.
 
     >>> with autocast_float_as("float32"):
     ...     literal_dtype(0.1)

@@ -169,7 +169,7 @@ log_expit = unary(
 
 
 def _times_log(log: str) -> Any:
-    """x times that logarithm of y; 0 where x is 0, unless y is NaN."""
+    """The native form of x log(y) for an instruction; 0 where x is 0, unless y is NaN."""
 
     def native(n: Any, x: Any, y: Any) -> Any:
         zero = n.and_(n.eq(x, n.const(0, x)), n.not_(n.isnan(y)))

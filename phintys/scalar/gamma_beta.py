@@ -63,6 +63,7 @@ tri_gamma = special(
 
 
 def _order_rule(order: str, x: str) -> rules.Signature:
+    """The dtype rule of functions of an integer order and a real argument."""
     if not is_discrete(order):
         raise TypeError("the order must be an integer")
     (dtype,) = map(float_of, rules.no_complex((x,)))
@@ -70,7 +71,7 @@ def _order_rule(order: str, x: str) -> rules.Signature:
 
 
 def _polygamma(n: Any, order: Any, x: Any) -> Any:
-    """(-1)**(order + 1) order! zeta(order + 1, x); psi for order 0."""
+    """``(-1)**(order + 1) * order! * zeta(order + 1, x)``; psi(x) for order 0."""
     one = n.const(1, x)
     raised = n.add(n.cast(order, n.dtype(x)), one)
     size = n.mul(n.call("gamma", raised), n.call("zeta", raised, x))
@@ -156,6 +157,8 @@ gammainc_der = special(
 
 
 def _inverse_gamma(sign: int) -> Any:
+    """The partial derivatives of the inverses of gammainc (sign 1) and gammaincc (sign -1)."""
+
     def partials(m: Any, k: Any, p: Any, x: Any) -> tuple[Any, Any]:
         density = _gamma_density(m, k, x)
         return -m.gammainc_der(k, x) / density, sign / density
@@ -186,7 +189,7 @@ gammainccinv = special(
 
 
 def _unregularised(sign: int) -> Any:
-    """Of gamma(k) gammainc(k, x), or with gammaincc: its derivatives are those with minus."""
+    """The partial derivatives of gamma(k) times gammainc (sign 1) or gammaincc (sign -1)."""
 
     def partials(m: Any, k: Any, x: Any, y: Any) -> tuple[Any, Any]:
         shape = y * m.psi(k) + sign * m.gamma(k) * m.gammainc_der(k, x)
@@ -284,6 +287,8 @@ betainc = special(
 
 
 def _betainc_derivative(cls: str, name: str, which: int) -> Any:
+    """Define the derivative of betainc in its shape number ``which``, 0 or 1."""
+
     def partials(m: Any, a: Any, b: Any, x: Any, y: Any) -> tuple[Any, Any, Any]:
         log_t = m.log1p(-x) if which else m.log(x)
         mean = m.psi(b if which else a) - m.psi(a + b)
@@ -319,6 +324,7 @@ _PARAMETERS = {"domain": ((0.2, 3), (0.2, 3), (0.5, 4), (-1.5, 0.8)), "nin": 4}
 
 
 def _quaternary(cls: str, name: str, doc: str, **fields: Any) -> ScalarOp:
+    """Define a function of four numbers."""
     return special(cls, name, doc, ternary, **fields, **_PARAMETERS)
 
 
@@ -382,12 +388,17 @@ def gammaincc_grad(k: Any, x: Any) -> Any:
 
 
 def betainc_grad(p: Any, q: Any, x: Any, wrtp: bool) -> Any:
-    """The derivative of betainc in its first shape, or in its second."""
+    """The derivative of betainc in its first shape if ``wrtp``, else in its second."""
     return betainc_der_a(p, q, x) if wrtp else betainc_der_b(p, q, x)
 
 
 def hyp2f1_grad(a: Any, b: Any, c: Any, z: Any, wrt: Sequence[int]) -> list[Any]:
-    """Derivatives of hyp2f1 in the arguments whose numbers ``wrt`` lists."""
+    """The derivatives of hyp2f1 in the arguments whose positions, from 0, are in ``wrt``.
+
+    >>> from phintys.scalar import float64
+    >>> len(hyp2f1_grad(*map(float64, "abcz"), wrt=[0, 3]))
+    2
+    """
     partials = (
         lambda: hyp2f1_der_a(a, b, c, z),
         lambda: hyp2f1_der_a(b, a, c, z),

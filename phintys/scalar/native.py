@@ -1,9 +1,9 @@
-"""The vocabulary of native scalar instructions.
+"""The native instructions: the scalar instruction set of kernels.
 
-A generator (``backends/llvm``, ``backends/c``) implements exactly the instructions listed
-here; every scalar op with a native form is written in terms of them.  Adding an elementwise
-function therefore never touches a generator: its row composes instructions, or names a
-special function (`CALLS`).
+A generator (``backends/llvm``, ``backends/c``) implements exactly the instructions listed here, and
+every scalar op with a native form is composed of them.  Therefore a new elementwise function needs
+no change of a generator: its row composes instructions, or calls a library function (`LIBM_CALLS`,
+`SCIPY_CALLS`).
 
 Conventions
     All arguments of an arithmetic instruction have the dtype of the result.  Comparisons and
@@ -18,12 +18,12 @@ from typing import Any, NamedTuple, Protocol
 
 from phintys.scalar.dtypes import ALL
 
-#: dtypes that kernels handle; everything else runs through ``perform``.
+#: The dtypes that kernels support; ops on other dtypes are run by ``perform``.
 NATIVE_DTYPES = frozenset(ALL) - {"float16", "complex64", "complex128"}
 
 
 class Instruction(NamedTuple):
-    """One native instruction: its name, its number of arguments, the kinds it accepts."""
+    """One native instruction: name, number of arguments, accepted kinds of dtypes, meaning."""
 
     name: str
     arity: int
@@ -33,6 +33,7 @@ class Instruction(NamedTuple):
 
 
 def _table(rows: str) -> dict[str, Instruction]:
+    """The instructions that a text describes, one per line, by name."""
     out = {}
     for row in rows.strip().splitlines():
         name, arity, kinds, result, doc = row.split(None, 4)
@@ -40,7 +41,7 @@ def _table(rows: str) -> dict[str, Instruction]:
     return out
 
 
-#: name -> Instruction.  Columns: name, arity, kinds, result dtype, meaning.
+#: The instructions by name.  Columns: name, number of arguments, kinds, result dtype, meaning.
 INSTRUCTIONS = _table("""
 add      2 iuf  same  a + b
 sub      2 iuf  same  a - b
@@ -106,14 +107,15 @@ erfc     1 f    same  1 - erf(a)
 pow      2 f    same  a**b, as C pow
 """)
 
-#: For each integer dtype the signed one that floats go through (`phintys.scalar.conversion`).
+#: For each integer dtype the one to which a float is converted first (`phintys.scalar.conversion`).
 VIA = {
     "int8": "int32", "int16": "int32", "int32": "int32", "int64": "int64",
     "uint8": "int32", "uint16": "int32", "uint32": "int64", "uint64": "int64",
 }  # fmt: skip
 
-#: Scalar functions reached by name: libm's, and SciPy's ``cython_special`` (arguments and
-#: result float64; a generator casts).  name -> arity.  Used through ``n.call(name, ...)``.
+#: Library functions for ``n.call(name, ...)``, with their numbers of arguments: of libm, and of
+#: SciPy's ``cython_special``.  They take and return float64; a generator casts arguments and
+#: result.
 LIBM_CALLS = {"tgamma": 1, "lgamma": 1}
 
 SCIPY_CALLS = {
@@ -128,12 +130,12 @@ SCIPY_CALLS = {
 
 
 class Native(Protocol):
-    """What a row's ``native`` function receives: a builder of instructions.
+    """The builder of instructions, first argument of a row's ``native`` function.
 
-    ``n.exp(x)``, ``n.add(x, y)``: one method per instruction (``n.and_``, ``n.or_``, ``n.not_``);
-    ``n.const(1.5, like=x)`` a literal of the dtype of ``x`` (a value, or a dtype);
-    ``n.cast(x, dtype)``; ``n.call("gammaln", x)`` a function of `LIBM_CALLS` or `SCIPY_CALLS`;
-    ``n.dtype(x)`` the dtype of a value.
+    It has one method per instruction: ``n.exp(x)``, ``n.add(x, y)`` (``n.and_``, ``n.or_``,
+    ``n.not_``).  Further, ``n.const(1.5, like=x)`` makes a literal of the dtype of ``x`` (a value
+    or a dtype), ``n.cast(x, dtype)`` casts, ``n.call("gammaln", x)`` calls a function of
+    `LIBM_CALLS` or `SCIPY_CALLS`, and ``n.dtype(x)`` returns the dtype of a value.
     """
 
     def const(self, value: float, like: Any) -> Any: ...
@@ -144,7 +146,7 @@ class Native(Protocol):
 
 
 class _Probe:
-    """A builder whose values are dtypes: it answers whether a function has a native form."""
+    """A builder whose values are dtypes, with which `ScalarOp.has_native` tests a native form."""
 
     def const(self, value: float, like: str) -> str:
         return like
@@ -174,5 +176,4 @@ class _Probe:
         return instruction
 
 
-#: see `_Probe`
 PROBE = _Probe()

@@ -1,4 +1,7 @@
-"""Functions of NumPy values that NumPy and SciPy do not have; the tables name them."""
+"""Functions of NumPy arrays that NumPy and SciPy do not have, for rows of the tables.
+
+Arguments are arrays, which are broadcast; `ScalarOp.compute` has cast them by the row's dtype rule.
+"""
 
 from __future__ import annotations
 
@@ -13,18 +16,21 @@ def second(x: Any, y: Any) -> Any:
 
 
 def multiply_nonzero(x: Any, y: Any) -> Any:
-    """The product of those of two numbers that are not zero."""
+    """The product of two numbers, in which factors that are 0 are left out."""
     return np.where(x == 0, y, np.where(y == 0, x, x * y))
 
 
 def round_half_away_from_zero(x: Any) -> Any:
-    """From the integer part: adding 0.5 would round 0.49999999999999994 up."""
+    """The nearest integer, ties away from 0.
+
+    Computed from the integer part, because ``floor(x + 0.5)`` rounds 0.49999999999999994 up.
+    """
     whole = np.trunc(x)
     return np.where(np.abs(x - whole) >= 0.5, whole + np.copysign(1, x), whole).astype(x.dtype)
 
 
 def sigmoid(x: Any) -> Any:
-    """``1 / (1 + exp(-x))``, with an exponential that cannot overflow; complex: as written."""
+    """``1 / (1 + exp(-x))``; for real numbers with an exponential that cannot overflow."""
     if np.asarray(x).dtype.kind == "c":
         return 1 / (1 + np.exp(-x))
     small = np.exp(-np.abs(x))
@@ -32,14 +38,14 @@ def sigmoid(x: Any) -> Any:
 
 
 def softplus(x: Any) -> Any:
-    """``log(1 + exp(x))``, as ``max(x, 0) + log1p(exp(-|x|))``; complex: as written."""
+    """``log(1 + exp(x))``; for real numbers as ``max(x, 0) + log1p(exp(-|x|))``."""
     if np.asarray(x).dtype.kind == "c":
         return np.log1p(np.exp(x))
     return np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x)))
 
 
 def log1mexp(x: Any) -> Any:
-    """``log(1 - exp(x))`` for x < 0, by the cheaper of two exact forms.
+    """``log(1 - exp(x))`` for x < 0, by that of two forms which does not cancel.
 
     Source: M. Mächler, "Accurately computing log(1 - exp(-|a|))", 2012.
     """
@@ -47,7 +53,7 @@ def log1mexp(x: Any) -> Any:
 
 
 def complex_from_parts(x: Any, y: Any) -> Any:
-    """``x + iy``, exactly: a product with 1j would make NaN of an infinite part."""
+    """``x + iy``, a complex array.  Not computed as ``x + 1j * y``: NaN for infinite y."""
     x, y = np.broadcast_arrays(x, y)
     out = np.empty(x.shape, np.result_type(x, np.complex64))
     out.real, out.imag = x, y
@@ -60,22 +66,24 @@ def complex_from_polar(r: Any, angle: Any) -> Any:
 
 
 def zeta(x: Any, q: Any) -> Any:
-    """The Hurwitz zeta function, the sum of (q + k)**-x over k >= 0; far below 0 by reflection.
+    """The Hurwitz zeta function, the sum of (q + k)**-x over k >= 0.
 
-    SciPy adds up a term for each unit of -q.  The sum over all integers k has period 1 in q, and is
-    ``zeta(x, q) + (-1)**x zeta(x, 1 - q)``.  For x beyond some 1e15 SciPy's is NaN.
+    It is SciPy's, except in two cases.  For q far below 0, where SciPy sums a term for each unit of
+    -q, a reflection is used: the sum over all integers k has period 1 in q, and is
+    ``zeta(x, q) + (-1)**x zeta(x, 1 - q)``.  For x above 1e15, where SciPy's may be NaN, it is the
+    first term.
     """
     from scipy import special
 
     below = (q < -64) & (q != np.floor(q)) & (x == np.floor(x)) & (x > 1)
     near = special.zeta(x, np.where(below, 1, q))
     far = (x > 1e15) & (q > 0) & np.isnan(near)
-    if np.any(far):  # but for the first term the sum is nothing
+    if np.any(far):  # all terms but the first underflow
         near = np.where(far, np.power(q, -x, where=far, out=np.ones_like(near)), near)
     if not np.any(below):
         return near
     q = np.where(below, q, -0.5)
-    up, down = q - np.floor(q), np.ceil(q) - q  # each without rounding near 0
+    up, down = q - np.floor(q), np.ceil(q) - q  # computing one from the other would round
     between = special.zeta(x, down) - special.zeta(np.minimum(x, 200), 1 - q)
     reflected = special.zeta(x, up) + np.where(x % 2 == 0, between, -between)
     return np.where(below, reflected, near).astype(near.dtype)
@@ -87,7 +95,7 @@ def tri_gamma(x: Any) -> Any:
 
 
 def polygamma(order: Any, x: Any) -> Any:
-    """The derivative of psi of an integer order: a multiple of `zeta`, see DLMF 25.11.12."""
+    """The derivative of psi of integer order ``order``, as a multiple of `zeta` (DLMF 25.11.12)."""
     from scipy import special
 
     raised = np.asarray(order, np.float64) + 1
@@ -97,10 +105,12 @@ def polygamma(order: Any, x: Any) -> Any:
 
 
 def yv(v: Any, x: Any) -> Any:
-    """Bessel function of the second kind: SciPy's, or what it tends to for large arguments.
+    """The Bessel function of the second kind of order ``v``.
 
-    For x far above v the phase is ``x - n pi/2 - pi/4 + n asin(t) - n t / (1 + sqrt(1 - t**2))``
-    with ``t = n / x`` (DLMF 10.19.6), in which the quarter turns are exact.
+    It is SciPy's, except for large integer orders and large x, where SciPy's would take very long.
+    There it is the asymptotic form (DLMF 10.19.6) with ``n = |v|``, ``t = n / x``, and the phase
+    ``x - n pi/2 - pi/4 + n asin(t) - n t / (1 + sqrt(1 - t**2))``, in which the multiple of pi/2 is
+    applied exactly.
     """
     from scipy import special
 
@@ -125,14 +135,14 @@ def yv(v: Any, x: Any) -> Any:
 
 
 def gammal(k: Any, x: Any) -> Any:
-    """The lower incomplete gamma function."""
+    """The lower incomplete gamma function, not regularised."""
     from scipy import special
 
     return special.gammainc(k, x) * special.gamma(k)
 
 
 def gammau(k: Any, x: Any) -> Any:
-    """The upper incomplete gamma function."""
+    """The upper incomplete gamma function, not regularised."""
     from scipy import special
 
     return special.gammaincc(k, x) * special.gamma(k)

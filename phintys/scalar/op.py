@@ -1,9 +1,9 @@
-"""`ScalarOp`: a function of numbers, described by one row.
+"""`ScalarOp`: a function of numbers, and the functions with which the tables define one.
 
-A row (`unary`, `binary`, `nary`, called in the tables of this folder) says everything about an
-elementwise function: its value (a NumPy or SciPy function), its dtype rule, its derivative, its
-native form, algebraic facts, documentation.  The tensor function, its gradient, the code
-generators, the reference page and the tests are derived from it.
+A *row* is a call of `unary`, `binary`, `ternary`, `nary` or `special` in a table of this folder.
+It defines an elementwise function completely: its values (a NumPy or SciPy function), dtype rule,
+derivative, native form, algebraic facts and documentation.  The tensor function, its gradient, the
+generated code, the reference page and the tests are derived from it.
 """
 
 from __future__ import annotations
@@ -27,56 +27,73 @@ from phintys.scalar.native import INSTRUCTIONS, NATIVE_DTYPES, PROBE
 from phintys.scalar.rules import DtypeRule, inexact, inexact_real, same
 from phintys.scalar.type import as_scalar, constant, scalar_type
 
-#: Of which inputs derivatives are needed; None: of all.
+#: For each input, whether its derivative is needed; None: all are needed.
 Wanted = Sequence[bool] | None
 
-#: name -> ScalarOp without parameters, in the order of definition
+#: ScalarOps without parameters by name, in order of definition.
 TABLE: dict[str, ScalarOp] = {}
-#: class name -> class, in the order of definition
+#: Their classes by name, in order of definition.
 CLASSES: dict[str, type[ScalarOp]] = {}
-#: how many arguments of a long sum or product are combined at a time
+#: Number of operands that one `map` of a variadic op combines.
 _PART = 12
 
 
 @dataclass(frozen=True)
 class Undefined:
-    """In place of a partial derivative: it is not zero, but not available, for this reason."""
+    """Stands for a partial derivative that is not zero but not available, with the reason."""
 
     why: str
 
 
 @dataclass(frozen=True)
 class Inverse:
-    """The partial derivative 1 / y: derivatives are divided by y, which takes a single node."""
+    """Stands for the partial derivative ``1 / of``.
+
+    The chain rule then divides by ``of``: one node, where a product with ``1 / of`` takes two.
+    """
 
     of: Any
 
 
 class ScalarOp(Op):
-    """A function of ``nin`` numbers with one result (several for `Composite`).
+    """An op on scalars: a function of ``nin`` numbers with one result (several for `Composite`).
 
-    Subclasses are made by rows; a hand-written one sets the class attributes below, or, as in
-    PyTensor, writes ``impl(self, *numbers)`` and passes ``output_types_preference``.
+    Subclasses are made by rows.  A class of your own sets the class attributes below, or, as in
+    PyTensor, defines ``impl(self, *numbers)`` and is called with ``output_types_preference``, a
+    function from input types to a tuple of output types.
+
+    >>> from phintys.scalar import UnaryScalarOp, float64, upgrade_to_float
+    >>> class Cube(UnaryScalarOp):
+    ...     def impl(self, x):
+    ...         return x**3
+    >>> x = float64("x")
+    >>> cube = Cube(upgrade_to_float, name="cube")
+    >>> cube(x).type, cube.impl(2.0)
+    (Scalar(float64), 8.0)
     """
 
     __props__ = ("output_types_preference",)
     name: str = ""
+    #: number of arguments; -1: one or more
     nin: int = -1
     nout: int = 1
     doc: str = ""
-    #: dotted name of the NumPy or SciPy function that computes it
+    #: qualified name of the NumPy or SciPy function that computes the values
     function: str = ""
-    #: see `phintys.scalar.rules`
+    #: dtypes of computation and result; see `phintys.scalar.rules`
     rule: DtypeRule = staticmethod(same)
-    #: partial derivatives: ``d(m, *inputs, output)`` -> one expression per input (None: zero;
-    #: a bool expression: 1 where it holds, and 0 elsewhere even if the cotangent is not finite;
-    #: a function without arguments that makes the expression, so that it is made only if needed)
+    #: ``d(m, *inputs, output)`` returns the partial derivative for each input; ``m`` is a namespace
+    #: of functions.  A partial derivative is an expression, or None for zero, or a bool expression
+    #: (1 where it is true, and 0 elsewhere, even if the cotangent is not finite there), or a
+    #: function without arguments that returns one of these and is called only if it is needed, or
+    #: `Inverse`, or `Undefined`.
     d: Callable[..., Any] | None = None
-    #: why there is no derivative, where ``d`` is None and the result is continuous
+    #: why there is no derivative, if ``d`` is None and the result is continuous
     not_differentiable: str = ""
-    #: an instruction's name, or ``native(n, *inputs)``, which may answer NotImplemented
+    #: the name of a native instruction, or a function ``native(n, *inputs)`` that builds the result
+    #: from instructions and returns NotImplemented for dtypes for which it cannot
     native: Any = None
-    #: algebraic facts used by rewrites and tests (see `unary`)
+    #: algebraic properties, which rewrites use and tests check (see `unary`)
     facts: dict[str, Any] = {}
 
     def __init__(
@@ -88,10 +105,12 @@ class ScalarOp(Op):
 
     @property
     def commutative(self) -> bool:
+        """Whether the arguments may be permuted."""
         return bool(self.facts.get("commutative"))
 
     @property
     def associative(self) -> bool:
+        """Whether ``f(f(x, y), z) == f(x, f(y, z))``, up to rounding."""
         return bool(self.facts.get("associative"))
 
     @property
@@ -101,7 +120,10 @@ class ScalarOp(Op):
 
     # ----- types
     def output_dtypes(self, *given: str) -> list[str]:
-        """dtypes of the results for input dtypes; TypeError if it is not defined on them."""
+        """The dtypes of the results for the dtypes of the inputs.
+
+        TypeError if the number of inputs is wrong, or the function is not defined on their dtypes.
+        """
         self.check_arity(len(given))
         return [self.signature(given)[1]]
 
@@ -110,7 +132,7 @@ class ScalarOp(Op):
         return [scalar_type(dt) for dt in self.output_dtypes(*(t.dtype for t in types))]
 
     def signature(self, given: Sequence[str]) -> tuple[tuple[str, ...], str]:
-        """The dtypes that inputs are cast to, and the dtype of the result."""
+        """The dtypes to which inputs are cast, and the dtype of the result."""
         if self.output_types_preference is not None:
             (preferred,) = self.output_types_preference(*map(scalar_type, given))
             return tuple(given), str(preferred.dtype)
@@ -134,11 +156,11 @@ class ScalarOp(Op):
         return getattr(import_module(module), attribute)
 
     def impl(self, *values: Any) -> Any:
-        """The result for numbers."""
+        """The result for NumPy scalars or Python numbers."""
         return self.compute(*map(np.asarray, values))[()]
 
     def compute(self, *values: Any) -> Any:
-        """The result for NumPy values (arrays broadcast), of scalars and of tensors."""
+        """The result for NumPy scalars or arrays, which are broadcast."""
         cast_to, result = self.signature([dtypes.canonical(v.dtype) for v in values])
         if not self.function:
             return np.vectorize(self.impl, otypes=[result])(*values)
@@ -162,7 +184,7 @@ class ScalarOp(Op):
             cell[0] = converted(value, out.type.dtype)[()]
 
     def lower(self, node: Apply, b: Any, *inputs: Any) -> Any:
-        """Also that of `Elemwise`: ``b.map`` broadcasts."""
+        """See `Op.lower`.  `Elemwise` calls it too, since ``b.map`` broadcasts."""
         if not self.has_native(*(x.type.dtype for x in node.inputs)):
             return NotImplemented
         if self.nout == 1:
@@ -173,7 +195,10 @@ class ScalarOp(Op):
         ]
 
     def _map(self, b: Any, values: Sequence[Any], dtype: str) -> Any:
-        """The result elementwise; a long sum or product in parts, since kernels are bounded."""
+        """The elementwise result; a sum or product of many operands in parts of `_PART` operands.
+
+        The number of operands of a kernel is bounded.
+        """
         if self.nin < 0 and all(v.dtype == dtype for v in values):
             given, values = values, values[:_PART]
             for start in range(_PART, len(given), _PART):
@@ -201,20 +226,22 @@ class ScalarOp(Op):
         pairs = zip(outputs, found if self.nout > 1 else [found])
         return [_scalar_cotangent(out, t) for out, t in pairs]
 
-    # ----- derivatives: m is a namespace of functions, scalar or tensor ones
+    # ----- derivatives.  ``m`` is a namespace of functions: `functions`, or that of tensors.
     def partials(
         self, m: Any, inputs: Sequence[Any], outputs: Sequence[Any], wanted: Wanted = None
     ) -> list[Any]:
-        """d output / d input for each input: None where it is zero everywhere, or `Undefined`.
+        """The partial derivative of the output in each input, as `d` describes them.
 
-        Of a function that is not holomorphic but real, ``d f / d Re - i d f / d Im``.  Those that
-        are not ``wanted`` may be None too.
+        None stands for a derivative that is zero everywhere, or is not ``wanted``.  For a real
+        function of a complex variable, which is not holomorphic, it is
+        ``d f / d Re - i d f / d Im``.
         """
         if dtypes.is_discrete(outputs[0].type.dtype):
             return [None] * len(inputs)
         if self.d is None:
             return [Undefined(self.not_differentiable)] * len(inputs)
-        # in the dtype that the function is computed in: 1 / 3 of a float32 literal is too coarse
+        # Inputs are cast as for the function itself.  Otherwise a subexpression of float32 inputs
+        # alone, such as 1 / y, would be too coarse for a result in float64.
         given = tuple([x.type.dtype for x in inputs])
         key = config.floatX, given
         computed_in = self._computed_in[key]
@@ -235,9 +262,10 @@ class ScalarOp(Op):
     def cotangents(
         self, m: Any, inputs: Sequence[Any], outputs: Sequence[Any], given: Sequence[Any]
     ) -> list[Any]:
-        """Cotangents of the inputs (None: zero, or `Undefined`) from those of the outputs.
+        """The cotangents of the inputs from those of the outputs, ``given``.
 
-        Complex cotangents are ``d loss / d Re + i d loss / d Im``.
+        Each is an expression, None for zero, or `Undefined`.  A complex cotangent is
+        ``d loss / d Re + i d loss / d Im``.
         """
         return self._cotangents(m, inputs, outputs, given, None)
 
@@ -249,7 +277,7 @@ class ScalarOp(Op):
         given: Sequence[Any],
         wanted: Wanted,
     ) -> list[Any]:
-        """`cotangents`, of which those that are not ``wanted`` may be None."""
+        """`cotangents`, of which those of inputs that are not ``wanted`` may be None."""
         if type(self).cotangents is ScalarOp.cotangents:
             return self._cotangents(m, inputs, outputs, given, wanted)
         return self.cotangents(m, inputs, outputs, given)
@@ -271,7 +299,10 @@ class ScalarOp(Op):
     def tangents(
         self, m: Any, inputs: Sequence[Any], outputs: Sequence[Any], given: Sequence[Any]
     ) -> Any:
-        """Tangent of the output from those of the inputs (None entries are absent)."""
+        """The tangent of the output from those of the inputs, ``given``; None stands for zero.
+
+        TypeError if a derivative that is needed is `Undefined`.
+        """
         partials = self.partials(m, inputs, outputs, [t is not None for t in given])
         terms = [_times(m, p, t) for p, t in zip(partials, given) if not (t is None or p is None)]
         for term in terms:
@@ -290,9 +321,10 @@ class ScalarOp(Op):
 
     # ----- native form
     def emit(self, n: Any, *inputs: Any) -> Any:
-        """The function in native instructions, casts included; NotImplemented without such a form.
+        """The result, built from native instructions by ``n``, including casts of the inputs.
 
-        ``n`` is the builder described in `phintys.scalar.native`.
+        ``n`` is a builder as described in `phintys.scalar.native`.  Returns NotImplemented if there
+        is no native form for the dtypes of the inputs.
         """
         given = [n.dtype(x) for x in inputs]
         cast_to, result = self.signature(given)
@@ -309,7 +341,7 @@ class ScalarOp(Op):
         return out if out is NotImplemented or n.dtype(out) == result else n.cast(out, result)
 
     def has_native(self, *given: str) -> bool:
-        """Whether `emit` answers for inputs of these dtypes."""
+        """Whether there is a native form for inputs of these dtypes."""
         found = self._natives[given]
         if found is None:
             found = self._natives.keep(given, self.emit(PROBE, *given) is not NotImplemented)
@@ -317,12 +349,12 @@ class ScalarOp(Op):
 
     @cached_property
     def _computed_in(self) -> Memo[tuple[str, tuple[str, ...]], tuple[str, ...]]:
-        """By floatX and dtypes of the inputs: the dtypes that these are cast to."""
+        """The dtypes to which inputs are cast, by floatX and dtypes of the inputs."""
         return Memo(32, "dtypes of scalar ops")
 
     @cached_property
     def _natives(self) -> Memo[tuple[str, ...], bool]:
-        """The answers of `has_native`."""
+        """The results of `has_native`, by dtypes of the inputs."""
         return Memo(32, "native forms of scalar ops")
 
     def __reduce__(self) -> Any:
@@ -335,7 +367,7 @@ class ScalarOp(Op):
 
 
 def _times(m: Any, partial: Any, t: Any) -> Any:
-    """``partial * t``, where a bool selects."""
+    """The product of a partial derivative, in any form that `ScalarOp.d` allows, with ``t``."""
     if isinstance(partial, Undefined):
         return partial
     if isinstance(partial, Inverse):
@@ -347,6 +379,7 @@ def _times(m: Any, partial: Any, t: Any) -> Any:
 
 
 def _conj(m: Any, partial: Any) -> Any:
+    """The complex conjugate of a partial derivative, in any form that `ScalarOp.d` allows."""
     if isinstance(partial, Undefined):
         return partial
     if isinstance(partial, int | float | complex | np.generic):
@@ -357,7 +390,7 @@ def _conj(m: Any, partial: Any) -> Any:
 
 
 def _scalar_cotangent(x: Any, g: Any) -> Variable:
-    """A derivative in the dtype of its variable (floatX for discrete ones)."""
+    """A derivative as a variable in the dtype of ``x`` (floatX for discrete ones)."""
     if isinstance(g, Undefined):
         return NullType(g.why)()
     dtype = dtypes.as_dtype("floatX") if dtypes.is_discrete(x.type.dtype) else x.type.dtype
@@ -369,7 +402,7 @@ def _scalar_cotangent(x: Any, g: Any) -> Variable:
 
 
 class _Functions:
-    """``functions.exp(x)``: the scalar ops by name, as derivatives use them."""
+    """The scalar ops as attributes, ``functions.exp(x)``: the namespace ``m`` of derivatives."""
 
     def __getattr__(self, name: str) -> Any:
         if name not in TABLE:
@@ -378,12 +411,12 @@ class _Functions:
 
     @staticmethod
     def of(op: ScalarOp | str) -> Any:
-        """The function of a scalar op, or of the name of one."""
+        """A scalar op, given as itself or by name; for tensors, the elementwise function of it."""
         return TABLE[op] if isinstance(op, str) else op
 
     @staticmethod
     def cast(x: Any, dtype: str) -> Any:
-        """``x`` with another dtype; ``x`` itself if it has that dtype."""
+        """``x`` cast to a dtype; ``x`` itself if it has that dtype."""
         x = as_scalar(x)
         dtype = dtypes.as_dtype(dtype)
         return x if x.type.dtype == dtype else TABLE[f"cast_{dtype}"](x)
@@ -393,9 +426,11 @@ functions = _Functions()
 
 
 def lit(x: Any, value: float) -> Any:
-    """A number in the float dtype of ``x``: literals such as 0.1 would make float32 graphs float64.
+    """A number as a NumPy scalar in the float dtype of ``x``.
 
-    It is a NumPy scalar: write it right of an operator or into a function.
+    A Python number such as 0.1, which float32 does not hold exactly, would be taken for float64 and
+    promote float32 expressions.  Write the result right of an operator, or as an argument of a
+    function: to its left, NumPy's operator would be called.
     """
     return np.dtype(dtypes.float_of(x.type.dtype)).type(value)
 
@@ -417,11 +452,11 @@ class BinaryScalarOp(ScalarOp):
 
 
 class LogicalComparison(BinaryScalarOp):
-    """A comparison: bool."""
+    """A comparison of two numbers, with a bool as result."""
 
 
 class FixedLogicalComparison(UnaryScalarOp):
-    """A classification of one number: bool."""
+    """A predicate of one number, with a bool as result."""
 
 
 class UnaryBitOp(UnaryScalarOp):
@@ -432,14 +467,14 @@ class BinaryBitOp(BinaryScalarOp):
     """A function of the bits of two integers, or of two bools."""
 
 
-#: fields of a row that are class attributes; the others are facts
+#: The fields of a row that become class attributes; all others are facts.
 _FIELDS = {"nin", "function", "rule", "d", "native", "not_differentiable", "cotangents", "tangents"}
 _FIELDS |= {"compute", "output_dtypes", "connection_pattern"}
 _PLAIN = {"rule", "d", "native"}
 
 
 def define(base: type[ScalarOp], cls: str, name: str, doc: str, **fields: Any) -> Any:
-    """Make the class of a row and its one instance; every table function ends here."""
+    """Make the class of a row and its only instance, and add both to the tables."""
     body: dict[str, Any] = {
         "name": name,
         "doc": doc,
@@ -458,46 +493,60 @@ def define(base: type[ScalarOp], cls: str, name: str, doc: str, **fields: Any) -
 
 
 def unary(cls: str, name: str, doc: str, **fields: Any) -> Any:
-    """A row for a function of one number.
+    """Define a function of one number: a row.  Returns the op.
 
-    Fields
-        ``function`` (default ``numpy.<name>``), ``rule`` (default `inexact`), ``d``
-        (``lambda m, x, y:`` the derivative, ``y`` being the result), ``not_differentiable`` (why
-        there is none), ``native`` (see `ScalarOp`), ``base`` (the class).
-    Facts
-        ``domain`` (lo, hi): where it is defined and differentiable; ``range`` (lo, hi);
-        ``inverse``: name of ``g`` with ``g(f(x)) == x`` on the domain; ``odd``, ``even``;
-        ``increasing``, ``decreasing`` on the domain; ``zero_at_zero``; ``idempotent``.
+    Parameters
+    ----------
+    cls, name, doc
+        name of the class, name of the function, first line of its documentation
+    function, rule, d, not_differentiable, native
+        see `ScalarOp`; defaults: ``numpy.<name>``, `inexact`, and none.  ``d`` is called with
+        ``(m, x, y)``, where ``y`` is the result
+    base
+        the base class
+    domain, range
+        facts: intervals ``(lo, hi)`` on which it is defined and differentiable, and of its values
+    inverse
+        fact: the name of ``g`` with ``g(f(x)) == x`` on the domain
+    odd, even, increasing, decreasing, zero_at_zero, idempotent
+        further facts, True if they hold; idempotent means ``f(f(x)) == f(x)``
     """
     return define(fields.pop("base", UnaryScalarOp), cls, name, doc, **{"rule": inexact} | fields)
 
 
 def binary(cls: str, name: str, doc: str, **fields: Any) -> Any:
-    """A row for a function of two numbers.
+    """Define a function of two numbers; see `unary`.
 
-    Fields as in `unary` (``rule``: default `same`; ``domain``: one pair per input).  Facts:
-    ``commutative``, ``associative``, ``identity`` (neutral element), ``idempotent``
-    (``f(x, x) == x``), ``absorbing`` (``f(a, x) == a``).
+    The default of ``rule`` is `same`, ``domain`` has one interval per input, and ``d`` is called
+    with ``(m, x, y, z)``.  Further facts: ``commutative``, ``associative``, ``identity`` (the
+    neutral element), ``idempotent`` (``f(x, x) == x``), ``absorbing`` (the ``a`` with ``f(a, x) ==
+    a``).
     """
     return define(fields.pop("base", BinaryScalarOp), cls, name, doc, **fields)
 
 
 def nary(cls: str, name: str, doc: str, **fields: Any) -> Any:
-    """A row for an associative function of any number of numbers."""
+    """Define an associative function of one or more numbers; see `binary`.
+
+    ``function`` and ``native`` take two arguments.
+    """
     return define(ScalarOp, cls, name, doc, nin=-1, associative=True, **fields)
 
 
 def ternary(cls: str, name: str, doc: str, **fields: Any) -> Any:
-    """A row for a function of three numbers, or of ``nin``."""
+    """Define a function of three numbers, or of ``nin``; see `binary`."""
     return define(ScalarOp, cls, name, doc, **{"nin": 3} | fields)
 
 
 def special(cls: str, name: str, doc: str, make: Callable[..., Any] = unary, **fields: Any) -> Any:
-    """A row for the function of that name in ``scipy.special``: real, unless ``rule`` says else."""
+    """Define the function of that name in ``scipy.special``, by ``make``.
+
+    The default of ``rule`` is `inexact_real`: no complex numbers.
+    """
     given = {"function": f"scipy.special.{name}", "rule": inexact_real} | fields
     return make(cls, name, doc, **given)
 
 
 def call(name: str) -> Callable[..., Any]:
-    """The native form that calls a library function."""
+    """A native form that calls a library function (see `phintys.scalar.native`)."""
     return lambda n, *args: n.call(name, *args)

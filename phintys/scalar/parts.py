@@ -1,6 +1,6 @@
 """Table: complex numbers and their parts.
 
-Derivatives of functions that are not holomorphic follow `ScalarOp.partials`.
+For the derivatives of functions that are not holomorphic see `ScalarOp.partials`.
 """
 
 from __future__ import annotations
@@ -41,6 +41,7 @@ angle = unary(
 
 
 def _conj_rule(x: str) -> rules.Signature:
+    """The dtype of the input; int8 for bool, as NumPy."""
     dtype = "int8" if x == "bool" else x
     return (dtype,), dtype
 
@@ -74,6 +75,7 @@ conj = unary(
 
 
 def _parts_rule(x: str, y: str) -> rules.Signature:
+    """Real inputs, and the complex dtype that holds both."""
     common = float_of(upcast(*rules.no_complex((x, y))))
     wide = "float64" if common == "float64" else "float32"
     return (wide, wide), "complex128" if wide == "float64" else "complex64"

@@ -1,4 +1,6 @@
-"""Output type preferences: dtype rules as functions of scalar types, for users' own scalar ops.
+"""Output type preferences: functions from input types to output types, for users' scalar ops.
+
+They are passed to a `ScalarOp` whose class defines ``impl``; names and meaning are PyTensor's.
 
 >>> class Twice(UnaryScalarOp):
 ...     def impl(self, x):
@@ -23,6 +25,8 @@ Preference = Callable[..., tuple[ScalarType]]
 
 
 def _preference(name: str, rule: rules.DtypeRule, doc: str) -> Preference:
+    """The preference for the result dtype of a dtype rule."""
+
     def preferred(*types: Any) -> tuple[ScalarType]:
         return (get_scalar_type(rule(*(t.dtype for t in types))[1]),)
 
@@ -39,7 +43,7 @@ def _always(dtype: str) -> rules.DtypeRule:
     return lambda *given: (given, dtype)
 
 
-_COMMON = "The common dtype"
+_COMMON = "The common dtype of the inputs"
 upcast_out = _preference("upcast_out", rules.same, f"{_COMMON}.")
 upcast_out_nobool = _preference("upcast_out_nobool", rules.not_bool, f"{_COMMON}, not bool.")
 upcast_out_min8 = _preference("upcast_out_min8", _at_least_int8, f"{_COMMON}; int8 for bools.")
@@ -50,12 +54,22 @@ same_out = _preference("same_out", rules.same, "The dtype of the input.")
 same_out_nobool = _preference(
     "same_out_nobool", rules.not_bool, "The dtype of the input, not bool."
 )
-same_out_min8 = _preference("same_out_min8", _at_least_int8, "The dtype; int8 for bool.")
-same_out_nocomplex = _preference("same_out_nocomplex", rules.real_only, "The dtype, not complex.")
-same_out_float_only = _preference("same_out_float_only", rules.float_only, "The float dtype.")
-upgrade_to_float = _preference("upgrade_to_float", rules.inexact, "Floats for discrete dtypes.")
+same_out_min8 = _preference(
+    "same_out_min8", _at_least_int8, "The dtype of the input; int8 for bool."
+)
+same_out_nocomplex = _preference(
+    "same_out_nocomplex", rules.real_only, "The dtype of the input, not complex."
+)
+same_out_float_only = _preference(
+    "same_out_float_only", rules.float_only, "The dtype of the input, a float."
+)
+upgrade_to_float = _preference(
+    "upgrade_to_float", rules.inexact, "The common dtype; a float dtype if that is discrete."
+)
 upgrade_to_float_no_complex = _preference(
-    "upgrade_to_float_no_complex", rules.inexact_real, "Floats for discrete dtypes, not complex."
+    "upgrade_to_float_no_complex",
+    rules.inexact_real,
+    "The common dtype, not complex; a float if discrete.",
 )
 upgrade_to_float64 = _preference("upgrade_to_float64", _always("float64"), "float64.")
 float_out = _preference("float_out", _always("float64"), "float64.")
@@ -64,7 +78,7 @@ real_out = _preference("real_out", lambda x: ((x,), real_of(x)), "The dtype of t
 
 
 class specific_out:
-    """The given types, whatever the inputs are."""
+    """The preference for the given types, whatever the inputs are."""
 
     def __init__(self, *spec: ScalarType) -> None:
         self.spec = spec

@@ -1,12 +1,12 @@
-"""Derivatives of incomplete gamma and beta functions in their shapes, by quadrature.
+"""Derivatives of the incomplete gamma and beta functions in their shapes, by quadrature.
 
-Both functions are integrals of a density over ``(-inf, theta]`` (theta = log x, logit x); the
-derivative in a shape multiplies the density by ``s(t) - E[s]``, where s is the statistic of that
-shape (log t; log t or log(1 - t)).  The integral of the product over the whole line is 0, so that
-one may integrate over the side on which the product keeps its sign: nothing cancels.  The rule is
-the double exponential one for a half line, ``r = L exp(pi/2 sinh u)`` (H. Takahasi and M. Mori,
-"Double exponential formulas for numerical integration", 1974), with L the decay length of the
-density at theta.
+Both functions are integrals of a density over ``(-inf, theta]``, with theta = log x or logit x.
+The derivative in a shape is the integral of the density times ``s(t) - E[s]``, where s is the
+statistic of that shape: log t for gamma, log t or log(1 - t) for beta.  The integral of this
+product over the whole line is 0.  Hence it can be integrated over the side of theta on which it
+does not change sign, so that nothing cancels.  The quadrature is the double exponential rule for a
+half line, ``r = L exp(pi/2 sinh u)`` (H.  Takahasi and M.  Mori, "Double exponential formulas for
+numerical integration", 1974), where L is the decay length of the density at theta.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ def _half_line(length: Any, side: Any, integrand: Any) -> Any:
 
 
 def gammainc_der(k: Any, x: Any) -> Any:
-    """d gammainc(k, x) / dk for arrays; NaN where k <= 0 or x < 0, 0 at x = 0 and x = inf.
+    """d gammainc(k, x) / dk, a float64 array; NaN where k <= 0 or x < 0, 0 at x = 0 and x = inf.
 
-    In ``t = x exp(r)`` the density is ``exp(k r - x expm1(r))`` but for a factor.
+    With ``t = x exp(r)`` the density is ``exp(k r - x expm1(r))``, up to a constant factor.
     """
     from scipy.special import gammaln, psi
 
@@ -45,7 +45,7 @@ def gammainc_der(k: Any, x: Any) -> Any:
     length = 1 / (np.abs(k_ - x_) + np.sqrt(x_))
 
     def integrand(r: Any) -> Any:
-        # upwards in s = t / x - 1: in r the density would end too abruptly
+        # for r > 0 the variable is s = t / x - 1, because in r the density decays too abruptly
         s = np.maximum(r, 0)
         log_ratio = np.where(r > 0, np.log1p(s), r)
         ratio = np.where(r > 0, s, np.expm1(np.minimum(r, 0)))
@@ -58,17 +58,20 @@ def gammainc_der(k: Any, x: Any) -> Any:
 
 
 def betainc_der_a(a: Any, b: Any, x: Any) -> Any:
-    """d betainc(a, b, x) / da for arrays; NaN outside of a, b > 0 and 0 <= x <= 1."""
+    """d betainc(a, b, x) / da, a float64 array; NaN outside of a, b > 0 and 0 <= x <= 1."""
     return _betainc_der(a, b, x, first=True)
 
 
 def betainc_der_b(a: Any, b: Any, x: Any) -> Any:
-    """d betainc(a, b, x) / db for arrays; NaN outside of a, b > 0 and 0 <= x <= 1."""
+    """d betainc(a, b, x) / db, a float64 array; NaN outside of a, b > 0 and 0 <= x <= 1."""
     return _betainc_der(a, b, x, first=False)
 
 
 def _betainc_der(a: Any, b: Any, x: Any, first: bool) -> Any:
-    """In ``theta = logit(t)`` the density is ``t**a (1 - t)**b`` but for a factor."""
+    """The derivative of betainc in its first shape if ``first``, else in its second.
+
+    With ``theta = logit(t)`` the density is ``t**a (1 - t)**b``, up to a constant factor.
+    """
     from scipy.special import betaln, psi
 
     a, b, x = np.broadcast_arrays(*(np.asarray(v, np.float64) for v in (a, b, x)))
@@ -77,12 +80,12 @@ def _betainc_der(a: Any, b: Any, x: Any, first: bool) -> Any:
     log_x, log_y = np.log(x_), np.log1p(-x_)
     mean = psi(a_ if first else b_) - psi(a_ + b_)
     statistic = log_x if first else log_y
-    # below theta the statistic log t is smaller, log(1 - t) larger
+    # below theta, log t is smaller than at theta, and log(1 - t) is larger
     side = np.where(statistic < mean, -1.0, 1.0) * (1 if first else -1)
     length = 1 / (np.abs(a_ * (1 - x_) - b_ * x_) + np.sqrt((a_ + b_) * x_ * (1 - x_)))
 
     def integrand(r: Any) -> Any:
-        # log of t / x and of (1 - t) / (1 - x), t being where logit has moved by r
+        # log(t / x) and log((1 - t) / (1 - x)), for logit(t) = logit(x) + r
         up = _log_ratio(r, x_)
         down = up - r
         return (statistic - mean + (up if first else down)) * np.exp(a_ * up + b_ * down)
@@ -96,5 +99,5 @@ def _betainc_der(a: Any, b: Any, x: Any, first: bool) -> Any:
 def _log_ratio(r: Any, x: Any) -> Any:
     """log(t / x) for ``logit(t) = logit(x) + r``, that is ``-log(x + (1 - x) exp(-r))``."""
     near = -np.log1p((1 - x) * np.expm1(-np.maximum(r, -700)))
-    far = r - np.log1p(-x)  # r so far below 0 that exp(-r) overflows
+    far = r - np.log1p(-x)  # where exp(-r) overflows
     return np.where(r > -700, near, far)

@@ -1,7 +1,8 @@
 """dtype rules of scalar ops.
 
-A rule maps input dtypes to (the dtypes the inputs are cast to, the dtype of the result), and
-raises TypeError, with the reason, where the function is not defined.
+A rule maps the dtypes of the inputs to a pair: the dtypes to which the inputs are cast, and the
+dtype of the result.  It raises TypeError, with the reason, if the function is not defined on the
+dtypes.
 
 >>> inexact("int8"), inexact("int8", "int64")
 ((('float32',), 'float32'), (('float64', 'float64'), 'float64'))
@@ -19,24 +20,24 @@ DtypeRule = Callable[..., Signature]
 
 
 def same(*given: str) -> Signature:
-    """Computed and returned in the common dtype of the inputs."""
+    """Inputs and result in the common dtype of the inputs."""
     common = dtypes.upcast(*given)
     return (common,) * len(given), common
 
 
 def inexact(*given: str) -> Signature:
-    """Like `same`, where discrete dtypes become float."""
+    """Like `same`, with discrete dtypes converted to float."""
     common = dtypes.upcast(*map(dtypes.float_of, given))
     return (common,) * len(given), common
 
 
 def inexact_real(*given: str) -> Signature:
-    """Like `inexact`, without complex."""
+    """Like `inexact`; TypeError for complex dtypes."""
     return inexact(*no_complex(given))
 
 
 def real_only(*given: str) -> Signature:
-    """Like `same`, without complex."""
+    """Like `same`; TypeError for complex dtypes."""
     return same(*no_complex(given))
 
 
@@ -48,7 +49,7 @@ def no_complex(given: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def not_bool(*given: str) -> Signature:
-    """Like `same`, where the common dtype must not be bool."""
+    """Like `same`; TypeError if the common dtype is bool."""
     common = dtypes.upcast(*given)
     if common == "bool":
         raise TypeError("bool is not supported; use ~ (invert) or ^ (xor), or cast to an integer")
@@ -56,14 +57,14 @@ def not_bool(*given: str) -> Signature:
 
 
 def float_only(*given: str) -> Signature:
-    """Like `same`, for real floats only."""
+    """Like `same`; TypeError for dtypes other than real floats."""
     if not all(map(dtypes.is_float, given)):
         raise TypeError("only floats are supported")
     return same(*given)
 
 
 def bits(*given: str) -> Signature:
-    """Like `same`, for integers and bools only."""
+    """Like `same`; TypeError for dtypes other than integers and bool."""
     signature = same(*given)
     if not dtypes.is_discrete(signature[1]):
         raise TypeError("bit operations are for bools and integers")
@@ -71,27 +72,28 @@ def bits(*given: str) -> Signature:
 
 
 def shift(*given: str) -> Signature:
-    """Like `bits`, where bools become int8."""
+    """Like `bits`, with bool converted to int8."""
     return bits(*("int8" if dt == "bool" else dt for dt in given))
 
 
 def quotient(*given: str) -> Signature:
-    """The common dtype; floatX where all inputs are discrete."""
+    """Like `same`; floatX if all inputs are discrete."""
     if all(map(dtypes.is_discrete, given)):
         return (config.floatX,) * len(given), config.floatX
     return same(*given)
 
 
 def power(*given: str) -> Signature:
-    """The common dtype; int8 for bools."""
+    """Like `same`; int8 if all inputs are bool."""
     common = dtypes.upcast(*given)
     return same("int8", "int8") if common == "bool" else same(*given)
 
 
 def comparison(*given: str) -> Signature:
-    """Compared in the common dtype; the result is bool.
+    """Inputs in their common dtype; the result is bool.
 
-    Signed and unsigned 64-bit integers have none (float64 would round them): they stay as they are.
+    Integers whose common dtype is float64 (such as int64 and uint64) are not cast, because float64
+    would round them.
     """
     common = dtypes.upcast(*given)
     if common == "float64" and all(map(dtypes.is_discrete, given)):
@@ -100,27 +102,27 @@ def comparison(*given: str) -> Signature:
 
 
 def classification(*given: str) -> Signature:
-    """The inputs as they are; the result is bool."""
+    """Inputs without cast; the result is bool."""
     return given, "bool"
 
 
 def logical(*given: str) -> Signature:
-    """Inputs are taken for true where they are not 0; the result is bool."""
+    """Inputs cast to bool, true where they are not 0; the result is bool."""
     return ("bool",) * len(given), "bool"
 
 
 def last(*given: str) -> Signature:
-    """Inputs as they are; the result has the dtype of the last."""
+    """Inputs without cast; the result has the dtype of the last one."""
     return given, given[-1]
 
 
 def selection(*given: str) -> Signature:
-    """A condition, then values in their common dtype."""
+    """A condition, cast to bool, then values in their common dtype, which the result has too."""
     _, *values = given
     common = dtypes.upcast(*values)
     return ("bool", *(common for _ in values)), common
 
 
 def real_part(*given: str) -> Signature:
-    """The dtype of the parts of complex numbers; other dtypes as they are."""
+    """Inputs without cast; the result has the dtype of the real part."""
     return given, dtypes.real_of(given[0])

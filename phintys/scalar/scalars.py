@@ -13,6 +13,7 @@ cast = functions.cast
 
 
 def _operator(name: str, swapped: bool = False) -> Any:
+    """A method of `ScalarVariable` that applies an op; ``swapped`` for a reflected operator."""
     op = TABLE[name]
 
     def method(self: Any, *others: Any) -> Any:
@@ -40,6 +41,8 @@ for _method, _name in _BINARY.items():
 
 
 def _like(value: int) -> Any:
+    """The method ``zeros_like`` or ``ones_like`` of `ScalarVariable`."""
+
     def method(self: Any, dtype: Any = None) -> Any:
         return constant(value, dtype=dtype or self.type.dtype)
 
@@ -49,7 +52,7 @@ def _like(value: int) -> Any:
 ScalarVariable.astype = cast  # type: ignore[attr-defined]
 ScalarVariable.zeros_like = _like(0)  # type: ignore[attr-defined]
 ScalarVariable.ones_like = _like(1)  # type: ignore[attr-defined]
-#: NumPy scalars on the left of an operator leave it to the variable
+#: A NumPy scalar on the left of an operator then calls the reflected operator of the variable.
 ScalarVariable.__array_ufunc__ = None  # type: ignore[attr-defined]
 
 
@@ -70,6 +73,12 @@ discrete_dtypes = dtypes.DISCRETE
 
 
 def _variables(dtype: str) -> Callable[..., Any]:
+    """A function that makes scalar variables of a dtype.
+
+    >>> ints("abc"), floats("x", "y")
+    ([a, b, c], [x, y])
+    """
+
     def make(*names: str) -> Any:
         made = [scalar_type(dtype)(name) for name in (names[0] if len(names) == 1 else names)]
         return made if len(made) > 1 else made[0]

@@ -1,4 +1,4 @@
-"""Derivatives of the Gauss hypergeometric function in its parameters, by its series."""
+"""Derivatives of the Gauss hypergeometric function in its parameters, from its power series."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 _MAX_TERMS = 100_000
-#: terms computed at once, first and at most, for so many elements at once
+#: Terms that are computed at once: in the first block, and at most.  Elements computed at once.
 _FIRST, _MOST, _ELEMENTS = 32, 4096, 256
 
 
 def _series(a: Any, b: Any, c: Any, z: Any) -> tuple[Any, Any, Any, Any]:
-    """2F1 and its derivatives in a, b, c, for ``|z| < 1``; NaN where the series does not converge.
+    """2F1 and its derivatives in a, b, c; NaN where the series does not converge.
 
     Term n + 1 is term n times ``(a + n)(b + n) z / ((c + n)(n + 1))`` (DLMF 15.2.1).
     """
@@ -26,7 +26,11 @@ def _series(a: Any, b: Any, c: Any, z: Any) -> tuple[Any, Any, Any, Any]:
 
 
 def _sums(a: Any, b: Any, c: Any, z: Any) -> Any:
-    """The four sums, for columns of parameters."""
+    """The sums of the series of 2F1 and its derivatives in a, b, c, as rows.
+
+    The parameters are columns with one row per element.  NaN where a sum does not converge within
+    `_MAX_TERMS`.
+    """
     found = np.full((4, len(a)), np.nan)
     sums = np.zeros((4, len(a), 1))
     sums[0] = 1
@@ -36,7 +40,7 @@ def _sums(a: Any, b: Any, c: Any, z: Any) -> Any:
         parts, ratio, state = state.block(a, b, c, z, np.arange(n, n + size))
         sums = sums + parts.sum(axis=-1, keepdims=True)
         last = parts[..., -1:]
-        # the terms may still grow while n is small; what is not finite stays so
+        # a sum has converged if the last terms are negligible and the terms no longer grow
         small = (np.abs(last) <= 1e-17 * (np.abs(sums) + 1e-300)).all(axis=0)
         done = (small & (np.abs(ratio) < 1)).reshape(-1)
         found[:, left[done]] = sums[:, done, 0]
@@ -51,31 +55,32 @@ def _sums(a: Any, b: Any, c: Any, z: Any) -> Any:
 
 
 def _terms_to_go(last: Any, sums: Any, z: Any) -> Any:
-    """How many terms until they are negligible, if each is z times the one before."""
+    """The number of terms until they are negligible, if each is z times the one before."""
     share = np.abs(last) / (np.abs(sums) + 1e-300)
     return np.log(1e17 * np.max(share, axis=0)) / -np.log(np.abs(z))
 
 
 class _State(NamedTuple):
-    """A term of the series, as what its derivatives are made of.
+    """The latest term of the series, with what its derivatives are computed from.
 
-    A factor ``a + n`` that is 0 is left out of the product, and counted: the terms after it are 0,
-    their derivative in a is what is left.
+    A factor ``a + n`` that is 0 is left out of ``product`` and counted.  All terms after it are 0,
+    and their derivative in a is the product of the other factors.
     """
 
     product: Any  # of all factors that are not 0
-    a_zeros: Any  # whether there was a factor a + n = 0
+    a_zeros: Any  # number of factors a + n that are 0
     b_zeros: Any
-    in_a: Any  # the sum of 1 / (a + n), for n with a + n != 0
+    in_a: Any  # the sum of 1 / (a + n) over n with a + n != 0: the logarithmic derivative in a
     in_b: Any
     in_c: Any
 
     @classmethod
     def start(cls, like: Any) -> _State:
+        """The state at the first term, which is 1, for as many elements as ``like`` has."""
         return cls(np.ones_like(like), *(np.zeros_like(like) for _ in range(5)))
 
     def block(self, a: Any, b: Any, c: Any, z: Any, n: Any) -> tuple[Any, Any, _State]:
-        """The terms after ``n``, with derivatives; the last ratio of two; and where that leads."""
+        """The terms after numbers ``n`` with their derivatives, the last ratio, the next state."""
         up, other, below = a + n, b + n, c + n
         a_zero, b_zero = up == 0, other == 0
         up_, other_ = np.where(a_zero, 1, up), np.where(b_zero, 1, other)
@@ -100,10 +105,10 @@ class _State(NamedTuple):
 
 
 def _derivatives(*args: Any) -> tuple[Any, Any, Any]:
-    """Derivatives of 2F1(a, b; c; z) in a, b and c, for z < 1.
+    """The derivatives of 2F1(a, b; c; z) in a, b and c, for z < 1.
 
-    Below 0 through Pfaff's transformation, ``(1 - z)**-a F(a, c - b; c; z / (z - 1))``
-    (DLMF 15.8.1).
+    For z < 0 by Pfaff's transformation, ``(1 - z)**-a F(a, c - b; c; z / (z - 1))`` (DLMF 15.8.1),
+    whose argument is between 0 and 1.
     """
     a, b, c, z = np.broadcast_arrays(*(np.asarray(v, np.float64) for v in args))
     below = z < 0
@@ -118,10 +123,10 @@ def _derivatives(*args: Any) -> tuple[Any, Any, Any]:
 
 
 def hyp2f1_der_a(a: Any, b: Any, c: Any, z: Any) -> Any:
-    """d 2F1(a, b; c; z) / da for arrays and z < 1; NaN elsewhere."""
+    """d 2F1(a, b; c; z) / da, a float64 array; NaN unless z < 1."""
     return _derivatives(a, b, c, z)[0]
 
 
 def hyp2f1_der_c(a: Any, b: Any, c: Any, z: Any) -> Any:
-    """d 2F1(a, b; c; z) / dc for arrays and z < 1; NaN elsewhere."""
+    """d 2F1(a, b; c; z) / dc, a float64 array; NaN unless z < 1."""
     return _derivatives(a, b, c, z)[2]

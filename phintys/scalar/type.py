@@ -1,7 +1,7 @@
-"""`ScalarType`: NumPy scalars as values of variables.
+"""`ScalarType`: the type of variables whose values are NumPy scalars.
 
-Scalars are not 0-d tensors: they are the index variables of `Subtensor` and the language inside
-`Composite`.  ``tensor_from_scalar`` and ``scalar_from_tensor`` convert.
+Scalars are not 0-d tensors.  They are the index variables of `Subtensor`, and the variables inside
+`Composite`.  ``tensor_from_scalar`` and ``scalar_from_tensor`` convert between both.
 """
 
 from __future__ import annotations
@@ -19,21 +19,29 @@ from phintys.scalar.conversion import converted
 
 
 class ScalarVariable(Variable):
-    """A variable whose values are NumPy scalars.  It has Python's arithmetic operators."""
+    """A variable whose values are NumPy scalars.  It has Python's arithmetic operators.
+
+    >>> from phintys.scalar import float64
+    >>> x = float64("x")
+    >>> (2 * x).owner
+    mul(ScalarConstant{2}, x)
+    """
 
     __slots__ = ()
 
     @property
     def dtype(self) -> str:
+        """The name of the dtype."""
         return self.type.dtype
 
     @property
     def ndim(self) -> int:
+        """The rank, 0."""
         return 0
 
 
 class ScalarConstant(Constant, ScalarVariable):
-    """A constant scalar."""
+    """A constant whose value is a NumPy scalar; made by `constant`."""
 
     __slots__ = ()
 
@@ -131,12 +139,22 @@ class ScalarType(NumberType):
 
 @cache
 def scalar_type(dtype: str) -> ScalarType:
-    """The scalar type of a dtype (one object per dtype)."""
+    """The scalar type of a dtype; always the same object for a dtype.
+
+    >>> scalar_type("int8")
+    Scalar(int8)
+    """
     return ScalarType(dtype)
 
 
 def as_scalar(x: Any, name: str | None = None) -> Any:
-    """A scalar variable from a variable, a NumPy scalar or a Python number; TypeError otherwise."""
+    """A scalar variable from a scalar or 0-d tensor variable, a NumPy scalar or a Python number.
+
+    A number becomes a constant (see `constant`) with this name.  TypeError for anything else.
+
+    >>> as_scalar(2.5).type
+    Scalar(float32)
+    """
     if isinstance(x, Variable):
         if isinstance(x.type, ScalarType):
             return x
@@ -147,7 +165,15 @@ def as_scalar(x: Any, name: str | None = None) -> Any:
 
 
 def constant(x: Any, name: str | None = None, dtype: Any = None) -> ScalarConstant:
-    """A scalar constant; without a dtype, Python numbers take the smallest that holds them."""
+    """A scalar constant from a NumPy scalar, a 0-d array or a Python number.
+
+    Without ``dtype``, a Python number gets the dtype of `dtypes.literal_dtype`, by default the
+    smallest that holds it.  TypeError if ``x`` is not a number, OverflowError for an integer beyond
+    64 bits.
+
+    >>> constant(300).type, constant(300, dtype="float64").data
+    (Scalar(int16), np.float64(300.0))
+    """
     if dtype is not None:
         data = converted(as_array(x), dtypes.as_dtype(dtype))[()]
     elif isinstance(x, np.generic | np.ndarray):
@@ -161,5 +187,5 @@ def _no_tensors(x: Any) -> Any:
     raise TypeError(f"{x} is a tensor; convert it with scalar_from_tensor.")
 
 
-#: How a 0-d tensor becomes a scalar; the tensor front end puts its op here.
+#: The function that converts a 0-d tensor to a scalar; the tensor layer writes its op here.
 _from_tensor: list[Any] = [_no_tensors]

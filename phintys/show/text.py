@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import IO, Any
 
 from phintys.graph.fgraph import FunctionGraph
-from phintys.graph.variable import Apply, Constant, Variable, late
+from phintys.graph.variable import Apply, Constant, Variable, late_bound
 
 #: every so many levels the tree continues at the left margin; otherwise the size of the text would
 #: be quadratic in the depth
@@ -235,4 +235,4 @@ def _print_item(printer: _Printer, item: Any, list_inputs: bool) -> None:
 
 
 debugprint = dprint
-late["dprint"] = dprint
+late_bound["dprint"] = dprint

@@ -16,7 +16,7 @@ from phintys.gradient.rules import connection_pattern
 from phintys.graph.op import Op
 from phintys.graph.traversal import variable_depends_on
 from phintys.graph.type import DisconnectedType, NullType, disconnected_type
-from phintys.graph.variable import Apply, Variable, late
+from phintys.graph.variable import Apply, Variable, late_bound
 from phintys.graph.vectorize import vectorize_graph
 from phintys.scalar.conversion import converted
 from phintys.tensor.convert import as_tensor_variable, constant
@@ -336,7 +336,7 @@ def vectorize_by_items(node: Apply, *batched_inputs: Any) -> Apply:
     return Blockwise(node.op, f"{left}->{right}").make_node(*batched_inputs)
 
 
-late["blockwise"] = vectorize_by_items
+late_bound["blockwise"] = vectorize_by_items
 
 
 def vectorize(func: Callable[..., Any], signature: str | None = None) -> Callable[..., Any]:

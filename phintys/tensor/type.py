@@ -9,7 +9,7 @@ import numpy as np
 
 from phintys.config import config
 from phintys.graph.type import Type
-from phintys.graph.variable import Variable, late
+from phintys.graph.variable import Variable, late_bound
 from phintys.memo import Memo
 from phintys.scalar import dtypes
 from phintys.scalar.arrays import as_array
@@ -120,7 +120,7 @@ class TensorType(NumberType):
 
     # ----- derivatives
     def tangent_basis(self, v: Any) -> Any:
-        return late["eye"](v.shape[0], dtype=self.tangent_type.dtype)
+        return late_bound["eye"](v.shape[0], dtype=self.tangent_type.dtype)
 
     # ----- values
     def filter(

@@ -64,7 +64,9 @@ def test_compound_lengths_are_unified_and_found_within_others() -> None:
     equalities = Equalities()
     equalities.unify(n + 1, m)
     equalities.unify(k, m)
-    assert equalities.find(2 * k) is equalities.find(2 * (n + 1)) or equalities.find(m) is equalities.find(k)
+    assert equalities.find(2 * k) is equalities.find(2 * (n + 1)) or equalities.find(
+        m
+    ) is equalities.find(k)
     equalities.unify(equalities.find(m), Dim.const(4))
     assert equalities.find(k).value == 4
 

@@ -185,8 +185,8 @@ def test_the_check_is_a_setting() -> None:
 FAULTS = {
     "replaced and in normal form": lambda run, v: run._forward.update({v: x}),
     "its node is not done": lambda run, v: run._done.discard(v.owner),
-    "known by other inputs": lambda run, v: v.owner.inputs.reverse(),
-    "put off after it was forced": lambda run, v: (
+    "interned with other inputs": lambda run, v: v.owner.inputs.reverse(),
+    "deferred after it was forced": lambda run, v: (
         run._deferred.add(v.owner),
         run._forced.add(v.owner),
     ),

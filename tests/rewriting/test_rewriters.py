@@ -167,7 +167,7 @@ def test_answers_of_node_rewriters() -> None:
         "type": (lambda fgraph, node: [text("t"), None], "Text"),
         "number": (lambda fgraph, node: [3, None], "must be variables"),
         "raises": (lambda fgraph, node: 1 // 0, "ZeroDivisionError"),
-        "did not remove": (lambda fgraph, node: {y: x, "remove": [node]}, "still in use"),
+        "did not remove": (lambda fgraph, node: {y: x, "remove": [node]}, "still used"),
     }
     for fn, message in bad.values():
         q, _ = divmod_(x, y)

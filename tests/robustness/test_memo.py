@@ -62,7 +62,7 @@ PLAIN = {
     "graph/collection.py": {"_pausing": "the threads that are at work"},
     "graph/op.py": {"Op.view_map": "never changed", "Op.destroy_map": "never changed"},
     "graph/type.py": {"_transfers": CODE},
-    "graph/variable.py": {"late": CODE},
+    "graph/variable.py": {"late_bound": CODE},
     "rewriting/numbering.py": {"_by_id": "go with the op", "_held": "go with the op"},
     "scalar/dtypes.py": {"canonical": DTYPES, "_upcast": DTYPES, "float_of": DTYPES},
     "scalar/op.py": {"TABLE": CODE, "CLASSES": CODE, "ScalarOp.facts": "never changed"},

@@ -14,8 +14,8 @@ from phintys.tensor.convert import constant, literal_type
 from phintys.tensor.elemwise import Elemwise, cast, functions
 from phintys.tensor.variable import TensorConstant
 
-Kinds = Sequence[Any]
-Where = Callable[[Kinds], bool]
+Producers = Sequence[Any]
+Where = Callable[[Producers], bool]
 
 
 def some(*what: Any) -> Where:
@@ -23,24 +23,24 @@ def some(*what: Any) -> Where:
 
     Names of elementwise functions, classes of ops, or `Constant`.
     """
-    return lambda kinds: any(_is_one_of(k, what) for k in kinds)
+    return lambda producers: any(_is_one_of(p, what) for p in producers)
 
 
 def at(i: int, *what: Any) -> Where:
     """Condition of a rule: input ``i`` is computed by one of these (see `some`)."""
-    return lambda kinds: i < len(kinds) and _is_one_of(kinds[i], what)
+    return lambda producers: i < len(producers) and _is_one_of(producers[i], what)
 
 
-def every_constant(kinds: Kinds) -> bool:
+def every_constant(producers: Producers) -> bool:
     """Condition of a rule: there are inputs, and all are constants."""
-    return bool(kinds) and all(k is Constant for k in kinds)
+    return bool(producers) and all(p is Constant for p in producers)
 
 
-def _is_one_of(kind: Any, what: Sequence[Any]) -> bool:
-    if kind is Constant or kind is None:
-        return kind in what
-    name = kind.scalar_op.name if type(kind) is Elemwise else None
-    return any(w == name if isinstance(w, str) else isinstance(kind, w) for w in what)
+def _is_one_of(producer: Any, what: Sequence[Any]) -> bool:
+    if producer is Constant or producer is None:
+        return producer in what
+    name = producer.scalar_op.name if type(producer) is Elemwise else None
+    return any(w == name if isinstance(w, str) else isinstance(producer, w) for w in what)
 
 
 def number(v: Variable) -> Any:

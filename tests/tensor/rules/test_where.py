@@ -1,4 +1,4 @@
-"""Rules that are left out because of the kinds of the inputs would not have applied."""
+"""Rules that are left out because of what computes the inputs would not have applied."""
 
 from __future__ import annotations
 
@@ -55,8 +55,8 @@ def test_idempotent_rules_do_not_apply_to_what_they_make(text, monkeypatch):
 def test_a_condition_is_asked_once_for_nodes_that_are_alike():
     asked = []
 
-    def where(kinds):
-        asked.append(kinds)
+    def where(producers):
+        asked.append(producers)
         return False
 
     never = rule("never", ops=[TABLE["add"]], where=where)(lambda ctx, node: 1 / 0)
@@ -72,7 +72,7 @@ def test_a_condition_is_asked_once_for_nodes_that_are_alike():
 
 def test_the_table_forgets_when_it_is_full(monkeypatch):
     monkeypatch.setattr(table, "MAX_OPS", 2)
-    monkeypatch.setattr(table, "MAX_KINDS", 2)
+    monkeypatch.setattr(table, "MAX_SIGNATURES", 2)
     hits = []
     spy = rule("spy", ops=None)(lambda ctx, node: hits.append(node.op))
     x = TensorType("float64", ())("x")
