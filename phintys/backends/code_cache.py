@@ -16,8 +16,8 @@ The format of a file, all integers little-endian::
 
 The name of a file is the SHA-256 of its key in 64 hexadecimal digits, a dot and a kind:
 
-    f       a function: machine code, and the contents of its block of pointers (`llvm.machine.stored`)
-    o       machine code only (`llvm.machine.stored`)
+    f       a function: machine code, and the contents of its block of pointers
+    o       machine code only; both are written by `llvm.machine.stored`
     so      a shared library as the C compiler wrote it
 
 Files are written under a temporary name and then renamed, so several processes may write the same
