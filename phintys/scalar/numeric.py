@@ -63,12 +63,13 @@ def zeta(x: Any, q: Any) -> Any:
     """The Hurwitz zeta function, the sum of (q + k)**-x over k >= 0; far below 0 by reflection.
 
     SciPy adds up a term for each unit of -q.  The sum over all integers k has period 1 in q, and is
-    ``zeta(x, q) + (-1)**x zeta(x, 1 - q)``.  For x beyond some 1e15 SciPy's is NaN.
+    ``zeta(x, q) + (-1)**x zeta(x, 1 - q)``.  For x beyond some 1e15 SciPy's is NaN, and infinite
+    for NaN at the poles.
     """
     from scipy import special
 
     below = (q < -64) & (q != np.floor(q)) & (x == np.floor(x)) & (x > 1)
-    near = special.zeta(x, np.where(below, 1, q))
+    near = np.where(np.isnan(x), x, special.zeta(x, np.where(below, 1, q)))
     far = (x > 1e15) & (q > 0) & np.isnan(near)
     if np.any(far):  # but for the first term the sum is nothing
         near = np.where(far, np.power(q, -x, where=far, out=np.ones_like(near)), near)
