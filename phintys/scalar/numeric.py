@@ -68,10 +68,10 @@ def complex_from_polar(r: Any, angle: Any) -> Any:
 def zeta(x: Any, q: Any) -> Any:
     """The Hurwitz zeta function, the sum of (q + k)**-x over k >= 0.
 
-    It is SciPy's, except in three cases.  For q far below 0, where SciPy sums a term for each unit of
-    -q, a reflection is used: the sum over all integers k has period 1 in q, and is
+    It is SciPy's, except in three cases.  For q far below 0, where SciPy sums a term for each unit
+    of -q, a reflection is used: the sum over all integers k has period 1 in q, and is
     ``zeta(x, q) + (-1)**x zeta(x, 1 - q)``.  For x above 1e15, where SciPy's may be NaN, it is the
-    first term.  For NaN, where SciPy's is infinite at the poles, it is NaN.
+    first term.  For x = NaN, where SciPy's is infinite at the poles, it is NaN.
     """
     from scipy import special
 
