@@ -45,8 +45,8 @@ def ones_like(v: Any) -> Any:
 def _filled(v: Any, method: str) -> Any:
     if not hasattr(v, method):
         raise TypeError(
-            f"{v} is of type {v.type}, whose variables have no {method}: its gradient cannot start "
-            "or end here. Give known_grads, or ask for return_disconnected='none'."
+            f"{v} is of type {v.type}, whose variables have no {method}: no gradient can start or "
+            "end at it. Give known_grads, or use return_disconnected='none'."
         )
     return getattr(v, method)(dtype=derivative_dtype(v))
 
@@ -120,7 +120,7 @@ def _in_dtype(g: Any, v: Any, what: str, node: Apply) -> Any:
     if have is None or want is None or have == want or is_discrete(v):
         return g
     if have[0] == "c" and want[0] != "c":
-        raise TypeError(f"{what}: of a real variable, return the real part.{_made_at(node)}")
+        raise TypeError(f"{what}: for a real variable, return the real part.{_made_at(node)}")
     return g.astype(want)
 
 

@@ -209,7 +209,7 @@ class Op(MetaObject):
     # ----- batching
     def vectorize_node(self, node: Apply, *batched_inputs: Variable) -> Apply:
         """The node for inputs with additional leading dimensions; `MethodNotDefined` by default."""
-        raise MethodNotDefined(f"{type(self).__name__} does not say how it is vectorized.")
+        raise MethodNotDefined(f"{type(self).__name__} has no vectorize_node.")
 
     # ----- in place
     def inplace_on_inputs(self, allowed_inplace_inputs: list[int]) -> Op:
@@ -271,7 +271,7 @@ class HasMultipleInnerGraph:
     @property
     def inner_graphs(self) -> Mapping[str, Any]:
         """The inner graphs, as a dict from names to graphs."""
-        raise MethodNotDefined(f"{type(self).__name__} does not say what its inner graphs are.")
+        raise MethodNotDefined(f"{type(self).__name__} does not define inner_graphs.")
 
 
 class HasInnerGraph(HasMultipleInnerGraph):
