@@ -86,7 +86,7 @@ class DestroyHandler(Bookkeeper):
         except ValueError as exc:
             raise InconsistencyError(
                 "No order of execution keeps every value until it has been read: in-place "
-                "operations depend on each other in a circle."
+                "operations depend on each other in a cycle."
             ) from exc
 
     def orderings(self, fgraph: Any) -> dict[Apply, list[Apply]]:

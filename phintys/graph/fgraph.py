@@ -528,7 +528,9 @@ class FunctionGraph:
                 if node.inputs[i] is not v or (
                     node not in self.apply_nodes and not isinstance(node.op, Output)
                 ):
-                    raise ValueError(f"{v} lists {node.op} (input {i}) as a client wrongly.")
+                    raise ValueError(
+                        f"{v} lists client {node.op} (input {i}), which does not use it."
+                    )
             if v.owner is None and v not in inputs and not isinstance(v, AtomicVariable):
                 raise ValueError(f"{v} has no owner and is not an input.")
 

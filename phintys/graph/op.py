@@ -213,7 +213,7 @@ class Op(OlderInterface, MetaObject):
 
     def vectorize_node(self, node: Apply, *batched_inputs: Variable) -> Apply:
         """The node for inputs with additional leading dimensions; `MethodNotDefined` by default."""
-        raise MethodNotDefined(f"{type(self).__name__} does not say how it is vectorized.")
+        raise MethodNotDefined(f"{type(self).__name__} has no vectorize_node.")
 
     # ----- in place
     #: pairs (destroyed input, other input) that may be views of, or the same as, each other
@@ -237,7 +237,7 @@ class HasMultipleInnerGraph:
     @property
     def inner_graphs(self) -> Mapping[str, Any]:
         """The inner graphs, as a dict from names to graphs."""
-        raise MethodNotDefined(f"{type(self).__name__} does not say what its inner graphs are.")
+        raise MethodNotDefined(f"{type(self).__name__} does not define inner_graphs.")
 
 
 class HasInnerGraph(HasMultipleInnerGraph):

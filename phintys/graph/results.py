@@ -56,13 +56,13 @@ def declared_result(node: Apply, number: int, value: Any) -> Any:
     if known is None:
         return value
     if isinstance(value, np.ma.MaskedArray):
-        raise TypeError(f"{node.op}.perform gave a masked array for output {number}.")
+        raise TypeError(f"{node.op}.perform returned a masked array for output {number}.")
     array = np.asarray(value)
     dtype, shape = known
     if array.dtype != dtype:
         if not np.can_cast(array.dtype, dtype, "same_kind"):
             raise TypeError(
-                f"{node.op}.perform gave {array.dtype} for output {number}, whose type is "
+                f"{node.op}.perform returned {array.dtype} for output {number}, whose type is "
                 f"{node.outputs[number].type}."
             )
         array = array.astype(dtype)
@@ -71,7 +71,7 @@ def declared_result(node: Apply, number: int, value: Any) -> Any:
     if not has_shape(array.shape, shape):
         kind = ShapeError if array.ndim == len(shape) else TypeError
         raise kind(
-            f"{node.op}.perform gave an array of rank {array.ndim} and shape {array.shape} for "
+            f"{node.op}.perform returned an array of rank {array.ndim} and shape {array.shape} for "
             f"output {number}, whose type is {node.outputs[number].type}."
         )
     return array

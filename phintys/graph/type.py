@@ -13,8 +13,8 @@ from phintys.graph.variable import Constant, Variable
 D = TypeVar("D")
 
 _NO_TANGENTS = (
-    "{v} is of type {type}, whose variables have no {what}_like: its gradient cannot start or end "
-    "here. Give known_grads, or ask for return_disconnected='none'."
+    "{v} is of type {type}, whose variables have no {what}_like: no gradient can start or "
+    "end at it. Give known_grads, or use return_disconnected='none'."
 )
 
 

@@ -47,7 +47,7 @@ class Node:
 
     def get_parents(self) -> list[Any]:
         """The objects this one refers to: a variable's owner, a node's inputs."""
-        raise TypeError(f"{type(self).__name__} does not say what its parents are.")
+        raise TypeError(f"{type(self).__name__} does not define get_parents.")
 
     def dprint(self, **kwargs: Any) -> Any:
         """Print the graph; see `phintys.dprint`."""

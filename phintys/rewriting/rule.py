@@ -145,7 +145,7 @@ class Rule(NodeRewriter):
     def __post_init__(self) -> None:
         if self.law not in LAWS:
             raise ValueError(
-                f"Rule {self.name}: {self.law!r} is no law; choose from {', '.join(LAWS)}."
+                f"Rule {self.name}: {self.law!r} is not a law; choose from {', '.join(LAWS)}."
             )
         if self.ops is not None:
             self.ops = tracked_ops(self.ops)

@@ -378,7 +378,7 @@ class OpKeyGraphRewriter(NodeProcessingGraphRewriter):
         failure_callback: FailureCallback | None = None,
     ) -> None:
         if node_rewriter.tracks() is None:
-            raise TypeError(f"{node_rewriter} does not say which ops it tracks.")
+            raise TypeError(f"{node_rewriter} has no tracks, which OpKeyGraphRewriter needs.")
         super().__init__(node_rewriter, ignore_newtrees, failure_callback)
         self._walker = WalkingGraphRewriter(node_rewriter, "dfs", ignore_newtrees, failure_callback)
 

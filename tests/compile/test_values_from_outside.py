@@ -74,7 +74,7 @@ def test_an_op_that_is_not_well_formed_is_named():
 def test_a_masked_result_is_refused(mode):
     x = pt.dscalar("x")
     masked = np.ma.masked_array(np.ones((3, 4)), np.eye(3, 4))
-    with pytest.raises(TypeError, match="gave a masked array"):
+    with pytest.raises(TypeError, match="returned a masked array"):
         phintys.function([x], Fixed("masked", masked)(x).sum(), mode=mode)(1.0)
 
 
@@ -107,7 +107,7 @@ def test_a_result_that_contradicts_its_type_is_refused(mode, name, result, error
     x = pt.dvector("x")
     y = Fixed(name, result)(x)
     f = phintys.function([x], y.sum() + y[2, 3] + x[0], mode=mode)
-    with pytest.raises(error, match=r"Fixed.*perform gave .* output 0, whose\s*type is"):
+    with pytest.raises(error, match=r"Fixed.*perform returned .* output 0, whose\s*type is"):
         f([1.0])
 
 

@@ -60,7 +60,7 @@ def test_destroying_a_view_destroys_what_it_shows(x):
         (lambda x: [increase(x), increase(same(x))], "both overwrite x"),
         (lambda x: [increase(x), x], "output 1"),
         (lambda x: [same(x), increase(x)], "output 0"),
-        (lambda x: [f(x, increase(x))], "circle"),
+        (lambda x: [f(x, increase(x))], "cycle"),
         (lambda x: [increase(x, x)], "input 1"),
         (lambda x: [increase(x, same(x))], "input 1"),
     ],
@@ -74,7 +74,7 @@ def test_illegal_graphs(x, make, message):
 def test_two_operations_that_wait_for_each_other(x):
     y = cell("y")
     first, second = increase(x, y), increase(y, x)
-    with pytest.raises(InconsistencyError, match="circle"):
+    with pytest.raises(InconsistencyError, match="cycle"):
         handled([x, y], [first, second]).validate()
     handled([x, y], [increase(x, y), f(y)]).validate()
 

@@ -241,7 +241,7 @@ def test_integrity_is_checked(abc):
     for damage, message in (
         (lambda fg: b.owner.inputs.__setitem__(1, x), "client"),
         (lambda fg: fg.clients[x].remove((a.owner, 0)), "does not list"),
-        (lambda fg: fg.clients[y].append((a.owner, 0)), "wrongly"),
+        (lambda fg: fg.clients[y].append((a.owner, 0)), "does not use it"),
         (lambda fg: fg.apply_nodes.discard(a.owner), "missing"),
         (lambda fg: fg.inputs.remove(x), "not an input"),
         (lambda fg: fg.outputs.__setitem__(0, a), "do not belong"),

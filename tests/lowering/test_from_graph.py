@@ -138,9 +138,9 @@ def test_destroyed_inputs_are_copied() -> None:
 
 def test_results_of_another_kind_are_refused_and_of_another_width_converted() -> None:
     assert run(Scripted(lambda x: x.astype("float32")), np.ones(2)).dtype == "float64"
-    with pytest.raises(TypeError, match="perform gave complex128"):
+    with pytest.raises(TypeError, match="perform returned complex128"):
         run(Scripted(lambda x: x * 1j), np.ones(2))
-    with pytest.raises(TypeError, match="perform gave an array of rank 2"):
+    with pytest.raises(TypeError, match="perform returned an array of rank 2"):
         run(Scripted(lambda x: x[None]), np.ones(2))
 
 

@@ -255,7 +255,7 @@ def test_illegal_rules() -> None:
         rule("half", lhs=lambda a: f(a))
     with pytest.raises(TypeError, match="belong to lhs"):
         rule("half", when=lambda a: True)
-    with pytest.raises(ValueError, match="no law"):
+    with pytest.raises(ValueError, match="not a law"):
         rule("lawless", law="always")(lambda ctx, node: None)
     with pytest.raises(ValueError, match="no op"):
         rule("nowhere", ops=[])(lambda ctx, node: None)
