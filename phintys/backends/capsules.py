@@ -7,7 +7,7 @@ from functools import cache
 
 
 def capsule_pointer(capsule: object) -> int:
-    """The address in a capsule of Cython's."""
+    """The address in a capsule made by Cython."""
     name = capsule_name(capsule)
     get = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
         ("PyCapsule_GetPointer", ctypes.pythonapi)
@@ -16,7 +16,7 @@ def capsule_pointer(capsule: object) -> int:
 
 
 def capsule_name(capsule: object) -> bytes:
-    """The C signature that Cython writes into a capsule's name."""
+    """The name of a capsule; Cython stores the C signature there."""
     get = ctypes.PYFUNCTYPE(ctypes.c_char_p, ctypes.py_object)(
         ("PyCapsule_GetName", ctypes.pythonapi)
     )
@@ -25,7 +25,7 @@ def capsule_name(capsule: object) -> bytes:
 
 @cache
 def blas(name: str) -> int:
-    """The address of a BLAS function, ``dgemm`` say."""
+    """The address of a BLAS function such as ``dgemm``."""
     from scipy.linalg import cython_blas
 
     return capsule_pointer(cython_blas.__pyx_capi__[name])
@@ -35,7 +35,9 @@ def blas(name: str) -> int:
 def special(name: str) -> int:
     """The address of a function of ``scipy.special.cython_special`` for doubles.
 
-    LookupError if there is none.  Cython's functions take a further int, which is 0.
+    The function takes one more argument, an int, which must be 0.
+
+    Raises LookupError if there is no such function.
     """
     from scipy.special import cython_special
 

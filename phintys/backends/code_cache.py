@@ -1,9 +1,9 @@
-"""Compiled code on disk: one file per key, checked before it is used.
+"""The cache of compiled code on disk: one file per key, verified before it is used.
 
-To load such a file is to run it.  So a directory is used only if it belongs to this user (or to
-root) and nobody else may write to it, the same goes for each file in it, and links are not
-followed.  What is cut off, foreign or unreadable is a miss, and so is everything when the disk is
-full or the directory goes away: nothing here raises.
+A file in the cache is code that will be executed.  So the directory is used only if it belongs to
+this user (or to root) and nobody else may write to it; the same holds for each file in it; and
+links are not followed.  A truncated, foreign or unreadable file is a miss.  If the disk is full or
+the directory is removed, everything is a miss.  `read` and `write` do not raise.
 
 The format of a file, all integers little-endian::
 
@@ -16,13 +16,13 @@ The format of a file, all integers little-endian::
 
 The name of a file is the SHA-256 of its key in 64 hexadecimal digits, a dot and a kind:
 
-    f       a function: machine code, and what its block of pointers holds (`llvm.stored`)
-    o       machine code alone (`llvm.stored`)
-    so      a shared library that a C compiler has made, as it is
+    f       a function: machine code, and the contents of its block of pointers (`llvm.stored`)
+    o       machine code only (`llvm.stored`)
+    so      a shared library as the C compiler wrote it
 
-Files are written under a temporary name and then moved, so processes may write the same file at
-once.  The time of a file says when it was last used, to the hour.  ``config.cache_bytes`` limits
-the size of all files; the least recently used are removed first.
+Files are written under a temporary name and then renamed, so several processes may write the same
+file at the same time.  The modification time of a file is the time of its last use, to the hour.
+``config.cache_bytes`` limits the total size; the least recently used files are removed first.
 """
 
 from __future__ import annotations
@@ -48,30 +48,33 @@ _HEADER = struct.Struct("<8sIQ32s")
 _OURS = re.compile(r"[0-9a-f]{64}\.(f|o|so)")
 _TEMPORARY = "phintys-"
 
-#: A file that was used so many seconds ago is marked as used again; a temporary file of that age
-#: has been left by a process that ended.
+#: the resolution of the time of last use; a temporary file older than this was left by a process
+#: that was killed
 _HOUR = 3600
-#: What a file takes on a disk is a multiple of this.
+#: the space that a file takes on disk is a multiple of this
 _BLOCK = 4096
-#: The directory is looked through once for so large a part of the limit that is written, and
-#: that much is then kept free.
+#: The directory is scanned about once per 1/16 of the limit that is written, and 1/16 of the limit
+#: is then free.
 _SHARE = 16
 
 _POSIX = os.name == "posix"
 _READ = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
-# links are not followed, and pipes not waited for
+# do not follow links, and do not block on pipes
 _READ |= getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 _WRITE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
 _WRITE |= getattr(os, "O_CLOEXEC", 0)
 
-#: What using a directory can raise; a path with a zero byte is a ValueError.
+#: exceptions of file operations; a path with a zero byte gives a ValueError
 _FAILURES = (OSError, ValueError, MemoryError)
 
 _warned: set[str] = set()
 
 
 def name_of(kind: str, *parts: str) -> str:
-    """The name of the file for code that depends on ``parts``; ``kind`` is f, o or so."""
+    """The name of the file for code that depends on ``parts``: their digest and ``kind``.
+
+    ``kind`` is f, o or so.
+    """
     digest = hashlib.sha256()
     for part in parts:
         data = part.encode("utf-8", "surrogatepass")
@@ -80,7 +83,7 @@ def name_of(kind: str, *parts: str) -> str:
 
 
 def read(name: str) -> bytes | None:
-    """What is stored under a name; None if nothing is, or it cannot be trusted or is not whole."""
+    """The payload stored under a name; None if there is none, or it is damaged or not trusted."""
     try:
         with _folder() as folder:
             data = None if folder is None else folder.read(name)
@@ -93,7 +96,7 @@ def read(name: str) -> bytes | None:
 
 
 def write(name: str, payload: bytes) -> None:
-    """Store under a name, if that is possible."""
+    """Store a payload under a name.  Does nothing if the cache cannot be used."""
     size, limit = _HEADER.size + len(payload), config.cache_bytes
     if size > limit - limit // _SHARE:
         return
@@ -111,10 +114,11 @@ def _header(name: str, payload: bytes) -> bytes:
 
 
 def _is_due(name: str, size: int, limit: int) -> bool:
-    """Whether to look through the directory after this file was written.
+    """Whether to scan the directory, to enforce the limit, after this file was written.
 
-    Processes do not know how much others have written.  A file's name is as good as drawn by
-    chance; the larger a file the more names are chosen, on average one per share of the limit.
+    A process does not know how much other processes have written, so the decision is random, with a
+    probability proportional to the size of the file: on average one scan per 1/16 of the limit.
+    The name of the file, a digest, serves as the random number.
     """
     return int(name[:8], 16) * limit < _on_disk(size) * _SHARE << 32
 
@@ -127,7 +131,7 @@ def _on_disk(size: int) -> int:
 
 
 class Usage(NamedTuple):
-    """What there is in the cache: a path, its files and their bytes, and why it is not used."""
+    """The state of the cache: its directory, number of files, their bytes, why it is not used."""
 
     path: Path | None
     files: int
@@ -136,7 +140,7 @@ class Usage(NamedTuple):
 
 
 def usage() -> Usage:
-    """The state of the cache, for reports."""
+    """The state of the cache, for ``python -m phintys doctor``."""
     path = cache_directory()
     if path is None:
         return Usage(None, 0, 0, "there is no home directory")
@@ -154,7 +158,7 @@ def usage() -> Usage:
 
 
 def clear() -> int:
-    """Remove what is in the cache; the number of files removed."""
+    """Remove all files of the cache; return their number."""
     with contextlib.suppress(*_FAILURES), _folder() as folder:
         return 0 if folder is None else sum(folder.remove(file.name) for file in folder.files())
     return 0
@@ -162,7 +166,7 @@ def clear() -> int:
 
 @contextlib.contextmanager
 def _folder(create: bool = False) -> Iterator[_Folder | None]:
-    """The cache directory, or None if there is none to use."""
+    """The open cache directory, or None if it cannot be used (a warning says why)."""
     path = cache_directory()
     if path is None or config.cache_bytes <= 0:
         yield None
@@ -177,15 +181,15 @@ def _folder(create: bool = False) -> Iterator[_Folder | None]:
 
 
 def _make(path: Path) -> None:
-    """Make a directory for this user alone; so are those on the way to it that are missing."""
+    """Make a directory, and its missing parents, with mode 0700."""
     for folder in (*reversed(path.parents), path):
         if not folder.is_dir():
-            with contextlib.suppress(FileExistsError):  # another process was faster
+            with contextlib.suppress(FileExistsError):  # another process has just made it
                 folder.mkdir(0o700)
 
 
 def _warn(path: Path, fault: str) -> None:
-    """One warning per process and directory."""
+    """Warn that a directory is not used, once per process and directory."""
     if str(path) in _warned:
         return
     _warned.add(str(path))
@@ -197,7 +201,7 @@ def _warn(path: Path, fault: str) -> None:
 
 
 def _fault(state: os.stat_result) -> str | None:
-    """Why a file or directory cannot be trusted, None if it can."""
+    """The reason why a file or directory cannot be trusted; None if it can."""
     if not _POSIX:
         return None
     if state.st_uid not in (os.geteuid(), 0):
@@ -209,7 +213,7 @@ def _fault(state: os.stat_result) -> str | None:
 
 @contextlib.contextmanager
 def _opened(path: Path) -> Iterator[_Folder]:
-    """A directory that stays the same one, whatever is moved to its path meanwhile."""
+    """A directory opened by descriptor, so that replacing the path has no effect on it."""
     if not _POSIX:
         yield _Folder(path, None)
         return
@@ -221,7 +225,7 @@ def _opened(path: Path) -> Iterator[_Folder]:
 
 
 def _file(descriptor: int, mode: str, buffering: int = -1) -> Any:
-    """An open file as an object, which closes it; so it is if there is no memory for the object."""
+    """A file object that owns a descriptor; closes the descriptor if it cannot be made."""
     try:
         return os.fdopen(descriptor, mode, buffering=buffering)
     except BaseException:
@@ -230,7 +234,7 @@ def _file(descriptor: int, mode: str, buffering: int = -1) -> Any:
 
 
 class _File(NamedTuple):
-    used: float  # when; -1 for what a process left behind
+    used: float  # time of last use; -1 for a temporary file that a killed process left
     size: int
     name: str
 
@@ -242,13 +246,13 @@ class _Folder:
         self.path, self.descriptor = path, descriptor
 
     def fault(self) -> str | None:
-        """Why the directory is not used, None if it is."""
+        """The reason why the directory cannot be trusted; None if it can."""
         if self.descriptor is None:
             return None
         return _fault(os.lstat(self.path)) or _fault(os.fstat(self.descriptor))
 
     def at(self, name: str) -> str:
-        """What to open: a name in the directory, or a path."""
+        """The argument for `os.open`: a name relative to the descriptor, or on Windows a path."""
         return str(self.path / name) if self.descriptor is None else name
 
     def read(self, name: str) -> bytes | None:
@@ -280,7 +284,7 @@ class _Folder:
             raise
 
     def remove(self, name: str) -> bool:
-        """Remove a file; False if another process has done so, or uses it."""
+        """Remove a file; False if it is gone already, or cannot be removed (in use on Windows)."""
         try:
             os.unlink(self.at(name), dir_fd=self.descriptor)
         except OSError:
@@ -288,17 +292,17 @@ class _Folder:
         return True
 
     def files(self) -> list[_File]:
-        """The files of the cache, the least recently used first; others are left alone."""
+        """The files of the cache, least recently used first; other files are ignored."""
         now, found = time.time(), []
         with os.scandir(self.path if self.descriptor is None else self.descriptor) as entries:
             for entry in entries:
                 temporary = entry.name.startswith(_TEMPORARY)
                 if not temporary and not _OURS.fullmatch(entry.name):
                     continue
-                with contextlib.suppress(OSError):  # another process has removed it
+                with contextlib.suppress(OSError):  # another process may have removed it
                     state = entry.stat(follow_symlinks=False)
                     used = state.st_mtime
-                    if used > now + _HOUR:  # it would be the last for ever
+                    if used > now + _HOUR:  # a time in the future would never be the oldest
                         used = 0.0
                     if temporary and used > now - _HOUR:
                         continue
@@ -306,7 +310,7 @@ class _Folder:
         return sorted(found)
 
     def remove_least_used(self, limit: int) -> None:
-        """Remove files until the others take no more than ``limit`` bytes."""
+        """Remove least recently used files until the others take at most ``limit`` bytes."""
         found = self.files()
         size = sum(_on_disk(file.size) for file in found)
         for file in found:

@@ -1,4 +1,4 @@
-"""Which interpreters native code can run in."""
+"""Rejects interpreters that native code cannot run in."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from phintys.errors import UnsupportedError
 
 
 def require_main_interpreter() -> None:
-    """UnsupportedError where native code would not be safe.
+    """Raise UnsupportedError in a free-threaded build and in a subinterpreter.
 
-    Generated code relies on the lock of the interpreter, and callbacks from C come to the main
+    Generated code relies on the global interpreter lock, and callbacks from C run in the main
     interpreter.
     """
     if sysconfig.get_config_var("Py_GIL_DISABLED"):

@@ -1,7 +1,7 @@
-"""What is made once in a process and kept: libraries whose addresses are handed out.
+"""A cache decorator that calls the function once per process, even with several threads.
 
-`functools.cache` runs the function twice when two threads miss at once, and keeps one of the two
-results.  Where the result owns memory that machine code refers to, the other one must not go.
+`functools.cache` may call the function twice if two threads miss at the same time, and drops one of
+the two results.  That is wrong for libraries: machine code may refer to the memory of either.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ R = TypeVar("R")
 
 
 def once(make: Callable[P, R]) -> Callable[P, R]:
-    """A function that calls ``make`` once for the same arguments and keeps what it returns.
+    """A function that calls ``make`` once for equal arguments and caches the result.
 
-    Threads that miss at the same time wait for the first of them.  If ``make`` raises, nothing is
-    kept, and the next call tries again.
+    Other threads that miss at the same time wait for the first one.  If ``make`` raises, nothing is
+    cached, and the next call tries again.
 
     >>> @once
     ... def answer(x):

@@ -1,7 +1,7 @@
-"""A FunctionGraph as the source of a Python function: what the transpilers share.
+"""Generates the source of a Python function from a FunctionGraph, for the transpilers.
 
-The source is straight-line: one statement per node, in topological order, so that a traceback
-through it names the statement, and `Generated.node_at` the node and the user's line.
+The source is straight-line code: one statement per node, in topological order.  So a line number in
+a traceback identifies the node (`Generated.node_at`), and thereby the line of the user's program.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _numbers = itertools.count()
 def unique_name_generator(
     external_names: Sequence[str] = (), suffix_sep: str = "_"
 ) -> Callable[[Any], str]:
-    """A function from objects to valid Python names: one name per object, no name twice.
+    """A function that maps objects to distinct Python identifiers, given the wanted names.
 
     >>> name = unique_name_generator(["x"])
     >>> a, b = object(), object()
@@ -66,7 +66,7 @@ def unique_name_generator(
 def compile_function_src(
     src: str, function_name: str, global_env: dict[str, Any] | None = None
 ) -> FunctionType:
-    """The function that ``src`` defines; tracebacks show its lines.
+    """The function that ``src`` defines with ``global_env`` as globals; tracebacks show its lines.
 
     >>> compile_function_src("def twice(x): return 2 * x", "twice")(4)
     8
@@ -74,7 +74,7 @@ def compile_function_src(
     filename = f"<phintys {function_name} {next(_numbers)}>"
     env = dict(global_env or {})
     exec(compile(src, filename, "exec"), env)
-    # an entry without a time of modification is never checked against a file
+    # linecache does not compare an entry whose time of modification is None with a file
     linecache.cache[filename] = (len(src), None, src.splitlines(keepends=True), filename)
     function: FunctionType = env[function_name]
     weakref.finalize(function, linecache.cache.pop, filename, None)
@@ -83,14 +83,14 @@ def compile_function_src(
 
 @dataclass(frozen=True)
 class Generated:
-    """A Python function made of a graph.
+    """A Python function generated from a graph.
 
     function
-        takes a value for each input, then those of ``arguments``; returns a tuple
+        takes a value for each input, then ``arguments``; returns a tuple of the outputs' values
     nodes
-        line of the source -> node
+        line number of the source -> node
     arguments
-        values of constants that are passed as arguments
+        the values of the constants that are passed as arguments
     """
 
     function: FunctionType
@@ -99,7 +99,7 @@ class Generated:
     arguments: list[Any]
 
     def node_at(self, traceback: TracebackType | None) -> Apply | None:
-        """The node whose statement a traceback goes through."""
+        """The node whose statement occurs in a traceback, or None."""
         code = self.function.__code__
         while traceback is not None:
             if traceback.tb_frame.f_code is code:
@@ -118,16 +118,20 @@ def generate(
     global_env: dict[str, Any] | None = None,
     **kwargs: Any,
 ) -> Generated:
-    """A Python function that computes the outputs of ``fgraph`` from its inputs.
+    """Generate the Python function that computes the outputs of ``fgraph`` from its inputs.
 
     Parameters
     ----------
     convert_op
-        ``convert_op(op, node=node, **kwargs)`` gives the function called for a node
+        ``convert_op(op, node=node, **kwargs)`` returns the function that computes a node
     convert_constant
-        makes the value that stands for the data of a constant
+        converts the data of a constant
+    name
+        the name of the function
     as_argument
-        which constants the function takes as arguments, after the inputs, instead of as globals
+        whether the function takes a constant as an argument, after the inputs, not as a global
+    global_env
+        more globals of the function
     """
     env = dict(global_env or {})
     name_of = unique_name_generator([name, *env])
@@ -170,7 +174,7 @@ def fgraph_to_python(
     global_env: dict[str, Any] | None = None,
     **kwargs: Any,
 ) -> FunctionType:
-    """A Python function of the values of the inputs that returns a tuple; see `generate`."""
+    """A Python function from the values of the inputs to a tuple of outputs; see `generate`."""
     return generate(
         fgraph,
         op_conversion_fn,
@@ -182,11 +186,11 @@ def fgraph_to_python(
 
 
 class Transpiled:
-    """What runs a graph through a framework.
+    """The callable of a transpiler backend: list of input values -> list of output values.
 
-    An exception of an op that Python runs reaches the caller as it is.  Other failures are
-    explained by the reference: it says what is wrong and which line of the user's program made it,
-    and the exception is of the class it has on every backend.
+    An exception that an op's ``perform`` raises is passed on as it is.  After any other failure the
+    reference backend computes the graph again, to raise the same exception as every other backend,
+    with the line of the user's program.
     """
 
     def __init__(self, fgraph: Any, call: Callable[[Sequence[Any]], list[Any]]) -> None:
@@ -203,7 +207,10 @@ class Transpiled:
 
 
 def interpreted(fgraph: Any, framework: str, missing_dtypes: Collection[str] = ()) -> Runner | None:
-    """The reference, with a warning, if a framework has no values of a type of the graph."""
+    """The reference's callable, with a warning, if a framework lacks a type of the graph.
+
+    None if the framework has all of them.
+    """
     for v in [*fgraph.inputs, *(v for node in fgraph.toposort() for v in node.outputs)]:
         dtype = getattr(v.type, "dtype", None)
         if dtype is None or dtype in missing_dtypes:

@@ -1,4 +1,4 @@
-"""Which results must be copied before they are handed over."""
+"""Alias analysis of outputs: which results must be copied before the caller receives them."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from phintys.graph.variable import Variable
 
 
 def must_copy(fgraph: Any, borrowed: Sequence[bool]) -> list[bool]:
-    """For each output of the graph, whether it may be memory that somebody else holds.
+    """For each output of the graph, whether it must be copied.
 
-    That is an input, a constant, or memory of an output before it.  Updates are copied unless they
-    own their memory; results that may be borrowed are not.
+    An output is copied if it may share memory with an input, a constant or an earlier output.
+    Results for which ``borrowed`` is true are not; ``borrowed`` leaves out the updates.
     """
     taken: set[Variable] = set()
     out = []

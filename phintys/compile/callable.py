@@ -1,4 +1,4 @@
-"""`Function`: what `function` returns, and how it treats its arguments and results."""
+"""`Function`, the callable that `function` returns: arguments, results and shared variables."""
 
 from __future__ import annotations
 
@@ -20,10 +20,33 @@ if TYPE_CHECKING:
 
 
 class Function:
-    """A compiled function.
+    """A compiled function, made by `function`.
 
-    Call it with arguments by position or name.  ``trust_input = True`` skips the checks of
-    arguments.
+    Call it with arguments by position or by name of the input.  An argument is converted to the
+    type of its input; results are NumPy arrays (JAX arrays in mode JAX) of the dtypes and ranks of
+    the outputs.
+
+    Attributes
+    ----------
+    trust_input
+        True: arguments are used without checks, and wrong ones may crash the process
+    maker
+        the `FunctionMaker`; ``maker.fgraph`` is the rewritten graph
+    name, profile
+        see `function`
+
+    Raises
+    ------
+    TypeError, ValueError
+        if an argument is missing, unknown, or has no value of the input's type
+    ShapeError, IndexError
+        if lengths do not agree, or an index is out of range; shared variables are unchanged then
+
+    >>> import phintys, phintys.tensor as pt
+    >>> x, y = pt.dvectors("x", "y")
+    >>> f = phintys.function([x, y], x + y)
+    >>> f([1.0, 2.0], y=[3.0, 4.0])
+    array([4., 6.])
     """
 
     trust_input: bool = False
@@ -62,8 +85,8 @@ class Function:
     def _shared_values(self) -> list[Any]:
         """The values of the shared variables.
 
-        TypeError if one is not of its variable's type any more: whoever borrows an array can change
-        its shape or dtype.
+        Raises TypeError if one no longer has its variable's type: a caller that has borrowed the
+        array (``get_value(borrow=True)``) can change its shape or dtype.
         """
         values = []
         for container, (variable, type_, known) in zip(self.containers, self._shared_types):
@@ -71,15 +94,16 @@ class Function:
             if known is not None and not _fits(value, known):
                 raise TypeError(
                     f"The value of the shared variable {variable}{self._of()} must be of type "
-                    f"{type_}; it is now {_about(value)}."
+                    f"{type_}; it is now {_description(value)}."
                 )
             values.append(value)
         return values
 
     def _finish(self, results: list[Any]) -> Any:
-        """Hand over results and updates; nothing is changed before everything is computed.
+        """Store the updates and return the results, after everything has been computed.
 
-        The updates are one call of C: no interrupt comes between two of them.
+        All updates are stored by one call of a C function, so a signal handler cannot run between
+        two of them.
         """
         results = [
             copy_module.copy(r) if copy and r is not None else r
@@ -93,7 +117,7 @@ class Function:
         return answer
 
     def _convert(self, args: Sequence[Any], kwargs: dict[str, Any]) -> list[Any]:
-        """Arguments by position, converted to the types of the inputs."""
+        """The arguments in the order of the inputs, converted to their types."""
         values = self._bind(args, kwargs) if kwargs or len(args) != len(self.maker.inputs) else args
         out = []
         for i, (spec, value) in enumerate(zip(self.maker.inputs, values)):
@@ -105,6 +129,10 @@ class Function:
         return out
 
     def _bind(self, args: Sequence[Any], kwargs: dict[str, Any]) -> list[Any]:
+        """The arguments in the order of the inputs, with default values.
+
+        Raises TypeError if one is missing, unknown or given twice.
+        """
         inputs = self.maker.inputs
         if len(args) > len(inputs):
             raise TypeError(
@@ -147,16 +175,23 @@ class Function:
 
     # ----- state
     def get_shared(self) -> list[SharedVariable]:
-        """The shared variables that the function reads or updates."""
+        """The shared variables that the function reads or updates, in a new list.
+
+        >>> import numpy as np, phintys
+        >>> n = phintys.shared(np.array(0), "n")
+        >>> phintys.function([], n, updates={n: n + 1}).get_shared()
+        [n]
+        """
         return list(self.maker.shared)
 
     def free(self) -> None:
-        """Release memory kept between calls: there is none, buffers belong to one call."""
+        """Do nothing: a function keeps no memory between calls.  For compatibility."""
 
     def attach_profile(self, profile: Any) -> None:
         """Start to collect times in ``self.profile``.
 
-        ``profile`` is True, a heading, or a `ProfileStats` to add to; None asks ``config.profile``.
+        ``profile`` is True, a heading, or a `ProfileStats` to add to; None means
+        ``config.profile``.
         """
         from phintys.config import config
 
@@ -175,18 +210,29 @@ class Function:
         name: str | None = None,
         profile: Any = None,
     ) -> Any:
-        """Another function from the same rewritten graph.
+        """Another function with the same rewritten graph and, unless swapped, shared variables.
 
         Parameters
         ----------
         share_memory
             accepted for compatibility: compiled functions keep no buffers to share
         swap
-            shared variables to exchange for others of the same type
+            shared variable -> another of the same type that takes its place
         delete_updates
-            the copy does not update shared variables
+            True: the copy does not update shared variables
         name, profile
-            of the copy
+            those of the copy
+
+        Raises
+        ------
+        ValueError, TypeError
+            if ``swap`` names no shared variable of the function, or one of another type
+
+        >>> import numpy as np, phintys
+        >>> a, b = phintys.shared(np.array(1.0)), phintys.shared(np.array(2.0))
+        >>> f = phintys.function([], a + 1)
+        >>> f(), f.copy(swap={a: b})()
+        (array(2.), array(3.))
         """
         maker, containers = self.maker.copy(self.containers, swap or {}, delete_updates, name)
         return maker.create(self.trust_input, profile, containers)
@@ -213,12 +259,13 @@ class Function:
 
 
 def _fits(value: Any, known: ArrayType) -> bool:
-    """Whether a value is an array, NumPy's or a framework's, of a dtype and lengths."""
+    """Whether a value is an array (of NumPy or a framework) with this dtype and static shape."""
     dtype, shape = known
     return getattr(value, "dtype", None) == dtype and has_shape(value.shape, shape)
 
 
-def _about(value: Any) -> str:
+def _description(value: Any) -> str:
+    """The dtype and shape of an array, or the class of another object, for messages."""
     if not hasattr(value, "shape"):
         return f"of type {type(value).__name__}"
     return f"an array of dtype {value.dtype} and shape {value.shape}"

@@ -1,4 +1,4 @@
-"""What a failed call of compiled code says."""
+"""The exception of a failed call of compiled code."""
 
 from __future__ import annotations
 
@@ -10,27 +10,28 @@ from phintys.graph.origin import describe
 
 
 def explain_failure(fgraph: Any, values: Sequence[Any], program: Any, step: int) -> NoReturn:
-    """Raise the error of a check that failed in compiled code: of lengths, or of positions.
+    """Raise the exception of a failed check of lengths or indices in compiled code.
 
-    The reference says what is wrong, and where the user made it.  It does not run ops of users
-    again; a check of what they have computed is explained by the step that contains it.
+    The reference backend computes the graph again to find the message, and the line of the user's
+    program.  It does not run ops of users again; if the error depends on one of those, it is
+    described by the failed ``step`` alone.
     """
     from phintys.backends.numpy.run import find_error
 
-    raise find_error(fgraph, values) or _of_step(program, step)
+    raise find_error(fgraph, values) or _error_of_step(program, step)
 
 
-def _of_step(program: Any, number: int) -> Exception:
-    """The error of a step."""
+def _error_of_step(program: Any, number: int) -> Exception:
+    """The exception for a failed step: IndexError or ShapeError, with the node in a note."""
     from phintys.lowering.program import Kernel
 
     k = next((k for k, s in enumerate(program.steps) if s.step == number), None)
     if k is None:
         return ShapeError(f"step {number} of the compiled function failed")
     failed, node = program.steps[k], program.origins[k]
-    # kernels fail only where a position is out of range
-    positions = getattr(failed, "is_position", isinstance(failed, Kernel))
-    kind: type[Exception] = IndexError if positions else ShapeError
+    # a kernel fails only if an index is out of range
+    is_position = getattr(failed, "is_position", isinstance(failed, Kernel))
+    kind: type[Exception] = IndexError if is_position else ShapeError
     message = getattr(failed, "message", "") or "An index is out of range."
     error = kind(message)
     if node is not None:

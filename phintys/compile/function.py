@@ -1,4 +1,4 @@
-"""`function`: from symbolic inputs and outputs to something that is called."""
+"""`function` makes a callable from symbolic inputs and outputs; `evaluate` is ``Variable.eval``."""
 
 from __future__ import annotations
 
@@ -40,23 +40,26 @@ def function(
     on_unused_input: str | None = None,
     trust_input: bool = False,
 ) -> Any:
-    """Compile a function from ``inputs`` to ``outputs``.
+    """Compile a function of ``inputs`` that computes ``outputs``; return a `Function`.
 
     Parameters
     ----------
     inputs
         a list (or tuple) of variables or `In`
     outputs
-        a variable (the function returns its value), a list (it returns a list), or None
+        a variable or `Out` (a call returns its value), a list of them (a call returns a list), or
+        None (a call returns an empty list)
     mode
         a name or a `Mode`; None: ``config.mode``
     updates
-        dict or pairs shared variable -> expression: new values after each call.  All are computed
-        from the old values.
+        dict or pairs: shared variable -> expression, its new value after each call.  All
+        expressions are computed from the old values.
     givens
-        dict or pairs variable -> replacement
+        dict or pairs: variable -> replacement in the graph
+    no_default_updates
+        True, or a list of shared variables: their ``default_update`` is not applied
     accept_inplace
-        the graph may contain operations that work in place
+        True: the graph may contain operations that work in place
     name
         shown in errors and profiles
     rebuild_strict
@@ -64,16 +67,22 @@ def function(
     allow_input_downcast
         True: arguments may lose precision; False: never; None: only Python floats for floatX
     profile
-        True: time every step (`Function.profile`)
+        True, a heading or a `ProfileStats`: collect times in `Function.profile`
     on_unused_input
-        ``"raise"``, ``"warn"`` or ``"ignore"``
+        ``"raise"``, ``"warn"`` or ``"ignore"``; None: ``config.on_unused_input``
     trust_input
-        do not check arguments: wrong ones may crash the process
+        True: arguments are not checked, and wrong ones may crash the process
 
     Raises
     ------
-    TypeError, UnusedInputError, MissingInputError
-        with the variable, and the line that made it
+    MissingInputError, UnusedInputError
+        if an input is missing, not used or given twice; the message names the variable and the
+        line that made it
+    TypeError, ValueError
+        if an argument is not of the kind described above, or an update has another type than its
+        shared variable
+    UnsupportedError, CompilerError
+        if the backend cannot compile the function on this machine
 
     >>> import phintys, phintys.tensor as pt
     >>> x, y = pt.dscalars("x", "y")
@@ -101,8 +110,8 @@ def function(
 class FunctionMaker:
     """Rewrites the graph of a function once; `create` makes callables from it.
 
-    Attributes: ``inputs``, ``outputs``, ``shared``, ``mode``, ``linker``,
-    ``name``, ``times`` (seconds by stage).
+    Attributes: ``inputs``, ``outputs``, ``shared``, ``mode``, ``linker``, ``name``, ``times``
+    (seconds by stage), ``n_nodes`` (before rewriting).
     """
 
     def __init__(
@@ -132,14 +141,14 @@ class FunctionMaker:
 
     @property
     def fgraph(self) -> FunctionGraph:
-        """The rewritten graph.  It is rewritten when it is needed; see `native`."""
+        """The rewritten graph, which is rewritten now if a cache hit has made that unnecessary."""
         if not self._rewritten:
             self.rewrite()
         return self.spec.fgraph
 
     @exclusive
     def rewrite(self) -> None:
-        """Rewrite the graph, under the settings at the time the function was made."""
+        """Rewrite the graph, with the settings at the time the function was made.  Idempotent."""
         if self._rewritten:
             return
         start = time.perf_counter()
@@ -148,30 +157,35 @@ class FunctionMaker:
         self._rewritten = True
         self.times["rewriting"] = time.perf_counter() - start
 
-    def _earlier_stages(self) -> float:
+    def _seconds_before_code(self) -> float:
+        """The time that the stages before code generation have taken so far."""
         return self.times["rewriting"] + self.times.get("lowering", 0.0)
 
     def settings_as_made(self) -> Any:
-        """A context in which this thread has the settings under which the function was made."""
+        """A context manager: this thread has the settings with which the function was made."""
         now = config.values()
         changed = {k: v for k, v in self._settings.items() if now[k] != v}
         return config.change_flags(**changed)
 
     @cached_property
     def key(self) -> str | None:
-        """What identifies the machine code of the function; None if nothing does."""
+        """The key of the machine code in caches; None if it cannot be cached.
+
+        That is so if the graph or the rewrites contain code of users, and if the rewrites are to be
+        checked or traced, since a hit would skip them.
+        """
         query = self.mode.key
         graph = None if query is None else fingerprint(self.spec.fgraph)
         if graph is None or config.check_rewrites or current_recorder() is not None:
-            return None  # or somebody wants to see the rewrites
-        names = [v.name for v in self.spec.fgraph.inputs]  # they stand in messages
+            return None
+        names = [v.name for v in self.spec.fgraph.inputs]  # the code contains them, for messages
         interface = (len(self.inputs), names, self.update_targets, self.unpack == "single")
         settings = sorted(item for item in self._settings.items() if item[0] not in ABOUT_CACHE)
         return repr((graph, query, self._rewritten, interface, settings))
 
     @property
     def update_targets(self) -> list[int]:
-        """For each update the position of its shared variable among the inputs of the graph."""
+        """The position, among the inputs of the graph, of the shared variable of each update."""
         fgraph = self.spec.fgraph
         return [fgraph.update_mapping[i] for i in range(len(self.outputs), len(fgraph.outputs))]
 
@@ -182,18 +196,18 @@ class FunctionMaker:
         profile: Any = None,
         containers: list[Container] | None = None,
     ) -> Any:
-        """A callable; ``containers`` hold the values of the shared variables."""
+        """A callable; ``containers`` hold the values of the shared variables (None: their own)."""
         if containers is None:
             containers = [s.container for s in self.shared]
-        start, before = time.perf_counter(), self._earlier_stages()
+        start, before = time.perf_counter(), self._seconds_before_code()
         if self.linker.is_native:
             from phintys.compile.native import make_native
 
             made = make_native(self, containers)
         else:
             made = Function(self, containers, self.linker.run(self.fgraph))
-        earlier = self._earlier_stages() - before  # if they were needed for the code
-        self.times["code"] = time.perf_counter() - start - earlier
+        earlier_stages = self._seconds_before_code() - before  # those that ran meanwhile
+        self.times["code"] = time.perf_counter() - start - earlier_stages
         if trust_input:
             made.trust_input = True
         made.attach_profile(profile)
@@ -207,9 +221,10 @@ class FunctionMaker:
         delete_updates: bool = False,
         name: str | None = None,
     ) -> tuple[FunctionMaker, list[Container]]:
-        """A maker for the same rewritten graph, and what holds the values of its shared variables.
+        """A maker with the same rewritten graph, and the containers of its shared variables.
 
-        ``swap`` exchanges shared variables; the others keep their ``containers``.
+        ``swap`` maps shared variables to those that take their places; the others keep their
+        ``containers``.  Raises ValueError or TypeError if ``swap`` does not fit.
         """
         unknown = [s for s in swap if s not in self.shared]
         if unknown:
@@ -228,7 +243,7 @@ class FunctionMaker:
         return new, kept
 
     def rebuild(self, values: list[Any], trust_input: bool) -> Any:
-        """A callable whose shared variables hold ``values``: what a pickled function becomes."""
+        """A callable whose shared variables hold ``values``; unpickling a `Function` calls it."""
         containers = [s.container for s in self.shared]
         for container, value in zip(containers, values, strict=True):
             container.storage[0] = value
@@ -276,15 +291,19 @@ def _rebuild(
 # ------------------------------------------------------------------------ Variable.eval
 
 
-#: What arguments of `function` may be for `evaluate` to keep it: what is equal means the same.
-_PLAIN = (str, bool, NoneType, Mode)
+#: types of arguments of `function` that can be part of a cache key: equal ones mean the same
+_CACHEABLE = (str, bool, NoneType, Mode)
 
 
 def evaluate(variable: Variable, inputs_to_values: Any = None, **kwargs: Any) -> Any:
-    """``Variable.eval``: compile for the inputs and call.
+    """The value of a variable (``Variable.eval``), computed by a compiled function.
 
-    The function is kept on the variable, unless ``kwargs`` hold variables or values (``givens``,
-    ``updates``): those are compiled each time.
+    ``inputs_to_values`` maps variables, or names of variables of the graph, to values; ``kwargs``
+    are arguments of `function`.  The variable keeps the last few functions, except those with
+    ``kwargs`` that hold variables or values (``givens``, ``updates``).
+
+    Raises ValueError if a name does not occur exactly once, else what `function` and the call
+    raise.
     """
     from phintys.graph.traversal import ancestors, get_var_by_name
 
@@ -304,7 +323,7 @@ def evaluate(variable: Variable, inputs_to_values: Any = None, **kwargs: Any) ->
         values[key] = value
     inputs = sorted(values, key=id)
     kwargs["mode"] = get_mode(kwargs.get("mode"))
-    if not all(isinstance(value, _PLAIN) for value in kwargs.values()):
+    if not all(isinstance(value, _CACHEABLE) for value in kwargs.values()):
         return function(inputs, variable, **kwargs)(*(values[v] for v in inputs))
     known = variable.__dict__.get("_cached_functions")
     if known is None:

@@ -1,4 +1,4 @@
-"""From the arguments of `function` to a FunctionGraph: givens, updates, shared variables."""
+"""Builds the FunctionGraph from the arguments of `function`: givens, updates, shared variables."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ from phintys.graph.variable import AtomicVariable, Constant, Variable
 
 @dataclass
 class Specification:
-    """What a function is made of, before rewriting.
+    """The checked arguments of `function` and its graph before rewriting.
 
-    ``fgraph`` has the ordinary inputs first, then ``shared``; its outputs are ``outputs``, then the
-    updates, where ``fgraph.update_mapping`` maps output positions to input positions.
+    The inputs of ``fgraph`` are ``inputs``, then ``shared``; its outputs are ``outputs``, then the
+    updates.  ``fgraph.update_mapping`` maps positions of updates to positions of inputs.
     """
 
     inputs: list[In]
     outputs: list[Out]
     shared: list[SharedVariable]
     fgraph: FunctionGraph
-    unpack: str  # "single", "list" or "nothing"
+    unpack: str  # what a call returns: "single", "list" or "nothing" (an empty list)
 
 
 @dataclass
 class Expressions:
-    """Expressions after givens have been substituted, and the shared variables they use.
+    """Substitutes givens in expressions, and collects the shared variables that they use.
 
-    Updates are added as they are found: a shared variable with a ``default_update`` brings in
-    another expression, which may use further shared variables.
+    A shared variable with a ``default_update`` adds an update, whose expression may use further
+    shared variables.
     """
 
     inputs: Sequence[Variable]
@@ -50,7 +50,7 @@ class Expressions:
     _pending: deque[SharedVariable] = field(default_factory=deque)
 
     def substitute(self, expressions: Sequence[Variable]) -> list[Variable]:
-        """Expressions with givens in place; shared variables stay the same objects."""
+        """The expressions with givens substituted; shared variables stay the same objects."""
         if self.memo:
             memo = dict(self.memo)
             clone_get_equiv(
@@ -63,11 +63,11 @@ class Expressions:
         return list(expressions)
 
     def update(self, target: SharedVariable, expression: Variable) -> None:
-        """Add an update, and the default updates of what its expression uses."""
+        """Add an update, and the default updates of shared variables in its expression."""
         self._use(target, default=False)
         self.updates[target] = expression
         self._pending.append(target)
-        if len(self._pending) > 1:  # the loop below is running
+        if len(self._pending) > 1:  # called from the loop below
             return
         while self._pending:
             v = self._pending[0]
@@ -97,7 +97,7 @@ def specify(
     allow_input_downcast: bool | None = None,
     on_unused_input: str | None = None,
 ) -> Specification:
-    """Check the arguments of `function` and build its graph."""
+    """The checked arguments of `function` and its graph; parameters are those of `function`."""
     ins = [_as_in(x, allow_input_downcast) for x in _sequence(inputs)]
     outs, unpack = _as_outs(outputs)
     variables = [i.variable for i in ins]
@@ -106,7 +106,7 @@ def specify(
     expressions = Expressions(
         variables, _givens(_pairs(givens, "givens"), variables, rebuild_strict), no_default_updates
     )
-    for target, new in pairs:  # before the results: their targets must not take default updates
+    for target, new in pairs:  # before the results, so that these replace default updates
         expressions.update(target, new)
     results = expressions.substitute([o.variable for o in outs])
     targets = [s for s in expressions.shared if s in expressions.updates]
@@ -219,7 +219,7 @@ def _converted_update(target: SharedVariable, new: Any) -> Variable:
 
 
 def _made(v: Any) -> str:
-    """Where a variable, or the node that computes it, was made."""
+    """The line of the user's program that made a variable, or the node that computes it."""
     return describe(getattr(getattr(v, "owner", None) or v, "origin", None))
 
 

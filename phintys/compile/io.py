@@ -1,4 +1,4 @@
-"""`In` and `Out`: the fine print of a function's inputs and outputs."""
+"""`In` and `Out`: options of one input or output of a function."""
 
 from __future__ import annotations
 
@@ -10,26 +10,45 @@ from phintys.graph.variable import Constant, Variable
 
 
 class In:
-    """An input of `function`.
+    """An input of `function` with options.
 
     Parameters
     ----------
     variable
         the symbolic input
     name
-        for calls by keyword; default: the variable's name
+        the name of the keyword argument; default: the variable's name
     value
-        a default: a shared variable, or its container
+        the default value: a shared variable, or its container
     update
         not supported: shared variables are updated (see `function`)
     mutable
-        allows the function to overwrite the argument, and implies ``borrow``; no backend does
+        the function may overwrite the argument (no backend does); implies ``borrow``
     borrow
         the function may keep references to the argument
+    shared, implicit
+        accepted for compatibility
     strict
-        the argument must be of the type already: no conversion
+        the argument must have the variable's type already: nothing is converted
     allow_downcast
         True: conversion may lose precision; False: never; None: only a Python float for floatX
+    autoname
+        False: without ``name``, the input has no name
+
+    Raises
+    ------
+    TypeError
+        if ``variable`` is not a Variable, or is a constant
+    ValueError
+        if ``value`` is neither a shared variable nor a container
+    UnsupportedError
+        if there is an ``update``
+
+    >>> import phintys, phintys.tensor as pt
+    >>> x, y = pt.dscalar("x"), pt.dscalar("y")
+    >>> f = phintys.function([x, In(y, value=phintys.shared(10.0))], x + y)
+    >>> f(1.0), f(1.0, y=2.0)
+    (array(11.), array(3.))
     """
 
     def __init__(
@@ -65,7 +84,7 @@ class In:
         self.implicit = bool(implicit) or shared
 
     def filter(self, value: Any) -> Any:
-        """The argument as a value of the variable's type."""
+        """The argument converted to the variable's type; TypeError if that is not possible."""
         options = {} if self.allow_downcast is None else {"allow_downcast": self.allow_downcast}
         return self.variable.type.filter(value, strict=self.strict, **options)
 
@@ -74,7 +93,7 @@ class In:
 
 
 def _default(variable: Variable, value: Any) -> Container | None:
-    """The cell that holds a default value."""
+    """The container that holds a default value."""
     if isinstance(value, SharedVariable):
         return value.container
     if value is None or isinstance(value, Container):
@@ -86,7 +105,28 @@ def _default(variable: Variable, value: Any) -> Container | None:
 
 
 class Out:
-    """An output of `function`; with ``borrow`` it may share memory with internal storage."""
+    """An output of `function` with options.
+
+    Parameters
+    ----------
+    variable
+        the symbolic output
+    borrow
+        the result may share memory with an argument, a constant or another result; backends that
+        return views (``py``, ``numba``) do not copy them then
+
+    Raises
+    ------
+    TypeError
+        if ``variable`` is not a Variable
+
+    >>> import numpy as np, phintys, phintys.tensor as pt
+    >>> x = pt.dvector("x")
+    >>> f = phintys.function([x], Out(x[1:], borrow=True), mode="FAST_COMPILE")
+    >>> values = np.zeros(3)
+    >>> np.shares_memory(f(values), values)
+    True
+    """
 
     def __init__(self, variable: Any, borrow: bool = False) -> None:
         if not isinstance(variable, Variable):

@@ -1,4 +1,4 @@
-"""Linkers: how a rewritten FunctionGraph becomes something that runs, by backend."""
+"""Linkers: a linker makes a callable from a rewritten FunctionGraph; there is one per backend."""
 
 from __future__ import annotations
 
@@ -11,20 +11,24 @@ Run = Callable[[Sequence[Any]], list[Any]]
 
 
 class Linker:
-    """One backend, as modes know it.
+    """A backend, as modes refer to it.
 
-    ``required_rewrites`` and ``incompatible_rewrites`` are tags merged into any query the linker is
-    used with.
+    ``required_rewrites`` and ``incompatible_rewrites`` are tags that `Mode` adds to its selection
+    of rewrites, to include and to exclude.  Backends outside of this package override `run`.
     """
 
     name = ""
     required_rewrites: tuple[str, ...] = ("minimum_compile",)
     incompatible_rewrites: tuple[str, ...] = ()
-    #: whether `native` gives a function object instead of `run` a Python callable
+    #: whether ``native.make_native`` makes the function object; `run` is not used then
     is_native = False
 
     def run(self, fgraph: Any) -> Run:
-        """A callable from a list of input values to a list of output values."""
+        """A callable from a list of input values to a list of output values.
+
+        The values are those of the inputs and outputs of ``fgraph``, in order, shared variables
+        and updates included.
+        """
         raise TypeError(f"{type(self).__name__} does not run FunctionGraphs.")
 
     def __eq__(self, other: object) -> bool:
@@ -38,7 +42,7 @@ class Linker:
 
 
 class PerformLinker(Linker):
-    """Every node through its ``perform``: the reference."""
+    """The reference: calls ``perform`` of every node."""
 
     name = "py"
 
@@ -49,14 +53,14 @@ class PerformLinker(Linker):
 
 
 class LLVMLinker(Linker):
-    """Native code through LLVM, one routine per function."""
+    """Machine code by LLVM, one routine per function."""
 
     name = "llvm"
     is_native = True
 
 
 class CLinker(Linker):
-    """C99 through the system's compiler."""
+    """C99, compiled by the system's C compiler."""
 
     name = "c"
 
@@ -72,7 +76,7 @@ class CLinker(Linker):
 
 
 class NumbaLinker(Linker):
-    """Each op as a Numba function (`numba_funcify`)."""
+    """Each op as a Numba function (`numba_funcify`), compiled by Numba."""
 
     name = "numba"
     required_rewrites = ("minimum_compile", "numba")
@@ -101,7 +105,7 @@ LINKERS: dict[str, Linker] = {
     linker.name: linker
     for linker in (LLVMLinker(), PerformLinker(), CLinker(), NumbaLinker(), JAXLinker())
 }
-# names that programs written for the older systems use
+# names of Aesara and PyTensor
 LINKERS |= {
     "auto": LINKERS["llvm"],
     "cvm": LINKERS["llvm"],
@@ -112,14 +116,17 @@ LINKERS |= {
 
 
 def register_linker(name: str, linker: Linker) -> None:
-    """Make a linker known by name; ValueError if the name is taken."""
+    """Add a named linker for `Mode`.  Raises ValueError if the name is taken."""
     if name in LINKERS:
         raise ValueError(f"There is a linker called {name!r} already.")
     LINKERS[name] = linker
 
 
 def get_linker(linker: Any) -> Linker:
-    """A linker from its name (or itself)."""
+    """The linker of a name; a `Linker` is returned as it is.
+
+    Raises ValueError if there is no linker of that name.
+    """
     if isinstance(linker, Linker):
         return linker
     found = LINKERS.get(linker)

@@ -1,4 +1,4 @@
-"""Modes: which rewrites are applied, and which backend runs the result."""
+"""Modes: a mode selects the rewrites that are applied and the backend that runs the result."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from phintys.config import config
 from phintys.errors import did_you_mean
 from phintys.rewriting.database import RewriteDatabaseQuery, optdb
 
-#: named queries
+#: name -> selection of rewrites
 OPTIMIZERS: dict[str, RewriteDatabaseQuery] = {
     "None": RewriteDatabaseQuery(include=["minimum_compile"]),
     "minimum_compile": RewriteDatabaseQuery(include=["minimum_compile"]),
@@ -27,7 +27,10 @@ OPTIMIZERS: dict[str, RewriteDatabaseQuery] = {
 
 
 def register_optimizer(name: str, query: RewriteDatabaseQuery) -> None:
-    """Make a query known by name; ValueError if the name is taken."""
+    """Add a named selection of rewrites to `OPTIMIZERS`.
+
+    Raises ValueError if the name is taken.
+    """
     if name in OPTIMIZERS:
         raise ValueError(f"There is an optimizer called {name!r} already.")
     OPTIMIZERS[name] = query
@@ -39,11 +42,25 @@ class Mode:
     Parameters
     ----------
     linker
-        a name (``llvm``, ``py``, ``c``, ``numba``, ``jax``) or a `Linker`
+        a name (``llvm``, ``py``, ``c``, ``numba``, ``jax``) or a `Linker`; None: ``config.linker``
     optimizer
-        a name of `OPTIMIZERS`, a `RewriteDatabaseQuery`, or None
+        a name of `OPTIMIZERS`, a `RewriteDatabaseQuery`, a rewriter (an object with a method
+        ``rewrite``), or None for the least that compilation needs
     db
-        the database to query
+        the database to query; None: `optdb`
+
+    Raises
+    ------
+    ValueError
+        if there is no linker or no optimizer of that name
+
+    >>> import phintys, phintys.tensor as pt
+    >>> x = pt.dvector("x")
+    >>> mode = Mode("py", "fast_compile")
+    >>> mode.linker.name
+    'py'
+    >>> phintys.function([x], x + 1, mode=mode.excluding("stabilize"))([1.0])
+    array([2.])
     """
 
     def __init__(self, linker: Any = None, optimizer: Any = "default", db: Any = None) -> None:
@@ -64,7 +81,10 @@ class Mode:
 
     @property
     def key(self) -> Any:
-        """What tells which rewrites are applied; None if they are not this package's alone."""
+        """Identifies the rewrites that are applied, as part of cache keys.
+
+        None if some of them are not of this package: code made with those is not cached.
+        """
         query = self.provided_optimizer
         own = self.optdb is optdb and optdb.is_own
         if not own or not isinstance(query, RewriteDatabaseQuery) or query.extra_rewrites:
@@ -73,7 +93,7 @@ class Mode:
 
     @property
     def optimizer(self) -> Any:
-        """The rewriter that the query selects."""
+        """The rewriter that the query selects, under the current settings."""
         query = self.provided_optimizer
         if not isinstance(query, RewriteDatabaseQuery):
             return query
@@ -133,14 +153,20 @@ _DEFINITIONS = {
 
 
 def register_mode(name: str, mode: Mode) -> None:
-    """Make a mode known by name; ValueError if the name is taken."""
+    """Add a named mode for `get_mode`.  Raises ValueError if the name is taken."""
     if name.upper() in _named or name.upper() in _DEFINITIONS:
         raise ValueError(f"There is a mode called {name!r} already.")
     _named[name.upper()] = mode
 
 
 def get_mode(mode: Any = None) -> Mode:
-    """A mode from its name; None is ``config.mode``.  Names are not case-sensitive."""
+    """The mode of a name; None is the name in ``config.mode``.  Names are not case-sensitive.
+
+    A `Mode` is returned as it is.  Raises ValueError if there is no mode of that name.
+
+    >>> get_mode("fast_run").linker.name
+    'llvm'
+    """
     if isinstance(mode, Mode):
         return mode
     name = str(config.mode if mode is None else mode)
@@ -157,7 +183,11 @@ def get_mode(mode: Any = None) -> Mode:
 
 
 def get_default_mode() -> Mode:
-    """The mode of functions that are not given one."""
+    """The mode of functions that are made without ``mode=``: that of ``config.mode``.
+
+    >>> get_default_mode() is get_mode("FAST_RUN")
+    True
+    """
     return get_mode(None)
 
 

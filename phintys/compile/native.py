@@ -1,8 +1,8 @@
-"""Functions that are machine code: the llvm backend behind `Function`.
+"""Makes callables of the llvm backend, and caches their machine code.
 
-Machine code is kept under a key of the graph as the user wrote it, in memory and on disk.  A
-function whose key is known is there at once: its graph is rewritten and lowered only when somebody
-looks at it (`FunctionMaker.fgraph`, `NativeMethods.program`).
+The cache, in memory and on disk, is keyed by the structural hash of the graph before rewriting.
+After a hit nothing is rewritten or lowered, until `FunctionMaker.fgraph` or `NativeMethods.program`
+is used.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from phintys.memo import Memo
 if TYPE_CHECKING:
     from phintys.compile.function import FunctionMaker
 
-#: Code of the last functions by key: of 16 to 32 of them, or, if it is large, of 16 to 32 MB.
+#: the code of the last 16 to 32 functions, or of fewer if it takes more than 16 to 32 MB
 _recent: Memo[str, Native] = Memo(16, "machine code", weigh=lambda native: 1 + native.size / 2**20)
 
 
 @collection_paused()
 def make_native(maker: FunctionMaker, containers: list[Container]) -> Any:
-    """A native function object for a graph."""
+    """A native callable for a maker's graph; ``containers`` hold the shared variables' values."""
     f = native_class().__new__(native_class())  # pyright: ignore[reportCallIssue]
     f._setup(maker, containers)
     this = weakref.ref(f)
@@ -51,7 +51,7 @@ def make_native(maker: FunctionMaker, containers: list[Container]) -> Any:
 
 
 def _machine_code(maker: FunctionMaker, f: Any) -> Native:
-    """The code of a function: from memory, from disk, or generated."""
+    """The machine code of a function: from memory, from disk, or generated."""
     key = maker.key
     if key is None:
         return generate(f.program, maker.unpack == "single")
@@ -66,16 +66,22 @@ def _machine_code(maker: FunctionMaker, f: Any) -> Native:
 
 
 class NativeMethods(Function):
-    """What a native function does in Python: convert unusual arguments, explain failures."""
+    """The methods of a native function that are Python: argument conversion, error messages.
+
+    The native entry calls `_slow` if an argument has to be converted or is passed by keyword, and
+    `_failed` if a step fails.
+    """
 
     strict: Any
     native_mode: int
-    loader: str  # what put the code into memory: see `Library.loader`
+    loader: str  # which loader placed the code in memory: see `Library.loader`
 
     @property
     def program(self) -> Any:
         """The Program that the code was made from."""
-        with making:  # taken first, always: the property below has a lock in some Pythons
+        # `cached_property` has a lock of its own up to Python 3.11; taking `making` first keeps
+        # the order of the locks the same everywhere
+        with making:
             return self._program
 
     @cached_property
@@ -92,7 +98,7 @@ class NativeMethods(Function):
 
     @property
     def trust_input(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """Whether arguments are taken as they are."""
+        """Whether arguments are used without checks."""
         return self.native_mode == 1
 
     @trust_input.setter
@@ -110,5 +116,5 @@ class NativeMethods(Function):
 
 @cache
 def native_class() -> type:
-    """The class of native functions: `Function` on top of a native callable."""
+    """The class of native functions: a native callable with the methods of `Function`."""
     return make_native_class(NativeMethods, name="NativeFunction")

@@ -1,7 +1,7 @@
-"""Where the time of a function goes: ``function(..., profile=True)``, then ``print(f.profile)``.
+"""Profiles of functions: ``function(..., profile=True)``, then ``print(f.profile)``.
 
-A function that Python runs node by node (mode FAST_COMPILE) is timed by node; one that is compiled
-as a whole is timed by call.  Seconds of the stages of compiling are known for both.
+A function that Python runs node by node (mode FAST_COMPILE) is timed by node and by call, one that
+is compiled as a whole by call.  The stages of compilation are timed for both.
 
 >>> import phintys, phintys.tensor as pt
 >>> x = pt.dvector("x")
@@ -26,18 +26,18 @@ if TYPE_CHECKING:
 
 
 class ProfileStats:
-    """Counts and seconds of one function, or of several that share the object.
+    """Counts and times of one function, or of several that share the object.
 
     Attributes
     ----------
     name
-        heading of the summary
+        the heading of the summary
     calls, seconds
-        number of calls, and what they took together, conversion of arguments included
+        the number of calls and their total time, conversion of arguments included
     stages
-        seconds by stage of compiling
+        stage of compilation -> seconds
     nodes
-        node -> (number of runs, seconds), for nodes that Python runs
+        node -> (number of runs, seconds), for nodes that Python runs one by one
     """
 
     def __init__(self, name: str = "") -> None:
@@ -48,7 +48,7 @@ class ProfileStats:
         self.nodes: dict[Apply, tuple[int, float]] = {}
 
     def attach(self, f: Function) -> None:
-        """Count the calls of ``f`` from now on, and time its nodes if they run one by one."""
+        """Count and time the calls of ``f`` from now on, and its nodes if Python runs them."""
         from phintys.backends.numpy.run import Runner
 
         self.name = self.name or f.name or ""
@@ -72,7 +72,7 @@ class ProfileStats:
         return timed
 
     def by_op(self) -> dict[Any, tuple[int, float]]:
-        """Op -> (number of runs, seconds) of its nodes, the slowest first."""
+        """Op -> (number of runs, seconds) of all its nodes, the slowest first."""
         found: dict[Any, tuple[int, float]] = {}
         for node, (runs, seconds) in self.nodes.items():
             before = found.get(node.op, (0, 0.0))
@@ -80,7 +80,7 @@ class ProfileStats:
         return dict(sorted(found.items(), key=lambda item: -item[1][1]))
 
     def summary(self, n: int = 20) -> str:
-        """The figures as text, with the ``n`` slowest ops and nodes."""
+        """The counts and times as text, with the ``n`` slowest ops and nodes."""
         each = self.seconds / self.calls if self.calls else 0.0
         rows = [
             f"Profile of {self.name or 'a function'}",
@@ -109,7 +109,7 @@ def _table(items: Iterable[tuple[Any, tuple[int, float]]], n: int) -> list[str]:
 
 @cache
 def _profiled_class(cls: type) -> type:
-    """A class of functions like ``cls`` whose calls are counted."""
+    """A subclass of ``cls`` whose calls are counted and timed."""
 
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
         start = time.perf_counter()

@@ -1,4 +1,4 @@
-"""Showing graphs and what was made of them."""
+"""Printers of graphs (`dprint`, `pp`) and reports of compiled functions (`explain`)."""
 
 from phintys.show.explain import explain
 from phintys.show.pretty import pp, pprint

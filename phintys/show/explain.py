@@ -1,4 +1,4 @@
-"""`explain`: the pipeline for one function, in numbers."""
+"""`explain`: a report of how one function was compiled."""
 
 from __future__ import annotations
 
@@ -13,7 +13,27 @@ WIDTH = 98
 
 @dataclass(frozen=True)
 class Explanation:
-    """What became of a function's graph.  ``str()`` is a report."""
+    """How a function was compiled; ``str()`` is a report.
+
+    Attributes
+    ----------
+    backend
+        the name of the linker
+    loader
+        how the llvm backend loaded the machine code: ``image`` or ``llvm``; else empty
+    nodes_before, nodes_after
+        the number of nodes before and after rewriting
+    steps
+        kind of step of the Program -> number; empty for backends without a Program
+    kernels
+        the loops and instructions of each kernel, as text
+    python_ops
+        the ops that run through ``perform``
+    storages
+        the bytes of each buffer for temporaries, as text in terms of lengths
+    milliseconds
+        stage of compilation -> time
+    """
 
     backend: str
     loader: str
@@ -45,7 +65,7 @@ class Explanation:
 
 
 def explain(f: Any) -> Explanation:
-    """What was done to compile ``f``: nodes, kernels, buffers, milliseconds by stage.
+    """A report of how the function ``f`` was compiled: nodes, kernels, buffers, milliseconds.
 
     >>> import phintys, phintys.tensor as pt
     >>> x = pt.dvector("x")
@@ -88,7 +108,10 @@ def _kernel(k: Any, name: Callable[[Any], str]) -> str:
 
 
 def _lengths(program: Any) -> Callable[[Any], str]:
-    """Names for lengths: ``x.shape[0]`` where the array has a name, else ``#3.shape[0]``."""
+    """A function from keys of `Dim` symbols to names.
+
+    ``x.shape[0]`` if the array has a name, else ``#3.shape[0]`` with the number of the slot.
+    """
     names = {slot.number: slot.name or f"#{slot.number}" for slot in program.slots}
 
     def name(key: Any) -> str:

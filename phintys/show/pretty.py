@@ -1,4 +1,4 @@
-"""`pp`: an expression as one line of infix text."""
+"""`pp`: an expression as one line of text with infix operators."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ _ATOM = 10
 
 
 def pp(graph: Variable) -> str:
-    """An expression as text.
+    """An expression as one line of text, with infix operators.
+
+    Changes of axes are not shown, except transposition.
 
     >>> import phintys, phintys.tensor as pt
     >>> x, y = pt.dscalars("x", "y")
@@ -53,7 +55,7 @@ def _node(node: Apply, inputs: list[tuple[str, int]]) -> tuple[str, int]:
         if operator is not None:
             return f"({operator[0]}{inputs[0][0]})", _ATOM
         return f"{scalar_op}({', '.join(t for t, _ in inputs)})", _ATOM
-    if hasattr(node.op, "new_order"):  # rearranged axes do not show
+    if hasattr(node.op, "new_order"):  # DimShuffle
         transposed = getattr(node.op, "is_transpose", False)
         return (f"{inputs[0][0]}.T" if transposed else inputs[0][0]), _ATOM
     return f"{node.op}({', '.join(t for t, _ in inputs)})", _ATOM

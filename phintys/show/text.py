@@ -10,13 +10,14 @@ from typing import IO, Any
 from phintys.graph.fgraph import FunctionGraph
 from phintys.graph.variable import Apply, Constant, Variable, late
 
-#: a deeper tree goes on at the left margin, so that the text is not quadratic in its depth
+#: every so many levels the tree continues at the left margin; otherwise the size of the text would
+#: be quadratic in the depth
 MAX_INDENT = 100
 
 
 @dataclass
 class _Printer:
-    """What one call of `dprint` shows, and what it has shown already."""
+    """The options of one call of `dprint`, and the state: what has been printed already."""
 
     depth: int
     print_type: bool
@@ -141,7 +142,9 @@ def dprint(
     print_fgraph_inputs: bool = False,
     **kwargs: Any,
 ) -> Any:
-    """Print graphs as trees: each node on a line, its inputs indented below it.
+    """Print graphs as trees: one line per node, its inputs indented below it.
+
+    Returns None, or the text if ``file`` is ``"str"``.
 
     Parameters
     ----------
@@ -156,17 +159,26 @@ def dprint(
     id_type
         ``"CHAR"``, ``"int"``, ``"id"``, ``"auto"``, or ``""`` for no ids
     stop_on_name
-        do not go behind variables that have a name
+        do not print the inputs of variables that have a name
     done, used_ids
         pass the same dicts to several calls to continue their ids
     print_destroy_map, print_view_map
-        add what is overwritten and what is a view
+        add the inputs that are overwritten, and those that outputs are views of
     print_fgraph_inputs
         list the inputs of FunctionGraphs
+    print_storage, print_op_info, kwargs
+        accepted for compatibility
 
     The number after a node of a FunctionGraph or function is its position in the order of
-    execution; ``···`` stands for what has been printed already.  Every 100 levels the tree goes on
-    at the left margin, after the number of the level.
+    execution; ``···`` stands for inputs that have been printed already.  Every 100 levels the tree
+    continues at the left margin, after the number of the level.
+
+    Raises
+    ------
+    TypeError
+        if ``graph_like`` contains something else
+    ValueError
+        if ``id_type`` is unknown
 
     >>> import phintys, phintys.tensor as pt
     >>> x = pt.dvector("x")

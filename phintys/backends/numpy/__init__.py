@@ -1,1 +1,1 @@
-"""The reference backend: every node runs its op's ``perform``, one after the other."""
+"""The reference backend: calls ``perform`` of every node, in topological order."""

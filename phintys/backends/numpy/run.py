@@ -1,8 +1,8 @@
-"""Running a FunctionGraph with ``perform``.
+"""Runs a FunctionGraph by calling ``perform`` of every node.
 
-This is the reference that other backends are tested against, the answer of mode FAST_COMPILE, and
-the one place where the message of a failed check is made: `find_error` computes the graph again,
-without ops of users, and the node that raises says what went wrong and which line made it.
+Other backends are tested against this one.  It runs mode FAST_COMPILE, and it makes the message of
+a check that failed on another backend: `find_error` computes the graph again, without ops of users,
+and the node that raises gives the message and the line of the user's program.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ Step = tuple[RunNode, Apply, list[int], list[int]]
 
 
 class Runner:
-    """A callable: list of input values -> list of output values.
+    """A callable from a list of input values to a list of output values.
 
-    Values live in a flat list of cells; those that are not needed any more are dropped.  ``run``
-    computes one node.
+    Values are kept in a flat list of cells; a cell is cleared after its last use.  ``run`` computes
+    one node.
     """
 
     def __init__(self, fgraph: Any, run: RunNode = run_node) -> None:
@@ -50,6 +50,7 @@ class Runner:
         self.size = len(self.position)
 
     def _place(self, v: Variable) -> int:
+        """The number of the cell of a variable; a new cell at its first use."""
         found = self.position.get(v)
         if found is None:
             found = self.position[v] = len(self.position)
@@ -80,10 +81,10 @@ class Runner:
 
 
 def find_error(fgraph: Any, values: Sequence[Any]) -> Exception | None:
-    """What the first node raises that raises on these values; None if none does.
+    """The exception that the graph raises on these values in this backend; None if there is none.
 
-    Ops of users are not run, and neither is what depends on them: they have been run by the call
-    that failed, and may have side effects.
+    Ops of users, and nodes that depend on their results, are not run: the call that failed has run
+    them already, and they may have side effects.
     """
     try:
         Runner(fgraph, _run_own)(values)
@@ -96,13 +97,14 @@ _UNKNOWN = object()
 
 
 def _run_own(node: Apply, inputs: Sequence[Any]) -> list[Any]:
+    """The results of a node; unknown ones for ops of users and what depends on those."""
     if not is_own(node.op) or any(x is _UNKNOWN for x in inputs):
         return [_UNKNOWN] * len(node.outputs)
     return run_node(node, inputs)
 
 
 def is_own(op: Any) -> bool:
-    """Whether an op, and the ops that it applies, are of this package."""
+    """Whether an op, and the ops that it contains, are defined in this package."""
     ops = [op]
     for o in ops:  # grows
         if not type(o).__module__.startswith("phintys."):
