@@ -1,4 +1,4 @@
-"""The C backend: a second generator over the Program, for readable code and other compilers."""
+"""The C backend: generates C99 from a Program, and calls the shared library made from it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from phintys.backends.c.program import PYTHON, CFile
 from phintys.backends.interpreter import require_main_interpreter
 from phintys.lowering.program import Program, Slot
 
-#: what C code returns where it has no memory
+#: what the C function ``run`` returns if it cannot allocate memory (``OUT_OF_MEMORY``)
 _OUT_OF_MEMORY = -2
 
 __all__ = ["compile_program"]
@@ -23,15 +23,30 @@ __all__ = ["compile_program"]
 def compile_program(
     program: Program, failed: Callable[[Sequence[Any], int], Any]
 ) -> Callable[[Sequence[Any]], list[Any]]:
-    """A callable from input values to output values.
+    """A callable from a list of input values to a list of output values.
 
-    ``failed(values, step)`` raises the error of a failed step.  CompilerError without a compiler.
+    Parameters
+    ----------
+    program
+        a Program with a memory plan
+    failed
+        ``failed(values, step)`` raises the exception of the step that has failed
+
+    The values are NumPy arrays of the dtypes and ranks of the Program's inputs, in order, and
+    objects for inputs of kind ``object``.
+
+    Raises
+    ------
+    CompilerError
+        if there is no C compiler, or it fails
+    UnsupportedError
+        if the Program has loops or branches, or the interpreter cannot run native code
     """
     return CompiledProgram(program, failed)
 
 
 class CompiledProgram:
-    """A Program in a shared library.  ``source`` is its C text."""
+    """A Program compiled to a shared library; ``source`` is the C text."""
 
     def __init__(self, program: Program, failed: Callable[[Sequence[Any], int], Any]) -> None:
         require_main_interpreter()
@@ -53,15 +68,15 @@ class CompiledProgram:
 
 
 def _address(name: str) -> int:
-    """The address of a function of Python."""
+    """The address of a function of Python's C API."""
     return ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value or 0
 
 
 class _Run:
-    """One call: the memory of every slot, and what the C code calls Python for.
+    """The state of one call: the memory of every slot, and the functions that the C code calls.
 
-    The C code calls `allocate` and `python` through the interpreter's C API, and returns at once
-    if they raise; the exception leaves ``entry``, as that of any function of an extension.
+    The C code calls `allocate` and `python` through Python's C API, and returns at once if they
+    raise.  The exception then propagates from ``entry``, as from any extension function.
     """
 
     def __init__(self, compiled: CompiledProgram, values: Sequence[Any]) -> None:
@@ -77,14 +92,14 @@ class _Run:
                 self.fill(slot, slot.data)
 
     def fill(self, slot: Slot, value: Any) -> None:
-        """Put a value that comes from outside into a slot."""
+        """Put an argument, a constant or a result of Python into a slot."""
         if slot.dtype is None:
             self.arrays[slot.number] = value
             return
         array = np.asarray(value)
         if array.ndim != slot.ndim or array.dtype != slot.dtype:
             raise TypeError(
-                f"{slot.name or 'a value'} must be of dtype {slot.dtype} and rank {slot.ndim}, "
+                f"{slot.name or 'a value'} must have dtype {slot.dtype} and rank {slot.ndim}, "
                 f"not {array.dtype} and {array.ndim}."
             )
         array = np.require(array, requirements=["C", "A"])
@@ -97,49 +112,53 @@ class _Run:
 
     def run(self) -> list[Any]:
         memory = self.pointers.ctypes.data, self.lengths.ctypes.data
-        # ctypes, in the call itself, makes an ArgumentError of a MemoryError
+        # converted here, because a MemoryError in the conversion of arguments during the call would
+        # become an ArgumentError
         arguments = [ctypes.c_void_p.from_param(address) for address in memory]
         arguments += [ctypes.py_object.from_param(f) for f in (self.allocate, self.python)]
         status = self.compiled.entry(*arguments)
         if status == _OUT_OF_MEMORY:
-            raise MemoryError("There is no memory for what the function computes.")
+            raise MemoryError("The function cannot allocate memory for its temporaries.")
         if status:
             self.compiled.failed(self.values, status - 1)
         return [self.arrays[s.number] for s in self.compiled.program.outputs]
 
     def allocate(self, number: int) -> None:
-        """Make the memory of a slot."""
+        """Allocate the memory of a slot."""
         slot = self.compiled.slots[number]
-        array = np.empty(self.shape(slot, self.compiled.file.passed), slot.dtype)
+        array = np.empty(self.shape(slot, self.compiled.file.call_lengths), slot.dtype)
         self.arrays[number] = array
         self.pointers[number] = array.ctypes.data
 
     def python(self, number: int) -> None:
         """Run a `Python` step."""
         step: Any = self.compiled.steps[number]
-        place = self.compiled.file.passed
+        start = self.compiled.file.call_lengths
         inputs = []
         for slot in step.inputs:
-            inputs.append(self.value(slot, place))
-            place += slot.ndim if slot.dtype else 0
+            inputs.append(self.value(slot, start))
+            start += slot.ndim if slot.dtype else 0
         for slot, value in zip(step.outputs, step.function(*inputs), strict=True):
             self.fill(slot, value)
 
-    def shape(self, slot: Slot, place: int) -> tuple[int, ...]:
-        """The lengths of a slot that C code has put at a place."""
-        return tuple(self.lengths[place : place + slot.ndim].tolist())
+    def shape(self, slot: Slot, start: int) -> tuple[int, ...]:
+        """The lengths of a slot, which the C code has written from ``lengths[start]`` on."""
+        return tuple(self.lengths[start : start + slot.ndim].tolist())
 
-    def value(self, slot: Slot, place: int) -> Any:
-        """What a slot holds; memory of the call is copied, because Python may keep it."""
+    def value(self, slot: Slot, start: int) -> Any:
+        """The content of a slot.
+
+        Temporary memory is copied, because Python may keep a reference to the array.
+        """
         if slot.dtype is None or slot.kind in ("input", "constant", "python"):
             return self.arrays[slot.number]
         memory = (int(self.pointers[slot.number]), True)
-        shape, kind = self.shape(slot, place), np.dtype(slot.dtype).str
+        shape, kind = self.shape(slot, start), np.dtype(slot.dtype).str
         return np.array(_Memory({"data": memory, "shape": shape, "typestr": kind, "version": 3}))
 
 
 class _Memory:
-    """What NumPy takes an array from."""
+    """An object with the array interface of NumPy."""
 
     def __init__(self, interface: dict[str, Any]) -> None:
         self.__array_interface__ = interface

@@ -1,4 +1,4 @@
-"""From C text to a loaded library, through the system's compiler and a cache on disk."""
+"""Compiles C text with the system's compiler and loads the library; cached on disk."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from phintys.errors import CompilerError
 
 COMPILERS = ("cc", "gcc", "clang")
 
-#: Variables of the environment that compilers look at.
+#: environment variables that change what C compilers do
 _VARIABLES = ("CPATH", "C_INCLUDE_PATH", "LIBRARY_PATH", "SDKROOT", "MACOSX_DEPLOYMENT_TARGET")
 
 
 def compiler() -> str:
-    """The C compiler: ``config.cxx``, or the first of cc, gcc and clang that is found.
+    """The path of the C compiler: ``config.cxx``, or the first of cc, gcc and clang in PATH.
 
-    CompilerError, saying what to do, if there is none.
+    Raises CompilerError if there is none.
     """
     names = [config.cxx] if config.cxx else COMPILERS
     for name in names:
@@ -40,9 +40,11 @@ def compiler() -> str:
 
 
 def build(text: str) -> ctypes.PyDLL:
-    """The library made of a C file; from the cache if the same text was compiled before.
+    """The loaded library of a C text; from the cache if the same text was compiled before.
 
-    Its functions are called with the interpreter's lock, and may leave an exception set.
+    Its functions are called with the GIL held, and may set an exception.
+
+    Raises CompilerError if there is no compiler or it fails.
     """
     cc = compiler()
     flags = ["-std=c99", "-O2", "-fPIC", "-shared", "-fno-math-errno", "-ffp-contract=off"]
@@ -61,20 +63,20 @@ def build(text: str) -> ctypes.PyDLL:
 
 @cache
 def _identity(cc: str, *flags: str) -> tuple[str, ...]:
-    """The compiler, the system and the processor.
+    """The identity of the compiler, the system and the processor, for the key of the cache.
 
-    The driver of gcc and clang says with ``-###``, and without compiling, which version it is and
-    what it passes on: the processor, say, that ``-march=native`` means here.
+    With ``-###`` the drivers of gcc and clang print, without compiling, their version and the
+    options they pass on, such as the processor that ``-march=native`` stands for.
     """
     path = os.path.realpath(cc)
     command = [os.path.abspath(cc), "-###", *flags, "-x", "c", "-E", "-"]
-    told = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, cwd=os.sep)
-    output = (told.stdout + told.stderr).decode(errors="replace")
+    result = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, cwd=os.sep)
+    output = (result.stdout + result.stderr).decode(errors="replace")
     return platform.platform(), path, digest_of_ends(path), output, *processor()
 
 
 def _load(image: bytes, scratch: Path) -> ctypes.PyDLL | None:
-    """The library, unless it was made for another machine."""
+    """The library of a file in the cache; None if it cannot be loaded here."""
     path = scratch / "kept.so"
     try:
         path.write_bytes(image)

@@ -1,4 +1,4 @@
-"""A `Kernel` as a C function: a loop nest with one statement per instruction."""
+"""Generates a C function from a `Kernel`: a loop nest with one statement per instruction."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ OPERATORS = {
     "add": "+", "sub": "-", "mul": "*", "div": "/", "eq": "==", "ne": "!=", "lt": "<", "le": "<=",
     "gt": ">", "ge": ">=", "and": "&", "or": "|", "xor": "^", "shl": "<<", "shr": ">>",
 }  # fmt: skip
-#: instructions that are functions of the C library
+#: instruction -> function of the C library
 LIBRARY = {
     name: name
     for name in "fmod copysign floor ceil trunc rint sqrt cbrt hypot exp exp2 expm1 log log2 log10 "
@@ -31,16 +31,16 @@ LIBRARY = {
 }
 #: instructions that runtime.h defines for each dtype
 RUNTIME = frozenset(("idiv", "imod", "min", "max", "sigmoid", "softplus"))
-#: a kernel asks whether to handle signals after about so many nanoseconds
+#: a kernel polls for signals about every so many (estimated) nanoseconds of work
 BLOCK = 2**24
 COMBINE = {"add": "+", "mul": "*", "and": "&", "or": "|", "xor": "^"}
 
 
 def emit_kernel(kernel: Kernel, name: str, integer: Callable[[Dim], str]) -> tuple[str, str]:
-    """The text of a C function, and of the call of it.
+    """The text of the C function of a kernel, and the expression that calls it.
 
-    ``integer`` writes a Dim as a C expression in the caller's names; the function takes lengths and
-    strides as arguments.
+    ``integer`` returns a Dim as a C expression in the names of the caller; the function takes
+    lengths and strides as arguments.  It returns 1 if it fails, else 0.
     """
     return _Function(kernel, name, integer).emit()
 
@@ -50,7 +50,7 @@ class _Function:
         self.kernel, self.name, self.integer = kernel, name, integer
         self.plan = schedule(kernel)
         self.price = max(1, sum(map(nanoseconds, kernel.body)))
-        self.points = max(64, BLOCK // self.price)  # of an innermost loop, between signals
+        self.points = max(64, BLOCK // self.price)  # iterations between two polls for signals
         self.parameters = ["int64_t *work"]
         self.arguments = ["&work"]
         self.numbers: dict[Dim, str] = {}
@@ -76,7 +76,7 @@ class _Function:
     def _open(self, axis: int) -> None:
         n = self._number(self.kernel.dims[axis])
         start = "0"
-        if axis == len(self.kernel.dims) - 1:  # in blocks, between which signals are handled
+        if axis == len(self.kernel.dims) - 1:  # strip-mined, to poll for signals between blocks
             self._line(f"for (int64_t s = 0; s < {n}; s += {self.points}) {{")
             self.depth += 1
             self._line(f"const int64_t e = dim_min({n}, s + {self.points});")
@@ -156,7 +156,7 @@ class _Function:
         self._line(f"const int64_t v{position} = {index} < 0 ? {index} + {length} : {index};")
 
     def _place(self, operand: int, indices: Sequence[int]) -> str:
-        """The element of an operand at the current point."""
+        """The C expression of the element that an operand addresses in the current iteration."""
         o = self.kernel.operands[operand]
         terms = [
             f"i{axis}" if stride.value == 1 else f"i{axis} * {self._number(stride)}"
@@ -167,7 +167,7 @@ class _Function:
         return f"p{operand}[{' + '.join(terms) or '0'}]"
 
     def _number(self, dim: Dim) -> str:
-        """A Dim inside the function: a literal, or a parameter."""
+        """A Dim as a C expression inside the function: a literal or a parameter."""
         if dim.value is not None:
             return str(dim.value)
         if dim not in self.numbers:
@@ -197,11 +197,14 @@ class _Function:
 
 
 def arithmetic(op: str, dtype: str, args: Sequence[str], given: str) -> str:
-    """An instruction of ``scalar/native.py`` as a C expression."""
+    """An instruction of ``scalar/native.py`` as a C expression.
+
+    ``dtype`` is that of the result, ``given`` that of the arguments.
+    """
     kind = TYPES[dtype]
     if op in OPERATORS:
         left, right = args
-        if op in ("shl", "shr"):  # a shift by more is not used, but must not be undefined
+        if op in ("shl", "shr"):  # masked: a shift by the width or more is undefined in C
             right = f"({right} & {8 * np.dtype(given).itemsize - 1})"
         if op in ("add", "sub", "mul", "shl") and given[0] in "iu":
             unsigned = f"u{given.removeprefix('u')}_t"  # signed overflow is undefined in C
@@ -231,14 +234,14 @@ def arithmetic(op: str, dtype: str, args: Sequence[str], given: str) -> str:
 
 
 def combined(kind: str, dtype: str, left: str, right: str) -> str:
-    """Two values joined by a reduction."""
+    """The C expression that combines two values in a reduction of this kind."""
     if kind in ("max", "min"):
         return f"{kind}_{dtype}({left}, {right})"
     return arithmetic(kind, dtype, [left, right], dtype)
 
 
 def called(name: str, args: Sequence[str]) -> str:
-    """A special function of doubles."""
+    """The C expression of a call of a special function of doubles."""
     if name in LIBM_CALLS:
         return f"{name}({', '.join(args)})"
     if name == "zeta":
@@ -247,7 +250,7 @@ def called(name: str, args: Sequence[str]) -> str:
 
 
 def cast(x: str, source: str, target: str) -> str:
-    """A conversion with NumPy's conventions."""
+    """The C expression of a conversion, as `phintys.scalar.conversion` defines it."""
     if target == "bool":
         return f"{x} != 0"
     if source[0] == "f" and target == "uint64":

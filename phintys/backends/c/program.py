@@ -1,10 +1,11 @@
-"""A `Program` as a C file.
+"""Generates a C file from a `Program`.
 
-The file defines ``int64_t run(void **p, int64_t *n, void *allocate, void *python)``: ``p[k]`` is
-the memory of slot ``k``, ``n`` holds the lengths of arrays that come from outside, and behind them
-those that a call of Python is about.  ``allocate`` and ``python`` are functions of Python of one
-argument, the number of a slot or step.  ``run`` returns 0, the number of the step that failed plus
-1, or a negative number: an exception is set, or memory ran out.
+The file defines ``int64_t run(void **p, int64_t *n, void *allocate, void *python)``.  ``p[k]`` is
+the memory of slot ``k``.  ``n`` holds the lengths of arrays that come from outside, followed by
+lengths that ``run`` passes to the Python function that it calls.  ``allocate`` and ``python`` are
+Python functions of one argument, the number of a slot or step.  ``run`` returns 0, the number of
+the step that failed plus 1, or a negative number: an exception is set (``RAISED``), or memory
+could not be allocated (``OUT_OF_MEMORY``).
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from phintys.scalar.native import SCIPY_CALLS
 
 RUNTIME = Path(__file__).parent / "runtime.h"
 
-#: names in ``runtime.h`` -> functions of Python; ``bind`` takes their addresses in this order
+#: name in ``runtime.h`` -> function of Python's C API; ``bind`` takes the addresses in this order
 PYTHON = {
     "give_lock": "PyEval_SaveThread",
     "take_lock": "PyEval_RestoreThread",
@@ -35,16 +36,19 @@ PYTHON = {
 
 
 class CFile:
-    """The text of a Program, and what must be known to run it.
+    """The C text of a Program, and what the caller of ``run`` has to know.
 
+    text
+        the C text
     lengths
-        (slot number, axis) -> position in the array of lengths
-    specials
-        special functions, in the order in which ``bind`` takes their addresses
-    passed
-        where the lengths begin that a call of Python is about
+        (slot number, axis) -> position in ``n``
+    specials, blas
+        the special functions and BLAS routines, in the order in which ``bind`` takes their
+        addresses, after those of `PYTHON`
+    call_lengths
+        the position in ``n`` of the lengths that are passed to a Python function
     pointer_count, length_count
-        how many pointers and lengths ``run`` is given
+        the sizes of ``p`` and ``n``
     """
 
     def __init__(self, program: Program) -> None:
@@ -58,7 +62,7 @@ class CFile:
             if slot.kind in ("input", "python"):
                 for axis in range(slot.ndim):
                     self.lengths[slot.number, axis] = len(self.lengths)
-        self.passed = self.length_count = len(self.lengths)
+        self.call_lengths = self.length_count = len(self.lengths)
         self.specials = sorted(
             {
                 i.param
@@ -90,13 +94,13 @@ class CFile:
 
     # ----- lengths
     def integer(self, dim: Dim, exact: bool = False) -> str:
-        """A Dim as a C expression; if ``exact``, it sets ``overflow`` where it does not fit."""
+        """A Dim as a C expression; if ``exact``, the C code sets ``overflow`` on overflow."""
         if dim.op == "const":
             return f"INT64_C({dim.args[0]})"
         if dim.op == "symbol":
             kind, number, *axis = dim.args[0]
             return f"item{number}" if kind == "item" else f"n[{self.lengths[number, axis[0]]}]"
-        # bounded: as deep as a shape computation
+        # recursive, bounded by the depth of a shape computation
         if exact and dim.op in ("add", "mul"):
             return self._exact(dim)
         args = [self.integer(a, exact) for a in dim.args]
@@ -105,7 +109,7 @@ class CFile:
         return f"dim_{dim.op}({', '.join(args)})"
 
     def _exact(self, dim: Dim) -> str:
-        """A sum or product whose overflow is noticed."""
+        """A sum or product as a C expression that sets ``overflow``."""
         operands, subtracted = exact_operands(dim)
         result = self.integer(operands[0], True)
         for k, a in enumerate(operands[1:], 1):
@@ -155,7 +159,7 @@ class CFile:
         )
 
     def _bind(self) -> str:
-        """The function that is given the addresses of what the file calls."""
+        """The C function that stores the addresses of the functions that the file calls."""
         names = [*PYTHON]
         names += [f"special_{name}" for name in self.specials]
         names += [f"blas_{name}" for name in self.blas]
@@ -168,7 +172,7 @@ class CFile:
             self.lines.append(f"item{slot.number} = (int64_t)*({kind} *)p[{slot.number}];")
 
     def _allocate(self, slot: Slot) -> None:
-        """Memory for a slot that is written for the first time."""
+        """Emit the allocation of a slot before it is written for the first time."""
         if slot.number in self._allocated or slot.kind not in ("temp", "output"):
             return
         self._allocated.add(slot.number)
@@ -246,17 +250,17 @@ class CFile:
         return repr(float(factor))
 
     def _python(self, step: Python) -> None:
-        """The inputs' lengths go along, one after the other."""
+        """Emit a `Python` step; the lengths of its inputs are passed in ``n``."""
         lengths = [d for s in step.inputs if s.dtype for d in s.shape]
         self._call_python("python", step.step, lengths)
         for slot in step.outputs:
             self._item(slot)
 
     def _call_python(self, function: str, number: int, lengths: Sequence[Dim]) -> None:
-        """Call a function of Python, with lengths behind those of the arguments."""
-        for place, dim in enumerate(lengths, self.passed):
+        """Emit a call of a Python function; ``lengths`` are passed in ``n``."""
+        for place, dim in enumerate(lengths, self.call_lengths):
             self.lines.append(f"n[{place}] = {self.integer(dim)};")
-        self.length_count = max(self.length_count, self.passed + len(lengths))
+        self.length_count = max(self.length_count, self.call_lengths + len(lengths))
         self.lines.append(f"if (called({function}, {number})) {{ failed = RAISED; goto done; }}")
 
 

@@ -1,13 +1,13 @@
-/* What the C code of every function includes: integers of lengths, scalar functions with NumPy's
- * conventions, matrix products in row-major terms. */
+/* Included in the C code of every function: arithmetic on lengths, scalar functions with NumPy's
+ * conventions, matrix products of row-major matrices. */
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Python: its lock is given up while a function runs, and taken again to handle signals.  A function
- * counts its work, in about nanoseconds, and handles signals once in BLOCK of them; `signals` is not
- * 0 if a handler has raised. */
+/* Python's C API.  The GIL is released while a function runs, and taken to run signal handlers.  A
+ * function counts its work in estimated nanoseconds, and polls for signals every BLOCK of them;
+ * `signals` returns nonzero if a handler has raised an exception. */
 static void *(*give_lock)(void);
 static void (*take_lock)(void *);
 static int (*ensure_lock)(void);
@@ -26,12 +26,12 @@ static inline int64_t signals(int64_t *work, int64_t more) {
     return raised != 0;
 }
 
-/* What `run` returns with an exception that is set, and without memory. */
+/* What `run` returns if an exception is set, and if memory cannot be allocated. */
 #define RAISED (-1)
 #define OUT_OF_MEMORY (-2)
 
-/* Calls a function of Python with a number: all calls of Python go through here.  Not 0 if the
- * function has raised; `run` must return then. */
+/* Calls a Python function with one integer; all calls of Python use this function.  Returns nonzero
+ * if the function has raised an exception; `run` must return then. */
 static inline int64_t called(void *function, int64_t number) {
     int state = ensure_lock();
     void *result = call_function(function, "L", (long long)number);
@@ -40,7 +40,7 @@ static inline int64_t called(void *function, int64_t number) {
     return !result;
 }
 
-/* Lengths: division rounds down, and by 0 gives 0. */
+/* Arithmetic on lengths: division rounds down; division by 0 gives 0. */
 static inline int64_t dim_floordiv(int64_t a, int64_t b) {
     if (b == 0) return 0;
     if (b == -1) return (int64_t)(0 - (uint64_t)a); /* the processor traps on INT64_MIN / -1 */
@@ -55,7 +55,7 @@ static inline int64_t dim_mod(int64_t a, int64_t b) {
 static inline int64_t dim_max(int64_t a, int64_t b) { return a > b ? a : b; }
 static inline int64_t dim_min(int64_t a, int64_t b) { return a < b ? a : b; }
 
-/* Lengths where a number that does not fit must be noticed. */
+/* Arithmetic on lengths that reports overflow. */
 static inline int64_t exact_add(int64_t a, int64_t b, int *overflow) {
     *overflow |= b > 0 ? a > INT64_MAX - b : a < INT64_MIN - b;
     return (int64_t)((uint64_t)a + (uint64_t)b);
@@ -70,12 +70,12 @@ static inline int64_t exact_mul(int64_t a, int64_t b, int *overflow) {
     return c;
 }
 
-/* Memory of a call; a null pointer for a size that no memory has. */
+/* Allocates temporary memory; returns a null pointer for an impossible size. */
 static inline void *storage_of(int64_t size, int overflow) {
     return overflow || size < 0 || size > INT64_MAX - 64 ? NULL : malloc((size_t)size + 64);
 }
 
-/* Integers: as for lengths, in every width. */
+/* Integer division in every dtype, as for lengths; minimum and maximum. */
 #define INTEGER_FUNCTIONS(T, name)                                                        \
     static inline T idiv_##name(T a, T b) {                                               \
         if (b == 0) return 0;                                                             \
@@ -100,7 +100,7 @@ INTEGER_FUNCTIONS(uint16_t, uint16)
 INTEGER_FUNCTIONS(uint32_t, uint32)
 INTEGER_FUNCTIONS(uint64_t, uint64)
 
-/* Floats: NaN wins in min and max. */
+/* Floats: min and max propagate NaN. */
 #define FLOAT_FUNCTIONS(T, name, s)                                                       \
     static inline T min_##name(T a, T b) { return (a < b || a != a) ? a : b; }            \
     static inline T max_##name(T a, T b) { return (a > b || a != a) ? a : b; }            \
@@ -115,7 +115,7 @@ INTEGER_FUNCTIONS(uint64_t, uint64)
 FLOAT_FUNCTIONS(float, float32, f)
 FLOAT_FUNCTIONS(double, float64, )
 
-/* Floats as integers: the least one for NaN and what does not fit. */
+/* Conversions of floats to integers: NaN and values out of range give the least integer. */
 static inline int32_t float_to_int32(double a) {
     return fabs(a) < 2147483648.0 ? (int32_t)a : INT32_MIN;
 }
@@ -127,8 +127,8 @@ static inline uint64_t float_to_uint64(double a) {
     return (uint64_t)float_to_int64(a - 9223372036854775808.0) ^ (UINT64_C(1) << 63);
 }
 
-/* sum over k >= 0 of (q + k)^-x for x > 1, q > -64: terms, then Euler and Maclaurin's formula
- * (Abramowitz and Stegun 23.1.30). */
+/* The Hurwitz zeta function, the sum over k >= 0 of (q + k)^-x, for x > 1 and q > -64: the first
+ * terms, then the Euler-Maclaurin formula (Abramowitz and Stegun 23.1.30). */
 static double hurwitz_zeta_added(double x, double q) {
     static const double even[] = {1.0 / 12, -1.0 / 720, 1.0 / 30240, -1.0 / 1209600,
                                   1.0 / 47900160, -691.0 / 1307674368000.0, 1.0 / 74724249600.0};
@@ -143,11 +143,11 @@ static double hurwitz_zeta_added(double x, double q) {
     return total;
 }
 
-/* The same for all q; far below 0 by reflection (see llvm/zeta.ll). */
+/* The Hurwitz zeta function for all q; far below 0 by reflection (see zeta.ll of the llvm backend). */
 static double hurwitz_zeta(double x, double q) {
     if (x == 1) return INFINITY;
     if (!(x > 1)) return NAN;
-    if (x > 1e15 && q > 0) return pow(q, -x); /* the other terms are nothing */
+    if (x > 1e15 && q > 0) return pow(q, -x); /* the other terms are negligible */
     if (!(q <= 0)) return hurwitz_zeta_added(x, q);
     if (q == floor(q)) return INFINITY;
     if (x != floor(x)) return NAN;
@@ -157,8 +157,9 @@ static double hurwitz_zeta(double x, double q) {
     return hurwitz_zeta_added(x, q - floor(q)) + (x / 2 == floor(x / 2) ? between : -between);
 }
 
-/* Matrix products.  BLAS is column-major: a row-major product is that of the transposes.  Large ones
- * go in blocks of rows, sums of plain loops in parts; not 0 if a handler of signals has raised. */
+/* Matrix products.  BLAS is column-major, so a row-major product is computed as the product of the
+ * transposes.  Large products are split into blocks of rows, and sums into parts, to poll for
+ * signals in between.  The functions return nonzero if a signal handler has raised an exception. */
 #define PART (INT64_C(1) << 24)
 static inline int64_t rows_of(int64_t m, int64_t work) {
     int64_t rows = (INT64_C(1) << 34) / work / 64 * 64;
