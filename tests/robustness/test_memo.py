@@ -39,7 +39,7 @@ PLAIN = {
     "backends/c/compiler.py": {"_identity": "one for each compiler with its flags"},
     "backends/capsules.py": {"blas": DTYPES, "special": DTYPES},
     "backends/code_cache.py": {"_warned": "the directories of the cache"},
-    "backends/jax/dispatch.py": {"STATIC_OPS": CODE},
+    "backends/jax/dispatch.py": {"TRACE_TIME_OPS": CODE},
     "backends/llvm/kernels.py": {"_emit": "the texts of 256 kernels"},
     "backends/llvm/products.py": {"cell": TARGETS, "_library": TARGETS},
     "backends/llvm/runtime.py": {"runtime": TARGETS, "blas": TARGETS},

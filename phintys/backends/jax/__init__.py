@@ -1,11 +1,11 @@
-"""Mode ``"JAX"``: each op of the rewritten graph as a JAX function, compiled by XLA as one.
+"""Mode ``"JAX"``: each op of the rewritten graph becomes a JAX function, XLA compiles the graph.
 
-`jax_funcify` is open: ``jax_funcify.register(MyOp)`` teaches it a user's op.  Ops it does not know
-are called back in Python (`jax.pure_callback`).  What depends on shapes only is computed while JAX
-traces, so that ``zeros(x.shape)`` and ``x[: x.shape[0] // 2]`` are legal.
+``jax_funcify.register(MyOp)`` adds the JAX function of a user's op.  Ops that are not registered
+are called back in Python (`jax.pure_callback`).  Expressions that depend only on shapes are
+evaluated at trace time, so that ``zeros(x.shape)`` and ``x[: x.shape[0] // 2]`` work.
 
-Results are JAX arrays.  XLA knows no exceptions: what can only be checked on values (indices that
-are not constant) is returned as a flag and looked at after the call.
+Results are JAX arrays.  XLA has no exceptions: a condition on values (an index that is not
+constant) is returned as a flag, which is tested after the call.
 """
 
 from __future__ import annotations
@@ -26,7 +26,10 @@ __all__ = ["compile_fgraph", "jax_funcify", "jax_typify", "require"]
 
 
 def compile_fgraph(fgraph: Any) -> Any:
-    """A callable from a list of input values to the list of output values, which are JAX arrays."""
+    """A callable from a list of input values to the list of output values, which are JAX arrays.
+
+    The call raises UnsupportedError if a length depends on values, else what the graph raises.
+    """
     from phintys.backends.jax.run import compile_fgraph
 
     return compile_fgraph(fgraph)

@@ -1,4 +1,7 @@
-"""`jax_funcify` and `jax_typify`, and what registered functions share."""
+"""`jax_funcify` and `jax_typify`; helpers for the registered functions.
+
+A value is *concrete* if it is known at trace time: a NumPy array or a number, not a tracer.
+"""
 
 from __future__ import annotations
 
@@ -23,36 +26,47 @@ from phintys.graph.perform import run_node
 from phintys.graph.traversal import graph_inputs, io_toposort
 from phintys.graph.variable import Apply
 
-#: NumPy values up to this size are computed with while JAX traces
-STATIC_SIZE = 1024
+#: concrete arrays with more elements are passed to XLA
+MAX_CONCRETE_SIZE = 1024
 
 # -------------------------------------------------------------------------- registries
 
 
 @singledispatch
 def jax_funcify(op: Any, node: Any = None, **kwargs: Any) -> Callable[..., Any]:
-    """The JAX function of an op (of its application ``node``), or of a whole FunctionGraph.
+    """The JAX function of an op (applied as in ``node``), or of a whole FunctionGraph.
 
     Register functions for ops with ``@jax_funcify.register(MyOp)``: they take ``(op, node=None,
-    **kwargs)`` and return a function of JAX arrays; one with several results returns a tuple.
+    **kwargs)`` and return a function from JAX arrays (or concrete values) to a JAX array, or to a
+    tuple of them if the op has several outputs.  An op that is not registered is called back in
+    Python.
 
-    An op that is not registered is called back in Python.
+    Raises TypeError if ``op`` is neither an Op nor a FunctionGraph.
+
+    >>> import phintys.tensor as pt
+    >>> node = pt.exp(pt.fvector("x")).owner
+    >>> jax_funcify(node.op, node=node)(jnp.zeros(2, "float32"))
+    Array([1., 1.], dtype=float32)
     """
     raise TypeError(f"There is no JAX function for {op!r}: it is neither an Op nor a graph.")
 
 
 @singledispatch
 def jax_typify(data: Any, dtype: Any = None, **kwargs: Any) -> Any:
-    """The JAX value of ``data``.
+    """The constant ``data`` as a JAX value.
 
-    Small NumPy arrays and other objects stay as they are: lengths are computed with them.
+    Small NumPy arrays and other objects stay as they are, so that they are concrete at trace time.
+    Large arrays, and arrays for which a ``dtype`` is given, become JAX arrays.
+
+    >>> type(jax_typify(np.zeros(3))), jax_typify(np.zeros(3), "float32")
+    (<class 'numpy.ndarray'>, Array([0., 0., 0.], dtype=float32))
     """
     return data
 
 
 @jax_typify.register(np.ndarray)
 def _(data: np.ndarray, dtype: Any = None, **kwargs: Any) -> Any:
-    return data if is_static(data) and dtype is None else jnp.asarray(data, dtype)
+    return data if is_concrete(data) and dtype is None else jnp.asarray(data, dtype)
 
 
 @jax_funcify.register(FunctionGraph)
@@ -62,7 +76,7 @@ def _(op: Any, node: Any = None, fgraph_name: str = "jax_function", **kwargs: An
 
 
 def enable_x64(fgraph: Any) -> None:
-    """Let JAX have 64-bit dtypes if the graph does (a setting of the whole process)."""
+    """Enable 64-bit dtypes in JAX, for the whole process, if the graph has variables of these."""
     nodes = fgraph.toposort()
     variables = [*fgraph.inputs, *fgraph.outputs, *(v for n in nodes for v in n.inputs + n.outputs)]
     if any(getattr(v.type, "dtype", "") in _WIDE for v in variables):
@@ -73,27 +87,29 @@ _WIDE = frozenset(("int64", "uint64", "float64", "complex128"))
 
 
 def convert_node(op: Any, node: Any, **kwargs: Any) -> Any:
-    """`jax_funcify`; ops that compute lengths also accept values known while JAX traces."""
+    """`jax_funcify`; the functions of `TRACE_TIME_OPS` are evaluated at trace time if possible."""
     function = jax_funcify(op, node=node, **kwargs)
-    return on_static_values(function, node) if isinstance(op, tuple(STATIC_OPS)) else function
+    if isinstance(op, tuple(TRACE_TIME_OPS)):
+        return evaluated_at_trace_time(function, node)
+    return function
 
 
-# ------------------------------------------------------- values known while JAX traces
+# ------------------------------------------------------------------------ concrete values
 
-#: ops that are computed by ``perform`` if their inputs are known
-STATIC_OPS: list[type[Op]] = []
-
-
-def is_static(x: Any) -> bool:
-    """Whether a value is known while JAX traces, and small."""
-    return isinstance(x, np.ndarray | np.generic | int | float) and np.size(x) <= STATIC_SIZE
+#: ops that are computed by ``perform`` at trace time if all inputs are concrete
+TRACE_TIME_OPS: list[type[Op]] = []
 
 
-def on_static_values(function: Callable[..., Any], node: Apply) -> Callable[..., Any]:
-    """``function``, which computes with NumPy where all arguments are known."""
+def is_concrete(x: Any) -> bool:
+    """Whether a value is known at trace time (no tracer), and small."""
+    return isinstance(x, np.ndarray | np.generic | int | float) and np.size(x) <= MAX_CONCRETE_SIZE
+
+
+def evaluated_at_trace_time(function: Callable[..., Any], node: Apply) -> Callable[..., Any]:
+    """A function that calls ``perform`` if all arguments are concrete, else ``function``."""
 
     def call(*args: Any) -> Any:
-        if not args or not all(map(is_static, args)):
+        if not args or not all(map(is_concrete, args)):
             return function(*args)
         return perform(node, args)
 
@@ -101,14 +117,17 @@ def on_static_values(function: Callable[..., Any], node: Apply) -> Callable[...,
 
 
 def perform(node: Apply, args: Sequence[Any]) -> Any:
-    """What ``perform`` computes: a value, or a tuple of several."""
+    """The result of ``perform``, or a tuple if the op has several."""
     found = tuple(run_node(node, args))
     return found if len(found) > 1 else found[0]
 
 
-def fixed(x: Any, node: Any) -> Any:
-    """``x``, which decides about lengths; UnsupportedError if it depends on values."""
-    if not is_static(x):
+def concrete(x: Any, node: Any) -> Any:
+    """``x``, which must be concrete because shapes depend on it.
+
+    Raises UnsupportedError if it depends on values of arrays.
+    """
+    if not is_concrete(x):
         raise UnsupportedError(
             f"JAX compiles for fixed shapes, and a length that {node.op} needs depends on values. "
             "Lengths may depend on shapes and on 0-d integer inputs."
@@ -117,14 +136,16 @@ def fixed(x: Any, node: Any) -> Any:
 
 
 def length(x: Any, node: Any) -> int:
-    """A length as an int; UnsupportedError if it depends on values."""
-    return int(fixed(x, node))
+    """A length as an int.  Raises UnsupportedError if it depends on values of arrays."""
+    return int(concrete(x, node))
 
 
 # ------------------------------------------------------------------------------- checks
 
 
 class _Collected(threading.local):
+    """The conditions that this thread collects; None if it does not trace."""
+
     checks: list[Any] | None = None
 
 
@@ -132,8 +153,17 @@ _collected = _Collected()
 
 
 def require(condition: Any, message: str, error: type[Exception] = IndexError) -> None:
-    """Check a condition: at once if it is known, else after the compiled function has run."""
-    if is_static(condition):
+    """Check a condition at trace time if it is concrete, else after the compiled function has run.
+
+    ``condition`` is a bool or an array of them, all of which must hold.  Raises ``error`` with
+    ``message`` at trace time.  After the run the reference backend makes the exception.
+
+    >>> require(np.array([True, False]), "An index is out of range.")
+    Traceback (most recent call last):
+        ...
+    IndexError: An index is out of range.
+    """
+    if is_concrete(condition):
         if not np.all(condition):
             raise error(message)
     elif _collected.checks is not None:
@@ -142,7 +172,7 @@ def require(condition: Any, message: str, error: type[Exception] = IndexError) -
 
 @contextmanager
 def collecting() -> Iterator[list[Any]]:
-    """The conditions that `require` meets and that are not known while JAX traces."""
+    """A context that collects the conditions of `require` that are not concrete, in a list."""
     before, _collected.checks = _collected.checks, []
     try:
         yield _collected.checks
@@ -155,14 +185,14 @@ def collecting() -> Iterator[list[Any]]:
 
 @jax_funcify.register(Op)
 def call_back(op: Any, node: Any = None, **kwargs: Any) -> Any:
-    """``perform``, called from the compiled function."""
+    """The JAX function of an op that is not registered: a callback that calls ``perform``."""
 
     def function(*args: Any) -> Any:
         shapes = output_shapes(node, args)
         structs = [
             jax.ShapeDtypeStruct(shape, v.type.dtype) for shape, v in zip(shapes, node.outputs)
         ]
-        passed = [i for i, x in enumerate(args) if not _stays(x)]
+        passed = [i for i, x in enumerate(args) if not _stays_in_python(x)]
 
         def host(*values: Any) -> tuple[Any, ...]:
             given = list(args)
@@ -183,9 +213,11 @@ def call_back(op: Any, node: Any = None, **kwargs: Any) -> Any:
 
 
 class Raised:
-    """Exceptions of called back Python, on their way through JAX.
+    """The exceptions of callbacks, so that the caller gets them unchanged.
 
-    JAX replaces an exception by one of its own, with the text of the first: there is its number.
+    JAX replaces an exception in a callback by one of its own, whose message contains that of the
+    original.  So the callback raises a RuntimeError with a number in its message instead, and `pop`
+    finds the original by the number.
     """
 
     def __init__(self) -> None:
@@ -193,15 +225,15 @@ class Raised:
         self.numbers = count()
 
     def put(self, exc: BaseException) -> RuntimeError:
-        """What to raise in place of an exception."""
+        """The exception to raise in the callback instead of ``exc``, which is stored."""
         number = f"[phintys exception {next(self.numbers)}]"
-        while len(self.exceptions) >= 100:  # that nobody asked for
+        while len(self.exceptions) >= 100:  # drop the oldest of those that were never popped
             self.exceptions.pop(next(iter(self.exceptions)), None)
         self.exceptions[number] = exc
         return RuntimeError(f"{type(exc).__name__}: {exc} {number}")
 
     def pop(self, exc: Exception) -> BaseException | None:
-        """The exception that one of JAX stands for; None if it is JAX's own."""
+        """The exception of a callback that an exception of JAX stands for, or None."""
         found = re.search(r"\[phintys exception \d+\]", str(exc))
         return self.exceptions.pop(found[0], None) if found else None
 
@@ -209,24 +241,31 @@ class Raised:
 raised = Raised()
 
 
-def _stays(x: Any) -> bool:
-    """Whether a value is not handed to the callback by JAX: it is known, or no array."""
+def _stays_in_python(x: Any) -> bool:
+    """Whether the callback uses a value directly, not as an argument that JAX passes.
+
+    That is so if it is concrete or no array.
+    """
     return isinstance(x, np.ndarray | np.generic) or not isinstance(x, jax.Array)
 
 
 def output_shapes(node: Apply, args: Sequence[Any]) -> list[tuple[int, ...]]:
-    """The shapes of the results, from static shapes or by ``infer_shape``."""
+    """The shapes of the results, from their static types or by ``infer_shape``.
+
+    Raises UnsupportedError if they cannot be inferred at trace time.
+    """
     known = [v.type.shape for v in node.outputs]
     if all(None not in shape for shape in known):
         return known
     if node.op.infer_shape is None:
         raise UnsupportedError(
-            f"JAX needs to know the shape of {node.op}, which has no infer_shape."
+            f"JAX needs the shape of the result of {node.op}, which has no infer_shape."
         )
     return _inferred(node, args)
 
 
 def _inferred(node: Apply, args: Sequence[Any]) -> list[tuple[int, ...]]:
+    """The shapes of the results according to ``infer_shape``, evaluated on concrete values."""
     from phintys.scalar.type import ScalarType
     from phintys.tensor.static import as_length
     from phintys.tensor.type import TensorType
@@ -242,14 +281,16 @@ def _inferred(node: Apply, args: Sequence[Any]) -> list[tuple[int, ...]]:
         shapes.append(tuple(symbols))
     found = node.op.infer_shape(node, shapes)
     if any(shape is None for shape in found):
-        raise UnsupportedError(f"JAX needs to know the shape of the result of {node.op}.")
-    values.update((v, x) for v, x in zip(node.inputs, args) if is_static(x))
+        raise UnsupportedError(
+            f"JAX needs the shape of the result of {node.op}, which its infer_shape does not give."
+        )
+    values.update((v, x) for v, x in zip(node.inputs, args) if is_concrete(x))
     entries = [[as_length(n) for n in shape] for shape in found]
     return [tuple(length(n, node) for n in _evaluate(row, values)) for row in entries]
 
 
 def _evaluate(outputs: Sequence[Any], values: dict[Any, Any]) -> list[Any]:
-    """Values of variables from those of others; None where these do not suffice."""
+    """The values of ``outputs`` computed from ``values``; None where these do not suffice."""
     found = dict(values)
     for v in graph_inputs(outputs, list(values)):
         if hasattr(v, "data"):

@@ -1,4 +1,4 @@
-"""Elementwise functions, reductions, softmax, running sums."""
+"""JAX functions of elementwise ops, reductions, softmax and cumulative sums."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import jax.scipy.special
 import numpy as np
 
-from phintys.backends.jax.dispatch import STATIC_OPS, call_back, jax_funcify, perform, require
+from phintys.backends.jax.dispatch import TRACE_TIME_OPS, call_back, jax_funcify, perform, require
 from phintys.backends.jax.native import JaxInstructions, astype, has_all
 from phintys.gradient.barriers import ViewOp
 from phintys.scalar.arith import Cast
@@ -24,15 +24,15 @@ from phintys.tensor.elemwise import DimShuffle, Elemwise, check_broadcast
 from phintys.tensor.reduce import Argmax, CAReduce, Max, Min, ProdWithoutZeros
 from phintys.tensor.special import LogSoftmax, LogSumExp, Softmax
 
-STATIC_OPS += [Elemwise, ScalarOp, CAReduce, DimShuffle]
+TRACE_TIME_OPS += [Elemwise, ScalarOp, CAReduce, DimShuffle]
 
 # ------------------------------------------------------------------------- scalar functions
 
-#: scalar ops whose native form is right where the JAX function of that name is not
+#: scalar ops whose native form is used, since the JAX function of that name differs (division by 0)
 NATIVE_FIRST = frozenset(("int_div", "mod"))
-#: scalar ops that JAX has, but not as accurately as SciPy
+#: scalar ops that SciPy computes in a callback, since JAX is less accurate
 INACCURATE = frozenset(("hyp2f1", "spence", "zeta", "poch", "expi"))
-#: scalar ops whose JAX function loops without end on some arguments, as the least integer
+#: the same, since the JAX function does not terminate for some arguments, such as the least integer
 ENDLESS = frozenset(("exp1", "gcd", "lcm"))
 
 
@@ -48,7 +48,7 @@ def _c_remainder(x: Any, y: Any) -> Any:
     return jnp.fmod(x, y)
 
 
-#: scalar op -> its function, where that is not JAX's function of the same name
+#: scalar op -> its function, if that is not JAX's function of the same name
 OWN: dict[str, Callable[..., Any]] = {
     "identity": lambda x: x,
     "second": lambda x, y: jnp.broadcast_to(y, jnp.broadcast_shapes(jnp.shape(x), jnp.shape(y))),
@@ -63,7 +63,7 @@ OWN: dict[str, Callable[..., Any]] = {
 
 @jax_funcify.register(ScalarOp)
 def jax_funcify_scalar(op: Any, node: Any = None, **kwargs: Any) -> Any:
-    """The function of a row of the scalar tables, on arrays that broadcast."""
+    """The JAX function of a scalar op, on arrays that broadcast."""
     given = [v.type.dtype for v in node.inputs]
     cast_to, result = op.signature(given)
     function = jax_function(op, cast_to) or _python_function(op, result)
@@ -76,7 +76,7 @@ def jax_funcify_scalar(op: Any, node: Any = None, **kwargs: Any) -> Any:
 
 
 def jax_function(op: ScalarOp, dtypes: Sequence[str]) -> Callable[..., Any] | None:
-    """JAX's function for arguments of these dtypes, or None."""
+    """The JAX function of a scalar op for these dtypes; None if Python has to compute it."""
     mixed = len({dt for dt in dtypes if kind(dt) in "iu"}) > 1
     if mixed or op.name in INACCURATE | ENDLESS:
         return None
@@ -86,7 +86,10 @@ def jax_function(op: ScalarOp, dtypes: Sequence[str]) -> Callable[..., Any] | No
 
 
 def _namesake(function: str, dtypes: Sequence[str]) -> Callable[..., Any] | None:
-    """The function of the same name in JAX; its special functions are real."""
+    """JAX's function with the name of a function of NumPy or SciPy, or None.
+
+    The special functions of JAX do not support complex dtypes, and float16 only through float32.
+    """
     module, _, name = function.rpartition(".")
     if module not in ("numpy", "scipy.special"):
         return None
@@ -99,13 +102,15 @@ def _namesake(function: str, dtypes: Sequence[str]) -> Callable[..., Any] | None
 
 
 def _native(op: ScalarOp, dtypes: Sequence[str]) -> Callable[..., Any] | None:
-    """The function in JAX's instructions, from the native form of the row."""
+    """The JAX function made from the native form of a scalar op, or None."""
     if not has_all(op, dtypes):
         return None
     return lambda *args: op.emit(JaxInstructions, *args)
 
 
 def _python_function(op: ScalarOp, result: str) -> Callable[..., Any]:
+    """The JAX function that computes a scalar op in a callback to Python."""
+
     def host(*values: Any) -> Any:
         return np.asarray(op.compute(*map(np.asarray, values)), result)
 
@@ -255,7 +260,7 @@ def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
 
 
 def _on_elements(node: Any, compute: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """``compute``, or what ``perform`` says of tensors without elements."""
+    """``compute``, or ``perform`` if the tensor has no elements (which may raise)."""
 
     def call(x: Any) -> Any:
         if x.size:

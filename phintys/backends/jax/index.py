@@ -1,4 +1,4 @@
-"""Parts of tensors read, set and added to."""
+"""JAX functions of indexing, and of setting and incrementing parts of tensors."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from phintys.backends.jax.dispatch import (
-    STATIC_OPS,
-    fixed,
-    is_static,
+    TRACE_TIME_OPS,
+    concrete,
+    is_concrete,
     jax_funcify,
     length,
     require,
@@ -25,11 +25,11 @@ from phintys.tensor.index_ops import (
     check_region,
 )
 
-STATIC_OPS += [Subtensor, AdvancedSubtensor]
+TRACE_TIME_OPS += [Subtensor, AdvancedSubtensor]
 
 
 def python_index(op: Any, node: Any, x: Any, values: Sequence[Any]) -> tuple[Any, ...]:
-    """The index as JAX takes it: bounds of slices are ints; the others are checked."""
+    """The index for a JAX array: slices of ints, masks and integers, whose bounds are checked."""
     key = op.key(values)
     axis = 0
     found: list[Any] = []
@@ -49,24 +49,24 @@ def python_index(op: Any, node: Any, x: Any, values: Sequence[Any]) -> tuple[Any
 def _slice(entry: slice, n: int, node: Any) -> slice:
     parts = (entry.start, entry.stop, entry.step)
     start, stop, step = (None if p is None else length(p, node) for p in parts)
-    if step is not None:  # a larger one takes one element too, and may overflow in XLA
+    if step is not None:  # clipped: a larger one selects the same element, but XLA may overflow
         step = max(-n - 1, min(step, n + 1))
     return slice(start, stop, step)
 
 
 def _mask(mask: Any, x: Any, axis: int, node: Any) -> Any:
-    mask = mask if isinstance(mask, np.ndarray) else fixed(mask, node)
+    mask = mask if isinstance(mask, np.ndarray) else concrete(mask, node)
     shape = x.shape[axis : axis + mask.ndim]
     require(shape == mask.shape, f"A mask of shape {mask.shape} does not fit lengths {shape}.")
     return mask
 
 
 def _integers(i: Any, n: int, axis: int) -> Any:
-    if np.dtype(i.dtype).itemsize < 4:  # which the length may not fit into
+    if np.dtype(i.dtype).itemsize < 4:  # the length may not fit in int8 or int16
         i = i.astype("int32")
     least = 0 if np.dtype(i.dtype).kind == "u" else -n
     require((i >= least) & (i < n), f"An index is out of range for axis {axis} of length {n}.")
-    return int(i) if is_static(i) and np.ndim(i) == 0 else i
+    return int(i) if is_concrete(i) and np.ndim(i) == 0 else i
 
 
 @jax_funcify.register(Subtensor)

@@ -1,4 +1,4 @@
-"""Products of vectors and matrices, diagonals, and ops applied to the items of a batch."""
+"""JAX functions of matrix products, Blockwise, diagonals and repeat."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import numpy as np
 from phintys.backends.jax.dispatch import (
     call_back,
     collecting,
+    concrete,
     convert_node,
-    fixed,
     jax_funcify,
     require,
 )
@@ -63,7 +63,7 @@ def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
 
 
 def _scaled(beta: Any, z: Any) -> Any:
-    """``beta * z``; 0 where ``beta`` is, whatever ``z`` is."""
+    """``beta * z``; 0 if ``beta`` is 0, even if ``z`` is NaN or infinite."""
     return z if beta is None else jnp.where(beta == 0, jnp.zeros_like(z), beta * z)
 
 
@@ -72,7 +72,7 @@ def _scaled(beta: Any, z: Any) -> Any:
 
 @jax_funcify.register(Blockwise)
 def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
-    """`jax.vmap` of the core op, over all batch axes as one; unknown core ops are called back."""
+    """`jax.vmap` of the core op over the flattened batch axes; unknown core ops are called back."""
     if jax_funcify.dispatch(type(op.core_op)) is call_back:
         return call_back(op, node, **kwargs)
     core, n = op.core_node(node), op.batch_ndim(node)
@@ -95,6 +95,7 @@ def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
 
 
 def _batch_shape(node: Any, args: Sequence[Any], n: int) -> tuple[int, ...]:
+    """The broadcast shape of the first ``n`` axes of the arguments."""
     leading = [np.empty(x.shape[:n], np.bool_) for x in args]
     if n:
         check_broadcast(node, leading)
@@ -112,7 +113,7 @@ def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
 @jax_funcify.register(Repeat)
 def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
     def compute(x: Any, repeats: Any) -> Any:
-        if np.any(fixed(repeats, node) < 0) or len(repeats) not in (1, x.shape[op.axis]):
+        if np.any(concrete(repeats, node) < 0) or len(repeats) not in (1, x.shape[op.axis]):
             raise ValueError(f"{op}: {repeats} repeats for shape {x.shape}.")
         return jnp.repeat(x, repeats, axis=op.axis, total_repeat_length=_total(repeats, x, op.axis))
 

@@ -1,6 +1,6 @@
 """The native instructions of scalar ops (`phintys.scalar.native`) as JAX functions.
 
-A row of the scalar tables with a native form thereby has a JAX function, also a user's.
+Every scalar op with a native form, a user's too, thereby has a JAX function.
 """
 
 from __future__ import annotations
@@ -30,8 +30,9 @@ def astype(x: Any, dtype: str) -> Any:
 
 
 def _to_integer(x: Any, dtype: str) -> Any:
+    """Floats as integers; `phintys.scalar.conversion` defines NaN and values out of range."""
     x = x.astype(jnp.promote_types(x.dtype, "float32"))
-    if dtype == "uint32":  # without int64, which JAX may not have
+    if dtype == "uint32":  # not through int64, since 64-bit dtypes may be disabled in JAX
         rest = jnp.fmod(jnp.where(jnp.abs(x) < 2.0**63, jnp.trunc(x), 0), 2.0**32)
         size = jnp.abs(rest).astype("uint32")
         return jnp.where(rest < 0, 0 - size, size)
@@ -43,12 +44,13 @@ def _to_integer(x: Any, dtype: str) -> Any:
 
 
 def _to_signed(x: Any, dtype: str) -> Any:
+    """Floats as int32 or int64; the least integer for NaN and values out of range."""
     limit = -float(np.iinfo(dtype).min)
     return jnp.where(jnp.abs(x) < limit, x, -limit).astype(dtype)
 
 
-def _total(divide: Any) -> Any:
-    """Integer division that gives 0 where the divisor is 0."""
+def _zero_for_zero_divisor(divide: Any) -> Any:
+    """The integer division ``divide``, with result 0 if the divisor is 0."""
 
     def compute(a: Any, b: Any) -> Any:
         zero = b == 0
@@ -60,7 +62,8 @@ def _total(divide: Any) -> Any:
 INSTRUCTIONS: dict[str, Any] = {
     "add": jnp.add, "sub": jnp.subtract, "mul": jnp.multiply, "div": jnp.divide,
     "fma": lambda a, b, c: a * b + c,
-    "idiv": _total(jnp.floor_divide), "imod": _total(jnp.remainder), "fmod": jnp.fmod,
+    "idiv": _zero_for_zero_divisor(jnp.floor_divide),
+    "imod": _zero_for_zero_divisor(jnp.remainder), "fmod": jnp.fmod,
     "neg": jnp.negative, "abs": jnp.abs, "min": jnp.minimum, "max": jnp.maximum,
     "eq": jnp.equal, "ne": jnp.not_equal, "lt": jnp.less, "le": jnp.less_equal,
     "gt": jnp.greater, "ge": jnp.greater_equal,
@@ -76,12 +79,12 @@ CALLS: dict[str, Any] = {
     "tgamma": jax.scipy.special.gamma, "lgamma": jax.scipy.special.gammaln,
     "psi": jax.scipy.special.digamma,
 }  # fmt: skip
-#: functions that JAX does not have, or less accurately
+#: functions of SciPy that JAX does not have
 MISSING = frozenset(SCIPY_CALLS) - frozenset(dir(jax.scipy.special)) - {"psi"}
 
 
 class _Instructions:
-    """The builder that a row's ``native`` function gets: values are JAX arrays."""
+    """The `Native` whose instructions are computed by JAX; values are JAX arrays."""
 
     @staticmethod
     def const(value: float, like: Any) -> Any:
@@ -110,7 +113,7 @@ JaxInstructions = _Instructions()
 
 
 class _Calls:
-    """The probe of `phintys.scalar.native`, which notes the functions that are called."""
+    """The probe of `phintys.scalar.native` that records the names of called functions."""
 
     def __init__(self) -> None:
         self.names: set[str] = set()
@@ -124,6 +127,6 @@ class _Calls:
 
 
 def has_all(op: ScalarOp, dtypes: Sequence[str]) -> bool:
-    """Whether the op has a native form for these dtypes, and JAX all functions that it calls."""
+    """Whether the op has a native form for these dtypes that calls only functions JAX has."""
     calls = _Calls()
     return op.emit(calls, *dtypes) is not NotImplemented and not calls.names & MISSING

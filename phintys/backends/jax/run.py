@@ -1,4 +1,4 @@
-"""A FunctionGraph as one function compiled by XLA."""
+"""Compiles a FunctionGraph with JAX as one function."""
 
 from __future__ import annotations
 
@@ -15,20 +15,21 @@ from phintys.errors import UnsupportedError
 from phintys.graph.origin import describe
 from phintys.memo import Memo
 
-#: compiled functions kept per function for different values of integers that decide lengths
+#: how many jitted variants of a function are cached, by the values of its integer inputs
 VARIANTS = 32
 
 
 def compile_fgraph(fgraph: Any) -> Any:
-    """See the package."""
+    """See `phintys.backends.jax.compile_fgraph`."""
     return interpreted(fgraph, "JAX") or Transpiled(fgraph, Compiled(fgraph))
 
 
 class Compiled:
     """The jitted function of a graph.
 
-    Shapes are fixed when JAX traces: other shapes compile anew.  If lengths depend on 0-d integer
-    inputs, so do other values of these.
+    JAX compiles for fixed shapes, and again for each new combination of shapes.  If a length
+    depends on a 0-d integer input, the values of these inputs are compiled in as constants, and
+    each new combination of values is compiled as a variant.
     """
 
     def __init__(self, fgraph: Any) -> None:
@@ -40,10 +41,10 @@ class Compiled:
         self.variants: Memo[tuple[int, ...], Any] = Memo(VARIANTS, "variants of JAX functions")
 
     def trace(self, *args: Any) -> tuple[Any, Any]:
-        """The results, and whether all checks passed (None if there are none)."""
+        """The results, and whether all checks have passed (None if there are no checks)."""
         with collecting() as checks:
             results = self.generated.function(*args)
-        # an argument would be handed back as it is: the memory of a NumPy array of the caller
+        # an argument that is a result must be copied: it may be the memory of the caller's array
         results = tuple(jnp.copy(r) if any(r is a for a in args) else r for r in results)
         return results, jnp.all(jnp.stack(checks)) if checks else None
 
@@ -57,7 +58,7 @@ class Compiled:
         raise original
 
     def run(self, values: Sequence[Any]) -> list[Any]:
-        """The results, by the jitted function or by one of its variants."""
+        """The results of the jitted function, or of a variant if a length depends on an input."""
         if not self.inlined:
             try:
                 return self.checked(self.jitted(*values))
@@ -71,7 +72,7 @@ class Compiled:
             raise self.explained(exc) from None
 
     def variant(self, values: Sequence[Any]) -> Any:
-        """The results of a function made for the values of the 0-d integer inputs."""
+        """The results of the variant for the values of the 0-d integer inputs."""
         inlined = {i: np.asarray(values[i]) for i in self.integers}
         key = tuple(int(x) for x in inlined.values())
         jitted = self.variants[key]
@@ -80,7 +81,7 @@ class Compiled:
         return jitted(*(x for i, x in enumerate(values) if i not in inlined))
 
     def inline(self, inlined: dict[int, Any]) -> Any:
-        """`trace` as a function of the inputs that are not ``inlined``."""
+        """`trace` as a function of the inputs that are not ``inlined`` as constants."""
         count = self.generated.function.__code__.co_argcount
 
         def traced(*others: Any) -> Any:
@@ -90,9 +91,10 @@ class Compiled:
         return traced
 
     def checked(self, found: tuple[Any, Any]) -> list[Any]:
-        """The results; IndexError if a check failed (the reference makes the message).
+        """The results, after waiting for them; raises IndexError if a check has failed.
 
-        They are waited for: XLA may read the memory of the caller's arrays until then.
+        The wait is needed because XLA may read the memory of the caller's arrays until the end.
+        The reference backend replaces the exception by one with a message.
         """
         results, passed = jax.block_until_ready(found)
         if passed is not None and not passed:
@@ -100,7 +102,7 @@ class Compiled:
         return [jnp.asarray(x) for x in results]
 
     def explained(self, exc: Exception) -> Exception:
-        """An exception that names the node whose translation failed."""
+        """The UnsupportedError for an exception at trace time; it names the node."""
         node = self.generated.node_at(exc.__traceback__)
         if node is None:
             return exc

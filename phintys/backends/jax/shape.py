@@ -1,4 +1,4 @@
-"""Shapes, and tensors made from lengths.  Lengths are NumPy integers while JAX traces."""
+"""JAX functions of shapes, creation, join and split.  Lengths are NumPy integers at trace time."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from phintys.backends.jax.dispatch import (
-    STATIC_OPS,
-    fixed,
-    is_static,
+    TRACE_TIME_OPS,
+    concrete,
+    is_concrete,
     jax_funcify,
     length,
     require,
@@ -33,8 +33,8 @@ from phintys.tensor.shape import (
     TensorFromScalar,
 )
 
-STATIC_OPS += [MakeVector, ScalarFromTensor, TensorFromScalar, SpecifyShape, Join, Split, Reshape]
-STATIC_OPS += [Lengths, ARangeLength]
+TRACE_TIME_OPS += [MakeVector, ScalarFromTensor, TensorFromScalar, SpecifyShape]
+TRACE_TIME_OPS += [Join, Split, Reshape, Lengths, ARangeLength]
 
 # ----------------------------------------------------------------------- shapes as values
 
@@ -76,9 +76,9 @@ def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
 @jax_funcify.register(Reshape)
 def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
     def compute(x: Any, shape: Any) -> Any:
-        lengths = [int(n) for n in fixed(shape, node)]
+        lengths = [int(n) for n in concrete(shape, node)]
         if x.dtype.itemsize * math.prod(n for n in lengths if n) > LARGEST:
-            raise ShapeError(f"{op}: {lengths} is too large.")  # XLA would end the process
+            raise ShapeError(f"{op}: {lengths} is too large.")  # XLA would abort the process
         return jnp.reshape(x, lengths)
 
     return compute
@@ -99,12 +99,12 @@ def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
 
 @jax_funcify.register(Alloc)
 def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
-    static = node.inputs[0].type.shape
+    static_shape = node.inputs[0].type.shape
 
     def compute(value: Any, *lengths: Any) -> Any:
         target = tuple(length(n, node) for n in lengths)
         offset = len(target) - value.ndim
-        for known, n, m in zip(static, value.shape, target[offset:]):
+        for known, n, m in zip(static_shape, value.shape, target[offset:]):
             if known != 1 and n != m:
                 raise ShapeError(f"{op}: a value of shape {value.shape} does not fill {target}.")
         return jnp.broadcast_to(value, target)
@@ -121,9 +121,9 @@ def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
 def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
     def compute(start: Any, stop: Any, step: Any) -> Any:
         count = node.outputs[0].type.shape[0]
-        if count is not None and not all(map(is_static, (start, stop, step))):
+        if count is not None and not all(map(is_concrete, (start, stop, step))):
             return astype(start + jnp.arange(count) * step, op.dtype)
-        first, last, by = (fixed(x, node).item() for x in (start, stop, step))
+        first, last, by = (concrete(x, node).item() for x in (start, stop, step))
         count_of(first, last, by)
         return jnp.arange(first, last, by, op.dtype)
 
@@ -139,7 +139,7 @@ def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
     return compute
 
 
-# --------------------------------------------------------------------- together and apart
+# ------------------------------------------------------------------------ join and split
 
 
 @jax_funcify.register(Join)
@@ -151,7 +151,7 @@ def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
 @jax_funcify.register(Split)
 def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
     def compute(x: Any, lengths: Any) -> Any:
-        if fixed(lengths, node).sum() != x.shape[op.axis] or (lengths < 0).any():
+        if concrete(lengths, node).sum() != x.shape[op.axis] or (lengths < 0).any():
             raise ShapeError(f"{op}: lengths {lengths.tolist()} for shape {x.shape}.")
         pieces = jnp.split(x, np.cumsum(lengths)[:-1].tolist(), axis=op.axis)
         return tuple(pieces) if len(pieces) > 1 else pieces[0]

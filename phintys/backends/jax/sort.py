@@ -1,4 +1,4 @@
-"""Sorting."""
+"""JAX functions of sorting."""
 
 from __future__ import annotations
 
