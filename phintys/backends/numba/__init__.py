@@ -1,9 +1,9 @@
-"""Mode ``"NUMBA"``: each op of the rewritten graph as a Numba function, the graph as one more.
+"""Mode ``"NUMBA"``: each op of the rewritten graph becomes a Numba function, the graph calls them.
 
-`numba_funcify` is open: ``numba_funcify.register(MyOp)`` teaches it a user's op.  Ops it does not
-know run through ``perform`` in Numba's object mode.
+``numba_funcify.register(MyOp)`` adds the Numba function of a user's op.  Ops that are not
+registered run through ``perform`` in Numba's object mode.
 
-Inside compiled code the value of a tensor is an array, also of a 0-d tensor; that of a scalar
+Inside compiled code the value of a tensor is an array, 0-d tensors included; that of a scalar
 variable is a number.
 """
 
@@ -27,7 +27,7 @@ __all__ = ["compile_fgraph", "numba_funcify", "numba_type", "numba_typify"]
 
 
 def compile_fgraph(fgraph: Any) -> Any:
-    """A callable from a list of input values to the list of output values."""
+    """A callable from a list of input values to the list of output values, NumPy arrays."""
     from phintys.backends.numba.run import compile_fgraph
 
     return compile_fgraph(fgraph)

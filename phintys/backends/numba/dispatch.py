@@ -1,4 +1,4 @@
-"""`numba_funcify` and `numba_typify`, and what registered functions share."""
+"""`numba_funcify` and `numba_typify`; helpers for the registered functions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from phintys.graph.perform import run_node
 from phintys.graph.variable import Apply, Constant
 from phintys.memo import Memo, exact
 
-#: dtypes that Numba has no arrays of
+#: dtypes of arrays that Numba does not support
 MISSING_DTYPES = frozenset(("float16",))
 
 # -------------------------------------------------------------------------- registries
@@ -27,25 +27,38 @@ MISSING_DTYPES = frozenset(("float16",))
 
 @singledispatch
 def numba_funcify(op: Any, node: Any = None, **kwargs: Any) -> Callable[..., Any]:
-    """The Numba function of an op (of its application ``node``), or of a whole FunctionGraph.
+    """The Numba function of an op (applied as in ``node``), or of a whole FunctionGraph.
 
     Register functions for ops with ``@numba_funcify.register(MyOp)``: they take ``(op, node=None,
-    **kwargs)`` and return a function that Numba compiles; one with several results returns a tuple.
+    **kwargs)`` and return a function from arrays to an array, or to a tuple of arrays if the op has
+    several outputs; Numba compiles it.  An op that is not registered runs through ``perform`` in
+    object mode.
 
-    An op that is not registered runs through ``perform`` in object mode.
+    Raises TypeError if ``op`` is neither an Op nor a FunctionGraph.
+
+    >>> import phintys.tensor as pt
+    >>> node = pt.exp(pt.dvector("x")).owner
+    >>> numba_funcify(node.op, node=node)(np.zeros(2))
+    array([1., 1.])
     """
     raise TypeError(f"There is no Numba function for {op!r}: it is neither an Op nor a graph.")
 
 
 @singledispatch
 def numba_typify(data: Any, dtype: Any = None, **kwargs: Any) -> Any:
-    """The value of ``data`` that is passed to compiled functions."""
+    """``data`` as a value for compiled functions: arrays are made contiguous and writeable.
+
+    An array is converted to ``dtype`` unless that is None.
+
+    >>> numba_typify(np.arange(6)[::2], "float64")
+    array([0., 2., 4.])
+    """
     return data
 
 
 @numba_typify.register(np.ndarray)
 def _(data: np.ndarray, dtype: Any = None, **kwargs: Any) -> Any:
-    """Functions are compiled for contiguous arrays that may be written to."""
+    """A C-contiguous, aligned, writeable array: functions are compiled for this kind only."""
     if data.flags.carray and dtype in (None, data.dtype):
         return data
     return np.array(data, dtype or data.dtype.newbyteorder("="), order="C")
@@ -57,7 +70,11 @@ def _(op: Any, node: Any = None, fgraph_name: str = "numba_function", **kwargs: 
 
 
 def convert_node(op: Any, node: Any, **kwargs: Any) -> Any:
-    """`numba_funcify`, compiled; functions of users may return numbers for 0-d tensors."""
+    """`numba_funcify`, compiled.
+
+    A function that a user has registered may return a number for a 0-d tensor; it is converted to
+    an array.
+    """
     function = numba_funcify(op, node=node, **kwargs)
     if not isinstance(function, numba.core.dispatcher.Dispatcher):
         function = jit(function)
@@ -74,7 +91,7 @@ def as_array(*args):
 
 
 def passed_as_argument(constant: Constant) -> bool:
-    """Arrays are arguments: as globals they would become part of the machine code."""
+    """Whether a constant is an argument: arrays are; Numba copies globals into the machine code."""
     return isinstance(constant.data, np.ndarray)
 
 
@@ -82,12 +99,12 @@ def passed_as_argument(constant: Constant) -> bool:
 
 
 def jit(function: Callable[..., Any]) -> Any:
-    """Numba's function, with NumPy's rules for division by zero."""
+    """The function compiled by Numba; division by zero gives infinity or NaN, as in NumPy."""
     return numba.njit(error_model="numpy")(function)
 
 
 def compiled(source: str, **env: Any) -> Any:
-    """The Numba function that ``source`` defines, compiled once for all equal ones."""
+    """The Numba function that ``source`` defines with globals ``env``, cached by both."""
     source = source.lstrip("\n")
     key = source, exact(env)
     found = _compiled[key]
@@ -132,7 +149,12 @@ def tuple_of(items: Sequence[str]) -> str:
 
 
 def numba_type(type_: Any) -> Any:
-    """The Numba type of the values of a type, or None."""
+    """The Numba type of the values of a Type; None if Numba does not support them.
+
+    >>> import phintys.tensor as pt
+    >>> numba_type(pt.dmatrix)
+    Array(float64, 2, 'C', False, aligned=True)
+    """
     dtype = getattr(type_, "dtype", None)
     if dtype is None or dtype in MISSING_DTYPES:
         return None
@@ -152,7 +174,7 @@ def _is_tensor(v: Any) -> bool:
 
 @numba_funcify.register(Op)
 def in_object_mode(op: Any, node: Any = None, **kwargs: Any) -> Any:
-    """``perform``, called from the compiled function."""
+    """The Numba function of an op that is not registered: calls ``perform`` in object mode."""
     found = [numba_type(v.type) for v in node.outputs]
     names = [f"r{i}" for i in range(len(found))]
     parameters = [f"x{i}" for i in range(len(node.inputs))]
@@ -171,7 +193,10 @@ def in_object_mode(op: Any, node: Any = None, **kwargs: Any) -> Any:
 
 
 def _performing(node: Apply, arrays: Sequence[int]) -> Callable[..., Any]:
-    """A Python function of the inputs that are arrays or numbers; the others are constants."""
+    """A function that calls ``perform``; takes the inputs at positions ``arrays``.
+
+    The other inputs are constants without a dtype.
+    """
     fixed = [v.data if isinstance(v, Constant) else None for v in node.inputs]
 
     def perform(*values: Any) -> tuple[Any, ...]:
@@ -189,7 +214,7 @@ def _performing(node: Apply, arrays: Sequence[int]) -> Callable[..., Any]:
 
 
 def _declared(value: Any, v: Any) -> Any:
-    """A result as the type says, contiguous and writeable."""
+    """A result converted to the dtype of its variable, contiguous and writeable."""
     if not _is_tensor(v):
         return value
     found = np.asarray(value, v.type.dtype, order="C")

@@ -1,4 +1,4 @@
-"""Elementwise functions, axes rearranged, barriers of gradients."""
+"""Numba functions of Elemwise, DimShuffle and gradient barriers."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
 
 
 def registered_lines(names: Sequence[str], results: Sequence[str]) -> list[str]:
-    """The lines that call the function which a user has registered for a scalar op."""
+    """The lines that call the Numba function that a user has registered for a scalar op."""
     call = f"scalar({', '.join(names)})"
     if len(results) == 1:
         return [f"b0 = {typed(call, results[0])}"]
@@ -49,7 +49,7 @@ def registered_lines(names: Sequence[str], results: Sequence[str]) -> list[str]:
 
 
 def _loops(node: Any, lines: list[str], found: list[str]) -> str:
-    """The source of loops over all elements, which broadcasts by static lengths only."""
+    """The source of loops over all elements; only static lengths of 1 broadcast."""
     shapes = [v.type.shape for v in node.inputs]
     names = [f"x{i}" for i in range(len(shapes))]
     ndim = node.outputs[0].type.ndim
@@ -72,7 +72,10 @@ def _loops(node: Any, lines: list[str], found: list[str]) -> str:
 def common_length(
     length: str, axis: int, names: Sequence[str], shapes: Sequence[tuple[int | None, ...]]
 ) -> list[str]:
-    """Lines that set ``length`` to what the operands have along an axis, which must agree."""
+    """Lines that set ``length`` to the common length of the operands along an axis.
+
+    Operands of static length 1 broadcast; the lines raise if the others differ.
+    """
     free = [x for x, shape in zip(names, shapes) if shape[axis] != 1]
     if not free:
         return [f"{length} = 1"]
@@ -84,12 +87,12 @@ def common_length(
 
 
 def place(shape: Sequence[int | None], indices: Sequence[str]) -> str:
-    """The index of an operand: 0 along axes that broadcast."""
+    """The source of the index of an operand: 0 along axes of static length 1."""
     return ", ".join("0" if n == 1 else i for n, i in zip(shape, indices)) or "()"
 
 
 def numpy_name(dtype: str) -> str:
-    """The attribute of NumPy that is a dtype."""
+    """The name of a dtype as an attribute of NumPy."""
     return "bool_" if dtype == "bool" else dtype
 
 

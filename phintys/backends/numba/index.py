@@ -1,4 +1,7 @@
-"""Parts of tensors read, set and added to; every index is checked."""
+"""Numba functions of indexing, and of setting and incrementing parts of tensors.
+
+The generated source checks every index, because Numba does not.
+"""
 
 from __future__ import annotations
 
@@ -32,9 +35,9 @@ OUT_OF_RANGE = "raise IndexError('An index is out of range.')"
 
 
 class Bounds:
-    """Source of the 0-d indices ``i0``, ``i1``, ... of these types as signed integers.
+    """The source of 0-d indices ``i0``, ``i1``, ... of the given types, as int64.
 
-    One that is too large is the greatest integer, beyond the end of every axis.
+    A uint64 that does not fit becomes the largest int64, which is out of range for every axis.
     """
 
     def __init__(self, types: Sequence[Any]) -> None:
@@ -59,7 +62,7 @@ class Bounds:
 
 
 def _region(op: Any, indices: Sequence[Any]) -> tuple[list[str], str]:
-    """Lines that check a basic index of ``x``, and the index."""
+    """Lines that check a basic index of ``x``, and the source of the index."""
     lines, entries, bound = [], [], Bounds([v.type for v in indices])
     for axis, e in enumerate(op.idx_list):
         if isinstance(e, slice):
@@ -118,7 +121,7 @@ def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
 
 
 def _fits(shape: Sequence[int | None], lengths: Sequence[str]) -> list[str]:
-    """Lines that check that ``y`` has these lengths, where it does not broadcast."""
+    """Lines that raise unless ``y`` has these lengths, except where it has static length 1."""
     return [
         f"if y.shape[{a}] != {n}: raise ValueError('The value does not fit.')"
         for a, (known, n) in enumerate(zip(shape, lengths))
@@ -127,7 +130,10 @@ def _fits(shape: Sequence[int | None], lengths: Sequence[str]) -> list[str]:
 
 
 def _combination(op: Any, x: str, y: str) -> Any:
-    """Lines that combine an element ``a`` with a new one ``b``; None if there is no source."""
+    """Lines that combine an element ``a`` with a new one ``b`` (set or add), as `scalar_lines`.
+
+    None if the dtypes are not supported.
+    """
     if not has_source(TABLE["add"], [x, x]) or not has_source(TABLE[f"cast_{x}"], [y]):
         return None
     cast, (new,), _ = scalar_lines(TABLE[f"cast_{x}"], ["b"], [y], [x])
@@ -141,16 +147,16 @@ def _combination(op: Any, x: str, y: str) -> Any:
 
 
 class Gather:
-    """Loops over the elements that an index with tensors selects of ``x``.
+    """Source of loops over the elements that an advanced index selects.
 
     lines
-        set up the view ``part`` (slices taken) and the lengths of the result
+        lines that set ``part`` to ``source`` with its slices applied, and the lengths of the loops
     indices, lengths
-        of the loops, in the order of the result
+        index variables and lengths of the loops, in the order of the result's axes
     checks
-        lines in the innermost loop, which find and check the positions
+        lines of the innermost loop that compute and check the positions
     element
-        the element of ``part``
+        the selected element of ``part``
     """
 
     def __init__(self, op: Any, types: Sequence[Any], ndim: int) -> None:
@@ -183,14 +189,14 @@ class Gather:
         return f"({k} if i{p}.shape[{axis}] != 1 else 0)"
 
     def _slices(self, layout: Layout, bound: Bounds, ndim: int) -> list[str]:
-        """Lines that set ``part`` to ``source`` with its slices taken."""
+        """Lines that set ``part`` to ``source`` with the slices of the index applied."""
         taken = {a: e for e, a in layout.slices if e != FULL}
         lines = [line for e in taken.values() for line in bound.step_check(e)]
         entries = [bound.slice(taken[a]) if a in taken else ":" for a in range(ndim)]
         return [*lines, f"part = source[{', '.join(entries)}]" if taken else "part = source"]
 
     def _index_length(self, layout: Layout, types: Sequence[Any], axis: int) -> list[str]:
-        """Lines that set the length of an axis of the broadcast index tensors."""
+        """Lines that set the length of an axis of the broadcast index arrays."""
         name = f"len_k{axis}"
         lines = [f"{name} = 1"]
         for p in layout.positions:

@@ -1,4 +1,4 @@
-"""Products of vectors and matrices, also of batches."""
+"""Numba functions of matrix products and batches of them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ BLAS = frozenset(("float32", "float64", "complex64", "complex128"))
 
 
 def _product(items: Sequence[str], node: Any) -> str:
-    """The expression of a product of two items."""
+    """The source of the product of two vectors or matrices."""
     dtype = node.outputs[0].type.dtype
     args = []
     for item, v in zip(items, node.inputs):
@@ -43,7 +43,7 @@ def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
 
 @numba_funcify.register(Blockwise)
 def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
-    """Products item by item; other ops as a whole."""
+    """A loop over the batch for products; object mode for other core ops."""
     out, n = node.outputs[0].type, op.batch_ndim(node)
     if not isinstance(op.core_op, Dot) or out.dtype not in BLAS or not n:
         return in_object_mode(op, node, **kwargs)

@@ -1,4 +1,4 @@
-"""Reductions, positions of extremes, running sums, softmax."""
+"""Numba functions of reductions, argmax, cumulative sums and softmax."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ from phintys.tensor.special import LogSoftmax, LogSumExp, Softmax
 
 
 class Axes:
-    """Index variables and lengths for loops over the axes of ``x`` that are kept and reduced."""
+    """Generates loops over the kept and the reduced axes of an array ``x``.
+
+    ``element`` is the source of the element of ``x`` in the loops, ``result`` that of ``out``.
+    """
 
     def __init__(self, ndim: int, reduced: Sequence[int]) -> None:
         self.all = [f"i{k}" for k in range(ndim)]
@@ -32,14 +35,16 @@ class Axes:
         self.result = f"out[{', '.join(self.all[k] for k in self.kept) or '()'}]"
 
     def over(self, axes: Sequence[int], body: Sequence[str]) -> list[str]:
+        """The lines of loops over some axes."""
         return nested([self.all[k] for k in axes], [f"x.shape[{k}]" for k in axes], body)
 
     def new(self, dtype: str) -> str:
-        """The line that makes the reduced result."""
+        """The line that allocates the result ``out``."""
         shape = tuple_of([f"x.shape[{k}]" for k in self.kept])
         return f"out = np.empty({shape}, np.{numpy_name(dtype)})"
 
     def not_empty(self) -> list[str]:
+        """Lines that raise if a reduced axis is empty."""
         return [
             f"if x.shape[{k}] == 0: raise ValueError('An axis is empty.')" for k in self.reduced
         ]
@@ -109,7 +114,10 @@ def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
 
 
 def _exponentials(node: Any, zero_infinite_top: bool) -> tuple[Axes, list[str]]:
-    """Lines that set ``top``, the greatest element, and ``total``, the sum of exponentials."""
+    """Lines that set ``top`` to the maximum and ``total`` to the sum of ``exp(x - top)``.
+
+    With ``zero_infinite_top`` an infinite maximum is replaced by 0.
+    """
     axes = Axes(node.inputs[0].type.ndim, node.op.axis or ())
     greatest = [f"a = {axes.element}", "if a > top or a != a: top = a"]
     finite = ["if np.isinf(top): top = 0.0"] if zero_infinite_top else []

@@ -1,4 +1,4 @@
-"""A FunctionGraph as one Numba function."""
+"""Compiles a FunctionGraph with Numba as one function."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from phintys.backends.source import Transpiled, generate, interpreted
 
 
 def compile_fgraph(fgraph: Any) -> Any:
-    """See the package."""
+    """See `phintys.backends.numba.compile_fgraph`."""
     return interpreted(fgraph, "Numba", MISSING_DTYPES) or Transpiled(fgraph, Compiled(fgraph))
 
 
@@ -35,7 +35,11 @@ class Compiled:
         self.function = jit(generated.function)
 
     def __call__(self, values: Sequence[Any]) -> list[Any]:
-        """The results; an exception that a signal handler raises while Numba makes them arrives."""
+        """The results.
+
+        If a signal handler raises while compiled code runs, Numba raises a SystemError, whose cause
+        is the exception of the handler; that is raised instead.
+        """
         try:
             return list(self.function(*map(numba_typify, values), *self.generated.arguments))
         except SystemError as error:  # "returned a result with an exception set"

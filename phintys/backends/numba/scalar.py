@@ -1,7 +1,7 @@
-"""Scalar ops as Numba source, from the native forms of their rows.
+"""Generates Numba source from the native forms of scalar ops.
 
-`Lines` is the builder that a row's ``native`` function gets (`phintys.scalar.native`): it writes
-one assignment per instruction, each in the dtype that the instruction has.
+`Lines` is the `phintys.scalar.native.Native` that generates source: one assignment per instruction,
+converted to the dtype of the instruction.
 """
 
 from __future__ import annotations
@@ -45,7 +45,8 @@ EXPRESSIONS = {
     "asinh": "np.arcsinh({0})", "acosh": "np.arccosh({0})", "atanh": "np.arctanh({0})",
     "erf": "math.erf({0})", "erfc": "math.erfc({0})", "pow": "np.power({0}, {1})",
 }  # fmt: skip
-#: guarded: the processor traps on division by zero, and on that of the smallest number by -1
+#: (instruction, kind) -> expression; guarded, since the processor traps on division by zero and on
+#: division of the least integer by -1
 DIVISIONS = {
     ("idiv", "i"): "0 if {1} == 0 else -{0} if {1} == -1 else {0} // {1}",
     ("idiv", "u"): "0 if {1} == 0 else {0} // {1}",
@@ -65,11 +66,11 @@ class Value:
 
 
 class Lines:
-    """A builder of instructions that writes Numba source."""
+    """The `Native` that generates lines of Numba source."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
-        #: names of functions of SciPy -> functions
+        #: the functions of SciPy that the lines call, by name
         self.env: dict[str, Any] = {}
 
     def assign(self, expression: str, dtype: str) -> Value:
@@ -118,12 +119,12 @@ def _expression(name: str, dtype: str) -> str:
 
 
 def typed(expression: str, dtype: str) -> str:
-    """An expression in a dtype: Numba computes small integers in 64 bits."""
+    """The source that converts an expression to a dtype: Numba promotes integers to 64 bits."""
     return f"np.{dtype}_({expression})" if dtype == "bool" else f"np.{dtype}({expression})"
 
 
 def literal(value: Any, dtype: str) -> str:
-    """A number of a dtype as source."""
+    """The source of a number of a dtype."""
     number = converted(np.asarray(value), dtype).item()
     if isinstance(number, bool):
         return str(number)
@@ -145,7 +146,7 @@ def _cast(x: Value, dtype: str) -> str:
 
 
 def _signed(x: str, dtype: str) -> str:
-    """A float as a signed integer, the least one for NaN and what does not fit."""
+    """The source that converts a float to int32 or int64; the least for NaN and out of range."""
     least = int(np.iinfo(dtype).min)
     return f"(np.{dtype}({x}) if abs({x}) < {float(-least)!r} else np.{dtype}({least}))"
 
@@ -155,7 +156,10 @@ def _signed(x: str, dtype: str) -> str:
 
 @cache
 def special_function(name: str) -> Any:
-    """A function of ``scipy.special.cython_special`` for doubles that compiled code can call."""
+    """A Numba function of doubles that calls a function of ``scipy.special.cython_special``.
+
+    Raises LookupError if there is none of this name for doubles.
+    """
     from scipy.special import cython_special
 
     capsules = cython_special.__pyx_capi__
@@ -169,6 +173,7 @@ def special_function(name: str) -> Any:
 
 
 def _capsule(function: str, result: Any, capsule: Any) -> Any:
+    """The result of ``PyCapsule_GetName`` or ``PyCapsule_GetPointer`` for a capsule."""
     get_name = ctypes.PYFUNCTYPE(ctypes.c_char_p, ctypes.py_object)(
         ("PyCapsule_GetName", ctypes.pythonapi)
     )
@@ -179,14 +184,14 @@ def _capsule(function: str, result: Any, capsule: Any) -> Any:
 
 
 def _arguments(capsule: Any) -> list[str]:
-    """The C types of the arguments, if the result is a double."""
+    """The C types of the arguments in a capsule's signature; empty if the result is no double."""
     result, _, arguments = _capsule("PyCapsule_GetName", None, capsule).decode().partition(" (")
     arguments = arguments.rstrip(")").replace("int __pyx_skip_dispatch", "int")
     return arguments.split(", ") if result == "double" else []
 
 
 def _without_flag(function: Any, arguments: Sequence[str]) -> Any:
-    """Cython adds an integer flag as last argument: it is 0."""
+    """A Numba function of the doubles only; Cython's last argument, an integer flag, is 0."""
     names = [f"x{i}" for i, a in enumerate(arguments) if a == "double"]
     given = [*names, *("0" for a in arguments if a == "int")]
     source = define("special", names, [f"return f({', '.join(given)})"])
@@ -197,12 +202,12 @@ def _without_flag(function: Any, arguments: Sequence[str]) -> Any:
 
 
 def has_source(op: ScalarOp, dtypes: Sequence[str]) -> bool:
-    """Whether `scalar_lines` can write the op for these dtypes."""
+    """Whether `scalar_lines` supports the op for these dtypes."""
     return op.emit(_Available(), *dtypes) is not NotImplemented
 
 
 class _Available:
-    """The probe of `phintys.scalar.native`; it answers only for functions that exist here."""
+    """The probe of `phintys.scalar.native`, restricted to functions that SciPy exports."""
 
     def call(self, name: str, *args: Any) -> Any:
         if name not in LIBM_CALLS:
@@ -219,7 +224,11 @@ class _Available:
 def scalar_lines(
     op: ScalarOp, names: Sequence[str], given: Sequence[str], results: Sequence[str]
 ) -> tuple[list[str], list[str], dict[str, Any]]:
-    """The lines that compute an op, the names of its results, and the functions they call."""
+    """The lines that compute a scalar op, the names of its results, and the globals they use.
+
+    ``names`` and ``given`` are the names and dtypes of the arguments, ``results`` the dtypes of the
+    results.
+    """
     builder = Lines()
     found = op.emit(builder, *map(Value, names, given))
     found = list(found) if op.nout > 1 else [found]
@@ -229,7 +238,7 @@ def scalar_lines(
 
 @numba_funcify.register(ScalarOp)
 def numba_funcify_scalar(op: Any, node: Any = None, **kwargs: Any) -> Any:
-    """The function of a row of the scalar tables, on numbers."""
+    """The Numba function of a scalar op, on numbers."""
     given = [v.type.dtype for v in node.inputs]
     if not has_source(op, given):
         return in_object_mode(op, node, **kwargs)
@@ -240,5 +249,5 @@ def numba_funcify_scalar(op: Any, node: Any = None, **kwargs: Any) -> Any:
 
 
 def is_built_in(op: Any) -> bool:
-    """Whether the function of a scalar op is the one made of its row."""
+    """Whether no other Numba function has been registered for the class of a scalar op."""
     return numba_funcify.dispatch(type(op)) is numba_funcify_scalar

@@ -1,4 +1,4 @@
-"""Shapes, tensors under another shape, tensors made from lengths, put together, taken apart."""
+"""Numba functions of shapes, reshape, creation, join and split."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
 
 
 def lengths_from(names: list[str]) -> list[str]:
-    """Lines that read lengths from 0-d arrays and check them."""
+    """Lines that read lengths ``m0``, ``m1``, ... from 0-d arrays; they raise for negative ones."""
     lines = []
     for k, n in enumerate(names):
         lines.append(f"m{k} = np.int64({n}[()])")
@@ -113,7 +113,10 @@ def lengths_from(names: list[str]) -> list[str]:
 
 
 def size_of(lengths: list[str]) -> list[str]:
-    """Lines that set ``size`` to the product of lengths; without those of 0 it must fit."""
+    """Lines that set ``size`` to the product of lengths.
+
+    They raise if the product overflows, even if one of the lengths is 0.
+    """
     lines = ["size = 1"]
     for n in lengths:
         lines.append(f"if {n} > 1 and size > {LARGEST} // {n}: raise ValueError('Too many.')")
@@ -154,7 +157,8 @@ def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
     return compiled(define("alloc_empty", names, body))
 
 
-#: Lines that give the number of elements of an arange: distances are unsigned, so that they fit.
+#: lines that set ``n`` to the number of elements of an arange; differences are unsigned, since they
+#: may not fit in int64
 _COUNT = [
     "first, last, by = np.int64(start[()]), np.int64(stop[()]), np.int64(step[()])",
     "if by == 0: raise ValueError('The step is 0.')",
@@ -203,7 +207,7 @@ def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
     return compiled(define("eye", ["n", "m", "k"], body))
 
 
-# --------------------------------------------------------------------- together and apart
+# ------------------------------------------------------------------------ join and split
 
 
 @numba_funcify.register(Join)
