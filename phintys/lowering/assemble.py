@@ -140,6 +140,7 @@ def _loop(layouts: Layouts, value: LoopCall) -> Loop:
 
 
 def _factor(layouts: Layouts, factor: float | Value) -> Operand | float:
+    """``alpha`` or ``beta`` of a call."""
     return _operand(layouts, factor) if isinstance(factor, Value) else factor
 
 
@@ -191,6 +192,7 @@ def _output_slots(layouts: Layouts, outputs: Sequence[Value]) -> tuple[list[Slot
 
 
 def _check_groups(builder: Builder) -> list[Group]:
+    """One group per check of the builder."""
     return [Group([check], -1, origin) for check, origin in builder.checks]
 
 
@@ -233,6 +235,7 @@ class _DimSources:
 
 
 def _topological(groups: list[Group]) -> list[Group]:
+    """The groups ordered by ``waits_for``, then by ``key``."""
     waiting = [len(g.waits_for) for g in groups]
     next_: list[list[int]] = [[] for _ in groups]
     for number, group in enumerate(groups):

@@ -109,7 +109,7 @@ class Fusion:
         self.calls: list[Value] = []
         self.stored: set[int] = set()
         self.stages: dict[int, int] = {}  # of calls
-        self.forced: set[int] = set()  # ids of values that must be stored in any case
+        self.must_store: set[int] = set()  # ids of values that must be stored in any case
         self.continued: dict[int, Update] = {}  # id of an update -> the next one, in its memory
         self._root_ids: set[int] = set()
         self._shapes: dict[Shape, Shape] = {}
@@ -170,12 +170,12 @@ class Fusion:
         return tuple(d for d in shape if d.value != 1)
 
     def _find_live(self) -> list[Value]:
-        """The values that the outputs need, in order; sets ``forced`` and the consumers."""
+        """The values that the outputs need, in order; sets ``must_store`` and the consumers."""
         values = self.builder.values
         roots = [*self.outputs, *(values[i] for i in self.builder.pinned)]
         roots += [v for v in values if isinstance(v, PythonCall)]
         self._root_ids.update(base_of(v).id for v in roots)
-        self.forced |= self._root_ids
+        self.must_store |= self._root_ids
         order = self._post_order(roots)
         if read_from_updates(self.prerequisites, roots, order):
             order = self._post_order(roots)
@@ -186,13 +186,14 @@ class Fusion:
             elif not isinstance(value, View):
                 result.append(value)
         for value in result:
-            self.forced.update(base_of(a).id for a in needed_in_memory(value))
+            self.must_store.update(base_of(a).id for a in needed_in_memory(value))
             for arg in value.args:
                 self._consumers.setdefault(base_of(arg).id, []).append((value, arg))
         return result
 
     # ------------------------------------------------------------------------ forward
     def _forward(self, value: Value) -> None:
+        """Assign a value to a cluster, or a call to a stage; its arguments come before."""
         self._prices[value.id] = self._price(value)
         if isinstance(value, Elementwise):
             self._place_elementwise(value)
@@ -242,7 +243,7 @@ class Fusion:
             price = sum(cost(i) for i in value.body)
         for arg in value.args:
             base = base_of(arg)
-            price += 1 if base.id in self.forced else self._prices[base.id]
+            price += 1 if base.id in self.must_store else self._prices[base.id]
         return min(price, _SATURATED)
 
     def is_recomputed(self, value: Value) -> bool:
@@ -251,7 +252,7 @@ class Fusion:
         if price <= CHEAP or (price <= CHEAP_SCALAR and not self.without_ones(self.shape(value))):
             return True
         consumers = self._consumers.get(value.id, ())
-        if value.id in self.forced or len(consumers) != 1 or price > MOVABLE:
+        if value.id in self.must_store or len(consumers) != 1 or price > MOVABLE:
             return False
         return not self._is_better_stored(*consumers[0])
 
@@ -298,6 +299,7 @@ class Fusion:
         self._join(value, cluster, axes, inner)
 
     def _join(self, value: Value, cluster: Cluster, axes: Axes, inner: dict[int, int]) -> None:
+        """Assign an elementwise value to a cluster; ``inner`` is as from `_stage`."""
         self.places[value.id] = Place(cluster, axes)
         if cluster.number in inner:
             cluster.inner = inner[cluster.number]
@@ -387,6 +389,7 @@ class Fusion:
         return None
 
     def _is_full(self, place: Place) -> bool:
+        """Whether a value varies with all axes of the space (it is not at the outer level)."""
         return len(set(place.axes) - {None}) == len(place.cluster.space)
 
     def _pull_axes(self, value: Value, arg: Value, place: Place) -> Axes | None:
@@ -496,9 +499,11 @@ class Fusion:
         return cluster
 
     def _weight(self, value: Value) -> int:
+        """The number of instructions of a value (estimate)."""
         return len(value.body) if isinstance(value, Map) else 2
 
     def _has_room(self, cluster: Cluster, value: Value) -> bool:
+        """Whether a cluster stays within the limits of one kernel with a value added."""
         loads = len(cluster.loads | self._loads(value, cluster.space))
         fits = cluster.size + self._weight(value) <= MAX_INSTRUCTIONS and loads <= MAX_OPERANDS - 4
         return fits or cluster.size == 0
@@ -518,7 +523,7 @@ class Fusion:
                 if base.id in seen or isinstance(base, (Literal, Length)):
                     continue
                 seen.add(base.id)
-                if not isinstance(base, Elementwise) or base.id in self.forced:
+                if not isinstance(base, Elementwise) or base.id in self.must_store:
                     loads.add(base.id)
                     continue
                 home = self.places[base.id].cluster
@@ -529,11 +534,13 @@ class Fusion:
         return loads
 
     def _count(self, cluster: Cluster, value: Value) -> None:
+        """Add the instructions and loads of a value to those of its cluster."""
         cluster.size += self._weight(value)
         cluster.loads |= self._loads(value, cluster.space)
 
     # ----------------------------------------------------------------------- backward
     def _backward(self, value: Value) -> None:
+        """Decide whether a value is stored; its users come before."""
         users = self._users.pop(value.id, set())
         if isinstance(value, Elementwise):
             computed_in = self._settle_elementwise(value, users)
@@ -557,13 +564,14 @@ class Fusion:
     def _settle_elementwise(self, value: Value, users: set[Cluster]) -> set[Cluster]:
         """Decide whether to store an elementwise value; return the clusters that compute it."""
         home = self.places[value.id].cluster
-        if value.id in self.forced or not self._leave_unstored(value, home, users):
+        if value.id in self.must_store or not self._leave_unstored(value, home, users):
             self.stored.add(value.id)
             home.roots.append(value)
             return {home} | {c for c in users if c.stage <= home.stage}
         return users
 
     def _leave_unstored(self, value: Value, home: Cluster, users: set[Cluster]) -> bool:
+        """Whether the users of an elementwise value compute it themselves."""
         price = self._prices[value.id]
         if users <= {home} or price <= CHEAP:
             return True
@@ -586,8 +594,9 @@ class Fusion:
         return any(c.stage <= home.stage for c in users)
 
     def _settle_reduce(self, value: Reduce, users: set[Cluster]) -> set[Cluster]:
+        """Store a reduction if another cluster uses it; return the cluster that computes it."""
         home = self.places[value.id].cluster
-        if value.id in self.forced or users - {home}:
+        if value.id in self.must_store or users - {home}:
             self.stored.add(value.id)
             home.roots.append(value)
         return {home}

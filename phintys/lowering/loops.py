@@ -238,6 +238,7 @@ def fill_kernel(slot: Slot, number: Any) -> Kernel:
 
 
 def _permuted(draft: Draft, order: list[int], inner: int) -> Kernel:
+    """The kernel of a draft with its loops in the given order."""
     body, operands = tuple(draft.body), tuple(draft.operands)
     if order != sorted(order):
         place = {axis: d for d, axis in enumerate(order)}

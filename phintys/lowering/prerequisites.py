@@ -1,4 +1,4 @@
-"""Dependences of values besides their arguments: on computed lengths and positions, and on checks.
+"""Dependences of values besides their arguments: on computed lengths and positions, on checks.
 
 A length or position may be an integer that the Program itself computes (``x[argmax(y):]``): a
 symbol whose *definer* is another value.  Everything that mentions the symbol runs after its

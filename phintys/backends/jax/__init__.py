@@ -29,6 +29,11 @@ def compile_fgraph(fgraph: Any) -> Any:
     """A callable from a list of input values to the list of output values, which are JAX arrays.
 
     The call raises UnsupportedError if a length depends on values, else what the graph raises.
+
+    >>> import numpy as np, phintys, phintys.tensor as pt
+    >>> x = pt.fvector("x")
+    >>> compile_fgraph(phintys.FunctionGraph([x], [x + x]))([np.ones(2, "float32")])
+    [Array([2., 2.], dtype=float32)]
     """
     from phintys.backends.jax.run import compile_fgraph
 

@@ -27,7 +27,15 @@ __all__ = ["compile_fgraph", "numba_funcify", "numba_type", "numba_typify"]
 
 
 def compile_fgraph(fgraph: Any) -> Any:
-    """A callable from a list of input values to the list of output values, NumPy arrays."""
+    """A callable from a list of input values to the list of output values, NumPy arrays.
+
+    Numba compiles at the first call.
+
+    >>> import numpy as np, phintys, phintys.tensor as pt
+    >>> x = pt.dvector("x")
+    >>> compile_fgraph(phintys.FunctionGraph([x], [x + x]))([np.ones(2)])
+    [array([2., 2.])]
+    """
     from phintys.backends.numba.run import compile_fgraph
 
     return compile_fgraph(fgraph)
