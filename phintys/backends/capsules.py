@@ -46,7 +46,7 @@ def special(name: str) -> int:
         if candidate in exported:
             text = capsule_name(exported[candidate]).decode()
             result, _, arguments = text.partition(" (")
-            kinds = {a.split()[0] for a in arguments.rstrip(")").split(", ")}
-            if result == "double" and kinds <= {"double", "int"}:
+            types = {a.split()[0] for a in arguments.rstrip(")").split(", ")}
+            if result == "double" and types <= {"double", "int"}:
                 return capsule_pointer(exported[candidate])
     raise LookupError(f"scipy.special.cython_special has no {name!r} for doubles.")

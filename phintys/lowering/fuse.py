@@ -260,8 +260,8 @@ class Fusion:
         """Whether inlining an argument into its consumer's loops would waste work.
 
         That is so if elements would be computed more than once.  For an expensive function such as
-        log it is so too if the argument does not vary in the innermost loop, because it would be
-        computed without SIMD.
+        log it is so too if the argument does not vary with all loops, because it could be computed
+        one element at a time, without SIMD.
         """
         shape = consumer.shape
         if isinstance(consumer, Update):

@@ -153,8 +153,8 @@ class _Run:
         if slot.dtype is None or slot.kind in ("input", "constant", "python"):
             return self.arrays[slot.number]
         memory = (int(self.pointers[slot.number]), True)
-        shape, kind = self.shape(slot, start), np.dtype(slot.dtype).str
-        return np.array(_Memory({"data": memory, "shape": shape, "typestr": kind, "version": 3}))
+        shape, typestr = self.shape(slot, start), np.dtype(slot.dtype).str
+        return np.array(_Memory({"data": memory, "shape": shape, "typestr": typestr, "version": 3}))
 
 
 class _Memory:

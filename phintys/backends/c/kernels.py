@@ -49,8 +49,8 @@ class _Function:
     def __init__(self, kernel: Kernel, name: str, integer: Callable[[Dim], str]) -> None:
         self.kernel, self.name, self.integer = kernel, name, integer
         self.plan = schedule(kernel)
-        self.price = max(1, sum(map(nanoseconds, kernel.body)))
-        self.points = max(64, BLOCK // self.price)  # iterations between two polls for signals
+        self.cost = max(1, sum(map(nanoseconds, kernel.body)))
+        self.block = max(64, BLOCK // self.cost)  # iterations between two polls for signals
         self.parameters = ["int64_t *work"]
         self.arguments = ["&work"]
         self.numbers: dict[Dim, str] = {}
@@ -59,10 +59,10 @@ class _Function:
 
     def emit(self) -> tuple[str, str]:
         for k, operand in enumerate(self.kernel.operands):
-            kind = TYPES[str(operand.slot.dtype)]
-            self.parameters.append(f"{kind} *p{k}")
+            c_type = TYPES[str(operand.slot.dtype)]
+            self.parameters.append(f"{c_type} *p{k}")
             self.arguments.append(
-                f"({kind} *)p[{operand.slot.number}] + {self.integer(operand.offset)}"
+                f"({c_type} *)p[{operand.slot.number}] + {self.integer(operand.offset)}"
             )
         self._outer(0)
         head = f"static int64_t {self.name}({', '.join(self.parameters)}) {{"
@@ -77,10 +77,10 @@ class _Function:
         n = self._number(self.kernel.dims[axis])
         start = "0"
         if axis == len(self.kernel.dims) - 1:  # strip-mined, to poll for signals between blocks
-            self._line(f"for (int64_t s = 0; s < {n}; s += {self.points}) {{")
+            self._line(f"for (int64_t s = 0; s < {n}; s += {self.block}) {{")
             self.depth += 1
-            self._line(f"const int64_t e = dim_min({n}, s + {self.points});")
-            self._line(f"if (signals(work, (e - s) * {self.price})) return 1;")
+            self._line(f"const int64_t e = dim_min({n}, s + {self.block});")
+            self._line(f"if (signals(work, (e - s) * {self.cost})) return 1;")
             start, n = "s", "e"
         self._line(f"for (int64_t i{axis} = {start}; i{axis} < {n}; i{axis}++) {{")
         self.depth += 1
@@ -118,8 +118,8 @@ class _Function:
 
     def _declare_accumulator(self, r: int, inst: Inst) -> None:
         if inst.param.startswith("arg"):
-            kind = TYPES[self.kernel.body[inst.args[0]].dtype]
-            self._line(f"int64_t v{r} = 0, count{r} = 0; {kind} best{r} = 0;")
+            c_type = TYPES[self.kernel.body[inst.args[0]].dtype]
+            self._line(f"int64_t v{r} = 0, count{r} = 0; {c_type} best{r} = 0;")
         else:
             start = literal(identity(inst.param, inst.dtype).item(), inst.dtype)
             self._line(f"{TYPES[inst.dtype]} v{r} = {start};")
@@ -196,34 +196,34 @@ class _Function:
         return self.kernel.body[inst.args[-1]].dtype if inst.args else inst.dtype
 
 
-def arithmetic(op: str, dtype: str, args: Sequence[str], given: str) -> str:
+def arithmetic(op: str, dtype: str, args: Sequence[str], argument_dtype: str) -> str:
     """An instruction of ``scalar/native.py`` as a C expression.
 
-    ``dtype`` is that of the result, ``given`` that of the arguments.
+    ``dtype`` is that of the result, ``argument_dtype`` that of the arguments.
     """
-    kind = TYPES[dtype]
+    c_type = TYPES[dtype]
     if op in OPERATORS:
         left, right = args
         if op in ("shl", "shr"):  # masked: a shift by the width or more is undefined in C
-            right = f"({right} & {8 * np.dtype(given).itemsize - 1})"
-        if op in ("add", "sub", "mul", "shl") and given[0] in "iu":
-            unsigned = f"u{given.removeprefix('u')}_t"  # signed overflow is undefined in C
+            right = f"({right} & {8 * np.dtype(argument_dtype).itemsize - 1})"
+        if op in ("add", "sub", "mul", "shl") and argument_dtype[0] in "iu":
+            unsigned = f"u{argument_dtype.removeprefix('u')}_t"  # signed overflow is undefined in C
             wide = "uint32_t" if unsigned in ("uint8_t", "uint16_t") else unsigned
-            return f"({kind})(({wide}){left} {OPERATORS[op]} ({wide}){right})"
-        return f"({kind})({left} {OPERATORS[op]} {right})"
+            return f"({c_type})(({wide}){left} {OPERATORS[op]} ({wide}){right})"
+        return f"({c_type})({left} {OPERATORS[op]} {right})"
     if op in LIBRARY:
         return f"{LIBRARY[op]}{'f' if dtype == 'float32' else ''}({', '.join(args)})"
     if op in RUNTIME:
         return f"{op}_{dtype}({', '.join(args)})"
     x = args[0]
     if op == "neg":
-        return f"-{x}" if dtype[0] == "f" else f"({kind})(0 - (uint64_t){x})"
+        return f"-{x}" if dtype[0] == "f" else f"({c_type})(0 - (uint64_t){x})"
     if op == "abs":
         if dtype[0] == "f":
             return f"fabs{'f' if dtype == 'float32' else ''}({x})"
-        return x if dtype[0] == "u" else f"({kind})({x} < 0 ? 0 - (uint64_t){x} : (uint64_t){x})"
+        return x if dtype[0] == "u" else f"({c_type})({x} < 0 ? 0 - (uint64_t){x} : (uint64_t){x})"
     if op == "not":
-        return f"!{x}" if dtype == "bool" else f"({kind})~{x}"
+        return f"!{x}" if dtype == "bool" else f"({c_type})~{x}"
     if op == "select":
         return f"{args[0]} ? {args[1]} : {args[2]}"
     if op == "isnan":

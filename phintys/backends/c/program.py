@@ -133,11 +133,11 @@ class CFile:
         for slot in self.program.outputs:
             self._allocate(slot)
         body = "\n".join("    " + line for line in self.lines)
-        kinds = {name[0] for name in self.blas}
+        prefixes = {name[0] for name in self.blas}
         return "\n".join(
             [
                 RUNTIME.read_text(),
-                *(f"BLAS({'float' if k == 's' else 'double'}, {k})" for k in sorted(kinds)),
+                *(f"BLAS({'float' if k == 's' else 'double'}, {k})" for k in sorted(prefixes)),
                 *(f"static double (*special_{n})({_signature(n)});" for n in self.specials),
                 self._bind(),
                 *self.functions,
@@ -168,8 +168,8 @@ class CFile:
 
     def _item(self, slot: Slot) -> None:
         if slot.number in self.items:
-            kind = TYPES[str(slot.dtype)]
-            self.lines.append(f"item{slot.number} = (int64_t)*({kind} *)p[{slot.number}];")
+            c_type = TYPES[str(slot.dtype)]
+            self.lines.append(f"item{slot.number} = (int64_t)*({c_type} *)p[{slot.number}];")
 
     def _allocate(self, slot: Slot) -> None:
         """Emit the allocation of a slot before it is written for the first time."""

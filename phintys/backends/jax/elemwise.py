@@ -64,8 +64,8 @@ OWN: dict[str, Callable[..., Any]] = {
 @jax_funcify.register(ScalarOp)
 def jax_funcify_scalar(op: Any, node: Any = None, **kwargs: Any) -> Any:
     """The JAX function of a scalar op, on arrays that broadcast."""
-    given = [v.type.dtype for v in node.inputs]
-    cast_to, result = op.signature(given)
+    input_dtypes = [v.type.dtype for v in node.inputs]
+    cast_to, result = op.signature(input_dtypes)
     function = jax_function(op, cast_to) or _python_function(op, result)
 
     def compute(*values: Any) -> Any:

@@ -22,9 +22,9 @@ from phintys.tensor.elemwise import DimShuffle, Elemwise
 @numba_funcify.register(Elemwise)
 def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
     scalar_op = op.scalar_op
-    given = [v.type.dtype for v in node.inputs]
+    input_dtypes = [v.type.dtype for v in node.inputs]
     results = [v.type.dtype for v in node.outputs]
-    names = [f"a{i}" for i in range(len(given))]
+    names = [f"a{i}" for i in range(len(input_dtypes))]
     if not is_built_in(scalar_op):
         function = convert_node(scalar_op, node, **kwargs)
         lines, found, env = (
@@ -33,8 +33,8 @@ def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
             {},
         )
         env["scalar"] = function
-    elif has_source(scalar_op, given):
-        lines, found, env = scalar_lines(scalar_op, names, given, results)
+    elif has_source(scalar_op, input_dtypes):
+        lines, found, env = scalar_lines(scalar_op, names, input_dtypes, results)
     else:
         return in_object_mode(op, node, **kwargs)
     return compiled(_loops(node, lines, found), **env)

@@ -52,22 +52,22 @@ class Axes:
 
 @numba_funcify.register(CAReduce)
 def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
-    given, out = node.inputs[0].type.dtype, node.outputs[0].type.dtype
-    acc = op.acc_dtype or out
+    input_dtype, output_dtype = node.inputs[0].type.dtype, node.outputs[0].type.dtype
+    acc = op.acc_dtype or output_dtype
     extreme = isinstance(op, Max | Min)
     start = op.initial_value(acc) if extreme else op.scalar_op.identity
     native = op.is_native(node) and is_built_in(op.scalar_op)
     if start is None or not native or not has_source(op.scalar_op, [acc, acc]):
         return in_object_mode(op, node, **kwargs)
     axes = Axes(node.inputs[0].type.ndim, op.axes(node))
-    cast, (value,), _ = scalar_lines(TABLE[f"cast_{acc}"], ["a"], [given], [acc])
+    cast, (value,), _ = scalar_lines(TABLE[f"cast_{acc}"], ["a"], [input_dtype], [acc])
     step, (total,), env = scalar_lines(op.scalar_op, ["acc", "b"], [acc, acc], [acc])
     inner = [f"a = {axes.element}", *cast, f"b = {value}", *step, f"acc = {total}"]
-    end, (result,), _ = scalar_lines(TABLE[f"cast_{out}"], ["acc"], [acc], [out])
+    end, (result,), _ = scalar_lines(TABLE[f"cast_{output_dtype}"], ["acc"], [acc], [output_dtype])
     outer = [f"acc = {literal(start, acc)}", *axes.over(axes.reduced, inner)]
     outer += [*end, f"{axes.result} = {result}"]
     checks = axes.not_empty() if op.needs_elements else []
-    body = [*checks, axes.new(out), *axes.over(axes.kept, outer), "return out"]
+    body = [*checks, axes.new(output_dtype), *axes.over(axes.kept, outer), "return out"]
     return compiled(define("reduction", ["x"], body), **env)
 
 

@@ -193,8 +193,8 @@ def _arguments(capsule: Any) -> list[str]:
 def _without_flag(function: Any, arguments: Sequence[str]) -> Any:
     """A Numba function of the doubles only; Cython's last argument, an integer flag, is 0."""
     names = [f"x{i}" for i, a in enumerate(arguments) if a == "double"]
-    given = [*names, *("0" for a in arguments if a == "int")]
-    source = define("special", names, [f"return f({', '.join(given)})"])
+    passed = [*names, *("0" for a in arguments if a == "int")]
+    source = define("special", names, [f"return f({', '.join(passed)})"])
     return jit(compile_function_src(source, "special", {"f": function}))
 
 
@@ -222,15 +222,15 @@ class _Available:
 
 
 def scalar_lines(
-    op: ScalarOp, names: Sequence[str], given: Sequence[str], results: Sequence[str]
+    op: ScalarOp, names: Sequence[str], input_dtypes: Sequence[str], results: Sequence[str]
 ) -> tuple[list[str], list[str], dict[str, Any]]:
     """The lines that compute a scalar op, the names of its results, and the globals they use.
 
-    ``names`` and ``given`` are the names and dtypes of the arguments, ``results`` the dtypes of the
+    ``names`` and ``input_dtypes`` are those of the arguments, ``results`` the dtypes of the
     results.
     """
     builder = Lines()
-    found = op.emit(builder, *map(Value, names, given))
+    found = op.emit(builder, *map(Value, names, input_dtypes))
     found = list(found) if op.nout > 1 else [found]
     out = [builder.cast(x, dt).text for x, dt in zip(found, results)]
     return builder.lines, out, builder.env
@@ -239,12 +239,12 @@ def scalar_lines(
 @numba_funcify.register(ScalarOp)
 def numba_funcify_scalar(op: Any, node: Any = None, **kwargs: Any) -> Any:
     """The Numba function of a scalar op, on numbers."""
-    given = [v.type.dtype for v in node.inputs]
-    if not has_source(op, given):
+    input_dtypes = [v.type.dtype for v in node.inputs]
+    if not has_source(op, input_dtypes):
         return in_object_mode(op, node, **kwargs)
-    names = [f"x{i}" for i in range(len(given))]
+    names = [f"x{i}" for i in range(len(input_dtypes))]
     results = [v.type.dtype for v in node.outputs]
-    lines, out, env = scalar_lines(op, names, given, results)
+    lines, out, env = scalar_lines(op, names, input_dtypes, results)
     return compiled(define("scalar", names, [*lines, f"return {', '.join(out)}"]), **env)
 
 
