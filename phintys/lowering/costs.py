@@ -12,8 +12,8 @@ _ONE = (
 _FOUR = "div sqrt idiv imod nextafter wrap"
 _TWENTY = "call pow fmod"
 _COSTS = {
-    name: price
-    for names, price in ((_FREE, 0), (_ONE, 1), (_FOUR, 4), (_TWENTY, 20))
+    name: value
+    for names, value in ((_FREE, 0), (_ONE, 1), (_FOUR, 4), (_TWENTY, 20))
     for name in names.split()
 }
 

@@ -112,14 +112,17 @@ class Fusion:
         self.must_store: set[int] = set()  # ids of values that must be stored in any case
         self.continued: dict[int, Update] = {}  # id of an update -> the next one, in its memory
         self._root_ids: set[int] = set()
-        self._shapes: dict[Shape, Shape] = {}
-        self._ones: dict[Shape, frozenset[int]] = {}
-        self._prices: dict[int, int] = {}
+        self._shapes: dict[Shape, Shape] = {}  # cache of `shape`
+        self._ones: dict[Shape, frozenset[int]] = {}  # cache of `ones`
+        # by value id: cost, the earliest stage for users in other clusters, (consumer, argument)
+        # of each use, the clusters that use it
+        self._costs: dict[int, int] = {}
         self._ready: dict[int, int] = {}
         self._consumers: dict[int, list[tuple[Value, Value]]] = {}
+        self._users: dict[int, set[Cluster]] = {}
+        # by stage and space: the cluster, and if it is full the next stage to try
         self._open_clusters: dict[tuple[int, Shape], Cluster] = {}
         self._next_stage: dict[tuple[int, Shape], int] = {}
-        self._users: dict[int, set[Cluster]] = {}
         self.live = self._find_live()
         self._scatter_bases = {v.args[0].id for v in self.live if _is_scatter_add_to_constant(v)}
         for value in self.live:
@@ -182,7 +185,7 @@ class Fusion:
         result: list[Value] = []
         for value in order:
             if isinstance(value, (Literal, Length)):  # inlined into every kernel that uses them
-                self._prices[value.id] = self._ready[value.id] = 0
+                self._costs[value.id] = self._ready[value.id] = 0
             elif not isinstance(value, View):
                 result.append(value)
         for value in result:
@@ -194,7 +197,7 @@ class Fusion:
     # ------------------------------------------------------------------------ forward
     def _forward(self, value: Value) -> None:
         """Assign a value to a cluster, or a call to a stage; its arguments come before."""
-        self._prices[value.id] = self._price(value)
+        self._costs[value.id] = self._cost(value)
         if isinstance(value, Elementwise):
             self._place_elementwise(value)
         elif isinstance(value, Reduce):
@@ -234,25 +237,25 @@ class Fusion:
             return self.stages[value.id] + 1
         return self._ready_args(value)
 
-    def _price(self, value: Value) -> int:
+    def _cost(self, value: Value) -> int:
         """The cost of computing a value from what is surely in memory, loads included."""
         if not isinstance(value, Elementwise):
             return 1
-        price = 5 * (len(value.args) - 1) if isinstance(value, Gather) else 1
+        total = 5 * (len(value.args) - 1) if isinstance(value, Gather) else 1
         if isinstance(value, Map):
-            price = sum(cost(i) for i in value.body)
+            total = sum(cost(i) for i in value.body)
         for arg in value.args:
             base = base_of(arg)
-            price += 1 if base.id in self.must_store else self._prices[base.id]
-        return min(price, _SATURATED)
+            total += 1 if base.id in self.must_store else self._costs[base.id]
+        return min(total, _SATURATED)
 
     def is_recomputed(self, value: Value) -> bool:
         """Whether other clusters compute an elementwise value themselves instead of loading it."""
-        price = self._prices[value.id]
-        if price <= CHEAP or (price <= CHEAP_SCALAR and not self.without_ones(self.shape(value))):
+        total = self._costs[value.id]
+        if total <= CHEAP or (total <= CHEAP_SCALAR and not self.without_ones(self.shape(value))):
             return True
         consumers = self._consumers.get(value.id, ())
-        if value.id in self.must_store or len(consumers) != 1 or price > MOVABLE:
+        if value.id in self.must_store or len(consumers) != 1 or total > MOVABLE:
             return False
         return not self._is_better_stored(*consumers[0])
 
@@ -270,7 +273,7 @@ class Fusion:
             shape = consumer.args[0].shape
         axes = self.own_axes(shape)
         moving = {axes[k] for k in _varying_axes(arg)} - {None}
-        if moving and self._prices[base_of(arg).id] >= EXPENSIVE:
+        if moving and self._costs[base_of(arg).id] >= EXPENSIVE:
             return len(moving) < len({*axes} - {None})
         return moving != set(range(len(moving)))
 
@@ -572,18 +575,18 @@ class Fusion:
 
     def _leave_unstored(self, value: Value, home: Cluster, users: set[Cluster]) -> bool:
         """Whether the users of an elementwise value compute it themselves."""
-        price = self._prices[value.id]
-        if users <= {home} or price <= CHEAP:
+        total = self._costs[value.id]
+        if users <= {home} or total <= CHEAP:
             return True
         if self.is_recomputed(value) and (len(users) > 1 or self._must_recompute(home, users)):
             return True
-        if len(users) > 1 or price > MOVABLE:
+        if len(users) > 1 or total > MOVABLE:
             return False
         (cluster,) = users
         if any(self._is_better_stored(c, a) for c, a in self._consumers.get(value.id, ())):
             return False
         loads = cluster.loads | self._loads(value, None)
-        size = cluster.size + price
+        size = cluster.size + total
         if size > MAX_INSTRUCTIONS or len(loads) > MAX_OPERANDS - 4:
             return False
         cluster.size, cluster.loads = size, loads
