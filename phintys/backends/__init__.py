@@ -1,0 +1,1 @@
+"""Backends: generators of code from Programs, and transpilers of ops to other frameworks."""

@@ -1,0 +1,1 @@
+"""Makes callables from symbolic inputs and outputs: `function`, modes, linkers."""

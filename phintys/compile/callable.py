@@ -158,7 +158,7 @@ class Function:
             if value is missing:
                 if not isinstance(spec.value, Container):
                     raise TypeError(
-                        f"{self._label()} misses argument {i}, {spec.variable} "
+                        f"{self._label()} is missing argument {i}, {spec.variable} "
                         f"(type {spec.variable.type}). Its inputs: {self._signature()}."
                     )
                 values[i] = spec.value.value

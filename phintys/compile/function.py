@@ -259,7 +259,7 @@ def _check_not_inplace(fgraph: FunctionGraph) -> None:
         if node.op.destroy_map:
             raise TypeError(
                 f"The graph contains {node.op}, which works in place. Pass accept_inplace=True if "
-                "that is meant."
+                "this is intended."
             )
 
 

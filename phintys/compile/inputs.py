@@ -126,7 +126,7 @@ def _sequence(inputs: Any) -> list[Any]:
     if isinstance(inputs, list | tuple):
         return list(inputs)
     raise TypeError(
-        f"The inputs of a function must be a list or a tuple, also if there is one; got {inputs!r}."
+        f"The inputs of a function must be a list or a tuple, even of one variable; got {inputs!r}."
     )
 
 
@@ -207,7 +207,7 @@ def _converted_update(target: SharedVariable, new: Any) -> Variable:
         return target.type.filter_variable(new)
     except TypeError as exc:
         if not isinstance(new, Variable):
-            raise TypeError(f"The update of {target} has no value of its type: {exc}") from exc
+            raise TypeError(f"The update of {target} is not a value of its type: {exc}") from exc
         new_type = getattr(new, "type", type(new).__name__)
         fix = ""
         if getattr(new_type, "ndim", None) == getattr(target.type, "ndim", None):

@@ -237,17 +237,17 @@ class _DimSources:
 def _topological(groups: list[Group]) -> list[Group]:
     """The groups ordered by ``waits_for``, then by ``key``."""
     waiting = [len(g.waits_for) for g in groups]
-    next_: list[list[int]] = [[] for _ in groups]
+    successors: list[list[int]] = [[] for _ in groups]
     for number, group in enumerate(groups):
         for earlier in group.waits_for:
-            next_[earlier].append(number)
+            successors[earlier].append(number)
     heap = [(g.key, n) for n, g in enumerate(groups) if not waiting[n]]
     heapq.heapify(heap)
     result: list[Group] = []
     while heap:
         _, number = heapq.heappop(heap)
         result.append(groups[number])
-        for later in next_[number]:
+        for later in successors[number]:
             waiting[later] -= 1
             if not waiting[later]:
                 heapq.heappush(heap, (groups[later].key, later))

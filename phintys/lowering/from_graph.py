@@ -164,7 +164,7 @@ class GraphLowering:
             )
         for axis, length in enumerate(shape):
             if length is not None and value.shape[axis].value != length:
-                message = f"{node.op}: axis {axis} of the result must have length {length}"
+                message = f"{node.op}: axis {axis} of the result has not its static length {length}"
                 self.builder.unify(value.shape[axis], length, message)
 
     def _performed(self, node: Apply, types: Sequence[ArrayType | None]) -> list[Value]:

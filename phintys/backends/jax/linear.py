@@ -48,7 +48,8 @@ def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
     def compute(*args: Any) -> Any:
         v = op.named(args)
         if type(op) is BatchedDot and v["x"].shape[0] != v["y"].shape[0]:
-            raise ShapeError(f"{op}: the batches have lengths {v['x'].shape} and {v['y'].shape}.")
+            shapes = f"{v['x'].shape} and {v['y'].shape}"
+            raise ShapeError(f"{op}: batches of shapes {shapes} have different lengths.")
         out = product(v["x"], v["y"])
         if v["alpha"] is not None:
             out = v["alpha"] * out
@@ -56,7 +57,8 @@ def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
             return out
         for n, m, known in zip(v["z"].shape, out.shape, target.type.shape):
             if n != m and known != 1:
-                raise ShapeError(f"{op}: a product of shape {out.shape}, {v['z'].shape} to add to.")
+                shapes = f"{out.shape} to an array of shape {v['z'].shape}"
+                raise ShapeError(f"{op}: cannot add a product of shape {shapes}.")
         return out + _scaled(v["beta"], v["z"])
 
     return compute
@@ -114,7 +116,7 @@ def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
 def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
     def compute(x: Any, repeats: Any) -> Any:
         if np.any(concrete(repeats, node) < 0) or len(repeats) not in (1, x.shape[op.axis]):
-            raise ValueError(f"{op}: {repeats} repeats for shape {x.shape}.")
+            raise ValueError(f"{op}: repeats {repeats} do not fit an array of shape {x.shape}.")
         return jnp.repeat(x, repeats, axis=op.axis, total_repeat_length=_total(repeats, x, op.axis))
 
     def _total(repeats: Any, x: Any, axis: int) -> int:

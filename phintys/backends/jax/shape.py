@@ -78,7 +78,8 @@ def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
     def compute(x: Any, shape: Any) -> Any:
         lengths = [int(n) for n in concrete(shape, node)]
         if x.dtype.itemsize * math.prod(n for n in lengths if n) > LARGEST:
-            raise ShapeError(f"{op}: {lengths} is too large.")  # XLA would abort the process
+            # XLA would abort the process
+            raise ShapeError(f"{op}: an array of shape {tuple(lengths)} is too large.")
         return jnp.reshape(x, lengths)
 
     return compute
@@ -152,7 +153,8 @@ def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
 def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
     def compute(x: Any, lengths: Any) -> Any:
         if concrete(lengths, node).sum() != x.shape[op.axis] or (lengths < 0).any():
-            raise ShapeError(f"{op}: lengths {lengths.tolist()} for shape {x.shape}.")
+            pieces = f"{lengths.tolist()} do not fit axis {op.axis} of shape {x.shape}"
+            raise ShapeError(f"{op}: the lengths {pieces}.")
         pieces = jnp.split(x, np.cumsum(lengths)[:-1].tolist(), axis=op.axis)
         return tuple(pieces) if len(pieces) > 1 else pieces[0]
 

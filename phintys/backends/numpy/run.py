@@ -31,17 +31,17 @@ class Runner:
         self.position: dict[Variable, int] = {}
         self.constants: list[tuple[int, Any]] = []
         for v in fgraph.inputs:
-            self._place(v)
+            self._cell(v)
         self.n_inputs = len(self.position)
         self.steps: list[Step] = []
         last_use: dict[int, int] = {}
         for k, node in enumerate(order):
-            inputs = [self._place(v) for v in node.inputs]
-            outputs = [self._place(v) for v in node.outputs]
+            inputs = [self._cell(v) for v in node.inputs]
+            outputs = [self._cell(v) for v in node.outputs]
             self.steps.append((run, node, inputs, outputs))
             last_use.update((i, k) for i in inputs + outputs)
             node.op.prepare_node(node, None, None, "py")
-        self.outputs = [self._place(v) for v in fgraph.outputs]
+        self.outputs = [self._cell(v) for v in fgraph.outputs]
         keep = {*self.outputs, *(i for i, _ in self.constants), *range(self.n_inputs)}
         self.dead: list[list[int]] = [[] for _ in order]
         for i, k in last_use.items():
@@ -49,7 +49,7 @@ class Runner:
                 self.dead[k].append(i)
         self.size = len(self.position)
 
-    def _place(self, v: Variable) -> int:
+    def _cell(self, v: Variable) -> int:
         """The number of the cell of a variable; a new cell at its first use."""
         found = self.position.get(v)
         if found is None:
