@@ -23,7 +23,7 @@ SUFFIXES = (".py", ".md", ".ll", ".h", ".c", ".toml", ".yaml", ".txt", ".json")
 
 def is_path(code: str) -> bool:
     """Whether a piece of inline code names a file or folder of this repository."""
-    if not re.fullmatch(r"[\w./-]+", code) or code.startswith(("/", "-")):
+    if not re.fullmatch(r"[\w./-]+", code) or code.startswith(("/", "-")) or code in SUFFIXES:
         return False
     return code.endswith(("/", *SUFFIXES)) or code.startswith(("phintys/", "tests/", "docs/"))
 
