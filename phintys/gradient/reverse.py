@@ -402,14 +402,11 @@ def pull_back_node(
     A cotangent that is None stands for "no influence".  Inputs that are not ``needed`` may be
     missing in the result, disconnected ones are.
     """
-    connected = [
-        pattern is None or any(p and g is not None for p, g in zip(row, cotangents))
-        for row in pattern or [()] * node.nin
-    ]
-    null = next((g for g in cotangents if g is not None and is_null(g)), None)
-    if null is not None:
-        return [(i, null) for i, yes in enumerate(connected) if yes]
-    wanted = [n and c for n, c in zip(needed, connected)]
+    connected = _connected_inputs(node, pattern, cotangents)
+    for g in cotangents:
+        if g is not None and is_null(g):
+            return [(i, g) for i, yes in enumerate(connected) if yes]
+    wanted = needed if pattern is None else [n and c for n, c in zip(needed, connected)]
     with inherit(node.origin):
         found = _cotangents(node, cotangents, wanted)
     pairs = []
@@ -426,18 +423,26 @@ def pull_back_node(
     return pairs
 
 
+def _connected_inputs(node: Apply, pattern: Pattern, cotangents: Sequence[Any]) -> list[bool]:
+    """Whether each input influences an output that has a cotangent."""
+    if pattern is None:
+        return [True] * len(node.inputs)
+    return [any(p and g is not None for p, g in zip(row, cotangents)) for row in pattern]
+
+
 def _cotangents(node: Apply, given: Sequence[Any], wanted: Sequence[bool]) -> list[Any]:
     """The cotangents of the ``wanted`` inputs; an op is asked only if it has continuous outputs."""
-    pairs = list(zip(node.outputs, given))
+    outputs = node.outputs
     if node.op.handles_missing:
         given = [
             disconnected_type() if g is None else zeros_like(out) if out.type.is_discrete else g
-            for out, g in pairs
+            for out, g in zip(outputs, given)
         ]
         return ask(node, "pullback", given, node.inputs, wanted)
-    if all(g is None or out.type.is_discrete for out, g in pairs):
+    continuous = [None if out.type.is_discrete else g for out, g in zip(outputs, given)]
+    if continuous.count(None) == len(outputs):
         return [zeros_like(v) if w else None for v, w in zip(node.inputs, wanted)]
-    given = [zeros_like(out) if g is None or out.type.is_discrete else g for out, g in pairs]
+    given = [zeros_like(out) if g is None else g for out, g in zip(outputs, continuous)]
     return ask(node, "pullback", given, node.inputs, wanted)
 
 
