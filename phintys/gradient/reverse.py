@@ -415,7 +415,7 @@ def pull_back_node(
             continue
         if connected[i]:
             pairs.append((i, g))
-        elif not is_null(g):
+        elif not is_null(g) and pattern is not None and not any(pattern[i]):
             raise ValueError(
                 f"{node.op}: connection_pattern says that input {i} is not connected, but pullback "
                 f"returned a gradient of type {g.type} for it. The two must agree."
