@@ -32,7 +32,7 @@ from phintys.graph.op import Op
 from phintys.graph.replace import clone_replace, graph_replace
 from phintys.graph.shared import SharedVariable, shared
 from phintys.graph.type import Type, generic
-from phintys.graph.variable import Apply, Constant, Variable, late_bound
+from phintys.graph.variable import Apply, Constant, Variable
 from phintys.graph.vectorize import vectorize_graph
 from phintys.rewriting import rewrite_graph
 from phintys.rewriting.database import optdb
@@ -40,9 +40,6 @@ from phintys.show import dprint, explain, pp
 
 # The rules are imported on the first rewrite, which keeps `import phintys` fast.
 optdb.fill_later(lambda: import_module("phintys.tensor.rules"))
-late_bound["as_tensor_variable"] = tensor.as_tensor_variable
-late_bound["eye"] = lambda *args, **kwargs: tensor.eye(*args, **kwargs)
-late_bound["alloc"] = lambda *args, **kwargs: tensor.alloc(*args, **kwargs)
 
 __version__ = "0.1.0"
 

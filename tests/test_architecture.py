@@ -1,6 +1,6 @@
 """The plan of the house, asserted: who imports whom, and how large things may grow.
 
-Imports inside functions count.  The picture of the layers is in docs/architecture.md.
+Imports inside functions and for type checking count.  docs/architecture.md lists the layers.
 """
 
 from __future__ import annotations
@@ -58,22 +58,13 @@ def is_module(name: str) -> bool:
 
 
 @cache
-def imports(path: Path, checking: bool = False) -> tuple[tuple[str, int], ...]:
-    """(module, line) of everything a file imports from this package.
+def imports(path: Path) -> tuple[tuple[str, int], ...]:
+    """(module, line) of everything that a file imports from this package.
 
-    What it imports for type checking alone is left out, unless ``checking``.
+    Imports inside functions and under ``if TYPE_CHECKING`` count.
     """
-    tree = ast.parse(path.read_text())
-    skipped = {
-        id(inner)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test) and not checking
-        for inner in ast.walk(node)
-    }
     found = []
-    for node in ast.walk(tree):
-        if id(node) in skipped:
-            continue
+    for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
             found += [(a.name, node.lineno) for a in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module:
@@ -108,7 +99,7 @@ def test_generators_never_see_an_op(folder):
 
 
 def test_backends_do_not_import_each_other():
-    shared = {"source", "capsules", "code_cache", "identity", "interpreter", "once"}
+    shared = {"source", "capsules", "code_cache", "identity", "interpreter", "once", "protocol"}
     for path in (ROOT / "backends").rglob("*.py"):
         own = path.relative_to(ROOT / "backends").parts[0].removesuffix(".py")
         for m, line in imports(path):
@@ -119,11 +110,20 @@ def test_backends_do_not_import_each_other():
             assert parts[2] in allowed, f"{path.name}:{line} imports {m}"
 
 
+def test_only_linkers_name_backends():
+    anyone = {"protocol", "code_cache", "numpy"}
+    for path in (ROOT / "compile").glob("*.py"):
+        if path.name == "linker.py":
+            continue
+        named = {m.split(".")[2] for m, _ in imports(path) if m.startswith("phintys.backends.")}
+        assert named <= anyone, f"{path.name} imports {named - anyone}"
+
+
 def test_no_import_cycles():
-    """Module-level imports form no cycle."""
+    """No module imports, directly or indirectly, one that imports it."""
     modules = {module_name(p): p for p in FILES}
     edges = {
-        name: {m for m, _ in top_level_imports(p) if m in modules and m != name}
+        name: {m for m, _ in imports(p) if m in modules and m != name}
         for name, p in modules.items()
     }
     assert not cycle(edges)
@@ -131,25 +131,15 @@ def test_no_import_cycles():
 
 @pytest.mark.parametrize("path", sorted(LLVM.rglob("*.py")), ids=lambda p: str(p.relative_to(LLVM)))
 def test_layers_of_the_llvm_backend(path):
-    """Imports for type checking count too; only ``__init__.py`` stands above all folders."""
+    """Only ``__init__.py`` stands above all folders."""
     own = path.relative_to(LLVM).parts[0].removesuffix(".py")
     if own == "__init__":
         return
     assert own in LLVM_LAYERS, f"{path.name} is in no layer"
     below = LLVM_LAYERS[: LLVM_LAYERS.index(own) + 1]
-    inside = [(m, line) for m, line in imports(path, checking=True) if is_llvm(m)]
+    inside = [(m, line) for m, line in imports(path) if is_llvm(m)]
     wrong = [f"line {line}: {m}" for m, line in inside if layer_of_llvm(m) not in below]
     assert not wrong, f"{own} must not import upwards: {wrong}"
-
-
-def test_no_import_cycles_in_the_llvm_backend():
-    """Imports inside functions and for type checking count too."""
-    modules = {module_name(p): p for p in LLVM.rglob("*.py")}
-    edges = {
-        name: {m for m, _ in imports(p, checking=True) if m in modules and m != name}
-        for name, p in modules.items()
-    }
-    assert not cycle(edges)
 
 
 def is_llvm(module: str) -> bool:
@@ -190,10 +180,22 @@ def test_cycles_are_found():
     assert cycle({"a": {"b", "c"}, "b": {"c"}, "c": set()}) == []
 
 
-def top_level_imports(path: Path) -> list[tuple[str, int]]:
-    tree = ast.parse(path.read_text())
-    lines = {n.lineno for n in tree.body if isinstance(n, ast.Import | ast.ImportFrom)}
-    return [(m, line) for m, line in imports(path) if line in lines]
+def test_all_imports_are_found(tmp_path):
+    path = tmp_path / "module.py"
+    path.write_text(
+        "from typing import TYPE_CHECKING\n"
+        "from phintys.graph import op, Type\n"
+        "if TYPE_CHECKING:\n"
+        "    import phintys.dims\n"
+        "def f():\n"
+        "    from phintys.config import config\n"
+    )
+    assert sorted(imports(path)) == [
+        ("phintys.config", 6),
+        ("phintys.dims", 4),
+        ("phintys.graph", 2),
+        ("phintys.graph.op", 2),
+    ]
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(ROOT)))

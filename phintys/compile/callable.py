@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from itertools import repeat
 from operator import setitem
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from phintys.compile.aliasing import must_copy
 from phintys.errors import did_you_mean
@@ -15,8 +15,63 @@ from phintys.graph.results import ArrayType, array_type, has_shape
 from phintys.graph.shared import Container, SharedVariable
 from phintys.graph.variable import late_bound
 
-if TYPE_CHECKING:
-    from phintys.compile.function import FunctionMaker
+
+class Maker(Protocol):
+    """What a function needs of the object that made it: `phintys.compile.function.FunctionMaker`.
+
+    Attributes: the ``inputs`` and ``outputs`` of `function` as `In` and `Out`, the ``shared``
+    variables, the ``name``, the seconds that each stage took (``times``), and what a call returns
+    (``unpack``, see `Specification`).
+    """
+
+    inputs: list[Any]
+    outputs: list[Any]
+    shared: list[SharedVariable]
+    name: str | None
+    times: dict[str, float]
+    unpack: str
+    linker: Any
+    spec: Any
+
+    @property
+    def fgraph(self) -> Any:
+        """The rewritten graph."""
+        ...
+
+    @property
+    def program(self) -> Any:
+        """The Program of the rewritten graph."""
+        ...
+
+    @property
+    def key(self) -> str | None:
+        """The key of the compiled code in caches; None if it cannot be cached."""
+        ...
+
+    @property
+    def update_targets(self) -> list[int]:
+        """The position, among the inputs of the graph, of the shared variable of each update."""
+        ...
+
+    def create(
+        self, trust_input: bool = ..., profile: Any = ..., containers: list[Container] | None = ...
+    ) -> Any:
+        """A callable; ``containers`` hold the values of the shared variables."""
+        ...
+
+    def copy(
+        self,
+        containers: list[Container],
+        swap: dict[SharedVariable, SharedVariable],
+        delete_updates: bool = ...,
+        name: str | None = ...,
+    ) -> tuple[Maker, list[Container]]:
+        """A maker with the same rewritten graph, and the containers of its shared variables."""
+        ...
+
+    def rebuild(self, values: list[Any], trust_input: bool) -> Any:
+        """A callable whose shared variables hold ``values``."""
+        ...
 
 
 class Function:
@@ -53,7 +108,7 @@ class Function:
 
     def __init__(
         self,
-        maker: FunctionMaker,
+        maker: Maker,
         containers: list[Container],
         run: Callable[[Sequence[Any]], list[Any]],
     ) -> None:
@@ -61,7 +116,7 @@ class Function:
         self._run = run
         self._copy = must_copy(maker.fgraph, [o.borrow for o in maker.outputs])
 
-    def _setup(self, maker: FunctionMaker, containers: list[Container]) -> None:
+    def _setup(self, maker: Maker, containers: list[Container]) -> None:
         self.maker = maker
         self.name = maker.name
         self.containers = containers
@@ -186,21 +241,6 @@ class Function:
 
     def free(self) -> None:
         """Do nothing: a function keeps no memory between calls.  For compatibility."""
-
-    def attach_profile(self, profile: Any) -> None:
-        """Start to collect times in ``self.profile``.
-
-        ``profile`` is True, a heading, or a `ProfileStats` to add to; None means
-        ``config.profile``.
-        """
-        from phintys.config import config
-
-        if self.profile is None and (profile or (profile is None and config.profile)):
-            from phintys.compile.profile import ProfileStats
-
-            name = profile if isinstance(profile, str) else ""
-            stats = profile if isinstance(profile, ProfileStats) else ProfileStats(name)
-            stats.attach(self)
 
     def copy(
         self,

@@ -8,16 +8,17 @@ from functools import cached_property
 from types import NoneType
 from typing import Any
 
-from phintys.compile.callable import Function
 from phintys.compile.inputs import Specification, specify
 from phintys.compile.io import In, Out
 from phintys.compile.linker import Linker
 from phintys.compile.mode import Mode, get_mode
+from phintys.compile.profile import attach_profile
 from phintys.config import ABOUT_CACHE, config
 from phintys.graph.collection import collection_paused
 from phintys.graph.fgraph import FunctionGraph
 from phintys.graph.fingerprint import fingerprint
 from phintys.graph.shared import Container, SharedVariable
+from phintys.graph.traversal import ancestors, get_var_by_name
 from phintys.graph.variable import Variable, late_bound
 from phintys.locks import exclusive
 from phintys.memo import Memo
@@ -108,10 +109,11 @@ def function(
 
 
 class FunctionMaker:
-    """Rewrites the graph of a function once; `create` makes callables from it.
+    """Rewrites the graph of a function, and lowers it, when needed; `create` makes callables.
 
-    Attributes: ``inputs``, ``outputs``, ``shared``, ``mode``, ``linker``, ``name``, ``times``
-    (seconds by stage), ``n_nodes`` (before rewriting).
+    Both happen once, with the settings at the time the maker was made.  Attributes: ``inputs``,
+    ``outputs``, ``shared``, ``mode``, ``linker``, ``name``, ``times`` (seconds by stage),
+    ``n_nodes`` (before rewriting).
     """
 
     def __init__(
@@ -133,22 +135,20 @@ class FunctionMaker:
         self.times: dict[str, float] = {"rewriting": 0.0}
         self.n_nodes = len(spec.fgraph.apply_nodes)
         self._rewritten = rewritten
+        self._program: Any = None
         self._settings = config.values()
         if not accept_inplace:
             _check_not_inplace(spec.fgraph)
-        if not self.linker.is_native:
-            self.rewrite()
 
     @property
     def fgraph(self) -> FunctionGraph:
-        """The rewritten graph, which is rewritten now if a cache hit has made that unnecessary."""
+        """The rewritten graph, which is rewritten at the first use."""
         if not self._rewritten:
-            self.rewrite()
+            self._rewrite()
         return self.spec.fgraph
 
     @exclusive
-    def rewrite(self) -> None:
-        """Rewrite the graph, with the settings at the time the function was made.  Idempotent."""
+    def _rewrite(self) -> None:
         if self._rewritten:
             return
         start = time.perf_counter()
@@ -157,12 +157,31 @@ class FunctionMaker:
         self._rewritten = True
         self.times["rewriting"] = time.perf_counter() - start
 
+    @property
+    def program(self) -> Any:
+        """The Program of the rewritten graph, which is lowered at the first use."""
+        if self._program is None:
+            self._lower()
+        return self._program
+
+    @exclusive
+    def _lower(self) -> None:
+        if self._program is not None:
+            return
+        from phintys.lowering.from_graph import lower_graph
+
+        fgraph = self.fgraph
+        start = time.perf_counter()
+        with self.settings_as_made():
+            self._program = lower_graph(fgraph, len(self.inputs), self.update_targets)
+        self.times["lowering"] = time.perf_counter() - start
+
     def _seconds_before_code(self) -> float:
         """The time that the stages before code generation have taken so far."""
         return self.times["rewriting"] + self.times.get("lowering", 0.0)
 
     def settings_as_made(self) -> Any:
-        """A context manager: this thread has the settings with which the function was made."""
+        """A context manager: this context has the settings with which the maker was made."""
         now = config.values()
         changed = {k: v for k, v in self._settings.items() if now[k] != v}
         return config.change_flags(**changed)
@@ -200,17 +219,12 @@ class FunctionMaker:
         if containers is None:
             containers = [s.container for s in self.shared]
         start, before = time.perf_counter(), self._seconds_before_code()
-        if self.linker.is_native:
-            from phintys.compile.native import make_native
-
-            made = make_native(self, containers)
-        else:
-            made = Function(self, containers, self.linker.run(self.fgraph))
+        made = self.linker.make(self, containers)
         earlier_stages = self._seconds_before_code() - before  # those that ran meanwhile
         self.times["code"] = time.perf_counter() - start - earlier_stages
         if trust_input:
             made.trust_input = True
-        made.attach_profile(profile)
+        attach_profile(made, profile)
         return made
 
     @exclusive
@@ -305,8 +319,6 @@ def evaluate(variable: Variable, inputs_to_values: Any = None, **kwargs: Any) ->
     Raises ValueError if a name does not occur exactly once, else what `function` and the call
     raise.
     """
-    from phintys.graph.traversal import ancestors, get_var_by_name
-
     values: dict[Variable, Any] = {}
     for key, value in dict(inputs_to_values or {}).items():
         if isinstance(key, str):

@@ -1,13 +1,18 @@
-"""Linkers: a linker makes a callable from a rewritten FunctionGraph; there is one per backend."""
+"""Linkers: a linker makes functions by a backend; there is one per backend.
+
+The linkers are where modes refer to backends, and where backends are imported, at first use.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from phintys.compile.callable import Function, Maker
 from phintys.errors import did_you_mean
+from phintys.graph.shared import Container
 
-Run = Callable[[Sequence[Any]], list[Any]]
+if TYPE_CHECKING:
+    from phintys.backends.protocol import Generator, Run, Transpiler
 
 
 class Linker:
@@ -20,8 +25,10 @@ class Linker:
     name = ""
     required_rewrites: tuple[str, ...] = ("minimum_compile",)
     incompatible_rewrites: tuple[str, ...] = ()
-    #: whether ``native.make_native`` makes the function object; `run` is not used then
-    is_native = False
+
+    def make(self, maker: Maker, containers: list[Container]) -> Function:
+        """A function; ``containers`` hold the values of its shared variables."""
+        return Function(maker, containers, self.run(maker.fgraph))
 
     def run(self, fgraph: Any) -> Run:
         """A callable from a list of input values to a list of output values.
@@ -41,64 +48,94 @@ class Linker:
         return f"{type(self).__name__}()"
 
 
-class PerformLinker(Linker):
+class GeneratorLinker(Linker):
+    """The linker of a backend that compiles Programs; subclasses define ``backend``."""
+
+    @property
+    def backend(self) -> Generator[Any]:
+        """The backend, which is imported now."""
+        raise TypeError(f"{type(self).__name__} does not say what its backend is.")
+
+    def make(self, maker: Maker, containers: list[Container]) -> Function:
+        from phintys.compile.native import make_native
+
+        return make_native(self.backend, maker, containers)
+
+
+class TranspilerLinker(Linker):
+    """The linker of a backend that compiles rewritten graphs; subclasses define ``backend``."""
+
+    @property
+    def backend(self) -> Transpiler:
+        """The backend, which is imported now."""
+        raise TypeError(f"{type(self).__name__} does not say what its backend is.")
+
+    def run(self, fgraph: Any) -> Run:
+        return self.backend.compile(fgraph)
+
+
+class PerformLinker(TranspilerLinker):
     """The reference: calls ``perform`` of every node."""
 
     name = "py"
 
-    def run(self, fgraph: Any) -> Run:
-        from phintys.backends.numpy.run import Runner
+    @property
+    def backend(self) -> Transpiler:
+        from phintys.backends.numpy.run import backend
 
-        return Runner(fgraph)
+        return backend
 
 
-class LLVMLinker(Linker):
+class LLVMLinker(GeneratorLinker):
     """Machine code by LLVM, one routine per function."""
 
     name = "llvm"
-    is_native = True
+
+    @property
+    def backend(self) -> Generator[Any]:
+        from phintys.backends.llvm import backend
+
+        return backend
 
 
-class CLinker(Linker):
+class CLinker(GeneratorLinker):
     """C99, compiled by the system's C compiler."""
 
     name = "c"
 
-    def run(self, fgraph: Any) -> Run:
-        from phintys.backends.c import compile_program
-        from phintys.compile.failure import explain_failure
-        from phintys.lowering.from_graph import lower_graph
+    @property
+    def backend(self) -> Generator[Any]:
+        from phintys.backends.c import backend
 
-        program = lower_graph(fgraph)
-        return compile_program(
-            program, lambda values, step: explain_failure(fgraph, values, program, step)
-        )
+        return backend
 
 
-class NumbaLinker(Linker):
+class NumbaLinker(TranspilerLinker):
     """Each op as a Numba function (`numba_funcify`), compiled by Numba."""
 
     name = "numba"
     required_rewrites = ("minimum_compile", "numba")
     incompatible_rewrites = ("inplace", "BlasOpt")
 
-    def run(self, fgraph: Any) -> Run:
-        from phintys.backends.numba import compile_fgraph
+    @property
+    def backend(self) -> Transpiler:
+        from phintys.backends.numba import backend
 
-        return compile_fgraph(fgraph)
+        return backend
 
 
-class JAXLinker(Linker):
+class JAXLinker(TranspilerLinker):
     """Each op as a JAX function (`jax_funcify`), compiled by XLA."""
 
     name = "jax"
     required_rewrites = ("minimum_compile", "jax")
     incompatible_rewrites = ("inplace", "BlasOpt", "cxx_only")
 
-    def run(self, fgraph: Any) -> Run:
-        from phintys.backends.jax import compile_fgraph
+    @property
+    def backend(self) -> Transpiler:
+        from phintys.backends.jax import backend
 
-        return compile_fgraph(fgraph)
+        return backend
 
 
 LINKERS: dict[str, Linker] = {

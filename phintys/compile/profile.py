@@ -17,12 +17,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from phintys.compile.callable import Function
+from phintys.config import config
 from phintys.graph.variable import Apply
-
-if TYPE_CHECKING:
-    from phintys.compile.callable import Function
 
 
 class ProfileStats:
@@ -94,6 +93,17 @@ class ProfileStats:
         return "\n".join(rows)
 
     __str__ = summary
+
+
+def attach_profile(f: Function, profile: Any) -> None:
+    """Start to collect times in ``f.profile``, if that is wanted.
+
+    ``profile`` is True, a heading, or a `ProfileStats` to add to; None means ``config.profile``.
+    """
+    if profile or (profile is None and config.profile):
+        name = profile if isinstance(profile, str) else ""
+        stats = profile if isinstance(profile, ProfileStats) else ProfileStats(name)
+        stats.attach(f)
 
 
 def _table(items: Iterable[tuple[Any, tuple[int, float]]], n: int) -> list[str]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from phintys.gradient.reverse import OnDisconnected, grad, in_form_of, pullback, variables_of
-from phintys.graph.variable import Variable, late_bound
+from phintys.graph.variable import Variable
 from phintys.graph.vectorize import vectorize_graph
 
 
@@ -61,7 +61,9 @@ def jacobian(
     products = pullback(flat, variables, cotangent, consider_constant, disconnected_inputs)
     unit_vectors = flat.type.tangent_basis(flat)
     batched = vectorize_graph(products, {cotangent: unit_vectors})
-    jacobians = [_repeated(g, unit_vectors) if j is g else j for j, g in zip(batched, products)]
+    n = unit_vectors.shape[0]
+    # a pullback that does not depend on the cotangent (zeros) is not batched
+    jacobians = [g._repeated(n) if j is g else j for j, g in zip(batched, products)]
     if expr.type.ndim > 1:
         shape = [expr.shape[i] for i in range(expr.type.ndim)]
         jacobians = [
@@ -69,11 +71,6 @@ def jacobian(
             for j, x in zip(jacobians, variables)
         ]
     return in_form_of(wrt, jacobians)
-
-
-def _repeated(g: Any, unit_vectors: Any) -> Any:
-    """A pullback that does not depend on the cotangent (zeros), repeated for every unit vector."""
-    return late_bound["alloc"](g, unit_vectors.shape[0], *(g.shape[i] for i in range(g.type.ndim)))
 
 
 def hessian(

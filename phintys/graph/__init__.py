@@ -2,8 +2,7 @@
 
 from phintys.graph.clone import clone
 from phintys.graph.equality import equal_computations
-from phintys.graph.fgraph import FunctionGraph
-from phintys.graph.frozen import FrozenFunctionGraph
+from phintys.graph.fgraph import FrozenFunctionGraph, FunctionGraph
 from phintys.graph.op import Op
 from phintys.graph.replace import clone_replace, graph_replace
 from phintys.graph.traversal import ancestors, explicit_graph_inputs, graph_inputs

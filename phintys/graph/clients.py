@@ -1,11 +1,15 @@
-"""Ordered containers with insertion and removal in constant time, used by `FunctionGraph`."""
+"""The uses of a variable in a `FunctionGraph`, and an ordered set for it.
+
+The containers keep the order of insertion, and insert and remove in constant time.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, MutableSet, Sequence
 from typing import Any, TypeVar, overload
 
-from phintys.graph.variable import Apply
+from phintys.graph.op import Op
+from phintys.graph.variable import Apply, Variable
 
 T = TypeVar("T")
 Client = tuple[Apply, int]
@@ -90,6 +94,24 @@ class Clients(dict[Client, None]):
 
     def __repr__(self) -> str:
         return repr(list(self))
+
+
+class Output(Op):
+    """The pseudo-op of the node that represents output ``idx`` of a graph in ``clients``."""
+
+    __props__ = ("idx",)
+
+    def __init__(self, idx: int) -> None:
+        self.idx = idx
+
+    def make_node(self, *inputs: Variable) -> Apply:
+        return Apply(self, inputs, [])
+
+    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Any) -> None:
+        raise RuntimeError("An Output marks a result of a FunctionGraph; it is never executed.")
+
+    def __str__(self) -> str:
+        return f"output[{self.idx}]"
 
 
 Sequence.register(Clients)  # pyright: ignore[reportAttributeAccessIssue]

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from phintys.errors import AlreadyThere, InconsistencyError
+from phintys.graph.clients import Output
 from phintys.graph.features import Bookkeeper, Feature
-from phintys.graph.fgraph import Output
 from phintys.graph.perform import destroyed_inputs
 from phintys.graph.traversal import toposort_with_orderings
 from phintys.graph.variable import Apply, Constant, Variable

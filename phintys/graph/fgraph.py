@@ -1,7 +1,8 @@
-"""`FunctionGraph`: a mutable graph with given inputs and outputs.
+"""`FunctionGraph`, a mutable graph with given inputs and outputs, and `FrozenFunctionGraph`.
 
-It maintains the uses of each variable (``clients``), calls the attached features on every change,
-and checks that a replacement is legal.
+A `FunctionGraph` maintains the uses of each variable (``clients``), calls the attached features on
+every change, and checks that a replacement is legal.  There is one conversion each way between the
+two: `FunctionGraph.freeze` and `FrozenFunctionGraph.unfreeze`.
 """
 
 from __future__ import annotations
@@ -11,9 +12,10 @@ from functools import partial
 from typing import Any
 
 from phintys.errors import AlreadyThere, MissingInputError
-from phintys.graph.clients import Client, Clients, OrderedSet
+from phintys.graph.clients import Client, Clients, OrderedSet, Output
 from phintys.graph.clone import clone_get_equiv
-from phintys.graph.op import Op
+from phintys.graph.features import CALLBACKS, ReplaceValidate
+from phintys.graph.frozen import FrozenGraph
 from phintys.graph.origin import describe
 from phintys.graph.traversal import (
     applys_between,
@@ -22,24 +24,6 @@ from phintys.graph.traversal import (
     toposort_with_orderings,
 )
 from phintys.graph.variable import Apply, AtomicVariable, Constant, Variable, late_bound
-
-
-class Output(Op):
-    """The pseudo-op of the node that represents output ``idx`` of a graph in ``clients``."""
-
-    __props__ = ("idx",)
-
-    def __init__(self, idx: int) -> None:
-        self.idx = idx
-
-    def make_node(self, *inputs: Variable) -> Apply:
-        return Apply(self, inputs, [])
-
-    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Any) -> None:
-        raise RuntimeError("An Output marks a result of a FunctionGraph; it is never executed.")
-
-    def __str__(self) -> str:
-        return f"output[{self.idx}]"
 
 
 class FunctionGraph:
@@ -111,8 +95,6 @@ class FunctionGraph:
             inputs = [memo[v] for v in inputs]
         self._clear()
         self.update_mapping = dict(update_mapping or {})
-        from phintys.graph.features import ReplaceValidate
-
         # Attached first, so that a change that a later feature rejects can be rolled back.
         self.attach_feature(ReplaceValidate())
         for feature in features or ():
@@ -427,8 +409,6 @@ class FunctionGraph:
 
     def _index_features(self) -> None:
         """Collect the callbacks that features override, and the methods that they provide."""
-        from phintys.graph.features import CALLBACKS
-
         self._callbacks: dict[str, list[Any]] = {
             name: [getattr(f, name) for f in self._features if f.overrides(name)]
             for name in CALLBACKS
@@ -501,10 +481,8 @@ class FunctionGraph:
     def __copy__(self) -> FunctionGraph:
         return self.clone()
 
-    def freeze(self) -> Any:
-        """An immutable, hashable graph equal to this one (`phintys.graph.frozen`)."""
-        from phintys.graph.frozen import FrozenFunctionGraph
-
+    def freeze(self) -> FrozenFunctionGraph:
+        """An immutable, hashable graph equal to this one."""
         return FrozenFunctionGraph.from_io(self.inputs, self.outputs)
 
     def check_integrity(self) -> None:
@@ -565,6 +543,32 @@ class FunctionGraph:
         return f"FunctionGraph(inputs=[{inputs}], {len(self.apply_nodes)} nodes)"
 
     __repr__ = __str__
+
+
+class FrozenFunctionGraph(FrozenGraph):
+    """An immutable, hashable graph, equal to every frozen graph of the same structure.
+
+    Its inputs are numbered `NominalVariable`, so names do not matter.  It depends only on its
+    inputs and constants; a shared variable has to be passed as an input.  Made by
+    `FunctionGraph.freeze`, `from_io`, `from_toposort` or `from_structural_inputs`.
+
+    >>> import phintys.tensor as pt
+    >>> x, y = pt.dvectors("x", "y")
+    >>> graph = FrozenFunctionGraph.from_io([x], [x + 1])
+    >>> graph == FrozenFunctionGraph.from_io([y], [y + 1])
+    True
+    >>> graph.bind([2 * y])
+    [Add.out]
+    """
+
+    __slots__ = ()
+
+    def unfreeze(self, *, return_memo: bool = False) -> Any:
+        """A `FunctionGraph` of the same structure; see `bind` for ``return_memo``."""
+        inputs = [v.type.make_variable() for v in self.inputs]
+        outputs, memo = self.bind(inputs, return_memo=True)
+        fgraph = FunctionGraph(inputs, outputs, clone=False)
+        return (fgraph, memo) if return_memo else fgraph
 
 
 #: Attributes that are not pickled as they are, but rebuilt by `FunctionGraph.__setstate__`.

@@ -1,18 +1,16 @@
 """Immutable, hash-consed graphs, compared by value: the inner graphs of ops.
 
-The nodes of a `FrozenFunctionGraph` are interned: equal graphs consist of the same objects, so they
-are compared by identity.  There is one conversion each way: ``FunctionGraph.freeze`` (or `from_io`)
-and `FrozenFunctionGraph.unfreeze` (or `bind`).
+The nodes of a `FrozenGraph` are interned: equal graphs consist of the same objects, so they are
+compared by identity.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, KeysView, Mapping, Sequence
-from typing import Any
+from typing import Any, Self
 
-from phintys.graph.clients import Client
+from phintys.graph.clients import Client, Output
 from phintys.graph.equality import assign_keys, leaf_key
-from phintys.graph.fgraph import FunctionGraph, Output
 from phintys.graph.replace import graph_replace
 from phintys.graph.traversal import ancestors, io_toposort
 from phintys.graph.variable import Apply, Constant, Node, NominalVariable, Variable
@@ -97,21 +95,8 @@ def _with_interned_constants(variables: Iterable[Variable]) -> tuple[Variable, .
     return tuple(found)
 
 
-class FrozenFunctionGraph:
-    """An immutable, hashable graph, equal to every frozen graph of the same structure.
-
-    Its inputs are numbered `NominalVariable`, so names do not matter.  It depends only on its
-    inputs and constants; a shared variable has to be passed as an input.  Made by
-    ``FunctionGraph.freeze``, `from_io`, `from_toposort` or `from_structural_inputs`.
-
-    >>> import phintys.tensor as pt
-    >>> x, y = pt.dvectors("x", "y")
-    >>> graph = FrozenFunctionGraph.from_io([x], [x + 1])
-    >>> graph == FrozenFunctionGraph.from_io([y], [y + 1])
-    True
-    >>> graph.bind([2 * y])
-    [Add.out]
-    """
+class FrozenGraph:
+    """What `phintys.graph.fgraph.FrozenFunctionGraph` consists of, except `unfreeze`."""
 
     __slots__ = ("__weakref__", "_hash", "_toposort", "inputs", "outputs")
     inputs: tuple[Variable, ...]
@@ -131,7 +116,7 @@ class FrozenFunctionGraph:
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(
-            f"A FrozenFunctionGraph cannot be changed (setting {name!r}); see unfreeze()."
+            f"A {type(self).__name__} cannot be changed (setting {name!r}); see unfreeze()."
         )
 
     # ----- construction
@@ -141,7 +126,7 @@ class FrozenFunctionGraph:
         inputs: Sequence[Variable],
         outputs: Sequence[Variable],
         dedup_nodes: bool = False,
-    ) -> FrozenFunctionGraph:
+    ) -> Self:
         """The frozen graph between ``inputs`` and ``outputs``.
 
         ``dedup_nodes`` merges equal nodes.  That is not the default, because it would also merge
@@ -157,14 +142,14 @@ class FrozenFunctionGraph:
         inputs: Sequence[Variable],
         outputs: Sequence[Variable],
         toposort: Sequence[Apply],
-    ) -> FrozenFunctionGraph:
+    ) -> Self:
         """Like `from_io`, with a given order of nodes; ValueError if it is not topological."""
         return cls._freeze(inputs, outputs, toposort, False)
 
     @classmethod
     def from_structural_inputs(
         cls, inputs: Sequence[Variable], outputs: Sequence[Variable]
-    ) -> FrozenFunctionGraph:
+    ) -> Self:
         """The frozen graph of ``outputs`` as functions of ``inputs``, which may be expressions.
 
         Every subexpression of ``outputs`` that is structurally equal to an input becomes that
@@ -183,7 +168,7 @@ class FrozenFunctionGraph:
         outputs: Sequence[Variable],
         order: Iterable[Apply],
         dedup_nodes: bool,
-    ) -> FrozenFunctionGraph:
+    ) -> Self:
         nominal = [NominalVariable(i, v.type) for i, v in enumerate(inputs)]
         memo: dict[Variable, Variable] = dict(zip(inputs, nominal, strict=True))
         nodes: list[FrozenApply] = []
@@ -232,13 +217,6 @@ class FrozenFunctionGraph:
         outputs = [memo.setdefault(v, v) for v in self.outputs]
         return (outputs, memo) if return_memo else outputs
 
-    def unfreeze(self, *, return_memo: bool = False) -> Any:
-        """A `FunctionGraph` of the same structure; see `bind` for ``return_memo``."""
-        inputs = [v.type.make_variable() for v in self.inputs]
-        outputs, memo = self.bind(inputs, return_memo=True)
-        fgraph = FunctionGraph(inputs, outputs, clone=False)
-        return (fgraph, memo) if return_memo else fgraph
-
     # ----- queries
     def toposort(self) -> tuple[FrozenApply, ...]:
         """The nodes in topological order."""
@@ -269,7 +247,7 @@ class FrozenFunctionGraph:
     # ----- equality and copies
     def __eq__(self, other: object) -> bool:
         return self is other or (
-            isinstance(other, FrozenFunctionGraph)
+            isinstance(other, FrozenGraph)
             and self._hash == other._hash
             and self.inputs == other.inputs
             and self.outputs == other.outputs
@@ -279,19 +257,19 @@ class FrozenFunctionGraph:
     def __hash__(self) -> int:
         return self._hash
 
-    def __copy__(self) -> FrozenFunctionGraph:
+    def __copy__(self) -> Self:
         return self
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> FrozenFunctionGraph:
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         return self
 
     def __reduce__(self) -> Any:
         # The nodes are pickled in topological order, hence without recursion over the graph.
-        return FrozenFunctionGraph, (self.inputs, self._toposort, self.outputs)
+        return type(self), (self.inputs, self._toposort, self.outputs)
 
     def __str__(self) -> str:
         inputs = ", ".join(map(str, self.inputs))
-        return f"FrozenFunctionGraph(inputs=[{inputs}], {len(self._toposort)} nodes)"
+        return f"{type(self).__name__}(inputs=[{inputs}], {len(self._toposort)} nodes)"
 
     __repr__ = __str__
 

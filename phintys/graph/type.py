@@ -134,8 +134,13 @@ class Type(MetaObject, ABC, Generic[D]):
         return getattr(v, f"{what}_like")()
 
     def tangent_basis(self, v: Any) -> Any:
-        """All unit vectors of the derivatives of a vector ``v``, as rows of a matrix."""
-        raise TypeError(_NO_TANGENTS.format(v=v, type=self, what="units"))
+        """All unit vectors of the derivatives of a vector ``v``, as rows of a matrix.
+
+        By default from the method ``_unit_vectors`` of ``v``; TypeError without it.
+        """
+        if not hasattr(v, "_unit_vectors"):
+            raise TypeError(_NO_TANGENTS.format(v=v, type=self, what="units"))
+        return v._unit_vectors()
 
     def tangent_sum(self, terms: Sequence[Any]) -> Any:
         """The sum of two or more derivatives; one node if addition takes any number of terms."""

@@ -8,7 +8,7 @@ hash and compare by identity: ``a == b`` is a plain bool.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -17,12 +17,9 @@ from phintys.graph.meta import Scratchpad
 from phintys.graph.origin import Origin, user_origin
 from phintys.memo import Memo
 
-if TYPE_CHECKING:
-    from phintys.graph.op import Op
-
-#: Functions of higher layers that `graph` and `gradient` call by name, because they must not import
-#: these layers: ``eval`` and ``function`` (``compile/function.py``), ``dprint`` (``show/text.py``),
-#: ``blockwise``, ``as_tensor_variable``, ``eye`` and ``alloc`` (``tensor/``).
+#: Functions of higher layers that lower ones call by name, because they must not import them:
+#: ``eval`` and ``function`` (``compile/function.py``), ``dprint`` (``show/text.py``), ``blockwise``
+#: (``tensor/blockwise.py``) and ``as_tensor_variable`` (``tensor/convert.py``).
 late_bound: dict[str, Callable[..., Any]] = {}
 
 
@@ -117,8 +114,8 @@ class Variable(Node):
         return found
 
     @property
-    def owner_op(self) -> Op | None:
-        """The op that computes this variable, if any (for ``match`` statements)."""
+    def owner_op(self) -> Any:
+        """The op that computes this variable, or None (for ``match`` statements)."""
         return None if self.owner is None else self.owner.op
 
     @property

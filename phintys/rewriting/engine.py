@@ -18,8 +18,9 @@ from typing import Any
 
 from phintys.config import config
 from phintys.errors import RewriteError
+from phintys.graph.clients import Output
 from phintys.graph.collection import collection_paused
-from phintys.graph.fgraph import FunctionGraph, Output
+from phintys.graph.fgraph import FunctionGraph
 from phintys.graph.origin import inherit
 from phintys.graph.variable import Apply, AtomicVariable, Constant, Variable
 from phintys.locks import making

@@ -13,6 +13,7 @@ from typing import Any, TextIO
 
 from phintys.errors import RewriteError
 from phintys.graph.collection import collection_paused
+from phintys.graph.destroy import DestroyHandler
 from phintys.graph.fgraph import FunctionGraph
 from phintys.graph.op import Op
 from phintys.graph.origin import describe, inherit
@@ -209,7 +210,7 @@ def node_rewriter(
     def decorate(fn: Callable[[FunctionGraph, Apply], Any]) -> FromFunctionNodeRewriter:
         needed = tuple(requirements or ())
         return FromFunctionNodeRewriter(
-            fn, tracks, (*needed, destroy_handler) if inplace else needed
+            fn, tracks, (*needed, DestroyHandler) if inplace else needed
         )
 
     return decorate
@@ -226,13 +227,6 @@ def _check_tracks(tracks: Sequence[Any]) -> None:
             raise TypeError(
                 f"node_rewriter tracks ops, op classes and OpPatterns; {tracked!r} is none of them."
             )
-
-
-def destroy_handler() -> Any:
-    """A new `DestroyHandler`; imported late, because most rewriters need none."""
-    from phintys.graph.destroy import DestroyHandler
-
-    return DestroyHandler()
 
 
 class FromFunctionGraphRewriter(GraphRewriter):
@@ -270,7 +264,7 @@ def graph_rewriter(fn: Callable[..., Any]) -> FromFunctionGraphRewriter:
 
 def inplace_graph_rewriter(fn: Callable[..., Any]) -> FromFunctionGraphRewriter:
     """Like `graph_rewriter`, for passes that introduce in-place ops: attaches a DestroyHandler."""
-    return FromFunctionGraphRewriter(fn, (destroy_handler,))
+    return FromFunctionGraphRewriter(fn, (DestroyHandler,))
 
 
 # -------------------------------------------------------------------- sequences

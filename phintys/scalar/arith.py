@@ -22,6 +22,7 @@ from phintys.scalar.op import (
     unary,
 )
 from phintys.scalar.rules import Signature
+from phintys.scalar.type import scalar_type
 
 # ------------------------------------------------------------------- sums and products
 
@@ -507,8 +508,6 @@ class Cast(UnaryScalarOp):
 
 
 def _convert_to(dtype: str) -> ScalarOp:
-    from phintys.scalar.type import scalar_type
-
     op = TABLE[f"cast_{dtype}"] = Cast(scalar_type(dtype))
     return op
 

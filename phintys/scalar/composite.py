@@ -20,6 +20,7 @@ from phintys.graph.variable import Apply, Constant, NominalVariable, Variable
 from phintys.scalar import dtypes
 from phintys.scalar.native import NATIVE_DTYPES
 from phintys.scalar.op import ScalarOp, Undefined
+from phintys.scalar.type import scalar_type
 
 _MAX_TEXT = 200
 _INFIX = {"add": "+", "mul": "*", "sub": "-", "true_div": "/", "pow": "**", "int_div": "//"}
@@ -127,8 +128,6 @@ class Composite(ScalarInnerGraphOp):
 
     def retyped(self, given: Sequence[str]) -> Composite:
         """A Composite of the same graph on inputs of dtypes ``given``; itself if it has these."""
-        from phintys.scalar.type import scalar_type
-
         if tuple(given) == tuple(v.type.dtype for v in self.inputs):
             return self
         fresh: list[Any] = [scalar_type(dt)() for dt in given]

@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from phintys.scalar.bessel import LONG_ARGUMENT, LONG_ORDER
+
 
 def second(x: Any, y: Any) -> Any:
     """``y`` broadcast against ``x``."""
@@ -113,8 +115,6 @@ def yv(v: Any, x: Any) -> Any:
     applied exactly.
     """
     from scipy import special
-
-    from phintys.scalar.bessel import LONG_ARGUMENT, LONG_ORDER
 
     if np.asarray(x).dtype.kind == "c":
         return special.yv(v, x)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from phintys.graph.variable import Apply, Variable
+from phintys.graph.variable import Apply, Variable, late_bound
 from phintys.scalar import dtypes
 from phintys.scalar.arrays import as_array
 from phintys.scalar.conversion import converted
@@ -100,6 +100,7 @@ def as_tensor_variable(
 
 
 as_tensor = as_tensor_variable
+late_bound["as_tensor_variable"] = as_tensor_variable
 
 #: Filled by `phintys.tensor.shape`: (scalar -> tensor, tensor -> scalar), padding on the left.
 scalar_conversions: list[Any] = []

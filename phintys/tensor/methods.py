@@ -17,6 +17,7 @@ from phintys.tensor.diagonal import diagonal, trace
 from phintys.tensor.dot import dot, matmul
 from phintys.tensor.elemwise import cast, dimshuffle, elementwise
 from phintys.tensor.nonzero import nonzero
+from phintys.tensor.ranges import eye
 from phintys.tensor.repeat import repeat
 from phintys.tensor.reshape import flatten, reshape
 from phintys.tensor.shape import shape
@@ -277,6 +278,15 @@ class _Methods:
     def round(self: Any, mode: str | None = None) -> Any:
         """Rounded: half to even, or ``mode="half_away_from_zero"``."""
         return math.round(self, mode)
+
+    # ----- for Jacobians
+    def _unit_vectors(self: Any) -> Any:
+        """All unit vectors of the derivatives of this vector, as rows of a matrix."""
+        return eye(self.shape[0], dtype=self.type.tangent_type.dtype)
+
+    def _repeated(self: Any, n: Any) -> Any:
+        """``n`` times this tensor, along a new first axis."""
+        return creation.alloc(self, n, *(self.shape[i] for i in range(self.type.ndim)))
 
     # ----- parts
     def set(self: Any, y: Any, **kwargs: Any) -> Any:

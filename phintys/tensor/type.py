@@ -9,7 +9,7 @@ import numpy as np
 
 from phintys.config import config
 from phintys.graph.type import Type
-from phintys.graph.variable import Variable, late_bound
+from phintys.graph.variable import Variable
 from phintys.memo import Memo
 from phintys.scalar import dtypes
 from phintys.scalar.arrays import as_array
@@ -117,10 +117,6 @@ class TensorType(NumberType):
     def __call__(self, name: str | None = None, shape: Any = None) -> Any:
         """A new variable; ``shape`` gives lengths that this type does not know."""
         return Type.__call__(self if shape is None else self.clone(shape=shape), name)
-
-    # ----- derivatives
-    def tangent_basis(self, v: Any) -> Any:
-        return late_bound["eye"](v.shape[0], dtype=self.tangent_type.dtype)
 
     # ----- values
     def filter(

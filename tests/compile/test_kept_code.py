@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import pickle
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 
 import phintys
 import phintys.tensor as pt
+from phintys.backends import llvm
 from phintys.compile import native
 from phintys.compile.mode import Mode, get_mode
 from phintys.config import config
 from phintys.graph.op import Op
 from phintys.graph.variable import Apply
+from phintys.lowering import from_graph
 from phintys.rewriting.database import optdb
 from phintys.rewriting.rewriter import node_rewriter
 from phintys.rewriting.trace import trace
@@ -29,13 +32,13 @@ def made(tmp_path, monkeypatch):
     monkeypatch.setattr(optdb, "_own_version", optdb.version)  # whatever other tests registered
     native._recent.clear()
     generated = []
-    generate = native.generate
+    generate = llvm.generate
 
     def counted(*args, **kwargs):
         generated.append(args)
         return generate(*args, **kwargs)
 
-    monkeypatch.setattr(native, "generate", counted)
+    monkeypatch.setattr(llvm, "generate", counted)
     yield generated
     native._recent.clear()
 
@@ -94,6 +97,26 @@ def test_it_looks_under_the_settings_of_its_making(made):
     third = example()
     assert len(made) == 2
     assert len(third.maker.fgraph.apply_nodes) < len(first.maker.fgraph.apply_nodes)
+
+
+def test_looking_at_a_function_changes_no_setting_of_others(made, monkeypatch):
+    """It is rewritten and lowered with the settings of its making, in this context alone."""
+    seen = []
+    lower = from_graph.lower_graph
+
+    def lowered(*args):
+        seen.append(config.floatX)
+        with ThreadPoolExecutor(1) as other:
+            seen.append(other.submit(lambda: (config.floatX, pt.vector().dtype)).result())
+        return lower(*args)
+
+    with config.change_flags(floatX="float32"):
+        example()
+        f = example()
+    assert len(made) == 1
+    monkeypatch.setattr(from_graph, "lower_graph", lowered)
+    assert f.program.steps
+    assert seen == ["float32", ("float64", "float64")] and config.floatX == "float64"
 
 
 def test_what_makes_a_difference(made):

@@ -14,7 +14,7 @@ from phintys.errors import (
     MissingInputError,
     ReplacementDidNotRemoveError,
 )
-from phintys.graph.clients import Clients, OrderedSet
+from phintys.graph.clients import Clients, OrderedSet, Output
 from phintys.graph.features import (
     Bookkeeper,
     Feature,
@@ -26,8 +26,8 @@ from phintys.graph.features import (
     ReplaceValidate,
     Validator,
 )
-from phintys.graph.fgraph import FunctionGraph, Output
-from phintys.graph.frozen import FrozenApply, FrozenFunctionGraph
+from phintys.graph.fgraph import FrozenFunctionGraph, FunctionGraph
+from phintys.graph.frozen import FrozenApply
 from phintys.graph.variable import Constant, NominalVariable
 
 

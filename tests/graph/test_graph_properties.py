@@ -14,8 +14,7 @@ from phintys.errors import InconsistencyError
 from phintys.graph.clone import clone, clone_get_equiv
 from phintys.graph.destroy import DestroyHandler
 from phintys.graph.equality import equal_computations
-from phintys.graph.fgraph import FunctionGraph
-from phintys.graph.frozen import FrozenFunctionGraph
+from phintys.graph.fgraph import FrozenFunctionGraph, FunctionGraph
 from phintys.graph.replace import clone_replace, graph_replace
 from phintys.graph.traversal import (
     ancestors,

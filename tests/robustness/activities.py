@@ -9,8 +9,7 @@ import numpy as np
 
 import phintys
 import phintys.tensor as pt
-from phintys.graph.fgraph import FunctionGraph
-from phintys.graph.frozen import FrozenFunctionGraph
+from phintys.graph.fgraph import FrozenFunctionGraph, FunctionGraph
 from phintys.graph.op import Op
 from phintys.graph.type import Type
 from phintys.graph.variable import Apply

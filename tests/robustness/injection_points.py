@@ -509,7 +509,7 @@ STAGES = (
     ("a function of bytes", "phintys.backends.llvm.machine.stored", "read_function"),
     ("code of bytes", "phintys.backends.llvm.machine.jit", "read_code"),
     ("addresses of the interpreter", "phintys.backends.llvm.runtime.cpython", "symbols"),
-    ("the function object", "phintys.compile.native", "bind"),
+    ("the function object", "phintys.backends.llvm", "bind"),
     ("C text", "phintys.backends.c", "CFile"),
 )
 

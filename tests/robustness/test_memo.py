@@ -55,6 +55,7 @@ PLAIN = {
         "_machine": TARGETS,
         "_check_runs_here": TARGETS,
     },
+    "backends/llvm/__init__.py": {"_native_class": "one for each class of functions: one"},
     "backends/llvm/vecmath/__init__.py": {"_function": DTYPES},
     "backends/numba/scalar.py": {"special_function": DTYPES},
     "compile/mode.py": {"_named": CODE},

@@ -1,28 +1,34 @@
-"""The C backend: generates C99 from a Program, and calls the shared library made from it."""
+"""The C backend: generates C99 from a Program, and calls the shared library made from it.
+
+`backend` is what ``compile/`` uses.
+"""
 
 from __future__ import annotations
 
 import ctypes
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from phintys.backends import capsules
-from phintys.backends.c.compiler import build
+from phintys.backends.c.compiler import build, surroundings
 from phintys.backends.c.program import PYTHON, CFile
 from phintys.backends.interpreter import require_main_interpreter
+from phintys.backends.protocol import FunctionObject, Generator
 from phintys.lowering.program import Program, Slot
 
 #: what the C function ``run`` returns if it cannot allocate memory (``OUT_OF_MEMORY``)
 _OUT_OF_MEMORY = -2
 
-__all__ = ["compile_program"]
+#: ``failed(values, step)`` raises the exception of the step that has failed
+Failed = Callable[[Sequence[Any], int], Any]
+
+__all__ = ["backend", "compile_program"]
 
 
-def compile_program(
-    program: Program, failed: Callable[[Sequence[Any], int], Any]
-) -> Callable[[Sequence[Any]], list[Any]]:
+def compile_program(program: Program, failed: Failed) -> BoundProgram:
     """A callable from a list of input values to a list of output values.
 
     Parameters
@@ -42,15 +48,15 @@ def compile_program(
     UnsupportedError
         if the Program has loops or branches, or the interpreter cannot run native code
     """
-    return CompiledProgram(program, failed)
+    return BoundProgram(CompiledProgram(program), failed)
 
 
 class CompiledProgram:
     """A Program compiled to a shared library; ``source`` is the C text."""
 
-    def __init__(self, program: Program, failed: Callable[[Sequence[Any], int], Any]) -> None:
+    def __init__(self, program: Program) -> None:
         require_main_interpreter()
-        self.program, self.failed = program, failed
+        self.program = program
         self.slots = {slot.number: slot for slot in program.slots}
         self.steps = {step.step: step for step in program.steps}
         self.file = CFile(program)
@@ -63,8 +69,61 @@ class CompiledProgram:
         self.entry = self.library.run
         self.entry.restype = ctypes.c_int64
 
+    @property
+    def size(self) -> int:
+        """Bytes of the constants; those of the library are not known."""
+        constants = [s.data for s in self.program.slots if s.kind == "constant"]
+        return sum([data.nbytes for data in constants if isinstance(data, np.ndarray)])
+
+
+class BoundProgram:
+    """A callable from a list of input values to a list of output values; see `compile_program`."""
+
+    def __init__(self, compiled: CompiledProgram, failed: Failed) -> None:
+        self.compiled, self.failed = compiled, failed
+
+    @property
+    def source(self) -> str:
+        """The C text."""
+        return self.compiled.source
+
     def __call__(self, values: Sequence[Any]) -> list[Any]:
-        return _Run(self, values).run()
+        return _Run(self.compiled, values).run(self.failed)
+
+
+class C:
+    """The object that obeys `Generator`.  Libraries are stored by their text, not by `dump`."""
+
+    def surroundings(self) -> str:
+        return surroundings()
+
+    def compile(
+        self, program: Program, single: bool = False, to_store: bool = False
+    ) -> CompiledProgram:
+        return CompiledProgram(program)
+
+    def dump(self, artifact: CompiledProgram) -> bytes | None:
+        return None
+
+    def load(self, payload: bytes, cells: int) -> CompiledProgram | None:
+        return None
+
+    def function_class(self, methods: type) -> type:
+        return methods
+
+    def bind(
+        self,
+        artifact: CompiledProgram,
+        into: FunctionObject,
+        cells: Sequence[list[Any]],
+        names: Sequence[str | None],
+    ) -> None:
+        this: Callable[[], Any] = weakref.ref(into)
+        n = artifact.program.n_arguments
+        into._run = BoundProgram(artifact, lambda values, step: this()._failed(values[:n], step))
+
+
+backend: Generator[CompiledProgram] = C()
 
 
 def _address(name: str) -> int:
@@ -110,7 +169,8 @@ class _Run:
             if place is not None:
                 self.lengths[place] = n
 
-    def run(self) -> list[Any]:
+    def run(self, failed: Failed) -> list[Any]:
+        """The values of the outputs."""
         memory = self.pointers.ctypes.data, self.lengths.ctypes.data
         # converted here, because a MemoryError in the conversion of arguments during the call would
         # become an ArgumentError
@@ -120,7 +180,7 @@ class _Run:
         if status == _OUT_OF_MEMORY:
             raise MemoryError("The function cannot allocate memory for its temporaries.")
         if status:
-            self.compiled.failed(self.values, status - 1)
+            failed(self.values, status - 1)
         return [self.arrays[s.number] for s in self.compiled.program.outputs]
 
     def allocate(self, number: int) -> None:

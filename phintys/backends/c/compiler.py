@@ -8,6 +8,7 @@ import platform
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
@@ -46,11 +47,8 @@ def build(text: str) -> ctypes.PyDLL:
 
     Raises CompilerError if there is no compiler or it fails.
     """
-    cc = compiler()
-    flags = ["-std=c99", "-O2", "-fPIC", "-shared", "-fno-math-errno", "-ffp-contract=off"]
-    flags += config.gcc__cxxflags.split()
-    variables = [f"{name}={os.environ.get(name, '')}" for name in _VARIABLES]
-    name = code_cache.name_of("so", text, *flags, *variables, *_identity(cc, *flags))
+    cc, flags = compiler(), _flags()
+    name = code_cache.name_of("so", text, *_surroundings(cc, flags))
     kept = code_cache.read(name)
     with tempfile.TemporaryDirectory() as scratch:
         library = None if kept is None else _load(kept, Path(scratch))
@@ -59,6 +57,21 @@ def build(text: str) -> ctypes.PyDLL:
             library = ctypes.PyDLL(str(made))
             code_cache.write(name, made.read_bytes())
         return library
+
+
+def surroundings() -> str:
+    """Everything that a library depends on, but its text; CompilerError if there is no compiler."""
+    return repr(_surroundings(compiler(), _flags()))
+
+
+def _surroundings(cc: str, flags: Sequence[str]) -> list[str]:
+    variables = [f"{name}={os.environ.get(name, '')}" for name in _VARIABLES]
+    return [*flags, *variables, *_identity(cc, *flags)]
+
+
+def _flags() -> list[str]:
+    flags = ["-std=c99", "-O2", "-fPIC", "-shared", "-fno-math-errno", "-ffp-contract=off"]
+    return flags + config.gcc__cxxflags.split()
 
 
 @cache

@@ -10,8 +10,6 @@ constant) is returned as a flag, which is tested after the call.
 
 from __future__ import annotations
 
-from typing import Any
-
 from phintys.errors import CompilerError
 
 try:
@@ -21,20 +19,6 @@ except ImportError as exc:
 
 from phintys.backends.jax import elemwise, index, linear, shape, sort  # noqa: F401  (register)
 from phintys.backends.jax.dispatch import jax_funcify, jax_typify, require
+from phintys.backends.jax.run import backend, compile_fgraph
 
-__all__ = ["compile_fgraph", "jax_funcify", "jax_typify", "require"]
-
-
-def compile_fgraph(fgraph: Any) -> Any:
-    """A callable from a list of input values to the list of output values, which are JAX arrays.
-
-    The call raises UnsupportedError if a length depends on values, else what the graph raises.
-
-    >>> import numpy as np, phintys, phintys.tensor as pt
-    >>> x = pt.fvector("x")
-    >>> compile_fgraph(phintys.FunctionGraph([x], [x + x]))([np.ones(2, "float32")])
-    [Array([2., 2.], dtype=float32)]
-    """
-    from phintys.backends.jax.run import compile_fgraph
-
-    return compile_fgraph(fgraph)
+__all__ = ["backend", "compile_fgraph", "jax_funcify", "jax_typify", "require"]

@@ -25,6 +25,9 @@ from phintys.graph.origin import annotate
 from phintys.graph.perform import run_node
 from phintys.graph.traversal import graph_inputs, io_toposort
 from phintys.graph.variable import Apply
+from phintys.scalar.type import ScalarType
+from phintys.tensor.static import as_length
+from phintys.tensor.type import TensorType
 
 #: concrete arrays with more elements are passed to XLA
 MAX_CONCRETE_SIZE = 1024
@@ -266,10 +269,6 @@ def output_shapes(node: Apply, args: Sequence[Any]) -> list[tuple[int, ...]]:
 
 def _inferred(node: Apply, args: Sequence[Any]) -> list[tuple[int, ...]]:
     """The shapes of the results according to ``infer_shape``, evaluated on concrete values."""
-    from phintys.scalar.type import ScalarType
-    from phintys.tensor.static import as_length
-    from phintys.tensor.type import TensorType
-
     values: dict[Any, Any] = {}
     shapes: list[Any] = []
     for v, x in zip(node.inputs, args):

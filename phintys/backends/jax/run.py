@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from phintys.backends.jax.dispatch import collecting, convert_node, enable_x64, jax_typify, raised
+from phintys.backends.protocol import Run, Transpiler
 from phintys.backends.source import Transpiled, generate, interpreted
 from phintys.errors import UnsupportedError
 from phintys.graph.origin import describe
@@ -19,9 +20,27 @@ from phintys.memo import Memo
 VARIANTS = 32
 
 
-def compile_fgraph(fgraph: Any) -> Any:
-    """See `phintys.backends.jax.compile_fgraph`."""
+def compile_fgraph(fgraph: Any) -> Run:
+    """A callable from a list of input values to the list of output values, which are JAX arrays.
+
+    The call raises UnsupportedError if a length depends on values, else what the graph raises.
+
+    >>> import numpy as np, phintys, phintys.tensor as pt
+    >>> x = pt.fvector("x")
+    >>> compile_fgraph(phintys.FunctionGraph([x], [x + x]))([np.ones(2, "float32")])
+    [Array([2., 2.], dtype=float32)]
+    """
     return interpreted(fgraph, "JAX") or Transpiled(fgraph, Compiled(fgraph))
+
+
+class JAX:
+    """The object that obeys `Transpiler`."""
+
+    def compile(self, fgraph: Any) -> Run:
+        return compile_fgraph(fgraph)
+
+
+backend: Transpiler = JAX()
 
 
 class Compiled:

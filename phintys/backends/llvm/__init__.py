@@ -2,27 +2,37 @@
 
 One native routine is made of a whole Program (`generate`), and the function object that runs it
 is made so that CPython calls the routine directly (`bind`; see ``runtime/callable.py`` and
-``routine/entry.py``).
+``routine/entry.py``).  `backend` is what ``compile/`` uses.
 """
 
 from __future__ import annotations
 
+import sys
+import weakref
 from collections.abc import Callable, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from phintys.backends import code_cache
 from phintys.backends.llvm.machine import jit, stored
-from phintys.backends.llvm.machine.target import current
+from phintys.backends.llvm.machine.image import Code
+from phintys.backends.llvm.machine.target import current, surroundings
 from phintys.backends.llvm.runtime import symbols
-from phintys.backends.llvm.runtime.callable import STRICT, Block, bind_code, make_native_class
+from phintys.backends.llvm.runtime.callable import (
+    CHECKED,
+    STRICT,
+    TRUSTED,
+    Block,
+    bind_code,
+    make_native_class,
+)
+from phintys.backends.protocol import FunctionObject, Generator
 
 if TYPE_CHECKING:
     from phintys.lowering.program import Program
 
-__all__ = ["Native", "bind", "compile_program", "generate", "kept"]
+__all__ = ["Native", "backend", "bind", "compile_program", "generate"]
 
 
 _ENTRY = "phintys.entry"
@@ -31,29 +41,31 @@ _ENTRY = "phintys.entry"
 class Native(NamedTuple):
     """Machine code of a Program in memory, not yet bound to shared variables.
 
-    ``words`` says what its block of pointers holds (see `entry.EntryCode`).
+    ``words`` says what its block of pointers holds (see `entry.EntryCode`).  ``code`` is what was
+    loaded; None if the function refers to objects of this process.
     """
 
     library: jit.Library
     words: Sequence[tuple[str, Any]]
+    code: Code | None = None
 
     @property
     def size(self) -> int:
-        """Bytes of the code and of its constants."""
+        """Bytes of the code in memory and of its constants."""
         arrays = [value for _, value in self.words if isinstance(value, np.ndarray)]
         return self.library.size + sum([array.nbytes for array in arrays])
 
 
-def generate(program: Program, single: bool = False, file: str | None = None) -> Native:
+def generate(program: Program, single: bool = False, to_store: bool = False) -> Native:
     """Machine code for a planned Program (its temps have storages).
 
     Parameters
     ----------
     single
         the routine returns the only result itself instead of a list
-    file
-        the file of the cache in which the function is stored, for `kept`.  Without one, or if the
-        function refers to objects of this process, its code is looked for and stored by its text
+    to_store
+        the caller will store the function.  Else, and if it refers to objects of this process, its
+        code is looked for in the cache, and stored, by its text
     """
     # imported here: a process whose functions all come from the cache saves 27 of 130 ms
     from phintys.backends.llvm.routine.entry import emit_entry
@@ -62,26 +74,56 @@ def generate(program: Program, single: bool = False, file: str | None = None) ->
     resolve = symbols.resolver(current())
     entry = emit_entry(program, single)
     text = module_text(entry)
-    if file is None or not stored.can_be_kept(entry.words):
+    if not to_store or not stored.can_be_kept(entry.words):
         return Native(jit.compile_ir(text, resolve), entry.words)
     code = jit.generate(text)
-    code_cache.write(file, stored.function_bytes(code, entry.words))
-    return Native(jit.load(code, resolve), entry.words)
+    return Native(jit.load(code, resolve), entry.words, code)
 
 
-def kept(file: str, cells: int) -> Native | None:
-    """The function in a file of the cache; None if there is none, or none that can be used.
+class LLVM:
+    """The object that obeys `Generator`."""
 
-    ``cells`` is the number of its shared variables.
-    """
-    payload = code_cache.read(file)
-    if payload is None:
-        return None
-    found = stored.read_function(payload, cells)
-    if found is None or _ENTRY not in found[0].exports:
-        return None
-    library = jit.load_kept(found[0], symbols.resolver(current()))
-    return None if library is None else Native(library, found[1])
+    def surroundings(self) -> str:
+        return surroundings(current())
+
+    def compile(self, program: Program, single: bool = False, to_store: bool = False) -> Native:
+        return generate(program, single, to_store)
+
+    def dump(self, artifact: Native) -> bytes | None:
+        code = artifact.code
+        return None if code is None else stored.function_bytes(code, artifact.words)
+
+    def load(self, payload: bytes, cells: int) -> Native | None:
+        found = stored.read_function(payload, cells)
+        if found is None or _ENTRY not in found[0].exports:
+            return None
+        code, words = found
+        library = jit.load_kept(code, symbols.resolver(current()))
+        return None if library is None else Native(library, words, code)
+
+    def function_class(self, methods: type) -> type:
+        return _native_class(methods)
+
+    def bind(
+        self,
+        artifact: Native,
+        into: FunctionObject,
+        cells: Sequence[list[Any]],
+        names: Sequence[str | None],
+    ) -> None:
+        this: Callable[[], Any] = weakref.ref(into)
+        bind(
+            artifact,
+            cells,
+            lambda args, kwargs: this()._slow(args, kwargs),
+            lambda args, step: this()._failed(args, step),
+            into,
+            tuple([name and sys.intern(str(name)) for name in names]),
+        )
+        into.loader = artifact.library.loader
+
+
+backend: Generator[Native] = LLVM()
 
 
 def bind(
@@ -136,6 +178,17 @@ def compile_program(
 @cache
 def _plain_class() -> type:
     return make_native_class(name="NativeFunction")
+
+
+@cache
+def _native_class(methods: type) -> type:
+    """The class of native callables with these methods; ``trust_input`` is the mode of a call."""
+    trust_input = property(
+        lambda f: f.native_mode == TRUSTED,
+        lambda f, value: setattr(f, "native_mode", TRUSTED if value else CHECKED),
+        doc="Whether arguments are used without checks.",
+    )
+    return make_native_class(methods, name="NativeFunction", trust_input=trust_input)
 
 
 def _addresses(

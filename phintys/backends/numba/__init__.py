@@ -9,8 +9,6 @@ variable is a number.
 
 from __future__ import annotations
 
-from typing import Any
-
 from phintys.errors import CompilerError
 
 try:
@@ -22,20 +20,6 @@ except ImportError as exc:
 
 from phintys.backends.numba import elemwise, index, linear, reduce, shape  # noqa: F401  (they register)
 from phintys.backends.numba.dispatch import numba_funcify, numba_type, numba_typify
+from phintys.backends.numba.run import backend, compile_fgraph
 
-__all__ = ["compile_fgraph", "numba_funcify", "numba_type", "numba_typify"]
-
-
-def compile_fgraph(fgraph: Any) -> Any:
-    """A callable from a list of input values to the list of output values, NumPy arrays.
-
-    Numba compiles at the first call.
-
-    >>> import numpy as np, phintys, phintys.tensor as pt
-    >>> x = pt.dvector("x")
-    >>> compile_fgraph(phintys.FunctionGraph([x], [x + x]))([np.ones(2)])
-    [array([2., 2.])]
-    """
-    from phintys.backends.numba.run import compile_fgraph
-
-    return compile_fgraph(fgraph)
+__all__ = ["backend", "compile_fgraph", "numba_funcify", "numba_type", "numba_typify"]

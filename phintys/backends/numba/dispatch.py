@@ -18,6 +18,7 @@ from phintys.graph.origin import annotate
 from phintys.graph.perform import run_node
 from phintys.graph.variable import Apply, Constant
 from phintys.memo import Memo, exact
+from phintys.scalar.type import ScalarType
 
 #: dtypes of arrays that Numba does not support
 MISSING_DTYPES = frozenset(("float16",))
@@ -163,8 +164,6 @@ def numba_type(type_: Any) -> Any:
 
 
 def _is_array(type_: Any) -> bool:
-    from phintys.scalar.type import ScalarType
-
     return not isinstance(type_, ScalarType)
 
 

@@ -12,12 +12,31 @@ from phintys.backends.numba.dispatch import (
     numba_typify,
     passed_as_argument,
 )
+from phintys.backends.protocol import Run, Transpiler
 from phintys.backends.source import Transpiled, generate, interpreted
 
 
-def compile_fgraph(fgraph: Any) -> Any:
-    """See `phintys.backends.numba.compile_fgraph`."""
+def compile_fgraph(fgraph: Any) -> Run:
+    """A callable from a list of input values to the list of output values, NumPy arrays.
+
+    Numba compiles at the first call.
+
+    >>> import numpy as np, phintys, phintys.tensor as pt
+    >>> x = pt.dvector("x")
+    >>> compile_fgraph(phintys.FunctionGraph([x], [x + x]))([np.ones(2)])
+    [array([2., 2.])]
+    """
     return interpreted(fgraph, "Numba", MISSING_DTYPES) or Transpiled(fgraph, Compiled(fgraph))
+
+
+class Numba:
+    """The object that obeys `Transpiler`."""
+
+    def compile(self, fgraph: Any) -> Run:
+        return compile_fgraph(fgraph)
+
+
+backend: Transpiler = Numba()
 
 
 class Compiled:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from phintys.backends.protocol import Transpiler
 from phintys.graph.op import HasMultipleInnerGraph
 from phintys.graph.origin import annotate
 from phintys.graph.perform import run_node
@@ -75,6 +76,16 @@ class Runner:
             for i in dead:
                 cells[i] = None
         return [cells[i] for i in self.outputs]
+
+
+class NumPy:
+    """The object that obeys `Transpiler`."""
+
+    def compile(self, fgraph: Any) -> Runner:
+        return Runner(fgraph)
+
+
+backend: Transpiler = NumPy()
 
 
 # ------------------------------------------------------------------------- failed checks
