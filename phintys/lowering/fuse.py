@@ -150,7 +150,8 @@ class Fusion:
                 seen.add(value.id)
                 stack.append((value, True))
                 stack.extend((a, False) for a in reversed(value.args))
-                stack.extend((v, False) for v in self.prerequisites.of(value).definers)
+                definers = sorted(self.prerequisites.of(value).definers, key=lambda v: v.id)
+                stack.extend((v, False) for v in definers)
         return result
 
     def shape(self, value: Value) -> Shape:
