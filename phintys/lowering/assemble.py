@@ -54,7 +54,7 @@ def assemble(
         for nest in write_cluster(layouts, cluster)
     ]
     groups += [
-        Group(v.steps(layouts), v.id, v.origin, set(fusion.prerequisites.of(v).checks))
+        Group(v.call_steps(layouts), v.id, v.origin, set(fusion.prerequisites.of(v).checks))
         for v in fusion.calls
     ]
     slots, copies = _output_slots(layouts, outputs)

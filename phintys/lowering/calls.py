@@ -40,7 +40,7 @@ class CallValue(Value):
         fusion.calls.append(self)
         return ()
 
-    def steps(self, layouts: Layouts) -> list[Step]:
+    def call_steps(self, layouts: Layouts) -> list[Step]:
         source = self.initial()
         copies = [] if source is None else [Copy(layouts.slot(source), layouts.slot(self))]
         return [*copies, self.step(layouts)]

@@ -200,7 +200,7 @@ class Value:
         """Emit the computation of the value into its slot."""
         raise NotImplementedError(f"no kernel computes {self}")
 
-    def steps(self, layouts: Layouts) -> list[Step]:
+    def call_steps(self, layouts: Layouts) -> list[Step]:
         """The steps of a call."""
         raise NotImplementedError(f"{self} is not a call")
 
