@@ -9,6 +9,8 @@
 
 ``builder``         the `Builder` that an op's ``lower`` method calls to make ``values`` (SSA
                     values); based on ``arrays``, ``equalities`` and ``recorder``
+``values``          the base class of all kinds of values: ``elementwise``, ``reduce``, ``updates``,
+                    ``calls``
 ``from_graph``      calls ``lower`` of each op of a graph, or ``perform`` where there is none
 ``fuse``            loop fusion: which values share a loop nest, and which are materialised
 ``kernels``         the body of a loop nest (with ``loops``: its order, reductions, scratch buffers)

@@ -18,21 +18,19 @@ from phintys.dims import (
     is_nonnegative,
     product,
 )
+from phintys.lowering.elementwise import Gather, Index, Map
 from phintys.lowering.equalities import Equalities
 from phintys.lowering.program import Check, Inst, Slot
 from phintys.lowering.recorder import fold_map, record_map
+from phintys.lowering.reduce import Reduce
+from phintys.lowering.updates import Update
 from phintys.lowering.values import (
     Empty,
-    Gather,
-    Index,
     Length,
     Literal,
-    Map,
-    Reduce,
     Reshape,
     Shape,
     Source,
-    Update,
     Value,
     View,
 )
@@ -189,13 +187,9 @@ class ArrayBuilder:
         if value.dtype == "uint64":
             value = self._map(_within_int64, (value,), (), None)
         value = self._array(value)
-        if isinstance(value, Source):
-            slot = value.slot
-        elif value.id in self.pinned:
-            slot = self.pinned[value.id]
-        else:
-            slot = self._slot("temp", value.dtype, ())
-            self.pinned[value.id] = slot
+        slot = value.own_slot() or self.pinned.get(value.id)
+        if slot is None:
+            slot = self.pinned[value.id] = self._slot("temp", value.dtype, ())
         return self.equalities.define(Dim.symbol(("item", slot.number)), value.id)
 
     def items(self, value: Value, count: int | None = None) -> Shape:
@@ -257,9 +251,8 @@ class ArrayBuilder:
 
     def kept(self, value: Value) -> Value:
         """The value, copied if it is of a kind that cannot have a slot (a view or a number)."""
-        if isinstance(value, (View, Literal, Length)):
-            return self.contiguous(value)
-        return value
+        has_slot = value.base is value and not value.is_number
+        return value if has_slot else self.contiguous(value)
 
     def broadcast_shape(self, shapes: Sequence[Sequence[DimLike]]) -> Shape:
         """The shape that shapes of equal rank broadcast to."""
@@ -539,7 +532,7 @@ class ArrayBuilder:
             if length is not None:
                 shape.append(self.canonical(length))
         value = self.broadcast_to(self.cast(value, str(base.dtype)), shape)
-        base = base if isinstance(base, Empty) else self.kept(base)
+        base = self.kept(base)
         return self._add(
             Update(base, value, mode, tuple(shape), tuple(axes), tuple(starts), tuple(steps))
         )
@@ -570,12 +563,11 @@ class ArrayBuilder:
         if value.dtype is None:
             return value
         value = self.kept(value)
-        return self.contiguous(value) if isinstance(value, Reshape) else value
+        return value if value.owner is value else self.contiguous(value)
 
     def _addressed(self, x: Value) -> Value:
         """The value, copied if it is (a view of) a number, which has no address."""
-        base = x.args[0] if isinstance(x, View) else x
-        return self.contiguous(x) if isinstance(base, (Literal, Length)) else x
+        return self.contiguous(x) if x.base.is_number else x
 
     def _add(self, value: Any) -> Any:
         value.id = len(self.values)

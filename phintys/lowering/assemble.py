@@ -9,21 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from phintys.dims import ONE, ZERO, Dim
+from phintys.dims import Dim
 from phintys.lowering.builder import Builder
 from phintys.lowering.fuse import Fusion
 from phintys.lowering.kernels import Layouts, write_cluster
-from phintys.lowering.program import Branch, Call, Copy, Loop, Operand, Program, Python, Slot, Step
+from phintys.lowering.program import Copy, Program, Slot, Step
 from phintys.lowering.spec import step_dims, step_reads, step_writes
-from phintys.lowering.values import (
-    BlasCall,
-    BranchCall,
-    LoopCall,
-    PythonCall,
-    Reshape,
-    Source,
-    Value,
-)
+from phintys.lowering.values import Value
 from phintys.scalar.native import NATIVE_DTYPES
 
 
@@ -62,7 +54,7 @@ def assemble(
         for nest in write_cluster(layouts, cluster)
     ]
     groups += [
-        Group(_call_steps(layouts, v), v.id, v.origin, set(fusion.prerequisites.of(v).checks))
+        Group(v.call_steps(layouts), v.id, v.origin, set(fusion.prerequisites.of(v).checks))
         for v in fusion.calls
     ]
     slots, copies = _output_slots(layouts, outputs)
@@ -89,75 +81,12 @@ def _storable(builder: Builder, value: Value) -> Value:
 
 
 def _is_fresh(value: Value) -> bool:
-    return isinstance(value, Source) and value.slot.kind == "python"
+    slot = value.own_slot()
+    return slot is not None and slot.kind == "python"
 
 
 def _copied(array: Any) -> tuple[Any]:
     return (np.array(array),)
-
-
-# ------------------------------------------------------------------------- calls
-
-
-def _call_steps(layouts: Layouts, value: Value) -> list[Step]:
-    """The step of a call, preceded by a copy of the array that it updates."""
-    if isinstance(value, BlasCall) and value.has_target:
-        return [Copy(layouts.slot(value.args[2]), layouts.slot(value)), _call(layouts, value)]
-    return [_call(layouts, value)]
-
-
-def _call(layouts: Layouts, value: Value) -> Step:
-    if isinstance(value, PythonCall):
-        inputs = tuple(layouts.slot(a) for a in value.args)
-        return Python(value.function, inputs, value.outputs, value.name)
-    if isinstance(value, BranchCall):
-        condition, *inputs = (layouts.slot(a) for a in value.args)
-        return Branch(condition, value.then, value.orelse, tuple(inputs), value.outputs)
-    if isinstance(value, LoopCall):
-        return _loop(layouts, value)
-    assert isinstance(value, BlasCall)
-    find = layouts.builder.canonical
-    sizes, batch = tuple(map(find, value.sizes)), tuple(map(find, value.batch))
-    target = _operand(layouts, value)
-    factors = [_operand(layouts, a, len(batch)) for a in value.args[:2]]
-    scale = [_factor(layouts, f) for f in (value.alpha, value.beta)]
-    return Call(value.name, str(value.dtype), sizes, (target, *factors), scale[0], scale[1], batch)
-
-
-def _loop(layouts: Layouts, value: LoopCall) -> Loop:
-    n_states, n_slices = len(value.finals), value.n_slices
-    states = tuple(zip((layouts.slot(a) for a in value.args), value.finals))
-    slices: list[Operand] = []
-    for arg in value.args[n_states : n_states + n_slices]:
-        slot, offset, strides = layouts.address(arg)
-        slices.append(Operand(slot, strides, offset))
-    constants = tuple(layouts.slot(a) for a in value.args[n_states + n_slices :])
-    stacked = tuple(
-        (number, Operand(slot, layouts.strides(slot.shape), ZERO)) for number, slot in value.stacked
-    )
-    length = layouts.builder.canonical(value.length)
-    return Loop(length, value.body, states, tuple(slices), constants, stacked, value.until)
-
-
-def _factor(layouts: Layouts, factor: float | Value) -> Operand | float:
-    """``alpha`` or ``beta`` of a call."""
-    return _operand(layouts, factor) if isinstance(factor, Value) else factor
-
-
-def _operand(layouts: Layouts, value: Value, batch: int = 0) -> Operand:
-    """An array as the operand of a call; axes of length 1 get strides that BLAS accepts."""
-    slot, offset, strides = layouts.address(value)
-    shape = layouts.fusion.shape(value)
-    if value.ndim - batch != 2:
-        return Operand(slot, strides, offset)
-    (m, n), (row, column) = shape[-2:], strides[-2:]
-    if n.value == 1 and row.value != 1:
-        column = ONE
-    if m.value == 1:
-        row = n if column.value == 1 else ONE
-    if n.value == 1 and row.value == 1:
-        column = m
-    return Operand(slot, (*strides[:-2], row, column), offset)
 
 
 def _output_slots(layouts: Layouts, outputs: Sequence[Value]) -> tuple[list[Slot], list[Step]]:
@@ -173,7 +102,7 @@ def _output_slots(layouts: Layouts, outputs: Sequence[Value]) -> tuple[list[Slot
     copies: list[Step] = []
     for value in outputs:
         slot = layouts.slot(value)
-        free = slot.number not in taken | pinned and not isinstance(value, Reshape)
+        free = slot.number not in taken | pinned and value.owner is value
         if slot.kind == "object" or (slot.kind == "python" and free):
             slots.append(slot)
         elif slot.kind == "temp" and free:

@@ -21,20 +21,9 @@ from typing import Any, NamedTuple
 
 from phintys.dims import Dim, DimLike
 from phintys.lowering.arrays import ArrayBuilder, NotNative
+from phintys.lowering.calls import BlasCall, BranchCall, LoopCall, PythonCall
 from phintys.lowering.program import Check, Program, Slot
-from phintys.lowering.values import (
-    BlasCall,
-    BranchCall,
-    Length,
-    Literal,
-    LoopCall,
-    PythonCall,
-    Reshape,
-    Shape,
-    Source,
-    Value,
-    View,
-)
+from phintys.lowering.values import Literal, Shape, Source, Value, View
 
 __all__ = ["Builder", "NotNative"]
 
@@ -257,7 +246,7 @@ class Builder(ArrayBuilder):
         if not isinstance(value, View):
             return self._array(value)
         base = value.args[0]
-        natural = value.ndim == base.ndim and not isinstance(base, (Reshape, Literal, Length))
+        natural = value.ndim == base.ndim and base.owner is base and not base.is_number
         for axis in range(1, value.ndim):
             moves = value.axes[axis] == axis or base.shape[axis].value == 1
             plain = value.starts[axis].value == 0 and value.steps[axis].value == 1

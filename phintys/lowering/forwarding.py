@@ -13,10 +13,10 @@ from collections.abc import Sequence
 
 from phintys.dims import Dim
 from phintys.lowering.builder import Builder
+from phintys.lowering.elementwise import Map
 from phintys.lowering.prerequisites import Prerequisites
-from phintys.lowering.values import Gather, Map, Reduce, Update, Value, View, needed_in_memory
-
-_READERS = (Map, Reduce, Gather, Update)
+from phintys.lowering.updates import Update
+from phintys.lowering.values import Value
 
 
 def read_from_updates(
@@ -34,7 +34,7 @@ def read_from_updates(
     for value in values:
         for arg in dict.fromkeys(value.args):
             consumers.setdefault(arg.id, []).append(value)
-    kept = {v.args[0].id if isinstance(v, View) else v.id for v in roots}
+    kept = {v.base.id for v in roots}
     changed = False
     for update in updates:
         value = update.args[1]
@@ -55,7 +55,7 @@ def read_from_updates(
 def _writes_most(builder: Builder, update: Update) -> bool:
     """Whether an update sets at least half of each axis to the elements of a `Map`, one to one."""
     base, value = update.args[:2]
-    plain = update.mode == "set" and not update.gathered and isinstance(value, Map)
+    plain = update.is_slice_set and isinstance(value, Map)
     # the base must not depend on readers of the value; an older base cannot
     if not plain or value.dtype != update.dtype or base.id > value.id:
         return False
@@ -80,4 +80,4 @@ def _is_read(update: Update, consumers: dict[int, list[Value]]) -> bool:
 
 def _only_elements(value: Value, readers: Sequence[Value]) -> bool:
     """Whether readers use a value elementwise, so that none needs it in memory."""
-    return all(isinstance(r, _READERS) and value not in needed_in_memory(r) for r in readers)
+    return all(r.in_kernels and value not in r.needed_in_memory() for r in readers)

@@ -8,29 +8,17 @@ a value that is needed at two different indices is computed twice.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from phintys.dims import ONE, ZERO, Dim, product
-from phintys.lowering.fuse import MAX_INSTRUCTIONS, MAX_OPERANDS, Cluster, Fusion, Place
+from phintys.lowering.clusters import Cluster
+from phintys.lowering.fuse import MAX_INSTRUCTIONS, MAX_OPERANDS, Fusion
 from phintys.lowering.loops import Draft, finish
 from phintys.lowering.program import Copy, Operand, Slot, Step
-from phintys.lowering.values import (
-    Empty,
-    Gather,
-    Index,
-    Length,
-    Literal,
-    Map,
-    Reduce,
-    Reshape,
-    Shape,
-    Source,
-    Update,
-    Value,
-    View,
-)
+from phintys.lowering.values import Axes, Shape, Value
 
 #: a position along one axis: offset + the sum of (loop counter of an axis) * coefficient
 Affine = tuple[Dim, tuple[tuple[int, Dim], ...]]
@@ -57,11 +45,10 @@ class Layouts:
         A reshaped value is in the slot of its argument, an update that is continued in the slot of
         the next one.
         """
-        while isinstance(value, Reshape) or value.id in self.fusion.continued:
-            value = value.args[0] if isinstance(value, Reshape) else self.fusion.continued[value.id]
-        if isinstance(value, Source):
-            return value.slot
-        found = self.slots.get(value.id) or self.builder.pinned.get(value.id)
+        value = value.owner
+        while value.id in self.fusion.continued:
+            value = self.fusion.continued[value.id].owner
+        found = value.own_slot() or self.slots.get(value.id) or self.builder.pinned.get(value.id)
         if found is None:
             found = self.scratch(str(value.dtype), self.fusion.shape(value))
         self.slots[value.id] = found
@@ -75,13 +62,12 @@ class Layouts:
 
     def bounds(self, value: Value) -> tuple[int, int] | None:
         """The least and the largest element of a constant array of integers, else None."""
-        while isinstance(value, (View, Map)) and len(value.args) == 1:
-            if isinstance(value, Map) and any(i.op != "cast" for i in value.body):
-                return None
-            value = value.args[0]
-        if not isinstance(value, Source) or value.slot.kind != "constant":
+        while value.converted is not None:
+            value = value.converted
+        slot = value.own_slot()
+        if slot is None or slot.kind != "constant":
             return None
-        data = np.asarray(value.slot.data)
+        data = np.asarray(slot.data)
         if data.dtype.kind not in "iu" or data.size == 0:
             return None
         found = self._bounds.get(value.id)
@@ -98,19 +84,6 @@ class Layouts:
                 reverse.append(reverse[-1] * d)
             found = self._strides[shape] = tuple(reversed(reverse)) if shape else ()
         return found
-
-    def address(self, value: Value) -> tuple[Slot, Dim, Shape]:
-        """The slot, offset and strides of a value that is in memory, or of a view of one."""
-        if not isinstance(value, View):
-            return self.slot(value), ZERO, self.strides(self.fusion.shape(value))
-        slot, offset, base_strides = self.address(value.args[0])
-        strides = [ZERO] * value.ndim
-        find = self.builder.canonical
-        for stride, axis, start, step in zip(base_strides, value.axes, value.starts, value.steps):
-            offset = offset + find(start) * stride
-            if axis is not None:
-                strides[axis] = strides[axis] + find(step) * stride
-        return slot, offset, tuple(strides)
 
 
 class KernelWriter:
@@ -142,7 +115,7 @@ class KernelWriter:
         self.draft.reset(mark[1:])
 
     # ----- indices
-    def natural(self, axes: tuple[int | None, ...]) -> Point:
+    def natural(self, axes: Axes) -> Point:
         """The index of a value whose axes are these axes of the space."""
         return tuple(_ORIGIN if a is None else (ZERO, ((a, ONE),)) for a in axes)
 
@@ -153,10 +126,10 @@ class KernelWriter:
             return index
         return tuple([_ORIGIN if k in ones else i for k, i in enumerate(index)])
 
-    def index_of_base(self, view: View, index: Point) -> Point:
-        """The index into the base of a view."""
+    def moved(self, index: Point, axes: Axes, starts: Shape, steps: Shape) -> Point:
+        """The index into an array of an element of one of its regions; see `View`."""
         result: list[Affine] = []
-        for axis, start, step in zip(view.axes, view.starts, view.steps):
+        for axis, start, step in zip(axes, starts, steps):
             start, step = self.find(start), self.find(step)
             if axis is None:
                 result.append((start, ()))
@@ -172,75 +145,38 @@ class KernelWriter:
         Iterative, since expressions may be deep.
         """
         memo = self.memo
-        stack: list[tuple[Value, Point, list[tuple[Value, Point]] | None]] = [(value, index, None)]
+        stack: list[tuple[Value, Point, Sequence[tuple[Value, Point]] | None]]
+        stack = [(value, index, None)]
         while stack:
             v, at, needed = stack.pop()
             if (v.id, at) in memo:
                 continue
-            if isinstance(v, Literal):
-                memo[v.id, at] = self.draft.emit("const", str(v.dtype), (), v.number)
-                continue
             if needed is None:
-                needed = self.needed(v, at)
+                if self.is_loaded(v):
+                    memo[v.id, at] = self.load(v, at)
+                    continue
+                needed = v.uses(self, at)
                 missing = [n for n in needed if (n[0].id, n[1]) not in memo]
                 if missing:
                     stack.append((v, at, needed))
                     stack.extend([(*n, None) for n in missing])
                     continue
-            args = [memo[n.id, i] for n, i in needed]
-            memo[v.id, at] = self.instruction(v, at, args)
+            memo[v.id, at] = v.emit(self, at, [memo[n.id, i] for n, i in needed])
         return memo[value.id, index]
 
     def is_loaded(self, value: Value) -> bool:
         """Whether this kernel loads a value: it was stored before the kernel runs."""
         if value.id not in self.fusion.stored:
-            return isinstance(value, (Source, Reshape, Empty))
+            return value.is_array
         place = self.fusion.places.get(value.id)
         if place is None or value.id in self.written:
             return True
         return place.cluster is not self.cluster and place.cluster.stage < self.cluster.stage
 
-    def needed(self, value: Value, index: Point) -> list[tuple[Value, Point]]:
-        """The values, with their indices, that the instructions of a value use."""
-        if isinstance(value, View):
-            return [(value.args[0], self.index_of_base(value, index))]
-        if self.is_loaded(value):
-            return []
-        if isinstance(value, Map):
-            return [(a, self.index_of_argument(a, index)) for a in value.args]
-        if isinstance(value, Gather):
-            return [(a, self.index_of_argument(a, index)) for a in value.args[1:]]
-        if isinstance(value, Reduce):
-            place = self.fusion.places[value.id]
-            return [(value.args[0], self.natural(place.source))]
-        return []
-
-    def instruction(self, value: Value, index: Point, args: list[int]) -> int:
-        """Emit a value whose arguments have been emitted at the positions ``args``."""
-        draft = self.draft
-        if isinstance(value, View):
-            return args[0]
-        if self.is_loaded(value):
-            slot, offset, strides = self.layouts.address(value)
-            return draft.load(self.operand(slot, offset, strides, index))
-        if isinstance(value, Map):
-            return self.map_body(value, args)
-        if isinstance(value, Gather):
-            return self.gather(value, index, args)
-        if isinstance(value, Reduce):
-            return self.reduce_inside(value, args[0])
-        if isinstance(value, Length):
-            return draft.dim(self.find(value.dim))
-        assert isinstance(value, Index)
-        return self.affine(index[value.axis])
-
-    def map_body(self, value: Map, args: list[int]) -> int:
-        """Inline the instructions of a `Map`."""
-        positions = list(args)
-        for inst in value.body:
-            own = tuple(positions[a] for a in inst.args)
-            positions.append(self.draft.emit(inst.op, inst.dtype, own, inst.param))
-        return positions[value.result]
+    def load(self, value: Value, index: Point) -> int:
+        """Emit the load of an element of a value that is in memory."""
+        slot, offset, strides = value.address(self.layouts)
+        return self.draft.load(self.operand(slot, offset, strides, index))
 
     def affine(self, position: Affine) -> int:
         """Emit a position along an axis as an int64."""
@@ -255,23 +191,21 @@ class KernelWriter:
         assert total is not None
         return total
 
-    def gather(self, value: Gather, index: Point, args: list[int]) -> int:
-        """Emit the load of a `Gather`; ``args`` are its positions, as they were written."""
-        draft = self.draft
-        x = value.args[0]
-        slot, offset, strides = self.layouts.address(x)
-        shape = self.fusion.shape(x)
-        lengths = self.index_lengths(self.fusion.shape(value), index, value.index_ndim)
-        positions = zip(value.args[1:], args, value.axes)
-        wrapped = [self.position(i, p, shape[a], lengths) for i, p, a in positions]
-        wrapped[0] = self.pinned_inside(
-            wrapped[0], frozenset[int]().union(*map(draft.axes, wrapped)), lengths
-        )
-        rest = [k for k in range(x.ndim) if k not in value.axes]
-        own = tuple(strides[k] for k in rest)
-        operand = self.operand(slot, offset, own, index[value.index_ndim :])
-        operand = operand._replace(extra=tuple(strides[a] for a in value.axes))
-        return self.draft.load(operand, tuple(wrapped))
+    def positions(
+        self,
+        array: Value,
+        axes: Sequence[int],
+        indices: Sequence[Value],
+        at: Sequence[int],
+        lengths: IndexLengths,
+    ) -> tuple[int, ...]:
+        """Emit positions along axes of an array, which fail if they are out of range.
+
+        ``indices`` have been emitted at the positions ``at``.
+        """
+        shape = self.fusion.shape(array)
+        found = zip(indices, at, axes)
+        return tuple([self.position(i, p, shape[a], lengths) for i, p, a in found])
 
     def position(self, value: Value, at: int, length: Dim, lengths: IndexLengths) -> int:
         """Emit a Python index as a non-negative one; the kernel fails if it is out of range.
@@ -302,18 +236,19 @@ class KernelWriter:
             size = draft.emit("select", "int64", (some, size, draft.dim(ONE)))
         return draft.emit("wrap", "int64", (at, size))
 
-    def pinned_inside(self, at: int, axes: frozenset[int], lengths: IndexLengths) -> int:
-        """Emit an index that depends on every loop over the index array that may be empty.
+    def pinned_inside(self, at: tuple[int, ...], lengths: IndexLengths) -> tuple[int, ...]:
+        """The indices of a load; the first depends on every loop over them that may be empty.
 
-        ``axes`` are those that the indices of a load vary with.  Without this, the load could be
-        hoisted out of a loop without iterations, and read from an empty array.
+        Without this, the load could be hoisted out of a loop without iterations, and read from an
+        empty array.
         """
+        axes = frozenset[int]().union(*map(self.draft.axes, at))
         inside = [a for _, own in self.lengths_inside(axes, lengths) for a in own]
         if not inside:
             return at
         counter = self.draft.emit("index", "int64", (), max(inside))
         nothing = self.draft.emit("mul", "int64", (counter, self.draft.dim(ZERO)))
-        return self.draft.emit("add", "int64", (at, nothing))
+        return (self.draft.emit("add", "int64", (at[0], nothing)), *at[1:])
 
     def lengths_inside(self, axes: frozenset[int], lengths: IndexLengths) -> IndexLengths:
         """The lengths that may be 0 of loops inside the loops along ``axes``.
@@ -334,14 +269,6 @@ class KernelWriter:
         axes = [frozenset(axis for axis, _ in terms) for _, terms in index[:count]]
         return [(d, a) for d, a in zip(shape, axes) if d.value != 1]
 
-    def reduce_inside(self, value: Reduce, arg: int) -> int:
-        """Emit a ``reduce`` whose result is used in the same kernel."""
-        place = self.fusion.places[value.id]
-        if not place.reduced:
-            is_position = value.kind.startswith("arg")
-            return self.draft.emit("const", "int64", (), 0) if is_position else arg
-        return self.draft.emit("reduce", str(value.dtype), (arg,), value.kind)
-
     def operand(self, slot: Slot, offset: Dim, strides: Shape, index: Point) -> Operand:
         """The operand that addresses an array at an index."""
         own = [ZERO] * len(self.cluster.space)
@@ -354,59 +281,14 @@ class KernelWriter:
         return Operand(slot, tuple(own), offset)
 
     # ----- roots
-    def target(self, value: Value, axes: tuple[int | None, ...]) -> Operand:
+    def target(self, value: Value, axes: Axes) -> Operand:
         """The operand that a value is stored through."""
-        slot, offset, strides = self.layouts.address(value)
+        slot, offset, strides = value.address(self.layouts)
         return self.operand(slot, offset, strides, self.natural(axes))
 
     def root(self, value: Value) -> None:
         """Emit the computation and the store of a value."""
-        place = self.fusion.places[value.id]
-        if isinstance(value, Update):
-            self.update(value, place)
-        elif isinstance(value, Reduce):
-            self.reduce(value, place)
-        else:
-            result = self.value(value, self.natural(place.axes))
-            self.draft.store(self.target(value, place.axes), result)
-
-    def reduce(self, value: Reduce, place: Place) -> None:
-        """Emit a reduction into memory; `finish` decides how it runs."""
-        target = self.target(value, place.axes)
-        if not place.reduced or value.kind.startswith("arg"):
-            self.draft.store(target, self.value(value, self.natural(place.axes)))
-            return
-        arg = self.value(value.args[0], self.natural(place.source))
-        self.draft.reduce(value.kind, str(value.dtype), arg, place.reduced, target)
-
-    def update(self, value: Update, place: Place) -> None:
-        """Emit the store of an update; its slot already holds a copy of the base."""
-        index = self.natural(place.axes)
-        values = [self.value(a, self.index_of_argument(a, index)) for a in value.args[1:]]
-        slot, offset, strides = self.layouts.address(value)
-        shape = self.fusion.shape(value)
-        moved: list[Affine] = []
-        for axis, start, step in zip(value.axes, value.starts, value.steps):
-            start, step = self.find(start), self.find(step)
-            terms = () if axis is None else tuple((a, step * c) for a, c in index[axis][1])
-            moved.append((start, terms))
-        operand = self.operand(slot, offset, strides, tuple(moved))
-        if not value.gathered:
-            if value.mode == "add":
-                old = self.draft.load(operand)
-                values[0] = self.draft.emit("add", str(value.dtype), (old, values[0]))
-            self.draft.store(operand, values[0])
-            return
-        operand = operand._replace(extra=tuple(strides[a] for a in value.gathered))
-        count = len(value.region) - value.ndim + len(value.gathered)
-        lengths = self.index_lengths(tuple(map(self.find, value.region)), index, count)
-        positions = zip(value.args[2:], values[1:], value.gathered)
-        wrapped = tuple(self.position(i, p, shape[a], lengths) for i, p, a in positions)
-        if value.mode == "add":
-            self.draft.accumulate(operand, "add", values[0], wrapped)
-        else:
-            self.draft.ordered = True
-            self.draft.store(operand, values[0], wrapped)
+        value.write(self, self.fusion.places[value.id])
 
 
 class Nest(NamedTuple):
@@ -431,7 +313,7 @@ def write_cluster(layouts: Layouts, cluster: Cluster) -> list[Nest]:
     for value in cluster.roots:
         mark = writer.mark()
         writer.root(value)
-        if roots and writer.is_too_large() and not isinstance(value, Update):
+        if roots and writer.is_too_large() and value.starts_kernel:
             writer.reset(mark)
             result.append(_finished(writer, roots))
             written.update(v.id for v in roots)
@@ -447,10 +329,8 @@ def _finished(writer: KernelWriter, roots: list[Value]) -> Nest:
     layouts, prerequisites = writer.layouts, writer.fusion.prerequisites
     steps: list[Step] = []
     for value in roots:
-        source = value.args[0] if isinstance(value, Update) else None
-        if source is None or isinstance(source, Empty):
-            continue
-        if source.id not in layouts.fusion.continued:
+        source = value.initial()
+        if source is not None and source.id not in layouts.fusion.continued:
             steps.append(Copy(layouts.slot(source), layouts.slot(value)))
     values = [*roots, *(layouts.builder.values[number] for number, _ in writer.memo)]
     checks = frozenset[int]().union(*(prerequisites.of(v).checks for v in values))

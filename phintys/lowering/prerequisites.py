@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from phintys.dims import Dim
 from phintys.lowering.builder import Builder
-from phintys.lowering.values import Length, Source, Value, View
+from phintys.lowering.values import Value
 
 
 class Guard(NamedTuple):
@@ -51,7 +51,8 @@ class Prerequisites:
         self.definer: dict[Dim, Value] = {}  # of each symbol that is not known from the start
         for symbol, number in builder.equalities.defined.items():
             value = builder.values[number]
-            if not (isinstance(value, Source) and value.slot.kind in ("input", "constant")):
+            slot = value.own_slot()
+            if slot is None or slot.kind not in ("input", "constant"):
                 self.definer[symbol] = value
         self.guards = list(self._guards()) if self.definer else []
         self._known: dict[int, Needs] = {}
@@ -112,8 +113,4 @@ def _dims_used(value: Value) -> Iterable[Dim]:
     """The lengths and positions that the code of a value uses."""
     yield from value.dims()
     for arg in value.args:
-        yield from arg.shape
-        if isinstance(arg, (View, Length)):
-            yield from arg.dims()
-        if isinstance(arg, View):
-            yield from arg.args[0].dims()
+        yield from arg.dims_of_read()

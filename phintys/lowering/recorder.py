@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from phintys.dims import Dim, dim_max, dim_min
+from phintys.lowering.elementwise import Map
 from phintys.lowering.program import Inst
-from phintys.lowering.values import Map
 from phintys.scalar.native import INSTRUCTIONS
 
 

@@ -7,32 +7,38 @@ shape of `Dim` and arguments that were made before it:
 `Source`         an array in a slot: an input, a constant, a result of a call
 `Literal`        a number
 `Length`         a `Dim` as a 0-d int64
-`Index`          the position along one axis
-`Map`            scalar instructions applied elementwise
-`Gather`         elements of an array at computed positions
-`Reduce`         a reduction over axes
-`View`           an affine view: permute, slice, broadcast, diagonal
-`Reshape`        the elements of an array in C order with another shape
 `Empty`          uninitialised memory
-`Update`         an array with a region, or computed positions, set or added to
-`BlasCall`       a matrix product
-`PythonCall`     a call of a Python function
-`LoopCall`       a Program that runs repeatedly
-`BranchCall`     one of two Programs
+`Reshape`        the elements of an array in C order with another shape
+`View`           an affine view: permute, slice, broadcast, diagonal
+``elementwise``  `Index`: the position along one axis; `Map`: scalar instructions applied
+                 elementwise; `Gather`: elements of an array at computed positions
+``reduce``       `Reduce`: a reduction over axes
+``updates``      `Update`: an array with a region, or computed positions, set or added to
+``calls``        `BlasCall`: a matrix product; `PythonCall`: a call of a Python function;
+                 `LoopCall`: a Program that runs repeatedly; `BranchCall`: one of two Programs
 ===============  ==================================================================
 
 Values are expressions.  Whether a value is stored in memory, and where, is decided by ``fuse`` and
-``memory``.
+``memory``.  These name no kind of value: a kind is a class that says, in the methods of `Value`,
+where it is placed, what it costs and what it emits.
 """
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from phintys.dims import ONE, ZERO, Dim
-from phintys.lowering.program import Inst, Program, Slot
+from phintys.lowering.program import Slot, Step
+
+if TYPE_CHECKING:
+    from phintys.lowering.clusters import Cluster, Place
+    from phintys.lowering.fuse import Fusion
+    from phintys.lowering.kernels import KernelWriter, Layouts, Point
 
 Shape = tuple[Dim, ...]
+#: for each axis of a value an axis of a space, or None
+Axes = tuple[int | None, ...]
 
 
 class Value:
@@ -40,12 +46,29 @@ class Value:
 
     ``content``: the integers of a 0-d or 1-d integer value as Dims, if they are known.  Shape
     arithmetic in the graph is propagated through it.
+
+    A kind of value is a subclass.  It overrides the facts and methods below whose defaults, which
+    are those of an array that is in memory, do not hold for it.
     """
 
     __slots__ = ("args", "content", "dtype", "id", "origin", "shape")
 
     #: how many of the first arguments must be in memory; None: all
     from_memory: ClassVar[int | None] = 0
+    #: whether it is a number that is written into every kernel that uses it, and has no slot
+    is_number: ClassVar[bool] = False
+    #: whether any kernel can compute single elements of it from elements of its arguments
+    is_elementwise: ClassVar[bool] = False
+    #: whether it is in memory without a kernel that stores it
+    is_array: ClassVar[bool] = False
+    #: whether kernels compute it
+    in_kernels: ClassVar[bool] = False
+    #: whether its elements are undefined
+    is_undefined: ClassVar[bool] = False
+    #: whether it is computed even if no output needs it
+    always_runs: ClassVar[bool] = False
+    #: whether a kernel that is too large can be split before the value is written
+    starts_kernel: ClassVar[bool] = True
 
     def __init__(self, dtype: str | None, shape: Shape, args: tuple[Value, ...] = ()):
         self.dtype = dtype
@@ -59,39 +82,162 @@ class Value:
     def ndim(self) -> int:
         return len(self.shape)
 
+    def __repr__(self) -> str:
+        lengths = ", ".join(d.render() for d in self.shape)
+        return f"<{type(self).__name__} {self.id}: {self.dtype}[{lengths}]>"
+
+    # ------------------------------------------------------------------ dependences
+    def needed_in_memory(self) -> tuple[Value, ...]:
+        """The arguments that must be in memory."""
+        return self.args[: self.from_memory]
+
     def dims(self) -> Shape:
         """All lengths, offsets and steps that the value mentions."""
         return self.shape
 
-    def __repr__(self) -> str:
-        lengths = ", ".join(d.render() for d in self.shape)
-        return f"<{type(self).__name__} {self.id}: {self.dtype}[{lengths}]>"
+    def dims_of_read(self) -> Iterable[Dim]:
+        """All lengths, offsets and steps that the code of a value that reads this one mentions."""
+        return self.shape
+
+    def early_arguments(self) -> tuple[Value, ...]:
+        """Arguments to be computed before everything else.
+
+        The value can then be in any cluster, although it needs them in memory.
+        """
+        return ()
+
+    # -------------------------------------------------------------------- elements
+    @property
+    def base(self) -> Value:
+        """The value whose elements these are: that which a view is a view of, else this one."""
+        return self
+
+    @property
+    def converted(self) -> Value | None:
+        """The value of which each element is an element, or the conversion of one; often None."""
+        return None
+
+    def axis_of(self, axis: int) -> int | None:
+        """The axis along which an axis of the base varies."""
+        return axis
+
+    def varying_axes(self) -> set[int]:
+        """The axes along which the value is neither broadcast nor of length 1."""
+        return {k for k, d in enumerate(self.shape) if d.value != 1}
+
+    def aligned(self, fusion: Fusion, axes: Axes) -> Axes | None:
+        """The axes of a space that the axes of the base vary with.
+
+        ``axes`` are those of the value.  None if an offset or a step lies between it and its base.
+        """
+        shape = fusion.shape(self)
+        return tuple(None if d.value == 1 else a for d, a in zip(shape, axes, strict=True))
+
+    def is_uniform(self) -> bool:
+        """Whether all elements are surely the same number."""
+        return False
+
+    # --------------------------------------------------------------- fusion and cost
+    def loops(self) -> Shape:
+        """The lengths of the loops that compute the value."""
+        return self.shape
+
+    def cost(self) -> int:
+        """The cost of one element without its arguments, relative to an addition."""
+        return 1
+
+    def weight(self) -> int:
+        """The number of instructions in a kernel (estimate)."""
+        return 2
+
+    def place(self, fusion: Fusion) -> None:
+        """Assign the value to a cluster, or as a call to a stage; its arguments come before."""
+
+    def inner_dims(self, place: Place) -> int | None:
+        """How many inner dimensions its cluster must have for values there to use the result.
+
+        0: any number; None: only other clusters can use it, from memory.
+        """
+        return None
+
+    def settle(self, fusion: Fusion, users: set[Cluster]) -> Iterable[Cluster]:
+        """Decide whether the value is stored; return the clusters that compute it.
+
+        ``users`` are the clusters that use it; they come before.
+        """
+        if self.is_array:
+            fusion.stored.add(self.id)
+        return ()
+
+    # ---------------------------------------------------------------------- storage
+    @property
+    def owner(self) -> Value:
+        """The value whose slot this one is in: itself, or that which it is a reshape of."""
+        return self
+
+    def own_slot(self) -> Slot | None:
+        """The slot that the value was made with, if any."""
+        return None
+
+    def initial(self) -> Value | None:
+        """The argument that is copied into the value's slot before the value is computed."""
+        return None
+
+    def address(self, layouts: Layouts) -> tuple[Slot, Dim, Shape]:
+        """The slot, offset and strides of the value, which is in memory."""
+        return layouts.slot(self), ZERO, layouts.strides(layouts.fusion.shape(self))
+
+    # --------------------------------------------------------------------- emission
+    def uses(self, writer: KernelWriter, index: Point) -> Sequence[tuple[Value, Point]]:
+        """The values, with their indices, that the instructions for an element use."""
+        return ()
+
+    def emit(self, writer: KernelWriter, index: Point, args: list[int]) -> int:
+        """Emit the element at an index; ``args`` are the positions of what it `uses`."""
+        raise NotImplementedError(f"no kernel computes {self}")
+
+    def write(self, writer: KernelWriter, place: Place) -> None:
+        """Emit the computation of the value into its slot."""
+        raise NotImplementedError(f"no kernel computes {self}")
+
+    def call_steps(self, layouts: Layouts) -> list[Step]:
+        """The steps of a call."""
+        raise NotImplementedError(f"{self} is not a call")
 
 
 class Source(Value):
     """An array or object in a slot.  Its argument, if any, is the call that writes the slot."""
 
     __slots__ = ("slot",)
+    is_array = True
 
     def __init__(self, slot: Slot, args: tuple[Value, ...] = ()):
         super().__init__(slot.dtype, slot.shape, args)
         self.slot = slot
+
+    def own_slot(self) -> Slot:
+        return self.slot
 
 
 class Literal(Value):
     """A 0-d constant, inlined into the kernels that use it."""
 
     __slots__ = ("number",)
+    is_number = True
 
     def __init__(self, number: Any, dtype: str):
         super().__init__(dtype, ())
         self.number = number
+
+    def emit(self, writer: KernelWriter, index: Point, args: list[int]) -> int:
+        return writer.draft.emit("const", str(self.dtype), (), self.number)
 
 
 class Length(Value):
     """A `Dim` as 0-d int64."""
 
     __slots__ = ("dim",)
+    is_number = True
 
     def __init__(self, dim: Dim):
         super().__init__("int64", ())
@@ -101,63 +247,31 @@ class Length(Value):
     def dims(self) -> Shape:
         return (self.dim,)
 
+    def dims_of_read(self) -> Shape:
+        return (self.dim,)
 
-class Index(Value):
-    """The int64 position along one axis of the shape."""
-
-    __slots__ = ("axis",)
-
-    def __init__(self, axis: int, shape: Shape):
-        super().__init__("int64", shape)
-        self.axis = axis
+    def emit(self, writer: KernelWriter, index: Point, args: list[int]) -> int:
+        return writer.draft.dim(writer.find(self.dim))
 
 
-class Map(Value):
-    """Scalar instructions applied elementwise.
+class Empty(Value):
+    """Uninitialised memory, to be written by `Update` values."""
 
-    ``body`` is a kernel body in which positions 0, 1, ... are the arguments; ``result`` is the
-    position of the result.  Arguments have the rank of the value; an axis of constant length 1
-    broadcasts.
-    """
-
-    __slots__ = ("body", "result")
-
-    def __init__(
-        self, dtype: str, shape: Shape, args: tuple[Value, ...], body: tuple[Inst, ...], result: int
-    ):
-        super().__init__(dtype, shape, args)
-        self.body = body
-        self.result = result
+    __slots__ = ()
+    is_array = True
+    is_undefined = True
 
 
-class Gather(Value):
-    """Elements of ``args[0]`` at positions ``args[1:]`` along ``axes``.
+class Reshape(Value):
+    """The argument's elements, in C order, with another shape of the same size."""
 
-    The axes of the result are those of the broadcast positions (``index_ndim`` axes), then the
-    other axes of the array, in order.
-    """
-
-    __slots__ = ("axes", "index_ndim")
+    __slots__ = ()
     from_memory = 1
+    is_array = True
 
-    def __init__(
-        self, x: Value, indices: tuple[Value, ...], axes: tuple[int, ...], shape: Shape, ndim: int
-    ):
-        super().__init__(x.dtype, shape, (x, *indices))
-        self.axes = axes
-        self.index_ndim = ndim
-
-
-class Reduce(Value):
-    """The reduction ``kind`` of the argument over ``axes`` (sorted), which are dropped."""
-
-    __slots__ = ("axes", "kind")
-
-    def __init__(self, kind: str, x: Value, axes: tuple[int, ...], dtype: str):
-        shape = tuple(d for i, d in enumerate(x.shape) if i not in axes)
-        super().__init__(dtype, shape, (x,))
-        self.kind = kind
-        self.axes = axes
+    @property
+    def owner(self) -> Value:
+        return self.args[0].owner
 
 
 class View(Value):
@@ -173,7 +287,7 @@ class View(Value):
         self,
         x: Value,
         shape: Shape,
-        axes: tuple[int | None, ...],
+        axes: Axes,
         starts: Shape | None = None,
         steps: Shape | None = None,
     ):
@@ -185,164 +299,43 @@ class View(Value):
     def dims(self) -> Shape:
         return (*self.shape, *self.starts, *self.steps)
 
+    def dims_of_read(self) -> Shape:
+        return (*self.dims(), *self.base.dims())
 
-class Reshape(Value):
-    """The argument's elements, in C order, with another shape of the same size."""
+    @property
+    def base(self) -> Value:
+        return self.args[0]
 
-    __slots__ = ()
-    from_memory = 1
+    @property
+    def converted(self) -> Value:
+        return self.args[0]
 
+    def axis_of(self, axis: int) -> int | None:
+        return self.axes[axis]
 
-class Empty(Value):
-    """Uninitialised memory, to be written by `Update` values."""
+    def varying_axes(self) -> set[int]:
+        return {a for a in self.axes if a is not None}
 
-    __slots__ = ()
+    def aligned(self, fusion: Fusion, axes: Axes) -> Axes | None:
+        result: list[int | None] = []
+        for axis, start, step in zip(self.axes, self.starts, self.steps):
+            if start.value != 0 or (axis is not None and step.value != 1):
+                return None
+            result.append(None if axis is None else axes[axis])
+        return tuple(result)
 
+    def address(self, layouts: Layouts) -> tuple[Slot, Dim, Shape]:
+        slot, offset, base_strides = self.base.address(layouts)
+        strides = [ZERO] * self.ndim
+        find = layouts.builder.canonical
+        for stride, axis, start, step in zip(base_strides, self.axes, self.starts, self.steps):
+            offset = offset + find(start) * stride
+            if axis is not None:
+                strides[axis] = strides[axis] + find(step) * stride
+        return slot, offset, tuple(strides)
 
-class Update(Value):
-    """``args[0]`` with ``args[1]`` written (mode ``set``) or added (mode ``add``) to a region.
+    def uses(self, writer: KernelWriter, index: Point) -> Sequence[tuple[Value, Point]]:
+        return [(self.base, writer.moved(index, self.axes, self.starts, self.steps))]
 
-    Element ``i`` of the region, whose shape is ``region``, is element ``j`` of the array, with
-    ``j[k] = starts[k] + steps[k] * i[axes[k]]``.  Along an axis in ``gathered`` ``j[k]`` is instead
-    an element of one of ``args[2:]`` (a scatter; as in `Gather`).  ``args[1:]`` broadcast against
-    the region.
-    """
-
-    __slots__ = ("axes", "gathered", "mode", "region", "starts", "steps")
-    from_memory = 1
-
-    def __init__(
-        self,
-        base: Value,
-        value: Value,
-        mode: str,
-        region: Shape,
-        axes: tuple[int | None, ...],
-        starts: Shape,
-        steps: Shape,
-        gathered: tuple[int, ...] = (),
-        indices: tuple[Value, ...] = (),
-    ):
-        super().__init__(base.dtype, base.shape, (base, value, *indices))
-        self.mode = mode
-        self.region = region
-        self.axes = axes
-        self.starts = starts
-        self.steps = steps
-        self.gathered = gathered
-
-    def dims(self) -> Shape:
-        return (*self.shape, *self.region, *self.starts, *self.steps)
-
-
-class BlasCall(Value):
-    """The result of a BLAS `Call`.
-
-    ``args``: the two factors, the array to add to if ``has_target``, then ``alpha`` and ``beta``
-    if they are values.
-    """
-
-    __slots__ = ("alpha", "batch", "beta", "has_target", "name", "sizes")
-    from_memory = None
-
-    def __init__(
-        self,
-        name: str,
-        factors: tuple[Value, ...],
-        shape: Shape,
-        sizes: Shape,
-        batch: Shape = (),
-        target: Value | None = None,
-        alpha: float | Value = 1.0,
-        beta: float | Value = 0.0,
-    ):
-        extra = [v for v in (target, alpha, beta) if isinstance(v, Value)]
-        super().__init__(factors[0].dtype, shape, (*factors, *extra))
-        self.name = name
-        self.sizes = sizes
-        self.batch = batch
-        self.has_target = target is not None
-        self.alpha = alpha
-        self.beta = beta
-
-    def dims(self) -> Shape:
-        return (*self.shape, *self.sizes, *self.batch)
-
-
-class LoopCall(Value):
-    """A `Loop`; its results are `Source` values.
-
-    ``args``: initial states, slices, constants, in this order.  ``finals`` are the slots of the
-    final states; ``stacked`` pairs outputs of the body with the slots that they are stacked in.
-    """
-
-    __slots__ = ("body", "finals", "length", "n_slices", "stacked", "until")
-    from_memory = None
-
-    def __init__(
-        self,
-        length: Dim,
-        body: Program,
-        args: tuple[Value, ...],
-        n_slices: int,
-        finals: tuple[Slot, ...],
-        stacked: tuple[tuple[int, Slot], ...],
-        until: int | None,
-    ):
-        super().__init__(None, (), args)
-        self.length = length
-        self.body = body
-        self.n_slices = n_slices
-        self.finals = finals
-        self.stacked = stacked
-        self.until = until
-
-    def dims(self) -> Shape:
-        slots = (*self.finals, *(slot for _, slot in self.stacked))
-        return (self.length, *(d for slot in slots for d in slot.shape))
-
-
-class BranchCall(Value):
-    """A `Branch` on ``args[0]``; its results are `Source` values."""
-
-    __slots__ = ("orelse", "outputs", "then")
-    from_memory = None
-
-    def __init__(
-        self,
-        then: Program,
-        orelse: Program,
-        args: tuple[Value, ...],
-        outputs: tuple[Slot, ...],
-    ):
-        super().__init__(None, (), args)
-        self.then = then
-        self.orelse = orelse
-        self.outputs = outputs
-
-    def dims(self) -> Shape:
-        return tuple(d for slot in self.outputs for d in slot.shape)
-
-
-class PythonCall(Value):
-    """A call of ``function``; its results are `Source` values."""
-
-    __slots__ = ("function", "name", "outputs")
-    from_memory = None
-
-    def __init__(
-        self, function: Any, args: tuple[Value, ...], outputs: tuple[Slot, ...], name: str
-    ):
-        super().__init__(None, (), args)
-        self.function = function
-        self.outputs = outputs
-        self.name = name
-
-
-#: values that become a step of their own; all their arguments must be in memory
-CALLS = (BlasCall, PythonCall, LoopCall, BranchCall)
-
-
-def needed_in_memory(value: Value) -> tuple[Value, ...]:
-    """The arguments that must be in memory."""
-    return value.args[: value.from_memory]
+    def emit(self, writer: KernelWriter, index: Point, args: list[int]) -> int:
+        return args[0]

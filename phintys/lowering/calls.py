@@ -1,0 +1,206 @@
+"""Values that become a step of their own; all their arguments must be in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from phintys.dims import ONE, ZERO, Dim
+from phintys.lowering.program import (
+    Branch,
+    Call,
+    Copy,
+    Loop,
+    Operand,
+    Program,
+    Python,
+    Slot,
+    Step,
+)
+from phintys.lowering.values import Shape, Value
+
+if TYPE_CHECKING:
+    from phintys.lowering.clusters import Cluster
+    from phintys.lowering.fuse import Fusion
+    from phintys.lowering.kernels import Layouts
+
+
+class CallValue(Value):
+    """A value that is a step of its own."""
+
+    __slots__ = ()
+    from_memory = None
+    is_array = True
+
+    def place(self, fusion: Fusion) -> None:
+        fusion.stages[self.id] = fusion.ready_args(self)
+
+    def settle(self, fusion: Fusion, users: set[Cluster]) -> Iterable[Cluster]:
+        fusion.stored.add(self.id)
+        fusion.calls.append(self)
+        return ()
+
+    def call_steps(self, layouts: Layouts) -> list[Step]:
+        source = self.initial()
+        copies = [] if source is None else [Copy(layouts.slot(source), layouts.slot(self))]
+        return [*copies, self.step(layouts)]
+
+    def step(self, layouts: Layouts) -> Step:
+        """The step that computes the value."""
+        raise NotImplementedError
+
+
+class BlasCall(CallValue):
+    """The result of a BLAS `Call`.
+
+    ``args``: the two factors, the array to add to if ``has_target``, then ``alpha`` and ``beta``
+    if they are values.
+    """
+
+    __slots__ = ("alpha", "batch", "beta", "has_target", "name", "sizes")
+
+    def __init__(
+        self,
+        name: str,
+        factors: tuple[Value, ...],
+        shape: Shape,
+        sizes: Shape,
+        batch: Shape = (),
+        target: Value | None = None,
+        alpha: float | Value = 1.0,
+        beta: float | Value = 0.0,
+    ):
+        extra = [v for v in (target, alpha, beta) if isinstance(v, Value)]
+        super().__init__(factors[0].dtype, shape, (*factors, *extra))
+        self.name = name
+        self.sizes = sizes
+        self.batch = batch
+        self.has_target = target is not None
+        self.alpha = alpha
+        self.beta = beta
+
+    def dims(self) -> Shape:
+        return (*self.shape, *self.sizes, *self.batch)
+
+    def initial(self) -> Value | None:
+        return self.args[2] if self.has_target else None
+
+    def step(self, layouts: Layouts) -> Step:
+        find = layouts.builder.canonical
+        sizes, batch = tuple(map(find, self.sizes)), tuple(map(find, self.batch))
+        factors = [_operand(layouts, a, len(batch)) for a in self.args[:2]]
+        operands = (_operand(layouts, self), *factors)
+        alpha, beta = (_factor(layouts, f) for f in (self.alpha, self.beta))
+        return Call(self.name, str(self.dtype), sizes, operands, alpha, beta, batch)
+
+
+class LoopCall(CallValue):
+    """A `Loop`; its results are `Source` values.
+
+    ``args``: initial states, slices, constants, in this order.  ``finals`` are the slots of the
+    final states; ``stacked`` pairs outputs of the body with the slots that they are stacked in.
+    """
+
+    __slots__ = ("body", "finals", "length", "n_slices", "stacked", "until")
+
+    def __init__(
+        self,
+        length: Dim,
+        body: Program,
+        args: tuple[Value, ...],
+        n_slices: int,
+        finals: tuple[Slot, ...],
+        stacked: tuple[tuple[int, Slot], ...],
+        until: int | None,
+    ):
+        super().__init__(None, (), args)
+        self.length = length
+        self.body = body
+        self.n_slices = n_slices
+        self.finals = finals
+        self.stacked = stacked
+        self.until = until
+
+    def dims(self) -> Shape:
+        slots = (*self.finals, *(slot for _, slot in self.stacked))
+        return (self.length, *(d for slot in slots for d in slot.shape))
+
+    def step(self, layouts: Layouts) -> Step:
+        n_states, n_slices = len(self.finals), self.n_slices
+        states = tuple(zip((layouts.slot(a) for a in self.args), self.finals))
+        slices: list[Operand] = []
+        for arg in self.args[n_states : n_states + n_slices]:
+            slot, offset, strides = arg.address(layouts)
+            slices.append(Operand(slot, strides, offset))
+        constants = tuple(layouts.slot(a) for a in self.args[n_states + n_slices :])
+        stacked = tuple(
+            (number, Operand(slot, layouts.strides(slot.shape), ZERO))
+            for number, slot in self.stacked
+        )
+        length = layouts.builder.canonical(self.length)
+        return Loop(length, self.body, states, tuple(slices), constants, stacked, self.until)
+
+
+class BranchCall(CallValue):
+    """A `Branch` on ``args[0]``; its results are `Source` values."""
+
+    __slots__ = ("orelse", "outputs", "then")
+
+    def __init__(
+        self,
+        then: Program,
+        orelse: Program,
+        args: tuple[Value, ...],
+        outputs: tuple[Slot, ...],
+    ):
+        super().__init__(None, (), args)
+        self.then = then
+        self.orelse = orelse
+        self.outputs = outputs
+
+    def dims(self) -> Shape:
+        return tuple(d for slot in self.outputs for d in slot.shape)
+
+    def step(self, layouts: Layouts) -> Step:
+        condition, *inputs = (layouts.slot(a) for a in self.args)
+        return Branch(condition, self.then, self.orelse, tuple(inputs), self.outputs)
+
+
+class PythonCall(CallValue):
+    """A call of ``function``; its results are `Source` values."""
+
+    __slots__ = ("function", "name", "outputs")
+    always_runs = True
+
+    def __init__(
+        self, function: Any, args: tuple[Value, ...], outputs: tuple[Slot, ...], name: str
+    ):
+        super().__init__(None, (), args)
+        self.function = function
+        self.outputs = outputs
+        self.name = name
+
+    def step(self, layouts: Layouts) -> Step:
+        inputs = tuple(layouts.slot(a) for a in self.args)
+        return Python(self.function, inputs, self.outputs, self.name)
+
+
+def _factor(layouts: Layouts, factor: float | Value) -> Operand | float:
+    """``alpha`` or ``beta`` of a call."""
+    return _operand(layouts, factor) if isinstance(factor, Value) else factor
+
+
+def _operand(layouts: Layouts, value: Value, batch: int = 0) -> Operand:
+    """An array as the operand of a call; axes of length 1 get strides that BLAS accepts."""
+    slot, offset, strides = value.address(layouts)
+    shape = layouts.fusion.shape(value)
+    if value.ndim - batch != 2:
+        return Operand(slot, strides, offset)
+    (m, n), (row, column) = shape[-2:], strides[-2:]
+    if n.value == 1 and row.value != 1:
+        column = ONE
+    if m.value == 1:
+        row = n if column.value == 1 else ONE
+    if n.value == 1 and row.value == 1:
+        column = m
+    return Operand(slot, (*strides[:-2], row, column), offset)
