@@ -5,6 +5,12 @@ A rule is tried at nodes with certain ops.  It is defined by a function
     @rule("x + 0 -> x", ops=[add])
     def drop_zero(ctx, node): ...
 
+by a pattern, written as text (`phintys.rewriting.syntax`), and a function of what it binds
+
+    @rule("exp(log_softmax(x)) -> softmax(x)", "exp(LogSoftmax(x, axis=a))")
+    def exp_of_log_softmax(x, a):
+        return Softmax(axis=a)(x)
+
 or by two expressions over pattern variables
 
     rule("log(1 + x) -> log1p(x)", lhs=lambda x: log(1 + x), rhs=lambda x: log1p(x))
@@ -15,7 +21,6 @@ of which the left one is converted to a pattern when the rule is first needed.
 
 from __future__ import annotations
 
-import ast
 import inspect
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -26,11 +31,11 @@ from typing import Any, Literal, Protocol
 import numpy as np
 
 from phintys.graph.fgraph import FunctionGraph
-from phintys.graph.op import Op
 from phintys.graph.variable import Apply, Constant, Variable
 from phintys.rewriting.index import TrackIndex, tracked_ops
 from phintys.rewriting.rewriter import NodeRewriter
-from phintys.rewriting.unify import PatternNode, PatternVar, match_pattern, rule_key
+from phintys.rewriting.syntax import Reader, Unreadable, names_in, parsed, tracked
+from phintys.rewriting.unify import PatternNode, PatternVar, match_pattern, matches, rule_key
 
 #: The senses in which both sides of a rule can be equal.
 Law = Literal["exact", "rounding", "accurate", "finite", "drops_errors"]
@@ -66,6 +71,8 @@ class Context(Protocol):
 
 
 RuleFunction = Callable[[Any, Apply], Any]
+#: Conditions for what pattern variables match, by name.
+Given = Mapping[str, Callable[[Any], bool]]
 
 
 def _never(ctx: Any, node: Apply) -> None:
@@ -192,7 +199,7 @@ class GraphContext:
         return clients[0][0] if clients else None
 
 
-# --------------------------------------------------------------------------- equations
+# ---------------------------------------------------------------------------- patterns
 
 
 @dataclass
@@ -220,7 +227,84 @@ def set_pattern_defaults(
 
 
 #: A pattern and its variables by name.
-Pattern = tuple[PatternNode, dict[str, PatternVar]]
+Pattern = tuple[PatternNode, dict[str, Any]]
+
+
+class LeftSide:
+    """The pattern of a `PatternRule`, read when it is first needed; copies of the rule share it."""
+
+    def __init__(self, text: str, given: Given | None, namespace: Mapping[str, Any] | None) -> None:
+        self.text, self.given, self.namespace = text, given, namespace
+
+    @cached_property
+    def pattern(self) -> PatternNode:
+        """The pattern; ValueError if the text is none."""
+        return self._read[0]
+
+    @property
+    def variables(self) -> Mapping[str, Any]:
+        """The pattern variables by name."""
+        return self._read[1]
+
+    @cached_property
+    def _read(self) -> Pattern:
+        names = _defaults.namespace if self.namespace is None else self.namespace
+        reader = Reader(names or {}, self.given)
+        pattern = reader.applied(parsed(self.text, self.text).body)
+        unknown = set(self.given or ()) - set(reader.variables)
+        if unknown:
+            raise ValueError(f"{self.text!r} does not bind {', '.join(sorted(unknown))}.")
+        return pattern, reader.variables
+
+
+@dataclass(eq=False, repr=False)
+class PatternRule(Rule):
+    """A rule given by a pattern, and a function of what the pattern binds: the right side.
+
+    ``build`` takes some or all of the pattern variables, ``ctx`` and ``node``, by name, and returns
+    what a rule's function returns.  Where it returns None the next match is tried, if inputs can
+    match in several orders.  ``given`` are conditions for what pattern variables match, by name.
+    """
+
+    left: LeftSide = field(kw_only=True)
+    build: Callable[..., Any] = field(kw_only=True)
+    single_use: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.function = self.apply_at
+
+    def tracks(self) -> Sequence[Any] | None:
+        if self.ops is None:
+            self.ops = [rule_key(op) for op in tracked(self.left.pattern.op_match)]
+        return self.ops
+
+    def may_apply(self, producers: Sequence[Any]) -> bool:
+        return self.left.pattern.may_match(producers) and super().may_apply(producers)
+
+    @cached_property
+    def _arguments(self) -> list[Any]:
+        """For each parameter of ``build`` the key of its value in the bindings of a match."""
+        known = {"ctx": "ctx", "node": "node", **self.left.variables}
+        unknown = [name for name in parameters(self.build) if name not in known]
+        if unknown:
+            raise ValueError(f"{self.left.text!r} does not bind {', '.join(unknown)}.")
+        return [known[name] for name in parameters(self.build)]
+
+    def apply_at(self, ctx: Any, node: Apply) -> Any:
+        """The replacement for the outputs of ``node``; None if the rule does not apply."""
+        pattern = self.left.pattern
+        if not pattern.looks_like(node):
+            return None
+        given = {"ctx": ctx, "node": node}
+        for subs in matches(pattern, node, given, ctx.single_use if self.single_use else None):
+            new = self.build(*[subs[key] for key in self._arguments])
+            if new is not None:
+                return new
+        return None
+
+
+# --------------------------------------------------------------------------- equations
 
 
 class Sides:
@@ -363,7 +447,10 @@ def _as_pattern(variable: Any, names: Mapping[Any, PatternVar]) -> Any:
 
 def rule(
     name: str,
+    pattern: str | None = None,
     *,
+    given: Given | None = None,
+    namespace: Mapping[str, Any] | None = None,
     lhs: Callable[..., Any] | None = None,
     rhs: Callable[..., Any] | None = None,
     when: Callable[..., bool] | None = None,
@@ -371,12 +458,21 @@ def rule(
     single_use: bool = False,
     **options: Any,
 ) -> Any:
-    """An `Equation` if ``lhs`` and ``rhs`` are given, else a decorator that makes a `Rule`.
+    """An `Equation` if ``lhs`` and ``rhs`` are given, else a decorator.
+
+    With a pattern the decorator makes a `PatternRule`, else a `Rule`.
 
     Parameters
     ----------
     name
         the equation in mathematical notation
+    pattern
+        the text of the pattern, see `phintys.rewriting.syntax`
+    given
+        conditions for what the variables of the pattern match, by name
+    namespace
+        the ops and classes of ops that the text names; the default is set with
+        `set_pattern_defaults`
     lhs, rhs
         both sides as functions of the pattern variables
     when
@@ -407,13 +503,14 @@ def rule(
     if (lhs is None) != (rhs is None):
         raise TypeError(f"Rule {name}: give both lhs and rhs, or neither.")
     if lhs is None or rhs is None:
-        if when is not None or types is not None or single_use:
+        if when is not None or types is not None or (single_use and pattern is None):
             raise TypeError(f"Rule {name}: when, types and single_use belong to lhs and rhs.")
-
-        def decorate(function: RuleFunction) -> Rule:
-            return Rule(name, function, **options)
-
-        return decorate
+        if pattern is None:
+            return lambda function: Rule(name, function, **options)
+        left = LeftSide(pattern, given, namespace)
+        return lambda build: PatternRule(
+            name, left=left, build=build, single_use=single_use, **options
+        )
     options |= {"when": when, "types": types, "single_use": single_use}
     return Equation(name, sides=Sides(lhs, rhs), **options)
 
@@ -437,47 +534,28 @@ class TextSides(Sides):
         self.vars = {}
 
     def root(self) -> Any:
-        return self._op(self._tree.body)
-
-    def _op(self, e: Any) -> Op | None:
-        """The op that a syntax tree applies last; None if the namespace does not define it."""
-        if isinstance(e, ast.Call):
-            name = getattr(e.func, "id", "")
-        else:
-            name = OPERATORS.get(type(getattr(e, "op", None)), "")
-        op = self.names.get(name)
-        return op if isinstance(op, Op) else None
+        ops, _ = Reader(self.names).root(self._tree.body)
+        return ops[0] if len(ops) == 1 else None
 
     def read(self) -> Pattern | None:
-        names = {name: PatternVar(name) for name in self.free}
-        pattern = self._read(self._tree.body, names)
+        """The pattern of a left side that has only ops, variables and numbers; else None."""
+        reader = Reader(self.names)
+        reader.variables = names = {name: PatternVar(name) for name in self.free}
+        try:
+            pattern = reader.read(self._tree.body)
+        except Unreadable:
+            return None
         return (pattern, names) if isinstance(pattern, PatternNode) else None
 
-    def _read(self, e: Any, names: Mapping[str, PatternVar]) -> Any:
-        """The pattern of a syntax tree that has only ops, variables and numbers; else None."""
-        if isinstance(e, ast.Name):
-            known = self.names.get(e.id)
-            return names.get(e.id) or (known if isinstance(known, float) else None)
-        if isinstance(e, ast.Constant):
-            return e.value
-        if isinstance(e, ast.UnaryOp) and isinstance(e.operand, ast.Constant):
-            return -e.operand.value if isinstance(e.op, ast.USub) else None  # type: ignore[operator]
-        op = self._op(e)
-        if op is None or getattr(e, "keywords", None):
-            return None
-        operands = [getattr(e, k) for k in ("left", "right", "operand") if hasattr(e, k)]
-        inputs = [self._read(x, names) for x in getattr(e, "args", operands)]
-        return None if None in inputs else PatternNode(op, tuple(inputs))
-
     @cached_property
-    def _tree(self) -> ast.Expression:
-        return _parsed(self._left, self.text)
+    def _tree(self) -> Any:
+        return parsed(self._left, self.text)
 
     @cached_property
     def free(self) -> list[str]:
         """The names of the pattern variables; ValueError if the right side has further ones."""
-        free = [n for n in _names_in(self._tree) if n not in self.names]
-        right = _names_in(_parsed(self._right, self.text))
+        free = [n for n in names_in(self._tree) if n not in self.names]
+        right = names_in(parsed(self._right, self.text))
         unbound = [n for n in right if n not in self.names and n not in free]
         if unbound:
             raise ValueError(f"{self.text!r}: {', '.join(unbound)} does not occur on the left.")
@@ -493,17 +571,6 @@ class TextSides(Sides):
 
     def _compiled(self, side: str) -> Any:
         return eval(f"lambda {', '.join(self.free)}: ({side})", dict(self.names))
-
-
-#: The keys of a namespace that define the ops of operators.
-OPERATORS: dict[Any, str] = {
-    ast.Add: "__add__",
-    ast.Sub: "__sub__",
-    ast.Mult: "__mul__",
-    ast.Div: "__truediv__",
-    ast.Pow: "__pow__",
-    ast.USub: "__neg__",
-}
 
 
 def equation(
@@ -549,18 +616,3 @@ def equation(
     options = {"file": file, "line": line, **options}
     options |= {"when": when, "types": types, "single_use": single_use}
     return Equation(text, sides=sides, **options)
-
-
-def _parsed(expression: str, text: str) -> ast.Expression:
-    """The syntax tree of one side of the equation ``text``; ValueError if it is not valid."""
-    try:
-        return ast.parse(expression, mode="eval")
-    except SyntaxError as exc:
-        raise ValueError(f"{text!r}: {expression!r} is not an expression ({exc.msg}).") from exc
-
-
-def _names_in(tree: ast.Expression) -> list[str]:
-    """The names in a syntax tree, in order of first appearance."""
-    found = [n for n in ast.walk(tree) if isinstance(n, ast.Name)]
-    found.sort(key=lambda n: (n.lineno, n.col_offset))
-    return list(dict.fromkeys(n.id for n in found))
