@@ -91,6 +91,21 @@ def is_float(x: Any) -> bool:
     return dtypes.is_float(x.type.dtype)
 
 
+def is_discrete(x: Any) -> bool:
+    """Whether a variable holds integers or booleans."""
+    return dtypes.is_discrete(x.type.dtype)
+
+
+def is_bool(x: Any) -> bool:
+    """Whether a variable holds booleans."""
+    return bool(x.type.dtype == "bool")
+
+
+def is_number(v: Any) -> bool:
+    """Whether a variable is a constant whose entries all equal one number."""
+    return number(v) is not None
+
+
 def negation_keeps(x: Variable, dtype: str) -> bool:
     """Whether the opposite of ``x``, cast to a dtype, is the opposite of ``x`` cast to it.
 
