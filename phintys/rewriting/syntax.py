@@ -75,7 +75,7 @@ class Reader:
                     node.op_match, node.inputs, self.given.get(name), self.variable(name)
                 )
             case ast.Starred(value=ast.Name(id=name)):
-                return self.variables.setdefault(name, Asterisk(name))
+                return self.rest(name)
         return self.applied(e)
 
     def named(self, name: str) -> Any:
@@ -91,6 +91,9 @@ class Reader:
         if name == "_":
             return PatternVar(name)
         return self.variables.setdefault(name, PatternVar(name, self.given.get(name)))
+
+    def rest(self, name: str) -> Asterisk:
+        return Asterisk(name) if name == "_" else self.variables.setdefault(name, Asterisk(name))
 
     def applied(self, e: Any) -> PatternNode:
         """The pattern of a call or of an operator."""

@@ -50,6 +50,7 @@ CASES: list[tuple[str, Any, Variable, str]] = [
      h(add(x, y, z), mul(x, y, z)), "sub(x, x, y, z)"),
     ("h(add(a, *s), mul(b, *s))", lambda a, b, s: sub(a, b, *s),
      h(add(x, y, z), mul(x, y)), "h(add(x, y, z), mul(x, y))"),
+    ("h(add(a, *_), mul(b, *_))", lambda a, b: sub(a, b), h(add(x, y, z), mul(y, z)), "sub(x, y)"),
     ("add(2, a)", lambda a: a, add(x, 2), "x"),
     ("add(-2, a)", lambda a: a, add(x, 2), "add(x, 2)"),
     ("2 + a", lambda a: a, add(x, 2), "x"),
