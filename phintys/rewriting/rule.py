@@ -34,8 +34,8 @@ from phintys.graph.fgraph import FunctionGraph
 from phintys.graph.variable import Apply, Constant, Variable
 from phintys.rewriting.index import TrackIndex, tracked_ops
 from phintys.rewriting.rewriter import NodeRewriter
-from phintys.rewriting.syntax import Reader, Unreadable, names_in, parsed, tracked
-from phintys.rewriting.unify import PatternNode, PatternVar, match_pattern, matches, rule_key
+from phintys.rewriting.syntax import Reader, Unreadable, names_in, parsed
+from phintys.rewriting.unify import PatternNode, PatternVar, matches_of_rule, rule_key
 
 #: The senses in which both sides of a rule can be equal.
 Law = Literal["exact", "rounding", "accurate", "finite", "drops_errors"]
@@ -162,6 +162,10 @@ class Rule(NodeRewriter):
     def tracks(self) -> Sequence[Any] | None:
         return self.ops
 
+    def fits_op(self, op: Any) -> bool:
+        """Whether it can apply at nodes with an op that it tracks."""
+        return True
+
     def may_apply(self, producers: Sequence[Any]) -> bool:
         """Whether it can apply at a node whose inputs have these producers (see ``where``)."""
         return self.where is None or self.where(producers)
@@ -237,6 +241,12 @@ class LeftSide:
         self.text, self.given, self.namespace = text, given, namespace
 
     @cached_property
+    def ops(self) -> list[Any]:
+        """The ops and classes of ops that the pattern may apply last; the rest is not read."""
+        found, _ = Reader(self._names).root(self._tree)
+        return found
+
+    @cached_property
     def pattern(self) -> PatternNode:
         """The pattern; ValueError if the text is none."""
         return self._read[0]
@@ -247,10 +257,17 @@ class LeftSide:
         return self._read[1]
 
     @cached_property
+    def _tree(self) -> Any:
+        return parsed(self.text, self.text).body
+
+    @property
+    def _names(self) -> Mapping[str, Any]:
+        return (_defaults.namespace or {}) if self.namespace is None else self.namespace
+
+    @cached_property
     def _read(self) -> Pattern:
-        names = _defaults.namespace if self.namespace is None else self.namespace
-        reader = Reader(names or {}, self.given)
-        pattern = reader.applied(parsed(self.text, self.text).body)
+        reader = Reader(self._names, self.given)
+        pattern = reader.applied(self._tree)
         unknown = set(self.given or ()) - set(reader.variables)
         if unknown:
             raise ValueError(f"{self.text!r} does not bind {', '.join(sorted(unknown))}.")
@@ -276,8 +293,11 @@ class PatternRule(Rule):
 
     def tracks(self) -> Sequence[Any] | None:
         if self.ops is None:
-            self.ops = [rule_key(op) for op in tracked(self.left.pattern.op_match)]
+            self.ops = [rule_key(op) for op in self.left.ops]
         return self.ops
+
+    def fits_op(self, op: Any) -> bool:
+        return self.left.pattern.fits_op(op)
 
     def may_apply(self, producers: Sequence[Any]) -> bool:
         return self.left.pattern.may_match(producers) and super().may_apply(producers)
@@ -293,11 +313,9 @@ class PatternRule(Rule):
 
     def apply_at(self, ctx: Any, node: Apply) -> Any:
         """The replacement for the outputs of ``node``; None if the rule does not apply."""
-        pattern = self.left.pattern
-        if not pattern.looks_like(node):
-            return None
         given = {"ctx": ctx, "node": node}
-        for subs in matches(pattern, node, given, ctx.single_use if self.single_use else None):
+        accept = ctx.single_use if self.single_use else None
+        for subs in matches_of_rule(self.left.pattern, node, given, accept):
             new = self.build(*[subs[key] for key in self._arguments])
             if new is not None:
                 return new
@@ -400,12 +418,10 @@ class Equation(Rule):
     def match(self, ctx: Any, node: Apply) -> dict[str, Any] | None:
         """The bindings of the pattern variables at ``node``, by name; None if it does not match."""
         pattern = self.sides.pattern or self.pattern
-        if not pattern.looks_like(node):
-            return None
-        subs = match_pattern(pattern, node, None, ctx.single_use if self.single_use else None)
-        if subs is None:
-            return None
-        return {name: subs[var] for name, var in self.sides.vars.items() if var in subs}
+        accept = ctx.single_use if self.single_use else None
+        for subs in matches_of_rule(pattern, node, {}, accept):
+            return {name: subs[var] for name, var in self.sides.vars.items() if var in subs}
+        return None
 
     def apply_at(self, ctx: Any, node: Apply) -> Any:
         """The replacement for the output of ``node``; None if the rule does not apply."""
@@ -534,8 +550,11 @@ class TextSides(Sides):
         self.vars = {}
 
     def root(self) -> Any:
-        ops, _ = Reader(self.names).root(self._tree.body)
-        return ops[0] if len(ops) == 1 else None
+        try:
+            (op,), _ = Reader(self.names).root(self._tree.body)
+        except Unreadable:
+            return None
+        return op
 
     def read(self) -> Pattern | None:
         """The pattern of a left side that has only ops, variables and numbers; else None."""

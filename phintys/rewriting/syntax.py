@@ -20,7 +20,7 @@ Inputs of commutative ops match in any order.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from phintys.graph.op import Op
@@ -98,8 +98,6 @@ class Reader:
     def applied(self, e: Any) -> PatternNode:
         """The pattern of a call or of an operator."""
         ops, call = self.root(e)
-        if not ops or None in ops:
-            raise Unreadable(f"{ast.unparse(e)} does not apply an op.")
         keywords = getattr(call, "keywords", ())
         parameters = [(k.arg, self.attribute(k.value)) for k in keywords]
         if parameters:
@@ -109,22 +107,22 @@ class Reader:
         return PatternNode(ops[0] if len(ops) == 1 else tuple(ops), inputs)
 
     def root(self, e: Any) -> tuple[list[Any], Any]:
-        """The ops, one of which a syntax tree applies last, and the call; None for unknown ops."""
+        """The ops, one of which a syntax tree applies last, and the call; else `Unreadable`."""
         others: list[str] = []
         call = e
         if isinstance(e, ast.BinOp) and isinstance(e.op, ast.BitOr):
-            others = ast.unparse(e.left).split(" | ")
+            others = [n.id for n in ast.walk(e.left) if isinstance(n, ast.Name)]
             call = e.right
         if isinstance(call, ast.Call):
             own = getattr(call.func, "id", "")
         else:
             own = OPERATORS.get(type(getattr(call, "op", None)), "")
-        return [self._op(name) for name in (*others, own)], call
-
-    def _op(self, name: str) -> Any:
-        op = self.names.get(name)
-        is_op = isinstance(op, Op) or (isinstance(op, type) and issubclass(op, Op))
-        return op if is_op else None
+        ops = [self.names.get(name) for name in (*others, own)]
+        if not all(
+            isinstance(op, Op) or (isinstance(op, type) and issubclass(op, Op)) for op in ops
+        ):
+            raise Unreadable(f"{ast.unparse(e)} does not apply an op.")
+        return ops, call
 
     def attribute(self, e: Any) -> Any:
         """The pattern of an attribute: a pattern variable or a value."""
@@ -147,15 +145,3 @@ def names_in(tree: ast.Expression) -> list[str]:
     found = [n for n in ast.walk(tree) if isinstance(n, ast.Name)]
     found.sort(key=lambda n: (n.lineno, n.col_offset))
     return list(dict.fromkeys(n.id for n in found))
-
-
-def literal_attributes(op_match: OpPattern) -> OpPattern | Any:
-    """The pattern of an op without pattern variables: the op or class if nothing is left."""
-    fixed = [(k, v) for k, v in op_match.parameters if not isinstance(v, PatternVar)]
-    return OpPattern(op_match.op_type, fixed) if fixed else op_match.op_type
-
-
-def tracked(op_match: Any) -> Sequence[Any]:
-    """The ops, classes and OpPatterns at whose nodes a pattern with this op can match."""
-    each = op_match if isinstance(op_match, tuple) else (op_match,)
-    return [literal_attributes(op) if isinstance(op, OpPattern) else op for op in each]

@@ -64,7 +64,7 @@ class RuleTable:
         return self._entries.keep(number, self._make(op, number)) if known is None else known
 
     def _make(self, op: Any, number: int) -> OpEntry:
-        every = Candidates(self._index.find(op))
+        every = Candidates(r for r in self._index.find(op) if r.fits_op(op))
         untried = Candidates(r for r in every.rules if not r.follow_up)
         return OpEntry(number, every, untried, not op.destroy_map)
 

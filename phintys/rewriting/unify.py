@@ -6,7 +6,7 @@ order.  It recurses over the pattern, which is small, never over the graph.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -198,6 +198,7 @@ class PatternNode:
         "asterisk",
         "constants",
         "constraint",
+        "direct",
         "fixed",
         "inputs",
         "n_fixed",
@@ -205,7 +206,9 @@ class PatternNode:
         "nested",
         "op_match",
         "ordered",
+        "parameters",
         "repeats",
+        "test",
         "tests",
     )
 
@@ -229,12 +232,13 @@ class PatternNode:
         self.n_fixed = len(self.fixed)
         #: whether inputs match in their order only
         self.ordered = _is_ordered(op_match)
+        #: a condition for the op, and the attributes that match besides
+        self.test = op_test(op_match)
+        one = op_match[0] if isinstance(op_match, tuple) else op_match
+        self.parameters = one.parameters if isinstance(one, OpPattern) else ()
         #: the conditions for ops that compute inputs, and the places of constant inputs
-        self.tests = [
-            (k, test, p)
-            for k, p in enumerate(self.fixed)
-            if isinstance(p, PatternNode) and (test := op_test(p.op_match)) is not None
-        ]
+        inner = [(k, p) for k, p in enumerate(self.fixed) if isinstance(p, PatternNode)]
+        self.tests = [(k, p.test, p) for k, p in inner if p.test is not None]
         self.constants = [k for k, p in enumerate(self.fixed) if _is_literal(p)]
         #: the patterns of inputs which `may_match` and `looks_like` can reject
         self.nested = [
@@ -243,6 +247,15 @@ class PatternNode:
         #: whether a pattern variable occurs twice among the inputs
         names = [p for p in self.fixed if isinstance(p, PatternVar)]
         self.repeats = len(set(names)) < len(names)
+        #: whether there is one match at most, which `_fits` finds
+        self.direct = self.ordered and self.test is not None and all(p.direct for _, p in inner)
+
+    def fits_op(self, op: Any) -> bool:
+        """Whether an op can match, by its class and the values of its attributes."""
+        if self.test is not None and not self.test(op):
+            return False
+        fixed = [(k, v) for k, v in self.parameters if not isinstance(v, PatternVar)]
+        return all(_equals_attribute(v, getattr(op, k, None)) for k, v in fixed)
 
     def may_match(self, producers: Sequence[Any]) -> bool:
         """Whether inputs with these producers (see `producers_of`) can match."""
@@ -381,33 +394,88 @@ def matches(
         yield from _match_apply(pattern, node, bound, accept)
 
 
+def matches_of_rule(
+    pattern: PatternNode, node: Apply, given: Subs, accept: Accept | None
+) -> Iterable[Subs]:
+    """As `matches`, at a node for which `PatternNode.may_match` holds; may modify ``given``.
+
+    Inputs match in the order that the pattern's op says, not the one that the op of the node says.
+    """
+    if pattern.direct:
+        return (given,) if _fits(pattern, node, given, accept) else ()
+    return matches(pattern, node, given, accept) if pattern.looks_like(node) else ()
+
+
+def _fits(pattern: PatternNode, node: Apply, subs: Subs, accept: Accept | None) -> bool:
+    """Whether a `direct` pattern matches a node; adds the bindings to ``subs``."""
+    inputs, n = node.inputs, pattern.n_fixed
+    if len(inputs) != n and (pattern.asterisk is None or len(inputs) < n):
+        return False
+    if not pattern.test(node.op):  # type: ignore[misc]
+        return False
+    for name, wanted in pattern.parameters:
+        value = getattr(node.op, name, None)
+        is_var = isinstance(wanted, PatternVar)
+        if not (_binds(wanted, value, subs) if is_var else _equals_attribute(wanted, value)):
+            return False
+    for p, v in zip(pattern.fixed, inputs):
+        if isinstance(p, PatternVar):
+            found = _binds(p, v, subs)
+        elif isinstance(p, PatternNode):
+            found = _opens(p, v, accept) and _fits(p, v.owner, subs, accept)
+            if p.name is not None:
+                subs[p.name] = v
+        else:
+            found = _equals(p, v)
+        if not found:
+            return False
+    return pattern.asterisk is None or _binds_rest(pattern.asterisk, inputs[n:], subs)
+
+
 def _match(pattern: Any, value: Any, subs: Subs, accept: Accept | None) -> Iterator[Subs]:
     """All bindings, extending ``subs``, under which a pattern matches a variable."""
     if isinstance(pattern, PatternVar):
         yield from _bind(pattern, value, subs)
-    elif isinstance(pattern, PatternNode):
-        owner = value.owner
-        if owner is not None and (accept is None or accept(value)):
-            single = len(owner.outputs) == 1 or value.index == owner.op.default_output
-            if single and (pattern.constraint is None or pattern.constraint(value)):
-                bound = subs if pattern.name is None else {**subs, pattern.name: value}
-                yield from _match_apply(pattern, owner, bound, accept)
-    elif isinstance(pattern, Constant):
-        if pattern.equals(value):
+    elif not isinstance(pattern, PatternNode):
+        if _equals(pattern, value):
             yield subs
-    elif isinstance(pattern, Variable):
-        if pattern is value:
-            yield subs
-    elif isinstance(value, Constant) and equals_literal(value, pattern):
-        yield subs
+    elif _opens(pattern, value, accept):
+        bound = subs if pattern.name is None else {**subs, pattern.name: value}
+        yield from _match_apply(pattern, value.owner, bound, accept)
+
+
+def _opens(pattern: PatternNode, value: Any, accept: Accept | None) -> bool:
+    """Whether a variable is computed by a node that the pattern may be compared with."""
+    owner = value.owner
+    if owner is None or not (accept is None or accept(value)):
+        return False
+    single = len(owner.outputs) == 1 or value.index == owner.op.default_output
+    return single and (pattern.constraint is None or pattern.constraint(value))
+
+
+def _equals(pattern: Any, value: Any) -> bool:
+    """Whether a variable is what a pattern without variables says."""
+    if isinstance(pattern, Constant):
+        return pattern.equals(value)
+    if isinstance(pattern, Variable):
+        return pattern is value
+    return isinstance(value, Constant) and equals_literal(value, pattern)
 
 
 def _bind(var: PatternVar, value: Any, subs: Subs) -> Iterator[Subs]:
+    bound = dict(subs)
+    if _binds(var, value, bound):
+        yield bound
+
+
+def _binds(var: PatternVar, value: Any, subs: Subs) -> bool:
+    """Whether a pattern variable matches a value; adds it to ``subs``."""
     if var in subs:
-        if _same_value(subs[var], value):
-            yield subs
-    elif var.constraint is None or var.constraint(value):
-        yield {**subs, var: value}
+        return _same_value(subs[var], value)
+    if var.constraint is None or var.constraint(value):
+        subs[var] = value
+        return True
+    return False
 
 
 def _same_value(a: Any, b: Any) -> bool:
@@ -468,11 +536,14 @@ def _match_parameters(pattern: OpPattern, op: Any, subs: Subs, k: int = 0) -> It
 def _match_parameter(wanted: Any, actual: Any, subs: Subs) -> Iterator[Subs]:
     if isinstance(wanted, PatternVar | OpPattern):
         yield from _match_op(wanted, actual, subs)
-    elif isinstance(wanted, LiteralString):
-        if actual == wanted.value:
-            yield subs
-    elif (isinstance(wanted, type) and isinstance(actual, wanted)) or actual == wanted:
+    elif _equals_attribute(wanted, actual):
         yield subs
+
+
+def _equals_attribute(wanted: Any, actual: Any) -> bool:
+    if isinstance(wanted, LiteralString):
+        return bool(actual == wanted.value)
+    return (isinstance(wanted, type) and isinstance(actual, wanted)) or bool(actual == wanted)
 
 
 def _match_in_order(
@@ -498,13 +569,15 @@ def _match_any_order(
 
 
 def _bind_rest(rest: Asterisk | None, inputs: Sequence[Variable], subs: Subs) -> Iterator[Subs]:
-    """The remaining inputs; where they occur twice they must be the same."""
-    if rest is None:
-        yield subs
-    elif rest not in subs:
-        yield {**subs, rest: tuple(inputs)}
-    elif len(subs[rest]) == len(inputs) and all(map(_same_value, subs[rest], inputs)):
-        yield subs
+    bound = subs if rest is None else dict(subs)
+    if rest is None or _binds_rest(rest, inputs, bound):
+        yield bound
+
+
+def _binds_rest(rest: Asterisk, inputs: Sequence[Variable], subs: Subs) -> bool:
+    """Whether the remaining inputs, if they are bound, are the same; adds them to ``subs``."""
+    known = subs.setdefault(rest, tuple(inputs))
+    return len(known) == len(inputs) and all(map(_same_value, known, inputs))
 
 
 # -------------------------------------------------------------------------------- building
