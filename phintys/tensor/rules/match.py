@@ -101,9 +101,9 @@ def is_bool(x: Any) -> bool:
     return bool(x.type.dtype == "bool")
 
 
-def is_number(v: Any) -> bool:
-    """Whether a variable is a constant whose entries all equal one number."""
-    return number(v) is not None
+def is_matrix(x: Any) -> bool:
+    """Whether a tensor has two dimensions."""
+    return bool(x.type.ndim == 2)
 
 
 def negation_keeps(x: Variable, dtype: str) -> bool:
