@@ -214,7 +214,7 @@ class _Defaults:
     """
 
     variable: Callable[[str], Variable] | None = None
-    namespace: Mapping[str, Any] | None = None
+    names: Mapping[str, Any] = field(default_factory=dict)
 
 
 _defaults = _Defaults()
@@ -227,181 +227,145 @@ def set_pattern_defaults(
     if variable is not None:
         _defaults.variable = variable
     if namespace is not None:
-        _defaults.namespace = namespace
+        _defaults.names = namespace
 
 
 #: A pattern and its variables by name.
-Pattern = tuple[PatternNode, dict[str, Any]]
+Pattern = tuple[PatternNode, Mapping[str, Any]]
 
 
-class LeftSide:
-    """The pattern of a `PatternRule`, read when it is first needed; copies of the rule share it."""
+class Sides:
+    """Both sides of a rule: a pattern, and ``rhs``, a function of what it binds.
 
-    def __init__(self, text: str, given: Given | None, namespace: Mapping[str, Any] | None) -> None:
-        self.text, self.given, self.namespace = text, given, namespace
+    Copies of a rule in several databases share this object, so the pattern is made once.
+    """
 
-    @cached_property
-    def ops(self) -> list[Any]:
-        """The ops and classes of ops that the pattern may apply last; the rest is not read."""
-        found, _ = Reader(self._names).root(self._tree)
-        return found
+    rhs: Callable[..., Any]
 
     @cached_property
-    def pattern(self) -> PatternNode:
-        """The pattern; ValueError if the text is none."""
-        return self._read[0]
+    def ops(self) -> Sequence[Any]:
+        """The ops and classes of ops, one of which the pattern applies last."""
+        return [self.found[0].op_match]
 
-    @property
-    def variables(self) -> Mapping[str, Any]:
-        """The pattern variables by name."""
-        return self._read[1]
+    @cached_property
+    def found(self) -> Pattern:
+        """The pattern and its variables; an exception if what is given is no pattern."""
+        raise NotImplementedError
+
+    def keys(self, function: Callable[..., Any]) -> list[Any]:
+        """For each parameter of a function the key of its value in the bindings of a match."""
+        known = {"ctx": "ctx", "node": "node", **self.found[1]}
+        names = parameters(function)
+        unknown = [name for name in names if name not in known]
+        if unknown:
+            raise ValueError(f"The pattern does not bind {', '.join(unknown)}.")
+        return [known[name] for name in names]
+
+
+class PatternSides(Sides):
+    """The text of a pattern, with conditions for what its variables match, and a function."""
+
+    def __init__(
+        self, text: str, rhs: Callable[..., Any], given: Given, names: Mapping[str, Any] | None
+    ) -> None:
+        self.text, self.rhs, self.given, self._names = text, rhs, given, names
+
+    @cached_property
+    def _reader(self) -> Reader:
+        return Reader(_defaults.names if self._names is None else self._names, self.given)
 
     @cached_property
     def _tree(self) -> Any:
         return parsed(self.text, self.text).body
 
-    @property
-    def _names(self) -> Mapping[str, Any]:
-        return (_defaults.namespace or {}) if self.namespace is None else self.namespace
+    @cached_property
+    def ops(self) -> Sequence[Any]:
+        return self._reader.root(self._tree)[0]
 
     @cached_property
-    def _read(self) -> Pattern:
-        reader = Reader(self._names, self.given)
-        pattern = reader.applied(self._tree)
-        unknown = set(self.given or ()) - set(reader.variables)
+    def found(self) -> Pattern:
+        found = self._reader.applied(self._tree), self._reader.variables
+        unknown = [name for name in self.given if name not in found[1]]
         if unknown:
-            raise ValueError(f"{self.text!r} does not bind {', '.join(sorted(unknown))}.")
-        return pattern, reader.variables
+            raise ValueError(f"{self.text!r} does not bind {', '.join(unknown)}.")
+        return found
 
 
 @dataclass(eq=False, repr=False)
 class PatternRule(Rule):
     """A rule given by a pattern, and a function of what the pattern binds: the right side.
 
-    ``build`` takes some or all of the pattern variables, ``ctx`` and ``node``, by name, and returns
-    what a rule's function returns.  Where it returns None the next match is tried, if inputs can
-    match in several orders.  ``given`` are conditions for what pattern variables match, by name.
+    The function takes some or all of the pattern variables, ``ctx`` and ``node``, by name, and
+    returns what a rule's function returns.  ``when`` is a further condition with such parameters.
+    Where it is false, or the function returns None, the next match is tried, if inputs can match in
+    several orders.
     """
 
-    left: LeftSide = field(kw_only=True)
-    build: Callable[..., Any] = field(kw_only=True)
-    single_use: bool = False
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self.function = self.apply_at
-
-    def tracks(self) -> Sequence[Any] | None:
-        if self.ops is None:
-            self.ops = [rule_key(op) for op in self.left.ops]
-        return self.ops
-
-    def fits_op(self, op: Any) -> bool:
-        return self.left.pattern.fits_op(op)
-
-    def may_apply(self, producers: Sequence[Any]) -> bool:
-        return self.left.pattern.may_match(producers) and super().may_apply(producers)
-
-    @cached_property
-    def _arguments(self) -> list[Any]:
-        """For each parameter of ``build`` the key of its value in the bindings of a match."""
-        known = {"ctx": "ctx", "node": "node", **self.left.variables}
-        unknown = [name for name in parameters(self.build) if name not in known]
-        if unknown:
-            raise ValueError(f"{self.left.text!r} does not bind {', '.join(unknown)}.")
-        return [known[name] for name in parameters(self.build)]
-
-    def apply_at(self, ctx: Any, node: Apply) -> Any:
-        """The replacement for the outputs of ``node``; None if the rule does not apply."""
-        given = {"ctx": ctx, "node": node}
-        accept = ctx.single_use if self.single_use else None
-        for subs in matches_of_rule(self.left.pattern, node, given, accept):
-            new = self.build(*[subs[key] for key in self._arguments])
-            if new is not None:
-                return new
-        return None
-
-
-# --------------------------------------------------------------------------- equations
-
-
-class Sides:
-    """Both sides of an equation as functions, with the pattern of the left side when it is known.
-
-    Copies of a rule in several databases share this object, so the pattern is made once.
-    """
-
-    def __init__(self, lhs: Callable[..., Any], rhs: Callable[..., Any]) -> None:
-        self.lhs = lhs
-        self.rhs = rhs
-        self.pattern: PatternNode | None = None
-        self.vars: dict[str, PatternVar] = {}
-
-    def root(self) -> Any:
-        """The op that the left side applies last, if it is known without tracing; else None."""
-        return None
-
-    def read(self) -> Pattern | None:
-        """The pattern of the left side, if it is known without tracing; else None."""
-        return None
-
-
-@dataclass(eq=False, repr=False)
-class Equation(Rule):
-    """A rule given by two expressions: ``lhs(x, ...)`` is replaced by ``rhs(x, ...)``.
-
-    ``when`` and ``rhs`` take some or all of the parameters of ``lhs``, by name; the rule applies
-    where ``when`` is true.  It does not apply where the right side has another dtype or shape, for
-    instance because a constant is broadcast.
-    """
-
-    sides: Sides = field(kw_only=True)
+    sides: Any = field(kw_only=True)
     when: Callable[..., bool] | None = None
-    types: Mapping[str, Any] | None = None
     single_use: bool = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
         self.function = self.apply_at
 
-    @property
-    def lhs(self) -> Callable[..., Any]:
-        """The left side as a function of the pattern variables."""
-        return self.sides.lhs
-
-    @property
-    def rhs(self) -> Callable[..., Any]:
-        """The right side as a function of some of the pattern variables."""
-        return self.sides.rhs
-
     def tracks(self) -> Sequence[Any] | None:
         if self.ops is None:
-            root = self.sides.root()
-            self.ops = [rule_key(self.pattern.op_match if root is None else root)]
+            self.ops = [rule_key(op) for op in self.sides.ops]
         return self.ops
 
     @property
     def pattern(self) -> PatternNode:
         """The pattern of the left side, made on first use."""
-        sides = self.sides
-        if sides.pattern is None:
-            sides.pattern, sides.vars = sides.read() or self.traced()
-        return sides.pattern
+        found: PatternNode = self.sides.found[0]
+        return found
 
-    def left_side(self) -> tuple[dict[str, Variable], Any]:
-        """New variables by name, and the left side applied to them."""
-        given = {name: self._variable(name) for name in parameters(self.lhs)}
-        return given, self.lhs(**given)
+    def fits_op(self, op: Any) -> bool:
+        return self.pattern.fits_op(op)
 
-    def _variable(self, name: str) -> Variable:
-        if self.types is not None and name in self.types:
-            typed: Variable = self.types[name](name)
-            return typed
-        if _defaults.variable is None:
-            raise TypeError(
-                f"Rule {self.name}: variable {name} has no type; give types={{{name!r}: ...}}."
-            )
-        return _defaults.variable(name)
+    def may_apply(self, producers: Sequence[Any]) -> bool:
+        return self.pattern.may_match(producers) and super().may_apply(producers)
+
+    @cached_property
+    def _plan(self) -> tuple[PatternNode, list[Any], list[Any]]:
+        """The pattern, and the keys of the arguments of the condition and of the right side."""
+        when = self.sides.keys(self.when) if self.when is not None else []
+        return self.pattern, when, self.sides.keys(self.sides.rhs)
+
+    def apply_at(self, ctx: Any, node: Apply) -> Any:
+        """The replacement for the outputs of ``node``; None if the rule does not apply."""
+        pattern, when, keys = self._plan
+        accept = ctx.single_use if self.single_use else None
+        for subs in matches_of_rule(pattern, node, {"ctx": ctx, "node": node}, accept):
+            if self.when is None or self.when(*[subs[key] for key in when]):
+                new = self.sides.rhs(*[subs[key] for key in keys])
+                if new is not None:
+                    return self.accepted(node, new)
+        return None
+
+    def accepted(self, node: Apply, new: Any) -> Any:
+        """What the right side returned, as the replacement; or None."""
+        return new
+
+
+# --------------------------------------------------------------------------- equations
+
+
+class Expressions(Sides):
+    """Both sides of an equation as functions, with the types of variables by name."""
+
+    lhs: Callable[..., Any]
+
+    def __init__(self, name: str, types: Mapping[str, Any] | None) -> None:
+        self.name, self.types = name, types
+
+    @cached_property
+    def found(self) -> Pattern:
+        return self.read() or self.traced()
+
+    def read(self) -> Pattern | None:
+        """The pattern of the left side, if it is known without tracing; else None."""
+        return None
 
     def traced(self) -> Pattern:
         """The pattern of the left side, by tracing: from the graph that ``lhs`` builds."""
@@ -412,23 +376,40 @@ class Equation(Rule):
             raise TypeError(f"Rule {self.name}: the left side must apply an op, not {root!r}.")
         return pattern, names
 
-    def may_apply(self, producers: Sequence[Any]) -> bool:
-        return self.pattern.may_match(producers) and super().may_apply(producers)
+    def left_side(self) -> tuple[dict[str, Variable], Any]:
+        """New variables by name, and the left side applied to them."""
+        given = {name: self._variable(name) for name in parameters(self.lhs)}
+        return given, self.lhs(**given)
 
-    def match(self, ctx: Any, node: Apply) -> dict[str, Any] | None:
-        """The bindings of the pattern variables at ``node``, by name; None if it does not match."""
-        pattern = self.sides.pattern or self.pattern
-        accept = ctx.single_use if self.single_use else None
-        for subs in matches_of_rule(pattern, node, {}, accept):
-            return {name: subs[var] for name, var in self.sides.vars.items() if var in subs}
-        return None
+    def _variable(self, name: str) -> Variable:
+        make = (self.types or {}).get(name) or _defaults.variable
+        if make is None:
+            raise TypeError(
+                f"Rule {self.name}: variable {name} has no type; give types={{{name!r}: ...}}."
+            )
+        made: Variable = make(name)
+        return made
 
-    def apply_at(self, ctx: Any, node: Apply) -> Any:
-        """The replacement for the output of ``node``; None if the rule does not apply."""
-        bound = self.match(ctx, node)
-        if bound is None or not (self.when is None or _call(self.when, bound)):
-            return None
-        new = _call(self.rhs, bound)
+
+class Equation(PatternRule):
+    """A rule given by two expressions: ``lhs(x, ...)`` is replaced by ``rhs(x, ...)``.
+
+    ``when`` and ``rhs`` take some or all of the parameters of ``lhs``, by name.  The rule does not
+    apply where the right side has another dtype or shape, for instance because a constant is
+    broadcast.
+    """
+
+    @property
+    def lhs(self) -> Callable[..., Any]:
+        """The left side as a function of the pattern variables."""
+        return self.sides.lhs  # type: ignore[no-any-return]
+
+    @property
+    def types(self) -> Mapping[str, Any] | None:
+        """The types of pattern variables that are not of the default type."""
+        return self.sides.types  # type: ignore[no-any-return]
+
+    def accepted(self, node: Apply, new: Any) -> Any:
         try:
             return node.out.type.filter_variable(new)
         except TypeError:
@@ -441,11 +422,6 @@ def parameters(fn: Callable[..., Any]) -> list[str]:
     if code is not None:
         return list(code.co_varnames[: code.co_argcount])
     return list(inspect.signature(fn).parameters)
-
-
-def _call(fn: Callable[..., Any], bound: Mapping[str, Any]) -> Any:
-    """Call a function with the bindings that its parameters name."""
-    return fn(*[bound[name] for name in parameters(fn)])
 
 
 def _as_pattern(variable: Any, names: Mapping[Any, PatternVar]) -> Any:
@@ -518,17 +494,18 @@ def rule(
     options = {"file": file, "line": line, **options}
     if (lhs is None) != (rhs is None):
         raise TypeError(f"Rule {name}: give both lhs and rhs, or neither.")
-    if lhs is None or rhs is None:
-        if when is not None or types is not None or (single_use and pattern is None):
+    if pattern is None and lhs is None:
+        if when is not None or types is not None or single_use:
             raise TypeError(f"Rule {name}: when, types and single_use belong to lhs and rhs.")
-        if pattern is None:
-            return lambda function: Rule(name, function, **options)
-        left = LeftSide(pattern, given, namespace)
-        return lambda build: PatternRule(
-            name, left=left, build=build, single_use=single_use, **options
+        return lambda function: Rule(name, function, **options)
+    options |= {"when": when, "single_use": single_use}
+    if pattern is not None:
+        return lambda function: PatternRule(
+            name, sides=PatternSides(pattern, function, given or {}, namespace), **options
         )
-    options |= {"when": when, "types": types, "single_use": single_use}
-    return Equation(name, sides=Sides(lhs, rhs), **options)
+    sides = Expressions(name, types)
+    sides.lhs, sides.rhs = lhs, rhs  # type: ignore[assignment]
+    return Equation(name, sides=sides, **options)
 
 
 def _caller() -> tuple[str, int]:
@@ -537,47 +514,46 @@ def _caller() -> tuple[str, int]:
     return frame.f_code.co_filename, frame.f_lineno
 
 
-class TextSides(Sides):
+class TextSides(Expressions):
     """Both sides of an equation as text.  They are parsed and compiled when first needed."""
 
-    def __init__(self, text: str, names: Mapping[str, Any]) -> None:
+    def __init__(
+        self, text: str, names: Mapping[str, Any], types: Mapping[str, Any] | None
+    ) -> None:
         left, arrow, right = text.partition("->")
         if not arrow:
             raise ValueError(f"{text!r} is not an equation: write 'left -> right'.")
-        self.text, self.names = text, names
-        self._left, self._right = left.strip(), right.strip()
-        self.pattern = None
-        self.vars = {}
+        super().__init__(text, types)
+        self.names, self._left, self._right = names, left.strip(), right.strip()
 
-    def root(self) -> Any:
+    @cached_property
+    def ops(self) -> Sequence[Any]:
         try:
-            (op,), _ = Reader(self.names).root(self._tree.body)
+            return Reader(self.names).root(self._tree.body)[0]
         except Unreadable:
-            return None
-        return op
+            return [self.found[0].op_match]
 
     def read(self) -> Pattern | None:
         """The pattern of a left side that has only ops, variables and numbers; else None."""
         reader = Reader(self.names)
-        reader.variables = names = {name: PatternVar(name) for name in self.free}
+        reader.variables = {name: PatternVar(name) for name in self.free}
         try:
-            pattern = reader.read(self._tree.body)
+            return reader.applied(self._tree.body), reader.variables
         except Unreadable:
             return None
-        return (pattern, names) if isinstance(pattern, PatternNode) else None
 
     @cached_property
     def _tree(self) -> Any:
-        return parsed(self._left, self.text)
+        return parsed(self._left, self.name)
 
     @cached_property
     def free(self) -> list[str]:
         """The names of the pattern variables; ValueError if the right side has further ones."""
         free = [n for n in names_in(self._tree) if n not in self.names]
-        right = names_in(parsed(self._right, self.text))
+        right = names_in(parsed(self._right, self.name))
         unbound = [n for n in right if n not in self.names and n not in free]
         if unbound:
-            raise ValueError(f"{self.text!r}: {', '.join(unbound)} does not occur on the left.")
+            raise ValueError(f"{self.name!r}: {', '.join(unbound)} does not occur on the left.")
         return free
 
     @cached_property
@@ -627,11 +603,9 @@ def equation(
     >>> equation("log(1 + x) -> log1p(x)", namespace={"log": pt.log, "log1p": pt.log1p})
     <Equation log(1 + x) -> log1p(x)>
     """
-    names = namespace if namespace is not None else _defaults.namespace or {}
-    sides = TextSides(text, names)
+    sides = TextSides(text, _defaults.names if namespace is None else namespace, types)
     if not deferred:
         sides.free  # noqa: B018  (raises ValueError if the text is not an equation)
     file, line = _caller()
     options = {"file": file, "line": line, **options}
-    options |= {"when": when, "types": types, "single_use": single_use}
-    return Equation(text, sides=sides, **options)
+    return Equation(text, sides=sides, when=when, single_use=single_use, **options)

@@ -64,7 +64,7 @@ class RuleTable:
         return self._entries.keep(number, self._make(op, number)) if known is None else known
 
     def _make(self, op: Any, number: int) -> OpEntry:
-        every = Candidates(r for r in self._index.find(op) if r.fits_op(op))
+        every = Candidates(self._index.find(op))
         untried = Candidates(r for r in every.rules if not r.follow_up)
         return OpEntry(number, every, untried, not op.destroy_map)
 
@@ -86,7 +86,7 @@ class RuleTable:
         found: list[Rule] = []
         for rule in rules:
             try:
-                if rule.may_apply(producers):
+                if rule.fits_op(node.op) and rule.may_apply(producers):
                     found.append(rule)
             except Exception as exc:
                 raise rewrite_error(rule.name, node, f"raised {type(exc).__name__}: {exc}") from exc

@@ -434,14 +434,23 @@ def _fits(pattern: PatternNode, node: Apply, subs: Subs, accept: Accept | None) 
 
 def _match(pattern: Any, value: Any, subs: Subs, accept: Accept | None) -> Iterator[Subs]:
     """All bindings, extending ``subs``, under which a pattern matches a variable."""
-    if isinstance(pattern, PatternVar):
-        yield from _bind(pattern, value, subs)
-    elif not isinstance(pattern, PatternNode):
-        if _equals(pattern, value):
-            yield subs
+    if not isinstance(pattern, PatternNode):
+        if (bound := _bound(pattern, value, subs)) is not None:
+            yield bound
     elif _opens(pattern, value, accept):
         bound = subs if pattern.name is None else {**subs, pattern.name: value}
         yield from _match_apply(pattern, value.owner, bound, accept)
+
+
+def _bound(pattern: Any, value: Any, subs: Subs) -> Subs | None:
+    """The bindings under which a pattern that is not for a node matches a variable, or None."""
+    if not isinstance(pattern, PatternVar):
+        return subs if _equals(pattern, value) else None
+    if pattern in subs:
+        return subs if _same_value(subs[pattern], value) else None
+    if pattern.constraint is not None and not pattern.constraint(value):
+        return None
+    return {**subs, pattern: value}
 
 
 def _opens(pattern: PatternNode, value: Any, accept: Accept | None) -> bool:
@@ -460,12 +469,6 @@ def _equals(pattern: Any, value: Any) -> bool:
     if isinstance(pattern, Variable):
         return pattern is value
     return isinstance(value, Constant) and equals_literal(value, pattern)
-
-
-def _bind(var: PatternVar, value: Any, subs: Subs) -> Iterator[Subs]:
-    bound = dict(subs)
-    if _binds(var, value, bound):
-        yield bound
 
 
 def _binds(var: PatternVar, value: Any, subs: Subs) -> bool:
@@ -504,16 +507,19 @@ def _match_apply(
     n = pattern.n_fixed
     if len(node.inputs) < n or (pattern.asterisk is None and len(node.inputs) != n):
         return
-    for bound in _match_op(pattern.op_match, node.op, subs):
-        if node.op.commutative and len(node.inputs) > 1:
-            yield from _match_any_order(pattern, list(node.inputs), 0, bound, accept)
-        else:
-            yield from _match_in_order(pattern, node.inputs, 0, bound, accept)
+    inputs = node.inputs
+    in_order = len(inputs) < 2 or not node.op.commutative
+    match_inputs = _match_in_order if in_order else _match_any_order
+    if pattern.test is None or pattern.parameters:
+        for bound in _match_op(pattern.op_match, node.op, subs):
+            yield from match_inputs(pattern, inputs, 0, bound, accept)
+    elif pattern.test(node.op):
+        yield from match_inputs(pattern, inputs, 0, subs, accept)
 
 
 def _match_op(op_match: Any, op: Any, subs: Subs) -> Iterator[Subs]:
     if isinstance(op_match, PatternVar):
-        yield from _bind(op_match, op, subs)
+        yield from _match(op_match, op, subs, None)
     elif isinstance(op_match, OpPattern):
         if op_match.match_type(op):
             yield from _match_parameters(op_match, op, subs)
@@ -562,10 +568,14 @@ def _match_any_order(
     if k == pattern.n_fixed:
         yield from _bind_rest(pattern.asterisk, left, subs)
         return
+    p = pattern.inputs[k]
+    is_node = isinstance(p, PatternNode)
     for j, value in enumerate(left):
-        remaining = left[:j] + left[j + 1 :]
-        for bound in _match(pattern.inputs[k], value, subs, accept):
-            yield from _match_any_order(pattern, remaining, k + 1, bound, accept)
+        if is_node:
+            for bound in _match(p, value, subs, accept):
+                yield from _match_any_order(pattern, left[:j] + left[j + 1 :], k + 1, bound, accept)
+        elif (bound := _bound(p, value, subs)) is not None:
+            yield from _match_any_order(pattern, left[:j] + left[j + 1 :], k + 1, bound, accept)
 
 
 def _bind_rest(rest: Asterisk | None, inputs: Sequence[Variable], subs: Subs) -> Iterator[Subs]:

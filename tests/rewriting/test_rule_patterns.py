@@ -121,4 +121,4 @@ def test_illegal_patterns(pattern: str, message: str) -> None:
     with pytest.raises((ValueError, RewriteError), match=message):
         after(pattern, lambda x: x, f(y))
     with pytest.raises(ValueError, match="does not bind c"):
-        made("f(a)", lambda a: a, given={"c": is_constant}).left.pattern  # noqa: B018
+        made("f(a)", lambda a: a, given={"c": is_constant}).pattern  # noqa: B018
