@@ -118,7 +118,7 @@ def _at_first_place(failure: Failure, wrong: Sequence[Any]) -> Failure:
 
 def sides(rule: Equation) -> tuple[list[Variable], Variable]:
     """The inputs and the left side of an equation, for `check_rule`."""
-    given, left = rule.left_side()
+    given, left = rule.sides.left_side()
     return list(given.values()), left
 
 

@@ -5,6 +5,12 @@ A rule is tried at nodes with certain ops.  It is defined by a function
     @rule("x + 0 -> x", ops=[add])
     def drop_zero(ctx, node): ...
 
+by a pattern, written as text (`phintys.rewriting.syntax`), and a function of what it binds
+
+    @rule("exp(log_softmax(x)) -> softmax(x)", "exp(LogSoftmax(x, axis=a))")
+    def exp_of_log_softmax(x, a):
+        return Softmax(axis=a)(x)
+
 or by two expressions over pattern variables
 
     rule("log(1 + x) -> log1p(x)", lhs=lambda x: log(1 + x), rhs=lambda x: log1p(x))
@@ -15,7 +21,6 @@ of which the left one is converted to a pattern when the rule is first needed.
 
 from __future__ import annotations
 
-import ast
 import inspect
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -26,11 +31,11 @@ from typing import Any, Literal, Protocol
 import numpy as np
 
 from phintys.graph.fgraph import FunctionGraph
-from phintys.graph.op import Op
 from phintys.graph.variable import Apply, Constant, Variable
 from phintys.rewriting.index import TrackIndex, tracked_ops
 from phintys.rewriting.rewriter import NodeRewriter
-from phintys.rewriting.unify import PatternNode, PatternVar, match_pattern, rule_key
+from phintys.rewriting.syntax import Reader, Unreadable, names_in, parsed
+from phintys.rewriting.unify import PatternNode, PatternVar, matches_of_rule, rule_key
 
 #: The senses in which both sides of a rule can be equal.
 Law = Literal["exact", "rounding", "accurate", "finite", "drops_errors"]
@@ -66,6 +71,8 @@ class Context(Protocol):
 
 
 RuleFunction = Callable[[Any, Apply], Any]
+#: Conditions for what pattern variables match, by name.
+Given = Mapping[str, Callable[[Any], bool]]
 
 
 def _never(ctx: Any, node: Apply) -> None:
@@ -155,6 +162,10 @@ class Rule(NodeRewriter):
     def tracks(self) -> Sequence[Any] | None:
         return self.ops
 
+    def fits_op(self, op: Any) -> bool:
+        """Whether it can apply at nodes with an op that it tracks."""
+        return True
+
     def may_apply(self, producers: Sequence[Any]) -> bool:
         """Whether it can apply at a node whose inputs have these producers (see ``where``)."""
         return self.where is None or self.where(producers)
@@ -192,7 +203,7 @@ class GraphContext:
         return clients[0][0] if clients else None
 
 
-# --------------------------------------------------------------------------- equations
+# ---------------------------------------------------------------------------- patterns
 
 
 @dataclass
@@ -203,7 +214,7 @@ class _Defaults:
     """
 
     variable: Callable[[str], Variable] | None = None
-    namespace: Mapping[str, Any] | None = None
+    names: Mapping[str, Any] = field(default_factory=dict)
 
 
 _defaults = _Defaults()
@@ -216,90 +227,145 @@ def set_pattern_defaults(
     if variable is not None:
         _defaults.variable = variable
     if namespace is not None:
-        _defaults.namespace = namespace
+        _defaults.names = namespace
 
 
 #: A pattern and its variables by name.
-Pattern = tuple[PatternNode, dict[str, PatternVar]]
+Pattern = tuple[PatternNode, Mapping[str, Any]]
 
 
 class Sides:
-    """Both sides of an equation as functions, with the pattern of the left side when it is known.
+    """Both sides of a rule: a pattern, and ``rhs``, a function of what it binds.
 
     Copies of a rule in several databases share this object, so the pattern is made once.
     """
 
-    def __init__(self, lhs: Callable[..., Any], rhs: Callable[..., Any]) -> None:
-        self.lhs = lhs
-        self.rhs = rhs
-        self.pattern: PatternNode | None = None
-        self.vars: dict[str, PatternVar] = {}
+    rhs: Callable[..., Any]
 
-    def root(self) -> Any:
-        """The op that the left side applies last, if it is known without tracing; else None."""
-        return None
+    @cached_property
+    def ops(self) -> Sequence[Any]:
+        """The ops and classes of ops, one of which the pattern applies last."""
+        return [self.found[0].op_match]
 
-    def read(self) -> Pattern | None:
-        """The pattern of the left side, if it is known without tracing; else None."""
-        return None
+    @cached_property
+    def found(self) -> Pattern:
+        """The pattern and its variables; an exception if what is given is no pattern."""
+        raise NotImplementedError
+
+    def keys(self, function: Callable[..., Any]) -> list[Any]:
+        """For each parameter of a function the key of its value in the bindings of a match."""
+        known = {"ctx": "ctx", "node": "node", **self.found[1]}
+        names = parameters(function)
+        unknown = [name for name in names if name not in known]
+        if unknown:
+            raise ValueError(f"The pattern does not bind {', '.join(unknown)}.")
+        return [known[name] for name in names]
+
+
+class PatternSides(Sides):
+    """The text of a pattern, with conditions for what its variables match, and a function."""
+
+    def __init__(
+        self, text: str, rhs: Callable[..., Any], given: Given, names: Mapping[str, Any] | None
+    ) -> None:
+        self.text, self.rhs, self.given, self._names = text, rhs, given, names
+
+    @cached_property
+    def _reader(self) -> Reader:
+        return Reader(_defaults.names if self._names is None else self._names, self.given)
+
+    @cached_property
+    def _tree(self) -> Any:
+        return parsed(self.text, self.text).body
+
+    @cached_property
+    def ops(self) -> Sequence[Any]:
+        return self._reader.root(self._tree)[0]
+
+    @cached_property
+    def found(self) -> Pattern:
+        found = self._reader.applied(self._tree), self._reader.variables
+        unknown = [name for name in self.given if name not in found[1]]
+        if unknown:
+            raise ValueError(f"{self.text!r} does not bind {', '.join(unknown)}.")
+        return found
 
 
 @dataclass(eq=False, repr=False)
-class Equation(Rule):
-    """A rule given by two expressions: ``lhs(x, ...)`` is replaced by ``rhs(x, ...)``.
+class PatternRule(Rule):
+    """A rule given by a pattern, and a function of what the pattern binds: the right side.
 
-    ``when`` and ``rhs`` take some or all of the parameters of ``lhs``, by name; the rule applies
-    where ``when`` is true.  It does not apply where the right side has another dtype or shape, for
-    instance because a constant is broadcast.
+    The function takes some or all of the pattern variables, ``ctx`` and ``node``, by name, and
+    returns what a rule's function returns.  ``when`` is a further condition with such parameters.
+    Where it is false, or the function returns None, the next match is tried, if inputs can match in
+    several orders.
     """
 
-    sides: Sides = field(kw_only=True)
+    sides: Any = field(kw_only=True)
     when: Callable[..., bool] | None = None
-    types: Mapping[str, Any] | None = None
     single_use: bool = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
         self.function = self.apply_at
 
-    @property
-    def lhs(self) -> Callable[..., Any]:
-        """The left side as a function of the pattern variables."""
-        return self.sides.lhs
-
-    @property
-    def rhs(self) -> Callable[..., Any]:
-        """The right side as a function of some of the pattern variables."""
-        return self.sides.rhs
-
     def tracks(self) -> Sequence[Any] | None:
         if self.ops is None:
-            root = self.sides.root()
-            self.ops = [rule_key(self.pattern.op_match if root is None else root)]
+            self.ops = [rule_key(op) for op in self.sides.ops]
         return self.ops
 
     @property
     def pattern(self) -> PatternNode:
         """The pattern of the left side, made on first use."""
-        sides = self.sides
-        if sides.pattern is None:
-            sides.pattern, sides.vars = sides.read() or self.traced()
-        return sides.pattern
+        found: PatternNode = self.sides.found[0]
+        return found
 
-    def left_side(self) -> tuple[dict[str, Variable], Any]:
-        """New variables by name, and the left side applied to them."""
-        given = {name: self._variable(name) for name in parameters(self.lhs)}
-        return given, self.lhs(**given)
+    def fits_op(self, op: Any) -> bool:
+        return self.pattern.fits_op(op)
 
-    def _variable(self, name: str) -> Variable:
-        if self.types is not None and name in self.types:
-            typed: Variable = self.types[name](name)
-            return typed
-        if _defaults.variable is None:
-            raise TypeError(
-                f"Rule {self.name}: variable {name} has no type; give types={{{name!r}: ...}}."
-            )
-        return _defaults.variable(name)
+    def may_apply(self, producers: Sequence[Any]) -> bool:
+        return self.pattern.may_match(producers) and super().may_apply(producers)
+
+    @cached_property
+    def _plan(self) -> tuple[PatternNode, list[Any], list[Any]]:
+        """The pattern, and the keys of the arguments of the condition and of the right side."""
+        when = self.sides.keys(self.when) if self.when is not None else []
+        return self.pattern, when, self.sides.keys(self.sides.rhs)
+
+    def apply_at(self, ctx: Any, node: Apply) -> Any:
+        """The replacement for the outputs of ``node``; None if the rule does not apply."""
+        pattern, when, keys = self._plan
+        accept = ctx.single_use if self.single_use else None
+        for subs in matches_of_rule(pattern, node, {"ctx": ctx, "node": node}, accept):
+            if self.when is None or self.when(*[subs[key] for key in when]):
+                new = self.sides.rhs(*[subs[key] for key in keys])
+                if new is not None:
+                    return self.accepted(node, new)
+        return None
+
+    def accepted(self, node: Apply, new: Any) -> Any:
+        """What the right side returned, as the replacement; or None."""
+        return new
+
+
+# --------------------------------------------------------------------------- equations
+
+
+class Expressions(Sides):
+    """Both sides of an equation as functions, with the types of variables by name."""
+
+    lhs: Callable[..., Any]
+
+    def __init__(self, name: str, types: Mapping[str, Any] | None) -> None:
+        self.name, self.types = name, types
+
+    @cached_property
+    def found(self) -> Pattern:
+        return self.read() or self.traced()
+
+    def read(self) -> Pattern | None:
+        """The pattern of the left side, if it is known without tracing; else None."""
+        return None
 
     def traced(self) -> Pattern:
         """The pattern of the left side, by tracing: from the graph that ``lhs`` builds."""
@@ -310,25 +376,40 @@ class Equation(Rule):
             raise TypeError(f"Rule {self.name}: the left side must apply an op, not {root!r}.")
         return pattern, names
 
-    def may_apply(self, producers: Sequence[Any]) -> bool:
-        return self.pattern.may_match(producers) and super().may_apply(producers)
+    def left_side(self) -> tuple[dict[str, Variable], Any]:
+        """New variables by name, and the left side applied to them."""
+        given = {name: self._variable(name) for name in parameters(self.lhs)}
+        return given, self.lhs(**given)
 
-    def match(self, ctx: Any, node: Apply) -> dict[str, Any] | None:
-        """The bindings of the pattern variables at ``node``, by name; None if it does not match."""
-        pattern = self.sides.pattern or self.pattern
-        if not pattern.looks_like(node):
-            return None
-        subs = match_pattern(pattern, node, None, ctx.single_use if self.single_use else None)
-        if subs is None:
-            return None
-        return {name: subs[var] for name, var in self.sides.vars.items() if var in subs}
+    def _variable(self, name: str) -> Variable:
+        make = (self.types or {}).get(name) or _defaults.variable
+        if make is None:
+            raise TypeError(
+                f"Rule {self.name}: variable {name} has no type; give types={{{name!r}: ...}}."
+            )
+        made: Variable = make(name)
+        return made
 
-    def apply_at(self, ctx: Any, node: Apply) -> Any:
-        """The replacement for the output of ``node``; None if the rule does not apply."""
-        bound = self.match(ctx, node)
-        if bound is None or not (self.when is None or _call(self.when, bound)):
-            return None
-        new = _call(self.rhs, bound)
+
+class Equation(PatternRule):
+    """A rule given by two expressions: ``lhs(x, ...)`` is replaced by ``rhs(x, ...)``.
+
+    ``when`` and ``rhs`` take some or all of the parameters of ``lhs``, by name.  The rule does not
+    apply where the right side has another dtype or shape, for instance because a constant is
+    broadcast.
+    """
+
+    @property
+    def lhs(self) -> Callable[..., Any]:
+        """The left side as a function of the pattern variables."""
+        return self.sides.lhs  # type: ignore[no-any-return]
+
+    @property
+    def types(self) -> Mapping[str, Any] | None:
+        """The types of pattern variables that are not of the default type."""
+        return self.sides.types  # type: ignore[no-any-return]
+
+    def accepted(self, node: Apply, new: Any) -> Any:
         try:
             return node.out.type.filter_variable(new)
         except TypeError:
@@ -341,11 +422,6 @@ def parameters(fn: Callable[..., Any]) -> list[str]:
     if code is not None:
         return list(code.co_varnames[: code.co_argcount])
     return list(inspect.signature(fn).parameters)
-
-
-def _call(fn: Callable[..., Any], bound: Mapping[str, Any]) -> Any:
-    """Call a function with the bindings that its parameters name."""
-    return fn(*[bound[name] for name in parameters(fn)])
 
 
 def _as_pattern(variable: Any, names: Mapping[Any, PatternVar]) -> Any:
@@ -363,7 +439,10 @@ def _as_pattern(variable: Any, names: Mapping[Any, PatternVar]) -> Any:
 
 def rule(
     name: str,
+    pattern: str | None = None,
     *,
+    given: Given | None = None,
+    namespace: Mapping[str, Any] | None = None,
     lhs: Callable[..., Any] | None = None,
     rhs: Callable[..., Any] | None = None,
     when: Callable[..., bool] | None = None,
@@ -371,12 +450,21 @@ def rule(
     single_use: bool = False,
     **options: Any,
 ) -> Any:
-    """An `Equation` if ``lhs`` and ``rhs`` are given, else a decorator that makes a `Rule`.
+    """An `Equation` if ``lhs`` and ``rhs`` are given, else a decorator.
+
+    With a pattern the decorator makes a `PatternRule`, else a `Rule`.
 
     Parameters
     ----------
     name
         the equation in mathematical notation
+    pattern
+        the text of the pattern, see `phintys.rewriting.syntax`
+    given
+        conditions for what the variables of the pattern match, by name
+    namespace
+        the ops and classes of ops that the text names; the default is set with
+        `set_pattern_defaults`
     lhs, rhs
         both sides as functions of the pattern variables
     when
@@ -406,16 +494,18 @@ def rule(
     options = {"file": file, "line": line, **options}
     if (lhs is None) != (rhs is None):
         raise TypeError(f"Rule {name}: give both lhs and rhs, or neither.")
-    if lhs is None or rhs is None:
+    if pattern is None and lhs is None:
         if when is not None or types is not None or single_use:
             raise TypeError(f"Rule {name}: when, types and single_use belong to lhs and rhs.")
-
-        def decorate(function: RuleFunction) -> Rule:
-            return Rule(name, function, **options)
-
-        return decorate
-    options |= {"when": when, "types": types, "single_use": single_use}
-    return Equation(name, sides=Sides(lhs, rhs), **options)
+        return lambda function: Rule(name, function, **options)
+    options |= {"when": when, "single_use": single_use}
+    if pattern is not None:
+        return lambda function: PatternRule(
+            name, sides=PatternSides(pattern, function, given or {}, namespace), **options
+        )
+    sides = Expressions(name, types)
+    sides.lhs, sides.rhs = lhs, rhs  # type: ignore[assignment]
+    return Equation(name, sides=sides, **options)
 
 
 def _caller() -> tuple[str, int]:
@@ -424,63 +514,46 @@ def _caller() -> tuple[str, int]:
     return frame.f_code.co_filename, frame.f_lineno
 
 
-class TextSides(Sides):
+class TextSides(Expressions):
     """Both sides of an equation as text.  They are parsed and compiled when first needed."""
 
-    def __init__(self, text: str, names: Mapping[str, Any]) -> None:
+    def __init__(
+        self, text: str, names: Mapping[str, Any], types: Mapping[str, Any] | None
+    ) -> None:
         left, arrow, right = text.partition("->")
         if not arrow:
             raise ValueError(f"{text!r} is not an equation: write 'left -> right'.")
-        self.text, self.names = text, names
-        self._left, self._right = left.strip(), right.strip()
-        self.pattern = None
-        self.vars = {}
-
-    def root(self) -> Any:
-        return self._op(self._tree.body)
-
-    def _op(self, e: Any) -> Op | None:
-        """The op that a syntax tree applies last; None if the namespace does not define it."""
-        if isinstance(e, ast.Call):
-            name = getattr(e.func, "id", "")
-        else:
-            name = OPERATORS.get(type(getattr(e, "op", None)), "")
-        op = self.names.get(name)
-        return op if isinstance(op, Op) else None
-
-    def read(self) -> Pattern | None:
-        names = {name: PatternVar(name) for name in self.free}
-        pattern = self._read(self._tree.body, names)
-        return (pattern, names) if isinstance(pattern, PatternNode) else None
-
-    def _read(self, e: Any, names: Mapping[str, PatternVar]) -> Any:
-        """The pattern of a syntax tree that has only ops, variables and numbers; else None."""
-        if isinstance(e, ast.Name):
-            known = self.names.get(e.id)
-            return names.get(e.id) or (known if isinstance(known, float) else None)
-        if isinstance(e, ast.Constant):
-            return e.value
-        if isinstance(e, ast.UnaryOp) and isinstance(e.operand, ast.Constant):
-            return -e.operand.value if isinstance(e.op, ast.USub) else None  # type: ignore[operator]
-        op = self._op(e)
-        if op is None or getattr(e, "keywords", None):
-            return None
-        operands = [getattr(e, k) for k in ("left", "right", "operand") if hasattr(e, k)]
-        inputs = [self._read(x, names) for x in getattr(e, "args", operands)]
-        return None if None in inputs else PatternNode(op, tuple(inputs))
+        super().__init__(text, types)
+        self.names, self._left, self._right = names, left.strip(), right.strip()
 
     @cached_property
-    def _tree(self) -> ast.Expression:
-        return _parsed(self._left, self.text)
+    def ops(self) -> Sequence[Any]:
+        try:
+            return Reader(self.names).root(self._tree.body)[0]
+        except Unreadable:
+            return [self.found[0].op_match]
+
+    def read(self) -> Pattern | None:
+        """The pattern of a left side that has only ops, variables and numbers; else None."""
+        reader = Reader(self.names)
+        reader.variables = {name: PatternVar(name) for name in self.free}
+        try:
+            return reader.applied(self._tree.body), reader.variables
+        except Unreadable:
+            return None
+
+    @cached_property
+    def _tree(self) -> Any:
+        return parsed(self._left, self.name)
 
     @cached_property
     def free(self) -> list[str]:
         """The names of the pattern variables; ValueError if the right side has further ones."""
-        free = [n for n in _names_in(self._tree) if n not in self.names]
-        right = _names_in(_parsed(self._right, self.text))
+        free = [n for n in names_in(self._tree) if n not in self.names]
+        right = names_in(parsed(self._right, self.name))
         unbound = [n for n in right if n not in self.names and n not in free]
         if unbound:
-            raise ValueError(f"{self.text!r}: {', '.join(unbound)} does not occur on the left.")
+            raise ValueError(f"{self.name!r}: {', '.join(unbound)} does not occur on the left.")
         return free
 
     @cached_property
@@ -493,17 +566,6 @@ class TextSides(Sides):
 
     def _compiled(self, side: str) -> Any:
         return eval(f"lambda {', '.join(self.free)}: ({side})", dict(self.names))
-
-
-#: The keys of a namespace that define the ops of operators.
-OPERATORS: dict[Any, str] = {
-    ast.Add: "__add__",
-    ast.Sub: "__sub__",
-    ast.Mult: "__mul__",
-    ast.Div: "__truediv__",
-    ast.Pow: "__pow__",
-    ast.USub: "__neg__",
-}
 
 
 def equation(
@@ -541,26 +603,9 @@ def equation(
     >>> equation("log(1 + x) -> log1p(x)", namespace={"log": pt.log, "log1p": pt.log1p})
     <Equation log(1 + x) -> log1p(x)>
     """
-    names = namespace if namespace is not None else _defaults.namespace or {}
-    sides = TextSides(text, names)
+    sides = TextSides(text, _defaults.names if namespace is None else namespace, types)
     if not deferred:
         sides.free  # noqa: B018  (raises ValueError if the text is not an equation)
     file, line = _caller()
     options = {"file": file, "line": line, **options}
-    options |= {"when": when, "types": types, "single_use": single_use}
-    return Equation(text, sides=sides, **options)
-
-
-def _parsed(expression: str, text: str) -> ast.Expression:
-    """The syntax tree of one side of the equation ``text``; ValueError if it is not valid."""
-    try:
-        return ast.parse(expression, mode="eval")
-    except SyntaxError as exc:
-        raise ValueError(f"{text!r}: {expression!r} is not an expression ({exc.msg}).") from exc
-
-
-def _names_in(tree: ast.Expression) -> list[str]:
-    """The names in a syntax tree, in order of first appearance."""
-    found = [n for n in ast.walk(tree) if isinstance(n, ast.Name)]
-    found.sort(key=lambda n: (n.lineno, n.col_offset))
-    return list(dict.fromkeys(n.id for n in found))
+    return Equation(text, sides=sides, when=when, single_use=single_use, **options)

@@ -86,7 +86,7 @@ class RuleTable:
         found: list[Rule] = []
         for rule in rules:
             try:
-                if rule.may_apply(producers):
+                if rule.fits_op(node.op) and rule.may_apply(producers):
                     found.append(rule)
             except Exception as exc:
                 raise rewrite_error(rule.name, node, f"raised {type(exc).__name__}: {exc}") from exc

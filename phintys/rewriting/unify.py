@@ -6,7 +6,7 @@ order.  It recurses over the pattern, which is small, never over the graph.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -33,6 +33,9 @@ def same_op(op: Any, other: Any) -> bool:
     )
 
 
+OpTest = Callable[[Any], bool]
+
+
 class SameOp(dict[Any, bool]):
     """A cached predicate: ``table[op]`` is ``same_op(op, given_op)``."""
 
@@ -42,6 +45,20 @@ class SameOp(dict[Any, bool]):
     def __missing__(self, op: Any) -> bool:
         found = self[op] = same_op(op, self.op)
         return found
+
+
+def op_test(op_match: Any) -> OpTest | None:
+    """A necessary condition for ops, or other producers, to match; None if there is none."""
+    if isinstance(op_match, Op):
+        return SameOp(op_match).__getitem__
+    if isinstance(op_match, OpPattern):
+        return op_match.match_type
+    if isinstance(op_match, type):
+        return lambda producer: isinstance(producer, op_match)
+    if isinstance(op_match, tuple):
+        tests = [op_test(one) for one in op_match]
+        return lambda producer: any(test is None or test(producer) for test in tests)
+    return None
 
 
 class LiteralString:
@@ -85,6 +102,11 @@ class ConstrainedVar(PatternVar):
 
     def __init__(self, constraint: Constraint, token: str | None = None, prefix: str = "") -> None:
         super().__init__(f"{prefix}{token or id(constraint)}", constraint)
+
+
+def is_constant(v: Any) -> bool:
+    """Whether a variable is a constant.  As a constraint it is known before the search."""
+    return isinstance(v, Constant)
 
 
 class Asterisk:
@@ -163,7 +185,10 @@ class OpPattern:
 
 
 class PatternNode:
-    """A pattern for a node: an op or `OpPattern`, input patterns, and an optional constraint.
+    """A pattern for a node: a pattern for its op, input patterns, and an optional constraint.
+
+    The op is matched by an op, a class, an `OpPattern`, a `PatternVar`, or a tuple of them, one of
+    which must match.  ``name`` is a pattern variable for the output of the node.
 
     Its attributes are precomputed for two quick tests, `may_match` and `looks_like`, which reject
     most nodes before the search.
@@ -171,52 +196,78 @@ class PatternNode:
 
     __slots__ = (
         "asterisk",
+        "constants",
         "constraint",
+        "direct",
         "fixed",
         "inputs",
         "n_fixed",
-        "needs_constant",
-        "needs_ops",
+        "name",
         "nested",
         "op_match",
+        "ordered",
+        "parameters",
         "repeats",
+        "test",
+        "tests",
     )
 
-    def __init__(self, op_match: Any, inputs: tuple[Any, ...], constraint: Any = None) -> None:
+    def __init__(
+        self,
+        op_match: Any,
+        inputs: tuple[Any, ...],
+        constraint: Any = None,
+        name: PatternVar | None = None,
+    ) -> None:
         if any(isinstance(p, Asterisk) for p in inputs[:-1]):
             raise ValueError(f"An Asterisk must come last in the pattern of {op_match}.")
         self.op_match = op_match
         self.inputs = inputs
         self.constraint: Constraint | None = constraint
+        self.name = name
         last = inputs[-1] if inputs else None
         #: the pattern of the remaining inputs, if any, and the patterns of the others
         self.asterisk: Asterisk | None = last if isinstance(last, Asterisk) else None
         self.fixed = inputs if self.asterisk is None else inputs[:-1]
         self.n_fixed = len(self.fixed)
-        #: necessary for a match: for each of these ops an input that it computes; a constant input
-        self.needs_ops = [SameOp(p.op_match) for p in self._of_inputs()]
-        self.needs_constant = any(_is_literal(p) for p in self.fixed)
+        #: whether inputs match in their order only
+        self.ordered = _is_ordered(op_match)
+        #: a condition for the op, and the attributes that match besides
+        self.test = op_test(op_match)
+        one = op_match[0] if isinstance(op_match, tuple) else op_match
+        self.parameters = one.parameters if isinstance(one, OpPattern) else ()
+        #: the conditions for ops that compute inputs, and the places of constant inputs
+        inner = [(k, p) for k, p in enumerate(self.fixed) if isinstance(p, PatternNode)]
+        self.tests = [(k, p.test, p) for k, p in inner if p.test is not None]
+        self.constants = [k for k, p in enumerate(self.fixed) if _is_literal(p)]
         #: the patterns of inputs which `may_match` and `looks_like` can reject
         self.nested = [
-            (same, p)
-            for same, p in zip(self.needs_ops, self._of_inputs())
-            if p.needs_ops or p.needs_constant or p.repeats
+            (k, test, p) for k, test, p in self.tests if p.tests or p.constants or p.repeats
         ]
         #: whether a pattern variable occurs twice among the inputs
         names = [p for p in self.fixed if isinstance(p, PatternVar)]
         self.repeats = len(set(names)) < len(names)
+        #: whether there is one match at most, which `_fits` finds
+        self.direct = self.ordered and self.test is not None and all(p.direct for _, p in inner)
 
-    def _of_inputs(self) -> list[PatternNode]:
-        """The patterns of inputs whose op is given as an instance."""
-        nodes = [p for p in self.fixed if isinstance(p, PatternNode)]
-        return [p for p in nodes if isinstance(p.op_match, Op)]
+    def fits_op(self, op: Any) -> bool:
+        """Whether an op can match, by its class and the values of its attributes."""
+        if self.test is not None and not self.test(op):
+            return False
+        fixed = [(k, v) for k, v in self.parameters if not isinstance(v, PatternVar)]
+        return all(_equals_attribute(v, getattr(op, k, None)) for k, v in fixed)
 
     def may_match(self, producers: Sequence[Any]) -> bool:
         """Whether inputs with these producers (see `producers_of`) can match."""
-        if self.needs_constant and Constant not in producers:
+        n = len(producers)
+        if n < self.n_fixed or (n > self.n_fixed and self.asterisk is None):
             return False
-        ops = [p for p in producers if isinstance(p, Op)]
-        return all(any(same[op] for op in ops) for same in self.needs_ops)
+        if self.ordered:
+            constant = all(producers[k] is Constant for k in self.constants)
+            return constant and all(test(producers[k]) for k, test, _ in self.tests)
+        if self.constants and Constant not in producers:
+            return False
+        return all(any(test(p) for p in producers) for _, test, _ in self.tests)
 
     def looks_like(self, node: Apply) -> bool:
         """Whether a node can match, by its inputs and the nodes that compute them.
@@ -228,8 +279,9 @@ class PatternNode:
             constants = sum(isinstance(v, Constant) for v in inputs)
             if constants < 2:  # two constants may be equal without being the same variable
                 return False
-        for same, pattern in self.nested:
-            owners = [v.owner for v in inputs if v.owner is not None and same[v.owner.op]]
+        for k, test, pattern in self.nested:
+            candidates = inputs[k : k + 1] if self.ordered else inputs
+            owners = [v.owner for v in candidates if v.owner is not None and test(v.owner.op)]
             if not any(
                 pattern.may_match(producers_of(n)) and pattern.looks_like(n) for n in owners
             ):
@@ -238,6 +290,15 @@ class PatternNode:
 
     def __repr__(self) -> str:
         return f"({', '.join(map(repr, (self.op_match, *self.inputs)))})"
+
+
+def _is_ordered(op_match: Any) -> bool:
+    """Whether all ops that match a pattern are known not to be commutative."""
+    if isinstance(op_match, tuple):
+        return all(map(_is_ordered, op_match))
+    if isinstance(op_match, OpPattern):
+        return _is_ordered(op_match.op_type)
+    return getattr(op_match, "commutative", None) is False
 
 
 def producers_of(node: Apply) -> list[Any]:
@@ -250,7 +311,9 @@ def producers_of(node: Apply) -> list[Any]:
 
 def _is_literal(pattern: Any) -> bool:
     """Whether a pattern matches only constants."""
-    return not isinstance(pattern, PatternVar | PatternNode | Asterisk | Variable) or isinstance(
+    if isinstance(pattern, PatternVar):
+        return pattern.constraint is is_constant
+    return not isinstance(pattern, PatternNode | Asterisk | Variable) or isinstance(
         pattern, Constant
     )
 
@@ -317,40 +380,105 @@ def match_pattern(
     accept
         a predicate of variables that the output of every inner node of the match must fulfil
     """
+    return next(matches(pattern, node, subs, accept), None)
+
+
+def matches(
+    pattern: Any, node: Any, subs: Subs | None = None, accept: Accept | None = None
+) -> Iterator[Subs]:
+    """All bindings of pattern variables under which ``pattern`` matches; see `match_pattern`."""
     bound = subs or {}
     if not isinstance(node, Apply):
-        return next(_match(pattern, node, bound, accept), None)
-    if pattern.constraint is not None and not pattern.constraint(node.out):
-        return None
-    return next(_match_apply(pattern, node, bound, accept), None)
+        yield from _match(pattern, node, bound, accept)
+    elif pattern.constraint is None or pattern.constraint(node.out):
+        yield from _match_apply(pattern, node, bound, accept)
+
+
+def matches_of_rule(
+    pattern: PatternNode, node: Apply, given: Subs, accept: Accept | None
+) -> Iterable[Subs]:
+    """As `matches`, at a node for which `PatternNode.may_match` holds; may modify ``given``.
+
+    Inputs match in the order that the pattern's op says, not the one that the op of the node says.
+    """
+    if pattern.direct:
+        return (given,) if _fits(pattern, node, given, accept) else ()
+    return matches(pattern, node, given, accept) if pattern.looks_like(node) else ()
+
+
+def _fits(pattern: PatternNode, node: Apply, subs: Subs, accept: Accept | None) -> bool:
+    """Whether a `direct` pattern matches a node; adds the bindings to ``subs``."""
+    inputs, n = node.inputs, pattern.n_fixed
+    if len(inputs) != n and (pattern.asterisk is None or len(inputs) < n):
+        return False
+    if not pattern.test(node.op):  # type: ignore[misc]
+        return False
+    for name, wanted in pattern.parameters:
+        value = getattr(node.op, name, None)
+        is_var = isinstance(wanted, PatternVar)
+        if not (_binds(wanted, value, subs) if is_var else _equals_attribute(wanted, value)):
+            return False
+    for p, v in zip(pattern.fixed, inputs):
+        if isinstance(p, PatternVar):
+            found = _binds(p, v, subs)
+        elif isinstance(p, PatternNode):
+            found = _opens(p, v, accept) and _fits(p, v.owner, subs, accept)
+            if p.name is not None:
+                subs[p.name] = v
+        else:
+            found = _equals(p, v)
+        if not found:
+            return False
+    return pattern.asterisk is None or _binds_rest(pattern.asterisk, inputs[n:], subs)
 
 
 def _match(pattern: Any, value: Any, subs: Subs, accept: Accept | None) -> Iterator[Subs]:
     """All bindings, extending ``subs``, under which a pattern matches a variable."""
-    if isinstance(pattern, PatternVar):
-        yield from _bind(pattern, value, subs)
-    elif isinstance(pattern, PatternNode):
-        owner = value.owner
-        if owner is not None and (accept is None or accept(value)):
-            single = len(owner.outputs) == 1 or value.index == owner.op.default_output
-            if single and (pattern.constraint is None or pattern.constraint(value)):
-                yield from _match_apply(pattern, owner, subs, accept)
-    elif isinstance(pattern, Constant):
-        if pattern.equals(value):
-            yield subs
-    elif isinstance(pattern, Variable):
-        if pattern is value:
-            yield subs
-    elif isinstance(value, Constant) and equals_literal(value, pattern):
-        yield subs
+    if not isinstance(pattern, PatternNode):
+        if (bound := _bound(pattern, value, subs)) is not None:
+            yield bound
+    elif _opens(pattern, value, accept):
+        bound = subs if pattern.name is None else {**subs, pattern.name: value}
+        yield from _match_apply(pattern, value.owner, bound, accept)
 
 
-def _bind(var: PatternVar, value: Any, subs: Subs) -> Iterator[Subs]:
+def _bound(pattern: Any, value: Any, subs: Subs) -> Subs | None:
+    """The bindings under which a pattern that is not for a node matches a variable, or None."""
+    if not isinstance(pattern, PatternVar):
+        return subs if _equals(pattern, value) else None
+    if pattern in subs:
+        return subs if _same_value(subs[pattern], value) else None
+    if pattern.constraint is not None and not pattern.constraint(value):
+        return None
+    return {**subs, pattern: value}
+
+
+def _opens(pattern: PatternNode, value: Any, accept: Accept | None) -> bool:
+    """Whether a variable is computed by a node that the pattern may be compared with."""
+    owner = value.owner
+    if owner is None or not (accept is None or accept(value)):
+        return False
+    single = len(owner.outputs) == 1 or value.index == owner.op.default_output
+    return single and (pattern.constraint is None or pattern.constraint(value))
+
+
+def _equals(pattern: Any, value: Any) -> bool:
+    """Whether a variable is what a pattern without variables says."""
+    if isinstance(pattern, Constant):
+        return pattern.equals(value)
+    if isinstance(pattern, Variable):
+        return pattern is value
+    return isinstance(value, Constant) and equals_literal(value, pattern)
+
+
+def _binds(var: PatternVar, value: Any, subs: Subs) -> bool:
+    """Whether a pattern variable matches a value; adds it to ``subs``."""
     if var in subs:
-        if _same_value(subs[var], value):
-            yield subs
-    elif var.constraint is None or var.constraint(value):
-        yield {**subs, var: value}
+        return _same_value(subs[var], value)
+    if var.constraint is None or var.constraint(value):
+        subs[var] = value
+        return True
+    return False
 
 
 def _same_value(a: Any, b: Any) -> bool:
@@ -379,19 +507,25 @@ def _match_apply(
     n = pattern.n_fixed
     if len(node.inputs) < n or (pattern.asterisk is None and len(node.inputs) != n):
         return
-    for bound in _match_op(pattern.op_match, node.op, subs):
-        if node.op.commutative and len(node.inputs) > 1:
-            yield from _match_any_order(pattern, list(node.inputs), 0, bound, accept)
-        else:
-            yield from _match_in_order(pattern, node.inputs, 0, bound, accept)
+    inputs = node.inputs
+    in_order = len(inputs) < 2 or not node.op.commutative
+    match_inputs = _match_in_order if in_order else _match_any_order
+    if pattern.test is None or pattern.parameters:
+        for bound in _match_op(pattern.op_match, node.op, subs):
+            yield from match_inputs(pattern, inputs, 0, bound, accept)
+    elif pattern.test(node.op):
+        yield from match_inputs(pattern, inputs, 0, subs, accept)
 
 
 def _match_op(op_match: Any, op: Any, subs: Subs) -> Iterator[Subs]:
     if isinstance(op_match, PatternVar):
-        yield from _bind(op_match, op, subs)
+        yield from _match(op_match, op, subs, None)
     elif isinstance(op_match, OpPattern):
         if op_match.match_type(op):
             yield from _match_parameters(op_match, op, subs)
+    elif isinstance(op_match, tuple):
+        for one in op_match:
+            yield from _match_op(one, op, subs)
     elif same_op(op, op_match) or (isinstance(op_match, type) and isinstance(op, op_match)):
         yield subs
 
@@ -408,19 +542,21 @@ def _match_parameters(pattern: OpPattern, op: Any, subs: Subs, k: int = 0) -> It
 def _match_parameter(wanted: Any, actual: Any, subs: Subs) -> Iterator[Subs]:
     if isinstance(wanted, PatternVar | OpPattern):
         yield from _match_op(wanted, actual, subs)
-    elif isinstance(wanted, LiteralString):
-        if actual == wanted.value:
-            yield subs
-    elif (isinstance(wanted, type) and isinstance(actual, wanted)) or actual == wanted:
+    elif _equals_attribute(wanted, actual):
         yield subs
+
+
+def _equals_attribute(wanted: Any, actual: Any) -> bool:
+    if isinstance(wanted, LiteralString):
+        return bool(actual == wanted.value)
+    return (isinstance(wanted, type) and isinstance(actual, wanted)) or bool(actual == wanted)
 
 
 def _match_in_order(
     pattern: PatternNode, inputs: Sequence[Variable], k: int, subs: Subs, accept: Accept | None
 ) -> Iterator[Subs]:
     if k == pattern.n_fixed:
-        rest = pattern.asterisk
-        yield subs if rest is None else {**subs, rest: tuple(inputs[k:])}
+        yield from _bind_rest(pattern.asterisk, inputs[k:], subs)
         return
     for bound in _match(pattern.inputs[k], inputs[k], subs, accept):
         yield from _match_in_order(pattern, inputs, k + 1, bound, accept)
@@ -430,13 +566,28 @@ def _match_any_order(
     pattern: PatternNode, left: list[Variable], k: int, subs: Subs, accept: Accept | None
 ) -> Iterator[Subs]:
     if k == pattern.n_fixed:
-        rest = pattern.asterisk
-        yield subs if rest is None else {**subs, rest: tuple(left)}
+        yield from _bind_rest(pattern.asterisk, left, subs)
         return
+    p = pattern.inputs[k]
+    is_node = isinstance(p, PatternNode)
     for j, value in enumerate(left):
-        remaining = left[:j] + left[j + 1 :]
-        for bound in _match(pattern.inputs[k], value, subs, accept):
-            yield from _match_any_order(pattern, remaining, k + 1, bound, accept)
+        if is_node:
+            for bound in _match(p, value, subs, accept):
+                yield from _match_any_order(pattern, left[:j] + left[j + 1 :], k + 1, bound, accept)
+        elif (bound := _bound(p, value, subs)) is not None:
+            yield from _match_any_order(pattern, left[:j] + left[j + 1 :], k + 1, bound, accept)
+
+
+def _bind_rest(rest: Asterisk | None, inputs: Sequence[Variable], subs: Subs) -> Iterator[Subs]:
+    bound = subs if rest is None else dict(subs)
+    if rest is None or _binds_rest(rest, inputs, bound):
+        yield bound
+
+
+def _binds_rest(rest: Asterisk, inputs: Sequence[Variable], subs: Subs) -> bool:
+    """Whether the remaining inputs, if they are bound, are the same; adds them to ``subs``."""
+    known = subs.setdefault(rest, tuple(inputs))
+    return len(known) == len(inputs) and all(map(_same_value, known, inputs))
 
 
 # -------------------------------------------------------------------------------- building

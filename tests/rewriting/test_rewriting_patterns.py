@@ -298,7 +298,7 @@ def test_patterns_read_from_text_are_those_traced(text_: str) -> None:
     if "NINE" in text_:
         assert repr(pattern).count("9.0") == text_.count("NINE")
         return
-    assert repr(pattern) == repr(made.traced()[0])
+    assert repr(pattern) == repr(made.sides.traced()[0])
     assert made.tracks() == [made.pattern.op_match]
 
 

@@ -6,9 +6,7 @@ from typing import Any
 
 from phintys.graph.variable import Apply, Variable
 from phintys.rewriting.rule import rule
-from phintys.tensor.elemwise import DimShuffle, Elemwise, dimshuffle
-from phintys.tensor.reshape import Reshape
-from phintys.tensor.rules.match import at
+from phintys.tensor.elemwise import DimShuffle, dimshuffle
 from phintys.tensor.rules.through import moved_to_inputs
 from phintys.tensor.shape import Shape_i
 from phintys.tensor.static import entries, known_length
@@ -40,17 +38,14 @@ def merge_dimshuffles(ctx: Any, node: Apply) -> Any:
 
 @rule(
     "dimshuffle(f(x, y)) -> f(dimshuffle(x), dimshuffle(y))",
-    ops=[DimShuffle],
-    where=at(0, Elemwise),
+    "DimShuffle(x := Elemwise(*_), new_order=order, drop=[])",
     law="exact",
     tags=("local_dimshuffle_lift", "cleanup"),
     tested_on=("exp(M).T", "(M + v).T", "(v * w).dimshuffle(0, 'x')"),
 )
-def lift_dimshuffle(ctx: Any, node: Apply) -> Any:
+def lift_dimshuffle(ctx: Any, x: Any, order: Any) -> Any:
     """Moves axes towards the inputs, where they cost nothing and hide no pattern."""
-    if node.op.drop:
-        return None
-    return moved_to_inputs(ctx, node.inputs[0], lambda v: dimshuffle(v, node.op.new_order))
+    return moved_to_inputs(ctx, x, lambda v: dimshuffle(v, order))
 
 
 # --------------------------------------------------------------------------------- reshape
@@ -58,8 +53,7 @@ def lift_dimshuffle(ctx: Any, node: Apply) -> Any:
 
 @rule(
     "reshape(reshape(x)) -> reshape(x)",
-    ops=[Reshape],
-    where=at(0, Reshape, DimShuffle),
+    "Reshape(inner := Reshape | DimShuffle(x, *_), shape)",
     law="drops_errors",
     tags=(
         "local_reshape_chain",
@@ -70,21 +64,14 @@ def lift_dimshuffle(ctx: Any, node: Apply) -> Any:
     ),
     tested_on=("M.reshape((6,)).reshape((2, 3))", "M.dimshuffle(0, 'x', 1).reshape((-1,))"),
 )
-def merge_reshapes(ctx: Any, node: Apply) -> Any:
+def merge_reshapes(node: Apply, inner: Any, x: Any, shape: Any) -> Any:
     """What is reshaped may have been reshaped before, or have axes of length 1 in other places."""
-    x, shape = node.inputs
-    inner = x.owner
-    if inner is None:
-        return None
-    in_order = isinstance(inner.op, DimShuffle) and not inner.op.is_transpose
-    if isinstance(inner.op, Reshape) or in_order:
-        return node.op(inner.inputs[0], shape)
-    return None
+    return None if getattr(inner.owner.op, "is_transpose", False) else node.op(x, shape)
 
 
 @rule(
     "reshape(x) -> dimshuffle(x)",
-    ops=[Reshape],
+    "Reshape(x, shape)",
     law="drops_errors",
     tags=("local_useless_reshape", "local_reshape_to_dimshuffle", "cleanup", "shape_unsafe"),
     tested_on=(
@@ -96,9 +83,8 @@ def merge_reshapes(ctx: Any, node: Apply) -> Any:
         "R.reshape((-1,))",
     ),
 )
-def reshape_to_dimshuffle(ctx: Any, node: Apply) -> Any:
+def reshape_to_dimshuffle(node: Apply, x: Any, shape: Any) -> Any:
     """Where only axes of length 1 come or go."""
-    x, shape = node.inputs
     wanted = [(axis, n) for axis, n in enumerate(entries(shape)) if known_length(n) != 1]
     given = [axis for axis, n in enumerate(x.type.shape) if n != 1]
     if len(wanted) != len(given):
@@ -127,14 +113,12 @@ def _is_length_of(n: Any, x: Variable, axis: int, only: bool) -> bool:
 
 @rule(
     "reshape(f(x)) -> f(reshape(x))",
-    ops=[Reshape],
-    where=at(0, Elemwise),
+    "Reshape(x := Elemwise(_), shape)",
     law="drops_errors",
     tags=("local_reshape_lift",),
     tested_on=("exp(M).reshape((6,))",),
 )
-def lift_reshape(ctx: Any, node: Apply) -> Any:
-    x, shape = node.inputs
+def lift_reshape(ctx: Any, node: Apply, x: Any, shape: Any) -> Any:
     return moved_to_inputs(
         ctx, x, lambda v: node.op(v, shape), lambda inner: len(inner.inputs) == 1
     )

@@ -6,20 +6,29 @@ from typing import Any
 
 from phintys.graph.variable import Apply, Variable
 from phintys.rewriting.rule import rule
-from phintys.scalar import dtypes
+from phintys.rewriting.unify import is_constant
 from phintys.scalar.op import TABLE
 from phintys.tensor.convert import constant
 from phintys.tensor.elemwise import cast, functions
 from phintys.tensor.rules.fills import fill_number
-from phintys.tensor.rules.match import applied, at, like, literal, number, some
+from phintys.tensor.rules.match import (
+    applied,
+    at,
+    is_bool,
+    is_discrete,
+    like,
+    literal,
+    number,
+    some,
+)
 from phintys.tensor.rules.match import scalar_op_name as name_of
 
-SWITCH, MUL, DIV = (TABLE[n] for n in ("switch", "mul", "true_div"))
+MUL, DIV = TABLE["mul"], TABLE["true_div"]
 
 
 @rule(
     "switch(True, a, b) -> a, switch(c, a, a) -> a",
-    ops=[SWITCH],
+    "switch(condition, a, b)",
     law="drops_errors",
     tags=("local_useless_switch", "cleanup", "shape_unsafe"),
     tested_on=(
@@ -30,8 +39,7 @@ SWITCH, MUL, DIV = (TABLE[n] for n in ("switch", "mul", "true_div"))
         "switch(0, f, x)",
     ),
 )
-def useless_switch(ctx: Any, node: Apply) -> Any:
-    condition, a, b = node.inputs
+def useless_switch(node: Apply, condition: Any, a: Any, b: Any) -> Any:
     k = fill_number(condition)
     if k is None and a is not b:
         return None
@@ -40,25 +48,22 @@ def useless_switch(ctx: Any, node: Apply) -> Any:
 
 @rule(
     "switch(c != 0, a, b) -> switch(c, a, b), switch(~c, a, b) -> switch(c, b, a)",
-    ops=[SWITCH],
+    "switch(condition := neq | eq | invert(inner, *other), a, b)",
+    given={"condition": is_bool},
     law="exact",
     tags=("local_useless_switch", "cleanup"),
     tested_on=("switch(neq(b, 0), x, y)", "switch(eq(b, 0), x, y)", "switch(invert(b), x, y)"),
 )
-def simpler_condition(ctx: Any, node: Apply) -> Any:
-    condition, a, b = node.inputs
-    name = name_of(condition.owner)
-    if name not in ("neq", "eq", "invert") or condition.type.dtype != "bool":
-        return None
-    inner, *other = condition.owner.inputs  # type: ignore[union-attr]
+def simpler_condition(condition: Any, inner: Any, other: Any, a: Any, b: Any) -> Any:
     if inner.type != condition.type or any(number(v) != 0 for v in other):
         return None
-    return functions.switch(inner, a, b) if name == "neq" else functions.switch(inner, b, a)
+    positive = name_of(condition.owner) == "neq"
+    return functions.switch(inner, a, b) if positive else functions.switch(inner, b, a)
 
 
 @rule(
     "switch(c, switch(c, a, b), d) -> switch(c, a, d)",
-    ops=[SWITCH],
+    "switch(condition, a, b)",
     where=some("switch"),
     law="exact",
     tags=("local_merge_switch_same_cond", "cleanup"),
@@ -67,8 +72,7 @@ def simpler_condition(ctx: Any, node: Apply) -> Any:
         "switch(gt(x, 0), y, switch(gt(x, 0), 1, z))",
     ),
 )
-def nested_switch(ctx: Any, node: Apply) -> Any:
-    condition, a, b = node.inputs
+def nested_switch(node: Apply, condition: Any, a: Any, b: Any) -> Any:
     branches = [_branch(v, condition, i) for i, v in enumerate((a, b), start=1)]
     if branches == [a, b]:
         return None
@@ -158,53 +162,44 @@ def _with(node: Apply, i: int, new: Variable) -> Any:
 
 @rule(
     "x == x -> True",
-    ops=[TABLE[n] for n in ("eq", "neq", "lt", "le", "gt", "ge")],
+    "eq | neq | lt | le | gt | ge(x, x)",
+    given={"x": is_discrete},
     law="exact",
     tags=("local_useless_elemwise", "local_useless_elemwise_comparison"),
     tested_on=("eq(i, i)", "neq(i, i)", "lt(i, i)", "ge(i, i)"),
 )
-def compare_with_itself(ctx: Any, node: Apply) -> Any:
+def compare_with_itself(node: Apply, x: Any) -> Any:
     """For discrete values only: a NaN is not equal to itself."""
-    a, b = node.inputs
-    if a is not b or not dtypes.is_discrete(a.type.dtype):
-        return None
     value = name_of(node) in ("eq", "le", "ge")
-    return like(node, constant(value, dtype="bool", ndim=a.type.ndim))
+    return like(node, constant(value, dtype="bool", ndim=x.type.ndim))
 
 
 @rule(
     "b == True -> b, b != True -> ~b",
-    ops=[TABLE["eq"], TABLE["neq"]],
+    "eq | neq(x, bit)",
+    given={"x": is_bool, "bit": lambda v: number(v) in (0, 1)},
     law="exact",
     tags=("local_useless_elemwise",),
     tested_on=("eq(b, 1)", "neq(b, 0)", "eq(b, 0)", "neq(1, b)"),
 )
-def compare_bool(ctx: Any, node: Apply) -> Any:
-    for x, other in (node.inputs, node.inputs[::-1]):
-        k = number(other)
-        if x.type.dtype == "bool" and k in (0, 1):
-            same = (name_of(node) == "eq") == bool(k)
-            return like(node, x if same else functions.invert(x))
-    return None
+def compare_bool(node: Apply, x: Any, bit: Any) -> Any:
+    same = (name_of(node) == "eq") == bool(number(bit))
+    return like(node, x if same else functions.invert(x))
 
 
 @rule(
     "~(a == b) -> a != b",
-    ops=[TABLE["invert"]],
+    "invert(comparison := eq | neq | lt | le | gt | ge(*operands))",
     law="exact",
     tags=("local_useless_elemwise",),
     tested_on=("invert(eq(x, y))", "invert(neq(x, y))", "invert(lt(i, j))"),
 )
-def negated_comparison(ctx: Any, node: Apply) -> Any:
+def negated_comparison(comparison: Any, operands: Any) -> Any:
     """The order of floats is not turned round: with NaN both directions are false."""
-    inner = node.inputs[0].owner
-    name = name_of(inner)
-    if inner is None or name not in OPPOSITE:
+    name = name_of(comparison.owner)
+    if name not in ("eq", "neq") and not all(map(is_discrete, operands)):
         return None
-    discrete = all(dtypes.is_discrete(v.type.dtype) for v in inner.inputs)
-    if name not in ("eq", "neq") and not discrete:
-        return None
-    return functions.of(OPPOSITE[name])(*inner.inputs)
+    return functions.of(OPPOSITE[name])(*operands)
 
 
 OPPOSITE = {"eq": "neq", "neq": "eq", "lt": "ge", "ge": "lt", "gt": "le", "le": "gt"}
@@ -212,7 +207,8 @@ OPPOSITE = {"eq": "neq", "neq": "eq", "lt": "ge", "ge": "lt", "gt": "le", "le": 
 
 @rule(
     "a & True -> a, a | False -> a, a ^ 0 -> a",
-    ops=[TABLE[n] for n in ("and_", "or_", "xor")],
+    "and_ | or_ | xor(x, other)",
+    given={"other": is_constant},
     law="exact",
     tags=("local_useless_elemwise",),
     tested_on=(
@@ -225,45 +221,39 @@ OPPOSITE = {"eq": "neq", "neq": "eq", "lt": "ge", "ge": "lt", "gt": "le", "le": 
         "and_(false, b)",
     ),
 )
-def neutral_bits(ctx: Any, node: Apply) -> Any:
+def neutral_bits(node: Apply, x: Any, other: Any) -> Any:
     dtype, ndim = node.outputs[0].type.dtype, node.outputs[0].type.ndim
     zero, ones = (False, True) if dtype == "bool" else (0, -1)
-    name = name_of(node)
-    for x, other in (node.inputs, node.inputs[::-1]):
-        k = number(other)
-        if k == (ones if name == "and_" else zero):
-            return like(node, x)
-        if name != "xor" and k == (zero if name == "and_" else ones):
-            return like(node, literal(k, dtype, ndim))
+    name, k = name_of(node), number(other)
+    if k == (ones if name == "and_" else zero):
+        return like(node, x)
+    if name != "xor" and k == (zero if name == "and_" else ones):
+        return like(node, literal(k, dtype, ndim))
     return None
 
 
 @rule(
     "isnan(integer) -> False",
-    ops=[TABLE["isnan"], TABLE["isinf"]],
+    "isnan | isinf(x)",
+    given={"x": is_discrete},
     law="exact",
     tags=("local_useless_elemwise",),
     tested_on=("isnan(i)", "isinf(i)"),
 )
-def never_nan(ctx: Any, node: Apply) -> Any:
-    (x,) = node.inputs
-    if not dtypes.is_discrete(x.type.dtype):
-        return None
+def never_nan(node: Apply, x: Any) -> Any:
     return like(node, constant(False, dtype="bool", ndim=x.type.ndim))
 
 
 @rule(
     "switch(c, True, False) -> c",
-    ops=[SWITCH],
+    "switch(condition, a, b)",
+    given={"condition": is_bool, "a": is_constant, "b": is_constant},
     law="exact",
     tags=("local_useless_switch",),
     tested_on=("switch(b, true, false)", "switch(b, false, true)"),
 )
-def switch_of_bools(ctx: Any, node: Apply) -> Any:
-    condition, a, b = node.inputs
-    if node.outputs[0].type.dtype != "bool" or condition.type.dtype != "bool":
-        return None
+def switch_of_bools(node: Apply, condition: Any, a: Any, b: Any) -> Any:
     chosen = number(a), number(b)
-    if chosen == (True, False):
-        return like(node, condition)
-    return like(node, functions.invert(condition)) if chosen == (False, True) else None
+    if node.outputs[0].type.dtype != "bool" or chosen not in ((True, False), (False, True)):
+        return None
+    return like(node, condition if chosen[0] else functions.invert(condition))

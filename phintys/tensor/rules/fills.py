@@ -9,9 +9,9 @@ from phintys.graph.variable import Apply, Variable
 from phintys.rewriting.rule import rule
 from phintys.scalar.op import TABLE, ScalarOp
 from phintys.tensor.creation import Alloc
-from phintys.tensor.elemwise import DimShuffle, Elemwise, dimshuffle, functions
+from phintys.tensor.elemwise import Elemwise, dimshuffle, functions
 from phintys.tensor.lengths import are_of_one_array, is_plain_length, jointly_checked
-from phintys.tensor.rules.match import at, number, scalar_op_name, some
+from phintys.tensor.rules.match import number, same_shape, scalar_op_name, some
 from phintys.tensor.shape import length, product, shape_tuple
 
 SECOND = TABLE["second"]
@@ -89,14 +89,13 @@ def fill_number(v: Variable) -> Any:
 
 @rule(
     "second(x, v) -> v",
-    ops=[SECOND],
+    "second(x, v)",
     law="drops_errors",
     tags=("local_useless_fill", "cleanup", "shape_unsafe"),
     tested_on=("second(v, w)", "second(M, second(N, 1.5))", "second(v, alloc(s, n))"),
 )
-def useless_second(ctx: Any, node: Apply) -> Any:
+def useless_second(node: Apply, x: Any, v: Any) -> Any:
     """Where v has the shape already: the lengths of x and v agree, or the program is wrong."""
-    x, v = node.inputs
     if v.type.broadcastable != node.outputs[0].type.broadcastable:
         return None
     inner = filled_value(v)
@@ -169,55 +168,45 @@ def _broadcastable(operands: list[Any]) -> tuple[bool, ...]:
 
 @rule(
     "alloc(v, lengths of v) -> v",
-    ops=[Alloc],
+    "Alloc(value, *_)",
     law="drops_errors",
     tags=("local_useless_alloc", "cleanup", "shape_unsafe"),
     tested_on=("alloc(v, v.shape[0])", "alloc(v, n)", "alloc(M, 2, n)"),
 )
-def useless_alloc(ctx: Any, node: Apply) -> Any:
-    value = node.inputs[0]
-    return value if value.type.broadcastable == node.outputs[0].type.broadcastable else None
+def useless_alloc(node: Apply, value: Any) -> Any:
+    return value if same_shape(value, node.outputs[0]) else None
 
 
 @rule(
     "alloc(alloc(v)) -> alloc(v)",
-    ops=[Alloc],
-    where=at(0, "second", Alloc),
+    "Alloc(filled := second | Alloc(*_), *lengths)",
     law="drops_errors",
     tags=("local_merge_alloc", "cleanup", "shape_unsafe"),
     tested_on=("alloc(alloc(s, n), n, n)", "alloc(second(v, s), n, n)"),
 )
-def merge_allocs(ctx: Any, node: Apply) -> Any:
-    filled = node.inputs[0]
+def merge_allocs(node: Apply, filled: Any, lengths: Any) -> Any:
     value = filled_value(filled)
-    if value is None:
-        return None
     known = filled.type.broadcastable[filled.type.ndim - value.type.ndim :]
     if any(k and not v for k, v in zip(known, value.type.broadcastable)):
         return None  # the outer one may repeat what only the inner one says has length 1
-    return node.op(value, *node.inputs[1:])
+    return node.op(value, *lengths)
 
 
 @rule(
     "alloc(expand_dims(v)) -> alloc(v)",
-    ops=[Alloc],
-    where=at(0, DimShuffle),
+    "Alloc(DimShuffle(v, is_left_expand_dims=True), *lengths)",
     law="exact",
     tags=("local_alloc_dimshuffle", "cleanup"),
     tested_on=("alloc(s.dimshuffle('x'), n)", "alloc(v.dimshuffle('x', 0), 2, n)"),
 )
-def alloc_of_expanded(ctx: Any, node: Apply) -> Any:
+def alloc_of_expanded(node: Apply, v: Any, lengths: Any) -> Any:
     """New axes on the left come with the repetition."""
-    inner = node.inputs[0].owner
-    if inner is None or not isinstance(inner.op, DimShuffle) or not inner.op.is_left_expand_dims:
-        return None
-    return node.op(inner.inputs[0], *node.inputs[1:])
+    return node.op(v, *lengths)
 
 
 @rule(
     "dimshuffle(fill(v)) -> alloc(v)",
-    ops=[DimShuffle],
-    where=at(0, Alloc),
+    "DimShuffle(filled := Alloc(_, *lengths), new_order=order, drop=[])",
     law="drops_errors",
     tags=(
         "local_alloc_sink_dimshuffle",
@@ -226,27 +215,21 @@ def alloc_of_expanded(ctx: Any, node: Apply) -> Any:
     ),
     tested_on=("alloc(s, n, 3).T", "alloc(s, n).dimshuffle(0, 'x')"),
 )
-def dimshuffle_of_alloc(ctx: Any, node: Apply) -> Any:
-    (x,) = node.inputs
-    order = node.op.new_order
-    if x.owner is None or not isinstance(x.owner.op, Alloc) or node.op.drop:
-        return None
-    value = dimshuffle(filled_value(x), order)
-    lengths = x.owner.inputs[1:]
-    return x.owner.op(value, *(1 if o == "x" else lengths[o] for o in order))
+def dimshuffle_of_alloc(filled: Any, lengths: Any, order: Any) -> Any:
+    value = dimshuffle(filled_value(filled), order)
+    return filled.owner.op(value, *(1 if o == "x" else lengths[o] for o in order))
 
 
 @rule(
     "second(x, v) -> alloc(v, lengths of x)",
-    ops=[SECOND],
+    "second(x, v)",
     phase="specialize",
     law="drops_errors",
     tags=("local_second_to_alloc", "shape_unsafe"),
     tested_on=("second(v, s)", "second(M, v)"),
 )
-def second_to_alloc(ctx: Any, node: Apply) -> Any:
+def second_to_alloc(node: Apply, x: Any, v: Any) -> Any:
     """Lengths are known without computing x."""
-    x, v = node.inputs
     out = node.outputs[0].type
     axes = enumerate(zip(x.type.broadcastable, out.shape))
     return Alloc()(v, *(length(v if short and n != 1 else x, i) for i, (short, n) in axes))

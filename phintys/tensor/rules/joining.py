@@ -7,24 +7,24 @@ from typing import Any
 from phintys.graph.variable import Apply
 from phintys.rewriting.rule import rule
 from phintys.tensor.elemwise import cast
-from phintys.tensor.join import Join, Split
+from phintys.tensor.join import Join
 from phintys.tensor.shape import MakeVector
 
 
 @rule(
     "join(x) -> x",
-    ops=[Join],
+    "Join(x)",
     law="exact",
     tags=("local_join_1", "cleanup"),
     tested_on=("Join(0)(v)",),
 )
-def join_of_one(ctx: Any, node: Apply) -> Any:
-    return node.inputs[0] if len(node.inputs) == 1 else None
+def join_of_one(x: Any) -> Any:
+    return x
 
 
 @rule(
     "join(x, empty) -> x",
-    ops=[Join],
+    "Join(*pieces, axis=axis)",
     law="drops_errors",
     tags=("local_join_empty", "cleanup"),
     tested_on=(
@@ -33,10 +33,10 @@ def join_of_one(ctx: Any, node: Apply) -> Any:
         "join(0, h.dimshuffle(0), zeros((0,)))",
     ),
 )
-def join_without_empty(ctx: Any, node: Apply) -> Any:
+def join_without_empty(node: Apply, pieces: Any, axis: Any) -> Any:
     """The dtype stays what it was with the empty pieces."""
-    kept = [x for x in node.inputs if x.type.shape[node.op.axis] != 0]
-    if len(kept) == len(node.inputs) or not kept:
+    kept = [x for x in pieces if x.type.shape[axis] != 0]
+    if len(kept) == len(pieces) or not kept:
         return None
     dtype = node.outputs[0].type.dtype
     first, *rest = kept
@@ -91,33 +91,27 @@ def join_of_vectors(ctx: Any, node: Apply) -> Any:
 
 @rule(
     "split(x) in one piece -> x",
-    ops=[Split],
+    "Split(x, *_, len_splits=1)",
     law="drops_errors",
     tags=("local_useless_split", "cleanup", "shape_unsafe"),
     tested_on=("split(v, [3])[0]",),
 )
-def useless_split(ctx: Any, node: Apply) -> Any:
-    return node.inputs[0] if node.op.len_splits == 1 else None
+def useless_split(x: Any) -> Any:
+    return x
 
 
 @rule(
     "split(join(x, y)) -> x, y",
-    ops=[Split],
+    "Split(Join(*pieces, axis=axis), *_, axis=axis)",
     law="drops_errors",
     tags=("local_split_of_join", "cleanup", "shape_unsafe"),
     tested_on=("split(join(0, N, N), [2, 2])[1]",),
 )
-def split_of_join(ctx: Any, node: Apply) -> Any:
+def split_of_join(node: Apply, pieces: Any, axis: Any) -> Any:
     """Where the pieces are known to be what was joined."""
-    made = node.inputs[0].owner
-    if made is None or not isinstance(made.op, Join) or made.op.axis != node.op.axis:
+    if len(pieces) != len(node.outputs):
         return None
-    if len(made.inputs) != len(node.outputs):
-        return None
-    lengths = [
-        (x.type.shape[node.op.axis], o.type.shape[node.op.axis])
-        for x, o in zip(made.inputs, node.outputs)
-    ]
+    lengths = [(x.type.shape[axis], o.type.shape[axis]) for x, o in zip(pieces, node.outputs)]
     if any(a is None or a != b for a, b in lengths):
         return None
-    return [cast(x, o.type.dtype) for x, o in zip(made.inputs, node.outputs)]
+    return [cast(x, o.type.dtype) for x, o in zip(pieces, node.outputs)]

@@ -1,21 +1,51 @@
-"""The language of equations: their functions, and the type of pattern variables."""
+"""The language of rules: functions, classes of ops, and the type of pattern variables."""
 
 from __future__ import annotations
 
 from math import inf, nan
 from typing import Any
 
+from phintys.gradient.barriers import ViewOp
 from phintys.rewriting.rule import Rule, equation, set_pattern_defaults
 from phintys.scalar.op import TABLE
-from phintys.tensor.elemwise import functions
+from phintys.tensor.creation import Alloc
+from phintys.tensor.dot import Dot
+from phintys.tensor.elemwise import DimShuffle, Elemwise, functions
+from phintys.tensor.index_ops import (
+    AdvancedIncSubtensor,
+    AdvancedSubtensor,
+    IncSubtensor,
+    Subtensor,
+)
+from phintys.tensor.join import Join, Split
+from phintys.tensor.others import ProdOthers
+from phintys.tensor.reduce import CAReduce, Max, Min, Prod, Sum
+from phintys.tensor.reshape import Reshape
 from phintys.tensor.rules.match import is_float
+from phintys.tensor.shape import (
+    MakeVector,
+    ScalarFromTensor,
+    Shape,
+    SpecifyShape,
+    TensorFromScalar,
+)
+from phintys.tensor.special import LogSoftmax, Softmax
 from phintys.tensor.type import TensorType
 
-#: what names in the text of an equation mean; all others are pattern variables
+#: the classes of ops that patterns name
+OPS: tuple[type, ...] = (
+    *(AdvancedIncSubtensor, AdvancedSubtensor, Alloc, CAReduce, DimShuffle, Dot, Elemwise),
+    *(IncSubtensor, Join, LogSoftmax, MakeVector, Max, Min, Prod, ProdOthers, Reshape),
+    *(ScalarFromTensor, Shape, Softmax, SpecifyShape, Split, Subtensor, Sum, TensorFromScalar),
+    ViewOp,
+)
+
+#: what names in the text of a rule mean; all others are pattern variables
 NAMES: dict[str, Any] = {
     name: getattr(functions, name) for name in TABLE if not name.startswith("cast_")
 }
 NAMES |= {"nan": nan, "inf": inf}
+NAMES |= {cls.__name__: cls for cls in OPS}
 NAMES |= {
     "__add__": functions.add,
     "__sub__": functions.sub,

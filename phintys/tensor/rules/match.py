@@ -91,6 +91,21 @@ def is_float(x: Any) -> bool:
     return dtypes.is_float(x.type.dtype)
 
 
+def is_discrete(x: Any) -> bool:
+    """Whether a variable holds integers or booleans."""
+    return dtypes.is_discrete(x.type.dtype)
+
+
+def is_bool(x: Any) -> bool:
+    """Whether a variable holds booleans."""
+    return bool(x.type.dtype == "bool")
+
+
+def is_matrix(x: Any) -> bool:
+    """Whether a tensor has two dimensions."""
+    return bool(x.type.ndim == 2)
+
+
 def negation_keeps(x: Variable, dtype: str) -> bool:
     """Whether the opposite of ``x``, cast to a dtype, is the opposite of ``x`` cast to it.
 

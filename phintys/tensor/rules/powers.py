@@ -7,13 +7,13 @@ from typing import Any
 
 from phintys.graph.variable import Apply, Constant, Variable
 from phintys.rewriting.rule import Rule, equation, rule
+from phintys.rewriting.unify import is_constant
 from phintys.scalar import dtypes
 from phintys.scalar.op import TABLE
 from phintys.tensor.elemwise import cast, functions
 from phintys.tensor.rules.language import NAMES
 from phintys.tensor.rules.match import (
     argument,
-    at,
     is_float,
     like,
     literal,
@@ -22,19 +22,16 @@ from phintys.tensor.rules.match import (
     some,
 )
 
-POW = TABLE["pow"]
-
 
 @rule(
     "pow(x, 0) -> 1, pow(x, 1) -> x, pow(x, 2) -> sqr(x)",
-    ops=[POW],
+    "pow(x, exponent)",
     where=some(Constant),
     law="rounding",
     tags=("local_pow_canonicalize", "cleanup"),
     tested_on=("x**0", "x**1", "x**2", "i**2", "ones_like(x)**y"),
 )
-def trivial_power(ctx: Any, node: Apply) -> Any:
-    x, exponent = node.inputs
+def trivial_power(node: Apply, x: Any, exponent: Any) -> Any:
     k = number(exponent)
     if k == 0 or (number(x) == 1 and not _may_fail(exponent)):
         return like(node, functions.second(x, functions.second(exponent, 1)))
@@ -52,42 +49,38 @@ def _may_fail(exponent: Variable) -> bool:
 
 @rule(
     "pow(x, constant) -> products",
-    ops=[POW],
-    where=at(1, Constant),
+    "pow(x, exponent)",
+    given={"exponent": is_constant},
     phase="specialize",
     law="rounding",
     tags=("local_pow_specialize", "local_pow_to_nested_squaring"),
     tested_on=("x**3", "x**-1", "x**-2", "x**7", "x**-3"),
 )
-def specialize_power(ctx: Any, node: Apply) -> Any:
-    x, exponent = node.inputs
-    out = node.outputs[0].type
-    k = number(exponent)
-    if k is None or not dtypes.is_float(out.dtype):
+def specialize_power(node: Apply, x: Any, exponent: Any) -> Any:
+    k, dtype = number(exponent), node.outputs[0].type.dtype
+    if k is None or not dtypes.is_float(dtype):
         return None
     if not float(k).is_integer() or not 0 < abs(k) <= 16:
         return None
-    new = power_by_squaring(cast(x, out.dtype), int(abs(k)))
+    new = power_by_squaring(cast(x, dtype), int(abs(k)))
     return like(node, new if k > 0 else functions.reciprocal(new))
 
 
 @rule(
     "pow(x, 0.5) -> sqrt(x), pow(x, -0.5) -> 1 / sqrt(x)",
-    ops=[POW],
-    where=at(1, Constant),
+    "pow(x, exponent)",
+    given={"exponent": is_constant},
     phase="specialize",
     law="finite",
     tags=("local_pow_specialize",),
     tested_on=("x**0.5", "x**-0.5"),
 )
-def power_to_root(ctx: Any, node: Apply) -> Any:
+def power_to_root(node: Apply, x: Any, exponent: Any) -> Any:
     """Roots differ from powers at -inf (inf or 0), and in the sign of what -0 becomes."""
-    x, exponent = node.inputs
-    out = node.outputs[0].type
-    k = number(exponent)
-    if k not in (0.5, -0.5) or not dtypes.is_float(out.dtype):
+    k, dtype = number(exponent), node.outputs[0].type.dtype
+    if k not in (0.5, -0.5) or not dtypes.is_float(dtype):
         return None
-    root = functions.sqrt(cast(x, out.dtype))
+    root = functions.sqrt(cast(x, dtype))
     return like(node, root if k > 0 else functions.reciprocal(root))
 
 
@@ -105,18 +98,14 @@ def power_by_squaring(x: Any, k: int) -> Any:
 
 @rule(
     "-1 * x -> -x",
-    ops=[TABLE["mul"]],
-    where=at(0, Constant),
+    "mul(-1, x, *rest)",
     phase="specialize",
     law="exact",
     tags=("local_mul_specialize",),
     tested_on=("x * -1", "x * -1 * y"),
 )
-def product_to_negation(ctx: Any, node: Apply) -> Any:
-    first, *rest = node.inputs
-    if number(first) != -1 or not rest:
-        return None
-    x = rest[0] if len(rest) == 1 else functions.mul(*rest)
+def product_to_negation(node: Apply, x: Any, rest: Any) -> Any:
+    x = functions.mul(x, *rest) if rest else x
     out = node.outputs[0].type
     if x.type.dtype != out.dtype or dtypes.kind(out.dtype) == "c":
         return None
@@ -171,19 +160,16 @@ def merge_exponentials(ctx: Any, node: Apply) -> Any:
 
 @rule(
     "exp(x) / exp(y) -> exp(x - y)",
-    ops=[TABLE["true_div"]],
-    where=at(1, "exp"),
+    "true_div(top, exp(y))",
+    given={"y": is_float},
+    single_use=True,
     phase="specialize",
     law="rounding",
     tags=("local_div_exp_to_mul_exp",),
     tested_on=("exp(x) / exp(y)", "x / exp(y)"),
 )
-def divide_by_exponential(ctx: Any, node: Apply) -> Any:
+def divide_by_exponential(ctx: Any, node: Apply, top: Any, y: Any) -> Any:
     """A division is slower than a sign."""
-    top, below = node.inputs
-    y = _exponent(ctx, below)
-    if y is None:
-        return None
     x = _exponent(ctx, top)
     if x is not None:
         return like(node, functions.exp(functions.sub(x, y)))
@@ -227,16 +213,14 @@ EQUATIONS: list[Rule] = list(_machine_forms())
 
 @rule(
     "i // 1 -> i, i % 1 -> 0 for integers",
-    ops=[TABLE["int_div"], TABLE["mod"]],
+    "int_div | mod(x, 1)",
     law="exact",
     tags=("local_intdiv_by_one", "cleanup"),
     tested_on=("i // 1", "i % 1", "h // 1"),
 )
-def divide_integer_by_one(ctx: Any, node: Apply) -> Any:
-    x, y = node.inputs
+def divide_integer_by_one(node: Apply, x: Any) -> Any:
     out = node.outputs[0].type
-    if number(y) != 1 or not dtypes.is_discrete(out.dtype) or out.dtype == "bool":
+    if not dtypes.is_discrete(out.dtype) or out.dtype == "bool":
         return None
-    return like(
-        node, x if node.op.scalar_op is TABLE["int_div"] else literal(0, out.dtype, out.ndim)
-    )
+    divides = node.op.scalar_op is TABLE["int_div"]
+    return like(node, x if divides else literal(0, out.dtype, out.ndim))

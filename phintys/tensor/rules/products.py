@@ -14,7 +14,7 @@ from phintys.tensor.creation import Alloc
 from phintys.tensor.dot import Dot
 from phintys.tensor.elemwise import DimShuffle, cast, dimshuffle, functions
 from phintys.tensor.rules.fills import fill_number
-from phintys.tensor.rules.match import applied, at, like, some
+from phintys.tensor.rules.match import applied, is_matrix, like, some
 from phintys.tensor.shape import length
 
 
@@ -36,14 +36,13 @@ def matrix_transpose(x: Any) -> Any:
 
 @rule(
     "dot(0, x) -> 0",
-    ops=[Dot],
+    "Dot(x, y)",
     where=some(Constant, Alloc, "second"),
     law="finite",
     tags=("local_0_dot_x", "shape_unsafe"),
     tested_on=("dot(zeros_like(M), v)", "dot(M, zeros((3, 2)))"),
 )
-def product_with_zero(ctx: Any, node: Apply) -> Any:
-    x, y = node.inputs
+def product_with_zero(node: Apply, x: Any, y: Any) -> Any:
     if fill_number(x) != 0 and fill_number(y) != 0:
         return None
     zero = constant(0, dtype=node.outputs[0].type.dtype)
@@ -54,36 +53,27 @@ def product_with_zero(ctx: Any, node: Apply) -> Any:
 
 @rule(
     "dot(column, row) -> column * row",
-    ops=[Dot],
+    "Dot(x, y)",
+    given={"x": is_matrix, "y": is_matrix},
     law="rounding",
     tags=("local_dot_to_mul",),
     tested_on=("dot(C, R)",),
 )
-def product_of_column_and_row(ctx: Any, node: Apply) -> Any:
+def product_of_column_and_row(x: Any, y: Any) -> Any:
     """Where the inner length is known to be 1."""
-    x, y = node.inputs
-    if x.type.ndim != 2 or y.type.ndim != 2 or x.type.shape[1] != 1 or y.type.shape[0] != 1:
-        return None
-    return functions.mul(x, y)
+    return functions.mul(x, y) if x.type.shape[1] == y.type.shape[0] == 1 else None
 
 
 @rule(
     "dot(A, B).T -> dot(B.T, A.T)",
-    ops=[DimShuffle],
-    where=at(0, Dot),
+    "DimShuffle(product := Dot(a, b), new_order=(1, 0))",
+    single_use=True,
     law="rounding",
     tags=("local_lift_transpose_through_dot",),
     tested_on=("dot(M, M.T).T", "dot(M.T, N).T"),
 )
-def transpose_of_product(ctx: Any, node: Apply) -> Any:
-    (x,) = node.inputs
-    inner = x.owner
-    if node.op.new_order != (1, 0) or inner is None or not isinstance(inner.op, Dot):
-        return None
-    if not ctx.single_use(x):
-        return None
-    a, b = inner.inputs
-    return inner.op(matrix_transpose(b), matrix_transpose(a))
+def transpose_of_product(product: Any, a: Any, b: Any) -> Any:
+    return product.owner.op(matrix_transpose(b), matrix_transpose(a))
 
 
 # ------------------------------------------------------------------------------------ BLAS

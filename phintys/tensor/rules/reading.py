@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from phintys.graph.variable import Apply, Constant, Variable
+from phintys.graph.variable import Apply, Variable
 from phintys.rewriting.rule import rule
+from phintys.rewriting.unify import is_constant
 from phintys.tensor.creation import Alloc
-from phintys.tensor.dot import Dot
-from phintys.tensor.elemwise import DimShuffle, Elemwise, cast, dimshuffle
+from phintys.tensor.elemwise import cast, dimshuffle
 from phintys.tensor.index_list import (
     FULL,
     flatten_index_variables,
@@ -20,14 +20,11 @@ from phintys.tensor.index_list import (
     symbolic_length,
     unflatten_index_variables,
 )
-from phintys.tensor.index_ops import AdvancedSubtensor, IncSubtensor, Subtensor
+from phintys.tensor.index_ops import Subtensor
 from phintys.tensor.join import Join
-from phintys.tensor.reduce import CAReduce
 from phintys.tensor.rules.fills import filled_value, has_plain_lengths
-from phintys.tensor.rules.match import at
 from phintys.tensor.rules.through import moved_to_inputs
-from phintys.tensor.shape import MakeVector, Shape_i, as_length
-from phintys.tensor.special import LogSoftmax, Softmax
+from phintys.tensor.shape import Shape_i, as_length
 
 #: For each axis a slice, or the variable (or number) of a position.
 Index = list[Any]
@@ -74,14 +71,13 @@ def read_operand(v: Variable, like: Variable, index: Index) -> Any:
 
 @rule(
     "x[0:n:1] -> x",
-    ops=[Subtensor],
+    "Subtensor(x, *variables, idx_list=idx_list)",
     law="exact",
     tags=("local_useless_slice", "local_useless_subtensor", "cleanup"),
     tested_on=("v[0:]", "v[::1]", "N[0:2]", "M[0:, 1:]", "v[:v.shape[0]]", "M[1, 0:]"),
 )
-def useless_slice(ctx: Any, node: Apply) -> Any:
-    x = node.inputs[0]
-    given = list(unflatten_index_variables(node.inputs[1:], node.op.idx_list))
+def useless_slice(x: Any, variables: Any, idx_list: Any) -> Any:
+    given = list(unflatten_index_variables(variables, idx_list))
     simpler = [
         _simplified(e, x, axis) if isinstance(e, slice) else e for axis, e in enumerate(given)
     ]
@@ -116,8 +112,7 @@ def _is_shape(stop: Any, x: Variable, axis: int) -> bool:
 
 @rule(
     "x[a:][b:] -> x[a + b:]",
-    ops=[Subtensor],
-    where=at(0, Subtensor),
+    "Subtensor(inner := Subtensor(x, *_), *_)",
     law="exact",
     tags=("local_subtensor_merge_slice", "local_subtensor_merge_integer", "cleanup"),
     tested_on=(
@@ -133,14 +128,10 @@ def _is_shape(stop: Any, x: Variable, axis: int) -> bool:
         "v[2:][::2]",
     ),
 )
-def merge_reads(ctx: Any, node: Apply) -> Any:
-    inner = node.inputs[0].owner
-    if inner is None or not isinstance(inner.op, Subtensor):
-        return None
-    x = inner.inputs[0]
+def merge_reads(node: Apply, inner: Any, x: Any) -> Any:
     outer = iter(index_of(node))
     merged: Index = []
-    for axis, e in enumerate(index_of(inner)):
+    for axis, e in enumerate(index_of(inner.owner)):
         if not isinstance(e, slice):
             merged.append(e)
             continue
@@ -210,28 +201,24 @@ def _composed_unknown(bounds: Any, entry: Any) -> Any:
 
 @rule(
     "vector(a, b, ...)[i] -> its item",
-    ops=[Subtensor],
-    where=at(0, MakeVector),
+    "Subtensor(vector := MakeVector(*items, dtype=dtype), *_)",
     law="exact",
     tags=("local_subtensor_make_vector", "cleanup"),
     tested_on=("stack([s, t])[1]", "stack([s, t, 2 * s])[1:]", "M.shape[0]"),
 )
-def item_of_vector(ctx: Any, node: Apply) -> Any:
-    made = node.inputs[0].owner
-    if made is None or not isinstance(made.op, MakeVector):
-        return None
+def item_of_vector(node: Apply, vector: Any, items: Any, dtype: Any) -> Any:
     (e,) = index_of(node)
     if isinstance(e, slice):
         bounds = _literals(e)
-        return None if bounds is None else made.op(*made.inputs[slice(*bounds)])
+        return None if bounds is None else vector.owner.op(*items[slice(*bounds)])
     i = literal(e)
-    return None if i is None else cast(made.inputs[i], made.op.dtype)
+    return None if i is None else cast(items[i], dtype)
 
 
 @rule(
     "alloc(v)[index] -> alloc(v)",
-    ops=[Subtensor],
-    where=at(0, Alloc),
+    "Subtensor(x := Alloc(_, *lengths), *_)",
+    given={"x": has_plain_lengths},
     law="drops_errors",
     tags=("local_subtensor_of_alloc", "cleanup", "shape_unsafe"),
     tested_on=(
@@ -241,16 +228,12 @@ def item_of_vector(ctx: Any, node: Apply) -> Any:
         "alloc(v, 4, 3)[2]",
     ),
 )
-def read_of_alloc(ctx: Any, node: Apply) -> Any:
-    x = node.inputs[0]
-    if x.owner is None or not isinstance(x.owner.op, Alloc) or not has_plain_lengths(x):
-        return None
+def read_of_alloc(node: Apply, x: Any, lengths: Any) -> Any:
     index = index_of(node)
     if not all(map(_is_within, index, x.type.shape)):
         return None
     value = read_operand(filled_value(x), x, index)
-    lengths = [as_length(n) for n in x.owner.inputs[1:]]
-    left = [_length_of_entry(index[axis], lengths[axis]) for axis in kept_axes(index)]
+    left = [_length_of_entry(index[axis], as_length(lengths[axis])) for axis in kept_axes(index)]
     return Alloc()(value, *left) if left else value
 
 
@@ -269,25 +252,20 @@ def _length_of_entry(e: slice, n: Any) -> Any:
 
 @rule(
     "join(x, y)[i] -> join(x[i], y[i])",
-    ops=[Subtensor],
-    where=at(0, Join),
+    "Subtensor(x := Join(*pieces, axis=axis), *_)",
     law="drops_errors",
     tags=("local_subtensor_of_join",),
     tested_on=("join(0, N, N)[2]", "join(1, M, N)[1]", "join(0, N, N)[-1]", "join(1, M, N)[1:, :]"),
 )
-def read_of_join(ctx: Any, node: Apply) -> Any:
+def read_of_join(ctx: Any, node: Apply, x: Any, pieces: Any, axis: Any) -> Any:
     """Of the other axes, or at a position that is known to lie in one of the tensors."""
-    x = node.inputs[0]
-    if x.owner is None or not isinstance(x.owner.op, Join):
-        return None
-    axis = x.owner.op.axis
     index = index_of(node)
     along = index[axis]
     if is_full(along):
         if not ctx.single_use(x):
             return None
         moved = sum(isinstance(e, slice) for e in index[:axis])
-        return Join(moved)(*(read(v, index) for v in x.owner.inputs))
+        return Join(moved)(*(read(v, index) for v in pieces))
     i = None if isinstance(along, slice) else literal(along)
     return None if i is None else _read_at(x, axis, i, index)
 
@@ -307,8 +285,7 @@ def _read_at(x: Variable, axis: int, i: int, index: Index) -> Any:
 
 @rule(
     "set(x, y, index)[index] -> y",
-    ops=[Subtensor],
-    where=at(0, IncSubtensor),
+    "Subtensor(write := IncSubtensor(x, y, *there, inplace=False), *here)",
     law="drops_errors",
     tags=("local_read_of_write_same_indices", "local_slice_read_of_write", "shape_unsafe"),
     tested_on=(
@@ -318,19 +295,16 @@ def _read_at(x: Variable, axis: int, i: int, index: Index) -> Any:
         "inc_subtensor(M[0], v)[1]",
     ),
 )
-def read_of_write(ctx: Any, node: Apply) -> Any:
+def read_of_write(node: Apply, write: Any, x: Any, y: Any, there: Any, here: Any) -> Any:
     """The part that was written, or one beside it."""
-    inner = node.inputs[0].owner
-    if inner is None or not isinstance(inner.op, IncSubtensor) or inner.op.inplace:
-        return None
-    x, y = inner.inputs[:2]
-    if _disjoint(index_of(node), index_of(inner, 2)):
-        return node.op(x, *node.inputs[1:])
-    if node.op.idx_list != inner.op.idx_list or node.inputs[1:] != inner.inputs[2:]:
+    op = write.owner.op
+    if _disjoint(index_of(node), index_of(write.owner, 2)):
+        return node.op(x, *here)
+    if node.op.idx_list != op.idx_list or here != there:
         return None
     y = cast(y, x.type.dtype)
-    if not inner.op.set_instead_of_inc:
-        return node.op(x, *node.inputs[1:]) + y
+    if not op.set_instead_of_inc:
+        return node.op(x, *here) + y
     return y if y.type.broadcastable == node.outputs[0].type.broadcastable else None
 
 
@@ -350,8 +324,7 @@ def _disjoint(a: Index, b: Index) -> bool:
 
 @rule(
     "f(x, y)[i] -> f(x[i], y[i])",
-    ops=[Subtensor],
-    where=at(0, Elemwise),
+    "Subtensor(x := Elemwise(*_), *_)",
     law="drops_errors",
     tags=("local_subtensor_of_batch_dims", "local_subtensor_of_elemwise", "shape_unsafe"),
     tested_on=(
@@ -363,12 +336,11 @@ def _disjoint(a: Index, b: Index) -> bool:
         "exp(exp(M) + v)[1]",
     ),
 )
-def read_of_elementwise(ctx: Any, node: Apply) -> Any:
+def read_of_elementwise(ctx: Any, node: Apply, x: Any) -> Any:
     """A result that nothing else uses: only what is read is computed.
 
     Positions that a fill is read at are checked nowhere else.
     """
-    x = node.inputs[0]
     index = index_of(node)
     if filled_value(x) is not None and not all(map(_is_within, index, x.type.shape)):
         return None
@@ -377,8 +349,7 @@ def read_of_elementwise(ctx: Any, node: Apply) -> Any:
 
 @rule(
     "dimshuffle(x)[i] -> dimshuffle(x[j])",
-    ops=[Subtensor],
-    where=at(0, DimShuffle),
+    "Subtensor(DimShuffle(x, new_order=shuffled), *_)",
     law="exact",
     tags=(
         "local_subtensor_of_transpose",
@@ -395,14 +366,10 @@ def read_of_elementwise(ctx: Any, node: Apply) -> Any:
         "v.dimshuffle(0, 'x')[1:, 0]",
     ),
 )
-def read_of_dimshuffle(ctx: Any, node: Apply) -> Any:
-    inner = node.inputs[0].owner
-    if inner is None or not isinstance(inner.op, DimShuffle):
-        return None
-    (x,) = inner.inputs
+def read_of_dimshuffle(node: Apply, x: Any, shuffled: Any) -> Any:
     entries: Index = [FULL] * x.type.ndim
     order: list[Any] = []
-    for o, e in zip(inner.op.new_order, index_of(node)):
+    for o, e in zip(shuffled, index_of(node)):
         if o != "x":
             entries[o] = e
         elif not (is_full(e) if isinstance(e, slice) else literal(e) in (0, -1)):
@@ -415,19 +382,16 @@ def read_of_dimshuffle(ctx: Any, node: Apply) -> Any:
 
 @rule(
     "sum(x, axis)[i] -> sum(x[i], axis)",
-    ops=[Subtensor],
-    where=at(0, CAReduce),
+    "Subtensor(reduced := CAReduce(x), *_)",
+    single_use=True,
     law="rounding",
     tags=("local_subtensor_of_reduce",),
     tested_on=("M.sum(axis=1)[0]", "M.max(axis=0)[1:]", "K.sum(axis=1)[0]"),
 )
-def read_of_reduction(ctx: Any, node: Apply) -> Any:
-    inner = node.inputs[0].owner
-    if inner is None or not isinstance(inner.op, CAReduce) or not ctx.single_use(node.inputs[0]):
-        return None
-    (x,) = inner.inputs
-    entries, axes = _around(x, inner.op.axes(inner), index_of(node))
-    return inner.op.clone(axis=axes)(read(x, entries))
+def read_of_reduction(node: Apply, reduced: Any, x: Any) -> Any:
+    reduction = reduced.owner
+    entries, axes = _around(x, reduction.op.axes(reduction), index_of(node))
+    return reduction.op.clone(axis=axes)(read(x, entries))
 
 
 def _around(x: Variable, axes: Sequence[int], outer: Index) -> tuple[Index, tuple[int, ...]]:
@@ -440,56 +404,46 @@ def _around(x: Variable, axes: Sequence[int], outer: Index) -> tuple[Index, tupl
 
 @rule(
     "softmax(x, axis)[i] -> softmax(x[i], axis)",
-    ops=[Subtensor],
-    where=at(0, Softmax, LogSoftmax),
+    "Subtensor(rows := Softmax | LogSoftmax(x, axis=axes), *_)",
+    single_use=True,
     law="rounding",
     tags=("local_subtensor_of_softmax",),
     tested_on=("special.softmax(M, axis=1)[0]", "special.log_softmax(M, axis=0)[:, 1]"),
 )
-def read_of_rows(ctx: Any, node: Apply) -> Any:
+def read_of_rows(node: Apply, rows: Any, x: Any, axes: Any) -> Any:
     """Where whole rows are read."""
-    inner = node.inputs[0].owner
-    if inner is None or not isinstance(inner.op, Softmax | LogSoftmax):
-        return None
     index = index_of(node)
-    axes = inner.op.axis or ()
-    if not ctx.single_use(node.inputs[0]) or not all(is_full(index[a]) for a in axes):
+    if not all(is_full(index[a]) for a in axes or ()):
         return None
-    x = inner.inputs[0]
     place = {axis: k for k, axis in enumerate(kept_axes(index))}
-    return type(inner.op)(axis=tuple(place[a] for a in axes))(read(x, index))
+    return type(rows.owner.op)(axis=tuple(place[a] for a in axes or ()))(read(x, index))
 
 
 @rule(
     "dot(A, B)[i, j] -> dot(A[i], B[:, j])",
-    ops=[Subtensor],
+    "Subtensor(product := Dot(a, b), *_)",
+    single_use=True,
     law="rounding",
     tags=("local_subtensor_of_dot",),
     tested_on=("dot(M, M.T)[0]", "dot(M, v)[1:]", "dot(M, M.T)[1:, 0]", "dot(M, M.T)[:, 1]"),
 )
-def read_of_dot(ctx: Any, node: Apply) -> Any:
-    inner = node.inputs[0].owner
-    if inner is None or not isinstance(inner.op, Dot) or not ctx.single_use(node.inputs[0]):
-        return None
-    a, b = inner.inputs
+def read_of_dot(node: Apply, product: Any, a: Any, b: Any) -> Any:
     index = index_of(node)
     rows = index[: a.type.ndim - 1]
-    return inner.op(read(a, rows), read(b, [FULL, *index[a.type.ndim - 1 :]]))
+    return product.owner.op(read(a, rows), read(b, [FULL, *index[a.type.ndim - 1 :]]))
 
 
 @rule(
     "x[constant positions] -> slice",
-    ops=[AdvancedSubtensor],
+    "AdvancedSubtensor(x, at, idx_list=(0,))",
+    given={"at": is_constant},
     tags=("local_adv_idx_to_slice",),
     tested_on=("N[np.array([0, 1])]",),
 )
-def positions_to_slice(ctx: Any, node: Apply) -> Any:
+def positions_to_slice(x: Any, at: Any) -> Any:
     """Constant positions at equal distances along the first axis, known to be in range."""
-    if len(node.inputs) != 2 or node.op.idx_list != (0,):
-        return None
-    x, at = node.inputs
     n = x.type.shape[0]
-    if not isinstance(at, Constant) or at.data.ndim != 1 or at.data.dtype.kind not in "iu":
+    if at.data.ndim != 1 or at.data.dtype.kind not in "iu":
         return None
     positions = [int(i) for i in at.data]
     if len(positions) < 2 or positions[0] < 0:

@@ -10,15 +10,13 @@ import numpy as np
 from phintys.graph.variable import Apply, Variable
 from phintys.rewriting.rule import rule
 from phintys.scalar import dtypes
-from phintys.scalar.op import TABLE
 from phintys.tensor.convert import constant
 from phintys.tensor.creation import Alloc
-from phintys.tensor.elemwise import DimShuffle, cast, dimshuffle, functions
-from phintys.tensor.others import ProdOthers
-from phintys.tensor.reduce import CAReduce, Max, Min, Prod, Sum, keep_dims
+from phintys.tensor.elemwise import cast, dimshuffle, functions
+from phintys.tensor.reduce import Max, Min, Prod, Sum, keep_dims
 from phintys.tensor.rules.fills import count, fill_number, filled_value, has_plain_lengths
-from phintys.tensor.rules.match import applied, argument, at
-from phintys.tensor.shape import MakeVector, length
+from phintys.tensor.rules.match import is_float
+from phintys.tensor.shape import length
 
 Harmless = Callable[[Any], bool]
 
@@ -54,7 +52,7 @@ def _is_not_zero(k: Any) -> bool:
 
 @rule(
     "reduce over axes of length 1 -> dimshuffle",
-    ops=[CAReduce],
+    "CAReduce(x)",
     law="rounding",
     tags=(
         "local_reduce_broadcastable",
@@ -72,8 +70,7 @@ def _is_not_zero(k: Any) -> bool:
         "h.dimshuffle('x', 0).sum(axis=0)",
     ),
 )
-def reduce_broadcastable(ctx: Any, node: Apply) -> Any:
-    (x,) = node.inputs
+def reduce_broadcastable(node: Apply, x: Any) -> Any:
     axes = node.op.axes(node)
     dtype = node.outputs[0].type.dtype
     if not all(x.type.broadcastable[a] for a in axes):
@@ -85,8 +82,8 @@ def reduce_broadcastable(ctx: Any, node: Apply) -> Any:
 
 @rule(
     "sum(sum(x, a), b) -> sum(x, a and b)",
-    ops=[CAReduce],
-    where=at(0, CAReduce),
+    "CAReduce(inner := CAReduce(x))",
+    single_use=True,
     law="rounding",
     tags=("local_reduce_chain",),
     tested_on=(
@@ -97,37 +94,30 @@ def reduce_broadcastable(ctx: Any, node: Apply) -> Any:
         "K.min(axis=0).min(axis=1)",
     ),
 )
-def merge_reductions(ctx: Any, node: Apply) -> Any:
-    inner = node.inputs[0].owner
-    if inner is None or type(inner.op) is not type(node.op) or not ctx.single_use(node.inputs[0]):
+def merge_reductions(node: Apply, inner: Any, x: Any) -> Any:
+    op = inner.owner.op
+    if type(op) is not type(node.op) or op.clone(axis=None) != node.op.clone(axis=None):
         return None
-    if inner.op.clone(axis=None) != node.op.clone(axis=None):
-        return None
-    first = inner.op.axes(inner)
-    rest = _rest(inner.inputs[0], first)
+    first = op.axes(inner.owner)
+    rest = _rest(x, first)
     axes = sorted([*first, *(rest[a] for a in node.op.axes(node))])
-    return node.op.clone(axis=tuple(axes))(inner.inputs[0])
+    return op.clone(axis=tuple(axes))(x)
 
 
 @rule(
     "sum over all axes -> axis=None",
-    ops=[CAReduce],
+    "CAReduce(x, axis=axis)",
     law="exact",
     tags=("local_sum_prod_all_to_none",),
     tested_on=("M.sum(axis=(0, 1))", "v.max(axis=0)"),
 )
-def name_no_axes(ctx: Any, node: Apply) -> Any:
-    (x,) = node.inputs
-    axis = node.op.axis
-    if axis is None or not axis or len(axis) != x.type.ndim:
-        return None
-    return node.op.clone(axis=None)(x)
+def name_no_axes(node: Apply, x: Any, axis: Any) -> Any:
+    return node.op.clone(axis=None)(x) if axis and len(axis) == x.type.ndim else None
 
 
 @rule(
     "sum(M.T, axis) -> sum(M, other axis)",
-    ops=[CAReduce],
-    where=at(0, DimShuffle),
+    "CAReduce(x := DimShuffle(source, new_order=order, drop=[]))",
     law="rounding",
     tags=("local_reduce_chain",),
     tested_on=(
@@ -137,14 +127,8 @@ def name_no_axes(ctx: Any, node: Apply) -> Any:
         "v.dimshuffle('x', 0).sum(axis=1)",
     ),
 )
-def reduce_of_dimshuffle(ctx: Any, node: Apply) -> Any:
-    (x,) = node.inputs
-    inner = x.owner
-    if inner is None or not isinstance(inner.op, DimShuffle) or inner.op.drop:
-        return None
-    order = inner.op.new_order
+def reduce_of_dimshuffle(node: Apply, x: Any, source: Any, order: Any) -> Any:
     axes = node.op.axes(node)
-    source = inner.inputs[0]
     old = sorted(order[a] for a in axes if order[a] != "x")
     if not old or (node.op.needs_elements and len(old) < len(axes)):
         return None
@@ -156,8 +140,7 @@ def reduce_of_dimshuffle(ctx: Any, node: Apply) -> Any:
 
 @rule(
     "sum(fill(v)) -> length * v",
-    ops=[Sum, Prod, Max, Min],
-    where=at(0, "second", Alloc),
+    "Sum | Prod | Max | Min(x := second | Alloc(*_))",
     law="drops_errors",
     tags=("local_careduce_of_alloc",),
     tested_on=(
@@ -169,11 +152,10 @@ def reduce_of_dimshuffle(ctx: Any, node: Apply) -> Any:
         "second(M, 1.0).sum()",
     ),
 )
-def reduce_of_fill(ctx: Any, node: Apply) -> Any:
-    (x,) = node.inputs
+def reduce_of_fill(node: Apply, x: Any) -> Any:
     value = filled_value(x)
     axes = node.op.axes(node)
-    if value is None or not axes or not all(value.type.broadcastable[a] for a in axes):
+    if not axes or not all(value.type.broadcastable[a] for a in axes):
         return None
     if not has_plain_lengths(x):
         return None
@@ -208,71 +190,56 @@ def _repeated(op: Sum | Prod, x: Variable, axes: tuple[int, ...], value: Variabl
 
 @rule(
     "sum(vector(a, b)) -> a + b",
-    ops=[Sum, Prod],
-    where=at(0, MakeVector),
+    "Sum | Prod(MakeVector(*items))",
     law="rounding",
     tags=("local_sum_make_vector",),
     tested_on=("stack([s, t]).sum()", "stack([s, t, 2 * s]).prod()"),
 )
-def sum_of_vector(ctx: Any, node: Apply) -> Any:
-    made = node.inputs[0].owner
-    if made is None or not isinstance(made.op, MakeVector) or not node.op.axes(node):
+def sum_of_vector(node: Apply, items: Any) -> Any:
+    if not items or not node.op.axes(node):
         return None
-    dtype = node.outputs[0].type.dtype
-    items = [cast(x, dtype) for x in made.inputs]
-    if not items:
-        return None
+    terms = [cast(x, node.outputs[0].type.dtype) for x in items]
     combine = functions.add if isinstance(node.op, Sum) else functions.mul
-    return items[0] if len(items) == 1 else combine(*items)
+    return terms[0] if len(terms) == 1 else combine(*terms)
 
 
 @rule(
     "sum(c * x) -> c * sum(x)",
-    ops=[Sum],
-    where=at(0, "mul"),
+    "Sum(x := mul(*factors))",
+    single_use=True,
     phase="specialize",
     law="finite",
     tags=("local_sum_prod_of_mul_or_div", "local_sum_of_neg_to_neg_of_sum"),
     tested_on=("(2 * v).sum()", "(s * M * N).sum(axis=0)", "(v * M).sum(axis=0)"),
 )
-def pull_factors_out_of_sums(ctx: Any, node: Apply) -> Any:
+def pull_factors_out_of_sums(node: Apply, x: Any, factors: Any) -> Any:
     """Factors that do not vary along the summed axes are applied once, to the sum."""
-    (x,) = node.inputs
-    factors = applied(x, "mul")
-    if factors is None or not ctx.single_use(x) or x.type.dtype != node.outputs[0].type.dtype:
-        return None
     axes = node.op.axes(node)
-    fixed = [v for v in factors.inputs if all(v.type.broadcastable[a] for a in axes)]
-    varying = [v for v in factors.inputs if v not in fixed]
-    if not fixed or not axes or not varying:
+    fixed = [v for v in factors if all(v.type.broadcastable[a] for a in axes)]
+    varying = [v for v in factors if v not in fixed]
+    if x.type.dtype != node.outputs[0].type.dtype or not (fixed and axes and varying):
         return None
     inside = varying[0] if len(varying) == 1 else functions.mul(*varying)
     if any(inside.type.broadcastable[a] for a in axes) or inside.type.dtype != x.type.dtype:
         return None
-    factors = [_once(inside, axes, v, np.isfinite) for v in fixed]
-    return functions.mul(*factors, node.op(inside))
+    return functions.mul(*(_once(inside, axes, v, np.isfinite) for v in fixed), node.op(inside))
 
 
 @rule(
     "sum(x / c) -> sum(x) / c, sum(-x) -> -sum(x)",
-    ops=[Sum],
-    where=at(0, "neg", "true_div"),
+    "Sum(x := neg | true_div(top, *divisors))",
+    single_use=True,
     phase="specialize",
     law="finite",
     tags=("local_sum_prod_of_mul_or_div", "local_sum_of_neg_to_neg_of_sum"),
     tested_on=("(v / s).sum()", "neg(v).sum()", "(M / v).sum(axis=0)"),
 )
-def pull_divisors_out_of_sums(ctx: Any, node: Apply) -> Any:
-    (x,) = node.inputs
-    if not ctx.single_use(x) or x.type.dtype != node.outputs[0].type.dtype:
+def pull_divisors_out_of_sums(node: Apply, x: Any, top: Any, divisors: Any) -> Any:
+    if x.type.dtype != node.outputs[0].type.dtype:
         return None
-    positive = argument(x, "neg")
-    if positive is not None:
-        return functions.neg(node.op(positive))
-    quotient = applied(x, "true_div")
-    if quotient is None:
-        return None
-    top, below = quotient.inputs
+    if not divisors:
+        return functions.neg(node.op(top))
+    (below,) = divisors
     axes = node.op.axes(node)
     fits = top.type.dtype == x.type.dtype and not any(top.type.broadcastable[a] for a in axes)
     if not fits or not axes or not all(below.type.broadcastable[a] for a in axes):
@@ -282,45 +249,36 @@ def pull_divisors_out_of_sums(ctx: Any, node: Apply) -> Any:
 
 @rule(
     "max(-x) -> -min(x)",
-    ops=[Max, Min],
-    where=at(0, "neg"),
+    "Max | Min(neg(x), axis=axis, initial=initial)",
+    given={"x": is_float},
+    single_use=True,
     phase="specialize",
     law="exact",
     tags=("local_max_to_min",),
     tested_on=("neg(v).max()", "neg(M).min(axis=0)"),
 )
-def extreme_of_negation(ctx: Any, node: Apply) -> Any:
+def extreme_of_negation(node: Apply, x: Any, axis: Any, initial: Any) -> Any:
     """For floats: the smallest integer has no opposite."""
-    (x,) = node.inputs
-    positive = argument(x, "neg")
-    if positive is None or not dtypes.is_float(x.type.dtype) or not ctx.single_use(x):
-        return None
     other = Min if isinstance(node.op, Max) else Max
-    return functions.neg(other(node.op.axis, node.op.initial)(positive))
+    return functions.neg(other(axis, initial)(x))
 
 
 @rule(
     "log(prod(exp(x))) -> sum(x)",
-    ops=[TABLE["log"]],
-    where=at(0, Prod),
+    "log(Prod(exp(x), axis=axis))",
     phase="stabilize",
     law="rounding",
     tags=("local_log_prod_to_sum_log",),
     tested_on=("log(exp(v).prod())",),
 )
-def log_of_othersof_exp(ctx: Any, node: Apply) -> Any:
-    inner = node.inputs[0].owner
-    if inner is None or not isinstance(inner.op, Prod):
-        return None
-    x = argument(inner.inputs[0], "exp")
-    if x is None or x.type.dtype != node.outputs[0].type.dtype:
-        return None
-    return Sum(inner.op.axis, node.outputs[0].type.dtype)(x)
+def log_of_othersof_exp(node: Apply, x: Any, axis: Any) -> Any:
+    dtype = node.outputs[0].type.dtype
+    return Sum(axis, dtype)(x) if x.type.dtype == dtype else None
 
 
 @rule(
     "products of the others -> product / x, where x is not zero",
-    ops=[ProdOthers],
+    "ProdOthers(x, axis=axes)",
     phase="specialize",
     law="finite",
     tags=("local_products_of_others",),
@@ -331,13 +289,8 @@ def log_of_othersof_exp(ctx: Any, node: Apply) -> Any:
         "ProdOthers((1,))(M * gt(M, 0))",
     ),
 )
-def divide_product(ctx: Any, node: Apply) -> Any:
+def divide_product(x: Any, axes: Any) -> Any:
     """Reductions and a loop, which are fused; with one zero only that element has others."""
-    x, *directions = node.inputs
-    axes = node.op.axis
-    if directions:
-        return None
-
     nothing, one = (constant(k, dtype=x.type.dtype) for k in (0, 1))
     zero = functions.eq(x, 0)
     zeros = keep_dims(Sum(axis=axes)(zero), axes)

@@ -9,7 +9,7 @@ from phintys.rewriting.rule import rule
 from phintys.scalar.op import TABLE
 from phintys.tensor.elemwise import DimShuffle, functions
 from phintys.tensor.reduce import Sum, keep_dims
-from phintys.tensor.rules.match import applied, argument, at, is_float, like, negated, some
+from phintys.tensor.rules.match import argument, at, is_float, like, negated, some
 from phintys.tensor.rules.stable import factors, product
 from phintys.tensor.special import LogSoftmax, LogSumExp, Softmax
 
@@ -89,34 +89,26 @@ def recognise_softmax(ctx: Any, node: Apply) -> Any:
 
 @rule(
     "log(softmax(x)) -> log_softmax(x)",
-    ops=[TABLE["log"]],
-    where=at(0, Softmax),
+    "log(Softmax(x, axis=axis))",
     phase="stabilize",
     law="accurate",
     tags=("local_logsoftmax",),
     tested_on=("log(special.softmax(M, axis=1))",),
 )
-def log_of_softmax(ctx: Any, node: Apply) -> Any:
-    inner = node.inputs[0].owner
-    if inner is None or not isinstance(inner.op, Softmax):
-        return None
-    return LogSoftmax(axis=inner.op.axis)(inner.inputs[0])
+def log_of_softmax(x: Any, axis: Any) -> Any:
+    return LogSoftmax(axis=axis)(x)
 
 
 @rule(
     "exp(log_softmax(x)) -> softmax(x)",
-    ops=[TABLE["exp"]],
-    where=at(0, LogSoftmax),
+    "exp(LogSoftmax(x, axis=axis))",
     phase="stabilize",
     law="accurate",
     tags=("local_exp_log_softmax",),
     tested_on=("exp(special.log_softmax(M, axis=1))",),
 )
-def exp_of_log_softmax(ctx: Any, node: Apply) -> Any:
-    inner = node.inputs[0].owner
-    if inner is None or not isinstance(inner.op, LogSoftmax):
-        return None
-    return Softmax(axis=inner.op.axis)(inner.inputs[0])
+def exp_of_log_softmax(x: Any, axis: Any) -> Any:
+    return Softmax(axis=axis)(x)
 
 
 @rule(
@@ -147,8 +139,7 @@ def difference_to_log_softmax(ctx: Any, node: Apply) -> Any:
 
 @rule(
     "exp(x - max) / sum(exp(x - max)) -> softmax(x)",
-    ops=[Softmax, LogSoftmax],
-    where=at(0, "add"),
+    "Softmax | LogSoftmax(x := add(*terms), axis=axes)",
     law="finite",
     phase="stabilize",
     tags=("local_softmax_stabilize",),
@@ -157,15 +148,10 @@ def difference_to_log_softmax(ctx: Any, node: Apply) -> Any:
         "special.log_softmax(v + s, axis=0)",
     ),
 )
-def shifted_softmax(ctx: Any, node: Apply) -> Any:
+def shifted_softmax(node: Apply, x: Any, terms: Any, axes: Any) -> Any:
     """What is the same for all elements of a row cancels."""
-    (x,) = node.inputs
-    total = applied(x, "add")
-    if total is None:
-        return None
-    axes = node.op.axis
-    moving = [v for v in total.inputs if not all(v.type.broadcastable[a] for a in axes)]
-    if len(moving) == len(total.inputs) or not moving:
+    moving = [v for v in terms if not all(v.type.broadcastable[a] for a in axes)]
+    if len(moving) == len(terms) or not moving:
         return None
     rest = functions.add(*moving) if len(moving) > 1 else moving[0]
     return node.op(rest) if rest.type == x.type else None

@@ -10,28 +10,18 @@ from phintys.scalar.op import TABLE
 from phintys.tensor.convert import constant
 from phintys.tensor.elemwise import cast
 from phintys.tensor.rules.match import like, number, scalar_op_name
-from phintys.tensor.shape import (
-    MakeVector,
-    ScalarFromTensor,
-    Shape,
-    Shape_i,
-    SpecifyShape,
-    TensorFromScalar,
-    length,
-    specify_shape,
-)
+from phintys.tensor.shape import MakeVector, Shape_i, length, specify_shape
 from phintys.tensor.type_other import NoneConst, NoneTypeT
 
 
 @rule(
     "shape(x) -> vector of lengths",
-    ops=[Shape],
+    "Shape(x)",
     law="drops_errors",
     tags=("local_shape_to_shape_i", "ShapeOpt", "cleanup"),
     tested_on=("M.shape", "exp(v).shape", "s.shape"),
 )
-def shape_entries(ctx: Any, node: Apply) -> Any:
-    (x,) = node.inputs
+def shape_entries(x: Any) -> Any:
     if not hasattr(x.type, "ndim"):
         return None
     return MakeVector("int64")(*(length(x, i) for i in range(x.type.ndim)))
@@ -150,16 +140,14 @@ def compare_length(ctx: Any, node: Apply) -> Any:
 
 @rule(
     "max(length, 0) -> length, min(length, 0) -> 0",
-    ops=[TABLE["maximum"], TABLE["minimum"]],
+    "maximum | minimum(zero, n)",
+    given={"zero": lambda v: number(v) == 0, "n": is_length},
     law="exact",
     tags=("local_useless_elemwise_comparison",),
     tested_on=("maximum(v.shape[0], 0)", "minimum(v.shape[0], 0)", "maximum(0, v.shape[0] + 2)"),
 )
-def bounded_length(ctx: Any, node: Apply) -> Any:
-    for n, zero in (node.inputs, node.inputs[::-1]):
-        if number(zero) == 0 and is_length(n):
-            return like(node, n if scalar_op_name(node) == "maximum" else zero)
-    return None
+def bounded_length(node: Apply, zero: Any, n: Any) -> Any:
+    return like(node, n if scalar_op_name(node) == "maximum" else zero)
 
 
 # --------------------------------------------------------------------- assertions on shapes
@@ -167,14 +155,13 @@ def bounded_length(ctx: Any, node: Apply) -> Any:
 
 @rule(
     "specify_shape(x) -> x",
-    ops=[SpecifyShape],
+    "SpecifyShape(x, *lengths)",
     law="exact",
     tags=("local_useless_specify_shape", "cleanup"),
     tested_on=("SpecifyShape()(N, 2, 3)", "SpecifyShape()(M, None, None)"),
 )
-def useless_specify_shape(ctx: Any, node: Apply) -> Any:
+def useless_specify_shape(node: Apply, x: Any, lengths: Any) -> Any:
     """Where the type knows all that is asked for."""
-    x, *lengths = node.inputs
     asked = [axis for axis, n in enumerate(lengths) if not isinstance(n.type, NoneTypeT)]
     known = node.outputs[0].type.shape
     if all(x.type.shape[a] is not None and number(lengths[a]) == known[a] for a in asked):
@@ -184,22 +171,18 @@ def useless_specify_shape(ctx: Any, node: Apply) -> Any:
 
 @rule(
     "specify_shape(specify_shape(x)) -> specify_shape(x)",
-    ops=[SpecifyShape],
+    "SpecifyShape(SpecifyShape(x, *earlier), *lengths)",
     law="exact",
     tags=("local_merge_consecutive_specify_shape", "cleanup"),
     tested_on=("specify_shape(specify_shape(M, (2, None)), (None, 3))",),
 )
-def merge_specify_shapes(ctx: Any, node: Apply) -> Any:
-    x, *lengths = node.inputs
-    if x.owner is None or not isinstance(x.owner.op, SpecifyShape):
-        return None
-    base, *earlier = x.owner.inputs
+def merge_specify_shapes(x: Any, earlier: Any, lengths: Any) -> Any:
     merged = []
     for new, old in zip(lengths, earlier):
         if new is not NoneConst and old is not NoneConst and new is not old:
             return None
         merged.append(old if new is NoneConst else new)
-    return specify_shape(base, merged)
+    return specify_shape(x, merged)
 
 
 # -------------------------------------------------------------- scalars and 0-d tensors
@@ -207,34 +190,32 @@ def merge_specify_shapes(ctx: Any, node: Apply) -> Any:
 
 @rule(
     "tensor(scalar(x)) -> x",
-    ops=[TensorFromScalar],
+    "TensorFromScalar(ScalarFromTensor(x))",
     law="exact",
     tags=("local_tensor_scalar_tensor", "cleanup"),
     tested_on=("TensorFromScalar()(ScalarFromTensor()(s))",),
 )
-def tensor_of_scalar(ctx: Any, node: Apply) -> Any:
-    inner = node.inputs[0].owner
-    return inner.inputs[0] if inner is not None and isinstance(inner.op, ScalarFromTensor) else None
+def tensor_of_scalar(x: Any) -> Any:
+    return x
 
 
 @rule(
     "scalar(tensor(x)) -> x",
-    ops=[ScalarFromTensor],
+    "ScalarFromTensor(TensorFromScalar(x))",
     law="exact",
     tags=("local_scalar_tensor_scalar", "cleanup"),
     tested_on=("tensor_from_scalar(ScalarFromTensor()(TensorFromScalar()(c)))",),
 )
-def scalar_of_tensor(ctx: Any, node: Apply) -> Any:
-    inner = node.inputs[0].owner
-    return inner.inputs[0] if inner is not None and isinstance(inner.op, TensorFromScalar) else None
+def scalar_of_tensor(x: Any) -> Any:
+    return x
 
 
 @rule(
     "identity(x) -> x",
-    ops=[TABLE["identity"]],
+    "identity(x)",
     law="exact",
     tags=("remove_tensor_copy", "cleanup"),
     tested_on=("identity(x)",),
 )
-def useless_identity(ctx: Any, node: Apply) -> Any:
-    return node.inputs[0]
+def useless_identity(x: Any) -> Any:
+    return x

@@ -22,7 +22,6 @@ from phintys.tensor.rules.match import (
     negated,
     number,
     opposite,
-    some,
 )
 
 LOG_EXP = [
@@ -80,8 +79,8 @@ EQUATIONS: list[Rule] = [*LOG_EXP, *SIGMOID, *SPECIAL_FUNCTIONS]
 
 @rule(
     "log(1 + x + y) -> log1p(x + y)",
-    ops=[TABLE["log"]],
-    where=at(0, "add"),
+    "log(total := add(1, *rest))",
+    given={"total": is_float},
     phase="stabilize",
     law="accurate",
     tags=("local_log1p",),
@@ -92,30 +91,22 @@ EQUATIONS: list[Rule] = [*LOG_EXP, *SIGMOID, *SPECIAL_FUNCTIONS]
         "log(1 - x) | unit interval",
     ),
 )
-def log_of_one_plus(ctx: Any, node: Apply) -> Any:
-    total = applied(node.inputs[0], "add")
-    if total is None or number(total.inputs[0]) != 1 or not is_float(total.outputs[0]):
-        return None
-    rest = total.inputs[1:]
-    new = functions.log1p(rest[0] if len(rest) == 1 else functions.add(*rest))
+def log_of_one_plus(node: Apply, rest: Any) -> Any:
+    new = functions.log1p(functions.add(*rest) if len(rest) > 1 else rest[0])
     return like(node, new) if new.type.dtype == node.outputs[0].type.dtype else None
 
 
 @rule(
     "log(exp(x) + exp(y)) -> logaddexp(x, y)",
-    ops=[TABLE["log"]],
-    where=at(0, "add"),
+    "log(add(*terms))",
     phase="stabilize",
     law="accurate",
     tags=("local_log_add_exp", "symbolic_op_recognition", "fast_compile"),
     tested_on=("log(exp(x) + exp(y))", "log(exp(x) + exp(y) + exp(z))"),
 )
-def log_of_sum_of_exponentials(ctx: Any, node: Apply) -> Any:
-    total = applied(node.inputs[0], "add")
-    if total is None:
-        return None
-    exponents = [argument(v, "exp") for v in total.inputs]
-    if any(x is None or not is_float(x) for x in exponents):
+def log_of_sum_of_exponentials(node: Apply, terms: Any) -> Any:
+    exponents = [_float_argument(v, "exp") for v in terms]
+    if any(x is None for x in exponents):
         return None
     new = exponents[0]
     for x in exponents[1:]:
@@ -189,22 +180,15 @@ def logistic_factors(ctx: Any, node: Apply) -> Any:
 
 @rule(
     "sigmoid(x) * exp(-x) -> sigmoid(-x)",
-    ops=[TABLE["mul"]],
-    where=some("sigmoid"),
+    "mul(sigmoid(a), exp(b), *rest)",
+    given={"a": is_float},
     phase="stabilize",
     law="accurate",
     tags=("local_sigm_times_exp",),
     tested_on=("sigmoid(x) * exp(-x)", "y * sigmoid(-x) * exp(x)"),
 )
-def sigmoid_times_exponential(ctx: Any, node: Apply) -> Any:
-    arguments = [_float_argument(v, "sigmoid") for v in node.inputs]
-    for i, a in enumerate(arguments):
-        for k, v in enumerate(node.inputs if a is not None else ()):
-            b = argument(v, "exp")
-            if b is not None and opposite(a, b):
-                rest = [w for j, w in enumerate(node.inputs) if j not in (i, k)]
-                return like(node, product([functions.sigmoid(b), *rest]))
-    return None
+def sigmoid_times_exponential(node: Apply, a: Any, b: Any, rest: Any) -> Any:
+    return like(node, product([functions.sigmoid(b), *rest])) if opposite(a, b) else None
 
 
 @rule(

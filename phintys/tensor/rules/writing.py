@@ -99,23 +99,23 @@ def useless_write(ctx: Any, node: Apply) -> Any:
 
 @rule(
     "set(x, y, all) -> y, inc(x, y, all) -> x + y",
-    ops=[IncSubtensor],
+    "IncSubtensor(x, y, *_, set_instead_of_inc=is_set)",
     law="drops_errors",
     tags=("local_useless_inc_subtensor", "cleanup"),
     tested_on=("set_subtensor(v[:], w)", "inc_subtensor(v[:], w)", "set_subtensor(M[:], v)"),
 )
-def write_of_everything(ctx: Any, node: Apply) -> Any:
-    x, y = node.inputs[:2]
+def write_of_everything(node: Apply, x: Any, y: Any, is_set: Any) -> Any:
     if not all(map(is_full, index_of(node, 2))):
         return None
     y = cast(y, x.type.dtype)
-    return functions.second(x, y) if node.op.set_instead_of_inc else functions.add(x, y)
+    return functions.second(x, y) if is_set else functions.add(x, y)
 
 
 @rule(
     "set(set(x, y, index), z, index) -> set(x, z, index)",
-    ops=[IncSubtensor],
-    where=at(0, IncSubtensor),
+    "IncSubtensor(first := IncSubtensor(x, y, *at, inplace=False, idx_list=part), z, *at,"
+    " inplace=False, idx_list=part)",
+    single_use=True,
     law="rounding",
     tags=("local_write_of_write_same_indices", "cleanup"),
     tested_on=(
@@ -124,48 +124,37 @@ def write_of_everything(ctx: Any, node: Apply) -> Any:
         "inc_subtensor(inc_subtensor(M[0], v)[0], w)",
     ),
 )
-def merge_writes(ctx: Any, node: Apply) -> Any:
+def merge_writes(node: Apply, first: Any, x: Any, y: Any, at: Any, z: Any) -> Any:
     """Two writes to the same part."""
-    inner = node.inputs[0].owner
-    if inner is None or not isinstance(inner.op, IncSubtensor) or inner.op.inplace:
-        return None
-    same = inner.op.idx_list == node.op.idx_list and inner.inputs[2:] == node.inputs[2:]
-    if not same or node.op.inplace or not ctx.single_use(node.inputs[0]):
-        return None
-    x, y, *index = inner.inputs
-    z = node.inputs[1]
     if node.op.set_instead_of_inc:
-        return node.clone_with_new_inputs([x, z, *index], strict=False).outputs[0]
+        return node.clone_with_new_inputs([x, z, *at], strict=False).outputs[0]
     both = functions.add(cast(y, x.type.dtype), cast(z, x.type.dtype))
-    return inner.clone_with_new_inputs([x, both, *index], strict=False).outputs[0]
+    return first.owner.clone_with_new_inputs([x, both, *at], strict=False).outputs[0]
 
 
 @rule(
     "inc(0, y, index) -> set(0, y, index)",
-    ops=[IncSubtensor],
+    "IncSubtensor(x, *inputs, set_instead_of_inc=False, inplace=False, idx_list=part)",
+    given={"x": lambda v: fill_number(v) == 0},
     where=at(0, Constant, "second", Alloc),
     phase="specialize",
     law="rounding",
     tags=("local_incsubtensor_of_zeros_to_setsubtensor", "local_incsubtensor_of_zeros"),
     tested_on=("inc_subtensor(zeros_like(v)[1:], w[1:])",),
 )
-def increment_of_zeros(ctx: Any, node: Apply) -> Any:
+def increment_of_zeros(x: Any, inputs: Any, part: Any) -> Any:
     """The positions of basic indexing are different, so nothing is added up."""
-    if increment(node.outputs[0]) is None or node.op.inplace or fill_number(node.inputs[0]) != 0:
-        return None
-    return IncSubtensor(node.op.idx_list, set_instead_of_inc=True)(*node.inputs)
+    return IncSubtensor(part, set_instead_of_inc=True)(x, *inputs)
 
 
 @rule(
     "set(c, c, index) -> c",
-    ops=[IncSubtensor],
+    "IncSubtensor(x, y, *_, set_instead_of_inc=True)",
     where=at(1, Constant, "second", Alloc),
     law="drops_errors",
     tags=("local_setsubtensor_of_constants", "local_setsubtensor_of_allocs"),
     tested_on=("set_subtensor(zeros_like(v)[1:], 0)",),
 )
-def set_of_same_constant(ctx: Any, node: Apply) -> Any:
-    x, y = node.inputs[:2]
+def set_of_same_constant(x: Any, y: Any) -> Any:
     k = fill_number(x)
-    same = k is not None and fill_number(y) == k
-    return x if same and node.op.set_instead_of_inc else None
+    return x if k is not None and fill_number(y) == k else None

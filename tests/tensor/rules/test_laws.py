@@ -27,7 +27,7 @@ def examples(rules):
 @pytest.mark.parametrize("rule", EQUATIONS, ids=lambda r: r.name)
 def test_the_pattern_read_from_the_text_is_the_traced_one(rule):
     """Left sides are not traced when a rule is first tried: reading them is faster."""
-    pattern, names = rule.traced()
+    pattern, names = rule.sides.traced()
     assert repr(rule.sides.read()) == repr((pattern, names))
     assert list(rule.tracks()) == [rule_key(pattern.op_match)]
 
