@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from phintys.dims import ONE, ZERO, Dim
+from phintys.lowering.clusters import Cluster
 from phintys.lowering.program import (
     Branch,
     Call,
@@ -17,12 +18,8 @@ from phintys.lowering.program import (
     Slot,
     Step,
 )
+from phintys.lowering.protocols import Fusion, Layouts
 from phintys.lowering.values import Shape, Value
-
-if TYPE_CHECKING:
-    from phintys.lowering.clusters import Cluster
-    from phintys.lowering.fuse import Fusion
-    from phintys.lowering.kernels import Layouts
 
 
 class CallValue(Value):

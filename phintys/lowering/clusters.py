@@ -3,8 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
-from phintys.lowering.values import Axes, Shape, Value
+from phintys.dims import Dim
+
+Shape = tuple[Dim, ...]
+#: for each axis of a value an axis of a space, or None
+Axes = tuple[int | None, ...]
+#: a `phintys.lowering.values.Value`, whose module imports this one
+AnyValue = Any
 
 
 @dataclass(eq=False, slots=True)
@@ -22,7 +29,7 @@ class Cluster:
     inner: int | None = None
     size: int = 0
     loads: set[int] = field(default_factory=set)
-    roots: list[Value] = field(default_factory=list)
+    roots: list[AnyValue] = field(default_factory=list)
 
 
 @dataclass(slots=True)

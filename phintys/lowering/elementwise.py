@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
+from phintys.lowering.clusters import Cluster, Place
 from phintys.lowering.costs import cost
 from phintys.lowering.program import Inst
+from phintys.lowering.protocols import Fusion, KernelWriter, Point
 from phintys.lowering.values import Shape, Value
-
-if TYPE_CHECKING:
-    from phintys.lowering.clusters import Cluster, Place
-    from phintys.lowering.fuse import Fusion
-    from phintys.lowering.kernels import KernelWriter, Point
 
 
 class Elementwise(Value):

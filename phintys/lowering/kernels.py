@@ -18,15 +18,10 @@ from phintys.lowering.clusters import Cluster
 from phintys.lowering.fuse import MAX_INSTRUCTIONS, MAX_OPERANDS, Fusion
 from phintys.lowering.loops import Draft, finish
 from phintys.lowering.program import Copy, Operand, Slot, Step
+from phintys.lowering.protocols import Affine, IndexLengths, Point
 from phintys.lowering.values import Axes, Shape, Value
 
-#: a position along one axis: offset + the sum of (loop counter of an axis) * coefficient
-Affine = tuple[Dim, tuple[tuple[int, Dim], ...]]
 _ORIGIN: Affine = (ZERO, ())
-#: an index of a value: a position along each of its axes
-Point = tuple[Affine, ...]
-#: the lengths of an index array, each with the axes of the space that it varies along
-IndexLengths = list[tuple[Dim, frozenset[int]]]
 
 
 class Layouts:

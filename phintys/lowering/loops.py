@@ -16,11 +16,11 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from phintys.dims import ONE, ZERO, Dim, product
+from phintys.lowering.clusters import Shape
 from phintys.lowering.costs import EXPENSIVE, cost
 from phintys.lowering.program import Inst, Kernel, Operand, Slot
 from phintys.lowering.reductions import identity
 from phintys.lowering.schedule import Phase, Schedule, schedule
-from phintys.lowering.values import Shape
 
 
 class SlotMaker(Protocol):

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 from phintys.lowering.clusters import Cluster, Place
+from phintys.lowering.protocols import Fusion, KernelWriter, Point
 from phintys.lowering.values import Axes, Shape, Value
-
-if TYPE_CHECKING:
-    from phintys.lowering.fuse import Fusion
-    from phintys.lowering.kernels import KernelWriter, Point
 
 
 class Update(Value):

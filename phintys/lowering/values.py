@@ -26,19 +26,12 @@ where it is placed, what it costs and what it emits.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from phintys.dims import ONE, ZERO, Dim
+from phintys.lowering.clusters import Axes, Cluster, Place, Shape
 from phintys.lowering.program import Slot, Step
-
-if TYPE_CHECKING:
-    from phintys.lowering.clusters import Cluster, Place
-    from phintys.lowering.fuse import Fusion
-    from phintys.lowering.kernels import KernelWriter, Layouts, Point
-
-Shape = tuple[Dim, ...]
-#: for each axis of a value an axis of a space, or None
-Axes = tuple[int | None, ...]
+from phintys.lowering.protocols import Fusion, KernelWriter, Layouts, Point
 
 
 class Value:
