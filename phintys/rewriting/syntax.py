@@ -76,7 +76,8 @@ class Reader:
                 )
             case ast.Starred(value=ast.Name(id=name)):
                 return self.rest(name)
-        return self.applied(e)
+            case _:
+                return self.applied(e)
 
     def named(self, name: str) -> Any:
         """The pattern that a name stands for: a number of the namespace, or a variable."""
