@@ -270,21 +270,22 @@ class PatternSides(Sides):
     ) -> None:
         self.text, self.rhs, self.given, self._names = text, rhs, given, names
 
-    @cached_property
-    def _reader(self) -> Reader:
-        return Reader(_defaults.names if self._names is None else self._names, self.given)
-
-    @cached_property
-    def _tree(self) -> Any:
-        return parsed(self.text, self.text).body
+    @property
+    def names(self) -> Mapping[str, Any]:
+        """The namespace of the text."""
+        return _defaults.names if self._names is None else self._names
 
     @cached_property
     def ops(self) -> Sequence[Any]:
-        return self._reader.root(self._tree)[0]
+        """The ops before the first parenthesis; the text is not parsed."""
+        return [self.names.get(name.strip()) for name in self.text.partition("(")[0].split("|")]
 
     @cached_property
     def found(self) -> Pattern:
-        found = self._reader.applied(self._tree), self._reader.variables
+        reader, tree = Reader(self.names, self.given), parsed(self.text, self.text).body
+        if self.ops != reader.root(tree)[0]:
+            raise ValueError(f"{self.text!r} must be a call.")
+        found = reader.applied(tree), reader.variables
         unknown = [name for name in self.given if name not in found[1]]
         if unknown:
             raise ValueError(f"{self.text!r} does not bind {', '.join(unknown)}.")
@@ -311,7 +312,10 @@ class PatternRule(Rule):
 
     def tracks(self) -> Sequence[Any] | None:
         if self.ops is None:
-            self.ops = [rule_key(op) for op in self.sides.ops]
+            ops = self.sides.ops
+            if None in ops:
+                raise ValueError(f"The pattern of {self.name} does not apply an op.")
+            self.ops = [rule_key(op) for op in ops]
         return self.ops
 
     @property
@@ -327,18 +331,19 @@ class PatternRule(Rule):
         return self.pattern.may_match(producers) and super().may_apply(producers)
 
     @cached_property
-    def _plan(self) -> tuple[PatternNode, list[Any], list[Any]]:
-        """The pattern, and the keys of the arguments of the condition and of the right side."""
+    def _keys(self) -> tuple[list[Any], list[Any]]:
+        """The keys of the arguments of the condition and of the right side."""
         when = self.sides.keys(self.when) if self.when is not None else []
-        return self.pattern, when, self.sides.keys(self.sides.rhs)
+        return when, self.sides.keys(self.sides.rhs)
 
     def apply_at(self, ctx: Any, node: Apply) -> Any:
         """The replacement for the outputs of ``node``; None if the rule does not apply."""
-        pattern, when, keys = self._plan
+        sides = self.sides
         accept = ctx.single_use if self.single_use else None
-        for subs in matches_of_rule(pattern, node, {"ctx": ctx, "node": node}, accept):
+        for subs in matches_of_rule(sides.found[0], node, {"ctx": ctx, "node": node}, accept):
+            when, keys = self._keys
             if self.when is None or self.when(*[subs[key] for key in when]):
-                new = self.sides.rhs(*[subs[key] for key in keys])
+                new = sides.rhs(*[subs[key] for key in keys])
                 if new is not None:
                     return self.accepted(node, new)
         return None
@@ -536,7 +541,6 @@ class TextSides(Expressions):
     def read(self) -> Pattern | None:
         """The pattern of a left side that has only ops, variables and numbers; else None."""
         reader = Reader(self.names)
-        reader.variables = {name: PatternVar(name) for name in self.free}
         try:
             return reader.applied(self._tree.body), reader.variables
         except Unreadable:

@@ -76,7 +76,8 @@ class Reader:
                 )
             case ast.Starred(value=ast.Name(id=name)):
                 return self.rest(name)
-        return self.applied(e)
+            case _:
+                return self.applied(e)
 
     def named(self, name: str) -> Any:
         """The pattern that a name stands for: a number of the namespace, or a variable."""
@@ -111,7 +112,7 @@ class Reader:
         others: list[str] = []
         call = e
         if isinstance(e, ast.BinOp) and isinstance(e.op, ast.BitOr):
-            others = [n.id for n in ast.walk(e.left) if isinstance(n, ast.Name)]
+            others = names_in(e.left)
             call = e.right
         if isinstance(call, ast.Call):
             own = getattr(call.func, "id", "")
@@ -140,7 +141,7 @@ def parsed(expression: str, text: str) -> ast.Expression:
         raise ValueError(f"{text!r}: {expression!r} is not an expression ({exc.msg}).") from exc
 
 
-def names_in(tree: ast.Expression) -> list[str]:
+def names_in(tree: ast.AST) -> list[str]:
     """The names in a syntax tree, in order of first appearance."""
     found = [n for n in ast.walk(tree) if isinstance(n, ast.Name)]
     found.sort(key=lambda n: (n.lineno, n.col_offset))

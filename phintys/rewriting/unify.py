@@ -422,7 +422,8 @@ def _fits(pattern: PatternNode, node: Apply, subs: Subs, accept: Accept | None) 
         if isinstance(p, PatternVar):
             found = _binds(p, v, subs)
         elif isinstance(p, PatternNode):
-            found = _opens(p, v, accept) and _fits(p, v.owner, subs, accept)
+            opens = _opens(p, v, accept)
+            found = opens and _fits(p, v.owner, subs, accept)  # type: ignore[arg-type]
             if p.name is not None:
                 subs[p.name] = v
         else:

@@ -28,14 +28,12 @@ from phintys.rewriting import graph as graph_module
 from phintys.rewriting.check import check_rule, rewritten, sides
 from phintys.rewriting.database import (
     EquilibriumDB,
-    LocalGroupDB,
-    ProxyDB,
     RewriteDatabaseQuery,
     SequenceDB,
-    TopoDB,
 )
 from phintys.rewriting.engine import RuleSet
 from phintys.rewriting.graph import get_active_mode, rewrite_graph, rewrite_subgraph
+from phintys.rewriting.older import LocalGroupDB, ProxyDB, TopoDB
 from phintys.rewriting.rewriter import graph_rewriter, node_rewriter
 from phintys.rewriting.rule import Equation, equation, rule
 

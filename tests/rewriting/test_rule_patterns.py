@@ -53,7 +53,7 @@ CASES: list[tuple[str, Any, Variable, str]] = [
     ("h(add(a, *_), mul(b, *_))", lambda a, b: sub(a, b), h(add(x, y, z), mul(y, z)), "sub(x, y)"),
     ("add(2, a)", lambda a: a, add(x, 2), "x"),
     ("add(-2, a)", lambda a: a, add(x, 2), "add(x, 2)"),
-    ("2 + a", lambda a: a, add(x, 2), "x"),
+    ("f(2 + a)", lambda a: a, f(add(x, 2)), "x"),
     ("Lifted(a, mark=m)", lambda a, m: add(a, m), Lifted(f, 3)(x), "add(x, 3)"),
     ("Lifted(a, mark=3)", lambda a: a, Lifted(f, 3)(x), "x"),
     ("Lifted(a, mark=3)", lambda a: a, Lifted(f, 2)(x), "Lifted{function=f, mark=2}(x)"),
@@ -113,6 +113,7 @@ def test_the_table_leaves_out_what_cannot_match() -> None:
         ("f(x", "not an expression"),
         ("x", "does not apply an op"),
         ("unknown(x)", "does not apply an op"),
+        ("f(x) + g(x)", "must be a call"),
         ("f(Function)", "no pattern"),
         ("f(y)", "does not bind x"),
     ],
@@ -120,5 +121,8 @@ def test_the_table_leaves_out_what_cannot_match() -> None:
 def test_illegal_patterns(pattern: str, message: str) -> None:
     with pytest.raises((ValueError, RewriteError), match=message):
         after(pattern, lambda x: x, f(y))
+
+
+def test_conditions_of_unknown_variables() -> None:
     with pytest.raises(ValueError, match="does not bind c"):
         made("f(a)", lambda a: a, given={"c": is_constant}).pattern  # noqa: B018

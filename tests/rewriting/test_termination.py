@@ -10,9 +10,13 @@ from integer_ops import add, f, g, integer, neg, show
 from phintys.errors import RewriteError
 from phintys.graph.fgraph import FunctionGraph
 from phintys.rewriting import walk
-from phintys.rewriting.database import EquilibriumDB, LocalGroupDB, RewriteDatabaseQuery, TopoDB
+from phintys.rewriting.database import (
+    EquilibriumDB,
+    RewriteDatabaseQuery,
+)
 from phintys.rewriting.engine import RuleSet
 from phintys.rewriting.equilibrium import EquilibriumGraphRewriter
+from phintys.rewriting.older import LocalGroupDB, TopoDB
 from phintys.rewriting.rewriter import (
     SequentialNodeRewriter,
     SubstitutionNodeRewriter,
