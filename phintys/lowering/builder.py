@@ -21,9 +21,10 @@ from typing import Any, NamedTuple
 
 from phintys.dims import Dim, DimLike
 from phintys.lowering.arrays import ArrayBuilder, NotNative
-from phintys.lowering.calls import BlasCall, BranchCall, LoopCall, PythonCall
+from phintys.lowering.calls import BlasCall, BranchCall, LoopCall, PythonCall, ScanCall
 from phintys.lowering.program import Check, Program, Slot
 from phintys.lowering.values import Literal, Shape, Source, Value, View
+from phintys.scalar.native import NATIVE_DTYPES
 
 __all__ = ["Builder", "NotNative"]
 
@@ -135,6 +136,16 @@ class Builder(ArrayBuilder):
         if isinstance(x, View) and _stride_kind(x, 0) is None:
             return self.contiguous(x)
         return x
+
+    # ----------------------------------------------------------------------- scans
+    def scan(self, kind: str, value: Value, axis: int) -> Value:
+        """The running reductions ``add mul max min and or xor`` along an axis.
+
+        Elements are combined in order, in the dtype of the value.
+        """
+        if value.dtype not in NATIVE_DTYPES:
+            raise NotNative(str(value.dtype))
+        return self._add(ScanCall(kind, self._addressed(value), axis % value.ndim))
 
     # ---------------------------------------------------------------------- python
     def python(

@@ -15,6 +15,7 @@ from phintys.lowering.program import (
     Operand,
     Program,
     Python,
+    Scan,
     Slot,
     Step,
 )
@@ -89,6 +90,27 @@ class BlasCall(CallValue):
         operands = (_operand(layouts, self), *factors)
         alpha, beta = (_factor(layouts, f) for f in (self.alpha, self.beta))
         return Call(self.name, str(self.dtype), sizes, operands, alpha, beta, batch)
+
+
+class ScanCall(CallValue):
+    """The running reductions ``kind`` of the argument along an axis."""
+
+    __slots__ = ("axis", "kind")
+
+    def __init__(self, kind: str, x: Value, axis: int):
+        super().__init__(x.dtype, x.shape, (x,))
+        self.kind = kind
+        self.axis = axis
+
+    def step(self, layouts: Layouts) -> Step:
+        order = [*(k for k in range(self.ndim) if k != self.axis), self.axis]
+        shape = layouts.fusion.shape(self)
+        operands: list[Operand] = []
+        for value in (self, self.args[0]):
+            slot, offset, strides = value.address(layouts)
+            operands.append(Operand(slot, tuple(strides[k] for k in order), offset))
+        target, source = operands
+        return Scan(self.kind, tuple(shape[k] for k in order), (target, source))
 
 
 class LoopCall(CallValue):

@@ -25,6 +25,7 @@ from phintys.lowering.program import (
     Operand,
     Program,
     Python,
+    Scan,
     Slot,
 )
 from phintys.lowering.reductions import identity
@@ -63,6 +64,7 @@ class _Run:
             Kernel: self.kernel,
             Copy: self.copy,
             Call: self.call,
+            Scan: self.scan,
             Check: self.check,
             Python: self.python,
             Loop: self.loop,
@@ -159,6 +161,15 @@ class _Run:
         for point in np.ndindex(*batch):
             target, *sources = (self.strided(step, i, point) for i in range(len(step.operands)))
             _CALLS[step.name](target, *sources, alpha, beta)
+
+    def scan(self, step: Scan) -> None:
+        *outer, length = (self.integer(d) for d in step.dims)
+        for point in np.ndindex(*outer):
+            target, source = (self.part(o, point, (length,)) for o in step.operands)
+            values = source.get()
+            for i in range(1, length):
+                values[i] = _COMBINE[step.kind](values[i - 1], values[i])
+            target.set(values)
 
     def factor(self, factor: Operand | float) -> Any:
         """The value of ``alpha`` or ``beta``."""

@@ -27,6 +27,7 @@ from phintys.lowering.program import (
     Operand,
     Program,
     Python,
+    Scan,
     Slot,
 )
 from phintys.lowering.schedule import schedule
@@ -131,6 +132,8 @@ def _rename(program: Program, merged: dict[Slot, Slot]) -> None:
             step.source, step.target = new(step.source), new(step.target)
             if step.source is step.target:
                 continue
+        elif isinstance(step, Scan):
+            step.operands = (moved(step.operands[0]), moved(step.operands[1]))
         elif isinstance(step, (Kernel, Call)):
             step.operands = tuple(moved(o) for o in step.operands)
             if isinstance(step, Call):

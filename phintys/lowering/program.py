@@ -201,6 +201,21 @@ class Call:
 
 
 @dataclass(eq=False, slots=True)
+class Scan:
+    """Running reductions: element ``i`` along the last dim combines the elements 0, ... ``i``.
+
+    ``kind`` is one of ``add mul max min and or xor``, ``operands`` are the target and the source,
+    of one dtype, with one stride per dim.  They share no memory.  Elements are combined in order;
+    element 0 is that of the source, to the sign of a zero.
+    """
+
+    kind: str
+    dims: tuple[Dim, ...]
+    operands: tuple[Operand, Operand]
+    step: int = -1
+
+
+@dataclass(eq=False, slots=True)
 class Check:
     """Fail unless ``left <relation> right``; relation is ``==``, ``>=`` or ``>``.
 
@@ -264,7 +279,7 @@ class Branch:
     step: int = -1
 
 
-Step = Union[Kernel, Copy, Call, Check, Python, Loop, Branch]
+Step = Union[Kernel, Copy, Call, Scan, Check, Python, Loop, Branch]
 
 
 # ------------------------------------------------------------------------- program

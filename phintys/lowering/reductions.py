@@ -27,3 +27,13 @@ def identity(kind: str, dtype: str) -> Any:
         return d.type(not least)
     info = np.iinfo(d)
     return d.type(info.min if least else info.max)
+
+
+def start_of_scan(kind: str, dtype: str) -> Any:
+    """What the first element of a scan is combined with: the result is the element, also for -0.0.
+
+    >>> start_of_scan("add", "float64")
+    np.float64(-0.0)
+    """
+    start = identity(kind, dtype)
+    return -start if kind == "add" and np.dtype(dtype).kind == "f" else start

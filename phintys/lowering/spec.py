@@ -22,6 +22,7 @@ from phintys.lowering.program import (
     Operand,
     Program,
     Python,
+    Scan,
     Slot,
     Step,
 )
@@ -58,6 +59,8 @@ def step_reads(step: Step) -> Iterable[Slot]:
             factors = [f.slot for f in (step.alpha, step.beta) if isinstance(f, Operand)]
             old = [step.operands[0].slot] if reads_target(step) else []
             return [o.slot for o in step.operands[1:]] + factors + old
+        case Scan():
+            return (step.operands[1].slot,)
         case Python():
             return step.inputs
         case Branch():
@@ -75,7 +78,7 @@ def step_writes(step: Step) -> Iterable[Slot]:
             return step.writes()
         case Copy():
             return (step.target,)
-        case Call():
+        case Call() | Scan():
             return (step.operands[0].slot,)
         case Python() | Branch():
             return step.outputs
@@ -103,6 +106,10 @@ def step_dims(step: Step) -> Iterable[Dim]:
             for operand in (*step.operands, step.alpha, step.beta):
                 if isinstance(operand, Operand):
                     yield from operand_dims(operand)
+        case Scan():
+            yield from step.dims
+            for operand in step.operands:
+                yield from operand_dims(operand)
         case Check():
             yield from (step.left, step.right)
         case Loop():
@@ -207,6 +214,7 @@ class _Verifier:
             Kernel: self.kernel,
             Copy: self.copy,
             Call: self.call,
+            Scan: self.scan,
             Check: self.check,
             Loop: self.loop,
             Branch: self.branch,
@@ -240,6 +248,17 @@ class _Verifier:
             if rank == 2:
                 unit = any(s.value == 1 for s in operand.strides[-2:])
                 self.require(unit, f"slot {operand.slot.number}: a matrix without a unit stride")
+
+    def scan(self, step: Scan) -> None:
+        known = step.kind in REDUCTIONS and not step.kind.startswith("arg")
+        self.require(known, f"kind {step.kind!r}")
+        self.require(bool(step.dims), "no dims")
+        target, source = step.operands
+        self.require(target.slot.dtype == source.slot.dtype, "the dtypes differ")
+        self.require(target.slot.dtype in NATIVE_DTYPES, f"dtype {target.slot.dtype}")
+        for operand in step.operands:
+            self.require(len(operand.strides) == len(step.dims), "strides and dims differ")
+            self.require(not operand.extra, "a scan has no computed indices")
 
     def loop(self, step: Loop) -> None:
         body = verify(step.body)

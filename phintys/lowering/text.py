@@ -37,6 +37,7 @@ from phintys.lowering.program import (
     Operand,
     Program,
     Python,
+    Scan,
     Slot,
     Step,
 )
@@ -145,6 +146,12 @@ def _call_lines(call: Call) -> Iterator[str]:
         yield f"  {name} = {_operand(factor) if isinstance(factor, Operand) else factor}"
 
 
+def _scan_lines(scan: Scan) -> Iterator[str]:
+    yield f"scan {scan.kind} [{_dims(scan.dims)}]"
+    for number, operand in enumerate(scan.operands):
+        yield f"  ${number} = {_operand(operand)}"
+
+
 def _nested(title: str, program: Program) -> Iterator[str]:
     yield f"  {title}"
     for line in _program_lines(program):
@@ -172,6 +179,7 @@ def _loop_lines(step: Loop) -> Iterator[str]:
 _WRITERS: dict[type, Callable[[Any], Iterable[str]]] = {
     Kernel: _kernel_lines,
     Call: _call_lines,
+    Scan: _scan_lines,
     Branch: _branch_lines,
     Loop: _loop_lines,
     Copy: lambda s: [f"copy %{s.source.number} -> %{s.target.number}"],
@@ -340,6 +348,7 @@ class _Parser:
         readers: dict[str, Callable[[], Step]] = {
             "kernel": self.kernel,
             "call": self.call,
+            "scan": self.scan,
             "copy": self.copy,
             "check": self.check,
             "python": self.python,
@@ -369,6 +378,11 @@ class _Parser:
         alpha = self.factor(self.match(r"alpha = (.*)")[1])
         beta = self.factor(self.match(r"beta = (.*)")[1])
         return Call(m[1], m[2], _dim_list(m[3]), operands, alpha, beta, _dim_list(m[4]))
+
+    def scan(self) -> Scan:
+        m = self.match(r"scan (\w+) \[(.*)\]")
+        target, source = self.operands()
+        return Scan(m[1], _dim_list(m[2]), (target, source))
 
     def factor(self, text: str) -> Operand | float:
         return self.operand(text) if text.startswith("%") else float(text)

@@ -14,7 +14,8 @@ shape of `Dim` and arguments that were made before it:
                  elementwise; `Gather`: elements of an array at computed positions
 ``reduce``       `Reduce`: a reduction over axes
 ``updates``      `Update`: an array with a region, or computed positions, set or added to
-``calls``        `BlasCall`: a matrix product; `PythonCall`: a call of a Python function;
+``calls``        `BlasCall`: a matrix product; `ScanCall`: running reductions along an axis;
+                 `PythonCall`: a call of a Python function;
                  `LoopCall`: a Program that runs repeatedly; `BranchCall`: one of two Programs
 ===============  ==================================================================
 

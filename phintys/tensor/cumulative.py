@@ -77,6 +77,11 @@ class CumOp(Op):
         batch = x.type.ndim - node.inputs[0].type.ndim
         return CumOp((self.axis or 0) + batch, self.mode).make_node(x)
 
+    # ----- lowering
+    def lower(self, node: Apply, b: Any, x: Any) -> Any:
+        kind = {"add": "or", "mul": "and"}[self.mode] if x.dtype == "bool" else self.mode
+        return b.scan(kind, x, self.axis)
+
     def __str__(self) -> str:
         return f"Cum{'sum' if self.mode == 'add' else 'prod'}{{axis={self.axis}}}"
 

@@ -67,7 +67,7 @@ class RandomValues:
 
     def grow(self, count: int) -> None:
         names = """unary binary binary binary reduce reduce permute slice expand take reshape gather
-        update scatter join matmul python row_chain index"""
+        update scatter join matmul python row_chain index scan"""
         steps = [getattr(self, name) for name in names.split()]
         for _ in range(count):
             self.choice(steps)()
@@ -224,6 +224,12 @@ class RandomValues:
         axis = int(self.rng.integers(array.ndim))
         new = self.b.cast(self.b.index(axis, self.b.shape(value)), "float64")
         self.add(new, np.indices(array.shape)[axis].astype("float64"))
+
+    def scan(self) -> None:
+        value, array = self.pick(1)
+        axis = int(self.rng.integers(array.ndim))
+        kind, ufunc = self.choice([("add", np.add), ("max", np.maximum), ("mul", np.multiply)])
+        self.add(self.b.scan(kind, value, axis), ufunc.accumulate(array, axis))
 
     def outputs(self, count: int) -> tuple[list[Value], list[Any]]:
         """Some of the pool, the last one among them."""

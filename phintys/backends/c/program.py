@@ -15,10 +15,22 @@ from pathlib import Path
 
 import numpy as np
 
-from phintys.backends.c.kernels import TYPES, emit_kernel
+from phintys.backends.c.kernels import TYPES, combined, emit_kernel, literal
 from phintys.dims import Dim, exact_operands
 from phintys.errors import UnsupportedError
-from phintys.lowering.program import Call, Check, Copy, Kernel, Operand, Program, Python, Slot, Step
+from phintys.lowering.program import (
+    Call,
+    Check,
+    Copy,
+    Kernel,
+    Operand,
+    Program,
+    Python,
+    Scan,
+    Slot,
+    Step,
+)
+from phintys.lowering.reductions import start_of_scan
 from phintys.scalar.native import SCIPY_CALLS
 
 RUNTIME = Path(__file__).parent / "runtime.h"
@@ -204,6 +216,8 @@ class CFile:
             self._item(step.target)
         elif isinstance(step, Call):
             self._call(step)
+        elif isinstance(step, Scan):
+            self._scan(step)
         elif isinstance(step, Python):
             self._python(step)
         else:
@@ -229,24 +243,46 @@ class CFile:
         for b, length in zip(loops, step.batch):
             self.lines.append(f"for (int64_t {b} = 0; {b} < {self.integer(length)}; {b}++)")
         sizes = step.sizes[:1] if step.name == "dot" else step.sizes
-        args = [self.integer(d) for d in sizes] + [self._factor(step.alpha, step)]
+        args = [self.integer(d) for d in sizes] + [self._factor(step.alpha)]
         for operand in step.operands:
-            args.append(self._place(operand, loops, step))
+            args.append(self._place(operand, loops))
             args += [self.integer(s) for s in operand.strides[len(loops) :]]
         if step.name != "ger":
-            args.append(self._factor(step.beta, step))
+            args.append(self._factor(step.beta))
         call = f"{prefix}{step.name}(&work, {', '.join(args)})"
         self.lines.append(f"if ({call}) {{ failed = RAISED; goto done; }}")
         self._item(target.slot)
 
-    def _place(self, operand: Operand, loops: list[str], step: Call) -> str:
+    def _scan(self, step: Scan) -> None:
+        target = step.operands[0].slot
+        self._allocate(target)
+        dtype = str(target.dtype)
+        loops = [f"b{k}" for k in range(len(step.dims))]
+        *outer, inner = (
+            f"for (int64_t {b} = 0; {b} < {self.integer(length)}; {b}++)"
+            for b, length in zip(loops, step.dims)
+        )
+        written, read = (f"*({self._place(o, loops)})" for o in step.operands)
+        state = combined(step.kind, dtype, "state", read)
+        self.lines += [
+            *outer,
+            "{",
+            f"if (signals(&work, {self.integer(step.dims[-1])})) {{ failed = RAISED; goto done; }}",
+            f"{TYPES[dtype]} state = {literal(start_of_scan(step.kind, dtype).item(), dtype)};",
+            f"{inner} {{ state = {state}; {written} = state; }}",
+            "}",
+        ]
+        self._item(target)
+
+    def _place(self, operand: Operand, loops: list[str]) -> str:
+        """The address of the element of an operand at the counters of some loops."""
         terms = [self.integer(operand.offset)]
         terms += [f"{b} * {self.integer(s)}" for b, s in zip(loops, operand.strides)]
-        return f"({TYPES[step.dtype]} *)p[{operand.slot.number}] + {' + '.join(terms)}"
+        return f"({TYPES[str(operand.slot.dtype)]} *)p[{operand.slot.number}] + {' + '.join(terms)}"
 
-    def _factor(self, factor: Operand | float, step: Call) -> str:
+    def _factor(self, factor: Operand | float) -> str:
         if isinstance(factor, Operand):
-            return f"*({self._place(factor, [], step)})"
+            return f"*({self._place(factor, [])})"
         return repr(float(factor))
 
     def _python(self, step: Python) -> None:
@@ -280,7 +316,9 @@ def _dims(program: Program) -> list[Dim]:
             found += [*step.dims, *(i.param for i in step.body if i.op == "dim")]
         if isinstance(step, Call):
             found += [*step.sizes, *step.batch]
-        if isinstance(step, Kernel | Call):
+        if isinstance(step, Scan):
+            found += step.dims
+        if isinstance(step, Kernel | Call | Scan):
             for o in step.operands:
                 found += [o.offset, *o.strides, *o.extra]
     return found

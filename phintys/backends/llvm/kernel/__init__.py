@@ -7,6 +7,7 @@
     reductions.py   accumulators
     indexed.py      operands whose rows are given by an index
     sharing.py      kernels that differ in numbers alone share code
+    scans.py        Scan -> one function
     polling.py      how many points are done between two polls for signals
     rows.py tiles.py  Kernel -> Kernels with loops in another order
 

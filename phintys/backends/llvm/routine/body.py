@@ -19,12 +19,12 @@ import numpy as np
 from phintys.backends.llvm import costs
 from phintys.backends.llvm.ir import poll
 from phintys.backends.llvm.ir.writer import Lengths, Writer
-from phintys.backends.llvm.kernel.kernels import emit_kernel
+from phintys.backends.llvm.kernel.kernels import KernelCode, emit_kernel
 from phintys.backends.llvm.routine.blocks import Blocks, in_blocks
 from phintys.backends.llvm.routine.frame import ALIGN, Frame
 from phintys.backends.llvm.runtime.cpython import offsets
 from phintys.dims import ZERO, Dim, product
-from phintys.lowering.program import Call, Check, Copy, Kernel, Program, Slot, Step
+from phintys.lowering.program import Call, Check, Copy, Kernel, Program, Scan, Slot, Step
 from phintys.lowering.spec import step_reads, step_writes
 
 #: Writes one step; see ``steps.py``
@@ -361,7 +361,10 @@ class Body:
 
     def call_kernel(self, kernel: Kernel, lengths: Lengths, long: bool = False) -> str:
         """Call the function of a kernel, see `emit_kernel`; its status, 0 if it cannot fail."""
-        code = emit_kernel(kernel, long)
+        return self.call(emit_kernel(kernel, long), lengths)
+
+    def call(self, code: KernelCode, lengths: Lengths) -> str:
+        """Call the function of a kernel or a scan; its status, 0 if it cannot fail."""
         self.frame.kernels[code.symbol] = code
         args = []
         for a in code.arguments:
@@ -376,13 +379,15 @@ class Body:
 
 
 #: Steps that need memory, but nothing of Python.
-_NATIVE = (Kernel, Copy, Call)
+_NATIVE = (Kernel, Copy, Call, Scan)
 
 
 def _work(step: Step) -> Dim:
     """About how many scalar instructions a step is."""
     if isinstance(step, Kernel):
         return product(step.dims) * len(step.body)
+    if isinstance(step, Scan):
+        return product(step.dims)
     if isinstance(step, Copy):
         return product(step.source.shape)
     if isinstance(step, Call):

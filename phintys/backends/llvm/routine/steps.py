@@ -8,13 +8,25 @@ from typing import Any
 import numpy as np
 
 from phintys.backends.llvm.kernel.rows import by_several_rows
+from phintys.backends.llvm.kernel.scans import emit_scan
 from phintys.backends.llvm.kernel.tiles import by_tiles
 from phintys.backends.llvm.routine import blas, block_loop, control, threads
 from phintys.backends.llvm.routine.blocks import Blocks
 from phintys.backends.llvm.routine.body import Body
 from phintys.backends.llvm.routine.parts import Parts, cut, picoseconds
 from phintys.dims import Dim, product
-from phintys.lowering.program import Branch, Call, Check, Copy, Kernel, Loop, Python, Slot, Step
+from phintys.lowering.program import (
+    Branch,
+    Call,
+    Check,
+    Copy,
+    Kernel,
+    Loop,
+    Python,
+    Scan,
+    Slot,
+    Step,
+)
 
 #: Partial results of a kernel have numbers below 0, so many for each step.
 _MOST_PARTIAL = 10_000
@@ -69,6 +81,10 @@ def _call(body: Body, step: Call) -> None:
     body.frame.calls.add(step.dtype)
 
 
+def _scan(body: Body, step: Scan) -> None:
+    body.call(emit_scan(step), body.lengths)
+
+
 def _python(body: Body, step: Python) -> None:
     out, frame = body.out, body.frame
     argv = out.stack(f"[{len(step.inputs) + 1} x ptr]")
@@ -109,6 +125,7 @@ _STEPS: dict[type, Callable[[Body, Any], None]] = {
     Copy: _copy,
     Check: _check,
     Call: _call,
+    Scan: _scan,
     Python: _python,
     Branch: control.emit_branch,
     Loop: control.emit_loop,

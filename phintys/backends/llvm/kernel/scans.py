@@ -1,0 +1,82 @@
+"""Scan -> LLVM IR text: a loop over the rows, with the running value in a register."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+
+from phintys.backends.llvm.ir.instructions import INSTRUCTIONS, KernelWriter, Type
+from phintys.backends.llvm.ir.loops import counted_loop
+from phintys.backends.llvm.kernel.kernels import KernelCode
+from phintys.backends.llvm.kernel.lanes import Arguments
+from phintys.dims import Dim
+from phintys.lowering.program import Scan
+from phintys.lowering.reductions import start_of_scan
+
+
+def emit_scan(scan: Scan) -> KernelCode:
+    """Write the function of a scan; it cannot fail.
+
+    It does not poll for signals: a scan that takes seconds writes gigabytes.
+    """
+    return _Scan(scan).emit()
+
+
+class _Scan:
+    def __init__(self, scan: Scan) -> None:
+        self.scan, self.w, self.arguments = scan, KernelWriter(), Arguments()
+        dtype = str(scan.operands[0].slot.dtype)
+        # a bool is a byte in memory, and bits are combined alike there
+        self.type = Type("uint8" if dtype == "bool" else dtype)
+        self.start = self.type.literal(start_of_scan(scan.kind, dtype).item())
+
+    def emit(self) -> KernelCode:
+        w = self.w
+        pointers = [
+            self._moved(self.arguments.slot(o.slot), "1", o.offset) for o in self.scan.operands
+        ]
+        self._loop(0, pointers)
+        w.line("ret i64 0")
+        parameters = self.arguments.all()
+        signature = ", ".join(f"{a.type} {name}" for name, a in parameters)
+        text = w.text(f"i64 @SYMBOL({signature}) noinline nounwind")
+        symbol = "phintys.kernel." + hashlib.sha256(text.encode()).hexdigest()[:20]
+        arguments = tuple(a for _, a in parameters)
+        return KernelCode(symbol, text.replace("SYMBOL", symbol), arguments, frozenset(w.declares))
+
+    def _loop(self, d: int, pointers: Sequence[str]) -> None:
+        """Write the loop over dim ``d``; the operands are at ``pointers`` in its first turn."""
+        innermost = d == len(self.scan.dims) - 1
+
+        def turn(counter: str, carried: list[str]) -> list[str]:
+            here = [
+                self._moved(pointer, counter, operand.strides[d])
+                for pointer, operand in zip(pointers, self.scan.operands, strict=True)
+            ]
+            if innermost:
+                return [self._element(here, carried[0])]
+            self._loop(d + 1, here)
+            return []
+
+        types, carried = ([self.type], [self.start]) if innermost else ([], [])
+        counted_loop(self.w, ("0", self._number(self.scan.dims[d]), 1), types, carried, turn)
+
+    def _element(self, pointers: Sequence[str], state: str) -> str:
+        """Combine the next element with the running value, and store it."""
+        w, t = self.w, self.type
+        target, source = pointers
+        x = w(f"load {t.text}, ptr {source}, align {t.bytes}")
+        state = INSTRUCTIONS[self.scan.kind](w, t, state, x)
+        w.line(f"store {t.text} {state}, ptr {target}, align {t.bytes}")
+        return state
+
+    def _moved(self, pointer: str, count: str, stride: Dim) -> str:
+        """The address ``count`` times a stride after a pointer."""
+        if stride.value == 0:
+            return pointer
+        elements = self.w(f"mul i64 {count}, {self._number(stride)}")
+        return self.w(f"getelementptr {self.type.text}, ptr {pointer}, i64 {elements}")
+
+    def _number(self, dim: Dim) -> str:
+        """A length or stride: a literal if it is 1, else an argument."""
+        return "1" if dim.value == 1 else self.arguments.dim(dim)
