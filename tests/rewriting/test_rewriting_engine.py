@@ -219,7 +219,7 @@ BAD_RESULTS = {
     "wrong type": (lambda node: text("t"), "Text"),
     "not a variable": (lambda node: [4], "not a variable"),
     "raises": (lambda node: 1 // 0, "ZeroDivisionError"),
-    "needs itself": (lambda node: f(node.outputs[0]), "needs the result it replaces"),
+    "needs itself": (lambda node: f(node.outputs[0]), "depends on what it replaces"),
 }
 
 
