@@ -68,15 +68,15 @@ def complex_from_polar(r: Any, angle: Any) -> Any:
 def zeta(x: Any, q: Any) -> Any:
     """The Hurwitz zeta function, the sum of (q + k)**-x over k >= 0.
 
-    It is SciPy's, except in two cases.  For q far below 0, where SciPy sums a term for each unit of
-    -q, a reflection is used: the sum over all integers k has period 1 in q, and is
+    It is SciPy's, except in three cases.  For q far below 0, where SciPy sums a term for each unit
+    of -q, a reflection is used: the sum over all integers k has period 1 in q, and is
     ``zeta(x, q) + (-1)**x zeta(x, 1 - q)``.  For x above 1e15, where SciPy's may be NaN, it is the
-    first term.
+    first term.  For NaN it is NaN also at the poles, where SciPy's is infinite.
     """
     from scipy import special
 
     below = (q < -64) & (q != np.floor(q)) & (x == np.floor(x)) & (x > 1)
-    near = special.zeta(x, np.where(below, 1, q))
+    near = np.where(np.isnan(x), x, special.zeta(x, np.where(below, 1, q)))
     far = (x > 1e15) & (q > 0) & np.isnan(near)
     if np.any(far):  # all terms but the first underflow
         near = np.where(far, np.power(q, -x, where=far, out=np.ones_like(near)), near)

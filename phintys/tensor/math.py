@@ -109,6 +109,8 @@ def isneginf(x: Any) -> Any:
 def nan_to_num(x: Any, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
     """``x`` with NaN and infinities replaced, the latter by the largest numbers of the dtype.
 
+    Real and imaginary parts of complex numbers are replaced each on its own.
+
     >>> import phintys.tensor as pt
     >>> pt.nan_to_num([1.0, float("nan")], nan=2.0).eval()
     array([1., 2.])
@@ -116,6 +118,9 @@ def nan_to_num(x: Any, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -
     x = as_tensor_variable(x)
     if dtypes.is_discrete(x.type.dtype):
         return x
+    if dtypes.is_complex(x.type.dtype):
+        parts = functions.real(x), functions.imag(x)
+        return functions.complex(*(nan_to_num(part, nan, posinf, neginf) for part in parts))
     limits = np.finfo(x.type.dtype)
     replaced = functions.switch(functions.isnan(x), _as(nan, x), x)
     greatest = limits.max if posinf is None else posinf

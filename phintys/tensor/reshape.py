@@ -69,12 +69,14 @@ class Reshape(Op):
     # ----- perform
     def perform(self, node: Apply, inputs: Sequence[Any], output_storage: list[list[Any]]) -> None:
         x, shp = inputs
+        shape = tuple(shp.tolist())
+        message = f"Cannot reshape {node.inputs[0]} of shape {x.shape} to {shape}."
+        if min(shape, default=0) < -1:  # NumPy may take it for -1
+            raise ShapeError(message)
         try:
-            output_storage[0][0] = x.reshape(shp)
+            output_storage[0][0] = x.reshape(shape)
         except ValueError as exc:
-            raise ShapeError(
-                f"Cannot reshape {node.inputs[0]} of shape {x.shape} to {tuple(shp.tolist())}."
-            ) from exc
+            raise ShapeError(message) from exc
 
     def infer_shape(self, node: Apply, shapes: Sequence[Any]) -> list[Any]:
         found = [as_length(n) for n in entries(node.inputs[1])]

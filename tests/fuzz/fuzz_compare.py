@@ -9,6 +9,7 @@ those that were seen.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -75,6 +76,12 @@ class Conditioning:
             for v, value in zip(node.outputs, change.node(node, [known[x] for x in node.inputs])):
                 known[v] = value
         return [np.asarray(known[v]) for v in b.results]
+
+    @cached_property
+    def flushed(self) -> list[np.ndarray]:
+        """The results with subnormal floats as 0."""
+        with np.errstate(all="ignore"):
+            return self._run(_flushing)
 
     def excuses(self, number: int, found: np.ndarray, expected: np.ndarray) -> np.ndarray:
         """Where a result may differ from the truth because of rounding alone."""
@@ -158,6 +165,28 @@ class _moving:
         if within and infinite:
             moved = np.where(np.isinf(moved) & (self.gen.random(moved.shape) < 0.5), np.nan, moved)
         return moved
+
+
+class _flushing:
+    """Evaluation with subnormal floats as 0, as XLA computes on CPU."""
+
+    @staticmethod
+    def argument(value: np.ndarray) -> np.ndarray:
+        if value.dtype.kind not in "fc":
+            return value
+        tiny = np.finfo(value.dtype).tiny
+        if value.dtype.kind == "f":
+            return np.where(np.abs(value) < tiny, np.copysign(0, value), value)
+        out = value.copy()
+        out.real[np.abs(value.real) < tiny] = 0
+        out.imag[np.abs(value.imag) < tiny] = 0
+        return out
+
+    @classmethod
+    def node(cls, node: Any, values: list[Any]) -> list[Any]:
+        storage: list[list[Any]] = [[None] for _ in node.outputs]
+        node.op.perform(node, values, storage)
+        return [cls.argument(np.asarray(cell[0])) for cell in storage]
 
 
 def _may_overflow(op: Any, inputs: list[np.ndarray], dtype: Any) -> bool:

@@ -25,6 +25,7 @@ from phintys.errors import UnsupportedError
 from phintys.lowering.interpret import interpret
 from phintys.lowering.program import Kernel, Program
 from phintys.lowering.spec import verify
+from phintys.tensor.elemwise import Elemwise
 from phintys.tensor.rules import RULES
 
 #: what is run -> for what share of the programs
@@ -39,6 +40,10 @@ SHARES = {
     "jax": 0.004,
 }
 WIDTHS = (128, 256, 512)
+#: rows whose function in JAX is inexact, NaN or infinite at some arguments, see the matrix's blanks
+JAX_INEXACT = frozenset(
+    "k1 kl_div beta betaln betainc gammainc gammaincc gammaln psi tri_gamma erfcinv".split()
+)
 #: lengths that the loops of an interpreted program may run in all
 INTERPRETED = 3000
 
@@ -78,6 +83,12 @@ class Plan:
         backends = [name for name, share in shares.items() if rng.random() < share]
         repeats = 300 if rng.random() < 0.01 else 2
         return cls(backends, rng.choice(widths), repeats, rng.random() < 0.2)
+
+
+def _is_inexact_in_jax(f: Any) -> bool:
+    """Whether a function uses one of `JAX_INEXACT`."""
+    ops = (node.op for node in f.maker.fgraph.apply_nodes)
+    return any(isinstance(op, Elemwise) and op.scalar_op.name in JAX_INEXACT for op in ops)
 
 
 def _is_wild_complex(argument: Any) -> bool:
@@ -163,12 +174,16 @@ class Judge:
         )  # fmt: skip
         if backend == "interpreter":
             return self._interpreted(f)
+        if backend == "jax" and _is_inexact_in_jax(f):
+            return ""
         if backend.startswith("llvm"):
             verify(f.program)
         if self.truth is None:
             return self._must_fail(f)
         first = self._call(f, b.arguments)
         problem = self._compare(first, self.truth)
+        if problem and backend == "jax":
+            problem = self._compare(first, self.conditioning.flushed) and problem
         for _ in range(0 if problem else self.plan.repeats - 1):
             again = self._call(f, b.arguments)
             if not all(map(_identical, first, again)):

@@ -132,6 +132,15 @@ def test_yv_of_large_orders(n: int, x: float) -> None:
     np.testing.assert_allclose(found, exact, rtol=1e-9)
 
 
+def test_zeta_of_nan_is_nan() -> None:
+    """SciPy's is infinite at the poles."""
+    x = pt.dvector("x")
+    for q in (-1.0, 0.0, 0.5, np.nan):
+        for mode in ("FAST_COMPILE", "FAST_RUN", "C"):
+            f = phintys.function([x], pt.zeta(x, q), mode=mode)
+            np.testing.assert_array_equal(f([np.nan, np.nan]), [np.nan, np.nan])
+
+
 def test_zeta_of_enormous_exponents():
     """The first term is all of it; SciPy's function is NaN."""
     x, q = pt.dvectors("x", "q")

@@ -46,6 +46,10 @@ def test_infinities_and_nan():
         lambda x: np.nan_to_num(x, nan=1.0, posinf=2.0, neginf=3.0),
         [EXTREMES],
     )
+    pairs = np.add.outer(EXTREMES, np.zeros_like(EXTREMES)) + 0j
+    pairs.imag = EXTREMES
+    for dtype in ("complex64", "complex128"):
+        check(pt.nan_to_num, np.nan_to_num, [pairs.astype(dtype)])
     i = pt.ivector("i")
     assert pt.nan_to_num(i) is i
 

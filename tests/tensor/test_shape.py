@@ -180,6 +180,18 @@ def test_reshape_to_another_size(old, new, mode):
         pt.reshape(pt.tensor(shape=old), new)
 
 
+@pytest.mark.parametrize("mode", [*MODES, "C", "NUMBA"])
+def test_only_minus_one_stands_for_a_length(mode):
+    """NumPy takes every negative length for -1."""
+    x, m, n = pt.dvector("x"), pt.lscalar("m"), pt.lscalar("n")
+    f = phintys.function([x, m, n], pt.reshape(x, (m, n)), mode=mode)
+    for shape in ((1, -2), (-3, 2), (-2, -1)):
+        for size in (0, 2, 6):
+            with pytest.raises(ValueError):
+                f(np.zeros(size), *shape)
+    assert f(np.zeros(6), 2, -1).shape == (2, 3)
+
+
 def test_reshape_misuse():
     x = pt.dmatrix("x")
     for wrong in (6, pt.iscalar(), "23"):
