@@ -119,7 +119,10 @@ class Op(OlderInterface, MetaObject):
     # ----- rewriting
     @property
     def rule_key(self) -> Any:
-        """What rules know the op by; an op that lifts another one over arrays gives that one."""
+        """What rules track the op by; an op that applies another one elementwise returns that one.
+
+        None: only rules for all ops are tried.
+        """
         return self
 
     # ----- computing

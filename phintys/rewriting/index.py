@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, Generic, TypeVar
 
+from phintys.graph.op import Op
 from phintys.memo import Memo
 from phintys.rewriting.numbering import number_of
 from phintys.rewriting.unify import OpPattern, rule_key
@@ -51,6 +52,8 @@ class TrackIndex(Generic[T]):
 
     def find(self, op: Any) -> tuple[T, ...]:
         """The items that track an op, without the cache of ``index[op]``."""
+        if isinstance(op, Op) and op.rule_key is None:
+            return tuple(self.items[p] for p in self._everywhere)
         key = rule_key(op)
         classes: list[Any] = list(type(op).__mro__)
         if key is not op:

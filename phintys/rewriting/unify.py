@@ -23,7 +23,8 @@ def rule_key(op: Any) -> Any:
     An op that applies another operation elementwise exposes that operation as its key, so that a
     rule about it covers all ways to apply it.
     """
-    return op.rule_key if isinstance(op, Op) else op
+    key = op.rule_key if isinstance(op, Op) else None
+    return op if key is None else key
 
 
 def same_op(op: Any, other: Any) -> bool:

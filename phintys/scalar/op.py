@@ -319,6 +319,11 @@ class ScalarOp(Op):
     def is_variadic(self) -> bool:
         return self.nin < 0
 
+    @property
+    def rule_key(self) -> Any:
+        """None: rules that track a scalar op are about tensors, on which `Elemwise` applies it."""
+        return None
+
     # ----- native form
     def emit(self, n: Any, *inputs: Any) -> Any:
         """The result, built from native instructions by ``n``, including casts of the inputs.

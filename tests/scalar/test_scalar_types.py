@@ -11,9 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rows import DTYPES, ROWS
 
+import phintys
 import phintys.scalar as ps
 from phintys.scalar import Composite, dtypes
-from phintys.scalar.op import CLASSES, TABLE
+from phintys.scalar.op import CLASSES, TABLE, functions
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -188,3 +189,19 @@ def test_variables_by_the_dozen() -> None:
     x, y = ps.floats("x", "y")
     assert (x.type, y.name) == (ps.float64, "y")
     assert [v.name for v in ps.ints("abc")] == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize("mode", ["FAST_RUN", "FAST_COMPILE", "C"])
+def test_graphs_of_scalars_are_compiled(mode: str) -> None:
+    """Rules about tensors are not tried at scalar ops."""
+    x, y = ps.float64("x"), ps.float64("y")
+    expressions = {
+        2 * x: 6.0,
+        x + 0: 3.0,
+        x + x - y: 4.0,
+        -(-x): 3.0,
+        x * y / x: 2.0,
+        functions.log(1 + functions.exp(x)): np.log(1 + np.exp(3.0)),
+    }
+    f = phintys.function([x, y], list(expressions), mode=mode)
+    np.testing.assert_allclose(f(3.0, 2.0), list(expressions.values()), rtol=1e-15)
