@@ -194,7 +194,7 @@ def test_nothing_has_changed_after_an_interrupt() -> None:
     f(10)
     before = total.get_value()
     x = pt.dvector()
-    steps = [pt.exp(x).cumsum()[::-1], pt.gammaln(numbers(n) + x[0]).sum()]
+    steps = [pt.sort(pt.exp(x))[::-1], pt.gammaln(numbers(n) + x[0]).sum()]
     g = phintys.function([x, n], steps[0] * steps[1])
     ones = np.ones(1000)
     g(ones, 10)

@@ -75,6 +75,14 @@ def test_is_one_step():
     assert [type(s) for s in steps] == [Scan]
 
 
+def test_many_empty_rows_take_no_time():
+    n = pt.lscalar("n")
+    f = phintys.function([n], pt.cumsum(pt.zeros((n, n, 0)), axis=2).shape[0])
+    g = phintys.function([n], pt.cumsum(pt.zeros((n, 0)), axis=1))
+    assert f(10) == 10
+    assert g(2**50).shape == (2**50, 0)
+
+
 def test_of_an_updated_shared_variable():
     total = phintys.shared(np.arange(4.0))
     f = phintys.function([], total.sum(), updates={total: pt.cumsum(total)})

@@ -9,7 +9,7 @@ from phintys.backends.llvm.ir.instructions import INSTRUCTIONS, KernelWriter, Ty
 from phintys.backends.llvm.ir.loops import counted_loop
 from phintys.backends.llvm.kernel.kernels import KernelCode
 from phintys.backends.llvm.kernel.lanes import Arguments
-from phintys.dims import Dim
+from phintys.dims import Dim, product
 from phintys.lowering.program import Scan
 from phintys.lowering.reductions import start_of_scan
 
@@ -35,7 +35,11 @@ class _Scan:
         pointers = [
             self._moved(self.arguments.slot(o.slot), "1", o.offset) for o in self.scan.operands
         ]
+        size = self.arguments.dim(product(self.scan.dims))
+        w.require(w(f"icmp ne i64 {size}, 0"), "done")  # there may be many empty rows
         self._loop(0, pointers)
+        w.line("br label %done")
+        w.label("done")
         w.line("ret i64 0")
         parameters = self.arguments.all()
         signature = ", ".join(f"{a.type} {name}" for name, a in parameters)
