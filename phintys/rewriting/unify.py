@@ -509,13 +509,12 @@ def _match_apply(
     if len(node.inputs) < n or (pattern.asterisk is None and len(node.inputs) != n):
         return
     inputs = node.inputs
-    in_order = len(inputs) < 2 or not node.op.commutative
-    match_inputs = _match_in_order if in_order else _match_any_order
+    any_order = len(inputs) > 1 and node.op.commutative
     if pattern.test is None or pattern.parameters:
         for bound in _match_op(pattern.op_match, node.op, subs):
-            yield from match_inputs(pattern, inputs, 0, bound, accept)
+            yield from _match_inputs(pattern, inputs, 0, bound, accept, any_order)
     elif pattern.test(node.op):
-        yield from match_inputs(pattern, inputs, 0, subs, accept)
+        yield from _match_inputs(pattern, inputs, 0, subs, accept, any_order)
 
 
 def _match_op(op_match: Any, op: Any, subs: Subs) -> Iterator[Subs]:
@@ -553,30 +552,27 @@ def _equals_attribute(wanted: Any, actual: Any) -> bool:
     return (isinstance(wanted, type) and isinstance(actual, wanted)) or bool(actual == wanted)
 
 
-def _match_in_order(
-    pattern: PatternNode, inputs: Sequence[Variable], k: int, subs: Subs, accept: Accept | None
+def _match_inputs(
+    pattern: PatternNode,
+    left: list[Variable],
+    k: int,
+    subs: Subs,
+    accept: Accept | None,
+    any_order: bool,
 ) -> Iterator[Subs]:
-    if k == pattern.n_fixed:
-        yield from _bind_rest(pattern.asterisk, inputs[k:], subs)
-        return
-    for bound in _match(pattern.inputs[k], inputs[k], subs, accept):
-        yield from _match_in_order(pattern, inputs, k + 1, bound, accept)
-
-
-def _match_any_order(
-    pattern: PatternNode, left: list[Variable], k: int, subs: Subs, accept: Accept | None
-) -> Iterator[Subs]:
+    """Match the input patterns from ``k`` with the inputs ``left``, in any order or in theirs."""
     if k == pattern.n_fixed:
         yield from _bind_rest(pattern.asterisk, left, subs)
         return
     p = pattern.inputs[k]
     is_node = isinstance(p, PatternNode)
-    for j, value in enumerate(left):
+    for j, value in enumerate(left if any_order else left[:1]):
+        rest = left[:j] + left[j + 1 :]
         if is_node:
             for bound in _match(p, value, subs, accept):
-                yield from _match_any_order(pattern, left[:j] + left[j + 1 :], k + 1, bound, accept)
+                yield from _match_inputs(pattern, rest, k + 1, bound, accept, any_order)
         elif (bound := _bound(p, value, subs)) is not None:
-            yield from _match_any_order(pattern, left[:j] + left[j + 1 :], k + 1, bound, accept)
+            yield from _match_inputs(pattern, rest, k + 1, bound, accept, any_order)
 
 
 def _bind_rest(rest: Asterisk | None, inputs: Sequence[Variable], subs: Subs) -> Iterator[Subs]:
