@@ -419,6 +419,9 @@ def _fits(pattern: PatternNode, node: Apply, subs: Subs, accept: Accept | None) 
         if not (_binds(wanted, value, subs) if is_var else _equals_attribute(wanted, value)):
             return False
     for p, v in zip(pattern.fixed, inputs):
+        if type(p) is PatternVar and p.constraint is None and p not in subs:
+            subs[p] = v
+            continue
         if isinstance(p, PatternVar):
             found = _binds(p, v, subs)
         elif isinstance(p, PatternNode):
@@ -583,7 +586,10 @@ def _bind_rest(rest: Asterisk | None, inputs: Sequence[Variable], subs: Subs) ->
 
 def _binds_rest(rest: Asterisk, inputs: Sequence[Variable], subs: Subs) -> bool:
     """Whether the remaining inputs, if they are bound, are the same; adds them to ``subs``."""
-    known = subs.setdefault(rest, tuple(inputs))
+    if rest not in subs:
+        subs[rest] = tuple(inputs)
+        return True
+    known = subs[rest]
     return len(known) == len(inputs) and all(map(_same_value, known, inputs))
 
 
