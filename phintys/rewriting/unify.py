@@ -52,13 +52,18 @@ def op_test(op_match: Any) -> OpTest | None:
     if isinstance(op_match, Op):
         return SameOp(op_match).__getitem__
     if isinstance(op_match, OpPattern):
-        return op_match.match_type
+        is_class = isinstance(op_match.op_type, type)
+        return op_test(op_match.op_type) if is_class else op_match.match_type
     if isinstance(op_match, type):
         return lambda producer: isinstance(producer, op_match)
-    if isinstance(op_match, tuple):
-        tests = [op_test(one) for one in op_match]
-        return lambda producer: any(test is None or test(producer) for test in tests)
-    return None
+    if not isinstance(op_match, tuple):
+        return None
+    given = [one.op_type if isinstance(one, OpPattern) else one for one in op_match]
+    classes = tuple(one for one in given if isinstance(one, type))
+    tests = [SameOp(one).__getitem__ for one in given if isinstance(one, Op)]
+    if not tests:
+        return lambda producer: isinstance(producer, classes)
+    return lambda producer: isinstance(producer, classes) or any(t(producer) for t in tests)
 
 
 class LiteralString:
@@ -231,7 +236,8 @@ class PatternNode:
         self.fixed = inputs if self.asterisk is None else inputs[:-1]
         self.n_fixed = len(self.fixed)
         #: whether inputs match in their order only
-        self.ordered = _is_ordered(op_match)
+        no_choice = self.n_fixed == 0 or (self.n_fixed == 1 and self.asterisk is None)
+        self.ordered = no_choice or _is_ordered(op_match)
         #: a condition for the op, and the attributes that match besides
         self.test = op_test(op_match)
         one = op_match[0] if isinstance(op_match, tuple) else op_match
