@@ -107,6 +107,7 @@ class TopoDB(RewriteDatabase):
 class ProxyDB(RewriteDatabase):
     """An alias of a database, with which it can be registered several times.
 
+    >>> from phintys.rewriting.database import EquilibriumDB, SequenceDB
     >>> db, passes = EquilibriumDB(), SequenceDB()
     >>> passes.register("first", db, "twice", position=0)
     >>> passes.register("second", ProxyDB(db), "twice", position=10)

@@ -494,6 +494,12 @@ def rule(
     ...     return pt.sqr(x) if x is y else None
     >>> square
     <Rule x * x -> sqr(x)>
+    >>> is_signed = {"x": lambda v: v.type.dtype == "float64"}
+    >>> @rule("max(-x) -> -min(x)", "Max(neg(x), axis=a)", given=is_signed)
+    ... def extreme(x, a):
+    ...     return -pt.min(x, axis=a)
+    >>> extreme
+    <PatternRule max(-x) -> -min(x)>
     """
     file, line = _caller()
     options = {"file": file, "line": line, **options}

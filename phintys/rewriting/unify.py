@@ -53,13 +53,18 @@ def op_test(op_match: Any) -> OpTest | None:
     if isinstance(op_match, Op):
         return SameOp(op_match).__getitem__
     if isinstance(op_match, OpPattern):
-        return op_match.match_type
+        is_class = isinstance(op_match.op_type, type)
+        return op_test(op_match.op_type) if is_class else op_match.match_type
     if isinstance(op_match, type):
         return lambda producer: isinstance(producer, op_match)
-    if isinstance(op_match, tuple):
-        tests = [op_test(one) for one in op_match]
-        return lambda producer: any(test is None or test(producer) for test in tests)
-    return None
+    if not isinstance(op_match, tuple):
+        return None
+    given = [one.op_type if isinstance(one, OpPattern) else one for one in op_match]
+    classes = tuple(one for one in given if isinstance(one, type))
+    tests = [SameOp(one).__getitem__ for one in given if isinstance(one, Op)]
+    if not tests:
+        return lambda producer: isinstance(producer, classes)
+    return lambda producer: isinstance(producer, classes) or any(t(producer) for t in tests)
 
 
 class LiteralString:
@@ -232,7 +237,8 @@ class PatternNode:
         self.fixed = inputs if self.asterisk is None else inputs[:-1]
         self.n_fixed = len(self.fixed)
         #: whether inputs match in their order only
-        self.ordered = _is_ordered(op_match)
+        no_choice = self.n_fixed == 0 or (self.n_fixed == 1 and self.asterisk is None)
+        self.ordered = no_choice or _is_ordered(op_match)
         #: a condition for the op, and the attributes that match besides
         self.test = op_test(op_match)
         one = op_match[0] if isinstance(op_match, tuple) else op_match
@@ -420,6 +426,9 @@ def _fits(pattern: PatternNode, node: Apply, subs: Subs, accept: Accept | None) 
         if not (_binds(wanted, value, subs) if is_var else _equals_attribute(wanted, value)):
             return False
     for p, v in zip(pattern.fixed, inputs):
+        if type(p) is PatternVar and p.constraint is None and p not in subs:
+            subs[p] = v
+            continue
         if isinstance(p, PatternVar):
             found = _binds(p, v, subs)
         elif isinstance(p, PatternNode):
@@ -510,13 +519,12 @@ def _match_apply(
     if len(node.inputs) < n or (pattern.asterisk is None and len(node.inputs) != n):
         return
     inputs = node.inputs
-    in_order = len(inputs) < 2 or not node.op.commutative
-    match_inputs = _match_in_order if in_order else _match_any_order
+    any_order = len(inputs) > 1 and node.op.commutative
     if pattern.test is None or pattern.parameters:
         for bound in _match_op(pattern.op_match, node.op, subs):
-            yield from match_inputs(pattern, inputs, 0, bound, accept)
+            yield from _match_inputs(pattern, inputs, 0, bound, accept, any_order)
     elif pattern.test(node.op):
-        yield from match_inputs(pattern, inputs, 0, subs, accept)
+        yield from _match_inputs(pattern, inputs, 0, subs, accept, any_order)
 
 
 def _match_op(op_match: Any, op: Any, subs: Subs) -> Iterator[Subs]:
@@ -554,30 +562,27 @@ def _equals_attribute(wanted: Any, actual: Any) -> bool:
     return (isinstance(wanted, type) and isinstance(actual, wanted)) or bool(actual == wanted)
 
 
-def _match_in_order(
-    pattern: PatternNode, inputs: Sequence[Variable], k: int, subs: Subs, accept: Accept | None
+def _match_inputs(
+    pattern: PatternNode,
+    left: list[Variable],
+    k: int,
+    subs: Subs,
+    accept: Accept | None,
+    any_order: bool,
 ) -> Iterator[Subs]:
-    if k == pattern.n_fixed:
-        yield from _bind_rest(pattern.asterisk, inputs[k:], subs)
-        return
-    for bound in _match(pattern.inputs[k], inputs[k], subs, accept):
-        yield from _match_in_order(pattern, inputs, k + 1, bound, accept)
-
-
-def _match_any_order(
-    pattern: PatternNode, left: list[Variable], k: int, subs: Subs, accept: Accept | None
-) -> Iterator[Subs]:
+    """Match the input patterns from ``k`` with the inputs ``left``, in any order or in theirs."""
     if k == pattern.n_fixed:
         yield from _bind_rest(pattern.asterisk, left, subs)
         return
     p = pattern.inputs[k]
     is_node = isinstance(p, PatternNode)
-    for j, value in enumerate(left):
+    for j, value in enumerate(left if any_order else left[:1]):
+        rest = left[:j] + left[j + 1 :]
         if is_node:
             for bound in _match(p, value, subs, accept):
-                yield from _match_any_order(pattern, left[:j] + left[j + 1 :], k + 1, bound, accept)
+                yield from _match_inputs(pattern, rest, k + 1, bound, accept, any_order)
         elif (bound := _bound(p, value, subs)) is not None:
-            yield from _match_any_order(pattern, left[:j] + left[j + 1 :], k + 1, bound, accept)
+            yield from _match_inputs(pattern, rest, k + 1, bound, accept, any_order)
 
 
 def _bind_rest(rest: Asterisk | None, inputs: Sequence[Variable], subs: Subs) -> Iterator[Subs]:
@@ -588,7 +593,10 @@ def _bind_rest(rest: Asterisk | None, inputs: Sequence[Variable], subs: Subs) ->
 
 def _binds_rest(rest: Asterisk, inputs: Sequence[Variable], subs: Subs) -> bool:
     """Whether the remaining inputs, if they are bound, are the same; adds them to ``subs``."""
-    known = subs.setdefault(rest, tuple(inputs))
+    if rest not in subs:
+        subs[rest] = tuple(inputs)
+        return True
+    known = subs[rest]
     return len(known) == len(inputs) and all(map(_same_value, known, inputs))
 
 
