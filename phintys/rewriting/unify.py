@@ -38,12 +38,14 @@ OpTest = Callable[[Any], bool]
 
 
 class SameOp(dict[Any, bool]):
-    """A cached predicate: ``table[op]`` is ``same_op(op, given_op)``."""
+    """A predicate, cached for ops of one class: ``table[op]`` is ``same_op(op, given_op)``."""
 
     def __init__(self, op: Any) -> None:
         self.op = op
 
     def __missing__(self, op: Any) -> bool:
+        if type(op) is not type(self.op):
+            return False
         found = self[op] = same_op(op, self.op)
         return found
 
