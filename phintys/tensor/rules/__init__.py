@@ -1,17 +1,17 @@
-"""The rewrites of the tensor language, and the pipeline that applies them.
+"""The rewrite rules for tensor graphs, and the pipeline that applies them.
 
-One module per subject; each is a list of rules with laws.  `PIPELINE` is the order of phases: a
-phase is one run of the engine with its rules.  Programs add their own rewrites to the same
-databases (`register_canonicalize` and the others).
+There is one module per subject; each is a list of rules with laws.  `PIPELINE` lists the phases in
+order; a phase is one run of the rewriting engine with its rules.  Programs register their own
+rewrites in the same databases (`register_canonicalize` and the others).
 
 canonicalize
-    one form for what is written in many ways; what needs no computation disappears
+    equivalent expressions get one normal form; computations that are not needed are removed
 stabilize
-    forms that keep precision; what it makes is brought into canonical form
+    numerically stable forms; the results are canonicalized again
 BlasOpt
-    products of matrices with what is added to them
+    matrix products fused with additions, as BLAS calls
 specialize
-    forms that machines compute fast
+    forms that are faster to compute
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ specialize = EquilibriumDB(ignore_newtrees=False)
 useless = EquilibriumDB(ignore_newtrees=False)
 uncanonicalize = EquilibriumDB(ignore_newtrees=False)
 
-#: name, database or rewriter, tags, position
+#: The phases: name, database or rewriter, tags, position.
 PIPELINE: list[tuple[str, Any, tuple[str, ...], float]] = [
     ("merge1", MergeOptimizer(), ("merge",), 0),  # the engine merges in every phase
     ("useless", useless, BOTH, 0.6),
@@ -73,7 +73,7 @@ PHASES: dict[str, EquilibriumDB] = {
     "specialize": specialize,
 }
 
-#: in the order in which rules are tried at a node
+#: The modules of rules, in the order in which their rules are tried at a node.
 MODULES = (
     folding,
     views,
@@ -103,12 +103,12 @@ def rules_of(module: Any) -> list[Rule]:
     return [*functions, *getattr(module, "EQUATIONS", ())]
 
 
-#: every rule of the tensor language
+#: All rules for tensor graphs.
 RULES: list[Rule] = [r for m in MODULES for r in rules_of(m)]
 
 
 def _register(rules: Iterable[Rule]) -> None:
-    """Put rules into the databases of their phases, and of the phases that build on these."""
+    """Register rules in the databases of their phases and of later phases that repeat them."""
     for rule in rules:
         early = rule.phase == "canonicalize"
         modes = BOTH if early else (FAST_RUN,)

@@ -2,14 +2,14 @@
 
 A chain of additions, subtractions and signs is one sum of ``coefficient * term``; a chain of
 multiplications, divisions and integer powers is one product of ``base ** exponent``.  Each is
-collected once, at its outermost node: constants are folded, like terms merged, what cancels
-disappears.  That is linear in the length of the chain.
+collected once, at its outermost node: constants are folded, like terms are merged, and terms that
+cancel are removed.  The cost is linear in the length of the chain.
 
-Cancellation does not look at NaN, infinity and zero (``x - x`` is 0, ``x / x`` is 1, ``0 * x`` is
-0): the law of these rules is "finite".  Floats overflow, so ``(x / y) * z`` stays as it is where
-nothing merges or cancels, and no constant is made that is out of proportion.  A complex number
-times 2 or -1 is NaN where its double or negative is infinite, so signs and repeated terms of
-complex sums stay.
+Cancellation ignores NaN, infinity and zero (``x - x`` is 0, ``x / x`` is 1, ``0 * x`` is
+0): the law of these rules is "finite".  Because floats overflow, ``(x / y) * z`` is not reordered
+unless something merges or cancels, and constants are not folded into very large or very small
+ones.  A complex number times 2 or -1 may be NaN where ``x + x`` or ``-x`` is infinite, so signs and
+repeated terms of complex sums are kept.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def _is_finite(c: Any, dtype: str) -> bool:
 
 
 def _is_plain_sum(ctx: Any, node: Apply) -> bool:
-    """A quick look: whether a sum has nothing that could be collected."""
+    """Whether a sum has nothing to collect; a cheap check before `_summands`."""
     if node.op.scalar_op is not ADD:
         return False
     dtype = node.outputs[0].type.dtype
@@ -124,7 +124,7 @@ def _leading_number(v: Variable, dtype: str) -> Any:
 
 
 def _summands(ctx: Any, root: Apply) -> Iterable[tuple[Any, Variable, bool]]:
-    """(coefficient, term, whether the term was unpacked from something else)."""
+    """The summands of a chain: (coefficient, term, whether the term comes from a nested node)."""
     dtype = root.outputs[0].type.dtype
     real = dtypes.kind(dtype) != "c"
     stack: list[tuple[Any, Variable, bool]] = [(1, root.outputs[0], True)]
@@ -145,7 +145,7 @@ def _summands(ctx: Any, root: Apply) -> Iterable[tuple[Any, Variable, bool]]:
 
 
 def _split_coefficient(c: Any, v: Variable, dtype: str, inner: bool) -> tuple[Any, Variable, bool]:
-    """``c * (k * x)`` as ``(c k) * x`` where k is a constant of a two-factor product."""
+    """``c * (k * x)`` as ``(c k) * x``, where ``k * x`` is a product with a constant ``k``."""
     if scalar_op_name(v.owner) != "mul" or v.type.dtype != dtype or len(v.owner.inputs) != 2:  # type: ignore[union-attr]
         return c, v, inner
     if dtypes.kind(dtype) == "c":
@@ -168,7 +168,7 @@ def build_sum(terms: Terms, total: Any, dtype: str, ndim: int) -> Any:
 
 
 def _computed_in(dtype: str, parts: list[Any]) -> list[Any]:
-    """Operands that are combined in ``dtype``, not in a narrower dtype that they have."""
+    """The operands, the first one cast if needed, so that they are combined in ``dtype``."""
     if dtypes.upcast(*(v.type.dtype for v in parts)) == dtype:
         return parts
     return [cast(parts[0], dtype), *parts[1:]]
@@ -253,13 +253,13 @@ def collect_constants(ctx: Any, node: Apply) -> Any:
     return like(node, build_product(kept, factor, dtype, out.type.ndim))
 
 
-#: what can be unpacked into factors
+#: Scalar ops whose operands are collected as factors.
 COMPOUND = frozenset(("mul", "true_div", "neg", "reciprocal"))
 POWERS = frozenset(("pow", "sqr"))
 
 
 def _is_plain_product(ctx: Any, node: Apply) -> bool:
-    """A quick look: whether a product has nothing that could be collected."""
+    """Whether a product has nothing to collect; a cheap check before `_factors`."""
     if node.op.scalar_op is not MUL:
         return False
     bases: set[Variable] = set()
@@ -298,7 +298,7 @@ def _constant_factor(constants: list[tuple[int, Any]]) -> Any:
 
 
 def _is_moderate(k: Any, dtype: str) -> bool:
-    """Whether a folded number is far from where its dtype overflows or loses digits."""
+    """Whether a folded number is far from overflow and underflow in its dtype."""
     if dtypes.is_discrete(dtype):
         return True
     info = np.finfo(dtype)
@@ -311,7 +311,7 @@ def _same_number(a: Any, b: Any) -> bool:
 
 
 def _is_normal(ctx: Any, node: Apply, kept: list[tuple[int, Variable]], factor: Any) -> bool:
-    """Whether ``node`` is what `build_product` would make."""
+    """Whether ``node`` has the form that `build_product` would build."""
     name = scalar_op_name(node)
     if name not in ("mul", "true_div"):
         return False
@@ -331,16 +331,16 @@ def _is_normal(ctx: Any, node: Apply, kept: list[tuple[int, Variable]], factor: 
 
 
 def _multiplied(ctx: Any, v: Variable, root: Apply) -> list[Variable]:
-    """The factors of a product that belongs to ``root`` alone, or the variable itself."""
+    """The factors of a product that only ``root`` uses; else the variable itself, in a list."""
     alone = v.owner is root or (ctx.single_use(v) and v.type.dtype == root.outputs[0].type.dtype)
     return list(v.owner.inputs) if alone and scalar_op_name(v.owner) == "mul" else [v]  # type: ignore[union-attr]
 
 
 def _factors(ctx: Any, root: Apply) -> tuple[Terms, list[tuple[int, Any]], bool]:
-    """The chain that ends at ``root``, and whether one product of all is better.
+    """The factors of the chain that ends at ``root``, and whether to rebuild it as one product.
 
-    Exponents of the bases, and (exponent, number) pairs.  A product in another order may overflow;
-    so something has to merge, or the order has to stay.
+    The factors are the exponents of the bases, and (exponent, number) pairs.  A product in another
+    order may overflow, so the order is only changed where something merges or folds.
     """
     dtype = root.outputs[0].type.dtype
     kind = dtypes.kind(dtype)
@@ -348,7 +348,7 @@ def _factors(ctx: Any, root: Apply) -> tuple[Terms, list[tuple[int, Any]], bool]
     bases: Terms = {}
     constants: list[tuple[int, Any]] = []
     reorders = merges = False
-    # exponent, variable, whether what it is multiplied with comes later
+    # exponent, variable, whether it is the first factor of its product
     stack: list[tuple[int, Variable, bool]] = [(1, root.outputs[0], True)]
     while stack:
         e, v, leads = stack.pop()
@@ -382,7 +382,7 @@ def _factors(ctx: Any, root: Apply) -> tuple[Terms, list[tuple[int, Any]], bool]
 
 
 def _split_power(e: int, v: Variable) -> tuple[int, Variable]:
-    """``(x ** k) ** e`` as x with the exponent ``k e``, for integer k of floating x."""
+    """``(e, v)``, or ``(k e, x)`` where ``v`` is ``x ** k`` for an integer k and inexact x."""
     name = scalar_op_name(v.owner)
     if name not in ("sqr", "pow") or v.owner is None:
         return e, v
@@ -411,7 +411,7 @@ def build_product(bases: list[tuple[int, Variable]], factor: Any, dtype: str, nd
 
 
 def power(v: Any, e: int, dtype: str) -> Any:
-    """``v ** e`` for a positive integer, computed in a dtype if it is not ``v`` itself."""
+    """``v ** e`` for a positive integer ``e``; computed in ``dtype`` unless ``e`` is 1."""
     if e == 1:
         return v
     v = cast(v, dtype)

@@ -1,4 +1,4 @@
-"""Axes and shapes of arrays in memory order: DimShuffle, Reshape."""
+"""Rules for DimShuffle and Reshape."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def merge_dimshuffles(ctx: Any, node: Apply) -> Any:
     tested_on=("exp(M).T", "(M + v).T", "(v * w).dimshuffle(0, 'x')"),
 )
 def lift_dimshuffle(ctx: Any, x: Any, order: Any) -> Any:
-    """Moves axes towards the inputs, where they cost nothing and hide no pattern."""
+    """Move DimShuffle towards the inputs, where it is free and does not hide other patterns."""
     return moved_to_inputs(ctx, x, lambda v: dimshuffle(v, order))
 
 
@@ -65,7 +65,7 @@ def lift_dimshuffle(ctx: Any, x: Any, order: Any) -> Any:
     tested_on=("M.reshape((6,)).reshape((2, 3))", "M.dimshuffle(0, 'x', 1).reshape((-1,))"),
 )
 def merge_reshapes(node: Apply, inner: Any, x: Any, shape: Any) -> Any:
-    """What is reshaped may have been reshaped before, or have axes of length 1 in other places."""
+    """Remove a Reshape, or a DimShuffle that only moves axes of length 1, before a Reshape."""
     return None if getattr(inner.owner.op, "is_transpose", False) else node.op(x, shape)
 
 
@@ -84,7 +84,7 @@ def merge_reshapes(node: Apply, inner: Any, x: Any, shape: Any) -> Any:
     ),
 )
 def reshape_to_dimshuffle(node: Apply, x: Any, shape: Any) -> Any:
-    """Where only axes of length 1 come or go."""
+    """Applies where the reshape only adds or removes axes of length 1."""
     wanted = [(axis, n) for axis, n in enumerate(entries(shape)) if known_length(n) != 1]
     given = [axis for axis, n in enumerate(x.type.shape) if n != 1]
     if len(wanted) != len(given):
@@ -98,7 +98,10 @@ def reshape_to_dimshuffle(node: Apply, x: Any, shape: Any) -> Any:
 
 
 def _is_length_of(n: Any, x: Variable, axis: int, only: bool) -> bool:
-    """Whether an entry of a shape is the length of an axis.  Of the only axis it must be."""
+    """Whether an entry of a shape is the length of ``axis``.
+
+    ``only``: there is no other axis, so that any known length except 0 must be its length.
+    """
     known = known_length(n)
     if known is not None:
         return known == x.type.shape[axis] or (only and known != 0)

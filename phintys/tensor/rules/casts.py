@@ -1,4 +1,4 @@
-"""Casts that are not needed."""
+"""Rules that remove redundant casts."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from phintys.tensor.elemwise import Elemwise, cast
     ),
 )
 def merge_casts(ctx: Any, node: Apply) -> Any:
-    """A cast to the same dtype, or one behind another that loses nothing."""
+    """Remove a cast to the same dtype, and a lossless cast before another cast."""
     (x,) = node.inputs
     target = node.outputs[0].type.dtype
     if x.type.dtype == target:
@@ -41,16 +41,16 @@ def merge_casts(ctx: Any, node: Apply) -> Any:
 
 
 def skippable(source: str, middle: str, target: str) -> bool:
-    """Whether casting from ``source`` by way of ``middle`` gives the same as casting directly."""
+    """Whether casting from ``source`` through ``middle`` equals casting directly to ``target``."""
     if not holds(middle, source):
         return False
     through_float = dtypes.kind(middle) in "fc" and dtypes.kind(source) in "iu"
-    # what floats outside the range of an integer dtype become is not defined
+    # casting a float outside the range of an integer dtype is undefined behaviour
     return not (through_float and dtypes.kind(target) in "iu" and not holds(target, source))
 
 
 def holds(wide: str, narrow: str) -> bool:
-    """Whether every value of one dtype has the same value in another."""
+    """Whether every value of ``narrow`` can be represented exactly in ``wide``."""
     if narrow == wide or narrow == "bool":
         return True
     if wide == "bool" or dtypes.upcast(wide, narrow) != wide:

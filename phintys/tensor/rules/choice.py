@@ -1,4 +1,4 @@
-"""Choices: switch, comparisons, logic."""
+"""Rules for switch, comparisons and logical functions."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def merge_switches(ctx: Any, node: Apply) -> Any:
 
 
 def _chosen(switch: Apply, i: int) -> Any:
-    """Branch ``i`` of a switch, in the dtype of its result: a narrower one would wrap."""
+    """Branch ``i`` of a switch, cast to the dtype of its result: a narrower dtype would wrap."""
     return cast(switch.inputs[i], switch.outputs[0].type.dtype)
 
 
@@ -130,9 +130,9 @@ def _chosen(switch: Apply, i: int) -> Any:
     ),
 )
 def sink_switch(ctx: Any, node: Apply) -> Any:
-    """Keeps gradients of masked branches free of ``0 * inf``: what is not chosen does not count.
+    """Move a product into a switch with a branch of 0, which avoids ``0 * inf`` in gradients.
 
-    A switch with several uses is repeated: otherwise one of the products could be NaN.
+    A switch with several uses is duplicated: otherwise one of the products could be NaN.
     """
     candidates = node.inputs if name_of(node) == "mul" else node.inputs[:1]
     for i, v in enumerate(candidates):
@@ -169,7 +169,7 @@ def _with(node: Apply, i: int, new: Variable) -> Any:
     tested_on=("eq(i, i)", "neq(i, i)", "lt(i, i)", "ge(i, i)"),
 )
 def compare_with_itself(node: Apply, x: Any) -> Any:
-    """For discrete values only: a NaN is not equal to itself."""
+    """Applies to discrete values only: NaN is not equal to itself."""
     value = name_of(node) in ("eq", "le", "ge")
     return like(node, constant(value, dtype="bool", ndim=x.type.ndim))
 
@@ -195,7 +195,7 @@ def compare_bool(node: Apply, x: Any, bit: Any) -> Any:
     tested_on=("invert(eq(x, y))", "invert(neq(x, y))", "invert(lt(i, j))"),
 )
 def negated_comparison(comparison: Any, operands: Any) -> Any:
-    """The order of floats is not turned round: with NaN both directions are false."""
+    """Order comparisons of floats are not negated: with NaN both directions are false."""
     name = name_of(comparison.owner)
     if name not in ("eq", "neq") and not all(map(is_discrete, operands)):
         return None

@@ -1,6 +1,6 @@
-"""Rules that follow from the facts in the scalar tables.
+"""Rules generated from the facts in the scalar tables.
 
-A fact that is added to a row becomes a rule here, and a test of the rule, without further work.
+A fact that is added to a row of the tables becomes a rule here, with its tests.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from phintys.tensor.rules.language import NAMES
 from phintys.tensor.rules.match import is_float
 from phintys.tensor.type import TensorType
 
-#: rows whose facts hold for all dtypes they take, not only for real floats
+#: Functions whose facts hold for all dtypes that they accept, not only for real floats.
 EVERY_DTYPE = ("conj", "invert")
-#: signs belong to the normal form of products
+#: Functions without rules about their inverse: the normal form of products covers them.
 COLLECTED = ("neg", "identity", "reciprocal")
-#: the domain in the table is where the function is tested; it is defined for all numbers but 0
+#: Functions defined outside the domain in the table, which is where they are tested.
 DEFINED_EVERYWHERE = ("reciprocal",)
 
-#: options of rules for pattern variables that are not real
+#: Options of rules whose pattern variables are not real floats.
 INTEGERS: dict[str, Any] = {
     "types": {"x": TensorType("int64", ())},
     "tested_on": "integers",
@@ -34,7 +34,7 @@ COMPLEX: dict[str, Any] = {
 
 
 def _bounds(f: ScalarOp) -> tuple[float, float]:
-    """Where a function of one number is defined."""
+    """The interval on which a unary function is defined."""
     found: tuple[float, float] = f.facts.get("domain", (-inf, inf))
     return (-inf, inf) if f.name in DEFINED_EVERYWHERE else found
 
@@ -44,7 +44,7 @@ def _is_total(f: ScalarOp) -> bool:
 
 
 def inverse_pairs() -> Iterator[tuple[ScalarOp, ScalarOp]]:
-    """All (g, f) with ``g(f(x)) == x`` where f is defined."""
+    """All pairs (g, f) with ``g(f(x)) == x`` wherever f is defined."""
     for f in TABLE.values():
         g = TABLE.get(f.facts.get("inverse", ""))
         if g is None or f.name in COLLECTED:
@@ -56,7 +56,7 @@ def inverse_pairs() -> Iterator[tuple[ScalarOp, ScalarOp]]:
 
 
 def _restricted(f: ScalarOp) -> str:
-    """The identity where ``f`` is defined, NaN elsewhere."""
+    """Text of an expression that is ``x`` where ``f`` is defined, and NaN elsewhere."""
     low, high = _bounds(f)
     above = f"ge(x, {low})" if low > -inf else ""
     below = f"le(x, {high})" if high < inf else ""
@@ -71,7 +71,7 @@ def _options(f: ScalarOp, law: str, tag: str, **options: Any) -> dict[str, Any]:
 
 
 def _undone(g: ScalarOp, f: ScalarOp) -> Rule:
-    """``g(f(x)) -> x``; where ``f`` is not defined everywhere the NaN is kept, in a later phase."""
+    """The rule ``g(f(x)) -> x``; if ``f`` is not total, a rule of a later phase that keeps NaN."""
     tag = f"useless_{type(g).__name__}_of_{type(f).__name__}"
     exact = f.name in EVERY_DTYPE
     saturates = max(map(abs, f.facts.get("range", (inf, inf)))) < inf
@@ -97,7 +97,7 @@ def _unary_rules(f: ScalarOp) -> Iterator[Rule]:
             f"{name}({name}(x)) -> {name}(x)", **_options(f, "exact", "local_useless_abs")
         )
     low, _ = f.facts.get("range", (-inf, inf))
-    # a function with an inverse is NaN where it is not defined; others go on beyond their domain
+    # outside its domain a function with an inverse is NaN; others may have values there
     if low >= 0 and name != "abs" and (_is_total(f) or "inverse" in f.facts):
         # the square root of -0 is -0
         law = "rounding" if f.facts.get("zero_at_zero") and not f.facts.get("even") else "exact"

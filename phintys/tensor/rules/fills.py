@@ -1,4 +1,4 @@
-"""Values that are repeated to a shape: `second`, `Alloc`."""
+"""Rules for fills: `second` and `Alloc`, which broadcast a value to a shape."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SECOND = TABLE["second"]
 
 
 def filled_value(v: Variable) -> Any:
-    """What a fill repeats, in the rank of the fill; None if ``v`` is no fill."""
+    """The value that the fill ``v`` broadcasts, with the rank of ``v``; None if it is no fill."""
     if v.owner is None:
         return None
     if isinstance(v.owner.op, Alloc):
@@ -29,10 +29,10 @@ def filled_value(v: Variable) -> Any:
 
 
 def has_plain_lengths(v: Variable) -> bool:
-    """Whether the lengths of the fill ``v`` need no check: they are those of other arrays.
+    """Whether the lengths of the fill ``v`` need no check, because they are those of other arrays.
 
-    Integers that become lengths are checked where the fill is computed, so such a fill must not
-    vanish together with its lengths.  See `phintys.tensor.lengths`.
+    Other integers are checked when the fill is computed, so such a fill must not be removed
+    together with its lengths.  See `phintys.tensor.lengths`.
     """
     return all(map(is_plain_length, _requested_lengths(v)))
 
@@ -40,8 +40,8 @@ def has_plain_lengths(v: Variable) -> bool:
 def count(v: Variable, axes: Iterable[int]) -> Any:
     """The number of elements of the fill ``v`` along axes.
 
-    Checked where nobody else does it: the fill vanishes, and its lengths are those of several
-    arrays, whose product may not fit in 64 bits.
+    It is checked if the lengths come from several arrays: their product may not fit in 64 bits,
+    and the fill, which would have been checked, is removed.
     """
     lengths: Sequence[Any] = shape_tuple(v)
     if not are_of_one_array(_requested_lengths(v)):
@@ -50,7 +50,7 @@ def count(v: Variable, axes: Iterable[int]) -> Any:
 
 
 def _requested_lengths(v: Variable) -> Sequence[Variable]:
-    """The lengths of the `Alloc` that the fill ``v`` is, or takes its shape from; () for none."""
+    """The lengths of the `Alloc` that gives the fill ``v`` its shape; () if there is none."""
     node = v.owner
     while node is not None and _is_fill(node.op):
         if type(node.op) is Alloc:
@@ -64,7 +64,7 @@ def _is_fill(op: Any) -> bool:
 
 
 def filled_as(v: Variable, value: Any) -> Any:
-    """``value`` repeated to the shape of the fill ``v``."""
+    """``value`` broadcast to the shape of the fill ``v``."""
     node = v.owner
     assert node is not None
     if isinstance(node.op, Alloc):
@@ -73,7 +73,7 @@ def filled_as(v: Variable, value: Any) -> Any:
 
 
 def fill_number(v: Variable) -> Any:
-    """The number that every element is known to be (a constant or a fill of one), or None."""
+    """The number that all elements of a constant or of a fill of a constant equal, or None."""
     while True:
         k = number(v)
         node = v.owner
@@ -95,7 +95,7 @@ def fill_number(v: Variable) -> Any:
     tested_on=("second(v, w)", "second(M, second(N, 1.5))", "second(v, alloc(s, n))"),
 )
 def useless_second(node: Apply, x: Any, v: Any) -> Any:
-    """Where v has the shape already: the lengths of x and v agree, or the program is wrong."""
+    """Applies where v already has the shape of the result; other lengths would be an error."""
     if v.type.broadcastable != node.outputs[0].type.broadcastable:
         return None
     inner = filled_value(v)
@@ -105,7 +105,7 @@ def useless_second(node: Apply, x: Any, v: Any) -> Any:
 
 
 def _covers(x: Variable, v: Variable) -> bool:
-    """Whether ``x`` is at least as large as ``v`` along every axis."""
+    """Whether ``x`` is broadcastable only along axes along which ``v`` is broadcastable too."""
     return all(b or not a for a, b in zip(x.type.broadcastable, v.type.broadcastable))
 
 
@@ -131,7 +131,7 @@ def _covers(x: Variable, v: Variable) -> bool:
     ),
 )
 def sink_fills(ctx: Any, node: Apply) -> Any:
-    """A fill need not be made where another operand has the shape, else it comes last."""
+    """Replace fills by their values if another operand has the shape, else fill the result."""
     for v in node.inputs:
         if v.owner is not None and _is_fill(v.owner.op):
             break
@@ -152,7 +152,7 @@ def sink_fills(ctx: Any, node: Apply) -> Any:
 
 
 def _fill_last(node: Apply, values: list[Any], out: Any) -> Any:
-    """Where one operand is a fill of the whole shape, and the others need not be."""
+    """A fill of the function of the values, if one fill has the shape of the result; else None."""
     for v, value in zip(node.inputs, values):
         if value is None or v.type.broadcastable != out.broadcastable:
             continue
@@ -188,7 +188,7 @@ def merge_allocs(node: Apply, filled: Any, lengths: Any) -> Any:
     value = filled_value(filled)
     known = filled.type.broadcastable[filled.type.ndim - value.type.ndim :]
     if any(k and not v for k, v in zip(known, value.type.broadcastable)):
-        return None  # the outer one may repeat what only the inner one says has length 1
+        return None  # the outer fill may broadcast an axis that only the inner says is 1
     return node.op(value, *lengths)
 
 
@@ -200,7 +200,7 @@ def merge_allocs(node: Apply, filled: Any, lengths: Any) -> Any:
     tested_on=("alloc(s.dimshuffle('x'), n)", "alloc(v.dimshuffle('x', 0), 2, n)"),
 )
 def alloc_of_expanded(node: Apply, v: Any, lengths: Any) -> Any:
-    """New axes on the left come with the repetition."""
+    """`Alloc` adds the axes on the left itself."""
     return node.op(v, *lengths)
 
 
@@ -229,7 +229,7 @@ def dimshuffle_of_alloc(filled: Any, lengths: Any, order: Any) -> Any:
     tested_on=("second(v, s)", "second(M, v)"),
 )
 def second_to_alloc(node: Apply, x: Any, v: Any) -> Any:
-    """Lengths are known without computing x."""
+    """The lengths of x can be known without computing x."""
     out = node.outputs[0].type
     axes = enumerate(zip(x.type.broadcastable, out.shape))
     return Alloc()(v, *(length(v if short and n != 1 else x, i) for i, (short, n) in axes))

@@ -1,4 +1,4 @@
-"""Constant folding: what depends on constants only is computed while rewriting."""
+"""Constant folding: nodes whose inputs are all constants are evaluated during rewriting."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from phintys.rewriting.rule import rule
 from phintys.tensor.rules.match import every_constant
 from phintys.tensor.type import TensorType
 
-#: Results with more elements stay computations: folding them would only move memory into the graph.
+#: Larger results are not folded: the constant would take memory for as long as the graph lives.
 MAX_SIZE = 10_000
 
 
@@ -26,7 +26,7 @@ MAX_SIZE = 10_000
 )
 def fold_constants(ctx: Any, node: Apply) -> Any:
     inputs, op = node.inputs, node.op
-    for v in inputs:  # those of long nodes have not been looked at
+    for v in inputs:  # `where` does not see all inputs of a long node
         if not isinstance(v, Constant):
             return None
     if not inputs:
@@ -39,13 +39,13 @@ def fold_constants(ctx: Any, node: Apply) -> Any:
     try:
         op.perform(node, [v.data for v in inputs], storage)
     except Exception:
-        # the error belongs to the user's program: it is raised when the function is called
+        # the error is one of the user's program, and is raised when the function is called
         return None
     return [o.type.make_constant(np.asarray(cell[0])) for o, cell in zip(node.outputs, storage)]
 
 
 def _grows(node: Apply) -> bool:
-    """Whether the result would be large, and larger than what it is made from."""
+    """Whether the result has more than `MAX_SIZE` elements, and more than all inputs together."""
     known = [prod(o.type.shape) for o in node.outputs if o.type.ndim and None not in o.type.shape]
     size = max(known, default=0)
     return size > MAX_SIZE and size > sum(getattr(v.data, "size", 1) for v in node.inputs)

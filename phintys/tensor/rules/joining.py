@@ -1,4 +1,4 @@
-"""Tensors joined and split."""
+"""Rules for `Join` and `Split`."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def join_of_one(x: Any) -> Any:
     ),
 )
 def join_without_empty(node: Apply, pieces: Any, axis: Any) -> Any:
-    """The dtype stays what it was with the empty pieces."""
+    """The result is cast to the dtype that it had with the empty tensors."""
     kept = [x for x in pieces if x.type.shape[axis] != 0]
     if len(kept) == len(pieces) or not kept:
         return None
@@ -73,7 +73,7 @@ def flatten_joins(ctx: Any, node: Apply) -> Any:
     tested_on=("join(0, stack([s, t]), stack([t, s]))", "join(0, v, stack([s, t]), stack([t]))"),
 )
 def join_of_vectors(ctx: Any, node: Apply) -> Any:
-    """Neighbours of one dtype become one."""
+    """Merge adjacent `MakeVector` operands of equal dtype."""
     merged: list[Any] = []
     for x in node.inputs:
         last = merged[-1].owner if merged else None
@@ -108,7 +108,7 @@ def useless_split(x: Any) -> Any:
     tested_on=("split(join(0, N, N), [2, 2])[1]",),
 )
 def split_of_join(node: Apply, pieces: Any, axis: Any) -> Any:
-    """Where the pieces are known to be what was joined."""
+    """Applies where the lengths of the pieces are known to be those of the joined tensors."""
     if len(pieces) != len(node.outputs):
         return None
     lengths = [(x.type.shape[axis], o.type.shape[axis]) for x, o in zip(pieces, node.outputs)]

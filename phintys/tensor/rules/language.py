@@ -1,4 +1,4 @@
-"""The language of rules: functions, classes of ops, and the type of pattern variables."""
+"""Names and pattern variables in the text of rules: functions, classes of ops, types."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from phintys.tensor.shape import (
 from phintys.tensor.special import LogSoftmax, Softmax
 from phintys.tensor.type import TensorType
 
-#: the classes of ops that patterns name
+#: The op classes that patterns can name.
 OPS: tuple[type, ...] = (
     *(AdvancedIncSubtensor, AdvancedSubtensor, Alloc, CAReduce, DimShuffle, Dot, Elemwise),
     *(IncSubtensor, Join, LogSoftmax, MakeVector, Max, Min, Prod, ProdOthers, Reshape),
@@ -40,7 +40,7 @@ OPS: tuple[type, ...] = (
     ViewOp,
 )
 
-#: what names in the text of a rule mean; all others are pattern variables
+#: The names that have a meaning in the text of a rule; all others are pattern variables.
 NAMES: dict[str, Any] = {
     name: getattr(functions, name) for name in TABLE if not name.startswith("cast_")
 }
@@ -57,7 +57,7 @@ NAMES |= {
 
 
 def _variable(name: str) -> Any:
-    """A pattern variable.  It matches tensors of any rank and dtype; ``when`` says of which."""
+    """A pattern variable; it matches any rank and dtype that the option ``when`` accepts."""
     return TensorType("float64", ())(name)
 
 
@@ -65,7 +65,7 @@ set_pattern_defaults(variable=_variable, namespace=NAMES)
 
 
 def stable(text: str, name: str = "", tested_on: str = "reals", **options: Any) -> Rule:
-    """A rule of the stabilize phase on real floats; ``name`` is what PyTensor calls it."""
+    """A rule of the stabilize phase for real floats; ``name`` is the name of PyTensor's rewrite."""
     options = {"phase": "stabilize", "law": "accurate", "when": is_float} | options
     tags = (name,) if name else ()
     return equation(text, deferred=True, tags=tags, tested_on=tested_on, **options)

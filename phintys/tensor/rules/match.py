@@ -1,4 +1,4 @@
-"""What rules look at: numbers, elementwise functions, negations; and how they keep a type."""
+"""Predicates and helpers of rules: numbers, elementwise functions, negations, types."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ Where = Callable[[Producers], bool]
 
 
 def some(*what: Any) -> Where:
-    """Condition of a rule: some input is computed by one of these.
+    """Condition of a rule: some input is computed by one of ``what``.
 
-    Names of elementwise functions, classes of ops, or `Constant`.
+    ``what`` are names of elementwise functions, op classes, or `Constant`.
     """
     return lambda producers: any(_is_one_of(p, what) for p in producers)
 
 
 def at(i: int, *what: Any) -> Where:
-    """Condition of a rule: input ``i`` is computed by one of these (see `some`)."""
+    """Condition of a rule: input ``i`` is computed by one of ``what`` (see `some`)."""
     return lambda producers: i < len(producers) and _is_one_of(producers[i], what)
 
 
 def every_constant(producers: Producers) -> bool:
-    """Condition of a rule: there are inputs, and all are constants."""
+    """Condition of a rule: there is an input, and all inputs are constants."""
     return bool(producers) and all(p is Constant for p in producers)
 
 
@@ -67,13 +67,13 @@ def applied(v: Variable, name: str) -> Apply | None:
 
 
 def argument(v: Variable, name: str) -> Any:
-    """``x`` where ``v`` is ``name(x)``, else None."""
+    """``x`` if ``v`` is ``name(x)``, else None."""
     node = applied(v, name)
     return None if node is None else node.inputs[0]
 
 
 def negated(v: Variable) -> Any:
-    """``x`` where ``v`` is ``-1 * x`` with one x, else None."""
+    """``x`` if ``v`` is ``-1 * x``, a product of two factors, else None."""
     node = applied(v, "mul")
     if node is None or len(node.inputs) != 2 or number(node.inputs[0]) != -1:
         return None
@@ -82,22 +82,22 @@ def negated(v: Variable) -> Any:
 
 
 def opposite(a: Variable, b: Variable) -> bool:
-    """Whether one of them is -1 times the other."""
+    """Whether one of two variables is -1 times the other."""
     return negated(a) is b or negated(b) is a
 
 
 def is_float(x: Any) -> bool:
-    """Whether a variable holds real floating numbers."""
+    """Whether a variable has a real floating dtype."""
     return dtypes.is_float(x.type.dtype)
 
 
 def is_discrete(x: Any) -> bool:
-    """Whether a variable holds integers or booleans."""
+    """Whether a variable has an integer or boolean dtype."""
     return dtypes.is_discrete(x.type.dtype)
 
 
 def is_bool(x: Any) -> bool:
-    """Whether a variable holds booleans."""
+    """Whether a variable has dtype bool."""
     return bool(x.type.dtype == "bool")
 
 
@@ -107,16 +107,16 @@ def is_matrix(x: Any) -> bool:
 
 
 def negation_keeps(x: Variable, dtype: str) -> bool:
-    """Whether the opposite of ``x``, cast to a dtype, is the opposite of ``x`` cast to it.
+    """Whether negating ``x`` before a cast to ``dtype`` equals negating it after the cast.
 
-    Integers of a narrower dtype wrap: the opposite of an int8 of -128 is -128.
+    Integers of a narrower dtype wrap: the negative of an int8 of -128 is -128.
     """
     return is_float(x) or x.type.dtype == dtype
 
 
 def literal(value: Any, dtype: str, ndim: int) -> Constant:
-    """A number as a constant of a dtype, broadcastable in ``ndim`` dimensions; integers wrap."""
-    # zeros, and parts of complex numbers, have signs, which equal keys need not share
+    """A number as a constant of a dtype, with ``ndim`` axes of length 1; integers wrap."""
+    # equal keys may differ in the sign of a zero, or of a zero part of a complex number
     if not value or isinstance(value, complex | np.complexfloating):
         return _new_literal(value, dtype, ndim)
     key = value, dtype, ndim
@@ -138,8 +138,8 @@ def _new_literal(value: Any, dtype: str, ndim: int) -> Constant:
 def like(node: Apply, new: Any) -> Any:
     """``new`` in the dtype and shape of the output of an elementwise ``node``.
 
-    Where operands that made the result large have gone, the shape comes from them (`second`, which
-    does not compute its first argument).
+    If ``new`` is smaller, because operands that broadcast it were removed, it is broadcast to them
+    with `second`, which does not compute its first argument.
     """
     out = node.outputs[0].type
     if new.type.dtype != out.dtype:
@@ -152,5 +152,5 @@ def like(node: Apply, new: Any) -> Any:
 
 
 def same_shape(v: Variable, w: Variable) -> bool:
-    """Whether two tensors broadcast alike."""
+    """Whether two tensors have equal ``broadcastable``."""
     return bool(v.type.broadcastable == w.type.broadcastable)

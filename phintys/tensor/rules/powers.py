@@ -1,4 +1,4 @@
-"""Powers, and the forms that machines compute: differences, signs, reciprocals, squares."""
+"""Rules for powers, and the specialized forms: differences, negations, reciprocals, squares."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def trivial_power(node: Apply, x: Any, exponent: Any) -> Any:
 
 
 def _may_fail(exponent: Variable) -> bool:
-    """Whether integers to this power are errors: it may be a negative integer."""
+    """Whether an integer to this power may be an error: the exponent may be a negative integer."""
     return dtypes.kind(exponent.type.dtype) == "i"
 
 
@@ -76,7 +76,7 @@ def specialize_power(node: Apply, x: Any, exponent: Any) -> Any:
     tested_on=("x**0.5", "x**-0.5"),
 )
 def power_to_root(node: Apply, x: Any, exponent: Any) -> Any:
-    """Roots differ from powers at -inf (inf or 0), and in the sign of what -0 becomes."""
+    """Roots and powers differ at -inf (the power is inf or 0) and in the sign of zero at -0."""
     k, dtype = number(exponent), node.outputs[0].type.dtype
     if k not in (0.5, -0.5) or not dtypes.is_float(dtype):
         return None
@@ -85,7 +85,7 @@ def power_to_root(node: Apply, x: Any, exponent: Any) -> Any:
 
 
 def power_by_squaring(x: Any, k: int) -> Any:
-    """``x ** k`` for k > 0 as a product of squares of squares."""
+    """``x ** k`` for k > 0, by repeated squaring."""
     result = None
     while k:
         if k & 1:
@@ -134,7 +134,7 @@ def negations_to_difference(ctx: Any, node: Apply) -> Any:
 
 
 def total(of: list[Any]) -> Any:
-    """A sum of at least one term."""
+    """The sum of one or more terms."""
     return of[0] if len(of) == 1 else functions.add(*of)
 
 
@@ -169,7 +169,7 @@ def merge_exponentials(ctx: Any, node: Apply) -> Any:
     tested_on=("exp(x) / exp(y)", "x / exp(y)"),
 )
 def divide_by_exponential(ctx: Any, node: Apply, top: Any, y: Any) -> Any:
-    """A division is slower than a sign."""
+    """A division is slower than a negation."""
     x = _exponent(ctx, top)
     if x is not None:
         return like(node, functions.exp(functions.sub(x, y)))

@@ -1,4 +1,4 @@
-"""Products of vectors and matrices, and the BLAS calls that scale and add with them."""
+"""Rules for products of vectors and matrices, and for BLAS calls that scale and add."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Scaled(NamedTuple):
 
 
 def matrix_transpose(x: Any) -> Any:
-    """A matrix with its axes exchanged; of a transpose the matrix itself."""
+    """The transpose of a matrix; the matrix itself if ``x`` is its transpose."""
     made = x.owner
     if made is not None and isinstance(made.op, DimShuffle) and made.op.new_order == (1, 0):
         return made.inputs[0]
@@ -60,7 +60,7 @@ def product_with_zero(node: Apply, x: Any, y: Any) -> Any:
     tested_on=("dot(C, R)",),
 )
 def product_of_column_and_row(x: Any, y: Any) -> Any:
-    """Where the inner length is known to be 1."""
+    """Applies where the inner length is known to be 1."""
     return functions.mul(x, y) if x.type.shape[1] == y.type.shape[0] == 1 else None
 
 
@@ -80,7 +80,7 @@ def transpose_of_product(product: Any, a: Any, b: Any) -> Any:
 
 
 class WhereProductsAre(EquilibriumGraphRewriter):
-    """The phase of BLAS, which graphs without products are spared."""
+    """The BLAS phase; it is skipped for graphs without `Dot`."""
 
     def apply(self, fgraph: Any, start_from: Any = None) -> None:
         if any(isinstance(node.op, Dot) for node in fgraph.apply_nodes):
@@ -88,12 +88,12 @@ class WhereProductsAre(EquilibriumGraphRewriter):
 
 
 def _scalar(v: Variable) -> Any:
-    """A value that broadcasts along all axes, as a 0-d tensor; else None."""
+    """``v`` as a 0-d tensor if all its axes are broadcastable, else None."""
     return dimshuffle(v, ()) if all(v.type.broadcastable) else None
 
 
 def _scaled(ctx: Any, v: Variable) -> Scaled | None:
-    """A product of matrices or of a matrix and a vector, with its factor, used once."""
+    """The scaled product with a matrix that ``v`` is, used once; None if it is none."""
     node = v.owner
     if node is None or not ctx.single_use(v) or v.type.dtype not in BLAS_DTYPES:
         return None
@@ -153,9 +153,9 @@ def scaled_product(ctx: Any, node: Apply) -> Any:
     ),
 )
 def add_product(ctx: Any, node: Apply) -> Any:
-    """One call for a product and what is added to it, if that is as large or one number.
+    """Merge a product and its addend into one BLAS call, if the addend has full shape or is 0-d.
 
-    Rows and columns (biases) stay additions: they are part of the loop that follows.
+    Rows and columns (biases) are still added elementwise, fused with the loop that follows.
     """
     out = node.outputs[0].type
     whole: list[Any] = []
@@ -179,7 +179,7 @@ def add_product(ctx: Any, node: Apply) -> Any:
 
 
 def _addend(ctx: Any, whole: list[Any], products: list[Scaled]) -> tuple[Any, Any]:
-    """What products are added to, with its factor; without anything else the first product."""
+    """The term that products are added to, and its factor; the first product if there is none."""
     if not whole:
         first = products.pop(0)
         return Dot()(first.x, first.y), 1.0 if first.factor is None else first.factor

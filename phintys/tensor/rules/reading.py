@@ -1,4 +1,4 @@
-"""Reads of parts: indices simplified, merged, and moved to where the part comes from."""
+"""Rules for reads by index: they simplify indices, merge reads, and move reads to the inputs."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ from phintys.tensor.rules.fills import filled_value, has_plain_lengths
 from phintys.tensor.rules.through import moved_to_inputs
 from phintys.tensor.shape import Shape_i, as_length
 
-#: For each axis a slice, or the variable (or number) of a position.
+#: One entry per axis: a slice, or a position (a variable or a number).
 Index = list[Any]
 
 
 def index_of(node: Apply, first: int = 1) -> Index:
-    """The index of a node that reads or writes a part, one entry per axis."""
+    """The index of a `Subtensor` or `IncSubtensor` node, one entry per axis."""
     entries = list(unflatten_index_variables(node.inputs[first:], node.op.idx_list))
     return entries + [FULL] * (node.inputs[0].type.ndim - len(entries))
 
 
 def read(x: Any, index: Sequence[Any]) -> Any:
-    """``x[index]``; ``x`` itself where all of it is read."""
+    """``x[index]``; ``x`` itself if all of it is read."""
     entries = list(index)
     while entries and is_full(entries[-1]):
         entries.pop()
@@ -53,12 +53,12 @@ def is_full(e: Any) -> bool:
 
 
 def kept_axes(index: Index) -> list[int]:
-    """The axes that stay axes."""
+    """The axes that an index keeps: those indexed by slices."""
     return [axis for axis, e in enumerate(index) if isinstance(e, slice)]
 
 
 def read_operand(v: Variable, like: Variable, index: Index) -> Any:
-    """The part of an operand that broadcasts to ``like``: its axes of length 1 are read whole."""
+    """``v[index]`` for an operand that broadcasts to ``like``; axes of length 1 are read whole."""
     short = [b and not o for b, o in zip(v.type.broadcastable, like.type.broadcastable)]
     entries = [
         e if not alone else FULL if isinstance(e, slice) else 0 for e, alone in zip(index, short)
@@ -66,7 +66,7 @@ def read_operand(v: Variable, like: Variable, index: Index) -> Any:
     return read(v, entries)
 
 
-# -------------------------------------------------------------------- the index itself
+# ------------------------------------------------------------- simplification of indices
 
 
 @rule(
@@ -87,7 +87,7 @@ def useless_slice(x: Any, variables: Any, idx_list: Any) -> Any:
 
 
 def _simplified(e: slice, x: Variable, axis: int) -> slice:
-    """A slice without bounds that bound nothing."""
+    """A slice without redundant bounds and steps, such as a stop at the end of the axis."""
     start, stop, step = (None if p is None else literal(p) for p in parts(e))
     if e.step is not None and step == 1:
         return _simplified(slice(e.start, e.stop, None), x, axis)
@@ -101,7 +101,7 @@ def _simplified(e: slice, x: Variable, axis: int) -> slice:
 
 
 def _is_shape(stop: Any, x: Variable, axis: int) -> bool:
-    """Whether a bound is the length of the axis, seen through conversions between scalars."""
+    """Whether a bound is the length of the axis, possibly converted to and from a scalar."""
     node = getattr(stop, "owner", None)
     while node is not None and type(node.op).__name__ in ("ScalarFromTensor", "TensorFromScalar"):
         node = node.inputs[0].owner
@@ -143,7 +143,7 @@ def merge_reads(node: Apply, inner: Any, x: Any) -> Any:
 
 
 def _composed(first: slice, second: Any, n: int | None) -> Any:
-    """One entry that reads what ``second`` reads of ``first``; None if it is not known."""
+    """The entry that equals indexing by ``first`` and then ``second``; None if it is not known."""
     if is_full(first):
         return second
     if is_full(second):
@@ -169,7 +169,7 @@ def _literals(e: slice) -> tuple[int | None, int | None, int | None] | None:
 
 
 def _as_slice(r: range) -> slice:
-    """The slice of non-negative positions that a range goes through."""
+    """A range of non-negative positions as a slice."""
     if not r:
         return slice(0, 0, None)
     stop = r[-1] + (1 if r.step > 0 else -1)
@@ -177,7 +177,7 @@ def _as_slice(r: range) -> slice:
 
 
 def _composed_unknown(bounds: Any, entry: Any) -> Any:
-    """For an axis of any length: forward from the start, or a whole axis reversed."""
+    """`_composed` for an axis of unknown length: from the start forward, or a reversed axis."""
     a, b, s = bounds
     if (a, b, s) == (None, None, -1):
         if entry == bounds:
@@ -196,7 +196,7 @@ def _composed_unknown(bounds: Any, entry: Any) -> Any:
     return slice(a + c * s, min(ends) if ends else None, s * t if s * t > 1 else None)
 
 
-# ------------------------------------------------------------- parts of what was put together
+# ------------------------------------------------------- reads of fills, joins and writes
 
 
 @rule(
@@ -238,7 +238,7 @@ def read_of_alloc(node: Apply, x: Any, lengths: Any) -> Any:
 
 
 def _is_within(e: Any, n: int | None) -> bool:
-    """Whether an entry is a slice, or a position known to be one of ``n``."""
+    """Whether an entry is a slice, or a position known to be in range of a length ``n``."""
     if isinstance(e, slice):
         return True
     i = literal(e)
@@ -258,7 +258,7 @@ def _length_of_entry(e: slice, n: Any) -> Any:
     tested_on=("join(0, N, N)[2]", "join(1, M, N)[1]", "join(0, N, N)[-1]", "join(1, M, N)[1:, :]"),
 )
 def read_of_join(ctx: Any, node: Apply, x: Any, pieces: Any, axis: Any) -> Any:
-    """Of the other axes, or at a position that is known to lie in one of the tensors."""
+    """Applies to reads of the other axes, and at a position known to lie in one of the tensors."""
     index = index_of(node)
     along = index[axis]
     if is_full(along):
@@ -296,7 +296,7 @@ def _read_at(x: Variable, axis: int, i: int, index: Index) -> Any:
     ),
 )
 def read_of_write(node: Apply, write: Any, x: Any, y: Any, there: Any, here: Any) -> Any:
-    """The part that was written, or one beside it."""
+    """Applies where the part read is the part written, or is disjoint from it."""
     op = write.owner.op
     if _disjoint(index_of(node), index_of(write.owner, 2)):
         return node.op(x, *here)
@@ -309,7 +309,7 @@ def read_of_write(node: Apply, write: Any, x: Any, y: Any, there: Any, here: Any
 
 
 def _disjoint(a: Index, b: Index) -> bool:
-    """Whether two indices name different positions along an axis."""
+    """Whether two indices are known to have different positions along some axis."""
     for e, f in zip(a, b):
         if isinstance(e, slice) or isinstance(f, slice):
             continue
@@ -319,7 +319,7 @@ def _disjoint(a: Index, b: Index) -> bool:
     return False
 
 
-# ------------------------------------------------------------------ parts of what is computed
+# ------------------------------------------------------------- reads of computed results
 
 
 @rule(
@@ -337,9 +337,9 @@ def _disjoint(a: Index, b: Index) -> bool:
     ),
 )
 def read_of_elementwise(ctx: Any, node: Apply, x: Any) -> Any:
-    """A result that nothing else uses: only what is read is computed.
+    """Compute only the elements that are read, if the result has no other use.
 
-    Positions that a fill is read at are checked nowhere else.
+    A fill is left unless the positions are known to be in range: nothing else checks them.
     """
     index = index_of(node)
     if filled_value(x) is not None and not all(map(_is_within, index, x.type.shape)):
@@ -395,7 +395,10 @@ def read_of_reduction(node: Apply, reduced: Any, x: Any) -> Any:
 
 
 def _around(x: Variable, axes: Sequence[int], outer: Index) -> tuple[Index, tuple[int, ...]]:
-    """An index of the axes that stay as an index of ``x``, and where ``axes`` are then."""
+    """An index of the axes of ``x`` other than ``axes`` as an index of ``x``.
+
+    Also returns the positions of ``axes`` in the result.
+    """
     rest = iter(outer)
     entries: Index = [FULL if axis in axes else next(rest) for axis in range(x.type.ndim)]
     place = {axis: k for k, axis in enumerate(kept_axes(entries))}
@@ -411,7 +414,7 @@ def _around(x: Variable, axes: Sequence[int], outer: Index) -> tuple[Index, tupl
     tested_on=("special.softmax(M, axis=1)[0]", "special.log_softmax(M, axis=0)[:, 1]"),
 )
 def read_of_rows(node: Apply, rows: Any, x: Any, axes: Any) -> Any:
-    """Where whole rows are read."""
+    """Applies where whole rows are read."""
     index = index_of(node)
     if not all(is_full(index[a]) for a in axes or ()):
         return None
@@ -441,7 +444,7 @@ def read_of_dot(node: Apply, product: Any, a: Any, b: Any) -> Any:
     tested_on=("N[np.array([0, 1])]",),
 )
 def positions_to_slice(x: Any, at: Any) -> Any:
-    """Constant positions at equal distances along the first axis, known to be in range."""
+    """Applies to constant, evenly spaced positions along the first axis, known to be in range."""
     n = x.type.shape[0]
     if at.data.ndim != 1 or at.data.dtype.kind not in "iu":
         return None
@@ -452,6 +455,6 @@ def positions_to_slice(x: Any, at: Any) -> Any:
     if len(steps) != 1 or min(steps) < 1:
         return None
     if n is None or positions[-1] >= n:
-        return None  # a slice would be cut off where positions raise IndexError
+        return None  # a slice is clipped where positions raise IndexError
     (step,) = steps
     return read(x, [slice(positions[0], positions[-1] + 1, step)])

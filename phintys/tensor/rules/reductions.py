@@ -1,4 +1,4 @@
-"""Sums, products and extremes over axes."""
+"""Rules for reductions: sums, products, maxima and minima over axes."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ Harmless = Callable[[Any], bool]
 
 
 def _rest(x: Variable, axes: tuple[int, ...]) -> list[int]:
-    """The axes that stay."""
+    """The axes of ``x`` that are not in ``axes``."""
     return [i for i in range(x.type.ndim) if i not in axes]
 
 
 def _never_empty(x: Variable, axes: Sequence[int]) -> bool:
-    """Whether the axes are known to have elements."""
+    """Whether the axes are known not to have length 0."""
     return all(x.type.shape[a] for a in axes)
 
 
 def _once(x: Variable, axes: tuple[int, ...], v: Variable, harmless: Harmless) -> Any:
-    """A factor that repeats along axes of ``x``, for ``sum(x)``; 1 where an axis is empty.
+    """The factor to apply to ``sum(x)`` for a ``v`` constant along ``axes``; 1 if one is empty.
 
-    The sum is 0 there, of which an infinite factor would make NaN.  Numbers that are ``harmless``
-    leave a 0 as it is.
+    The sum is 0 then, and an infinite factor would make it NaN.  ``harmless`` tells for a number
+    whether a sum of 0 remains 0, so that no check is needed.
     """
     factor, known = dimshuffle(v, _rest(x, axes)), fill_number(v)
     if known is not None and harmless(known):
@@ -176,7 +176,7 @@ def reduce_of_fill(node: Apply, x: Any) -> Any:
 def _repeated(op: Sum | Prod, x: Variable, axes: tuple[int, ...], value: Variable) -> Any:
     """The sum or product over axes of ``x``, all of whose elements are ``value``.
 
-    In a dtype that holds the number of elements: the one that ``op`` accumulates in, or 64 bits.
+    It is computed in a dtype that holds the number of elements: the accumulator's, or 64 bits.
     """
     number, dtype = count(x, axes), op.acc_dtype
     if isinstance(op, Sum):
@@ -213,7 +213,7 @@ def sum_of_vector(node: Apply, items: Any) -> Any:
     tested_on=("(2 * v).sum()", "(s * M * N).sum(axis=0)", "(v * M).sum(axis=0)"),
 )
 def pull_factors_out_of_sums(node: Apply, x: Any, factors: Any) -> Any:
-    """Factors that do not vary along the summed axes are applied once, to the sum."""
+    """Multiply the sum, not its terms, by factors that are constant along the summed axes."""
     axes = node.op.axes(node)
     fixed = [v for v in factors if all(v.type.broadcastable[a] for a in axes)]
     varying = [v for v in factors if v not in fixed]
@@ -258,7 +258,7 @@ def pull_divisors_out_of_sums(node: Apply, x: Any, top: Any, divisors: Any) -> A
     tested_on=("neg(v).max()", "neg(M).min(axis=0)"),
 )
 def extreme_of_negation(node: Apply, x: Any, axis: Any, initial: Any) -> Any:
-    """For floats: the smallest integer has no opposite."""
+    """Applies to floats only: negating the smallest integer overflows."""
     other = Min if isinstance(node.op, Max) else Max
     return functions.neg(other(axis, initial)(x))
 
@@ -290,7 +290,10 @@ def log_of_othersof_exp(node: Apply, x: Any, axis: Any) -> Any:
     ),
 )
 def divide_product(x: Any, axes: Any) -> Any:
-    """Reductions and a loop, which are fused; with one zero only that element has others."""
+    """The result is computed by reductions and an elementwise loop, which are fused.
+
+    With one zero along the axes the result is 0 except at that element; with more, everywhere.
+    """
     nothing, one = (constant(k, dtype=x.type.dtype) for k in (0, 1))
     zero = functions.eq(x, 0)
     zeros = keep_dims(Sum(axis=axes)(zero), axes)

@@ -1,4 +1,4 @@
-"""Functions of rows: softmax, log_softmax and logsumexp recognised in what users write."""
+"""Rules that recognise softmax, log_softmax and logsumexp in expressions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TAGS = ("symbolic_op_recognition", "fast_compile")
 
 
 def reduction(v: Variable, kind: type) -> tuple[Apply | None, bool]:
-    """The reduction behind ``v``, and whether its axes are kept with length 1."""
+    """The reduction that computes ``v`` (or None), and whether its axes are kept with length 1."""
     node = v.owner
     if node is None or isinstance(node.op, kind):
         return node, False
@@ -29,7 +29,7 @@ def reduction(v: Variable, kind: type) -> tuple[Apply | None, bool]:
 
 
 def reduced_axes(node: Apply) -> tuple[int, ...]:
-    """The axes that a reduction, or a function of rows, goes over."""
+    """The axes of a reduction or of a softmax-like node."""
     axes = getattr(node.op, "axes", None)
     found: tuple[int, ...] = node.op.axis if axes is None else axes(node)
     return found
@@ -73,7 +73,7 @@ def log_of_sum_of_exp(ctx: Any, node: Apply) -> Any:
     ),
 )
 def recognise_softmax(ctx: Any, node: Apply) -> Any:
-    """Where the sum is over axes of what it divides, and broadcast back."""
+    """Applies where the sum keeps its axes with length 1, or is over all axes."""
     below = node.inputs[1]
     inner, kept = reduction(below, Sum)
     if inner is None or not (kept or below.type.ndim == 0):
@@ -149,7 +149,7 @@ def difference_to_log_softmax(ctx: Any, node: Apply) -> Any:
     ),
 )
 def shifted_softmax(node: Apply, x: Any, terms: Any, axes: Any) -> Any:
-    """What is the same for all elements of a row cancels."""
+    """Remove terms that are constant along the axes: they cancel."""
     moving = [v for v in terms if not all(v.type.broadcastable[a] for a in axes)]
     if len(moving) == len(terms) or not moving:
         return None

@@ -1,4 +1,4 @@
-"""Lengths without the tensors they are lengths of, and assertions on shapes."""
+"""Rules for lengths, computed without their tensors, and for assertions on shapes."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def shape_entries(x: Any) -> Any:
 def infer_length(ctx: Any, node: Apply) -> Any:
     """The length of a result without computing the result.
 
-    Followed to the end at once: the result may be as deep as the graph.
+    Lengths are followed through all nodes in one application, since the graph may be deep.
     """
     (x,) = node.inputs
     i = node.op.i
@@ -71,7 +71,7 @@ def infer_length(ctx: Any, node: Apply) -> Any:
 
 
 def _length_from_inputs(x: Variable, i: int) -> Any:
-    """A length as an int64 variable made from what computes ``x``; None if there is no way."""
+    """The length of axis ``i`` of ``x`` from the inputs of its node (int64); None if unknown."""
     known = getattr(x.type, "shape", None)
     if known is not None and known[i] is not None:
         return constant(known[i], dtype="int64")
@@ -94,7 +94,7 @@ def _symbolic_shape(v: Variable) -> Any:
 
 
 def is_length(v: Variable) -> bool:
-    """Whether a value is a length, or a sum or product of lengths: not negative."""
+    """Whether a value is a length, or a sum or product of lengths, and hence not negative."""
     stack = [v]
     for _ in range(16):
         if not stack:
@@ -161,7 +161,7 @@ def bounded_length(node: Apply, zero: Any, n: Any) -> Any:
     tested_on=("SpecifyShape()(N, 2, 3)", "SpecifyShape()(M, None, None)"),
 )
 def useless_specify_shape(node: Apply, x: Any, lengths: Any) -> Any:
-    """Where the type knows all that is asked for."""
+    """Applies where the static shape implies the assertion."""
     asked = [axis for axis, n in enumerate(lengths) if not isinstance(n.type, NoneTypeT)]
     known = node.outputs[0].type.shape
     if all(x.type.shape[a] is not None and number(lengths[a]) == known[a] for a in asked):

@@ -1,7 +1,7 @@
-"""Forms that keep precision: log1p, expm1, sigmoid, softplus and their relatives.
+"""Numerically stable forms: log1p, expm1, sigmoid, softplus and similar functions.
 
-Each is an equation; both sides are compared on generated inputs by the tests, in higher precision,
-under the rule's law.
+Most are equations.  The tests compare both sides on generated inputs, in higher precision, under
+the rule's law.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ def log_of_sum_of_exponentials(node: Apply, terms: Any) -> Any:
 
 
 def factors(v: Variable) -> list[Variable]:
-    """The factors of a product; of anything else the variable itself.  Squares count twice."""
+    """The factors of a product or square, squares counted twice; else the variable itself."""
     node = applied(v, "mul")
     found = [v] if node is None else node.inputs
     squared = [(w, argument(w, "sqr")) for w in found]
@@ -126,12 +126,12 @@ def factors(v: Variable) -> list[Variable]:
 
 
 def product(of: list[Any]) -> Any:
-    """A product; the number 1 for none."""
+    """The product of factors; the number 1 if there are none."""
     return functions.mul(*of) if len(of) > 1 else of[0] if of else 1
 
 
 def _one_plus_exp(v: Variable) -> Any:
-    """``x`` where ``v`` is ``1 + exp(x)`` of floats, else None."""
+    """``x`` if ``v`` is ``1 + exp(x)`` of floats, else None."""
     node = applied(v, "add")
     if node is None or len(node.inputs) != 2 or number(node.inputs[0]) != 1:
         return None
@@ -139,7 +139,7 @@ def _one_plus_exp(v: Variable) -> Any:
 
 
 def _float_argument(v: Variable, name: str) -> Any:
-    """``x`` where ``v`` is ``name(x)`` of floats, else None: the opposites of integers wrap."""
+    """``x`` if ``v`` is ``name(x)`` of floats, else None: negated integers may wrap."""
     x = argument(v, name)
     return x if x is not None and is_float(x) else None
 
@@ -201,9 +201,9 @@ def sigmoid_times_exponential(node: Apply, a: Any, b: Any, rest: Any) -> Any:
     tested_on=("exp(-sqr(x)) / erfc(x)", "y * exp(-sqr(x)) / erfc(x)"),
 )
 def scaled_error_function(ctx: Any, node: Apply) -> Any:
-    """The derivative of log(erfc(x)), where both parts underflow.
+    """Stable form of the derivative of log(erfc(x)), in which both parts underflow.
 
-    Below -9 erfcx overflows, soon or later, and erfc is 2.
+    Below -9 erfc(x) is 2, which is used because erfcx overflows for smaller x.
     """
     top, below = (factors(v) for v in node.inputs)
     for k, v in enumerate(below):

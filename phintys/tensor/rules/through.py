@@ -1,7 +1,7 @@
-"""Moving an operation through elementwise functions to their inputs.
+"""Moves an operation through elementwise functions to their inputs.
 
-It is done for a whole tree of functions at once: one function at a time, a deep tree would take as
-many replacements inside each other.
+A whole tree of functions is handled at once: one function at a time, a deep tree would need as many
+nested replacements.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from phintys.tensor.elemwise import Elemwise
 
 
 def inner_elementwise(ctx: Any, v: Variable) -> Apply | None:
-    """The elementwise node that computes ``v`` for one use only, else None."""
+    """The elementwise node that computes ``v``, if ``v`` has a single use, else None."""
     node = v.owner
     if node is None or type(node.op) is not Elemwise or len(node.outputs) != 1:
         return None
@@ -27,10 +27,10 @@ def moved_to_inputs(
     move: Callable[[Variable], Any],
     passes: Callable[[Apply], bool] = lambda node: True,
 ) -> Any:
-    """``move(root)``, where it is the inputs of elementwise functions that are moved.
+    """``move(root)``, computed by applying ``move`` to the inputs of elementwise functions.
 
-    None if ``root`` is not computed by an elementwise function for one use only.  ``passes`` says
-    at which nodes it may go on to the inputs.
+    None if ``root`` is not the result of an elementwise function, with a single use.  ``passes``
+    tells whether ``move`` may be moved from a node to its inputs.
     """
     found: dict[Variable, Any] = {}
     stack = [root]

@@ -1,4 +1,4 @@
-"""Identities that matter to differentiation only: gone once gradients are taken."""
+"""Removes identities that only affect differentiation, after gradients have been taken."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writes of parts: what is set or added to parts of tensors."""
+"""Rules for indexed writes: `set_subtensor`, `inc_subtensor`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ WRITES = (IncSubtensor, AdvancedIncSubtensor)
 
 
 def increment(v: Variable) -> Apply | None:
-    """The node that adds something to a part of a tensor, if ``v`` is its result."""
+    """The node of an indexed addition that computes ``v``, else None."""
     node = v.owner
     if node is None or not isinstance(node.op, WRITES):
         return None
@@ -43,12 +43,12 @@ def increment(v: Variable) -> Apply | None:
     ),
 )
 def chain_increments(ctx: Any, node: Apply) -> Any:
-    """One tensor is written, part after part, instead of one tensor of zeros per part.
+    """Replace a sum of increments of zeros by increments of one tensor, one after the other.
 
-    This is the gradient of many indexed reads.  What is added to the same part is summed before.
+    The gradient of several indexed reads has this form.  Terms for the same part are added first.
     """
     out = node.outputs[0].type
-    written: dict[Any, list[Apply]] = {}  # by the part and the type of what is added to it
+    written: dict[Any, list[Apply]] = {}  # by the part and the type of the value added
     rest: list[Variable] = []
     for v in node.inputs:
         inc = increment(v)
@@ -86,7 +86,7 @@ def chain_increments(ctx: Any, node: Apply) -> Any:
     ),
 )
 def useless_write(ctx: Any, node: Apply) -> Any:
-    """Nothing is added, or what is set is there already."""
+    """Applies where zeros are added, or the part is set to the value that it has."""
     x, y = node.inputs[:2]
     if increment(node.outputs[0]) is not None:
         return x if fill_number(y) == 0 else None
@@ -125,7 +125,7 @@ def write_of_everything(node: Apply, x: Any, y: Any, is_set: Any) -> Any:
     ),
 )
 def merge_writes(node: Apply, first: Any, x: Any, y: Any, at: Any, z: Any) -> Any:
-    """Two writes to the same part."""
+    """Merge two writes to the same part."""
     if node.op.set_instead_of_inc:
         return node.clone_with_new_inputs([x, z, *at], strict=False).outputs[0]
     both = functions.add(cast(y, x.type.dtype), cast(z, x.type.dtype))
@@ -143,7 +143,7 @@ def merge_writes(node: Apply, first: Any, x: Any, y: Any, at: Any, z: Any) -> An
     tested_on=("inc_subtensor(zeros_like(v)[1:], w[1:])",),
 )
 def increment_of_zeros(x: Any, inputs: Any, part: Any) -> Any:
-    """The positions of basic indexing are different, so nothing is added up."""
+    """Basic indexing does not repeat positions, so that nothing accumulates."""
     return IncSubtensor(part, set_instead_of_inc=True)(x, *inputs)
 
 
