@@ -1,6 +1,6 @@
-"""Tensors: variables whose values are arrays, and the functions of them.
+"""Tensor variables, whose values are arrays, and functions of them.
 
-Each module lists in its ``__all__`` what it adds to this namespace.
+This namespace contains the names in ``__all__`` of each module.
 """
 # ruff: noqa: F401, F403
 

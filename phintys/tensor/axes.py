@@ -1,4 +1,4 @@
-"""Axes moved, added and dropped: functions that `DimShuffle` does."""
+"""Functions that permute, add and drop axes; all are `DimShuffle`."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def transpose(x: Any, axes: Any = None) -> Any:
 
 
 def matrix_transpose(x: Any) -> Any:
-    """The last two axes exchanged; ValueError for fewer than two dimensions."""
+    """``x`` with its last two axes exchanged; ValueError for fewer than two dimensions."""
     x = as_tensor_variable(x)
     if x.type.ndim < 2:
         raise ValueError(f"A matrix transpose needs at least 2 dimensions; {x} has {x.type.ndim}.")
@@ -50,7 +50,7 @@ def matrix_transpose(x: Any) -> Any:
 
 
 def swapaxes(y: Any, axis1: int, axis2: int) -> Any:
-    """Two axes exchanged."""
+    """``y`` with two axes exchanged."""
     y = as_tensor_variable(y)
     (a,), (c,) = (normalize_axis_tuple(axis, y.type.ndim) for axis in (axis1, axis2))
     order = list(range(y.type.ndim))
@@ -59,7 +59,7 @@ def swapaxes(y: Any, axis1: int, axis2: int) -> Any:
 
 
 def moveaxis(a: Any, source: Any, destination: Any) -> Any:
-    """Axes moved to other positions, the others kept in order.
+    """``a`` with some axes moved to other positions, and the others kept in order.
 
     >>> import phintys.tensor as pt
     >>> pt.moveaxis(pt.zeros((2, 3, 4)), 0, -1).type.shape
@@ -77,7 +77,7 @@ def moveaxis(a: Any, source: Any, destination: Any) -> Any:
 
 
 def expand_dims(a: Any, axis: Any) -> Any:
-    """New axes of length 1, at positions ``axis`` of the result.
+    """``a`` with new axes of length 1, at positions ``axis`` of the result.
 
     >>> import phintys.tensor as pt
     >>> pt.expand_dims(pt.zeros(3), (0, -1)).type.shape
@@ -94,7 +94,7 @@ def squeeze(x: Any, axis: Any = None) -> Any:
     """``x`` without axes of length 1.
 
     ``axis`` None drops the axes whose length is known to be 1 when the graph is built.  A given
-    axis is dropped whatever is known; the call fails if its length turns out to be another.
+    axis is always dropped; the call fails if its length is not 1 at run time.
     """
     x = as_tensor_variable(x)
     if axis is None:
@@ -105,19 +105,19 @@ def squeeze(x: Any, axis: Any = None) -> Any:
 
 
 def shape_padleft(t: Any, n_ones: int = 1) -> Any:
-    """``n_ones`` axes of length 1 added on the left."""
+    """``t`` with ``n_ones`` axes of length 1 added on the left."""
     t = as_tensor_variable(t)
     return dimshuffle(t, ["x"] * n_ones + list(range(t.type.ndim)))
 
 
 def shape_padright(t: Any, n_ones: int = 1) -> Any:
-    """``n_ones`` axes of length 1 added on the right."""
+    """``t`` with ``n_ones`` axes of length 1 added on the right."""
     t = as_tensor_variable(t)
     return dimshuffle(t, list(range(t.type.ndim)) + ["x"] * n_ones)
 
 
 def shape_padaxis(t: Any, axis: int) -> Any:
-    """One axis of length 1 added at position ``axis`` of the result."""
+    """``t`` with one axis of length 1 added at position ``axis`` of the result."""
     return expand_dims(t, axis)
 
 

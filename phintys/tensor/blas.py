@@ -1,8 +1,8 @@
-"""Products that BLAS computes together with a scale and an addition.  Rewrites introduce them.
+"""BLAS products with scaling and addition.  Rewrites introduce these ops.
 
-Every one is ``beta * z + alpha * product``; inputs are in the order of PyTensor.  ``z`` broadcasts
-to the product by lengths known to be 1.  Where ``beta`` is 0, ``z`` is not read (a NaN in it does
-not count), as in BLAS.
+All compute ``beta * z + alpha * product``; inputs are in the order of PyTensor.  ``z`` broadcasts
+to the product along axes whose length is known to be 1.  Where ``beta`` is 0, ``z`` is not read
+(NaN in it is ignored), as in BLAS.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ BLAS_DTYPES = ("float32", "float64", "complex64", "complex128")
 
 
 class BlasOp(Op):
-    """What the ops of this module share.
+    """Base class of the ops of this module.
 
-    Subclasses say their inputs by name (``z``, ``alpha``, ``x``, ``y``, ``beta``; what is missing
-    is 0 or 1), the ranks of ``x``, ``y`` and the result, and the product.
+    Subclasses give the names of their inputs (``z``, ``alpha``, ``x``, ``y``, ``beta``; missing
+    ones are 0 or 1), the ranks of ``x``, ``y`` and the result, and the product.
     """
 
     __props__ = ()
@@ -76,11 +76,11 @@ class BlasOp(Op):
                 )
 
     def product(self, x: Any, y: Any) -> Any:
-        """The product as an expression."""
+        """The product as a symbolic expression."""
         return dot(x, y)
 
     def expression(self, *inputs: Any) -> Any:
-        """The op as elementary operations."""
+        """The op as an expression of elementary ops."""
         v = self.named(inputs)
         out = self.product(v["x"], v["y"])
         out = out if v["alpha"] is None else functions.mul(v["alpha"], out)
@@ -105,7 +105,7 @@ class BlasOp(Op):
         output_storage[0][0] = np.asarray(out, dtype=node.outputs[0].type.dtype)
 
     def _added(self, node: Apply, out: Any, z: Any, beta: Any) -> Any:
-        """A product plus ``beta * z``; where beta is 0, z does not count."""
+        """A product plus ``beta * z``; ``z`` is not read where beta is 0."""
         self._check_target(node, z, out.shape)
         if beta is None:
             return out + z
@@ -178,7 +178,7 @@ def _factor(a: Any, dtype: str, op: Op) -> Any:
 
 
 class AddingOp(BlasOp):
-    """A product added to ``z``, in its memory if ``inplace``."""
+    """A product added to ``z``; it overwrites ``z`` if ``inplace``."""
 
     __props__ = ("inplace",)
 
@@ -257,7 +257,7 @@ class Dot22Scalar(BlasOp):
 
 
 class BatchedDot(BlasOp):
-    """``x[i] @ y[i]`` for every item of two batches of matrices, of equal length."""
+    """``x[i] @ y[i]`` for two batches of matrices of equal length."""
 
     __props__ = ()
     roles = ("x", "y")

@@ -1,4 +1,4 @@
-"""`Blockwise`, any op applied to the items of a batch, and `vectorize`."""
+"""`Blockwise`, which applies an op to every item of a batch, and `vectorize`."""
 
 from __future__ import annotations
 
@@ -58,8 +58,8 @@ def parse_signature(signature: str) -> tuple[CoreDims, CoreDims]:
 class Blockwise(Op):
     """An op applied to every item of a batch.
 
-    The leading axes of the inputs are batch axes; they broadcast as those of `Elemwise` do, by
-    lengths known to be 1.
+    The leading axes of the inputs are batch axes; they broadcast as in `Elemwise`, where lengths
+    are known to be 1.
 
     Parameters
     ----------
@@ -71,9 +71,9 @@ class Blockwise(Op):
     name
         a label
     gufunc_spec
-        (name of a NumPy or SciPy function, inputs, outputs) that computes batches by itself
+        (name, inputs, outputs) of a NumPy or SciPy function that computes batches
     destroy_map
-        as that of an `Op`
+        as for `Op`
     """
 
     # ----- class and static shape
@@ -120,7 +120,7 @@ class Blockwise(Op):
         return Apply(self, padded, outputs)
 
     def _core_node(self, args: Sequence[Any], counts: Sequence[int]) -> Apply:
-        """The core op on one item; inputs without batch axes stand for themselves."""
+        """The core op applied to one item; inputs without batch axes are used as they are."""
         items = [
             TensorType(x.type.dtype, x.type.shape[n:])() if n else x for x, n in zip(args, counts)
         ]
@@ -135,7 +135,7 @@ class Blockwise(Op):
         return node.outputs[0].type.ndim - len(self.outputs_sig[0])
 
     def core_node(self, node: Apply) -> Apply:
-        """The core op applied to fresh variables that stand for one item."""
+        """The core op applied to new variables that represent one item."""
         found = getattr(node.tag, "core_node", None)
         if found is None:
             counts = [self.batch_ndim(node) or 0] * len(node.inputs)
@@ -175,7 +175,7 @@ class Blockwise(Op):
     def _loop(
         self, node: Apply, core: Apply, inputs: Sequence[Any], batch: tuple[int, ...]
     ) -> list[np.ndarray]:
-        """The core op's ``perform`` for one item after the other."""
+        """Call the core op's ``perform`` for each item in a loop."""
         n = len(batch)
         items = [np.broadcast_to(x, (*batch, *x.shape[n:])) for x in inputs]
         results: list[Any] = [None] * len(core.outputs)
@@ -240,7 +240,7 @@ class Blockwise(Op):
         return free[0] if free else one()
 
     def _core_shapes(self, node: Apply, shapes: Sequence[Any]) -> list[Any]:
-        """Shapes by the core op, None where they depend on values of an item."""
+        """Output shapes from the core op, with None where they depend on the values of an item."""
         core = self.core_node(node)
         unknown = [[None] * o.type.ndim for o in core.outputs]
         if self.core_op.infer_shape is None:
@@ -273,7 +273,7 @@ class Blockwise(Op):
     def _batched(
         self, found: dict[int, Any], core: Apply, inputs: Any, outputs: Any, seeds: Any, like: Any
     ) -> list[Variable]:
-        """Derivatives of one item as those of the batch, each in the shape of its variable."""
+        """The derivatives for a batch, from those for one item, in the shapes of ``like``."""
         replace = dict(zip([*core.inputs, *core.outputs], [*inputs, *outputs]))
         replace.update((item, seed) for item, seed in zip(*seeds) if item is not None)
         results = [
@@ -306,7 +306,7 @@ _NO_VALUE = (DisconnectedType, NullType)
 
 
 def _item(v: Any, core: Any) -> Any:
-    """A variable that stands for one item of a cotangent or tangent; None if that is missing."""
+    """A variable for one item of a cotangent or tangent; None if there is no cotangent."""
     if isinstance(v.type, DisconnectedType):
         return None
     if isinstance(v.type, NullType):
@@ -315,13 +315,13 @@ def _item(v: Any, core: Any) -> Any:
 
 
 def _named_function(path: str) -> Callable[..., Any]:
-    """The function of a dotted name, as ``numpy.linalg.det``."""
+    """The function with a dotted name, such as ``numpy.linalg.det``."""
     module, _, name = path.rpartition(".")
     return getattr(import_module(module), name)
 
 
 def vectorize_by_items(node: Apply, *batched_inputs: Any) -> Apply:
-    """Any node on batched inputs: the op is applied to one item after the other."""
+    """A node for batched inputs that applies any op to each item, with `Blockwise`."""
     for v in (*node.inputs, *node.outputs):
         if not isinstance(v.type, TensorType):
             raise UnsupportedError(
@@ -340,7 +340,7 @@ late_bound["blockwise"] = vectorize_by_items
 
 
 def vectorize(func: Callable[..., Any], signature: str | None = None) -> Callable[..., Any]:
-    """``func``, written for single items, as a function of batches.
+    """A function of batches from ``func``, which is written for single items.
 
     ``signature`` names the axes of one item, as ``"(m,k),(k)->(m)"``; None: every argument is 0-d.
 

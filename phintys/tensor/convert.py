@@ -1,4 +1,4 @@
-"""From anything to tensor variables."""
+"""Conversion of numbers, arrays and other values to tensor variables and constants."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from phintys.scalar.type import ScalarType
 from phintys.tensor.type import TensorType
 from phintys.tensor.variable import TensorConstant, TensorVariable
 
-#: a tuple: a union would be made anew at each question
+#: A tuple, because a union type would be built in each isinstance call.
 _NUMBERS = (bool, int, float, complex)
 
 
@@ -39,7 +39,7 @@ def constant(x: Any, name: str | None = None, ndim: int | None = None, dtype: An
     array = as_array(x)
     if array.dtype.kind == "O":
         raise TypeError(f"{x!r} is not an array of numbers.")
-    # a copy: the constant stays what it is if the caller writes to the array
+    # a copy, so that the constant does not change if the caller writes to the array
     target = dtypes.as_dtype(array.dtype if dtype is None else dtype)
     data = np.array(converted(array, target), target, order="C")
     if ndim is not None and data.ndim != ndim:
@@ -51,7 +51,7 @@ def constant(x: Any, name: str | None = None, ndim: int | None = None, dtype: An
 
 @cache
 def literal_type(dtype: str, ndim: int) -> TensorType:
-    """The type of a number in ``ndim`` dimensions of length 1."""
+    """The type of a number with ``ndim`` axes of length 1."""
     return TensorType(dtype, (1,) * ndim)
 
 
@@ -59,7 +59,7 @@ def literal_type(dtype: str, ndim: int) -> TensorType:
 def _as_tensor_variable(
     x: Any, name: str | None = None, ndim: int | None = None, **kwargs: Any
 ) -> Any:
-    """Convert ``x``; register a function to teach the library a new kind of value."""
+    """Convert ``x``; functions can be registered for further classes of values."""
     if isinstance(x, bool):
         raise TypeError(
             f"{x} is a Python bool: write np.array({x}) for a boolean tensor, or 0 / 1 for a "
@@ -102,6 +102,6 @@ def as_tensor_variable(
 as_tensor = as_tensor_variable
 late_bound["as_tensor_variable"] = as_tensor_variable
 
-#: Filled by `phintys.tensor.shape`: (scalar -> tensor, tensor -> scalar), padding on the left.
+#: Set by `phintys.tensor.shape`: functions (scalar -> tensor, tensor -> scalar), and left padding.
 scalar_conversions: list[Any] = []
 pad_left: list[Any] = []

@@ -1,4 +1,4 @@
-"""Tensors made from numbers and lengths: alloc, zeros, ones, full, eye, arange, linspace, ..."""
+"""Creation of tensors from values and lengths: alloc, empty, full, zeros, ones, broadcasting."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ __all__ = [
 
 
 class Alloc(Op):
-    """A value repeated to a shape.  Inputs: the value, then one 0-d integer per axis.
+    """A value broadcast to a shape.  Inputs: the value, then one 0-d integer per axis.
 
     The value broadcasts along axes whose length is known to be 1 when the graph is built.
     """
@@ -132,7 +132,7 @@ constant_origin.register(Alloc, lambda op, out: out.owner.inputs[0])
 
 
 def alloc(value: Any, *shape: Any) -> Any:
-    """``value`` repeated to a shape: ``alloc(0.0, 2, 3)``.
+    """``value`` broadcast to a shape, for example ``alloc(0.0, 2, 3)``.
 
     An axis of ``value`` broadcasts only if its length is known to be 1.  TypeError if ``value`` has
     more dimensions than the shape, ShapeError if lengths are known to differ.
@@ -248,7 +248,7 @@ def _filled(model: Any, number: int, dtype: Any, opt: bool) -> Any:
 def zeros_like(model: Any, dtype: Any = None, opt: bool = False) -> Any:
     """Zeros in the shape (and dtype, unless given) of ``model``.
 
-    With ``opt`` a 0-d model gives a plain constant.
+    With ``opt`` the result is a constant if ``model`` is 0-d.
     """
     return _filled(model, 0, dtype, opt)
 
@@ -270,7 +270,7 @@ def empty_like(prototype: Any, dtype: Any = None) -> Any:
 def broadcast_batches(tensors: Sequence[Any], core_ndims: Sequence[int]) -> list[Any]:
     """Tensors whose leading (batch) axes are broadcast against each other.
 
-    ``core_ndims``: for each tensor the number of trailing axes that are left alone.  An axis
+    ``core_ndims``: for each tensor the number of trailing axes that are not broadcast.  An axis
     broadcasts only if its length is known to be 1.
     """
     counts = [x.type.ndim - core for x, core in zip(tensors, core_ndims)]
@@ -292,8 +292,8 @@ def broadcast_shape_iter(
 ) -> tuple[Any, ...]:
     """The shape that tensors (or shapes) broadcast to, as 0-d int64 variables.
 
-    An axis broadcasts where its length is known to be 1, with ``allow_runtime_broadcast`` also
-    where it turns out to be 1.  ShapeError if lengths are known to differ.
+    An axis broadcasts where its length is known to be 1; with ``allow_runtime_broadcast`` also
+    where it is 1 at run time.  ShapeError if lengths are known to differ.
     """
     shapes = [
         [as_length(n) for n in (shape_entries(a) if arrays_are_shapes else shape_tuple(a))]
@@ -305,7 +305,7 @@ def broadcast_shape_iter(
 
 
 def _broadcast_length(lengths: Sequence[Any], at_run_time: bool) -> Any:
-    """What lengths broadcast to: the known one that is not 1, else the first unknown."""
+    """The length that lengths broadcast to: a known one other than 1, else the first unknown."""
     known = [known_length(n) for n in lengths]
     wide = {n for n in known if n not in (None, 1)}
     if len(wide) > 1:

@@ -1,4 +1,4 @@
-"""Running sums and products, and differences of neighbours."""
+"""Cumulative sums and products, and differences of adjacent elements."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["cumprod", "cumsum", "diff"]
 
 
 class CumOp(Op):
-    """Running sums or products along an axis, in the dtype of the input.
+    """Cumulative sums or products along an axis, in the dtype of the input.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ class CumOp(Op):
         return [self._reverse(g * conjugate(outputs[0])) / conjugate(x)]
 
     def _reverse(self, g: Any) -> Any:
-        """Sums from the end along the axis."""
+        """Cumulative sums of ``g`` from the end of the axis."""
         backwards = (*[slice(None)] * (self.axis or 0), slice(None, None, -1))
         return CumOp(self.axis, "add")(g[backwards])[backwards]
 
@@ -87,7 +87,7 @@ class CumOp(Op):
 
 
 def cumsum(x: Any, axis: int | None = None) -> Any:
-    """Running sums along an axis, in the dtype of ``x``; None flattens.
+    """Cumulative sums along an axis, in the dtype of ``x``; None flattens.
 
     >>> import phintys.tensor as pt
     >>> pt.cumsum([1.0, 2.0, 3.0]).eval()
@@ -97,7 +97,7 @@ def cumsum(x: Any, axis: int | None = None) -> Any:
 
 
 def cumprod(x: Any, axis: int | None = None) -> Any:
-    """Running products along an axis, in the dtype of ``x``; None flattens.
+    """Cumulative products along an axis, in the dtype of ``x``; None flattens.
 
     The derivative divides by the elements: it is not defined where one is 0.
     """
@@ -105,9 +105,9 @@ def cumprod(x: Any, axis: int | None = None) -> Any:
 
 
 def diff(x: Any, n: int = 1, axis: int = -1) -> Any:
-    """Differences of neighbours along an axis, taken ``n`` times.
+    """Differences of adjacent elements along an axis, taken ``n`` times.
 
-    Bools differ where they are unequal.
+    The difference of bools is ``!=``.
 
     >>> import phintys.tensor as pt
     >>> pt.diff([1.0, 4.0, 9.0]).eval()

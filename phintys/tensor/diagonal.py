@@ -1,4 +1,4 @@
-"""Diagonals of matrices."""
+"""Extraction and construction of diagonals."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = ["alloc_diag", "diag", "diagonal", "extract_diag", "trace"]
 
 
 class ExtractDiag(Op):
-    """The diagonal of two axes, as last axis of the result.
+    """The diagonal of two axes, as the last axis of the result.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ def _with_diagonal(x: Any, diag: Any, offset: int) -> Any:
 
 
 def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
-    """The diagonal of two axes, as last axis of the result.
+    """The diagonal of two axes, as the last axis of the result.
 
     >>> import phintys.tensor as pt
     >>> pt.diagonal([[1.0, 2.0], [3.0, 4.0]]).eval()

@@ -41,9 +41,9 @@ __all__ = [
 
 
 class Dot(Op):
-    """Matrix product of two matrices, and the other products of vectors and matrices.
+    """The product of two matrices, a matrix and a vector, or two vectors.
 
-    Ranks (2, 2), (2, 1), (1, 2) and (1, 1); the inner lengths must agree.
+    Ranks are (2, 2), (2, 1), (1, 2) and (1, 1); the inner lengths must agree.
     """
 
     # ----- class and static shape
@@ -111,7 +111,7 @@ class Dot(Op):
     # ----- batching
     def vectorize_node(self, node: Apply, *batched_inputs: Any) -> Apply:
         (x, y), (x0, y0) = batched_inputs, node.inputs
-        # vectors against one matrix or vector are the rows of a matrix: one product does them all
+        # a batch of vectors is a matrix, so that its products with one operand are one product
         if y is y0 and x0.type.ndim == 1 and x.type.ndim == 2:
             return self.make_node(x, y)
         if x is x0 and y0.type.ndim == 1 and y.type.ndim == 2:
@@ -144,7 +144,7 @@ class Dot(Op):
         x0, y0 = node.inputs
         if x0.type.ndim == y0.type.ndim == 2:
             return b.gemm(x, y)
-        # one pass over the matrices: a BLAS call for each would cost more than it saves
+        # one loop over all matrices: a BLAS call for each would cost more than it saves
         if x0.type.ndim == 2:
             y = b.expand(y, -2)
         elif y0.type.ndim == 2:
@@ -163,7 +163,7 @@ def _inner_lengths(node: Apply, x: Any, y: Any) -> str:
 
 _dot = Dot()
 
-#: products of batches, by the ranks of one item
+#: Ops for products of batches, by the ranks of one item.
 PRODUCTS = {
     (2, 2): Blockwise(_dot, "(m,k),(k,n)->(m,n)", name="Matmul"),
     (2, 1): Blockwise(_dot, "(m,k),(k)->(m)", name="Matvec"),
@@ -173,7 +173,7 @@ PRODUCTS = {
 
 
 def _product(x1: Any, x2: Any, ranks: tuple[int, int], name: str, dtype: Any) -> Any:
-    """A product over the last axes, `Dot` itself where there are no batch axes."""
+    """A product over the last axes; it is `Dot` if there are no batch axes."""
     x1, x2 = as_tensor_variable(x1), as_tensor_variable(x2)
     for x, rank in zip((x1, x2), ranks):
         if x.type.ndim < rank:
@@ -268,7 +268,7 @@ def outer(x: Any, y: Any) -> Any:
 
 
 def batched_dot(a: Any, b: Any) -> Any:
-    """Products of the items of two batches, which are their first axes and of equal length.
+    """Products of the items of two batches along their first axes, which have equal length.
 
     Items are vectors, matrices or (for multiplication) numbers.
     """

@@ -1,4 +1,4 @@
-"""`Elemwise`, a scalar function applied to every element, and `DimShuffle`, axes rearranged."""
+"""`Elemwise`, a scalar function applied to every element, and `DimShuffle`, for axes."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class DimShuffle(Op):
     input_ndim
         rank of the input
     new_order
-        for each axis of the result the input axis it is, or ``"x"`` for a new axis of length 1.
+        for each axis of the result an input axis, or ``"x"`` for a new axis of length 1.
         Input axes that are not listed are dropped; their length must be 1.
     """
 
@@ -174,7 +174,7 @@ def dimshuffle(x: Any, *pattern: Any) -> Any:
 
 
 def _shuffle(ndim: int, order: tuple[Any, ...]) -> DimShuffle:
-    """The op with this order; the same object each time."""
+    """The memoized `DimShuffle` with this order."""
     op = _shuffles[ndim, order]
     if op is None:
         op = _shuffles.keep((ndim, order), DimShuffle(input_ndim=ndim, new_order=order))
@@ -207,16 +207,15 @@ class Elemwise(Op):
     """A scalar op applied to every element, with broadcasting.
 
     Inputs of lower rank get axes of length 1 on the left.  An axis broadcasts only where its length
-    is known to be 1 when the graph is built; lengths that turn out to differ at run time are an
-    error.
+    is known to be 1 when the graph is built; lengths that differ at run time are an error.
 
     Parameters
     ----------
     scalar_op
         the function of one element
     inplace_pattern
-        ``{output: input}`` whose memory may be reused (accepted from users' graphs; our own
-        storage is planned when the graph is compiled)
+        ``{output: input}`` whose memory may be reused (accepted in users' graphs; the
+        compiler plans storage itself)
     name, nfunc_spec, openmp
         a label; a NumPy function's ``(name, nin, nout)``; accepted for compatibility
     """
@@ -263,7 +262,7 @@ class Elemwise(Op):
     def make_node(self, *inputs: Any) -> Apply:
         args: Sequence[Any] = inputs
         out_types = self._memo[config.floatX, *[getattr(x, "type", None) for x in inputs]]
-        if out_types is None:  # what is known is known of tensors of one rank
+        if out_types is None:  # the memo has types of tensors of equal rank
             args = _operands(inputs)
             key = (config.floatX, *[a.type for a in args])
             out_types = self._memo[key]
@@ -359,7 +358,7 @@ class Elemwise(Op):
 
 
 def _operands(inputs: Sequence[Any]) -> list[Any]:
-    """The inputs as tensors of one rank; numbers are made in the rank of the others at once."""
+    """The inputs as tensors of equal rank; numbers become constants of that rank directly."""
     ndim = 0
     for x in inputs:
         if isinstance(x, TensorVariable) and x.type.ndim > ndim:
@@ -383,7 +382,7 @@ _elementwise: Memo[ScalarOp, Elemwise] = Memo(256, "elementwise functions", weak
 
 
 def elementwise(scalar_op: ScalarOp | str) -> Elemwise:
-    """The `Elemwise` of a scalar op, or of the name of one; the same object each time."""
+    """The memoized `Elemwise` of a scalar op, given itself or by name."""
     if isinstance(scalar_op, str):
         scalar_op = TABLE[scalar_op]
     found = _elementwise[scalar_op]
@@ -393,7 +392,7 @@ def elementwise(scalar_op: ScalarOp | str) -> Elemwise:
 
 
 class _Functions:
-    """``functions.exp(x)``: the elementwise functions by name, as derivatives use them."""
+    """The elementwise functions as attributes, for derivatives: ``functions.exp(x)``."""
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -408,7 +407,7 @@ class _Functions:
 
     @staticmethod
     def cast(x: Any, dtype: str) -> Any:
-        """Literals are converted at once."""
+        """`cast`, which converts constants of one element immediately."""
         if isinstance(x, TensorConstant) and x.type.dtype != dtype and x.data.size == 1:
             return convert.constant(x.data, dtype=dtype)
         return cast(x, dtype)
@@ -454,7 +453,7 @@ def broadcast_static(
 
 
 def check_broadcast(node: Apply, values: Sequence[Any]) -> None:
-    """Raise ShapeError where lengths differ that are not known to be 1."""
+    """Raise ShapeError if lengths that are not known to be 1 differ."""
     for axis in range(values[0].ndim):
         length = None
         for v, x in zip(values, node.inputs):
@@ -490,12 +489,12 @@ def sum_to(g: Any, x: Any) -> Any:
     return dimshuffle(summed, order)
 
 
-#: ``sums[0](x, axes)``, put here by `phintys.tensor.reduce`.
+#: ``sums[0](x, axes)`` is the sum; set by `phintys.tensor.reduce` to avoid an import cycle.
 sums: list[Any] = []
 
 
 def _cotangent(x: Any, g: Any) -> Variable:
-    """What a scalar op gives for an input, as the cotangent of a tensor."""
+    """The cotangent of the tensor ``x``, from the result ``g`` of a scalar op's pullback."""
     if g is None:
         return zeros_of(x)
     if isinstance(g, Undefined):
@@ -508,7 +507,7 @@ def _tangent(out: Any, t: Any) -> Variable:
 
 
 def match_dtype(g: Any, x: Any) -> Any:
-    """A derivative in the dtype of its variable (in floatX for discrete ones)."""
+    """A derivative cast to the dtype of its variable, unless the variable is discrete."""
     if dtypes.is_discrete(x.type.dtype) or g.type.dtype == x.type.dtype:
         return g
     if dtypes.is_complex(g.type.dtype) and not dtypes.is_complex(x.type.dtype):
@@ -517,12 +516,12 @@ def match_dtype(g: Any, x: Any) -> Any:
 
 
 def conjugate(x: Any) -> Any:
-    """``x`` conjugated where it is complex: cotangents need the adjoint, not the transpose."""
+    """``x``, conjugated if it is complex: cotangents need the adjoint, not the transpose."""
     return functions.conj(x) if dtypes.is_complex(x.type.dtype) else x
 
 
 def zeros_of(x: Any) -> Any:
-    """Zeros in the shape of ``x``, for derivatives: floatX where ``x`` is discrete."""
+    """A zero derivative in the shape of ``x``, with dtype floatX if ``x`` is discrete."""
     dtype = config.floatX if dtypes.is_discrete(x.type.dtype) else x.type.dtype
     type_ = convert.literal_type(dtype, x.type.ndim)
     return functions.second(x, TensorConstant(type_, np.zeros((1,) * x.type.ndim, dtype)))

@@ -1,4 +1,4 @@
-"""Indexing as users write it: parts of tensors read (``x[i]``), set and added to."""
+"""User functions for indexing: reading (``x[i]``), setting and incrementing parts of tensors."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def getitem(x: Any, key: Any) -> Any:
     array([[2, 0],
            [5, 3]])
     """
-    if type(key) is int and x.type.ndim:  # so frequent that the rest, four times slower, shows
+    if type(key) is int and x.type.ndim:  # frequent, and four times faster than the general case
         return _ENTRY(x, key)
     entries = [_entry(e) for e in (key if isinstance(key, tuple) else (key,))]
     x, entries = _new_axes(x, _expand_ellipsis(x, entries))
@@ -77,7 +77,7 @@ def getitem(x: Any, key: Any) -> Any:
     return Subtensor(idx_list)(x, *indices)
 
 
-#: ``x[i]``
+#: The op of ``x[i]``.
 _ENTRY = Subtensor((0,))
 
 
@@ -141,7 +141,7 @@ def _slice_part(p: Any) -> Any:
 
 
 def _consumed(e: Any) -> int:
-    """How many axes an entry indexes."""
+    """The number of axes that an entry indexes."""
     if e is None:
         return 0
     is_mask = isinstance(e, Variable) and e.type.dtype == "bool"
@@ -149,7 +149,7 @@ def _consumed(e: Any) -> int:
 
 
 def _expand_ellipsis(x: Any, entries: list[Any]) -> list[Any]:
-    """Full slices in place of an Ellipsis; IndexError for too many indices."""
+    """The entries with an Ellipsis replaced by full slices; IndexError for too many indices."""
     dots = [k for k, e in enumerate(entries) if e is Ellipsis]
     if len(dots) > 1:
         raise IndexError("An index can contain only one Ellipsis.")
@@ -162,9 +162,9 @@ def _expand_ellipsis(x: Any, entries: list[Any]) -> list[Any]:
 
 
 def _new_axes(x: Any, entries: list[Any]) -> tuple[Any, list[Any]]:
-    """``x`` with an axis of length 1 for every None and every 0-d mask.
+    """``x`` with an axis of length 1 for every None and every 0-d mask, and the new entries.
 
-    None becomes a full slice; a 0-d mask becomes one of length 1, which keeps or drops that axis.
+    None becomes a full slice; a 0-d mask becomes a mask of length 1 on the new axis.
     """
     if all(_consumed(e) for e in entries):
         return x, entries
@@ -185,10 +185,10 @@ def _new_axes(x: Any, entries: list[Any]) -> tuple[Any, list[Any]]:
 def set_subtensor(
     x: Any, y: Any, inplace: bool = False, tolerate_inplace_aliasing: bool = False
 ) -> Any:
-    """The tensor that ``x``, an indexing expression, is part of, with that part set to ``y``.
+    """The tensor that the indexing expression ``x`` reads from, with that part set to ``y``.
 
-    ``y`` broadcasts, and is converted to the dtype of the tensor (floats are truncated into
-    integers).  Where an index is repeated the last value stays.
+    ``y`` broadcasts, and is cast to the dtype of the tensor (floats are truncated to integers).
+    For repeated indices the last value is kept.
 
     >>> import phintys.tensor as pt
     >>> x = pt.zeros(4)
@@ -206,7 +206,7 @@ def inc_subtensor(
     tolerate_inplace_aliasing: bool = False,
     ignore_duplicates: bool = False,
 ) -> Any:
-    """The tensor that ``x``, an indexing expression, is part of, with ``y`` added to that part.
+    """The tensor that the indexing expression ``x`` reads from, with ``y`` added to that part.
 
     Repeated indices accumulate, unless ``ignore_duplicates``.  TypeError if ``x`` is not an
     indexing expression.
@@ -237,8 +237,8 @@ def inc_subtensor(
 def take(a: Any, indices: Any, axis: int | None = None, mode: str = "raise") -> Any:
     """Elements at integer positions along an axis; ``axis`` None: of the flattened tensor.
 
-    ``mode`` says what becomes of positions out of range: ``"raise"`` IndexError, ``"clip"`` to the
-    range (negative ones to 0), ``"wrap"`` around.
+    ``mode`` tells how positions out of range are handled: ``"raise"`` raises IndexError, ``"clip"``
+    clips them to the range (negative ones to 0), ``"wrap"`` takes them modulo the length.
 
     >>> import phintys.tensor as pt
     >>> pt.take(pt.as_tensor([10, 20, 30]), [0, 4], mode="wrap").eval()
@@ -266,7 +266,7 @@ def remainder(position: Any, n: Any) -> Any:
 
 
 def take_along_axis(arr: Any, indices: Any, axis: int | None = 0) -> Any:
-    """Elements at positions along an axis that differ from place to place.
+    """Elements at given positions along an axis, different for each entry of the other axes.
 
     ``indices`` has the rank of ``arr`` and broadcasts against its other axes.  ``axis`` None: both
     are flattened.
@@ -316,7 +316,7 @@ def nonzero_values(a: Any) -> Any:
 
 
 def flip(arr: Any, axis: Any = None) -> Any:
-    """The order of elements along axes reversed; None: along all.
+    """``arr`` with the order of elements reversed along axes; None: along all.
 
     >>> import phintys.tensor as pt
     >>> pt.flip(pt.as_tensor([[1, 2], [3, 4]]), axis=1).eval()

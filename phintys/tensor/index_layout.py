@@ -1,4 +1,4 @@
-"""Where the axes of an index with tensors go, with and without batch axes in front."""
+"""The layout of the axes of advanced indexing, with and without leading batch axes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from phintys.tensor.shape import length
 
 
 class Layout:
-    """Where the axes of an advanced index go.
+    """The layout of the result axes of an advanced index.
 
     Index tensors broadcast against each other; their axes take the place of the indexed ones if
     these are adjacent, and come first otherwise (NumPy's rule).
@@ -59,16 +59,16 @@ class Layout:
         self.before = sum(1 for _, a in self.slices if a < first) if self.adjacent else 0
 
     def arrange(self, index: Any, rest: Any) -> tuple[Any, ...]:
-        """Entries of the index axes and of the others, in the order of the result."""
+        """Items for the index axes and for the other axes, in the order of the result."""
         index, rest = list(index), list(rest)
         return (*rest[: self.before], *index, *rest[self.before :])
 
     def order(self) -> tuple[int, ...]:
-        """The order of the result, where the index axes come first otherwise."""
+        """For each result axis, its position in the order that has the index axes first."""
         return self.arrange(range(self.index_ndim), range(self.index_ndim, self.ndim))
 
     def static_index_shape(self, tensors: Sequence[Any]) -> tuple[int | None, ...]:
-        """The static shape of the broadcast index tensors; a mask counts its true elements."""
+        """The static shape of the broadcast index tensors; masks count their true elements."""
         shapes = []
         for p in self.positions:
             t = tensors[p]
@@ -96,7 +96,7 @@ def _count(mask: Any) -> int | None:
 
 
 class BatchedIndex:
-    """An index as it becomes when the indexed tensor, or index tensors, get batch axes in front.
+    """An index after leading batch axes are added to the indexed tensor or to index tensors.
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ class BatchedIndex:
     x, indices
         the same with batch axes
     batch
-        how many batch axes ``x`` and the index tensors have together
+        the number of batch axes of the result
 
     Attributes
     ----------
@@ -151,7 +151,7 @@ class BatchedIndex:
         self.order = self._order(Layout(self.idx_list, types, x.type.ndim), batch)
 
     def _aligned(self, index: Any, core: Any, batch: int) -> Any:
-        """An index tensor whose batch axes are those of the whole, before all index axes."""
+        """An index tensor with all batch axes, before all index axes."""
         own = index.type.ndim - core.type.ndim
         gap = ["x"] * (self.core.index_ndim - core.type.ndim)
         lead = ["x"] * (batch - own)
@@ -169,7 +169,7 @@ class BatchedIndex:
         return [found.index(label) for label in wanted]
 
     def spread(self, y: Any, core: Any, batch: int) -> Any:
-        """A value for the core region as one for the batched region, its axes in their order."""
+        """A value to write to the core region, reordered for the batched region."""
         own = y.type.ndim - core.type.ndim
         gap = ["x"] * (self.core.ndim - core.type.ndim)
         entries = ["x"] * (batch - own) + list(range(own)) + gap + list(range(own, y.type.ndim))
@@ -179,7 +179,7 @@ class BatchedIndex:
 def _check_rectangular(
     idx_list: Sequence[Entry], core_indices: Sequence[Any], batched: Sequence[int]
 ) -> None:
-    """UnsupportedError if items of a batch would have results of different shapes."""
+    """Raise UnsupportedError if items of a batch would have results of different shapes."""
     in_slices = {p for e in idx_list if isinstance(e, slice) for p in positions(e)}
     for k in batched:
         if k in in_slices or core_indices[k].type.dtype == "bool":

@@ -1,6 +1,6 @@
-"""Index lists: what indexing ops index by, and the lengths that slices leave.
+"""Index lists of indexing ops, and the lengths of slices.
 
-``idx_list`` of every indexing op is in the form of PyTensor 3: one entry per indexed axis, an int
+``idx_list`` of every indexing op has the form of PyTensor 3: one entry per indexed axis, an int
 (the position of the index among the index inputs) or a slice whose parts are such positions or
 None.  Index inputs of `Subtensor` and `IncSubtensor` are integer scalars, those of the advanced ops
 are tensors.
@@ -31,7 +31,7 @@ Entry = int | slice
 
 
 class IndexOp(Op):
-    """What the indexing ops share: an ``idx_list`` and how it is read."""
+    """Base class of indexing ops, which have an ``idx_list``."""
 
     __props__ = ("idx_list",)
     handles_missing = False
@@ -40,7 +40,7 @@ class IndexOp(Op):
     def _set_idx_list(self, idx_list: Sequence[Entry]) -> None:
         self.idx_list = tuple(idx_list)
         self.n_indices = 1 + max([p for e in self.idx_list for p in positions(e)], default=-1)
-        # slices cannot be hashed before Python 3.12
+        # slices are not hashable before Python 3.12
         entries = (parts(e) if isinstance(e, slice) else e for e in self.idx_list)
         self.hashable = (*entries, *(getattr(self, p) for p in self.__props__ if p != "idx_list"))
 
@@ -64,12 +64,12 @@ class IndexOp(Op):
         return f"{type(self).__name__}{{{self.text()}}}"
 
     def text(self) -> str:
-        """The entries, positions standing for the index inputs."""
+        """The entries as text, with positions in place of index inputs."""
         return ", ".join(_text(e) for e in self.idx_list)
 
 
 def _within_int64(index: Any) -> Any:
-    """An index; a 0-d uint64 that NumPy takes for none is the largest position."""
+    """An index; a 0-d uint64 beyond int64, which NumPy rejects, becomes the largest int64."""
     is_number = isinstance(index, np.ndarray | np.generic) and index.ndim == 0
     too_large = is_number and index.dtype == "uint64" and index >= 2**63
     return 2**63 - 1 if too_large else index
@@ -83,12 +83,12 @@ def _text(e: Entry) -> str:
 
 
 def parts(e: slice) -> tuple[Any, Any, Any]:
-    """start, stop and step."""
+    """The start, stop and step of a slice."""
     return e.start, e.stop, e.step
 
 
 def positions(e: Entry) -> list[int]:
-    """The index inputs that an entry names."""
+    """The positions of the index inputs that an entry uses."""
     return [e] if isinstance(e, int) else [p for p in parts(e) if p is not None]
 
 
@@ -96,7 +96,7 @@ def positions(e: Entry) -> list[int]:
 
 
 def flatten_index_variables(idx_vars: Sequence[Any]) -> tuple[list[Entry], list[Any]]:
-    """``idx_list`` and the index variables, in order, of a Python index.
+    """The ``idx_list`` of a Python index, and its index variables in order.
 
     >>> flatten_index_variables([slice(2, None), 5])
     ([slice(0, None, None), 1], [2, 5])
@@ -176,13 +176,13 @@ def index_tensor(i: Any) -> Any:
 
 
 class Symbols:
-    """Integers and integer variables as Dims, and Dims as tensor variables."""
+    """Conversion of integers and integer variables to Dims, and of Dims to tensor variables."""
 
     def __init__(self) -> None:
         self.variables: dict[Dim, Any] = {}
 
     def dim(self, x: Any, kind: str = "item") -> Dim:
-        """A variable (of kind ``item``, or ``len`` if it is not negative) or number as Dim."""
+        """The Dim of a number or variable; kind ``len`` says that it is not negative."""
         known = literal(x)
         if known is not None:
             return Dim.const(known)
@@ -196,7 +196,7 @@ class Symbols:
             return constant(dim.value, dtype="int64")
         found = self.variables.get(dim)
         if found is None:
-            # as deep as the expression of one slice
+            # the recursion is as deep as the expression of one slice
             found = reduce(_TENSOR[dim.op], [self.tensor(a) for a in dim.args])
         return found
 
@@ -233,7 +233,7 @@ def slice_dims(
 def static_length(
     e: slice, indices: Sequence[Any] | Mapping[int, Any], n: int | None
 ) -> int | None:
-    """The length that a slice leaves of ``n`` elements, if it can be known."""
+    """The length of a slice of ``n`` elements, or None if it is not known."""
     values = [None if p is None else literal(indices[p]) for p in parts(e)]
     if values[2] == 0:
         raise ValueError("The step of a slice cannot be 0.")
@@ -242,14 +242,14 @@ def static_length(
     if n is not None:
         return len(range(n)[slice(*values)])
     start, stop, step = values
-    # of any number of elements nothing is left between bounds that are counted from the same end
+    # with both bounds counted from the same end, the slice may be known to be empty for any n
     if start is None or stop is None or (start < 0) != (stop < 0):
         return None
     return 0 if (stop - start) * (step or 1) <= 0 else None
 
 
 def symbolic_length(e: slice, indices: Sequence[Any], n: Any) -> Any:
-    """The length that a slice leaves of ``n`` elements, a 0-d int64 variable."""
+    """The length of a slice of ``n`` elements, as a 0-d int64 variable."""
     symbols = Symbols()
     dims = [symbols.dim(i) for i in indices]
     whole = symbols.dim(n, "len")
@@ -284,10 +284,10 @@ def slice_static_length(slc: slice, dim_length: int | None) -> int | None:
 
 
 def get_canonical_form_slice(theslice: Any, length: Any) -> tuple[Any, Any]:
-    """An index as one of non-negative numbers, and the direction in which it is read.
+    """An index of non-negative numbers equivalent to ``theslice``, and its direction.
 
-    A slice becomes one with a positive step, within ``length``, and 1 or -1: whether its elements
-    are to be reversed.  An integer becomes a position (not checked), with 1.
+    A slice becomes one with a positive step, within ``length``; the direction is -1 if its elements
+    must be reversed, else 1.  An integer becomes a position (not checked), with 1.
 
     >>> get_canonical_form_slice(slice(None, None, -1), 10)
     (slice(0, 10, 1), -1)

@@ -1,4 +1,4 @@
-"""The indexing ops: parts of tensors read, set and added to."""
+"""The indexing ops, which read, set and increment parts of tensors."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ class Subtensor(IndexOp):
 
 
 def known_value(i: Any) -> Any:
-    """An index scalar, or its value if that is known when the graph is built."""
+    """The value of an index scalar if it is known when the graph is built, else the scalar."""
     value = literal(i)
     if value is None:
         value = constant_value(i)
@@ -115,7 +115,7 @@ def known_value(i: Any) -> Any:
 
 
 def check_range(i: int | None, n: int | None, axis: int, x: Any) -> None:
-    """IndexError if a constant index is out of range of a known length."""
+    """Raise IndexError if a constant index is out of range of a known length."""
     if i is not None and n is not None and not -n <= i < n:
         raise IndexError(f"Index {i} is out of range for axis {axis} of {x}, which has length {n}.")
 
@@ -140,22 +140,22 @@ def lower_slice(e: slice, dims: Sequence[Any], n: Any) -> Any:
     return slice_dims(e, dims, n)
 
 
-# -------------------------------------------------------- what the two reading ops share
+# ------------------------------------------------ common parts of the two reading ops
 
 
 def connections(node: Apply, leading: int) -> list[list[bool]]:
-    """Indices are not connected to the result."""
+    """The connection pattern of an indexing op: indices are not connected to the result."""
     return [[True]] * leading + [[False]] * (len(node.inputs) - leading)
 
 
 def pull_back_read(increment: Any, inputs: Any, cotangents: Any) -> list[Variable]:
-    """The cotangent of the part added to zeros."""
+    """Cotangents of a read: that of ``x`` is zeros with the cotangent of the part added."""
     (x, *indices), (g,) = inputs, cotangents
     return [increment(zeros_of(x), g, *indices), *[None] * len(indices)]
 
 
 def vectorize_read(op: IndexOp, node: Apply, batched: Sequence[Any]) -> Apply:
-    """A read with batch axes, which are the first of the result."""
+    """A read with batched inputs; batch axes come first in the result."""
     batch = batch_ndim(node.inputs, batched)
     x, *indices = batched
     core_x, *core_indices = node.inputs
@@ -174,7 +174,7 @@ def batch_ndim(core: Sequence[Any], batched: Sequence[Any]) -> int:
 
 @constant_origin.register
 def _part_of_constant(op: Subtensor, out: Any) -> Any:
-    """An entry of a vector whose entries are known, or a part of a tensor of one value."""
+    """`constant_origin` of an entry of a vector, or of a part of a tensor of equal elements."""
     x, *indices = out.owner.inputs
     i = indices[0] if op.idx_list == (0,) else None
     n = x.type.shape[0] if x.type.ndim == 1 else None
@@ -188,7 +188,7 @@ def _part_of_constant(op: Subtensor, out: Any) -> Any:
 
 @vector_entries.register
 def _part_of_vector(op: Subtensor, out: Any) -> Any:
-    """The entries of a constant slice of a vector, of a shape for instance."""
+    """The entries of a constant slice of a vector, for instance of a shape."""
     x, *indices = out.owner.inputs
     key = op.key([literal(i) for i in indices])
     n = x.type.shape[0]
@@ -280,12 +280,12 @@ class IncSubtensor(IndexOp):
 
 
 def adds_bools(op: Any, x: Any) -> bool:
-    """Whether an op adds to a bool array: NumPy's sum is "or" there, kernels cannot add bools."""
+    """Whether an op adds to a bool array, which NumPy does by "or" and kernels do not support."""
     return x.dtype == "bool" and not op.set_instead_of_inc
 
 
 def check_fits(y: Any, part: Any, op: Any) -> None:
-    """TypeError / ShapeError unless ``y`` broadcasts to the indexed part."""
+    """Raise TypeError or ShapeError unless ``y`` broadcasts to the indexed part."""
     if y.type.ndim > part.type.ndim:
         raise TypeError(
             f"{y} has {y.type.ndim} dimensions, the indexed part only {part.type.ndim} "
@@ -303,7 +303,7 @@ def check_fits(y: Any, part: Any, op: Any) -> None:
 
 
 def check_region(shape: tuple[int, ...], y: np.ndarray, node: Apply) -> None:
-    """ShapeError unless ``y`` broadcasts to the region by lengths known to be 1."""
+    """Raise ShapeError unless ``y`` broadcasts to the region along lengths known to be 1."""
     static = node.inputs[1].type.shape
     for n, m, known in zip(shape[len(shape) - y.ndim :], y.shape, static):
         if n != m and known != 1:
@@ -312,15 +312,15 @@ def check_region(shape: tuple[int, ...], y: np.ndarray, node: Apply) -> None:
             )
 
 
-# -------------------------------------------------------- what the two writing ops share
+# ------------------------------------------------ common parts of the two writing ops
 
 
 def pull_back_write(
     op: Any, read: Any, setter: Any, inputs: Any, cotangents: Any
 ) -> list[Variable]:
-    """Cotangents: with zeros where it was set, and the part, summed to the shape of ``y``.
+    """Cotangents of a write: of ``x``, 0 at elements that were set, and of ``y``, in its shape.
 
-    ``read`` gives the cotangent of the written values.
+    ``read`` returns the cotangent of the written values.
     """
     (_, y, *indices), (g,) = inputs, cotangents
     gx = setter(g, constant(0, dtype=g.type.dtype), *indices) if op.set_instead_of_inc else g
@@ -331,7 +331,7 @@ def pull_back_write(
 
 
 def vectorize_write(op: Any, node: Apply, batched: Sequence[Any]) -> Apply:
-    """A write with batch axes; what is written to gets all of them."""
+    """A write with batched inputs; the tensor written to is broadcast to all batch axes."""
     batch = batch_ndim(node.inputs, batched)
     _, y, *indices = batched
     core_x, core_y, *core_indices = node.inputs
@@ -351,7 +351,7 @@ class AdvancedSubtensor(IndexOp):
 
     Integer tensors broadcast against each other; their axes take the place of the indexed ones if
     these are adjacent, and come first otherwise (NumPy's rule).  A boolean tensor selects along as
-    many axes as it has.  Out of range raises IndexError.
+    many axes as it has.  Indices out of range raise IndexError.
     """
 
     # ----- class and static shape
@@ -376,7 +376,7 @@ class AdvancedSubtensor(IndexOp):
         return Apply(self, [x, *tensors], [TensorType(x.type.dtype, shape).make_variable()])
 
     def layout(self, inputs: Sequence[Any]) -> Layout:
-        """Where the axes go, for the inputs of a node."""
+        """The layout of the result axes, for the inputs of a node."""
         return Layout(self.idx_list, [i.type for i in inputs[1:]], inputs[0].type.ndim)
 
     # ----- perform
@@ -422,7 +422,7 @@ class AdvancedSubtensor(IndexOp):
 
 
 def check_index(index: Any, x: Any, axis: int) -> None:
-    """IndexError if a mask does not fit, or a constant 0-d index is out of range."""
+    """Raise IndexError if a mask does not fit, or a constant 0-d index is out of range."""
     if index.type.dtype != "bool":
         check_range(literal(index), x.type.shape[axis], axis, x)
         return
@@ -435,8 +435,10 @@ def check_index(index: Any, x: Any, axis: int) -> None:
 
 
 def check_fit(op: IndexOp, node: Apply, x: np.ndarray, indices: Sequence[np.ndarray]) -> None:
-    """IndexError if a mask does not fit (NumPy takes any that has no elements); ShapeError if
-    index tensors would broadcast by a length that is not known to be 1."""
+    """Raise IndexError if a mask does not fit (NumPy accepts any mask without elements).
+
+    Raise ShapeError if index tensors would broadcast along a length not known to be 1.
+    """
     if any(i.dtype == bool for i in indices):
         layout = Layout(op.idx_list, indices, x.ndim)
         for p, axis in zip(layout.positions, layout.axes):
@@ -466,12 +468,12 @@ def _check_index_broadcast(variables: Sequence[Any], indices: Sequence[np.ndarra
 
 
 def index_value(i: Any) -> Any:
-    """An index as NumPy takes it: integers for 0-d arrays, which slices need."""
+    """An index for NumPy: 0-d integer arrays become ints, which slices require."""
     return int(i) if i.ndim == 0 and i.dtype != bool else i
 
 
 def in_c_order(i: np.ndarray) -> np.ndarray:
-    """An index whose elements NumPy visits in C order; the last of several values stays."""
+    """A C-contiguous index, so that NumPy keeps the last value in C order at repeated indices."""
     return i if i.flags.c_contiguous else i.copy()
 
 
@@ -484,7 +486,7 @@ def lower_slices(b: Any, x: Any, layout: Layout, indices: Sequence[Any]) -> Any:
 
 
 def positions_of_slice(b: Any, first: Any, step: Any, length: Any) -> Any:
-    """The positions that a slice stands for, an int64 vector."""
+    """The positions that a slice selects, an int64 vector."""
     return b.map(
         lambda n, i, step, first: n.add(n.mul(i, step), first),
         b.iota(length),
@@ -494,7 +496,7 @@ def positions_of_slice(b: Any, first: Any, step: Any, length: Any) -> Any:
 
 
 def may_repeat(indices: Sequence[Any]) -> bool:
-    """Whether an element may be indexed twice: constants and masks can be seen not to."""
+    """Whether an element may be indexed twice; constants are checked, and masks never repeat."""
     tensors = [i for i in indices if i.type.ndim]
     if all(i.type.dtype == "bool" for i in tensors):
         return False
@@ -547,7 +549,7 @@ class AdvancedIncSubtensor(IndexOp):
         key = self.key([index_value(in_c_order(i)) for i in indices])
         region = out[key].shape
         check_region(region, y, node)
-        # np.add.at would broadcast it wrongly
+        # np.add.at does not broadcast y correctly
         y = np.broadcast_to(converted(y, out.dtype.name), region).copy()
         if self.set_instead_of_inc:
             out[key] = y
@@ -572,9 +574,9 @@ class AdvancedIncSubtensor(IndexOp):
         return pull_back_write(self, read, setter, inputs, cotangents)
 
     def _read_last(self, g: Any, *indices: Any) -> Any:
-        """The part of ``g``, with zeros for values that a later one at the same place replaced.
+        """The part of ``g``, with zeros for values replaced by a later one at the same index.
 
-        Each value writes its number; it was kept if its number is still there.
+        The values are numbered and the numbers written; a value was kept if its number is read.
         """
         read = AdvancedSubtensor(self.idx_list)
         part = read(g, *indices)
@@ -615,7 +617,7 @@ class AdvancedIncSubtensor(IndexOp):
             return NotImplemented
         cut = [k for k, (e, _) in enumerate(layout.slices) if e != FULL]
         whole = [k for k in range(len(layout.slices)) if k not in cut]
-        # slices become positions too: their axes follow those of the index tensors
+        # slices become index tensors too, whose axes follow those of the others
         order, rank = layout.order(), layout.index_ndim
         wanted = [*range(rank), *(rank + k for k in cut + whole)]
         y = b.permute(y, [order.index(k) for k in wanted])
@@ -631,7 +633,7 @@ class AdvancedIncSubtensor(IndexOp):
         return b.scatter(x, tensors, axes, y, "set" if self.set_instead_of_inc else "add")
 
     def _lower_mask(self, b: Any, layout: Layout, x: Any, y: Any, indices: Sequence[Any]) -> Any:
-        """One mask and one value for all that it selects: a choice for each element."""
+        """A write with a single mask and one value along its axis, as an elementwise select."""
         axis, last = layout.before, layout.before + indices[layout.positions[0]].ndim
         simple = len(indices) == 1 and y.shape[axis].value == 1
         if not simple:

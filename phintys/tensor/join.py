@@ -1,4 +1,4 @@
-"""Tensors put together and taken apart: join, stack, split, and lists of variables as tensors."""
+"""Joining and splitting of tensors, and conversion of lists of variables to tensors."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ __all__ = [
 
 
 class Join(Op):
-    """Tensors of equal rank, one after the other along an axis.
+    """Concatenate tensors of equal rank along an axis.
 
     Parameters
     ----------
@@ -148,7 +148,7 @@ stacks.append(_stack_batches)
 
 
 def join(axis: Any, *tensors_list: Any) -> Any:
-    """Tensors one after the other along ``axis``; see `concatenate`."""
+    """Tensors concatenated along ``axis``; see `concatenate`."""
     if not tensors_list:
         raise ValueError("join needs at least one tensor.")
     args = [as_tensor_variable(t) for t in tensors_list]
@@ -159,7 +159,7 @@ def join(axis: Any, *tensors_list: Any) -> Any:
 
 
 def concatenate(tensor_list: Any, axis: int = 0) -> Any:
-    """Tensors of equal rank, one after the other along an axis.
+    """Tensors of equal rank concatenated along an axis.
 
     Parameters
     ----------
@@ -178,7 +178,7 @@ def concatenate(tensor_list: Any, axis: int = 0) -> Any:
 
 
 def stack(tensors: Any, axis: int = 0) -> Any:
-    """Tensors of one shape along a new axis; 0-d tensors give a vector.
+    """Tensors of equal shape stacked along a new axis; 0-d tensors give a vector.
 
     >>> import phintys.tensor as pt
     >>> pt.stack([pt.zeros(3), pt.ones(3)], axis=1).type.shape
@@ -193,7 +193,7 @@ def stack(tensors: Any, axis: int = 0) -> Any:
 
 
 def stacklists(arg: Any) -> Any:
-    """A tensor from nested lists of tensors of one shape.
+    """A tensor from nested lists of tensors of equal shape.
 
     >>> import phintys.tensor as pt
     >>> pt.stacklists([[1, 2], [3, 4]]).eval()
@@ -201,17 +201,17 @@ def stacklists(arg: Any) -> Any:
            [3, 4]], dtype=int8)
     """
     if isinstance(arg, list | tuple):
-        return stack([stacklists(a) for a in arg])  # as deep as the list is nested
+        return stack([stacklists(a) for a in arg])  # the recursion is as deep as the list is nested
     return as_tensor_variable(arg)
 
 
 def horizontal_stack(*args: Any) -> Any:
-    """Matrices side by side; ValueError for other ranks."""
+    """Matrices joined along axis 1; ValueError for other ranks."""
     return _stack_matrices(args, 1)
 
 
 def vertical_stack(*args: Any) -> Any:
-    """Matrices on top of each other; ValueError for other ranks."""
+    """Matrices joined along axis 0; ValueError for other ranks."""
     return _stack_matrices(args, 0)
 
 
@@ -242,7 +242,7 @@ def concat_with_broadcast(tensor_list: Sequence[Any], axis: int = 0) -> Any:
 
 
 class Split(Op):
-    """A tensor in pieces along an axis.  Inputs: the tensor, and the vector of lengths.
+    """Split a tensor into pieces along an axis.  Inputs: the tensor, and the vector of lengths.
 
     Parameters
     ----------
@@ -330,7 +330,7 @@ class Split(Op):
 
 
 def split(x: Any, splits_size: Any, *, n_splits: int | None = None, axis: int = 0) -> list[Any]:
-    """``x`` in pieces along an axis.
+    """``x`` split into pieces along an axis.
 
     Parameters
     ----------

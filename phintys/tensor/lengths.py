@@ -1,4 +1,4 @@
-"""0-d integers that become the lengths of one array: checked, whether or not it is stored."""
+"""Checks of integers that become the lengths of an array, even if it is never stored."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from phintys.tensor.shape import Shape_i
 from phintys.tensor.static import as_length, infer_static_shape, known_length
 from phintys.tensor.type import TensorType
 
-#: No array has more elements.
+#: The largest number of elements of an array.
 LARGEST = 2**63 - 1
 
 
 class Lengths(Op):
-    """Integers as the lengths of one array, in int64.
+    """Check 0-d integers that are the lengths of one array, and return them as int64.
 
-    It fails where one is negative, and where an array of these lengths would have more than
-    `LARGEST` elements (lengths of 0 left out).
+    ShapeError if one is negative, or if their product, without lengths of 0, is greater than
+    `LARGEST`.
     """
 
     # ----- class and static shape
@@ -59,7 +59,7 @@ _lengths = Lengths()
 
 
 def check_lengths(lengths: Sequence[int]) -> None:
-    """ShapeError where there can be no array of these lengths."""
+    """Raise ShapeError if no array can have these lengths."""
     if any(n < 0 for n in lengths):
         raise ShapeError(f"A length is negative in the shape {tuple(lengths)}.")
     if prod(max(n, 1) for n in lengths) > LARGEST:
@@ -67,7 +67,7 @@ def check_lengths(lengths: Sequence[int]) -> None:
 
 
 def is_plain_length(n: Any) -> bool:
-    """Whether a value is the length of an array, or a constant that can be one."""
+    """Whether a value is the length of an array, or a constant that is not negative."""
     known = known_length(n)
     if known is not None:
         return known >= 0
@@ -75,9 +75,9 @@ def is_plain_length(n: Any) -> bool:
 
 
 def checked_lengths(lengths: Sequence[Any]) -> tuple[Any, ...]:
-    """The lengths of an array made from 0-d integers, as int64 variables; see `Lengths`.
+    """0-d integers as the lengths of an array: int64 variables, checked by `Lengths`.
 
-    Lengths of other arrays need no check.
+    There is no check if all are lengths of other arrays or non-negative constants.
     """
     if all(map(is_plain_length, lengths)):
         return tuple(as_length(n) for n in lengths)
@@ -85,7 +85,7 @@ def checked_lengths(lengths: Sequence[Any]) -> tuple[Any, ...]:
 
 
 def jointly_checked(lengths: Sequence[Any]) -> tuple[Any, ...]:
-    """The lengths of an array as int64 variables that fail where there is no such array."""
+    """0-d integers as the lengths of an array: int64 variables, always checked by `Lengths`."""
     found = _lengths(*lengths, return_list=True)
     return tuple(
         as_length(known_length(n)) if known_length(n) is not None else checked
@@ -94,7 +94,7 @@ def jointly_checked(lengths: Sequence[Any]) -> tuple[Any, ...]:
 
 
 def are_of_one_array(lengths: Sequence[Any]) -> bool:
-    """Whether lengths are known to have a product that fits: different axes of one array."""
+    """Whether lengths are those of different axes of one array, so that their product fits."""
     asked = [n for n in lengths if known_length(n) != 1]
     if len(asked) <= 1:
         return True

@@ -1,4 +1,4 @@
-"""Functions made of elementwise functions: rounding by mode, closeness, choice, quotients."""
+"""Functions composed of elementwise functions: rounding, closeness, `where`, division."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def round(a: Any, mode: str | None = None) -> Any:
 
 
 def iround(a: Any, mode: str | None = None) -> Any:
-    """`round`, as int64."""
+    """``a`` rounded as by `round`, and cast to int64."""
     return cast(round(a, mode), "int64")
 
 
@@ -87,7 +87,7 @@ def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: boo
 
 
 def _signed(x: Any) -> Any:
-    """Integers and bools as numbers whose differences have either sign and do not wrap around."""
+    """``x``, with integers and bools cast to float64, so that differences do not wrap around."""
     return cast(x, "float64") if dtypes.is_discrete(x.type.dtype) else x
 
 
@@ -109,7 +109,7 @@ def isneginf(x: Any) -> Any:
 def nan_to_num(x: Any, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
     """``x`` with NaN and infinities replaced, the latter by the largest numbers of the dtype.
 
-    Real and imaginary parts of complex numbers are replaced each on its own.
+    Real and imaginary parts of complex numbers are replaced separately.
 
     >>> import phintys.tensor as pt
     >>> pt.nan_to_num([1.0, float("nan")], nan=2.0).eval()
@@ -144,7 +144,7 @@ def smallest(*args: Any) -> Any:
 
 
 def where(cond: Any, ift: Any = None, iff: Any = None) -> Any:
-    """`switch`: ``ift`` where the condition holds, else ``iff``; alone, `nonzero` of the condition.
+    """``ift`` where the condition holds, else ``iff``; without both, `nonzero` of the condition.
 
     >>> import phintys.tensor as pt
     >>> pt.where(np.array([True, False]), 1, 2).eval()

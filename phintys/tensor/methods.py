@@ -1,4 +1,4 @@
-"""Operators and methods of tensor variables, attached to `TensorVariable` when this is imported."""
+"""Operators and methods of tensor variables; importing this attaches them to `TensorVariable`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from phintys.tensor.variable import TensorVariable
 
 # ------------------------------------------------------------------------- operators
 
-#: operator -> row of the scalar table
+#: Operators and their rows of the scalar table.
 BINARY = {
     "add": "add", "sub": "sub", "mul": "mul", "truediv": "true_div", "floordiv": "int_div",
     "mod": "mod", "pow": "pow", "and": "and_", "or": "or_", "xor": "xor",
@@ -39,12 +39,12 @@ UNARY = {
 }  # fmt: skip
 
 
-#: a tuple: a union would be made anew at each question
+#: A tuple, because a union type would be built in each isinstance call.
 _OPERANDS = (TensorVariable, bool, int, float, complex, np.ndarray, np.generic, list, tuple)
 
 
 def _is_operand(other: Any) -> bool:
-    """Whether an operator takes ``other``; if not, the other object's own operator is tried."""
+    """Whether an operator accepts ``other``; if not, Python tries the operator of ``other``."""
     if isinstance(other, _OPERANDS):
         return True
     if isinstance(other, Variable):
@@ -96,7 +96,7 @@ _attach_operators()
 
 
 class _Operators:
-    """What the tables above do not hold; copied to `TensorVariable` below."""
+    """Operators that are not in the tables above; copied to `TensorVariable` below."""
 
     def __divmod__(self: Any, other: Any) -> Any:
         return self // other, self % other
@@ -160,7 +160,7 @@ def _no_number(x: Any, kind: str) -> str:
 
 # --------------------------------------------------------------------------- methods
 
-#: methods that are rows of the scalar table
+#: Methods that are rows of the scalar table.
 FUNCTIONS = (
     "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctanh", "ceil", "cos", "cosh", "deg2rad",
     "exp", "exp2", "expm1", "floor", "log", "log10", "log1p", "log2", "rad2deg", "sin", "sinh",
@@ -186,11 +186,11 @@ class _Methods:
         return reduce.prod(shape(self))
 
     def astype(self: Any, dtype: Any) -> Any:
-        """With another dtype; see `cast`."""
+        """This tensor cast to another dtype; see `cast`."""
         return cast(self, dtype)
 
     def transfer(self: Any, target: str) -> Any:
-        """On another device; see `phintys.graph.type.transfer`."""
+        """This tensor on another device; see `phintys.graph.type.transfer`."""
         return transfer(self, target)
 
     def get_underlying_scalar_constant(self: Any) -> Any:
@@ -200,16 +200,16 @@ class _Methods:
     # ----- axes
     @property
     def T(self: Any) -> Any:
-        """The axes in reverse order."""
+        """This tensor with its axes in reverse order."""
         return axes.transpose(self)
 
     @property
     def mT(self: Any) -> Any:
-        """The last two axes exchanged."""
+        """This tensor with its last two axes exchanged."""
         return axes.matrix_transpose(self)
 
     def transpose(self: Any, *order: Any) -> Any:
-        """``x.transpose()``, ``x.transpose(1, 0)`` or ``x.transpose((1, 0))``."""
+        """Axes permuted: ``x.transpose()``, ``x.transpose(1, 0)`` or ``x.transpose((1, 0))``."""
         if len(order) == 1 and (order[0] is None or isinstance(order[0], list | tuple)):
             order = order[0]
         return axes.transpose(self, order or None)
@@ -219,23 +219,23 @@ class _Methods:
         return dimshuffle(self, *pattern)
 
     def swapaxes(self: Any, axis1: int, axis2: int) -> Any:
-        """Two axes exchanged."""
+        """This tensor with two axes exchanged."""
         return axes.swapaxes(self, axis1, axis2)
 
     def squeeze(self: Any, axis: Any = None) -> Any:
-        """Without axes of length 1; see `squeeze`."""
+        """This tensor without axes of length 1; see `squeeze`."""
         return axes.squeeze(self, axis)
 
     def reshape(self: Any, newshape: Any, *, ndim: int | None = None) -> Any:
-        """Under another shape, given as one tuple or vector; see `reshape`."""
+        """This tensor with another shape, given as one tuple or vector; see `reshape`."""
         return reshape(self, newshape, ndim=ndim)
 
     def flatten(self: Any, ndim: int = 1) -> Any:
-        """With ``ndim`` dimensions, the first ``ndim - 1`` unchanged."""
+        """This tensor with ``ndim`` dimensions, the first ``ndim - 1`` unchanged."""
         return flatten(self, ndim)
 
     def ravel(self: Any) -> Any:
-        """As a vector."""
+        """This tensor flattened to a vector."""
         return flatten(self)
 
     # ----- values
@@ -256,15 +256,15 @@ class _Methods:
     conjugate = conj
 
     def clip(self: Any, a_min: Any, a_max: Any) -> Any:
-        """Limited to the range from ``a_min`` to ``a_max``."""
+        """Elements limited to the range from ``a_min`` to ``a_max``."""
         return elementwise("clip")(self, a_min, a_max)
 
     def copy(self: Any, name: str | None = None) -> Any:
-        """A copy."""
+        """A copy of this tensor."""
         return elementwise("identity")(self, name=name)
 
     def fill(self: Any, value: Any) -> Any:
-        """``value`` in the shape of this tensor."""
+        """``value`` broadcast to the shape of this tensor."""
         return creation.fill(self, value)
 
     def zeros_like(self: Any, dtype: Any = None) -> Any:
@@ -276,25 +276,25 @@ class _Methods:
         return creation.ones_like(self, dtype)
 
     def round(self: Any, mode: str | None = None) -> Any:
-        """Rounded: half to even, or ``mode="half_away_from_zero"``."""
+        """Elements rounded half to even, or by ``mode="half_away_from_zero"``."""
         return math.round(self, mode)
 
     # ----- for Jacobians
     def _unit_vectors(self: Any) -> Any:
-        """All unit vectors of the derivatives of this vector, as rows of a matrix."""
+        """The unit vectors in the tangent space of this vector, as rows of a matrix."""
         return eye(self.shape[0], dtype=self.type.tangent_type.dtype)
 
     def _repeated(self: Any, n: Any) -> Any:
-        """``n`` times this tensor, along a new first axis."""
+        """This tensor repeated ``n`` times along a new first axis."""
         return creation.alloc(self, n, *(self.shape[i] for i in range(self.type.ndim)))
 
     # ----- parts
     def set(self: Any, y: Any, **kwargs: Any) -> Any:
-        """For ``x[key].set(y)``: ``x`` with that part replaced; see `set_subtensor`."""
+        """``x`` with the part replaced, in ``x[key].set(y)``; see `set_subtensor`."""
         return index.set_subtensor(self, y, **kwargs)
 
     def inc(self: Any, y: Any, **kwargs: Any) -> Any:
-        """For ``x[key].inc(y)``: ``x`` with ``y`` added to that part; see `inc_subtensor`."""
+        """``x`` with ``y`` added to the part, in ``x[key].inc(y)``; see `inc_subtensor`."""
         return index.inc_subtensor(self, y, **kwargs)
 
     def take(self: Any, indices: Any, axis: int | None = None, mode: str = "raise") -> Any:
@@ -402,7 +402,7 @@ class _Methods:
         return reduce.argmin(self, axis, keepdims)
 
     def ptp(self: Any, axis: Any = None) -> Any:
-        """The greatest element less the smallest."""
+        """The greatest element minus the smallest."""
         return statistics.ptp(self, axis)
 
     def sort(self: Any, axis: int | None = -1, kind: str | None = None) -> Any:
@@ -410,7 +410,7 @@ class _Methods:
         return sort(self, axis, kind)
 
     def argsort(self: Any, axis: int | None = -1, kind: str | None = None) -> Any:
-        """The positions that put the elements in order; see `argsort`."""
+        """The positions that sort the elements; see `argsort`."""
         return argsort(self, axis, kind)
 
     def norm(self: Any, L: Any, axis: Any = None, keepdims: bool = False) -> Any:
@@ -418,11 +418,11 @@ class _Methods:
         return statistics.norm(self, L, axis, keepdims)
 
     def cumsum(self: Any, axis: int | None = None) -> Any:
-        """Running sums; see `cumsum`."""
+        """Cumulative sums; see `cumsum`."""
         return cumulative.cumsum(self, axis)
 
     def cumprod(self: Any, axis: int | None = None) -> Any:
-        """Running products; see `cumprod`."""
+        """Cumulative products; see `cumprod`."""
         return cumulative.cumprod(self, axis)
 
 

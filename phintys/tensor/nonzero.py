@@ -18,9 +18,9 @@ __all__ = ["flatnonzero", "nonzero"]
 
 
 class Nonzero(Op):
-    """For each axis the positions of the elements that are not zero, in C order (int64 vectors).
+    """Positions of nonzero elements in C order: one int64 vector per axis.
 
-    How many there are is not known before the function runs.
+    Their number is only known at run time.
     """
 
     # ----- class and static shape

@@ -1,4 +1,4 @@
-"""Products of all other elements along axes: the derivative of a product, at zeros too."""
+"""Products of all other elements along axes: the derivative of `prod`, valid at zeros too."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class ProdOthers(Op):
 
     With further inputs h1, ..., hm of the shape of x it is the derivative of that product in these
     directions: the coefficient of ``e1 ... em`` in the product of ``x[i] + sum ek hk[i]``, that is
-    the sum over different i1, ..., im (and not j) of ``h1[i1] ... hm[im]`` times the x that are
-    left.  Derivatives are again of this form, with one direction more.  Nothing is divided: it
-    holds at zeros.  The work is linear in the number of elements.
+    the sum over different i1, ..., im (and not j) of ``h1[i1] ... hm[im]`` times the remaining x.
+    Derivatives have the same form, with one more direction.  There is no division, so zeros are
+    allowed.  The cost is linear in the number of elements.
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ class ProdOthers(Op):
 
 
 def _repeated(like: Any, v: Any) -> Any:
-    """``v`` repeated along axes where it has length 1 and ``like`` has not."""
+    """``v`` broadcast to ``like`` along axes known to have length 1 only in ``v``."""
     if all(b or not a for a, b in zip(v.type.broadcastable, like.type.broadcastable)):
         return v
     return functions.second(like, v)
@@ -116,8 +116,8 @@ def _repeated(like: Any, v: Any) -> Any:
 def products_of_others(elements: Polynomials) -> Polynomials:
     """For each element along the last axis, the product of the others.
 
-    Neighbours are multiplied, and pairs of them, until one is left; on the way back each gets the
-    product of what is outside of its pair, times its neighbour.
+    Pairs of neighbours are multiplied, level by level, until one product is left.  On the way back
+    each element gets the product of everything outside of its pair, times its neighbour.
     """
     levels = [elements]
     while levels[-1][0].shape[-1] > 1:
@@ -134,7 +134,7 @@ def products_of_others(elements: Polynomials) -> Polynomials:
 
 
 def _neighbours(level: Polynomials) -> tuple[Polynomials, Polynomials, Polynomials]:
-    """Elements at even places, at odd places, and one without a neighbour."""
+    """Elements at even positions, at odd positions, and the last one if it has no neighbour."""
     even = level[0].shape[-1] // 2 * 2
     places = (slice(0, even, 2), slice(1, even, 2), slice(even, None))
     left, right, rest = ({s: v[..., p] for s, v in level.items()} for p in places)
@@ -156,7 +156,7 @@ def _interleaved(a: Polynomials, b: Polynomials) -> Polynomials:
 
 
 def _joined(pieces: Sequence[Polynomials]) -> Polynomials:
-    """Pieces one after the other; what one of them lacks is zero."""
+    """Pieces concatenated along the last axis; missing coefficients are zero."""
     zeros = [np.zeros_like(p[0]) for p in pieces]
     keys = {s: None for p in pieces for s in p}
     return {s: np.concatenate([p.get(s, z) for p, z in zip(pieces, zeros)], axis=-1) for s in keys}

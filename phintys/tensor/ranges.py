@@ -1,4 +1,4 @@
-"""Sequences and matrices made from lengths: arange, linspace, eye, tri, tril, triu."""
+"""Ranges and triangular matrices: arange, linspace, eye, tri, tril, triu."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class ARange(Op):
         if not all(isinstance(v, int) for v in (start, stop, step)):
             output_storage[0][0] = np.arange(start, stop, step, dtype=self.dtype)
             return
-        # by its own means NumPy counts in floats: wrongly for large numbers
+        # np.arange computes the length in floats, which is wrong for large numbers
         found = np.arange(count, dtype="uint64") * np.uint64(step % 2**64)
         found += np.uint64(start % 2**64)
         output_storage[0][0] = found.view("int64").astype(self.dtype)
@@ -130,7 +130,7 @@ def _is_integral(x: Any) -> bool:
 
 
 class ARangeLength(Op):
-    """The number of elements of `arange` of integers."""
+    """The number of elements of an integer `arange`."""
 
     # ----- class and static shape
     __props__ = ()
@@ -169,7 +169,7 @@ _arange_length = ARangeLength()
 def count_of(start: Any, stop: Any, step: Any) -> int:
     """The number of elements of `arange`.
 
-    ValueError for a step of 0, ShapeError where no array has so many elements.
+    ValueError for a step of 0, ShapeError for more elements than an array can have.
     """
     if step == 0:
         raise ValueError("The step of arange is 0.")
@@ -183,14 +183,14 @@ def count_of(start: Any, stop: Any, step: Any) -> int:
 
 
 def _count_of_dims(b: Any, start: Dim, stop: Dim, step: int) -> Dim:
-    """`count_of` for lengths: fails where the number does not fit in 64 bits."""
+    """`count_of` for Dims; it emits a check that the number fits in 64 bits."""
     low, high, step = (start, stop, step) if step > 0 else (stop, start, -step)
     if is_nonnegative(low) and is_nonnegative(high):
         return (dim_max(high - low, 0) + (step - 1)) // step
     high = dim_max(high, low)
     if step == 1 or is_nonnegative(low):
         count = (high - low + (step - 1)) // step
-    else:  # the distance may not fit although the count does
+    else:  # stop - start may overflow where the count does not
         count = high // step - low // step + (high % step - low % step + (step - 1)) // step
     b.check(count, ">=", 0, "arange: too many elements")
     return count
@@ -205,7 +205,7 @@ def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None) -> An
     ----------
     start, stop, step : numbers or 0-d tensors
     dtype : of the result; None: int64 for integers, otherwise the common dtype of the arguments
-        (``arange(3.)`` is float32, as the number 3.0 is)
+        (``arange(3.)`` is float32, like the number 3.0)
 
     >>> import phintys.tensor as pt
     >>> pt.arange(3).eval()
@@ -224,7 +224,7 @@ def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None) -> An
 
 
 class Eye(Op):
-    """Ones on a diagonal.  Inputs: numbers of rows and columns, and the diagonal's offset.
+    """A matrix with ones on a diagonal.  Inputs: numbers of rows and columns, and the offset.
 
     Parameters
     ----------
@@ -271,7 +271,7 @@ def eye(n: Any, m: Any = None, k: Any = 0, dtype: Any = None) -> Any:
 
     Parameters
     ----------
-    n, m : numbers of rows and columns (default: as many as rows)
+    n, m : numbers of rows and columns (default: ``m = n``)
     k : 0 for the main diagonal, positive above it
     dtype : floatX unless given
 
@@ -298,12 +298,12 @@ def _below(n: Any, m: Any, k: Any) -> Any:
 
 
 def tri(N: Any, M: Any = None, k: Any = 0, dtype: Any = None) -> Any:
-    """Ones on and below the diagonal with offset ``k``; dtype floatX unless given."""
+    """A matrix of ones on and below the diagonal with offset ``k``; dtype floatX unless given."""
     return cast(_below(N, N if M is None else M, k), config.floatX if dtype is None else dtype)
 
 
 def tril(m: Any, k: Any = 0) -> Any:
-    """The elements of the last two axes on and below the diagonal with offset ``k``, others 0.
+    """``m`` with zeros above the diagonal with offset ``k`` of the last two axes.
 
     >>> import phintys.tensor as pt
     >>> pt.tril(pt.ones((2, 2))).eval()
@@ -314,7 +314,7 @@ def tril(m: Any, k: Any = 0) -> Any:
 
 
 def triu(m: Any, k: Any = 0) -> Any:
-    """The elements of the last two axes on and above the diagonal with offset ``k``, others 0."""
+    """``m`` with zeros below the diagonal with offset ``k`` of the last two axes."""
     return _triangle(m, k, False)
 
 
@@ -346,10 +346,10 @@ def linspace(
     Parameters
     ----------
     start, stop : tensors, broadcast against each other
-    num : how many, along a new axis at position ``axis``
+    num : the number of values, along a new axis at position ``axis``
     endpoint : whether ``stop`` is the last value
-    retstep : return the distance between the values, too
-    dtype : floatX at least, unless given
+    retstep : return the distance between values as well
+    dtype : at least floatX, unless given
 
     >>> import phintys.tensor as pt
     >>> pt.linspace(0, 1, 5).eval()
@@ -394,7 +394,7 @@ def geomspace(
     dtype: Any = None,
     axis: int = 0,
 ) -> Any:
-    """``num`` values from ``start`` to ``stop`` with equal quotients; both have the same sign.
+    """``num`` values from ``start`` to ``stop``, of equal sign, with a constant ratio.
 
     >>> import phintys.tensor as pt
     >>> pt.geomspace(1, 100, 3).eval()

@@ -1,4 +1,4 @@
-"""Reductions: sums, products, extremes, any and all, over any axes."""
+"""Reductions over axes: sum, prod, max, min, argmax, argmin, all, any."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def axis_tuple(axis: Any) -> tuple[int, ...] | None:
 
 
 def normalize_axes(axis: Any, ndim: int) -> tuple[int, ...]:
-    """Axes as sorted non-negative ints, all for None; ValueError if out of range or repeated."""
+    """Axes as sorted non-negative ints, None meaning all; ValueError if invalid or repeated."""
     if axis is None:
         return tuple(range(ndim))
     out = sorted(elemwise._axis(a, ndim) for a in axis_tuple(axis) or ())
@@ -45,7 +45,7 @@ def normalize_axes(axis: Any, ndim: int) -> tuple[int, ...]:
 
 
 class CAReduce(Op):
-    """Reduce over axes with a commutative, associative scalar op; no order is promised.
+    """Reduce over axes with a commutative, associative scalar op, in unspecified order.
 
     Parameters
     ----------
@@ -54,10 +54,10 @@ class CAReduce(Op):
     axis
         axes to reduce over; None means all
     dtype
-        of the result; None: that of the input, small integers becoming 64-bit where
+        of the result; None: that of the input, with small integers upcast to 64 bits if
         ``upcast_discrete_output`` is set
     acc_dtype
-        in which to accumulate; None: 64-bit for floats and integers
+        of the accumulator; None: 64-bit for floats and integers
     """
 
     # ----- class and static shape
@@ -88,7 +88,7 @@ class CAReduce(Op):
         return Apply(op, [x], [out_type.make_variable()])
 
     def _infer(self, given: TensorType) -> tuple[CAReduce, TensorType]:
-        """The op with its parameters decided, and the type of its result."""
+        """The op with axes and dtypes resolved for an input type, and the type of its result."""
         axes = normalize_axes(self.axis, given.ndim)
         out, acc = self._dtypes(given.dtype)
         op = self._resolved(None if self.axis is None else axes, out, acc)
@@ -96,7 +96,7 @@ class CAReduce(Op):
         return op, TensorType(out, shape)
 
     def _resolved(self, axis: tuple[int, ...] | None, out: str, acc: str) -> CAReduce:
-        """This op with its axes sorted and its dtypes decided."""
+        """This op with sorted axes and explicit dtypes."""
         if (axis, out, acc) == (self.axis, self.dtype, self.acc_dtype):
             return self
         return self.clone(axis=axis, dtype=out, acc_dtype=acc)
@@ -109,7 +109,7 @@ class CAReduce(Op):
         return {name: getattr(self, name) for name in CAReduce.__props__}
 
     def _dtypes(self, given: str) -> tuple[str, str]:
-        """dtypes of the result and of the accumulator."""
+        """The dtypes of the result and of the accumulator."""
         out = self.dtype or (_widest(given) if self.upcast_discrete_output else given)
         acc = self.acc_dtype or self._default_accumulator(given, out)
         if self.acc_dtype and dtypes.upcast(given, acc) != acc:
@@ -135,7 +135,7 @@ class CAReduce(Op):
 
     @property
     def needs_elements(self) -> bool:
-        """Whether there is no result for an empty axis."""
+        """Whether an empty axis is an error."""
         return self.scalar_op.identity is None
 
     def axes(self, node: Apply) -> tuple[int, ...]:
@@ -209,7 +209,7 @@ class CAReduce(Op):
         return b.cast(b.reduce(kind, b.cast(x, self.acc_dtype or out), axes), out)
 
     def is_native(self, node: Apply) -> bool:
-        """Whether input, accumulator and result have dtypes that machine code computes with."""
+        """Whether compiled code supports the dtypes of input, accumulator and result."""
         given, out = node.inputs[0].type.dtype, node.outputs[0].type.dtype
         return {given, self.acc_dtype or out, out} <= NATIVE_DTYPES
 
@@ -232,14 +232,14 @@ _reductions: Memo[Any, CAReduce] = Memo(128, "reductions", weak=True)
 
 
 def _decided(cls: Any, *arguments: Any, **named: Any) -> CAReduce:
-    """The reduction with these parameters: the same object, which knows the types it met."""
+    """The memoized reduction with these parameters; the object caches inferred types."""
     key = (cls, arguments, *named.items())
     found = _reductions[key]
     return _reductions.keep(key, cls(*arguments, **named)) if found is None else found
 
 
 def _op(cls: Any, axis: Any, dtype: Any, acc_dtype: Any, *others: Any) -> CAReduce:
-    """A reduction with dtypes, `_decided`; ``floatX`` is looked up now."""
+    """The reduction with these parameters, from `_decided`; ``floatX`` is resolved now."""
     dtype, acc_dtype = (None if d is None else dtypes.as_dtype(d) for d in (dtype, acc_dtype))
     return _decided(cls, axis_tuple(axis), dtype, acc_dtype, *others)
 
@@ -251,7 +251,7 @@ def _widest(dtype: str) -> str:
 
 
 def keep_dims(x: Any, axes: tuple[int, ...]) -> Any:
-    """A reduced tensor with the axes that were reduced over put back, of length 1."""
+    """A reduced tensor with the reduced axes inserted again, with length 1."""
     order: list[Any] = []
     for i in range(x.ndim + len(axes)):
         order.append("x" if i in axes else i - len([a for a in axes if a < i]))
@@ -272,7 +272,7 @@ class FixedOpCAReduce(CAReduce):
 
 
 class Sum(FixedOpCAReduce):
-    """The sum over axes.  Small integers sum to 64 bit, float32 accumulates in float64."""
+    """The sum over axes.  Small integers are upcast to 64 bits; float32 accumulates in float64."""
 
     __props__ = ("axis", "dtype", "acc_dtype")
     __str__ = CAReduce.__str__
@@ -298,7 +298,7 @@ def sum(
     axis : axes to sum over; None means all
     dtype : of the result; None: that of the input, 64 bit for integers and bool
     keepdims : keep the axes with length 1
-    acc_dtype : in which to accumulate; None: float64 for floats
+    acc_dtype : of the accumulator; None: float64 for floats
 
     >>> import phintys.tensor as pt
     >>> pt.sum([[1.0, 2.0], [3.0, 4.0]], axis=0).eval()
@@ -324,7 +324,7 @@ class Prod(FixedOpCAReduce):
     Parameters
     ----------
     no_zeros_in_input
-        a promise that allows a cheaper derivative
+        no element is 0 (not checked), which makes the derivative cheaper
     """
 
     __props__ = ("axis", "dtype", "acc_dtype", "no_zeros_in_input")
@@ -341,7 +341,7 @@ class Prod(FixedOpCAReduce):
         self.no_zeros_in_input = no_zeros_in_input
 
     def cotangent(self, x: Any, out: Any, g: Any, axes: tuple[int, ...]) -> Any:
-        """The product of the other elements."""
+        """The cotangent of the input: ``g`` times the product of the other elements."""
         if self.no_zeros_in_input:
             return cast(g * out / x, x.type.dtype)
         others = ProdOthers(axes)(cast(x, out.type.dtype))
@@ -349,7 +349,7 @@ class Prod(FixedOpCAReduce):
 
 
 class ProdWithoutZeros(FixedOpCAReduce):
-    """The product over axes of the elements that are not zero; 1 where all are."""
+    """The product over axes of the nonzero elements; 1 if there are none."""
 
     __props__ = ("axis", "dtype", "acc_dtype")
     __str__ = CAReduce.__str__
@@ -387,7 +387,7 @@ def prod(
 ) -> Any:
     """The product of elements over axes; parameters as of `sum`.
 
-    ``no_zeros_in_input`` promises that no element is 0, which makes the derivative cheaper.
+    ``no_zeros_in_input``: no element is 0 (not checked), which makes the derivative cheaper.
 
     >>> import phintys.tensor as pt
     >>> pt.prod([2.0, 3.0]).eval()
@@ -421,7 +421,7 @@ class _Extreme(_SameDtype):
         return not self.initial
 
     def initial_value(self, dtype: str) -> Any:
-        """What an empty axis gives: the value that no element is beyond."""
+        """The result of an empty axis: the least (`Max`) or greatest value of the dtype."""
         sign = -1 if self.scalar_op.name == "maximum" else 1
         if dtypes.is_float(dtype):
             return np.dtype(dtype).type(sign * np.inf)
@@ -435,7 +435,7 @@ class _Extreme(_SameDtype):
         return self.scalar_op.nfunc.reduce(x, axis=axes, **kwargs)
 
     def cotangent(self, x: Any, out: Any, g: Any, axes: tuple[int, ...]) -> Any:
-        """All elements that are extreme get the cotangent."""
+        """The cotangent of the input: ``g`` at all elements equal to the result, 0 elsewhere."""
         return functions.switch(functions.eq(x, out), g, _number(0, g))
 
 
@@ -544,12 +544,12 @@ def any(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
 
 
 class Argmax(Op):
-    """The position of the greatest element over axes, the first of several; NaN is the greatest.
+    """The position of the first greatest element over axes; NaN counts as the greatest.
 
     Parameters
     ----------
     axis
-        axes to search, None for all; several count as one, flattened in C order
+        axes to search, None for all; several axes are flattened in C order
     """
 
     # ----- class and static shape
@@ -604,15 +604,15 @@ class Argmax(Op):
 
 
 class Argmin(Argmax):
-    """The position of the smallest element over axes, the first of several; NaN is the smallest."""
+    """The position of the first smallest element over axes; NaN counts as the smallest."""
 
     kind = "argmin"
 
 
 def argmax(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
-    """The position of the greatest element over axes, int64; the first of several.
+    """The position (int64) of the first greatest element over axes.
 
-    Several axes count as one, flattened in C order.  ValueError at run time for empty axes.
+    Several axes are flattened in C order.  ValueError at run time for empty axes.
 
     >>> import phintys.tensor as pt
     >>> pt.argmax([[1, 5], [7, 2]], axis=1).eval()
@@ -623,13 +623,13 @@ def argmax(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
 
 
 def argmin(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
-    """The position of the smallest element over axes, int64; see `argmax`."""
+    """The position (int64) of the first smallest element over axes; see `argmax`."""
     x = as_tensor_variable(x)
     return _finish(Argmin(axis)(x), x, axis, keepdims)
 
 
 def max_and_argmax(a: Any, axis: Any = None, keepdims: bool = False) -> list[Any]:
-    """`max` and `argmax`."""
+    """The results of `max` and `argmax`."""
     return [max(a, axis, keepdims), argmax(a, axis, keepdims)]
 
 
@@ -637,7 +637,7 @@ def max_and_argmax(a: Any, axis: Any = None, keepdims: bool = False) -> list[Any
 
 
 def makeKeepDims(x: Any, y: Any, axis: Any) -> Any:
-    """``y``, the reduction of ``x`` over ``axis``, with those axes put back with length 1."""
+    """``y``, the reduction of ``x`` over ``axis``, with those axes inserted with length 1."""
     return keep_dims(y, normalize_axes(axis, as_tensor_variable(x).type.ndim))
 
 

@@ -1,4 +1,4 @@
-"""Elements and tensors repeated, and rolled around."""
+"""Repeating, tiling and rolling of tensors."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ __all__ = ["repeat", "roll", "tile"]
 
 
 class Repeat(Op):
-    """Each element along an axis repeated as often as a vector says.
+    """Repeat each element along an axis.  Inputs: the tensor, and a vector of counts.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ def repeat(a: Any, repeats: Any, axis: int | None = None) -> Any:
 
 
 def tile(A: Any, reps: Any) -> Any:
-    """The whole tensor repeated along axes, as ``numpy.tile``.
+    """The whole tensor repeated along axes, like ``numpy.tile``.
 
     >>> import phintys.tensor as pt
     >>> pt.tile([1, 2], 2).eval()
@@ -123,7 +123,7 @@ def tile(A: Any, reps: Any) -> Any:
 
 
 def roll(x: Any, shift: Any, axis: int | None = None) -> Any:
-    """Elements moved along an axis; those that leave at one end come back at the other.
+    """Elements shifted along an axis, wrapping around at the end.
 
     ``axis`` None rolls the flattened tensor.
 

@@ -1,4 +1,4 @@
-"""Tensors under another shape: reshape, flatten."""
+"""Reshaping of tensors: reshape, flatten."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ __all__ = ["flatten", "is_flat", "ravel", "reshape"]
 
 
 class Reshape(Op):
-    """The elements in C order under another shape.  Inputs: the tensor and an integer vector.
+    """The elements in C order with another shape.  Inputs: the tensor and an integer vector.
 
     Parameters
     ----------
     ndim
-        rank of the result; one entry of the shape may be -1 and follows from the others
+        rank of the result; one entry of the shape may be -1, to be inferred from the others
     """
 
     # ----- class and static shape
@@ -72,7 +72,7 @@ class Reshape(Op):
         x, shp = inputs
         shape = tuple(shp.tolist())
         message = f"Cannot reshape {node.inputs[0]} of shape {x.shape} to {shape}."
-        if min(shape, default=0) < -1:  # NumPy may take it for -1
+        if min(shape, default=0) < -1:  # NumPy may accept it as -1
             raise ShapeError(message)
         try:
             output_storage[0][0] = x.reshape(shape)
@@ -144,11 +144,11 @@ def _reshaped_static(x: Any, shp: Any) -> tuple[int | None, ...]:
 
 
 def _resolved(b: Any, lengths: list[Any], unknown: list[int], size: Any) -> list[Any]:
-    """Dims in which an entry that is -1, known or not, is replaced by what it stands for."""
+    """Lengths as Dims with -1 replaced; ``unknown`` are the entries that may be -1."""
     negative = {i: dim_min(dim_max(-lengths[i], 0), 1) for i in unknown}  # 1 where it is -1
     others = -dim_product(lengths)
     count = sum(negative.values(), start=as_dim(0))
-    # fails for two entries of -1, and for one among zeros, which would stand for anything
+    # fails for two entries of -1, and for -1 with a length of 0: both are not determined
     b.check(others * count + 1 - count, ">", 0, "reshape: what -1 stands for is not determined")
     missing = size // dim_max(others, 1)
     return [n + negative[i] * (missing + 1) if i in negative else n for i, n in enumerate(lengths)]
@@ -162,19 +162,19 @@ def _is_length(n: Any, known: int | None) -> bool:
 
 
 def _left(total: Any, requested: Sequence[Any]) -> Any:
-    """The length that -1 stands for: the product of the others is minus that of all."""
+    """The length to replace -1; the product of the others is the negated product of all."""
     return total // functions.maximum(-product(requested), 1)
 
 
 def _without_minus_one(requested: Sequence[Any], old: Sequence[Any]) -> list[Any]:
-    """The requested lengths with -1 replaced by what it stands for."""
+    """The requested lengths with -1 replaced by the inferred length."""
     others = [as_length(n) for n in requested if known_length(n) != -1]
     missing = product(old) // product(others)
     return [missing if known_length(n) == -1 else n for n in requested]
 
 
 def reshape(x: Any, newshape: Any, *, ndim: int | None = None) -> Any:
-    """The elements of ``x`` in C order under another shape.
+    """The elements of ``x`` in C order with another shape.
 
     Parameters
     ----------
@@ -214,7 +214,7 @@ def _reshape_to(x: Any, lengths: Sequence[Any]) -> Any:
 
 
 def flatten(x: Any, ndim: int = 1) -> Any:
-    """``x`` with ``ndim`` dimensions: the first ``ndim - 1`` axes are kept, the others become one.
+    """``x`` with its first ``ndim - 1`` axes kept and the others flattened into one.
 
     ValueError if ``ndim`` is less than 1 or more than the rank of ``x``.
 
@@ -234,7 +234,7 @@ def flatten(x: Any, ndim: int = 1) -> Any:
 
 
 def ravel(x: Any) -> Any:
-    """``x`` as a vector."""
+    """``x`` flattened to a vector."""
     return flatten(x)
 
 

@@ -17,7 +17,7 @@ from typing import Any
 from phintys.scalar.op import TABLE, ScalarOp
 from phintys.tensor.elemwise import Elemwise, elementwise
 
-#: further names of the functions: public name -> row
+#: Further public names of the functions, and their rows.
 ALIASES = {
     "bitwise_and": "and_",
     "bitwise_not": "invert",
@@ -44,7 +44,7 @@ ALIASES = {
 
 
 def document(op: ScalarOp, names: list[str]) -> str:
-    """The docstring of a function, from its row."""
+    """The docstring of an elementwise function, from its row."""
     arguments = "x" if op.nin == 1 else "x, y, ..." if op.nin < 0 else ", ".join("xyzw"[: op.nin])
     lines = [f"{names[0]}({arguments}): {op.doc}", "", "Elementwise, with broadcasting."]
     lines += filter(None, [_facts(op.facts), _derivative_and_code(op)])

@@ -1,4 +1,4 @@
-"""Shapes as values, static shapes asserted, tensors reshaped, scalars and tensors converted."""
+"""Symbolic shapes and lengths, asserted shapes, and conversion between scalars and tensors."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ __all__ = [
 
 
 class TensorFromScalar(Op):
-    """A scalar as a 0-d tensor."""
+    """Convert a scalar to a 0-d tensor."""
 
     # ----- class and static shape
     __props__ = ()
@@ -79,7 +79,7 @@ class TensorFromScalar(Op):
 
 
 class ScalarFromTensor(Op):
-    """A 0-d tensor as a scalar."""
+    """Convert a 0-d tensor to a scalar."""
 
     # ----- class and static shape
     __props__ = ()
@@ -241,7 +241,7 @@ def length(x: Any, axis: int) -> Any:
 
 
 def shape_i(var: Any, i: int, fgraph: Any = None) -> Any:
-    """The length of axis ``i``, as a FunctionGraph that tracks shapes knows it if one is given."""
+    """The length of axis ``i``; from the ``shape_feature`` of ``fgraph`` if it has one."""
     feature = getattr(fgraph, "shape_feature", None)
     if feature is not None:
         return feature.get_shape(var, i)
@@ -271,12 +271,12 @@ def product(lengths: Sequence[Any]) -> Any:
 
 
 class MakeVector(Op):
-    """A vector of 0-d tensors.
+    """Make a vector of 0-d tensors.
 
     Parameters
     ----------
     dtype
-        of the result; the inputs are cast to it and must fit
+        of the result, to which the inputs are cast; their dtypes must fit
     """
 
     # ----- class and static shape
@@ -351,7 +351,7 @@ def lengths_vector(lengths: Sequence[Any]) -> Any:
 class SpecifyShape(Op):
     """Assert a static shape.  Inputs: the tensor, then for each axis a length or `NoneConst`.
 
-    It fails at run time, if its result is used, where a length is not the specified one.
+    If its result is used, lengths are checked at run time.
     """
 
     # ----- class and static shape
@@ -447,7 +447,7 @@ def specify_shape(x: Any, shape: Any) -> Any:
     Parameters
     ----------
     x : tensor
-    shape : for each axis a length (number or variable), or None where nothing is asserted;
+    shape : for each axis a length (number or variable), or None for no assertion;
         or an integer vector.  ShapeError if it contradicts the static shape.
 
     >>> import phintys.tensor as pt

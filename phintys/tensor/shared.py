@@ -1,4 +1,4 @@
-"""Shared tensors."""
+"""Shared variables whose values are arrays."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ class TensorSharedVariable(SharedVariable, TensorVariable):
     __slots__ = ()
 
     def get_value(self, borrow: bool = False, return_internal_type: bool = False) -> Any:
-        """The array; a copy, unless ``borrow``."""
+        """The array: a copy, unless ``borrow``."""
         value = self.container.value
         return value if borrow else value.copy()
 
     def set_value(self, new_value: Any, borrow: bool = False) -> None:
-        """Set the array: dtype converted if nothing is lost, same rank, any lengths."""
+        """Set the array: equal rank, any lengths; the dtype is converted if that is lossless."""
         if not borrow and isinstance(new_value, np.ndarray):
             new_value = new_value.copy()
         super().set_value(new_value, borrow=True)
 
     def zero(self, borrow: bool = False) -> None:
-        """Set all elements to 0; with ``borrow`` in the array that is there."""
+        """Set all elements to 0, in place if ``borrow``."""
         if borrow:
             self.container.value[...] = 0
         else:

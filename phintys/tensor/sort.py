@@ -1,4 +1,4 @@
-"""Elements in order, and their positions."""
+"""Sorting: `sort` and `argsort`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ KINDS = ("quicksort", "mergesort", "heapsort", "stable")
 
 
 class _Order(Op):
-    """What sorting has in common with finding the positions.
+    """Base class of `SortOp` and `ArgSortOp`.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ class _Order(Op):
 
 
 class ArgSortOp(_Order):
-    """The positions along an axis that put the elements in order (int64)."""
+    """The positions (int64) that sort the elements along an axis."""
 
     def result_dtype(self, dtype: str) -> str:
         return "int64"
@@ -125,7 +125,7 @@ def sort(
 def argsort(
     a: Any, axis: int | None = -1, kind: str | None = None, *, stable: bool | None = None
 ) -> Any:
-    """The positions (int64) that put the elements along an axis in ascending order; see `sort`.
+    """The positions (int64) that sort the elements along an axis in ascending order; see `sort`.
 
     >>> import phintys.tensor as pt
     >>> pt.argsort([3.0, 1.0, 2.0]).eval()

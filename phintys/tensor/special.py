@@ -1,4 +1,4 @@
-"""Softmax and its relatives, and functions made of special ones."""
+"""softmax, log_softmax, logsumexp, one_hot, and functions composed of special functions."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ NATIVE_FLOATS = frozenset(("float32", "float64"))
 
 
 class _Exponentials(Op):
-    """Ops that see the elements along axes through the sum of their exponentials.
+    """Base class of softmax, log_softmax and logsumexp, which sum exponentials over axes.
 
     Parameters
     ----------
     axis
-        the axes that are summed over
+        the axes of the sum
     """
 
     # ----- class and static shape
@@ -91,7 +91,7 @@ class _Exponentials(Op):
         return self._lower(b, inputs[0])
 
     def _expanded(self, b: Any, x: Any) -> Any:
-        """A reduced value with its axes put back with length 1."""
+        """A reduced value with its axes inserted again, with length 1."""
         for axis in self.axis or ():
             x = b.expand(x, axis)
         return x
@@ -147,7 +147,7 @@ class LogSoftmax(_Exponentials):
 
 
 class LogSumExp(_Exponentials):
-    """``log(sum(exp(x)))`` over axes, without overflow; -inf where all elements are."""
+    """``log(sum(exp(x)))`` over axes, without overflow; -inf if all elements are -inf."""
 
     def _result_type(self, x: Any) -> Any:
         return TensorType(x.type.dtype, self._result_shape(x.type.shape))
@@ -182,7 +182,7 @@ def _axes(x: Any, axis: Any) -> tuple[int, ...]:
 
 
 def softmax(c: Any, axis: Any = None) -> Any:
-    """``exp(c) / sum(exp(c))``, the sum being over ``axis``; None means all axes.
+    """``exp(c) / sum(exp(c))``, with the sum over ``axis``; None means all axes.
 
     Integers become floats.  A row that contains inf, or only -inf, is NaN.
 
@@ -196,13 +196,13 @@ def softmax(c: Any, axis: Any = None) -> Any:
 
 
 def log_softmax(c: Any, axis: Any = None) -> Any:
-    """The logarithm of `softmax`, accurate also where that underflows."""
+    """The logarithm of `softmax`, accurate even where `softmax` underflows."""
     c = as_tensor_variable(c)
     return LogSoftmax(axis=_axes(c, axis))(c)
 
 
 def logsumexp(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
-    """``log(sum(exp(x)))`` over axes, without overflow; -inf where all elements are.
+    """``log(sum(exp(x)))`` over axes, without overflow; -inf if all elements are -inf.
 
     >>> import phintys.tensor as pt
     >>> pt.logsumexp([1000.0, 1000.0]).eval()
@@ -215,7 +215,7 @@ def logsumexp(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
 
 
 def one_hot(y: Any, num_classes: Any, dtype: Any = None) -> Any:
-    """For each integer of ``y`` a row with 1 at that position and 0 elsewhere, as last axis.
+    """One-hot encoding of ``y``: along a new last axis, 1 at the position ``y`` and 0 elsewhere.
 
     Parameters
     ----------
@@ -240,7 +240,7 @@ def to_one_hot(y: Any, nb_class: Any, dtype: Any = None) -> Any:
     return one_hot(as_tensor_variable(y).flatten(), nb_class, dtype)
 
 
-# -------------------------------------------------------------------- made of other functions
+# ------------------------------------------------------- compositions of other functions
 
 beta = functions.beta
 betaln = functions.betaln

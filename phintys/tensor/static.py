@@ -1,4 +1,4 @@
-"""What is known about values when the graph is built: constants, shapes, lengths."""
+"""Values that are known when the graph is built: constants, shapes, lengths."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ __all__ = [
     "infer_static_shape",
 ]
 
-#: Nodes that are looked at before a value counts as unknown: the answer must stay cheap.
+#: Limit of nodes that `constant_value` visits, to keep it cheap; beyond it values are unknown.
 MAX_NODES = 64
 
 
 @singledispatch
 def constant_origin(op: Any, out: Any) -> Any:
-    """What the output ``out`` of an op is made of, if every element has one value.
+    """Where the value of the elements of ``out``, an output of ``op``, comes from if all are equal.
 
-    Registered per op class.  Returns a NumPy value, the variable whose value all elements have,
-    ``(function, variables)``, or None where nothing is known.
+    Registered per op class.  Returns a NumPy value, the variable that the elements equal,
+    ``(function, variables)`` to compute the value, or None if nothing is known.
     """
     return None
 
@@ -53,7 +53,7 @@ def _(op: Elemwise, out: Any) -> Any:
 
 
 def constant_value(v: Any, elemwise: bool = True, max_nodes: int = MAX_NODES) -> Any:
-    """The one value of all elements of ``v`` as a 0-d array, or None if it is not known.
+    """The common value of all elements of ``v`` as a 0-d array, or None if it is not known.
 
     Looks through fills, casts, broadcasts, shapes of known length and (with ``elemwise``)
     elementwise functions of such values.
@@ -63,7 +63,7 @@ def constant_value(v: Any, elemwise: bool = True, max_nodes: int = MAX_NODES) ->
     if isinstance(v, TensorConstant) and v.data.ndim == 0:
         return v.data.astype(v.type.dtype)
     found: dict[Variable, Any] = {}
-    origins: dict[Variable, Any] = {}  # an op may make new variables each time it is asked
+    origins: dict[Variable, Any] = {}  # `constant_origin` may create new variables in each call
     stack = [v]
     while stack:
         x = stack[-1]
@@ -110,7 +110,7 @@ def _combine(origin: Any, values: Sequence[Any]) -> Any:
 
 
 def known_length(v: Any) -> int | None:
-    """A length given as a number or a 0-d variable, as int; None if it is not known."""
+    """The value of a length, given as a number or 0-d variable, as int; None if not known."""
     if isinstance(v, int | np.integer):
         return int(v)
     if not isinstance(v, Variable):
@@ -134,7 +134,7 @@ def get_underlying_scalar_constant_value(
     v : variable, array or number
     elemwise : compute elementwise functions of constants
     only_process_constants : look at constants only, not through ops
-    max_recur : with 0, ops are not looked through; otherwise the search is bounded by itself
+    max_recur : with 0, ops are not looked through; otherwise ignored, as the search is limited
     raise_not_constant : raise NotScalarConstantError where no value is known; else return ``v``
 
     >>> import phintys.tensor as pt
@@ -158,7 +158,7 @@ def get_scalar_constant_value(
     max_recur: int = 10,
     raise_not_constant: bool = True,
 ) -> Any:
-    """The value of a 0-d ``v`` if it is known: see `get_underlying_scalar_constant_value`."""
+    """The value of a 0-d ``v`` if it is known; see `get_underlying_scalar_constant_value`."""
     ndim = v.type.ndim if isinstance(v, Variable) and hasattr(v.type, "ndim") else np.ndim(v)
     if ndim != 0:
         raise NotScalarConstantError(f"{v} has {ndim} dimensions: it is not a scalar.")
@@ -187,7 +187,7 @@ def extract_constant(x: Any, elemwise: bool = True, only_process_constants: bool
 
 @singledispatch
 def vector_entries(op: Any, out: Any) -> Any:
-    """The entries of the vector that an op makes, as variables, or None; see `entries`."""
+    """The entries of ``out``, a vector computed by ``op``, as variables, or None; see `entries`."""
     return None
 
 
@@ -219,7 +219,7 @@ def get_vector_length(v: Any) -> int:
 
 
 def shape_entries(shape: Any, what: str = "shape") -> list[Any]:
-    """A shape given in any way, as a list of 0-d integer variables.
+    """A shape given in any form, as a list of 0-d integer variables.
 
     Accepts an int, a 0-d variable, a sequence of those, or an integer vector of known length.
     """
@@ -256,9 +256,9 @@ def infer_static_shape(shape: Any) -> tuple[list[Any], tuple[int | None, ...]]:
 
 
 def as_length(n: Any) -> Any:
-    """A length or position as an int64 variable, a constant where it is one.
+    """A length or position as an int64 variable, or constant if ``n`` is constant.
 
-    A uint64 that is larger than any int64 becomes the largest.
+    A uint64 that exceeds int64 becomes the largest int64.
     """
     n = as_tensor_variable(n)
     is_wide = n.type.dtype == "uint64"

@@ -1,4 +1,4 @@
-"""Mean, variance and other summaries, made of reductions."""
+"""Mean, variance, norm and other statistics, composed of reductions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["mean", "ptp", "std", "var"]
 
 
 def _count(x: Any, axis: Any) -> Any:
-    """The number of elements that are reduced to one, as float64."""
+    """The number of elements per result of a reduction over ``axis``, as float64."""
     axes = normalize_axes(axis, x.type.ndim)
     return cast(product([length(x, i) for i in axes]), "float64")
 
@@ -32,11 +32,11 @@ def mean(
 
     Parameters
     ----------
-    input : tensor; integers are added up as float64, and have a float64 mean; float16 as float32
+    input : tensor; integers are cast to float64 and have a float64 mean; float16 sums as float32
     axis : axes to reduce over; None means all
     dtype : in which the sum is computed, see `sum`
     keepdims : keep the axes with length 1
-    acc_dtype : in which to accumulate
+    acc_dtype : of the accumulator
 
     >>> import phintys.tensor as pt
     >>> pt.mean([[1.0, 2.0], [3.0, 4.0]], axis=0).eval()
@@ -44,7 +44,7 @@ def mean(
     """
     x = as_tensor_variable(input)
     if dtype is None and acc_dtype is None and dtypes.is_discrete(x.type.dtype):
-        x = cast(x, "float64")  # sums of integers wrap around where their mean would not
+        x = cast(x, "float64")  # a sum of integers may wrap around where the mean fits
     wide = "float32" if x.type.dtype == "float16" else None
     total = sum_over(x, axis, dtype or wide, keepdims, acc_dtype)
     result = x.type.dtype if dtype is None and wide else dtypes.float_of(total.type.dtype)
@@ -60,9 +60,9 @@ def var(
     ----------
     input : tensor; complex tensors have a real variance
     axis : axes to reduce over; None means all
-    ddof : the divisor is the number of elements less ``ddof``
+    ddof : the divisor is the number of elements minus ``ddof``
     keepdims : keep the axes with length 1
-    corrected : subtract the square of the mean difference, which rounding makes different from 0
+    corrected : subtract the squared mean of the differences, which is not 0 because of rounding
 
     >>> import phintys.tensor as pt
     >>> pt.var([1.0, 2.0, 3.0], ddof=1).eval()
@@ -93,7 +93,7 @@ def std(
 
 
 def ptp(a: Any, axis: Any = None) -> Any:
-    """The range over axes: the greatest element less the smallest."""
+    """The range over axes: the greatest element minus the smallest."""
     a = as_tensor_variable(a)
     return max_over(a, axis) - min_over(a, axis)
 

@@ -1,4 +1,4 @@
-"""`TensorType`: arrays of one dtype and rank, with lengths known or not."""
+"""`TensorType`: arrays of a dtype and rank, with a partially known shape."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from phintys.scalar.type import NumberType
 
 MAX_NDIM = 64
 _INTERNED: Memo[Any, TensorType] = Memo(0, "types", weak=True)
-_ASKED_FOR: Memo[Any, TensorType] = Memo(512, "types by arguments")  # saves checking them
+_ASKED_FOR: Memo[Any, TensorType] = Memo(512, "types by arguments")  # skips validation
 
 
 class TensorType(NumberType):
@@ -27,7 +27,7 @@ class TensorType(NumberType):
     Parameters
     ----------
     dtype
-        bool, (u)int8 to 64, float16 to 64, complex64 or complex128; ``"floatX"`` is the setting
+        bool, (u)int8 to 64, float16 to 64, complex64 or complex128; ``"floatX"`` is config.floatX
     shape
         one entry per axis: a length, or None if it is not known (True means 1, False None)
 
@@ -59,12 +59,12 @@ class TensorType(NumberType):
         if key[2] is not None:
             try:
                 known = _ASKED_FOR[key]
-            except TypeError:  # something that cannot be hashed
+            except TypeError:  # unhashable arguments
                 known = None
             if known is not None:
                 return known
         found = cls._make(dtypes.as_dtype(dtype), _static_shape(shape), name)
-        # 0 equals False, which means something else
+        # not for 0: it equals False, which means None
         if key[2] is not None and isinstance(dtype, str) and 0 not in shape:
             _ASKED_FOR.keep(key, found)
         return found
@@ -84,7 +84,7 @@ class TensorType(NumberType):
         return found
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        """All fields are set when the type is interned."""
+        """Do nothing: ``__new__`` sets all fields when the type is interned."""
 
     numpy_dtype: np.dtype[Any]
     broadcastable: tuple[bool, ...]
@@ -109,13 +109,13 @@ class TensorType(NumberType):
     def clone(
         self, dtype: Any = None, shape: Any = None, broadcastable: Any = None, **kwargs: Any
     ) -> TensorType:
-        """The type with another dtype or shape; its name is kept."""
+        """The type with another dtype or shape, and the same name."""
         if shape is None:
             shape = self.shape if broadcastable is None else broadcastable
         return type(self)(dtype or self.dtype, shape, self.name)
 
     def __call__(self, name: str | None = None, shape: Any = None) -> Any:
-        """A new variable; ``shape`` gives lengths that this type does not know."""
+        """A new variable; ``shape`` gives lengths that are unknown in this type."""
         return Type.__call__(self if shape is None else self.clone(shape=shape), name)
 
     # ----- values
@@ -167,9 +167,9 @@ class TensorType(NumberType):
         return self._convert_lossless(data, array, allow_downcast)
 
     def _own_dtype(self, array: np.ndarray) -> np.ndarray:
-        """The array with the very dtype object that compiled code compares with.
+        """The array with the dtype object of this type, with which compiled code compares identity.
 
-        Equal ones exist: long and long long, dtypes with metadata.
+        Other dtype objects can be equal: long and long long, dtypes with metadata.
         """
         return array if array.dtype is self.numpy_dtype else array.view(self.numpy_dtype)
 
@@ -207,7 +207,7 @@ class TensorType(NumberType):
         rtol: float | None = None,
         atol: float | None = None,
     ) -> bool:
-        """Whether two arrays are equal up to rounding of their dtype; NaN equals NaN."""
+        """Whether two arrays are equal up to rounding in their dtype; NaN equals NaN."""
         a, b = np.asarray(a), np.asarray(b)
         if a.shape != b.shape or a.dtype != b.dtype:
             return False
@@ -236,12 +236,12 @@ class TensorType(NumberType):
         return obj.shape
 
     def get_size(self, shape_info: Any) -> int:
-        """Bytes of an array of this dtype with the given shape."""
+        """The size in bytes of an array of this dtype with the given shape."""
         return int(np.prod(shape_info, dtype=np.int64)) * self.numpy_dtype.itemsize
 
     # ----- relations
     def in_same_class(self, otype: Type[Any]) -> bool:
-        """Same dtype, and the same axes known to have length 1."""
+        """Whether ``otype`` has the same dtype and the same axes known to have length 1."""
         return (
             isinstance(otype, TensorType)
             and otype.dtype == self.dtype
@@ -277,7 +277,7 @@ class TensorType(NumberType):
         return converted
 
     def convert_variable(self, var: Variable) -> Variable | None:
-        """``var``, narrowed to this type's static shape if it must be; None if it cannot be."""
+        """``var``, narrowed to this type's static shape if needed; None if that is impossible."""
         if self.is_super(var.type):
             return var
         other = var.type
@@ -305,7 +305,7 @@ class TensorType(NumberType):
 
 DenseTensorType = TensorType
 
-#: ``narrow[0](variable, shape)`` asserts a static shape; `phintys.tensor.shape` puts its op here.
+#: ``narrow[0](variable, shape)`` asserts a static shape; set by `phintys.tensor.shape`.
 narrow: list[Any] = []
 
 

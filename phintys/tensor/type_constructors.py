@@ -1,4 +1,4 @@
-"""Variables by rank and dtype: ``vector("x")``, ``dmatrix("A")``, ``fscalars("a", "b")``."""
+"""Constructors of variables by rank and dtype: ``vector("x")``, ``dmatrix("A")``, ``fscalars``."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def _plural(kind: str) -> str:
 
 
 def _all() -> dict[str, Any]:
-    """Every constructor by name: those of floatX, then the types with a prefix."""
+    """All constructors by name: those of floatX, then those with a dtype prefix."""
     found: dict[str, Any] = {}
     for kind, shape in SHAPES.items():
         found[kind] = _constructor(kind, shape)

@@ -75,7 +75,7 @@ class MakeSlice(Op):
 
 make_slice = MakeSlice()
 
-#: None as a variable, for optional inputs of ops, and the slice that takes everything.
+#: None and the full slice as constant variables, for optional inputs of ops.
 NoneConst = Constant(none_type_t, None, name="NoneConst")
 NoneSliceConst = SliceConstant(slicetype, slice(None), name="NoneSliceConst")
 

@@ -51,13 +51,13 @@ class TensorConstant(Constant, TensorVariable):
         return self._signature
 
     def merge_signature(self) -> Any:
-        """`signature`; of a single number as a tuple, which is compared without a call."""
+        """`signature`; for a single number a tuple, which compares faster."""
         data = self.data
         return (self.type, data.tobytes()) if data.size == 1 else self.signature()
 
     @property
     def unique_value(self) -> Any:
-        """The value that every entry has, as a 0-d array, or None if they differ.
+        """The common value of all elements as a 0-d array, or None if they differ.
 
         NaN counts as equal to itself; 0.0 and -0.0 differ.
         """
@@ -76,7 +76,7 @@ DenseTensorConstant = TensorConstant
 
 
 class TensorConstantSignature:
-    """Type and contents of a constant: hashable, NaN equal to NaN, 0.0 different from -0.0."""
+    """Hashable type and contents of a constant; NaN equals NaN, 0.0 differs from -0.0."""
 
     __slots__ = ("_hash", "data", "type")
 

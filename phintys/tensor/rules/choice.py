@@ -130,8 +130,9 @@ def _chosen(switch: Apply, i: int) -> Any:
     ),
 )
 def sink_switch(ctx: Any, node: Apply) -> Any:
-    """Move a product into a switch with a branch of 0, which avoids ``0 * inf`` in gradients.
+    """Move products and quotients into a switch with a zero branch.
 
+    This avoids ``0 * inf`` in gradients: only the branch that is taken counts.
     A switch with several uses is duplicated: otherwise one of the products could be NaN.
     """
     candidates = node.inputs if name_of(node) == "mul" else node.inputs[:1]

@@ -188,7 +188,7 @@ def merge_allocs(node: Apply, filled: Any, lengths: Any) -> Any:
     value = filled_value(filled)
     known = filled.type.broadcastable[filled.type.ndim - value.type.ndim :]
     if any(k and not v for k, v in zip(known, value.type.broadcastable)):
-        return None  # the outer fill may broadcast an axis that only the inner says is 1
+        return None  # the outer fill may broadcast an axis; only the inner one says it has length 1
     return node.op(value, *lengths)
 
 

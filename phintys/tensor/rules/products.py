@@ -93,7 +93,7 @@ def _scalar(v: Variable) -> Any:
 
 
 def _scaled(ctx: Any, v: Variable) -> Scaled | None:
-    """The scaled product with a matrix that ``v`` is, used once; None if it is none."""
+    """``v`` as a scaled product with a matrix, if ``v`` has a single use, else None."""
     node = v.owner
     if node is None or not ctx.single_use(v) or v.type.dtype not in BLAS_DTYPES:
         return None

@@ -339,7 +339,7 @@ def _disjoint(a: Index, b: Index) -> bool:
 def read_of_elementwise(ctx: Any, node: Apply, x: Any) -> Any:
     """Compute only the elements that are read, if the result has no other use.
 
-    A fill is left unless the positions are known to be in range: nothing else checks them.
+    A read of a fill is kept unless its positions are known to be in range: it checks them.
     """
     index = index_of(node)
     if filled_value(x) is not None and not all(map(_is_within, index, x.type.shape)):
