@@ -22,7 +22,7 @@ _NUMBERS = (bool, int, float, complex)
 def constant(x: Any, name: str | None = None, ndim: int | None = None, dtype: Any = None) -> Any:
     """A constant tensor.
 
-    Python numbers take the smallest dtype that holds them, arrays keep theirs, lists are NumPy's.
+    Python numbers get the smallest dtype that holds them, arrays keep theirs, lists get NumPy's.
     ``ndim`` pads with axes of length 1 on the left.  TypeError for symbolic values.
 
     >>> constant(1.5).type

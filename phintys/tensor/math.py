@@ -71,7 +71,7 @@ def ceil_intdiv(a: Any, b: Any) -> Any:
 def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Any:
     """Whether ``|a - b| <= atol + rtol |b|``, or both are the same infinity.
 
-    NaN is close to nothing, or with ``equal_nan`` to NaN.
+    NaN is not close to anything, except to NaN with ``equal_nan``.
 
     >>> import phintys.tensor as pt
     >>> pt.isclose([1.0, float("inf")], [1.0 + 1e-9, float("inf")]).eval()

@@ -440,7 +440,7 @@ class _Extreme(_SameDtype):
 
 
 class Max(_Extreme):
-    """The greatest element over axes; NaN if there is one.
+    """The greatest element over axes; NaN if any element is NaN.
 
     Parameters
     ----------
@@ -455,14 +455,14 @@ class Max(_Extreme):
 
 
 class Min(_Extreme):
-    """The smallest element over axes; NaN if there is one.  Parameters as of `Max`."""
+    """The smallest element over axes; NaN if any element is NaN.  Parameters as of `Max`."""
 
     def __init__(self, axis: Any = None, initial: bool = False) -> None:
         super().__init__(TABLE["minimum"], axis, initial)
 
 
 def max(x: Any, axis: Any = None, keepdims: bool = False, initial: Any = None) -> Any:
-    """The greatest element over axes; NaN if there is one.
+    """The greatest element over axes; NaN if any element is NaN.
 
     Parameters
     ----------

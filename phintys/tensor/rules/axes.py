@@ -32,7 +32,7 @@ def merge_dimshuffles(ctx: Any, node: Apply) -> Any:
         return None
     inner = x.owner.op.new_order
     if any(inner[axis] != "x" for axis in node.op.drop):
-        return None  # the check that the axis has length 1 stays
+        return None  # dropping the axis checks that its length is 1
     return dimshuffle(x.owner.inputs[0], ["x" if o == "x" else inner[o] for o in order])
 
 
