@@ -41,8 +41,9 @@ _ENTRY = "phintys.entry"
 class Native(NamedTuple):
     """Machine code of a Program in memory, not yet bound to shared variables.
 
-    ``words`` describes its block of pointers (see `entry.EntryCode`).  ``code`` is the code before
-    loading; None if the function refers to objects of this process.
+    ``words`` describes its block of pointers (see `entry.EntryCode`).  ``code`` is the generated
+    code, for the cache; None if the function is not to be stored or refers to objects of this
+    process.
     """
 
     library: jit.Library
