@@ -145,7 +145,7 @@ def bind(
     cells
         for each shared input a list of length 1 with its current value
     slow
-        ``slow(args, kwargs)`` is called where an argument cannot be taken as it is; ``kwargs`` is
+        ``slow(args, kwargs)`` is called where an argument must be converted; ``kwargs`` is
         None if there are none.  It usually converts and calls ``into.strict``.
     failed
         ``failed(args, step)`` is called when a step has failed; it raises the error.

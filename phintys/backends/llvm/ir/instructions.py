@@ -304,7 +304,7 @@ def _float_to_signed(w: KernelWriter, s: Type, t: Type, x: str) -> str:
 
 # ------------------------------------------------------------------------------ the table
 
-#: instructions whose result is bool: the row receives the type of the arguments
+#: instructions whose result is bool: their row is called with the type of the arguments
 _COMPARES = frozenset("eq ne lt le gt ge isnan isinf".split())
 
 INSTRUCTIONS: dict[str, Row] = {

@@ -92,7 +92,7 @@ class Lengths:
         self._overflows: list[str] = []
 
     def within(self, definitions: dict[Dim, str]) -> Lengths:
-        """Lengths for code that does not dominate what follows; some symbols have new values.
+        """Lengths for code that does not dominate later code; some symbols have new values.
 
         Values computed there are not reused here.
         """
@@ -114,7 +114,7 @@ class Lengths:
         return self._evaluate(dim, self._values, lambda d: d.args, self._wrapping)
 
     def size(self, dim: Dim, wrong: str) -> str:
-        """A number of bytes; branches to ``wrong`` where it is negative or overflows."""
+        """Emit a number of bytes; branches to ``wrong`` if it is negative or overflows."""
         out = self._out
         result, zero, overflow = self.exact(dim, ZERO)
         bad = out.value(f"icmp slt i64 {result}, {zero}")
@@ -124,7 +124,7 @@ class Lengths:
         return result
 
     def exact(self, left: Dim, right: Dim) -> tuple[str, str, str]:
-        """The values of two Dims, and an i1: whether one overflows; empty if neither can."""
+        """Emit the values of two Dims, and an i1: whether one overflows; empty if neither can."""
         values = [
             self._evaluate(d, self._sizes, lambda d: exact_operands(d)[0], self._checked)
             for d in (left, right)

@@ -218,7 +218,7 @@ class _Emitter:
         inner = self._innermost(phase.levels[-1], reductions)
         count = len(inner.types()) - len(inner.totals)
         flat = self._inner_loops(phase, 0, inner, inner.identities()[:count])
-        self.place.values = outside  # values from inner loops do not dominate what follows
+        self.place.values = outside  # values from inner loops do not dominate later code
         states = inner.split(flat + inner.identities()[count:])
         for p, (reduction, _), state in zip(phase.reduces, reductions, states):
             self.place.values[p] = reduction.result(self.w, inner.width, state)

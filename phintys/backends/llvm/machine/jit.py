@@ -93,7 +93,7 @@ def compile_ir(
     text
         the module, or a function that makes it, called if it is not in the cache
     resolve
-        gives addresses of symbols that the module only declares; others are looked up in the
+        returns addresses of symbols that the module only declares; others are looked up in the
         process
     name
         of a module whose text depends only on this package and the target: the cache is searched

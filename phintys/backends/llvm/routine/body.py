@@ -62,7 +62,7 @@ class Body:
         self.slots = {slot.number: slot for slot in program.slots}
         self.slots.update((slot.number, slot) for slot in program.inputs)
 
-    # ----- what comes from outside
+    # ----- inputs and constants
     def word(self, kind: str, value: Any) -> str:
         """Emit the load of the word of the block that holds ``value``."""
         key = (kind, id(value))

@@ -216,7 +216,7 @@ class _Product(_Writer):
 class _Dots(_Writer):
     """Emits ``dots``: as many rows at once as a register has lanes.
 
-    A transposing horizontal reduction then gives a vector with the sum of one row in each lane.
+    A horizontal reduction of all sums then yields a vector with the sum of one row in each lane.
     """
 
     def text(self) -> str:

@@ -49,7 +49,7 @@ class Body:
     """The instructions of one function, in one floating-point type.
 
     Booleans and integers have the body's width.  ``lines`` and ``declares`` (the ``declare``
-    lines of what is called) are shared by the bodies that `widened` makes.
+    lines of called functions) are shared by the bodies that `widened` makes.
     """
 
     def __init__(

@@ -11,8 +11,8 @@ INF = float("inf")
 _BINOMIAL = (1 / 3, -1 / 9, 5 / 81, -10 / 243)
 _CBRT_2 = 1.2599210498948732
 _DROPPED = 36  # low bits cut from a first cube root: 17 remain, so that its cube is exact
-#: The limit of magnitudes whose squares, down to their significant parts, are normal numbers; the
-#: scale factor for those outside.
+#: Squares of magnitudes between 1/_MODERATE and _MODERATE, and the smallest part of them that
+#: affects the result, are normal numbers; others are scaled by _FACTOR or 1/_FACTOR.
 _MODERATE, _FACTOR = 2.0**500, 2.0**600
 
 
