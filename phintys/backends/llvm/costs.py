@@ -163,8 +163,9 @@ LONG_WORK = 20_000
 #: Bytes of temps of constant size, at most, that a call keeps on the stack.
 STACK_BYTES = 4096
 
-#: Steps in a basic block: the time of LLVM's fast instruction selection grows with the square of
-#: it.  Measured: routines of 330 and 660 kernels take 190 and 440 ms, 436 and 2080 in one block.
+#: Steps in a basic block: the time of LLVM's code generation without optimisation grows with the
+#: square of it.  Measured: routines of 330 and 660 kernels take 190 and 440 ms, 436 and 2080 in one
+#: block.
 IR_BLOCK_STEPS = 8
 
 #: Steps of a routine that is optimised, at most, and only if it contains a loop: without one,

@@ -114,7 +114,7 @@ def _one_part(kernel: Kernel, body: tuple[Inst, ...], d: int) -> Kernel:
 
 
 def _cut_reductions(kernel: Kernel, number: int) -> Parts | None:
-    """Parts of reductions over all loops, if the kernel is a single loop nest."""
+    """Parts of reductions over all loops, None unless a single pass over the loops suffices."""
     depths = instruction_depths(kernel)
     body = kernel.body
     inside = tuple(i for i, depth in zip(body, depths) if depth > 0)

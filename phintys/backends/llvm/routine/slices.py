@@ -219,7 +219,7 @@ def _kernel(kernel: Kernel, rows: Dim) -> Slice | None:
 
 
 def _with_totals(kernel: Kernel) -> tuple[Cell, ...] | None:
-    """Change reductions over the rows of a block to continue from the results so far; their cells.
+    """Change reductions over the rows of a block to continue from the results so far; the cells.
 
     Values computed from the results are computed again for each block; those of the last block
     remain.
