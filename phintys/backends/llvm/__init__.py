@@ -1,8 +1,8 @@
 """The default backend: Program -> LLVM IR text -> machine code, through llvmlite.
 
-One native routine is made of a whole Program (`generate`), and the function object that runs it
-is made so that CPython calls the routine directly (`bind`; see ``runtime/callable.py`` and
-``routine/entry.py``).  `backend` is what ``compile/`` uses.
+A whole Program becomes one native routine (`generate`).  CPython calls it directly through the
+vectorcall pointer of a function object (`bind`; see ``runtime/callable.py`` and
+``routine/entry.py``).  ``compile/`` uses the object `backend`.
 """
 
 from __future__ import annotations
@@ -41,8 +41,9 @@ _ENTRY = "phintys.entry"
 class Native(NamedTuple):
     """Machine code of a Program in memory, not yet bound to shared variables.
 
-    ``words`` says what its block of pointers holds (see `entry.EntryCode`).  ``code`` is what was
-    loaded; None if the function refers to objects of this process.
+    ``words`` describes its block of pointers (see `entry.EntryCode`).  ``code`` is the generated
+    code, for the cache; None if the function is not to be stored or refers to objects of this
+    process.
     """
 
     library: jit.Library
@@ -64,8 +65,8 @@ def generate(program: Program, single: bool = False, to_store: bool = False) -> 
     single
         the routine returns the only result itself instead of a list
     to_store
-        the caller will store the function.  Else, and if it refers to objects of this process, its
-        code is looked for in the cache, and stored, by its text
+        the caller will store the function.  If it does not, or if the function refers to objects
+        of this process, the code is looked up in the cache, and stored, under a key from its IR
     """
     # imported here: a process whose functions all come from the cache saves 27 of 130 ms
     from phintys.backends.llvm.routine.entry import emit_entry
@@ -81,7 +82,7 @@ def generate(program: Program, single: bool = False, to_store: bool = False) -> 
 
 
 class LLVM:
-    """The object that obeys `Generator`."""
+    """The implementation of the protocol `Generator`."""
 
     def surroundings(self) -> str:
         return surroundings(current())
@@ -134,7 +135,7 @@ def bind(
     into: Any,
     names: tuple[str | None, ...] = (),
 ) -> None:
-    """Make ``into``, an instance of a native class, run the code.
+    """Bind the code to ``into``, an instance of a native class.
 
     ``into.native_mode = 1`` makes it trust its object arguments.  ``into.strict`` becomes a second
     callable for the same code, which raises RuntimeError where ``into`` would call ``slow``.
@@ -144,13 +145,13 @@ def bind(
     cells
         for each shared input a list of length 1 with its current value
     slow
-        ``slow(args, kwargs)`` is called where an argument cannot be taken as it is; ``kwargs`` is
+        ``slow(args, kwargs)`` is called where an argument must be converted; ``kwargs`` is
         None if there are none.  It usually converts and calls ``into.strict``.
     failed
         ``failed(args, step)`` is called when a step has failed; it raises the error.
     names
-        of the arguments, interned (`sys.intern`), for calls by name; where it is empty, calls by
-        name go to ``slow``
+        of the arguments, interned (`sys.intern`), for keyword arguments; if empty, calls with
+        keyword arguments go to ``slow``
     """
     library = native.library
     words = _addresses(native.words, cells, slow, failed, names)
@@ -182,7 +183,7 @@ def _plain_class() -> type:
 
 @cache
 def _native_class(methods: type) -> type:
-    """The class of native callables with these methods; ``trust_input`` is the mode of a call."""
+    """The class of native callables with these methods; ``trust_input`` sets ``native_mode``."""
     trust_input = property(
         lambda f: f.native_mode == TRUSTED,
         lambda f, value: setattr(f, "native_mode", TRUSTED if value else CHECKED),
@@ -198,7 +199,7 @@ def _addresses(
     failed: Callable[..., Any],
     names: tuple[str | None, ...],
 ) -> list[int]:
-    """The words of a function's block."""
+    """The values of the words of a function's block, as integers."""
     word: dict[str, Callable[[Any], int]] = {
         "slow": lambda _: id(slow),
         "failed": lambda _: id(failed),

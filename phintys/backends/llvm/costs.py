@@ -1,9 +1,9 @@
-"""Thresholds: the numbers by which the generator chooses between ways to write code.
+"""Thresholds by which the code generator chooses between alternative forms of code.
 
-Each has its unit, its reason and, where it is known, what was measured when it was set; where
-nothing is said of a measurement none is known.  Results stay right with other numbers, but sums are
-rounded in another way with some.  What scalar instructions cost is in ``lowering/costs.py``; what
-the processor has, in ``machine/target.py``.
+Each comment gives the unit, the reason and, where there was one, the measurement by which the
+number was set.  Results are correct with other values, but some of them change the order of sums
+and so their rounding.  The costs of scalar instructions are in ``lowering/costs.py``, the
+properties of the processor in ``machine/target.py``.
 
 Users of a number write ``costs.NUMBER``, so that tests can change it here.
 """
@@ -12,83 +12,87 @@ from __future__ import annotations
 
 # --------------------------------------------------------------------------------- lanes
 
-#: Lanes of a vector, at most: bounds the size of code, whatever the machine.
+#: Lanes of a vector, at most: bounds the size of the code on any machine.
 MOST_LANES = 16
 
-#: Lanes of a vector whose lanes go to memory one by one, at most: each is code there.
+#: Lanes of a vector that is loaded or stored lane by lane, at most: each lane adds instructions.
 MOST_SINGLE_LANES = 8
 
-#: Registers that one vector of a kernel with special functions fills.  Their code is bound by
-#: latency and by loading constants.  Measured (``benchmarks/vecmath.py``): a quarter faster than
-#: with one register, and four spill.
+#: Registers per vector in a kernel with special functions.  Their code is bound by latency and by
+#: loading constants.  Measured (``benchmarks/vecmath.py``): a quarter faster than with one
+#: register; with four, registers spill.
 SPECIAL_VECTORS = 2
 
 # ----------------------------------------------------------------------- innermost loops
 
-#: Vectors that a cheap reduction takes in one turn, with an accumulator each: this hides the
-#: latency of additions.
+#: Unrolling factor of a cheap reduction: vectors per iteration, with an accumulator each, to hide
+#: the latency of additions.
 UNROLL = 4
 
-#: Instructions in the body of such a reduction, at most: the additions of longer ones do not wait
-#: for each other.
+#: Instructions in the body of such a reduction, at most: in longer bodies the latency of the
+#: additions is hidden already.
 UNROLLED_BODY = 8
 
-#: Turns of such a loop after which its sums start afresh: the error of long sums grows slowly, and
-#: the number of a turn fits into any integer.
+#: Iterations of such a loop after which it starts with new accumulators: the rounding error of long
+#: sums grows slowly, and the number of an iteration fits into any integer type.
 SUM_TURNS = 128
 
-#: Turns, at least, for which several accumulators of positions are worth it: to combine them takes
-#: as long as some turns.  Measured: the position of the best of 20 numbers is found in half the
-#: time without them.
+#: Iterations, at least, for which argmax and argmin use several accumulators: to combine them takes
+#: as long as some iterations.  Measured: argmax of 20 numbers takes half the time without them.
 POSITIONAL_TURNS = 4
 
-#: Lengths that are literals in the code of a kernel: short ones, and the width of wide tiles.
+#: Lengths that are literals in the code of a kernel, not arguments: short ones, and the width of
+#: wide tiles.
 BAKED_LENGTHS = frozenset([*range(17), 64])
 
 # --------------------------------------------------------------------- rows that are added up
 
-#: Rows that a sum of rows takes in one turn: it reads and writes its results that much less often.
+#: Rows that a sum over rows adds in one iteration: it loads and stores its results that much less
+#: often.
 ROWS_TOGETHER = 4
 
-#: What a row may cost, as `phintys.lowering.costs.cost` counts: other work hides the traffic.
+#: Cost of an element, at most, in units of `phintys.lowering.costs.cost`: more work hides the time
+#: of the loads and stores.
 ROWS_COST = 8
 
-#: Elements of a row, at least: the sums of shorter ones stay in the nearest cache.
+#: Elements of a row, at least: the sums of shorter ones stay in the L1 cache.
 ROWS_LENGTH = 1024
 
 # ---------------------------------------------------------------------------- short rows
 
-#: Elements of a row that is taken together with others, at most.  Measured: rows of 16 elements
-#: and more, up to the limits, were up to three times as fast with them as without.
+#: Elements of a row, at most, for vectors across rows (see `short_rows`).  Measured: rows of 16
+#: elements and more, up to the limits, were up to three times as fast as without.
 SHORT_ROW = 32
 
 #: The same where there are reductions and no special functions.
 SHORT_ROW_CHEAP = 24
 
-#: The same where there are reductions and special functions, in vectors.
+#: The same where there are reductions and special functions, as a number of vectors.
 SHORT_ROW_VECTORS = 3
 
-#: The same where nothing is added up: so many registers are not filled by a row.  Lanes are written
-#: one by one there, which full vectors are not.
+#: The same, as a number of vectors, without reductions: shorter rows do not fill so many registers.
+#: Lanes are stored one by one there, while vectors along the row are stored whole.
 SHORT_MAP_VECTORS = 2
 
 # --------------------------------------------------------------------------------- tiles
 
-#: Points of a tile down and across.  Long rows suit the prefetcher, narrow tiles waste little of
-#: short ones.
+#: Rows and columns of a tile.  Wide tiles suit the prefetcher; narrow ones leave little of short
+#: rows outside whole tiles.
 TILE_HEIGHT = 16
 TILE_WIDTHS = 64, 16
 
-#: Points of a loop, at least: smaller ones are left as they are.
+#: Points of a loop nest, at least: smaller ones are not tiled.
 TILED_POINTS = 2**12
 
-#: Cache lines of 64 bytes that stay until the next row needs them: half of the nearest cache.
+#: Cache lines of 64 bytes that stay until the next row needs them: half of the L1 cache.
 TILE_LINES = 256
 
-#: Bytes: lines at multiples of this distance have 64 places in the nearest cache or fewer.
+#: Bytes: lines at multiples of this stride map to 64 places in the L1 cache or fewer, so they
+#: conflict.
 CONFLICT_BYTES = 512
 
-#: Copies of strided arguments: elements of a tile down and across, and of what is worth tiles.
+#: Copies of strided arguments: rows and columns of a tile, and the elements of the smallest array
+#: that is copied by tiles.
 COPY_HEIGHT, COPY_WIDTH = 16, 64
 COPY_ELEMENTS = 2**12
 
@@ -98,104 +102,106 @@ COPY_ELEMENTS = 2**12
 #: two thirds of the time, 16 x 16 half, a matrix times a vector half.
 PRODUCT_COLUMNS = 32
 
-#: Terms that are added up in one turn: that part of the second factor fits the nearest cache.
+#: Terms of the inner dimension that one pass adds: that part of the second factor fits the L1
+#: cache.
 PRODUCT_TERMS = 128
 
-#: Rows of a block, at most: so many sums hide the latency of an addition.
+#: Rows of a block, at most: so many independent sums hide the latency of an addition.
 PRODUCT_ROWS = 4
 
-#: Rows or columns of a block of a product that is cut for signals, at least.
+#: Rows or columns of a block, at least, where a long product is split to poll for signals.
 GEMM_BLOCK = 128
 
 # ------------------------------------------------------------------------------- threads
 
-#: Picoseconds of work that a thread must have.  Making one and waiting for it takes some 20
-#: microseconds where a core is idle, and several times as long where it must be woken; the second
-#: core's caches are cold besides.  Measured: with less, medium kernels were slower.
+#: Picoseconds of work per thread, at least.  Starting and joining one takes some 20 microseconds
+#: where a core is idle, and several times as long where it must be woken; besides, the caches of
+#: the second core are cold.  Measured: with less, medium kernels were slower.
 THREAD_PICOSECONDS = 500_000_000
 
-#: Points of an innermost loop: parts of it start at multiples of this.
+#: Points of an innermost loop: the part of each thread starts at a multiple of this.
 PART_POINTS = 64
 
-#: Picoseconds for a point, rather too few than too many: of an operand that goes through memory in
-#: order, of one at computed positions, and of an instruction for each unit of its cost, expensive
-#: (exp, log and their kind) or not.
+#: Picoseconds per point, lower estimates: of an operand that is accessed in the order of memory, of
+#: a gather or scatter, and of an instruction per unit of its cost, expensive (exp, log and similar)
+#: or not.
 STREAM_PICOSECONDS, SCATTERED_PICOSECONDS = 50, 500
 EXPENSIVE_PICOSECONDS, CHEAP_PICOSECONDS = 100, 20
 
-#: A kernel that computes less than so many times what it waits for memory has one thread.
+#: A kernel has one thread if its computing time is less than so many times its memory time.
 COMPUTE_PER_MEMORY = 2
 
 # ------------------------------------------------------------------------ blocks of rows
 
-#: Bytes of the rows of a block, those of all matrices together: the second-level cache holds them.
+#: Bytes of the rows of a block, in all matrices together: the L2 cache holds them.
 ROW_BLOCK_BYTES = 192 << 10
 
-#: Bytes of matrices that are a single block, at most: the nearer caches hold most of them.
+#: Bytes of matrices, at most, that form a single block: the L1 and L2 caches hold most of them.
 ROW_BLOCK_SMALL = 1 << 20
 
-#: Rows: blocks have a multiple of this, which suits BLAS; where they would be larger then, there is
-#: only one.
+#: The number of rows of a block is a multiple of this, which suits BLAS; where that makes the block
+#: too large, there is a single block.
 ROW_BLOCK_MULTIPLE = 8
 
-#: Columns of the results of products, at most.  For each block BLAS copies the second factor anew,
-#: and the more columns, the less a product waits for its matrix.  Measured: a fifth less time at 64
-#: columns.
+#: Columns of the results of products, at most.  BLAS packs the second factor again for each block,
+#: and with more columns a product is bound less by reading its matrix.  Measured: a fifth less time
+#: at 64 columns.
 ROW_BLOCK_COLUMNS = 64
 
-#: Steps that are looked at together, which bounds the time it takes.
+#: Steps that are analysed together, at most: bounds the time of the analysis.
 ROW_BLOCK_STEPS = 32
 
-#: Threads of BLAS, at most: a block is too little for BLAS to share out.  So many cores read memory
-#: about as fast together as one does; if BLAS has more, it takes the whole matrix.
+#: Threads of BLAS, at most: a block is too small for BLAS to divide among threads.  So many cores
+#: together read memory about as fast as one does; if BLAS has more, it gets the whole matrix.
 ROW_BLOCK_THREADS = 4
 
 # ------------------------------------------------------------------------------ routines
 
-#: Scalar instructions, some 10 microseconds: around more work the lock of the interpreter is given
-#: up.
+#: Scalar instructions, some 10 microseconds: the GIL is released around more work.
 LONG_WORK = 20_000
 
-#: Bytes of temps of known size that are on the stack of a call, at most.
+#: Bytes of temps of constant size, at most, that a call keeps on the stack.
 STACK_BYTES = 4096
 
-#: Steps in a block of IR: the time of LLVM's quick code generation grows with the square of it.
-#: Measured: routines of 330 and 660 kernels take 190 and 440 ms, 436 and 2080 in one block.
+#: Steps in a basic block: the time of LLVM's code generation without optimisation grows with the
+#: square of it.  Measured: routines of 330 and 660 kernels take 190 and 440 ms, 436 and 2080 in one
+#: block.
 IR_BLOCK_STEPS = 8
 
-#: Steps of a routine that is optimised, at most, and only if it repeats something: it would take
-#: half of the time of generating a small function, and gains nothing that a call shows.
+#: Steps of a routine that is optimised, at most, and only if it contains a loop: without one,
+#: optimising takes half of the time of generating a small function and makes no call measurably
+#: faster.
 OPTIMISED_STEPS = 8
 
-#: Bytes of the block that is freed once, so that glibc keeps freed memory: just below the largest
-#: (32 MB) that it learns from.  Measured: several large results cost four times less.
+#: Bytes of a block that is freed once so that glibc raises its trim threshold: just below the
+#: largest block (32 MB) that has this effect.  Measured: several large results cost four times
+#: less.
 FREED_BYTES = 2**25 - 2**16
 
 # ------------------------------------------------------------------------------- signals
 
-#: Nanoseconds of work, rather too many than too few, between two polls.  Loops with less do not
-#: poll at all, so this times the number of a Program's steps is the longest wait.
+#: Nanoseconds of work between two polls, an upper estimate.  Loops with less do not poll at all, so
+#: the longest delay of a signal is this times the number of steps of a Program.
 POLL_NANOSECONDS = 2**20
 
 #: Points between two polls, at least.
 POLL_POINTS = 16
 
-#: Nanoseconds for a point: kernels that go through memory and take less do not poll.  Measured: to
-#: poll made the code of small kernels 10 to 18 % slower to generate.
+#: Nanoseconds per point: kernels with an element in memory for each point that take less do not
+#: poll.  Measured: code generation for small kernels took 10 to 18 % longer with polls.
 DENSE_NANOSECONDS = 32
 
-#: Multiply-adds of a product after which a function polls, at least.
+#: Multiply-adds of products, at least, after which a function polls.
 POLL_PRODUCT = 2**22
 
-#: Multiply-adds of a product of matrices, and of a matrix and a vector, at most: larger ones go in
-#: pieces.
+#: Multiply-adds of a matrix-matrix and a matrix-vector product, at most: larger ones are split.
 LONG_GEMM, LONG_GEMV = 2**34, 2**29
 
-#: Multiply-adds that a turn of a batch of products counts besides its own.
+#: Overhead of one product in a batch, in multiply-adds, when polls are counted.
 BATCH_TURN = 64
 
 #: Steps of the body of a `Loop` between two polls.
 POLL_STEPS = 64
 
-#: Milliseconds since the last poll that took the lock of the interpreter, until the next one does.
+#: Milliseconds between two polls that take the GIL.
 POLL_MILLISECONDS = 200

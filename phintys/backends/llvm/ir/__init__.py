@@ -5,7 +5,7 @@
     division.py      division by the same number many times
     loops.py         a counted loop
     poll.py          the call by which a loop lets Python handle signals
-    transposed.py    squares of elements, turned in registers
+    transposed.py    squares of elements, transposed in registers
 
 It may import ``vecmath`` (names of functions) and ``machine.target``.
 """

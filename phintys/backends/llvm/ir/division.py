@@ -1,14 +1,14 @@
-"""Division of vectors by one number.
+"""Division of vectors by a loop-invariant number.
 
-A division takes several times as long as a product.  Where the divisor ``y`` stays the same all
-through a loop, ``x / y`` is ``x * high + x * low`` for two numbers made before it, whose sum is
-``1 / y`` to twice the precision [1].  With the product added in one rounding (``fma``) the result
-is the nearest number but where ``x / y`` lies within some ``2**-52`` (``2**-23`` in single
-precision) of a step from the middle of two numbers: there it may be the other one of them.
+A division takes several times as long as a product.  Where the divisor ``y`` is loop-invariant,
+``x / y`` is ``x * high + x * low`` for two numbers computed before the loop, whose sum is ``1 / y``
+to twice the precision [1].  With a fused multiply-add (``fma``) the result is correctly rounded
+except where ``x / y`` lies within some ``2**-52`` ulp (``2**-23`` in single precision) of the
+midpoint between two floating-point numbers: there it may be the other neighbour.
 
-Zeros, infinities and NaN come out as those of a division do.  For this ``high`` is less than
-``1 / y`` and ``low`` more than 0 in size, so that infinity times either has the same sign; and
-``x`` is multiplied by a power of two where ``1 / y`` would overflow or lose bits.
+Zeros, infinities and NaN give the same results as a division.  For this the magnitude of ``high``
+is less than that of ``1 / y`` and ``low`` is not 0, so that infinity times either has the same
+sign; and ``x`` is multiplied by a power of two where ``1 / y`` would overflow or lose bits.
 
 [1] N. Brisebarre, J.-M. Muller, S. K. Raina, "Accelerating correctly rounded floating-point
 division when the divisor is known in advance", IEEE Transactions on Computers 53 (2004).
@@ -20,36 +20,36 @@ from typing import NamedTuple
 
 from phintys.backends.llvm.ir.instructions import KernelWriter, Type, select
 
-#: dtype -> the exponent from which on divisors are scaled, and by how much
+#: dtype -> the magnitude of the exponent above which divisors are scaled, the exponent of the scale
 _EXPONENTS = {"float64": (960, 100), "float32": (96, 30)}
 DTYPES = frozenset(_EXPONENTS)
 
 
 class Divisor(NamedTuple):
-    """``x / y == (x * scale) * high + (x * scale) * low``."""
+    """The numbers for which ``x / y`` is ``(x * scale) * high + (x * scale) * low``."""
 
     scale: str
     high: str
     low: str
 
     def splat(self, w: KernelWriter, t: Type) -> Divisor:
-        """The same in each lane."""
+        """The divisor broadcast to all lanes."""
         return Divisor(*(w.splat(t, x) for x in self))
 
     def divide(self, w: KernelWriter, t: Type, x: str) -> str:
-        """``x / y``."""
+        """Emit ``x / y``."""
         x = w(f"fmul {t.text} {x}, {self.scale}")
         low = w(f"fmul {t.text} {x}, {self.low}")
         return w.intrinsic("fma", t, x, self.high, low)
 
 
 def prepare(w: KernelWriter, t: Type, y: str) -> Divisor:
-    """What to divide by instead of ``y``."""
+    """Emit the computation of the `Divisor` for the scalar ``y``, before the loop."""
     limit, shift = _EXPONENTS[t.dtype]
     size = w.intrinsic("fabs", t, y)
     small = w(f"fcmp olt {t.text} {size}, {t.literal(2.0**-limit)}")
     large = w(f"fcmp ogt {t.text} {size}, {t.literal(2.0**limit)}")
-    # nearly always false: the processor goes on before it knows
+    # a branch, not a select: it is nearly always predicted, so its condition costs no latency
     rare, usual, after = w.name("rare"), w.block, w.name("scaled")
     w.branch(w(f"or i1 {small}, {large}"), rare, after)
     w.label(rare)
@@ -68,7 +68,7 @@ def prepare(w: KernelWriter, t: Type, y: str) -> Divisor:
 
 
 def _regular(w: KernelWriter, t: Type, inverse: str, divisor: Divisor) -> Divisor:
-    """The divisor, but ``inverse`` alone where that is 0, infinity or NaN."""
+    """The divisor, with ``inverse`` as both factors where it is 0, infinity or NaN."""
     size = w.intrinsic("fabs", t, inverse)
     positive = w(f"fcmp ogt {t.text} {size}, {t.literal(0)}")
     finite = w(f"fcmp olt {t.text} {size}, {t.literal(float('inf'))}")

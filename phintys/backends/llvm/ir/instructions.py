@@ -28,7 +28,7 @@ _BITS = {d: 1 if d == "bool" else int("".join(filter(str.isdigit, d))) for d in 
 
 
 class Type(NamedTuple):
-    """A dtype and a number of lanes."""
+    """The type of a value in registers: a dtype and a number of lanes."""
 
     dtype: str
     width: int = 1
@@ -53,31 +53,31 @@ class Type(NamedTuple):
 
     @property
     def kind(self) -> str:
-        """One of ``b i u f``."""
+        """The kind of the dtype: one of ``b i u f``."""
         return self.dtype[0]
 
     @property
     def bits(self) -> int:
-        """Bits of one lane in a register."""
+        """The number of bits of one lane in a register."""
         return _BITS[self.dtype]
 
     @property
     def bytes(self) -> int:
-        """Bytes of one lane in memory."""
+        """The number of bytes of one lane in memory."""
         return max(self.bits // 8, 1)
 
     @property
     def suffix(self) -> str:
-        """How intrinsics name this type: ``v4f64``, ``i32``."""
+        """The suffix for this type in the names of intrinsics: ``v4f64``, ``i32``."""
         lane = f"{'f' if self.kind == 'f' else 'i'}{self.bits}"
         return lane if self.width == 1 else f"v{self.width}{lane}"
 
     def of(self, dtype: str) -> Type:
-        """As many lanes of another dtype."""
+        """The type with as many lanes of another dtype."""
         return Type(dtype, self.width)
 
     def literal(self, value: float) -> str:
-        """The constant with ``value`` in each lane."""
+        """The IR constant with ``value`` in each lane."""
         text = scalar_literal(self.dtype, value)
         return text if self.width == 1 else f"splat ({self.scalar} {text})"
 
@@ -86,7 +86,7 @@ class Type(NamedTuple):
 
 
 def scalar_literal(dtype: str, value: float) -> str:
-    """IR text of a number; floats as the bits of a double, which is exact."""
+    """The IR literal of a number; floats as the bits of a double, which is exact."""
     if dtype == "bool":
         return "true" if value else "false"
     if dtype.startswith("float"):
@@ -106,8 +106,7 @@ def _round_float32(value: float) -> float:
 
 
 class KernelWriter(Writer):
-    """A `Writer` of a function for one target, which also collects the ``declare`` lines that the
-    function needs."""
+    """A `Writer` of a function for one target that also collects its ``declare`` lines."""
 
     def __init__(self, target: Target | None = None) -> None:
         super().__init__()
@@ -115,11 +114,11 @@ class KernelWriter(Writer):
         self.declares: set[str] = set()
 
     def __call__(self, text: str) -> str:
-        """Write ``%fresh = text``; the name of the result."""
+        """Write ``%fresh = text`` and return the name of the result."""
         return self.value(text)
 
     def splat(self, t: Type, x: str) -> str:
-        """The scalar ``x`` in each lane of ``t``."""
+        """Emit the broadcast of the scalar ``x`` to the lanes of ``t``."""
         if t.width == 1:
             return x
         first = self(f"insertelement {t.text} poison, {t.scalar} {x}, i64 0")
@@ -128,17 +127,17 @@ class KernelWriter(Writer):
         )
 
     def intrinsic(self, name: str, t: Type, *args: str, flag: str = "") -> str:
-        """Call ``llvm.<name>`` for type ``t``; ``flag`` is a last argument of type i1."""
+        """Emit a call of ``llvm.<name>`` for type ``t``; ``flag`` is a last argument of type i1."""
         typed = [(t.text, a) for a in args] + ([("i1", flag)] if flag else [])
         return self.extern(f"llvm.{name}.{t.suffix}", t.text, typed)
 
     def special(self, name: str, t: Type, args: tuple[str, ...]) -> str:
-        """Call a function that ``vecmath`` defines."""
+        """Emit a call of a function that ``vecmath`` defines."""
         symbol = vecmath.symbol(name, t.dtype, t.width)
         return self.extern(symbol, t.text, [(t.text, a) for a in args])
 
     def extern(self, symbol: str, result: str, args: list[tuple[str, str]]) -> str:
-        """Call a function outside the module; ``args`` are (type, value) pairs."""
+        """Emit a call of an external function; ``args`` are (type, value) pairs."""
         self.declares.add(f"declare {result} @{symbol}({', '.join(t for t, _ in args)})")
         return self(f"call {result} @{symbol}({', '.join(f'{t} {v}' for t, v in args)})")
 
@@ -158,13 +157,13 @@ Row = Callable[..., str]
 
 
 def _op(*, f: str = "", i: str = "", u: str = "", b: str = "") -> Row:
-    """A binary operator: the opcode for each kind of dtype."""
+    """The row of a binary operator, from the opcode for each kind of dtype."""
     opcodes = {"f": f, "i": i, "u": u or i, "b": b or i}
     return lambda w, t, x, y: w(f"{opcodes[t.kind]} {t.text} {x}, {y}")
 
 
 def _compare(f: str, i: str, u: str = "") -> Row:
-    """A comparison: the predicate for each kind of dtype."""
+    """The row of a comparison, from the predicate for each kind of dtype."""
     texts = {"f": "fcmp " + f, "i": "icmp " + i, "u": "icmp " + (u or i), "b": "icmp " + (u or i)}
     return lambda w, t, x, y: w(f"{texts[t.kind]} {t.text} {x}, {y}")
 
@@ -174,7 +173,7 @@ def _intrinsic(name: str) -> Row:
 
 
 def _extreme(predicate: str, integer: str, boolean: str) -> Row:
-    """min or max; for floats NaN if either is NaN (one machine instruction and a blend)."""
+    """The row of min or max; for floats NaN if either is NaN (one instruction and a blend)."""
 
     def row(w: KernelWriter, t: Type, x: str, y: str) -> str:
         if t.kind == "b":
@@ -207,10 +206,10 @@ def _isinf(w: KernelWriter, t: Type, x: str) -> str:
 
 
 def _divide(w: KernelWriter, t: Type, x: str, y: str) -> tuple[str, str, str]:
-    """Quotient and remainder rounded down, and whether y is 0 (then divided by 1).
+    """Emit floor division: the quotient, the remainder, and whether y is 0 (then divided by 1).
 
-    The machine traps on ``x / 0`` and on ``least / -1``, so neither is ever divided; ``x / -1`` is
-    negated, which wraps around.
+    x86 traps on ``x / 0`` and on ``least / -1``, so neither is ever executed; ``x / -1`` is
+    computed as a negation, which wraps around.
     """
     by_zero = w(f"icmp eq {t.text} {y}, {t.literal(0)}")
     if t.kind == "u":
@@ -236,7 +235,7 @@ def _idiv(w: KernelWriter, t: Type, x: str, y: str) -> str:
 
 
 def _imod(w: KernelWriter, t: Type, x: str, y: str) -> str:
-    # where y is 0 the division was by 1, which leaves no remainder
+    # where y is 0 the divisor was 1, so the remainder is 0 as required
     return _divide(w, t, x, y)[1]
 
 
@@ -263,7 +262,7 @@ def _nextafter(w: KernelWriter, t: Type, x: str, y: str) -> str:
 
 
 def cast(w: KernelWriter, t: Type, source: str, x: str) -> str:
-    """Convert ``x`` of dtype ``source`` to ``t``."""
+    """Emit the conversion of ``x`` from dtype ``source`` to ``t``."""
     s = t.of(source)
     if s == t or (s.kind in "iu" and t.kind in "iu" and s.bits == t.bits):
         return x
@@ -284,7 +283,7 @@ def cast(w: KernelWriter, t: Type, source: str, x: str) -> str:
 
 
 def _float_to_int(w: KernelWriter, s: Type, t: Type, x: str) -> str:
-    """As `phintys.scalar.conversion` defines it."""
+    """Emit the conversion of a float to an integer that `phintys.scalar.conversion` defines."""
     if t.dtype != "uint64":
         wide = t.of(VIA[t.dtype])
         y = _float_to_signed(w, s, wide, x)
@@ -297,7 +296,7 @@ def _float_to_int(w: KernelWriter, s: Type, t: Type, x: str) -> str:
 
 
 def _float_to_signed(w: KernelWriter, s: Type, t: Type, x: str) -> str:
-    """Truncated; the least integer for NaN and what does not fit, which LLVM leaves undefined."""
+    """Emit truncation; the least integer for NaN and overflow, where ``fptosi`` gives poison."""
     limit = 2 ** (t.bits - 1)
     fits = w(f"fcmp olt {s.text} {w.intrinsic('fabs', s, x)}, {s.literal(float(limit))}")
     return select(w, t, fits, w(f"fptosi {s.text} {x} to {t.text}"), t.literal(-limit))
@@ -305,7 +304,7 @@ def _float_to_signed(w: KernelWriter, s: Type, t: Type, x: str) -> str:
 
 # ------------------------------------------------------------------------------ the table
 
-#: instructions whose result is bool: the row receives the type of the arguments
+#: instructions whose result is bool: their row is called with the type of the arguments
 _COMPARES = frozenset("eq ne lt le gt ge isnan isinf".split())
 
 INSTRUCTIONS: dict[str, Row] = {

@@ -1,4 +1,4 @@
-"""Loops in LLVM IR: values that depend on where control comes from, and a counted loop."""
+"""Loops in LLVM IR: phi nodes and a counted loop."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from phintys.backends.llvm.ir.instructions import KernelWriter, Type
 
 
 class Phis:
-    """The ``phi`` instructions of the current block, written once all edges are known."""
+    """The phi nodes of the current basic block, written once all incoming edges are known."""
 
     def __init__(self, w: KernelWriter) -> None:
         self._w = w
@@ -18,13 +18,13 @@ class Phis:
         self._edges: list[tuple[str, list[str]]] = []
 
     def add(self, types: Sequence[str], stem: str) -> list[str]:
-        """Names of new values that depend on where control comes from."""
+        """Add phi nodes and return their names."""
         names = ["%" + self._w.name(stem) for _ in types]
         self._rows.extend(zip(types, names))
         return names
 
     def edge(self, block: str, values: Sequence[str]) -> None:
-        """Coming from ``block`` they are ``values``."""
+        """Add the incoming ``values`` of the phi nodes for the predecessor ``block``."""
         self._edges.append((block, list(values)))
 
     def write(self) -> None:
@@ -32,7 +32,7 @@ class Phis:
         for number, (kind, name) in enumerate(self._rows):
             edges = ", ".join(f"[{values[number]}, %{block}]" for block, values in self._edges)
             lines.append(f"  {name} = phi {kind} {edges}")
-        # one element of `lines` may hold several lines, so that positions stay valid
+        # joined into one element of `lines`, so that positions of other phi nodes stay valid
         self._w.lines[self._at] = "\n".join(lines) + f"\n{self._w.lines[self._at]}"
 
 
@@ -44,11 +44,11 @@ def counted_loop(
     inside: Callable[[str, list[str]], Sequence[str]],
     block: str = "",
 ) -> list[str]:
-    """``for counter in range(*span)``; ``inside`` gives the carried values' next values.
+    """Emit ``for counter in range(*span)`` with loop-carried values; their values after the loop.
 
-    The result are the carried values at the end, the first ones if there was no turn.  With a
-    ``block``, a power of two, signals are handled where the counter is a multiple of it; then the
-    function needs the label ``fail``.
+    ``inside(counter, values)`` writes the body and returns the values for the next iteration;
+    ``carried`` are those before the first.  With a ``block``, a power of two, the loop polls for
+    signals where the counter is a multiple of it; then the function needs the label ``fail``.
     """
     start, stop, step = span
     mask = w(f"sub i64 {block}, 1") if block else ""
@@ -73,7 +73,7 @@ def counted_loop(
 
 
 def _pause_if(w: KernelWriter, condition: str) -> None:
-    """Let Python handle signals if ``condition``, which is rare."""
+    """Emit a poll for signals under ``condition``, which is rarely true."""
     ask, go = w.name("ask"), w.name("go")
     rarely(w, condition, ask, go)
     pause(w, go)
@@ -81,14 +81,14 @@ def _pause_if(w: KernelWriter, condition: str) -> None:
 
 
 def rarely(w: KernelWriter, condition: str, yes: str, no: str) -> None:
-    """Go on in the block ``yes`` if ``condition``, else to ``no``, which LLVM takes for usual."""
+    """Emit a branch to ``yes`` if ``condition``, else to ``no``, marked as the likely one."""
     w.declares.add(poll.DEFINE_RARE)
     w.line(f"br i1 {condition}, label %{yes}, label %{no}, !prof {poll.RARE}")
     w.label(yes)
 
 
 def pause(w: KernelWriter, label: str) -> None:
-    """Let Python handle signals, then go to ``label``; to ``fail`` if that raises."""
+    """Emit a poll for signals that goes on at ``label``, or at ``fail`` if a handler raised."""
     w.declares.add(poll.DECLARE)
     status = w(poll.POLL)
     w.branch(w(f"icmp eq i64 {status}, 0"), label, "fail")

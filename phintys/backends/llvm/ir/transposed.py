@@ -1,9 +1,9 @@
 """Squares of elements, transposed in registers.
 
-Reading a column element by element costs a load for each, and where the distance of rows is a power
-of two all of them meet in the same few lines of the nearest cache.  A square of as many rows as a
-register has elements is read by rows, each once, and turned by shuffles: first blocks of 16 bytes
-and more change places, then elements inside blocks of 16 bytes, which is what machines do fast.
+Reading a column element by element costs a load for each, and where the row stride is a power of
+two all of them map to the same few lines of the L1 cache.  A square with as many rows as a register
+has elements is loaded row by row and transposed by shuffles: first blocks of 16 bytes and more are
+exchanged, then elements inside blocks of 16 bytes, since shuffles inside 16 bytes are fast.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from phintys.backends.llvm.machine.target import SHUFFLED, Target
 
 
 def side(target: Target, size: int) -> int:
-    """Of a square of elements of ``size`` bytes: how many elements its rows and columns have."""
+    """The number of rows and columns of a square of elements of ``size`` bytes."""
     return target.lanes(size, most=costs.MOST_SINGLE_LANES)
 
 
 def copy_squares(
     w: KernelWriter, cell: str, size: int, source: tuple[str, str], target: tuple[str, str], n: str
 ) -> None:
-    """Write the transposed copy of as many squares as are in ``n`` rows of `side` elements.
+    """Emit the transposed copy of all whole squares in ``n`` rows of `side` elements.
 
-    ``source`` and ``target`` are an address and the distance of rows in bytes.  The rows written
+    ``source`` and ``target`` are an address and the row stride in bytes.  The rows written
     are the columns of the source.
     """
     (old, step), (new, row), width = source, target, side(w.target, size)
@@ -43,7 +43,7 @@ def copy_squares(
 
 
 def columns(w: KernelWriter, cell: str, size: int, rows: list[str]) -> list[str]:
-    """The columns of a square, from registers with its rows."""
+    """Emit the transposition of a square; registers with its columns, from those with its rows."""
     rows, width = list(rows), len(rows)
     half = min(width, SHUFFLED // size)
     vector = f"<{width} x {cell}>"
@@ -57,7 +57,7 @@ def columns(w: KernelWriter, cell: str, size: int, rows: list[str]) -> list[str]
         firsts = [start + k for start in starts for k in range(half // 2)]
         return shuffled(a, b, [lane for k in firsts for lane in (k, width + k)])
 
-    # squares of `block` rows and lanes beside the diagonal change places, down to halves
+    # exchange the two off-diagonal sub-squares of `block` rows and lanes, for halving sizes
     block = width // 2
     while block >= half:
         low = [lane for lane in range(width) if not lane // block % 2]

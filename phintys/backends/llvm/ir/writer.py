@@ -10,8 +10,8 @@ from phintys.dims import ZERO, Dim, exact_operands
 class Writer:
     """Collects the lines of one function.
 
-    ``head`` holds what belongs at the start of the entry block: stack memory.  ``block`` is the
-    label of the block being written, for ``phi``.
+    ``head`` holds the lines for the start of the entry block: ``alloca``.  ``block`` is the label
+    of the basic block being written, for phi nodes.
     """
 
     def __init__(self) -> None:
@@ -40,13 +40,13 @@ class Writer:
         self.block = name
 
     def stack(self, what: str, align: int = 8) -> str:
-        """Memory on the stack for ``what``, a type such as ``i64`` or ``[4 x ptr]``."""
+        """Emit an ``alloca`` of the type ``what``, such as ``i64`` or ``[4 x ptr]``."""
         name = "%" + self.name("m")
         self.head.append(f"  {name} = alloca {what}, align {align}")
         return name
 
     def load(self, kind: str, base: str, offset: int = 0) -> str:
-        """Load from a constant number of bytes after ``base``."""
+        """Emit a load from a constant number of bytes after ``base``."""
         return self.value(f"load {kind}, ptr {self.at(base, offset)}")
 
     def at(self, base: str, offset: int | str) -> str:
@@ -62,26 +62,26 @@ class Writer:
         self.line(f"br i1 {condition}, label %{yes}, label %{no}")
 
     def new_block(self) -> None:
-        """Go on in a new block."""
+        """Branch to a new basic block and start it."""
         after = self.name("on")
         self.line(f"br label %{after}")
         self.label(after)
 
     def require(self, condition: str, otherwise: str) -> None:
-        """Go on in a new block if ``condition``, else to the block ``otherwise``."""
+        """Branch to a new basic block, and start it, if ``condition``, else to ``otherwise``."""
         after = self.name("ok")
         self.branch(condition, after, otherwise)
         self.label(after)
 
     def text(self, signature: str) -> str:
-        """The whole function."""
+        """The text of the whole function."""
         return "\n".join([f"define {signature} {{", "entry:", *self.head, *self.lines, "}\n"])
 
 
 class Lengths:
     """Values of `Dim`s as IR, each computed once.
 
-    ``symbol`` writes the code that gives the value of a symbol, from its key.
+    ``symbol`` emits the code that computes the value of a symbol, from its key.
     """
 
     def __init__(self, out: Writer, symbol: Callable[[tuple[str, int, int]], str]) -> None:
@@ -92,9 +92,9 @@ class Lengths:
         self._overflows: list[str] = []
 
     def within(self, definitions: dict[Dim, str]) -> Lengths:
-        """Lengths for code that not all that follows comes through; some symbols have new values.
+        """Lengths for code that does not dominate later code; some symbols have new values.
 
-        What is computed there is not known here afterwards.
+        Values computed there are not reused here.
         """
         inner = Lengths(self._out, self._symbol)
         inner._values = {**self._values, **definitions}
@@ -102,7 +102,7 @@ class Lengths:
         return inner
 
     def define(self, dim: Dim, value: str) -> None:
-        """Say what the value of a symbol is."""
+        """Set the value of a symbol."""
         self._values[dim] = value
 
     def known(self, dim: Dim) -> bool:
@@ -110,11 +110,11 @@ class Lengths:
         return dim in self._values
 
     def __call__(self, dim: Dim) -> str:
-        """The value: a literal or an SSA name.  Arithmetic wraps around."""
+        """The value of a Dim: a literal or an SSA name.  Arithmetic wraps around."""
         return self._evaluate(dim, self._values, lambda d: d.args, self._wrapping)
 
     def size(self, dim: Dim, wrong: str) -> str:
-        """A number of bytes; goes to the block ``wrong`` where it is negative or overflows."""
+        """Emit a number of bytes; branches to ``wrong`` if it is negative or overflows."""
         out = self._out
         result, zero, overflow = self.exact(dim, ZERO)
         bad = out.value(f"icmp slt i64 {result}, {zero}")
@@ -124,7 +124,7 @@ class Lengths:
         return result
 
     def exact(self, left: Dim, right: Dim) -> tuple[str, str, str]:
-        """Two values, and an i1 that tells whether one overflows; empty if none can."""
+        """Emit the values of two Dims, and an i1: whether one overflows; empty if neither can."""
         values = [
             self._evaluate(d, self._sizes, lambda d: exact_operands(d)[0], self._checked)
             for d in (left, right)
@@ -195,7 +195,7 @@ def _intrinsic(op: str) -> Callable[[Writer, str, str], str]:
 
 
 def _floor(out: Writer, a: str, b: str) -> tuple[str, str]:
-    """Quotient and remainder rounded towards minus infinity; 0 and a where b is 0."""
+    """Emit floor division: quotient and remainder; 0 and a where b is 0."""
     zero = out.value(f"icmp eq i64 {b}, 0")
     minus = out.value(f"icmp eq i64 {b}, -1")  # the least integer / -1 traps
     special = out.value(f"or i1 {zero}, {minus}")

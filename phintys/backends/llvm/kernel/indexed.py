@@ -1,7 +1,7 @@
-"""Operands at computed positions that stay where they are during the innermost loop.
+"""Gathers and scatter-adds of rows: the index is invariant in the innermost loop.
 
-Rows taken by number (``x[index]`` of a matrix, and its gradient) lie contiguously in memory: once
-the index is known, a row is like any other operand, and whole vectors of it are moved at once.
+Rows selected by an index (``x[index]`` of a matrix, and its gradient) are contiguous in memory:
+once the index is known, a row is like any other operand, and is accessed by vectors.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from phintys.lowering.schedule import instruction_depths
 
 
 class Row(NamedTuple):
-    """Where a row begins: positions of its indices in the body, and what they are multiplied by."""
+    """The start of a row: positions of its indices in the body, and the strides of the indices."""
 
     indices: tuple[int, ...]
     strides: tuple[Dim, ...]
 
 
 def rows_of(kernel: Kernel) -> dict[int, Row]:
-    """The operands, by number, that move contiguously in the innermost loop, from an index on."""
+    """Operand number -> `Row`, for indexed operands that are contiguous in the innermost loop."""
     found: dict[int, Row] = {}
     extras = [(n, o) for n, o in enumerate(kernel.operands) if o.extra and o.strides]
     indexed = {n for n, o in extras if o.strides[-1].value == 1}
@@ -38,7 +38,7 @@ def rows_of(kernel: Kernel) -> dict[int, Row]:
 
 
 def without_indices(kernel: Kernel, rows: dict[int, Row]) -> Kernel:
-    """The kernel where those operands begin at their rows."""
+    """The kernel without the indices of these operands: their base is the start of the row."""
     if not rows:
         return kernel
     operands = tuple(

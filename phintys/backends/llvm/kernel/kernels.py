@@ -1,15 +1,15 @@
 """Kernel -> LLVM IR text.
 
-A kernel becomes one function.  Loops follow ``lowering/schedule.py``; the innermost one runs over
-vectors of points::
+A kernel becomes one function.  Loops follow ``lowering/schedule.py``; the innermost one is
+vectorized::
 
     for i in 0, W, 2W, ... while a whole vector is left:  body
     if points are left: copy them into scratch vectors, body once more, copy stores back
 
-so the body is written once, and the last round costs little.  Cheap reductions get a loop over
-several vectors with an accumulator each before that, which hides the latency of additions.
+so the body is written once, and the epilogue costs little.  Cheap reductions get an unrolled loop
+with several accumulators before that, which hides the latency of additions.
 
-Adjacent loops that every operand walks contiguously become one first (`collapse`).  Names are
+Adjacent loops along which every operand is contiguous are merged first (`collapse`).  Names are
 numbered in order of appearance and lengths, strides and constants are arguments, so kernels with
 equal bodies have equal text (see `sharing`), and the symbol is a hash of the text.
 """
@@ -69,9 +69,9 @@ class KernelCode:
 
 
 def emit_kernel(kernel: Kernel, long: bool = False) -> KernelCode:
-    """Write the function of a kernel for the target of the settings.
+    """Emit the function of a kernel for the target of the settings.
 
-    ``long`` says that its rows are long wherever it has something to do.
+    ``long``: its rows are long whenever it has any points, so no code for short rows is needed.
     """
     special = Special(collapse(kernel))
     code = _emit(special.general, long, current())
@@ -92,7 +92,7 @@ def collapse(kernel: Kernel) -> Kernel:
     """An equal kernel with fewer loops: loops of length 1 dropped, contiguous neighbours joined."""
     indexed = {inst.param for inst in kernel.body if inst.op == "index"}
     strides = [list(operand.strides) for operand in kernel.operands]
-    kept: list[int] = []  # dims that stay, innermost first
+    kept: list[int] = []  # dims that remain, innermost first
     lengths = list(kernel.dims)
     for d in reversed(range(len(kernel.dims))):
         if lengths[d].value == 1 and d not in indexed:
@@ -119,7 +119,7 @@ def collapse(kernel: Kernel) -> Kernel:
 
 
 def _of_one_point(reduce: Inst) -> Inst:
-    """What a reduction over no loops is: the value, or position 0."""
+    """The instruction that replaces a reduction over no loops: the value, or position 0."""
     if reduce.param in ("argmax", "argmin"):
         return Inst("const", "int64", (), 0)
     return reduce._replace(op="cast", param=None)
@@ -136,7 +136,7 @@ class _Emitter:
             kernel = tiles.turned(kernel, number)
         self.w = KernelWriter(target)
         self.arguments = Arguments()
-        self.schedule = schedule(kernel)  # what comes from an index is scheduled after it
+        self.schedule = schedule(kernel)  # before indices are removed: uses come after them
         short = None if long else short_rows(kernel, self.schedule, self.arguments, target)
         self.short = short
         self.rows = rows_of(kernel)
@@ -168,7 +168,7 @@ class _Emitter:
     # ----------------------------------------------------------------- structure of loops
 
     def nest(self, depth: int) -> None:
-        """Write what runs inside ``depth`` outer loops."""
+        """Emit the code inside ``depth`` outer loops."""
         kernel, outer = self.kernel, self.schedule.outer
         self.lanes.run(self.place, outer[depth])
         if depth == kernel.split:
@@ -180,13 +180,13 @@ class _Emitter:
                 self._turn(number, stride)
         if depth < len(kernel.dims) - 1:
             self._scalar_loop(depth, [], [], lambda flat: self._nested(depth + 1, flat))
-        elif outer[depth + 1]:  # else everything has been done outside
+        elif outer[depth + 1]:  # else everything has been hoisted
             self._vector_loop(self._innermost(outer[depth + 1], []), [])
 
     def _turn(self, number: int, stride: Dim) -> None:
-        """Write the copy of an operand's tile into memory where the last loop is contiguous.
+        """Emit the transposed copy of an operand's tile to the stack.
 
-        ``stride`` is the operand's own along that loop.
+        The copy is contiguous along the last loop; ``stride`` is that of the operand itself.
         """
         w, cell = self.w, self.lanes.cell(number)
         step = w(f"mul i64 {self.arguments.dim(stride)}, {cell.bytes}")
@@ -218,7 +218,7 @@ class _Emitter:
         inner = self._innermost(phase.levels[-1], reductions)
         count = len(inner.types()) - len(inner.totals)
         flat = self._inner_loops(phase, 0, inner, inner.identities()[:count])
-        self.place.values = outside  # what inner loops computed is out of scope
+        self.place.values = outside  # values from inner loops do not dominate later code
         states = inner.split(flat + inner.identities()[count:])
         for p, (reduction, _), state in zip(phase.reduces, reductions, states):
             self.place.values[p] = reduction.result(self.w, inner.width, state)
@@ -229,7 +229,7 @@ class _Emitter:
     def _inner_loops(
         self, phase: Phase, level: int, inner: Innermost, flat: list[str]
     ) -> list[str]:
-        """Write inner loop number ``level`` of a phase and those in it."""
+        """Emit inner loop number ``level`` of a phase, with the loops inside."""
         if self.kernel.split + level == len(self.kernel.dims) - 1:
             return self._vector_loop(inner, flat)
 
@@ -258,7 +258,7 @@ class _Emitter:
         width = self._width(dtypes, packed, special)
         writes = [i for i in insts if i.op in ("store", "accumulate")]
         if any(self.lanes.operand(i).extra and not is_scattered_sum(i) for i in writes):
-            width = 1  # lanes would take turns through memory
+            width = 1  # a vector would be stored lane by lane, through memory
         cheap = packed and len(insts) <= costs.UNROLLED_BODY and not special
         unroll = costs.UNROLL if cheap and reductions and width > 1 else 1
         return Innermost(positions, reductions, totals, width, unroll)
@@ -270,7 +270,7 @@ class _Emitter:
         return self.lanes.stride(inst.param[0]).value == 0
 
     def _width(self, dtypes: set[str], packed: bool, special: bool) -> int:
-        """The number of lanes: a power of two.  Special functions like two registers at once."""
+        """The number of lanes: a power of two.  Special functions are faster on two registers."""
         widest = max(Type(d).bytes for d in dtypes)
         most = costs.MOST_LANES if packed else costs.MOST_SINGLE_LANES
         width = self.w.target.lanes(widest, costs.SPECIAL_VECTORS if special else 1, most)
@@ -288,7 +288,7 @@ class _Emitter:
         flat: list[str],
         inside: Callable[[list[str]], list[str]],
     ) -> list[str]:
-        """Write the loop over dim ``d``; ``flat`` are the accumulators carried through it."""
+        """Emit the loop over dim ``d``; ``flat`` are its loop-carried accumulators."""
         outside = self.place
 
         def turn(counter: str, flat: list[str]) -> list[str]:
@@ -310,7 +310,7 @@ class _Emitter:
         return flat
 
     def _vector_loop(self, inner: Innermost, flat: list[str]) -> list[str]:
-        """Write the innermost loop; ``flat`` are the accumulators from outside."""
+        """Emit the innermost loop; ``flat`` are the accumulators of the loops around it."""
         count = len(flat)
         origin = self._origin() if any(r.positional for r, _ in inner.reductions) else "0"
         loop = VectorLoop(self.lanes, self._at_rows(inner.positions), inner, origin)
@@ -324,7 +324,7 @@ class _Emitter:
         return flat[:count]
 
     def _at_rows(self, positions: list[int]) -> Place:
-        """The place where operands of these instructions are at the rows that an index says."""
+        """The place with the pointers of these instructions advanced to the indexed rows."""
         pointers, values = list(self.place.pointers), self.place.values
         used = {self.kernel.body[p].operand for p in positions}
         for number, row in self.rows.items():
@@ -335,7 +335,7 @@ class _Emitter:
         return replace(self.place, pointers=pointers)
 
     def _origin(self) -> str:
-        """Position, among the inner dims in C order, of the first point of the innermost loop."""
+        """Emit the flat position, in C order of the inner dims, where the innermost loop starts."""
         position = "0"
         for d in range(self.kernel.split, len(self.kernel.dims)):
             length = self.arguments.length(self.kernel.dims[d])

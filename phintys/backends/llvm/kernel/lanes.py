@@ -1,9 +1,9 @@
-"""The body of a kernel: instructions and memory access for some lanes at once.
+"""The body of a kernel: vectorized instructions and memory access.
 
-A `Place` says where instructions are written: outside the innermost loop one lane (width 1),
-inside it ``width`` consecutive points of the innermost dimension.  The last round of a vector loop
-has fewer points than lanes.  What must not happen for a lane that stands for no point
-(a store, a call, a gather) looks at ``active`` or ``mask``; plain arithmetic does not care.
+A `Place` is the context of the instructions: outside the innermost loop one lane (width 1),
+inside it ``width`` consecutive points of the innermost dimension.  In the epilogue of a vector
+loop some lanes are inactive: they correspond to no point.  Stores, calls and gathers must not be
+executed for them and use ``active`` or ``mask``; arithmetic is done in all lanes.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ class Argument:
 
     kind ``slot``: ``value`` is the Slot whose base address (of element 0) is passed, type ``ptr``;
     kind ``dim``: ``value`` is the Dim to evaluate, type ``i64``;
-    kind ``const``: ``value`` is the IR text of the literal, of type ``type``; while a kernel is
-    being written it is the position of the instruction.
+    kind ``const``: ``value`` is the IR text of the literal, of type ``type``; until a kernel has
+    been written it is the position of the instruction.
     """
 
     kind: str
@@ -57,7 +57,10 @@ class Arguments:
         return str(dim.value) if dim.value in costs.BAKED_LENGTHS else self.dim(dim)
 
     def constant(self, position: int, t: Type) -> str:
-        """A number; equal ones are kept apart, so that other numbers can share the code."""
+        """An argument for a constant.
+
+        Equal constants get separate arguments, so that the text does not depend on their values.
+        """
         return self._add(("const", position), Argument("const", t.scalar, position), "c")
 
     def all(self) -> list[tuple[str, Argument]]:
@@ -70,12 +73,12 @@ class Arguments:
 
 @dataclass(slots=True)
 class Place:
-    """Where instructions are written.
+    """The context in which instructions are emitted.
 
     ``pointers`` hold the address of each operand, ``values`` the results of instructions.  Inside
-    the innermost loop ``counter`` is its counter in lane 0 and ``offsets`` what to add to it for
-    each lane.  Lanes without a point repeat the offset of the last point.  ``lanes`` are computed
-    indices taken apart: by position of the instruction and number of the lane.
+    the innermost loop ``counter`` is the value of its counter in lane 0 and ``offsets`` are the
+    differences of the other lanes.  Inactive lanes repeat the offset of the last point.  ``lanes``
+    holds the scalars extracted from index vectors: (position of the instruction, lane) -> name.
     """
 
     width: int
@@ -89,14 +92,14 @@ class Place:
 
 
 class Lanes:
-    """Writes instructions of one kernel into a function."""
+    """Emits instructions of one kernel into a function."""
 
     def __init__(self, kernel: Kernel, w: KernelWriter, arguments: Arguments) -> None:
         self.kernel = kernel
         self.w = w
         self.arguments = arguments
         self.counters: dict[int, str] = {}
-        self.divisors: dict[int, Divisor] = {}  # by position: what the innermost loop divides by
+        self.divisors: dict[int, Divisor] = {}  # by position: invariants of the innermost loop
         self.can_fail = False
         self.points = polling.points(kernel.body)  # of a block
         self.is_one_block = polling.is_one_block(kernel)
@@ -113,7 +116,7 @@ class Lanes:
         }
 
     def run(self, place: Place, positions: Iterable[int]) -> None:
-        """Write instructions in order."""
+        """Emit instructions in order."""
         for position in positions:
             inst = self.kernel.body[position]
             method = self._methods.get(inst.op, self._scalar_instruction)
@@ -123,7 +126,7 @@ class Lanes:
         return self.kernel.body[position].dtype
 
     def block(self, d: int, least: int = 1) -> str:
-        """How many turns of loop ``d`` are a block, a power of two; empty if it has no blocks."""
+        """Iterations of loop ``d`` in a block, a power of two; empty if it has no blocks."""
         if self.is_one_block:
             return ""
         length, *inside = (self.arguments.length(dim) for dim in self.kernel.dims[d:])
@@ -136,11 +139,11 @@ class Lanes:
         return self._divided(turns, others, least) if others else str(max(turns, least))
 
     def _divided(self, turns: int, lengths: list[str], least: int) -> str:
-        """``turns``, divided by the power of two above the product of ``lengths``."""
+        """Emit ``turns`` divided by the power of two above the product of ``lengths``."""
         w, inside = self.w, lengths[0]
         for length in lengths[1:]:
             inside = w(f"mul i64 {inside}, {length}")
-        # where that overflows, the loops inside have blocks of their own
+        # if the product overflows, the inner loops are long enough to have blocks themselves
         bits = w(f"sub i64 64, {w.intrinsic('ctlz', INDEX, inside, flag='false')}")
         quotient = w(f"lshr i64 {turns}, {w(f'and i64 {bits}, 63')}")
         return w.intrinsic("smax", INDEX, quotient, str(least))
@@ -169,7 +172,7 @@ class Lanes:
         return self.w.splat(Type("int64", place.width), self.counters[inst.param])
 
     def positions(self, place: Place, first: str) -> str:
-        """``first, first + 1, ...``, one per lane."""
+        """Emit the vector ``first, first + 1, ...``."""
         t = Type("int64", place.width)
         start = self.w.splat(t, first)
         return start if place.width == 1 else self.w(f"add {t.text} {start}, {iota(place.width)}")
@@ -188,8 +191,11 @@ class Lanes:
         return index
 
     def _wrap_loaded(self, place: Place, position: int, inst: Inst) -> str:
-        """The same where an index comes from memory, in order: if none of its lanes is negative,
-        which is usual, they can be read one by one from there."""
+        """Emit `_wrap` for an index vector loaded from contiguous memory.
+
+        If no lane is negative, the likely case, scalar indices are loaded from that memory, which
+        is cheaper than extracting lanes.
+        """
         w, t = self.w, Type("int64", place.width)
         source, (index, length) = inst.args[0], (place.values[a] for a in inst.args)
         address = self._address(place, self.kernel.body[source].operand, [])
@@ -212,20 +218,23 @@ class Lanes:
         return result
 
     def _shifted(self, place: Place, index: str, length: str) -> str:
-        """Negative indices count from the end."""
+        """Emit ``index + length`` in lanes with a negative index, else ``index``."""
         t = Type("int64", place.width)
         negative = self.w(f"icmp slt {t.text} {index}, {t.literal(0)}")
         return select(self.w, t, negative, self.w(f"add {t.text} {index}, {length}"), index)
 
     def _is_outside(self, place: Place, position: int, index: str, length: str) -> str:
-        """Whether any index, made from that at ``position``, is negative or too large."""
+        """Emit the test whether any active lane of an index is out of range.
+
+        ``position`` is the instruction from which the index was computed.
+        """
         w, t = self.w, Type("int64", place.width)
         if place.width == 1:
             return w(f"icmp uge {t.text} {index}, {length}")
         flag = t.of("bool")
         last = w(f"add {t.text} {length}, {t.literal(-1)}")
         large = w(f"sext {flag.text} {w(f'icmp sgt {t.text} {index}, {last}')} to {t.text}")
-        # one of the two has its sign bit set
+        # the sign bit is set if the index is negative or too large
         outside = w(f"or {t.text} {index}, {large}")
         bad = w(f"icmp slt {t.text} {outside}, {t.literal(0)}")
         if not self._is_zero_elsewhere(position):
@@ -233,11 +242,11 @@ class Lanes:
         return w.extern(f"llvm.vector.reduce.or.{flag.suffix}", "i1", [(flag.text, bad)])
 
     def _is_zero_elsewhere(self, position: int) -> bool:
-        """Whether an index is 0, which is there if any is, in lanes without a point."""
+        """Whether an index is 0 in inactive lanes: in range whenever any index is."""
         inst = self.kernel.body[position]
         if inst.op in ("wrap", "cast"):
             return self._is_zero_elsewhere(inst.args[0])
-        # see `VectorLoop`: the scratch vectors of wide elements are filled up with 0
+        # see `VectorLoop`: the scratch vectors of wide elements are padded with 0
         return inst.op == "load" and self.is_packed(inst) and Type(inst.dtype).bytes >= 4
 
     def _call(self, place: Place, position: int, inst: Inst) -> str:
@@ -257,18 +266,18 @@ class Lanes:
     # ---------------------------------------------------------------------------- memory
 
     def stride(self, operand: int) -> Dim:
-        """How an operand moves along the innermost dimension."""
+        """The stride of an operand along the innermost dimension."""
         return self.kernel.operands[operand].strides[-1]
 
     def is_packed(self, inst: Inst) -> bool:
-        """Whether an instruction moves whole vectors to or from memory."""
+        """Whether an instruction loads or stores contiguous vectors."""
         if inst.operand < 0:
             return False
         plain = len(inst.args) == (inst.op != "load")
         return plain and self.stride(inst.operand).value == 1
 
     def operand(self, inst: Inst) -> Operand:
-        """The operand that a memory instruction reaches."""
+        """The operand that a memory instruction accesses."""
         return self.kernel.operands[inst.operand]
 
     def _load(self, place: Place, position: int, inst: Inst) -> str:
@@ -285,7 +294,7 @@ class Lanes:
         return self._from_memory(t, memory)
 
     def _load_at(self, t: Type, address: str, operand: int, place: Place) -> str:
-        """Load the lanes at an address; one value for all where the operand stands still."""
+        """Emit the load of the lanes at an address; a broadcast where the stride is 0."""
         still = place.width > 1 and self.stride(operand).value == 0
         loaded = Type(t.dtype) if still else t
         x = self.w(f"load {loaded.memory}, ptr {address}, align {t.bytes}")
@@ -309,8 +318,8 @@ class Lanes:
         self.w.line(f"store {t.memory} {x}, ptr {address}, align {t.bytes}")
 
     def _store_strided(self, place: Place, t: Type, x: str, operand: int) -> None:
-        # Last lane first: lanes without a point share the address of the last point, whose own
-        # value is then the one that stays.
+        # Last lane first: inactive lanes store to the address of the last point, whose own value
+        # overwrites theirs.
         x, one = self._to_memory(t, x), Type(t.dtype)
         for lane in reversed(range(place.width)):
             value = self.w(f"extractelement {t.memory} {x}, i64 {lane}")
@@ -334,7 +343,7 @@ class Lanes:
         return ""
 
     def _accumulate_lanes(self, place: Place, inst: Inst, t: Type) -> None:
-        """Add lane after lane; nothing, to an element that is there, where there is no point."""
+        """Emit a scatter-add, lane by lane; inactive lanes add zero to an existing element."""
         operand, op = inst.param
         nothing = t.literal(-0.0 if t.kind == "f" else 0)
         x = place.values[inst.args[0]]
@@ -348,21 +357,21 @@ class Lanes:
             self._accumulate_at(op, one, value, address)
 
     def accumulate_total(self, place: Place, position: int, x: str) -> None:
-        """Accumulate, after the innermost loop, what an instruction yields in all of it."""
+        """Emit the accumulation of an instruction's total ``x``, after the innermost loop."""
         operand, op = self.kernel.body[position].param
         t = Type(self.dtype(self.kernel.body[position].args[0]))
         self._accumulate_at(op, t, x, place.pointers[operand])
 
     def _accumulate_at(self, op: str, t: Type, x: str, address: str) -> None:
         old = self._from_memory(t, self.w(f"load {t.memory}, ptr {address}, align {t.bytes}"))
-        # the old value last: LLVM would make a masked store, which is slow, of a choice of it
+        # the old value last: LLVM would turn a select of it into a masked store, which is slow
         (new,) = Reduction(op, t.dtype).combine(self.w, t.width, (x,), (old,))
         self._store_at(t, new, address)
 
     def _store_each(
         self, place: Place, inst: Inst, operand: int, store: Callable[[Type, str, str], None]
     ) -> None:
-        """Store lane by lane, in order."""
+        """Emit stores lane by lane, in order."""
         one = Type(self.dtype(inst.args[0]))
 
         def each(lane: str, args: list[str]) -> str:
@@ -373,7 +382,7 @@ class Lanes:
         self._each_lane(place, [(t, place.values[a]) for t, a in zip(types, inst.args)], each)
 
     def base(self, operand: int) -> str:
-        """Address of the element where an operand starts."""
+        """The address of the element where an operand starts."""
         described = self.kernel.operands[operand]
         base = self.arguments.slot(described.slot)
         if described.offset.value == 0:
@@ -381,7 +390,7 @@ class Lanes:
         return self.advance(operand, base, self.arguments.dim(described.offset), ONE)
 
     def _address(self, place: Place, operand: int, indices: list[str], lane: str = "0") -> str:
-        """Of an element: the operand's address, moved along the innermost dim and by indices."""
+        """Emit the address of an element, from the lane of the innermost dim and the indices."""
         described = self.kernel.operands[operand]
         steps: list[tuple[str, Dim]] = []
         if place.counter:
@@ -394,7 +403,7 @@ class Lanes:
         return address
 
     def advance(self, operand: int, address: str, count: str, stride: Dim) -> str:
-        """``address`` moved by ``count`` times ``stride`` elements."""
+        """Emit ``address`` plus ``count`` times ``stride`` elements."""
         if stride.value == 0:
             return address
         if stride.value != 1:
@@ -402,18 +411,18 @@ class Lanes:
         return self.w(f"getelementptr {self.cell(operand).cell}, ptr {address}, i64 {count}")
 
     def cell(self, operand: int) -> Type:
-        """Type of the elements of an operand."""
+        """The type of the elements of an operand."""
         dtype = self.kernel.operands[operand].slot.dtype
         assert dtype is not None, "a kernel's operand is an array"
         return Type(dtype)
 
     def _index_of_lane(self, place: Place, position: int, lane: int) -> str:
-        """One lane of a computed index; what comes from consecutive memory is loaded from there."""
+        """Emit one lane of an index; a scalar load if it comes from contiguous memory."""
         inst, known = self.kernel.body[position], place.lanes.get((position, lane))
         if known is not None:
             return known
         if inst.op == "load" and self.is_packed(inst) and place.counter:
-            # lanes without a point hold 0, see `VectorLoop`
+            # inactive lanes hold 0, see `VectorLoop`
             address = self._address(place, inst.param, [], str(lane))
             index = self.w(f"load i64, ptr {address}, align 8")
         else:
@@ -427,7 +436,7 @@ class Lanes:
         return index
 
     def _masked(self, place: Place, index: str) -> str:
-        """Index 0, which is always there, in lanes without a point."""
+        """Emit the index with 0, which is always in range, in inactive lanes."""
         t = Type("int64", place.width)
         flag = t.of("bool").text
         return self.w(f"select {flag} {place.mask}, {t.text} {index}, {t.text} {t.literal(0)}")
@@ -447,7 +456,7 @@ class Lanes:
         one: Callable[[str, list[str]], str],
         result: Type | None = None,
     ) -> str:
-        """Run scalar code for each active lane in order, in a loop through memory."""
+        """Emit a loop of scalar code over the active lanes in order, with operands in memory."""
         if place.width == 1:
             return one("0", [x for _, x in args])
         w = self.w
@@ -479,7 +488,7 @@ class Lanes:
         return self._from_memory(one, self.w(f"load {one.cell}, ptr {address}, align {one.bytes}"))
 
     def _spill(self, number: int, t: Type, x: str = "") -> str:
-        """Stack memory for a vector, shared by all lane loops, holding ``x``."""
+        """Stack memory that holds the vector ``x``; shared by all loops over lanes."""
         key = (t.memory, number)
         if key not in self._spills:
             self._spills[key] = self.w.stack(t.memory, 64)
@@ -491,7 +500,7 @@ class Lanes:
 
 
 def is_scattered_sum(inst: Inst) -> bool:
-    """Whether an instruction adds numbers to elements at computed positions."""
+    """Whether an instruction is a scatter-add of numbers."""
     scattered = inst.op == "accumulate" and len(inst.args) > 1
     return scattered and inst.param[1] == "add" and inst.dtype != "bool"
 

@@ -1,8 +1,8 @@
 """Accumulators of reductions, as vectors that are combined at the end.
 
 The *state* of a reduction is one vector, or two for ``argmax`` and ``argmin``: the best value of
-each lane and its position.  Every lane starts with the identity, so a lane that saw nothing
-does not matter.
+each lane and its position.  Every lane starts with the identity, so lanes without a value do not
+affect the result.
 """
 
 from __future__ import annotations
@@ -29,22 +29,22 @@ class Reduction(NamedTuple):
         return self.op in ("argmax", "argmin")
 
     def narrow(self) -> Reduction:
-        """The same with small positions, as many of which fit into a register as values."""
+        """The reduction with positions as narrow as the values, so that lanes match."""
         return self._replace(position=f"int{8 * Type(self.dtype).bytes}")
 
     def types(self, width: int) -> tuple[Type, ...]:
-        """Types of the state."""
+        """The types of the state."""
         value = Type(self.dtype, width)
         return (value, value.of(self.position)) if self.positional else (value,)
 
     def identity(self, width: int) -> State:
-        """The state of a reduction that has seen nothing."""
+        """The initial state of a reduction."""
         types = self.types(width)
         state = (types[0].literal(_identity(self.op.removeprefix("arg"), types[0])),)
         return (*state, types[1].literal(0)) if self.positional else state
 
     def combine(self, w: KernelWriter, width: int, x: State, y: State) -> State:
-        """The state of both together, lane by lane."""
+        """Emit the combination of two states, lane by lane."""
         value, *rest = self.types(width)
         if not rest:
             op = _BOOL.get(self.op, self.op) if value.kind == "b" else self.op
@@ -58,19 +58,19 @@ class Reduction(NamedTuple):
         return self.choose(w, width, take, y, x)
 
     def update(self, w: KernelWriter, width: int, state: State, x: str, position: str) -> State:
-        """The state after one more value in each lane; positions only grow."""
+        """Emit the state after one more value in each lane; positions must increase."""
         if not self.positional:
             return self.combine(w, width, state, (x,))
         better = self._better(w, self.types(width)[0], x, state[0])
         return self.choose(w, width, better, (x, position), state)
 
     def choose(self, w: KernelWriter, width: int, mask: str, x: State, y: State) -> State:
-        """``x`` in the lanes where ``mask``, else ``y``."""
+        """Emit a select: ``x`` in the lanes where ``mask``, else ``y``."""
         types = self.types(width)
         return tuple(select(w, t, mask, a, b) for t, a, b in zip(types, x, y, strict=True))
 
     def result(self, w: KernelWriter, width: int, state: State) -> str:
-        """Combine the lanes, halving again and again, to one scalar."""
+        """Emit the horizontal reduction of the lanes to one scalar, by halves."""
         while width > 1:
             width //= 2
             state = self.combine(
@@ -79,7 +79,7 @@ class Reduction(NamedTuple):
         return state[-1]
 
     def _part(self, w: KernelWriter, width: int, state: State, start: int) -> State:
-        """``width`` of the ``2 * width`` lanes."""
+        """Emit the extraction of ``width`` of the ``2 * width`` lanes, from ``start`` on."""
         types = self.types(2 * width)
         if width == 1:
             return tuple(
@@ -92,7 +92,7 @@ class Reduction(NamedTuple):
         )
 
     def _better(self, w: KernelWriter, t: Type, x: str, y: str) -> str:
-        """Whether ``x`` wins against ``y``; NaN wins against all but NaN."""
+        """Emit the test whether ``x`` is strictly better than ``y``; NaN is better than numbers."""
         up = self.op == "argmax"
         if t.kind == "f":
             wins = w(f"fcmp {'ugt' if up else 'ult'} {t.text} {x}, {y}")

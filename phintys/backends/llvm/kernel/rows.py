@@ -1,8 +1,8 @@
 """Sums over rows, several rows at a time.
 
-A kernel that adds rows up in memory reads and writes the sums once a row.  Where rows are long,
-taking several in one turn saves most of that, and adds their elements in pairs, which is more
-exact as well.  The sums of short rows stay in the nearest cache anyway.
+A kernel that adds rows up in memory loads and stores the sums once per row.  Where rows are long,
+adding several rows per iteration saves most of these accesses, and pairwise summation of their
+elements is also more accurate.  The sums of short rows stay in the L1 cache anyway.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from phintys.lowering.program import Inst, Kernel, Operand
 
 
 def by_several_rows(kernel: Kernel) -> list[Kernel]:
-    """Kernels that together do what one does: for groups of long rows, then for other rows."""
+    """Kernels that together replace one: for groups of long rows, then for the other rows."""
     if not _adds_rows_up(kernel):
         return [kernel]
     d = len(kernel.dims) - 2
@@ -35,7 +35,7 @@ def _with_dim(kernel: Kernel, d: int, length: Dim) -> Kernel:
 
 
 def _adds_rows_up(kernel: Kernel) -> bool:
-    """Whether all a kernel does is to accumulate cheap values over its last loop but one."""
+    """Whether a kernel only accumulates cheap values over its last loop but one."""
     if len(kernel.dims) < 2 or kernel.split < len(kernel.dims):
         return False
     rows, row = (d.value for d in kernel.dims[-2:])
@@ -60,7 +60,7 @@ def _grouped(kernel: Kernel, d: int, groups: Dim) -> Kernel:
     """The kernel over groups of rows."""
     operands = list(kernel.operands)
     body: list[Inst] = []
-    values: list[list[int]] = []  # instruction -> its positions, one a row or one for all rows
+    values: list[list[int]] = []  # instruction -> new positions, one per row or one for all rows
     for inst in kernel.body:
         if inst.op == "accumulate":
             total = _combined(body, inst, values[inst.args[0]])
@@ -91,7 +91,7 @@ def _row_of(operand: Operand, d: int, row: int) -> Operand:
 
 
 def _combined(body: list[Inst], accumulate: Inst, values: list[int]) -> int:
-    """The position of the values of all rows combined, in pairs."""
+    """Append the pairwise combination of the values of all rows, and return its position."""
     _, kind = accumulate.param
     values = values if len(values) > 1 else values * costs.ROWS_TOGETHER
     dtype = body[values[0]].dtype

@@ -15,9 +15,9 @@ from phintys.lowering.reductions import start_of_scan
 
 
 def emit_scan(scan: Scan) -> KernelCode:
-    """Write the function of a scan; it cannot fail.
+    """Emit the function of a scan; it cannot fail.
 
-    It does not poll for signals: a scan that takes seconds writes gigabytes.
+    It does not poll for signals: a scan that takes seconds would write gigabytes.
     """
     return _Scan(scan).emit()
 
@@ -26,7 +26,7 @@ class _Scan:
     def __init__(self, scan: Scan) -> None:
         self.scan, self.w, self.arguments = scan, KernelWriter(), Arguments()
         dtype = str(scan.operands[0].slot.dtype)
-        # a bool is a byte in memory, and bits are combined alike there
+        # a bool is a byte in memory; bitwise operations on bytes give the same result
         self.type = Type("uint8" if dtype == "bool" else dtype)
         self.start = self.type.literal(start_of_scan(scan.kind, dtype).item())
 
@@ -49,7 +49,7 @@ class _Scan:
         return KernelCode(symbol, text.replace("SYMBOL", symbol), arguments, frozenset(w.declares))
 
     def _loop(self, d: int, pointers: Sequence[str]) -> None:
-        """Write the loop over dim ``d``; the operands are at ``pointers`` in its first turn."""
+        """Emit the loop over dim ``d``; the operands are at ``pointers`` in its first iteration."""
         innermost = d == len(self.scan.dims) - 1
 
         def turn(counter: str, carried: list[str]) -> list[str]:
@@ -66,7 +66,7 @@ class _Scan:
         counted_loop(self.w, ("0", self._number(self.scan.dims[d]), 1), types, carried, turn)
 
     def _element(self, pointers: Sequence[str], state: str) -> str:
-        """Combine the next element with the running value, and store it."""
+        """Emit the combination of the next element with the running value, and its store."""
         w, t = self.w, self.type
         target, source = pointers
         x = w(f"load {t.text}, ptr {source}, align {t.bytes}")
@@ -75,7 +75,7 @@ class _Scan:
         return state
 
     def _moved(self, pointer: str, count: str, stride: Dim) -> str:
-        """The address ``count`` times a stride after a pointer."""
+        """Emit the address ``count`` times a stride after a pointer."""
         if stride.value == 0:
             return pointer
         elements = self.w(f"mul i64 {count}, {self._number(stride)}")

@@ -1,9 +1,9 @@
 """Kernels that have the same text.
 
-The text of a kernel does not depend on which slots it works on, on numbers in its body, or on
-lengths and strides (small lengths, and the strides 0 and 1, excepted): these are arguments.
-A `General` kernel has placeholders in their places.  Kernels that are equal then share one text,
-and it is written once.
+The text of a kernel does not depend on its slots, on constants in its body, or on lengths and
+strides (except small lengths and the strides 0 and 1): these are arguments.  A `General` kernel has
+placeholders instead of them.  Kernels with equal general kernels share one text, which is emitted
+once.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class General(NamedTuple):
 
 
 class Special:
-    """What the placeholders of a general kernel stand for in one kernel."""
+    """The values of the placeholders of a general kernel in one kernel."""
 
     def __init__(self, kernel: Kernel) -> None:
         self._body = kernel.body
@@ -49,7 +49,7 @@ class Special:
         self._slot_list, self._dim_list = list(self._slots), list(self._dims)
 
     def argument(self, argument: Argument) -> Argument:
-        """An argument of the general kernel's function as one of this kernel's."""
+        """The argument of this kernel for an argument of the general kernel's function."""
         value = argument.value
         if argument.kind == "slot":
             value = self._slot_list[value.number]

@@ -1,16 +1,16 @@
 """Kernels with short rows: vectors across the rows.
 
-Vectors along a row of a few elements are mostly empty, and each row ends with sums over the lanes
-of a vector.  Where rows turn out to be short, a second function takes as many of them at a time as
-a vector has lanes, one row a lane, and its loop along the rows is an ordinary one::
+Vectors along a row of a few elements are mostly empty, and each row ends with a horizontal
+reduction.  Where rows are short at run time, a second function processes as many of them at a time
+as a vector has lanes, one row per lane, and its loop along the rows is an ordinary one::
 
     for i in 0, W, 2W, ... while W rows are left:
         for each phase:
             for j along the rows:  body for element j of W rows
 
-What a row keeps in scratch memory, and sums over all rows, have memory here with a lane for each
-row.  The kernel does the rows that are left.  Which of the two functions does a row is decided by
-lengths alone, so the order of sums depends on nothing else.
+Scratch memory of a row, and sums over all rows, become memory with a lane for each row.  The
+kernel's main function handles the remaining rows.  Lengths alone decide which of the two functions
+handles a row, so the order of sums depends on nothing else.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from phintys.lowering.schedule import Phase, Schedule
 
 
 def _may_be_short(kernel: Kernel) -> bool:
-    """Whether the rows of a kernel may be short, and several can be taken at the same time."""
+    """Whether the rows of a kernel may be short and several can be processed at the same time."""
     if len(kernel.dims) < 2 or kernel.split < len(kernel.dims) - 1 or tiles.is_tiled(kernel):
         return False
     length = kernel.dims[-1].value
@@ -45,7 +45,7 @@ def _may_be_short(kernel: Kernel) -> bool:
 
 
 def _is_apart(kernel: Kernel, inst: Inst) -> bool:
-    """Whether rows can write at the same time, if need be into memory of their own."""
+    """Whether rows can write at the same time, if necessary to separate memory."""
     operand = kernel.operands[inst.operand]
     same = [o for o in kernel.operands if o.slot is operand.slot]
     stride = operand.strides[-2].value
@@ -65,7 +65,7 @@ def _varying(kernel: Kernel) -> set[int]:
     """Positions of the values that may differ between rows."""
     row = len(kernel.dims) - 2
     varying: set[int] = set()
-    kept: set[int] = set()  # operands whose memory holds such values
+    kept: set[int] = set()  # operands with such values in memory
     for position, inst in enumerate(kernel.body):
         differs = not varying.isdisjoint(inst.args) or (inst.op == "index" and inst.param == row)
         if inst.op == "load":
@@ -107,12 +107,14 @@ class ShortRows:
         self.own = [i.operand for i in still]  # operands with memory for each lane
         self.sums = [i for i in still if i.op == "accumulate"]
         self.width, self.longest, self.unless = self._sizes()
-        self.once = Lanes(kernel, self.w, arguments)  # what is done outside the loop over rows
+        self.once = Lanes(kernel, self.w, arguments)  # for code outside the loop over rows
         self.lanes = _RowLanes(kernel, self.own, self.w, arguments, self.width)
 
     def _sizes(self) -> tuple[int, int, int]:
-        """The number of rows in a group; for which lengths of rows that is worth it: up to one, and
-        no multiple of another."""
+        """The number of rows in a group, and the lengths of rows for which groups are faster.
+
+        These are the lengths up to the second number that are no multiples of the third (0: any).
+        """
         body = self.kernel.body
         used = {*self.inside, *(p for phase in self.phases for p in phase.reduces)}
         used |= {a for p in used for a in body[p].args}
@@ -123,18 +125,18 @@ class ShortRows:
         if self.kernel.is_reducing or self.sums:
             longest = min(costs.SHORT_ROW_VECTORS * width, costs.SHORT_ROW)
             return width, longest if special else costs.SHORT_ROW_CHEAP, 0
-        # nothing is added up, and lanes are written one by one, which full vectors are not
+        # no reductions, and lanes are stored one by one, while vectors along rows are stored whole
         longest = self.w.target.lanes(widest, costs.SHORT_MAP_VECTORS) - 1
         return width, longest, 0 if special else register
 
     def first(self, w: KernelWriter) -> str:
-        """Write the function, and what calls it before the kernel; the text of both."""
+        """The text of the function, and of its caller, which then calls the main function."""
         self._write()
         caller = KernelWriter(w.target)
         ask, rest = caller.name("ask"), caller.name("rest")
         caller.branch(self._suits(caller), ask, rest)
         caller.label(ask)
-        # last, because what is written adds arguments
+        # last, because emitting code adds arguments
         parameters = ", ".join(f"{a.type} {name}" for name, a in self.arguments.all())
         function = self.w.text(f"internal i64 @SYMBOL.short({parameters}) noinline nounwind")
         done = caller(f"call i64 @SYMBOL.short({parameters})")
@@ -149,16 +151,16 @@ class ShortRows:
         if self.can_fail:
             caller.label("fail")
             caller.line("ret i64 1")
-        # quick to generate, like the routine that calls it: it holds no vectors
+        # without optimisation, like the routine that calls it: it contains no vectors
         return function + caller.text(f"i64 @SYMBOL({parameters}) noinline optnone nounwind")
 
     @property
     def can_fail(self) -> bool:
-        """Whether the function may return -1; known when it has been written."""
+        """Whether the function may return -1; known once it has been emitted."""
         return self.lanes.can_fail or self.once.can_fail
 
     def _suits(self, w: KernelWriter) -> str:
-        """Whether there are several rows, and they are short."""
+        """Emit the test whether there are several rows, and they are short."""
         rows, length = (self.arguments.length(d) for d in self.kernel.dims[-2:])
         short = w(f"icmp sle i64 {length}, {self.longest}")
         suits = w(f"and i1 {short}, {w(f'icmp sge i64 {rows}, {self.width}')}")
@@ -168,8 +170,11 @@ class ShortRows:
         return suits
 
     def _write(self) -> None:
-        """Write the function: it returns how many rows are done, -1 if an index is wrong
-        or Python has set an exception."""
+        """Emit the function.
+
+        It returns the number of rows done, or -1 if an index is out of range or Python has set an
+        exception.
+        """
         w = self.w
         rows = self.arguments.length(self.kernel.dims[-2])
         self._whole = w(f"and i64 {rows}, {-self.width}")
@@ -181,7 +186,7 @@ class ShortRows:
             w.line("ret i64 -1")
 
     def _nest(self, depth: int, place: Place) -> None:
-        """Write what runs inside ``depth`` outer loops."""
+        """Emit the code inside ``depth`` outer loops."""
         self.once.run(place, self.outer[depth])
         if depth == self.row:
             self._rows(place)
@@ -200,7 +205,7 @@ class ShortRows:
         counted_loop(self.w, ("0", length, 1), [], [], turn, block)
 
     def _rows(self, place: Place) -> None:
-        """Write the loop over groups, and before and after it what belongs to sums over rows."""
+        """Emit the loop over groups; before and after it, clear and add up the sums over rows."""
         self.lanes.prepare()
         pointers = list(place.pointers)
         for number in self.own:
@@ -220,7 +225,10 @@ class ShortRows:
             self._each(inst, pointers, lambda *turn: self._add_up(place, *turn))
 
     def _each(self, inst: Inst, pointers: list[str], do: Callable[[Inst, str, str], None]) -> None:
-        """``do(inst, address of its sums, number)`` for each element that it adds up."""
+        """Emit a loop over the elements of a sum over rows.
+
+        ``do(inst, address of the lanes' sums, counter)`` emits its body.
+        """
         number = inst.operand
 
         def turn(counter: str, _: list[str]) -> list[str]:
@@ -232,14 +240,14 @@ class ShortRows:
         counted_loop(self.w, ("0", length, 1), [], [], turn)
 
     def _add_up(self, place: Place, inst: Inst, address: str, counter: str) -> None:
-        """Accumulate what all lanes have added up for one element."""
+        """Emit the accumulation of the sums of all lanes in one element."""
         number = inst.operand
         stride = self.kernel.operands[number].strides[-1]
         target = self.lanes.advance(number, place.pointers[number], counter, stride)
         self.lanes.add_up(inst, address, target)
 
     def _splats(self, place: Place) -> dict[int, str]:
-        """Vectors of the values from outside that the loop uses."""
+        """Emit broadcasts of the values from outside that the loop uses."""
         body = self.kernel.body
         reduces = [p for phase in self.phases for p in phase.reduces]
         used = dict.fromkeys(a for p in [*self.inside, *reduces] for a in body[p].args)
@@ -250,7 +258,7 @@ class ShortRows:
         }
 
     def _group(self, pointers: list[str], values: dict[int, str], first: str) -> None:
-        """Write what is done for the rows from ``first`` on."""
+        """Emit the body for the group of rows from ``first`` on."""
         lanes, operands = self.lanes, self.kernel.operands
         lanes.counters[self.row] = first
         pointers = [
@@ -267,7 +275,7 @@ class ShortRows:
                 self._along_rows(place, phase)
 
     def _along_rows(self, place: Place, phase: Phase) -> None:
-        """Write the loop along the rows of a group."""
+        """Emit the loop along the rows of a group."""
         w, width, body = self.w, self.width, self.kernel.body
         reductions = [self._reduction(body[p]) for p in phase.reduces]
         types = [t for r in reductions for t in r.types(width)]
@@ -294,7 +302,7 @@ class ShortRows:
             place.values[p] = result
 
     def _reduction(self, reduce: Inst) -> Reduction:
-        # positions in a short row fit into any integer
+        # positions in a short row fit into any integer type
         return Reduction(reduce.param, self.kernel.body[reduce.args[0]].dtype).narrow()
 
     def _position(self, reduction: Reduction, counter: str) -> str:
@@ -303,7 +311,7 @@ class ShortRows:
         return self.w.splat(one._replace(width=self.width), counter)
 
     def _along(self, number: int, address: str, counter: str) -> str:
-        """Where element ``counter`` of the rows of an operand is."""
+        """Emit the address of element ``counter`` of the rows of an operand."""
         stride = self.kernel.operands[number].strides[-1]
         if number not in self.own or stride.value == 0:
             return self.lanes.advance(number, address, counter, stride)
@@ -312,14 +320,14 @@ class ShortRows:
 
 
 class _RowLanes(Lanes):
-    """Lanes that are the rows of a group; ``own`` operands have a lane for each in their memory."""
+    """Lanes that are the rows of a group; ``own`` operands have memory with a lane for each row."""
 
     def __init__(
         self, kernel: Kernel, own: list[int], w: KernelWriter, arguments: Arguments, width: int
     ) -> None:
         rows = [ONE if n in own else o.strides[-2] for n, o in enumerate(kernel.operands)]
         operands = tuple(
-            # what moves from lane to lane comes last
+            # the stride from lane to lane comes last
             o._replace(strides=(*o.strides[:-2], o.strides[-1], stride))
             for o, stride in zip(kernel.operands, rows, strict=True)
         )
@@ -330,7 +338,7 @@ class _RowLanes(Lanes):
         self._apart: dict[int, list[str]] = {}  # operand -> distance of each lane in bytes
 
     def prepare(self) -> None:
-        """Write what is the same for all groups: how far apart lanes are."""
+        """Emit the group-invariant values: the distances of lanes."""
         known: dict[tuple[object, int], list[str]] = {}
         for inst in self.kernel.body:
             if inst.operand < 0:
@@ -349,13 +357,13 @@ class _RowLanes(Lanes):
         return ["0", row, *(self.w(f"mul i64 {row}, {k}") for k in range(2, self._width))]
 
     def clear(self, inst: Inst, address: str, _: str) -> None:
-        """Nothing has been added up yet."""
+        """Emit the stores of the identity to the sums of all lanes."""
         t = self._type_of(inst)
         nothing = Reduction(inst.param[1], t.dtype).identity(self._width)[0]
         self._store_at(t, nothing, address)
 
     def add_up(self, inst: Inst, address: str, target: str) -> None:
-        """Accumulate the lanes at an address in the element at ``target``."""
+        """Emit the accumulation of the lanes at an address in the element at ``target``."""
         t = self._type_of(inst)
         x = self._from_memory(t, self.w(f"load {t.memory}, ptr {address}, align {t.bytes}"))
         total = Reduction(inst.param[1], t.dtype).result(self.w, self._width, (x,))

@@ -1,9 +1,9 @@
-"""Loops over operands that lie in memory the other way round, tile by tile.
+"""Loop tiling for kernels with transposed operands.
 
-Where one operand is contiguous along the last loop and another along some other loop, each turn of
-the last loop reads a cache line of the other for one element.  The two loops go through tiles of
-`costs.TILE_HEIGHT` by one of `costs.TILE_WIDTHS` points: what is crosswise is first transposed, a
-tile at a time, into memory that stays in the nearest cache.
+Where one operand is contiguous along the last loop and another along some other loop, each
+iteration of the last loop reads a cache line of the other for one element.  The two loops are tiled
+by `costs.TILE_HEIGHT` and one of `costs.TILE_WIDTHS` points: transposed operands are first
+transposed, a tile at a time, into memory that stays in the L1 cache.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from phintys.lowering.program import Kernel, Operand
 
 
 def by_tiles(kernel: Kernel) -> list[Kernel]:
-    """Kernels that together do what one does: in whole tiles, then what is left on two sides."""
+    """Kernels that together replace one: over whole tiles, then over the remaining two sides."""
     if not _may_be_tiled(kernel):
         return [kernel]
     rows_of = Counter(d for n in _across(kernel) if (d := _contiguous(kernel.operands[n])) >= 0)
@@ -30,13 +30,13 @@ def by_tiles(kernel: Kernel) -> list[Kernel]:
     large = large * dim_min(kernel.dims[rows] // costs.TILE_HEIGHT, ONE)
     if rows == len(kernel.dims) - 2:
         large = large * _overflows(kernel)
-    elif any(i.op == "accumulate" for i in kernel.body):  # its sums would be in another order
+    elif any(i.op == "accumulate" for i in kernel.body):  # the order of sums would change
         return [kernel]
     return [kernel] if large.value == 0 else _in_tiles(_with_rows(kernel, rows), large)
 
 
 def is_tiled(kernel: Kernel) -> bool:
-    """Whether the last two loops go through a tile, in any order."""
+    """Whether the last two loops are those of a tile, whose points may be visited in any order."""
     lengths = [d.value for d in kernel.dims[-2:]]
     tiled = lengths[:1] == [costs.TILE_HEIGHT] and lengths[-1] in costs.TILE_WIDTHS
     return tiled and _is_map(kernel)
@@ -48,7 +48,7 @@ def crosswise(kernel: Kernel) -> list[int]:
 
 
 def turned(kernel: Kernel, number: int) -> Kernel:
-    """The kernel where the tile of an operand lies in memory of its own, row by row."""
+    """The kernel with the tile of an operand in separate memory, in row-major order."""
     operands = list(kernel.operands)
     strides = (*operands[number].strides[:-2], kernel.dims[-1], ONE)
     operands[number] = operands[number]._replace(strides=strides)
@@ -56,9 +56,9 @@ def turned(kernel: Kernel, number: int) -> Kernel:
 
 
 def _overflows(kernel: Kernel) -> Dim:
-    """1 if lines that one row reads and the next one needs again do not stay in a near cache.
+    """1 if the cache lines that one row reads and the next one needs again are evicted from L1.
 
-    They are too many, or their distance lets them meet in few of the places that it has.
+    They are too many, or their stride maps them to few sets of the cache.
     """
     result = kernel.dims[-1] // costs.TILE_LINES
     for n in crosswise(kernel):
@@ -69,7 +69,7 @@ def _overflows(kernel: Kernel) -> Dim:
 
 
 def _in_tiles(kernel: Kernel, large: Dim) -> list[Kernel]:
-    """The kernel in tiles if ``large`` is 1; the rows below whole tiles as they are."""
+    """The kernel, tiled if ``large`` is 1; the rows below whole tiles are not tiled."""
     *outer, rows, length = kernel.dims
     above = rows // costs.TILE_HEIGHT * costs.TILE_HEIGHT * large
     below = tuple(o._replace(offset=o.offset + above * o.strides[-2]) for o in kernel.operands)
@@ -80,7 +80,7 @@ def _in_tiles(kernel: Kernel, large: Dim) -> list[Kernel]:
 
 
 def _tiles(kernel: Kernel, widths: Sequence[int]) -> list[Kernel]:
-    """The kernel in tiles along its last two loops, what is left on the right in narrower ones."""
+    """The kernel tiled along its last two loops; the columns on the right get narrower tiles."""
     if not widths:
         return [kernel]
     *outer, rows, length = kernel.dims
@@ -132,7 +132,7 @@ def _is_map(kernel: Kernel) -> bool:
     """Whether points may be visited tile by tile."""
     if len(kernel.dims) < 2 or kernel.split < len(kernel.dims):
         return False
-    # what depends on the number of a loop, or on the order of writes, stays as it is
+    # not if a value depends on a loop counter or the result on the order of writes
     counted = any(i.op == "index" for i in kernel.body)
     return not counted and not any(o.extra for o in kernel.operands)
 
@@ -141,5 +141,5 @@ def _may_be_tiled(kernel: Kernel) -> bool:
     length = kernel.dims[-1].value if kernel.dims else 0
     if not _is_map(kernel) or (length is not None and length < 2 * costs.TILE_WIDTHS[-1]):
         return False
-    # behind much work for each element the lines come in time as they are
+    # with much work per element, latency of the cache lines is hidden without tiles
     return not any(cost(i) >= EXPENSIVE for i in kernel.body)

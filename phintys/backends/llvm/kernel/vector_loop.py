@@ -1,4 +1,4 @@
-"""The innermost loop of a kernel, over vectors of points."""
+"""The vectorized innermost loop of a kernel."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from phintys.backends.llvm.kernel.reductions import Reduction, State
 
 @dataclass(slots=True)
 class Innermost:
-    """What one innermost loop does.
+    """The contents of one innermost loop.
 
-    ``reductions`` come with the position of the value they take.  The last ``len(totals)`` of them
-    are ``accumulate`` instructions that hit one element in the whole loop: their result is
-    accumulated after it.
+    ``reductions`` are paired with the position of the value that they reduce.  The last
+    ``len(totals)`` of them are ``accumulate`` instructions with a loop-invariant address: their
+    result is accumulated after the loop.
     """
 
     positions: list[int]
@@ -36,12 +36,12 @@ class Innermost:
         return [x for r, _ in self.reductions for x in r.identity(self.width)]
 
     def split(self, flat: Sequence[str]) -> list[State]:
-        """The states of the reductions, from all their vectors in a row."""
+        """The states of the reductions, from the flat list of their vectors."""
         rest = iter(flat)
         return [tuple(next(rest) for _ in r.types(1)) for r, _ in self.reductions]
 
     def narrow(self) -> Innermost:
-        """The same with small positions in the states of reductions."""
+        """The loop with reductions that have narrow positions."""
         return replace(self, reductions=[(r.narrow(), value) for r, value in self.reductions])
 
     def merge(self, states: Sequence[State]) -> list[str]:
@@ -49,13 +49,13 @@ class Innermost:
 
 
 class VectorLoop:
-    """The loop over dim ``d``, the last one, ``inner.width`` points at a time."""
+    """The loop over the last dim, ``inner.width`` points at a time."""
 
     def __init__(self, lanes: Lanes, place: Place, inner: Innermost, origin: str) -> None:
         self.lanes, self.w = lanes, lanes.w
         self.place, self.inner = place, inner
         self.width = inner.width
-        self.origin = origin  # position of the first point, for argmax
+        self.origin = origin  # flat position of the first point, for argmax
         self.length = lanes.arguments.length(lanes.kernel.dims[-1])
         self.insts = [lanes.kernel.body[p] for p in inner.positions]
         self.values = self._splats()
@@ -67,7 +67,7 @@ class VectorLoop:
         self.scratch: dict[int, str] = {}
 
     def write(self, flat: list[str]) -> list[str]:
-        """Write the loop; from the reductions' vectors before it to those after it."""
+        """Emit the loop; returns the reductions' vectors after it, from those before it."""
         start = "0"
         if self.inner.unroll > 1:
             start, flat = self._unrolled(flat)
@@ -78,20 +78,19 @@ class VectorLoop:
         return counted_loop(self.w, span, self.inner.types(), flat, self._turn, self._block())
 
     def _block(self) -> str:
-        """The length of a block; empty where the loop has none, or does what another has left.
+        """The length of a block; empty if the loop has none or follows an unrolled loop.
 
-        Rows of cheap work are one block: with elements to store for one that takes seconds, memory
-        is full.
+        Rows of cheap work are one block: a row that takes seconds would not fit in memory.
         """
         kernel = self.lanes.kernel
         unrolled = self.width > 1 and self.inner.unroll > 1
         rows = 1 < kernel.split == len(kernel.dims) and polling.is_cheap(self.insts)
         return "" if unrolled or rows else self.lanes.block(len(kernel.dims) - 1)
 
-    # ------------------------------------------------------------------------ one round
+    # -------------------------------------------------------------------- one iteration
 
     def _splats(self) -> dict[int, str]:
-        """Vectors of the values from outside that the body uses."""
+        """Emit broadcasts of the values from outside that the body uses."""
         body, inner = self.lanes.kernel.body, self.inner
         used = dict.fromkeys(a for p in inner.positions for a in body[p].args)
         used |= dict.fromkeys(value for _, value in inner.reductions)
@@ -102,7 +101,7 @@ class VectorLoop:
         }
 
     def _divisors(self) -> dict[int, division.Divisor]:
-        """What the body divides by that comes from outside."""
+        """Emit the `Divisor` of each loop-invariant divisor in the body."""
         if self.width == 1 or not self.w.target.has_fma:
             return {}
         used = {i.args[1]: i.dtype for i in self.insts if i.op == "div"}
@@ -115,7 +114,7 @@ class VectorLoop:
         }
 
     def _turn(self, counter: str, flat: list[str]) -> list[str]:
-        """The body for whole vectors."""
+        """Emit the body for whole vectors."""
         return self._body(self._whole(counter), flat)
 
     def _whole(self, counter: str) -> Place:
@@ -125,7 +124,7 @@ class VectorLoop:
         return Place(self.width, pointers, values, counter, offsets, str(self.width), mask)
 
     def _body(self, place: Place, flat: list[str], turn: str = "") -> list[str]:
-        """The body; with the number of a ``turn`` reductions keep that instead of positions."""
+        """Emit the body; if ``turn`` is given, argmax keeps this iteration number as position."""
         inner = self.inner.narrow() if turn else self.inner
         self.lanes.run(place, inner.positions)
         states = []
@@ -145,9 +144,9 @@ class VectorLoop:
     # -------------------------------------------------------------------------- unrolled
 
     def _unrolled(self, flat: list[str]) -> tuple[str, list[str]]:
-        """A loop over several vectors, with an accumulator for each; where it stops, and the sums.
+        """Emit the unrolled loop, with several accumulators; the counter at its end, and the sums.
 
-        It starts afresh after every `costs.SUM_TURNS` turns.
+        It starts with new accumulators after every `costs.SUM_TURNS` iterations.
         """
         w, types, narrow = self.w, self.inner.types(), self.inner.narrow()
         block = self.width * self.inner.unroll
@@ -176,13 +175,13 @@ class VectorLoop:
         return stop, counted_loop(w, ("0", stop, chunk_length), types, flat, chunk, length)
 
     def _unless_short(self, stop: str, least: int) -> str:
-        """``stop`` if it is at least that, else 0."""
+        """Emit a select: ``stop`` if it is at least ``least``, else 0."""
         if stop.isdigit():
             return stop if int(stop) >= least else "0"
         return self.w(f"select i1 {self.w(f'icmp slt i64 {stop}, {least}')}, i64 0, i64 {stop}")
 
     def _turns(self, counter: str, carried: list[str], turn: str) -> list[str]:
-        """The body for several vectors."""
+        """Emit the unrolled body."""
         new: list[str] = []
         for copy, flat in enumerate(self._copies(carried)):
             at = self.w(f"add i64 {counter}, {copy * self.width}") if copy else counter
@@ -190,7 +189,7 @@ class VectorLoop:
         return new
 
     def _widened(self, states: list[State], start: str, copy: int) -> list[State]:
-        """Positions in place of the numbers of turns of a loop that began at ``start``."""
+        """Emit positions, from the iteration numbers of a loop that began at ``start``."""
         w, block = self.w, self.width * self.inner.unroll
         result: list[State] = []
         for (reduction, _), (value, *turns) in zip(self.inner.reductions, states):
@@ -214,7 +213,7 @@ class VectorLoop:
         return [r.combine(self.w, self.width, x, y) for (r, _), x, y in rows]
 
     def _rounded(self, block: int) -> str:
-        """The length without what is left of it after whole blocks."""
+        """Emit the length rounded down to a multiple of ``block``."""
         if self.length.isdigit():
             return str(int(self.length) // block * block)
         return self.w(f"and i64 {self.length}, {-block}")
@@ -222,7 +221,7 @@ class VectorLoop:
     # ------------------------------------------------------------------------- with tail
 
     def _with_tail(self, start: str, flat: list[str]) -> list[str]:
-        """Whole vectors, then once more with the points that are left in scratch vectors."""
+        """Emit the loop over whole vectors and one iteration for the rest, in scratch vectors."""
         w = self.w
         full, length = self._rounded(self.width), self._block()
         ends = [self._end(start, length, full)] if length else []
@@ -265,16 +264,16 @@ class VectorLoop:
         return finals
 
     def _end(self, start: str, length: str, full: str) -> str:
-        """Where a block that begins at ``start`` ends."""
+        """Emit the end of the block that begins at ``start``."""
         end = length if start == "0" else self.w(f"add i64 {start}, {length}")
         return self.w.intrinsic("smin", INDEX, end, full)
 
     def _next(
         self, at: str, full: str, length: str, whole: list[str]
     ) -> tuple[list[str], list[str]]:
-        """Write the start of a further block, or of the tail; parts of the place, and the end.
+        """Emit the start of the next block, or of the tail; the varying parts, and the end.
 
-        LLVM wants a single way back into a loop, so both come to one block.
+        LLVM's loop passes want a single back edge, so both join in one basic block.
         """
         w = self.w
         if not length:
@@ -308,7 +307,7 @@ class VectorLoop:
         return gathers or any(map(is_scattered_sum, self.insts))
 
     def _varying(self, phis: Phis) -> tuple[Place, list[str]]:
-        """A place whose parts differ between whole vectors and the tail; the names of the parts."""
+        """A place with phi nodes for the parts that differ in the tail; the names of the parts."""
         (counter,) = phis.add(["i64"], "i")
         addresses = phis.add(["ptr"] * len(self.packed), "a")
         place = self._whole(counter)
@@ -326,13 +325,13 @@ class VectorLoop:
         return place, [*addresses, *active, *offsets, *mask]
 
     def _edge_values(self, place: Place) -> list[str]:
-        """The parts of ``place`` that `_varying` names."""
+        """The incoming values, from ``place``, of the phi nodes that `_varying` adds."""
         addresses = [place.pointers[operand] for operand in self.packed]
         offsets = place.offsets[1:] if self._needs_offsets else []
         return [*addresses, place.active, *offsets, *([place.mask] if self._needs_mask else [])]
 
     def _partial(self, at: str) -> Place:
-        """The place of the tail: the points from ``at`` on, in scratch vectors."""
+        """Emit the start of the tail; the place of the points from ``at`` on, in scratch memory."""
         w, place = self.w, self._whole(at)
         place.active = w(f"sub i64 {self.length}, {at}")
         place.mask = self._lanes_below(place.active)
@@ -356,7 +355,7 @@ class VectorLoop:
         return self.w(f"icmp ult {t.text} {iota(self.width)}, {self.w.splat(t, count)}")
 
     def _chosen(self, counter: str, old: list[str], new: list[str]) -> list[str]:
-        """The reductions' vectors without the lanes that stand for no point."""
+        """Emit the selection of the new states in active lanes, the old ones in inactive lanes."""
         inner, w = self.inner, self.w
         if not inner.reductions:
             return []
@@ -365,7 +364,7 @@ class VectorLoop:
         return inner.merge([r.choose(w, self.width, mask, y, x) for (r, _), x, y in rows])
 
     def _write_back(self, counter: str, following: str, check: str) -> list[str]:
-        """Go to ``check``, in the tail after copying stores back; the blocks that lead there."""
+        """Branch to ``check``, in the tail after copying stores back; returns the predecessors."""
         w = self.w
         if not self.stored:
             w.line(f"br label %{check}")
@@ -379,9 +378,9 @@ class VectorLoop:
         return [block, w.block]
 
     def _copy(self, at: str, count: str, operands: list[int], inwards: bool) -> None:
-        """Copy ``count`` points from ``at`` on to or from the scratch vectors.
+        """Emit the copy of ``count`` points from ``at`` on to or from the scratch vectors.
 
-        Machines have masked moves for 4 and 8 bytes; narrower elements are copied one by one.
+        There are masked moves for elements of 4 and 8 bytes; narrower ones are copied one by one.
         """
         wide = [o for o in operands if self.lanes.cell(o).bytes >= 4]
         narrow = [o for o in operands if o not in wide]
@@ -393,7 +392,7 @@ class VectorLoop:
             self._copy_each(at, count, narrow, inwards)
 
     def _move(self, mask: str, at: str, operand: int, inwards: bool) -> None:
-        """Move the lanes under ``mask`` between memory and the scratch vector."""
+        """Emit a masked move between memory and the scratch vector."""
         w, cell = self.w, self.lanes.cell(operand)
         t, flags = Type(cell.dtype, self.width), Type("bool", self.width).text
         rest = f"i32 {cell.bytes}, {flags} {mask}"  # alignment, lanes

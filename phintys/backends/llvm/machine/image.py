@@ -1,13 +1,13 @@
-"""Machine code as an image: bytes to copy into memory, and the words in them to fill in.
+"""Machine code as an image: bytes to copy into memory, and the words in them to relocate.
 
-LLVM writes object files.  `link` lays the sections of one out once, when the code is generated;
-what depends on the process is a table of addresses at the end of the image, so loading an image
-(`load`) is a copy and a few stores, and needs neither LLVM nor a linker.  This is what makes the
-first call of a function from the disk cache fast.
+LLVM writes object files.  `link` lays out the sections of one and applies its relocations once,
+when the code is generated; only a table of addresses at the end of the image (like a GOT) depends
+on the process, so loading an image (`load`) is a copy and a few stores, and needs neither LLVM nor
+a linker.  This makes the first call of a function from the disk cache fast.
 
 Formats: the ELF-64 specification and the System V ABI, AMD64 supplement (relocation types in
-section 4.4).  Only what LLVM writes for position-independent code without unwind tables is known;
-anything else raises `UnknownObject`, and the caller lets LLVM link.
+section 4.4).  Only the subset that LLVM writes for position-independent code without unwind tables
+is supported; anything else raises `UnknownObject`, and the caller lets LLVM link.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from phintys.config import config
 
 
 class UnknownObject(Exception):
-    """An object file with something that `link` does not know."""
+    """An object file with a feature that `link` does not support."""
 
 
 class Image(NamedTuple):
@@ -36,11 +36,11 @@ class Image(NamedTuple):
     data
         code, constants and the table of addresses
     exports
-        symbol -> offset of what the object file defines
+        symbol that the object file defines -> offset
     imports
         symbol -> offset of the word that must hold its address
     internal
-        offset of a word -> offset of what it must point to
+        offset of a word -> offset that it must point to
     """
 
     data: bytes
@@ -50,7 +50,7 @@ class Image(NamedTuple):
 
 
 class ObjectFile(NamedTuple):
-    """An object file that LLVM links: names it defines, names it only declares."""
+    """An object file that LLVM links, the symbols it defines, and those it only declares."""
 
     data: bytes
     exports: list[str]
@@ -62,13 +62,13 @@ Code = Image | ObjectFile
 
 
 def in_use() -> bool:
-    """Whether code is made and kept as images: ``config.loader`` and the machine allow it."""
+    """Whether code is generated and cached as images (by ``config.loader`` and the machine)."""
     return config.loader == "auto" and not refusal()
 
 
 @cache
 def refusal() -> str:
-    """Why images cannot be loaded in this process; empty if they can."""
+    """The reason why images cannot be loaded in this process; empty if they can."""
     platform = sysconfig.get_platform()
     if platform != "linux-x86_64":
         return f"images are for linux-x86_64, this is {platform}"
@@ -77,9 +77,9 @@ def refusal() -> str:
 
 @cache
 def refused_memory() -> str:
-    """Why this process cannot execute memory that it has written; empty if it can.
+    """The reason why this process cannot execute memory that it has written; empty if it can.
 
-    Found by trying, because a hardened system may forbid it.  On Windows it is not tried.
+    Tested by trying, because a hardened system may forbid it.  On Windows it is not tried.
     """
     if os.name != "posix":
         return ""
@@ -98,7 +98,7 @@ _WORD = 8
 _WRITE, _ALLOC = 0x1, 0x2  # flags of sections
 _PROGBITS, _SYMTAB, _RELA, _NOTE = 1, 2, 4, 7  # types of sections
 _OTHER_RELOCATIONS = (9, 19, 0x40000014)  # without addends, and packed ones
-_SPECIAL = (6, 10)  # types of symbols: of a thread, or chosen at run time
+_SPECIAL = (6, 10)  # types of symbols: thread-local (STT_TLS), resolved at run time (STT_GNU_IFUNC)
 _PC32, _GOTPCREL, _PLT32, _ABS64 = 2, 9, 4, 1  # relocation types
 _GOTPCRELX, _REX_GOTPCRELX = 41, 42
 _JUMP = b"\xff\x25"  # jmp [rip + offset]
@@ -132,7 +132,7 @@ def link(file: bytes) -> Image:
     Raises
     ------
     UnknownObject
-        for other formats, machines and relocations, and for files that contradict themselves
+        for other formats, machines and relocations, and for inconsistent files
     """
     if file[:6] != b"\x7fELF\x02\x01" or file[16:20] != _RELOCATABLE_X86_64:
         raise UnknownObject("not an ELF-64 object file for x86-64")
@@ -146,7 +146,7 @@ def link(file: bytes) -> Image:
 
 
 def is_sound(image: Image) -> bool:
-    """Whether loading an image writes inside it, each word once, and nothing points out of it."""
+    """Whether the relocated words are disjoint and inside the image, and all offsets inside it."""
     size = len(image.data)
     words = sorted([*image.imports.values(), *image.internal])
     ends = [*words[1:], size]
@@ -175,7 +175,7 @@ class _Linker:
         self.internal: dict[int, int] = {}
 
     def contents(self, offset: int, size: int) -> bytes:
-        """A part of the file, which must be in it."""
+        """A range of bytes of the file; UnknownObject beyond its end."""
         if offset + size > len(self.file):
             raise UnknownObject("an object file that is cut off")
         return self.file[offset : offset + size]
@@ -208,12 +208,12 @@ class _Linker:
         return Image(bytes(self.data), exports, imports, self.internal | defined)
 
     def lay_out(self) -> None:
-        """Copy what is to be in memory, section after section."""
+        """Copy the allocated sections into the image, one after the other."""
         for i, section in enumerate(self.sections):
             name = self.text(self.names, section.name)
             if not section.flags & _ALLOC or not section.size or name.startswith(".eh_frame"):
                 continue
-            # images are read only, once the constants that hold addresses are filled in
+            # images are read-only once the constants that hold addresses are relocated
             written = section.flags & _WRITE and not name.startswith(".data.rel.ro")
             if written or section.type not in (_PROGBITS, _NOTE):
                 raise UnknownObject(f"memory that is written, {name}")
@@ -244,7 +244,7 @@ class _Linker:
                 raise UnknownObject(f"a relocation of type {kind}")
 
     def address(self, symbol: _Symbol) -> int:
-        """The offset of a symbol that the file defines."""
+        """The offset in the image of a symbol that the file defines."""
         if symbol.section not in self.places or symbol.info & 15 in _SPECIAL:
             raise UnknownObject("a symbol that is not in memory, or has an address only later")
         if symbol.value > self.sections[symbol.section].size:
@@ -252,7 +252,7 @@ class _Linker:
         return self.places[symbol.section] + symbol.value
 
     def word(self, symbol: _Symbol) -> int:
-        """The offset of the word that holds a symbol's address."""
+        """The offset of the word in the table of addresses for a symbol."""
         at = self.words.get(symbol)
         if at is None:
             self.align(_WORD)
@@ -261,7 +261,7 @@ class _Linker:
         return at
 
     def jump(self, symbol: _Symbol) -> int:
-        """The offset of a jump to an imported function."""
+        """The offset of a jump to an imported function, like an entry of a PLT."""
         at = self.jumps.get(symbol)
         if at is None:
             word = self.word(symbol)
@@ -281,7 +281,7 @@ class _Linker:
 
 
 class Loaded:
-    """An image in memory.  Dropping it frees the memory, so whoever runs the code keeps it."""
+    """An image in memory; it owns the memory, so it must outlive all calls of the code."""
 
     def __init__(self, image: Image, address_of: Callable[[str], int]) -> None:
         self.size = size = len(image.data)

@@ -1,11 +1,11 @@
 """From IR text to machine code: parse, verify, generate, link; with a cache on disk.
 
-`compile_ir` gives a `Library`; its code lives as long as the object.  What is generated, and kept
-in the cache, contains no address: everything outside is a symbol, resolved when it is loaded.  It
-is an `image.Image` where those are known, else an object file, which LLVM links.
+`compile_ir` returns a `Library`; its code lives as long as the object.  Generated and cached code
+contains no absolute addresses: external references are symbols, resolved when the code is loaded.
+It is an `image.Image` where these are supported, else an object file, which LLVM links.
 
-The addresses of symbols come from a `Resolver` that the caller gives; what it does not know is
-looked up in the process.
+The addresses of symbols come from a `Resolver` that the caller passes; unknown symbols are looked
+up in the process.
 
 >>> text = '''
 ... define double @twice(double %x) {
@@ -34,18 +34,18 @@ from phintys.backends.llvm.machine.stored import code_bytes, read_code
 from phintys.backends.llvm.machine.target import OPTIMISED, Target, current, surroundings
 from phintys.backends.once import once
 
-#: Gives the address of a symbol; None (or 0) for a name that it does not know.
+#: Returns the address of a symbol; None (or 0) for an unknown name.
 Resolver = Callable[[str], int | None]
 
 
 def _knows_nothing(name: str) -> None:
-    """The resolver of code that refers to the process alone."""
+    """The resolver that knows no symbol; all are looked up in the process."""
 
 
 class Library:
-    """Linked machine code.  Dropping it frees the code, so whoever runs the code keeps it.
+    """Linked machine code; it owns the memory, so it must outlive all calls of the code.
 
-    While the interpreter ends nothing is freed: a daemon thread may still run the code.
+    During interpreter shutdown nothing is freed: a daemon thread may still run the code.
 
     ``cached`` tells whether the object file came from the cache.
     """
@@ -56,19 +56,19 @@ class Library:
 
     @property
     def loader(self) -> str:
-        """What put the code into memory: ``image`` or ``llvm``."""
+        """The loader of the code: ``image`` or ``llvm``."""
         return "image" if isinstance(self._tracker, image.Loaded) else "llvm"
 
     @property
     def size(self) -> int:
-        """Bytes of the code; 0 if LLVM keeps them to itself."""
+        """The size of the code in bytes; 0 if LLVM loaded it and does not report it."""
         return self._tracker.size if isinstance(self._tracker, image.Loaded) else 0
 
     def address(self, symbol: str) -> int:
         """The address of an exported symbol; KeyError for others."""
         return int(self._tracker[symbol])
 
-    # what it needs is bound here: at the end modules may be gone already
+    # globals are bound as defaults: at shutdown modules may have been cleared
     def __del__(
         self,
         ending: Callable[[], bool] = sys.is_finalizing,
@@ -93,15 +93,15 @@ def compile_ir(
     text
         the module, or a function that makes it, called if it is not in the cache
     resolve
-        gives addresses of symbols that the module only declares; others are looked up in the
+        returns addresses of symbols that the module only declares; others are looked up in the
         process
     name
-        of a module that this package always makes in the same way: the cache is asked for it
-        by name and without its text
+        of a module whose text depends only on this package and the target: the cache is searched
+        by name, without generating the text
     level
-        how much to optimise, see `target`
+        the optimisation level, see `target`
     target
-        the machine that code is made for; if not given, that of the settings
+        the target machine; by default, that of the settings
 
     Raises
     ------
@@ -129,7 +129,7 @@ def compile_ir(
 
 
 def generate(text: str, level: int = OPTIMISED, target: Target | None = None) -> Code:
-    """Parse, verify and generate; RuntimeError if the text is not valid IR."""
+    """Machine code of a module; RuntimeError if the text is not valid IR."""
     machine = (target or current()).machine(level)
     module = parse(text)
     file = machine.emit_object(module)
@@ -144,14 +144,14 @@ def generate(text: str, level: int = OPTIMISED, target: Target | None = None) ->
 
 
 def parse(text: str) -> Any:
-    """LLVM's module; RuntimeError if the text is not valid IR.
+    """The parsed and verified module; RuntimeError if the text is not valid IR.
 
-    No function of ours lets an exception through.  Where that is not said LLVM writes unwind
-    tables, which on Windows refer to code by 32-bit offsets that the linker cannot promise.
+    All functions get ``nounwind``: none lets an exception through.  Without it LLVM writes unwind
+    tables, which on Windows refer to code by 32-bit offsets that the linker cannot guarantee.
     """
     import llvmlite.binding as llvm
 
-    # a private context: what the global one interns is never freed
+    # a private context: types and constants of the global one are never freed
     module = llvm.parse_assembly(text, context=llvm.create_context())
     module.verify()
     for function in module.functions:
@@ -161,7 +161,7 @@ def parse(text: str) -> Any:
 
 
 def load(code: Code, resolve: Resolver = _knows_nothing, cached: bool = False) -> Library:
-    """Put generated code into memory; see `compile_ir`."""
+    """Load generated code into memory; see `compile_ir`."""
 
     def address_of(name: str) -> int:
         address = resolve(name) or process.address_of(name)
@@ -175,18 +175,18 @@ def load(code: Code, resolve: Resolver = _knows_nothing, cached: bool = False) -
 
 
 def load_kept(code: Code, resolve: Resolver = _knows_nothing) -> Library | None:
-    """Put code from the cache into memory; None if it refers to what is not in this process."""
+    """Load code from the cache into memory; None if a symbol cannot be resolved."""
     with contextlib.suppress(LookupError, RuntimeError):
         return load(code, resolve, True)
     return None
 
 
 def _link(code: ObjectFile, address_of: Callable[[str], int]) -> Any:
-    """LLVM's handle of the linked code, which lives as long.
+    """LLVM's handle of the linked code, which owns it.
 
-    Each library has a linker of its own: what a linker knows of a library is freed with the linker,
-    not with the library.  JITLink puts all sections of a library side by side; the older linker
-    spreads them, which on AArch64 ends the process where they are too far apart for a relocation.
+    Each library has its own linker: a linker's records of a library are freed with the linker, not
+    with the library.  JITLink places all sections of a library next to each other; the older linker
+    (RuntimeDyld) spreads them, which on AArch64 aborts the process if a relocation is out of range.
     """
     import llvmlite.binding as llvm
 
@@ -196,11 +196,11 @@ def _link(code: ObjectFile, address_of: Callable[[str], int]) -> Any:
             f" that it has written ({image.refused_memory()}). Allow it (SELinux: execmem, systemd:"
             ' MemoryDenyWriteExecute=no), or use mode "FAST_COMPILE", which needs no machine code.'
         )
-    llvm.initialize_native_target()  # nothing may have been generated in this process
+    llvm.initialize_native_target()  # may not have been done: code can come from the cache
     builder = llvm.JITLibraryBuilder().add_object_img(code.data).add_current_process()
-    if sys.platform == "win32":  # what LLVM's generator refers to there by itself
+    if sys.platform == "win32":  # symbols that LLVM's code generator adds there
         builder.import_symbol("__chkstk", address_of("__chkstk"))  # grows the stack page by page
-        builder.import_symbol("_fltused", id(None))  # a mark; nobody reads its address
+        builder.import_symbol("_fltused", id(None))  # a marker; its address is never read
     for name in code.imports:
         builder.import_symbol(name, address_of(name))
     for name in code.exports:
@@ -221,8 +221,8 @@ builder.link(llvm.create_lljit_compiler(use_jit_link=True), "trial")
 
 @once
 def _llvm_can_load() -> bool:
-    """Whether LLVM gets executable memory.
+    """Whether LLVM can allocate executable memory.
 
-    It ends a process in which it does not, so another one tries.
+    LLVM aborts the process if it cannot, so this is tested in a child process.
     """
     return subprocess.run([sys.executable, "-c", _TRIAL], capture_output=True).returncode == 0

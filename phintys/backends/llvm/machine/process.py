@@ -1,4 +1,4 @@
-"""Addresses of what the process has loaded: the C library and other shared libraries."""
+"""Addresses of symbols in the process: in the C library and other shared libraries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Machine code as bytes, for the cache on disk, and back.
+"""Serialization of machine code and functions, for the cache on disk.
 
 The format, all integers little-endian and without padding::
 
@@ -28,7 +28,7 @@ The format, all integers little-endian and without padding::
     payload     code, or function; nothing follows
 
 `read_code` and `read_function` check all of this, and that every place and word lies in the image;
-where it does not hold, the answer is None.
+they return None if a check fails.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ import numpy as np
 
 from phintys.backends.llvm.machine.image import Code, Image, ObjectFile, is_sound
 
-#: What the blocks of functions hold, in the order of the numbers in the format.
+#: Kinds of words of functions' blocks, in the order of their numbers in the format.
 _KINDS = ("slow", "failed", "names", "null", "integer", "cell", "object", "array")
 _PLAIN = _KINDS[:4]
 _WORD = 8
@@ -66,12 +66,12 @@ class _Bad(Exception):
 
 
 def code_bytes(code: Code) -> bytes:
-    """Code in the format above."""
+    """The serialized code."""
     return b"".join(_code(code))
 
 
 def function_bytes(code: Code, words: Words) -> bytes:
-    """A function in the format above; ``words`` must be such that they `can_be_kept`."""
+    """The serialized function; `can_be_kept` must be true of ``words``."""
     values: dict[int, tuple[int, Any]] = {}
     table = []
     for kind, value in words:
@@ -87,7 +87,7 @@ def function_bytes(code: Code, words: Words) -> bytes:
 
 
 def can_be_kept(words: Words) -> bool:
-    """Whether words refer to nothing that only this process has."""
+    """Whether words refer to no object that exists only in this process."""
     return all(kind not in ("object", "array") or _is_known(value) for kind, value in words)
 
 
@@ -181,7 +181,7 @@ def _read(payload: bytes, read: Callable[[_Input], Any]) -> Any:
 
 
 class _Input:
-    """Bytes that are read from the front; `_Bad` or `struct.error` beyond their end."""
+    """A reader of bytes from the front; raises `_Bad` or `struct.error` beyond their end."""
 
     def __init__(self, data: bytes) -> None:
         self.data, self.at = data, 0
@@ -192,23 +192,23 @@ class _Input:
         return value
 
     def byte(self, limit: int) -> int:
-        """A byte below ``limit``."""
+        """Read a byte, which must be less than ``limit``."""
         value = self.take(1)[0]
         _require(value < limit)
         return value
 
     def numbers(self, count: int) -> tuple[int, ...]:
-        """Numbers of 64 bits."""
+        """Read ``count`` integers of 64 bits."""
         return struct.unpack(f"<{count}Q", self.take(8 * count))
 
     def count(self, least: int) -> int:
-        """How many things of at least so many bytes follow."""
+        """Read the number of items that follow, each of at least ``least`` bytes."""
         value = self.number(_U32)
         _require(value * least <= len(self.data) - self.at)
         return value
 
     def take(self, size: int) -> bytes:
-        """So many bytes."""
+        """Read ``size`` bytes."""
         start, self.at = self.at, self.at + size
         _require(self.at <= len(self.data))
         return self.data[start : self.at]
@@ -287,7 +287,7 @@ def _read_value(data: _Input) -> Any:
 
 
 def _read_dtype(data: _Input) -> np.dtype[Any]:
-    """NumPy's own object where there is one: the routine compares addresses."""
+    """Read a dtype: NumPy's singleton where there is one, since the routine compares addresses."""
     text = data.text()
     _require(_DTYPES.fullmatch(text) is not None)
     try:

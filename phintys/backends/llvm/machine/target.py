@@ -1,8 +1,8 @@
-"""The machine that code is generated for: the one place that knows widths of vectors and registers.
+"""The target machine: widths of vectors, registers, and LLVM's code generator.
 
-`current` gives the `Target` of the settings ``config.cpu`` and ``config.vector_bits``.  It is read
-when a function is compiled; what is kept in memory for a target is kept under it, and keys of code
-on disk contain it (see `surroundings`).
+`current` returns the `Target` of the settings ``config.cpu`` and ``config.vector_bits``.  It is
+read when a function is compiled; caches in memory use the target as key, and keys of code on disk
+contain it (see `surroundings`).
 """
 
 from __future__ import annotations
@@ -22,26 +22,26 @@ from phintys.backends.llvm import costs
 from phintys.backends.llvm.machine import image
 from phintys.config import config
 
-#: Levels of LLVM's code generator.  `PLAIN` takes a quarter of the time; on vectors of 512 bits it
-#: can abort the process, so it is for code without vectors.
+#: Optimisation levels of LLVM's code generator.  `PLAIN` takes a quarter of the time; on vectors of
+#: 512 bits it can abort the process, so it is only for code without vectors.
 PLAIN, OPTIMISED = 0, 1
 
-#: Bytes inside which machines shuffle the elements of a vector fast.
+#: Bytes of a vector inside which shuffles are fast.
 SHUFFLED = 16
 
 _NATIVE = "native"
 
-#: Names of x86 processors that LLVM is known to know.
+#: Names of x86 processors that LLVM supports, so that they need no check.
 _LEVELS = frozenset(["x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4", "generic"])
 
 
 @dataclass(frozen=True)
 class Target:
-    """A machine, by the settings that describe it.
+    """A target machine, described by the settings.
 
-    ``cpu`` is a name of LLVM's, or ``native``; ``bits`` is the width of vectors, 0 for the
-    processor's own.  The other attributes are worked out when they are asked for: they need LLVM,
-    which code from the cache does without.
+    ``cpu`` is one of LLVM's names of processors, or ``native``; ``bits`` is the width of vectors, 0
+    for that of the processor.  The other attributes are computed lazily: they need LLVM, which code
+    from the cache does not.
     """
 
     cpu: str
@@ -49,7 +49,7 @@ class Target:
 
     @cached_property
     def triple(self) -> str:
-        """LLVM's name for the architecture and the system."""
+        """The target triple: architecture and operating system."""
         import llvmlite.binding as llvm
 
         return llvm.get_process_triple()
@@ -63,10 +63,11 @@ class Target:
 
     @cached_property
     def features(self) -> str:
-        """What LLVM is told about the processor besides its name.
+        """LLVM's feature string for the processor.
 
-        All features of the processor here, because in virtual machines its name can be wrong.  With
-        ``prefer-256-bit``, which some names imply, LLVM would split vectors of 512 bits.
+        For ``native`` it lists all features of this processor, because in virtual machines its name
+        can be wrong.  ``prefer-256-bit``, which some names imply, is disabled: LLVM would split
+        vectors of 512 bits.
         """
         import llvmlite.binding as llvm
 
@@ -92,8 +93,7 @@ class Target:
 
     @cached_property
     def vector_bits(self) -> int:
-        """The width of the vectors that code is written with; LLVM splits wider ones than the
-        processor's."""
+        """The width of vectors in the IR; LLVM splits those wider than the processor's."""
         return self.bits or self.register_bits
 
     @property
@@ -102,27 +102,27 @@ class Target:
 
     @cached_property
     def registers(self) -> int:
-        """How many vectors the processor's registers hold at the same time."""
+        """The number of vectors that the processor's registers hold at the same time."""
         wide = not self.is_x86 or self.register_bits == 512
         return (32 if wide else 16) // max(1, self.vector_bits // self.register_bits)
 
     @cached_property
     def has_fma(self) -> bool:
-        """Whether the processor multiplies and adds in one instruction.
+        """Whether the processor has a fused multiply-add.
 
-        All but old ones of x86 do, also where LLVM does not find out what the processor has.
+        All but old x86 processors have it, also where LLVM cannot detect the processor's features.
         """
         if self.cpu != _NATIVE:
             return self._probed[1]
         return not self.is_x86 or "+fma" in self.features.split(",")
 
     def lanes(self, size: int, vectors: int = 1, most: int = costs.MOST_LANES) -> int:
-        """How many elements of ``size`` bytes that many vectors hold; at most ``most``."""
+        """The number of elements of ``size`` bytes in that many vectors; at most ``most``."""
         return min(vectors * self.vector_bytes // size, most)
 
     @cached_property
     def _probed(self) -> tuple[int, bool]:
-        """Register width, and whether there is a fused multiply-add, by what LLVM generates."""
+        """Register width, and whether there is a fused multiply-add, found in generated code."""
         import llvmlite.binding as llvm
 
         module = llvm.parse_assembly(_PROBE, context=llvm.create_context())
@@ -181,7 +181,7 @@ def _machine(target: Target, level: int) -> Any:
 
 @cache
 def _check_runs_here(target: Target) -> None:
-    """ValueError if the processor here lacks what code for the target uses."""
+    """Raise ValueError if this processor lacks features that code for the target uses."""
     host = _target(_NATIVE, 0)
     if target.register_bits > host.register_bits or target.has_fma > host.has_fma:
         raise ValueError(
@@ -198,9 +198,10 @@ llvm.Target.from_triple(sys.argv[1]).create_target_machine(cpu=sys.argv[2], feat
 
 
 def _check_is_known(target: Target) -> None:
-    """ValueError for a name that LLVM does not know.
+    """Raise ValueError for a name of a processor that LLVM does not know.
 
-    LLVM takes another processor then and says so on standard error, so another process asks it.
+    LLVM then falls back to another processor and warns on standard error, so a child process tests
+    the name.
     """
     if target.cpu in _LEVELS or not sys.executable:
         return
@@ -214,9 +215,9 @@ def _check_is_known(target: Target) -> None:
 
 
 def surroundings(target: Target) -> str:
-    """Everything that machine code for a target depends on, but the program it is made from.
+    """A key of everything that machine code for a target depends on, except the Program.
 
-    It is found without LLVM, which takes long to import (see `identity`).
+    It is computed without LLVM, which takes long to import (see `identity`).
     """
     form = "image" if image.in_use() else "object file"
     return f"{_here()} {form} {target.cpu} {target.bits}"

@@ -1,13 +1,13 @@
 """From a Program to one routine as IR text.
 
-    entry.py          emit_entry: arguments, steps, results, ways out
-    frame.py          what the routine owns: text, words, references, memory, the lock
+    entry.py          emit_entry: arguments, steps, results, exits
+    frame.py          state of a routine: text, words, references, memory, the GIL
     body.py           the slots of one Program: memory, lengths, groups of steps
-    steps.py          one step, by its kind
+    steps.py          one step, dispatched on its kind
     control.py        Branch and Loop
     blas.py           Call
     parts.py threads.py              kernels in several threads; threads.ll
-    blocks.py slices.py block_loop.py  steps for blocks of rows
+    blocks.py slices.py block_loop.py  steps executed block of rows by block of rows
     module.py         the text of the whole module; entry.ll
 
 It may import all other folders of the llvm backend, none of which imports it.

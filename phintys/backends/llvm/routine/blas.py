@@ -1,7 +1,7 @@
 """`Call` steps: BLAS.
 
-``blas.ll`` holds routines in row-major terms that put sizes, leading dimensions and transposition
-the way BLAS wants them; a step becomes a loop over its batch that calls one of them.
+``blas.ll`` holds routines for row-major matrices that translate sizes, leading dimensions and
+transposition for BLAS; a step becomes a loop over its batch that calls one of them.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def declarations(dtype: str) -> list[str]:
 
 
 def emit_call(out: Writer, step: Call, lengths: Lengths, addresses: dict[int, str]) -> None:
-    """Write the call, repeated over the batch; goes to ``large`` where it fails."""
+    """Emit the call, repeated over the batch; branches to ``large`` if it fails."""
     kind = BLAS_TYPES[step.dtype][0]
     sizes, _, takes_beta = _FORMS[step.name]
     batch = [lengths(d) for d in step.batch]
@@ -65,12 +65,12 @@ def emit_call(out: Writer, step: Call, lengths: Lengths, addresses: dict[int, st
 
 
 def _succeed(out: Writer, call: str) -> None:
-    """Call what returns 0 unless it fails."""
+    """Emit ``call``, whose result is 0 on success; branches to ``large`` otherwise."""
     out.require(out.value(f"icmp eq i64 {out.value(call)}, 0"), "large")
 
 
 class _Batch:
-    """Loops over the batch of a call; one after the other, the outermost first."""
+    """The loop nest over the batch of a call, outermost loop first."""
 
     def __init__(self, out: Writer, lengths: list[str]) -> None:
         self.out, self.lengths = out, lengths
@@ -90,14 +90,14 @@ class _Batch:
             self.values.append(value)
 
     def advance(self, base: str, strides: list[str], kind: str) -> str:
-        """The address of an operand at the present point of the batch."""
+        """Emit the address of an operand at the current point of the batch."""
         for value, stride in zip(self.values, strides):
             step = self.out.value(f"mul i64 {value}, {stride}")
             base = self.out.value(f"getelementptr {kind}, ptr {base}, i64 {step}")
         return base
 
     def close(self, work: str) -> None:
-        """End the loops; ``work`` is that of one turn, after much of which signals are handled."""
+        """Emit the end of the loops; ``work`` is that of one iteration, for `count`."""
         out = self.out
         if self.lengths:
             self.count(work)
@@ -108,7 +108,7 @@ class _Batch:
             out.label(self.ends[d])
 
     def count(self, work: str) -> None:
-        """Add the work of a turn up; after a block of it let Python handle signals."""
+        """Emit the sum of the work of iterations, with a poll for signals after a block of it."""
         out, ask, after = self.out, self.out.name("ask"), self.out.name("on")
         done = out.value(f"add i64 {out.load('i64', self.work)}, {work}")
         done = out.value(f"add i64 {done}, {costs.BATCH_TURN}")
@@ -124,7 +124,7 @@ class _Batch:
 def _element(
     out: Writer, operand: Operand, lengths: Lengths, addresses: dict[int, str], kind: str
 ) -> str:
-    """The address of the first element of an operand."""
+    """Emit the address of the first element of an operand."""
     base, offset = addresses[operand.slot.number], lengths(operand.offset)
     if offset == "0":
         return base
@@ -134,7 +134,7 @@ def _element(
 def _factor(
     out: Writer, factor: Operand | float, lengths: Lengths, addresses: dict[int, str], kind: str
 ) -> str:
-    """``alpha`` or ``beta`` as an argument."""
+    """``alpha`` or ``beta`` as the text of an argument."""
     if isinstance(factor, Operand):
         return f"{kind} {out.load(kind, _element(out, factor, lengths, addresses, kind))}"
     exact: Any = np.float64(np.float32(factor) if kind == "float" else factor)

@@ -17,7 +17,7 @@ from phintys.lowering.program import Operand, Slot
 
 
 def emit(body: Body, step: Blocks) -> None:
-    """Write the loop over blocks; there is at least one, if only an empty one."""
+    """Emit the loop over blocks; it has at least one iteration, whose block may be empty."""
     out = body.out
     cells = [cell for slice_ in step.slices for cell in slice_.cells]
     for cell in cells:
@@ -49,7 +49,7 @@ def emit(body: Body, step: Blocks) -> None:
 
 
 def _place_views(body: Body, step: Blocks, start: str) -> None:
-    """Say where the rows of a block begin."""
+    """Emit the addresses where the rows of a block begin, and set those of its views."""
     out, known = body.out, dict[tuple[Slot, Dim], str]()
     for view in (view for slice_ in step.slices for view in slice_.views):
         if view[1:] not in known:
@@ -60,7 +60,7 @@ def _place_views(body: Body, step: Blocks, start: str) -> None:
 
 
 def _set(body: Body, cell: Cell, value: Any) -> None:
-    """Store a number, or the content of a 0-d slot, in a cell."""
+    """Emit the store of a number, or of the content of a 0-d slot, in a cell."""
     kind, dtype = Type(cell.slot.dtype or "").cell, cell.slot.dtype or ""
     if isinstance(value, Operand):
         offset = body.lengths(value.offset * np.dtype(dtype).itemsize)
@@ -71,7 +71,7 @@ def _set(body: Body, cell: Cell, value: Any) -> None:
 
 
 def _block_rows(body: Body, rows: str, size: str, columns: str) -> str:
-    """The number of rows in a block, from the bytes of all rows."""
+    """Emit the number of rows in a block, from the bytes of all rows."""
     out = body.out
     before, blocks, go = out.block, out.name("large"), out.name("go")
     out.branch(out.value(f"icmp sgt i64 {size}, {costs.ROW_BLOCK_SMALL}"), blocks, go)

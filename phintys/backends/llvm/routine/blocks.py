@@ -1,17 +1,17 @@
-"""Steps over the rows of a matrix, block after block of rows.
+"""Cache blocking across steps: several steps over the rows of a matrix, block by block.
 
 A product with a matrix that no cache holds takes as long as reading the matrix from memory.
-Where several products read the same one, they and the steps between them are done for a block
-of rows that the cache keeps, then for the next::
+Where several products read the same matrix, they and the steps between them are executed for a
+block of rows that stays in the cache, then for the next::
 
     eta = X @ b                          for each block of rows:
     r = f(eta), s = sum(h(eta))             eta[rows] = X[rows] @ b
     g = X.T @ r                             r[rows] = f(eta[rows]), s += sum(h(eta[rows]))
                                             g += X[rows].T @ r[rows]
 
-So X is read from memory once.  The order of a Program's steps is right as it is; this is another
-one, for steps that share memory only if none of them writes it, or if each touches it row by row.
-A small matrix is a single block.
+So X is read from memory once.  This changes the order of a Program's steps, so it is applied only
+to steps that share memory that none of them writes, or that each accesses row by row.  A small
+matrix is a single block.
 """
 
 from __future__ import annotations
@@ -30,9 +30,10 @@ from phintys.lowering.spec import step_dims, step_reads, step_writes
 
 
 class Blocks(NamedTuple):
-    """Steps that are done for blocks of ``rows``.
+    """Steps that are executed for blocks of ``rows``.
 
-    Their matrices have ``size`` bytes in all rows, the results of products so many ``columns``.
+    ``size`` is the number of bytes of their matrices, ``columns`` that of the columns of the
+    results of products.
     """
 
     rows: Dim
@@ -42,7 +43,7 @@ class Blocks(NamedTuple):
 
 
 def in_blocks(steps: Sequence[Step]) -> Iterator[Step | Blocks]:
-    """The steps in an order that does the same, some of them in blocks."""
+    """The steps in an equivalent order, some of them in blocks."""
     for start in range(0, len(steps), costs.ROW_BLOCK_STEPS):
         yield from _arranged(list(steps[start : start + costs.ROW_BLOCK_STEPS]))
 
@@ -56,7 +57,7 @@ def _arranged(steps: list[Step]) -> list[Step | Blocks]:
 
 
 def _candidates(steps: list[Step]) -> list[tuple[Slot, Dim]]:
-    """Matrices that several products read, with the number of their rows, apart in memory.
+    """Row-major matrices that several products read, with the numbers of their rows.
 
     Blocks of columns gain little: the pieces of their rows are too short to be read fast.
     """
@@ -70,7 +71,7 @@ def _candidates(steps: list[Step]) -> list[tuple[Slot, Dim]]:
 
 
 class _Choice:
-    """Which steps are done in blocks of rows, and which of the others before and after them."""
+    """The choice of the steps executed in blocks of rows, and of those before and after them."""
 
     def __init__(self, steps: list[Step], rows: Dim) -> None:
         self.slices: list[Slice] = []
@@ -86,7 +87,7 @@ class _Choice:
                 chosen.add(touched)
             elif free and chosen.is_apart(touched):
                 self.before.append(step)
-            elif isinstance(step, Check):  # what follows may rely on it
+            elif isinstance(step, Check):  # later steps may rely on it
                 self.after += steps[number:]
                 break
             else:
@@ -94,7 +95,7 @@ class _Choice:
                 self.after.append(step)
 
     def join(self, slice_: Slice | None) -> bool:
-        """Add a step if it shares memory with the others only as blocks allow."""
+        """Add a step if its shared memory permits blocks; whether it was added."""
         uses = merged([*self.uses.items(), *slice_.uses.items()]) if slice_ else None
         if slice_ is None or uses is None:
             return False
@@ -106,7 +107,7 @@ class _Choice:
         return True
 
     def blocks(self, rows: Dim) -> Blocks:
-        """The steps that are done in blocks."""
+        """The steps that are executed in blocks."""
         size, columns = ZERO, ONE
         for call, *others in self.products.values():
             size += call.sizes[0] * call.sizes[-1] * np.dtype(call.dtype).itemsize
@@ -116,7 +117,7 @@ class _Choice:
 
 
 class _Touched:
-    """The memory that steps read and write, with the symbols that they need and define."""
+    """The memory that steps read and write, and the symbols that they use and define."""
 
     def __init__(self, steps: Iterable[Step] = ()) -> None:
         self.read: set[Any] = set()
@@ -133,6 +134,6 @@ class _Touched:
         self.written |= other.written
 
     def is_apart(self, other: _Touched) -> bool:
-        """Whether it makes no difference which of the two come first."""
+        """Whether the two sets of steps are independent, so that their order does not matter."""
         mixed = self.read & other.written or self.written & other.read
         return not mixed and not self.written & other.written

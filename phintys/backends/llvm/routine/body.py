@@ -1,9 +1,8 @@
-"""The steps of one Program as IR, and where its slots are while they run.
+"""The steps of one Program as IR, and the locations of its slots.
 
-A Program's steps are written one after the other into the routine that is being made.  Memory is
-allocated when the first step that uses it is about to run, together with all other memory whose
-size is known by then; consecutive steps that need nothing of Python form a group, around which the
-lock of the interpreter is given up if the group is long work.
+A Program's steps are emitted one after the other into a routine.  Memory is allocated before the
+first step that uses it, together with all other memory whose size is known by then.  Consecutive
+steps that do not use Python form a group; the GIL is released around groups with much work.
 """
 
 from __future__ import annotations
@@ -27,14 +26,14 @@ from phintys.dims import ZERO, Dim, product
 from phintys.lowering.program import Call, Check, Copy, Kernel, Program, Scan, Slot, Step
 from phintys.lowering.spec import step_reads, step_writes
 
-#: Writes one step; see ``steps.py``
+#: Emits one step; see ``steps.py``
 Emit = Callable[["Body", Step | Blocks], None]
 
 
 class Place(NamedTuple):
-    """What an inner slot is bound to: memory with its lengths, an object, or both.
+    """The location that an inner slot is bound to: memory with its lengths, an object, or both.
 
-    ``owned`` is the place in ``%owned`` where the object of an output is to be put.
+    ``owned`` is the index in ``%owned`` where the object of an output is to be stored.
     """
 
     address: str | None = None
@@ -44,28 +43,28 @@ class Place(NamedTuple):
 
 
 class Body:
-    """The steps of one Program, and where its slots are while they run.
+    """The steps of one Program, and the locations of its slots.
 
-    ``emit`` writes a step.
+    ``emit`` emits a step.
     """
 
     def __init__(self, frame: Frame, program: Program, emit: Emit, step: int | None = None) -> None:
         self.frame, self.program, self.emit, self.out = frame, program, emit, frame.out
-        self.inside = step  # of an inner Program: the step of the outermost one that runs it
+        self.inside = step  # for an inner Program: the step of the outermost Program that runs it
         self.targets: dict[int, Place] = {}  # slot number -> memory for an output
         self.lengths = Lengths(frame.out, self.symbol)
         self.addresses: dict[int, str] = {}  # slot number -> address of element 0
         self.objects: dict[int, str] = {}  # slot number -> the Python object
-        self.places: dict[int, int] = {}  # slot number -> place in %owned
+        self.places: dict[int, int] = {}  # slot number -> index in %owned
         self.cells: dict[int, str] = {}  # slot number -> the list of a shared variable
         self.blocks: dict[int, str] = {}  # storage number -> address
         self.words: dict[tuple[str, int], str] = {}
         self.slots = {slot.number: slot for slot in program.slots}
         self.slots.update((slot.number, slot) for slot in program.inputs)
 
-    # ----- what comes from outside
+    # ----- inputs and constants
     def word(self, kind: str, value: Any) -> str:
-        """A word of the block that holds ``value``."""
+        """Emit the load of the word of the block that holds ``value``."""
         key = (kind, id(value))
         if key not in self.words:
             position = self.frame.word(kind, value)
@@ -76,7 +75,7 @@ class Body:
         return self.word("object", np.dtype(slot.dtype))
 
     def symbol(self, key: tuple[Any, ...]) -> str:
-        """The value of a symbol: a length of an array, or an integer in a 0-d slot."""
+        """Emit the value of a symbol: a length of an array, or an integer in a 0-d slot."""
         kind, number, *rest = key
         if kind == "item":
             slot = self.slots[number]
@@ -85,7 +84,7 @@ class Body:
         return self.out.load("i64", dims, 8 * rest[0])
 
     def shared(self, slots: list[Slot]) -> None:
-        """Hold the values of shared variables for the time of the call."""
+        """Emit new references to the values of shared variables, owned until the call ends."""
         for i, slot in enumerate(slots):
             cell = self.word("cell", i)
             self.cells[slot.number] = cell
@@ -94,7 +93,7 @@ class Body:
             self.receive(slot, value, slot.name or f"shared variable {i}")
 
     def receive(self, slot: Slot, value: str, what: str) -> None:
-        """Take a reference to an object from outside, as the slot wants it."""
+        """Emit a new reference to an object from outside, checked against the slot's type."""
         if slot.dtype is None:
             self.out.line(f"call void @Py_IncRef(ptr {value})")
             self.objects[slot.number], self.places[slot.number] = value, self.frame.own(value)
@@ -108,11 +107,11 @@ class Body:
                 self.fail_unless(self.out.value(f"icmp eq i64 {length}, {dim.value}"), -1)
 
     def hold(self, slot: Slot, object_: str, place: int) -> None:
-        """The slot is an array that the call owns."""
+        """Set the slot's location to an array that the call owns."""
         self.objects[slot.number], self.places[slot.number] = object_, place
         self.addresses[slot.number] = self.out.load("ptr", object_, offsets().data)
         if slot.kind == "python":
-            # read now: the array may be gone when a length is wanted
+            # read now: the array may have been freed when a length is needed
             for axis in range(slot.ndim):
                 self.lengths(Dim.symbol(("len", slot.number, axis)))
             if slot.ndim == 0 and np.dtype(slot.dtype).kind in "iu":
@@ -131,13 +130,13 @@ class Body:
 
     # ----- inner Programs
     def inner(self, program: Program, step: int) -> Body:
-        """The body of a Program that a step of this one runs."""
+        """The body of an inner Program that a step of this one runs."""
         inner = Body(self.frame, program, self.emit, step if self.inside is None else self.inside)
         inner.words = dict(self.words)
         return inner
 
     def bind(self, slot: Slot, place: Place) -> None:
-        """Say where an input of an inner Program is."""
+        """Set the location of an input of an inner Program."""
         if place.object is not None:
             self.objects[slot.number] = place.object
         if place.address is not None:
@@ -146,12 +145,12 @@ class Body:
             self.lengths.define(Dim.symbol(("len", slot.number, axis)), length)
 
     def pass_on(self, slot: Slot, place: int) -> None:
-        """Put a new reference to the object of an output into a place of the outer Program."""
+        """Emit a new reference to the object of an output, stored for the outer Program."""
         self.out.line(f"call void @Py_IncRef(ptr {self.objects[slot.number]})")
         self.out.store("ptr", self.objects[slot.number], "%owned", 8 * place)
 
     def adopt(self, slot: Slot, place: int) -> None:
-        """Take what an inner Program has put into a place as the content of a slot."""
+        """Set the slot's location to the object that an inner Program has stored in ``%owned``."""
         object_ = self.out.load("ptr", "%owned", 8 * place)
         if slot.dtype is None:
             self.objects[slot.number], self.places[slot.number] = object_, place
@@ -160,7 +159,7 @@ class Body:
 
     # ----- memory
     def provide(self, slot: Slot) -> None:
-        """See to it that a slot which a step is about to use has memory."""
+        """Emit the allocation of a slot's memory, unless it has some already."""
         if self.is_filled(slot.number):
             return
         if slot.number in self.targets:
@@ -180,20 +179,20 @@ class Body:
             raise ValueError(f"slot {slot.number} ({slot.kind} {slot.name}) is used but not filled")
 
     def match(self, slot: Slot, lengths: Sequence[str]) -> None:
-        """Fail unless an output of an inner Program has the lengths that are expected."""
+        """Emit a check that an output of an inner Program has the expected lengths."""
         for dim, wanted in zip(slot.shape, lengths, strict=True):
             equal = self.out.value(f"icmp eq i64 {self.lengths(dim)}, {wanted}")
             self.fail_unless(equal, -1)
 
     def dims_of(self, slot: Slot) -> str:
-        """An array on the stack with the lengths of a slot."""
+        """Emit an array on the stack with the lengths of a slot."""
         memory = self.out.stack(f"[{slot.ndim} x i64]")
         for axis, dim in enumerate(slot.shape):
             self.out.store("i64", self.lengths(dim), memory, 8 * axis)
         return memory
 
     def allocate(self, slot: Slot) -> None:
-        """One workspace for this temp's storage and all others whose sizes are known by now."""
+        """Emit one allocation for this temp's storage and all others whose sizes are known."""
         sizes = self.program.storages
         first = slot.storage
         if first is None:
@@ -225,9 +224,12 @@ class Body:
         return number in self.addresses or number in self.objects
 
     def workspace(self, sizes: list[Dim]) -> list[str]:
-        """The addresses of blocks of these sizes, in one piece of memory, equal ones in a row."""
+        """Emit one allocation for blocks of these sizes; their addresses.
+
+        Blocks of equal size are adjacent.
+        """
         out, total = self.out, str(ALIGN)
-        starts: dict[Dim, tuple[str, str]] = {}  # of the next block, distance of blocks
+        starts: dict[Dim, tuple[str, str]] = {}  # offset of the next block, distance of blocks
         for dim, count in Counter(sizes).items():
             step, whole = self.rounded(dim, count)
             starts[dim] = (total, step)
@@ -247,7 +249,7 @@ class Body:
         return blocks
 
     def rounded(self, dim: Dim, count: int) -> tuple[str, str]:
-        """A number of bytes rounded up to a multiple of `ALIGN`, and ``count`` times that."""
+        """Emit a number of bytes rounded up to a multiple of `ALIGN`, and ``count`` times that."""
         out, size = self.out, self.lengths.size(dim, "memory")
         padded = out.value(f"call i64 @llvm.sadd.sat.i64(i64 {size}, i64 {ALIGN - 1})")
         step = out.value(f"and i64 {padded}, {-ALIGN}")
@@ -276,9 +278,10 @@ class Body:
             self.provide(slot)
 
     def group(self, start: int) -> list[Step]:
-        """The next steps that can run without Python once all their memory has been allocated.
+        """The next steps that can run without the GIL once all their memory has been allocated.
 
-        Checks come before the memory of what follows: it may be lengths that they are about.
+        Checks form groups of their own, before the memory of later steps is allocated: they may
+        check its lengths.
         """
         steps = self.program.steps
         end = start + 1
@@ -296,7 +299,7 @@ class Body:
         long = (work.value is None or work.value > costs.LONG_WORK) and all(symbols)
         if long:
             self.frame.suspend(self.lengths(work))
-        # one or the other: what a kernel does in a block is too little for several threads
+        # blocks or threads: a block of a kernel is too little work for several threads
         steps = in_blocks(group) if self.frame.threads == 1 else group
         for i, step in enumerate(steps, 1):
             self.step(step)
@@ -306,12 +309,12 @@ class Body:
             self.frame.resume()
 
     def step(self, step: Step | Blocks) -> None:
-        """Write one step."""
+        """Emit one step."""
         self.emit(self, step)
 
     @contextmanager
     def within(self, definitions: dict[Dim, str]) -> Generator[None]:
-        """Steps that are written in this context see other values of some symbols."""
+        """A context in which emitted steps use other values of some symbols."""
         outer, self.lengths = self.lengths, self.lengths.within(definitions)
         yield
         self.lengths = outer
@@ -332,7 +335,7 @@ class Body:
         return slot.kind == "output" and all(self.is_known(d) for d in slot.shape)
 
     def last_uses(self) -> dict[int, list[int]]:
-        """step -> slots that Python made and that nothing needs after this step."""
+        """step -> slots that Python made and whose last use is this step."""
         kept = {slot.number for slot in self.program.outputs}
         last: dict[int, int] = {}
         for i, step in enumerate(self.program.steps):
@@ -350,21 +353,21 @@ class Body:
         self.out.require(condition, "fail")
 
     def ask(self) -> None:
-        """Let Python handle signals; fail if that raises."""
+        """Emit a poll for signals; fails if a handler raises."""
         status = self.out.value(poll.POLL)
         self.out.require(self.out.value(f"icmp eq i64 {status}, 0"), "fail")
 
     def succeed(self, status: str, step: Step) -> None:
-        """Fail unless a status is 0."""
+        """Emit a check that a status is 0."""
         if status != "0":
             self.fail_unless(self.out.value(f"icmp eq i64 {status}, 0"), step.step)
 
     def call_kernel(self, kernel: Kernel, lengths: Lengths, long: bool = False) -> str:
-        """Call the function of a kernel, see `emit_kernel`; its status, 0 if it cannot fail."""
+        """Emit the call of a kernel's function (`emit_kernel`); its status, 0 if it cannot fail."""
         return self.call(emit_kernel(kernel, long), lengths)
 
     def call(self, code: KernelCode, lengths: Lengths) -> str:
-        """Call the function of a kernel or a scan; its status, 0 if it cannot fail."""
+        """Emit the call of the function of a kernel or scan; its status, 0 if it cannot fail."""
         self.frame.kernels[code.symbol] = code
         args = []
         for a in code.arguments:
@@ -378,12 +381,12 @@ class Body:
         return status if code.can_fail else "0"
 
 
-#: Steps that need memory, but nothing of Python.
+#: Steps that use memory, but not Python.
 _NATIVE = (Kernel, Copy, Call, Scan)
 
 
 def _work(step: Step) -> Dim:
-    """About how many scalar instructions a step is."""
+    """An estimate of the number of scalar instructions of a step."""
     if isinstance(step, Kernel):
         return product(step.dims) * len(step.body)
     if isinstance(step, Scan):
@@ -396,7 +399,7 @@ def _work(step: Step) -> Dim:
 
 
 def _slots_of(step: Step) -> list[Slot]:
-    """The slots that a step uses, those that Python makes while it runs excepted."""
+    """The slots that a step uses, except those that Python creates in it."""
     if isinstance(step, Kernel):
         return [operand.slot for operand in step.operands]
     written = [s for s in step_writes(step) if s.kind not in ("python", "object")]
@@ -404,7 +407,7 @@ def _slots_of(step: Step) -> list[Slot]:
 
 
 def _load_integer(out: Writer, dtype: str, address: str) -> str:
-    """An integer of any dtype as i64."""
+    """Emit the load of an integer of any dtype, as i64."""
     kind = np.dtype(dtype)
     bits = 8 * kind.itemsize
     value = out.load(f"i{bits}", address)

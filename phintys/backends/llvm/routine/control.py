@@ -1,8 +1,8 @@
-"""`Branch` and `Loop` steps: the steps of inner Programs, written in place.
+"""`Branch` and `Loop` steps: the steps of inner Programs, inlined.
 
-An inner Program has slots of its own.  Its inputs are bound to what the outer one has, its
-outputs of kind ``output`` to memory of the outer one, so results are written where they belong.
-What an inner Program allocates is released at the end of each run.
+An inner Program has its own slots.  Its inputs are bound to values of the outer one, its outputs of
+kind ``output`` to memory of the outer one, so results need no copy.  Memory and references that an
+inner Program allocates are released at the end of each run.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from phintys.lowering.program import Branch, Loop, Operand, Program, Slot, Step
 
 
 def emit_branch(body: Body, step: Branch) -> None:
-    """Run one of two Programs."""
+    """Emit the run of one of two Programs."""
     out = body.out
     value = out.load("i8", body.addresses[step.condition.number])
     condition = out.value(f"icmp ne i8 {value}, 0")
@@ -39,14 +39,14 @@ def emit_branch(body: Body, step: Branch) -> None:
 
 
 def _whole(body: Body, slot: Slot) -> Place:
-    """A slot of the outer Program as it is."""
+    """The location of a whole slot of the outer Program."""
     lengths = tuple(body.lengths(d) for d in slot.shape)
     number = slot.number
     return Place(body.addresses.get(number), lengths, body.objects.get(number))
 
 
 def _result(body: Body, slot: Slot) -> Place:
-    """Where an output goes: memory, or for what Python makes a place of a reference."""
+    """The location for an output: memory, or an index in ``%owned`` for an object from Python."""
     if slot.kind in ("python", "object"):
         return Place(owned=body.frame.reserve())
     return _whole(body, slot)
@@ -59,7 +59,7 @@ def _run(
     outputs: Sequence[Place | None],
     step: int,
 ) -> Body:
-    """Write the steps of an inner Program; everything it allocates is released again."""
+    """Emit the steps of an inner Program, and the release of all that it allocates."""
     frame = body.frame
     owned, works = frame.owned, frame.works
     inner = body.inner(program, step)
@@ -80,7 +80,7 @@ def _run(
 
 
 def _copy(body: Body, slot: Slot, source: str, target: str) -> None:
-    """Copy the memory of a slot."""
+    """Emit a copy of the memory of a slot."""
     if source != target:
         size = body.lengths(product(slot.shape) * np.dtype(slot.dtype).itemsize)
         body.out.line(
@@ -92,7 +92,7 @@ def _copy(body: Body, slot: Slot, source: str, target: str) -> None:
 
 
 def emit_loop(body: Body, step: Loop) -> None:
-    """Run a Program again and again; its state is in the memory of the final slots."""
+    """Emit a loop over a Program; its state is in the memory of the final slots."""
     out = body.out
     length = body.lengths(step.length)
     states = [_State(body, initial, final) for initial, final in step.state]
@@ -135,16 +135,19 @@ def emit_loop(body: Body, step: Loop) -> None:
 
 
 def _turns(program: Program) -> int:
-    """In how many turns of a loop over a Program to ask once: a power of two."""
+    """The number of iterations of a loop over a Program between two polls: a power of two."""
     steps = sum(map(_steps, program.steps))
     return 1 << max(0, (costs.POLL_STEPS // max(1, steps)).bit_length() - 1)
 
 
 def _steps(step: Step) -> int:
-    """As how many steps a step counts; a Loop has so many turns that it does not ask itself."""
+    """The number of steps that a step counts as, for polls.
+
+    A Loop counts as many as it may run without a poll of its own.
+    """
     if isinstance(step, Loop):
         return costs.POLL_STEPS
-    if isinstance(step, Branch):  # bounded: as deep as Programs in each other
+    if isinstance(step, Branch):  # recursion as deep as the nesting of Programs
         return sum(map(_steps, (*step.then.steps, *step.orelse.steps)))
     return 1
 
@@ -155,10 +158,10 @@ def _address(outputs: list[Place | None], number: int | None) -> str | None:
 
 
 class _State:
-    """One state of a loop: where it is, and where the next one is written.
+    """One state of a loop: its location, and that of the next state.
 
-    An array is in the memory of the final slot; the next one goes to scratch memory, and is copied
-    at the end of the turn, because the old one may be read until then.
+    An array is in the memory of the final slot; the next one is written to scratch memory and
+    copied at the end of the iteration, because the old one may be read until then.
     """
 
     def __init__(self, body: Body, initial: Slot, final: Slot) -> None:
@@ -178,16 +181,16 @@ class _State:
 
     def present(self) -> Place:
         if self.final.kind != "object":
-            # without the object: Python must not keep memory that is written again
+            # without the object: Python must not keep a reference to memory that is overwritten
             return Place(self.memory.address, self.memory.lengths)
         return Place(object=self.body.out.load("ptr", "%owned", 8 * self.owned))
 
     def copy_to(self, place: Place) -> None:
-        """Keep the new state in a row of an output as well."""
+        """Emit the copy of the new state to a row of an output."""
         _copy(self.body, self.final, self.next.address or "", place.address or "")
 
     def advance(self) -> None:
-        """The new state becomes the present one."""
+        """Emit the replacement of the current state by the new one."""
         if self.final.kind != "object":
             _copy(self.body, self.final, self.next.address or "", self.memory.address or "")
             return
@@ -200,7 +203,7 @@ class _State:
 
 
 class _Moving:
-    """An operand whose first stride goes with the turns of a loop."""
+    """An operand whose first stride is that from one iteration of a loop to the next."""
 
     def __init__(self, body: Body, operand: Operand) -> None:
         self.body = body

@@ -1,15 +1,15 @@
 """Program -> LLVM IR of one native routine.
 
 The routine has the vectorcall signature of CPython.  It tests its arguments, computes lengths,
-allocates, runs the steps one after the other, hands out results and new values of shared
-variables.  It shares nothing between calls but read-only data and the cells of shared
-variables, so threads may be in it at once.
+allocates memory, runs the steps one after the other, and returns results and new values of shared
+variables.  Calls share only read-only data and the cells of shared variables, so the routine is
+reentrant and thread-safe.
 
-Everything outside comes through the block of pointers that belongs to the function object (see
-`callable.Block`) or is a symbol for the linker; no address stands in the code.  What does not
-depend on the Program is in ``runtime.ll`` and ``blas.ll``.
+External addresses come through the block of pointers that belongs to the function object (see
+`callable.Block`) or are symbols for the linker; the code contains no absolute address.  Routines
+that do not depend on the Program are in ``runtime.ll`` and ``blas.ll``.
 
-Ways out::
+Exits::
 
     miss      an argument does not fit or has a name: runtime.ll copies it, puts it in its place,
               or asks the ``slow`` callback
@@ -40,9 +40,9 @@ _SIGNATURE = "ptr @phintys.entry(ptr %self, ptr %args, i64 %flagged, ptr %names)
 
 
 class EntryCode(NamedTuple):
-    """The routine and what it needs: kernels, and BLAS for the dtypes in ``calls``.
+    """The routine, its kernels, and in ``calls`` the dtypes whose BLAS routines it calls.
 
-    ``words`` says what each word of the function's block is: ("slow", None), ("failed", None),
+    ``words`` describes each word of the function's block: ("slow", None), ("failed", None),
     ("integer", n), ("names", None), ("object", o), ("array", a) for the address of an array's data,
     ("cell", i) for the list that holds the i-th shared variable, or ("null", None).
     """
@@ -59,7 +59,7 @@ def emit_entry(program: Program, single: bool = False) -> EntryCode:
 
 
 class Routine(Frame):
-    """The text of one routine: arguments, steps, results and ways out."""
+    """The text of one routine: arguments, steps, results and exits."""
 
     def __init__(self, program: Program) -> None:
         super().__init__(program.n_arguments, thread_count())
@@ -85,7 +85,7 @@ class Routine(Frame):
 
     # ----- arguments
     def arguments(self) -> None:
-        """Test the arguments; nothing is owned yet, so a miss just leaves."""
+        """Emit the tests of the arguments; nothing is owned yet, so a miss needs no cleanup."""
         out, program = self.out, self.program
         slots = program.inputs[: program.n_arguments]
         for slot in slots:
@@ -112,7 +112,7 @@ class Routine(Frame):
                 self.body.addresses[slot.number] = self.array(i, slot, object_, "miss")
 
     def array(self, i: int, slot: Slot, object_: str, otherwise: str) -> str:
-        """The data of an ndarray that is as the slot says, else go to ``otherwise``."""
+        """Emit the address of an array's data; branches to ``otherwise`` if it does not fit."""
         out, at = self.out, offsets()
         descr = out.load("ptr", "%block", 8 * (len(HEADER) + 2 * i))
         has = out.load("ptr", object_, at.descr)
@@ -135,7 +135,7 @@ class Routine(Frame):
         return out.load("ptr", object_, at.data)
 
     def scalar(self, i: int, slot: Slot, object_: str) -> None:
-        """A 0-d argument: an array, or a Python number, which goes to the stack."""
+        """Emit the tests of a 0-d argument: an array, or a Python number, stored on the stack."""
         out = self.out
         memory = out.stack("i64")
         is_array, number, done = (out.name(n) for n in ("array", "number", "done"))
@@ -156,7 +156,7 @@ class Routine(Frame):
 
     # ----- the end
     def results(self, single: bool) -> None:
-        """Hand out results, then the new values of shared variables: nothing fails any more."""
+        """Emit the return of results, then the update of shared variables, which cannot fail."""
         out, program = self.out, self.program
         split = len(program.outputs) - len(program.updates)
         results, updates = program.outputs[:split], program.outputs[split:]
@@ -177,7 +177,7 @@ class Routine(Frame):
         out.line(f"ret ptr {answer}")
 
     def hand_out(self, slot: Slot, moved: set[int]) -> str:
-        """A new reference to the object in an output slot."""
+        """Emit a new reference to the object in an output slot."""
         object_ = self.body.objects[slot.number]
         place = self.body.places.get(slot.number)
         if place is None or place in moved:

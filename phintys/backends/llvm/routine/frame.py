@@ -1,4 +1,4 @@
-"""What a routine owns while it is written: its text, words, references, memory, and the lock."""
+"""The state of a routine that is being emitted: text, words, references, memory, and the GIL."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ HEADER = ("slow", "failed", "count", "names")
 
 
 class Frame:
-    """The text of a routine, the words of its block, and what a call of it has to give back."""
+    """The text of a routine, the words of its block, and the resources that a call releases."""
 
     def __init__(self, n_arguments: int, threads: int) -> None:
         self.out = Writer()
@@ -25,15 +25,15 @@ class Frame:
         self.words += [("integer", n_arguments), ("names", None)]
         self.kernels: dict[str, KernelCode] = {}
         self.calls: set[str] = set()
-        self.owned = 0  # Python objects that the call owns: places in the array %owned
-        self.works = 0  # memory that the call has allocated: places in the array %works
+        self.owned = 0  # references that the call owns: number of elements of the array %owned
+        self.works = 0  # memory that the call has allocated: elements of the array %works
         self.stack_bytes = 0
-        self.step = self.out.stack("i64")  # the step that is about to fail
+        self.step = self.out.stack("i64")  # the number of the step, should it fail
         self.threads = threads
-        self.thread = ""  # where the thread state is kept while the lock is given up
+        self.thread = ""  # stack memory of the thread state while the GIL is released
 
     def start(self) -> str:
-        """The start of the routine, whose size is known last."""
+        """The text of the prologue; made last, when the sizes of its arrays are known."""
         lines = [
             f"%block.at = getelementptr i8, ptr %self, i64 {DATA_OFFSET}",
             "%block = load ptr, ptr %block.at",
@@ -49,41 +49,41 @@ class Frame:
         return "".join(f"  {line}\n" for line in lines)
 
     def word(self, kind: str, value: Any) -> int:
-        """The position of a new word of the block."""
+        """Add a word to the block; its position."""
         self.words.append((kind, value))
         return len(self.words) - 1
 
     # ----- ownership
     def own(self, object_: str) -> int:
-        """Keep a reference until the end of the call."""
+        """Emit the store of an owned reference, released when the call ends; its index."""
         place = self.reserve()
         self.out.store("ptr", object_, "%owned", 8 * place)
         return place
 
     def obtain(self, call: str) -> tuple[str, int]:
-        """Call something that gives a new reference, or null with an exception."""
+        """Emit a call that returns a new reference, or null with an exception set."""
         object_ = self.out.value(call)
         self.out.require(self.out.value(f"icmp ne ptr {object_}, null"), "raise")
         return object_, self.own(object_)
 
     def release(self, place: int) -> None:
-        """Drop a reference early."""
+        """Emit the early release of a reference."""
         at = self.out.at("%owned", 8 * place)
         self.out.line(f"call void @phintys_release(ptr {at}, i64 1)")
 
     def reserve(self) -> int:
-        """A place for a reference that comes later."""
+        """The index in ``%owned`` for a reference that is stored later."""
         self.owned += 1
         return self.owned - 1
 
     def move(self, source: int, target: int) -> None:
-        """Move a reference from one place to another."""
+        """Emit the move of a reference from one index to another."""
         self.out.store("ptr", self.out.load("ptr", "%owned", 8 * source), "%owned", 8 * target)
         self.out.store("ptr", "null", "%owned", 8 * source)
 
-    # ----- the lock of the interpreter
+    # ----- the GIL
     def suspend(self, work: str) -> None:
-        """Give up the lock if there is enough work to do."""
+        """Emit the release of the GIL if there is enough work."""
         out, give, after = self.out, self.out.name("give"), self.out.name("go")
         if not self.thread:
             self.thread = out.stack("ptr")
@@ -95,7 +95,7 @@ class Frame:
         out.label(after)
 
     def resume(self) -> None:
-        """Take the lock again if it has been given up."""
+        """Emit the reacquisition of the GIL if it has been released."""
         if not self.thread:
             return
         out, take, after = self.out, self.out.name("take"), self.out.name("go")
@@ -108,7 +108,7 @@ class Frame:
         out.label(after)
 
     def clean(self, owned: int = 0, works: int = 0) -> None:
-        """Free memory and drop references, of the places from these on."""
+        """Emit the release of memory and references, from these indices on."""
         ranges = (("free", "%works", works, self.works), ("release", "%owned", owned, self.owned))
         for routine, array, start, stop in ranges:
             if start < stop:

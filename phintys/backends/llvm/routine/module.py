@@ -10,7 +10,7 @@ from phintys.backends.llvm.routine.entry import EntryCode
 
 
 def module_text(code: EntryCode) -> str:
-    """IR of a routine, its kernels, and declarations of all else."""
+    """The IR of a routine and its kernels, with declarations of external symbols."""
     kernels = code.kernels.values()
     declares = set(_declarations())
     declares.update(*(kernel.declares for kernel in kernels), *map(blas.declarations, code.calls))

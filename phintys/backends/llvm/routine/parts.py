@@ -1,8 +1,8 @@
-"""Kernels in parts that can run at the same time.
+"""Kernels split into parts that can run in parallel.
 
-The range of one loop is cut into pieces: a loop whose points write different elements, or the
-outermost loop of reductions over everything, whose partial results another kernel then combines,
-always in the same order.
+The range of one loop is split: a loop whose iterations write different elements, or the outermost
+loop of reductions over all axes, whose partial results another kernel then combines, always in the
+same order.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from phintys.lowering.costs import EXPENSIVE, cost
 from phintys.lowering.program import Inst, Kernel, Operand, Slot
 from phintys.lowering.schedule import instruction_depths, schedule
 
-#: what is different in each part: its first point, its number of points, its own number
+#: symbols of a part: its first point, its number of points, its number
 START, LENGTH, NUMBER = (Dim.symbol(("part", k, 0)) for k in range(3))
 #: the number of parts
 COUNT = Dim.symbol(("part", 3, 0))
 
 
 class Parts(NamedTuple):
-    """How a kernel is cut.
+    """The split of a kernel.
 
-    ``kernel`` does one part of ``length`` points, in pieces of ``unit``; ``private`` is scratch
-    memory of which every part needs its own; ``partial`` are the slots where part ``NUMBER`` leaves
-    the results of its reductions for ``final`` to combine.
+    ``kernel`` computes one part of a loop of ``length`` points; parts start at multiples of
+    ``unit``.  ``private`` are scratch slots of which each part needs a copy; ``partial`` are the
+    slots where part ``NUMBER`` stores the results of its reductions, which ``final`` combines.
     """
 
     kernel: Kernel
@@ -41,7 +41,7 @@ class Parts(NamedTuple):
 def cut(kernel: Kernel, scratch: Iterable[Slot] = (), number: int = -1) -> Parts | None:
     """The parts of a kernel, None if its points depend on each other.
 
-    ``scratch`` are slots that nothing but the kernel uses; new slots are numbered from ``number``
+    ``scratch`` are slots that only the kernel uses; new slots are numbered from ``number``
     downwards.
     """
     private = tuple(_private(kernel, list(scratch)))
@@ -55,9 +55,9 @@ def cut(kernel: Kernel, scratch: Iterable[Slot] = (), number: int = -1) -> Parts
 
 
 def picoseconds(kernel: Kernel) -> int:
-    """About what one point of a kernel takes, rather too little than too much.
+    """A lower estimate of the time of one point of a kernel.
 
-    0 if it mostly waits for memory, which more threads do not make faster.
+    0 if it is bound by memory, so that more threads do not make it faster.
     """
     memory = costs.STREAM_PICOSECONDS * sum(map(_is_stream, kernel.body))
     computing = sum(_price(i) for i in kernel.body if not _is_stream(i))
@@ -65,7 +65,7 @@ def picoseconds(kernel: Kernel) -> int:
 
 
 def _is_stream(inst: Inst) -> bool:
-    """Whether an instruction goes through memory in order."""
+    """Whether an instruction loads or stores without an index, in the order of memory."""
     return inst.operand >= 0 and len(inst.args) == (inst.op != "load")
 
 
@@ -81,7 +81,7 @@ def _price(inst: Inst) -> int:
 
 
 def _are_apart(kernel: Kernel, body: Iterable[Inst], d: int, private: tuple[Slot, ...]) -> bool:
-    """Whether different points of a loop write different elements."""
+    """Whether different iterations of a loop write different elements."""
     for inst in body:
         if inst.op == "index" and inst.param == d:
             return False
@@ -94,14 +94,14 @@ def _are_apart(kernel: Kernel, body: Iterable[Inst], d: int, private: tuple[Slot
 
 
 def _private(kernel: Kernel, scratch: list[Slot]) -> list[Slot]:
-    """The scratch slots that each outer point fills anew."""
+    """The scratch slots that each iteration of the outer loops overwrites."""
     outer = range(kernel.split)
     moving = {o.slot for o in kernel.operands if any(o.strides[d].value != 0 for d in outer)}
     return [s for s in scratch if s not in moving]
 
 
 def _one_part(kernel: Kernel, body: tuple[Inst, ...], d: int) -> Kernel:
-    """The kernel over a piece of a loop."""
+    """The kernel over a part of a loop."""
     dims = (*kernel.dims[:d], LENGTH, *kernel.dims[d + 1 :])
     operands = tuple(
         o if o.strides[d].value == 0 else o._replace(offset=o.offset + START * o.strides[d])
@@ -114,7 +114,7 @@ def _one_part(kernel: Kernel, body: tuple[Inst, ...], d: int) -> Kernel:
 
 
 def _cut_reductions(kernel: Kernel, number: int) -> Parts | None:
-    """Parts of reductions over all loops, if one pass over them does everything."""
+    """Parts of reductions over all loops, None unless a single pass over the loops suffices."""
     depths = instruction_depths(kernel)
     body = kernel.body
     inside = tuple(i for i, depth in zip(body, depths) if depth > 0)
@@ -137,14 +137,14 @@ def _cut_reductions(kernel: Kernel, number: int) -> Parts | None:
 
 
 def _without_results(body: tuple[Inst, ...], depths: list[int]) -> Iterable[Inst]:
-    """The body, what it does with results replaced by something without effect."""
+    """The body, with stores of results replaced by an instruction without effect."""
     for inst, depth in zip(body, depths):
         result = depth == 0 and inst.op in ("store", "accumulate")
         yield Inst("const", "bool", (), False) if result else inst
 
 
 def _combination(kernel: Kernel, depths: list[int], partial: tuple[Slot, ...]) -> Kernel:
-    """The kernel that combines partial results and does what is left to do."""
+    """The kernel that combines partial results and computes and stores what depends on them."""
     operands = [o._replace(strides=(ZERO,)) for o in kernel.operands]
     body: list[Inst] = []
     places: dict[int, int] = {}

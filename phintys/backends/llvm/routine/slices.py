@@ -1,7 +1,7 @@
-"""A step over some of the rows it goes through, for steps that take one block of rows at a time.
+"""Steps restricted to a block of rows.
 
-The memory that such a step uses is used row by row, each row by itself, or it is only read, or it
-holds totals that grow from block to block.
+Such a step accesses memory row by row, each row independently, or only reads it, or accumulates
+totals in it from block to block.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from phintys.lowering.program import Call, Inst, Kernel, Operand, Slot, Step
 from phintys.lowering.reductions import identity
 from phintys.lowering.schedule import schedule
 
-#: a storage, or a slot that has none
+#: a storage number, or a slot without storage
 Memory = Union[int, Slot]
 
 
 class Use(NamedTuple):
-    """How memory is used: row by row, a row of so many bytes, or in any other way (None)."""
+    """The access pattern of memory: by rows of ``row`` bytes, or any other (None)."""
 
     row: Dim | None
     written: bool
@@ -33,7 +33,7 @@ Uses = dict[Memory, Use]
 
 
 class Cell(NamedTuple):
-    """A 0-d slot: its value before the first block, and what it is set to after each."""
+    """A 0-d slot, its value before the first block, and the value stored in it after each."""
 
     slot: Slot
     first: Operand | Any
@@ -41,9 +41,10 @@ class Cell(NamedTuple):
 
 
 class View(NamedTuple):
-    """A slot with the memory of ``base`` from the first row of a block on.
+    """A slot that addresses the memory of ``base`` from the first row of a block on.
 
-    So the code of a kernel is what it is without blocks; ``step`` elements on is the next row.
+    So the code of a kernel is the same as without blocks.  ``step`` is the stride of rows, in
+    elements.
     """
 
     slot: Slot
@@ -52,7 +53,7 @@ class View(NamedTuple):
 
 
 class Slice(NamedTuple):
-    """A step over ``LENGTH`` rows, which is a part of ``product`` if that is given."""
+    """A step over ``LENGTH`` rows; ``product`` is the whole step if it is a product."""
 
     step: Step
     uses: Uses
@@ -62,7 +63,7 @@ class Slice(NamedTuple):
 
 
 def slice_of(step: Step, rows: Dim) -> Slice | None:
-    """The step over a block of rows, None if it cannot be done so."""
+    """The step over a block of rows, None if it cannot be restricted."""
     if isinstance(step, Kernel):
         kernel = _over_rows(step, rows)
         return _kernel(kernel, rows) if kernel else None
@@ -72,7 +73,7 @@ def slice_of(step: Step, rows: Dim) -> Slice | None:
 
 
 def merged(uses: Iterable[tuple[Memory, Use]]) -> Uses | None:
-    """All uses together; None if memory is written that is used otherwise than row by row."""
+    """The union of all uses; None if memory is written that is not accessed by rows only."""
     result: Uses = {}
     for memory, use in uses:
         known = result.get(memory)
@@ -85,12 +86,12 @@ def merged(uses: Iterable[tuple[Memory, Use]]) -> Uses | None:
 
 
 def memory_of(slot: Slot) -> Memory:
-    """What tells whether two slots can share memory."""
+    """The key of a slot's memory: slots with equal keys can share memory."""
     return slot if slot.storage is None else slot.storage
 
 
 def _use(operand: Operand, axis: int, rows: Dim, written: bool) -> tuple[Memory, Use]:
-    """How an operand whose ``axis`` goes through the rows uses the memory of its slot."""
+    """The use of a slot's memory by an operand whose ``axis`` is that of the rows."""
     slot, width = operand.slot, None
     if slot.shape and slot.shape[0] is rows and not operand.extra:
         row = product(slot.shape[1:])
@@ -99,17 +100,17 @@ def _use(operand: Operand, axis: int, rows: Dim, written: bool) -> tuple[Memory,
     return memory_of(slot), Use(width, written)
 
 
-_numbers = itertools.count(-1, -1)  # of slots that no Program has
+_numbers = itertools.count(-1, -1)  # of slots that belong to no Program
 
 
 class _Views:
-    """The views that a step uses."""
+    """The views of a step, each created once."""
 
     def __init__(self) -> None:
         self.all: list[View] = []
 
     def __call__(self, operand: Operand, axis: int) -> Operand:
-        """The operand from the first row of a block on; its ``axis`` goes through the rows."""
+        """The operand from the first row of a block on; its ``axis`` is that of the rows."""
         base, step = operand.slot, operand.strides[axis]
         if step.value == 0:
             return operand
@@ -125,7 +126,7 @@ class _Views:
 
 
 def _product(step: Call, rows: Dim) -> Slice | None:
-    """A product with a matrix: a block gives its rows of the result, or is added to it."""
+    """A product with a block of a matrix: it yields rows of the result, or is added to it."""
     if step.sizes[0] is rows:
         return _rows_of_product(step, rows)
     return _terms_of_product(step, rows) if step.sizes[-1] is rows else None
@@ -172,7 +173,7 @@ def _factors(*factors: Operand | float) -> list[tuple[Memory, Use]]:
 
 
 def _over_rows(kernel: Kernel, rows: Dim) -> Kernel | None:
-    """The kernel with an outermost loop over the rows; one over all elements of rows is divided."""
+    """The kernel with an outermost loop over the rows; a loop over all elements is split."""
     if not kernel.dims or kernel.dims[0] is rows:
         return kernel if kernel.dims else None
     width = kernel.dims[0] // rows
@@ -188,7 +189,7 @@ def _over_rows(kernel: Kernel, rows: Dim) -> Kernel | None:
 def _kernel(kernel: Kernel, rows: Dim) -> Slice | None:
     """A kernel whose outermost loop is over the rows."""
     uses = []
-    scratch: set[int] = set()  # operands that each row fills anew
+    scratch: set[int] = set()  # operands that each row overwrites
     for inst in kernel.body:
         if inst.op == "index" and inst.param == 0:
             return None
@@ -218,9 +219,10 @@ def _kernel(kernel: Kernel, rows: Dim) -> Slice | None:
 
 
 def _with_totals(kernel: Kernel) -> tuple[Cell, ...] | None:
-    """Change reductions over the rows of a block: they go on with the results so far.
+    """Change reductions over the rows of a block to continue from the results so far; the cells.
 
-    What follows from the results is done again for each block; the last time counts.
+    Values computed from the results are computed again for each block; those of the last block
+    remain.
     """
     plan = schedule(kernel)
     later = [phase for phase in plan.phases if phase.has_loop][1:]

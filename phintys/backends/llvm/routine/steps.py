@@ -1,4 +1,4 @@
-"""One step as IR, by its kind."""
+"""One step as IR, dispatched on its kind."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ from phintys.lowering.program import (
     Step,
 )
 
-#: Partial results of a kernel have numbers below 0, so many for each step.
+#: Slots of partial results of a kernel have numbers below 0, at most so many for each step.
 _MOST_PARTIAL = 10_000
 
 
 def emit(body: Body, step: Step | Blocks) -> None:
-    """Write one step."""
+    """Emit one step."""
     _STEPS[type(step)](body, step)
 
 
@@ -50,7 +50,7 @@ def _kernel(body: Body, step: Kernel) -> None:
 
 
 def _parts(body: Body, step: Kernel) -> Parts | None:
-    """The parts of a kernel that may run at the same time."""
+    """The parts of a kernel that may run in parallel."""
     if body.frame.threads == 1 or not picoseconds(step):
         return None
     own = {o.slot for o in step.operands if o.slot.kind == "temp" and body.used[o.slot] == 1}
@@ -108,7 +108,7 @@ def _python(body: Body, step: Python) -> None:
 
 
 def _wrapped(body: Body, slot: Slot) -> tuple[str, int]:
-    """A fresh array with a copy of a temp: Python may keep it after the call."""
+    """Emit a new array with a copy of a temp, since Python may keep it after the call."""
     dims, size = body.dims_of(slot), body.lengths(_bytes(slot))
     return body.frame.obtain(
         f"call ptr @phintys_copy(i64 {slot.ndim}, ptr {dims}, ptr {body.descr(slot)}, "

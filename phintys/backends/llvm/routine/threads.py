@@ -1,8 +1,8 @@
 """Kernels in several threads (``config.threads``).
 
-No pool: a kernel with enough work makes threads of the operating system, which end with it, so
-there is nothing to look after at a fork or at exit.  The routine fills a row of words for each
-part, and ``threads.ll`` runs them; a part whose thread cannot be made runs in the calling one.
+There is no thread pool: a kernel with enough work starts threads of the operating system, which end
+with it, so a fork or exit needs no handling.  The routine fills a row of words for each part, and
+``threads.ll`` runs the parts; a part whose thread cannot be started runs in the calling thread.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ def _has_threads() -> bool:
 
 
 def emit(body: Body, step: Kernel, parts: Parts, threads: int) -> str:
-    """Write the calls of a kernel's parts; the status, as of a kernel."""
+    """Emit the calls of a kernel's parts; the status, as of a kernel."""
     call = _Parallel(body, parts, threads)
     work = body.lengths(product(step.dims) * picoseconds(step))
     return call.write(work)
 
 
 class _Parallel:
-    """One kernel in parts: where they are started, and what they are given."""
+    """One kernel in parts: the start of the threads, and their arguments."""
 
     def __init__(self, body: Body, parts: Parts, threads: int) -> None:
         self.body, self.out, self.parts, self.threads = body, body.out, parts, threads
@@ -85,14 +85,14 @@ class _Parallel:
         return status
 
     def within(self, start: str, length: str, number: str) -> Lengths:
-        """The values of lengths in one part."""
+        """The lengths with the symbols of one part defined."""
         return self.body.lengths.within({START: start, LENGTH: length, NUMBER: number})
 
     def call(self, lengths: Lengths) -> str:
         return self.body.call_kernel(self.parts.kernel, lengths)
 
     def start_parts(self, count: str, total: str, otherwise: str) -> str:
-        """Fill the rows of all parts and run them; the status."""
+        """Emit the rows of all parts and the call that runs them; the status."""
         out, size = self.out, 8 * (len(self.words) + 1)
         scratch = [self.scratch(slot) for slot in self.parts.private]
         if scratch:
@@ -114,7 +114,7 @@ class _Parallel:
         return status
 
     def require(self, scratch: list[tuple[str, str]], otherwise: str) -> None:
-        """Where memory is missing there is but one part, and the rest of it is given back."""
+        """Emit a branch to ``otherwise`` if an allocation failed, after freeing the others."""
         out, missing = self.out, "false"
         enough, without = out.name("enough"), out.name("without")
         for memory, _ in scratch:
@@ -130,7 +130,7 @@ class _Parallel:
             self.out.line(f"call void @PyMem_RawFree(ptr {memory})")
 
     def scratch(self, slot: Slot) -> tuple[str, str]:
-        """Memory for all parts, null if there is none, and the size of one."""
+        """Emit the allocation of a slot for all parts, null if it fails, and the size of one."""
         out = self.out
         size = self.body.lengths.within({})(byte_size(slot))
         memory = out.value(f"mul i64 {size}, {self.threads}")
@@ -140,7 +140,7 @@ class _Parallel:
     def fill(
         self, row: str, k: int, chunk: str, total: str, scratch: list[tuple[str, str]]
     ) -> None:
-        """Write the row of part ``k``: its status, then the arguments of the kernel."""
+        """Emit the row of part ``k``: its status, then the arguments of the kernel."""
         out = self.out
         start = out.value(f"mul i64 {chunk}, {k}")
         start = out.value(f"call i64 @llvm.smin.i64(i64 {start}, i64 {total})")

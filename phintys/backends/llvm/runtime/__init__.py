@@ -1,13 +1,13 @@
-"""What stands beside the routines while they run, the same for all Programs.
+"""Run-time support that all routines share.
 
     callable.py    the function object that is the native callable
-    cpython.py     where CPython and NumPy keep what native code reads
+    cpython.py     field offsets and symbols of CPython and NumPy
     interrupts.py  signals
-    cells.py       functions whose code is made when it is first needed
+    cells.py       functions that are compiled when first needed
     strided.py     strided.ll: arguments in another memory layout
     products.py    products with few columns
     libraries.py   runtime.ll and blas.ll: routines that every function may call
-    symbols.py     addresses of all that code refers to; zeta.ll
+    symbols.py     symbol resolution; zeta.ll
 
 It may import ``ir``, ``machine`` and ``vecmath``.
 """

@@ -1,13 +1,14 @@
 """The function object that is the native callable.
 
-`NativeBase` is a type made from C: its instances hold, right after the object header,
+`NativeBase` is a heap type created through the C API: its instances hold, right after the object
+header,
 
     the vectorcall pointer    address of the machine code
     the data pointer          address of the block of pointers that the code reads
-    the mode                  an integer that the code looks at
+    the mode                  an integer that the code reads
 
-so that ``f(x)`` goes from the interpreter straight into the machine code.  Classes derived
-from it in Python add attributes, weak references and garbage collection.
+so that for ``f(x)`` the interpreter calls the machine code directly.  Classes derived from it in
+Python add attributes, weak references and garbage collection.
 
 >>> Function = make_native_class()
 >>> f = Function()
@@ -29,20 +30,20 @@ from phintys.backends.interpreter import require_main_interpreter
 from phintys.backends.once import once
 from phintys.errors import UnsupportedError
 
-#: Where the fields of an instance lie.
+#: Offsets of the fields of an instance.
 VECTORCALL_OFFSET = object.__basicsize__
 DATA_OFFSET = VECTORCALL_OFFSET + 8
 MODE_OFFSET = VECTORCALL_OFFSET + 16
 
-#: Modes.  `CHECKED`: an argument that misses the fast test, and every object argument, goes
-#: through the ``slow`` callback.  `TRUSTED`: objects are taken as they are.  `STRICT`: the same,
-#: and an argument that misses the test is an error instead of a way round.
+#: Modes.  `CHECKED`: an argument that fails the fast test, and every object argument, goes through
+#: the ``slow`` callback.  `TRUSTED`: objects are used as they are.  `STRICT`: the same, and an
+#: argument that fails the test is an error instead of a call of ``slow``.
 CHECKED, TRUSTED, STRICT = 0, 1, 2
 
 _HAVE_VECTORCALL = 1 << 11
 _DEFAULT_FLAGS = 1 << 18
 _BASETYPE = 1 << 10
-# the flags of a type object: after a header with a size, and 18 words
+# offset of tp_flags in a type object: after a PyVarObject header and 18 words
 _TYPE_FLAGS_OFFSET = object.__basicsize__ + 8 + 18 * 8
 
 
@@ -81,7 +82,7 @@ _members = (_Member * 3)(
 
 
 def _check_layout() -> None:
-    """UnsupportedError where objects are not laid out in memory as this package knows it."""
+    """Raise UnsupportedError where the memory layout of objects is unknown."""
     name, bits = sys.implementation.name, 8 * ctypes.sizeof(ctypes.c_void_p)
     if name != "cpython" or bits != 64 or sys.byteorder != "little":
         raise UnsupportedError(
@@ -94,7 +95,7 @@ def _check_layout() -> None:
 def native_base() -> type:
     """The base class of native callables, `NativeBase`.
 
-    UnsupportedError where machine code cannot read the interpreter's objects, or not run safely.
+    Raises UnsupportedError where machine code cannot read the interpreter's objects or run safely.
     """
     require_main_interpreter()
     _check_layout()
@@ -133,7 +134,7 @@ def make_native_class(*bases: type, name: str | None = None, **namespace: Any) -
 
 
 def _enable_vectorcall(cls: type) -> None:
-    """Set the flag that Python < 3.12 does not pass on to classes made in Python.
+    """Set the vectorcall flag, which classes made in Python do not inherit before Python 3.12.
 
     Without it calls still work, through ``tp_call`` and a tuple of arguments.
     """
@@ -144,9 +145,9 @@ def _enable_vectorcall(cls: type) -> None:
 
 
 class Block:
-    """The pointers that machine code reads, and what they point to, kept alive.
+    """The pointers that machine code reads, with references to the objects they point to.
 
-    Shared by every function object bound to it; read-only after it has been made.
+    Shared by every function object bound to it; read-only after construction.
     """
 
     __slots__ = ("_kept", "_words", "address")
@@ -158,7 +159,7 @@ class Block:
 
 
 def bind_code(instance: Any, address: int, block: Block, mode: int = CHECKED) -> None:
-    """Make ``instance``, of a native class, run the code at ``address`` with ``block``."""
+    """Bind ``instance``, of a native class, to the code at ``address`` with ``block``."""
     base = id(instance)
     instance._native_block = block
     ctypes.c_size_t.from_address(base + DATA_OFFSET).value = block.address

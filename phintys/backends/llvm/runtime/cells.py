@@ -1,8 +1,8 @@
-"""Functions whose machine code is made when a routine first needs it.
+"""Functions that are compiled lazily, when a routine first needs them.
 
-A routine reads the address of such a function from a word.  Where the word is 0, the runtime calls
-the `Cell`, which makes the code (or loads it from the cache) and fills the word.  Nothing else
-depends on when that happens: it is the same code for everybody.
+A routine reads the address of such a function from a word.  If the word is 0, the runtime calls the
+`Cell`, which compiles the code (or loads it from the cache) and fills the word.  Results do not
+depend on when that happens: all routines use the same code.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from collections.abc import Callable
 
 
 class Cell:
-    """A word with the address of a function, 0 until a call of this object has made it.
+    """A word with the address of a function, 0 until a call of this object has compiled it.
 
-    Whoever refers to the word or to this object in machine code keeps the object.
+    The owner of machine code that refers to the word or to this object must keep the object alive.
     """
 
     def __init__(self, make: Callable[[], int]) -> None:
@@ -24,5 +24,5 @@ class Cell:
         self._word.value = self._make()
 
     def symbols(self, name: str) -> dict[str, int]:
-        """What ``blas.ll`` and ``runtime.ll`` call the word and this object -> their addresses."""
+        """Symbols of the word and of this object in ``blas.ll`` and ``runtime.ll`` -> addresses."""
         return {f"{name}_cell": ctypes.addressof(self._word), f"{name}_make": id(self)}

@@ -1,8 +1,8 @@
-"""What native code must know of CPython and NumPy: where fields lie, where functions are.
+"""Field offsets and symbols of CPython and NumPy that native code uses.
 
-Nothing here is baked into machine code as an address: functions and type objects are symbols
-that the linker resolves in each process.  Field offsets are part of the code, so they are
-checked once, at the first compile, against objects whose contents are known.
+Machine code contains none of these addresses: functions and type objects are symbols that the
+linker resolves in each process.  Field offsets are part of the code, so they are checked once, at
+the first compilation, against objects whose contents are known.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from phintys.backends.llvm.runtime.callable import (
 )
 
 # fmt: off
-#: Functions and data of CPython that native code refers to by their own names.
+#: Functions and data of CPython that native code refers to by their C names.
 PYTHON_SYMBOLS = (
     "PyDict_New", "PyDict_SetItem", "PyErr_CheckSignals", "PyErr_Format", "PyErr_NoMemory",
     "PyErr_Occurred", "PyErr_SetString", "PyEval_RestoreThread", "PyEval_SaveThread",
@@ -54,7 +54,7 @@ COPY = 0x0001 | 0x0100 | 0x0200 | 0x0040 | 0x0020
 #: Flags that the memory of a slot must have: C-contiguous and aligned.
 LAYOUT = 0x0001 | 0x0100
 
-#: The flag of arrays whose elements are where their type wants them.
+#: The flag of arrays whose elements are aligned for their type.
 ALIGNED = 0x0100
 
 _HEAD = object.__basicsize__
@@ -75,7 +75,7 @@ class Offsets(NamedTuple):
 
 @cache
 def offsets() -> Offsets:
-    """The offsets, checked against known arrays.
+    """The field offsets, checked against known arrays.
 
     Raises
     ------
@@ -94,7 +94,7 @@ def offsets() -> Offsets:
 
 
 def _differences(table: Offsets, array: np.ndarray) -> list[str]:
-    """Names of the fields that do not hold what ``array`` says."""
+    """The names of the fields whose contents differ from the attributes of ``array``."""
     base, descr = id(array), id(array.dtype)
 
     def word(at: int, kind: type = ctypes.c_void_p) -> int | None:
@@ -110,7 +110,7 @@ def _differences(table: Offsets, array: np.ndarray) -> list[str]:
         "type_num": word(descr + table.type_num, ctypes.c_int32) == array.dtype.num,
     }
     wrong = [name for name, right in facts.items() if not right]
-    if not wrong:  # only then are these pointers worth following
+    if not wrong:  # only then is it safe to dereference these pointers
         for name, known in (("dims", array.shape), ("strides", array.strides)):
             found = word(base + getattr(table, name))
             if not found or tuple(ints.from_address(found)) != known:
@@ -129,7 +129,7 @@ def symbols() -> dict[str, int]:
 
 
 def layout() -> dict[str, int]:
-    """What ``runtime.ll`` calls ``$name``."""
+    """The values of the placeholders ``$name`` in ``runtime.ll``."""
     return {
         **offsets()._asdict(),
         "layout": LAYOUT,

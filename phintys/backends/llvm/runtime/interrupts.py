@@ -1,15 +1,16 @@
 """Ctrl-C, and other signals, while machine code runs.
 
-Python notes a signal and handles it when its main thread next runs Python.  Long native loops go in
-blocks, and between blocks the code calls ``phintys_poll`` of ``runtime.ll``, which lets Python
-handle what it has noted.  If a handler raises, the loop ends, the kernel returns a status that is
-not 0, and the routine leaves as after any failed step: memory is freed, nothing has changed.
+Python records a signal and handles it when its main thread next runs Python code.  Long native
+loops are split into blocks, and between blocks the code calls ``phintys_poll`` of ``runtime.ll``,
+which lets Python handle pending signals.  If a handler raises, the loop ends, the kernel returns a
+status that is not 0, and the routine exits as after any failed step: memory is freed, and no shared
+variable has changed.
 
-What a block is depends on lengths and on the code of the loop alone, and sums go on from block to
-block where they were, so that results have the same bits with blocks of any size.
+The size of a block depends only on lengths and on the code of the loop, and accumulators keep their
+values from block to block, so results are bitwise equal with blocks of any size.
 
-Here is what ``phintys_poll`` reads; the call of it is in ``ir/poll.py``, the size of blocks in
-``kernel/polling.py``.
+This module defines the data that ``phintys_poll`` reads; the call of it is in ``ir/poll.py``, the
+size of blocks in ``kernel/polling.py``.
 """
 
 from __future__ import annotations
@@ -24,8 +25,11 @@ from phintys.backends.once import once
 
 
 class _Watch(ctypes.Structure):
-    """``main``: the thread that handles signals; ``asked``: when it was last let, in milliseconds;
-    ``key``: under which each thread that a kernel makes has the address of the word that stops it.
+    """The data of ``phintys_poll``.
+
+    ``main``: the thread that handles signals; ``asked``: the time of its last poll that took the
+    GIL, in milliseconds; ``key``: the key of thread-local storage where each thread that a kernel
+    starts has the address of the word that stops it.
     """
 
     _fields_ = [
@@ -40,7 +44,7 @@ _current = _Watch()
 
 @once
 def words() -> dict[str, int]:
-    """Where ``phintys_poll`` finds what it must know, by the names of ``runtime.ll``."""
+    """Symbol in ``runtime.ll`` -> address, of the data that ``phintys_poll`` reads."""
     _current.main = threading.main_thread().ident or 0
     start = ctypes.addressof(_current)
     key = start + _Watch.key.offset
@@ -58,7 +62,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def clock() -> str:
-    """The text of ``milliseconds``, which reads the clock of the system."""
+    """The text of the function ``milliseconds``, which reads the system's clock."""
     if sys.platform == "win32":
         return _WINDOWS
     return _POSIX.replace("CLOCK", str(time.CLOCK_MONOTONIC))

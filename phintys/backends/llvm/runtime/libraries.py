@@ -1,8 +1,9 @@
-"""Routines that every function may call, written in IR once and for all.
+"""Libraries of routines that every function may call, written in IR.
 
 ``runtime.ll`` makes and checks Python objects; ``blas.ll`` calls the BLAS functions that SciPy
 exports.  Each is compiled at its first use and kept in the cache on disk under its own name.  They
-are not optimised: that takes longer than all else in a small function, and no call shows it.
+are not optimised: that takes longer than the rest of compiling a small function, and makes no call
+measurably faster.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ def library(name: str, target: Target) -> Library:
 @once
 def runtime(target: Target) -> Library:
     """The library made of ``runtime.ll``."""
-    cpython.offsets()  # what is in the cache relies on them too
+    cpython.offsets()  # code from the cache relies on them too
     _keep_freed_memory()
     outside = cpython.symbols() | strided.cell(target).symbols("strided")
     outside["blas_threads"] = ctypes.addressof(_blas_threads())
@@ -56,18 +57,19 @@ def _runtime_text() -> str:
 
 @once
 def _blas_threads() -> ctypes.c_int64:
-    """How many threads BLAS is likely to use for a large product."""
+    """An estimate of the number of threads that BLAS uses for a large product."""
     names = [f"{name}_NUM_THREADS" for name in ("OPENBLAS", "MKL", "BLIS", "OMP")]
     given = (os.environ[name] for name in names if os.environ.get(name, "").isdigit())
     return ctypes.c_int64(int(next(given, os.cpu_count() or 1)))
 
 
 def _keep_freed_memory() -> None:
-    """Let the C library keep some tens of megabytes of freed memory for the next call.
+    """Make the C library keep some tens of megabytes of freed memory for the next call.
 
-    glibc gives memory back to the system when twice the size of the largest block that was ever
-    freed is free, and the next call pays for every page again: with two arrays of 8 MB, ten times
-    what it computes.  So one large block is freed once; it is never touched, thus costs nothing.
+    glibc returns memory to the system when twice the size of the largest block that was ever
+    freed is free, and the next call takes a page fault for every page again: with two arrays of
+    8 MB, ten times the computing time.  So one large block is freed once; its pages are never
+    touched, so it costs nothing.
     """
     api = ctypes.pythonapi
     allocate, free = api.PyMem_RawMalloc, api.PyMem_RawFree
@@ -102,7 +104,8 @@ def _filled(file: str, **values: Any) -> str:
 def _cython_blas() -> Any:
     """``scipy.linalg.cython_blas``, without the rest of ``scipy.linalg`` if that can be done.
 
-    The rest takes ten times as long.  A later import of the package finds the same module.
+    The rest takes ten times as long to import.  A later import of the package finds the same
+    module.
     """
     name, package = "scipy.linalg.cython_blas", importlib.util.find_spec("scipy")
     if name not in sys.modules and package is not None:

@@ -1,10 +1,10 @@
-"""Products with few columns, small ones above all, which BLAS is slow at.
+"""Products with few columns, mainly small ones, for which BLAS is slow.
 
-A library gets its speed by copying the matrices to where the processor wants them; where each of
-their elements is used only some times, that costs more than it gains, and so does asking which
-routine to take.  Here the target is computed by blocks of some rows and one or two registers,
-which stay in registers while the loop over the terms runs (the innermost block of K. Goto and R.
-van de Geijn, "Anatomy of high-performance matrix multiplication", 2008, and little around it).
+BLAS packs the matrices; where each of their elements is used only a few times, that costs more than
+it gains, and so does the selection of a routine.  Here the result is computed by blocks of some
+rows and one or two vectors, whose accumulators stay in registers in the loop over the terms (the
+micro-kernel of K. Goto and R. van de Geijn, "Anatomy of high-performance matrix multiplication",
+2008, with little around it).
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from phintys.backends.once import once
 
 @once
 def cell(name: str, dtype: str, target: Target) -> Cell:
-    """The cell of ``product``: ``c[m, n] = alpha * a @ b + beta * c``, or of ``dots``: the same
-    where b and c are vectors.
+    """The cell of ``product`` or ``dots``.
 
-    Strides are in elements.  Those of ``a`` and ``b`` of a product are any.  Rows of ``c``, and all
-    rows and vectors of ``dots``, are contiguous.  How an element is computed depends on the numbers
-    of terms and columns alone.
+    ``product`` computes ``c[m, n] = alpha * a @ b + beta * c``, ``dots`` the same where b and c are
+    vectors.  Strides are in elements.  Those of ``a`` and ``b`` of a product are arbitrary.  Rows
+    of ``c``, and all rows and vectors of ``dots``, are contiguous.  The order of operations for an
+    element depends only on the numbers of terms and columns.
     """
     return Cell(lambda: _library(name, dtype, target).address(name))
 
@@ -45,13 +45,15 @@ def _library(name: str, dtype: str, target: Target) -> Library:
 
 
 def _rows_of_block(target: Target) -> int:
-    """Rows of a block: so many sums hide the latency of an addition, if there are two registers for
-    each row and three more."""
+    """The number of rows of a block: enough independent sums to hide the latency of an addition.
+
+    A block needs two registers for each row and three more.
+    """
     return max(1, min(costs.PRODUCT_ROWS, (target.registers - 3) // 2))
 
 
 class _Writer(ABC):
-    """What functions for one dtype have in common."""
+    """Base class of the emitters of functions for one dtype."""
 
     def __init__(self, dtype: str, target: Target) -> None:
         self.one = Type(dtype)
@@ -60,34 +62,34 @@ class _Writer(ABC):
 
     @abstractmethod
     def text(self) -> str:
-        """The function."""
+        """The text of the function."""
 
     def helpers(self) -> str:
-        """The functions that it calls."""
+        """The text of the functions that it calls."""
         return ""
 
     def factors(self, alpha: str, beta: str) -> None:
-        """Say what `put` multiplies by."""
+        """Emit broadcasts of the factors of `put`."""
         w, t = self.w, self.vector
         self.alpha, self.beta = w.splat(t, alpha), w.splat(t, beta)
         self.fresh = w(f"fcmp oeq {t.text} {self.beta}, {t.literal(0)}")
 
     def lanes_below(self, count: str) -> str:
-        """Which lanes of a register ``count`` elements fill."""
+        """Emit the mask of the first ``count`` lanes."""
         w, width = self.w, self.vector.width
         lanes = ", ".join(f"i64 {lane}" for lane in range(width))
         counts = w.splat(Type("int64", width), count)
         below = w(f"icmp slt <{width} x i64> <{lanes}>, {counts}")
-        # frozen, or LLVM would repeat the comparison in each turn of a loop
+        # frozen, or LLVM would sink the comparison into each iteration of a loop
         return w(f"freeze <{width} x i1> {below}")
 
     def at(self, base: str, index: str, stride: str = "1") -> str:
-        """The address of an element."""
+        """Emit the address of an element."""
         offset = index if stride == "1" else self.w(f"mul i64 {index}, {stride}")
         return self.w(f"getelementptr {self.one.text}, ptr {base}, i64 {offset}")
 
     def load(self, place: str, mask: str) -> str:
-        """The register at an address; with a mask, of these lanes only."""
+        """Emit the load of a vector; a masked load if there is a mask."""
         w, t = self.w, self.vector
         if not mask:
             return w(f"load {t.text}, ptr {place}, align {t.bytes}")
@@ -96,9 +98,9 @@ class _Writer(ABC):
         return w.extern(f"llvm.masked.load.{t.suffix}.p0", t.text, arguments)
 
     def put(self, places: list[str], new: list[str], mask: str) -> None:
-        """Store what is new and ``beta`` times what is there, which may be NaN if beta is 0.
+        """Emit stores of ``alpha * new + beta * old``; the old value is ignored if beta is 0.
 
-        Places may be equal if what is new for them is.
+        Places may be equal if the new values for them are.
         """
         w, t = self.w, self.vector
         olds = [self.load(place, mask) for place in places]
@@ -108,7 +110,7 @@ class _Writer(ABC):
             self.store(place, x, mask)
 
     def store(self, place: str, x: str, mask: str) -> None:
-        """Store a register; with a mask, these lanes only."""
+        """Emit the store of a vector; a masked store if there is a mask."""
         w, t = self.w, self.vector
         if not mask:
             w.line(f"store {t.text} {x}, ptr {place}, align {t.bytes}")
@@ -120,14 +122,14 @@ class _Writer(ABC):
 
 
 class _Product(_Writer):
-    """Writes ``product``."""
+    """Emits ``product``."""
 
     def text(self) -> str:
         w, cell, width = self.w, self.one.text, self.vector.width
         self.scratch = w.stack(f"[{costs.PRODUCT_TERMS * costs.PRODUCT_COLUMNS} x {cell}]", 64)
         self.wide = w(f"and i64 %n, {-2 * width}")
         self.rows, self.last = _rows_of_block(w.target), w("sub i64 %m, 1")
-        some = w.intrinsic("smax", Type("int64"), "%k", "1")  # without terms c is still to be set
+        some = w.intrinsic("smax", Type("int64"), "%k", "1")  # c is set even if there are no terms
         counted_loop(w, ("0", some, costs.PRODUCT_TERMS), [], [], self._terms)
         w.line("ret void")
         matrices = ", ".join(f"ptr %{x}, i64 %{x}s, i64 %{x}u" for x in "ab")
@@ -138,7 +140,7 @@ class _Product(_Writer):
         return tile(self.w.target, self.one.bytes)
 
     def _terms(self, start: str, _: list[str]) -> list[str]:
-        """Add some terms up; the first of them are added to beta times the target."""
+        """Emit the sum of some terms; the first ones are added to beta times the target."""
         w, t = self.w, self.vector
         left = w(f"sub i64 %k, {start}")
         self.count = w.intrinsic("smin", Type("int64"), left, str(costs.PRODUCT_TERMS))
@@ -151,7 +153,7 @@ class _Product(_Writer):
         return []
 
     def _rows(self, b: str) -> tuple[str, str]:
-        """Address and distance of the rows of the second factor, copied if they have gaps."""
+        """Emit address and stride of the rows of the second factor, packed if not contiguous."""
         w, size = self.w, self.one.bytes
         copy, multiply, before = w.name("copy"), w.name("multiply"), w.block
         w.branch(w("icmp eq i64 %bu, 1"), multiply, copy)
@@ -165,8 +167,10 @@ class _Product(_Writer):
         return base, w(f"phi i64 [%bs, %{before}], [%n, %{copy}]")
 
     def _panel(self, i: str, _: list[str]) -> list[str]:
-        """The blocks beside each other from row ``i`` on; the last row stands in for those
-        missing, so that several rows have the same results."""
+        """Emit the loop over the blocks from row ``i`` on.
+
+        Rows beyond the last one are replaced by the last one, which is then computed several times.
+        """
         w, width = self.w, self.vector.width
         rows = [w(f"add i64 {i}, {k}") for k in range(self.rows)]
         rows = [w.intrinsic("smin", Type("int64"), row, self.last) for row in rows]
@@ -186,7 +190,7 @@ class _Product(_Writer):
         return []
 
     def _block(self, j: str, registers: list[int], mask: str) -> None:
-        """A block of the target from column ``j`` on; ``registers`` start so far after that."""
+        """Emit a block of the target; ``registers`` are the offsets of its vectors after ``j``."""
         w, t, b = self.w, self.vector, self.at(self.b, j)
         places = [(row, start) for row in range(self.rows) for start in registers]
 
@@ -210,15 +214,17 @@ class _Product(_Writer):
 
 
 class _Dots(_Writer):
-    """Writes ``dots``: as many rows at once as a register has lanes, whose sums are then folded so
-    that each lane has the sum of one row."""
+    """Emits ``dots``: as many rows at once as a register has lanes.
+
+    A horizontal reduction of all sums then yields a vector with the sum of one row in each lane.
+    """
 
     def text(self) -> str:
         w, cell, width = self.w, self.one.text, self.vector.width
         self.factors("%alpha", "%beta")
         self.whole = w(f"and i64 %k, {-width}")
         self.mask = self.lanes_below(w(f"sub i64 %k, {self.whole}"))
-        # a single row may have any distance from the next one
+        # a single row may have any stride
         self.row = w.intrinsic("smax", Type("int64"), "%as", "0")
         self.distances = [w(f"mul i64 {self.row}, {lane}") for lane in range(width)]
         self.last = w(f"mul i64 {self.row}, {w('sub i64 %m, 1')}")
@@ -228,7 +234,7 @@ class _Dots(_Writer):
         return w.text(f"void @dots({sizes}, {cell} %beta)")
 
     def _rows(self, i: str, _: list[str]) -> list[str]:
-        """The dot products of some rows from ``i`` on; the last one stands in for those missing."""
+        """Emit the dot products of rows from ``i`` on; the last row replaces those beyond it."""
         w, t = self.w, self.vector
         first = w(f"mul i64 {i}, {self.row}")
         rows = [w(f"add i64 {first}, {distance}") for distance in self.distances]
@@ -246,10 +252,10 @@ class _Dots(_Writer):
         return []
 
     def _folded(self, sums: list[str]) -> str:
-        """The sum of the lanes of each register, as the lanes of one.
+        """Emit the horizontal sums of several registers, as the lanes of one.
 
-        Two registers become one, again and again.  A lane then stands for a row, and ``size``
-        rows make a unit, of which a register has several; units beside each other are added.
+        Each pass adds pairs of registers.  ``size`` lanes, of as many rows, form a unit, of which a
+        register has several; adjacent units are added.
         """
         w, t, size = self.w, self.vector, 1
         while len(sums) > 1:
@@ -262,7 +268,7 @@ class _Dots(_Writer):
         return sums[0]
 
     def _units(self, a: str, b: str, size: int, first: int) -> str:
-        """Every other unit of two registers, in turns."""
+        """Emit a shuffle that interleaves every other unit of two registers."""
         w, t = self.w, self.vector
         lanes = [
             source + unit * size + lane

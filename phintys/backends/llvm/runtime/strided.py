@@ -1,7 +1,7 @@
 """Arguments in another memory layout: copies that are faster than NumPy's.
 
-The copy is a library of its own, made when the first such argument comes: loops over elements of
-each size, and ``strided.ll``, which leads them through arrays of any rank.
+The copy is a separate library, compiled for the first such argument: loops over elements of each
+size, and ``strided.ll``, which calls them for arrays of any rank.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from phintys.backends.llvm.machine.target import Target
 from phintys.backends.llvm.runtime.cells import Cell
 from phintys.backends.once import once
 
-#: Bytes of an element -> its type, which is only moved
+#: Bytes of an element -> the type for its loads and stores
 _CELLS = {1: "i8", 2: "i16", 4: "float", 8: "double"}
 
 _ARGUMENTS = "ptr %to, ptr %from, i64 %rows, i64 %length, i64 %to.row, i64 %from.row, i64 %step"
@@ -83,8 +83,11 @@ def _elements(target: Target, size: int) -> str:
 
 
 def tile(target: Target, size: int) -> str:
-    """The text of ``tile<size>``, which copies two axes: by squares if the rows are next to each
-    other in memory, with single elements below and on the right of whole squares."""
+    """The text of ``tile<size>``, which copies two axes.
+
+    If the rows are adjacent elements in memory it transposes squares in registers, and copies
+    single elements below and on the right of whole squares.
+    """
     w, width = KernelWriter(target), side(target, size)
     crosswise, otherwise = w.name("crosswise"), w.name("otherwise")
     w.branch(w(f"icmp eq i64 %from.row, {size}"), crosswise, otherwise)

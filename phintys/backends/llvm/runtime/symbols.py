@@ -1,9 +1,9 @@
-"""Addresses of what native code refers to.
+"""Symbol resolution for native code.
 
-Found by name, and only when code that needs them is loaded: ``phintys.libm.asin``,
+Symbols are resolved by name when code that refers to them is loaded: ``phintys.libm.asin``,
 ``phintys.scipy.gammaln``, the vector functions of `vecmath`, ``phintys.exp.f64.v8``, the routines
-of `libraries`, ``phintys_copy``, and what CPython and NumPy export.  Code of ours is compiled once
-for all functions that users make, and stays.
+of `libraries`, ``phintys_copy``, and symbols that CPython and NumPy export.  Code of this package
+is compiled once per process for all compiled functions, and never freed.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ _VECTOR = re.compile(r"phintys\.(\w+)\.(f32|f64)\.v(\d+)")
 
 
 def resolver(target: Target) -> Resolver:
-    """What gives the addresses that code for a target refers to, see `resolve`."""
+    """The resolver of symbols for code of a target, see `resolve`."""
     return lambda name: resolve(name, target)
 
 
 def resolve(name: str, target: Target) -> int | None:
-    """The address of a function of ours for a target, of CPython or of NumPy; None for other names.
+    """The address of a function of this package, CPython or NumPy; None for other names.
 
     Raises
     ------
@@ -62,7 +62,7 @@ def _vector(name: str, function: str, dtype: str, width: int, target: Target) ->
 
 def _libm(function: str) -> int:
     if sys.platform != "win32" and (address := process.address_of(function)):
-        return address  # Python is linked with libm; looking for the file starts a process
+        return address  # Python is linked with libm; finding the file would start a process
     try:
         return ctypes.cast(getattr(_libm_library(), function), ctypes.c_void_p).value or 0
     except AttributeError as error:

@@ -1,6 +1,6 @@
-"""Vector mathematics as LLVM IR text: branch-free functions on ``<W x T>``.
+"""A vector math library as LLVM IR text: branch-free functions on ``<W x T>``.
 
-`define` gives the text of one function, `symbol` its name, `requirements` the ``declare`` lines
+`define` returns the text of one function, `symbol` its name, `requirements` the ``declare`` lines
 that its module must contain once (collect them in a set).  Width 1 takes and returns the plain
 ``double`` or ``float``; wider ones take vectors.  A lane's result depends neither on the width
 nor on the other lanes.
@@ -10,15 +10,15 @@ define internal float @phintys.exp2.f32.v1(float %a) noinline nounwind willretur
 >>> sorted(requirements("exp2", "float32", 4))
 ['declare <4 x float> @llvm.fmuladd.v4f32(<4 x float>, <4 x float>, <4 x float>)']
 
-How they are made
-    Reduction of the argument by constants of few bits (Cody and Waite), a polynomial
-    (`coefficients`, by a minimax fit), reconstruction through the bits of the exponent.
-    The logarithms follow the formulas of the classic fdlibm (s = f/(2 + f)), pow its scheme of
-    numbers split in two.  sinh and cosh come from polynomials for both, by their addition
-    theorems.  A cube root is a short polynomial and one step of high order.
-    Nothing needs a fused multiply-add for more than the last half ulp: ``llvm.fmuladd`` becomes a
-    multiplication and an addition where the machine has no fused one.  Rounding tricks rule out
-    all fast-math flags.
+Algorithms
+    Argument reduction by constants of few bits (Cody and Waite), a polynomial (`coefficients`,
+    by a minimax fit), reconstruction through the bits of the exponent.
+    The logarithms follow the formulas of fdlibm (s = f/(2 + f)), pow its scheme of numbers split
+    into head and tail.  sinh and cosh use polynomials for both and their addition theorems.  A
+    cube root is a short polynomial and one correction of high order.
+    A fused multiply-add affects at most the last half ulp: ``llvm.fmuladd`` becomes a
+    multiplication and an addition where the processor has no fused one.  Fast-math flags are not
+    allowed, because the algorithms rely on exact rounding.
 
 float32
     sin, cos, tan, log2, log10, pow, cbrt, hypot and erfc compute in float64, most with
@@ -26,15 +26,15 @@ float32
 
 Slow paths
     sin, cos and tan call libm for those lanes that are above 5e4 in magnitude (float32: 1e6), in
-    a separate cold function; nothing else calls anything.
+    a separate cold function; no other function makes calls.
 
 Calls
     Every function is ``noinline``: each takes 1 to 10 ms of code generation (erfc 15), while the
-    call costs 1 ns.  The bodies are bound by latency and by loading constants: two native registers
-    (8 doubles or 16 floats with AVX2) are the best width: as fast as inlined code of any width and
-    a quarter faster than one register; four registers spill.  pow alone is as well off with one
-    register, in half the code.  The caller loses its vector registers at each call, as with any
-    function of the platform's calling convention.
+    call costs 1 ns.  The bodies are bound by latency and by loading constants.  Two native
+    registers (8 doubles or 16 floats with AVX2) are the best width: as fast as inlined code of any
+    width and a quarter faster than one register; with four, registers spill.  Only pow is as fast
+    with one register, in half the code.  Vector registers are caller-saved, as usual in the
+    platform's calling convention.
 
 Accuracy (greatest error met, in ulps: 90,000 points in float64, 10 million in float32)
     float64: below 0.9 log log1p log2 log10 sin cos cbrt; below 1.3 exp exp2 pow tan asin acos
@@ -56,7 +56,7 @@ _ATTRIBUTES = "nounwind willreturn memory(none)"
 
 
 def symbol(name: str, dtype: str, width: int) -> str:
-    """The name of the function, without ``@``.
+    """The symbol of the function, without ``@``.
 
     >>> symbol("tanh", "float64", 4)
     'phintys.tanh.f64.v4'
@@ -107,7 +107,7 @@ def _wrap(
     return "\n".join([head, *lines, "}", ""])
 
 
-#: name -> what writes its body: (body, argument names) -> the name of the result.
+#: name -> function that emits its body: (body, argument names) -> the name of the result.
 _BODIES: dict[str, Callable[..., str]] = {
     "exp": exp_log.exp,
     "exp2": exp_log.exp2,
@@ -138,5 +138,5 @@ _BODIES: dict[str, Callable[..., str]] = {
 
 SUPPORTED = frozenset(_BODIES)
 
-#: functions of two numbers
+#: functions of two arguments
 BINARY = frozenset(("pow", "atan2", "hypot"))

@@ -1,4 +1,4 @@
-"""The inverses of sin, cos and tan, and the angle of a point, of `vecmath`."""
+"""asin, acos, atan and atan2 of `vecmath`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _arcsine_terms(b: Body, x: str) -> tuple[str, str, str]:
 
 
 def asin(b: Body, x: str) -> str:
-    """The difference pi/2 - 2s in two parts: it is most of the result."""
+    """asin(x); for large |x| the difference pi/2 - 2s, most of the result, is kept in two parts."""
     far, s, rest = _arcsine_terms(b, x)
     high, low = PARTS["quarter_turn", b.format.dtype]
     twice = b.mul(s, 2.0)
@@ -30,7 +30,7 @@ def asin(b: Body, x: str) -> str:
 
 
 def acos(b: Body, x: str) -> str:
-    """pi/2 - asin(x); 2 asin(s) if far, that less than pi if negative."""
+    """acos(x): pi/2 - asin(x); if far, 2 asin(s), or pi - 2 asin(s) for negative x."""
     far, s, rest = _arcsine_terms(b, x)
     high, low = PARTS["quarter_turn", b.format.dtype]
     near = b.sub(high, b.sub(s, b.sub(low, rest)))
@@ -55,9 +55,9 @@ def atan(b: Body, x: str) -> str:
 
 
 def atan2(b: Body, y: str, x: str) -> str:
-    """m pi/2 + atan(t) or m pi/2 - atan(t), t the smaller magnitude by the larger, m 0, 1 or 2.
+    """m pi/2 + atan(t) or m pi/2 - atan(t), t the smaller magnitude over the larger, m 0, 1 or 2.
 
-    t is 1 for two infinities, 0 for two zeros; the sign bit of a zero abscissa counts.
+    t is 1 for two infinities, 0 for two zeros; the sign of a zero x matters.
     """
     up, along = b.abs(y), b.abs(x)
     steep = b.compare("ogt", up, along)

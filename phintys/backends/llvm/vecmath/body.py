@@ -1,4 +1,4 @@
-"""A writer of straight-line vector code: the text that `vecmath` is made of.
+"""An emitter of straight-line vector code for `vecmath`.
 
 A `Body` appends LLVM instructions, one per method call, and returns the name of each result.
 All floating-point values have the type of the body (``<4 x double>``; the plain ``double`` at
@@ -28,7 +28,7 @@ class Format(NamedTuple):
 
     @property
     def integers_from(self) -> float:
-        """The power of two from which on all values are integers."""
+        """The least power of two from which on all values are integers."""
         return 2.0**self.fraction
 
     def pattern(self, value: float) -> int:
@@ -49,7 +49,7 @@ class Body:
     """The instructions of one function, in one floating-point type.
 
     Booleans and integers have the body's width.  ``lines`` and ``declares`` (the ``declare``
-    lines of what is called) are shared by the bodies that `widened` makes.
+    lines of called functions) are shared by the bodies that `widened` makes.
     """
 
     def __init__(
@@ -111,7 +111,7 @@ class Body:
         return self.emit(f"call {self.type} @llvm.{name}.{suffix}({values})")
 
     def fma(self, a: Operand, b: Operand, c: Operand) -> str:
-        """a*b + c, fused only where the machine does that in one instruction."""
+        """Emit a*b + c, fused only where the processor has an instruction for it."""
         return self.intrinsic("fmuladd", a, b, c)
 
     def abs(self, a: str) -> str:
@@ -130,11 +130,11 @@ class Body:
         )
 
     def at_most(self, x: str, bound: float) -> str:
-        """min(x, bound); NaN stays NaN."""
+        """Emit min(x, bound); NaN stays NaN."""
         return self.select(self.compare("olt", bound, x), bound, x)
 
     def at_least(self, x: str, bound: float) -> str:
-        """max(x, bound); NaN stays NaN."""
+        """Emit max(x, bound); NaN stays NaN."""
         return self.select(self.compare("ogt", bound, x), bound, x)
 
     def bits(self, a: str) -> str:
@@ -147,17 +147,17 @@ class Body:
         return self.emit(f"{op} {self.int_type} {self.int_const(a)}, {self.int_const(b)}")
 
     def int_test(self, a: str, mask: int) -> str:
-        """Whether a & mask is not zero."""
+        """Emit the test whether a & mask is not zero."""
         masked = self.integer("and", a, mask)
         return self.emit(f"icmp ne {self.int_type} {masked}, {self.int_const(0)}")
 
     def head(self, a: str, dropped: int) -> str:
-        """``a`` without its ``dropped`` lowest bits."""
+        """Emit ``a`` with its ``dropped`` lowest bits cleared."""
         mask = (1 << self.format.bits) - (1 << dropped)
         return self.from_bits(self.integer("and", self.bits(a), mask))
 
     def polynomial(self, x: str, coefficients: Sequence[float]) -> str:
-        """c0 + c1*x + ..., by Estrin's scheme: pairs, pairs of pairs, ... in powers x**2**i."""
+        """Emit c0 + c1*x + ... by Estrin's scheme."""
         terms: list[Operand] = list(coefficients)
         power = x
         while True:
@@ -178,7 +178,7 @@ class Body:
         return self.emit(f"fptrunc {wide.type} {a} to {self.type}")
 
     def any(self, condition: str) -> str:
-        """Whether a boolean is true in some lane (an ``i1``)."""
+        """Emit the test whether a boolean is true in any lane, an ``i1``."""
         if self.width == 1:
             return condition
         packed = self.emit(f"bitcast {self.bool_type} {condition} to i{self.width}")

@@ -14,7 +14,7 @@ LOG10_2 = 0.30102999566398120
 def reduce_by_ln2(b: Body, x: str, shift: float) -> tuple[str, str]:
     """(t, r) with x = n ln(2) + r, |r| <= ln(2)/2, and n + shift in the low bits of t.
 
-    Adding 1.5 * 2**fraction rounds to an integer and leaves it in the fraction's low bits.
+    Adding 1.5 * 2**fraction rounds to an integer and leaves it in the low bits of the fraction.
     """
     magic = 1.5 * b.format.integers_from + shift
     t = b.fma(x, LOG2_E, magic)
@@ -24,14 +24,15 @@ def reduce_by_ln2(b: Body, x: str, shift: float) -> tuple[str, str]:
 
 
 def power_of_two(b: Body, low_bits: str) -> str:
-    """2**n from an integer whose low bits hold n + bias."""
+    """2**n, from an integer whose low bits hold n + bias."""
     return b.from_bits(b.integer("shl", low_bits, b.format.fraction))
 
 
 def scale(b: Body, p: str, t: str) -> str:
     """p * 2**n from n + 2 bias in the low bits of t.
 
-    Two factors near 2**(n/2), so that overflow and gradual underflow round once, in the last.
+    Multiplies by two factors near 2**(n/2), so that on overflow and gradual underflow only the last
+    multiplication rounds.
     """
     whole = b.bits(t)
     half = b.integer("lshr", whole, 1)
@@ -57,7 +58,7 @@ def exp(b: Body, x: str) -> str:
 
 
 def _exp_inside(b: Body, x: str) -> str:
-    """e**x where neither x nor the result leaves the normal range."""
+    """e**x, if neither x nor the result is subnormal or overflows."""
     t, r = reduce_by_ln2(b, x, b.format.bias)
     return b.mul(b.add(_exp_series(b, r), 1.0), power_of_two(b, b.bits(t)))
 
@@ -75,7 +76,7 @@ def exp2(b: Body, x: str) -> str:
 def expm1(b: Body, x: str) -> str:
     """(2**n r + (2**n - 1)) + 2**n r**2 q(r), where the first sum is exact if it cancels.
 
-    All is halved until the end, since 2**1024 is none of float64's numbers.
+    All terms are halved until the end, since 2**1024 is not representable in float64.
     """
     low, high = (-50.0, 710.0) if b.format.bits == 64 else (-25.0, 89.0)
     clamped = b.at_least(b.at_most(x, high), low)
@@ -87,7 +88,7 @@ def expm1(b: Body, x: str) -> str:
 
 
 def keep_tiny(b: Body, x: str, y: str) -> str:
-    """x itself where the function is x to the last bit: signed zeros and subnormals too."""
+    """x itself where the function rounds to x, including signed zeros and subnormals; else y."""
     tiny = b.compare("olt", b.abs(x), 2.0 ** -(b.format.fraction + 2))
     return b.select(tiny, x, y)
 
@@ -107,7 +108,7 @@ def softplus(b: Body, x: str) -> str:
 
 
 def tanh(b: Body, x: str) -> str:
-    """An odd polynomial below 0.55, where 1 - 2/(e**2a + 1) would cancel."""
+    """1 - 2/(e**2a + 1) with the sign of x; below 0.55, where that cancels, an odd polynomial."""
     a = b.abs(x)
     z = b.mul(a, a)
     near = b.fma(b.mul(a, z), b.polynomial(z, COEFFICIENTS["tanh", b.format.dtype]), a)
@@ -117,7 +118,7 @@ def tanh(b: Body, x: str) -> str:
 
 
 def erf(b: Body, x: str) -> str:
-    """x + x*E(x*x) below 1; above, 1 - exp(-P(a - 1)), where a small erfc forgives much."""
+    """x + x*E(x*x) below 1; above, 1 - exp(-P(a - 1)), where erfc is small and so its error too."""
     a = b.abs(x)
     z = b.mul(a, a)
     near = b.fma(x, b.polynomial(z, COEFFICIENTS["erf", b.format.dtype]), x)
@@ -135,7 +136,7 @@ def erfc(b: Body, x: str) -> str:
 
 
 def _erfc(b: Body, x: str) -> str:
-    """(1 - x) - x*E(x*x) below 3/4 in magnitude; above, exp(-a*a) erfcx(a), from 2 if negative."""
+    """(1 - x) - x*E(x*x) below a = |x| = 3/4; above, y = exp(-a*a) erfcx(a), or 2 - y if x < 0."""
     a = b.at_most(b.abs(x), 27.3)
     square = b.polynomial(b.mul(a, a), COEFFICIENTS["erf", "float64"])
     near = b.fma(b.neg(x), square, b.sub(1.0, x))
@@ -145,8 +146,11 @@ def _erfc(b: Body, x: str) -> str:
 
 
 def _erfc_far(b: Body, a: str) -> str:
-    """The exponent in two parts, the square of the head of ``a`` and the rest, since it is large;
-    erfcx(a) in two parts as well."""
+    """exp(-a*a) erfcx(a).
+
+    The exponent is large, so it is computed in two parts, the square of the head of ``a`` and the
+    rest; erfcx(a) has two parts as well.
+    """
     head = b.head(a, 27)
     t, r = reduce_by_ln2(b, b.neg(b.mul(head, head)), 2 * b.format.bias)
     r = b.fma(b.sub(head, a), b.add(head, a), r)
@@ -155,7 +159,7 @@ def _erfc_far(b: Body, a: str) -> str:
 
 
 def _erfcx(b: Body, a: str) -> tuple[str, str]:
-    """p/(1 + 2a), p a polynomial in (a - 3)/(a + 3), and what rounding p and the quotient loses."""
+    """p/(1 + 2a), p a polynomial in (a - 3)/(a + 3), and the rounding error of p and quotient."""
     first, second = PARTS["seven_erfcx_3", "float64"]
     u = b.div(b.sub(a, 3.0), b.add(a, 3.0))
     bend = b.mul(u, b.polynomial(u, COEFFICIENTS["erfc", "float64"]))
@@ -197,14 +201,14 @@ def _log_series(b: Body, f: str, table: str = "log") -> tuple[str, str]:
 
 
 def _log_domain(b: Body, x: str, pole: float, y: str) -> str:
-    """y, but x where it is inf or NaN, -inf at the pole, NaN below it."""
+    """y, but x where x is inf or NaN, -inf at the pole, NaN below it."""
     y = b.select(b.compare("olt", x, INF), y, x)
     outside = b.select(b.compare("oeq", x, pole), -INF, NAN)
     return b.select(b.compare("ole", x, pole), outside, y)
 
 
 def join_exponent(b: Body, k: str, f: str, correction: str | None = None) -> str:
-    """k log(2) + log(1 + f), and a small correction."""
+    """k log(2) + log(1 + f) plus a small correction."""
     high, low = PARTS["ln2", b.format.dtype]
     half_square, rest = _log_series(b, f)
     small = b.mul(k, low) if correction is None else b.fma(k, low, correction)
@@ -217,7 +221,7 @@ def log(b: Body, x: str) -> str:
 
 
 def log1p(b: Body, x: str) -> str:
-    """log(u), u = 1 + x rounded, plus (1 + x - u)/u; where u needs no exponent, f is x itself."""
+    """log(u) + (1 + x - u)/u, u = 1 + x rounded; where the exponent of u is 0, f is x itself."""
     u = b.add(x, 1.0)
     k, f = split_exponent(b, u, subnormals=False)
     lost = b.div(b.sub(x, b.sub(u, 1.0)), u)
@@ -244,7 +248,7 @@ def log10(b: Body, x: str) -> str:
 
 
 def _other_base(b: Body, f: str, k_high: str, k_low: str, high: float, low: float) -> str:
-    """k_high + k_low + (high + low) log(1 + f): the logarithm in two parts, products exact."""
+    """k_high + k_low + (high + low) log(1 + f), the logarithm in two parts with exact products."""
     half_square, rest = _log_series(b, f)
     head = b.head(b.sub(f, half_square), 32)
     tail = b.add(b.sub(b.sub(f, head), half_square), rest)
@@ -255,7 +259,7 @@ def _other_base(b: Body, f: str, k_high: str, k_low: str, high: float, low: floa
 
 
 def narrow_log2(b: Body, x: str) -> str:
-    """log2 of a positive normal float64, good to float32."""
+    """log2 of a positive normal float64, accurate enough for float32."""
     k, f = split_exponent(b, x, subnormals=False)
     s = b.div(f, b.add(f, 2.0))
     return b.fma(s, b.polynomial(b.mul(s, s), COEFFICIENTS["log2", "narrow"]), k)

@@ -1,4 +1,4 @@
-"""sinh, cosh and their inverses, and that of tanh, of `vecmath`."""
+"""sinh, cosh, asinh, acosh and atanh of `vecmath`."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from phintys.backends.llvm.vecmath.body import Body
 from phintys.backends.llvm.vecmath.coefficients import COEFFICIENTS, PARTS
 
 INF, NAN = float("inf"), float("nan")
-#: where every result has overflowed, while a quarter of e**x has not
+#: above it every result overflows, while a quarter of e**x does not yet
 _OVERFLOW = {"float64": 710.8, "float32": 89.7}
-#: above it 2**-n is nothing beside 2**n
+#: above it 2**-n is negligible against 2**n
 _LARGE_POWER = 2.0**60
 
 
 def _addition_terms(b: Body, x: str) -> tuple[str, str, str, str, str]:
-    """(r, s, c, d, e) for |x| = n ln(2) + r, of which sinh and cosh are made without division.
+    """(r, s, c, d, e) for |x| = n ln(2) + r, from which sinh and cosh follow without division.
 
     s = sinh(r) - r, c = cosh(r) - 1; d and e are half of sinh and cosh of n ln(2), halved since
-    2**1024 is none of float64's numbers.
+    2**1024 is not representable in float64.
     """
     clamped = b.at_most(b.abs(x), _OVERFLOW[b.format.dtype])
     t, r = exp_log.reduce_by_ln2(b, clamped, b.format.bias - 2)
@@ -31,7 +31,7 @@ def _addition_terms(b: Body, x: str) -> tuple[str, str, str, str, str]:
 
 
 def sinh(b: Body, x: str) -> str:
-    """d cosh(r) + e sinh(r), its greatest terms last."""
+    """d cosh(r) + e sinh(r), with the largest terms added last."""
     r, s, c, d, e = _addition_terms(b, x)
     small = b.fma(e, s, b.mul(d, c))
     y = b.mul(b.add(d, b.fma(e, r, small)), 2.0)
@@ -39,14 +39,14 @@ def sinh(b: Body, x: str) -> str:
 
 
 def cosh(b: Body, x: str) -> str:
-    """e cosh(r) + d sinh(r), its greatest terms last."""
+    """e cosh(r) + d sinh(r), with the largest terms added last."""
     r, s, c, d, e = _addition_terms(b, x)
     small = b.fma(d, s, b.mul(e, c))
     return b.mul(b.add(e, b.fma(d, r, small)), 2.0)
 
 
 def _log_of_sum(b: Body, a: str, w: str, lost: str, inverse: str) -> str:
-    """log(1 + w + lost) from 1/(1 + w); log(2a) for an ``a`` beyond `_square_limit`."""
+    """log(1 + w + lost), from ``inverse`` = 1/(1 + w); log(2a) for ``a`` above `_square_limit`."""
     bound = _square_limit(b)
     u = b.add(w, 1.0)
     lost = b.add(b.sub(w, b.sub(u, 1.0)), lost)
@@ -57,12 +57,12 @@ def _log_of_sum(b: Body, a: str, w: str, lost: str, inverse: str) -> str:
 
 
 def _square_limit(b: Body) -> float:
-    """From here on 1 is nothing beside x*x."""
+    """The x above which 1 is negligible against x*x."""
     return 2.0 ** (b.format.fraction // 2 + 2)
 
 
 def asinh(b: Body, x: str) -> str:
-    """log(1 + w) of w = a + a*a/(1 + sqrt(a*a + 1)); sqrt(a*a + 1) - a is 1/(1 + w)."""
+    """log(1 + w), w = a + a*a/(1 + sqrt(a*a + 1)); sqrt(a*a + 1) - a is 1/(1 + w)."""
     a = b.abs(x)
     bounded = b.at_most(a, _square_limit(b))
     square = b.mul(bounded, bounded)
@@ -75,7 +75,7 @@ def asinh(b: Body, x: str) -> str:
 
 
 def acosh(b: Body, x: str) -> str:
-    """log(1 + w) of w = t + sqrt(t*t + 2t), t = x - 1; x - sqrt(x*x - 1) is 1/(1 + w)."""
+    """log(1 + w), w = t + sqrt(t*t + 2t), t = x - 1; x - sqrt(x*x - 1) is 1/(1 + w)."""
     bounded = b.at_most(x, _square_limit(b))
     t = b.sub(bounded, 1.0)
     root = b.intrinsic("sqrt", b.fma(t, t, b.mul(t, 2.0)))
@@ -89,8 +89,8 @@ def atanh(b: Body, x: str) -> str:
     """k ln(2)/2 + atanh(s), s = (m - 1)/(m + 1), (1 + a)/(1 - a) = 2**k m.
 
     With p = 2**k, s = (2a - (p - 1)(1 - a)) / (2 + (p - 1)(1 - a)): a itself where k is 0.  The
-    bits of a number as an integer are its logarithm to 0.09; k grows late, at 1/4, 0.55, ...,
-    since a negative s cancels: -0.112 < s < 0.273.
+    bits of a number, taken as an integer, give its logarithm to 0.09.  k increases at a = 1/4,
+    0.55, ..., later than by rounding, since a negative s cancels: -0.112 < s < 0.273.
     """
     fmt = b.format
     a = b.abs(x)

@@ -1,7 +1,7 @@
 """pow of `vecmath`: 2**(y log2|x|) with the logarithm in two parts, then C's special cases.
 
-The scheme is that of fdlibm's ``e_pow``: numbers are split so that the products of their heads
-are exact without a fused multiply-add.  float32 needs no parts: float64 is wide enough.
+The algorithm is that of fdlibm's ``e_pow``: numbers are split so that the products of their heads
+are exact without a fused multiply-add.  float32 is computed in float64 and needs no splitting.
 """
 
 from __future__ import annotations
@@ -51,9 +51,9 @@ def _power(b: Body, x: str, y: str) -> str:
 
 
 def _log2_in_parts(b: Body, x: str) -> tuple[str, str]:
-    """log2(x) = head + tail to about 66 bits, the head of few bits.
+    """(head, tail) of log2(x) to about 66 bits; the head has few bits.
 
-    With s = f/(2 + f): log(1 + f) = 2/3 (3s + s**3 + s**5 (3/5 + ...)), s and the bracket split.
+    With s = f/(2 + f): log(1 + f) = 2/3 (3s + s**3 + s**5 (3/5 + ...)); s and the sum are split.
     """
     k, f = exp_log.split_exponent(b, x, subnormals=True)
     s, s_head, s_tail = _quotient_in_parts(b, f)
@@ -75,7 +75,7 @@ def _log2_in_parts(b: Body, x: str) -> tuple[str, str]:
 
 
 def _quotient_in_parts(b: Body, f: str) -> tuple[str, str, str]:
-    """s = f/(2 + f) roughly, its head, and the exact quotient less the head."""
+    """s = f/(2 + f) rounded, its head, and the exact quotient minus the head."""
     t = b.add(f, 2.0)
     inverse = b.div(1.0, t)
     s = b.mul(f, inverse)
@@ -110,9 +110,9 @@ def _is_integer(b: Body, magnitude: str) -> str:
 
 
 def _special_cases(b: Body, x: str, y: str, z: str) -> str:
-    """C's pow from z = |x|**y, which is right for finite |x| > 0 and any y but NaN.
+    """pow as C defines it, from z = |x|**y, correct for finite |x| > 0 and any y but NaN.
 
-    Nested selects: logic on booleans is slow where a vector takes several registers.
+    Uses nested selects: logic on boolean vectors is slow where a vector takes several registers.
     """
     magnitude, exponent = b.abs(x), b.abs(y)
     growing = b.compare("ogt", y, 0.0)

@@ -1,4 +1,4 @@
-"""The cube root, and the root of a sum of squares, of `vecmath`."""
+"""cbrt and hypot of `vecmath`."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ INF = float("inf")
 _BINOMIAL = (1 / 3, -1 / 9, 5 / 81, -10 / 243)
 _CBRT_2 = 1.2599210498948732
 _DROPPED = 36  # low bits cut from a first cube root: 17 remain, so that its cube is exact
-#: Magnitudes whose squares, and the smallest part of them that counts, are normal numbers; the
-#: factor for those outside.
+#: Squares of magnitudes between 1/_MODERATE and _MODERATE, and the smallest part of them that
+#: affects the result, are normal numbers; others are scaled by _FACTOR or 1/_FACTOR.
 _MODERATE, _FACTOR = 2.0**500, 2.0**600
 
 
@@ -30,7 +30,7 @@ def cbrt(b: Body, x: str) -> str:
 def _cube_root(b: Body, a: str, subnormals: bool) -> str:
     """2**n cbrt(2**j m) for j in -1, 0, 1, from the root of m by a short polynomial.
 
-    Its head y has an exact cube, so the relative distance e of that to 2**j m has all its bits.
+    The cube of its head y is exact, so the relative difference e of that to 2**j m is accurate.
     """
     k, f = exp_log.split_exponent(b, a, subnormals)
     magic = 1.5 * b.format.integers_from + b.format.bias
@@ -47,7 +47,7 @@ def _cube_root(b: Body, a: str, subnormals: bool) -> str:
 
 
 def hypot(b: Body, x: str, y: str) -> str:
-    """sqrt(x*x + y*y), and infinite beside NaN if one of them is."""
+    """sqrt(x*x + y*y); infinite if either is, even if the other is NaN."""
     first, second = b.abs(x), b.abs(y)
     if b.format.bits == 64:
         root = _scaled_hypotenuse(b, first, second)
@@ -64,7 +64,7 @@ def _hypotenuse(b: Body, x: str, y: str) -> str:
 
 
 def _scaled_hypotenuse(b: Body, x: str, y: str) -> str:
-    """The same for any magnitudes: multiplied by a power of two if great or small."""
+    """sqrt(x*x + y*y) for any magnitudes: large and small ones are scaled by a power of two."""
     greater = b.select(b.compare("ogt", x, y), x, y)
     great = b.compare("ogt", greater, _MODERATE)
     small = b.compare("olt", greater, 1 / _MODERATE)

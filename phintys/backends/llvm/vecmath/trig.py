@@ -1,8 +1,8 @@
 """sin, cos and tan of `vecmath`.
 
-float64 reduces by pi/2 in three parts and carries what rounding the reduced argument loses;
-float32 does the same in float64 with two parts and shorter polynomials.  Arguments above
-`FAST_LIMIT` take libm's function, lane by lane.
+float64 reduces by pi/2 in three parts and carries the rounding error of the reduced argument;
+float32 does the same in float64 with two parts and shorter polynomials.  For arguments above
+`FAST_LIMIT` libm's function is called, lane by lane.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ def _reduce_by_half_pi(b: Body, x: str) -> tuple[str, str, str]:
     """(i, r, c): x = n pi/2 + r + c, |r| <= pi/4, n in the low bits of i, c below r's last bit.
 
     n has at most 15 bits and the first parts of pi/2 have 38, so the products are exact; so are
-    the differences where they cancel, and what the second one loses otherwise is regained.
+    the differences where they cancel; otherwise the rounding error of the second is compensated.
     """
     magic = 1.5 * b.format.integers_from
     t = b.fma(x, TWO_OVER_PI, magic)
@@ -47,7 +47,7 @@ def _sine(b: Body, r: str, z: str, c: str) -> str:
 
 
 def _cosine(b: Body, r: str, z: str, c: str) -> str:
-    """cos(r + c) = 1 - z/2 + (z*z*C - r*c), with what rounding 1 - z/2 loses."""
+    """cos(r + c) = 1 - z/2 + (z*z*C - r*c), with the rounding error of 1 - z/2 added."""
     series = b.polynomial(z, COEFFICIENTS["cos", "float64"])
     half = b.mul(z, 0.5)
     main = b.sub(1.0, half)
@@ -56,7 +56,7 @@ def _cosine(b: Body, r: str, z: str, c: str) -> str:
 
 
 def _sine_and_cosine(b: Body, x: str) -> tuple[str, str, str]:
-    """(i, sin r, cos r) of the reduced argument, i holding the quadrant in its low bits."""
+    """(i, sin r, cos r) of the reduced argument r, with the quadrant in the low bits of i."""
     i, r, c = _reduce_by_half_pi(b, x)
     z = b.mul(r, r)
     return i, _sine(b, r, z, c), _cosine(b, r, z, c)
@@ -71,7 +71,7 @@ def _narrow_sine_and_cosine(b: Body, x: str) -> tuple[str, str, str]:
 
 
 def _turn(b: Body, i: str, even: str, odd: str) -> str:
-    """The value of quadrant i: bit 0 picks the function, bit 1 the sign."""
+    """The result for quadrant i: bit 0 selects the function, bit 1 the sign."""
     y = b.select(b.int_test(i, 1), odd, even)
     sign = b.integer("shl", b.integer("and", i, 2), b.format.bits - 2)
     return b.from_bits(b.integer("xor", b.bits(y), sign))
@@ -99,7 +99,7 @@ def cos(b: Body, x: str) -> str:
 
 
 def _keep_zero(b: Body, x: str, y: str) -> str:
-    """The reduction loses the sign of -0."""
+    """y, but x where x is 0: the reduction loses the sign of -0."""
     return b.select(b.compare("oeq", x, 0.0), x, y)
 
 
@@ -118,7 +118,7 @@ def tan(b: Body, x: str) -> str:
 
 
 def _tangent(b: Body, i: str, r: str, c: str) -> str:
-    """t = tan(r + c) in two parts, since -1/t (odd quadrants) doubles the share of its error."""
+    """t = tan(r + c), or -1/t in odd quadrants; t has two parts, since -1/t doubles its error."""
     z = b.mul(r, r)
     series = b.polynomial(z, COEFFICIENTS["tan", "float64"])
     small = b.fma(b.mul(r, z), series, b.fma(z, c, c))
@@ -133,7 +133,7 @@ FUNCTIONS = {"sin": sin, "cos": cos, "tan": tan}
 
 
 def guard(b: Body, x: str, y: str, slow: str) -> list[str]:
-    """Return y, or the slow path's result when a lane of x is too large for the reduction."""
+    """Emit ``ret`` of y, or of the slow path's result if a lane of x exceeds `FAST_LIMIT`."""
     mark = len(b.lines)
     too_large = b.any(b.compare("ogt", b.abs(x), FAST_LIMIT[b.format.dtype]))
     test, b.lines[mark:] = b.lines[mark:], []
@@ -149,7 +149,7 @@ def guard(b: Body, x: str, y: str, slow: str) -> list[str]:
 
 
 def slow_path(b: Body, name: str) -> list[str]:
-    """The body of (a, b) -> b, with libm's value in those lanes where a is too large."""
+    """The body of a function of (a, b): b, but libm's value in lanes where a is too large."""
     scalar = b.format.ir
     libm = name if b.format.bits == 64 else f"{name}f"
     b.declares.add(f"declare {scalar} @{libm}({scalar})")
