@@ -46,12 +46,12 @@ EXPRESSIONS = {
     "erf": "math.erf({0})", "erfc": "math.erfc({0})", "pow": "np.power({0}, {1})",
 }  # fmt: skip
 #: (instruction, kind) -> expression; guarded, since the processor traps on division by zero and on
-#: division of the least integer by -1
+#: division of the least integer by -1.  Numba makes float64 of a literal 0 and a uint64.
 DIVISIONS = {
     ("idiv", "i"): "0 if {1} == 0 else -{0} if {1} == -1 else {0} // {1}",
-    ("idiv", "u"): "0 if {1} == 0 else {0} // {1}",
+    ("idiv", "u"): "{1} if {1} == 0 else {0} // {1}",
     ("imod", "i"): "0 if {1} == 0 or {1} == -1 else {0} % {1}",
-    ("imod", "u"): "0 if {1} == 0 else {0} % {1}",
+    ("imod", "u"): "{1} if {1} == 0 else {0} % {1}",
 }
 OF_BOOLS = {"not": "not {0}", "min": "{0} and {1}", "max": "{0} or {1}"}
 LIBM = {"tgamma": "math.gamma", "lgamma": "math.lgamma"}
