@@ -1,18 +1,7 @@
 """The textual form of Programs: printer and parser.
 
-``render_program`` prints a Program, ``parse_program`` reads it back.  ``%3`` is slot 3, ``$1`` an
-operand of a kernel; an operand is written ``%slot {strides; offset; extra strides}``::
-
-    inputs %0 of 1
-    outputs %1
-    %0 = input float64 [len(0, 0)] 'x'
-    %1 = output float64 [len(0, 0)]
-    kernel [len(0, 0)] split 1
-      $0 = %0 {1; 0; }
-      $1 = %1 {1; 0; }
-      0: load float64 () 0
-      1: exp float64 (0)
-      2: store float64 (1) 1
+``render_program`` prints a Program, and shows an example; ``parse_program`` reads it back.  ``%3``
+is slot 3, ``$1`` an operand of a kernel, written ``%slot {strides; offset; extra strides}``.
 """
 
 from __future__ import annotations

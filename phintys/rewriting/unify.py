@@ -37,6 +37,10 @@ def same_op(op: Any, other: Any) -> bool:
 OpTest = Callable[[Any], bool]
 
 
+#: Answers that a `SameOp` keeps: ops that users make must not stay for ever.
+_MOST_ANSWERS = 512
+
+
 class SameOp(dict[Any, bool]):
     """A predicate, cached for ops of one class: ``table[op]`` is ``same_op(op, given_op)``."""
 
@@ -46,6 +50,8 @@ class SameOp(dict[Any, bool]):
     def __missing__(self, op: Any) -> bool:
         if type(op) is not type(self.op):
             return False
+        if len(self) >= _MOST_ANSWERS:
+            self.clear()
         found = self[op] = same_op(op, self.op)
         return found
 
