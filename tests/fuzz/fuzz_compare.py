@@ -15,7 +15,9 @@ from typing import Any
 import numpy as np
 from fuzz_program import Built, missing_nodes
 
+from phintys.scalar.conversion import converted
 from phintys.tensor.elemwise import Elemwise
+from phintys.tensor.reduce import CAReduce
 
 #: relative error that is accepted at once
 CLOSE = {"float16": 4e-3, "float32": 2e-5, "complex64": 2e-5}
@@ -130,6 +132,9 @@ class _moving:
         return value
 
     def node(self, node: Any, values: list[Any]) -> list[Any]:
+        if _rounds_to_integers(node):
+            whole = node.op.clone(dtype=node.op.acc_dtype).make_node(*node.inputs)
+            return [converted(x, node.outputs[0].type.dtype) for x in self.node(whole, values)]
         storage: list[list[Any]] = [[None] for _ in node.outputs]
         node.op.perform(node, values, storage)
         inputs = [np.asarray(v) for v in values]
@@ -189,6 +194,14 @@ class _flushing:
         return [cls.argument(np.asarray(cell[0])) for cell in storage]
 
 
+def _rounds_to_integers(node: Any) -> bool:
+    """Whether a reduction accumulates floats, and gives the integers or bools of these."""
+    acc = getattr(node.op, "acc_dtype", None)
+    if acc is None or not isinstance(node.op, CAReduce):
+        return False
+    return np.dtype(acc).kind in "fc" and np.dtype(node.outputs[0].type.dtype).kind in "biu"
+
+
 def _may_overflow(op: Any, inputs: list[np.ndarray], dtype: Any) -> bool:
     """Whether sums or products of some of the inputs' elements may overflow."""
     if dtype.kind not in "fc":
@@ -222,6 +235,10 @@ class _widening:
             found = _wide_row(node, values)
             if found is not None:
                 return [found]
+        if _rounds_to_integers(node):
+            dtype = np.dtype(node.op.acc_dtype)
+            total = node.op.reduce(values[0].astype(_WIDE[dtype.kind]), node.op.axes(node))
+            return [converted(np.asarray(total, dtype), node.outputs[0].type.dtype)]
         storage: list[list[Any]] = [[None] for _ in node.outputs]
         try:
             node.op.perform(node, values, storage)

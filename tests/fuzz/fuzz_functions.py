@@ -195,6 +195,22 @@ def elementwise(g: Drawer, name: str) -> Text:
     return f"pt.{name}({', '.join(texts)})"
 
 
+#: rows that are drawn on scalar variables
+ON_SCALARS = "add mul add mul sub true_div neg sqr exp tanh maximum lt switch".split()
+
+
+def on_scalars(g: Drawer) -> Text:
+    """A graph of scalar variables, made of 0-d tensors: two to five rows, in one statement."""
+    first = g.item(ndim=0)
+    known = [f"pt.scalar_from_tensor({i.name})" for i in (first, g.item(ndim=0))]
+    for _ in range(g.rng.randrange(2, 6)):
+        name = g.choice(ON_SCALARS)
+        op = FUNCTIONS[name].scalar_op
+        chosen = [g.choice(known) for _ in range(op.nin if op.nin >= 0 else g.choice((2, 2, 3)))]
+        known.append(f"phintys.scalar.op.TABLE[{name!r}]({', '.join(chosen)})")
+    return f"pt.tensor_from_scalar({known[-1]})"
+
+
 def _bounds(op: Any, count: int) -> list[tuple[float, float]]:
     found = op.facts.get("domain", (-math.inf, math.inf))
     return list(found) if isinstance(found[0], tuple) else [found] * count
@@ -271,4 +287,14 @@ def _variadic(g: Drawer, name: str) -> Text:
     return f"pt.{name}({given})" + ("[0]" if name == "broadcast_arrays" else "")
 
 
-__all__ = ["DRAWN", "OUT", "Text", "Unfit", "draw_public", "draws", "elementwise", "operator"]
+__all__ = [
+    "DRAWN",
+    "OUT",
+    "Text",
+    "Unfit",
+    "draw_public",
+    "draws",
+    "elementwise",
+    "on_scalars",
+    "operator",
+]

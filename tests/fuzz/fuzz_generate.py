@@ -16,6 +16,7 @@ from fuzz_functions import (
     Text,
     draw_public,
     elementwise,
+    on_scalars,
     operator,
     public_functions,
 )
@@ -56,6 +57,7 @@ FAMILIES: list[tuple[int, Any]] = [
     (6, lambda g: draw_public(g, g.choice(ROWS))),
     (6, lambda g: draw_public(g, g.choice(_all_public()))),
     (3, lambda g: derivative(g)),
+    (2, lambda g: on_scalars(g)),
 ]
 
 

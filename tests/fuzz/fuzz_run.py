@@ -222,7 +222,10 @@ class Judge:
         values = [*b.arguments]
         values += [np.array(b.shared_values[b.shared.index(v)]) for v in f.maker.shared]
         found = [np.asarray(x) for x in interpret(program, *values)]
-        return self._compare(found, self.truth)
+        count = len(found) - len(program.updates)
+        targets = [f.maker.shared[k - program.n_arguments] for k in program.updates]
+        new = dict(zip(targets, found[count:], strict=True))
+        return self._compare([*found[:count], *(new[v] for v in b.updates)], self.truth)
 
     def _compare(self, found: Sequence[Any], truth: Sequence[np.ndarray]) -> str:
         for number, (a, e) in enumerate(zip(found, truth, strict=True)):

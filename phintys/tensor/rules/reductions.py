@@ -46,6 +46,18 @@ def _once(x: Variable, axes: tuple[int, ...], v: Variable, harmless: Harmless) -
     return functions.switch(empty, constant(1, dtype=v.type.dtype), factor)
 
 
+def _accumulated(op: Any, x: Any, dtype: str) -> Any:
+    """``x`` with the dtypes of a reduction: that of the accumulator, then that of the result."""
+    return cast(cast(x, op.acc_dtype or dtype), dtype)
+
+
+def _moves_factors(node: Apply, x: Variable) -> bool:
+    """Whether a sum may be multiplied in place of its terms, as far as dtypes are concerned."""
+    dtype = node.outputs[0].type.dtype
+    same = (node.op.acc_dtype or dtype) == dtype
+    return x.type.dtype == dtype and (same or not dtypes.is_discrete(dtype))
+
+
 def _is_not_zero(k: Any) -> bool:
     return k == k and k != 0
 
@@ -77,7 +89,7 @@ def reduce_broadcastable(node: Apply, x: Any) -> Any:
         return None
     if isinstance(node.op, Prod) and dtypes.is_complex(dtype):
         return None  # 1 times a complex infinity has NaN
-    return cast(dimshuffle(x, _rest(x, axes)), dtype)
+    return _accumulated(node.op, dimshuffle(x, _rest(x, axes)), dtype)
 
 
 @rule(
@@ -98,6 +110,9 @@ def merge_reductions(node: Apply, inner: Any, x: Any) -> Any:
     op = inner.owner.op
     if type(op) is not type(node.op) or op.clone(axis=None) != node.op.clone(axis=None):
         return None
+    dtype, acc = node.outputs[0].type.dtype, op.acc_dtype or node.outputs[0].type.dtype
+    if acc != dtype and dtypes.is_discrete(dtype) and not {acc, dtype} <= {*dtypes.INTEGER}:
+        return None  # the sums along one axis are cut to integers, or to bool
     first = op.axes(inner.owner)
     rest = _rest(x, first)
     axes = sorted([*first, *(rest[a] for a in node.op.axes(node))])
@@ -165,7 +180,7 @@ def reduce_of_fill(node: Apply, x: Any) -> Any:
     if isinstance(node.op, Sum | Prod):
         if dtype == "bool" or node.op.acc_dtype == "bool":
             return None
-        inner = cast(_repeated(node.op, x, axes, value), dtype)
+        inner = _accumulated(node.op, _repeated(node.op, x, axes, value), dtype)
     else:
         inner = dimshuffle(value, rest)
     if inner.type.broadcastable == node.outputs[0].type.broadcastable:
@@ -198,9 +213,10 @@ def _repeated(op: Sum | Prod, x: Variable, axes: tuple[int, ...], value: Variabl
 def sum_of_vector(node: Apply, items: Any) -> Any:
     if not items or not node.op.axes(node):
         return None
-    terms = [cast(x, node.outputs[0].type.dtype) for x in items]
+    dtype = node.outputs[0].type.dtype
+    terms = [cast(x, node.op.acc_dtype or dtype) for x in items]
     combine = functions.add if isinstance(node.op, Sum) else functions.mul
-    return terms[0] if len(terms) == 1 else combine(*terms)
+    return cast(terms[0] if len(terms) == 1 else combine(*terms), dtype)
 
 
 @rule(
@@ -217,7 +233,7 @@ def pull_factors_out_of_sums(node: Apply, x: Any, factors: Any) -> Any:
     axes = node.op.axes(node)
     fixed = [v for v in factors if all(v.type.broadcastable[a] for a in axes)]
     varying = [v for v in factors if v not in fixed]
-    if x.type.dtype != node.outputs[0].type.dtype or not (fixed and axes and varying):
+    if not (fixed and axes and varying) or not _moves_factors(node, x):
         return None
     inside = varying[0] if len(varying) == 1 else functions.mul(*varying)
     if any(inside.type.broadcastable[a] for a in axes) or inside.type.dtype != x.type.dtype:
@@ -235,7 +251,7 @@ def pull_factors_out_of_sums(node: Apply, x: Any, factors: Any) -> Any:
     tested_on=("(v / s).sum()", "neg(v).sum()", "(M / v).sum(axis=0)"),
 )
 def pull_divisors_out_of_sums(node: Apply, x: Any, top: Any, divisors: Any) -> Any:
-    if x.type.dtype != node.outputs[0].type.dtype:
+    if not _moves_factors(node, x):
         return None
     if not divisors:
         return functions.neg(node.op(top))
