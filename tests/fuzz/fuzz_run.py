@@ -45,6 +45,8 @@ WIDTHS = (128, 256, 512)
 JAX_INEXACT = frozenset(
     "k1 kl_div beta betaln betainc gammainc gammaincc gammaln psi tri_gamma erfcinv".split()
 )
+#: what a call may raise
+ERRORS = (ValueError, TypeError, IndexError, OverflowError, MemoryError)
 #: lengths that the loops of an interpreted program may run in all
 INTERPRETED = 3000
 
@@ -206,10 +208,19 @@ class Judge:
         return [np.array(x) for x in [*outputs, *(v.get_value() for v in b.updates)]]
 
     def _must_fail(self, f: Any) -> str:
+        """What is wrong if the call raises no error of the class that the reference raises."""
+        try:
+            self.built.truth()
+        except ERRORS as exc:
+            expected = exc
+        else:
+            return "no error in the reference: drawing the program met one"
         try:
             self._call(f, self.built.arguments)
-        except (ValueError, TypeError, IndexError, OverflowError, MemoryError):
-            return ""
+        except ERRORS as exc:
+            if any(isinstance(exc, c) and isinstance(expected, c) for c in ERRORS):
+                return ""
+            return f"{type(exc).__name__}: the reference raises {type(expected).__name__}"
         if self.built.fails_in_empty_array():
             return ""  # docs/differences.md: compiled code may not look at the position
         return "no error: the reference raises one"
