@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 from fuzz_program import Built, missing_nodes
+from fuzz_values import native
 
 from phintys.scalar.conversion import converted
 from phintys.tensor.elemwise import Elemwise
@@ -64,7 +65,7 @@ class Conditioning:
     """How far the results of a program move when its arithmetic is disturbed."""
 
     def __init__(self, built: Built, arguments: Sequence[Any]) -> None:
-        self.built, self.arguments = built, arguments
+        self.built, self.arguments = built, list(map(native, arguments))
         with np.errstate(all="ignore"):
             self.moved = [self._run(_moving(k)) for k in range(ROUNDS)]
             self.wide = self._run(_widening)

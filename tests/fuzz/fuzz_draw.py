@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from fuzz_numpy import HELPERS, NUMPY, UNORDERED, difference
 from fuzz_program import Input, Program, Statement, environment, evaluate_text, perform_missing
-from fuzz_values import INTEGERS, draw_argument, draw_dtype, in_layout
+from fuzz_values import INTEGERS, Argument, draw_argument, draw_dtype, in_layout, native
 
 from phintys.tensor.type import TensorType
 
@@ -110,10 +110,18 @@ class Drawer:
         if value is not None:
             argument = in_layout(np.asarray(value, dtype))
         else:
-            argument = draw_argument(self.rng, dtype, shape, self.special)
+            argument = self._repeated(dtype, shape)
         made = Input(name, dtype, static, argument)
         self.program.inputs.append(made)
-        return self._declare(name, made.make(), argument.value())
+        return self._declare(name, made.make(), native(argument.value()))
+
+    def _repeated(self, dtype: str, shape: tuple[int, ...]) -> Argument:
+        """A new argument, or one that another input has: the call may get one array twice."""
+        same = [i.value for i in self.program.inputs if i.dtype == dtype]
+        same = [a for a in same if a.value().shape == shape]
+        if same and self.chance(0.1):
+            return self.choice(same)
+        return draw_argument(self.rng, dtype, shape, self.special)
 
     def _static(self, n: int) -> int | None:
         if n == 1:

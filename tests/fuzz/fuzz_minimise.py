@@ -19,7 +19,7 @@ from fuzz_draw import Drawer, Failing, Fault
 from fuzz_generate import truth
 from fuzz_program import NAMES, Built, Input, Program, Statement, all_finite
 from fuzz_run import Finding, Judge, Plan
-from fuzz_values import Argument
+from fuzz_values import Argument, native
 
 #: seconds that one candidate may take
 PATIENCE = 60.0
@@ -53,7 +53,7 @@ def replay(program: Program) -> Drawer:
     g.program = replace(program, statements=[])
     g.special, g.extreme = 1.0, False
     for i in program.inputs:
-        g._declare(i.name, i.make(), i.value.value())
+        g._declare(i.name, i.make(), native(i.value.value()))
     for s in program.statements:
         g.rng.random = lambda: 0.0  # type: ignore[method-assign]  # every failure is kept
         g.restate(s)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from fuzz_values import Argument
+from fuzz_values import Argument, native
 
 import phintys
 import phintys.tensor as pt
@@ -127,7 +127,7 @@ class Built:
     def truth(self, arguments: Sequence[Any] | None = None) -> list[np.ndarray]:
         """The results, by ``perform`` of every node as it was written."""
         arguments = self.arguments if arguments is None else arguments
-        known: dict[Variable, Any] = dict(zip(self.inputs, arguments))
+        known: dict[Variable, Any] = dict(zip(self.inputs, map(native, arguments)))
         known.update(zip(self.shared, self.shared_values))
         perform_missing(self.results, known)
         self.finite = all_finite(known.values())
@@ -135,7 +135,7 @@ class Built:
 
     def fails_in_empty_array(self) -> bool:
         """Whether what fails is a position in an array without elements."""
-        known: dict[Variable, Any] = dict(zip(self.inputs, self.arguments))
+        known: dict[Variable, Any] = dict(zip(self.inputs, map(native, self.arguments)))
         known.update(zip(self.shared, self.shared_values))
         for node in missing_nodes(self.results, known):
             try:

@@ -24,6 +24,7 @@ LAYOUTS: dict[str, tuple[Any, str]] = {
     "rows apart": (lambda a: np.repeat(a, 2, axis=0), "{}[::2]"),
     "transposed": (lambda a: a.T, "{}.T"),
     "inner reversed": (lambda a: a[..., ::-1], "{}[..., ::-1]"),
+    "other byte order": (lambda a: a, "(lambda a: a.astype(a.dtype.newbyteorder()))({})"),
     "unaligned, read-only": (lambda a: a, f"(lambda a: {_UNALIGNED})({{}})"),
 }
 
@@ -49,6 +50,12 @@ class Argument:
         if self.repeated is not None:
             return f"np.broadcast_to({base}, {self.repeated})"
         return self.made.format(base)
+
+
+def native(a: Any) -> np.ndarray:
+    """An array in the byte order of the machine."""
+    a = np.asarray(a)
+    return a.astype(a.dtype.newbyteorder("="), copy=False)
 
 
 def literal(a: np.ndarray) -> str:
