@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from phintys.errors import NotScalarConstantError
-from phintys.graph.variable import Constant, Variable
+from phintys.graph.variable import Constant, Variable, late_bound
 from phintys.scalar import dtypes
 from phintys.scalar.conversion import converted
 from phintys.tensor.convert import as_tensor_variable, constant
@@ -119,6 +119,9 @@ def known_length(v: Any) -> int | None:
     return None if value is None else int(value)
 
 
+late_bound["known_length"] = known_length
+
+
 def get_underlying_scalar_constant_value(
     v: Any,
     *,
@@ -200,6 +203,9 @@ def entries(vector: Any) -> list[Any]:
         if found is not None:
             return list(found)
     return [vector[i] for i in range(get_vector_length(vector))]
+
+
+late_bound["known_entries"] = lambda vector: [known_length(n) for n in entries(vector)]
 
 
 def get_vector_length(v: Any) -> int:

@@ -1,0 +1,96 @@
+"""Shape rules in graphs: the types of new nodes, and lengths as variables (``Op.infer_shape``)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import reduce
+from typing import Any
+
+from phintys.dims import Dim
+from phintys.graph.shapes import Shape, StaticShapes, answer
+from phintys.graph.variable import Apply, Variable, late_bound
+from phintys.tensor.convert import constant
+from phintys.tensor.elemwise import functions
+from phintys.tensor.lengths import checked_lengths, is_plain_length
+from phintys.tensor.static import as_length, entries, known_length
+
+
+class GraphShapes(StaticShapes):
+    """Runs a rule on variables: ``variables`` holds those that symbols stand for.
+
+    Requirements are not checked, but for `lengths`.  A symbol without a variable is a length that
+    is known only when the result is.
+    """
+
+    def __init__(self, op: Any, inputs: Sequence[Variable], shapes: Sequence[Any]) -> None:
+        super().__init__(op, inputs)
+        self.shapes = shapes
+        self.variables: dict[Dim, Any] = {}
+
+    def _symbol(self, key: tuple[Any, ...], variable: Any) -> Dim:
+        self.reads_values = True
+        known = known_length(variable)
+        if known is not None:
+            return Dim.const(known)
+        symbol = Dim.symbol(("len" if is_plain_length(variable) else "value", *key))
+        self.variables[symbol] = as_length(variable)
+        return symbol
+
+    def value(self, i: int) -> Dim:
+        return self._symbol((self.op, i), self.inputs[i])
+
+    def values(self, i: int) -> Shape:
+        found = enumerate(entries(self.inputs[i]))
+        return tuple([self._symbol((self.op, i, k), n) for k, n in found])
+
+    def lengths(self, positions: Iterable[int]) -> Shape:
+        checked = checked_lengths([self.inputs[i] for i in positions])
+        return tuple([self._symbol((self.op, k), n) for k, n in enumerate(checked)])
+
+    def unknown(
+        self,
+        number: Callable[..., int] | None = None,
+        variable: Callable[..., Any] | None = None,
+    ) -> Dim:
+        symbol = super().unknown(number, variable)
+        if variable is not None:
+            self.variables[symbol] = variable(*self.shapes)
+        return symbol
+
+
+def infer_shape(node: Apply, shapes: Sequence[Any]) -> list[Any]:
+    """For each result of a node its lengths as variables; None if one is not known before it.
+
+    ``shapes`` are the lengths of the inputs, as variables or numbers.
+    """
+    context = GraphShapes(node.op, node.inputs, shapes)
+    found, variables = answer(context), context.variables
+    for dims, lengths in zip(found.inputs, shapes):
+        variables.update(zip(dims, lengths))
+    results = [[as_variable(d, variables) for d in shape] for shape in found.shapes]
+    return [None if None in shape else tuple(shape) for shape in results]
+
+
+late_bound["infer_shape"] = infer_shape
+
+
+def as_variable(dim: Dim, variables: Mapping[Dim, Any]) -> Any:
+    """The value of a Dim as a 0-d int64 variable; None if a symbol has no variable."""
+    if dim.value is not None:
+        return constant(dim.value, dtype="int64")
+    found = variables.get(dim)
+    if found is not None or dim.op == "symbol":
+        return found
+    # the recursion is as deep as the expression of one length
+    parts = [as_variable(d, variables) for d in dim.args]
+    return None if None in parts else reduce(_FUNCTIONS[dim.op], map(as_length, parts))
+
+
+_FUNCTIONS = {
+    "add": functions.add,
+    "mul": functions.mul,
+    "floordiv": functions.int_div,
+    "mod": functions.mod,
+    "max": functions.maximum,
+    "min": functions.minimum,
+}
