@@ -54,7 +54,8 @@ class ShapeContext(ABC):
         the variables that the op is applied to, for their types and for constants
     """
 
-    reads_values = False  #: whether the rule has asked for values of inputs
+    asks = False  #: whether the rule has asked for values of inputs
+    cacheable = True  #: whether the rule looks at nothing but types and what it asks for
 
     def __init__(self, op: Any, inputs: Sequence[Variable]) -> None:
         self.op, self.inputs = op, inputs
@@ -114,6 +115,10 @@ class ShapeContext(ABC):
         return found
 
     # ----- lengths that are values of inputs
+    def constant(self, i: int) -> Any:
+        """The number that all elements of input ``i`` are known to be when the graph is built."""
+        return late_bound["known_constant"](self.inputs[i])
+
     @abstractmethod
     def value(self, i: int) -> Dim:
         """The integer in the 0-d input ``i``."""
@@ -151,7 +156,7 @@ class Answer(NamedTuple):
     requirements: tuple[Requirement, ...]
     wrong: Requirement | None  # one that is known not to hold, an error now
     static: tuple[Static, ...]
-    reads_values: bool
+    asks: bool  # whether the rule has asked for values of inputs
 
 
 class StaticShapes(ShapeContext):
@@ -160,22 +165,27 @@ class StaticShapes(ShapeContext):
     def __init__(self, op: Any, inputs: Sequence[Variable]) -> None:
         super().__init__(op, inputs)
         self.requirements: list[Requirement] = []
-        self.read: dict[int, Any] = {}  # the values that the rule has asked for
+        self.read: dict[tuple[str, int], Any] = {}  # what the rule has asked for
+
+    def _read(self, kind: str, i: int) -> Any:
+        self.asks = True
+        found = self.read[kind, i] = late_bound[kind](self.inputs[i])
+        return found
 
     def require(self, wanted: Requirement) -> None:
         self.requirements.append(wanted)
 
+    def constant(self, i: int) -> Any:
+        return self._read("known_constant", i)
+
     def value(self, i: int) -> Dim:
-        self.reads_values = True
-        known = self.read[i] = late_bound["known_length"](self.inputs[i])
+        known = self._read("known_length", i)
         return Dim.symbol(("value", i)) if known is None else Dim.const(known)
 
     def values(self, i: int) -> Shape:
-        self.reads_values = True
-        self.read[i] = late_bound["known_entries"](self.inputs[i])
         return tuple(
             Dim.symbol(("value", i, k)) if known is None else Dim.const(known)
-            for k, known in enumerate(self.read[i])
+            for k, known in enumerate(self._read("known_entries", i))
         )
 
     def lengths(self, positions: Iterable[int]) -> Shape:
@@ -190,7 +200,7 @@ class StaticShapes(ShapeContext):
         number: Callable[..., int] | None = None,
         variable: Callable[..., Any] | None = None,
     ) -> Dim:
-        self.reads_values = True
+        self.asks = True
         return Dim.symbol(("unknown", object()))
 
     def answer(self) -> Answer:
@@ -200,7 +210,7 @@ class StaticShapes(ShapeContext):
         static = tuple([tuple([d.value for d in s]) for s in shapes])
         wanted = tuple(self.requirements)
         wrong = next((r for r in wanted if _is_contradicted(r)), None)
-        return Answer(inputs, shapes, wanted, wrong, static, self.reads_values)
+        return Answer(inputs, shapes, wanted, wrong, static, self.asks)
 
 
 def _is_contradicted(r: Requirement) -> bool:
@@ -208,7 +218,20 @@ def _is_contradicted(r: Requirement) -> bool:
     return r.early and not (left is None or right is None or _HOLDS[r.relation](left, right))
 
 
-_answers: Memo[Any, Answer] = Memo(1024, "shapes of results")
+class Cases:
+    """What the rule of an op says for inputs of certain types, by the values that it asks for."""
+
+    __slots__ = ("known",)
+
+    def __init__(self) -> None:
+        self.start(())
+
+    def start(self, reads: tuple[tuple[str, int], ...]) -> None:
+        """Forget the answers; the next ones depend on the values ``reads``."""
+        self.known: tuple[Any, Memo[Any, Answer]] = reads, Memo(16, "shapes of results by values")
+
+
+_cases: Memo[Any, Cases] = Memo(1024, "shapes of results")
 _input_dims: Memo[Any, Shape] = Memo(512, "lengths of inputs")
 
 
@@ -228,15 +251,33 @@ def input_dims(inputs: Sequence[Variable]) -> tuple[Shape, ...]:
     return tuple(found)
 
 
-def answer(context: StaticShapes) -> Answer:
-    """What a rule says; it is cached by the types of inputs unless the rule reads values."""
-    key = (context.op, *[v.type for v in context.inputs])
-    found = _answers[key]
-    if found is None:
-        found = context.answer()
-        if not found.reads_values:
-            found = _answers.keep(key, found)
+def answer(op: Any, inputs: Sequence[Variable]) -> Answer:
+    """What a rule says; cached by the types of inputs, and the known values that it asks for."""
+    key = (op, *[v.type for v in inputs])
+    cases = _cases[key]
+    if cases is None:
+        cases = _cases.keep(key, Cases())
+    reads, answers = cases.known
+    found = answers[tuple([late_bound[kind](inputs[i]) for kind, i in reads])]
+    if found is not None:
+        return found
+    context = StaticShapes(op, inputs)
+    found = context.answer()
+    if context.cacheable:
+        if reads != tuple(context.read):
+            cases.start(tuple(context.read))
+            answers = cases.known[1]
+        answers.keep(tuple(context.read.values()), found)
     return found
+
+
+def plain_answer(op: Any, inputs: Sequence[Variable]) -> Answer | None:
+    """What a rule says that does not ask for values of inputs; None if it does."""
+    cases = _cases[op, *[v.type for v in inputs]]
+    if cases is not None and cases.known[0]:
+        return None
+    found = answer(op, inputs)
+    return None if found.asks else found
 
 
 def static_shapes(op: Any, inputs: Sequence[Variable]) -> tuple[Static, ...]:
@@ -244,11 +285,13 @@ def static_shapes(op: Any, inputs: Sequence[Variable]) -> tuple[Static, ...]:
 
     Raises ShapeError if lengths are known to be wrong.
     """
-    context = StaticShapes(op, inputs)
-    found = answer(context)
+    found = answer(op, inputs)
     if found.wrong is not None:
+        context = StaticShapes(op, inputs)
+        context.answer()
         shapes = [getattr(v.type, "shape", None) for v in inputs]
-        raise found.wrong.error(_failure(op, found.wrong, inputs, shapes, context.read))
+        read = {i: value for (_, i), value in context.read.items()}
+        raise found.wrong.error(_failure(op, found.wrong, inputs, shapes, read))
     return found.static
 
 
@@ -280,13 +323,13 @@ class ConcreteShapes(ShapeContext):
             raise wanted.error(_failure(self.op, wanted, self.inputs, shapes, self.read) + hint)
 
     def value(self, i: int) -> Dim:
-        self.reads_values = True
+        self.asks = True
         self.read[i] = int(self.given[i])
         return Dim.const(self.read[i])
 
     def values(self, i: int) -> Shape:
-        self.reads_values = True
-        self.read[i] = self.given[i].tolist()
+        self.asks = True
+        self.read[i] = tuple(self.given[i].tolist())
         return tuple(map(Dim.const, self.read[i]))
 
     def lengths(self, positions: Iterable[int]) -> Shape:
@@ -299,7 +342,7 @@ class ConcreteShapes(ShapeContext):
         number: Callable[..., int] | None = None,
         variable: Callable[..., Any] | None = None,
     ) -> Dim:
-        self.reads_values = True
+        self.asks = True
         symbol = Dim.symbol(("unknown", object()))
         return symbol if number is None else Dim.const(number(*self.given))
 
@@ -317,7 +360,7 @@ class ConcreteShapes(ShapeContext):
 
 def check_shapes(node: Apply, given: Sequence[Any]) -> None:
     """Raise the error of the first requirement of a node's rule that values do not fulfil."""
-    found = _answers[(node.op, *[v.type for v in node.inputs])]
+    found = plain_answer(node.op, node.inputs)
     if found is not None:
         bound = _bound(found.inputs, given) if found.requirements else {}
         if all(
@@ -325,10 +368,7 @@ def check_shapes(node: Apply, given: Sequence[Any]) -> None:
             for r in found.requirements
         ):
             return
-    context = ConcreteShapes(node.op, node.inputs, given)
-    context.run()
-    if not context.reads_values:
-        answer(StaticShapes(node.op, node.inputs))  # for later calls
+    ConcreteShapes(node.op, node.inputs, given).run()
 
 
 def result_shapes(node: Apply, given: Sequence[Any]) -> list[tuple[int, ...]]:
@@ -350,8 +390,8 @@ def _bound(dims: Sequence[Shape], given: Sequence[Any]) -> dict[Dim, int]:
 
 
 _HINT = (
-    "  A length of 1 broadcasts only if it is known when the graph is built: declare it in the type "
-    "(shape=(1, ...)) or use specify_broadcastable."
+    "  A length of 1 broadcasts only if it is known when the graph is built: declare it in the "
+    "type (shape=(1, ...)) or use specify_broadcastable."
 )
 
 
@@ -364,8 +404,15 @@ def _failure(
 ) -> str:
     """The message of a requirement that does not hold, with shapes and values of inputs."""
     said = [
-        f"{v} has shape {shape}" if values.get(i) is None else f"{v} is {values[i]}"
+        f"{v} has shape {shape}" if values.get(i) is None else f"{v} is {_text(values[i])}"
         for i, (v, shape) in enumerate(zip(inputs, shapes))
         if shape or values.get(i) is not None
     ]
     return f"{wanted.message} in {op}: {', '.join(said)}."
+
+
+def _text(value: Any) -> str:
+    """A number, or the numbers of a vector, of which some may not be known."""
+    if not isinstance(value, tuple):
+        return str(value)
+    return f"[{', '.join('?' if n is None else str(n) for n in value)}]"

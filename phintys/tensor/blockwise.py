@@ -129,7 +129,7 @@ class Blockwise(Op):
 
     def _stated_otherwise(self, s: ShapeContext, n: int, items: Sequence[Shape]) -> list[Any]:
         """Shapes of one item, of an op without a rule: by names, static types, ``infer_shape``."""
-        s.reads_values = True  # static types may depend on constants
+        s.cacheable = False  # static types may depend on constants
         core = self._core_node(s.inputs, n)
         named: dict[str, Dim] = {}
         for sig, lengths in zip(self.inputs_sig, items):
@@ -290,7 +290,7 @@ class ItemShapes(ShapeContext):
         self.outer.require(wanted)
 
     def _known(self, value: int | None) -> Dim:
-        self.outer.reads_values = True
+        self.outer.asks, self.outer.cacheable = True, False
         return self.outer.unknown() if value is None else Dim.const(value)
 
     def value(self, i: int) -> Dim:

@@ -426,7 +426,7 @@ def _count_of_mask(s: ShapeContext, i: int) -> Dim:
     """The number of true elements of a mask, the input ``i``."""
     mask = s.inputs[i]
     if isinstance(mask, Constant):
-        s.reads_values = True
+        s.cacheable = False
         return Dim.const(np.count_nonzero(mask.data))
     return s.unknown(lambda *given: int(np.count_nonzero(given[i])))
 

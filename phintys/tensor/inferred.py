@@ -7,7 +7,7 @@ from functools import reduce
 from typing import Any
 
 from phintys.dims import Dim
-from phintys.graph.shapes import Shape, StaticShapes, answer
+from phintys.graph.shapes import Shape, StaticShapes, plain_answer
 from phintys.graph.variable import Apply, Variable, late_bound
 from phintys.tensor.convert import constant
 from phintys.tensor.elemwise import functions
@@ -28,7 +28,6 @@ class GraphShapes(StaticShapes):
         self.variables: dict[Dim, Any] = {}
 
     def _symbol(self, key: tuple[Any, ...], variable: Any) -> Dim:
-        self.reads_values = True
         known = known_length(variable)
         if known is not None:
             return Dim.const(known)
@@ -63,8 +62,10 @@ def infer_shape(node: Apply, shapes: Sequence[Any]) -> list[Any]:
 
     ``shapes`` are the lengths of the inputs, as variables or numbers.
     """
-    context = GraphShapes(node.op, node.inputs, shapes)
-    found, variables = answer(context), context.variables
+    found, variables = plain_answer(node.op, node.inputs), {}
+    if found is None:
+        context = GraphShapes(node.op, node.inputs, shapes)
+        found, variables = context.answer(), context.variables
     for dims, lengths in zip(found.inputs, shapes):
         variables.update(zip(dims, lengths))
     results = [[as_variable(d, variables) for d in shape] for shape in found.shapes]

@@ -23,7 +23,7 @@ from phintys.tensor.elemwise import cast, functions
 from phintys.tensor.lengths import checked_lengths
 from phintys.tensor.reduce import sum as sum_over
 from phintys.tensor.shape import length
-from phintys.tensor.static import as_length, constant_value, known_length, shape_entries
+from phintys.tensor.static import as_length, known_length, shape_entries
 from phintys.tensor.type import typed_node
 
 __all__ = [
@@ -67,10 +67,9 @@ class ARange(Op):
         return typed_node(self, args, self.dtype)
 
     def shape_rule(self, s: ShapeContext, *args: Shape) -> list[Shape]:
-        values = [constant_value(x) for x in s.inputs]
-        if all(v is not None for v in values):
-            s.reads_values = True
-            return [(Dim.const(count_of(*(v.item() for v in values))),)]
+        values = [s.constant(i) for i in range(3)]
+        if None not in values:
+            return [(Dim.const(count_of(*values)),)]
         return [(s.unknown(_count_of_arrays, lambda *_: _symbolic_count(*s.inputs)),)]
 
     # ----- perform

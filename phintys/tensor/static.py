@@ -12,6 +12,7 @@ from phintys.errors import NotScalarConstantError
 from phintys.graph.variable import Constant, Variable, late_bound
 from phintys.scalar import dtypes
 from phintys.scalar.conversion import converted
+from phintys.scalar.type import ScalarConstant
 from phintys.tensor.convert import as_tensor_variable, constant
 from phintys.tensor.elemwise import DimShuffle, Elemwise, cast, functions
 from phintys.tensor.variable import TensorConstant
@@ -113,13 +114,22 @@ def known_length(v: Any) -> int | None:
     """The value of a length, given as a number or 0-d variable, as int; None if not known."""
     if isinstance(v, int | np.integer):
         return int(v)
+    if isinstance(v, ScalarConstant):
+        return int(v.data)
     if not isinstance(v, Variable):
         raise TypeError(f"A length is an integer or a 0-d variable, not {v!r}.")
     value = constant_value(v)
     return None if value is None else int(value)
 
 
+def known_constant(v: Any) -> Any:
+    """The number that all elements of ``v`` are known to be; None if they are not."""
+    value = constant_value(v)
+    return None if value is None else value.item()
+
+
 late_bound["known_length"] = known_length
+late_bound["known_constant"] = known_constant
 
 
 def get_underlying_scalar_constant_value(
@@ -205,7 +215,12 @@ def entries(vector: Any) -> list[Any]:
     return [vector[i] for i in range(get_vector_length(vector))]
 
 
-late_bound["known_entries"] = lambda vector: [known_length(n) for n in entries(vector)]
+def known_entries(vector: Any) -> tuple[int | None, ...]:
+    """The entries of an integer vector that are known."""
+    return tuple([known_length(n) for n in entries(vector)])
+
+
+late_bound["known_entries"] = known_entries
 
 
 def get_vector_length(v: Any) -> int:
