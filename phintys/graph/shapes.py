@@ -291,7 +291,8 @@ def static_shapes(op: Any, inputs: Sequence[Variable]) -> tuple[Static, ...]:
         context.answer()
         shapes = [getattr(v.type, "shape", None) for v in inputs]
         read = {i: value for (_, i), value in context.read.items()}
-        raise found.wrong.error(_failure(op, found.wrong, inputs, shapes, read))
+        numbers = found.wrong.left.evaluate({}), found.wrong.right.evaluate({})
+        raise found.wrong.error(_failure(op, found.wrong, numbers, inputs, shapes, read))
     return found.static
 
 
@@ -319,8 +320,8 @@ class ConcreteShapes(ShapeContext):
             return
         if not _HOLDS[wanted.relation](left, right):
             shapes = [getattr(x, "shape", None) for x in self.given]
-            hint = _HINT if wanted.broadcasts and 1 in (left, right) else ""
-            raise wanted.error(_failure(self.op, wanted, self.inputs, shapes, self.read) + hint)
+            numbers = left, right
+            raise wanted.error(_failure(self.op, wanted, numbers, self.inputs, shapes, self.read))
 
     def value(self, i: int) -> Dim:
         self.asks = True
@@ -398,6 +399,7 @@ _HINT = (
 def _failure(
     op: Any,
     wanted: Requirement,
+    numbers: tuple[int, int],
     inputs: Sequence[Variable],
     shapes: Sequence[Any],
     values: Mapping[int, Any],
@@ -408,7 +410,9 @@ def _failure(
         for i, (v, shape) in enumerate(zip(inputs, shapes))
         if shape or values.get(i) is not None
     ]
-    return f"{wanted.message} in {op}: {', '.join(said)}."
+    pair = f" ({numbers[0]}, not {numbers[1]})" if wanted.relation == "==" else ""
+    hint = _HINT if wanted.broadcasts and 1 in numbers else ""
+    return f"{wanted.message}{pair} in {op}: {', '.join(said)}.{hint}"
 
 
 def _text(value: Any) -> str:

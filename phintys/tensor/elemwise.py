@@ -100,7 +100,7 @@ class DimShuffle(Op):
 
     def shape_rule(self, s: ShapeContext, x: Shape) -> list[Shape]:
         for axis in self.drop:
-            s.equal(x[axis], 1, f"The length of the dropped axis {axis} is not 1")
+            s.equal(x[axis], 1, f"Wrong length of the dropped axis {axis}")
         return [tuple([ONE if o == "x" else x[o] for o in self.new_order])]
 
     # ----- perform

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from phintys.dims import ZERO, Dim, dim_max, dim_min, is_nonnegative
+from phintys.dims import ZERO, dim_max, dim_min, is_nonnegative
 from phintys.dims import product as dim_product
 from phintys.graph.op import Op
 from phintys.graph.shapes import Shape, ShapeContext, check_shapes, static_shapes
@@ -69,7 +69,7 @@ class Reshape(Op):
         wanted, size = s.values(1), dim_product(x)
         known = [n.value for n in wanted if n.value is not None]
         wrong = sum(n < -1 for n in known) + max(known.count(-1) - 1, 0)
-        s.equal(Dim.const(wrong), 0, "Only one length may be -1 and none less")
+        s.check(0, ">=", wrong, "Only one length may be -1 and none less", early=True)
         # 1 where a length is -1, else 0
         missing = {
             i: dim_min(dim_max(-n, 0), 1) for i, n in enumerate(wanted) if not is_nonnegative(n)
