@@ -61,7 +61,11 @@ def _equal(self: Any, other: object) -> bool:
 
 
 def _hash(self: Any) -> int:
-    return hash((type(self), *_props(self)))
+    try:
+        return hash((type(self), *self._read_props(self)))
+    except AttributeError:
+        _props(self)  # names the attribute
+        raise
 
 
 def _text(self: Any) -> str:

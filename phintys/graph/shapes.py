@@ -224,11 +224,13 @@ class Cases:
     __slots__ = ("known",)
 
     def __init__(self) -> None:
-        self.start(())
+        self.known: tuple[Any, Memo[Any, Answer]] = (), Memo(16, "shapes of results by values")
 
-    def start(self, reads: tuple[tuple[str, int], ...]) -> None:
-        """Forget the answers; the next ones depend on the values ``reads``."""
-        self.known: tuple[Any, Memo[Any, Answer]] = reads, Memo(16, "shapes of results by values")
+    def keep(self, read: Mapping[Any, Any], found: Answer) -> None:
+        """Keep an answer for what the rule has read; forget those that depend on other inputs."""
+        if self.known[0] != tuple(read):
+            self.known = tuple(read), Memo(16, "shapes of results by values")
+        self.known[1].keep(tuple(read.values()), found)
 
 
 _cases: Memo[Any, Cases] = Memo(1024, "shapes of results")
@@ -258,26 +260,23 @@ def answer(op: Any, inputs: Sequence[Variable]) -> Answer:
     if cases is None:
         cases = _cases.keep(key, Cases())
     reads, answers = cases.known
-    found = answers[tuple([late_bound[kind](inputs[i]) for kind, i in reads])]
+    values = tuple([late_bound[kind](inputs[i]) for kind, i in reads]) if reads else ()
+    found = answers[values]
     if found is not None:
         return found
     context = StaticShapes(op, inputs)
     found = context.answer()
     if context.cacheable:
-        if reads != tuple(context.read):
-            cases.start(tuple(context.read))
-            answers = cases.known[1]
-        answers.keep(tuple(context.read.values()), found)
+        cases.keep(context.read, found)
     return found
 
 
 def plain_answer(op: Any, inputs: Sequence[Variable]) -> Answer | None:
     """What a rule says that does not ask for values of inputs; None if it does."""
     cases = _cases[op, *[v.type for v in inputs]]
-    if cases is not None and cases.known[0]:
-        return None
-    found = answer(op, inputs)
-    return None if found.asks else found
+    reads, answers = ((), {}) if cases is None else cases.known
+    found = None if reads else answers.get(()) or answer(op, inputs)
+    return None if found is None or found.asks else found
 
 
 def static_shapes(op: Any, inputs: Sequence[Variable]) -> tuple[Static, ...]:

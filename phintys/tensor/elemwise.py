@@ -274,7 +274,8 @@ class Elemwise(Op):
 
     # ----- perform
     def perform(self, node: Apply, inputs: Sequence[Any], output_storage: list[list[Any]]) -> None:
-        if len(inputs) > 1:
+        first = inputs[0].shape if inputs else ()
+        if any([x.shape != first for x in inputs]):
             check_shapes(node, inputs)
         results = self.scalar_op.compute(*inputs)
         if len(output_storage) == 1:

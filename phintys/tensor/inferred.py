@@ -7,11 +7,12 @@ from functools import reduce
 from typing import Any
 
 from phintys.dims import Dim
-from phintys.graph.shapes import Shape, StaticShapes, plain_answer
+from phintys.graph.shapes import Answer, Cases, Shape, StaticShapes, plain_answer
 from phintys.graph.variable import Apply, Variable, late_bound
+from phintys.memo import Memo
 from phintys.tensor.convert import constant
 from phintys.tensor.elemwise import functions
-from phintys.tensor.lengths import checked_lengths, is_plain_length
+from phintys.tensor.lengths import checked_lengths, is_length
 from phintys.tensor.static import as_length, entries, known_length
 
 
@@ -26,35 +27,63 @@ class GraphShapes(StaticShapes):
         super().__init__(op, inputs)
         self.shapes = shapes
         self.variables: dict[Dim, Any] = {}
+        self.asked: dict[tuple[str, tuple[int, ...]], Shape] = {}  # what the rule has asked for
 
-    def _symbol(self, key: tuple[Any, ...], variable: Any) -> Dim:
+    def ask(self, kind: str, places: tuple[int, ...]) -> Shape:
+        """The lengths that inputs are: constants, else symbols, whose variables are recorded."""
+        found = [self.inputs[i] for i in places]
+        if kind == "entries":
+            found = entries(found[0])
+        elif kind == "lengths":
+            found = checked_lengths(found)
+        self.asked[kind, places] = dims = tuple(
+            [self._symbol(n, kind, places, k) for k, n in enumerate(found)]
+        )
+        return dims
+
+    def _symbol(self, variable: Any, *place: Any) -> Dim:
         known = known_length(variable)
         if known is not None:
             return Dim.const(known)
-        symbol = Dim.symbol(("len" if is_plain_length(variable) else "value", *key))
+        symbol = Dim.symbol(("len" if is_length(variable) else "value", *place))
         self.variables[symbol] = as_length(variable)
         return symbol
 
     def value(self, i: int) -> Dim:
-        return self._symbol((self.op, i), self.inputs[i])
+        return self.ask("value", (i,))[0]
 
     def values(self, i: int) -> Shape:
-        found = enumerate(entries(self.inputs[i]))
-        return tuple([self._symbol((self.op, i, k), n) for k, n in found])
+        return self.ask("entries", (i,))
 
     def lengths(self, positions: Iterable[int]) -> Shape:
-        checked = checked_lengths([self.inputs[i] for i in positions])
-        return tuple([self._symbol((self.op, k), n) for k, n in enumerate(checked)])
+        return self.ask("lengths", tuple(positions))
 
     def unknown(
         self,
         number: Callable[..., int] | None = None,
         variable: Callable[..., Any] | None = None,
     ) -> Dim:
+        self.cacheable = False
         symbol = super().unknown(number, variable)
         if variable is not None:
             self.variables[symbol] = variable(*self.shapes)
         return symbol
+
+    def cached_answer(self) -> Answer:
+        """What the rule says; cached by the types of inputs, and what it asks for."""
+        key = (self.op, *[v.type for v in self.inputs])
+        cases = _cases[key] or _cases.keep(key, Cases())
+        reads, answers = cases.known
+        found = answers[tuple([self.ask(*read) for read in reads])] if reads else None
+        if found is None:
+            self.asked = {}
+            found = self.answer()
+            if self.cacheable:
+                cases.keep(self.asked, found)
+        return found
+
+
+_cases: Memo[Any, Cases] = Memo(256, "lengths of results")
 
 
 def infer_shape(node: Apply, shapes: Sequence[Any]) -> list[Any]:
@@ -65,7 +94,7 @@ def infer_shape(node: Apply, shapes: Sequence[Any]) -> list[Any]:
     found, variables = plain_answer(node.op, node.inputs), {}
     if found is None:
         context = GraphShapes(node.op, node.inputs, shapes)
-        found, variables = context.answer(), context.variables
+        found, variables = context.cached_answer(), context.variables
     for dims, lengths in zip(found.inputs, shapes):
         variables.update(zip(dims, lengths))
     results = [[as_variable(d, variables) for d in shape] for shape in found.shapes]

@@ -7,9 +7,15 @@ from typing import Any
 
 from phintys.graph.op import Op
 from phintys.graph.shapes import Shape, ShapeContext, check_lengths
-from phintys.graph.variable import Apply
+from phintys.graph.variable import Apply, Constant, Variable
+from phintys.tensor.elemwise import Elemwise
 from phintys.tensor.shape import Shape_i
-from phintys.tensor.static import as_length, infer_static_shape, known_length
+from phintys.tensor.static import (
+    as_length,
+    infer_static_shape,
+    known_constant,
+    known_length,
+)
 from phintys.tensor.type import typed_node
 
 
@@ -90,3 +96,30 @@ def are_of_one_array(lengths: Sequence[Any]) -> bool:
         return False
     axes = {n.owner.op.i for n in asked}
     return len(axes) == len(asked) and len({n.owner.inputs[0] for n in asked}) == 1
+
+
+def is_length(v: Variable) -> bool:
+    """Whether a value is a length, or a sum or product of lengths, and hence not negative."""
+    stack = [v]
+    for _ in range(16):
+        if not stack:
+            return True
+        w = stack.pop()
+        if isinstance(w, Constant):
+            known = known_constant(w)
+            if known is None or isinstance(known, complex) or not known >= 0:
+                return False
+            continue
+        node = w.owner
+        if node is None:
+            return False
+        if isinstance(node.op, Shape_i):
+            continue
+        if not isinstance(node.op, Elemwise) or node.op.scalar_op.name not in _NOT_NEGATIVE:
+            return False
+        stack.extend(node.inputs)
+    return False
+
+
+#: scalar ops whose results are not negative if their inputs are not
+_NOT_NEGATIVE = frozenset(("add", "mul", "maximum", "minimum"))

@@ -9,6 +9,7 @@ import numpy as np
 
 from phintys.dims import ZERO, dim_max, dim_min, is_nonnegative
 from phintys.dims import product as dim_product
+from phintys.errors import ShapeError
 from phintys.graph.op import Op
 from phintys.graph.shapes import Shape, ShapeContext, check_shapes, static_shapes
 from phintys.graph.variable import Apply, Variable
@@ -90,7 +91,11 @@ class Reshape(Op):
         shape = tuple(shp.tolist())
         if min(shape, default=0) < -1:  # NumPy may accept it as -1
             check_shapes(node, inputs)
-        output_storage[0][0] = x.reshape(shape)
+        try:
+            output_storage[0][0] = x.reshape(shape)
+        except ValueError as exc:
+            check_shapes(node, inputs)
+            raise ShapeError(f"NumPy does not support the shape {shape}: {exc}") from exc
 
     # ----- derivative
     def connection_pattern(self, node: Apply) -> list[list[bool]]:

@@ -161,6 +161,9 @@ class Shape(Op):
         return b.vector(b.shape(inputs[0]))
 
 
+_LENGTH = TensorType("int64", ())  # of many variables
+
+
 class Shape_i(Op):
     """The length of one axis, a 0-d int64 tensor."""
 
@@ -174,7 +177,7 @@ class Shape_i(Op):
         x = as_tensor_variable(x) if not isinstance(x, Variable) else x
         if not 0 <= self.i < x.type.ndim:
             raise TypeError(f"{x} has {x.type.ndim} dimensions: there is no axis {self.i}.")
-        return typed_node(self, [x], "int64")
+        return Apply(self, [x], [_LENGTH.make_variable()])
 
     shape_rule = TensorFromScalar.shape_rule
 

@@ -344,5 +344,5 @@ def _about(array: np.ndarray) -> str:
 
 def typed_node(op: Any, inputs: Sequence[Any], *dtypes: str) -> Apply:
     """The node that applies ``op``: its results have these dtypes, and the shapes of its rule."""
-    pairs = zip(dtypes, static_shapes(op, inputs), strict=True)
-    return Apply(op, inputs, [TensorType(d, shape).make_variable() for d, shape in pairs])
+    shapes = static_shapes(op, inputs)
+    return Apply(op, inputs, [TensorType(*t).make_variable() for t in zip(dtypes, shapes)])
