@@ -228,9 +228,10 @@ class Cases:
 
     def keep(self, read: Mapping[Any, Any], found: Answer) -> None:
         """Keep an answer for what the rule has read; forget those that depend on other inputs."""
-        if self.known[0] != tuple(read):
-            self.known = tuple(read), Memo(16, "shapes of results by values")
-        self.known[1].keep(tuple(read.values()), found)
+        reads, known = tuple(read), self.known
+        if known[0] != reads:
+            known = self.known = reads, Memo(16, "shapes of results by values")
+        known[1].keep(tuple(read.values()), found)
 
 
 _cases: Memo[Any, Cases] = Memo(1024, "shapes of results")

@@ -133,7 +133,8 @@ class Blockwise(Op):
         core = self._core_node(s.inputs, n)
         named: dict[str, Dim] = {}
         for sig, lengths in zip(self.inputs_sig, items):
-            named.update((name, d) for name, d in zip(sig, lengths) if name not in named)
+            for name, d in zip(sig, lengths):
+                named.setdefault(name, d)
 
         def length(k: int, axis: int) -> Dim:
             known = core.outputs[k].type.shape[axis]

@@ -1,4 +1,4 @@
-"""Shape rules in graphs: the types of new nodes, and lengths as variables (``Op.infer_shape``)."""
+"""Lengths as variables, from shape rules: ``Op.infer_shape``."""
 
 from __future__ import annotations
 
@@ -48,6 +48,10 @@ class GraphShapes(StaticShapes):
         symbol = Dim.symbol(("len" if is_length(variable) else "value", *place))
         self.variables[symbol] = as_length(variable)
         return symbol
+
+    def constant(self, i: int) -> Any:
+        self.cacheable = False
+        return super().constant(i)
 
     def value(self, i: int) -> Dim:
         return self.ask("value", (i,))[0]
