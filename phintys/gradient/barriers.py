@@ -7,6 +7,7 @@ from typing import Any
 
 from phintys.gradient.rules import zeros_like
 from phintys.graph.op import Op
+from phintys.graph.shapes import Shape, ShapeContext
 from phintys.graph.type import NullType, disconnected_type
 from phintys.graph.variable import Apply, Variable, late_bound
 
@@ -34,8 +35,8 @@ class ViewOp(Op):
     def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Any) -> None:
         output_storage[0][0] = inputs[0]
 
-    def infer_shape(self, node: Apply, shapes: Any) -> Any:
-        return shapes
+    def shape_rule(self, s: ShapeContext, x: Shape) -> list[Shape]:
+        return [x]
 
     def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
         return list(cotangents)

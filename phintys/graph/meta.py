@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from abc import ABCMeta
+from collections.abc import Callable
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 
@@ -22,6 +24,7 @@ class MetaType(ABCMeta):
                 raise TypeError(
                     f"{name}.__props__ must be a tuple of attribute names, not {props!r}."
                 )
+            namespace["_read_props"] = staticmethod(_reader(props))
             namespace.setdefault("_props", _props)
             namespace.setdefault("_props_dict", _props_dict)
             if "__eq__" not in namespace and "__hash__" not in namespace:
@@ -34,9 +37,17 @@ class MetaType(ABCMeta):
     __instancecheck__ = type.__instancecheck__
 
 
+def _reader(names: tuple[str, ...]) -> Callable[[Any], tuple[Any, ...]]:
+    """A function that returns the attributes ``names`` of an object; it runs in C for several."""
+    if not names:
+        return lambda _: ()
+    read = attrgetter(*names)
+    return read if len(names) > 1 else lambda x: (read(x),)
+
+
 def _props(self: Any) -> tuple[Any, ...]:
     try:
-        return tuple(getattr(self, name) for name in self.__props__)
+        return self._read_props(self)
     except AttributeError as exc:
         raise TypeError(f"{type(self).__name__} lacks an attribute of __props__: {exc}") from exc
 
@@ -50,7 +61,11 @@ def _equal(self: Any, other: object) -> bool:
 
 
 def _hash(self: Any) -> int:
-    return hash((type(self), *_props(self)))
+    try:
+        return hash((type(self), *self._read_props(self)))
+    except AttributeError:
+        _props(self)  # names the attribute
+        raise
 
 
 def _text(self: Any) -> str:

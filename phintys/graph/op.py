@@ -1,7 +1,7 @@
 """`Op`: the base class of operations.
 
 The methods of its class define an operation: the types of its outputs (`make_node`), its values
-(`perform`), the shapes of its results (`infer_shape`), both derivatives (`pullback`,
+(`perform`), the shapes of its results (`shape_rule`), both derivatives (`pullback`,
 `pushforward`), batching (`vectorize_node`), and the code it is compiled to (`lower`).
 """
 
@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
+from phintys.dims import Dim
 from phintys.errors import MethodNotDefined
 from phintys.graph.meta import MetaObject
 from phintys.graph.older import OlderInterface
 from phintys.graph.type import DisconnectedType
-from phintys.graph.variable import Apply, Variable
+from phintys.graph.variable import Apply, Variable, late_bound
 
 Storage = list[list[Any]]
 
@@ -146,8 +147,18 @@ class Op(OlderInterface, MetaObject):
         """Whether rewriting may replace the node by its value if all its inputs are constants."""
         return True
 
-    # ----- shapes.  infer_shape(self, node, shapes) is optional; None means "not known".
+    # ----- shapes
+    #: ``shape_rule(s, *shapes)``: the shapes of the results, as tuples of `Dim`, from those of the
+    #: inputs and the `ShapeContext` ``s``; None: the op states none
+    shape_rule: Callable[..., Sequence[Sequence[Dim]]] | None = None
+    #: ``infer_shape(node, shapes)``: for each result its lengths as variables, or None if they are
+    #: not known; made from `shape_rule` if the class has one.  None: the op states none
     infer_shape: Callable[..., Any] | None = None
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if "shape_rule" in vars(cls) and "infer_shape" not in vars(cls):
+            cls.infer_shape = _infer_shape
 
     # ----- derivatives
     def pullback(
@@ -261,6 +272,11 @@ class HasInnerGraph(HasMultipleInnerGraph):
     def inner_outputs(self) -> list[Variable]:
         """The outputs of the inner graph."""
         return list(self.fgraph.outputs)
+
+
+def _infer_shape(self: Op, node: Apply, shapes: Sequence[Any]) -> list[Any]:
+    """The ``infer_shape`` of an op with a `shape_rule`."""
+    return late_bound["infer_shape"](node, shapes)
 
 
 def _check_maps(node: Apply) -> None:

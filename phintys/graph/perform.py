@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from phintys.errors import ShapeError
 from phintys.graph.op import Op
 from phintys.graph.results import declared_result
+from phintys.graph.shapes import check_shapes
 from phintys.graph.variable import Apply
 
 _PACKAGE_PREFIX = __name__.partition(".")[0] + "."
@@ -24,6 +26,7 @@ def run_node(node: Apply, inputs: Sequence[Any]) -> list[Any]:
     package get views of their inputs, so that assigning to the shape of one affects no other user
     of the array.
 
+    If ``perform`` raises, and lengths are not as the op's `shape_rule` requires, that is the error.
     Results are converted and checked by `declared_result`, which raises TypeError or ShapeError.
     """
     op = node.op
@@ -34,12 +37,26 @@ def run_node(node: Apply, inputs: Sequence[Any]) -> list[Any]:
         for i in destroyed_inputs(op):
             inputs[i] = copy.deepcopy(inputs[i])
     storage: list[list[Any]] = [[None] for _ in node.outputs]
-    op.perform(node, inputs, storage)
+    try:
+        op.perform(node, inputs, storage)
+    except Exception as exc:
+        _explain_shapes(node, inputs, exc)
+        raise
     results = [declared_result(node, k, cell[0]) for k, cell in enumerate(storage)]
     for k, value in enumerate(results):
         if isinstance(value, np.ndarray) and _is_shared(value, k, op, inputs, results):
             results[k] = value.copy()
     return results
+
+
+def _explain_shapes(node: Apply, inputs: Sequence[Any], exc: Exception) -> None:
+    """Raise the error of the node's shape rule, if a requirement does not hold."""
+    if node.op.shape_rule is None or isinstance(exc, ShapeError):
+        return
+    try:
+        check_shapes(node, inputs)
+    except (ValueError, IndexError) as found:
+        raise found from exc
 
 
 def _is_shared(

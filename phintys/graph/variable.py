@@ -19,7 +19,8 @@ from phintys.memo import Memo
 
 #: Functions of higher layers that lower ones call by name, because they must not import them:
 #: ``eval`` and ``function`` (``compile/function.py``), ``dprint`` (``show/text.py``), ``blockwise``
-#: (``tensor/blockwise.py``) and ``as_tensor_variable`` (``tensor/convert.py``).
+#: (``tensor/blockwise.py``), ``as_tensor_variable`` (``tensor/convert.py``), ``known_length`` and
+#: ``known_entries`` (``tensor/static.py``), ``infer_shape`` (``tensor/inferred.py``).
 late_bound: dict[str, Callable[..., Any]] = {}
 
 

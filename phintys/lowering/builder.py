@@ -20,9 +20,11 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from phintys.dims import Dim, DimLike
+from phintys.graph.variable import Apply
 from phintys.lowering.arrays import ArrayBuilder, NotNative
 from phintys.lowering.calls import BlasCall, BranchCall, LoopCall, PythonCall, ScanCall
 from phintys.lowering.program import Check, Program, Slot
+from phintys.lowering.shapes import LoweredShapes
 from phintys.lowering.values import Literal, Shape, Source, Value, View
 from phintys.scalar.native import NATIVE_DTYPES
 
@@ -34,6 +36,13 @@ class Builder(ArrayBuilder):
 
     Its methods raise `NotNative` for dtypes that kernels do not support.
     """
+
+    def result_shapes(self, node: Apply, *inputs: Value) -> list[Shape]:
+        """The lengths of a node's results by the op's shape rule, whose requirements are checked.
+
+        Raises `NotNative` if one is known only when the result is computed.
+        """
+        return LoweredShapes(self, node, inputs).results()
 
     # ------------------------------------------------------------- matrix products
     def matmul(self, x: Value, y: Value) -> Value:

@@ -12,17 +12,17 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from phintys.errors import ShapeError
 from phintys.gradient import Lop, Rop
 from phintys.graph.op import Op
 from phintys.graph.replace import graph_replace
+from phintys.graph.shapes import Shape, ShapeContext, check_shapes
 from phintys.graph.variable import Apply, Constant, Variable
 from phintys.graph.vectorize import vectorize_graph
 from phintys.scalar import dtypes
 from phintys.tensor.convert import as_tensor_variable, constant
 from phintys.tensor.dot import dot, matmul, outer
-from phintys.tensor.elemwise import broadcast_static, cast, functions
-from phintys.tensor.type import TensorType
+from phintys.tensor.elemwise import cast, functions
+from phintys.tensor.type import typed_node
 
 BLAS_DTYPES = ("float32", "float64", "complex64", "complex128")
 
@@ -59,13 +59,21 @@ class BlasOp(Op):
             for role, v in zip(self.roles, args)
         ]
         self._check(self.named(converted), dtype)
-        product = self.product(found["x"], found["y"])
-        shape = product.type.shape
-        if found["z"] is not None:
-            shape = broadcast_static([found["z"].type.shape, shape], self, [found["z"], product])
-            if any(n == 1 != m for n, m in zip(product.type.shape, shape)):
-                raise ShapeError(f"{self}: {found['z']} is larger than the product {shape}.")
-        return Apply(self, converted, [TensorType(dtype, shape).make_variable()])
+        return typed_node(self, converted, dtype)
+
+    def shape_rule(self, s: ShapeContext, *shapes: Shape) -> list[Shape]:
+        v = self.named(shapes)
+        found = list(self.product_shape(s, v["x"], v["y"]))
+        for axis, n in enumerate(v["z"] or ()):
+            if n.value != 1:
+                message = f"The product cannot be added along axis {axis}"
+                found[axis] = s.equal(found[axis], n, message, broadcasts=True)
+        return [tuple(found)]
+
+    def product_shape(self, s: ShapeContext, x: Shape, y: Shape) -> Shape:
+        """The shape of the product."""
+        s.equal(x[-1], y[0], "Inner lengths do not agree")
+        return (*x[:-1], *y[1:])
 
     def _check(self, found: dict[str, Any], dtype: str) -> None:
         for role, rank in (("x", self.ranks[0]), ("y", self.ranks[1]), ("z", self.result_ndim)):
@@ -91,43 +99,29 @@ class BlasOp(Op):
 
     # ----- perform
     def perform(self, node: Apply, inputs: Sequence[Any], output_storage: list[list[Any]]) -> None:
+        check_shapes(node, inputs)
         v = self.named(inputs)
         z = v["z"]
         with np.errstate(all="ignore"):
-            out = self.compute(node, v["x"], v["y"])
+            out = self.compute(v["x"], v["y"])
             if v["alpha"] is not None:
                 out = v["alpha"] * out
             if z is not None:
-                out = self._added(node, out, z, v["beta"])
+                out = self._added(out, z, v["beta"])
         if z is not None and self.inplace and z.shape == out.shape:
             z[...] = out
             out = z
         output_storage[0][0] = np.asarray(out, dtype=node.outputs[0].type.dtype)
 
-    def _added(self, node: Apply, out: Any, z: Any, beta: Any) -> Any:
+    def _added(self, out: Any, z: Any, beta: Any) -> Any:
         """A product plus ``beta * z``; ``z`` is not read where beta is 0."""
-        self._check_target(node, z, out.shape)
         if beta is None:
             return out + z
         return out if beta == 0 else out + beta * z
 
-    def compute(self, node: Apply, x: Any, y: Any) -> Any:
+    def compute(self, x: Any, y: Any) -> Any:
         """The product of arrays."""
-        if x.shape[-1] != y.shape[0]:
-            raise ShapeError(
-                f"Inner lengths do not agree in {self}: shapes {x.shape} and {y.shape} of "
-                f"{', '.join(map(str, node.inputs))}."
-            )
         return np.dot(x, y)
-
-    def _check_target(self, node: Apply, z: Any, shape: tuple[int, ...]) -> None:
-        static = self.named(node.inputs)["z"].type.shape
-        if any(n != m and known != 1 for n, m, known in zip(z.shape, shape, static)):
-            raise ShapeError(f"{self} adds a product of shape {shape} to shape {z.shape}.")
-
-    def infer_shape(self, node: Apply, shapes: Sequence[Any]) -> list[Any]:
-        v = self.named(shapes)
-        return [(*v["x"][:-1], *v["y"][1:])]
 
     # ----- derivative
     def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
@@ -158,6 +152,7 @@ class BlasOp(Op):
         v = self.named(inputs)
         if v["x"].dtype not in ("float32", "float64"):
             return NotImplemented
+        b.result_shapes(node, *inputs)
         alpha, beta = (1.0 if v[role] is None else v[role] for role in ("alpha", "beta"))
         return self.lower_product(b, v["x"], v["y"], v["z"], alpha, beta)
 
@@ -218,11 +213,11 @@ class Ger(AddingOp):
     def product(self, x: Any, y: Any) -> Any:
         return outer(x, y)
 
-    def compute(self, node: Apply, x: Any, y: Any) -> Any:
-        return np.outer(x, y)
+    def product_shape(self, s: ShapeContext, x: Shape, y: Shape) -> Shape:
+        return (*x, *y)
 
-    def infer_shape(self, node: Apply, shapes: Sequence[Any]) -> list[Any]:
-        return [(*shapes[2], *shapes[3])]
+    def compute(self, x: Any, y: Any) -> Any:
+        return np.outer(x, y)
 
     def lower_product(self, b: Any, x: Any, y: Any, z: Any, alpha: Any, beta: Any) -> Any:
         return b.ger(z, x, y, alpha)
@@ -264,27 +259,18 @@ class BatchedDot(BlasOp):
     ranks = (3, 3)
     result_ndim = 3
 
-    def make_node(self, *inputs: Any) -> Apply:
-        node = super().make_node(*inputs)
-        n, m = (v.type.shape[0] for v in node.inputs)
-        if 1 in (n, m) and n != m and None not in (n, m):
-            raise ShapeError(f"{self} needs batches of equal length, not {n} and {m}.")
-        return node
+    def product_shape(self, s: ShapeContext, x: Shape, y: Shape) -> Shape:
+        batch = s.equal(x[0], y[0], "The batches are not of equal length")
+        s.equal(x[-1], y[-2], "Inner lengths do not agree")
+        return (batch, x[1], y[-1])
 
     def product(self, x: Any, y: Any) -> Any:
         return matmul(x, y)
 
-    def compute(self, node: Apply, x: Any, y: Any) -> Any:
-        if x.shape[0] != y.shape[0] or x.shape[-1] != y.shape[-2]:
-            raise ShapeError(f"Lengths do not agree in {self}: shapes {x.shape} and {y.shape}.")
+    def compute(self, x: Any, y: Any) -> Any:
         return np.matmul(x, y)
 
-    def infer_shape(self, node: Apply, shapes: Sequence[Any]) -> list[Any]:
-        x, y = shapes
-        return [(*x[:-1], y[-1])]
-
     def lower_product(self, b: Any, x: Any, y: Any, z: Any, alpha: Any, beta: Any) -> Any:
-        b.unify(b.length(x, 0), b.length(y, 0), "batched product: the batches differ in length")
         return b.gemm(x, y)
 
 

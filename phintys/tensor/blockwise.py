@@ -3,32 +3,34 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from importlib import import_module
 from typing import Any
 
 import numpy as np
 
+from phintys.dims import Dim
 from phintys.errors import ShapeError, UnsupportedError
 from phintys.gradient.forward import push_forward_node
 from phintys.gradient.reverse import pull_back_node
 from phintys.gradient.rules import connection_pattern
 from phintys.graph.op import Op
+from phintys.graph.shapes import (
+    Requirement,
+    Shape,
+    ShapeContext,
+    check_shapes,
+    result_shapes,
+)
 from phintys.graph.traversal import variable_depends_on
 from phintys.graph.type import DisconnectedType, NullType, disconnected_type
 from phintys.graph.variable import Apply, Variable, late_bound
 from phintys.graph.vectorize import vectorize_graph
 from phintys.scalar.conversion import converted
-from phintys.tensor.convert import as_tensor_variable, constant
-from phintys.tensor.elemwise import (
-    broadcast_static,
-    check_broadcast,
-    dimshuffle,
-    functions,
-    one,
-    sum_to,
-)
-from phintys.tensor.type import TensorType
+from phintys.tensor.convert import as_tensor_variable
+from phintys.tensor.elemwise import DimShuffle, dimshuffle, functions, sum_to
+from phintys.tensor.static import entries, known_length
+from phintys.tensor.type import TensorType, typed_node
 
 __all__ = ["vectorize"]
 
@@ -108,23 +110,46 @@ class Blockwise(Op):
             if count < 0:
                 raise ValueError(f"{self} takes at least {len(sig)} dimensions for {x}: {x.type}.")
         batch_ndim = max(counts, default=0)
-        core = self._core_node(args, counts)
         padded = [
             dimshuffle(x, ["x"] * (batch_ndim - n) + list(range(x.type.ndim)))
             for x, n in zip(args, counts)
         ]
-        batch = broadcast_static([x.type.shape[:batch_ndim] for x in padded], self, padded)
-        outputs = [
-            TensorType(o.type.dtype, batch + o.type.shape).make_variable() for o in core.outputs
-        ]
-        return Apply(self, padded, outputs)
+        core = self._core_node(padded, batch_ndim)
+        return typed_node(self, padded, *(o.type.dtype for o in core.outputs))
 
-    def _core_node(self, args: Sequence[Any], counts: Sequence[int]) -> Apply:
+    def shape_rule(self, s: ShapeContext, *shapes: Shape) -> list[Shape]:
+        n = len(shapes[0]) - len(self.inputs_sig[0]) if shapes else 0
+        batch = s.broadcast([x[:n] for x in shapes])
+        items = [x[n:] for x in shapes]
+        if self.core_op.shape_rule is None:
+            found = self._stated_otherwise(s, n, items)
+        else:
+            found = self.core_op.shape_rule(ItemShapes(s, n), *items)
+        return [(*batch, *lengths) for lengths in found]
+
+    def _stated_otherwise(self, s: ShapeContext, n: int, items: Sequence[Shape]) -> list[Any]:
+        """Shapes of one item, of an op without a rule: by names, static types, ``infer_shape``."""
+        s.cacheable = False  # static types may depend on constants
+        core = self._core_node(s.inputs, n)
+        named: dict[str, Dim] = {}
+        for sig, lengths in zip(self.inputs_sig, items):
+            for name, d in zip(sig, lengths):
+                named.setdefault(name, d)
+
+        def length(k: int, axis: int) -> Dim:
+            known = core.outputs[k].type.shape[axis]
+            if known is not None:
+                return Dim.const(known)
+            found = named.get(self.outputs_sig[k][axis])
+            if found is not None:
+                return found
+            return s.unknown(None, lambda *shapes: self._core_length(core, n, shapes, k, axis))
+
+        return [[length(k, i) for i in range(len(sig))] for k, sig in enumerate(self.outputs_sig)]
+
+    def _core_node(self, args: Sequence[Any], n: int) -> Apply:
         """The core op applied to one item; inputs without batch axes are used as they are."""
-        items = [
-            TensorType(x.type.dtype, x.type.shape[n:])() if n else x for x, n in zip(args, counts)
-        ]
-        node: Apply = self.core_op.make_node(*items)
+        node: Apply = self.core_op.make_node(*(_first_item(x, n) for x in args))
         for out, sig in zip(node.outputs, self.outputs_sig, strict=True):
             if not isinstance(out.type, TensorType) or out.type.ndim != len(sig):
                 raise ValueError(f"{self.core_op} gives {out.type}: not as {self.signature} says.")
@@ -147,20 +172,15 @@ class Blockwise(Op):
 
     # ----- perform
     def perform(self, node: Apply, inputs: Sequence[Any], output_storage: list[list[Any]]) -> None:
-        batch = self._batch_shape(node, inputs)
+        check_shapes(node, inputs)
+        n = self.batch_ndim(node)
+        batch = np.broadcast_shapes(*(x.shape[:n] for x in inputs))
         for cell, value, out in zip(
             output_storage, self._compute(node, inputs, batch), node.outputs
         ):
             value = converted(np.asarray(value), out.type.dtype)
             shared = any(np.may_share_memory(value, x) for x in inputs)
             cell[0] = value.copy() if shared else value
-
-    def _batch_shape(self, node: Apply, inputs: Sequence[Any]) -> tuple[int, ...]:
-        n = self.batch_ndim(node)
-        leading = [np.empty(x.shape[:n], np.bool_) for x in inputs]
-        if leading and n:
-            check_broadcast(node, leading)
-        return np.broadcast_shapes(*(x.shape for x in leading))
 
     def _compute(self, node: Apply, inputs: Sequence[Any], batch: tuple[int, ...]) -> Any:
         core = self.core_node(node)
@@ -192,66 +212,21 @@ class Blockwise(Op):
                     )
                 results[k][place] = value
         if results and results[0] is None:
-            return [self._empty(node, k, inputs, batch) for k in range(len(results))]
+            try:
+                shapes = result_shapes(node, inputs)
+            except ShapeError as exc:
+                raise ShapeError(f"{exc}  This is an empty batch of shape {batch}.") from exc
+            return [np.empty(s, o.type.dtype) for s, o in zip(shapes, node.outputs)]
         return results
 
-    def _empty(
-        self, node: Apply, k: int, inputs: Sequence[Any], batch: tuple[int, ...]
-    ) -> np.ndarray:
-        """The result of an empty batch."""
-        named = self._named_lengths([x.shape for x in inputs])
-        known = node.outputs[k].type.shape[len(batch) :]
-        shape = [named.get(s, m) for s, m in zip(self.outputs_sig[k], known)]
-        if None in shape:
-            raise ShapeError(
-                f"The shape of output {k} of {self} is not known for an empty batch {batch}."
-            )
-        return np.empty((*batch, *shape), node.outputs[k].type.dtype)
-
-    def _named_lengths(self, shapes: Sequence[Any]) -> dict[str, Any]:
-        """The length of every core axis that the signature names in an input."""
-        named: dict[str, Any] = {}
-        for sig, shape in zip(self.inputs_sig, shapes):
-            for name, length in zip(sig, shape[len(shape) - len(sig) :]):
-                named.setdefault(name, length)
-        return named
-
-    def infer_shape(self, node: Apply, shapes: Sequence[Any]) -> list[Any]:
-        n = self.batch_ndim(node)
-        batch = [self._batch_length(node, shapes, axis) for axis in range(n)]
-        named = self._named_lengths(shapes)
-        inferred = self._core_shapes(node, [s[n:] for s in shapes])
-        found: list[Any] = []
-        for out, sig, core in zip(node.outputs, self.outputs_sig, inferred):
-            lengths = [named.get(name) for name in sig]
-            for k, known in enumerate(out.type.shape[n:]):
-                if known is not None:
-                    lengths[k] = constant(known, dtype="int64")
-                elif lengths[k] is None:
-                    lengths[k] = core[k]
-            found.append(None if any(s is None for s in lengths) else (*batch, *lengths))
-        return found
-
-    def _batch_length(self, node: Apply, shapes: Sequence[Any], axis: int) -> Any:
-        known = node.outputs[0].type.shape[axis]
-        if known is not None:
-            return constant(known, dtype="int64")
-        free = [s[axis] for s, x in zip(shapes, node.inputs) if x.type.shape[axis] != 1]
-        return free[0] if free else one()
-
-    def _core_shapes(self, node: Apply, shapes: Sequence[Any]) -> list[Any]:
-        """Output shapes from the core op, with None where they depend on the values of an item."""
-        core = self.core_node(node)
-        unknown = [[None] * o.type.ndim for o in core.outputs]
+    def _core_length(self, core: Apply, n: int, shapes: Any, k: int, axis: int) -> Any:
+        """A length by ``infer_shape`` of the core op; None if it depends on values of an item."""
         if self.core_op.infer_shape is None:
-            return unknown
-        found = self.core_op.infer_shape(core, shapes)
-        return [
-            blank
-            if f is None
-            else [None if variable_depends_on(as_tensor_variable(m), core.inputs) else m for m in f]
-            for f, blank in zip(found, unknown)
-        ]
+            return None
+        found = self.core_op.infer_shape(core, [s[n:] for s in shapes])[k]
+        if found is None or variable_depends_on(as_tensor_variable(found[axis]), core.inputs):
+            return None
+        return found[axis]
 
     # ----- derivative
     def connection_pattern(self, node: Apply) -> list[list[bool]]:
@@ -300,6 +275,52 @@ class Blockwise(Op):
 
     def __str__(self) -> str:
         return self.name or f"Blockwise{{{self.core_op}, {self.signature}}}"
+
+
+class ItemShapes(ShapeContext):
+    """Runs the rule of a core op on one item of a batch: values of an item are not known.
+
+    Requirements are those of the batch, whose context is ``outer``.
+    """
+
+    def __init__(self, outer: ShapeContext, n: int) -> None:
+        super().__init__(outer.op, [_first_item(x, n) for x in outer.inputs])
+        self.outer = outer
+
+    def require(self, wanted: Requirement) -> None:
+        self.outer.require(wanted)
+
+    def _known(self, value: int | None) -> Dim:
+        self.outer.asks, self.outer.cacheable = True, False
+        return self.outer.unknown() if value is None else Dim.const(value)
+
+    def value(self, i: int) -> Dim:
+        return self._known(known_length(self.inputs[i]))
+
+    def values(self, i: int) -> Shape:
+        return tuple([self._known(known_length(n)) for n in entries(self.inputs[i])])
+
+    def lengths(self, positions: Iterable[int]) -> Shape:
+        return tuple([self.value(i) for i in positions])
+
+    def unknown(
+        self,
+        number: Callable[..., int] | None = None,
+        variable: Callable[..., Any] | None = None,
+    ) -> Dim:
+        return self.outer.unknown()
+
+
+def _first_item(x: Any, n: int) -> Any:
+    """A variable for one item of ``x``, which has ``n`` batch axes; the item if all are equal."""
+    node = x.owner
+    if not n:
+        return x
+    if node is not None and isinstance(node.op, DimShuffle) and node.op.new_order == (
+        *["x"] * n, *range(x.type.ndim - n)
+    ):  # fmt: skip
+        return node.inputs[0]
+    return TensorType(x.type.dtype, x.type.shape[n:])()
 
 
 _NO_VALUE = (DisconnectedType, NullType)

@@ -10,21 +10,20 @@ import numpy as np
 from phintys.config import config
 from phintys.errors import ShapeError
 from phintys.graph.op import Op
+from phintys.graph.shapes import Shape, ShapeContext, check_shapes, static_shapes
 from phintys.graph.variable import Apply, Variable
 from phintys.scalar import dtypes
 from phintys.tensor import convert
 from phintys.tensor.convert import as_tensor_variable
 from phintys.tensor.elemwise import cast, dimshuffle, functions, sum_to
-from phintys.tensor.lengths import checked_lengths
 from phintys.tensor.shape import length, shape_tuple
 from phintys.tensor.static import (
     as_length,
     constant_origin,
-    infer_static_shape,
     known_length,
     shape_entries,
 )
-from phintys.tensor.type import TensorType
+from phintys.tensor.type import typed_node
 
 __all__ = [
     "alloc",
@@ -60,42 +59,30 @@ class Alloc(Op):
 
     def make_node(self, value: Any, *shape: Any) -> Apply:
         value = as_tensor_variable(value)
-        lengths, static = infer_static_shape(shape)
+        lengths = shape_entries(shape)
         if value.type.ndim > len(lengths):
             raise TypeError(
                 f"{value} has {value.type.ndim} dimensions; it cannot fill {len(lengths)} lengths."
             )
-        found = list(static)
-        offset = len(static) - value.type.ndim
-        for axis, n in enumerate(value.type.shape, start=offset):
-            if n in (None, 1):
-                continue
-            if found[axis] is None:
-                found[axis] = n
-            elif found[axis] != n:
-                raise ShapeError(
-                    f"{value} of static shape {value.type.shape} cannot fill the shape {static}."
-                )
-        return Apply(
-            self, [value, *lengths], [value.type.clone(shape=tuple(found)).make_variable()]
-        )
+        (static,) = static_shapes(self, [value, *lengths])
+        return Apply(self, [value, *lengths], [value.type.clone(shape=static).make_variable()])
+
+    def shape_rule(self, s: ShapeContext, value: Shape, *lengths: Shape) -> list[Shape]:
+        found = list(s.lengths(range(1, 1 + len(lengths))))
+        for axis, n in enumerate(value, start=len(found) - len(value)):
+            if n.value != 1:
+                message = f"The value cannot fill axis {axis}"
+                known = s.equal(n, found[axis], message, broadcasts=True)
+                found[axis] = found[axis] if known.value is None else known
+        return [tuple(found)]
 
     # ----- perform
     def perform(self, node: Apply, inputs: Sequence[Any], output_storage: list[list[Any]]) -> None:
         value, *lengths = inputs
         target = tuple(int(n) for n in lengths)
-        static = node.inputs[0].type.shape
-        offset = len(target) - value.ndim
-        for axis, n in enumerate(value.shape):
-            if static[axis] != 1 and n != target[offset + axis]:
-                raise ShapeError(
-                    f"Alloc: {node.inputs[0]} of shape {value.shape} does not fit into the shape "
-                    f"{target}; an axis broadcasts only if its length is known to be 1."
-                )
+        if value.shape != target[len(target) - value.ndim :]:
+            check_shapes(node, inputs)
         output_storage[0][0] = np.broadcast_to(value, target).copy()
-
-    def infer_shape(self, node: Apply, shapes: Sequence[Any]) -> list[Any]:
-        return [checked_lengths(node.inputs[1:])]
 
     def do_constant_folding(self, fgraph: Any, node: Apply) -> bool:
         return False
@@ -123,8 +110,8 @@ class Alloc(Op):
 
     # ----- lowering
     def lower(self, node: Apply, b: Any, *inputs: Any) -> Any:
-        value, *lengths = inputs
-        return b.broadcast_to(value, b.lengths(lengths))
+        (shape,) = b.result_shapes(node, *inputs)
+        return b.broadcast_to(inputs[0], shape)
 
 
 _alloc = Alloc()
@@ -159,15 +146,14 @@ class AllocEmpty(Op):
         self.dtype = dtypes.as_dtype(dtype)
 
     def make_node(self, *_shape: Any) -> Apply:
-        lengths, static = infer_static_shape(_shape)
-        return Apply(self, lengths, [TensorType(self.dtype, static).make_variable()])
+        return typed_node(self, shape_entries(_shape), self.dtype)
+
+    def shape_rule(self, s: ShapeContext, *lengths: Shape) -> list[Shape]:
+        return [s.lengths(range(len(lengths)))]
 
     # ----- perform
     def perform(self, node: Apply, inputs: Sequence[Any], output_storage: list[list[Any]]) -> None:
         output_storage[0][0] = np.empty([int(n) for n in inputs], dtype=self.dtype)
-
-    def infer_shape(self, node: Apply, shapes: Sequence[Any]) -> list[Any]:
-        return [checked_lengths(node.inputs)]
 
     def do_constant_folding(self, fgraph: Any, node: Apply) -> bool:
         return False
@@ -178,7 +164,8 @@ class AllocEmpty(Op):
 
     # ----- lowering
     def lower(self, node: Apply, b: Any, *inputs: Any) -> Any:
-        return b.fill(b.const(0, self.dtype), b.lengths(inputs))
+        (shape,) = b.result_shapes(node, *inputs)
+        return b.fill(b.const(0, self.dtype), shape)
 
     def __str__(self) -> str:
         return f"AllocEmpty{{dtype={self.dtype!r}}}"

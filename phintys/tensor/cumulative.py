@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 
 from phintys.graph.op import Op
+from phintys.graph.shapes import Shape, ShapeContext
 from phintys.graph.variable import Apply, Variable
 from phintys.tensor.convert import as_tensor_variable
 from phintys.tensor.elemwise import conjugate, functions
 from phintys.tensor.reshape import flatten
 from phintys.tensor.shape import normalize_axis_tuple
+from phintys.tensor.type import typed_node
 
 __all__ = ["cumprod", "cumsum", "diff"]
 
@@ -43,16 +45,16 @@ class CumOp(Op):
             x = flatten(x)
         (axis,) = normalize_axis_tuple(self.axis or 0, x.type.ndim)
         op = self if axis == self.axis else CumOp(axis, self.mode)
-        return Apply(op, [x], [x.type.make_variable()])
+        return typed_node(op, [x], x.type.dtype)
+
+    def shape_rule(self, s: ShapeContext, x: Shape) -> list[Shape]:
+        return [x]
 
     # ----- perform
     def perform(self, node: Apply, inputs: Sequence[Any], output_storage: list[list[Any]]) -> None:
         (x,) = inputs
         ufunc = np.add if self.mode == "add" else np.multiply
         output_storage[0][0] = ufunc.accumulate(x, axis=self.axis, dtype=x.dtype)
-
-    def infer_shape(self, node: Apply, shapes: Sequence[Any]) -> list[Any]:
-        return [shapes[0]]
 
     # ----- derivative
     def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:

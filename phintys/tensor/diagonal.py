@@ -9,17 +9,18 @@ import numpy as np
 
 from phintys.dims import dim_max, dim_min
 from phintys.graph.op import Op
+from phintys.graph.shapes import Shape, ShapeContext
 from phintys.graph.variable import Apply, Variable
 from phintys.tensor.axes import moveaxis
 from phintys.tensor.convert import as_tensor_variable
 from phintys.tensor.creation import zeros
-from phintys.tensor.elemwise import functions, zeros_of
+from phintys.tensor.elemwise import zeros_of
 from phintys.tensor.index import set_subtensor
 from phintys.tensor.ranges import arange
 from phintys.tensor.reduce import sum as sum_over
 from phintys.tensor.shape import length, normalize_axis_tuple, shape_tuple
 from phintys.tensor.static import as_length
-from phintys.tensor.type import TensorType
+from phintys.tensor.type import typed_node
 
 __all__ = ["alloc_diag", "diag", "diagonal", "extract_diag", "trace"]
 
@@ -53,24 +54,16 @@ class ExtractDiag(Op):
         x = as_tensor_variable(x)
         if max(self.axis1, self.axis2) >= x.type.ndim:
             raise ValueError(f"{self}: {x} has {x.type.ndim} dimensions.")
-        rows, columns = x.type.shape[self.axis1], x.type.shape[self.axis2]
-        count = None
-        if rows is not None and columns is not None:
-            count = max(0, min(rows + min(self.offset, 0), columns - max(self.offset, 0)))
-        rest = [n for i, n in enumerate(x.type.shape) if i not in (self.axis1, self.axis2)]
-        return Apply(self, [x], [TensorType(x.type.dtype, (*rest, count)).make_variable()])
+        return typed_node(self, [x], x.type.dtype)
+
+    def shape_rule(self, s: ShapeContext, x: Shape) -> list[Shape]:
+        rows, columns = x[self.axis1] + min(self.offset, 0), x[self.axis2] - max(self.offset, 0)
+        rest = [n for i, n in enumerate(x) if i not in (self.axis1, self.axis2)]
+        return [(*rest, dim_max(dim_min(rows, columns), 0))]
 
     # ----- perform
     def perform(self, node: Apply, inputs: Sequence[Any], output_storage: list[list[Any]]) -> None:
         output_storage[0][0] = np.diagonal(inputs[0], self.offset, self.axis1, self.axis2)
-
-    def infer_shape(self, node: Apply, shapes: Sequence[Any]) -> list[Any]:
-        (shape,) = shapes
-        rows = shape[self.axis1] + as_length(min(self.offset, 0))
-        columns = shape[self.axis2] - as_length(max(self.offset, 0))
-        count = functions.maximum(functions.minimum(rows, columns), as_length(0))
-        rest = [n for i, n in enumerate(shape) if i not in (self.axis1, self.axis2)]
-        return [(*rest, count)]
 
     # ----- derivative
     def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
@@ -88,11 +81,9 @@ class ExtractDiag(Op):
     # ----- lowering
     def lower(self, node: Apply, b: Any, *inputs: Any) -> Any:
         (x,) = inputs
-        above, below = max(self.offset, 0), max(-self.offset, 0)
-        rows, columns = b.length(x, self.axis1) - below, b.length(x, self.axis2) - above
-        count = dim_max(dim_min(rows, columns), 0)
-        x = b.slice(x, self.axis1, below, 1, count)
-        x = b.slice(x, self.axis2, above, 1, count)
+        ((*_, count),) = b.result_shapes(node, x)
+        x = b.slice(x, self.axis1, max(-self.offset, 0), 1, count)
+        x = b.slice(x, self.axis2, max(self.offset, 0), 1, count)
         return b.diagonal(x, self.axis1, self.axis2)
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from phintys.errors import ShapeError
 from phintys.graph.op import Op
+from phintys.graph.shapes import Shape, ShapeContext
 from phintys.graph.type import DisconnectedType
 from phintys.graph.variable import Apply, Variable
 from phintys.scalar import dtypes
@@ -25,7 +26,7 @@ from phintys.tensor.elemwise import (
 )
 from phintys.tensor.reshape import flatten, reshape
 from phintys.tensor.shape import length, normalize_axis_tuple
-from phintys.tensor.type import TensorType
+from phintys.tensor.type import typed_node
 
 __all__ = [
     "batched_dot",
@@ -56,29 +57,18 @@ class Dot(Op):
                 f"Dot takes vectors and matrices; {x} has {x.type.ndim} dimensions, {y} has "
                 f"{y.type.ndim}. Use dot, matmul or tensordot for other ranks."
             )
-        inner = x.type.shape[-1], y.type.shape[0]
-        if None not in inner and inner[0] != inner[1]:
-            raise ShapeError(
-                f"Inner lengths do not agree in dot: {x} has shape {x.type.shape}, {y} has shape "
-                f"{y.type.shape}."
-            )
-        dtype = dtypes.upcast(x.type.dtype, y.type.dtype)
-        return Apply(
-            self, [x, y], [TensorType(dtype, x.type.shape[:-1] + y.type.shape[1:]).make_variable()]
-        )
+        return typed_node(self, [x, y], dtypes.upcast(x.type.dtype, y.type.dtype))
+
+    def shape_rule(self, s: ShapeContext, x: Shape, y: Shape) -> list[Shape]:
+        s.equal(x[-1], y[0], "Inner lengths do not agree")
+        return [(*x[:-1], *y[1:])]
 
     # ----- perform
     def perform(self, node: Apply, inputs: Sequence[Any], output_storage: list[list[Any]]) -> None:
         x, y = inputs
-        if x.shape[-1] != y.shape[0]:
-            raise ShapeError(_inner_lengths(node, x.shape, y.shape))
         with np.errstate(all="ignore"):
             out = np.dot(x, y)
         output_storage[0][0] = np.asarray(out, dtype=node.outputs[0].type.dtype)
-
-    def infer_shape(self, node: Apply, shapes: Sequence[Any]) -> list[Any]:
-        x, y = shapes
-        return [(*x[:-1], *y[1:])]
 
     # ----- derivative
     def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
@@ -124,8 +114,6 @@ class Dot(Op):
         x0, y0 = node.inputs
         x = x[..., None, :] if x0.type.ndim == 1 else x
         y = y[..., None] if y0.type.ndim == 1 else y
-        if x.shape[-1] != y.shape[-2]:
-            raise ShapeError(_inner_lengths(node, inputs[0].shape, inputs[1].shape))
         with np.errstate(all="ignore"):
             out = np.matmul(x, y)
         out = out[..., 0, :] if x0.type.ndim == 1 else out
@@ -152,13 +140,6 @@ class Dot(Op):
         # a length of 1 does not broadcast here
         b.unify(b.length(x, -1), b.length(y, -1), "inner product: the lengths differ")
         return b.dot(x, y)
-
-
-def _inner_lengths(node: Apply, x: Any, y: Any) -> str:
-    return (
-        f"Inner lengths do not agree in dot: {node.inputs[0]} has shape {x}, {node.inputs[1]} has "
-        f"shape {y}."
-    )
 
 
 _dot = Dot()

@@ -9,8 +9,10 @@ from typing import Any, Literal
 import numpy as np
 
 from phintys.config import config
+from phintys.dims import ONE
 from phintys.errors import ShapeError
 from phintys.graph.op import Op
+from phintys.graph.shapes import Shape, ShapeContext, check_shapes, static_shapes
 from phintys.graph.type import DisconnectedType, NullType
 from phintys.graph.variable import Apply, Variable
 from phintys.memo import Memo
@@ -91,33 +93,26 @@ class DimShuffle(Op):
     def _infer(self, x: Any) -> TensorType:
         if x.ndim != self.input_ndim:
             raise TypeError(f"{self} takes {self.input_ndim} dimensions; {x} has {x.ndim}.")
-        shape = x.type.shape
+        try:
+            return x.type.clone(shape=static_shapes(self, [x])[0])
+        except ShapeError as exc:
+            raise TypeError(str(exc)) from None
+
+    def shape_rule(self, s: ShapeContext, x: Shape) -> list[Shape]:
         for axis in self.drop:
-            if shape[axis] not in (1, None):
-                raise TypeError(
-                    f"Axis {axis} of {x} has length {shape[axis]}: only axes of length 1 can be "
-                    "dropped."
-                )
-        return x.type.clone(shape=tuple(1 if o == "x" else shape[o] for o in self.new_order))
+            s.equal(x[axis], 1, f"Wrong length of the dropped axis {axis}")
+        return [tuple([ONE if o == "x" else x[o] for o in self.new_order])]
 
     # ----- perform
     def perform(self, node: Apply, inputs: Sequence[Any], output_storage: list[list[Any]]) -> None:
         (x,) = inputs
-        for axis in self.drop:
-            if x.shape[axis] != 1:
-                raise ShapeError(
-                    f"Axis {axis} was to be dropped but has length {x.shape[axis]}, not 1 "
-                    f"(the value has shape {x.shape})."
-                )
+        if self.drop:
+            check_shapes(node, inputs)
         out = x.transpose([*self.shuffle, *self.drop])
         shape = list(out.shape[: len(self.shuffle)])
         for axis in self.augment:
             shape.insert(axis, 1)
         output_storage[0][0] = out.reshape(shape)
-
-    def infer_shape(self, node: Apply, shapes: Sequence[Any]) -> list[Any]:
-        (shape,) = shapes
-        return [tuple(one() if o == "x" else shape[o] for o in self.new_order)]
 
     # ----- derivative
     def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
@@ -272,13 +267,16 @@ class Elemwise(Op):
 
     def _infer(self, args: Sequence[Any]) -> tuple[TensorType, ...]:
         found = self.scalar_op.output_dtypes(*(a.type.dtype for a in args))
-        shape = broadcast_static([a.type.shape for a in args], self, args)
-        return tuple(TensorType(dtype, shape) for dtype in found)
+        return tuple(map(TensorType, found, static_shapes(self, args)))
+
+    def shape_rule(self, s: ShapeContext, *shapes: Shape) -> list[Shape]:
+        return [s.broadcast(shapes)] * self.scalar_op.nout
 
     # ----- perform
     def perform(self, node: Apply, inputs: Sequence[Any], output_storage: list[list[Any]]) -> None:
-        if len(inputs) > 1:
-            check_broadcast(node, inputs)
+        first = inputs[0].shape if inputs else ()
+        if any([x.shape != first for x in inputs]):
+            check_shapes(node, inputs)
         results = self.scalar_op.compute(*inputs)
         if len(output_storage) == 1:
             results = (results,)
@@ -290,15 +288,6 @@ class Elemwise(Op):
             for x in inputs:
                 fresh = fresh and value is not x
             cell[0] = value if fresh else value.copy()
-
-    def infer_shape(self, node: Apply, shapes: Sequence[Any]) -> list[Any]:
-        out = node.outputs[0].type
-        entries = []
-        for axis in range(out.ndim):
-            free = [s[axis] for s, x in zip(shapes, node.inputs) if x.type.shape[axis] != 1]
-            known = [s for s, x in zip(free, node.inputs) if x.type.shape[axis] is not None]
-            entries.append(known[0] if known else free[0] if free else one())
-        return [tuple(entries)] * len(node.outputs)
 
     # ----- derivative
     def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
@@ -430,51 +419,7 @@ def cast(x: Any, dtype: Any) -> Any:
     return elementwise(f"cast_{dtype}")(x)
 
 
-# ------------------------------------------------------------------ broadcasting rules
-
-
-def broadcast_static(
-    shapes: Sequence[tuple[int | None, ...]], op: Any = None, args: Sequence[Any] = ()
-) -> tuple[int | None, ...]:
-    """The static shape of operands of equal rank, broadcast; ValueError if known lengths differ."""
-    out: list[int | None] = []
-    for axis, lengths in enumerate(zip(*shapes)):
-        known = {n for n in lengths if n is not None and n != 1}
-        if len(known) > 1:
-            described = ", ".join(f"{a} has shape {s}" for a, s in zip(args or shapes, shapes))
-            raise ShapeError(
-                f"Lengths along axis {axis} do not agree in {op or 'broadcasting'}: {described}."
-            )
-        if known:
-            out.append(known.pop())
-        else:
-            out.append(None if None in lengths else 1)
-    return tuple(out)
-
-
-def check_broadcast(node: Apply, values: Sequence[Any]) -> None:
-    """Raise ShapeError if lengths that are not known to be 1 differ."""
-    for axis in range(values[0].ndim):
-        length = None
-        for v, x in zip(values, node.inputs):
-            if x.type.shape[axis] == 1:
-                continue
-            if length is None:
-                length = v.shape[axis]
-            elif v.shape[axis] != length:
-                raise ShapeError(_mismatch(node, values, axis))
-
-
-def _mismatch(node: Apply, values: Sequence[Any], axis: int) -> str:
-    rows = "\n".join(f"  {x}: shape {v.shape}, type {x.type}" for x, v in zip(node.inputs, values))
-    lengths = {v.shape[axis] for v, x in zip(values, node.inputs) if x.type.shape[axis] != 1}
-    hint = (
-        "\nA length of 1 broadcasts only if it is known when the graph is built: declare it in the "
-        "type (shape=(1, ...)) or use specify_broadcastable."
-        if 1 in lengths
-        else ""
-    )
-    return f"Lengths along axis {axis} of the inputs of {node.op} do not agree:\n{rows}{hint}"
+# ------------------------------------------------------------------------ derivatives
 
 
 def sum_to(g: Any, x: Any) -> Any:

@@ -15,12 +15,10 @@ from phintys.scalar.type import ScalarType
 from phintys.tensor.axes import expand_dims
 from phintys.tensor.convert import as_tensor_variable
 from phintys.tensor.elemwise import cast, dimshuffle, functions
-from phintys.tensor.index_layout import Layout
 from phintys.tensor.index_list import (
     FULL,
     flatten_index_variables,
     parts,
-    symbolic_length,
 )
 from phintys.tensor.index_ops import (
     AdvancedIncSubtensor,
@@ -28,6 +26,7 @@ from phintys.tensor.index_ops import (
     IncSubtensor,
     Subtensor,
 )
+from phintys.tensor.inferred import infer_shape
 from phintys.tensor.nonzero import flatnonzero
 from phintys.tensor.ranges import arange
 from phintys.tensor.reshape import flatten
@@ -366,12 +365,13 @@ def indexed_result_shape(
         entries.append(FULL if e is None else _entry(e))
     idx_list, variables = flatten_index_variables(entries)
     tensors = [as_tensor_variable(v) for v in variables]
-    layout = Layout(idx_list, [t.type for t in tensors], len(lengths))
-    if layout.has_mask:
+    x = TensorType("bool", tuple(map(known_length, lengths)))()
+    node = AdvancedSubtensor(idx_list).make_node(x, *tensors)
+    shapes = [lengths, *(given.get(t, shape_tuple(t)) for t in tensors)]
+    (found,) = infer_shape(node, shapes)
+    if found is None:
         raise UnsupportedError("The shape of a boolean index depends on its values.")
-    index = layout.symbolic_index_shape(tensors, [given.get(t, shape_tuple(t)) for t in tensors])
-    rest = [symbolic_length(e, tensors, lengths[axis]) for e, axis in layout.slices]
-    return layout.arrange(index, rest)
+    return tuple(found)
 
 
 def basic_shape(shape: Sequence[Any], indices: Sequence[Any]) -> tuple[Any, ...]:

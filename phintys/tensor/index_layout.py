@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from phintys.errors import UnsupportedError
-from phintys.graph.variable import Constant
-from phintys.tensor.convert import as_tensor_variable, constant
-from phintys.tensor.elemwise import broadcast_static, dimshuffle
+from phintys.tensor.convert import as_tensor_variable
+from phintys.tensor.elemwise import dimshuffle
 from phintys.tensor.index_list import FULL, Entry, positions
 from phintys.tensor.ranges import arange
 from phintys.tensor.shape import length
@@ -66,33 +63,6 @@ class Layout:
     def order(self) -> tuple[int, ...]:
         """For each result axis, its position in the order that has the index axes first."""
         return self.arrange(range(self.index_ndim), range(self.index_ndim, self.ndim))
-
-    def static_index_shape(self, tensors: Sequence[Any]) -> tuple[int | None, ...]:
-        """The static shape of the broadcast index tensors; masks count their true elements."""
-        shapes = []
-        for p in self.positions:
-            t = tensors[p]
-            shape = (_count(t),) if t.type.dtype == "bool" else t.type.shape
-            shapes.append((1,) * (self.index_ndim - len(shape)) + tuple(shape))
-        return broadcast_static(shapes, "advanced indexing") if shapes else ()
-
-    def symbolic_index_shape(self, tensors: Sequence[Any], shapes: Sequence[Any]) -> list[Any]:
-        """The symbolic shape of the broadcast index tensors, none of which is a mask."""
-        static = self.static_index_shape(tensors)
-        found: list[Any] = []
-        for back, known in zip(range(-self.index_ndim, 0), static):
-            candidates = [
-                shapes[p][back]
-                for p in self.positions
-                if tensors[p].type.ndim >= -back and tensors[p].type.shape[back] != 1
-            ]
-            fixed = known is not None or not candidates
-            found.append(constant(known or 0, dtype="int64") if fixed else candidates[0])
-        return found
-
-
-def _count(mask: Any) -> int | None:
-    return int(np.count_nonzero(mask.data)) if isinstance(mask, Constant) else None
 
 
 class BatchedIndex:

@@ -9,19 +9,19 @@ are tensors.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import reduce
 from typing import Any
 
 import numpy as np
 
-from phintys.dims import Dim, DimLike, as_dim, dim_max, from_end, slice_range
+from phintys.dims import Dim, DimLike, as_dim, dim_max, dim_min, from_end, slice_range
 from phintys.graph.op import Op
 from phintys.graph.variable import Constant, Variable
 from phintys.scalar import dtypes
 from phintys.scalar.type import ScalarConstant, as_scalar, scalar_type
 from phintys.scalar.type import constant as scalar_constant
-from phintys.tensor.convert import as_tensor_variable, constant
+from phintys.tensor.convert import as_tensor_variable
 from phintys.tensor.elemwise import functions
+from phintys.tensor.inferred import as_variable
 from phintys.tensor.static import as_length
 from phintys.tensor.type_other import NoneTypeT
 
@@ -192,31 +192,15 @@ class Symbols:
 
     def tensor(self, dim: Dim) -> Any:
         """The value of a Dim, a 0-d int64 variable."""
-        if dim.value is not None:
-            return constant(dim.value, dtype="int64")
-        found = self.variables.get(dim)
-        if found is None:
-            # the recursion is as deep as the expression of one slice
-            found = reduce(_TENSOR[dim.op], [self.tensor(a) for a in dim.args])
-        return found
+        return as_variable(dim, self.variables)
 
     def number(self, dim: Dim) -> Any:
         """The value of a Dim: an int if it is known, else a variable."""
         return self.tensor(dim) if dim.value is None else dim.value
 
 
-_TENSOR = {
-    "add": functions.add,
-    "mul": functions.mul,
-    "floordiv": functions.int_div,
-    "mod": functions.mod,
-    "max": functions.maximum,
-    "min": functions.minimum,
-}
-
-
 def slice_dims(
-    e: slice, dims: Sequence[Dim], n: DimLike, forward: bool = True
+    e: slice, dims: Sequence[Dim] | Mapping[int, Dim], n: DimLike, forward: bool = True
 ) -> tuple[Dim, Dim, Dim]:
     """(first position, step, length) of a slice entry; ``dims`` are the values of the indices.
 
@@ -230,37 +214,22 @@ def slice_dims(
     return first, step, length
 
 
-def static_length(
-    e: slice, indices: Sequence[Any] | Mapping[int, Any], n: int | None
-) -> int | None:
-    """The length of a slice of ``n`` elements, or None if it is not known."""
-    values = [None if p is None else literal(indices[p]) for p in parts(e)]
-    if values[2] == 0:
-        raise ValueError("The step of a slice cannot be 0.")
-    if any(v is None and p is not None for v, p in zip(values, parts(e))):
-        return None
-    if n is not None:
-        return len(range(n)[slice(*values)])
-    start, stop, step = values
-    # with both bounds counted from the same end, the slice may be known to be empty for any n
-    if start is None or stop is None or (start < 0) != (stop < 0):
-        return None
-    return 0 if (stop - start) * (step or 1) <= 0 else None
+def slice_length(e: slice, dims: Sequence[Dim] | Mapping[int, Dim], n: DimLike) -> Dim:
+    """The length of a slice of ``n`` elements; ``dims`` are the values of the indices."""
+    start, stop, step = (None if p is None else dims[p] for p in parts(e))
+    if step is None or step.value is not None:
+        return slice_dims(e, dims, n)[2]
+    ahead = dim_min(dim_max(step, 0), 1)  # 1 where the step is positive, else 0
+    forwards = slice_range(start, stop, dim_max(step, 1), n, True)[1]
+    backwards = slice_range(start, stop, dim_min(step, -1), n, False)[1]
+    return ahead * forwards + (1 - ahead) * backwards
 
 
 def symbolic_length(e: slice, indices: Sequence[Any], n: Any) -> Any:
     """The length of a slice of ``n`` elements, as a 0-d int64 variable."""
     symbols = Symbols()
     dims = [symbols.dim(i) for i in indices]
-    whole = symbols.dim(n, "len")
-
-    def count(forward: bool) -> Any:
-        return symbols.tensor(slice_dims(e, dims, whole, forward)[2])
-
-    step = None if e.step is None else dims[e.step]
-    if step is None or step.value is not None:
-        return count(True)
-    return functions.switch(functions.gt(symbols.tensor(step), 0), count(True), count(False))
+    return symbols.tensor(slice_length(e, dims, symbols.dim(n, "len")))
 
 
 def slice_len(slc: slice, n: Any) -> Any:
@@ -280,7 +249,9 @@ def slice_static_length(slc: slice, dim_length: int | None) -> int | None:
     9
     """
     (entry,), indices = flatten_index_variables([slc])
-    return static_length(entry, indices, dim_length)  # type: ignore[arg-type]
+    symbols = Symbols()
+    n = Dim.symbol(("len", "n")) if dim_length is None else dim_length
+    return slice_length(entry, [symbols.dim(i) for i in indices], n).value  # type: ignore[arg-type]
 
 
 def get_canonical_form_slice(theslice: Any, length: Any) -> tuple[Any, Any]:

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from phintys.errors import ShapeError
+from phintys.dims import ONE, Dim
+from phintys.graph.shapes import Shape, ShapeContext, check_shapes, static_shapes
 from phintys.graph.variable import Apply, Constant, Variable
 from phintys.scalar import dtypes
 from phintys.scalar.conversion import converted
@@ -25,15 +26,14 @@ from phintys.tensor.index_list import (
     literal,
     positions,
     slice_dims,
-    static_length,
-    symbolic_length,
+    slice_length,
 )
 from phintys.tensor.ranges import arange
 from phintys.tensor.reduce import sum as sum_over
 from phintys.tensor.reshape import reshape
 from phintys.tensor.shape import shape_tuple
-from phintys.tensor.static import constant_origin, constant_value, entries, vector_entries
-from phintys.tensor.type import TensorType
+from phintys.tensor.static import constant_origin, entries, vector_entries
+from phintys.tensor.type import typed_node
 
 # ================================================================================ Subtensor
 
@@ -55,33 +55,15 @@ class Subtensor(IndexOp):
 
     def make_node(self, x: Any, *indices: Any) -> Apply:
         x = as_tensor_variable(x)
-        scalars = [index_scalar(i) for i in indices]
-        if len(self.idx_list) > x.ndim:
-            raise IndexError(
-                f"Too many indices: {len(self.idx_list)} for {x}, which has {x.ndim} dimensions."
-            )
-        shape = []
-        for axis, n in enumerate(x.type.shape):
-            e = self.entry(axis)
-            if isinstance(e, slice):
-                known = {p: known_value(scalars[p]) for p in positions(e)}
-                shape.append(static_length(e, known, n) if known else n)
-            else:
-                check_range(literal(scalars[e]), n, axis, x)
-        return Apply(self, [x, *scalars], [TensorType(x.type.dtype, tuple(shape)).make_variable()])
+        return typed_node(self, [x, *basic_indices(self, x, indices)], x.type.dtype)
+
+    def shape_rule(self, s: ShapeContext, x: Shape, *indices: Shape) -> list[Shape]:
+        return [basic_part(self, s, x, 1)]
 
     # ----- perform
     def perform(self, node: Apply, inputs: Sequence[Any], output_storage: list[list[Any]]) -> None:
         x, *indices = inputs
         output_storage[0][0] = np.asarray(x[self.key(indices)])
-
-    def infer_shape(self, node: Apply, shapes: Sequence[Any]) -> list[Any]:
-        out = []
-        for axis, n in enumerate(shapes[0]):
-            e = self.entry(axis)
-            if isinstance(e, slice):
-                out.append(n if e == FULL else symbolic_length(e, node.inputs[1:], n))
-        return [tuple(out)]
 
     # ----- derivative
     def connection_pattern(self, node: Apply) -> list[list[bool]]:
@@ -106,12 +88,35 @@ class Subtensor(IndexOp):
         return x
 
 
-def known_value(i: Any) -> Any:
-    """The value of an index scalar if it is known when the graph is built, else the scalar."""
-    value = literal(i)
-    if value is None:
-        value = constant_value(i)
-    return i if value is None else int(value)
+def basic_indices(op: IndexOp, x: Any, indices: Sequence[Any]) -> list[Any]:
+    """Indices as scalars; IndexError if there are too many, or one is known to be out of range."""
+    scalars = [index_scalar(i) for i in indices]
+    if len(op.idx_list) > x.ndim:
+        raise IndexError(
+            f"Too many indices: {len(op.idx_list)} for {x}, which has {x.ndim} dimensions."
+        )
+    for axis, e in enumerate(op.idx_list):
+        if not isinstance(e, slice):
+            check_range(literal(scalars[e]), x.type.shape[axis], axis, x)
+    return scalars
+
+
+def basic_part(op: IndexOp, s: ShapeContext, x: Shape, first: int) -> Shape:
+    """The shape of the part that a basic index selects; ``first`` is the number of its input 0."""
+    kept = [(op.entry(axis), n) for axis, n in enumerate(x)]
+    return tuple([slice_of(s, e, n, first) for e, n in kept if isinstance(e, slice)])
+
+
+def slice_of(s: ShapeContext, e: slice, n: Dim, first: int) -> Dim:
+    """The length of a slice of ``n`` elements, whose parts are inputs from ``first``."""
+    return n if e == FULL else slice_length(e, {p: s.value(first + p) for p in positions(e)}, n)
+
+
+def require_fit(s: ShapeContext, part: Shape, y: Shape) -> None:
+    """Require that ``y`` broadcasts to the indexed part, along lengths known to be 1."""
+    for n, m in zip(part[len(part) - len(y) :], y):
+        if m.value != 1:
+            s.equal(m, n, "The value does not fit the indexed part", broadcasts=True)
 
 
 def check_range(i: int | None, n: int | None, axis: int, x: Any) -> None:
@@ -224,25 +229,28 @@ class IncSubtensor(IndexOp):
 
     def make_node(self, x: Any, y: Any, *indices: Any) -> Apply:
         x, y = as_tensor_variable(x), as_tensor_variable(y)
-        part = Subtensor(self.idx_list).make_node(x, *indices)
-        check_fits(y, part.outputs[0], self)
-        return Apply(self, [x, y, *part.inputs[1:]], [x.type.make_variable()])
+        inputs = [x, y, *basic_indices(self, x, indices)]
+        check_value(x, y, x.type.ndim - sum(isinstance(e, int) for e in self.idx_list))
+        static_shapes(self, inputs)
+        return Apply(self, inputs, [x.type.make_variable()])
+
+    def shape_rule(self, s: ShapeContext, x: Shape, y: Shape, *indices: Shape) -> list[Shape]:
+        require_fit(s, basic_part(self, s, x, 2), y)
+        return [x]
 
     # ----- perform
     def perform(self, node: Apply, inputs: Sequence[Any], output_storage: list[list[Any]]) -> None:
         x, y, *indices = inputs
         out = x if self.inplace else x.copy()
         key = self.key(indices)
-        check_region(out[key].shape, y, node)
+        if y.shape != out[key].shape:
+            check_shapes(node, inputs)
         y = converted(y, out.dtype.name)
         if self.set_instead_of_inc:
             out[key] = y
         else:
             out[key] += y
         output_storage[0][0] = out
-
-    def infer_shape(self, node: Apply, shapes: Sequence[Any]) -> list[Any]:
-        return [shapes[0]]
 
     # ----- derivative
     def connection_pattern(self, node: Apply) -> list[list[bool]]:
@@ -284,32 +292,12 @@ def adds_bools(op: Any, x: Any) -> bool:
     return x.dtype == "bool" and not op.set_instead_of_inc
 
 
-def check_fits(y: Any, part: Any, op: Any) -> None:
-    """Raise TypeError or ShapeError unless ``y`` broadcasts to the indexed part."""
-    if y.type.ndim > part.type.ndim:
-        raise TypeError(
-            f"{y} has {y.type.ndim} dimensions, the indexed part only {part.type.ndim} "
-            f"(type {part.type})."
-        )
-    if dtypes.is_complex(y.type.dtype) and not dtypes.is_complex(part.type.dtype):
-        raise TypeError(f"Complex values cannot be stored into dtype {part.type.dtype}.")
-    tail = part.type.shape[part.type.ndim - y.type.ndim :]
-    for n, m in zip(tail, y.type.shape):
-        if m not in (None, 1) and n is not None and n != m:
-            raise ShapeError(
-                f"{y} of shape {y.type.shape} does not fit the indexed part of shape "
-                f"{part.type.shape} in {op}."
-            )
-
-
-def check_region(shape: tuple[int, ...], y: np.ndarray, node: Apply) -> None:
-    """Raise ShapeError unless ``y`` broadcasts to the region along lengths known to be 1."""
-    static = node.inputs[1].type.shape
-    for n, m, known in zip(shape[len(shape) - y.ndim :], y.shape, static):
-        if n != m and known != 1:
-            raise ShapeError(
-                f"A value of shape {y.shape} does not fit the indexed part of shape {shape}."
-            )
+def check_value(x: Any, y: Any, ndim: int) -> None:
+    """Raise TypeError unless ``y`` can be written to a part of ``x`` with ``ndim`` axes."""
+    if y.type.ndim > ndim:
+        raise TypeError(f"{y} has {y.type.ndim} dimensions, the indexed part only {ndim}.")
+    if dtypes.is_complex(y.type.dtype) and not dtypes.is_complex(x.type.dtype):
+        raise TypeError(f"Complex values cannot be stored into dtype {x.type.dtype}.")
 
 
 # ------------------------------------------------ common parts of the two writing ops
@@ -364,16 +352,11 @@ class AdvancedSubtensor(IndexOp):
 
     def make_node(self, x: Any, *indices: Any) -> Apply:
         x = as_tensor_variable(x)
-        tensors = [index_tensor(i) for i in indices]
-        layout = self.layout([x, *tensors])
-        for p, axis in zip(layout.positions, layout.axes):
-            check_index(tensors[p], x, axis)
-        rest: list[int | None] = []
-        for e, axis in layout.slices:
-            n = x.type.shape[axis]
-            rest.append(n if e == FULL else static_length(e, tensors, n))
-        shape = layout.arrange(layout.static_index_shape(tensors), rest)
-        return Apply(self, [x, *tensors], [TensorType(x.type.dtype, shape).make_variable()])
+        tensors, _ = advanced_indices(self, x, indices)
+        return typed_node(self, [x, *tensors], x.type.dtype)
+
+    def shape_rule(self, s: ShapeContext, x: Shape, *indices: Shape) -> list[Shape]:
+        return [advanced_part(self, s, x, indices)]
 
     def layout(self, inputs: Sequence[Any]) -> Layout:
         """The layout of the result axes, for the inputs of a node."""
@@ -382,18 +365,10 @@ class AdvancedSubtensor(IndexOp):
     # ----- perform
     def perform(self, node: Apply, inputs: Sequence[Any], output_storage: list[list[Any]]) -> None:
         x, *indices = inputs
-        check_fit(self, node, x, indices)
+        if may_be_accepted(indices):
+            check_shapes(node, inputs)
         out = np.asarray(x[self.key([index_value(i) for i in indices])])
         output_storage[0][0] = out.copy() if np.may_share_memory(out, x) else out
-
-    def infer_shape(self, node: Apply, shapes: Sequence[Any]) -> list[Any]:
-        tensors = node.inputs[1:]
-        layout = self.layout(node.inputs)
-        if layout.has_mask:
-            return [None]
-        index = layout.symbolic_index_shape(tensors, shapes[1:])
-        rest = [symbolic_length(e, tensors, shapes[0][axis]) for e, axis in layout.slices]
-        return [layout.arrange(index, rest)]
 
     # ----- derivative
     def connection_pattern(self, node: Apply) -> list[list[bool]]:
@@ -421,50 +396,47 @@ class AdvancedSubtensor(IndexOp):
         return b.permute(out, layout.order())
 
 
-def check_index(index: Any, x: Any, axis: int) -> None:
-    """Raise IndexError if a mask does not fit, or a constant 0-d index is out of range."""
-    if index.type.dtype != "bool":
-        check_range(literal(index), x.type.shape[axis], axis, x)
-        return
-    for n, m in zip(x.type.shape[axis:], index.type.shape):
-        if n is not None and m is not None and n != m:
-            raise IndexError(
-                f"The mask {index} of shape {index.type.shape} does not fit axis {axis} of "
-                f"{x}, which has shape {x.type.shape}."
-            )
+def advanced_indices(op: IndexOp, x: Any, indices: Sequence[Any]) -> tuple[list[Any], Layout]:
+    """Indices as tensors, and their layout; IndexError if one is known to be out of range."""
+    tensors = [index_tensor(i) for i in indices]
+    layout = Layout(op.idx_list, [i.type for i in tensors], x.type.ndim)
+    for p, axis in zip(layout.positions, layout.axes):
+        if tensors[p].type.dtype != "bool":
+            check_range(literal(tensors[p]), x.type.shape[axis], axis, x)
+    return tensors, layout
 
 
-def check_fit(op: IndexOp, node: Apply, x: np.ndarray, indices: Sequence[np.ndarray]) -> None:
-    """Raise IndexError if a mask does not fit (NumPy accepts any mask without elements).
+def advanced_part(op: IndexOp, s: ShapeContext, x: Shape, indices: Sequence[Shape]) -> Shape:
+    """The shape of the part that an advanced index selects; the indices are the last inputs."""
+    first = len(s.inputs) - len(indices)
+    layout = Layout(op.idx_list, [i.type for i in s.inputs[first:]], len(x))
+    shapes = []
+    for p, axis in zip(layout.positions, layout.axes):
+        shape = indices[p]
+        if s.inputs[first + p].type.dtype == "bool":
+            for k, n in enumerate(shape, start=axis):
+                s.equal(x[k], n, f"The mask does not fit axis {k}", IndexError)
+            shape = (_count_of_mask(s, first + p),)
+        shapes.append((ONE,) * (layout.index_ndim - len(shape)) + shape)
+    index = s.broadcast(shapes, "Lengths of index tensors along axis {} do not agree")
+    return layout.arrange(index, [slice_of(s, e, x[axis], first) for e, axis in layout.slices])
 
-    Raise ShapeError if index tensors would broadcast along a length not known to be 1.
+
+def _count_of_mask(s: ShapeContext, i: int) -> Dim:
+    """The number of true elements of a mask, the input ``i``."""
+    mask = s.inputs[i]
+    if isinstance(mask, Constant):
+        s.cacheable = False
+        return Dim.const(np.count_nonzero(mask.data))
+    return s.unknown(lambda *given: int(np.count_nonzero(given[i])))
+
+
+def may_be_accepted(indices: Sequence[np.ndarray]) -> bool:
+    """Whether NumPy may accept indices whose lengths are wrong.
+
+    It accepts any mask without elements, and broadcasts lengths of 1 that are not known to be 1.
     """
-    if any(i.dtype == bool for i in indices):
-        layout = Layout(op.idx_list, indices, x.ndim)
-        for p, axis in zip(layout.positions, layout.axes):
-            mask = indices[p]
-            if mask.dtype == bool and mask.shape != x.shape[axis : axis + mask.ndim]:
-                raise IndexError(
-                    f"A mask of shape {mask.shape} does not fit axis {axis} of a value of shape "
-                    f"{x.shape}."
-                )
-    elif sum(i.ndim > 0 for i in indices) > 1:
-        _check_index_broadcast(node.inputs[len(node.inputs) - len(indices) :], indices)
-
-
-def _check_index_broadcast(variables: Sequence[Any], indices: Sequence[np.ndarray]) -> None:
-    for axis in range(1, max(i.ndim for i in indices) + 1):
-        free = [
-            i.shape[-axis]
-            for v, i in zip(variables, indices)
-            if i.ndim >= axis and v.type.shape[-axis] != 1
-        ]
-        if len(set(free)) > 1:
-            shapes = ", ".join(str(i.shape) for i in indices)
-            raise ShapeError(
-                f"Index tensors of shapes {shapes} do not agree.  A length of 1 broadcasts only if "
-                "it is known when the graph is built."
-            )
+    return sum(i.ndim > 0 for i in indices) > 1 or any(i.dtype == bool for i in indices)
 
 
 def index_value(i: Any) -> Any:
@@ -537,18 +509,25 @@ class AdvancedIncSubtensor(IndexOp):
 
     def make_node(self, x: Any, y: Any, *indices: Any) -> Apply:
         x, y = as_tensor_variable(x), as_tensor_variable(y)
-        part = AdvancedSubtensor(self.idx_list).make_node(x, *indices)
-        check_fits(y, part.outputs[0], self)
-        return Apply(self, [x, y, *part.inputs[1:]], [x.type.make_variable()])
+        tensors, layout = advanced_indices(self, x, indices)
+        check_value(x, y, layout.ndim)
+        static_shapes(self, [x, y, *tensors])
+        return Apply(self, [x, y, *tensors], [x.type.make_variable()])
+
+    def shape_rule(self, s: ShapeContext, x: Shape, y: Shape, *indices: Shape) -> list[Shape]:
+        require_fit(s, advanced_part(self, s, x, indices), y)
+        return [x]
 
     # ----- perform
     def perform(self, node: Apply, inputs: Sequence[Any], output_storage: list[list[Any]]) -> None:
         x, y, *indices = inputs
-        check_fit(self, node, x, indices)
+        if may_be_accepted(indices):
+            check_shapes(node, inputs)
         out = x if self.inplace else x.copy()
         key = self.key([index_value(in_c_order(i)) for i in indices])
         region = out[key].shape
-        check_region(region, y, node)
+        if y.shape != region:
+            check_shapes(node, inputs)
         # np.add.at does not broadcast y correctly
         y = np.broadcast_to(converted(y, out.dtype.name), region).copy()
         if self.set_instead_of_inc:
@@ -559,9 +538,6 @@ class AdvancedIncSubtensor(IndexOp):
             with np.errstate(all="ignore"):
                 np.add.at(out, key, y)
         output_storage[0][0] = out
-
-    def infer_shape(self, node: Apply, shapes: Sequence[Any]) -> list[Any]:
-        return [shapes[0]]
 
     # ----- derivative
     def connection_pattern(self, node: Apply) -> list[list[bool]]:
@@ -612,7 +588,7 @@ class AdvancedIncSubtensor(IndexOp):
         if parts is None:
             return NotImplemented
         if layout.has_mask:
-            return self._lower_mask(b, layout, x, y, indices)
+            return self._lower_mask(node, b, layout, y, inputs)
         if self.ignore_duplicates:
             return NotImplemented
         cut = [k for k, (e, _) in enumerate(layout.slices) if e != FULL]
@@ -632,15 +608,15 @@ class AdvancedIncSubtensor(IndexOp):
         axes = [*layout.axes, *(layout.slices[k][1] for k in cut)]
         return b.scatter(x, tensors, axes, y, "set" if self.set_instead_of_inc else "add")
 
-    def _lower_mask(self, b: Any, layout: Layout, x: Any, y: Any, indices: Sequence[Any]) -> Any:
+    def _lower_mask(self, node: Apply, b: Any, layout: Layout, y: Any, inputs: Any) -> Any:
         """A write with a single mask and one value along its axis, as an elementwise select."""
+        x, _, *indices = inputs
         axis, last = layout.before, layout.before + indices[layout.positions[0]].ndim
         simple = len(indices) == 1 and y.shape[axis].value == 1
         if not simple:
             return NotImplemented
+        b.result_shapes(node, *inputs)
         mask = indices[0]
-        for k in range(axis, last):
-            b.unify(b.length(x, k), b.length(mask, k - axis), "mask: the lengths differ")
         y = b.squeeze(y, axis)
         for _ in range(axis, last):
             y = b.expand(y, axis)

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from phintys.errors import ShapeError
+from phintys.dims import ZERO
 from phintys.graph.op import Op
+from phintys.graph.shapes import Shape, ShapeContext, check_shapes, static_shapes
 from phintys.graph.variable import Apply, Variable
 from phintys.scalar import dtypes
 from phintys.tensor import convert
@@ -24,13 +25,8 @@ from phintys.tensor.shape import (
     specify_shape,
     stacks,
 )
-from phintys.tensor.static import (
-    as_length,
-    entries,
-    get_underlying_scalar_constant_value,
-    known_length,
-)
-from phintys.tensor.type import TensorType
+from phintys.tensor.static import get_underlying_scalar_constant_value
+from phintys.tensor.type import typed_node
 
 __all__ = [
     "concat_with_broadcast",
@@ -75,47 +71,23 @@ class Join(Op):
         if self.axis >= ndims[0]:
             raise ValueError(f"{self}: the tensors have {ndims[0]} dimensions.")
         dtype = dtypes.upcast(*(a.type.dtype for a in args))
-        return Apply(self, args, [TensorType(dtype, self._static(args)).make_variable()])
+        return typed_node(self, args, dtype)
 
-    def _static(self, args: Sequence[Any]) -> tuple[int | None, ...]:
-        shape: list[int | None] = []
-        for axis, lengths in enumerate(zip(*(a.type.shape for a in args))):
-            known = {n for n in lengths if n is not None}
-            if axis == self.axis:
-                shape.append(None if None in lengths else sum(n for n in lengths if n is not None))
-            elif len(known) > 1:
-                shapes = ", ".join(str(a.type.shape) for a in args)
-                raise ShapeError(
-                    f"Lengths along axis {axis} do not agree in {self}: the shapes are {shapes}."
-                )
-            else:
-                shape.append(known.pop() if known else None)
-        return tuple(shape)
+    def shape_rule(self, s: ShapeContext, *shapes: Shape) -> list[Shape]:
+        found = list(shapes[0])
+        for other in shapes[1:]:
+            for axis, n in enumerate(other):
+                if axis == self.axis:
+                    found[axis] += n
+                else:
+                    message = f"Lengths along axis {axis} do not agree"
+                    found[axis] = s.equal(found[axis], n, message)
+        return [tuple(found)]
 
     # ----- perform
     def perform(self, node: Apply, inputs: Sequence[Any], output_storage: list[list[Any]]) -> None:
-        try:
-            out = np.concatenate(inputs, axis=self.axis)
-        except ValueError as exc:
-            shapes = ", ".join(str(x.shape) for x in inputs)
-            raise ShapeError(f"Lengths do not agree in {self}: the shapes are {shapes}.") from exc
+        out = np.concatenate(inputs, axis=self.axis)
         output_storage[0][0] = out.astype(node.outputs[0].type.dtype, copy=False)
-
-    def infer_shape(self, node: Apply, shapes: Sequence[Any]) -> list[Any]:
-        total = shapes[0][self.axis]
-        for s in shapes[1:]:
-            total = total + s[self.axis]
-        known = node.outputs[0].type.shape
-        return [
-            tuple(
-                total
-                if axis == self.axis and known[axis] is None
-                else n
-                if known[axis] is None
-                else convert.constant(known[axis], dtype="int64")
-                for axis, n in enumerate(shapes[0])
-            )
-        ]
 
     # ----- derivative
     def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
@@ -271,33 +243,24 @@ class Split(Op):
             splits = specify_shape(splits, self.len_splits)
         if splits.type.shape[0] != self.len_splits:
             raise ValueError(f"{self} needs {self.len_splits} lengths, not {splits.type.shape[0]}.")
-        found = []
-        for n in entries(splits):
-            shape = list(x.type.shape)
-            shape[self.axis] = known_length(n)
-            found.append(x.type.clone(shape=tuple(shape))())
-        return Apply(self, [x, splits], found)
+        static = static_shapes(self, [x, splits])
+        return Apply(self, [x, splits], [x.type.clone(shape=shape)() for shape in static])
+
+    def shape_rule(self, s: ShapeContext, x: Shape, splits: Shape) -> list[Shape]:
+        lengths = s.values(1)
+        for n in lengths:
+            s.check(n, ">=", 0, "A length is negative")
+        total = sum(lengths, start=ZERO)
+        s.check(x[self.axis], "==", total, f"The lengths do not add up to that of axis {self.axis}")
+        return [(*x[: self.axis], n, *x[self.axis + 1 :]) for n in lengths]
 
     # ----- perform
     def perform(self, node: Apply, inputs: Sequence[Any], output_storage: list[list[Any]]) -> None:
+        check_shapes(node, inputs)
         x, splits = inputs
-        if np.any(splits < 0):
-            raise ShapeError(f"{self}: a length is negative in {splits.tolist()}.")
-        if sum(splits.tolist()) != x.shape[self.axis]:
-            raise ShapeError(
-                f"{self}: the lengths {splits.tolist()} do not add up to {x.shape[self.axis]}."
-            )
         pieces = np.split(x, np.cumsum(splits)[:-1], axis=self.axis)
         for cell, piece in zip(output_storage, pieces):
             cell[0] = piece
-
-    def infer_shape(self, node: Apply, shapes: Sequence[Any]) -> list[Any]:
-        found = []
-        for n in entries(node.inputs[1]):
-            shape = list(shapes[0])
-            shape[self.axis] = as_length(n)
-            found.append(tuple(shape))
-        return found
 
     # ----- derivative
     def connection_pattern(self, node: Apply) -> list[list[bool]]:
@@ -316,14 +279,11 @@ class Split(Op):
 
     # ----- lowering
     def lower(self, node: Apply, b: Any, *inputs: Any) -> Any:
-        x, splits = inputs
-        pieces, start = [], 0
-        for n in b.items(splits):
-            b.check(n, ">=", 0, f"{self}: a length is negative.")
-            pieces.append((start, n))
-            start = n + start
-        b.check(b.length(x, self.axis), "==", start, f"{self}: the lengths do not add up.")
-        return [b.slice(x, self.axis, start, 1, n) for start, n in pieces]
+        pieces, start = [], ZERO
+        for shape in b.result_shapes(node, *inputs):
+            pieces.append(b.slice(inputs[0], self.axis, start, 1, shape[self.axis]))
+            start += shape[self.axis]
+        return pieces
 
     def __str__(self) -> str:
         return f"Split{{{self.len_splits}, axis={self.axis}}}"

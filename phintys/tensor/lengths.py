@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import prod
 from typing import Any
 
-from phintys.errors import ShapeError
 from phintys.graph.op import Op
-from phintys.graph.variable import Apply
+from phintys.graph.shapes import Shape, ShapeContext, check_lengths
+from phintys.graph.variable import Apply, Constant, Variable
+from phintys.tensor.elemwise import Elemwise
 from phintys.tensor.shape import Shape_i
-from phintys.tensor.static import as_length, infer_static_shape, known_length
-from phintys.tensor.type import TensorType
-
-#: The largest number of elements of an array.
-LARGEST = 2**63 - 1
+from phintys.tensor.static import (
+    as_length,
+    infer_static_shape,
+    known_constant,
+    known_length,
+)
+from phintys.tensor.type import typed_node
 
 
 class Lengths(Op):
     """Check 0-d integers that are the lengths of one array, and return them as int64.
 
     ShapeError if one is negative, or if their product, without lengths of 0, is greater than
-    `LARGEST`.
+    ``LARGEST`` (``graph/shapes.py``).
     """
 
     # ----- class and static shape
@@ -29,16 +31,16 @@ class Lengths(Op):
 
     def make_node(self, *lengths: Any) -> Apply:
         found = [as_length(n) for n in infer_static_shape(lengths)[0]]
-        return Apply(self, found, [TensorType("int64", ()).make_variable() for _ in found])
+        return typed_node(self, found, *["int64"] * len(found))
+
+    def shape_rule(self, s: ShapeContext, *lengths: Shape) -> list[Shape]:
+        return list(lengths)
 
     # ----- perform
     def perform(self, node: Apply, inputs: Sequence[Any], output_storage: list[list[Any]]) -> None:
         check_lengths([int(n) for n in inputs])
         for cell, n in zip(output_storage, inputs):
             cell[0] = n
-
-    def infer_shape(self, node: Apply, shapes: Sequence[Any]) -> list[Any]:
-        return [() for _ in node.outputs]
 
     # ----- derivative
     def connection_pattern(self, node: Apply) -> list[list[bool]]:
@@ -56,14 +58,6 @@ class Lengths(Op):
 
 
 _lengths = Lengths()
-
-
-def check_lengths(lengths: Sequence[int]) -> None:
-    """Raise ShapeError if no array can have these lengths."""
-    if any(n < 0 for n in lengths):
-        raise ShapeError(f"A length is negative in the shape {tuple(lengths)}.")
-    if prod(max(n, 1) for n in lengths) > LARGEST:
-        raise ShapeError(f"An array of shape {tuple(lengths)} has too many elements.")
 
 
 def is_plain_length(n: Any) -> bool:
@@ -102,3 +96,30 @@ def are_of_one_array(lengths: Sequence[Any]) -> bool:
         return False
     axes = {n.owner.op.i for n in asked}
     return len(axes) == len(asked) and len({n.owner.inputs[0] for n in asked}) == 1
+
+
+def is_length(v: Variable) -> bool:
+    """Whether a value is a length, or a sum or product of lengths, and hence not negative."""
+    stack = [v]
+    for _ in range(16):
+        if not stack:
+            return True
+        w = stack.pop()
+        if isinstance(w, Constant):
+            known = known_constant(w)
+            if known is None or isinstance(known, complex) or not known >= 0:
+                return False
+            continue
+        node = w.owner
+        if node is None:
+            return False
+        if isinstance(node.op, Shape_i):
+            continue
+        if not isinstance(node.op, Elemwise) or node.op.scalar_op.name not in _NOT_NEGATIVE:
+            return False
+        stack.extend(node.inputs)
+    return False
+
+
+#: scalar ops whose results are not negative if their inputs are not
+_NOT_NEGATIVE = frozenset(("add", "mul", "maximum", "minimum"))

@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 
 from phintys.graph.op import Op
+from phintys.graph.shapes import Shape, ShapeContext, check_shapes
 from phintys.graph.type import DisconnectedType
 from phintys.graph.variable import Apply, Variable
 from phintys.scalar import dtypes
 from phintys.tensor.convert import as_tensor_variable, pad_left
 from phintys.tensor.elemwise import cast, conjugate, functions, zeros_of
-from phintys.tensor.type import TensorType
+from phintys.tensor.type import typed_node
 
 #: A polynomial in e1, e2, ... with ``ek**2 == 0``: set of its variables (bits) -> coefficients.
 Polynomials = dict[int, Any]
@@ -48,10 +49,17 @@ class ProdOthers(Op):
         if dtypes.is_discrete(x.type.dtype):
             raise TypeError(f"{self} is defined for floating numbers; {x} has type {x.type}.")
         alike = [cast(_repeated(x, h), x.type.dtype) for h in given[1:]]
-        return Apply(self, [x, *alike], [TensorType(x.type.dtype, x.type.shape).make_variable()])
+        return typed_node(self, [x, *alike], x.type.dtype)
+
+    def shape_rule(self, s: ShapeContext, x: Shape, *directions: Shape) -> list[Shape]:
+        for h in directions:
+            for axis, (n, m) in enumerate(zip(x, h)):
+                s.equal(n, m, f"Lengths along axis {axis} do not agree")
+        return [x]
 
     # ----- perform
     def perform(self, node: Apply, inputs: Sequence[Any], output_storage: list[list[Any]]) -> None:
+        check_shapes(node, inputs)
         shape, dtype = inputs[0].shape, inputs[0].dtype
         kept = [i for i in range(len(shape)) if i not in self.axis]
         order = [*kept, *self.axis]
@@ -66,9 +74,6 @@ class ProdOthers(Op):
             out = np.zeros(flat) if found is None else found
             back = out.reshape(lengths).transpose(np.argsort(order))
             output_storage[0][0] = np.array(back, dtype)
-
-    def infer_shape(self, node: Apply, shapes: Sequence[Any]) -> list[Any]:
-        return [shapes[0]]
 
     # ----- derivative
     def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:

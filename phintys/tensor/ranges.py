@@ -12,6 +12,7 @@ from phintys.config import config
 from phintys.dims import Dim, dim_max, is_nonnegative
 from phintys.errors import ShapeError
 from phintys.graph.op import Op
+from phintys.graph.shapes import LARGEST, Shape, ShapeContext
 from phintys.graph.variable import Apply, Variable
 from phintys.scalar import dtypes
 from phintys.tensor import convert
@@ -19,11 +20,11 @@ from phintys.tensor.axes import expand_dims, moveaxis
 from phintys.tensor.convert import as_tensor_variable
 from phintys.tensor.creation import broadcast_arrays
 from phintys.tensor.elemwise import cast, functions
-from phintys.tensor.lengths import LARGEST, checked_lengths
+from phintys.tensor.lengths import checked_lengths
 from phintys.tensor.reduce import sum as sum_over
 from phintys.tensor.shape import length
-from phintys.tensor.static import as_length, constant_value, known_length, shape_entries
-from phintys.tensor.type import TensorType
+from phintys.tensor.static import as_length, known_length, shape_entries
+from phintys.tensor.type import typed_node
 
 __all__ = [
     "arange",
@@ -63,11 +64,13 @@ class ARange(Op):
                 raise TypeError(f"arange takes 0-d arguments; {x} has type {x.type}.")
             if dtypes.is_complex(x.type.dtype):
                 raise TypeError(f"arange takes real arguments; {x} has type {x.type}.")
-        values = [constant_value(x) for x in args]
-        known = None
-        if all(v is not None for v in values):
-            known = count_of(*(v.item() for v in values))
-        return Apply(self, args, [TensorType(self.dtype, (known,)).make_variable()])
+        return typed_node(self, args, self.dtype)
+
+    def shape_rule(self, s: ShapeContext, *args: Shape) -> list[Shape]:
+        values = [s.constant(i) for i in range(3)]
+        if None not in values:
+            return [(Dim.const(count_of(*values)),)]
+        return [(s.unknown(_count_of_arrays, lambda *_: _symbolic_count(*s.inputs)),)]
 
     # ----- perform
     def perform(self, node: Apply, inputs: Sequence[Any], output_storage: list[list[Any]]) -> None:
@@ -80,19 +83,6 @@ class ARange(Op):
         found = np.arange(count, dtype="uint64") * np.uint64(step % 2**64)
         found += np.uint64(start % 2**64)
         output_storage[0][0] = found.view("int64").astype(self.dtype)
-
-    def infer_shape(self, node: Apply, shapes: Sequence[Any]) -> list[Any]:
-        known = node.outputs[0].type.shape[0]
-        if known is not None:
-            return [(as_length(known),)]
-        start, stop, step = node.inputs
-        if not all(map(_is_integral, node.inputs)):
-            start, stop, step = (cast(x, "float64") for x in node.inputs)
-            count = cast(functions.ceil((stop - start) / step), "int64")
-            return [(functions.maximum(count, as_length(0)),)]
-        if known_length(start) == 0 and known_length(step) == 1:
-            return [(functions.maximum(as_length(stop), as_length(0)),)]
-        return [(_arange_length(start, stop, step),)]
 
     # ----- derivative
     def connection_pattern(self, node: Apply) -> list[list[bool]]:
@@ -136,14 +126,14 @@ class ARangeLength(Op):
     __props__ = ()
 
     def make_node(self, start: Any, stop: Any, step: Any) -> Apply:
-        return Apply(self, [start, stop, step], [TensorType("int64", ()).make_variable()])
+        return typed_node(self, [start, stop, step], "int64")
+
+    def shape_rule(self, s: ShapeContext, *args: Shape) -> list[Shape]:
+        return [()]
 
     # ----- perform
     def perform(self, node: Apply, inputs: Sequence[Any], output_storage: list[list[Any]]) -> None:
-        output_storage[0][0] = np.array(count_of(*(x.item() for x in inputs)), dtype="int64")
-
-    def infer_shape(self, node: Apply, shapes: Sequence[Any]) -> list[Any]:
-        return [()]
+        output_storage[0][0] = np.array(_count_of_arrays(*inputs), dtype="int64")
 
     # ----- derivative
     def connection_pattern(self, node: Apply) -> list[list[bool]]:
@@ -180,6 +170,21 @@ def count_of(start: Any, stop: Any, step: Any) -> int:
     if count > LARGEST:
         raise ShapeError(f"arange({start}, {stop}, {step}) has too many elements: {count}.")
     return count
+
+
+def _count_of_arrays(start: Any, stop: Any, step: Any) -> int:
+    return count_of(start.item(), stop.item(), step.item())
+
+
+def _symbolic_count(start: Any, stop: Any, step: Any) -> Any:
+    """The number of elements of `arange`, a 0-d int64 variable."""
+    if not all(map(_is_integral, (start, stop, step))):
+        start, stop, step = (cast(x, "float64") for x in (start, stop, step))
+        count = cast(functions.ceil((stop - start) / step), "int64")
+        return functions.maximum(count, as_length(0))
+    if known_length(start) == 0 and known_length(step) == 1:
+        return functions.maximum(as_length(stop), as_length(0))
+    return _arange_length(start, stop, step)
 
 
 def _count_of_dims(b: Any, start: Dim, stop: Dim, step: int) -> Dim:
@@ -240,16 +245,15 @@ class Eye(Op):
 
     def make_node(self, n: Any, m: Any, k: Any) -> Apply:
         args = shape_entries([n, m, k], "matrix size or offset")
-        static = tuple(known_length(x) for x in args[:2])
-        return Apply(self, args, [TensorType(self.dtype, static).make_variable()])
+        return typed_node(self, args, self.dtype)
+
+    def shape_rule(self, s: ShapeContext, n: Shape, m: Shape, k: Shape) -> list[Shape]:
+        return [s.lengths((0, 1))]
 
     # ----- perform
     def perform(self, node: Apply, inputs: Sequence[Any], output_storage: list[list[Any]]) -> None:
         n, m, k = (int(x) for x in inputs)
         output_storage[0][0] = np.eye(n, m, k, dtype=self.dtype)
-
-    def infer_shape(self, node: Apply, shapes: Sequence[Any]) -> list[Any]:
-        return [checked_lengths(node.inputs[:2])]
 
     # ----- derivative
     def connection_pattern(self, node: Apply) -> list[list[bool]]:
@@ -257,7 +261,7 @@ class Eye(Op):
 
     # ----- lowering
     def lower(self, node: Apply, b: Any, *inputs: Any) -> Any:
-        shape = b.lengths(inputs[:2])
+        (shape,) = b.result_shapes(node, *inputs)
         rows, columns, offset = b.index(0, shape), b.index(1, shape), b.cast(inputs[2], "int64")
         found = b.map(lambda n, i, j, k: n.eq(n.sub(j, i), k), rows, columns, offset)
         return b.cast(found, self.dtype)

@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from phintys.dims import product
 from phintys.graph.op import Op
+from phintys.graph.shapes import Shape, ShapeContext, check_shapes, static_shapes
 from phintys.graph.variable import Apply, Variable
 from phintys.memo import Memo
 from phintys.scalar import dtypes
@@ -18,7 +20,7 @@ from phintys.tensor import convert, elemwise
 from phintys.tensor.convert import as_tensor_variable
 from phintys.tensor.elemwise import cast, conjugate, dimshuffle, functions
 from phintys.tensor.others import ProdOthers
-from phintys.tensor.type import TensorType
+from phintys.tensor.type import TensorType, typed_node
 
 __all__ = ["all", "any", "argmax", "argmin", "max", "max_and_argmax", "min", "prod", "sum"]
 
@@ -83,17 +85,17 @@ class CAReduce(Op):
         x = as_tensor_variable(x)
         found = self._memo[x.type]
         if found is None:
-            found = self._memo.keep(x.type, self._infer(x.type))
+            found = self._memo.keep(x.type, self._infer(x))
         op, out_type = found
         return Apply(op, [x], [out_type.make_variable()])
 
-    def _infer(self, given: TensorType) -> tuple[CAReduce, TensorType]:
-        """The op with axes and dtypes resolved for an input type, and the type of its result."""
+    def _infer(self, x: Any) -> tuple[CAReduce, TensorType]:
+        """The op with axes and dtypes resolved for an input, and the type of its result."""
+        given = x.type
         axes = normalize_axes(self.axis, given.ndim)
         out, acc = self._dtypes(given.dtype)
         op = self._resolved(None if self.axis is None else axes, out, acc)
-        shape = tuple(n for i, n in enumerate(given.shape) if i not in axes)
-        return op, TensorType(out, shape)
+        return op, TensorType(out, static_shapes(op, [x])[0])
 
     def _resolved(self, axis: tuple[int, ...] | None, out: str, acc: str) -> CAReduce:
         """This op with sorted axes and explicit dtypes."""
@@ -142,11 +144,18 @@ class CAReduce(Op):
         """The axes that a node reduces over."""
         return normalize_axes(self.axis, node.inputs[0].type.ndim)
 
+    def shape_rule(self, s: ShapeContext, x: Shape) -> list[Shape]:
+        axes = normalize_axes(self.axis, len(x))
+        if self.needs_elements:
+            for a in axes:
+                s.check(x[a], ">", 0, f"No result for the empty axis {a}", ValueError)
+        return [tuple([n for i, n in enumerate(x) if i not in axes])]
+
     # ----- perform
     def perform(self, node: Apply, inputs: Sequence[Any], output_storage: list[list[Any]]) -> None:
         (x,) = inputs
         axes = self.axes(node)
-        self.check_not_empty(x, axes)
+        check_shapes(node, inputs)
         acc = self.acc_dtype or node.outputs[0].type.dtype
         with np.errstate(all="ignore"):
             out = np.asarray(self.reduce(converted(x, acc), axes))
@@ -155,16 +164,6 @@ class CAReduce(Op):
 
     def reduce(self, x: Any, axes: tuple[int, ...]) -> Any:
         return self.scalar_op.nfunc.reduce(x, axis=axes, dtype=x.dtype)
-
-    def check_not_empty(self, x: Any, axes: tuple[int, ...]) -> None:
-        if self.needs_elements and 0 in [x.shape[a] for a in axes]:
-            raise ValueError(
-                f"{self} over an empty axis is not defined (shape {x.shape}, axes {axes})."
-            )
-
-    def infer_shape(self, node: Apply, shapes: Sequence[Any]) -> list[Any]:
-        axes = self.axes(node)
-        return [tuple(n for i, n in enumerate(shapes[0]) if i not in axes)]
 
     # ----- derivative
     def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
@@ -203,9 +202,7 @@ class CAReduce(Op):
         kind = self.kinds.get(self.scalar_op.name)
         if kind is None or not self.is_native(node):
             return NotImplemented
-        if self.needs_elements:
-            for a in axes:
-                b.check(b.length(x, a), ">", 0, f"{self} over an empty axis is not defined.")
+        b.result_shapes(node, x)
         return b.cast(b.reduce(kind, b.cast(x, self.acc_dtype or out), axes), out)
 
     def is_native(self, node: Apply) -> bool:
@@ -564,27 +561,27 @@ class Argmax(Op):
         x = _ordered(x, self.kind)
         axes = normalize_axes(self.axis, x.type.ndim)
         op = self if self.axis in (None, axes) else type(self)(axes)
-        shape = tuple(n for i, n in enumerate(x.type.shape) if i not in axes)
-        return Apply(op, [x], [TensorType("int64", shape).make_variable()])
+        return typed_node(op, [x], "int64")
 
     def axes(self, node: Apply) -> tuple[int, ...]:
         """The axes that a node searches."""
         return normalize_axes(self.axis, node.inputs[0].type.ndim)
 
+    def shape_rule(self, s: ShapeContext, x: Shape) -> list[Shape]:
+        axes = normalize_axes(self.axis, len(x))
+        size = product(x[a] for a in axes)
+        s.check(size, ">", 0, f"No result for the empty axes {axes}", ValueError)
+        return [tuple([n for i, n in enumerate(x) if i not in axes])]
+
     # ----- perform
     def perform(self, node: Apply, inputs: Sequence[Any], output_storage: list[list[Any]]) -> None:
         (x,) = inputs
         axes = self.axes(node)
-        count = int(np.prod([x.shape[a] for a in axes], dtype=int))
-        if count == 0:
-            raise ValueError(f"{self} over an empty axis is not defined (shape {x.shape}).")
+        check_shapes(node, inputs)
         kept = [i for i in range(x.ndim) if i not in axes]
+        count = int(np.prod([x.shape[a] for a in axes], dtype=int))
         flat = x.transpose([*kept, *axes]).reshape([*(x.shape[i] for i in kept), count])
         output_storage[0][0] = np.asarray(getattr(np, self.kind)(flat, axis=-1), dtype="int64")
-
-    def infer_shape(self, node: Apply, shapes: Sequence[Any]) -> list[Any]:
-        axes = self.axes(node)
-        return [tuple(n for i, n in enumerate(shapes[0]) if i not in axes)]
 
     # ----- batching
     def vectorize_node(self, node: Apply, *batched_inputs: Any) -> Apply:
@@ -596,6 +593,7 @@ class Argmax(Op):
     def lower(self, node: Apply, b: Any, *inputs: Any) -> Any:
         if node.inputs[0].type.dtype not in NATIVE_DTYPES:
             return NotImplemented
+        b.result_shapes(node, *inputs)
         return b.reduce(self.kind, inputs[0], self.axes(node))
 
     def __str__(self) -> str:

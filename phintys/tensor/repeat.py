@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from phintys.graph.op import Op
+from phintys.graph.shapes import Shape, ShapeContext
 from phintys.graph.variable import Apply, Variable
 from phintys.scalar import dtypes
 from phintys.tensor.axes import atleast_Nd, expand_dims
@@ -21,7 +22,7 @@ from phintys.tensor.reduce import sum as sum_over
 from phintys.tensor.reshape import flatten, reshape
 from phintys.tensor.shape import length, normalize_axis_tuple, shape_tuple
 from phintys.tensor.static import as_length, shape_entries
-from phintys.tensor.type import TensorType
+from phintys.tensor.type import typed_node
 
 __all__ = ["repeat", "roll", "tile"]
 
@@ -47,16 +48,18 @@ class Repeat(Op):
         x, repeats = as_tensor_variable(x), as_tensor_variable(repeats)
         if repeats.type.ndim != 1 or not dtypes.is_discrete(repeats.type.dtype):
             raise TypeError(f"The numbers of repeats are integers; {repeats} is {repeats.type}.")
-        shape = [None if i == self.axis else n for i, n in enumerate(x.type.shape)]
-        return Apply(self, [x, repeats], [TensorType(x.type.dtype, shape).make_variable()])
+        return typed_node(self, [x, repeats], x.type.dtype)
+
+    def shape_rule(self, s: ShapeContext, x: Shape, repeats: Shape) -> list[Shape]:
+        message = f"There is not one count for each element of axis {self.axis}"
+        s.equal(x[self.axis], repeats[0], message)
+        counts = s.inputs[1]
+        total = s.unknown(lambda x, n: n.sum(dtype=int), lambda *_: sum_over(counts, dtype="int64"))
+        return [tuple([total if i == self.axis else n for i, n in enumerate(x)])]
 
     # ----- perform
     def perform(self, node: Apply, inputs: Sequence[Any], output_storage: list[list[Any]]) -> None:
         output_storage[0][0] = np.repeat(*inputs, axis=self.axis)
-
-    def infer_shape(self, node: Apply, shapes: Sequence[Any]) -> list[Any]:
-        total = sum_over(node.inputs[1], dtype="int64")
-        return [tuple(total if i == self.axis else n for i, n in enumerate(shapes[0]))]
 
     # ----- derivative
     def connection_pattern(self, node: Apply) -> list[list[bool]]:

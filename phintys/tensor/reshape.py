@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import prod
 from typing import Any
 
 import numpy as np
 
-from phintys.dims import as_dim, dim_max, dim_min
+from phintys.dims import ZERO, dim_max, dim_min, is_nonnegative
 from phintys.dims import product as dim_product
 from phintys.errors import ShapeError
 from phintys.graph.op import Op
+from phintys.graph.shapes import Shape, ShapeContext, check_shapes, static_shapes
 from phintys.graph.variable import Apply, Variable
 from phintys.scalar import dtypes
 from phintys.tensor.convert import as_tensor_variable
-from phintys.tensor.elemwise import functions
 from phintys.tensor.shape import (
-    Shape_i,
     length,
     lengths_vector,
     product,
@@ -65,34 +63,39 @@ class Reshape(Op):
             shp = specify_shape(shp, self.ndim)
         if get_vector_length(shp) != self.ndim:
             raise ValueError(f"{self} needs {self.ndim} lengths; {shp} has {shp.type.shape[0]}.")
-        return Apply(self, [x, shp], [x.type.clone(shape=_reshaped_static(x, shp)).make_variable()])
+        (static,) = static_shapes(self, [x, shp])
+        return Apply(self, [x, shp], [x.type.clone(shape=static).make_variable()])
+
+    def shape_rule(self, s: ShapeContext, x: Shape, shp: Shape) -> list[Shape]:
+        wanted, size = s.values(1), dim_product(x)
+        known = [n.value for n in wanted if n.value is not None]
+        wrong = sum(n < -1 for n in known) + max(known.count(-1) - 1, 0)
+        s.check(0, ">=", wrong, "Only one length may be -1 and none less", early=True)
+        # 1 where a length is -1, else 0
+        missing = {
+            i: dim_min(dim_max(-n, 0), 1) for i, n in enumerate(wanted) if not is_nonnegative(n)
+        }
+        if missing:
+            others, count = -dim_product(wanted), sum(missing.values(), start=ZERO)
+            # fails for two lengths of -1, and for -1 with a length of 0: both are not determined
+            message = "What -1 stands for is not determined"
+            s.check(others * count + 1 - count, ">", 0, message, early=True)
+            rest = size // dim_max(others, 1) + 1
+            wanted = tuple([n + missing.get(i, ZERO) * rest for i, n in enumerate(wanted)])
+        s.equal(size, dim_product(wanted), "The sizes of the old and the new shape differ")
+        return [wanted]
 
     # ----- perform
     def perform(self, node: Apply, inputs: Sequence[Any], output_storage: list[list[Any]]) -> None:
         x, shp = inputs
         shape = tuple(shp.tolist())
-        message = f"Cannot reshape {node.inputs[0]} of shape {x.shape} to {shape}."
         if min(shape, default=0) < -1:  # NumPy may accept it as -1
-            raise ShapeError(message)
+            check_shapes(node, inputs)
         try:
             output_storage[0][0] = x.reshape(shape)
         except ValueError as exc:
-            raise ShapeError(message) from exc
-
-    def infer_shape(self, node: Apply, shapes: Sequence[Any]) -> list[Any]:
-        found = [as_length(n) for n in entries(node.inputs[1])]
-        known = [known_length(n) for n in found]
-        total = product(shapes[0])
-        missing = _left(total, found)
-        if None not in known:
-            rest = prod(n for n in known if n is not None and n >= 0)
-            return [tuple(total // max(rest, 1) if k == -1 else n for n, k in zip(found, known))]
-        return [
-            tuple(
-                n if _is_length(n, k) else functions.switch(functions.lt(n, 0), missing, n)
-                for n, k in zip(found, known)
-            )
-        ]
+            check_shapes(node, inputs)
+            raise ShapeError(f"NumPy does not support the shape {shape}: {exc}") from exc
 
     # ----- derivative
     def connection_pattern(self, node: Apply) -> list[list[bool]]:
@@ -115,55 +118,11 @@ class Reshape(Op):
 
     # ----- lowering
     def lower(self, node: Apply, b: Any, *inputs: Any) -> Any:
-        x, shp = inputs
-        lengths = list(b.items(shp))
-        unknown = [
-            i for i, n in enumerate(entries(node.inputs[1])) if not _is_length(n, known_length(n))
-        ]
-        if unknown:
-            lengths = _resolved(b, lengths, unknown, dim_product(b.shape(x)))
-        return b.reshape(x, lengths)
+        (shape,) = b.result_shapes(node, *inputs)
+        return b.reshape(inputs[0], shape)
 
     def __str__(self) -> str:
         return f"Reshape{{{self.ndim}}}"
-
-
-def _reshaped_static(x: Any, shp: Any) -> tuple[int | None, ...]:
-    """The static shape of a reshaped tensor; ShapeError if the sizes are known to differ."""
-    wanted = [known_length(n) for n in entries(shp)]
-    if any(n is not None and n < -1 for n in wanted) or wanted.count(-1) > 1:
-        raise ShapeError(f"{wanted} is not a shape: one entry may be -1, the others are lengths.")
-    size = None if None in x.type.shape else prod(x.type.shape)
-    static: list[int | None] = [None if n == -1 else n for n in wanted]
-    if size is None or None in wanted:
-        return tuple(static)
-    rest = prod(n for n in static if n is not None)
-    if (size != rest) if -1 not in wanted else (rest == 0 or size % rest):
-        raise ShapeError(f"Cannot reshape {x} of static shape {x.type.shape} to {tuple(wanted)}.")
-    return tuple(size // rest if n is None else n for n in static)
-
-
-def _resolved(b: Any, lengths: list[Any], unknown: list[int], size: Any) -> list[Any]:
-    """Lengths as Dims with -1 replaced; ``unknown`` are the entries that may be -1."""
-    negative = {i: dim_min(dim_max(-lengths[i], 0), 1) for i in unknown}  # 1 where it is -1
-    others = -dim_product(lengths)
-    count = sum(negative.values(), start=as_dim(0))
-    # fails for two entries of -1, and for -1 with a length of 0: both are not determined
-    b.check(others * count + 1 - count, ">", 0, "reshape: what -1 stands for is not determined")
-    missing = size // dim_max(others, 1)
-    return [n + negative[i] * (missing + 1) if i in negative else n for i, n in enumerate(lengths)]
-
-
-def _is_length(n: Any, known: int | None) -> bool:
-    """Whether an entry of a shape cannot be -1."""
-    if known is not None:
-        return known >= 0
-    return n.owner is not None and isinstance(n.owner.op, Shape_i)
-
-
-def _left(total: Any, requested: Sequence[Any]) -> Any:
-    """The length to replace -1; the product of the others is the negated product of all."""
-    return total // functions.maximum(-product(requested), 1)
 
 
 def _without_minus_one(requested: Sequence[Any], old: Sequence[Any]) -> list[Any]:

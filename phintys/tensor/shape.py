@@ -7,8 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from phintys.dims import Dim
 from phintys.errors import ShapeError
 from phintys.graph.op import Op
+from phintys.graph.shapes import Shape as Lengths
+from phintys.graph.shapes import ShapeContext, check_shapes, static_shapes
 from phintys.graph.variable import Apply, Variable
 from phintys.scalar import dtypes
 from phintys.scalar import type as scalar_types
@@ -24,7 +27,7 @@ from phintys.tensor.static import (
     shape_entries,
     vector_entries,
 )
-from phintys.tensor.type import TensorType
+from phintys.tensor.type import TensorType, typed_node
 from phintys.tensor.type_other import NoneConst, NoneTypeT
 
 __all__ = [
@@ -52,14 +55,14 @@ class TensorFromScalar(Op):
     def make_node(self, s: Any) -> Apply:
         if not isinstance(s, Variable) or not isinstance(s.type, ScalarType):
             raise TypeError(f"TensorFromScalar takes a variable of a scalar type, not {s}.")
-        return Apply(self, [s], [TensorType(s.type.dtype, ()).make_variable()])
+        return typed_node(self, [s], s.type.dtype)
+
+    def shape_rule(self, s: ShapeContext, x: Lengths) -> list[Lengths]:
+        return [()]
 
     # ----- perform
     def perform(self, node: Apply, inputs: Sequence[Any], output_storage: list[list[Any]]) -> None:
         output_storage[0][0] = np.asarray(inputs[0])
-
-    def infer_shape(self, node: Apply, shapes: Sequence[Any]) -> list[Any]:
-        return [()]
 
     # ----- derivative
     def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
@@ -92,12 +95,11 @@ class ScalarFromTensor(Op):
             raise TypeError(f"Only a 0-d tensor is a scalar; {t} has type {t.type}.")
         return Apply(self, [t], [scalar_type(t.type.dtype).make_variable()])
 
+    shape_rule = TensorFromScalar.shape_rule
+
     # ----- perform
     def perform(self, node: Apply, inputs: Sequence[Any], output_storage: list[list[Any]]) -> None:
         output_storage[0][0] = inputs[0][()]
-
-    def infer_shape(self, node: Apply, shapes: Sequence[Any]) -> list[Any]:
-        return [()]
 
     # ----- derivative
     def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
@@ -137,12 +139,12 @@ class Shape(Op):
         ndim = getattr(x.type, "ndim", None)
         return Apply(self, [x], [TensorType("int64", (ndim,)).make_variable()])
 
+    def shape_rule(self, s: ShapeContext, x: Lengths) -> list[Lengths]:
+        return [(Dim.const(len(x)),)]
+
     # ----- perform
     def perform(self, node: Apply, inputs: Sequence[Any], output_storage: list[list[Any]]) -> None:
         output_storage[0][0] = np.array(np.shape(inputs[0]), dtype="int64")
-
-    def infer_shape(self, node: Apply, shapes: Sequence[Any]) -> list[Any]:
-        return [(convert.constant(len(shapes[0]), dtype="int64"),)]
 
     # ----- derivative
     def connection_pattern(self, node: Apply) -> list[list[bool]]:
@@ -159,6 +161,9 @@ class Shape(Op):
         return b.vector(b.shape(inputs[0]))
 
 
+_LENGTH = TensorType("int64", ())  # of many variables
+
+
 class Shape_i(Op):
     """The length of one axis, a 0-d int64 tensor."""
 
@@ -172,14 +177,13 @@ class Shape_i(Op):
         x = as_tensor_variable(x) if not isinstance(x, Variable) else x
         if not 0 <= self.i < x.type.ndim:
             raise TypeError(f"{x} has {x.type.ndim} dimensions: there is no axis {self.i}.")
-        return Apply(self, [x], [TensorType("int64", ()).make_variable()])
+        return Apply(self, [x], [_LENGTH.make_variable()])
+
+    shape_rule = TensorFromScalar.shape_rule
 
     # ----- perform
     def perform(self, node: Apply, inputs: Sequence[Any], output_storage: list[list[Any]]) -> None:
         output_storage[0][0] = np.array(np.shape(inputs[0])[self.i], dtype="int64")
-
-    def infer_shape(self, node: Apply, shapes: Sequence[Any]) -> list[Any]:
-        return [()]
 
     # ----- derivative
     connection_pattern = Shape.connection_pattern
@@ -295,14 +299,14 @@ class MakeVector(Op):
             if dtypes.upcast(x.type.dtype, self.dtype) != self.dtype:
                 raise TypeError(f"{x} of dtype {x.type.dtype} does not fit into {self.dtype}.")
         items = [cast(x, self.dtype) for x in items]
-        return Apply(self, items, [TensorType(self.dtype, (len(items),)).make_variable()])
+        return typed_node(self, items, self.dtype)
+
+    def shape_rule(self, s: ShapeContext, *items: Lengths) -> list[Lengths]:
+        return [(Dim.const(len(items)),)]
 
     # ----- perform
     def perform(self, node: Apply, inputs: Sequence[Any], output_storage: list[list[Any]]) -> None:
         output_storage[0][0] = np.array(inputs, dtype=self.dtype).reshape(len(inputs))
-
-    def infer_shape(self, node: Apply, shapes: Sequence[Any]) -> list[Any]:
-        return [(convert.constant(len(node.inputs), dtype="int64"),)]
 
     # ----- derivative
     def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
@@ -367,28 +371,21 @@ class SpecifyShape(Op):
             raise ValueError(
                 f"{x} has {x.type.ndim} dimensions: it never has a shape of {len(lengths)} lengths."
             )
-        static = [_merge(x, axis, n) for axis, n in enumerate(lengths)]
-        return Apply(self, [x, *lengths], [x.type.clone(shape=tuple(static)).make_variable()])
+        (static,) = static_shapes(self, [x, *lengths])
+        return Apply(self, [x, *lengths], [x.type.clone(shape=static).make_variable()])
+
+    def shape_rule(self, s: ShapeContext, x: Lengths, *lengths: Lengths) -> list[Lengths]:
+        found = list(x)
+        for axis, n in enumerate(s.inputs[1:]):
+            if not isinstance(n.type, NoneTypeT):
+                message = f"Wrong length along axis {axis}"
+                found[axis] = s.equal(x[axis], s.value(1 + axis), message)
+        return [tuple(found)]
 
     # ----- perform
     def perform(self, node: Apply, inputs: Sequence[Any], output_storage: list[list[Any]]) -> None:
-        x, *lengths = inputs
-        for axis, n in enumerate(lengths):
-            if n is not None and x.shape[axis] != n:
-                raise ShapeError(
-                    f"{_wrong_length(node, axis)}: the value has shape {x.shape}, "
-                    f"but length {n} was specified."
-                )
-        output_storage[0][0] = x
-
-    def infer_shape(self, node: Apply, shapes: Sequence[Any]) -> list[Any]:
-        out = node.outputs[0].type.shape
-        return [
-            tuple(
-                n if known is None else convert.constant(known, dtype="int64")
-                for n, known in zip(shapes[0], out)
-            )
-        ]
+        check_shapes(node, inputs)
+        output_storage[0][0] = inputs[0]
 
     # ----- derivative
     def connection_pattern(self, node: Apply) -> list[list[bool]]:
@@ -408,34 +405,18 @@ class SpecifyShape(Op):
 
     # ----- lowering
     def lower(self, node: Apply, b: Any, *inputs: Any) -> Any:
-        x, *lengths = inputs
-        for axis, n in enumerate(lengths):
-            if not isinstance(node.inputs[1 + axis].type, NoneTypeT):
-                b.check(b.length(x, axis), "==", b.item(n), _wrong_length(node, axis))
-        return b.broadcast_to(x, b.shape(x))
+        (shape,) = b.result_shapes(node, *inputs)
+        return b.broadcast_to(inputs[0], shape)
 
 
 def _specified(n: Any) -> Any:
     if n is None or (isinstance(n, Variable) and isinstance(n.type, NoneTypeT)):
         return NoneConst
-    return shape_entries(n)[0]
-
-
-def _merge(x: Any, axis: int, n: Any) -> int | None:
-    known = x.type.shape[axis]
-    specified = None if n is NoneConst else known_length(n)
-    if specified is None or known == specified:
-        return known
-    if known is not None or specified < 0:
-        raise ShapeError(
-            f"{x} has static shape {x.type.shape}: length {specified} cannot be specified for axis "
-            f"{axis}."
-        )
-    return specified
-
-
-def _wrong_length(node: Apply, axis: int) -> str:
-    return f"SpecifyShape: wrong length along axis {axis} of {node.inputs[0]}"
+    (n,) = shape_entries(n)
+    known = known_length(n)
+    if known is not None and known < 0:
+        raise ShapeError(f"The length {known} cannot be specified.")
+    return n
 
 
 _specify_shape = SpecifyShape()

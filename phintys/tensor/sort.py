@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 
 from phintys.graph.op import Op
+from phintys.graph.shapes import Shape, ShapeContext
 from phintys.graph.variable import Apply, Variable
 from phintys.tensor.convert import as_tensor_variable
 from phintys.tensor.index import take_along_axis
 from phintys.tensor.reshape import flatten
 from phintys.tensor.shape import normalize_axis_tuple
-from phintys.tensor.type import TensorType
+from phintys.tensor.type import typed_node
 
 __all__ = ["argsort", "sort"]
 
@@ -43,13 +44,13 @@ class _Order(Op):
     def make_node(self, x: Any) -> Apply:
         x = as_tensor_variable(x)
         normalize_axis_tuple(self.axis, x.type.ndim)
-        return Apply(self, [x], [TensorType(self.result_dtype(x.type.dtype), x.type.shape)()])
+        return typed_node(self, [x], self.result_dtype(x.type.dtype))
 
     def result_dtype(self, dtype: str) -> str:
         return dtype
 
-    def infer_shape(self, node: Apply, shapes: Sequence[Any]) -> list[Any]:
-        return [shapes[0]]
+    def shape_rule(self, s: ShapeContext, x: Shape) -> list[Shape]:
+        return [x]
 
     # ----- batching
     def vectorize_node(self, node: Apply, *batched_inputs: Any) -> Apply:

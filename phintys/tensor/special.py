@@ -9,6 +9,7 @@ import numpy as np
 
 from phintys.config import config
 from phintys.graph.op import Op
+from phintys.graph.shapes import Shape, ShapeContext, result_shapes
 from phintys.graph.variable import Apply, Variable
 from phintys.scalar import dtypes
 from phintys.tensor.axes import expand_dims
@@ -17,7 +18,7 @@ from phintys.tensor.elemwise import cast, functions
 from phintys.tensor.ranges import arange
 from phintys.tensor.reduce import axis_tuple, keep_dims, normalize_axes
 from phintys.tensor.reduce import sum as sum_over
-from phintys.tensor.type import TensorType
+from phintys.tensor.type import typed_node
 
 __all__ = ["log_softmax", "logsumexp", "one_hot", "softmax", "to_one_hot"]
 
@@ -47,26 +48,20 @@ class _Exponentials(Op):
             raise TypeError(f"{type(self).__name__} is not defined for complex numbers: {x}.")
         axes = normalize_axes(self.axis, x.type.ndim)
         op = self if axes == self.axis else type(self)(axis=axes)
-        return Apply(op, [x], [op._result_type(x).make_variable()])
+        return typed_node(op, [x], x.type.dtype)
 
-    def _result_type(self, x: Any) -> Any:
-        return x.type
+    def shape_rule(self, s: ShapeContext, x: Shape) -> list[Shape]:
+        return [x]
 
     # ----- perform
     def perform(self, node: Apply, inputs: Sequence[Any], output_storage: list[list[Any]]) -> None:
         (x,) = inputs
         with np.errstate(all="ignore"):
-            out = self._compute(x) if x.size else np.full(self._result_shape(x.shape), -np.inf)
+            out = self._compute(x) if x.size else np.full(result_shapes(node, inputs)[0], -np.inf)
         output_storage[0][0] = np.asarray(out, dtype=x.dtype)
 
     def _compute(self, x: Any) -> Any:
         raise TypeError(f"{type(self).__name__} does not say how it is computed.")
-
-    def _result_shape(self, shape: Sequence[Any]) -> tuple[Any, ...]:
-        return tuple(shape)
-
-    def infer_shape(self, node: Apply, shapes: Sequence[Any]) -> list[Any]:
-        return [self._result_shape(shapes[0])]
 
     # ----- derivative
     def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
@@ -149,11 +144,8 @@ class LogSoftmax(_Exponentials):
 class LogSumExp(_Exponentials):
     """``log(sum(exp(x)))`` over axes, without overflow; -inf if all elements are -inf."""
 
-    def _result_type(self, x: Any) -> Any:
-        return TensorType(x.type.dtype, self._result_shape(x.type.shape))
-
-    def _result_shape(self, shape: Sequence[Any]) -> tuple[Any, ...]:
-        return tuple(n for i, n in enumerate(shape) if i not in (self.axis or ()))
+    def shape_rule(self, s: ShapeContext, x: Shape) -> list[Shape]:
+        return [tuple([n for i, n in enumerate(x) if i not in (self.axis or ())])]
 
     def _compute(self, x: Any) -> Any:
         top = x.max(axis=self.axis, keepdims=True)

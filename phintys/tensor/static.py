@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from phintys.errors import NotScalarConstantError
-from phintys.graph.variable import Constant, Variable
+from phintys.graph.variable import Constant, Variable, late_bound
 from phintys.scalar import dtypes
 from phintys.scalar.conversion import converted
+from phintys.scalar.type import ScalarConstant
 from phintys.tensor.convert import as_tensor_variable, constant
 from phintys.tensor.elemwise import DimShuffle, Elemwise, cast, functions
 from phintys.tensor.variable import TensorConstant
@@ -113,10 +114,22 @@ def known_length(v: Any) -> int | None:
     """The value of a length, given as a number or 0-d variable, as int; None if not known."""
     if isinstance(v, int | np.integer):
         return int(v)
+    if isinstance(v, ScalarConstant):
+        return int(v.data)
     if not isinstance(v, Variable):
         raise TypeError(f"A length is an integer or a 0-d variable, not {v!r}.")
     value = constant_value(v)
     return None if value is None else int(value)
+
+
+def known_constant(v: Any) -> Any:
+    """The number that all elements of ``v`` are known to be; None if they are not."""
+    value = constant_value(v)
+    return None if value is None else value.item()
+
+
+late_bound["known_length"] = known_length
+late_bound["known_constant"] = known_constant
 
 
 def get_underlying_scalar_constant_value(
@@ -200,6 +213,14 @@ def entries(vector: Any) -> list[Any]:
         if found is not None:
             return list(found)
     return [vector[i] for i in range(get_vector_length(vector))]
+
+
+def known_entries(vector: Any) -> tuple[int | None, ...]:
+    """The entries of an integer vector that are known."""
+    return tuple([known_length(n) for n in entries(vector)])
+
+
+late_bound["known_entries"] = known_entries
 
 
 def get_vector_length(v: Any) -> int:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from phintys.config import config
+from phintys.graph.shapes import static_shapes
 from phintys.graph.type import Type
-from phintys.graph.variable import Variable
+from phintys.graph.variable import Apply, Variable
 from phintys.memo import Memo
 from phintys.scalar import dtypes
 from phintys.scalar.arrays import as_array
@@ -339,3 +340,9 @@ def _in_range(array: np.ndarray, target: TensorType) -> bool:
 
 def _about(array: np.ndarray) -> str:
     return f"an array of dtype {array.dtype} and shape {array.shape}"
+
+
+def typed_node(op: Any, inputs: Sequence[Any], *dtypes: str) -> Apply:
+    """The node that applies ``op``: its results have these dtypes, and the shapes of its rule."""
+    shapes = static_shapes(op, inputs)
+    return Apply(op, inputs, [TensorType(*t).make_variable() for t in zip(dtypes, shapes)])

@@ -91,7 +91,7 @@ def test_specified_lengths_become_static():
     assert pt.specify_broadcastable(x, 0, -1).type.broadcastable == (True, True)
     with pytest.raises(ValueError, match="2 dimensions"):
         pt.specify_shape(x, (2,))
-    with pytest.raises(ShapeError, match="cannot be specified"):
+    with pytest.raises(ShapeError, match="Wrong length"):
         pt.specify_shape(out, (3, None))
 
 
@@ -102,9 +102,9 @@ def test_specified_lengths_are_checked_where_used(mode):
     for out in (pt.specify_shape(x, (2, None)), pt.specify_shape(x, (i, 3))):
         assert_like(evaluate(out + 1, [x, i], [value, 2], mode), value + 1)
         assert_like(evaluate(out, [x, i], [value, 2], mode), value)
-        with pytest.raises(ShapeError, match="wrong length along axis 0"):
+        with pytest.raises(ShapeError, match="Wrong length along axis 0"):
             evaluate(out * 2, [x, i], [np.ones((4, 3)), 2], mode)
-    with pytest.raises(ShapeError, match="wrong length along axis 0"):
+    with pytest.raises(ShapeError, match="Wrong length along axis 0"):
         evaluate(pt.specify_shape(x, (i, 3)), [x, i], [value, 5], mode)
     unused = pt.specify_shape(x, (7, 7)).shape.sum() * 0 + x.sum()
     assert evaluate(x.sum() + 0 * i, [x, i], [value, 5], mode) == 6
@@ -282,7 +282,7 @@ def test_squeeze():
         assert_like(evaluate(y.squeeze(1), [y], [np.ones((3, 1))], mode), np.ones(3))
         with pytest.raises(ShapeError):
             evaluate(y.squeeze(1), [y], [np.ones((3, 2))], mode)
-    with pytest.raises(TypeError, match="length 2"):
+    with pytest.raises(TypeError, match=r"axis 0 is not 1.*shape \(2, 1\)"):
         pt.tensor(shape=(2, 1)).squeeze(0)
 
 

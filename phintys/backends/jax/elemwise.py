@@ -15,12 +15,13 @@ import numpy as np
 from phintys.backends.jax.dispatch import TRACE_TIME_OPS, call_back, jax_funcify, perform, require
 from phintys.backends.jax.native import JaxInstructions, astype, has_all
 from phintys.gradient.barriers import ViewOp
+from phintys.graph.shapes import check_shapes
 from phintys.scalar.arith import Cast
 from phintys.scalar.composite import Composite
 from phintys.scalar.dtypes import is_complex, kind
 from phintys.scalar.op import ScalarOp
 from phintys.tensor.cumulative import CumOp
-from phintys.tensor.elemwise import DimShuffle, Elemwise, check_broadcast
+from phintys.tensor.elemwise import DimShuffle, Elemwise
 from phintys.tensor.reduce import Argmax, CAReduce, Max, Min, ProdWithoutZeros
 from phintys.tensor.special import LogSoftmax, LogSumExp, Softmax
 
@@ -159,7 +160,7 @@ def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
 def _checked(node: Any, function: Callable[..., Any]) -> Callable[..., Any]:
     def compute(*values: Any) -> Any:
         if len(values) > 1:
-            check_broadcast(node, values)
+            check_shapes(node, values)
         return function(*values)
 
     return compute
@@ -224,7 +225,7 @@ def _reduction(op: CAReduce, node: Any, function: Callable[..., Any]) -> Callabl
     axes, out = op.axes(node), node.outputs[0].type.dtype
 
     def compute(x: Any) -> Any:
-        op.check_not_empty(x, axes)
+        check_shapes(node, [x])
         return astype(function(astype(x, op.acc_dtype or out), axis=axes), out)
 
     return compute
@@ -236,8 +237,7 @@ def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
     kept = [i for i in range(node.inputs[0].type.ndim) if i not in axes]
 
     def compute(x: Any) -> Any:
-        if 0 in [x.shape[a] for a in axes]:
-            raise ValueError(f"{op} over an empty axis is not defined (shape {x.shape}).")
+        check_shapes(node, [x])
         flat = jnp.transpose(x, [*kept, *axes]).reshape(
             [*(x.shape[i] for i in kept), int(np.prod([x.shape[a] for a in axes], dtype=int))]
         )

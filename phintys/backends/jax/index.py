@@ -17,12 +17,12 @@ from phintys.backends.jax.dispatch import (
     require,
 )
 from phintys.backends.jax.native import astype
+from phintys.graph.shapes import check_shapes
 from phintys.tensor.index_ops import (
     AdvancedIncSubtensor,
     AdvancedSubtensor,
     IncSubtensor,
     Subtensor,
-    check_region,
 )
 
 TRACE_TIME_OPS += [Subtensor, AdvancedSubtensor]
@@ -83,7 +83,8 @@ def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
     def compute(x: Any, y: Any, *indices: Any) -> Any:
         x = jnp.asarray(x)
         key = python_index(op, node, x, indices)
-        check_region(x[key].shape, y, node)
+        if y.shape != x[key].shape:
+            check_shapes(node, [x, y, *indices])
         y = astype(y, x.dtype.name)
         if op.set_instead_of_inc:
             return x.at[key].set(y)

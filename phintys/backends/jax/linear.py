@@ -18,12 +18,11 @@ from phintys.backends.jax.dispatch import (
     require,
 )
 from phintys.backends.jax.native import astype
-from phintys.errors import ShapeError
+from phintys.graph.shapes import check_shapes
 from phintys.tensor.blas import BatchedDot, BlasOp, Ger
 from phintys.tensor.blockwise import Blockwise
 from phintys.tensor.diagonal import ExtractDiag
 from phintys.tensor.dot import Dot
-from phintys.tensor.elemwise import check_broadcast
 from phintys.tensor.repeat import Repeat
 
 
@@ -43,22 +42,15 @@ PRODUCTS: dict[type, Any] = {BatchedDot: jnp.matmul, Ger: jnp.outer}
 @jax_funcify.register(BlasOp)
 def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
     product = PRODUCTS.get(type(op), jnp.dot)
-    target = op.named(node.inputs)["z"]
 
     def compute(*args: Any) -> Any:
+        check_shapes(node, args)
         v = op.named(args)
-        if type(op) is BatchedDot and v["x"].shape[0] != v["y"].shape[0]:
-            shapes = f"{v['x'].shape} and {v['y'].shape}"
-            raise ShapeError(f"{op}: batches of shapes {shapes} have different lengths.")
         out = product(v["x"], v["y"])
         if v["alpha"] is not None:
             out = v["alpha"] * out
         if v["z"] is None:
             return out
-        for n, m, known in zip(v["z"].shape, out.shape, target.type.shape):
-            if n != m and known != 1:
-                shapes = f"{out.shape} to an array of shape {v['z'].shape}"
-                raise ShapeError(f"{op}: cannot add a product of shape {shapes}.")
         return out + _scaled(v["beta"], v["z"])
 
     return compute
@@ -98,10 +90,8 @@ def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
 
 def _batch_shape(node: Any, args: Sequence[Any], n: int) -> tuple[int, ...]:
     """The broadcast shape of the first ``n`` axes of the arguments."""
-    leading = [np.empty(x.shape[:n], np.bool_) for x in args]
-    if n:
-        check_broadcast(node, leading)
-    return np.broadcast_shapes(*(x.shape for x in leading))
+    check_shapes(node, args)
+    return np.broadcast_shapes(*(x.shape[:n] for x in args))
 
 
 # ------------------------------------------------------------------ diagonals, repetition

@@ -18,9 +18,10 @@ from phintys.backends.jax.dispatch import (
 )
 from phintys.backends.jax.native import astype
 from phintys.errors import ShapeError
+from phintys.graph.shapes import LARGEST
 from phintys.tensor.creation import Alloc, AllocEmpty
 from phintys.tensor.join import Join, Split
-from phintys.tensor.lengths import LARGEST, Lengths
+from phintys.tensor.lengths import Lengths
 from phintys.tensor.nonzero import Nonzero
 from phintys.tensor.ranges import ARange, ARangeLength, Eye, count_of
 from phintys.tensor.reshape import Reshape

@@ -13,10 +13,11 @@ from phintys.backends.numba.dispatch import (
     tuple_of,
 )
 from phintys.backends.numba.elemwise import numpy_name, place
+from phintys.graph.shapes import LARGEST
 from phintys.scalar.dtypes import is_discrete
 from phintys.tensor.creation import Alloc, AllocEmpty
 from phintys.tensor.join import Join, Split
-from phintys.tensor.lengths import LARGEST, Lengths
+from phintys.tensor.lengths import Lengths
 from phintys.tensor.ranges import ARange, ARangeLength, Eye
 from phintys.tensor.reshape import Reshape
 from phintys.tensor.shape import (

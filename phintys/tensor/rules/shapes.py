@@ -9,6 +9,7 @@ from phintys.rewriting.rule import rule
 from phintys.scalar.op import TABLE
 from phintys.tensor.convert import constant
 from phintys.tensor.elemwise import cast
+from phintys.tensor.lengths import is_length
 from phintys.tensor.rules.match import like, number, scalar_op_name
 from phintys.tensor.shape import MakeVector, Shape_i, length, specify_shape
 from phintys.tensor.type_other import NoneConst, NoneTypeT
@@ -91,29 +92,6 @@ def _symbolic_shape(v: Variable) -> Any:
 
 
 # ------------------------------------------------------------------ lengths are not negative
-
-
-def is_length(v: Variable) -> bool:
-    """Whether a value is a length, or a sum or product of lengths, and hence not negative."""
-    stack = [v]
-    for _ in range(16):
-        if not stack:
-            return True
-        w = stack.pop()
-        known = number(w)
-        if known is not None:
-            if isinstance(known, complex) or not known >= 0:
-                return False
-            continue
-        node = w.owner
-        if node is None:
-            return False
-        if isinstance(node.op, Shape_i):
-            continue
-        if scalar_op_name(node) not in ("add", "mul", "maximum", "minimum"):
-            return False
-        stack.extend(node.inputs)
-    return False
 
 
 @rule(
