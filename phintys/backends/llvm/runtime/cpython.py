@@ -13,13 +13,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from phintys.backends.capsules import capsule_pointer
 from phintys.backends.llvm.runtime.callable import (
     DATA_OFFSET,
     MODE_OFFSET,
     STRICT,
     VECTORCALL_OFFSET,
 )
+from phintys.routines.addresses import capsule_pointer
 
 # fmt: off
 #: Functions and data of CPython that native code refers to by their C names.

@@ -1,0 +1,86 @@
+"""Addresses of C functions outside this package, for native code.
+
+`address` says where a function is found: ``address("lapack", "dpotrf")``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import importlib.util
+import sys
+from functools import cache
+from importlib.machinery import ExtensionFileLoader, PathFinder
+from pathlib import Path
+from typing import Any
+
+#: library -> the extension module of SciPy that exports its functions in capsules
+MODULES = {
+    "blas": "scipy.linalg.cython_blas",
+    "lapack": "scipy.linalg.cython_lapack",
+    "special": "scipy.special.cython_special",
+}
+
+
+@cache
+def address(library: str, function: str) -> int:
+    """The address of a function of one of the `MODULES`.
+
+    Functions of ``special`` take and return doubles, and take one more int, which must be 0.
+
+    Raises LookupError if there is no such function.
+    """
+    exported: dict[str, Any] = _module(MODULES[library]).__pyx_capi__
+    if library == "special":
+        return capsule_pointer(exported[_special(function, exported)])
+    if function not in exported:
+        raise LookupError(f"{MODULES[library]} has no {function!r}; install a newer SciPy.")
+    return capsule_pointer(exported[function])
+
+
+def capsule_pointer(capsule: object) -> int:
+    """The address in a capsule made by Cython."""
+    name = capsule_name(capsule)
+    get = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
+        ("PyCapsule_GetPointer", ctypes.pythonapi)
+    )
+    return get(capsule, name) or 0
+
+
+def capsule_name(capsule: object) -> bytes:
+    """The name of a capsule; Cython stores the C signature there."""
+    get = ctypes.PYFUNCTYPE(ctypes.c_char_p, ctypes.py_object)(
+        ("PyCapsule_GetName", ctypes.pythonapi)
+    )
+    return get(capsule)
+
+
+def _special(function: str, exported: dict[str, Any]) -> str:
+    """The key of the variant for doubles of a function of ``cython_special``."""
+    for variant in (function, *(f"__pyx_fuse_{k}{function}" for k in range(4))):
+        if variant in exported:
+            text = capsule_name(exported[variant]).decode()
+            result, _, arguments = text.partition(" (")
+            types = {a.split()[0] for a in arguments.rstrip(")").split(", ")}
+            if result == "double" and types <= {"double", "int"}:
+                return variant
+    raise LookupError(f"scipy.special.cython_special has no {function!r} for doubles.")
+
+
+def _module(name: str) -> Any:
+    """An extension module of SciPy, without the rest of its package if that can be done.
+
+    The rest of ``scipy.linalg`` takes ten times as long to import as its BLAS.  A later import of
+    the package finds the same module.
+    """
+    package, _, last = name.rpartition(".")
+    found = importlib.util.find_spec("scipy")
+    if name not in sys.modules and package == "scipy.linalg" and found is not None:
+        places = [str(Path(p) / "linalg") for p in found.submodule_search_locations or ()]
+        spec = PathFinder.find_spec(f"{package}.{last}", places)
+        if spec is not None and isinstance(spec.loader, ExtensionFileLoader):
+            with contextlib.suppress(ImportError):
+                module = importlib.util.module_from_spec(spec)
+                spec.loader.exec_module(module)
+                return module
+    return importlib.import_module(name)
