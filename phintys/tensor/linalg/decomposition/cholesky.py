@@ -141,21 +141,23 @@ def factor_positive(lower: int, raises: int, n: int, a: Array) -> int:
 
 
 def _factor(n: int, down: int, right: int, a: Array) -> int:
-    """Replace the triangle by the factor, row by row; return 1 if there is none."""
-    for i in range(n):
-        row = i * down
-        pivot = a[row + i * right]
-        for j in range(i):
-            above = j * down
-            x = a[row + j * right]
-            for k in range(j):
-                x -= a[row + k * right] * a[above + k * right]
-            x = x / a[above + j * right]
-            a[row + j * right] = x
+    """Replace the triangle by the factor, column by column; return 1 if there is none."""
+    for j in range(n):
+        row = j * down
+        pivot = a[row + j * right]
+        for k in range(j):
+            x = a[row + k * right]
             pivot -= x * x
         if pivot <= 0.0:
             return 1
-        a[row + i * right] = sqrt(pivot)
+        pivot = sqrt(pivot)
+        a[row + j * right] = pivot
+        for i in range(j + 1, n):
+            below = i * down
+            x = a[below + j * right]
+            for k in range(j):
+                x -= a[below + k * right] * a[row + k * right]
+            a[below + j * right] = x / pivot
     return 0
 
 
