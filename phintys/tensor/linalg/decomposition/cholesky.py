@@ -44,6 +44,7 @@ class Cholesky(MatrixOp):
         whether the input may be overwritten
     on_error
         what becomes of a matrix that is not positive definite: ``"nan"`` or ``"raise"``
+        (also if the triangle contains NaN)
     """
 
     # ----- class and static shape
@@ -73,9 +74,10 @@ class Cholesky(MatrixOp):
         if x.size:
             (potrf,) = get_lapack_funcs(["potrf"], [x])
             factor, status = potrf(x, self.lower, overwrite_a=self.overwrite_a, clean=True)
-        if status and self.on_error == "raise":
+        factor = nan_like(factor) if status else factor
+        if self.on_error == "raise" and np.isnan(factor.diagonal()).any():
             raise np.linalg.LinAlgError("Matrix is not positive definite")
-        output_storage[0][0] = nan_like(factor) if status else factor
+        output_storage[0][0] = factor
 
     def infer_shape(self, node: Apply, shapes: Sequence[Any]) -> list[Any]:
         return [shapes[0]]
@@ -124,19 +126,20 @@ def _halved(s: Any) -> Any:
 
 @routine("float32 float64 complex64 complex128")
 def factor_positive(lower: int, raises: int, n: int, a: Array) -> int:
-    """Replace a matrix by its factor, or by NaN; return 1 if it has none and ``raises``."""
+    """Replace a matrix by its factor, or by NaN; return 1 if that contains NaN and ``raises``."""
     status = 0
     if n <= SMALL and PARTS == 1:
         status = _factor(n, n if lower == 1 else 1, 1 if lower == 1 else n, a)
     elif n > 0:  # to LAPACK, the columns of the matrix are its rows
         status = potrf(UPPER if lower == 1 else LOWER, n, a, n)
-    if status != 0 and raises == 1:
-        return 1
     for i in range(n):
         start = i * n if lower == 0 or status != 0 else i * n + i + 1
         stop = i * n + n if lower == 1 or status != 0 else i * n + i
         for k in range(start * PARTS, stop * PARTS):
             a[k] = 0.0 if status == 0 else nan
+        pivot = a[(i * n + i) * PARTS]
+        if raises == 1 and pivot != pivot:
+            return 1
     return 0
 
 
@@ -178,8 +181,8 @@ def cholesky(
     lower : whether to compute ``L`` with ``L L^H = x`` from the lower triangle, else ``U`` with
         ``U^H U = x`` from the upper one
     check_finite, overwrite_a : ignored
-    on_error : ``"nan"``: a matrix that is not positive definite becomes NaN; ``"raise"``:
-        ``numpy.linalg.LinAlgError``
+    on_error : ``"nan"``: a matrix that is not positive definite becomes NaN; ``"raise"``: it raises
+        ``numpy.linalg.LinAlgError``, and so does NaN in the triangle
 
     The dtype is float32 or float64, complex64 or complex128.  ShapeError if the matrices are not
     square.

@@ -57,11 +57,14 @@ class SolveBase(MatrixOp):
     # ----- perform
     def converted(self, node: Apply, inputs: Sequence[Any]) -> list[Any]:
         """The inputs in the dtype of the result; ShapeError if their shapes do not fit."""
-        a, b = inputs
-        self.require_square(a.shape)
-        if a.shape[0] != b.shape[0]:
-            raise ShapeError(_mismatch(self, a.shape, b.shape))
+        self.require_system(*(x.shape for x in inputs))
         return [x.astype(node.outputs[0].type.dtype, copy=False) for x in inputs]
+
+    def require_system(self, a: tuple[int, ...], b: tuple[int, ...]) -> None:
+        """ShapeError unless the shapes are those of a square matrix and of right sides for it."""
+        self.require_square(a)
+        if a[0] != b[0]:
+            raise ShapeError(_mismatch(self, a, b))
 
     def infer_shape(self, node: Apply, shapes: Sequence[Any]) -> list[Any]:
         return [shapes[1]]

@@ -32,8 +32,8 @@ from phintys.tensor.linalg.solvers.core import SolveBase, default_b_ndim
 
 __all__ = ["solve_triangular"]
 
-#: the largest matrix for which the loops below are faster than BLAS
-SMALL = 24
+#: the number of elements of right sides from which on BLAS is faster than the loops below
+SMALL = 64
 
 
 class SolveTriangular(SolveBase):
@@ -126,7 +126,7 @@ def substitute(lower: int, transposed: int, unit: int, n: int, m: int, a: Array,
     if singular:
         for k in range(n * m * PARTS):
             b[k] = nan
-    elif n <= SMALL and PARTS == 1:
+    elif n <= 16 and n * m < SMALL and PARTS == 1:
         down = 1 if transposed == 1 else n
         _substitute(lower, down, n + 1 - down, unit, n, m, a, b)
     else:  # to BLAS, the columns of a matrix are its rows: x^T a^T = b^T
