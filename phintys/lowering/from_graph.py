@@ -140,7 +140,9 @@ class GraphLowering:
         if not (native or node.op.lowers_complex):
             return None
         try:
-            results = node.op.lower(node, self.builder, *(self.value(v) for v in node.inputs))
+            # of the class: an op may have an attribute ``lower``, which triangle it reads
+            lower, inputs = type(node.op).lower, [self.value(v) for v in node.inputs]
+            results = lower(node.op, node, self.builder, *inputs)
         except NotNative:
             return None
         if results is NotImplemented:

@@ -27,6 +27,7 @@ from phintys.lowering.program import (
     Slot,
     Step,
 )
+from phintys.routines.language import INTEGERS
 from phintys.scalar.native import INSTRUCTIONS, LIBM_CALLS, NATIVE_DTYPES, SCIPY_CALLS
 
 KINDS = frozenset(("input", "constant", "temp", "output", "python", "object"))
@@ -276,10 +277,10 @@ class _Verifier:
         self.require(list(step.roles) == sorted(step.roles, key="ruw".index), "roles out of order")
         kinds = [kind for _, kind in routine.functions[-1].parameters]
         wanted = ["int"] * len(step.integers) + ["reals"] * len(operands)
-        found = ["reals" if kind == "positions" else kind for kind in kinds]
+        found = ["reals" if kind in INTEGERS else kind for kind in kinds]
         self.require(found == wanted, f"{routine} has other parameters")
         for operand, kind in zip(operands, kinds[len(step.integers) :]):
-            dtype = "int32" if kind == "positions" else step.dtype
+            dtype = INTEGERS.get(kind, step.dtype)
             self.require(operand.slot.dtype == dtype, f"slot {operand.slot.number}: dtype")
             self.require(len(operand.strides) == len(step.batch), "strides and batch differ")
 

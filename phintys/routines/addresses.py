@@ -14,6 +14,15 @@ from importlib.machinery import ExtensionFileLoader, PathFinder
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+#: the position of ``_PyDataType_GetArrFuncs`` in NumPy's table of C functions, since NumPy 2
+_GET_FUNCTIONS = 365
+#: the position of the address of these functions in a dtype of NumPy 1, in words
+_FUNCTIONS = 8
+#: NumPy's functions of a dtype -> their positions; there are 33 others before, in each version
+_SORTS = {"quicksort": 33, "stable": 35, "argquicksort": 36, "argstable": 38}
+
 #: library -> the extension module of SciPy that exports its functions in capsules
 MODULES = {
     "blas": "scipy.linalg.cython_blas",
@@ -24,12 +33,14 @@ MODULES = {
 
 @cache
 def address(library: str, function: str) -> int:
-    """The address of a function of one of the `MODULES`.
+    """The address of a function of one of the `MODULES`, or of NumPy: ``quicksort_float64``.
 
     Functions of ``special`` take and return doubles, and take one more int, which must be 0.
 
     Raises LookupError if there is no such function.
     """
+    if library == "numpy":
+        return _sort(*function.split("_"))
     exported: dict[str, Any] = _module(MODULES[library]).__pyx_capi__
     if library == "special":
         return capsule_pointer(exported[_special(function, exported)])
@@ -53,6 +64,32 @@ def capsule_name(capsule: object) -> bytes:
         ("PyCapsule_GetName", ctypes.pythonapi)
     )
     return get(capsule)
+
+
+def numpy_api(size: int = 200) -> ctypes.Array[ctypes.c_size_t]:
+    """The first addresses in NumPy's table of C functions."""
+    try:
+        from numpy._core._multiarray_umath import _ARRAY_API
+    except ImportError:  # NumPy 1
+        from numpy.core._multiarray_umath import _ARRAY_API
+    return (ctypes.c_size_t * size).from_address(capsule_pointer(_ARRAY_API))
+
+
+def _sort(function: str, dtype: str) -> int:
+    """NumPy's function that sorts memory, or positions, of a numeric dtype.
+
+    It uses no Python object, and needs no GIL.
+    """
+    descr = np.dtype(dtype)
+    if int(np.__version__.split(".")[0]) < 2:
+        table = ctypes.c_size_t.from_address(id(descr) + 8 * _FUNCTIONS).value
+    else:
+        get = ctypes.PYFUNCTYPE(ctypes.c_size_t, ctypes.py_object)
+        table = get(numpy_api(_GET_FUNCTIONS + 1)[_GET_FUNCTIONS])(descr)
+    found = ctypes.c_size_t.from_address(table + 8 * _SORTS[function]).value
+    if not found:
+        raise LookupError(f"NumPy has no function {function} for {dtype}.")
+    return found
 
 
 def _special(function: str, exported: dict[str, Any]) -> str:

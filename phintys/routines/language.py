@@ -3,7 +3,8 @@
 Values are integers (64 bits), numbers of the routine's dtype (for a complex dtype, its real and
 imaginary parts), bools, and arrays, which are blocks of memory with one index.  A function has
 
-- annotated parameters: ``int``, `Real`, `Array` (of the dtype), `Positions` (int32);
+- annotated parameters: ``int``, `Real`, `Array` (of the dtype), `Positions` (int32) and `Longs`
+  (int64);
 - assignments to names and elements, also ``+=`` and the like; a name keeps its type, and one that
   a loop or branch assigns first is local to it;
 - ``for name in range(...)`` with a positive constant step, ``while``, ``if``, ``return``;
@@ -32,17 +33,22 @@ import numpy as np
 
 from phintys.routines.libraries import LibraryFunction
 
+Failure = tuple[type[Exception], str]
 Real = Any
 Array = Any
 Positions = Any
+Longs = Any
 
 #: dtype -> that of its parts
 PART = {"complex64": "float32", "complex128": "float64"}
 #: how many numbers an element of an array consists of: 2 if the routine's dtype is complex, else 1
 PARTS = 1
 
-_TYPES = {"int": "int", "Real": "real", "Array": "reals", "Positions": "positions", "None": "int"}
-_ELEMENT = {"reals": "real", "positions": "int"}
+_TYPES = {"int": "int", "Real": "real", "Array": "reals", "Positions": "positions"}
+_TYPES |= {"Longs": "longs", "None": "int"}
+_ELEMENT = {"reals": "real", "positions": "int", "longs": "int"}
+#: array types of integers -> dtype
+INTEGERS = {"positions": "int32", "longs": "int64"}
 _OPERATORS = {
     ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div", ast.FloorDiv: "idiv",
     ast.Mod: "imod", ast.Eq: "eq", ast.NotEq: "ne", ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt",
@@ -143,8 +149,9 @@ class Routine:
     updated, arrays that are only written.  The result is 0, or another integer if it fails.
     """
 
-    def __init__(self, python: FunctionType, dtypes: tuple[str, ...]):
+    def __init__(self, python: FunctionType, dtypes: tuple[str, ...], failure: Failure):
         self.name, self.dtypes, self._function = python.__name__, dtypes, python
+        self.failure = failure
 
     def __repr__(self) -> str:
         return f"<Routine {self.name}>"
@@ -205,11 +212,16 @@ class Routine:
 ROUTINES: dict[str, Routine] = {}
 
 
-def routine(dtypes: str) -> Callable[[Any], Routine]:
-    """A decorator that makes a `Routine` of a function, for dtypes that a text lists."""
+def routine(dtypes: str, failure: Failure) -> Callable[[Any], Routine]:
+    """A decorator that makes a `Routine` of a function, for dtypes that a text lists.
+
+    ``failure``: the class and the message of the exception if the routine fails where the reference
+    does not, because of rounding errors or lack of memory.
+    """
 
     def decorate(function: Any) -> Routine:
-        made = ROUTINES[function.__name__] = Routine(function, tuple(dtypes.split()))
+        made = Routine(function, tuple(dtypes.split()), failure)
+        ROUTINES[made.name] = made
         return made
 
     return decorate

@@ -1,6 +1,6 @@
 """The table of C functions that routines call.
 
-A row states a function's parameters.  Fortran functions take all of them by address:
+A row states a function's parameters.  Functions of Fortran take all of them by address:
 
 ``char``    a character, given as its code
 ``int``     a 32-bit integer
@@ -8,6 +8,12 @@ A row states a function's parameters.  Fortran functions take all of them by add
 ``array``   an array of the dtype, column-major
 ``ints``    an array of 32-bit integers
 ``status``  written by the function, the result of the call; always last
+
+Functions of C return the status, an int, and take numbers by value:
+
+``size``    a 64-bit integer
+``longs``   an array of 64-bit integers
+``null``    the address 0, which no argument is given for
 
 A routine calls ``potrf(UPPER, n, a, n)``; the dtype of the routine selects ``spotrf``, ``dpotrf``,
 ``cpotrf`` or ``zpotrf``.  Workspaces are arrays that the caller of the routine provides.
@@ -36,29 +42,37 @@ class LibraryFunction(NamedTuple):
 
     def symbol(self, dtype: str) -> str:
         """The name of the function for a dtype in its library: ``dpotrf``."""
-        return LETTERS[dtype] + self.name
+        return f"{self.name}_{dtype}" if self.returns_status else LETTERS[dtype] + self.name
 
     def address(self, dtype: str) -> int:
         """The address of the function for a dtype; LookupError if the library has none."""
         return address(self.library, self.symbol(dtype))
 
     @property
+    def returns_status(self) -> bool:
+        """Whether it is a function of C."""
+        return self.library == "numpy"
+
+    @property
     def has_status(self) -> bool:
+        """Whether its last parameter is the status."""
         return self.parameters[-1] == "status"
 
     @property
     def arguments(self) -> tuple[str, ...]:
-        """The parameters without the status."""
-        return self.parameters[: len(self.parameters) - self.has_status]
+        """The parameters that a routine gives arguments for."""
+        return tuple([kind for kind in self.parameters if kind not in ("status", "null")])
 
     def __call__(self, *arguments: Any) -> int:
         raise TypeError(f"{self.name} is called by routines; `bound` is the function for a dtype.")
 
     def bound(self, dtype: str) -> Callable[..., int]:
         """The function for a dtype as a Python function; arrays are NumPy arrays."""
-        call = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * len(self.parameters))(
-            self.address(dtype)
-        )
+        call = self.prototype()(self.address(dtype))
+        if self.returns_status:
+            return lambda *arguments: call(
+                *(x.ctypes.data if hasattr(x, "ctypes") else int(x) for x in arguments), None
+            )
 
         def function(*arguments: Any) -> int:
             status = ctypes.c_int()
@@ -68,6 +82,11 @@ class LibraryFunction(NamedTuple):
             return status.value
 
         return function
+
+    def prototype(self) -> Any:
+        """The type of the function for `ctypes`."""
+        kinds = [ctypes.c_int64 if kind == "size" else ctypes.c_void_p for kind in self.parameters]
+        return ctypes.CFUNCTYPE(ctypes.c_int if self.returns_status else None, *kinds)
 
 
 def _number(x: float, dtype: str) -> Any:
@@ -95,5 +114,9 @@ def row(text: str) -> LibraryFunction:
     return LibraryFunction(library, name, tuple(parameters))
 
 
-potrf = row("lapack potrf  char int array int status")
-trsm = row("blas   trsm   char char char char int int real array int array int")
+potrf = row("lapack potrf char int array int status")
+trsm = row("blas trsm char char char char int int real array int array int")
+quicksort = row("numpy quicksort array size null")
+stablesort = row("numpy stable array size null")
+argquicksort = row("numpy argquicksort array longs size null")
+argstablesort = row("numpy argstable array longs size null")

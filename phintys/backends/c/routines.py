@@ -47,6 +47,16 @@ def emit_routine(routine: Routine, dtype: str) -> str:
 def emit_library(f: LibraryFunction, dtype: str) -> str:
     """The variable of a library function, and a function that calls it with numbers."""
     real = TYPES[PART.get(dtype, dtype)]
+    if f.returns_status:
+        types = {"array": f"{real} *", "longs": "int64_t *", "size": "int64_t"}
+        names = [f"x{k}" for k in range(len(f.arguments))]
+        head = ", ".join(f"{types[kind]} {x}" for kind, x in zip(f.arguments, names))
+        kinds = ", ".join("int64_t" if kind == "size" else "void *" for kind in f.parameters)
+        name, body = pointer(f, dtype), ", ".join([*names, "NULL"])
+        return (
+            f"static int (*{name})({kinds});\n"
+            f"static int64_t call_{name}({head}) {{ return {name}({body}); }}"
+        )
     kinds = {"char": "char", "int": "int", "real": real, "status": "int"}
     kinds |= {"array": real, "ints": "int32_t"}
     types = ", ".join(f"{kinds[kind]} *" for kind in f.parameters)
@@ -71,7 +81,7 @@ class _Emitter:
         self.part = PART.get(dtype, dtype)
         real = TYPES[self.part]
         self.types = {"int": "int64_t", "bool": "int", "real": real}
-        self.types |= {"reals": f"{real} *", "positions": "int32_t *"}
+        self.types |= {"reals": f"{real} *", "positions": "int32_t *", "longs": "int64_t *"}
 
     def function(self, f: Function) -> str:
         parameters = ", ".join(f"{self.types[t]} {name}" for name, t in f.parameters)

@@ -40,8 +40,7 @@ def library_symbol(function: LibraryFunction, dtype: str) -> str:
 
 def signature(routine: Routine) -> str:
     """The types of the parameters of a routine in IR."""
-    kinds = {"int": "i64", "reals": "ptr", "positions": "ptr"}
-    return ", ".join(kinds[t] for _, t in routine.functions[-1].parameters)
+    return ", ".join("i64" if t == "int" else "ptr" for _, t in routine.functions[-1].parameters)
 
 
 def routine_text(routine: Routine, dtype: str, target: Target) -> str:
@@ -107,9 +106,7 @@ class _Emitter:
         value, place = self.expr(s.value), self.element(s.array, self.expr(s.index))
         if self.kinds[s.array] == "positions":
             value = self.w(f"trunc i64 {value} to i32")
-            self.w.line(f"store i32 {value}, ptr {place}")
-        else:
-            self.w.line(f"store {self.real.text} {value}, ptr {place}")
+        self.w.line(f"store {self.memory(s.array)} {value}, ptr {place}")
 
     def branch(self, s: If) -> bool:
         w, before = self.w, dict(self.values)
@@ -163,8 +160,11 @@ class _Emitter:
     # ----- expressions
     def element(self, array: str, index: str) -> str:
         """Emit the address of an element."""
-        element = "i32" if self.kinds[array] == "positions" else self.real.text
-        return self.w(f"getelementptr {element}, ptr {self.values[array]}, i64 {index}")
+        return self.w(f"getelementptr {self.memory(array)}, ptr {self.values[array]}, i64 {index}")
+
+    def memory(self, array: str) -> str:
+        """The type of the elements of an array."""
+        return {"positions": "i32", "longs": "i64"}.get(self.kinds[array], self.real.memory)
 
     def expr(self, e: Expr) -> str:
         w = self.w
@@ -194,16 +194,17 @@ class _Emitter:
                 return INSTRUCTIONS[e.op](w, self.types[e.args[0].type], *args)
 
     def load(self, e: Expr, index: str) -> str:
-        place = self.element(e.value, index)
-        if e.type == "int":
-            return self.w(f"sext i32 {self.w(f'load i32, ptr {place}')} to i64")
-        return self.w(f"load {self.real.text}, ptr {place}")
+        found = self.w(f"load {self.memory(e.value)}, ptr {self.element(e.value, index)}")
+        narrow = self.kinds[e.value] == "positions"
+        return self.w(f"sext i32 {found} to i64") if narrow else found
 
     def call(self, e: Expr, args: Sequence[str]) -> str:
         w, f = self.w, e.value
         if isinstance(f, Function):
             passed = ", ".join(f"{self.kind(a.type)} {x}" for a, x in zip(e.args, args))
             return w(f"call {self.kind(f.result)} @{self.name(f)}({passed})")
+        if f.returns_status:
+            return self.call_by_value(f, args)
         pointers = [self.cell(kind, x) for kind, x in zip(f.arguments, args)]
         status = w.stack("i32")
         if f.has_status:
@@ -213,6 +214,14 @@ class _Emitter:
         w.declares.add(f"declare void {name}({', '.join(['ptr'] * len(pointers))})")
         w.line(f"call void {name}({', '.join(f'ptr {p}' for p in pointers)})")
         return w(f"sext i32 {w(f'load i32, ptr {status}')} to i64") if f.has_status else "0"
+
+    def call_by_value(self, f: LibraryFunction, args: Sequence[str]) -> str:
+        """Emit the call of a function of C; its status."""
+        types = ["i64" if kind == "size" else "ptr" for kind in f.parameters]
+        passed = ", ".join(f"{t} {x}" for t, x in zip(types, [*args, "null"]))
+        name = f'@"{library_symbol(f, self.dtype)}"'
+        self.w.declares.add(f"declare i32 {name}({', '.join(types)})")
+        return self.w(f"sext i32 {self.w(f'call i32 {name}({passed})')} to i64")
 
     def cell(self, kind: str, x: str) -> str:
         """Emit the address of an argument of a library function."""

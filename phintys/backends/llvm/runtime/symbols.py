@@ -50,7 +50,7 @@ def resolve(name: str, target: Target) -> int | None:
     where, _, function = rest.partition(".")
     if head == "phintys" and where == "libm":
         return _libm(function)
-    if head == "phintys" and where in MODULES:
+    if head == "phintys" and (where in MODULES or where == "numpy"):
         return _outside(where, function, target)
     if head == "phintys" and where == "routine":
         return _routine(name, *function.split("."), target).address(name)

@@ -124,7 +124,10 @@ def _halved(s: Any) -> Any:
     return triangle(s, True, 1) + 0.5 * diagonal_part(s)
 
 
-@routine("float32 float64 complex64 complex128")
+@routine(
+    "float32 float64 complex64 complex128",
+    (np.linalg.LinAlgError, "Matrix is not positive definite"),
+)
 def factor_positive(lower: int, raises: int, n: int, a: Array) -> int:
     """Replace a matrix by its factor, or by NaN; return 1 if that contains NaN and ``raises``."""
     status = 0

@@ -113,7 +113,7 @@ class SolveTriangular(SolveBase):
         return SolveTriangular(**{**props, "overwrite_b": True})
 
 
-@routine("float32 float64 complex64 complex128")
+@routine("float32 float64 complex64 complex128", (np.linalg.LinAlgError, "No solution was found"))
 def substitute(lower: int, transposed: int, unit: int, n: int, m: int, a: Array, b: Array) -> int:
     """Replace b[n, m] by the solution, or by NaN; ``transposed``: a holds the transpose."""
     if n == 0 or m == 0:
