@@ -80,8 +80,10 @@ def _sort(function: str, dtype: str) -> int:
 
     It uses no Python object, and needs no GIL.
     """
-    descr = np.dtype(dtype)
-    if int(np.__version__.split(".")[0]) < 2:
+    descr, version = np.dtype(dtype), np.__version__.split(".")[0]
+    if version not in ("1", "2"):
+        raise LookupError(f"It is not known where NumPy {np.__version__} has its functions.")
+    if version == "1":
         table = ctypes.c_size_t.from_address(id(descr) + 8 * _FUNCTIONS).value
     else:
         get = ctypes.PYFUNCTYPE(ctypes.c_size_t, ctypes.py_object)

@@ -29,6 +29,8 @@ from phintys.routines.addresses import address
 
 #: dtype -> the first letter of the names of its functions
 LETTERS = {"float32": "s", "float64": "d", "complex64": "c", "complex128": "z"}
+#: the dtypes of LAPACK and BLAS
+LAPACK = " ".join(LETTERS)
 #: codes of characters that select a variant
 UPPER, LOWER, TRANSPOSED, PLAIN, RIGHT, UNIT, NOT_UNIT = (ord(c) for c in "ULTNRUN")
 

@@ -64,6 +64,8 @@ PLAIN = {
     "graph/op.py": {"Op.view_map": "never changed", "Op.destroy_map": "never changed"},
     "graph/type.py": {"_transfers": CODE},
     "graph/variable.py": {"late_bound": CODE},
+    "routines/addresses.py": {"address": DTYPES},
+    "routines/language.py": {"ROUTINES": CODE},
     "rewriting/numbering.py": {"_by_id": "go with the op", "_held": "go with the op"},
     "scalar/dtypes.py": {"canonical": DTYPES, "_upcast": DTYPES, "float_of": DTYPES},
     "scalar/op.py": {"TABLE": CODE, "CLASSES": CODE, "ScalarOp.facts": "never changed"},

@@ -12,7 +12,7 @@ from phintys.graph.op import Op
 from phintys.graph.variable import Apply, Variable
 from phintys.routines import Array, routine
 from phintys.routines.language import PARTS, sqrt
-from phintys.routines.libraries import LOWER, UPPER, potrf
+from phintys.routines.libraries import LAPACK, LOWER, UPPER, potrf
 from phintys.tensor.blockwise import Blockwise
 from phintys.tensor.dot import matmul
 from phintys.tensor.elemwise import match_dtype
@@ -124,10 +124,7 @@ def _halved(s: Any) -> Any:
     return triangle(s, True, 1) + 0.5 * diagonal_part(s)
 
 
-@routine(
-    "float32 float64 complex64 complex128",
-    (np.linalg.LinAlgError, "Matrix is not positive definite"),
-)
+@routine(LAPACK, (np.linalg.LinAlgError, "Matrix is not positive definite"))
 def factor_positive(lower: int, raises: int, n: int, a: Array) -> int:
     """Replace a matrix by its factor, or by NaN; return 1 if that contains NaN and ``raises``."""
     status = 0

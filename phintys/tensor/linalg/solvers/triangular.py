@@ -13,6 +13,7 @@ from phintys.graph.variable import Apply, Variable
 from phintys.routines import Array, routine
 from phintys.routines.language import PARTS
 from phintys.routines.libraries import (
+    LAPACK,
     LOWER,
     NOT_UNIT,
     PLAIN,
@@ -113,7 +114,7 @@ class SolveTriangular(SolveBase):
         return SolveTriangular(**{**props, "overwrite_b": True})
 
 
-@routine("float32 float64 complex64 complex128", (np.linalg.LinAlgError, "No solution was found"))
+@routine(LAPACK, (np.linalg.LinAlgError, "No solution was found"))
 def substitute(lower: int, transposed: int, unit: int, n: int, m: int, a: Array, b: Array) -> int:
     """Replace b[n, m] by the solution, or by NaN; ``transposed``: a holds the transpose."""
     if n == 0 or m == 0:
