@@ -46,6 +46,40 @@ class Line:
     special: bool = True
 
 
+def _linear_algebra() -> list[Line]:
+    """Factors of positive definite matrices, and systems with triangular ones."""
+
+    def positive(m: Any, x: Any) -> Any:
+        return m.matmul(x, m.swapaxes(m.conj(x), -1, -2)) / 100 + 9 * m.eye(5)
+
+    lines = []
+    for batch in ("", "p"):
+        for lower in (True, False):
+            flags = {"lower": lower}
+            cholesky = Line(
+                "linear algebra",
+                f"cholesky {batch}{lower}",
+                f"{batch}nm",
+                lambda m, x, flags=flags: pt.linalg.cholesky(positive(m, x), **flags),
+                numpy=None,
+                dtypes=(*FLOATS, "complex128"),
+                kinds=("contiguous", "strided"),
+                special=False,
+            )
+            solve = Line(
+                "linear algebra",
+                f"solve_triangular {batch}{lower}",
+                f"{batch}nm {batch}nk",
+                lambda m, x, y, flags=flags: pt.linalg.solve_triangular(positive(m, x), y, **flags),
+                numpy=None,
+                dtypes=(*FLOATS, "complex128"),
+                kinds=("contiguous", "strided"),
+                special=False,
+            )
+            lines += [cholesky, solve]
+    return lines
+
+
 def _reductions() -> list[Line]:
     lines = []
     for name in (
@@ -321,6 +355,7 @@ PRODUCTS = [
     Line("product", "dot vm", "n nm", lambda m, x, y: m.dot(x, y), dtypes=NO_HALF, special=False),
     Line("product", "dot mm", "nm mk", lambda m, x, y: m.dot(x, y), dtypes=NO_HALF, special=False),
     Line("product", "dot int8", "nm mk", lambda m, x, y: m.dot(x, y), dtypes=("int8", "bool")),
+    *_linear_algebra(),
     Line(
         "product",
         "matmul 3",

@@ -88,7 +88,7 @@ class Cholesky(MatrixOp):
         s = _halved(matmul(adjoint(factor), g))
         for _ in range(2):  # s becomes inv(L)^H s inv(L)
             s = adjoint(solve_triangular(factor, s, lower=True, trans="C"))
-        s = triangle(s, True) + triangle(adjoint(s), True, 1)
+        s = triangle(s + adjoint(s), True, 1) + diagonal_part(s)
         return [match_dtype(self._lower(s), x)]
 
     def pushforward(self, inputs: Any, outputs: Any, tangents: Any) -> list[Variable]:
