@@ -44,12 +44,15 @@ PART = {"complex64": "float32", "complex128": "float64"}
 #: how many numbers an element of an array consists of: 2 if the routine's dtype is complex, else 1
 PARTS = 1
 
-_TYPES = {"int": "int", "Real": "real", "Array": "reals", "Positions": "positions"}
-_TYPES |= {"Longs": "longs", "None": "int"}
+#: annotation -> type
+_TYPES = {
+    "int": "int", "Real": "real", "Array": "reals", "Positions": "positions", "Longs": "longs",
+    "None": "int",
+}  # fmt: skip
 _ELEMENT = {"reals": "real", "positions": "int", "longs": "int"}
 #: array types of integers -> dtype
 INTEGERS = {"positions": "int32", "longs": "int64"}
-_OPERATORS = {
+_OPERATORS: dict[type[ast.AST], str] = {
     ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div", ast.FloorDiv: "idiv",
     ast.Mod: "imod", ast.Eq: "eq", ast.NotEq: "ne", ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt",
     ast.GtE: "ge", ast.And: "and", ast.Or: "or",
@@ -79,7 +82,7 @@ class Assign(NamedTuple):
 class Store(NamedTuple):
     array: str
     element: str  # the type of an element
-    index: Expr
+    place: Expr
     value: Expr
 
 
@@ -305,8 +308,10 @@ class _Parser:
                 left = ast.parse(ast.unparse(node.target), mode="eval").body
                 value = self.expr(ast.BinOp(left, node.op, node.value))
                 return [self.assign(node.target, value)]
-            case ast.For(target=ast.Name(id=name), iter=ast.Call(func=ast.Name(id="range"))):
-                return [self.loop(name, node.iter.args, node)]
+            case ast.For(
+                target=ast.Name(id=n), iter=ast.Call(func=ast.Name(id="range"), args=span)
+            ):
+                return [self.loop(n, span, node)]
             case ast.While():
                 return [While(self.expr(node.test), self.block(node.body))]
             case ast.If():
@@ -363,9 +368,9 @@ class _Parser:
             case ast.IfExp():
                 args = tuple(self.expr(v) for v in (node.test, node.body, node.orelse))
                 return Expr("select", args[1].type, args)
-            case ast.Subscript(value=ast.Name(id=name), slice=ast.Slice(upper=None, step=None)):
-                start = node.slice.lower or ast.Constant(0)
-                return Expr("offset", self.types[name], (self.expr(start),), name)
+            case ast.Subscript(value=ast.Name(id=name), slice=ast.Slice(lower, None, None)):
+                start = self.expr(lower or ast.Constant(0))
+                return Expr("offset", self.types[name], (start,), name)
             case ast.Subscript(value=ast.Name(id=name)):
                 element = _ELEMENT[self.types[name]]
                 return Expr("load", element, (self.expr(node.slice),), name)

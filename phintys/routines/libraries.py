@@ -31,6 +31,8 @@ from phintys.routines.addresses import address
 LETTERS = {"float32": "s", "float64": "d", "complex64": "c", "complex128": "z"}
 #: the dtypes of LAPACK and BLAS
 LAPACK = " ".join(LETTERS)
+#: the largest number that functions of Fortran take
+LARGEST_INT = 2**31 - 1
 #: codes of characters that select a variant
 UPPER, LOWER, TRANSPOSED, PLAIN, RIGHT, UNIT, NOT_UNIT = (ord(c) for c in "ULTNRUN")
 

@@ -103,7 +103,7 @@ class _Emitter:
             case Assign():
                 yield f"{s.name} = {self.expr(s.value)};"
             case Store():
-                yield f"{s.array}[{self.expr(s.index)}] = {self.expr(s.value)};"
+                yield f"{s.array}[{self.expr(s.place)}] = {self.expr(s.value)};"
             case Run():
                 yield f"{self.expr(s.value)};"
             case Return():

@@ -103,7 +103,7 @@ class _Emitter:
         return True
 
     def store(self, s: Store) -> None:
-        value, place = self.expr(s.value), self.element(s.array, self.expr(s.index))
+        value, place = self.expr(s.value), self.element(s.array, self.expr(s.place))
         if self.kinds[s.array] == "positions":
             value = self.w(f"trunc i64 {value} to i32")
         self.w.line(f"store {self.memory(s.array)} {value}, ptr {place}")

@@ -14,6 +14,7 @@ from phintys.routines import Array, routine
 from phintys.routines.language import PARTS
 from phintys.routines.libraries import (
     LAPACK,
+    LARGEST_INT,
     LOWER,
     NOT_UNIT,
     PLAIN,
@@ -127,9 +128,11 @@ def substitute(lower: int, transposed: int, unit: int, n: int, m: int, a: Array,
     if singular:
         for k in range(n * m * PARTS):
             b[k] = nan
-    elif n <= 16 and n * m < SMALL and PARTS == 1:
+    elif PARTS == 1 and ((n <= 16 and n * m < SMALL) or m > LARGEST_INT):
         down = 1 if transposed == 1 else n
         _substitute(lower, down, n + 1 - down, unit, n, m, a, b)
+    elif m > LARGEST_INT:
+        return 1
     else:  # to BLAS, the columns of a matrix are its rows: x^T a^T = b^T
         stored_upper = lower == transposed
         trsm(
