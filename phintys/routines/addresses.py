@@ -41,9 +41,9 @@ def address(library: str, function: str) -> int:
     """
     if library == "numpy":
         return _sort(*function.split("_"))
-    exported: dict[str, Any] = _module(MODULES[library]).__pyx_capi__
     if library == "special":
-        return capsule_pointer(exported[_special(function, exported)])
+        return special(function)[0]
+    exported: dict[str, Any] = _module(MODULES[library]).__pyx_capi__
     if function not in exported:
         raise LookupError(f"{MODULES[library]} has no {function!r}; install a newer SciPy.")
     return capsule_pointer(exported[function])
@@ -94,15 +94,20 @@ def _sort(function: str, dtype: str) -> int:
     return found
 
 
-def _special(function: str, exported: dict[str, Any]) -> str:
-    """The key of the variant for doubles of a function of ``cython_special``."""
+def special(function: str) -> tuple[int, list[str]]:
+    """The address of a function of ``cython_special`` for doubles, and the types of its arguments.
+
+    Arguments of type int come after those of type double, and must be 0.  LookupError if there is
+    no such function.
+    """
+    exported: dict[str, Any] = _module(MODULES["special"]).__pyx_capi__
     for variant in (function, *(f"__pyx_fuse_{k}{function}" for k in range(4))):
         if variant in exported:
             text = capsule_name(exported[variant]).decode()
             result, _, arguments = text.partition(" (")
-            types = {a.split()[0] for a in arguments.rstrip(")").split(", ")}
-            if result == "double" and types <= {"double", "int"}:
-                return variant
+            types = [a.split()[0] for a in arguments.rstrip(")").split(", ")]
+            if result == "double" and "double" in types and {*types} <= {"double", "int"}:
+                return capsule_pointer(exported[variant]), types
     raise LookupError(f"scipy.special.cython_special has no {function!r} for doubles.")
 
 

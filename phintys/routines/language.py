@@ -22,7 +22,6 @@ from __future__ import annotations
 
 import ast
 import inspect
-import math
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
@@ -50,6 +49,11 @@ _TYPES = {
     "None": "int",
 }  # fmt: skip
 _ELEMENT = {"reals": "real", "positions": "int", "longs": "int"}
+#: parameter of a library function -> type
+_OUTSIDE = {
+    "char": "int", "int": "int", "size": "int", "real": "real", "array": "reals",
+    "ints": "positions", "longs": "longs",
+}  # fmt: skip
 #: array types of integers -> dtype
 INTEGERS = {"positions": "int32", "longs": "int64"}
 _OPERATORS: dict[type[ast.AST], str] = {
@@ -81,7 +85,6 @@ class Assign(NamedTuple):
 
 class Store(NamedTuple):
     array: str
-    element: str  # the type of an element
     place: Expr
     value: Expr
 
@@ -270,13 +273,14 @@ class _Parser:
         self.python, self.found = python, found
         self.types: dict[str, str] = {}
         self.defined: dict[str, str] = {}
+        self.result = "int"
 
     def function(self, tree: ast.FunctionDef) -> Function:
         for a in tree.args.args:
             self.define(a.arg, _TYPES[ast.unparse(a.annotation or ast.Constant(None))], a)
         parameters = tuple(self.types.items())
-        result = _TYPES[ast.unparse(tree.returns or ast.Constant(None))]
-        return Function(tree.name, parameters, result, self.block(tree.body))
+        self.result = _TYPES[ast.unparse(tree.returns or ast.Constant(None))]
+        return Function(tree.name, parameters, self.result, self.block(tree.body))
 
     def wrong(self, node: ast.AST) -> SyntaxError:
         place = f"{self.python.__code__.co_filename}, {self.python.__name__}"
@@ -313,11 +317,12 @@ class _Parser:
             ):
                 return [self.loop(n, span, node)]
             case ast.While():
-                return [While(self.expr(node.test), self.block(node.body))]
+                return [While(self.typed(node.test, "bool"), self.block(node.body))]
             case ast.If():
-                return [If(self.expr(node.test), self.block(node.body), self.block(node.orelse))]
+                test = self.typed(node.test, "bool")
+                return [If(test, self.block(node.body), self.block(node.orelse))]
             case ast.Return():
-                return [Return(ZERO if node.value is None else self.expr(node.value))]
+                return [Return(self.typed(node.value, self.result) if node.value else ZERO)]
             case _:
                 raise self.wrong(node)
 
@@ -327,13 +332,14 @@ class _Parser:
                 self.define(name, value.type, target)
                 return Assign(name, value)
             case ast.Subscript(value=ast.Name(id=name)):
-                element = _ELEMENT[self.types[name]]
-                return Store(name, element, self.expr(target.slice), value)
+                if value.type != _ELEMENT[self.types[name]]:
+                    raise self.wrong(target)
+                return Store(name, self.typed(target.slice, "int"), value)
             case _:
                 raise self.wrong(target)
 
     def loop(self, name: str, span: Sequence[ast.expr], node: ast.For) -> For:
-        first, *rest = [self.expr(a) for a in span]
+        first, *rest = [self.typed(a, "int") for a in span]
         start, stop = (first, rest[0]) if rest else (ZERO, first)
         step = rest[1].value if len(rest) > 1 else 1
         if not isinstance(step, int) or step < 1 or name in self.types:
@@ -344,6 +350,13 @@ class _Parser:
         return For(name, start, stop, step, body)
 
     # ----- expressions
+    def typed(self, node: ast.expr, kind: str) -> Expr:
+        """An expression that must be of a type."""
+        found = self.expr(node)
+        if found.type != kind:
+            raise self.wrong(node)
+        return found
+
     def expr(self, node: ast.expr) -> Expr:
         match node:
             case ast.Constant():
@@ -354,26 +367,26 @@ class _Parser:
                 x = self.expr(node.operand)
                 return Expr("const", x.type, (), -x.value) if x.op == "const" else _minus(x)
             case ast.UnaryOp(op=ast.Not()):
-                return Expr("not", "bool", (self.expr(node.operand),))
+                return Expr("not", "bool", (self.typed(node.operand, "bool"),))
             case ast.BinOp():
                 return self.binary(node.op, node.left, node.right, node)
             case ast.Compare(ops=[op], comparators=[right]):
                 return self.binary(op, node.left, right, node)
             case ast.BoolOp():
-                args = [self.expr(v) for v in node.values]
+                args = [self.typed(v, "bool") for v in node.values]
                 result = args[0]
                 for a in args[1:]:
                     result = Expr(_OPERATORS[type(node.op)], "bool", (result, a))
                 return result
             case ast.IfExp():
-                args = tuple(self.expr(v) for v in (node.test, node.body, node.orelse))
-                return Expr("select", args[1].type, args)
+                test, then = self.typed(node.test, "bool"), self.expr(node.body)
+                return Expr("select", then.type, (test, then, self.typed(node.orelse, then.type)))
             case ast.Subscript(value=ast.Name(id=name), slice=ast.Slice(lower, None, None)):
-                start = self.expr(lower or ast.Constant(0))
+                start = self.typed(lower or ast.Constant(0), "int")
                 return Expr("offset", self.types[name], (start,), name)
             case ast.Subscript(value=ast.Name(id=name)):
                 element = _ELEMENT[self.types[name]]
-                return Expr("load", element, (self.expr(node.slice),), name)
+                return Expr("load", element, (self.typed(node.slice, "int"),), name)
             case ast.Call(func=ast.Name(id=name)):
                 return self.call(name, tuple(self.expr(a) for a in node.args), node)
             case _:
@@ -402,18 +415,18 @@ class _Parser:
 
     def call(self, name: str, args: tuple[Expr, ...], node: ast.expr) -> Expr:
         function = self.python.__globals__.get(name)
-        if function is sqrt or function is math.sqrt:
-            return Expr("sqrt", "real", args)
         if isinstance(function, LibraryFunction):
-            if len(args) != len(function.arguments):
-                raise self.wrong(node)
-            return Expr("call", "int", args, function)
-        if not isinstance(function, FunctionType):
+            made, result, wanted = function, "int", [_OUTSIDE[kind] for kind in function.arguments]
+        elif function is sqrt:
+            made, result, wanted = None, "real", ["real"]
+        elif isinstance(function, FunctionType):
+            made = self.found.get(name) or _parse(function, self.found)
+            result, wanted = made.result, [t for _, t in made.parameters]
+        else:
             raise self.wrong(node)
-        made = self.found.get(name) or _parse(function, self.found)
-        if [a.type for a in args] != [t for _, t in made.parameters]:
+        if [a.type for a in args] != wanted:
             raise self.wrong(node)
-        return Expr("call", made.result, args, made)
+        return Expr("call" if made else "sqrt", result, args, made)
 
 
 def _minus(x: Expr) -> Expr:

@@ -53,30 +53,25 @@ def _linear_algebra() -> list[Line]:
         return m.matmul(x, m.swapaxes(m.conj(x), -1, -2)) / 100 + 9 * m.eye(5)
 
     lines = []
-    for batch in ("", "p"):
-        for lower in (True, False):
-            flags = {"lower": lower}
-            cholesky = Line(
-                "linear algebra",
-                f"cholesky {batch}{lower}",
-                f"{batch}nm",
-                lambda m, x, flags=flags: pt.linalg.cholesky(positive(m, x), **flags),
-                numpy=None,
-                dtypes=(*FLOATS, "complex128"),
-                kinds=("contiguous", "strided"),
-                special=False,
-            )
-            solve = Line(
-                "linear algebra",
-                f"solve_triangular {batch}{lower}",
-                f"{batch}nm {batch}nk",
-                lambda m, x, y, flags=flags: pt.linalg.solve_triangular(positive(m, x), y, **flags),
-                numpy=None,
-                dtypes=(*FLOATS, "complex128"),
-                kinds=("contiguous", "strided"),
-                special=False,
-            )
-            lines += [cholesky, solve]
+    for batch, lower in (("", True), ("p", False)):
+        flags = {"lower": lower}
+        common = {"numpy": None, "dtypes": ("float64", "complex128"), "special": False}
+        common["kinds"] = ("contiguous", "strided")
+        cholesky = Line(
+            "linear algebra",
+            f"cholesky {batch}",
+            f"{batch}nm",
+            lambda m, x, flags=flags: pt.linalg.cholesky(positive(m, x), **flags),
+            **common,
+        )
+        solve = Line(
+            "linear algebra",
+            f"solve_triangular {batch}",
+            f"{batch}nm {batch}nk",
+            lambda m, x, y, flags=flags: pt.linalg.solve_triangular(positive(m, x), y, **flags),
+            **common,
+        )
+        lines += [cholesky, solve]
     return lines
 
 

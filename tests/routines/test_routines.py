@@ -261,6 +261,31 @@ def wrong_count(n: int, x: Array) -> int:
     return getrf(n)
 
 
+def wrong_condition(n: int, x: Array) -> int:
+    if n:
+        return 1
+    return 0
+
+
+def wrong_element(n: int, x: Array) -> int:
+    x[0] = n
+    return 0
+
+
+def wrong_result(n: int, x: Array) -> int:
+    return x[0]
+
+
+def wrong_index(n: int, x: Array) -> int:
+    x[x[0]] = 0.0
+    return 0
+
+
+def wrong_sides(n: int, x: Array) -> int:
+    x[0] = 0.0 if n == 0 else n
+    return 0
+
+
 def wrong_constant(n: int, x: Array) -> int:
     return FAILURE
 

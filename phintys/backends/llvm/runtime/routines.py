@@ -144,11 +144,13 @@ class _Emitter:
         phis.edge(before, [start] * bool(start) + [self.values[n] for n in changed])
         self.values.update(zip(changed, current))
         outer = dict(self.values)
-        goes_on = w(f"icmp slt i64 {counter}, {stop}") if isinstance(s, For) else ""
-        w.branch(goes_on or self.expr(s.condition), inside, after)  # type: ignore[union-attr]
-        w.label(inside)
         if isinstance(s, For):
             self.values[s.name] = counter
+            goes_on = w(f"icmp slt i64 {counter}, {stop}")
+        else:
+            goes_on = self.expr(s.condition)
+        w.branch(goes_on, inside, after)
+        w.label(inside)
         if self.block(s.body):
             following = [w(f"add i64 {counter}, {s.step}")] if isinstance(s, For) else []
             phis.edge(w.block, following + [self.values[n] for n in changed])
