@@ -24,6 +24,9 @@ def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
         x = jnp.tril(x if op.lower else jnp.conj(x.T))
         x = x.at[jnp.diag_indices(x.shape[0])].set(jnp.diagonal(x).real.astype(dtype))
         factor = jax.lax.linalg.cholesky(x, symmetrize_input=False)
+        # JAX fills one triangle with NaN if LAPACK fails, the first element included
+        failed = jnp.any(jnp.isnan(factor[:1, :1]) & ~jnp.isnan(x[:1, :1]))
+        factor = jnp.where(failed, _nan(dtype), factor)
         factor = factor if op.lower else jnp.conj(factor.T)
         if op.on_error == "raise":
             positive = ~jnp.isnan(jnp.diagonal(factor))
