@@ -112,16 +112,15 @@ def special(function: str) -> tuple[int, list[str]]:
 
 
 def _module(name: str) -> Any:
-    """An extension module of SciPy, without the rest of its package if that can be done.
+    """An extension module of SciPy; of BLAS, which most programs need, without ``scipy.linalg``.
 
-    The rest of ``scipy.linalg`` takes ten times as long to import as its BLAS.  A later import of
-    the package finds the same module.
+    The rest of that package takes ten times as long to import.  A later import of the package finds
+    the same module.
     """
-    package, _, last = name.rpartition(".")
     found = importlib.util.find_spec("scipy")
-    if name not in sys.modules and package == "scipy.linalg" and found is not None:
+    if name == MODULES["blas"] and name not in sys.modules and found is not None:
         places = [str(Path(p) / "linalg") for p in found.submodule_search_locations or ()]
-        spec = PathFinder.find_spec(f"{package}.{last}", places)
+        spec = PathFinder.find_spec(name, places)
         if spec is not None and isinstance(spec.loader, ExtensionFileLoader):
             with contextlib.suppress(ImportError):
                 module = importlib.util.module_from_spec(spec)

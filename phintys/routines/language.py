@@ -181,10 +181,10 @@ class Routine:
         return sum([kind in _ELEMENT for _, kind in self.functions[-1].parameters])
 
     def is_available(self, dtype: str) -> bool:
-        """Whether it has the dtype, and SciPy has what it calls."""
+        """Whether it has the dtype, its source is there, and SciPy has what it calls."""
         try:
             return dtype in self.dtypes and all([f.address(dtype) for f in self.libraries])
-        except LookupError:
+        except (LookupError, OSError):
             return False
 
     def python(

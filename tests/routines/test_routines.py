@@ -209,6 +209,12 @@ def test_failures():
         c.compile_program(program, fail)([np.zeros(100)])
 
 
+def test_a_routine_without_source():
+    space = {"Array": Array}
+    exec("def made(n: int, x: Array) -> int:\n    return 0", space)
+    assert not Routine(space["made"], ("float64",), FAILURE).is_available("float64")
+
+
 def test_what_is_not_available():
     b = Builder()
     x = b.input("float64", (None,))
