@@ -23,7 +23,7 @@ def explain_failure(fgraph: Any, values: Sequence[Any], program: Any, step: int)
 
 def _error_of_step(program: Any, number: int) -> Exception:
     """The exception for a failed step: IndexError or ShapeError, with the node in a note."""
-    from phintys.lowering.program import Kernel
+    from phintys.lowering.program import External, Kernel
 
     k = next((k for k, s in enumerate(program.steps) if s.step == number), None)
     if k is None:
@@ -33,6 +33,8 @@ def _error_of_step(program: Any, number: int) -> Exception:
     is_position = getattr(failed, "is_position", isinstance(failed, Kernel))
     kind: type[Exception] = IndexError if is_position else ShapeError
     message = getattr(failed, "message", "") or "An index is out of range."
+    if isinstance(failed, External):
+        kind, message = failed.routine.failure
     error = kind(message)
     if node is not None:
         made = describe(node.origin, indent="")

@@ -82,7 +82,7 @@ def _storable(builder: Builder, value: Value) -> Value:
 
 def _is_fresh(value: Value) -> bool:
     slot = value.own_slot()
-    return slot is not None and slot.kind == "python"
+    return slot is not None and slot.kind in ("python", "temp")
 
 
 def _copied(array: Any) -> tuple[Any]:

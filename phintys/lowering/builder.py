@@ -22,10 +22,18 @@ from typing import Any, NamedTuple
 from phintys.dims import Dim, DimLike
 from phintys.graph.variable import Apply
 from phintys.lowering.arrays import ArrayBuilder, NotNative
-from phintys.lowering.calls import BlasCall, BranchCall, LoopCall, PythonCall, ScanCall
+from phintys.lowering.calls import (
+    BlasCall,
+    BranchCall,
+    ExternalCall,
+    LoopCall,
+    PythonCall,
+    ScanCall,
+)
 from phintys.lowering.program import Check, Program, Slot
 from phintys.lowering.shapes import LoweredShapes
 from phintys.lowering.values import Literal, Shape, Source, Value, View
+from phintys.routines import Routine
 from phintys.scalar.native import NATIVE_DTYPES
 
 __all__ = ["Builder", "NotNative"]
@@ -156,6 +164,37 @@ class Builder(ArrayBuilder):
             raise NotNative(str(value.dtype))
         return self._add(ScanCall(kind, self._addressed(value), axis % value.ndim))
 
+    # -------------------------------------------------------------------- routines
+    def external(
+        self,
+        routine: Routine,
+        dtype: str,
+        integers: Sequence[DimLike],
+        reads: Sequence[Value] = (),
+        updates: Sequence[Value] = (),
+        writes: Sequence[tuple[str, Sequence[DimLike]]] = (),
+        batch: Sequence[DimLike] = (),
+        work: DimLike = 1,
+    ) -> list[Value]:
+        """The arrays that a routine updates, then those that it writes, for each item of a batch.
+
+        ``reads`` and ``updates`` have the axes of the batch first; ``writes`` are dtypes and shapes
+        of items.  ``work`` estimates the number of operations for an item.  Raises `NotNative` if
+        the routine has no version for the dtype, or SciPy lacks what it calls.
+        """
+        if not routine.is_available(dtype):
+            raise NotNative(f"{routine.name} for {dtype}")
+        batch = self._shape(batch)
+        args = [self._with_contiguous_items(v, len(batch)) for v in reads]
+        args += [self._array(v) for v in updates]
+        slots = [self._result_slot(v.dtype, self.shape(v)) for v in updates]
+        slots += [self._result_slot(d, (*batch, *self._shape(s))) for d, s in writes]
+        lengths, work = self._shape(integers), self.canonical(work)
+        call = self._add(
+            ExternalCall(routine, dtype, lengths, tuple(args), tuple(slots), batch, work)
+        )
+        return [self._add(Source(slot, (call,))) for slot in slots]
+
     # ---------------------------------------------------------------------- python
     def python(
         self,
@@ -219,7 +258,8 @@ class Builder(ArrayBuilder):
         for s in slices:
             self.check(self.length(s, 0), ">=", length, "loop: a sequence is too short")
         args = [self._array(s) for s in states]
-        args += [self._with_contiguous_items(s) for s in slices]
+        slices = [s if s.ndim == s.base.ndim else self.contiguous(s) for s in slices]
+        args += [self._with_contiguous_items(s, 1) for s in slices]
         args += [self._array(c) for c in constants]
         finals = tuple(self._result_slot(s.dtype, self.shape(s)) for s in states)
         stacks = [
@@ -261,18 +301,41 @@ class Builder(ArrayBuilder):
             message = f"loop: state {number} changes its length along axis {axis}"
             self.unify(state.shape[axis], d, message)
 
-    def _with_contiguous_items(self, value: Value) -> Value:
-        """The value, or a copy if its items ``value[t]`` are not contiguous in memory."""
+    def _with_contiguous_items(self, value: Value, batch: int) -> Value:
+        """The value, or a copy if its items are not contiguous in memory.
+
+        An item is the value at an index of its first ``batch`` axes.
+        """
+        return value if self.has_contiguous_items(value, batch) else self._copied(value)
+
+    def has_contiguous_items(self, value: Value, batch: int) -> bool:
+        """Whether the items at all indices of the first axes are contiguous in memory."""
+        base = value.base
+        if base.is_number or base.owner is not base:
+            return False
         if not isinstance(value, View):
-            return self._array(value)
-        base = value.args[0]
-        natural = value.ndim == base.ndim and base.owner is base and not base.is_number
-        for axis in range(1, value.ndim):
-            moves = value.axes[axis] == axis or base.shape[axis].value == 1
-            plain = value.starts[axis].value == 0 and value.steps[axis].value == 1
-            same = self.length(value, axis) is self.length(base, axis)
-            natural = natural and moves and plain and same
-        return value if natural else self.contiguous(value)
+            return True
+        added = value.ndim - base.ndim  # batch axes along which the value is broadcast
+        for axis in range(batch, value.ndim):
+            own = axis - added
+            moves = own >= 0 and (value.axes[own] == axis or base.shape[own].value == 1)
+            if not moves or value.starts[own].value != 0 or value.steps[own].value != 1:
+                return False
+            if self.length(value, axis) is not self.length(base, own):
+                return False
+        return True
+
+    def rows_or_columns(self, value: Value) -> tuple[Value, bool]:
+        """Matrices whose rows are contiguous in memory, and whether they are the transposes."""
+        batch = tuple(range(value.ndim - 2))
+        turned = self.permute(value, (*batch, value.ndim - 1, value.ndim - 2))
+        plain = self.has_contiguous_items(value, len(batch))
+        if not plain and self.has_contiguous_items(turned, len(batch)):
+            return turned, True
+        return value, False
+
+    def _copied(self, value: Value) -> Value:
+        return self.contiguous(value) if isinstance(value, View) else self._array(value)
 
 
 class Inner(NamedTuple):

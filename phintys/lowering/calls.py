@@ -11,6 +11,7 @@ from phintys.lowering.program import (
     Branch,
     Call,
     Copy,
+    External,
     Loop,
     Operand,
     Program,
@@ -21,6 +22,7 @@ from phintys.lowering.program import (
 )
 from phintys.lowering.protocols import Fusion, Layouts
 from phintys.lowering.values import Shape, Value
+from phintys.routines import Routine
 
 
 class CallValue(Value):
@@ -111,6 +113,57 @@ class ScanCall(CallValue):
             operands.append(Operand(slot, tuple(strides[k] for k in order), offset))
         target, source = operands
         return Scan(self.kind, tuple(shape[k] for k in order), (target, source))
+
+
+class ExternalCall(CallValue):
+    """A call of a routine; its results are `Source` values.
+
+    ``args``: what it reads, then the initial values of what it updates.  ``results`` are the slots
+    of what it updates and writes.
+    """
+
+    __slots__ = ("batch", "dtype_of_routine", "integers", "results", "routine", "work")
+
+    def __init__(
+        self,
+        routine: Routine,
+        dtype: str,
+        integers: Shape,
+        args: tuple[Value, ...],
+        results: tuple[Slot, ...],
+        batch: Shape,
+        work: Dim,
+    ):
+        super().__init__(None, (), args)
+        self.routine = routine
+        self.dtype_of_routine = dtype
+        self.integers = integers
+        self.results = results
+        self.batch = batch
+        self.work = work
+
+    def dims(self) -> Shape:
+        lengths = (d for slot in self.results for d in slot.shape)
+        return (*self.integers, *self.batch, self.work, *lengths)
+
+    def call_steps(self, layouts: Layouts) -> list[Step]:
+        """Copies of the initial values, then the call."""
+        find, n = layouts.builder.canonical, len(self.batch)
+        integers, batch = tuple(map(find, self.integers)), tuple(map(find, self.batch))
+        reads = self.routine.count_of_arrays - len(self.results)
+        initial = self.args[reads:]
+        operands: list[Operand] = []
+        for arg in self.args[:reads]:
+            slot, offset, strides = arg.address(layouts)
+            operands.append(Operand(slot, strides[:n], offset))
+        for slot in self.results:
+            operands.append(Operand(slot, layouts.strides(slot.shape)[:n], ZERO))
+        roles = "r" * reads + "u" * len(initial) + "w" * (len(self.results) - len(initial))
+        copies = [Copy(layouts.slot(v), slot) for v, slot in zip(initial, self.results)]
+        work = find(self.work)
+        dtype = self.dtype_of_routine
+        call = External(self.routine, dtype, integers, roles, tuple(operands), batch, work)
+        return [*copies, call]
 
 
 class LoopCall(CallValue):

@@ -19,6 +19,7 @@ from phintys.lowering.program import (
     Call,
     Check,
     Copy,
+    External,
     Inst,
     Kernel,
     Loop,
@@ -30,6 +31,7 @@ from phintys.lowering.program import (
 )
 from phintys.lowering.reductions import identity
 from phintys.lowering.schedule import Phase, Schedule, schedule
+from phintys.routines.language import PART
 from phintys.scalar import numeric
 from phintys.scalar.conversion import convert_number
 
@@ -65,6 +67,7 @@ class _Run:
             Copy: self.copy,
             Call: self.call,
             Scan: self.scan,
+            External: self.external,
             Check: self.check,
             Python: self.python,
             Loop: self.loop,
@@ -170,6 +173,22 @@ class _Run:
             for i in range(1, length):
                 values[i] = _COMBINE[step.kind](values[i - 1], values[i])
             target.set(values)
+
+    def external(self, step: External) -> None:
+        function = step.routine.python(step.dtype)
+        integers = [self.integer(d) for d in step.integers]
+        for point in np.ndindex(*(self.integer(d) for d in step.batch)):
+            items = [self.item(operand, point) for operand in step.operands]
+            status = function(*integers, *items)
+            if status != 0:
+                raise StepFailure(step.step, f"{step.routine.name} returned {status}")
+
+    def item(self, operand: Operand, point: tuple[int, ...]) -> np.ndarray:
+        """The memory from an item of a batch on; complex numbers as pairs."""
+        start = self.integer(operand.offset)
+        start += sum(i * self.integer(s) for i, s in zip(point, operand.strides))
+        flat = self.flat(operand.slot)[start:]
+        return flat.view(PART.get(str(flat.dtype), flat.dtype))
 
     def factor(self, factor: Operand | float) -> Any:
         """The value of ``alpha`` or ``beta``."""

@@ -22,6 +22,7 @@ from phintys.lowering.program import (
     Call,
     Check,
     Copy,
+    External,
     Kernel,
     Loop,
     Operand,
@@ -134,7 +135,7 @@ def _rename(program: Program, merged: dict[Slot, Slot]) -> None:
                 continue
         elif isinstance(step, Scan):
             step.operands = (moved(step.operands[0]), moved(step.operands[1]))
-        elif isinstance(step, (Kernel, Call)):
+        elif isinstance(step, (Kernel, Call, External)):
             step.operands = tuple(moved(o) for o in step.operands)
             if isinstance(step, Call):
                 step.alpha = moved(step.alpha) if isinstance(step.alpha, Operand) else step.alpha

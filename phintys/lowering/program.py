@@ -29,7 +29,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Union
 
-from phintys.dims import Dim
+from phintys.dims import ONE, Dim
+from phintys.routines import Routine
 
 # --------------------------------------------------------------------------- slots
 
@@ -216,6 +217,31 @@ class Scan:
 
 
 @dataclass(eq=False, slots=True)
+class External:
+    """Call a routine for each item of a batch; the step fails if it returns another number than 0.
+
+    The arguments are the ``integers``, then the addresses of the operands: ``roles`` has a letter
+    for each, ``r`` if it is read, ``u`` if it is updated, ``w`` if it is only written; in this
+    order.  An operand has one stride per batch dim, and its items are contiguous in memory.
+    ``dtype``, which may be complex, selects the version of the routine.  ``work`` estimates the
+    number of operations for an item.
+    """
+
+    routine: Routine
+    dtype: str
+    integers: tuple[Dim, ...]
+    roles: str
+    operands: tuple[Operand, ...]
+    batch: tuple[Dim, ...] = ()
+    work: Dim = ONE
+    step: int = -1
+
+    def in_role(self, roles: str) -> list[Slot]:
+        """The slots of the operands that have one of some roles."""
+        return [o.slot for role, o in zip(self.roles, self.operands, strict=True) if role in roles]
+
+
+@dataclass(eq=False, slots=True)
 class Check:
     """Fail unless ``left <relation> right``; relation is ``==``, ``>=`` or ``>``.
 
@@ -279,7 +305,7 @@ class Branch:
     step: int = -1
 
 
-Step = Union[Kernel, Copy, Call, Scan, Check, Python, Loop, Branch]
+Step = Union[Kernel, Copy, Call, Scan, External, Check, Python, Loop, Branch]
 
 
 # ------------------------------------------------------------------------- program

@@ -16,6 +16,7 @@ from phintys.lowering.program import (
     Call,
     Check,
     Copy,
+    External,
     Inst,
     Kernel,
     Loop,
@@ -26,6 +27,7 @@ from phintys.lowering.program import (
     Slot,
     Step,
 )
+from phintys.routines.language import INTEGERS
 from phintys.scalar.native import INSTRUCTIONS, LIBM_CALLS, NATIVE_DTYPES, SCIPY_CALLS
 
 KINDS = frozenset(("input", "constant", "temp", "output", "python", "object"))
@@ -61,6 +63,8 @@ def step_reads(step: Step) -> Iterable[Slot]:
             return [o.slot for o in step.operands[1:]] + factors + old
         case Scan():
             return (step.operands[1].slot,)
+        case External():
+            return step.in_role("ru")
         case Python():
             return step.inputs
         case Branch():
@@ -80,6 +84,8 @@ def step_writes(step: Step) -> Iterable[Slot]:
             return (step.target,)
         case Call() | Scan():
             return (step.operands[0].slot,)
+        case External():
+            return step.in_role("uw")
         case Python() | Branch():
             return step.outputs
         case Loop():
@@ -108,6 +114,10 @@ def step_dims(step: Step) -> Iterable[Dim]:
                     yield from operand_dims(operand)
         case Scan():
             yield from step.dims
+            for operand in step.operands:
+                yield from operand_dims(operand)
+        case External():
+            yield from (*step.integers, *step.batch, step.work)
             for operand in step.operands:
                 yield from operand_dims(operand)
         case Check():
@@ -215,6 +225,7 @@ class _Verifier:
             Copy: self.copy,
             Call: self.call,
             Scan: self.scan,
+            External: self.external,
             Check: self.check,
             Loop: self.loop,
             Branch: self.branch,
@@ -259,6 +270,19 @@ class _Verifier:
         for operand in step.operands:
             self.require(len(operand.strides) == len(step.dims), "strides and dims differ")
             self.require(not operand.extra, "a scan has no computed indices")
+
+    def external(self, step: External) -> None:
+        routine, operands = step.routine, step.operands
+        self.require(step.dtype in routine.dtypes, f"{routine} has no version for {step.dtype}")
+        self.require(list(step.roles) == sorted(step.roles, key="ruw".index), "roles out of order")
+        kinds = [kind for _, kind in routine.functions[-1].parameters]
+        wanted = ["int"] * len(step.integers) + ["reals"] * len(operands)
+        found = ["reals" if kind in INTEGERS else kind for kind in kinds]
+        self.require(found == wanted, f"{routine} has other parameters")
+        for operand, kind in zip(operands, kinds[len(step.integers) :]):
+            dtype = INTEGERS.get(kind, step.dtype)
+            self.require(operand.slot.dtype == dtype, f"slot {operand.slot.number}: dtype")
+            self.require(len(operand.strides) == len(step.batch), "strides and batch differ")
 
     def loop(self, step: Loop) -> None:
         body = verify(step.body)

@@ -20,6 +20,7 @@ from phintys.lowering.program import (
     Call,
     Check,
     Copy,
+    External,
     Inst,
     Kernel,
     Loop,
@@ -30,6 +31,7 @@ from phintys.lowering.program import (
     Slot,
     Step,
 )
+from phintys.routines import ROUTINES
 
 # -------------------------------------------------------------------------- writing
 
@@ -141,6 +143,13 @@ def _scan_lines(scan: Scan) -> Iterator[str]:
         yield f"  ${number} = {_operand(operand)}"
 
 
+def _external_lines(step: External) -> Iterator[str]:
+    head = f"external {step.routine.name} {step.dtype} {step.roles} [{_dims(step.integers)}]"
+    yield f"{head} batch [{_dims(step.batch)}] work {render_dim(step.work)}"
+    for number, operand in enumerate(step.operands):
+        yield f"  ${number} = {_operand(operand)}"
+
+
 def _nested(title: str, program: Program) -> Iterator[str]:
     yield f"  {title}"
     for line in _program_lines(program):
@@ -169,6 +178,7 @@ _WRITERS: dict[type, Callable[[Any], Iterable[str]]] = {
     Kernel: _kernel_lines,
     Call: _call_lines,
     Scan: _scan_lines,
+    External: _external_lines,
     Branch: _branch_lines,
     Loop: _loop_lines,
     Copy: lambda s: [f"copy %{s.source.number} -> %{s.target.number}"],
@@ -338,6 +348,7 @@ class _Parser:
             "kernel": self.kernel,
             "call": self.call,
             "scan": self.scan,
+            "external": self.external,
             "copy": self.copy,
             "check": self.check,
             "python": self.python,
@@ -372,6 +383,11 @@ class _Parser:
         m = self.match(r"scan (\w+) \[(.*)\]")
         target, source = self.operands()
         return Scan(m[1], _dim_list(m[2]), (target, source))
+
+    def external(self) -> External:
+        m = self.match(r"external (\w+) (\w+) ([ruw]*) \[(.*)\] batch \[(.*)\] work (.*)")
+        integers, batch, work = _dim_list(m[4]), _dim_list(m[5]), parse_dim(m[6])
+        return External(ROUTINES[m[1]], m[2], integers, m[3], self.operands(), batch, work)
 
     def factor(self, text: str) -> Operand | float:
         return self.operand(text) if text.startswith("%") else float(text)

@@ -15,7 +15,7 @@ shape of `Dim` and arguments that were made before it:
 ``reduce``       `Reduce`: a reduction over axes
 ``updates``      `Update`: an array with a region, or computed positions, set or added to
 ``calls``        `BlasCall`: a matrix product; `ScanCall`: running reductions along an axis;
-                 `PythonCall`: a call of a Python function;
+                 `ExternalCall`: a call of a routine; `PythonCall`: a call of a Python function;
                  `LoopCall`: a Program that runs repeatedly; `BranchCall`: one of two Programs
 ===============  ==================================================================
 

@@ -7,6 +7,7 @@ This namespace contains the names in ``__all__`` of each module.
 from __future__ import annotations
 
 from phintys.tensor.scalar_functions import *  # isort: skip  (first: later modules refine some)
+from phintys.tensor import linalg
 from phintys.tensor.axes import *
 from phintys.tensor.blockwise import *
 from phintys.tensor.convert import as_tensor, as_tensor_variable, constant

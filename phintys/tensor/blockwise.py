@@ -269,6 +269,10 @@ class Blockwise(Op):
         return self.make_node(*batched_inputs)
 
     # ----- lowering
+    @property
+    def lowers_complex(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return self.core_op.lowers_complex
+
     def lower(self, node: Apply, b: Any, *inputs: Any) -> Any:
         batched = self.core_op.lower_batched
         return NotImplemented if batched is None else batched(self.core_node(node), b, *inputs)

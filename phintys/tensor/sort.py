@@ -10,6 +10,8 @@ import numpy as np
 from phintys.graph.op import Op
 from phintys.graph.shapes import Shape, ShapeContext
 from phintys.graph.variable import Apply, Variable
+from phintys.routines import Array, Longs, routine
+from phintys.routines.libraries import argquicksort, argstablesort, quicksort, stablesort
 from phintys.tensor.convert import as_tensor_variable
 from phintys.tensor.index import take_along_axis
 from phintys.tensor.reshape import flatten
@@ -52,6 +54,18 @@ class _Order(Op):
     def shape_rule(self, s: ShapeContext, x: Shape) -> list[Shape]:
         return [x]
 
+    # ----- lowering: NumPy's own functions, over the items of the last axis
+    lowers_complex = True
+
+    def lower(self, node: Apply, b: Any, x: Any) -> Any:
+        if self.kind == "heapsort":
+            return NotImplemented
+        last = [*(k for k in range(x.ndim) if k != self.axis), self.axis]
+        *batch, n = b.shape(rows := b.permute(x, last) if self.axis != x.ndim - 1 else x)
+        arguments = {"batch": batch, "work": 16 * n}
+        (found,) = self.lower_rows(b, rows, n, arguments)
+        return found if rows is x else b.permute(found, [last.index(k) for k in range(x.ndim)])
+
     # ----- batching
     def vectorize_node(self, node: Apply, *batched_inputs: Any) -> Apply:
         (x,) = batched_inputs
@@ -70,6 +84,12 @@ class ArgSortOp(_Order):
         found = np.argsort(inputs[0], axis=self.axis, kind=self.kind)
         output_storage[0][0] = found.astype("int64", copy=False)
 
+    # ----- lowering
+    def lower_rows(self, b: Any, x: Any, n: Any, arguments: Any) -> list[Any]:
+        """The positions for an array whose last axis is to be sorted."""
+        order = sorted_positions if self.kind == "quicksort" else stable_positions
+        return b.external(order, x.dtype, (n,), [x], writes=[("int64", (n,))], **arguments)
+
     # ----- derivative
     def connection_pattern(self, node: Apply) -> list[list[bool]]:
         return [[False]]
@@ -82,6 +102,12 @@ class SortOp(_Order):
     def perform(self, node: Apply, inputs: Sequence[Any], output_storage: list[list[Any]]) -> None:
         output_storage[0][0] = np.sort(inputs[0], axis=self.axis, kind=self.kind)
 
+    # ----- lowering
+    def lower_rows(self, b: Any, x: Any, n: Any, arguments: Any) -> list[Any]:
+        """An array whose last axis is sorted."""
+        order = in_order if self.kind == "quicksort" else in_stable_order
+        return b.external(order, x.dtype, (n,), updates=[x], **arguments)
+
     # ----- derivative: through the permutation, whose inverse is its own argsort
     def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
         (x,), (g,) = inputs, cotangents
@@ -91,6 +117,38 @@ class SortOp(_Order):
     def pushforward(self, inputs: Any, outputs: Any, tangents: Any) -> list[Variable]:
         (x,), (t,) = inputs, tangents
         return [take_along_axis(t, ArgSortOp(self.kind, self.axis)(x), self.axis)]
+
+
+_DTYPES = "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float32 float64"
+_sorts = routine(f"{_DTYPES} complex64 complex128", (MemoryError, "There is no memory to sort in."))
+
+
+@_sorts
+def in_order(n: int, x: Array) -> int:
+    """Sort an array."""
+    return quicksort(x, n)
+
+
+@_sorts
+def in_stable_order(n: int, x: Array) -> int:
+    """Sort an array; equal elements, such as 0.0 and -0.0, keep their order."""
+    return stablesort(x, n)
+
+
+@_sorts
+def sorted_positions(n: int, x: Array, order: Longs) -> int:
+    """Write the positions of the elements in order."""
+    for i in range(n):
+        order[i] = i
+    return argquicksort(x, order, n)
+
+
+@_sorts
+def stable_positions(n: int, x: Array, order: Longs) -> int:
+    """Write the positions of the elements in order; equal elements keep theirs."""
+    for i in range(n):
+        order[i] = i
+    return argstablesort(x, order, n)
 
 
 def _ordered(op: type[_Order], a: Any, axis: int | None, kind: str | None, stable: Any) -> Any:

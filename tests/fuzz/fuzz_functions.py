@@ -59,7 +59,8 @@ def draws(*names: str) -> Any:
 def public_functions() -> dict[str, Any]:
     """The functions of ``phintys.tensor`` that are no rows and no constructors of variables."""
     found = {}
-    for name, value in vars(pt).items():
+    linear = {f"linalg.{name}": getattr(pt.linalg, name) for name in pt.linalg.__all__}
+    for name, value in (vars(pt) | linear).items():
         own = str(getattr(value, "__module__", "")).startswith("phintys.tensor")
         skip = name.startswith("_") or name in FUNCTIONS or name in pt.CONSTRUCTORS
         if own and callable(value) and not skip and not inspect.isclass(value):

@@ -459,3 +459,27 @@ def _sort(g: Drawer, name: str) -> Text:
     x = g.item(least=1)
     stable = ", stable=True" if name == "argsort" else ""
     return f"pt.{name}({x.name}, axis={g.choice((None, g.axis(x.ndim)))}{stable})"
+
+
+@draws("linalg.cholesky")
+def _cholesky(g: Drawer, name: str) -> Text:
+    a, _ = _positive(g)
+    return f"pt.linalg.cholesky({a}, lower={g.chance(0.5)})"
+
+
+@draws("linalg.solve_triangular")
+def _solve_triangular(g: Drawer, name: str) -> Text:
+    a, n = _positive(g)
+    b = g.like((n,) if g.chance(0.4) else (n, g.size()))
+    if not b.ndim or b.shape[0] != n:
+        return None
+    flags = f"lower={g.chance(0.5)}, trans={g.choice('NTC')!r}, unit_diagonal={g.chance(0.2)}"
+    return f"pt.linalg.solve_triangular({a}, pt.tanh({b.name}), {flags})"
+
+
+def _positive(g: Drawer) -> tuple[str, int]:
+    """Text of positive definite matrices, well conditioned and of moderate numbers; their size."""
+    x = g.item(least=2)
+    y, n = f"pt.tanh({x.name})", x.shape[-2]
+    product = f"pt.matmul({y}, pt.matrix_transpose({y}))"
+    return f"{product} / {max(x.shape[-1], 1)} + 2 * pt.eye({n})", n

@@ -17,6 +17,7 @@ from phintys.graph.traversal import apply_ancestors
 from phintys.scalar.op import TABLE
 from phintys.tensor import blas, reduce
 from phintys.tensor.elemwise import Elemwise
+from phintys.tensor.linalg import Cholesky, SolveTriangular
 from phintys.tensor.others import ProdOthers
 from phintys.tensor.shape import scalar_from_tensor, tensor_from_scalar
 
@@ -84,6 +85,11 @@ STRUCTURED = {
     "Dot": (lambda x, y: pt.dot(x, y), [M, N]),
     "Dot of vectors": (lambda x, y: pt.dot(x, y), [V, W]),
     "Blockwise": (lambda x, y: pt.matmul(x, y), [C, N]),
+    "Cholesky": (lambda x: Cholesky()(pt.dot(x, x.T)), [M]),
+    "SolveTriangular": (
+        lambda a, b: SolveTriangular(b_ndim=2, lower=True)(pt.dot(a, a.T), b),
+        [M, M],
+    ),
     "Softmax": (lambda x: pt.softmax(x, axis=-1), [M]),
     "LogSoftmax": (lambda x: pt.log_softmax(x, axis=0), [M]),
     "LogSumExp": (lambda x: pt.logsumexp(x, axis=1), [M]),
@@ -123,7 +129,7 @@ def test_two_pullbacks_give_the_pushforward(name):
 
 SECOND = ["CumOp mul", "Prod", "Prod, with a zero", "Softmax", "LogSumExp", "Dot", "Blockwise",
           "Gemm", "Max", "Join", "IncSubtensor, set", "AdvancedSubtensor", "Elemwise, broadcast",
-          "Repeat", "Reshape"]  # fmt: skip
+          "Repeat", "Reshape", "Cholesky", "SolveTriangular"]  # fmt: skip
 
 
 @pytest.mark.parametrize("name", SECOND)

@@ -46,6 +46,35 @@ class Line:
     special: bool = True
 
 
+def _linear_algebra() -> list[Line]:
+    """Factors of positive definite matrices, and systems with triangular ones."""
+
+    def positive(m: Any, x: Any) -> Any:
+        return m.matmul(x, m.swapaxes(m.conj(x), -1, -2)) / 100 + 9 * m.eye(5)
+
+    lines = []
+    for batch, lower in (("", True), ("p", False)):
+        flags = {"lower": lower}
+        common = {"numpy": None, "dtypes": ("float64", "complex128"), "special": False}
+        common["kinds"] = ("contiguous", "strided")
+        cholesky = Line(
+            "linear algebra",
+            f"cholesky {batch}",
+            f"{batch}nm",
+            lambda m, x, flags=flags: pt.linalg.cholesky(positive(m, x), **flags),
+            **common,
+        )
+        solve = Line(
+            "linear algebra",
+            f"solve_triangular {batch}",
+            f"{batch}nm {batch}nk",
+            lambda m, x, y, flags=flags: pt.linalg.solve_triangular(positive(m, x), y, **flags),
+            **common,
+        )
+        lines += [cholesky, solve]
+    return lines
+
+
 def _reductions() -> list[Line]:
     lines = []
     for name in (
@@ -321,6 +350,7 @@ PRODUCTS = [
     Line("product", "dot vm", "n nm", lambda m, x, y: m.dot(x, y), dtypes=NO_HALF, special=False),
     Line("product", "dot mm", "nm mk", lambda m, x, y: m.dot(x, y), dtypes=NO_HALF, special=False),
     Line("product", "dot int8", "nm mk", lambda m, x, y: m.dot(x, y), dtypes=("int8", "bool")),
+    *_linear_algebra(),
     Line(
         "product",
         "matmul 3",

@@ -100,6 +100,20 @@ def product() -> Program:
     return Program([a, b], [pt.dot(a, b) * 2 + 1, pt.dot(a, b.sum(axis=1))], [_M, _M.T])
 
 
+def factors() -> Program:
+    a, b = pt.dmatrices("a", "b")
+    positive = a + _M.shape[0] * pt.eye(_M.shape[0])
+    outputs = [pt.linalg.cholesky(positive), pt.linalg.solve_triangular(positive, b), pt.sort(b)]
+    return Program([a, b], outputs, [_M @ _M.T, _M])
+
+
+def not_positive() -> Program:
+    x = pt.dtensor3("x")
+    value = np.stack([np.eye(30), -np.eye(30)])
+    out = pt.linalg.cholesky(x, on_error="raise")
+    return Program([x], out, [value], error=np.linalg.LinAlgError)
+
+
 def positions() -> Program:
     m, i = pt.dmatrix("m"), pt.lvector("i")
     outputs = [m[i], pt.inc_subtensor(m[i], 2.0), m[:, ::2].sum(), m[m[:, 0] > 0]]
@@ -156,6 +170,8 @@ PROGRAMS = {
         scalars_by_name,
         rows,
         product,
+        factors,
+        not_positive,
         positions,
         order,
         updates,

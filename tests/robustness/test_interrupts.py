@@ -145,6 +145,20 @@ def test_products_are_interrupted(mode: str) -> None:
 
 
 @pytest.mark.parametrize("mode", ["FAST_RUN", "C"])
+def test_batches_of_factorisations_are_interrupted(mode: str) -> None:
+    """After the matrix that LAPACK is working at."""
+    x = pt.dtensor3()
+    f = phintys.function([x], pt.linalg.cholesky(x), mode=mode)
+    large = np.tile(4 * np.eye(1200), (12, 1, 1))
+    start = time.perf_counter()
+    f(large[:1])
+    whole = 12 * (time.perf_counter() - start)
+    late = interrupted(lambda: f(large), DELAY / 3) if whole > 2 * DELAY else 0
+    assert late < max(PATIENCE, whole / 2)
+    np.testing.assert_array_equal(f(large[:2, :30, :30]), np.sqrt(large[:2, :30, :30]))
+
+
+@pytest.mark.parametrize("mode", ["FAST_RUN", "C"])
 def test_products_by_plain_loops_are_interrupted(mode: str) -> None:
     """BLAS does not take matrices without a unit stride."""
     x, y = pt.dmatrix(), pt.dmatrix()

@@ -37,7 +37,6 @@ CODE = "grows with the code of programs (registrations), not with what they do"
 #: which remember one value, are not listed.
 PLAIN = {
     "backends/c/compiler.py": {"_identity": "one for each compiler with its flags"},
-    "backends/capsules.py": {"blas": DTYPES, "special": DTYPES},
     "backends/code_cache.py": {"_warned": "the directories of the cache"},
     "backends/jax/dispatch.py": {"TRACE_TIME_OPS": CODE},
     "backends/llvm/kernel/kernels.py": {"_emit": "the texts of 256 kernels"},
@@ -49,7 +48,7 @@ PLAIN = {
         "_number": DTYPES,
     },
     "backends/llvm/runtime/strided.py": {"cell": TARGETS, "library": TARGETS},
-    "backends/llvm/runtime/symbols.py": {"_vector": TARGETS, "_zeta": TARGETS},
+    "backends/llvm/runtime/symbols.py": {"_routine": TARGETS, "_vector": TARGETS, "_zeta": TARGETS},
     "backends/llvm/machine/target.py": {
         "_target": TARGETS,
         "_machine": TARGETS,
@@ -57,6 +56,7 @@ PLAIN = {
     },
     "backends/llvm/__init__.py": {"_native_class": "one for each class of functions: one"},
     "backends/llvm/vecmath/__init__.py": {"_function": DTYPES},
+    "backends/numba/linalg.py": {"routine_function": DTYPES},
     "backends/numba/scalar.py": {"special_function": DTYPES},
     "compile/mode.py": {"_named": CODE},
     "compile/profile.py": {"_profiled_class": "one for each class of functions: two"},
@@ -64,6 +64,8 @@ PLAIN = {
     "graph/op.py": {"Op.view_map": "never changed", "Op.destroy_map": "never changed"},
     "graph/type.py": {"_transfers": CODE},
     "graph/variable.py": {"late_bound": CODE},
+    "routines/addresses.py": {"address": DTYPES},
+    "routines/language.py": {"ROUTINES": CODE},
     "rewriting/numbering.py": {"_by_id": "go with the op", "_held": "go with the op"},
     "scalar/dtypes.py": {"canonical": DTYPES, "_upcast": DTYPES, "float_of": DTYPES},
     "scalar/op.py": {"TABLE": CODE, "CLASSES": CODE, "ScalarOp.facts": "never changed"},

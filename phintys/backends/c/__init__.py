@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from phintys.backends import capsules
 from phintys.backends.c.compiler import build, surroundings
 from phintys.backends.c.program import PYTHON, CFile
 from phintys.backends.interpreter import require_main_interpreter
 from phintys.backends.protocol import FunctionObject, Generator
 from phintys.lowering.program import Program, Slot
+from phintys.routines.addresses import address
 
 #: what the C function ``run`` returns if it cannot allocate memory (``OUT_OF_MEMORY``)
 _OUT_OF_MEMORY = -2
@@ -63,8 +63,7 @@ class CompiledProgram:
         self.source = self.file.text
         self.library = build(self.source)
         pointers = [_address(name) for name in PYTHON.values()]
-        pointers += [capsules.special(n) for n in self.file.specials]
-        pointers += [capsules.blas(n) for n in self.file.blas]
+        pointers += [address(library, name) for library, name in self.file.outside]
         self.library.bind((ctypes.c_void_p * len(pointers))(*pointers))
         self.entry = self.library.run
         self.entry.restype = ctypes.c_int64

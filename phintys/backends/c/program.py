@@ -16,12 +16,14 @@ from pathlib import Path
 import numpy as np
 
 from phintys.backends.c.kernels import TYPES, combined, emit_kernel, literal
+from phintys.backends.c.routines import emit_library, emit_routine, entry
 from phintys.dims import Dim, exact_operands
 from phintys.errors import UnsupportedError
 from phintys.lowering.program import (
     Call,
     Check,
     Copy,
+    External,
     Kernel,
     Operand,
     Program,
@@ -31,6 +33,8 @@ from phintys.lowering.program import (
     Step,
 )
 from phintys.lowering.reductions import start_of_scan
+from phintys.routines.language import PART
+from phintys.routines.libraries import LETTERS
 from phintys.scalar.native import SCIPY_CALLS
 
 RUNTIME = Path(__file__).parent / "runtime.h"
@@ -54,8 +58,8 @@ class CFile:
         the C text
     lengths
         (slot number, axis) -> position in ``n``
-    specials, blas
-        the special functions and BLAS routines, in the order in which ``bind`` takes their
+    outside
+        (library, name) of the functions of SciPy, in the order in which ``bind`` takes their
         addresses, after those of `PYTHON`
     call_lengths
         the position in ``n`` of the lengths that are passed to a Python function
@@ -75,22 +79,12 @@ class CFile:
                 for axis in range(slot.ndim):
                     self.lengths[slot.number, axis] = len(self.lengths)
         self.call_lengths = self.length_count = len(self.lengths)
-        self.specials = sorted(
-            {
-                i.param
-                for s in program.steps
-                if isinstance(s, Kernel)
-                for i in s.body
-                if i.op == "call" and i.param in SCIPY_CALLS and i.param != "zeta"
-            }
-        )
-        self.blas = sorted(
-            f"{'s' if s.dtype == 'float32' else 'd'}{name}"
+        self.routines = {
+            entry(s.routine, s.dtype): (s.routine, s.dtype)
             for s in program.steps
-            if isinstance(s, Call)
-            for name in ("gemm", "gemv")
-        )
-        self.blas = list(dict.fromkeys(self.blas))
+            if isinstance(s, External)
+        }
+        self.outside = sorted({f for s in program.steps for f in _outside(s)})
         self.items = self._item_slots()
         self.text = self._emit()
 
@@ -145,12 +139,15 @@ class CFile:
         for slot in self.program.outputs:
             self._allocate(slot)
         body = "\n".join("    " + line for line in self.lines)
-        prefixes = {name[0] for name in self.blas}
+        dtypes = sorted({s.dtype for s in self.program.steps if isinstance(s, Call)})
+        specials = [name for library, name in self.outside if library == "special"]
         return "\n".join(
             [
                 RUNTIME.read_text(),
-                *(f"BLAS({'float' if k == 's' else 'double'}, {k})" for k in sorted(prefixes)),
-                *(f"static double (*special_{n})({_signature(n)});" for n in self.specials),
+                *(f"BLAS({TYPES[dtype]}, {LETTERS[dtype]})" for dtype in dtypes),
+                *(f"static double (*special_{n})({_signature(n)});" for n in specials),
+                *self._library_functions(),
+                *(emit_routine(*routine) for routine in self.routines.values()),
                 self._bind(),
                 *self.functions,
                 "int64_t run(void **p, int64_t *n, void *allocate, void *python) {",
@@ -173,10 +170,14 @@ class CFile:
     def _bind(self) -> str:
         """The C function that stores the addresses of the functions that the file calls."""
         names = [*PYTHON]
-        names += [f"special_{name}" for name in self.specials]
-        names += [f"blas_{name}" for name in self.blas]
+        names += [f"{library}_{name}" for library, name in self.outside]
         lines = [f"    {name} = f[{k}];" for k, name in enumerate(names)]
         return "\n".join(["void bind(void **f) {", *lines, "}"])
+
+    def _library_functions(self) -> list[str]:
+        """The C variables of the library functions that routines call."""
+        calls = {(f, d) for routine, d in self.routines.values() for f in routine.libraries}
+        return [emit_library(f, dtype) for f, dtype in sorted(calls)]
 
     def _item(self, slot: Slot) -> None:
         if slot.number in self.items:
@@ -218,6 +219,8 @@ class CFile:
             self._call(step)
         elif isinstance(step, Scan):
             self._scan(step)
+        elif isinstance(step, External):
+            self._external(step)
         elif isinstance(step, Python):
             self._python(step)
         else:
@@ -274,11 +277,30 @@ class CFile:
         ]
         self._item(target)
 
+    def _external(self, step: External) -> None:
+        for slot in step.in_role("uw"):
+            self._allocate(slot)
+        loops = [f"b{k}" for k in range(len(step.batch))]
+        for b, length in zip(loops, step.batch):
+            self.lines.append(f"for (int64_t {b} = 0; {b} < {self.integer(length)}; {b}++) {{")
+        args = [self.integer(d) for d in step.integers]
+        args += [self._place(operand, loops) for operand in step.operands]
+        self._fail_unless(f"{entry(step.routine, step.dtype)}({', '.join(args)}) == 0", step)
+        polled = f"signals(&work, {self.integer(step.work)})"
+        self.lines.append(f"if ({polled}) {{ failed = RAISED; goto done; }}")
+        self.lines += ["}"] * len(loops)
+        for slot in step.in_role("uw"):
+            self._item(slot)
+
     def _place(self, operand: Operand, loops: list[str]) -> str:
         """The address of the element of an operand at the counters of some loops."""
         terms = [self.integer(operand.offset)]
         terms += [f"{b} * {self.integer(s)}" for b, s in zip(loops, operand.strides)]
-        return f"({TYPES[str(operand.slot.dtype)]} *)p[{operand.slot.number}] + {' + '.join(terms)}"
+        dtype = str(operand.slot.dtype)
+        place = " + ".join(terms)
+        if dtype in PART:  # complex numbers are pairs
+            dtype, place = PART[dtype], f"2 * ({place})"
+        return f"({TYPES[dtype]} *)p[{operand.slot.number}] + {place}"
 
     def _factor(self, factor: Operand | float) -> str:
         if isinstance(factor, Operand):
@@ -300,6 +322,18 @@ class CFile:
         self.lines.append(f"if (called({function}, {number})) {{ failed = RAISED; goto done; }}")
 
 
+def _outside(step: Step) -> list[tuple[str, str]]:
+    """(library, name) of the functions of SciPy that a step calls."""
+    if isinstance(step, Kernel):
+        calls = [i.param for i in step.body if i.op == "call" and i.param in SCIPY_CALLS]
+        return [("special", name) for name in calls if name != "zeta"]
+    if isinstance(step, Call):
+        return [("blas", LETTERS[step.dtype] + name) for name in ("gemm", "gemv")]
+    if isinstance(step, External):
+        return [(f.library, f.symbol(step.dtype)) for f in step.routine.libraries]
+    return []
+
+
 def _signature(name: str) -> str:
     return ", ".join(["double"] * SCIPY_CALLS[name] + ["int"])
 
@@ -318,7 +352,9 @@ def _dims(program: Program) -> list[Dim]:
             found += [*step.sizes, *step.batch]
         if isinstance(step, Scan):
             found += step.dims
-        if isinstance(step, Kernel | Call | Scan):
+        if isinstance(step, External):
+            found += [*step.integers, *step.batch, step.work]
+        if isinstance(step, Kernel | Call | Scan | External):
             for o in step.operands:
                 found += [o.offset, *o.strides, *o.extra]
     return found

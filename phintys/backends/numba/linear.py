@@ -7,6 +7,7 @@ from typing import Any
 
 from phintys.backends.numba.dispatch import (
     compiled,
+    convert_node,
     define,
     in_object_mode,
     nested,
@@ -18,6 +19,29 @@ from phintys.tensor.blockwise import Blockwise
 from phintys.tensor.dot import Dot
 
 BLAS = frozenset(("float32", "float64", "complex64", "complex128"))
+
+
+def _loop_over_items(op: Any, node: Any, **kwargs: Any) -> Any:
+    """The Numba function of a core op with one output, applied to the items of a batch."""
+    if numba_funcify.dispatch(type(op.core_op)) is in_object_mode or len(node.outputs) > 1:
+        return in_object_mode(op, node, **kwargs)
+    n, names = op.batch_ndim(node), [f"x{k}" for k in range(len(node.inputs))]
+    core = convert_node(op.core_op, op.core_node(node), **kwargs)
+    if not n:
+        return core
+    lengths: dict[str, str] = {}
+    for x, axes in zip(names, op.inputs_sig):
+        for k, axis in enumerate(axes):
+            lengths.setdefault(axis, f"{x}.shape[{n + k}]")
+    shapes = [v.type.shape for v in node.inputs]
+    indices, counts = [f"i{k}" for k in range(n)], [f"n{k}" for k in range(n)]
+    body = [line for k in range(n) for line in common_length(counts[k], k, names, shapes)]
+    shape = tuple_of([*counts, *(lengths[axis] for axis in op.outputs_sig[0])])
+    body.append(f"out = np.empty({shape}, np.{node.outputs[0].type.dtype})")
+    items = [f"{x}[{place(s[:n], indices)}]" for x, s in zip(names, shapes)]
+    write = f"out[{', '.join(indices)}] = f({', '.join(items)})"
+    body += [*nested(indices, counts, [write]), "return out"]
+    return compiled(define("batched", names, body), f=core)
 
 
 def _product(items: Sequence[str], node: Any) -> str:
@@ -43,8 +67,10 @@ def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
 
 @numba_funcify.register(Blockwise)
 def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
-    """A loop over the batch for products; object mode for other core ops."""
+    """A loop over the batch; object mode for core ops that are not registered."""
     out, n = node.outputs[0].type, op.batch_ndim(node)
+    if not isinstance(op.core_op, Dot) and out.dtype in BLAS:
+        return _loop_over_items(op, node, **kwargs)
     if not isinstance(op.core_op, Dot) or out.dtype not in BLAS or not n:
         return in_object_mode(op, node, **kwargs)
     shapes = [v.type.shape for v in node.inputs]

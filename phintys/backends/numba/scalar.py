@@ -23,6 +23,7 @@ from phintys.backends.numba.dispatch import (
     numba_funcify,
 )
 from phintys.backends.source import compile_function_src
+from phintys.routines.addresses import special
 from phintys.scalar.conversion import converted
 from phintys.scalar.dtypes import kind
 from phintys.scalar.native import INSTRUCTIONS, LIBM_CALLS, PROBE, VIA
@@ -160,34 +161,9 @@ def special_function(name: str) -> Any:
 
     Raises LookupError if there is none of this name for doubles.
     """
-    from scipy.special import cython_special
-
-    capsules = cython_special.__pyx_capi__
-    for variant in (name, *(f"__pyx_fuse_{k}{name}" for k in range(4))):
-        arguments = _arguments(capsules[variant]) if variant in capsules else []
-        if arguments and {*arguments} <= {"double", "int"} and "double" in arguments:
-            ctype = [ctypes.c_int if a == "int" else ctypes.c_double for a in arguments]
-            pointer = _capsule("PyCapsule_GetPointer", ctypes.c_void_p, capsules[variant])
-            return _without_flag(ctypes.CFUNCTYPE(ctypes.c_double, *ctype)(pointer), arguments)
-    raise LookupError(f"scipy.special.cython_special has no {name!r} for doubles")
-
-
-def _capsule(function: str, result: Any, capsule: Any) -> Any:
-    """The result of ``PyCapsule_GetName`` or ``PyCapsule_GetPointer`` for a capsule."""
-    get_name = ctypes.PYFUNCTYPE(ctypes.c_char_p, ctypes.py_object)(
-        ("PyCapsule_GetName", ctypes.pythonapi)
-    )
-    if function == "PyCapsule_GetName":
-        return get_name(capsule)
-    get = ctypes.PYFUNCTYPE(result, ctypes.py_object, ctypes.c_char_p)((function, ctypes.pythonapi))
-    return get(capsule, get_name(capsule))
-
-
-def _arguments(capsule: Any) -> list[str]:
-    """The C types of the arguments in a capsule's signature; empty if the result is no double."""
-    result, _, arguments = _capsule("PyCapsule_GetName", None, capsule).decode().partition(" (")
-    arguments = arguments.rstrip(")").replace("int __pyx_skip_dispatch", "int")
-    return arguments.split(", ") if result == "double" else []
+    pointer, arguments = special(name)
+    types = [ctypes.c_int if a == "int" else ctypes.c_double for a in arguments]
+    return _without_flag(ctypes.CFUNCTYPE(ctypes.c_double, *types)(pointer), arguments)
 
 
 def _without_flag(function: Any, arguments: Sequence[str]) -> Any:

@@ -251,7 +251,7 @@ class Lanes:
 
     def _call(self, place: Place, position: int, inst: Inst) -> str:
         scipy = inst.param in SCIPY_CALLS
-        symbol = f"phintys.{'scipy' if scipy else 'libm'}.{inst.param}"
+        symbol = f"phintys.{'special' if scipy else 'libm'}.{inst.param}"
         extra = [("i32", "0")] if scipy else []  # "skip dispatch" of Cython's functions
         double, t = Type("float64"), Type(inst.dtype, place.width)
 

@@ -32,7 +32,7 @@ def routine(step: Call) -> str:
 
 
 def declarations(dtype: str) -> list[str]:
-    """The ``declare`` lines of the routines for a dtype."""
+    """The ``declare`` lines of the BLAS routines for a dtype."""
     kind, p = BLAS_TYPES[dtype]
     lines = []
     for name, (sizes, ranks, takes_beta) in _FORMS.items():
@@ -50,11 +50,11 @@ def emit_call(out: Writer, step: Call, lengths: Lengths, addresses: dict[int, st
     sizes, _, takes_beta = _FORMS[step.name]
     batch = [lengths(d) for d in step.batch]
     strides = [[lengths(s) for s in operand.strides] for operand in step.operands]
-    bases = [_element(out, o, lengths, addresses, kind) for o in step.operands]
+    bases = [element(out, o, lengths, addresses, kind) for o in step.operands]
     fixed = [f"i64 {lengths(d)}" for d in step.sizes[:sizes]]
     alpha, beta = (_factor(out, f, lengths, addresses, kind) for f in (step.alpha, step.beta))
     work = lengths(product(step.sizes)) if batch else ""
-    loops = _Batch(out, batch)
+    loops = Batch(out, batch)
     arguments = [*fixed, alpha]
     for base, stride in zip(bases, strides):
         arguments.append(f"ptr {loops.advance(base, stride, kind)}")
@@ -69,7 +69,7 @@ def _succeed(out: Writer, call: str) -> None:
     out.require(out.value(f"icmp eq i64 {out.value(call)}, 0"), "large")
 
 
-class _Batch:
+class Batch:
     """The loop nest over the batch of a call, outermost loop first."""
 
     def __init__(self, out: Writer, lengths: list[str]) -> None:
@@ -121,7 +121,7 @@ class _Batch:
         out.label(after)
 
 
-def _element(
+def element(
     out: Writer, operand: Operand, lengths: Lengths, addresses: dict[int, str], kind: str
 ) -> str:
     """Emit the address of the first element of an operand."""
@@ -136,6 +136,6 @@ def _factor(
 ) -> str:
     """``alpha`` or ``beta`` as the text of an argument."""
     if isinstance(factor, Operand):
-        return f"{kind} {out.load(kind, _element(out, factor, lengths, addresses, kind))}"
+        return f"{kind} {out.load(kind, element(out, factor, lengths, addresses, kind))}"
     exact: Any = np.float64(np.float32(factor) if kind == "float" else factor)
     return f"{kind} 0x{exact.view(np.uint64):016X}"

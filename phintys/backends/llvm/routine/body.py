@@ -23,7 +23,17 @@ from phintys.backends.llvm.routine.blocks import Blocks, in_blocks
 from phintys.backends.llvm.routine.frame import ALIGN, Frame
 from phintys.backends.llvm.runtime.cpython import offsets
 from phintys.dims import ZERO, Dim, product
-from phintys.lowering.program import Call, Check, Copy, Kernel, Program, Scan, Slot, Step
+from phintys.lowering.program import (
+    Call,
+    Check,
+    Copy,
+    External,
+    Kernel,
+    Program,
+    Scan,
+    Slot,
+    Step,
+)
 from phintys.lowering.spec import step_reads, step_writes
 
 #: Emits one step; see ``steps.py``
@@ -382,7 +392,7 @@ class Body:
 
 
 #: Steps that use memory, but not Python.
-_NATIVE = (Kernel, Copy, Call, Scan)
+_NATIVE = (Kernel, Copy, Call, Scan, External)
 
 
 def _work(step: Step) -> Dim:
@@ -395,6 +405,8 @@ def _work(step: Step) -> Dim:
         return product(step.source.shape)
     if isinstance(step, Call):
         return product((*step.sizes, *step.batch))
+    if isinstance(step, External):
+        return product((step.work, *step.batch))
     return ZERO
 
 

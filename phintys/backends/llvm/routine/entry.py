@@ -34,13 +34,13 @@ from phintys.backends.llvm.routine.frame import HEADER, Frame
 from phintys.backends.llvm.routine.threads import thread_count
 from phintys.backends.llvm.runtime.callable import CHECKED, MODE_OFFSET
 from phintys.backends.llvm.runtime.cpython import LAYOUT, offsets
-from phintys.lowering.program import Call, Loop, Program, Slot
+from phintys.lowering.program import Call, External, Loop, Program, Slot
 
 _SIGNATURE = "ptr @phintys.entry(ptr %self, ptr %args, i64 %flagged, ptr %names) nounwind"
 
 
 class EntryCode(NamedTuple):
-    """The routine, its kernels, and in ``calls`` the dtypes whose BLAS routines it calls.
+    """The routine, its kernels, and the ``declare`` lines of what it calls.
 
     ``words`` describes each word of the function's block: ("slow", None), ("failed", None),
     ("integer", n), ("names", None), ("object", o), ("array", a) for the address of an array's data,
@@ -49,7 +49,7 @@ class EntryCode(NamedTuple):
 
     ir: str
     kernels: dict[str, KernelCode]
-    calls: frozenset[str]
+    declares: frozenset[str]
     words: tuple[tuple[str, Any], ...]
 
 
@@ -76,11 +76,13 @@ class Routine(Frame):
         self.failures()
         plain = "" if self.is_worth_optimising() else " noinline optnone"
         ir = self.out.text(_SIGNATURE + plain).replace("entry:\n", "entry:\n" + self.start(), 1)
-        return EntryCode(ir, self.kernels, frozenset(self.calls), tuple(self.words))
+        return EntryCode(ir, self.kernels, frozenset(self.declares), tuple(self.words))
 
     def is_worth_optimising(self) -> bool:
         all_steps = self.program.steps
-        repeats = any(isinstance(s, Loop) or (isinstance(s, Call) and s.batch) for s in all_steps)
+        repeats = any(
+            isinstance(s, Loop) or (isinstance(s, (Call, External)) and s.batch) for s in all_steps
+        )
         return repeats and len(all_steps) <= costs.OPTIMISED_STEPS
 
     # ----- arguments

@@ -24,7 +24,7 @@ class Frame:
         self.words: list[tuple[str, Any]] = [("slow", None), ("failed", None)]
         self.words += [("integer", n_arguments), ("names", None)]
         self.kernels: dict[str, KernelCode] = {}
-        self.calls: set[str] = set()
+        self.declares: set[str] = set()
         self.owned = 0  # references that the call owns: number of elements of the array %owned
         self.works = 0  # memory that the call has allocated: elements of the array %works
         self.stack_bytes = 0

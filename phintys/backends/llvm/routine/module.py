@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
-from phintys.backends.llvm.routine import blas
 from phintys.backends.llvm.routine.entry import EntryCode
 
 
@@ -13,7 +12,7 @@ def module_text(code: EntryCode) -> str:
     """The IR of a routine and its kernels, with declarations of external symbols."""
     kernels = code.kernels.values()
     declares = set(_declarations())
-    declares.update(*(kernel.declares for kernel in kernels), *map(blas.declarations, code.calls))
+    declares.update(code.declares, *(kernel.declares for kernel in kernels))
     return "\n".join([*sorted(declares), *(kernel.ir for kernel in kernels), code.ir])
 
 

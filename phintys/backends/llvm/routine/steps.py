@@ -10,7 +10,7 @@ import numpy as np
 from phintys.backends.llvm.kernel.rows import by_several_rows
 from phintys.backends.llvm.kernel.scans import emit_scan
 from phintys.backends.llvm.kernel.tiles import by_tiles
-from phintys.backends.llvm.routine import blas, block_loop, control, threads
+from phintys.backends.llvm.routine import blas, block_loop, control, externals, threads
 from phintys.backends.llvm.routine.blocks import Blocks
 from phintys.backends.llvm.routine.body import Body
 from phintys.backends.llvm.routine.parts import Parts, cut, picoseconds
@@ -20,6 +20,7 @@ from phintys.lowering.program import (
     Call,
     Check,
     Copy,
+    External,
     Kernel,
     Loop,
     Python,
@@ -78,7 +79,7 @@ def _check(body: Body, step: Check) -> None:
 
 def _call(body: Body, step: Call) -> None:
     blas.emit_call(body.out, step, body.lengths, body.addresses)
-    body.frame.calls.add(step.dtype)
+    body.frame.declares.update(blas.declarations(step.dtype))
 
 
 def _scan(body: Body, step: Scan) -> None:
@@ -126,6 +127,7 @@ _STEPS: dict[type, Callable[[Body, Any], None]] = {
     Check: _check,
     Call: _call,
     Scan: _scan,
+    External: externals.emit,
     Python: _python,
     Branch: control.emit_branch,
     Loop: control.emit_loop,

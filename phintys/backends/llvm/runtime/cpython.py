@@ -13,13 +13,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from phintys.backends.capsules import capsule_pointer
 from phintys.backends.llvm.runtime.callable import (
     DATA_OFFSET,
     MODE_OFFSET,
     STRICT,
     VECTORCALL_OFFSET,
 )
+from phintys.routines.addresses import numpy_api
 
 # fmt: off
 #: Functions and data of CPython that native code refers to by their C names.
@@ -122,7 +122,7 @@ def _differences(table: Offsets, array: np.ndarray) -> list[str]:
 def symbols() -> dict[str, int]:
     """name -> address of everything in `PYTHON_SYMBOLS` and `NUMPY_SYMBOLS`."""
     found = {name: _address_of(name) for name in PYTHON_SYMBOLS}
-    table = _numpy_table()
+    table = numpy_api()
     for name, index in NUMPY_SYMBOLS.items():
         found[name] = table[index]
     return found
@@ -145,11 +145,3 @@ def layout() -> dict[str, int]:
 def _address_of(name: str) -> int:
     symbol = ctypes.c_char.in_dll(ctypes.pythonapi, name)
     return ctypes.addressof(symbol)
-
-
-def _numpy_table() -> ctypes.Array[ctypes.c_size_t]:
-    try:
-        from numpy._core._multiarray_umath import _ARRAY_API
-    except ImportError:  # NumPy 1
-        from numpy.core._multiarray_umath import _ARRAY_API
-    return (ctypes.c_size_t * 200).from_address(capsule_pointer(_ARRAY_API))

@@ -8,22 +8,18 @@ measurably faster.
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
-import importlib.util
 import os
-import sys
-from importlib.machinery import ExtensionFileLoader, PathFinder
 from pathlib import Path
 from string import Template
 from typing import Any
 
-from phintys.backends.capsules import capsule_pointer
 from phintys.backends.llvm import costs
 from phintys.backends.llvm.machine.jit import Library, compile_ir
 from phintys.backends.llvm.machine.target import PLAIN, Target
 from phintys.backends.llvm.runtime import cpython, interrupts, products, strided
 from phintys.backends.once import once
+from phintys.routines.addresses import address
 
 #: dtype -> its type in IR, the prefix of its BLAS functions
 BLAS_TYPES = {"float32": ("float", "s"), "float64": ("double", "d")}
@@ -88,8 +84,7 @@ def blas(dtype: str, target: Target) -> Library:
         numbers |= {"gemm": costs.LONG_GEMM, "gemv": costs.LONG_GEMV, "block": costs.GEMM_BLOCK}
         return _filled("blas.ll", T=kind, p=prefix, **numbers)
 
-    exported = _cython_blas().__pyx_capi__
-    functions = {f"blas_{prefix}{name}": capsule_pointer(exported[prefix + name]) for name in _BLAS}
+    functions = {f"blas_{prefix}{name}": address("blas", prefix + name) for name in _BLAS}
     for name in ("product", "dots"):
         functions |= products.cell(name, dtype, target).symbols(prefix + name)
     for name in ("phintys_made", "phintys_poll"):
@@ -99,21 +94,3 @@ def blas(dtype: str, target: Target) -> Library:
 
 def _filled(file: str, **values: Any) -> str:
     return Template((Path(__file__).parent / file).read_text()).substitute(values)
-
-
-def _cython_blas() -> Any:
-    """``scipy.linalg.cython_blas``, without the rest of ``scipy.linalg`` if that can be done.
-
-    The rest takes ten times as long to import.  A later import of the package finds the same
-    module.
-    """
-    name, package = "scipy.linalg.cython_blas", importlib.util.find_spec("scipy")
-    if name not in sys.modules and package is not None:
-        places = [str(Path(p) / "linalg") for p in package.submodule_search_locations or ()]
-        spec = PathFinder.find_spec(name, places)
-        if spec is not None and isinstance(spec.loader, ExtensionFileLoader):
-            with contextlib.suppress(ImportError):
-                module = importlib.util.module_from_spec(spec)
-                spec.loader.exec_module(module)
-                return module
-    return importlib.import_module(name)

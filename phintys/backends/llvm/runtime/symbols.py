@@ -1,9 +1,10 @@
 """Symbol resolution for native code.
 
 Symbols are resolved by name when code that refers to them is loaded: ``phintys.libm.asin``,
-``phintys.scipy.gammaln``, the vector functions of `vecmath`, ``phintys.exp.f64.v8``, the routines
-of `libraries`, ``phintys_copy``, and symbols that CPython and NumPy export.  Code of this package
-is compiled once per process for all compiled functions, and never freed.
+``phintys.special.gammaln``, ``phintys.lapack.dpotrf``, the vector functions of `vecmath`,
+``phintys.exp.f64.v8``, routines, ``phintys.routine.cholesky.float64``, the functions of
+`libraries`, ``phintys_copy``, and symbols that CPython and NumPy export.  Code of this package is
+compiled once per process for all compiled functions, and never freed.
 """
 
 from __future__ import annotations
@@ -13,13 +14,14 @@ import re
 import sys
 from pathlib import Path
 
-from phintys.backends.capsules import special
 from phintys.backends.llvm import vecmath
 from phintys.backends.llvm.machine import process
 from phintys.backends.llvm.machine.jit import Library, Resolver, compile_ir
 from phintys.backends.llvm.machine.target import Target
-from phintys.backends.llvm.runtime import cpython, libraries
+from phintys.backends.llvm.runtime import cpython, libraries, routines
 from phintys.backends.once import once
+from phintys.routines import ROUTINES
+from phintys.routines.addresses import MODULES, address
 
 _VECTOR = re.compile(r"phintys\.(\w+)\.(f32|f64)\.v(\d+)")
 
@@ -46,8 +48,12 @@ def resolve(name: str, target: Target) -> int | None:
         return libraries.library(name, target).address(name)
     head, _, rest = name.partition(".")
     where, _, function = rest.partition(".")
-    if head == "phintys" and where in ("libm", "scipy"):
-        return _libm(function) if where == "libm" else _scipy(function, target)
+    if head == "phintys" and where == "libm":
+        return _libm(function)
+    if head == "phintys" and (where in MODULES or where == "numpy"):
+        return _outside(where, function, target)
+    if head == "phintys" and where == "routine":
+        return _routine(name, *function.split("."), target).address(name)
     return cpython.symbols().get(name)
 
 
@@ -78,11 +84,17 @@ def _libm_library() -> ctypes.CDLL:
     return ctypes.CDLL(find_library("m"))
 
 
-def _scipy(function: str, target: Target) -> int:
-    """The version for doubles of a function of ``scipy.special.cython_special``."""
-    if function == "zeta":
+def _outside(library: str, function: str, target: Target) -> int:
+    """A function of SciPy; ``zeta``, which ``cython_special`` lacks, is compiled here."""
+    if (library, function) == ("special", "zeta"):
         return _zeta(target).address("phintys.zeta")
-    return special(function)
+    return address(library, function)
+
+
+@once
+def _routine(name: str, routine: str, dtype: str, target: Target) -> Library:
+    text = routines.routine_text(ROUTINES[routine], dtype, target)
+    return compile_ir(text, resolver(target), target=target)
 
 
 @once

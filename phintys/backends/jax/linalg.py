@@ -1,0 +1,57 @@
+"""JAX functions of linear algebra."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from phintys.backends.jax.dispatch import jax_funcify, require
+from phintys.backends.jax.native import astype
+from phintys.tensor.linalg.decomposition.cholesky import Cholesky
+from phintys.tensor.linalg.solvers.triangular import SolveTriangular
+
+
+@jax_funcify.register(Cholesky)
+def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
+    dtype = node.outputs[0].type.dtype
+
+    def compute(x: Any) -> Any:
+        op.require_square(x.shape)
+        x = astype(x, dtype)
+        x = jnp.tril(x if op.lower else jnp.conj(x.T))
+        x = x.at[jnp.diag_indices(x.shape[0])].set(jnp.diagonal(x).real.astype(dtype))
+        factor = jax.lax.linalg.cholesky(x, symmetrize_input=False)
+        # JAX fills one triangle with NaN if LAPACK fails, the first element included
+        failed = jnp.any(jnp.isnan(factor[:1, :1]) & ~jnp.isnan(x[:1, :1]))
+        factor = jnp.where(failed, _nan(dtype), factor)
+        factor = factor if op.lower else jnp.conj(factor.T)
+        if op.on_error == "raise":
+            positive = ~jnp.isnan(jnp.diagonal(factor))
+            require(positive, "A matrix is not positive definite.", np.linalg.LinAlgError)
+        return factor
+
+    return compute
+
+
+@jax_funcify.register(SolveTriangular)
+def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
+    dtype = node.outputs[0].type.dtype
+    flags = {"lower": op.lower, "unit_diagonal": op.unit_diagonal}
+
+    def compute(a: Any, b: Any) -> Any:
+        op.require_system(a.shape, b.shape)
+        a, b = astype(a, dtype), astype(b, dtype)
+        if b.size == 0:
+            return b
+        found = jax.scipy.linalg.solve_triangular(a, b, **flags)
+        singular = not op.unit_diagonal and jnp.any(jnp.diagonal(a) == 0)
+        return jnp.where(singular, _nan(dtype), found)
+
+    return compute
+
+
+def _nan(dtype: str) -> Any:
+    return jnp.asarray(complex(np.nan, np.nan) if "complex" in dtype else np.nan, dtype)

@@ -1,0 +1,433 @@
+"""The subset of Python in which routines are written, and its syntax trees.
+
+Values are integers (64 bits), numbers of the routine's dtype (for a complex dtype, its real and
+imaginary parts), bools, and arrays, which are blocks of memory with one index.  A function has
+
+- annotated parameters: ``int``, `Real`, `Array` (of the dtype), `Positions` (int32) and `Longs`
+  (int64);
+- assignments to names and elements, also ``+=`` and the like; a name keeps its type, and one that
+  a loop or branch assigns first is local to it;
+- ``for name in range(...)`` with a positive constant step, ``while``, ``if``, ``return``;
+- ``+ - *`` and comparisons; ``/`` of numbers, ``//`` and ``%`` of integers that are not negative;
+  ``and``, ``or``, ``not``, ``x if c else y``, of which both sides are evaluated; ``sqrt``;
+- ``a[k:]``: the array from an element on;
+- calls of other functions of the subset, and of functions of `libraries`;
+- constants: literals, numbers among the module's globals, and `PARTS`.
+
+Loops end with their bound as it was at their start.  The step of a Program that calls a routine
+polls for signals between the items of a batch, not within the routine.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import textwrap
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
+from types import FunctionType
+from typing import Any, NamedTuple, Union
+
+import numpy as np
+
+from phintys.routines.libraries import LibraryFunction
+
+Failure = tuple[type[Exception], str]
+Real = Any
+Array = Any
+Positions = Any
+Longs = Any
+
+#: dtype -> that of its parts
+PART = {"complex64": "float32", "complex128": "float64"}
+#: how many numbers an element of an array consists of: 2 if the routine's dtype is complex, else 1
+PARTS = 1
+
+#: annotation -> type
+_TYPES = {
+    "int": "int", "Real": "real", "Array": "reals", "Positions": "positions", "Longs": "longs",
+    "None": "int",
+}  # fmt: skip
+_ELEMENT = {"reals": "real", "positions": "int", "longs": "int"}
+#: parameter of a library function -> type
+_OUTSIDE = {
+    "char": "int", "int": "int", "size": "int", "real": "real", "array": "reals",
+    "ints": "positions", "longs": "longs",
+}  # fmt: skip
+#: array types of integers -> dtype
+INTEGERS = {"positions": "int32", "longs": "int64"}
+_OPERATORS: dict[type[ast.AST], str] = {
+    ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div", ast.FloorDiv: "idiv",
+    ast.Mod: "imod", ast.Eq: "eq", ast.NotEq: "ne", ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt",
+    ast.GtE: "ge", ast.And: "and", ast.Or: "or",
+}  # fmt: skip
+COMPARISONS = frozenset(("eq", "ne", "lt", "le", "gt", "ge"))
+
+
+class Expr(NamedTuple):
+    """An expression.
+
+    ``op``: an operator, or ``const``, ``name``, ``parts``, ``load`` (an element of the array
+    ``value``), ``offset`` (that array from an element on), ``call`` (of a `Function` or
+    `LibraryFunction`).
+    """
+
+    op: str
+    type: str
+    args: tuple[Expr, ...] = ()
+    value: Any = None
+
+
+class Assign(NamedTuple):
+    name: str
+    value: Expr
+
+
+class Store(NamedTuple):
+    array: str
+    place: Expr
+    value: Expr
+
+
+class For(NamedTuple):
+    name: str
+    start: Expr
+    stop: Expr
+    step: int
+    body: tuple[Statement, ...]
+
+
+class While(NamedTuple):
+    condition: Expr
+    body: tuple[Statement, ...]
+
+
+class If(NamedTuple):
+    condition: Expr
+    then: tuple[Statement, ...]
+    orelse: tuple[Statement, ...]
+
+
+class Return(NamedTuple):
+    value: Expr
+
+
+class Run(NamedTuple):
+    """A call whose result is not used."""
+
+    value: Expr
+
+
+Statement = Union[Assign, Store, For, While, If, Return, Run]
+
+
+class Function(NamedTuple):
+    """A function: names and types of parameters, the type of the result, statements."""
+
+    name: str
+    parameters: tuple[tuple[str, str], ...]
+    result: str
+    body: tuple[Statement, ...]
+
+
+ZERO = Expr("const", "int", (), 0)
+
+
+def variables(body: Sequence[Statement]) -> Iterator[tuple[str, str]]:
+    """Names and types of all variables that statements define."""
+    for s in body:
+        if isinstance(s, Assign):
+            yield s.name, s.value.type
+        elif isinstance(s, If):
+            yield from variables((*s.then, *s.orelse))
+        elif isinstance(s, (For, While)):
+            yield from [(s.name, "int")] if isinstance(s, For) else []
+            yield from variables(s.body)
+
+
+# ------------------------------------------------------------------------- routines
+
+
+class Routine:
+    """A function of the subset that steps of Programs call, for some dtypes.
+
+    The steps pass the parameters in this order: integers, arrays that are read, arrays that are
+    updated, arrays that are only written.  The result is 0, or another integer if it fails.
+    """
+
+    def __init__(self, python: FunctionType, dtypes: tuple[str, ...], failure: Failure):
+        self.name, self.dtypes, self._function = python.__name__, dtypes, python
+        self.failure = failure
+
+    def __repr__(self) -> str:
+        return f"<Routine {self.name}>"
+
+    @cached_property
+    def functions(self) -> tuple[Function, ...]:
+        """The syntax trees of all functions that it consists of; the last one is called first."""
+        found: dict[str, Function] = {}
+        _parse(self._function, found)
+        return tuple(found.values())
+
+    @cached_property
+    def libraries(self) -> tuple[LibraryFunction, ...]:
+        """The library functions that it calls."""
+        calls = (e.value for f in self.functions for e in expressions(f.body) if e.op == "call")
+        return tuple(dict.fromkeys(c for c in calls if isinstance(c, LibraryFunction)))
+
+    @property
+    def count_of_arrays(self) -> int:
+        """How many of its parameters are arrays."""
+        return sum([kind in _ELEMENT for _, kind in self.functions[-1].parameters])
+
+    def is_available(self, dtype: str) -> bool:
+        """Whether it has the dtype, its source is there, and SciPy has what it calls."""
+        try:
+            return dtype in self.dtypes and all([f.address(dtype) for f in self.libraries])
+        except (LookupError, OSError):
+            return False
+
+    def python(
+        self,
+        dtype: str,
+        library: Callable[[LibraryFunction, str], Any] = LibraryFunction.bound,
+        compiled: Callable[[Any], Any] = lambda f: f,
+    ) -> Any:
+        """The routine for a dtype as a Python function.
+
+        ``library(row, dtype)`` makes the functions it calls; ``compiled`` is applied to each
+        function.
+        """
+        made: dict[FunctionType, Any] = {}
+
+        def make(f: FunctionType) -> Any:
+            names = {**f.__globals__, "PARTS": 2 if dtype in PART else 1, "sqrt": np.sqrt}
+            for name in f.__code__.co_names:
+                value = f.__globals__.get(name)
+                if isinstance(value, LibraryFunction):
+                    names[name] = library(value, dtype)
+                elif isinstance(value, FunctionType) and value is not sqrt:
+                    names[name] = made.get(value) or make(value)
+            made[f] = compiled(FunctionType(f.__code__, names, f.__name__))
+            return made[f]
+
+        return make(self._function)
+
+
+#: all routines by name
+ROUTINES: dict[str, Routine] = {}
+
+
+def routine(dtypes: str, failure: Failure) -> Callable[[Any], Routine]:
+    """A decorator that makes a `Routine` of a function, for dtypes that a text lists.
+
+    ``failure``: the class and the message of the exception if the routine fails where the reference
+    does not, because of rounding errors or lack of memory.
+    """
+
+    def decorate(function: Any) -> Routine:
+        made = Routine(function, tuple(dtypes.split()), failure)
+        ROUTINES[made.name] = made
+        return made
+
+    return decorate
+
+
+def sqrt(x: Real) -> Real:
+    """The square root, in routines."""
+    return np.sqrt(x)
+
+
+# -------------------------------------------------------------------------- parsing
+
+
+def expressions(body: Sequence[Statement]) -> Iterator[Expr]:
+    """All expressions in statements."""
+    for s in body:
+        for field in s:
+            if isinstance(field, Expr):
+                yield from _parts(field)
+            elif isinstance(field, tuple):
+                yield from expressions(field)
+
+
+def _parts(e: Expr) -> Iterator[Expr]:
+    yield e
+    for a in e.args:
+        yield from _parts(a)
+
+
+def _parse(python: FunctionType, found: dict[str, Function]) -> Function:
+    """The syntax tree of a function; it and those that it calls are added to ``found``."""
+    tree = ast.parse(textwrap.dedent(inspect.getsource(python))).body[0]
+    assert isinstance(tree, ast.FunctionDef)
+    function = _Parser(python, found).function(tree)
+    found[function.name] = function
+    return function
+
+
+class _Parser:
+    """Parses one function; ``types`` holds the types of the names that are defined."""
+
+    def __init__(self, python: FunctionType, found: dict[str, Function]):
+        self.python, self.found = python, found
+        self.types: dict[str, str] = {}
+        self.defined: dict[str, str] = {}
+        self.result = "int"
+
+    def function(self, tree: ast.FunctionDef) -> Function:
+        for a in tree.args.args:
+            self.define(a.arg, _TYPES[ast.unparse(a.annotation or ast.Constant(None))], a)
+        parameters = tuple(self.types.items())
+        self.result = _TYPES[ast.unparse(tree.returns or ast.Constant(None))]
+        return Function(tree.name, parameters, self.result, self.block(tree.body))
+
+    def wrong(self, node: ast.AST) -> SyntaxError:
+        place = f"{self.python.__code__.co_filename}, {self.python.__name__}"
+        return SyntaxError(f"{place}: {ast.unparse(node)!r} is not in the subset for routines.")
+
+    def define(self, name: str, kind: str, node: ast.AST) -> None:
+        """Set the type of a name, which must be the same throughout the function."""
+        if self.defined.setdefault(name, kind) != kind:
+            raise self.wrong(node)
+        self.types[name] = kind
+
+    # ----- statements
+    def block(self, body: Sequence[ast.stmt]) -> tuple[Statement, ...]:
+        """The statements of a block; names that it defines are local to it."""
+        before = dict(self.types)
+        made = tuple([s for node in body for s in self.statement(node)])
+        self.types = before
+        return made
+
+    def statement(self, node: ast.stmt) -> list[Statement]:
+        match node:
+            case ast.Expr(value=ast.Constant(value=str())) | ast.Pass():
+                return []
+            case ast.Expr(value=ast.Call()):
+                return [Run(self.expr(node.value))]
+            case ast.Assign(targets=[target]):
+                return [self.assign(target, self.expr(node.value))]
+            case ast.AugAssign():
+                left = ast.parse(ast.unparse(node.target), mode="eval").body
+                value = self.expr(ast.BinOp(left, node.op, node.value))
+                return [self.assign(node.target, value)]
+            case ast.For(
+                target=ast.Name(id=n), iter=ast.Call(func=ast.Name(id="range"), args=span)
+            ):
+                return [self.loop(n, span, node)]
+            case ast.While():
+                return [While(self.typed(node.test, "bool"), self.block(node.body))]
+            case ast.If():
+                test = self.typed(node.test, "bool")
+                return [If(test, self.block(node.body), self.block(node.orelse))]
+            case ast.Return():
+                return [Return(self.typed(node.value, self.result) if node.value else ZERO)]
+            case _:
+                raise self.wrong(node)
+
+    def assign(self, target: ast.expr, value: Expr) -> Statement:
+        match target:
+            case ast.Name(id=name):
+                self.define(name, value.type, target)
+                return Assign(name, value)
+            case ast.Subscript(value=ast.Name(id=name)):
+                if value.type != _ELEMENT[self.types[name]]:
+                    raise self.wrong(target)
+                return Store(name, self.typed(target.slice, "int"), value)
+            case _:
+                raise self.wrong(target)
+
+    def loop(self, name: str, span: Sequence[ast.expr], node: ast.For) -> For:
+        first, *rest = [self.typed(a, "int") for a in span]
+        start, stop = (first, rest[0]) if rest else (ZERO, first)
+        step = rest[1].value if len(rest) > 1 else 1
+        if not isinstance(step, int) or step < 1 or name in self.types:
+            raise self.wrong(node)
+        self.define(name, "int", node)
+        body = self.block(node.body)
+        del self.types[name]
+        return For(name, start, stop, step, body)
+
+    # ----- expressions
+    def typed(self, node: ast.expr, kind: str) -> Expr:
+        """An expression that must be of a type."""
+        found = self.expr(node)
+        if found.type != kind:
+            raise self.wrong(node)
+        return found
+
+    def expr(self, node: ast.expr) -> Expr:
+        match node:
+            case ast.Constant():
+                return self.constant(node.value, node)
+            case ast.Name(id=name):
+                return self.name(name, node)
+            case ast.UnaryOp(op=ast.USub()):
+                x = self.expr(node.operand)
+                return Expr("const", x.type, (), -x.value) if x.op == "const" else _minus(x)
+            case ast.UnaryOp(op=ast.Not()):
+                return Expr("not", "bool", (self.typed(node.operand, "bool"),))
+            case ast.BinOp():
+                return self.binary(node.op, node.left, node.right, node)
+            case ast.Compare(ops=[op], comparators=[right]):
+                return self.binary(op, node.left, right, node)
+            case ast.BoolOp():
+                args = [self.typed(v, "bool") for v in node.values]
+                result = args[0]
+                for a in args[1:]:
+                    result = Expr(_OPERATORS[type(node.op)], "bool", (result, a))
+                return result
+            case ast.IfExp():
+                test, then = self.typed(node.test, "bool"), self.expr(node.body)
+                return Expr("select", then.type, (test, then, self.typed(node.orelse, then.type)))
+            case ast.Subscript(value=ast.Name(id=name), slice=ast.Slice(lower, None, None)):
+                start = self.typed(lower or ast.Constant(0), "int")
+                return Expr("offset", self.types[name], (start,), name)
+            case ast.Subscript(value=ast.Name(id=name)):
+                element = _ELEMENT[self.types[name]]
+                return Expr("load", element, (self.typed(node.slice, "int"),), name)
+            case ast.Call(func=ast.Name(id=name)):
+                return self.call(name, tuple(self.expr(a) for a in node.args), node)
+            case _:
+                raise self.wrong(node)
+
+    def constant(self, value: Any, node: ast.expr) -> Expr:
+        kinds = {bool: "bool", int: "int", float: "real"}
+        if type(value) not in kinds:
+            raise self.wrong(node)
+        return Expr("const", kinds[type(value)], (), value)
+
+    def name(self, name: str, node: ast.expr) -> Expr:
+        if name in self.types:
+            return Expr("name", self.types[name], (), name)
+        if name == "PARTS":
+            return Expr("parts", "int")
+        return self.constant(self.python.__globals__.get(name), node)
+
+    def binary(self, op: ast.AST, left: ast.expr, right: ast.expr, node: ast.expr) -> Expr:
+        a, b = self.expr(left), self.expr(right)
+        name = _OPERATORS.get(type(op), "")
+        kinds = {"div": "real", "idiv": "int", "imod": "int"}
+        if not name or a.type != b.type or a.type != kinds.get(name, a.type):
+            raise self.wrong(node)
+        return Expr(name, "bool" if name in COMPARISONS else a.type, (a, b))
+
+    def call(self, name: str, args: tuple[Expr, ...], node: ast.expr) -> Expr:
+        function = self.python.__globals__.get(name)
+        if isinstance(function, LibraryFunction):
+            made, result, wanted = function, "int", [_OUTSIDE[kind] for kind in function.arguments]
+        elif function is sqrt:
+            made, result, wanted = None, "real", ["real"]
+        elif isinstance(function, FunctionType):
+            made = self.found.get(name) or _parse(function, self.found)
+            result, wanted = made.result, [t for _, t in made.parameters]
+        else:
+            raise self.wrong(node)
+        if [a.type for a in args] != wanted:
+            raise self.wrong(node)
+        return Expr("call" if made else "sqrt", result, args, made)
+
+
+def _minus(x: Expr) -> Expr:
+    return Expr("neg", x.type, (x,))

@@ -1,0 +1,10 @@
+"""Linear algebra; all functions take batches of matrices, over leading axes."""
+# ruff: noqa: F401
+
+from __future__ import annotations
+
+from phintys.tensor.linalg.decomposition.cholesky import Cholesky, cholesky
+from phintys.tensor.linalg.solvers.core import SolveBase
+from phintys.tensor.linalg.solvers.triangular import SolveTriangular, solve_triangular
+
+__all__ = ["cholesky", "solve_triangular"]

@@ -1,0 +1,195 @@
+"""The Cholesky decomposition."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import nan
+from typing import Any
+
+import numpy as np
+
+from phintys.graph.op import Op
+from phintys.graph.variable import Apply, Variable
+from phintys.routines import Array, routine
+from phintys.routines.language import PARTS, sqrt
+from phintys.routines.libraries import LAPACK, LOWER, UPPER, potrf
+from phintys.tensor.blockwise import Blockwise
+from phintys.tensor.dot import matmul
+from phintys.tensor.elemwise import match_dtype
+from phintys.tensor.linalg.matrix_op import (
+    MatrixOp,
+    adjoint,
+    diagonal_part,
+    inexact,
+    nan_like,
+    triangle,
+)
+from phintys.tensor.linalg.solvers.triangular import solve_triangular
+from phintys.tensor.type import TensorType
+
+__all__ = ["cholesky"]
+
+#: the largest matrix for which the loops below are faster than LAPACK
+SMALL = 24
+
+
+class Cholesky(MatrixOp):
+    """The triangular factor ``L`` of a positive definite matrix ``L L^H``, or ``U`` of ``U^H U``.
+
+    Parameters
+    ----------
+    lower
+        whether to read the lower triangle and compute ``L``; else the upper one and ``U``
+    overwrite_a
+        whether the input may be overwritten
+    on_error
+        what becomes of a matrix that is not positive definite: ``"nan"`` or ``"raise"``
+        (also if the triangle contains NaN)
+    """
+
+    # ----- class and static shape
+    __props__ = ("lower", "overwrite_a", "on_error")
+    gufunc_signature = "(m,m)->(m,m)"
+
+    def __init__(
+        self, *, lower: bool = True, overwrite_a: bool = False, on_error: str = "nan"
+    ) -> None:
+        if on_error not in ("nan", "raise"):
+            raise ValueError(f"on_error must be 'nan' or 'raise', not {on_error!r}.")
+        self.lower, self.overwrite_a, self.on_error = bool(lower), bool(overwrite_a), on_error
+        self.destroy_map = {0: [0]} if overwrite_a else {}
+
+    def make_node(self, x: Any) -> Apply:
+        x = self.matrix(x, square=True)
+        n = x.type.shape[0] if x.type.shape[1] is None else x.type.shape[1]
+        return Apply(self, [x], [TensorType(inexact(x.type.dtype), (n, n))()])
+
+    # ----- perform
+    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: list[list[Any]]) -> None:
+        from scipy.linalg import get_lapack_funcs
+
+        x = inputs[0].astype(node.outputs[0].type.dtype, copy=False)
+        self.require_square(x.shape)
+        factor, status = np.zeros_like(x), 0
+        if x.size:
+            (potrf,) = get_lapack_funcs(["potrf"], [x])
+            factor, status = potrf(x, self.lower, overwrite_a=self.overwrite_a, clean=True)
+        factor = nan_like(factor) if status else factor
+        if self.on_error == "raise" and np.isnan(factor.diagonal()).any():
+            raise np.linalg.LinAlgError("Matrix is not positive definite")
+        output_storage[0][0] = factor
+
+    def infer_shape(self, node: Apply, shapes: Sequence[Any]) -> list[Any]:
+        return [shapes[0]]
+
+    # ----- derivative (I. Murray, "Differentiation of the Cholesky decomposition", 2016)
+    def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
+        (x,), factor, g = inputs, self._lower(outputs[0]), self._lower(cotangents[0])
+        s = _halved(matmul(adjoint(factor), g))
+        for _ in range(2):  # s becomes inv(L)^H s inv(L)
+            s = adjoint(solve_triangular(factor, s, lower=True, trans="C"))
+        s = triangle(s + adjoint(s), True, 1) + diagonal_part(s)
+        return [match_dtype(self._lower(s), x)]
+
+    def pushforward(self, inputs: Any, outputs: Any, tangents: Any) -> list[Variable]:
+        factor, t = self._lower(outputs[0]), self._lower(tangents[0])
+        s = triangle(t, True, 1)
+        s = s + adjoint(s) + diagonal_part(t)
+        for _ in range(2):  # s becomes inv(L) s inv(L)^H
+            s = adjoint(solve_triangular(factor, s, lower=True))
+        return [match_dtype(self._lower(matmul(factor, _halved(s))), outputs[0])]
+
+    def _lower(self, x: Any) -> Any:
+        """A lower triangular matrix as the op computes it, and back."""
+        return x if self.lower else adjoint(x)
+
+    # ----- batching and lowering
+    def lower_batched(self, node: Apply, b: Any, x: Any) -> Any:
+        dtype = node.outputs[0].type.dtype
+        n = b.unify(b.length(x, -1), b.length(x, -2), f"{self} takes square matrices")
+        flags = int(self.lower), int(self.on_error == "raise")
+        x, batch = b.cast(x, dtype), b.shape(x)[:-2]
+        return b.external(
+            factor_positive, dtype, (*flags, n), updates=[x], batch=batch, work=n * n * n
+        )
+
+    def inplace_on_inputs(self, allowed_inplace_inputs: list[int]) -> Op:
+        if not allowed_inplace_inputs:
+            return self
+        return Cholesky(lower=self.lower, overwrite_a=True, on_error=self.on_error)
+
+
+def _halved(s: Any) -> Any:
+    """The lower triangle, with half the diagonal."""
+    return triangle(s, True, 1) + 0.5 * diagonal_part(s)
+
+
+@routine(LAPACK, (np.linalg.LinAlgError, "Matrix is not positive definite"))
+def factor_positive(lower: int, raises: int, n: int, a: Array) -> int:
+    """Replace a matrix by its factor, or by NaN; return 1 if that contains NaN and ``raises``."""
+    status = 0
+    if n <= SMALL and PARTS == 1:
+        status = _factor(n, n if lower == 1 else 1, 1 if lower == 1 else n, a)
+    elif n > 0:  # to LAPACK, the columns of the matrix are its rows
+        status = potrf(UPPER if lower == 1 else LOWER, n, a, n)
+    for i in range(n):
+        start = i * n if lower == 0 or status != 0 else i * n + i + 1
+        stop = i * n + n if lower == 1 or status != 0 else i * n + i
+        for k in range(start * PARTS, stop * PARTS):
+            a[k] = 0.0 if status == 0 else nan
+        pivot = a[(i * n + i) * PARTS]
+        if raises == 1 and pivot != pivot:
+            return 1
+    return 0
+
+
+def _factor(n: int, down: int, right: int, a: Array) -> int:
+    """Replace the triangle by the factor, column by column; return 1 if there is none."""
+    for j in range(n):
+        row = j * down
+        pivot = a[row + j * right]
+        for k in range(j):
+            x = a[row + k * right]
+            pivot -= x * x
+        if pivot <= 0.0:
+            return 1
+        pivot = sqrt(pivot)
+        a[row + j * right] = pivot
+        for i in range(j + 1, n):
+            below = i * down
+            x = a[below + j * right]
+            for k in range(j):
+                x -= a[below + k * right] * a[row + k * right]
+            a[below + j * right] = x / pivot
+    return 0
+
+
+# ----- user function
+def cholesky(
+    x: Any,
+    lower: bool = True,
+    *,
+    check_finite: bool = True,
+    overwrite_a: bool = False,
+    on_error: str = "nan",
+) -> Any:
+    """The triangular factor of positive definite matrices, the last two axes of ``x``.
+
+    Parameters
+    ----------
+    x : tensor with at least two axes; only one triangle is read
+    lower : whether to compute ``L`` with ``L L^H = x`` from the lower triangle, else ``U`` with
+        ``U^H U = x`` from the upper one
+    check_finite, overwrite_a : ignored
+    on_error : ``"nan"``: a matrix that is not positive definite becomes NaN; ``"raise"``: it raises
+        ``numpy.linalg.LinAlgError``, and so does NaN in the triangle
+
+    The dtype is float32 or float64, complex64 or complex128.  ShapeError if the matrices are not
+    square.
+
+    >>> import phintys.tensor as pt
+    >>> pt.linalg.cholesky([[4.0, 2.0], [2.0, 5.0]]).eval()
+    array([[2., 0.],
+           [1., 2.]])
+    """
+    return Blockwise(Cholesky(lower=lower, on_error=on_error))(x)

@@ -1,0 +1,84 @@
+"""What ops on matrices share: dtypes, square inputs, batches, triangles, adjoints."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from phintys.errors import ShapeError
+from phintys.graph.op import Op
+from phintys.graph.variable import Apply
+from phintys.scalar import dtypes
+from phintys.tensor.blockwise import Blockwise
+from phintys.tensor.convert import as_tensor_variable
+from phintys.tensor.elemwise import conjugate, dimshuffle, functions
+from phintys.tensor.ranges import tril, triu
+
+
+class MatrixOp(Op):
+    """Base class of ops whose inputs and outputs are single matrices and vectors.
+
+    A subclass has a ``gufunc_signature``, by which `Blockwise` applies it to batches, and a
+    ``lower_batched``, which calls LAPACK.
+    """
+
+    handles_missing = False
+    lowers_complex = True
+
+    # ----- class and static shape
+    def matrix(self, x: Any, square: bool = False) -> Any:
+        """An input as a matrix; TypeError or ShapeError if it is none, or not square."""
+        x = as_tensor_variable(x)
+        if x.type.ndim != 2:
+            raise TypeError(f"{self} takes matrices; {x} has {x.type.ndim} dimensions.")
+        if square and None not in x.type.shape and x.type.shape[0] != x.type.shape[1]:
+            raise ShapeError(f"{self} takes square matrices; {x} has shape {x.type.shape}.")
+        return x
+
+    def require_square(self, shape: tuple[int, ...]) -> None:
+        """ShapeError unless the shape is that of a square matrix."""
+        if shape[0] != shape[1]:
+            raise ShapeError(f"{self} takes square matrices, not one of shape {shape}.")
+
+    # ----- batching
+    def vectorize_node(self, node: Apply, *batched_inputs: Any) -> Apply:
+        return Blockwise(self).make_node(*batched_inputs)
+
+    # ----- lowering
+    def lower(self, node: Apply, b: Any, *inputs: Any) -> Any:
+        return (
+            NotImplemented if self.lower_batched is None else self.lower_batched(node, b, *inputs)
+        )
+
+    def __str__(self) -> str:
+        props = ", ".join(f"{name}={getattr(self, name)!r}" for name in self.__props__)
+        return f"{type(self).__name__}{{{props}}}"
+
+
+def inexact(*given: str) -> str:
+    """The dtype in which LAPACK computes with arrays of some dtypes: at least float32."""
+    return dtypes.upcast(dtypes.float_of(dtypes.upcast(*given)), "float32")
+
+
+def adjoint(x: Any) -> Any:
+    """The conjugate transpose of a matrix."""
+    return conjugate(dimshuffle(x, 1, 0))
+
+
+def nan_like(x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """An array in the shape of another one, of NaN in all its parts."""
+    found = np.empty(x.shape, x.dtype)
+    found.view(x.real.dtype)[...] = np.nan
+    return found
+
+
+def triangle(x: Any, lower: bool, offset: int = 0) -> Any:
+    """The lower or upper triangle; ``offset`` 1 leaves out the diagonal."""
+    return tril(x, -offset) if lower else triu(x, offset)
+
+
+def diagonal_part(x: Any) -> Any:
+    """A matrix with the real part of the diagonal, zero elsewhere."""
+    real = functions.real(x) if dtypes.is_complex(x.type.dtype) else x
+    return tril(triu(real))

@@ -1,0 +1,1 @@
+"""Solutions of systems of linear equations."""

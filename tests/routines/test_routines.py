@@ -1,0 +1,350 @@
+"""Routines: what the subset of Python means in each generator, and as a step of Programs."""
+
+from __future__ import annotations
+
+from math import inf, nan
+
+import numpy as np
+import pytest
+import scipy.linalg
+
+import phintys
+import phintys.tensor as pt
+from phintys.backends import c, llvm
+from phintys.lowering.assemble import assemble
+from phintys.lowering.builder import Builder, NotNative
+from phintys.lowering.interpret import StepFailure, interpret
+from phintys.lowering.memory import plan_memory
+from phintys.lowering.program import External
+from phintys.lowering.spec import IllegalProgram, verify
+from phintys.lowering.text import parse_program, render_program
+from phintys.routines import Array, Longs, Positions, Real, Routine, routine
+from phintys.routines.language import PARTS, sqrt
+from phintys.routines.libraries import LAPACK, row
+
+FAILURE = (ArithmeticError, "it fails")
+getrf = row("lapack getrf int int array int ints status")
+geqrf = row("lapack geqrf int int array int array array int status")
+missing = row("lapack nosuchfunction int status")
+LIMIT = 5
+
+
+def _collatz(n: int) -> int:
+    count = 0
+    while n != 1 and count < 1000:
+        if n % 2 == 0:  # noqa: SIM108
+            n = n // 2
+        else:
+            n = 3 * n + 1
+        count += 1
+    return count
+
+
+def _clipped(x: Real, low: Real) -> Real:
+    if x < low or x != x:
+        return low
+    return x
+
+
+@routine("float32 float64", FAILURE)
+def everything(n: int, x: Array, y: Array, counts: Longs, places: Positions) -> int:
+    """Every statement and operator of the subset."""
+    largest = -inf
+    found = False
+    for i in range(n):
+        largest = _clipped(x[i], largest)
+        found = found or (x[i] == 0.0 and not i == 0)  # noqa: SIM201
+    for i in range(1, n, 2):
+        y[i] = sqrt(x[i] * x[i]) / 2.0
+        y[i - 1] = -x[i - 1] + 1.0
+    rest = y[n - n % 2 :]
+    if n % 2 == 1:
+        rest[0] = nan if found else largest
+    for i in range(n):
+        counts[i] = _collatz(i + 1)
+        places[i] = counts[i] * 2 - i
+        if i >= LIMIT:
+            y[i] += 1.0
+            continue_ = i + 1
+            places[i] = places[i] + continue_ // 2
+    return 0 if n < 100 else n
+
+
+@routine(LAPACK, FAILURE)
+def factor_rows(n: int, a: Array, pivots: Positions) -> int:
+    """The factors of the transpose of a matrix, with integer pivots."""
+    return getrf(n, n, a, n, pivots)
+
+
+@routine(LAPACK, FAILURE)
+def orthogonal(m: int, n: int, lwork: int, a: Array, tau: Array, work: Array) -> int:
+    """A decomposition with a workspace."""
+    return geqrf(m, n, a, m, tau, work, lwork)
+
+
+@routine("float64 complex128", FAILURE)
+def parts(n: int, x: Array) -> int:
+    """Complex arrays are pairs."""
+    for i in range(n * PARTS):
+        x[i] = x[i] * 2.0
+    x[0] = 1.0 * x[0] + 0.0
+    return 0
+
+
+def program_of(b, outputs):
+    program = verify(plan_memory(verify(assemble(b, outputs))))
+    text = render_program(program)
+    assert render_program(verify(parse_program(text))) == text
+    return program
+
+
+def fail(args, step):
+    raise StepFailure(step, "native")
+
+
+def compiled_by_llvm(program):
+    return llvm.compile_program(program, [], lambda args, kwargs: fail(args, -1), fail)
+
+
+def runs(program, *values):
+    """The results of the interpreter and of both generators."""
+    values = [np.asarray(v) for v in values]
+    found = compiled_by_llvm(program)(*values), c.compile_program(program, fail)(values)
+    return interpret(program, *values), *found
+
+
+@pytest.mark.widths
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("n", [0, 1, 6, 9])
+def test_the_subset(n, dtype):
+    b = Builder()
+    x = b.input(dtype, (None,))
+    k = b.length(x, 0)
+    writes = [(dtype, (k,)), ("int64", (k,)), ("int32", (k,))]
+    program = program_of(b, b.external(everything, dtype, (k,), [x], writes=writes))
+    value = np.linspace(-2, 3, n).astype(dtype)
+    if n == 9:
+        value[4] = 0.0
+    reference, *others = runs(program, value)
+    if n == 6:
+        np.testing.assert_array_equal(reference[1], [0, 1, 7, 2, 5, 8])
+        np.testing.assert_allclose(reference[0], [3, 0.5, 1, 0.5, -1 + 1e-7, 2.5], atol=1e-6)
+    if n == 9:
+        assert np.isnan(reference[0][-1])
+    for found in others:
+        for r, f in zip(reference, found, strict=True):
+            assert r.dtype == f.dtype
+            np.testing.assert_array_equal(r, f)
+
+
+def test_batches_and_strides():
+    """Items of a batch are read with their strides, and copied if they are not contiguous."""
+    b = Builder()
+    x = b.input("float64", (None, None, None))
+    views = [b.slice(x, 0, 3, -2, 2), b.permute(x, (1, 0, 2)), b.permute(x, (2, 1, 0))]
+    outputs = []
+    for v in views:
+        p, q, k = b.shape(v)
+        writes = [("float64", (k,)), ("int64", (k,)), ("int32", (k,))]
+        outputs += b.external(everything, "float64", (k,), [v], (), writes, (p, q), k)
+    value = np.random.default_rng(0).normal(size=(4, 3, 5))
+    for found in runs(program_of(b, outputs), value):
+        for view, y in zip(
+            (value[3:0:-2], value.transpose(1, 0, 2), value.transpose(2, 1, 0)), found[::3]
+        ):
+            plain = np.where(np.arange(view.shape[-1]) % 2, abs(view) / 2, 1 - view)
+            if view.shape[-1] % 2:
+                plain[..., -1] = view.max(-1)
+            plain[..., LIMIT:] += 1
+            np.testing.assert_allclose(y, plain)
+
+
+@pytest.mark.parametrize("dtype", LAPACK.split())
+def test_integer_pivots(dtype):
+    b = Builder()
+    a = b.input(dtype, (None, None))
+    n = b.length(a, 0)
+    program = program_of(b, b.external(factor_rows, dtype, (n,), (), [a], [("int32", (n,))]))
+    value = np.random.default_rng(0).normal(size=(5, 5)).astype(dtype)
+    expected, pivots = scipy.linalg.lu_factor(value.T)
+    for factors, found in runs(program, value):
+        np.testing.assert_allclose(factors.T, expected, rtol=1e-4)
+        np.testing.assert_array_equal(found, pivots + 1)
+
+
+@pytest.mark.parametrize("dtype", LAPACK.split())
+def test_a_workspace(dtype):
+    b = Builder()
+    a = b.input(dtype, (None, None))
+    n, m = b.shape(a)
+    writes = [(dtype, (n,)), (dtype, (n * 32,))]
+    r, *_ = b.external(orthogonal, dtype, (m, n, n * 32), (), [a], writes)
+    value = np.random.default_rng(0).normal(size=(3, 7)).astype(dtype)
+    expected = scipy.linalg.qr(value.T, mode="r")[0]
+    for (found,) in runs(program_of(b, [r]), value):
+        np.testing.assert_allclose(np.triu(found.T), expected, rtol=1e-4)
+
+
+def test_complex_arrays_are_pairs():
+    for dtype in ("float64", "complex128"):
+        b = Builder()
+        x = b.input(dtype, (None,))
+        program = program_of(b, b.external(parts, dtype, (b.length(x, 0),), (), [x]))
+        value = np.array([1.0, 2.0, 3.0]) * (1 if dtype == "float64" else 1 + 2j)
+        for (found,) in runs(program, value):
+            np.testing.assert_array_equal(found, 2 * value)
+
+
+def test_failures():
+    b = Builder()
+    x = b.input("float64", (None,))
+    k = b.length(x, 0)
+    writes = [("float64", (k,)), ("int64", (k,)), ("int32", (k,))]
+    program = program_of(b, b.external(everything, "float64", (k,), [x], writes=writes))
+    with pytest.raises(StepFailure, match="everything returned 100"):
+        interpret(program, np.zeros(100))
+    with pytest.raises(StepFailure, match="step 0: native"):
+        compiled_by_llvm(program)(np.zeros(100))
+    with pytest.raises(StepFailure, match="step 0: native"):
+        c.compile_program(program, fail)([np.zeros(100)])
+
+
+def test_a_routine_without_source():
+    space = {"Array": Array}
+    exec("def made(n: int, x: Array) -> int:\n    return 0", space)
+    assert not Routine(space["made"], ("float64",), FAILURE).is_available("float64")
+
+
+def test_what_is_not_available():
+    b = Builder()
+    x = b.input("float64", (None,))
+
+    def absent(n: int, x: Array) -> int:
+        return missing(n)
+
+    absent.__globals__["missing"] = missing
+    made = Routine(absent, ("float64",), FAILURE)
+    assert not made.is_available("float64")
+    with pytest.raises(LookupError, match="install a newer SciPy"):
+        missing.address("float64")
+    with pytest.raises(NotNative):
+        b.external(made, "float64", (1,), (), [x])
+    with pytest.raises(NotNative):
+        b.external(everything, "int64", (1,), (), [x])
+    with pytest.raises(TypeError, match="is called by routines"):
+        missing(1)
+
+
+def wrong_type(n: int, x: Array) -> int:
+    n = 1.0
+    return n
+
+
+def wrong_operand(n: int, x: Array) -> int:
+    return n + x[0]
+
+
+def wrong_step(n: int, x: Array) -> int:
+    for i in range(0, n, n):
+        x[i] = 0.0
+    return 0
+
+
+def wrong_statement(n: int, x: Array) -> int:
+    del n
+    return 0
+
+
+def wrong_call(n: int, x: Array) -> int:
+    return print(n)
+
+
+def wrong_arguments(n: int, x: Array) -> int:
+    return _collatz(x[0])
+
+
+def wrong_count(n: int, x: Array) -> int:
+    return getrf(n)
+
+
+def wrong_condition(n: int, x: Array) -> int:
+    if n:
+        return 1
+    return 0
+
+
+def wrong_element(n: int, x: Array) -> int:
+    x[0] = n
+    return 0
+
+
+def wrong_result(n: int, x: Array) -> int:
+    return x[0]
+
+
+def wrong_index(n: int, x: Array) -> int:
+    x[x[0]] = 0.0
+    return 0
+
+
+def wrong_sides(n: int, x: Array) -> int:
+    x[0] = 0.0 if n == 0 else n
+    return 0
+
+
+def wrong_constant(n: int, x: Array) -> int:
+    return FAILURE
+
+
+def wrong_target(n: int, x: Array) -> int:
+    m, k = n, 2
+    return m + k
+
+
+def wrong_loop(n: int, x: Array) -> int:
+    for n in range(3):
+        x[n] = 0.0
+    return 0
+
+
+def wrong_expression(n: int, x: Array) -> int:
+    return [n][0]
+
+
+WRONG = [f for name, f in list(globals().items()) if name.startswith("wrong_")]
+
+
+@pytest.mark.parametrize("function", WRONG, ids=lambda f: f.__name__)
+def test_what_is_not_in_the_subset(function):
+    with pytest.raises(SyntaxError, match=r"test_routines.py, wrong_.* is not in the subset"):
+        Routine(function, ("float64",), FAILURE).functions  # noqa: B018
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("factor_rows float64 uw [len(0, 0)]", "factor_rows float64 uw []", "other parameters"),
+        ("factor_rows float64", "factor_rows int64", "no version for int64"),
+        ("= output int32", "= output int64", "dtype"),
+        ("$0 = %1 {; 0; }", "$0 = %1 {1; 0; }", "strides and batch differ"),
+        ("factor_rows float64 uw", "factor_rows float64 ru", "read before it is filled"),
+    ],
+)
+def test_illegal_steps(old, new, message):
+    b = Builder()
+    a = b.input("float64", (None, None))
+    n = b.length(a, 0)
+    program = program_of(b, b.external(factor_rows, "float64", (n,), (), [a], [("int32", (n,))]))
+    assert any(isinstance(step, External) for step in program.steps)
+    text = render_program(program)
+    assert old in text
+    with pytest.raises(IllegalProgram, match=message):
+        verify(parse_program(text.replace(old, new)))
+
+
+def test_operands_out_of_order():
+    x = pt.dmatrix()
+    f = phintys.function([x], pt.linalg.solve_triangular(x, x))
+    text = render_program(f.program)
+    with pytest.raises(IllegalProgram, match="roles out of order"):
+        verify(parse_program(text.replace(" ru ", " ur ")))
