@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 from phintys.errors import MethodNotDefined
 from phintys.graph.meta import MetaObject
 from phintys.graph.older import OlderInterface
+from phintys.graph.traversal import toposort
 from phintys.graph.type import DisconnectedType
 from phintys.graph.variable import Apply, Variable
 
@@ -235,12 +236,40 @@ class Op(OlderInterface, MetaObject):
 
 
 class HasMultipleInnerGraph:
-    """Mixin of ops that contain graphs.  Subclasses define `inner_graphs`."""
+    """Mixin of ops that contain graphs.  Subclasses define `inner_graphs`.
+
+    Rewriting, fingerprints and printing find inner graphs through these methods alone.
+    """
+
+    #: whether rewriting first replaces every node of this op by `inline_node`
+    is_inline: bool = False
 
     @property
     def inner_graphs(self) -> Mapping[str, Any]:
         """The inner graphs, as a dict from names to graphs."""
         raise MethodNotDefined(f"{type(self).__name__} does not define inner_graphs.")
+
+    def thawed_inner_graphs(self) -> dict[str, Any]:
+        """New FunctionGraphs equal to the inner graphs, by name, whose nodes have origins."""
+        return {name: graph.unfreeze() for name, graph in self.inner_graphs.items()}
+
+    def clone_with_inner_graphs(self, graphs: Mapping[str, Any]) -> Any:
+        """An op that computes ``graphs``; None if the inner graphs are not to be rewritten."""
+        return None
+
+    def inline_node(self, node: Apply) -> list[Variable] | None:
+        """The outputs of ``node`` as an ordinary graph on its inputs.
+
+        None if the op does more than to compute its inner graph once.
+        """
+        return None
+
+    def simplify_node(self, node: Apply, used: Sequence[bool]) -> list[Variable | None] | None:
+        """Replacements for the outputs of ``node`` that compute only those that are ``used``.
+
+        None, or None for an output, if it stays.
+        """
+        return None
 
 
 class HasInnerGraph(HasMultipleInnerGraph):
@@ -261,6 +290,33 @@ class HasInnerGraph(HasMultipleInnerGraph):
     def inner_outputs(self) -> list[Variable]:
         """The outputs of the inner graph."""
         return list(self.fgraph.outputs)
+
+
+def io_connection_pattern(
+    inputs: Sequence[Variable], outputs: Sequence[Variable]
+) -> list[list[bool]]:
+    """``[input][output]``: whether the output depends on the elements of the input.
+
+    It is derived from the connection patterns of the nodes between them.
+
+    >>> import phintys.tensor as pt
+    >>> x, y = pt.dvectors("x", "y")
+    >>> io_connection_pattern([x, y], [x * 2, x + y.shape[0]])
+    [[True, True], [False, False]]
+    """
+    reached: dict[Variable, int] = {v: 0 for v in outputs}  # bit i: input i influences it
+    for i, v in enumerate(inputs):
+        reached[v] = reached.get(v, 0) | 1 << i
+    for node in toposort(outputs, blockers=inputs):
+        bits = [reached.get(v, 0) for v in node.inputs]
+        pattern = None if node.op.is_fully_connected else node.op.connection_pattern(node)
+        for k, out in enumerate(node.outputs):
+            found = 0
+            for i, bit in enumerate(bits):
+                if pattern is None or pattern[i][k]:
+                    found |= bit
+            reached[out] = reached.get(out, 0) | found
+    return [[bool(reached[v] >> i & 1) for v in outputs] for i in range(len(inputs))]
 
 
 def _check_maps(node: Apply) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import phintys.tensor as pt
-from phintys.backends.numpy.run import Runner
+from phintys.graph.perform import Runner
 from phintys.errors import LoweringError
 from phintys.graph.fgraph import FunctionGraph
 from phintys.graph.op import Op

@@ -8,7 +8,7 @@ import numpy as np
 
 import phintys.tensor as pt
 from phintys import gradient
-from phintys.backends.numpy.run import Runner
+from phintys.graph.perform import Runner
 from phintys.graph.fgraph import FunctionGraph
 from phintys.graph.traversal import ancestors
 from phintys.graph.variable import Constant

@@ -1,0 +1,92 @@
+"""Derivatives of an op that its user gives, in place of those of its inner graph."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from phintys.graph.op import Op
+from phintys.graph.type import DisconnectedType, disconnected_type
+from phintys.graph.variable import Variable
+
+#: from arguments of a derivative to its result: an op, a function, or one of these for each result
+#: (a list; None: the derivative of the inner graph; a variable of DisconnectedType or NullType)
+Override = Any
+
+
+@dataclass(frozen=True)
+class WithoutOutputs:
+    """A function of (inputs, cotangents) as one of (inputs, outputs, cotangents)."""
+
+    function: Any
+
+    def __call__(self, inputs: Any, outputs: Any, cotangents: Any) -> Any:
+        return results(self.function, (inputs, cotangents))
+
+
+def as_override(given: Override, what: str, count: int | None = None) -> Override:
+    """An override as a hashable object; TypeError or ValueError, naming ``what``, if it is none.
+
+    ``count`` is the number of entries of a list.
+    """
+    if isinstance(given, list | tuple):
+        if count is not None and len(given) != count:
+            raise ValueError(f"{what} has {len(given)} entries; there must be {count}.")
+        return tuple(as_override(entry, what) for entry in given)
+    if given is None or callable(given) or isinstance(given, Variable):
+        return given
+    raise TypeError(
+        f"{what} must be None, a function, an OpFromGraph, or a list of these, not {given!r}."
+    )
+
+
+def results(function: Any, arguments: Sequence[Sequence[Variable]]) -> list[Any]:
+    """What a function or an op returns, as a list; an op takes all arguments one after the other.
+
+    A result None stands for "no influence".
+    """
+    if isinstance(function, Op):
+        flat = [v for group in arguments for v in group]
+        return list(function(*flat, return_list=True))
+    found = function(*[list(group) for group in arguments])
+    return list(found) if isinstance(found, list | tuple) else [found]
+
+
+def derivatives(
+    override: Override,
+    arguments: Sequence[Sequence[Variable]],
+    default: Callable[[Sequence[bool]], list[Any]],
+    count: int,
+) -> list[Any]:
+    """The ``count`` derivatives that an override gives; ``default(wanted)`` computes the others.
+
+    A derivative that is missing in what a function returns, at the end of the list, is computed by
+    ``default`` as well: those of captured shared variables.
+    """
+    if isinstance(override, tuple):
+        found = [_entry(entry, arguments) for entry in override]
+    else:
+        found = [disconnected_type() if g is None else g for g in results(override, arguments)]
+    found += [None] * (count - len(found))
+    missing = [g is None for g in found]
+    if not any(missing):
+        return found
+    filled = default(missing)
+    return [new if m else g for g, m, new in zip(found, missing, filled, strict=True)]
+
+
+def _entry(entry: Any, arguments: Sequence[Sequence[Variable]]) -> Any:
+    """The derivative that one entry of a list gives; None: there is no override."""
+    if entry is None or isinstance(entry, Variable):
+        return entry
+    (found,) = results(entry, arguments)
+    return disconnected_type() if found is None else found
+
+
+def or_zeros(given: Sequence[Variable], like: Sequence[Any]) -> list[Variable]:
+    """Derivatives, with zeros for those that are missing."""
+    return [
+        v.type.tangent_zeros(v) if isinstance(g.type, DisconnectedType) else g
+        for g, v in zip(given, like, strict=True)
+    ]
