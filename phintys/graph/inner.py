@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from typing import Any
 
 from phintys.graph.fgraph import FunctionGraph
@@ -17,10 +17,11 @@ def _any(op: Any) -> bool:
     return True
 
 
-def nested_ops(ops: Iterable[Any]) -> list[HasMultipleInnerGraph]:
+def nested_ops(ops: Iterable[Any], known: Container[int] = ()) -> list[HasMultipleInnerGraph]:
     """The distinct ops with inner graphs among ``ops`` and inside of them, deepest first.
 
-    Every op comes after those that its inner graphs contain.
+    Every op comes after those that its inner graphs contain.  Ops whose ``id`` is in ``known`` are
+    left out, with what is inside of them.
     """
     order: list[HasMultipleInnerGraph] = []
     seen: set[HasMultipleInnerGraph] = set()
@@ -28,7 +29,9 @@ def nested_ops(ops: Iterable[Any]) -> list[HasMultipleInnerGraph]:
     while stack:
         op, inside = stack[-1]
         for nested in inside:
-            if isinstance(nested, HasMultipleInnerGraph) and nested not in seen:
+            if not isinstance(nested, HasMultipleInnerGraph):
+                continue
+            if nested not in seen and id(nested) not in known:
                 seen.add(nested)
                 graphs = nested.inner_graphs.values()
                 stack.append((nested, iter([n.op for g in graphs for n in g.toposort()])))

@@ -13,6 +13,7 @@ from typing import Any, Self
 
 from phintys.gradient.forward import forward_sweep
 from phintys.gradient.reverse import add, backpropagate
+from phintys.graph.flatten import reduce_after
 from phintys.graph.fgraph import FrozenFunctionGraph, FunctionGraph
 from phintys.graph.inner import expand, nested_ops
 from phintys.graph.op import HasInnerGraph, Op, io_connection_pattern
@@ -129,10 +130,8 @@ class InnerGraphOp(HasInnerGraph, Op):
         return {name: value for name, value in vars(self).items() if name not in cached}
 
     def __reduce__(self) -> Any:
-        """The ops inside are pickled first, deepest first, hence without recursion."""
-        state = self._state()
-        state["origins"] = tuple([locate(origin) for origin in self.origins])
-        return _rebuild, (tuple(nested_ops([self])[:-1]), type(self), state)
+        # ops inside the graph are pickled first, deepest first, hence without recursion
+        return reduce_after(self, lambda op, known: nested_ops([op], known), _reduce_one)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         return self
@@ -218,8 +217,14 @@ def _is_cached(attribute: Any) -> bool:
     return isinstance(attribute, cached_property)
 
 
-def _rebuild(nested: Any, cls: Any, state: dict[str, Any]) -> Any:
-    """Rebuild an op when a pickle is read; the ops inside it, an argument, exist by then."""
+def _reduce_one(op: InnerGraphOp) -> tuple[Any, tuple[Any, ...], Any]:
+    """Function, arguments and state of ``__reduce__`` for one op; the ops inside are pickled."""
+    state = op._state()
+    state["origins"] = tuple([locate(origin) for origin in op.origins])
+    return _rebuild, (type(op), state), None
+
+
+def _rebuild(cls: Any, state: dict[str, Any]) -> Any:
     op = cls.__new__(cls)
     op.__dict__.update(state)
     return op
