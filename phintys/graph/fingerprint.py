@@ -160,11 +160,14 @@ def _global(x: Any) -> str:
 def _object(x: Any) -> str:
     """Class and properties of an object whose equality is determined by ``__props__``.
 
-    An op with an inner graph says which of them compiled code depends on.
+    An op with an inner graph may have some that compiled code does not depend on.
     """
-    props = getattr(x, "fingerprint_props", None) or getattr(x, "__props__", None)
+    props = getattr(x, "__props__", None)
     if props is None:
         raise _NotStable
+    ignored = getattr(x, "uncompiled_props", ())
+    if ignored:
+        props = [p for p in props if p not in ignored]
     return f"{_global(type(x))}({', '.join(description(getattr(x, p)) for p in props)})"
 
 

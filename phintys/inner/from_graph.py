@@ -111,7 +111,12 @@ class OpFromGraph(InnerGraphOp):
         "given_pattern",
         "destroyed",
     )
-    fingerprint_props = ("fgraph", "is_inline", "destroyed")
+    uncompiled_props = (
+        "shared_inputs",
+        "pullback_overrides",
+        "pushforward_overrides",
+        "given_pattern",
+    )
 
     def __init__(
         self,
@@ -305,7 +310,11 @@ class OpFromGraph(InnerGraphOp):
             op = OpFromGraph([v for v, _ in pairs], defined, inline=self.is_inline, name=name)
             results = iter(op(*[x for _, x in pairs], return_list=True))
         return [
-            disconnected_type() if g is None else g if isinstance(g.type, NullType) else next(results)
+            disconnected_type()
+            if g is None
+            else g
+            if isinstance(g.type, NullType)
+            else next(results)
             for g in found
         ]
 
@@ -350,7 +359,8 @@ class BatchedOverrides:
     def pushforward(self, inputs: Any, tangents: Any) -> list[Any]:
         node = self._items(inputs)
         given = [
-            _padded(t, x.type.ndim - t.type.ndim) for t, x in zip(tangents, node.inputs, strict=True)
+            _padded(t, x.type.ndim - t.type.ndim)
+            for t, x in zip(tangents, node.inputs, strict=True)
         ]
         return list(node.op.pushforward(node.inputs, node.outputs, given))
 

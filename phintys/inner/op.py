@@ -13,8 +13,8 @@ from typing import Any, Self
 
 from phintys.gradient.forward import forward_sweep
 from phintys.gradient.reverse import add, backpropagate
-from phintys.graph.flatten import reduce_after
 from phintys.graph.fgraph import FrozenFunctionGraph, FunctionGraph
+from phintys.graph.flatten import reduce_after
 from phintys.graph.inner import expand, nested_ops
 from phintys.graph.op import HasInnerGraph, Op, io_connection_pattern
 from phintys.graph.origin import inherit, locate
@@ -45,15 +45,15 @@ class InnerGraphOp(HasInnerGraph, Op):
     origins
         for each node of the graph, in topological order, the user's line that made it; equality
         ignores them
-    fingerprint_props
-        the ``__props__`` that compiled code depends on
+    uncompiled_props
+        the ``__props__`` that compiled code does not depend on
     has_derivatives
         whether derivatives of the op are those of its inner graph, so that differentiation may
         expand it
     """
 
     __props__: tuple[str, ...] = ("fgraph",)
-    fingerprint_props: tuple[str, ...] = ("fgraph",)
+    uncompiled_props: tuple[str, ...] = ()
     fgraph: FrozenFunctionGraph
     has_derivatives: bool = True
 

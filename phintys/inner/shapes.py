@@ -44,8 +44,7 @@ def _of_node(node: Apply, given: Sequence[Shape]) -> list[Shape]:
         return static
     found = node.op.infer_shape(node, given)
     return [
-        known if known is not None else shape
-        for known, shape in zip(static, found, strict=True)
+        known if known is not None else shape for known, shape in zip(static, found, strict=True)
     ]
 
 

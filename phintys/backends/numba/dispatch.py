@@ -18,8 +18,8 @@ from phintys.graph.op import Op
 from phintys.graph.origin import annotate
 from phintys.graph.perform import run_node
 from phintys.graph.variable import Apply, Constant
-from phintys.memo import Memo, exact
 from phintys.inner.op import InnerGraphOp
+from phintys.memo import Memo, exact
 from phintys.scalar.type import ScalarType
 
 #: dtypes of arrays that Numba does not support

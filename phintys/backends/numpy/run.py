@@ -15,6 +15,7 @@ from phintys.graph.op import HasMultipleInnerGraph
 from phintys.graph.perform import Runner, run_node
 from phintys.graph.variable import Apply
 
+
 class NumPy:
     """The object that obeys `Transpiler`."""
 
