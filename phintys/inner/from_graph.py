@@ -214,20 +214,18 @@ class OpFromGraph(InnerGraphOp):
             return None
         given = dict(zip(self.fgraph.inputs, node.inputs, strict=True))
         outputs = self.fgraph.outputs
-        direct: dict[int, Variable] = {
-            k: given.get(v, v) for k, v in enumerate(outputs) if v.owner is None
-        }
-        wanted = dict.fromkeys(v for v, u in zip(outputs, used, strict=True) if u and v.owner)
+        pairs = zip(outputs, used, strict=True)
+        wanted = dict.fromkeys(v for v, u in pairs if u and v.owner is not None)
         reached = set(ancestors(wanted))
         kept = [v for v in given if v in reached]
         if len(wanted) == len(outputs) and len(kept) == len(given):
             return None
-        found: dict[Variable, Variable] = {}
+        found = {v: given.get(v, v) for v in outputs if v.owner is None}
         if wanted:
             op = self._restricted(kept, list(wanted))
             new = op.make_node(*[given[v] for v in kept])
-            found = dict(zip(wanted, new.outputs, strict=True))
-        return [direct.get(k) or found.get(v) for k, v in enumerate(outputs)]
+            found.update(zip(wanted, new.outputs, strict=True))
+        return [found.get(v) for v in outputs]
 
     def _restricted(self, inputs: Sequence[Variable], outputs: Sequence[Variable]) -> Any:
         """The op that computes a part of the frozen graph; user's lines of its nodes are kept."""

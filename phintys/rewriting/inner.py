@@ -68,7 +68,8 @@ class InnerGraphRewriter(GraphRewriter):
             found = op.clone_with_inner_graphs(graphs)
             if found is not None and found != op:
                 new[op] = found
-        return _exchange(fgraph, new) or changed
+        changed = _exchange(fgraph, new) or changed
+        return simplify(fgraph) or changed
 
     def _rewrite(self, graph: FunctionGraph, new: Mapping[Any, Any]) -> None:
         """Rewrite one inner graph; ``new`` maps the ops that may occur in it to rewritten ones."""
@@ -96,8 +97,8 @@ def simplify(fgraph: FunctionGraph) -> bool:
     """
     changed = False
     for node in reversed(fgraph.toposort()):
-        if not isinstance(node.op, HasMultipleInnerGraph):
-            continue
+        if not isinstance(node.op, HasMultipleInnerGraph) or node not in fgraph.apply_nodes:
+            continue  # or a user that is simplified has dropped it
         used = [bool(fgraph.clients[v]) for v in node.outputs]
         with inherit(node.origin):
             found = node.op.simplify_node(node, used)
