@@ -250,12 +250,12 @@ class HasMultipleInnerGraph:
         raise MethodNotDefined(f"{type(self).__name__} does not define inner_graphs.")
 
     def thawed_inner_graphs(self) -> dict[str, Any]:
-        """New FunctionGraphs equal to the inner graphs, by name, whose nodes have origins."""
-        return {name: graph.unfreeze() for name, graph in self.inner_graphs.items()}
+        """New FunctionGraphs equal to the inner graphs, by name; none if they are not rewritten."""
+        return {}
 
     def clone_with_inner_graphs(self, graphs: Mapping[str, Any]) -> Any:
-        """An op that computes ``graphs``; None if the inner graphs are not to be rewritten."""
-        return None
+        """The op with other inner graphs, which are rewritten `thawed_inner_graphs`."""
+        raise MethodNotDefined(f"{type(self).__name__} does not exchange its inner graphs.")
 
     def inline_node(self, node: Apply) -> list[Variable] | None:
         """The outputs of ``node`` as an ordinary graph on its inputs.

@@ -59,6 +59,8 @@ class InnerGraphRewriter(GraphRewriter):
             if op.is_inline:
                 continue
             graphs = op.thawed_inner_graphs()
+            if not graphs:
+                continue
             for name, graph in graphs.items():
                 try:
                     self._rewrite(graph, new)
@@ -66,7 +68,7 @@ class InnerGraphRewriter(GraphRewriter):
                     exc.add_note(f"while rewriting the graph {name} inside {op}".replace("  ", " "))
                     raise
             found = op.clone_with_inner_graphs(graphs)
-            if found is not None and found != op:
+            if found != op:
                 new[op] = found
         changed = _exchange(fgraph, new) or changed
         return simplify(fgraph) or changed

@@ -33,8 +33,9 @@ class _Printer:
     storage: dict[Variable, list[Any]] = field(default_factory=dict)
     updates: dict[Variable, Variable] = field(default_factory=dict)
     lines: list[str] = field(default_factory=list)
-    #: the nodes whose ops contain graphs, by op
-    inner: dict[HasMultipleInnerGraph, Apply] = field(default_factory=dict)
+    #: the ops that contain graphs, and for each of them a node
+    inner_ops: set[HasMultipleInnerGraph] = field(default_factory=set)
+    inner: list[Apply] = field(default_factory=list)
 
     def tree(self, root: Variable, lead: str = "", indent: str = " ") -> None:
         """The lines of one output, without recursion."""
@@ -52,8 +53,10 @@ class _Printer:
                     self.lines.append(f"{indent}└─ ···")
                 continue
             self.done[v.owner] = self._id(v.owner)
-            if isinstance(v.owner.op, HasMultipleInnerGraph):
-                self.inner.setdefault(v.owner.op, v.owner)
+            op = v.owner.op
+            if isinstance(op, HasMultipleInnerGraph) and op not in self.inner_ops:
+                self.inner_ops.add(op)
+                self.inner.append(v.owner)
             children = []
             last = len(v.owner.inputs) - 1
             if level % MAX_INDENT == 0:
@@ -67,14 +70,11 @@ class _Printer:
         """The lines of the graphs inside ops, and of those inside them."""
         if self.inner:
             self.lines += ["", "Inner graphs:"]
-        printed: set[HasMultipleInnerGraph] = set()
-        while len(printed) < len(self.inner):
-            for op, node in [pair for pair in self.inner.items() if pair[0] not in printed]:
-                printed.add(op)
-                for name, graph in op.inner_graphs.items():
-                    self.lines += ["", f"{op}{self._ident(node)} {name}".rstrip()]
-                    for v in graph.outputs:
-                        self.tree(v, " ← ", "    ")
+        for node in self.inner:  # grows
+            for name, graph in node.op.inner_graphs.items():
+                self.lines += ["", f"{node.op}{self._ident(node)} {name}".rstrip()]
+                for v in graph.outputs:
+                    self.tree(v, " ← ", "    ")
 
     def _label(self, v: Variable, level: int) -> str:
         node = v.owner
