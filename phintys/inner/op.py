@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from phintys.gradient.forward import forward_sweep
 from phintys.gradient.reverse import add, backpropagate
@@ -52,8 +52,8 @@ class InnerGraphOp(HasInnerGraph, Op):
         expand it
     """
 
-    __props__: tuple[str, ...] = ("fgraph",)
-    uncompiled_props: tuple[str, ...] = ()
+    __props__: ClassVar[tuple[str, ...]] = ("fgraph",)
+    uncompiled_props: ClassVar[tuple[str, ...]] = ()
     fgraph: FrozenFunctionGraph
     has_derivatives: bool = True
 
@@ -102,9 +102,7 @@ class InnerGraphOp(HasInnerGraph, Op):
     # ----- copies
     def clone(self) -> Self:
         """A copy."""
-        copy = type(self).__new__(type(self))
-        copy.__dict__.update(self._state())
-        return copy
+        return _rebuild(type(self), self.state())
 
     def clone_with_inner_graph(self, inner_fgraph: FunctionGraph | FrozenFunctionGraph) -> Self:
         """The same op with another inner graph, which takes inputs and gives outputs of the types.
@@ -124,7 +122,7 @@ class InnerGraphOp(HasInnerGraph, Op):
     def clone_with_inner_graphs(self, graphs: Mapping[str, Any]) -> Any:
         return self.clone_with_inner_graph(graphs[""])
 
-    def _state(self) -> dict[str, Any]:
+    def state(self) -> dict[str, Any]:
         """The attributes, without those that are computed from others at first use."""
         cached = {n for c in type(self).__mro__ for n, v in vars(c).items() if _is_cached(v)}
         return {name: value for name, value in vars(self).items() if name not in cached}
@@ -219,14 +217,14 @@ def _is_cached(attribute: Any) -> bool:
 
 def _reduce_one(op: InnerGraphOp) -> tuple[Any, tuple[Any, ...], Any]:
     """Function, arguments and state of ``__reduce__`` for one op; the ops inside are pickled."""
-    state = op._state()
+    state = op.state()
     state["origins"] = tuple([locate(origin) for origin in op.origins])
     return _rebuild, (type(op), state), None
 
 
 def _rebuild(cls: Any, state: dict[str, Any]) -> Any:
     op = cls.__new__(cls)
-    op.__dict__.update(state)
+    vars(op).update(state)
     return op
 
 
