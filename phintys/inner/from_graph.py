@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -26,6 +25,8 @@ from phintys.graph.variable import (
 )
 from phintys.inner.op import InnerGraphOp
 from phintys.inner.overrides import (
+    BatchedPullback,
+    BatchedPushforward,
     Override,
     WithoutOutputs,
     as_override,
@@ -240,10 +241,6 @@ class OpFromGraph(InnerGraphOp):
         given = (self.pullback_overrides, self.pushforward_overrides, self.given_pattern)
         return all(x is None for x in given)
 
-    @property
-    def is_fully_connected(self) -> bool:
-        return False
-
     def connection_pattern(self, node: Apply) -> list[list[bool]]:
         pattern = self.pattern
         if self.given_pattern is not None:  # the rows of captured variables are derived
@@ -320,74 +317,22 @@ class OpFromGraph(InnerGraphOp):
     def vectorize_node(self, node: Apply, *batched_inputs: Any) -> Apply:
         stand_ins = [x.type.make_variable() for x in batched_inputs]
         outputs = self.batched_graph(stand_ins)
-        if self.has_derivatives:
-            op = OpFromGraph(stand_ins, outputs, inline=self.is_inline, name=self.name)
-        else:
-            rule = BatchedOverrides(self, tuple(v.type for v in node.inputs))
-            op = OpFromGraph(
-                stand_ins,
-                outputs,
-                inline=self.is_inline,
-                name=self.name,
-                pullback=rule.pullback,
-                pushforward=rule.pushforward,
-                connection_pattern=self.connection_pattern(node),
-            )
-        return op.make_node(*batched_inputs)
+        options: dict[str, Any] = {"inline": self.is_inline, "name": self.name}
+        if not self.has_derivatives:
+            by_items: Apply = late_bound["blockwise"](node, *batched_inputs)
+            for v, out in zip(outputs, by_items.outputs, strict=True):
+                if v.type.broadcastable != out.type.broadcastable:
+                    return by_items  # an output is not computed for every item
+            types = tuple(v.type for v in node.inputs)
+            options |= {
+                "pullback": BatchedPullback(self, types),
+                "pushforward": BatchedPushforward(self, types),
+                "connection_pattern": self.connection_pattern(node),
+            }
+        return OpFromGraph(stand_ins, outputs, **options).make_node(*batched_inputs)
 
     def __str__(self) -> str:
         return f"{self.name or type(self).__name__}{{inline={self.is_inline}}}"
-
-
-@dataclass(frozen=True)
-class BatchedOverrides:
-    """The overrides of an op for a batch: those of one item, applied to every item.
-
-    ``types`` are those of the inputs of one item.
-    """
-
-    op: OpFromGraph
-    types: tuple[Any, ...]
-
-    def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Any]:
-        node = self._items(inputs)
-        found = node.op.pullback(node.inputs, node.outputs, cotangents)
-        return self._in_shape(node, found, inputs, outputs)
-
-    def pushforward(self, inputs: Any, tangents: Any) -> list[Any]:
-        node = self._items(inputs)
-        given = [
-            _padded(t, x.type.ndim - t.type.ndim)
-            for t, x in zip(tangents, node.inputs, strict=True)
-        ]
-        return list(node.op.pushforward(node.inputs, node.outputs, given))
-
-    def _items(self, inputs: Sequence[Any]) -> Apply:
-        """The node that applies the op to every item."""
-        core = self.op.make_node(*[t.make_variable() for t in self.types])
-        return late_bound["blockwise"](core, *inputs)  # type: ignore[no-any-return]
-
-    def _in_shape(self, node: Apply, found: Any, inputs: Any, outputs: Any) -> list[Any]:
-        """Cotangents of the padded inputs of ``node`` as those of ``inputs``."""
-        replace = dict(zip(node.outputs, outputs, strict=True))
-        results = graph_replace(list(found), replace, strict=False)
-        return [
-            g if isinstance(g.type, _NO_VALUE) else _unpadded(g, g.type.ndim - x.type.ndim)
-            for g, x in zip(results, inputs, strict=True)
-        ]
-
-
-_NO_VALUE = (DisconnectedType, NullType)
-
-
-def _padded(x: Any, count: int) -> Any:
-    """``x`` with ``count`` new leading axes of length 1."""
-    return x.dimshuffle(*["x"] * count, *range(x.type.ndim)) if count else x
-
-
-def _unpadded(x: Any, count: int) -> Any:
-    """``x`` without its first ``count`` axes, which have length 1."""
-    return x.sum(axis=tuple(range(count))) if count else x
 
 
 def _stand_in(g: Variable) -> Variable | None:

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from phintys.graph.op import Op
-from phintys.graph.type import DisconnectedType, disconnected_type
-from phintys.graph.variable import Variable
+from phintys.graph.replace import graph_replace
+from phintys.graph.type import DisconnectedType, NullType, disconnected_type
+from phintys.graph.variable import Apply, Variable, late_bound
 
 #: from arguments of a derivative to its result: an op, a function, or one of these for each result
 #: (a list; None: the derivative of the inner graph; a variable of DisconnectedType or NullType)
@@ -90,3 +91,57 @@ def or_zeros(given: Sequence[Variable], like: Sequence[Any]) -> list[Variable]:
         v.type.tangent_zeros(v) if isinstance(g.type, DisconnectedType) else g
         for g, v in zip(given, like, strict=True)
     ]
+
+
+# --------------------------------------------------------------------------- batches
+
+
+@dataclass(frozen=True)
+class _BatchedOverride:
+    """An override of an op for a batch: that of one item, applied to every item.
+
+    ``types`` are those of the inputs of one item.
+    """
+
+    op: Op
+    types: tuple[Any, ...]
+
+    def by_items(self, inputs: Sequence[Variable]) -> Apply:
+        """The node that applies the op to every item."""
+        core = self.op.make_node(*[t.make_variable() for t in self.types])
+        return late_bound["blockwise"](core, *inputs)  # type: ignore[no-any-return]
+
+
+class BatchedPullback(_BatchedOverride):
+    """The pullback of a batch."""
+
+    def __call__(
+        self, inputs: Sequence[Any], outputs: Sequence[Any], cotangents: Sequence[Any]
+    ) -> list[Any]:
+        node = self.by_items(inputs)
+        found = node.op.pullback(node.inputs, node.outputs, cotangents)
+        replace = dict(zip(node.outputs, outputs, strict=True))
+        found = graph_replace(list(found), replace, strict=False)
+        return [_unpadded(g, x) for g, x in zip(found, inputs, strict=True)]
+
+
+class BatchedPushforward(_BatchedOverride):
+    """The pushforward of a batch."""
+
+    def __call__(self, inputs: Sequence[Any], tangents: Sequence[Any]) -> list[Any]:
+        node = self.by_items(inputs)
+        given = [_padded(t, x) for t, x in zip(tangents, node.inputs, strict=True)]
+        return list(node.op.pushforward(node.inputs, node.outputs, given))
+
+
+def _padded(t: Any, like: Any) -> Any:
+    """``t`` with new leading axes of length 1, up to the rank of ``like``."""
+    count = like.type.ndim - t.type.ndim
+    return t.dimshuffle(*["x"] * count, *range(t.type.ndim)) if count else t
+
+
+def _unpadded(g: Any, like: Any) -> Any:
+    """``g`` without its first axes, which have length 1, down to the rank of ``like``."""
+    if isinstance(g.type, DisconnectedType | NullType) or g.type.ndim == like.type.ndim:
+        return g
+    return g.sum(axis=tuple(range(g.type.ndim - like.type.ndim)))

@@ -242,3 +242,21 @@ def test_overrides_of_batches(which):
     tangents = [pt.ones_like(v) for v in inputs]
     pushed = evaluate(pushforward(out, inputs, tangents), inputs, [values[v] for v in inputs])
     np.testing.assert_allclose(pushed, 3 + full_x)
+
+
+def test_overrides_of_batches_in_which_an_output_is_the_same_for_all_items():
+    s = pt.dscalar("s")
+    op = OpFromGraph([x, s], [x * s, 2 * s], pullback=lambda i, o, c: [c[0], 5 * c[1]])
+    xs = pt.dmatrix("xs")
+    first, second = op(x, s)
+    first, second = vectorize_graph([first, second], {x: xs})
+    found = evaluate([second, grad((second * [1.0, 10.0]).sum(), s)], [xs, s], [M, 3.0])
+    np.testing.assert_allclose(found[0], [6.0, 6.0])
+    np.testing.assert_allclose(found[1], 55.0)
+
+
+def test_batched_overrides_are_compared_by_value():
+    op = OpFromGraph([x], [x * 2], pullback=double)
+    xs = pt.dmatrix("xs")
+    one, other = (vectorize_graph(op(x), {x: xs}).owner.op for _ in range(2))
+    assert isinstance(one, OpFromGraph) and one == other
