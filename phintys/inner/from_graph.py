@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -211,7 +211,7 @@ class OpFromGraph(InnerGraphOp):
         return self.bind(node.inputs)
 
     def simplify_node(self, node: Apply, used: Sequence[bool]) -> list[Variable | None] | None:
-        if self.destroyed or self.shared_inputs or not self.has_derivatives:
+        if type(self) is not OpFromGraph or self.destroyed or not self.has_derivatives:
             return None
         given = dict(zip(self.fgraph.inputs, node.inputs, strict=True))
         outputs = self.fgraph.outputs
@@ -262,7 +262,9 @@ class OpFromGraph(InnerGraphOp):
             return of_graph(wanted)
         count = len(inputs) - len(self.shared_inputs)
         arguments = (inputs[:count], outputs, or_zeros(cotangents, outputs))
-        return derivatives(self.pullback_overrides, arguments, of_graph, len(inputs))
+        found = derivatives(f"{self}.pullback", self.pullback_overrides, arguments, count)
+        found += [None] * len(self.shared_inputs)
+        return _filled(found, of_graph)
 
     def pushforward(self, inputs: Any, outputs: Any, tangents: Any) -> list[Any]:
         def of_graph(wanted: Sequence[bool]) -> list[Any]:
@@ -277,8 +279,11 @@ class OpFromGraph(InnerGraphOp):
                 raise MethodNotDefined(f"{self} has a pullback of its own, and no pushforward.")
             return of_graph([True] * len(outputs))
         count = len(inputs) - len(self.shared_inputs)
+        if not all(isinstance(t.type, DisconnectedType) for t in tangents[count:]):
+            raise MethodNotDefined(f"{self} has a pushforward without its captured variables.")
         arguments = (inputs[:count], or_zeros(tangents[:count], inputs[:count]))
-        return derivatives(self.pushforward_overrides, arguments, of_graph, len(outputs))
+        override, name = self.pushforward_overrides, f"{self}.pushforward"
+        return _filled(derivatives(name, override, arguments, len(outputs)), of_graph)
 
     def _applied(
         self,
@@ -299,19 +304,13 @@ class OpFromGraph(InnerGraphOp):
         defined = [g for g in found if g is not None and not isinstance(g.type, NullType)]
         reached = set(ancestors(defined))
         pairs = [(v, x) for v, x in pairs if v in reached]
-        results: Iterator[Any] = iter(())
+        computed: dict[Any, Any] = {}
         if defined:
             name = f"{self.name or type(self).__name__}_{what}"
             op = OpFromGraph([v for v, _ in pairs], defined, inline=self.is_inline, name=name)
-            results = iter(op(*[x for _, x in pairs], return_list=True))
-        return [
-            disconnected_type()
-            if g is None
-            else g
-            if isinstance(g.type, NullType)
-            else next(results)
-            for g in found
-        ]
+            results = op(*[x for _, x in pairs], return_list=True)
+            computed = dict(zip(defined, results, strict=True))
+        return [disconnected_type() if g is None else computed.get(g, g) for g in found]
 
     # ----- batching
     def vectorize_node(self, node: Apply, *batched_inputs: Any) -> Apply:
@@ -333,6 +332,15 @@ class OpFromGraph(InnerGraphOp):
 
     def __str__(self) -> str:
         return f"{self.name or type(self).__name__}{{inline={self.is_inline}}}"
+
+
+def _filled(found: Sequence[Any], of_graph: Callable[[Sequence[bool]], list[Any]]) -> list[Any]:
+    """Derivatives, with those of the graph, ``of_graph(wanted)``, in place of None."""
+    missing = [g is None for g in found]
+    if not any(missing):
+        return list(found)
+    filled = of_graph(missing)
+    return [new if m else g for g, m, new in zip(found, missing, filled, strict=True)]
 
 
 def _stand_in(g: Variable) -> Variable | None:

@@ -135,8 +135,9 @@ class InnerGraphOp(HasInnerGraph, Op):
         return self
 
     # ----- derivatives
+    @cached_property
     def smooth(self) -> FunctionGraph:
-        """A new FunctionGraph of the inner graph, to differentiate.
+        """The inner graph, to differentiate; it must not be changed.
 
         The graphs inside it are expanded, except those of ops with derivatives of their own.
         """
@@ -147,7 +148,7 @@ class InnerGraphOp(HasInnerGraph, Op):
     @cached_property
     def pattern(self) -> list[list[bool]]:
         """``[input][output]``: whether a derivative passes through the inner graph."""
-        fgraph = self.smooth()
+        fgraph = self.smooth
         return io_connection_pattern(fgraph.inputs, fgraph.outputs)
 
     def pullback_graph(self, given: Sequence[Any], wanted: Sequence[bool]) -> Graph:
@@ -166,7 +167,7 @@ class InnerGraphOp(HasInnerGraph, Op):
         input its cotangent, or None if it has no influence or is not wanted.  ``cotangents`` may
         contain variables of `NullType`.
         """
-        fgraph = self.smooth()
+        fgraph = self.smooth
         terms: dict[Variable, list[Variable]] = {}
         for v, g in zip(fgraph.outputs, given, strict=True):
             if g is not None:
@@ -183,7 +184,7 @@ class InnerGraphOp(HasInnerGraph, Op):
         ``given`` holds for each input the variable that stands for its tangent, or None.  Returns
         ``(inputs, tangents)``, as `pullback_graph`.
         """
-        fgraph = self.smooth()
+        fgraph = self.smooth
         starts = {v: t for v, t in zip(fgraph.inputs, given, strict=True) if t is not None}
         found = forward_sweep(fgraph.outputs, starts)
         known = [v.type.make_variable() for v in fgraph.outputs]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -55,34 +55,30 @@ def results(function: Any, arguments: Sequence[Sequence[Variable]]) -> list[Any]
 
 
 def derivatives(
-    override: Override,
-    arguments: Sequence[Sequence[Variable]],
-    default: Callable[[Sequence[bool]], list[Any]],
-    count: int,
+    name: str, override: Override, arguments: Sequence[Sequence[Variable]], count: int
 ) -> list[Any]:
-    """The ``count`` derivatives that an override gives; ``default(wanted)`` computes the others.
+    """The ``count`` derivatives that an override gives; None where it is that of the graph.
 
-    A derivative that is missing in what a function returns, at the end of the list, is computed by
-    ``default`` as well: those of captured shared variables.
+    ValueError, with ``name``, if a function returns another number of them.
     """
     if isinstance(override, tuple):
-        found = [_entry(entry, arguments) for entry in override]
-    else:
-        found = [disconnected_type() if g is None else g for g in results(override, arguments)]
-    found += [None] * (count - len(found))
-    missing = [g is None for g in found]
-    if not any(missing):
-        return found
-    filled = default(missing)
-    return [new if m else g for g, m, new in zip(found, missing, filled, strict=True)]
+        return [
+            entry
+            if entry is None or isinstance(entry, Variable)
+            else _results(name, entry, arguments, 1)[0]
+            for entry in override
+        ]
+    return _results(name, override, arguments, count)
 
 
-def _entry(entry: Any, arguments: Sequence[Sequence[Variable]]) -> Any:
-    """The derivative that one entry of a list gives; None: there is no override."""
-    if entry is None or isinstance(entry, Variable):
-        return entry
-    (found,) = results(entry, arguments)
-    return disconnected_type() if found is None else found
+def _results(
+    name: str, function: Any, arguments: Sequence[Sequence[Variable]], count: int
+) -> list[Any]:
+    """The ``count`` results of a function; None in them becomes a variable of DisconnectedType."""
+    found = results(function, arguments)
+    if len(found) != count:
+        raise ValueError(f"{name} must return {count} derivatives, not {len(found)}.")
+    return [disconnected_type() if g is None else g for g in found]
 
 
 def or_zeros(given: Sequence[Variable], like: Sequence[Any]) -> list[Variable]:

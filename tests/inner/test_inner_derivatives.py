@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from tensor_checks import check_batched, check_derivatives, evaluate, symbols
 
+import phintys
 import phintys.tensor as pt
 from phintys import OpFromGraph, grad, pushforward
 from phintys.errors import DisconnectedInputError, MethodNotDefined, NullTypeGradError
@@ -260,3 +261,19 @@ def test_batched_overrides_are_compared_by_value():
     xs = pt.dmatrix("xs")
     one, other = (vectorize_graph(op(x), {x: xs}).owner.op for _ in range(2))
     assert isinstance(one, OpFromGraph) and one == other
+
+
+@pytest.mark.parametrize(
+    "override", [lambda i, o, c: [c[0]], OpFromGraph([x, y, pt.dvector("o"), g], [g])]
+)
+def test_overrides_with_too_few_results(override):
+    out = OpFromGraph([x, y], [x * y], pullback=override, name="mine")(x, y)
+    with pytest.raises(ValueError, match=r"mine.*pullback must return 2 derivatives, not 1"):
+        grad(out.sum(), x)
+
+
+def test_a_pushforward_does_not_know_captured_variables():
+    s = phintys.shared(np.array(2.0), "s")
+    out = OpFromGraph([x], [x * s], pushforward=lambda i, t: [100 * t[0]])(x)
+    found = pushforward(out, [x, s], [pt.as_tensor(V), pt.as_tensor(1.0)])
+    np.testing.assert_allclose(evaluate(found, [x], [W]), 2 * V + W)
