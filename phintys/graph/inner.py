@@ -44,7 +44,7 @@ def nested_ops(ops: Iterable[Any], known: Container[int] = ()) -> list[HasMultip
 
 
 def expand(fgraph: FunctionGraph, wanted: Wanted = _any) -> bool:
-    """Replace the nodes whose ops are ``wanted`` by their inner graphs; return if there were any.
+    """Replace the nodes of expandable ops that are ``wanted``; return whether there were any.
 
     The nodes of inner graphs are replaced as well.
     """
@@ -56,8 +56,6 @@ def expand(fgraph: FunctionGraph, wanted: Wanted = _any) -> bool:
             continue
         with inherit(node.origin):
             outputs = node.op.inline_node(node)
-        if outputs is None:
-            continue
         changed = True
         new = list(toposort(outputs, blockers=node.inputs))
         fgraph.replace_all(list(zip(node.outputs, outputs, strict=True)), reason="inline")
@@ -66,11 +64,11 @@ def expand(fgraph: FunctionGraph, wanted: Wanted = _any) -> bool:
 
 
 def _is_expandable(op: Any, wanted: Wanted = _any) -> bool:
-    return isinstance(op, HasMultipleInnerGraph) and wanted(op)
+    return isinstance(op, HasMultipleInnerGraph) and op.is_expandable and wanted(op)
 
 
 def expanded(fgraph: FunctionGraph) -> FunctionGraph:
-    """The graph itself if no op in it has an inner graph; else a copy with these expanded."""
+    """The graph itself if no op in it can be expanded; else a copy with these expanded."""
     if not any(_is_expandable(node.op) for node in fgraph.toposort()):
         return fgraph
     copy = fgraph.clone(check_integrity=False)

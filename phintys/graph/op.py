@@ -241,7 +241,9 @@ class HasMultipleInnerGraph:
     Rewriting, fingerprints and printing find inner graphs through these methods alone.
     """
 
-    #: whether rewriting first replaces every node of this op by `inline_node`
+    #: whether the op computes its inner graph once: `inline_node` can replace a node of it
+    is_expandable: bool = False
+    #: whether rewriting does so before anything else
     is_inline: bool = False
 
     @property
@@ -257,12 +259,9 @@ class HasMultipleInnerGraph:
         """The op with other inner graphs, which are rewritten `thawed_inner_graphs`."""
         raise MethodNotDefined(f"{type(self).__name__} does not exchange its inner graphs.")
 
-    def inline_node(self, node: Apply) -> list[Variable] | None:
-        """The outputs of ``node`` as an ordinary graph on its inputs.
-
-        None if the op does more than to compute its inner graph once.
-        """
-        return None
+    def inline_node(self, node: Apply) -> list[Variable]:
+        """The outputs of ``node`` as an ordinary graph on its inputs; see `is_expandable`."""
+        raise MethodNotDefined(f"{type(self).__name__} cannot be replaced by its inner graph.")
 
     def simplify_node(self, node: Apply, used: Sequence[bool]) -> list[Variable | None] | None:
         """Replacements for the outputs of ``node`` that compute only those that are ``used``.

@@ -104,6 +104,7 @@ class OpFromGraph(InnerGraphOp):
     """
 
     # ----- class and static shape
+    is_expandable = True
     __props__ = (
         "is_inline",
         "shared_inputs",

@@ -30,23 +30,23 @@ class InnerGraphRewriter(GraphRewriter):
     """A graph rewriter that rewrites the graphs inside ops by ``phases``, and exchanges the ops.
 
     Nodes of ops with `is_inline` are replaced by their graphs, before that.  A pipeline that
-    contains this rewriter gives it its own phases by `within`.
+    contains this rewriter gives it its own phases by `within`.  The graph of an op that is expanded
+    in one of them, `InlineInnerGraphs`, is rewritten by those before it.
     """
 
     def __init__(self, phases: Sequence[Rewriter] = ()) -> None:
         self.phases = list(phases)
 
     def within(self, pipeline: Iterable[Rewriter]) -> Self:
-        """A copy whose phases are the rewriters of ``pipeline``, up to `InlineInnerGraphs`."""
-        phases: list[Rewriter] = []
-        for rewriter in pipeline:
-            if isinstance(rewriter, InlineInnerGraphs):
-                break
-            if not isinstance(rewriter, InnerGraphRewriter):
-                phases.append(rewriter)
-        copy = type(self)(phases)
+        """A copy whose phases are the other rewriters of ``pipeline``."""
+        copy = type(self)([r for r in pipeline if not isinstance(r, InnerGraphRewriter)])
         copy.name = self.name
         return copy
+
+    def phases_for(self, op: HasMultipleInnerGraph) -> list[Rewriter]:
+        """The phases that rewrite the graphs inside an op."""
+        kinds = [isinstance(phase, InlineInnerGraphs) for phase in self.phases]
+        return self.phases[: kinds.index(True)] if op.is_expandable and any(kinds) else self.phases
 
     def apply(self, fgraph: FunctionGraph) -> bool:
         """Rewrite the inner graphs, deepest first; return whether the graph changed.
@@ -63,7 +63,7 @@ class InnerGraphRewriter(GraphRewriter):
                 continue
             for name, graph in graphs.items():
                 try:
-                    self._rewrite(graph, new)
+                    self._rewrite(graph, self.phases_for(op), new)
                 except Exception as exc:
                     exc.add_note(f"while rewriting the graph {name} inside {op}".replace("  ", " "))
                     raise
@@ -73,11 +73,13 @@ class InnerGraphRewriter(GraphRewriter):
         changed = _exchange(fgraph, new) or changed
         return simplify(fgraph) or changed
 
-    def _rewrite(self, graph: FunctionGraph, new: Mapping[Any, Any]) -> None:
+    def _rewrite(
+        self, graph: FunctionGraph, phases: Sequence[Rewriter], new: Mapping[Any, Any]
+    ) -> None:
         """Rewrite one inner graph; ``new`` maps the ops that may occur in it to rewritten ones."""
         expand(graph, _is_inline)
         _exchange(graph, new)
-        for phase in self.phases:
+        for phase in phases:
             phase.rewrite(graph)  # type: ignore[attr-defined]
         simplify(graph)
 

@@ -26,7 +26,7 @@ from phintys.graph.origin import annotate
 from phintys.graph.perform import run_node
 from phintys.graph.traversal import graph_inputs, io_toposort
 from phintys.graph.variable import Apply
-from phintys.inner.op import InnerGraphOp
+from phintys.inner.from_graph import OpFromGraph
 from phintys.scalar.type import ScalarType
 from phintys.tensor.static import as_length
 from phintys.tensor.type import TensorType
@@ -81,7 +81,7 @@ def _(op: Any, node: Any = None, fgraph_name: str = "jax_function", **kwargs: An
     return generate(op, convert_node, jax_typify, name=fgraph_name, **kwargs).function
 
 
-@jax_funcify.register(InnerGraphOp)
+@jax_funcify.register(OpFromGraph)
 def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
     """The function of the graph inside an op; in compiled functions such graphs are expanded."""
     inner = jax_funcify(op.expanded)

@@ -18,7 +18,7 @@ from phintys.graph.op import Op
 from phintys.graph.origin import annotate
 from phintys.graph.perform import run_node
 from phintys.graph.variable import Apply, Constant
-from phintys.inner.op import InnerGraphOp
+from phintys.inner.from_graph import OpFromGraph
 from phintys.memo import Memo, exact
 from phintys.scalar.type import ScalarType
 
@@ -73,7 +73,7 @@ def _(op: Any, node: Any = None, fgraph_name: str = "numba_function", **kwargs: 
     return jit(generate(op, convert_node, numba_typify, name=fgraph_name, **kwargs).function)
 
 
-@numba_funcify.register(InnerGraphOp)
+@numba_funcify.register(OpFromGraph)
 def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
     """The function of the graph inside an op; in compiled functions such graphs are expanded."""
     inner = numba_funcify(op.expanded)
