@@ -16,7 +16,9 @@ from phintys.compile.builders import construct_nominal_fgraph, infer_shape
 from phintys.errors import MissingInputError, ShapeError, UnusedInputError
 from phintys.graph.equality import equal_computations
 from phintys.graph.fgraph import FunctionGraph
-from phintys.graph.variable import NominalVariable
+from phintys.graph.op import Op
+from phintys.graph.type import disconnected_type
+from phintys.graph.variable import Apply, NominalVariable
 from phintys.tensor.type import TensorType
 
 x, y = pt.dvectors("x", "y")
@@ -338,3 +340,57 @@ def test_printing():
     assert text.count("inner{inline=False}") == 2 and "Exp" in text
     assert phintys.dprint(op(y), file="str", print_inner_graphs=False).count("\n") == 1
     assert phintys.pp(op(y)) == "outer{inline=False}(y)"
+
+
+# --------------------------------------------------------------------------- objects
+
+
+class Draw(Op):
+    """A new generator and a draw, as a random variable has them; the generator is a dict."""
+
+    __props__ = ()
+
+    def make_node(self, rng, v):
+        return Apply(self, [rng, v], [rng.type(), v.type()])
+
+    def perform(self, node, inputs, output_storage):
+        rng, v = inputs
+        output_storage[0][0], output_storage[1][0] = {"n": rng["n"] + 1}, v * rng["n"]
+
+    def infer_shape(self, node, shapes):
+        return [None, shapes[1]]
+
+    def connection_pattern(self, node):
+        return [[False, False], [False, True]]
+
+    def pullback(self, inputs, outputs, cotangents):
+        return [disconnected_type(), 2 * cotangents[1]]
+
+
+class Variate(OpFromGraph):
+    """As PyMC's symbolic random variables: the second output is the value, the first an update."""
+
+    default_output = 1
+
+    def update(self, node):
+        return {node.inputs[0]: node.outputs[0]}
+
+
+@pytest.mark.parametrize("inline", [False, True])
+@pytest.mark.parametrize("mode", ["FAST_RUN", "FAST_COMPILE"])
+def test_objects_pass_through(mode, inline):
+    rng = phintys.generic("rng")
+    op = Variate([rng, x], Draw()(rng, x + 1), inline=inline, strict=True, name="Variate")
+    state = phintys.shared({"n": 3}, name="state")
+    node = op.make_node(state, x)
+    assert op(state, x).owner.op == op and op(state, x).index == 1
+    assert op.connection_pattern(node) == [[False, False], [False, True]]
+    draw = node.outputs[1]
+    (new,) = op.update(node).values()
+    results = [draw, draw.shape, phintys.grad(draw.sum(), x)]
+    f = phintys.function([x], results, updates={state: new}, mode=mode)
+    for n in (3, 4, 5):
+        found = f([1.0, 2.0])
+        for a, b in zip(found, ([2.0 * n, 3.0 * n], [2], [2.0, 2.0])):
+            np.testing.assert_array_equal(a, b)
+    assert state.get_value() == {"n": 6}
