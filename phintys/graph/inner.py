@@ -43,12 +43,20 @@ def nested_ops(ops: Iterable[Any], known: Container[int] = ()) -> list[HasMultip
     return order
 
 
+def has_inner_graphs(fgraph: FunctionGraph) -> bool:
+    """Whether an op of the graph contains a graph."""
+    for node in fgraph.apply_nodes:  # noqa: SIM110 - a generator takes twice as long
+        if isinstance(node.op, HasMultipleInnerGraph):
+            return True
+    return False
+
+
 def expand(fgraph: FunctionGraph, wanted: Wanted = _any) -> bool:
     """Replace the nodes of expandable ops that are ``wanted``; return whether there were any.
 
     The nodes of inner graphs are replaced as well.
     """
-    pending = [node for node in fgraph.toposort() if _is_expandable(node.op, wanted)]
+    pending = [node for node in fgraph.apply_nodes if _is_expandable(node.op, wanted)]
     changed = False
     while pending:
         node = pending.pop()

@@ -212,7 +212,7 @@ class OpFromGraph(InnerGraphOp):
         return self.bind(node.inputs)
 
     def simplify_node(self, node: Apply, used: Sequence[bool]) -> list[Variable | None] | None:
-        if type(self) is not OpFromGraph or self.destroyed or not self.has_derivatives:
+        if type(self) is not OpFromGraph or self.destroyed or not self.has_graph_derivatives:
             return None
         given = dict(zip(self.fgraph.inputs, node.inputs, strict=True))
         outputs = self.fgraph.outputs
@@ -238,7 +238,7 @@ class OpFromGraph(InnerGraphOp):
 
     # ----- derivatives
     @property
-    def has_derivatives(self) -> bool:  # type: ignore[override]
+    def has_graph_derivatives(self) -> bool:  # type: ignore[override]
         given = (self.pullback_overrides, self.pushforward_overrides, self.given_pattern)
         return all(x is None for x in given)
 
@@ -318,7 +318,7 @@ class OpFromGraph(InnerGraphOp):
         stand_ins = [x.type.make_variable() for x in batched_inputs]
         outputs = self.batched_graph(stand_ins)
         options: dict[str, Any] = {"inline": self.is_inline, "name": self.name}
-        if not self.has_derivatives:
+        if not self.has_graph_derivatives:
             by_items: Apply = late_bound["blockwise"](node, *batched_inputs)
             for v, out in zip(outputs, by_items.outputs, strict=True):
                 if v.type.broadcastable != out.type.broadcastable:

@@ -47,7 +47,7 @@ class InnerGraphOp(HasInnerGraph, Op):
         ignores them
     uncompiled_props
         the ``__props__`` that compiled code does not depend on
-    has_derivatives
+    has_graph_derivatives
         whether derivatives of the op are those of its inner graph, so that differentiation may
         expand it
     """
@@ -55,7 +55,7 @@ class InnerGraphOp(HasInnerGraph, Op):
     __props__: ClassVar[tuple[str, ...]] = ("fgraph",)
     uncompiled_props: ClassVar[tuple[str, ...]] = ()
     fgraph: FrozenFunctionGraph
-    has_derivatives: bool = True
+    has_graph_derivatives: bool = True
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         """A subclass that declares ``__props__`` adds them to those of its bases."""
@@ -142,7 +142,7 @@ class InnerGraphOp(HasInnerGraph, Op):
         The graphs inside it are expanded, except those of ops with derivatives of their own.
         """
         fgraph = self.thawed()
-        expand(fgraph, lambda op: getattr(op, "has_derivatives", False))
+        expand(fgraph, lambda op: getattr(op, "has_graph_derivatives", False))
         return fgraph
 
     @cached_property

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Self
 
 from phintys.graph.fgraph import FunctionGraph
-from phintys.graph.inner import expand, nested_ops
+from phintys.graph.inner import expand, has_inner_graphs, nested_ops
 from phintys.graph.op import HasMultipleInnerGraph
 from phintys.graph.origin import inherit
 from phintys.graph.variable import Variable
@@ -53,6 +53,8 @@ class InnerGraphRewriter(GraphRewriter):
 
         An exception of a phase gets a note that names the op.
         """
+        if not has_inner_graphs(fgraph):
+            return False
         changed = expand(fgraph, _is_inline)
         new: dict[Any, Any] = {}
         for op in nested_ops(node.op for node in fgraph.toposort()):
@@ -100,7 +102,7 @@ def simplify(fgraph: FunctionGraph) -> bool:
     Outputs that are inputs or constants of the inner graph take no part in it.
     """
     changed = False
-    for node in reversed(fgraph.toposort()):
+    for node in reversed(fgraph.toposort()) if has_inner_graphs(fgraph) else ():
         if not isinstance(node.op, HasMultipleInnerGraph) or node not in fgraph.apply_nodes:
             continue  # or a user that is simplified has dropped it
         used = [bool(fgraph.clients[v]) for v in node.outputs]
