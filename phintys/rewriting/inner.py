@@ -23,7 +23,7 @@ class InlineInnerGraphs(GraphRewriter):
     """
 
     def apply(self, fgraph: FunctionGraph) -> bool:
-        return expand(fgraph)
+        return has_inner_graphs(fgraph) and expand(fgraph)
 
 
 class InnerGraphRewriter(GraphRewriter):

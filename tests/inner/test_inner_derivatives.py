@@ -277,3 +277,23 @@ def test_a_pushforward_does_not_know_captured_variables():
     out = OpFromGraph([x], [x * s], pushforward=lambda i, t: [100 * t[0]])(x)
     found = pushforward(out, [x, s], [pt.as_tensor(V), pt.as_tensor(1.0)])
     np.testing.assert_allclose(evaluate(found, [x], [W]), 2 * V + W)
+
+
+@pytest.mark.parametrize("mode", ["FAST_RUN", "FAST_COMPILE"])
+def test_jacobians_and_hessians(mode):
+    build, values = FUNCTIONS["product"]
+    inputs = symbols(values)
+
+    def both(f):
+        out = f(*inputs)
+        return [*phintys.jacobian(out, inputs), phintys.hessian((out**2).sum(), inputs[0])]
+
+    plain = evaluate(both(build), inputs, values, mode)
+    for found, expected in zip(evaluate(both(in_op(build)), inputs, values, mode), plain):
+        np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+def test_jacobians_through_an_override():
+    op = OpFromGraph([x], [x**2], pullback=lambda i, o, c: [i[0] ** 3 * c[0]])
+    found = evaluate(phintys.jacobian(op(x), x), [x], [V])
+    np.testing.assert_allclose(found, np.diag(V**3))
