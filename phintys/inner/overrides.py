@@ -27,15 +27,15 @@ class WithoutOutputs:
 
 
 def as_override(given: Override, what: str, count: int | None = None) -> Override:
-    """An override as a hashable object; TypeError or ValueError, naming ``what``, if it is none.
+    """An override in immutable form; TypeError or ValueError, naming ``what``, if it is none.
 
-    ``count`` is the number of entries of a list.
+    ``count`` is the number of entries of a list; None for the entries themselves.
     """
     if isinstance(given, list | tuple):
         if count is not None and len(given) != count:
             raise ValueError(f"{what} has {len(given)} entries; there must be {count}.")
         return tuple(as_override(entry, what) for entry in given)
-    if given is None or callable(given) or isinstance(given, Variable):
+    if given is None or callable(given) or (count is None and isinstance(given, Variable)):
         return given
     raise TypeError(
         f"{what} must be None, a function, an OpFromGraph, or a list of these, not {given!r}."
@@ -61,14 +61,12 @@ def derivatives(
 
     ValueError, with ``name``, if a function returns another number of them.
     """
-    if isinstance(override, tuple):
-        return [
-            entry
-            if entry is None or isinstance(entry, Variable)
-            else _results(name, entry, arguments, 1)[0]
-            for entry in override
-        ]
-    return _results(name, override, arguments, count)
+    if not isinstance(override, tuple):
+        return _results(name, override, arguments, count)
+    given = [e is None or isinstance(e, Variable) for e in override]
+    return [
+        e if g else _results(name, e, arguments, 1)[0] for e, g in zip(override, given, strict=True)
+    ]
 
 
 def _results(
@@ -82,11 +80,20 @@ def _results(
 
 
 def or_zeros(given: Sequence[Variable], like: Sequence[Any]) -> list[Variable]:
-    """Derivatives, with zeros for those that are missing."""
-    return [
-        v.type.tangent_zeros(v) if isinstance(g.type, DisconnectedType) else g
-        for g, v in zip(given, like, strict=True)
-    ]
+    """Derivatives, with zeros for those that are missing.
+
+    Those of variables that have none, such as random generators, keep `DisconnectedType`.
+    """
+    return [_or_zeros(g, v) for g, v in zip(given, like, strict=True)]
+
+
+def _or_zeros(g: Variable, v: Any) -> Variable:
+    if not isinstance(g.type, DisconnectedType):
+        return g
+    try:
+        return v.type.tangent_zeros(v)  # type: ignore[no-any-return]
+    except TypeError:
+        return g
 
 
 # --------------------------------------------------------------------------- batches

@@ -145,6 +145,7 @@ def test_narrower_inputs_make_narrower_graphs_where_it_is_inlined(inline):
         (lambda: OpFromGraph([x], [x], updates={}), TypeError, "no option 'updates'"),
         (lambda: OpFromGraph([x], [x], pullback=3), TypeError, "pullback must be None"),
         (lambda: OpFromGraph([x], [x], pullback=[None] * 2), ValueError, "2 entries"),
+        (lambda: OpFromGraph([x], [x], pullback=disconnected_type()), TypeError, "must be None"),
         (
             lambda: OpFromGraph([x], [x], pullback=max, lop_overrides=max),
             TypeError,
@@ -394,3 +395,14 @@ def test_objects_pass_through(mode, inline):
         for a, b in zip(found, ([2.0 * n, 3.0 * n], [2], [2.0, 2.0])):
             np.testing.assert_array_equal(a, b)
     assert state.get_value() == {"n": 6}
+
+
+def test_overrides_of_ops_with_objects():
+    rng = phintys.generic("rng")
+
+    def rule(inputs, outputs, cotangents):
+        return [disconnected_type(), 10 * cotangents[1]]
+
+    op = OpFromGraph([rng, x], Draw()(rng, x), pullback=rule)
+    draw = op(phintys.shared({"n": 3}), x)[1]
+    np.testing.assert_array_equal(evaluate(phintys.grad(draw.sum(), x), [x], [[1.0]]), [10.0])
