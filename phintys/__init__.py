@@ -34,6 +34,7 @@ from phintys.graph.shared import SharedVariable, shared
 from phintys.graph.type import Type, generic
 from phintys.graph.variable import Apply, Constant, Variable
 from phintys.graph.vectorize import vectorize_graph
+from phintys.inner import OpFromGraph
 from phintys.rewriting import rewrite_graph
 from phintys.rewriting.database import optdb
 from phintys.show import dprint, explain, pp
@@ -52,6 +53,7 @@ __all__ = [
     "Lop",
     "Mode",
     "Op",
+    "OpFromGraph",
     "Out",
     "Rop",
     "SharedVariable",

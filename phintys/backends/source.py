@@ -17,8 +17,9 @@ from dataclasses import dataclass
 from types import FunctionType, TracebackType
 from typing import Any
 
-from phintys.backends.numpy.run import Runner, find_error
+from phintys.backends.numpy.run import find_error
 from phintys.graph.origin import raised_by_node
+from phintys.graph.perform import Runner
 from phintys.graph.variable import Apply, Constant, Variable
 
 __all__ = [

@@ -51,6 +51,8 @@ class Linker:
 class GeneratorLinker(Linker):
     """The linker of a backend that compiles Programs; subclasses define ``backend``."""
 
+    required_rewrites = ("minimum_compile", "inline_inner_graphs")
+
     @property
     def backend(self) -> Generator[Any]:
         """The backend, which is imported now."""
@@ -114,7 +116,7 @@ class NumbaLinker(TranspilerLinker):
     """Each op as a Numba function (`numba_funcify`), compiled by Numba."""
 
     name = "numba"
-    required_rewrites = ("minimum_compile", "numba")
+    required_rewrites = ("minimum_compile", "inline_inner_graphs", "numba")
     incompatible_rewrites = ("inplace", "BlasOpt")
 
     @property
@@ -128,7 +130,7 @@ class JAXLinker(TranspilerLinker):
     """Each op as a JAX function (`jax_funcify`), compiled by XLA."""
 
     name = "jax"
-    required_rewrites = ("minimum_compile", "jax")
+    required_rewrites = ("minimum_compile", "inline_inner_graphs", "jax")
     incompatible_rewrites = ("inplace", "BlasOpt", "cxx_only")
 
     @property

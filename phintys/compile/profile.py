@@ -48,7 +48,7 @@ class ProfileStats:
 
     def attach(self, f: Function) -> None:
         """Count and time the calls of ``f`` from now on, and its nodes if Python runs them."""
-        from phintys.backends.numpy.run import Runner
+        from phintys.graph.perform import Runner
 
         self.name = self.name or f.name or ""
         for stage, seconds in f.maker.times.items():

@@ -73,7 +73,7 @@ def pushforward(
     if len(inputs) != len(given):
         raise ValueError(f"{len(inputs)} variables need as many tangents, not {len(given)}.")
     start = {v: derivative_of(v, t, "tangent") for v, t in zip(inputs, given)}
-    found = _sweep(outputs, start, use_op_pushforward)
+    found = forward_sweep(outputs, start, use_op_pushforward)
     for i, out in enumerate(outputs):
         if found[i] is None:
             found[i] = disconnected(out, inputs, out, disconnected_outputs, return_disconnected)
@@ -104,7 +104,9 @@ def Rop(
     )
 
 
-def _sweep(outputs: Sequence[Variable], start: Mapping[Variable, Any], by_op: bool) -> list[Any]:
+def forward_sweep(
+    outputs: Sequence[Variable], start: Mapping[Variable, Any], by_op: bool = True
+) -> list[Any]:
     """The tangents of ``outputs``, given those of ``start``; None for an independent output."""
     tangents = dict(start)
     for node in toposort(outputs, blockers=start):

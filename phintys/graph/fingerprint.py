@@ -27,8 +27,11 @@ from typing import Any
 
 import numpy as np
 
+from phintys.graph.frozen import FrozenGraph
+from phintys.graph.inner import nested_ops
 from phintys.graph.meta import MetaObject
 from phintys.graph.variable import Constant, Variable
+from phintys.memo import WeakMemo
 
 _PACKAGE = __name__.partition(".")[0]
 
@@ -44,9 +47,13 @@ def fingerprint(fgraph: Any) -> str | None:
     time linear in the size of the graph and of its constants.
     """
     try:
-        texts, code = _encoded(fgraph)
+        return _digest(fgraph)
     except _NotStable:
         return None
+
+
+def _digest(fgraph: Any) -> str:
+    texts, code = _encoded(fgraph)
     digest = hashlib.sha256("\n".join(texts).encode())
     digest.update(array("q", code).tobytes())
     return digest.hexdigest()
@@ -88,6 +95,25 @@ def _encoded(fgraph: Any) -> tuple[list[str], list[int]]:
             numbers[v] = len(numbers) + 1
     code += [numbers.get(v) or write_root(v) for v in fgraph.outputs]
     return list(texts), code
+
+
+def _of_inner_graph(graph: FrozenGraph) -> str:
+    """The fingerprint of a graph inside an op.
+
+    Those of the graphs inside it are computed first, deepest first, hence without recursion.
+    """
+    found = _inner.get(graph)
+    if found is not None:
+        return found
+    for op in nested_ops([node.op for node in graph.toposort()]):
+        for inner in op.inner_graphs.values():
+            if isinstance(inner, FrozenGraph) and inner not in _inner:
+                _inner.keep(inner, _digest(inner))
+    return _inner.keep(graph, _digest(graph))
+
+
+#: fingerprints of graphs inside ops
+_inner: WeakMemo[FrozenGraph, str] = WeakMemo("fingerprints of inner graphs")
 
 
 def description(x: Any) -> str:
@@ -132,15 +158,22 @@ def _global(x: Any) -> str:
 
 
 def _object(x: Any) -> str:
-    """Class and properties of an object whose equality is determined by ``__props__``."""
+    """Class and properties of an object whose equality is determined by ``__props__``.
+
+    An op with an inner graph may have some that compiled code does not depend on.
+    """
     props = getattr(x, "__props__", None)
     if props is None:
         raise _NotStable
+    ignored = getattr(x, "uncompiled_props", ())
+    if ignored:
+        props = [p for p in props if p not in ignored]
     return f"{_global(type(x))}({', '.join(description(getattr(x, p)) for p in props)})"
 
 
 _DESCRIPTIONS: dict[Any, Callable[[Any], str]] = {
     MetaObject: _object,
+    FrozenGraph: _of_inner_graph,
     np.ndarray | np.generic: _array,
     tuple | list: _sequence,
     Mapping: _mapping,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Container
+from collections.abc import Callable, Container
 from copy import deepcopy
 from typing import Any
 
@@ -47,18 +47,38 @@ _current = _Current()
 
 def reduce_node(node: Any) -> Any:
     """The implementation of ``__reduce__`` of `Variable` and `Apply`."""
+    return reduce_after(node, ancestors_first, _reduce_one)
+
+
+def reduce_after(
+    item: Any,
+    ancestors_of: Callable[[Any, Container[int]], list[Any]],
+    reduce_one: Callable[[Any], tuple[Any, tuple[Any, ...], Any]],
+) -> Any:
+    """A value of ``__reduce__`` by which an object is pickled after those that it refers to.
+
+    Parameters
+    ----------
+    item
+        the object
+    ancestors_of
+        ``ancestors_of(item, known)``: the objects to pickle before it, each after those that it
+        refers to itself, and ``item`` last; those whose ``id`` is in ``known`` are left out
+    reduce_one
+        ``reduce_one(item)``: function, arguments and state of ``__reduce__`` for ``item`` alone
+    """
     dump = None if _current.dump is None else _current.dump()
-    key = id(node)
+    key = id(item)
     if dump is not None and key in dump.pending:
         dump.pending.discard(key)
         dump.done.add(key)
-        return _reduce_one(node)
+        return reduce_one(item)
     if dump is None or key in dump.done:  # a pickler reduces an object once: this is a new pickler
         dump = _Dump()
         _current.dump = weakref.ref(dump)
-    ancestors = ancestors_first(node, dump.done)
+    ancestors = ancestors_of(item, dump.done)
     dump.done.add(key)
-    build, args, state = _reduce_one(node)
+    build, args, state = reduce_one(item)
     if len(ancestors) == 1:
         return build, args, state
     ancestors.pop()

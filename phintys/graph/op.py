@@ -14,6 +14,7 @@ from phintys.dims import Dim
 from phintys.errors import MethodNotDefined
 from phintys.graph.meta import MetaObject
 from phintys.graph.older import OlderInterface
+from phintys.graph.traversal import toposort
 from phintys.graph.type import DisconnectedType
 from phintys.graph.variable import Apply, Variable, late_bound
 
@@ -249,12 +250,39 @@ class Op(OlderInterface, MetaObject):
 
 
 class HasMultipleInnerGraph:
-    """Mixin of ops that contain graphs.  Subclasses define `inner_graphs`."""
+    """Mixin of ops that contain graphs.  Subclasses define `inner_graphs`.
+
+    Rewriting, fingerprints and printing find inner graphs through these methods alone.
+    """
+
+    #: whether the op computes its inner graph once: `inline_node` can replace a node of it
+    is_expandable: bool = False
+    #: whether rewriting does so before anything else
+    is_inline: bool = False
 
     @property
     def inner_graphs(self) -> Mapping[str, Any]:
         """The inner graphs, as a dict from names to graphs."""
         raise MethodNotDefined(f"{type(self).__name__} does not define inner_graphs.")
+
+    def thawed_inner_graphs(self) -> dict[str, Any]:
+        """New FunctionGraphs equal to the inner graphs, by name; none if they are not rewritten."""
+        return {}
+
+    def clone_with_inner_graphs(self, graphs: Mapping[str, Any]) -> Any:
+        """The op with other inner graphs, which are rewritten `thawed_inner_graphs`."""
+        raise MethodNotDefined(f"{type(self).__name__} does not exchange its inner graphs.")
+
+    def inline_node(self, node: Apply) -> list[Variable]:
+        """The outputs of ``node`` as an ordinary graph on its inputs; see `is_expandable`."""
+        raise MethodNotDefined(f"{type(self).__name__} cannot be replaced by its inner graph.")
+
+    def simplify_node(self, node: Apply, used: Sequence[bool]) -> list[Variable | None] | None:
+        """Replacements for the outputs of ``node`` that compute only those that are ``used``.
+
+        None, or None for an output, if it stays.
+        """
+        return None
 
 
 class HasInnerGraph(HasMultipleInnerGraph):
@@ -280,6 +308,33 @@ class HasInnerGraph(HasMultipleInnerGraph):
 def _infer_shape(self: Op, node: Apply, shapes: Sequence[Any]) -> list[Any]:
     """The ``infer_shape`` of an op with a `shape_rule`."""
     return late_bound["infer_shape"](node, shapes)
+
+
+def io_connection_pattern(
+    inputs: Sequence[Variable], outputs: Sequence[Variable]
+) -> list[list[bool]]:
+    """``[input][output]``: whether the output depends on the elements of the input.
+
+    It is derived from the connection patterns of the nodes between them.
+
+    >>> import phintys.tensor as pt
+    >>> x, y = pt.dvectors("x", "y")
+    >>> io_connection_pattern([x, y], [x * 2, x + y.shape[0]])
+    [[True, True], [False, False]]
+    """
+    reached: dict[Variable, int] = {v: 0 for v in outputs}  # bit i: input i influences it
+    for i, v in enumerate(inputs):
+        reached[v] = reached.get(v, 0) | 1 << i
+    for node in toposort(outputs, blockers=inputs):
+        bits = [reached.get(v, 0) for v in node.inputs]
+        pattern = None if node.op.is_fully_connected else node.op.connection_pattern(node)
+        for k, out in enumerate(node.outputs):
+            found = 0
+            for i, bit in enumerate(bits):
+                if pattern is None or pattern[i][k]:
+                    found |= bit
+            reached[out] = reached.get(out, 0) | found
+    return [[bool(reached[v] >> i & 1) for v in outputs] for i in range(len(inputs))]
 
 
 def _check_maps(node: Apply) -> None:

@@ -14,6 +14,7 @@ import numpy as np
 from phintys.dims import Dim
 from phintys.errors import LoweringError
 from phintys.graph.fgraph import FunctionGraph
+from phintys.graph.inner import expanded
 from phintys.graph.origin import annotate
 from phintys.graph.perform import run_node
 from phintys.graph.results import ArrayType, array_type
@@ -53,6 +54,7 @@ def lower_graph(
     ['Kernel']
     """
     lowering = GraphLowering()
+    fgraph = expanded(fgraph)
     for variable in fgraph.inputs:
         lowering.input(variable)
     outputs = lowering.run(fgraph)
@@ -60,11 +62,11 @@ def lower_graph(
 
 
 def lower_inner(fgraph: Any, arguments: Sequence[tuple[str | None, Shape]]) -> Inner:
-    """The Program of an op's inner graph; see `Builder.inner`.
+    """The Program of an op's inner graph, a FunctionGraph; see `Builder.inner`.
 
     Raises `NotNative` if an output has a length that the outer lengths do not determine.
     """
-    lowering = GraphLowering()
+    lowering, fgraph = GraphLowering(), expanded(fgraph)
     outer: dict[Dim, Dim] = {}
     for variable, (dtype, shape) in zip(fgraph.inputs, arguments, strict=True):
         value = lowering.builder.input(dtype, [d.value for d in shape], variable.name or "")

@@ -18,6 +18,7 @@ from phintys.errors import did_you_mean
 from phintys.locks import exclusive
 from phintys.memo import Memo
 from phintys.rewriting.equilibrium import EquilibriumGraphRewriter
+from phintys.rewriting.inner import InnerGraphRewriter
 from phintys.rewriting.rewriter import (
     FailureCallback,
     Rewriter,
@@ -493,6 +494,7 @@ class SequenceDB(RewriteDatabase):
         placed += [(position, str(r), r) for r, position in query.extra_rewrites]
         placed.sort(key=lambda entry: entry[:2])
         chosen = [r for position, _, r in placed if position < query.position_cutoff]
+        chosen = [r.within(chosen) if isinstance(r, InnerGraphRewriter) else r for r in chosen]
         return SequentialGraphRewriter(*chosen, failure_callback=self.failure_callback)
 
     def print_summary(self, stream: TextIO | None = None) -> None:

@@ -12,11 +12,9 @@ from typing import Any
 import numpy as np
 
 from phintys.graph.clone import clone_get_equiv
-from phintys.graph.fgraph import FunctionGraph
-from phintys.graph.op import HasInnerGraph
-from phintys.graph.traversal import io_toposort
 from phintys.graph.type import DisconnectedType
-from phintys.graph.variable import Apply, Constant, NominalVariable, Variable
+from phintys.graph.variable import Apply, Constant, Variable
+from phintys.inner.op import InnerGraphOp
 from phintys.scalar import dtypes
 from phintys.scalar.native import NATIVE_DTYPES
 from phintys.scalar.op import ScalarOp, Undefined
@@ -27,8 +25,17 @@ _INFIX = {"add": "+", "mul": "*", "sub": "-", "true_div": "/", "pow": "**", "int
 _INFIX |= {"mod": "%", "lt": "<", "gt": ">", "le": "<=", "ge": ">=", "and_": "&", "or_": "|"}
 
 
-class ScalarInnerGraphOp(ScalarOp, HasInnerGraph):
+class ScalarInnerGraphOp(ScalarOp, InnerGraphOp):
     """A scalar op that contains a graph of scalar ops."""
+
+    __props__ = ("fgraph",)
+
+    def __init__(
+        self, inputs: Sequence[Variable], outputs: Sequence[Variable], name: str = ""
+    ) -> None:
+        ScalarOp.__init__(self)
+        InnerGraphOp.__init__(self, inputs, outputs, name)
+        self.nin, self.nout = len(self.fgraph.inputs), len(self.fgraph.outputs)
 
     @property
     def fn(self) -> Callable[..., Any]:
@@ -54,72 +61,47 @@ class Composite(ScalarInnerGraphOp):
     True
     """
 
-    __props__ = ("structure",)
+    __props__ = ("fgraph",)
     doc = "A composition of scalar ops."
 
     def __init__(
         self, inputs: Sequence[Variable], outputs: Sequence[Variable], name: str = "Composite"
     ) -> None:
-        super().__init__(None, name)
-        nominal: list[Any] = [NominalVariable(i, v.type) for i, v in enumerate(inputs)]
-        copies = clone_get_equiv(inputs, outputs, memo=dict(zip(inputs, nominal)))
-        self.inputs = tuple(nominal)
-        self.outputs = tuple(copies[v] for v in outputs)
-        self.nin, self.nout = len(self.inputs), len(self.outputs)
-        self._number()
-        self._hash = hash((Composite, self.structure))
+        super().__init__(inputs, outputs, name)
 
-    def _number(self) -> None:
-        """Convert the graph to steps, pairs (op, numbers of arguments).
+    @property
+    def inputs(self) -> list[Any]:
+        """The inputs of the inner graph."""
+        return self.inner_inputs
 
-        Values are numbered: inputs first, then constants, then the results of the steps in order.
-        """
-        nodes = io_toposort(self.inputs, self.outputs)
-        place: dict[Variable, int] = {v: i for i, v in enumerate(self.inputs)}
-        constants: list[Any] = []
-        for v in [v for node in nodes for v in node.inputs] + list(self.outputs):
-            if v.owner is None and v not in place:
-                if not isinstance(v, Constant):
-                    raise ValueError(f"{v} is neither a constant nor one of the inputs.")
-                place[v] = len(place)
-                constants.append(v)
-        steps = []
-        for node in nodes:
-            steps.append((node.op, tuple(place[v] for v in node.inputs)))
-            for v in node.outputs:
-                place[v] = len(place)
-        self.steps: tuple[tuple[Any, tuple[int, ...]], ...] = tuple(steps)
-        self.constants = tuple(constants)
-        self.results = tuple(place[v] for v in self.outputs)
+    @property
+    def outputs(self) -> list[Any]:
+        """The outputs of the inner graph."""
+        return self.inner_outputs
+
+    # ----- the graph as steps: values are numbered, inputs first, then constants, then the results
+    @cached_property
+    def constants(self) -> tuple[Any, ...]:
+        """The constants of the graph, in order of first use."""
+        used = [v for node in self.fgraph.toposort() for v in node.inputs] + self.outputs
+        return tuple(dict.fromkeys(v for v in used if isinstance(v, Constant)))
 
     @cached_property
-    def structure(self) -> Any:
-        """The key of equality: types of inputs, constants, steps, numbers of the results."""
-        types = tuple(v.type for v in self.inputs)
-        return types, tuple(c.signature() for c in self.constants), self.steps, self.results
+    def _numbers(self) -> dict[Variable, int]:
+        results = [v for node in self.fgraph.toposort() for v in node.outputs]
+        return {v: i for i, v in enumerate([*self.inputs, *self.constants, *results])}
 
-    def __eq__(self, other: object) -> bool:
-        return self is other or (
-            type(self) is type(other)
-            and self._hash == other._hash  # type: ignore[attr-defined]
-            and self.structure == other.structure  # type: ignore[attr-defined]
-        )
+    @cached_property
+    def steps(self) -> tuple[tuple[Any, tuple[int, ...]], ...]:
+        """Pairs (op, numbers of its arguments), in topological order."""
+        number = self._numbers
+        nodes = self.fgraph.toposort()
+        return tuple([(node.op, tuple([number[v] for v in node.inputs])) for node in nodes])
 
-    def __hash__(self) -> int:
-        return self._hash
-
-    @property
-    def fgraph(self) -> FunctionGraph:  # type: ignore[override]
-        """The graph, as a new FunctionGraph."""
-        return FunctionGraph(list(self.inputs), list(self.outputs), clone=True)
-
-    @property
-    def inner_inputs(self) -> list[Variable]:
-        return list(self.inputs)
-
-    @property
-    def inner_outputs(self) -> list[Variable]:
-        return list(self.outputs)
+    @cached_property
+    def results(self) -> tuple[int, ...]:
+        """The numbers of the results."""
+        return tuple([self._numbers[v] for v in self.outputs])
 
     # ----- types
     def output_dtypes(self, *given: str) -> list[str]:
@@ -131,8 +113,9 @@ class Composite(ScalarInnerGraphOp):
         if tuple(given) == tuple(v.type.dtype for v in self.inputs):
             return self
         fresh: list[Any] = [scalar_type(dt)() for dt in given]
-        copies = clone_get_equiv(self.inputs, self.outputs, memo=dict(zip(self.inputs, fresh)))
-        return Composite(fresh, [copies[v] for v in self.outputs], self.name)
+        old = self.thawed()
+        copies = clone_get_equiv(old.inputs, old.outputs, memo=dict(zip(old.inputs, fresh)))
+        return Composite(fresh, [copies[v] for v in old.outputs], self.name)
 
     def make_node(self, *inputs: Any) -> Apply:
         self.check_arity(len(inputs))
@@ -215,12 +198,6 @@ class Composite(ScalarInnerGraphOp):
             values.extend(found if op.nout > 1 else [found])
         out = [values[i] for i in self.results]
         return out[0] if self.nout == 1 else out
-
-    def clone(self) -> Composite:
-        return Composite(self.inputs, self.outputs, self.name)
-
-    def __reduce__(self) -> Any:
-        return Composite, (self.inputs, self.outputs, self.name)
 
     def __str__(self) -> str:
         if self.name != "Composite":

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from typing import IO, Any
 
 from phintys.graph.fgraph import FunctionGraph
-from phintys.graph.variable import Apply, Constant, Variable, late_bound
+from phintys.graph.op import HasMultipleInnerGraph
+from phintys.graph.variable import Apply, Constant, NominalVariable, Variable, late_bound
 
 #: every so many levels the tree continues at the left margin; otherwise the size of the text would
 #: be quadratic in the depth
@@ -32,10 +33,13 @@ class _Printer:
     storage: dict[Variable, list[Any]] = field(default_factory=dict)
     updates: dict[Variable, Variable] = field(default_factory=dict)
     lines: list[str] = field(default_factory=list)
+    #: the ops that contain graphs, and for each of them a node
+    inner_ops: set[HasMultipleInnerGraph] = field(default_factory=set)
+    inner: list[Apply] = field(default_factory=list)
 
-    def tree(self, root: Variable) -> None:
+    def tree(self, root: Variable, lead: str = "", indent: str = " ") -> None:
         """The lines of one output, without recursion."""
-        stack: list[tuple[Variable, str, str, int]] = [(root, "", " ", 1)]
+        stack: list[tuple[Variable, str, str, int]] = [(root, lead, indent, 1)]
         while stack:
             v, lead, indent, level = stack.pop()
             known = v.owner is not None and v.owner in self.done
@@ -49,6 +53,10 @@ class _Printer:
                     self.lines.append(f"{indent}└─ ···")
                 continue
             self.done[v.owner] = self._id(v.owner)
+            op = v.owner.op
+            if isinstance(op, HasMultipleInnerGraph) and op not in self.inner_ops:
+                self.inner_ops.add(op)
+                self.inner.append(v.owner)
             children = []
             last = len(v.owner.inputs) - 1
             if level % MAX_INDENT == 0:
@@ -57,6 +65,16 @@ class _Printer:
                 branch, below = ("└─ ", "   ") if k == last else ("├─ ", "│  ")
                 children.append((x, indent + branch, indent + below, level + 1))
             stack.extend(reversed(children))
+
+    def inner_graphs(self) -> None:
+        """The lines of the graphs inside ops, and of those inside them."""
+        if self.inner:
+            self.lines += ["", "Inner graphs:"]
+        for node in self.inner:  # grows
+            for name, graph in node.op.inner_graphs.items():
+                self.lines += ["", f"{node.op}{self._ident(node)} {name}".rstrip()]
+                for v in graph.outputs:
+                    self.tree(v, " ← ", "    ")
 
     def _label(self, v: Variable, level: int) -> str:
         node = v.owner
@@ -88,7 +106,7 @@ class _Printer:
         elif isinstance(v, Constant):
             text = _constant(v)
         else:
-            text = f"<{v.type}>"
+            text = str(v) if isinstance(v, NominalVariable) else f"<{v.type}>"
         text += self._ident(v)
         if self.print_type and (v.name is not None or isinstance(v, Constant)):
             text += f" <{v.type}>"
@@ -140,6 +158,7 @@ def dprint(
     print_view_map: bool = False,
     print_memory_map: bool = False,
     print_fgraph_inputs: bool = False,
+    print_inner_graphs: bool = True,
     **kwargs: Any,
 ) -> Any:
     """Print graphs as trees: one line per node, its inputs indented below it.
@@ -166,6 +185,8 @@ def dprint(
         add the inputs that are overwritten, and those that outputs are views of
     print_fgraph_inputs
         list the inputs of FunctionGraphs
+    print_inner_graphs
+        also print the graphs inside ops, each once, below the others
     print_storage, print_op_info, kwargs
         accepted for compatibility
 
@@ -204,6 +225,8 @@ def dprint(
     items = graph_like if isinstance(graph_like, list | tuple | set) else [graph_like]
     for item in items:
         _print_item(printer, item, print_fgraph_inputs)
+    if print_inner_graphs:
+        printer.inner_graphs()
     text = "\n".join(printer.lines)
     if file == "str":
         return text

@@ -22,6 +22,7 @@ from fuzz_functions import (
 )
 from fuzz_program import Program
 
+from phintys.graph.traversal import ancestors, graph_inputs
 from phintys.tensor.scalar_functions import FUNCTIONS
 
 REDUCTIONS = "sum prod max min any all mean var std argmax argmin sum max argmax argmin".split()
@@ -59,6 +60,7 @@ FAMILIES: list[tuple[int, Any]] = [
     (6, lambda g: draw_public(g, g.choice(_all_public()))),
     (3, lambda g: derivative(g)),
     (2, lambda g: on_scalars(g)),
+    (3, lambda g: inner_graph(g)),
 ]
 
 
@@ -117,6 +119,21 @@ def derivative(g: Drawer) -> Text:
     if x.ndim == 1 and g.chance(0.5):
         return f"phintys.hessian(pt.sum({y.name} ** 2), {x.name}, disconnected_inputs='ignore')"
     return f"phintys.jacobian({y.name}, {x.name}, disconnected_inputs='ignore')"
+
+
+def inner_graph(g: Drawer) -> Text:
+    """A drawn item, computed by an `OpFromGraph` from some of those that it depends on."""
+    drawn = [i for i in g.items if i.name[0] == "v" and i.var.owner is not None]
+    if not drawn:
+        return None
+    y = g.choice(drawn[-4:])
+    names = {i.var: i.name for i in g.items}
+    ends = [v for v in ancestors([y.var]) if v in names and v is not y.var and g.chance(0.3)]
+    roots = [v for v in graph_inputs([y.var], ends) if v in names]
+    captured = [v for v in roots if names[v][0] == "s" and v not in ends and g.chance(0.5)]
+    given = [names[v] for v in dict.fromkeys([*ends, *roots]) if v not in captured]
+    inputs, inline = ", ".join(given), f"inline={g.chance(0.3)}"
+    return f"phintys.OpFromGraph([{inputs}], [{y.name}], {inline})({inputs})", y.name
 
 
 def finished(g: Drawer) -> Program:

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import phintys.tensor as pt
-from phintys.backends.numpy.run import Runner
 from phintys.errors import LoweringError
 from phintys.graph.fgraph import FunctionGraph
 from phintys.graph.op import Op
+from phintys.graph.perform import Runner
 from phintys.graph.variable import Apply
 from phintys.lowering.from_graph import lower_graph
 from phintys.lowering.fuse import MAX_OPERANDS

@@ -15,6 +15,7 @@ import numpy as np
 from matrix_cells import Column, every, strided
 
 import phintys.tensor as pt
+from phintys.inner import OpFromGraph
 from phintys.tensor import blas
 from phintys.tensor.blockwise import Blockwise
 from phintys.tensor.dot import Dot
@@ -429,6 +430,16 @@ PRODUCTS = [
 ]
 
 
+def _inner(m: Any, x: Any, y: Any) -> Any:
+    a, b = x.type(), y.type()
+    return OpFromGraph([a, b], [a * b + a])(x, y)
+
+
+INNER = [
+    Line("inner", "OpFromGraph", "nm nm", _inner, numpy=lambda x, y: x * y + x, dtypes=NUMBERS),
+]
+
+
 def _softmax(x: np.ndarray, axis: int) -> np.ndarray:
     e = np.exp(x - x.max(axis=axis, keepdims=True))
     return e / e.sum(axis=axis, keepdims=True)
@@ -494,6 +505,7 @@ SOFTMAX = [
 ]
 LINES = [
     *_reductions(), *SHAPES, *CREATION, *JOINING, *INDEXING, *ASSIGNMENT, *PRODUCTS, *SOFTMAX,
+    *INNER,
 ]  # fmt: skip
 
 

@@ -77,7 +77,7 @@ def test_other_input_dtypes() -> None:
 
 def test_foreign_variables_are_refused() -> None:
     x, y = float64("x"), float64("y")
-    with pytest.raises(ValueError, match="y is neither a constant nor one of the inputs"):
+    with pytest.raises(ValueError, match=r"y .* is not an input"):
         Composite([x], [x + y])
 
 

@@ -20,11 +20,13 @@ import numpy as np
 from phintys.backends.source import generate
 from phintys.errors import UnsupportedError
 from phintys.graph.fgraph import FunctionGraph
+from phintys.graph.inner import expanded
 from phintys.graph.op import Op
 from phintys.graph.origin import annotate
 from phintys.graph.perform import run_node
 from phintys.graph.traversal import graph_inputs, io_toposort
 from phintys.graph.variable import Apply
+from phintys.inner.from_graph import OpFromGraph
 from phintys.scalar.type import ScalarType
 from phintys.tensor.static import as_length
 from phintys.tensor.type import TensorType
@@ -74,8 +76,16 @@ def _(data: np.ndarray, dtype: Any = None, **kwargs: Any) -> Any:
 
 @jax_funcify.register(FunctionGraph)
 def _(op: Any, node: Any = None, fgraph_name: str = "jax_function", **kwargs: Any) -> Any:
+    op = expanded(op)
     enable_x64(op)
     return generate(op, convert_node, jax_typify, name=fgraph_name, **kwargs).function
+
+
+@jax_funcify.register(OpFromGraph)
+def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
+    """The function of the graph inside an op; in compiled functions such graphs are expanded."""
+    inner = jax_funcify(op.expanded)
+    return inner if len(op.fgraph.outputs) > 1 else lambda *args: inner(*args)[0]
 
 
 def enable_x64(fgraph: Any) -> None:

@@ -130,7 +130,7 @@ def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
 
 @jax_funcify.register(Composite)
 def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
-    inner = jax_funcify(op.retyped([v.type.dtype for v in node.inputs]).fgraph)
+    inner = jax_funcify(op.retyped([v.type.dtype for v in node.inputs]).thawed())
 
     def compute(*values: Any) -> Any:
         shape = jnp.broadcast_shapes(*(jnp.shape(x) for x in values))

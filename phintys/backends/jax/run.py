@@ -13,6 +13,7 @@ from phintys.backends.jax.dispatch import collecting, convert_node, enable_x64, 
 from phintys.backends.protocol import Run, Transpiler
 from phintys.backends.source import Transpiled, generate, interpreted
 from phintys.errors import UnsupportedError
+from phintys.graph.inner import expanded
 from phintys.graph.origin import describe
 from phintys.memo import Memo
 
@@ -30,6 +31,7 @@ def compile_fgraph(fgraph: Any) -> Run:
     >>> compile_fgraph(phintys.FunctionGraph([x], [x + x]))([np.ones(2, "float32")])
     [Array([2., 2.], dtype=float32)]
     """
+    fgraph = expanded(fgraph)
     return interpreted(fgraph, "JAX") or Transpiled(fgraph, Compiled(fgraph))
 
 

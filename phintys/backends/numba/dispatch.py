@@ -13,10 +13,12 @@ from numba import types
 
 from phintys.backends.source import compile_function_src, generate
 from phintys.graph.fgraph import FunctionGraph
+from phintys.graph.inner import expanded
 from phintys.graph.op import Op
 from phintys.graph.origin import annotate
 from phintys.graph.perform import run_node
 from phintys.graph.variable import Apply, Constant
+from phintys.inner.from_graph import OpFromGraph
 from phintys.memo import Memo, exact
 from phintys.scalar.type import ScalarType
 
@@ -67,7 +69,21 @@ def _(data: np.ndarray, dtype: Any = None, **kwargs: Any) -> Any:
 
 @numba_funcify.register(FunctionGraph)
 def _(op: Any, node: Any = None, fgraph_name: str = "numba_function", **kwargs: Any) -> Any:
+    op = expanded(op)
     return jit(generate(op, convert_node, numba_typify, name=fgraph_name, **kwargs).function)
+
+
+@numba_funcify.register(OpFromGraph)
+def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
+    """The function of the graph inside an op; in compiled functions such graphs are expanded."""
+    inner = numba_funcify(op.expanded)
+    return inner if len(op.fgraph.outputs) > 1 else compiled(_ONLY_RESULT, f=inner)
+
+
+_ONLY_RESULT = """
+def only_result(*args):
+    return f(*args)[0]
+"""
 
 
 def convert_node(op: Any, node: Any, **kwargs: Any) -> Any:

@@ -14,6 +14,7 @@ from phintys.backends.numba.dispatch import (
 )
 from phintys.backends.protocol import Run, Transpiler
 from phintys.backends.source import Transpiled, generate, interpreted
+from phintys.graph.inner import expanded
 
 
 def compile_fgraph(fgraph: Any) -> Run:
@@ -26,6 +27,7 @@ def compile_fgraph(fgraph: Any) -> Run:
     >>> compile_fgraph(phintys.FunctionGraph([x], [x + x]))([np.ones(2)])
     [array([2., 2.])]
     """
+    fgraph = expanded(fgraph)
     return interpreted(fgraph, "Numba", MISSING_DTYPES) or Transpiled(fgraph, Compiled(fgraph))
 
 

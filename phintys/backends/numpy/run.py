@@ -7,75 +7,13 @@ and the node that raises gives the message and the line of the user's program.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from phintys.backends.protocol import Transpiler
 from phintys.graph.op import HasMultipleInnerGraph
-from phintys.graph.origin import annotate
-from phintys.graph.perform import run_node
-from phintys.graph.variable import Apply, Constant, Variable
-
-RunNode = Callable[[Apply, Sequence[Any]], list[Any]]
-Step = tuple[RunNode, Apply, list[int], list[int]]
-
-
-class Runner:
-    """A callable from a list of input values to a list of output values.
-
-    Values are kept in a flat list of cells; a cell is cleared after its last use.  ``run`` computes
-    one node.
-    """
-
-    def __init__(self, fgraph: Any, run: RunNode = run_node) -> None:
-        order = fgraph.toposort()
-        self.position: dict[Variable, int] = {}
-        self.constants: list[tuple[int, Any]] = []
-        for v in fgraph.inputs:
-            self._cell(v)
-        self.n_inputs = len(self.position)
-        self.steps: list[Step] = []
-        last_use: dict[int, int] = {}
-        for k, node in enumerate(order):
-            inputs = [self._cell(v) for v in node.inputs]
-            outputs = [self._cell(v) for v in node.outputs]
-            self.steps.append((run, node, inputs, outputs))
-            last_use.update((i, k) for i in inputs + outputs)
-            node.op.prepare_node(node, None, None, "py")
-        self.outputs = [self._cell(v) for v in fgraph.outputs]
-        keep = {*self.outputs, *(i for i, _ in self.constants), *range(self.n_inputs)}
-        self.dead: list[list[int]] = [[] for _ in order]
-        for i, k in last_use.items():
-            if i not in keep:
-                self.dead[k].append(i)
-        self.size = len(self.position)
-
-    def _cell(self, v: Variable) -> int:
-        """The number of the cell of a variable; a new cell at its first use."""
-        found = self.position.get(v)
-        if found is None:
-            found = self.position[v] = len(self.position)
-            if isinstance(v, Constant):
-                self.constants.append((found, v.data))
-        return found
-
-    def __call__(self, values: Sequence[Any]) -> list[Any]:
-        cells: list[Any] = [None] * self.size
-        cells[: self.n_inputs] = values
-        for i, data in self.constants:
-            cells[i] = data
-        for (run, node, inputs, outputs), dead in zip(self.steps, self.dead):
-            given = [cells[i] for i in inputs]
-            try:
-                results = run(node, given)
-            except Exception as exc:
-                annotate(exc, node, given)
-                raise
-            for i, value in zip(outputs, results):
-                cells[i] = value
-            for i in dead:
-                cells[i] = None
-        return [cells[i] for i in self.outputs]
+from phintys.graph.perform import Runner, run_node
+from phintys.graph.variable import Apply
 
 
 class NumPy:

@@ -4,14 +4,20 @@ There is one module per subject; each is a list of rules with laws.  `PIPELINE` 
 order; a phase is one run of the rewriting engine with its rules.  Programs register their own
 rewrites in the same databases (`register_canonicalize` and the others).
 
+inner_graphs
+    the graphs inside ops are rewritten by these phases; ops that are to be inlined first are
 canonicalize
     equivalent expressions get one normal form; computations that are not needed are removed
 stabilize
     numerically stable forms; the results are canonicalized again
+inline_inner_graphs
+    for compiled backends: the graphs inside ops become part of the outer graph
 BlasOpt
     matrix products fused with additions, as BLAS calls
 specialize
     forms that are faster to compute
+unused_inner_outputs
+    ops that contain graphs lose the inputs and outputs that are not used
 """
 
 from __future__ import annotations
@@ -21,6 +27,11 @@ from copy import copy
 from typing import Any
 
 from phintys.rewriting.database import EquilibriumDB, RewriteDatabase, optdb
+from phintys.rewriting.inner import (
+    InlineInnerGraphs,
+    InnerGraphRewriter,
+    InnerGraphSimplifier,
+)
 from phintys.rewriting.merge import MergeOptimizer
 from phintys.rewriting.rule import Rule
 from phintys.tensor.rules import (
@@ -56,12 +67,15 @@ uncanonicalize = EquilibriumDB(ignore_newtrees=False)
 #: The phases: name, database or rewriter, tags, position.
 PIPELINE: list[tuple[str, Any, tuple[str, ...], float]] = [
     ("merge1", MergeOptimizer(), ("merge",), 0),  # the engine merges in every phase
+    ("inner_graphs", InnerGraphRewriter(), BOTH, 0.4),
     ("useless", useless, BOTH, 0.6),
     ("canonicalize", canonicalize, (*BOTH, "canonicalize_db"), 1),
     ("stabilize", stabilize, BOTH, 1.5),
+    ("inline_inner_graphs", InlineInnerGraphs(), (), 1.6),  # compiled backends select it by name
     ("BlasOpt", blas_opt, BOTH, 1.7),
     ("specialize", specialize, BOTH, 2),
     ("uncanonicalize", uncanonicalize, (FAST_RUN,), 3),
+    ("unused_inner_outputs", InnerGraphSimplifier(), BOTH, 3.5),
 ]
 for _name, _entry, _tags, _position in PIPELINE:
     optdb.register(_name, _entry, *_tags, position=_position)

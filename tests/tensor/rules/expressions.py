@@ -8,8 +8,8 @@ import numpy as np
 
 import phintys.tensor as pt
 from phintys import gradient
-from phintys.backends.numpy.run import Runner
 from phintys.graph.fgraph import FunctionGraph
+from phintys.graph.perform import Runner
 from phintys.graph.traversal import ancestors
 from phintys.graph.variable import Constant
 from phintys.rewriting import RuleSet, rewrite_graph
