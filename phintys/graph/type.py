@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeVar
@@ -94,6 +95,10 @@ class Type(MetaObject, ABC, Generic[D]):
     def may_share_memory(cls, a: Any, b: Any) -> bool:
         """Whether two values can overlap in memory.  Types of mutable values override this."""
         return a is b
+
+    def copy_value(self, value: D) -> D:
+        """An independent copy of a value; types of objects with a state override this."""
+        return copy.copy(value)
 
     def get_shape_info(self, obj: Any) -> Any:
         """The argument for `get_size`; must be cheap, as functions compute it when they run."""

@@ -16,6 +16,7 @@ from phintys.lowering.program import (
     Call,
     Check,
     Copy,
+    Draw,
     Inst,
     Kernel,
     Loop,
@@ -26,7 +27,13 @@ from phintys.lowering.program import (
     Slot,
     Step,
 )
-from phintys.scalar.native import INSTRUCTIONS, LIBM_CALLS, NATIVE_DTYPES, SCIPY_CALLS
+from phintys.scalar.native import (
+    DISTRIBUTIONS,
+    INSTRUCTIONS,
+    LIBM_CALLS,
+    NATIVE_DTYPES,
+    SCIPY_CALLS,
+)
 
 KINDS = frozenset(("input", "constant", "temp", "output", "python", "object"))
 OWNED = frozenset(("temp", "output"))
@@ -61,6 +68,8 @@ def step_reads(step: Step) -> Iterable[Slot]:
             return [o.slot for o in step.operands[1:]] + factors + old
         case Scan():
             return (step.operands[1].slot,)
+        case Draw():
+            return (step.source, *(o.slot for o in step.operands[1:]))
         case Python():
             return step.inputs
         case Branch():
@@ -80,6 +89,8 @@ def step_writes(step: Step) -> Iterable[Slot]:
             return (step.target,)
         case Call() | Scan():
             return (step.operands[0].slot,)
+        case Draw():
+            return (step.operands[0].slot, step.result)
         case Python() | Branch():
             return step.outputs
         case Loop():
@@ -106,7 +117,7 @@ def step_dims(step: Step) -> Iterable[Dim]:
             for operand in (*step.operands, step.alpha, step.beta):
                 if isinstance(operand, Operand):
                     yield from operand_dims(operand)
-        case Scan():
+        case Scan() | Draw():
             yield from step.dims
             for operand in step.operands:
                 yield from operand_dims(operand)
@@ -133,6 +144,7 @@ class _Verifier:
         self.filled: set[int] = set()
         self.slots: dict[int, Slot] = {}
         self.where: Any = "program"
+        self.drawn: set[Slot] = set()  # generators that Draw steps have made
         self.defined: set[Dim] = set()  # dims whose symbols are all defined
 
     def require(self, condition: bool, message: str, *details: Any) -> None:
@@ -215,6 +227,7 @@ class _Verifier:
             Copy: self.copy,
             Call: self.call,
             Scan: self.scan,
+            Draw: self.draw,
             Check: self.check,
             Loop: self.loop,
             Branch: self.branch,
@@ -259,6 +272,20 @@ class _Verifier:
         for operand in step.operands:
             self.require(len(operand.strides) == len(step.dims), "strides and dims differ")
             self.require(not operand.extra, "a scan has no computed indices")
+
+    def draw(self, step: Draw) -> None:
+        self.require(step.name in DISTRIBUTIONS, f"unknown distribution {step.name!r}")
+        result, parameters = DISTRIBUTIONS[step.name]
+        found = [o.slot.dtype for o in step.operands]
+        self.require(found == [result, *parameters], f"operands of dtypes {found}")
+        for slot in (step.source, step.result):
+            self.require(slot.kind == "object", f"slot {slot.number} is no object")
+        if step.source is step.result:
+            self.require(step.source in self.drawn, "changes a generator that no Draw has made")
+        self.drawn.add(step.result)
+        for operand in step.operands:
+            self.require(len(operand.strides) == len(step.dims), "strides and dims differ")
+            self.require(not operand.extra, "a draw has no computed indices")
 
     def loop(self, step: Loop) -> None:
         body = verify(step.body)

@@ -20,6 +20,7 @@ from phintys.lowering.program import (
     Call,
     Check,
     Copy,
+    Draw,
     Inst,
     Kernel,
     Loop,
@@ -141,6 +142,12 @@ def _scan_lines(scan: Scan) -> Iterator[str]:
         yield f"  ${number} = {_operand(operand)}"
 
 
+def _draw_lines(draw: Draw) -> Iterator[str]:
+    yield f"draw {draw.name} [{_dims(draw.dims)}] %{draw.source.number} -> %{draw.result.number}"
+    for number, operand in enumerate(draw.operands):
+        yield f"  ${number} = {_operand(operand)}"
+
+
 def _nested(title: str, program: Program) -> Iterator[str]:
     yield f"  {title}"
     for line in _program_lines(program):
@@ -169,6 +176,7 @@ _WRITERS: dict[type, Callable[[Any], Iterable[str]]] = {
     Kernel: _kernel_lines,
     Call: _call_lines,
     Scan: _scan_lines,
+    Draw: _draw_lines,
     Branch: _branch_lines,
     Loop: _loop_lines,
     Copy: lambda s: [f"copy %{s.source.number} -> %{s.target.number}"],
@@ -338,6 +346,7 @@ class _Parser:
             "kernel": self.kernel,
             "call": self.call,
             "scan": self.scan,
+            "draw": self.draw,
             "copy": self.copy,
             "check": self.check,
             "python": self.python,
@@ -372,6 +381,11 @@ class _Parser:
         m = self.match(r"scan (\w+) \[(.*)\]")
         target, source = self.operands()
         return Scan(m[1], _dim_list(m[2]), (target, source))
+
+    def draw(self) -> Draw:
+        m = self.match(r"draw (\w+) \[(.*)\] %(\d+) -> %(\d+)")
+        source, result = self.slots[int(m[3])], self.slots[int(m[4])]
+        return Draw(m[1], _dim_list(m[2]), self.operands(), source, result)
 
     def factor(self, text: str) -> Operand | float:
         return self.operand(text) if text.startswith("%") else float(text)

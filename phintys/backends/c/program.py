@@ -22,6 +22,7 @@ from phintys.lowering.program import (
     Call,
     Check,
     Copy,
+    Draw,
     Kernel,
     Operand,
     Program,
@@ -31,7 +32,7 @@ from phintys.lowering.program import (
     Step,
 )
 from phintys.lowering.reductions import start_of_scan
-from phintys.scalar.native import SCIPY_CALLS
+from phintys.scalar.native import DISTRIBUTIONS, SCIPY_CALLS
 
 RUNTIME = Path(__file__).parent / "runtime.h"
 
@@ -54,8 +55,8 @@ class CFile:
         the C text
     lengths
         (slot number, axis) -> position in ``n``
-    specials, blas
-        the special functions and BLAS routines, in the order in which ``bind`` takes their
+    specials, blas, draws
+        the special functions, BLAS routines and distributions, in the order in which ``bind`` takes their
         addresses, after those of `PYTHON`
     call_lengths
         the position in ``n`` of the lengths that are passed to a Python function
@@ -91,6 +92,7 @@ class CFile:
             for name in ("gemm", "gemv")
         )
         self.blas = list(dict.fromkeys(self.blas))
+        self.draws = sorted({s.name for s in program.steps if isinstance(s, Draw)})
         self.items = self._item_slots()
         self.text = self._emit()
 
@@ -151,6 +153,7 @@ class CFile:
                 RUNTIME.read_text(),
                 *(f"BLAS({'float' if k == 's' else 'double'}, {k})" for k in sorted(prefixes)),
                 *(f"static double (*special_{n})({_signature(n)});" for n in self.specials),
+                *(_distribution(name) for name in self.draws),
                 self._bind(),
                 *self.functions,
                 "int64_t run(void **p, int64_t *n, void *allocate, void *python) {",
@@ -175,6 +178,7 @@ class CFile:
         names = [*PYTHON]
         names += [f"special_{name}" for name in self.specials]
         names += [f"blas_{name}" for name in self.blas]
+        names += self.draws
         lines = [f"    {name} = f[{k}];" for k, name in enumerate(names)]
         return "\n".join(["void bind(void **f) {", *lines, "}"])
 
@@ -218,6 +222,8 @@ class CFile:
             self._call(step)
         elif isinstance(step, Scan):
             self._scan(step)
+        elif isinstance(step, Draw):
+            self._draw(step)
         elif isinstance(step, Python):
             self._python(step)
         else:
@@ -274,6 +280,26 @@ class CFile:
         ]
         self._item(target)
 
+    def _draw(self, step: Draw) -> None:
+        """Emit a draw; Python puts the address of the state of the generator's copy into ``p``."""
+        if step.source is not step.result:
+            self._call_python("python", step.step, [])
+        target, *parameters = step.operands
+        self._allocate(target.slot)
+        loops = [f"b{k}" for k in range(len(step.dims))]
+        given = "".join(f", *({self._place(o, loops)})" for o in parameters)
+        self.lines += [
+            *(
+                f"for (int64_t {b} = 0; {b} < {self.integer(length)}; {b}++)"
+                for b, length in zip(loops, step.dims)
+            ),
+            "{",
+            "if (signals(&work, 8)) { failed = RAISED; goto done; }",
+            f"*({self._place(target, loops)}) = {step.name}(p[{step.result.number}]{given});",
+            "}",
+        ]
+        self._item(target.slot)
+
     def _place(self, operand: Operand, loops: list[str]) -> str:
         """The address of the element of an operand at the counters of some loops."""
         terms = [self.integer(operand.offset)]
@@ -304,6 +330,13 @@ def _signature(name: str) -> str:
     return ", ".join(["double"] * SCIPY_CALLS[name] + ["int"])
 
 
+def _distribution(name: str) -> str:
+    """The declaration of the pointer to a function of `DISTRIBUTIONS`."""
+    result, parameters = DISTRIBUTIONS[name]
+    types = ", ".join(["void *", *(TYPES[d] for d in parameters)])
+    return f"static {TYPES[result]} (*{name})({types});"
+
+
 def _dims(program: Program) -> list[Dim]:
     """Every Dim that a Program mentions."""
     found: list[Dim] = [*program.storages]
@@ -316,9 +349,9 @@ def _dims(program: Program) -> list[Dim]:
             found += [*step.dims, *(i.param for i in step.body if i.op == "dim")]
         if isinstance(step, Call):
             found += [*step.sizes, *step.batch]
-        if isinstance(step, Scan):
+        if isinstance(step, Scan | Draw):
             found += step.dims
-        if isinstance(step, Kernel | Call | Scan):
+        if isinstance(step, Kernel | Call | Scan | Draw):
             for o in step.operands:
                 found += [o.offset, *o.strides, *o.extra]
     return found

@@ -28,7 +28,7 @@ PYTHON_SYMBOLS = (
     "PyErr_Occurred", "PyErr_SetString", "PyEval_RestoreThread", "PyEval_SaveThread",
     "PyExc_OverflowError", "PyExc_RuntimeError", "PyExc_TypeError", "PyFloat_AsDouble",
     "PyFloat_Type", "PyGILState_Ensure", "PyGILState_Release", "PyList_GetItem", "PyList_New",
-    "PyList_SetItem", "PyLong_AsLongLongAndOverflow", "PyLong_FromLongLong", "PyLong_Type",
+    "PyList_SetItem", "PyLong_AsLongLongAndOverflow", "PyLong_AsVoidPtr", "PyLong_FromLongLong", "PyLong_Type",
     "PyMem_RawFree", "PyMem_RawMalloc", "PyObject_CallFunctionObjArgs", "PyObject_Vectorcall",
     "PyThread_acquire_lock_timed", "PyThread_allocate_lock", "PyThread_free_lock",
     "PyThread_get_thread_ident", "PyThread_release_lock", "PyThread_tss_get", "PyThread_tss_set",

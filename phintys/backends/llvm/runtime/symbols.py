@@ -1,7 +1,7 @@
 """Symbol resolution for native code.
 
 Symbols are resolved by name when code that refers to them is loaded: ``phintys.libm.asin``,
-``phintys.scipy.gammaln``, the vector functions of `vecmath`, ``phintys.exp.f64.v8``, the routines
+``phintys.scipy.gammaln``, ``phintys.numpy.random_normal``, the vector functions of `vecmath`, ``phintys.exp.f64.v8``, the routines
 of `libraries`, ``phintys_copy``, and symbols that CPython and NumPy export.  Code of this package
 is compiled once per process for all compiled functions, and never freed.
 """
@@ -13,6 +13,7 @@ import re
 import sys
 from pathlib import Path
 
+from phintys import bitgen
 from phintys.backends.capsules import special
 from phintys.backends.llvm import vecmath
 from phintys.backends.llvm.machine import process
@@ -48,6 +49,8 @@ def resolve(name: str, target: Target) -> int | None:
     where, _, function = rest.partition(".")
     if head == "phintys" and where in ("libm", "scipy"):
         return _libm(function) if where == "libm" else _scipy(function, target)
+    if head == "phintys" and where == "numpy":
+        return bitgen.routine(function)
     return cpython.symbols().get(name)
 
 
