@@ -96,8 +96,12 @@ class Type(MetaObject, ABC, Generic[D]):
         """Whether two values can overlap in memory.  Types of mutable values override this."""
         return a is b
 
+    #: whether values are objects with a state: a result of a function is never an object that
+    #: another result, an argument or a shared variable has, but a copy of it
+    has_state: bool = False
+
     def copy_value(self, value: D) -> D:
-        """An independent copy of a value; types of objects with a state override this."""
+        """A copy of a value, which is independent of it if the type `has_state`."""
         return copy.copy(value)
 
     def get_shape_info(self, obj: Any) -> Any:

@@ -120,7 +120,20 @@ class GraphLowering:
         """Lower all nodes; return the values of the outputs."""
         for node in fgraph.toposort():
             self.node(node)
-        return [self.output(v) for v in fgraph.outputs]
+        taken = set(fgraph.inputs)
+        outputs: list[Value] = []
+        for v in fgraph.outputs:
+            value = self.output(v)
+            if v.type.has_state and (v in taken or isinstance(v, Constant)):
+                value = self._copied(v, value)
+            taken.add(v)
+            outputs.append(value)
+        return outputs
+
+    def _copied(self, variable: Variable, value: Value) -> Value:
+        """A copy of an object that an argument, a constant or another output is."""
+        copy = variable.type.copy_value
+        return self.builder.python(lambda x: (copy(x),), [value], [(None, ())], "copy")[0]
 
     def node(self, node: Apply) -> None:
         """Lower one node."""

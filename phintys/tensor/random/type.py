@@ -16,6 +16,8 @@ T = TypeVar("T", bound=np.random.Generator)
 class RandomType(Type[T]):
     """Base class of the types of random generators, whose values are objects with a state."""
 
+    has_state = True
+
     @classmethod
     def may_share_memory(cls, a: Any, b: Any) -> bool:
         return a.bit_generator is b.bit_generator
