@@ -24,8 +24,9 @@ _OWN = ("PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64")
 def copied(rng: Generator) -> Generator:
     """A generator in the same state, whose draws do not affect the state of ``rng``.
 
-    The two have one `numpy.random.SeedSequence`, so streams spawned from either are different.  A
-    generator, or bit generator, of a class that is not NumPy's is copied by `copy.deepcopy`.
+    From NumPy 2 on the two have one `numpy.random.SeedSequence`, so streams spawned from either are
+    different.  A generator, or bit generator, of a class that is not NumPy's is copied by
+    `copy.deepcopy`.
 
     >>> import numpy as np
     >>> rng = np.random.default_rng(3)
@@ -38,8 +39,8 @@ def copied(rng: Generator) -> Generator:
     with bits.lock:
         if type(rng) is not random.Generator or type(bits) not in _own_classes():
             return copy.deepcopy(rng)
-        new = type(bits)(bits.seed_seq)
-        new.state = bits.state
+        new: Any = type(bits)(_any_seed())
+        new.__setstate__(bits.__reduce__()[2])  # as pickling does
     return random.Generator(new)
 
 
@@ -48,6 +49,19 @@ def _own_classes() -> frozenset[type]:
     from numpy import random
 
     return frozenset(getattr(random, name) for name in _OWN)
+
+
+@cache
+def _any_seed() -> Any:
+    """A seed for a bit generator whose state is set next; NumPy's own seeds take long to make."""
+    import numpy as np
+    from numpy.random.bit_generator import ISeedSequence
+
+    class Zeros(ISeedSequence):
+        def generate_state(self, n_words: int, dtype: Any = np.uint32) -> Any:
+            return np.zeros(n_words, dtype)
+
+    return Zeros()
 
 
 def opened(rng: Generator) -> tuple[Generator, int]:

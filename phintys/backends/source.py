@@ -19,6 +19,7 @@ from typing import Any
 
 from phintys.backends.numpy.run import Runner, find_error
 from phintys.graph.origin import raised_by_node
+from phintys.graph.results import array_type
 from phintys.graph.variable import Apply, Constant, Variable
 
 __all__ = [
@@ -212,8 +213,8 @@ def interpreted(fgraph: Any, framework: str, missing_dtypes: Collection[str] = (
     None if the framework has all of them.
     """
     for v in [*fgraph.inputs, *(v for node in fgraph.toposort() for v in node.outputs)]:
-        dtype = getattr(v.type, "dtype", None)
-        if dtype is None or dtype in missing_dtypes:
+        known = array_type(v.type)
+        if known is None or known[0] in missing_dtypes:
             warnings.warn(
                 f"{framework} has no values of type {v.type} (variable {v}): the function runs "
                 "its ops one by one in Python.",
