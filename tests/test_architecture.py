@@ -34,7 +34,17 @@ LLVM = ROOT / "backends" / "llvm"
 LLVM_LAYERS = ("costs", "vecmath", "machine", "ir", "runtime", "kernel", "routine")
 #: what the generators may see: no graph, no op
 GENERATORS = ("backends/llvm", "backends/c")
-SEEN_BY_GENERATORS = {"errors", "locks", "memo", "dims", "bitgen", "config", "lowering", "scalar", "backends"}
+SEEN_BY_GENERATORS = {
+    "errors",
+    "locks",
+    "memo",
+    "dims",
+    "bitgen",
+    "config",
+    "lowering",
+    "scalar",
+    "backends",
+}
 MAX_MODULE = 800
 MAX_FUNCTION = 60
 

@@ -172,7 +172,7 @@ class Builder(ArrayBuilder):
         """
         dtype, dtypes = DISTRIBUTIONS[name]
         given = [self.cast(p, d) for p, d in zip(parameters, dtypes, strict=True)]
-        checked = tuple(self._checked_sign(given[k]) for k in non_negative)
+        checked = tuple(self._checked_sign(parameters[k]) for k in non_negative)
         shape = self._shape(shape)
         args = [self.broadcast_to(self._addressed(p), shape) for p in given]
         state, target = self._result_slot(None, ()), self._result_slot(dtype, shape)
@@ -181,8 +181,9 @@ class Builder(ArrayBuilder):
 
     def _checked_sign(self, x: Value) -> Dim:
         """Check that no number has a negative sign, except NaN; the number of others, 0."""
-        if isinstance(x, Literal) and copysign(1, x.number) > 0:
+        if isinstance(x.base, Literal) and copysign(1, x.base.number) > 0:
             return ZERO
+        x = self.cast(x, "float64")
         bad = self.map(
             lambda n, x: n.and_(n.lt(n.copysign(n.const(1, x), x), n.const(0, x)), n.eq(x, x)), x
         )

@@ -56,8 +56,8 @@ class CFile:
     lengths
         (slot number, axis) -> position in ``n``
     specials, blas, draws
-        the special functions, BLAS routines and distributions, in the order in which ``bind`` takes their
-        addresses, after those of `PYTHON`
+        the special functions, BLAS routines and distributions, in the order in which ``bind`` takes
+        their addresses, after those of `PYTHON`
     call_lengths
         the position in ``n`` of the lengths that are passed to a Python function
     pointer_count, length_count

@@ -34,17 +34,20 @@ class NormalRV(RandomVariable):
 
 normal = NormalRV()
 
+#: name of the method of variables of generators -> the op
+DISTRIBUTIONS: dict[str, RandomVariable] = {"normal": normal}
 
-def _add_method(distribution: RandomVariable) -> None:
-    """Add a method to variables of generators that draws from a distribution."""
+
+def _method(distribution: RandomVariable) -> Any:
+    """The method of variables of generators that draws from a distribution."""
 
     def draw(self: Any, *args: Any, **kwargs: Any) -> Any:
         return distribution(*args, rng=self, return_next_rng=True, **kwargs)
 
     draw.__name__ = str(distribution.name)
     draw.__doc__ = f"The generator after the draw, and the draw: `{type(distribution).__name__}`."
-    setattr(RandomGeneratorVariable, draw.__name__, warn_reuse(draw))
+    return warn_reuse(draw)
 
 
-for _distribution in (normal,):
-    _add_method(_distribution)
+for _name, _distribution in DISTRIBUTIONS.items():
+    setattr(RandomGeneratorVariable, _name, _method(_distribution))

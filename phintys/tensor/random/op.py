@@ -14,7 +14,7 @@ from phintys.errors import MethodNotDefined, ShapeError
 from phintys.gradient.barriers import grad_undefined
 from phintys.graph.equality import equal_computations
 from phintys.graph.op import Op
-from phintys.graph.type import disconnected_type
+from phintys.graph.type import DisconnectedType, disconnected_type
 from phintys.graph.variable import Apply, Variable
 from phintys.scalar import dtypes
 from phintys.tensor.blockwise import parse_signature
@@ -87,7 +87,6 @@ class RandomVariable(RNGConsumerOp):
 
     __props__ = ("name", "signature", "dtype", "inplace")
     default_output = 1
-    handles_missing = False
     name: str | None = None
     ndim_supp: int | None = None
     ndims_params: Sequence[int] | None = None
@@ -231,11 +230,16 @@ class RandomVariable(RNGConsumerOp):
         return [[False, False], [False, False], *[[False, True] for _ in node.inputs[2:]]]
 
     def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
+        if isinstance(cotangents[1].type, DisconnectedType):
+            return [disconnected_type() for _ in inputs]
         params = [grad_undefined(self, k, x) for k, x in enumerate(inputs[2:], start=2)]
         return [disconnected_type(), disconnected_type(), *params]
 
     def pushforward(self, inputs: Any, outputs: Any, tangents: Any) -> list[Variable]:
-        return [disconnected_type(), grad_undefined(self, 2, inputs[2])]
+        for k, t in enumerate(tangents):
+            if not isinstance(t.type, DisconnectedType):
+                return [disconnected_type(), grad_undefined(self, k, inputs[k])]
+        return [disconnected_type(), disconnected_type()]
 
     # ----- batching
     def vectorize_node(self, node: Apply, *batched_inputs: Any) -> Apply:

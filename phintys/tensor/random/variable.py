@@ -52,9 +52,7 @@ class RandomGeneratorSharedVariable(SharedVariable, RandomGeneratorVariable):
         value = self.container.value
         return value if borrow else bitgen.copied(value)
 
-    def set_value(
-        self, new_value: Any = None, borrow: bool = False, *, seed: Any = _UNSET
-    ) -> None:
+    def set_value(self, new_value: Any = None, borrow: bool = False, *, seed: Any = _UNSET) -> None:
         """Set the generator to a copy of ``new_value`` (itself if ``borrow``), or by a seed.
 
         ``seed`` is an argument of `numpy.random.default_rng`.  ValueError unless exactly one of the

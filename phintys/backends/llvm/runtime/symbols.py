@@ -1,9 +1,10 @@
 """Symbol resolution for native code.
 
 Symbols are resolved by name when code that refers to them is loaded: ``phintys.libm.asin``,
-``phintys.scipy.gammaln``, ``phintys.numpy.random_normal``, the vector functions of `vecmath`, ``phintys.exp.f64.v8``, the routines
-of `libraries`, ``phintys_copy``, and symbols that CPython and NumPy export.  Code of this package
-is compiled once per process for all compiled functions, and never freed.
+``phintys.scipy.gammaln``, ``phintys.numpy.random_normal``, the vector functions of `vecmath`,
+``phintys.exp.f64.v8``, the routines of `libraries`, ``phintys_copy``, and symbols that CPython and
+NumPy export.  Code of this package is compiled once per process for all compiled functions, and
+never freed.
 """
 
 from __future__ import annotations
