@@ -479,8 +479,9 @@ def test_there_is_no_derivative_through_a_draw():
         phintys.pushforward(x, mean, pt.ones_like(mean))
     other = pt.dvector("other")
     g = phintys.grad((x * other).sum(), other)
-    f = phintys.function([x.owner.inputs[0], mean], g)
-    np.testing.assert_array_equal(f(generator(), np.zeros(3)), generator().normal(np.zeros(3)))
+    f = phintys.function([x.owner.inputs[0], mean, other], g)
+    found = f(generator(), np.zeros(3), np.ones(3))
+    np.testing.assert_array_equal(found, generator().normal(np.zeros(3)))
 
 
 @modes
