@@ -5,7 +5,8 @@ are called back in Python (`jax.pure_callback`).  Expressions that depend only o
 evaluated at trace time, so that ``zeros(x.shape)`` and ``x[: x.shape[0] // 2]`` work.
 
 Results are JAX arrays.  XLA has no exceptions: a condition on values (an index that is not
-constant) is returned as a flag, which is tested after the call.
+constant) is returned as a flag, which is tested after the call.  Random numbers are those of JAX, see
+`phintys.backends.jax.random`.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ try:
 except ImportError as exc:
     raise CompilerError('Mode "JAX" needs the package jax: pip install "phintys[jax]"') from exc
 
-from phintys.backends.jax import elemwise, index, linear, shape, sort  # noqa: F401  (register)
+from phintys.backends.jax import elemwise, index, linear, random, shape, sort  # noqa: F401  (register)
 from phintys.backends.jax.dispatch import jax_funcify, jax_typify, require
 from phintys.backends.jax.run import backend, compile_fgraph
 

@@ -10,10 +10,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from phintys.backends.jax.dispatch import collecting, convert_node, enable_x64, jax_typify, raised
+from phintys.backends.jax.random import WithKeys, has_samplers, is_state
 from phintys.backends.protocol import Run, Transpiler
 from phintys.backends.source import Transpiled, generate, interpreted
 from phintys.errors import UnsupportedError
 from phintys.graph.origin import describe
+from phintys.graph.results import array_type
 from phintys.memo import Memo
 
 #: how many jitted variants of a function are cached, by the values of its integer inputs
@@ -30,7 +32,9 @@ def compile_fgraph(fgraph: Any) -> Run:
     >>> compile_fgraph(phintys.FunctionGraph([x], [x + x]))([np.ones(2, "float32")])
     [Array([2., 2.], dtype=float32)]
     """
-    return interpreted(fgraph, "JAX") or Transpiled(fgraph, Compiled(fgraph))
+    sampled = has_samplers(fgraph)
+    found = interpreted(fgraph, "JAX", lambda t: bool(array_type(t)) or (sampled and is_state(t)))
+    return found or Transpiled(fgraph, WithKeys(fgraph, Compiled(fgraph)))
 
 
 class JAX:
@@ -136,4 +140,4 @@ class Compiled:
 
 
 def _is_integer(v: Any) -> bool:
-    return v.type.ndim == 0 and np.dtype(v.type.dtype).kind in "iu"
+    return getattr(v.type, "ndim", -1) == 0 and np.dtype(v.type.dtype).kind in "iu"

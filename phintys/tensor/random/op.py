@@ -196,15 +196,15 @@ class RandomVariable(RNGConsumerOp):
     def perform(self, node: Apply, inputs: Sequence[Any], output_storage: list[list[Any]]) -> None:
         rng, size, *params = inputs
         shape = None if size is None else tuple(int(n) for n in size)
-        self._check_lengths(node, shape, params)
+        self.check_lengths(node, shape, params)
         if not self.inplace:
             rng = bitgen.copied(rng)
         draw = self.rng_fn(rng, *params, shape)
         output_storage[0][0] = rng
         output_storage[1][0] = np.asarray(draw, dtype=node.outputs[1].type.dtype)
 
-    def _check_lengths(
-        self, node: Apply, size: tuple[int, ...] | None, params: Sequence[Any]
+    def check_lengths(
+        self, node: Apply, size: Sequence[int] | None, params: Sequence[Any]
     ) -> None:
         """Raise ShapeError if batch lengths that are not known to be 1 differ."""
         for axis in range(self.batch_ndim(node)):
