@@ -185,7 +185,8 @@ class Builder(ArrayBuilder):
             return ZERO
         x = self.cast(x, "float64")
         bad = self.map(
-            lambda n, x: n.and_(n.lt(n.copysign(n.const(1.0, x), x), n.const(0.0, x)), n.eq(x, x)), x
+            lambda n, x: n.and_(n.lt(n.copysign(n.const(1.0, x), x), n.const(0.0, x)), n.eq(x, x)),
+            x,
         )
         found = self.item(self.cast(self.reduce("or", bad, tuple(range(bad.ndim))), "int64"))
         self.check(found, "==", 0, "a parameter of a distribution is negative")

@@ -86,9 +86,7 @@ class WithKeys:
         self.call = call
         self.inputs = [i for i, v in enumerate(fgraph.inputs) if is_state(v.type)]
         places = {v: i for i, v in enumerate(fgraph.inputs)}
-        self.outputs = {
-            k: places.get(v) for k, v in enumerate(fgraph.outputs) if is_state(v.type)
-        }
+        self.outputs = {k: places.get(v) for k, v in enumerate(fgraph.outputs) if is_state(v.type)}
 
     def __call__(self, values: Sequence[Any]) -> list[Any]:
         given = list(values)

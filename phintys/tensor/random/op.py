@@ -203,9 +203,7 @@ class RandomVariable(RNGConsumerOp):
         output_storage[0][0] = rng
         output_storage[1][0] = np.asarray(draw, dtype=node.outputs[1].type.dtype)
 
-    def check_lengths(
-        self, node: Apply, size: Sequence[int] | None, params: Sequence[Any]
-    ) -> None:
+    def check_lengths(self, node: Apply, size: Sequence[int] | None, params: Sequence[Any]) -> None:
         """Raise ShapeError if batch lengths that are not known to be 1 differ."""
         for axis in range(self.batch_ndim(node)):
             found = [
