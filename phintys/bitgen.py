@@ -39,7 +39,7 @@ def copied(rng: Generator) -> Generator:
     with bits.lock:
         if type(rng) is not random.Generator or type(bits) not in _own_classes():
             return copy.deepcopy(rng)
-        new: Any = type(bits)(_any_seed())
+        new = _new(type(bits))
         new.__setstate__(bits.__reduce__()[2])  # as pickling does
     return random.Generator(new)
 
@@ -49,6 +49,14 @@ def _own_classes() -> frozenset[type]:
     from numpy import random
 
     return frozenset(getattr(random, name) for name in _OWN)
+
+
+def _new(kind: Any) -> Any:
+    """A bit generator of one of NumPy's classes, in any state."""
+    try:
+        return kind(_any_seed())
+    except RuntimeError as error:  # what Python raises if it cannot allocate a lock
+        raise MemoryError(*error.args) from error
 
 
 @cache
@@ -72,14 +80,18 @@ def opened(rng: Generator) -> tuple[Generator, int]:
 
 def address(rng: Generator) -> int:
     """The address of the ``bitgen_t`` of a generator."""
-    found: int = _pointer()(rng.bit_generator.capsule, b"BitGenerator")
+    function, name = _pointer()
+    # converted here, since a MemoryError within the call would become an ArgumentError
+    found: int = function(ctypes.py_object.from_param(rng.bit_generator.capsule), name)
     return found
 
 
 @cache
-def _pointer() -> Any:
-    get = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)
-    return get(("PyCapsule_GetPointer", ctypes.pythonapi))
+def _pointer() -> tuple[Any, Any]:
+    """The function that gives the address in a capsule, and the name of the capsule."""
+    function = ctypes.pythonapi["PyCapsule_GetPointer"]
+    function.restype = ctypes.c_void_p
+    return function, ctypes.c_char_p.from_param(b"BitGenerator")
 
 
 def routine(name: str) -> int:

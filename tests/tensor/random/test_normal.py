@@ -114,7 +114,7 @@ def test_symbolic_parameters_and_sizes(mode):
         wanted = expected.normal(np.arange(4.0), np.float32(0.3), (rows, 4))
         np.testing.assert_array_equal(found, wanted)
     size = pt.vector("size", dtype="int32", shape=(2,))
-    f, rng = drawing(size=size, mode=mode, inputs=[size])
+    f, _ = drawing(size=size, mode=mode, inputs=[size])
     np.testing.assert_array_equal(f(np.array([2, 3], "int32")), generator().normal(size=(2, 3)))
 
 
@@ -246,7 +246,7 @@ def test_set_value_and_get_value(mode):
             rng.set_value(**wrong)
     with pytest.raises(TypeError, match="RandomState"):
         rng.set_value(np.random.RandomState(1))
-    with pytest.raises(TypeError, match="needs a numpy.random.Generator"):
+    with pytest.raises(TypeError, match=r"needs a numpy\.random\.Generator"):
         phintys.shared(np.random.RandomState(1))
 
 
@@ -437,10 +437,7 @@ def test_arguments_that_are_wrong():
 @pytest.mark.parametrize("size", [None, (0, 2), (3, 2)])
 def test_a_negative_scale(mode, scale, size):
     sd = pt.as_tensor(np.asarray(scale)).type("sd")
-    if size == (3, 2) or np.ndim(scale) or size is None:
-        f, rng = drawing(0.0, sd, size=size, mode=mode, inputs=[sd])
-    else:
-        f, rng = drawing(0.0, sd, size=size, mode=mode, inputs=[sd])
+    f, rng = drawing(0.0, sd, size=size, mode=mode, inputs=[sd])
     with pytest.raises(ValueError, match="scale < 0"):
         f(np.asarray(scale))
     assert_same_state(rng.get_value(), generator())
@@ -455,7 +452,7 @@ def test_lengths_that_do_not_agree(mode):
     np.testing.assert_array_equal(f(np.zeros(3), 3), generator().normal(np.zeros(3)))
     state = rng.get_value()
     for length in (2, 1, 0, -1):
-        with pytest.raises(ValueError, match="axis 0|negative"):
+        with pytest.raises(ValueError, match=r"axis 0|negative"):
             f(np.zeros(3), length)
     assert_same_state(rng.get_value(), state)
 
