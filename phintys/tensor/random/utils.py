@@ -33,7 +33,7 @@ def normalize_size_param(size: Any) -> Variable:
         return NoneConst
     if isinstance(size, Sequence | np.ndarray) and not isinstance(size, str) and not len(size):
         return as_tensor_variable(np.zeros(0, "int64"))
-    size = as_tensor_variable(size)
+    size = as_tensor_variable([size] if isinstance(size, int | np.integer) else size)
     if size.type.dtype not in dtypes.INTEGER or size.type.ndim > 1:
         raise TypeError(f"The size of a draw is an integer, a vector of them or None, not {size}.")
     if size.type.ndim == 0:

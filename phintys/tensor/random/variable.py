@@ -122,8 +122,8 @@ def shared_rng(
 def rng(name: str | None = None) -> Any:
     """A variable whose values are random generators.
 
-    >>> rng("state").type
-    RandomGeneratorType
+    >>> rng("state")
+    state
     """
     return random_generator_type(name)
 

@@ -107,7 +107,7 @@ def test_bit_generators_of_users(mode):
 @modes
 def test_symbolic_parameters_and_sizes(mode):
     mean, sd, n = pt.dvector("mean"), pt.fscalar("sd"), pt.lscalar("n")
-    f, rng = drawing(mean, sd, size=(n, mean.shape[0]), mode=mode, inputs=[mean, sd, n])
+    f, _ = drawing(mean, sd, size=(n, mean.shape[0]), mode=mode, inputs=[mean, sd, n])
     expected = generator()
     for rows in (3, 0, 7):
         found = f(np.arange(4.0), np.float32(0.3), rows)
