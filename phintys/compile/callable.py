@@ -16,6 +16,10 @@ from phintys.graph.shared import Container, SharedVariable
 from phintys.graph.variable import late_bound
 
 
+#: how often a call is made, at most, until no other has replaced an object that it updates
+ATTEMPTS = 64
+
+
 class Maker(Protocol):
     """What a function needs of the object that made it: `phintys.compile.function.FunctionMaker`.
 
@@ -123,6 +127,9 @@ class Function:
         self.profile: Any = None
         types = [v.type for v in maker.spec.fgraph.inputs[len(maker.inputs) :]]
         self._shared_types = [(s, t, array_type(t)) for s, t in zip(maker.shared, types)]
+        targets = [p - len(maker.inputs) for p in maker.update_targets]
+        self._updated_cells = [containers[p].storage for p in targets]
+        self._updated_objects = [p for p in targets if self._shared_types[p][2] is None]
         self._names: dict[str, int] = {}
         self._ambiguous: set[str] = set()
         for i, spec in enumerate(maker.inputs):
@@ -135,11 +142,15 @@ class Function:
     # ----- calling
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         values = list(args) if self.trust_input and not kwargs else self._convert(args, kwargs)
-        while True:
+        for _ in range(ATTEMPTS):
             state = self._shared_values()
             answer, updates = self._results(self._run([*values, *state]))
             if self._store(updates, state):
                 return answer
+        raise RuntimeError(
+            f"Each of {ATTEMPTS} attempts of a call{self._of()} ended after another call, or an op "
+            "of the function itself, had replaced a shared variable that the function updates."
+        )
 
     def _shared_values(self) -> list[Any]:
         """The values of the shared variables.
@@ -178,13 +189,9 @@ class Function:
         """
         if not updates:
             return True
-        first = len(self.maker.inputs)
-        places = [p - first for p in self.maker.update_targets]
-        cells = [self.containers[p].storage for p in places]
-        objects = [p for p in places if self._shared_types[p][2] is None]
-        now = map(itemgetter(0), [self.containers[p].storage for p in objects])
-        unchanged = map(all, [map(is_, now, [state[p] for p in objects])])
-        stores = compress([zip(cells, repeat(0), updates)], unchanged)
+        now = map(itemgetter(0), [self.containers[p].storage for p in self._updated_objects])
+        unchanged = map(all, [map(is_, now, [state[p] for p in self._updated_objects])])
+        stores = compress([zip(self._updated_cells, repeat(0), updates)], unchanged)
         done = deque(starmap(setitem, chain.from_iterable(stores)), maxlen=1)
         return bool(done)
 

@@ -75,12 +75,12 @@ def _equal(a: Any, b: Any) -> bool:
 def as_rng(x: Any) -> Variable:
     """``x`` as a variable of a type of random generators; TypeError if it is nothing of the kind.
 
-    A `numpy.random.Generator` becomes a constant.
+    A `numpy.random.Generator` becomes a constant: a copy of it.
     """
     if isinstance(x, Variable) and isinstance(x.type, RandomType):
         return x
     if isinstance(x, np.random.Generator):
-        return random_generator_type.make_constant(x)
+        return random_generator_type.make_constant(bitgen.copied(x))
     raise TypeError(
         "A draw needs a random generator: a variable such as random.rng() or "
         f"random.shared_rng(seed), not {x!r}."

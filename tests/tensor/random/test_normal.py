@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import gc
 import pickle
+import signal
 import threading
 
 import numpy as np
@@ -316,6 +317,43 @@ def test_a_call_is_repeated_if_the_generator_has_been_replaced(mode):
     single = phintys.function([], outputs, updates={rng: next_rng}, mode=mode)
     calls.clear()
     np.testing.assert_array_equal(single(), generator(7).normal(size=2))
+
+
+@modes
+def test_an_op_that_replaces_the_generator_in_each_call_is_an_error(mode):
+    rng = phintys.shared(generator())
+
+    class Replacing(phintys.Op):
+        __props__ = ()
+        itypes = otypes = [pt.dvector]
+
+        def perform(self, node, inputs, output_storage):
+            output_storage[0][0] = inputs[0] + 0
+            rng.set_value(generator(7))
+
+    next_rng, x = rng.normal(size=2)
+    f = phintys.function([], [Replacing()(x)], updates={rng: next_rng}, mode=mode)
+    with pytest.raises(RuntimeError, match="shared variable"):
+        f()
+    assert_same_state(rng.get_value(), generator(7))
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timers")
+@pytest.mark.parametrize("mode", ["FAST_RUN", "C"])
+def test_a_long_draw_is_interrupted(mode):
+    def stop(*_):
+        raise TimeoutError("enough")
+
+    f, rng = drawing(size=(10**4, 10**4), mode=mode, outputs=lambda x: x[0, 0])
+    before = signal.signal(signal.SIGALRM, stop)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.3)
+        with pytest.raises(TimeoutError, match="enough"):
+            f()
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert_same_state(rng.get_value(), generator())
 
 
 def test_calls_leave_no_references():

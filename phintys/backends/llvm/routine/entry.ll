@@ -29,6 +29,7 @@ declare void @phintys_free(ptr, i64)
 declare ptr @phintys_miss(ptr, ptr, i64, ptr)
 declare preserve_mostcc i64 @phintys_poll() cold
 declare void @phintys_release(ptr, i64)
+declare void @phintys_replaced()
 declare void @phintys_too_large()
 @PyArray_Type = external global i8
 @PyDoubleArrType_Type = external global i8

@@ -31,7 +31,7 @@ from phintys.backends.llvm.ir.writer import Writer
 from phintys.backends.llvm.kernel.kernels import KernelCode
 from phintys.backends.llvm.routine import steps
 from phintys.backends.llvm.routine.body import Body
-from phintys.backends.llvm.routine.frame import HEADER, REPEATED, Frame
+from phintys.backends.llvm.routine.frame import HEADER, MOST_REPEATS, REPEATS_AT, Frame
 from phintys.backends.llvm.routine.threads import thread_count
 from phintys.backends.llvm.runtime.callable import CHECKED, MODE_OFFSET
 from phintys.backends.llvm.runtime.cpython import LAYOUT, offsets
@@ -94,7 +94,7 @@ class Routine(Frame):
             self.word("object" if descr else "null", descr)
             self.word("integer", slot.ndim)
         named = out.value("icmp eq ptr %names, null")
-        out.line(f"%given = and i64 %flagged, {REPEATED - 1}")
+        out.line(f"%given = and i64 %flagged, {(1 << REPEATS_AT) - 1}")
         count = out.value(f"icmp eq i64 %given, {len(slots)}")
         out.require(out.value(f"and i1 {named}, {count}"), "miss")
         if any(slot.kind == "object" for slot in slots):
@@ -183,7 +183,8 @@ class Routine(Frame):
         """Emit the repetition of the call if another one has replaced an object that it updates.
 
         So draws from a shared generator are disjoint, although the GIL is released between reading
-        the generator and storing its successor.  A repeated call keeps the GIL, and hence succeeds.
+        the generator and storing its successor.  A repeated call keeps the GIL, so it succeeds
+        unless a `Python` step gives up the GIL, or replaces the object itself.
         """
         out, same = self.out, []
         for number in self.program.updates:
@@ -199,7 +200,16 @@ class Routine(Frame):
         out.label(again)
         out.line(f"call void @Py_DecRef(ptr {answer})")
         self.clean()
-        flagged = out.value(f"or i64 %given, {REPEATED}")
+        before = out.value(f"and i64 %flagged, {MOST_REPEATS << REPEATS_AT}")
+        often = out.value(f"icmp eq i64 {before}, {MOST_REPEATS << REPEATS_AT}")
+        fail, repeat = out.name("often"), out.name("repeat")
+        out.branch(often, fail, repeat)
+        out.label(fail)
+        out.line("call void @phintys_replaced()")
+        out.line("ret ptr null")
+        out.label(repeat)
+        count = out.value(f"add i64 {before}, {1 << REPEATS_AT}")
+        flagged = out.value(f"or i64 %given, {count}")
         result = out.value(
             f"call ptr @phintys.entry(ptr %self, ptr %args, i64 {flagged}, ptr null)"
         )

@@ -16,8 +16,9 @@ ALIGN = 64
 HEADER = ("slow", "failed", "count", "names")
 
 
-#: The flag, among those of the number of arguments, of a call that is repeated.
-REPEATED = 1 << 62
+#: The highest bits of the number of arguments but one, which is a flag of CPython, count how often
+#: the call has been repeated.
+REPEATS_AT, MOST_REPEATS = 56, 63
 
 
 class Frame:
@@ -92,7 +93,7 @@ class Frame:
         if not self.thread:
             self.thread = out.stack("ptr")
             out.head.append(f"  store ptr null, ptr {self.thread}")
-            out.head.append(f"  %repeated = and i64 %flagged, {REPEATED}")
+            out.head.append(f"  %repeated = and i64 %flagged, {MOST_REPEATS << REPEATS_AT}")
             out.head.append("  %first = icmp eq i64 %repeated, 0")
         much = out.value(f"icmp sgt i64 {work}, {costs.LONG_WORK}")
         out.branch(out.value(f"and i1 {much}, %first"), give, after)
