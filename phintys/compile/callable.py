@@ -15,7 +15,6 @@ from phintys.graph.results import ArrayType, array_type, has_shape
 from phintys.graph.shared import Container, SharedVariable
 from phintys.graph.variable import late_bound
 
-
 #: how often a call is made, at most, until no other has replaced an object that it updates
 ATTEMPTS = 64
 

@@ -195,3 +195,12 @@ def test_types_say_what_values_consist_of():
     assert phintys.generic.parts == (Part(None),)
     copy = pairs.copy_value(example())
     assert_equal(copy, example())
+
+
+@pytest.mark.parametrize("mode", ["NUMBA", "JAX"])
+def test_transpilers_run_such_functions_in_python(mode):
+    pytest.importorskip(mode.lower())
+    x = pairs("x")
+    with pytest.warns(UserWarning, match="has no values of type PairsType"):
+        f = phintys.function([x], scale(2.0, x), mode=mode)
+    assert_equal(f(example()), Pairs(2 * example().data, example().positions))

@@ -112,12 +112,13 @@ class RandomVariable(RNGConsumerOp):
         self.inplace = self.inplace if inplace is None else inplace
         supp = self.ndim_supp if ndim_supp is None else ndim_supp
         params = self.ndims_params if ndims_params is None else ndims_params
-        if self.signature is not None:
-            self.inputs_sig, self.outputs_sig = parse_signature(self.signature)
-            supp, params = len(self.outputs_sig[0]), [len(core) for core in self.inputs_sig]
-        if self.dtype is None or supp is None or params is None:
+        if self.signature is None and supp is not None and params is not None:
+            self.signature = _signature_of(params, supp)
+        if self.dtype is None or self.signature is None:
             raise ValueError(f"{type(self).__name__} needs a dtype and a signature.")
-        self.ndim_supp, self.ndims_params = supp, tuple(params)
+        self.inputs_sig, self.outputs_sig = parse_signature(self.signature)
+        self.ndim_supp = len(self.outputs_sig[0])
+        self.ndims_params = tuple(len(core) for core in self.inputs_sig)
         if self.inplace:
             self.destroy_map = {0: [0]}
 
@@ -152,13 +153,12 @@ class RandomVariable(RNGConsumerOp):
         if not self.ndim_supp:
             return ()
         known = {}
-        if self.signature is not None:
-            for k, (p, core) in enumerate(zip(dist_params, self.inputs_sig)):
-                for axis, letter in enumerate(core, start=p.type.ndim - len(core)):
-                    shape = p.shape if param_shapes is None else param_shapes[k]
-                    known.setdefault(letter, p.type.shape[axis] or shape[axis])
-            if all(letter in known for letter in self.outputs_sig[0]):
-                return [known[letter] for letter in self.outputs_sig[0]]
+        for k, (p, core) in enumerate(zip(dist_params, self.inputs_sig)):
+            for axis, letter in enumerate(core, start=p.type.ndim - len(core)):
+                shape = p.shape if param_shapes is None else param_shapes[k]
+                known.setdefault(letter, p.type.shape[axis] or shape[axis])
+        if all(letter in known for letter in self.outputs_sig[0]):
+            return [known[letter] for letter in self.outputs_sig[0]]
         raise MethodNotDefined(f"{type(self).__name__} defines no _supp_shape_from_params.")
 
     def rng_param(self, node: Apply) -> Variable:
@@ -307,12 +307,21 @@ class RandomVariable(RNGConsumerOp):
         if dtype == self.dtype:
             return self
         props: dict[str, Any] = {p: getattr(self, p) for p in self.__props__}
-        if self.signature is None:
-            props |= {"ndim_supp": self.ndim_supp, "ndims_params": self.ndims_params}
         return type(self)(**(props | {"dtype": dtype}))
 
     def __str__(self) -> str:
         return f"{self.name}_rv{{{self.signature!r}}}"
+
+
+def _signature_of(ndims_params: Sequence[int], ndim_supp: int) -> str:
+    """A signature with these ranks, in which all axes have different letters.
+
+    >>> _signature_of((0, 2), 1)
+    '(),(i10,i11)->(o0)'
+    """
+    cores = [",".join(f"i{k}{a}" for a in range(n)) for k, n in enumerate(ndims_params)]
+    draw = ",".join(f"o{a}" for a in range(ndim_supp))
+    return f"{','.join(f'({core})' for core in cores)}->({draw})"
 
 
 def _static(length: Any) -> int | None:

@@ -75,7 +75,7 @@ class _Draw:
         given = [("ptr", self.state)]
         for source, kind in zip(sources, types, strict=True):
             given.append((kind.text, w(f"load {kind.text}, ptr {source}, align {kind.bytes}")))
-        x = w.extern(f"phintys.numpy.{self.draw.name}", t.text, given)
+        x = w.extern(f"phintys.random.{self.draw.name}", t.text, given)
         w.line(f"store {t.text} {x}, ptr {target}, align {t.bytes}")
 
     def _moved(self, pointer: str, t: Type, count: str, stride: Dim) -> str:

@@ -1,7 +1,7 @@
 """Symbol resolution for native code.
 
 Symbols are resolved by name when code that refers to them is loaded: ``phintys.libm.asin``,
-``phintys.scipy.gammaln``, ``phintys.numpy.random_normal``, the vector functions of `vecmath`,
+``phintys.scipy.gammaln``, ``phintys.random.random_normal``, the vector functions of `vecmath`,
 ``phintys.exp.f64.v8``, the routines of `libraries`, ``phintys_copy``, and symbols that CPython and
 NumPy export.  Code of this package is compiled once per process for all compiled functions, and
 never freed.
@@ -50,7 +50,7 @@ def resolve(name: str, target: Target) -> int | None:
     where, _, function = rest.partition(".")
     if head == "phintys" and where in ("libm", "scipy"):
         return _libm(function) if where == "libm" else _scipy(function, target)
-    if head == "phintys" and where == "numpy":
+    if head == "phintys" and where == "random":
         return bitgen.routine(function)
     return cpython.symbols().get(name)
 
