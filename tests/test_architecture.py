@@ -17,6 +17,7 @@ ROOT = Path(__file__).parent.parent / "phintys"
 LAYERS = [
     ("errors", "locks", "memo"),
     ("dims",),
+    ("bitgen",),
     ("config",),
     ("routines",),
     ("graph",),
@@ -36,7 +37,8 @@ LLVM_LAYERS = ("costs", "vecmath", "machine", "ir", "runtime", "kernel", "routin
 #: what the generators may see: no graph, no op
 GENERATORS = ("backends/llvm", "backends/c")
 SEEN_BY_GENERATORS = {
-    *("errors", "locks", "memo", "dims", "config", "routines", "scalar", "lowering", "backends")
+    *("errors", "locks", "memo", "dims", "bitgen", "config", "routines", "scalar", "lowering"),
+    "backends",
 }
 MAX_MODULE = 800
 MAX_FUNCTION = 60

@@ -12,7 +12,7 @@ import linecache
 import re
 import warnings
 import weakref
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from types import FunctionType, TracebackType
 from typing import Any
@@ -20,6 +20,7 @@ from typing import Any
 from phintys.backends.numpy.run import find_error
 from phintys.graph.origin import raised_by_node
 from phintys.graph.perform import Runner
+from phintys.graph.type import Type
 from phintys.graph.variable import Apply, Constant, Variable
 
 __all__ = [
@@ -207,14 +208,15 @@ class Transpiled:
         raise found
 
 
-def interpreted(fgraph: Any, framework: str, missing_dtypes: Collection[str] = ()) -> Runner | None:
+def interpreted(
+    fgraph: Any, framework: str, supports: Callable[[Type[Any]], bool]
+) -> Runner | None:
     """The reference's callable, with a warning, if a framework lacks a type of the graph.
 
-    None if the framework has all of them.
+    None if it ``supports`` all of them.
     """
     for v in [*fgraph.inputs, *(v for node in fgraph.toposort() for v in node.outputs)]:
-        dtype = getattr(v.type, "dtype", None)
-        if dtype is None or dtype in missing_dtypes:
+        if not supports(v.type):
             warnings.warn(
                 f"{framework} has no values of type {v.type} (variable {v}): the function runs "
                 "its ops one by one in Python.",

@@ -5,15 +5,18 @@ from __future__ import annotations
 import copy as copy_module
 from collections import deque
 from collections.abc import Callable, Sequence
-from itertools import repeat
-from operator import setitem
+from itertools import chain, compress, repeat, starmap
+from operator import is_, itemgetter, setitem
 from typing import Any, Protocol
 
-from phintys.compile.aliasing import must_copy
+from phintys.compile.aliasing import copies
 from phintys.errors import did_you_mean
 from phintys.graph.results import ArrayType, array_type, has_shape
 from phintys.graph.shared import Container, SharedVariable
 from phintys.graph.variable import late_bound
+
+#: how often a call is made, at most, until no other has replaced an object that it updates
+ATTEMPTS = 64
 
 
 class Maker(Protocol):
@@ -114,7 +117,7 @@ class Function:
     ) -> None:
         self._setup(maker, containers)
         self._run = run
-        self._copy = must_copy(maker.fgraph, [o.borrow for o in maker.outputs])
+        self._copy = copies(maker.fgraph, [o.borrow for o in maker.outputs])
 
     def _setup(self, maker: Maker, containers: list[Container]) -> None:
         self.maker = maker
@@ -123,6 +126,9 @@ class Function:
         self.profile: Any = None
         types = [v.type for v in maker.spec.fgraph.inputs[len(maker.inputs) :]]
         self._shared_types = [(s, t, array_type(t)) for s, t in zip(maker.shared, types)]
+        targets = [p - len(maker.inputs) for p in maker.update_targets]
+        self._updated_cells = [containers[p].storage for p in targets]
+        self._updated_objects = [p for p in targets if self._shared_types[p][2] is None]
         self._names: dict[str, int] = {}
         self._ambiguous: set[str] = set()
         for i, spec in enumerate(maker.inputs):
@@ -135,7 +141,15 @@ class Function:
     # ----- calling
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         values = list(args) if self.trust_input and not kwargs else self._convert(args, kwargs)
-        return self._finish(self._run([*values, *self._shared_values()]))
+        for _ in range(ATTEMPTS):
+            state = self._shared_values()
+            answer, updates = self._results(self._run([*values, *state]))
+            if self._store(updates, state):
+                return answer
+        raise RuntimeError(
+            f"Each of {ATTEMPTS} attempts of a call{self._of()} ended after another call, or an op "
+            "of the function itself, had replaced a shared variable that the function updates."
+        )
 
     def _shared_values(self) -> list[Any]:
         """The values of the shared variables.
@@ -154,22 +168,31 @@ class Function:
             values.append(value)
         return values
 
-    def _finish(self, results: list[Any]) -> Any:
-        """Store the updates and return the results, after everything has been computed.
-
-        All updates are stored by one call of a C function, so a signal handler cannot run between
-        two of them.
-        """
+    def _results(self, results: list[Any]) -> tuple[Any, list[Any]]:
+        """What a call returns, and the new values of shared variables."""
         results = [
-            copy_module.copy(r) if copy and r is not None else r
+            copy(r) if copy is not None and r is not None else r
             for r, copy in zip(results, self._copy)
         ]
         n = len(self.maker.outputs)
-        first = len(self.maker.inputs)
-        cells = [self.containers[p - first].storage for p in self.maker.update_targets]
-        answer = results[0] if self.maker.unpack == "single" else results[:n]
-        deque(map(setitem, cells, repeat(0), results[n:]), maxlen=0)
-        return answer
+        return results[0] if self.maker.unpack == "single" else results[:n], results[n:]
+
+    def _store(self, updates: list[Any], state: list[Any]) -> bool:
+        """Store the updates; False if an object that is updated has been replaced since the start.
+
+        The call is repeated then, so that draws from a shared generator are disjoint.  ``state``
+        holds the values of the shared variables from which the updates were computed.
+
+        The test and all updates are one call of C functions, so no other thread and no signal
+        handler runs in between.
+        """
+        if not updates:
+            return True
+        now = map(itemgetter(0), [self.containers[p].storage for p in self._updated_objects])
+        unchanged = map(all, [map(is_, now, [state[p] for p in self._updated_objects])])
+        stores = compress([zip(self._updated_cells, repeat(0), updates)], unchanged)
+        done = deque(starmap(setitem, chain.from_iterable(stores)), maxlen=1)
+        return bool(done)
 
     def _convert(self, args: Sequence[Any], kwargs: dict[str, Any]) -> list[Any]:
         """The arguments in the order of the inputs, converted to their types."""

@@ -31,7 +31,7 @@ def make_native(
     cls = backend.function_class(NativeFunction)
     f: NativeFunction = cls.__new__(cls)
     f._setup(maker, containers)
-    f._copy = [False] * (len(maker.outputs) + len(maker.update_targets))  # the caller owns them
+    f._copy = [None] * (len(maker.outputs) + len(maker.update_targets))  # the caller owns them
     names = [] if f._ambiguous else [i.name for i in maker.inputs]
     backend.bind(artifact, f, [c.storage for c in containers], names)
     return f

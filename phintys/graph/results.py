@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from phintys.errors import ShapeError
-from phintys.graph.type import HasDataType, HasShape, Type
+from phintys.graph.type import Type
 from phintys.graph.variable import Apply
 
 #: dtype and shape; None stands for a length that the type does not fix
@@ -15,13 +15,9 @@ ArrayType = tuple[str, tuple[int | None, ...]]
 
 
 def array_type(type_: Type[Any]) -> ArrayType | None:
-    """dtype and shape of a type whose values are NumPy arrays; None for other types.
-
-    A type with an attribute ``format`` is one of sparse matrices, which also has dtype and shape.
-    """
-    if not isinstance(type_, HasDataType) or not isinstance(type_, HasShape):
-        return None
-    return None if hasattr(type_, "format") else (type_.dtype, tuple(type_.shape))
+    """dtype and shape of a type whose values are single NumPy arrays; None for other types."""
+    dtype, shape = type_.parts[0]
+    return None if dtype is None or len(type_.parts) > 1 else (dtype, shape)
 
 
 def has_shape(shape: tuple[int, ...], wanted: tuple[int | None, ...]) -> bool:

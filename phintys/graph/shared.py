@@ -149,7 +149,23 @@ def shared_constructor(value: Any, *args: Any, **kwargs: Any) -> SharedVariable:
 
     Register a function for a further class with ``shared_constructor.register``.
     """
+    packages = {cls.__module__.rpartition(".")[0] for cls in type(value).__mro__}
+    for package in packages & _LATER.keys():
+        _LATER.pop(package)()
+        return shared_constructor(value, *args, **kwargs)
     return _generic_shared(value, *args, **kwargs)
+
+
+#: package -> a function that registers the constructors for classes of its modules
+_LATER: dict[str, Callable[[], Any]] = {}
+
+
+def register_later(package: str, register: Callable[[], Any]) -> None:
+    """Let ``register`` be called before the first shared variable of a class of a package is made.
+
+    It calls ``shared_constructor.register``.  So the package need not be imported before.
+    """
+    _LATER[package] = register
 
 
 def _generic_shared(

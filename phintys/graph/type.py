@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any, Generic, TypeVar
+from functools import cached_property
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from phintys.graph.meta import MetaObject
 from phintys.graph.origin import user_origin
@@ -16,6 +18,16 @@ _NO_TANGENTS = (
     "{v} is of type {type}, whose variables have no {what}_like: no gradient can start or "
     "end at it. Give known_grads, or use return_disconnected='none'."
 )
+
+
+class Part(NamedTuple):
+    """One of the things that a value consists of: an array, or (``dtype`` None) a Python object.
+
+    None in a shape is a length that the type does not fix.
+    """
+
+    dtype: str | None
+    shape: tuple[int | None, ...] = ()
 
 
 class Type(MetaObject, ABC, Generic[D]):
@@ -94,6 +106,40 @@ class Type(MetaObject, ABC, Generic[D]):
     def may_share_memory(cls, a: Any, b: Any) -> bool:
         """Whether two values can overlap in memory.  Types of mutable values override this."""
         return a is b
+
+    # ----- what a value consists of, for code that computes with the parts
+    @cached_property
+    def parts(self) -> tuple[Part, ...]:
+        """What a value consists of: several arrays, or one array, or one Python object.
+
+        By default an array if the type has a dtype and a shape (`HasDataType` and `HasShape`), else
+        an object.  A type of values that consist of several arrays overrides this, `split` and
+        `join`.  ``lower`` of an op then gets, and returns, a `Composite` of the parts.
+        """
+        if isinstance(self, HasDataType) and isinstance(self, HasShape):
+            return (Part(self.dtype, tuple(self.shape)),)
+        return (Part(None),)
+
+    def split(self, value: D) -> Sequence[Any]:
+        """The parts of a value; arrays have the dtypes and ranks that `parts` says."""
+        return (value,)
+
+    def join(self, parts: Sequence[Any]) -> D:
+        """The value of some parts, whose memory it may use; the inverse of `split`."""
+        return parts[0]
+
+    #: whether values are objects with a state: a result of a function is never an object that
+    #: another result, an argument or a shared variable has, but a copy of it
+    has_state: bool = False
+
+    def copy_value(self, value: D) -> D:
+        """A copy of a value.
+
+        It is independent if the type `has_state`, and if values consist of several arrays.
+        """
+        if len(self.parts) > 1:
+            return self.join([copy.copy(part) for part in self.split(value)])
+        return copy.copy(value)
 
     def get_shape_info(self, obj: Any) -> Any:
         """The argument for `get_size`; must be cheap, as functions compute it when they run."""

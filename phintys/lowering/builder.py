@@ -17,14 +17,16 @@ integers.  Two lengths that must be equal, and cannot be proven equal, are compa
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import copysign
 from typing import Any, NamedTuple
 
-from phintys.dims import Dim, DimLike
+from phintys.dims import ZERO, Dim, DimLike
 from phintys.graph.variable import Apply
 from phintys.lowering.arrays import ArrayBuilder, NotNative
 from phintys.lowering.calls import (
     BlasCall,
     BranchCall,
+    DrawCall,
     ExternalCall,
     LoopCall,
     PythonCall,
@@ -34,7 +36,7 @@ from phintys.lowering.program import Check, Program, Slot
 from phintys.lowering.shapes import LoweredShapes
 from phintys.lowering.values import Literal, Shape, Source, Value, View
 from phintys.routines import Routine
-from phintys.scalar.native import NATIVE_DTYPES
+from phintys.scalar.native import DISTRIBUTIONS, NATIVE_DTYPES
 
 __all__ = ["Builder", "NotNative"]
 
@@ -194,6 +196,43 @@ class Builder(ArrayBuilder):
             ExternalCall(routine, dtype, lengths, tuple(args), tuple(slots), batch, work)
         )
         return [self._add(Source(slot, (call,))) for slot in slots]
+
+    # ---------------------------------------------------------------- random numbers
+    def draw(
+        self,
+        name: str,
+        rng: Value,
+        parameters: Sequence[Value],
+        shape: Sequence[DimLike],
+        non_negative: Sequence[int] = (),
+    ) -> tuple[Value, Value]:
+        """The generator after drawing, and random numbers of the given shape.
+
+        ``name`` is a row of `DISTRIBUTIONS`.  Parameters are cast to its dtypes and broadcast.
+        Those at the positions ``non_negative`` are checked not to have the sign of a negative
+        number.
+        """
+        dtype, dtypes = DISTRIBUTIONS[name]
+        given = [self.cast(p, d) for p, d in zip(parameters, dtypes, strict=True)]
+        checked = tuple(self._checked_sign(parameters[k]) for k in non_negative)
+        shape = self._shape(shape)
+        args = [self.broadcast_to(self._addressed(p), shape) for p in given]
+        state, target = self._result_slot(None, ()), self._result_slot(dtype, shape)
+        call = self._add(DrawCall(name, (rng, *args), state, target, checked))
+        return self._add(Source(state, (call,))), self._add(Source(target, (call,)))
+
+    def _checked_sign(self, x: Value) -> Dim:
+        """Check that no number has a negative sign, except NaN; the number of others, 0."""
+        if isinstance(x.base, Literal) and copysign(1, x.base.number) > 0:
+            return ZERO
+        x = self.cast(x, "float64")
+        bad = self.map(
+            lambda n, x: n.and_(n.lt(n.copysign(n.const(1.0, x), x), n.const(0.0, x)), n.eq(x, x)),
+            x,
+        )
+        found = self.item(self.cast(self.reduce("or", bad, tuple(range(bad.ndim))), "int64"))
+        self.check(found, "==", 0, "a parameter of a distribution is negative")
+        return found
 
     # ---------------------------------------------------------------------- python
     def python(

@@ -11,6 +11,7 @@ from phintys.lowering.program import (
     Branch,
     Call,
     Copy,
+    Draw,
     External,
     Loop,
     Operand,
@@ -164,6 +165,37 @@ class ExternalCall(CallValue):
         dtype = self.dtype_of_routine
         call = External(self.routine, dtype, integers, roles, tuple(operands), batch, work)
         return [*copies, call]
+
+
+class DrawCall(CallValue):
+    """A `Draw` from the generator ``args[0]`` with the parameters that follow.
+
+    Its results are `Source` values, in the slots ``state`` (the generator) and ``target``.  It runs
+    after the checks of the lengths ``checked``.
+    """
+
+    __slots__ = ("checked", "name", "state", "target")
+
+    def __init__(
+        self, name: str, args: tuple[Value, ...], state: Slot, target: Slot, checked: Shape = ()
+    ):
+        super().__init__(None, (), args)
+        self.checked = checked
+        self.name = name
+        self.state = state
+        self.target = target
+
+    def dims(self) -> Shape:
+        return (*self.target.shape, *self.checked)
+
+    def step(self, layouts: Layouts) -> Step:
+        dims = tuple(map(layouts.builder.canonical, self.target.shape))
+        operands = [Operand(self.target, layouts.strides(dims), ZERO)]
+        for value in self.args[1:]:
+            slot, offset, strides = value.address(layouts)
+            operands.append(Operand(slot, strides, offset))
+        source = layouts.slot(self.args[0])
+        return Draw(self.name, dims, tuple(operands), source, self.state)
 
 
 class LoopCall(CallValue):

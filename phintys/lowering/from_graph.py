@@ -17,14 +17,15 @@ from phintys.graph.fgraph import FunctionGraph
 from phintys.graph.inner import expanded
 from phintys.graph.origin import annotate
 from phintys.graph.perform import run_node
-from phintys.graph.results import ArrayType, array_type
+from phintys.graph.results import array_type
+from phintys.graph.type import Part, Type
 from phintys.graph.variable import Apply, Constant, Variable
 from phintys.lowering.assemble import assemble
 from phintys.lowering.builder import Builder, Inner, NotNative
 from phintys.lowering.memory import plan_memory
 from phintys.lowering.program import Program
 from phintys.lowering.spec import verify
-from phintys.lowering.values import Shape, Value
+from phintys.lowering.values import Composite, Shape, Value
 from phintys.scalar.native import NATIVE_DTYPES
 
 
@@ -83,12 +84,17 @@ def lower_inner(fgraph: Any, arguments: Sequence[tuple[str | None, Shape]]) -> I
 
 
 class GraphLowering:
-    """Maps the variables of a graph to values; `node` lowers one node."""
+    """Maps the variables of a graph to values; `node` lowers one node.
+
+    A variable whose values consist of several arrays has a value for the parts, or one for the
+    object, or both; each is made of the other by a `Python` step when it is first needed.
+    """
 
     def __init__(self) -> None:
         self.builder = Builder()
         self.builder.lower_inner = lower_inner
         self.values: dict[Variable, Value] = {}
+        self.composites: dict[Variable, Composite] = {}
 
     def input(self, variable: Variable) -> Value:
         """Add an argument of the Program for an input of the graph."""
@@ -98,17 +104,46 @@ class GraphLowering:
         return value
 
     def value(self, variable: Variable) -> Value:
-        """The value of a variable; a constant's is made at its first use."""
+        """The value of a variable: an array or an object; a constant's is made at its first use."""
         found = self.values.get(variable)
         if found is None:
-            if not isinstance(variable, Constant):
-                raise LoweringError(f"{variable} is computed by no node of the graph.")
-            known = array_type(variable.type)
+            found = self.values[variable] = self._made(variable)
+        return found
+
+    def _made(self, variable: Variable) -> Value:
+        """The value of a constant, or of a variable whose parts have been computed."""
+        known = array_type(variable.type)
+        if isinstance(variable, Constant):
             if known is None:
-                found = self.builder.object(variable.data)
+                return self.builder.object(variable.data)
+            return self.builder.const(variable.data, known[0])
+        composite = self.composites.get(variable)
+        if composite is None:
+            raise LoweringError(f"{variable} is computed by no node of the graph.")
+        join = variable.type.join
+        parts = [self._owned(part) for part in composite.parts]
+        return self.builder.python(lambda *parts: (join(parts),), parts, [(None, ())], "join")[0]
+
+    def _owned(self, part: Value) -> Value:
+        """A part that shares no memory with an argument or a constant."""
+        slot = part.base.owner.own_slot()
+        return part if slot is None or slot.kind == "temp" else self.builder.contiguous(part)
+
+    def argument(self, variable: Variable) -> Value | Composite:
+        """What ``lower`` gets for an input."""
+        parts = variable.type.parts
+        if len(parts) == 1:
+            return self.value(variable)
+        found = self.composites.get(variable)
+        if found is None:
+            split = variable.type.split
+            if isinstance(variable, Constant):
+                data = zip(split(variable.data), parts, strict=True)
+                values = [self.builder.const(array, part.dtype) for array, part in data]
             else:
-                found = self.builder.const(variable.data, known[0])
-            self.values[variable] = found
+                whole = [self.value(variable)]
+                values = self.builder.python(lambda x: tuple(split(x)), whole, parts, "split")
+            found = self.composites[variable] = Composite(*values)
         return found
 
     def output(self, variable: Variable) -> Value:
@@ -122,28 +157,45 @@ class GraphLowering:
         """Lower all nodes; return the values of the outputs."""
         for node in fgraph.toposort():
             self.node(node)
-        return [self.output(v) for v in fgraph.outputs]
+        taken = set(fgraph.inputs)
+        outputs: list[Value] = []
+        for v in fgraph.outputs:
+            value = self.output(v)
+            if _is_copied(v.type) and (v in taken or isinstance(v, Constant)):
+                value = self._copied(v, value)
+            taken.add(v)
+            outputs.append(value)
+        return outputs
+
+    def _copied(self, variable: Variable, value: Value) -> Value:
+        """A copy of an object that an argument, a constant or another output is."""
+        copy = variable.type.copy_value
+        return self.builder.python(lambda x: (copy(x),), [value], [(None, ())], "copy")[0]
 
     def node(self, node: Apply) -> None:
         """Lower one node."""
         self.builder.origin = node
-        types = [array_type(v.type) for v in node.outputs]
-        results = self._lowered(node, types)
+        results = self._lowered(node)
         if results is None:
-            results = self._performed(node, types)
-        for variable, known, value in zip(node.outputs, types, results, strict=True):
-            if known is not None and value.dtype is not None:
-                self._check(node, variable, known, value)
+            results = self._performed(node)
+        for variable, value in zip(node.outputs, results, strict=True):
+            if isinstance(value, Composite):
+                self._check_parts(node, variable, value.parts)
+                self.composites[variable] = value
+                continue
+            if value.dtype is not None and array_type(variable.type) is not None:
+                self._check_parts(node, variable, [value])
             self.values[variable] = value
 
-    def _lowered(self, node: Apply, types: Sequence[ArrayType | None]) -> list[Value] | None:
+    def _lowered(self, node: Apply) -> list[Value | Composite] | None:
         """The values that the op's ``lower`` returns; None if the op cannot be lowered."""
-        native = all(t is None or t[0] in NATIVE_DTYPES for t in types)
+        dtypes = [part.dtype for v in node.outputs for part in v.type.parts]
+        native = all(d is None or d in NATIVE_DTYPES for d in dtypes)
         if not (native or node.op.lowers_complex):
             return None
         try:
             # of the class: an op may have an attribute ``lower``, which triangle it reads
-            lower, inputs = type(node.op).lower, [self.value(v) for v in node.inputs]
+            lower, inputs = type(node.op).lower, [self.argument(v) for v in node.inputs]
             results = lower(node.op, node, self.builder, *inputs)
         except NotNative:
             return None
@@ -151,7 +203,7 @@ class GraphLowering:
             return None
         results = list(results) if isinstance(results, (list, tuple)) else [results]
         for result in results:
-            if not isinstance(result, Value):
+            if not isinstance(result, (Value, Composite)):
                 raise LoweringError(f"{node.op}: lower returned {result!r}, which is no Value.")
         if len(results) != len(node.outputs):
             raise LoweringError(
@@ -159,9 +211,20 @@ class GraphLowering:
             )
         return results
 
-    def _check(self, node: Apply, variable: Variable, known: ArrayType, value: Value) -> None:
+    def _check_parts(self, node: Apply, variable: Variable, values: Sequence[Value]) -> None:
+        """Check the number, dtypes and ranks of the parts of a result."""
+        parts = variable.type.parts
+        if len(parts) != len(values):
+            raise LoweringError(
+                f"{node.op}: lower returned {len(values)} parts for {variable} of type "
+                f"{variable.type}, whose values have {len(parts)}."
+            )
+        for part, value in zip(parts, values):
+            self._check(node, variable, part, value)
+
+    def _check(self, node: Apply, variable: Variable, part: Part, value: Value) -> None:
         """Check the dtype and rank of a result; add checks of the static lengths of its type."""
-        dtype, shape = known
+        dtype, shape = part
         if value.dtype != dtype or value.ndim != len(shape):
             raise LoweringError(
                 f"{node.op}: lower returned a value of dtype {value.dtype} and rank {value.ndim} "
@@ -172,13 +235,18 @@ class GraphLowering:
                 message = f"{node.op}: axis {axis} of the result has not its static length {length}"
                 self.builder.unify(value.shape[axis], length, message)
 
-    def _performed(self, node: Apply, types: Sequence[ArrayType | None]) -> list[Value]:
+    def _performed(self, node: Apply) -> list[Value]:
         """The results of a `Python` step that calls ``perform``."""
         op = node.op
         op.prepare_node(node, None, None, "py")
         given = [v for v in node.inputs if not isinstance(v, Constant)]
-        outputs = [known or (None, ()) for known in types]
+        outputs = [array_type(v.type) or (None, ()) for v in node.outputs]
         return self.builder.python(Perform(node), [self.value(v) for v in given], outputs, str(op))
+
+
+def _is_copied(type_: Type[Any]) -> bool:
+    """Whether an object must not be in two places: two outputs, or an argument and an output."""
+    return type_.has_state or len(type_.parts) > 1
 
 
 class Perform:

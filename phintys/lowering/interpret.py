@@ -7,18 +7,21 @@ garbage, so that a wrong memory plan gives a wrong result.
 
 from __future__ import annotations
 
+import ctypes
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from phintys import bitgen
 from phintys.dims import Dim
 from phintys.lowering.program import (
     Branch,
     Call,
     Check,
     Copy,
+    Draw,
     External,
     Inst,
     Kernel,
@@ -34,6 +37,7 @@ from phintys.lowering.schedule import Phase, Schedule, schedule
 from phintys.routines.language import PART
 from phintys.scalar import numeric
 from phintys.scalar.conversion import convert_number
+from phintys.scalar.native import DISTRIBUTIONS
 
 _GARBAGE = 0xA5  # the value of each byte of new memory
 
@@ -68,6 +72,7 @@ class _Run:
             Call: self.call,
             Scan: self.scan,
             External: self.external,
+            Draw: self.draw,
             Check: self.check,
             Python: self.python,
             Loop: self.loop,
@@ -189,6 +194,18 @@ class _Run:
         start += sum(i * self.integer(s) for i, s in zip(point, operand.strides))
         flat = self.flat(operand.slot)[start:]
         return flat.view(PART.get(str(flat.dtype), flat.dtype))
+
+    def draw(self, step: Draw) -> None:
+        rng = self.objects[step.source.number]
+        if step.result is not step.source:
+            rng = self.objects[step.result.number] = bitgen.copied(rng)
+        state = bitgen.address(rng)
+        function = _distribution(step.name)
+        shape = tuple(self.integer(d) for d in step.dims)
+        target, *parameters = (self.part(o, (), shape) for o in step.operands)
+        values = [p.get() for p in parameters]
+        for point in np.ndindex(*shape):
+            target.flat[target.index[point]] = function(state, *(v[point] for v in values))
 
     def factor(self, factor: Operand | float) -> Any:
         """The value of ``alpha`` or ``beta``."""
@@ -418,6 +435,14 @@ _COMBINE: dict[str, Callable[[Any, Any], Any]] = {
     "or": np.bitwise_or,
     "xor": np.bitwise_xor,
 }
+
+
+def _distribution(name: str) -> Callable[..., Any]:
+    """A function of `DISTRIBUTIONS`: takes the address of the state, and the parameters."""
+    result, parameters = DISTRIBUTIONS[name]
+    types = [np.ctypeslib.as_ctypes_type(d) for d in (result, *parameters)]
+    function = ctypes.CFUNCTYPE(types[0], ctypes.c_void_p, *types[1:])
+    return function(bitgen.routine(name))
 
 
 def scalar_function(inst: Inst) -> Callable[..., Any]:

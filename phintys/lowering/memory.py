@@ -12,6 +12,7 @@ the old one.
 from __future__ import annotations
 
 from bisect import bisect_left, insort
+from collections import Counter
 
 import numpy as np
 
@@ -22,6 +23,7 @@ from phintys.lowering.program import (
     Call,
     Check,
     Copy,
+    Draw,
     External,
     Kernel,
     Loop,
@@ -37,6 +39,7 @@ from phintys.lowering.spec import live_ranges, step_dims, step_reads, step_write
 
 def plan_memory(program: Program) -> Program:
     """Elide copies and give every temp a storage.  Changes the Program and returns it."""
+    _draw_in_place(program)
     _elide_copies(program)
     shrink_copies(program)
     _StoragePlan(program).run()
@@ -69,6 +72,24 @@ def _elide_copies(program: Program) -> None:
             merged[source] = target
     if merged:
         _rename(program, merged)
+
+
+def _draw_in_place(program: Program) -> None:
+    """Let draws change the generators that earlier draws have made, where nothing else uses them.
+
+    A chain of draws then makes one copy of its generator.
+    """
+    draws = [step for step in program.steps if isinstance(step, Draw)]
+    uses = Counter(s.number for step in program.steps for s in step_reads(step))
+    uses.update(s.number for s in program.outputs)
+    made = {step.result.number for step in draws}
+    merged: dict[Slot, Slot] = {}
+    for step in reversed(draws):
+        step.result = merged.get(step.result, step.result)
+        if step.source.number in made and uses[step.source.number] == 1:
+            merged[step.source] = step.result
+            step.source = step.result
+    program.slots = [s for s in program.slots if s not in merged]
 
 
 class _KnownLengths:
@@ -135,7 +156,7 @@ def _rename(program: Program, merged: dict[Slot, Slot]) -> None:
                 continue
         elif isinstance(step, Scan):
             step.operands = (moved(step.operands[0]), moved(step.operands[1]))
-        elif isinstance(step, (Kernel, Call, External)):
+        elif isinstance(step, (Kernel, Call, External, Draw)):
             step.operands = tuple(moved(o) for o in step.operands)
             if isinstance(step, Call):
                 step.alpha = moved(step.alpha) if isinstance(step.alpha, Operand) else step.alpha

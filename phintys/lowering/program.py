@@ -242,6 +242,25 @@ class External:
 
 
 @dataclass(eq=False, slots=True)
+class Draw:
+    """Draw an array of random numbers, in C order of ``dims``.
+
+    ``name`` is a row of `phintys.scalar.native.DISTRIBUTIONS`; ``operands`` are the target and the
+    parameters, with one stride per dim.  They share no memory.  ``source`` holds a
+    `numpy.random.Generator`.  ``result`` receives an independent copy of it, in the state after
+    the draws; if it is the same slot, the generator in it changes its state, which is legal only
+    for one that an earlier Draw has made.
+    """
+
+    name: str
+    dims: tuple[Dim, ...]
+    operands: tuple[Operand, ...]
+    source: Slot
+    result: Slot
+    step: int = -1
+
+
+@dataclass(eq=False, slots=True)
 class Check:
     """Fail unless ``left <relation> right``; relation is ``==``, ``>=`` or ``>``.
 
@@ -305,7 +324,7 @@ class Branch:
     step: int = -1
 
 
-Step = Union[Kernel, Copy, Call, Scan, External, Check, Python, Loop, Branch]
+Step = Union[Kernel, Copy, Call, Scan, External, Draw, Check, Python, Loop, Branch]
 
 
 # ------------------------------------------------------------------------- program

@@ -16,6 +16,7 @@ from phintys.lowering.program import (
     Call,
     Check,
     Copy,
+    Draw,
     External,
     Inst,
     Kernel,
@@ -28,7 +29,13 @@ from phintys.lowering.program import (
     Step,
 )
 from phintys.routines.language import INTEGERS
-from phintys.scalar.native import INSTRUCTIONS, LIBM_CALLS, NATIVE_DTYPES, SCIPY_CALLS
+from phintys.scalar.native import (
+    DISTRIBUTIONS,
+    INSTRUCTIONS,
+    LIBM_CALLS,
+    NATIVE_DTYPES,
+    SCIPY_CALLS,
+)
 
 KINDS = frozenset(("input", "constant", "temp", "output", "python", "object"))
 OWNED = frozenset(("temp", "output"))
@@ -65,6 +72,8 @@ def step_reads(step: Step) -> Iterable[Slot]:
             return (step.operands[1].slot,)
         case External():
             return step.in_role("ru")
+        case Draw():
+            return (step.source, *(o.slot for o in step.operands[1:]))
         case Python():
             return step.inputs
         case Branch():
@@ -86,6 +95,8 @@ def step_writes(step: Step) -> Iterable[Slot]:
             return (step.operands[0].slot,)
         case External():
             return step.in_role("uw")
+        case Draw():
+            return (step.operands[0].slot, step.result)
         case Python() | Branch():
             return step.outputs
         case Loop():
@@ -112,7 +123,7 @@ def step_dims(step: Step) -> Iterable[Dim]:
             for operand in (*step.operands, step.alpha, step.beta):
                 if isinstance(operand, Operand):
                     yield from operand_dims(operand)
-        case Scan():
+        case Scan() | Draw():
             yield from step.dims
             for operand in step.operands:
                 yield from operand_dims(operand)
@@ -143,6 +154,7 @@ class _Verifier:
         self.filled: set[int] = set()
         self.slots: dict[int, Slot] = {}
         self.where: Any = "program"
+        self.drawn: set[Slot] = set()  # generators that Draw steps have made
         self.defined: set[Dim] = set()  # dims whose symbols are all defined
 
     def require(self, condition: bool, message: str, *details: Any) -> None:
@@ -226,6 +238,7 @@ class _Verifier:
             Call: self.call,
             Scan: self.scan,
             External: self.external,
+            Draw: self.draw,
             Check: self.check,
             Loop: self.loop,
             Branch: self.branch,
@@ -283,6 +296,20 @@ class _Verifier:
             dtype = INTEGERS.get(kind, step.dtype)
             self.require(operand.slot.dtype == dtype, f"slot {operand.slot.number}: dtype")
             self.require(len(operand.strides) == len(step.batch), "strides and batch differ")
+
+    def draw(self, step: Draw) -> None:
+        self.require(step.name in DISTRIBUTIONS, f"unknown distribution {step.name!r}")
+        result, parameters = DISTRIBUTIONS[step.name]
+        found = [o.slot.dtype for o in step.operands]
+        self.require(found == [result, *parameters], f"operands of dtypes {found}")
+        for slot in (step.source, step.result):
+            self.require(slot.kind == "object", f"slot {slot.number} is no object")
+        if step.source is step.result:
+            self.require(step.source in self.drawn, "changes a generator that no Draw has made")
+        self.drawn.add(step.result)
+        for operand in step.operands:
+            self.require(len(operand.strides) == len(step.dims), "strides and dims differ")
+            self.require(not operand.extra, "a draw has no computed indices")
 
     def loop(self, step: Loop) -> None:
         body = verify(step.body)

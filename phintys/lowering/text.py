@@ -20,6 +20,7 @@ from phintys.lowering.program import (
     Call,
     Check,
     Copy,
+    Draw,
     External,
     Inst,
     Kernel,
@@ -150,6 +151,12 @@ def _external_lines(step: External) -> Iterator[str]:
         yield f"  ${number} = {_operand(operand)}"
 
 
+def _draw_lines(draw: Draw) -> Iterator[str]:
+    yield f"draw {draw.name} [{_dims(draw.dims)}] %{draw.source.number} -> %{draw.result.number}"
+    for number, operand in enumerate(draw.operands):
+        yield f"  ${number} = {_operand(operand)}"
+
+
 def _nested(title: str, program: Program) -> Iterator[str]:
     yield f"  {title}"
     for line in _program_lines(program):
@@ -179,6 +186,7 @@ _WRITERS: dict[type, Callable[[Any], Iterable[str]]] = {
     Call: _call_lines,
     Scan: _scan_lines,
     External: _external_lines,
+    Draw: _draw_lines,
     Branch: _branch_lines,
     Loop: _loop_lines,
     Copy: lambda s: [f"copy %{s.source.number} -> %{s.target.number}"],
@@ -349,6 +357,7 @@ class _Parser:
             "call": self.call,
             "scan": self.scan,
             "external": self.external,
+            "draw": self.draw,
             "copy": self.copy,
             "check": self.check,
             "python": self.python,
@@ -388,6 +397,11 @@ class _Parser:
         m = self.match(r"external (\w+) (\w+) ([ruw]*) \[(.*)\] batch \[(.*)\] work (.*)")
         integers, batch, work = _dim_list(m[4]), _dim_list(m[5]), parse_dim(m[6])
         return External(ROUTINES[m[1]], m[2], integers, m[3], self.operands(), batch, work)
+
+    def draw(self) -> Draw:
+        m = self.match(r"draw (\w+) \[(.*)\] %(\d+) -> %(\d+)")
+        source, result = self.slots[int(m[3])], self.slots[int(m[4])]
+        return Draw(m[1], _dim_list(m[2]), self.operands(), source, result)
 
     def factor(self, text: str) -> Operand | float:
         return self.operand(text) if text.startswith("%") else float(text)

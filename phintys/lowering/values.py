@@ -199,6 +199,18 @@ class Value:
         raise NotImplementedError(f"{self} is not a call")
 
 
+class Composite:
+    """A value that consists of several arrays (see `Type.parts`): its parts, in order."""
+
+    __slots__ = ("parts",)
+
+    def __init__(self, *parts: Value):
+        self.parts = parts
+
+    def __repr__(self) -> str:
+        return f"<Composite of {', '.join(map(repr, self.parts))}>"
+
+
 class Source(Value):
     """An array or object in a slot.  Its argument, if any, is the call that writes the slot."""
 

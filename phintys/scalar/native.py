@@ -128,6 +128,12 @@ SCIPY_CALLS = {
     "rel_entr": 2, "kl_div": 2, "betainc": 3, "betaincinv": 3, "hyp2f1": 4,
 }  # fmt: skip
 
+#: Functions that draw one random number, for `Draw` steps: dtypes of the result and of the
+#: parameters.  They are C functions of NumPy (`phintys.bitgen`), whose first argument is the state.
+DISTRIBUTIONS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "random_normal": ("float64", ("float64", "float64")),
+}
+
 
 class Native(Protocol):
     """The builder of instructions, first argument of a row's ``native`` function.

@@ -6,6 +6,10 @@ This namespace contains the names in ``__all__`` of each module.
 
 from __future__ import annotations
 
+from importlib import import_module
+
+from phintys.graph.shared import register_later
+
 from phintys.tensor.scalar_functions import *  # isort: skip  (first: later modules refine some)
 from phintys.tensor import linalg
 from phintys.tensor.axes import *
@@ -45,3 +49,12 @@ from phintys.tensor.variable import TensorConstant, TensorVariable
 from phintys.tensor import methods  # isort: skip  (last: attaches operators and methods)
 
 globals().update(CONSTRUCTORS)
+
+# imported when needed, because it imports numpy.random, which NumPy does not
+register_later("numpy.random", lambda: import_module("phintys.tensor.random"))
+
+
+def __getattr__(name: str) -> object:
+    if name == "random":
+        return import_module("phintys.tensor.random")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

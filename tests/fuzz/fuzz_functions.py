@@ -19,6 +19,7 @@ from fuzz_draw import Drawer, Item, Unfit
 from fuzz_values import draw_argument
 
 import phintys.tensor as pt
+from phintys.tensor.random.basic import DISTRIBUTIONS
 from phintys.tensor.scalar_functions import FUNCTIONS
 
 #: text of a statement, or that and its text in NumPy; None: nothing fits
@@ -65,7 +66,7 @@ def public_functions() -> dict[str, Any]:
         skip = name.startswith("_") or name in FUNCTIONS or name in pt.CONSTRUCTORS
         if own and callable(value) and not skip and not inspect.isclass(value):
             found[name] = value
-    return found
+    return found | {f"random.{name}": op for name, op in DISTRIBUTIONS.items()}
 
 
 def undrawn() -> set[str]:

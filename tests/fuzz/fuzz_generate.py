@@ -23,6 +23,7 @@ from fuzz_functions import (
 from fuzz_program import Program
 
 from phintys.graph.traversal import ancestors, graph_inputs
+from phintys.tensor.random.basic import DISTRIBUTIONS
 from phintys.tensor.scalar_functions import FUNCTIONS
 
 REDUCTIONS = "sum prod max min any all mean var std argmax argmin sum max argmax argmin".split()
@@ -58,6 +59,7 @@ FAMILIES: list[tuple[int, Any]] = [
     (5, lambda g: draw_public(g, g.choice(PRODUCTS))),
     (6, lambda g: draw_public(g, g.choice(ROWS))),
     (6, lambda g: draw_public(g, g.choice(_all_public()))),
+    (2, lambda g: draw_public(g, f"random.{g.choice(sorted(DISTRIBUTIONS))}")),
     (3, lambda g: derivative(g)),
     (2, lambda g: on_scalars(g)),
     (3, lambda g: inner_graph(g)),

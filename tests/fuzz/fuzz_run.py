@@ -27,6 +27,7 @@ from phintys.lowering.interpret import interpret
 from phintys.lowering.program import Kernel, Program
 from phintys.lowering.spec import verify
 from phintys.tensor.elemwise import Elemwise
+from phintys.tensor.random.op import RandomVariable
 from phintys.tensor.rules import RULES
 
 #: what is run -> for what share of the programs
@@ -89,9 +90,13 @@ class Plan:
 
 
 def _is_inexact_in_jax(f: Any) -> bool:
-    """Whether a function uses one of `JAX_INEXACT`."""
+    """Whether a function uses one of `JAX_INEXACT`, or draws: JAX has streams of its own."""
     ops = (node.op for node in f.maker.fgraph.apply_nodes)
-    return any(isinstance(op, Elemwise) and op.scalar_op.name in JAX_INEXACT for op in ops)
+    return any(
+        isinstance(op, RandomVariable)
+        or (isinstance(op, Elemwise) and op.scalar_op.name in JAX_INEXACT)
+        for op in ops
+    )
 
 
 def _is_wild_complex(argument: Any) -> bool:

@@ -483,3 +483,14 @@ def _positive(g: Drawer) -> tuple[str, int]:
     y, n = f"pt.tanh({x.name})", x.shape[-2]
     product = f"pt.matmul({y}, pt.matrix_transpose({y}))"
     return f"{product} / {max(x.shape[-1], 1)} + 2 * pt.eye({n})", n
+
+
+@draws("random.normal")
+def _normal(g: Drawer, name: str) -> Text:
+    x = g.item(kinds="biuf")
+    scale = g.choice(("1.0", "0.25", "2"))
+    seed = g.rng.randrange(100)
+    return (
+        f"pt.random.normal({x.name}, {scale}, rng=np.random.default_rng({seed}))",
+        f"np.random.default_rng({seed}).normal({x.name}, {scale})",
+    )

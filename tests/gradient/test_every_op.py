@@ -107,6 +107,7 @@ STRUCTURED = {
 }
 #: makes no numbers of its inputs; only its shape counts, so nothing is connected to it
 WITHOUT = {"AllocEmpty", "MakeSlice", "Lengths", "ARangeLength"}  # memory, slices, lengths
+WITHOUT |= {"RandomVariable"}  # there is no derivative through a draw
 ABSTRACT = {"CAReduce", "FixedOpCAReduce", "BlasOp", "AddingOp", "IndexOp"}
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from phintys.bitgen import copied
 from phintys.lowering.builder import Builder
 from phintys.lowering.values import Value
 
@@ -34,6 +35,7 @@ class RandomValues:
         self.b = Builder()
         self.pool: list[tuple[Value, Any]] = []
         self.args: list[Any] = []
+        self.states: list[tuple[Value, Any]] = []  # generators, as values and as objects
         self.sizes = [int(n) for n in self.rng.choice([1, 2, 3, 4], 3)]
         self.unknown = unknown
         for rank in (0, 1, 2, 2, 3):
@@ -67,7 +69,7 @@ class RandomValues:
 
     def grow(self, count: int) -> None:
         names = """unary binary binary binary reduce reduce permute slice expand take reshape gather
-        update scatter join matmul python row_chain index scan"""
+        update scatter join matmul python row_chain index scan draw"""
         steps = [getattr(self, name) for name in names.split()]
         for _ in range(count):
             self.choice(steps)()
@@ -230,6 +232,23 @@ class RandomValues:
         axis = int(self.rng.integers(array.ndim))
         kind, ufunc = self.choice([("add", np.add), ("max", np.maximum), ("mul", np.multiply)])
         self.add(self.b.scan(kind, value, axis), ufunc.accumulate(array, axis))
+
+    def draw(self) -> None:
+        """Random numbers, from the generator that is an input or from one that a draw returned."""
+        if not self.states:
+            self.args.append(np.random.default_rng(5))
+            self.states.append((self.b.input(None), np.random.default_rng(5)))
+        state, rng = self.choice(self.states)
+        rng = copied(rng)
+        mean, array = self.pick()
+        length = self.choice([1, 2, 5])
+        many = self.rng.random() < 0.5
+        shape = (length, *self.b.shape(mean)) if many else self.b.shape(mean)
+        scale = self.b.map(lambda n, x: n.abs(x), mean)
+        after, value = self.b.draw("random_normal", state, [mean, scale], shape, (1,))
+        expected = rng.normal(array, np.abs(array), (length, *array.shape) if many else None)
+        self.states.append((after, rng))
+        self.add(value, expected)
 
     def outputs(self, count: int) -> tuple[list[Value], list[Any]]:
         """Some of the pool, the last one among them."""

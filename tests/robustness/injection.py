@@ -223,7 +223,13 @@ def bits(results: Any) -> Any:
     """Results as something to compare."""
     if not isinstance(results, list):
         results = [results]
-    return [(str(np.asarray(r).dtype), np.shape(r), np.asarray(r).tobytes()) for r in results]
+    return [_bits(r) for r in results]
+
+
+def _bits(result: Any) -> Any:
+    if isinstance(result, np.random.Generator):
+        return str(result.bit_generator.state)
+    return (str(np.asarray(result).dtype), np.shape(result), np.asarray(result).tobytes())
 
 
 def open_files() -> int:

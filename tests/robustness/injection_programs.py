@@ -33,10 +33,10 @@ class Program(NamedTuple):
             updates = list(self.updates.items())
             return phintys.function(self.inputs, self.outputs, mode=mode, updates=updates)
 
-    def state(self) -> list[np.ndarray]:
-        return [np.array(s.get_value()) for s in self.updates]
+    def state(self) -> list[Any]:
+        return [s.get_value() for s in self.updates]
 
-    def set_state(self, values: Sequence[np.ndarray]) -> None:
+    def set_state(self, values: Sequence[Any]) -> None:
         for s, value in zip(self.updates, values):
             s.set_value(value)
 
@@ -158,6 +158,21 @@ def failing_check() -> Program:
     return Program([x, y], pt.exp(x) + y, [_V, _V[1:]], new, error=ValueError)
 
 
+def draws() -> Program:
+    x = pt.dvector("x")
+    rng, s = phintys.shared(np.random.default_rng(3), "rng"), phintys.shared(np.zeros(300), "s")
+    first, y = rng.normal(x, pt.exp(s))
+    second, z = first.normal(0.0, 2.0, size=(40, 300))
+    return Program([x], [z.sum(axis=0) + y, first], [_V], {rng: second, s: s + y})
+
+
+def failing_draw() -> Program:
+    x = pt.dvector("x")
+    rng = phintys.shared(np.random.default_rng(3), "rng")
+    after, y = rng.normal(0.0, x)
+    return Program([x], y, [_V], {rng: after}, error=ValueError)
+
+
 def threads() -> Program:
     m = pt.dmatrix("m")
     return Program([m], pt.softmax(pt.tanh(m), axis=1), [_LARGE], settings={"threads": 3})
@@ -179,6 +194,8 @@ PROGRAMS = {
         layouts,
         conversions,
         failing_check,
+        draws,
+        failing_draw,
         threads,
     )
 }

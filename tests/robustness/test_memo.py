@@ -62,6 +62,7 @@ PLAIN = {
     "compile/profile.py": {"_profiled_class": "one for each class of functions: two"},
     "graph/collection.py": {"_pausing": "the threads that are at work"},
     "graph/op.py": {"Op.view_map": "never changed", "Op.destroy_map": "never changed"},
+    "graph/shared.py": {"_LATER": CODE},
     "graph/type.py": {"_transfers": CODE},
     "graph/variable.py": {"late_bound": CODE},
     "routines/addresses.py": {"address": DTYPES},

@@ -49,6 +49,8 @@ VALUES = {
     "idx": [0, 1],
     "i": [0, 1],
     "ndim": [1, 2],
+    "ndim_supp": [None, 0, 1],
+    "ndims_params": [None, (0, 0), (1, 0)],
     "dtype": DTYPE,
     "acc_dtype": [None, "float64"],
     "o_type": [float32, float64],

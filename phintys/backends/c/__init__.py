@@ -12,11 +12,12 @@ from typing import Any
 
 import numpy as np
 
+from phintys import bitgen
 from phintys.backends.c.compiler import build, surroundings
 from phintys.backends.c.program import PYTHON, CFile
 from phintys.backends.interpreter import require_main_interpreter
 from phintys.backends.protocol import FunctionObject, Generator
-from phintys.lowering.program import Program, Slot
+from phintys.lowering.program import Draw, Program, Slot
 from phintys.routines.addresses import address
 
 #: what the C function ``run`` returns if it cannot allocate memory (``OUT_OF_MEMORY``)
@@ -64,6 +65,7 @@ class CompiledProgram:
         self.library = build(self.source)
         pointers = [_address(name) for name in PYTHON.values()]
         pointers += [address(library, name) for library, name in self.file.outside]
+        pointers += [bitgen.routine(n) for n in self.file.draws]
         self.library.bind((ctypes.c_void_p * len(pointers))(*pointers))
         self.entry = self.library.run
         self.entry.restype = ctypes.c_int64
@@ -190,8 +192,12 @@ class _Run:
         self.pointers[number] = array.ctypes.data
 
     def python(self, number: int) -> None:
-        """Run a `Python` step."""
+        """Run a `Python` step, or copy the generator of a `Draw`."""
         step: Any = self.compiled.steps[number]
+        if isinstance(step, Draw):
+            rng, self.pointers[step.result.number] = bitgen.opened(self.arrays[step.source.number])
+            self.arrays[step.result.number] = rng
+            return
         start = self.compiled.file.call_lengths
         inputs = []
         for slot in step.inputs:

@@ -23,6 +23,7 @@ from phintys.lowering.program import (
     Call,
     Check,
     Copy,
+    Draw,
     External,
     Kernel,
     Operand,
@@ -35,7 +36,7 @@ from phintys.lowering.program import (
 from phintys.lowering.reductions import start_of_scan
 from phintys.routines.language import PART
 from phintys.routines.libraries import LETTERS
-from phintys.scalar.native import SCIPY_CALLS
+from phintys.scalar.native import DISTRIBUTIONS, SCIPY_CALLS
 
 RUNTIME = Path(__file__).parent / "runtime.h"
 
@@ -61,6 +62,8 @@ class CFile:
     outside
         (library, name) of the functions of SciPy, in the order in which ``bind`` takes their
         addresses, after those of `PYTHON`
+    draws
+        the distributions, whose addresses come last
     call_lengths
         the position in ``n`` of the lengths that are passed to a Python function
     pointer_count, length_count
@@ -85,6 +88,7 @@ class CFile:
             if isinstance(s, External)
         }
         self.outside = sorted({f for s in program.steps for f in _outside(s)})
+        self.draws = sorted({s.name for s in program.steps if isinstance(s, Draw)})
         self.items = self._item_slots()
         self.text = self._emit()
 
@@ -148,6 +152,7 @@ class CFile:
                 *(f"static double (*special_{n})({_signature(n)});" for n in specials),
                 *self._library_functions(),
                 *(emit_routine(*routine) for routine in self.routines.values()),
+                *(_distribution(name) for name in self.draws),
                 self._bind(),
                 *self.functions,
                 "int64_t run(void **p, int64_t *n, void *allocate, void *python) {",
@@ -171,6 +176,7 @@ class CFile:
         """The C function that stores the addresses of the functions that the file calls."""
         names = [*PYTHON]
         names += [f"{library}_{name}" for library, name in self.outside]
+        names += self.draws
         lines = [f"    {name} = f[{k}];" for k, name in enumerate(names)]
         return "\n".join(["void bind(void **f) {", *lines, "}"])
 
@@ -221,6 +227,8 @@ class CFile:
             self._scan(step)
         elif isinstance(step, External):
             self._external(step)
+        elif isinstance(step, Draw):
+            self._draw(step)
         elif isinstance(step, Python):
             self._python(step)
         else:
@@ -292,6 +300,26 @@ class CFile:
         for slot in step.in_role("uw"):
             self._item(slot)
 
+    def _draw(self, step: Draw) -> None:
+        """Emit a draw; Python puts the address of the state of the generator's copy into ``p``."""
+        if step.source is not step.result:
+            self._call_python("python", step.step, [])
+        target, *parameters = step.operands
+        self._allocate(target.slot)
+        loops = [f"b{k}" for k in range(len(step.dims))]
+        given = "".join(f", *({self._place(o, loops)})" for o in parameters)
+        self.lines += [
+            *(
+                f"for (int64_t {b} = 0; {b} < {self.integer(length)}; {b}++)"
+                for b, length in zip(loops, step.dims)
+            ),
+            "{",
+            "if (signals(&work, 8)) { failed = RAISED; goto done; }",
+            f"*({self._place(target, loops)}) = {step.name}(p[{step.result.number}]{given});",
+            "}",
+        ]
+        self._item(target.slot)
+
     def _place(self, operand: Operand, loops: list[str]) -> str:
         """The address of the element of an operand at the counters of some loops."""
         terms = [self.integer(operand.offset)]
@@ -338,6 +366,13 @@ def _signature(name: str) -> str:
     return ", ".join(["double"] * SCIPY_CALLS[name] + ["int"])
 
 
+def _distribution(name: str) -> str:
+    """The declaration of the pointer to a function of `DISTRIBUTIONS`."""
+    result, parameters = DISTRIBUTIONS[name]
+    types = ", ".join(["void *", *(TYPES[d] for d in parameters)])
+    return f"static {TYPES[result]} (*{name})({types});"
+
+
 def _dims(program: Program) -> list[Dim]:
     """Every Dim that a Program mentions."""
     found: list[Dim] = [*program.storages]
@@ -350,11 +385,11 @@ def _dims(program: Program) -> list[Dim]:
             found += [*step.dims, *(i.param for i in step.body if i.op == "dim")]
         if isinstance(step, Call):
             found += [*step.sizes, *step.batch]
-        if isinstance(step, Scan):
+        if isinstance(step, Scan | Draw):
             found += step.dims
         if isinstance(step, External):
             found += [*step.integers, *step.batch, step.work]
-        if isinstance(step, Kernel | Call | Scan | External):
+        if isinstance(step, Kernel | Call | Scan | External | Draw):
             for o in step.operands:
                 found += [o.offset, *o.strides, *o.extra]
     return found

@@ -5,7 +5,8 @@ are called back in Python (`jax.pure_callback`).  Expressions that depend only o
 evaluated at trace time, so that ``zeros(x.shape)`` and ``x[: x.shape[0] // 2]`` work.
 
 Results are JAX arrays.  XLA has no exceptions: a condition on values (an index that is not
-constant) is returned as a flag, which is tested after the call.
+constant) is returned as a flag, which is tested after the call.  Random numbers are those of JAX,
+see `phintys.backends.jax.random`.
 """
 
 from __future__ import annotations

@@ -10,11 +10,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from phintys.backends.jax.dispatch import collecting, convert_node, enable_x64, jax_typify, raised
+from phintys.backends.jax.random import WithKeys, has_samplers, is_state
 from phintys.backends.protocol import Run, Transpiler
 from phintys.backends.source import Transpiled, generate, interpreted
 from phintys.errors import UnsupportedError
 from phintys.graph.inner import expanded
 from phintys.graph.origin import describe
+from phintys.graph.results import array_type
 from phintys.memo import Memo
 
 #: how many jitted variants of a function are cached, by the values of its integer inputs
@@ -32,7 +34,9 @@ def compile_fgraph(fgraph: Any) -> Run:
     [Array([2., 2.], dtype=float32)]
     """
     fgraph = expanded(fgraph)
-    return interpreted(fgraph, "JAX") or Transpiled(fgraph, Compiled(fgraph))
+    sampled = has_samplers(fgraph)
+    found = interpreted(fgraph, "JAX", lambda t: bool(array_type(t)) or (sampled and is_state(t)))
+    return found or Transpiled(fgraph, WithKeys(fgraph, Compiled(fgraph)))
 
 
 class JAX:
@@ -138,4 +142,4 @@ class Compiled:
 
 
 def _is_integer(v: Any) -> bool:
-    return v.type.ndim == 0 and np.dtype(v.type.dtype).kind in "iu"
+    return getattr(v.type, "ndim", -1) == 0 and np.dtype(v.type.dtype).kind in "iu"

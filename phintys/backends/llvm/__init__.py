@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from phintys import bitgen
 from phintys.backends.llvm.machine import jit, stored
 from phintys.backends.llvm.machine.image import Code
 from phintys.backends.llvm.machine.target import current, surroundings
@@ -209,5 +210,6 @@ def _addresses(
         "array": lambda array: array.ctypes.data,
         "cell": lambda i: id(cells[i]),
         "null": lambda _: 0,
+        "opened": lambda _: id(bitgen.opened),
     }
     return [word[kind](value) for kind, value in layout]

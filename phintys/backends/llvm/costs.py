@@ -160,6 +160,9 @@ ROW_BLOCK_THREADS = 4
 #: Scalar instructions, some 10 microseconds: the GIL is released around more work.
 LONG_WORK = 20_000
 
+#: Scalar instructions that take as long as drawing a random number.
+DRAW_WORK = 16
+
 #: Bytes of temps of constant size, at most, that a call keeps on the stack.
 STACK_BYTES = 4096
 
@@ -190,6 +193,9 @@ POLL_POINTS = 16
 #: Nanoseconds per point: kernels with an element in memory for each point that take less do not
 #: poll.  Measured: code generation for small kernels took 10 to 18 % longer with polls.
 DENSE_NANOSECONDS = 32
+
+#: Random numbers between two polls: a power of two.
+POLL_DRAWS = 2**14
 
 #: Multiply-adds of products, at least, after which a function polls.
 POLL_PRODUCT = 2**22

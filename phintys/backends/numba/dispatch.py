@@ -17,10 +17,12 @@ from phintys.graph.inner import expanded
 from phintys.graph.op import Op
 from phintys.graph.origin import annotate
 from phintys.graph.perform import run_node
+from phintys.graph.results import array_type
 from phintys.graph.variable import Apply, Constant
 from phintys.inner.from_graph import OpFromGraph
 from phintys.memo import Memo, exact
 from phintys.scalar.type import ScalarType
+from phintys.tensor.random.type import RandomType
 
 #: dtypes of arrays that Numba does not support
 MISSING_DTYPES = frozenset(("float16",))
@@ -108,8 +110,11 @@ def as_array(*args):
 
 
 def passed_as_argument(constant: Constant) -> bool:
-    """Whether a constant is an argument: arrays are; Numba copies globals into the machine code."""
-    return isinstance(constant.data, np.ndarray)
+    """Whether a constant is an argument: arrays and generators are.
+
+    Numba copies globals into the machine code.
+    """
+    return isinstance(constant.data, np.ndarray | np.random.Generator)
 
 
 # ---------------------------------------------------------------------------- compiling
@@ -172,11 +177,18 @@ def numba_type(type_: Any) -> Any:
     >>> numba_type(pt.dmatrix)
     Array(float64, 2, 'C', False, aligned=True)
     """
-    dtype = getattr(type_, "dtype", None)
-    if dtype is None or dtype in MISSING_DTYPES:
+    if isinstance(type_, RandomType):
+        return types.npy_rng
+    known = array_type(type_)
+    if known is None or known[0] in MISSING_DTYPES:
         return None
-    element = numba.from_dtype(np.dtype(dtype))
+    element = numba.from_dtype(np.dtype(known[0]))
     return types.Array(element, type_.ndim, "C") if _is_array(type_) else element
+
+
+def is_supported(type_: Any) -> bool:
+    """Whether Numba has the values of a Type."""
+    return numba_type(type_) is not None
 
 
 def _is_array(type_: Any) -> bool:
@@ -193,7 +205,7 @@ def in_object_mode(op: Any, node: Any = None, **kwargs: Any) -> Any:
     found = [numba_type(v.type) for v in node.outputs]
     names = [f"r{i}" for i in range(len(found))]
     parameters = [f"x{i}" for i in range(len(node.inputs))]
-    arrays = [i for i, v in enumerate(node.inputs) if hasattr(v.type, "dtype")]
+    arrays = [i for i, v in enumerate(node.inputs) if numba_type(v.type) is not None]
     declared = ", ".join(f"{r}=t{r}" for r in names)
     body = [
         f"with objmode({declared}):",
@@ -210,7 +222,7 @@ def in_object_mode(op: Any, node: Any = None, **kwargs: Any) -> Any:
 def _performing(node: Apply, arrays: Sequence[int]) -> Callable[..., Any]:
     """A function that calls ``perform``; takes the inputs at positions ``arrays``.
 
-    The other inputs are constants without a dtype.
+    The other inputs are constants that Numba has no type for.
     """
     fixed = [v.data if isinstance(v, Constant) else None for v in node.inputs]
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from phintys.backends.numba.dispatch import (
-    MISSING_DTYPES,
     convert_node,
+    is_supported,
     jit,
     numba_typify,
     passed_as_argument,
@@ -28,7 +28,7 @@ def compile_fgraph(fgraph: Any) -> Run:
     [array([2., 2.])]
     """
     fgraph = expanded(fgraph)
-    return interpreted(fgraph, "Numba", MISSING_DTYPES) or Transpiled(fgraph, Compiled(fgraph))
+    return interpreted(fgraph, "Numba", is_supported) or Transpiled(fgraph, Compiled(fgraph))
 
 
 class Numba:

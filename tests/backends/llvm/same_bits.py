@@ -119,6 +119,13 @@ def layouts() -> Iterator[Case]:
             yield Case(f"{name} {dtype}", [x], [(x * x).sum(axis=1), x + 1], [view])
 
 
+def draws() -> Iterator[Case]:
+    x, y = arrays(2, 1)
+    rng = np.random.default_rng(3)
+    drawn = pt.random.normal(x, pt.exp(y), rng=rng)
+    yield Case("draws", [x, y], [drawn, pt.tanh(drawn).sum(axis=0)], [normal(70, 33), normal(33)])
+
+
 def threads() -> Iterator[Case]:
     (x,) = arrays(2)
     outputs = [pt.erf(pt.tanh(pt.exp(-x * x))).sum(), pt.softmax(pt.erf(x), axis=1)]
@@ -128,7 +135,7 @@ def threads() -> Iterator[Case]:
 
 
 KINDS: list[Callable[[], Iterator[Case]]] = [
-    elementwise, reductions, products, blocks, positions, layouts, threads,
+    elementwise, reductions, products, blocks, positions, layouts, draws, threads,
 ]  # fmt: skip
 
 

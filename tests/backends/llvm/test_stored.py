@@ -74,7 +74,9 @@ def word_lists(draw) -> Words:
     objects = draw(st.lists(OBJECTS, min_size=1, max_size=5))
     found = [o for o in objects if isinstance(o, np.ndarray)]
     kinds = [
-        st.sampled_from([("slow", None), ("failed", None), ("names", None), ("null", None)]),
+        st.sampled_from(
+            [("slow", None), ("failed", None), ("names", None), ("null", None), ("opened", None)]
+        ),
         st.tuples(st.just("integer"), st.integers(-(2**63), 2**63 - 1)),
         st.tuples(st.just("cell"), st.integers(0, CELLS - 1)),
         st.tuples(st.just("object"), st.sampled_from(objects)),
@@ -241,7 +243,7 @@ def test_values_that_are_none(bad):
     assert read_function(value(BAD_VALUES[bad]), CELLS) is None
 
 
-@pytest.mark.parametrize("word", [struct.pack("<B", 8), struct.pack("<BI", 6, 1), b""])
+@pytest.mark.parametrize("word", [struct.pack("<B", 9), struct.pack("<BI", 6, 1), b""])
 def test_words_that_are_none(word):
     start = code_bytes(GOOD) + struct.pack("<IBI", 1, 0, 1)  # None, one word
     assert read_function(start + struct.pack("<BI", 6, 0), CELLS) == (GOOD, [("object", None)])

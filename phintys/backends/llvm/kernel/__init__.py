@@ -8,6 +8,7 @@
     indexed.py      operands whose rows are selected by an index
     sharing.py      kernels that differ only in constants share code
     scans.py        Scan -> one function
+    draws.py        Draw -> one function
     polling.py      the number of points between two polls for signals
     rows.py tiles.py  Kernel -> Kernels with loops in another order
 

@@ -21,7 +21,7 @@ The format, all integers little-endian and without padding::
                     u8 5  array: u8 flags (1: in Fortran's order, 2: read only), dtype as above,
                           u8 rank, rank times: u64 length, bytes elements in the order of memory
                 u32 n, n times a word of the block (see `entry.EntryCode`):
-                    u8 kind: 0 slow, 1 failed, 2 names, 3 null
+                    u8 kind: 0 slow, 1 failed, 2 names, 3 null, 8 opened
                     u8 4 integer: i64;  5 cell: i64
                     u8 6 object: u32 number of a value;  7 array: u32 number of an array
 
@@ -43,8 +43,8 @@ import numpy as np
 from phintys.backends.llvm.machine.image import Code, Image, ObjectFile, is_sound
 
 #: Kinds of words of functions' blocks, in the order of their numbers in the format.
-_KINDS = ("slow", "failed", "names", "null", "integer", "cell", "object", "array")
-_PLAIN = _KINDS[:4]
+_KINDS = ("slow", "failed", "names", "null", "integer", "cell", "object", "array", "opened")
+_PLAIN = ("slow", "failed", "names", "null", "opened")
 _WORD = 8
 
 _IMAGE, _OBJECT_FILE = 1, 2

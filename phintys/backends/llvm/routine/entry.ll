@@ -1,5 +1,6 @@
 declare double @PyFloat_AsDouble(ptr)
 declare i64 @PyLong_AsLongLongAndOverflow(ptr, ptr)
+declare ptr @PyLong_AsVoidPtr(ptr)
 declare ptr @PyErr_NoMemory()
 declare ptr @PyEval_SaveThread()
 declare void @PyEval_RestoreThread(ptr)
@@ -28,6 +29,7 @@ declare void @phintys_free(ptr, i64)
 declare ptr @phintys_miss(ptr, ptr, i64, ptr)
 declare preserve_mostcc i64 @phintys_poll() cold
 declare void @phintys_release(ptr, i64)
+declare void @phintys_replaced()
 declare void @phintys_too_large()
 @PyArray_Type = external global i8
 @PyDoubleArrType_Type = external global i8

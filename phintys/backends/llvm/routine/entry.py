@@ -3,7 +3,8 @@
 The routine has the vectorcall signature of CPython.  It tests its arguments, computes lengths,
 allocates memory, runs the steps one after the other, and returns results and new values of shared
 variables.  Calls share only read-only data and the cells of shared variables, so the routine is
-reentrant and thread-safe.
+reentrant and thread-safe.  A call that finds that the old value of an object that it updates has
+been replaced meanwhile is repeated.
 
 External addresses come through the block of pointers that belongs to the function object (see
 `callable.Block`) or are symbols for the linker; the code contains no absolute address.  Routines
@@ -30,7 +31,7 @@ from phintys.backends.llvm.ir.writer import Writer
 from phintys.backends.llvm.kernel.kernels import KernelCode
 from phintys.backends.llvm.routine import steps
 from phintys.backends.llvm.routine.body import Body
-from phintys.backends.llvm.routine.frame import HEADER, Frame
+from phintys.backends.llvm.routine.frame import HEADER, MOST_REPEATS, REPEATS_AT, Frame
 from phintys.backends.llvm.routine.threads import thread_count
 from phintys.backends.llvm.runtime.callable import CHECKED, MODE_OFFSET
 from phintys.backends.llvm.runtime.cpython import LAYOUT, offsets
@@ -95,8 +96,8 @@ class Routine(Frame):
             self.word("object" if descr else "null", descr)
             self.word("integer", slot.ndim)
         named = out.value("icmp eq ptr %names, null")
-        given = out.value("and i64 %flagged, 9223372036854775807")
-        count = out.value(f"icmp eq i64 {given}, {len(slots)}")
+        out.line(f"%given = and i64 %flagged, {(1 << REPEATS_AT) - 1}")
+        count = out.value(f"icmp eq i64 %given, {len(slots)}")
         out.require(out.value(f"and i1 {named}, {count}"), "miss")
         if any(slot.kind == "object" for slot in slots):
             mode = out.load("i64", "%self", MODE_OFFSET)
@@ -166,10 +167,12 @@ class Routine(Frame):
         if not single:
             answer = out.value(f"call ptr @PyList_New(i64 {len(results)})")
             out.require(out.value(f"icmp ne ptr {answer}, null"), "raise")
+            self.repeat_if_changed(answer)
             for i, slot in enumerate(results):
                 object_ = self.hand_out(slot, moved)
                 out.value(f"call i32 @PyList_SetItem(ptr {answer}, i64 {i}, ptr {object_})")
         else:
+            self.repeat_if_changed()
             answer = self.hand_out(results[0], moved)
         news = [self.hand_out(slot, moved) for slot in updates]
         for number, new in zip(program.updates, news):
@@ -177,6 +180,43 @@ class Routine(Frame):
             out.value(f"call i32 @PyList_SetItem(ptr {cell}, i64 0, ptr {new})")
         self.clean(owned=0 if len(moved) < self.owned else self.owned)
         out.line(f"ret ptr {answer}")
+
+    def repeat_if_changed(self, answer: str = "null") -> None:
+        """Emit the repetition of the call if another one has replaced an object that it updates.
+
+        So draws from a shared generator are disjoint, although the GIL is released between reading
+        the generator and storing its successor.  A repeated call keeps the GIL, so it succeeds
+        unless a `Python` step gives up the GIL, or replaces the object itself.
+        """
+        out, same = self.out, []
+        for number in self.program.updates:
+            slot = self.program.inputs[number]
+            if slot.kind == "object":
+                cell, old = self.body.cells[slot.number], self.body.objects[slot.number]
+                now = out.value(f"call ptr @PyList_GetItem(ptr {cell}, i64 0)")
+                same.append(out.value(f"icmp eq ptr {now}, {old}"))
+        if not same:
+            return
+        again, go = out.name("again"), out.name("go")
+        out.branch(_all(out, same), go, again)
+        out.label(again)
+        out.line(f"call void @Py_DecRef(ptr {answer})")
+        self.clean()
+        before = out.value(f"and i64 %flagged, {MOST_REPEATS << REPEATS_AT}")
+        often = out.value(f"icmp eq i64 {before}, {MOST_REPEATS << REPEATS_AT}")
+        fail, repeat = out.name("often"), out.name("repeat")
+        out.branch(often, fail, repeat)
+        out.label(fail)
+        out.line("call void @phintys_replaced()")
+        out.line("ret ptr null")
+        out.label(repeat)
+        count = out.value(f"add i64 {before}, {1 << REPEATS_AT}")
+        flagged = out.value(f"or i64 %given, {count}")
+        result = out.value(
+            f"call ptr @phintys.entry(ptr %self, ptr %args, i64 {flagged}, ptr null)"
+        )
+        out.line(f"ret ptr {result}")
+        out.label(go)
 
     def hand_out(self, slot: Slot, moved: set[int]) -> str:
         """Emit a new reference to the object in an output slot."""
@@ -193,7 +233,7 @@ class Routine(Frame):
         out = self.out
         out.label("miss")
         out.line(
-            "%answer = tail call ptr @phintys_miss(ptr %self, ptr %args, i64 %flagged, ptr %names)"
+            "%answer = tail call ptr @phintys_miss(ptr %self, ptr %args, i64 %given, ptr %names)"
         )
         out.line("ret ptr %answer")
         out.label("fail")

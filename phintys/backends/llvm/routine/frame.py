@@ -16,6 +16,11 @@ ALIGN = 64
 HEADER = ("slow", "failed", "count", "names")
 
 
+#: The highest bits of the number of arguments but one, which is a flag of CPython, count how often
+#: the call has been repeated.
+REPEATS_AT, MOST_REPEATS = 56, 63
+
+
 class Frame:
     """The text of a routine, the words of its block, and the resources that a call releases."""
 
@@ -83,12 +88,15 @@ class Frame:
 
     # ----- the GIL
     def suspend(self, work: str) -> None:
-        """Emit the release of the GIL if there is enough work."""
+        """Emit the release of the GIL if there is enough work, and the call is not repeated."""
         out, give, after = self.out, self.out.name("give"), self.out.name("go")
         if not self.thread:
             self.thread = out.stack("ptr")
             out.head.append(f"  store ptr null, ptr {self.thread}")
-        out.branch(out.value(f"icmp sgt i64 {work}, {costs.LONG_WORK}"), give, after)
+            out.head.append(f"  %repeated = and i64 %flagged, {MOST_REPEATS << REPEATS_AT}")
+            out.head.append("  %first = icmp eq i64 %repeated, 0")
+        much = out.value(f"icmp sgt i64 {work}, {costs.LONG_WORK}")
+        out.branch(out.value(f"and i1 {much}, %first"), give, after)
         out.label(give)
         out.store("ptr", out.value("call ptr @PyEval_SaveThread()"), self.thread)
         out.line(f"br label %{after}")

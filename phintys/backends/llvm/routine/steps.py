@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from phintys.backends.llvm import costs
+from phintys.backends.llvm.kernel.draws import emit_draw
 from phintys.backends.llvm.kernel.rows import by_several_rows
 from phintys.backends.llvm.kernel.scans import emit_scan
 from phintys.backends.llvm.kernel.tiles import by_tiles
@@ -20,6 +22,7 @@ from phintys.lowering.program import (
     Call,
     Check,
     Copy,
+    Draw,
     External,
     Kernel,
     Loop,
@@ -86,6 +89,30 @@ def _scan(body: Body, step: Scan) -> None:
     body.call(emit_scan(step), body.lengths)
 
 
+def _draw(body: Body, step: Draw) -> None:
+    if step.source is not step.result:
+        _open(body, step)
+    body.frame.suspend(body.lengths(product(step.dims) * costs.DRAW_WORK))
+    body.succeed(body.call(emit_draw(step), body.lengths), step)
+    body.frame.resume()
+
+
+def _open(body: Body, step: Draw) -> None:
+    """Emit the copy of the generator; the address of the slot becomes that of its state."""
+    out, frame = body.out, body.frame
+    argv = out.stack("[1 x ptr]")
+    out.store("ptr", body.objects[step.source.number], argv)
+    pair, place = frame.obtain(
+        f"call ptr @phintys_call(ptr {body.word('opened', None)}, ptr {argv}, i64 1, i64 2, "
+        f"ptr {body.word('object', step.name)})"
+    )
+    body.receive(step.result, out.value(f"call ptr @PyTuple_GetItem(ptr {pair}, i64 0)"), step.name)
+    number = out.value(f"call ptr @PyTuple_GetItem(ptr {pair}, i64 1)")
+    address = out.value(f"call ptr @PyLong_AsVoidPtr(ptr {number})")
+    body.addresses[step.result.number] = address
+    frame.release(place)
+
+
 def _python(body: Body, step: Python) -> None:
     out, frame = body.out, body.frame
     argv = out.stack(f"[{len(step.inputs) + 1} x ptr]")
@@ -128,6 +155,7 @@ _STEPS: dict[type, Callable[[Body, Any], None]] = {
     Call: _call,
     Scan: _scan,
     External: externals.emit,
+    Draw: _draw,
     Python: _python,
     Branch: control.emit_branch,
     Loop: control.emit_loop,

@@ -45,6 +45,7 @@ declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
 @watch = external global [2 x i64]
 @watch_key = external global i8
 
+@text.replaced = private constant [70 x i8] c"a shared variable is replaced again and again in calls that update it\00"
 @text.large = private constant [33 x i8] c"an operand is too large for BLAS\00"
 @text.strict = private constant [47 x i8] c"an argument does not fit the compiled function\00"
 @text.failed = private constant [47 x i8] c"step %lld failed, and no reason has been given\00"
@@ -328,6 +329,13 @@ complain:
   call void @PyErr_SetString(ptr %kind, ptr @text.large)
   br label %done
 done:
+  ret void
+}
+
+; A call has been repeated too often, because a shared variable that it updates was replaced.
+define void @phintys_replaced() {
+  %kind = load ptr, ptr @PyExc_RuntimeError
+  call void @PyErr_SetString(ptr %kind, ptr @text.replaced)
   ret void
 }
 

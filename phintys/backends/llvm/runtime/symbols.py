@@ -1,10 +1,10 @@
 """Symbol resolution for native code.
 
 Symbols are resolved by name when code that refers to them is loaded: ``phintys.libm.asin``,
-``phintys.special.gammaln``, ``phintys.lapack.dpotrf``, the vector functions of `vecmath`,
-``phintys.exp.f64.v8``, routines, ``phintys.routine.cholesky.float64``, the functions of
-`libraries`, ``phintys_copy``, and symbols that CPython and NumPy export.  Code of this package is
-compiled once per process for all compiled functions, and never freed.
+``phintys.special.gammaln``, ``phintys.lapack.dpotrf``, ``phintys.random.random_normal``, the vector
+functions of `vecmath`, ``phintys.exp.f64.v8``, routines, ``phintys.routine.cholesky.float64``, the
+functions of `libraries`, ``phintys_copy``, and symbols that CPython and NumPy export.  Code of this
+package is compiled once per process for all compiled functions, and never freed.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import re
 import sys
 from pathlib import Path
 
+from phintys import bitgen
 from phintys.backends.llvm import vecmath
 from phintys.backends.llvm.machine import process
 from phintys.backends.llvm.machine.jit import Library, Resolver, compile_ir
@@ -52,6 +53,8 @@ def resolve(name: str, target: Target) -> int | None:
         return _libm(function)
     if head == "phintys" and (where in MODULES or where == "numpy"):
         return _outside(where, function, target)
+    if head == "phintys" and where == "random":
+        return bitgen.routine(function)
     if head == "phintys" and where == "routine":
         return _routine(name, *function.split("."), target).address(name)
     return cpython.symbols().get(name)

@@ -1,0 +1,90 @@
+"""Draw -> LLVM IR text: a loop nest that calls a C function of NumPy for each element."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+
+from phintys.backends.llvm import costs
+from phintys.backends.llvm.ir.instructions import KernelWriter, Type
+from phintys.backends.llvm.ir.loops import counted_loop
+from phintys.backends.llvm.kernel.kernels import KernelCode
+from phintys.backends.llvm.kernel.lanes import Arguments
+from phintys.dims import Dim, product
+from phintys.lowering.program import Draw
+
+
+def emit_draw(draw: Draw) -> KernelCode:
+    """Emit the function of a draw; it fails if a signal handler raises.
+
+    Its argument for the slot `Draw.result` is the address of the ``bitgen_t``.
+    """
+    return _Draw(draw).emit()
+
+
+class _Draw:
+    def __init__(self, draw: Draw) -> None:
+        self.draw, self.w, self.arguments = draw, KernelWriter(), Arguments()
+        self.state = self.arguments.slot(draw.result)
+        self.types = [Type(str(o.slot.dtype)) for o in draw.operands]
+
+    def emit(self) -> KernelCode:
+        w, draw = self.w, self.draw
+        pointers = [
+            self._moved(self.arguments.slot(o.slot), t, "1", o.offset)
+            for o, t in zip(draw.operands, self.types, strict=True)
+        ]
+        if draw.dims:
+            size = self.arguments.dim(product(draw.dims))
+            w.require(w(f"icmp ne i64 {size}, 0"), "done")  # there may be many empty rows
+        self._loop(0, pointers)
+        for label, status in (("done", 0), ("fail", 1)):
+            if label == "done":
+                w.line("br label %done")
+            w.label(label)
+            w.line(f"ret i64 {status}")
+        parameters = self.arguments.all()
+        signature = ", ".join(f"{a.type} {name}" for name, a in parameters)
+        text = w.text(f"i64 @SYMBOL({signature}) noinline nounwind")
+        symbol = "phintys.kernel." + hashlib.sha256(text.encode()).hexdigest()[:20]
+        arguments = tuple(a for _, a in parameters)
+        text = text.replace("SYMBOL", symbol)
+        return KernelCode(symbol, text, arguments, frozenset(w.declares), bool(draw.dims))
+
+    def _loop(self, d: int, pointers: Sequence[str]) -> None:
+        """Emit the loops from dim ``d`` on; the operands are at ``pointers`` at their start."""
+        dims = self.draw.dims
+        if d == len(dims):
+            self._element(pointers)
+            return
+
+        def turn(counter: str, _: list[str]) -> list[str]:
+            here = [
+                self._moved(pointer, t, counter, operand.strides[d])
+                for pointer, t, operand in zip(pointers, self.types, self.draw.operands)
+            ]
+            self._loop(d + 1, here)
+            return []
+
+        span = ("0", self._number(dims[d]), 1)
+        counted_loop(self.w, span, [], [], turn, str(costs.POLL_DRAWS))
+
+    def _element(self, pointers: Sequence[str]) -> None:
+        w, (t, *types) = self.w, self.types
+        target, *sources = pointers
+        given = [("ptr", self.state)]
+        for source, kind in zip(sources, types, strict=True):
+            given.append((kind.text, w(f"load {kind.text}, ptr {source}, align {kind.bytes}")))
+        x = w.extern(f"phintys.random.{self.draw.name}", t.text, given)
+        w.line(f"store {t.text} {x}, ptr {target}, align {t.bytes}")
+
+    def _moved(self, pointer: str, t: Type, count: str, stride: Dim) -> str:
+        """Emit the address ``count`` times a stride after a pointer."""
+        if stride.value == 0:
+            return pointer
+        elements = self.w(f"mul i64 {count}, {self._number(stride)}")
+        return self.w(f"getelementptr {t.text}, ptr {pointer}, i64 {elements}")
+
+    def _number(self, dim: Dim) -> str:
+        """A length or stride: a literal if it is 1, else an argument."""
+        return "1" if dim.value == 1 else self.arguments.dim(dim)

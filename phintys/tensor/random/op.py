@@ -1,0 +1,328 @@
+"""`RandomVariable`: the op that draws from a distribution."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from phintys import bitgen
+from phintys.config import config
+from phintys.errors import MethodNotDefined, ShapeError
+from phintys.gradient.barriers import grad_undefined
+from phintys.graph.equality import equal_computations
+from phintys.graph.op import Op
+from phintys.graph.type import DisconnectedType, disconnected_type
+from phintys.graph.variable import Apply, Variable
+from phintys.scalar import dtypes
+from phintys.tensor.blockwise import parse_signature
+from phintys.tensor.convert import as_tensor_variable
+from phintys.tensor.join import concatenate
+from phintys.tensor.random.type import as_rng
+from phintys.tensor.random.utils import (
+    batch_lengths,
+    batch_static,
+    explicit_expand_dims,
+    normalize_size_param,
+    rv_size_is_none,
+)
+from phintys.tensor.random.variable import shared_rng
+from phintys.tensor.type import TensorType
+
+
+class RNGConsumerOp(Op):
+    """Base class of ops that take a random generator and return it after drawing."""
+
+    @abstractmethod
+    def update(self, node: Apply) -> dict[Variable, Variable]:
+        """Input generator -> the output that is the generator after drawing."""
+
+
+class RandomVariable(RNGConsumerOp):
+    """Numbers drawn from a distribution.
+
+    The inputs of its nodes are ``(rng, size, *parameters)``, the outputs ``(next_rng, draw)``.
+    ``size`` is None (`NoneConst`) or an int64 vector.  Parameters have equally many batch axes,
+    which broadcast where their length is known to be 1; a given size says their lengths.
+
+    Subclasses set the attributes below, and one of `rng_fn` and ``routine``.
+
+    Parameters
+    ----------
+    name
+        of the distribution, and of the method of `numpy.random.Generator` that the default `rng_fn`
+        calls
+    ndim_supp, ndims_params
+        the ranks of one draw, and of each parameter for one draw; they follow from the signature
+    dtype
+        of the draws; ``"floatX"`` becomes config.floatX
+    inplace
+        whether draws change the state of the input generator
+    signature
+        core axes of parameters and draws, as ``"(),()->()"``
+
+    Attributes
+    ----------
+    routine
+        the row of `phintys.scalar.native.DISTRIBUTIONS` with which compiled code draws; None: it
+        calls `perform`
+    non_negative
+        the positions of parameters that must not be negative, -0.0 included, for ``routine``
+
+    >>> import numpy as np, phintys
+    >>> class HalfNormal(RandomVariable):
+    ...     name = "halfnormal"
+    ...     signature = "()->()"
+    ...     dtype = "floatX"
+    ...
+    ...     @classmethod
+    ...     def rng_fn(cls, rng, scale, size):
+    ...         return abs(rng.normal(0.0, scale, size))
+    >>> f = phintys.function([], HalfNormal()(2.0, size=3, rng=np.random.default_rng(1)))
+    >>> f() > 0
+    array([ True,  True,  True])
+    """
+
+    __props__ = ("name", "signature", "dtype", "inplace")
+    default_output = 1
+    name: str | None = None
+    ndim_supp: int | None = None
+    ndims_params: Sequence[int] | None = None
+    dtype: str | None = None
+    inplace: bool = False
+    signature: str | None = None
+    routine: str | None = None
+    non_negative: tuple[int, ...] = ()
+
+    # ----- class and static shape
+    def __init__(
+        self,
+        name: str | None = None,
+        ndim_supp: int | None = None,
+        ndims_params: Sequence[int] | None = None,
+        dtype: str | None = None,
+        inplace: bool | None = None,
+        signature: str | None = None,
+    ) -> None:
+        self.name = name or self.name
+        self.signature = signature or self.signature
+        self.dtype = dtype or self.dtype
+        self.inplace = self.inplace if inplace is None else inplace
+        supp = self.ndim_supp if ndim_supp is None else ndim_supp
+        params = self.ndims_params if ndims_params is None else ndims_params
+        if self.signature is None and supp is not None and params is not None:
+            self.signature = _signature_of(params, supp)
+        if self.dtype is None or self.signature is None:
+            raise ValueError(f"{type(self).__name__} needs a dtype and a signature.")
+        self.inputs_sig, self.outputs_sig = parse_signature(self.signature)
+        self.ndim_supp = len(self.outputs_sig[0])
+        self.ndims_params = tuple(len(core) for core in self.inputs_sig)
+        if self.inplace:
+            self.destroy_map = {0: [0]}
+
+    def make_node(self, rng: Any, size: Any, *dist_params: Any) -> Apply:
+        rng, size = as_rng(rng), normalize_size_param(size)
+        params = [as_tensor_variable(p) for p in dist_params]
+        ranks = self._ranks()
+        if len(params) != len(ranks):
+            raise ValueError(f"{self} takes {len(ranks)} parameters, not {len(params)}.")
+        for p, core in zip(params, ranks):
+            if p.type.ndim < core:
+                raise ValueError(f"A parameter of {self} has at least {core} dimensions: {p.type}.")
+        length = None if rv_size_is_none(size) else size.type.shape[0]
+        params = explicit_expand_dims(params, ranks, length)
+        supp = tuple(_static(n) for n in self._supp_shape_from_params(params))
+        shape = batch_static(size, params, ranks) + supp
+        dtype = config.floatX if self.dtype == "floatX" else dtypes.as_dtype(self.dtype)
+        draw = TensorType(dtype, shape).make_variable()
+        return Apply(self, [rng, size, *params], [rng.type.make_variable(), draw])
+
+    def _ranks(self) -> Sequence[int]:
+        return self.ndims_params or ()
+
+    def _supp_shape_from_params(
+        self, dist_params: Sequence[Any], param_shapes: Sequence[Any] | None = None
+    ) -> Sequence[Any]:
+        """The shape of one draw: lengths of parameters with the same letter in the signature.
+
+        Entries are variables, or ints where they are known.  `MethodNotDefined` if the signature
+        does not determine it; subclasses then override this.
+        """
+        if not self.ndim_supp:
+            return ()
+        known = {}
+        for k, (p, core) in enumerate(zip(dist_params, self.inputs_sig)):
+            for axis, letter in enumerate(core, start=p.type.ndim - len(core)):
+                shape = p.shape if param_shapes is None else param_shapes[k]
+                known.setdefault(letter, p.type.shape[axis] or shape[axis])
+        if all(letter in known for letter in self.outputs_sig[0]):
+            return [known[letter] for letter in self.outputs_sig[0]]
+        raise MethodNotDefined(f"{type(self).__name__} defines no _supp_shape_from_params.")
+
+    def rng_param(self, node: Apply) -> Variable:
+        """The input of a node that is the generator."""
+        return node.inputs[0]
+
+    def size_param(self, node: Apply) -> Variable:
+        """The input of a node that is the size: `NoneConst` or an int64 vector."""
+        return node.inputs[1]
+
+    def dist_params(self, node: Apply) -> Sequence[Variable]:
+        """The inputs of a node that are the parameters."""
+        return node.inputs[2:]
+
+    def batch_ndim(self, node: Apply) -> int:
+        """The number of batch axes of the draws of a node."""
+        return int(node.outputs[1].type.ndim) - (self.ndim_supp or 0)
+
+    def update(self, node: Apply) -> dict[Variable, Variable]:
+        return {node.inputs[0]: node.outputs[0]}
+
+    def infer_shape(self, node: Apply, shapes: Sequence[Any]) -> list[Any]:
+        params, given = self.dist_params(node), shapes[2:]
+        batch = batch_lengths(self.size_param(node), params, given, self._ranks())
+        return [None, (*batch, *self._supp_shape_from_params(params, given))]
+
+    # ----- perform
+    def rng_fn(self, rng: Any, *args: Any, **kwargs: Any) -> Any:
+        """The numbers: ``rng_fn(rng, *parameters, size)``.
+
+        The default calls the method ``name`` of `numpy.random.Generator`.
+        """
+        return getattr(np.random.Generator, str(self.name))(rng, *args, **kwargs)
+
+    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: list[list[Any]]) -> None:
+        rng, size, *params = inputs
+        shape = None if size is None else tuple(int(n) for n in size)
+        self.check_lengths(node, shape, params)
+        if not self.inplace:
+            rng = bitgen.copied(rng)
+        draw = self.rng_fn(rng, *params, shape)
+        output_storage[0][0] = rng
+        output_storage[1][0] = np.asarray(draw, dtype=node.outputs[1].type.dtype)
+
+    def check_lengths(self, node: Apply, size: Sequence[int] | None, params: Sequence[Any]) -> None:
+        """Raise ShapeError if batch lengths that are not known to be 1 differ."""
+        for axis in range(self.batch_ndim(node)):
+            found = [
+                p.shape[axis]
+                for p, v in zip(params, self.dist_params(node))
+                if v.type.shape[axis] != 1
+            ]
+            found += [] if size is None else [size[axis]]
+            if len(set(found)) > 1:
+                shapes = ", ".join(str(p.shape) for p in params)
+                raise ShapeError(
+                    f"Lengths along axis {axis} do not agree in {self}: the parameters have shapes "
+                    f"{shapes}, the size is {size}. A length of 1 broadcasts only if it is known "
+                    "when the graph is built."
+                )
+
+    def do_constant_folding(self, fgraph: Any, node: Apply) -> bool:
+        return False
+
+    # ----- derivative
+    def connection_pattern(self, node: Apply) -> list[list[bool]]:
+        return [[False, False], [False, False], *[[False, True] for _ in node.inputs[2:]]]
+
+    def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
+        if isinstance(cotangents[1].type, DisconnectedType):
+            return [disconnected_type() for _ in inputs]
+        params = [grad_undefined(self, k, x) for k, x in enumerate(inputs[2:], start=2)]
+        return [disconnected_type(), disconnected_type(), *params]
+
+    def pushforward(self, inputs: Any, outputs: Any, tangents: Any) -> list[Variable]:
+        for k, t in enumerate(tangents):
+            if not isinstance(t.type, DisconnectedType):
+                return [disconnected_type(), grad_undefined(self, k, inputs[k])]
+        return [disconnected_type(), disconnected_type()]
+
+    # ----- batching
+    def vectorize_node(self, node: Apply, *batched_inputs: Any) -> Apply:
+        """The node for batched parameters; lengths of new axes are added to a given size."""
+        rng, size, *params = batched_inputs
+        old = self.size_param(node)
+        if not rv_size_is_none(old) and equal_computations([old], [size]):
+            new = max(p.type.ndim - v.type.ndim for p, v in zip(params, self.dist_params(node)))
+            params = explicit_expand_dims(params, self._ranks())
+            shapes = [p.shape for p in params]
+            lengths = batch_lengths(None, params, shapes, self._ranks())[:new]
+            size = concatenate([as_tensor_variable(lengths), size]) if lengths else size
+        return self.make_node(rng, size, *params)
+
+    # ----- lowering
+    def lower(self, node: Apply, b: Any, *inputs: Any) -> Any:
+        rng, size, *params = inputs
+        own = type(self).rng_fn is RandomVariable.rng_fn
+        if self.routine is None or not own or not bitgen.has_routine(self.routine):
+            return NotImplemented
+        if rv_size_is_none(self.size_param(node)):
+            shape = b.broadcast_shape([b.shape(p) for p in params])
+        else:
+            count = self.size_param(node).type.shape[0]
+            shape = b.lengths([b.scalar(n) for n in b.items(size, count)])
+        state, draw = b.draw(self.routine, rng, params, shape, self.non_negative)
+        return [state, b.cast(draw, node.outputs[1].type.dtype)]
+
+    # ----- user function
+    def __call__(
+        self,
+        *args: Any,
+        size: Any = None,
+        name: str | None = None,
+        rng: Any = None,
+        dtype: Any = None,
+        return_next_rng: bool = False,
+        **kwargs: Any,
+    ) -> Any:
+        """The draw, or with ``return_next_rng`` the pair of the generator after it and the draw.
+
+        Parameters
+        ----------
+        args
+            the parameters of the distribution
+        size
+            the batch shape, which includes that of the parameters; None: that of the parameters
+        name
+            of the variable of the draw
+        rng
+            a variable of a generator, or a generator; None: a new shared one
+        dtype
+            of the draw; TypeError if it is not of the kind of the distribution's own
+        """
+        op = self._in_dtype(dtype)
+        rng = shared_rng() if rng is None else rng
+        next_rng, draw = Op.__call__(op, rng, size, *args, return_list=True, **kwargs)
+        draw.name = name or draw.name
+        return (next_rng, draw) if return_next_rng else draw
+
+    def _in_dtype(self, dtype: Any) -> RandomVariable:
+        """This op for draws of a dtype; None: its own, where floatX is config.floatX."""
+        own = config.floatX if self.dtype == "floatX" else str(self.dtype)
+        dtype = own if dtype is None else dtypes.as_dtype(dtype)
+        if np.dtype(dtype).kind != np.dtype(own).kind:
+            raise TypeError(f"{self} draws numbers like those of {own}, not {dtype}.")
+        if dtype == self.dtype:
+            return self
+        props: dict[str, Any] = {p: getattr(self, p) for p in self.__props__}
+        return type(self)(**(props | {"dtype": dtype}))
+
+    def __str__(self) -> str:
+        return f"{self.name}_rv{{{self.signature!r}}}"
+
+
+def _signature_of(ndims_params: Sequence[int], ndim_supp: int) -> str:
+    """A signature with these ranks, in which all axes have different letters.
+
+    >>> _signature_of((0, 2), 1)
+    '(),(i10,i11)->(o0)'
+    """
+    cores = [",".join(f"i{k}{a}" for a in range(n)) for k, n in enumerate(ndims_params)]
+    draw = ",".join(f"o{a}" for a in range(ndim_supp))
+    return f"{','.join(f'({core})' for core in cores)}->({draw})"
+
+
+def _static(length: Any) -> int | None:
+    return length if isinstance(length, int) else None

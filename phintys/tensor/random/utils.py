@@ -1,0 +1,93 @@
+"""Shapes of draws: the argument ``size``, and parameters that are broadcast."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from phintys.graph.variable import Variable
+from phintys.scalar import dtypes
+from phintys.tensor.convert import as_tensor_variable
+from phintys.tensor.elemwise import broadcast_static, cast, dimshuffle
+from phintys.tensor.static import as_length, infer_static_shape
+from phintys.tensor.type_other import NoneConst, NoneTypeT
+
+
+def rv_size_is_none(size: Any) -> bool:
+    """Whether the input ``size`` of a draw is None, so that the parameters give the shape."""
+    return size is None or isinstance(size.type, NoneTypeT)
+
+
+def normalize_size_param(size: Any) -> Variable:
+    """The argument ``size`` of a draw as an int64 vector of known length, or as `NoneConst`.
+
+    TypeError if it is not an integer, a sequence of integers, an integer vector or None; ValueError
+    if the length of a vector is not known.
+
+    >>> normalize_size_param(3).data
+    array([3])
+    """
+    if size is None or (isinstance(size, Variable) and isinstance(size.type, NoneTypeT)):
+        return NoneConst
+    if isinstance(size, Sequence | np.ndarray) and not isinstance(size, str) and not len(size):
+        return as_tensor_variable(np.zeros(0, "int64"))
+    size = as_tensor_variable([size] if isinstance(size, int | np.integer) else size)
+    if size.type.dtype not in dtypes.INTEGER or size.type.ndim > 1:
+        raise TypeError(f"The size of a draw is an integer, a vector of them or None, not {size}.")
+    if size.type.ndim == 0:
+        size = dimshuffle(size, ["x"])
+    if size.type.shape[0] is None:
+        raise ValueError(
+            f"The length of size is not known: {size} has type {size.type}. Declare it, e.g. by "
+            "pt.vector(dtype='int64', shape=(2,)), or give a list of integers."
+        )
+    return cast(size, "int64")
+
+
+def explicit_expand_dims(
+    params: Sequence[Any], ndim_params: Sequence[int], size_length: int | None = None
+) -> list[Any]:
+    """The parameters with axes of length 1 inserted, so that all have equally many batch axes.
+
+    ``ndim_params`` are the ranks of one item.  With a ``size_length`` there are so many batch axes;
+    ValueError if that is too few for a parameter.
+    """
+    counts = [p.type.ndim - core for p, core in zip(params, ndim_params, strict=True)]
+    most = max(counts, default=0)
+    if size_length is not None:
+        if most > size_length:
+            raise ValueError(
+                f"The size of a draw has {size_length} lengths, but a parameter has {most} batch "
+                "dimensions: the size includes those of the parameters."
+            )
+        most = size_length
+    return [
+        p if n == most else dimshuffle(p, ["x"] * (most - n) + list(range(p.type.ndim)))
+        for p, n in zip(params, counts)
+    ]
+
+
+def batch_static(
+    size: Any, params: Sequence[Any], ndims_params: Sequence[int]
+) -> tuple[int | None, ...]:
+    """The static batch shape of a draw; the parameters have equally many batch axes."""
+    if not rv_size_is_none(size):
+        return infer_static_shape(size)[1]
+    shapes = [p.type.shape[: p.type.ndim - core] for p, core in zip(params, ndims_params)]
+    return broadcast_static(shapes, "the parameters of a draw", params)
+
+
+def batch_lengths(
+    size: Any, params: Sequence[Any], shapes: Sequence[Any], ndims_params: Sequence[int]
+) -> list[Any]:
+    """The batch shape of a draw as variables; ``shapes`` are those of the parameters."""
+    if not rv_size_is_none(size):
+        return [as_length(n) for n in infer_static_shape(size)[0]]
+    n_batch = [p.type.ndim - core for p, core in zip(params, ndims_params)]
+    lengths = []
+    for axis in range(max(n_batch, default=0)):
+        known = [(p.type.shape[axis], s[axis]) for p, s in zip(params, shapes)]
+        lengths.append(next((s for n, s in known if n != 1), known[0][1]))
+    return lengths
