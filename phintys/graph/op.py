@@ -226,7 +226,8 @@ class Op(OlderInterface, MetaObject):
     #: ``perform_batched(node, inputs)``: results for inputs with leading axes, ``node`` being the
     #: node of one item; None: `Blockwise` calls `perform` for each item
     perform_batched: Callable[[Apply, Sequence[Any]], Sequence[Any]] | None = None
-    #: ``lower_batched(node, b, *inputs)``: `lower` for inputs with leading axes
+    #: ``lower_batched(node, b, *inputs)``: `lower` for inputs with leading axes, ``node`` being the
+    #: node of one item; what the shape rule requires has been checked
     lower_batched: Callable[..., Any] | None = None
 
     def vectorize_node(self, node: Apply, *batched_inputs: Variable) -> Apply:

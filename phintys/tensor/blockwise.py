@@ -275,7 +275,11 @@ class Blockwise(Op):
 
     def lower(self, node: Apply, b: Any, *inputs: Any) -> Any:
         batched = self.core_op.lower_batched
-        return NotImplemented if batched is None else batched(self.core_node(node), b, *inputs)
+        if batched is None:
+            return NotImplemented
+        if self.core_op.shape_rule is not None:
+            b.result_shapes(node, *inputs)
+        return batched(self.core_node(node), b, *inputs)
 
     def __str__(self) -> str:
         return self.name or f"Blockwise{{{self.core_op}, {self.signature}}}"

@@ -18,6 +18,7 @@ import numpy as np
 
 from phintys.backends.jax.dispatch import jax_funcify, jax_typify, length, require
 from phintys.bitgen import copied
+from phintys.graph.shapes import check_shapes
 from phintys.tensor.random.basic import NormalRV
 from phintys.tensor.random.op import RandomVariable
 from phintys.tensor.random.type import RandomType
@@ -61,7 +62,7 @@ def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
 
     def draw(key: Any, size: Any, *params: Any) -> tuple[Any, Any]:
         given = [length(n, node) for n in size] if sized else None
-        op.check_lengths(node, given, params)
+        check_shapes(node, [None, given and np.array(given), *params])
         for k in op.non_negative:
             bad = jnp.signbit(params[k]) & ~jnp.isnan(params[k])
             require(jnp.logical_not(bad), f"parameter {k} of {op} is negative", ValueError)

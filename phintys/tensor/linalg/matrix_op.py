@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from phintys.errors import ShapeError
+from phintys.dims import Dim
 from phintys.graph.op import Op
+from phintys.graph.shapes import Shape, ShapeContext
 from phintys.graph.variable import Apply
 from phintys.scalar import dtypes
 from phintys.tensor.blockwise import Blockwise
@@ -27,19 +28,12 @@ class MatrixOp(Op):
     lowers_complex = True
 
     # ----- class and static shape
-    def matrix(self, x: Any, square: bool = False) -> Any:
-        """An input as a matrix; TypeError or ShapeError if it is none, or not square."""
+    def matrix(self, x: Any) -> Any:
+        """An input as a matrix; TypeError if it is none."""
         x = as_tensor_variable(x)
         if x.type.ndim != 2:
             raise TypeError(f"{self} takes matrices; {x} has {x.type.ndim} dimensions.")
-        if square and None not in x.type.shape and x.type.shape[0] != x.type.shape[1]:
-            raise ShapeError(f"{self} takes square matrices; {x} has shape {x.type.shape}.")
         return x
-
-    def require_square(self, shape: tuple[int, ...]) -> None:
-        """ShapeError unless the shape is that of a square matrix."""
-        if shape[0] != shape[1]:
-            raise ShapeError(f"{self} takes square matrices, not one of shape {shape}.")
 
     # ----- batching
     def vectorize_node(self, node: Apply, *batched_inputs: Any) -> Apply:
@@ -47,13 +41,19 @@ class MatrixOp(Op):
 
     # ----- lowering
     def lower(self, node: Apply, b: Any, *inputs: Any) -> Any:
-        return (
-            NotImplemented if self.lower_batched is None else self.lower_batched(node, b, *inputs)
-        )
+        if self.lower_batched is None:
+            return NotImplemented
+        b.result_shapes(node, *inputs)
+        return self.lower_batched(node, b, *inputs)
 
     def __str__(self) -> str:
         props = ", ".join(f"{name}={getattr(self, name)!r}" for name in self.__props__)
         return f"{type(self).__name__}{{{props}}}"
+
+
+def square(s: ShapeContext, x: Shape) -> Dim:
+    """The number of rows and columns of a matrix, which must be equal."""
+    return s.equal(x[-2], x[-1], "The matrix is not square")
 
 
 def inexact(*given: str) -> str:

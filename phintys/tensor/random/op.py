@@ -10,25 +10,28 @@ import numpy as np
 
 from phintys import bitgen
 from phintys.config import config
-from phintys.errors import MethodNotDefined, ShapeError
+from phintys.dims import Dim
+from phintys.errors import MethodNotDefined
 from phintys.gradient.barriers import grad_undefined
 from phintys.graph.equality import equal_computations
 from phintys.graph.op import Op
+from phintys.graph.shapes import Shape, ShapeContext, check_shapes, static_shapes
 from phintys.graph.type import DisconnectedType, disconnected_type
 from phintys.graph.variable import Apply, Variable
 from phintys.scalar import dtypes
 from phintys.tensor.blockwise import parse_signature
 from phintys.tensor.convert import as_tensor_variable
+from phintys.tensor.inferred import infer_shape
 from phintys.tensor.join import concatenate
 from phintys.tensor.random.type import as_rng
 from phintys.tensor.random.utils import (
-    batch_lengths,
-    batch_static,
     explicit_expand_dims,
     normalize_size_param,
     rv_size_is_none,
 )
 from phintys.tensor.random.variable import shared_rng
+from phintys.tensor.shape import shape_tuple
+from phintys.tensor.static import known_length
 from phintys.tensor.type import TensorType
 
 
@@ -133,11 +136,45 @@ class RandomVariable(RNGConsumerOp):
                 raise ValueError(f"A parameter of {self} has at least {core} dimensions: {p.type}.")
         length = None if rv_size_is_none(size) else size.type.shape[0]
         params = explicit_expand_dims(params, ranks, length)
-        supp = tuple(_static(n) for n in self._supp_shape_from_params(params))
-        shape = batch_static(size, params, ranks) + supp
+        inputs = [rng, size, *params]
         dtype = config.floatX if self.dtype == "floatX" else dtypes.as_dtype(self.dtype)
-        draw = TensorType(dtype, shape).make_variable()
-        return Apply(self, [rng, size, *params], [rng.type.make_variable(), draw])
+        _, shape = static_shapes(self, inputs)
+        return Apply(self, inputs, [rng.type.make_variable(), TensorType(dtype, shape)()])
+
+    def shape_rule(self, s: ShapeContext, rng: Shape, size: Shape, *params: Shape) -> list[Shape]:
+        batches = [p[: len(p) - core] for p, core in zip(params, self._ranks())]
+        batch = s.broadcast(batches)
+        if not rv_size_is_none(s.inputs[1]):
+            found, batch = batch, s.values(1)
+            for axis, n in enumerate(batch):
+                s.check(n, ">=", 0, "A length is negative", early=True)
+                if batches and found[axis].value != 1:
+                    message = f"Lengths along axis {axis} do not agree"
+                    s.equal(found[axis], n, message, broadcasts=True)
+        return [(), (*batch, *self._supp_rule(s, params))]
+
+    def _supp_rule(self, s: ShapeContext, params: Sequence[Shape]) -> Shape:
+        """The shape of one draw: lengths of parameters with the same letter in the signature."""
+        named: dict[str, Dim] = {}
+        for p, core in zip(params, self.inputs_sig):
+            for n, letter in zip(p[len(p) - len(core) :], core):
+                message = f"Lengths called {letter} in {self.signature} do not agree"
+                named[letter] = s.equal(named[letter], n, message) if letter in named else n
+        wanted = self.outputs_sig[0]
+        own = type(self)._supp_shape_from_params is RandomVariable._supp_shape_from_params
+        if own and all(letter in named for letter in wanted):
+            return tuple([named[letter] for letter in wanted])
+        found = self._supp_shape_from_params(s.inputs[2:])
+        return tuple([self._given_length(s, k, n) for k, n in enumerate(found)])
+
+    def _given_length(self, s: ShapeContext, k: int, n: Any) -> Dim:
+        """Length ``k`` of a draw, which `_supp_shape_from_params` gives."""
+        s.reads_values = True  # it may depend on values of parameters
+        known = known_length(n)
+        if known is not None:
+            return Dim.const(known)
+        params = s.inputs[2:]
+        return s.unknown(None, lambda *shapes: self._supp_shape_from_params(params, shapes[2:])[k])
 
     def _ranks(self) -> Sequence[int]:
         return self.ndims_params or ()
@@ -145,20 +182,11 @@ class RandomVariable(RNGConsumerOp):
     def _supp_shape_from_params(
         self, dist_params: Sequence[Any], param_shapes: Sequence[Any] | None = None
     ) -> Sequence[Any]:
-        """The shape of one draw: lengths of parameters with the same letter in the signature.
+        """The shape of one draw, if the signature does not determine it: subclasses override this.
 
-        Entries are variables, or ints where they are known.  `MethodNotDefined` if the signature
-        does not determine it; subclasses then override this.
+        Entries are variables, or ints where they are known.  ``param_shapes`` are the lengths of
+        the parameters as variables.
         """
-        if not self.ndim_supp:
-            return ()
-        known = {}
-        for k, (p, core) in enumerate(zip(dist_params, self.inputs_sig)):
-            for axis, letter in enumerate(core, start=p.type.ndim - len(core)):
-                shape = p.shape if param_shapes is None else param_shapes[k]
-                known.setdefault(letter, p.type.shape[axis] or shape[axis])
-        if all(letter in known for letter in self.outputs_sig[0]):
-            return [known[letter] for letter in self.outputs_sig[0]]
         raise MethodNotDefined(f"{type(self).__name__} defines no _supp_shape_from_params.")
 
     def rng_param(self, node: Apply) -> Variable:
@@ -180,11 +208,6 @@ class RandomVariable(RNGConsumerOp):
     def update(self, node: Apply) -> dict[Variable, Variable]:
         return {node.inputs[0]: node.outputs[0]}
 
-    def infer_shape(self, node: Apply, shapes: Sequence[Any]) -> list[Any]:
-        params, given = self.dist_params(node), shapes[2:]
-        batch = batch_lengths(self.size_param(node), params, given, self._ranks())
-        return [None, (*batch, *self._supp_shape_from_params(params, given))]
-
     # ----- perform
     def rng_fn(self, rng: Any, *args: Any, **kwargs: Any) -> Any:
         """The numbers: ``rng_fn(rng, *parameters, size)``.
@@ -196,29 +219,12 @@ class RandomVariable(RNGConsumerOp):
     def perform(self, node: Apply, inputs: Sequence[Any], output_storage: list[list[Any]]) -> None:
         rng, size, *params = inputs
         shape = None if size is None else tuple(int(n) for n in size)
-        self.check_lengths(node, shape, params)
+        check_shapes(node, inputs)
         if not self.inplace:
             rng = bitgen.copied(rng)
         draw = self.rng_fn(rng, *params, shape)
         output_storage[0][0] = rng
         output_storage[1][0] = np.asarray(draw, dtype=node.outputs[1].type.dtype)
-
-    def check_lengths(self, node: Apply, size: Sequence[int] | None, params: Sequence[Any]) -> None:
-        """Raise ShapeError if batch lengths that are not known to be 1 differ."""
-        for axis in range(self.batch_ndim(node)):
-            found = [
-                p.shape[axis]
-                for p, v in zip(params, self.dist_params(node))
-                if v.type.shape[axis] != 1
-            ]
-            found += [] if size is None else [size[axis]]
-            if len(set(found)) > 1:
-                shapes = ", ".join(str(p.shape) for p in params)
-                raise ShapeError(
-                    f"Lengths along axis {axis} do not agree in {self}: the parameters have shapes "
-                    f"{shapes}, the size is {size}. A length of 1 broadcasts only if it is known "
-                    "when the graph is built."
-                )
 
     def do_constant_folding(self, fgraph: Any, node: Apply) -> bool:
         return False
@@ -246,23 +252,21 @@ class RandomVariable(RNGConsumerOp):
         old = self.size_param(node)
         if not rv_size_is_none(old) and equal_computations([old], [size]):
             new = max(p.type.ndim - v.type.ndim for p, v in zip(params, self.dist_params(node)))
-            params = explicit_expand_dims(params, self._ranks())
-            shapes = [p.shape for p in params]
-            lengths = batch_lengths(None, params, shapes, self._ranks())[:new]
+            whole = self.make_node(rng, None, *params)
+            shapes = [(), (), *(shape_tuple(p) for p in self.dist_params(whole))]
+            lengths = list(infer_shape(whole, shapes)[1][:new])
             size = concatenate([as_tensor_variable(lengths), size]) if lengths else size
         return self.make_node(rng, size, *params)
 
     # ----- lowering
     def lower(self, node: Apply, b: Any, *inputs: Any) -> Any:
-        rng, size, *params = inputs
+        rng, _, *params = inputs
         own = type(self).rng_fn is RandomVariable.rng_fn
         if self.routine is None or not own or not bitgen.has_routine(self.routine):
             return NotImplemented
-        if rv_size_is_none(self.size_param(node)):
-            shape = b.broadcast_shape([b.shape(p) for p in params])
-        else:
-            count = self.size_param(node).type.shape[0]
-            shape = b.lengths([b.scalar(n) for n in b.items(size, count)])
+        _, shape = b.result_shapes(node, *inputs)
+        if not rv_size_is_none(self.size_param(node)):  # it may say more elements than 64 bits hold
+            b.lengths([b.scalar(n) for n in shape])
         state, draw = b.draw(self.routine, rng, params, shape, self.non_negative)
         return [state, b.cast(draw, node.outputs[1].type.dtype)]
 
@@ -322,7 +326,3 @@ def _signature_of(ndims_params: Sequence[int], ndim_supp: int) -> str:
     cores = [",".join(f"i{k}{a}" for a in range(n)) for k, n in enumerate(ndims_params)]
     draw = ",".join(f"o{a}" for a in range(ndim_supp))
     return f"{','.join(f'({core})' for core in cores)}->({draw})"
-
-
-def _static(length: Any) -> int | None:
-    return length if isinstance(length, int) else None

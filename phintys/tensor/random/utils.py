@@ -10,8 +10,7 @@ import numpy as np
 from phintys.graph.variable import Variable
 from phintys.scalar import dtypes
 from phintys.tensor.convert import as_tensor_variable
-from phintys.tensor.elemwise import broadcast_static, cast, dimshuffle
-from phintys.tensor.static import as_length, infer_static_shape
+from phintys.tensor.elemwise import cast, dimshuffle
 from phintys.tensor.type_other import NoneConst, NoneTypeT
 
 
@@ -67,27 +66,3 @@ def explicit_expand_dims(
         p if n == most else dimshuffle(p, ["x"] * (most - n) + list(range(p.type.ndim)))
         for p, n in zip(params, counts)
     ]
-
-
-def batch_static(
-    size: Any, params: Sequence[Any], ndims_params: Sequence[int]
-) -> tuple[int | None, ...]:
-    """The static batch shape of a draw; the parameters have equally many batch axes."""
-    if not rv_size_is_none(size):
-        return infer_static_shape(size)[1]
-    shapes = [p.type.shape[: p.type.ndim - core] for p, core in zip(params, ndims_params)]
-    return broadcast_static(shapes, "the parameters of a draw", params)
-
-
-def batch_lengths(
-    size: Any, params: Sequence[Any], shapes: Sequence[Any], ndims_params: Sequence[int]
-) -> list[Any]:
-    """The batch shape of a draw as variables; ``shapes`` are those of the parameters."""
-    if not rv_size_is_none(size):
-        return [as_length(n) for n in infer_static_shape(size)[0]]
-    n_batch = [p.type.ndim - core for p, core in zip(params, ndims_params)]
-    lengths = []
-    for axis in range(max(n_batch, default=0)):
-        known = [(p.type.shape[axis], s[axis]) for p, s in zip(params, shapes)]
-        lengths.append(next((s for n, s in known if n != 1), known[0][1]))
-    return lengths

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from phintys.graph.op import Op
+from phintys.graph.shapes import Shape, ShapeContext, check_shapes
 from phintys.graph.variable import Apply, Variable
 from phintys.routines import Array, routine
 from phintys.routines.language import PARTS, sqrt
@@ -22,10 +23,11 @@ from phintys.tensor.linalg.matrix_op import (
     diagonal_part,
     inexact,
     nan_like,
+    square,
     triangle,
 )
 from phintys.tensor.linalg.solvers.triangular import solve_triangular
-from phintys.tensor.type import TensorType
+from phintys.tensor.type import typed_node
 
 __all__ = ["cholesky"]
 
@@ -60,16 +62,19 @@ class Cholesky(MatrixOp):
         self.destroy_map = {0: [0]} if overwrite_a else {}
 
     def make_node(self, x: Any) -> Apply:
-        x = self.matrix(x, square=True)
-        n = x.type.shape[0] if x.type.shape[1] is None else x.type.shape[1]
-        return Apply(self, [x], [TensorType(inexact(x.type.dtype), (n, n))()])
+        x = self.matrix(x)
+        return typed_node(self, [x], inexact(x.type.dtype))
+
+    def shape_rule(self, s: ShapeContext, x: Shape) -> list[Shape]:
+        n = square(s, x)
+        return [(n, n)]
 
     # ----- perform
     def perform(self, node: Apply, inputs: Sequence[Any], output_storage: list[list[Any]]) -> None:
         from scipy.linalg import get_lapack_funcs
 
         x = inputs[0].astype(node.outputs[0].type.dtype, copy=False)
-        self.require_square(x.shape)
+        check_shapes(node, inputs)
         factor, status = np.zeros_like(x), 0
         if x.size:
             (potrf,) = get_lapack_funcs(["potrf"], [x])
@@ -78,9 +83,6 @@ class Cholesky(MatrixOp):
         if self.on_error == "raise" and np.isnan(factor.diagonal()).any():
             raise np.linalg.LinAlgError("Matrix is not positive definite")
         output_storage[0][0] = factor
-
-    def infer_shape(self, node: Apply, shapes: Sequence[Any]) -> list[Any]:
-        return [shapes[0]]
 
     # ----- derivative (I. Murray, "Differentiation of the Cholesky decomposition", 2016)
     def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
@@ -106,7 +108,7 @@ class Cholesky(MatrixOp):
     # ----- batching and lowering
     def lower_batched(self, node: Apply, b: Any, x: Any) -> Any:
         dtype = node.outputs[0].type.dtype
-        n = b.unify(b.length(x, -1), b.length(x, -2), f"{self} takes square matrices")
+        n = b.length(x, -1)
         flags = int(self.lower), int(self.on_error == "raise")
         x, batch = b.cast(x, dtype), b.shape(x)[:-2]
         return b.external(

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from phintys.errors import ShapeError
+from phintys.graph.shapes import Shape, ShapeContext, check_shapes
 from phintys.graph.variable import Apply
 from phintys.tensor.convert import as_tensor_variable
-from phintys.tensor.linalg.matrix_op import MatrixOp, inexact
-from phintys.tensor.type import TensorType
+from phintys.tensor.linalg.matrix_op import MatrixOp, inexact, square
+from phintys.tensor.type import typed_node
 
 
 class SolveBase(MatrixOp):
@@ -45,33 +45,20 @@ class SolveBase(MatrixOp):
         self.destroy_map = {0: overwritten[:1]} if overwritten else {}
 
     def make_node(self, a: Any, b: Any) -> Apply:
-        a, b = self.matrix(a, square=True), as_tensor_variable(b)
+        a, b = self.matrix(a), as_tensor_variable(b)
         if b.type.ndim != self.b_ndim:
             raise TypeError(f"{self} takes b with {self.b_ndim} dimensions, not {b.type.ndim}.")
-        known = {n for n in (*a.type.shape, b.type.shape[0]) if n is not None}
-        if len(known) > 1:
-            raise ShapeError(_mismatch(self, a.type.shape, b.type.shape))
-        shape = (next(iter(known), None), *b.type.shape[1:])
-        return Apply(self, [a, b], [TensorType(inexact(a.type.dtype, b.type.dtype), shape)()])
+        return typed_node(self, [a, b], inexact(a.type.dtype, b.type.dtype))
+
+    def shape_rule(self, s: ShapeContext, a: Shape, b: Shape) -> list[Shape]:
+        n = s.equal(square(s, a), b[0], "The matrix and the right sides do not fit")
+        return [(n, *b[1:])]
 
     # ----- perform
     def converted(self, node: Apply, inputs: Sequence[Any]) -> list[Any]:
         """The inputs in the dtype of the result; ShapeError if their shapes do not fit."""
-        self.require_system(*(x.shape for x in inputs))
+        check_shapes(node, inputs)
         return [x.astype(node.outputs[0].type.dtype, copy=False) for x in inputs]
-
-    def require_system(self, a: tuple[int, ...], b: tuple[int, ...]) -> None:
-        """ShapeError unless the shapes are those of a square matrix and of right sides for it."""
-        self.require_square(a)
-        if a[0] != b[0]:
-            raise ShapeError(_mismatch(self, a, b))
-
-    def infer_shape(self, node: Apply, shapes: Sequence[Any]) -> list[Any]:
-        return [shapes[1]]
-
-
-def _mismatch(op: SolveBase, a: Any, b: Any) -> str:
-    return f"{op}: a matrix of shape {a} and right sides of shape {b} do not fit."
 
 
 def default_b_ndim(b: Any, b_ndim: int | None) -> int:

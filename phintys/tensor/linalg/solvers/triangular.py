@@ -95,9 +95,7 @@ class SolveTriangular(SolveBase):
     def lower_batched(self, node: Apply, builder: Any, a: Any, b: Any) -> Any:
         dtype, axes = node.outputs[0].type.dtype, self.b_ndim
         a, b = builder.cast(a, dtype), builder.cast(b, dtype)
-        message = f"{self}: the shapes do not fit"
-        n = builder.unify(builder.length(a, -1), builder.length(a, -2), message)
-        builder.unify(builder.length(b, -axes), n, message)
+        n = builder.length(a, -1)
         m = builder.length(b, -1) if axes == 2 else 1
         batch = builder.broadcast_shape([builder.shape(a)[:-2], builder.shape(b)[:-axes]])
         a = builder.broadcast_to(a, (*batch, n, n))
