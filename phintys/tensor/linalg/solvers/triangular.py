@@ -52,10 +52,15 @@ class SolveTriangular(SolveBase):
     # ----- class and static shape
     __props__ = ("unit_diagonal", "lower", "b_ndim", "overwrite_b")
 
-    def __init__(self, *, unit_diagonal: bool = False, **kwargs: Any) -> None:
-        if kwargs.get("overwrite_a"):
-            raise ValueError("SolveTriangular does not overwrite a.")
-        super().__init__(**kwargs)
+    def __init__(
+        self,
+        *,
+        unit_diagonal: bool = False,
+        lower: bool = False,
+        b_ndim: int,
+        overwrite_b: bool = False,
+    ) -> None:
+        super().__init__(lower=lower, b_ndim=b_ndim, overwrite_b=overwrite_b)
         self.unit_diagonal = bool(unit_diagonal)
 
     # ----- perform
