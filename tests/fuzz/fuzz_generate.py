@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -62,8 +63,11 @@ FAMILIES: list[tuple[int, Any]] = [
     (2, lambda g: draw_public(g, f"random.{g.choice(sorted(DISTRIBUTIONS))}")),
     (3, lambda g: derivative(g)),
     (2, lambda g: on_scalars(g)),
-    (3, lambda g: inner_graph(g)),
 ]
+
+
+#: how often a statement is followed by one that computes an item in an inner graph
+INNER_GRAPHS = 0.06
 
 
 def _row(g: Drawer, name: str) -> Text:
@@ -76,11 +80,14 @@ def generate(seed: int) -> tuple[Program, Drawer]:
     wanted = g.choice((1, 2, 3, 3, 4, 4, 5, 6, 8, 10))
     draws = [draw for _, draw in FAMILIES]
     weights = [weight for weight, _ in FAMILIES]
+    inner = random.Random(f"inner graphs {seed}")  # programs without them do not depend on them
     try:
         for _ in range(wanted * 8):
             if len(g.program.statements) >= wanted:
                 break
             _one(g, g.rng.choices(draws, weights)[0])
+            if inner.random() < INNER_GRAPHS:
+                _one(g, lambda g: inner_graph(g, inner))
         if g.chance(0.25):
             _one(g, derivative)
     except Failing as failing:
@@ -123,18 +130,18 @@ def derivative(g: Drawer) -> Text:
     return f"phintys.jacobian({y.name}, {x.name}, disconnected_inputs='ignore')"
 
 
-def inner_graph(g: Drawer) -> Text:
+def inner_graph(g: Drawer, rng: random.Random) -> Text:
     """A drawn item, computed by an `OpFromGraph` from some of those that it depends on."""
     drawn = [i for i in g.items if i.name[0] == "v" and i.var.owner is not None]
     if not drawn:
         return None
-    y = g.choice(drawn[-4:])
+    y = rng.choice(drawn[-4:])
     names = {i.var: i.name for i in g.items}
-    ends = [v for v in ancestors([y.var]) if v in names and v is not y.var and g.chance(0.3)]
+    ends = [v for v in ancestors([y.var]) if v in names and v is not y.var and rng.random() < 0.3]
     roots = [v for v in graph_inputs([y.var], ends) if v in names]
-    captured = [v for v in roots if names[v][0] == "s" and v not in ends and g.chance(0.5)]
+    captured = [v for v in roots if names[v][0] == "s" and v not in ends and rng.random() < 0.5]
     given = [names[v] for v in dict.fromkeys([*ends, *roots]) if v not in captured]
-    inputs, inline = ", ".join(given), f"inline={g.chance(0.3)}"
+    inputs, inline = ", ".join(given), f"inline={rng.random() < 0.3}"
     return f"phintys.OpFromGraph([{inputs}], [{y.name}], {inline})({inputs})", y.name
 
 

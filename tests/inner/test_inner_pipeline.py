@@ -24,7 +24,6 @@ from phintys.graph.origin import locate
 from phintys.graph.variable import Apply
 from phintys.lowering.from_graph import GraphLowering, lower_graph
 from phintys.rewriting.database import RewriteDatabaseQuery, optdb
-from phintys.rewriting.graph import rewrite_graph
 from phintys.rewriting.rewriter import node_rewriter
 from phintys.rewriting.walk import in2out
 from phintys.scalar.composite import Composite
@@ -296,19 +295,17 @@ def nested(depth):
 def test_graphs_nested_1000_deep():
     """Nothing recurses."""
     op = nested(1000)
-    assert op == nested(1000)
     assert len(nested_ops([op])) == 1001
     assert pickle.loads(pickle.dumps(op)) == op
     out = op(x)
     assert fingerprint(FunctionGraph([x], [out])) is not None
     total = sum(i % 3 for i in range(1000))
-    for mode in ("FAST_RUN", "FAST_COMPILE"):
-        np.testing.assert_allclose(evaluate(out, [x], [V], mode), 1.5 * V + total)
     g = phintys.grad(out.sum(), x)
-    np.testing.assert_allclose(evaluate(g, [x], [V], "FAST_COMPILE"), [1.5] * 3)
+    for mode in ("FAST_RUN", "FAST_COMPILE"):
+        found = evaluate([out, g], [x], [V], mode)
+        np.testing.assert_allclose(found, [1.5 * V + total, [1.5] * 3])
     assert phintys.dprint(out, file="str").count("Inner graphs") == 1
     assert op.infer_shape(out.owner, [(x.shape[0],)])[0][0].owner is not None
-    rewrite_graph(out, include=["fast_compile"])
 
 
 def test_work_on_nested_graphs_grows_linearly(lines_run):
