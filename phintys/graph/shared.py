@@ -151,8 +151,10 @@ def shared_constructor(value: Any, *args: Any, **kwargs: Any) -> SharedVariable:
     """
     packages = {cls.__module__.rpartition(".")[0] for cls in type(value).__mro__}
     for package in packages & _LATER.keys():
-        _LATER.pop(package)()
-        return shared_constructor(value, *args, **kwargs)
+        _LATER[package]()
+    constructor = shared_constructor.dispatch(type(value))
+    if constructor is not shared_constructor.dispatch(object):
+        return constructor(value, *args, **kwargs)
     return _generic_shared(value, *args, **kwargs)
 
 
@@ -163,7 +165,8 @@ _LATER: dict[str, Callable[[], Any]] = {}
 def register_later(package: str, register: Callable[[], Any]) -> None:
     """Let ``register`` be called before the first shared variable of a class of a package is made.
 
-    It calls ``shared_constructor.register``.  So the package need not be imported before.
+    It calls ``shared_constructor.register``, and may be called again.  So the package need not be
+    imported before.
     """
     _LATER[package] = register
 

@@ -314,7 +314,7 @@ class CFile:
                 for b, length in zip(loops, step.dims)
             ),
             "{",
-            "if (signals(&work, 8)) { failed = RAISED; goto done; }",
+            "if (signals(&work, 32)) { failed = RAISED; goto done; }",
             f"*({self._place(target, loops)}) = {step.name}(p[{step.result.number}]{given});",
             "}",
         ]

@@ -340,11 +340,12 @@ def test_an_op_that_replaces_the_generator_in_each_call_is_an_error(mode):
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timers")
 @pytest.mark.parametrize("mode", ["FAST_RUN", "C"])
-def test_a_long_draw_is_interrupted(mode):
+@pytest.mark.parametrize("size", [10**8, (10**4, 10**4), (10**7, 10), (500, 500, 500)])
+def test_a_long_draw_is_interrupted(mode, size):
     def stop(*_):
         raise TimeoutError("enough")
 
-    f, rng = drawing(size=(10**4, 10**4), mode=mode, outputs=lambda x: x[0, 0])
+    f, rng = drawing(size=size, mode=mode, outputs=lambda x: x.shape[0])
     before = signal.signal(signal.SIGALRM, stop)
     try:
         signal.setitimer(signal.ITIMER_REAL, 0.3)

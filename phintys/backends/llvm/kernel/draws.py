@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from phintys.backends.llvm import costs
 from phintys.backends.llvm.ir.instructions import KernelWriter, Type
-from phintys.backends.llvm.ir.loops import counted_loop
+from phintys.backends.llvm.ir.loops import counted_loop, pause, rarely
 from phintys.backends.llvm.kernel.kernels import KernelCode
 from phintys.backends.llvm.kernel.lanes import Arguments
 from phintys.dims import Dim, product
@@ -34,6 +34,9 @@ class _Draw:
             self._moved(self.arguments.slot(o.slot), t, "1", o.offset)
             for o, t in zip(draw.operands, self.types, strict=True)
         ]
+        if len(draw.dims) > 1:
+            self.done = w.stack("i64")
+            w.line(f"store i64 0, ptr {self.done}")
         if draw.dims:
             size = self.arguments.dim(product(draw.dims))
             w.require(w(f"icmp ne i64 {size}, 0"), "done")  # there may be many empty rows
@@ -66,8 +69,24 @@ class _Draw:
             self._loop(d + 1, here)
             return []
 
-        span = ("0", self._number(dims[d]), 1)
-        counted_loop(self.w, span, [], [], turn, str(costs.POLL_DRAWS))
+        length = self._number(dims[d])
+        innermost = d == len(dims) - 1
+        counted_loop(
+            self.w, ("0", length, 1), [], [], turn, str(costs.POLL_DRAWS) if innermost else ""
+        )
+        if innermost and d:
+            self._count(length)
+
+    def _count(self, length: str) -> None:
+        """Emit the sum of the lengths of rows, with a poll for signals when they are many."""
+        w = self.w
+        done = w(f"add i64 {w(f'load i64, ptr {self.done}')}, {length}")
+        w.line(f"store i64 {done}, ptr {self.done}")
+        ask, go = w.name("ask"), w.name("go")
+        rarely(w, w(f"icmp uge i64 {done}, {costs.POLL_DRAWS}"), ask, go)
+        w.line(f"store i64 0, ptr {self.done}")
+        pause(w, go)
+        w.label(go)
 
     def _element(self, pointers: Sequence[str]) -> None:
         w, (t, *types) = self.w, self.types
