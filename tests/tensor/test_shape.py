@@ -282,7 +282,7 @@ def test_squeeze():
         assert_like(evaluate(y.squeeze(1), [y], [np.ones((3, 1))], mode), np.ones(3))
         with pytest.raises(ShapeError):
             evaluate(y.squeeze(1), [y], [np.ones((3, 2))], mode)
-    with pytest.raises(TypeError, match=r"axis 0 is not 1.*shape \(2, 1\)"):
+    with pytest.raises(TypeError, match="dropped axis 0"):
         pt.tensor(shape=(2, 1)).squeeze(0)
 
 
