@@ -29,6 +29,8 @@ from phintys.scalar.op import TABLE
 from phintys.tensor import blas
 from phintys.tensor.cumulative import CumOp
 from phintys.tensor.lengths import checked_lengths
+from phintys.tensor.linalg.decomposition.cholesky import Cholesky
+from phintys.tensor.linalg.solvers.triangular import SolveTriangular
 from phintys.tensor.others import ProdOthers
 from phintys.tensor.ranges import ARangeLength
 from phintys.tensor.reduce import CAReduce, ProdWithoutZeros
@@ -37,7 +39,8 @@ from phintys.tensor.static import as_length
 from phintys.tensor.type import TensorType
 
 #: classes without instances
-BASES = "_Order _Exponentials FixedOpCAReduce _SameDtype _Extreme _Logical BlasOp AddingOp ViewOp"
+BASES = """_Order _Exponentials FixedOpCAReduce _SameDtype _Extreme _Logical BlasOp AddingOp ViewOp
+    RandomVariable SolveBase"""
 #: ops that take inputs of any lengths
 LENIENT = """
     ARange ARangeLength AllocEmpty Any_ All Prod ProdWithoutZeros Sum CAReduce CumOp Eye Lengths
@@ -78,6 +81,11 @@ MORE = {
     "specified": lambda x, v, n: pt.specify_shape(v, (v.shape[0],)),
     "written": lambda x, v, n: [pt.inc_subtensor(x[1:], x[1:]), pt.set_subtensor(x[n], v)],
     "elementwise": lambda x, v, n: [x + pt.sqr(x), x * v, pt.switch(x > 0, x, v)],
+    "factors": lambda x, v, n: [Cholesky()(x @ x.T), SolveTriangular(b_ndim=1)(x.T @ x, v)],
+    "draws": lambda x, v, n: [
+        pt.random.normal(x, pt.exp(v), rng=np.random.default_rng(1)),
+        pt.random.normal(v, size=(n, v.shape[0]), rng=np.random.default_rng(1)),
+    ],
     "dropped": lambda x, v, n: v[n:][: n - 1].dimshuffle(()),
 }  # fmt: skip
 

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from phintys.backends.jax.dispatch import jax_funcify, require
+from phintys.graph.shapes import check_shapes
 from phintys.backends.jax.native import astype
 from phintys.tensor.linalg.decomposition.cholesky import Cholesky
 from phintys.tensor.linalg.solvers.triangular import SolveTriangular
@@ -19,7 +20,7 @@ def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
     dtype = node.outputs[0].type.dtype
 
     def compute(x: Any) -> Any:
-        op.require_square(x.shape)
+        check_shapes(node, [x])
         x = astype(x, dtype)
         x = jnp.tril(x if op.lower else jnp.conj(x.T))
         x = x.at[jnp.diag_indices(x.shape[0])].set(jnp.diagonal(x).real.astype(dtype))
@@ -42,7 +43,7 @@ def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
     flags = {"lower": op.lower, "unit_diagonal": op.unit_diagonal}
 
     def compute(a: Any, b: Any) -> Any:
-        op.require_system(a.shape, b.shape)
+        check_shapes(node, [a, b])
         a, b = astype(a, dtype), astype(b, dtype)
         if b.size == 0:
             return b

@@ -457,7 +457,7 @@ def test_arguments_that_are_wrong():
     rng = pt.random.rng()
     with pytest.raises(ValueError, match="the size includes"):
         rng.normal(np.zeros((2, 3)), size=3)
-    with pytest.raises(ShapeError, match="parameters of a draw"):
+    with pytest.raises(ShapeError, match="Lengths along axis 0 do not agree"):
         pt.random.normal(np.zeros(2), np.ones(3), rng=rng)
     with pytest.raises(TypeError, match="not int64"):
         pt.random.normal(dtype="int64", rng=rng)
