@@ -9,8 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from phintys.backends.jax.dispatch import jax_funcify, require
-from phintys.graph.shapes import check_shapes
 from phintys.backends.jax.native import astype
+from phintys.graph.shapes import check_shapes
 from phintys.tensor.linalg.decomposition.cholesky import Cholesky
 from phintys.tensor.linalg.solvers.triangular import SolveTriangular
 
