@@ -186,11 +186,16 @@ class FunctionMaker:
         changed = {k: v for k, v in self._settings.items() if now[k] != v}
         return config.change_flags(**changed)
 
-    @cached_property
+    @property
     def key(self) -> str | None:
-        """The key of the machine code in caches; None if it cannot be cached.
+        """The key of the machine code in caches; None if it cannot be cached."""
+        return self._key
 
-        That is so if the graph or the rewrites contain code of users, and if the rewrites are to be
+    @cached_property
+    def _key(self) -> str | None:
+        """The key of the machine code in caches.
+
+        None if the graph or the rewrites contain code of users, and if the rewrites are to be
         checked or traced, since a hit would skip them.
         """
         query = self.mode.key

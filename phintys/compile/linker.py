@@ -140,18 +140,13 @@ class JAXLinker(TranspilerLinker):
         return backend
 
 
-LINKERS: dict[str, Linker] = {
+_OWN: dict[str, Linker] = {
     linker.name: linker
     for linker in (LLVMLinker(), PerformLinker(), CLinker(), NumbaLinker(), JAXLinker())
 }
-# names of Aesara and PyTensor
-LINKERS |= {
-    "auto": LINKERS["llvm"],
-    "cvm": LINKERS["llvm"],
-    "vm": LINKERS["llvm"],
-    "c|py": LINKERS["llvm"],
-    "numpy": LINKERS["py"],
-}
+#: other names, of Aesara and PyTensor
+_OTHERS = {"auto": "llvm", "cvm": "llvm", "vm": "llvm", "c|py": "llvm", "numpy": "py"}
+LINKERS = _OWN | {other: _OWN[name] for other, name in _OTHERS.items()}
 
 
 def register_linker(name: str, linker: Linker) -> None:

@@ -28,8 +28,8 @@ def make_native(
 ) -> NativeFunction:
     """A function that runs code of a backend; ``containers`` hold the shared variables' values."""
     artifact = _artifact(backend, maker)
-    cls = backend.function_class(NativeFunction)
-    f: NativeFunction = cls.__new__(cls)
+    cls: Any = backend.function_class(NativeFunction)
+    f = cls.__new__(cls)
     f._setup(maker, containers)
     f._copy = [None] * (len(maker.outputs) + len(maker.update_targets))  # the caller owns them
     names = [] if f._ambiguous else [i.name for i in maker.inputs]

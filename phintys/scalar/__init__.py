@@ -7,6 +7,7 @@ row, a type for each dtype (``float64``).
 from __future__ import annotations
 
 # ruff: noqa: F401, F403
+# pyright: reportUnusedImport=false
 from phintys.scalar import arith, bessel, compare, dtypes, exp_log, gamma_beta, normal, parts, trig
 from phintys.scalar.arith import CASTS, Cast
 from phintys.scalar.composite import Composite, ScalarInnerGraphOp

@@ -229,6 +229,11 @@ cbrt = unary(
 )
 
 
+def _known_number(x: Any) -> Any:
+    """The number that a constant consists of, or None."""
+    return x.data.item() if isinstance(x, Constant) and np.size(x.data) == 1 else None
+
+
 def _power_partials(m: Any, x: Any, y: Any, z: Any) -> tuple[Any, Any]:
     """The partial derivatives of x**y, with values where the formulas give NaN.
 
@@ -236,7 +241,7 @@ def _power_partials(m: Any, x: Any, y: Any, z: Any) -> tuple[Any, Any]:
     """
 
     def by_base() -> Any:
-        k = y.data.item() if isinstance(y, Constant) and np.size(y.data) == 1 else None
+        k = _known_number(y)
         if k is None:
             return m.switch(m.eq(y, 0), 0, y * m.pow(x, y - 1))
         return None if k == 0 else y * (x if k == 2 else m.pow(x, k - 1))

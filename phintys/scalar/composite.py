@@ -21,11 +21,13 @@ from phintys.scalar.op import ScalarOp, Undefined
 from phintys.scalar.type import scalar_type
 
 _MAX_TEXT = 200
-_INFIX = {"add": "+", "mul": "*", "sub": "-", "true_div": "/", "pow": "**", "int_div": "//"}
-_INFIX |= {"mod": "%", "lt": "<", "gt": ">", "le": "<=", "ge": ">=", "and_": "&", "or_": "|"}
+_INFIX = {
+    **{"add": "+", "mul": "*", "sub": "-", "true_div": "/", "pow": "**", "int_div": "//"},
+    **{"mod": "%", "lt": "<", "gt": ">", "le": "<=", "ge": ">=", "and_": "&", "or_": "|"},
+}
 
 
-class ScalarInnerGraphOp(ScalarOp, InnerGraphOp):
+class ScalarInnerGraphOp(ScalarOp, InnerGraphOp):  # pyright: ignore[reportIncompatibleVariableOverride]
     """A scalar op that contains a graph of scalar ops."""
 
     __props__ = ("fgraph",)

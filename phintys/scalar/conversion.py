@@ -39,7 +39,7 @@ def converted(x: np.ndarray, dtype: str) -> np.ndarray:
         return x.view(wanted)
     source, target = x.dtype.kind, wanted.kind
     if source == "c" and target not in "cb":
-        x = x.real
+        x = np.real(x)
     with np.errstate(all="ignore"):
         if source in "fc" and target in "iu":
             return _to_integer(x, dtype)

@@ -84,7 +84,8 @@ def upcast(*dtypes: str) -> str:
 
 @cache
 def _upcast(dtypes: tuple[str, ...]) -> str:
-    return np.result_type(*dtypes).name if len(dtypes) > 1 else dtypes[0]
+    first, *others = dtypes
+    return np.result_type(first, *others).name if others else first
 
 
 @cache

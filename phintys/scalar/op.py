@@ -104,7 +104,7 @@ class ScalarOp(Op):
             self.name = name
 
     @property
-    def commutative(self) -> bool:
+    def commutative(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
         """Whether the arguments may be permuted."""
         return bool(self.facts.get("commutative"))
 
@@ -316,7 +316,7 @@ class ScalarOp(Op):
         return total
 
     @property
-    def is_variadic(self) -> bool:
+    def is_variadic(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
         return self.nin < 0
 
     @property
@@ -378,7 +378,7 @@ def _times(m: Any, partial: Any, t: Any) -> Any:
     if isinstance(partial, Inverse):
         return m.true_div(t, partial.of)
     if isinstance(partial, float):
-        return t if partial == 1 else m.neg(t) if partial == -1 else m.mul(t, partial)
+        return t if partial == 1.0 else m.neg(t) if partial == -1.0 else m.mul(t, partial)
     dtype = getattr(getattr(partial, "type", None), "dtype", "")
     return m.switch(partial, t, 0) if dtype == "bool" else m.mul(t, partial)
 
@@ -473,8 +473,10 @@ class BinaryBitOp(BinaryScalarOp):
 
 
 #: The fields of a row that become class attributes; all others are facts.
-_FIELDS = {"nin", "function", "rule", "d", "native", "not_differentiable", "cotangents", "tangents"}
-_FIELDS |= {"compute", "output_dtypes", "connection_pattern"}
+_FIELDS = {
+    *("nin", "function", "rule", "d", "native", "not_differentiable", "cotangents", "tangents"),
+    *("compute", "output_dtypes", "connection_pattern"),
+}
 _PLAIN = {"rule", "d", "native"}
 
 
@@ -491,7 +493,8 @@ def define(base: type[ScalarOp], cls: str, name: str, doc: str, **fields: Any) -
         body[key] = staticmethod(value) if key in _PLAIN and callable(value) else value
     body.setdefault("function", f"numpy.{name}")
     body["facts"] = fields
-    made = type(base)(cls, (base,), body)
+    metaclass: Any = type(base)
+    made = metaclass(cls, (base,), body)
     CLASSES[cls] = made
     TABLE[name] = op = made()
     return op

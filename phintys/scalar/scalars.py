@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Callable
 from typing import Any
 
@@ -12,7 +13,7 @@ from phintys.scalar.type import ScalarType, ScalarVariable, constant, scalar_typ
 cast = functions.cast
 
 
-def _operator(name: str, swapped: bool = False) -> Any:
+def _operator(name: str, swapped: builtins.bool = False) -> Any:
     """A method of `ScalarVariable` that applies an op; ``swapped`` for a reflected operator."""
     op = TABLE[name]
 
@@ -27,11 +28,15 @@ def _operator(name: str, swapped: bool = False) -> Any:
     return method
 
 
-_UNARY = {"neg": "neg", "abs": "abs", "invert": "invert", "pos": "identity"}
-_UNARY |= {"ceil": "ceil", "floor": "floor", "trunc": "trunc"}
-_BINARY = {"add": "add", "sub": "sub", "mul": "mul", "truediv": "true_div"}
-_BINARY |= {"floordiv": "int_div", "mod": "mod", "pow": "pow", "and": "and_", "or": "or_"}
-_BINARY |= {"xor": "xor", "lshift": "left_shift", "rshift": "right_shift"}
+_UNARY = {
+    **{"neg": "neg", "abs": "abs", "invert": "invert", "pos": "identity"},
+    **{"ceil": "ceil", "floor": "floor", "trunc": "trunc"},
+}
+_BINARY = {
+    **{"add": "add", "sub": "sub", "mul": "mul", "truediv": "true_div"},
+    **{"floordiv": "int_div", "mod": "mod", "pow": "pow", "and": "and_", "or": "or_"},
+    **{"xor": "xor", "lshift": "left_shift", "rshift": "right_shift"},
+}
 _ORDER = {"lt": "lt", "le": "le", "gt": "gt", "ge": "ge"}
 
 for _method, _name in (_UNARY | _BINARY | _ORDER).items():
@@ -90,7 +95,10 @@ def _variables(dtype: str) -> Callable[..., Any]:
 ints, floats = _variables("int64"), _variables("float64")
 complexs, complexs64, complexs128 = map(_variables, ("complex128", "complex64", "complex128"))
 
-__all__ = [name for name, value in list(globals().items()) if isinstance(value, ScalarType)]
-__all__ += ["all_types", "cast", "complex_types", "complexs", "complexs64", "complexs128"]
-__all__ += ["continuous_types", "discrete_dtypes", "discrete_types", "float_types", "floats"]
-__all__ += ["int_types", "integer_types", "ints", "uint_types"]
+_TYPES = [name for name, value in list(globals().items()) if isinstance(value, ScalarType)]
+__all__ = [  # pyright: ignore[reportUnsupportedDunderAll]
+    *_TYPES,
+    *("all_types", "cast", "complex_types", "complexs", "complexs64", "complexs128"),
+    *("continuous_types", "discrete_dtypes", "discrete_types", "float_types", "floats"),
+    *("int_types", "integer_types", "ints", "uint_types"),
+]
