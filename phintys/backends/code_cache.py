@@ -35,7 +35,7 @@ import stat
 import struct
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Generator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -58,11 +58,10 @@ _BLOCK = 4096
 _SHARE = 16
 
 _POSIX = os.name == "posix"
-_READ = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
+_EVERY = getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
 # do not follow links, and do not block on pipes
-_READ |= getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
-_WRITE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
-_WRITE |= getattr(os, "O_CLOEXEC", 0)
+_READ = os.O_RDONLY | _EVERY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+_WRITE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _EVERY
 
 #: exceptions of file operations; a path with a zero byte gives a ValueError
 _FAILURES = (OSError, ValueError, MemoryError)
@@ -165,7 +164,7 @@ def clear() -> int:
 
 
 @contextlib.contextmanager
-def _folder(create: bool = False) -> Iterator[_Folder | None]:
+def _folder(create: bool = False) -> Generator[_Folder | None, None, None]:
     """The open cache directory, or None if it cannot be used (a warning says why)."""
     path = cache_directory()
     if path is None or config.cache_bytes <= 0:
@@ -212,7 +211,7 @@ def _fault(state: os.stat_result) -> str | None:
 
 
 @contextlib.contextmanager
-def _opened(path: Path) -> Iterator[_Folder]:
+def _opened(path: Path) -> Generator[_Folder, None, None]:
     """A directory opened by descriptor, so that replacing the path has no effect on it."""
     if not _POSIX:
         yield _Folder(path, None)

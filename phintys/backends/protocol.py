@@ -32,15 +32,15 @@ class FunctionObject(Protocol):
     """A function object, whose arguments Python converts and whose failures Python explains."""
 
     #: set by `Generator.bind` where the code is called through Python
-    _run: Run
+    run: Run
     #: set by `Generator.bind`: what put the code into memory, for reports
     loader: str
 
-    def _slow(self, args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> Any:
+    def call_converted(self, args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> Any:
         """The result of a call whose arguments the code cannot take as they are."""
         ...
 
-    def _failed(self, args: Sequence[Any], step: int) -> Any:
+    def raise_failure(self, args: Sequence[Any], step: int) -> Any:
         """Raise the exception of a step of the Program that has failed."""
         ...
 
@@ -100,7 +100,7 @@ class Generator(Protocol[A]):
         cells
             for each shared variable a list of length 1 with its current value
         names
-            of the arguments, for calls by name; empty if these go to ``into._slow``
+            of the arguments, for calls by name; empty if these go to ``into.call_converted``
         """
         ...
 

@@ -37,7 +37,7 @@ _numbers = itertools.count()
 
 def unique_name_generator(
     external_names: Sequence[str] = (), suffix_sep: str = "_"
-) -> Callable[[Any], str]:
+) -> Callable[..., str]:
     """A function that maps objects to distinct Python identifiers, given the wanted names.
 
     >>> name = unique_name_generator(["x"])
@@ -62,7 +62,7 @@ def unique_name_generator(
         names[x] = name
         return name
 
-    return name_of  # type: ignore[return-value]
+    return name_of
 
 
 def compile_function_src(
@@ -175,7 +175,7 @@ def fgraph_to_python(
     fgraph_name: str = "fgraph_to_python",
     global_env: dict[str, Any] | None = None,
     **kwargs: Any,
-) -> FunctionType:
+) -> Callable[..., tuple[Any, ...]]:
     """A Python function from the values of the inputs to a tuple of outputs; see `generate`."""
     return generate(
         fgraph,

@@ -116,7 +116,7 @@ class Function:
         run: Callable[[Sequence[Any]], list[Any]],
     ) -> None:
         self._setup(maker, containers)
-        self._run = run
+        self.run = run
         self._copy = copies(maker.fgraph, [o.borrow for o in maker.outputs])
 
     def _setup(self, maker: Maker, containers: list[Container]) -> None:
@@ -143,7 +143,7 @@ class Function:
         values = list(args) if self.trust_input and not kwargs else self._convert(args, kwargs)
         for _ in range(ATTEMPTS):
             state = self._shared_values()
-            answer, updates = self._results(self._run([*values, *state]))
+            answer, updates = self._results(self.run([*values, *state]))
             if self._store(updates, state):
                 return answer
         raise RuntimeError(

@@ -60,8 +60,8 @@ def _artifact(backend: Generator[Any], maker: Maker) -> Any:
 class NativeFunction(Function):
     """A function whose code a backend has generated, bound by `Generator.bind`.
 
-    Python converts arguments and makes error messages: the backend calls `_slow` if an argument has
-    to be converted or is passed by keyword, and `_failed` if a step fails.
+    Python converts arguments and makes error messages: the backend calls `call_converted` if an
+    argument has to be converted or is passed by keyword, and `raise_failure` if a step fails.
     """
 
     strict: Any  # the same code without conversions; where calls enter the code directly
@@ -72,10 +72,10 @@ class NativeFunction(Function):
         """The Program that the code was made from."""
         return self.maker.program
 
-    def _slow(self, args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> Any:
+    def call_converted(self, args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> Any:
         return self.strict(*self._convert(args, kwargs or {}))
 
-    def _failed(self, args: Sequence[Any], step: int) -> Any:
+    def raise_failure(self, args: Sequence[Any], step: int) -> Any:
         values = [spec.filter(a) for spec, a in zip(self.maker.inputs, args)]
         values += self._shared_values()
         explain_failure(self.maker.fgraph, values, self.maker.program, step)

@@ -78,12 +78,14 @@ class Op(OlderInterface, MetaObject):
     _output_type_depends_on_input_value: bool = False
 
     # ----- building
-    def make_node(self, *inputs: Any) -> Apply:
+    def make_node(self, *inputs: Any, **kwargs: Any) -> Apply:
         """The node that applies this op to ``inputs``, which may be variables or values.
 
         TypeError if an input cannot be converted to its type, ValueError if the number of inputs is
-        wrong.
+        wrong.  An override may have parameters of its own; this method takes no keywords.
         """
+        if kwargs:
+            raise TypeError(f"{self} takes no keyword arguments, such as {next(iter(kwargs))!r}.")
         if self.itypes is None or self.otypes is None:
             raise TypeError(
                 f"{type(self).__name__} defines neither make_node nor itypes and otypes."
@@ -170,7 +172,7 @@ class Op(OlderInterface, MetaObject):
         inputs: Sequence[Variable],
         outputs: Sequence[Variable],
         cotangents: Sequence[Variable],
-    ) -> list[Variable]:
+    ) -> Sequence[Variable | None]:
         """The cotangents of the inputs, one variable per input, from those of the outputs.
 
         A cotangent has the type of its variable, or is a variable of `DisconnectedType` (no
@@ -225,7 +227,7 @@ class Op(OlderInterface, MetaObject):
     gufunc_spec: tuple[str, int, int] | None = None
     #: ``perform_batched(node, inputs)``: results for inputs with leading axes, ``node`` being the
     #: node of one item; None: `Blockwise` calls `perform` for each item
-    perform_batched: Callable[[Apply, Sequence[Any]], Sequence[Any]] | None = None
+    perform_batched: Callable[..., Sequence[Any]] | None = None
     #: ``lower_batched(node, b, *inputs)``: `lower` for inputs with leading axes, ``node`` being the
     #: node of one item; what the shape rule requires has been checked
     lower_batched: Callable[..., Any] | None = None

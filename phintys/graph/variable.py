@@ -204,6 +204,7 @@ class Constant(AtomicVariable):
     __slots__ = ("_signature", "data")
     __match_args__ = ("type", "data")
     data: Any
+    _signature: Any  # that of `merge_signature`, once computed
 
     def __init__(self, type: Any, data: Any, name: str | None = None) -> None:
         Variable.__init__(self, type, None, None, name)

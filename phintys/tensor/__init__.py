@@ -3,6 +3,7 @@
 This namespace contains the names in ``__all__`` of each module.
 """
 # ruff: noqa: F401, F403
+# pyright: reportUnusedImport=false
 
 from __future__ import annotations
 

@@ -95,7 +95,7 @@ class Blockwise(Op):
             raise ValueError(f"Blockwise of {core_op} needs a signature: the op has none.")
         self.core_op, self.signature, self.name = core_op, signature, name
         spec = gufunc_spec or core_op.gufunc_spec
-        self.gufunc_spec = None if spec is None else tuple(spec)
+        self.gufunc_spec = None if spec is None else (spec[0], spec[1], spec[2])
         self.inputs_sig, self.outputs_sig = parse_signature(signature)
         self.default_output = core_op.default_output
         self.destroy_map = {o: list(inputs) for o, inputs in (destroy_map or {}).items()}

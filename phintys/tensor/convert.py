@@ -56,7 +56,7 @@ def literal_type(dtype: str, ndim: int) -> TensorType:
 
 
 @singledispatch
-def _as_tensor_variable(
+def tensor_variable_of(
     x: Any, name: str | None = None, ndim: int | None = None, **kwargs: Any
 ) -> Any:
     """Convert ``x``; functions can be registered for further classes of values."""
@@ -68,7 +68,7 @@ def _as_tensor_variable(
     return constant(x, name=name, ndim=ndim, **kwargs)
 
 
-@_as_tensor_variable.register(Variable)
+@tensor_variable_of.register(Variable)
 def _from_variable(x: Any, name: str | None = None, ndim: int | None = None, **kw: Any) -> Any:
     if isinstance(x.type, ScalarType):
         from_scalar, _ = scalar_conversions
@@ -82,7 +82,7 @@ def _from_variable(x: Any, name: str | None = None, ndim: int | None = None, **k
     return pad_left[0](x, ndim)
 
 
-@_as_tensor_variable.register(Apply)
+@tensor_variable_of.register(Apply)
 def _from_apply(x: Any, name: str | None = None, ndim: int | None = None, **kwargs: Any) -> Any:
     return as_tensor_variable(x.default_output(), name=name, ndim=ndim, **kwargs)
 
@@ -96,7 +96,7 @@ def as_tensor_variable(
     """
     if ndim is None and isinstance(x, TensorVariable):
         return x
-    return _as_tensor_variable(x, name=name, ndim=ndim, **kwargs)
+    return tensor_variable_of(x, name=name, ndim=ndim, **kwargs)
 
 
 as_tensor = as_tensor_variable

@@ -91,7 +91,7 @@ class Alloc(Op):
     def connection_pattern(self, node: Apply) -> list[list[bool]]:
         return [[True], *([False] for _ in node.inputs[1:])]
 
-    def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
+    def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable | None]:
         value, (g,) = inputs[0], cotangents
         new = g.type.ndim - value.type.ndim
         summed = sum_to(g, convert.pad_left[0](value, g.type.ndim))
@@ -294,9 +294,9 @@ def broadcast_shape_iter(
 def _broadcast_length(lengths: Sequence[Any], at_run_time: bool) -> Any:
     """The length that lengths broadcast to: a known one other than 1, else the first unknown."""
     known = [known_length(n) for n in lengths]
-    wide = {n for n in known if n not in (None, 1)}
+    wide = {n for n in known if n is not None and n != 1}
     if len(wide) > 1:
-        raise ShapeError(f"Lengths {sorted(n for n in wide if n is not None)} do not broadcast.")
+        raise ShapeError(f"Lengths {sorted(wide)} do not broadcast.")
     if wide:
         return as_length(wide.pop())
     unknown = [n for n, k in zip(lengths, known) if k is None]

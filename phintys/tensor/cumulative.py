@@ -54,7 +54,7 @@ class CumOp(Op):
     def perform(self, node: Apply, inputs: Sequence[Any], output_storage: list[list[Any]]) -> None:
         (x,) = inputs
         ufunc = np.add if self.mode == "add" else np.multiply
-        output_storage[0][0] = ufunc.accumulate(x, axis=self.axis, dtype=x.dtype)
+        output_storage[0][0] = ufunc.accumulate(x, axis=self.axis or 0, dtype=x.dtype)
 
     # ----- derivative
     def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
@@ -80,7 +80,8 @@ class CumOp(Op):
         return CumOp((self.axis or 0) + batch, self.mode).make_node(x)
 
     # ----- lowering
-    def lower(self, node: Apply, b: Any, x: Any) -> Any:
+    def lower(self, node: Apply, b: Any, *inputs: Any) -> Any:
+        (x,) = inputs
         kind = {"add": "or", "mul": "and"}[self.mode] if x.dtype == "bool" else self.mode
         return b.scan(kind, x, self.axis)
 

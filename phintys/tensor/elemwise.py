@@ -47,8 +47,10 @@ class DimShuffle(Op):
 
     def __init__(self, *, input_ndim: int, new_order: Sequence[int | Literal["x"]]) -> None:
         self.input_ndim = input_ndim
-        self.new_order = tuple("x" if o == "x" else int(o) for o in new_order)
-        self.shuffle = [o for o in self.new_order if o != "x"]
+        self.new_order: tuple[int | Literal["x"], ...] = tuple(
+            ["x" if isinstance(o, str) else int(o) for o in new_order]
+        )
+        self.shuffle = [o for o in self.new_order if not isinstance(o, str)]
         self.drop = [i for i in range(input_ndim) if i not in self.shuffle]
         self.augment = [i for i, o in enumerate(self.new_order) if o == "x"]
         if len(set(self.shuffle)) != len(self.shuffle):
@@ -101,7 +103,7 @@ class DimShuffle(Op):
     def shape_rule(self, s: ShapeContext, x: Shape) -> list[Shape]:
         for axis in self.drop:
             s.equal(x[axis], 1, f"Wrong length of the dropped axis {axis}")
-        return [tuple([ONE if o == "x" else x[o] for o in self.new_order])]
+        return [tuple([ONE if isinstance(o, str) else x[o] for o in self.new_order])]
 
     # ----- perform
     def perform(self, node: Apply, inputs: Sequence[Any], output_storage: list[list[Any]]) -> None:
@@ -117,9 +119,9 @@ class DimShuffle(Op):
     # ----- derivative
     def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
         (g,) = cotangents
-        back: list[Any] = ["x"] * self.input_ndim
+        back: list[int | Literal["x"]] = ["x"] * self.input_ndim
         for i, o in enumerate(self.new_order):
-            if o != "x":
+            if not isinstance(o, str):
                 back[o] = i
         return [dimshuffle(g, back)]
 
@@ -127,8 +129,8 @@ class DimShuffle(Op):
     def vectorize_node(self, node: Apply, *batched_inputs: Any) -> Apply:
         (x,) = batched_inputs
         batch = x.ndim - self.input_ndim
-        order = [*range(batch), *("x" if o == "x" else o + batch for o in self.new_order)]
-        return DimShuffle(input_ndim=x.ndim, new_order=order).make_node(x)
+        moved: list[int | Literal["x"]] = ["x" if o == "x" else o + batch for o in self.new_order]
+        return DimShuffle(input_ndim=x.ndim, new_order=[*range(batch), *moved]).make_node(x)
 
     # ----- lowering
     def lower(self, node: Apply, b: Any, *inputs: Any) -> Any:
@@ -162,7 +164,7 @@ def dimshuffle(x: Any, *pattern: Any) -> Any:
     """
     x = as_tensor_variable(x)
     order = pattern[0] if len(pattern) == 1 and isinstance(pattern[0], list | tuple) else pattern
-    order = tuple(o if o == "x" else _axis(o, x.ndim) for o in order)
+    order = tuple(o if o == "x" else axis_of(o, x.ndim) for o in order)
     if order == tuple(range(x.ndim)):
         return x
     return _shuffle(x.ndim, order)(x)
@@ -176,7 +178,8 @@ def _shuffle(ndim: int, order: tuple[Any, ...]) -> DimShuffle:
     return op
 
 
-def _axis(axis: Any, ndim: int) -> int:
+def axis_of(axis: Any, ndim: int) -> int:
+    """An axis of ``ndim`` as a non-negative int; ValueError if it is out of range."""
     axis = int(axis)
     if not -ndim <= axis < ndim:
         raise ValueError(f"Axis {axis} is out of range for {ndim} dimensions.")
@@ -251,7 +254,7 @@ class Elemwise(Op):
         return self.scalar_op
 
     @property
-    def commutative(self) -> bool:
+    def commutative(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
         return bool(self.scalar_op.commutative)
 
     def make_node(self, *inputs: Any) -> Apply:
@@ -311,7 +314,7 @@ class Elemwise(Op):
         return [_tangent(out, t) for out, t in pairs]
 
     @property
-    def is_variadic(self) -> bool:
+    def is_variadic(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
         return bool(self.scalar_op.is_variadic)
 
     @property

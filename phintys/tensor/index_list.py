@@ -71,7 +71,7 @@ class IndexOp(Op):
 def _within_int64(index: Any) -> Any:
     """An index; a 0-d uint64 beyond int64, which NumPy rejects, becomes the largest int64."""
     is_number = isinstance(index, np.ndarray | np.generic) and index.ndim == 0
-    too_large = is_number and index.dtype == "uint64" and index >= 2**63
+    too_large = is_number and index.dtype == "uint64" and int(index) >= 2**63
     return 2**63 - 1 if too_large else index
 
 

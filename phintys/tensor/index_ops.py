@@ -69,7 +69,7 @@ class Subtensor(IndexOp):
     def connection_pattern(self, node: Apply) -> list[list[bool]]:
         return connections(node, 1)
 
-    def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
+    def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable | None]:
         return pull_back_read(IncSubtensor(self.idx_list), inputs, cotangents)
 
     # ----- batching
@@ -153,7 +153,7 @@ def connections(node: Apply, leading: int) -> list[list[bool]]:
     return [[True]] * leading + [[False]] * (len(node.inputs) - leading)
 
 
-def pull_back_read(increment: Any, inputs: Any, cotangents: Any) -> list[Variable]:
+def pull_back_read(increment: Any, inputs: Any, cotangents: Any) -> list[Variable | None]:
     """Cotangents of a read: that of ``x`` is zeros with the cotangent of the part added."""
     (x, *indices), (g,) = inputs, cotangents
     return [increment(zeros_of(x), g, *indices), *[None] * len(indices)]
@@ -256,7 +256,7 @@ class IncSubtensor(IndexOp):
     def connection_pattern(self, node: Apply) -> list[list[bool]]:
         return connections(node, 2)
 
-    def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
+    def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable | None]:
         setter = IncSubtensor(self.idx_list, set_instead_of_inc=True)
         return pull_back_write(self, Subtensor(self.idx_list), setter, inputs, cotangents)
 
@@ -305,7 +305,7 @@ def check_value(x: Any, y: Any, ndim: int) -> None:
 
 def pull_back_write(
     op: Any, read: Any, setter: Any, inputs: Any, cotangents: Any
-) -> list[Variable]:
+) -> list[Variable | None]:
     """Cotangents of a write: of ``x``, 0 at elements that were set, and of ``y``, in its shape.
 
     ``read`` returns the cotangent of the written values.
@@ -374,7 +374,7 @@ class AdvancedSubtensor(IndexOp):
     def connection_pattern(self, node: Apply) -> list[list[bool]]:
         return connections(node, 1)
 
-    def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
+    def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable | None]:
         return pull_back_read(AdvancedIncSubtensor(self.idx_list), inputs, cotangents)
 
     # ----- batching
@@ -427,7 +427,7 @@ def _count_of_mask(s: ShapeContext, i: int) -> Dim:
     mask = s.inputs[i]
     if isinstance(mask, Constant):
         s.cacheable = False
-        return Dim.const(np.count_nonzero(mask.data))
+        return Dim.const(int(np.count_nonzero(mask.data)))
     return s.unknown(lambda *given: int(np.count_nonzero(given[i])))
 
 
@@ -543,7 +543,7 @@ class AdvancedIncSubtensor(IndexOp):
     def connection_pattern(self, node: Apply) -> list[list[bool]]:
         return connections(node, 2)
 
-    def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
+    def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable | None]:
         setter = AdvancedIncSubtensor(self.idx_list, set_instead_of_inc=True)
         keeps_last = self.set_instead_of_inc or self.ignore_duplicates
         read = self._read_last if keeps_last else AdvancedSubtensor(self.idx_list)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -156,9 +156,10 @@ def stack(tensors: Any, axis: int = 0) -> Any:
     >>> pt.stack([pt.zeros(3), pt.ones(3)], axis=1).type.shape
     (3, 2)
     """
+    given: Iterable[Any] = tensors  # a variable is iterated over its first axis
     if not isinstance(tensors, Variable) and len(tensors) == 0:
         raise ValueError("stack needs at least one tensor.")
-    args = [as_tensor_variable(t) for t in tensors]
+    args = [as_tensor_variable(t) for t in given]
     if all(a.type.ndim == 0 for a in args) and axis in (0, -1):
         return make_vector(*args)
     return join(axis, *(expand_dims(a, axis) for a in args))
@@ -266,7 +267,7 @@ class Split(Op):
     def connection_pattern(self, node: Apply) -> list[list[bool]]:
         return [[True] * self.len_splits, [False] * self.len_splits]
 
-    def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
+    def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable | None]:
         return [join(self.axis, *cotangents), None]
 
     # ----- batching
@@ -331,8 +332,8 @@ def _holds_variables(x: Any) -> bool:
     return False
 
 
-@convert._as_tensor_variable.register(list)
-@convert._as_tensor_variable.register(tuple)
+@convert.tensor_variable_of.register(list)
+@convert.tensor_variable_of.register(tuple)
 def _from_sequence(x: Any, name: str | None = None, ndim: int | None = None, **kwargs: Any) -> Any:
     if not _holds_variables(x):
         return convert.constant(x, name=name, ndim=ndim, **kwargs)
@@ -342,7 +343,7 @@ def _from_sequence(x: Any, name: str | None = None, ndim: int | None = None, **k
     return as_tensor_variable(made, ndim=ndim)
 
 
-@convert._as_tensor_variable.register(np.ndarray)
+@convert.tensor_variable_of.register(np.ndarray)
 def _from_array(x: Any, name: str | None = None, ndim: int | None = None, **kwargs: Any) -> Any:
     if x.dtype == object and _holds_variables(x):
         return _from_sequence(x.tolist(), name, ndim, **kwargs)

@@ -12,7 +12,7 @@ from phintys.graph.variable import Variable
 from phintys.scalar.dtypes import is_complex
 from phintys.scalar.type import ScalarType
 from phintys.tensor import axes, creation, cumulative, index, math, reduce, statistics
-from phintys.tensor.convert import _as_tensor_variable
+from phintys.tensor.convert import tensor_variable_of
 from phintys.tensor.diagonal import diagonal, trace
 from phintys.tensor.dot import dot, matmul
 from phintys.tensor.elemwise import cast, dimshuffle, elementwise
@@ -21,7 +21,7 @@ from phintys.tensor.ranges import eye
 from phintys.tensor.repeat import repeat
 from phintys.tensor.reshape import flatten, reshape
 from phintys.tensor.shape import shape
-from phintys.tensor.sort import argsort, sort
+from phintys.tensor.sort import Kind, argsort, sort
 from phintys.tensor.static import get_underlying_scalar_constant_value
 from phintys.tensor.variable import TensorVariable
 
@@ -49,7 +49,7 @@ def _is_operand(other: Any) -> bool:
         return True
     if isinstance(other, Variable):
         return isinstance(other.type, ScalarType)
-    return _as_tensor_variable.dispatch(type(other)) is not _as_tensor_variable.dispatch(object)
+    return tensor_variable_of.dispatch(type(other)) is not tensor_variable_of.dispatch(object)
 
 
 def _binary(row: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
@@ -210,9 +210,8 @@ class _Methods:
 
     def transpose(self: Any, *order: Any) -> Any:
         """Axes permuted: ``x.transpose()``, ``x.transpose(1, 0)`` or ``x.transpose((1, 0))``."""
-        if len(order) == 1 and (order[0] is None or isinstance(order[0], list | tuple)):
-            order = order[0]
-        return axes.transpose(self, order or None)
+        alone = len(order) == 1 and (order[0] is None or isinstance(order[0], list | tuple))
+        return axes.transpose(self, (order[0] if alone else order) or None)
 
     def dimshuffle(self: Any, *pattern: Any) -> Any:
         """Axes permuted, dropped and added; see `phintys.tensor.elemwise.dimshuffle`."""
@@ -405,11 +404,11 @@ class _Methods:
         """The greatest element minus the smallest."""
         return statistics.ptp(self, axis)
 
-    def sort(self: Any, axis: int | None = -1, kind: str | None = None) -> Any:
+    def sort(self: Any, axis: int | None = -1, kind: Kind | None = None) -> Any:
         """The elements in ascending order; see `sort`."""
         return sort(self, axis, kind)
 
-    def argsort(self: Any, axis: int | None = -1, kind: str | None = None) -> Any:
+    def argsort(self: Any, axis: int | None = -1, kind: Kind | None = None) -> Any:
         """The positions that sort the elements; see `argsort`."""
         return argsort(self, axis, kind)
 

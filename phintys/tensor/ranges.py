@@ -88,7 +88,7 @@ class ARange(Op):
     def connection_pattern(self, node: Apply) -> list[list[bool]]:
         return [[True], [False], [True]]
 
-    def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
+    def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable | None]:
         (g,) = cotangents
         steps = arange(length(outputs[0], 0), dtype=self.dtype)
         return [sum_over(g), None, sum_over(g * steps)]
@@ -407,8 +407,10 @@ def geomspace(
     start, stop = (as_tensor_variable(x) for x in (start, stop))
     sign = functions.sign(start)
     scale = functions.log(cast(as_tensor_variable(base), config.floatX))
-    ends = [functions.log(cast(x * sign, dtypes.upcast(x.type.dtype, config.floatX))) / scale
-            for x in (start, stop)]  # fmt: skip
-    values = logspace(*ends, num, base, endpoint, axis=axis)
+    first, last = (
+        functions.log(cast(x * sign, dtypes.upcast(x.type.dtype, config.floatX))) / scale
+        for x in (start, stop)
+    )
+    values = logspace(first, last, num, base, endpoint, axis=axis)
     values = values * (expand_dims(sign, axis) if sign.type.ndim else sign)
     return values if dtype is None else cast(values, dtype)

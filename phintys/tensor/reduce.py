@@ -40,7 +40,7 @@ def normalize_axes(axis: Any, ndim: int) -> tuple[int, ...]:
     """Axes as sorted non-negative ints, None meaning all; ValueError if invalid or repeated."""
     if axis is None:
         return tuple(range(ndim))
-    out = sorted(elemwise._axis(a, ndim) for a in axis_tuple(axis) or ())
+    out = sorted(elemwise.axis_of(a, ndim) for a in axis_tuple(axis) or ())
     if len(set(out)) != len(out):
         raise ValueError(f"An axis is listed twice in {axis}.")
     return tuple(out)
@@ -162,8 +162,14 @@ class CAReduce(Op):
         out = converted(out, node.outputs[0].type.dtype)
         output_storage[0][0] = out.copy() if np.may_share_memory(out, x) else out
 
+    @property
+    def ufunc(self) -> np.ufunc:
+        """The NumPy function that the scalar op applies."""
+        found: Any = self.scalar_op.nfunc
+        return found
+
     def reduce(self, x: Any, axes: tuple[int, ...]) -> Any:
-        return self.scalar_op.nfunc.reduce(x, axis=axes, dtype=x.dtype)
+        return self.ufunc.reduce(x, axis=axes, dtype=x.dtype)
 
     # ----- derivative
     def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
@@ -429,7 +435,7 @@ class _Extreme(_SameDtype):
 
     def reduce(self, x: Any, axes: tuple[int, ...]) -> Any:
         kwargs = {"initial": self.initial_value(dtypes.canonical(x.dtype))} if self.initial else {}
-        return self.scalar_op.nfunc.reduce(x, axis=axes, **kwargs)
+        return self.ufunc.reduce(x, axis=axes, **kwargs)
 
     def cotangent(self, x: Any, out: Any, g: Any, axes: tuple[int, ...]) -> Any:
         """The cotangent of the input: ``g`` at all elements equal to the result, 0 elsewhere."""

@@ -65,7 +65,7 @@ class Repeat(Op):
     def connection_pattern(self, node: Apply) -> list[list[bool]]:
         return [[True], [False]]
 
-    def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
+    def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable | None]:
         (x, repeats), (g,) = inputs, cotangents
         source = Repeat(0)(arange(length(x, self.axis)), repeats)
         where = (*[slice(None)] * self.axis, source)

@@ -101,7 +101,7 @@ class Reshape(Op):
     def connection_pattern(self, node: Apply) -> list[list[bool]]:
         return [[True], [False]]
 
-    def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
+    def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable | None]:
         (x, _), (g,) = inputs, cotangents
         return [_reshape_to(g, shape_tuple(x)), None]
 

@@ -85,10 +85,11 @@ def _public(name: str, op: ScalarOp) -> Elemwise:
     return function
 
 
+_OF_ROWS = {name: _public(name, op) for name, op in TABLE.items() if not name.startswith("cast_")}
 FUNCTIONS: dict[str, Elemwise] = {
-    name: _public(name, op) for name, op in TABLE.items() if not name.startswith("cast_")
+    **_OF_ROWS,
+    **{alias: _OF_ROWS[row] for alias, row in ALIASES.items() if row in _OF_ROWS},
 }
-FUNCTIONS |= {alias: FUNCTIONS[row] for alias, row in ALIASES.items() if row in FUNCTIONS}
 globals().update(FUNCTIONS)
 
-__all__ = sorted(FUNCTIONS)
+__all__ = sorted(FUNCTIONS)  # pyright: ignore[reportUnsupportedDunderAll]

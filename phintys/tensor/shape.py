@@ -121,7 +121,7 @@ class ScalarFromTensor(Op):
 tensor_from_scalar = TensorFromScalar()
 scalar_from_tensor = ScalarFromTensor()
 convert.scalar_conversions.extend([tensor_from_scalar, scalar_from_tensor])
-scalar_types._from_tensor[0] = scalar_from_tensor
+scalar_types.from_tensor[0] = scalar_from_tensor
 constant_origin.register(TensorFromScalar, lambda op, out: out.owner.inputs[0])
 constant_origin.register(ScalarFromTensor, lambda op, out: out.owner.inputs[0])
 
@@ -391,7 +391,7 @@ class SpecifyShape(Op):
     def connection_pattern(self, node: Apply) -> list[list[bool]]:
         return [[True], *([False] for _ in node.inputs[1:])]
 
-    def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
+    def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable | None]:
         lengths = inputs[1:]
         return [specify_shape(cotangents[0], lengths), *[None] * len(lengths)]
 

@@ -40,7 +40,6 @@ class TensorSharedVariable(SharedVariable, TensorVariable):
 ScalarSharedVariable = TensorSharedVariable
 
 
-@shared_constructor.register(np.ndarray)
 def tensor_shared(
     value: Any,
     name: str | None = None,
@@ -58,6 +57,9 @@ def tensor_shared(
     type_ = TensorType(dtypes.canonical(value.dtype), shape=shape)
     value = value if borrow else value.copy()
     return TensorSharedVariable(type_, value, strict, allow_downcast, name=name)
+
+
+shared_constructor.register(np.ndarray, tensor_shared)
 
 
 @shared_constructor.register(np.number)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 
+from phintys.errors import MethodNotDefined
 from phintys.graph.op import Op
 from phintys.graph.shapes import Shape, ShapeContext
 from phintys.graph.variable import Apply, Variable
@@ -20,7 +21,8 @@ from phintys.tensor.type import typed_node
 
 __all__ = ["argsort", "sort"]
 
-KINDS = ("quicksort", "mergesort", "heapsort", "stable")
+Kind = Literal["quicksort", "mergesort", "heapsort", "stable"]
+KINDS = get_args(Kind)
 
 
 class _Order(Op):
@@ -38,10 +40,11 @@ class _Order(Op):
     __props__ = ("kind", "axis")
     handles_missing = False
 
-    def __init__(self, kind: str, axis: int) -> None:
+    def __init__(self, kind: Kind, axis: int) -> None:
         if kind not in KINDS:
             raise ValueError(f"There is no way of sorting called {kind!r}; choose from {KINDS}.")
-        self.kind, self.axis = kind, int(axis)
+        self.kind: Kind = kind
+        self.axis = int(axis)
 
     def make_node(self, x: Any) -> Apply:
         x = as_tensor_variable(x)
@@ -57,7 +60,8 @@ class _Order(Op):
     # ----- lowering: NumPy's own functions, over the items of the last axis
     lowers_complex = True
 
-    def lower(self, node: Apply, b: Any, x: Any) -> Any:
+    def lower(self, node: Apply, b: Any, *inputs: Any) -> Any:
+        (x,) = inputs
         if self.kind == "heapsort":
             return NotImplemented
         last = [*(k for k in range(x.ndim) if k != self.axis), self.axis]
@@ -65,6 +69,10 @@ class _Order(Op):
         arguments = {"batch": batch, "work": 16 * n}
         (found,) = self.lower_rows(b, rows, n, arguments)
         return found if rows is x else b.permute(found, [last.index(k) for k in range(x.ndim)])
+
+    def lower_rows(self, b: Any, x: Any, n: Any, arguments: Any) -> list[Any]:
+        """The one result, in a list, for an array whose last axis is to be sorted."""
+        raise MethodNotDefined(f"{type(self).__name__} does not say how it is lowered.")
 
     # ----- batching
     def vectorize_node(self, node: Apply, *batched_inputs: Any) -> Apply:
@@ -151,7 +159,7 @@ def stable_positions(n: int, x: Array, order: Longs) -> int:
     return argstablesort(x, order, n)
 
 
-def _ordered(op: type[_Order], a: Any, axis: int | None, kind: str | None, stable: Any) -> Any:
+def _ordered(op: type[_Order], a: Any, axis: int | None, kind: Kind | None, stable: Any) -> Any:
     if kind is not None and stable is not None:
         raise ValueError("Give kind or stable, not both.")
     a = as_tensor_variable(a)
@@ -162,7 +170,7 @@ def _ordered(op: type[_Order], a: Any, axis: int | None, kind: str | None, stabl
 
 
 def sort(
-    a: Any, axis: int | None = -1, kind: str | None = None, *, stable: bool | None = None
+    a: Any, axis: int | None = -1, kind: Kind | None = None, *, stable: bool | None = None
 ) -> Any:
     """The elements along an axis in ascending order, NaN last.
 
@@ -182,7 +190,7 @@ def sort(
 
 
 def argsort(
-    a: Any, axis: int | None = -1, kind: str | None = None, *, stable: bool | None = None
+    a: Any, axis: int | None = -1, kind: Kind | None = None, *, stable: bool | None = None
 ) -> Any:
     """The positions (int64) that sort the elements along an axis in ascending order; see `sort`.
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from phintys.config import config
+from phintys.errors import MethodNotDefined
 from phintys.graph.op import Op
 from phintys.graph.shapes import Shape, ShapeContext, result_shapes
 from phintys.graph.variable import Apply, Variable
@@ -70,6 +71,12 @@ class _Exponentials(Op):
     def pushforward(self, inputs: Any, outputs: Any, tangents: Any) -> list[Variable]:
         return [self._push(*inputs, *outputs, *tangents)]
 
+    def _pull(self, x: Any, out: Any, g: Any) -> Any:
+        raise MethodNotDefined(f"{type(self).__name__} has no pullback.")
+
+    def _push(self, x: Any, out: Any, t: Any, /) -> Any:
+        raise MethodNotDefined(f"{type(self).__name__} has no pushforward.")
+
     def _sum(self, x: Any) -> Any:
         return sum_over(x, self.axis, keepdims=True)
 
@@ -84,6 +91,9 @@ class _Exponentials(Op):
         if node.inputs[0].type.dtype not in NATIVE_FLOATS:
             return NotImplemented
         return self._lower(b, inputs[0])
+
+    def _lower(self, b: Any, x: Any) -> Any:
+        return NotImplemented
 
     def _expanded(self, b: Any, x: Any) -> Any:
         """A reduced value with its axes inserted again, with length 1."""

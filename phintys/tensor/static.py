@@ -172,7 +172,7 @@ def get_scalar_constant_value(
     raise_not_constant: bool = True,
 ) -> Any:
     """The value of a 0-d ``v`` if it is known; see `get_underlying_scalar_constant_value`."""
-    ndim = v.type.ndim if isinstance(v, Variable) and hasattr(v.type, "ndim") else np.ndim(v)
+    ndim = getattr(v.type, "ndim", 0) if isinstance(v, Variable) else np.ndim(v)
     if ndim != 0:
         raise NotScalarConstantError(f"{v} has {ndim} dimensions: it is not a scalar.")
     return get_underlying_scalar_constant_value(

@@ -188,8 +188,8 @@ class TensorType(NumberType):
             f"astype({self.dtype!r}), or pass allow_input_downcast=True to function."
         )
 
-    @staticmethod
-    def values_eq(a: Any, b: Any, force_same_dtype: bool = True) -> bool:
+    @classmethod
+    def values_eq(cls, a: Any, b: Any, force_same_dtype: bool = True) -> bool:
         """Whether two arrays have equal dtype, shape and elements; NaN equals NaN."""
         a, b = np.asarray(a), np.asarray(b)
         if a.shape != b.shape or (force_same_dtype and a.dtype != b.dtype):
@@ -199,8 +199,9 @@ class TensorType(NumberType):
             equal = equal | (np.isnan(a) & np.isnan(b))
         return bool(np.all(equal))
 
-    @staticmethod
+    @classmethod
     def values_eq_approx(
+        cls,
         a: Any,
         b: Any,
         allow_remove_inf: bool = False,
@@ -311,7 +312,9 @@ narrow: list[Any] = []
 
 
 def _static_shape(shape: Any) -> tuple[int | None, ...]:
-    if isinstance(shape, int | np.integer) and not isinstance(shape, bool):
+    if isinstance(shape, bool):
+        raise TypeError(f"A static shape is a length or a sequence of lengths, not {shape!r}.")
+    if isinstance(shape, int | np.integer):
         shape = (shape,)
     entries = tuple(_static_length(s) for s in shape)
     if len(entries) > MAX_NDIM:

@@ -19,7 +19,8 @@ PREFIXES = {
 }  # fmt: skip
 SHAPES: dict[str, tuple[int | None, ...]] = {
     "scalar": (), "vector": (None,), "matrix": (None, None), "row": (1, None), "col": (None, 1),
-} | {f"tensor{n}": (None,) * n for n in range(3, 8)}  # fmt: skip
+    **{f"tensor{n}": (None,) * n for n in range(3, 8)},
+}  # fmt: skip
 
 
 def tensor(name: str | None = None, *, dtype: Any = None, shape: Any = None, **kwargs: Any) -> Any:

@@ -46,9 +46,10 @@ class TensorConstant(Constant, TensorVariable):
     __slots__ = ()
 
     def signature(self) -> TensorConstantSignature:
-        if self._signature is None:
-            self._signature = TensorConstantSignature(self.type, self.data)
-        return self._signature
+        found: TensorConstantSignature | None = self._signature
+        if found is None:
+            found = self._signature = TensorConstantSignature(self.type, self.data)
+        return found
 
     def merge_signature(self) -> Any:
         """`signature`; for a single number a tuple, which compares faster."""

@@ -32,16 +32,16 @@ class Methods:
     """The Python part of a function of two vectors."""
 
     loader = ""
-    _run: object
+    run: object
     strict: object
 
     def __call__(self, *args):
-        return self._run([np.asarray(a) for a in args])
+        return self.run([np.asarray(a) for a in args])
 
-    def _slow(self, args, kwargs):
+    def call_converted(self, args, kwargs):
         return self.strict(*map(np.asarray, args))
 
-    def _failed(self, args, step):
+    def raise_failure(self, args, step):
         raise ValueError(f"step {step} failed for {len(args)} arguments")
 
 
@@ -113,7 +113,7 @@ def test_c_code_is_found_by_its_graph(monkeypatch):
         return phintys.function([x, y], pt.exp(x) * 0.125 + y, mode="C")
 
     first, second = example(), example()
-    assert second._run.compiled is first._run.compiled
+    assert second.run.compiled is first.run.compiled
     assert second.maker.times["rewriting"] == 0
     np.testing.assert_array_equal(second([0.0], [1.0]), [1.125])
     with pytest.raises(ValueError, match=r"\(2,\)|length|shape"):

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ctypes
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -119,9 +119,14 @@ class C:
         cells: Sequence[list[Any]],
         names: Sequence[str | None],
     ) -> None:
-        this: Callable[[], Any] = weakref.ref(into)
+        # a call keeps the object alive
+        this = cast("Callable[[], FunctionObject]", weakref.ref(into))
         n = artifact.program.n_arguments
-        into._run = BoundProgram(artifact, lambda values, step: this()._failed(values[:n], step))
+
+        def failed(values: Sequence[Any], step: int) -> Any:
+            return this().raise_failure(values[:n], step)
+
+        into.run = BoundProgram(artifact, failed)
 
 
 backend: Generator[CompiledProgram] = C()

@@ -11,6 +11,7 @@ see `phintys.backends.jax.random`.
 
 from __future__ import annotations
 
+# pyright: reportUnusedImport=false
 from phintys.errors import CompilerError
 
 try:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from functools import singledispatch
 from itertools import count
@@ -25,7 +25,7 @@ from phintys.graph.op import Op
 from phintys.graph.origin import annotate
 from phintys.graph.perform import run_node
 from phintys.graph.traversal import graph_inputs, io_toposort
-from phintys.graph.variable import Apply
+from phintys.graph.variable import Apply, Constant
 from phintys.inner.from_graph import OpFromGraph
 from phintys.scalar.type import ScalarType
 from phintys.tensor.static import as_length
@@ -131,8 +131,12 @@ def evaluated_at_trace_time(function: Callable[..., Any], node: Apply) -> Callab
 
 def perform(node: Apply, args: Sequence[Any]) -> Any:
     """The result of ``perform``, or a tuple if the op has several."""
-    found = tuple(run_node(node, args))
-    return found if len(found) > 1 else found[0]
+    return one_or_tuple(run_node(node, args))
+
+
+def one_or_tuple(values: Sequence[Any]) -> Any:
+    """The only value, or a tuple of several: what a JAX function returns."""
+    return values[0] if len(values) == 1 else tuple(values)
 
 
 def concrete(x: Any, node: Any) -> Any:
@@ -184,7 +188,7 @@ def require(condition: Any, message: str, error: type[Exception] = IndexError) -
 
 
 @contextmanager
-def collecting() -> Iterator[list[Any]]:
+def collecting() -> Generator[list[Any], None, None]:
     """A context that collects the conditions of `require` that are not concrete, in a list."""
     before, _collected.checks = _collected.checks, []
     try:
@@ -220,7 +224,7 @@ def call_back(op: Any, node: Any = None, **kwargs: Any) -> Any:
 
         inputs = [args[i] for i in passed]
         found = jax.pure_callback(host, tuple(structs), *inputs, vmap_method="sequential")
-        return found if len(found) > 1 else found[0]
+        return one_or_tuple(found)
 
     return function
 
@@ -302,7 +306,7 @@ def _evaluate(outputs: Sequence[Any], values: dict[Any, Any]) -> list[Any]:
     """The values of ``outputs`` computed from ``values``; None where these do not suffice."""
     found = dict(values)
     for v in graph_inputs(outputs, list(values)):
-        if hasattr(v, "data"):
+        if isinstance(v, Constant):
             found[v] = v.data
     for node in io_toposort(list(found), outputs):
         given = [found.get(v) for v in node.inputs]

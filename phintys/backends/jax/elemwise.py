@@ -12,7 +12,14 @@ import jax.numpy as jnp
 import jax.scipy.special
 import numpy as np
 
-from phintys.backends.jax.dispatch import TRACE_TIME_OPS, call_back, jax_funcify, perform, require
+from phintys.backends.jax.dispatch import (
+    TRACE_TIME_OPS,
+    call_back,
+    jax_funcify,
+    one_or_tuple,
+    perform,
+    require,
+)
 from phintys.backends.jax.native import JaxInstructions, astype, has_all
 from phintys.gradient.barriers import ViewOp
 from phintys.graph.shapes import check_shapes
@@ -25,7 +32,7 @@ from phintys.tensor.elemwise import DimShuffle, Elemwise
 from phintys.tensor.reduce import Argmax, CAReduce, Max, Min, ProdWithoutZeros
 from phintys.tensor.special import LogSoftmax, LogSumExp, Softmax
 
-TRACE_TIME_OPS += [Elemwise, ScalarOp, CAReduce, DimShuffle]
+TRACE_TIME_OPS.extend([Elemwise, ScalarOp, CAReduce, DimShuffle])
 
 # ------------------------------------------------------------------------- scalar functions
 
@@ -134,8 +141,7 @@ def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
 
     def compute(*values: Any) -> Any:
         shape = jnp.broadcast_shapes(*(jnp.shape(x) for x in values))
-        found = tuple(jnp.broadcast_to(x, shape) for x in inner(*values))
-        return found if len(found) > 1 else found[0]
+        return one_or_tuple([jnp.broadcast_to(x, shape) for x in inner(*values)])
 
     return compute
 

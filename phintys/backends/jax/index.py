@@ -25,7 +25,7 @@ from phintys.tensor.index_ops import (
     Subtensor,
 )
 
-TRACE_TIME_OPS += [Subtensor, AdvancedSubtensor]
+TRACE_TIME_OPS.extend([Subtensor, AdvancedSubtensor])
 
 
 def python_index(op: Any, node: Any, x: Any, values: Sequence[Any]) -> tuple[Any, ...]:

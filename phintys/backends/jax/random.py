@@ -61,12 +61,12 @@ def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
     sized = not rv_size_is_none(op.size_param(node))
 
     def draw(key: Any, size: Any, *params: Any) -> tuple[Any, Any]:
-        given = [length(n, node) for n in size] if sized else None
+        given = tuple([length(n, node) for n in size]) if sized else None
         check_shapes(node, [None, given and np.array(given), *params])
         for k in op.non_negative:
             bad = jnp.signbit(params[k]) & ~jnp.isnan(params[k])
             require(jnp.logical_not(bad), f"parameter {k} of {op} is negative", ValueError)
-        shape = tuple(given) if sized else jnp.broadcast_shapes(*(jnp.shape(p) for p in params))
+        shape = jnp.broadcast_shapes(*(map(jnp.shape, params))) if given is None else given
         following, own = jax.random.split(jnp.asarray(key, "uint32"))
         values = [jnp.asarray(p, out.type.dtype) for p in params]
         return following, sample(own, shape, out.type.dtype, *values)

@@ -14,6 +14,7 @@ from phintys.backends.jax.dispatch import (
     is_concrete,
     jax_funcify,
     length,
+    one_or_tuple,
     require,
 )
 from phintys.backends.jax.native import astype
@@ -34,8 +35,8 @@ from phintys.tensor.shape import (
     TensorFromScalar,
 )
 
-TRACE_TIME_OPS += [MakeVector, ScalarFromTensor, TensorFromScalar, SpecifyShape]
-TRACE_TIME_OPS += [Join, Split, Reshape, Lengths, ARangeLength]
+TRACE_TIME_OPS.extend([MakeVector, ScalarFromTensor, TensorFromScalar, SpecifyShape])
+TRACE_TIME_OPS.extend([Join, Split, Reshape, Lengths, ARangeLength])
 
 # ----------------------------------------------------------------------- shapes as values
 
@@ -94,7 +95,7 @@ def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
     def compute(*lengths: Any) -> Any:
         for n in lengths:
             require(n >= 0, "A length is negative.", ShapeError)
-        return lengths if len(lengths) > 1 else lengths[0]
+        return one_or_tuple(lengths)
 
     return compute
 
@@ -157,7 +158,7 @@ def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
             pieces = f"{lengths.tolist()} do not fit axis {op.axis} of shape {x.shape}"
             raise ShapeError(f"{op}: the lengths {pieces}.")
         pieces = jnp.split(x, np.cumsum(lengths)[:-1].tolist(), axis=op.axis)
-        return tuple(pieces) if len(pieces) > 1 else pieces[0]
+        return one_or_tuple(pieces)
 
     return compute
 
@@ -165,7 +166,6 @@ def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
 @jax_funcify.register(Nonzero)
 def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
     def compute(x: Any) -> Any:
-        found = jnp.nonzero(x)
-        return found if len(found) > 1 else found[0]
+        return one_or_tuple(jnp.nonzero(x))
 
     return compute

@@ -11,7 +11,7 @@ import sys
 import weakref
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
@@ -113,12 +113,13 @@ class LLVM:
         cells: Sequence[list[Any]],
         names: Sequence[str | None],
     ) -> None:
-        this: Callable[[], Any] = weakref.ref(into)
+        # a call keeps the object alive
+        this = cast("Callable[[], FunctionObject]", weakref.ref(into))
         bind(
             artifact,
             cells,
-            lambda args, kwargs: this()._slow(args, kwargs),
-            lambda args, step: this()._failed(args, step),
+            lambda args, kwargs: this().call_converted(args, kwargs),
+            lambda args, step: this().raise_failure(args, step),
             into,
             tuple([name and sys.intern(str(name)) for name in names]),
         )

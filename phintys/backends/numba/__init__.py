@@ -9,6 +9,7 @@ variable is a number.
 
 from __future__ import annotations
 
+# pyright: reportUnusedImport=false
 from phintys.errors import CompilerError
 
 try:

@@ -10,6 +10,7 @@ from typing import Any
 import numba
 import numpy as np
 from numba import types
+from numba.core.dispatcher import Dispatcher
 
 from phintys.backends.source import compile_function_src, generate
 from phintys.graph.fgraph import FunctionGraph
@@ -95,7 +96,7 @@ def convert_node(op: Any, node: Any, **kwargs: Any) -> Any:
     an array.
     """
     function = numba_funcify(op, node=node, **kwargs)
-    if not isinstance(function, numba.core.dispatcher.Dispatcher):
+    if not isinstance(function, Dispatcher):
         function = jit(function)
     is_ours = numba_funcify.dispatch(type(op)).__module__.startswith(f"{__package__}.")
     if is_ours or len(node.outputs) != 1 or getattr(node.outputs[0].type, "shape", None) != ():

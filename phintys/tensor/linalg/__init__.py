@@ -1,5 +1,6 @@
 """Linear algebra; all functions take batches of matrices, over leading axes."""
 # ruff: noqa: F401
+# pyright: reportUnusedImport=false
 
 from __future__ import annotations
 

@@ -75,8 +75,6 @@ def _generator(value: Any, seed: Any, borrow: bool) -> np.random.Generator:
     return value if borrow else bitgen.copied(value)
 
 
-@shared_constructor.register(np.random.RandomState)
-@shared_constructor.register(np.random.Generator)
 def randomgen_constructor(
     value: Any,
     name: str | None = None,
@@ -92,6 +90,10 @@ def randomgen_constructor(
     return RandomGeneratorSharedVariable(
         random_generator_type, value, strict, allow_downcast, name=name
     )
+
+
+for _class in (np.random.RandomState, np.random.Generator):
+    shared_constructor.register(_class, randomgen_constructor)
 
 
 def shared_rng(

@@ -130,16 +130,17 @@ def _summands(ctx: Any, root: Apply) -> Iterable[tuple[Any, Variable, bool]]:
     stack: list[tuple[Any, Variable, bool]] = [(1, root.outputs[0], True)]
     while stack:
         c, v, inner = stack.pop()
-        name = scalar_op_name(v.owner) if v.owner is not None else None
+        name = scalar_op_name(v.owner)
+        inputs = v.owner.inputs if v.owner is not None else []
         open_ = v is root.outputs[0] or (ctx.single_use(v) and v.type.dtype == dtype)
         nested = v is not root.outputs[0]
         if name == "add" and open_:
-            stack += [(c, x, nested) for x in reversed(v.owner.inputs)]
+            stack += [(c, x, nested) for x in reversed(inputs)]
         elif name == "sub" and open_ and real:
-            a, b = v.owner.inputs
+            a, b = inputs
             stack += [(-c, b, True), (c, a, True)]
         elif name == "neg" and open_ and real:
-            stack.append((-c, v.owner.inputs[0], True))
+            stack.append((-c, inputs[0], True))
         else:
             yield _split_coefficient(c, v, dtype, inner)
 
@@ -353,7 +354,7 @@ def _factors(ctx: Any, root: Apply) -> tuple[Terms, list[tuple[int, Any]], bool]
     while stack:
         e, v, leads = stack.pop()
         name = scalar_op_name(v.owner)
-        inputs = v.owner.inputs if v.owner is not None else ()
+        inputs = v.owner.inputs if v.owner is not None else []
         if name not in COMPOUND or not (
             v.owner is root or (v.type.dtype == dtype and ctx.single_use(v))
         ):

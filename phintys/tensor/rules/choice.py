@@ -197,7 +197,7 @@ def compare_bool(node: Apply, x: Any, bit: Any) -> Any:
 )
 def negated_comparison(comparison: Any, operands: Any) -> Any:
     """Order comparisons of floats are not negated: with NaN both directions are false."""
-    name = name_of(comparison.owner)
+    name = comparison.owner.op.scalar_op.name
     if name not in ("eq", "neq") and not all(map(is_discrete, operands)):
         return None
     return functions.of(OPPOSITE[name])(*operands)

@@ -75,9 +75,8 @@ def _undone(g: ScalarOp, f: ScalarOp) -> Rule:
     tag = f"useless_{type(g).__name__}_of_{type(f).__name__}"
     exact = f.name in EVERY_DTYPE
     saturates = max(map(abs, f.facts.get("range", (inf, inf)))) < inf
-    options = _options(
-        f, "exact" if exact else "accurate", tag, tested_on="small" if saturates else "reals"
-    ) | {"ops": [g]}
+    law, tested_on = "exact" if exact else "accurate", "small" if saturates else "reals"
+    options = _options(f, law, tag, tested_on=tested_on, ops=[g])
     if not _is_total(f):
         options |= {"phase": "stabilize", "tags": (tag, "local_exp_log_nan_switch")}
     if exact:
@@ -101,9 +100,9 @@ def _unary_rules(f: ScalarOp) -> Iterator[Rule]:
     if low >= 0 and name != "abs" and (_is_total(f) or "inverse" in f.facts):
         # the square root of -0 is -0
         law = "rounding" if f.facts.get("zero_at_zero") and not f.facts.get("even") else "exact"
-        options = _options(f, law, "local_useless_abs")
-        yield equation(f"abs({name}(x)) -> {name}(x)", **options | {"ops": [TABLE["abs"]]})
-        bound = options | {"ops": [TABLE["maximum"]]}
+        magnitude = _options(f, law, "local_useless_abs", ops=[TABLE["abs"]])
+        yield equation(f"abs({name}(x)) -> {name}(x)", **magnitude)
+        bound = _options(f, law, "local_useless_abs", ops=[TABLE["maximum"]])
         yield equation(f"maximum({name}(x), 0) -> {name}(x)", **bound)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 from typing import Any
 
@@ -26,26 +27,25 @@ MAX_SIZE = 10_000
 )
 def fold_constants(ctx: Any, node: Apply) -> Any:
     inputs, op = node.inputs, node.op
-    for v in inputs:  # `where` does not see all inputs of a long node
-        if not isinstance(v, Constant):
-            return None
-    if not inputs:
+    constants = [v for v in inputs if isinstance(v, Constant)]
+    # `where` does not see all inputs of a long node
+    if not inputs or len(constants) < len(inputs):
         return None
     if op.destroy_map or not all(isinstance(o.type, TensorType) for o in node.outputs):
         return None
-    if not op.do_constant_folding(ctx.fgraph, node) or _grows(node):
+    if not op.do_constant_folding(ctx.fgraph, node) or _grows(node, constants):
         return None
     storage: list[list[Any]] = [[None] for _ in node.outputs]
     try:
-        op.perform(node, [v.data for v in inputs], storage)
+        op.perform(node, [v.data for v in constants], storage)
     except Exception:
         # the error is one of the user's program, and is raised when the function is called
         return None
     return [o.type.make_constant(np.asarray(cell[0])) for o, cell in zip(node.outputs, storage)]
 
 
-def _grows(node: Apply) -> bool:
+def _grows(node: Apply, inputs: Sequence[Constant]) -> bool:
     """Whether the result has more than `MAX_SIZE` elements, and more than all inputs together."""
     known = [prod(o.type.shape) for o in node.outputs if o.type.ndim and None not in o.type.shape]
     size = max(known, default=0)
-    return size > MAX_SIZE and size > sum(getattr(v.data, "size", 1) for v in node.inputs)
+    return size > MAX_SIZE and size > sum(getattr(v.data, "size", 1) for v in inputs)

@@ -42,11 +42,9 @@ OPS: tuple[type, ...] = (
 
 #: The names that have a meaning in the text of a rule; all others are pattern variables.
 NAMES: dict[str, Any] = {
-    name: getattr(functions, name) for name in TABLE if not name.startswith("cast_")
-}
-NAMES |= {"nan": nan, "inf": inf}
-NAMES |= {cls.__name__: cls for cls in OPS}
-NAMES |= {
+    **{name: getattr(functions, name) for name in TABLE if not name.startswith("cast_")},
+    **{"nan": nan, "inf": inf},
+    **{cls.__name__: cls for cls in OPS},
     "__add__": functions.add,
     "__sub__": functions.sub,
     "__mul__": functions.mul,

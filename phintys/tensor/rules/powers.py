@@ -192,8 +192,9 @@ def _adds_alike(x: Any, y: Any) -> bool:
 
 def _machine_forms() -> Iterator[Rule]:
     def form(text: str, name: str, law: str = "exact", **options: Any) -> Rule:
-        told = {"namespace": NAMES, "deferred": True, "phase": "specialize", "when": is_float}
-        return equation(text, law=law, tags=(name,), **(told | options))
+        told: dict[str, Any] = {"namespace": NAMES, "deferred": True, "when": is_float}
+        told.update(phase="specialize", law=law, tags=(name,), **options)
+        return equation(text, **told)
 
     yield form("1 / x -> reciprocal(x)", "local_div_to_reciprocal")
     yield form("x * x -> sqr(x)", "local_mul_to_sqr", when=None)

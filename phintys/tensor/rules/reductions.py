@@ -193,7 +193,7 @@ def _repeated(op: Sum | Prod, x: Variable, axes: tuple[int, ...], value: Variabl
 
     It is computed in a dtype that holds the number of elements: the accumulator's, or 64 bits.
     """
-    number, dtype = count(x, axes), op.acc_dtype
+    number, dtype = count(x, axes), op.acc_dtype or x.type.dtype
     if isinstance(op, Sum):
         factor = cast(_once(x, axes, value, np.isfinite), dtype)
         return functions.mul(cast(number, dtype), factor)

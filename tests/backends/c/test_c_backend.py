@@ -58,7 +58,7 @@ def test_a_function_with_updates_and_blas():
 def test_the_code_is_c99_that_a_person_can_read():
     x = pt.dvector("x")
     f = phintys.function([x], pt.exp(x).sum() / 2, mode="C")
-    text = f._run.source
+    text = f.run.source
     assert "static int64_t kernel_0(" in text
     assert "for (int64_t i0 = s; i0 < e; i0++) {" in text
     assert "exp(v0)" in text

@@ -80,6 +80,8 @@ _members = (_Member * 3)(
     (None, 0, 0, 0, None),
 )
 
+_DOC = ctypes.create_string_buffer(b"A function in machine code.")
+
 
 def _check_layout() -> None:
     """Raise UnsupportedError where the memory layout of objects is unknown."""
@@ -102,7 +104,7 @@ def native_base() -> type:
     call = ctypes.cast(ctypes.pythonapi.PyVectorcall_Call, ctypes.c_void_p).value
     slots = (_Slot * 4)(
         (_TP_CALL, call),
-        (_TP_DOC, ctypes.cast(b"A function in machine code.", ctypes.c_void_p).value),
+        (_TP_DOC, ctypes.addressof(_DOC)),
         (_TP_MEMBERS, ctypes.addressof(_members)),
         (0, None),
     )

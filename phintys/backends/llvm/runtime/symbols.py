@@ -56,7 +56,8 @@ def resolve(name: str, target: Target) -> int | None:
     if head == "phintys" and where == "random":
         return bitgen.routine(function)
     if head == "phintys" and where == "routine":
-        return _routine(name, *function.split("."), target).address(name)
+        routine, dtype = function.split(".")
+        return _routine(name, routine, dtype, target).address(name)
     return cpython.symbols().get(name)
 
 

@@ -58,7 +58,9 @@ class Cholesky(MatrixOp):
     ) -> None:
         if on_error not in ("nan", "raise"):
             raise ValueError(f"on_error must be 'nan' or 'raise', not {on_error!r}.")
-        self.lower, self.overwrite_a, self.on_error = bool(lower), bool(overwrite_a), on_error
+        # the class has the method `Op.lower`, instances the attribute that PyTensor has
+        self.lower: bool = bool(lower)  # pyright: ignore[reportIncompatibleMethodOverride]
+        self.overwrite_a, self.on_error = bool(overwrite_a), on_error
         self.destroy_map = {0: [0]} if overwrite_a else {}
 
     def make_node(self, x: Any) -> Apply:

@@ -26,7 +26,7 @@ class SolveBase(MatrixOp):
     """
 
     # ----- class and static shape
-    __props__: tuple[str, ...] = ("lower", "b_ndim", "overwrite_a", "overwrite_b")
+    __props__ = ("lower", "b_ndim", "overwrite_a", "overwrite_b")
 
     def __init__(
         self,
@@ -38,7 +38,9 @@ class SolveBase(MatrixOp):
     ) -> None:
         if b_ndim not in (1, 2):
             raise ValueError(f"b_ndim must be 1 or 2, not {b_ndim}.")
-        self.lower, self.b_ndim = bool(lower), b_ndim
+        # the class has the method `Op.lower`, instances the attribute that PyTensor has
+        self.lower: bool = bool(lower)  # pyright: ignore[reportIncompatibleMethodOverride]
+        self.b_ndim = b_ndim
         self.overwrite_a, self.overwrite_b = bool(overwrite_a), bool(overwrite_b)
         self.gufunc_signature = "(m,m),(m)->(m)" if b_ndim == 1 else "(m,m),(m,n)->(m,n)"
         overwritten = [k for k, on in enumerate((overwrite_a, overwrite_b)) if on]
