@@ -80,9 +80,10 @@ class DimShuffle(Op):
 
     def __eq__(self, other: object) -> bool:
         return self is other or (
-            type(self) is type(other)
-            and self.new_order == other.new_order  # type: ignore[attr-defined]
-            and self.input_ndim == other.input_ndim  # type: ignore[attr-defined]
+            isinstance(other, DimShuffle)
+            and type(self) is type(other)
+            and self.new_order == other.new_order
+            and self.input_ndim == other.input_ndim
         )
 
     def make_node(self, x: Any) -> Apply:
@@ -244,9 +245,10 @@ class Elemwise(Op):
 
     def __eq__(self, other: object) -> bool:
         return self is other or (
-            type(self) is type(other)
-            and self.scalar_op == other.scalar_op  # type: ignore[attr-defined]
-            and self.inplace_pattern == other.inplace_pattern  # type: ignore[attr-defined]
+            isinstance(other, Elemwise)
+            and type(self) is type(other)
+            and self.scalar_op == other.scalar_op
+            and self.inplace_pattern == other.inplace_pattern
         )
 
     @property
@@ -320,7 +322,7 @@ class Elemwise(Op):
     @property
     def is_fully_connected(self) -> bool:
         own = type(self).connection_pattern is not Elemwise.connection_pattern
-        return not own and self.scalar_op.is_fully_connected  # type: ignore[no-any-return]
+        return not own and bool(self.scalar_op.is_fully_connected)
 
     def connection_pattern(self, node: Apply) -> list[list[bool]]:
         pattern: list[list[bool]] = self.scalar_op.connection_pattern(node)

@@ -9,7 +9,7 @@ are tensors.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -37,7 +37,7 @@ class IndexOp(Op):
     handles_missing = False
     idx_list: tuple[Entry, ...]
 
-    def _set_idx_list(self, idx_list: Sequence[Entry]) -> None:
+    def __init__(self, idx_list: Sequence[Entry]) -> None:
         self.idx_list = tuple(idx_list)
         self.n_indices = 1 + max([p for e in self.idx_list for p in positions(e)], default=-1)
         # slices are not hashable before Python 3.12
@@ -54,7 +54,9 @@ class IndexOp(Op):
 
     def __eq__(self, other: object) -> bool:
         return self is other or (
-            type(self) is type(other) and self.hashable == other.hashable  # type: ignore[attr-defined]
+            isinstance(other, IndexOp)
+            and type(self) is type(other)
+            and self.hashable == other.hashable
         )
 
     def __hash__(self) -> int:
@@ -225,6 +227,12 @@ def slice_length(e: slice, dims: Sequence[Dim] | Mapping[int, Dim], n: DimLike) 
     return ahead * forwards + (1 - ahead) * backwards
 
 
+def flatten_slice(slc: slice) -> tuple[slice, list[Any]]:
+    """`flatten_index_variables` of one slice."""
+    (entry,), indices = flatten_index_variables([slc])
+    return cast("slice", entry), indices
+
+
 def symbolic_length(e: slice, indices: Sequence[Any], n: Any) -> Any:
     """The length of a slice of ``n`` elements, as a 0-d int64 variable."""
     symbols = Symbols()
@@ -238,8 +246,8 @@ def slice_len(slc: slice, n: Any) -> Any:
     >>> slice_len(slice(1, None, 2), 6).eval()
     array(3)
     """
-    (entry,), indices = flatten_index_variables([slc])
-    return symbolic_length(entry, indices, n)  # type: ignore[arg-type]
+    entry, indices = flatten_slice(slc)
+    return symbolic_length(entry, indices, n)
 
 
 def slice_static_length(slc: slice, dim_length: int | None) -> int | None:
@@ -248,10 +256,10 @@ def slice_static_length(slc: slice, dim_length: int | None) -> int | None:
     >>> slice_static_length(slice(1, None), 10)
     9
     """
-    (entry,), indices = flatten_index_variables([slc])
+    entry, indices = flatten_slice(slc)
     symbols = Symbols()
     n = Dim.symbol(("len", "n")) if dim_length is None else dim_length
-    return slice_length(entry, [symbols.dim(i) for i in indices], n).value  # type: ignore[arg-type]
+    return slice_length(entry, [symbols.dim(i) for i in indices], n).value
 
 
 def get_canonical_form_slice(theslice: Any, length: Any) -> tuple[Any, Any]:
@@ -267,11 +275,11 @@ def get_canonical_form_slice(theslice: Any, length: Any) -> tuple[Any, Any]:
     n = symbols.dim(length, "len")
     if not isinstance(theslice, slice):
         return symbols.number(from_end(symbols.dim(theslice), n)), 1
-    (entry,), indices = flatten_index_variables([theslice])
+    entry, indices = flatten_slice(theslice)
     dims = [symbols.dim(i) for i in indices]
 
     def canonical(forward: bool) -> slice:
-        first, step, count = slice_dims(entry, dims, n, forward)  # type: ignore[arg-type]
+        first, step, count = slice_dims(entry, dims, n, forward)
         span = (count - 1) * step
         bounds = (first, first + span + 1) if forward else (first + span, first + 1)
         start, stop = (symbols.number(dim_max(d, 0)) for d in bounds)

@@ -50,9 +50,6 @@ class Subtensor(IndexOp):
     __eq__, __hash__, __str__ = IndexOp.__eq__, IndexOp.__hash__, IndexOp.__str__
     view_map = {0: [0]}
 
-    def __init__(self, idx_list: Sequence[Entry]) -> None:
-        self._set_idx_list(idx_list)
-
     def make_node(self, x: Any, *indices: Any) -> Apply:
         x = as_tensor_variable(x)
         return typed_node(self, [x, *basic_indices(self, x, indices)], x.type.dtype)
@@ -169,7 +166,7 @@ def vectorize_read(op: IndexOp, node: Apply, batched: Sequence[Any]) -> Apply:
         x = dimshuffle(x, ["x"] * missing + list(range(x.type.ndim)))
     new = BatchedIndex(op.idx_list, core_x, core_indices, x, indices, batch)
     make = AdvancedSubtensor if new.in_index else type(op)
-    return dimshuffle(make(new.idx_list)(x, *new.indices), new.order).owner  # type: ignore[call-arg]
+    return dimshuffle(make(new.idx_list)(x, *new.indices), new.order).owner
 
 
 def batch_ndim(core: Sequence[Any], batched: Sequence[Any]) -> int:
@@ -225,7 +222,7 @@ class IncSubtensor(IndexOp):
     ) -> None:
         self.inplace, self.set_instead_of_inc = inplace, set_instead_of_inc
         self.destroy_map = {0: [0]} if inplace else {}
-        self._set_idx_list(idx_list)
+        super().__init__(idx_list)
 
     def make_node(self, x: Any, y: Any, *indices: Any) -> Apply:
         x, y = as_tensor_variable(x), as_tensor_variable(y)
@@ -346,9 +343,6 @@ class AdvancedSubtensor(IndexOp):
     __props__ = ("idx_list",)
     is_linear = True
     __eq__, __hash__, __str__ = IndexOp.__eq__, IndexOp.__hash__, IndexOp.__str__
-
-    def __init__(self, idx_list: Sequence[Entry]) -> None:
-        self._set_idx_list(idx_list)
 
     def make_node(self, x: Any, *indices: Any) -> Apply:
         x = as_tensor_variable(x)
@@ -505,7 +499,7 @@ class AdvancedIncSubtensor(IndexOp):
         self.inplace, self.set_instead_of_inc = inplace, set_instead_of_inc
         self.ignore_duplicates = ignore_duplicates
         self.destroy_map = {0: [0]} if inplace else {}
-        self._set_idx_list(idx_list)
+        super().__init__(idx_list)
 
     def make_node(self, x: Any, y: Any, *indices: Any) -> Apply:
         x, y = as_tensor_variable(x), as_tensor_variable(y)

@@ -95,7 +95,10 @@ class TensorType(NumberType):
         if self is other:
             return True
         return (
-            type(self) is type(other) and self.dtype == other.dtype and self.shape == other.shape  # type: ignore[attr-defined]
+            isinstance(other, TensorType)
+            and type(self) is type(other)
+            and self.dtype == other.dtype
+            and self.shape == other.shape
         )
 
     def __hash__(self) -> int:

@@ -24,7 +24,7 @@ from phintys.rewriting.rule import rule
 from phintys.scalar import dtypes
 from phintys.scalar.op import TABLE
 from phintys.tensor.elemwise import Elemwise, cast, functions
-from phintys.tensor.rules.match import like, literal, number, scalar_op_name
+from phintys.tensor.rules.match import applied, like, literal, number, scalar_op_name
 
 ADD, SUB, NEG, MUL = (TABLE[n] for n in ("add", "sub", "neg", "mul"))
 DIV, RECIPROCAL, POW, SQR = (TABLE[n] for n in ("true_div", "reciprocal", "pow", "sqr"))
@@ -147,11 +147,12 @@ def _summands(ctx: Any, root: Apply) -> Iterable[tuple[Any, Variable, bool]]:
 
 def _split_coefficient(c: Any, v: Variable, dtype: str, inner: bool) -> tuple[Any, Variable, bool]:
     """``c * (k * x)`` as ``(c k) * x``, where ``k * x`` is a product with a constant ``k``."""
-    if scalar_op_name(v.owner) != "mul" or v.type.dtype != dtype or len(v.owner.inputs) != 2:  # type: ignore[union-attr]
+    product = applied(v, "mul")
+    if product is None or v.type.dtype != dtype or len(product.inputs) != 2:
         return c, v, inner
     if dtypes.kind(dtype) == "c":
         return c, v, inner
-    a, x = v.owner.inputs  # type: ignore[union-attr]
+    a, x = product.inputs
     k = number(a)
     if k is None or x.type.dtype != dtype or x.type.broadcastable != v.type.broadcastable:
         return c, v, inner
@@ -334,7 +335,8 @@ def _is_normal(ctx: Any, node: Apply, kept: list[tuple[int, Variable]], factor: 
 def _multiplied(ctx: Any, v: Variable, root: Apply) -> list[Variable]:
     """The factors of a product that only ``root`` uses; else the variable itself, in a list."""
     alone = v.owner is root or (ctx.single_use(v) and v.type.dtype == root.outputs[0].type.dtype)
-    return list(v.owner.inputs) if alone and scalar_op_name(v.owner) == "mul" else [v]  # type: ignore[union-attr]
+    product = applied(v, "mul") if alone else None
+    return [v] if product is None else list(product.inputs)
 
 
 def _factors(ctx: Any, root: Apply) -> tuple[Terms, list[tuple[int, Any]], bool]:

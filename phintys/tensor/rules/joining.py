@@ -76,11 +76,10 @@ def join_of_vectors(ctx: Any, node: Apply) -> Any:
     """Merge adjacent `MakeVector` operands of equal dtype."""
     merged: list[Any] = []
     for x in node.inputs:
-        last = merged[-1].owner if merged else None
-        made = x.owner
-        both = made is not None and last is not None and made.op == last.op
-        if both and isinstance(made.op, MakeVector):  # type: ignore[union-attr]
-            merged[-1] = made.op(*last.inputs, *made.inputs)  # type: ignore[union-attr]
+        last: Apply | None = merged[-1].owner if merged else None
+        made = x.owner if isinstance(x.owner_op, MakeVector) else None
+        if made is not None and last is not None and made.op == last.op:
+            merged[-1] = made.op(*last.inputs, *made.inputs)
         else:
             merged.append(x)
     if len(merged) == len(node.inputs):

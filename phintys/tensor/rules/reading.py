@@ -15,6 +15,7 @@ from phintys.tensor.elemwise import cast, dimshuffle
 from phintys.tensor.index_list import (
     FULL,
     flatten_index_variables,
+    flatten_slice,
     literal,
     parts,
     symbolic_length,
@@ -246,8 +247,8 @@ def _is_within(e: Any, n: int | None) -> bool:
 
 
 def _length_of_entry(e: slice, n: Any) -> Any:
-    (entry,), variables = flatten_index_variables([e])
-    return symbolic_length(entry, variables, n)  # type: ignore[arg-type]
+    entry, variables = flatten_slice(e)
+    return symbolic_length(entry, variables, n)
 
 
 @rule(
@@ -267,18 +268,18 @@ def read_of_join(ctx: Any, node: Apply, x: Any, pieces: Any, axis: Any) -> Any:
         moved = sum(isinstance(e, slice) for e in index[:axis])
         return Join(moved)(*(read(v, index) for v in pieces))
     i = None if isinstance(along, slice) else literal(along)
-    return None if i is None else _read_at(x, axis, i, index)
+    return None if i is None else _read_at(pieces, x.type.dtype, axis, i, index)
 
 
-def _read_at(x: Variable, axis: int, i: int, index: Index) -> Any:
-    pieces = x.owner.inputs  # type: ignore[union-attr]
+def _read_at(pieces: Sequence[Variable], dtype: str, axis: int, i: int, index: Index) -> Any:
+    """The part of a concatenation at position ``i`` of its axis; None if lengths are not known."""
     for v in pieces if i >= 0 else pieces[::-1]:
         n = v.type.shape[axis]
         if n is None:
             return None
         if -n <= i < n:
             part = read(v, [*index[:axis], i, *index[axis + 1 :]])
-            return cast(part, x.type.dtype)
+            return cast(part, dtype)
         i = i - n if i >= 0 else i + n
     return None
 

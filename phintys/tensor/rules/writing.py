@@ -91,10 +91,11 @@ def useless_write(ctx: Any, node: Apply) -> Any:
     if increment(node.outputs[0]) is not None:
         return x if fill_number(y) == 0 else None
     read = y.owner
-    same = read is not None and isinstance(node.op, IncSubtensor) and isinstance(read.op, Subtensor)
-    if not same or read.op.idx_list != node.op.idx_list:  # type: ignore[union-attr]
+    if read is None or not isinstance(node.op, IncSubtensor) or not isinstance(read.op, Subtensor):
         return None
-    return x if read.inputs == [x, *node.inputs[2:]] else None  # type: ignore[union-attr]
+    if read.op.idx_list != node.op.idx_list:
+        return None
+    return x if read.inputs == [x, *node.inputs[2:]] else None
 
 
 @rule(
