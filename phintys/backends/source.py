@@ -18,6 +18,7 @@ from types import FunctionType, TracebackType
 from typing import Any
 
 from phintys.backends.numpy.run import find_error
+from phintys.graph.fgraph import FunctionGraph
 from phintys.graph.origin import raised_by_node
 from phintys.graph.perform import Runner
 from phintys.graph.type import Type
@@ -111,7 +112,7 @@ class Generated:
 
 
 def generate(
-    fgraph: Any,
+    fgraph: FunctionGraph,
     convert_op: Callable[..., Callable[..., Any]],
     convert_constant: Callable[[Any], Any] = lambda data: data,
     *,
@@ -168,7 +169,7 @@ def generate(
 
 
 def fgraph_to_python(
-    fgraph: Any,
+    fgraph: FunctionGraph,
     op_conversion_fn: Callable[..., Callable[..., Any]],
     *,
     type_conversion_fn: Callable[[Any], Any] = lambda data: data,
@@ -195,7 +196,7 @@ class Transpiled:
     with the line of the user's program.
     """
 
-    def __init__(self, fgraph: Any, call: Callable[[Sequence[Any]], list[Any]]) -> None:
+    def __init__(self, fgraph: FunctionGraph, call: Callable[[Sequence[Any]], list[Any]]) -> None:
         self.fgraph, self.call = fgraph, call
 
     def __call__(self, values: Sequence[Any]) -> list[Any]:
@@ -209,7 +210,7 @@ class Transpiled:
 
 
 def interpreted(
-    fgraph: Any, framework: str, supports: Callable[[Type[Any]], bool]
+    fgraph: FunctionGraph, framework: str, supports: Callable[[Type[Any]], bool]
 ) -> Runner | None:
     """The reference's callable, with a warning, if a framework lacks a type of the graph.
 

@@ -88,7 +88,7 @@ def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
     return inner if len(op.fgraph.outputs) > 1 else lambda *args: inner(*args)[0]
 
 
-def enable_x64(fgraph: Any) -> None:
+def enable_x64(fgraph: FunctionGraph) -> None:
     """Enable 64-bit dtypes in JAX, for the whole process, if the graph has variables of these."""
     nodes = fgraph.toposort()
     variables = [*fgraph.inputs, *fgraph.outputs, *(v for n in nodes for v in n.inputs + n.outputs)]
@@ -99,7 +99,7 @@ def enable_x64(fgraph: Any) -> None:
 _WIDE = frozenset(("int64", "uint64", "float64", "complex128"))
 
 
-def convert_node(op: Any, node: Any, **kwargs: Any) -> Any:
+def convert_node(op: Any, node: Apply, **kwargs: Any) -> Any:
     """`jax_funcify`; the functions of `TRACE_TIME_OPS` are evaluated at trace time if possible."""
     function = jax_funcify(op, node=node, **kwargs)
     if isinstance(op, tuple(TRACE_TIME_OPS)):
@@ -139,7 +139,7 @@ def one_or_tuple(values: Sequence[Any]) -> Any:
     return values[0] if len(values) == 1 else tuple(values)
 
 
-def concrete(x: Any, node: Any) -> Any:
+def concrete(x: Any, node: Apply) -> Any:
     """``x``, which must be concrete because shapes depend on it.
 
     Raises UnsupportedError if it depends on values of arrays.
@@ -152,7 +152,7 @@ def concrete(x: Any, node: Any) -> Any:
     return x
 
 
-def length(x: Any, node: Any) -> int:
+def length(x: Any, node: Apply) -> int:
     """A length as an int.  Raises UnsupportedError if it depends on values of arrays."""
     return int(concrete(x, node))
 

@@ -23,6 +23,7 @@ from phintys.backends.jax.dispatch import (
 from phintys.backends.jax.native import JaxInstructions, astype, has_all
 from phintys.gradient.barriers import ViewOp
 from phintys.graph.shapes import check_shapes
+from phintys.graph.variable import Apply
 from phintys.scalar.arith import Cast
 from phintys.scalar.composite import Composite
 from phintys.scalar.dtypes import is_complex, kind
@@ -163,7 +164,7 @@ def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
     return _checked(node, compute)
 
 
-def _checked(node: Any, function: Callable[..., Any]) -> Callable[..., Any]:
+def _checked(node: Apply, function: Callable[..., Any]) -> Callable[..., Any]:
     def compute(*values: Any) -> Any:
         if len(values) > 1:
             check_shapes(node, values)
@@ -227,7 +228,7 @@ def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
     return _reduction(op, node, lambda x, axis: jnp.prod(jnp.where(x == 0, 1, x), axis=axis))
 
 
-def _reduction(op: CAReduce, node: Any, function: Callable[..., Any]) -> Callable[..., Any]:
+def _reduction(op: CAReduce, node: Apply, function: Callable[..., Any]) -> Callable[..., Any]:
     axes, out = op.axes(node), node.outputs[0].type.dtype
 
     def compute(x: Any) -> Any:
@@ -265,7 +266,7 @@ def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
 # ---------------------------------------------------------------------------------- softmax
 
 
-def _on_elements(node: Any, compute: Callable[[Any], Any]) -> Callable[[Any], Any]:
+def _on_elements(node: Apply, compute: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """``compute``, or ``perform`` if the tensor has no elements (which may raise)."""
 
     def call(x: Any) -> Any:

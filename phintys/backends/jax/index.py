@@ -18,6 +18,7 @@ from phintys.backends.jax.dispatch import (
 )
 from phintys.backends.jax.native import astype
 from phintys.graph.shapes import check_shapes
+from phintys.graph.variable import Apply
 from phintys.tensor.index_ops import (
     AdvancedIncSubtensor,
     AdvancedSubtensor,
@@ -28,7 +29,7 @@ from phintys.tensor.index_ops import (
 TRACE_TIME_OPS.extend([Subtensor, AdvancedSubtensor])
 
 
-def python_index(op: Any, node: Any, x: Any, values: Sequence[Any]) -> tuple[Any, ...]:
+def python_index(op: Any, node: Apply, x: Any, values: Sequence[Any]) -> tuple[Any, ...]:
     """The index for a JAX array: slices of ints, masks and integers, whose bounds are checked."""
     key = op.key(values)
     axis = 0
@@ -46,7 +47,7 @@ def python_index(op: Any, node: Any, x: Any, values: Sequence[Any]) -> tuple[Any
     return tuple(found)
 
 
-def _slice(entry: slice, n: int, node: Any) -> slice:
+def _slice(entry: slice, n: int, node: Apply) -> slice:
     parts = (entry.start, entry.stop, entry.step)
     start, stop, step = (None if p is None else length(p, node) for p in parts)
     if step is not None:  # clipped: a larger one selects the same element, but XLA may overflow
@@ -54,7 +55,7 @@ def _slice(entry: slice, n: int, node: Any) -> slice:
     return slice(start, stop, step)
 
 
-def _mask(mask: Any, x: Any, axis: int, node: Any) -> Any:
+def _mask(mask: Any, x: Any, axis: int, node: Apply) -> Any:
     mask = mask if isinstance(mask, np.ndarray) else concrete(mask, node)
     shape = x.shape[axis : axis + mask.ndim]
     require(shape == mask.shape, f"A mask of shape {mask.shape} does not fit lengths {shape}.")

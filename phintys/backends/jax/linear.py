@@ -19,6 +19,7 @@ from phintys.backends.jax.dispatch import (
 )
 from phintys.backends.jax.native import astype
 from phintys.graph.shapes import check_shapes
+from phintys.graph.variable import Apply
 from phintys.tensor.blas import BatchedDot, BlasOp, Ger
 from phintys.tensor.blockwise import Blockwise
 from phintys.tensor.diagonal import ExtractDiag
@@ -88,7 +89,7 @@ def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
     return compute
 
 
-def _batch_shape(node: Any, args: Sequence[Any], n: int) -> tuple[int, ...]:
+def _batch_shape(node: Apply, args: Sequence[Any], n: int) -> tuple[int, ...]:
     """The broadcast shape of the first ``n`` axes of the arguments."""
     check_shapes(node, args)
     return np.broadcast_shapes(*(x.shape[:n] for x in args))

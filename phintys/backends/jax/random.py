@@ -18,6 +18,7 @@ import numpy as np
 
 from phintys.backends.jax.dispatch import jax_funcify, jax_typify, length, require
 from phintys.bitgen import copied
+from phintys.graph.fgraph import FunctionGraph
 from phintys.graph.shapes import check_shapes
 from phintys.tensor.random.basic import NormalRV
 from phintys.tensor.random.op import RandomVariable
@@ -42,7 +43,7 @@ def _(op: Any, node: Any = None) -> Sample:
     return lambda key, shape, dtype, loc, scale: loc + scale * jax.random.normal(key, shape, dtype)
 
 
-def has_samplers(fgraph: Any) -> bool:
+def has_samplers(fgraph: FunctionGraph) -> bool:
     """Whether all ops of a graph that use generators draw from distributions that JAX has."""
     nodes = (n for n in fgraph.toposort() if any(is_state(v.type) for v in n.inputs + n.outputs))
     return all(jax_sample_fn(n.op, n) is not None for n in nodes)
@@ -83,7 +84,7 @@ def key_of(data: np.random.Generator, dtype: Any = None, **kwargs: Any) -> Any:
 class WithKeys:
     """A callable from and to values with generators, of one from and to values with keys."""
 
-    def __init__(self, fgraph: Any, call: Callable[[Sequence[Any]], list[Any]]) -> None:
+    def __init__(self, fgraph: FunctionGraph, call: Callable[[Sequence[Any]], list[Any]]) -> None:
         self.call = call
         self.inputs = [i for i, v in enumerate(fgraph.inputs) if is_state(v.type)]
         places = {v: i for i, v in enumerate(fgraph.inputs)}

@@ -14,6 +14,7 @@ from phintys.backends.jax.random import WithKeys, has_samplers, is_state
 from phintys.backends.protocol import Run, Transpiler
 from phintys.backends.source import Transpiled, generate, interpreted
 from phintys.errors import UnsupportedError
+from phintys.graph.fgraph import FunctionGraph
 from phintys.graph.inner import expanded
 from phintys.graph.origin import describe
 from phintys.graph.results import array_type
@@ -23,7 +24,7 @@ from phintys.memo import Memo
 VARIANTS = 32
 
 
-def compile_fgraph(fgraph: Any) -> Run:
+def compile_fgraph(fgraph: FunctionGraph) -> Run:
     """A callable from a list of input values to the list of output values, which are JAX arrays.
 
     The call raises UnsupportedError if a length depends on values, else what the graph raises.
@@ -42,7 +43,7 @@ def compile_fgraph(fgraph: Any) -> Run:
 class JAX:
     """The object that obeys `Transpiler`."""
 
-    def compile(self, fgraph: Any) -> Run:
+    def compile(self, fgraph: FunctionGraph) -> Run:
         return compile_fgraph(fgraph)
 
 
@@ -57,7 +58,7 @@ class Compiled:
     each new combination of values is compiled as a variant.
     """
 
-    def __init__(self, fgraph: Any) -> None:
+    def __init__(self, fgraph: FunctionGraph) -> None:
         enable_x64(fgraph)
         self.generated = generate(fgraph, convert_node, jax_typify, name="jax_function")
         self.integers = [i for i, v in enumerate(fgraph.inputs) if _is_integer(v)]

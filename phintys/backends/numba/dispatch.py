@@ -89,7 +89,7 @@ def only_result(*args):
 """
 
 
-def convert_node(op: Any, node: Any, **kwargs: Any) -> Any:
+def convert_node(op: Any, node: Apply, **kwargs: Any) -> Any:
     """`numba_funcify`, compiled.
 
     A function that a user has registered may return a number for a 0-d tensor; it is converted to

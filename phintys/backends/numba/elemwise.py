@@ -16,6 +16,7 @@ from phintys.backends.numba.dispatch import (
 )
 from phintys.backends.numba.scalar import has_source, is_built_in, scalar_lines, typed
 from phintys.gradient.barriers import ViewOp
+from phintys.graph.variable import Apply
 from phintys.tensor.elemwise import DimShuffle, Elemwise
 
 
@@ -48,7 +49,7 @@ def registered_lines(names: Sequence[str], results: Sequence[str]) -> list[str]:
     return [f"{', '.join(f'b{k}' for k in range(len(results)))} = {call}"]
 
 
-def _loops(node: Any, lines: list[str], found: list[str]) -> str:
+def _loops(node: Apply, lines: list[str], found: list[str]) -> str:
     """The source of loops over all elements; only static lengths of 1 broadcast."""
     shapes = [v.type.shape for v in node.inputs]
     names = [f"x{i}" for i in range(len(shapes))]

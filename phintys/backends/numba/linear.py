@@ -15,13 +15,14 @@ from phintys.backends.numba.dispatch import (
     tuple_of,
 )
 from phintys.backends.numba.elemwise import common_length, numpy_name, place
+from phintys.graph.variable import Apply
 from phintys.tensor.blockwise import Blockwise
 from phintys.tensor.dot import Dot
 
 BLAS = frozenset(("float32", "float64", "complex64", "complex128"))
 
 
-def _loop_over_items(op: Any, node: Any, **kwargs: Any) -> Any:
+def _loop_over_items(op: Any, node: Apply, **kwargs: Any) -> Any:
     """The Numba function of a core op with one output, applied to the items of a batch."""
     if numba_funcify.dispatch(type(op.core_op)) is in_object_mode or len(node.outputs) > 1:
         return in_object_mode(op, node, **kwargs)
@@ -44,7 +45,7 @@ def _loop_over_items(op: Any, node: Any, **kwargs: Any) -> Any:
     return compiled(define("batched", names, body), f=core)
 
 
-def _product(items: Sequence[str], node: Any) -> str:
+def _product(items: Sequence[str], node: Apply) -> str:
     """The source of the product of two vectors or matrices."""
     dtype = node.outputs[0].type.dtype
     args = []

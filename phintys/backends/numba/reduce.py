@@ -15,6 +15,7 @@ from phintys.backends.numba.dispatch import (
 )
 from phintys.backends.numba.elemwise import numpy_name
 from phintys.backends.numba.scalar import has_source, is_built_in, literal, scalar_lines, typed
+from phintys.graph.variable import Apply
 from phintys.scalar.op import TABLE
 from phintys.tensor.cumulative import CumOp
 from phintys.tensor.reduce import Argmax, CAReduce, Max, Min
@@ -113,7 +114,7 @@ def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
 # ---------------------------------------------------------------------------------- softmax
 
 
-def _exponentials(node: Any, zero_infinite_top: bool) -> tuple[Axes, list[str]]:
+def _exponentials(node: Apply, zero_infinite_top: bool) -> tuple[Axes, list[str]]:
     """Lines that set ``top`` to the maximum and ``total`` to the sum of ``exp(x - top)``.
 
     With ``zero_infinite_top`` an infinite maximum is replaced by 0.

@@ -14,10 +14,11 @@ from phintys.backends.numba.dispatch import (
 )
 from phintys.backends.protocol import Run, Transpiler
 from phintys.backends.source import Transpiled, generate, interpreted
+from phintys.graph.fgraph import FunctionGraph
 from phintys.graph.inner import expanded
 
 
-def compile_fgraph(fgraph: Any) -> Run:
+def compile_fgraph(fgraph: FunctionGraph) -> Run:
     """A callable from a list of input values to the list of output values, NumPy arrays.
 
     Numba compiles at the first call.
@@ -34,7 +35,7 @@ def compile_fgraph(fgraph: Any) -> Run:
 class Numba:
     """The object that obeys `Transpiler`."""
 
-    def compile(self, fgraph: Any) -> Run:
+    def compile(self, fgraph: FunctionGraph) -> Run:
         return compile_fgraph(fgraph)
 
 
@@ -44,7 +45,7 @@ backend: Transpiler = Numba()
 class Compiled:
     """The Numba function of a graph; Numba compiles it at the first call."""
 
-    def __init__(self, fgraph: Any) -> None:
+    def __init__(self, fgraph: FunctionGraph) -> None:
         generated = generate(
             fgraph,
             convert_node,

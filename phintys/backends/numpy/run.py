@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from phintys.backends.protocol import Transpiler
+from phintys.graph.fgraph import FunctionGraph
 from phintys.graph.op import HasMultipleInnerGraph
 from phintys.graph.perform import Runner, run_node
 from phintys.graph.variable import Apply
@@ -19,7 +20,7 @@ from phintys.graph.variable import Apply
 class NumPy:
     """The object that obeys `Transpiler`."""
 
-    def compile(self, fgraph: Any) -> Runner:
+    def compile(self, fgraph: FunctionGraph) -> Runner:
         return Runner(fgraph)
 
 
@@ -29,7 +30,7 @@ backend: Transpiler = NumPy()
 # ------------------------------------------------------------------------- failed checks
 
 
-def find_error(fgraph: Any, values: Sequence[Any]) -> Exception | None:
+def find_error(fgraph: FunctionGraph, values: Sequence[Any]) -> Exception | None:
     """The exception that the graph raises on these values in this backend; None if there is none.
 
     Ops of users, and nodes that depend on their results, are not run: the call that failed has run

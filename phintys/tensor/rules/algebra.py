@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from phintys.graph.variable import Apply, Constant, Variable
-from phintys.rewriting.rule import rule
+from phintys.rewriting.rule import Context, rule
 from phintys.scalar import dtypes
 from phintys.scalar.op import TABLE
 from phintys.tensor.elemwise import Elemwise, cast, functions
@@ -57,7 +57,7 @@ ONE = np.float64(1)
         "i + 1 - j - i",
     ),
 )
-def collect_sum(ctx: Any, node: Apply) -> Any:
+def collect_sum(ctx: Context, node: Apply) -> Any:
     out = node.outputs[0]
     dtype = out.type.dtype
     kind = dtypes.kind(dtype)
@@ -97,7 +97,7 @@ def _is_finite(c: Any, dtype: str) -> bool:
         return bool(np.isfinite(np.array(c).astype(dtype)))
 
 
-def _is_plain_sum(ctx: Any, node: Apply) -> bool:
+def _is_plain_sum(ctx: Context, node: Apply) -> bool:
     """Whether a sum has nothing to collect; a cheap check before `_summands`."""
     if node.op.scalar_op is not ADD:
         return False
@@ -123,7 +123,7 @@ def _leading_number(v: Variable, dtype: str) -> Any:
     return number(v) if v.type.dtype == dtype else None
 
 
-def _summands(ctx: Any, root: Apply) -> Iterable[tuple[Any, Variable, bool]]:
+def _summands(ctx: Context, root: Apply) -> Iterable[tuple[Any, Variable, bool]]:
     """The summands of a chain: (coefficient, term, whether the term comes from a nested node)."""
     dtype = root.outputs[0].type.dtype
     real = dtypes.kind(dtype) != "c"
@@ -213,7 +213,7 @@ def _computed_in(dtype: str, parts: list[Any]) -> list[Any]:
         "-i",
     ),
 )
-def collect_product(ctx: Any, node: Apply) -> Any:
+def collect_product(ctx: Context, node: Apply) -> Any:
     out = node.outputs[0]
     dtype = out.type.dtype
     kind = dtypes.kind(dtype)
@@ -242,7 +242,7 @@ def collect_product(ctx: Any, node: Apply) -> Any:
     tags=("local_mul_canonizer", "shape_unsafe"),
     tested_on=("1 * (x / y) * z", "x / y * (z * 1)", "x / y * mul(2, z, 3)", "mul(i, 2, j, 3)"),
 )
-def collect_constants(ctx: Any, node: Apply) -> Any:
+def collect_constants(ctx: Context, node: Apply) -> Any:
     out = node.outputs[0]
     dtype = out.type.dtype
     constants = [k for v in node.inputs if (k := number(v)) is not None]
@@ -260,7 +260,7 @@ COMPOUND = frozenset(("mul", "true_div", "neg", "reciprocal"))
 POWERS = frozenset(("pow", "sqr"))
 
 
-def _is_plain_product(ctx: Any, node: Apply) -> bool:
+def _is_plain_product(ctx: Context, node: Apply) -> bool:
     """Whether a product has nothing to collect; a cheap check before `_factors`."""
     if node.op.scalar_op is not MUL:
         return False
@@ -312,7 +312,7 @@ def _same_number(a: Any, b: Any) -> bool:
     return bool(a == b or (a != a and b != b))
 
 
-def _is_normal(ctx: Any, node: Apply, kept: list[tuple[int, Variable]], factor: Any) -> bool:
+def _is_normal(ctx: Context, node: Apply, kept: list[tuple[int, Variable]], factor: Any) -> bool:
     """Whether ``node`` has the form that `build_product` would build."""
     name = scalar_op_name(node)
     if name not in ("mul", "true_div"):
@@ -332,14 +332,14 @@ def _is_normal(ctx: Any, node: Apply, kept: list[tuple[int, Variable]], factor: 
     return constants == needed and own == kept
 
 
-def _multiplied(ctx: Any, v: Variable, root: Apply) -> list[Variable]:
+def _multiplied(ctx: Context, v: Variable, root: Apply) -> list[Variable]:
     """The factors of a product that only ``root`` uses; else the variable itself, in a list."""
     alone = v.owner is root or (ctx.single_use(v) and v.type.dtype == root.outputs[0].type.dtype)
     product = applied(v, "mul") if alone else None
     return [v] if product is None else list(product.inputs)
 
 
-def _factors(ctx: Any, root: Apply) -> tuple[Terms, list[tuple[int, Any]], bool]:
+def _factors(ctx: Context, root: Apply) -> tuple[Terms, list[tuple[int, Any]], bool]:
     """The factors of the chain that ends at ``root``, and whether to rebuild it as one product.
 
     The factors are the exponents of the bases, and (exponent, number) pairs.  A product in another

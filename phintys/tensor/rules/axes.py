@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from phintys.graph.variable import Apply, Variable
-from phintys.rewriting.rule import rule
+from phintys.rewriting.rule import Context, rule
 from phintys.tensor.elemwise import DimShuffle, dimshuffle
 from phintys.tensor.rules.through import moved_to_inputs
 from phintys.tensor.shape import Shape_i
@@ -23,7 +23,7 @@ from phintys.tensor.static import entries, known_length
         "M.dimshuffle(1, 'x', 0).dimshuffle(2, 0)",
     ),
 )
-def merge_dimshuffles(ctx: Any, node: Apply) -> Any:
+def merge_dimshuffles(ctx: Context, node: Apply) -> Any:
     (x,) = node.inputs
     order = node.op.new_order
     if order == tuple(range(x.type.ndim)):
@@ -43,7 +43,7 @@ def merge_dimshuffles(ctx: Any, node: Apply) -> Any:
     tags=("local_dimshuffle_lift", "cleanup"),
     tested_on=("exp(M).T", "(M + v).T", "(v * w).dimshuffle(0, 'x')"),
 )
-def lift_dimshuffle(ctx: Any, x: Any, order: Any) -> Any:
+def lift_dimshuffle(ctx: Context, x: Any, order: Any) -> Any:
     """Move DimShuffle towards the inputs, where it is free and does not hide other patterns."""
     return moved_to_inputs(ctx, x, lambda v: dimshuffle(v, order))
 
@@ -121,7 +121,7 @@ def _is_length_of(n: Any, x: Variable, axis: int, only: bool) -> bool:
     tags=("local_reshape_lift",),
     tested_on=("exp(M).reshape((6,))",),
 )
-def lift_reshape(ctx: Any, node: Apply, x: Any, shape: Any) -> Any:
+def lift_reshape(ctx: Context, node: Apply, x: Any, shape: Any) -> Any:
     return moved_to_inputs(
         ctx, x, lambda v: node.op(v, shape), lambda inner: len(inner.inputs) == 1
     )

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from phintys.graph.variable import Apply
-from phintys.rewriting.rule import rule
+from phintys.rewriting.rule import Context, rule
 from phintys.scalar import dtypes
 from phintys.scalar.arith import Cast
 from phintys.tensor.elemwise import Elemwise, cast
@@ -26,7 +26,7 @@ from phintys.tensor.elemwise import Elemwise, cast
         "cast(cast(h, 'float64'), 'int32')",
     ),
 )
-def merge_casts(ctx: Any, node: Apply) -> Any:
+def merge_casts(ctx: Context, node: Apply) -> Any:
     """Remove a cast to the same dtype, and a lossless cast before another cast."""
     (x,) = node.inputs
     target = node.outputs[0].type.dtype

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from phintys.graph.variable import Apply, Variable
-from phintys.rewriting.rule import rule
+from phintys.rewriting.rule import Context, rule
 from phintys.rewriting.unify import is_constant
 from phintys.scalar.op import TABLE
 from phintys.tensor.convert import constant
@@ -96,7 +96,7 @@ def _branch(v: Variable, condition: Variable, i: int) -> Variable:
         "switch(gt(h, 0), h, i) + switch(gt(h, 0), h, j)",
     ),
 )
-def merge_switches(ctx: Any, node: Apply) -> Any:
+def merge_switches(ctx: Context, node: Apply) -> Any:
     first = applied(node.inputs[0], "switch")
     if first is None or len(node.inputs) < 2:
         return None
@@ -129,7 +129,7 @@ def _chosen(switch: Apply, i: int) -> Any:
         "h * switch(gt(h, 0), h, zeros_like(i))",
     ),
 )
-def sink_switch(ctx: Any, node: Apply) -> Any:
+def sink_switch(ctx: Context, node: Apply) -> Any:
     """Move products and quotients into a switch with a zero branch.
 
     This avoids ``0 * inf`` in gradients: only the branch that is taken counts.

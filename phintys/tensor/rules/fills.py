@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from phintys.graph.variable import Apply, Variable
-from phintys.rewriting.rule import rule
+from phintys.rewriting.rule import Context, rule
 from phintys.scalar.op import TABLE, ScalarOp
 from phintys.tensor.creation import Alloc
 from phintys.tensor.elemwise import Elemwise, dimshuffle, functions
@@ -130,7 +130,7 @@ def _covers(x: Variable, v: Variable) -> bool:
         "M + alloc(v, 2, n)",
     ),
 )
-def sink_fills(ctx: Any, node: Apply) -> Any:
+def sink_fills(ctx: Context, node: Apply) -> Any:
     """Replace fills by their values if another operand has the shape, else fill the result."""
     for v in node.inputs:
         if v.owner is not None and _is_fill(v.owner.op):

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from phintys.graph.variable import Apply, Constant
-from phintys.rewriting.rule import rule
+from phintys.rewriting.rule import Context, rule
 from phintys.tensor.rules.match import every_constant
 from phintys.tensor.type import TensorType
 
@@ -25,7 +25,7 @@ MAX_SIZE = 10_000
     tags=("topo_constant_folding", "constant_folding", "cleanup"),
     tested_on=("exp(constant(2.0))", "constant([1.0, 2.0]) + 1", "constant([1, 2, 3])[1:]"),
 )
-def fold_constants(ctx: Any, node: Apply) -> Any:
+def fold_constants(ctx: Context, node: Apply) -> Any:
     inputs, op = node.inputs, node.op
     constants = [v for v in inputs if isinstance(v, Constant)]
     # `where` does not see all inputs of a long node

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from phintys.graph.variable import Apply
-from phintys.rewriting.rule import rule
+from phintys.rewriting.rule import Context, rule
 from phintys.tensor.elemwise import cast
 from phintys.tensor.join import Join
 from phintys.tensor.shape import MakeVector
@@ -51,7 +51,7 @@ def join_without_empty(node: Apply, pieces: Any, axis: Any) -> Any:
     tags=("local_join_join", "cleanup"),
     tested_on=("join(0, join(0, v, w), v)", "join(1, join(1, M, M), join(1, M, N))"),
 )
-def flatten_joins(ctx: Any, node: Apply) -> Any:
+def flatten_joins(ctx: Context, node: Apply) -> Any:
     pieces: list[Any] = []
     stack = [node.outputs[0]]
     dtype = node.outputs[0].type.dtype
@@ -72,7 +72,7 @@ def flatten_joins(ctx: Any, node: Apply) -> Any:
     tags=("local_join_make_vector", "cleanup"),
     tested_on=("join(0, stack([s, t]), stack([t, s]))", "join(0, v, stack([s, t]), stack([t]))"),
 )
-def join_of_vectors(ctx: Any, node: Apply) -> Any:
+def join_of_vectors(ctx: Context, node: Apply) -> Any:
     """Merge adjacent `MakeVector` operands of equal dtype."""
     merged: list[Any] = []
     for x in node.inputs:

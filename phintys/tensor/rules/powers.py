@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from phintys.graph.variable import Apply, Constant, Variable
-from phintys.rewriting.rule import Rule, equation, rule
+from phintys.rewriting.rule import Context, Rule, equation, rule
 from phintys.rewriting.unify import is_constant
 from phintys.scalar import dtypes
 from phintys.scalar.op import TABLE
@@ -121,7 +121,7 @@ def product_to_negation(node: Apply, x: Any, rest: Any) -> Any:
     tags=("local_add_neg_to_sub",),
     tested_on=("x + -y", "x + -y + -z", "-x + -y", "i + neg(j)"),
 )
-def negations_to_difference(ctx: Any, node: Apply) -> Any:
+def negations_to_difference(ctx: Context, node: Apply) -> Any:
     dtype = node.outputs[0].type.dtype
     below = [argument(v, "neg") for v in node.inputs]
     below = [x if x is not None and negation_keeps(x, dtype) else None for x in below]
@@ -147,7 +147,7 @@ def total(of: list[Any]) -> Any:
     tags=("local_mul_exp_to_exp_add",),
     tested_on=("exp(x) * exp(y)", "exp(x) * y * exp(z)"),
 )
-def merge_exponentials(ctx: Any, node: Apply) -> Any:
+def merge_exponentials(ctx: Context, node: Apply) -> Any:
     exponents = [_exponent(ctx, v) for v in node.inputs]
     found = [x for x in exponents if x is not None]
     if len(found) < 2:
@@ -168,7 +168,7 @@ def merge_exponentials(ctx: Any, node: Apply) -> Any:
     tags=("local_div_exp_to_mul_exp",),
     tested_on=("exp(x) / exp(y)", "x / exp(y)"),
 )
-def divide_by_exponential(ctx: Any, node: Apply, top: Any, y: Any) -> Any:
+def divide_by_exponential(ctx: Context, node: Apply, top: Any, y: Any) -> Any:
     """A division is slower than a negation."""
     x = _exponent(ctx, top)
     if x is not None:
@@ -177,7 +177,7 @@ def divide_by_exponential(ctx: Any, node: Apply, top: Any, y: Any) -> Any:
     return like(node, new) if new.type.dtype == node.outputs[0].type.dtype else None
 
 
-def _exponent(ctx: Any, v: Variable) -> Any:
+def _exponent(ctx: Context, v: Variable) -> Any:
     x = argument(v, "exp")
     return x if x is not None and is_float(x) and ctx.single_use(v) else None
 

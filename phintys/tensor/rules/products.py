@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from phintys.graph.variable import Apply, Constant, Variable
 from phintys.rewriting.equilibrium import EquilibriumGraphRewriter
-from phintys.rewriting.rule import rule
+from phintys.rewriting.rule import Context, rule
 from phintys.scalar.op import TABLE
 from phintys.tensor.blas import BLAS_DTYPES, Dot22, Dot22Scalar, Gemm, Gemv
 from phintys.tensor.convert import constant
@@ -92,7 +92,7 @@ def _scalar(v: Variable) -> Any:
     return dimshuffle(v, ()) if all(v.type.broadcastable) else None
 
 
-def _scaled(ctx: Any, v: Variable) -> Scaled | None:
+def _scaled(ctx: Context, v: Variable) -> Scaled | None:
     """``v`` as a scaled product with a matrix, if ``v`` has a single use, else None."""
     node = v.owner
     if node is None or not ctx.single_use(v) or v.type.dtype not in BLAS_DTYPES:
@@ -105,7 +105,7 @@ def _scaled(ctx: Any, v: Variable) -> Scaled | None:
     return _scaled_by_factors(ctx, v)
 
 
-def _scaled_by_factors(ctx: Any, v: Variable) -> Scaled | None:
+def _scaled_by_factors(ctx: Context, v: Variable) -> Scaled | None:
     node = applied(v, "mul")
     if node is None:
         return None
@@ -129,7 +129,7 @@ def _scaled_by_factors(ctx: Any, v: Variable) -> Scaled | None:
     tags=("local_dot22_to_dot22scalar",),
     tested_on=("2 * dot(M, M.T)", "s * dot(M, M.T)"),
 )
-def scaled_product(ctx: Any, node: Apply) -> Any:
+def scaled_product(ctx: Context, node: Apply) -> Any:
     found = _scaled_by_factors(ctx, node.outputs[0])
     if found is None or found.x.type.ndim != 2 or found.y.type.ndim != 2:
         return None
@@ -152,7 +152,7 @@ def scaled_product(ctx: Any, node: Apply) -> Any:
         "dot(Q, Q) + Q - s * dot(Q, Q.T)",
     ),
 )
-def add_product(ctx: Any, node: Apply) -> Any:
+def add_product(ctx: Context, node: Apply) -> Any:
     """Merge a product and its addend into one BLAS call, if the addend has full shape or is 0-d.
 
     Rows and columns (biases) are still added elementwise, fused with the loop that follows.
@@ -178,7 +178,7 @@ def add_product(ctx: Any, node: Apply) -> Any:
     return like(node, functions.add(z, *rows) if rows else z)
 
 
-def _addend(ctx: Any, whole: list[Any], products: list[Scaled]) -> tuple[Any, Any]:
+def _addend(ctx: Context, whole: list[Any], products: list[Scaled]) -> tuple[Any, Any]:
     """The term that products are added to, and its factor; the first product if there is none."""
     if not whole:
         first = products.pop(0)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from phintys.graph.variable import Apply, Variable
-from phintys.rewriting.rule import rule
+from phintys.rewriting.rule import Context, rule
 from phintys.rewriting.unify import is_constant
 from phintys.tensor.creation import Alloc
 from phintys.tensor.elemwise import cast, dimshuffle
@@ -258,7 +258,7 @@ def _length_of_entry(e: slice, n: Any) -> Any:
     tags=("local_subtensor_of_join",),
     tested_on=("join(0, N, N)[2]", "join(1, M, N)[1]", "join(0, N, N)[-1]", "join(1, M, N)[1:, :]"),
 )
-def read_of_join(ctx: Any, node: Apply, x: Any, pieces: Any, axis: Any) -> Any:
+def read_of_join(ctx: Context, node: Apply, x: Any, pieces: Any, axis: Any) -> Any:
     """Applies to reads of the other axes, and at a position known to lie in one of the tensors."""
     index = index_of(node)
     along = index[axis]
@@ -337,7 +337,7 @@ def _disjoint(a: Index, b: Index) -> bool:
         "exp(exp(M) + v)[1]",
     ),
 )
-def read_of_elementwise(ctx: Any, node: Apply, x: Any) -> Any:
+def read_of_elementwise(ctx: Context, node: Apply, x: Any) -> Any:
     """Compute only the elements that are read, if the result has no other use.
 
     A read of a fill is kept unless its positions are known to be in range: it checks them.

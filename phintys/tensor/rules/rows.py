@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from phintys.graph.variable import Apply, Variable
-from phintys.rewriting.rule import rule
+from phintys.rewriting.rule import Context, rule
 from phintys.scalar.op import TABLE
 from phintys.tensor.elemwise import DimShuffle, functions
 from phintys.tensor.reduce import Sum, keep_dims
@@ -48,7 +48,7 @@ def reduced_axes(node: Apply) -> tuple[int, ...]:
         "log(sum(exp(v)))",
     ),
 )
-def log_of_sum_of_exp(ctx: Any, node: Apply) -> Any:
+def log_of_sum_of_exp(ctx: Context, node: Apply) -> Any:
     inner, kept = reduction(node.inputs[0], Sum)
     x = None if inner is None else argument(inner.inputs[0], "exp")
     if inner is None or x is None or x.type.dtype != node.outputs[0].type.dtype:
@@ -72,7 +72,7 @@ def log_of_sum_of_exp(ctx: Any, node: Apply) -> Any:
         "exp(M) / sum(exp(M)) | below inf",
     ),
 )
-def recognise_softmax(ctx: Any, node: Apply) -> Any:
+def recognise_softmax(ctx: Context, node: Apply) -> Any:
     """Applies where the sum keeps its axes with length 1, or is over all axes."""
     below = node.inputs[1]
     inner, kept = reduction(below, Sum)
@@ -124,7 +124,7 @@ def exp_of_log_softmax(x: Any, axis: Any) -> Any:
         "M + N - logsumexp(M, axis=0, keepdims=True) | below inf",
     ),
 )
-def difference_to_log_softmax(ctx: Any, node: Apply) -> Any:
+def difference_to_log_softmax(ctx: Context, node: Apply) -> Any:
     for v in node.inputs:
         total = negated(v)
         inner, kept = (None, False) if total is None else reduction(total, LogSumExp)

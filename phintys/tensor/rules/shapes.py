@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from phintys.graph.variable import Apply, Variable
-from phintys.rewriting.rule import rule
+from phintys.rewriting.rule import Context, rule
 from phintys.scalar.op import TABLE
 from phintys.tensor.convert import constant
 from phintys.tensor.elemwise import cast
@@ -52,7 +52,7 @@ def shape_entries(x: Any) -> Any:
         "M.flatten().shape[0]",
     ),
 )
-def infer_length(ctx: Any, node: Apply) -> Any:
+def infer_length(ctx: Context, node: Apply) -> Any:
     """The length of a result without computing the result.
 
     Lengths are followed through all nodes in one application, since the graph may be deep.
@@ -106,7 +106,7 @@ def _symbolic_shape(v: Variable) -> Any:
         "le(0, v.shape[0])",
     ),
 )
-def compare_length(ctx: Any, node: Apply) -> Any:
+def compare_length(ctx: Context, node: Apply) -> Any:
     a, b = node.inputs
     name = scalar_op_name(node)
     if is_length(a) and number(b) == 0 and name in ("lt", "ge"):

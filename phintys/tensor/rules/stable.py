@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from phintys.graph.variable import Apply, Variable
-from phintys.rewriting.rule import Rule, rule
+from phintys.rewriting.rule import Context, Rule, rule
 from phintys.scalar.op import TABLE
 from phintys.tensor.elemwise import functions
 from phintys.tensor.rules.language import stable
@@ -159,7 +159,7 @@ def _float_argument(v: Variable, name: str) -> Any:
         "y / (z * (1 + exp(x)))",
     ),
 )
-def logistic_factors(ctx: Any, node: Apply) -> Any:
+def logistic_factors(ctx: Context, node: Apply) -> Any:
     top, below = (factors(v) for v in node.inputs)
     kept: list[Any] = []
     for v in below:
@@ -200,7 +200,7 @@ def sigmoid_times_exponential(node: Apply, a: Any, b: Any, rest: Any) -> Any:
     tags=("local_grad_log_erfc_neg",),
     tested_on=("exp(-sqr(x)) / erfc(x)", "y * exp(-sqr(x)) / erfc(x)"),
 )
-def scaled_error_function(ctx: Any, node: Apply) -> Any:
+def scaled_error_function(ctx: Context, node: Apply) -> Any:
     """Stable form of the derivative of log(erfc(x)), in which both parts underflow.
 
     Below -9 erfc(x) is 2, which is used because erfcx overflows for smaller x.

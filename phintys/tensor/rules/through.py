@@ -10,10 +10,11 @@ from collections.abc import Callable
 from typing import Any
 
 from phintys.graph.variable import Apply, Variable
+from phintys.rewriting.rule import Context
 from phintys.tensor.elemwise import Elemwise
 
 
-def inner_elementwise(ctx: Any, v: Variable) -> Apply | None:
+def inner_elementwise(ctx: Context, v: Variable) -> Apply | None:
     """The elementwise node that computes ``v``, if ``v`` has a single use, else None."""
     node = v.owner
     if node is None or type(node.op) is not Elemwise or len(node.outputs) != 1:
@@ -22,7 +23,7 @@ def inner_elementwise(ctx: Any, v: Variable) -> Apply | None:
 
 
 def moved_to_inputs(
-    ctx: Any,
+    ctx: Context,
     root: Variable,
     move: Callable[[Variable], Any],
     passes: Callable[[Apply], bool] = lambda node: True,

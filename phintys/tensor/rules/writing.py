@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from phintys.graph.variable import Apply, Constant, Variable
-from phintys.rewriting.rule import rule
+from phintys.rewriting.rule import Context, rule
 from phintys.scalar.op import TABLE
 from phintys.tensor.creation import Alloc
 from phintys.tensor.elemwise import cast, functions
@@ -42,7 +42,7 @@ def increment(v: Variable) -> Apply | None:
         "inc_subtensor(zeros_like(v)[0], k[0]) + inc_subtensor(zeros_like(v)[0], k[1])",
     ),
 )
-def chain_increments(ctx: Any, node: Apply) -> Any:
+def chain_increments(ctx: Context, node: Apply) -> Any:
     """Replace a sum of increments of zeros by increments of one tensor, one after the other.
 
     The gradient of several indexed reads has this form.  Terms for the same part are added first.
@@ -85,7 +85,7 @@ def chain_increments(ctx: Any, node: Apply) -> Any:
         "set_subtensor(v[0], v[0])",
     ),
 )
-def useless_write(ctx: Any, node: Apply) -> Any:
+def useless_write(ctx: Context, node: Apply) -> Any:
     """Applies where zeros are added, or the part is set to the value that it has."""
     x, y = node.inputs[:2]
     if increment(node.outputs[0]) is not None:
