@@ -169,7 +169,7 @@ class RandomVariable(RNGConsumerOp):
 
     def _given_length(self, s: ShapeContext, k: int, n: Any) -> Dim:
         """Length ``k`` of a draw, which `_supp_shape_from_params` gives."""
-        s.reads_values = True  # it may depend on values of parameters
+        s.asks, s.cacheable = True, False  # it may depend on values of parameters
         known = known_length(n)
         if known is not None:
             return Dim.const(known)
