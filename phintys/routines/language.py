@@ -14,7 +14,8 @@ imaginary parts), bools, and arrays, which are blocks of memory with one index. 
 - calls of other functions of the subset, and of functions of `libraries`;
 - constants: literals, numbers among the module's globals, and `PARTS`.
 
-Loops end with their bound as it was at their start.  The step of a Program that calls a routine
+The counter of a loop must not be assigned to; a loop ends with its bound as it was at its start.
+A number that is not from an array must not be divided by zero: the interpreter raises then.  The step of a Program that calls a routine
 polls for signals between the items of a batch, not within the routine.
 """
 
