@@ -15,8 +15,10 @@ imaginary parts), bools, and arrays, which are blocks of memory with one index. 
 - constants: literals, numbers among the module's globals, and `PARTS`.
 
 The counter of a loop must not be assigned to; a loop ends with its bound as it was at its start.
-A number that is not from an array must not be divided by zero: the interpreter raises then.  The step of a Program that calls a routine
-polls for signals between the items of a batch, not within the routine.
+A number that is not from an array must not be divided by zero: the interpreter raises then.
+
+The step of a Program that calls a routine polls for signals between the items of a batch, not
+within the routine.
 """
 
 from __future__ import annotations
