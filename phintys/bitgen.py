@@ -25,8 +25,8 @@ def copied(rng: Generator) -> Generator:
     """A generator in the same state, whose draws do not affect the state of ``rng``.
 
     From NumPy 2 on the two have one `numpy.random.SeedSequence`, so streams spawned from either are
-    different.  A generator, or bit generator, of a class that is not NumPy's is copied by
-    `copy.deepcopy`.
+    different.  A bit generator of a class that is not NumPy's is copied by `copy.deepcopy`.  The
+    copy of an instance of a subclass of `numpy.random.Generator` is a plain Generator.
 
     >>> import numpy as np
     >>> rng = np.random.default_rng(3)

@@ -24,14 +24,16 @@ class MetaType(ABCMeta):
                 raise TypeError(
                     f"{name}.__props__ must be a tuple of attribute names, not {props!r}."
                 )
-            namespace["_read_props"] = staticmethod(_reader(props))
             namespace.setdefault("_props", _props)
             namespace.setdefault("_props_dict", _props_dict)
             if "__eq__" not in namespace and "__hash__" not in namespace:
                 namespace["__eq__"] = _equal
                 namespace["__hash__"] = _hash
             namespace.setdefault("__str__", _text)
-        return super().__new__(mcls, name, bases, namespace, **kw)
+        cls: Any = super().__new__(mcls, name, bases, namespace, **kw)
+        if "__props__" in cls.__dict__:  # to which ``__init_subclass__`` may have added names
+            cls._read_props = staticmethod(_reader(cls.__props__))
+        return cls
 
     # ABCMeta's isinstance runs Python code, to support virtual subclasses, which are not needed
     __instancecheck__ = type.__instancecheck__

@@ -49,8 +49,17 @@ def vectorize_graph(
 
 
 def vectorize_node(node: Apply, *batched_inputs: Variable) -> Apply:
-    """The node that applies the op of ``node`` to inputs with additional leading dimensions."""
+    """The node that applies the op of ``node`` to inputs with additional leading dimensions.
+
+    Without such dimensions it is an ordinary node of the op.
+    """
+    if all(_ndim(new) == _ndim(old) for new, old in zip(batched_inputs, node.inputs, strict=True)):
+        return node.op.make_node(*batched_inputs)
     try:
         return node.op.vectorize_node(node, *batched_inputs)
     except MethodNotDefined:
         return late_bound["blockwise"](node, *batched_inputs)
+
+
+def _ndim(v: Variable) -> int | None:
+    return getattr(v.type, "ndim", None)

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from phintys.errors import MethodNotDefined, MissingInputError, UnusedInputError
-from phintys.graph.fgraph import FrozenFunctionGraph
+from phintys.graph.fgraph import FrozenFunctionGraph, FunctionGraph
 from phintys.graph.origin import describe
 from phintys.graph.perform import Runner
 from phintys.graph.replace import graph_replace
@@ -176,7 +176,17 @@ class OpFromGraph(InnerGraphOp):
                 typed.append(type_.filter_variable(x))
             except TypeError as exc:
                 raise TypeError(f"{self}: input {i} must be of type {type_}: {exc}") from exc
+        if any(_is_known_as_1(x.type, t) for x, t in zip(typed, types)):
+            return self._for_types([x.type for x in typed]).make_node(*typed)
         return Apply(self, typed, [v.type.make_variable() for v in self.fgraph.outputs])
+
+    def _for_types(self, types: Sequence[Any]) -> OpFromGraph:
+        """This op with a graph that is built for inputs of narrower types.
+
+        A length that is known to be 1 broadcasts inside of it.
+        """
+        inputs = [t.make_variable() for t in types]
+        return self.clone_with_inner_graph(FunctionGraph(inputs, self.bind(inputs), clone=False))
 
     @property
     def input_types(self) -> list[Any]:
@@ -350,6 +360,12 @@ def _stand_in(g: Variable) -> Variable | None:
 
 
 # ------------------------------------------------------------------------ arguments
+
+
+def _is_known_as_1(given: Any, declared: Any) -> bool:
+    """Whether a type knows a length as 1 that the declared one does not know."""
+    pairs = zip(getattr(given, "shape", ()), getattr(declared, "shape", ()))
+    return any(n == 1 and m is None for n, m in pairs)
 
 
 def _check_variables(inputs: Sequence[Any], outputs: Sequence[Any]) -> None:

@@ -14,14 +14,18 @@ imaginary parts), bools, and arrays, which are blocks of memory with one index. 
 - calls of other functions of the subset, and of functions of `libraries`;
 - constants: literals, numbers among the module's globals, and `PARTS`.
 
-Loops end with their bound as it was at their start.  The step of a Program that calls a routine
-polls for signals between the items of a batch, not within the routine.
+The counter of a loop must not be assigned to; a loop ends with its bound as it was at its start.
+A number that is not from an array must not be divided by zero: the interpreter raises then.
+
+The step of a Program that calls a routine polls for signals between the items of a batch, not
+within the routine.
 """
 
 from __future__ import annotations
 
 import ast
 import inspect
+import re
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
@@ -156,7 +160,7 @@ class Routine:
     """
 
     def __init__(self, python: FunctionType, dtypes: tuple[str, ...], failure: Failure):
-        self.name, self.dtypes, self._function = python.__name__, dtypes, python
+        self.name, self.dtypes, self._function = _new_name(python), dtypes, python
         self.failure = failure
 
     def __repr__(self) -> str:
@@ -214,8 +218,26 @@ class Routine:
         return make(self._function)
 
 
-#: all routines by name
+#: all routines by name: that of the function, for functions of others with their module
 ROUTINES: dict[str, Routine] = {}
+
+
+def _new_name(python: FunctionType) -> str:
+    """A name for a routine that no other one has.
+
+    ValueError if the function is one of this package, whose names must be the same in each process.
+    """
+    name, module = python.__name__, str(python.__module__)
+    own = module.startswith(_PACKAGE)
+    if own and name in ROUTINES:
+        raise ValueError(f"There is a routine called {name!r} already.")
+    if not own:
+        name = re.sub(r"\W", "_", f"{module}_{name}")
+    count = sum(n.partition("__again")[0] == name for n in ROUTINES)
+    return f"{name}__again{count}" if count else name
+
+
+_PACKAGE = __name__.partition(".")[0] + "."
 
 
 def routine(dtypes: str, failure: Failure) -> Callable[[Any], Routine]:
@@ -273,6 +295,7 @@ class _Parser:
         self.python, self.found = python, found
         self.types: dict[str, str] = {}
         self.defined: dict[str, str] = {}
+        self.counters: set[str] = set()  # of the loops around the statement
         self.result = "int"
 
     def function(self, tree: ast.FunctionDef) -> Function:
@@ -328,7 +351,7 @@ class _Parser:
 
     def assign(self, target: ast.expr, value: Expr) -> Statement:
         match target:
-            case ast.Name(id=name):
+            case ast.Name(id=name) if name not in self.counters:
                 self.define(name, value.type, target)
                 return Assign(name, value)
             case ast.Subscript(value=ast.Name(id=name)):
@@ -345,7 +368,9 @@ class _Parser:
         if not isinstance(step, int) or step < 1 or name in self.types:
             raise self.wrong(node)
         self.define(name, "int", node)
+        self.counters.add(name)
         body = self.block(node.body)
+        self.counters.remove(name)
         del self.types[name]
         return For(name, start, stop, step, body)
 

@@ -292,14 +292,34 @@ class ItemShapes(ShapeContext):
     """
 
     def __init__(self, outer: ShapeContext, n: int) -> None:
-        super().__init__(outer.op, [_first_item(x, n) for x in outer.inputs])
         self.outer = outer
+        super().__init__(outer.op, [_first_item(x, n) for x in outer.inputs])
+
+    @property
+    def asks(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return self.outer.asks
+
+    @asks.setter
+    def asks(self, value: bool) -> None:
+        self.outer.asks = value
+
+    @property
+    def cacheable(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return self.outer.cacheable
+
+    @cacheable.setter
+    def cacheable(self, value: bool) -> None:
+        self.outer.cacheable = value
 
     def require(self, wanted: Requirement) -> None:
         self.outer.require(wanted)
 
+    def constant(self, i: int) -> Any:
+        self.asks, self.cacheable = True, False
+        return super().constant(i)
+
     def _known(self, value: int | None) -> Dim:
-        self.outer.asks, self.outer.cacheable = True, False
+        self.asks, self.cacheable = True, False
         return self.outer.unknown() if value is None else Dim.const(value)
 
     def value(self, i: int) -> Dim:

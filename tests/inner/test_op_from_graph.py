@@ -35,6 +35,28 @@ def example(**options):
 
 
 @pytest.mark.parametrize("inline", [False, True])
+def test_ops_of_different_graphs(mode, inline):
+    """They are not equal, and keep apart in one function."""
+    square, cube = (OpFromGraph([x], [x**k], inline=inline) for k in (2, 3))
+    assert square != cube and square == OpFromGraph([y], [y**2], inline=inline)
+    out = [square(y), cube(y), phintys.grad(square(y).sum(), y), phintys.grad(cube(y).sum(), y)]
+    f = phintys.function([y], out, mode=mode)
+    for found, wanted in zip(f(np.array([2.0, 3.0])), ([4, 9], [8, 27], [4, 6], [12, 27])):
+        np.testing.assert_allclose(found, wanted)
+
+
+@pytest.mark.parametrize("inline", [False, True])
+def test_lengths_that_are_known_to_be_1_where_the_op_is_applied(mode, inline):
+    """They broadcast, and their derivatives are sums."""
+    row, n = pt.tensor("row", shape=(1,)), np.array([1.0, 2.0, 3.0])
+    out = OpFromGraph([x, y], [x * y], inline=inline)(row, y)
+    tangent = phintys.pushforward(out, row, pt.ones_like(row))
+    f = phintys.function([row, y], [out, phintys.grad(out.sum(), row), tangent], mode=mode)
+    for found, wanted in zip(f([2.0], n), (2 * n, [6.0], n)):
+        np.testing.assert_array_equal(found, wanted)
+
+
+@pytest.mark.parametrize("inline", [False, True])
 def test_values(mode, inline):
     f = phintys.function([x, y], example(inline=inline)(x, 2 * y), mode=mode)
     for n in (0, 1, 5, 1000):

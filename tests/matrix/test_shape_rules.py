@@ -27,12 +27,13 @@ from phintys.lowering.from_graph import lower_graph
 from phintys.lowering.interpret import interpret
 from phintys.scalar.op import TABLE
 from phintys.tensor import blas
+from phintys.tensor.blockwise import Blockwise
 from phintys.tensor.cumulative import CumOp
 from phintys.tensor.lengths import checked_lengths
 from phintys.tensor.linalg.decomposition.cholesky import Cholesky
 from phintys.tensor.linalg.solvers.triangular import SolveTriangular
 from phintys.tensor.others import ProdOthers
-from phintys.tensor.ranges import ARangeLength
+from phintys.tensor.ranges import ARange, ARangeLength
 from phintys.tensor.reduce import CAReduce, ProdWithoutZeros
 from phintys.tensor.shape import Shape, TensorFromScalar
 from phintys.tensor.static import as_length
@@ -223,3 +224,19 @@ def test_wrong_lengths(name):
 @pytest.mark.parametrize("name", LENIENT.split())
 def test_ops_that_take_any_lengths(name):
     assert all(wrong_lengths(*e) is None for e in examples()[rule_ops()[name]])
+
+
+def test_lengths_that_are_values_are_not_cached_by_type():
+    """Constants and unknown numbers in turn, for single items and in batches of batches."""
+    counts = [3, 5, None, 3]
+    variables = [pt.lscalar() if k is None else pt.constant(k, dtype="int64") for k in counts]
+    zero, one = (pt.constant(k, dtype="int64") for k in (0, 1))
+    ranges = Blockwise(ARange("int64"), "(),(),()->(n)")
+    makers = [
+        lambda n: pt.zeros((n,)),
+        lambda n: ranges(zero, n, one),
+        lambda n: Blockwise(ranges, "(),(),()->(n)")(zero, n, one),
+        lambda n: pt.random.normal(size=(n,), rng=np.random.default_rng(1)),
+    ]
+    for make in makers:
+        assert [make(n).type.shape for n in variables] == [(k,) for k in counts]

@@ -209,6 +209,39 @@ def test_failures():
         c.compile_program(program, fail)([np.zeros(100)])
 
 
+def test_routines_of_one_name_are_apart():
+    """A second definition, as in a notebook; names of the package are never taken."""
+
+    def defined(factor):
+        if factor == 2:
+
+            @routine("float64", FAILURE)
+            def in_order(n: int, x: Array) -> int:
+                x[0] = x[0] * 2.0
+                return 0
+        else:
+
+            @routine("float64", FAILURE)
+            def in_order(n: int, x: Array) -> int:
+                x[0] = x[0] * 3.0
+                return 0
+
+        return in_order
+
+    b = Builder()
+    x = b.input("float64", (1,))
+    outputs = [b.external(defined(k), "float64", (1,), (), [x])[0] for k in (2, 3)]
+    program = verify(plan_memory(assemble(b, outputs)))
+    for found in (
+        interpret(program, np.ones(1)),
+        compiled_by_llvm(program)(np.ones(1)),
+        c.compile_program(program, fail)([np.ones(1)]),
+    ):
+        np.testing.assert_array_equal(np.ravel(found), [2, 3])
+    v = pt.dvector("v")
+    np.testing.assert_array_equal(pt.sort(v * 1.5).eval({v: [4.0, 2.0]}), [3, 6])
+
+
 def test_a_routine_without_source():
     space = {"Array": Array}
     exec("def made(n: int, x: Array) -> int:\n    return 0", space)
@@ -304,6 +337,13 @@ def wrong_target(n: int, x: Array) -> int:
 def wrong_loop(n: int, x: Array) -> int:
     for n in range(3):
         x[n] = 0.0
+    return 0
+
+
+def wrong_counter(n: int, x: Array) -> int:
+    for i in range(n):
+        x[i] = 0.0
+        i += 1
     return 0
 
 

@@ -169,7 +169,7 @@ class RandomVariable(RNGConsumerOp):
 
     def _given_length(self, s: ShapeContext, k: int, n: Any) -> Dim:
         """Length ``k`` of a draw, which `_supp_shape_from_params` gives."""
-        s.cacheable = False  # it may depend on values of parameters
+        s.asks, s.cacheable = True, False  # it may depend on values of parameters
         known = known_length(n)
         if known is not None:
             return Dim.const(known)
@@ -259,10 +259,18 @@ class RandomVariable(RNGConsumerOp):
         return self.make_node(rng, size, *params)
 
     # ----- lowering
+    def _draws_by_routine(self) -> bool:
+        """Whether the numbers are those of ``routine``: the class that sets it is not changed."""
+        cls = next(c for c in type(self).__mro__ if "routine" in vars(c))
+        kept = all(
+            getattr(type(self), f) is getattr(RandomVariable, f) for f in ("rng_fn", "perform")
+        )
+        same = self.name == cls.name and self.signature == cls.signature
+        return self.routine is not None and kept and same
+
     def lower(self, node: Apply, b: Any, *inputs: Any) -> Any:
         rng, _, *params = inputs
-        own = type(self).rng_fn is RandomVariable.rng_fn
-        if self.routine is None or not own or not bitgen.has_routine(self.routine):
+        if not self._draws_by_routine() or not bitgen.has_routine(str(self.routine)):
             return NotImplemented
         _, shape = b.result_shapes(node, *inputs)
         if not rv_size_is_none(self.size_param(node)):  # it may say more elements than 64 bits hold

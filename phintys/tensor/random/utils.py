@@ -30,7 +30,7 @@ def normalize_size_param(size: Any) -> Variable:
     """
     if size is None or (isinstance(size, Variable) and isinstance(size.type, NoneTypeT)):
         return NoneConst
-    if isinstance(size, Sequence | np.ndarray) and not isinstance(size, str) and not len(size):
+    if isinstance(size, Sequence | np.ndarray) and not isinstance(size, str) and np.size(size) == 0:
         return as_tensor_variable(np.zeros(0, "int64"))
     size = as_tensor_variable([size] if isinstance(size, int | np.integer) else size)
     if size.type.dtype not in dtypes.INTEGER or size.type.ndim > 1:

@@ -344,3 +344,15 @@ def test_ops_are_those_of_the_older_systems():
     assert overwriting.destroy_map == {0: [1]}
     v = positive((3, 3))
     close(evaluate(Cholesky()(x), [x], [v]), np.linalg.cholesky(v))
+
+
+def test_gradients_of_unknown_shapes_are_native_and_run_on_jax():
+    pytest.importorskip("jax")
+    a, b = pt.dmatrix("a"), pt.dvector("b")
+    out = pt.linalg.cholesky(a).sum() + pt.linalg.solve_triangular(a, b, lower=True).sum()
+    g = phintys.grad(out, a)
+    f = phintys.function([a, b], g)
+    assert not [step for step in f.program.steps if isinstance(step, Python)]
+    given = np.eye(3) * 2 + 0.1, np.arange(3.0)
+    jax = phintys.function([a, b], g, mode="JAX")
+    np.testing.assert_allclose(jax(*given), f(*given), rtol=1e-9)

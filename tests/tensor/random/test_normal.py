@@ -545,3 +545,25 @@ def test_merging_and_folding():
     np.testing.assert_array_equal(*f())
     g = phintys.function([], pt.random.normal(size=3, rng=generator()))
     assert len(g.maker.fgraph.apply_nodes) == 1
+
+
+def test_changed_classes_draw_by_their_own_methods():
+    class Laplace(NormalRV):
+        name = "laplace"
+
+    class Seven(NormalRV):
+        def perform(self, node, inputs, output_storage):
+            output_storage[0][0], output_storage[1][0] = inputs[0], np.array(7.0)
+
+    rng = pt.random.rng("rng")
+    for mode in ("FAST_RUN", "FAST_COMPILE"):
+        x = Laplace()(0.0, 1.0, rng=rng, size=2)
+        found = phintys.function([rng], x, mode=mode)(np.random.default_rng(1))
+        np.testing.assert_array_equal(found, np.random.default_rng(1).laplace(size=2))
+        x = Seven()(0.0, 1.0, rng=rng)
+        assert phintys.function([rng], x, mode=mode)(np.random.default_rng(1)) == 7
+
+
+def test_size_as_an_array():
+    for size in (np.array(3), np.int64(3), np.array([3]), [np.array(3)]):
+        assert pt.random.normal(size=size).type.shape == (3,)
