@@ -1,7 +1,7 @@
 """`ScalarType`: the type of variables whose values are NumPy scalars.
 
 Scalars are not 0-d tensors.  They are the index variables of `Subtensor`, and the variables inside
-`Composite`.  ``tensor_from_scalar`` and ``scalarfrom_tensor`` convert between both.
+`Composite`.  ``tensor_from_scalar`` and ``scalar_from_tensor`` convert between both.
 """
 
 from __future__ import annotations
@@ -184,7 +184,7 @@ def constant(x: Any, name: str | None = None, dtype: Any = None) -> ScalarConsta
 
 
 def _no_tensors(x: Any) -> Any:
-    raise TypeError(f"{x} is a tensor; convert it with scalarfrom_tensor.")
+    raise TypeError(f"{x} is a tensor; convert it with scalar_from_tensor.")
 
 
 #: The function that converts a 0-d tensor to a scalar; the tensor layer writes its op here.
