@@ -59,6 +59,15 @@ class ShapeContext(ABC):
 
     def __init__(self, op: Any, inputs: Sequence[Variable]) -> None:
         self.op, self.inputs = op, inputs
+        self._symbols = 0
+
+    def new_symbol(self) -> Dim:
+        """A symbol for an unknown length, which no other one of this context is.
+
+        Those of other contexts may be the same: symbols are hash-consed, and calls make contexts.
+        """
+        self._symbols += 1
+        return Dim.symbol(("unknown", self._symbols))
 
     # ----- requirements
     @abstractmethod
@@ -201,7 +210,7 @@ class StaticShapes(ShapeContext):
         variable: Callable[..., Any] | None = None,
     ) -> Dim:
         self.asks = True
-        return Dim.symbol(("unknown", object()))
+        return self.new_symbol()
 
     def answer(self) -> Answer:
         """What the rule says, not cached."""
@@ -344,7 +353,7 @@ class ConcreteShapes(ShapeContext):
         variable: Callable[..., Any] | None = None,
     ) -> Dim:
         self.asks = True
-        symbol = Dim.symbol(("unknown", object()))
+        symbol = self.new_symbol()
         return symbol if number is None else Dim.const(number(*self.given))
 
     def results(self) -> list[tuple[int, ...]]:

@@ -44,7 +44,7 @@ class LoweredShapes(ShapeContext):
         number: Callable[..., int] | None = None,
         variable: Callable[..., Any] | None = None,
     ) -> Dim:
-        return Dim.symbol(("unknown", object()))
+        return self.new_symbol()
 
     def results(self) -> list[Shape]:
         """The lengths of the results."""
