@@ -21,6 +21,7 @@ from typing import Any
 
 from phintys.compile.callable import Function
 from phintys.config import config
+from phintys.graph.perform import Runner
 from phintys.graph.variable import Apply
 
 
@@ -48,8 +49,6 @@ class ProfileStats:
 
     def attach(self, f: Function) -> None:
         """Count and time the calls of ``f`` from now on, and its nodes if Python runs them."""
-        from phintys.graph.perform import Runner
-
         self.name = self.name or f.name or ""
         for stage, seconds in f.maker.times.items():
             self.stages[stage] = self.stages.get(stage, 0.0) + seconds
