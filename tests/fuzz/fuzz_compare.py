@@ -16,6 +16,7 @@ import numpy as np
 from fuzz_program import Built, missing_nodes
 from fuzz_values import native
 
+from phintys.inner import InnerGraphOp
 from phintys.scalar.conversion import converted
 from phintys.tensor.elemwise import Elemwise
 from phintys.tensor.reduce import CAReduce
@@ -72,13 +73,11 @@ class Conditioning:
 
     def _run(self, change: Any) -> list[np.ndarray]:
         b = self.built
-        known: dict[Any, Any] = {}
-        for v, value in zip([*b.inputs, *b.shared], [*self.arguments, *b.shared_values]):
-            known[v] = change.argument(np.asarray(value))
-        for node in missing_nodes(b.results, known):
-            for v, value in zip(node.outputs, change.node(node, [known[x] for x in node.inputs])):
-                known[v] = value
-        return [np.asarray(known[v]) for v in b.results]
+        values = [np.asarray(v) for v in [*self.arguments, *b.shared_values]]
+        values = [change.argument(v) for v in values]
+        return [
+            np.asarray(v) for v in _evaluated(change, [*b.inputs, *b.shared], values, b.results)
+        ]
 
     @cached_property
     def flushed(self) -> list[np.ndarray]:
@@ -112,6 +111,31 @@ class Conditioning:
         return near | (~np.isfinite(found) & close(found, narrow))
 
 
+def _evaluated(change: Any, inputs: Any, values: list[Any], outputs: Any) -> list[Any]:
+    """The values of outputs, computed node by node, also inside ops."""
+    known = dict(zip(inputs, values))
+    for node in missing_nodes(outputs, known):
+        given = [known[x] for x in node.inputs]
+        if isinstance(node.op, InnerGraphOp):
+            inner = node.op.expanded  # it contains no such op
+            found = _evaluated(change, inner.inputs, given, inner.outputs)
+        else:
+            found = change.node(node, given)
+        known.update(zip(node.outputs, found))
+    return [known[v] for v in outputs]
+
+
+def _performed(node: Any, values: list[Any]) -> list[Any]:
+    """The results of a node as arrays, generators as they are."""
+    storage: list[list[Any]] = [[None] for _ in node.outputs]
+    node.op.perform(node, values, storage)
+    return [x if isinstance(x, np.random.Generator) else np.asarray(x) for (x,) in storage]
+
+
+def _only_arrays(values: list[Any]) -> list[np.ndarray]:
+    return [np.asarray(v) for v in values if not isinstance(v, np.random.Generator)]
+
+
 def _alike(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return (a == b) | (np.isnan(a) & np.isnan(b))
 
@@ -136,20 +160,19 @@ class _moving:
         if _rounds_to_integers(node):
             whole = node.op.clone(dtype=node.op.acc_dtype).make_node(*node.inputs)
             return [converted(x, node.outputs[0].type.dtype) for x in self.node(whole, values)]
-        storage: list[list[Any]] = [[None] for _ in node.outputs]
-        node.op.perform(node, values, storage)
-        inputs = [np.asarray(v) for v in values]
+        found = _performed(node, values)
+        inputs = _only_arrays(values)
         within = type(node.op).__name__ in SUMS
-        extreme = within and _may_overflow(node.op, inputs, np.asarray(storage[0][0]).dtype)
-        return [self._move(np.asarray(cell[0]), inputs, within, extreme) for cell in storage]
+        extreme = within and _may_overflow(node.op, inputs, found[0].dtype)
+        return [self._move(value, inputs, within, extreme) for value in found]
 
-    def _move(
-        self, value: np.ndarray, inputs: list[np.ndarray], within: bool, extreme: bool
-    ) -> np.ndarray:
+    def _move(self, value: Any, inputs: list[np.ndarray], within: bool, extreme: bool) -> Any:
         """A result moved.
 
         ``within``: its op rounds sums of its inputs too; ``extreme``: these may overflow.
         """
+        if isinstance(value, np.random.Generator):
+            return value
         if value.dtype.kind not in "fc" or not value.size:
             return value
         info, u = np.finfo(value.dtype), self.gen.uniform(-1, 1, value.shape)
@@ -177,8 +200,8 @@ class _flushing:
     """Evaluation with subnormal floats as 0, as XLA computes on CPU."""
 
     @staticmethod
-    def argument(value: np.ndarray) -> np.ndarray:
-        if value.dtype.kind not in "fc":
+    def argument(value: Any) -> Any:
+        if isinstance(value, np.random.Generator) or value.dtype.kind not in "fc":
             return value
         tiny = np.finfo(value.dtype).tiny
         if value.dtype.kind == "f":
@@ -190,9 +213,7 @@ class _flushing:
 
     @classmethod
     def node(cls, node: Any, values: list[Any]) -> list[Any]:
-        storage: list[list[Any]] = [[None] for _ in node.outputs]
-        node.op.perform(node, values, storage)
-        return [cls.argument(np.asarray(cell[0])) for cell in storage]
+        return [cls.argument(value) for value in _performed(node, values)]
 
 
 def _rounds_to_integers(node: Any) -> bool:
@@ -231,7 +252,7 @@ class _widening:
 
     @staticmethod
     def node(node: Any, values: list[Any]) -> list[Any]:
-        values = [v if v is None else _wide(np.asarray(v)) for v in values]
+        values = [_wide(v) for v in values]
         if isinstance(node.op, Elemwise):
             found = _wide_row(node, values)
             if found is not None:
@@ -240,19 +261,24 @@ class _widening:
             dtype = np.dtype(node.op.acc_dtype)
             total = node.op.reduce(values[0].astype(_WIDE[dtype.kind]), node.op.axes(node))
             return [converted(np.asarray(total, dtype), node.outputs[0].type.dtype)]
-        storage: list[list[Any]] = [[None] for _ in node.outputs]
         try:
-            node.op.perform(node, values, storage)
+            found = _performed(node, values)
         except Exception:
-            pairs = zip(values, node.inputs)
-            narrow = [v if v is None else v.astype(x.type.dtype) for v, x in pairs]
-            node.op.perform(node, narrow, storage)
-        return [_wide(np.asarray(cell[0])) for cell in storage]
+            found = _performed(node, [_narrow(v, x) for v, x in zip(values, node.inputs)])
+        return [_wide(value) for value in found]
 
 
-def _wide(value: np.ndarray) -> np.ndarray:
+def _wide(value: Any) -> Any:
+    if value is None or isinstance(value, np.random.Generator):
+        return value
+    value = np.asarray(value)
     wide = _WIDE.get(value.dtype.kind)
     return value.astype(wide) if wide else value
+
+
+def _narrow(value: Any, variable: Any) -> Any:
+    """A value as an argument of its own dtype."""
+    return value.astype(variable.type.dtype) if isinstance(value, np.ndarray) else value
 
 
 def _wide_row(node: Any, values: list[Any]) -> Any:

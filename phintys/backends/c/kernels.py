@@ -27,7 +27,7 @@ LIBRARY = {
     name: name
     for name in "fmod copysign floor ceil trunc rint sqrt cbrt hypot exp exp2 expm1 log log2 log10 "
     "log1p sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh "
-    "erf erfc pow fma nextafter".split()
+    "erf erfc pow nextafter".split()
 }
 #: instructions that runtime.h defines for each dtype
 RUNTIME = frozenset(("idiv", "imod", "min", "max", "sigmoid", "softplus"))
@@ -211,6 +211,8 @@ def arithmetic(op: str, dtype: str, args: Sequence[str], argument_dtype: str) ->
             wide = "uint32_t" if unsigned in ("uint8_t", "uint16_t") else unsigned
             return f"({c_type})(({wide}){left} {OPERATORS[op]} ({wide}){right})"
         return f"({c_type})({left} {OPERATORS[op]} {right})"
+    if op == "fma":
+        return f"({args[0]} * {args[1]} + {args[2]})"
     if op in LIBRARY:
         return f"{LIBRARY[op]}{'f' if dtype == 'float32' else ''}({', '.join(args)})"
     if op in RUNTIME:

@@ -139,7 +139,7 @@ def sink_fills(ctx: Context, node: Apply) -> Any:
         return None
     if type(node.op) is not Elemwise or node.op.scalar_op is SECOND or len(node.outputs) != 1:
         return None
-    values = [filled_value(v) for v in node.inputs]
+    values = [_value_to_sink(v) for v in node.inputs]
     out = node.outputs[0].type
     inputs = list(node.inputs)
     for i, value in enumerate(values):
@@ -149,6 +149,15 @@ def sink_fills(ctx: Context, node: Apply) -> Any:
     if inputs != node.inputs:
         return node.op(*inputs)
     return _fill_last(node, values, out)
+
+
+def _value_to_sink(v: Variable) -> Any:
+    """The value of the fill ``v``; None if it is no fill, or only ``v`` is known to have length 1.
+
+    An axis of unknown length is never broadcast, even if it has length 1 in a call.
+    """
+    value = filled_value(v)
+    return value if value is not None and _covers(v, value) else None
 
 
 def _fill_last(node: Apply, values: list[Any], out: Any) -> Any:

@@ -308,8 +308,8 @@ def _float_to_signed(w: KernelWriter, s: Type, t: Type, x: str) -> str:
 _COMPARES = frozenset("eq ne lt le gt ge isnan isinf".split())
 
 INSTRUCTIONS: dict[str, Row] = {
-    "add": _op(f="fadd contract", i="add"),
-    "sub": _op(f="fsub contract", i="sub"),
+    "add": _op(f="fadd", i="add"),
+    "sub": _op(f="fsub", i="sub"),
     "mul": _op(f="fmul contract", i="mul"),
     "div": _op(f="fdiv"),
     "fma": _intrinsic("fmuladd"),

@@ -47,6 +47,8 @@ class Reduction(NamedTuple):
         """Emit the combination of two states, lane by lane."""
         value, *rest = self.types(width)
         if not rest:
+            if self.op == "add" and value.kind == "f":  # a product is contracted into it
+                return (w(f"fadd contract {value.text} {x[0]}, {y[0]}"),)
             op = _BOOL.get(self.op, self.op) if value.kind == "b" else self.op
             return (INSTRUCTIONS[op](w, value, x[0], y[0]),)
         flag = value.of("bool").text
