@@ -52,7 +52,7 @@ class ProfileStats:
         self.name = self.name or f.name or ""
         for stage, seconds in f.maker.times.items():
             self.stages[stage] = self.stages.get(stage, 0.0) + seconds
-        run = getattr(f, "_run", None)
+        run = getattr(f, "run", None)
         if isinstance(run, Runner):
             run.steps = [(self._timed(p, node), node, i, o) for p, node, i, o in run.steps]
         f.profile = self
