@@ -33,6 +33,15 @@ from phintys.lowering.calls import (
     ScanCall,
 )
 from phintys.lowering.program import Check, Program, Slot
+from phintys.lowering.ragged import (
+    At,
+    Each,
+    Element,
+    ElementFunction,
+    RaggedReduce,
+    RaggedUpdate,
+    Segments,
+)
 from phintys.lowering.shapes import LoweredShapes
 from phintys.lowering.values import Literal, Shape, Source, Value, View
 from phintys.routines import Routine
@@ -53,6 +62,90 @@ class Builder(ArrayBuilder):
         Raises `NotNative` if one is known only when the result is computed.
         """
         return LoweredShapes(self, node, inputs).results()
+
+    # --------------------------------------------------------------------- segments
+    def segments(self, starts: Value, stops: Value, length: DimLike) -> Segments:
+        """Segments of flat data of a length: one per element of ``starts`` and ``stops``.
+
+        The shapes of these integers broadcast.  A segment has no elements if it stops where it
+        starts, or before.  The kernel fails (IndexError) if a start is negative or a stop is
+        greater than ``length``, even if the segment has no elements.
+        """
+        rank = max(starts.ndim, stops.ndim)
+        bounds = [self._pad_left(self.as_int64(v), rank) for v in (starts, stops)]
+        shape = self.broadcast_shape([v.shape for v in bounds])
+        first, end = (self.broadcast_to(v, shape) for v in bounds)
+        return Segments(first, end, self.canonical(length))
+
+    def reduce_segments(
+        self,
+        kind: str,
+        segments: Segments,
+        fn: Callable[..., Any],
+        *elements: Element,
+        dtype: str | None = None,
+    ) -> Value:
+        """The reduction of ``fn(n, *scalars)`` over each segment; kinds as for `reduce`.
+
+        ``elements`` say what the scalars are at position ``j`` of the flat data: `Each`, `Row` or
+        `At`.  The result has the shape of the segments.  ``argmax`` and ``argmin`` count from the
+        start of the segment.  A segment without elements gives the identity of the reduction, or
+        position 0.
+
+        >>> b = Builder()
+        >>> x, ends = b.input("float64", (None,)), b.input("int64", (None,))
+        >>> segments = b.segments(b.const(0), ends, b.length(x, 0))
+        >>> b.reduce_segments("add", segments, lambda n, x: x, Each(x))
+        <RaggedReduce 4: float64[('len', 1, 0)]>
+        """
+        function, found = self._element_function(segments, fn, elements, dtype)
+        found = "int64" if kind.startswith("arg") else found
+        return self._add(RaggedReduce(kind, found, segments, function))
+
+    def update_segments(
+        self,
+        base: Value,
+        mode: str,
+        segments: Segments,
+        fn: Callable[..., Any],
+        *elements: Element,
+        at: Value | None = None,
+    ) -> Value:
+        """The vector ``base`` with ``fn(n, *scalars)`` set (mode ``set``) or added (``add``).
+
+        The number that is computed at position ``j`` of the flat data goes to position ``j``, or to
+        position ``at[j]``, which may be negative, as in `scatter`.  Elements outside of all
+        segments do not change; where segments overlap, they follow each other in C order.
+        """
+        function, _ = self._element_function(segments, fn, elements, str(base.dtype))
+        if at is None:
+            self.unify(base.shape[0], segments.length, "segments: the lengths differ")
+        else:
+            at = self.broadcast_to(self.as_int64(at), (segments.length,))
+        return self._add(RaggedUpdate(self.kept(base), mode, segments, function, at))
+
+    def _element_function(
+        self,
+        segments: Segments,
+        fn: Callable[..., Any],
+        elements: Sequence[Element],
+        dtype: str | None,
+    ) -> tuple[ElementFunction, str]:
+        """A function of elements, which broadcast; the dtype of its results."""
+        flat, outer = (segments.length,), segments.starts.shape
+        dtypes: list[str | None] = []
+        found: list[Element] = []
+        for element in elements:
+            if isinstance(element, At):
+                indices = self.broadcast_to(self.as_int64(element.indices), flat)
+                found.append(At(self._addressed(element.vector), indices))
+                dtypes.append(element.vector.dtype)
+                continue
+            shape = flat if isinstance(element, Each) else outer
+            found.append(type(element)(self.broadcast_to(element.value, shape)))
+            dtypes.append(element.value.dtype)
+        body, result, name = self._record(fn, tuple(dtypes), dtype)
+        return ElementFunction(tuple(found), body, result), name
 
     # ------------------------------------------------------------- matrix products
     def matmul(self, x: Value, y: Value) -> Value:

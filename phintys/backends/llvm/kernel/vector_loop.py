@@ -56,7 +56,7 @@ class VectorLoop:
         self.place, self.inner = place, inner
         self.width = inner.width
         self.origin = origin  # flat position of the first point, for argmax
-        self.length = lanes.arguments.length(lanes.kernel.dims[-1])
+        self.length = lanes.length()
         self.insts = [lanes.kernel.body[p] for p in inner.positions]
         self.values = self._splats()
         lanes.divisors = self._divisors()
@@ -85,6 +85,7 @@ class VectorLoop:
         kernel = self.lanes.kernel
         unrolled = self.width > 1 and self.inner.unroll > 1
         rows = 1 < kernel.split == len(kernel.dims) and polling.is_cheap(self.insts)
+        rows = rows and kernel.ragged is None  # rows that overlap may take longer together
         return "" if unrolled or rows else self.lanes.block(len(kernel.dims) - 1)
 
     # -------------------------------------------------------------------- one iteration
