@@ -40,6 +40,7 @@ from phintys.lowering.ragged import (
     ElementFunction,
     RaggedReduce,
     RaggedUpdate,
+    Row,
     Segments,
 )
 from phintys.lowering.shapes import LoweredShapes
@@ -121,7 +122,7 @@ class Builder(ArrayBuilder):
         if at is None:
             self.unify(base.shape[0], segments.length, "segments: the lengths differ")
         else:
-            at = self.broadcast_to(self.as_int64(at), (segments.length,))
+            at = self._flat(self.as_int64(at), segments)
         return self._add(RaggedUpdate(self.kept(base), mode, segments, function, at))
 
     def _element_function(
@@ -132,20 +133,27 @@ class Builder(ArrayBuilder):
         dtype: str | None,
     ) -> tuple[ElementFunction, str]:
         """A function of elements, which broadcast; the dtype of its results."""
-        flat, outer = (segments.length,), segments.starts.shape
         dtypes: list[str | None] = []
         found: list[Element] = []
         for element in elements:
             if isinstance(element, At):
-                indices = self.broadcast_to(self.as_int64(element.indices), flat)
+                indices = self._flat(self.as_int64(element.indices), segments)
                 found.append(At(self._addressed(element.vector), indices))
                 dtypes.append(element.vector.dtype)
                 continue
-            shape = flat if isinstance(element, Each) else outer
-            found.append(type(element)(self.broadcast_to(element.value, shape)))
+            if isinstance(element, Each):
+                found.append(Each(self._flat(element.value, segments)))
+            else:
+                found.append(Row(self.broadcast_to(element.value, segments.starts.shape)))
             dtypes.append(element.value.dtype)
         body, result, name = self._record(fn, tuple(dtypes), dtype)
         return ElementFunction(tuple(found), body, result), name
+
+    def _flat(self, value: Value, segments: Segments) -> Value:
+        """A value with an element for each one of the data; numbers are repeated."""
+        if value.ndim and self.length(value, 0).value != 1:
+            self.unify(value.shape[0], segments.length, "segments: the lengths of the data differ")
+        return self.broadcast_to(value, (segments.length,))
 
     # ------------------------------------------------------------- matrix products
     def matmul(self, x: Value, y: Value) -> Value:

@@ -115,7 +115,7 @@ def instruction_depths(kernel: Kernel) -> list[int]:
 
 
 def bounds_vary_outside(kernel: Kernel) -> bool:
-    """Whether the bounds of a ragged loop are known before it: no reduction or store comes first."""
+    """Whether the bounds of a ragged loop are known before the loop, its sums and its stores."""
     bounds = kernel.ragged or ()
     depths, phases = instruction_depths(kernel), _phases(kernel)
     early = all(depths[p] < len(kernel.dims) and phases[p] == 0 for p in bounds)

@@ -215,7 +215,7 @@ def test_lengths_that_differ_are_reported() -> None:
     x, _, segments = flat(b)
     other = b.input("float64", (None,))
     program = compiled(b, b.reduce_segments("add", segments, multiplied, Each(x), Each(other)))
-    with pytest.raises(StepFailure):
+    with pytest.raises(StepFailure, match="the lengths of the data differ"):
         interpret(program, X, ENDS, np.ones(11))
 
 
