@@ -99,9 +99,10 @@ class Builder(ArrayBuilder):
         >>> b.reduce_segments("add", segments, lambda n, x: x, Each(x))
         <RaggedReduce 4: float64[('len', 1, 0)]>
         """
-        function, found = self._element_function(segments, fn, elements, dtype)
+        spread = self._spread(segments, elements)
+        function, found = self._element_function(fn, spread, dtype)
         found = "int64" if kind.startswith("arg") else found
-        return self._add(RaggedReduce(kind, found, segments, function))
+        return self._add(RaggedReduce(kind, found, segments, spread, function))
 
     def update_segments(
         self,
@@ -118,36 +119,35 @@ class Builder(ArrayBuilder):
         position ``at[j]``, which may be negative, as in `scatter`.  Elements outside of all
         segments do not change; where segments overlap, they follow each other in C order.
         """
-        function, _ = self._element_function(segments, fn, elements, str(base.dtype))
+        spread = self._spread(segments, elements)
+        function, _ = self._element_function(fn, spread, str(base.dtype))
         if at is None:
             self.unify(base.shape[0], segments.length, "segments: the lengths differ")
         else:
             at = self._flat(self.as_int64(at), segments)
-        return self._add(RaggedUpdate(self.kept(base), mode, segments, function, at))
+        base = self.kept(base)
+        return self._add(RaggedUpdate(base, mode, segments, spread, function, at))
 
-    def _element_function(
-        self,
-        segments: Segments,
-        fn: Callable[..., Any],
-        elements: Sequence[Element],
-        dtype: str | None,
-    ) -> tuple[ElementFunction, str]:
-        """A function of elements, which broadcast; the dtype of its results."""
-        dtypes: list[str | None] = []
+    def _spread(self, segments: Segments, elements: Sequence[Element]) -> tuple[Element, ...]:
+        """Elements whose values have the shape of the data, or of the segments (`Row`)."""
         found: list[Element] = []
         for element in elements:
             if isinstance(element, At):
                 indices = self._flat(self.as_int64(element.indices), segments)
                 found.append(At(self._addressed(element.vector), indices))
-                dtypes.append(element.vector.dtype)
-                continue
-            if isinstance(element, Each):
+            elif isinstance(element, Each):
                 found.append(Each(self._flat(element.value, segments)))
             else:
                 found.append(Row(self.broadcast_to(element.value, segments.starts.shape)))
-            dtypes.append(element.value.dtype)
-        body, result, name = self._record(fn, tuple(dtypes), dtype)
-        return ElementFunction(tuple(found), body, result), name
+        return tuple(found)
+
+    def _element_function(
+        self, fn: Callable[..., Any], elements: Sequence[Element], dtype: str | None
+    ) -> tuple[ElementFunction, str]:
+        """A function of elements, and the dtype of its results."""
+        values = [e.vector if isinstance(e, At) else e.value for e in elements]
+        body, result, name = self._record(fn, tuple([v.dtype for v in values]), dtype)
+        return ElementFunction(tuple([type(e) for e in elements]), body, result), name
 
     def _flat(self, value: Value, segments: Segments) -> Value:
         """A value with an element for each one of the data; numbers are repeated."""

@@ -58,20 +58,24 @@ Element = Union[Each, Row, At]
 
 
 class ElementFunction(NamedTuple):
-    """Scalar instructions of elements; as in `Map`, the first positions are the arguments."""
+    """Scalar instructions of elements; as in `Map`, the first positions are the arguments.
 
-    elements: tuple[Element, ...]
+    ``kinds`` are the classes of the elements.
+    """
+
+    kinds: tuple[type[Element], ...]
     body: tuple[Inst, ...]
     result: int
 
 
 class RaggedLoop(Value):
-    """The base class: ``args`` are what must be in memory, the bounds, one value per element.
+    """The base class.
 
-    ``stored`` are an array to update, if any, and the vectors of the `At`.
+    ``args``: an array to update, if any, and the vectors of the `At`, which are in memory; the
+    starts and the stops; one value per element, for `At` the indices; then others.
     """
 
-    __slots__ = ("function", "in_memory", "segments")
+    __slots__ = ("fallible", "function", "length", "memory", "outer")
     in_kernels = True
 
     def __init__(
@@ -80,33 +84,36 @@ class RaggedLoop(Value):
         shape: Shape,
         stored: tuple[Value, ...],
         segments: Segments,
+        elements: tuple[Element, ...],
         function: ElementFunction,
         more: tuple[Value, ...] = (),
     ):
-        vectors = tuple(e.vector for e in function.elements if isinstance(e, At))
-        varying = tuple(e.indices if isinstance(e, At) else e.value for e in function.elements)
+        vectors = tuple(e.vector for e in elements if isinstance(e, At))
+        varying = tuple(e.indices if isinstance(e, At) else e.value for e in elements)
         inside = (segments.starts, segments.stops, *varying, *more)
         super().__init__(dtype, shape, (*stored, *vectors, *inside))
-        self.segments = segments
+        self.outer = segments.starts.shape
+        self.length = segments.length
         self.function = function
-        self.in_memory = (*stored, *vectors, *filter(_can_fail, inside))
+        self.memory = len(stored) + len(vectors)  # the number of arguments in memory
+        self.fallible = tuple(filter(_can_fail, inside))
 
     # ----- dependences and fusion
     def needed_in_memory(self) -> tuple[Value, ...]:
-        return self.in_memory
+        return (*self.args[: self.memory], *self.fallible)
 
     def dims(self) -> Shape:
         return (*self.shape, *self.loops())
 
     def loops(self) -> Shape:
-        return (*self.segments.starts.shape, self.segments.length)
+        return (*self.outer, self.length)
 
     def weight(self) -> int:
-        return 4 + 3 * len(self.function.elements) + len(self.function.body)
+        return 4 + 3 * len(self.function.kinds) + len(self.function.body)
 
     def place(self, fusion: Fusion) -> None:
-        outer = fusion.without_ones(fusion.shape(self.segments.starts))
-        space = (*outer, fusion.builder.canonical(self.segments.length))
+        find = fusion.builder.canonical
+        space = (*fusion.without_ones(map(find, self.outer)), find(self.length))
         cluster = fusion.new_cluster(fusion.ready_args(self), space)
         cluster.is_ragged = True
         fusion.assign(self, Place(cluster, fusion.own_axes(self.shape)))
@@ -114,17 +121,12 @@ class RaggedLoop(Value):
     # ----- emission
     def uses(self, writer: KernelWriter, index: Point) -> Sequence[tuple[Value, Point]]:
         """The bounds, then the values of the elements; of `At`, the indices."""
-        starts, stops, _ = self.segments
-        outer = writer.natural(writer.fusion.own_axes(starts.shape))
+        kinds = self.function.kinds
+        inside = self.args[self.memory : self.memory + 2 + len(kinds)]
+        outer = writer.natural(writer.fusion.own_axes(self.outer))
         flat = self.flat(writer)
-        result = [(starts, outer), (stops, outer)]
-        for element in self.function.elements:
-            if isinstance(element, Row):
-                result.append((element.value, outer))
-            else:
-                value = element.indices if isinstance(element, At) else element.value
-                result.append((value, flat))
-        return result
+        points = [outer, outer, *(outer if kind is Row else flat for kind in kinds)]
+        return list(zip(inside, points, strict=True))
 
     def flat(self, writer: KernelWriter) -> Point:
         """The index of flat data: the counter of the last loop."""
@@ -133,14 +135,17 @@ class RaggedLoop(Value):
     def element(self, writer: KernelWriter, args: Sequence[int]) -> int:
         """Emit the loop's bounds and the function; ``args`` are the positions of what it `uses`."""
         writer.draft.bound(args[0], args[1])
+        kinds = self.function.kinds
+        vectors = iter(self.args[self.memory - kinds.count(At) : self.memory])
         found: list[int] = []
-        for element, at in zip(self.function.elements, args[2:], strict=True):
-            found.append(self._load(writer, element, at) if isinstance(element, At) else at)
+        for kind, at in zip(kinds, args[2:], strict=True):
+            found.append(self._load(writer, next(vectors), at) if kind is At else at)
         return emit_body(writer.draft, self.function.body, found)[self.function.result]
 
-    def _load(self, writer: KernelWriter, element: At, at: int) -> int:
-        slot, offset, strides = element.vector.address(writer.layouts)
-        wrapped = self.wrapped(writer, at, element.vector.shape[0])
+    def _load(self, writer: KernelWriter, vector: Value, at: int) -> int:
+        """Emit the load of an element of a vector at an index."""
+        slot, offset, strides = vector.address(writer.layouts)
+        wrapped = self.wrapped(writer, at, vector.shape[0])
         still = (ZERO,) * len(writer.draft.space)
         return writer.draft.load(Operand(slot, still, offset, strides), (wrapped,))
 
@@ -162,8 +167,15 @@ class RaggedReduce(RaggedLoop):
 
     __slots__ = ("kind",)
 
-    def __init__(self, kind: str, dtype: str, segments: Segments, function: ElementFunction):
-        super().__init__(dtype, segments.starts.shape, (), segments, function)
+    def __init__(
+        self,
+        kind: str,
+        dtype: str,
+        segments: Segments,
+        elements: tuple[Element, ...],
+        function: ElementFunction,
+    ):
+        super().__init__(dtype, segments.starts.shape, (), segments, elements, function)
         self.kind = kind
 
     def place(self, fusion: Fusion) -> None:
@@ -191,23 +203,26 @@ class RaggedReduce(RaggedLoop):
 class RaggedUpdate(RaggedLoop):
     """A vector with elements set (mode ``set``) or added to (``add``), segment by segment.
 
-    Element ``j`` of the flat data goes to position ``j``, or to position ``at[j]``.
+    Element ``j`` of the flat data goes to position ``j``, or to position ``at[j]``: then ``at`` is
+    the last argument.
     """
 
-    __slots__ = ("at", "mode")
+    __slots__ = ("mode", "moves")
 
     def __init__(
         self,
         base: Value,
         mode: str,
         segments: Segments,
+        elements: tuple[Element, ...],
         function: ElementFunction,
         at: Value | None = None,
     ):
         more = () if at is None else (at,)
-        super().__init__(str(base.dtype), base.shape, (base,), segments, function, more)
+        dtype, shape = str(base.dtype), base.shape
+        super().__init__(dtype, shape, (base,), segments, elements, function, more)
         self.mode = mode
-        self.at = at
+        self.moves = at is not None
 
     def initial(self) -> Value | None:
         return None if self.args[0].is_undefined else self.args[0]
@@ -228,9 +243,9 @@ class RaggedUpdate(RaggedLoop):
         slot, offset, strides = self.address(writer.layouts)
         operand = writer.operand(slot, offset, strides, flat)
         where: tuple[int, ...] = ()
-        if self.at is not None:
+        if self.moves:
             operand = Operand(slot, (ZERO,) * len(draft.space), offset, strides)
-            where = (self.wrapped(writer, writer.value(self.at, flat), self.shape[0]),)
+            where = (self.wrapped(writer, writer.value(self.args[-1], flat), self.shape[0]),)
         if self.mode == "add":
             draft.accumulate(operand, "add", value, where)
         else:

@@ -141,6 +141,27 @@ def test_cheap_arguments_are_computed_inside() -> None:
     np.testing.assert_allclose(interpret(program, X, ENDS)[0], [-6 + 6, 0, -30 * 4 + 30])
 
 
+def test_an_argument_that_an_update_writes_is_read_from_there() -> None:
+    b = Builder()
+    x, ends = b.input("float64", (None,)), b.input("int64", (None,))
+    n = b.length(x, 0) - 2
+    roots = b.map(lambda n, x: n.exp(x), b.slice(x, 0, 1, 1, n))
+    longer = b.update(x, [(1, 1, n)], roots, "set")
+    k = b.length(ends, 0) - 1
+    segments = b.segments(b.slice(ends, 0, 0, 1, k), b.slice(ends, 0, 1, 1, k), n)
+    total = b.reduce_segments("add", segments, lambda n, x: x, Each(roots))
+    moved = b.update_segments(
+        b.map(lambda n, x: n.neg(x), roots), "set", segments, lambda n, x: x, Each(roots)
+    )
+    program = compiled(b, longer, total, moved)
+    assert render_program(program).count(": exp") == 1
+    found = interpret(program, X, ENDS[:-1])
+    np.testing.assert_allclose(found[0][1:-1], np.exp(X[1:-1]))
+    np.testing.assert_allclose(found[1], [np.exp(X[2:5]).sum(), 0])
+    wanted = np.where((X >= 2) & (X < 5), 1, -1) * np.exp(X)
+    np.testing.assert_allclose(found[2], wanted[1:-1])
+
+
 def test_an_argument_that_can_fail_is_computed_whole() -> None:
     """Its index is out of range where no segment is: that is an error all the same."""
     b = Builder()
