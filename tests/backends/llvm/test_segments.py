@@ -230,9 +230,11 @@ def test_maps_and_single_segments_in_threads(forced: None) -> None:
         ops.check(compile_, ops.CsrProduct(True), *a, np.arange(9.0), np.zeros(20))
 
 
-def test_work_is_estimated_by_elements_not_by_the_product_of_lengths() -> None:
+def test_segments_are_divided_and_their_elements_counted() -> None:
     inputs = ops.variables([ops.numbers("float64", 1), *ops.bounds("rows")])
     f = phintys.function(inputs, ops.SegmentReduce("add")(*inputs))
     (kernel,) = (s for s in f.program.steps if isinstance(s, Kernel))
     outer, length = kernel.dims
     assert kernel.points is outer + length
+    divided = parts.cut(kernel)
+    assert divided is not None and divided.length is outer
