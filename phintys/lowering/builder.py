@@ -97,7 +97,7 @@ class Builder(ArrayBuilder):
         >>> x, ends = b.input("float64", (None,)), b.input("int64", (None,))
         >>> segments = b.segments(b.const(0), ends, b.length(x, 0))
         >>> b.reduce_segments("add", segments, lambda n, x: x, Each(x))
-        <RaggedReduce 4: float64[('len', 1, 0)]>
+        <RaggedReduce 5: float64[('len', 1, 0)]>
         """
         spread = self._spread(segments, elements)
         function, found = self._element_function(fn, spread, dtype)
