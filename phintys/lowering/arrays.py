@@ -185,7 +185,7 @@ class ArrayBuilder:
         if value.content is not None:
             return self.canonical(value.content[0])
         if value.dtype == "uint64":
-            value = self._map(_within_int64, (value,), (), None)
+            value = self.as_int64(value)
         value = self._array(value)
         slot = value.own_slot() or self.pinned.get(value.id)
         if slot is None:
@@ -244,6 +244,12 @@ class ArrayBuilder:
         if isinstance(value, Literal):
             return self.const(converted(np.array(value.number).astype(value.dtype), dtype))
         return self._map(lambda n, x: n.cast(x, dtype), (value,), self.shape(value), None)
+
+    def as_int64(self, value: Value) -> Value:
+        """An integer value as int64; numbers that are too large become the largest one."""
+        if value.dtype == "uint64":
+            return self._map(_within_int64, (value,), self.shape(value), None)
+        return self.cast(value, "int64")
 
     def contiguous(self, value: Value) -> Value:
         """A copy (fused into its consumers if it need not be stored), C-contiguous in memory."""

@@ -33,6 +33,16 @@ from phintys.lowering.calls import (
     ScanCall,
 )
 from phintys.lowering.program import Check, Program, Slot
+from phintys.lowering.ragged import (
+    At,
+    Each,
+    Element,
+    ElementFunction,
+    RaggedReduce,
+    RaggedUpdate,
+    Row,
+    Segments,
+)
 from phintys.lowering.shapes import LoweredShapes
 from phintys.lowering.values import Literal, Shape, Source, Value, View
 from phintys.routines import Routine
@@ -53,6 +63,97 @@ class Builder(ArrayBuilder):
         Raises `NotNative` if one is known only when the result is computed.
         """
         return LoweredShapes(self, node, inputs).results()
+
+    # --------------------------------------------------------------------- segments
+    def segments(self, starts: Value, stops: Value, length: DimLike) -> Segments:
+        """Segments of flat data of a length: one per element of ``starts`` and ``stops``.
+
+        The shapes of these integers broadcast.  A segment has no elements if it stops where it
+        starts, or before.  The kernel fails (IndexError) if a start is negative or a stop is
+        greater than ``length``, even if the segment has no elements.
+        """
+        rank = max(starts.ndim, stops.ndim)
+        bounds = [self._pad_left(self.as_int64(v), rank) for v in (starts, stops)]
+        shape = self.broadcast_shape([v.shape for v in bounds])
+        first, end = (self.broadcast_to(v, shape) for v in bounds)
+        return Segments(first, end, self.canonical(length))
+
+    def reduce_segments(
+        self,
+        kind: str,
+        segments: Segments,
+        fn: Callable[..., Any],
+        *elements: Element,
+        dtype: str | None = None,
+    ) -> Value:
+        """The reduction of ``fn(n, *scalars)`` over each segment; kinds as for `reduce`.
+
+        ``elements`` say what the scalars are at position ``j`` of the flat data: `Each`, `Row` or
+        `At`.  The result has the shape of the segments.  ``argmax`` and ``argmin`` count from the
+        start of the segment.  A segment without elements gives the identity of the reduction, or
+        position 0.
+
+        >>> b = Builder()
+        >>> x, ends = b.input("float64", (None,)), b.input("int64", (None,))
+        >>> segments = b.segments(b.const(0), ends, b.length(x, 0))
+        >>> b.reduce_segments("add", segments, lambda n, x: x, Each(x))
+        <RaggedReduce 5: float64[('len', 1, 0)]>
+        """
+        spread = self._spread(segments, elements)
+        function, found = self._element_function(fn, spread, dtype)
+        found = "int64" if kind.startswith("arg") else found
+        return self._add(RaggedReduce(kind, found, segments, spread, function))
+
+    def update_segments(
+        self,
+        base: Value,
+        mode: str,
+        segments: Segments,
+        fn: Callable[..., Any],
+        *elements: Element,
+        at: Value | None = None,
+    ) -> Value:
+        """The vector ``base`` with ``fn(n, *scalars)`` set (mode ``set``) or added (``add``).
+
+        The number that is computed at position ``j`` of the flat data goes to position ``j``, or to
+        position ``at[j]``, which may be negative, as in `scatter`.  Elements outside of all
+        segments do not change; where segments overlap, they follow each other in C order.
+        """
+        spread = self._spread(segments, elements)
+        function, _ = self._element_function(fn, spread, str(base.dtype))
+        if at is None:
+            self.unify(base.shape[0], segments.length, "segments: the lengths differ")
+        else:
+            at = self._flat(self.as_int64(at), segments)
+        base = self.kept(base)
+        return self._add(RaggedUpdate(base, mode, segments, spread, function, at))
+
+    def _spread(self, segments: Segments, elements: Sequence[Element]) -> tuple[Element, ...]:
+        """Elements whose values have the shape of the data, or of the segments (`Row`)."""
+        found: list[Element] = []
+        for element in elements:
+            if isinstance(element, At):
+                indices = self._flat(self.as_int64(element.indices), segments)
+                found.append(At(self._addressed(element.vector), indices))
+            elif isinstance(element, Each):
+                found.append(Each(self._flat(element.value, segments)))
+            else:
+                found.append(Row(self.broadcast_to(element.value, segments.starts.shape)))
+        return tuple(found)
+
+    def _element_function(
+        self, fn: Callable[..., Any], elements: Sequence[Element], dtype: str | None
+    ) -> tuple[ElementFunction, str]:
+        """A function of elements, and the dtype of its results."""
+        values = [e.vector if isinstance(e, At) else e.value for e in elements]
+        body, result, name = self._record(fn, tuple([v.dtype for v in values]), dtype)
+        return ElementFunction(tuple([type(e) for e in elements]), body, result), name
+
+    def _flat(self, value: Value, segments: Segments) -> Value:
+        """A value with an element for each one of the data; numbers are repeated."""
+        if value.ndim and self.length(value, 0).value != 1:
+            self.unify(value.shape[0], segments.length, "segments: the lengths of the data differ")
+        return self.broadcast_to(value, (segments.length,))
 
     # ------------------------------------------------------------- matrix products
     def matmul(self, x: Value, y: Value) -> Value:

@@ -19,6 +19,7 @@ class Cluster:
     """Values to be computed in one loop nest over ``space``.
 
     ``inner`` is the number of inner dimensions, if results of reductions are used in the cluster.
+    ``is_ragged``: the last dimension is a ragged loop, see `Kernel`.
     ``size`` and ``loads`` estimate the instructions and operands of the kernel; ``roots`` are the
     values that it stores.
     """
@@ -27,6 +28,7 @@ class Cluster:
     stage: int
     space: Shape
     inner: int | None = None
+    is_ragged: bool = False
     size: int = 0
     loads: set[int] = field(default_factory=set)
     roots: list[AnyValue] = field(default_factory=list)

@@ -50,7 +50,7 @@ def _region(kernel: Kernel, target: Slot) -> tuple[Kernel, Operand] | None:
     operand = kernel.operands[touching[0]]
     uses = [i for i in kernel.body if i.operand == touching[0]]
     stored = len(uses) == 1 and uses[0].op == "store" and len(uses[0].args) == 1
-    if not stored or operand.extra or not _is_worthwhile(kernel, target):
+    if not stored or operand.extra or kernel.ragged or not _is_worthwhile(kernel, target):
         return None
     # the strides must be a subsequence of the array's own, so that rows do not overlap
     own = [ONE]

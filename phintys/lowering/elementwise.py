@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from phintys.lowering.clusters import Cluster, Place
 from phintys.lowering.costs import cost
+from phintys.lowering.loops import Draft
 from phintys.lowering.program import Inst
 from phintys.lowering.protocols import Fusion, KernelWriter, Point
 from phintys.lowering.values import Shape, Value
@@ -93,11 +94,16 @@ class Map(Elementwise):
         return len(self.body)
 
     def emit(self, writer: KernelWriter, index: Point, args: list[int]) -> int:
-        positions = list(args)
-        for inst in self.body:
-            own = tuple(positions[a] for a in inst.args)
-            positions.append(writer.draft.emit(inst.op, inst.dtype, own, inst.param))
-        return positions[self.result]
+        return emit_body(writer.draft, self.body, args)[self.result]
+
+
+def emit_body(draft: Draft, body: Iterable[Inst], args: Sequence[int]) -> list[int]:
+    """Emit scalar instructions; the positions of the arguments, then of the instructions."""
+    positions = list(args)
+    for inst in body:
+        own = tuple([positions[a] for a in inst.args])
+        positions.append(draft.emit(inst.op, inst.dtype, own, inst.param))
+    return positions
 
 
 class Gather(Elementwise):
@@ -109,6 +115,7 @@ class Gather(Elementwise):
 
     __slots__ = ("axes", "index_ndim")
     from_memory = 1
+    can_fail = True
 
     def __init__(
         self, x: Value, indices: tuple[Value, ...], axes: tuple[int, ...], shape: Shape, ndim: int

@@ -270,6 +270,8 @@ class Fusion:
         place = self.places.get(base.id)
         if place is None or place.cluster.space != space or base.inner_dims(place) is None:
             return None
+        if place.cluster.is_ragged and len(space) - 1 in axes:
+            return None
         return place if arg.aligned(self, axes) == place.axes else None
 
     def outer_place(self, value: Value) -> tuple[Cluster, Axes] | None:

@@ -304,6 +304,7 @@ class _KernelRun:
         self.run_, self.kernel = run, kernel
         self.plan: Schedule = schedule(kernel)
         self.dims = [run.integer(d) for d in kernel.dims]
+        self.ranges = [range(n) for n in self.dims]
         self.strides = [[run.integer(s) for s in o.strides] for o in kernel.operands]
         self.offsets = [run.integer(o.offset) for o in kernel.operands]
         self.extra = [[run.integer(s) for s in o.extra] for o in kernel.operands]
@@ -316,13 +317,23 @@ class _KernelRun:
 
     def outer(self, depth: int) -> None:
         self.execute(self.plan.outer[depth])
+        if self.kernel.ragged is not None and depth == len(self.dims) - 1:
+            self.ranges[-1] = self.ragged_range(*self.kernel.ragged)
         if depth == self.kernel.split:
             for phase in self.plan.phases:
                 self.phase(phase)
             return
-        for counter in range(self.dims[depth]):
+        for counter in self.ranges[depth]:
             self.point[depth] = counter
             self.outer(depth + 1)
+
+    def ragged_range(self, start: int, stop: int) -> range:
+        """The counters of the last loop; the bounds are at these positions of the body."""
+        first, end = int(self.registers[start]), int(self.registers[stop])
+        if first < 0 or end > self.dims[-1]:
+            text = f"{first} to {end} is out of range for length {self.dims[-1]}"
+            raise StepFailure(self.kernel.step, text)
+        return range(first, end)
 
     def phase(self, phase: Phase) -> None:
         self.execute(phase.levels[0])
@@ -341,7 +352,7 @@ class _KernelRun:
             for position, accumulator in sums.items():
                 accumulator.add(self.registers[self.kernel.body[position].args[0]])
             return
-        for counter in range(self.dims[depth]):
+        for counter in self.ranges[depth]:
             self.point[depth] = counter
             self.inner(phase, level + 1, sums)
 

@@ -52,6 +52,7 @@ class Draft:
         #: of empty loops relies on it
         self.ordered = False
         self.reductions: list[_Reduction] = []
+        self.ragged: tuple[int, int] | None = None  # set by `bound`
         self._axes: list[frozenset[int]] = []
         self._known: dict[tuple[Any, ...], int] = {}
         self._numbers: dict[Operand, int] = {}
@@ -122,6 +123,10 @@ class Draft:
     ) -> None:
         dtype = str(operand.slot.dtype)
         self.effect("accumulate", dtype, (value, *indices), (self.operand(operand), kind))
+
+    def bound(self, start: int, stop: int) -> None:
+        """Let the last loop run from one int64 value to another; see `Kernel`."""
+        self.ragged, self.ordered = (start, stop), True
 
     def reduce(
         self, kind: str, dtype: str, arg: int, axes: frozenset[int], target: Operand
@@ -244,7 +249,8 @@ def _permuted(draft: Draft, order: list[int], inner: int) -> Kernel:
         place = {axis: d for d, axis in enumerate(order)}
         body = tuple(i._replace(param=place[i.param]) if i.op == "index" else i for i in body)
         operands = tuple(o._replace(strides=tuple(o.strides[a] for a in order)) for o in operands)
-    kernel = Kernel(tuple(draft.space[a] for a in order), len(order), operands, body)
+    dims = tuple(draft.space[a] for a in order)
+    kernel = Kernel(dims, len(order), operands, body, ragged=draft.ragged)
     if kernel.is_reducing:
         kernel.split -= inner
     return kernel
@@ -257,6 +263,8 @@ def _merge_loops(kernel: Kernel) -> Kernel:
     dims, split = list(kernel.dims), kernel.split
     strides = [list(o.strides) for o in kernel.operands]
     counted = {i.param for i in kernel.body if i.op == "index"}
+    if kernel.ragged is not None:
+        counted.add(len(dims) - 1)
     moved = {d: d for d in range(len(dims))}
     for d in range(len(dims) - 2, -1, -1):
         separate = d + 1 == split or d in counted or d + 1 in counted
@@ -270,7 +278,7 @@ def _merge_loops(kernel: Kernel) -> Kernel:
         moved = {k: v - (v > d) for k, v in moved.items()}
     body = tuple(i._replace(param=moved[i.param]) if i.op == "index" else i for i in kernel.body)
     operands = tuple(o._replace(strides=tuple(s)) for o, s in zip(kernel.operands, strides))
-    return Kernel(tuple(dims), split, operands, body)
+    return Kernel(tuple(dims), split, operands, body, ragged=kernel.ragged)
 
 
 # --------------------------------------------------------------------- scratch buffers
@@ -281,7 +289,7 @@ def _store_reused_values(kernel: Kernel, slots: SlotMaker) -> Kernel:
 
     The first pass that computes such a value stores it in a scratch buffer; later passes load it.
     """
-    if not kernel.is_reducing:
+    if not kernel.is_reducing or kernel.ragged is not None:
         return kernel
     plan = schedule(kernel)
     first: dict[int, int] = {}

@@ -29,7 +29,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Union
 
-from phintys.dims import ONE, Dim
+from phintys.dims import ONE, Dim, product
 from phintys.routines import Routine
 
 # --------------------------------------------------------------------------- slots
@@ -137,6 +137,15 @@ class Kernel:
     every load of an element precedes its store; lowering guarantees this.
     ``accumulate`` without indices along a dimension of stride 0 is a reduction in memory; an
     earlier step initialises its target.
+
+    ``ragged``, if it is not None, holds the positions in the body of two int64 values, the start
+    and the stop of the last loop, which may differ between the points of the loops around it.  The
+    last loop is then the only inner one, if there is a ``reduce``.  Its counter runs from the start
+    to the stop, so ``data[j]`` is an operand of stride 1 along it; ``argmax`` and ``argmin`` count
+    from the start.  ``dims[-1]`` is an upper bound of the counter, the length of the flat data.  At
+    every point of the loops around it, the kernel fails (IndexError) if the start is negative or
+    the stop is greater than ``dims[-1]``, even if there are no iterations.  A stop below the start
+    means no iterations; a ``reduce`` then gives the identity, or position 0.
     """
 
     dims: tuple[Dim, ...]
@@ -144,11 +153,19 @@ class Kernel:
     operands: tuple[Operand, ...]
     body: tuple[Inst, ...]
     step: int = -1
+    ragged: tuple[int, int] | None = None
 
     @property
     def is_reducing(self) -> bool:
         """Whether the body has a ``reduce``."""
         return any([inst.op == "reduce" for inst in self.body])
+
+    @property
+    def points(self) -> Dim:
+        """The number of points of the loop nest; an estimate if it is ragged."""
+        if self.ragged is None:
+            return product(self.dims)
+        return product(self.dims[:-1]) + self.dims[-1]
 
     def reads(self) -> Iterator[Slot]:
         for i in self.body:

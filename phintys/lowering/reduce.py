@@ -54,7 +54,9 @@ class Reduce(Value):
         place = fusion.places.get(arg.id)
         if place is None or not arg.is_elementwise or self.is_position or not place.cluster.inner:
             return None
-        return None if place.is_full() else (place.cluster, place.axes)
+        if place.is_full() or place.cluster.is_ragged:
+            return None
+        return place.cluster, place.axes
 
     def inner_dims(self, place: Place) -> int | None:
         return place.reduced_inside()

@@ -17,10 +17,14 @@ All generators emit this structure::
 A *phase* is one pass over the inner loops.  A kernel without a ``reduce`` has none: all its
 instructions are in ``outer``.
 
+The last loop of a ``ragged`` kernel runs from its start to its stop, which are checked just before
+it, in ``outer``, once for all phases.
+
 Rules
     The *depth* of an instruction is the number of loops it is in: one more than the last dimension
     that it varies with, through its arguments, its operand's strides, or its loop counter.
-    A ``wrap`` runs, and may fail, even if its result is unused.  The depth of a ``store`` is the
+    A ``wrap`` runs, and may fail, even if its result is unused; so do the bounds of a ragged loop.
+    The depth of a ``store`` is the
     maximum of those of its value, indices and target.  An ``accumulate`` is not idempotent, so it
     is either in all outer loops (if nothing about it varies with an inner dim) or in all loops; so
     is a ``store`` at computed positions, which must not run if a loop has no iterations.  A
@@ -75,7 +79,7 @@ def schedule(kernel: Kernel) -> Schedule:
     if kernel.is_reducing:
         count = 1 + max(phase_of)
         phases = [Phase([[] for _ in range(len(kernel.dims) - split + 1)]) for _ in range(count)]
-    for position in sorted(_needed(body, _effects(body))):
+    for position in sorted(_needed(body, [*_effects(body), *(kernel.ragged or ())])):
         inst, depth, phase = body[position], depths[position], phase_of[position]
         if inst.op == "reduce":
             phases[phase].reduces.append(position)
@@ -108,6 +112,14 @@ def instruction_depths(kernel: Kernel) -> list[int]:
             depth = kernel.split if depth <= kernel.split else len(kernel.dims)
         depths.append(depth)
     return depths
+
+
+def bounds_vary_outside(kernel: Kernel) -> bool:
+    """Whether the bounds of a ragged loop are known before the loop, its sums and its stores."""
+    bounds = kernel.ragged or ()
+    depths, phases = instruction_depths(kernel), _phases(kernel)
+    early = all(depths[p] < len(kernel.dims) and phases[p] == 0 for p in bounds)
+    return early and not any(kernel.body[p].op == "reduce" for p in bounds)
 
 
 def operand_depth(operand: Operand) -> int:

@@ -28,6 +28,7 @@ from phintys.lowering.program import (
     Slot,
     Step,
 )
+from phintys.lowering.schedule import bounds_vary_outside
 from phintys.routines.language import INTEGERS
 from phintys.scalar.native import (
     DISTRIBUTIONS,
@@ -347,6 +348,20 @@ class _Verifier:
             dtype = operand.slot.dtype
             self.require(dtype in NATIVE_DTYPES, "a kernel of dtype %s, which is not native", dtype)
         _Body(self, kernel).verify()
+        if kernel.ragged is not None:
+            self.ragged(kernel, kernel.ragged)
+
+    def ragged(self, kernel: Kernel, bounds: tuple[int, int]) -> None:
+        """The bounds of a ragged loop are int64 values that are known before the loop."""
+        last = len(kernel.dims) - 1
+        self.require(last >= 0, "a ragged kernel has no loop")
+        self.require(kernel.split >= last, "a loop besides the ragged one is reduced")
+        for position in bounds:
+            self.require(0 <= position < len(kernel.body), "no instruction %s", position)
+            inst = kernel.body[position]
+            gives = inst.dtype == "int64" and inst.op not in ("store", "accumulate")
+            self.require(gives, "the bound %s is no int64 value", position)
+        self.require(bounds_vary_outside(kernel), "a bound depends on what the ragged loop does")
 
     # ----- outputs and memory
     def outputs(self) -> None:

@@ -112,7 +112,8 @@ def _operand(operand: Operand) -> str:
 
 
 def _kernel_lines(kernel: Kernel) -> Iterator[str]:
-    yield f"kernel [{_dims(kernel.dims)}] split {kernel.split}"
+    ragged = "" if kernel.ragged is None else " ragged {} {}".format(*kernel.ragged)
+    yield f"kernel [{_dims(kernel.dims)}] split {kernel.split}{ragged}"
     for number, operand in enumerate(kernel.operands):
         yield f"  ${number} = {_operand(operand)}"
     for position, inst in enumerate(kernel.body):
@@ -369,12 +370,13 @@ class _Parser:
         return readers[word]()
 
     def kernel(self) -> Kernel:
-        m = self.match(r"kernel \[(.*)\] split (\d+)")
+        m = self.match(r"kernel \[(.*)\] split (\d+)(?: ragged (\d+) (\d+))?")
         operands = self.operands()
         body: list[Inst] = []
         while self.at < len(self.lines) and _INST.fullmatch(self.lines[self.at].strip()):
             body.append(self.inst())
-        return Kernel(_dim_list(m[1]), int(m[2]), operands, tuple(body))
+        ragged = None if m[3] is None else (int(m[3]), int(m[4]))
+        return Kernel(_dim_list(m[1]), int(m[2]), operands, tuple(body), ragged=ragged)
 
     def inst(self) -> Inst:
         op, dtype, args, param = self.match(_INST).groups()

@@ -13,6 +13,7 @@ shape of `Dim` and arguments that were made before it:
 ``elementwise``  `Index`: the position along one axis; `Map`: scalar instructions applied
                  elementwise; `Gather`: elements of an array at computed positions
 ``reduce``       `Reduce`: a reduction over axes
+``ragged``       `RaggedReduce`, `RaggedUpdate`: loops over segments of flat data
 ``updates``      `Update`: an array with a region, or computed positions, set or added to
 ``calls``        `BlasCall`: a matrix product; `ScanCall`: running reductions along an axis;
                  `ExternalCall`: a call of a routine; `PythonCall`: a call of a Python function;
@@ -59,6 +60,8 @@ class Value:
     in_kernels: ClassVar[bool] = False
     #: whether its elements are undefined
     is_undefined: ClassVar[bool] = False
+    #: whether the code that computes an element fails where a position is out of range
+    can_fail: ClassVar[bool] = False
     #: whether it is computed even if no output needs it
     always_runs: ClassVar[bool] = False
     #: whether a kernel that is too large can be split before the value is written

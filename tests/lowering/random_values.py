@@ -8,6 +8,7 @@ import numpy as np
 
 from phintys.bitgen import copied
 from phintys.lowering.builder import Builder
+from phintys.lowering.ragged import At, Each, Row
 from phintys.lowering.values import Value
 
 UNARY = {
@@ -69,7 +70,7 @@ class RandomValues:
 
     def grow(self, count: int) -> None:
         names = """unary binary binary binary reduce reduce permute slice expand take reshape gather
-        update scatter join matmul python row_chain index scan draw"""
+        update scatter join matmul python row_chain index scan draw segments segment_map"""
         steps = [getattr(self, name) for name in names.split()]
         for _ in range(count):
             self.choice(steps)()
@@ -249,6 +250,43 @@ class RandomValues:
         expected = rng.normal(array, np.abs(array), (length, *array.shape) if many else None)
         self.states.append((after, rng))
         self.add(value, expected)
+
+    def some_segments(self) -> tuple[Any, Any, Any, Any]:
+        """A vector of the pool, segments of it, and what the segments are."""
+        value, array = self.pick(1)
+        value, array = self.b.reshape(value, (-1,)), array.reshape(-1)
+        bounds = self.rng.integers(0, array.size + 1, (2, self.choice([1, 3, 4])))
+        self.args += list(bounds)
+        starts, stops = (self.b.input("int64", (None,)) for _ in bounds)
+        parts = [slice(i, max(i, j)) for i, j in bounds.T]
+        return value, array, self.b.segments(starts, stops, self.b.length(value, 0)), parts
+
+    def segments(self) -> None:
+        """A reduction of segments of elements, times others that are taken at positions."""
+        value, array, segments, parts = self.some_segments()
+        where = self.rng.integers(-array.size, array.size, array.size)
+        kind = self.choice(["add", "add", "mul", "argmax", "argmin"])
+        elements = Each(value), At(value, self.b.const(where))
+        new = self.b.reduce_segments(kind, segments, lambda n, x, y: n.mul(x, y), *elements)
+        product = array * array[where]
+        empty = 1.0 if kind == "mul" else 0.0
+        found = [REDUCTIONS[kind](product[p]) if product[p].size else empty for p in parts]
+        self.add(new, np.array(found, str(new.dtype)))
+
+    def segment_map(self) -> None:
+        """A vector whose segments are set or added to, at their places or at others."""
+        value, array, segments, parts = self.some_segments()
+        where = self.rng.permutation(array.size)
+        factors = self.rng.normal(size=len(parts))
+        mode, moved = self.choice(["set", "add"]), self.rng.random() < 0.5
+        result = array.copy()
+        for part, factor in zip(parts, factors, strict=True):
+            at = where[part] if moved else part
+            result[at] = factor * array[part] + (result[at] if mode == "add" else 0)
+        elements = Each(value), Row(self.b.const(factors))
+        at = self.b.const(where) if moved else None
+        fn = lambda n, x, y: n.mul(x, y)  # noqa: E731
+        self.add(self.b.update_segments(value, mode, segments, fn, *elements, at=at), result)
 
     def outputs(self, count: int) -> tuple[list[Value], list[Any]]:
         """Some of the pool, the last one among them."""

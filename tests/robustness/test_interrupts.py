@@ -22,6 +22,9 @@ import phintys
 import phintys.tensor as pt
 from phintys import config
 
+sys.path.append(str(Path(__file__).parents[1] / "lowering"))
+from segment_ops import SegmentReduce, SegmentScale
+
 pytestmark = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="a timer with signals")
 
 #: Seconds from a signal to the exception, where other processes take the processor too.
@@ -56,6 +59,15 @@ def put(n: Any, m: Any) -> Any:
     return pt.inc_subtensor(zeros[pt.arange(n) % m], pt.gammaln(numbers(n) + 1))
 
 
+def segments(m: Any, n: Any) -> Any:
+    """``m`` segments, each of which is the whole vector."""
+    return pt.zeros(m, dtype="int64"), pt.zeros(m, dtype="int64") + n
+
+
+def scaled(m: Any, n: Any) -> Any:
+    return SegmentScale("set")(numbers(n), *segments(m, n), numbers(m))
+
+
 BILLIONS = 4 * 10**9
 
 KINDS = {
@@ -72,9 +84,13 @@ KINDS = {
     "long columns": Kind(lambda m, n: pt.exp(table(m, n)).sum(0), (300, 10**7)),
     "gather": Kind(lambda n, m: taken(n, m).sum(), (BILLIONS, 3)),
     "scatter": Kind(put, (2 * 10**8, 3)),
+    "segments": Kind(
+        lambda m, n: SegmentReduce("add")(numbers(n), *segments(m, n)), (10**6, 10**6)
+    ),
+    "map of segments": Kind(scaled, (10**6, 10**6)),
 }
 
-C_KINDS = ["elementwise", "sum", "two long rows", "rows", "scatter"]
+C_KINDS = ["elementwise", "sum", "two long rows", "rows", "scatter", "segments"]
 
 
 @contextmanager

@@ -77,7 +77,9 @@ class _Function:
         n = self._number(self.kernel.dims[axis])
         start = "0"
         if axis == len(self.kernel.dims) - 1:  # strip-mined, to poll for signals between blocks
-            self._line(f"for (int64_t s = 0; s < {n}; s += {self.block}) {{")
+            if self.kernel.ragged is not None:
+                start, n = (f"v{position}" for position in self.kernel.ragged)
+            self._line(f"for (int64_t s = {start}; s < {n}; s += {self.block}) {{")
             self.depth += 1
             self._line(f"const int64_t e = dim_min({n}, s + {self.block});")
             self._line(f"if (signals(work, (e - s) * {self.cost})) return 1;")
@@ -93,6 +95,10 @@ class _Function:
     def _outer(self, depth: int) -> None:
         for level in range(self.kernel.split + 1):  # bounded: the rank of the kernel
             self._statements(self.plan.outer[level])
+            if self.kernel.ragged is not None and level == len(self.kernel.dims) - 1:
+                first, end = (f"v{position}" for position in self.kernel.ragged)
+                length = self._number(self.kernel.dims[-1])
+                self._line(f"if ({first} < 0 || {end} > {length}) return 1;")
             if level < self.kernel.split:
                 self._open(level)
         for phase in self.plan.phases:

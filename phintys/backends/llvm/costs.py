@@ -190,6 +190,10 @@ POLL_NANOSECONDS = 2**20
 #: Points between two polls, at least.
 POLL_POINTS = 16
 
+#: Segments of a ragged loop between two polls.  Segments of more than a block of points poll
+#: themselves, so the delay is at most this many blocks.
+POLL_ROWS = 2**6
+
 #: Nanoseconds per point: kernels with an element in memory for each point that take less do not
 #: poll.  Measured: code generation for small kernels took 10 to 18 % longer with polls.
 DENSE_NANOSECONDS = 32

@@ -12,6 +12,7 @@ from __future__ import annotations
 import hashlib
 import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,6 +22,10 @@ import phintys.tensor as pt
 from phintys import config
 from phintys.backends.llvm import costs
 from phintys.tensor.type import TensorType
+
+sys.path.append(str(Path(__file__).parents[2] / "lowering"))
+from segment_ops import KINDS as KINDS_OF_SEGMENTS
+from segment_ops import SEGMENTS, CsrProduct, SegmentReduce, bounds, matrix, variables
 
 FLOATS = "float64", "float32"
 
@@ -119,6 +124,19 @@ def layouts() -> Iterator[Case]:
             yield Case(f"{name} {dtype}", [x], [(x * x).sum(axis=1), x + 1], [view])
 
 
+def segments() -> Iterator[Case]:
+    for dtype in FLOATS:
+        inputs = variables([normal(1, dtype=dtype), *bounds("rows")])
+        outputs = [SegmentReduce(kind)(*inputs) for kind in KINDS_OF_SEGMENTS]
+        for name in ("overlapping", "one long", "long rows"):
+            values = [normal(SEGMENTS[name][2], dtype=dtype), *bounds(name)]
+            yield Case(f"segments {dtype} {name}", inputs, outputs, values)
+            yield Case(f"segments {dtype} {name} threads", inputs, outputs, values, threads=3)
+        a, v = matrix(40, 20, 9, dtype, "int32"), normal(20, dtype=dtype)
+        inputs = variables([*a, v, v])
+        yield Case(f"csr {dtype}", inputs, [CsrProduct()(*inputs)], [*a, v, v])
+
+
 def draws() -> Iterator[Case]:
     x, y = arrays(2, 1)
     rng = np.random.default_rng(3)
@@ -135,7 +153,7 @@ def threads() -> Iterator[Case]:
 
 
 KINDS: list[Callable[[], Iterator[Case]]] = [
-    elementwise, reductions, products, blocks, positions, layouts, draws, threads,
+    elementwise, reductions, products, blocks, positions, layouts, segments, draws, threads,
 ]  # fmt: skip
 
 

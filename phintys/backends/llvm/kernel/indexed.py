@@ -48,4 +48,4 @@ def without_indices(kernel: Kernel, rows: dict[int, Row]) -> Kernel:
         inst._replace(args=inst.args[: inst.op != "load"]) if inst.operand in rows else inst
         for inst in kernel.body
     )
-    return Kernel(kernel.dims, kernel.split, operands, body, kernel.step)
+    return Kernel(kernel.dims, kernel.split, operands, body, kernel.step, kernel.ragged)

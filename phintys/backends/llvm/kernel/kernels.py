@@ -91,6 +91,8 @@ def _emit(general: General, long: bool, target: Target) -> KernelCode:
 def collapse(kernel: Kernel) -> Kernel:
     """An equal kernel with fewer loops: loops of length 1 dropped, contiguous neighbours joined."""
     indexed = {inst.param for inst in kernel.body if inst.op == "index"}
+    if kernel.ragged is not None:
+        indexed.add(len(kernel.dims) - 1)
     strides = [list(operand.strides) for operand in kernel.operands]
     kept: list[int] = []  # dims that remain, innermost first
     lengths = list(kernel.dims)
@@ -115,7 +117,7 @@ def collapse(kernel: Kernel) -> Kernel:
     if split == len(kept):
         body = tuple(_of_one_point(i) if i.op == "reduce" else i for i in body)
     dims = tuple(lengths[d] for d in kept)
-    return Kernel(dims, split, operands, body, kernel.step)
+    return Kernel(dims, split, operands, body, kernel.step, kernel.ragged)
 
 
 def _of_one_point(reduce: Inst) -> Inst:
@@ -171,6 +173,8 @@ class _Emitter:
         """Emit the code inside ``depth`` outer loops."""
         kernel, outer = self.kernel, self.schedule.outer
         self.lanes.run(self.place, outer[depth])
+        if kernel.ragged is not None and depth == len(kernel.dims) - 1:
+            self._bounds(*kernel.ragged)
         if depth == kernel.split:
             for phase in self.schedule.phases:
                 self._phase(phase)
@@ -182,6 +186,29 @@ class _Emitter:
             self._scalar_loop(depth, [], [], lambda flat: self._nested(depth + 1, flat))
         elif outer[depth + 1]:  # else everything has been hoisted
             self._vector_loop(self._innermost(outer[depth + 1], []), [])
+
+    def _bounds(self, first: int, end: int) -> None:
+        """Emit the check of the bounds of a ragged loop; pointers are moved to its start.
+
+        The code of the loop then is that of a loop from 0 to the number of iterations.
+        """
+        w, lanes, values = self.w, self.lanes, self.place.values
+        start, stop, good = values[first], values[end], w.name("ok")
+        length = self.arguments.length(self.kernel.dims[-1])
+        below, above = w(f"icmp slt i64 {start}, 0"), w(f"icmp sgt i64 {stop}, {length}")
+        w.branch(w(f"or i1 {below}, {above}"), "fail", good)
+        w.label(good)
+        lanes.can_fail = True
+        some = w(f"icmp slt i64 {start}, {stop}")
+        count = w(f"select i1 {some}, i64 {w(f'sub i64 {stop}, {start}')}, i64 0")
+        lanes.ragged = (start, count)
+        pointers = [
+            lanes.advance(number, pointer, start, operand.strides[-1])
+            for number, (pointer, operand) in enumerate(
+                zip(self.place.pointers, self.kernel.operands)
+            )
+        ]
+        self.place = replace(self.place, pointers=pointers)
 
     def _turn(self, number: int, stride: Dim) -> None:
         """Emit the transposed copy of an operand's tile to the stack.

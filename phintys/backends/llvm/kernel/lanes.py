@@ -101,6 +101,7 @@ class Lanes:
         self.counters: dict[int, str] = {}
         self.divisors: dict[int, Divisor] = {}  # by position: invariants of the innermost loop
         self.can_fail = False
+        self.ragged: tuple[str, str] | None = None  # start and number of iterations, in the loop
         self.points = polling.points(kernel.body)  # of a block
         self.is_one_block = polling.is_one_block(kernel)
         self._spills: dict[tuple[str, int], str] = {}
@@ -125,10 +126,18 @@ class Lanes:
     def dtype(self, position: int) -> str:
         return self.kernel.body[position].dtype
 
+    def length(self) -> str:
+        """The number of iterations of the innermost loop."""
+        return self.ragged[1] if self.ragged else self.arguments.length(self.kernel.dims[-1])
+
     def block(self, d: int, least: int = 1) -> str:
         """Iterations of loop ``d`` in a block, a power of two; empty if it has no blocks."""
         if self.is_one_block:
             return ""
+        if self.kernel.ragged is not None:
+            self.can_fail = True
+            around = len(self.kernel.dims) - 1 - d
+            return str((self.points, costs.POLL_ROWS, 1)[min(around, 2)])
         length, *inside = (self.arguments.length(dim) for dim in self.kernel.dims[d:])
         others = [n for n in inside if not n.isdigit()]
         fixed = prod(int(n) for n in inside if n.isdigit())
@@ -168,7 +177,10 @@ class Lanes:
 
     def _index(self, place: Place, position: int, inst: Inst) -> str:
         if place.counter and inst.param == len(self.kernel.dims) - 1:
-            return self.positions(place, place.counter)
+            first = place.counter
+            if self.ragged:
+                first = self.w(f"add i64 {first}, {self.ragged[0]}")
+            return self.positions(place, first)
         return self.w.splat(Type("int64", place.width), self.counters[inst.param])
 
     def positions(self, place: Place, first: str) -> str:

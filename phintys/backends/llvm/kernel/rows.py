@@ -36,7 +36,7 @@ def _with_dim(kernel: Kernel, d: int, length: Dim) -> Kernel:
 
 def _adds_rows_up(kernel: Kernel) -> bool:
     """Whether a kernel only accumulates cheap values over its last loop but one."""
-    if len(kernel.dims) < 2 or kernel.split < len(kernel.dims):
+    if len(kernel.dims) < 2 or kernel.split < len(kernel.dims) or kernel.ragged is not None:
         return False
     rows, row = (d.value for d in kernel.dims[-2:])
     few = rows is not None and rows < 2 * costs.ROWS_TOGETHER

@@ -28,9 +28,10 @@ class General(NamedTuple):
     split: int
     operands: tuple[Operand, ...]
     body: tuple[Inst, ...]
+    ragged: tuple[int, int] | None
 
     def kernel(self) -> Kernel:
-        return Kernel(self.dims, self.split, self.operands, self.body)
+        return Kernel(self.dims, self.split, self.operands, self.body, ragged=self.ragged)
 
 
 class Special:
@@ -45,6 +46,7 @@ class Special:
             kernel.split,
             tuple([self._operand(o) for o in kernel.operands]),
             tuple([self._inst(i) if i.op in _NUMBERED else i for i in kernel.body]),
+            kernel.ragged,
         )
         self._slot_list, self._dim_list = list(self._slots), list(self._dims)
 

@@ -130,7 +130,7 @@ def _contiguous(operand: Operand) -> int:
 
 def _is_map(kernel: Kernel) -> bool:
     """Whether points may be visited tile by tile."""
-    if len(kernel.dims) < 2 or kernel.split < len(kernel.dims):
+    if len(kernel.dims) < 2 or kernel.split < len(kernel.dims) or kernel.ragged is not None:
         return False
     # not if a value depends on a loop counter or the result on the order of writes
     counted = any(i.op == "index" for i in kernel.body)

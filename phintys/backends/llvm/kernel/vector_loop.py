@@ -12,6 +12,7 @@ from phintys.backends.llvm.ir.loops import Phis, counted_loop, pause, rarely
 from phintys.backends.llvm.kernel import polling
 from phintys.backends.llvm.kernel.lanes import INDEX, Lanes, Place, iota, is_scattered_sum
 from phintys.backends.llvm.kernel.reductions import Reduction, State
+from phintys.lowering.costs import EXPENSIVE, cost
 
 
 @dataclass(slots=True)
@@ -56,7 +57,7 @@ class VectorLoop:
         self.place, self.inner = place, inner
         self.width = inner.width
         self.origin = origin  # flat position of the first point, for argmax
-        self.length = lanes.arguments.length(lanes.kernel.dims[-1])
+        self.length = lanes.length()
         self.insts = [lanes.kernel.body[p] for p in inner.positions]
         self.values = self._splats()
         lanes.divisors = self._divisors()
@@ -72,6 +73,8 @@ class VectorLoop:
         if self.inner.unroll > 1:
             start, flat = self._unrolled(flat)
         rest = int(self.length) % self.width if self.length.isdigit() else None
+        if self.width > 1 and self._has_single_rest():
+            return self._with_single_rest(start, flat)
         if self.width > 1 and rest != 0:
             return self._with_tail(start, flat)
         span = (start, self.length, self.width)
@@ -85,6 +88,7 @@ class VectorLoop:
         kernel = self.lanes.kernel
         unrolled = self.width > 1 and self.inner.unroll > 1
         rows = 1 < kernel.split == len(kernel.dims) and polling.is_cheap(self.insts)
+        rows = rows and kernel.ragged is None  # rows that overlap may take longer together
         return "" if unrolled or rows else self.lanes.block(len(kernel.dims) - 1)
 
     # -------------------------------------------------------------------- one iteration
@@ -138,7 +142,7 @@ class VectorLoop:
                 first = self.w(f"add i64 {self.origin}, {place.counter}")
                 position = self.lanes.positions(place, first)
             x = place.values[value]
-            states.append(reduction.update(self.w, self.width, state, x, position))
+            states.append(reduction.update(self.w, place.width, state, x, position))
         return inner.merge(states)
 
     # -------------------------------------------------------------------------- unrolled
@@ -217,6 +221,35 @@ class VectorLoop:
         if self.length.isdigit():
             return str(int(self.length) // block * block)
         return self.w(f"and i64 {self.length}, {-block}")
+
+    # ------------------------------------------------------------------ one point at a time
+
+    def _has_single_rest(self) -> bool:
+        """Whether the points after whole vectors are computed one by one.
+
+        Segments are short, often shorter than a vector, and memory is accessed lane by lane anyway.
+        """
+        cheap = all(cost(i) < EXPENSIVE for i in self.insts)
+        return cheap and self.lanes.ragged is not None and self._needs_offsets
+
+    def _with_single_rest(self, start: str, flat: list[str]) -> list[str]:
+        """Emit the loop over whole vectors, then one over the rest, which adds to lane 0."""
+        w, types = self.w, self.inner.types()
+        full = self._rounded(self.width)
+        span = (start, full, self.width)
+        flat = counted_loop(w, span, types, flat, self._turn, self._block())
+        singles = [w(f"extractelement {t.text} {x}, i64 0") for t, x in zip(types, flat)]
+        ones = [t._replace(width=1) for t in types]
+
+        def turn(counter: str, states: list[str]) -> list[str]:
+            place = replace(self.place, values=dict(self.place.values), counter=counter)
+            return self._body(place, states)
+
+        singles = counted_loop(w, (full, self.length, 1), ones, singles, turn)
+        return [
+            w(f"insertelement {t.text} {x}, {one.text} {single}, i64 0")
+            for t, one, x, single in zip(types, ones, flat, singles)
+        ]
 
     # ------------------------------------------------------------------------- with tail
 

@@ -398,7 +398,7 @@ _NATIVE = (Kernel, Copy, Call, Scan, External)
 def _work(step: Step) -> Dim:
     """An estimate of the number of scalar instructions of a step."""
     if isinstance(step, Kernel):
-        return product(step.dims) * len(step.body)
+        return step.points * len(step.body)
     if isinstance(step, Scan):
         return product(step.dims)
     if isinstance(step, Copy):

@@ -46,8 +46,10 @@ def cut(kernel: Kernel, scratch: Iterable[Slot] = (), number: int = -1) -> Parts
     """
     private = tuple(_private(kernel, list(scratch)))
     if kernel.split == 0:
-        return _cut_reductions(kernel, number) if kernel.is_reducing else None
-    for d in range(kernel.split):
+        whole = kernel.is_reducing and kernel.ragged is None
+        return _cut_reductions(kernel, number) if whole else None
+    counted = range(len(kernel.dims) - 1) if kernel.ragged else range(len(kernel.dims))
+    for d in counted[: kernel.split]:
         if _are_apart(kernel, kernel.body, d, private):
             unit = costs.PART_POINTS if d == len(kernel.dims) - 1 else 1
             return Parts(_one_part(kernel, kernel.body, d), kernel.dims[d], unit, private)
@@ -107,7 +109,7 @@ def _one_part(kernel: Kernel, body: tuple[Inst, ...], d: int) -> Kernel:
         o if o.strides[d].value == 0 else o._replace(offset=o.offset + START * o.strides[d])
         for o in kernel.operands
     )
-    return Kernel(dims, kernel.split, operands, body, kernel.step)
+    return Kernel(dims, kernel.split, operands, body, kernel.step, kernel.ragged)
 
 
 # ----------------------------------------------------------------------------- reductions

@@ -65,7 +65,7 @@ class Slice(NamedTuple):
 def slice_of(step: Step, rows: Dim) -> Slice | None:
     """The step over a block of rows, None if it cannot be restricted."""
     if isinstance(step, Kernel):
-        kernel = _over_rows(step, rows)
+        kernel = None if step.ragged else _over_rows(step, rows)
         return _kernel(kernel, rows) if kernel else None
     if isinstance(step, Call) and step.name in ("gemv", "gemm") and not step.batch:
         return _product(step, rows)

@@ -19,7 +19,6 @@ from phintys.backends.llvm.machine import process
 from phintys.backends.llvm.routine.body import Body
 from phintys.backends.llvm.routine.parts import COUNT, LENGTH, NUMBER, START, Parts, picoseconds
 from phintys.config import config
-from phintys.dims import product
 from phintys.lowering.memory import byte_size
 from phintys.lowering.program import Kernel, Slot
 
@@ -43,7 +42,7 @@ def _has_threads() -> bool:
 def emit(body: Body, step: Kernel, parts: Parts, threads: int) -> str:
     """Emit the calls of a kernel's parts; the status, as of a kernel."""
     call = _Parallel(body, parts, threads)
-    work = body.lengths(product(step.dims) * picoseconds(step))
+    work = body.lengths(step.points * picoseconds(step))
     return call.write(work)
 
 
