@@ -166,7 +166,8 @@ def vectorize_read(op: IndexOp, node: Apply, batched: Sequence[Any]) -> Apply:
         x = dimshuffle(x, ["x"] * missing + list(range(x.type.ndim)))
     new = BatchedIndex(op.idx_list, core_x, core_indices, x, indices, batch)
     make = AdvancedSubtensor if new.in_index else type(op)
-    return dimshuffle(make(new.idx_list)(x, *new.indices), new.order).owner
+    out: Any = dimshuffle(make(new.idx_list)(x, *new.indices), new.order)
+    return out.owner
 
 
 def batch_ndim(core: Sequence[Any], batched: Sequence[Any]) -> int:

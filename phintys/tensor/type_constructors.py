@@ -7,7 +7,9 @@ from typing import Any
 
 from phintys.config import config
 from phintys.scalar import dtypes
+from phintys.tensor.aliases import DTypeLike, ShapeOfType, StaticShape
 from phintys.tensor.type import TensorType
+from phintys.tensor.variable import TensorVariable
 
 __all__ = [
     "tensor",
@@ -17,13 +19,21 @@ PREFIXES = {
     "b": "int8", "w": "int16", "i": "int32", "l": "int64",
     "f": "float32", "d": "float64", "c": "complex64", "z": "complex128",
 }  # fmt: skip
-SHAPES: dict[str, tuple[int | None, ...]] = {
+SHAPES: dict[str, StaticShape] = {
     "scalar": (), "vector": (None,), "matrix": (None, None), "row": (1, None), "col": (None, 1),
     **{f"tensor{n}": (None,) * n for n in range(3, 8)},
 }  # fmt: skip
 
+Constructor = Callable[..., TensorVariable]
 
-def tensor(name: str | None = None, *, dtype: Any = None, shape: Any = None, **kwargs: Any) -> Any:
+
+def tensor(
+    name: str | None = None,
+    *,
+    dtype: DTypeLike | None = None,
+    shape: ShapeOfType | None = None,
+    **kwargs: Any,
+) -> TensorVariable:
     """A tensor variable.
 
     Parameters
@@ -40,8 +50,10 @@ def tensor(name: str | None = None, *, dtype: Any = None, shape: Any = None, **k
     return TensorType(config.floatX if dtype is None else dtype, shape=shape, **kwargs)(name=name)
 
 
-def _constructor(kind: str, shape: tuple[int | None, ...]) -> Callable[..., Any]:
-    def make(name: str | None = None, *, dtype: Any = None, shape: Any = shape) -> Any:
+def _constructor(kind: str, shape: StaticShape) -> Constructor:
+    def make(
+        name: str | None = None, *, dtype: DTypeLike | None = None, shape: StaticShape = shape
+    ) -> TensorVariable:
         return tensor(name, dtype=dtype, shape=_checked(kind, shape))
 
     make.__name__ = make.__qualname__ = kind
@@ -51,7 +63,7 @@ def _constructor(kind: str, shape: tuple[int | None, ...]) -> Callable[..., Any]
     return make
 
 
-def _checked(kind: str, shape: Sequence[int | None]) -> tuple[int | None, ...]:
+def _checked(kind: str, shape: Sequence[int | None]) -> StaticShape:
     default = SHAPES[kind]
     shape = tuple(shape)
     if len(shape) != len(default):
@@ -59,8 +71,8 @@ def _checked(kind: str, shape: Sequence[int | None]) -> tuple[int | None, ...]:
     return tuple(d if n is None else n for d, n in zip(default, shape))
 
 
-def _several(make: Callable[..., Any], name: str) -> Callable[..., Any]:
-    def plural(*names: Any, dtype: Any = None) -> list[Any]:
+def _several(make: Constructor, name: str) -> Callable[..., list[TensorVariable]]:
+    def plural(*names: str | int | None, dtype: DTypeLike | None = None) -> list[TensorVariable]:
         if len(names) == 1 and isinstance(names[0], int):
             names = (None,) * names[0]
         kwargs = {} if dtype is None else {"dtype": dtype}
@@ -75,9 +87,9 @@ def _plural(kind: str) -> str:
     return {"matrix": "matrices"}.get(kind, f"{kind}s")
 
 
-def _all() -> dict[str, Any]:
+def _all() -> dict[str, Callable[..., Any]]:
     """All constructors by name: those of floatX, then those with a dtype prefix."""
-    found: dict[str, Any] = {}
+    found: dict[str, Callable[..., Any]] = {}
     for kind, shape in SHAPES.items():
         found[kind] = _constructor(kind, shape)
         found[_plural(kind)] = _several(found[kind], _plural(kind))

@@ -25,7 +25,7 @@ def reduction(v: Variable, kind: type) -> tuple[Apply | None, bool]:
     if inner is None or not isinstance(inner.op, kind):
         return None, False
     kept = keep_dims(node.inputs[0], reduced_axes(inner))
-    return (inner, True) if kept.owner.op == node.op else (None, False)
+    return (inner, True) if kept.owner_op == node.op else (None, False)
 
 
 def reduced_axes(node: Apply) -> tuple[int, ...]:
