@@ -23,6 +23,7 @@ from phintys.lowering.equalities import Equalities
 from phintys.lowering.program import Check, Inst, Slot
 from phintys.lowering.recorder import fold_map, record_map
 from phintys.lowering.reduce import Reduce
+from phintys.lowering.reductions import combination
 from phintys.lowering.updates import Update
 from phintys.lowering.values import (
     Empty,
@@ -324,6 +325,7 @@ class ArrayBuilder:
         found = "int64" if kind.startswith("arg") else str(value.dtype)
         if value.dtype not in NATIVE_DTYPES:
             raise NotNative(str(value.dtype))
+        kind = combination(kind, value.dtype)
         result = self._add(Reduce(kind, value, axes, found))
         if value.content is not None and kind in _FOLD and value.ndim == 1:
             total = as_dim(_FOLD[kind][0])

@@ -43,6 +43,7 @@ from phintys.lowering.ragged import (
     Row,
     Segments,
 )
+from phintys.lowering.reductions import combination
 from phintys.lowering.shapes import LoweredShapes
 from phintys.lowering.values import Literal, Shape, Source, Value, View
 from phintys.routines import Routine
@@ -102,6 +103,7 @@ class Builder(ArrayBuilder):
         spread = self._spread(segments, elements)
         function, found = self._element_function(fn, spread, dtype)
         found = "int64" if kind.startswith("arg") else found
+        kind = combination(kind, found)
         return self._add(RaggedReduce(kind, found, segments, spread, function))
 
     def update_segments(
@@ -265,6 +267,7 @@ class Builder(ArrayBuilder):
         """
         if value.dtype not in NATIVE_DTYPES:
             raise NotNative(str(value.dtype))
+        kind = combination(kind, value.dtype)
         return self._add(ScanCall(kind, self._addressed(value), axis % value.ndim))
 
     # -------------------------------------------------------------------- routines

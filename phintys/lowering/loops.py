@@ -19,7 +19,7 @@ from phintys.dims import ONE, ZERO, Dim, product
 from phintys.lowering.clusters import Shape
 from phintys.lowering.costs import EXPENSIVE, cost
 from phintys.lowering.program import Inst, Kernel, Operand, Slot
-from phintys.lowering.reductions import identity
+from phintys.lowering.reductions import combination, identity
 from phintys.lowering.schedule import Phase, Schedule, schedule
 
 
@@ -122,7 +122,8 @@ class Draft:
         self, operand: Operand, kind: str, value: int, indices: tuple[int, ...] = ()
     ) -> None:
         dtype = str(operand.slot.dtype)
-        self.effect("accumulate", dtype, (value, *indices), (self.operand(operand), kind))
+        param = (self.operand(operand), combination(kind, dtype))
+        self.effect("accumulate", dtype, (value, *indices), param)
 
     def bound(self, start: int, stop: int) -> None:
         """Let the last loop run from one int64 value to another; see `Kernel`."""

@@ -95,8 +95,9 @@ class Inst(NamedTuple):
     ``cast``     dtype = the target
     ``wrap``     args = (index, length), both int64: the index, plus the length if it is negative.
                  The kernel fails (IndexError) if it is out of range, even if the result is unused
-    ``reduce``   param = ``add mul max min and or xor argmax argmin``; arg = the value reduced over
-                 the inner dims (``dims[split:]``).  Its result varies with the outer dims only.
+    ``reduce``   param = ``add mul max min and or xor argmax argmin``; not the first four of bools;
+                 arg = the value reduced over the inner dims (``dims[split:]``).  Its result varies
+                 with the outer dims only.
                  ``argmax`` / ``argmin`` give the int64 position (inner dims flattened in C order)
                  of the first extreme, or of the first NaN if there is one.
                  An empty reduction gives the identity (``max``: -inf or the least integer); for

@@ -1,10 +1,21 @@
-"""The neutral elements of reductions."""
+"""Kinds of reductions, and their neutral elements."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
+
+_OF_BOOLS = {"add": "or", "mul": "and", "max": "or", "min": "and"}
+
+
+def combination(kind: str, dtype: str | None) -> str:
+    """The kind that a Program states: sums and products of bools are ``or`` and ``and``.
+
+    >>> combination("add", "bool"), combination("add", "uint8")
+    ('or', 'add')
+    """
+    return _OF_BOOLS.get(kind, kind) if dtype == "bool" else kind
 
 
 def identity(kind: str, dtype: str) -> Any:

@@ -28,6 +28,7 @@ from phintys.lowering.program import (
     Slot,
     Step,
 )
+from phintys.lowering.reductions import combination
 from phintys.lowering.schedule import bounds_vary_outside
 from phintys.routines.language import INTEGERS
 from phintys.scalar.native import (
@@ -277,6 +278,8 @@ class _Verifier:
     def scan(self, step: Scan) -> None:
         known = step.kind in REDUCTIONS and not step.kind.startswith("arg")
         self.require(known, f"kind {step.kind!r}")
+        allowed = combination(step.kind, step.operands[0].slot.dtype)
+        self.require(step.kind == allowed, f"{step.kind} of bools")
         self.require(bool(step.dims), "no dims")
         target, source = step.operands
         self.require(target.slot.dtype == source.slot.dtype, "the dtypes differ")
@@ -467,12 +470,14 @@ class _Body:
         number, kind = inst.param
         self.v.require(kind in REDUCTIONS and not kind.startswith("arg"), f"kind {kind!r}")
         slot = self.operand(number, len(inst.args) - 1, self.dtypes(inst)[0]).slot
+        self.v.require(kind == combination(kind, slot.dtype), f"{kind} of bools")
         self.v.readable(slot)
 
     def do_reduce(self, inst: Inst) -> None:
         self.v.require(inst.param in REDUCTIONS, f"unknown reduction {inst.param!r}")
         wanted = "int64" if inst.param.startswith("arg") else self.dtypes(inst)[0]
         self.v.require(inst.dtype == wanted, "gives %s, not %s", inst.dtype, wanted)
+        self.v.require(inst.param == combination(inst.param, inst.dtype), f"{inst.param} of bools")
 
     def do_const(self, inst: Inst) -> None:
         self.v.require(isinstance(inst.param, (bool, int, float)), "not a Python number")

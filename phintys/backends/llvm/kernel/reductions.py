@@ -13,8 +13,6 @@ from phintys.backends.llvm.ir.instructions import INSTRUCTIONS, KernelWriter, Ty
 
 State = tuple[str, ...]
 
-_BOOL = {"add": "or", "mul": "and", "max": "or", "min": "and"}
-
 
 class Reduction(NamedTuple):
     """A reduction ``op`` of values of one dtype."""
@@ -49,8 +47,7 @@ class Reduction(NamedTuple):
         if not rest:
             if self.op == "add" and value.kind == "f":  # a product is contracted into it
                 return (w(f"fadd contract {value.text} {x[0]}, {y[0]}"),)
-            op = _BOOL.get(self.op, self.op) if value.kind == "b" else self.op
-            return (INSTRUCTIONS[op](w, value, x[0], y[0]),)
+            return (INSTRUCTIONS[self.op](w, value, x[0], y[0]),)
         flag = value.of("bool").text
         better = self._better(w, value, y[0], x[0])
         worse = self._better(w, value, x[0], y[0])
