@@ -28,6 +28,8 @@ from phintys.tensor.type_other import NoneTypeT
 FULL = slice(None, None, None)
 _INT64 = scalar_type("int64")
 Entry = int | slice
+#: an index along one axis: a position, or a slice whose parts are positions or None
+AxisIndex = Variable | int | slice
 
 
 class IndexOp(Op):
@@ -145,7 +147,7 @@ def get_idx_list(inputs: Sequence[Any], idx_list: Sequence[Entry]) -> tuple[Any,
 # ----------------------------------------------------------------------- index variables
 
 
-def literal(v: Any) -> int | None:
+def literal(v: object) -> int | None:
     """The integer of a constant index, else None."""
     if isinstance(v, int | np.integer):
         return int(v)
