@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 
 from phintys.dims import Dim
 from phintys.errors import MethodNotDefined
+from phintys.graph.builder import Builder
 from phintys.graph.meta import MetaObject
 from phintys.graph.older import OlderInterface
 from phintys.graph.traversal import toposort
@@ -141,10 +142,10 @@ class Op(OlderInterface, MetaObject):
         """
         raise MethodNotDefined(f"{type(self).__name__} has no perform method.")
 
-    def lower(self, node: Apply, b: Any, *inputs: Any) -> Any:
+    def lower(self, node: Apply, b: Builder[Any], *inputs: Any) -> object:
         """Express this node in primitives of the Program, with the builder ``b``.
 
-        See ``lowering/builder.py``.  Returns a value, or a list with one value per output.  The
+        See ``graph/builder.py``.  Returns a value, or a list with one value per output.  The
         default returns NotImplemented: the compiled routine then calls `perform`.
         """
         return NotImplemented
@@ -167,11 +168,9 @@ class Op(OlderInterface, MetaObject):
             cls.infer_shape = _infer_shape
 
     # ----- derivatives
+    # Sequences of any variables: an override names their class, such as TensorVariable.
     def pullback(
-        self,
-        inputs: Sequence[Variable],
-        outputs: Sequence[Variable],
-        cotangents: Sequence[Variable],
+        self, inputs: Sequence[Any], outputs: Sequence[Any], cotangents: Sequence[Any]
     ) -> Sequence[Variable | None]:
         """The cotangents of the inputs, one variable per input, from those of the outputs.
 
@@ -184,9 +183,9 @@ class Op(OlderInterface, MetaObject):
 
     def wanted_pullback(
         self,
-        inputs: Sequence[Variable],
-        outputs: Sequence[Variable],
-        cotangents: Sequence[Variable],
+        inputs: Sequence[Any],
+        outputs: Sequence[Any],
+        cotangents: Sequence[Any],
         wanted: Sequence[bool],
     ) -> Sequence[Variable | None]:
         """`pullback`, of which only the cotangents of ``wanted`` inputs are used.
@@ -196,8 +195,8 @@ class Op(OlderInterface, MetaObject):
         return self.pullback(inputs, outputs, cotangents)
 
     def pushforward(
-        self, inputs: Sequence[Variable], outputs: Sequence[Variable], tangents: Sequence[Variable]
-    ) -> list[Variable]:
+        self, inputs: Sequence[Any], outputs: Sequence[Any], tangents: Sequence[Any]
+    ) -> Sequence[Variable]:
         """The tangents of the outputs, one variable per output, from those of the inputs.
 
         `handles_missing` says what ``tangents`` may be.  An op that `is_linear` is applied to them.
@@ -232,7 +231,7 @@ class Op(OlderInterface, MetaObject):
     #: node of one item; what the shape rule requires has been checked
     lower_batched: Callable[..., Any] | None = None
 
-    def vectorize_node(self, node: Apply, *batched_inputs: Variable) -> Apply:
+    def vectorize_node(self, node: Apply, *batched_inputs: Any) -> Apply:
         """The node for inputs with additional leading dimensions; `MethodNotDefined` by default."""
         raise MethodNotDefined(f"{type(self).__name__} has no vectorize_node.")
 

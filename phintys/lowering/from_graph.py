@@ -13,6 +13,7 @@ import numpy as np
 
 from phintys.dims import Dim
 from phintys.errors import LoweringError
+from phintys.graph.builder import Builder as AnyBuilder
 from phintys.graph.fgraph import FunctionGraph
 from phintys.graph.inner import expanded
 from phintys.graph.origin import annotate
@@ -196,7 +197,8 @@ class GraphLowering:
         try:
             # of the class: an op may have an attribute ``lower``, which triangle it reads
             lower, inputs = type(node.op).lower, [self.argument(v) for v in node.inputs]
-            results = lower(node.op, node, self.builder, *inputs)
+            builder: AnyBuilder[Value] = self.builder
+            results = lower(node.op, node, builder, *inputs)
         except NotNative:
             return None
         if results is NotImplemented:

@@ -12,6 +12,7 @@ from phintys.graph.variable import Variable
 from phintys.scalar.dtypes import is_complex
 from phintys.scalar.type import ScalarType
 from phintys.tensor import axes, creation, cumulative, index, math, reduce, statistics
+from phintys.tensor.aliases import Kind
 from phintys.tensor.convert import tensor_variable_of
 from phintys.tensor.diagonal import diagonal, trace
 from phintys.tensor.dot import dot, matmul
@@ -21,7 +22,7 @@ from phintys.tensor.ranges import eye
 from phintys.tensor.repeat import repeat
 from phintys.tensor.reshape import flatten, reshape
 from phintys.tensor.shape import shape
-from phintys.tensor.sort import Kind, argsort, sort
+from phintys.tensor.sort import argsort, sort
 from phintys.tensor.static import get_underlying_scalar_constant_value
 from phintys.tensor.variable import TensorVariable
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from phintys.graph.shapes import Shape, ShapeContext
 from phintys.graph.variable import Apply, Variable
 from phintys.routines import Array, Longs, routine
 from phintys.routines.libraries import argquicksort, argstablesort, quicksort, stablesort
+from phintys.tensor.aliases import Kind
 from phintys.tensor.convert import as_tensor_variable
 from phintys.tensor.index import take_along_axis
 from phintys.tensor.reshape import flatten
@@ -21,7 +22,6 @@ from phintys.tensor.type import typed_node
 
 __all__ = ["argsort", "sort"]
 
-Kind = Literal["quicksort", "mergesort", "heapsort", "stable"]
 KINDS = get_args(Kind)
 
 

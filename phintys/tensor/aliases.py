@@ -1,0 +1,38 @@
+"""The types of what functions of tensors take: `TensorLike`, `DTypeLike`, `Axis`, `ShapeLike`.
+
+`phintys.tensor.variable` has `Tensors`, the type of what a derivative gets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import EllipsisType
+from typing import Literal, Union
+
+import numpy as np
+
+from phintys.graph.variable import Apply, Variable
+
+#: what `as_tensor_variable` accepts; classes that are registered there need a conversion before
+TensorLike = Union[
+    Variable, Apply, np.ndarray, np.generic, complex, Sequence["TensorLike"]
+]  # complex: also int, float and bool
+#: a name, ``"floatX"`` included, a NumPy dtype, or a class of numbers
+DTypeLike = Union[str, np.dtype, type]
+#: axes of a reduction; None means all
+Axis = Union[int, np.integer, Sequence[int], np.ndarray, None]
+#: one length or position
+Length = Union[int, np.integer, np.ndarray, Variable]
+#: lengths, or an integer vector; a single length for vectors
+ShapeLike = Union[Length, Sequence[Length]]
+#: for each axis a length, or None if it is not known
+StaticShape = tuple[int | None, ...]
+#: an entry of a subscript, and a subscript
+IndexEntry = Union[TensorLike, slice, EllipsisType, None]
+Index = Union[IndexEntry, tuple[IndexEntry, ...]]
+#: an entry of the new order of axes in `dimshuffle`
+Place = Union[int, Literal["x"]]
+#: algorithms of sorting
+Kind = Literal["quicksort", "mergesort", "heapsort", "stable"]
+#: the values of a node's inputs, in ``perform``
+Arrays = Sequence[np.ndarray]
