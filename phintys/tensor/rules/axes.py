@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 from phintys.graph.variable import Apply, Variable
 from phintys.rewriting.rule import Computed, Context, Replacement, rule
+from phintys.tensor.aliases import Place
 from phintys.tensor.elemwise import DimShuffle, dimshuffle
-from phintys.tensor.rules.match import Order
 from phintys.tensor.rules.through import moved_to_inputs
 from phintys.tensor.shape import Shape_i
 from phintys.tensor.static import entries, known_length
@@ -45,7 +43,7 @@ def merge_dimshuffles(ctx: Context, node: Apply) -> Replacement:
     tags=("local_dimshuffle_lift", "cleanup"),
     tested_on=("exp(M).T", "(M + v).T", "(v * w).dimshuffle(0, 'x')"),
 )
-def lift_dimshuffle(ctx: Context, x: TensorVariable, order: Order) -> Replacement:
+def lift_dimshuffle(ctx: Context, x: TensorVariable, order: tuple[Place, ...]) -> Replacement:
     """Move DimShuffle towards the inputs, where it is free and does not hide other patterns."""
     return moved_to_inputs(ctx, x, lambda v: dimshuffle(v, order))
 
@@ -95,7 +93,7 @@ def reshape_to_dimshuffle(node: Apply, x: TensorVariable, shape: TensorVariable)
         return None
     if not all(_is_length_of(n, x, axis, len(given) == 1) for (_, n), axis in zip(wanted, given)):
         return None
-    order: list[int | Literal["x"]] = ["x"] * node.outputs[0].type.ndim
+    order: list[Place] = ["x"] * node.outputs[0].type.ndim
     for (position, _), axis in zip(wanted, given):
         order[position] = axis
     return dimshuffle(x, order)

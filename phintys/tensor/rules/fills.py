@@ -9,10 +9,11 @@ from phintys.graph.op import Op
 from phintys.graph.variable import Apply, Variable
 from phintys.rewriting.rule import Context, Replacement, rule
 from phintys.scalar.op import TABLE, ScalarOp
+from phintys.tensor.aliases import Place
 from phintys.tensor.creation import Alloc
 from phintys.tensor.elemwise import Elemwise, dimshuffle, functions
 from phintys.tensor.lengths import are_of_one_array, is_plain_length, jointly_checked
-from phintys.tensor.rules.match import Order, number, same_shape, scalar_op_name, some
+from phintys.tensor.rules.match import number, same_shape, scalar_op_name, some
 from phintys.tensor.shape import length, product, shape_tuple
 from phintys.tensor.type import TensorType
 from phintys.tensor.variable import TensorVariable
@@ -222,7 +223,7 @@ def alloc_of_expanded(node: Apply, v: TensorVariable, lengths: Sequence[Variable
     tested_on=("alloc(s, n, 3).T", "alloc(s, n).dimshuffle(0, 'x')"),
 )
 def dimshuffle_of_alloc(
-    filled: TensorVariable, lengths: Sequence[Variable], order: Order
+    filled: TensorVariable, lengths: Sequence[Variable], order: tuple[Place, ...]
 ) -> Replacement:
     value = dimshuffle(filled_value(filled), order)
     return Alloc()(value, *(1 if o == "x" else lengths[o] for o in order))

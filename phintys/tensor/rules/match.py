@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -14,8 +14,6 @@ from phintys.tensor.convert import constant, literal_type
 from phintys.tensor.elemwise import Elemwise, cast, functions
 from phintys.tensor.variable import TensorConstant
 
-#: the `new_order` of a `DimShuffle`
-Order = tuple[int | Literal["x"], ...]
 Producers = Sequence[Any]
 Where = Callable[[Producers], bool]
 

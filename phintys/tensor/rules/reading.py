@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
 
 import numpy as np
 
 from phintys.graph.variable import Apply, Variable
 from phintys.rewriting.rule import Computed, Context, Replacement, rule
 from phintys.rewriting.unify import is_constant
+from phintys.tensor.aliases import Place
 from phintys.tensor.creation import Alloc
 from phintys.tensor.elemwise import cast, dimshuffle
 from phintys.tensor.index_list import (
     FULL,
-    Entry,
     AxisIndex,
+    Entry,
     flatten_index_variables,
     flatten_slice,
     literal,
@@ -26,7 +26,6 @@ from phintys.tensor.index_list import (
 from phintys.tensor.index_ops import Subtensor
 from phintys.tensor.join import Join
 from phintys.tensor.rules.fills import filled_value, has_plain_lengths
-from phintys.tensor.rules.match import Order
 from phintys.tensor.rules.through import moved_to_inputs
 from phintys.tensor.shape import Shape_i, as_length
 from phintys.tensor.variable import TensorConstant, TensorVariable
@@ -392,9 +391,9 @@ def read_of_elementwise(ctx: Context, node: Apply, x: TensorVariable) -> Replace
         "v.dimshuffle(0, 'x')[1:, 0]",
     ),
 )
-def read_of_dimshuffle(node: Apply, x: TensorVariable, shuffled: Order) -> Replacement:
+def read_of_dimshuffle(node: Apply, x: TensorVariable, shuffled: tuple[Place, ...]) -> Replacement:
     entries: Index = [FULL] * x.type.ndim
-    order: list[int | Literal["x"]] = []
+    order: list[Place] = []
     for o, e in zip(shuffled, index_of(node)):
         if o != "x":
             entries[o] = e

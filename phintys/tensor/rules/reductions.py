@@ -10,12 +10,13 @@ import numpy as np
 from phintys.graph.variable import Apply, Variable
 from phintys.rewriting.rule import Computed, Replacement, rule
 from phintys.scalar import dtypes
+from phintys.tensor.aliases import Place
 from phintys.tensor.convert import constant
 from phintys.tensor.creation import Alloc
 from phintys.tensor.elemwise import cast, dimshuffle, functions
 from phintys.tensor.reduce import Max, Min, Prod, Sum, keep_dims
 from phintys.tensor.rules.fills import count, fill_number, filled_value, has_plain_lengths
-from phintys.tensor.rules.match import Order, is_float
+from phintys.tensor.rules.match import is_float
 from phintys.tensor.shape import length
 from phintys.tensor.variable import TensorVariable
 
@@ -144,7 +145,7 @@ def name_no_axes(node: Apply, x: TensorVariable, axis: tuple[int, ...] | None) -
     ),
 )
 def reduce_of_dimshuffle(
-    node: Apply, x: TensorVariable, source: TensorVariable, order: Order
+    node: Apply, x: TensorVariable, source: TensorVariable, order: tuple[Place, ...]
 ) -> Replacement:
     axes = node.op.axes(node)
     old = sorted(o for o in (order[a] for a in axes) if o != "x")
@@ -152,7 +153,7 @@ def reduce_of_dimshuffle(
         return None
     reduced = node.op.clone(axis=tuple(old))(source)
     place = {axis: k for k, axis in enumerate(_rest(source, tuple(old)))}
-    kept = [order[i] for i in _rest(x, axes)]
+    kept: list[Place] = [order[i] for i in _rest(x, axes)]
     return dimshuffle(reduced, ["x" if o == "x" else place[o] for o in kept])
 
 
