@@ -70,15 +70,6 @@ class Context(Protocol):
         ...
 
 
-class Computed(Protocol):
-    """A variable that a pattern names together with its node, as in ``y := exp(x)``."""
-
-    @property
-    def owner(self) -> Apply:
-        """The node that computes it."""
-        ...
-
-
 #: What the function of a rule returns; see `Rule`.
 Replacement = Variable | Sequence[Variable | None] | None
 RuleFunction = Callable[[Any, Apply], Any]

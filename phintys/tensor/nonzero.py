@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from phintys.graph.op import Op
+from phintys.graph.op import Op, Storage
 from phintys.graph.variable import Apply
+from phintys.tensor.aliases import Arrays, TensorLike
 from phintys.tensor.convert import as_tensor_variable
 from phintys.tensor.join import stack
 from phintys.tensor.reshape import flatten
 from phintys.tensor.type import TensorType
+from phintys.tensor.variable import TensorVariable
 
 __all__ = ["flatnonzero", "nonzero"]
 
@@ -35,7 +36,7 @@ class Nonzero(Op):
         )
 
     # ----- perform
-    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: list[list[Any]]) -> None:
+    def perform(self, node: Apply, inputs: Arrays, output_storage: Storage) -> None:
         for cell, positions in zip(output_storage, np.nonzero(inputs[0])):
             cell[0] = positions.astype("int64", copy=False)
 
@@ -47,7 +48,7 @@ class Nonzero(Op):
 _nonzero = Nonzero()
 
 
-def nonzero(a: Any, return_matrix: bool = False) -> Any:
+def nonzero(a: TensorLike, return_matrix: bool = False) -> Any:
     """The positions of the elements that are not zero, as a tuple of one int64 vector per axis.
 
     ``return_matrix``: as rows of one matrix.  ValueError for 0-d tensors.
@@ -61,7 +62,7 @@ def nonzero(a: Any, return_matrix: bool = False) -> Any:
     return stack(positions) if return_matrix else positions
 
 
-def flatnonzero(a: Any) -> Any:
+def flatnonzero(a: TensorLike) -> TensorVariable:
     """The positions of the elements that are not zero in the flattened tensor.
 
     >>> import phintys.tensor as pt

@@ -7,7 +7,9 @@ from typing import Any
 
 from phintys.config import config
 from phintys.scalar import dtypes
+from phintys.tensor.aliases import DTypeLike
 from phintys.tensor.type import TensorType
+from phintys.tensor.variable import TensorVariable
 
 __all__ = [
     "tensor",
@@ -23,7 +25,13 @@ SHAPES: dict[str, tuple[int | None, ...]] = {
 }  # fmt: skip
 
 
-def tensor(name: str | None = None, *, dtype: Any = None, shape: Any = None, **kwargs: Any) -> Any:
+def tensor(
+    name: str | None = None,
+    *,
+    dtype: DTypeLike | None = None,
+    shape: Sequence[int | None] | None = None,
+    **kwargs: Any,
+) -> TensorVariable:
     """A tensor variable.
 
     Parameters
@@ -40,8 +48,13 @@ def tensor(name: str | None = None, *, dtype: Any = None, shape: Any = None, **k
     return TensorType(config.floatX if dtype is None else dtype, shape=shape, **kwargs)(name=name)
 
 
-def _constructor(kind: str, shape: tuple[int | None, ...]) -> Callable[..., Any]:
-    def make(name: str | None = None, *, dtype: Any = None, shape: Any = shape) -> Any:
+def _constructor(kind: str, shape: tuple[int | None, ...]) -> Callable[..., TensorVariable]:
+    def make(
+        name: str | None = None,
+        *,
+        dtype: DTypeLike | None = None,
+        shape: Sequence[int | None] = shape,
+    ) -> TensorVariable:
         return tensor(name, dtype=dtype, shape=_checked(kind, shape))
 
     make.__name__ = make.__qualname__ = kind
@@ -59,8 +72,8 @@ def _checked(kind: str, shape: Sequence[int | None]) -> tuple[int | None, ...]:
     return tuple(d if n is None else n for d, n in zip(default, shape))
 
 
-def _several(make: Callable[..., Any], name: str) -> Callable[..., Any]:
-    def plural(*names: Any, dtype: Any = None) -> list[Any]:
+def _several(make: Callable[..., TensorVariable], name: str) -> Callable[..., list[TensorVariable]]:
+    def plural(*names: str | int | None, dtype: DTypeLike | None = None) -> list[TensorVariable]:
         if len(names) == 1 and isinstance(names[0], int):
             names = (None,) * names[0]
         kwargs = {} if dtype is None else {"dtype": dtype}
@@ -75,9 +88,9 @@ def _plural(kind: str) -> str:
     return {"matrix": "matrices"}.get(kind, f"{kind}s")
 
 
-def _all() -> dict[str, Any]:
+def _all() -> dict[str, Callable[..., Any]]:
     """All constructors by name: those of floatX, then those with a dtype prefix."""
-    found: dict[str, Any] = {}
+    found: dict[str, Callable[..., Any]] = {}
     for kind, shape in SHAPES.items():
         found[kind] = _constructor(kind, shape)
         found[_plural(kind)] = _several(found[kind], _plural(kind))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from phintys.graph.variable import Apply, Variable
-from phintys.rewriting.rule import Computed, Context, Replacement, rule
+from phintys.graph.variable import Apply, Computed, Variable
+from phintys.rewriting.rule import Context, Replacement, rule
 from phintys.tensor.aliases import Place
 from phintys.tensor.elemwise import DimShuffle, dimshuffle
 from phintys.tensor.rules.through import moved_to_inputs

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from phintys.graph.variable import Apply, Variable
-from phintys.rewriting.rule import Computed, Context, Replacement, rule
+from phintys.graph.variable import Apply, Computed, Variable
+from phintys.rewriting.rule import Context, Replacement, rule
 from phintys.rewriting.unify import is_constant
 from phintys.scalar.op import TABLE
 from phintys.tensor.convert import constant

@@ -225,8 +225,9 @@ def alloc_of_expanded(node: Apply, v: TensorVariable, lengths: Sequence[Variable
 def dimshuffle_of_alloc(
     filled: TensorVariable, lengths: Sequence[Variable], order: tuple[Place, ...]
 ) -> Replacement:
-    value = dimshuffle(filled_value(filled), order)
-    return Alloc()(value, *(1 if o == "x" else lengths[o] for o in order))
+    value = filled_value(filled)
+    assert value is not None
+    return Alloc()(dimshuffle(value, order), *(1 if o == "x" else lengths[o] for o in order))
 
 
 @rule(

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from phintys.graph.fgraph import FunctionGraph
-from phintys.graph.variable import Apply, Constant, Variable
+from phintys.graph.variable import Apply, Computed, Constant, Variable
 from phintys.rewriting.equilibrium import EquilibriumGraphRewriter
-from phintys.rewriting.rule import Computed, Context, Replacement, rule
+from phintys.rewriting.rule import Context, Replacement, rule
 from phintys.scalar.op import TABLE
 from phintys.tensor.blas import BLAS_DTYPES, Dot22, Dot22Scalar, Gemm, Gemv
 from phintys.tensor.convert import constant
@@ -116,8 +116,9 @@ def _scaled_by_factors(ctx: Context, v: Variable) -> Scaled | None:
     inner = _scaled(ctx, products[0]) if len(products) == 1 else None
     if inner is None or products[0].type.dtype != v.type.dtype:
         return None
-    factors = [_scalar(w) for w in node.inputs if w is not products[0]]
-    if any(f is None for f in factors):
+    others = [_scalar(w) for w in node.inputs if w is not products[0]]
+    factors = [f for f in others if f is not None]
+    if len(factors) != len(others):
         return None
     factor = factors[0] if len(factors) == 1 else functions.mul(*factors)
     return Scaled(factor, inner.x, inner.y)

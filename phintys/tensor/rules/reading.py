@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from phintys.graph.variable import Apply, Variable
-from phintys.rewriting.rule import Computed, Context, Replacement, rule
+from phintys.graph.variable import Apply, Computed, Variable
+from phintys.rewriting.rule import Context, Replacement, rule
 from phintys.rewriting.unify import is_constant
 from phintys.tensor.aliases import Place
 from phintys.tensor.creation import Alloc

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from phintys.graph.variable import Apply, Variable
-from phintys.rewriting.rule import Computed, Replacement, rule
+from phintys.graph.variable import Apply, Computed, Variable
+from phintys.rewriting.rule import Replacement, rule
 from phintys.scalar import dtypes
 from phintys.tensor.aliases import Place
 from phintys.tensor.convert import constant
@@ -33,7 +33,7 @@ def _never_empty(x: Variable, axes: Sequence[int]) -> bool:
     return all(x.type.shape[a] for a in axes)
 
 
-def _once(x: Variable, axes: tuple[int, ...], v: Variable, harmless: Harmless) -> Variable | None:
+def _once(x: Variable, axes: tuple[int, ...], v: Variable, harmless: Harmless) -> Variable:
     """The factor to apply to ``sum(x)`` for a ``v`` constant along ``axes``; 1 if one is empty.
 
     The sum is 0 then, and an infinite factor would make it NaN.  ``harmless`` tells for a number

@@ -212,7 +212,7 @@ def scaled_error_function(ctx: Context, node: Apply) -> Replacement:
     for k, v in enumerate(below):
         x = _float_argument(v, "erfc")
         own = None if x is None else next((w for w in top if _is_bell(w, x)), None)
-        if own is not None:
+        if x is not None and own is not None:
             scaled = functions.reciprocal(functions.erfcx(x))
             half = functions.mul(0.5, own)
             top[top.index(own)] = functions.switch(functions.lt(x, -9), half, scaled)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from phintys.graph.variable import Apply, Constant, Variable
-from phintys.rewriting.rule import Computed, Context, Replacement, rule
+from phintys.graph.variable import Apply, Computed, Constant, Variable
+from phintys.rewriting.rule import Context, Replacement, rule
 from phintys.scalar.op import TABLE
 from phintys.tensor.creation import Alloc
 from phintys.tensor.elemwise import cast, functions
