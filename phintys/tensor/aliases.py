@@ -19,18 +19,20 @@ TensorLike = Union[
 ]  # complex: also int, float and bool
 #: a name, ``"floatX"`` included, a NumPy dtype, or a class of numbers
 DTypeLike = Union[str, np.dtype, type]
+#: one axis, or several
+Axes = Union[int, np.integer, Sequence[int], np.ndarray]
 #: axes of a reduction; None means all
-Axis = Union[int, np.integer, Sequence[int], np.ndarray, None]
+Axis = Union[Axes, None]
 #: one length or position
-Length = Union[int, np.integer, np.ndarray, Variable]
+Length = Union[int, np.integer, Variable]
 #: lengths, or an integer vector; a single length for vectors
-ShapeLike = Union[Length, Sequence[Length]]
+ShapeLike = Union[Length, Sequence[Length], np.ndarray]
 #: for each axis a length, or None if it is not known
 StaticShape = tuple[int | None, ...]
 #: an entry of a subscript, and a subscript
 IndexEntry = Union[TensorLike, slice, EllipsisType, None]
 Index = Union[IndexEntry, tuple[IndexEntry, ...]]
-#: an entry of the new order of axes in `dimshuffle`
+#: an entry of the new order of axes in `DimShuffle`
 Place = Union[int, Literal["x"]]
 #: algorithms of sorting
 Kind = Literal["quicksort", "mergesort", "heapsort", "stable"]

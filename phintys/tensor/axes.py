@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
+from phintys.tensor.aliases import Axes, Axis, TensorLike
 from phintys.tensor.convert import as_tensor_variable
 from phintys.tensor.elemwise import dimshuffle
 from phintys.tensor.shape import normalize_axis_tuple
+from phintys.tensor.variable import TensorVariable
 
 __all__ = [
     "atleast_1d",
@@ -27,7 +27,7 @@ __all__ = [
 ]
 
 
-def transpose(x: Any, axes: Any = None) -> Any:
+def transpose(x: TensorLike, axes: Axis = None) -> TensorVariable:
     """``x`` with its axes permuted; None reverses them.
 
     >>> import phintys.tensor as pt
@@ -41,7 +41,7 @@ def transpose(x: Any, axes: Any = None) -> Any:
     return dimshuffle(x, list(order))
 
 
-def matrix_transpose(x: Any) -> Any:
+def matrix_transpose(x: TensorLike) -> TensorVariable:
     """``x`` with its last two axes exchanged; ValueError for fewer than two dimensions."""
     x = as_tensor_variable(x)
     if x.type.ndim < 2:
@@ -49,7 +49,7 @@ def matrix_transpose(x: Any) -> Any:
     return swapaxes(x, -1, -2)
 
 
-def swapaxes(y: Any, axis1: int, axis2: int) -> Any:
+def swapaxes(y: TensorLike, axis1: int, axis2: int) -> TensorVariable:
     """``y`` with two axes exchanged."""
     y = as_tensor_variable(y)
     (a,), (c,) = (normalize_axis_tuple(axis, y.type.ndim) for axis in (axis1, axis2))
@@ -58,7 +58,7 @@ def swapaxes(y: Any, axis1: int, axis2: int) -> Any:
     return dimshuffle(y, order)
 
 
-def moveaxis(a: Any, source: Any, destination: Any) -> Any:
+def moveaxis(a: TensorLike, source: Axes, destination: Axes) -> TensorVariable:
     """``a`` with some axes moved to other positions, and the others kept in order.
 
     >>> import phintys.tensor as pt
@@ -76,7 +76,7 @@ def moveaxis(a: Any, source: Any, destination: Any) -> Any:
     return dimshuffle(a, order)
 
 
-def expand_dims(a: Any, axis: Any) -> Any:
+def expand_dims(a: TensorLike, axis: Axes) -> TensorVariable:
     """``a`` with new axes of length 1, at positions ``axis`` of the result.
 
     >>> import phintys.tensor as pt
@@ -90,7 +90,7 @@ def expand_dims(a: Any, axis: Any) -> Any:
     return dimshuffle(a, ["x" if i in new else next(old) for i in range(a.type.ndim + count)])
 
 
-def squeeze(x: Any, axis: Any = None) -> Any:
+def squeeze(x: TensorLike, axis: Axis = None) -> TensorVariable:
     """``x`` without axes of length 1.
 
     ``axis`` None drops the axes whose length is known to be 1 when the graph is built.  A given
@@ -104,40 +104,40 @@ def squeeze(x: Any, axis: Any = None) -> Any:
     return dimshuffle(x, [i for i in range(x.type.ndim) if i not in dropped])
 
 
-def shape_padleft(t: Any, n_ones: int = 1) -> Any:
+def shape_padleft(t: TensorLike, n_ones: int = 1) -> TensorVariable:
     """``t`` with ``n_ones`` axes of length 1 added on the left."""
     t = as_tensor_variable(t)
     return dimshuffle(t, ["x"] * n_ones + list(range(t.type.ndim)))
 
 
-def shape_padright(t: Any, n_ones: int = 1) -> Any:
+def shape_padright(t: TensorLike, n_ones: int = 1) -> TensorVariable:
     """``t`` with ``n_ones`` axes of length 1 added on the right."""
     t = as_tensor_variable(t)
     return dimshuffle(t, list(range(t.type.ndim)) + ["x"] * n_ones)
 
 
-def shape_padaxis(t: Any, axis: int) -> Any:
+def shape_padaxis(t: TensorLike, axis: int) -> TensorVariable:
     """``t`` with one axis of length 1 added at position ``axis`` of the result."""
     return expand_dims(t, axis)
 
 
-def atleast_Nd(arry: Any, *, n: int = 1, left: bool = True) -> Any:
+def atleast_Nd(arry: TensorLike, *, n: int = 1, left: bool = True) -> TensorVariable:
     """``arry`` with at least ``n`` dimensions, padded on the left (or right) with length 1."""
     arry = as_tensor_variable(arry)
     missing = max(0, n - arry.type.ndim)
     return shape_padleft(arry, missing) if left else shape_padright(arry, missing)
 
 
-def atleast_1d(arry: Any, *, left: bool = True) -> Any:
+def atleast_1d(arry: TensorLike, *, left: bool = True) -> TensorVariable:
     """``arry`` with at least one dimension."""
     return atleast_Nd(arry, n=1, left=left)
 
 
-def atleast_2d(arry: Any, *, left: bool = True) -> Any:
+def atleast_2d(arry: TensorLike, *, left: bool = True) -> TensorVariable:
     """``arry`` with at least two dimensions."""
     return atleast_Nd(arry, n=2, left=left)
 
 
-def atleast_3d(arry: Any, *, left: bool = True) -> Any:
+def atleast_3d(arry: TensorLike, *, left: bool = True) -> TensorVariable:
     """``arry`` with at least three dimensions."""
     return atleast_Nd(arry, n=3, left=left)

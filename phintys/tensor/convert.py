@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache, singledispatch
 from typing import Any
 
 import numpy as np
 
+from phintys.graph.op import Op
 from phintys.graph.variable import Apply, Variable, late_bound
 from phintys.scalar import dtypes
 from phintys.scalar.arrays import as_array
 from phintys.scalar.conversion import converted
 from phintys.scalar.type import ScalarType
+from phintys.tensor.aliases import DTypeLike, TensorLike
 from phintys.tensor.type import TensorType
 from phintys.tensor.variable import TensorConstant, TensorVariable
 
@@ -19,7 +22,12 @@ from phintys.tensor.variable import TensorConstant, TensorVariable
 _NUMBERS = (bool, int, float, complex)
 
 
-def constant(x: Any, name: str | None = None, ndim: int | None = None, dtype: Any = None) -> Any:
+def constant(
+    x: TensorLike,
+    name: str | None = None,
+    ndim: int | None = None,
+    dtype: DTypeLike | None = None,
+) -> TensorConstant:
     """A constant tensor.
 
     Python numbers get the smallest dtype that holds them, arrays keep theirs, lists get NumPy's.
@@ -57,8 +65,8 @@ def literal_type(dtype: str, ndim: int) -> TensorType:
 
 @singledispatch
 def tensor_variable_of(
-    x: Any, name: str | None = None, ndim: int | None = None, **kwargs: Any
-) -> Any:
+    x: TensorLike, name: str | None = None, ndim: int | None = None, **kwargs: Any
+) -> TensorVariable:
     """Convert ``x``; functions can be registered for further classes of values."""
     if isinstance(x, bool):
         raise TypeError(
@@ -69,7 +77,9 @@ def tensor_variable_of(
 
 
 @tensor_variable_of.register(Variable)
-def _from_variable(x: Any, name: str | None = None, ndim: int | None = None, **kw: Any) -> Any:
+def _from_variable(
+    x: Any, name: str | None = None, ndim: int | None = None, **kw: Any
+) -> TensorVariable:
     if isinstance(x.type, ScalarType):
         from_scalar, _ = scalar_conversions
         x = from_scalar(x)
@@ -83,13 +93,15 @@ def _from_variable(x: Any, name: str | None = None, ndim: int | None = None, **k
 
 
 @tensor_variable_of.register(Apply)
-def _from_apply(x: Any, name: str | None = None, ndim: int | None = None, **kwargs: Any) -> Any:
+def _from_apply(
+    x: Apply, name: str | None = None, ndim: int | None = None, **kwargs: Any
+) -> TensorVariable:
     return as_tensor_variable(x.default_output(), name=name, ndim=ndim, **kwargs)
 
 
 def as_tensor_variable(
-    x: Any, name: str | None = None, ndim: int | None = None, **kwargs: Any
-) -> Any:
+    x: TensorLike, name: str | None = None, ndim: int | None = None, **kwargs: Any
+) -> TensorVariable:
     """``x`` as a tensor variable: variables stay, numbers and arrays become constants.
 
     ``ndim`` pads with axes of length 1 on the left.  TypeError if ``x`` cannot be a tensor.
@@ -103,5 +115,5 @@ as_tensor = as_tensor_variable
 late_bound["as_tensor_variable"] = as_tensor_variable
 
 #: Set by `phintys.tensor.shape`: functions (scalar -> tensor, tensor -> scalar), and left padding.
-scalar_conversions: list[Any] = []
-pad_left: list[Any] = []
+scalar_conversions: list[Op] = []
+pad_left: list[Callable[[TensorVariable, int], TensorVariable]] = []

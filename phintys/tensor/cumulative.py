@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
 import numpy as np
 
-from phintys.graph.op import Op
+from phintys.graph.builder import Builder, V
+from phintys.graph.op import Op, Storage
 from phintys.graph.shapes import Shape, ShapeContext
-from phintys.graph.variable import Apply, Variable
+from phintys.graph.variable import Apply
+from phintys.tensor.aliases import Arrays, TensorLike
 from phintys.tensor.convert import as_tensor_variable
 from phintys.tensor.elemwise import conjugate, functions
 from phintys.tensor.reshape import flatten
 from phintys.tensor.shape import normalize_axis_tuple
 from phintys.tensor.type import typed_node
+from phintys.tensor.variable import Tensors, TensorVariable
 
 __all__ = ["cumprod", "cumsum", "diff"]
 
@@ -39,7 +39,7 @@ class CumOp(Op):
             raise ValueError(f"The mode of CumOp is 'add' or 'mul', not {mode!r}.")
         self.axis, self.mode = axis, mode
 
-    def make_node(self, x: Any) -> Apply:
+    def make_node(self, x: TensorLike) -> Apply:
         x = as_tensor_variable(x)
         if self.axis is None:
             x = flatten(x)
@@ -51,45 +51,45 @@ class CumOp(Op):
         return [x]
 
     # ----- perform
-    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: list[list[Any]]) -> None:
+    def perform(self, node: Apply, inputs: Arrays, output_storage: Storage) -> None:
         (x,) = inputs
         ufunc = np.add if self.mode == "add" else np.multiply
         output_storage[0][0] = ufunc.accumulate(x, axis=self.axis or 0, dtype=x.dtype)
 
     # ----- derivative
-    def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
+    def pullback(self, inputs: Tensors, outputs: Tensors, cotangents: Tensors) -> Tensors:
         (x,), (g,) = inputs, cotangents
         if self.mode == "add":
             return [self._reverse(g)]
         return [self._reverse(g * conjugate(outputs[0])) / conjugate(x)]
 
-    def _reverse(self, g: Any) -> Any:
+    def _reverse(self, g: TensorVariable) -> TensorVariable:
         """Cumulative sums of ``g`` from the end of the axis."""
         backwards = (*[slice(None)] * (self.axis or 0), slice(None, None, -1))
         return CumOp(self.axis, "add")(g[backwards])[backwards]
 
-    def pushforward(self, inputs: Any, outputs: Any, tangents: Any) -> list[Variable]:
+    def pushforward(self, inputs: Tensors, outputs: Tensors, tangents: Tensors) -> Tensors:
         (x,), (t,) = inputs, tangents
         running = CumOp(self.axis, "add")
         return [running(t) if self.mode == "add" else outputs[0] * running(t / x)]
 
     # ----- batching
-    def vectorize_node(self, node: Apply, *batched_inputs: Any) -> Apply:
+    def vectorize_node(self, node: Apply, *batched_inputs: TensorVariable) -> Apply:
         (x,) = batched_inputs
         batch = x.type.ndim - node.inputs[0].type.ndim
         return CumOp((self.axis or 0) + batch, self.mode).make_node(x)
 
     # ----- lowering
-    def lower(self, node: Apply, b: Any, *inputs: Any) -> Any:
+    def lower(self, node: Apply, b: Builder[V], *inputs: V) -> V:
         (x,) = inputs
         kind = {"add": "or", "mul": "and"}[self.mode] if x.dtype == "bool" else self.mode
-        return b.scan(kind, x, self.axis)
+        return b.scan(kind, x, self.axis or 0)
 
     def __str__(self) -> str:
         return f"Cum{'sum' if self.mode == 'add' else 'prod'}{{axis={self.axis}}}"
 
 
-def cumsum(x: Any, axis: int | None = None) -> Any:
+def cumsum(x: TensorLike, axis: int | None = None) -> TensorVariable:
     """Cumulative sums along an axis, in the dtype of ``x``; None flattens.
 
     >>> import phintys.tensor as pt
@@ -99,7 +99,7 @@ def cumsum(x: Any, axis: int | None = None) -> Any:
     return CumOp(axis, "add")(x)
 
 
-def cumprod(x: Any, axis: int | None = None) -> Any:
+def cumprod(x: TensorLike, axis: int | None = None) -> TensorVariable:
     """Cumulative products along an axis, in the dtype of ``x``; None flattens.
 
     The derivative divides by the elements: it is not defined where one is 0.
@@ -107,7 +107,7 @@ def cumprod(x: Any, axis: int | None = None) -> Any:
     return CumOp(axis, "mul")(x)
 
 
-def diff(x: Any, n: int = 1, axis: int = -1) -> Any:
+def diff(x: TensorLike, n: int = 1, axis: int = -1) -> TensorVariable:
     """Differences of adjacent elements along an axis, taken ``n`` times.
 
     The difference of bools is ``!=``.

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from phintys.config import config
 from phintys.dims import ONE
 from phintys.errors import ShapeError
-from phintys.graph.op import Op
+from phintys.graph.builder import Builder, V
+from phintys.graph.op import Op, Storage
 from phintys.graph.shapes import Shape, ShapeContext, check_shapes, static_shapes
 from phintys.graph.type import DisconnectedType, NullType
 from phintys.graph.variable import Apply, Variable
@@ -20,9 +21,10 @@ from phintys.scalar import dtypes
 from phintys.scalar.conversion import converted
 from phintys.scalar.op import TABLE, ScalarOp, Undefined
 from phintys.tensor import convert
+from phintys.tensor.aliases import Arrays, DTypeLike, Place, TensorLike
 from phintys.tensor.convert import as_tensor_variable
 from phintys.tensor.type import TensorType
-from phintys.tensor.variable import TensorConstant, TensorVariable
+from phintys.tensor.variable import TensorConstant, Tensors, TensorVariable
 
 # ============================================================================ DimShuffle
 
@@ -45,9 +47,9 @@ class DimShuffle(Op):
     handles_missing = False
     view_map = {0: [0]}
 
-    def __init__(self, *, input_ndim: int, new_order: Sequence[int | Literal["x"]]) -> None:
+    def __init__(self, *, input_ndim: int, new_order: Sequence[Place]) -> None:
         self.input_ndim = input_ndim
-        self.new_order: tuple[int | Literal["x"], ...] = tuple(
+        self.new_order: tuple[Place, ...] = tuple(
             ["x" if isinstance(o, str) else int(o) for o in new_order]
         )
         self.shuffle = [o for o in self.new_order if not isinstance(o, str)]
@@ -73,7 +75,7 @@ class DimShuffle(Op):
             input_ndim - 2,
         )
         self._hash = hash((DimShuffle, self.input_ndim, self.new_order))
-        self._memo: Memo[Any, TensorType] = Memo(32, "types of results")
+        self._memo: Memo[TensorType, TensorType] = Memo(32, "types of results")
 
     def __hash__(self) -> int:
         return self._hash
@@ -86,14 +88,14 @@ class DimShuffle(Op):
             and self.input_ndim == other.input_ndim
         )
 
-    def make_node(self, x: Any) -> Apply:
+    def make_node(self, x: TensorLike) -> Apply:
         x = as_tensor_variable(x)
         out_type = self._memo[x.type]
         if out_type is None:
             out_type = self._memo.keep(x.type, self._infer(x))
         return Apply(self, [x], [out_type.variable_type(out_type, None, None, None)])
 
-    def _infer(self, x: Any) -> TensorType:
+    def _infer(self, x: TensorVariable) -> TensorType:
         if x.ndim != self.input_ndim:
             raise TypeError(f"{self} takes {self.input_ndim} dimensions; {x} has {x.ndim}.")
         try:
@@ -107,7 +109,7 @@ class DimShuffle(Op):
         return [tuple([ONE if isinstance(o, str) else x[o] for o in self.new_order])]
 
     # ----- perform
-    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: list[list[Any]]) -> None:
+    def perform(self, node: Apply, inputs: Arrays, output_storage: Storage) -> None:
         (x,) = inputs
         if self.drop:
             check_shapes(node, inputs)
@@ -118,23 +120,23 @@ class DimShuffle(Op):
         output_storage[0][0] = out.reshape(shape)
 
     # ----- derivative
-    def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
+    def pullback(self, inputs: Tensors, outputs: Tensors, cotangents: Tensors) -> Tensors:
         (g,) = cotangents
-        back: list[int | Literal["x"]] = ["x"] * self.input_ndim
+        back: list[Place] = ["x"] * self.input_ndim
         for i, o in enumerate(self.new_order):
             if not isinstance(o, str):
                 back[o] = i
         return [dimshuffle(g, back)]
 
     # ----- batching
-    def vectorize_node(self, node: Apply, *batched_inputs: Any) -> Apply:
+    def vectorize_node(self, node: Apply, *batched_inputs: TensorVariable) -> Apply:
         (x,) = batched_inputs
         batch = x.ndim - self.input_ndim
-        moved: list[int | Literal["x"]] = ["x" if o == "x" else o + batch for o in self.new_order]
+        moved: list[Place] = ["x" if o == "x" else o + batch for o in self.new_order]
         return DimShuffle(input_ndim=x.ndim, new_order=[*range(batch), *moved]).make_node(x)
 
     # ----- lowering
-    def lower(self, node: Apply, b: Any, *inputs: Any) -> Any:
+    def lower(self, node: Apply, b: Builder[V], *inputs: V) -> V:
         (x,) = inputs
         for axis in reversed(self.drop):
             x = b.squeeze(x, axis)
@@ -157,21 +159,22 @@ class DimShuffle(Op):
 _shuffles: Memo[Any, DimShuffle] = Memo(128, "shuffles", weak=True)
 
 
-def dimshuffle(x: Any, *pattern: Any) -> Any:
+def dimshuffle(x: TensorLike, *pattern: int | str | Sequence[int | str]) -> TensorVariable:
     """Rearrange the axes of ``x``: ``dimshuffle(x, 1, "x", 0)`` or ``dimshuffle(x, (1, "x", 0))``.
 
     Each entry is an axis of ``x`` or ``"x"``, a new axis of length 1.  Axes that are not named are
     dropped and must have length 1.
     """
     x = as_tensor_variable(x)
-    order = pattern[0] if len(pattern) == 1 and isinstance(pattern[0], list | tuple) else pattern
-    order = tuple(o if o == "x" else axis_of(o, x.ndim) for o in order)
+    first = pattern[0] if len(pattern) == 1 else None
+    given: Sequence[Any] = first if isinstance(first, list | tuple) else pattern
+    order: tuple[Place, ...] = tuple("x" if o == "x" else axis_of(o, x.ndim) for o in given)
     if order == tuple(range(x.ndim)):
         return x
     return _shuffle(x.ndim, order)(x)
 
 
-def _shuffle(ndim: int, order: tuple[Any, ...]) -> DimShuffle:
+def _shuffle(ndim: int, order: tuple[Place, ...]) -> DimShuffle:
     """The memoized `DimShuffle` with this order."""
     op = _shuffles[ndim, order]
     if op is None:
@@ -189,11 +192,11 @@ def axis_of(axis: Any, ndim: int) -> int:
 
 @cache
 def _padding(given: int, ndim: int) -> DimShuffle:
-    order: list[Any] = ["x"] * (ndim - given) + [*range(given)]
-    return _shuffle(given, tuple(order))
+    left: list[Place] = ["x"] * (ndim - given)
+    return _shuffle(given, (*left, *range(given)))
 
 
-def _pad_left(x: Any, ndim: int) -> Any:
+def _pad_left(x: TensorVariable, ndim: int) -> TensorVariable:
     return _padding(x.type.ndim, ndim)(x)
 
 
@@ -225,11 +228,11 @@ class Elemwise(Op):
 
     def __init__(
         self,
-        scalar_op: Any,
+        scalar_op: ScalarOp,
         inplace_pattern: dict[int, int] | None = None,
         name: str | None = None,
-        nfunc_spec: Any = None,
-        openmp: Any = None,
+        nfunc_spec: tuple[str, int, int] | None = None,
+        openmp: bool | None = None,
     ) -> None:
         self.scalar_op = scalar_op
         self.inplace_pattern = dict(inplace_pattern or {})
@@ -252,15 +255,25 @@ class Elemwise(Op):
         )
 
     @property
-    def rule_key(self) -> Any:
+    def rule_key(self) -> Op:
         return self.scalar_op
 
     @property
     def commutative(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
         return bool(self.scalar_op.commutative)
 
-    def make_node(self, *inputs: Any) -> Apply:
-        args: Sequence[Any] = inputs
+    if TYPE_CHECKING:  # of a function with one result
+
+        def __call__(
+            self,
+            *inputs: TensorLike,
+            name: str | None = None,
+            return_list: Literal[False] = False,
+            **kwargs: Any,
+        ) -> TensorVariable: ...
+
+    def make_node(self, *inputs: TensorLike) -> Apply:
+        args: Sequence[Any] = inputs  # `Apply` checks that they are variables
         out_types = self._memo[config.floatX, *[getattr(x, "type", None) for x in inputs]]
         if out_types is None:  # the memo has types of tensors of equal rank
             args = _operands(inputs)
@@ -270,7 +283,7 @@ class Elemwise(Op):
                 out_types = self._memo.keep(key, self._infer(args))
         return Apply(self, args, [TensorVariable(t, None, None, None) for t in out_types])
 
-    def _infer(self, args: Sequence[Any]) -> tuple[TensorType, ...]:
+    def _infer(self, args: Tensors) -> tuple[TensorType, ...]:
         found = self.scalar_op.output_dtypes(*(a.type.dtype for a in args))
         return tuple(map(TensorType, found, static_shapes(self, args)))
 
@@ -278,7 +291,7 @@ class Elemwise(Op):
         return [s.broadcast(shapes)] * self.scalar_op.nout
 
     # ----- perform
-    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: list[list[Any]]) -> None:
+    def perform(self, node: Apply, inputs: Arrays, output_storage: Storage) -> None:
         first = inputs[0].shape if inputs else ()
         if any([x.shape != first for x in inputs]):
             check_shapes(node, inputs)
@@ -295,21 +308,31 @@ class Elemwise(Op):
             cell[0] = value if fresh else value.copy()
 
     # ----- derivative
-    def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
+    def pullback(
+        self, inputs: Tensors, outputs: Tensors, cotangents: Sequence[Variable]
+    ) -> list[Variable | None]:
         return self._pull_back(inputs, outputs, cotangents, [True] * len(inputs))
 
     def wanted_pullback(
-        self, inputs: Any, outputs: Any, cotangents: Any, wanted: Sequence[bool]
+        self, inputs: Tensors, outputs: Tensors, cotangents: Tensors, wanted: Sequence[bool]
     ) -> Sequence[Variable | None]:
         if type(self).pullback is not Elemwise.pullback:
             return self.pullback(inputs, outputs, cotangents)
         return self._pull_back(inputs, outputs, cotangents, wanted)
 
-    def _pull_back(self, inputs: Any, outputs: Any, cotangents: Any, wanted: Any) -> list[Any]:
+    def _pull_back(
+        self,
+        inputs: Tensors,
+        outputs: Tensors,
+        cotangents: Sequence[Variable],
+        wanted: Sequence[bool],
+    ) -> list[Variable | None]:
         found = self.scalar_op.wanted_cotangents(functions, inputs, outputs, cotangents, wanted)
         return [_cotangent(x, g) if w else None for x, g, w in zip(inputs, found, wanted)]
 
-    def pushforward(self, inputs: Any, outputs: Any, tangents: Any) -> list[Variable]:
+    def pushforward(
+        self, inputs: Tensors, outputs: Tensors, tangents: Sequence[Variable]
+    ) -> Tensors:
         given = [None if isinstance(t.type, DisconnectedType) else t for t in tangents]
         found = self.scalar_op.tangents(functions, inputs, outputs, given)
         pairs = zip(outputs, found if len(outputs) > 1 else [found])
@@ -329,11 +352,11 @@ class Elemwise(Op):
         return pattern
 
     # ----- batching
-    def vectorize_node(self, node: Apply, *batched_inputs: Any) -> Apply:
+    def vectorize_node(self, node: Apply, *batched_inputs: TensorVariable) -> Apply:
         return self.make_node(*batched_inputs)
 
     # ----- lowering
-    def lower(self, node: Apply, b: Any, *inputs: Any) -> Any:
+    def lower(self, node: Apply, b: Builder[V], *inputs: V) -> V | list[V]:
         return self.scalar_op.lower(node, b, *inputs)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -342,7 +365,7 @@ class Elemwise(Op):
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__init__(state["scalar_op"], state["inplace_pattern"], state["name"])
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[Any, ...]:
         if not self.inplace_pattern and elementwise(self.scalar_op) is self:
             return elementwise, (self.scalar_op,)
         return Elemwise, (self.scalar_op, self.inplace_pattern, self.name)
@@ -351,7 +374,7 @@ class Elemwise(Op):
         return self.name or str(self.scalar_op).capitalize()
 
 
-def _operands(inputs: Sequence[Any]) -> list[Any]:
+def _operands(inputs: Sequence[TensorLike]) -> list[TensorVariable]:
     """The inputs as tensors of equal rank; numbers become constants of that rank directly."""
     ndim = 0
     for x in inputs:
@@ -388,7 +411,7 @@ def elementwise(scalar_op: ScalarOp | str) -> Elemwise:
 class _Functions:
     """The elementwise functions as attributes, for derivatives: ``functions.exp(x)``."""
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> Elemwise:
         if name.startswith("__"):
             raise AttributeError(name)
         found = elementwise(name)
@@ -400,7 +423,7 @@ class _Functions:
         return elementwise(op)
 
     @staticmethod
-    def cast(x: Any, dtype: str) -> Any:
+    def cast(x: TensorVariable, dtype: str) -> TensorVariable:
         """`cast`, which converts constants of one element immediately."""
         if isinstance(x, TensorConstant) and x.type.dtype != dtype and x.data.size == 1:
             return convert.constant(x.data, dtype=dtype)
@@ -410,7 +433,7 @@ class _Functions:
 functions = _Functions()
 
 
-def cast(x: Any, dtype: Any) -> Any:
+def cast(x: TensorLike, dtype: DTypeLike) -> TensorVariable:
     """``x`` with another dtype; ``x`` itself if it has that dtype.
 
     Float to int truncates.  Complex to real raises TypeError: take `real`, `imag` or `abs`.
@@ -427,23 +450,23 @@ def cast(x: Any, dtype: Any) -> Any:
 # ------------------------------------------------------------------------ derivatives
 
 
-def sum_to(g: Any, x: Any) -> Any:
+def sum_to(g: TensorVariable, x: TensorVariable) -> TensorVariable:
     """``g`` summed over the axes along which ``x`` was broadcast (known length 1 in ``x``)."""
     axes = [i for i, (n, m) in enumerate(zip(x.type.shape, g.type.shape)) if n == 1 and m != 1]
     if not axes:
         return g
     summed = sums[0](g, axes)
-    order: list[Any] = []
+    order: list[Place] = []
     for i in range(x.ndim):
         order.append("x" if i in axes else i - sum(a < i for a in axes))
     return dimshuffle(summed, order)
 
 
 #: ``sums[0](x, axes)`` is the sum; set by `phintys.tensor.reduce` to avoid an import cycle.
-sums: list[Any] = []
+sums: list[Callable[[TensorVariable, Sequence[int]], TensorVariable]] = []
 
 
-def _cotangent(x: Any, g: Any) -> Variable:
+def _cotangent(x: TensorVariable, g: TensorVariable | Undefined | None) -> Variable:
     """The cotangent of the tensor ``x``, from the result ``g`` of a scalar op's pullback."""
     if g is None:
         return zeros_of(x)
@@ -452,11 +475,11 @@ def _cotangent(x: Any, g: Any) -> Variable:
     return sum_to(match_dtype(g, x), x)
 
 
-def _tangent(out: Any, t: Any) -> Variable:
+def _tangent(out: TensorVariable, t: TensorVariable | None) -> TensorVariable:
     return zeros_of(out) if t is None else match_dtype(functions.second(out, t), out)
 
 
-def match_dtype(g: Any, x: Any) -> Any:
+def match_dtype(g: TensorVariable, x: TensorVariable) -> TensorVariable:
     """A derivative cast to the dtype of its variable, unless the variable is discrete."""
     if dtypes.is_discrete(x.type.dtype) or g.type.dtype == x.type.dtype:
         return g
@@ -465,18 +488,18 @@ def match_dtype(g: Any, x: Any) -> Any:
     return cast(g, x.type.dtype)
 
 
-def conjugate(x: Any) -> Any:
+def conjugate(x: TensorVariable) -> TensorVariable:
     """``x``, conjugated if it is complex: cotangents need the adjoint, not the transpose."""
     return functions.conj(x) if dtypes.is_complex(x.type.dtype) else x
 
 
-def zeros_of(x: Any) -> Any:
+def zeros_of(x: TensorVariable) -> TensorVariable:
     """A zero derivative in the shape of ``x``, with dtype floatX if ``x`` is discrete."""
     dtype = config.floatX if dtypes.is_discrete(x.type.dtype) else x.type.dtype
     type_ = convert.literal_type(dtype, x.type.ndim)
     return functions.second(x, TensorConstant(type_, np.zeros((1,) * x.type.ndim, dtype)))
 
 
-def one() -> Any:
+def one() -> TensorConstant:
     """The length 1 as a shape entry."""
     return convert.constant(1, dtype="int64")

@@ -10,10 +10,12 @@ from phintys.dims import Dim
 from phintys.graph.shapes import Answer, Cases, Shape, StaticShapes, plain_answer
 from phintys.graph.variable import Apply, Variable, late_bound
 from phintys.memo import Memo
+from phintys.tensor.aliases import Length
 from phintys.tensor.convert import constant
 from phintys.tensor.elemwise import functions
 from phintys.tensor.lengths import checked_lengths, is_length
 from phintys.tensor.static import as_length, entries, known_length
+from phintys.tensor.variable import TensorVariable
 
 
 class GraphShapes(StaticShapes):
@@ -23,10 +25,12 @@ class GraphShapes(StaticShapes):
     is known only when the result is.
     """
 
-    def __init__(self, op: Any, inputs: Sequence[Variable], shapes: Sequence[Any]) -> None:
+    def __init__(
+        self, op: Any, inputs: Sequence[Variable], shapes: Sequence[Sequence[Length]]
+    ) -> None:
         super().__init__(op, inputs)
         self.shapes = shapes
-        self.variables: dict[Dim, Any] = {}
+        self.variables: dict[Dim, TensorVariable] = {}
         self.asked: dict[tuple[str, tuple[int, ...]], Shape] = {}  # what the rule has asked for
 
     def ask(self, kind: str, places: tuple[int, ...]) -> Shape:
@@ -41,7 +45,7 @@ class GraphShapes(StaticShapes):
         )
         return dims
 
-    def _symbol(self, variable: Any, *place: Any) -> Dim:
+    def _symbol(self, variable: Variable, *place: Any) -> Dim:
         known = known_length(variable)
         if known is not None:
             return Dim.const(known)
@@ -90,15 +94,16 @@ class GraphShapes(StaticShapes):
 _cases: Memo[Any, Cases] = Memo(256, "lengths of results")
 
 
-def infer_shape(node: Apply, shapes: Sequence[Any]) -> list[Any]:
+def infer_shape(node: Apply, shapes: Sequence[Sequence[Length]]) -> list[tuple[Any, ...] | None]:
     """For each result of a node its lengths as variables; None if one is not known before it.
 
     ``shapes`` are the lengths of the inputs, as variables or numbers.
     """
-    found, variables = plain_answer(node.op, node.inputs), {}
+    variables: dict[Dim, Any] = {}
+    found = plain_answer(node.op, node.inputs)
     if found is None:
         context = GraphShapes(node.op, node.inputs, shapes)
-        found, variables = context.cached_answer(), context.variables
+        found, variables = context.cached_answer(), dict[Dim, Any](context.variables)
     for dims, lengths in zip(found.inputs, shapes):
         variables.update(zip(dims, lengths))
     results = [[as_variable(d, variables) for d in shape] for shape in found.shapes]
@@ -108,7 +113,7 @@ def infer_shape(node: Apply, shapes: Sequence[Any]) -> list[Any]:
 late_bound["infer_shape"] = infer_shape
 
 
-def as_variable(dim: Dim, variables: Mapping[Dim, Any]) -> Any:
+def as_variable(dim: Dim, variables: Mapping[Dim, Any]) -> TensorVariable | None:
     """The value of a Dim as a 0-d int64 variable; None if a symbol has no variable."""
     if dim.value is not None:
         return constant(dim.value, dtype="int64")
@@ -116,7 +121,7 @@ def as_variable(dim: Dim, variables: Mapping[Dim, Any]) -> Any:
     if found is not None or dim.op == "symbol":
         return found
     # the recursion is as deep as the expression of one length
-    parts = [as_variable(d, variables) for d in dim.args]
+    parts: list[Any] = [as_variable(d, variables) for d in dim.args]
     return None if None in parts else reduce(_FUNCTIONS[dim.op], map(as_length, parts))
 
 

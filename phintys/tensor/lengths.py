@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
-from phintys.graph.op import Op
+from phintys.graph.builder import Builder, V
+from phintys.graph.op import Op, Storage
 from phintys.graph.shapes import Shape, ShapeContext, check_lengths
 from phintys.graph.variable import Apply, Constant, Variable
+from phintys.tensor.aliases import Arrays, Length
 from phintys.tensor.elemwise import Elemwise
 from phintys.tensor.shape import Shape_i
 from phintys.tensor.static import (
@@ -17,6 +18,7 @@ from phintys.tensor.static import (
     known_length,
 )
 from phintys.tensor.type import typed_node
+from phintys.tensor.variable import TensorVariable
 
 
 class Lengths(Op):
@@ -29,7 +31,7 @@ class Lengths(Op):
     # ----- class and static shape
     __props__ = ()
 
-    def make_node(self, *lengths: Any) -> Apply:
+    def make_node(self, *lengths: Length) -> Apply:
         found = [as_length(n) for n in infer_static_shape(lengths)[0]]
         return typed_node(self, found, *["int64"] * len(found))
 
@@ -37,7 +39,7 @@ class Lengths(Op):
         return list(lengths)
 
     # ----- perform
-    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: list[list[Any]]) -> None:
+    def perform(self, node: Apply, inputs: Arrays, output_storage: Storage) -> None:
         check_lengths([int(n) for n in inputs])
         for cell, n in zip(output_storage, inputs):
             cell[0] = n
@@ -47,28 +49,29 @@ class Lengths(Op):
         return [[False] * len(node.outputs) for _ in node.inputs]
 
     # ----- batching
-    def vectorize_node(self, node: Apply, *batched_inputs: Any) -> Apply:
+    def vectorize_node(self, node: Apply, *batched_inputs: TensorVariable) -> Apply:
         if any(n.type.ndim for n in batched_inputs):
             raise ValueError("The lengths of an array cannot differ within a batch.")
         return self.make_node(*batched_inputs)
 
     # ----- lowering
-    def lower(self, node: Apply, b: Any, *inputs: Any) -> Any:
+    def lower(self, node: Apply, b: Builder[V], *inputs: V) -> list[V]:
         return [b.scalar(n) for n in b.lengths(inputs)]
 
 
 _lengths = Lengths()
 
 
-def is_plain_length(n: Any) -> bool:
+def is_plain_length(n: Variable | int) -> bool:
     """Whether a value is the length of an array, or a constant that is not negative."""
     known = known_length(n)
     if known is not None:
         return known >= 0
-    return n.owner is not None and isinstance(n.owner.op, Shape_i)
+    node = n.owner if isinstance(n, Variable) else None
+    return node is not None and isinstance(node.op, Shape_i)
 
 
-def checked_lengths(lengths: Sequence[Any]) -> tuple[Any, ...]:
+def checked_lengths(lengths: Sequence[Variable | int]) -> tuple[TensorVariable, ...]:
     """0-d integers as the lengths of an array: int64 variables, checked by `Lengths`.
 
     There is no check if all are lengths of other arrays or non-negative constants.
@@ -78,24 +81,23 @@ def checked_lengths(lengths: Sequence[Any]) -> tuple[Any, ...]:
     return jointly_checked(lengths)
 
 
-def jointly_checked(lengths: Sequence[Any]) -> tuple[Any, ...]:
+def jointly_checked(lengths: Sequence[Length]) -> tuple[TensorVariable, ...]:
     """0-d integers as the lengths of an array: int64 variables, always checked by `Lengths`."""
     found = _lengths(*lengths, return_list=True)
     return tuple(
-        as_length(known_length(n)) if known_length(n) is not None else checked
+        as_length(known) if (known := known_length(n)) is not None else checked
         for n, checked in zip(lengths, found)
     )
 
 
-def are_of_one_array(lengths: Sequence[Any]) -> bool:
+def are_of_one_array(lengths: Sequence[Variable]) -> bool:
     """Whether lengths are those of different axes of one array, so that their product fits."""
     asked = [n for n in lengths if known_length(n) != 1]
     if len(asked) <= 1:
         return True
-    if not all(n.owner is not None and isinstance(n.owner.op, Shape_i) for n in asked):
-        return False
-    axes = {n.owner.op.i for n in asked}
-    return len(axes) == len(asked) and len({n.owner.inputs[0] for n in asked}) == 1
+    nodes = [n.owner for n in asked if n.owner is not None and isinstance(n.owner.op, Shape_i)]
+    axes = {node.op.i for node in nodes}
+    return len(axes) == len(asked) and len({node.inputs[0] for node in nodes}) == 1
 
 
 def is_length(v: Variable) -> bool:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from functools import reduce
-from typing import Any
 
 import numpy as np
 
 from phintys.scalar import dtypes
 from phintys.tensor import reduce as reductions
+from phintys.tensor.aliases import TensorLike
 from phintys.tensor.convert import as_tensor_variable
 from phintys.tensor.elemwise import cast, functions
 from phintys.tensor.nonzero import nonzero
+from phintys.tensor.variable import TensorVariable
 
 __all__ = [
     "allclose",
@@ -35,7 +36,7 @@ ROUNDING = {
 }
 
 
-def round(a: Any, mode: str | None = None) -> Any:
+def round(a: TensorLike, mode: str | None = None) -> TensorVariable:
     """``a`` rounded: half to even, or with ``mode="half_away_from_zero"`` away from zero.
 
     >>> import phintys.tensor as pt
@@ -47,17 +48,17 @@ def round(a: Any, mode: str | None = None) -> Any:
     return getattr(functions, ROUNDING[mode])(a)
 
 
-def iround(a: Any, mode: str | None = None) -> Any:
+def iround(a: TensorLike, mode: str | None = None) -> TensorVariable:
     """``a`` rounded as by `round`, and cast to int64."""
     return cast(round(a, mode), "int64")
 
 
-def divmod(x: Any, y: Any) -> tuple[Any, Any]:
+def divmod(x: TensorLike, y: TensorLike) -> tuple[TensorVariable, TensorVariable]:
     """``x // y`` and ``x % y``."""
     return functions.int_div(x, y), functions.mod(x, y)
 
 
-def ceil_intdiv(a: Any, b: Any) -> Any:
+def ceil_intdiv(a: TensorLike, b: TensorLike) -> TensorVariable:
     """The quotient of integers, rounded up.
 
     >>> import phintys.tensor as pt
@@ -68,7 +69,13 @@ def ceil_intdiv(a: Any, b: Any) -> Any:
     return functions.neg(functions.int_div(functions.neg(a), b))
 
 
-def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Any:
+def isclose(
+    a: TensorLike,
+    b: TensorLike,
+    rtol: TensorLike = 1e-05,
+    atol: TensorLike = 1e-08,
+    equal_nan: bool = False,
+) -> TensorVariable:
     """Whether ``|a - b| <= atol + rtol |b|``, or both are the same infinity.
 
     NaN is not close to anything, except to NaN with ``equal_nan``.
@@ -86,27 +93,38 @@ def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: boo
     return close
 
 
-def _signed(x: Any) -> Any:
+def _signed(x: TensorVariable) -> TensorVariable:
     """``x``, with integers and bools cast to float64, so that differences do not wrap around."""
     return cast(x, "float64") if dtypes.is_discrete(x.type.dtype) else x
 
 
-def allclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Any:
+def allclose(
+    a: TensorLike,
+    b: TensorLike,
+    rtol: TensorLike = 1e-05,
+    atol: TensorLike = 1e-08,
+    equal_nan: bool = False,
+) -> TensorVariable:
     """Whether `isclose` holds for all elements."""
     return reductions.all(isclose(a, b, rtol, atol, equal_nan))
 
 
-def isposinf(x: Any) -> Any:
+def isposinf(x: TensorLike) -> TensorVariable:
     """Whether ``x`` is positive infinity."""
     return functions.eq(x, np.float32(np.inf))
 
 
-def isneginf(x: Any) -> Any:
+def isneginf(x: TensorLike) -> TensorVariable:
     """Whether ``x`` is negative infinity."""
     return functions.eq(x, np.float32(-np.inf))
 
 
-def nan_to_num(x: Any, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
+def nan_to_num(
+    x: TensorLike,
+    nan: TensorLike = 0.0,
+    posinf: TensorLike | None = None,
+    neginf: TensorLike | None = None,
+) -> TensorVariable:
     """``x`` with NaN and infinities replaced, the latter by the largest numbers of the dtype.
 
     Real and imaginary parts of complex numbers are replaced separately.
@@ -129,21 +147,23 @@ def nan_to_num(x: Any, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -
     return functions.switch(isneginf(x), _as(least, x), replaced)
 
 
-def _as(value: Any, x: Any) -> Any:
+def _as(value: TensorLike, x: TensorVariable) -> TensorVariable:
     return cast(as_tensor_variable(value), x.type.dtype)
 
 
-def largest(*args: Any) -> Any:
+def largest(*args: TensorLike) -> TensorVariable:
     """The elementwise maximum of any number of tensors."""
     return reduce(functions.maximum, map(as_tensor_variable, args))
 
 
-def smallest(*args: Any) -> Any:
+def smallest(*args: TensorLike) -> TensorVariable:
     """The elementwise minimum of any number of tensors."""
     return reduce(functions.minimum, map(as_tensor_variable, args))
 
 
-def where(cond: Any, ift: Any = None, iff: Any = None) -> Any:
+def where(
+    cond: TensorLike, ift: TensorLike | None = None, iff: TensorLike | None = None
+) -> TensorVariable | tuple[TensorVariable, ...]:
     """``ift`` where the condition holds, else ``iff``; without both, `nonzero` of the condition.
 
     >>> import phintys.tensor as pt

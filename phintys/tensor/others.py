@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
-from phintys.graph.op import Op
+from phintys.graph.op import Op, Storage
 from phintys.graph.shapes import Shape, ShapeContext, check_shapes
 from phintys.graph.type import DisconnectedType
 from phintys.graph.variable import Apply, Variable
 from phintys.scalar import dtypes
+from phintys.tensor.aliases import Arrays, TensorLike
 from phintys.tensor.convert import as_tensor_variable, pad_left
 from phintys.tensor.elemwise import cast, conjugate, functions, zeros_of
 from phintys.tensor.type import typed_node
+from phintys.tensor.variable import Tensors, TensorVariable
 
 #: A polynomial in e1, e2, ... with ``ek**2 == 0``: set of its variables (bits) -> coefficients.
-Polynomials = dict[int, Any]
+Polynomials = dict[int, np.ndarray]
 
 
 class ProdOthers(Op):
@@ -41,7 +42,7 @@ class ProdOthers(Op):
     def __init__(self, axis: Sequence[int]) -> None:
         self.axis = tuple(axis)
 
-    def make_node(self, x: Any, *directions: Any) -> Apply:
+    def make_node(self, x: TensorLike, *directions: TensorLike) -> Apply:
         given = [as_tensor_variable(v) for v in (x, *directions)]
         x = given[0]
         if any(v.type.ndim != x.type.ndim for v in given):
@@ -58,7 +59,7 @@ class ProdOthers(Op):
         return [x]
 
     # ----- perform
-    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: list[list[Any]]) -> None:
+    def perform(self, node: Apply, inputs: Arrays, output_storage: Storage) -> None:
         check_shapes(node, inputs)
         shape, dtype = inputs[0].shape, inputs[0].dtype
         kept = [i for i in range(len(shape)) if i not in self.axis]
@@ -76,7 +77,7 @@ class ProdOthers(Op):
             output_storage[0][0] = np.array(back, dtype)
 
     # ----- derivative
-    def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
+    def pullback(self, inputs: Tensors, outputs: Tensors, cotangents: Tensors) -> Tensors:
         """``sum of g[j] out[j]`` is symmetric in g and all directions."""
         (g,) = cotangents
         x, *directions = inputs
@@ -86,7 +87,9 @@ class ProdOthers(Op):
             found.append(self(x, *directions[:k], g, *directions[k + 1 :]))
         return [conjugate(v) for v in found]
 
-    def pushforward(self, inputs: Any, outputs: Any, tangents: Any) -> list[Variable]:
+    def pushforward(
+        self, inputs: Tensors, outputs: Tensors, tangents: Sequence[Variable]
+    ) -> Tensors:
         x, *directions = inputs
         terms = []
         for k, t in enumerate(tangents):
@@ -99,7 +102,7 @@ class ProdOthers(Op):
         return [functions.add(*terms) if len(terms) > 1 else terms[0]]
 
     # ----- batching
-    def vectorize_node(self, node: Apply, *batched_inputs: Any) -> Apply:
+    def vectorize_node(self, node: Apply, *batched_inputs: TensorVariable) -> Apply:
         ndim = max(v.type.ndim for v in batched_inputs)
         batch = ndim - node.inputs[0].type.ndim
         x, *directions = (pad_left[0](v, ndim) for v in batched_inputs)
@@ -111,7 +114,7 @@ class ProdOthers(Op):
         return f"ProdOthers{{axes={list(self.axis)}}}"
 
 
-def _repeated(like: Any, v: Any) -> Any:
+def _repeated(like: TensorVariable, v: TensorVariable) -> TensorVariable:
     """``v`` broadcast to ``like`` along axes known to have length 1 only in ``v``."""
     if all(b or not a for a, b in zip(v.type.broadcastable, like.type.broadcastable)):
         return v

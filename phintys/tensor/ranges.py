@@ -59,7 +59,7 @@ class ARange(Op):
     def __init__(self, dtype: str) -> None:
         self.dtype = dtypes.as_dtype(dtype)
 
-    def make_node(self, start: Any, stop: TensorLike, step: TensorLike) -> Apply:
+    def make_node(self, start: TensorLike, stop: TensorLike, step: TensorLike) -> Apply:
         args = [as_tensor_variable(x) for x in (start, stop, step)]
         for x in args:
             if x.type.ndim != 0:
@@ -129,7 +129,7 @@ class ARangeLength(Op):
     # ----- class and static shape
     __props__ = ()
 
-    def make_node(self, start: Any, stop: TensorLike, step: TensorLike) -> Apply:
+    def make_node(self, start: TensorLike, stop: TensorLike, step: TensorLike) -> Apply:
         return typed_node(self, [start, stop, step], "int64")
 
     def shape_rule(self, s: ShapeContext, *args: Shape) -> list[Shape]:
@@ -160,7 +160,7 @@ class ARangeLength(Op):
 _arange_length = ARangeLength()
 
 
-def count_of(start: Any, stop: float, step: float) -> int:
+def count_of(start: float, stop: float, step: float) -> int:
     """The number of elements of `arange`.
 
     ValueError for a step of 0, ShapeError for more elements than an array can have.
@@ -168,7 +168,7 @@ def count_of(start: Any, stop: float, step: float) -> int:
     if step == 0:
         raise ValueError("The step of arange is 0.")
     if all(isinstance(v, int) for v in (start, stop, step)):
-        count = max(0, -((start - stop) // step))
+        count = max(0, -int((start - stop) // step))
     else:
         count = max(0, ceil((stop - start) / step))
     if count > LARGEST:
@@ -176,11 +176,11 @@ def count_of(start: Any, stop: float, step: float) -> int:
     return count
 
 
-def _count_of_arrays(start: Any, stop: np.ndarray, step: np.ndarray) -> int:
+def _count_of_arrays(start: np.ndarray, stop: np.ndarray, step: np.ndarray) -> int:
     return count_of(start.item(), stop.item(), step.item())
 
 
-def _symbolic_count(start: Any, stop: Variable, step: Variable) -> TensorVariable:
+def _symbolic_count(start: Variable, stop: Variable, step: Variable) -> TensorVariable:
     """The number of elements of `arange`, a 0-d int64 variable."""
     if not all(map(_is_integral, (start, stop, step))):
         start, stop, step = (cast(x, "float64") for x in (start, stop, step))
@@ -206,7 +206,10 @@ def _count_of_dims(b: Builder[Any], start: Dim, stop: Dim, step: int) -> Dim:
 
 
 def arange(
-    start: Any, stop: TensorLike | None = None, step: TensorLike = 1, dtype: DTypeLike | None = None
+    start: TensorLike,
+    stop: TensorLike | None = None,
+    step: TensorLike = 1,
+    dtype: DTypeLike | None = None,
 ) -> TensorVariable:
     """``start, start + step, ...`` up to but not including ``stop``.
 
@@ -346,9 +349,9 @@ def _triangle(m: TensorLike, k: TensorLike, lower: bool) -> TensorVariable:
 
 
 def linspace(
-    start: Any,
+    start: TensorLike,
     stop: TensorLike,
-    num: Length = 50,
+    num: int | Variable = 50,
     endpoint: bool = True,
     retstep: bool = False,
     dtype: DTypeLike | None = None,
@@ -384,9 +387,9 @@ def linspace(
 
 
 def logspace(
-    start: Any,
+    start: TensorLike,
     stop: TensorLike,
-    num: Length = 50,
+    num: int | Variable = 50,
     base: TensorLike = 10.0,
     endpoint: bool = True,
     dtype: DTypeLike | None = None,
@@ -399,9 +402,9 @@ def logspace(
 
 
 def geomspace(
-    start: Any,
+    start: TensorLike,
     stop: TensorLike,
-    num: Length = 50,
+    num: int | Variable = 50,
     base: TensorLike = 10.0,
     endpoint: bool = True,
     dtype: DTypeLike | None = None,

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from phintys.dims import product
-from phintys.graph.op import Op
+from phintys.graph.builder import Builder, V
+from phintys.graph.op import Op, Storage
 from phintys.graph.shapes import Shape, ShapeContext, check_shapes, static_shapes
 from phintys.graph.variable import Apply, Variable
 from phintys.memo import Memo
@@ -17,15 +18,17 @@ from phintys.scalar.conversion import converted
 from phintys.scalar.native import NATIVE_DTYPES
 from phintys.scalar.op import TABLE, ScalarOp
 from phintys.tensor import convert, elemwise
+from phintys.tensor.aliases import Arrays, Axis, DTypeLike, Place, TensorLike
 from phintys.tensor.convert import as_tensor_variable
 from phintys.tensor.elemwise import cast, conjugate, dimshuffle, functions
 from phintys.tensor.others import ProdOthers
 from phintys.tensor.type import TensorType, typed_node
+from phintys.tensor.variable import Tensors, TensorVariable
 
 __all__ = ["all", "any", "argmax", "argmin", "max", "max_and_argmax", "min", "prod", "sum"]
 
 
-def axis_tuple(axis: Any) -> tuple[int, ...] | None:
+def axis_tuple(axis: Axis) -> tuple[int, ...] | None:
     """An axis argument as a tuple, None kept; TypeError if it is not an int or ints."""
     if axis is None:
         return None
@@ -36,7 +39,7 @@ def axis_tuple(axis: Any) -> tuple[int, ...] | None:
     return tuple(int(a) for a in axis)
 
 
-def normalize_axes(axis: Any, ndim: int) -> tuple[int, ...]:
+def normalize_axes(axis: Axis, ndim: int) -> tuple[int, ...]:
     """Axes as sorted non-negative ints, None meaning all; ValueError if invalid or repeated."""
     if axis is None:
         return tuple(range(ndim))
@@ -69,9 +72,9 @@ class CAReduce(Op):
     def __init__(
         self,
         scalar_op: ScalarOp,
-        axis: Any = None,
-        dtype: Any = None,
-        acc_dtype: Any = None,
+        axis: Axis = None,
+        dtype: DTypeLike | None = None,
+        acc_dtype: DTypeLike | None = None,
         upcast_discrete_output: bool = False,
     ) -> None:
         self.scalar_op = scalar_op
@@ -81,7 +84,7 @@ class CAReduce(Op):
         self.upcast_discrete_output = upcast_discrete_output
         self._memo: Memo[TensorType, tuple[CAReduce, TensorType]] = Memo(32, "types of results")
 
-    def make_node(self, x: Any) -> Apply:
+    def make_node(self, x: TensorLike) -> Apply:
         x = as_tensor_variable(x)
         found = self._memo[x.type]
         if found is None:
@@ -89,7 +92,7 @@ class CAReduce(Op):
         op, out_type = found
         return Apply(op, [x], [out_type.make_variable()])
 
-    def _infer(self, x: Any) -> tuple[CAReduce, TensorType]:
+    def _infer(self, x: TensorVariable) -> tuple[CAReduce, TensorType]:
         """The op with axes and dtypes resolved for an input, and the type of its result."""
         given = x.type
         axes = normalize_axes(self.axis, given.ndim)
@@ -152,7 +155,7 @@ class CAReduce(Op):
         return [tuple([n for i, n in enumerate(x) if i not in axes])]
 
     # ----- perform
-    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: list[list[Any]]) -> None:
+    def perform(self, node: Apply, inputs: Arrays, output_storage: Storage) -> None:
         (x,) = inputs
         axes = self.axes(node)
         check_shapes(node, inputs)
@@ -168,20 +171,22 @@ class CAReduce(Op):
         found: Any = self.scalar_op.nfunc
         return found
 
-    def reduce(self, x: Any, axes: tuple[int, ...]) -> Any:
+    def reduce(self, x: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
         return self.ufunc.reduce(x, axis=axes, dtype=x.dtype)
 
     # ----- derivative
-    def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
+    def pullback(self, inputs: Tensors, outputs: Tensors, cotangents: Tensors) -> Tensors:
         (x,), (g,) = inputs, cotangents
         axes = normalize_axes(self.axis, x.ndim)
         found = self.cotangent(x, keep_dims(outputs[0], axes), keep_dims(conjugate(g), axes), axes)
         return [conjugate(found)]
 
-    def cotangent(self, x: Any, out: Any, g: Any, axes: tuple[int, ...]) -> Any:
+    def cotangent(
+        self, x: TensorVariable, out: TensorVariable, g: TensorVariable, axes: tuple[int, ...]
+    ) -> TensorVariable:
         raise TypeError(f"{self} has no derivative.")
 
-    def pushforward(self, inputs: Any, outputs: Any, tangents: Any) -> list[Variable]:
+    def pushforward(self, inputs: Tensors, outputs: Tensors, tangents: Tensors) -> Tensors:
         (x,), (t,) = inputs, tangents
         axes = normalize_axes(self.axis, x.ndim)
         weights = self.cotangent(
@@ -190,7 +195,7 @@ class CAReduce(Op):
         return [cast(sum(weights * t, axis=axes), outputs[0].type.dtype)]
 
     # ----- batching
-    def vectorize_node(self, node: Apply, *batched_inputs: Any) -> Apply:
+    def vectorize_node(self, node: Apply, *batched_inputs: TensorVariable) -> Apply:
         (x,) = batched_inputs
         batch = x.ndim - node.inputs[0].type.ndim
         return self.clone(axis=tuple(a + batch for a in self.axes(node))).make_node(x)
@@ -201,7 +206,7 @@ class CAReduce(Op):
         "and_": "and", "or_": "or", "xor": "xor",
     }  # fmt: skip
 
-    def lower(self, node: Apply, b: Any, *inputs: Any) -> Any:
+    def lower(self, node: Apply, b: Builder[V], *inputs: V) -> V:
         (x,) = inputs
         axes = self.axes(node)
         out = node.outputs[0].type.dtype
@@ -216,7 +221,7 @@ class CAReduce(Op):
         given, out = node.inputs[0].type.dtype, node.outputs[0].type.dtype
         return {given, self.acc_dtype or out, out} <= NATIVE_DTYPES
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[Any, ...]:
         return _rebuild, (type(self), self._arguments())
 
     def __str__(self) -> str:
@@ -227,21 +232,27 @@ class CAReduce(Op):
         return f"CAReduce{{{self.scalar_op}}}"
 
 
-def _rebuild(cls: Any, arguments: dict[str, Any]) -> CAReduce:
+def _rebuild(cls: type[CAReduce], arguments: dict[str, Any]) -> CAReduce:
     return cls(**arguments)
 
 
 _reductions: Memo[Any, CAReduce] = Memo(128, "reductions", weak=True)
 
 
-def _decided(cls: Any, *arguments: Any, **named: Any) -> CAReduce:
+def _decided(cls: type[CAReduce], *arguments: Any, **named: Any) -> CAReduce:
     """The memoized reduction with these parameters; the object caches inferred types."""
     key = (cls, arguments, *named.items())
     found = _reductions[key]
     return _reductions.keep(key, cls(*arguments, **named)) if found is None else found
 
 
-def _op(cls: Any, axis: Any, dtype: Any, acc_dtype: Any, *others: Any) -> CAReduce:
+def _op(
+    cls: type[CAReduce],
+    axis: Axis,
+    dtype: DTypeLike | None,
+    acc_dtype: DTypeLike | None,
+    *others: bool,
+) -> CAReduce:
     """The reduction with these parameters, from `_decided`; ``floatX`` is resolved now."""
     dtype, acc_dtype = (None if d is None else dtypes.as_dtype(d) for d in (dtype, acc_dtype))
     return _decided(cls, axis_tuple(axis), dtype, acc_dtype, *others)
@@ -253,10 +264,10 @@ def _widest(dtype: str) -> str:
     return "uint64" if dtype in dtypes.UNSIGNED else dtype
 
 
-def keep_dims(x: Any, axes: tuple[int, ...]) -> Any:
+def keep_dims(x: Variable, axes: tuple[int, ...]) -> TensorVariable:
     """A reduced tensor with the reduced axes inserted again, with length 1."""
-    order: list[Any] = []
-    for i in range(x.ndim + len(axes)):
+    order: list[Place] = []
+    for i in range(x.type.ndim + len(axes)):
         order.append("x" if i in axes else i - len([a for a in axes if a < i]))
     return dimshuffle(x, order)
 
@@ -280,10 +291,14 @@ class Sum(FixedOpCAReduce):
     __props__ = ("axis", "dtype", "acc_dtype")
     __str__ = CAReduce.__str__
 
-    def __init__(self, axis: Any = None, dtype: Any = None, acc_dtype: Any = None) -> None:
+    def __init__(
+        self, axis: Axis = None, dtype: DTypeLike | None = None, acc_dtype: DTypeLike | None = None
+    ) -> None:
         super().__init__(TABLE["add"], axis, dtype, acc_dtype, upcast_discrete_output=True)
 
-    def cotangent(self, x: Any, out: Any, g: Any, axes: tuple[int, ...]) -> Any:
+    def cotangent(
+        self, x: TensorVariable, out: TensorVariable, g: TensorVariable, axes: tuple[int, ...]
+    ) -> TensorVariable:
         return cast(functions.second(x, g), x.type.dtype)
 
 
@@ -291,8 +306,12 @@ elemwise.sums.append(lambda x, axes: sum(x, axes, x.type.dtype))
 
 
 def sum(
-    input: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False, acc_dtype: Any = None
-) -> Any:
+    input: TensorLike,
+    axis: Axis = None,
+    dtype: DTypeLike | None = None,
+    keepdims: bool = False,
+    acc_dtype: DTypeLike | None = None,
+) -> TensorVariable:
     """The sum of elements over axes.
 
     Parameters
@@ -311,7 +330,7 @@ def sum(
     return _finish(_op(Sum, axis, dtype, acc_dtype)(x), x, axis, keepdims)
 
 
-def _finish(out: Any, x: Any, axis: Any, keepdims: bool) -> Any:
+def _finish(out: TensorVariable, x: TensorVariable, axis: Axis, keepdims: bool) -> TensorVariable:
     return keep_dims(out, normalize_axes(axis, x.type.ndim)) if keepdims else out
 
 
@@ -335,15 +354,17 @@ class Prod(FixedOpCAReduce):
 
     def __init__(
         self,
-        axis: Any = None,
-        dtype: Any = None,
-        acc_dtype: Any = None,
+        axis: Axis = None,
+        dtype: DTypeLike | None = None,
+        acc_dtype: DTypeLike | None = None,
         no_zeros_in_input: bool = False,
     ) -> None:
         super().__init__(TABLE["mul"], axis, dtype, acc_dtype, upcast_discrete_output=True)
         self.no_zeros_in_input = no_zeros_in_input
 
-    def cotangent(self, x: Any, out: Any, g: Any, axes: tuple[int, ...]) -> Any:
+    def cotangent(
+        self, x: TensorVariable, out: TensorVariable, g: TensorVariable, axes: tuple[int, ...]
+    ) -> TensorVariable:
         """The cotangent of the input: ``g`` times the product of the other elements."""
         if self.no_zeros_in_input:
             return cast(g * out / x, x.type.dtype)
@@ -357,37 +378,42 @@ class ProdWithoutZeros(FixedOpCAReduce):
     __props__ = ("axis", "dtype", "acc_dtype")
     __str__ = CAReduce.__str__
 
-    def __init__(self, axis: Any = None, dtype: Any = None, acc_dtype: Any = None) -> None:
+    def __init__(
+        self, axis: Axis = None, dtype: DTypeLike | None = None, acc_dtype: DTypeLike | None = None
+    ) -> None:
         super().__init__(mul_without_zeros, axis, dtype, acc_dtype, upcast_discrete_output=True)
 
-    def reduce(self, x: Any, axes: tuple[int, ...]) -> Any:
+    def reduce(self, x: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
         return np.multiply.reduce(np.where(x == 0, x.dtype.type(1), x), axis=axes, dtype=x.dtype)
 
-    def cotangent(self, x: Any, out: Any, g: Any, axes: tuple[int, ...]) -> Any:
+    def cotangent(
+        self, x: TensorVariable, out: TensorVariable, g: TensorVariable, axes: tuple[int, ...]
+    ) -> TensorVariable:
         zero = functions.eq(x, 0)
         nonzero = functions.switch(zero, functions.second(x, _number(1, x)), x)
         return cast(functions.switch(zero, _number(0, out), g * out / nonzero), x.type.dtype)
 
-    def lower(self, node: Apply, b: Any, *inputs: Any) -> Any:
+    def lower(self, node: Apply, b: Builder[V], *inputs: V) -> V:
         if not self.is_native(node):
             return NotImplemented
-        x, out = b.cast(inputs[0], self.acc_dtype), node.outputs[0].type.dtype
+        out = node.outputs[0].type.dtype
+        x = b.cast(inputs[0], self.acc_dtype or out)
         ones = b.map(lambda n, x: n.select(n.eq(x, n.const(0, x)), n.const(1, x), x), x)
         return b.cast(b.reduce("mul", ones, self.axes(node)), out)
 
 
-def _number(value: int, like: Any) -> Any:
+def _number(value: int, like: TensorVariable) -> TensorVariable:
     return convert.constant(value, dtype=like.type.dtype)
 
 
 def prod(
-    input: Any,
-    axis: Any = None,
-    dtype: Any = None,
+    input: TensorLike,
+    axis: Axis = None,
+    dtype: DTypeLike | None = None,
     keepdims: bool = False,
-    acc_dtype: Any = None,
+    acc_dtype: DTypeLike | None = None,
     no_zeros_in_input: bool = False,
-) -> Any:
+) -> TensorVariable:
     """The product of elements over axes; parameters as of `sum`.
 
     ``no_zeros_in_input``: no element is 0 (not checked), which makes the derivative cheaper.
@@ -415,7 +441,7 @@ class _Extreme(_SameDtype):
     __props__ = ("axis", "initial")
     __str__ = CAReduce.__str__
 
-    def __init__(self, op: ScalarOp, axis: Any, initial: bool) -> None:
+    def __init__(self, op: ScalarOp, axis: Axis, initial: bool) -> None:
         super().__init__(op, axis)
         self.initial = bool(initial)
 
@@ -423,7 +449,7 @@ class _Extreme(_SameDtype):
     def needs_elements(self) -> bool:
         return not self.initial
 
-    def initial_value(self, dtype: str) -> Any:
+    def initial_value(self, dtype: str) -> np.generic:
         """The result of an empty axis: the least (`Max`) or greatest value of the dtype."""
         sign = -1 if self.scalar_op.name == "maximum" else 1
         if dtypes.is_float(dtype):
@@ -433,11 +459,15 @@ class _Extreme(_SameDtype):
         limits = np.iinfo(dtype)
         return np.dtype(dtype).type(limits.min if sign < 0 else limits.max)
 
-    def reduce(self, x: Any, axes: tuple[int, ...]) -> Any:
-        kwargs = {"initial": self.initial_value(dtypes.canonical(x.dtype))} if self.initial else {}
+    def reduce(self, x: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
+        kwargs: dict[str, Any] = (
+            {"initial": self.initial_value(dtypes.canonical(x.dtype))} if self.initial else {}
+        )
         return self.ufunc.reduce(x, axis=axes, **kwargs)
 
-    def cotangent(self, x: Any, out: Any, g: Any, axes: tuple[int, ...]) -> Any:
+    def cotangent(
+        self, x: TensorVariable, out: TensorVariable, g: TensorVariable, axes: tuple[int, ...]
+    ) -> TensorVariable:
         """The cotangent of the input: ``g`` at all elements equal to the result, 0 elsewhere."""
         return functions.switch(functions.eq(x, out), g, _number(0, g))
 
@@ -453,18 +483,20 @@ class Max(_Extreme):
         whether an empty axis gives -inf (the smallest integer) instead of an error
     """
 
-    def __init__(self, axis: Any = None, initial: bool = False) -> None:
+    def __init__(self, axis: Axis = None, initial: bool = False) -> None:
         super().__init__(TABLE["maximum"], axis, initial)
 
 
 class Min(_Extreme):
     """The smallest element over axes; NaN if any element is NaN.  Parameters as of `Max`."""
 
-    def __init__(self, axis: Any = None, initial: bool = False) -> None:
+    def __init__(self, axis: Axis = None, initial: bool = False) -> None:
         super().__init__(TABLE["minimum"], axis, initial)
 
 
-def max(x: Any, axis: Any = None, keepdims: bool = False, initial: Any = None) -> Any:
+def max(
+    x: TensorLike, axis: Axis = None, keepdims: bool = False, initial: float | None = None
+) -> TensorVariable:
     """The greatest element over axes; NaN if any element is NaN.
 
     Parameters
@@ -483,21 +515,23 @@ def max(x: Any, axis: Any = None, keepdims: bool = False, initial: Any = None) -
     return _finish(_decided(Max, axis_tuple(axis), initial is not None)(x), x, axis, keepdims)
 
 
-def min(x: Any, axis: Any = None, keepdims: bool = False, initial: Any = None) -> Any:
+def min(
+    x: TensorLike, axis: Axis = None, keepdims: bool = False, initial: float | None = None
+) -> TensorVariable:
     """The smallest element over axes, see `max`; ``initial`` may be ``inf``."""
     x = _ordered(x, "min")
     _check_initial(initial, np.inf, "min")
     return _finish(_decided(Min, axis_tuple(axis), initial is not None)(x), x, axis, keepdims)
 
 
-def _ordered(x: Any, name: str) -> Any:
+def _ordered(x: TensorLike, name: str) -> TensorVariable:
     x = as_tensor_variable(x)
     if dtypes.is_complex(x.type.dtype):
         raise TypeError(f"{name} is not defined for complex numbers: {x} has type {x.type}.")
     return x
 
 
-def _check_initial(initial: Any, allowed: float, name: str) -> None:
+def _check_initial(initial: float | None, allowed: float, name: str) -> None:
     if initial is not None and initial != allowed:
         raise ValueError(f"initial of {name} is None or {allowed}, not {initial}.")
 
@@ -509,7 +543,7 @@ class _Logical(_SameDtype):
     __props__ = ("axis",)
     __str__ = CAReduce.__str__
 
-    def make_node(self, x: Any) -> Apply:
+    def make_node(self, x: TensorLike) -> Apply:
         x = as_tensor_variable(x)
         return super().make_node(x if x.type.dtype == "bool" else functions.neq(x, 0))
 
@@ -517,27 +551,27 @@ class _Logical(_SameDtype):
 class All(_Logical):
     """Whether all elements over axes are true (not zero)."""
 
-    def __init__(self, axis: Any = None) -> None:
+    def __init__(self, axis: Axis = None) -> None:
         super().__init__(TABLE["and_"], axis)
 
 
 class Any_(_Logical):
     """Whether any element over axes is true (not zero)."""
 
-    def __init__(self, axis: Any = None) -> None:
+    def __init__(self, axis: Axis = None) -> None:
         super().__init__(TABLE["or_"], axis)
 
     def label(self) -> str:
         return "Any"
 
 
-def all(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
+def all(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> TensorVariable:
     """Whether all elements over axes are true (not zero); true for none."""
     x = as_tensor_variable(x)
     return _finish(_decided(All, axis_tuple(axis))(x), x, axis, keepdims)
 
 
-def any(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
+def any(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> TensorVariable:
     """Whether any element over axes is true (not zero); false for none."""
     x = as_tensor_variable(x)
     return _finish(_decided(Any_, axis_tuple(axis))(x), x, axis, keepdims)
@@ -560,10 +594,10 @@ class Argmax(Op):
     handles_missing = False
     kind = "argmax"
 
-    def __init__(self, axis: Any = None) -> None:
+    def __init__(self, axis: Axis = None) -> None:
         self.axis = axis_tuple(axis)
 
-    def make_node(self, x: Any) -> Apply:
+    def make_node(self, x: TensorLike) -> Apply:
         x = _ordered(x, self.kind)
         axes = normalize_axes(self.axis, x.type.ndim)
         op = self if self.axis in (None, axes) else type(self)(axes)
@@ -580,7 +614,7 @@ class Argmax(Op):
         return [tuple([n for i, n in enumerate(x) if i not in axes])]
 
     # ----- perform
-    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: list[list[Any]]) -> None:
+    def perform(self, node: Apply, inputs: Arrays, output_storage: Storage) -> None:
         (x,) = inputs
         axes = self.axes(node)
         check_shapes(node, inputs)
@@ -590,13 +624,13 @@ class Argmax(Op):
         output_storage[0][0] = np.asarray(getattr(np, self.kind)(flat, axis=-1), dtype="int64")
 
     # ----- batching
-    def vectorize_node(self, node: Apply, *batched_inputs: Any) -> Apply:
+    def vectorize_node(self, node: Apply, *batched_inputs: TensorVariable) -> Apply:
         (x,) = batched_inputs
         batch = x.type.ndim - node.inputs[0].type.ndim
         return type(self)(tuple(a + batch for a in self.axes(node))).make_node(x)
 
     # ----- lowering
-    def lower(self, node: Apply, b: Any, *inputs: Any) -> Any:
+    def lower(self, node: Apply, b: Builder[V], *inputs: V) -> V:
         if node.inputs[0].type.dtype not in NATIVE_DTYPES:
             return NotImplemented
         b.result_shapes(node, *inputs)
@@ -613,7 +647,7 @@ class Argmin(Argmax):
     kind = "argmin"
 
 
-def argmax(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
+def argmax(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> TensorVariable:
     """The position (int64) of the first greatest element over axes.
 
     Several axes are flattened in C order.  ValueError at run time for empty axes.
@@ -626,13 +660,15 @@ def argmax(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
     return _finish(Argmax(axis)(x), x, axis, keepdims)
 
 
-def argmin(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
+def argmin(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> TensorVariable:
     """The position (int64) of the first smallest element over axes; see `argmax`."""
     x = as_tensor_variable(x)
     return _finish(Argmin(axis)(x), x, axis, keepdims)
 
 
-def max_and_argmax(a: Any, axis: Any = None, keepdims: bool = False) -> list[Any]:
+def max_and_argmax(
+    a: TensorLike, axis: Axis = None, keepdims: bool = False
+) -> list[TensorVariable]:
     """The results of `max` and `argmax`."""
     return [max(a, axis, keepdims), argmax(a, axis, keepdims)]
 
@@ -640,11 +676,11 @@ def max_and_argmax(a: Any, axis: Any = None, keepdims: bool = False) -> list[Any
 # ====================================================================== for op authors
 
 
-def makeKeepDims(x: Any, y: Any, axis: Any) -> Any:
+def makeKeepDims(x: TensorLike, y: TensorVariable, axis: Axis) -> TensorVariable:
     """``y``, the reduction of ``x`` over ``axis``, with those axes inserted with length 1."""
     return keep_dims(y, normalize_axes(axis, as_tensor_variable(x).type.ndim))
 
 
-def normalize_reduce_axis(axis: Any, ndim: int) -> tuple[int, ...] | None:
+def normalize_reduce_axis(axis: Axis, ndim: int) -> tuple[int, ...] | None:
     """An axis argument as sorted non-negative ints, None kept; ValueError if out of range."""
     return None if axis is None else normalize_axes(axis, ndim)

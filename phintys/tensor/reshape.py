@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from phintys.dims import ZERO, dim_max, dim_min, is_nonnegative
 from phintys.dims import product as dim_product
 from phintys.errors import ShapeError
-from phintys.graph.op import Op
+from phintys.graph.builder import Builder, V
+from phintys.graph.op import Op, Storage
 from phintys.graph.shapes import Shape, ShapeContext, check_shapes, static_shapes
 from phintys.graph.variable import Apply, Variable
 from phintys.scalar import dtypes
+from phintys.tensor.aliases import Arrays, Length, ShapeLike, TensorLike
 from phintys.tensor.convert import as_tensor_variable
 from phintys.tensor.shape import (
     length,
@@ -29,6 +30,7 @@ from phintys.tensor.static import (
     known_length,
     shape_entries,
 )
+from phintys.tensor.variable import Tensors, TensorVariable
 
 __all__ = ["flatten", "is_flat", "ravel", "reshape"]
 
@@ -55,7 +57,7 @@ class Reshape(Op):
             raise ValueError(f"The rank of a reshaped tensor is not negative, got {ndim}.")
         self.ndim = int(ndim)
 
-    def make_node(self, x: Any, shp: Any) -> Apply:
+    def make_node(self, x: TensorLike, shp: ShapeLike) -> Apply:
         x, shp = as_tensor_variable(x), as_tensor_variable(shp)
         if shp.type.ndim != 1 or shp.type.dtype not in dtypes.INTEGER:
             raise TypeError(f"The new shape is an integer vector; {shp} has type {shp.type}.")
@@ -86,7 +88,7 @@ class Reshape(Op):
         return [wanted]
 
     # ----- perform
-    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: list[list[Any]]) -> None:
+    def perform(self, node: Apply, inputs: Arrays, output_storage: Storage) -> None:
         x, shp = inputs
         shape = tuple(shp.tolist())
         if min(shape, default=0) < -1:  # NumPy may accept it as -1
@@ -101,12 +103,14 @@ class Reshape(Op):
     def connection_pattern(self, node: Apply) -> list[list[bool]]:
         return [[True], [False]]
 
-    def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable | None]:
+    def pullback(
+        self, inputs: Tensors, outputs: Tensors, cotangents: Tensors
+    ) -> list[TensorVariable | None]:
         (x, _), (g,) = inputs, cotangents
         return [_reshape_to(g, shape_tuple(x)), None]
 
     # ----- batching
-    def vectorize_node(self, node: Apply, *batched_inputs: Any) -> Apply:
+    def vectorize_node(self, node: Apply, *batched_inputs: TensorVariable) -> Apply:
         x, shp = batched_inputs
         if shp.type.ndim != 1:
             raise ValueError("The new shape of Reshape cannot differ within a batch.")
@@ -117,7 +121,7 @@ class Reshape(Op):
         return Reshape(len(batch) + self.ndim).make_node(x, lengths_vector([*batch, *core]))
 
     # ----- lowering
-    def lower(self, node: Apply, b: Any, *inputs: Any) -> Any:
+    def lower(self, node: Apply, b: Builder[V], *inputs: V) -> V:
         (shape,) = b.result_shapes(node, *inputs)
         return b.reshape(inputs[0], shape)
 
@@ -125,14 +129,14 @@ class Reshape(Op):
         return f"Reshape{{{self.ndim}}}"
 
 
-def _without_minus_one(requested: Sequence[Any], old: Sequence[Any]) -> list[Any]:
+def _without_minus_one(requested: Tensors, old: Tensors) -> list[TensorVariable]:
     """The requested lengths with -1 replaced by the inferred length."""
     others = [as_length(n) for n in requested if known_length(n) != -1]
     missing = product(old) // product(others)
     return [missing if known_length(n) == -1 else n for n in requested]
 
 
-def reshape(x: Any, newshape: Any, *, ndim: int | None = None) -> Any:
+def reshape(x: TensorLike, newshape: ShapeLike, *, ndim: int | None = None) -> TensorVariable:
     """The elements of ``x`` in C order with another shape.
 
     Parameters
@@ -168,11 +172,11 @@ def reshape(x: Any, newshape: Any, *, ndim: int | None = None) -> Any:
     return Reshape(ndim)(x, newshape)
 
 
-def _reshape_to(x: Any, lengths: Sequence[Any]) -> Any:
+def _reshape_to(x: TensorVariable, lengths: Sequence[Length]) -> TensorVariable:
     return Reshape(len(lengths))(x, lengths_vector(lengths))
 
 
-def flatten(x: Any, ndim: int = 1) -> Any:
+def flatten(x: TensorLike, ndim: int = 1) -> TensorVariable:
     """``x`` with its first ``ndim - 1`` axes kept and the others flattened into one.
 
     ValueError if ``ndim`` is less than 1 or more than the rank of ``x``.
@@ -192,11 +196,11 @@ def flatten(x: Any, ndim: int = 1) -> Any:
     return _reshape_to(x, [*lengths[: ndim - 1], product(lengths[ndim - 1 :])])
 
 
-def ravel(x: Any) -> Any:
+def ravel(x: TensorLike) -> TensorVariable:
     """``x`` flattened to a vector."""
     return flatten(x)
 
 
-def is_flat(var: Any, ndim: int = 1) -> bool:
+def is_flat(var: TensorLike, ndim: int = 1) -> bool:
     """Whether ``var`` has rank ``ndim``."""
     return as_tensor_variable(var).type.ndim == ndim

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from phintys.dims import Dim
 from phintys.errors import ShapeError
-from phintys.graph.op import Op
+from phintys.graph.builder import Builder, V
+from phintys.graph.op import Op, Storage
 from phintys.graph.shapes import Shape as Lengths
 from phintys.graph.shapes import ShapeContext, check_shapes, static_shapes
 from phintys.graph.variable import Apply, Variable
@@ -18,6 +19,7 @@ from phintys.scalar import type as scalar_types
 from phintys.scalar.type import ScalarType, scalar_type
 from phintys.tensor import convert
 from phintys.tensor import type as tensor_types
+from phintys.tensor.aliases import Arrays, Axes, Length, TensorLike
 from phintys.tensor.convert import as_tensor_variable
 from phintys.tensor.elemwise import cast, functions
 from phintys.tensor.static import (
@@ -29,6 +31,7 @@ from phintys.tensor.static import (
 )
 from phintys.tensor.type import TensorType, typed_node
 from phintys.tensor.type_other import NoneConst, NoneTypeT
+from phintys.tensor.variable import Tensors, TensorVariable
 
 __all__ = [
     "make_vector",
@@ -52,7 +55,7 @@ class TensorFromScalar(Op):
     is_linear = True
     handles_missing = False
 
-    def make_node(self, s: Any) -> Apply:
+    def make_node(self, s: Variable) -> Apply:
         if not isinstance(s, Variable) or not isinstance(s.type, ScalarType):
             raise TypeError(f"TensorFromScalar takes a variable of a scalar type, not {s}.")
         return typed_node(self, [s], s.type.dtype)
@@ -61,15 +64,15 @@ class TensorFromScalar(Op):
         return [()]
 
     # ----- perform
-    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: list[list[Any]]) -> None:
+    def perform(self, node: Apply, inputs: Arrays, output_storage: Storage) -> None:
         output_storage[0][0] = np.asarray(inputs[0])
 
     # ----- derivative
-    def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
+    def pullback(self, inputs: Tensors, outputs: Tensors, cotangents: Tensors) -> Tensors:
         return [scalar_from_tensor(cotangents[0])]
 
     # ----- batching
-    def vectorize_node(self, node: Apply, *batched_inputs: Any) -> Apply:
+    def vectorize_node(self, node: Apply, *batched_inputs: TensorVariable) -> Apply:
         (x,) = batched_inputs
         if x.type.ndim == 0:
             return self.make_node(x)
@@ -77,7 +80,7 @@ class TensorFromScalar(Op):
         return functions.identity.make_node(x)
 
     # ----- lowering
-    def lower(self, node: Apply, b: Any, *inputs: Any) -> Any:
+    def lower(self, node: Apply, b: Builder[V], *inputs: V) -> V:
         return inputs[0]
 
 
@@ -89,7 +92,7 @@ class ScalarFromTensor(Op):
     is_linear = True
     handles_missing = False
 
-    def make_node(self, t: Any) -> Apply:
+    def make_node(self, t: TensorLike) -> Apply:
         t = as_tensor_variable(t)
         if t.type.ndim != 0:
             raise TypeError(f"Only a 0-d tensor is a scalar; {t} has type {t.type}.")
@@ -98,15 +101,15 @@ class ScalarFromTensor(Op):
     shape_rule = TensorFromScalar.shape_rule
 
     # ----- perform
-    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: list[list[Any]]) -> None:
+    def perform(self, node: Apply, inputs: Arrays, output_storage: Storage) -> None:
         output_storage[0][0] = inputs[0][()]
 
     # ----- derivative
-    def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
+    def pullback(self, inputs: Tensors, outputs: Tensors, cotangents: Tensors) -> Tensors:
         return [tensor_from_scalar(cotangents[0])]
 
     # ----- batching
-    def vectorize_node(self, node: Apply, *batched_inputs: Any) -> Apply:
+    def vectorize_node(self, node: Apply, *batched_inputs: TensorVariable) -> Apply:
         (x,) = batched_inputs
         if x.type.ndim == 0:
             return self.make_node(x)
@@ -114,7 +117,7 @@ class ScalarFromTensor(Op):
         return functions.identity.make_node(x)
 
     # ----- lowering
-    def lower(self, node: Apply, b: Any, *inputs: Any) -> Any:
+    def lower(self, node: Apply, b: Builder[V], *inputs: V) -> V:
         return inputs[0]
 
 
@@ -134,7 +137,7 @@ class Shape(Op):
     # ----- class and static shape
     __props__ = ()
 
-    def make_node(self, x: Any) -> Apply:
+    def make_node(self, x: TensorLike) -> Apply:
         x = as_tensor_variable(x) if not isinstance(x, Variable) else x
         ndim = getattr(x.type, "ndim", None)
         return Apply(self, [x], [TensorType("int64", (ndim,)).make_variable()])
@@ -143,7 +146,7 @@ class Shape(Op):
         return [(Dim.const(len(x)),)]
 
     # ----- perform
-    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: list[list[Any]]) -> None:
+    def perform(self, node: Apply, inputs: Arrays, output_storage: Storage) -> None:
         output_storage[0][0] = np.array(np.shape(inputs[0]), dtype="int64")
 
     # ----- derivative
@@ -151,13 +154,13 @@ class Shape(Op):
         return [[False]]
 
     # ----- batching: the items of a batch share their shape, so that the result is one vector
-    def vectorize_node(self, node: Apply, *batched_inputs: Any) -> Apply:
+    def vectorize_node(self, node: Apply, *batched_inputs: TensorVariable) -> Apply:
         (x,) = batched_inputs
         core = range(x.type.ndim - node.inputs[0].type.ndim, x.type.ndim)
         return MakeVector("int64").make_node(*(length(x, i) for i in core))
 
     # ----- lowering
-    def lower(self, node: Apply, b: Any, *inputs: Any) -> Any:
+    def lower(self, node: Apply, b: Builder[V], *inputs: V) -> V:
         return b.vector(b.shape(inputs[0]))
 
 
@@ -173,7 +176,7 @@ class Shape_i(Op):
     def __init__(self, i: int) -> None:
         self.i = int(i)
 
-    def make_node(self, x: Any) -> Apply:
+    def make_node(self, x: TensorLike) -> Apply:
         x = as_tensor_variable(x) if not isinstance(x, Variable) else x
         if not 0 <= self.i < x.type.ndim:
             raise TypeError(f"{x} has {x.type.ndim} dimensions: there is no axis {self.i}.")
@@ -182,7 +185,7 @@ class Shape_i(Op):
     shape_rule = TensorFromScalar.shape_rule
 
     # ----- perform
-    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: list[list[Any]]) -> None:
+    def perform(self, node: Apply, inputs: Arrays, output_storage: Storage) -> None:
         output_storage[0][0] = np.array(np.shape(inputs[0])[self.i], dtype="int64")
 
     # ----- derivative
@@ -191,12 +194,12 @@ class Shape_i(Op):
     pushforward = Shape.pushforward
 
     # ----- batching: the items of a batch share their shape, so that the result is one number
-    def vectorize_node(self, node: Apply, *batched_inputs: Any) -> Apply:
+    def vectorize_node(self, node: Apply, *batched_inputs: TensorVariable) -> Apply:
         (x,) = batched_inputs
         return Shape_i(self.i + x.type.ndim - node.inputs[0].type.ndim).make_node(x)
 
     # ----- lowering
-    def lower(self, node: Apply, b: Any, *inputs: Any) -> Any:
+    def lower(self, node: Apply, b: Builder[V], *inputs: V) -> V:
         return b.scalar(b.length(inputs[0], self.i))
 
     def __str__(self) -> str:
@@ -207,24 +210,26 @@ _shape = Shape()
 
 
 @vector_entries.register
-def _shape_vector(op: Shape, out: Any) -> Any:
-    x = out.owner.inputs[0]
+def _shape_vector(op: Shape, out: Variable) -> list[TensorVariable]:
+    _, x = out.owner_op_and_inputs
     return [length(x, i) for i in range(x.type.ndim)]
 
 
 @constant_origin.register
-def _shape_entry(op: Shape_i, out: Any) -> Any:
-    known = out.owner.inputs[0].type.shape[op.i]
+def _shape_entry(op: Shape_i, out: Variable) -> np.ndarray | None:
+    _, x = out.owner_op_and_inputs
+    known = x.type.shape[op.i]
     return None if known is None else np.array(known)
 
 
 @constant_origin.register
-def _shape_single(op: Shape, out: Any) -> Any:
-    known = set(out.owner.inputs[0].type.shape)
+def _shape_single(op: Shape, out: Variable) -> np.ndarray | None:
+    _, x = out.owner_op_and_inputs
+    known = set(x.type.shape)
     return np.array(known.pop()) if len(known) == 1 and None not in known else None
 
 
-def shape(x: Any) -> Any:
+def shape(x: TensorLike) -> TensorVariable:
     """The shape of ``x`` as an int64 vector.
 
     It is symbolic even where the static shape, ``x.type.shape``, is known.
@@ -236,7 +241,7 @@ def shape(x: Any) -> Any:
     return _shape(x if isinstance(x, Variable) else as_tensor_variable(x))
 
 
-def length(x: Any, axis: int) -> Any:
+def length(x: Variable, axis: int) -> TensorVariable:
     """The length of an axis as a 0-d int64 variable, a constant where it is known."""
     known = x.type.shape[axis]
     if known is not None:
@@ -244,7 +249,7 @@ def length(x: Any, axis: int) -> Any:
     return Shape_i(axis)(x)
 
 
-def shape_i(var: Any, i: int, fgraph: Any = None) -> Any:
+def shape_i(var: TensorLike, i: int, fgraph: Any = None) -> TensorVariable:
     """The length of axis ``i``; from the ``shape_feature`` of ``fgraph`` if it has one."""
     feature = getattr(fgraph, "shape_feature", None)
     if feature is not None:
@@ -252,7 +257,7 @@ def shape_i(var: Any, i: int, fgraph: Any = None) -> Any:
     return length(as_tensor_variable(var), i)
 
 
-def shape_tuple(x: Any) -> tuple[Any, ...]:
+def shape_tuple(x: TensorLike) -> tuple[TensorVariable, ...]:
     """The shape as a tuple of 0-d int64 variables, constants where lengths are known.
 
     >>> import phintys.tensor as pt
@@ -263,7 +268,7 @@ def shape_tuple(x: Any) -> tuple[Any, ...]:
     return tuple(length(x, i) for i in range(x.type.ndim))
 
 
-def product(lengths: Sequence[Any]) -> Any:
+def product(lengths: Tensors) -> TensorVariable:
     """The product of 0-d int64 variables; the constant 1 for none."""
     result = convert.constant(1, dtype="int64")
     for n in lengths:
@@ -291,7 +296,7 @@ class MakeVector(Op):
     def __init__(self, dtype: str = "int64") -> None:
         self.dtype = dtypes.as_dtype(dtype)
 
-    def make_node(self, *inputs: Any) -> Apply:
+    def make_node(self, *inputs: TensorLike) -> Apply:
         items = [as_tensor_variable(x) for x in inputs]
         for x in items:
             if x.type.ndim != 0:
@@ -305,20 +310,20 @@ class MakeVector(Op):
         return [(Dim.const(len(items)),)]
 
     # ----- perform
-    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: list[list[Any]]) -> None:
+    def perform(self, node: Apply, inputs: Arrays, output_storage: Storage) -> None:
         output_storage[0][0] = np.array(inputs, dtype=self.dtype).reshape(len(inputs))
 
     # ----- derivative
-    def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
+    def pullback(self, inputs: Tensors, outputs: Tensors, cotangents: Tensors) -> Tensors:
         (g,) = cotangents
         return [g[i] for i in range(len(inputs))]
 
     # ----- batching
-    def vectorize_node(self, node: Apply, *batched_inputs: Any) -> Apply:
+    def vectorize_node(self, node: Apply, *batched_inputs: TensorVariable) -> Apply:
         return stacks[0](batched_inputs)
 
     # ----- lowering
-    def lower(self, node: Apply, b: Any, *inputs: Any) -> Any:
+    def lower(self, node: Apply, b: Builder[V], *inputs: V) -> V:
         if not inputs:
             return b.const(np.empty(0, dtype=self.dtype))
         return b.join([b.expand(x, 0) for x in inputs], 0)
@@ -328,10 +333,10 @@ class MakeVector(Op):
 
 
 #: ``stacks[0](scalars)``: the node that joins batches of scalars; filled by `phintys.tensor.join`.
-stacks: list[Any] = []
+stacks: list[Callable[[Tensors], Apply]] = []
 
 
-def make_vector(*items: Any) -> Any:
+def make_vector(*items: TensorLike) -> TensorVariable:
     """A vector of 0-d tensors, in their common dtype."""
     found = [as_tensor_variable(x) for x in items]
     return MakeVector(dtypes.upcast(*(x.type.dtype for x in found)) if found else "int64")(*found)
@@ -340,7 +345,7 @@ def make_vector(*items: Any) -> Any:
 vector_entries.register(MakeVector, lambda op, out: out.owner.inputs)
 
 
-def lengths_vector(lengths: Sequence[Any]) -> Any:
+def lengths_vector(lengths: Sequence[Length]) -> TensorVariable:
     """Lengths (numbers or 0-d variables) as an int64 vector: a constant where all are known."""
     known = [known_length(n) if isinstance(n, int | np.integer) or n.owner is None else None
              for n in lengths]  # fmt: skip
@@ -364,7 +369,7 @@ class SpecifyShape(Op):
     handles_missing = False
     view_map = {0: [0]}
 
-    def make_node(self, x: Any, *shape: Any) -> Apply:
+    def make_node(self, x: TensorLike, *shape: Length | None) -> Apply:
         x = as_tensor_variable(x)
         lengths = [_specified(n) for n in shape]
         if len(lengths) != x.type.ndim:
@@ -383,7 +388,7 @@ class SpecifyShape(Op):
         return [tuple(found)]
 
     # ----- perform
-    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: list[list[Any]]) -> None:
+    def perform(self, node: Apply, inputs: Arrays, output_storage: Storage) -> None:
         check_shapes(node, inputs)
         output_storage[0][0] = inputs[0]
 
@@ -391,12 +396,14 @@ class SpecifyShape(Op):
     def connection_pattern(self, node: Apply) -> list[list[bool]]:
         return [[True], *([False] for _ in node.inputs[1:])]
 
-    def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable | None]:
+    def pullback(
+        self, inputs: Tensors, outputs: Tensors, cotangents: Tensors
+    ) -> list[TensorVariable | None]:
         lengths = inputs[1:]
         return [specify_shape(cotangents[0], lengths), *[None] * len(lengths)]
 
     # ----- batching
-    def vectorize_node(self, node: Apply, *batched_inputs: Any) -> Apply:
+    def vectorize_node(self, node: Apply, *batched_inputs: TensorVariable) -> Apply:
         x, *lengths = batched_inputs
         if any(getattr(n.type, "ndim", 0) for n in lengths):
             raise ValueError("The lengths of SpecifyShape cannot differ within a batch.")
@@ -404,12 +411,12 @@ class SpecifyShape(Op):
         return self.make_node(x, *[NoneConst] * batch, *lengths)
 
     # ----- lowering
-    def lower(self, node: Apply, b: Any, *inputs: Any) -> Any:
+    def lower(self, node: Apply, b: Builder[V], *inputs: V) -> V:
         (shape,) = b.result_shapes(node, *inputs)
         return b.broadcast_to(inputs[0], shape)
 
 
-def _specified(n: Any) -> Any:
+def _specified(n: Length | None) -> Variable:
     if n is None or (isinstance(n, Variable) and isinstance(n.type, NoneTypeT)):
         return NoneConst
     (n,) = shape_entries(n)
@@ -422,7 +429,7 @@ def _specified(n: Any) -> Any:
 _specify_shape = SpecifyShape()
 
 
-def specify_shape(x: Any, shape: Any) -> Any:
+def specify_shape(x: TensorLike, shape: Length | Sequence[Length | None]) -> TensorVariable:
     """``x`` with an asserted shape, checked at run time if the result is used.
 
     Parameters
@@ -449,7 +456,7 @@ def specify_shape(x: Any, shape: Any) -> Any:
     return _specify_shape(x, *lengths)
 
 
-def specify_broadcastable(x: Any, *axes: int) -> Any:
+def specify_broadcastable(x: TensorLike, *axes: int) -> TensorVariable:
     """``x`` with length 1 asserted along ``axes``, so that they broadcast.
 
     >>> import phintys.tensor as pt
@@ -465,7 +472,7 @@ tensor_types.narrow.append(specify_shape)
 constant_origin.register(SpecifyShape, lambda op, out: out.owner.inputs[0])
 
 
-def normalize_axis_tuple(axes: Any, ndim: int) -> tuple[int, ...]:
+def normalize_axis_tuple(axes: Axes, ndim: int) -> tuple[int, ...]:
     """Axes in the given order, as non-negative ints; ValueError if out of range or repeated."""
     found = (axes,) if isinstance(axes, int | np.integer) else tuple(axes)
     for a in found:

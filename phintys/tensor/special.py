@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from phintys.config import config
 from phintys.errors import MethodNotDefined
-from phintys.graph.op import Op
+from phintys.graph.builder import Builder, V
+from phintys.graph.op import Op, Storage
 from phintys.graph.shapes import Shape, ShapeContext, result_shapes
-from phintys.graph.variable import Apply, Variable
+from phintys.graph.variable import Apply
 from phintys.scalar import dtypes
+from phintys.tensor.aliases import Arrays, Axis, DTypeLike, Length, TensorLike
 from phintys.tensor.axes import expand_dims
 from phintys.tensor.convert import as_tensor_variable
 from phintys.tensor.elemwise import cast, functions
@@ -20,6 +21,7 @@ from phintys.tensor.ranges import arange
 from phintys.tensor.reduce import axis_tuple, keep_dims, normalize_axes
 from phintys.tensor.reduce import sum as sum_over
 from phintys.tensor.type import typed_node
+from phintys.tensor.variable import Tensors, TensorVariable
 
 __all__ = ["log_softmax", "logsumexp", "one_hot", "softmax", "to_one_hot"]
 
@@ -39,10 +41,10 @@ class _Exponentials(Op):
     __props__ = ("axis",)
     handles_missing = False
 
-    def __init__(self, *, axis: Any) -> None:
+    def __init__(self, *, axis: Axis) -> None:
         self.axis = axis_tuple(axis)
 
-    def make_node(self, x: Any) -> Apply:
+    def make_node(self, x: TensorLike) -> Apply:
         x = as_tensor_variable(x)
         x = cast(x, dtypes.float_of(x.type.dtype))
         if dtypes.is_complex(x.type.dtype):
@@ -55,47 +57,47 @@ class _Exponentials(Op):
         return [x]
 
     # ----- perform
-    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: list[list[Any]]) -> None:
+    def perform(self, node: Apply, inputs: Arrays, output_storage: Storage) -> None:
         (x,) = inputs
         with np.errstate(all="ignore"):
             out = self._compute(x) if x.size else np.full(result_shapes(node, inputs)[0], -np.inf)
         output_storage[0][0] = np.asarray(out, dtype=x.dtype)
 
-    def _compute(self, x: Any) -> Any:
+    def _compute(self, x: np.ndarray) -> np.ndarray:
         raise TypeError(f"{type(self).__name__} does not say how it is computed.")
 
     # ----- derivative
-    def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
+    def pullback(self, inputs: Tensors, outputs: Tensors, cotangents: Tensors) -> Tensors:
         return [self._pull(*inputs, *outputs, *cotangents)]
 
-    def pushforward(self, inputs: Any, outputs: Any, tangents: Any) -> list[Variable]:
+    def pushforward(self, inputs: Tensors, outputs: Tensors, tangents: Tensors) -> Tensors:
         return [self._push(*inputs, *outputs, *tangents)]
 
-    def _pull(self, x: Any, out: Any, g: Any) -> Any:
+    def _pull(self, x: TensorVariable, out: TensorVariable, g: TensorVariable) -> TensorVariable:
         raise MethodNotDefined(f"{type(self).__name__} has no pullback.")
 
-    def _push(self, x: Any, out: Any, t: Any, /) -> Any:
+    def _push(self, x: TensorVariable, out: TensorVariable, t: TensorVariable, /) -> TensorVariable:
         raise MethodNotDefined(f"{type(self).__name__} has no pushforward.")
 
-    def _sum(self, x: Any) -> Any:
+    def _sum(self, x: TensorVariable) -> TensorVariable:
         return sum_over(x, self.axis, keepdims=True)
 
     # ----- batching
-    def vectorize_node(self, node: Apply, *batched_inputs: Any) -> Apply:
+    def vectorize_node(self, node: Apply, *batched_inputs: TensorVariable) -> Apply:
         (x,) = batched_inputs
         batch = x.type.ndim - node.inputs[0].type.ndim
         return type(self)(axis=[a + batch for a in self.axis or ()]).make_node(x)
 
     # ----- lowering
-    def lower(self, node: Apply, b: Any, *inputs: Any) -> Any:
+    def lower(self, node: Apply, b: Builder[V], *inputs: V) -> V:
         if node.inputs[0].type.dtype not in NATIVE_FLOATS:
             return NotImplemented
         return self._lower(b, inputs[0])
 
-    def _lower(self, b: Any, x: Any) -> Any:
+    def _lower(self, b: Builder[V], x: V) -> V:
         return NotImplemented
 
-    def _expanded(self, b: Any, x: Any) -> Any:
+    def _expanded(self, b: Builder[V], x: V) -> V:
         """A reduced value with its axes inserted again, with length 1."""
         for axis in self.axis or ():
             x = b.expand(x, axis)
@@ -112,41 +114,41 @@ def _finite_or_zero(n: Any, x: Any) -> Any:
 class Softmax(_Exponentials):
     """``exp(x) / sum(exp(x))`` over axes, without overflow."""
 
-    def _compute(self, x: Any) -> Any:
+    def _compute(self, x: np.ndarray) -> np.ndarray:
         top = x.max(axis=self.axis, keepdims=True)
         shifted = np.exp(x - top)
         return shifted / shifted.sum(axis=self.axis, keepdims=True)
 
-    def _pull(self, x: Any, out: Any, g: Any) -> Any:
+    def _pull(self, x: TensorVariable, out: TensorVariable, g: TensorVariable) -> TensorVariable:
         return out * (g - self._sum(g * out))
 
     _push = _pull
 
-    def _lower(self, b: Any, x: Any) -> Any:
-        top = self._expanded(b, b.reduce("max", x, self.axis))
+    def _lower(self, b: Builder[V], x: V) -> V:
+        top = self._expanded(b, b.reduce("max", x, self.axis or ()))
         shifted = b.map(lambda n, x, m: n.exp(n.sub(x, m)), x, top)
-        total = self._expanded(b, b.reduce("add", shifted, self.axis))
+        total = self._expanded(b, b.reduce("add", shifted, self.axis or ()))
         return b.map(lambda n, e, s: n.div(e, s), shifted, total)
 
 
 class LogSoftmax(_Exponentials):
     """``x - log(sum(exp(x)))`` over axes, without overflow."""
 
-    def _compute(self, x: Any) -> Any:
+    def _compute(self, x: np.ndarray) -> np.ndarray:
         top = x.max(axis=self.axis, keepdims=True)
         shifted = x - top
         return shifted - np.log(np.exp(shifted).sum(axis=self.axis, keepdims=True))
 
-    def _pull(self, x: Any, out: Any, g: Any) -> Any:
+    def _pull(self, x: TensorVariable, out: TensorVariable, g: TensorVariable) -> TensorVariable:
         return g - functions.exp(out) * self._sum(g)
 
-    def _push(self, x: Any, out: Any, t: Any) -> Any:
+    def _push(self, x: TensorVariable, out: TensorVariable, t: TensorVariable) -> TensorVariable:
         return t - self._sum(functions.exp(out) * t)
 
-    def _lower(self, b: Any, x: Any) -> Any:
-        top = self._expanded(b, b.reduce("max", x, self.axis))
+    def _lower(self, b: Builder[V], x: V) -> V:
+        top = self._expanded(b, b.reduce("max", x, self.axis or ()))
         shifted = b.map(lambda n, x, m: n.sub(x, m), x, top)
-        total = b.reduce("add", b.map(lambda n, x: n.exp(x), shifted), self.axis)
+        total = b.reduce("add", b.map(lambda n, x: n.exp(x), shifted), self.axis or ())
         logarithm = self._expanded(b, b.map(lambda n, s: n.log(s), total))
         return b.map(lambda n, x, s: n.sub(x, s), shifted, logarithm)
 
@@ -157,33 +159,33 @@ class LogSumExp(_Exponentials):
     def shape_rule(self, s: ShapeContext, x: Shape) -> list[Shape]:
         return [tuple([n for i, n in enumerate(x) if i not in (self.axis or ())])]
 
-    def _compute(self, x: Any) -> Any:
+    def _compute(self, x: np.ndarray) -> np.ndarray:
         top = x.max(axis=self.axis, keepdims=True)
         top = np.where(np.isinf(top), x.dtype.type(0), top)
         total = np.exp(x - top).sum(axis=self.axis, keepdims=True)
         return (np.log(total) + top).squeeze(axis=self.axis)
 
-    def _pull(self, x: Any, out: Any, g: Any) -> Any:
+    def _pull(self, x: TensorVariable, out: TensorVariable, g: TensorVariable) -> TensorVariable:
         return self._weights(x, out) * keep_dims(g, self.axis or ())
 
-    def _push(self, x: Any, out: Any, t: Any) -> Any:
+    def _push(self, x: TensorVariable, out: TensorVariable, t: TensorVariable) -> TensorVariable:
         return sum_over(self._weights(x, out) * t, self.axis)
 
-    def _weights(self, x: Any, out: Any) -> Any:
+    def _weights(self, x: TensorVariable, out: TensorVariable) -> TensorVariable:
         return functions.exp(x - keep_dims(out, self.axis or ()))
 
-    def _lower(self, b: Any, x: Any) -> Any:
-        top = b.map(_finite_or_zero, b.reduce("max", x, self.axis))
+    def _lower(self, b: Builder[V], x: V) -> V:
+        top = b.map(_finite_or_zero, b.reduce("max", x, self.axis or ()))
         shifted = b.map(lambda n, x, m: n.exp(n.sub(x, m)), x, self._expanded(b, top))
-        total = b.reduce("add", shifted, self.axis)
+        total = b.reduce("add", shifted, self.axis or ())
         return b.map(lambda n, s, m: n.add(n.log(s), m), total, top)
 
 
-def _axes(x: Any, axis: Any) -> tuple[int, ...]:
+def _axes(x: TensorVariable, axis: Axis) -> tuple[int, ...]:
     return normalize_axes(axis, x.type.ndim)
 
 
-def softmax(c: Any, axis: Any = None) -> Any:
+def softmax(c: TensorLike, axis: Axis = None) -> TensorVariable:
     """``exp(c) / sum(exp(c))``, with the sum over ``axis``; None means all axes.
 
     Integers become floats.  A row that contains inf, or only -inf, is NaN.
@@ -197,13 +199,13 @@ def softmax(c: Any, axis: Any = None) -> Any:
     return Softmax(axis=_axes(c, axis))(c)
 
 
-def log_softmax(c: Any, axis: Any = None) -> Any:
+def log_softmax(c: TensorLike, axis: Axis = None) -> TensorVariable:
     """The logarithm of `softmax`, accurate even where `softmax` underflows."""
     c = as_tensor_variable(c)
     return LogSoftmax(axis=_axes(c, axis))(c)
 
 
-def logsumexp(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
+def logsumexp(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> TensorVariable:
     """``log(sum(exp(x)))`` over axes, without overflow; -inf if all elements are -inf.
 
     >>> import phintys.tensor as pt
@@ -216,7 +218,7 @@ def logsumexp(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
     return keep_dims(out, axes) if keepdims else out
 
 
-def one_hot(y: Any, num_classes: Any, dtype: Any = None) -> Any:
+def one_hot(y: TensorLike, num_classes: Length, dtype: DTypeLike | None = None) -> TensorVariable:
     """One-hot encoding of ``y``: along a new last axis, 1 at the position ``y`` and 0 elsewhere.
 
     Parameters
@@ -237,7 +239,7 @@ def one_hot(y: Any, num_classes: Any, dtype: Any = None) -> Any:
     return cast(hot, config.floatX if dtype is None else dtype)
 
 
-def to_one_hot(y: Any, nb_class: Any, dtype: Any = None) -> Any:
+def to_one_hot(y: TensorLike, nb_class: Length, dtype: DTypeLike | None = None) -> TensorVariable:
     """`one_hot` of the flattened integers: a matrix."""
     return one_hot(as_tensor_variable(y).flatten(), nb_class, dtype)
 
@@ -252,12 +254,12 @@ xlog1py = functions.xlog1py
 xlogy = functions.xlogy
 
 
-def poch(z: Any, m: Any) -> Any:
+def poch(z: TensorLike, m: TensorLike) -> TensorVariable:
     """The rising factorial ``gamma(z + m) / gamma(z)``."""
     z = as_tensor_variable(z)
     return functions.gamma(z + m) / functions.gamma(z)
 
 
-def factorial(n: Any) -> Any:
+def factorial(n: TensorLike) -> TensorVariable:
     """``gamma(n + 1)``."""
     return functions.gamma(as_tensor_variable(n) + 1)

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import singledispatch
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from phintys.errors import NotScalarConstantError
+from phintys.graph.op import Op
 from phintys.graph.variable import Constant, Variable, late_bound
 from phintys.scalar import dtypes
 from phintys.scalar.conversion import converted
 from phintys.scalar.type import ScalarConstant
+from phintys.tensor.aliases import Length, ShapeLike, StaticShape, TensorLike
 from phintys.tensor.convert import as_tensor_variable, constant
 from phintys.tensor.elemwise import DimShuffle, Elemwise, cast, functions
-from phintys.tensor.variable import TensorConstant
+from phintys.tensor.variable import TensorConstant, TensorVariable
 
 __all__ = [
     "extract_constant",
@@ -27,10 +29,15 @@ __all__ = [
 
 #: Limit of nodes that `constant_value` visits, to keep it cheap; beyond it values are unknown.
 MAX_NODES = 64
+T = TypeVar("T", bound=TensorLike)
+
+
+#: where a value comes from, see `constant_origin`
+Origin = np.ndarray | Variable | tuple[Callable[..., Any], Sequence[Variable]] | None
 
 
 @singledispatch
-def constant_origin(op: Any, out: Any) -> Any:
+def constant_origin(op: Op, out: Variable) -> Origin:
     """Where the value of the elements of ``out``, an output of ``op``, comes from if all are equal.
 
     Registered per op class.  Returns a NumPy value, the variable that the elements equal,
@@ -40,20 +47,24 @@ def constant_origin(op: Any, out: Any) -> Any:
 
 
 @constant_origin.register
-def _(op: DimShuffle, out: Any) -> Any:
-    return out.owner.inputs[0]
+def _(op: DimShuffle, out: Variable) -> Variable:
+    _, x = out.owner_op_and_inputs
+    return x
 
 
 @constant_origin.register
-def _(op: Elemwise, out: Any) -> Any:
-    if len(out.owner.outputs) != 1:
+def _(op: Elemwise, out: Variable) -> Origin:
+    node = out.owner
+    if node is None or len(node.outputs) != 1:
         return None
     if op.scalar_op.name == "second":
-        return out.owner.inputs[1]
-    return op.scalar_op.compute, out.owner.inputs
+        return node.inputs[1]
+    return op.scalar_op.compute, node.inputs
 
 
-def constant_value(v: Any, elemwise: bool = True, max_nodes: int = MAX_NODES) -> Any:
+def constant_value(
+    v: Variable, elemwise: bool = True, max_nodes: int = MAX_NODES
+) -> np.ndarray | None:
     """The common value of all elements of ``v`` as a 0-d array, or None if it is not known.
 
     Looks through fills, casts, broadcasts, shapes of known length and (with ``elemwise``)
@@ -63,8 +74,8 @@ def constant_value(v: Any, elemwise: bool = True, max_nodes: int = MAX_NODES) ->
         return None
     if isinstance(v, TensorConstant) and v.data.ndim == 0:
         return v.data.astype(v.type.dtype)
-    found: dict[Variable, Any] = {}
-    origins: dict[Variable, Any] = {}  # `constant_origin` may create new variables in each call
+    found: dict[Variable, np.ndarray] = {}
+    origins: dict[Variable, Origin] = {}  # `constant_origin` may create new variables in each call
     stack = [v]
     while stack:
         x = stack[-1]
@@ -87,7 +98,7 @@ def constant_value(v: Any, elemwise: bool = True, max_nodes: int = MAX_NODES) ->
     return found[v]
 
 
-def _origin_of(x: Any, elemwise: bool) -> Any:
+def _origin_of(x: Variable, elemwise: bool) -> Origin:
     if isinstance(x, TensorConstant):
         return x.data if x.data.ndim == 0 else x.unique_value
     if isinstance(x, Constant):
@@ -98,19 +109,19 @@ def _origin_of(x: Any, elemwise: bool) -> Any:
     return None if isinstance(origin, tuple) and not elemwise else origin
 
 
-def _needed(origin: Any) -> Sequence[Variable]:
+def _needed(origin: Origin) -> Sequence[Variable]:
     if isinstance(origin, Variable):
         return [origin]
     return origin[1] if isinstance(origin, tuple) else ()
 
 
-def _combine(origin: Any, values: Sequence[Any]) -> Any:
+def _combine(origin: Origin, values: Sequence[np.ndarray]) -> Any:
     if isinstance(origin, Variable):
         return values[0]
     return origin[0](*values) if isinstance(origin, tuple) else origin
 
 
-def known_length(v: Any) -> int | None:
+def known_length(v: Length) -> int | None:
     """The value of a length, given as a number or 0-d variable, as int; None if not known."""
     if isinstance(v, int | np.integer):
         return int(v)
@@ -122,7 +133,7 @@ def known_length(v: Any) -> int | None:
     return None if value is None else int(value)
 
 
-def known_constant(v: Any) -> Any:
+def known_constant(v: Variable) -> complex | None:
     """The number that all elements of ``v`` are known to be; None if they are not."""
     value = constant_value(v)
     return None if value is None else value.item()
@@ -133,13 +144,13 @@ late_bound["known_constant"] = known_constant
 
 
 def get_underlying_scalar_constant_value(
-    v: Any,
+    v: T,
     *,
     elemwise: bool = True,
     only_process_constants: bool = False,
     max_recur: int = 10,
     raise_not_constant: bool = True,
-) -> Any:
+) -> np.ndarray | T:
     """The value that all elements of ``v`` have, as a 0-d array.
 
     Parameters
@@ -165,14 +176,15 @@ def get_underlying_scalar_constant_value(
 
 
 def get_scalar_constant_value(
-    v: Any,
+    v: T,
     elemwise: bool = True,
     only_process_constants: bool = False,
     max_recur: int = 10,
     raise_not_constant: bool = True,
-) -> Any:
+) -> np.ndarray | T:
     """The value of a 0-d ``v`` if it is known; see `get_underlying_scalar_constant_value`."""
-    ndim = getattr(v.type, "ndim", 0) if isinstance(v, Variable) else np.ndim(v)
+    given: Any = v
+    ndim = getattr(v.type, "ndim", 0) if isinstance(v, Variable) else np.ndim(given)
     if ndim != 0:
         raise NotScalarConstantError(f"{v} has {ndim} dimensions: it is not a scalar.")
     return get_underlying_scalar_constant_value(
@@ -184,7 +196,9 @@ def get_scalar_constant_value(
     )
 
 
-def extract_constant(x: Any, elemwise: bool = True, only_process_constants: bool = False) -> Any:
+def extract_constant(
+    x: TensorLike, elemwise: bool = True, only_process_constants: bool = False
+) -> np.ndarray | Variable:
     """The constant value of ``x`` if it is known, else ``x`` itself as a variable."""
     x = x if isinstance(x, Variable) else as_tensor_variable(x)
     return get_underlying_scalar_constant_value(
@@ -199,12 +213,12 @@ def extract_constant(x: Any, elemwise: bool = True, only_process_constants: bool
 
 
 @singledispatch
-def vector_entries(op: Any, out: Any) -> Any:
+def vector_entries(op: Op, out: Variable) -> Sequence[Any] | None:
     """The entries of ``out``, a vector computed by ``op``, as variables, or None; see `entries`."""
     return None
 
 
-def entries(vector: Any) -> list[Any]:
+def entries(vector: Variable) -> list[TensorVariable]:
     """The entries of an integer vector, as variables; ValueError if its length is not known."""
     if isinstance(vector, TensorConstant):
         return [as_tensor_variable(n) for n in vector.data]
@@ -212,10 +226,11 @@ def entries(vector: Any) -> list[Any]:
         found = vector_entries(vector.owner.op, vector)
         if found is not None:
             return list(found)
-    return [vector[i] for i in range(get_vector_length(vector))]
+    x = as_tensor_variable(vector)
+    return [x[i] for i in range(get_vector_length(x))]
 
 
-def known_entries(vector: Any) -> tuple[int | None, ...]:
+def known_entries(vector: Variable) -> tuple[int | None, ...]:
     """The entries of an integer vector that are known."""
     return tuple([known_length(n) for n in entries(vector)])
 
@@ -223,7 +238,7 @@ def known_entries(vector: Any) -> tuple[int | None, ...]:
 late_bound["known_entries"] = known_entries
 
 
-def get_vector_length(v: Any) -> int:
+def get_vector_length(v: TensorLike) -> int:
     """The length of a vector, known when the graph is built; ValueError if it is not.
 
     >>> import phintys.tensor as pt
@@ -239,7 +254,7 @@ def get_vector_length(v: Any) -> int:
     return length
 
 
-def shape_entries(shape: Any, what: str = "shape") -> list[Any]:
+def shape_entries(shape: ShapeLike, what: str = "shape") -> list[TensorVariable]:
     """A shape given in any form, as a list of 0-d integer variables.
 
     Accepts an int, a 0-d variable, a sequence of those, or an integer vector of known length.
@@ -253,14 +268,14 @@ def shape_entries(shape: Any, what: str = "shape") -> list[Any]:
     return [_length(n, what) for n in found]
 
 
-def _length(n: Any, what: str) -> Any:
+def _length(n: TensorLike, what: str) -> TensorVariable:
     n = as_tensor_variable(n)
     if n.type.ndim != 0 or n.type.dtype not in dtypes.INTEGER:
         raise TypeError(f"An entry of a {what} is a 0-d integer; {n} has type {n.type}.")
     return n
 
 
-def infer_static_shape(shape: Any) -> tuple[list[Any], tuple[int | None, ...]]:
+def infer_static_shape(shape: ShapeLike) -> tuple[list[TensorVariable], StaticShape]:
     """The entries of a symbolic shape as variables, and the static shape (None where unknown).
 
     >>> infer_static_shape((2, 3))[1]
@@ -276,7 +291,7 @@ def infer_static_shape(shape: Any) -> tuple[list[Any], tuple[int | None, ...]]:
     return found, tuple(static)
 
 
-def as_length(n: Any) -> Any:
+def as_length(n: TensorLike) -> TensorVariable:
     """A length or position as an int64 variable, or constant if ``n`` is constant.
 
     A uint64 that exceeds int64 becomes the largest int64.

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from phintys.scalar import dtypes
+from phintys.tensor.aliases import Axis, DTypeLike, Length, TensorLike
 from phintys.tensor.convert import as_tensor_variable
 from phintys.tensor.elemwise import cast, functions
 from phintys.tensor.reduce import max as max_over
@@ -15,19 +14,24 @@ from phintys.tensor.reduce import normalize_axes
 from phintys.tensor.reduce import sum as sum_over
 from phintys.tensor.shape import length, product
 from phintys.tensor.static import as_length
+from phintys.tensor.variable import TensorVariable
 
 __all__ = ["mean", "ptp", "std", "var"]
 
 
-def _count(x: Any, axis: Any) -> Any:
+def _count(x: TensorVariable, axis: Axis) -> TensorVariable:
     """The number of elements per result of a reduction over ``axis``, as float64."""
     axes = normalize_axes(axis, x.type.ndim)
     return cast(product([length(x, i) for i in axes]), "float64")
 
 
 def mean(
-    input: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False, acc_dtype: Any = None
-) -> Any:
+    input: TensorLike,
+    axis: Axis = None,
+    dtype: DTypeLike | None = None,
+    keepdims: bool = False,
+    acc_dtype: DTypeLike | None = None,
+) -> TensorVariable:
     """The mean over axes.
 
     Parameters
@@ -52,8 +56,12 @@ def mean(
 
 
 def var(
-    input: Any, axis: Any = None, ddof: Any = 0, keepdims: bool = False, corrected: bool = False
-) -> Any:
+    input: TensorLike,
+    axis: Axis = None,
+    ddof: Length = 0,
+    keepdims: bool = False,
+    corrected: bool = False,
+) -> TensorVariable:
     """The variance over axes, computed from the differences to the mean.
 
     Parameters
@@ -81,24 +89,30 @@ def var(
     return cast(total / divisor, total.type.dtype)
 
 
-def _is_complex(x: Any) -> bool:
+def _is_complex(x: TensorVariable) -> bool:
     return dtypes.is_complex(x.type.dtype)
 
 
 def std(
-    input: Any, axis: Any = None, ddof: Any = 0, keepdims: bool = False, corrected: bool = False
-) -> Any:
+    input: TensorLike,
+    axis: Axis = None,
+    ddof: Length = 0,
+    keepdims: bool = False,
+    corrected: bool = False,
+) -> TensorVariable:
     """The standard deviation over axes; parameters as of `var`."""
     return functions.sqrt(var(input, axis, ddof, keepdims, corrected))
 
 
-def ptp(a: Any, axis: Any = None) -> Any:
+def ptp(a: TensorLike, axis: Axis = None) -> TensorVariable:
     """The range over axes: the greatest element minus the smallest."""
     a = as_tensor_variable(a)
     return max_over(a, axis) - min_over(a, axis)
 
 
-def norm(x: Any, L: Any, axis: Any = None, keepdims: bool = False) -> Any:
+def norm(
+    x: TensorLike, L: float | TensorVariable, axis: Axis = None, keepdims: bool = False
+) -> TensorVariable:
     """The norm over axes: ``(sum |x|^L)^(1/L)``.
 
     ``L`` may be inf (the greatest absolute value) and 0 (the number of nonzero elements).

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from phintys.graph.op import Op
+import numpy as np
+
+from phintys.graph.op import Op, Storage
 from phintys.graph.type import Type
 from phintys.graph.variable import Apply, Constant, Variable
 from phintys.scalar import dtypes
+from phintys.tensor.aliases import TensorLike
 from phintys.tensor.convert import as_tensor_variable
 
 
@@ -62,11 +65,18 @@ class MakeSlice(Op):
 
     __props__ = ()
 
-    def make_node(self, slc: Any, stop: Any = None, step: Any = None) -> Apply:
+    def make_node(
+        self,
+        slc: slice | TensorLike | None,
+        stop: TensorLike | None = None,
+        step: TensorLike | None = None,
+    ) -> Apply:
         parts = [slc.start, slc.stop, slc.step] if isinstance(slc, slice) else [slc, stop, step]
         return Apply(self, [as_int_none_variable(p) for p in parts], [slicetype()])
 
-    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: list[list[Any]]) -> None:
+    def perform(
+        self, node: Apply, inputs: Sequence[np.ndarray | None], output_storage: Storage
+    ) -> None:
         output_storage[0][0] = slice(*(None if i is None else int(i) for i in inputs))
 
     def connection_pattern(self, node: Apply) -> list[list[bool]]:
@@ -80,7 +90,7 @@ NoneConst = Constant(none_type_t, None, name="NoneConst")
 NoneSliceConst = SliceConstant(slicetype, slice(None), name="NoneSliceConst")
 
 
-def as_int_none_variable(x: Any) -> Any:
+def as_int_none_variable(x: TensorLike | None) -> Variable:
     """``x`` as an integer tensor variable, or `NoneConst` for None; TypeError for other dtypes."""
     if x is None or (isinstance(x, Variable) and isinstance(x.type, NoneTypeT)):
         return NoneConst

@@ -267,9 +267,7 @@ class RandomVariable(RNGConsumerOp):
             new = max(p.type.ndim - v.type.ndim for p, v in zip(params, self.dist_params(node)))
             whole = self.make_node(rng, None, *params)
             shapes = [(), (), *(shape_tuple(p) for p in self.dist_params(whole))]
-            found = infer_shape(whole, shapes)[1]
-            assert found is not None
-            lengths = list(found[:new])
+            lengths = list((infer_shape(whole, shapes)[1] or ())[:new])
             size = concatenate([as_tensor_variable(lengths), size]) if lengths else size
         return self.make_node(rng, size, *params)
 

@@ -25,8 +25,8 @@ def reduction(v: Variable, kind: type) -> tuple[Apply | None, bool]:
     inner = node.inputs[0].owner if isinstance(node.op, DimShuffle) else None
     if inner is None or not isinstance(inner.op, kind):
         return None, False
-    kept = keep_dims(node.inputs[0], reduced_axes(inner)).owner_op
-    return (inner, True) if kept == node.op else (None, False)
+    kept = keep_dims(node.inputs[0], reduced_axes(inner))
+    return (inner, True) if kept.owner_op == node.op else (None, False)
 
 
 def reduced_axes(node: Apply) -> tuple[int, ...]:
