@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Literal, overload
 
 import numpy as np
 
@@ -27,7 +27,7 @@ class Nonzero(Op):
     # ----- class and static shape
     __props__ = ()
 
-    def make_node(self, a: Any) -> Apply:
+    def make_node(self, a: TensorLike) -> Apply:
         a = as_tensor_variable(a)
         if a.type.ndim == 0:
             raise ValueError(f"Nonzero takes tensors with at least one axis; {a} is 0-d.")
@@ -48,7 +48,13 @@ class Nonzero(Op):
 _nonzero = Nonzero()
 
 
-def nonzero(a: TensorLike, return_matrix: bool = False) -> Any:
+@overload
+def nonzero(a: TensorLike, return_matrix: Literal[False] = False) -> tuple[TensorVariable, ...]: ...
+@overload
+def nonzero(a: TensorLike, return_matrix: Literal[True]) -> TensorVariable: ...
+def nonzero(
+    a: TensorLike, return_matrix: bool = False
+) -> tuple[TensorVariable, ...] | TensorVariable:
     """The positions of the elements that are not zero, as a tuple of one int64 vector per axis.
 
     ``return_matrix``: as rows of one matrix.  ValueError for 0-d tensors.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import ceil
-from typing import Any
+from typing import Any, Literal, overload
 
 import numpy as np
 
@@ -348,6 +348,27 @@ def _triangle(m: TensorLike, k: TensorLike, lower: bool) -> TensorVariable:
 # ============================================================================= linspace
 
 
+@overload
+def linspace(
+    start: TensorLike,
+    stop: TensorLike,
+    num: int | Variable = 50,
+    endpoint: bool = True,
+    retstep: Literal[False] = False,
+    dtype: DTypeLike | None = None,
+    axis: int = 0,
+) -> TensorVariable: ...
+@overload
+def linspace(
+    start: TensorLike,
+    stop: TensorLike,
+    num: int | Variable = 50,
+    endpoint: bool = True,
+    *,
+    retstep: Literal[True],
+    dtype: DTypeLike | None = None,
+    axis: int = 0,
+) -> tuple[TensorVariable, TensorVariable]: ...
 def linspace(
     start: TensorLike,
     stop: TensorLike,
@@ -356,7 +377,7 @@ def linspace(
     retstep: bool = False,
     dtype: DTypeLike | None = None,
     axis: int = 0,
-) -> Any:
+) -> TensorVariable | tuple[TensorVariable, TensorVariable]:
     """``num`` evenly spaced values from ``start`` to ``stop``.
 
     Parameters
