@@ -364,11 +364,10 @@ def linspace(
     stop: TensorLike,
     num: int | Variable = 50,
     endpoint: bool = True,
-    *,
-    retstep: Literal[True],
+    retstep: bool = False,
     dtype: DTypeLike | None = None,
     axis: int = 0,
-) -> tuple[TensorVariable, TensorVariable]: ...
+) -> Any: ...
 def linspace(
     start: TensorLike,
     stop: TensorLike,
