@@ -29,6 +29,8 @@ Length = Union[int, np.integer, Variable]
 ShapeLike = Union[Length, Sequence[Length], np.ndarray]
 #: for each axis a length, or None if it is not known
 StaticShape = tuple[int | None, ...]
+#: what a type makes a static shape of; True means 1, False not known
+ShapeOfType = Union[int, Sequence[int | None]]
 #: an entry of a subscript, and a subscript
 IndexEntry = Union[TensorLike, slice, EllipsisType, None]
 Index = Union[IndexEntry, tuple[IndexEntry, ...]]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from phintys.graph.variable import Variable
 from phintys.scalar.dtypes import is_complex
 from phintys.scalar.type import ScalarType
 from phintys.tensor import axes, creation, cumulative, index, math, reduce, statistics
-from phintys.tensor.aliases import Kind
+from phintys.tensor.aliases import Axis, DTypeLike, Index, Kind, Length, ShapeLike, TensorLike
 from phintys.tensor.convert import tensor_variable_of
 from phintys.tensor.diagonal import diagonal, trace
 from phintys.tensor.dot import dot, matmul
@@ -44,7 +44,7 @@ UNARY = {
 _OPERANDS = (TensorVariable, bool, int, float, complex, np.ndarray, np.generic, list, tuple)
 
 
-def _is_operand(other: Any) -> bool:
+def _is_operand(other: object) -> bool:
     """Whether an operator accepts ``other``; if not, Python tries the operator of ``other``."""
     if isinstance(other, _OPERANDS):
         return True
@@ -53,22 +53,26 @@ def _is_operand(other: Any) -> bool:
     return tensor_variable_of.dispatch(type(other)) is not tensor_variable_of.dispatch(object)
 
 
-def _binary(row: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
+Binary = Callable[[TensorVariable, Any], TensorVariable]
+Unary = Callable[[TensorVariable], TensorVariable]
+
+
+def _binary(row: str) -> tuple[Binary, Binary]:
     op = elementwise(row)
 
-    def forward(self: Any, other: Any) -> Any:
+    def forward(self: TensorVariable, other: Any) -> TensorVariable:
         return op(self, other) if _is_operand(other) else NotImplemented
 
-    def reflected(self: Any, other: Any) -> Any:
+    def reflected(self: TensorVariable, other: Any) -> TensorVariable:
         return op(other, self) if _is_operand(other) else NotImplemented
 
     return forward, reflected
 
 
-def _unary(row: str) -> Callable[[Any], Any]:
+def _unary(row: str) -> Unary:
     op = elementwise(row)
 
-    def method(self: Any) -> Any:
+    def method(self: TensorVariable) -> TensorVariable:
         return op(self)
 
     method.__doc__ = op.scalar_op.doc
@@ -95,53 +99,56 @@ def _attach_operators() -> None:
 
 _attach_operators()
 
+#: what the checker takes the methods below for, so that it compares them with the declared ones
+_Base = TensorVariable if TYPE_CHECKING else object
 
-class _Operators:
+
+class _Operators(_Base):
     """Operators that are not in the tables above; copied to `TensorVariable` below."""
 
-    def __divmod__(self: Any, other: Any) -> Any:
+    def __divmod__(self, other: TensorLike) -> tuple[TensorVariable, TensorVariable]:
         return self // other, self % other
 
-    def __rdivmod__(self: Any, other: Any) -> Any:
+    def __rdivmod__(self, other: TensorLike) -> tuple[TensorVariable, TensorVariable]:
         return other // self, other % self
 
-    def __matmul__(self: Any, other: Any) -> Any:
+    def __matmul__(self, other: TensorLike) -> TensorVariable:
         return matmul(self, other) if _is_operand(other) else NotImplemented
 
-    def __rmatmul__(self: Any, other: Any) -> Any:
+    def __rmatmul__(self, other: TensorLike) -> TensorVariable:
         return matmul(other, self) if _is_operand(other) else NotImplemented
 
-    def __bool__(self: Any) -> bool:
+    def __bool__(self) -> NoReturn:
         raise TypeError(
             f"The truth value of {self} is not known before the function runs. Use switch or "
             "ifelse to choose, & and | for 'and' and 'or', eq for elementwise equality."
         )
 
-    def __index__(self: Any) -> int:
+    def __index__(self) -> NoReturn:
         raise TypeError(_no_number(self, "integer"))
 
-    def __int__(self: Any) -> int:
+    def __int__(self) -> NoReturn:
         raise TypeError(_no_number(self, "integer"))
 
-    def __float__(self: Any) -> float:
+    def __float__(self) -> NoReturn:
         raise TypeError(_no_number(self, "float"))
 
-    def __complex__(self: Any) -> complex:
+    def __complex__(self) -> NoReturn:
         raise TypeError(_no_number(self, "complex number"))
 
-    def __len__(self: Any) -> int:
+    def __len__(self) -> NoReturn:
         raise TypeError(f"{self} has no len(): write x.shape[0] for its symbolic length.")
 
-    def __getitem__(self: Any, key: Any) -> Any:
+    def __getitem__(self, key: Index) -> TensorVariable:
         return index.getitem(self, key)
 
-    def __setitem__(self: Any, key: Any, value: Any) -> None:
+    def __setitem__(self, key: Index, value: TensorLike) -> NoReturn:
         raise TypeError(
             f"{self} cannot be assigned to: variables are immutable. Write y = x[key].set(value), "
             "or x[key].inc(value), for a tensor with other elements."
         )
 
-    def __iter__(self: Any) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[TensorVariable]:
         if self.type.ndim == 0:
             raise TypeError(f"{self} is 0-d: it cannot be iterated over.")
         n = self.type.shape[0]
@@ -152,7 +159,7 @@ class _Operators:
         return (self[i] for i in range(n))
 
 
-def _no_number(x: Any, kind: str) -> str:
+def _no_number(x: TensorVariable, kind: str) -> str:
     return (
         f"{x} is symbolic: it has no value yet and cannot become a Python {kind}. Use astype to "
         "convert it in the graph, or eval to compute it."
@@ -172,256 +179,266 @@ for _name in FUNCTIONS:
     _attach(_name, _unary(_name))
 
 
-class _Methods:
+class _Methods(_Base):
     """Methods that call a function of the same name with the variable as first argument."""
 
     # ----- shape and type
     @property
-    def shape(self: Any) -> Any:
+    def shape(self) -> TensorVariable:
         """The shape, a symbolic int64 vector."""
         return shape(self)
 
     @property
-    def size(self: Any) -> Any:
+    def size(self) -> TensorVariable:
         """The number of elements, a symbolic int64."""
         return reduce.prod(shape(self))
 
-    def astype(self: Any, dtype: Any) -> Any:
+    def astype(self, dtype: DTypeLike) -> TensorVariable:
         """This tensor cast to another dtype; see `cast`."""
         return cast(self, dtype)
 
-    def transfer(self: Any, target: str) -> Any:
+    def transfer(self, target: str) -> Variable:
         """This tensor on another device; see `phintys.graph.type.transfer`."""
         return transfer(self, target)
 
-    def get_underlying_scalar_constant(self: Any) -> Any:
+    def get_underlying_scalar_constant(self) -> np.ndarray | TensorVariable:
         """The value that all elements have; NotScalarConstantError if it is not known."""
         return get_underlying_scalar_constant_value(self)
 
     # ----- axes
     @property
-    def T(self: Any) -> Any:
+    def T(self) -> TensorVariable:
         """This tensor with its axes in reverse order."""
         return axes.transpose(self)
 
     @property
-    def mT(self: Any) -> Any:
+    def mT(self) -> TensorVariable:
         """This tensor with its last two axes exchanged."""
         return axes.matrix_transpose(self)
 
-    def transpose(self: Any, *order: Any) -> Any:
+    def transpose(self, *order: int | Sequence[int] | None) -> TensorVariable:
         """Axes permuted: ``x.transpose()``, ``x.transpose(1, 0)`` or ``x.transpose((1, 0))``."""
         alone = len(order) == 1 and (order[0] is None or isinstance(order[0], list | tuple))
-        return axes.transpose(self, (order[0] if alone else order) or None)
+        given: Any = order[0] if alone else order
+        return axes.transpose(self, given or None)
 
-    def dimshuffle(self: Any, *pattern: Any) -> Any:
+    def dimshuffle(self, *pattern: int | str | Sequence[int | str]) -> TensorVariable:
         """Axes permuted, dropped and added; see `phintys.tensor.elemwise.dimshuffle`."""
         return dimshuffle(self, *pattern)
 
-    def swapaxes(self: Any, axis1: int, axis2: int) -> Any:
+    def swapaxes(self, axis1: int, axis2: int) -> TensorVariable:
         """This tensor with two axes exchanged."""
         return axes.swapaxes(self, axis1, axis2)
 
-    def squeeze(self: Any, axis: Any = None) -> Any:
+    def squeeze(self, axis: Axis = None) -> TensorVariable:
         """This tensor without axes of length 1; see `squeeze`."""
         return axes.squeeze(self, axis)
 
-    def reshape(self: Any, newshape: Any, *, ndim: int | None = None) -> Any:
+    def reshape(self, newshape: ShapeLike, *, ndim: int | None = None) -> TensorVariable:
         """This tensor with another shape, given as one tuple or vector; see `reshape`."""
         return reshape(self, newshape, ndim=ndim)
 
-    def flatten(self: Any, ndim: int = 1) -> Any:
+    def flatten(self, ndim: int = 1) -> TensorVariable:
         """This tensor with ``ndim`` dimensions, the first ``ndim - 1`` unchanged."""
         return flatten(self, ndim)
 
-    def ravel(self: Any) -> Any:
+    def ravel(self) -> TensorVariable:
         """This tensor flattened to a vector."""
         return flatten(self)
 
     # ----- values
     @property
-    def real(self: Any) -> Any:
+    def real(self) -> TensorVariable:
         """The real part."""
         return elementwise("real")(self)
 
     @property
-    def imag(self: Any) -> Any:
+    def imag(self) -> TensorVariable:
         """The imaginary part."""
         return elementwise("imag")(self)
 
-    def conj(self: Any) -> Any:
+    def conj(self) -> TensorVariable:
         """The complex conjugate; real tensors are returned unchanged."""
         return elementwise("conj")(self) if is_complex(self.type.dtype) else self
 
     conjugate = conj
 
-    def clip(self: Any, a_min: Any, a_max: Any) -> Any:
+    def clip(self, a_min: TensorLike, a_max: TensorLike) -> TensorVariable:
         """Elements limited to the range from ``a_min`` to ``a_max``."""
         return elementwise("clip")(self, a_min, a_max)
 
-    def copy(self: Any, name: str | None = None) -> Any:
+    def copy(self, name: str | None = None) -> TensorVariable:
         """A copy of this tensor."""
         return elementwise("identity")(self, name=name)
 
-    def fill(self: Any, value: Any) -> Any:
+    def fill(self, value: TensorLike) -> TensorVariable:
         """``value`` broadcast to the shape of this tensor."""
         return creation.fill(self, value)
 
-    def zeros_like(self: Any, dtype: Any = None) -> Any:
+    def zeros_like(self, dtype: DTypeLike | None = None) -> TensorVariable:
         """Zeros in the shape of this tensor."""
         return creation.zeros_like(self, dtype)
 
-    def ones_like(self: Any, dtype: Any = None) -> Any:
+    def ones_like(self, dtype: DTypeLike | None = None) -> TensorVariable:
         """Ones in the shape of this tensor."""
         return creation.ones_like(self, dtype)
 
-    def round(self: Any, mode: str | None = None) -> Any:
+    def round(self, mode: str | None = None) -> TensorVariable:
         """Elements rounded half to even, or by ``mode="half_away_from_zero"``."""
         return math.round(self, mode)
 
     # ----- for Jacobians
-    def _unit_vectors(self: Any) -> Any:
+    def _unit_vectors(self) -> TensorVariable:
         """The unit vectors in the tangent space of this vector, as rows of a matrix."""
-        return eye(self.shape[0], dtype=self.type.tangent_type.dtype)
+        tangents: Any = self.type.tangent_type
+        return eye(self.shape[0], dtype=tangents.dtype)
 
-    def _repeated(self: Any, n: Any) -> Any:
+    def _repeated(self, n: Length) -> TensorVariable:
         """This tensor repeated ``n`` times along a new first axis."""
         return creation.alloc(self, n, *(self.shape[i] for i in range(self.type.ndim)))
 
     # ----- parts
-    def set(self: Any, y: Any, **kwargs: Any) -> Any:
+    def set(self, y: TensorLike, **kwargs: bool) -> TensorVariable:
         """``x`` with the part replaced, in ``x[key].set(y)``; see `set_subtensor`."""
         return index.set_subtensor(self, y, **kwargs)
 
-    def inc(self: Any, y: Any, **kwargs: Any) -> Any:
+    def inc(self, y: TensorLike, **kwargs: bool) -> TensorVariable:
         """``x`` with ``y`` added to the part, in ``x[key].inc(y)``; see `inc_subtensor`."""
         return index.inc_subtensor(self, y, **kwargs)
 
-    def take(self: Any, indices: Any, axis: int | None = None, mode: str = "raise") -> Any:
+    def take(
+        self, indices: TensorLike, axis: int | None = None, mode: str = "raise"
+    ) -> TensorVariable:
         """Elements at integer positions along an axis; see `take`."""
         return index.take(self, indices, axis, mode)
 
-    def compress(self: Any, a: Any, axis: int | None = None) -> Any:
+    def compress(self, a: TensorLike, axis: int | None = None) -> TensorVariable:
         """The slices along an axis at which ``a`` is not zero; see `compress`."""
         return index.compress(a, self, axis)
 
-    def nonzero(self: Any, return_matrix: bool = False) -> Any:
+    def nonzero(self, return_matrix: bool = False) -> Any:
         """Positions of the elements that are not zero; see `nonzero`."""
         return nonzero(self, return_matrix)
 
-    def nonzero_values(self: Any) -> Any:
+    def nonzero_values(self) -> TensorVariable:
         """The elements that are not zero, as a vector."""
         return index.nonzero_values(self)
 
-    def diagonal(self: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
+    def diagonal(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> TensorVariable:
         """The diagonal of two axes; see `diagonal`."""
         return diagonal(self, offset, axis1, axis2)
 
-    def trace(self: Any) -> Any:
+    def trace(self) -> TensorVariable:
         """The sum of the main diagonal."""
         return trace(self)
 
-    def repeat(self: Any, repeats: Any, axis: int | None = None) -> Any:
+    def repeat(self, repeats: TensorLike, axis: int | None = None) -> TensorVariable:
         """Each element repeated; see `repeat`."""
         return repeat(self, repeats, axis)
 
     # ----- products and reductions
-    def dot(self: Any, right: Any) -> Any:
+    def dot(self, right: TensorLike) -> TensorVariable:
         """The product with another tensor; see `dot`."""
         return dot(self, right)
 
     __dot__ = dot
 
-    def __rdot__(self: Any, left: Any) -> Any:
+    def __rdot__(self, left: TensorLike) -> TensorVariable:
         return dot(left, self)
 
     def sum(
-        self: Any,
-        axis: Any = None,
-        dtype: Any = None,
+        self,
+        axis: Axis = None,
+        dtype: DTypeLike | None = None,
         keepdims: bool = False,
-        acc_dtype: Any = None,
-    ) -> Any:
+        acc_dtype: DTypeLike | None = None,
+    ) -> TensorVariable:
         """The sum of elements; see `sum`."""
         return reduce.sum(self, axis, dtype, keepdims, acc_dtype)
 
     def prod(
-        self: Any,
-        axis: Any = None,
-        dtype: Any = None,
+        self,
+        axis: Axis = None,
+        dtype: DTypeLike | None = None,
         keepdims: bool = False,
-        acc_dtype: Any = None,
-    ) -> Any:
+        acc_dtype: DTypeLike | None = None,
+    ) -> TensorVariable:
         """The product of elements; see `prod`."""
         return reduce.prod(self, axis, dtype, keepdims, acc_dtype)
 
     def mean(
-        self: Any,
-        axis: Any = None,
-        dtype: Any = None,
+        self,
+        axis: Axis = None,
+        dtype: DTypeLike | None = None,
         keepdims: bool = False,
-        acc_dtype: Any = None,
-    ) -> Any:
+        acc_dtype: DTypeLike | None = None,
+    ) -> TensorVariable:
         """The mean; see `mean`."""
         return statistics.mean(self, axis, dtype, keepdims, acc_dtype)
 
     def var(
-        self: Any, axis: Any = None, ddof: Any = 0, keepdims: bool = False, corrected: bool = False
-    ) -> Any:
+        self, axis: Axis = None, ddof: Length = 0, keepdims: bool = False, corrected: bool = False
+    ) -> TensorVariable:
         """The variance; see `var`."""
         return statistics.var(self, axis, ddof, keepdims, corrected)
 
     def std(
-        self: Any, axis: Any = None, ddof: Any = 0, keepdims: bool = False, corrected: bool = False
-    ) -> Any:
+        self, axis: Axis = None, ddof: Length = 0, keepdims: bool = False, corrected: bool = False
+    ) -> TensorVariable:
         """The standard deviation; see `var`."""
         return statistics.std(self, axis, ddof, keepdims, corrected)
 
-    def max(self: Any, axis: Any = None, keepdims: bool = False, initial: Any = None) -> Any:
+    def max(
+        self, axis: Axis = None, keepdims: bool = False, initial: float | None = None
+    ) -> TensorVariable:
         """The greatest element; see `max`."""
         return reduce.max(self, axis, keepdims, initial)
 
-    def min(self: Any, axis: Any = None, keepdims: bool = False, initial: Any = None) -> Any:
+    def min(
+        self, axis: Axis = None, keepdims: bool = False, initial: float | None = None
+    ) -> TensorVariable:
         """The smallest element; see `max`."""
         return reduce.min(self, axis, keepdims, initial)
 
-    def all(self: Any, axis: Any = None, keepdims: bool = False) -> Any:
+    def all(self, axis: Axis = None, keepdims: bool = False) -> TensorVariable:
         """Whether all elements are true."""
         return reduce.all(self, axis, keepdims)
 
-    def any(self: Any, axis: Any = None, keepdims: bool = False) -> Any:
+    def any(self, axis: Axis = None, keepdims: bool = False) -> TensorVariable:
         """Whether any element is true."""
         return reduce.any(self, axis, keepdims)
 
-    def argmax(self: Any, axis: Any = None, keepdims: bool = False) -> Any:
+    def argmax(self, axis: Axis = None, keepdims: bool = False) -> TensorVariable:
         """The position of the greatest element; see `argmax`."""
         return reduce.argmax(self, axis, keepdims)
 
-    def argmin(self: Any, axis: Any = None, keepdims: bool = False) -> Any:
+    def argmin(self, axis: Axis = None, keepdims: bool = False) -> TensorVariable:
         """The position of the smallest element; see `argmax`."""
         return reduce.argmin(self, axis, keepdims)
 
-    def ptp(self: Any, axis: Any = None) -> Any:
+    def ptp(self, axis: Axis = None) -> TensorVariable:
         """The greatest element minus the smallest."""
         return statistics.ptp(self, axis)
 
-    def sort(self: Any, axis: int | None = -1, kind: Kind | None = None) -> Any:
+    def sort(self, axis: int | None = -1, kind: Kind | None = None) -> TensorVariable:
         """The elements in ascending order; see `sort`."""
         return sort(self, axis, kind)
 
-    def argsort(self: Any, axis: int | None = -1, kind: Kind | None = None) -> Any:
+    def argsort(self, axis: int | None = -1, kind: Kind | None = None) -> TensorVariable:
         """The positions that sort the elements; see `argsort`."""
         return argsort(self, axis, kind)
 
-    def norm(self: Any, L: Any, axis: Any = None, keepdims: bool = False) -> Any:
+    def norm(
+        self, L: float | TensorVariable, axis: Axis = None, keepdims: bool = False
+    ) -> TensorVariable:
         """``(sum |x|^L)^(1/L)``; see `norm`."""
         return statistics.norm(self, L, axis, keepdims)
 
-    def cumsum(self: Any, axis: int | None = None) -> Any:
+    def cumsum(self, axis: int | None = None) -> TensorVariable:
         """Cumulative sums; see `cumsum`."""
         return cumulative.cumsum(self, axis)
 
-    def cumprod(self: Any, axis: int | None = None) -> Any:
+    def cumprod(self, axis: int | None = None) -> TensorVariable:
         """Cumulative products; see `cumprod`."""
         return cumulative.cumprod(self, axis)
 

@@ -129,7 +129,7 @@ class ARangeLength(Op):
     # ----- class and static shape
     __props__ = ()
 
-    def make_node(self, start: TensorLike, stop: TensorLike, step: TensorLike) -> Apply:
+    def make_node(self, start: Variable, stop: Variable, step: Variable) -> Apply:
         return typed_node(self, [start, stop, step], "int64")
 
     def shape_rule(self, s: ShapeContext, *args: Shape) -> list[Shape]:

@@ -9,6 +9,7 @@ import numpy as np
 from phintys.graph.shared import SharedVariable, shared_constructor
 from phintys.scalar import dtypes
 from phintys.scalar.arrays import as_array
+from phintys.tensor.aliases import StaticShape, TensorLike
 from phintys.tensor.type import TensorType
 from phintys.tensor.variable import TensorVariable
 
@@ -18,12 +19,12 @@ class TensorSharedVariable(SharedVariable, TensorVariable):
 
     __slots__ = ()
 
-    def get_value(self, borrow: bool = False, return_internal_type: bool = False) -> Any:
+    def get_value(self, borrow: bool = False, return_internal_type: bool = False) -> np.ndarray:
         """The array: a copy, unless ``borrow``."""
         value = self.container.value
         return value if borrow else value.copy()
 
-    def set_value(self, new_value: Any, borrow: bool = False) -> None:
+    def set_value(self, new_value: TensorLike, borrow: bool = False) -> None:
         """Set the array: equal rank, any lengths; the dtype is converted if that is lossless."""
         if not borrow and isinstance(new_value, np.ndarray):
             new_value = new_value.copy()
@@ -41,12 +42,12 @@ ScalarSharedVariable = TensorSharedVariable
 
 
 def tensor_shared(
-    value: Any,
+    value: np.ndarray | complex | np.generic,
     name: str | None = None,
     strict: bool = False,
     allow_downcast: bool | None = None,
     borrow: bool = False,
-    shape: Any = None,
+    shape: StaticShape | None = None,
     target: str = "cpu",
     **kwargs: Any,
 ) -> TensorSharedVariable:
@@ -67,6 +68,8 @@ shared_constructor.register(np.ndarray, tensor_shared)
 @shared_constructor.register(float)
 @shared_constructor.register(int)
 @shared_constructor.register(complex)
-def scalar_shared(value: Any, name: str | None = None, **kwargs: Any) -> TensorSharedVariable:
+def scalar_shared(
+    value: complex | np.generic, name: str | None = None, **kwargs: Any
+) -> TensorSharedVariable:
     """A shared 0-d tensor; Python ints become int64, floats float64."""
     return tensor_shared(np.asarray(value), name=name, **kwargs)

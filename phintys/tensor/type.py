@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from phintys.config import config
+from phintys.graph.op import Op
 from phintys.graph.shapes import static_shapes
 from phintys.graph.type import Type
 from phintys.graph.variable import Apply, Variable
@@ -16,6 +17,7 @@ from phintys.scalar import dtypes
 from phintys.scalar.arrays import as_array
 from phintys.scalar.conversion import converted
 from phintys.scalar.type import NumberType
+from phintys.tensor.aliases import DTypeLike, ShapeOfType, StaticShape
 
 MAX_NDIM = 64
 _INTERNED: Memo[Any, TensorType] = Memo(0, "types", weak=True)
@@ -40,16 +42,16 @@ class TensorType(NumberType):
 
     __props__ = ("dtype", "shape")
     dtype: str
-    shape: tuple[int | None, ...]
+    shape: StaticShape
     ndim: int
     name: str | None
 
     def __new__(
         cls,
-        dtype: Any = None,
-        shape: Any = None,
+        dtype: DTypeLike | None = None,
+        shape: ShapeOfType | None = None,
         name: str | None = None,
-        broadcastable: Iterable[bool] | None = None,
+        broadcastable: Sequence[bool] | None = None,
         **kwargs: Any,
     ) -> TensorType:
         if shape is None and broadcastable is not None:
@@ -66,12 +68,12 @@ class TensorType(NumberType):
                 return known
         found = cls._make(dtypes.as_dtype(dtype), _static_shape(shape), name)
         # not for 0: it equals False, which means None
-        if key[2] is not None and isinstance(dtype, str) and 0 not in shape:
+        if key[2] is not None and isinstance(dtype, str) and 0 not in key[2]:
             _ASKED_FOR.keep(key, found)
         return found
 
     @classmethod
-    def _make(cls, dtype: str, shape: tuple[int | None, ...], name: str | None) -> TensorType:
+    def _make(cls, dtype: str, shape: StaticShape, name: str | None) -> TensorType:
         key = (cls, dtype, shape, name)
         found = _INTERNED[key]
         if found is None:
@@ -104,21 +106,25 @@ class TensorType(NumberType):
     def __hash__(self) -> int:
         return self._hash
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.dtype, self.shape, self.name)
 
     def __deepcopy__(self, memo: Any) -> TensorType:
         return self
 
     def clone(
-        self, dtype: Any = None, shape: Any = None, broadcastable: Any = None, **kwargs: Any
+        self,
+        dtype: DTypeLike | None = None,
+        shape: ShapeOfType | None = None,
+        broadcastable: Sequence[bool] | None = None,
+        **kwargs: Any,
     ) -> TensorType:
         """The type with another dtype or shape, and the same name."""
         if shape is None:
             shape = self.shape if broadcastable is None else broadcastable
         return type(self)(dtype or self.dtype, shape, self.name)
 
-    def __call__(self, name: str | None = None, shape: Any = None) -> Any:
+    def __call__(self, name: str | None = None, shape: ShapeOfType | None = None) -> Any:
         """A new variable; ``shape`` gives lengths that are unknown in this type."""
         return Type.__call__(self if shape is None else self.clone(shape=shape), name)
 
@@ -311,10 +317,10 @@ class TensorType(NumberType):
 DenseTensorType = TensorType
 
 #: ``narrow[0](variable, shape)`` asserts a static shape; set by `phintys.tensor.shape`.
-narrow: list[Any] = []
+narrow: list[Callable[[Variable, StaticShape], Variable]] = []
 
 
-def _static_shape(shape: Any) -> tuple[int | None, ...]:
+def _static_shape(shape: ShapeOfType) -> StaticShape:
     if isinstance(shape, bool):
         raise TypeError(f"A static shape is a length or a sequence of lengths, not {shape!r}.")
     if isinstance(shape, int | np.integer):
@@ -325,7 +331,7 @@ def _static_shape(shape: Any) -> tuple[int | None, ...]:
     return entries
 
 
-def _static_length(s: Any) -> int | None:
+def _static_length(s: object) -> int | None:
     if s is None or s is False or (isinstance(s, np.bool_) and not s):
         return None
     if s is True or isinstance(s, np.bool_):
@@ -348,7 +354,7 @@ def _about(array: np.ndarray) -> str:
     return f"an array of dtype {array.dtype} and shape {array.shape}"
 
 
-def typed_node(op: Any, inputs: Sequence[Any], *dtypes: str) -> Apply:
+def typed_node(op: Op, inputs: Sequence[Variable], *dtypes: str) -> Apply:
     """The node that applies ``op``: its results have these dtypes, and the shapes of its rule."""
     shapes = static_shapes(op, inputs)
     return Apply(op, inputs, [TensorType(*t).make_variable() for t in zip(dtypes, shapes)])

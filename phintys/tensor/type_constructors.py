@@ -7,7 +7,7 @@ from typing import Any
 
 from phintys.config import config
 from phintys.scalar import dtypes
-from phintys.tensor.aliases import DTypeLike
+from phintys.tensor.aliases import DTypeLike, ShapeOfType, StaticShape
 from phintys.tensor.type import TensorType
 from phintys.tensor.variable import TensorVariable
 
@@ -19,17 +19,19 @@ PREFIXES = {
     "b": "int8", "w": "int16", "i": "int32", "l": "int64",
     "f": "float32", "d": "float64", "c": "complex64", "z": "complex128",
 }  # fmt: skip
-SHAPES: dict[str, tuple[int | None, ...]] = {
+SHAPES: dict[str, StaticShape] = {
     "scalar": (), "vector": (None,), "matrix": (None, None), "row": (1, None), "col": (None, 1),
     **{f"tensor{n}": (None,) * n for n in range(3, 8)},
 }  # fmt: skip
+
+Constructor = Callable[..., TensorVariable]
 
 
 def tensor(
     name: str | None = None,
     *,
     dtype: DTypeLike | None = None,
-    shape: Sequence[int | None] | None = None,
+    shape: ShapeOfType | None = None,
     **kwargs: Any,
 ) -> TensorVariable:
     """A tensor variable.
@@ -48,12 +50,9 @@ def tensor(
     return TensorType(config.floatX if dtype is None else dtype, shape=shape, **kwargs)(name=name)
 
 
-def _constructor(kind: str, shape: tuple[int | None, ...]) -> Callable[..., TensorVariable]:
+def _constructor(kind: str, shape: StaticShape) -> Constructor:
     def make(
-        name: str | None = None,
-        *,
-        dtype: DTypeLike | None = None,
-        shape: Sequence[int | None] = shape,
+        name: str | None = None, *, dtype: DTypeLike | None = None, shape: StaticShape = shape
     ) -> TensorVariable:
         return tensor(name, dtype=dtype, shape=_checked(kind, shape))
 
@@ -64,7 +63,7 @@ def _constructor(kind: str, shape: tuple[int | None, ...]) -> Callable[..., Tens
     return make
 
 
-def _checked(kind: str, shape: Sequence[int | None]) -> tuple[int | None, ...]:
+def _checked(kind: str, shape: Sequence[int | None]) -> StaticShape:
     default = SHAPES[kind]
     shape = tuple(shape)
     if len(shape) != len(default):
@@ -72,7 +71,7 @@ def _checked(kind: str, shape: Sequence[int | None]) -> tuple[int | None, ...]:
     return tuple(d if n is None else n for d, n in zip(default, shape))
 
 
-def _several(make: Callable[..., TensorVariable], name: str) -> Callable[..., list[TensorVariable]]:
+def _several(make: Constructor, name: str) -> Callable[..., list[TensorVariable]]:
     def plural(*names: str | int | None, dtype: DTypeLike | None = None) -> list[TensorVariable]:
         if len(names) == 1 and isinstance(names[0], int):
             names = (None,) * names[0]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import inspect
 import operator
 
 import numpy as np
@@ -9,8 +11,10 @@ import pytest
 from tensor_checks import MODES, check, check_batched, check_derivatives, evaluate
 
 import phintys.tensor as pt
+from phintys.tensor import methods, variable
 from phintys.tensor.cumulative import CumOp
 from phintys.tensor.methods import FUNCTIONS
+from phintys.tensor.variable import TensorVariable
 
 X = np.array([[0.25, -0.5, 0.75], [0.125, 0.5, -0.25]])
 REDUCTIONS = ["sum", "prod", "mean", "var", "std", "max", "min", "all", "any", "argmax", "argmin"]
@@ -174,3 +178,37 @@ def test_differences(n):
     check(lambda x: pt.diff(x, n), lambda x: np.diff(x, n), [np.array([True, False, False])])
     with pytest.raises(ValueError, match="negative"):
         pt.diff(pt.dvector(), -1)
+
+
+def declared_methods():
+    """The parameters of what `TensorVariable` declares for the type checker, by name."""
+    (cls,) = [
+        node
+        for node in ast.parse(inspect.getsource(variable)).body
+        if isinstance(node, ast.ClassDef) and node.name == "TensorVariable"
+    ]
+    (block,) = [node for node in cls.body if isinstance(node, ast.If)]
+    return {node.name: parameters(ast.unparse(node.args)) for node in block.body}
+
+
+def attached_methods():
+    """The parameters of what `methods` has attached to `TensorVariable`, by name."""
+    found = {}
+    for name, function in vars(TensorVariable).items():
+        function = getattr(function, "fget", function)
+        if getattr(function, "__module__", None) == methods.__name__:
+            found[name] = parameters(str(inspect.signature(function))[1:].rpartition(")")[0])
+    return found
+
+
+def parameters(text):
+    """Parameters with their defaults, without annotations."""
+    (function,) = ast.parse(f"def f({text}): ...").body
+    for node in ast.walk(function):
+        if isinstance(node, ast.arg):
+            node.annotation = None
+    return ast.unparse(function.args)
+
+
+def test_what_is_attached_is_declared():
+    assert declared_methods() == attached_methods()
