@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from phintys.gradient.rules import zeros_like
+from phintys.graph.builder import Builder, V
 from phintys.graph.op import Op
 from phintys.graph.shapes import Shape, ShapeContext
 from phintys.graph.type import NullType, disconnected_type
@@ -47,7 +48,7 @@ class ViewOp(Op):
     def vectorize_node(self, node: Apply, *batched_inputs: Any) -> Apply:
         return self.make_node(*batched_inputs)
 
-    def lower(self, node: Apply, b: Any, *inputs: Any) -> Any:
+    def lower(self, node: Apply, b: Builder[V], *inputs: V) -> V:
         return inputs[0]
 
 

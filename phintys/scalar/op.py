@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from phintys.config import config
+from phintys.graph.builder import Builder, V
 from phintys.graph.op import Op
 from phintys.graph.type import DisconnectedType, NullType
 from phintys.graph.variable import Apply, Variable
@@ -183,7 +184,7 @@ class ScalarOp(Op):
         ):
             cell[0] = converted(value, out.type.dtype)[()]
 
-    def lower(self, node: Apply, b: Any, *inputs: Any) -> Any:
+    def lower(self, node: Apply, b: Builder[V], *inputs: V) -> V | list[V]:
         """See `Op.lower`.  `Elemwise` calls it too, since ``b.map`` broadcasts."""
         if not self.has_native(*(x.type.dtype for x in node.inputs)):
             return NotImplemented
@@ -194,7 +195,7 @@ class ScalarOp(Op):
             for i, out in enumerate(node.outputs)
         ]
 
-    def _map(self, b: Any, values: Sequence[Any], dtype: str) -> Any:
+    def _map(self, b: Builder[V], values: Sequence[V], dtype: str) -> V:
         """The elementwise result; a sum or product of many operands in parts of `_PART` operands.
 
         The number of operands of a kernel is bounded.

@@ -8,6 +8,7 @@ This namespace contains the names in ``__all__`` of each module.
 from __future__ import annotations
 
 from importlib import import_module
+from typing import Any
 
 from phintys.graph.shared import register_later
 
@@ -55,7 +56,7 @@ globals().update(CONSTRUCTORS)
 register_later("numpy.random", lambda: import_module("phintys.tensor.random"))
 
 
-def __getattr__(name: str) -> object:
+def __getattr__(name: str) -> Any:  # also for names that are added from tables
     if name == "random":
         return import_module("phintys.tensor.random")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -13,10 +13,9 @@ import numpy as np
 
 from phintys.graph.variable import Apply, Variable
 
-#: what `as_tensor_variable` accepts; classes that are registered there need a conversion before
-TensorLike = Union[
-    Variable, Apply, np.ndarray, np.generic, complex, Sequence["TensorLike"]
-]  # complex: also int, float and bool
+#: what `as_tensor_variable` accepts (``complex`` stands for int, float and bool too), without the
+#: classes that other packages register
+TensorLike = Union[Variable, Apply, np.ndarray, np.generic, complex, Sequence["TensorLike"]]
 #: a name, ``"floatX"`` included, a NumPy dtype, or a class of numbers
 DTypeLike = Union[str, np.dtype, type]
 #: one axis, or several

@@ -33,11 +33,11 @@ T = TypeVar("T", bound=TensorLike)
 
 
 #: where a value comes from, see `constant_origin`
-Origin = np.ndarray | Variable | tuple[Callable[..., Any], Sequence[Variable]] | None
+ValueOrigin = np.ndarray | Variable | tuple[Callable[..., Any], Sequence[Variable]] | None
 
 
 @singledispatch
-def constant_origin(op: Op, out: Variable) -> Origin:
+def constant_origin(op: Op, out: Variable) -> ValueOrigin:
     """Where the value of the elements of ``out``, an output of ``op``, comes from if all are equal.
 
     Registered per op class.  Returns a NumPy value, the variable that the elements equal,
@@ -53,7 +53,7 @@ def _(op: DimShuffle, out: Variable) -> Variable:
 
 
 @constant_origin.register
-def _(op: Elemwise, out: Variable) -> Origin:
+def _(op: Elemwise, out: Variable) -> ValueOrigin:
     node = out.owner
     if node is None or len(node.outputs) != 1:
         return None
@@ -75,7 +75,9 @@ def constant_value(
     if isinstance(v, TensorConstant) and v.data.ndim == 0:
         return v.data.astype(v.type.dtype)
     found: dict[Variable, np.ndarray] = {}
-    origins: dict[Variable, Origin] = {}  # `constant_origin` may create new variables in each call
+    origins: dict[
+        Variable, ValueOrigin
+    ] = {}  # `constant_origin` may create new variables in each call
     stack = [v]
     while stack:
         x = stack[-1]
@@ -98,7 +100,7 @@ def constant_value(
     return found[v]
 
 
-def _origin_of(x: Variable, elemwise: bool) -> Origin:
+def _origin_of(x: Variable, elemwise: bool) -> ValueOrigin:
     if isinstance(x, TensorConstant):
         return x.data if x.data.ndim == 0 else x.unique_value
     if isinstance(x, Constant):
@@ -109,13 +111,13 @@ def _origin_of(x: Variable, elemwise: bool) -> Origin:
     return None if isinstance(origin, tuple) and not elemwise else origin
 
 
-def _needed(origin: Origin) -> Sequence[Variable]:
+def _needed(origin: ValueOrigin) -> Sequence[Variable]:
     if isinstance(origin, Variable):
         return [origin]
     return origin[1] if isinstance(origin, tuple) else ()
 
 
-def _combine(origin: Origin, values: Sequence[np.ndarray]) -> Any:
+def _combine(origin: ValueOrigin, values: Sequence[np.ndarray]) -> Any:
     if isinstance(origin, Variable):
         return values[0]
     return origin[0](*values) if isinstance(origin, tuple) else origin
