@@ -192,6 +192,7 @@ def _new_axes(
 
 
 def _on_new_axis(e: Subscript) -> Subscript:
+    """The entry of the tensor with new axes; see `_new_axes`."""
     if e is None:
         return FULL
     return expand_dims(e, 0) if isinstance(e, Variable) and not _consumed(e) else e

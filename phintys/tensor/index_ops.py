@@ -35,7 +35,7 @@ from phintys.tensor.ranges import arange
 from phintys.tensor.reduce import sum as sum_over
 from phintys.tensor.reshape import reshape
 from phintys.tensor.shape import shape_tuple
-from phintys.tensor.static import constant_origin, entries, vector_entries
+from phintys.tensor.static import ValueOrigin, constant_origin, entries, vector_entries
 from phintys.tensor.type import typed_node
 from phintys.tensor.variable import TensorConstant, Tensors, TensorVariable
 
@@ -187,7 +187,7 @@ def batch_ndim(core: Sequence[Variable], batched: Sequence[Variable]) -> int:
 
 
 @constant_origin.register
-def _part_of_constant(op: Subtensor, out: Computed) -> Any:
+def _part_of_constant(op: Subtensor, out: Computed) -> ValueOrigin:
     """`constant_origin` of an entry of a vector, or of a part of a tensor of equal elements."""
     x, *indices = out.owner.inputs
     i = indices[0] if op.idx_list == (0,) else None
@@ -201,7 +201,7 @@ def _part_of_constant(op: Subtensor, out: Computed) -> Any:
 
 
 @vector_entries.register
-def _part_of_vector(op: Subtensor, out: Computed) -> Any:
+def _part_of_vector(op: Subtensor, out: Computed) -> list[TensorVariable] | None:
     """The entries of a constant slice of a vector, for instance of a shape."""
     x, *indices = out.owner.inputs
     key = op.key([literal(i) for i in indices])
