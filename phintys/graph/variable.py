@@ -8,7 +8,7 @@ hash and compare by identity: ``a == b`` is a plain bool.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -170,6 +170,15 @@ class Variable(Node):
 
     def __repr__(self) -> str:
         return str(self)
+
+
+class Computed(Protocol):
+    """A variable that is known to have an owner, such as one that a pattern has matched."""
+
+    @property
+    def owner(self) -> Apply:
+        """The node that computes it."""
+        ...
 
 
 class AtomicVariable(Variable):

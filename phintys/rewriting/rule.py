@@ -70,6 +70,8 @@ class Context(Protocol):
         ...
 
 
+#: What the function of a rule returns; see `Rule`.
+Replacement = Variable | Sequence[Variable | None] | None
 RuleFunction = Callable[[Any, Apply], Any]
 #: Conditions for what pattern variables match, by name.
 Given = Mapping[str, Callable[[Any], bool]]

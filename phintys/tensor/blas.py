@@ -13,16 +13,19 @@ from typing import Any, ClassVar
 import numpy as np
 
 from phintys.gradient import Lop, Rop
-from phintys.graph.op import Op
+from phintys.graph.builder import Builder, V
+from phintys.graph.op import Op, Storage
 from phintys.graph.replace import graph_replace
 from phintys.graph.shapes import Shape, ShapeContext, check_shapes
 from phintys.graph.variable import Apply, Constant, Variable
 from phintys.graph.vectorize import vectorize_graph
 from phintys.scalar import dtypes
+from phintys.tensor.aliases import Arrays, TensorLike
 from phintys.tensor.convert import as_tensor_variable, constant
 from phintys.tensor.dot import dot, matmul, outer
 from phintys.tensor.elemwise import cast, functions
 from phintys.tensor.type import typed_node
+from phintys.tensor.variable import Tensors, TensorVariable
 
 BLAS_DTYPES = ("float32", "float64", "complex64", "complex128")
 
@@ -46,7 +49,7 @@ class BlasOp(Op):
         return dict.fromkeys(("z", "alpha", "beta")) | dict(zip(self.roles, values, strict=True))
 
     # ----- class and static shape
-    def make_node(self, *inputs: Any) -> Apply:
+    def make_node(self, *inputs: TensorLike) -> Apply:
         if len(inputs) != len(self.roles):
             raise TypeError(f"{self} takes {', '.join(self.roles)}; got {len(inputs)} inputs.")
         args = [as_tensor_variable(v) for v in inputs]
@@ -83,11 +86,11 @@ class BlasOp(Op):
                     f"{self} needs {role} of rank {rank} and dtype {dtype}; {v} has type {v.type}."
                 )
 
-    def product(self, x: Any, y: Any) -> Any:
+    def product(self, x: TensorVariable, y: TensorVariable) -> TensorVariable:
         """The product as a symbolic expression."""
         return dot(x, y)
 
-    def expression(self, *inputs: Any) -> Any:
+    def expression(self, *inputs: Variable) -> TensorVariable:
         """The op as an expression of elementary ops."""
         v = self.named(inputs)
         out = self.product(v["x"], v["y"])
@@ -98,7 +101,7 @@ class BlasOp(Op):
         return functions.add(rest, out)
 
     # ----- perform
-    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: list[list[Any]]) -> None:
+    def perform(self, node: Apply, inputs: Arrays, output_storage: Storage) -> None:
         check_shapes(node, inputs)
         v = self.named(inputs)
         z = v["z"]
@@ -113,24 +116,24 @@ class BlasOp(Op):
             out = z
         output_storage[0][0] = np.asarray(out, dtype=node.outputs[0].type.dtype)
 
-    def _added(self, out: Any, z: Any, beta: Any) -> Any:
+    def _added(self, out: np.ndarray, z: np.ndarray, beta: np.ndarray | None) -> np.ndarray:
         """A product plus ``beta * z``; ``z`` is not read where beta is 0."""
         if beta is None:
             return out + z
         return out if beta == 0 else out + beta * z
 
-    def compute(self, x: Any, y: Any) -> Any:
+    def compute(self, x: np.ndarray, y: np.ndarray) -> np.ndarray:
         """The product of arrays."""
         return np.dot(x, y)
 
     # ----- derivative
-    def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
+    def pullback(self, inputs: Tensors, outputs: Tensors, cotangents: Tensors) -> list[Variable]:
         (g,) = cotangents
         seed, items = g.type(), [v.type() for v in inputs]
         found = Lop(self.expression(*items), items, seed)
         return list(graph_replace(found, dict(zip([seed, *items], [g, *inputs])), strict=False))
 
-    def pushforward(self, inputs: Any, outputs: Any, tangents: Any) -> list[Variable]:
+    def pushforward(self, inputs: Tensors, outputs: Tensors, tangents: Tensors) -> list[Variable]:
         items = [v.type() for v in inputs]
         seeds = [t.type() for t in tangents]
         found = Rop(self.expression(*items), items, seeds)
@@ -139,7 +142,7 @@ class BlasOp(Op):
         ]
 
     # ----- batching
-    def vectorize_node(self, node: Apply, *batched_inputs: Any) -> Apply:
+    def vectorize_node(self, node: Apply, *batched_inputs: TensorVariable) -> Apply:
         expression = self.expression(*node.inputs)
         return vectorize_graph(expression, dict(zip(node.inputs, batched_inputs))).owner
 
@@ -148,7 +151,7 @@ class BlasOp(Op):
         return self
 
     # ----- lowering
-    def lower(self, node: Apply, b: Any, *inputs: Any) -> Any:
+    def lower(self, node: Apply, b: Builder[V], *inputs: V) -> V:
         v = self.named(inputs)
         if v["x"].dtype not in ("float32", "float64"):
             return NotImplemented
@@ -156,14 +159,16 @@ class BlasOp(Op):
         alpha, beta = (1.0 if v[role] is None else v[role] for role in ("alpha", "beta"))
         return self.lower_product(b, v["x"], v["y"], v["z"], alpha, beta)
 
-    def lower_product(self, b: Any, x: Any, y: Any, z: Any, alpha: Any, beta: Any) -> Any:
+    def lower_product(
+        self, b: Builder[V], x: V, y: V, z: V | None, alpha: float | V, beta: float | V
+    ) -> V:
         return b.gemm(x, y, z, alpha, beta)
 
     def __str__(self) -> str:
         return type(self).__name__
 
 
-def _factor(a: Any, dtype: str, op: Op) -> Any:
+def _factor(a: TensorVariable, dtype: str, op: Op) -> TensorVariable:
     """A 0-d factor in the dtype of the product."""
     if a.type.ndim != 0:
         raise TypeError(f"The factors of {op} are 0-d; {a} has type {a.type}.")
@@ -197,7 +202,9 @@ class Gemv(AddingOp):
     ranks = (2, 1)
     result_ndim = 1
 
-    def lower_product(self, b: Any, x: Any, y: Any, z: Any, alpha: Any, beta: Any) -> Any:
+    def lower_product(
+        self, b: Builder[V], x: V, y: V, z: V | None, alpha: float | V, beta: float | V
+    ) -> V:
         return b.gemv(x, y, z, alpha, beta)
 
 
@@ -210,16 +217,19 @@ class Ger(AddingOp):
     ranks = (1, 1)
     result_ndim = 2
 
-    def product(self, x: Any, y: Any) -> Any:
+    def product(self, x: TensorVariable, y: TensorVariable) -> TensorVariable:
         return outer(x, y)
 
     def product_shape(self, s: ShapeContext, x: Shape, y: Shape) -> Shape:
         return (*x, *y)
 
-    def compute(self, x: Any, y: Any) -> Any:
+    def compute(self, x: np.ndarray, y: np.ndarray) -> np.ndarray:
         return np.outer(x, y)
 
-    def lower_product(self, b: Any, x: Any, y: Any, z: Any, alpha: Any, beta: Any) -> Any:
+    def lower_product(
+        self, b: Builder[V], x: V, y: V, z: V | None, alpha: float | V, beta: float | V
+    ) -> V:
+        assert z is not None
         return b.ger(z, x, y, alpha)
 
 
@@ -264,13 +274,15 @@ class BatchedDot(BlasOp):
         s.equal(x[-1], y[-2], "Inner lengths do not agree")
         return (batch, x[1], y[-1])
 
-    def product(self, x: Any, y: Any) -> Any:
+    def product(self, x: TensorVariable, y: TensorVariable) -> TensorVariable:
         return matmul(x, y)
 
-    def compute(self, x: Any, y: Any) -> Any:
+    def compute(self, x: np.ndarray, y: np.ndarray) -> np.ndarray:
         return np.matmul(x, y)
 
-    def lower_product(self, b: Any, x: Any, y: Any, z: Any, alpha: Any, beta: Any) -> Any:
+    def lower_product(
+        self, b: Builder[V], x: V, y: V, z: V | None, alpha: float | V, beta: float | V
+    ) -> V:
         return b.gemm(x, y)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
@@ -14,7 +14,8 @@ from phintys.errors import ShapeError, UnsupportedError
 from phintys.gradient.forward import push_forward_node
 from phintys.gradient.reverse import pull_back_node
 from phintys.gradient.rules import connection_pattern
-from phintys.graph.op import Op
+from phintys.graph.builder import Builder, V
+from phintys.graph.op import Op, Storage
 from phintys.graph.shapes import (
     Requirement,
     Shape,
@@ -27,10 +28,12 @@ from phintys.graph.type import DisconnectedType, NullType, disconnected_type
 from phintys.graph.variable import Apply, Variable, late_bound
 from phintys.graph.vectorize import vectorize_graph
 from phintys.scalar.conversion import converted
+from phintys.tensor.aliases import Arrays, TensorLike
 from phintys.tensor.convert import as_tensor_variable
 from phintys.tensor.elemwise import DimShuffle, dimshuffle, functions, sum_to
 from phintys.tensor.static import entries, known_length
 from phintys.tensor.type import TensorType, typed_node
+from phintys.tensor.variable import Tensors, TensorVariable
 
 __all__ = ["vectorize"]
 
@@ -87,7 +90,7 @@ class Blockwise(Op):
         signature: str | None = None,
         name: str | None = None,
         gufunc_spec: tuple[str, int, int] | None = None,
-        destroy_map: Any = None,
+        destroy_map: Mapping[int, Sequence[int]] | None = None,
         **kwargs: Any,
     ) -> None:
         signature = signature or core_op.gufunc_signature
@@ -101,7 +104,7 @@ class Blockwise(Op):
         self.destroy_map = {o: list(inputs) for o, inputs in (destroy_map or {}).items()}
         self.destroyed = tuple(sorted((o, tuple(i)) for o, i in self.destroy_map.items()))
 
-    def make_node(self, *inputs: Any) -> Apply:
+    def make_node(self, *inputs: TensorLike) -> Apply:
         args = [as_tensor_variable(x) for x in inputs]
         if len(args) != len(self.inputs_sig):
             raise ValueError(f"{self} takes {len(self.inputs_sig)} inputs, not {len(args)}.")
@@ -127,7 +130,7 @@ class Blockwise(Op):
             found = self.core_op.shape_rule(ItemShapes(s, n), *items)
         return [(*batch, *lengths) for lengths in found]
 
-    def _stated_otherwise(self, s: ShapeContext, n: int, items: Sequence[Shape]) -> list[Any]:
+    def _stated_otherwise(self, s: ShapeContext, n: int, items: Sequence[Shape]) -> list[list[Dim]]:
         """Shapes of one item, of an op without a rule: by names, static types, ``infer_shape``."""
         s.cacheable = False  # static types may depend on constants
         core = self._core_node(s.inputs, n)
@@ -147,7 +150,7 @@ class Blockwise(Op):
 
         return [[length(k, i) for i in range(len(sig))] for k, sig in enumerate(self.outputs_sig)]
 
-    def _core_node(self, args: Sequence[Any], n: int) -> Apply:
+    def _core_node(self, args: Sequence[Variable], n: int) -> Apply:
         """The core op applied to one item; inputs without batch axes are used as they are."""
         node: Apply = self.core_op.make_node(*(_first_item(x, n) for x in args))
         for out, sig in zip(node.outputs, self.outputs_sig, strict=True):
@@ -170,8 +173,14 @@ class Blockwise(Op):
             found = node.tag.core_node = self.core_op.make_node(*items)
         return found
 
+    def _core_of(self, outputs: Tensors) -> Apply:
+        """`core_node` of the node with these outputs."""
+        node = outputs[0].owner
+        assert node is not None
+        return self.core_node(node)
+
     # ----- perform
-    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: list[list[Any]]) -> None:
+    def perform(self, node: Apply, inputs: Arrays, output_storage: Storage) -> None:
         check_shapes(node, inputs)
         n = self.batch_ndim(node)
         batch = np.broadcast_shapes(*(x.shape[:n] for x in inputs))
@@ -182,7 +191,7 @@ class Blockwise(Op):
             shared = any(np.may_share_memory(value, x) for x in inputs)
             cell[0] = value.copy() if shared else value
 
-    def _compute(self, node: Apply, inputs: Sequence[Any], batch: tuple[int, ...]) -> Any:
+    def _compute(self, node: Apply, inputs: Arrays, batch: tuple[int, ...]) -> Sequence[np.ndarray]:
         core = self.core_node(node)
         whole = self.core_op.perform_batched
         if whole is not None:
@@ -193,14 +202,14 @@ class Blockwise(Op):
         return self._loop(node, core, inputs, batch)
 
     def _loop(
-        self, node: Apply, core: Apply, inputs: Sequence[Any], batch: tuple[int, ...]
+        self, node: Apply, core: Apply, inputs: Arrays, batch: tuple[int, ...]
     ) -> list[np.ndarray]:
         """Call the core op's ``perform`` for each item in a loop."""
         n = len(batch)
         items = [np.broadcast_to(x, (*batch, *x.shape[n:])) for x in inputs]
         results: list[Any] = [None] * len(core.outputs)
         for place in np.ndindex(batch):
-            storage: list[list[Any]] = [[None] for _ in core.outputs]
+            storage: Storage = [[None] for _ in core.outputs]
             self.core_op.perform(core, [np.array(x[place]) for x in items], storage)
             for k, (value,) in enumerate(storage):
                 if results[k] is None:
@@ -219,7 +228,9 @@ class Blockwise(Op):
             return [np.empty(s, o.type.dtype) for s, o in zip(shapes, node.outputs)]
         return results
 
-    def _core_length(self, core: Apply, n: int, shapes: Any, k: int, axis: int) -> Any:
+    def _core_length(
+        self, core: Apply, n: int, shapes: Sequence[Sequence[TensorVariable]], k: int, axis: int
+    ) -> TensorVariable | None:
         """A length by ``infer_shape`` of the core op; None if it depends on values of an item."""
         if self.core_op.infer_shape is None:
             return None
@@ -232,27 +243,39 @@ class Blockwise(Op):
     def connection_pattern(self, node: Apply) -> list[list[bool]]:
         return self.core_op.connection_pattern(self.core_node(node))
 
-    def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
-        core = self.core_node(outputs[0].owner)
+    def pullback(
+        self, inputs: Tensors, outputs: Tensors, cotangents: Sequence[Variable]
+    ) -> list[Variable]:
+        core = self._core_of(outputs)
         items = [_item(g, out) for g, out in zip(cotangents, core.outputs)]
         found = pull_back_node(core, connection_pattern(core), items, [True] * core.nin)
         seeds = items, cotangents
         return self._batched(dict(found), core, inputs, outputs, seeds, inputs)
 
-    def pushforward(self, inputs: Any, outputs: Any, tangents: Any) -> list[Variable]:
-        core = self.core_node(outputs[0].owner)
+    def pushforward(
+        self, inputs: Tensors, outputs: Tensors, tangents: Sequence[Variable]
+    ) -> list[Variable]:
+        core = self._core_of(outputs)
         items = [_item(t, x) for t, x in zip(tangents, core.inputs)]
         found = enumerate(push_forward_node(core, items))
         return self._batched(dict(found), core, inputs, outputs, (items, tangents), outputs)
 
     def _batched(
-        self, found: dict[int, Any], core: Apply, inputs: Any, outputs: Any, seeds: Any, like: Any
+        self,
+        found: Mapping[int, Variable | None],
+        core: Apply,
+        inputs: Tensors,
+        outputs: Tensors,
+        seeds: tuple[Sequence[Variable | None], Sequence[Variable]],
+        like: Tensors,
     ) -> list[Variable]:
         """The derivatives for a batch, from those for one item, in the shapes of ``like``."""
-        replace = dict(zip([*core.inputs, *core.outputs], [*inputs, *outputs]))
+        replace: dict[Variable, Variable] = dict(
+            zip([*core.inputs, *core.outputs], [*inputs, *outputs])
+        )
         replace.update((item, seed) for item, seed in zip(*seeds) if item is not None)
         results = [
-            disconnected_type() if found.get(k) is None else found[k] for k in range(len(like))
+            disconnected_type() if (v := found.get(k)) is None else v for k in range(len(like))
         ]
         defined = [k for k, v in enumerate(results) if not isinstance(v.type, _NO_VALUE)]
         batched = vectorize_graph([results[k] for k in defined], replace)
@@ -265,7 +288,7 @@ class Blockwise(Op):
         return results
 
     # ----- batching
-    def vectorize_node(self, node: Apply, *batched_inputs: Any) -> Apply:
+    def vectorize_node(self, node: Apply, *batched_inputs: TensorVariable) -> Apply:
         return self.make_node(*batched_inputs)
 
     # ----- lowering
@@ -273,7 +296,7 @@ class Blockwise(Op):
     def lowers_complex(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
         return self.core_op.lowers_complex
 
-    def lower(self, node: Apply, b: Any, *inputs: Any) -> Any:
+    def lower(self, node: Apply, b: Builder[V], *inputs: V) -> V:
         batched = self.core_op.lower_batched
         if batched is None:
             return NotImplemented
@@ -339,7 +362,7 @@ class ItemShapes(ShapeContext):
         return self.outer.unknown()
 
 
-def _first_item(x: Any, n: int) -> Any:
+def _first_item(x: Variable, n: int) -> Variable:
     """A variable for one item of ``x``, which has ``n`` batch axes; the item if all are equal."""
     node = x.owner
     if not n:
@@ -354,7 +377,7 @@ def _first_item(x: Any, n: int) -> Any:
 _NO_VALUE = (DisconnectedType, NullType)
 
 
-def _item(v: Any, core: Any) -> Any:
+def _item(v: Variable, core: Variable) -> Variable | None:
     """A variable for one item of a cotangent or tangent; None if there is no cotangent."""
     if isinstance(v.type, DisconnectedType):
         return None
@@ -369,7 +392,7 @@ def _named_function(path: str) -> Callable[..., Any]:
     return getattr(import_module(module), name)
 
 
-def vectorize_by_items(node: Apply, *batched_inputs: Any) -> Apply:
+def vectorize_by_items(node: Apply, *batched_inputs: TensorVariable) -> Apply:
     """A node for batched inputs that applies any op to each item, with `Blockwise`."""
     for v in (*node.inputs, *node.outputs):
         if not isinstance(v.type, TensorType):
@@ -400,7 +423,7 @@ def vectorize(func: Callable[..., Any], signature: str | None = None) -> Callabl
            [0.5 , 0.5 ]])
     """
 
-    def batched(*inputs: Any) -> Any:
+    def batched(*inputs: TensorLike) -> Any:
         args = [as_tensor_variable(x) for x in inputs]
         sigs = parse_signature(signature)[0] if signature else ((),) * len(args)
         if len(sigs) != len(args):

@@ -9,11 +9,14 @@ import numpy as np
 
 from phintys.config import config
 from phintys.errors import ShapeError
-from phintys.graph.op import Op
+from phintys.graph.builder import Builder, V
+from phintys.graph.fgraph import FunctionGraph
+from phintys.graph.op import Op, Storage
 from phintys.graph.shapes import Shape, ShapeContext, check_shapes, static_shapes
 from phintys.graph.variable import Apply, Variable
 from phintys.scalar import dtypes
 from phintys.tensor import convert
+from phintys.tensor.aliases import Arrays, DTypeLike, Length, Place, ShapeLike, TensorLike
 from phintys.tensor.convert import as_tensor_variable
 from phintys.tensor.elemwise import cast, dimshuffle, functions, sum_to
 from phintys.tensor.shape import length, shape_tuple
@@ -24,6 +27,7 @@ from phintys.tensor.static import (
     shape_entries,
 )
 from phintys.tensor.type import typed_node
+from phintys.tensor.variable import Tensors, TensorVariable
 
 __all__ = [
     "alloc",
@@ -57,7 +61,7 @@ class Alloc(Op):
     is_linear = True
     handles_missing = False
 
-    def make_node(self, value: Any, *shape: Any) -> Apply:
+    def make_node(self, value: TensorLike, *shape: Length) -> Apply:
         value = as_tensor_variable(value)
         lengths = shape_entries(shape)
         if value.type.ndim > len(lengths):
@@ -77,39 +81,41 @@ class Alloc(Op):
         return [tuple(found)]
 
     # ----- perform
-    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: list[list[Any]]) -> None:
+    def perform(self, node: Apply, inputs: Arrays, output_storage: Storage) -> None:
         value, *lengths = inputs
         target = tuple(int(n) for n in lengths)
         if value.shape != target[len(target) - value.ndim :]:
             check_shapes(node, inputs)
         output_storage[0][0] = np.broadcast_to(value, target).copy()
 
-    def do_constant_folding(self, fgraph: Any, node: Apply) -> bool:
+    def do_constant_folding(self, fgraph: FunctionGraph, node: Apply) -> bool:
         return False
 
     # ----- derivative
     def connection_pattern(self, node: Apply) -> list[list[bool]]:
         return [[True], *([False] for _ in node.inputs[1:])]
 
-    def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable | None]:
+    def pullback(
+        self, inputs: Tensors, outputs: Tensors, cotangents: Tensors
+    ) -> list[Variable | None]:
         value, (g,) = inputs[0], cotangents
         new = g.type.ndim - value.type.ndim
         summed = sum_to(g, convert.pad_left[0](value, g.type.ndim))
         return [dimshuffle(summed, list(range(new, g.type.ndim))), *[None] * len(inputs[1:])]
 
     # ----- batching
-    def vectorize_node(self, node: Apply, *batched_inputs: Any) -> Apply:
+    def vectorize_node(self, node: Apply, *batched_inputs: TensorVariable) -> Apply:
         value, *lengths = batched_inputs
         core = node.inputs[0].type.ndim
         batch = value.type.ndim - core
         if any(n.type.ndim for n in lengths):
             raise ValueError("The lengths of Alloc cannot differ within a batch.")
-        order: list[Any] = [*range(batch), *["x"] * (len(lengths) - core)]
+        order: list[Place] = [*range(batch), *["x"] * (len(lengths) - core)]
         padded = dimshuffle(value, [*order, *range(batch, value.type.ndim)])
         return self.make_node(padded, *(length(value, i) for i in range(batch)), *lengths)
 
     # ----- lowering
-    def lower(self, node: Apply, b: Any, *inputs: Any) -> Any:
+    def lower(self, node: Apply, b: Builder[V], *inputs: V) -> V:
         (shape,) = b.result_shapes(node, *inputs)
         return b.broadcast_to(inputs[0], shape)
 
@@ -118,7 +124,7 @@ _alloc = Alloc()
 constant_origin.register(Alloc, lambda op, out: out.owner.inputs[0])
 
 
-def alloc(value: Any, *shape: Any) -> Any:
+def alloc(value: TensorLike, *shape: Length) -> TensorVariable:
     """``value`` broadcast to a shape, for example ``alloc(0.0, 2, 3)``.
 
     An axis of ``value`` broadcasts only if its length is known to be 1.  TypeError if ``value`` has
@@ -145,17 +151,17 @@ class AllocEmpty(Op):
     def __init__(self, dtype: str) -> None:
         self.dtype = dtypes.as_dtype(dtype)
 
-    def make_node(self, *_shape: Any) -> Apply:
+    def make_node(self, *_shape: Length) -> Apply:
         return typed_node(self, shape_entries(_shape), self.dtype)
 
     def shape_rule(self, s: ShapeContext, *lengths: Shape) -> list[Shape]:
         return [s.lengths(range(len(lengths)))]
 
     # ----- perform
-    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: list[list[Any]]) -> None:
+    def perform(self, node: Apply, inputs: Arrays, output_storage: Storage) -> None:
         output_storage[0][0] = np.empty([int(n) for n in inputs], dtype=self.dtype)
 
-    def do_constant_folding(self, fgraph: Any, node: Apply) -> bool:
+    def do_constant_folding(self, fgraph: FunctionGraph, node: Apply) -> bool:
         return False
 
     # ----- derivative
@@ -163,7 +169,7 @@ class AllocEmpty(Op):
         return [[False] for _ in node.inputs]
 
     # ----- lowering
-    def lower(self, node: Apply, b: Any, *inputs: Any) -> Any:
+    def lower(self, node: Apply, b: Builder[V], *inputs: V) -> V:
         (shape,) = b.result_shapes(node, *inputs)
         return b.fill(b.const(0, self.dtype), shape)
 
@@ -171,16 +177,18 @@ class AllocEmpty(Op):
         return f"AllocEmpty{{dtype={self.dtype!r}}}"
 
 
-def _dtype(dtype: Any) -> str:
+def _dtype(dtype: DTypeLike | None) -> str:
     return config.floatX if dtype is None else dtypes.as_dtype(dtype)
 
 
-def empty(shape: Any, dtype: Any = None) -> Any:
+def empty(shape: ShapeLike, dtype: DTypeLike | None = None) -> TensorVariable:
     """A tensor whose elements are not initialised; dtype floatX unless given."""
     return AllocEmpty(_dtype(dtype))(*shape_entries(shape))
 
 
-def full(shape: Any, fill_value: Any, dtype: Any = None) -> Any:
+def full(
+    shape: ShapeLike, fill_value: TensorLike, dtype: DTypeLike | None = None
+) -> TensorVariable:
     """A tensor filled with a value; its dtype is that of the value unless given.
 
     >>> full((2, 3), 7, dtype="int32").type
@@ -190,7 +198,7 @@ def full(shape: Any, fill_value: Any, dtype: Any = None) -> Any:
     return alloc(value if dtype is None else cast(value, dtype), *shape_entries(shape))
 
 
-def zeros(shape: Any, dtype: Any = None) -> Any:
+def zeros(shape: ShapeLike, dtype: DTypeLike | None = None) -> TensorVariable:
     """A tensor of zeros; dtype floatX unless given.
 
     Parameters
@@ -206,12 +214,12 @@ def zeros(shape: Any, dtype: Any = None) -> Any:
     return alloc(convert.constant(0, dtype=_dtype(dtype)), *shape_entries(shape))
 
 
-def ones(shape: Any, dtype: Any = None) -> Any:
+def ones(shape: ShapeLike, dtype: DTypeLike | None = None) -> TensorVariable:
     """A tensor of ones; dtype floatX unless given.  See `zeros`."""
     return alloc(convert.constant(1, dtype=_dtype(dtype)), *shape_entries(shape))
 
 
-def second(a: Any, b: Any) -> Any:
+def second(a: TensorLike, b: TensorLike) -> TensorVariable:
     """``b`` broadcast to the shape of ``a``, in the dtype of ``b``."""
     return functions.second(a, b)
 
@@ -219,20 +227,24 @@ def second(a: Any, b: Any) -> Any:
 fill = second
 
 
-def full_like(a: Any, fill_value: Any, dtype: Any = None) -> Any:
+def full_like(
+    a: TensorLike, fill_value: TensorLike, dtype: DTypeLike | None = None
+) -> TensorVariable:
     """A tensor like ``a`` filled with a value; its dtype is that of the value unless given."""
     value = as_tensor_variable(fill_value)
     return fill(a, value if dtype is None else cast(value, dtype))
 
 
-def _filled(model: Any, number: int, dtype: Any, opt: bool) -> Any:
+def _filled(model: TensorLike, number: int, dtype: DTypeLike | None, opt: bool) -> TensorVariable:
     model = as_tensor_variable(model)
     found = model.type.dtype if dtype is None else dtypes.as_dtype(dtype)
     value = convert.constant(number, dtype=found)
     return value if opt and model.type.ndim == 0 else fill(model, value)
 
 
-def zeros_like(model: Any, dtype: Any = None, opt: bool = False) -> Any:
+def zeros_like(
+    model: TensorLike, dtype: DTypeLike | None = None, opt: bool = False
+) -> TensorVariable:
     """Zeros in the shape (and dtype, unless given) of ``model``.
 
     With ``opt`` the result is a constant if ``model`` is 0-d.
@@ -240,12 +252,14 @@ def zeros_like(model: Any, dtype: Any = None, opt: bool = False) -> Any:
     return _filled(model, 0, dtype, opt)
 
 
-def ones_like(model: Any, dtype: Any = None, opt: bool = False) -> Any:
+def ones_like(
+    model: TensorLike, dtype: DTypeLike | None = None, opt: bool = False
+) -> TensorVariable:
     """Ones in the shape (and dtype, unless given) of ``model``.  See `zeros_like`."""
     return _filled(model, 1, dtype, opt)
 
 
-def empty_like(prototype: Any, dtype: Any = None) -> Any:
+def empty_like(prototype: TensorLike, dtype: DTypeLike | None = None) -> TensorVariable:
     """A tensor in the shape (and dtype, unless given) of ``prototype``, not initialised."""
     prototype = as_tensor_variable(prototype)
     return empty(list(shape_tuple(prototype)), dtype or prototype.type.dtype)
@@ -254,7 +268,7 @@ def empty_like(prototype: Any, dtype: Any = None) -> Any:
 # ======================================================================= broadcasting
 
 
-def broadcast_batches(tensors: Sequence[Any], core_ndims: Sequence[int]) -> list[Any]:
+def broadcast_batches(tensors: Tensors, core_ndims: Sequence[int]) -> list[TensorVariable]:
     """Tensors whose leading (batch) axes are broadcast against each other.
 
     ``core_ndims``: for each tensor the number of trailing axes that are not broadcast.  An axis
@@ -275,8 +289,10 @@ def broadcast_batches(tensors: Sequence[Any], core_ndims: Sequence[int]) -> list
 
 
 def broadcast_shape_iter(
-    arrays: Iterable[Any], arrays_are_shapes: bool = False, allow_runtime_broadcast: bool = False
-) -> tuple[Any, ...]:
+    arrays: Iterable[Any],
+    arrays_are_shapes: bool = False,
+    allow_runtime_broadcast: bool = False,
+) -> tuple[TensorVariable, ...]:
     """The shape that tensors (or shapes) broadcast to, as 0-d int64 variables.
 
     An axis broadcasts where its length is known to be 1; with ``allow_runtime_broadcast`` also
@@ -291,7 +307,7 @@ def broadcast_shape_iter(
     return tuple(_broadcast_length(axis, allow_runtime_broadcast) for axis in zip(*padded))
 
 
-def _broadcast_length(lengths: Sequence[Any], at_run_time: bool) -> Any:
+def _broadcast_length(lengths: Tensors, at_run_time: bool) -> TensorVariable:
     """The length that lengths broadcast to: a known one other than 1, else the first unknown."""
     known = [known_length(n) for n in lengths]
     wide = {n for n in known if n is not None and n != 1}
@@ -308,12 +324,12 @@ def _broadcast_length(lengths: Sequence[Any], at_run_time: bool) -> Any:
     return found
 
 
-def broadcast_shape(*arrays: Any, **kwargs: Any) -> tuple[Any, ...]:
+def broadcast_shape(*arrays: TensorLike, **kwargs: bool) -> tuple[TensorVariable, ...]:
     """The shape that tensors broadcast to; see `broadcast_shape_iter`."""
     return broadcast_shape_iter(arrays, **kwargs)
 
 
-def broadcast_to(x: Any, shape: Any) -> Any:
+def broadcast_to(x: TensorLike, shape: ShapeLike) -> TensorVariable:
     """``x`` broadcast to a shape; an axis broadcasts only if its length is known to be 1.
 
     >>> import phintys.tensor as pt
@@ -325,7 +341,7 @@ def broadcast_to(x: Any, shape: Any) -> Any:
     return alloc(x, *shape_entries(shape))
 
 
-def broadcast_arrays(*args: Any) -> tuple[Any, ...]:
+def broadcast_arrays(*args: TensorLike) -> tuple[TensorVariable, ...]:
     """Tensors broadcast against each other."""
     found = [as_tensor_variable(a) for a in args]
     return tuple(broadcast_batches(found, [0] * len(found))) if found else ()

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
 import numpy as np
 
 from phintys.dims import dim_max, dim_min
-from phintys.graph.op import Op
+from phintys.graph.builder import Builder, V
+from phintys.graph.op import Op, Storage
 from phintys.graph.shapes import Shape, ShapeContext
 from phintys.graph.variable import Apply, Variable
+from phintys.tensor.aliases import Arrays, TensorLike
 from phintys.tensor.axes import moveaxis
 from phintys.tensor.convert import as_tensor_variable
 from phintys.tensor.creation import zeros
@@ -21,6 +20,7 @@ from phintys.tensor.reduce import sum as sum_over
 from phintys.tensor.shape import length, normalize_axis_tuple, shape_tuple
 from phintys.tensor.static import as_length
 from phintys.tensor.type import typed_node
+from phintys.tensor.variable import Tensors, TensorVariable
 
 __all__ = ["alloc_diag", "diag", "diagonal", "extract_diag", "trace"]
 
@@ -50,7 +50,7 @@ class ExtractDiag(Op):
         self.offset, self.view = int(offset), bool(view)
         self.axis1, self.axis2 = int(axis1), int(axis2)
 
-    def make_node(self, x: Any) -> Apply:
+    def make_node(self, x: TensorLike) -> Apply:
         x = as_tensor_variable(x)
         if max(self.axis1, self.axis2) >= x.type.ndim:
             raise ValueError(f"{self}: {x} has {x.type.ndim} dimensions.")
@@ -62,24 +62,24 @@ class ExtractDiag(Op):
         return [(*rest, dim_max(dim_min(rows, columns), 0))]
 
     # ----- perform
-    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: list[list[Any]]) -> None:
+    def perform(self, node: Apply, inputs: Arrays, output_storage: Storage) -> None:
         output_storage[0][0] = np.diagonal(inputs[0], self.offset, self.axis1, self.axis2)
 
     # ----- derivative
-    def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
+    def pullback(self, inputs: Tensors, outputs: Tensors, cotangents: Tensors) -> list[Variable]:
         (x,), (g,) = inputs, cotangents
         last = moveaxis(zeros_of(x), (self.axis1, self.axis2), (-2, -1))
         filled = _with_diagonal(last, g, self.offset)
         return [moveaxis(filled, (-2, -1), (self.axis1, self.axis2))]
 
     # ----- batching
-    def vectorize_node(self, node: Apply, *batched_inputs: Any) -> Apply:
+    def vectorize_node(self, node: Apply, *batched_inputs: TensorVariable) -> Apply:
         (x,) = batched_inputs
         batch = x.type.ndim - node.inputs[0].type.ndim
         return ExtractDiag(self.offset, self.axis1 + batch, self.axis2 + batch).make_node(x)
 
     # ----- lowering
-    def lower(self, node: Apply, b: Any, *inputs: Any) -> Any:
+    def lower(self, node: Apply, b: Builder[V], *inputs: V) -> V:
         (x,) = inputs
         ((*_, count),) = b.result_shapes(node, x)
         x = b.slice(x, self.axis1, max(-self.offset, 0), 1, count)
@@ -87,13 +87,13 @@ class ExtractDiag(Op):
         return b.diagonal(x, self.axis1, self.axis2)
 
 
-def _with_diagonal(x: Any, diag: Any, offset: int) -> Any:
+def _with_diagonal(x: TensorVariable, diag: TensorVariable, offset: int) -> TensorVariable:
     """``x`` with the diagonal of its last two axes replaced."""
     index = arange(length(diag, diag.type.ndim - 1))
     return set_subtensor(x[..., index + max(-offset, 0), index + max(offset, 0)], diag)
 
 
-def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
+def diagonal(a: TensorLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> TensorVariable:
     """The diagonal of two axes, as the last axis of the result.
 
     >>> import phintys.tensor as pt
@@ -105,17 +105,17 @@ def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
     return ExtractDiag(offset, axis1, axis2)(a)
 
 
-def extract_diag(x: Any) -> Any:
+def extract_diag(x: TensorLike) -> TensorVariable:
     """The main diagonal of a matrix."""
     return diagonal(x)
 
 
-def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
+def trace(a: TensorLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> TensorVariable:
     """The sum of the diagonal."""
     return sum_over(diagonal(a, offset, axis1, axis2), axis=-1)
 
 
-def alloc_diag(diag: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
+def alloc_diag(diag: TensorLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> TensorVariable:
     """Square matrices with a diagonal (the last axis of ``diag``), and 0 elsewhere.
 
     ``axis1`` and ``axis2`` are the axes of the rows and columns of the result.
@@ -135,7 +135,7 @@ def alloc_diag(diag: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> An
     return moveaxis(made, (-2, -1), (axis1, axis2))
 
 
-def diag(v: Any, k: int = 0) -> Any:
+def diag(v: TensorLike, k: int = 0) -> TensorVariable:
     """The diagonal of a matrix, or the matrix with a vector as diagonal; ValueError otherwise."""
     v = as_tensor_variable(v)
     if v.type.ndim == 1:

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import reduce
-from typing import Any
 
 import numpy as np
 
 from phintys.errors import ShapeError
-from phintys.graph.op import Op
+from phintys.graph.builder import Builder, V
+from phintys.graph.op import Op, Storage
 from phintys.graph.shapes import Shape, ShapeContext
 from phintys.graph.type import DisconnectedType
 from phintys.graph.variable import Apply, Variable
 from phintys.scalar import dtypes
+from phintys.tensor.aliases import Arrays, Axes, DTypeLike, TensorLike
 from phintys.tensor.blockwise import Blockwise
 from phintys.tensor.convert import as_tensor_variable
 from phintys.tensor.elemwise import (
@@ -27,6 +28,7 @@ from phintys.tensor.elemwise import (
 from phintys.tensor.reshape import flatten, reshape
 from phintys.tensor.shape import length, normalize_axis_tuple
 from phintys.tensor.type import typed_node
+from phintys.tensor.variable import Tensors, TensorVariable
 
 __all__ = [
     "batched_dot",
@@ -50,7 +52,7 @@ class Dot(Op):
     # ----- class and static shape
     __props__ = ()
 
-    def make_node(self, x: Any, y: Any) -> Apply:
+    def make_node(self, x: TensorLike, y: TensorLike) -> Apply:
         x, y = as_tensor_variable(x), as_tensor_variable(y)
         if x.type.ndim not in (1, 2) or y.type.ndim not in (1, 2):
             raise TypeError(
@@ -64,14 +66,14 @@ class Dot(Op):
         return [(*x[:-1], *y[1:])]
 
     # ----- perform
-    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: list[list[Any]]) -> None:
+    def perform(self, node: Apply, inputs: Arrays, output_storage: Storage) -> None:
         x, y = inputs
         with np.errstate(all="ignore"):
             out = np.dot(x, y)
         output_storage[0][0] = np.asarray(out, dtype=node.outputs[0].type.dtype)
 
     # ----- derivative
-    def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
+    def pullback(self, inputs: Tensors, outputs: Tensors, cotangents: Tensors) -> list[Variable]:
         (x, y), (g,) = inputs, cotangents
         vectors = x.type.ndim == y.type.ndim == 1
         cx, cy = conjugate(x), conjugate(y)
@@ -79,17 +81,17 @@ class Dot(Op):
         gy = g * cx if vectors else self._right(cx, y, g)
         return [match_dtype(gx, x), match_dtype(gy, y)]
 
-    def _left(self, x: Any, y: Any, g: Any) -> Any:
+    def _left(self, x: TensorVariable, y: TensorVariable, g: TensorVariable) -> TensorVariable:
         if y.type.ndim == 1:
             return dimshuffle(g, 0, "x") * dimshuffle(y, "x", 0)
         return self(g, dimshuffle(y, 1, 0))
 
-    def _right(self, x: Any, y: Any, g: Any) -> Any:
+    def _right(self, x: TensorVariable, y: TensorVariable, g: TensorVariable) -> TensorVariable:
         if x.type.ndim == 1:
             return dimshuffle(x, 0, "x") * dimshuffle(g, "x", 0)
         return self(dimshuffle(x, 1, 0), g)
 
-    def pushforward(self, inputs: Any, outputs: Any, tangents: Any) -> list[Variable]:
+    def pushforward(self, inputs: Tensors, outputs: Tensors, tangents: Tensors) -> list[Variable]:
         (x, y), (tx, ty) = inputs, tangents
         terms = []
         if not isinstance(tx.type, DisconnectedType):
@@ -99,7 +101,7 @@ class Dot(Op):
         return [terms[0] + terms[1] if len(terms) == 2 else terms[0] if terms else tx]
 
     # ----- batching
-    def vectorize_node(self, node: Apply, *batched_inputs: Any) -> Apply:
+    def vectorize_node(self, node: Apply, *batched_inputs: TensorVariable) -> Apply:
         (x, y), (x0, y0) = batched_inputs, node.inputs
         # a batch of vectors is a matrix, so that its products with one operand are one product
         if y is y0 and x0.type.ndim == 1 and x.type.ndim == 2:
@@ -108,7 +110,7 @@ class Dot(Op):
             return self.make_node(y, dimshuffle(x, list(range(x.type.ndim))[::-1]))
         return PRODUCTS[x0.type.ndim, y0.type.ndim].make_node(x, y)
 
-    def perform_batched(self, node: Apply, inputs: Sequence[Any]) -> list[Any]:
+    def perform_batched(self, node: Apply, inputs: Arrays) -> list[np.ndarray]:
         """The products of batches of vectors and matrices, for `Blockwise`."""
         x, y = inputs
         x0, y0 = node.inputs
@@ -120,13 +122,13 @@ class Dot(Op):
         return [out[..., 0] if y0.type.ndim == 1 else out]
 
     # ----- lowering
-    def lower(self, node: Apply, b: Any, *inputs: Any) -> Any:
+    def lower(self, node: Apply, b: Builder[V], *inputs: V) -> V:
         x, y = (b.cast(v, node.outputs[0].type.dtype) for v in inputs)
         if x.ndim == y.ndim == 1:
             return self.lower_batched(node, b, x, y)
         return b.matmul(x, y)
 
-    def lower_batched(self, node: Apply, b: Any, *inputs: Any) -> Any:
+    def lower_batched(self, node: Apply, b: Builder[V], *inputs: V) -> V:
         """The products of batches of vectors and matrices, for `Blockwise`."""
         x, y = (b.cast(v, node.outputs[0].type.dtype) for v in inputs)
         x0, y0 = node.inputs
@@ -153,7 +155,9 @@ PRODUCTS = {
 }
 
 
-def _product(x1: Any, x2: Any, ranks: tuple[int, int], name: str, dtype: Any) -> Any:
+def _product(
+    x1: TensorLike, x2: TensorLike, ranks: tuple[int, int], name: str, dtype: DTypeLike | None
+) -> TensorVariable:
     """A product over the last axes; it is `Dot` if there are no batch axes."""
     x1, x2 = as_tensor_variable(x1), as_tensor_variable(x2)
     for x, rank in zip((x1, x2), ranks):
@@ -164,7 +168,7 @@ def _product(x1: Any, x2: Any, ranks: tuple[int, int], name: str, dtype: Any) ->
     return out if dtype is None else cast(out, dtype)
 
 
-def dot(l: Any, r: Any) -> Any:  # noqa: E741
+def dot(l: TensorLike, r: TensorLike) -> TensorVariable:  # noqa: E741
     """The product of two tensors, as ``numpy.dot``.
 
     Ranks up to 2: the vector and matrix products.  With a 0-d operand: multiplication.  Higher
@@ -184,12 +188,12 @@ def dot(l: Any, r: Any) -> Any:  # noqa: E741
     return _dot(l, r)
 
 
-def dense_dot(a: Any, b: Any) -> Any:
+def dense_dot(a: TensorLike, b: TensorLike) -> TensorVariable:
     """The product of two dense tensors; see `dot`."""
     return dot(a, b)
 
 
-def matmul(x1: Any, x2: Any, dtype: Any = None) -> Any:
+def matmul(x1: TensorLike, x2: TensorLike, dtype: DTypeLike | None = None) -> TensorVariable:
     """Matrix products over the last two axes, as ``x1 @ x2``; leading axes are batches.
 
     A vector is a row on the left and a column on the right, without that axis in the result.
@@ -206,7 +210,7 @@ def matmul(x1: Any, x2: Any, dtype: Any = None) -> Any:
     return _product(x1, x2, ranks, "matmul", dtype)
 
 
-def vecdot(x1: Any, x2: Any, dtype: Any = None) -> Any:
+def vecdot(x1: TensorLike, x2: TensorLike, dtype: DTypeLike | None = None) -> TensorVariable:
     """Inner products over the last axis; leading axes are batches.  Nothing is conjugated.
 
     >>> import phintys.tensor as pt
@@ -216,7 +220,7 @@ def vecdot(x1: Any, x2: Any, dtype: Any = None) -> Any:
     return _product(x1, x2, (1, 1), "vecdot", dtype)
 
 
-def matvec(x1: Any, x2: Any, dtype: Any = None) -> Any:
+def matvec(x1: TensorLike, x2: TensorLike, dtype: DTypeLike | None = None) -> TensorVariable:
     """Products of matrices (last two axes) and vectors (last axis); leading axes are batches.
 
     >>> import phintys.tensor as pt
@@ -226,7 +230,7 @@ def matvec(x1: Any, x2: Any, dtype: Any = None) -> Any:
     return _product(x1, x2, (2, 1), "matvec", dtype)
 
 
-def vecmat(x1: Any, x2: Any, dtype: Any = None) -> Any:
+def vecmat(x1: TensorLike, x2: TensorLike, dtype: DTypeLike | None = None) -> TensorVariable:
     """Products of vectors (last axis) and matrices (last two axes); leading axes are batches.
 
     >>> import phintys.tensor as pt
@@ -236,7 +240,7 @@ def vecmat(x1: Any, x2: Any, dtype: Any = None) -> Any:
     return _product(x1, x2, (1, 2), "vecmat", dtype)
 
 
-def outer(x: Any, y: Any) -> Any:
+def outer(x: TensorLike, y: TensorLike) -> TensorVariable:
     """The product of every element of ``x`` with every element of ``y``, a matrix.
 
     >>> import phintys.tensor as pt
@@ -248,7 +252,7 @@ def outer(x: Any, y: Any) -> Any:
     return functions.mul(dimshuffle(rows, 0, "x"), dimshuffle(columns, "x", 0))
 
 
-def batched_dot(a: Any, b: Any) -> Any:
+def batched_dot(a: TensorLike, b: TensorLike) -> TensorVariable:
     """Products of the items of two batches along their first axes, which have equal length.
 
     Items are vectors, matrices or (for multiplication) numbers.
@@ -268,7 +272,7 @@ def batched_dot(a: Any, b: Any) -> Any:
     return PRODUCTS[ranks](a, b)
 
 
-def tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
+def tensordot(a: TensorLike, b: TensorLike, axes: int | Sequence[Axes] = 2) -> TensorVariable:
     """The sum of products over pairs of axes, as ``numpy.tensordot``.
 
     Parameters
@@ -296,7 +300,9 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
     return reshape(out, lengths, ndim=len(lengths))
 
 
-def _contracted(a: Any, b: Any, axes: Any) -> tuple[list[int], list[int]]:
+def _contracted(
+    a: TensorVariable, b: TensorVariable, axes: int | Sequence[Axes]
+) -> tuple[list[int], list[int]]:
     if isinstance(axes, int | np.integer):
         n = int(axes)
         if not 0 <= n <= min(a.type.ndim, b.type.ndim):
@@ -314,7 +320,7 @@ def _contracted(a: Any, b: Any, axes: Any) -> tuple[list[int], list[int]]:
     return left, right
 
 
-def _as_matrix(x: Any, rows: Sequence[int], columns: Sequence[int]) -> Any:
+def _as_matrix(x: TensorVariable, rows: Sequence[int], columns: Sequence[int]) -> TensorVariable:
     """``x`` with some axes flattened into rows and the others into columns."""
     order = dimshuffle(x, [*rows, *columns])
     if len(rows) == len(columns) == 1:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from types import EllipsisType
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from phintys.graph.op import Op
 from phintys.graph.variable import Variable
 from phintys.scalar import dtypes
 from phintys.scalar.type import ScalarType
+from phintys.tensor.aliases import Axis, Index, IndexEntry, Length, Place, TensorLike
 from phintys.tensor.axes import expand_dims
 from phintys.tensor.convert import as_tensor_variable
 from phintys.tensor.elemwise import cast, dimshuffle, functions
@@ -34,6 +36,11 @@ from phintys.tensor.shape import length, normalize_axis_tuple, shape_tuple
 from phintys.tensor.static import as_length, known_length
 from phintys.tensor.type import TensorType
 from phintys.tensor.type_other import NoneTypeT
+from phintys.tensor.variable import TensorVariable
+
+#: an entry of a subscript after `_entry`
+Subscript = Variable | int | slice | None
+Parsed = Subscript | EllipsisType
 
 __all__ = [
     "compress",
@@ -49,7 +56,7 @@ __all__ = [
 # ------------------------------------------------------------------------------ reading
 
 
-def getitem(x: Any, key: Any) -> Any:
+def getitem(x: TensorVariable, key: Index) -> TensorVariable:
     """``x[key]``: integers, slices, None, Ellipsis, integer and boolean tensors, as in NumPy.
 
     Raises
@@ -80,14 +87,16 @@ def getitem(x: Any, key: Any) -> Any:
 _ENTRY = Subtensor((0,))
 
 
-def _is_advanced(i: Any) -> bool:
+def _is_advanced(i: Variable) -> bool:
     return i.type.ndim > 0 or i.type.dtype == "bool"
 
 
-def _entry(e: Any) -> Any:
+def _entry(e: IndexEntry) -> Parsed:
     """An index entry as None, Ellipsis, a slice, an int, a scalar or a tensor variable."""
-    if e is Ellipsis or _is_none(e):
-        return e if e is Ellipsis else None
+    if isinstance(e, EllipsisType):
+        return e
+    if e is None or _is_none(e):
+        return None
     if isinstance(e, slice):
         return slice(*(None if _is_none(p) else _slice_part(p) for p in parts(e)))
     if isinstance(e, bool | np.bool_):
@@ -105,7 +114,7 @@ def _entry(e: Any) -> Any:
     return _tensor_index(e)
 
 
-def _tensor_index(e: Any) -> Any:
+def _tensor_index(e: TensorLike) -> TensorVariable:
     if isinstance(e, list | tuple) and not e:
         return as_tensor_variable(np.empty(0, "int64"))
     if isinstance(e, str):
@@ -119,15 +128,15 @@ def _tensor_index(e: Any) -> Any:
     return found
 
 
-def _is_none(e: Any) -> bool:
+def _is_none(e: object) -> bool:
     return e is None or isinstance(getattr(e, "type", None), NoneTypeT)
 
 
-def _holds_bools(e: Any) -> bool:
+def _holds_bools(e: Sequence[object]) -> bool:
     return any(isinstance(i, bool) for i in np.ravel(np.array(e, dtype=object)))
 
 
-def _slice_part(p: Any) -> Any:
+def _slice_part(p: object) -> Variable | int:
     if isinstance(p, int | np.integer) and not isinstance(p, bool):
         return int(p)
     if isinstance(p, np.ndarray) and p.ndim == 0 and p.dtype.kind in "iu":
@@ -139,51 +148,62 @@ def _slice_part(p: Any) -> Any:
     raise TypeError(f"The parts of a slice are integers; {p} has dtype {p.type.dtype}.")
 
 
-def _consumed(e: Any) -> int:
+def _consumed(e: Subscript) -> int:
     """The number of axes that an entry indexes."""
     if e is None:
         return 0
-    is_mask = isinstance(e, Variable) and e.type.dtype == "bool"
-    return e.type.ndim if is_mask else 1
+    return e.type.ndim if isinstance(e, Variable) and e.type.dtype == "bool" else 1
 
 
-def _expand_ellipsis(x: Any, entries: list[Any]) -> list[Any]:
+def _expand_ellipsis(x: TensorVariable, entries: list[Parsed]) -> list[Subscript]:
     """The entries with an Ellipsis replaced by full slices; IndexError for too many indices."""
     dots = [k for k, e in enumerate(entries) if e is Ellipsis]
     if len(dots) > 1:
         raise IndexError("An index can contain only one Ellipsis.")
-    used = sum(_consumed(e) for e in entries if e is not Ellipsis)
+    others = [e for e in entries if not isinstance(e, EllipsisType)]
+    used = sum(map(_consumed, others))
     if used > x.type.ndim:
         raise IndexError(f"Too many indices: {used} for {x}, which has {x.type.ndim} dimensions.")
     if not dots:
-        return entries
-    return [*entries[: dots[0]], *[FULL] * (x.type.ndim - used), *entries[dots[0] + 1 :]]
+        return others
+    return [*others[: dots[0]], *[FULL] * (x.type.ndim - used), *others[dots[0] :]]
 
 
-def _new_axes(x: Any, entries: list[Any]) -> tuple[Any, list[Any]]:
+def _new_axes(
+    x: TensorVariable, entries: list[Subscript]
+) -> tuple[TensorVariable, list[Subscript]]:
     """``x`` with an axis of length 1 for every None and every 0-d mask, and the new entries.
 
     None becomes a full slice; a 0-d mask becomes a mask of length 1 on the new axis.
     """
     if all(_consumed(e) for e in entries):
         return x, entries
-    order: list[Any] = []
+    order: list[Place] = []
     axis = 0
     for e in entries:
         n = _consumed(e)
-        order += range(axis, axis + n) if n else ["x"]
+        if n:
+            order += range(axis, axis + n)
+        else:
+            order.append("x")
         axis += n
     order += range(axis, x.type.ndim)
-    full = [FULL if e is None else e if _consumed(e) else expand_dims(e, 0) for e in entries]
-    return dimshuffle(x, order), full
+    return dimshuffle(x, order), [_on_new_axis(e) for e in entries]
+
+
+def _on_new_axis(e: Subscript) -> Subscript:
+    """The entry of the tensor with new axes; see `_new_axes`."""
+    if e is None:
+        return FULL
+    return expand_dims(e, 0) if isinstance(e, Variable) and not _consumed(e) else e
 
 
 # ------------------------------------------------------------------------------ writing
 
 
 def set_subtensor(
-    x: Any, y: Any, inplace: bool = False, tolerate_inplace_aliasing: bool = False
-) -> Any:
+    x: TensorLike, y: TensorLike, inplace: bool = False, tolerate_inplace_aliasing: bool = False
+) -> TensorVariable:
     """The tensor that the indexing expression ``x`` reads from, with that part set to ``y``.
 
     ``y`` broadcasts, and is cast to the dtype of the tensor (floats are truncated to integers).
@@ -198,13 +218,13 @@ def set_subtensor(
 
 
 def inc_subtensor(
-    x: Any,
-    y: Any,
+    x: TensorLike,
+    y: TensorLike,
     inplace: bool = False,
     set_instead_of_inc: bool = False,
     tolerate_inplace_aliasing: bool = False,
     ignore_duplicates: bool = False,
-) -> Any:
+) -> TensorVariable:
     """The tensor that the indexing expression ``x`` reads from, with ``y`` added to that part.
 
     Repeated indices accumulate, unless ``ignore_duplicates``.  TypeError if ``x`` is not an
@@ -233,7 +253,9 @@ def inc_subtensor(
 # ------------------------------------------------------------------ functions of an axis
 
 
-def take(a: Any, indices: Any, axis: int | None = None, mode: str = "raise") -> Any:
+def take(
+    a: TensorLike, indices: TensorLike, axis: int | None = None, mode: str = "raise"
+) -> TensorVariable:
     """Elements at integer positions along an axis; ``axis`` None: of the flattened tensor.
 
     ``mode`` tells how positions out of range are handled: ``"raise"`` raises IndexError, ``"clip"``
@@ -257,14 +279,14 @@ def take(a: Any, indices: Any, axis: int | None = None, mode: str = "raise") -> 
     return a[(*[FULL] * axis, found)]
 
 
-def remainder(position: Any, n: Any) -> Any:
+def remainder(position: TensorVariable, n: TensorVariable) -> TensorVariable:
     """The remainder of positions of any integer dtype by a length, in a signed dtype."""
     if position.type.dtype == "uint64":  # mod would convert both to float64
         return cast(functions.mod(position, cast(n, "uint64")), "int64")
     return functions.mod(position, n)
 
 
-def take_along_axis(arr: Any, indices: Any, axis: int | None = 0) -> Any:
+def take_along_axis(arr: TensorLike, indices: TensorLike, axis: int | None = 0) -> TensorVariable:
     """Elements at given positions along an axis, different for each entry of the other axes.
 
     ``indices`` has the rank of ``arr`` and broadcasts against its other axes.  ``axis`` None: both
@@ -293,7 +315,7 @@ def take_along_axis(arr: Any, indices: Any, axis: int | None = 0) -> Any:
     return arr[tuple(key)]
 
 
-def compress(condition: Any, x: Any, axis: int | None = None) -> Any:
+def compress(condition: TensorLike, x: TensorLike, axis: int | None = None) -> TensorVariable:
     """The slices of ``x`` along an axis at which ``condition``, a vector, is not zero.
 
     >>> import phintys.tensor as pt
@@ -303,7 +325,7 @@ def compress(condition: Any, x: Any, axis: int | None = None) -> Any:
     return take(x, flatnonzero(as_tensor_variable(condition)), axis=axis)
 
 
-def nonzero_values(a: Any) -> Any:
+def nonzero_values(a: TensorLike) -> TensorVariable:
     """The elements that are not zero, as a vector.
 
     >>> import phintys.tensor as pt
@@ -314,7 +336,7 @@ def nonzero_values(a: Any) -> Any:
     return flatten(a)[flatnonzero(a)]
 
 
-def flip(arr: Any, axis: Any = None) -> Any:
+def flip(arr: TensorLike, axis: Axis = None) -> TensorVariable:
     """``arr`` with the order of elements reversed along axes; None: along all.
 
     >>> import phintys.tensor as pt
@@ -327,7 +349,7 @@ def flip(arr: Any, axis: Any = None) -> Any:
     return arr[tuple(slice(None, None, -1) if k in axes else FULL for k in range(arr.type.ndim))]
 
 
-def slice_at_axis(sl: slice, axis: int) -> tuple[Any, ...]:
+def slice_at_axis(sl: slice, axis: int) -> tuple[slice | EllipsisType, ...]:
     """The index that slices one axis and keeps the others.
 
     >>> slice_at_axis(slice(0, 2), axis=1)
@@ -342,8 +364,8 @@ def slice_at_axis(sl: slice, axis: int) -> tuple[Any, ...]:
 
 
 def indexed_result_shape(
-    array_shape: Sequence[Any], indices: Sequence[Any], indices_are_shapes: bool = False
-) -> tuple[Any, ...]:
+    array_shape: Sequence[Length], indices: Sequence[IndexEntry], indices_are_shapes: bool = False
+) -> tuple[TensorVariable, ...]:
     """The shape of ``x[indices]`` from the shape of ``x``, as 0-d int64 variables.
 
     ``indices_are_shapes``: tensors among the indices are given as (tuples that are) their shapes.
@@ -353,7 +375,7 @@ def indexed_result_shape(
     [9, 3]
     """
     lengths = [as_length(n) for n in array_shape]
-    given: dict[Any, Any] = {}
+    given: dict[Variable, list[TensorVariable]] = {}
     entries: list[Any] = []
     for e in indices:
         if e is None:
@@ -374,6 +396,8 @@ def indexed_result_shape(
     return tuple(found)
 
 
-def basic_shape(shape: Sequence[Any], indices: Sequence[Any]) -> tuple[Any, ...]:
+def basic_shape(
+    shape: Sequence[Length], indices: Sequence[IndexEntry]
+) -> tuple[TensorVariable, ...]:
     """The shape of ``x[indices]`` for integers, slices and None; see `indexed_result_shape`."""
     return indexed_result_shape(shape, indices)

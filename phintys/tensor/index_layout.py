@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import TypeVar
 
 from phintys.errors import UnsupportedError
+from phintys.graph.variable import Variable
 from phintys.tensor.convert import as_tensor_variable
 from phintys.tensor.elemwise import dimshuffle
 from phintys.tensor.index_list import FULL, Entry, positions
 from phintys.tensor.ranges import arange
 from phintys.tensor.shape import length
+from phintys.tensor.type import TensorType
+from phintys.tensor.variable import Tensors, TensorVariable
+
+T = TypeVar("T")
 
 
 class Layout:
@@ -27,7 +32,7 @@ class Layout:
         rank of the broadcast index tensors
     """
 
-    def __init__(self, idx_list: Sequence[Entry], types: Sequence[Any], ndim: int) -> None:
+    def __init__(self, idx_list: Sequence[Entry], types: Sequence[TensorType], ndim: int) -> None:
         self.positions: list[int] = []
         self.axes: list[int] = []
         self.slices: list[tuple[slice, int]] = []
@@ -55,7 +60,7 @@ class Layout:
         first = self.axes[0] if self.axes else 0
         self.before = sum(1 for _, a in self.slices if a < first) if self.adjacent else 0
 
-    def arrange(self, index: Any, rest: Any) -> tuple[Any, ...]:
+    def arrange(self, index: Iterable[T], rest: Iterable[T]) -> tuple[T, ...]:
         """Items for the index axes and for the other axes, in the order of the result."""
         index, rest = list(index), list(rest)
         return (*rest[: self.before], *index, *rest[self.before :])
@@ -90,10 +95,10 @@ class BatchedIndex:
     def __init__(
         self,
         idx_list: Sequence[Entry],
-        core_x: Any,
-        core_indices: Sequence[Any],
-        x: Any,
-        indices: Sequence[Any],
+        core_x: Variable,
+        core_indices: Sequence[Variable],
+        x: TensorVariable,
+        indices: Tensors,
         batch: int,
     ) -> None:
         self.core = Layout(idx_list, [i.type for i in core_indices], core_x.type.ndim)
@@ -101,7 +106,7 @@ class BatchedIndex:
         _check_rectangular(idx_list, core_indices, batched)
         self.in_index = bool(batched)
         own = x.type.ndim - core_x.type.ndim
-        ranges: list[Any] = []
+        ranges: list[TensorVariable] = []
         if batched:
             counts = [length(x, k) for k in range(own)]
             ranges = [
@@ -120,7 +125,7 @@ class BatchedIndex:
         types = [as_tensor_variable(i).type for i in self.indices]
         self.order = self._order(Layout(self.idx_list, types, x.type.ndim), batch)
 
-    def _aligned(self, index: Any, core: Any, batch: int) -> Any:
+    def _aligned(self, index: TensorVariable, core: Variable, batch: int) -> TensorVariable:
         """An index tensor with all batch axes, before all index axes."""
         own = index.type.ndim - core.type.ndim
         gap = ["x"] * (self.core.index_ndim - core.type.ndim)
@@ -138,7 +143,7 @@ class BatchedIndex:
         wanted = lead + list(self.core.arrange(index, rest))
         return [found.index(label) for label in wanted]
 
-    def spread(self, y: Any, core: Any, batch: int) -> Any:
+    def spread(self, y: TensorVariable, core: Variable, batch: int) -> TensorVariable:
         """A value to write to the core region, reordered for the batched region."""
         own = y.type.ndim - core.type.ndim
         gap = ["x"] * (self.core.ndim - core.type.ndim)
@@ -147,7 +152,7 @@ class BatchedIndex:
 
 
 def _check_rectangular(
-    idx_list: Sequence[Entry], core_indices: Sequence[Any], batched: Sequence[int]
+    idx_list: Sequence[Entry], core_indices: Sequence[Variable], batched: Sequence[int]
 ) -> None:
     """Raise UnsupportedError if items of a batch would have results of different shapes."""
     in_slices = {p for e in idx_list if isinstance(e, slice) for p in positions(e)}

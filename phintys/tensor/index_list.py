@@ -9,7 +9,7 @@ are tensors.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
@@ -19,15 +19,20 @@ from phintys.graph.variable import Constant, Variable
 from phintys.scalar import dtypes
 from phintys.scalar.type import ScalarConstant, as_scalar, scalar_type
 from phintys.scalar.type import constant as scalar_constant
+from phintys.tensor.aliases import Length, TensorLike
 from phintys.tensor.convert import as_tensor_variable
 from phintys.tensor.elemwise import functions
 from phintys.tensor.inferred import as_variable
 from phintys.tensor.static import as_length
 from phintys.tensor.type_other import NoneTypeT
+from phintys.tensor.variable import TensorVariable
 
 FULL = slice(None, None, None)
 _INT64 = scalar_type("int64")
 Entry = int | slice
+T = TypeVar("T")
+#: an index along one axis: a position, or a slice whose parts are positions or None
+AxisIndex = Variable | int | slice
 
 
 class IndexOp(Op):
@@ -97,15 +102,15 @@ def positions(e: Entry) -> list[int]:
 # ------------------------------------------------------------ between indices and idx_list
 
 
-def flatten_index_variables(idx_vars: Sequence[Any]) -> tuple[list[Entry], list[Any]]:
+def flatten_index_variables(idx_vars: Sequence[T | slice | None]) -> tuple[list[Entry], list[T]]:
     """The ``idx_list`` of a Python index, and its index variables in order.
 
     >>> flatten_index_variables([slice(2, None), 5])
     ([slice(0, None, None), 1], [2, 5])
     """
-    found: list[Any] = []
+    found: list[T] = []
 
-    def place(value: Any) -> int | None:
+    def place(value: T | None) -> int | None:
         if value is None or isinstance(getattr(value, "type", None), NoneTypeT):
             return None
         found.append(value)
@@ -117,27 +122,32 @@ def flatten_index_variables(idx_vars: Sequence[Any]) -> tuple[list[Entry], list[
     return entries, found
 
 
-def indices_from_subtensor(op_indices: Sequence[Any], idx_list: Sequence[Entry]) -> tuple[Any, ...]:
+def indices_from_subtensor(
+    op_indices: Sequence[T], idx_list: Sequence[Entry]
+) -> tuple[T | slice, ...]:
     """The Python index, from the index inputs of an op and its ``idx_list``.
 
     >>> indices_from_subtensor([2, 5], (slice(0, None), 1))
     (slice(2, None, None), 5)
     """
 
-    def at(p: int | None) -> Any:
+    def at(p: int | None) -> T | None:
         return None if p is None else op_indices[p]
 
     return tuple(
-        slice(*(at(p) for p in parts(e))) if isinstance(e, slice) else at(e) for e in idx_list
+        slice(*(at(p) for p in parts(e))) if isinstance(e, slice) else op_indices[e]
+        for e in idx_list
     )
 
 
-def unflatten_index_variables(flat: Sequence[Any], idx_list: Sequence[Entry]) -> tuple[Any, ...]:
+def unflatten_index_variables(
+    flat: Sequence[T], idx_list: Sequence[Entry]
+) -> tuple[T | slice, ...]:
     """The inverse of `flatten_index_variables`."""
     return indices_from_subtensor(flat, idx_list)
 
 
-def get_idx_list(inputs: Sequence[Any], idx_list: Sequence[Entry]) -> tuple[Any, ...]:
+def get_idx_list(inputs: Sequence[T], idx_list: Sequence[Entry]) -> tuple[T | slice, ...]:
     """The Python index, from all inputs of a `Subtensor` or `AdvancedSubtensor`."""
     return indices_from_subtensor(inputs[1:], idx_list)
 
@@ -145,14 +155,14 @@ def get_idx_list(inputs: Sequence[Any], idx_list: Sequence[Entry]) -> tuple[Any,
 # ----------------------------------------------------------------------- index variables
 
 
-def literal(v: Any) -> int | None:
+def literal(v: object) -> int | None:
     """The integer of a constant index, else None."""
     if isinstance(v, int | np.integer):
         return int(v)
     return int(v.data) if isinstance(v, Constant) and np.ndim(v.data) == 0 else None
 
 
-def index_scalar(i: Any) -> Any:
+def index_scalar(i: Length) -> Variable:
     """An index as an integer scalar variable; constants become int64."""
     if type(i) is int:
         return ScalarConstant(_INT64, np.int64(i))
@@ -166,7 +176,7 @@ def index_scalar(i: Any) -> Any:
     return as_scalar(i) if known is None else scalar_constant(np.int64(known))
 
 
-def index_tensor(i: Any) -> Any:
+def index_tensor(i: TensorLike) -> TensorVariable:
     """An index as an integer or boolean tensor variable."""
     found = as_tensor_variable(i)
     if not dtypes.is_discrete(found.type.dtype):
@@ -181,9 +191,9 @@ class Symbols:
     """Conversion of integers and integer variables to Dims, and of Dims to tensor variables."""
 
     def __init__(self) -> None:
-        self.variables: dict[Dim, Any] = {}
+        self.variables: dict[Dim, Variable] = {}
 
-    def dim(self, x: Any, kind: str = "item") -> Dim:
+    def dim(self, x: Length, kind: str = "item") -> Dim:
         """The Dim of a number or variable; kind ``len`` says that it is not negative."""
         known = literal(x)
         if known is not None:
@@ -192,11 +202,13 @@ class Symbols:
         self.variables[symbol] = as_length(x)
         return symbol
 
-    def tensor(self, dim: Dim) -> Any:
+    def tensor(self, dim: Dim) -> TensorVariable:
         """The value of a Dim, a 0-d int64 variable."""
-        return as_variable(dim, self.variables)
+        found = as_variable(dim, self.variables)
+        assert found is not None
+        return found
 
-    def number(self, dim: Dim) -> Any:
+    def number(self, dim: Dim) -> TensorVariable | int:
         """The value of a Dim: an int if it is known, else a variable."""
         return self.tensor(dim) if dim.value is None else dim.value
 
@@ -227,20 +239,20 @@ def slice_length(e: slice, dims: Sequence[Dim] | Mapping[int, Dim], n: DimLike) 
     return ahead * forwards + (1 - ahead) * backwards
 
 
-def flatten_slice(slc: slice) -> tuple[slice, list[Any]]:
+def flatten_slice(slc: slice) -> tuple[slice, list[Length]]:
     """`flatten_index_variables` of one slice."""
     (entry,), indices = flatten_index_variables([slc])
     return cast("slice", entry), indices
 
 
-def symbolic_length(e: slice, indices: Sequence[Any], n: Any) -> Any:
+def symbolic_length(e: slice, indices: Sequence[Length], n: Length) -> TensorVariable:
     """The length of a slice of ``n`` elements, as a 0-d int64 variable."""
     symbols = Symbols()
     dims = [symbols.dim(i) for i in indices]
     return symbols.tensor(slice_length(e, dims, symbols.dim(n, "len")))
 
 
-def slice_len(slc: slice, n: Any) -> Any:
+def slice_len(slc: slice, n: Length) -> TensorVariable:
     """The length of a slice of ``n`` elements as a 0-d int64 variable.
 
     >>> slice_len(slice(1, None, 2), 6).eval()
@@ -262,7 +274,9 @@ def slice_static_length(slc: slice, dim_length: int | None) -> int | None:
     return slice_length(entry, [symbols.dim(i) for i in indices], n).value
 
 
-def get_canonical_form_slice(theslice: Any, length: Any) -> tuple[Any, Any]:
+def get_canonical_form_slice(
+    theslice: slice | Length, length: Length
+) -> tuple[slice | TensorVariable | int, TensorVariable | int]:
     """An index of non-negative numbers equivalent to ``theslice``, and its direction.
 
     A slice becomes one with a positive step, within ``length``; the direction is -1 if its elements

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 from typing import Any
 
 import numpy as np
 
 from phintys.dims import ONE, Dim
+from phintys.graph.builder import Builder, V, Value
+from phintys.graph.op import Op, Storage
 from phintys.graph.shapes import Shape, ShapeContext, check_shapes, static_shapes
-from phintys.graph.variable import Apply, Constant, Variable
+from phintys.graph.variable import Apply, Computed, Constant, Variable
 from phintys.scalar import dtypes
 from phintys.scalar.conversion import converted
+from phintys.tensor.aliases import Arrays, Length, TensorLike
 from phintys.tensor.convert import as_tensor_variable, constant
 from phintys.tensor.creation import broadcast_batches
 from phintys.tensor.elemwise import dimshuffle, functions, sum_to, zeros_of
@@ -32,8 +35,9 @@ from phintys.tensor.ranges import arange
 from phintys.tensor.reduce import sum as sum_over
 from phintys.tensor.reshape import reshape
 from phintys.tensor.shape import shape_tuple
-from phintys.tensor.static import constant_origin, entries, vector_entries
+from phintys.tensor.static import ValueOrigin, constant_origin, entries, vector_entries
 from phintys.tensor.type import typed_node
+from phintys.tensor.variable import TensorConstant, Tensors, TensorVariable
 
 # ================================================================================ Subtensor
 
@@ -50,7 +54,7 @@ class Subtensor(IndexOp):
     __eq__, __hash__, __str__ = IndexOp.__eq__, IndexOp.__hash__, IndexOp.__str__
     view_map = {0: [0]}
 
-    def make_node(self, x: Any, *indices: Any) -> Apply:
+    def make_node(self, x: TensorLike, *indices: Length) -> Apply:
         x = as_tensor_variable(x)
         return typed_node(self, [x, *basic_indices(self, x, indices)], x.type.dtype)
 
@@ -58,7 +62,7 @@ class Subtensor(IndexOp):
         return [basic_part(self, s, x, 1)]
 
     # ----- perform
-    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: list[list[Any]]) -> None:
+    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Storage) -> None:
         x, *indices = inputs
         output_storage[0][0] = np.asarray(x[self.key(indices)])
 
@@ -66,15 +70,17 @@ class Subtensor(IndexOp):
     def connection_pattern(self, node: Apply) -> list[list[bool]]:
         return connections(node, 1)
 
-    def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable | None]:
+    def pullback(
+        self, inputs: Tensors, outputs: Tensors, cotangents: Tensors
+    ) -> list[Variable | None]:
         return pull_back_read(IncSubtensor(self.idx_list), inputs, cotangents)
 
     # ----- batching
-    def vectorize_node(self, node: Apply, *batched_inputs: Any) -> Apply:
+    def vectorize_node(self, node: Apply, *batched_inputs: TensorVariable) -> Apply:
         return vectorize_read(self, node, batched_inputs)
 
     # ----- lowering
-    def lower(self, node: Apply, b: Any, *inputs: Any) -> Any:
+    def lower(self, node: Apply, b: Builder[V], *inputs: V) -> V:
         x, *indices = inputs
         region = lower_region(self, b, x, indices)
         if region is None:
@@ -85,7 +91,7 @@ class Subtensor(IndexOp):
         return x
 
 
-def basic_indices(op: IndexOp, x: Any, indices: Sequence[Any]) -> list[Any]:
+def basic_indices(op: IndexOp, x: TensorVariable, indices: Sequence[Length]) -> list[Variable]:
     """Indices as scalars; IndexError if there are too many, or one is known to be out of range."""
     scalars = [index_scalar(i) for i in indices]
     if len(op.idx_list) > x.ndim:
@@ -116,16 +122,18 @@ def require_fit(s: ShapeContext, part: Shape, y: Shape) -> None:
             s.equal(m, n, "The value does not fit the indexed part", broadcasts=True)
 
 
-def check_range(i: int | None, n: int | None, axis: int, x: Any) -> None:
+def check_range(i: int | None, n: int | None, axis: int, x: TensorVariable) -> None:
     """Raise IndexError if a constant index is out of range of a known length."""
     if i is not None and n is not None and not -n <= i < n:
         raise IndexError(f"Index {i} is out of range for axis {axis} of {x}, which has length {n}.")
 
 
-def lower_region(op: IndexOp, b: Any, x: Any, indices: Sequence[Any]) -> Any:
+def lower_region(
+    op: IndexOp, b: Builder[V], x: V, indices: Sequence[V]
+) -> list[Dim | tuple[Dim, Dim, Dim]] | None:
     """For each axis a position (Dim) or (start, step, length); None if a step is not constant."""
     dims = [b.item(i) for i in indices]
-    region: list[Any] = []
+    region: list[Dim | tuple[Dim, Dim, Dim]] = []
     for axis in range(x.ndim):
         e = op.entry(axis)
         part = dims[e] if isinstance(e, int) else lower_slice(e, dims, b.length(x, axis))
@@ -135,7 +143,9 @@ def lower_region(op: IndexOp, b: Any, x: Any, indices: Sequence[Any]) -> Any:
     return region
 
 
-def lower_slice(e: slice, dims: Sequence[Any], n: Any) -> Any:
+def lower_slice(
+    e: slice, dims: Sequence[Dim] | Mapping[int, Dim], n: Dim
+) -> tuple[Dim, Dim, Dim] | None:
     """(start, step, length) as Dims; None if the step is not constant or 0."""
     if e.step is not None and not dims[e.step].value:
         return None
@@ -150,13 +160,13 @@ def connections(node: Apply, leading: int) -> list[list[bool]]:
     return [[True]] * leading + [[False]] * (len(node.inputs) - leading)
 
 
-def pull_back_read(increment: Any, inputs: Any, cotangents: Any) -> list[Variable | None]:
+def pull_back_read(increment: Op, inputs: Tensors, cotangents: Tensors) -> list[Variable | None]:
     """Cotangents of a read: that of ``x`` is zeros with the cotangent of the part added."""
     (x, *indices), (g,) = inputs, cotangents
     return [increment(zeros_of(x), g, *indices), *[None] * len(indices)]
 
 
-def vectorize_read(op: IndexOp, node: Apply, batched: Sequence[Any]) -> Apply:
+def vectorize_read(op: IndexOp, node: Apply, batched: Tensors) -> Apply:
     """A read with batched inputs; batch axes come first in the result."""
     batch = batch_ndim(node.inputs, batched)
     x, *indices = batched
@@ -166,17 +176,18 @@ def vectorize_read(op: IndexOp, node: Apply, batched: Sequence[Any]) -> Apply:
         x = dimshuffle(x, ["x"] * missing + list(range(x.type.ndim)))
     new = BatchedIndex(op.idx_list, core_x, core_indices, x, indices, batch)
     make = AdvancedSubtensor if new.in_index else type(op)
-    out: Any = dimshuffle(make(new.idx_list)(x, *new.indices), new.order)
-    return out.owner
+    read = dimshuffle(make(new.idx_list)(x, *new.indices), new.order)
+    assert read.owner is not None
+    return read.owner
 
 
-def batch_ndim(core: Sequence[Any], batched: Sequence[Any]) -> int:
+def batch_ndim(core: Sequence[Variable], batched: Sequence[Variable]) -> int:
     """The number of batch axes."""
     return max(v.type.ndim - c.type.ndim for v, c in zip(batched, core))
 
 
 @constant_origin.register
-def _part_of_constant(op: Subtensor, out: Any) -> Any:
+def _part_of_constant(op: Subtensor, out: Computed) -> ValueOrigin:
     """`constant_origin` of an entry of a vector, or of a part of a tensor of equal elements."""
     x, *indices = out.owner.inputs
     i = indices[0] if op.idx_list == (0,) else None
@@ -190,7 +201,7 @@ def _part_of_constant(op: Subtensor, out: Any) -> Any:
 
 
 @vector_entries.register
-def _part_of_vector(op: Subtensor, out: Any) -> Any:
+def _part_of_vector(op: Subtensor, out: Computed) -> list[TensorVariable] | None:
     """The entries of a constant slice of a vector, for instance of a shape."""
     x, *indices = out.owner.inputs
     key = op.key([literal(i) for i in indices])
@@ -219,13 +230,13 @@ class IncSubtensor(IndexOp):
         idx_list: Sequence[Entry],
         inplace: bool = False,
         set_instead_of_inc: bool = False,
-        destroyhandler_tolerate_aliased: Any = None,
+        destroyhandler_tolerate_aliased: Sequence[tuple[int, int]] | None = None,
     ) -> None:
         self.inplace, self.set_instead_of_inc = inplace, set_instead_of_inc
         self.destroy_map = {0: [0]} if inplace else {}
         super().__init__(idx_list)
 
-    def make_node(self, x: Any, y: Any, *indices: Any) -> Apply:
+    def make_node(self, x: TensorLike, y: TensorLike, *indices: Length) -> Apply:
         x, y = as_tensor_variable(x), as_tensor_variable(y)
         inputs = [x, y, *basic_indices(self, x, indices)]
         check_value(x, y, x.type.ndim - sum(isinstance(e, int) for e in self.idx_list))
@@ -237,7 +248,7 @@ class IncSubtensor(IndexOp):
         return [x]
 
     # ----- perform
-    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: list[list[Any]]) -> None:
+    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Storage) -> None:
         x, y, *indices = inputs
         out = x if self.inplace else x.copy()
         key = self.key(indices)
@@ -254,20 +265,22 @@ class IncSubtensor(IndexOp):
     def connection_pattern(self, node: Apply) -> list[list[bool]]:
         return connections(node, 2)
 
-    def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable | None]:
+    def pullback(
+        self, inputs: Tensors, outputs: Tensors, cotangents: Tensors
+    ) -> list[Variable | None]:
         setter = IncSubtensor(self.idx_list, set_instead_of_inc=True)
         return pull_back_write(self, Subtensor(self.idx_list), setter, inputs, cotangents)
 
-    def pushforward(self, inputs: Any, outputs: Any, tangents: Any) -> list[Variable]:
+    def pushforward(self, inputs: Tensors, outputs: Tensors, tangents: Tensors) -> list[Variable]:
         op = IncSubtensor(self.idx_list, set_instead_of_inc=self.set_instead_of_inc)
         return [op(*tangents[:2], *inputs[2:])]
 
     # ----- batching
-    def vectorize_node(self, node: Apply, *batched_inputs: Any) -> Apply:
+    def vectorize_node(self, node: Apply, *batched_inputs: TensorVariable) -> Apply:
         return vectorize_write(self, node, batched_inputs)
 
     # ----- lowering
-    def lower(self, node: Apply, b: Any, *inputs: Any) -> Any:
+    def lower(self, node: Apply, b: Builder[V], *inputs: V) -> V:
         x, y, *indices = inputs
         if adds_bools(self, x):
             return NotImplemented
@@ -285,12 +298,12 @@ class IncSubtensor(IndexOp):
         return f"{name}{{{self.text()}}}"
 
 
-def adds_bools(op: Any, x: Any) -> bool:
+def adds_bools(op: IncSubtensor | AdvancedIncSubtensor, x: Value) -> bool:
     """Whether an op adds to a bool array, which NumPy does by "or" and kernels do not support."""
     return x.dtype == "bool" and not op.set_instead_of_inc
 
 
-def check_value(x: Any, y: Any, ndim: int) -> None:
+def check_value(x: TensorVariable, y: TensorVariable, ndim: int) -> None:
     """Raise TypeError unless ``y`` can be written to a part of ``x`` with ``ndim`` axes."""
     if y.type.ndim > ndim:
         raise TypeError(f"{y} has {y.type.ndim} dimensions, the indexed part only {ndim}.")
@@ -302,7 +315,11 @@ def check_value(x: Any, y: Any, ndim: int) -> None:
 
 
 def pull_back_write(
-    op: Any, read: Any, setter: Any, inputs: Any, cotangents: Any
+    op: IncSubtensor | AdvancedIncSubtensor,
+    read: Callable[..., TensorVariable],
+    setter: Op,
+    inputs: Tensors,
+    cotangents: Tensors,
 ) -> list[Variable | None]:
     """Cotangents of a write: of ``x``, 0 at elements that were set, and of ``y``, in its shape.
 
@@ -316,7 +333,9 @@ def pull_back_write(
     return [gx, sum_to(part, y), *[None] * len(indices)]
 
 
-def vectorize_write(op: Any, node: Apply, batched: Sequence[Any]) -> Apply:
+def vectorize_write(
+    op: IncSubtensor | AdvancedIncSubtensor, node: Apply, batched: Tensors
+) -> Apply:
     """A write with batched inputs; the tensor written to is broadcast to all batch axes."""
     batch = batch_ndim(node.inputs, batched)
     _, y, *indices = batched
@@ -345,7 +364,7 @@ class AdvancedSubtensor(IndexOp):
     is_linear = True
     __eq__, __hash__, __str__ = IndexOp.__eq__, IndexOp.__hash__, IndexOp.__str__
 
-    def make_node(self, x: Any, *indices: Any) -> Apply:
+    def make_node(self, x: TensorLike, *indices: TensorLike) -> Apply:
         x = as_tensor_variable(x)
         tensors, _ = advanced_indices(self, x, indices)
         return typed_node(self, [x, *tensors], x.type.dtype)
@@ -353,12 +372,12 @@ class AdvancedSubtensor(IndexOp):
     def shape_rule(self, s: ShapeContext, x: Shape, *indices: Shape) -> list[Shape]:
         return [advanced_part(self, s, x, indices)]
 
-    def layout(self, inputs: Sequence[Any]) -> Layout:
+    def layout(self, inputs: Sequence[Variable]) -> Layout:
         """The layout of the result axes, for the inputs of a node."""
         return Layout(self.idx_list, [i.type for i in inputs[1:]], inputs[0].type.ndim)
 
     # ----- perform
-    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: list[list[Any]]) -> None:
+    def perform(self, node: Apply, inputs: Arrays, output_storage: Storage) -> None:
         x, *indices = inputs
         if may_be_accepted(indices):
             check_shapes(node, inputs)
@@ -369,15 +388,17 @@ class AdvancedSubtensor(IndexOp):
     def connection_pattern(self, node: Apply) -> list[list[bool]]:
         return connections(node, 1)
 
-    def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable | None]:
+    def pullback(
+        self, inputs: Tensors, outputs: Tensors, cotangents: Tensors
+    ) -> list[Variable | None]:
         return pull_back_read(AdvancedIncSubtensor(self.idx_list), inputs, cotangents)
 
     # ----- batching
-    def vectorize_node(self, node: Apply, *batched_inputs: Any) -> Apply:
+    def vectorize_node(self, node: Apply, *batched_inputs: TensorVariable) -> Apply:
         return vectorize_read(self, node, batched_inputs)
 
     # ----- lowering
-    def lower(self, node: Apply, b: Any, *inputs: Any) -> Any:
+    def lower(self, node: Apply, b: Builder[V], *inputs: V) -> V:
         x, *indices = inputs
         layout = self.layout(node.inputs)
         if layout.has_mask:
@@ -391,7 +412,9 @@ class AdvancedSubtensor(IndexOp):
         return b.permute(out, layout.order())
 
 
-def advanced_indices(op: IndexOp, x: Any, indices: Sequence[Any]) -> tuple[list[Any], Layout]:
+def advanced_indices(
+    op: IndexOp, x: TensorVariable, indices: Sequence[TensorLike]
+) -> tuple[list[TensorVariable], Layout]:
     """Indices as tensors, and their layout; IndexError if one is known to be out of range."""
     tensors = [index_tensor(i) for i in indices]
     layout = Layout(op.idx_list, [i.type for i in tensors], x.type.ndim)
@@ -434,7 +457,7 @@ def may_be_accepted(indices: Sequence[np.ndarray]) -> bool:
     return sum(i.ndim > 0 for i in indices) > 1 or any(i.dtype == bool for i in indices)
 
 
-def index_value(i: Any) -> Any:
+def index_value(i: np.ndarray) -> np.ndarray | int:
     """An index for NumPy: 0-d integer arrays become ints, which slices require."""
     return int(i) if i.ndim == 0 and i.dtype != bool else i
 
@@ -444,15 +467,18 @@ def in_c_order(i: np.ndarray) -> np.ndarray:
     return i if i.flags.c_contiguous else i.copy()
 
 
-def lower_slices(b: Any, x: Any, layout: Layout, indices: Sequence[Any]) -> Any:
+def lower_slices(
+    b: Builder[V], x: V, layout: Layout, indices: Sequence[V]
+) -> list[tuple[Dim, Dim, Dim]] | None:
     """(start, step, length) of every slice of an advanced index; None if a step is not constant."""
     used = {p for e, _ in layout.slices for p in positions(e)}
-    dims = [b.item(i) if p in used else None for p, i in enumerate(indices)]
+    dims = {p: b.item(i) for p, i in enumerate(indices) if p in used}
     parts = [lower_slice(e, dims, b.length(x, axis)) for e, axis in layout.slices]
-    return None if None in parts else parts
+    known = [part for part in parts if part is not None]
+    return known if len(known) == len(parts) else None
 
 
-def positions_of_slice(b: Any, first: Any, step: Any, length: Any) -> Any:
+def positions_of_slice(b: Builder[V], first: Dim, step: Dim, length: Dim) -> V:
     """The positions that a slice selects, an int64 vector."""
     return b.map(
         lambda n, i, step, first: n.add(n.mul(i, step), first),
@@ -462,17 +488,18 @@ def positions_of_slice(b: Any, first: Any, step: Any, length: Any) -> Any:
     )
 
 
-def may_repeat(indices: Sequence[Any]) -> bool:
+def may_repeat(indices: Tensors) -> bool:
     """Whether an element may be indexed twice; constants are checked, and masks never repeat."""
     tensors = [i for i in indices if i.type.ndim]
     if all(i.type.dtype == "bool" for i in tensors):
         return False
-    if not all(isinstance(i, Constant) and i.type.dtype != "bool" for i in tensors):
+    known = [i.data for i in tensors if isinstance(i, TensorConstant) and i.type.dtype != "bool"]
+    if len(known) != len(tensors):
         return True
-    if any(i.data.size and i.data.min() < 0 <= i.data.max() for i in tensors):
+    if any(i.size and i.min() < 0 <= i.max() for i in known):
         return True
-    rows = np.stack(np.broadcast_arrays(*(i.data for i in tensors)), axis=-1)
-    rows = rows.reshape(-1, len(tensors))
+    rows = np.stack(np.broadcast_arrays(*known), axis=-1)
+    rows = rows.reshape(-1, len(known))
     return len(np.unique(rows, axis=0)) < len(rows)
 
 
@@ -502,7 +529,7 @@ class AdvancedIncSubtensor(IndexOp):
         self.destroy_map = {0: [0]} if inplace else {}
         super().__init__(idx_list)
 
-    def make_node(self, x: Any, y: Any, *indices: Any) -> Apply:
+    def make_node(self, x: TensorLike, y: TensorLike, *indices: TensorLike) -> Apply:
         x, y = as_tensor_variable(x), as_tensor_variable(y)
         tensors, layout = advanced_indices(self, x, indices)
         check_value(x, y, layout.ndim)
@@ -514,7 +541,7 @@ class AdvancedIncSubtensor(IndexOp):
         return [x]
 
     # ----- perform
-    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: list[list[Any]]) -> None:
+    def perform(self, node: Apply, inputs: Arrays, output_storage: Storage) -> None:
         x, y, *indices = inputs
         if may_be_accepted(indices):
             check_shapes(node, inputs)
@@ -538,13 +565,15 @@ class AdvancedIncSubtensor(IndexOp):
     def connection_pattern(self, node: Apply) -> list[list[bool]]:
         return connections(node, 2)
 
-    def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable | None]:
+    def pullback(
+        self, inputs: Tensors, outputs: Tensors, cotangents: Tensors
+    ) -> list[Variable | None]:
         setter = AdvancedIncSubtensor(self.idx_list, set_instead_of_inc=True)
         keeps_last = self.set_instead_of_inc or self.ignore_duplicates
         read = self._read_last if keeps_last else AdvancedSubtensor(self.idx_list)
         return pull_back_write(self, read, setter, inputs, cotangents)
 
-    def _read_last(self, g: Any, *indices: Any) -> Any:
+    def _read_last(self, g: TensorVariable, *indices: TensorVariable) -> TensorVariable:
         """The part of ``g``, with zeros for values replaced by a later one at the same index.
 
         The values are numbered and the numbers written; a value was kept if its number is read.
@@ -561,17 +590,17 @@ class AdvancedIncSubtensor(IndexOp):
         kept = functions.eq(read(op(zeros, numbers, *indices), *indices), numbers)
         return functions.switch(kept, part, constant(0, dtype=g.type.dtype))
 
-    def pushforward(self, inputs: Any, outputs: Any, tangents: Any) -> list[Variable]:
+    def pushforward(self, inputs: Tensors, outputs: Tensors, tangents: Tensors) -> list[Variable]:
         flags = self.set_instead_of_inc, self.ignore_duplicates
         op = AdvancedIncSubtensor(self.idx_list, False, *flags)
         return [op(*tangents[:2], *inputs[2:])]
 
     # ----- batching
-    def vectorize_node(self, node: Apply, *batched_inputs: Any) -> Apply:
+    def vectorize_node(self, node: Apply, *batched_inputs: TensorVariable) -> Apply:
         return vectorize_write(self, node, batched_inputs)
 
     # ----- lowering
-    def lower(self, node: Apply, b: Any, *inputs: Any) -> Any:
+    def lower(self, node: Apply, b: Builder[V], *inputs: V) -> V:
         x, y, *indices = inputs
         if adds_bools(self, x):
             return NotImplemented
@@ -603,7 +632,9 @@ class AdvancedIncSubtensor(IndexOp):
         axes = [*layout.axes, *(layout.slices[k][1] for k in cut)]
         return b.scatter(x, tensors, axes, y, "set" if self.set_instead_of_inc else "add")
 
-    def _lower_mask(self, node: Apply, b: Any, layout: Layout, y: Any, inputs: Any) -> Any:
+    def _lower_mask(
+        self, node: Apply, b: Builder[V], layout: Layout, y: V, inputs: Sequence[V]
+    ) -> V:
         """A write with a single mask and one value along its axis, as an elementwise select."""
         x, _, *indices = inputs
         axis, last = layout.before, layout.before + indices[layout.positions[0]].ndim

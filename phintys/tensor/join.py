@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 
 from phintys.dims import ZERO
-from phintys.graph.op import Op
+from phintys.graph.builder import Builder, V
+from phintys.graph.op import Op, Storage
 from phintys.graph.shapes import Shape, ShapeContext, check_shapes, static_shapes
 from phintys.graph.variable import Apply, Variable
 from phintys.scalar import dtypes
 from phintys.tensor import convert
+from phintys.tensor.aliases import Arrays, Length, TensorLike
 from phintys.tensor.axes import expand_dims
 from phintys.tensor.convert import as_tensor_variable
 from phintys.tensor.creation import broadcast_batches
@@ -27,6 +29,7 @@ from phintys.tensor.shape import (
 )
 from phintys.tensor.static import get_underlying_scalar_constant_value
 from phintys.tensor.type import typed_node
+from phintys.tensor.variable import Tensors, TensorVariable
 
 __all__ = [
     "concat_with_broadcast",
@@ -61,7 +64,7 @@ class Join(Op):
             raise ValueError(f"The axis of Join is not negative, got {axis}; see join.")
         self.axis = int(axis)
 
-    def make_node(self, *tensors: Any) -> Apply:
+    def make_node(self, *tensors: TensorLike) -> Apply:
         if not tensors:
             raise ValueError("Join needs at least one tensor.")
         args = [as_tensor_variable(t) for t in tensors]
@@ -85,25 +88,25 @@ class Join(Op):
         return [tuple(found)]
 
     # ----- perform
-    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: list[list[Any]]) -> None:
+    def perform(self, node: Apply, inputs: Arrays, output_storage: Storage) -> None:
         out = np.concatenate(inputs, axis=self.axis)
         output_storage[0][0] = out.astype(node.outputs[0].type.dtype, copy=False)
 
     # ----- derivative
-    def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
+    def pullback(self, inputs: Tensors, outputs: Tensors, cotangents: Tensors) -> list[Variable]:
         (g,) = cotangents
         lengths = lengths_vector([length(x, self.axis) for x in inputs])
         parts = Split(len(inputs), self.axis)(g, lengths, return_list=True)
         return [specify_shape(part, x.type.shape) for x, part in zip(inputs, parts)]
 
     # ----- batching
-    def vectorize_node(self, node: Apply, *batched_inputs: Any) -> Apply:
+    def vectorize_node(self, node: Apply, *batched_inputs: TensorVariable) -> Apply:
         core = node.outputs[0].type.ndim
         args = broadcast_batches(batched_inputs, [core] * len(batched_inputs))
         return Join(self.axis + args[0].type.ndim - core).make_node(*args)
 
     # ----- lowering
-    def lower(self, node: Apply, b: Any, *inputs: Any) -> Any:
+    def lower(self, node: Apply, b: Builder[V], *inputs: V) -> V:
         dtype = node.outputs[0].type.dtype
         return b.join([b.cast(x, dtype) for x in inputs], self.axis)
 
@@ -111,7 +114,7 @@ class Join(Op):
         return f"Join{{axis={self.axis}}}"
 
 
-def _stack_batches(scalars: Sequence[Any]) -> Apply:
+def _stack_batches(scalars: Tensors) -> Apply:
     args = [expand_dims(x, -1) for x in broadcast_batches(scalars, [0] * len(scalars))]
     return Join(args[0].type.ndim - 1).make_node(*args)
 
@@ -119,18 +122,19 @@ def _stack_batches(scalars: Sequence[Any]) -> Apply:
 stacks.append(_stack_batches)
 
 
-def join(axis: Any, *tensors_list: Any) -> Any:
+def join(axis: TensorLike, *tensors_list: TensorLike) -> TensorVariable:
     """Tensors concatenated along ``axis``; see `concatenate`."""
     if not tensors_list:
         raise ValueError("join needs at least one tensor.")
     args = [as_tensor_variable(t) for t in tensors_list]
     if not isinstance(axis, int | np.integer):
-        axis = int(get_underlying_scalar_constant_value(axis))
+        found: Any = get_underlying_scalar_constant_value(axis)
+        axis = int(found)
     (axis,) = normalize_axis_tuple(int(axis), args[0].type.ndim)
     return args[0] if len(args) == 1 else Join(axis)(*args)
 
 
-def concatenate(tensor_list: Any, axis: int = 0) -> Any:
+def concatenate(tensor_list: Sequence[TensorLike], axis: int = 0) -> TensorVariable:
     """Tensors of equal rank concatenated along an axis.
 
     Parameters
@@ -149,14 +153,16 @@ def concatenate(tensor_list: Any, axis: int = 0) -> Any:
     return join(axis, *tensor_list)
 
 
-def stack(tensors: Any, axis: int = 0) -> Any:
+def stack(
+    tensors: Sequence[TensorLike] | TensorVariable | np.ndarray, axis: int = 0
+) -> TensorVariable:
     """Tensors of equal shape stacked along a new axis; 0-d tensors give a vector.
 
     >>> import phintys.tensor as pt
     >>> pt.stack([pt.zeros(3), pt.ones(3)], axis=1).type.shape
     (3, 2)
     """
-    given: Iterable[Any] = tensors  # a variable is iterated over its first axis
+    given: Iterable[TensorLike] = tensors  # a variable is iterated over its first axis
     if not isinstance(tensors, Variable) and len(tensors) == 0:
         raise ValueError("stack needs at least one tensor.")
     args = [as_tensor_variable(t) for t in given]
@@ -165,7 +171,7 @@ def stack(tensors: Any, axis: int = 0) -> Any:
     return join(axis, *(expand_dims(a, axis) for a in args))
 
 
-def stacklists(arg: Any) -> Any:
+def stacklists(arg: TensorLike) -> TensorVariable:
     """A tensor from nested lists of tensors of equal shape.
 
     >>> import phintys.tensor as pt
@@ -178,24 +184,24 @@ def stacklists(arg: Any) -> Any:
     return as_tensor_variable(arg)
 
 
-def horizontal_stack(*args: Any) -> Any:
+def horizontal_stack(*args: TensorLike) -> TensorVariable:
     """Matrices joined along axis 1; ValueError for other ranks."""
     return _stack_matrices(args, 1)
 
 
-def vertical_stack(*args: Any) -> Any:
+def vertical_stack(*args: TensorLike) -> TensorVariable:
     """Matrices joined along axis 0; ValueError for other ranks."""
     return _stack_matrices(args, 0)
 
 
-def _stack_matrices(args: Sequence[Any], axis: int) -> Any:
+def _stack_matrices(args: Sequence[TensorLike], axis: int) -> TensorVariable:
     found = [as_tensor_variable(a) for a in args]
     if len(found) < 2 or any(a.type.ndim != 2 for a in found):
         raise ValueError("Two or more matrices are needed to stack them.")
     return concatenate(found, axis=axis)
 
 
-def concat_with_broadcast(tensor_list: Sequence[Any], axis: int = 0) -> Any:
+def concat_with_broadcast(tensor_list: Sequence[TensorLike], axis: int = 0) -> TensorVariable:
     """`concatenate`, after broadcasting the axes other than ``axis``."""
     args = [as_tensor_variable(t) for t in tensor_list]
     if not args:
@@ -234,7 +240,7 @@ class Split(Op):
         self.len_splits, self.axis = int(len_splits), int(axis)
         self.view_map = {i: [0] for i in range(self.len_splits)}
 
-    def make_node(self, x: Any, splits: Any) -> Apply:
+    def make_node(self, x: TensorLike, splits: TensorLike) -> Apply:
         x, splits = as_tensor_variable(x), as_tensor_variable(splits)
         if splits.type.ndim != 1 or splits.type.dtype not in dtypes.INTEGER:
             raise TypeError(f"The lengths are an integer vector; {splits} has type {splits.type}.")
@@ -256,7 +262,7 @@ class Split(Op):
         return [(*x[: self.axis], n, *x[self.axis + 1 :]) for n in lengths]
 
     # ----- perform
-    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: list[list[Any]]) -> None:
+    def perform(self, node: Apply, inputs: Arrays, output_storage: Storage) -> None:
         check_shapes(node, inputs)
         x, splits = inputs
         pieces = np.split(x, np.cumsum(splits)[:-1], axis=self.axis)
@@ -267,11 +273,13 @@ class Split(Op):
     def connection_pattern(self, node: Apply) -> list[list[bool]]:
         return [[True] * self.len_splits, [False] * self.len_splits]
 
-    def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable | None]:
+    def pullback(
+        self, inputs: Tensors, outputs: Tensors, cotangents: Tensors
+    ) -> list[Variable | None]:
         return [join(self.axis, *cotangents), None]
 
     # ----- batching
-    def vectorize_node(self, node: Apply, *batched_inputs: Any) -> Apply:
+    def vectorize_node(self, node: Apply, *batched_inputs: TensorVariable) -> Apply:
         x, splits = batched_inputs
         if splits.type.ndim != 1:
             raise ValueError("The lengths of Split cannot differ within a batch.")
@@ -279,7 +287,7 @@ class Split(Op):
         return Split(self.len_splits, self.axis + batch).make_node(x, splits)
 
     # ----- lowering
-    def lower(self, node: Apply, b: Any, *inputs: Any) -> Any:
+    def lower(self, node: Apply, b: Builder[V], *inputs: V) -> list[V]:
         pieces, start = [], ZERO
         for shape in b.result_shapes(node, *inputs):
             pieces.append(b.slice(inputs[0], self.axis, start, 1, shape[self.axis]))
@@ -290,7 +298,13 @@ class Split(Op):
         return f"Split{{{self.len_splits}, axis={self.axis}}}"
 
 
-def split(x: Any, splits_size: Any, *, n_splits: int | None = None, axis: int = 0) -> list[Any]:
+def split(
+    x: TensorLike,
+    splits_size: Sequence[Length] | Variable | np.ndarray,
+    *,
+    n_splits: int | None = None,
+    axis: int = 0,
+) -> list[TensorVariable]:
     """``x`` split into pieces along an axis.
 
     Parameters
@@ -307,7 +321,7 @@ def split(x: Any, splits_size: Any, *, n_splits: int | None = None, axis: int = 
     x = as_tensor_variable(x)
     (axis,) = normalize_axis_tuple(axis, x.type.ndim)
     if not isinstance(splits_size, Variable):
-        splits_size = lengths_vector(splits_size)
+        splits_size = lengths_vector(list(splits_size))
     if n_splits is None:
         n_splits = splits_size.type.shape[0]
         if n_splits is None:
@@ -318,7 +332,7 @@ def split(x: Any, splits_size: Any, *, n_splits: int | None = None, axis: int = 
 # ======================================================= lists of variables as tensors
 
 
-def _holds_variables(x: Any) -> bool:
+def _holds_variables(x: object) -> bool:
     """Whether a nested list or object array contains a variable."""
     stack = [x]
     while stack:
@@ -334,7 +348,9 @@ def _holds_variables(x: Any) -> bool:
 
 @convert.tensor_variable_of.register(list)
 @convert.tensor_variable_of.register(tuple)
-def _from_sequence(x: Any, name: str | None = None, ndim: int | None = None, **kwargs: Any) -> Any:
+def _from_sequence(
+    x: Sequence[TensorLike], name: str | None = None, ndim: int | None = None, **kwargs: Any
+) -> TensorVariable:
     if not _holds_variables(x):
         return convert.constant(x, name=name, ndim=ndim, **kwargs)
     made = stack([as_tensor_variable(item) for item in x])
@@ -344,7 +360,9 @@ def _from_sequence(x: Any, name: str | None = None, ndim: int | None = None, **k
 
 
 @convert.tensor_variable_of.register(np.ndarray)
-def _from_array(x: Any, name: str | None = None, ndim: int | None = None, **kwargs: Any) -> Any:
+def _from_array(
+    x: np.ndarray, name: str | None = None, ndim: int | None = None, **kwargs: Any
+) -> TensorVariable:
     if x.dtype == object and _holds_variables(x):
         return _from_sequence(x.tolist(), name, ndim, **kwargs)
     return convert.constant(x, name=name, ndim=ndim, **kwargs)

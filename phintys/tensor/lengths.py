@@ -62,15 +62,16 @@ class Lengths(Op):
 _lengths = Lengths()
 
 
-def is_plain_length(n: Variable) -> bool:
+def is_plain_length(n: Variable | int) -> bool:
     """Whether a value is the length of an array, or a constant that is not negative."""
     known = known_length(n)
     if known is not None:
         return known >= 0
-    return n.owner is not None and isinstance(n.owner.op, Shape_i)
+    node = n.owner if isinstance(n, Variable) else None
+    return node is not None and isinstance(node.op, Shape_i)
 
 
-def checked_lengths(lengths: Sequence[Variable]) -> tuple[TensorVariable, ...]:
+def checked_lengths(lengths: Sequence[Variable | int]) -> tuple[TensorVariable, ...]:
     """0-d integers as the lengths of an array: int64 variables, checked by `Lengths`.
 
     There is no check if all are lengths of other arrays or non-negative constants.

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from typing import Literal, overload
 
 import numpy as np
 
-from phintys.graph.op import Op
+from phintys.graph.op import Op, Storage
 from phintys.graph.variable import Apply
+from phintys.tensor.aliases import Arrays, TensorLike
 from phintys.tensor.convert import as_tensor_variable
 from phintys.tensor.join import stack
 from phintys.tensor.reshape import flatten
 from phintys.tensor.type import TensorType
+from phintys.tensor.variable import TensorVariable
 
 __all__ = ["flatnonzero", "nonzero"]
 
@@ -26,7 +27,7 @@ class Nonzero(Op):
     # ----- class and static shape
     __props__ = ()
 
-    def make_node(self, a: Any) -> Apply:
+    def make_node(self, a: TensorLike) -> Apply:
         a = as_tensor_variable(a)
         if a.type.ndim == 0:
             raise ValueError(f"Nonzero takes tensors with at least one axis; {a} is 0-d.")
@@ -35,7 +36,7 @@ class Nonzero(Op):
         )
 
     # ----- perform
-    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: list[list[Any]]) -> None:
+    def perform(self, node: Apply, inputs: Arrays, output_storage: Storage) -> None:
         for cell, positions in zip(output_storage, np.nonzero(inputs[0])):
             cell[0] = positions.astype("int64", copy=False)
 
@@ -47,7 +48,13 @@ class Nonzero(Op):
 _nonzero = Nonzero()
 
 
-def nonzero(a: Any, return_matrix: bool = False) -> Any:
+@overload
+def nonzero(a: TensorLike, return_matrix: Literal[False] = False) -> tuple[TensorVariable, ...]: ...
+@overload
+def nonzero(a: TensorLike, return_matrix: Literal[True]) -> TensorVariable: ...
+def nonzero(
+    a: TensorLike, return_matrix: bool = False
+) -> tuple[TensorVariable, ...] | TensorVariable:
     """The positions of the elements that are not zero, as a tuple of one int64 vector per axis.
 
     ``return_matrix``: as rows of one matrix.  ValueError for 0-d tensors.
@@ -61,7 +68,7 @@ def nonzero(a: Any, return_matrix: bool = False) -> Any:
     return stack(positions) if return_matrix else positions
 
 
-def flatnonzero(a: Any) -> Any:
+def flatnonzero(a: TensorLike) -> TensorVariable:
     """The positions of the elements that are not zero in the flattened tensor.
 
     >>> import phintys.tensor as pt

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from math import ceil
-from typing import Any
+from typing import Any, Literal, overload
 
 import numpy as np
 
 from phintys.config import config
 from phintys.dims import Dim, dim_max, is_nonnegative
 from phintys.errors import ShapeError
-from phintys.graph.op import Op
+from phintys.graph.builder import Builder, V
+from phintys.graph.op import Op, Storage
 from phintys.graph.shapes import LARGEST, Shape, ShapeContext
 from phintys.graph.variable import Apply, Variable
 from phintys.scalar import dtypes
 from phintys.tensor import convert
+from phintys.tensor.aliases import Arrays, DTypeLike, Length, TensorLike
 from phintys.tensor.axes import expand_dims, moveaxis
 from phintys.tensor.convert import as_tensor_variable
 from phintys.tensor.creation import broadcast_arrays
@@ -25,6 +26,7 @@ from phintys.tensor.reduce import sum as sum_over
 from phintys.tensor.shape import length
 from phintys.tensor.static import as_length, known_length, shape_entries
 from phintys.tensor.type import typed_node
+from phintys.tensor.variable import Tensors, TensorVariable
 
 __all__ = [
     "arange",
@@ -57,7 +59,7 @@ class ARange(Op):
     def __init__(self, dtype: str) -> None:
         self.dtype = dtypes.as_dtype(dtype)
 
-    def make_node(self, start: Any, stop: Any, step: Any) -> Apply:
+    def make_node(self, start: TensorLike, stop: TensorLike, step: TensorLike) -> Apply:
         args = [as_tensor_variable(x) for x in (start, stop, step)]
         for x in args:
             if x.type.ndim != 0:
@@ -73,7 +75,7 @@ class ARange(Op):
         return [(s.unknown(_count_of_arrays, lambda *_: _symbolic_count(*s.inputs)),)]
 
     # ----- perform
-    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: list[list[Any]]) -> None:
+    def perform(self, node: Apply, inputs: Arrays, output_storage: Storage) -> None:
         start, stop, step = (x.item() for x in inputs)
         count = count_of(start, stop, step)
         if not all(isinstance(v, int) for v in (start, stop, step)):
@@ -88,17 +90,19 @@ class ARange(Op):
     def connection_pattern(self, node: Apply) -> list[list[bool]]:
         return [[True], [False], [True]]
 
-    def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable | None]:
+    def pullback(
+        self, inputs: Tensors, outputs: Tensors, cotangents: Tensors
+    ) -> list[Variable | None]:
         (g,) = cotangents
         steps = arange(length(outputs[0], 0), dtype=self.dtype)
         return [sum_over(g), None, sum_over(g * steps)]
 
-    def pushforward(self, inputs: Any, outputs: Any, tangents: Any) -> list[Variable]:
+    def pushforward(self, inputs: Tensors, outputs: Tensors, tangents: Tensors) -> list[Variable]:
         start, _, step = tangents
         return [start + step * arange(length(outputs[0], 0), dtype=self.dtype)]
 
     # ----- lowering
-    def lower(self, node: Apply, b: Any, *inputs: Any) -> Any:
+    def lower(self, node: Apply, b: Builder[V], *inputs: V) -> V:
         step = known_length(node.inputs[2]) if _is_integral(node.inputs[2]) else None
         if not step or not all(_is_integral(x) for x in node.inputs):
             return NotImplemented
@@ -115,7 +119,7 @@ class ARange(Op):
         return f"ARange{{dtype={self.dtype!r}}}"
 
 
-def _is_integral(x: Any) -> bool:
+def _is_integral(x: Variable) -> bool:
     return dtypes.is_discrete(x.type.dtype)
 
 
@@ -125,14 +129,14 @@ class ARangeLength(Op):
     # ----- class and static shape
     __props__ = ()
 
-    def make_node(self, start: Any, stop: Any, step: Any) -> Apply:
+    def make_node(self, start: Variable, stop: Variable, step: Variable) -> Apply:
         return typed_node(self, [start, stop, step], "int64")
 
     def shape_rule(self, s: ShapeContext, *args: Shape) -> list[Shape]:
         return [()]
 
     # ----- perform
-    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: list[list[Any]]) -> None:
+    def perform(self, node: Apply, inputs: Arrays, output_storage: Storage) -> None:
         output_storage[0][0] = np.array(_count_of_arrays(*inputs), dtype="int64")
 
     # ----- derivative
@@ -140,13 +144,13 @@ class ARangeLength(Op):
         return [[False], [False], [False]]
 
     # ----- batching
-    def vectorize_node(self, node: Apply, *batched_inputs: Any) -> Apply:
+    def vectorize_node(self, node: Apply, *batched_inputs: TensorVariable) -> Apply:
         if any(x.type.ndim for x in batched_inputs):
             raise ValueError("The bounds of arange cannot differ within a batch.")
         return self.make_node(*batched_inputs)
 
     # ----- lowering
-    def lower(self, node: Apply, b: Any, *inputs: Any) -> Any:
+    def lower(self, node: Apply, b: Builder[V], *inputs: V) -> V:
         step = known_length(node.inputs[2])
         if not step:
             return NotImplemented
@@ -156,7 +160,7 @@ class ARangeLength(Op):
 _arange_length = ARangeLength()
 
 
-def count_of(start: Any, stop: Any, step: Any) -> int:
+def count_of(start: float, stop: float, step: float) -> int:
     """The number of elements of `arange`.
 
     ValueError for a step of 0, ShapeError for more elements than an array can have.
@@ -164,7 +168,7 @@ def count_of(start: Any, stop: Any, step: Any) -> int:
     if step == 0:
         raise ValueError("The step of arange is 0.")
     if all(isinstance(v, int) for v in (start, stop, step)):
-        count = max(0, -((start - stop) // step))
+        count = max(0, -int((start - stop) // step))
     else:
         count = max(0, ceil((stop - start) / step))
     if count > LARGEST:
@@ -172,11 +176,11 @@ def count_of(start: Any, stop: Any, step: Any) -> int:
     return count
 
 
-def _count_of_arrays(start: Any, stop: Any, step: Any) -> int:
+def _count_of_arrays(start: np.ndarray, stop: np.ndarray, step: np.ndarray) -> int:
     return count_of(start.item(), stop.item(), step.item())
 
 
-def _symbolic_count(start: Any, stop: Any, step: Any) -> Any:
+def _symbolic_count(start: Variable, stop: Variable, step: Variable) -> TensorVariable:
     """The number of elements of `arange`, a 0-d int64 variable."""
     if not all(map(_is_integral, (start, stop, step))):
         start, stop, step = (cast(x, "float64") for x in (start, stop, step))
@@ -187,7 +191,7 @@ def _symbolic_count(start: Any, stop: Any, step: Any) -> Any:
     return _arange_length(start, stop, step)
 
 
-def _count_of_dims(b: Any, start: Dim, stop: Dim, step: int) -> Dim:
+def _count_of_dims(b: Builder[Any], start: Dim, stop: Dim, step: int) -> Dim:
     """`count_of` for Dims; it emits a check that the number fits in 64 bits."""
     low, high, step = (start, stop, step) if step > 0 else (stop, start, -step)
     if is_nonnegative(low) and is_nonnegative(high):
@@ -201,7 +205,12 @@ def _count_of_dims(b: Any, start: Dim, stop: Dim, step: int) -> Dim:
     return count
 
 
-def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None) -> Any:
+def arange(
+    start: TensorLike,
+    stop: TensorLike | None = None,
+    step: TensorLike = 1,
+    dtype: DTypeLike | None = None,
+) -> TensorVariable:
     """``start, start + step, ...`` up to but not including ``stop``.
 
     With one argument it is the stop, and the start is 0.
@@ -216,9 +225,8 @@ def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None) -> An
     >>> pt.arange(3).eval()
     array([0, 1, 2])
     """
-    if stop is None:
-        start, stop = 0, start
-    args = [as_tensor_variable(x) for x in (start, stop, step)]
+    first, last = (0, start) if stop is None else (start, stop)
+    args = [as_tensor_variable(x) for x in (first, last, step)]
     if dtype is None:
         discrete = all(_is_integral(x) for x in args)
         dtype = "int64" if discrete else dtypes.upcast(*(x.type.dtype for x in args))
@@ -240,10 +248,10 @@ class Eye(Op):
     # ----- class and static shape
     __props__ = ("dtype",)
 
-    def __init__(self, dtype: Any = None) -> None:
+    def __init__(self, dtype: DTypeLike | None = None) -> None:
         self.dtype = config.floatX if dtype is None else dtypes.as_dtype(dtype)
 
-    def make_node(self, n: Any, m: Any, k: Any) -> Apply:
+    def make_node(self, n: Length, m: Length, k: Length) -> Apply:
         args = shape_entries([n, m, k], "matrix size or offset")
         return typed_node(self, args, self.dtype)
 
@@ -251,7 +259,7 @@ class Eye(Op):
         return [s.lengths((0, 1))]
 
     # ----- perform
-    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: list[list[Any]]) -> None:
+    def perform(self, node: Apply, inputs: Arrays, output_storage: Storage) -> None:
         n, m, k = (int(x) for x in inputs)
         output_storage[0][0] = np.eye(n, m, k, dtype=self.dtype)
 
@@ -260,7 +268,7 @@ class Eye(Op):
         return [[False], [False], [False]]
 
     # ----- lowering
-    def lower(self, node: Apply, b: Any, *inputs: Any) -> Any:
+    def lower(self, node: Apply, b: Builder[V], *inputs: V) -> V:
         (shape,) = b.result_shapes(node, *inputs)
         rows, columns, offset = b.index(0, shape), b.index(1, shape), b.cast(inputs[2], "int64")
         found = b.map(lambda n, i, j, k: n.eq(n.sub(j, i), k), rows, columns, offset)
@@ -270,7 +278,9 @@ class Eye(Op):
         return f"Eye{{dtype={self.dtype!r}}}"
 
 
-def eye(n: Any, m: Any = None, k: Any = 0, dtype: Any = None) -> Any:
+def eye(
+    n: Length, m: Length | None = None, k: Length = 0, dtype: DTypeLike | None = None
+) -> TensorVariable:
     """A matrix with ones on the diagonal with offset ``k``.
 
     Parameters
@@ -287,7 +297,7 @@ def eye(n: Any, m: Any = None, k: Any = 0, dtype: Any = None) -> Any:
     return Eye(dtype)(n, n if m is None else m, k)
 
 
-def identity_like(x: Any, dtype: Any = None) -> Any:
+def identity_like(x: TensorLike, dtype: DTypeLike | None = None) -> TensorVariable:
     """`eye` in the shape (and dtype, unless given) of the matrix ``x``."""
     x = as_tensor_variable(x)
     if x.type.ndim != 2:
@@ -295,18 +305,20 @@ def identity_like(x: Any, dtype: Any = None) -> Any:
     return eye(length(x, 0), length(x, 1), dtype=dtype or x.type.dtype)
 
 
-def _below(n: Any, m: Any, k: Any) -> Any:
+def _below(n: TensorLike, m: TensorLike, k: TensorLike) -> TensorVariable:
     """Whether elements of an n by m matrix lie on or below the diagonal with offset ``k``."""
     rows, columns = expand_dims(arange(n), 1), expand_dims(arange(m), 0)
     return functions.ge(rows + k, columns)
 
 
-def tri(N: Any, M: Any = None, k: Any = 0, dtype: Any = None) -> Any:
+def tri(
+    N: Length, M: Length | None = None, k: TensorLike = 0, dtype: DTypeLike | None = None
+) -> TensorVariable:
     """A matrix of ones on and below the diagonal with offset ``k``; dtype floatX unless given."""
     return cast(_below(N, N if M is None else M, k), config.floatX if dtype is None else dtype)
 
 
-def tril(m: Any, k: Any = 0) -> Any:
+def tril(m: TensorLike, k: TensorLike = 0) -> TensorVariable:
     """``m`` with zeros above the diagonal with offset ``k`` of the last two axes.
 
     >>> import phintys.tensor as pt
@@ -317,12 +329,12 @@ def tril(m: Any, k: Any = 0) -> Any:
     return _triangle(m, k, True)
 
 
-def triu(m: Any, k: Any = 0) -> Any:
+def triu(m: TensorLike, k: TensorLike = 0) -> TensorVariable:
     """``m`` with zeros below the diagonal with offset ``k`` of the last two axes."""
     return _triangle(m, k, False)
 
 
-def _triangle(m: Any, k: Any, lower: bool) -> Any:
+def _triangle(m: TensorLike, k: TensorLike, lower: bool) -> TensorVariable:
     m = as_tensor_variable(m)
     if m.type.ndim < 2:
         raise ValueError(f"A triangle needs at least 2 dimensions; {m} has {m.type.ndim}.")
@@ -336,15 +348,35 @@ def _triangle(m: Any, k: Any, lower: bool) -> Any:
 # ============================================================================= linspace
 
 
+@overload
 def linspace(
-    start: Any,
-    stop: Any,
-    num: Any = 50,
+    start: TensorLike,
+    stop: TensorLike,
+    num: int | Variable = 50,
+    endpoint: bool = True,
+    retstep: Literal[False] = False,
+    dtype: DTypeLike | None = None,
+    axis: int = 0,
+) -> TensorVariable: ...
+@overload
+def linspace(
+    start: TensorLike,
+    stop: TensorLike,
+    num: int | Variable = 50,
     endpoint: bool = True,
     retstep: bool = False,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     axis: int = 0,
-) -> Any:
+) -> Any: ...
+def linspace(
+    start: TensorLike,
+    stop: TensorLike,
+    num: int | Variable = 50,
+    endpoint: bool = True,
+    retstep: bool = False,
+    dtype: DTypeLike | None = None,
+    axis: int = 0,
+) -> TensorVariable | tuple[TensorVariable, TensorVariable]:
     """``num`` evenly spaced values from ``start`` to ``stop``.
 
     Parameters
@@ -375,14 +407,14 @@ def linspace(
 
 
 def logspace(
-    start: Any,
-    stop: Any,
-    num: Any = 50,
-    base: Any = 10.0,
+    start: TensorLike,
+    stop: TensorLike,
+    num: int | Variable = 50,
+    base: TensorLike = 10.0,
     endpoint: bool = True,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     axis: int = 0,
-) -> Any:
+) -> TensorVariable:
     """``base`` to the power of `linspace` values."""
     exponents = linspace(start, stop, num, endpoint, axis=axis)
     values = functions.pow(as_tensor_variable(base), exponents)
@@ -390,14 +422,14 @@ def logspace(
 
 
 def geomspace(
-    start: Any,
-    stop: Any,
-    num: Any = 50,
-    base: Any = 10.0,
+    start: TensorLike,
+    stop: TensorLike,
+    num: int | Variable = 50,
+    base: TensorLike = 10.0,
     endpoint: bool = True,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     axis: int = 0,
-) -> Any:
+) -> TensorVariable:
     """``num`` values from ``start`` to ``stop``, of equal sign, with a constant ratio.
 
     >>> import phintys.tensor as pt

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
 import numpy as np
 
-from phintys.graph.op import Op
+from phintys.graph.op import Op, Storage
 from phintys.graph.shapes import Shape, ShapeContext
 from phintys.graph.variable import Apply, Variable
 from phintys.scalar import dtypes
+from phintys.tensor.aliases import Arrays, ShapeLike, TensorLike
 from phintys.tensor.axes import atleast_Nd, expand_dims
 from phintys.tensor.convert import as_tensor_variable
 from phintys.tensor.creation import alloc
@@ -23,6 +21,7 @@ from phintys.tensor.reshape import flatten, reshape
 from phintys.tensor.shape import length, normalize_axis_tuple, shape_tuple
 from phintys.tensor.static import as_length, shape_entries
 from phintys.tensor.type import typed_node
+from phintys.tensor.variable import Tensors, TensorVariable
 
 __all__ = ["repeat", "roll", "tile"]
 
@@ -44,7 +43,7 @@ class Repeat(Op):
     def __init__(self, axis: int) -> None:
         self.axis = int(axis)
 
-    def make_node(self, x: Any, repeats: Any) -> Apply:
+    def make_node(self, x: TensorLike, repeats: TensorLike) -> Apply:
         x, repeats = as_tensor_variable(x), as_tensor_variable(repeats)
         if repeats.type.ndim != 1 or not dtypes.is_discrete(repeats.type.dtype):
             raise TypeError(f"The numbers of repeats are integers; {repeats} is {repeats.type}.")
@@ -58,21 +57,23 @@ class Repeat(Op):
         return [tuple([total if i == self.axis else n for i, n in enumerate(x)])]
 
     # ----- perform
-    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: list[list[Any]]) -> None:
+    def perform(self, node: Apply, inputs: Arrays, output_storage: Storage) -> None:
         output_storage[0][0] = np.repeat(*inputs, axis=self.axis)
 
     # ----- derivative
     def connection_pattern(self, node: Apply) -> list[list[bool]]:
         return [[True], [False]]
 
-    def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable | None]:
+    def pullback(
+        self, inputs: Tensors, outputs: Tensors, cotangents: Tensors
+    ) -> list[Variable | None]:
         (x, repeats), (g,) = inputs, cotangents
         source = Repeat(0)(arange(length(x, self.axis)), repeats)
         where = (*[slice(None)] * self.axis, source)
         return [inc_subtensor(zeros_of(x)[where], g), None]
 
     # ----- batching
-    def vectorize_node(self, node: Apply, *batched_inputs: Any) -> Apply:
+    def vectorize_node(self, node: Apply, *batched_inputs: TensorVariable) -> Apply:
         x, repeats = batched_inputs
         if repeats.type.ndim != 1:
             raise ValueError("The numbers of repeats cannot differ within a batch.")
@@ -80,7 +81,7 @@ class Repeat(Op):
         return Repeat(self.axis + batch).make_node(x, repeats)
 
 
-def repeat(a: Any, repeats: Any, axis: int | None = None) -> Any:
+def repeat(a: TensorLike, repeats: TensorLike, axis: int | None = None) -> TensorVariable:
     """Each element along an axis repeated.
 
     Parameters
@@ -108,7 +109,7 @@ def repeat(a: Any, repeats: Any, axis: int | None = None) -> Any:
     return reshape(alloc(expand_dims(a, axis + 1), *wide), lengths)
 
 
-def tile(A: Any, reps: Any) -> Any:
+def tile(A: TensorLike, reps: ShapeLike) -> TensorVariable:
     """The whole tensor repeated along axes, like ``numpy.tile``.
 
     >>> import phintys.tensor as pt
@@ -125,7 +126,7 @@ def tile(A: Any, reps: Any) -> Any:
     return reshape(alloc(apart, *wide), together)
 
 
-def roll(x: Any, shift: Any, axis: int | None = None) -> Any:
+def roll(x: TensorLike, shift: TensorLike, axis: int | None = None) -> TensorVariable:
     """Elements shifted along an axis, wrapping around at the end.
 
     ``axis`` None rolls the flattened tensor.

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, get_args
 
 import numpy as np
 
+from phintys.dims import Dim
 from phintys.errors import MethodNotDefined
-from phintys.graph.op import Op
+from phintys.graph.builder import Builder, V
+from phintys.graph.op import Op, Storage
 from phintys.graph.shapes import Shape, ShapeContext
 from phintys.graph.variable import Apply, Variable
 from phintys.routines import Array, Longs, routine
 from phintys.routines.libraries import argquicksort, argstablesort, quicksort, stablesort
-from phintys.tensor.aliases import Kind
+from phintys.tensor.aliases import Arrays, Kind, TensorLike
 from phintys.tensor.convert import as_tensor_variable
 from phintys.tensor.index import take_along_axis
 from phintys.tensor.reshape import flatten
 from phintys.tensor.shape import normalize_axis_tuple
 from phintys.tensor.type import typed_node
+from phintys.tensor.variable import Tensors, TensorVariable
 
 __all__ = ["argsort", "sort"]
 
@@ -46,7 +48,7 @@ class _Order(Op):
         self.kind: Kind = kind
         self.axis = int(axis)
 
-    def make_node(self, x: Any) -> Apply:
+    def make_node(self, x: TensorLike) -> Apply:
         x = as_tensor_variable(x)
         normalize_axis_tuple(self.axis, x.type.ndim)
         return typed_node(self, [x], self.result_dtype(x.type.dtype))
@@ -60,7 +62,7 @@ class _Order(Op):
     # ----- lowering: NumPy's own functions, over the items of the last axis
     lowers_complex = True
 
-    def lower(self, node: Apply, b: Any, *inputs: Any) -> Any:
+    def lower(self, node: Apply, b: Builder[V], *inputs: V) -> V:
         (x,) = inputs
         if self.kind == "heapsort":
             return NotImplemented
@@ -70,12 +72,12 @@ class _Order(Op):
         (found,) = self.lower_rows(b, rows, n, arguments)
         return found if rows is x else b.permute(found, [last.index(k) for k in range(x.ndim)])
 
-    def lower_rows(self, b: Any, x: Any, n: Any, arguments: Any) -> list[Any]:
+    def lower_rows(self, b: Builder[V], x: V, n: Dim, arguments: dict[str, Any]) -> list[V]:
         """The one result, in a list, for an array whose last axis is to be sorted."""
         raise MethodNotDefined(f"{type(self).__name__} does not say how it is lowered.")
 
     # ----- batching
-    def vectorize_node(self, node: Apply, *batched_inputs: Any) -> Apply:
+    def vectorize_node(self, node: Apply, *batched_inputs: TensorVariable) -> Apply:
         (x,) = batched_inputs
         batch = x.type.ndim - node.inputs[0].type.ndim
         return type(self)(self.kind, self.axis + batch).make_node(x)
@@ -88,12 +90,12 @@ class ArgSortOp(_Order):
         return "int64"
 
     # ----- perform
-    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: list[list[Any]]) -> None:
+    def perform(self, node: Apply, inputs: Arrays, output_storage: Storage) -> None:
         found = np.argsort(inputs[0], axis=self.axis, kind=self.kind)
         output_storage[0][0] = found.astype("int64", copy=False)
 
     # ----- lowering
-    def lower_rows(self, b: Any, x: Any, n: Any, arguments: Any) -> list[Any]:
+    def lower_rows(self, b: Builder[V], x: V, n: Dim, arguments: dict[str, Any]) -> list[V]:
         """The positions for an array whose last axis is to be sorted."""
         order = sorted_positions if self.kind == "quicksort" else stable_positions
         return b.external(order, x.dtype, (n,), [x], writes=[("int64", (n,))], **arguments)
@@ -107,22 +109,22 @@ class SortOp(_Order):
     """The elements along an axis in order; NaN comes last."""
 
     # ----- perform
-    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: list[list[Any]]) -> None:
+    def perform(self, node: Apply, inputs: Arrays, output_storage: Storage) -> None:
         output_storage[0][0] = np.sort(inputs[0], axis=self.axis, kind=self.kind)
 
     # ----- lowering
-    def lower_rows(self, b: Any, x: Any, n: Any, arguments: Any) -> list[Any]:
+    def lower_rows(self, b: Builder[V], x: V, n: Dim, arguments: dict[str, Any]) -> list[V]:
         """An array whose last axis is sorted."""
         order = in_order if self.kind == "quicksort" else in_stable_order
         return b.external(order, x.dtype, (n,), updates=[x], **arguments)
 
     # ----- derivative: through the permutation, whose inverse is its own argsort
-    def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
+    def pullback(self, inputs: Tensors, outputs: Tensors, cotangents: Tensors) -> list[Variable]:
         (x,), (g,) = inputs, cotangents
         positions = ArgSortOp(self.kind, self.axis)
         return [take_along_axis(g, positions(positions(x)), self.axis)]
 
-    def pushforward(self, inputs: Any, outputs: Any, tangents: Any) -> list[Variable]:
+    def pushforward(self, inputs: Tensors, outputs: Tensors, tangents: Tensors) -> list[Variable]:
         (x,), (t,) = inputs, tangents
         return [take_along_axis(t, ArgSortOp(self.kind, self.axis)(x), self.axis)]
 
@@ -159,7 +161,9 @@ def stable_positions(n: int, x: Array, order: Longs) -> int:
     return argstablesort(x, order, n)
 
 
-def _ordered(op: type[_Order], a: Any, axis: int | None, kind: Kind | None, stable: Any) -> Any:
+def _ordered(
+    op: type[_Order], a: TensorLike, axis: int | None, kind: Kind | None, stable: bool | None
+) -> TensorVariable:
     if kind is not None and stable is not None:
         raise ValueError("Give kind or stable, not both.")
     a = as_tensor_variable(a)
@@ -170,8 +174,8 @@ def _ordered(op: type[_Order], a: Any, axis: int | None, kind: Kind | None, stab
 
 
 def sort(
-    a: Any, axis: int | None = -1, kind: Kind | None = None, *, stable: bool | None = None
-) -> Any:
+    a: TensorLike, axis: int | None = -1, kind: Kind | None = None, *, stable: bool | None = None
+) -> TensorVariable:
     """The elements along an axis in ascending order, NaN last.
 
     Parameters
@@ -190,8 +194,8 @@ def sort(
 
 
 def argsort(
-    a: Any, axis: int | None = -1, kind: Kind | None = None, *, stable: bool | None = None
-) -> Any:
+    a: TensorLike, axis: int | None = -1, kind: Kind | None = None, *, stable: bool | None = None
+) -> TensorVariable:
     """The positions (int64) that sort the elements along an axis in ascending order; see `sort`.
 
     >>> import phintys.tensor as pt

@@ -7,14 +7,17 @@ from typing import Any
 import numpy as np
 
 from phintys.dims import Dim
+from phintys.graph.builder import Builder, V
 from phintys.graph.op import Op
 from phintys.graph.shapes import Shape, ShapeContext
 from phintys.graph.variable import Apply
 from phintys.scalar import dtypes
+from phintys.tensor.aliases import TensorLike
 from phintys.tensor.blockwise import Blockwise
 from phintys.tensor.convert import as_tensor_variable
 from phintys.tensor.elemwise import conjugate, dimshuffle, functions
 from phintys.tensor.ranges import tril, triu
+from phintys.tensor.variable import TensorVariable
 
 
 class MatrixOp(Op):
@@ -28,7 +31,7 @@ class MatrixOp(Op):
     lowers_complex = True
 
     # ----- class and static shape
-    def matrix(self, x: Any) -> Any:
+    def matrix(self, x: TensorLike) -> TensorVariable:
         """An input as a matrix; TypeError if it is none."""
         x = as_tensor_variable(x)
         if x.type.ndim != 2:
@@ -36,11 +39,11 @@ class MatrixOp(Op):
         return x
 
     # ----- batching
-    def vectorize_node(self, node: Apply, *batched_inputs: Any) -> Apply:
+    def vectorize_node(self, node: Apply, *batched_inputs: TensorVariable) -> Apply:
         return Blockwise(self).make_node(*batched_inputs)
 
     # ----- lowering
-    def lower(self, node: Apply, b: Any, *inputs: Any) -> Any:
+    def lower(self, node: Apply, b: Builder[V], *inputs: V) -> V:
         if self.lower_batched is None:
             return NotImplemented
         b.result_shapes(node, *inputs)
@@ -61,7 +64,7 @@ def inexact(*given: str) -> str:
     return dtypes.upcast(dtypes.float_of(dtypes.upcast(*given)), "float32")
 
 
-def adjoint(x: Any) -> Any:
+def adjoint(x: TensorVariable) -> TensorVariable:
     """The conjugate transpose of a matrix."""
     return conjugate(dimshuffle(x, 1, 0))
 
@@ -73,12 +76,12 @@ def nan_like(x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     return found
 
 
-def triangle(x: Any, lower: bool, offset: int = 0) -> Any:
+def triangle(x: TensorVariable, lower: bool, offset: int = 0) -> TensorVariable:
     """The lower or upper triangle; ``offset`` 1 leaves out the diagonal."""
     return tril(x, -offset) if lower else triu(x, offset)
 
 
-def diagonal_part(x: Any) -> Any:
+def diagonal_part(x: TensorVariable) -> TensorVariable:
     """A matrix with the real part of the diagonal, zero elsewhere."""
     real = functions.real(x) if dtypes.is_complex(x.type.dtype) else x
     return tril(triu(real))

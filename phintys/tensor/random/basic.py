@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
+from phintys.tensor.aliases import TensorLike
 from phintys.tensor.random.op import RandomVariable
+from phintys.tensor.random.utils import Size
 from phintys.tensor.random.variable import RandomGeneratorVariable, warn_reuse
+from phintys.tensor.variable import TensorVariable
 
 
 class NormalRV(RandomVariable):
@@ -18,7 +22,9 @@ class NormalRV(RandomVariable):
     non_negative = (1,)
     _print_name = ("Normal", "\\operatorname{Normal}")
 
-    def __call__(self, loc: Any = 0.0, scale: Any = 1.0, size: Any = None, **kwargs: Any) -> Any:
+    def __call__(
+        self, loc: TensorLike = 0.0, scale: TensorLike = 1.0, size: Size = None, **kwargs: Any
+    ) -> Any:
         """Numbers from the normal distribution; see `RandomVariable.__call__`.
 
         They are those of `numpy.random.Generator.normal`, and the generator changes alike.  The
@@ -38,10 +44,14 @@ normal = NormalRV()
 DISTRIBUTIONS: dict[str, RandomVariable] = {"normal": normal}
 
 
-def _method(distribution: RandomVariable) -> Any:
+def _method(
+    distribution: RandomVariable,
+) -> Callable[..., tuple[RandomGeneratorVariable, TensorVariable]]:
     """The method of variables of generators that draws from a distribution."""
 
-    def draw(self: Any, *args: Any, **kwargs: Any) -> Any:
+    def draw(
+        self: RandomGeneratorVariable, *args: TensorLike, **kwargs: Any
+    ) -> tuple[RandomGeneratorVariable, TensorVariable]:
         return distribution(*args, rng=self, return_next_rng=True, **kwargs)
 
     draw.__name__ = str(distribution.name)

@@ -13,18 +13,22 @@ from phintys.config import config
 from phintys.dims import Dim
 from phintys.errors import MethodNotDefined
 from phintys.gradient.barriers import grad_undefined
+from phintys.graph.builder import Builder, V
 from phintys.graph.equality import equal_computations
-from phintys.graph.op import Op
+from phintys.graph.fgraph import FunctionGraph
+from phintys.graph.op import Op, Storage
 from phintys.graph.shapes import Shape, ShapeContext, check_shapes, static_shapes
 from phintys.graph.type import DisconnectedType, disconnected_type
 from phintys.graph.variable import Apply, Variable
 from phintys.scalar import dtypes
+from phintys.tensor.aliases import DTypeLike, Length, TensorLike
 from phintys.tensor.blockwise import parse_signature
 from phintys.tensor.convert import as_tensor_variable
 from phintys.tensor.inferred import infer_shape
 from phintys.tensor.join import concatenate
-from phintys.tensor.random.type import as_rng
+from phintys.tensor.random.type import GeneratorLike, as_rng
 from phintys.tensor.random.utils import (
+    Size,
     explicit_expand_dims,
     normalize_size_param,
     rv_size_is_none,
@@ -125,7 +129,7 @@ class RandomVariable(RNGConsumerOp):
         if self.inplace:
             self.destroy_map = {0: [0]}
 
-    def make_node(self, rng: Any, size: Any, *dist_params: Any) -> Apply:
+    def make_node(self, rng: GeneratorLike, size: Size, *dist_params: TensorLike) -> Apply:
         rng, size = as_rng(rng), normalize_size_param(size)
         params = [as_tensor_variable(p) for p in dist_params]
         ranks = self._ranks()
@@ -167,7 +171,7 @@ class RandomVariable(RNGConsumerOp):
         found = self._supp_shape_from_params(s.inputs[2:])
         return tuple([self._given_length(s, k, n) for k, n in enumerate(found)])
 
-    def _given_length(self, s: ShapeContext, k: int, n: Any) -> Dim:
+    def _given_length(self, s: ShapeContext, k: int, n: Length) -> Dim:
         """Length ``k`` of a draw, which `_supp_shape_from_params` gives."""
         s.asks, s.cacheable = True, False  # it may depend on values of parameters
         known = known_length(n)
@@ -180,8 +184,10 @@ class RandomVariable(RNGConsumerOp):
         return self.ndims_params or ()
 
     def _supp_shape_from_params(
-        self, dist_params: Sequence[Any], param_shapes: Sequence[Any] | None = None
-    ) -> Sequence[Any]:
+        self,
+        dist_params: Sequence[Variable],
+        param_shapes: Sequence[Sequence[Variable]] | None = None,
+    ) -> Sequence[Length]:
         """The shape of one draw, if the signature does not determine it: subclasses override this.
 
         Entries are variables, or ints where they are known.  ``param_shapes`` are the lengths of
@@ -209,14 +215,14 @@ class RandomVariable(RNGConsumerOp):
         return {node.inputs[0]: node.outputs[0]}
 
     # ----- perform
-    def rng_fn(self, rng: Any, *args: Any, **kwargs: Any) -> Any:
+    def rng_fn(self, rng: np.random.Generator, *args: Any, **kwargs: Any) -> Any:
         """The numbers: ``rng_fn(rng, *parameters, size)``.
 
         The default calls the method ``name`` of `numpy.random.Generator`.
         """
         return getattr(np.random.Generator, str(self.name))(rng, *args, **kwargs)
 
-    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: list[list[Any]]) -> None:
+    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Storage) -> None:
         rng, size, *params = inputs
         shape = None if size is None else tuple(int(n) for n in size)
         check_shapes(node, inputs)
@@ -226,20 +232,27 @@ class RandomVariable(RNGConsumerOp):
         output_storage[0][0] = rng
         output_storage[1][0] = np.asarray(draw, dtype=node.outputs[1].type.dtype)
 
-    def do_constant_folding(self, fgraph: Any, node: Apply) -> bool:
+    def do_constant_folding(self, fgraph: FunctionGraph, node: Apply) -> bool:
         return False
 
     # ----- derivative
     def connection_pattern(self, node: Apply) -> list[list[bool]]:
         return [[False, False], [False, False], *[[False, True] for _ in node.inputs[2:]]]
 
-    def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
+    def pullback(
+        self,
+        inputs: Sequence[Variable],
+        outputs: Sequence[Variable],
+        cotangents: Sequence[Variable],
+    ) -> list[Variable]:
         if isinstance(cotangents[1].type, DisconnectedType):
             return [disconnected_type() for _ in inputs]
         params = [grad_undefined(self, k, x) for k, x in enumerate(inputs[2:], start=2)]
         return [disconnected_type(), disconnected_type(), *params]
 
-    def pushforward(self, inputs: Any, outputs: Any, tangents: Any) -> list[Variable]:
+    def pushforward(
+        self, inputs: Sequence[Variable], outputs: Sequence[Variable], tangents: Sequence[Variable]
+    ) -> list[Variable]:
         for k, t in enumerate(tangents):
             if not isinstance(t.type, DisconnectedType):
                 return [disconnected_type(), grad_undefined(self, k, inputs[k])]
@@ -268,24 +281,24 @@ class RandomVariable(RNGConsumerOp):
         same = self.name == cls.name and self.signature == cls.signature
         return self.routine is not None and kept and same
 
-    def lower(self, node: Apply, b: Any, *inputs: Any) -> Any:
+    def lower(self, node: Apply, b: Builder[V], *inputs: V) -> list[V]:
         rng, _, *params = inputs
         if not self._draws_by_routine() or not bitgen.has_routine(str(self.routine)):
             return NotImplemented
         _, shape = b.result_shapes(node, *inputs)
         if not rv_size_is_none(self.size_param(node)):  # it may say more elements than 64 bits hold
             b.lengths([b.scalar(n) for n in shape])
-        state, draw = b.draw(self.routine, rng, params, shape, self.non_negative)
+        state, draw = b.draw(str(self.routine), rng, params, shape, self.non_negative)
         return [state, b.cast(draw, node.outputs[1].type.dtype)]
 
     # ----- user function
     def __call__(
         self,
         *args: Any,
-        size: Any = None,
+        size: Size = None,
         name: str | None = None,
-        rng: Any = None,
-        dtype: Any = None,
+        rng: GeneratorLike | None = None,
+        dtype: DTypeLike | None = None,
         return_next_rng: bool = False,
         **kwargs: Any,
     ) -> Any:
@@ -310,7 +323,7 @@ class RandomVariable(RNGConsumerOp):
         draw.name = name or draw.name
         return (next_rng, draw) if return_next_rng else draw
 
-    def _in_dtype(self, dtype: Any) -> RandomVariable:
+    def _in_dtype(self, dtype: DTypeLike | None) -> RandomVariable:
         """This op for draws of a dtype; None: its own, where floatX is config.floatX."""
         own = config.floatX if self.dtype == "floatX" else str(self.dtype)
         dtype = own if dtype is None else dtypes.as_dtype(dtype)
@@ -319,7 +332,8 @@ class RandomVariable(RNGConsumerOp):
         if dtype == self.dtype:
             return self
         props: dict[str, Any] = {p: getattr(self, p) for p in self.__props__}
-        return type(self)(**(props | {"dtype": dtype}))
+        props["dtype"] = dtype
+        return type(self)(**props)
 
     def __str__(self) -> str:
         return f"{self.name}_rv{{{self.signature!r}}}"

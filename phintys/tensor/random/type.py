@@ -11,6 +11,8 @@ from phintys.graph.type import Type
 from phintys.graph.variable import Variable
 
 T = TypeVar("T", bound=np.random.Generator)
+#: what is accepted as a generator
+GeneratorLike = Variable | np.random.Generator
 
 
 class RandomType(Type[T]):
@@ -19,7 +21,7 @@ class RandomType(Type[T]):
     has_state = True
 
     @classmethod
-    def may_share_memory(cls, a: Any, b: Any) -> bool:
+    def may_share_memory(cls, a: np.random.Generator, b: np.random.Generator) -> bool:
         return a.bit_generator is b.bit_generator
 
 
@@ -29,7 +31,7 @@ class AbstractRandomGeneratorType(RandomType[np.random.Generator]):
     __props__ = ()
 
     def filter(
-        self, data: Any, strict: bool = False, allow_downcast: bool | None = None
+        self, data: object, strict: bool = False, allow_downcast: bool | None = None
     ) -> np.random.Generator:
         """``data``, which must be a `numpy.random.Generator`; else TypeError."""
         if isinstance(data, np.random.Generator):
@@ -40,7 +42,7 @@ class AbstractRandomGeneratorType(RandomType[np.random.Generator]):
         raise TypeError(f"{self} needs a numpy.random.Generator, got {type(data).__name__}.{hint}")
 
     @classmethod
-    def values_eq(cls, a: Any, b: Any) -> bool:
+    def values_eq(cls, a: np.random.Generator, b: np.random.Generator) -> bool:
         """Whether two generators are in the same state of the same kind of bit generator."""
         x, y = a.bit_generator, b.bit_generator
         return type(x) is type(y) and _equal(x.state, y.state)
@@ -72,7 +74,7 @@ def _equal(a: Any, b: Any) -> bool:
     return bool(np.array_equal(a, b))
 
 
-def as_rng(x: Any) -> Variable:
+def as_rng(x: object) -> Variable:
     """``x`` as a variable of a type of random generators; TypeError if it is nothing of the kind.
 
     A `numpy.random.Generator` becomes a constant: a copy of it.

@@ -9,17 +9,22 @@ import numpy as np
 
 from phintys.graph.variable import Variable
 from phintys.scalar import dtypes
+from phintys.tensor.aliases import ShapeLike
 from phintys.tensor.convert import as_tensor_variable
 from phintys.tensor.elemwise import cast, dimshuffle
 from phintys.tensor.type_other import NoneConst, NoneTypeT
+from phintys.tensor.variable import Tensors, TensorVariable
+
+#: the argument ``size`` of a draw
+Size = ShapeLike | None
 
 
-def rv_size_is_none(size: Any) -> bool:
+def rv_size_is_none(size: Variable | None) -> bool:
     """Whether the input ``size`` of a draw is None, so that the parameters give the shape."""
     return size is None or isinstance(size.type, NoneTypeT)
 
 
-def normalize_size_param(size: Any) -> Variable:
+def normalize_size_param(size: Size) -> Variable:
     """The argument ``size`` of a draw as an int64 vector of known length, or as `NoneConst`.
 
     TypeError if it is not an integer, a sequence of integers, an integer vector or None; ValueError
@@ -30,7 +35,12 @@ def normalize_size_param(size: Any) -> Variable:
     """
     if size is None or (isinstance(size, Variable) and isinstance(size.type, NoneTypeT)):
         return NoneConst
-    if isinstance(size, Sequence | np.ndarray) and not isinstance(size, str) and np.size(size) == 0:
+    given: Any = size  # `np.size` is not declared to take variables
+    if (
+        isinstance(size, Sequence | np.ndarray)
+        and not isinstance(size, str)
+        and np.size(given) == 0
+    ):
         return as_tensor_variable(np.zeros(0, "int64"))
     size = as_tensor_variable([size] if isinstance(size, int | np.integer) else size)
     if size.type.dtype not in dtypes.INTEGER or size.type.ndim > 1:
@@ -46,8 +56,8 @@ def normalize_size_param(size: Any) -> Variable:
 
 
 def explicit_expand_dims(
-    params: Sequence[Any], ndim_params: Sequence[int], size_length: int | None = None
-) -> list[Any]:
+    params: Tensors, ndim_params: Sequence[int], size_length: int | None = None
+) -> list[TensorVariable]:
     """The parameters with axes of length 1 inserted, so that all have equally many batch axes.
 
     ``ndim_params`` are the ranks of one item.  With a ``size_length`` there are so many batch axes;

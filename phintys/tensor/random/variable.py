@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any
 
@@ -15,6 +15,15 @@ from phintys.graph.variable import Constant, Variable
 from phintys.tensor.random.type import RandomGeneratorType, random_generator_type
 
 _UNSET: Any = object()
+#: arguments of `numpy.random.default_rng`
+Seed = (
+    int
+    | Sequence[int]
+    | np.random.SeedSequence
+    | np.random.BitGenerator
+    | np.random.Generator
+    | None
+)
 
 
 class RandomGeneratorVariable(Variable):
@@ -47,12 +56,20 @@ class RandomGeneratorSharedVariable(SharedVariable, RandomGeneratorVariable):
 
     __slots__ = ()
 
-    def get_value(self, borrow: bool = False, return_internal_type: bool = False) -> Any:
+    def get_value(
+        self, borrow: bool = False, return_internal_type: bool = False
+    ) -> np.random.Generator:
         """The generator: an independent copy, unless ``borrow``."""
         value = self.container.value
         return value if borrow else bitgen.copied(value)
 
-    def set_value(self, new_value: Any = None, borrow: bool = False, *, seed: Any = _UNSET) -> None:
+    def set_value(
+        self,
+        new_value: np.random.Generator | None = None,
+        borrow: bool = False,
+        *,
+        seed: Seed = _UNSET,
+    ) -> None:
         """Set the generator to a copy of ``new_value`` (itself if ``borrow``), or by a seed.
 
         ``seed`` is an argument of `numpy.random.default_rng`.  ValueError unless exactly one of the
@@ -65,7 +82,7 @@ RandomGeneratorType.variable_type = RandomGeneratorVariable
 RandomGeneratorType.constant_type = RandomGeneratorConstant
 
 
-def _generator(value: Any, seed: Any, borrow: bool) -> np.random.Generator:
+def _generator(value: object, seed: Seed, borrow: bool) -> np.random.Generator:
     """A generator from a value or a seed."""
     if (value is None) == (seed is _UNSET):
         raise ValueError("Give a generator or a seed, and not both.")
@@ -76,7 +93,7 @@ def _generator(value: Any, seed: Any, borrow: bool) -> np.random.Generator:
 
 
 def randomgen_constructor(
-    value: Any,
+    value: np.random.Generator,
     name: str | None = None,
     strict: bool = False,
     allow_downcast: bool | None = None,
@@ -97,7 +114,11 @@ for _class in (np.random.RandomState, np.random.Generator):
 
 
 def shared_rng(
-    value: Any = None, *, seed: Any = _UNSET, name: str | None = None, borrow: bool = False
+    value: np.random.Generator | None = None,
+    *,
+    seed: Seed = _UNSET,
+    name: str | None = None,
+    borrow: bool = False,
 ) -> RandomGeneratorSharedVariable:
     """A shared variable of a random generator.
 
@@ -121,7 +142,7 @@ def shared_rng(
     return randomgen_constructor(_generator(value, seed, borrow), name, borrow=True)
 
 
-def rng(name: str | None = None) -> Any:
+def rng(name: str | None = None) -> RandomGeneratorVariable:
     """A variable whose values are random generators.
 
     >>> rng("state")

@@ -24,6 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from copy import copy
+from types import ModuleType
 from typing import Any
 
 from phintys.rewriting.database import EquilibriumDB, RewriteDatabase, optdb
@@ -33,6 +34,7 @@ from phintys.rewriting.inner import (
     InnerGraphSimplifier,
 )
 from phintys.rewriting.merge import MergeOptimizer
+from phintys.rewriting.rewriter import GraphRewriter
 from phintys.rewriting.rule import Rule
 from phintys.tensor.rules import (
     algebra,
@@ -65,7 +67,7 @@ useless = EquilibriumDB(ignore_newtrees=False)
 uncanonicalize = EquilibriumDB(ignore_newtrees=False)
 
 #: The phases: name, database or rewriter, tags, position.
-PIPELINE: list[tuple[str, Any, tuple[str, ...], float]] = [
+PIPELINE: list[tuple[str, GraphRewriter | RewriteDatabase, tuple[str, ...], float]] = [
     ("merge1", MergeOptimizer(), ("merge",), 0),  # the engine merges in every phase
     ("inner_graphs", InnerGraphRewriter(), BOTH, 0.4),
     ("useless", useless, BOTH, 0.6),
@@ -109,7 +111,7 @@ MODULES = (
 )
 
 
-def rules_of(module: Any) -> list[Rule]:
+def rules_of(module: ModuleType) -> list[Rule]:
     """The rules a module defines: its functions, and its list `EQUATIONS`."""
     functions = [
         r for r in vars(module).values() if isinstance(r, Rule) and r.file == module.__file__

@@ -15,12 +15,11 @@ repeated terms of complex sums are kept.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 import numpy as np
 
 from phintys.graph.variable import Apply, Constant, Variable
-from phintys.rewriting.rule import Context, rule
+from phintys.rewriting.rule import Context, Replacement, rule
 from phintys.scalar import dtypes
 from phintys.scalar.op import TABLE
 from phintys.tensor.elemwise import Elemwise, cast, functions
@@ -29,7 +28,7 @@ from phintys.tensor.rules.match import applied, like, literal, number, scalar_op
 ADD, SUB, NEG, MUL = (TABLE[n] for n in ("add", "sub", "neg", "mul"))
 DIV, RECIPROCAL, POW, SQR = (TABLE[n] for n in ("true_div", "reciprocal", "pow", "sqr"))
 
-Terms = dict[Variable, Any]
+Terms = dict[Variable, complex]
 ONE = np.float64(1)
 
 
@@ -57,14 +56,14 @@ ONE = np.float64(1)
         "i + 1 - j - i",
     ),
 )
-def collect_sum(ctx: Context, node: Apply) -> Any:
+def collect_sum(ctx: Context, node: Apply) -> Replacement:
     out = node.outputs[0]
     dtype = out.type.dtype
     kind = dtypes.kind(dtype)
     if kind == "b" or (kind == "c" and node.op.scalar_op is not ADD) or _is_plain_sum(ctx, node):
         return None
     terms: Terms = {}
-    total: Any = 0
+    total: complex = 0
     changed = scalar_op_name(node) != "add"
     count = 0
     for coefficient, v, nested in _summands(ctx, node):
@@ -89,7 +88,7 @@ def collect_sum(ctx: Context, node: Apply) -> Any:
     return like(node, build_sum(kept, total, dtype, out.type.ndim))
 
 
-def _is_finite(c: Any, dtype: str) -> bool:
+def _is_finite(c: complex, dtype: str) -> bool:
     """Whether a folded number is finite in a dtype; integers wrap around."""
     if dtypes.is_discrete(dtype):
         return True
@@ -118,16 +117,16 @@ def _is_plain_sum(ctx: Context, node: Apply) -> bool:
     return len(terms) == len(node.inputs)
 
 
-def _leading_number(v: Variable, dtype: str) -> Any:
+def _leading_number(v: Variable, dtype: str) -> complex | None:
     """The value of a constant in the dtype of the result, else None."""
     return number(v) if v.type.dtype == dtype else None
 
 
-def _summands(ctx: Context, root: Apply) -> Iterable[tuple[Any, Variable, bool]]:
+def _summands(ctx: Context, root: Apply) -> Iterable[tuple[complex, Variable, bool]]:
     """The summands of a chain: (coefficient, term, whether the term comes from a nested node)."""
     dtype = root.outputs[0].type.dtype
     real = dtypes.kind(dtype) != "c"
-    stack: list[tuple[Any, Variable, bool]] = [(1, root.outputs[0], True)]
+    stack: list[tuple[complex, Variable, bool]] = [(1, root.outputs[0], True)]
     while stack:
         c, v, inner = stack.pop()
         name = scalar_op_name(v.owner)
@@ -145,7 +144,9 @@ def _summands(ctx: Context, root: Apply) -> Iterable[tuple[Any, Variable, bool]]
             yield _split_coefficient(c, v, dtype, inner)
 
 
-def _split_coefficient(c: Any, v: Variable, dtype: str, inner: bool) -> tuple[Any, Variable, bool]:
+def _split_coefficient(
+    c: complex, v: Variable, dtype: str, inner: bool
+) -> tuple[complex, Variable, bool]:
     """``c * (k * x)`` as ``(c k) * x``, where ``k * x`` is a product with a constant ``k``."""
     product = applied(v, "mul")
     if product is None or v.type.dtype != dtype or len(product.inputs) != 2:
@@ -159,9 +160,9 @@ def _split_coefficient(c: Any, v: Variable, dtype: str, inner: bool) -> tuple[An
     return c * k, x, inner
 
 
-def build_sum(terms: Terms, total: Any, dtype: str, ndim: int) -> Any:
+def build_sum(terms: Terms, total: complex, dtype: str, ndim: int) -> Variable:
     """``total + sum of coefficient * term``, the constant first."""
-    parts: list[Any] = []
+    parts: list[Variable] = []
     if total != 0 or not terms:
         parts.append(literal(total, dtype, ndim))
     for v, c in terms.items():
@@ -169,7 +170,7 @@ def build_sum(terms: Terms, total: Any, dtype: str, ndim: int) -> Any:
     return parts[0] if len(parts) == 1 else functions.add(*_computed_in(dtype, parts))
 
 
-def _computed_in(dtype: str, parts: list[Any]) -> list[Any]:
+def _computed_in(dtype: str, parts: list[Variable]) -> list[Variable]:
     """The operands, the first one cast if needed, so that they are combined in ``dtype``."""
     if dtypes.upcast(*(v.type.dtype for v in parts)) == dtype:
         return parts
@@ -213,7 +214,7 @@ def _computed_in(dtype: str, parts: list[Any]) -> list[Any]:
         "-i",
     ),
 )
-def collect_product(ctx: Context, node: Apply) -> Any:
+def collect_product(ctx: Context, node: Apply) -> Replacement:
     out = node.outputs[0]
     dtype = out.type.dtype
     kind = dtypes.kind(dtype)
@@ -242,7 +243,7 @@ def collect_product(ctx: Context, node: Apply) -> Any:
     tags=("local_mul_canonizer", "shape_unsafe"),
     tested_on=("1 * (x / y) * z", "x / y * (z * 1)", "x / y * mul(2, z, 3)", "mul(i, 2, j, 3)"),
 )
-def collect_constants(ctx: Context, node: Apply) -> Any:
+def collect_constants(ctx: Context, node: Apply) -> Replacement:
     out = node.outputs[0]
     dtype = out.type.dtype
     constants = [k for v in node.inputs if (k := number(v)) is not None]
@@ -283,10 +284,10 @@ def _is_plain_product(ctx: Context, node: Apply) -> bool:
     return True
 
 
-def _constant_factor(constants: list[tuple[int, Any]]) -> Any:
+def _constant_factor(constants: list[tuple[int, complex]]) -> complex:
     """The product of powers of numbers; floats overflow to infinity, integers do not."""
-    factor: Any = 1
-    rest: list[tuple[int, Any]] = []
+    factor: complex = 1
+    rest: list[tuple[int, complex]] = []
     for e, k in constants:
         if e == 1 and isinstance(k, float | int):
             factor = factor * k
@@ -299,7 +300,7 @@ def _constant_factor(constants: list[tuple[int, Any]]) -> Any:
     return factor
 
 
-def _is_moderate(k: Any, dtype: str) -> bool:
+def _is_moderate(k: complex, dtype: str) -> bool:
     """Whether a folded number is far from overflow and underflow in its dtype."""
     if dtypes.is_discrete(dtype):
         return True
@@ -307,12 +308,14 @@ def _is_moderate(k: Any, dtype: str) -> bool:
     return bool(info.tiny**0.5 <= abs(k) <= info.max**0.5)
 
 
-def _same_number(a: Any, b: Any) -> bool:
+def _same_number(a: complex, b: complex) -> bool:
     """Whether two numbers are equal, NaN being equal to itself."""
     return bool(a == b or (a != a and b != b))
 
 
-def _is_normal(ctx: Context, node: Apply, kept: list[tuple[int, Variable]], factor: Any) -> bool:
+def _is_normal(
+    ctx: Context, node: Apply, kept: list[tuple[int, Variable]], factor: complex
+) -> bool:
     """Whether ``node`` has the form that `build_product` would build."""
     name = scalar_op_name(node)
     if name not in ("mul", "true_div"):
@@ -339,7 +342,9 @@ def _multiplied(ctx: Context, v: Variable, root: Apply) -> list[Variable]:
     return [v] if product is None else list(product.inputs)
 
 
-def _factors(ctx: Context, root: Apply) -> tuple[Terms, list[tuple[int, Any]], bool]:
+def _factors(
+    ctx: Context, root: Apply
+) -> tuple[dict[Variable, int], list[tuple[int, complex]], bool]:
     """The factors of the chain that ends at ``root``, and whether to rebuild it as one product.
 
     The factors are the exponents of the bases, and (exponent, number) pairs.  A product in another
@@ -348,8 +353,8 @@ def _factors(ctx: Context, root: Apply) -> tuple[Terms, list[tuple[int, Any]], b
     dtype = root.outputs[0].type.dtype
     kind = dtypes.kind(dtype)
     real = kind in "fc"
-    bases: Terms = {}
-    constants: list[tuple[int, Any]] = []
+    bases: dict[Variable, int] = {}
+    constants: list[tuple[int, complex]] = []
     reorders = merges = False
     # exponent, variable, whether it is the first factor of its product
     stack: list[tuple[int, Variable, bool]] = [(1, root.outputs[0], True)]
@@ -397,7 +402,9 @@ def _split_power(e: int, v: Variable) -> tuple[int, Variable]:
     return e * int(k), base
 
 
-def build_product(bases: list[tuple[int, Variable]], factor: Any, dtype: str, ndim: int) -> Any:
+def build_product(
+    bases: list[tuple[int, Variable]], factor: complex, dtype: str, ndim: int
+) -> Variable:
     """``factor * product of base ** exponent``: the constant first, one division at most."""
     above = [power(v, e, dtype) for e, v in bases if e > 0]
     below = [power(v, -e, dtype) for e, v in bases if e < 0]
@@ -413,7 +420,7 @@ def build_product(bases: list[tuple[int, Variable]], factor: Any, dtype: str, nd
     return functions.true_div(top, below[0])
 
 
-def power(v: Any, e: int, dtype: str) -> Any:
+def power(v: Variable, e: int, dtype: str) -> Variable:
     """``v ** e`` for a positive integer ``e``; computed in ``dtype`` unless ``e`` is 1."""
     if e == 1:
         return v

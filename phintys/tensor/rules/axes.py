@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from phintys.graph.variable import Apply, Variable
-from phintys.rewriting.rule import Context, rule
+from phintys.graph.variable import Apply, Computed, Variable
+from phintys.rewriting.rule import Context, Replacement, rule
+from phintys.tensor.aliases import Place
 from phintys.tensor.elemwise import DimShuffle, dimshuffle
 from phintys.tensor.rules.through import moved_to_inputs
 from phintys.tensor.shape import Shape_i
 from phintys.tensor.static import entries, known_length
+from phintys.tensor.variable import TensorVariable
 
 
 @rule(
@@ -23,7 +23,7 @@ from phintys.tensor.static import entries, known_length
         "M.dimshuffle(1, 'x', 0).dimshuffle(2, 0)",
     ),
 )
-def merge_dimshuffles(ctx: Context, node: Apply) -> Any:
+def merge_dimshuffles(ctx: Context, node: Apply) -> Replacement:
     (x,) = node.inputs
     order = node.op.new_order
     if order == tuple(range(x.type.ndim)):
@@ -43,7 +43,7 @@ def merge_dimshuffles(ctx: Context, node: Apply) -> Any:
     tags=("local_dimshuffle_lift", "cleanup"),
     tested_on=("exp(M).T", "(M + v).T", "(v * w).dimshuffle(0, 'x')"),
 )
-def lift_dimshuffle(ctx: Context, x: Any, order: Any) -> Any:
+def lift_dimshuffle(ctx: Context, x: TensorVariable, order: tuple[Place, ...]) -> Replacement:
     """Move DimShuffle towards the inputs, where it is free and does not hide other patterns."""
     return moved_to_inputs(ctx, x, lambda v: dimshuffle(v, order))
 
@@ -64,7 +64,9 @@ def lift_dimshuffle(ctx: Context, x: Any, order: Any) -> Any:
     ),
     tested_on=("M.reshape((6,)).reshape((2, 3))", "M.dimshuffle(0, 'x', 1).reshape((-1,))"),
 )
-def merge_reshapes(node: Apply, inner: Any, x: Any, shape: Any) -> Any:
+def merge_reshapes(
+    node: Apply, inner: Computed, x: TensorVariable, shape: TensorVariable
+) -> Replacement:
     """Remove a Reshape, or a DimShuffle that only moves axes of length 1, before a Reshape."""
     return None if getattr(inner.owner.op, "is_transpose", False) else node.op(x, shape)
 
@@ -83,7 +85,7 @@ def merge_reshapes(node: Apply, inner: Any, x: Any, shape: Any) -> Any:
         "R.reshape((-1,))",
     ),
 )
-def reshape_to_dimshuffle(node: Apply, x: Any, shape: Any) -> Any:
+def reshape_to_dimshuffle(node: Apply, x: TensorVariable, shape: TensorVariable) -> Replacement:
     """Applies where the reshape only adds or removes axes of length 1."""
     wanted = [(axis, n) for axis, n in enumerate(entries(shape)) if known_length(n) != 1]
     given = [axis for axis, n in enumerate(x.type.shape) if n != 1]
@@ -91,13 +93,13 @@ def reshape_to_dimshuffle(node: Apply, x: Any, shape: Any) -> Any:
         return None
     if not all(_is_length_of(n, x, axis, len(given) == 1) for (_, n), axis in zip(wanted, given)):
         return None
-    order: list[Any] = ["x"] * node.outputs[0].type.ndim
+    order: list[Place] = ["x"] * node.outputs[0].type.ndim
     for (position, _), axis in zip(wanted, given):
         order[position] = axis
     return dimshuffle(x, order)
 
 
-def _is_length_of(n: Any, x: Variable, axis: int, only: bool) -> bool:
+def _is_length_of(n: Variable, x: Variable, axis: int, only: bool) -> bool:
     """Whether an entry of a shape is the length of ``axis``.
 
     ``only``: there is no other axis, so that any known length except 0 must be its length.
@@ -121,7 +123,9 @@ def _is_length_of(n: Any, x: Variable, axis: int, only: bool) -> bool:
     tags=("local_reshape_lift",),
     tested_on=("exp(M).reshape((6,))",),
 )
-def lift_reshape(ctx: Context, node: Apply, x: Any, shape: Any) -> Any:
+def lift_reshape(
+    ctx: Context, node: Apply, x: TensorVariable, shape: TensorVariable
+) -> Replacement:
     return moved_to_inputs(
         ctx, x, lambda v: node.op(v, shape), lambda inner: len(inner.inputs) == 1
     )

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from phintys.graph.variable import Apply
-from phintys.rewriting.rule import Context, rule
+from phintys.rewriting.rule import Context, Replacement, rule
 from phintys.scalar import dtypes
 from phintys.scalar.arith import Cast
 from phintys.tensor.elemwise import Elemwise, cast
@@ -26,7 +24,7 @@ from phintys.tensor.elemwise import Elemwise, cast
         "cast(cast(h, 'float64'), 'int32')",
     ),
 )
-def merge_casts(ctx: Context, node: Apply) -> Any:
+def merge_casts(ctx: Context, node: Apply) -> Replacement:
     """Remove a cast to the same dtype, and a lossless cast before another cast."""
     (x,) = node.inputs
     target = node.outputs[0].type.dtype

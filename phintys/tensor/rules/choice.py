@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
-from phintys.graph.variable import Apply, Variable
-from phintys.rewriting.rule import Context, rule
+from phintys.graph.variable import Apply, Computed, Variable
+from phintys.rewriting.rule import Context, Replacement, rule
 from phintys.rewriting.unify import is_constant
 from phintys.scalar.op import TABLE
 from phintys.tensor.convert import constant
@@ -22,6 +22,7 @@ from phintys.tensor.rules.match import (
     some,
 )
 from phintys.tensor.rules.match import scalar_op_name as name_of
+from phintys.tensor.variable import TensorVariable
 
 MUL, DIV = TABLE["mul"], TABLE["true_div"]
 
@@ -39,7 +40,9 @@ MUL, DIV = TABLE["mul"], TABLE["true_div"]
         "switch(0, f, x)",
     ),
 )
-def useless_switch(node: Apply, condition: Any, a: Any, b: Any) -> Any:
+def useless_switch(
+    node: Apply, condition: TensorVariable, a: TensorVariable, b: TensorVariable
+) -> Replacement:
     k = fill_number(condition)
     if k is None and a is not b:
         return None
@@ -54,7 +57,13 @@ def useless_switch(node: Apply, condition: Any, a: Any, b: Any) -> Any:
     tags=("local_useless_switch", "cleanup"),
     tested_on=("switch(neq(b, 0), x, y)", "switch(eq(b, 0), x, y)", "switch(invert(b), x, y)"),
 )
-def simpler_condition(condition: Any, inner: Any, other: Any, a: Any, b: Any) -> Any:
+def simpler_condition(
+    condition: TensorVariable,
+    inner: TensorVariable,
+    other: Sequence[Variable],
+    a: TensorVariable,
+    b: TensorVariable,
+) -> Replacement:
     if inner.type != condition.type or any(number(v) != 0 for v in other):
         return None
     positive = name_of(condition.owner) == "neq"
@@ -72,7 +81,9 @@ def simpler_condition(condition: Any, inner: Any, other: Any, a: Any, b: Any) ->
         "switch(gt(x, 0), y, switch(gt(x, 0), 1, z))",
     ),
 )
-def nested_switch(node: Apply, condition: Any, a: Any, b: Any) -> Any:
+def nested_switch(
+    node: Apply, condition: TensorVariable, a: TensorVariable, b: TensorVariable
+) -> Replacement:
     branches = [_branch(v, condition, i) for i, v in enumerate((a, b), start=1)]
     if branches == [a, b]:
         return None
@@ -96,7 +107,7 @@ def _branch(v: Variable, condition: Variable, i: int) -> Variable:
         "switch(gt(h, 0), h, i) + switch(gt(h, 0), h, j)",
     ),
 )
-def merge_switches(ctx: Context, node: Apply) -> Any:
+def merge_switches(ctx: Context, node: Apply) -> Replacement:
     first = applied(node.inputs[0], "switch")
     if first is None or len(node.inputs) < 2:
         return None
@@ -110,7 +121,7 @@ def merge_switches(ctx: Context, node: Apply) -> Any:
     return like(node, functions.switch(condition, *branches))
 
 
-def _chosen(switch: Apply, i: int) -> Any:
+def _chosen(switch: Apply, i: int) -> Variable:
     """Branch ``i`` of a switch, cast to the dtype of its result: a narrower dtype would wrap."""
     return cast(switch.inputs[i], switch.outputs[0].type.dtype)
 
@@ -129,7 +140,7 @@ def _chosen(switch: Apply, i: int) -> Any:
         "h * switch(gt(h, 0), h, zeros_like(i))",
     ),
 )
-def sink_switch(ctx: Context, node: Apply) -> Any:
+def sink_switch(ctx: Context, node: Apply) -> Replacement:
     """Move products and quotients into a switch with a zero branch.
 
     This avoids ``0 * inf`` in gradients: only the branch that is taken counts.
@@ -154,7 +165,7 @@ def sink_switch(ctx: Context, node: Apply) -> Any:
     return None
 
 
-def _with(node: Apply, i: int, new: Variable) -> Any:
+def _with(node: Apply, i: int, new: Variable) -> Variable:
     return node.op(*(new if k == i else v for k, v in enumerate(node.inputs)))
 
 
@@ -169,7 +180,7 @@ def _with(node: Apply, i: int, new: Variable) -> Any:
     tags=("local_useless_elemwise", "local_useless_elemwise_comparison"),
     tested_on=("eq(i, i)", "neq(i, i)", "lt(i, i)", "ge(i, i)"),
 )
-def compare_with_itself(node: Apply, x: Any) -> Any:
+def compare_with_itself(node: Apply, x: TensorVariable) -> Replacement:
     """Applies to discrete values only: NaN is not equal to itself."""
     value = name_of(node) in ("eq", "le", "ge")
     return like(node, constant(value, dtype="bool", ndim=x.type.ndim))
@@ -183,7 +194,7 @@ def compare_with_itself(node: Apply, x: Any) -> Any:
     tags=("local_useless_elemwise",),
     tested_on=("eq(b, 1)", "neq(b, 0)", "eq(b, 0)", "neq(1, b)"),
 )
-def compare_bool(node: Apply, x: Any, bit: Any) -> Any:
+def compare_bool(node: Apply, x: TensorVariable, bit: TensorVariable) -> Replacement:
     same = (name_of(node) == "eq") == bool(number(bit))
     return like(node, x if same else functions.invert(x))
 
@@ -195,7 +206,7 @@ def compare_bool(node: Apply, x: Any, bit: Any) -> Any:
     tags=("local_useless_elemwise",),
     tested_on=("invert(eq(x, y))", "invert(neq(x, y))", "invert(lt(i, j))"),
 )
-def negated_comparison(comparison: Any, operands: Any) -> Any:
+def negated_comparison(comparison: Computed, operands: Sequence[Variable]) -> Replacement:
     """Order comparisons of floats are not negated: with NaN both directions are false."""
     name = comparison.owner.op.scalar_op.name
     if name not in ("eq", "neq") and not all(map(is_discrete, operands)):
@@ -222,7 +233,7 @@ OPPOSITE = {"eq": "neq", "neq": "eq", "lt": "ge", "ge": "lt", "gt": "le", "le": 
         "and_(false, b)",
     ),
 )
-def neutral_bits(node: Apply, x: Any, other: Any) -> Any:
+def neutral_bits(node: Apply, x: TensorVariable, other: TensorVariable) -> Replacement:
     dtype, ndim = node.outputs[0].type.dtype, node.outputs[0].type.ndim
     zero, ones = (False, True) if dtype == "bool" else (0, -1)
     name, k = name_of(node), number(other)
@@ -241,7 +252,7 @@ def neutral_bits(node: Apply, x: Any, other: Any) -> Any:
     tags=("local_useless_elemwise",),
     tested_on=("isnan(i)", "isinf(i)"),
 )
-def never_nan(node: Apply, x: Any) -> Any:
+def never_nan(node: Apply, x: TensorVariable) -> Replacement:
     return like(node, constant(False, dtype="bool", ndim=x.type.ndim))
 
 
@@ -253,7 +264,9 @@ def never_nan(node: Apply, x: Any) -> Any:
     tags=("local_useless_switch",),
     tested_on=("switch(b, true, false)", "switch(b, false, true)"),
 )
-def switch_of_bools(node: Apply, condition: Any, a: Any, b: Any) -> Any:
+def switch_of_bools(
+    node: Apply, condition: TensorVariable, a: TensorVariable, b: TensorVariable
+) -> Replacement:
     chosen = number(a), number(b)
     if node.outputs[0].type.dtype != "bool" or chosen not in ((True, False), (False, True)):
         return None

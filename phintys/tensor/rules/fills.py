@@ -5,19 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from phintys.graph.op import Op
 from phintys.graph.variable import Apply, Variable
-from phintys.rewriting.rule import Context, rule
+from phintys.rewriting.rule import Context, Replacement, rule
 from phintys.scalar.op import TABLE, ScalarOp
+from phintys.tensor.aliases import Place
 from phintys.tensor.creation import Alloc
 from phintys.tensor.elemwise import Elemwise, dimshuffle, functions
 from phintys.tensor.lengths import are_of_one_array, is_plain_length, jointly_checked
 from phintys.tensor.rules.match import number, same_shape, scalar_op_name, some
 from phintys.tensor.shape import length, product, shape_tuple
+from phintys.tensor.type import TensorType
+from phintys.tensor.variable import TensorVariable
 
 SECOND = TABLE["second"]
 
 
-def filled_value(v: Variable) -> Any:
+def filled_value(v: Variable) -> Variable | None:
     """The value that the fill ``v`` broadcasts, with the rank of ``v``; None if it is no fill."""
     if v.owner is None:
         return None
@@ -37,13 +41,13 @@ def has_plain_lengths(v: Variable) -> bool:
     return all(map(is_plain_length, _requested_lengths(v)))
 
 
-def count(v: Variable, axes: Iterable[int]) -> Any:
+def count(v: Variable, axes: Iterable[int]) -> Variable:
     """The number of elements of the fill ``v`` along axes.
 
     It is checked if the lengths come from several arrays: their product may not fit in 64 bits,
     and the fill, which would have been checked, is removed.
     """
-    lengths: Sequence[Any] = shape_tuple(v)
+    lengths: Sequence[Variable] = shape_tuple(v)
     if not are_of_one_array(_requested_lengths(v)):
         lengths = jointly_checked(lengths)
     return product([lengths[a] for a in axes])
@@ -59,11 +63,11 @@ def _requested_lengths(v: Variable) -> Sequence[Variable]:
     return ()
 
 
-def _is_fill(op: Any) -> bool:
+def _is_fill(op: Op) -> bool:
     return type(op) is Alloc or (type(op) is Elemwise and op.scalar_op is SECOND)
 
 
-def filled_as(v: Variable, value: Any) -> Any:
+def filled_as(v: Variable, value: Variable) -> Variable:
     """``value`` broadcast to the shape of the fill ``v``."""
     node = v.owner
     assert node is not None
@@ -94,7 +98,7 @@ def fill_number(v: Variable) -> Any:
     tags=("local_useless_fill", "cleanup", "shape_unsafe"),
     tested_on=("second(v, w)", "second(M, second(N, 1.5))", "second(v, alloc(s, n))"),
 )
-def useless_second(node: Apply, x: Any, v: Any) -> Any:
+def useless_second(node: Apply, x: TensorVariable, v: TensorVariable) -> Replacement:
     """Applies where v already has the shape of the result; other lengths would be an error."""
     if v.type.broadcastable != node.outputs[0].type.broadcastable:
         return None
@@ -130,7 +134,7 @@ def _covers(x: Variable, v: Variable) -> bool:
         "M + alloc(v, 2, n)",
     ),
 )
-def sink_fills(ctx: Context, node: Apply) -> Any:
+def sink_fills(ctx: Context, node: Apply) -> Replacement:
     """Replace fills by their values if another operand has the shape, else fill the result."""
     for v in node.inputs:
         if v.owner is not None and _is_fill(v.owner.op):
@@ -143,15 +147,17 @@ def sink_fills(ctx: Context, node: Apply) -> Any:
     out = node.outputs[0].type
     inputs = list(node.inputs)
     for i, value in enumerate(values):
+        if value is None:
+            continue
         trial = [*inputs[:i], value, *inputs[i + 1 :]]
-        if value is not None and _broadcastable(trial) == out.broadcastable:
+        if _broadcastable(trial) == out.broadcastable:
             inputs = trial
     if inputs != node.inputs:
         return node.op(*inputs)
     return _fill_last(node, values, out)
 
 
-def _value_to_sink(v: Variable) -> Any:
+def _value_to_sink(v: Variable) -> Variable | None:
     """The value of the fill ``v``; None if it is no fill, or only ``v`` is known to have length 1.
 
     An axis of unknown length is never broadcast, even if it has length 1 in a call.
@@ -160,7 +166,7 @@ def _value_to_sink(v: Variable) -> Any:
     return value if value is not None and _covers(v, value) else None
 
 
-def _fill_last(node: Apply, values: list[Any], out: Any) -> Any:
+def _fill_last(node: Apply, values: list[Variable | None], out: TensorType) -> Variable | None:
     """A fill of the function of the values, if one fill has the shape of the result; else None."""
     for v, value in zip(node.inputs, values):
         if value is None or v.type.broadcastable != out.broadcastable:
@@ -171,7 +177,7 @@ def _fill_last(node: Apply, values: list[Any], out: Any) -> Any:
     return None
 
 
-def _broadcastable(operands: list[Any]) -> tuple[bool, ...]:
+def _broadcastable(operands: Sequence[Variable]) -> tuple[bool, ...]:
     return tuple(all(column) for column in zip(*(v.type.broadcastable for v in operands)))
 
 
@@ -182,7 +188,7 @@ def _broadcastable(operands: list[Any]) -> tuple[bool, ...]:
     tags=("local_useless_alloc", "cleanup", "shape_unsafe"),
     tested_on=("alloc(v, v.shape[0])", "alloc(v, n)", "alloc(M, 2, n)"),
 )
-def useless_alloc(node: Apply, value: Any) -> Any:
+def useless_alloc(node: Apply, value: TensorVariable) -> Replacement:
     return value if same_shape(value, node.outputs[0]) else None
 
 
@@ -193,8 +199,9 @@ def useless_alloc(node: Apply, value: Any) -> Any:
     tags=("local_merge_alloc", "cleanup", "shape_unsafe"),
     tested_on=("alloc(alloc(s, n), n, n)", "alloc(second(v, s), n, n)"),
 )
-def merge_allocs(node: Apply, filled: Any, lengths: Any) -> Any:
+def merge_allocs(node: Apply, filled: TensorVariable, lengths: Sequence[Variable]) -> Replacement:
     value = filled_value(filled)
+    assert value is not None
     known = filled.type.broadcastable[filled.type.ndim - value.type.ndim :]
     if any(k and not v for k, v in zip(known, value.type.broadcastable)):
         return None  # the outer fill may broadcast an axis; only the inner one says it has length 1
@@ -208,7 +215,7 @@ def merge_allocs(node: Apply, filled: Any, lengths: Any) -> Any:
     tags=("local_alloc_dimshuffle", "cleanup"),
     tested_on=("alloc(s.dimshuffle('x'), n)", "alloc(v.dimshuffle('x', 0), 2, n)"),
 )
-def alloc_of_expanded(node: Apply, v: Any, lengths: Any) -> Any:
+def alloc_of_expanded(node: Apply, v: TensorVariable, lengths: Sequence[Variable]) -> Replacement:
     """`Alloc` adds the axes on the left itself."""
     return node.op(v, *lengths)
 
@@ -224,9 +231,12 @@ def alloc_of_expanded(node: Apply, v: Any, lengths: Any) -> Any:
     ),
     tested_on=("alloc(s, n, 3).T", "alloc(s, n).dimshuffle(0, 'x')"),
 )
-def dimshuffle_of_alloc(filled: Any, lengths: Any, order: Any) -> Any:
-    value = dimshuffle(filled_value(filled), order)
-    return filled.owner.op(value, *(1 if o == "x" else lengths[o] for o in order))
+def dimshuffle_of_alloc(
+    filled: TensorVariable, lengths: Sequence[Variable], order: tuple[Place, ...]
+) -> Replacement:
+    value = filled_value(filled)
+    assert value is not None
+    return Alloc()(dimshuffle(value, order), *(1 if o == "x" else lengths[o] for o in order))
 
 
 @rule(
@@ -237,7 +247,7 @@ def dimshuffle_of_alloc(filled: Any, lengths: Any, order: Any) -> Any:
     tags=("local_second_to_alloc", "shape_unsafe"),
     tested_on=("second(v, s)", "second(M, v)"),
 )
-def second_to_alloc(node: Apply, x: Any, v: Any) -> Any:
+def second_to_alloc(node: Apply, x: TensorVariable, v: TensorVariable) -> Replacement:
     """The lengths of x can be known without computing x."""
     out = node.outputs[0].type
     axes = enumerate(zip(x.type.broadcastable, out.shape))

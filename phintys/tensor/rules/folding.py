@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import Any
 
 import numpy as np
 
+from phintys.graph.op import Storage
 from phintys.graph.variable import Apply, Constant
-from phintys.rewriting.rule import Context, rule
+from phintys.rewriting.rule import Context, Replacement, rule
 from phintys.tensor.rules.match import every_constant
 from phintys.tensor.type import TensorType
 
@@ -25,7 +25,7 @@ MAX_SIZE = 10_000
     tags=("topo_constant_folding", "constant_folding", "cleanup"),
     tested_on=("exp(constant(2.0))", "constant([1.0, 2.0]) + 1", "constant([1, 2, 3])[1:]"),
 )
-def fold_constants(ctx: Context, node: Apply) -> Any:
+def fold_constants(ctx: Context, node: Apply) -> Replacement:
     inputs, op = node.inputs, node.op
     constants = [v for v in inputs if isinstance(v, Constant)]
     # `where` does not see all inputs of a long node
@@ -35,7 +35,7 @@ def fold_constants(ctx: Context, node: Apply) -> Any:
         return None
     if not op.do_constant_folding(ctx.fgraph, node) or _grows(node, constants):
         return None
-    storage: list[list[Any]] = [[None] for _ in node.outputs]
+    storage: Storage = [[None] for _ in node.outputs]
     try:
         op.perform(node, [v.data for v in constants], storage)
     except Exception:

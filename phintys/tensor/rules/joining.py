@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
-from phintys.graph.variable import Apply
-from phintys.rewriting.rule import Context, rule
+from phintys.graph.variable import Apply, Variable
+from phintys.rewriting.rule import Context, Replacement, rule
 from phintys.tensor.elemwise import cast
 from phintys.tensor.join import Join
 from phintys.tensor.shape import MakeVector
+from phintys.tensor.variable import TensorVariable
 
 
 @rule(
@@ -18,7 +19,7 @@ from phintys.tensor.shape import MakeVector
     tags=("local_join_1", "cleanup"),
     tested_on=("Join(0)(v)",),
 )
-def join_of_one(x: Any) -> Any:
+def join_of_one(x: TensorVariable) -> Replacement:
     return x
 
 
@@ -33,7 +34,7 @@ def join_of_one(x: Any) -> Any:
         "join(0, h.dimshuffle(0), zeros((0,)))",
     ),
 )
-def join_without_empty(node: Apply, pieces: Any, axis: Any) -> Any:
+def join_without_empty(node: Apply, pieces: Sequence[Variable], axis: int) -> Replacement:
     """The result is cast to the dtype that it had with the empty tensors."""
     kept = [x for x in pieces if x.type.shape[axis] != 0]
     if len(kept) == len(pieces) or not kept:
@@ -51,8 +52,8 @@ def join_without_empty(node: Apply, pieces: Any, axis: Any) -> Any:
     tags=("local_join_join", "cleanup"),
     tested_on=("join(0, join(0, v, w), v)", "join(1, join(1, M, M), join(1, M, N))"),
 )
-def flatten_joins(ctx: Context, node: Apply) -> Any:
-    pieces: list[Any] = []
+def flatten_joins(ctx: Context, node: Apply) -> Replacement:
+    pieces: list[Variable] = []
     stack = [node.outputs[0]]
     dtype = node.outputs[0].type.dtype
     while stack:
@@ -72,9 +73,9 @@ def flatten_joins(ctx: Context, node: Apply) -> Any:
     tags=("local_join_make_vector", "cleanup"),
     tested_on=("join(0, stack([s, t]), stack([t, s]))", "join(0, v, stack([s, t]), stack([t]))"),
 )
-def join_of_vectors(ctx: Context, node: Apply) -> Any:
+def join_of_vectors(ctx: Context, node: Apply) -> Replacement:
     """Merge adjacent `MakeVector` operands of equal dtype."""
-    merged: list[Any] = []
+    merged: list[Variable] = []
     for x in node.inputs:
         last: Apply | None = merged[-1].owner if merged else None
         made = x.owner if isinstance(x.owner_op, MakeVector) else None
@@ -95,7 +96,7 @@ def join_of_vectors(ctx: Context, node: Apply) -> Any:
     tags=("local_useless_split", "cleanup", "shape_unsafe"),
     tested_on=("split(v, [3])[0]",),
 )
-def useless_split(x: Any) -> Any:
+def useless_split(x: TensorVariable) -> Replacement:
     return x
 
 
@@ -106,7 +107,7 @@ def useless_split(x: Any) -> Any:
     tags=("local_split_of_join", "cleanup", "shape_unsafe"),
     tested_on=("split(join(0, N, N), [2, 2])[1]",),
 )
-def split_of_join(node: Apply, pieces: Any, axis: Any) -> Any:
+def split_of_join(node: Apply, pieces: Sequence[Variable], axis: int) -> Replacement:
     """Applies where the lengths of the pieces are known to be those of the joined tensors."""
     if len(pieces) != len(node.outputs):
         return None

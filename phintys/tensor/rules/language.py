@@ -6,6 +6,7 @@ from math import inf, nan
 from typing import Any
 
 from phintys.gradient.barriers import ViewOp
+from phintys.graph.variable import Variable
 from phintys.rewriting.rule import Rule, equation, set_pattern_defaults
 from phintys.scalar.op import TABLE
 from phintys.tensor.creation import Alloc
@@ -54,7 +55,7 @@ NAMES: dict[str, Any] = {
 }
 
 
-def _variable(name: str) -> Any:
+def _variable(name: str) -> Variable:
     """A pattern variable; it matches any rank and dtype that the option ``when`` accepts."""
     return TensorType("float64", ())(name)
 

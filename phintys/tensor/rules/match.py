@@ -66,13 +66,13 @@ def applied(v: Variable, name: str) -> Apply | None:
     return v.owner if scalar_op_name(v.owner) == name else None
 
 
-def argument(v: Variable, name: str) -> Any:
+def argument(v: Variable, name: str) -> Variable | None:
     """``x`` if ``v`` is ``name(x)``, else None."""
     node = applied(v, name)
     return None if node is None else node.inputs[0]
 
 
-def negated(v: Variable) -> Any:
+def negated(v: Variable) -> Variable | None:
     """``x`` if ``v`` is ``-1 * x``, a product of two factors, else None."""
     node = applied(v, "mul")
     if node is None or len(node.inputs) != 2 or number(node.inputs[0]) != -1:
@@ -86,22 +86,22 @@ def opposite(a: Variable, b: Variable) -> bool:
     return negated(a) is b or negated(b) is a
 
 
-def is_float(x: Any) -> bool:
+def is_float(x: Variable) -> bool:
     """Whether a variable has a real floating dtype."""
     return dtypes.is_float(x.type.dtype)
 
 
-def is_discrete(x: Any) -> bool:
+def is_discrete(x: Variable) -> bool:
     """Whether a variable has an integer or boolean dtype."""
     return dtypes.is_discrete(x.type.dtype)
 
 
-def is_bool(x: Any) -> bool:
+def is_bool(x: Variable) -> bool:
     """Whether a variable has dtype bool."""
     return bool(x.type.dtype == "bool")
 
 
-def is_matrix(x: Any) -> bool:
+def is_matrix(x: Variable) -> bool:
     """Whether a tensor has two dimensions."""
     return bool(x.type.ndim == 2)
 
@@ -124,7 +124,7 @@ def literal(value: Any, dtype: str, ndim: int) -> Constant:
     return _literals.keep(key, _new_literal(value, dtype, ndim)) if found is None else found
 
 
-_literals: Memo[Any, Constant] = Memo(1024, "literals")
+_literals: Memo[tuple[complex, str, int], Constant] = Memo(1024, "literals")
 
 
 def _new_literal(value: Any, dtype: str, ndim: int) -> Constant:
@@ -135,7 +135,7 @@ def _new_literal(value: Any, dtype: str, ndim: int) -> Constant:
     return TensorConstant(literal_type(dtype, ndim), np.array(value, dtype, ndmin=ndim))
 
 
-def like(node: Apply, new: Any) -> Any:
+def like(node: Apply, new: Variable) -> Variable:
     """``new`` in the dtype and shape of the output of an elementwise ``node``.
 
     If ``new`` is smaller, because operands that broadcast it were removed, it is broadcast to them

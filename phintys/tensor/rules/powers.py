@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from phintys.graph.variable import Apply, Constant, Variable
-from phintys.rewriting.rule import Context, Rule, equation, rule
+from phintys.rewriting.rule import Context, Replacement, Rule, equation, rule
 from phintys.rewriting.unify import is_constant
 from phintys.scalar import dtypes
 from phintys.scalar.op import TABLE
@@ -21,6 +21,7 @@ from phintys.tensor.rules.match import (
     number,
     some,
 )
+from phintys.tensor.variable import TensorVariable
 
 
 @rule(
@@ -31,7 +32,7 @@ from phintys.tensor.rules.match import (
     tags=("local_pow_canonicalize", "cleanup"),
     tested_on=("x**0", "x**1", "x**2", "i**2", "ones_like(x)**y"),
 )
-def trivial_power(node: Apply, x: Any, exponent: Any) -> Any:
+def trivial_power(node: Apply, x: TensorVariable, exponent: TensorVariable) -> Replacement:
     k = number(exponent)
     if k == 0 or (number(x) == 1 and not _may_fail(exponent)):
         return like(node, functions.second(x, functions.second(exponent, 1)))
@@ -56,7 +57,7 @@ def _may_fail(exponent: Variable) -> bool:
     tags=("local_pow_specialize", "local_pow_to_nested_squaring"),
     tested_on=("x**3", "x**-1", "x**-2", "x**7", "x**-3"),
 )
-def specialize_power(node: Apply, x: Any, exponent: Any) -> Any:
+def specialize_power(node: Apply, x: TensorVariable, exponent: TensorVariable) -> Replacement:
     k, dtype = number(exponent), node.outputs[0].type.dtype
     if k is None or not dtypes.is_float(dtype):
         return None
@@ -75,7 +76,7 @@ def specialize_power(node: Apply, x: Any, exponent: Any) -> Any:
     tags=("local_pow_specialize",),
     tested_on=("x**0.5", "x**-0.5"),
 )
-def power_to_root(node: Apply, x: Any, exponent: Any) -> Any:
+def power_to_root(node: Apply, x: TensorVariable, exponent: TensorVariable) -> Replacement:
     """Roots and powers differ at -inf (the power is inf or 0) and in the sign of zero at -0."""
     k, dtype = number(exponent), node.outputs[0].type.dtype
     if k not in (0.5, -0.5) or not dtypes.is_float(dtype):
@@ -84,15 +85,16 @@ def power_to_root(node: Apply, x: Any, exponent: Any) -> Any:
     return like(node, root if k > 0 else functions.reciprocal(root))
 
 
-def power_by_squaring(x: Any, k: int) -> Any:
+def power_by_squaring(x: Variable, k: int) -> Variable:
     """``x ** k`` for k > 0, by repeated squaring."""
-    result = None
+    result: Variable | None = None
     while k:
         if k & 1:
             result = x if result is None else functions.mul(result, x)
         k >>= 1
         if k:
             x = functions.sqr(x)
+    assert result is not None
     return result
 
 
@@ -104,7 +106,7 @@ def power_by_squaring(x: Any, k: int) -> Any:
     tags=("local_mul_specialize",),
     tested_on=("x * -1", "x * -1 * y"),
 )
-def product_to_negation(node: Apply, x: Any, rest: Any) -> Any:
+def product_to_negation(node: Apply, x: TensorVariable, rest: Sequence[Variable]) -> Replacement:
     x = functions.mul(x, *rest) if rest else x
     out = node.outputs[0].type
     if x.type.dtype != out.dtype or dtypes.kind(out.dtype) == "c":
@@ -121,7 +123,7 @@ def product_to_negation(node: Apply, x: Any, rest: Any) -> Any:
     tags=("local_add_neg_to_sub",),
     tested_on=("x + -y", "x + -y + -z", "-x + -y", "i + neg(j)"),
 )
-def negations_to_difference(ctx: Context, node: Apply) -> Any:
+def negations_to_difference(ctx: Context, node: Apply) -> Replacement:
     dtype = node.outputs[0].type.dtype
     below = [argument(v, "neg") for v in node.inputs]
     below = [x if x is not None and negation_keeps(x, dtype) else None for x in below]
@@ -133,7 +135,7 @@ def negations_to_difference(ctx: Context, node: Apply) -> Any:
     return like(node, new) if new.type.dtype == dtype else None
 
 
-def total(of: list[Any]) -> Any:
+def total(of: Sequence[Variable]) -> Variable:
     """The sum of one or more terms."""
     return of[0] if len(of) == 1 else functions.add(*of)
 
@@ -147,7 +149,7 @@ def total(of: list[Any]) -> Any:
     tags=("local_mul_exp_to_exp_add",),
     tested_on=("exp(x) * exp(y)", "exp(x) * y * exp(z)"),
 )
-def merge_exponentials(ctx: Context, node: Apply) -> Any:
+def merge_exponentials(ctx: Context, node: Apply) -> Replacement:
     exponents = [_exponent(ctx, v) for v in node.inputs]
     found = [x for x in exponents if x is not None]
     if len(found) < 2:
@@ -168,7 +170,9 @@ def merge_exponentials(ctx: Context, node: Apply) -> Any:
     tags=("local_div_exp_to_mul_exp",),
     tested_on=("exp(x) / exp(y)", "x / exp(y)"),
 )
-def divide_by_exponential(ctx: Context, node: Apply, top: Any, y: Any) -> Any:
+def divide_by_exponential(
+    ctx: Context, node: Apply, top: TensorVariable, y: TensorVariable
+) -> Replacement:
     """A division is slower than a negation."""
     x = _exponent(ctx, top)
     if x is not None:
@@ -177,16 +181,16 @@ def divide_by_exponential(ctx: Context, node: Apply, top: Any, y: Any) -> Any:
     return like(node, new) if new.type.dtype == node.outputs[0].type.dtype else None
 
 
-def _exponent(ctx: Context, v: Variable) -> Any:
+def _exponent(ctx: Context, v: Variable) -> Variable | None:
     x = argument(v, "exp")
     return x if x is not None and is_float(x) and ctx.single_use(v) else None
 
 
-def _are_floats(x: Any, y: Any) -> bool:
+def _are_floats(x: Variable, y: Variable) -> bool:
     return is_float(x) and is_float(y)
 
 
-def _adds_alike(x: Any, y: Any) -> bool:
+def _adds_alike(x: Variable, y: Variable) -> bool:
     return negation_keeps(y, dtypes.upcast(x.type.dtype, y.type.dtype))
 
 
@@ -219,7 +223,7 @@ EQUATIONS: list[Rule] = list(_machine_forms())
     tags=("local_intdiv_by_one", "cleanup"),
     tested_on=("i // 1", "i % 1", "h // 1"),
 )
-def divide_integer_by_one(node: Apply, x: Any) -> Any:
+def divide_integer_by_one(node: Apply, x: TensorVariable) -> Replacement:
     out = node.outputs[0].type
     if not dtypes.is_discrete(out.dtype) or out.dtype == "bool":
         return None

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
-from phintys.graph.variable import Apply, Constant, Variable
+from phintys.graph.fgraph import FunctionGraph
+from phintys.graph.variable import Apply, Computed, Constant, Variable
 from phintys.rewriting.equilibrium import EquilibriumGraphRewriter
-from phintys.rewriting.rule import Context, rule
+from phintys.rewriting.rule import Context, Replacement, rule
 from phintys.scalar.op import TABLE
 from phintys.tensor.blas import BLAS_DTYPES, Dot22, Dot22Scalar, Gemm, Gemv
 from phintys.tensor.convert import constant
@@ -16,17 +18,18 @@ from phintys.tensor.elemwise import DimShuffle, cast, dimshuffle, functions
 from phintys.tensor.rules.fills import fill_number
 from phintys.tensor.rules.match import applied, is_matrix, like, some
 from phintys.tensor.shape import length
+from phintys.tensor.variable import TensorVariable
 
 
 class Scaled(NamedTuple):
     """``factor * x @ y``; ``factor`` is None for 1."""
 
-    factor: Any
-    x: Any
-    y: Any
+    factor: Variable | None
+    x: Variable
+    y: Variable
 
 
-def matrix_transpose(x: Any) -> Any:
+def matrix_transpose(x: Variable) -> Variable:
     """The transpose of a matrix; the matrix itself if ``x`` is its transpose."""
     made = x.owner
     if made is not None and isinstance(made.op, DimShuffle) and made.op.new_order == (1, 0):
@@ -42,7 +45,7 @@ def matrix_transpose(x: Any) -> Any:
     tags=("local_0_dot_x", "shape_unsafe"),
     tested_on=("dot(zeros_like(M), v)", "dot(M, zeros((3, 2)))"),
 )
-def product_with_zero(node: Apply, x: Any, y: Any) -> Any:
+def product_with_zero(node: Apply, x: TensorVariable, y: TensorVariable) -> Replacement:
     if fill_number(x) != 0 and fill_number(y) != 0:
         return None
     zero = constant(0, dtype=node.outputs[0].type.dtype)
@@ -59,7 +62,7 @@ def product_with_zero(node: Apply, x: Any, y: Any) -> Any:
     tags=("local_dot_to_mul",),
     tested_on=("dot(C, R)",),
 )
-def product_of_column_and_row(x: Any, y: Any) -> Any:
+def product_of_column_and_row(x: TensorVariable, y: TensorVariable) -> Replacement:
     """Applies where the inner length is known to be 1."""
     return functions.mul(x, y) if x.type.shape[1] == y.type.shape[0] == 1 else None
 
@@ -72,7 +75,7 @@ def product_of_column_and_row(x: Any, y: Any) -> Any:
     tags=("local_lift_transpose_through_dot",),
     tested_on=("dot(M, M.T).T", "dot(M.T, N).T"),
 )
-def transpose_of_product(product: Any, a: Any, b: Any) -> Any:
+def transpose_of_product(product: Computed, a: TensorVariable, b: TensorVariable) -> Replacement:
     return product.owner.op(matrix_transpose(b), matrix_transpose(a))
 
 
@@ -82,12 +85,12 @@ def transpose_of_product(product: Any, a: Any, b: Any) -> Any:
 class WhereProductsAre(EquilibriumGraphRewriter):
     """The BLAS phase; it is skipped for graphs without `Dot`."""
 
-    def apply(self, fgraph: Any, start_from: Any = None) -> None:
+    def apply(self, fgraph: FunctionGraph, start_from: Sequence[Variable] | None = None) -> None:
         if any(isinstance(node.op, Dot) for node in fgraph.apply_nodes):
             super().apply(fgraph, start_from)
 
 
-def _scalar(v: Variable) -> Any:
+def _scalar(v: Variable) -> Variable | None:
     """``v`` as a 0-d tensor if all its axes are broadcastable, else None."""
     return dimshuffle(v, ()) if all(v.type.broadcastable) else None
 
@@ -113,8 +116,9 @@ def _scaled_by_factors(ctx: Context, v: Variable) -> Scaled | None:
     inner = _scaled(ctx, products[0]) if len(products) == 1 else None
     if inner is None or products[0].type.dtype != v.type.dtype:
         return None
-    factors = [_scalar(w) for w in node.inputs if w is not products[0]]
-    if any(f is None for f in factors):
+    others = [_scalar(w) for w in node.inputs if w is not products[0]]
+    factors = [f for f in others if f is not None]
+    if len(factors) != len(others):
         return None
     factor = factors[0] if len(factors) == 1 else functions.mul(*factors)
     return Scaled(factor, inner.x, inner.y)
@@ -129,7 +133,7 @@ def _scaled_by_factors(ctx: Context, v: Variable) -> Scaled | None:
     tags=("local_dot22_to_dot22scalar",),
     tested_on=("2 * dot(M, M.T)", "s * dot(M, M.T)"),
 )
-def scaled_product(ctx: Context, node: Apply) -> Any:
+def scaled_product(ctx: Context, node: Apply) -> Replacement:
     found = _scaled_by_factors(ctx, node.outputs[0])
     if found is None or found.x.type.ndim != 2 or found.y.type.ndim != 2:
         return None
@@ -152,14 +156,14 @@ def scaled_product(ctx: Context, node: Apply) -> Any:
         "dot(Q, Q) + Q - s * dot(Q, Q.T)",
     ),
 )
-def add_product(ctx: Context, node: Apply) -> Any:
+def add_product(ctx: Context, node: Apply) -> Replacement:
     """Merge a product and its addend into one BLAS call, if the addend has full shape or is 0-d.
 
     Rows and columns (biases) are still added elementwise, fused with the loop that follows.
     """
     out = node.outputs[0].type
-    whole: list[Any] = []
-    rows: list[Any] = []
+    whole: list[Variable] = []
+    rows: list[Variable] = []
     products: list[Scaled] = []
     for v in node.inputs:
         fits = v.type.broadcastable == out.broadcastable
@@ -178,7 +182,9 @@ def add_product(ctx: Context, node: Apply) -> Any:
     return like(node, functions.add(z, *rows) if rows else z)
 
 
-def _addend(ctx: Context, whole: list[Any], products: list[Scaled]) -> tuple[Any, Any]:
+def _addend(
+    ctx: Context, whole: list[Variable], products: list[Scaled]
+) -> tuple[Variable, Variable | float]:
     """The term that products are added to, and its factor; the first product if there is none."""
     if not whole:
         first = products.pop(0)
@@ -195,7 +201,7 @@ def _addend(ctx: Context, whole: list[Any], products: list[Scaled]) -> tuple[Any
     return inner, factor
 
 
-def _call(z: Any, beta: Any, p: Scaled) -> Any:
+def _call(z: Variable, beta: Variable | float, p: Scaled) -> Variable:
     alpha = 1.0 if p.factor is None else p.factor
     if p.y.type.ndim == 1:
         return Gemv()(z, alpha, p.x, p.y, beta)

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
-from phintys.graph.variable import Apply, Variable
-from phintys.rewriting.rule import Context, rule
+from phintys.graph.variable import Apply, Computed, Variable
+from phintys.rewriting.rule import Context, Replacement, rule
 from phintys.rewriting.unify import is_constant
+from phintys.tensor.aliases import Place
 from phintys.tensor.creation import Alloc
 from phintys.tensor.elemwise import cast, dimshuffle
 from phintys.tensor.index_list import (
     FULL,
+    AxisIndex,
+    Entry,
     flatten_index_variables,
     flatten_slice,
     literal,
@@ -26,9 +28,12 @@ from phintys.tensor.join import Join
 from phintys.tensor.rules.fills import filled_value, has_plain_lengths
 from phintys.tensor.rules.through import moved_to_inputs
 from phintys.tensor.shape import Shape_i, as_length
+from phintys.tensor.variable import TensorConstant, TensorVariable
 
-#: One entry per axis: a slice, or a position (a variable or a number).
-Index = list[Any]
+#: One entry per axis.
+Index = list[AxisIndex]
+#: Start, stop and step of a slice.
+Bounds = tuple[int | None, int | None, int | None]
 
 
 def index_of(node: Apply, first: int = 1) -> Index:
@@ -37,7 +42,7 @@ def index_of(node: Apply, first: int = 1) -> Index:
     return entries + [FULL] * (node.inputs[0].type.ndim - len(entries))
 
 
-def read(x: Any, index: Sequence[Any]) -> Any:
+def read(x: Variable, index: Sequence[AxisIndex]) -> Variable:
     """``x[index]``; ``x`` itself if all of it is read."""
     entries = list(index)
     while entries and is_full(entries[-1]):
@@ -48,7 +53,7 @@ def read(x: Any, index: Sequence[Any]) -> Any:
     return Subtensor(idx_list)(x, *variables)
 
 
-def is_full(e: Any) -> bool:
+def is_full(e: AxisIndex) -> bool:
     """Whether an entry reads a whole axis."""
     return isinstance(e, slice) and e == FULL
 
@@ -58,7 +63,7 @@ def kept_axes(index: Index) -> list[int]:
     return [axis for axis, e in enumerate(index) if isinstance(e, slice)]
 
 
-def read_operand(v: Variable, like: Variable, index: Index) -> Any:
+def read_operand(v: Variable, like: Variable, index: Index) -> Variable:
     """``v[index]`` for an operand that broadcasts to ``like``; axes of length 1 are read whole."""
     short = [b and not o for b, o in zip(v.type.broadcastable, like.type.broadcastable)]
     entries = [
@@ -77,7 +82,9 @@ def read_operand(v: Variable, like: Variable, index: Index) -> Any:
     tags=("local_useless_slice", "local_useless_subtensor", "cleanup"),
     tested_on=("v[0:]", "v[::1]", "N[0:2]", "M[0:, 1:]", "v[:v.shape[0]]", "M[1, 0:]"),
 )
-def useless_slice(x: Any, variables: Any, idx_list: Any) -> Any:
+def useless_slice(
+    x: TensorVariable, variables: Sequence[Variable], idx_list: tuple[Entry, ...]
+) -> Replacement:
     given = list(unflatten_index_variables(variables, idx_list))
     simpler = [
         _simplified(e, x, axis) if isinstance(e, slice) else e for axis, e in enumerate(given)
@@ -101,7 +108,7 @@ def _simplified(e: slice, x: Variable, axis: int) -> slice:
     return slice(new_start, new_stop, e.step)
 
 
-def _is_shape(stop: Any, x: Variable, axis: int) -> bool:
+def _is_shape(stop: Variable | int | None, x: Variable, axis: int) -> bool:
     """Whether a bound is the length of the axis, possibly converted to and from a scalar."""
     node = getattr(stop, "owner", None)
     while node is not None and type(node.op).__name__ in ("ScalarFromTensor", "TensorFromScalar"):
@@ -129,7 +136,7 @@ def _is_shape(stop: Any, x: Variable, axis: int) -> bool:
         "v[2:][::2]",
     ),
 )
-def merge_reads(node: Apply, inner: Any, x: Any) -> Any:
+def merge_reads(node: Apply, inner: Computed, x: TensorVariable) -> Replacement:
     outer = iter(index_of(node))
     merged: Index = []
     for axis, e in enumerate(index_of(inner.owner)):
@@ -143,7 +150,7 @@ def merge_reads(node: Apply, inner: Any, x: Any) -> Any:
     return read(x, merged)
 
 
-def _composed(first: slice, second: Any, n: int | None) -> Any:
+def _composed(first: slice, second: AxisIndex, n: int | None) -> AxisIndex | None:
     """The entry that equals indexing by ``first`` and then ``second``; None if it is not known."""
     if is_full(first):
         return second
@@ -161,7 +168,7 @@ def _composed(first: slice, second: Any, n: int | None) -> Any:
     return _composed_unknown(bounds, entry)
 
 
-def _literals(e: slice) -> tuple[int | None, int | None, int | None] | None:
+def _literals(e: slice) -> Bounds | None:
     """The parts of a slice as numbers; None if one is a variable."""
     found = [None if p is None else literal(p) for p in parts(e)]
     if any(v is None and p is not None for v, p in zip(found, parts(e))):
@@ -177,7 +184,7 @@ def _as_slice(r: range) -> slice:
     return slice(r.start, None if stop < 0 else stop, None if r.step == 1 else r.step)
 
 
-def _composed_unknown(bounds: Any, entry: Any) -> Any:
+def _composed_unknown(bounds: Bounds, entry: Bounds | int) -> slice | int | None:
     """`_composed` for an axis of unknown length: from the start forward, or a reversed axis."""
     a, b, s = bounds
     if (a, b, s) == (None, None, -1):
@@ -207,7 +214,9 @@ def _composed_unknown(bounds: Any, entry: Any) -> Any:
     tags=("local_subtensor_make_vector", "cleanup"),
     tested_on=("stack([s, t])[1]", "stack([s, t, 2 * s])[1:]", "M.shape[0]"),
 )
-def item_of_vector(node: Apply, vector: Any, items: Any, dtype: Any) -> Any:
+def item_of_vector(
+    node: Apply, vector: Computed, items: Sequence[Variable], dtype: str
+) -> Replacement:
     (e,) = index_of(node)
     if isinstance(e, slice):
         bounds = _literals(e)
@@ -229,16 +238,20 @@ def item_of_vector(node: Apply, vector: Any, items: Any, dtype: Any) -> Any:
         "alloc(v, 4, 3)[2]",
     ),
 )
-def read_of_alloc(node: Apply, x: Any, lengths: Any) -> Any:
+def read_of_alloc(node: Apply, x: TensorVariable, lengths: Sequence[Variable]) -> Replacement:
     index = index_of(node)
     if not all(map(_is_within, index, x.type.shape)):
         return None
-    value = read_operand(filled_value(x), x, index)
-    left = [_length_of_entry(index[axis], as_length(lengths[axis])) for axis in kept_axes(index)]
+    filled = filled_value(x)
+    assert filled is not None
+    value = read_operand(filled, x, index)
+    left = [
+        _length_of_entry(e, as_length(n)) for e, n in zip(index, lengths) if isinstance(e, slice)
+    ]
     return Alloc()(value, *left) if left else value
 
 
-def _is_within(e: Any, n: int | None) -> bool:
+def _is_within(e: AxisIndex, n: int | None) -> bool:
     """Whether an entry is a slice, or a position known to be in range of a length ``n``."""
     if isinstance(e, slice):
         return True
@@ -246,7 +259,7 @@ def _is_within(e: Any, n: int | None) -> bool:
     return i is not None and n is not None and -n <= i < n
 
 
-def _length_of_entry(e: slice, n: Any) -> Any:
+def _length_of_entry(e: slice, n: Variable) -> Variable:
     entry, variables = flatten_slice(e)
     return symbolic_length(entry, variables, n)
 
@@ -258,7 +271,9 @@ def _length_of_entry(e: slice, n: Any) -> Any:
     tags=("local_subtensor_of_join",),
     tested_on=("join(0, N, N)[2]", "join(1, M, N)[1]", "join(0, N, N)[-1]", "join(1, M, N)[1:, :]"),
 )
-def read_of_join(ctx: Context, node: Apply, x: Any, pieces: Any, axis: Any) -> Any:
+def read_of_join(
+    ctx: Context, node: Apply, x: TensorVariable, pieces: Sequence[Variable], axis: int
+) -> Replacement:
     """Applies to reads of the other axes, and at a position known to lie in one of the tensors."""
     index = index_of(node)
     along = index[axis]
@@ -271,7 +286,9 @@ def read_of_join(ctx: Context, node: Apply, x: Any, pieces: Any, axis: Any) -> A
     return None if i is None else _read_at(pieces, x.type.dtype, axis, i, index)
 
 
-def _read_at(pieces: Sequence[Variable], dtype: str, axis: int, i: int, index: Index) -> Any:
+def _read_at(
+    pieces: Sequence[Variable], dtype: str, axis: int, i: int, index: Index
+) -> Variable | None:
     """The part of a concatenation at position ``i`` of its axis; None if lengths are not known."""
     for v in pieces if i >= 0 else pieces[::-1]:
         n = v.type.shape[axis]
@@ -296,7 +313,14 @@ def _read_at(pieces: Sequence[Variable], dtype: str, axis: int, i: int, index: I
         "inc_subtensor(M[0], v)[1]",
     ),
 )
-def read_of_write(node: Apply, write: Any, x: Any, y: Any, there: Any, here: Any) -> Any:
+def read_of_write(
+    node: Apply,
+    write: Computed,
+    x: TensorVariable,
+    y: TensorVariable,
+    there: Sequence[Variable],
+    here: Sequence[Variable],
+) -> Replacement:
     """Applies where the part read is the part written, or is disjoint from it."""
     op = write.owner.op
     if _disjoint(index_of(node), index_of(write.owner, 2)):
@@ -337,7 +361,7 @@ def _disjoint(a: Index, b: Index) -> bool:
         "exp(exp(M) + v)[1]",
     ),
 )
-def read_of_elementwise(ctx: Context, node: Apply, x: Any) -> Any:
+def read_of_elementwise(ctx: Context, node: Apply, x: TensorVariable) -> Replacement:
     """Compute only the elements that are read, if the result has no other use.
 
     A read of a fill is kept unless its positions are known to be in range: it checks them.
@@ -367,9 +391,9 @@ def read_of_elementwise(ctx: Context, node: Apply, x: Any) -> Any:
         "v.dimshuffle(0, 'x')[1:, 0]",
     ),
 )
-def read_of_dimshuffle(node: Apply, x: Any, shuffled: Any) -> Any:
+def read_of_dimshuffle(node: Apply, x: TensorVariable, shuffled: tuple[Place, ...]) -> Replacement:
     entries: Index = [FULL] * x.type.ndim
-    order: list[Any] = []
+    order: list[Place] = []
     for o, e in zip(shuffled, index_of(node)):
         if o != "x":
             entries[o] = e
@@ -389,7 +413,7 @@ def read_of_dimshuffle(node: Apply, x: Any, shuffled: Any) -> Any:
     tags=("local_subtensor_of_reduce",),
     tested_on=("M.sum(axis=1)[0]", "M.max(axis=0)[1:]", "K.sum(axis=1)[0]"),
 )
-def read_of_reduction(node: Apply, reduced: Any, x: Any) -> Any:
+def read_of_reduction(node: Apply, reduced: Computed, x: TensorVariable) -> Replacement:
     reduction = reduced.owner
     entries, axes = _around(x, reduction.op.axes(reduction), index_of(node))
     return reduction.op.clone(axis=axes)(read(x, entries))
@@ -414,13 +438,15 @@ def _around(x: Variable, axes: Sequence[int], outer: Index) -> tuple[Index, tupl
     tags=("local_subtensor_of_softmax",),
     tested_on=("special.softmax(M, axis=1)[0]", "special.log_softmax(M, axis=0)[:, 1]"),
 )
-def read_of_rows(node: Apply, rows: Any, x: Any, axes: Any) -> Any:
+def read_of_rows(
+    node: Apply, rows: Computed, x: TensorVariable, axes: tuple[int, ...]
+) -> Replacement:
     """Applies where whole rows are read."""
     index = index_of(node)
-    if not all(is_full(index[a]) for a in axes or ()):
+    if not all(is_full(index[a]) for a in axes):
         return None
     place = {axis: k for k, axis in enumerate(kept_axes(index))}
-    return type(rows.owner.op)(axis=tuple(place[a] for a in axes or ()))(read(x, index))
+    return type(rows.owner.op)(axis=tuple(place[a] for a in axes))(read(x, index))
 
 
 @rule(
@@ -431,7 +457,9 @@ def read_of_rows(node: Apply, rows: Any, x: Any, axes: Any) -> Any:
     tags=("local_subtensor_of_dot",),
     tested_on=("dot(M, M.T)[0]", "dot(M, v)[1:]", "dot(M, M.T)[1:, 0]", "dot(M, M.T)[:, 1]"),
 )
-def read_of_dot(node: Apply, product: Any, a: Any, b: Any) -> Any:
+def read_of_dot(
+    node: Apply, product: Computed, a: TensorVariable, b: TensorVariable
+) -> Replacement:
     index = index_of(node)
     rows = index[: a.type.ndim - 1]
     return product.owner.op(read(a, rows), read(b, [FULL, *index[a.type.ndim - 1 :]]))
@@ -444,7 +472,7 @@ def read_of_dot(node: Apply, product: Any, a: Any, b: Any) -> Any:
     tags=("local_adv_idx_to_slice",),
     tested_on=("N[np.array([0, 1])]",),
 )
-def positions_to_slice(x: Any, at: Any) -> Any:
+def positions_to_slice(x: TensorVariable, at: TensorConstant) -> Replacement:
     """Applies to constant, evenly spaced positions along the first axis, known to be in range."""
     n = x.type.shape[0]
     if at.data.ndim != 1 or at.data.dtype.kind not in "iu":

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from phintys.graph.variable import Apply, Variable
-from phintys.rewriting.rule import rule
+from phintys.graph.variable import Apply, Computed, Variable
+from phintys.rewriting.rule import Replacement, rule
 from phintys.scalar import dtypes
+from phintys.tensor.aliases import Place
 from phintys.tensor.convert import constant
 from phintys.tensor.creation import Alloc
 from phintys.tensor.elemwise import cast, dimshuffle, functions
@@ -17,8 +18,9 @@ from phintys.tensor.reduce import Max, Min, Prod, Sum, keep_dims
 from phintys.tensor.rules.fills import count, fill_number, filled_value, has_plain_lengths
 from phintys.tensor.rules.match import is_float
 from phintys.tensor.shape import length
+from phintys.tensor.variable import TensorVariable
 
-Harmless = Callable[[Any], bool]
+Harmless = Callable[[float], bool]
 
 
 def _rest(x: Variable, axes: tuple[int, ...]) -> list[int]:
@@ -31,7 +33,7 @@ def _never_empty(x: Variable, axes: Sequence[int]) -> bool:
     return all(x.type.shape[a] for a in axes)
 
 
-def _once(x: Variable, axes: tuple[int, ...], v: Variable, harmless: Harmless) -> Any:
+def _once(x: Variable, axes: tuple[int, ...], v: Variable, harmless: Harmless) -> Variable:
     """The factor to apply to ``sum(x)`` for a ``v`` constant along ``axes``; 1 if one is empty.
 
     The sum is 0 then, and an infinite factor would make it NaN.  ``harmless`` tells for a number
@@ -46,7 +48,7 @@ def _once(x: Variable, axes: tuple[int, ...], v: Variable, harmless: Harmless) -
     return functions.switch(empty, constant(1, dtype=v.type.dtype), factor)
 
 
-def _accumulated(op: Any, x: Any, dtype: str) -> Any:
+def _accumulated(op: Sum | Prod, x: Variable, dtype: str) -> Variable:
     """``x`` with the dtypes of a reduction: that of the accumulator, then that of the result."""
     return cast(cast(x, op.acc_dtype or dtype), dtype)
 
@@ -58,7 +60,7 @@ def _moves_factors(node: Apply, x: Variable) -> bool:
     return x.type.dtype == dtype and (same or not dtypes.is_discrete(dtype))
 
 
-def _is_not_zero(k: Any) -> bool:
+def _is_not_zero(k: complex) -> bool:
     return k == k and k != 0
 
 
@@ -82,7 +84,7 @@ def _is_not_zero(k: Any) -> bool:
         "h.dimshuffle('x', 0).sum(axis=0)",
     ),
 )
-def reduce_broadcastable(node: Apply, x: Any) -> Any:
+def reduce_broadcastable(node: Apply, x: TensorVariable) -> Replacement:
     axes = node.op.axes(node)
     dtype = node.outputs[0].type.dtype
     if not all(x.type.broadcastable[a] for a in axes):
@@ -106,7 +108,7 @@ def reduce_broadcastable(node: Apply, x: Any) -> Any:
         "K.min(axis=0).min(axis=1)",
     ),
 )
-def merge_reductions(node: Apply, inner: Any, x: Any) -> Any:
+def merge_reductions(node: Apply, inner: Computed, x: TensorVariable) -> Replacement:
     op = inner.owner.op
     if type(op) is not type(node.op) or op.clone(axis=None) != node.op.clone(axis=None):
         return None
@@ -126,7 +128,7 @@ def merge_reductions(node: Apply, inner: Any, x: Any) -> Any:
     tags=("local_sum_prod_all_to_none",),
     tested_on=("M.sum(axis=(0, 1))", "v.max(axis=0)"),
 )
-def name_no_axes(node: Apply, x: Any, axis: Any) -> Any:
+def name_no_axes(node: Apply, x: TensorVariable, axis: tuple[int, ...] | None) -> Replacement:
     return node.op.clone(axis=None)(x) if axis and len(axis) == x.type.ndim else None
 
 
@@ -142,14 +144,16 @@ def name_no_axes(node: Apply, x: Any, axis: Any) -> Any:
         "v.dimshuffle('x', 0).sum(axis=1)",
     ),
 )
-def reduce_of_dimshuffle(node: Apply, x: Any, source: Any, order: Any) -> Any:
+def reduce_of_dimshuffle(
+    node: Apply, x: TensorVariable, source: TensorVariable, order: tuple[Place, ...]
+) -> Replacement:
     axes = node.op.axes(node)
-    old = sorted(order[a] for a in axes if order[a] != "x")
+    old = sorted(o for o in (order[a] for a in axes) if o != "x")
     if not old or (node.op.needs_elements and len(old) < len(axes)):
         return None
     reduced = node.op.clone(axis=tuple(old))(source)
     place = {axis: k for k, axis in enumerate(_rest(source, tuple(old)))}
-    kept = [order[i] for i in _rest(x, axes)]
+    kept: list[Place] = [order[i] for i in _rest(x, axes)]
     return dimshuffle(reduced, ["x" if o == "x" else place[o] for o in kept])
 
 
@@ -167,8 +171,9 @@ def reduce_of_dimshuffle(node: Apply, x: Any, source: Any, order: Any) -> Any:
         "second(M, 1.0).sum()",
     ),
 )
-def reduce_of_fill(node: Apply, x: Any) -> Any:
+def reduce_of_fill(node: Apply, x: TensorVariable) -> Replacement:
     value = filled_value(x)
+    assert value is not None
     axes = node.op.axes(node)
     if not axes or not all(value.type.broadcastable[a] for a in axes):
         return None
@@ -188,7 +193,7 @@ def reduce_of_fill(node: Apply, x: Any) -> Any:
     return Alloc()(inner, *(length(x, i) for i in rest))
 
 
-def _repeated(op: Sum | Prod, x: Variable, axes: tuple[int, ...], value: Variable) -> Any:
+def _repeated(op: Sum | Prod, x: Variable, axes: tuple[int, ...], value: Variable) -> Variable:
     """The sum or product over axes of ``x``, all of whose elements are ``value``.
 
     It is computed in a dtype that holds the number of elements: the accumulator's, or 64 bits.
@@ -210,7 +215,7 @@ def _repeated(op: Sum | Prod, x: Variable, axes: tuple[int, ...], value: Variabl
     tags=("local_sum_make_vector",),
     tested_on=("stack([s, t]).sum()", "stack([s, t, 2 * s]).prod()"),
 )
-def sum_of_vector(node: Apply, items: Any) -> Any:
+def sum_of_vector(node: Apply, items: Sequence[Variable]) -> Replacement:
     if not items or not node.op.axes(node):
         return None
     dtype = node.outputs[0].type.dtype
@@ -228,7 +233,9 @@ def sum_of_vector(node: Apply, items: Any) -> Any:
     tags=("local_sum_prod_of_mul_or_div", "local_sum_of_neg_to_neg_of_sum"),
     tested_on=("(2 * v).sum()", "(s * M * N).sum(axis=0)", "(v * M).sum(axis=0)"),
 )
-def pull_factors_out_of_sums(node: Apply, x: Any, factors: Any) -> Any:
+def pull_factors_out_of_sums(
+    node: Apply, x: TensorVariable, factors: Sequence[Variable]
+) -> Replacement:
     """Multiply the sum, not its terms, by factors that are constant along the summed axes."""
     axes = node.op.axes(node)
     fixed = [v for v in factors if all(v.type.broadcastable[a] for a in axes)]
@@ -250,7 +257,9 @@ def pull_factors_out_of_sums(node: Apply, x: Any, factors: Any) -> Any:
     tags=("local_sum_prod_of_mul_or_div", "local_sum_of_neg_to_neg_of_sum"),
     tested_on=("(v / s).sum()", "neg(v).sum()", "(M / v).sum(axis=0)"),
 )
-def pull_divisors_out_of_sums(node: Apply, x: Any, top: Any, divisors: Any) -> Any:
+def pull_divisors_out_of_sums(
+    node: Apply, x: TensorVariable, top: TensorVariable, divisors: Sequence[Variable]
+) -> Replacement:
     if not _moves_factors(node, x):
         return None
     if not divisors:
@@ -273,7 +282,9 @@ def pull_divisors_out_of_sums(node: Apply, x: Any, top: Any, divisors: Any) -> A
     tags=("local_max_to_min",),
     tested_on=("neg(v).max()", "neg(M).min(axis=0)"),
 )
-def extreme_of_negation(node: Apply, x: Any, axis: Any, initial: Any) -> Any:
+def extreme_of_negation(
+    node: Apply, x: TensorVariable, axis: tuple[int, ...] | None, initial: Any
+) -> Replacement:
     """Applies to floats only: negating the smallest integer overflows."""
     other = Min if isinstance(node.op, Max) else Max
     return functions.neg(other(axis, initial)(x))
@@ -287,7 +298,9 @@ def extreme_of_negation(node: Apply, x: Any, axis: Any, initial: Any) -> Any:
     tags=("local_log_prod_to_sum_log",),
     tested_on=("log(exp(v).prod())",),
 )
-def log_of_othersof_exp(node: Apply, x: Any, axis: Any) -> Any:
+def log_of_othersof_exp(
+    node: Apply, x: TensorVariable, axis: tuple[int, ...] | None
+) -> Replacement:
     dtype = node.outputs[0].type.dtype
     return Sum(axis, dtype)(x) if x.type.dtype == dtype else None
 
@@ -305,7 +318,7 @@ def log_of_othersof_exp(node: Apply, x: Any, axis: Any) -> Any:
         "ProdOthers((1,))(M * gt(M, 0))",
     ),
 )
-def divide_product(x: Any, axes: Any) -> Any:
+def divide_product(x: TensorVariable, axes: tuple[int, ...]) -> Replacement:
     """The result is computed by reductions and an elementwise loop, which are fused.
 
     With one zero along the axes the result is 0 except at that element; with more, everywhere.

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 from phintys.graph.variable import Apply, Variable
-from phintys.rewriting.rule import Context, rule
+from phintys.rewriting.rule import Context, Replacement, rule
 from phintys.scalar.op import TABLE
 from phintys.tensor.elemwise import DimShuffle, functions
 from phintys.tensor.reduce import Sum, keep_dims
 from phintys.tensor.rules.match import argument, at, is_float, like, negated, some
 from phintys.tensor.rules.stable import factors, product
 from phintys.tensor.special import LogSoftmax, LogSumExp, Softmax
+from phintys.tensor.variable import TensorVariable
 
 TAGS = ("symbolic_op_recognition", "fast_compile")
 
@@ -48,7 +49,7 @@ def reduced_axes(node: Apply) -> tuple[int, ...]:
         "log(sum(exp(v)))",
     ),
 )
-def log_of_sum_of_exp(ctx: Context, node: Apply) -> Any:
+def log_of_sum_of_exp(ctx: Context, node: Apply) -> Replacement:
     inner, kept = reduction(node.inputs[0], Sum)
     x = None if inner is None else argument(inner.inputs[0], "exp")
     if inner is None or x is None or x.type.dtype != node.outputs[0].type.dtype:
@@ -72,7 +73,7 @@ def log_of_sum_of_exp(ctx: Context, node: Apply) -> Any:
         "exp(M) / sum(exp(M)) | below inf",
     ),
 )
-def recognise_softmax(ctx: Context, node: Apply) -> Any:
+def recognise_softmax(ctx: Context, node: Apply) -> Replacement:
     """Applies where the sum keeps its axes with length 1, or is over all axes."""
     below = node.inputs[1]
     inner, kept = reduction(below, Sum)
@@ -95,7 +96,7 @@ def recognise_softmax(ctx: Context, node: Apply) -> Any:
     tags=("local_logsoftmax",),
     tested_on=("log(special.softmax(M, axis=1))",),
 )
-def log_of_softmax(x: Any, axis: Any) -> Any:
+def log_of_softmax(x: TensorVariable, axis: tuple[int, ...]) -> Replacement:
     return LogSoftmax(axis=axis)(x)
 
 
@@ -107,7 +108,7 @@ def log_of_softmax(x: Any, axis: Any) -> Any:
     tags=("local_exp_log_softmax",),
     tested_on=("exp(special.log_softmax(M, axis=1))",),
 )
-def exp_of_log_softmax(x: Any, axis: Any) -> Any:
+def exp_of_log_softmax(x: TensorVariable, axis: tuple[int, ...]) -> Replacement:
     return Softmax(axis=axis)(x)
 
 
@@ -124,7 +125,7 @@ def exp_of_log_softmax(x: Any, axis: Any) -> Any:
         "M + N - logsumexp(M, axis=0, keepdims=True) | below inf",
     ),
 )
-def difference_to_log_softmax(ctx: Context, node: Apply) -> Any:
+def difference_to_log_softmax(ctx: Context, node: Apply) -> Replacement:
     for v in node.inputs:
         total = negated(v)
         inner, kept = (None, False) if total is None else reduction(total, LogSumExp)
@@ -148,7 +149,9 @@ def difference_to_log_softmax(ctx: Context, node: Apply) -> Any:
         "special.log_softmax(v + s, axis=0)",
     ),
 )
-def shifted_softmax(node: Apply, x: Any, terms: Any, axes: Any) -> Any:
+def shifted_softmax(
+    node: Apply, x: TensorVariable, terms: Sequence[Variable], axes: tuple[int, ...]
+) -> Replacement:
     """Remove terms that are constant along the axes: they cancel."""
     moving = [v for v in terms if not all(v.type.broadcastable[a] for a in axes)]
     if len(moving) == len(terms) or not moving:

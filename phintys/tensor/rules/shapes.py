@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 from phintys.graph.variable import Apply, Variable
-from phintys.rewriting.rule import Context, rule
+from phintys.rewriting.rule import Context, Replacement, rule
 from phintys.scalar.op import TABLE
 from phintys.tensor.convert import constant
 from phintys.tensor.elemwise import cast
@@ -13,6 +13,7 @@ from phintys.tensor.lengths import is_length
 from phintys.tensor.rules.match import like, number, scalar_op_name
 from phintys.tensor.shape import MakeVector, Shape_i, length, specify_shape
 from phintys.tensor.type_other import NoneConst, NoneTypeT
+from phintys.tensor.variable import TensorVariable
 
 
 @rule(
@@ -22,7 +23,7 @@ from phintys.tensor.type_other import NoneConst, NoneTypeT
     tags=("local_shape_to_shape_i", "ShapeOpt", "cleanup"),
     tested_on=("M.shape", "exp(v).shape", "s.shape"),
 )
-def shape_entries(x: Any) -> Any:
+def shape_entries(x: TensorVariable) -> Replacement:
     if not hasattr(x.type, "ndim"):
         return None
     return MakeVector("int64")(*(length(x, i) for i in range(x.type.ndim)))
@@ -52,7 +53,7 @@ def shape_entries(x: Any) -> Any:
         "M.flatten().shape[0]",
     ),
 )
-def infer_length(ctx: Context, node: Apply) -> Any:
+def infer_length(ctx: Context, node: Apply) -> Replacement:
     """The length of a result without computing the result.
 
     Lengths are followed through all nodes in one application, since the graph may be deep.
@@ -71,7 +72,7 @@ def infer_length(ctx: Context, node: Apply) -> Any:
         x, i = inner.inputs[0], inner.op.i
 
 
-def _length_from_inputs(x: Variable, i: int) -> Any:
+def _length_from_inputs(x: Variable, i: int) -> Variable | None:
     """The length of axis ``i`` of ``x`` from the inputs of its node (int64); None if unknown."""
     known = getattr(x.type, "shape", None)
     if known is not None and known[i] is not None:
@@ -86,7 +87,7 @@ def _length_from_inputs(x: Variable, i: int) -> Any:
     return constant(entry, dtype="int64") if isinstance(entry, int) else cast(entry, "int64")
 
 
-def _symbolic_shape(v: Variable) -> Any:
+def _symbolic_shape(v: Variable) -> tuple[Variable, ...]:
     shape = getattr(v.type, "shape", None)
     return () if shape is None else tuple(length(v, i) for i in range(len(shape)))
 
@@ -106,7 +107,7 @@ def _symbolic_shape(v: Variable) -> Any:
         "le(0, v.shape[0])",
     ),
 )
-def compare_length(ctx: Context, node: Apply) -> Any:
+def compare_length(ctx: Context, node: Apply) -> Replacement:
     a, b = node.inputs
     name = scalar_op_name(node)
     if is_length(a) and number(b) == 0 and name in ("lt", "ge"):
@@ -124,7 +125,7 @@ def compare_length(ctx: Context, node: Apply) -> Any:
     tags=("local_useless_elemwise_comparison",),
     tested_on=("maximum(v.shape[0], 0)", "minimum(v.shape[0], 0)", "maximum(0, v.shape[0] + 2)"),
 )
-def bounded_length(node: Apply, zero: Any, n: Any) -> Any:
+def bounded_length(node: Apply, zero: TensorVariable, n: TensorVariable) -> Replacement:
     return like(node, n if scalar_op_name(node) == "maximum" else zero)
 
 
@@ -138,7 +139,9 @@ def bounded_length(node: Apply, zero: Any, n: Any) -> Any:
     tags=("local_useless_specify_shape", "cleanup"),
     tested_on=("SpecifyShape()(N, 2, 3)", "SpecifyShape()(M, None, None)"),
 )
-def useless_specify_shape(node: Apply, x: Any, lengths: Any) -> Any:
+def useless_specify_shape(
+    node: Apply, x: TensorVariable, lengths: Sequence[Variable]
+) -> Replacement:
     """Applies where the static shape implies the assertion."""
     asked = [axis for axis, n in enumerate(lengths) if not isinstance(n.type, NoneTypeT)]
     known = node.outputs[0].type.shape
@@ -154,7 +157,9 @@ def useless_specify_shape(node: Apply, x: Any, lengths: Any) -> Any:
     tags=("local_merge_consecutive_specify_shape", "cleanup"),
     tested_on=("specify_shape(specify_shape(M, (2, None)), (None, 3))",),
 )
-def merge_specify_shapes(x: Any, earlier: Any, lengths: Any) -> Any:
+def merge_specify_shapes(
+    x: TensorVariable, earlier: Sequence[Variable], lengths: Sequence[Variable]
+) -> Replacement:
     merged = []
     for new, old in zip(lengths, earlier):
         if new is not NoneConst and old is not NoneConst and new is not old:
@@ -173,7 +178,7 @@ def merge_specify_shapes(x: Any, earlier: Any, lengths: Any) -> Any:
     tags=("local_tensor_scalar_tensor", "cleanup"),
     tested_on=("TensorFromScalar()(ScalarFromTensor()(s))",),
 )
-def tensor_of_scalar(x: Any) -> Any:
+def tensor_of_scalar(x: TensorVariable) -> Replacement:
     return x
 
 
@@ -184,7 +189,7 @@ def tensor_of_scalar(x: Any) -> Any:
     tags=("local_scalar_tensor_scalar", "cleanup"),
     tested_on=("tensor_from_scalar(ScalarFromTensor()(TensorFromScalar()(c)))",),
 )
-def scalar_of_tensor(x: Any) -> Any:
+def scalar_of_tensor(x: TensorVariable) -> Replacement:
     return x
 
 
@@ -195,5 +200,5 @@ def scalar_of_tensor(x: Any) -> Any:
     tags=("remove_tensor_copy", "cleanup"),
     tested_on=("identity(x)",),
 )
-def useless_identity(x: Any) -> Any:
+def useless_identity(x: TensorVariable) -> Replacement:
     return x

@@ -6,10 +6,10 @@ the rule's law.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 from phintys.graph.variable import Apply, Variable
-from phintys.rewriting.rule import Context, Rule, rule
+from phintys.rewriting.rule import Context, Replacement, Rule, rule
 from phintys.scalar.op import TABLE
 from phintys.tensor.elemwise import functions
 from phintys.tensor.rules.language import stable
@@ -23,6 +23,7 @@ from phintys.tensor.rules.match import (
     number,
     opposite,
 )
+from phintys.tensor.variable import TensorVariable
 
 LOG_EXP = [
     stable("log1p(exp(x)) -> softplus(x)", "local_log1p_plusminus_exp"),
@@ -91,7 +92,7 @@ EQUATIONS: list[Rule] = [*LOG_EXP, *SIGMOID, *SPECIAL_FUNCTIONS]
         "log(1 - x) | unit interval",
     ),
 )
-def log_of_one_plus(node: Apply, rest: Any) -> Any:
+def log_of_one_plus(node: Apply, rest: Sequence[Variable]) -> Replacement:
     new = functions.log1p(functions.add(*rest) if len(rest) > 1 else rest[0])
     return like(node, new) if new.type.dtype == node.outputs[0].type.dtype else None
 
@@ -104,9 +105,9 @@ def log_of_one_plus(node: Apply, rest: Any) -> Any:
     tags=("local_log_add_exp", "symbolic_op_recognition", "fast_compile"),
     tested_on=("log(exp(x) + exp(y))", "log(exp(x) + exp(y) + exp(z))"),
 )
-def log_of_sum_of_exponentials(node: Apply, terms: Any) -> Any:
-    exponents = [_float_argument(v, "exp") for v in terms]
-    if any(x is None for x in exponents):
+def log_of_sum_of_exponentials(node: Apply, terms: Sequence[Variable]) -> Replacement:
+    exponents = [x for v in terms if (x := _float_argument(v, "exp")) is not None]
+    if len(exponents) != len(terms):
         return None
     new = exponents[0]
     for x in exponents[1:]:
@@ -125,12 +126,12 @@ def factors(v: Variable) -> list[Variable]:
     return [x for w, base in squared for x in ((w,) if base is None else (base, base))]
 
 
-def product(of: list[Any]) -> Any:
-    """The product of factors; the number 1 if there are none."""
-    return functions.mul(*of) if len(of) > 1 else of[0] if of else 1
+def product(of: Sequence[Variable]) -> Variable:
+    """The product of one or more factors."""
+    return functions.mul(*of) if len(of) > 1 else of[0]
 
 
-def _one_plus_exp(v: Variable) -> Any:
+def _one_plus_exp(v: Variable) -> Variable | None:
     """``x`` if ``v`` is ``1 + exp(x)`` of floats, else None."""
     node = applied(v, "add")
     if node is None or len(node.inputs) != 2 or number(node.inputs[0]) != 1:
@@ -138,7 +139,7 @@ def _one_plus_exp(v: Variable) -> Any:
     return _float_argument(node.inputs[1], "exp")
 
 
-def _float_argument(v: Variable, name: str) -> Any:
+def _float_argument(v: Variable, name: str) -> Variable | None:
     """``x`` if ``v`` is ``name(x)`` of floats, else None: negated integers may wrap."""
     x = argument(v, name)
     return x if x is not None and is_float(x) else None
@@ -159,9 +160,9 @@ def _float_argument(v: Variable, name: str) -> Any:
         "y / (z * (1 + exp(x)))",
     ),
 )
-def logistic_factors(ctx: Context, node: Apply) -> Any:
+def logistic_factors(ctx: Context, node: Apply) -> Replacement:
     top, below = (factors(v) for v in node.inputs)
-    kept: list[Any] = []
+    kept: list[Variable] = []
     for v in below:
         x = _one_plus_exp(v)
         if x is None:
@@ -187,7 +188,9 @@ def logistic_factors(ctx: Context, node: Apply) -> Any:
     tags=("local_sigm_times_exp",),
     tested_on=("sigmoid(x) * exp(-x)", "y * sigmoid(-x) * exp(x)"),
 )
-def sigmoid_times_exponential(node: Apply, a: Any, b: Any, rest: Any) -> Any:
+def sigmoid_times_exponential(
+    node: Apply, a: TensorVariable, b: TensorVariable, rest: Sequence[Variable]
+) -> Replacement:
     return like(node, product([functions.sigmoid(b), *rest])) if opposite(a, b) else None
 
 
@@ -200,7 +203,7 @@ def sigmoid_times_exponential(node: Apply, a: Any, b: Any, rest: Any) -> Any:
     tags=("local_grad_log_erfc_neg",),
     tested_on=("exp(-sqr(x)) / erfc(x)", "y * exp(-sqr(x)) / erfc(x)"),
 )
-def scaled_error_function(ctx: Context, node: Apply) -> Any:
+def scaled_error_function(ctx: Context, node: Apply) -> Replacement:
     """Stable form of the derivative of log(erfc(x)), in which both parts underflow.
 
     Below -9 erfc(x) is 2, which is used because erfcx overflows for smaller x.

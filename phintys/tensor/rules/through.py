@@ -7,7 +7,6 @@ nested replacements.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from phintys.graph.variable import Apply, Variable
 from phintys.rewriting.rule import Context
@@ -25,15 +24,15 @@ def inner_elementwise(ctx: Context, v: Variable) -> Apply | None:
 def moved_to_inputs(
     ctx: Context,
     root: Variable,
-    move: Callable[[Variable], Any],
+    move: Callable[[Variable], Variable],
     passes: Callable[[Apply], bool] = lambda node: True,
-) -> Any:
+) -> Variable | None:
     """``move(root)``, computed by applying ``move`` to the inputs of elementwise functions.
 
     None if ``root`` is not the result of an elementwise function, with a single use.  ``passes``
     tells whether ``move`` may be moved from a node to its inputs.
     """
-    found: dict[Variable, Any] = {}
+    found: dict[Variable, Variable] = {}
     stack = [root]
     while stack:
         v = stack[-1]

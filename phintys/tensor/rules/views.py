@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from phintys.rewriting.rule import rule
+from phintys.rewriting.rule import Replacement, rule
+from phintys.tensor.variable import TensorVariable
 
 
 @rule(
@@ -14,5 +13,5 @@ from phintys.rewriting.rule import rule
     tags=("local_view_op", "cleanup"),
     tested_on=("disconnected_grad(v)", "zero_grad(M)", "grad_clip(v, -1, 1)"),
 )
-def useless_view(x: Any) -> Any:
+def useless_view(x: TensorVariable) -> Replacement:
     return x

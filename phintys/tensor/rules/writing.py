@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
-from phintys.graph.variable import Apply, Constant, Variable
-from phintys.rewriting.rule import Context, rule
+from phintys.graph.variable import Apply, Computed, Constant, Variable
+from phintys.rewriting.rule import Context, Replacement, rule
 from phintys.scalar.op import TABLE
 from phintys.tensor.creation import Alloc
 from phintys.tensor.elemwise import cast, functions
+from phintys.tensor.index_list import Entry
 from phintys.tensor.index_ops import AdvancedIncSubtensor, IncSubtensor, Subtensor
 from phintys.tensor.rules.fills import fill_number
 from phintys.tensor.rules.match import at, some
 from phintys.tensor.rules.reading import index_of, is_full
+from phintys.tensor.variable import TensorVariable
 
 WRITES = (IncSubtensor, AdvancedIncSubtensor)
 
@@ -42,7 +45,7 @@ def increment(v: Variable) -> Apply | None:
         "inc_subtensor(zeros_like(v)[0], k[0]) + inc_subtensor(zeros_like(v)[0], k[1])",
     ),
 )
-def chain_increments(ctx: Context, node: Apply) -> Any:
+def chain_increments(ctx: Context, node: Apply) -> Replacement:
     """Replace a sum of increments of zeros by increments of one tensor, one after the other.
 
     The gradient of several indexed reads has this form.  Terms for the same part are added first.
@@ -85,7 +88,7 @@ def chain_increments(ctx: Context, node: Apply) -> Any:
         "set_subtensor(v[0], v[0])",
     ),
 )
-def useless_write(ctx: Context, node: Apply) -> Any:
+def useless_write(ctx: Context, node: Apply) -> Replacement:
     """Applies where zeros are added, or the part is set to the value that it has."""
     x, y = node.inputs[:2]
     if increment(node.outputs[0]) is not None:
@@ -105,7 +108,9 @@ def useless_write(ctx: Context, node: Apply) -> Any:
     tags=("local_useless_inc_subtensor", "cleanup"),
     tested_on=("set_subtensor(v[:], w)", "inc_subtensor(v[:], w)", "set_subtensor(M[:], v)"),
 )
-def write_of_everything(node: Apply, x: Any, y: Any, is_set: Any) -> Any:
+def write_of_everything(
+    node: Apply, x: TensorVariable, y: TensorVariable, is_set: bool
+) -> Replacement:
     if not all(map(is_full, index_of(node, 2))):
         return None
     y = cast(y, x.type.dtype)
@@ -125,7 +130,14 @@ def write_of_everything(node: Apply, x: Any, y: Any, is_set: Any) -> Any:
         "inc_subtensor(inc_subtensor(M[0], v)[0], w)",
     ),
 )
-def merge_writes(node: Apply, first: Any, x: Any, y: Any, at: Any, z: Any) -> Any:
+def merge_writes(
+    node: Apply,
+    first: Computed,
+    x: TensorVariable,
+    y: TensorVariable,
+    at: Sequence[Variable],
+    z: TensorVariable,
+) -> Replacement:
     """Merge two writes to the same part."""
     if node.op.set_instead_of_inc:
         return node.clone_with_new_inputs([x, z, *at], strict=False).outputs[0]
@@ -143,7 +155,9 @@ def merge_writes(node: Apply, first: Any, x: Any, y: Any, at: Any, z: Any) -> An
     tags=("local_incsubtensor_of_zeros_to_setsubtensor", "local_incsubtensor_of_zeros"),
     tested_on=("inc_subtensor(zeros_like(v)[1:], w[1:])",),
 )
-def increment_of_zeros(x: Any, inputs: Any, part: Any) -> Any:
+def increment_of_zeros(
+    x: TensorVariable, inputs: Sequence[Variable], part: tuple[Entry, ...]
+) -> Replacement:
     """Basic indexing does not repeat positions, so that nothing accumulates."""
     return IncSubtensor(part, set_instead_of_inc=True)(x, *inputs)
 
@@ -156,6 +170,6 @@ def increment_of_zeros(x: Any, inputs: Any, part: Any) -> Any:
     tags=("local_setsubtensor_of_constants", "local_setsubtensor_of_allocs"),
     tested_on=("set_subtensor(zeros_like(v)[1:], 0)",),
 )
-def set_of_same_constant(x: Any, y: Any) -> Any:
+def set_of_same_constant(x: TensorVariable, y: TensorVariable) -> Replacement:
     k = fill_number(x)
     return x if k is not None and fill_number(y) == k else None

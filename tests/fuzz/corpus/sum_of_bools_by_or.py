@@ -5,11 +5,11 @@ import numpy as np
 import phintys
 import phintys.tensor as pt
 
-v0 = pt.tensor('v0', dtype='bool', shape=(None, None))
-v1 = pt.sum(v0, keepdims=False, acc_dtype='bool')
+v0 = pt.tensor("v0", dtype="bool", shape=(None, None))
+v1 = pt.sum(v0, keepdims=False, acc_dtype="bool")
 inputs = [v0]
 outputs = [v1]
 updates = {}
 arguments = [
-    np.full((3, 2), True, 'bool'),
+    np.full((3, 2), True, "bool"),
 ]

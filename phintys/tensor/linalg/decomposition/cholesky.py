@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from math import nan
-from typing import Any
 
 import numpy as np
 
-from phintys.graph.op import Op
+from phintys.graph.builder import Builder, V
+from phintys.graph.op import Op, Storage
 from phintys.graph.shapes import Shape, ShapeContext, check_shapes
 from phintys.graph.variable import Apply, Variable
 from phintys.routines import Array, routine
 from phintys.routines.language import PARTS, sqrt
 from phintys.routines.libraries import LAPACK, LOWER, UPPER, potrf
+from phintys.tensor.aliases import Arrays, TensorLike
 from phintys.tensor.blockwise import Blockwise
 from phintys.tensor.dot import matmul
 from phintys.tensor.elemwise import match_dtype
@@ -28,6 +28,7 @@ from phintys.tensor.linalg.matrix_op import (
 )
 from phintys.tensor.linalg.solvers.triangular import solve_triangular
 from phintys.tensor.type import typed_node
+from phintys.tensor.variable import Tensors, TensorVariable
 
 __all__ = ["cholesky"]
 
@@ -63,7 +64,7 @@ class Cholesky(MatrixOp):
         self.overwrite_a, self.on_error = bool(overwrite_a), on_error
         self.destroy_map = {0: [0]} if overwrite_a else {}
 
-    def make_node(self, x: Any) -> Apply:
+    def make_node(self, x: TensorLike) -> Apply:
         x = self.matrix(x)
         return typed_node(self, [x], inexact(x.type.dtype))
 
@@ -72,7 +73,7 @@ class Cholesky(MatrixOp):
         return [(n, n)]
 
     # ----- perform
-    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: list[list[Any]]) -> None:
+    def perform(self, node: Apply, inputs: Arrays, output_storage: Storage) -> None:
         from scipy.linalg import get_lapack_funcs
 
         x = inputs[0].astype(node.outputs[0].type.dtype, copy=False)
@@ -87,7 +88,7 @@ class Cholesky(MatrixOp):
         output_storage[0][0] = factor
 
     # ----- derivative (I. Murray, "Differentiation of the Cholesky decomposition", 2016)
-    def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
+    def pullback(self, inputs: Tensors, outputs: Tensors, cotangents: Tensors) -> list[Variable]:
         (x,), factor, g = inputs, self._lower(outputs[0]), self._lower(cotangents[0])
         s = _halved(matmul(adjoint(factor), g))
         for _ in range(2):  # s becomes inv(L)^H s inv(L)
@@ -95,7 +96,7 @@ class Cholesky(MatrixOp):
         s = triangle(s + adjoint(s), True, 1) + diagonal_part(s)
         return [match_dtype(self._lower(s), x)]
 
-    def pushforward(self, inputs: Any, outputs: Any, tangents: Any) -> list[Variable]:
+    def pushforward(self, inputs: Tensors, outputs: Tensors, tangents: Tensors) -> list[Variable]:
         factor, t = self._lower(outputs[0]), self._lower(tangents[0])
         s = triangle(t, True, 1)
         s = s + adjoint(s) + diagonal_part(t)
@@ -103,12 +104,12 @@ class Cholesky(MatrixOp):
             s = adjoint(solve_triangular(factor, s, lower=True))
         return [match_dtype(self._lower(matmul(factor, _halved(s))), outputs[0])]
 
-    def _lower(self, x: Any) -> Any:
+    def _lower(self, x: TensorVariable) -> TensorVariable:
         """A lower triangular matrix as the op computes it, and back."""
         return x if self.lower else adjoint(x)
 
     # ----- batching and lowering
-    def lower_batched(self, node: Apply, b: Any, x: Any) -> Any:
+    def lower_batched(self, node: Apply, b: Builder[V], x: V) -> list[V]:
         dtype = node.outputs[0].type.dtype
         n = b.length(x, -1)
         flags = int(self.lower), int(self.on_error == "raise")
@@ -123,7 +124,7 @@ class Cholesky(MatrixOp):
         return Cholesky(lower=self.lower, overwrite_a=True, on_error=self.on_error)
 
 
-def _halved(s: Any) -> Any:
+def _halved(s: TensorVariable) -> TensorVariable:
     """The lower triangle, with half the diagonal."""
     return triangle(s, True, 1) + 0.5 * diagonal_part(s)
 
@@ -170,13 +171,13 @@ def _factor(n: int, down: int, right: int, a: Array) -> int:
 
 # ----- user function
 def cholesky(
-    x: Any,
+    x: TensorLike,
     lower: bool = True,
     *,
     check_finite: bool = True,
     overwrite_a: bool = False,
     on_error: str = "nan",
-) -> Any:
+) -> TensorVariable:
     """The triangular factor of positive definite matrices, the last two axes of ``x``.
 
     Parameters

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+import numpy as np
 
 from phintys.graph.shapes import Shape, ShapeContext, check_shapes
 from phintys.graph.variable import Apply
+from phintys.tensor.aliases import Arrays, TensorLike
 from phintys.tensor.convert import as_tensor_variable
 from phintys.tensor.linalg.matrix_op import MatrixOp, inexact, square
 from phintys.tensor.type import typed_node
+from phintys.tensor.variable import TensorVariable
 
 
 class SolveBase(MatrixOp):
@@ -46,7 +47,7 @@ class SolveBase(MatrixOp):
         overwritten = [k for k, on in enumerate((overwrite_a, overwrite_b)) if on]
         self.destroy_map = {0: overwritten[:1]} if overwritten else {}
 
-    def make_node(self, a: Any, b: Any) -> Apply:
+    def make_node(self, a: TensorLike, b: TensorLike) -> Apply:
         a, b = self.matrix(a), as_tensor_variable(b)
         if b.type.ndim != self.b_ndim:
             raise TypeError(f"{self} takes b with {self.b_ndim} dimensions, not {b.type.ndim}.")
@@ -57,12 +58,12 @@ class SolveBase(MatrixOp):
         return [(n, *b[1:])]
 
     # ----- perform
-    def converted(self, node: Apply, inputs: Sequence[Any]) -> list[Any]:
+    def converted(self, node: Apply, inputs: Arrays) -> list[np.ndarray]:
         """The inputs in the dtype of the result; ShapeError if their shapes do not fit."""
         check_shapes(node, inputs)
         return [x.astype(node.outputs[0].type.dtype, copy=False) for x in inputs]
 
 
-def default_b_ndim(b: Any, b_ndim: int | None) -> int:
+def default_b_ndim(b: TensorVariable, b_ndim: int | None) -> int:
     """The number of axes of a right side: given, or 1 for a vector, else 2."""
     return min(b.type.ndim, 2) if b_ndim is None else b_ndim

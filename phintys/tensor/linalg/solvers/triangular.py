@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from math import nan
-from typing import Any
 
 import numpy as np
 
-from phintys.graph.op import Op
+from phintys.graph.builder import Builder, V
+from phintys.graph.op import Op, Storage
 from phintys.graph.variable import Apply, Variable
 from phintys.routines import Array, routine
 from phintys.routines.language import PARTS
@@ -24,6 +23,7 @@ from phintys.routines.libraries import (
     UPPER,
     trsm,
 )
+from phintys.tensor.aliases import Arrays, TensorLike
 from phintys.tensor.axes import matrix_transpose
 from phintys.tensor.blockwise import Blockwise
 from phintys.tensor.convert import as_tensor_variable
@@ -31,6 +31,7 @@ from phintys.tensor.dot import matmul, outer
 from phintys.tensor.elemwise import conjugate, match_dtype
 from phintys.tensor.linalg.matrix_op import adjoint, nan_like, triangle
 from phintys.tensor.linalg.solvers.core import SolveBase, default_b_ndim
+from phintys.tensor.variable import Tensors, TensorVariable
 
 __all__ = ["solve_triangular"]
 
@@ -64,7 +65,7 @@ class SolveTriangular(SolveBase):
         self.unit_diagonal = bool(unit_diagonal)
 
     # ----- perform
-    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: list[list[Any]]) -> None:
+    def perform(self, node: Apply, inputs: Arrays, output_storage: Storage) -> None:
         from scipy.linalg import get_lapack_funcs
 
         a, b = self.converted(node, inputs)
@@ -77,27 +78,27 @@ class SolveTriangular(SolveBase):
         output_storage[0][0] = nan_like(found) if status else found
 
     # ----- derivative (M. B. Giles, "An extended collection of matrix derivative results", 2008)
-    def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
+    def pullback(self, inputs: Tensors, outputs: Tensors, cotangents: Tensors) -> list[Variable]:
         (a, b), (x,), (g,) = inputs, outputs, cotangents
         gb = self._solve(adjoint(a), g, not self.lower)
         products = outer if self.b_ndim == 1 else lambda u, v: matmul(u, v.T)
         ga = -self._read(products(gb, conjugate(x)))
         return [match_dtype(ga, a), match_dtype(gb, b)]
 
-    def pushforward(self, inputs: Any, outputs: Any, tangents: Any) -> list[Variable]:
+    def pushforward(self, inputs: Tensors, outputs: Tensors, tangents: Tensors) -> list[Variable]:
         (a, _), (x,), (ta, tb) = inputs, outputs, tangents
         return [self._solve(a, tb - matmul(self._read(ta), x), self.lower)]
 
-    def _read(self, a: Any) -> Any:
+    def _read(self, a: TensorVariable) -> TensorVariable:
         """The triangle that the op reads."""
         return triangle(a, self.lower, int(self.unit_diagonal))
 
-    def _solve(self, a: Any, b: Any, lower: bool) -> Any:
+    def _solve(self, a: TensorVariable, b: TensorVariable, lower: bool) -> TensorVariable:
         op = SolveTriangular(lower=lower, unit_diagonal=self.unit_diagonal, b_ndim=self.b_ndim)
         return Blockwise(op)(a, b)
 
     # ----- batching and lowering
-    def lower_batched(self, node: Apply, builder: Any, a: Any, b: Any) -> Any:
+    def lower_batched(self, node: Apply, builder: Builder[V], a: V, b: V) -> list[V]:
         dtype, axes = node.outputs[0].type.dtype, self.b_ndim
         a, b = builder.cast(a, dtype), builder.cast(b, dtype)
         n = builder.length(a, -1)
@@ -175,15 +176,15 @@ def _substitute(
 
 # ----- user function
 def solve_triangular(
-    a: Any,
-    b: Any,
+    a: TensorLike,
+    b: TensorLike,
     *,
     trans: int | str = 0,
     lower: bool = False,
     unit_diagonal: bool = False,
     check_finite: bool = True,
     b_ndim: int | None = None,
-) -> Any:
+) -> TensorVariable:
     """The solution ``x`` of ``a x = b`` for triangular matrices, the last two axes of ``a``.
 
     Parameters
