@@ -275,7 +275,7 @@ def answer(op: Any, inputs: Sequence[Variable]) -> Answer:
     """What a rule says; cached by the types of inputs, and the known values that it asks for."""
     key = node_key(op, inputs)
     known = _known[key]
-    if type(known) is Answer:  # it does not depend on values
+    if isinstance(known, Answer):  # it does not depend on values
         return known
     if known is not None:
         reads, answers = known.known
