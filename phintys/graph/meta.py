@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABCMeta
 from collections.abc import Callable
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 
 class MetaType(ABCMeta):
@@ -31,25 +31,22 @@ class MetaType(ABCMeta):
                 namespace["__hash__"] = _hash
             namespace.setdefault("__str__", _text)
         cls: Any = super().__new__(mcls, name, bases, namespace, **kw)
-        if "__props__" in cls.__dict__:  # to which ``__init_subclass__`` may have added names
-            cls._read_props = staticmethod(_reader(cls.__props__))
+        derived = cls.__eq__ is _equal and cls.__hash__ is _hash
+        names = (cls.equality_props or cls.__props__) if derived else ()
+        cls.equality_key = staticmethod(attrgetter("__class__", *names) if derived else _itself)
         return cls
 
     # ABCMeta's isinstance runs Python code, to support virtual subclasses, which are not needed
     __instancecheck__ = type.__instancecheck__
 
 
-def _reader(names: tuple[str, ...]) -> Callable[[Any], tuple[Any, ...]]:
-    """A function that returns the attributes ``names`` of an object; it runs in C for several."""
-    if not names:
-        return lambda _: ()
-    read = attrgetter(*names)
-    return read if len(names) > 1 else lambda x: (read(x),)
+def _itself(x: Any) -> Any:
+    return x
 
 
 def _props(self: Any) -> tuple[Any, ...]:
     try:
-        return self._read_props(self)
+        return tuple([getattr(self, name) for name in self.__props__])
     except AttributeError as exc:
         raise TypeError(f"{type(self).__name__} lacks an attribute of __props__: {exc}") from exc
 
@@ -59,14 +56,19 @@ def _props_dict(self: Any) -> dict[str, Any]:
 
 
 def _equal(self: Any, other: object) -> bool:
-    return self is other or (type(self) is type(other) and _props(self) == _props(other))
+    return self is other or (type(self) is type(other) and key_of(self) == key_of(other))
 
 
 def _hash(self: Any) -> int:
+    return hash(key_of(self))
+
+
+def key_of(x: Any) -> Any:
+    """The `MetaObject.equality_key` of ``x``; TypeError names an attribute that it lacks."""
     try:
-        return hash((type(self), *self._read_props(self)))
+        return x.equality_key(x)
     except AttributeError:
-        _props(self)  # names the attribute
+        _props(x)
         raise
 
 
@@ -80,7 +82,21 @@ def _text(self: Any) -> str:
 
 
 class MetaObject(metaclass=MetaType):
-    """Base class of objects with ``__props__``; see `MetaType`."""
+    """Base class of objects with ``__props__``; see `MetaType`.
+
+    Attributes
+    ----------
+    equality_props
+        names of hashable attributes that take the place of ``__props__`` in hash and equality
+    equality_key
+        ``equality_key(x)`` is the class of ``x`` and these attributes; ``x`` itself if the class
+        defines its own equality.  As a key of a dict it is faster than ``x``: it is hashed in C.
+    """
+
+    equality_props: ClassVar[tuple[str, ...]] = ()
+
+    if TYPE_CHECKING:
+        equality_key: ClassVar[Callable[[Any], Any]]
 
 
 class Scratchpad:

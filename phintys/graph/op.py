@@ -341,10 +341,11 @@ def io_connection_pattern(
 
 def _check_maps(node: Apply) -> None:
     """TypeError if ``view_map`` or ``destroy_map`` names an input or output that does not exist."""
+    nin, nout = len(node.inputs), len(node.outputs)
     for name in ("view_map", "destroy_map"):
         for output, inputs in getattr(node.op, name).items():
-            if not (0 <= output < node.nout and all(0 <= i < node.nin for i in inputs)):
+            if not 0 <= output < nout or [i for i in inputs if not 0 <= i < nin]:
                 raise TypeError(
-                    f"{node.op}.{name} is {getattr(node.op, name)}, for {node.nin} inputs and "
-                    f"{node.nout} outputs."
+                    f"{node.op}.{name} is {getattr(node.op, name)}, for {nin} inputs and "
+                    f"{nout} outputs."
                 )

@@ -14,6 +14,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import prod
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from phintys.dims import Dim, DimLike, as_dim
@@ -166,6 +167,7 @@ class Answer(NamedTuple):
     wrong: Requirement | None  # one that is known not to hold, an error now
     static: tuple[Static, ...]
     asks: bool  # whether the rule has asked for values of inputs
+    types: dict[tuple[str, ...], Any]  # the types of the results by their dtypes
 
 
 class StaticShapes(ShapeContext):
@@ -219,7 +221,7 @@ class StaticShapes(ShapeContext):
         static = tuple([tuple([d.value for d in s]) for s in shapes])
         wanted = tuple(self.requirements)
         wrong = next((r for r in wanted if _is_contradicted(r)), None)
-        return Answer(inputs, shapes, wanted, wrong, static, self.asks)
+        return Answer(inputs, shapes, wanted, wrong, static, self.asks, {})
 
 
 def _is_contradicted(r: Requirement) -> bool:
@@ -228,7 +230,7 @@ def _is_contradicted(r: Requirement) -> bool:
 
 
 class Cases:
-    """What the rule of an op says for inputs of certain types, by the values that it asks for."""
+    """What a rule says for inputs of certain types, by the values that it asks for."""
 
     __slots__ = ("known",)
 
@@ -243,7 +245,8 @@ class Cases:
         known[1].keep(tuple(read.values()), found)
 
 
-_cases: Memo[Any, Cases] = Memo(1024, "shapes of results")
+_type_of = attrgetter("type")
+_known: Memo[Any, Answer | Cases] = Memo(1024, "shapes of results")
 _input_dims: Memo[Any, Shape] = Memo(512, "lengths of inputs")
 
 
@@ -263,46 +266,57 @@ def input_dims(inputs: Sequence[Variable]) -> tuple[Shape, ...]:
     return tuple(found)
 
 
+def node_key(op: Any, inputs: Sequence[Variable]) -> tuple[Any, ...]:
+    """A key for an op and the types of its inputs."""
+    return (op.equality_key(op), *map(_type_of, inputs))
+
+
 def answer(op: Any, inputs: Sequence[Variable]) -> Answer:
     """What a rule says; cached by the types of inputs, and the known values that it asks for."""
-    key = (op, *[v.type for v in inputs])
-    cases = _cases[key]
-    if cases is None:
-        cases = _cases.keep(key, Cases())
-    reads, answers = cases.known
-    values = tuple([late_bound[kind](inputs[i]) for kind, i in reads]) if reads else ()
-    found = answers[values]
-    if found is not None:
-        return found
+    key = node_key(op, inputs)
+    known = _known[key]
+    if isinstance(known, Answer):  # it does not depend on values
+        return known
+    if known is not None:
+        reads, answers = known.known
+        found = answers[tuple([late_bound[kind](inputs[i]) for kind, i in reads])]
+        if found is not None:
+            return found
     context = StaticShapes(op, inputs)
     found = context.answer()
     if context.cacheable:
-        cases.keep(context.read, found)
+        _keep(key, context.read, found)
     return found
+
+
+def _keep(key: Any, read: Mapping[Any, Any], found: Answer) -> None:
+    cases = _known.keep(key, Cases() if read else found)
+    if isinstance(cases, Cases):
+        cases.keep(read, found)
 
 
 def plain_answer(op: Any, inputs: Sequence[Variable]) -> Answer | None:
     """What a rule says that does not ask for values of inputs; None if it does."""
-    cases = _cases[op, *[v.type for v in inputs]]
-    reads, answers = ((), {}) if cases is None else cases.known
-    found = None if reads else answers.get(()) or answer(op, inputs)
-    return None if found is None or found.asks else found
+    known = _known[node_key(op, inputs)] or answer(op, inputs)
+    return known if isinstance(known, Answer) and not known.asks else None
 
 
 def static_shapes(op: Any, inputs: Sequence[Variable]) -> tuple[Static, ...]:
-    """The static shapes of the results of an op.
-
-    Raises ShapeError if lengths are known to be wrong.
-    """
+    """The static shapes of the results of an op; ShapeError if lengths are known to be wrong."""
     found = answer(op, inputs)
     if found.wrong is not None:
-        context = StaticShapes(op, inputs)
-        context.answer()
-        shapes = [getattr(v.type, "shape", None) for v in inputs]
-        read = {i: value for (_, i), value in context.read.items()}
-        numbers = found.wrong.left.evaluate({}), found.wrong.right.evaluate({})
-        raise found.wrong.error(_failure(op, found.wrong, numbers, inputs, shapes, read))
+        raise contradiction(op, inputs, found.wrong)
     return found.static
+
+
+def contradiction(op: Any, inputs: Sequence[Variable], wrong: Requirement) -> Exception:
+    """The error of a requirement that is known not to hold when a node is built."""
+    context = StaticShapes(op, inputs)
+    context.answer()
+    shapes = [getattr(v.type, "shape", None) for v in inputs]
+    read = {i: value for (_, i), value in context.read.items()}
+    numbers = wrong.left.evaluate({}), wrong.right.evaluate({})
+    return wrong.error(_failure(op, wrong, numbers, inputs, shapes, read))
 
 
 # ------------------------------------------------------------------------------ of values

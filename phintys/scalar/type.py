@@ -106,6 +106,12 @@ class ScalarType(NumberType):
         self.set_dtype(dtypes.as_dtype(dtype))
         self._scalar: Any = np.dtype(self.dtype).type
 
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, ScalarType) and self.dtype == other.dtype)
+
+    def __hash__(self) -> int:
+        return hash(self.dtype)
+
     def filter(self, data: Any, strict: bool = False, allow_downcast: bool | None = None) -> Any:
         if isinstance(data, self._scalar):
             return data

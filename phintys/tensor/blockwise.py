@@ -118,7 +118,7 @@ class Blockwise(Op):
             for x, n in zip(args, counts)
         ]
         core = self._core_node(padded, batch_ndim)
-        return typed_node(self, padded, *(o.type.dtype for o in core.outputs))
+        return typed_node(self, padded, *[o.type.dtype for o in core.outputs])
 
     def shape_rule(self, s: ShapeContext, *shapes: Shape) -> list[Shape]:
         n = len(shapes[0]) - len(self.inputs_sig[0]) if shapes else 0
@@ -152,7 +152,7 @@ class Blockwise(Op):
 
     def _core_node(self, args: Sequence[Variable], n: int) -> Apply:
         """The core op applied to one item; inputs without batch axes are used as they are."""
-        node: Apply = self.core_op.make_node(*(_first_item(x, n) for x in args))
+        node: Apply = self.core_op.make_node(*[_first_item(x, n) for x in args])
         for out, sig in zip(node.outputs, self.outputs_sig, strict=True):
             if not isinstance(out.type, TensorType) or out.type.ndim != len(sig):
                 raise ValueError(f"{self.core_op} gives {out.type}: not as {self.signature} says.")

@@ -54,7 +54,7 @@ def constant(
         if data.ndim > ndim:
             raise ValueError(f"A value with {data.ndim} dimensions cannot be given ndim={ndim}.")
         data = data.reshape((1,) * (ndim - data.ndim) + data.shape)
-    return TensorConstant(TensorType(data.dtype.name, data.shape), data, name=name)
+    return TensorConstant(TensorType(target, data.shape), data, name=name)
 
 
 @cache

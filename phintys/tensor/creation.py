@@ -12,7 +12,7 @@ from phintys.errors import ShapeError
 from phintys.graph.builder import Builder, V
 from phintys.graph.fgraph import FunctionGraph
 from phintys.graph.op import Op, Storage
-from phintys.graph.shapes import Shape, ShapeContext, check_shapes, static_shapes
+from phintys.graph.shapes import Shape, ShapeContext, check_shapes
 from phintys.graph.variable import Apply, Variable
 from phintys.scalar import dtypes
 from phintys.tensor import convert
@@ -68,8 +68,7 @@ class Alloc(Op):
             raise TypeError(
                 f"{value} has {value.type.ndim} dimensions; it cannot fill {len(lengths)} lengths."
             )
-        (static,) = static_shapes(self, [value, *lengths])
-        return Apply(self, [value, *lengths], [value.type.clone(shape=static).make_variable()])
+        return typed_node(self, [value, *lengths], value.type.dtype)
 
     def shape_rule(self, s: ShapeContext, value: Shape, *lengths: Shape) -> list[Shape]:
         found = list(s.lengths(range(1, 1 + len(lengths))))

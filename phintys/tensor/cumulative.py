@@ -10,9 +10,8 @@ from phintys.graph.shapes import Shape, ShapeContext
 from phintys.graph.variable import Apply
 from phintys.tensor.aliases import Arrays, TensorLike
 from phintys.tensor.convert import as_tensor_variable
-from phintys.tensor.elemwise import conjugate, functions
+from phintys.tensor.elemwise import axis_of, conjugate, functions
 from phintys.tensor.reshape import flatten
-from phintys.tensor.shape import normalize_axis_tuple
 from phintys.tensor.type import typed_node
 from phintys.tensor.variable import Tensors, TensorVariable
 
@@ -43,7 +42,7 @@ class CumOp(Op):
         x = as_tensor_variable(x)
         if self.axis is None:
             x = flatten(x)
-        (axis,) = normalize_axis_tuple(self.axis or 0, x.type.ndim)
+        axis = axis_of(self.axis or 0, x.type.ndim)
         op = self if axis == self.axis else CumOp(axis, self.mode)
         return typed_node(op, [x], x.type.dtype)
 
@@ -117,7 +116,7 @@ def diff(x: TensorLike, n: int = 1, axis: int = -1) -> TensorVariable:
     array([3., 5.])
     """
     x = as_tensor_variable(x)
-    (axis,) = normalize_axis_tuple(axis, x.type.ndim)
+    axis = axis_of(axis, x.type.ndim)
     if n < 0:
         raise ValueError(f"The order of differences is not negative, got {n}.")
     before = [slice(None)] * axis

@@ -39,6 +39,7 @@ class IndexOp(Op):
     """Base class of indexing ops, which have an ``idx_list``."""
 
     __props__ = ("idx_list",)
+    equality_props = ("hashable",)
     handles_missing = False
     idx_list: tuple[Entry, ...]
 
@@ -56,16 +57,6 @@ class IndexOp(Op):
     def entry(self, axis: int) -> Entry:
         """The entry of an axis of basic indexing; axes that are not named are kept whole."""
         return self.idx_list[axis] if axis < len(self.idx_list) else FULL
-
-    def __eq__(self, other: object) -> bool:
-        return self is other or (
-            isinstance(other, IndexOp)
-            and type(self) is type(other)
-            and self.hashable == other.hashable
-        )
-
-    def __hash__(self) -> int:
-        return hash((type(self), self.hashable))
 
     def __str__(self) -> str:
         return f"{type(self).__name__}{{{self.text()}}}"
@@ -157,7 +148,7 @@ def get_idx_list(inputs: Sequence[T], idx_list: Sequence[Entry]) -> tuple[T | sl
 
 def literal(v: object) -> int | None:
     """The integer of a constant index, else None."""
-    if isinstance(v, int | np.integer):
+    if isinstance(v, (int, np.integer)):
         return int(v)
     return int(v.data) if isinstance(v, Constant) and np.ndim(v.data) == 0 else None
 

@@ -51,7 +51,7 @@ class Subtensor(IndexOp):
     # ----- class and static shape
     __props__ = ("idx_list",)
     is_linear = True
-    __eq__, __hash__, __str__ = IndexOp.__eq__, IndexOp.__hash__, IndexOp.__str__
+    __str__ = IndexOp.__str__
     view_map = {0: [0]}
 
     def make_node(self, x: TensorLike, *indices: Length) -> Apply:
@@ -223,7 +223,6 @@ class IncSubtensor(IndexOp):
 
     # ----- class and static shape
     __props__ = ("idx_list", "inplace", "set_instead_of_inc")
-    __eq__, __hash__ = IndexOp.__eq__, IndexOp.__hash__
 
     def __init__(
         self,
@@ -362,7 +361,7 @@ class AdvancedSubtensor(IndexOp):
     # ----- class and static shape
     __props__ = ("idx_list",)
     is_linear = True
-    __eq__, __hash__, __str__ = IndexOp.__eq__, IndexOp.__hash__, IndexOp.__str__
+    __str__ = IndexOp.__str__
 
     def make_node(self, x: TensorLike, *indices: TensorLike) -> Apply:
         x = as_tensor_variable(x)
@@ -515,7 +514,6 @@ class AdvancedIncSubtensor(IndexOp):
 
     # ----- class and static shape
     __props__ = ("idx_list", "inplace", "set_instead_of_inc", "ignore_duplicates")
-    __eq__, __hash__ = IndexOp.__eq__, IndexOp.__hash__
 
     def __init__(
         self,

@@ -7,7 +7,7 @@ from functools import reduce
 from typing import Any
 
 from phintys.dims import Dim
-from phintys.graph.shapes import Answer, Cases, Shape, StaticShapes, plain_answer
+from phintys.graph.shapes import Answer, Cases, Shape, StaticShapes, node_key, plain_answer
 from phintys.graph.variable import Apply, Variable, late_bound
 from phintys.memo import Memo
 from phintys.tensor.aliases import Length
@@ -79,7 +79,7 @@ class GraphShapes(StaticShapes):
 
     def cached_answer(self) -> Answer:
         """What the rule says; cached by the types of inputs, and what it asks for."""
-        key = (self.op, *[v.type for v in self.inputs])
+        key = node_key(self.op, self.inputs)
         cases = _cases[key] or _cases.keep(key, Cases())
         reads, answers = cases.known
         found = answers[tuple([self.ask(*read) for read in reads])] if reads else None

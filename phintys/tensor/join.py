@@ -10,7 +10,7 @@ import numpy as np
 from phintys.dims import ZERO
 from phintys.graph.builder import Builder, V
 from phintys.graph.op import Op, Storage
-from phintys.graph.shapes import Shape, ShapeContext, check_shapes, static_shapes
+from phintys.graph.shapes import Shape, ShapeContext, check_shapes
 from phintys.graph.variable import Apply, Variable
 from phintys.scalar import dtypes
 from phintys.tensor import convert
@@ -250,8 +250,7 @@ class Split(Op):
             splits = specify_shape(splits, self.len_splits)
         if splits.type.shape[0] != self.len_splits:
             raise ValueError(f"{self} needs {self.len_splits} lengths, not {splits.type.shape[0]}.")
-        static = static_shapes(self, [x, splits])
-        return Apply(self, [x, splits], [x.type.clone(shape=shape)() for shape in static])
+        return typed_node(self, [x, splits], *[x.type.dtype] * self.len_splits)
 
     def shape_rule(self, s: ShapeContext, x: Shape, splits: Shape) -> list[Shape]:
         lengths = s.values(1)

@@ -32,18 +32,18 @@ def axis_tuple(axis: Axis) -> tuple[int, ...] | None:
     """An axis argument as a tuple, None kept; TypeError if it is not an int or ints."""
     if axis is None:
         return None
-    if isinstance(axis, int | np.integer):
+    if isinstance(axis, (int, np.integer)):
         return (int(axis),)
-    if not isinstance(axis, Sequence | np.ndarray) or isinstance(axis, str):
+    if not isinstance(axis, (tuple, Sequence, np.ndarray)) or isinstance(axis, str):
         raise TypeError(f"An axis is an int, a sequence of ints or None, not {axis!r}.")
-    return tuple(int(a) for a in axis)
+    return tuple(map(int, axis))
 
 
 def normalize_axes(axis: Axis, ndim: int) -> tuple[int, ...]:
     """Axes as sorted non-negative ints, None meaning all; ValueError if invalid or repeated."""
     if axis is None:
         return tuple(range(ndim))
-    out = sorted(elemwise.axis_of(a, ndim) for a in axis_tuple(axis) or ())
+    out = sorted([elemwise.axis_of(a, ndim) for a in axis_tuple(axis) or ()])
     if len(set(out)) != len(out):
         raise ValueError(f"An axis is listed twice in {axis}.")
     return tuple(out)

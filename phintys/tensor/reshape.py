@@ -11,7 +11,7 @@ from phintys.dims import product as dim_product
 from phintys.errors import ShapeError
 from phintys.graph.builder import Builder, V
 from phintys.graph.op import Op, Storage
-from phintys.graph.shapes import Shape, ShapeContext, check_shapes, static_shapes
+from phintys.graph.shapes import Shape, ShapeContext, check_shapes
 from phintys.graph.variable import Apply, Variable
 from phintys.scalar import dtypes
 from phintys.tensor.aliases import Arrays, Length, ShapeLike, TensorLike
@@ -30,6 +30,7 @@ from phintys.tensor.static import (
     known_length,
     shape_entries,
 )
+from phintys.tensor.type import typed_node
 from phintys.tensor.variable import Tensors, TensorVariable
 
 __all__ = ["flatten", "is_flat", "ravel", "reshape"]
@@ -65,8 +66,7 @@ class Reshape(Op):
             shp = specify_shape(shp, self.ndim)
         if get_vector_length(shp) != self.ndim:
             raise ValueError(f"{self} needs {self.ndim} lengths; {shp} has {shp.type.shape[0]}.")
-        (static,) = static_shapes(self, [x, shp])
-        return Apply(self, [x, shp], [x.type.clone(shape=static).make_variable()])
+        return typed_node(self, [x, shp], x.type.dtype)
 
     def shape_rule(self, s: ShapeContext, x: Shape, shp: Shape) -> list[Shape]:
         wanted, size = s.values(1), dim_product(x)

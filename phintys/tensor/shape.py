@@ -12,7 +12,7 @@ from phintys.errors import ShapeError
 from phintys.graph.builder import Builder, V
 from phintys.graph.op import Op, Storage
 from phintys.graph.shapes import Shape as Lengths
-from phintys.graph.shapes import ShapeContext, check_shapes, static_shapes
+from phintys.graph.shapes import ShapeContext, check_shapes
 from phintys.graph.variable import Apply, Variable
 from phintys.scalar import dtypes
 from phintys.scalar import type as scalar_types
@@ -21,7 +21,7 @@ from phintys.tensor import convert
 from phintys.tensor import type as tensor_types
 from phintys.tensor.aliases import Arrays, Axes, Length, TensorLike
 from phintys.tensor.convert import as_tensor_variable
-from phintys.tensor.elemwise import cast, functions
+from phintys.tensor.elemwise import axis_of, cast, functions
 from phintys.tensor.static import (
     as_length,
     constant_origin,
@@ -376,8 +376,7 @@ class SpecifyShape(Op):
             raise ValueError(
                 f"{x} has {x.type.ndim} dimensions: it never has a shape of {len(lengths)} lengths."
             )
-        (static,) = static_shapes(self, [x, *lengths])
-        return Apply(self, [x, *lengths], [x.type.clone(shape=static).make_variable()])
+        return typed_node(self, [x, *lengths], x.type.dtype)
 
     def shape_rule(self, s: ShapeContext, x: Lengths, *lengths: Lengths) -> list[Lengths]:
         found = list(x)
@@ -474,11 +473,9 @@ constant_origin.register(SpecifyShape, lambda op, out: out.owner.inputs[0])
 
 def normalize_axis_tuple(axes: Axes, ndim: int) -> tuple[int, ...]:
     """Axes in the given order, as non-negative ints; ValueError if out of range or repeated."""
-    found = (axes,) if isinstance(axes, int | np.integer) else tuple(axes)
-    for a in found:
-        if not -ndim <= a < ndim:
-            raise ValueError(f"Axis {a} is out of range for {ndim} dimensions.")
-    result = tuple(int(a) % ndim for a in found)
+    if isinstance(axes, (int, np.integer)):
+        return (axis_of(axes, ndim),)
+    result = tuple([axis_of(a, ndim) for a in axes])
     if len(set(result)) != len(result):
         raise ValueError(f"An axis is listed twice in {axes}.")
     return result

@@ -125,9 +125,9 @@ def _combine(origin: ValueOrigin, values: Sequence[np.ndarray]) -> Any:
 
 def known_length(v: Length) -> int | None:
     """The value of a length, given as a number or 0-d variable, as int; None if not known."""
-    if isinstance(v, int | np.integer):
+    if isinstance(v, (int, np.integer)):
         return int(v)
-    if isinstance(v, ScalarConstant):
+    if isinstance(v, ScalarConstant) or (isinstance(v, TensorConstant) and v.data.ndim == 0):
         return int(v.data)
     if not isinstance(v, Variable):
         raise TypeError(f"A length is an integer or a 0-d variable, not {v!r}.")
@@ -137,7 +137,7 @@ def known_length(v: Length) -> int | None:
 
 def known_constant(v: Variable) -> complex | None:
     """The number that all elements of ``v`` are known to be; None if they are not."""
-    value = constant_value(v)
+    value = v.data if isinstance(v, TensorConstant) and v.data.ndim == 0 else constant_value(v)
     return None if value is None else value.item()
 
 
@@ -234,6 +234,8 @@ def entries(vector: Variable) -> list[TensorVariable]:
 
 def known_entries(vector: Variable) -> tuple[int | None, ...]:
     """The entries of an integer vector that are known."""
+    if isinstance(vector, TensorConstant):
+        return tuple(vector.data.tolist())
     return tuple([known_length(n) for n in entries(vector)])
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from phintys.config import config
 from phintys.graph.op import Op
-from phintys.graph.shapes import static_shapes
+from phintys.graph.shapes import answer, contradiction
 from phintys.graph.type import Type
 from phintys.graph.variable import Apply, Variable
 from phintys.memo import Memo
@@ -356,5 +356,10 @@ def _about(array: np.ndarray) -> str:
 
 def typed_node(op: Op, inputs: Sequence[Variable], *dtypes: str) -> Apply:
     """The node that applies ``op``: its results have these dtypes, and the shapes of its rule."""
-    shapes = static_shapes(op, inputs)
-    return Apply(op, inputs, [TensorType(*t).make_variable() for t in zip(dtypes, shapes)])
+    found = answer(op, inputs)
+    if found.wrong is not None:
+        raise contradiction(op, inputs, found.wrong)
+    types = found.types.get(dtypes)
+    if types is None:
+        types = found.types[dtypes] = tuple(map(TensorType, dtypes, found.static))
+    return Apply(op, inputs, [t.variable_type(t) for t in types])

@@ -31,7 +31,13 @@ from phintys.backends import code_cache
 from phintys.backends.llvm.machine import image, process
 from phintys.backends.llvm.machine.image import Code, Image, ObjectFile
 from phintys.backends.llvm.machine.stored import code_bytes, read_code
-from phintys.backends.llvm.machine.target import OPTIMISED, Target, current, surroundings
+from phintys.backends.llvm.machine.target import (
+    OPTIMISED,
+    TRANSFORMED,
+    Target,
+    current,
+    surroundings,
+)
 from phintys.backends.once import once
 
 #: Returns the address of a symbol; None (or 0) for an unknown name.
@@ -128,10 +134,23 @@ def compile_ir(
 # -------------------------------------------------------------------------- code generation
 
 
+def _transform(module: Any, machine: Any) -> None:
+    """Run LLVM's passes, but for the vectorisation of loops: those of routines are short."""
+    import llvmlite.binding as llvm
+
+    options = llvm.create_pipeline_tuning_options(speed_level=2)
+    options.loop_vectorization = options.loop_unrolling = False
+    options.slp_vectorization = True
+    builder = llvm.create_pass_builder(machine, options)
+    builder.getModulePassManager().run(module, builder)
+
+
 def generate(text: str, level: int = OPTIMISED, target: Target | None = None) -> Code:
     """Machine code of a module; RuntimeError if the text is not valid IR."""
     machine = (target or current()).machine(level)
     module = parse(text)
+    if level == TRANSFORMED:
+        _transform(module, machine)
     file = machine.emit_object(module)
     if image.in_use():
         with contextlib.suppress(image.UnknownObject):

@@ -23,8 +23,9 @@ from phintys.backends.llvm.machine import image
 from phintys.config import config
 
 #: Optimisation levels of LLVM's code generator.  `PLAIN` takes a quarter of the time; on vectors of
-#: 512 bits it can abort the process, so it is only for code without vectors.
-PLAIN, OPTIMISED = 0, 1
+#: 512 bits it can abort the process, so it is only for code without vectors.  `TRANSFORMED` is
+#: for scalar code: LLVM's passes inline, simplify and vectorise it first.
+PLAIN, OPTIMISED, TRANSFORMED = 0, 1, 2
 
 #: Bytes of a vector inside which shuffles are fast.
 SHUFFLED = 16

@@ -79,7 +79,9 @@ class _Emitter:
             self.w.line("ret i64 0")
         parameters = ", ".join(f"{self.kind(t)} %{name}" for name, t in f.parameters)
         scope = "" if is_entry else "internal "
-        return self.w.text(f"{scope}{self.kind(f.result)} @{self.name(f)}({parameters})")
+        attribute = "" if is_entry else " alwaysinline"  # for constants among the arguments
+        head = f"{scope}{self.kind(f.result)} @{self.name(f)}({parameters}){attribute}"
+        return self.w.text(head)
 
     # ----- statements: they return whether control continues after them
     def block(self, body: Sequence[Statement]) -> bool:

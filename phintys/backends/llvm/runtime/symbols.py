@@ -18,7 +18,7 @@ from phintys import bitgen
 from phintys.backends.llvm import vecmath
 from phintys.backends.llvm.machine import process
 from phintys.backends.llvm.machine.jit import Library, Resolver, compile_ir
-from phintys.backends.llvm.machine.target import Target
+from phintys.backends.llvm.machine.target import TRANSFORMED, Target
 from phintys.backends.llvm.runtime import cpython, libraries, routines
 from phintys.backends.once import once
 from phintys.routines import ROUTINES
@@ -98,7 +98,7 @@ def _outside(library: str, function: str, target: Target) -> int:
 @once
 def _routine(name: str, routine: str, dtype: str, target: Target) -> Library:
     text = routines.routine_text(ROUTINES[routine], dtype, target)
-    return compile_ir(text, resolver(target), target=target)
+    return compile_ir(text, resolver(target), level=TRANSFORMED, target=target)
 
 
 @once
