@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import sys
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -16,6 +17,9 @@ from hypothesis import settings
 from phintys.backends.llvm.machine.target import current
 from phintys.config import config
 from phintys.graph.collection import collection_paused
+
+# tests of gradients and of inner graphs use the helpers of these folders
+sys.path += [str(Path(__file__).parent / folder) for folder in ("tensor", "scalar")]
 
 # a test may take long where others take the processor
 settings.register_profile("phintys", deadline=None)
