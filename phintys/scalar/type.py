@@ -107,7 +107,10 @@ class ScalarType(NumberType):
         self._scalar: Any = np.dtype(self.dtype).type
 
     def __eq__(self, other: object) -> bool:
-        return self is other or (isinstance(other, ScalarType) and self.dtype == other.dtype)
+        if self is other:
+            return True
+        same = type(self) is type(other) and isinstance(other, ScalarType)
+        return same and self.dtype == other.dtype
 
     def __hash__(self) -> int:
         return hash(self.dtype)

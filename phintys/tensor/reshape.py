@@ -66,7 +66,7 @@ class Reshape(Op):
             shp = specify_shape(shp, self.ndim)
         if get_vector_length(shp) != self.ndim:
             raise ValueError(f"{self} needs {self.ndim} lengths; {shp} has {shp.type.shape[0]}.")
-        return typed_node(self, [x, shp], x.type.dtype)
+        return typed_node(self, [x, shp], x.type)
 
     def shape_rule(self, s: ShapeContext, x: Shape, shp: Shape) -> list[Shape]:
         wanted, size = s.values(1), dim_product(x)
