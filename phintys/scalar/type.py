@@ -109,8 +109,9 @@ class ScalarType(NumberType):
     def __eq__(self, other: object) -> bool:
         if self is other:
             return True
-        same = type(self) is type(other) and isinstance(other, ScalarType)
-        return same and self.dtype == other.dtype
+        if not isinstance(other, ScalarType) or type(self) is not type(other):
+            return False
+        return self.dtype == other.dtype
 
     def __hash__(self) -> int:
         return hash(self.dtype)
