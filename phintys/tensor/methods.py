@@ -43,7 +43,7 @@ UNARY = {
 _OPERANDS = (TensorVariable, bool, int, float, complex, np.ndarray, np.generic, list, tuple)
 
 
-def _is_operand(other: Any) -> bool:
+def is_operand(other: Any) -> bool:
     """Whether an operator accepts ``other``; if not, Python tries the operator of ``other``."""
     if isinstance(other, _OPERANDS):
         return True
@@ -56,10 +56,10 @@ def _binary(row: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
     op = elementwise(row)
 
     def forward(self: Any, other: Any) -> Any:
-        return op(self, other) if _is_operand(other) else NotImplemented
+        return op(self, other) if is_operand(other) else NotImplemented
 
     def reflected(self: Any, other: Any) -> Any:
-        return op(other, self) if _is_operand(other) else NotImplemented
+        return op(other, self) if is_operand(other) else NotImplemented
 
     return forward, reflected
 
@@ -105,10 +105,10 @@ class _Operators:
         return other // self, other % self
 
     def __matmul__(self: Any, other: Any) -> Any:
-        return matmul(self, other) if _is_operand(other) else NotImplemented
+        return matmul(self, other) if is_operand(other) else NotImplemented
 
     def __rmatmul__(self: Any, other: Any) -> Any:
-        return matmul(other, self) if _is_operand(other) else NotImplemented
+        return matmul(other, self) if is_operand(other) else NotImplemented
 
     def __bool__(self: Any) -> bool:
         raise TypeError(

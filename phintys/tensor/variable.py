@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from functools import cache
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 
 from phintys.graph.variable import Constant, Variable
 from phintys.tensor.type import TensorType
+
+
+@cache
+def _protocols() -> Any:
+    """The module of NumPy's protocols, which is imported when NumPy first calls one."""
+    return import_module("phintys.tensor.numpy_protocols")
 
 
 class TensorVariable(Variable):
@@ -18,8 +26,27 @@ class TensorVariable(Variable):
     """
 
     __slots__ = ()
-    __array_priority__ = 1000  # NumPy arrays defer to it in mixed operations
-    __array_ufunc__ = None
+    __array_priority__ = 1000  # the result of an operation with an array is a variable
+
+    # ----- NumPy's protocols
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        """``np.exp(x)``, ``array + x``: see `phintys.tensor.numpy_protocols`."""
+        return _protocols().apply_ufunc(ufunc, method, inputs, kwargs)
+
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        """``np.stack([x, y])``: see `phintys.tensor.numpy_protocols`."""
+        return _protocols().apply_function(function, args, kwargs)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        """An array that contains the variable, for ``dtype=object``; TypeError otherwise."""
+        if dtype is None or np.dtype(dtype).kind != "O":
+            raise TypeError(
+                f"{self} is symbolic: it has no values yet and cannot become an array. Use eval to "
+                "compute them, or phintys.tensor.stack to make a tensor of several variables."
+            )
+        found = np.empty((), object)
+        found[()] = self
+        return found
 
     @property
     def dtype(self) -> str:
