@@ -40,7 +40,7 @@ DYNAMIC = {
     "zeros": ("shape",),
 }
 #: Functions of arrays and Python numbers.
-WITH_NUMBERS = {*elementwise.BINARY, "clip", "where"}
+WITH_NUMBERS = {*elementwise.BINARY, "clip", "floor_divide", "where"}
 #: Functions whose number of results, or whose check of arguments, is that of a length.
 WITH_LENGTHS = {"unstack", "squeeze"}
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from phintys.array_api.array import Array
 from phintys.compile.function import function as compiled
+from phintys.compile.mode import Mode, get_mode
 from phintys.config import config
 from phintys.graph.variable import Variable
 from phintys.memo import Memo, exact
@@ -145,7 +146,9 @@ def _compile(
     named = {key: _symbols(x, inputs, known_shapes) for key, x in kwargs.items()}
     result = function(*given, **named)
     outputs = [result] if isinstance(result, Variable) else list(result)
-    call = compiled(inputs, outputs, on_unused_input="ignore")
+    # without rewrites, some of which hold for finite numbers only: x - x becomes 0
+    mode = Mode(get_mode().linker, "None")
+    call = compiled(inputs, outputs, mode=mode, on_unused_input="ignore")
     if isinstance(result, Variable):
         return _Compiled(call, _single)
     cls = type(result)

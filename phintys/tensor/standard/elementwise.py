@@ -27,8 +27,7 @@ ROUNDING = {"ceil": "ceil", "floor": "floor", "round": "round_half_to_even", "tr
 BINARY = {
     "add": "add", "atan2": "arctan2", "bitwise_and": "and_", "bitwise_left_shift": "left_shift",
     "bitwise_or": "or_", "bitwise_right_shift": "right_shift", "bitwise_xor": "xor",
-    "copysign": "copysign", "divide": "true_div", "equal": "eq", "floor_divide": "int_div",
-    "greater": "gt", "greater_equal": "ge", "hypot": "hypot", "less": "lt", "less_equal": "le",
+    "copysign": "copysign", "divide": "true_div", "equal": "eq", "greater": "gt", "greater_equal": "ge", "hypot": "hypot", "less": "lt", "less_equal": "le",
     "logaddexp": "logaddexp", "logical_and": "logical_and", "logical_or": "logical_or",
     "logical_xor": "logical_xor", "maximum": "maximum", "minimum": "minimum", "multiply": "mul",
     "nextafter": "nextafter", "not_equal": "neq", "pow": "pow", "remainder": "mod",
@@ -90,6 +89,19 @@ def conj(x: Any, /) -> Any:
     return functions.conj(x) if dtypes.is_complex(x.type.dtype) else x
 
 
+def floor_divide(x1: Any, x2: Any, /) -> Any:
+    """The floor of the quotient; infinite for an infinite dividend, where NumPy gives NaN.
+
+    If the divisor is infinite the result is 0 with the sign of the quotient.
+    """
+    x1, x2 = operands(x1, x2)
+    found = functions.int_div(x1, x2)
+    if dtypes.is_discrete(found.type.dtype):
+        return found
+    infinite = functions.or_(functions.isinf(x1), functions.isinf(x2))
+    return functions.switch(infinite, functions.floor(functions.true_div(x1, x2)), found)
+
+
 def imag(x: Any, /) -> Any:
     """The imaginary part; zeros for real arrays."""
     return functions.imag(x)
@@ -106,5 +118,5 @@ def real(x: Any, /) -> Any:
 
 
 __all__ = sorted(  # pyright: ignore[reportUnsupportedDunderAll]
-    [*UNARY, *ROUNDING, *BINARY, "clip", "conj", "imag", "positive", "real"]
+    [*UNARY, *ROUNDING, *BINARY, "clip", "conj", "floor_divide", "imag", "positive", "real"]
 )
