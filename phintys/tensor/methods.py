@@ -20,6 +20,7 @@ from phintys.tensor.nonzero import nonzero
 from phintys.tensor.ranges import eye
 from phintys.tensor.repeat import repeat
 from phintys.tensor.reshape import flatten, reshape
+from phintys.tensor.search import Side, searchsorted
 from phintys.tensor.shape import shape
 from phintys.tensor.sort import Kind, argsort, sort
 from phintys.tensor.static import get_underlying_scalar_constant_value
@@ -411,6 +412,10 @@ class _Methods:
     def argsort(self: Any, axis: int | None = -1, kind: Kind | None = None) -> Any:
         """The positions that sort the elements; see `argsort`."""
         return argsort(self, axis, kind)
+
+    def searchsorted(self: Any, v: Any, side: Side = "left", sorter: Any = None) -> Any:
+        """The positions at which ``v`` is inserted into this sorted vector; see `searchsorted`."""
+        return searchsorted(self, v, side, sorter)
 
     def norm(self: Any, L: Any, axis: Any = None, keepdims: bool = False) -> Any:
         """``(sum |x|^L)^(1/L)``; see `norm`."""
