@@ -22,11 +22,14 @@ from phintys.tensor.cumulative import *
 from phintys.tensor.diagonal import *
 from phintys.tensor.dot import *
 from phintys.tensor.elemwise import cast, dimshuffle
+from phintys.tensor.fill_diagonal import *
+from phintys.tensor.grids import *
 from phintys.tensor.index import *
 from phintys.tensor.join import *
 from phintys.tensor.math import *
 from phintys.tensor.multi_index import *
 from phintys.tensor.nonzero import *
+from phintys.tensor.packing import *
 from phintys.tensor.permute import *
 from phintys.tensor.ranges import *
 from phintys.tensor.reduce import *

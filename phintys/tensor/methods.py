@@ -16,6 +16,7 @@ from phintys.tensor.convert import tensor_variable_of
 from phintys.tensor.diagonal import diagonal, trace
 from phintys.tensor.dot import dot, matmul
 from phintys.tensor.elemwise import cast, dimshuffle, elementwise
+from phintys.tensor.grids import choose
 from phintys.tensor.nonzero import nonzero
 from phintys.tensor.ranges import eye
 from phintys.tensor.repeat import repeat
@@ -304,6 +305,10 @@ class _Methods:
     def compress(self: Any, a: Any, axis: int | None = None) -> Any:
         """The slices along an axis at which ``a`` is not zero; see `compress`."""
         return index.compress(a, self, axis)
+
+    def choose(self: Any, choices: Any, mode: str = "raise") -> Any:
+        """Elements of the tensors that this tensor of numbers selects; see `choose`."""
+        return choose(self, choices, mode)
 
     def nonzero(self: Any, return_matrix: bool = False) -> Any:
         """Positions of the elements that are not zero; see `nonzero`."""
