@@ -16,19 +16,26 @@ from phintys.tensor import linalg
 from phintys.tensor.axes import *
 from phintys.tensor.blockwise import *
 from phintys.tensor.convert import as_tensor, as_tensor_variable, constant
+from phintys.tensor.counting import *
 from phintys.tensor.creation import *
 from phintys.tensor.cumulative import *
 from phintys.tensor.diagonal import *
 from phintys.tensor.dot import *
 from phintys.tensor.elemwise import cast, dimshuffle
+from phintys.tensor.fill_diagonal import *
+from phintys.tensor.grids import *
 from phintys.tensor.index import *
 from phintys.tensor.join import *
 from phintys.tensor.math import *
+from phintys.tensor.multi_index import *
 from phintys.tensor.nonzero import *
+from phintys.tensor.packing import *
+from phintys.tensor.permute import *
 from phintys.tensor.ranges import *
 from phintys.tensor.reduce import *
 from phintys.tensor.repeat import *
 from phintys.tensor.reshape import *
+from phintys.tensor.search import *
 from phintys.tensor.shape import *
 from phintys.tensor.shared import TensorSharedVariable
 from phintys.tensor.sort import *

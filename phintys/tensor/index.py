@@ -33,7 +33,7 @@ from phintys.tensor.reshape import flatten
 from phintys.tensor.shape import length, normalize_axis_tuple, shape_tuple
 from phintys.tensor.static import as_length, known_length
 from phintys.tensor.type import TensorType
-from phintys.tensor.type_other import NoneTypeT
+from phintys.tensor.type_other import NoneTypeT, SliceType, slice_of
 
 __all__ = [
     "compress",
@@ -51,6 +51,8 @@ __all__ = [
 
 def getitem(x: Any, key: Any) -> Any:
     """``x[key]``: integers, slices, None, Ellipsis, integer and boolean tensors, as in NumPy.
+
+    Slices may be variables (`make_slice`).
 
     Raises
     ------
@@ -88,6 +90,8 @@ def _entry(e: Any) -> Any:
     """An index entry as None, Ellipsis, a slice, an int, a scalar or a tensor variable."""
     if e is Ellipsis or _is_none(e):
         return e if e is Ellipsis else None
+    if isinstance(getattr(e, "type", None), SliceType):
+        e = slice_of(e)
     if isinstance(e, slice):
         return slice(*(None if _is_none(p) else _slice_part(p) for p in parts(e)))
     if isinstance(e, bool | np.bool_):

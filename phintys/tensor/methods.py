@@ -16,10 +16,12 @@ from phintys.tensor.convert import tensor_variable_of
 from phintys.tensor.diagonal import diagonal, trace
 from phintys.tensor.dot import dot, matmul
 from phintys.tensor.elemwise import cast, dimshuffle, elementwise
+from phintys.tensor.grids import choose
 from phintys.tensor.nonzero import nonzero
 from phintys.tensor.ranges import eye
 from phintys.tensor.repeat import repeat
 from phintys.tensor.reshape import flatten, reshape
+from phintys.tensor.search import Side, searchsorted
 from phintys.tensor.shape import shape
 from phintys.tensor.sort import Kind, argsort, sort
 from phintys.tensor.static import get_underlying_scalar_constant_value
@@ -304,6 +306,10 @@ class _Methods:
         """The slices along an axis at which ``a`` is not zero; see `compress`."""
         return index.compress(a, self, axis)
 
+    def choose(self: Any, choices: Any, mode: str = "raise") -> Any:
+        """Elements of the tensors that this tensor of numbers selects; see `choose`."""
+        return choose(self, choices, mode)
+
     def nonzero(self: Any, return_matrix: bool = False) -> Any:
         """Positions of the elements that are not zero; see `nonzero`."""
         return nonzero(self, return_matrix)
@@ -411,6 +417,10 @@ class _Methods:
     def argsort(self: Any, axis: int | None = -1, kind: Kind | None = None) -> Any:
         """The positions that sort the elements; see `argsort`."""
         return argsort(self, axis, kind)
+
+    def searchsorted(self: Any, v: Any, side: Side = "left", sorter: Any = None) -> Any:
+        """The positions at which ``v`` is inserted into this sorted vector; see `searchsorted`."""
+        return searchsorted(self, v, side, sorter)
 
     def norm(self: Any, L: Any, axis: Any = None, keepdims: bool = False) -> Any:
         """``(sum |x|^L)^(1/L)``; see `norm`."""
