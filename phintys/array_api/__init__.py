@@ -9,6 +9,9 @@ first call with arguments of such dtypes, ranks and options, and runs it.
 Array(1.875, dtype=float64)
 """
 
+# ruff: noqa: F401
+# pyright: reportUnusedImport=false
+
 from __future__ import annotations
 
 import sys
@@ -19,7 +22,8 @@ from phintys.array_api.array import NAMESPACE, Array
 from phintys.array_api.creation import asarray, from_dlpack, full, full_like
 from phintys.array_api.evaluation import eager
 from phintys.tensor import standard
-from phintys.tensor.standard import data_types, elementwise, manipulation
+from phintys.tensor.standard import data_types, manipulation
+from phintys.tensor.standard.elementwise import BINARY
 
 __array_api_version__ = standard.__array_api_version__
 
@@ -40,7 +44,7 @@ DYNAMIC = {
     "zeros": ("shape",),
 }
 #: Functions of arrays and Python numbers.
-WITH_NUMBERS = {*elementwise.BINARY, "clip", "floor_divide", "where"}
+WITH_NUMBERS = {*BINARY, "clip", "floor_divide", "where"}
 #: Functions whose number of results, or whose check of arguments, is that of a length.
 WITH_LENGTHS = {"unstack", "squeeze"}
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from phintys.tensor.standard.data_types import check_version
 from phintys.tensor.standard.promotion import check_device, is_number
 
 #: Operators of two arrays, and their functions.
@@ -120,8 +121,8 @@ class Array:
         copy: bool | None = None,
     ) -> Any:
         """A DLPack capsule, made by NumPy."""
-        given = {"max_version": max_version, "dl_device": dl_device, "copy": copy}
-        named = {key: value for key, value in given.items() if value is not None}
+        given: dict[str, Any] = {"max_version": max_version, "dl_device": dl_device, "copy": copy}
+        named: dict[str, Any] = {k: v for k, v in given.items() if v is not None}
         return self._value.__dlpack__(stream=stream, **named)
 
     def __dlpack_device__(self) -> tuple[int, int]:
@@ -136,7 +137,9 @@ class Array:
     # ----- conversion of 0-d arrays
     def _item(self, kind: str) -> Any:
         if self.ndim:
-            raise TypeError(f"Only 0-d arrays can become a Python {kind}, not one of shape {self.shape}.")
+            raise TypeError(
+                f"Only 0-d arrays can become a Python {kind}, not one of shape {self.shape}."
+            )
         return self._value.item()
 
     def __bool__(self) -> bool:
@@ -180,13 +183,6 @@ def _as_key(key: Any) -> Any:
     if isinstance(key, slice):
         return slice(_as_key(key.start), _as_key(key.stop), key.step)
     return Array.of(np.asarray(key)) if isinstance(key, int) else key
-
-
-def check_version(version: str | None) -> None:
-    """ValueError for versions of the standard whose functions are not all here."""
-    known = ("2021.12", "2022.12", "2023.12", "2024.12")
-    if version is not None and version not in known:
-        raise ValueError(f"The versions of the array API are {', '.join(known)}, not {version!r}.")
 
 
 #: The namespace, which fills it: functions by name, and the module itself.

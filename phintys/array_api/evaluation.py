@@ -81,9 +81,7 @@ def _typed_numbers(args: Sequence[Any]) -> list[Any]:
     if not dtypes or len(dtypes) == len(args):
         return list(args)
     common = np.result_type(*dtypes).name
-    return [
-        Array.of(np.asarray(x, number_dtype(x, common))) if is_number(x) else x for x in args
-    ]
+    return [Array.of(np.asarray(x, number_dtype(x, common))) if is_number(x) else x for x in args]
 
 
 def _as_arrays(x: Any) -> Any:

@@ -46,6 +46,7 @@ __all__ = [
     "shape",
     "size",
     "split",
+    "unique",
     "vdot",
     "vstack",
 ]
@@ -195,6 +196,22 @@ def vdot(a: Any, b: Any) -> Any:
 def argwhere(a: Any) -> Any:
     """The positions of the elements that are not 0, as rows of a matrix."""
     return pt.transpose(pt.nonzero(a, return_matrix=True))
+
+
+def unique(
+    ar: Any,
+    return_index: bool = False,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    axis: int | None = None,
+) -> Any:
+    """The distinct elements; positions in their order have the shape of ``ar``, as in NumPy 2."""
+    ar = as_tensor_variable(ar)
+    found = pt.unique(ar, return_index, return_inverse, return_counts, axis)
+    if return_inverse and axis is None:
+        at = 1 + return_index
+        found[at] = pt.reshape(found[at], shape_tuple(ar), ndim=ar.type.ndim)
+    return tuple(found) if isinstance(found, list) else found
 
 
 # -------------------------------------------------------------------------------- joins

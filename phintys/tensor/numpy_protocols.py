@@ -78,8 +78,7 @@ def ufunc_table() -> dict[np.ufunc, Callable[..., Any]]:
     found: dict[str, Callable[..., Any]] = {}
     for op in TABLE.values():
         module, _, name = op.function.rpartition(".")
-        if module == "numpy":
-            found.setdefault(name, elementwise(op))
+        found.setdefault(name if module == "numpy" else op.name, elementwise(op))
     found |= {name: getattr(numpy_functions, name) for name in numpy_functions.UFUNCS}
     found |= {name: getattr(pt, name) for name in ("matmul", "vecdot", "matvec", "vecmat")}
     pairs = ((getattr(np, name, None), function) for name, function in found.items())
@@ -225,13 +224,14 @@ def function_table() -> dict[str, _Function]:
 
 #: Functions that have the name that they have in NumPy.
 SAME_NAME = (
-    "all", "allclose", "any", "argmax", "argmin", "argsort", "broadcast_arrays", "broadcast_to",
-    "compress", "cumprod", "cumsum", "diag", "diagonal", "diff", "dot", "empty_like",
-    "expand_dims", "flatnonzero", "flip", "geomspace", "isclose", "isneginf",
-    "isposinf", "linspace", "logspace", "matrix_transpose", "max", "mean", "min", "moveaxis",
-    "nan_to_num", "nonzero", "ones_like", "outer", "prod", "ptp", "ravel", "repeat", "round",
-    "sort", "squeeze", "stack", "sum", "swapaxes", "take", "take_along_axis", "tensordot", "tile",
-    "trace", "transpose", "tril", "triu", "zeros_like",
+    "all", "allclose", "any", "argmax", "argmin", "argsort", "bincount", "broadcast_arrays",
+    "broadcast_to", "choose", "compress", "cumprod", "cumsum", "diag", "diagonal", "diff", "dot",
+    "empty_like", "expand_dims", "flatnonzero", "flip", "geomspace", "histogram", "isclose",
+    "isneginf", "isposinf", "ix_", "linspace", "logspace", "matrix_transpose", "max", "mean",
+    "meshgrid", "min", "moveaxis", "nan_to_num", "nonzero", "ones_like", "outer", "prod", "ptp",
+    "ravel", "ravel_multi_index", "repeat", "round", "searchsorted", "sort", "squeeze", "stack",
+    "sum", "swapaxes", "take", "take_along_axis", "tensordot", "tile", "trace", "transpose", "tril",
+    "tril_indices_from", "triu", "triu_indices_from", "unravel_index", "zeros_like",
 )  # fmt: skip
 #: Functions that have another name or other names of parameters here.
 RENAMED: dict[str, tuple[Callable[..., Any], dict[str, str]]] = {

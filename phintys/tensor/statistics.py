@@ -14,7 +14,6 @@ from phintys.tensor.reduce import min as min_over
 from phintys.tensor.reduce import normalize_axes
 from phintys.tensor.reduce import sum as sum_over
 from phintys.tensor.shape import length, product
-from phintys.tensor.static import as_length
 
 __all__ = ["mean", "ptp", "std", "var"]
 

@@ -37,6 +37,15 @@ class TensorVariable(Variable):
         """``np.stack([x, y])``: see `phintys.tensor.numpy_protocols`."""
         return _protocols().apply_function(function, args, kwargs)
 
+    def __array_namespace__(self, /, *, api_version: str | None = None) -> Any:
+        """The functions of the array API standard on variables, `phintys.tensor.standard`.
+
+        ValueError for versions of the standard that it does not have.
+        """
+        standard = import_module("phintys.tensor.standard")
+        standard.check_version(api_version)
+        return standard
+
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         """An array that contains the variable, for ``dtype=object``; TypeError otherwise."""
         if dtype is None or np.dtype(dtype).kind != "O":

@@ -10,6 +10,7 @@ rules of the standard: Python numbers take the dtypes of the arrays that they ar
 (TensorType(float32, shape=(None,)), TensorType(float32, shape=(None,)))
 """
 # ruff: noqa: F401, F403
+# pyright: reportUnusedImport=false
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ import math
 from phintys.tensor.standard import linalg
 from phintys.tensor.standard.creation import *
 from phintys.tensor.standard.data_types import *
-from phintys.tensor.standard.data_types import __array_namespace_info__
+from phintys.tensor.standard.data_types import __array_namespace_info__, check_version
 from phintys.tensor.standard.elementwise import *
 from phintys.tensor.standard.manipulation import *
 from phintys.tensor.standard.products import *

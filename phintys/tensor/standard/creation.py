@@ -12,7 +12,7 @@ from phintys.config import config
 from phintys.graph.variable import Variable
 from phintys.scalar import dtypes
 from phintys.tensor.convert import as_tensor_variable
-from phintys.tensor.elemwise import cast, functions
+from phintys.tensor.elemwise import cast
 from phintys.tensor.standard.promotion import (
     as_array,
     check_device,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -66,8 +65,14 @@ def finfo(type: Any, /) -> FloatInfo:
     """The limits of a floating-point dtype, given itself or as that of an array."""
     dtype = np.dtype(dtypes.real_of(_dtype_of(type)))
     info = np.finfo(dtype)
-    limits = (float(x) for x in (info.eps, info.max, info.min, info.smallest_normal))
-    return FloatInfo(info.bits, *limits, dtype)
+    return FloatInfo(
+        bits=info.bits,
+        eps=float(info.eps),
+        max=float(info.max),
+        min=float(info.min),
+        smallest_normal=float(info.smallest_normal),
+        dtype=dtype,
+    )
 
 
 def iinfo(type: Any, /) -> IntegerInfo:
@@ -130,6 +135,16 @@ def broadcast_arrays(*arrays: Any) -> list[Any]:
 
 # ---------------------------------------------------------------------------- inspection
 
+VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12")
+
+
+def check_version(version: str | None) -> None:
+    """ValueError for versions of the standard whose functions are not all here."""
+    if version is not None and version not in VERSIONS:
+        raise ValueError(
+            f"The versions of the array API are {', '.join(VERSIONS)}; not {version!r}."
+        )
+
 
 class Info:
     """What ``__array_namespace_info__`` returns: devices, dtypes and abilities."""
@@ -161,8 +176,8 @@ class Info:
         """The dtypes of a kind, by name; float16, which is not in the standard, is left out."""
         check_device(device)
         kinds = (*KINDS,) if kind is None else kind if isinstance(kind, tuple) else (kind,)
-        wanted: Callable[[str], Any] = lambda name: isdtype(name, kinds)
-        return {name: np.dtype(name) for name in dtypes.ALL if name != "float16" and wanted(name)}
+        names = [name for name in dtypes.ALL if name != "float16" and isdtype(name, kinds)]
+        return {name: np.dtype(name) for name in names}
 
 
 def __array_namespace_info__() -> Info:

@@ -27,7 +27,8 @@ ROUNDING = {"ceil": "ceil", "floor": "floor", "round": "round_half_to_even", "tr
 BINARY = {
     "add": "add", "atan2": "arctan2", "bitwise_and": "and_", "bitwise_left_shift": "left_shift",
     "bitwise_or": "or_", "bitwise_right_shift": "right_shift", "bitwise_xor": "xor",
-    "copysign": "copysign", "divide": "true_div", "equal": "eq", "greater": "gt", "greater_equal": "ge", "hypot": "hypot", "less": "lt", "less_equal": "le",
+    "copysign": "copysign", "divide": "true_div", "equal": "eq", "greater": "gt",
+    "greater_equal": "ge", "hypot": "hypot", "less": "lt", "less_equal": "le",
     "logaddexp": "logaddexp", "logical_and": "logical_and", "logical_or": "logical_or",
     "logical_xor": "logical_xor", "maximum": "maximum", "minimum": "minimum", "multiply": "mul",
     "nextafter": "nextafter", "not_equal": "neq", "pow": "pow", "remainder": "mod",
