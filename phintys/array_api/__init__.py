@@ -17,7 +17,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from phintys.array_api import linalg
+from phintys.array_api import fft, linalg
 from phintys.array_api.array import NAMESPACE, Array
 from phintys.array_api.creation import asarray, from_dlpack, full, full_like
 from phintys.array_api.evaluation import eager

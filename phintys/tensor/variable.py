@@ -46,17 +46,6 @@ class TensorVariable(Variable):
         standard.check_version(api_version)
         return standard
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
-        """An array that contains the variable, for ``dtype=object``; TypeError otherwise."""
-        if dtype is None or np.dtype(dtype).kind != "O":
-            raise TypeError(
-                f"{self} is symbolic: it has no values yet and cannot become an array. Use eval to "
-                "compute them, or phintys.tensor.stack to make a tensor of several variables."
-            )
-        found = np.empty((), object)
-        found[()] = self
-        return found
-
     @property
     def dtype(self) -> str:
         """The dtype of the values."""

@@ -15,7 +15,7 @@ from phintys.errors import DisconnectedInputError, NullTypeGradError
 from phintys.graph.op import Op
 from phintys.graph.traversal import apply_ancestors
 from phintys.scalar.op import TABLE
-from phintys.tensor import blas, reduce
+from phintys.tensor import blas, fourier, reduce
 from phintys.tensor.elemwise import Elemwise
 from phintys.tensor.linalg import Cholesky, SolveTriangular
 from phintys.tensor.others import ProdOthers
@@ -77,6 +77,7 @@ STRUCTURED = {
     "All, Any": (lambda x: pt.switch(pt.all(x > 0) & pt.any(x > 1), x, x * 2), [M]),
     "ARange": (lambda x: pt.arange(x, 5.0, 1.0) ** 2, [S]),
     "Eye": (lambda x: x * pt.eye(3, 4), [M]),
+    "Fourier": (lambda x: fourier.irfft(fourier.fft(fourier.rfft(x), 4)), [M]),
     "Join": (lambda x, y: pt.join(1, x, y), [M, N.reshape(2, 4)[:1].repeat(3, 0)]),
     "Split": (lambda x: pt.split(x, [1, 3], axis=1)[1], [M]),
     "ExtractDiag": (lambda x: pt.diagonal(x, offset=1), [M]),

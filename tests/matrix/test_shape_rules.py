@@ -26,7 +26,7 @@ from phintys.graph.variable import Apply, Constant
 from phintys.lowering.from_graph import lower_graph
 from phintys.lowering.interpret import interpret
 from phintys.scalar.op import TABLE
-from phintys.tensor import blas
+from phintys.tensor import blas, fourier
 from phintys.tensor.blockwise import Blockwise
 from phintys.tensor.cumulative import CumOp
 from phintys.tensor.lengths import checked_lengths
@@ -87,6 +87,7 @@ MORE = {
         pt.random.normal(x, pt.exp(v), rng=np.random.default_rng(1)),
         pt.random.normal(v, size=(n, v.shape[0]), rng=np.random.default_rng(1)),
     ],
+    "transforms": lambda x, v, n: [fourier.fft(x, n, 0), fourier.rfft(v), fourier.irfft(x, 5)],
     "dropped": lambda x, v, n: v[n:][: n - 1].dimshuffle(()),
 }  # fmt: skip
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 
-from phintys.tensor.standard import linalg
+from phintys.tensor.standard import fft, linalg
 from phintys.tensor.standard.creation import *
 from phintys.tensor.standard.data_types import *
 from phintys.tensor.standard.data_types import __array_namespace_info__, check_version
