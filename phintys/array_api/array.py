@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from phintys.tensor.standard.data_types import check_version
-from phintys.tensor.standard.promotion import check_device, is_number
+from phintys.tensor.standard.promotion import check_device, check_element, is_number
 
 #: Operators of two arrays, and their functions.
 BINARY = {
@@ -164,6 +164,9 @@ class Array:
         return self._apply("get_items", _as_key(key))
 
     def __setitem__(self, key: Any, value: Any, /) -> None:
+        if is_number(value):
+            check_element(value, self.dtype.name)
+            value = Array.of(np.asarray(value, self.dtype))
         self._value = self._apply("with_items", _as_key(key), value)._value
 
     def __len__(self) -> int:

@@ -46,6 +46,17 @@ class TensorVariable(Variable):
         standard.check_version(api_version)
         return standard
 
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        """An object array that contains the variable; TypeError for a dtype of numbers."""
+        if dtype is not None and np.dtype(dtype).kind != "O":
+            raise TypeError(
+                f"{self} is symbolic: it has no values yet and cannot become an array of {dtype}. "
+                "Use astype to convert it in the graph, or eval to compute its value."
+            )
+        found = np.empty((), object)
+        found[()] = self
+        return found
+
     @property
     def dtype(self) -> str:
         """The dtype of the values."""

@@ -46,7 +46,8 @@ BASES = """_Order _Exponentials FixedOpCAReduce _SameDtype _Extreme _Logical Bla
 LENIENT = """
     ARange ARangeLength AllocEmpty Any_ All Prod ProdWithoutZeros Sum CAReduce CumOp Eye Lengths
     LogSoftmax LogSumExp Softmax MakeVector ScalarFromTensor TensorFromScalar Shape Shape_i SortOp
-    ArgSortOp ExtractDiag Subtensor DisconnectedGrad ZeroGrad UndefinedGrad GradClip GradScale
+    ArgSortOp ExtractDiag Fourier Subtensor DisconnectedGrad ZeroGrad UndefinedGrad GradClip
+    GradScale
 """
 
 

@@ -22,7 +22,7 @@ UNARY = {
     "tan": "tan", "tanh": "tanh",
 }  # fmt: skip
 #: Functions that leave integers unchanged, and their rows.
-ROUNDING = {"ceil": "ceil", "floor": "floor", "round": "round_half_to_even", "trunc": "trunc"}
+ROUNDING = {"ceil": "ceil", "floor": "floor", "trunc": "trunc"}
 #: Functions of two arrays, one of which may be a Python number, and their rows.
 BINARY = {
     "add": "add", "atan2": "arctan2", "bitwise_and": "and_", "bitwise_left_shift": "left_shift",
@@ -113,11 +113,21 @@ def positive(x: Any, /) -> Any:
     return as_tensor_variable(x)
 
 
+def round(x: Any, /) -> Any:
+    """The nearest integers, half to even; of complex numbers, of both parts."""
+    x = as_tensor_variable(x)
+    if dtypes.is_discrete(x.type.dtype):
+        return x
+    if not dtypes.is_complex(x.type.dtype):
+        return functions.round_half_to_even(x)
+    parts = functions.real(x), functions.imag(x)
+    return cast(functions.complex(*map(functions.round_half_to_even, parts)), x.type.dtype)
+
+
 def real(x: Any, /) -> Any:
     """The real part; real arrays are returned unchanged."""
     return functions.real(x)
 
 
-__all__ = sorted(  # pyright: ignore[reportUnsupportedDunderAll]
-    [*UNARY, *ROUNDING, *BINARY, "clip", "conj", "floor_divide", "imag", "positive", "real"]
-)
+_OTHERS = ("clip", "conj", "floor_divide", "imag", "positive", "real", "round")
+__all__ = sorted([*UNARY, *ROUNDING, *BINARY, *_OTHERS])  # pyright: ignore[reportUnsupportedDunderAll]

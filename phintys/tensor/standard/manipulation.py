@@ -5,14 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import phintys.tensor as pt
-from phintys.graph.variable import Variable
-from phintys.scalar import dtypes
 from phintys.tensor import numpy_functions
-from phintys.tensor.convert import as_tensor_variable
+from phintys.tensor.convert import as_tensor_variable, constant
 from phintys.tensor.elemwise import cast
 from phintys.tensor.index import set_subtensor
 from phintys.tensor.shape import shape_tuple
-from phintys.tensor.standard.promotion import is_number
+from phintys.tensor.standard.promotion import check_element, is_number
 
 
 def concat(arrays: Any, /, *, axis: Any = 0) -> Any:
@@ -112,7 +110,8 @@ def with_items(x: Any, key: Any, value: Any) -> Any:
     """
     x = as_tensor_variable(x)
     if is_number(value):
-        value = _number(value, x.type.dtype)
+        check_element(value, x.type.dtype)
+        value = constant(value, dtype=x.type.dtype)
     part = x[key]
     if part is x:
         return pt.alloc(cast(value, x.type.dtype), *shape_tuple(x))
@@ -120,19 +119,6 @@ def with_items(x: Any, key: Any, value: Any) -> Any:
     if found.type.ndim > x.type.ndim:  # an index by None or a 0-d mask has added axes of length 1
         return pt.reshape(found, shape_tuple(x), ndim=x.type.ndim)
     return found
-
-
-def _number(value: Any, dtype: str) -> Variable:
-    order = "biufc".replace("u", "")
-    kind = dtypes.kind(dtype).replace("u", "i")
-    if order.index(_kind_of(value)) > order.index(kind):
-        raise TypeError(f"{value!r} cannot be an element of an array of dtype {dtype}.")
-    return pt.as_tensor(pt.constant(value, dtype=dtype))
-
-
-def _kind_of(value: Any) -> str:
-    kinds = ((bool, "b"), (int, "i"), (float, "f"), (complex, "c"))
-    return next(kind for cls, kind in kinds if isinstance(value, cls))
 
 
 __all__ = [

@@ -52,6 +52,15 @@ def number_dtype(value: Number, dtype: str) -> str:
     return complex_of(dtype) if isinstance(value, complex) else dtype
 
 
+def check_element(value: Number, dtype: str) -> None:
+    """TypeError if a Python number is of a kind that a dtype does not hold: 0.5 for integers."""
+    order = ("b", "i", "f", "c")
+    kinds = ((bool, "b"), (int, "i"), (float, "f"), (complex, "c"))
+    kind = next(kind for cls, kind in kinds if isinstance(value, cls))
+    if order.index(kind) > order.index(dtypes.kind(dtype).replace("u", "i")):
+        raise TypeError(f"{value!r} cannot be an element of an array of dtype {dtype}.")
+
+
 def as_array(x: Any) -> Any:
     """``x`` as a tensor variable; a Python number gets its default dtype."""
     return constant(x, dtype=default_dtype(x)) if is_number(x) else as_tensor_variable(x)
