@@ -31,6 +31,7 @@ from phintys.tensor.multi_index import *
 from phintys.tensor.nonzero import *
 from phintys.tensor.packing import *
 from phintys.tensor.permute import *
+from phintys.tensor.quantiles import *
 from phintys.tensor.ranges import *
 from phintys.tensor.reduce import *
 from phintys.tensor.repeat import *
