@@ -25,11 +25,13 @@ from phintys.tensor.elemwise import cast, dimshuffle
 from phintys.tensor.fill_diagonal import *
 from phintys.tensor.grids import *
 from phintys.tensor.index import *
+from phintys.tensor.interpolate import *
 from phintys.tensor.join import *
 from phintys.tensor.math import *
 from phintys.tensor.multi_index import *
 from phintys.tensor.nonzero import *
 from phintys.tensor.packing import *
+from phintys.tensor.pad import *
 from phintys.tensor.permute import *
 from phintys.tensor.quantiles import *
 from phintys.tensor.ranges import *
