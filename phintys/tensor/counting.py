@@ -72,10 +72,11 @@ class Unique(Op):
         return typed_node(op, [x], x.type.dtype, *["int64"] * extra)
 
     def shape_rule(self, s: ShapeContext, x: Shape) -> list[Shape]:
-        count = s.unknown()
-        inverse = product(x) if self.axis is None else x[self.axis]
-        values = tuple([count if k == self.axis else n for k, n in enumerate(x)])
-        found = [(count,) if self.axis is None else values]
+        axis = self.axis
+        count = s.unknown(lambda x: np.unique(x, axis=axis).shape[axis or 0])
+        inverse = product(x) if axis is None else x[axis]
+        values = tuple([count if k == axis else n for k, n in enumerate(x)])
+        found = [(count,) if axis is None else values]
         found += [(count,)] * self.return_index + [(inverse,)] * self.return_inverse
         return found + [(count,)] * self.return_counts
 

@@ -40,10 +40,13 @@ from phintys.tensor.static import as_length
 from phintys.tensor.type import TensorType
 
 #: classes without instances
-BASES = """_Order _Exponentials FixedOpCAReduce _SameDtype _Extreme _Logical BlasOp AddingOp ViewOp
-    RandomVariable SolveBase"""
+BASES = """
+    _Positions _Order _Exponentials FixedOpCAReduce _SameDtype _Extreme _Logical BlasOp AddingOp
+    ViewOp RandomVariable SolveBase
+"""
 #: ops that take inputs of any lengths
 LENIENT = """
+    SearchsortedOp Unique UnravelIndex FillDiagonalOffset JoinDims
     ARange ARangeLength AllocEmpty Any_ All Prod ProdWithoutZeros Sum CAReduce CumOp Eye Lengths
     LogSoftmax LogSumExp Softmax MakeVector ScalarFromTensor TensorFromScalar Shape Shape_i SortOp
     ArgSortOp ExtractDiag Fourier Subtensor DisconnectedGrad ZeroGrad UndefinedGrad GradClip
@@ -89,6 +92,22 @@ MORE = {
         pt.random.normal(v, size=(n, v.shape[0]), rng=np.random.default_rng(1)),
     ],
     "transforms": lambda x, v, n: [fourier.fft(x, n, 0), fourier.rfft(v), fourier.irfft(x, 5)],
+    "searches": lambda x, v, n: [pt.searchsorted(v, x), pt.permute_row_elements(x, pt.argsort(v))],
+    "distinct": lambda x, v, n: [
+        *pt.unique(x, True, True, True, axis=0), *pt.unique(x, True, True, True),
+    ],
+    "positions": lambda x, v, n: [
+        pt.ravel_multi_index((pt.arange(n), n - pt.arange(2)), (n, n + 1)),
+        *pt.unravel_index(pt.arange(n), (n, n)),
+    ],
+    "diagonals filled": lambda x, v, n: [
+        pt.fill_diagonal(x, v[0]), pt.fill_diagonal_offset(x, v[0], n),
+        pt.fill_diagonal(x3(x)[:2, :, :2], v[0]),
+    ],
+    "axes": lambda x, v, n: [
+        *(pt.join_dims(x, 0, k) for k in range(3)),
+        *(pt.split_dims(v, (n, 2)), pt.split_dims(x, (n, 2), 1), pt.split_dims(v[:1], ())),
+    ],
     "dropped": lambda x, v, n: v[n:][: n - 1].dimshuffle(()),
 }  # fmt: skip
 

@@ -289,3 +289,8 @@ def test_inverse_permutation():
     check(pt.inverse_permutation, np.argsort, [np.array([2, 0, 1])])
     perm = np.array([[1, 0, 2], [2, 1, 0]], "int8")
     check(pt.inverse_permutation, lambda p: np.argsort(p).astype("int8"), [perm])
+
+
+@pytest.mark.parametrize("position", [pt.argmax, lambda x: pt.searchsorted(x, x[:2])])
+def test_forward_mode_through_positions_that_depend_on_the_elements(position):
+    check_derivatives(lambda x: x[position(x)] * 2.0, [np.array([1.0, 3.0, 2.0])])
