@@ -196,13 +196,15 @@ class _Function(NamedTuple):
         named: dict[str, Any] = {}
         for key, value in bound.arguments.items():
             parameter, own = signature.parameters[key], self.renamed.get(key, key)
-            if parameter.kind is parameter.VAR_POSITIONAL:
+            if parameter.kind is parameter.VAR_KEYWORD:
+                named |= _accept(name, value, tuple(accepted))
+            elif parameter.kind is parameter.VAR_POSITIONAL:
                 positional += value
             elif parameter.default is parameter.empty and parameter.kind < parameter.KEYWORD_ONLY:
                 positional.append(value)
             elif own in accepted and value is not _NO_VALUE:
                 named[own] = value
-            elif own not in accepted and value != {} and not _is_default(value, parameter.default):
+            elif own not in accepted and not _is_default(value, parameter.default):
                 raise TypeError(_refused_argument(name, key))
         return self.function(*positional, **named)
 
@@ -225,13 +227,14 @@ def function_table() -> dict[str, _Function]:
 #: Functions that have the name that they have in NumPy.
 SAME_NAME = (
     "all", "allclose", "any", "argmax", "argmin", "argsort", "bincount", "broadcast_arrays",
-    "broadcast_to", "choose", "compress", "cumprod", "cumsum", "diag", "diagonal", "diff", "dot",
-    "empty_like", "expand_dims", "flatnonzero", "flip", "geomspace", "histogram", "isclose",
-    "isneginf", "isposinf", "ix_", "linspace", "logspace", "matrix_transpose", "max", "mean",
-    "meshgrid", "min", "moveaxis", "nan_to_num", "nonzero", "ones_like", "outer", "prod", "ptp",
-    "ravel", "ravel_multi_index", "repeat", "round", "searchsorted", "sort", "squeeze", "stack",
-    "sum", "swapaxes", "take", "take_along_axis", "tensordot", "tile", "trace", "transpose", "tril",
-    "tril_indices_from", "triu", "triu_indices_from", "unravel_index", "zeros_like",
+    "broadcast_to", "choose", "compress", "cov", "cumprod", "cumsum", "diag", "diagonal", "diff",
+    "dot", "empty_like", "expand_dims", "flatnonzero", "flip", "geomspace", "histogram", "interp",
+    "isclose", "isneginf", "isposinf", "ix_", "linspace", "logspace", "matrix_transpose", "max",
+    "mean", "median", "meshgrid", "min", "moveaxis", "nan_to_num", "nonzero", "ones_like", "outer",
+    "pad", "percentile", "prod", "ptp", "quantile", "ravel", "ravel_multi_index", "repeat", "round",
+    "searchsorted", "sort", "squeeze", "stack", "sum", "swapaxes", "take", "take_along_axis",
+    "tensordot", "tile", "trace", "transpose", "trapezoid", "tril", "tril_indices_from", "triu",
+    "triu_indices_from", "unravel_index", "zeros_like",
 )  # fmt: skip
 #: Functions that have another name or other names of parameters here.
 RENAMED: dict[str, tuple[Callable[..., Any], dict[str, str]]] = {

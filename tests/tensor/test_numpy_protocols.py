@@ -97,6 +97,7 @@ def test_ufuncs_of_scipy():
         (lambda x: np.ones(3).__iadd__(x), "does not take the argument out"),
         (lambda x: np.round(x, 2), "numpy.round .* argument decimals"),
         (lambda x: np.reshape(x, (3, 1), order="F"), "numpy.reshape .* argument order"),
+        (lambda x: np.pad(x, 1, mode="edge", other=2), "numpy.pad .* argument other"),
         (lambda x: np.asarray(x, float), "x is symbolic: .*eval"),
         (lambda x: np.array([x, 1.0], "int64"), "x is symbolic: .*eval"),
         (lambda x: np.copyto(np.ones(3), x), r"numpy.copyto .*x\[i\].set"),
@@ -178,6 +179,7 @@ CALLS = {
     "concatenate": (lambda x, y: np.concatenate([x, y], axis=1), M, N * 1.0),
     "copy": (np.copy, V),
     "count_nonzero": (lambda x: np.count_nonzero(x, axis=1), N),
+    "cov": (lambda x: np.cov(x, ddof=0), M),
     "cumprod": (lambda x: np.cumprod(x, axis=1), M),
     "cumsum": (lambda x: np.cumsum(x), M),
     "diag": (lambda x: np.diag(x, 1), M),
@@ -198,6 +200,7 @@ CALLS = {
     "i0": (np.i0, V),
     "imag": (np.imag, V + 1j * W),
     "inner": (np.inner, M, V),
+    "interp": (lambda x, y: np.interp(x, np.arange(3.0), y), M, V),
     "isclose": (lambda x, y: np.isclose(x, y, rtol=3), V, W),
     "iscomplex": (np.iscomplex, np.array([1.0, 2j])),
     "isneginf": (np.isneginf, np.array([1.0, -np.inf])),
@@ -210,14 +213,18 @@ CALLS = {
     "max": (lambda x: np.max(x, axis=1, keepdims=True), M),
     "mean": (lambda x: np.mean(x, axis=(0, 1)), M),
     "meshgrid": (lambda x, y: np.meshgrid(x, y, indexing="ij")[1], V, W),
+    "median": (lambda x: np.median(x, axis=1), M),
     "min": (np.min, M),
     "moveaxis": (lambda x: np.moveaxis(x, 0, 1), M),
     "nan_to_num": (lambda x: np.nan_to_num(x, nan=1.0), np.array([np.nan, 2.0])),
     "nonzero": (lambda x: np.nonzero(x)[1], N),
     "ones_like": (lambda x: np.ones_like(x, dtype="int8"), V),
     "outer": (np.outer, V, W),
+    "pad": (lambda x: np.pad(x, 2, constant_values=1.5), M),
+    "percentile": (lambda x: np.percentile(x, 30.0, axis=0), M),
     "prod": (lambda x: np.prod(x, 1), M),
     "ptp": (lambda x: np.ptp(x, 0), M),
+    "quantile": (lambda x: np.quantile(x, 0.3, axis=1, keepdims=True), M),
     "ravel": (np.ravel, M),
     "ravel_multi_index": (lambda x: np.ravel_multi_index((x, x), (4, 5)), N[0]),
     "real": (np.real, V + 1j * W),
@@ -240,6 +247,7 @@ CALLS = {
     "tile": (lambda x: np.tile(x, (2, 1)), M),
     "trace": (lambda x: np.trace(x, 1), M),
     "transpose": (lambda x: np.transpose(x, (1, 0)), M),
+    "trapezoid": (lambda x: np.trapezoid(x, axis=0), M),
     "tril": (lambda x: np.tril(x, -1), M),
     "tril_indices_from": (lambda x: np.tril_indices_from(x, 1)[1], M),
     "triu": (lambda x: np.triu(x, 1), M),
@@ -294,5 +302,5 @@ def test_other_functions_are_refused(name):
 
 
 def test_every_function_of_the_table_exists_in_numpy():
-    since_2 = {"numpy.astype", "numpy.matrix_transpose"}
+    since_2 = {"numpy.astype", "numpy.matrix_transpose", "numpy.trapezoid"}
     assert function_table().keys() - dispatched().keys() <= since_2
