@@ -175,6 +175,14 @@ def test_binary(name, dtype):
         assert_same(function(number, xp.asarray(x)), numpys(name)(typed, x))
 
 
+def test_expm1_of_complex_infinities():
+    """Where the real part is infinite NumPy's expm1 is NaN; here it is exp(x) - 1."""
+    x = np.array([complex(np.inf, 0), complex(-np.inf, np.inf), complex(-np.inf, np.nan), 1e-9j])
+    found = xp.expm1(xp.asarray(x)).value
+    assert found[0] == complex(np.inf, 0) and found[1] == found[2] == -1
+    assert found[3] == np.expm1(x[3])
+
+
 def test_floor_divide_of_infinities():
     x = xp.asarray([np.inf, -np.inf, 1.0, 1.0, np.inf, 7.0])
     y = xp.asarray([2.0, 2.0, np.inf, -np.inf, np.inf, -2.0])
