@@ -4,6 +4,8 @@ PYTHON ?= python3
 PEERS ?=
 # further arguments of `make fuzz`
 FUZZ ?=
+# the folder of the suite that `make array-api` runs
+SUITE ?= ../array-api-tests
 # what `make test-arm` runs: the whole pipeline, steps and loading, the matrix on the llvm backend
 ARM_FILES := jit loader runtime target llvm_control llvm_blas threads strided rows scattered indexed
 ARM_TESTS ?= tests/test_smoke.py $(ARM_FILES:%=tests/backends/llvm/test_%.py) tests/matrix \
@@ -12,7 +14,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-arm fuzz lint types docs bench size clean
+.PHONY: help demo test test-arm fuzz array-api lint types docs bench size clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/'
@@ -41,6 +43,10 @@ test: $(VENV)/test  ## lint, check types, run all tests
 
 fuzz: $(VENV)/test  ## random programs on all backends; FUZZ="--seed 5000 --count 200" for others
 	$(BIN)/python -m tests.fuzz --count 10000 $(FUZZ)
+
+array-api: $(VENV)/test  ## the public suite of the array API, from its folder SUITE, against the expected failures
+	$(BIN)/python -m pip install --quiet ndindex pytest-json-report
+	$(BIN)/python -m tests.array_api $(SUITE)
 
 .arm/made: tests/arm/setup.py pyproject.toml | $(VENV)/made
 	$(BIN)/python tests/arm/setup.py .arm

@@ -79,7 +79,7 @@ def var(
     x = as_tensor_variable(input)
     centred = x - mean(x, axis, keepdims=True)
     count = _count(x, axis)
-    divisor = count - cast(as_length(ddof), "float64")
+    divisor = count - cast(as_tensor_variable(ddof), "float64")
     squares = functions.sqr(functions.abs(centred)) if _is_complex(x) else functions.sqr(centred)
     total = sum_over(squares, axis, keepdims=keepdims)
     if corrected:
