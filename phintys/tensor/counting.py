@@ -85,7 +85,8 @@ class Unique(Op):
         self, node: Apply, inputs: Sequence[np.ndarray], output_storage: list[list[Any]]
     ) -> None:
         flags = self.return_index, self.return_inverse, self.return_counts
-        found: Any = np.unique(inputs[0], *flags, axis=self.axis)
+        distinct: Any = np.unique
+        found = distinct(inputs[0], *flags, axis=self.axis)
         values, *positions = found if isinstance(found, tuple) else (found,)
         output_storage[0][0] = np.asarray(values)
         for cell, p in zip(output_storage[1:], positions):

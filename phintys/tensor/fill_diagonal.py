@@ -32,7 +32,8 @@ class FillDiagonal(Op):
     is_linear = True
     handles_missing = False
 
-    def make_node(self, a: Any, val: Any) -> Apply:
+    def make_node(self, *inputs: Any) -> Apply:
+        a, val = inputs
         a, val = _operands(self, a, val)
         return typed_node(self, [a, val], a.type.dtype)
 
@@ -79,7 +80,7 @@ class FillDiagonal(Op):
         shape = (*batch, *b.shape(a)[a.ndim - core :])
         places = [b.index(len(batch) + k, shape) for k in range(core)]
         for _ in range(core):
-            numbers = [b.expand(v, v.ndim) for v in numbers]
+            numbers = tuple([b.expand(v, v.ndim) for v in numbers])
         return b.map(self.lowered_element, a, *numbers, *places)
 
     def lowered_element(self, n: Any, x: Any, value: Any, first: Any, *others: Any) -> Any:
@@ -109,7 +110,8 @@ class FillDiagonalOffset(FillDiagonal):
     """
 
     # ----- class and static shape
-    def make_node(self, a: Any, val: Any, offset: Any) -> Apply:
+    def make_node(self, *inputs: Any) -> Apply:
+        a, val, offset = inputs
         a, val = _operands(self, a, val)
         offset = as_tensor_variable(offset)
         if a.type.ndim != 2:
@@ -123,7 +125,8 @@ class FillDiagonalOffset(FillDiagonal):
         self, node: Apply, inputs: Sequence[np.ndarray], output_storage: list[list[Any]]
     ) -> None:
         a, value, offset = inputs
-        is_filled = np.eye(*a.shape, int(np.clip(offset, -a.shape[0], a.shape[1])), dtype=bool)
+        n, m = a.shape
+        is_filled = np.eye(n, m, int(np.clip(offset, -n, m)), dtype=bool)
         output_storage[0][0] = np.where(is_filled, value, a)
 
     # ----- derivative

@@ -7,14 +7,13 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from phintys.graph.variable import Variable
 from phintys.scalar import dtypes
 from phintys.tensor.axes import expand_dims
 from phintys.tensor.convert import as_tensor_variable
 from phintys.tensor.creation import alloc
 from phintys.tensor.elemwise import cast, dimshuffle, functions
 from phintys.tensor.grids import ix_
-from phintys.tensor.index import set_subtensor
+from phintys.tensor.index import getitem, set_subtensor
 from phintys.tensor.join import concatenate
 from phintys.tensor.lengths import checked_lengths
 from phintys.tensor.quantiles import median
@@ -24,6 +23,7 @@ from phintys.tensor.reduce import min as min_over
 from phintys.tensor.shape import length, shape_tuple
 from phintys.tensor.static import as_length, known_length
 from phintys.tensor.statistics import mean
+from phintys.tensor.variable import TensorVariable
 
 __all__ = ["pad"]
 
@@ -136,11 +136,11 @@ def _pairs(value: Any, ndim: int, name: str) -> list[Pair]:
 
 def _listed(value: Any) -> list[Any] | None:
     """The items of a sequence, or of a tensor with at least one axis; else None."""
-    if isinstance(value, Variable):
+    if isinstance(value, TensorVariable):
         count = value.type.shape[0] if value.type.ndim else 0
         if count is None:
             raise ValueError(f"The shape of {value} must be known: {value.type}.")
-        return [value[k] for k in range(count)] if value.type.ndim else None
+        return [getitem(value, k) for k in range(count)] if value.type.ndim else None
     return list(value) if isinstance(value, Sequence) or np.ndim(value) else None
 
 

@@ -270,10 +270,10 @@ def bartlett(M: Any) -> Any:
     >>> pt.bartlett(5).eval()
     array([0. , 0.5, 1. , 0.5, 0. ])
     """
-    M = as_tensor_variable(M)
-    if M.type.ndim != 0 or M.type.dtype not in dtypes.INTEGER:
-        raise TypeError(f"The number of points is an integer; {M} has type {M.type}.")
-    count = functions.maximum(as_length(M), 0)
+    points = as_tensor_variable(M)
+    if points.type.ndim != 0 or points.type.dtype not in dtypes.INTEGER:
+        raise TypeError(f"The number of points is an integer; {points} is {points.type}.")
+    count = functions.maximum(as_length(points), 0)
     n, last = cast(arange(count), "float64"), cast(count - 1, "float64")
     half = functions.switch(functions.eq(count, 1), 1.0, last / 2.0)
     rising = functions.le(n, half)

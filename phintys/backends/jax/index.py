@@ -102,7 +102,7 @@ def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
 @jax_funcify.register(PermuteRowElements)
 def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
     def compute(x: Any, y: Any) -> Any:
-        shape = jnp.broadcast_shapes(x.shape, y.shape)
+        shape: Any = jnp.broadcast_shapes(x.shape, y.shape)
         x, y = jnp.broadcast_to(x, shape), _integers(y, shape[-1], len(shape) - 1)
         y = jnp.broadcast_to(y, shape)
         if op.inverse:
