@@ -38,7 +38,7 @@ demo: $(VENV)/demo  ## train a classifier of handwritten digits; the loss curve 
 test: $(VENV)/test  ## lint, check types, run all tests
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/pyright
+	$(BIN)/pyright --pythonpath $(BIN)/python
 	$(BIN)/python -m pytest -n 2
 
 fuzz: $(VENV)/test  ## random programs on all backends; FUZZ="--seed 5000 --count 200" for others
@@ -60,7 +60,7 @@ lint: $(VENV)/test  ## format and lint
 	$(BIN)/ruff check --fix .
 
 types: $(VENV)/test  ## check types
-	$(BIN)/pyright
+	$(BIN)/pyright --pythonpath $(BIN)/python
 
 docs: $(VENV)/made  ## build the documentation into docs/_build
 	$(BIN)/python -m pip install --quiet --editable '.[docs]'
