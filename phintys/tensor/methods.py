@@ -12,7 +12,16 @@ from phintys.graph.variable import Variable
 from phintys.scalar.dtypes import is_complex
 from phintys.scalar.type import ScalarType
 from phintys.tensor import axes, creation, cumulative, index, math, reduce, statistics
-from phintys.tensor.aliases import Axis, DTypeLike, Index, Kind, Length, ShapeLike, TensorLike
+from phintys.tensor.aliases import (
+    Axis,
+    DTypeLike,
+    Index,
+    Kind,
+    Length,
+    ShapeLike,
+    Side,
+    TensorLike,
+)
 from phintys.tensor.convert import tensor_variable_of
 from phintys.tensor.diagonal import diagonal, trace
 from phintys.tensor.dot import dot, matmul
@@ -22,7 +31,7 @@ from phintys.tensor.nonzero import nonzero
 from phintys.tensor.ranges import eye
 from phintys.tensor.repeat import repeat
 from phintys.tensor.reshape import flatten, reshape
-from phintys.tensor.search import Side, searchsorted
+from phintys.tensor.search import searchsorted
 from phintys.tensor.shape import shape
 from phintys.tensor.sort import argsort, sort
 from phintys.tensor.static import get_underlying_scalar_constant_value
@@ -112,7 +121,7 @@ class _Operators(_Base):
         return self // other, self % other
 
     def __rdivmod__(self, other: TensorLike) -> tuple[TensorVariable, TensorVariable]:
-        return other // self, other % self
+        return self.__rfloordiv__(other), self.__rmod__(other)
 
     def __matmul__(self, other: TensorLike) -> TensorVariable:
         return matmul(self, other) if is_operand(other) else NotImplemented

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from phintys.graph.shapes import Shape, ShapeContext
 from phintys.graph.variable import Apply
 from phintys.routines import Array, Longs, Real, routine
 from phintys.scalar import dtypes
+from phintys.tensor.aliases import Side
 from phintys.tensor.blockwise import Blockwise
 from phintys.tensor.convert import as_tensor_variable
 from phintys.tensor.elemwise import cast
@@ -23,8 +24,6 @@ from phintys.tensor.sort import argsort
 from phintys.tensor.type import typed_node
 
 __all__ = ["argtopk", "searchsorted", "topk", "topk_and_argtopk"]
-
-Side = Literal["left", "right"]
 
 # ======================================================================== SearchsortedOp
 

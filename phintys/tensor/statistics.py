@@ -13,7 +13,6 @@ from phintys.tensor.reduce import min as min_over
 from phintys.tensor.reduce import normalize_axes
 from phintys.tensor.reduce import sum as sum_over
 from phintys.tensor.shape import length, product
-from phintys.tensor.static import as_length
 from phintys.tensor.variable import TensorVariable
 
 __all__ = ["mean", "ptp", "std", "var"]

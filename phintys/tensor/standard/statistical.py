@@ -100,9 +100,8 @@ def _cumulative(
     found = function(x, axis)
     if not include_initial:
         return found
-    lengths = list(shape_tuple(x))
-    lengths[axis] = 1
-    return concat([initial(lengths, x.type.dtype), found], axis=axis)
+    first = [1 if a == axis % x.type.ndim else n for a, n in enumerate(shape_tuple(x))]
+    return concat([initial(first, x.type.dtype), found], axis=axis)
 
 
 def diff(x: Any, /, *, axis: int = -1, n: int = 1, prepend: Any = None, append: Any = None) -> Any:
