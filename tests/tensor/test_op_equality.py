@@ -67,6 +67,8 @@ VALUES = {
     "mode": ["add", "mul"],
     "RavelMultiIndex.mode": ["raise", "wrap", "clip"],
     "order": ["C", "F"],
+    "Fourier.kind": ["fft", "irfft"],
+    "norm": ["backward", "ortho"],
     "side": ["left", "right"],
     "inverse": FLAG,
     "return_index": FLAG,
