@@ -122,9 +122,7 @@ class RaggedLoop(Value):
         """
         draft, last = writer.draft, len(writer.draft.space) - 1
         if last not in draft.axes(at):
-            counter = draft.emit("index", "int64", (), last)
-            nothing = draft.emit("mul", "int64", (counter, draft.dim(ZERO)))
-            at = draft.emit("add", "int64", (at, nothing))
+            at = draft.along(at, last)
         return draft.emit("wrap", "int64", (at, draft.dim(writer.find(length))))
 
 

@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import phintys.tensor as pt
+from phintys.memo import Memo
 from phintys.scalar.op import TABLE
 from phintys.tensor import numpy_functions
 from phintys.tensor.convert import as_tensor_variable
@@ -158,7 +159,7 @@ def _reduced(
     name: str, function: Callable[..., Any], x: Any, axis: Any = 0, *more: Any, **given: Any
 ) -> Any:
     named = dict(zip(("dtype", "out", "keepdims"), more)) | given
-    accepted = inspect.signature(function).parameters.keys() & {"dtype", "keepdims"}
+    accepted = _signature(function).parameters.keys() & {"dtype", "keepdims"}
     named = _accept(name, named, tuple(accepted))
     return function(as_tensor_variable(x), axis=axis, **named)
 
@@ -189,7 +190,7 @@ class _Function(NamedTuple):
     renamed: dict[str, str]
 
     def __call__(self, name: str, signature: inspect.Signature, args: Any, kwargs: Any) -> Any:
-        accepted = inspect.signature(self.function).parameters
+        accepted = _signature(self.function).parameters
         bound = signature.bind(*args, **kwargs)
         bound.apply_defaults()
         positional: list[Any] = []
@@ -269,7 +270,15 @@ def apply_function(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -
     row = function_table().get(name)
     if row is None:
         raise TypeError(_refused(name))
-    return row(name, inspect.signature(function), args, kwargs)
+    return row(name, _signature(function), args, kwargs)
+
+
+_signatures: Memo[Any, inspect.Signature] = Memo(512, "signatures of NumPy's functions")
+
+
+def _signature(function: Callable[..., Any]) -> inspect.Signature:
+    found = _signatures[function]
+    return _signatures.keep(function, inspect.signature(function)) if found is None else found
 
 
 def _refused(name: str) -> str:
