@@ -242,7 +242,9 @@ def _performing(node: Apply, arrays: Sequence[int]) -> Callable[..., Any]:
 
 
 def _declared(value: Any, v: Any) -> Any:
-    """A result converted to the dtype of its variable, contiguous and writeable."""
+    """A result as Numba takes it: an array contiguous and writeable, a scalar as NumPy's scalar."""
+    if isinstance(v.type, ScalarType):
+        return np.asarray(value, v.type.dtype)[()]
     if not _is_tensor(v):
         return value
     found = np.asarray(value, v.type.dtype, order="C")
