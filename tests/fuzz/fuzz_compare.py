@@ -68,8 +68,16 @@ class Conditioning:
     def __init__(self, built: Built, arguments: Sequence[Any]) -> None:
         self.built, self.arguments = built, list(map(native, arguments))
         with np.errstate(all="ignore"):
-            self.moved = [self._run(_moving(k)) for k in range(ROUNDS)]
+            found = [self._moved(k) for k in range(ROUNDS)]
             self.wide = self._run(_widening)
+        self.moved = [m for m in found if m is not None]
+
+    def _moved(self, k: int) -> list[np.ndarray] | None:
+        """The results moved; None if a length or position that depends on rounding does not fit."""
+        try:
+            return self._run(_moving(k))
+        except (ValueError, IndexError):
+            return None
 
     def _run(self, change: Any) -> list[np.ndarray]:
         b = self.built
@@ -89,7 +97,7 @@ class Conditioning:
         """Where a result may differ from the truth because of rounding alone."""
         with np.errstate(all="ignore"):
             others = [m[number] for m in self.moved if m[number].shape == expected.shape]
-            if len(others) < len(self.moved):
+            if not others or len(others) < len(self.moved):
                 return np.ones(expected.shape, bool)  # a length depends on rounding
             wide = self.wide[number]
             wide = wide if wide.shape == expected.shape else expected
