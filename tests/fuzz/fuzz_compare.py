@@ -183,15 +183,19 @@ class _moving:
             return value
         if value.dtype.kind not in "fc" or not value.size:
             return value
-        info, u = np.finfo(value.dtype), self.gen.uniform(-1, 1, value.shape)
-        moved = value * (1 + 2 * info.eps * u)
+        info = np.finfo(value.dtype)
+        moved = value * (1 + info.eps * self._steps(value.shape))
         if within:
-            moved = moved + 2 * info.eps * u * _largest(inputs)
+            moved = moved + info.eps * self._steps(value.shape) * _largest(inputs)
         small = (np.abs(value) < 64 * info.tiny) & (value != 0)
         units = self.gen.integers(-2, 3, value.shape) * info.smallest_subnormal
         moved = np.where(small, value + units, moved)
         moved = self._overflown(moved, inputs, within, info)
         return (np.full_like(moved, self.wild) if extreme else moved).astype(value.dtype)
+
+    def _steps(self, shape: tuple[int, ...]) -> np.ndarray:
+        """Numbers from -2 to 2, but not from -1 to 1: smaller moves would be rounded away."""
+        return self.gen.uniform(1, 2, shape) * self.gen.choice((-1, 1), shape)
 
     def _overflown(self, moved: Any, inputs: list[Any], within: bool, info: Any) -> Any:
         """Values that overflow replaced by such that just do not, and the reverse."""
