@@ -34,7 +34,7 @@ LAPACK = " ".join(LETTERS)
 #: the largest number that functions of Fortran take
 LARGEST_INT = 2**31 - 1
 #: codes of characters that select a variant
-UPPER, LOWER, TRANSPOSED, PLAIN, RIGHT, UNIT, NOT_UNIT = (ord(c) for c in "ULTNRUN")
+UPPER, LOWER, TRANSPOSED, PLAIN, LEFT, RIGHT, UNIT, NOT_UNIT = (ord(c) for c in "ULTNLRUN")
 
 
 class LibraryFunction(NamedTuple):
@@ -120,6 +120,8 @@ def row(text: str) -> LibraryFunction:
 
 potrf = row("lapack potrf char int array int status")
 trsm = row("blas trsm char char char char int int real array int array int")
+gemm = row("blas gemm char char int int int real array int array int real array int")
+symm = row("blas symm char char int int real array int array int real array int")
 quicksort = row("numpy quicksort array size null")
 stablesort = row("numpy stable array size null")
 argquicksort = row("numpy argquicksort array longs size null")

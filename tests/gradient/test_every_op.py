@@ -18,6 +18,7 @@ from phintys.scalar.op import TABLE
 from phintys.tensor import blas, fourier, reduce
 from phintys.tensor.elemwise import Elemwise
 from phintys.tensor.linalg import Cholesky, SolveTriangular
+from phintys.tensor.linalg.decomposition.cholesky_pullback import CholeskyPullback
 from phintys.tensor.others import ProdOthers
 from phintys.tensor.shape import scalar_from_tensor, tensor_from_scalar
 
@@ -107,6 +108,7 @@ STRUCTURED = {
     "Dot of vectors": (lambda x, y: pt.dot(x, y), [V, W]),
     "Blockwise": (lambda x, y: pt.matmul(x, y), [C, N]),
     "Cholesky": (lambda x: Cholesky()(pt.dot(x, x.T)), [M]),
+    "CholeskyPullback": (lambda x, g: CholeskyPullback()(pt.dot(x, x.T), g), [M, M[:, :3]]),
     "SolveTriangular": (
         lambda a, b: SolveTriangular(b_ndim=2, lower=True)(pt.dot(a, a.T), b),
         [M, M],
@@ -153,7 +155,7 @@ def test_two_pullbacks_give_the_pushforward(name):
 SECOND = ["PermuteRowElements", "FillDiagonal", "JoinDims", "SplitDims",
           "CumOp mul", "Prod", "Prod, with a zero", "Softmax", "LogSumExp", "Dot", "Blockwise",
           "Gemm", "Max", "Join", "IncSubtensor, set", "AdvancedSubtensor", "Elemwise, broadcast",
-          "Repeat", "Reshape", "Cholesky", "SolveTriangular"]  # fmt: skip
+          "Repeat", "Reshape", "Cholesky", "CholeskyPullback", "SolveTriangular"]  # fmt: skip
 
 
 @pytest.mark.parametrize("name", SECOND)

@@ -31,6 +31,7 @@ from phintys.tensor.blockwise import Blockwise
 from phintys.tensor.cumulative import CumOp
 from phintys.tensor.lengths import checked_lengths
 from phintys.tensor.linalg.decomposition.cholesky import Cholesky
+from phintys.tensor.linalg.decomposition.cholesky_pullback import CholeskyPullback
 from phintys.tensor.linalg.solvers.triangular import SolveTriangular
 from phintys.tensor.others import ProdOthers
 from phintys.tensor.ranges import ARange, ARangeLength
@@ -86,7 +87,10 @@ MORE = {
     "specified": lambda x, v, n: pt.specify_shape(v, (v.shape[0],)),
     "written": lambda x, v, n: [pt.inc_subtensor(x[1:], x[1:]), pt.set_subtensor(x[n], v)],
     "elementwise": lambda x, v, n: [x + pt.sqr(x), x * v, pt.switch(x > 0, x, v)],
-    "factors": lambda x, v, n: [Cholesky()(x @ x.T), SolveTriangular(b_ndim=1)(x.T @ x, v)],
+    "factors": lambda x, v, n: [
+        *(Cholesky()(x @ x.T), SolveTriangular(b_ndim=1)(x.T @ x, v)),
+        CholeskyPullback()(x @ x.T, x @ x.T),
+    ],
     "draws": lambda x, v, n: [
         pt.random.normal(x, pt.exp(v), rng=np.random.default_rng(1)),
         pt.random.normal(v, size=(n, v.shape[0]), rng=np.random.default_rng(1)),

@@ -12,6 +12,7 @@ from phintys.backends.jax.dispatch import jax_funcify, require
 from phintys.backends.jax.native import astype
 from phintys.graph.shapes import check_shapes
 from phintys.tensor.linalg.decomposition.cholesky import Cholesky
+from phintys.tensor.linalg.decomposition.cholesky_pullback import CholeskyPullback
 from phintys.tensor.linalg.solvers.triangular import SolveTriangular
 
 
@@ -33,6 +34,24 @@ def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
             positive = ~jnp.isnan(jnp.diagonal(factor))
             require(positive, "A matrix is not positive definite.", np.linalg.LinAlgError)
         return factor
+
+    return compute
+
+
+@jax_funcify.register(CholeskyPullback)
+def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
+    dtype = node.outputs[0].type.dtype
+
+    def compute(factor: Any, g: Any) -> Any:
+        check_shapes(node, [factor, g])
+        factor, g = (jnp.tril(astype(x, dtype)) for x in (factor, g))
+        if g.size == 0:
+            return g
+        s = jnp.tril(factor.T @ g)
+        s = s - 0.5 * jnp.diag(jnp.diagonal(s))
+        for _ in range(2):  # s becomes inv(L)^T s inv(L)
+            s = jax.scipy.linalg.solve_triangular(factor, s, lower=True, trans=1).T
+        return jnp.tril(s + s.T) - jnp.diag(jnp.diagonal(s))
 
     return compute
 

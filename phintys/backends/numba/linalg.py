@@ -14,6 +14,10 @@ from phintys.routines import Routine
 from phintys.routines.language import PART
 from phintys.routines.libraries import LibraryFunction
 from phintys.tensor.linalg.decomposition.cholesky import Cholesky, factor_positive
+from phintys.tensor.linalg.decomposition.cholesky_pullback import (
+    CholeskyPullback,
+    differentiate_factor,
+)
 from phintys.tensor.linalg.solvers.triangular import SolveTriangular, substitute
 
 _CELLS = {"char": "np.int8", "int": "np.int32", "status": "np.int32"}
@@ -61,6 +65,20 @@ def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
     ]
     f = routine_function(factor_positive, dtype)
     return compiled(define("cholesky", ["x"], body), f=f, error=np.linalg.LinAlgError)
+
+
+@numba_funcify.register(CholeskyPullback)
+def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
+    dtype = node.outputs[0].type.dtype
+    body = [
+        "if a.shape[0] != a.shape[1] or a.shape != g.shape:",
+        "    raise ValueError('The shapes do not fit.')",
+        f"m, out = a.astype(np.{dtype}), g.astype(np.{dtype})",
+        f"f(a.shape[0], {_flat('m', dtype)}, {_flat('out', dtype)})",
+        "return out",
+    ]
+    f = routine_function(differentiate_factor, dtype)
+    return compiled(define("cholesky_pullback", ["a", "g"], body), f=f)
 
 
 @numba_funcify.register(SolveTriangular)

@@ -85,3 +85,8 @@ def diagonal_part(x: TensorVariable) -> TensorVariable:
     """A matrix with the real part of the diagonal, zero elsewhere."""
     real = functions.real(x) if dtypes.is_complex(x.type.dtype) else x
     return tril(triu(real))
+
+
+def halved(s: TensorVariable) -> TensorVariable:
+    """The lower triangle, with half the diagonal."""
+    return triangle(s, True, 1) + 0.5 * diagonal_part(s)

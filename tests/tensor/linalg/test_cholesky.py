@@ -13,6 +13,13 @@ from phintys.errors import ShapeError
 from phintys.lowering.program import External, Python
 from phintys.tensor.blockwise import Blockwise
 from phintys.tensor.linalg import Cholesky, SolveTriangular, cholesky, solve_triangular
+from phintys.tensor.linalg.decomposition.cholesky_pullback import (
+    CholeskyPullback,
+    cholesky_pullback,
+)
+from phintys.tensor.linalg.decomposition.cholesky_pullback import (
+    formula as cholesky_pullback_formula,
+)
 
 BACKENDS = ("PY", "FAST_RUN", "C", "JAX", "NUMBA")
 DTYPES = ("float32", "float64", "complex64", "complex128")
@@ -108,6 +115,26 @@ def test_solve_triangular(dtype, mode):
             close(matrix, np.linalg.solve(full, b))
             close(vector, np.linalg.solve(full, b[:, :1])[:, 0])
             close(empty, b[:, :0])
+
+
+@pytest.mark.parametrize(("mode", "dtype"), [(m, d) for m, d in CELLS if "complex" not in d])
+def test_pullback_of_cholesky(dtype, mode):
+    """Blocks of rows give what the formula gives; only the lower triangles are read."""
+    f = compiled(mode, cholesky_pullback, (dtype, 2), (dtype, 2))
+    formula = compiled("PY", cholesky_pullback_formula, (dtype, 2), (dtype, 2))
+    for n in (0, 1, 2, 32, 33, 70) if mode != "JAX" else (0, 3):
+        lower = np.tri(n, dtype=bool)
+        factor = np.linalg.cholesky(positive((n, n), dtype)) if n else random((n, n), dtype)
+        g = random((n, n), dtype, 1)
+        unread = [np.where(lower, x, np.array(np.nan, dtype)) for x in (factor, g)]
+        close(f(*unread), formula(factor, g))
+
+
+def test_pullback_of_cholesky_over_batches():
+    factor = np.linalg.cholesky(positive((3, 5, 5)))
+    check_batched(Blockwise(CholeskyPullback()), [factor, random((3, 5, 5), "float64")])
+    with pytest.raises(ShapeError, match="differ"):
+        run("FAST_RUN", cholesky_pullback, np.eye(3), np.eye(4))
 
 
 def test_dtypes_of_results():

@@ -17,10 +17,12 @@ from phintys.tensor.aliases import Arrays, TensorLike
 from phintys.tensor.blockwise import Blockwise
 from phintys.tensor.dot import matmul
 from phintys.tensor.elemwise import match_dtype
+from phintys.tensor.linalg.decomposition.cholesky_pullback import cholesky_pullback
 from phintys.tensor.linalg.matrix_op import (
     MatrixOp,
     adjoint,
     diagonal_part,
+    halved,
     inexact,
     nan_like,
     square,
@@ -90,11 +92,7 @@ class Cholesky(MatrixOp):
     # ----- derivative (I. Murray, "Differentiation of the Cholesky decomposition", 2016)
     def pullback(self, inputs: Tensors, outputs: Tensors, cotangents: Tensors) -> list[Variable]:
         (x,), factor, g = inputs, self._lower(outputs[0]), self._lower(cotangents[0])
-        s = _halved(matmul(adjoint(factor), g))
-        for _ in range(2):  # s becomes inv(L)^H s inv(L)
-            s = adjoint(solve_triangular(factor, s, lower=True, trans="C"))
-        s = triangle(s + adjoint(s), True, 1) + diagonal_part(s)
-        return [match_dtype(self._lower(s), x)]
+        return [match_dtype(self._lower(cholesky_pullback(factor, g)), x)]
 
     def pushforward(self, inputs: Tensors, outputs: Tensors, tangents: Tensors) -> list[Variable]:
         factor, t = self._lower(outputs[0]), self._lower(tangents[0])
@@ -102,7 +100,7 @@ class Cholesky(MatrixOp):
         s = s + adjoint(s) + diagonal_part(t)
         for _ in range(2):  # s becomes inv(L) s inv(L)^H
             s = adjoint(solve_triangular(factor, s, lower=True))
-        return [match_dtype(self._lower(matmul(factor, _halved(s))), outputs[0])]
+        return [match_dtype(self._lower(matmul(factor, halved(s))), outputs[0])]
 
     def _lower(self, x: TensorVariable) -> TensorVariable:
         """A lower triangular matrix as the op computes it, and back."""
@@ -122,11 +120,6 @@ class Cholesky(MatrixOp):
         if not allowed_inplace_inputs:
             return self
         return Cholesky(lower=self.lower, overwrite_a=True, on_error=self.on_error)
-
-
-def _halved(s: TensorVariable) -> TensorVariable:
-    """The lower triangle, with half the diagonal."""
-    return triangle(s, True, 1) + 0.5 * diagonal_part(s)
 
 
 @routine(LAPACK, (np.linalg.LinAlgError, "Matrix is not positive definite"))
