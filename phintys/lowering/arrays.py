@@ -36,7 +36,7 @@ from phintys.lowering.values import (
     View,
 )
 from phintys.scalar.conversion import converted
-from phintys.scalar.native import NATIVE_DTYPES
+from phintys.scalar.native import COMPUTED_IN, NATIVE_DTYPES
 
 #: longest vector whose integers are tracked as Dims (`Value.content`)
 _MAX_CONTENT = 64
@@ -308,7 +308,8 @@ class ArrayBuilder:
     ) -> Value:
         """The reduction ``add mul max min and or xor argmax argmin`` over axes, which are dropped.
 
-        ``dtype`` is that of the accumulator and the result; the value is cast to it first.
+        ``dtype`` is that of the accumulator and the result; the value is cast to it first.  float16
+        accumulates in float32.
         ``argmax`` and ``argmin`` give the int64 position in the reduced axes, flattened in C order.
         """
         axes = tuple(sorted(a % value.ndim for a in axes))
@@ -325,6 +326,9 @@ class ArrayBuilder:
         found = "int64" if kind.startswith("arg") else str(value.dtype)
         if value.dtype not in NATIVE_DTYPES:
             raise NotNative(str(value.dtype))
+        if value.dtype in COMPUTED_IN:
+            wide = self.reduce(kind, self.cast(value, COMPUTED_IN[value.dtype]), axes)
+            return self.cast(wide, found)
         kind = combination(kind, value.dtype)
         result = self._add(Reduce(kind, value, axes, found))
         if value.content is not None and kind in _FOLD and value.ndim == 1:

@@ -47,7 +47,7 @@ from phintys.lowering.reductions import combination
 from phintys.lowering.shapes import LoweredShapes
 from phintys.lowering.values import Literal, Shape, Source, Value, View
 from phintys.routines import Routine
-from phintys.scalar.native import DISTRIBUTIONS, NATIVE_DTYPES
+from phintys.scalar.native import COMPUTED_IN, DISTRIBUTIONS, NATIVE_DTYPES
 
 __all__ = ["Builder", "NotNative"]
 
@@ -102,6 +102,9 @@ class Builder(ArrayBuilder):
         """
         spread = self._spread(segments, elements)
         function, found = self._element_function(fn, spread, dtype)
+        if found in COMPUTED_IN:
+            wide = self.reduce_segments(kind, segments, fn, *elements, dtype=COMPUTED_IN[found])
+            return wide if kind.startswith("arg") else self.cast(wide, found)
         found = "int64" if kind.startswith("arg") else found
         kind = combination(kind, found)
         return self._add(RaggedReduce(kind, found, segments, spread, function))
@@ -182,9 +185,11 @@ class Builder(ArrayBuilder):
     ) -> Value:
         """``alpha * a @ b + beta * c`` of matrices; leading axes are batch axes and broadcast.
 
-        float32 and float64 use BLAS.  Other dtypes become an elementwise product and a sum, and
-        ignore ``c`` and ``alpha``.
+        float32 and float64 use BLAS, float16 as float32.  Other dtypes become an elementwise
+        product and a sum.  Dtypes other than float32 and float64 ignore ``c`` and ``alpha``.
         """
+        if a.dtype in COMPUTED_IN:
+            return self._in_wide(self.gemm, a, b)
         rank = max(a.ndim, b.ndim)
         a, b = self._pad_left(a, rank), self._pad_left(b, rank)
         k = self.unify(a.shape[-1], b.shape[-2], "matrix product: the inner lengths differ")
@@ -208,6 +213,8 @@ class Builder(ArrayBuilder):
         beta: float | Value = 1.0,
     ) -> Value:
         """``alpha * a @ x + beta * y`` of a matrix and vectors; dtypes as for `gemm`."""
+        if a.dtype in COMPUTED_IN:
+            return self._in_wide(self.gemv, a, x)
         k = self.unify(a.shape[1], x.shape[0], "matrix-vector product: the lengths differ")
         m = self.length(a, 0)
         if a.dtype not in ("float32", "float64"):
@@ -228,7 +235,14 @@ class Builder(ArrayBuilder):
         """The inner product of two vectors, as a product and a sum, which can be fused."""
         return self._multiply_add(x, y, -1)
 
+    def _in_wide(self, product_: Callable[..., Value], *factors: Value) -> Value:
+        """A product of factors of one dtype, computed as `COMPUTED_IN` says, in their dtype."""
+        dtype = str(factors[0].dtype)
+        return self.cast(product_(*[self.cast(v, COMPUTED_IN[dtype]) for v in factors]), dtype)
+
     def _multiply_add(self, x: Value, y: Value, axis: int) -> Value:
+        if x.dtype in COMPUTED_IN:
+            return self._in_wide(lambda x, y: self._multiply_add(x, y, axis), x, y)
         if x.dtype == "bool":
             product_ = self.map(lambda n, x, y: n.__getattr__("and")(x, y), x, y)
             return self.reduce("or", product_, (axis,))

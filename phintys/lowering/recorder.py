@@ -10,7 +10,7 @@ import numpy as np
 from phintys.dims import Dim, dim_max, dim_min
 from phintys.lowering.elementwise import Map
 from phintys.lowering.program import Inst
-from phintys.scalar.native import INSTRUCTIONS
+from phintys.scalar.native import COMPUTED_IN, INSTRUCTIONS
 
 
 class Scalar:
@@ -24,7 +24,10 @@ class Scalar:
 
 
 class Recorder:
-    """The `Native` that records the instructions of a scalar function."""
+    """The `Native` that records the instructions of a scalar function.
+
+    An instruction on float16 is recorded as one on float32, whose result is cast (`COMPUTED_IN`).
+    """
 
     def __init__(self, count: int):
         self.count = count  # arguments come first
@@ -44,7 +47,12 @@ class Recorder:
         return x if x.dtype == dtype else self.emit("cast", dtype, (x,))
 
     def call(self, name: str, *args: Scalar) -> Scalar:
-        return self.emit("call", args[0].dtype, args, name)
+        result, args = args[0].dtype, self._computed(args)
+        return self.cast(self.emit("call", args[0].dtype, args, name), result)
+
+    def _computed(self, args: Sequence[Scalar]) -> tuple[Scalar, ...]:
+        """Arguments of an instruction, cast to the dtype in which it is computed."""
+        return tuple([self.cast(a, COMPUTED_IN.get(a.dtype, a.dtype)) for a in args])
 
     def dtype(self, x: Scalar) -> str:
         return x.dtype
@@ -58,7 +66,12 @@ class Recorder:
         def record(*args: Scalar) -> Scalar:
             if len(args) != row.arity:
                 raise TypeError(f"{op} takes {row.arity} arguments, got {len(args)}")
-            return self.emit(op, "bool" if row.result == "bool" else args[-1].dtype, args)
+            result = args[-1].dtype
+            if result in COMPUTED_IN and op != "select":
+                args = self._computed(args)
+            dtype = "bool" if row.result == "bool" else args[-1].dtype
+            found = self.emit(op, dtype, args)
+            return found if row.result == "bool" else self.cast(found, result)
 
         return record
 

@@ -32,6 +32,7 @@ from phintys.lowering.reductions import combination
 from phintys.lowering.schedule import bounds_vary_outside
 from phintys.routines.language import INTEGERS
 from phintys.scalar.native import (
+    COMPUTED_IN,
     DISTRIBUTIONS,
     INSTRUCTIONS,
     LIBM_CALLS,
@@ -475,6 +476,7 @@ class _Body:
 
     def do_reduce(self, inst: Inst) -> None:
         self.v.require(inst.param in REDUCTIONS, f"unknown reduction {inst.param!r}")
+        self.v.require(self.dtypes(inst)[0] not in COMPUTED_IN, "of %s", self.dtypes(inst)[0])
         wanted = "int64" if inst.param.startswith("arg") else self.dtypes(inst)[0]
         self.v.require(inst.dtype == wanted, "gives %s, not %s", inst.dtype, wanted)
         self.v.require(inst.param == combination(inst.param, inst.dtype), f"{inst.param} of bools")
@@ -496,6 +498,7 @@ class _Body:
         arity = LIBM_CALLS.get(inst.param, SCIPY_CALLS.get(inst.param))
         self.v.require(arity == len(inst.args), f"call of {inst.param!r} with {len(inst.args)}")
         self.v.require(all(d == inst.dtype for d in self.dtypes(inst)), "argument dtypes differ")
+        self.v.require(inst.dtype not in COMPUTED_IN, "does not take %s", inst.dtype)
 
     def do_cast(self, inst: Inst) -> None:
         self.v.require(len(inst.args) == 1 and inst.dtype in NATIVE_DTYPES, "bad cast")
@@ -513,7 +516,7 @@ class _Body:
             len(dtypes) == row.arity, "takes %s arguments, got %s", row.arity, len(dtypes)
         )
         self.v.require(len(set(dtypes)) == 1, "argument dtypes %s differ", dtypes)
-        kind = dtypes[0][0] if dtypes[0] != "bool" else "b"
-        self.v.require(kind in row.kinds, "does not take %s", dtypes[0])
+        takes = dtypes[0][0] in row.kinds and dtypes[0] not in COMPUTED_IN
+        self.v.require(takes, "does not take %s", dtypes[0])
         wanted = "bool" if row.result == "bool" else dtypes[0]
         self.v.require(inst.dtype == wanted, "gives %s, not %s", inst.dtype, wanted)

@@ -9,6 +9,7 @@ Conventions
     All arguments of an arithmetic instruction have the dtype of the result.  Comparisons and
     classifications take two (one) arguments of one dtype and give ``bool``.  ``select`` takes a
     ``bool`` and two values.  ``cast`` is the only instruction that changes a number's dtype.
+    A float16 is only moved, selected and cast; see `COMPUTED_IN`.
     Integers wrap around; shifts and integer division are described at their rows.
 """
 
@@ -16,10 +17,18 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple, Protocol
 
-from phintys.scalar.dtypes import ALL
+import numpy as np
+
+from phintys.scalar.dtypes import ALL, COMPLEX
 
 #: The dtypes that kernels support; ops on other dtypes are run by ``perform``.
-NATIVE_DTYPES = frozenset(ALL) - {"float16", "complex64", "complex128"}
+NATIVE_DTYPES = frozenset(ALL).difference(COMPLEX)
+
+#: The dtype in which functions of a dtype are computed, as NumPy does; their result is rounded.
+COMPUTED_IN = {"float16": "float32"}
+
+#: Instructions that must not be computed in a wider dtype.
+NOT_IN_WIDER = frozenset(["nextafter"])
 
 
 class Instruction(NamedTuple):
@@ -133,6 +142,16 @@ SCIPY_CALLS = {
 DISTRIBUTIONS: dict[str, tuple[str, tuple[str, ...]]] = {
     "random_normal": ("float64", ("float64", "float64")),
 }
+
+
+def half_bits(number: float) -> int:
+    """The bits of a number as float16, rounded to the nearest.
+
+    >>> hex(half_bits(1.0)), hex(half_bits(1e9))
+    ('0x3c00', '0x7c00')
+    """
+    with np.errstate(all="ignore"):
+        return int(np.float16(number).view("uint16"))
 
 
 class Native(Protocol):

@@ -13,9 +13,9 @@ from phintys.lowering.costs import nanoseconds
 from phintys.lowering.program import Inst, Kernel
 from phintys.lowering.reductions import identity
 from phintys.lowering.schedule import Phase, schedule
-from phintys.scalar.native import LIBM_CALLS, VIA
+from phintys.scalar.native import LIBM_CALLS, VIA, half_bits
 
-TYPES = {"bool": "uint8_t", "float32": "float", "float64": "double"} | {
+TYPES = {"bool": "uint8_t", "float16": "uint16_t", "float32": "float", "float64": "double"} | {
     f"{sign}int{bits}": f"{sign}int{bits}_t" for sign in ("", "u") for bits in (8, 16, 32, 64)
 }
 OPERATORS = {
@@ -243,6 +243,9 @@ def arithmetic(op: str, dtype: str, args: Sequence[str], argument_dtype: str) ->
 
 def combined(kind: str, dtype: str, left: str, right: str) -> str:
     """The C expression that combines two values in a reduction of this kind."""
+    if dtype == "float16":
+        wide = (cast(x, dtype, "float32") for x in (left, right))
+        return cast(combined(kind, "float32", *wide), "float32", dtype)
     if kind in ("max", "min"):
         return f"{kind}_{dtype}({left}, {right})"
     return arithmetic(kind, dtype, [left, right], dtype)
@@ -259,6 +262,13 @@ def called(name: str, args: Sequence[str]) -> str:
 
 def cast(x: str, source: str, target: str) -> str:
     """The C expression of a conversion, as `phintys.scalar.conversion` defines it."""
+    if source == "float16":
+        wide = f"half_to_float({x})"
+        return wide if target == "float32" else cast(wide, "float32", target)
+    if target == "float16":
+        if source == "float64":
+            return f"double_to_half({x})"
+        return f"float_to_half({x})"  # C converts an integer to float
     if target == "bool":
         return f"{x} != 0"
     if source[0] == "f" and target == "uint64":
@@ -270,6 +280,8 @@ def cast(x: str, source: str, target: str) -> str:
 
 def literal(value: Any, dtype: str) -> str:
     """A number as a C constant of a dtype."""
+    if dtype == "float16":
+        return f"UINT16_C({half_bits(value)})"
     if dtype[0] == "f":
         value = float(value)
         if math.isnan(value):

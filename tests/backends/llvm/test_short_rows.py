@@ -46,11 +46,12 @@ def test_reductions_of_rows(data, rows, length, dtype):
     x = pt.tensor("x", dtype=dtype, shape=(None, known))
     f = phintys.function([x], [getattr(pt, n)(x, axis=1) for n in names])
     values = numbers(np.random.default_rng(length), (rows, length), dtype)
-    wide = values.astype("float64") if dtype == "float32" else values  # sums may cancel
+    narrow = dtype in ("float16", "float32")  # sums may cancel
+    wide = values.astype("float64") if narrow else values
     with np.errstate(all="ignore"):
         expected = [getattr(np, n)(wide, axis=1) for n in names]
         expected = [e.astype(dtype) if wide is not values else e for e in expected]
-    assert_right(f, [values], expected, rtol=1e-5)
+    assert_right(f, [values], expected, rtol=2e-3 if dtype == "float16" else 1e-5)
 
 
 def views(data, shape):

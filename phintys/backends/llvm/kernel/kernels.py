@@ -22,9 +22,9 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from phintys.backends.llvm import costs
-from phintys.backends.llvm.ir.instructions import KernelWriter, Type
 from phintys.backends.llvm.ir.loops import counted_loop
 from phintys.backends.llvm.ir.transposed import copy_squares, side
+from phintys.backends.llvm.ir.types import KernelWriter, Type
 from phintys.backends.llvm.kernel import tiles
 from phintys.backends.llvm.kernel.indexed import rows_of, without_indices
 from phintys.backends.llvm.kernel.lanes import Argument, Arguments, Lanes, Place, is_scattered_sum

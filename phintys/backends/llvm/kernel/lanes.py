@@ -14,8 +14,10 @@ from math import prod
 from typing import Any
 
 from phintys.backends.llvm import costs
+from phintys.backends.llvm.ir.conversions import cast
 from phintys.backends.llvm.ir.division import Divisor
-from phintys.backends.llvm.ir.instructions import KernelWriter, Type, cast, emit, select
+from phintys.backends.llvm.ir.instructions import emit
+from phintys.backends.llvm.ir.types import KernelWriter, Type, select
 from phintys.backends.llvm.kernel import polling
 from phintys.backends.llvm.kernel.reductions import Reduction
 from phintys.dims import ONE, Dim

@@ -19,8 +19,9 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from phintys.backends.llvm import costs
-from phintys.backends.llvm.ir.instructions import KernelWriter, Type, cast
+from phintys.backends.llvm.ir.conversions import cast
 from phintys.backends.llvm.ir.loops import counted_loop
+from phintys.backends.llvm.ir.types import KernelWriter, Type
 from phintys.backends.llvm.kernel import tiles
 from phintys.backends.llvm.kernel.lanes import INDEX, Arguments, Lanes, Place
 from phintys.backends.llvm.kernel.reductions import Reduction

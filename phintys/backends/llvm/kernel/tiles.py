@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from phintys.backends.llvm import costs
-from phintys.backends.llvm.ir.instructions import Type
+from phintys.backends.llvm.ir.types import Type
 from phintys.dims import ONE, Dim, dim_min, product
 from phintys.lowering.costs import EXPENSIVE, cost
 from phintys.lowering.program import Kernel, Operand

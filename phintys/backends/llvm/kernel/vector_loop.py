@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 
 from phintys.backends.llvm import costs
 from phintys.backends.llvm.ir import division
-from phintys.backends.llvm.ir.instructions import Type, cast
+from phintys.backends.llvm.ir.conversions import cast
 from phintys.backends.llvm.ir.loops import Phis, counted_loop, pause, rarely
+from phintys.backends.llvm.ir.types import Type
 from phintys.backends.llvm.kernel import polling
 from phintys.backends.llvm.kernel.lanes import INDEX, Lanes, Place, iota, is_scattered_sum
 from phintys.backends.llvm.kernel.reductions import Reduction, State

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from phintys.backends.llvm.ir.instructions import SCALARS
+from phintys.backends.llvm.ir.types import SCALARS
 from phintys.backends.llvm.routine.blas import Batch, element
 from phintys.backends.llvm.routine.body import Body
 from phintys.backends.llvm.runtime import routines
