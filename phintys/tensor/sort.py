@@ -129,7 +129,7 @@ class SortOp(_Order):
         return [take_along_axis(t, ArgSortOp(self.kind, self.axis)(x), self.axis)]
 
 
-_DTYPES = "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float32 float64"
+_DTYPES = "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64"
 _sorts = routine(f"{_DTYPES} complex64 complex128", (MemoryError, "There is no memory to sort in."))
 
 
