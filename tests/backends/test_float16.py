@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import re
 import shutil
+from itertools import product
 from typing import Any
 
+import llvmlite.binding as llvm
 import numpy as np
 import pytest
 from rows import ROWS, accepts, arity
 
 import phintys
 import phintys.tensor as pt
-from phintys.backends.llvm.machine.target import current
+from phintys.backends.llvm.ir.conversions import cast
+from phintys.backends.llvm.ir.types import KernelWriter, Type
+from phintys.backends.llvm.machine.target import Target, current
 from phintys.lowering.interpret import interpret
 from phintys.lowering.program import Kernel
 from phintys.scalar.dtypes import COMPLEX, INTEGER
@@ -188,3 +193,34 @@ def test_complex_from_float16() -> None:
     f = phintys.function([x], [pt.cast(x, dtype) for dtype in COMPLEX])
     for found, dtype in zip(f(EVERY), COMPLEX):
         assert_same(found, EVERY.astype(dtype))
+
+
+PROCESSORS = [
+    ("aarch64-unknown-linux-gnu", "generic", "", True),
+    ("x86_64-unknown-linux-gnu", "x86-64-v2", "+64bit", False),
+    ("x86_64-unknown-linux-gnu", "x86-64-v4", "+64bit", True),
+]
+
+PAIRS = [
+    *(("float16", t) for t in ("float32", "float64", "int64")),
+    *((s, "float16") for s in ("float32", "float64", "int64")),
+]
+
+
+@pytest.mark.parametrize("triple, cpu, features, has_half", PROCESSORS)
+def test_conversions_call_no_function(
+    triple: str, cpu: str, features: str, has_half: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The functions that LLVM would call are in no library that code is linked with."""
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+    target = Target(cpu, 0)
+    monkeypatch.setitem(target.__dict__, "has_half", has_half)
+    for level, width, (source, result) in product((0, 2), (1, 2, 8), PAIRS):
+        w, loaded, stored = KernelWriter(target), Type(source, width), Type(result, width)
+        x = w(f"load {loaded.memory}, ptr %p, align {loaded.bytes}")
+        w.line(f"store {stored.memory} {cast(w, stored, source, x)}, ptr %p, align {stored.bytes}")
+        w.line("ret void")
+        module = llvm.parse_assembly("\n".join([*w.declares, w.text("void @f(ptr %p)")]))
+        machine = llvm.Target.from_triple(triple).create_target_machine(cpu, features, level)
+        assert not re.search(r"\b(bl|call|callq)\s", machine.emit_assembly(module))

@@ -49,8 +49,8 @@ class Type(NamedTuple):
 
     @property
     def kind(self) -> str:
-        """The kind of the dtype: one of ``b i u f``."""
-        return self.dtype[0]
+        """The kind of the dtype: one of ``b i u f``, or ``h`` for float16."""
+        return "h" if self.dtype == "float16" else self.dtype[0]
 
     @property
     def bits(self) -> int:

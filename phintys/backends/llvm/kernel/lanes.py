@@ -359,7 +359,7 @@ class Lanes:
     def _accumulate_lanes(self, place: Place, inst: Inst, t: Type) -> None:
         """Emit a scatter-add, lane by lane; inactive lanes add zero to an existing element."""
         operand, op = inst.param
-        nothing = t.literal(-0.0 if t.kind == "f" else 0)
+        nothing = t.literal(-0.0 if t.kind in "fh" else 0)
         x = place.values[inst.args[0]]
         if place.mask:
             x = select(self.w, t, place.mask, x, nothing)
