@@ -4,6 +4,8 @@ PYTHON ?= python3
 PEERS ?=
 # further arguments of `make fuzz`
 FUZZ ?=
+# the folder of the suite that `make array-api` runs
+SUITE ?= ../array-api-tests
 # what `make test-arm` runs: the whole pipeline, steps and loading, the matrix on the llvm backend
 ARM_FILES := jit loader runtime target llvm_control llvm_blas threads strided rows scattered indexed
 ARM_TESTS ?= tests/test_smoke.py $(ARM_FILES:%=tests/backends/llvm/test_%.py) tests/matrix \
@@ -12,7 +14,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-arm fuzz lint types docs bench size clean
+.PHONY: help demo test test-arm fuzz array-api lint types docs bench size clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/'
@@ -36,11 +38,15 @@ demo: $(VENV)/demo  ## train a classifier of handwritten digits; the loss curve 
 test: $(VENV)/test  ## lint, check types, run all tests
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/pyright
+	$(BIN)/pyright --pythonpath $(BIN)/python
 	$(BIN)/python -m pytest -n 2
 
 fuzz: $(VENV)/test  ## random programs on all backends; FUZZ="--seed 5000 --count 200" for others
 	$(BIN)/python -m tests.fuzz --count 10000 $(FUZZ)
+
+array-api: $(VENV)/test  ## the public suite of the array API, from its folder SUITE, against the expected failures
+	$(BIN)/python -m pip install --quiet ndindex pytest-json-report
+	$(BIN)/python -m tests.array_api $(SUITE)
 
 .arm/made: tests/arm/setup.py pyproject.toml | $(VENV)/made
 	$(BIN)/python tests/arm/setup.py .arm
@@ -54,7 +60,7 @@ lint: $(VENV)/test  ## format and lint
 	$(BIN)/ruff check --fix .
 
 types: $(VENV)/test  ## check types
-	$(BIN)/pyright
+	$(BIN)/pyright --pythonpath $(BIN)/python
 
 docs: $(VENV)/made  ## build the documentation into docs/_build
 	$(BIN)/python -m pip install --quiet --editable '.[docs]'

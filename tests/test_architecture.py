@@ -29,6 +29,7 @@ LAYERS = [
     ("lowering",),
     ("backends",),
     ("compile",),
+    ("array_api",),
     ("show",),
 ]
 #: the folders of the llvm backend, bottom to top

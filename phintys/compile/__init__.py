@@ -1,5 +1,19 @@
 """Makes callables from symbolic inputs and outputs: `function`, modes, linkers."""
 
 from phintys.compile.builders import OpFromGraph
+from phintys.compile.callable import Function
+from phintys.compile.mode import Mode, get_mode
+from phintys.compile.profile import ProfileStats
+from phintys.graph.shared import SharedVariable, shared
+from phintys.rewriting.database import optdb
 
-__all__ = ["OpFromGraph"]
+__all__ = [
+    "Function",
+    "Mode",
+    "OpFromGraph",
+    "ProfileStats",
+    "SharedVariable",
+    "get_mode",
+    "optdb",
+    "shared",
+]

@@ -21,6 +21,12 @@ def explain_failure(fgraph: Any, values: Sequence[Any], program: Any, step: int)
     raise find_error(fgraph, values) or _error_of_step(program, step)
 
 
+_OUT_OF_RANGE = (
+    "An index is out of range.",
+    "The bounds of a segment, or an index in one, are out of range.",
+)
+
+
 def _error_of_step(program: Any, number: int) -> Exception:
     """The exception for a failed step: IndexError or ShapeError, with the node in a note."""
     from phintys.lowering.program import External, Kernel
@@ -29,10 +35,11 @@ def _error_of_step(program: Any, number: int) -> Exception:
     if k is None:
         return ShapeError(f"step {number} of the compiled function failed")
     failed, node = program.steps[k], program.origins[k]
-    # a kernel fails only if an index is out of range
+    # a kernel fails only if an index, or the bounds of a segment, are out of range
+    is_ragged = isinstance(failed, Kernel) and failed.ragged is not None
     is_position = getattr(failed, "is_position", isinstance(failed, Kernel))
     kind: type[Exception] = IndexError if is_position else ShapeError
-    message = getattr(failed, "message", "") or "An index is out of range."
+    message = getattr(failed, "message", "") or _OUT_OF_RANGE[is_ragged]
     if isinstance(failed, External):
         kind, message = failed.routine.failure
     error = kind(message)

@@ -149,6 +149,8 @@ def _tangents(
     node: Apply, pattern: Pattern, given: Sequence[Any], wanted: Sequence[bool]
 ) -> list[Any]:
     """The tangents of the ``wanted`` outputs; an op is asked only if one is continuous."""
+    if pattern is not None:  # an index that is computed from x has a tangent, which nothing uses
+        given = [t if any(row) else None for row, t in zip(pattern, given)]
     if node.op.handles_missing:
         given = [disconnected_type() if t is None else t for t in given]
         return ask(node, "pushforward", given, node.outputs, wanted)

@@ -10,7 +10,7 @@ that makes values, and documents each method, is in ``lowering/builder.py``.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Protocol, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from phintys.dims import Dim, DimLike
 from phintys.graph.shapes import Shape
@@ -35,6 +35,43 @@ class Value(Protocol):
 V = TypeVar("V", bound=Value)
 #: for each axis of a region a position, or (start, step, length)
 Region = Sequence[DimLike | tuple[DimLike, DimLike, DimLike]]
+
+
+class Segments(NamedTuple, Generic[V]):
+    """Segments ``starts[i]``, ..., ``stops[i] - 1`` of flat data of a length; made by the builder.
+
+    ``starts`` and ``stops`` are int64 values of one shape.
+    """
+
+    starts: V
+    stops: V
+    length: Dim
+
+
+class Each(NamedTuple, Generic[V]):
+    """Element ``j`` of flat data: what a function of segments gets at position ``j``."""
+
+    value: V
+
+
+class Row(NamedTuple, Generic[V]):
+    """An element of a value of the shape of the segments: that of the segment."""
+
+    value: V
+
+
+class At(NamedTuple, Generic[V]):
+    """Element ``indices[j]`` of a vector.
+
+    Indices are Python's: negative ones count from the end.  The kernel fails (IndexError) if one in
+    a segment is out of range.
+    """
+
+    vector: V
+    indices: V
+
+
+Element = Each[V] | Row[V] | At[V]
 
 
 class Builder(Protocol[V]):
@@ -223,6 +260,34 @@ class Builder(Protocol[V]):
 
     def dot(self, x: V, y: V) -> V:
         """The inner product over the last axis."""
+        ...
+
+    # ----- segments of flat data
+    def segments(self, starts: V, stops: V, length: DimLike) -> Segments[V]:
+        """Segments of flat data of a length: one per element of ``starts`` and ``stops``."""
+        ...
+
+    def reduce_segments(
+        self,
+        kind: str,
+        segments: Segments[V],
+        fn: Callable[..., Any],
+        *elements: Element[V],
+        dtype: str | None = None,
+    ) -> V:
+        """The reduction of a function of elements over each segment."""
+        ...
+
+    def update_segments(
+        self,
+        base: V,
+        mode: str,
+        segments: Segments[V],
+        fn: Callable[..., Any],
+        *elements: Element[V],
+        at: V | None = None,
+    ) -> V:
+        """A vector whose elements at the positions of segments are set, or added to."""
         ...
 
     # ----- calls and control flow

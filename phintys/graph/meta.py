@@ -31,9 +31,10 @@ class MetaType(ABCMeta):
                 namespace["__hash__"] = _hash
             namespace.setdefault("__str__", _text)
         cls: Any = super().__new__(mcls, name, bases, namespace, **kw)
+        read = attrgetter("__class__", *(cls.equality_props or getattr(cls, "__props__", ())))
         derived = cls.__eq__ is _equal and cls.__hash__ is _hash
-        names = (cls.equality_props or cls.__props__) if derived else ()
-        cls.equality_key = staticmethod(attrgetter("__class__", *names) if derived else _itself)
+        cls._class_and_props = staticmethod(read)
+        cls.equality_key = staticmethod(read if derived else _itself)
         return cls
 
     # ABCMeta's isinstance runs Python code, to support virtual subclasses, which are not needed
@@ -56,19 +57,20 @@ def _props_dict(self: Any) -> dict[str, Any]:
 
 
 def _equal(self: Any, other: object) -> bool:
-    return self is other or (type(self) is type(other) and key_of(self) == key_of(other))
+    return self is other or (
+        type(self) is type(other) and _class_and_props(self) == _class_and_props(other)
+    )
 
 
 def _hash(self: Any) -> int:
-    return hash(key_of(self))
+    return hash(_class_and_props(self))
 
 
-def key_of(x: Any) -> Any:
-    """The `MetaObject.equality_key` of ``x``; TypeError names an attribute that it lacks."""
+def _class_and_props(x: Any) -> Any:
     try:
-        return x.equality_key(x)
+        return x._class_and_props(x)
     except AttributeError:
-        _props(x)
+        _props(x)  # names the attribute
         raise
 
 

@@ -167,7 +167,7 @@ class Answer(NamedTuple):
     wrong: Requirement | None  # one that is known not to hold, an error now
     static: tuple[Static, ...]
     asks: bool  # whether the rule has asked for values of inputs
-    types: dict[tuple[str, ...], Any]  # the types of the results by their dtypes
+    types: dict[Any, Any]  # the types of the results by what else they depend on
 
 
 class StaticShapes(ShapeContext):
@@ -273,7 +273,11 @@ def node_key(op: Any, inputs: Sequence[Variable]) -> tuple[Any, ...]:
 
 def answer(op: Any, inputs: Sequence[Variable]) -> Answer:
     """What a rule says; cached by the types of inputs, and the known values that it asks for."""
-    key = node_key(op, inputs)
+    try:
+        key = node_key(op, inputs)
+    except AttributeError:
+        hash(op)  # its TypeError names the attribute of __props__ that is missing
+        raise
     known = _known[key]
     if isinstance(known, Answer):  # it does not depend on values
         return known
@@ -301,15 +305,20 @@ def plain_answer(op: Any, inputs: Sequence[Variable]) -> Answer | None:
     return known if isinstance(known, Answer) and not known.asks else None
 
 
-def static_shapes(op: Any, inputs: Sequence[Variable]) -> tuple[Static, ...]:
-    """The static shapes of the results of an op; ShapeError if lengths are known to be wrong."""
+def checked_answer(op: Any, inputs: Sequence[Variable]) -> Answer:
+    """What a rule says; ShapeError if lengths are known to be wrong."""
     found = answer(op, inputs)
     if found.wrong is not None:
-        raise contradiction(op, inputs, found.wrong)
-    return found.static
+        raise _contradiction(op, inputs, found.wrong)
+    return found
 
 
-def contradiction(op: Any, inputs: Sequence[Variable], wrong: Requirement) -> Exception:
+def static_shapes(op: Any, inputs: Sequence[Variable]) -> tuple[Static, ...]:
+    """The static shapes of the results of an op; ShapeError if lengths are known to be wrong."""
+    return checked_answer(op, inputs).static
+
+
+def _contradiction(op: Any, inputs: Sequence[Variable], wrong: Requirement) -> Exception:
     """The error of a requirement that is known not to hold when a node is built."""
     context = StaticShapes(op, inputs)
     context.answer()

@@ -21,6 +21,7 @@ from math import copysign
 from typing import Any, NamedTuple
 
 from phintys.dims import ZERO, Dim, DimLike
+from phintys.graph.builder import At, Each, Row, Segments
 from phintys.graph.variable import Apply
 from phintys.lowering.arrays import ArrayBuilder, NotNative
 from phintys.lowering.calls import (
@@ -33,16 +34,7 @@ from phintys.lowering.calls import (
     ScanCall,
 )
 from phintys.lowering.program import Check, Program, Slot
-from phintys.lowering.ragged import (
-    At,
-    Each,
-    Element,
-    ElementFunction,
-    RaggedReduce,
-    RaggedUpdate,
-    Row,
-    Segments,
-)
+from phintys.lowering.ragged import Element, ElementFunction, RaggedReduce, RaggedUpdate
 from phintys.lowering.reductions import combination
 from phintys.lowering.shapes import LoweredShapes
 from phintys.lowering.values import Literal, Shape, Source, Value, View
@@ -66,7 +58,7 @@ class Builder(ArrayBuilder):
         return LoweredShapes(self, node, inputs).results()
 
     # --------------------------------------------------------------------- segments
-    def segments(self, starts: Value, stops: Value, length: DimLike) -> Segments:
+    def segments(self, starts: Value, stops: Value, length: DimLike) -> Segments[Value]:
         """Segments of flat data of a length: one per element of ``starts`` and ``stops``.
 
         The shapes of these integers broadcast.  A segment has no elements if it stops where it
@@ -82,7 +74,7 @@ class Builder(ArrayBuilder):
     def reduce_segments(
         self,
         kind: str,
-        segments: Segments,
+        segments: Segments[Value],
         fn: Callable[..., Any],
         *elements: Element,
         dtype: str | None = None,
@@ -113,7 +105,7 @@ class Builder(ArrayBuilder):
         self,
         base: Value,
         mode: str,
-        segments: Segments,
+        segments: Segments[Value],
         fn: Callable[..., Any],
         *elements: Element,
         at: Value | None = None,
@@ -133,7 +125,9 @@ class Builder(ArrayBuilder):
         base = self.kept(base)
         return self._add(RaggedUpdate(base, mode, segments, spread, function, at))
 
-    def _spread(self, segments: Segments, elements: Sequence[Element]) -> tuple[Element, ...]:
+    def _spread(
+        self, segments: Segments[Value], elements: Sequence[Element]
+    ) -> tuple[Element, ...]:
         """Elements whose values have the shape of the data, or of the segments (`Row`)."""
         found: list[Element] = []
         for element in elements:
@@ -154,7 +148,7 @@ class Builder(ArrayBuilder):
         body, result, name = self._record(fn, tuple([v.dtype for v in values]), dtype)
         return ElementFunction(tuple([type(e) for e in elements]), body, result), name
 
-    def _flat(self, value: Value, segments: Segments) -> Value:
+    def _flat(self, value: Value, segments: Segments[Value]) -> Value:
         """A value with an element for each one of the data; numbers are repeated."""
         if value.ndim and self.length(value, 0).value != 1:
             self.unify(value.shape[0], segments.length, "segments: the lengths of the data differ")

@@ -24,7 +24,6 @@ from collections.abc import Iterable
 
 from phintys.lowering.builder import Builder
 from phintys.lowering.clusters import Cluster, Place
-from phintys.lowering.contraction import contract
 from phintys.lowering.costs import EXPENSIVE
 from phintys.lowering.forwarding import read_from_updates
 from phintys.lowering.prerequisites import Prerequisites
@@ -133,9 +132,6 @@ class Fusion:
         self.must_store |= self._root_ids
         order = self._post_order(roots)
         if read_from_updates(self.prerequisites, roots, order):
-            order = self._post_order(roots)
-        if contract(self.builder, roots, order):
-            self.prerequisites = Prerequisites(self.builder)
             order = self._post_order(roots)
         result: list[Value] = []
         for value in order:

@@ -241,9 +241,7 @@ class KernelWriter:
         inside = [a for _, own in self.lengths_inside(axes, lengths) for a in own]
         if not inside:
             return at
-        counter = self.draft.emit("index", "int64", (), max(inside))
-        nothing = self.draft.emit("mul", "int64", (counter, self.draft.dim(ZERO)))
-        return (self.draft.emit("add", "int64", (at[0], nothing)), *at[1:])
+        return (self.draft.along(at[0], max(inside)), *at[1:])
 
     def lengths_inside(self, axes: frozenset[int], lengths: IndexLengths) -> IndexLengths:
         """The lengths that may be 0 of loops inside the loops along ``axes``.

@@ -125,6 +125,12 @@ class Draft:
         param = (self.operand(operand), combination(kind, dtype))
         self.effect("accumulate", dtype, (value, *indices), param)
 
+    def along(self, at: int, axis: int) -> int:
+        """An int64 instruction made to vary with a loop, so that it is not hoisted out of it."""
+        counter = self.emit("index", "int64", (), axis)
+        nothing = self.emit("mul", "int64", (counter, self.dim(ZERO)))
+        return self.emit("add", "int64", (at, nothing))
+
     def bound(self, start: int, stop: int) -> None:
         """Let the last loop run from one int64 value to another; see `Kernel`."""
         self.ragged, self.ordered = (start, stop), True

@@ -13,48 +13,14 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple, Union
 
 from phintys.dims import ONE, ZERO, Dim
+from phintys.graph.builder import At, Each, Row, Segments
 from phintys.lowering.clusters import Cluster, Place
 from phintys.lowering.elementwise import emit_body
 from phintys.lowering.program import Inst, Operand
 from phintys.lowering.protocols import Fusion, KernelWriter, Point
 from phintys.lowering.values import Shape, Value
 
-
-class Segments(NamedTuple):
-    """Segments ``starts[i]``, ..., ``stops[i] - 1`` of flat data of a length; made by the builder.
-
-    ``starts`` and ``stops`` are int64 values of one shape.
-    """
-
-    starts: Value
-    stops: Value
-    length: Dim
-
-
-class Each(NamedTuple):
-    """Element ``j`` of flat data: what a function of segments gets at position ``j``."""
-
-    value: Value
-
-
-class Row(NamedTuple):
-    """An element of a value of the shape of the segments: that of the segment."""
-
-    value: Value
-
-
-class At(NamedTuple):
-    """Element ``indices[j]`` of a vector.
-
-    Indices are Python's: negative ones count from the end.  The kernel fails (IndexError) if one in
-    a segment is out of range.
-    """
-
-    vector: Value
-    indices: Value
-
-
-Element = Union[Each, Row, At]
+Element = Union[Each[Value], Row[Value], At[Value]]
 
 
 class ElementFunction(NamedTuple):
@@ -83,7 +49,7 @@ class RaggedLoop(Value):
         dtype: str,
         shape: Shape,
         stored: tuple[Value, ...],
-        segments: Segments,
+        segments: Segments[Value],
         elements: tuple[Element, ...],
         function: ElementFunction,
         more: tuple[Value, ...] = (),
@@ -156,9 +122,7 @@ class RaggedLoop(Value):
         """
         draft, last = writer.draft, len(writer.draft.space) - 1
         if last not in draft.axes(at):
-            counter = draft.emit("index", "int64", (), last)
-            nothing = draft.emit("mul", "int64", (counter, draft.dim(ZERO)))
-            at = draft.emit("add", "int64", (at, nothing))
+            at = draft.along(at, last)
         return draft.emit("wrap", "int64", (at, draft.dim(writer.find(length))))
 
 
@@ -171,7 +135,7 @@ class RaggedReduce(RaggedLoop):
         self,
         kind: str,
         dtype: str,
-        segments: Segments,
+        segments: Segments[Value],
         elements: tuple[Element, ...],
         function: ElementFunction,
     ):
@@ -213,7 +177,7 @@ class RaggedUpdate(RaggedLoop):
         self,
         base: Value,
         mode: str,
-        segments: Segments,
+        segments: Segments[Value],
         elements: tuple[Element, ...],
         function: ElementFunction,
         at: Value | None = None,

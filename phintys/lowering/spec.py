@@ -280,7 +280,7 @@ class _Verifier:
         known = step.kind in REDUCTIONS and not step.kind.startswith("arg")
         self.require(known, f"kind {step.kind!r}")
         allowed = combination(step.kind, step.operands[0].slot.dtype)
-        self.require(step.kind == allowed, f"{step.kind} of bools")
+        self.require(step.kind == allowed, "%s of bools, not %s", step.kind, allowed)
         self.require(bool(step.dims), "no dims")
         target, source = step.operands
         self.require(target.slot.dtype == source.slot.dtype, "the dtypes differ")
@@ -471,7 +471,8 @@ class _Body:
         number, kind = inst.param
         self.v.require(kind in REDUCTIONS and not kind.startswith("arg"), f"kind {kind!r}")
         slot = self.operand(number, len(inst.args) - 1, self.dtypes(inst)[0]).slot
-        self.v.require(kind == combination(kind, slot.dtype), f"{kind} of bools")
+        allowed = combination(kind, slot.dtype)
+        self.v.require(kind == allowed, "%s of bools, not %s", kind, allowed)
         self.v.readable(slot)
 
     def do_reduce(self, inst: Inst) -> None:
@@ -479,7 +480,8 @@ class _Body:
         self.v.require(self.dtypes(inst)[0] not in COMPUTED_IN, "of %s", self.dtypes(inst)[0])
         wanted = "int64" if inst.param.startswith("arg") else self.dtypes(inst)[0]
         self.v.require(inst.dtype == wanted, "gives %s, not %s", inst.dtype, wanted)
-        self.v.require(inst.param == combination(inst.param, inst.dtype), f"{inst.param} of bools")
+        allowed = combination(inst.param, inst.dtype)
+        self.v.require(inst.param == allowed, "%s of bools, not %s", inst.param, allowed)
 
     def do_const(self, inst: Inst) -> None:
         self.v.require(isinstance(inst.param, (bool, int, float)), "not a Python number")

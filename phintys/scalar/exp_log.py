@@ -38,6 +38,7 @@ expm1 = unary(
     "Expm1",
     "expm1",
     "exp(x) - 1, exact for small x.",
+    function=_FUNCTIONS + "expm1",
     d=lambda m, x, y: y + 1,
     native="expm1",
     inverse="log1p",

@@ -31,6 +31,14 @@ def round_half_away_from_zero(x: Any) -> Any:
     return np.where(np.abs(x - whole) >= 0.5, whole + np.copysign(1, x), whole).astype(x.dtype)
 
 
+def expm1(x: Any) -> Any:
+    """``exp(x) - 1``; ``numpy.expm1`` is NaN for complex numbers with an infinite real part."""
+    found = np.expm1(x)
+    if np.asarray(x).dtype.kind != "c":
+        return found
+    return np.where(np.isfinite(x), found, np.exp(x) - 1)
+
+
 def sigmoid(x: Any) -> Any:
     """``1 / (1 + exp(-x))``; for real numbers with an exponential that cannot overflow."""
     if np.asarray(x).dtype.kind == "c":

@@ -107,7 +107,11 @@ class ScalarType(NumberType):
         self._scalar: Any = np.dtype(self.dtype).type
 
     def __eq__(self, other: object) -> bool:
-        return self is other or (isinstance(other, ScalarType) and self.dtype == other.dtype)
+        if self is other:
+            return True
+        if not isinstance(other, ScalarType) or type(self) is not type(other):
+            return False
+        return self.dtype == other.dtype
 
     def __hash__(self) -> int:
         return hash(self.dtype)

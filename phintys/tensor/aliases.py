@@ -37,5 +37,7 @@ Index = Union[IndexEntry, tuple[IndexEntry, ...]]
 Place = Union[int, Literal["x"]]
 #: algorithms of sorting
 Kind = Literal["quicksort", "mergesort", "heapsort", "stable"]
+#: where a number is inserted among elements that equal it
+Side = Literal["left", "right"]
 #: the values of a node's inputs, in ``perform``
 Arrays = Sequence[np.ndarray]

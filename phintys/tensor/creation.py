@@ -68,7 +68,7 @@ class Alloc(Op):
             raise TypeError(
                 f"{value} has {value.type.ndim} dimensions; it cannot fill {len(lengths)} lengths."
             )
-        return typed_node(self, [value, *lengths], value.type.dtype)
+        return typed_node(self, [value, *lengths], value.type)
 
     def shape_rule(self, s: ShapeContext, value: Shape, *lengths: Shape) -> list[Shape]:
         found = list(s.lengths(range(1, 1 + len(lengths))))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal
@@ -50,7 +51,7 @@ class DimShuffle(Op):
     def __init__(self, *, input_ndim: int, new_order: Sequence[Place]) -> None:
         self.input_ndim = input_ndim
         self.new_order: tuple[Place, ...] = tuple(
-            ["x" if isinstance(o, str) else int(o) for o in new_order]
+            ["x" if o == "x" else operator.index(o) for o in new_order]
         )
         self.shuffle = [o for o in self.new_order if not isinstance(o, str)]
         self.drop = [i for i in range(input_ndim) if i not in self.shuffle]
@@ -183,8 +184,11 @@ def _shuffle(ndim: int, order: tuple[Place, ...]) -> DimShuffle:
 
 
 def axis_of(axis: Any, ndim: int) -> int:
-    """An axis of ``ndim`` as a non-negative int; ValueError if it is out of range."""
-    axis = int(axis)
+    """An axis of ``ndim`` as a non-negative int.
+
+    ValueError if it is out of range, TypeError if it is no integer.
+    """
+    axis = operator.index(axis)
     if not -ndim <= axis < ndim:
         raise ValueError(f"Axis {axis} is out of range for {ndim} dimensions.")
     return axis % ndim

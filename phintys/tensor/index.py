@@ -35,7 +35,7 @@ from phintys.tensor.reshape import flatten
 from phintys.tensor.shape import length, normalize_axis_tuple, shape_tuple
 from phintys.tensor.static import as_length, known_length
 from phintys.tensor.type import TensorType
-from phintys.tensor.type_other import NoneTypeT
+from phintys.tensor.type_other import NoneTypeT, SliceType, slice_of
 from phintys.tensor.variable import TensorVariable
 
 #: an entry of a subscript after `_entry`
@@ -58,6 +58,8 @@ __all__ = [
 
 def getitem(x: TensorVariable, key: Index) -> TensorVariable:
     """``x[key]``: integers, slices, None, Ellipsis, integer and boolean tensors, as in NumPy.
+
+    Slices may be variables (`make_slice`).
 
     Raises
     ------
@@ -97,6 +99,8 @@ def _entry(e: IndexEntry) -> Parsed:
         return e
     if e is None or _is_none(e):
         return None
+    if isinstance(e, Variable) and isinstance(e.type, SliceType):
+        e = slice_of(e)
     if isinstance(e, slice):
         return slice(*(None if _is_none(p) else _slice_part(p) for p in parts(e)))
     if isinstance(e, bool | np.bool_):

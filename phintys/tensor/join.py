@@ -250,7 +250,7 @@ class Split(Op):
             splits = specify_shape(splits, self.len_splits)
         if splits.type.shape[0] != self.len_splits:
             raise ValueError(f"{self} needs {self.len_splits} lengths, not {splits.type.shape[0]}.")
-        return typed_node(self, [x, splits], *[x.type.dtype] * self.len_splits)
+        return typed_node(self, [x, splits], *[x.type] * self.len_splits)
 
     def shape_rule(self, s: ShapeContext, x: Shape, splits: Shape) -> list[Shape]:
         lengths = s.values(1)

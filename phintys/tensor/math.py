@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from functools import reduce
+from typing import Any
 
 import numpy as np
 
 from phintys.scalar import dtypes
+from phintys.tensor import dot, quantiles, statistics
 from phintys.tensor import reduce as reductions
 from phintys.tensor.aliases import TensorLike
 from phintys.tensor.convert import as_tensor_variable
 from phintys.tensor.elemwise import cast, functions
 from phintys.tensor.nonzero import nonzero
+from phintys.tensor.scalar_functions import FUNCTIONS
 from phintys.tensor.variable import TensorVariable
 
 __all__ = [
@@ -175,3 +178,31 @@ def where(
     if ift is None or iff is None:
         raise ValueError("where takes one argument, or three.")
     return functions.switch(cond, ift, iff)
+
+
+# ------------------------------------------------------- names of PyTensor's tensor.math
+
+#: names that PyTensor has in its module, besides the elementwise functions, and where they are here
+_ELSEWHERE: dict[str, Any] = {
+    name: module
+    for module, names in (
+        (dot, "Dot dense_dot dot matmul matvec outer tensordot vecdot vecmat"),
+        (quantiles, "cov median"),
+        (statistics, "mean ptp std var"),
+        (
+            reductions,
+            "All Argmax FixedOpCAReduce Max Min Prod ProdWithoutZeros Sum all any argmax argmin "
+            "makeKeepDims max max_and_argmax min prod sum",
+        ),
+    )
+    for name in names.split()
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Elementwise functions, reductions and products; not attributes, to hide no builtins here."""
+    if name in FUNCTIONS:
+        return FUNCTIONS[name]
+    if name not in _ELSEWHERE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(_ELSEWHERE[name], name)

@@ -12,15 +12,26 @@ from phintys.graph.variable import Variable
 from phintys.scalar.dtypes import is_complex
 from phintys.scalar.type import ScalarType
 from phintys.tensor import axes, creation, cumulative, index, math, reduce, statistics
-from phintys.tensor.aliases import Axis, DTypeLike, Index, Kind, Length, ShapeLike, TensorLike
+from phintys.tensor.aliases import (
+    Axis,
+    DTypeLike,
+    Index,
+    Kind,
+    Length,
+    ShapeLike,
+    Side,
+    TensorLike,
+)
 from phintys.tensor.convert import tensor_variable_of
 from phintys.tensor.diagonal import diagonal, trace
 from phintys.tensor.dot import dot, matmul
 from phintys.tensor.elemwise import cast, dimshuffle, elementwise
+from phintys.tensor.grids import choose
 from phintys.tensor.nonzero import nonzero
 from phintys.tensor.ranges import eye
 from phintys.tensor.repeat import repeat
 from phintys.tensor.reshape import flatten, reshape
+from phintys.tensor.search import searchsorted
 from phintys.tensor.shape import shape
 from phintys.tensor.sort import argsort, sort
 from phintys.tensor.static import get_underlying_scalar_constant_value
@@ -44,7 +55,7 @@ UNARY = {
 _OPERANDS = (TensorVariable, bool, int, float, complex, np.ndarray, np.generic, list, tuple)
 
 
-def _is_operand(other: object) -> bool:
+def is_operand(other: object) -> bool:
     """Whether an operator accepts ``other``; if not, Python tries the operator of ``other``."""
     if isinstance(other, _OPERANDS):
         return True
@@ -61,10 +72,10 @@ def _binary(row: str) -> tuple[Binary, Binary]:
     op = elementwise(row)
 
     def forward(self: TensorVariable, other: Any) -> TensorVariable:
-        return op(self, other) if _is_operand(other) else NotImplemented
+        return op(self, other) if is_operand(other) else NotImplemented
 
     def reflected(self: TensorVariable, other: Any) -> TensorVariable:
-        return op(other, self) if _is_operand(other) else NotImplemented
+        return op(other, self) if is_operand(other) else NotImplemented
 
     return forward, reflected
 
@@ -110,13 +121,13 @@ class _Operators(_Base):
         return self // other, self % other
 
     def __rdivmod__(self, other: TensorLike) -> tuple[TensorVariable, TensorVariable]:
-        return other // self, other % self
+        return self.__rfloordiv__(other), self.__rmod__(other)
 
     def __matmul__(self, other: TensorLike) -> TensorVariable:
-        return matmul(self, other) if _is_operand(other) else NotImplemented
+        return matmul(self, other) if is_operand(other) else NotImplemented
 
     def __rmatmul__(self, other: TensorLike) -> TensorVariable:
-        return matmul(other, self) if _is_operand(other) else NotImplemented
+        return matmul(other, self) if is_operand(other) else NotImplemented
 
     def __bool__(self) -> NoReturn:
         raise TypeError(
@@ -316,6 +327,10 @@ class _Methods(_Base):
         """The slices along an axis at which ``a`` is not zero; see `compress`."""
         return index.compress(a, self, axis)
 
+    def choose(self, choices: Any, mode: str = "raise") -> TensorVariable:
+        """Elements of the tensors that this tensor of numbers selects; see `choose`."""
+        return choose(self, choices, mode)
+
     def nonzero(self, return_matrix: bool = False) -> Any:
         """Positions of the elements that are not zero; see `nonzero`."""
         return nonzero(self, return_matrix)
@@ -427,6 +442,12 @@ class _Methods(_Base):
     def argsort(self, axis: int | None = -1, kind: Kind | None = None) -> TensorVariable:
         """The positions that sort the elements; see `argsort`."""
         return argsort(self, axis, kind)
+
+    def searchsorted(
+        self, v: TensorLike, side: Side = "left", sorter: TensorLike | None = None
+    ) -> TensorVariable:
+        """The positions at which ``v`` is inserted into this sorted vector; see `searchsorted`."""
+        return searchsorted(self, v, side, sorter)
 
     def norm(
         self, L: float | TensorVariable, axis: Axis = None, keepdims: bool = False

@@ -47,7 +47,7 @@ class Repeat(Op):
         x, repeats = as_tensor_variable(x), as_tensor_variable(repeats)
         if repeats.type.ndim != 1 or not dtypes.is_discrete(repeats.type.dtype):
             raise TypeError(f"The numbers of repeats are integers; {repeats} is {repeats.type}.")
-        return typed_node(self, [x, repeats], x.type.dtype)
+        return typed_node(self, [x, repeats], x.type)
 
     def shape_rule(self, s: ShapeContext, x: Shape, repeats: Shape) -> list[Shape]:
         message = f"There is not one count for each element of axis {self.axis}"

@@ -1,8 +1,9 @@
-"""Reshaping of tensors: reshape, flatten."""
+"""Reshaping of tensors: reshape, flatten, axes joined and split."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -19,6 +20,7 @@ from phintys.tensor.convert import as_tensor_variable
 from phintys.tensor.shape import (
     length,
     lengths_vector,
+    normalize_axis_tuple,
     product,
     shape_tuple,
     specify_shape,
@@ -33,7 +35,7 @@ from phintys.tensor.static import (
 from phintys.tensor.type import typed_node
 from phintys.tensor.variable import Tensors, TensorVariable
 
-__all__ = ["flatten", "is_flat", "ravel", "reshape"]
+__all__ = ["flatten", "is_flat", "join_dims", "ravel", "reshape", "split_dims"]
 
 # ============================================================================= Reshape
 
@@ -66,7 +68,7 @@ class Reshape(Op):
             shp = specify_shape(shp, self.ndim)
         if get_vector_length(shp) != self.ndim:
             raise ValueError(f"{self} needs {self.ndim} lengths; {shp} has {shp.type.shape[0]}.")
-        return typed_node(self, [x, shp], x.type.dtype)
+        return typed_node(self, [x, shp], x.type)
 
     def shape_rule(self, s: ShapeContext, x: Shape, shp: Shape) -> list[Shape]:
         wanted, size = s.values(1), dim_product(x)
@@ -204,3 +206,205 @@ def ravel(x: TensorLike) -> TensorVariable:
 def is_flat(var: TensorLike, ndim: int = 1) -> bool:
     """Whether ``var`` has rank ``ndim``."""
     return as_tensor_variable(var).type.ndim == ndim
+
+
+# ============================================================================== JoinDims
+
+
+class JoinDims(Op):
+    """A tensor with adjacent axes joined into one, elements in C order.
+
+    Parameters
+    ----------
+    start_axis
+        the first of these axes, not negative
+    n_axes
+        their number; 0 inserts an axis of length 1
+    """
+
+    # ----- class and static shape
+    __props__ = ("start_axis", "n_axes")
+    is_linear = True
+    handles_missing = False
+    view_map = {0: [0]}
+
+    def __init__(self, start_axis: int, n_axes: int) -> None:
+        if start_axis < 0 or n_axes < 0:
+            raise ValueError(f"JoinDims takes no negative numbers, got {start_axis} and {n_axes}.")
+        self.start_axis, self.n_axes = int(start_axis), int(n_axes)
+
+    @property
+    def axis_range(self) -> range:
+        """The axes that are joined."""
+        return range(self.start_axis, self.start_axis + self.n_axes)
+
+    def make_node(self, x: Any) -> Apply:
+        x = as_tensor_variable(x)
+        if self.axis_range.stop > x.type.ndim:
+            raise ValueError(
+                f"{self} joins axes up to {self.axis_range.stop - 1}; {x} has only "
+                f"{x.type.ndim} dimensions."
+            )
+        return typed_node(self, [x], x.type.dtype)
+
+    def shape_rule(self, s: ShapeContext, x: Shape) -> list[Shape]:
+        axes = slice(self.axis_range.start, self.axis_range.stop)
+        return [(*x[: axes.start], dim_product(x[axes]), *x[axes.stop :])]
+
+    # ----- perform
+    def perform(
+        self, node: Apply, inputs: Sequence[np.ndarray], output_storage: list[list[Any]]
+    ) -> None:
+        (x,) = inputs
+        first, last = self.axis_range.start, self.axis_range.stop
+        joined = int(np.prod(x.shape[first:last], dtype="int64"))
+        output_storage[0][0] = x.reshape((*x.shape[:first], joined, *x.shape[last:]))
+
+    # ----- derivative
+    def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
+        (x,), (g,) = inputs, cotangents
+        lengths = [length(x, axis) for axis in self.axis_range]
+        return [SplitDims(self.start_axis)(g, lengths_vector(lengths))]
+
+    # ----- batching
+    def vectorize_node(self, node: Apply, *batched_inputs: Any) -> Apply:
+        (x,) = batched_inputs
+        batch = x.type.ndim - node.inputs[0].type.ndim
+        return JoinDims(self.start_axis + batch, self.n_axes).make_node(x)
+
+    # ----- lowering
+    def lower(self, node: Apply, b: Any, *inputs: Any) -> Any:
+        (shape,) = b.result_shapes(node, *inputs)
+        return b.reshape(inputs[0], shape)
+
+    def __str__(self) -> str:
+        return f"JoinDims{{start_axis={self.start_axis}, n_axes={self.n_axes}}}"
+
+
+def join_dims(x: Any, start_axis: int = 0, n_axes: int | None = None) -> Any:
+    """``x`` with adjacent axes joined into one, elements in C order.
+
+    Parameters
+    ----------
+    x : tensor
+    start_axis : the first of these axes; a negative one counts from the end
+    n_axes : their number; None: all that follow, 0: insert an axis of length 1
+
+    ValueError if there are not as many axes.
+
+    >>> import phintys.tensor as pt
+    >>> pt.join_dims(pt.zeros((2, 3, 4)), 1).type.shape
+    (2, 12)
+    """
+    x = as_tensor_variable(x)
+    ndim = x.type.ndim
+    start = start_axis + ndim if start_axis < 0 else start_axis
+    if not 0 <= start <= ndim:
+        raise ValueError(f"Axis {start_axis} is out of range for {ndim} dimensions.")
+    return JoinDims(start, ndim - start if n_axes is None else n_axes)(x)
+
+
+# ============================================================================= SplitDims
+
+
+class SplitDims(Op):
+    """A tensor with one axis split into several, elements in C order; the inverse of `JoinDims`.
+
+    Inputs: the tensor, and the vector of the new lengths, whose product is that of the axis.
+
+    Parameters
+    ----------
+    axis
+        the axis, not negative
+    """
+
+    # ----- class and static shape
+    __props__ = ("axis",)
+    is_linear = True
+    handles_missing = False
+    view_map = {0: [0]}
+
+    def __init__(self, axis: int) -> None:
+        if axis < 0:
+            raise ValueError(f"The axis of SplitDims is not negative, got {axis}.")
+        self.axis = int(axis)
+
+    def make_node(self, x: Any, shape: Any) -> Apply:
+        x, shape = as_tensor_variable(x), as_tensor_variable(shape)
+        normalize_axis_tuple(self.axis, x.type.ndim)
+        if shape.type.ndim != 1 or shape.type.dtype not in dtypes.INTEGER:
+            raise TypeError(f"The lengths are an integer vector; {shape} has type {shape.type}.")
+        get_vector_length(shape)
+        return typed_node(self, [x, shape], x.type.dtype)
+
+    def shape_rule(self, s: ShapeContext, x: Shape, shape: Shape) -> list[Shape]:
+        lengths = s.values(1)
+        for n in lengths:
+            s.check(n, ">=", 0, "A length is negative", early=True)
+        message = f"The product of the lengths is not the length of axis {self.axis}"
+        s.equal(x[self.axis], dim_product(lengths), message)
+        return [(*x[: self.axis], *lengths, *x[self.axis + 1 :])]
+
+    # ----- perform
+    def perform(
+        self, node: Apply, inputs: Sequence[np.ndarray], output_storage: list[list[Any]]
+    ) -> None:
+        check_shapes(node, inputs)
+        x, lengths = inputs[0], inputs[1].tolist()
+        shape = (*x.shape[: self.axis], *lengths, *x.shape[self.axis + 1 :])
+        output_storage[0][0] = x.reshape(shape)
+
+    # ----- derivative
+    def connection_pattern(self, node: Apply) -> list[list[bool]]:
+        return [[True], [False]]
+
+    def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable | None]:
+        (_, shape), (g,) = inputs, cotangents
+        return [JoinDims(self.axis, get_vector_length(shape))(g), None]
+
+    # ----- batching
+    def vectorize_node(self, node: Apply, *batched_inputs: Any) -> Apply:
+        x, shape = batched_inputs
+        if shape.type.ndim != 1:
+            raise ValueError("The lengths of SplitDims cannot differ within a batch.")
+        batch = x.type.ndim - node.inputs[0].type.ndim
+        return SplitDims(self.axis + batch).make_node(x, shape)
+
+    # ----- lowering
+    def lower(self, node: Apply, b: Any, *inputs: Any) -> Any:
+        (shape,) = b.result_shapes(node, *inputs)
+        return b.reshape(inputs[0], shape)
+
+    def __str__(self) -> str:
+        return f"SplitDims{{axis={self.axis}}}"
+
+
+def split_dims(x: Any, shape: Any, axis: int = 0) -> Any:
+    """``x`` with one axis split into several, elements in C order; the inverse of `join_dims`.
+
+    Parameters
+    ----------
+    x : tensor
+    shape : the new lengths, whose product is the length of the axis: a number, a sequence or an
+        integer vector of known length; ``()`` drops an axis of length 1
+    axis : the axis
+
+    ValueError if the axis is out of range, ShapeError if the product is another (if it is not
+    known when the graph is built, at run time).
+
+    >>> import phintys.tensor as pt
+    >>> pt.split_dims(pt.arange(6), (2, 3)).eval()
+    array([[0, 1, 2],
+           [3, 4, 5]])
+    """
+    x = as_tensor_variable(x)
+    (axis,) = normalize_axis_tuple(axis, x.type.ndim)
+    return SplitDims(axis)(x, as_lengths(shape))
+
+
+def as_lengths(shape: Any) -> Any:
+    """Lengths as an integer vector."""
+    if isinstance(shape, Variable):
+        return lengths_vector([shape]) if shape.type.ndim == 0 else shape
+    listed = shape if isinstance(shape, Sequence | np.ndarray) else [shape]
+    return lengths_vector(shape_entries(listed))

@@ -376,7 +376,7 @@ class SpecifyShape(Op):
             raise ValueError(
                 f"{x} has {x.type.ndim} dimensions: it never has a shape of {len(lengths)} lengths."
             )
-        return typed_node(self, [x, *lengths], x.type.dtype)
+        return typed_node(self, [x, *lengths], x.type)
 
     def shape_rule(self, s: ShapeContext, x: Lengths, *lengths: Lengths) -> list[Lengths]:
         found = list(x)

@@ -13,7 +13,6 @@ from phintys.tensor.reduce import min as min_over
 from phintys.tensor.reduce import normalize_axes
 from phintys.tensor.reduce import sum as sum_over
 from phintys.tensor.shape import length, product
-from phintys.tensor.static import as_length
 from phintys.tensor.variable import TensorVariable
 
 __all__ = ["mean", "ptp", "std", "var"]
@@ -79,7 +78,7 @@ def var(
     x = as_tensor_variable(input)
     centred = x - mean(x, axis, keepdims=True)
     count = _count(x, axis)
-    divisor = count - cast(as_length(ddof), "float64")
+    divisor = count - cast(as_tensor_variable(ddof), "float64")
     squares = functions.sqr(functions.abs(centred)) if _is_complex(x) else functions.sqr(centred)
     total = sum_over(squares, axis, keepdims=keepdims)
     if corrected:

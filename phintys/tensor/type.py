@@ -9,7 +9,7 @@ import numpy as np
 
 from phintys.config import config
 from phintys.graph.op import Op
-from phintys.graph.shapes import answer, contradiction
+from phintys.graph.shapes import checked_answer
 from phintys.graph.type import Type
 from phintys.graph.variable import Apply, Variable
 from phintys.memo import Memo
@@ -354,12 +354,20 @@ def _about(array: np.ndarray) -> str:
     return f"an array of dtype {array.dtype} and shape {array.shape}"
 
 
-def typed_node(op: Op, inputs: Sequence[Variable], *dtypes: str) -> Apply:
-    """The node that applies ``op``: its results have these dtypes, and the shapes of its rule."""
-    found = answer(op, inputs)
-    if found.wrong is not None:
-        raise contradiction(op, inputs, found.wrong)
-    types = found.types.get(dtypes)
-    if types is None:
-        types = found.types[dtypes] = tuple(map(TensorType, dtypes, found.static))
+def typed_node(op: Op, inputs: Sequence[Variable], *like: str | TensorType) -> Apply:
+    """The node that applies ``op``: its results have the shapes of its rule.
+
+    ``like`` holds for each result its dtype, or a type that it shares all but the shape with.
+    """
+    found = checked_answer(op, inputs)
+    key = (config.floatX, *like)
+    types = found.types.get(key)
+    if types is None or any([isinstance(t, TensorType) and t.name is not None for t in like]):
+        types = tuple(map(_typed, like, found.static))
+        if all([t.name is None for t in types]):  # equal types may have other names
+            found.types[key] = types
     return Apply(op, inputs, [t.variable_type(t) for t in types])
+
+
+def _typed(like: str | TensorType, shape: StaticShape) -> TensorType:
+    return TensorType(like, shape) if isinstance(like, str) else like.clone(shape=shape)

@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 
 from phintys.graph.op import Op, Storage
+from phintys.graph.shapes import LARGEST
 from phintys.graph.type import Type
 from phintys.graph.variable import Apply, Constant, Variable
 from phintys.scalar import dtypes
 from phintys.tensor.aliases import TensorLike
 from phintys.tensor.convert import as_tensor_variable
+from phintys.tensor.type import TensorType
 
 
 class NoneTypeT(Type[None]):
@@ -84,6 +86,41 @@ class MakeSlice(Op):
 
 
 make_slice = MakeSlice()
+
+
+class SliceParts(Op):
+    """The start, stop and step of a slice, as int64 numbers.
+
+    Numbers beyond the ends of every axis stand for a start and a stop that are None.
+    """
+
+    __props__ = ()
+
+    def make_node(self, slc: Variable) -> Apply:
+        return Apply(self, [slc], [TensorType("int64", ())() for _ in range(3)])
+
+    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: list[list[Any]]) -> None:
+        start, stop, step = inputs[0].start, inputs[0].stop, inputs[0].step
+        step = 1 if step is None else step
+        ends = (0, LARGEST) if step > 0 else (LARGEST, -LARGEST)
+        for cell, part, end in zip(output_storage, (start, stop, step), (*ends, 1)):
+            cell[0] = np.array(end if part is None else part, "int64")
+
+    def connection_pattern(self, node: Apply) -> list[list[bool]]:
+        return [[False] * 3]
+
+
+_slice_parts = SliceParts()
+
+
+def slice_of(v: Any) -> slice:
+    """A slice variable as a Python slice of numbers, 0-d integer variables and None."""
+    if isinstance(v, Constant):
+        return v.data
+    if v.owner is not None and isinstance(v.owner.op, MakeSlice):
+        return slice(*v.owner.inputs)
+    return slice(*_slice_parts(v, return_list=True))
+
 
 #: None and the full slice as constant variables, for optional inputs of ops.
 NoneConst = Constant(none_type_t, None, name="NoneConst")

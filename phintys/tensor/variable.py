@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import cache
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, overload
 
 import numpy as np
@@ -15,9 +17,16 @@ from phintys.tensor.aliases import (
     Kind,
     Length,
     ShapeLike,
+    Side,
     TensorLike,
 )
 from phintys.tensor.type import TensorType
+
+
+@cache
+def _protocols() -> Any:
+    """The module of NumPy's protocols, which is imported when NumPy first calls one."""
+    return import_module("phintys.tensor.numpy_protocols")
 
 
 class TensorVariable(Variable):
@@ -29,8 +38,36 @@ class TensorVariable(Variable):
 
     __slots__ = ()
     type: TensorType
-    __array_priority__ = 1000  # NumPy arrays defer to it in mixed operations
-    __array_ufunc__ = None
+    __array_priority__ = 1000  # the result of an operation with an array is a variable
+
+    # ----- NumPy's protocols
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        """``np.exp(x)``, ``array + x``: see `phintys.tensor.numpy_protocols`."""
+        return _protocols().apply_ufunc(ufunc, method, inputs, kwargs)
+
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        """``np.stack([x, y])``: see `phintys.tensor.numpy_protocols`."""
+        return _protocols().apply_function(function, args, kwargs)
+
+    def __array_namespace__(self, /, *, api_version: str | None = None) -> Any:
+        """The functions of the array API standard on variables, `phintys.tensor.standard`.
+
+        ValueError for versions of the standard that it does not have.
+        """
+        standard = import_module("phintys.tensor.standard")
+        standard.check_version(api_version)
+        return standard
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        """An object array that contains the variable; TypeError for a dtype of numbers."""
+        if dtype is not None and np.dtype(dtype).kind != "O":
+            raise TypeError(
+                f"{self} is symbolic: it has no values yet and cannot become an array of {dtype}. "
+                "Use astype to convert it in the graph, or eval to compute its value."
+            )
+        found = np.empty((), object)
+        found[()] = self
+        return found
 
     @property
     def dtype(self) -> str:
@@ -218,6 +255,10 @@ class TensorVariable(Variable):
         def ptp(self, axis: Axis = None) -> TensorVariable: ...
         def sort(self, axis: int | None = -1, kind: Kind | None = None) -> TensorVariable: ...
         def argsort(self, axis: int | None = -1, kind: Kind | None = None) -> TensorVariable: ...
+        def searchsorted(
+            self, v: TensorLike, side: Side = "left", sorter: TensorLike | None = None
+        ) -> TensorVariable: ...
+        def choose(self, choices: Any, mode: str = "raise") -> TensorVariable: ...
         def norm(
             self, L: float | TensorVariable, axis: Axis = None, keepdims: bool = False
         ) -> TensorVariable: ...

@@ -133,7 +133,7 @@ class Drawer:
         self.known[var] = value
         value = np.asarray(value)
         small = value.ndim == 0 and value.dtype.kind in "iu"
-        self.arrays[name] = int(value) if small else value
+        self.arrays[name] = value[()] if small else value  # a NumPy integer wraps around
         item = Item(name, var, value)
         self.items.append(item)
         return item

@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
+import fuzz_search  # noqa: F401  registers drawers
 import fuzz_structured as structured
 import numpy as np
 from fuzz_draw import Drawer, Failing, Item, Unfit

@@ -135,7 +135,27 @@ _OWN: dict[str, Callable[..., Any]] = {
     ),
     "constant": lambda x, dtype=None: np.asarray(x, dtype),
 }
-NUMPY = SimpleNamespace(**{n: getattr(np, n) for n in _SAME}, **_OWN)
+#: functions whose integer arguments are lengths, shifts and axes: NumPy's would wrap around in them
+_COUNTED = (
+    "repeat roll eye tri tril triu diag diagonal trace diff zeros ones full broadcast_to".split()
+)
+
+
+def _counted(function: Callable[..., Any]) -> Callable[..., Any]:
+    def called(*args: Any, **kwargs: Any) -> Any:
+        named = {key: _as_python(value) for key, value in kwargs.items()}
+        return function(*map(_as_python, args), **named)
+
+    return called
+
+
+def _as_python(x: Any) -> Any:
+    return int(x) if isinstance(x, np.integer) else x
+
+
+_functions: dict[str, Any] = {name: getattr(np, name) for name in _SAME}
+_functions |= {name: _counted(_functions[name]) for name in _COUNTED}
+NUMPY = SimpleNamespace(**_functions, **_OWN)
 
 
 def changed(x: Any, key: Any, y: Any) -> Any:

@@ -15,7 +15,7 @@ from phintys.errors import DisconnectedInputError, NullTypeGradError
 from phintys.graph.op import Op
 from phintys.graph.traversal import apply_ancestors
 from phintys.scalar.op import TABLE
-from phintys.tensor import blas, reduce
+from phintys.tensor import blas, fourier, reduce
 from phintys.tensor.elemwise import Elemwise
 from phintys.tensor.linalg import Cholesky, SolveTriangular
 from phintys.tensor.others import ProdOthers
@@ -25,6 +25,7 @@ RNG = np.random.default_rng(0)
 V, W, M, N, C = (RNG.uniform(0.3, 2, s) for s in ((4,), (4,), (3, 4), (4, 2), (2, 3, 4)))
 ROW, S = RNG.uniform(0.3, 2, (1, 4)), np.array(0.7)
 INDEX, MASK = np.array([[2, 0], [1, 2]]), np.array([True, False, True])
+ORDERS = np.array([[2, 0, 1], [1, 2, 0]])
 
 #: name -> (expression, values)
 STRUCTURED = {
@@ -77,11 +78,31 @@ STRUCTURED = {
     "All, Any": (lambda x: pt.switch(pt.all(x > 0) & pt.any(x > 1), x, x * 2), [M]),
     "ARange": (lambda x: pt.arange(x, 5.0, 1.0) ** 2, [S]),
     "Eye": (lambda x: x * pt.eye(3, 4), [M]),
+    "Fourier": (lambda x: fourier.irfft(fourier.fft(fourier.rfft(x), 4)), [M]),
     "Join": (lambda x, y: pt.join(1, x, y), [M, N.reshape(2, 4)[:1].repeat(3, 0)]),
     "Split": (lambda x: pt.split(x, [1, 3], axis=1)[1], [M]),
     "ExtractDiag": (lambda x: pt.diagonal(x, offset=1), [M]),
     "diag": (lambda x: pt.diag(x), [V]),
     "Repeat": (lambda x: pt.repeat(x, [1, 0, 2], axis=0), [M]),
+    "SearchsortedOp": (lambda x: x * pt.searchsorted(pt.sort(x), x), [V]),
+    "Unique": (lambda x: x * pt.unique(x, return_inverse=True)[1], [V]),
+    "PermuteRowElements": (
+        lambda x: pt.permute_row_elements(x, ORDERS),
+        [M[:2, :3]],
+    ),
+    "PermuteRowElements, inverse": (
+        lambda x: pt.permute_row_elements(x, np.array([2, 0, 1]), True),
+        [M[:, :3]],
+    ),
+    "RavelMultiIndex, UnravelIndex": (
+        lambda x: x * pt.ravel_multi_index(pt.unravel_index(INDEX, (2, 3)), (3, 4)),
+        [M[:2, :2]],
+    ),
+    "FillDiagonal": (lambda x, v: pt.fill_diagonal(x, v), [M, S]),
+    "FillDiagonal, three axes": (lambda x, v: pt.fill_diagonal(x, v), [C[:2, :2, :2], S]),
+    "FillDiagonalOffset": (lambda x, v: pt.fill_diagonal_offset(x, v, 2), [M, S]),
+    "JoinDims": (lambda x: pt.join_dims(x, 1), [C]),
+    "SplitDims": (lambda x: pt.split_dims(x, (2, 2), 1), [M]),
     "Dot": (lambda x, y: pt.dot(x, y), [M, N]),
     "Dot of vectors": (lambda x, y: pt.dot(x, y), [V, W]),
     "Blockwise": (lambda x, y: pt.matmul(x, y), [C, N]),
@@ -106,7 +127,8 @@ STRUCTURED = {
     "where": (lambda x, y: pt.where(x > 1, x * y, y), [V, W]),
 }
 #: makes no numbers of its inputs; only its shape counts, so nothing is connected to it
-WITHOUT = {"AllocEmpty", "MakeSlice", "Lengths", "ARangeLength"}  # memory, slices, lengths
+WITHOUT = {"AllocEmpty", "Lengths", "ARangeLength"}  # memory, lengths
+WITHOUT |= {"MakeSlice", "SliceParts"}  # slices
 WITHOUT |= {"RandomVariable"}  # there is no derivative through a draw
 ABSTRACT = {"CAReduce", "FixedOpCAReduce", "BlasOp", "AddingOp", "IndexOp"}
 
@@ -128,7 +150,8 @@ def test_two_pullbacks_give_the_pushforward(name):
     np.testing.assert_allclose(direct, twice, rtol=1e-9, atol=1e-12)
 
 
-SECOND = ["CumOp mul", "Prod", "Prod, with a zero", "Softmax", "LogSumExp", "Dot", "Blockwise",
+SECOND = ["PermuteRowElements", "FillDiagonal", "JoinDims", "SplitDims",
+          "CumOp mul", "Prod", "Prod, with a zero", "Softmax", "LogSumExp", "Dot", "Blockwise",
           "Gemm", "Max", "Join", "IncSubtensor, set", "AdvancedSubtensor", "Elemwise, broadcast",
           "Repeat", "Reshape", "Cholesky", "SolveTriangular"]  # fmt: skip
 

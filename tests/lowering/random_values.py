@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from phintys.bitgen import copied
+from phintys.graph.builder import At, Each, Row
 from phintys.lowering.builder import Builder
-from phintys.lowering.ragged import At, Each, Row
 from phintys.lowering.values import Value
 
 UNARY = {

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse
 
+from phintys.graph.builder import At, Each, Row
 from phintys.graph.op import Op
 from phintys.graph.variable import Apply
-from phintys.lowering.ragged import At, Each, Row
 from phintys.lowering.reductions import identity
 from phintys.tensor.convert import as_tensor_variable
 from phintys.tensor.type import TensorType, typed_node

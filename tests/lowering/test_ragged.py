@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import segment_ops as ops
 
+from phintys.graph.builder import At, Each, Row, Segments
 from phintys.graph.fgraph import FunctionGraph
 from phintys.lowering.assemble import assemble
 from phintys.lowering.builder import Builder, NotNative
@@ -15,7 +16,6 @@ from phintys.lowering.from_graph import lower_graph
 from phintys.lowering.interpret import StepFailure, interpret
 from phintys.lowering.memory import plan_memory
 from phintys.lowering.program import Kernel, Program, Python
-from phintys.lowering.ragged import At, Each, Row, Segments
 from phintys.lowering.spec import IllegalProgram, verify
 from phintys.lowering.text import parse_program, render_program
 from phintys.lowering.values import Value

@@ -27,7 +27,15 @@ class Blank:
 BLANKS = [
     Blank(
         ("jax",),
-        ("nonzero *", "compress *", "x[[]mask] *", "x[[]mask] = a *", "repeat counts *"),
+        (
+            "nonzero *",
+            "compress *",
+            "x[[]mask] *",
+            "x[[]mask] = a *",
+            "repeat counts *",
+            "unique *",
+            "bincount *",
+        ),
         "XLA compiles for fixed shapes; here a length depends on values",
     ),
     Blank(

@@ -166,6 +166,27 @@ SHAPES = [
         lambda m, x: pt.specify_shape(x, (None, x.shape[1])),
         numpy=lambda x: x,
     ),
+    Line(
+        "shape",
+        "join_dims",
+        "npm",
+        lambda m, x: pt.join_dims(x, 1),
+        numpy=lambda x: x.reshape(x.shape[0], x.shape[1] * x.shape[2]),
+    ),
+    Line(
+        "shape",
+        "split_dims",
+        "n6",
+        lambda m, x: pt.split_dims(x, (2, 3), 1),
+        numpy=lambda x: x.reshape(x.shape[0], 2, 3),
+    ),
+    Line(
+        "shape",
+        "pack",
+        "nm p",
+        lambda m, x, y: pt.pack(x, y)[0],
+        numpy=lambda x, y: np.concatenate([x.ravel(), y]),
+    ),
     Line("shape", "broadcast_to", "m", lambda m, x: m.broadcast_to(x, (3, x.shape[0]))),
     Line("shape", "swapaxes", "npm", lambda m, x: m.swapaxes(x, 0, 2)),
     Line("shape", "moveaxis", "npm", lambda m, x: m.moveaxis(x, 0, 2)),
@@ -190,6 +211,20 @@ CREATION = [
     Line("creation", "diag of vector", "n", lambda m, x: m.diag(x)),
     Line("creation", "diag of matrix", "nm", lambda m, x: m.diag(x)),
     Line("creation", "diagonal", "npm", lambda m, x: m.diagonal(x, 1, 0, 2)),
+    Line(
+        "creation",
+        "fill_diagonal",
+        "nm .",
+        lambda m, x, a: pt.fill_diagonal(x, a),
+        numpy=lambda x, a: np.where(np.eye(*x.shape, dtype=bool), a, x),
+    ),
+    Line(
+        "creation",
+        "fill_diagonal_offset",
+        "nm .",
+        lambda m, x, a: pt.fill_diagonal_offset(x, a, -1),
+        numpy=lambda x, a: np.where(np.eye(*x.shape, -1, dtype=bool), a, x),
+    ),
     Line("creation", "trace", "nn", lambda m, x: m.trace(x), dtypes=NUMBERS),
     Line(
         "creation",
@@ -224,6 +259,17 @@ JOINING = [
         lambda m, x: m.roll(x, 2, axis=0),
         kinds=("contiguous", "strided", "length 1"),
     ),
+    *(
+        Line(
+            "join",
+            f"pad {mode}",
+            "nm",
+            lambda m, x, mode=mode: m.pad(x, ((1, 2), (0, 9)), mode=mode),
+            dtypes=NUMBERS,
+            kinds=("contiguous", "strided", "length 1", *(["empty"] * (mode == "constant"))),
+        )
+        for mode in ("constant", "edge", "wrap", "symmetric", "reflect")
+    ),
     Line("join", "flip", "nm", lambda m, x: m.flip(x, 0)),
 ]
 AT = ("contiguous", "strided", "length 1")
@@ -244,6 +290,21 @@ INDEXING = [
     Line("index", "take", "nm k@m", lambda m, x, k: m.take(x, k, axis=1), kinds=AT),
     Line(
         "index", "take_along_axis", "nm nk@m", lambda m, x, k: m.take_along_axis(x, k, 1), kinds=AT
+    ),
+    Line(
+        "index",
+        "permute_row_elements",
+        "nm m@p",
+        lambda m, x, k: pt.permute_row_elements(x, pt.argsort(k, stable=True)),
+        numpy=lambda x, k: x[:, np.argsort(k, stable=True)],
+    ),
+    Line(
+        "index",
+        "choose",
+        "pm n@p n@m",
+        lambda m, x, k, j: pt.choose(abs(k) % x.shape[0], pt.take(x, j, axis=1)),
+        numpy=lambda x, k, j: np.choose(abs(k) % x.shape[0], x[:, j]),
+        kinds=AT,
     ),
     Line("index", "compress", "n? nm", lambda m, c, x: m.compress(c, x, axis=0)),
     Line("index", "nonzero", "nm", lambda m, x: m.stack(m.nonzero(x))),
@@ -503,8 +564,47 @@ SOFTMAX = [
         dtypes=FLOATS,
     ),
 ]
+SEARCHING = [
+    Line(
+        "search",
+        f"searchsorted {side}",
+        "n mk",
+        lambda m, x, v, side=side: m.searchsorted(m.sort(x), v, side=side),
+        dtypes=REALS,
+    )
+    for side in ("left", "right")
+]
+SEARCHING += [
+    Line("search", "unique", "nm", lambda m, x: m.unique(x), special=False),
+    Line(
+        "search",
+        "bincount",
+        "n",
+        lambda m, x: pt.bincount(x, minlength=3),
+        dtypes=("uint8",),
+        numpy=lambda x: np.bincount(x, minlength=3),
+    ),
+    Line(
+        "search",
+        "topk",
+        "n6",
+        lambda m, x: pt.topk(x, 2),
+        dtypes=REALS,
+        numpy=lambda x: np.sort(x)[:, :-3:-1],
+    ),
+    Line(
+        "search",
+        "median",
+        "nm",
+        lambda m, x: m.median(x, axis=1),
+        dtypes=("int64", "float64"),
+        kinds=AT,
+        special=False,
+    ),
+]
 LINES = [
     *_reductions(), *SHAPES, *CREATION, *JOINING, *INDEXING, *ASSIGNMENT, *PRODUCTS, *SOFTMAX,
+    *SEARCHING,
     *INNER,
 ]  # fmt: skip
 

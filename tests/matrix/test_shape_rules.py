@@ -26,7 +26,7 @@ from phintys.graph.variable import Apply, Constant
 from phintys.lowering.from_graph import lower_graph
 from phintys.lowering.interpret import interpret
 from phintys.scalar.op import TABLE
-from phintys.tensor import blas
+from phintys.tensor import blas, fourier
 from phintys.tensor.blockwise import Blockwise
 from phintys.tensor.cumulative import CumOp
 from phintys.tensor.lengths import checked_lengths
@@ -40,13 +40,17 @@ from phintys.tensor.static import as_length
 from phintys.tensor.type import TensorType
 
 #: classes without instances
-BASES = """_Order _Exponentials FixedOpCAReduce _SameDtype _Extreme _Logical BlasOp AddingOp ViewOp
-    RandomVariable SolveBase"""
+BASES = """
+    _Positions _Order _Exponentials FixedOpCAReduce _SameDtype _Extreme _Logical BlasOp AddingOp
+    ViewOp RandomVariable SolveBase
+"""
 #: ops that take inputs of any lengths
 LENIENT = """
+    SearchsortedOp Unique UnravelIndex FillDiagonalOffset JoinDims
     ARange ARangeLength AllocEmpty Any_ All Prod ProdWithoutZeros Sum CAReduce CumOp Eye Lengths
     LogSoftmax LogSumExp Softmax MakeVector ScalarFromTensor TensorFromScalar Shape Shape_i SortOp
-    ArgSortOp ExtractDiag Subtensor DisconnectedGrad ZeroGrad UndefinedGrad GradClip GradScale
+    ArgSortOp ExtractDiag Fourier Subtensor DisconnectedGrad ZeroGrad UndefinedGrad GradClip
+    GradScale
 """
 
 
@@ -86,6 +90,23 @@ MORE = {
     "draws": lambda x, v, n: [
         pt.random.normal(x, pt.exp(v), rng=np.random.default_rng(1)),
         pt.random.normal(v, size=(n, v.shape[0]), rng=np.random.default_rng(1)),
+    ],
+    "transforms": lambda x, v, n: [fourier.fft(x, n, 0), fourier.rfft(v), fourier.irfft(x, 5)],
+    "searches": lambda x, v, n: [pt.searchsorted(v, x), pt.permute_row_elements(x, pt.argsort(v))],
+    "distinct": lambda x, v, n: [
+        *pt.unique(x, True, True, True, axis=0), *pt.unique(x, True, True, True),
+    ],
+    "positions": lambda x, v, n: [
+        pt.ravel_multi_index((pt.arange(n), n - pt.arange(2)), (n, n + 1)),
+        *pt.unravel_index(pt.arange(n), (n, n)),
+    ],
+    "diagonals filled": lambda x, v, n: [
+        pt.fill_diagonal(x, v[0]), pt.fill_diagonal_offset(x, v[0], n),
+        pt.fill_diagonal(x3(x)[:2, :, :2], v[0]),
+    ],
+    "axes": lambda x, v, n: [
+        *(pt.join_dims(x, 0, k) for k in range(3)),
+        *(pt.split_dims(v, (n, 2)), pt.split_dims(x, (n, 2), 1), pt.split_dims(v[:1], ())),
     ],
     "dropped": lambda x, v, n: v[n:][: n - 1].dimshuffle(()),
 }  # fmt: skip

@@ -36,6 +36,7 @@ CODE = "grows with the code of programs (registrations), not with what they do"
 #: What is remembered without a Memo, and why it does not grow.  Functions without parameters,
 #: which remember one value, are not listed.
 PLAIN = {
+    "array_api/array.py": {"NAMESPACE": "the functions of the standard"},
     "backends/c/compiler.py": {"_identity": "one for each compiler with its flags"},
     "backends/code_cache.py": {"_warned": "the directories of the cache"},
     "backends/jax/dispatch.py": {"TRACE_TIME_OPS": CODE},

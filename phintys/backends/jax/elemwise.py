@@ -230,10 +230,12 @@ def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
 
 def _reduction(op: CAReduce, node: Apply, function: Callable[..., Any]) -> Callable[..., Any]:
     axes, out = op.axes(node), node.outputs[0].type.dtype
+    accumulator = op.acc_dtype or out
 
     def compute(x: Any) -> Any:
         check_shapes(node, [x])
-        return astype(function(astype(x, op.acc_dtype or out), axis=axes), out)
+        total = function(astype(x, accumulator), axis=axes)
+        return astype(astype(total, accumulator), out)  # JAX sums narrow integers in wider ones
 
     return compute
 

@@ -14,6 +14,7 @@ from phintys.backends.jax.dispatch import (
     is_concrete,
     jax_funcify,
     length,
+    one_or_tuple,
     require,
 )
 from phintys.backends.jax.native import astype
@@ -25,6 +26,8 @@ from phintys.tensor.index_ops import (
     IncSubtensor,
     Subtensor,
 )
+from phintys.tensor.multi_index import RavelMultiIndex, UnravelIndex
+from phintys.tensor.permute import PermuteRowElements
 
 TRACE_TIME_OPS.extend([Subtensor, AdvancedSubtensor])
 
@@ -92,5 +95,46 @@ def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
         if once:
             return x.at[key].set(x[key] + y)
         return x.at[key].max(y) if x.dtype == bool else x.at[key].add(y)
+
+    return compute
+
+
+@jax_funcify.register(PermuteRowElements)
+def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
+    def compute(x: Any, y: Any) -> Any:
+        shape: Any = jnp.broadcast_shapes(x.shape, y.shape)
+        x, y = jnp.broadcast_to(x, shape), _integers(y, shape[-1], len(shape) - 1)
+        y = jnp.broadcast_to(y, shape)
+        if op.inverse:
+            return jnp.put_along_axis(x, y, x, -1, inplace=False)
+        return jnp.take_along_axis(x, y, -1)
+
+    return compute
+
+
+@jax_funcify.register(RavelMultiIndex)
+def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
+    def compute(*inputs: Any) -> Any:
+        *index, dims = inputs
+        found, stride = jnp.zeros((), "int64"), 1
+        for axis in op.innermost_first(len(index)):
+            i, n = index[axis], dims[axis]
+            if op.mode == "raise":
+                require((i >= 0) & (i < n), "A position is out of range.", ValueError)
+            i = {"wrap": i % n, "clip": jnp.clip(i, 0, n - 1)}.get(op.mode, i)
+            found, stride = found + i * stride, stride * n
+        return found
+
+    return compute
+
+
+@jax_funcify.register(UnravelIndex)
+def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
+    def compute(i: Any, dims: Any) -> Any:
+        require((i >= 0) & (i < dims.prod()), "A position is out of range.", ValueError)
+        found: dict[int, Any] = {}
+        for axis in op.innermost_first(len(node.outputs)):
+            found[axis], i = i % dims[axis], i // dims[axis]
+        return one_or_tuple([jnp.asarray(found[k]) for k in range(len(found))])
 
     return compute

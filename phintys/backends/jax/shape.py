@@ -21,11 +21,12 @@ from phintys.backends.jax.native import astype
 from phintys.errors import ShapeError
 from phintys.graph.shapes import LARGEST
 from phintys.tensor.creation import Alloc, AllocEmpty
+from phintys.tensor.fill_diagonal import FillDiagonal
 from phintys.tensor.join import Join, Split
 from phintys.tensor.lengths import Lengths
 from phintys.tensor.nonzero import Nonzero
 from phintys.tensor.ranges import ARange, ARangeLength, Eye, count_of
-from phintys.tensor.reshape import Reshape
+from phintys.tensor.reshape import JoinDims, Reshape, SplitDims
 from phintys.tensor.shape import (
     MakeVector,
     ScalarFromTensor,
@@ -36,7 +37,7 @@ from phintys.tensor.shape import (
 )
 
 TRACE_TIME_OPS.extend([MakeVector, ScalarFromTensor, TensorFromScalar, SpecifyShape])
-TRACE_TIME_OPS.extend([Join, Split, Reshape, Lengths, ARangeLength])
+TRACE_TIME_OPS.extend([Join, Split, Reshape, JoinDims, SplitDims, Lengths, ARangeLength])
 
 # ----------------------------------------------------------------------- shapes as values
 
@@ -83,6 +84,28 @@ def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
             # XLA would abort the process
             raise ShapeError(f"{op}: an array of shape {tuple(lengths)} is too large.")
         return jnp.reshape(x, lengths)
+
+    return compute
+
+
+@jax_funcify.register(JoinDims)
+def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
+    first, last = op.axis_range.start, op.axis_range.stop
+
+    def compute(x: Any) -> Any:
+        joined = math.prod(x.shape[first:last])
+        return jnp.reshape(x, (*x.shape[:first], joined, *x.shape[last:]))
+
+    return compute
+
+
+@jax_funcify.register(SplitDims)
+def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
+    def compute(x: Any, shape: Any) -> Any:
+        lengths = [length(n, node) for n in concrete(shape, node)]
+        if min(lengths, default=0) < 0 or math.prod(lengths) != x.shape[op.axis]:
+            raise ShapeError(f"{op}: axis {op.axis} of shape {x.shape} has no lengths {lengths}.")
+        return jnp.reshape(x, (*x.shape[: op.axis], *lengths, *x.shape[op.axis + 1 :]))
 
     return compute
 
@@ -138,6 +161,20 @@ def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
     def compute(n: Any, m: Any, k: Any) -> Any:
         rows, columns = jnp.arange(length(n, node)), jnp.arange(length(m, node))
         return (columns - rows[:, None] == k).astype(op.dtype)
+
+    return compute
+
+
+@jax_funcify.register(FillDiagonal)
+def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
+    def compute(a: Any, value: Any, offset: Any = 0) -> Any:
+        if a.ndim > 2 and len(set(a.shape)) > 1:
+            raise ShapeError(f"{op}: the lengths in the shape {a.shape} differ.")
+        first, *others = jnp.indices(a.shape, sparse=True)
+        is_filled = others[0] - first == offset
+        for i in others[1:]:
+            is_filled &= i == first
+        return jnp.where(is_filled, value, a)
 
     return compute
 

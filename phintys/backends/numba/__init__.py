@@ -19,7 +19,15 @@ except ImportError as exc:
         'Mode "NUMBA" needs the package numba: pip install "phintys[numba]"'
     ) from exc
 
-from phintys.backends.numba import elemwise, index, linalg, linear, reduce, shape  # noqa: F401  (they register)
+from phintys.backends.numba import (  # noqa: F401  (they register)
+    elemwise,
+    index,
+    linalg,
+    linear,
+    reduce,
+    search,
+    shape,
+)
 from phintys.backends.numba.dispatch import numba_funcify, numba_type, numba_typify
 from phintys.backends.numba.run import backend, compile_fgraph
 

@@ -16,10 +16,11 @@ from phintys.backends.numba.elemwise import numpy_name, place
 from phintys.graph.shapes import LARGEST
 from phintys.scalar.dtypes import is_discrete
 from phintys.tensor.creation import Alloc, AllocEmpty
+from phintys.tensor.fill_diagonal import FillDiagonal, FillDiagonalOffset
 from phintys.tensor.join import Join, Split
 from phintys.tensor.lengths import Lengths
 from phintys.tensor.ranges import ARange, ARangeLength, Eye
-from phintys.tensor.reshape import Reshape
+from phintys.tensor.reshape import JoinDims, Reshape, SplitDims
 from phintys.tensor.shape import (
     MakeVector,
     ScalarFromTensor,
@@ -99,6 +100,39 @@ def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
     else:
         body.append(f"return np.ascontiguousarray(x).reshape({tuple_of(lengths)})")
     return compiled(define("reshape", ["x", "shape"], body))
+
+
+@numba_funcify.register(JoinDims)
+def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
+    axes = range(node.inputs[0].type.ndim)
+    lengths = [f"x.shape[{k}]" for k in axes if k not in op.axis_range]
+    joined = " * ".join(["1", *(f"x.shape[{k}]" for k in op.axis_range)])
+    lengths.insert(op.start_axis, joined)
+    return compiled(define("join_dims", ["x"], _reshaped(node, lengths)))
+
+
+@numba_funcify.register(SplitDims)
+def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
+    x, out = (v.type.ndim for v in (node.inputs[0], node.outputs[0]))
+    names = [f"n{k}" for k in range(out - x + 1)]
+    lengths = [f"x.shape[{k}]" for k in range(x)]
+    lengths[op.axis : op.axis + 1] = names
+    body = [f"{n} = np.int64(shape[{k}])" for k, n in enumerate(names)]
+    negative = " or ".join(["False", *(f"{n} < 0" for n in names)])
+    size = " * ".join(["1", *names])
+    body.append(
+        f"if {negative} or {size} != x.shape[{op.axis}]: raise ValueError('Wrong lengths.')"
+    )
+    return compiled(define("split_dims", ["x", "shape"], [*body, *_reshaped(node, lengths)]))
+
+
+def _reshaped(node: Any, lengths: list[str]) -> list[str]:
+    """Lines that return ``x`` with another shape, of the same size."""
+    if node.inputs[0].type.ndim and lengths:
+        return [f"return np.ascontiguousarray(x).reshape({tuple_of(lengths)})"]
+    new = f"out = np.empty({tuple_of(lengths)}, np.{numpy_name(node.outputs[0].type.dtype)})"
+    first = ", ".join(["0"] * node.inputs[0].type.ndim) or "()"
+    return [new, f"out[...] = x[{first}]", "return out"]
 
 
 # -------------------------------------------------------------- tensors made from lengths
@@ -206,6 +240,34 @@ def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
         "return out",
     ]
     return compiled(define("eye", ["n", "m", "k"], body))
+
+
+@numba_funcify.register(FillDiagonal)
+def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
+    ndim = node.inputs[0].type.ndim
+    checks = [
+        f"if x.shape[{k}] != x.shape[0]: raise ValueError('Lengths differ.')" for k in range(ndim)
+    ]
+    body = [
+        *(checks if ndim > 2 else []),
+        "out = x.copy()",
+        f"for i in range(min({tuple_of([f'x.shape[{k}]' for k in range(ndim)])})):",
+        f"    out[{', '.join(['i'] * ndim)}] = value[()]",
+        "return out",
+    ]
+    return compiled(define("fill_diagonal", ["x", "value"], body))
+
+
+@numba_funcify.register(FillDiagonalOffset)
+def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
+    body = [
+        "out, k = x.copy(), offset[()]",
+        "for i in range(max(0, -k) if k > -x.shape[0] else x.shape[0], x.shape[0]):",
+        "    if k >= x.shape[1] - i: break",
+        "    out[i, i + k] = value[()]",
+        "return out",
+    ]
+    return compiled(define("fill_diagonal_offset", ["x", "value", "offset"], body))
 
 
 # ------------------------------------------------------------------------ join and split

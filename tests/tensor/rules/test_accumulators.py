@@ -54,7 +54,7 @@ def test_accumulators(term, given):
     arguments = (np.stack([values, values]), values, values[0])
     mode = Mode("py", None)
     expected = phintys.function([x, v, s], outputs, mode=mode, on_unused_input="ignore")(*arguments)
-    for mode in (None, Mode("py", "fast_run")):
+    for mode in (None, Mode("py", "fast_run"), Mode("c", "fast_run"), Mode("jax", "fast_run")):
         f = phintys.function([x, v, s], outputs, mode=mode, on_unused_input="ignore")
         for found, right, y in zip(f(*arguments), expected, outputs, strict=True):
             assert found.dtype == right.dtype

@@ -195,6 +195,8 @@ class _Emitter:
                 return select(w, self.types[e.type], *args)
             case "idiv" | "imod":
                 return w(f"{'sdiv' if e.op == 'idiv' else 'srem'} i64 {args[0]}, {args[1]}")
+            case "add" | "sub" if self.types[e.args[0].type].kind == "f":  # with products
+                return w(f"f{e.op} contract {self.types[e.args[0].type].text} {', '.join(args)}")
             case _:
                 return INSTRUCTIONS[e.op](w, self.types[e.args[0].type], *args)
 

@@ -11,7 +11,7 @@ from phintys.graph.op import Op, Storage
 from phintys.graph.shapes import Shape, ShapeContext, check_shapes
 from phintys.graph.variable import Apply, Variable
 from phintys.routines import Array, routine
-from phintys.routines.language import PARTS, Real, sqrt
+from phintys.routines.language import PARTS, sqrt
 from phintys.routines.libraries import LAPACK, LOWER, UPPER, potrf
 from phintys.tensor.aliases import Arrays, TensorLike
 from phintys.tensor.blockwise import Blockwise
@@ -34,8 +34,6 @@ __all__ = ["cholesky"]
 
 #: the largest matrix for which the loops below are faster than LAPACK
 SMALL = 24
-#: from this length on, four rows at a time are faster than one
-GROUPED = 16
 
 
 class Cholesky(MatrixOp):
@@ -153,69 +151,24 @@ def factor_positive(lower: int, raises: int, n: int, a: Array) -> int:
 
 
 def _factor(n: int, down: int, right: int, a: Array) -> int:
-    """Replace the triangle by the factor, the other one by anything; return 1 if there is none.
-
-    ``down`` and ``right`` are the steps of a row and of a column.  A column of a large matrix is
-    computed in groups of four rows, which are vectors if ``down`` is 1.  Rows above the diagonal
-    that share a group with it are computed too, and not used.
-    """
-    groups = n // 4 * 4 if n >= GROUPED else 0
+    """Replace the triangle by the factor, column by column; return 1 if there is none."""
     for j in range(n):
-        column = a[j * right :]
-        row = a[j * down :]
-        first = j // 4 * 4
-        for i in range(first, groups, 4):
-            _subtract_four(j, down, right, a[i * down :], row)
-        pivot = column[j * down]
-        for k in range(0 if j >= groups else j, j):
-            x = row[k * right]
+        row = j * down
+        pivot = a[row + j * right]
+        for k in range(j):
+            x = a[row + k * right]
             pivot -= x * x
         if pivot <= 0.0:
             return 1
         pivot = sqrt(pivot)
-        if j >= groups:
-            column[j * down] = pivot
-        for i in range(first, groups, 4):
-            _divide_four(down, column[i * down :], pivot, j - i)
-        for i in range(groups if groups > j else j + 1, n):
-            below = a[i * down :]
-            x = column[i * down]
+        a[row + j * right] = pivot
+        for i in range(j + 1, n):
+            below = i * down
+            x = a[below + j * right]
             for k in range(j):
-                x -= below[k * right] * row[k * right]
-            column[i * down] = x / pivot
+                x -= a[below + k * right] * a[row + k * right]
+            a[below + j * right] = x / pivot
     return 0
-
-
-def _subtract_four(j: int, down: int, right: int, rows: Array, factors: Array) -> None:
-    """Subtract from column ``j`` of four rows the products of the columns before it."""
-    column = rows[j * right :]
-    x0 = column[0]
-    x1 = column[down]
-    x2 = column[2 * down]
-    x3 = column[3 * down]
-    for k in range(j):
-        factor = factors[k * right]
-        other = rows[k * right :]
-        x0 -= factor * other[0]
-        x1 -= factor * other[down]
-        x2 -= factor * other[2 * down]
-        x3 -= factor * other[3 * down]
-    column[0] = x0
-    column[down] = x1
-    column[2 * down] = x2
-    column[3 * down] = x3
-
-
-def _divide_four(down: int, column: Array, pivot: Real, place: int) -> None:
-    """Divide four elements of a column by the pivot, which takes the place of one of them."""
-    x0 = column[0] / pivot
-    x1 = column[down] / pivot
-    x2 = column[2 * down] / pivot
-    x3 = column[3 * down] / pivot
-    column[0] = pivot if place == 0 else x0
-    column[down] = pivot if place == 1 else x1
-    column[2 * down] = pivot if place == 2 else x2
-    column[3 * down] = pivot if place == 3 else x3
 
 
 # ----- user function

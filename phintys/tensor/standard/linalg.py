@@ -1,0 +1,76 @@
+"""The extension ``linalg`` of the array API: products, norms and factors of matrices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import phintys.tensor as pt
+from phintys.scalar import dtypes
+from phintys.tensor.convert import as_tensor_variable
+from phintys.tensor.elemwise import cast, functions
+from phintys.tensor.shape import normalize_axis_tuple
+from phintys.tensor.standard.products import matmul, matrix_transpose, tensordot, vecdot
+from phintys.tensor.standard.statistical import sum
+
+
+def cholesky(x: Any, /, *, upper: bool = False) -> Any:
+    """The triangular factor of positive definite matrices: the lower one, or the upper one."""
+    return pt.linalg.cholesky(x, lower=not upper, on_error="raise")
+
+
+def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
+    """The cross products of vectors of length 3 along an axis of both."""
+    x1, x2 = as_tensor_variable(x1), as_tensor_variable(x2)
+    a, b = pt.moveaxis(x1, axis, -1), pt.moveaxis(x2, axis, -1)
+    for x in (a, b):
+        if x.type.shape[-1] not in (None, 3):
+            raise ValueError(f"The vectors of cross have length 3, not {x.type.shape[-1]}.")
+    a0, a1, a2 = (a[..., i] for i in range(3))
+    b0, b1, b2 = (b[..., i] for i in range(3))
+    found = [a1 * b2 - a2 * b1, a2 * b0 - a0 * b2, a0 * b1 - a1 * b0]
+    return pt.moveaxis(pt.stack(found, -1), -1, axis)
+
+
+def diagonal(x: Any, /, *, offset: int = 0) -> Any:
+    """The diagonals of matrices, as the last axis of the result."""
+    return pt.diagonal(x, offset, -2, -1)
+
+
+def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Any:
+    """The norms of matrices: "fro", or 1, -1, inf, -inf of the sums of columns or rows.
+
+    ValueError for others, which need singular values.
+    """
+    x = as_tensor_variable(x)
+    if ord == "fro":
+        return vector_norm(x, axis=(-2, -1), keepdims=keepdims)
+    if ord not in (1, -1, float("inf"), float("-inf")):
+        raise ValueError(f"matrix_norm takes 'fro', 1, -1, inf and -inf, not {ord!r}.")
+    rows = abs(ord) != 1
+    sums = pt.sum(functions.abs(x), -1 if rows else -2, keepdims=True)
+    found = (pt.max if ord > 0 else pt.min)(sums, (-2, -1), keepdims)
+    return found
+
+
+def outer(x1: Any, x2: Any, /) -> Any:
+    """The product of every element of ``x1`` with every element of ``x2``, both vectors."""
+    return pt.outer(x1, x2)
+
+
+def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Any:
+    """The sums of diagonals of matrices; 64 bit for integers, unless a dtype is given."""
+    return sum(diagonal(x, offset=offset), axis=-1, dtype=dtype)
+
+
+def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Any:
+    """``(sum |x|^ord)^(1/ord)`` over axes; the extremes of ``|x|`` for ``ord`` inf and -inf."""
+    x = as_tensor_variable(x)
+    axes = normalize_axis_tuple(range(x.type.ndim) if axis is None else axis, x.type.ndim)
+    dtype = dtypes.real_of(dtypes.float_of(x.type.dtype))
+    return cast(functions.abs(x).norm(ord, axes, keepdims), dtype)
+
+
+__all__ = [
+    "cholesky", "cross", "diagonal", "matmul", "matrix_norm", "matrix_transpose", "outer",
+    "tensordot", "trace", "vecdot", "vector_norm",
+]  # fmt: skip

@@ -1,0 +1,66 @@
+"""PyTensor's public names of the tensor language, and those that PyMC uses, are here or explained.
+
+``public_names.txt`` has one ``module:name`` per line, without the name of the package.
+``docs/reference/absent.md`` lists those that are not here; a pattern ends with a star.
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+from fnmatch import fnmatchcase
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+import phintys
+
+NAMES = (Path(__file__).parent / "public_names.txt").read_text().split()
+PAGE = Path(__file__).parents[1] / "docs" / "reference" / "absent.md"
+
+
+def patterns():
+    """The names and patterns in the first column of the tables of the page."""
+    rows = [line for line in PAGE.read_text().splitlines() if line.startswith("| `")]
+    return [name for row in rows for name in re.findall(r"`([^`]+)`", row.split(" | ")[0])]
+
+
+@cache
+def places(path):
+    """What a dotted path names: an object, a module, or both where they have the same name."""
+    if not path:
+        return [phintys]
+    parent, _, name = path.rpartition(".")
+    found = [getattr(place, name) for place in places(parent) if hasattr(place, name)]
+    try:
+        return [*found, importlib.import_module(f"phintys.{path}")]
+    except ImportError:
+        return found
+
+
+def is_here(name):
+    path, attribute = name.split(":")
+    return any(hasattr(place, attribute) for place in places(path))
+
+
+def is_listed(name):
+    return any(fnmatchcase(name, pattern) for pattern in patterns())
+
+
+def test_every_name_is_here_or_explained():
+    assert [name for name in NAMES if not is_here(name) and not is_listed(name)] == []
+
+
+@pytest.mark.parametrize("pattern", patterns())
+def test_what_is_listed_is_absent(pattern):
+    """A name on the page is not here; of a pattern, some name is not."""
+    matched = [name for name in NAMES if fnmatchcase(name, pattern)]
+    assert matched, "PyTensor has no such public name"
+    assert not all(map(is_here, matched)), "it is here: remove it from the page"
+
+
+def test_most_names_of_the_tensor_language_are_here():
+    area = [name for name in NAMES if name.startswith("tensor:")]
+    assert sum(map(is_here, area)) >= 0.98 * len(area)
+    assert len(area) > 360
