@@ -24,7 +24,14 @@ from phintys.graph.variable import Apply, Variable
 from phintys.memo import Memo
 from phintys.scalar import dtypes
 from phintys.scalar.conversion import converted
-from phintys.scalar.native import COMPUTED_IN, INSTRUCTIONS, NATIVE_DTYPES, NOT_IN_WIDER, PROBE
+from phintys.scalar.native import (
+    COMPUTED_IN,
+    INSTRUCTIONS,
+    NATIVE_DTYPES,
+    NOT_IN_WIDER,
+    PROBE,
+    NoForm,
+)
 from phintys.scalar.rules import DtypeRule, inexact, inexact_real, same
 from phintys.scalar.type import as_scalar, constant, scalar_type
 
@@ -347,10 +354,13 @@ class ScalarOp(Op):
                 return NotImplemented
             instruction = getattr(n, build)
             build = lambda n, *args: instruction(*args)  # noqa: E731
-        if self.nin < 0:
-            out = reduce(lambda a, b: _rounded(n, build(n, a, b), result), args)
-        else:
-            out = build(n, *args)
+        try:
+            if self.nin < 0:
+                out = reduce(lambda a, b: _rounded(n, build(n, a, b), result), args)
+            else:
+                out = build(n, *args)
+        except NoForm:
+            return NotImplemented
         return out if out is NotImplemented or n.dtype(out) == result else n.cast(out, result)
 
     def has_native(self, *given: str) -> bool:

@@ -60,8 +60,6 @@ class _Order(Op):
         return [x]
 
     # ----- lowering: NumPy's own functions, over the items of the last axis
-    lowers_complex = True
-
     def lower(self, node: Apply, b: Builder[V], *inputs: V) -> V:
         (x,) = inputs
         if self.kind == "heapsort":

@@ -15,12 +15,23 @@ from phintys.lowering.reductions import identity
 from phintys.lowering.schedule import Phase, schedule
 from phintys.scalar.native import LIBM_CALLS, VIA, half_bits
 
-TYPES = {"bool": "uint8_t", "float16": "uint16_t", "float32": "float", "float64": "double"} | {
-    f"{sign}int{bits}": f"{sign}int{bits}_t" for sign in ("", "u") for bits in (8, 16, 32, 64)
+TYPES = {
+    "bool": "uint8_t",
+    "float16": "uint16_t",
+    "float32": "float",
+    "float64": "double",
+    "complex64": "complex64",
+    "complex128": "complex128",
+    **{f"{s}int{bits}": f"{s}int{bits}_t" for s in ("", "u") for bits in (8, 16, 32, 64)},
 }
 OPERATORS = {
     "add": "+", "sub": "-", "mul": "*", "div": "/", "eq": "==", "ne": "!=", "lt": "<", "le": "<=",
     "gt": ">", "ge": ">=", "and": "&", "or": "|", "xor": "^", "shl": "<<", "shr": ">>",
+}  # fmt: skip
+#: instruction -> expression, with a place for each argument
+EXPRESSIONS = {
+    "fma": "({} * {} + {})", "select": "{} ? {} : {}", "isnan": "{0} != {0}",
+    "isinf": "isinf({}) != 0", "complex": "{{{}, {}}}", "real": "{}.real", "imag": "{}.imag",
 }  # fmt: skip
 #: instruction -> function of the C library
 LIBRARY = {
@@ -217,8 +228,8 @@ def arithmetic(op: str, dtype: str, args: Sequence[str], argument_dtype: str) ->
             wide = "uint32_t" if unsigned in ("uint8_t", "uint16_t") else unsigned
             return f"({c_type})(({wide}){left} {OPERATORS[op]} ({wide}){right})"
         return f"({c_type})({left} {OPERATORS[op]} {right})"
-    if op == "fma":
-        return f"({args[0]} * {args[1]} + {args[2]})"
+    if op in EXPRESSIONS:
+        return EXPRESSIONS[op].format(*args)
     if op in LIBRARY:
         return f"{LIBRARY[op]}{'f' if dtype == 'float32' else ''}({', '.join(args)})"
     if op in RUNTIME:
@@ -232,12 +243,6 @@ def arithmetic(op: str, dtype: str, args: Sequence[str], argument_dtype: str) ->
         return x if dtype[0] == "u" else f"({c_type})({x} < 0 ? 0 - (uint64_t){x} : (uint64_t){x})"
     if op == "not":
         return f"!{x}" if dtype == "bool" else f"({c_type})~{x}"
-    if op == "select":
-        return f"{args[0]} ? {args[1]} : {args[2]}"
-    if op == "isnan":
-        return f"{x} != {x}"
-    if op == "isinf":
-        return f"isinf({x}) != 0"
     raise ValueError(f"There is no instruction {op!r}.")
 
 
@@ -246,7 +251,7 @@ def combined(kind: str, dtype: str, left: str, right: str) -> str:
     if dtype == "float16":
         wide = (cast(x, dtype, "float32") for x in (left, right))
         return cast(combined(kind, "float32", *wide), "float32", dtype)
-    if kind in ("max", "min"):
+    if kind in ("max", "min") or dtype.startswith("complex"):
         return f"{kind}_{dtype}({left}, {right})"
     return arithmetic(kind, dtype, [left, right], dtype)
 

@@ -141,6 +141,15 @@ static inline uint16_t double_to_half(double x) {
     return float_to_half(rounded);
 }
 
+/* Complex numbers, of which kernels only take parts, and sums in memory. */
+#define COMPLEX(T, name)                                             \
+    typedef struct { T real, imag; } name;                           \
+    static inline name add_##name(name a, name b) {                  \
+        return (name){a.real + b.real, a.imag + b.imag};             \
+    }
+COMPLEX(float, complex64)
+COMPLEX(double, complex128)
+
 /* Floats: min and max propagate NaN. */
 #define FLOAT_FUNCTIONS(T, name, s)                                                       \
     static inline T min_##name(T a, T b) { return (a < b || a != a) ? a : b; }            \

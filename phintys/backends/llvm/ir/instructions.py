@@ -22,7 +22,7 @@ def emit(w: KernelWriter, op: str, t: Type, args: tuple[str, ...], source: str) 
         return cast(w, t, source, args[0])
     if op in vecmath.SUPPORTED:
         return w.special(op, t, args)
-    return INSTRUCTIONS[op](w, t.of(source) if op in _COMPARES else t, *args)
+    return INSTRUCTIONS[op](w, t.of(source) if op in _OF_SOURCE else t, *args)
 
 
 def combine(w: KernelWriter, op: str, t: Type, x: str, y: str) -> str:
@@ -41,7 +41,7 @@ Row = Callable[..., str]
 
 def _op(*, f: str = "", i: str = "", u: str = "", b: str = "") -> Row:
     """The row of a binary operator, from the opcode for each kind of dtype."""
-    opcodes = {"f": f, "i": i, "u": u or i, "b": b or i}
+    opcodes = {"f": f, "c": f, "i": i, "u": u or i, "b": b or i}
     return lambda w, t, x, y: w(f"{opcodes[t.kind]} {t.text} {x}, {y}")
 
 
@@ -140,10 +140,32 @@ def _nextafter(w: KernelWriter, t: Type, x: str, y: str) -> str:
     return select(w, t, w(f"fcmp uno {t.text} {x}, {y}"), w(f"fadd {t.text} {x}, {y}"), found)
 
 
+# --------------------------------------------------------------------- complex numbers
+
+
+def _complex(w: KernelWriter, t: Type, re: str, im: str) -> str:
+    part, lanes = t.part, range(t.width)
+    if t.width > 1:
+        return w.shuffled(part, re, [k + half * t.width for k in lanes for half in (0, 1)], im)
+    first = w(f"insertelement {t.text} poison, {part.text} {re}, i64 0")
+    return w(f"insertelement {t.text} {first}, {part.text} {im}, i64 1")
+
+
+def _part(number: int) -> Row:
+    """The row of ``real`` (0) or ``imag`` (1), which is called with the complex type."""
+
+    def row(w: KernelWriter, t: Type, x: str) -> str:
+        if t.width == 1:
+            return w(f"extractelement {t.text} {x}, i64 {number}")
+        return w.shuffled(t, x, range(number, 2 * t.width, 2))
+
+    return row
+
+
 # ------------------------------------------------------------------------------ the table
 
-#: instructions whose result is bool: their row is called with the type of the arguments
-_COMPARES = frozenset("eq ne lt le gt ge isnan isinf".split())
+#: instructions whose row is called with the type of the arguments
+_OF_SOURCE = frozenset("eq ne lt le gt ge isnan isinf real imag".split())
 
 INSTRUCTIONS: dict[str, Row] = {
     "add": _op(f="fadd", i="add"),
@@ -180,4 +202,7 @@ INSTRUCTIONS: dict[str, Row] = {
     "shl": _op(i="shl"),
     "shr": _op(i="ashr", u="lshr"),
     "select": select,
+    "complex": _complex,
+    "real": _part(0),
+    "imag": _part(1),
 }

@@ -2,22 +2,26 @@
 
 A value of dtype T and width W is ``<W x T>``, or plain ``T`` at width 1; bool is ``i1`` in
 registers and ``i8`` (0 or 1) in memory.  float16 is ``i16``: only its bits are moved and converted.
+Complex numbers are pairs of parts, ``<2W x T>``: each lane has two elements of the vector.
 """
 
 from __future__ import annotations
 
 import struct
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from phintys.backends.llvm import vecmath
 from phintys.backends.llvm.ir.writer import Writer
 from phintys.backends.llvm.machine.target import Target, current
+from phintys.scalar.dtypes import real_of
 from phintys.scalar.native import half_bits
 
 SCALARS = {
     "bool": "i1", "float16": "i16", "float32": "float", "float64": "double",
     "int8": "i8", "int16": "i16", "int32": "i32", "int64": "i64",
     "uint8": "i8", "uint16": "i16", "uint32": "i32", "uint64": "i64",
+    "complex64": "<2 x float>", "complex128": "<2 x double>",
 }  # fmt: skip
 
 _BITS = {d: 1 if d == "bool" else int("".join(filter(str.isdigit, d))) for d in SCALARS}
@@ -35,12 +39,14 @@ class Type(NamedTuple):
 
     @property
     def text(self) -> str:
+        if self.kind == "c":
+            return f"<{2 * self.width} x {self.part.scalar}>"
         return self.vector(self.scalar)
 
     @property
     def memory(self) -> str:
         """The type of these lanes in memory."""
-        return self.vector(self.cell)
+        return self.text if self.kind == "c" else self.vector(self.cell)
 
     @property
     def cell(self) -> str:
@@ -49,7 +55,7 @@ class Type(NamedTuple):
 
     @property
     def kind(self) -> str:
-        """The kind of the dtype: one of ``b i u f``, or ``h`` for float16."""
+        """The kind of the dtype: one of ``b i u f c``, or ``h`` for float16."""
         return "h" if self.dtype == "float16" else self.dtype[0]
 
     @property
@@ -61,6 +67,16 @@ class Type(NamedTuple):
     def bytes(self) -> int:
         """The number of bytes of one lane in memory."""
         return max(self.bits // 8, 1)
+
+    @property
+    def part(self) -> Type:
+        """The type of the real parts of complex lanes; of other lanes, this type."""
+        return Type(real_of(self.dtype), self.width)
+
+    @property
+    def align(self) -> int:
+        """The alignment of lanes in memory, in bytes."""
+        return self.bytes // 2 if self.kind == "c" else self.bytes
 
     @property
     def suffix(self) -> str:
@@ -120,10 +136,17 @@ class KernelWriter(Writer):
         """Emit the broadcast of the scalar ``x`` to the lanes of ``t``."""
         if t.width == 1:
             return x
+        if t.kind == "c":
+            return self.shuffled(Type(t.dtype), x, [0, 1] * t.width)
         first = self(f"insertelement {t.text} poison, {t.scalar} {x}, i64 0")
         return self(
             f"shufflevector {t.text} {first}, {t.text} poison, <{t.width} x i32> zeroinitializer"
         )
+
+    def shuffled(self, t: Type, x: str, lanes: Sequence[int], y: str = "poison") -> str:
+        """Emit the vector of these elements of ``x`` and, counted on, of ``y``."""
+        order = ", ".join([f"i32 {lane}" for lane in lanes])
+        return self(f"shufflevector {t.text} {x}, {t.text} {y}, <{len(lanes)} x i32> <{order}>")
 
     def intrinsic(self, name: str, t: Type, *args: str, flag: str = "") -> str:
         """Emit a call of ``llvm.<name>`` for type ``t``; ``flag`` is a last argument of type i1."""
@@ -142,4 +165,8 @@ class KernelWriter(Writer):
 
 
 def select(w: KernelWriter, t: Type, condition: str, x: str, y: str) -> str:
-    return w(f"select {t.of('bool').text} {condition}, {t.text} {x}, {t.text} {y}")
+    flags = t.of("bool")
+    if t.kind == "c" and t.width > 1:
+        condition = w.shuffled(flags, condition, [k // 2 for k in range(2 * t.width)])
+        flags = flags._replace(width=2 * t.width)
+    return w(f"select {flags.text} {condition}, {t.text} {x}, {t.text} {y}")

@@ -36,7 +36,7 @@ def _may_be_short(kernel: Kernel) -> bool:
     """Whether the rows of a kernel may be short and several can be processed at the same time."""
     if len(kernel.dims) < 2 or kernel.split < len(kernel.dims) - 1 or tiles.is_tiled(kernel):
         return False
-    if kernel.ragged is not None:
+    if kernel.ragged is not None or tiles.has_pairs(kernel):
         return False
     length = kernel.dims[-1].value
     if length is not None and not 0 < length <= costs.SHORT_ROW:
