@@ -57,8 +57,8 @@ class Recorder:
         return self.emit("cast", dtype, (x,))
 
     def call(self, name: str, *args: Scalar) -> Scalar:
-        if is_complex(args[0].dtype):
-            raise NoForm(f"{name} of {args[0].dtype}")
+        if any([is_complex(a.dtype) for a in args]):
+            raise NoForm(f"{name} of complex numbers")
         result, args = args[0].dtype, self._computed(args)
         return self.cast(self.emit("call", args[0].dtype, args, name), result)
 

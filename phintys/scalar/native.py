@@ -215,7 +215,7 @@ class _Probe:
         arity = (LIBM_CALLS | SCIPY_CALLS)[name]
         if len(args) != arity:
             raise TypeError(f"{name} takes {arity} arguments, not {len(args)}.")
-        if is_complex(args[0]):
+        if any(map(is_complex, args)):
             raise NoForm(name)
         return args[0]
 

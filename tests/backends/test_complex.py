@@ -79,7 +79,8 @@ def assert_close(found: Any, wanted: Any, name: str) -> None:
         finite = np.isfinite(b)
         np.testing.assert_array_equal(a[~finite], b[~finite], name)
         a, b = a[finite], b[finite]
-        assert np.all(np.abs(a - b) <= 16 * info.eps * size[finite] + 4 * info.tiny * info.eps), name
+        near = 16 * info.eps * size[finite] + 4 * info.smallest_subnormal
+        assert np.all(np.abs(a - b) <= near), name
         zero = (a == 0) & (b == 0)
         np.testing.assert_array_equal(np.signbit(a[zero]), np.signbit(b[zero]), name)
 
@@ -155,8 +156,9 @@ def moves(x: Any, m: Any, i: Any) -> list[Any]:
     return [
         x[::-1], x[1::2], m.T, m[::-1, 1:], m[:, 0], m.reshape((-1,)), m.ravel()[::3],
         x[i], m[i], m[:, i], m[i, i], m[i, 1], pt.take(m, i, axis=1),
-        pt.set_subtensor(x[i], x[0]), pt.set_subtensor(x[1:], x[:-1]), pt.set_subtensor(m[:, 1], 2j),
-        pt.inc_subtensor(x[i], x[:3]), pt.inc_subtensor(x[1:], x[1:]), pt.inc_subtensor(m[i], m[0]),
+        pt.set_subtensor(x[i], x[0]), pt.set_subtensor(x[1:], x[:-1]),
+        pt.set_subtensor(m[:, 1], 2j), pt.inc_subtensor(x[i], x[:3]),
+        pt.inc_subtensor(x[1:], x[1:]), pt.inc_subtensor(m[i], m[0]),
         pt.inc_subtensor(m[::2], 1 - 1j), pt.join(0, x, x[::-1]), pt.join(1, m, m[:, :2]),
         pt.stack([x, x + 1]), pt.switch(pt.real(x) > 0, x, -x), pt.where(m.real > 0, m, 0),
         pt.full((3, 2), x[0]), pt.zeros_like(m), pt.full_like(x, 1 - 2j), pt.tile(x, 3),

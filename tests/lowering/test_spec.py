@@ -76,6 +76,12 @@ def test_a_float16_is_only_moved() -> None:
         verify(parse_program(LEGAL.replace("float64", "float16")))
 
 
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+def test_a_complex_number_is_only_moved(dtype: str) -> None:
+    with pytest.raises(IllegalProgram, match=f"of {dtype}"):
+        verify(parse_program(LEGAL.replace("float64", dtype)))
+
+
 def test_storage_of_live_slots_is_not_shared() -> None:
     text = """
     inputs %0 of 1

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from phintys.backends.llvm import vecmath
 from phintys.backends.llvm.ir.writer import Writer
 from phintys.backends.llvm.machine.target import Target, current
-from phintys.scalar.dtypes import real_of
+from phintys.routines.language import PART
 from phintys.scalar.native import half_bits
 
 SCALARS = {
@@ -71,7 +71,7 @@ class Type(NamedTuple):
     @property
     def part(self) -> Type:
         """The type of the real parts of complex lanes; of other lanes, this type."""
-        return Type(real_of(self.dtype), self.width)
+        return Type(PART.get(self.dtype, self.dtype), self.width)
 
     @property
     def align(self) -> int:
