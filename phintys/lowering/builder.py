@@ -120,7 +120,9 @@ class Builder(ArrayBuilder):
         segments do not change; where segments overlap, they follow each other in C order.
         """
         spread = self._spread(segments, elements)
-        function, _ = self._element_function(fn, spread, str(base.dtype))
+        function, found = self._element_function(fn, spread, str(base.dtype))
+        if is_complex(found):
+            raise NotNative(f"segments of {found}")
         if at is None:
             self.unify(base.shape[0], segments.length, "segments: the lengths differ")
         else:

@@ -163,6 +163,8 @@ def finish(draft: Draft, slots: SlotMaker) -> list[Kernel]:
 
 def _without_unused_pairs(draft: Draft) -> Draft:
     """The draft without complex numbers of which only parts are used."""
+    if not any([inst.op == "complex" for inst in draft.body]):
+        return draft
     used = {a for inst in draft.body for a in inst.args}
     unused = {k for k, inst in enumerate(draft.body) if inst.op == "complex" and k not in used}
     if not unused:

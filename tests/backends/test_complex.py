@@ -13,6 +13,7 @@ import phintys
 import phintys.tensor as pt
 from phintys.lowering.interpret import interpret
 from phintys.lowering.program import Kernel
+from phintys.lowering.text import parse_program, render_program
 from phintys.scalar.dtypes import ALL, COMPLEX
 from phintys.scalar.native import INSTRUCTIONS, OF_PAIRS
 from phintys.scalar.op import TABLE
@@ -229,6 +230,8 @@ def test_sums_make_no_pairs() -> None:
     pairs = [inst for body in bodies for inst in body if inst.op == "complex"]
     sums = [inst for body in bodies for inst in body if inst.op == "reduce"]
     assert len(pairs) == 1 and [inst.dtype for inst in sums] == ["float64", "float64"]
+    text = render_program(f.program)
+    assert render_program(parse_program(text)) == text
 
 
 def test_what_runs_through_numpy() -> None:

@@ -39,7 +39,7 @@ class Type(NamedTuple):
 
     @property
     def text(self) -> str:
-        if self.kind == "c":
+        if self.dtype[0] == "c":
             return f"<{2 * self.width} x {self.part.scalar}>"
         return self.vector(self.scalar)
 
