@@ -49,8 +49,6 @@ class Op(OlderInterface, MetaObject):
         whether the op is an associative operation on any number of inputs
     commutative
         whether the inputs may be permuted
-    lowers_complex
-        whether `lower` takes dtypes that kernels do not support, such as complex ones
 
     >>> import phintys.tensor as pt
     >>> class Double(Op):
@@ -70,7 +68,6 @@ class Op(OlderInterface, MetaObject):
     handles_missing: bool = True
     is_variadic: bool = False
     commutative: bool = False
-    lowers_complex: bool = False
     view_map: dict[int, list[int]] = {}
     destroy_map: dict[int, list[int]] = {}
     itypes: Sequence[Any] | None = None

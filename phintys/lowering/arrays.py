@@ -36,7 +36,8 @@ from phintys.lowering.values import (
     View,
 )
 from phintys.scalar.conversion import converted
-from phintys.scalar.native import NATIVE_DTYPES
+from phintys.scalar.dtypes import is_complex
+from phintys.scalar.native import COMPUTED_IN, NATIVE_DTYPES, NoForm
 
 #: longest vector whose integers are tracked as Dims (`Value.content`)
 _MAX_CONTENT = 64
@@ -287,7 +288,10 @@ class ArrayBuilder:
             names = [str(name) for name in dtypes]
             if not NATIVE_DTYPES.issuperset(names):
                 raise NotNative(", ".join(names))
-            found = self._recorded[key] = record_map(fn, names, dtype)
+            try:
+                found = self._recorded[key] = record_map(fn, names, dtype)
+            except NoForm as exc:
+                raise NotNative(str(exc)) from exc
             if found[2] not in NATIVE_DTYPES:
                 raise NotNative(found[2])
         return found
@@ -308,12 +312,15 @@ class ArrayBuilder:
     ) -> Value:
         """The reduction ``add mul max min and or xor argmax argmin`` over axes, which are dropped.
 
-        ``dtype`` is that of the accumulator and the result; the value is cast to it first.
+        ``dtype`` is that of the accumulator and the result; the value is cast to it first.  float16
+        accumulates in float32.
         ``argmax`` and ``argmin`` give the int64 position in the reduced axes, flattened in C order.
         """
         axes = tuple(sorted(a % value.ndim for a in axes))
         if dtype is not None and not kind.startswith("arg"):
             value = self.cast(value, dtype)
+        if axes and is_complex(str(value.dtype)):
+            return self._by_parts(kind, value, lambda part: self.reduce(kind, part, axes))
         if kind.startswith("arg"):
             size = product(self.length(value, a) for a in axes)
             self.check(size, ">", 0, f"attempt to get {kind} of an empty sequence")
@@ -325,6 +332,9 @@ class ArrayBuilder:
         found = "int64" if kind.startswith("arg") else str(value.dtype)
         if value.dtype not in NATIVE_DTYPES:
             raise NotNative(str(value.dtype))
+        if value.dtype in COMPUTED_IN:
+            wide = self.reduce(kind, self.cast(value, COMPUTED_IN[value.dtype]), axes)
+            return self.cast(wide, found)
         kind = combination(kind, value.dtype)
         result = self._add(Reduce(kind, value, axes, found))
         if value.content is not None and kind in _FOLD and value.ndim == 1:
@@ -334,6 +344,13 @@ class ArrayBuilder:
             if value.content or kind in ("add", "mul"):
                 result.content = (total,)
         return result
+
+    def _by_parts(self, kind: str, value: Value, sums: Callable[[Value], Value]) -> Value:
+        """A reduction of complex numbers, from that of their parts; only sums have one."""
+        if kind != "add":
+            raise NotNative(f"{kind} of {value.dtype}")
+        parts = [sums(self.map(fn, value)) for fn in (_real, _imag)]
+        return self.map(_pair, *parts, dtype=value.dtype)
 
     # ----------------------------------------------------------------------- views
     def permute(self, value: Value, order: Sequence[int]) -> Value:
@@ -716,3 +733,15 @@ def _pick(content: tuple[Dim, ...], positions: tuple[Dim, ...]) -> tuple[Dim, ..
     if any(n is None or not -len(content) <= n < len(content) for n in numbers):
         return None
     return tuple(content[n] for n in numbers if n is not None)
+
+
+def _real(n: Any, x: Any) -> Any:
+    return n.real(x)
+
+
+def _imag(n: Any, x: Any) -> Any:
+    return n.imag(x)
+
+
+def _pair(n: Any, x: Any, y: Any) -> Any:
+    return n.complex(x, y)

@@ -39,7 +39,8 @@ from phintys.lowering.reductions import combination
 from phintys.lowering.shapes import LoweredShapes
 from phintys.lowering.values import Literal, Shape, Source, Value, View
 from phintys.routines import Routine
-from phintys.scalar.native import DISTRIBUTIONS, NATIVE_DTYPES
+from phintys.scalar.dtypes import is_complex
+from phintys.scalar.native import COMPUTED_IN, DISTRIBUTIONS, NATIVE_DTYPES
 
 __all__ = ["Builder", "NotNative"]
 
@@ -94,6 +95,11 @@ class Builder(ArrayBuilder):
         """
         spread = self._spread(segments, elements)
         function, found = self._element_function(fn, spread, dtype)
+        if found in COMPUTED_IN:
+            wide = self.reduce_segments(kind, segments, fn, *elements, dtype=COMPUTED_IN[found])
+            return wide if kind.startswith("arg") else self.cast(wide, found)
+        if is_complex(found):
+            raise NotNative(f"segments of {found}")
         found = "int64" if kind.startswith("arg") else found
         kind = combination(kind, found)
         return self._add(RaggedReduce(kind, found, segments, spread, function))
@@ -114,7 +120,9 @@ class Builder(ArrayBuilder):
         segments do not change; where segments overlap, they follow each other in C order.
         """
         spread = self._spread(segments, elements)
-        function, _ = self._element_function(fn, spread, str(base.dtype))
+        function, found = self._element_function(fn, spread, str(base.dtype))
+        if is_complex(found):
+            raise NotNative(f"segments of {found}")
         if at is None:
             self.unify(base.shape[0], segments.length, "segments: the lengths differ")
         else:
@@ -176,9 +184,13 @@ class Builder(ArrayBuilder):
     ) -> Value:
         """``alpha * a @ b + beta * c`` of matrices; leading axes are batch axes and broadcast.
 
-        float32 and float64 use BLAS.  Other dtypes become an elementwise product and a sum, and
-        ignore ``c`` and ``alpha``.
+        float32 and float64 use BLAS, float16 as float32.  Other dtypes become an elementwise
+        product and a sum.  Dtypes other than float32 and float64 ignore ``c`` and ``alpha``.
+        Products of complex numbers raise `NotNative`: NumPy calls BLAS.
         """
+        if a.dtype in COMPUTED_IN:
+            return self._in_wide(self.gemm, a, b)
+        _require_real(a)
         rank = max(a.ndim, b.ndim)
         a, b = self._pad_left(a, rank), self._pad_left(b, rank)
         k = self.unify(a.shape[-1], b.shape[-2], "matrix product: the inner lengths differ")
@@ -202,6 +214,9 @@ class Builder(ArrayBuilder):
         beta: float | Value = 1.0,
     ) -> Value:
         """``alpha * a @ x + beta * y`` of a matrix and vectors; dtypes as for `gemm`."""
+        if a.dtype in COMPUTED_IN:
+            return self._in_wide(self.gemv, a, x)
+        _require_real(a)
         k = self.unify(a.shape[1], x.shape[0], "matrix-vector product: the lengths differ")
         m = self.length(a, 0)
         if a.dtype not in ("float32", "float64"):
@@ -213,6 +228,7 @@ class Builder(ArrayBuilder):
 
     def ger(self, a: Value, x: Value, y: Value, alpha: float | Value = 1.0) -> Value:
         """``a + alpha * outer(x, y)`` of vectors and a matrix, float32 or float64."""
+        _require_real(a)
         m, n = self.length(x, 0), self.length(y, 0)
         factors = (self._strided(x), self._strided(y))
         target, alpha = self._target(a, (m, n)), self._factor(alpha)
@@ -220,9 +236,17 @@ class Builder(ArrayBuilder):
 
     def dot(self, x: Value, y: Value) -> Value:
         """The inner product of two vectors, as a product and a sum, which can be fused."""
+        _require_real(x)
         return self._multiply_add(x, y, -1)
 
+    def _in_wide(self, product_: Callable[..., Value], *factors: Value) -> Value:
+        """A product of factors of one dtype, computed as `COMPUTED_IN` says, in their dtype."""
+        dtype = str(factors[0].dtype)
+        return self.cast(product_(*[self.cast(v, COMPUTED_IN[dtype]) for v in factors]), dtype)
+
     def _multiply_add(self, x: Value, y: Value, axis: int) -> Value:
+        if x.dtype in COMPUTED_IN:
+            return self._in_wide(lambda x, y: self._multiply_add(x, y, axis), x, y)
         if x.dtype == "bool":
             product_ = self.map(lambda n, x, y: n.__getattr__("and")(x, y), x, y)
             return self.reduce("or", product_, (axis,))
@@ -261,6 +285,8 @@ class Builder(ArrayBuilder):
         """
         if value.dtype not in NATIVE_DTYPES:
             raise NotNative(str(value.dtype))
+        if is_complex(str(value.dtype)):
+            return self._by_parts(kind, value, lambda part: self.scan(kind, part, axis))
         kind = combination(kind, value.dtype)
         return self._add(ScanCall(kind, self._addressed(value), axis % value.ndim))
 
@@ -494,3 +520,9 @@ def _stride_kind(view: View, axis: int) -> str | None:
     if step is None or step <= 0:
         return None
     return "unit" if step == 1 and sources[0] == len(view.axes) - 1 else "strided"
+
+
+def _require_real(x: Value) -> None:
+    """`NotNative` for a complex factor of a matrix product."""
+    if is_complex(str(x.dtype)):
+        raise NotNative(f"a product of {x.dtype}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from phintys.lowering.program import Inst
 
-_FREE = "const dim index load store"
+_FREE = "const dim index load store complex real imag"
 _ONE = (
     "add sub mul fma neg abs min max and or xor not select cast copysign shl shr floor ceil "
     "trunc rint eq ne lt le gt ge isnan isinf"

@@ -191,8 +191,7 @@ class GraphLowering:
     def _lowered(self, node: Apply) -> list[Value | Composite] | None:
         """The values that the op's ``lower`` returns; None if the op cannot be lowered."""
         dtypes = [part.dtype for v in node.outputs for part in v.type.parts]
-        native = all(d is None or d in NATIVE_DTYPES for d in dtypes)
-        if not (native or node.op.lowers_complex):
+        if any(d is not None and d not in NATIVE_DTYPES for d in dtypes):
             return None
         try:
             # of the class: an op may have an attribute ``lower``, which triangle it reads

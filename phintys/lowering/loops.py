@@ -22,6 +22,9 @@ from phintys.lowering.program import Inst, Kernel, Operand, Slot
 from phintys.lowering.reductions import combination, identity
 from phintys.lowering.schedule import Phase, Schedule, schedule
 
+#: the instructions that take a complex number apart: the argument of ``complex`` that they give
+_PARTS = {"real": 0, "imag": 1}
+
 
 class SlotMaker(Protocol):
     """Makes slots for scratch buffers (`Layouts`)."""
@@ -84,7 +87,14 @@ class Draft:
         return self._axes[position]
 
     def emit(self, op: str, dtype: str, args: tuple[int, ...] = (), param: Any = None) -> int:
-        """The position of an instruction, which is appended unless an equal one exists."""
+        """The position of an instruction, which is appended unless an equal one exists.
+
+        A part of a complex number that is made of two parts is that part.
+        """
+        if op in _PARTS:
+            whole = self.body[args[0]]
+            if whole.op == "complex":
+                return whole.args[_PARTS[op]]
         # repr tells 0.0 from -0.0 and 1 from True, which compare equal
         key = (op, dtype, args, repr(param) if op == "const" else param)
         found = self._known.get(key)
@@ -147,8 +157,28 @@ def finish(draft: Draft, slots: SlotMaker) -> list[Kernel]:
     order = loop_order(draft)
     inner = _inner_axes(draft, order)
     fills = [_emit_reduction(draft, r, inner) for r in draft.reductions]
-    kernel = _merge_loops(_permuted(draft, order, len(inner)))
+    kernel = _merge_loops(_permuted(_without_unused_pairs(draft), order, len(inner)))
     return [k for k in fills if k is not None] + [_store_reused_values(kernel, slots)]
+
+
+def _without_unused_pairs(draft: Draft) -> Draft:
+    """The draft without complex numbers of which only parts are used."""
+    if not any([inst.op == "complex" for inst in draft.body]):
+        return draft
+    used = {a for inst in draft.body for a in inst.args}
+    unused = {k for k, inst in enumerate(draft.body) if inst.op == "complex" and k not in used}
+    if not unused:
+        return draft
+    places: dict[int, int] = {}
+    body: list[Inst] = []
+    for position, inst in enumerate(draft.body):
+        if position not in unused:
+            places[position] = len(body)
+            body.append(inst._replace(args=tuple([places[a] for a in inst.args])))
+    draft.body = body
+    if draft.ragged is not None:
+        draft.ragged = (places[draft.ragged[0]], places[draft.ragged[1]])
+    return draft
 
 
 # ----------------------------------------------------------------------- loop order

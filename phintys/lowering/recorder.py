@@ -10,7 +10,9 @@ import numpy as np
 from phintys.dims import Dim, dim_max, dim_min
 from phintys.lowering.elementwise import Map
 from phintys.lowering.program import Inst
-from phintys.scalar.native import INSTRUCTIONS
+from phintys.scalar import pairs
+from phintys.scalar.dtypes import is_complex
+from phintys.scalar.native import COMPUTED_IN, INSTRUCTIONS, NoForm, form_of
 
 
 class Scalar:
@@ -24,7 +26,12 @@ class Scalar:
 
 
 class Recorder:
-    """The `Native` that records the instructions of a scalar function."""
+    """The `Native` that records the instructions of a scalar function.
+
+    An instruction on float16 is recorded as one on float32, whose result is cast (`COMPUTED_IN`),
+    one on complex numbers as instructions on their parts (`phintys.scalar.pairs`).  Raises `NoForm`
+    if there is none.
+    """
 
     def __init__(self, count: int):
         self.count = count  # arguments come first
@@ -38,13 +45,26 @@ class Recorder:
     def const(self, value: Any, like: Any) -> Scalar:
         dtype = like if isinstance(like, str) else like.dtype
         number = value.item() if isinstance(value, np.generic) else value
+        if is_complex(dtype):
+            return pairs.const(self, number, dtype)
         return self.emit("const", dtype, (), number)
 
     def cast(self, x: Scalar, dtype: str) -> Scalar:
-        return x if x.dtype == dtype else self.emit("cast", dtype, (x,))
+        if x.dtype == dtype:
+            return x
+        if is_complex(x.dtype) or is_complex(dtype):
+            return pairs.cast(self, x, dtype)
+        return self.emit("cast", dtype, (x,))
 
     def call(self, name: str, *args: Scalar) -> Scalar:
-        return self.emit("call", args[0].dtype, args, name)
+        if any([is_complex(a.dtype) for a in args]):
+            raise NoForm(f"{name} of complex numbers")
+        result, args = args[0].dtype, self._computed(args)
+        return self.cast(self.emit("call", args[0].dtype, args, name), result)
+
+    def _computed(self, args: Sequence[Scalar]) -> tuple[Scalar, ...]:
+        """Arguments of an instruction, cast to the dtype in which it is computed."""
+        return tuple([self.cast(a, COMPUTED_IN.get(a.dtype, a.dtype)) for a in args])
 
     def dtype(self, x: Scalar) -> str:
         return x.dtype
@@ -58,7 +78,15 @@ class Recorder:
         def record(*args: Scalar) -> Scalar:
             if len(args) != row.arity:
                 raise TypeError(f"{op} takes {row.arity} arguments, got {len(args)}")
-            return self.emit(op, "bool" if row.result == "bool" else args[-1].dtype, args)
+            result = args[-1].dtype
+            form = form_of(row, result)
+            if form is not None:
+                return form(self, *args)
+            if result in COMPUTED_IN and op != "select":
+                args = self._computed(args)
+            found = self.emit(op, row.result_dtype(args[-1].dtype), args)
+            rounded = result in COMPUTED_IN and row.result != "bool"
+            return self.cast(found, result) if rounded else found
 
         return record
 

@@ -31,11 +31,15 @@ from phintys.lowering.program import (
 from phintys.lowering.reductions import combination
 from phintys.lowering.schedule import bounds_vary_outside
 from phintys.routines.language import INTEGERS
+from phintys.scalar.dtypes import COMPLEX, is_complex
 from phintys.scalar.native import (
+    COMPUTED,
+    COMPUTED_IN,
     DISTRIBUTIONS,
     INSTRUCTIONS,
     LIBM_CALLS,
     NATIVE_DTYPES,
+    OF_PAIRS,
     SCIPY_CALLS,
 )
 
@@ -283,7 +287,8 @@ class _Verifier:
         self.require(bool(step.dims), "no dims")
         target, source = step.operands
         self.require(target.slot.dtype == source.slot.dtype, "the dtypes differ")
-        self.require(target.slot.dtype in NATIVE_DTYPES, f"dtype {target.slot.dtype}")
+        native = target.slot.dtype in COMPUTED or target.slot.dtype in COMPUTED_IN
+        self.require(native, f"dtype {target.slot.dtype}")
         for operand in step.operands:
             self.require(len(operand.strides) == len(step.dims), "strides and dims differ")
             self.require(not operand.extra, "a scan has no computed indices")
@@ -472,10 +477,12 @@ class _Body:
         slot = self.operand(number, len(inst.args) - 1, self.dtypes(inst)[0]).slot
         allowed = combination(kind, slot.dtype)
         self.v.require(kind == allowed, "%s of bools, not %s", kind, allowed)
+        self.v.require(kind == "add" or slot.dtype not in COMPLEX, "%s of %s", kind, slot.dtype)
         self.v.readable(slot)
 
     def do_reduce(self, inst: Inst) -> None:
         self.v.require(inst.param in REDUCTIONS, f"unknown reduction {inst.param!r}")
+        self.v.require(self.dtypes(inst)[0] in COMPUTED, "of %s", self.dtypes(inst)[0])
         wanted = "int64" if inst.param.startswith("arg") else self.dtypes(inst)[0]
         self.v.require(inst.dtype == wanted, "gives %s, not %s", inst.dtype, wanted)
         allowed = combination(inst.param, inst.dtype)
@@ -483,6 +490,7 @@ class _Body:
 
     def do_const(self, inst: Inst) -> None:
         self.v.require(isinstance(inst.param, (bool, int, float)), "not a Python number")
+        self.v.require(not is_complex(inst.dtype), "of %s", inst.dtype)
 
     def do_dim(self, inst: Inst) -> None:
         self.v.require(inst.dtype == "int64", "a dim is int64")
@@ -498,9 +506,12 @@ class _Body:
         arity = LIBM_CALLS.get(inst.param, SCIPY_CALLS.get(inst.param))
         self.v.require(arity == len(inst.args), f"call of {inst.param!r} with {len(inst.args)}")
         self.v.require(all(d == inst.dtype for d in self.dtypes(inst)), "argument dtypes differ")
+        self.v.require(inst.dtype in COMPUTED, "does not take %s", inst.dtype)
 
     def do_cast(self, inst: Inst) -> None:
-        self.v.require(len(inst.args) == 1 and inst.dtype in NATIVE_DTYPES, "bad cast")
+        dtypes = [*self.dtypes(inst), inst.dtype]
+        native = not any([is_complex(dtype) for dtype in dtypes])
+        self.v.require(len(dtypes) == 2 and native, "bad cast")
 
     def do_select(self, inst: Inst) -> None:
         wanted = ["bool", inst.dtype, inst.dtype]
@@ -515,7 +526,7 @@ class _Body:
             len(dtypes) == row.arity, "takes %s arguments, got %s", row.arity, len(dtypes)
         )
         self.v.require(len(set(dtypes)) == 1, "argument dtypes %s differ", dtypes)
-        kind = dtypes[0][0] if dtypes[0] != "bool" else "b"
-        self.v.require(kind in row.kinds, "does not take %s", dtypes[0])
-        wanted = "bool" if row.result == "bool" else dtypes[0]
+        native = dtypes[0] in COMPUTED or (is_complex(dtypes[0]) and inst.op in OF_PAIRS)
+        self.v.require(native and dtypes[0][0] in row.kinds, "does not take %s", dtypes[0])
+        wanted = row.result_dtype(dtypes[0])
         self.v.require(inst.dtype == wanted, "gives %s, not %s", inst.dtype, wanted)

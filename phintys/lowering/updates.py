@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from phintys.lowering.clusters import Cluster, Place
+from phintys.lowering.elementwise import emit_body
 from phintys.lowering.protocols import Fusion, KernelWriter, Point
+from phintys.lowering.recorder import record_map
 from phintys.lowering.values import Axes, Shape, Value
 
 
@@ -114,7 +117,8 @@ class Update(Value):
         if not self.gathered:
             if self.mode == "add":
                 old = draft.load(operand)
-                values[0] = draft.emit("add", str(self.dtype), (old, values[0]))
+                body, result, _ = record_map(_sum, [str(self.dtype)] * 2, None)
+                values[0] = emit_body(draft, body, [old, values[0]])[result]
             draft.store(operand, values[0])
             return
         operand = operand._replace(extra=tuple(strides[a] for a in self.gathered))
@@ -130,3 +134,7 @@ class Update(Value):
         count = len(self.region) - self.ndim + len(self.gathered)
         lengths = writer.index_lengths(tuple(map(writer.find, self.region)), index, count)
         return writer.positions(self, self.gathered, self.args[2:], at, lengths)
+
+
+def _sum(n: Any, x: Any, y: Any) -> Any:
+    return n.add(x, y)

@@ -34,6 +34,7 @@ from phintys.dims import ONE, ZERO, Dim
 from phintys.lowering.clusters import Axes, Cluster, Place, Shape
 from phintys.lowering.program import Slot, Step
 from phintys.lowering.protocols import Fusion, KernelWriter, Layouts, Point
+from phintys.scalar.dtypes import is_complex, real_of
 
 
 class Value:
@@ -239,7 +240,13 @@ class Literal(Value):
         self.number = number
 
     def emit(self, writer: KernelWriter, index: Point, args: list[int]) -> int:
-        return writer.draft.emit("const", str(self.dtype), (), self.number)
+        draft, dtype = writer.draft, str(self.dtype)
+        if not is_complex(dtype):
+            return draft.emit("const", dtype, (), self.number)
+        parts = (self.number.real, self.number.imag)
+        return draft.emit(
+            "complex", dtype, tuple([draft.emit("const", real_of(dtype), (), x) for x in parts])
+        )
 
 
 class Length(Value):

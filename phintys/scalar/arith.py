@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from phintys.graph.variable import Constant
-from phintys.scalar import rules
+from phintys.scalar import pairs, rules
 from phintys.scalar.conversion import converted
 from phintys.scalar.dtypes import ALL, is_complex, kind, real_of
 from phintys.scalar.op import (
@@ -98,7 +98,7 @@ neg = unary(
     function="numpy.negative",
     rule=rules.not_bool,
     d=lambda m, x, y: -1.0,
-    native=lambda n, x: n.neg(x) if kind(n.dtype(x)) in "if" else n.sub(n.const(0, x), x),
+    native=lambda n, x: n.neg(x) if kind(n.dtype(x)) in "ifc" else n.sub(n.const(0, x), x),
     inverse="neg",
     odd=True,
     decreasing=True,
@@ -117,12 +117,18 @@ true_div = binary(
     native="div",
     domain=((-5, 5), (0.2, 5)),
 )
+
+
+def _reciprocal(n: Any, x: Any) -> Any:
+    return pairs.reciprocal(n, x) if is_complex(n.dtype(x)) else n.div(n.const(1, x), x)
+
+
 reciprocal = unary(
     "Reciprocal",
     "reciprocal",
     "1 / x; a float for integers.",
     d=lambda m, x, y: -m.sqr(y),
-    native=lambda n, x: n.div(n.const(1, x), x),
+    native=_reciprocal,
     domain=(0.1, 10),
     inverse="reciprocal",
     odd=True,
@@ -289,7 +295,7 @@ abs = unary(
     function="numpy.absolute",
     rule=lambda x: ((x,), real_of(x)),
     d=lambda m, x, y: m.conj(m.sign(x)) if is_complex(x.type.dtype) else m.sign(x),
-    native=lambda n, x: n.abs(x) if kind(n.dtype(x)) in "if" else x,
+    native=lambda n, x: n.abs(x) if kind(n.dtype(x)) in "ifc" else x,
     even=True,
     zero_at_zero=True,
     idempotent=True,
@@ -298,6 +304,8 @@ abs = unary(
 
 
 def _sign(n: Any, x: Any) -> Any:
+    if is_complex(n.dtype(x)):
+        return NotImplemented
     zero, one = n.const(0, x), n.const(1, x)
     positive = n.select(n.gt(x, zero), one, zero)
     if kind(n.dtype(x)) == "u":

@@ -86,6 +86,8 @@ j1 = _fixed(
 def _yv(n: Any, v: Any, x: Any) -> Any:
     """`phintys.scalar.numeric.yv` in native instructions."""
     dtype = n.dtype(x)
+    if is_complex(dtype):
+        return NotImplemented
     v, x = n.cast(v, "float64"), n.cast(x, "float64")
 
     def num(value: float) -> Any:

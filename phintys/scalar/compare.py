@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from phintys.scalar import rules
-from phintys.scalar.dtypes import is_float, kind
+from phintys.scalar.dtypes import is_discrete, is_float, kind
 from phintys.scalar.op import (
     BinaryBitOp,
     FixedLogicalComparison,
@@ -70,20 +70,20 @@ isnan = _classification(
     "IsNan",
     "isnan",
     "Whether x is NaN.",
-    lambda n, x: n.isnan(x) if is_float(n.dtype(x)) else _false(n, x),
+    lambda n, x: _false(n, x) if is_discrete(n.dtype(x)) else n.isnan(x),
 )
 isinf = _classification(
     "IsInf",
     "isinf",
     "Whether x is infinite.",
-    lambda n, x: n.isinf(x) if is_float(n.dtype(x)) else _false(n, x),
+    lambda n, x: _false(n, x) if is_discrete(n.dtype(x)) else n.isinf(x),
     even=True,
 )
 isfinite = _classification(
     "IsFinite",
     "isfinite",
     "Whether x is neither NaN nor infinite.",
-    lambda n, x: n.not_(n.or_(n.isnan(x), n.isinf(x))) if is_float(n.dtype(x)) else n.eq(x, x),
+    lambda n, x: n.eq(x, x) if is_discrete(n.dtype(x)) else n.not_(n.or_(n.isnan(x), n.isinf(x))),
     even=True,
 )
 signbit = unary(

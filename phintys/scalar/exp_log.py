@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from phintys.scalar import rules
+from phintys.scalar.dtypes import is_complex
 from phintys.scalar.op import Inverse, binary, call, lit, unary
 
 _LOG2, _LOG10 = float(np.log(2)), float(np.log(10))
@@ -170,9 +171,15 @@ log_expit = unary(
 
 
 def _times_log(log: str) -> Any:
-    """The native form of x log(y) for an instruction; 0 where x is 0, unless y is NaN."""
+    """The native form of x log(y) for an instruction; 0 where x is 0, unless y is NaN.
+
+    There is none for complex numbers: SciPy's product differs from NumPy's where a part is infinite
+    or NaN.
+    """
 
     def native(n: Any, x: Any, y: Any) -> Any:
+        if is_complex(n.dtype(x)):
+            return NotImplemented
         zero = n.and_(n.eq(x, n.const(0, x)), n.not_(n.isnan(y)))
         return n.select(zero, n.const(0, x), n.mul(x, getattr(n, log)(y)))
 

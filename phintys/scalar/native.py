@@ -9,6 +9,8 @@ Conventions
     All arguments of an arithmetic instruction have the dtype of the result.  Comparisons and
     classifications take two (one) arguments of one dtype and give ``bool``.  ``select`` takes a
     ``bool`` and two values.  ``cast`` is the only instruction that changes a number's dtype.
+    A float16 is only moved, selected and cast; see `COMPUTED_IN`.  A complex number is only moved,
+    selected, made (``complex``) and taken apart (``real``, ``imag``); see `phintys.scalar.pairs`.
     Integers wrap around; shifts and integer division are described at their rows.
 """
 
@@ -16,10 +18,29 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple, Protocol
 
-from phintys.scalar.dtypes import ALL
+import numpy as np
+
+from phintys.scalar import pairs
+from phintys.scalar.dtypes import ALL, COMPLEX, is_complex, kind, real_of
 
 #: The dtypes that kernels support; ops on other dtypes are run by ``perform``.
-NATIVE_DTYPES = frozenset(ALL) - {"float16", "complex64", "complex128"}
+NATIVE_DTYPES = frozenset(ALL)
+
+#: The dtype in which functions of a dtype are computed, as NumPy does; their result is rounded.
+COMPUTED_IN = {"float16": "float32"}
+
+#: Instructions that must not be computed in a wider dtype.
+NOT_IN_WIDER = frozenset(["nextafter"])
+
+#: The dtypes on which instructions compute; others are moved, and computed in or of these.
+COMPUTED = NATIVE_DTYPES.difference(COMPUTED_IN, COMPLEX)
+
+#: Instructions that kernels execute on complex numbers.
+OF_PAIRS = frozenset(["real", "imag", "select"])
+
+
+class NoForm(Exception):
+    """An instruction is not defined for a dtype."""
 
 
 class Instruction(NamedTuple):
@@ -27,9 +48,17 @@ class Instruction(NamedTuple):
 
     name: str
     arity: int
-    kinds: str  # of "b" bool, "i" signed, "u" unsigned, "f" float
+    kinds: str  # of "b" bool, "i" signed, "u" unsigned, "f" float, "c" complex
     doc: str
-    result: str = "same"  # or "bool"
+    result: str = "same"  # or "bool", "pair", "part"
+
+    def result_dtype(self, dtype: str) -> str:
+        """The dtype of the result for arguments of a dtype."""
+        if self.result == "bool":
+            return "bool"
+        if self.result == "pair":
+            return "complex64" if dtype == "float32" else "complex128"
+        return real_of(dtype) if self.result == "part" else dtype
 
 
 def _table(rows: str) -> dict[str, Instruction]:
@@ -43,68 +72,71 @@ def _table(rows: str) -> dict[str, Instruction]:
 
 #: The instructions by name.  Columns: name, number of arguments, kinds, result dtype, meaning.
 INSTRUCTIONS = _table("""
-add      2 iuf  same  a + b
-sub      2 iuf  same  a - b
-mul      2 iuf  same  a * b
-div      2 f    same  a / b
-fma      3 f    same  a * b + c, fused or not as the machine likes
-idiv     2 iu   same  floor division; 0 where b is 0
-imod     2 iu   same  remainder with the sign of b; 0 where b is 0
-fmod     2 f    same  C fmod: remainder with the sign of a
-neg      1 if   same  -a
-abs      1 if   same  magnitude
-min      2 biuf same  smaller; NaN if either is NaN
-max      2 biuf same  larger; NaN if either is NaN
-copysign 2 f    same  magnitude of a with the sign of b
-nextafter 2 f   same  the float next to a in the direction of b
-floor    1 f    same  largest integer not above
-ceil     1 f    same  smallest integer not below
-trunc    1 f    same  towards zero
-rint     1 f    same  nearest integer, ties to even
-sqrt     1 f    same  square root
-cbrt     1 f    same  cube root
-hypot    2 f    same  sqrt(a*a + b*b); infinite if either is
-eq       2 biuf bool  equal
-ne       2 biuf bool  not equal (true where either is NaN)
-lt       2 biuf bool  less
-le       2 biuf bool  less or equal
-gt       2 biuf bool  greater
-ge       2 biuf bool  greater or equal
-isnan    1 f    bool  is NaN
-isinf    1 f    bool  is infinite
-and      2 biu  same  bitwise and (logical for bool)
-or       2 biu  same  bitwise or
-xor      2 biu  same  bitwise exclusive or
-not      1 biu  same  bitwise complement
-shl      2 iu   same  a << b, 0 <= b < bits
-shr      2 iu   same  a >> b, arithmetic for signed, 0 <= b < bits
-select   3 biuf same  b where a (a bool), else c
-cast     1 biuf cast  convert, as scalar/conversion.py defines it for every number
-exp      1 f    same  e**a
-exp2     1 f    same  2**a
-expm1    1 f    same  e**a - 1
-log      1 f    same  natural logarithm; NaN below 0, -inf at 0
-log2     1 f    same  logarithm to base 2
-log10    1 f    same  logarithm to base 10
-log1p    1 f    same  log(1 + a)
-sin      1 f    same  sine
-cos      1 f    same  cosine
-tan      1 f    same  tangent
-asin     1 f    same  angle in [-pi/2, pi/2] whose sine is a; NaN outside of [-1, 1]
-acos     1 f    same  angle in [0, pi] whose cosine is a; NaN outside of [-1, 1]
-atan     1 f    same  angle in [-pi/2, pi/2] whose tangent is a
-atan2    2 f    same  angle in [-pi, pi] of the point with ordinate a and abscissa b
-sinh     1 f    same  hyperbolic sine
-cosh     1 f    same  hyperbolic cosine
-tanh     1 f    same  hyperbolic tangent
-asinh    1 f    same  inverse of the hyperbolic sine
-acosh    1 f    same  inverse of the hyperbolic cosine; NaN below 1
-atanh    1 f    same  inverse of the hyperbolic tangent; NaN outside of [-1, 1]
-sigmoid  1 f    same  1 / (1 + e**-a)
-softplus 1 f    same  log(1 + e**a)
-erf      1 f    same  error function
-erfc     1 f    same  1 - erf(a)
-pow      2 f    same  a**b, as C pow
+add       2 iufc  same  a + b
+sub       2 iufc  same  a - b
+mul       2 iufc  same  a * b
+div       2 fc    same  a / b
+fma       3 f     same  a * b + c, fused or not as the machine likes
+idiv      2 iu    same  floor division; 0 where b is 0
+imod      2 iu    same  remainder with the sign of b; 0 where b is 0
+fmod      2 f     same  C fmod: remainder with the sign of a
+neg       1 ifc   same  -a
+abs       1 ifc   part  magnitude
+min       2 biufc same  smaller; NaN if either is NaN
+max       2 biufc same  larger; NaN if either is NaN
+copysign  2 f     same  magnitude of a with the sign of b
+nextafter 2 f     same  the float next to a in the direction of b
+floor     1 f     same  largest integer not above
+ceil      1 f     same  smallest integer not below
+trunc     1 f     same  towards zero
+rint      1 f     same  nearest integer, ties to even
+sqrt      1 fc    same  square root
+cbrt      1 f     same  cube root
+hypot     2 f     same  sqrt(a*a + b*b); infinite if either is
+eq        2 biufc bool  equal
+ne        2 biufc bool  not equal (true where either is NaN)
+lt        2 biufc bool  less
+le        2 biufc bool  less or equal
+gt        2 biufc bool  greater
+ge        2 biufc bool  greater or equal
+isnan     1 fc    bool  is NaN
+isinf     1 fc    bool  is infinite
+and       2 biu   same  bitwise and (logical for bool)
+or        2 biu   same  bitwise or
+xor       2 biu   same  bitwise exclusive or
+not       1 biu   same  bitwise complement
+shl       2 iu    same  a << b, 0 <= b < bits
+shr       2 iu    same  a >> b, arithmetic for signed, 0 <= b < bits
+select    3 biufc same  b where a (a bool), else c
+cast      1 biufc same  convert, as scalar/conversion.py defines it for every number
+complex   2 f     pair  the number with real part a and imaginary part b
+real      1 c     part  the real part
+imag      1 c     part  the imaginary part
+exp       1 fc    same  e**a
+exp2      1 f     same  2**a
+expm1     1 f     same  e**a - 1
+log       1 fc    same  natural logarithm; NaN below 0, -inf at 0
+log2      1 fc    same  logarithm to base 2
+log10     1 fc    same  logarithm to base 10
+log1p     1 f     same  log(1 + a)
+sin       1 f     same  sine
+cos       1 f     same  cosine
+tan       1 f     same  tangent
+asin      1 f     same  angle in [-pi/2, pi/2] whose sine is a; NaN outside of [-1, 1]
+acos      1 f     same  angle in [0, pi] whose cosine is a; NaN outside of [-1, 1]
+atan      1 f     same  angle in [-pi/2, pi/2] whose tangent is a
+atan2     2 f     same  angle in [-pi, pi] of the point with ordinate a and abscissa b
+sinh      1 f     same  hyperbolic sine
+cosh      1 f     same  hyperbolic cosine
+tanh      1 f     same  hyperbolic tangent
+asinh     1 f     same  inverse of the hyperbolic sine
+acosh     1 f     same  inverse of the hyperbolic cosine; NaN below 1
+atanh     1 f     same  inverse of the hyperbolic tangent; NaN outside of [-1, 1]
+sigmoid   1 f     same  1 / (1 + e**-a)
+softplus  1 f     same  log(1 + e**a)
+erf       1 f     same  error function
+erfc      1 f     same  1 - erf(a)
+pow       2 f     same  a**b, as C pow
 """)
 
 #: For each integer dtype the one to which a float is converted first (`phintys.scalar.conversion`).
@@ -135,6 +167,28 @@ DISTRIBUTIONS: dict[str, tuple[str, tuple[str, ...]]] = {
 }
 
 
+def half_bits(number: float) -> int:
+    """The bits of a number as float16, rounded to the nearest.
+
+    >>> hex(half_bits(1.0)), hex(half_bits(1e9))
+    ('0x3c00', '0x7c00')
+    """
+    with np.errstate(all="ignore"):
+        return int(np.float16(number).view("uint16"))
+
+
+def form_of(row: Instruction, dtype: str) -> pairs.Form | None:
+    """The function that composes an instruction on a dtype of others; None: it is native.
+
+    `NoForm` if there is no such instruction.
+    """
+    if not is_complex(dtype) or row.name in OF_PAIRS:
+        return None
+    if kind(dtype) not in row.kinds:
+        raise NoForm(f"{row.name} of {dtype}")
+    return pairs.FORMS[row.name]
+
+
 class Native(Protocol):
     """The builder of instructions, first argument of a row's ``native`` function.
 
@@ -161,6 +215,8 @@ class _Probe:
         arity = (LIBM_CALLS | SCIPY_CALLS)[name]
         if len(args) != arity:
             raise TypeError(f"{name} takes {arity} arguments, not {len(args)}.")
+        if any(map(is_complex, args)):
+            raise NoForm(name)
         return args[0]
 
     def cast(self, x: str, dtype: str) -> str:
@@ -177,7 +233,8 @@ class _Probe:
         def instruction(*args: str) -> str:
             if len(args) != row.arity:
                 raise TypeError(f"{row.name} takes {row.arity} arguments, not {len(args)}.")
-            return "bool" if row.result == "bool" else args[-1]
+            form = form_of(row, args[-1])
+            return row.result_dtype(args[-1]) if form is None else form(self, *args)
 
         return instruction
 

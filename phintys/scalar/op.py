@@ -24,7 +24,14 @@ from phintys.graph.variable import Apply, Variable
 from phintys.memo import Memo
 from phintys.scalar import dtypes
 from phintys.scalar.conversion import converted
-from phintys.scalar.native import INSTRUCTIONS, NATIVE_DTYPES, PROBE
+from phintys.scalar.native import (
+    COMPUTED_IN,
+    INSTRUCTIONS,
+    NATIVE_DTYPES,
+    NOT_IN_WIDER,
+    PROBE,
+    NoForm,
+)
 from phintys.scalar.rules import DtypeRule, inexact, inexact_real, same
 from phintys.scalar.type import as_scalar, constant, scalar_type
 
@@ -165,6 +172,8 @@ class ScalarOp(Op):
         cast_to, result = self.signature([dtypes.canonical(v.dtype) for v in values])
         if not self.function:
             return np.vectorize(self.impl, otypes=[result])(*values)
+        if not isinstance(self.nfunc, np.ufunc):  # ufuncs do so themselves
+            cast_to = [COMPUTED_IN.get(dt, dt) for dt in cast_to]
         args = [converted(v, dt) for v, dt in zip(values, cast_to)]
         with np.errstate(all="ignore"):
             out = reduce(self.nfunc, args) if self.nin < 0 else self.nfunc(*args)
@@ -336,14 +345,22 @@ class ScalarOp(Op):
         cast_to, result = self.signature(given)
         if self.native is None or {*cast_to, result, *given} - NATIVE_DTYPES:
             return NotImplemented
-        args = [x if n.dtype(x) == dt else n.cast(x, dt) for x, dt in zip(inputs, cast_to)]
+        args = [_in_dtype(n, x, dt) for x, dt in zip(inputs, cast_to)]
         build = self.native
         if isinstance(build, str):
-            if any(dtypes.kind(dt) not in INSTRUCTIONS[build].kinds for dt in cast_to):
+            if build in NOT_IN_WIDER and not COMPUTED_IN.keys().isdisjoint(cast_to):
+                return NotImplemented
+            if any(dtypes.kind(n.dtype(x)) not in INSTRUCTIONS[build].kinds for x in args):
                 return NotImplemented
             instruction = getattr(n, build)
             build = lambda n, *args: instruction(*args)  # noqa: E731
-        out = reduce(lambda a, b: build(n, a, b), args) if self.nin < 0 else build(n, *args)
+        try:
+            if self.nin < 0:
+                out = reduce(lambda a, b: _rounded(n, build(n, a, b), result), args)
+            else:
+                out = build(n, *args)
+        except NoForm:
+            return NotImplemented
         return out if out is NotImplemented or n.dtype(out) == result else n.cast(out, result)
 
     def has_native(self, *given: str) -> bool:
@@ -370,6 +387,17 @@ class ScalarOp(Op):
 
     def __str__(self) -> str:
         return self.name or type(self).__name__
+
+
+def _in_dtype(n: Any, x: Any, dtype: str) -> Any:
+    """An argument of a native form, cast to a dtype and then to that in which it is computed."""
+    x = x if n.dtype(x) == dtype else n.cast(x, dtype)
+    return n.cast(x, COMPUTED_IN[dtype]) if dtype in COMPUTED_IN else x
+
+
+def _rounded(n: Any, x: Any, dtype: str) -> Any:
+    """A result in the dtype in which it is computed, rounded to a dtype."""
+    return n.cast(n.cast(x, dtype), COMPUTED_IN[dtype]) if dtype in COMPUTED_IN else x
 
 
 def _times(m: Any, partial: Any, t: Any) -> Any:

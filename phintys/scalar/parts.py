@@ -11,13 +11,25 @@ from phintys.scalar import rules
 from phintys.scalar.dtypes import float_of, is_complex, is_discrete, upcast
 from phintys.scalar.op import ScalarOp, binary, unary
 
+
+def _real(n: Any, x: Any) -> Any:
+    return n.real(x) if is_complex(n.dtype(x)) else x
+
+
+def _imag(n: Any, x: Any) -> Any:
+    dtype = n.dtype(x)
+    if is_complex(dtype):
+        return n.imag(x)
+    return n.xor(x, x) if dtype == "bool" else n.const(0, x)
+
+
 real = unary(
     "Real",
     "real",
     "The real part.",
     rule=rules.real_part,
     d=lambda m, x, y: 1.0,
-    native=lambda n, x: x,
+    native=_real,
     idempotent=True,
     zero_at_zero=True,
 )
@@ -27,7 +39,7 @@ imag = unary(
     "The imaginary part; 0 for real numbers.",
     rule=rules.real_part,
     d=lambda m, x, y: -1j if is_complex(x.type.dtype) else None,
-    native=lambda n, x: n.xor(x, x) if n.dtype(x) == "bool" else n.const(0, x),
+    native=_imag,
     zero_at_zero=True,
 )
 angle = unary(
@@ -36,7 +48,7 @@ angle = unary(
     "The argument of a complex number in [-pi, pi]; 0 or pi for real ones.",
     rule=lambda x: ((rules.inexact(x)[1],), rules.real_part(rules.inexact(x)[1])[1]),
     d=lambda m, x, y: -1j / x if is_complex(x.type.dtype) else None,
-    native=lambda n, x: n.atan2(n.const(0, x), x),
+    native=lambda n, x: n.atan2(_imag(n, x), _real(n, x)),
 )
 
 
@@ -44,6 +56,10 @@ def _conj_rule(x: str) -> rules.Signature:
     """The dtype of the input; int8 for bool, as NumPy."""
     dtype = "int8" if x == "bool" else x
     return (dtype,), dtype
+
+
+def _conj(n: Any, x: Any) -> Any:
+    return n.complex(n.real(x), n.neg(n.imag(x))) if is_complex(n.dtype(x)) else x
 
 
 def _conj_cotangents(self: ScalarOp, m: Any, inputs: Any, outputs: Any, given: Any) -> list[Any]:
@@ -67,7 +83,7 @@ conj = unary(
     d=lambda m, x, y: 1.0,
     cotangents=_conj_cotangents,
     tangents=_conj_tangents,
-    native=lambda n, x: x,
+    native=_conj,
     inverse="conj",
     odd=True,
     zero_at_zero=True,
@@ -88,6 +104,7 @@ complex = binary(
     function="phintys.scalar.numeric.complex_from_parts",
     rule=_parts_rule,
     d=lambda m, x, y, z: (1.0, 1j),
+    native="complex",
 )
 complex_from_polar = binary(
     "ComplexFromPolar",
@@ -96,5 +113,6 @@ complex_from_polar = binary(
     function="phintys.scalar.numeric.complex_from_polar",
     rule=_parts_rule,
     d=lambda m, r, t, z: (m.complex_from_polar(1.0, t), z * 1j),
+    native=lambda n, r, t: n.complex(n.mul(r, n.cos(t)), n.mul(r, n.sin(t))),
     domain=((0.2, 5), (-3, 3)),
 )

@@ -292,10 +292,6 @@ class Blockwise(Op):
         return self.make_node(*batched_inputs)
 
     # ----- lowering
-    @property
-    def lowers_complex(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
-        return self.core_op.lowers_complex
-
     def lower(self, node: Apply, b: Builder[V], *inputs: V) -> V:
         batched = self.core_op.lower_batched
         if batched is None:

@@ -60,8 +60,6 @@ class _Order(Op):
         return [x]
 
     # ----- lowering: NumPy's own functions, over the items of the last axis
-    lowers_complex = True
-
     def lower(self, node: Apply, b: Builder[V], *inputs: V) -> V:
         (x,) = inputs
         if self.kind == "heapsort":
@@ -129,7 +127,7 @@ class SortOp(_Order):
         return [take_along_axis(t, ArgSortOp(self.kind, self.axis)(x), self.axis)]
 
 
-_DTYPES = "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float32 float64"
+_DTYPES = "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64"
 _sorts = routine(f"{_DTYPES} complex64 complex128", (MemoryError, "There is no memory to sort in."))
 
 

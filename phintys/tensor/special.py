@@ -13,6 +13,8 @@ from phintys.graph.op import Op, Storage
 from phintys.graph.shapes import Shape, ShapeContext, result_shapes
 from phintys.graph.variable import Apply
 from phintys.scalar import dtypes
+from phintys.scalar.conversion import converted
+from phintys.scalar.native import COMPUTED_IN
 from phintys.tensor.aliases import Arrays, Axis, DTypeLike, Length, TensorLike
 from phintys.tensor.axes import expand_dims
 from phintys.tensor.convert import as_tensor_variable
@@ -24,8 +26,6 @@ from phintys.tensor.type import typed_node
 from phintys.tensor.variable import Tensors, TensorVariable
 
 __all__ = ["log_softmax", "logsumexp", "one_hot", "softmax", "to_one_hot"]
-
-NATIVE_FLOATS = frozenset(("float32", "float64"))
 
 
 class _Exponentials(Op):
@@ -60,7 +60,10 @@ class _Exponentials(Op):
     def perform(self, node: Apply, inputs: Arrays, output_storage: Storage) -> None:
         (x,) = inputs
         with np.errstate(all="ignore"):
-            out = self._compute(x) if x.size else np.full(result_shapes(node, inputs)[0], -np.inf)
+            wide = converted(x, _computed_in(x.dtype.name))
+            out = (
+                self._compute(wide) if x.size else np.full(result_shapes(node, inputs)[0], -np.inf)
+            )
         output_storage[0][0] = np.asarray(out, dtype=x.dtype)
 
     def _compute(self, x: np.ndarray) -> np.ndarray:
@@ -90,12 +93,11 @@ class _Exponentials(Op):
 
     # ----- lowering
     def lower(self, node: Apply, b: Builder[V], *inputs: V) -> V:
-        if node.inputs[0].type.dtype not in NATIVE_FLOATS:
-            return NotImplemented
-        return self._lower(b, inputs[0])
+        dtype = node.inputs[0].type.dtype
+        return b.cast(self._lower(b, b.cast(inputs[0], _computed_in(dtype))), dtype)
 
     def _lower(self, b: Builder[V], x: V) -> V:
-        return NotImplemented
+        raise MethodNotDefined(f"{type(self).__name__} does not say how it is lowered.")
 
     def _expanded(self, b: Builder[V], x: V) -> V:
         """A reduced value with its axes inserted again, with length 1."""
@@ -105,6 +107,11 @@ class _Exponentials(Op):
 
     def __str__(self) -> str:
         return f"{type(self).__name__}{{axis={list(self.axis or ())}}}"
+
+
+def _computed_in(dtype: str) -> str:
+    """The dtype in which the functions of a float dtype are computed."""
+    return COMPUTED_IN.get(dtype, dtype)
 
 
 def _finite_or_zero(n: Any, x: Any) -> Any:

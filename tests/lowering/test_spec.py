@@ -35,7 +35,7 @@ kernel [len(0, 0), len(0, 1)] split 2
 
 BROKEN = {
     "unknown kind": ("%2 = temp", "%2 = tmp"),
-    "not native": ("%2 = temp float64", "%2 = temp float16"),
+    "not native": ("%2 = temp float64", "%2 = temp complex64"),
     "outputs and inputs": ("outputs %3", "outputs %0"),
     "read before it is filled": ("  2: store float64 (1) 1\n", ""),
     "used before it is defined": ("check len(0, 1)", "check item(2)"),
@@ -69,6 +69,17 @@ def test_broken_rule(rule: str) -> None:
     assert old in LEGAL
     with pytest.raises(IllegalProgram):
         verify(parse_program(LEGAL.replace(old, new, 1)))
+
+
+def test_a_float16_is_only_moved() -> None:
+    with pytest.raises(IllegalProgram, match="of float16"):
+        verify(parse_program(LEGAL.replace("float64", "float16")))
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+def test_a_complex_number_is_only_moved(dtype: str) -> None:
+    with pytest.raises(IllegalProgram, match=f"of {dtype}"):
+        verify(parse_program(LEGAL.replace("float64", dtype)))
 
 
 def test_storage_of_live_slots_is_not_shared() -> None:

@@ -18,7 +18,9 @@ VALUES = np.array([[3.0, -1.0, np.nan, 2.0], [0.5, 0.5, -np.inf, 7.0]])
 
 
 @pytest.mark.parametrize("axis", [None, -1, 0, 1])
-@pytest.mark.parametrize("dtype", ["float64", "float32", "int8", "uint64", "bool", "complex128"])
+@pytest.mark.parametrize(
+    "dtype", ["float64", "float32", "float16", "int8", "uint64", "bool", "complex128"]
+)
 def test_sort_is_numpys(axis, dtype):
     with np.errstate(invalid="ignore"):
         x = np.nan_to_num(VALUES, neginf=0).astype(dtype)

@@ -13,14 +13,25 @@ from phintys.lowering.costs import nanoseconds
 from phintys.lowering.program import Inst, Kernel
 from phintys.lowering.reductions import identity
 from phintys.lowering.schedule import Phase, schedule
-from phintys.scalar.native import LIBM_CALLS, VIA
+from phintys.scalar.native import LIBM_CALLS, VIA, half_bits
 
-TYPES = {"bool": "uint8_t", "float32": "float", "float64": "double"} | {
-    f"{sign}int{bits}": f"{sign}int{bits}_t" for sign in ("", "u") for bits in (8, 16, 32, 64)
+TYPES = {
+    "bool": "uint8_t",
+    "float16": "uint16_t",
+    "float32": "float",
+    "float64": "double",
+    "complex64": "complex64",
+    "complex128": "complex128",
+    **{f"{s}int{bits}": f"{s}int{bits}_t" for s in ("", "u") for bits in (8, 16, 32, 64)},
 }
 OPERATORS = {
     "add": "+", "sub": "-", "mul": "*", "div": "/", "eq": "==", "ne": "!=", "lt": "<", "le": "<=",
     "gt": ">", "ge": ">=", "and": "&", "or": "|", "xor": "^", "shl": "<<", "shr": ">>",
+}  # fmt: skip
+#: instruction -> expression, with a place for each argument
+EXPRESSIONS = {
+    "fma": "({} * {} + {})", "select": "{} ? {} : {}", "isnan": "{0} != {0}",
+    "isinf": "isinf({}) != 0", "complex": "{{{}, {}}}", "real": "{}.real", "imag": "{}.imag",
 }  # fmt: skip
 #: instruction -> function of the C library
 LIBRARY = {
@@ -217,8 +228,8 @@ def arithmetic(op: str, dtype: str, args: Sequence[str], argument_dtype: str) ->
             wide = "uint32_t" if unsigned in ("uint8_t", "uint16_t") else unsigned
             return f"({c_type})(({wide}){left} {OPERATORS[op]} ({wide}){right})"
         return f"({c_type})({left} {OPERATORS[op]} {right})"
-    if op == "fma":
-        return f"({args[0]} * {args[1]} + {args[2]})"
+    if op in EXPRESSIONS:
+        return EXPRESSIONS[op].format(*args)
     if op in LIBRARY:
         return f"{LIBRARY[op]}{'f' if dtype == 'float32' else ''}({', '.join(args)})"
     if op in RUNTIME:
@@ -232,18 +243,15 @@ def arithmetic(op: str, dtype: str, args: Sequence[str], argument_dtype: str) ->
         return x if dtype[0] == "u" else f"({c_type})({x} < 0 ? 0 - (uint64_t){x} : (uint64_t){x})"
     if op == "not":
         return f"!{x}" if dtype == "bool" else f"({c_type})~{x}"
-    if op == "select":
-        return f"{args[0]} ? {args[1]} : {args[2]}"
-    if op == "isnan":
-        return f"{x} != {x}"
-    if op == "isinf":
-        return f"isinf({x}) != 0"
     raise ValueError(f"There is no instruction {op!r}.")
 
 
 def combined(kind: str, dtype: str, left: str, right: str) -> str:
     """The C expression that combines two values in a reduction of this kind."""
-    if kind in ("max", "min"):
+    if dtype == "float16":
+        wide = (cast(x, dtype, "float32") for x in (left, right))
+        return cast(combined(kind, "float32", *wide), "float32", dtype)
+    if kind in ("max", "min") or dtype.startswith("complex"):
         return f"{kind}_{dtype}({left}, {right})"
     return arithmetic(kind, dtype, [left, right], dtype)
 
@@ -259,6 +267,13 @@ def called(name: str, args: Sequence[str]) -> str:
 
 def cast(x: str, source: str, target: str) -> str:
     """The C expression of a conversion, as `phintys.scalar.conversion` defines it."""
+    if source == "float16":
+        wide = f"half_to_float({x})"
+        return wide if target == "float32" else cast(wide, "float32", target)
+    if target == "float16":
+        if source == "float64":
+            return f"double_to_half({x})"
+        return f"float_to_half({x})"  # C converts an integer to float
     if target == "bool":
         return f"{x} != 0"
     if source[0] == "f" and target == "uint64":
@@ -270,6 +285,8 @@ def cast(x: str, source: str, target: str) -> str:
 
 def literal(value: Any, dtype: str) -> str:
     """A number as a C constant of a dtype."""
+    if dtype == "float16":
+        return f"UINT16_C({half_bits(value)})"
     if dtype[0] == "f":
         value = float(value)
         if math.isnan(value):

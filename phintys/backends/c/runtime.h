@@ -100,6 +100,56 @@ INTEGER_FUNCTIONS(uint16_t, uint16)
 INTEGER_FUNCTIONS(uint32_t, uint32)
 INTEGER_FUNCTIONS(uint64_t, uint64)
 
+/* float16, as its bits.  Conversion to it rounds to the nearest, ties to even. */
+static inline float half_to_float(uint16_t h) {
+    uint32_t bits = (uint32_t)(h & 0x7fff) << 13, sign = (uint32_t)(h & 0x8000) << 16;
+    uint32_t exponent = bits & 0x0f800000;
+    float x;
+    bits += UINT32_C(112) << 23;
+    if (exponent == 0x0f800000) bits += UINT32_C(112) << 23; /* infinite or NaN */
+    if (exponent == 0) bits += UINT32_C(1) << 23;
+    memcpy(&x, &bits, 4);
+    if (exponent == 0) x -= 0x1p-14f; /* subnormal */
+    memcpy(&bits, &x, 4);
+    bits |= sign;
+    memcpy(&x, &bits, 4);
+    return x;
+}
+static inline uint16_t float_to_half(float x) {
+    uint32_t bits;
+    memcpy(&bits, &x, 4);
+    uint32_t sign = bits >> 16 & 0x8000;
+    bits &= 0x7fffffff;
+    if (bits > 0x7f800000) return (uint16_t)(sign | 0x7e00 | (bits >> 13 & 0x3ff)); /* NaN */
+    if (bits >= UINT32_C(143) << 23) return (uint16_t)(sign | 0x7c00);
+    if (bits < UINT32_C(113) << 23) { /* the result is subnormal: its bits are those of a sum */
+        memcpy(&x, &bits, 4);
+        x += 0.5f;
+        memcpy(&bits, &x, 4);
+        return (uint16_t)(sign | (bits - (UINT32_C(126) << 23)));
+    }
+    bits += 0xfff + (bits >> 13 & 1) - (UINT32_C(112) << 23);
+    return (uint16_t)(sign | bits >> 13);
+}
+/* Rounded to odd first: the last bit of the float is 1 if it is inexact. */
+static inline uint16_t double_to_half(double x) {
+    float rounded = (float)x;
+    uint32_t bits;
+    memcpy(&bits, &rounded, 4);
+    if (x == x && rounded != x) bits = (bits - (fabs(rounded) > fabs(x))) | 1;
+    memcpy(&rounded, &bits, 4);
+    return float_to_half(rounded);
+}
+
+/* Complex numbers, of which kernels only take parts, and sums in memory. */
+#define COMPLEX(T, name)                                             \
+    typedef struct { T real, imag; } name;                           \
+    static inline name add_##name(name a, name b) {                  \
+        return (name){a.real + b.real, a.imag + b.imag};             \
+    }
+COMPLEX(float, complex64)
+COMPLEX(double, complex128)
+
 /* Floats: min and max propagate NaN. */
 #define FLOAT_FUNCTIONS(T, name, s)                                                       \
     static inline T min_##name(T a, T b) { return (a < b || a != a) ? a : b; }            \

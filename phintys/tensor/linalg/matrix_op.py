@@ -28,7 +28,6 @@ class MatrixOp(Op):
     """
 
     handles_missing = False
-    lowers_complex = True
 
     # ----- class and static shape
     def matrix(self, x: TensorLike) -> TensorVariable:

@@ -12,12 +12,13 @@ from hypothesis import strategies as st
 
 import phintys.tensor as pt
 from phintys import function
+from phintys.scalar.dtypes import COMPLEX
 from phintys.scalar.native import NATIVE_DTYPES
 from phintys.tensor.type import TensorType
 
 pytestmark = pytest.mark.widths
 
-DTYPES = sorted(NATIVE_DTYPES)
+DTYPES = sorted(NATIVE_DTYPES.difference(COMPLEX))
 
 
 @by_target

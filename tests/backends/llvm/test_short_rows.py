@@ -10,12 +10,14 @@ from hypothesis import strategies as st
 import phintys
 import phintys.tensor as pt
 from phintys import config
+from phintys.scalar.dtypes import COMPLEX
 from phintys.scalar.native import NATIVE_DTYPES
 
 pytestmark = pytest.mark.widths
 
 ROWS = st.sampled_from([0, 1, 3, 4, 7, 8, 16, 17, 37])
 LENGTHS = st.integers(0, 9) | st.sampled_from([12, 16, 17, 24, 25, 31, 32, 33])
+REALS = st.sampled_from(sorted(NATIVE_DTYPES.difference(COMPLEX)))
 REDUCTIONS = ["sum", "prod", "max", "min", "argmax", "argmin", "any", "all"]
 
 
@@ -35,7 +37,7 @@ def numbers(rng, shape, dtype):
 
 
 @settings(max_examples=60, deadline=None)
-@given(data=st.data(), rows=ROWS, length=LENGTHS, dtype=st.sampled_from(sorted(NATIVE_DTYPES)))
+@given(data=st.data(), rows=ROWS, length=LENGTHS, dtype=REALS)
 def test_reductions_of_rows(data, rows, length, dtype):
     known = data.draw(st.sampled_from([None, length]))
     names = data.draw(st.lists(st.sampled_from(REDUCTIONS), min_size=1, max_size=3, unique=True))
@@ -46,11 +48,12 @@ def test_reductions_of_rows(data, rows, length, dtype):
     x = pt.tensor("x", dtype=dtype, shape=(None, known))
     f = phintys.function([x], [getattr(pt, n)(x, axis=1) for n in names])
     values = numbers(np.random.default_rng(length), (rows, length), dtype)
-    wide = values.astype("float64") if dtype == "float32" else values  # sums may cancel
+    narrow = dtype in ("float16", "float32")  # sums may cancel
+    wide = values.astype("float64") if narrow else values
     with np.errstate(all="ignore"):
         expected = [getattr(np, n)(wide, axis=1) for n in names]
         expected = [e.astype(dtype) if wide is not values else e for e in expected]
-    assert_right(f, [values], expected, rtol=1e-5)
+    assert_right(f, [values], expected, rtol=2e-3 if dtype == "float16" else 1e-5)
 
 
 def views(data, shape):

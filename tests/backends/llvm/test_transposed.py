@@ -7,8 +7,8 @@ import ctypes
 import numpy as np
 import pytest
 
-from phintys.backends.llvm.ir.instructions import KernelWriter
 from phintys.backends.llvm.ir.transposed import copy_squares, side
+from phintys.backends.llvm.ir.types import KernelWriter
 from phintys.backends.llvm.machine.jit import compile_ir
 from phintys.backends.llvm.machine.target import current
 

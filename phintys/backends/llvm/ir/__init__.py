@@ -1,6 +1,8 @@
 """Writing IR text.
 
     writer.py        names, blocks, and lengths as 64-bit integers
+    types.py         types of values, literals, the writer of a function
+    conversions.py   conversions between dtypes
     instructions.py  one scalar instruction, for any dtype and vector width
     division.py      division by the same number many times
     loops.py         a counted loop

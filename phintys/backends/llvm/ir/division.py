@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from phintys.backends.llvm.ir.instructions import KernelWriter, Type, select
+from phintys.backends.llvm.ir.types import KernelWriter, Type, select
 
 #: dtype -> the magnitude of the exponent above which divisors are scaled, the exponent of the scale
 _EXPONENTS = {"float64": (960, 100), "float32": (96, 30)}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from phintys.backends.llvm.ir import poll
-from phintys.backends.llvm.ir.instructions import KernelWriter, Type
+from phintys.backends.llvm.ir.types import KernelWriter, Type
 
 
 class Phis:

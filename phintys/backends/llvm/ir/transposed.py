@@ -9,8 +9,8 @@ exchanged, then elements inside blocks of 16 bytes, since shuffles inside 16 byt
 from __future__ import annotations
 
 from phintys.backends.llvm import costs
-from phintys.backends.llvm.ir.instructions import KernelWriter
 from phintys.backends.llvm.ir.loops import counted_loop
+from phintys.backends.llvm.ir.types import KernelWriter
 from phintys.backends.llvm.machine.target import SHUFFLED, Target
 
 

@@ -6,8 +6,8 @@ import hashlib
 from collections.abc import Sequence
 
 from phintys.backends.llvm import costs
-from phintys.backends.llvm.ir.instructions import KernelWriter, Type
 from phintys.backends.llvm.ir.loops import counted_loop, pause, rarely
+from phintys.backends.llvm.ir.types import KernelWriter, Type
 from phintys.backends.llvm.kernel.kernels import KernelCode
 from phintys.backends.llvm.kernel.lanes import Arguments
 from phintys.dims import Dim, product

@@ -22,9 +22,9 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from phintys.backends.llvm import costs
-from phintys.backends.llvm.ir.instructions import KernelWriter, Type
 from phintys.backends.llvm.ir.loops import counted_loop
 from phintys.backends.llvm.ir.transposed import copy_squares, side
+from phintys.backends.llvm.ir.types import KernelWriter, Type
 from phintys.backends.llvm.kernel import tiles
 from phintys.backends.llvm.kernel.indexed import rows_of, without_indices
 from phintys.backends.llvm.kernel.lanes import Argument, Arguments, Lanes, Place, is_scattered_sum
@@ -284,7 +284,8 @@ class _Emitter:
         special = not SUPPORTED.isdisjoint(i.op for i in insts)
         width = self._width(dtypes, packed, special)
         writes = [i for i in insts if i.op in ("store", "accumulate")]
-        if any(self.lanes.operand(i).extra and not is_scattered_sum(i) for i in writes):
+        scattered = any(self.lanes.operand(i).extra and not is_scattered_sum(i) for i in writes)
+        if scattered or any(map(self._is_scattered_pair, insts)):
             width = 1  # a vector would be stored lane by lane, through memory
         cheap = packed and len(insts) <= costs.UNROLLED_BODY and not special
         unroll = costs.UNROLL if cheap and reductions and width > 1 else 1
@@ -295,6 +296,13 @@ class _Emitter:
         if inst.op != "accumulate" or len(inst.args) > 1:
             return False
         return self.lanes.stride(inst.param[0]).value == 0
+
+    def _is_scattered_pair(self, inst: Inst) -> bool:
+        """Whether complex lanes are not contiguous in memory."""
+        if inst.operand < 0 or self.lanes.cell(inst.operand).kind != "c":
+            return False
+        still = inst.op == "load" and not inst.args and self.lanes.stride(inst.operand).value == 0
+        return not still and not self.lanes.is_packed(inst)
 
     def _width(self, dtypes: set[str], packed: bool, special: bool) -> int:
         """The number of lanes: a power of two.  Special functions are faster on two registers."""

@@ -14,8 +14,10 @@ from math import prod
 from typing import Any
 
 from phintys.backends.llvm import costs
+from phintys.backends.llvm.ir.conversions import cast
 from phintys.backends.llvm.ir.division import Divisor
-from phintys.backends.llvm.ir.instructions import KernelWriter, Type, cast, emit, select
+from phintys.backends.llvm.ir.instructions import emit
+from phintys.backends.llvm.ir.types import KernelWriter, Type, select
 from phintys.backends.llvm.kernel import polling
 from phintys.backends.llvm.kernel.reductions import Reduction
 from phintys.dims import ONE, Dim
@@ -301,7 +303,7 @@ class Lanes:
         for lane in range(place.width):
             at = [self._index_of_lane(place, a, lane) for a in inst.args]
             address = self._address(place, inst.param, at, place.offsets[lane])
-            x = self.w(f"load {one.cell}, ptr {address}, align {one.bytes}")
+            x = self.w(f"load {one.cell}, ptr {address}, align {one.align}")
             memory = self.w(f"insertelement {t.memory} {memory}, {one.cell} {x}, i64 {lane}")
         return self._from_memory(t, memory)
 
@@ -309,7 +311,7 @@ class Lanes:
         """Emit the load of the lanes at an address; a broadcast where the stride is 0."""
         still = place.width > 1 and self.stride(operand).value == 0
         loaded = Type(t.dtype) if still else t
-        x = self.w(f"load {loaded.memory}, ptr {address}, align {t.bytes}")
+        x = self.w(f"load {loaded.memory}, ptr {address}, align {t.align}")
         x = self._from_memory(loaded, x)
         return self.w.splat(t, x) if still else x
 
@@ -327,7 +329,7 @@ class Lanes:
 
     def _store_at(self, t: Type, x: str, address: str) -> None:
         x = self._to_memory(t, x)
-        self.w.line(f"store {t.memory} {x}, ptr {address}, align {t.bytes}")
+        self.w.line(f"store {t.memory} {x}, ptr {address}, align {t.align}")
 
     def _store_strided(self, place: Place, t: Type, x: str, operand: int) -> None:
         # Last lane first: inactive lanes store to the address of the last point, whose own value
@@ -336,7 +338,7 @@ class Lanes:
         for lane in reversed(range(place.width)):
             value = self.w(f"extractelement {t.memory} {x}, i64 {lane}")
             address = self._address(place, operand, [], place.offsets[lane])
-            self.w.line(f"store {one.cell} {value}, ptr {address}, align {one.bytes}")
+            self.w.line(f"store {one.cell} {value}, ptr {address}, align {one.align}")
 
     def _accumulate(self, place: Place, position: int, inst: Inst) -> str:
         operand, op = inst.param
@@ -357,7 +359,7 @@ class Lanes:
     def _accumulate_lanes(self, place: Place, inst: Inst, t: Type) -> None:
         """Emit a scatter-add, lane by lane; inactive lanes add zero to an existing element."""
         operand, op = inst.param
-        nothing = t.literal(-0.0 if t.kind == "f" else 0)
+        nothing = t.literal(-0.0 if t.kind in "fh" else 0)
         x = place.values[inst.args[0]]
         if place.mask:
             x = select(self.w, t, place.mask, x, nothing)
@@ -375,7 +377,7 @@ class Lanes:
         self._accumulate_at(op, t, x, place.pointers[operand])
 
     def _accumulate_at(self, op: str, t: Type, x: str, address: str) -> None:
-        old = self._from_memory(t, self.w(f"load {t.memory}, ptr {address}, align {t.bytes}"))
+        old = self._from_memory(t, self.w(f"load {t.memory}, ptr {address}, align {t.align}"))
         # the old value last: LLVM would turn a select of it into a masked store, which is slow
         (new,) = Reduction(op, t.dtype).combine(self.w, t.width, (x,), (old,))
         self._store_at(t, new, address)
@@ -497,7 +499,7 @@ class Lanes:
     def _lane_of(self, t: Type, cell: str, lane: str) -> str:
         one = Type(t.dtype)
         address = self.w(f"getelementptr {one.cell}, ptr {cell}, i64 {lane}")
-        return self._from_memory(one, self.w(f"load {one.cell}, ptr {address}, align {one.bytes}"))
+        return self._from_memory(one, self.w(f"load {one.cell}, ptr {address}, align {one.align}"))
 
     def _spill(self, number: int, t: Type, x: str = "") -> str:
         """Stack memory that holds the vector ``x``; shared by all loops over lanes."""

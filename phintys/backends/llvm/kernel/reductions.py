@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from phintys.backends.llvm.ir.instructions import INSTRUCTIONS, KernelWriter, Type, select
+from phintys.backends.llvm.ir.instructions import combine
+from phintys.backends.llvm.ir.types import KernelWriter, Type, select
 
 State = tuple[str, ...]
+_FLOATS = ("float32", "float64")
 
 
 class Reduction(NamedTuple):
@@ -45,9 +47,9 @@ class Reduction(NamedTuple):
         """Emit the combination of two states, lane by lane."""
         value, *rest = self.types(width)
         if not rest:
-            if self.op == "add" and value.kind == "f":  # a product is contracted into it
+            if self.op == "add" and self.dtype in _FLOATS:  # a product is contracted into it
                 return (w(f"fadd contract {value.text} {x[0]}, {y[0]}"),)
-            return (INSTRUCTIONS[self.op](w, value, x[0], y[0]),)
+            return (combine(w, self.op, value, x[0], y[0]),)
         flag = value.of("bool").text
         better = self._better(w, value, y[0], x[0])
         worse = self._better(w, value, x[0], y[0])

@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 
-from phintys.backends.llvm.ir.instructions import INSTRUCTIONS, KernelWriter, Type
+from phintys.backends.llvm.ir.instructions import combine
 from phintys.backends.llvm.ir.loops import counted_loop
+from phintys.backends.llvm.ir.types import KernelWriter, Type
 from phintys.backends.llvm.kernel.kernels import KernelCode
 from phintys.backends.llvm.kernel.lanes import Arguments
 from phintys.dims import Dim, product
@@ -70,7 +71,7 @@ class _Scan:
         w, t = self.w, self.type
         target, source = pointers
         x = w(f"load {t.text}, ptr {source}, align {t.bytes}")
-        state = INSTRUCTIONS[self.scan.kind](w, t, state, x)
+        state = combine(w, self.scan.kind, t, state, x)
         w.line(f"store {t.text} {state}, ptr {target}, align {t.bytes}")
         return state
 

@@ -13,7 +13,7 @@ from functools import cache
 from typing import NamedTuple
 
 from phintys.backends.llvm import costs
-from phintys.backends.llvm.ir.instructions import Type, scalar_literal
+from phintys.backends.llvm.ir.types import Type, scalar_literal
 from phintys.backends.llvm.kernel.lanes import Argument
 from phintys.dims import Dim
 from phintys.lowering.program import Inst, Kernel, Operand, Slot

@@ -19,8 +19,9 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from phintys.backends.llvm import costs
-from phintys.backends.llvm.ir.instructions import KernelWriter, Type, cast
+from phintys.backends.llvm.ir.conversions import cast
 from phintys.backends.llvm.ir.loops import counted_loop
+from phintys.backends.llvm.ir.types import KernelWriter, Type
 from phintys.backends.llvm.kernel import tiles
 from phintys.backends.llvm.kernel.lanes import INDEX, Arguments, Lanes, Place
 from phintys.backends.llvm.kernel.reductions import Reduction
@@ -35,7 +36,7 @@ def _may_be_short(kernel: Kernel) -> bool:
     """Whether the rows of a kernel may be short and several can be processed at the same time."""
     if len(kernel.dims) < 2 or kernel.split < len(kernel.dims) - 1 or tiles.is_tiled(kernel):
         return False
-    if kernel.ragged is not None:
+    if kernel.ragged is not None or tiles.has_pairs(kernel):
         return False
     length = kernel.dims[-1].value
     if length is not None and not 0 < length <= costs.SHORT_ROW:

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from phintys.backends.llvm import costs
-from phintys.backends.llvm.ir.instructions import Type
+from phintys.backends.llvm.ir.types import Type
 from phintys.dims import ONE, Dim, dim_min, product
 from phintys.lowering.costs import EXPENSIVE, cost
 from phintys.lowering.program import Kernel, Operand
@@ -53,6 +53,11 @@ def turned(kernel: Kernel, number: int) -> Kernel:
     strides = (*operands[number].strides[:-2], kernel.dims[-1], ONE)
     operands[number] = operands[number]._replace(strides=strides)
     return Kernel(kernel.dims, kernel.split, tuple(operands), kernel.body, kernel.step)
+
+
+def has_pairs(kernel: Kernel) -> bool:
+    """Whether complex numbers are in memory, which only innermost loops take in vectors."""
+    return any(Type(str(o.slot.dtype)).kind == "c" for o in kernel.operands)
 
 
 def _overflows(kernel: Kernel) -> Dim:
@@ -131,6 +136,8 @@ def _contiguous(operand: Operand) -> int:
 def _is_map(kernel: Kernel) -> bool:
     """Whether points may be visited tile by tile."""
     if len(kernel.dims) < 2 or kernel.split < len(kernel.dims) or kernel.ragged is not None:
+        return False
+    if has_pairs(kernel):
         return False
     # not if a value depends on a loop counter or the result on the order of writes
     counted = any(i.op == "index" for i in kernel.body)

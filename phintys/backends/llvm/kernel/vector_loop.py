@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 
 from phintys.backends.llvm import costs
 from phintys.backends.llvm.ir import division
-from phintys.backends.llvm.ir.instructions import Type, cast
+from phintys.backends.llvm.ir.conversions import cast
 from phintys.backends.llvm.ir.loops import Phis, counted_loop, pause, rarely
+from phintys.backends.llvm.ir.types import Type
 from phintys.backends.llvm.kernel import polling
 from phintys.backends.llvm.kernel.lanes import INDEX, Lanes, Place, iota, is_scattered_sum
 from phintys.backends.llvm.kernel.reductions import Reduction, State
@@ -413,9 +414,9 @@ class VectorLoop:
     def _copy(self, at: str, count: str, operands: list[int], inwards: bool) -> None:
         """Emit the copy of ``count`` points from ``at`` on to or from the scratch vectors.
 
-        There are masked moves for elements of 4 and 8 bytes; narrower ones are copied one by one.
+        There are masked moves for elements of 4 and 8 bytes; others are copied one by one.
         """
-        wide = [o for o in operands if self.lanes.cell(o).bytes >= 4]
+        wide = [o for o in operands if _has_masked_moves(self.lanes.cell(o))]
         narrow = [o for o in operands if o not in wide]
         if wide:
             mask = self._lanes_below(count)
@@ -453,8 +454,8 @@ class VectorLoop:
                 far = self.place.pointers[operand]
                 far = w(f"getelementptr {cell.memory}, ptr {far}, i64 {position}")
                 source, target = (far, near) if inwards else (near, far)
-                x = w(f"load {cell.memory}, ptr {source}, align {cell.bytes}")
-                w.line(f"store {cell.memory} {x}, ptr {target}, align {cell.bytes}")
+                x = w(f"load {cell.memory}, ptr {source}, align {cell.align}")
+                w.line(f"store {cell.memory} {x}, ptr {target}, align {cell.align}")
             return []
 
         counted_loop(w, ("0", count, 1), [], [], turn)
@@ -464,3 +465,7 @@ class VectorLoop:
             vector = Type(self.lanes.cell(operand).dtype, self.width)
             self.scratch[operand] = self.w.stack(vector.memory, 64)
         return self.scratch[operand]
+
+
+def _has_masked_moves(cell: Type) -> bool:
+    return cell.bytes >= 4 and cell.kind != "c"

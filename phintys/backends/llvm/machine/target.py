@@ -122,14 +122,25 @@ class Target:
         return min(vectors * self.vector_bytes // size, most)
 
     @cached_property
-    def _probed(self) -> tuple[int, bool]:
-        """Register width, and whether there is a fused multiply-add, found in generated code."""
+    def has_half(self) -> bool:
+        """Whether the processor converts float16: all but old x86 processors do."""
+        if not self.is_x86:
+            return True
+        return self._probed[2] if self.cpu != _NATIVE else "+f16c" in self.features.split(",")
+
+    @cached_property
+    def _probed(self) -> tuple[int, bool, bool]:
+        """Register width, and whether it multiplies and adds, and converts float16, at once.
+
+        Found in generated code.
+        """
         import llvmlite.binding as llvm
 
         module = llvm.parse_assembly(_PROBE, context=llvm.create_context())
         text = _machine(self, OPTIMISED).emit_assembly(module)
         used = re.findall(r"paddb\b.*%([xyz])mm", text)
-        return {"z": 512, "y": 256}.get(used[0] if used else "", 128), "fmadd" in text
+        bits = {"z": 512, "y": 256}.get(used[0] if used else "", 128)
+        return bits, "fmadd" in text, "vcvtph2ps" in text
 
     def machine(self, level: int = OPTIMISED) -> Any:
         """LLVM's code generator.
@@ -152,6 +163,9 @@ define void @probe(ptr %p, double %x) {
   store <64 x i8> %b, ptr %p
   %y = call double @llvm.fmuladd.f64(double %x, double %x, double %x)
   store double %y, ptr %p
+  %h = load half, ptr %p
+  %s = fpext half %h to float
+  store float %s, ptr %p
   ret void
 }
 """
@@ -184,7 +198,8 @@ def _machine(target: Target, level: int) -> Any:
 def _check_runs_here(target: Target) -> None:
     """Raise ValueError if this processor lacks features that code for the target uses."""
     host = _target(_NATIVE, 0)
-    if target.register_bits > host.register_bits or target.has_fma > host.has_fma:
+    wider = target.register_bits > host.register_bits
+    if wider or target.has_fma > host.has_fma or target.has_half > host.has_half:
         raise ValueError(
             f"config.cpu = {target.cpu!r}: the processor here, {host.name}, has not all of the "
             f"instructions of that one."

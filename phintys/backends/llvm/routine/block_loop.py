@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from phintys.backends.llvm import costs
-from phintys.backends.llvm.ir.instructions import Type, scalar_literal
+from phintys.backends.llvm.ir.types import Type, scalar_literal
 from phintys.backends.llvm.routine.blocks import Blocks
 from phintys.backends.llvm.routine.body import Body
 from phintys.backends.llvm.routine.parts import LENGTH

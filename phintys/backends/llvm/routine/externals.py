@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from phintys.backends.llvm.ir.instructions import SCALARS
+from phintys.backends.llvm.ir.types import SCALARS
 from phintys.backends.llvm.routine.blas import Batch, element
 from phintys.backends.llvm.routine.body import Body
 from phintys.backends.llvm.runtime import routines
 from phintys.lowering.program import External, Operand
-
-_COMPLEX = {"complex64": "[2 x float]", "complex128": "[2 x double]"}
 
 
 def emit(body: Body, step: External) -> None:
@@ -30,5 +28,4 @@ def emit(body: Body, step: External) -> None:
 
 def _type(operand: Operand) -> str:
     """The type in IR of the elements of an operand."""
-    dtype = str(operand.slot.dtype)
-    return _COMPLEX.get(dtype) or SCALARS[dtype]
+    return SCALARS[str(operand.slot.dtype)]

@@ -13,8 +13,8 @@ from abc import ABC, abstractmethod
 from functools import partial
 
 from phintys.backends.llvm import costs
-from phintys.backends.llvm.ir.instructions import KernelWriter, Type, select
 from phintys.backends.llvm.ir.loops import counted_loop
+from phintys.backends.llvm.ir.types import KernelWriter, Type, select
 from phintys.backends.llvm.machine.jit import Library, compile_ir
 from phintys.backends.llvm.machine.target import Target
 from phintys.backends.llvm.runtime.cells import Cell

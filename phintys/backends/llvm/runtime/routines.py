@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from phintys.backends.llvm.ir.instructions import INSTRUCTIONS, KernelWriter, Type, select
+from phintys.backends.llvm.ir.instructions import INSTRUCTIONS
 from phintys.backends.llvm.ir.loops import Phis
+from phintys.backends.llvm.ir.types import KernelWriter, Type, select
 from phintys.backends.llvm.machine.target import Target
 from phintys.routines.language import (
     PART,

@@ -10,9 +10,9 @@ from pathlib import Path
 from string import Template
 
 from phintys.backends.llvm import costs
-from phintys.backends.llvm.ir.instructions import KernelWriter
 from phintys.backends.llvm.ir.loops import counted_loop
 from phintys.backends.llvm.ir.transposed import copy_squares, side
+from phintys.backends.llvm.ir.types import KernelWriter
 from phintys.backends.llvm.machine.jit import Library, compile_ir
 from phintys.backends.llvm.machine.target import Target
 from phintys.backends.llvm.runtime.cells import Cell
