@@ -15,8 +15,8 @@ from phintys.scalar.op import (
     Inverse,
     ScalarOp,
     UnaryScalarOp,
-    Undefined,
     binary,
+    lit,
     nary,
     ternary,
     unary,
@@ -66,12 +66,24 @@ mul = nary(
     identity=1,
     absorbing=0,
 )
+
+
+def _nonzero_partials(m: Any, x: Any, y: Any, z: Any) -> tuple[Any, Any]:
+    """The other factor, or 1 where that is 0; 0 for a factor that is 0, where there are jumps."""
+
+    def partial(own: Any, other: Any) -> Any:
+        factor = m.switch(m.eq(other, 0), lit(other, 1), other)
+        return m.switch(m.eq(own, 0), lit(other, 0), factor)
+
+    return partial(x, y), partial(y, x)
+
+
 mul_without_zeros = binary(
     "MulWithoutZeros",
     "mul_without_zeros",
     "Product in which factors that are 0 are left out.",
     function="phintys.scalar.numeric.multiply_nonzero",
-    not_differentiable="its derivative is that of the product, see Prod",
+    d=_nonzero_partials,
     native=lambda n, x, y: (
         n.or_(x, y)
         if _is_bool(n, x)
@@ -259,12 +271,19 @@ pow = binary(
     native=lambda n, x, y: n.pow(x, y) if kind(n.dtype(x)) == "f" else NotImplemented,
     domain=((0.2, 4), (-3, 3)),
 )
+
+
+def _hypot_partials(m: Any, x: Any, y: Any, z: Any) -> tuple[Any, Any]:
+    size = m.switch(m.eq(z, 0), lit(z, 1), z)
+    return x / size, y / size
+
+
 hypot = binary(
     "Hypot",
     "hypot",
-    "sqrt(x**2 + y**2) without overflow.",
+    "sqrt(x**2 + y**2) without overflow.  The derivative is 0 where it is 0.",
     rule=rules.inexact_real,
-    d=lambda m, x, y, z: (lambda: x / z, lambda: y / z),
+    d=_hypot_partials,
     native="hypot",
     commutative=True,
     domain=((-5, 5), (0.2, 5)),
@@ -306,13 +325,36 @@ def _sign(n: Any, x: Any) -> Any:
     return n.select(n.isnan(x), x, number) if kind(n.dtype(x)) == "f" else number
 
 
-_SIGN = Undefined("the sign of a complex number is not holomorphic")
+def _across(m: Any, x: Any, y: Any, t: Any) -> Any:
+    """The change of the complex number ``y = x / |x|`` with a change ``t`` of x; 0 where x is 0.
+
+    That is the part of ``t`` across the direction of y, divided by ``|x|``.  It is real-linear in
+    ``t`` and its own adjoint, so that it serves both directions of differentiation.
+    """
+    size = m.abs(x)
+    zero = m.eq(size, 0)
+    part = (t - y * m.real(m.conj(y) * t)) / m.switch(zero, lit(size, 1), size)
+    return m.switch(zero, part * 0, part)
+
+
+def _sign_cotangents(self: Any, m: Any, inputs: Any, outputs: Any, given: Any) -> list[Any]:
+    (x,), (y,), (g,) = inputs, outputs, given
+    return [_across(m, x, y, g) if is_complex(x.type.dtype) else None]
+
+
+def _sign_tangents(self: Any, m: Any, inputs: Any, outputs: Any, given: Any) -> Any:
+    (x,), (y,), (t,) = inputs, outputs, given
+    return _across(m, x, y, t) if is_complex(x.type.dtype) and t is not None else None
+
+
 sign = unary(
     "Sign",
     "sign",
     "-1, 0 or 1; for complex numbers x / |x|.  TypeError for bools.",
     rule=rules.not_bool,
-    d=lambda m, x, y: _SIGN if is_complex(x.type.dtype) else None,
+    d=lambda m, x, y: None,
+    cotangents=_sign_cotangents,
+    tangents=_sign_tangents,
     native=_sign,
     odd=True,
     zero_at_zero=True,

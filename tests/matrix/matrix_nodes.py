@@ -27,6 +27,7 @@ from phintys.tensor.linalg.decomposition.cholesky import Cholesky
 from phintys.tensor.linalg.solvers.triangular import SolveTriangular
 from phintys.tensor.others import ProdOthers
 from phintys.tensor.ranges import ARangeLength
+from phintys.tensor.recurrence import Recurrence
 from phintys.tensor.reduce import CAReduce, ProdWithoutZeros
 from phintys.tensor.shape import Shape, TensorFromScalar, scalar_from_tensor, tensor_from_scalar
 from phintys.tensor.type import TensorType
@@ -71,7 +72,7 @@ MORE = {
     "specified": lambda x, v, n: pt.specify_shape(v, (v.shape[0],)),
     "written": lambda x, v, n: [pt.inc_subtensor(x[1:], x[1:]), pt.set_subtensor(x[n], v)],
     "elementwise": lambda x, v, n: [x + pt.sqr(x), x * v, pt.switch(x > 0, x, v)],
-    "factors": lambda x, v, n: [Cholesky()(x @ x.T), SolveTriangular(b_ndim=1)(x.T @ x, v)],
+    "factors": lambda x, v, n: [Cholesky()(x.T @ x), SolveTriangular(b_ndim=1)(x.T @ x, v)],
     "draws": lambda x, v, n: [
         pt.random.normal(x, pt.exp(v), rng=np.random.default_rng(1)),
         pt.random.normal(v, size=(n, v.shape[0]), rng=np.random.default_rng(1)),
@@ -160,6 +161,8 @@ SMOOTH = {
     "Split": (lambda x: pt.split(x, [1, 3], axis=1)[1], [M]),
     "ExtractDiag": (lambda x: pt.diagonal(x, offset=1), [M]),
     "diag": (lambda x: pt.diag(x), [V]),
+    "Recurrence": (lambda x, y: Recurrence(1)(x, y), [M, M]),
+    "Recurrence, one length": (lambda x, y: Recurrence(0)(x, y), [ROW, ROW]),
     "Repeat": (lambda x: pt.repeat(x, [1, 0, 2], axis=0), [M]),
     "SearchsortedOp": (lambda x: x * pt.searchsorted(pt.sort(x), x), [V]),
     "Unique": (lambda x: x * pt.unique(x, return_inverse=True)[1], [V]),
