@@ -55,6 +55,8 @@ class ViewOp(Op):
 class DisconnectedGrad(ViewOp):
     """The identity without derivative: its input is disconnected; see `disconnected_grad`."""
 
+    not_differentiable = "that is its purpose: `disconnected_grad`"
+
     def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
         return [disconnected_type()]
 
@@ -77,6 +79,8 @@ class ZeroGrad(ViewOp):
 
 class UndefinedGrad(ViewOp):
     """The identity with an undefined derivative; see `undefined_grad`."""
+
+    not_differentiable = "that is its purpose: `undefined_grad`"
 
     def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
         return [grad_undefined(self, 0, inputs[0])]

@@ -16,7 +16,6 @@ from phintys.scalar.op import (
     ScalarOp,
     UnaryScalarOp,
     binary,
-    lit,
     nary,
     ternary,
     unary,
@@ -72,8 +71,8 @@ def _nonzero_partials(m: Any, x: Any, y: Any, z: Any) -> tuple[Any, Any]:
     """The other factor, or 1 where that is 0; 0 for a factor that is 0, where there are jumps."""
 
     def partial(own: Any, other: Any) -> Any:
-        factor = m.switch(m.eq(other, 0), lit(other, 1), other)
-        return m.switch(m.eq(own, 0), lit(other, 0), factor)
+        factor = m.switch(m.eq(other, 0), 1, other)
+        return m.switch(m.eq(own, 0), 0, factor)
 
     return partial(x, y), partial(y, x)
 
@@ -247,18 +246,28 @@ def _known_number(x: Any) -> Any:
 
 
 def _power_partials(m: Any, x: Any, y: Any, z: Any) -> tuple[Any, Any]:
-    """The partial derivatives of x**y, with values where the formulas give NaN.
+    """The partial derivatives of x**y, which are 0 where x is 0 and the formulas give NaN.
 
-    The one in x is 0 where y is 0; the one in y is 0 where x is 0 and y is not negative.
+    The one in x is 0 where y is 0, too, and the one in y where y is not negative.  Arguments are
+    replaced there, not results, so that further derivatives are no NaN either.
     """
 
     def by_base() -> Any:
         k = _known_number(y)
         if k is None:
-            return m.switch(m.eq(y, 0), 0, y * m.pow(x, y - 1))
+            both = m.and_(m.eq(x, 0), m.eq(y, 0))
+            return y * m.pow(x, m.switch(both, 0, y - 1))
         return None if k == 0 else y * (x if k == 2 else m.pow(x, k - 1))
 
-    return by_base, lambda: m.switch(m.eq(x, 0), m.switch(m.ge(y, 0), 0, z), z * m.log(x))
+    def by_exponent() -> Any:
+        flat = m.and_(m.eq(x, 0), m.ge(_real(m, y), 0))
+        return z * m.log(m.switch(flat, 1, x))
+
+    return by_base, by_exponent
+
+
+def _real(m: Any, x: Any) -> Any:
+    return m.real(x) if is_complex(x.type.dtype) else x
 
 
 pow = binary(
@@ -274,7 +283,7 @@ pow = binary(
 
 
 def _hypot_partials(m: Any, x: Any, y: Any, z: Any) -> tuple[Any, Any]:
-    size = m.switch(m.eq(z, 0), lit(z, 1), z)
+    size = m.switch(m.eq(z, 0), 1, z)
     return x / size, y / size
 
 
@@ -333,7 +342,7 @@ def _across(m: Any, x: Any, y: Any, t: Any) -> Any:
     """
     size = m.abs(x)
     zero = m.eq(size, 0)
-    part = (t - y * m.real(m.conj(y) * t)) / m.switch(zero, lit(size, 1), size)
+    part = (t - y * m.real(m.conj(y) * t)) / m.switch(zero, 1, size)
     return m.switch(zero, part * 0, part)
 
 

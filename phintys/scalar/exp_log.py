@@ -182,7 +182,7 @@ def _times_log(log: str) -> Any:
 def _over(m: Any, x: Any, y: Any) -> Any:
     """x / y, and 0 where both are 0."""
     both = m.and_(m.eq(x, 0), m.eq(y, 0))
-    return x / m.switch(both, lit(y, 1), y)
+    return x / m.switch(both, 1, y)
 
 
 xlogy = binary(
@@ -266,7 +266,7 @@ def _spence_slope(m: Any, x: Any, y: Any) -> Any:
     """log(x) / (1 - x), by a series near 1, where derivatives of the formula cancel."""
     w = 1 - x
     near = m.lt(m.abs(w), lit(x, 0.05))
-    far = m.switch(near, lit(x, 2), x)
+    far = m.switch(near, 2, x)
     return m.switch(near, -polynomial(w, [1 / k for k in range(1, 15)]), m.log(far) / (1 - far))
 
 

@@ -215,7 +215,7 @@ def _sinc_slope(m: Any, x: Any, y: Any) -> Any:
     """(cos(u) - sin(u) / u) / u for u = pi x, by a series near 0, where the terms cancel."""
     u = x * lit(x, math.pi)
     near = m.lt(m.abs(u), lit(x, 0.5))
-    far = m.switch(near, lit(x, 1), u)
+    far = m.switch(near, 1, u)
     slope = m.switch(
         near, u * polynomial(m.sqr(u), _SINC_SERIES), (m.cos(far) - m.sin(far) / far) / far
     )

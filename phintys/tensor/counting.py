@@ -102,7 +102,9 @@ class Unique(Op):
         (x,), g = inputs, cotangents[0]
         zeros, at = self._sliced(zeros_of(x))
         found = inc_subtensor(zeros[(*at, self._first(x))], g)
-        return [found if self.axis is not None else reshape(found, shape_tuple(x), ndim=x.type.ndim)]
+        return [
+            found if self.axis is not None else reshape(found, shape_tuple(x), ndim=x.type.ndim)
+        ]
 
     def pushforward(self, inputs: Any, outputs: Any, tangents: Any) -> list[Any]:
         t, at = self._sliced(tangents[0])

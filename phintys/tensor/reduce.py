@@ -577,6 +577,7 @@ def _check_initial(initial: float | None, allowed: float, name: str) -> None:
 
 class _Logical(_SameDtype):
     __props__ = ("axis",)
+    not_differentiable = "its result is a bool"
     __str__ = CAReduce.__str__
 
     def make_node(self, x: TensorLike) -> Apply:
@@ -627,6 +628,7 @@ class Argmax(Op):
 
     # ----- class and static shape
     __props__ = ("axis",)
+    not_differentiable = "its results are integers"
     handles_missing = False
     kind = "argmax"
 

@@ -36,7 +36,7 @@ from phintys.tensor.type_other import SliceParts, make_slice
 #: classes without instances
 BASES = """
     _Positions _Order _Exponentials FixedOpCAReduce _SameDtype _Extreme _Logical BlasOp AddingOp
-    ViewOp RandomVariable SolveBase IndexOp MatrixOp InnerGraphOp RNGConsumerOp ScalarOp Output
+    ViewOp RandomVariable SolveBase IndexOp MatrixOp InnerGraphOp RNGConsumerOp Op Output
 """
 
 
@@ -56,7 +56,10 @@ MORE = {
     "numbers of elements": lambda x, v, n: ARangeLength()(n, pt.constant(9), n - 1),
     "empty": lambda x, v, n: [pt.empty((n, 2)), pt.eye(n, 2, 1), pt.alloc(v, n, v.shape[0])],
     "scalars": lambda x, v, n: [TensorFromScalar()(pt.scalar_from_tensor(n)), Shape()(x)],
-    "reductions": lambda x, v, n: [ProdWithoutZeros(0)(x), CAReduce(TABLE["add"], 1)(x)],
+    "reductions": lambda x, v, n: [
+        *(op(z) for z in (x, x * 1j) for op in (ProdWithoutZeros(0), CAReduce(TABLE["add"], 1))),
+        *(CAReduce(TABLE[name])(x) for name in ("mul", "maximum", "minimum")),
+    ],
     "products": lambda x, v, n: [
         *(blas.Dot22()(x, x.T), blas.Dot22Scalar()(x, x.T, 2.0), blas.Ger()(x.T, 2.0, v, x[:, 0])),
         *(blas.Gemv()(x[:, 0], 2.0, x, v, 1.0), blas.BatchedDot()(x3(x), x3(x))),
@@ -212,14 +215,14 @@ def package_ops() -> dict[str, type[Op]]:
     found, stack = {}, [Op]
     while stack:
         cls = stack.pop()
-        stack += [] if cls is ScalarOp else cls.__subclasses__()
-        if cls.__module__.startswith("phintys."):
+        stack += cls.__subclasses__()
+        if cls.__module__.startswith("phintys.") and not issubclass(cls, ScalarOp):
             found[cls.__name__] = cls
     return {name: cls for name, cls in sorted(found.items()) if name not in BASES.split()}
 
 
 def expressions(dtype: str) -> Iterator[tuple[list[Any], list[Any], list[np.ndarray]]]:
-    """Results, inputs, and values of the inputs, which are of that dtype where the matrix has it."""
+    """Results, inputs, and values of the inputs, of that dtype where the matrix has it."""
     rng = np.random.default_rng(3)
     for build in MORE.values():
         x, v, n = pt.dmatrix("x"), pt.dvector("v"), pt.lscalar("n")
