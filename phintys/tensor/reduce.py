@@ -21,7 +21,7 @@ from phintys.scalar.op import TABLE, ScalarOp
 from phintys.tensor import convert, elemwise
 from phintys.tensor.aliases import Arrays, Axis, DTypeLike, Place, TensorLike
 from phintys.tensor.convert import as_tensor_variable
-from phintys.tensor.elemwise import cast, conjugate, dimshuffle, functions
+from phintys.tensor.elemwise import cast, conjugate, dimshuffle, functions, match_dtype
 from phintys.tensor.others import ProdOthers
 from phintys.tensor.type import TensorType, typed_node
 from phintys.tensor.variable import Tensors, TensorVariable
@@ -302,14 +302,14 @@ class FixedOpCAReduce(CAReduce):
 def _of_sum(
     x: TensorVariable, out: TensorVariable, g: TensorVariable, axes: tuple[int, ...]
 ) -> TensorVariable:
-    return cast(functions.second(x, g), x.type.dtype)
+    return match_dtype(functions.second(x, g), x)
 
 
 def _of_product(
     x: TensorVariable, out: TensorVariable, g: TensorVariable, axes: tuple[int, ...]
 ) -> TensorVariable:
     """``g`` times the product of the other elements."""
-    return cast(g * ProdOthers(axes)(cast(x, out.type.dtype)), x.type.dtype)
+    return match_dtype(g * ProdOthers(axes)(cast(x, out.type.dtype)), x)
 
 
 def _of_product_without_zeros(
@@ -318,7 +318,7 @@ def _of_product_without_zeros(
     """``g`` times the product of the other elements that are not 0; 0 for those that are."""
     zero = functions.eq(x, 0)
     nonzero = functions.switch(zero, functions.second(x, _number(1, x)), x)
-    return cast(functions.switch(zero, _number(0, out), g * out / nonzero), x.type.dtype)
+    return match_dtype(functions.switch(zero, _number(0, out), g * out / nonzero), x)
 
 
 def _of_extreme(
@@ -417,7 +417,7 @@ class Prod(FixedOpCAReduce):
     ) -> TensorVariable:
         """The cotangent of the input: ``g`` times the product of the other elements."""
         if self.no_zeros_in_input:
-            return cast(g * out / x, x.type.dtype)
+            return match_dtype(g * out / x, x)
         return super().cotangent(x, out, g, axes)
 
 

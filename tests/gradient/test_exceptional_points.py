@@ -1,4 +1,4 @@
-"""Derivatives where rules have cases: at zeros, at ties, in masked branches, at repeated indices."""
+"""Derivatives where rules have cases: at zeros, ties and repeated indices, in masked branches."""
 
 from __future__ import annotations
 
@@ -59,6 +59,12 @@ def test_smooth_functions(name):
 
 
 INF = np.inf
+
+
+def _norm_or_zero(s):
+    return pt.where(s > 0, pt.sqrt(s), 0)
+
+
 #: name -> (expression, values, gradient): what holds where there is no derivative, or no finite one
 CONVENTIONS = {
     "max: all that are equal": (lambda x: pt.max(x), [1, 2, 2], [0, 1, 1]),
@@ -79,6 +85,9 @@ CONVENTIONS = {
     ),
     "distinct: the first": (lambda x: pt.unique(x).sum(), [2, 1, 2], [1, 1, 0]),
     "rounding": (lambda x: (pt.floor(x) + pt.round(x) + pt.sign(x)).sum(), [0, 0.5], [0, 0]),
+    "log of the positive": (lambda x: pt.where(x > 0, pt.log(x), 0).sum(), [-1, 0, 2], [0, 0, 0.5]),
+    "1 / x where it exists": (lambda x: pt.where(x > 0, 1 / x, 0).sum(), [-1, 0, 2], [0, 0, -0.25]),
+    "norm where it is not 0": (lambda x: _norm_or_zero(pt.sum(x**2)), [0, 0], [0, 0]),
     "product without zeros": (
         lambda x: ProdWithoutZeros()(x), [0, 2, 3], [0, 3, 2],
     ),
