@@ -682,6 +682,7 @@ class Argmax(Op):
 class Argmin(Argmax):
     """The position of the first smallest element over axes; NaN counts as the smallest."""
 
+    not_differentiable = Argmax.not_differentiable
     kind = "argmin"
 
 

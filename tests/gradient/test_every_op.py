@@ -6,6 +6,9 @@ op without derivatives states the reason, in `Op.not_differentiable`.
 
 from __future__ import annotations
 
+import runpy
+from pathlib import Path
+
 import numpy as np
 import pytest
 from derivative_checks import (
@@ -192,6 +195,33 @@ def test_compiled_derivatives(name):
 @pytest.mark.parametrize("start", range(0, len(DIFFERENTIABLE), 12))
 def test_compiled_derivatives_of_rows(start):
     assert_compiled_alike([row_point(n, "vector") for n in DIFFERENTIABLE[start : start + 12]])
+
+
+# ---------------------------------------------------------------- what the documentation says
+
+DOCUMENTED = runpy.run_path(str(Path(__file__).parents[2] / "docs" / "derivatives.py"))
+
+
+def test_the_documentation_lists_all_ops_without_derivative():
+    listed = {name for names, _ in DOCUMENTED["without_derivative"]() for name in names.split(", ")}
+    assert {n for n in WITHOUT if not {c.__name__ for c in OPS[n].__mro__} & listed} == set()
+    assert not listed & set(WITH)
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_the_documentation_says_which_partial_derivatives_are_missing(name):
+    said = DOCUMENTED["derivative"](TABLE[name])
+    if name not in DIFFERENTIABLE:
+        assert said == (
+            "0" if not TABLE[name].not_differentiable else f"no: {TABLE[name].not_differentiable}"
+        )
+        return
+    point = row_point(name, "vector")
+    null = [g is not None and is_null(g) for g in derivatives(point).pulled]
+    named = said.removeprefix("not in ").partition(":")[0].split(", ") if any(null) else []
+    wrt = [v for v in point.inputs if is_continuous(v)]
+    assert [("x", "y", "z", "t")[point.inputs.index(v)] for v, n in zip(wrt, null) if n] == named
+    assert any(null) or said == "yes"
 
 
 # ------------------------------------------------------------------------- the test itself

@@ -109,6 +109,14 @@ def test_the_magnitude_of_a_complex_zero():
         assert evaluate(grad(out.sum(), z), [z], [np.zeros(2, "complex128")]).tolist() == [0, 0]
 
 
+@pytest.mark.parametrize("reduce", [pt.sum, pt.prod, pt.max])
+def test_gradients_in_integers_are_no_integers(reduce):
+    n = pt.lvector("n")
+    out = reduce(n, dtype="float64") if reduce is not pt.max else reduce(n).astype("float64")
+    expected = {pt.sum: [0.5, 0.5], pt.prod: [1.5, 1.0], pt.max: [0.0, 0.0]}
+    assert evaluate(grad(0.5 * out, n), [n], [np.array([2, 3])]).tolist() == expected[reduce]
+
+
 UNARY = [n for n in ROWS if TABLE[n].d is not None and arity(TABLE[n]) == 1 and hasattr(pt, n)]
 ANYWHERE = np.array([-800, -2, -1, 0, 1, 2, 800, np.inf, np.nan])
 
