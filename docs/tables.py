@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from derivatives import derivative, without_derivative
 from docutils import nodes
 from sphinx.util.docutils import SphinxDirective
 
@@ -45,10 +46,14 @@ def domain(op: Any) -> str:
     return f"{found[0]:.4g} to {found[1]:.4g}"
 
 
-def derivative(op: Any) -> str:
-    if op.d is not None:
-        return "yes"
-    return f"no: {op.not_differentiable}" if op.not_differentiable else "0"
+class WithoutDerivative(SphinxDirective):
+    """The ops that have no derivative, with the reasons."""
+
+    def run(self) -> list[nodes.Node]:
+        import phintys.tensor.random  # noqa: F401  (its ops)
+
+        rows = [(f"`{names.replace(', ', '`, `')}`", why) for names, why in without_derivative()]
+        return self.parse_text_to_nodes(table(("ops", "why there is no derivative"), rows))
 
 
 class Instructions(SphinxDirective):
@@ -101,6 +106,7 @@ class Laws(SphinxDirective):
 
 def setup(app: Any) -> dict[str, bool]:
     app.add_directive("scalar-functions", ScalarFunctions)
+    app.add_directive("without-derivative", WithoutDerivative)
     app.add_directive("instructions", Instructions)
     app.add_directive("settings", Settings)
     app.add_directive("rules", Rules)

@@ -55,6 +55,8 @@ class ViewOp(Op):
 class DisconnectedGrad(ViewOp):
     """The identity without derivative: its input is disconnected; see `disconnected_grad`."""
 
+    not_differentiable = "that is its purpose: `disconnected_grad`"
+
     def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
         return [disconnected_type()]
 
@@ -78,6 +80,8 @@ class ZeroGrad(ViewOp):
 class UndefinedGrad(ViewOp):
     """The identity with an undefined derivative; see `undefined_grad`."""
 
+    not_differentiable = "that is its purpose: `undefined_grad`"
+
     def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
         return [grad_undefined(self, 0, inputs[0])]
 
@@ -88,8 +92,8 @@ class UndefinedGrad(ViewOp):
 class GradClip(ViewOp):
     """The identity whose cotangents are clipped to [clip_lower_bound, clip_upper_bound].
 
-    Tangents are not changed.  ValueError if the lower bound is above the upper one.  See
-    `grad_clip`.
+    Real and imaginary parts of complex ones are clipped separately.  Tangents are not changed.
+    ValueError if the lower bound is above the upper one.  See `grad_clip`.
     """
 
     __props__ = ("clip_lower_bound", "clip_upper_bound")
@@ -104,7 +108,10 @@ class GradClip(ViewOp):
 
     def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
         (g,) = cotangents
-        return [g.clip(self.clip_lower_bound, self.clip_upper_bound)]
+        bounds = self.clip_lower_bound, self.clip_upper_bound
+        if g.type.is_complex:
+            return [g.real.clip(*bounds) + 1j * g.imag.clip(*bounds)]
+        return [g.clip(*bounds)]
 
 
 class GradScale(ViewOp):

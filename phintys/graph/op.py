@@ -45,6 +45,8 @@ class Op(OlderInterface, MetaObject):
         are variables of DisconnectedType, and the cotangents of discrete outputs are zeros.  If
         False, they are zeros, only unconnected inputs have DisconnectedType, and the methods are
         called only if some output is continuous and has, or depends on, a derivative.
+    not_differentiable
+        why no derivative passes the op; empty if one does.  The documentation lists the reasons.
     is_variadic
         whether the op is an associative operation on any number of inputs
     commutative
@@ -66,6 +68,7 @@ class Op(OlderInterface, MetaObject):
     default_output: int | None = None
     is_linear: bool = False
     handles_missing: bool = True
+    not_differentiable: str = ""
     is_variadic: bool = False
     commutative: bool = False
     view_map: dict[int, list[int]] = {}

@@ -15,7 +15,6 @@ from phintys.scalar.op import (
     Inverse,
     ScalarOp,
     UnaryScalarOp,
-    Undefined,
     binary,
     nary,
     ternary,
@@ -66,12 +65,24 @@ mul = nary(
     identity=1,
     absorbing=0,
 )
+
+
+def _nonzero_partials(m: Any, x: Any, y: Any, z: Any) -> tuple[Any, Any]:
+    """The other factor, or 1 where that is 0; 0 for a factor that is 0, where there are jumps."""
+
+    def partial(own: Any, other: Any) -> Any:
+        factor = m.switch(m.eq(other, 0), 1, other)
+        return m.switch(m.eq(own, 0), 0, factor)
+
+    return partial(x, y), partial(y, x)
+
+
 mul_without_zeros = binary(
     "MulWithoutZeros",
     "mul_without_zeros",
     "Product in which factors that are 0 are left out.",
     function="phintys.scalar.numeric.multiply_nonzero",
-    not_differentiable="its derivative is that of the product, see Prod",
+    d=_nonzero_partials,
     native=lambda n, x, y: (
         n.or_(x, y)
         if _is_bool(n, x)
@@ -241,18 +252,28 @@ def _known_number(x: Any) -> Any:
 
 
 def _power_partials(m: Any, x: Any, y: Any, z: Any) -> tuple[Any, Any]:
-    """The partial derivatives of x**y, with values where the formulas give NaN.
+    """The partial derivatives of x**y, which are 0 where x is 0 and the formulas give NaN.
 
-    The one in x is 0 where y is 0; the one in y is 0 where x is 0 and y is not negative.
+    The one in x is 0 where y is 0, too, and the one in y where y is not negative.  Arguments are
+    replaced there, not results, so that further derivatives are no NaN either.
     """
 
     def by_base() -> Any:
         k = _known_number(y)
         if k is None:
-            return m.switch(m.eq(y, 0), 0, y * m.pow(x, y - 1))
+            both = m.and_(m.eq(x, 0), m.eq(y, 0))
+            return y * m.pow(x, m.switch(both, 0, y - 1))
         return None if k == 0 else y * (x if k == 2 else m.pow(x, k - 1))
 
-    return by_base, lambda: m.switch(m.eq(x, 0), m.switch(m.ge(y, 0), 0, z), z * m.log(x))
+    def by_exponent() -> Any:
+        flat = m.and_(m.eq(x, 0), m.ge(_real(m, y), 0))
+        return z * m.log(m.switch(flat, 1, x))
+
+    return by_base, by_exponent
+
+
+def _real(m: Any, x: Any) -> Any:
+    return m.real(x) if is_complex(x.type.dtype) else x
 
 
 pow = binary(
@@ -265,12 +286,19 @@ pow = binary(
     native=lambda n, x, y: n.pow(x, y) if kind(n.dtype(x)) == "f" else NotImplemented,
     domain=((0.2, 4), (-3, 3)),
 )
+
+
+def _hypot_partials(m: Any, x: Any, y: Any, z: Any) -> tuple[Any, Any]:
+    size = m.switch(m.eq(z, 0), 1, z)
+    return x / size, y / size
+
+
 hypot = binary(
     "Hypot",
     "hypot",
-    "sqrt(x**2 + y**2) without overflow.",
+    "sqrt(x**2 + y**2) without overflow.  The derivative is 0 where it is 0.",
     rule=rules.inexact_real,
-    d=lambda m, x, y, z: (lambda: x / z, lambda: y / z),
+    d=_hypot_partials,
     native="hypot",
     commutative=True,
     domain=((-5, 5), (0.2, 5)),
@@ -314,13 +342,36 @@ def _sign(n: Any, x: Any) -> Any:
     return n.select(n.isnan(x), x, number) if kind(n.dtype(x)) == "f" else number
 
 
-_SIGN = Undefined("the sign of a complex number is not holomorphic")
+def _across(m: Any, x: Any, y: Any, t: Any) -> Any:
+    """The change of the complex number ``y = x / |x|`` with a change ``t`` of x; 0 where x is 0.
+
+    That is the part of ``t`` across the direction of y, divided by ``|x|``.  It is real-linear in
+    ``t`` and its own adjoint, so that it serves both directions of differentiation.
+    """
+    size = m.abs(x)
+    zero = m.eq(size, 0)
+    part = (t - y * m.real(m.conj(y) * t)) / m.switch(zero, 1, size)
+    return m.switch(zero, part * 0, part)
+
+
+def _sign_cotangents(self: Any, m: Any, inputs: Any, outputs: Any, given: Any) -> list[Any]:
+    (x,), (y,), (g,) = inputs, outputs, given
+    return [_across(m, x, y, g) if is_complex(x.type.dtype) else None]
+
+
+def _sign_tangents(self: Any, m: Any, inputs: Any, outputs: Any, given: Any) -> Any:
+    (x,), (y,), (t,) = inputs, outputs, given
+    return _across(m, x, y, t) if is_complex(x.type.dtype) and t is not None else None
+
+
 sign = unary(
     "Sign",
     "sign",
     "-1, 0 or 1; for complex numbers x / |x|.  TypeError for bools.",
     rule=rules.not_bool,
-    d=lambda m, x, y: _SIGN if is_complex(x.type.dtype) else None,
+    d=lambda m, x, y: None,
+    cotangents=_sign_cotangents,
+    tangents=_sign_tangents,
     native=_sign,
     odd=True,
     zero_at_zero=True,

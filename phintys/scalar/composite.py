@@ -177,8 +177,11 @@ class Composite(ScalarInnerGraphOp):
         end = len(tangents)
         for op, args in self.steps:
             sources = [_as_variable(m, values[i]) for i in args]
-            t = op.tangents(m, sources, values[end : end + op.nout], [tangents[i] for i in args])
-            tangents.extend(t if op.nout > 1 else [t])
+            arrived = [tangents[i] for i in args]
+            t = next((t for t in arrived if isinstance(t, Undefined)), None)
+            if t is None:
+                t = op.tangents(m, sources, values[end : end + op.nout], arrived)
+            tangents.extend(t if isinstance(t, list) else [t] * op.nout)
             end += op.nout
         found = [tangents[i] for i in self.results]
         return found[0] if self.nout == 1 else found

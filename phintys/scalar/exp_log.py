@@ -8,7 +8,7 @@ import numpy as np
 
 from phintys.scalar import rules
 from phintys.scalar.dtypes import is_complex
-from phintys.scalar.op import Inverse, binary, call, lit, unary
+from phintys.scalar.op import Inverse, binary, call, lit, polynomial, unary
 
 _LOG2, _LOG10 = float(np.log(2)), float(np.log(10))
 _FUNCTIONS, _SPECIAL = "phintys.scalar.numeric.", "scipy.special."
@@ -186,13 +186,19 @@ def _times_log(log: str) -> Any:
     return native
 
 
+def _over(m: Any, x: Any, y: Any) -> Any:
+    """x / y, and 0 where both are 0."""
+    both = m.and_(m.eq(x, 0), m.eq(y, 0))
+    return x / m.switch(both, 1, y)
+
+
 xlogy = binary(
     "XLogY",
     "xlogy",
     "x log(y); 0 where x is 0.",
     function=_SPECIAL + "xlogy",
     rule=rules.inexact,
-    d=lambda m, x, y, z: (m.log(y), m.switch(m.eq(x, 0), 0, x / y)),
+    d=lambda m, x, y, z: (m.log(y), lambda: _over(m, x, y)),
     native=_times_log("log"),
     domain=((-5, 5), (0.1, 5)),
 )
@@ -202,7 +208,7 @@ xlog1py = binary(
     "x log(1 + y); 0 where x is 0.",
     function=_SPECIAL + "xlog1py",
     rule=rules.inexact,
-    d=lambda m, x, y, z: (m.log1p(y), m.switch(m.eq(x, 0), 0, x / (1 + y))),
+    d=lambda m, x, y, z: (m.log1p(y), lambda: _over(m, x, 1 + y)),
     native=_times_log("log1p"),
     domain=((-5, 5), (-0.9, 5)),
 )
@@ -261,13 +267,23 @@ expi = unary(
     domain=(0, np.inf),
     increasing=True,
 )
+
+
+def _spence_slope(m: Any, x: Any, y: Any) -> Any:
+    """log(x) / (1 - x), by a series near 1, where derivatives of the formula cancel."""
+    w = 1 - x
+    near = m.lt(m.abs(w), lit(x, 0.05))
+    far = m.switch(near, 2, x)
+    return m.switch(near, -polynomial(w, [1 / k for k in range(1, 15)]), m.log(far) / (1 - far))
+
+
 spence = unary(
     "Spence",
     "spence",
     "Dilogarithm, the integral of log(t) / (1 - t) from 1 to x.",
     function=_SPECIAL + "spence",
     native=call("spence"),
-    d=lambda m, x, y: m.switch(m.eq(x, 1), -1, m.log(x) / (1 - x)),
+    d=_spence_slope,
     domain=(0, np.inf),
     decreasing=True,
 )

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from phintys.scalar import rules
-from phintys.scalar.dtypes import float_of, is_discrete
+from phintys.scalar.dtypes import float_of, is_complex, is_discrete
 from phintys.scalar.op import ScalarOp, Undefined, binary, call, special, ternary
 
 _FUNCTIONS = "phintys.scalar.numeric."
@@ -39,12 +39,13 @@ gammaln = special(
     native=call("gammaln"),
     domain=_POSITIVE,
 )
+_NO_COMPLEX = Undefined("the trigamma function of complex numbers is not available")
 psi = special(
     "Psi",
     "psi",
     "Derivative of gammaln (digamma function).",
     rule=rules.inexact,
-    d=lambda m, x, y: m.tri_gamma(x),
+    d=lambda m, x, y: _NO_COMPLEX if is_complex(x.type.dtype) else m.tri_gamma(x),
     native=call("psi"),
     domain=_POSITIVE,
     increasing=True,

@@ -311,15 +311,13 @@ class ScalarOp(Op):
     ) -> Any:
         """The tangent of the output from those of the inputs, ``given``; None stands for zero.
 
-        TypeError if a derivative that is needed is `Undefined`.
+        It is `Undefined` if a derivative that is needed is.
         """
         partials = self.partials(m, inputs, outputs, [t is not None for t in given])
         terms = [_times(m, p, t) for p, t in zip(partials, given) if not (t is None or p is None)]
-        for term in terms:
-            if isinstance(term, Undefined):
-                raise TypeError(f"{self} has no such derivative: {term.why}.")
-        if not terms:
-            return None
+        undefined = next((t for t in terms if isinstance(t, Undefined)), None)
+        if undefined is not None or not terms:
+            return undefined
         total = m.add(*terms) if len(terms) > 1 else terms[0]
         if dtypes.is_complex(total.type.dtype) and not dtypes.is_complex(outputs[0].type.dtype):
             return m.real(total)
@@ -467,6 +465,15 @@ def lit(x: Any, value: float) -> Any:
     function: to its left, NumPy's operator would be called.
     """
     return np.dtype(dtypes.float_of(x.type.dtype)).type(value)
+
+
+def polynomial(x: Any, coefficients: Sequence[float]) -> Any:
+    """``coefficients[0] + coefficients[1] x + ...`` by Horner's rule, in the dtype of ``x``."""
+    *lower, highest = coefficients
+    found = x * lit(x, highest) + lit(x, lower[-1])
+    for c in reversed(lower[:-1]):
+        found = x * found + lit(x, c)
+    return found
 
 
 def _from_table(name: str) -> ScalarOp:

@@ -66,12 +66,16 @@ def _conj_cotangents(self: ScalarOp, m: Any, inputs: Any, outputs: Any, given: A
     (x,), (g,) = inputs, given
     if is_discrete(x.type.dtype) or not hasattr(g.type, "dtype"):
         return [None]
-    return [m.conj(g)]
+    return [_conjugate(m, g)]
 
 
 def _conj_tangents(self: ScalarOp, m: Any, inputs: Any, outputs: Any, given: Any) -> Any:
     (t,) = given
-    return None if t is None else m.conj(t)
+    return None if t is None else _conjugate(m, t)
+
+
+def _conjugate(m: Any, g: Any) -> Any:
+    return m.conj(g) if is_complex(g.type.dtype) else g
 
 
 conj = unary(

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from phintys.scalar import rules
-from phintys.scalar.op import Inverse, binary, lit, special, unary
+from phintys.scalar.op import Inverse, binary, lit, polynomial, special, unary
 
 _HALF_PI = math.pi / 2
 
@@ -207,12 +207,27 @@ def _sinc(n: Any, x: Any) -> Any:
     return n.select(n.eq(x, n.const(0, x)), n.const(1, x), n.div(n.sin(angle), angle))
 
 
+#: the Taylor coefficients of the derivative of sin(u) / u, divided by u, in u**2
+_SINC_SERIES = [(-1) ** k * 2 * k / math.factorial(2 * k + 1) for k in range(1, 10)]
+
+
+def _sinc_slope(m: Any, x: Any, y: Any) -> Any:
+    """(cos(u) - sin(u) / u) / u for u = pi x, by a series near 0, where the terms cancel."""
+    u = x * lit(x, math.pi)
+    near = m.lt(m.abs(u), lit(x, 0.5))
+    far = m.switch(near, 1, u)
+    slope = m.switch(
+        near, u * polynomial(m.sqr(u), _SINC_SERIES), (m.cos(far) - m.sin(far) / far) / far
+    )
+    return slope * lit(x, math.pi)
+
+
 sinc = unary(
     "Sinc",
     "sinc",
     "sin(pi x) / (pi x); 1 at 0.",
     rule=rules.inexact_real,
-    d=lambda m, x, y: m.switch(m.eq(x, 0), 0, (m.cos(x * lit(x, math.pi)) - y) / x),
+    d=_sinc_slope,
     native=_sinc,
     domain=(0.1, 5),
     even=True,

@@ -15,15 +15,15 @@ from phintys.graph.variable import Apply
 from phintys.scalar import dtypes
 from phintys.tensor.convert import as_tensor_variable
 from phintys.tensor.creation import zeros
-from phintys.tensor.elemwise import cast, functions
+from phintys.tensor.elemwise import cast, functions, zeros_of
 from phintys.tensor.index import inc_subtensor
 from phintys.tensor.ranges import linspace
 from phintys.tensor.reduce import max as max_over
 from phintys.tensor.reduce import min as min_over
 from phintys.tensor.reduce import sum as sum_over
-from phintys.tensor.reshape import flatten
+from phintys.tensor.reshape import flatten, reshape
 from phintys.tensor.search import searchsorted
-from phintys.tensor.shape import length, normalize_axis_tuple
+from phintys.tensor.shape import length, normalize_axis_tuple, shape_tuple
 from phintys.tensor.static import as_length
 from phintys.tensor.type import typed_node
 
@@ -51,6 +51,7 @@ class Unique(Op):
 
     # ----- class and static shape
     __props__ = ("return_index", "return_inverse", "return_counts", "axis")
+    handles_missing = False
 
     def __init__(
         self,
@@ -93,9 +94,32 @@ class Unique(Op):
             # NumPy's inverse has the shape of the input
             cell[0] = np.ravel(p).astype("int64", copy=False)
 
-    # ----- derivative
+    # ----- derivative: of the elements, or slices, that occur first
     def connection_pattern(self, node: Apply) -> list[list[bool]]:
-        return [[False] * len(node.outputs)]
+        return [[True, *[False] * (len(node.outputs) - 1)]]
+
+    def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Any]:
+        (x,), g = inputs, cotangents[0]
+        zeros, at = self._sliced(zeros_of(x))
+        found = inc_subtensor(zeros[(*at, self._first(x))], g)
+        return [
+            found if self.axis is not None else reshape(found, shape_tuple(x), ndim=x.type.ndim)
+        ]
+
+    def pushforward(self, inputs: Any, outputs: Any, tangents: Any) -> list[Any]:
+        t, at = self._sliced(tangents[0])
+        return [t[(*at, self._first(inputs[0]))], *map(zeros_of, outputs[1:])]
+
+    def _sliced(self, v: Any) -> tuple[Any, list[slice]]:
+        """A variable in the shape of the input, flattened if there is no axis, and its axes before.
+
+        These are the axes before that along which slices are distinct.
+        """
+        return (flatten(v), []) if self.axis is None else (v, [slice(None)] * self.axis)
+
+    def _first(self, x: Any) -> Any:
+        """The positions at which the distinct elements occur first."""
+        return Unique(return_index=True, axis=self.axis)(x)[1]
 
     def __str__(self) -> str:
         flags = [p for p in ("index", "inverse", "counts") if getattr(self, f"return_{p}")]
@@ -111,7 +135,8 @@ def unique(
 ) -> Any:
     """The distinct elements in ascending order, or the distinct slices along an axis.
 
-    Their number is known when the function runs.  There is no derivative.
+    Their number is known when the function runs.  The derivative is that of the elements that occur
+    first.
 
     Parameters
     ----------

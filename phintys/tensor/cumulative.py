@@ -11,6 +11,7 @@ from phintys.graph.variable import Apply
 from phintys.tensor.aliases import Arrays, TensorLike
 from phintys.tensor.convert import as_tensor_variable
 from phintys.tensor.elemwise import axis_of, conjugate, functions
+from phintys.tensor.recurrence import Recurrence, later_products, previous, reversed_along
 from phintys.tensor.reshape import flatten
 from phintys.tensor.type import typed_node
 from phintys.tensor.variable import Tensors, TensorVariable
@@ -57,20 +58,17 @@ class CumOp(Op):
 
     # ----- derivative
     def pullback(self, inputs: Tensors, outputs: Tensors, cotangents: Tensors) -> Tensors:
-        (x,), (g,) = inputs, cotangents
+        (x,), (g,), axis = inputs, cotangents, self.axis or 0
         if self.mode == "add":
-            return [self._reverse(g)]
-        return [self._reverse(g * conjugate(outputs[0])) / conjugate(x)]
-
-    def _reverse(self, g: TensorVariable) -> TensorVariable:
-        """Cumulative sums of ``g`` from the end of the axis."""
-        backwards = (*[slice(None)] * (self.axis or 0), slice(None, None, -1))
-        return CumOp(self.axis, "add")(g[backwards])[backwards]
+            return [reversed_along(self(reversed_along(g, axis)), axis)]
+        before = conjugate(previous(outputs[0], axis, 1))
+        return [before * later_products(conjugate(x), g, axis)]
 
     def pushforward(self, inputs: Tensors, outputs: Tensors, tangents: Tensors) -> Tensors:
-        (x,), (t,) = inputs, tangents
-        running = CumOp(self.axis, "add")
-        return [running(t) if self.mode == "add" else outputs[0] * running(t / x)]
+        (x,), (t,), axis = inputs, tangents, self.axis or 0
+        if self.mode == "add":
+            return [self(t)]
+        return [Recurrence(axis)(x, t * previous(outputs[0], axis, 1))]
 
     # ----- batching
     def vectorize_node(self, node: Apply, *batched_inputs: TensorVariable) -> Apply:
@@ -101,7 +99,9 @@ def cumsum(x: TensorLike, axis: int | None = None) -> TensorVariable:
 def cumprod(x: TensorLike, axis: int | None = None) -> TensorVariable:
     """Cumulative products along an axis, in the dtype of ``x``; None flattens.
 
-    The derivative divides by the elements: it is not defined where one is 0.
+    >>> import phintys.tensor as pt
+    >>> pt.cumprod([1.0, 2.0, 3.0]).eval()
+    array([1., 2., 6.])
     """
     return CumOp(axis, "mul")(x)
 

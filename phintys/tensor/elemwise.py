@@ -336,7 +336,7 @@ class Elemwise(Op):
 
     def pushforward(
         self, inputs: Tensors, outputs: Tensors, tangents: Sequence[Variable]
-    ) -> Tensors:
+    ) -> list[Variable]:
         given = [None if isinstance(t.type, DisconnectedType) else t for t in tangents]
         found = self.scalar_op.tangents(functions, inputs, outputs, given)
         pairs = zip(outputs, found if len(outputs) > 1 else [found])
@@ -479,7 +479,9 @@ def _cotangent(x: TensorVariable, g: TensorVariable | Undefined | None) -> Varia
     return sum_to(match_dtype(g, x), x)
 
 
-def _tangent(out: TensorVariable, t: TensorVariable | None) -> TensorVariable:
+def _tangent(out: TensorVariable, t: TensorVariable | Undefined | None) -> Variable:
+    if isinstance(t, Undefined):
+        return NullType(t.why)()
     return zeros_of(out) if t is None else match_dtype(functions.second(out, t), out)
 
 

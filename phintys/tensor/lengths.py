@@ -30,6 +30,7 @@ class Lengths(Op):
 
     # ----- class and static shape
     __props__ = ()
+    not_differentiable = "its inputs and results are integers"
 
     def make_node(self, *lengths: Length) -> Apply:
         found = [as_length(n) for n in infer_static_shape(lengths)[0]]

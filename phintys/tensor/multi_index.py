@@ -30,6 +30,8 @@ Order = Literal["C", "F"]
 class _Positions(Op):
     """Base class of `RavelMultiIndex` and `UnravelIndex`.  Their last input is the shape."""
 
+    not_differentiable = "its results are integers"
+
     order: Order
 
     def set_order(self, order: Order) -> None:

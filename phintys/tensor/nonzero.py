@@ -26,6 +26,7 @@ class Nonzero(Op):
 
     # ----- class and static shape
     __props__ = ()
+    not_differentiable = "its results are integers"
 
     def make_node(self, a: TensorLike) -> Apply:
         a = as_tensor_variable(a)

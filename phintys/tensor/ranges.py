@@ -128,6 +128,7 @@ class ARangeLength(Op):
 
     # ----- class and static shape
     __props__ = ()
+    not_differentiable = "its result is an integer"
 
     def make_node(self, start: Variable, stop: Variable, step: Variable) -> Apply:
         return typed_node(self, [start, stop, step], "int64")
@@ -247,6 +248,7 @@ class Eye(Op):
 
     # ----- class and static shape
     __props__ = ("dtype",)
+    not_differentiable = "its inputs are integers"
 
     def __init__(self, dtype: DTypeLike | None = None) -> None:
         self.dtype = config.floatX if dtype is None else dtypes.as_dtype(dtype)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from phintys.dims import product
+from phintys.gradient.barriers import grad_undefined
 from phintys.graph.builder import Builder, V
 from phintys.graph.op import Op, Storage
 from phintys.graph.shapes import Shape, ShapeContext, check_shapes, static_shapes
@@ -20,7 +21,7 @@ from phintys.scalar.op import TABLE, ScalarOp
 from phintys.tensor import convert, elemwise
 from phintys.tensor.aliases import Arrays, Axis, DTypeLike, Place, TensorLike
 from phintys.tensor.convert import as_tensor_variable
-from phintys.tensor.elemwise import cast, conjugate, dimshuffle, functions
+from phintys.tensor.elemwise import cast, conjugate, dimshuffle, functions, match_dtype
 from phintys.tensor.others import ProdOthers
 from phintys.tensor.type import TensorType, typed_node
 from phintys.tensor.variable import Tensors, TensorVariable
@@ -175,19 +176,32 @@ class CAReduce(Op):
         return self.ufunc.reduce(x, axis=axes, dtype=x.dtype)
 
     # ----- derivative
-    def pullback(self, inputs: Tensors, outputs: Tensors, cotangents: Tensors) -> Tensors:
+    def pullback(self, inputs: Tensors, outputs: Tensors, cotangents: Tensors) -> list[Variable]:
         (x,), (g,) = inputs, cotangents
+        if not self.is_differentiable:
+            return [self._undefined(x)]
         axes = normalize_axes(self.axis, x.ndim)
         found = self.cotangent(x, keep_dims(outputs[0], axes), keep_dims(conjugate(g), axes), axes)
         return [conjugate(found)]
 
+    @property
+    def is_differentiable(self) -> bool:
+        """Whether `cotangent` is known: the scalar op is one of `COTANGENTS`."""
+        return self.scalar_op.name in COTANGENTS
+
+    def _undefined(self, x: TensorVariable) -> Variable:
+        return grad_undefined(self, 0, x, f"There is no rule for {self.scalar_op}.")
+
     def cotangent(
         self, x: TensorVariable, out: TensorVariable, g: TensorVariable, axes: tuple[int, ...]
     ) -> TensorVariable:
-        raise TypeError(f"{self} has no derivative.")
+        """The cotangent of the input; the reduced axes of ``out`` and ``g`` have length 1."""
+        return COTANGENTS[self.scalar_op.name](x, out, g, axes)
 
-    def pushforward(self, inputs: Tensors, outputs: Tensors, tangents: Tensors) -> Tensors:
+    def pushforward(self, inputs: Tensors, outputs: Tensors, tangents: Tensors) -> list[Variable]:
         (x,), (t,) = inputs, tangents
+        if not self.is_differentiable:
+            return [self._undefined(x)]
         axes = normalize_axes(self.axis, x.ndim)
         weights = self.cotangent(
             x, keep_dims(outputs[0], axes), functions.second(keep_dims(outputs[0], axes), 1.0), axes
@@ -282,6 +296,47 @@ class FixedOpCAReduce(CAReduce):
         return {name: getattr(self, name) for name in self.__props__}
 
 
+# ------------------------------------------------------------------------ derivatives
+
+
+def _of_sum(
+    x: TensorVariable, out: TensorVariable, g: TensorVariable, axes: tuple[int, ...]
+) -> TensorVariable:
+    return match_dtype(functions.second(x, g), x)
+
+
+def _of_product(
+    x: TensorVariable, out: TensorVariable, g: TensorVariable, axes: tuple[int, ...]
+) -> TensorVariable:
+    """``g`` times the product of the other elements."""
+    return match_dtype(g * ProdOthers(axes)(cast(x, out.type.dtype)), x)
+
+
+def _of_product_without_zeros(
+    x: TensorVariable, out: TensorVariable, g: TensorVariable, axes: tuple[int, ...]
+) -> TensorVariable:
+    """``g`` times the product of the other elements that are not 0; 0 for those that are."""
+    zero = functions.eq(x, 0)
+    nonzero = functions.switch(zero, functions.second(x, _number(1, x)), x)
+    return match_dtype(functions.switch(zero, _number(0, out), g * out / nonzero), x)
+
+
+def _of_extreme(
+    x: TensorVariable, out: TensorVariable, g: TensorVariable, axes: tuple[int, ...]
+) -> TensorVariable:
+    """``g`` at all elements equal to the result, 0 elsewhere."""
+    return functions.switch(functions.eq(x, out), g, _number(0, g))
+
+
+#: scalar op -> the cotangent of the input of a reduction by it: see `CAReduce.cotangent`
+COTANGENTS: dict[str, Callable[..., TensorVariable]] = {
+    "add": _of_sum,
+    "mul": _of_product,
+    "mul_without_zeros": _of_product_without_zeros,
+    "maximum": _of_extreme,
+    "minimum": _of_extreme,
+}
+
 # ================================================================================= Sum
 
 
@@ -295,11 +350,6 @@ class Sum(FixedOpCAReduce):
         self, axis: Axis = None, dtype: DTypeLike | None = None, acc_dtype: DTypeLike | None = None
     ) -> None:
         super().__init__(TABLE["add"], axis, dtype, acc_dtype, upcast_discrete_output=True)
-
-    def cotangent(
-        self, x: TensorVariable, out: TensorVariable, g: TensorVariable, axes: tuple[int, ...]
-    ) -> TensorVariable:
-        return cast(functions.second(x, g), x.type.dtype)
 
 
 elemwise.sums.append(lambda x, axes: sum(x, axes, x.type.dtype))
@@ -367,9 +417,8 @@ class Prod(FixedOpCAReduce):
     ) -> TensorVariable:
         """The cotangent of the input: ``g`` times the product of the other elements."""
         if self.no_zeros_in_input:
-            return cast(g * out / x, x.type.dtype)
-        others = ProdOthers(axes)(cast(x, out.type.dtype))
-        return cast(g * others, x.type.dtype)
+            return match_dtype(g * out / x, x)
+        return super().cotangent(x, out, g, axes)
 
 
 class ProdWithoutZeros(FixedOpCAReduce):
@@ -385,13 +434,6 @@ class ProdWithoutZeros(FixedOpCAReduce):
 
     def reduce(self, x: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
         return np.multiply.reduce(np.where(x == 0, x.dtype.type(1), x), axis=axes, dtype=x.dtype)
-
-    def cotangent(
-        self, x: TensorVariable, out: TensorVariable, g: TensorVariable, axes: tuple[int, ...]
-    ) -> TensorVariable:
-        zero = functions.eq(x, 0)
-        nonzero = functions.switch(zero, functions.second(x, _number(1, x)), x)
-        return cast(functions.switch(zero, _number(0, out), g * out / nonzero), x.type.dtype)
 
     def lower(self, node: Apply, b: Builder[V], *inputs: V) -> V:
         if not self.is_native(node):
@@ -465,12 +507,6 @@ class _Extreme(_SameDtype):
         )
         return self.ufunc.reduce(x, axis=axes, **kwargs)
 
-    def cotangent(
-        self, x: TensorVariable, out: TensorVariable, g: TensorVariable, axes: tuple[int, ...]
-    ) -> TensorVariable:
-        """The cotangent of the input: ``g`` at all elements equal to the result, 0 elsewhere."""
-        return functions.switch(functions.eq(x, out), g, _number(0, g))
-
 
 class Max(_Extreme):
     """The greatest element over axes; NaN if any element is NaN.
@@ -541,6 +577,7 @@ def _check_initial(initial: float | None, allowed: float, name: str) -> None:
 
 class _Logical(_SameDtype):
     __props__ = ("axis",)
+    not_differentiable = "its result is a bool"
     __str__ = CAReduce.__str__
 
     def make_node(self, x: TensorLike) -> Apply:
@@ -591,6 +628,7 @@ class Argmax(Op):
 
     # ----- class and static shape
     __props__ = ("axis",)
+    not_differentiable = "its results are integers"
     handles_missing = False
     kind = "argmax"
 
@@ -644,6 +682,7 @@ class Argmax(Op):
 class Argmin(Argmax):
     """The position of the first smallest element over axes; NaN counts as the smallest."""
 
+    not_differentiable = Argmax.not_differentiable
     kind = "argmin"
 
 

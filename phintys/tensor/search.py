@@ -41,6 +41,7 @@ class SearchsortedOp(Op):
 
     # ----- class and static shape
     __props__ = ("side",)
+    not_differentiable = "its results are integers"
     handles_missing = False
 
     def __init__(self, side: Side = "left") -> None:

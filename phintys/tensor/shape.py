@@ -136,6 +136,7 @@ class Shape(Op):
 
     # ----- class and static shape
     __props__ = ()
+    not_differentiable = "its result is the lengths of the input"
 
     def make_node(self, x: TensorLike) -> Apply:
         x = as_tensor_variable(x) if not isinstance(x, Variable) else x
@@ -172,6 +173,7 @@ class Shape_i(Op):
 
     # ----- class and static shape
     __props__ = ("i",)
+    not_differentiable = "its result is a length of the input"
 
     def __init__(self, i: int) -> None:
         self.i = int(i)

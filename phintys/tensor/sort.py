@@ -84,6 +84,8 @@ class _Order(Op):
 class ArgSortOp(_Order):
     """The positions (int64) that sort the elements along an axis."""
 
+    not_differentiable = "its results are integers"
+
     def result_dtype(self, dtype: str) -> str:
         return "int64"
 

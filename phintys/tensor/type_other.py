@@ -66,6 +66,7 @@ class MakeSlice(Op):
     """``slice(start, stop, step)`` of 0-d integer tensors and None."""
 
     __props__ = ()
+    not_differentiable = "slices consist of integers"
 
     def make_node(
         self,
@@ -95,6 +96,7 @@ class SliceParts(Op):
     """
 
     __props__ = ()
+    not_differentiable = "slices consist of integers"
 
     def make_node(self, slc: Variable) -> Apply:
         return Apply(self, [slc], [TensorType("int64", ())() for _ in range(3)])

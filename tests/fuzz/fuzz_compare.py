@@ -27,7 +27,7 @@ ROUNDS = 8
 #: ops that round, and may overflow, within: the order of terms is theirs
 SUMS = set(
     "Sum Prod ProdWithoutZeros Dot Blockwise CumOp Softmax LogSoftmax LogSumExp Dot22 Gemm Gemv Ger"
-    " BatchedDot Dot22Scalar IncSubtensor AdvancedIncSubtensor".split()
+    " BatchedDot Dot22Scalar Recurrence IncSubtensor AdvancedIncSubtensor".split()
 )
 _WIDE = {"f": np.longdouble, "c": np.clongdouble}
 
@@ -244,7 +244,7 @@ def _may_overflow(op: Any, inputs: list[np.ndarray], dtype: Any) -> bool:
     if dtype.kind not in "fc":
         return False
     largest = float(np.finfo(dtype).max)
-    if type(op).__name__ in ("Prod", "ProdWithoutZeros", "CumOp"):
+    if type(op).__name__ in ("Prod", "ProdWithoutZeros", "CumOp", "Recurrence"):
         sizes = np.abs(inputs[0][np.isfinite(inputs[0])]).astype("float64")
         if np.log2(np.maximum(sizes, 1.0)).sum() > np.log2(largest):
             return True

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from matrix_nodes import SMOOTH
 from tensor_checks import assert_like, check_batched, evaluate
-from test_every_op import STRUCTURED
 
 import phintys
 import phintys.tensor as pt
@@ -18,15 +18,15 @@ RNG = np.random.default_rng(0)
 RAGGED = {"Nonzero", "ARange"}
 
 
-@pytest.mark.parametrize("name", [n for n in STRUCTURED if n not in RAGGED])
+@pytest.mark.parametrize("name", [n for n in SMOOTH if n not in RAGGED])
 def test_every_family(name):
-    build, values = STRUCTURED[name]
+    build, values = SMOOTH[name]
     check_batched(build, values)
 
 
 @pytest.mark.parametrize("name", ["Dot", "Softmax", "AdvancedSubtensor", "Join", "Prod", "Reshape"])
 def test_gradients_are_batched(name):
-    build, values = STRUCTURED[name]
+    build, values = SMOOTH[name]
     check_batched(lambda *x: phintys.grad((build(*x) ** 2).sum(), x[0]), values)
 
 

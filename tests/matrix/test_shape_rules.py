@@ -5,46 +5,28 @@ The nodes are those of the matrix's expressions, and some more.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from functools import cache
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pytest
-from matrix_structured import columns
+from matrix_nodes import alone, computed, examples, package_ops
 
 import phintys
 import phintys.tensor as pt
 from phintys.compile.mode import Mode
-from phintys.gradient import barriers
 from phintys.graph.fgraph import FunctionGraph
 from phintys.graph.op import Op
 from phintys.graph.perform import run_node
 from phintys.graph.shapes import check_shapes, result_shapes
-from phintys.graph.traversal import graph_inputs, io_toposort
 from phintys.graph.variable import Apply, Constant
 from phintys.lowering.from_graph import lower_graph
 from phintys.lowering.interpret import interpret
-from phintys.scalar.op import TABLE
-from phintys.tensor import blas, fourier
 from phintys.tensor.blockwise import Blockwise
-from phintys.tensor.cumulative import CumOp
-from phintys.tensor.lengths import checked_lengths
-from phintys.tensor.linalg.decomposition.cholesky import Cholesky
-from phintys.tensor.linalg.decomposition.cholesky_pullback import CholeskyPullback
-from phintys.tensor.linalg.solvers.triangular import SolveTriangular
-from phintys.tensor.others import ProdOthers
-from phintys.tensor.ranges import ARange, ARangeLength
-from phintys.tensor.reduce import CAReduce, ProdWithoutZeros
-from phintys.tensor.shape import Shape, TensorFromScalar
+from phintys.tensor.ranges import ARange
 from phintys.tensor.static import as_length
 from phintys.tensor.type import TensorType
 
-#: classes without instances
-BASES = """
-    _Positions _Order _Exponentials FixedOpCAReduce _SameDtype _Extreme _Logical BlasOp AddingOp
-    ViewOp RandomVariable SolveBase
-"""
 #: ops that take inputs of any lengths
 LENIENT = """
     SearchsortedOp Unique UnravelIndex FillDiagonalOffset JoinDims
@@ -55,125 +37,9 @@ LENIENT = """
 """
 
 
-def x3(x: Any) -> Any:
-    """A matrix of 4 columns as a batch of matrices."""
-    return x.reshape((x.shape[0], 2, -1))
-
-
-#: expressions of ops that the matrix has none of; ``x`` is a matrix, ``v`` a vector, ``n`` a number
-MORE = {
-    "diagonals": lambda x, v, n: [pt.diagonal(x, k) for k in (-9, -1, 0, 2)],
-    "repeat": lambda x, v, n: pt.repeat(v, pt.cast(v * 0 + 2, "int64")),
-    "products of others": lambda x, v, n: ProdOthers((1,))(x, x + 1),
-    "cumulative": lambda x, v, n: [CumOp(0)(x), CumOp(1, "mul")(x), pt.sort(x), pt.argsort(x, 0)],
-    "lengths": lambda x, v, n: list(checked_lengths([n, v.shape[0]])),
-    "ranges": lambda x, v, n: [pt.arange(1, n), pt.arange(0.5, n, 1.5), pt.arange(5, -n, -2)],
-    "numbers of elements": lambda x, v, n: ARangeLength()(n, pt.constant(9), n - 1),
-    "empty": lambda x, v, n: [pt.empty((n, 2)), pt.eye(n, 2, 1), pt.alloc(v, n, v.shape[0])],
-    "scalars": lambda x, v, n: [TensorFromScalar()(pt.scalar_from_tensor(n)), Shape()(x)],
-    "reductions": lambda x, v, n: [ProdWithoutZeros(0)(x), CAReduce(TABLE["add"], 1)(x)],
-    "products": lambda x, v, n: [
-        *(blas.Dot22()(x, x.T), blas.Dot22Scalar()(x, x.T, 2.0), blas.Ger()(x.T, 2.0, v, x[:, 0])),
-        *(blas.Gemv()(x[:, 0], 2.0, x, v, 1.0), blas.BatchedDot()(x3(x), x3(x))),
-    ],
-    "barriers": lambda x, v, n: [
-        *(getattr(barriers, f)(x) for f in ("disconnected_grad", "zero_grad", "undefined_grad")),
-        *(barriers.grad_clip(x, -1, 1), barriers.grad_scale(x, 2)),
-    ],
-    "slices": lambda x, v, n: [x[n:], x[::n, 1:-1], v[-n:n:-1], x[:, 1], v[:: -n]],
-    "reshape": lambda x, v, n: [x.reshape((-1,)), x.reshape((x.shape[1], -1)), v.reshape((1, -1))],
-    "split": lambda x, v, n: pt.split(v, [n, v.shape[0] - n]),
-    "masks": lambda x, v, n: [x[x > 0], pt.set_subtensor(v[v > 0], 1.0), x[:, v > 0]],
-    "specified": lambda x, v, n: pt.specify_shape(v, (v.shape[0],)),
-    "written": lambda x, v, n: [pt.inc_subtensor(x[1:], x[1:]), pt.set_subtensor(x[n], v)],
-    "elementwise": lambda x, v, n: [x + pt.sqr(x), x * v, pt.switch(x > 0, x, v)],
-    "factors": lambda x, v, n: [
-        *(Cholesky()(x @ x.T), SolveTriangular(b_ndim=1)(x.T @ x, v)),
-        CholeskyPullback()(x @ x.T, x @ x.T),
-    ],
-    "draws": lambda x, v, n: [
-        pt.random.normal(x, pt.exp(v), rng=np.random.default_rng(1)),
-        pt.random.normal(v, size=(n, v.shape[0]), rng=np.random.default_rng(1)),
-    ],
-    "transforms": lambda x, v, n: [fourier.fft(x, n, 0), fourier.rfft(v), fourier.irfft(x, 5)],
-    "searches": lambda x, v, n: [pt.searchsorted(v, x), pt.permute_row_elements(x, pt.argsort(v))],
-    "distinct": lambda x, v, n: [
-        *pt.unique(x, True, True, True, axis=0), *pt.unique(x, True, True, True),
-    ],
-    "positions": lambda x, v, n: [
-        pt.ravel_multi_index((pt.arange(n), n - pt.arange(2)), (n, n + 1)),
-        *pt.unravel_index(pt.arange(n), (n, n)),
-    ],
-    "diagonals filled": lambda x, v, n: [
-        pt.fill_diagonal(x, v[0]), pt.fill_diagonal_offset(x, v[0], n),
-        pt.fill_diagonal(x3(x)[:2, :, :2], v[0]),
-    ],
-    "axes": lambda x, v, n: [
-        *(pt.join_dims(x, 0, k) for k in range(3)),
-        *(pt.split_dims(v, (n, 2)), pt.split_dims(x, (n, 2), 1), pt.split_dims(v[:1], ())),
-    ],
-    "dropped": lambda x, v, n: v[n:][: n - 1].dimshuffle(()),
-}  # fmt: skip
-
-
 def rule_ops() -> dict[str, type[Op]]:
     """The ops of this package that have a shape rule, by name."""
-    found, stack = {}, [Op]
-    while stack:
-        cls = stack.pop()
-        stack += cls.__subclasses__()
-        if cls.shape_rule is not None and cls.__module__.startswith("phintys."):
-            found[cls.__name__] = cls
-    return {name: cls for name, cls in sorted(found.items()) if name not in BASES.split()}
-
-
-def expressions() -> Iterator[tuple[list[Any], list[Any], list[np.ndarray]]]:
-    """Results, inputs, and values of the inputs."""
-    rng = np.random.default_rng(3)
-    for build in MORE.values():
-        x, v, n = pt.dmatrix("x"), pt.dvector("v"), pt.lscalar("n")
-        out = build(x, v, n)
-        values = [rng.normal(size=(5, 4)), rng.normal(size=4), np.array(2)]
-        yield (list(out) if isinstance(out, list | tuple) else [out]), [x, v, n], values
-    lines = {}
-    for column in columns():
-        lines.setdefault((column.family, column.name, column.ranks), column)
-    for column in lines.values():
-        for arguments in column.arguments.values():
-            variables = column.variables()
-            yield [column.build(*variables)], variables, list(arguments)
-
-
-@cache
-def examples() -> dict[type[Op], list[tuple[Apply, list[Any]]]]:
-    """Nodes of each op, with values of their inputs."""
-    found: dict[type[Op], list[tuple[Apply, list[Any]]]] = {}
-    for outputs, variables, arguments in expressions():
-        known = dict(zip(variables, arguments, strict=True))
-        with np.errstate(all="ignore"):
-            for node in computed(outputs, known):
-                some = found.setdefault(type(node.op), [])
-                if len(some) < 60 and node.op.shape_rule is not None:
-                    some.append((node, [known[v] for v in node.inputs]))
-    return found
-
-
-def computed(outputs: Sequence[Any], known: dict[Any, Any]) -> list[Apply]:
-    """Compute outputs by ``perform``, into ``known``; return the nodes."""
-    known.update((v, v.data) for v in graph_inputs(outputs) if isinstance(v, Constant))
-    nodes = list(io_toposort(list(known), outputs))
-    for node in nodes:
-        known.update(zip(node.outputs, run_node(node, [known[v] for v in node.inputs])))
-    return nodes
-
-
-def alone(node: Apply) -> tuple[list[Any], Apply, list[int]]:
-    """The node with new inputs, but for constants; these inputs and their positions."""
-    places = [k for k, v in enumerate(node.inputs) if not isinstance(v, Constant)]
-    fresh = list(node.inputs)
-    for k in places:
-        fresh[k] = node.inputs[k].type(f"input {k}")
-    return [fresh[k] for k in places], node.clone_with_new_inputs(fresh), places
+    return {name: cls for name, cls in package_ops().items() if cls.shape_rule is not None}
 
 
 def inferred(node: Apply, values: Sequence[Any]) -> list[tuple[int, ...] | None]:

@@ -57,6 +57,7 @@ VALUES = {
     "scalar_op": [TABLE["add"], TABLE["mul"], TABLE["maximum"]],
     "op": [TABLE["maximum"], TABLE["minimum"]],
     "axis": AXIS,
+    "Recurrence.axis": [0, 1],
     "Repeat.axis": [0, 1],
     "Join.axis": [0, 1],
     "Split.axis": [0, 1],

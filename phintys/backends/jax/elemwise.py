@@ -30,6 +30,7 @@ from phintys.scalar.dtypes import is_complex, kind
 from phintys.scalar.op import ScalarOp
 from phintys.tensor.cumulative import CumOp
 from phintys.tensor.elemwise import DimShuffle, Elemwise
+from phintys.tensor.recurrence import Recurrence
 from phintys.tensor.reduce import Argmax, CAReduce, Max, Min, ProdWithoutZeros
 from phintys.tensor.special import LogSoftmax, LogSumExp, Softmax
 
@@ -263,6 +264,23 @@ def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
         running = jax.lax.cummax if op.mode == "add" else jax.lax.cummin
         return lambda x: running(astype(x, "uint8"), axis=op.axis).astype("bool")
     return lambda x: function(x, axis=op.axis, dtype=dtype)
+
+
+@jax_funcify.register(Recurrence)
+def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
+    def step(s: Any, pair: Any) -> Any:
+        s = pair[0] * s + pair[1]
+        return s, s
+
+    def compute(a: Any, b: Any) -> Any:
+        check_shapes(node, [a, b])
+        if not b.shape[op.axis]:
+            return b
+        a, b = jnp.moveaxis(a, op.axis, 0), jnp.moveaxis(b, op.axis, 0)
+        _, later = jax.lax.scan(step, b[0], (a[1:], b[1:]))
+        return jnp.moveaxis(jnp.concatenate([b[:1], later]), 0, op.axis)
+
+    return compute
 
 
 # ---------------------------------------------------------------------------------- softmax

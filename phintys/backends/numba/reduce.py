@@ -18,6 +18,7 @@ from phintys.backends.numba.scalar import has_source, is_built_in, literal, scal
 from phintys.graph.variable import Apply
 from phintys.scalar.op import TABLE
 from phintys.tensor.cumulative import CumOp
+from phintys.tensor.recurrence import Recurrence
 from phintys.tensor.reduce import Argmax, CAReduce, Max, Min
 from phintys.tensor.special import LogSoftmax, LogSumExp, Softmax
 
@@ -109,6 +110,19 @@ def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
     ]
     body = ["out = x.copy()", *axes.over(axes.kept, inner), "return out"]
     return compiled(define("running", ["x"], body), **env)
+
+
+@numba_funcify.register(Recurrence)
+def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
+    if node.outputs[0].type.dtype == "float16":
+        return in_object_mode(op, node, **kwargs)
+    axes = Axes(node.outputs[0].type.ndim, [])
+    here = ", ".join(axes.all)
+    before = ", ".join(f"{i} - 1" if k == op.axis else i for k, i in enumerate(axes.all))
+    inner = [f"if i{op.axis} > 0:", f"    out[{here}] += x[{here}] * out[{before}]"]
+    agree = ["if x.shape != y.shape:", "    raise ValueError('Lengths do not agree')"]
+    body = [*agree, "out = y.copy()", *axes.over(axes.kept, inner), "return out"]
+    return compiled(define("recurrence", ["x", "y"], body))
 
 
 # ---------------------------------------------------------------------------------- softmax

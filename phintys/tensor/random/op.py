@@ -93,6 +93,7 @@ class RandomVariable(RNGConsumerOp):
     """
 
     __props__ = ("name", "signature", "dtype", "inplace")
+    not_differentiable = "there is no derivative of random numbers in their parameters"
     default_output = 1
     name: str | None = None
     ndim_supp: int | None = None

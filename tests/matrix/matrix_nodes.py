@@ -1,0 +1,290 @@
+"""Nodes of every op, with values of their inputs: what tests of all ops take.
+
+They come from the expressions of the matrix, and from two tables below: ``MORE`` for ops that the
+matrix has no expression of, ``SMOOTH`` for differentiable expressions at points without ties.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+from matrix_structured import columns
+
+import phintys.tensor as pt
+from phintys.gradient import barriers
+from phintys.graph.op import Op
+from phintys.graph.perform import run_node
+from phintys.graph.traversal import graph_inputs, io_toposort
+from phintys.graph.variable import Apply, Constant
+from phintys.scalar.op import TABLE, ScalarOp
+from phintys.tensor import blas, fourier, reduce
+from phintys.tensor.cumulative import CumOp
+from phintys.tensor.lengths import checked_lengths
+from phintys.tensor.linalg.decomposition.cholesky import Cholesky
+from phintys.tensor.linalg.decomposition.cholesky_pullback import CholeskyPullback
+from phintys.tensor.linalg.solvers.triangular import SolveTriangular
+from phintys.tensor.others import ProdOthers
+from phintys.tensor.ranges import ARangeLength
+from phintys.tensor.recurrence import Recurrence
+from phintys.tensor.reduce import CAReduce, ProdWithoutZeros
+from phintys.tensor.shape import Shape, TensorFromScalar, scalar_from_tensor, tensor_from_scalar
+from phintys.tensor.type import TensorType
+from phintys.tensor.type_other import SliceParts, make_slice
+
+#: classes without instances
+BASES = """
+    _Positions _Order _Exponentials FixedOpCAReduce _SameDtype _Extreme _Logical BlasOp AddingOp
+    ViewOp RandomVariable SolveBase IndexOp MatrixOp InnerGraphOp RNGConsumerOp Op Output
+"""
+
+
+def x3(x: Any) -> Any:
+    """A matrix of 4 columns as a batch of matrices."""
+    return x.reshape((x.shape[0], 2, -1))
+
+
+#: expressions of ops that the matrix has none of; ``x`` is a matrix, ``v`` a vector, ``n`` a number
+MORE = {
+    "diagonals": lambda x, v, n: [pt.diagonal(x, k) for k in (-9, -1, 0, 2)],
+    "repeat": lambda x, v, n: pt.repeat(v, pt.cast(v * 0 + 2, "int64")),
+    "products of others": lambda x, v, n: ProdOthers((1,))(x, x + 1),
+    "cumulative": lambda x, v, n: [CumOp(0)(x), CumOp(1, "mul")(x), pt.sort(x), pt.argsort(x, 0)],
+    "lengths": lambda x, v, n: list(checked_lengths([n, v.shape[0]])),
+    "ranges": lambda x, v, n: [pt.arange(1, n), pt.arange(0.5, n, 1.5), pt.arange(5, -n, -2)],
+    "numbers of elements": lambda x, v, n: ARangeLength()(n, pt.constant(9), n - 1),
+    "empty": lambda x, v, n: [pt.empty((n, 2)), pt.eye(n, 2, 1), pt.alloc(v, n, v.shape[0])],
+    "scalars": lambda x, v, n: [TensorFromScalar()(pt.scalar_from_tensor(n)), Shape()(x)],
+    "reductions": lambda x, v, n: [
+        *(op(z) for z in (x, x * 1j) for op in (ProdWithoutZeros(0), CAReduce(TABLE["add"], 1))),
+        *(CAReduce(TABLE[name])(x) for name in ("mul", "maximum", "minimum")),
+    ],
+    "products": lambda x, v, n: [
+        *(blas.Dot22()(x, x.T), blas.Dot22Scalar()(x, x.T, 2.0), blas.Ger()(x.T, 2.0, v, x[:, 0])),
+        *(blas.Gemv()(x[:, 0], 2.0, x, v, 1.0), blas.BatchedDot()(x3(x), x3(x))),
+    ],
+    "barriers": lambda x, v, n: [
+        *(getattr(barriers, f)(x) for f in ("disconnected_grad", "zero_grad", "undefined_grad")),
+        *(barriers.grad_clip(x, -1, 1), barriers.grad_scale(x, 2)),
+    ],
+    "slices": lambda x, v, n: [x[n:], x[::n, 1:-1], v[-n:n:-1], x[:, 1], v[:: -n]],
+    "reshape": lambda x, v, n: [x.reshape((-1,)), x.reshape((x.shape[1], -1)), v.reshape((1, -1))],
+    "split": lambda x, v, n: pt.split(v, [n, v.shape[0] - n]),
+    "masks": lambda x, v, n: [x[x > 0], pt.set_subtensor(v[v > 0], 1.0), x[:, v > 0]],
+    "specified": lambda x, v, n: pt.specify_shape(v, (v.shape[0],)),
+    "written": lambda x, v, n: [pt.inc_subtensor(x[1:], x[1:]), pt.set_subtensor(x[n], v)],
+    "elementwise": lambda x, v, n: [x + pt.sqr(x), x * v, pt.switch(x > 0, x, v)],
+    "factors": lambda x, v, n: [
+        *(Cholesky()(x.T @ x), SolveTriangular(b_ndim=1)(x.T @ x, v)),
+        CholeskyPullback()(x.T @ x, x.T @ x),
+    ],
+    "draws": lambda x, v, n: [
+        pt.random.normal(x, pt.exp(v), rng=np.random.default_rng(1)),
+        pt.random.normal(v, size=(n, v.shape[0]), rng=np.random.default_rng(1)),
+    ],
+    "transforms": lambda x, v, n: [fourier.fft(x, n, 0), fourier.rfft(v), fourier.irfft(x, 5)],
+    "searches": lambda x, v, n: [pt.searchsorted(v, x), pt.permute_row_elements(x, pt.argsort(v))],
+    "distinct": lambda x, v, n: [
+        *pt.unique(x, True, True, True, axis=0), *pt.unique(x, True, True, True),
+    ],
+    "positions": lambda x, v, n: [
+        pt.ravel_multi_index((pt.arange(n), n - pt.arange(2)), (n, n + 1)),
+        *pt.unravel_index(pt.arange(n), (n, n)),
+    ],
+    "diagonals filled": lambda x, v, n: [
+        pt.fill_diagonal(x, v[0]), pt.fill_diagonal_offset(x, v[0], n),
+        pt.fill_diagonal(x3(x)[:2, :, :2], v[0]),
+    ],
+    "axes": lambda x, v, n: [
+        *(pt.join_dims(x, 0, k) for k in range(3)),
+        *(pt.split_dims(v, (n, 2)), pt.split_dims(x, (n, 2), 1), pt.split_dims(v[:1], ())),
+    ],
+    "slice objects": lambda x, v, n: list(SliceParts()(make_slice(1, n, None))),
+    "dropped": lambda x, v, n: v[n:][: n - 1].dimshuffle(()),
+}  # fmt: skip
+
+
+RNG = np.random.default_rng(0)
+V, W, M, N, C = (RNG.uniform(0.3, 2, s) for s in ((4,), (4,), (3, 4), (4, 2), (2, 3, 4)))
+ROW, S = RNG.uniform(0.3, 2, (1, 4)), np.array(0.7)
+INDEX, MASK = np.array([[2, 0], [1, 2]]), np.array([True, False, True])
+ORDERS = np.array([[2, 0, 1], [1, 2, 0]])
+
+#: name -> (expression, values)
+SMOOTH = {
+    "DimShuffle": (lambda x: x.dimshuffle(1, "x", 0), [M]),
+    "DimShuffle, axes dropped": (lambda x: pt.squeeze(x), [ROW]),
+    "Elemwise, broadcast": (lambda x, y: x * pt.specify_broadcastable(y, 0), [M, ROW]),
+    "TensorFromScalar, ScalarFromTensor": (
+        lambda x: tensor_from_scalar(scalar_from_tensor(x)),
+        [S],
+    ),
+    "Shape": (lambda x: x * pt.shape(x).sum(), [M]),
+    "Shape_i": (lambda x: x * x.shape[0], [M]),
+    "MakeVector": (lambda x: pt.stack([x[0], x[1] * 2, x[0]]), [V]),
+    "SpecifyShape": (lambda x: pt.specify_shape(x, (3, None)), [M]),
+    "Alloc": (lambda x: pt.alloc(x, 2, 3, 4), [M]),
+    "Alloc, broadcast": (lambda x: pt.alloc(pt.specify_broadcastable(x, 0), 3, 4), [ROW]),
+    "Reshape": (lambda x: x.reshape((2, -1)), [M]),
+    "CumOp add": (lambda x: pt.cumsum(x, axis=1), [M]),
+    "CumOp mul": (lambda x: pt.cumprod(x, axis=0), [M]),
+    "Subtensor": (lambda x: x[1:, ::-2], [M]),
+    "Subtensor, one": (lambda x: x[-1, 2], [M]),
+    "IncSubtensor, set": (lambda x, y: pt.set_subtensor(x[1], y), [M, V]),
+    "IncSubtensor, inc": (lambda x, y: pt.inc_subtensor(x[::2], y), [M, V]),
+    "AdvancedSubtensor": (lambda x: x[INDEX], [M]),
+    "AdvancedSubtensor, mask": (lambda x: x[MASK, 1:], [M]),
+    "AdvancedSubtensor, apart": (lambda x: x[np.array([0, 1]), :, np.array([2, 2])], [C]),
+    "AdvancedIncSubtensor, set": (
+        lambda x, y: pt.set_subtensor(x[np.array([2, 0]), 1], y),
+        [M, V[:2]],
+    ),
+    "AdvancedIncSubtensor, inc": (
+        lambda x, y: pt.inc_subtensor(x[np.array([2, 2])], y),
+        [M, M[:2]],
+    ),
+    "Nonzero": (lambda x: x[pt.nonzero(x > 1)], [V]),
+    "Sum": (lambda x: x.sum(axis=(0, 2)), [C]),
+    "Prod": (lambda x: x.prod(axis=1), [M]),
+    "Prod, with a zero": (lambda x: x.prod(axis=0), [M * (M > 0.6)]),
+    "ProdOthers": (lambda x: ProdOthers((0, 2))(x), [C * (C > 0.6)]),
+    "ProdOthers, one direction": (lambda x, h: ProdOthers((1,))(x, h), [M * (M > 0.6), M]),
+    "ProdOthers, two directions": (lambda x, h, k: ProdOthers((0,))(x, h, k), [V, W, V * W]),
+    "ProdWithoutZeros": (lambda x: reduce.ProdWithoutZeros(0)(x), [M]),
+    "Max": (lambda x: x.max(axis=0), [M]),
+    "Min": (lambda x: x.min(axis=1, keepdims=True), [M]),
+    "mean, var": (lambda x: pt.var(x, axis=0) + x.mean(), [M]),
+    "SortOp": (lambda x: pt.sort(x, axis=0), [M]),
+    "ArgSortOp": (lambda x: x * pt.argsort(x, axis=1), [M]),
+    "Argmax": (lambda x: x * pt.argmax(x, axis=0), [M]),
+    "Argmin": (lambda x: x * pt.argmin(x), [M]),
+    "All, Any": (lambda x: pt.switch(pt.all(x > 0) & pt.any(x > 1), x, x * 2), [M]),
+    "ARange": (lambda x: pt.arange(x, 5.0, 1.0) ** 2, [S]),
+    "Eye": (lambda x: x * pt.eye(3, 4), [M]),
+    "Fourier": (lambda x: fourier.irfft(fourier.fft(fourier.rfft(x), 4)), [M]),
+    "Join": (lambda x, y: pt.join(1, x, y), [M, N.reshape(2, 4)[:1].repeat(3, 0)]),
+    "Split": (lambda x: pt.split(x, [1, 3], axis=1)[1], [M]),
+    "ExtractDiag": (lambda x: pt.diagonal(x, offset=1), [M]),
+    "diag": (lambda x: pt.diag(x), [V]),
+    "Recurrence": (lambda x, y: Recurrence(1)(x, y), [M, M]),
+    "Recurrence, one length": (lambda x, y: Recurrence(0)(x, y), [ROW, ROW]),
+    "Repeat": (lambda x: pt.repeat(x, [1, 0, 2], axis=0), [M]),
+    "SearchsortedOp": (lambda x: x * pt.searchsorted(pt.sort(x), x), [V]),
+    "Unique": (lambda x: x * pt.unique(x, return_inverse=True)[1], [V]),
+    "PermuteRowElements": (
+        lambda x: pt.permute_row_elements(x, ORDERS),
+        [M[:2, :3]],
+    ),
+    "PermuteRowElements, inverse": (
+        lambda x: pt.permute_row_elements(x, np.array([2, 0, 1]), True),
+        [M[:, :3]],
+    ),
+    "RavelMultiIndex, UnravelIndex": (
+        lambda x: x * pt.ravel_multi_index(pt.unravel_index(INDEX, (2, 3)), (3, 4)),
+        [M[:2, :2]],
+    ),
+    "FillDiagonal": (lambda x, v: pt.fill_diagonal(x, v), [M, S]),
+    "FillDiagonal, three axes": (lambda x, v: pt.fill_diagonal(x, v), [C[:2, :2, :2], S]),
+    "FillDiagonalOffset": (lambda x, v: pt.fill_diagonal_offset(x, v, 2), [M, S]),
+    "JoinDims": (lambda x: pt.join_dims(x, 1), [C]),
+    "SplitDims": (lambda x: pt.split_dims(x, (2, 2), 1), [M]),
+    "Dot": (lambda x, y: pt.dot(x, y), [M, N]),
+    "Dot of vectors": (lambda x, y: pt.dot(x, y), [V, W]),
+    "Blockwise": (lambda x, y: pt.matmul(x, y), [C, N]),
+    "Cholesky": (lambda x: Cholesky()(pt.dot(x, x.T)), [M]),
+    "CholeskyPullback": (lambda x, g: CholeskyPullback()(pt.dot(x, x.T), g), [M, M[:, :3]]),
+    "SolveTriangular": (
+        lambda a, b: SolveTriangular(b_ndim=2, lower=True)(pt.dot(a, a.T), b),
+        [M, M],
+    ),
+    "Softmax": (lambda x: pt.softmax(x, axis=-1), [M]),
+    "LogSoftmax": (lambda x: pt.log_softmax(x, axis=0), [M]),
+    "LogSumExp": (lambda x: pt.logsumexp(x, axis=1), [M]),
+    "Gemm": (lambda z, x, y: blas.gemm_no_inplace(z, 0.5, x, y, 2.0), [M[:, :2], M, N]),
+    "Gemv": (lambda z, x, y: blas.gemv_no_inplace(z, 0.5, x, y, 2.0), [M[:, 0], M, V]),
+    "Ger": (lambda z, x, y: blas.ger(z, 0.5, x, y), [M, M[:, 0], V]),
+    "Dot22": (lambda x, y: blas._dot22(x, y), [M, N]),
+    "Dot22Scalar": (lambda x, y: blas._dot22scalar(x, y, 0.5), [M, N]),
+    "BatchedDot": (lambda x, y: pt.batched_dot(x, y), [C, C.transpose(0, 2, 1)]),
+    "GradScale": (lambda x: barriers.grad_scale(x, 1.0), [V]),
+    "tril": (lambda x: pt.tril(x), [M]),
+    "tile": (lambda x: pt.tile(x, (2, 1)), [M]),
+    "roll": (lambda x: pt.roll(x, 1, axis=1), [M]),
+    "where": (lambda x, y: pt.where(x > 1, x * y, y), [V, W]),
+}
+
+def package_ops() -> dict[str, type[Op]]:
+    """The ops of this package that have instances, by name; elementwise ones as `Elemwise`."""
+    found, stack = {}, [Op]
+    while stack:
+        cls = stack.pop()
+        stack += cls.__subclasses__()
+        if cls.__module__.startswith("phintys.") and not issubclass(cls, ScalarOp):
+            found[cls.__name__] = cls
+    return {name: cls for name, cls in sorted(found.items()) if name not in BASES.split()}
+
+
+def expressions(dtype: str) -> Iterator[tuple[list[Any], list[Any], list[np.ndarray]]]:
+    """Results, inputs, and values of the inputs, of that dtype where the matrix has it."""
+    rng = np.random.default_rng(3)
+    for build in MORE.values():
+        x, v, n = pt.dmatrix("x"), pt.dvector("v"), pt.lscalar("n")
+        values = [rng.normal(size=(5, 4)), rng.normal(size=4), np.array(2)]
+        yield _listed(build(x, v, n)), [x, v, n], values
+    for build, values in SMOOTH.values():
+        variables = [TensorType("float64", (None,) * v.ndim)() for v in values]
+        yield _listed(build(*variables)), variables, values
+    lines = {}
+    for column in sorted(columns(), key=lambda c: c.dtype != dtype):
+        lines.setdefault((column.family, column.name, column.ranks), column)
+    for column in lines.values():
+        for arguments in column.arguments.values():
+            variables = column.variables()
+            yield [column.build(*variables)], variables, list(arguments)
+
+
+def _listed(out: Any) -> list[Any]:
+    return list(out) if isinstance(out, list | tuple) else [out]
+
+
+@cache
+def examples(dtype: str = "bool") -> dict[type[Op], list[tuple[Apply, list[Any]]]]:
+    """Nodes of each op, with values of their inputs; of equal ops, types and shapes only one.
+
+    Where the matrix has expressions of several dtypes, it is that of ``dtype``.
+    """
+    found: dict[type[Op], list[tuple[Apply, list[Any]]]] = {}
+    seen = set()
+    for outputs, variables, arguments in expressions(dtype):
+        known = dict(zip(variables, arguments, strict=True))
+        with np.errstate(all="ignore"):
+            for node in computed(outputs, known):
+                values = [known[v] for v in node.inputs]
+                key = (node.op, *(v.type for v in node.inputs), *map(np.shape, values))
+                some = found.setdefault(type(node.op), [])
+                if key not in seen and len(some) < 60:
+                    seen.add(key)
+                    some.append((node, values))
+    return found
+
+
+def computed(outputs: Sequence[Any], known: dict[Any, Any]) -> list[Apply]:
+    """Compute outputs by ``perform``, into ``known``; return the nodes."""
+    known.update((v, v.data) for v in graph_inputs(outputs) if isinstance(v, Constant))
+    nodes = list(io_toposort(list(known), outputs))
+    for node in nodes:
+        known.update(zip(node.outputs, run_node(node, [known[v] for v in node.inputs])))
+    return nodes
+
+
+def alone(node: Apply) -> tuple[list[Any], Apply, list[int]]:
+    """The node with new inputs, but for constants; these inputs and their positions."""
+    places = [k for k, v in enumerate(node.inputs) if not isinstance(v, Constant)]
+    fresh = list(node.inputs)
+    for k in places:
+        fresh[k] = node.inputs[k].type(f"input {k}")
+    return [fresh[k] for k in places], node.clone_with_new_inputs(fresh), places
+
+
