@@ -42,8 +42,21 @@ def test_triangles_are_numpys(name):
         assert_all_equal(f(*args), numpys(*args))
         assert_all_equal(of(np.zeros((args[0], args[2]))), numpys(args[0], -1, args[2]))
     assert_all_equal([v.eval() for v in ours(3)], numpys(3))
+    for offset in (-128, 127):  # the limits of int8, the dtype of such a number
+        assert_all_equal([v.eval() for v in ours(130, offset)], numpys(130, offset))
     with pytest.raises(ValueError, match="those of matrices"):
         getattr(pt, f"{name}_from")(pt.dvector())
+
+
+@pytest.mark.parametrize("k", [-(2**63), -128, 0, 127, 2**63 - 1])
+def test_triangles_with_extreme_offsets(k):
+    ones = np.ones((130, 129), "int8")
+    for name in ("tril", "triu"):
+        expected = getattr(np, name)(ones, np.clip(k, -200, 200))
+        np.testing.assert_array_equal(getattr(pt, name)(ones, k).eval(), expected)
+    np.testing.assert_array_equal(pt.tri(3, 4, k).eval(), np.tri(3, 4, np.clip(k, -9, 9)))
+    with pytest.raises(TypeError, match="is a 0-d integer"):
+        pt.tri(2.5)
 
 
 def test_grids_are_numpys():
@@ -151,6 +164,12 @@ def test_slices_as_variables(mode):
         written[key], slope[key] = 9, 2 * a[key]
         expected = [a[1:n], a[:n:2], a, a[key], b[:, key], b[key, 0], written, slope]
         assert_all_equal(f(a, b, n, key), expected)
+    read = compiled(mode, [x, s], x[s])
+    for key in (slice(None, 2**70), slice(-(2**70), None), slice(2**70, -(2**70), -(2**70))):
+        np.testing.assert_array_equal(read(a, key), a[key])
+    for wrong, error in ((slice(1.5, None), TypeError), (slice(None, None, 0), ValueError)):
+        with pytest.raises(error):
+            read(a, wrong)
 
 
 # ---------------------------------------------------------------------------- diagonals

@@ -173,6 +173,20 @@ def test_bincount_refuses_negative_numbers(mode):
         f([1, -1])
 
 
+@pytest.mark.parametrize("mode", MODES[:4])
+def test_there_is_one_weight_for_each_number(mode):
+    """A single weight does not broadcast."""
+    x, w = pt.lvector("x"), pt.dvector("w")
+    outputs = [pt.bincount(x, w), pt.histogram(x, 2, weights=w)[0]]
+    outputs += [pt.bincount(x, w[:1]), pt.histogram(x, 2, weights=w[:1])[0]]
+    for out in outputs:
+        f = compiled(mode, [x, w], out)
+        with pytest.raises(ValueError):
+            f([0, 1, 1], [2.0, 3.0])
+    with pytest.raises(ValueError):
+        pt.histogram(np.zeros((2, 3)), 2, weights=np.zeros((3, 2)))
+
+
 def test_bincount_takes_integer_vectors_and_has_a_derivative():
     for wrong in ([1.0, 2.0], [[1]], 3):
         with pytest.raises(TypeError, match="integer vectors"):
@@ -180,6 +194,10 @@ def test_bincount_takes_integer_vectors_and_has_a_derivative():
     with pytest.raises(TypeError, match="are a vector"):
         pt.bincount([1, 2], weights=1.0)
     assert pt.bincount([1, 1], weights=np.array([True, True])).eval().tolist() == [0, 2]
+    with pytest.raises(TypeError, match="is an integer"):
+        pt.bincount([1, 2], minlength=4.5)
+    with pytest.raises(ValueError, match="negative"):
+        pt.bincount([1, 2], minlength=-1)
     check_derivatives(lambda w: pt.bincount([2, 0, 2], w) * [1.0, 2.0, 3.0], [RNG.normal(size=3)])
 
 
@@ -198,6 +216,33 @@ def test_histogram_is_numpys(mode, arguments):
         assert found.dtype == expected.dtype
 
 
+@pytest.mark.parametrize("dtype", ["float16", "float32", "uint8", "int64", "bool"])
+def test_dtypes_of_edges(dtype):
+    """Those of floats, and float64 for others; the number of intervals has any dtype."""
+    x = pt.vector("x", dtype=dtype)
+    a = np.array([0, 1, 1]).astype(dtype)
+    f = phintys.function([x], [*pt.histogram(x, 127), *pt.histogram(x, np.uint8(255))])
+    numbers = a.astype("uint8") if dtype == "bool" else a
+    expected = [*np.histogram(numbers, 127), *np.histogram(numbers, 255)]
+    for found, e in zip(f(a), expected, strict=True):
+        assert found.dtype == e.dtype
+        np.testing.assert_allclose(found, e, rtol=1e-3 if dtype == "float16" else 1e-6)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        ({"bins": 0}, ValueError),
+        ({"bins": 2.5}, TypeError),
+        ({"bins": [[1, 2]]}, ValueError),
+        ({"bins": 2, "range": (3, 1)}, ValueError),
+    ],
+)
+def test_wrong_arguments_of_histogram(arguments, error):
+    with pytest.raises(error):
+        pt.histogram(pt.dvector(), **arguments)
+
+
 def test_histogram_of_equal_and_no_and_missing_elements():
     x, w = pt.dvectors("x", "w")
     f = phintys.function([x, w], pt.histogram(x, [0.0, 1.0, 2.0], weights=w))
@@ -208,8 +253,6 @@ def test_histogram_of_equal_and_no_and_missing_elements():
         found, edges = g(a)
         assert found.sum() == len(a)
         np.testing.assert_array_equal(edges, np.histogram(a, 4)[1])
-    with pytest.raises(ValueError, match="a number or a vector"):
-        pt.histogram(x, [[1.0, 2.0]])
 
 
 @pytest.mark.parametrize("axis", [None, 0, 1])
@@ -235,6 +278,8 @@ def test_unique_of_nan_and_its_types():
     assert pt.unique(x, axis=-1).owner.op == pt.unique(x, axis=1).owner.op
     with pytest.raises(ValueError, match="out of range"):
         pt.unique(x, axis=2)
+    with pytest.raises(TypeError):
+        pt.unique(x, axis=0.5)
 
 
 # -------------------------------------------------------------------------- permutations
