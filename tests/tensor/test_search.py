@@ -139,7 +139,20 @@ def test_topk(axis, kth):
     )
 
 
+def test_topk_of_a_number_that_is_a_variable():
+    k = pt.lscalar("k")
+    x = RNG.permutation(12).reshape(3, 4) / 3.0
+    f = phintys.function([k], [pt.topk(x, k), pt.argtopk(x, k, axis=0), pt.topk(x, k, axis=None)])
+    for n in (1, 3, -1, -3, 9, -9):
+        fixed = [pt.topk(x, np.clip(n, -4, 4)), pt.argtopk(x, np.clip(n, -3, 3), axis=0)]
+        for found, expected in zip(f(n), [*fixed, pt.topk(x, n, axis=None)], strict=True):
+            np.testing.assert_array_equal(found, expected.eval())
+    assert pt.topk(x, pt.constant(2)).type.shape == (3, 2)
+
+
 def test_wrong_arguments_of_topk():
+    with pytest.raises(TypeError, match="is an integer"):
+        pt.topk([1, 2], 1.5)
     with pytest.raises(ValueError, match="cannot be 0"):
         pt.topk([1, 2], 0)
     with pytest.raises(ValueError, match="There are no 3 elements"):
