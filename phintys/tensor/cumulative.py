@@ -9,12 +9,8 @@ from phintys.graph.op import Op, Storage
 from phintys.graph.shapes import Shape, ShapeContext
 from phintys.graph.variable import Apply
 from phintys.tensor.aliases import Arrays, TensorLike
-from phintys.tensor.axes import moveaxis
 from phintys.tensor.convert import as_tensor_variable
-from phintys.tensor.creation import ones_like
 from phintys.tensor.elemwise import axis_of, conjugate, functions
-from phintys.tensor.join import concatenate
-from phintys.tensor.recurrence import LinearRecurrence
 from phintys.tensor.reshape import flatten
 from phintys.tensor.type import typed_node
 from phintys.tensor.variable import Tensors, TensorVariable
@@ -63,26 +59,18 @@ class CumOp(Op):
     def pullback(self, inputs: Tensors, outputs: Tensors, cotangents: Tensors) -> Tensors:
         (x,), (g,) = inputs, cotangents
         if self.mode == "add":
-            backwards = (*[slice(None)] * (self.axis or 0), slice(None, None, -1))
-            return [CumOp(self.axis, "add")(g[backwards])[backwards]]
-        x, out, g = (self._at_the_end(v) for v in (x, outputs[0], g))
-        later = LinearRecurrence(reverse=True)(conjugate(x), g)
-        return [self._back(conjugate(_before(out)) * later)]
+            return [self._reverse(g)]
+        return [self._reverse(g * conjugate(outputs[0])) / conjugate(x)]
+
+    def _reverse(self, g: TensorVariable) -> TensorVariable:
+        """Cumulative sums of ``g`` from the end of the axis."""
+        backwards = (*[slice(None)] * (self.axis or 0), slice(None, None, -1))
+        return CumOp(self.axis, "add")(g[backwards])[backwards]
 
     def pushforward(self, inputs: Tensors, outputs: Tensors, tangents: Tensors) -> Tensors:
         (x,), (t,) = inputs, tangents
-        if self.mode == "add":
-            return [CumOp(self.axis, "add")(t)]
-        x, out, t = (self._at_the_end(v) for v in (x, outputs[0], t))
-        return [self._back(LinearRecurrence()(x, _before(out) * t))]
-
-    def _at_the_end(self, x: TensorVariable) -> TensorVariable:
-        """``x`` with the axis as the last one."""
-        return moveaxis(x, self.axis or 0, -1)
-
-    def _back(self, x: TensorVariable) -> TensorVariable:
-        """``x`` with its last axis at its place."""
-        return moveaxis(x, -1, self.axis or 0)
+        running = CumOp(self.axis, "add")
+        return [running(t) if self.mode == "add" else outputs[0] * running(t / x)]
 
     # ----- batching
     def vectorize_node(self, node: Apply, *batched_inputs: TensorVariable) -> Apply:
@@ -100,11 +88,6 @@ class CumOp(Op):
         return f"Cum{'sum' if self.mode == 'add' else 'prod'}{{axis={self.axis}}}"
 
 
-def _before(products: TensorVariable) -> TensorVariable:
-    """The cumulative products without the last factor of each."""
-    return concatenate([ones_like(products[..., :1]), products[..., :-1]], axis=-1)
-
-
 def cumsum(x: TensorLike, axis: int | None = None) -> TensorVariable:
     """Cumulative sums along an axis, in the dtype of ``x``; None flattens.
 
@@ -116,7 +99,10 @@ def cumsum(x: TensorLike, axis: int | None = None) -> TensorVariable:
 
 
 def cumprod(x: TensorLike, axis: int | None = None) -> TensorVariable:
-    """Cumulative products along an axis, in the dtype of ``x``; None flattens."""
+    """Cumulative products along an axis, in the dtype of ``x``; None flattens.
+
+    The derivative divides by the elements: it is not defined where one is 0.
+    """
     return CumOp(axis, "mul")(x)
 
 

@@ -19,7 +19,6 @@ from phintys.tensor import blas, fourier, reduce
 from phintys.tensor.elemwise import Elemwise
 from phintys.tensor.linalg import Cholesky, SolveTriangular
 from phintys.tensor.others import ProdOthers
-from phintys.tensor.recurrence import LinearRecurrence
 from phintys.tensor.shape import scalar_from_tensor, tensor_from_scalar
 
 RNG = np.random.default_rng(0)
@@ -46,9 +45,6 @@ STRUCTURED = {
     "Reshape": (lambda x: x.reshape((2, -1)), [M]),
     "CumOp add": (lambda x: pt.cumsum(x, axis=1), [M]),
     "CumOp mul": (lambda x: pt.cumprod(x, axis=0), [M]),
-    "CumOp mul, with zeros": (lambda x: pt.cumprod(x, axis=1), [M * (M > 0.9)]),
-    "LinearRecurrence": (LinearRecurrence(), [M, M**2]),
-    "LinearRecurrence, reverse": (LinearRecurrence(reverse=True), [M, M**2]),
     "Subtensor": (lambda x: x[1:, ::-2], [M]),
     "Subtensor, one": (lambda x: x[-1, 2], [M]),
     "IncSubtensor, set": (lambda x, y: pt.set_subtensor(x[1], y), [M, V]),
@@ -155,8 +151,7 @@ def test_two_pullbacks_give_the_pushforward(name):
 
 
 SECOND = ["PermuteRowElements", "FillDiagonal", "JoinDims", "SplitDims",
-          "CumOp mul", "CumOp mul, with zeros", "LinearRecurrence", "Prod", "Prod, with a zero",
-          "Softmax", "LogSumExp", "Dot", "Blockwise",
+          "CumOp mul", "Prod", "Prod, with a zero", "Softmax", "LogSumExp", "Dot", "Blockwise",
           "Gemm", "Max", "Join", "IncSubtensor, set", "AdvancedSubtensor", "Elemwise, broadcast",
           "Repeat", "Reshape", "Cholesky", "SolveTriangular"]  # fmt: skip
 

@@ -34,7 +34,6 @@ from phintys.tensor.linalg.decomposition.cholesky import Cholesky
 from phintys.tensor.linalg.solvers.triangular import SolveTriangular
 from phintys.tensor.others import ProdOthers
 from phintys.tensor.ranges import ARange, ARangeLength
-from phintys.tensor.recurrence import LinearRecurrence
 from phintys.tensor.reduce import CAReduce, ProdWithoutZeros
 from phintys.tensor.shape import Shape, TensorFromScalar
 from phintys.tensor.static import as_length
@@ -65,7 +64,6 @@ MORE = {
     "diagonals": lambda x, v, n: [pt.diagonal(x, k) for k in (-9, -1, 0, 2)],
     "repeat": lambda x, v, n: pt.repeat(v, pt.cast(v * 0 + 2, "int64")),
     "products of others": lambda x, v, n: ProdOthers((1,))(x, x + 1),
-    "recurrences": lambda x, v, n: [LinearRecurrence(r)(x, x + 1) for r in (False, True)],
     "cumulative": lambda x, v, n: [CumOp(0)(x), CumOp(1, "mul")(x), pt.sort(x), pt.argsort(x, 0)],
     "lengths": lambda x, v, n: list(checked_lengths([n, v.shape[0]])),
     "ranges": lambda x, v, n: [pt.arange(1, n), pt.arange(0.5, n, 1.5), pt.arange(5, -n, -2)],

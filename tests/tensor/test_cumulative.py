@@ -6,13 +6,12 @@ import shutil
 
 import numpy as np
 import pytest
-from tensor_checks import check, check_batched, check_derivatives, compiled
+from tensor_checks import check, check_batched, check_derivatives
 
 import phintys
 import phintys.tensor as pt
 from phintys.lowering.program import Scan
 from phintys.scalar.native import NATIVE_DTYPES
-from phintys.tensor.recurrence import LinearRecurrence
 
 pytestmark = pytest.mark.widths
 
@@ -112,75 +111,3 @@ def test_derivatives(mode):
 
 def test_batched():
     check_batched(lambda x: pt.cumsum(x, axis=0), [np.arange(12.0).reshape(2, 3, 2)])
-
-
-def test_derivatives_of_products_at_zeros():
-    """Any number of zeros in a row, also in the second derivative."""
-    x = np.array([[1.5, 0.0, 0.5, 2.0], [0.0, 3.0, 0.0, 0.0], [2.0, 1.0, 0.5, 0.0]])
-    for axis in (0, 1):
-        check_derivatives(lambda x, axis=axis: pt.cumprod(x, axis), [x])
-        check_derivatives(lambda x, axis=axis: _slope(x, axis), [x])
-
-
-def _slope(x, axis):
-    weights = np.arange(1.0, 13.0).reshape(3, 4)
-    return phintys.grad((pt.cumprod(x, axis) * weights).sum(), x)
-
-
-# -------------------------------------------------------------------------- recurrences
-
-
-def recurred(a, b, reverse):
-    if reverse:  # y[k] depends on y[k + 1] through a[k + 1]
-        a, b = np.roll(a, -1, -1)[..., ::-1], b[..., ::-1]
-    y = b.copy()
-    for k in range(1, y.shape[-1]):
-        y[..., k] = a[..., k] * y[..., k - 1] + b[..., k]
-    return y[..., ::-1] if reverse else y
-
-
-@pytest.mark.own_width
-@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "complex64", "complex128"])
-@pytest.mark.parametrize("mode", [*NATIVE, "FAST_COMPILE", "NUMBA", "JAX"])
-@pytest.mark.filterwarnings("ignore:Numba has no values")
-def test_recurrences(mode, dtype):
-    a, b = (pt.tensor(name, dtype=dtype, shape=(None, None)) for name in "ab")
-    outputs = [
-        LinearRecurrence(reverse)(*given)
-        for reverse in (False, True)
-        for given in ((a, b), (a[:, ::2], b[:, ::2]), (a.T, b.T))
-    ]
-    f = compiled(mode, [a, b], outputs)
-    rng = np.random.default_rng(3)
-    for shape in SHAPES:
-        x, y = ((rng.normal(size=shape) + 1j * rng.normal(size=shape)) for _ in range(2))
-        x, y = (v.astype(dtype) if dtype[0] == "c" else v.real.astype(dtype) for v in (x, y))
-        found = iter(f(x, y))
-        for reverse in (False, True):
-            for u, v in ((x, y), (x[:, ::2], y[:, ::2]), (x.T, y.T)):
-                one = next(found)
-                assert one.dtype == dtype
-                rtol = {"float16": 0.1, "float32": 1e-3, "complex64": 1e-3}.get(dtype, 1e-10)
-                np.testing.assert_allclose(one, recurred(u, v, reverse), rtol=rtol, atol=rtol)
-    with pytest.raises(ValueError):
-        f(np.ones((2, 3), dtype), np.ones((2, 4), dtype))
-
-
-def test_the_first_factor_is_not_used():
-    a, b = np.array([np.inf, 2.0, np.nan]), np.array([1.0, 2.0, 3.0])
-    check(LinearRecurrence(), lambda a, b: np.array([1.0, 4.0, np.nan]), [a, b])
-    check(
-        LinearRecurrence(reverse=True), lambda a, b: np.array([7.0, 5.0, 3.0]),
-        [np.array([np.inf, 1.2, 1.0]), b],
-    )  # fmt: skip
-
-
-def test_batches_and_wrong_inputs_of_recurrences():
-    rng = np.random.default_rng(3)
-    for reverse in (False, True):
-        check_batched(LinearRecurrence(reverse), [rng.normal(size=5), rng.normal(size=5)])
-        op, fixed = LinearRecurrence(reverse), rng.normal(size=(2, 5))
-        check_batched(lambda b, op=op, fixed=fixed: op(fixed, b), [fixed + 1])
-    for given in ((pt.dvector(), pt.dmatrix()), (pt.lvector(), pt.lvector()), (1.0, 2.0)):
-        with pytest.raises(TypeError, match="floating tensors of one rank"):
-            LinearRecurrence()(*given)

@@ -72,7 +72,6 @@ VALUES = {
     "side": ["left", "right"],
     "inverse": FLAG,
     "return_index": FLAG,
-    "reverse": FLAG,
     "return_inverse": FLAG,
     "return_counts": FLAG,
     "Unique.axis": [None, 0, 1],

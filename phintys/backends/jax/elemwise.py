@@ -30,7 +30,6 @@ from phintys.scalar.dtypes import is_complex, kind
 from phintys.scalar.op import ScalarOp
 from phintys.tensor.cumulative import CumOp
 from phintys.tensor.elemwise import DimShuffle, Elemwise
-from phintys.tensor.recurrence import LinearRecurrence
 from phintys.tensor.reduce import Argmax, CAReduce, Max, Min, ProdWithoutZeros
 from phintys.tensor.special import LogSoftmax, LogSumExp, Softmax
 
@@ -264,26 +263,6 @@ def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
         running = jax.lax.cummax if op.mode == "add" else jax.lax.cummin
         return lambda x: running(astype(x, "uint8"), axis=op.axis).astype("bool")
     return lambda x: function(x, axis=op.axis, dtype=dtype)
-
-
-@jax_funcify.register(LinearRecurrence)
-def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
-    def step(y: Any, given: Any) -> Any:
-        factor, term = given
-        y = factor * y + term
-        return y, y
-
-    def compute(a: Any, b: Any) -> Any:
-        check_shapes(node, [a, b])
-        a, b = jnp.moveaxis(a, -1, 0), jnp.moveaxis(b, -1, 0)
-        parts = [jnp.zeros_like(a[:1]), a[1:]]  # the first factor is not used
-        factors = jnp.concatenate(parts[::-1] if op.reverse else parts)
-        _, y = jax.lax.scan(
-            step, jnp.zeros_like(b, shape=b.shape[1:]), (factors, b), reverse=op.reverse
-        )
-        return jnp.moveaxis(y, 0, -1)
-
-    return compute
 
 
 # ---------------------------------------------------------------------------------- softmax

@@ -18,7 +18,6 @@ from phintys.backends.numba.scalar import has_source, is_built_in, literal, scal
 from phintys.graph.variable import Apply
 from phintys.scalar.op import TABLE
 from phintys.tensor.cumulative import CumOp
-from phintys.tensor.recurrence import LinearRecurrence
 from phintys.tensor.reduce import Argmax, CAReduce, Max, Min
 from phintys.tensor.special import LogSoftmax, LogSumExp, Softmax
 
@@ -110,25 +109,6 @@ def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
     ]
     body = ["out = x.copy()", *axes.over(axes.kept, inner), "return out"]
     return compiled(define("running", ["x"], body), **env)
-
-
-@numba_funcify.register(LinearRecurrence)
-def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
-    letters = [f"i{k}" for k in range(node.outputs[0].type.ndim - 1)]
-    here, before, factor = (", ".join([*letters, k]) for k in ("k", "before", "factor"))
-    places = "n - 1 - i, n - i, n - i" if op.reverse else "i, i - 1, i"
-    inner = [
-        f"k, before, factor = {places}",
-        f"if i > 0: out[{here}] += a[{factor}] * out[{before}]",
-    ]
-    lengths = [*(f"b.shape[{k}]" for k in range(len(letters))), "n"]
-    body = [
-        "if a.shape != b.shape: raise ValueError('Lengths do not agree.')",
-        f"out, n = b.copy(), b.shape[{len(letters)}]",
-        *nested([*letters, "i"], lengths, inner),
-        "return out",
-    ]
-    return compiled(define("recurrence", ["a", "b"], body))
 
 
 # ---------------------------------------------------------------------------------- softmax
