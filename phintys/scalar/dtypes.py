@@ -96,6 +96,13 @@ def float_of(dtype: str) -> str:
     return "float32" if np.dtype(dtype).itemsize <= 2 else "float64"
 
 
+def total_of(dtype: str) -> str:
+    """The dtype of sums and products, as in NumPy: 64 bits for integers and bools."""
+    if dtype in BOOL + SIGNED:
+        return "int64"
+    return "uint64" if dtype in UNSIGNED else dtype
+
+
 def real_of(dtype: str) -> str:
     """The dtype of the real part; real dtypes are unchanged."""
     return {"complex64": "float32", "complex128": "float64"}.get(dtype, dtype)

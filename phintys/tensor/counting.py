@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,14 +18,15 @@ from phintys.tensor.convert import as_tensor_variable
 from phintys.tensor.creation import zeros
 from phintys.tensor.elemwise import cast, functions, zeros_of
 from phintys.tensor.index import inc_subtensor
+from phintys.tensor.lengths import checked_lengths
 from phintys.tensor.ranges import linspace
 from phintys.tensor.reduce import max as max_over
 from phintys.tensor.reduce import min as min_over
 from phintys.tensor.reduce import sum as sum_over
 from phintys.tensor.reshape import flatten, reshape
 from phintys.tensor.search import searchsorted
-from phintys.tensor.shape import length, normalize_axis_tuple, shape_tuple
-from phintys.tensor.static import as_length
+from phintys.tensor.shape import length, normalize_axis_tuple, shape_tuple, specify_shape
+from phintys.tensor.static import as_length, known_constant, known_length
 from phintys.tensor.type import typed_node
 
 __all__ = ["bincount", "histogram", "unique"]
@@ -61,7 +63,8 @@ class Unique(Op):
         axis: int | None = None,
     ) -> None:
         self.return_index, self.return_inverse = bool(return_index), bool(return_inverse)
-        self.return_counts, self.axis = bool(return_counts), None if axis is None else int(axis)
+        self.return_counts = bool(return_counts)
+        self.axis = None if axis is None else operator.index(axis)
 
     def make_node(self, x: Any) -> Apply:
         x = as_tensor_variable(x)
@@ -147,7 +150,8 @@ def unique(
     return_counts : also how often each of them occurs
     axis : None: elements of the flattened tensor
 
-    A list if more than one result is asked for.  ValueError if the axis is out of range.
+    A list if more than one result is asked for.  ValueError if the axis is out of range, TypeError
+    if it is no integer.
 
     >>> import phintys.tensor as pt
     >>> values, counts = pt.unique(pt.as_tensor([3, 1, 3]), return_counts=True)
@@ -175,7 +179,8 @@ def bincount(
 
     Raises
     ------
-    TypeError if ``x`` is not an integer vector; ShapeError at run time for negative numbers.
+    TypeError if ``x`` is not an integer vector.  ValueError for negative numbers, a negative
+    ``minlength``, or weights of another length, at run time if that is not known before.
 
     >>> import phintys.tensor as pt
     >>> pt.bincount([1, 1, 3]).eval()
@@ -188,14 +193,27 @@ def bincount(
         raise TypeError(f"bincount counts the elements of integer vectors; {x} is {x.type}.")
     x = cast(x, "int64")
     least, greatest = min_over(x, initial=np.inf), max_over(x, initial=-np.inf)
-    size = functions.maximum(greatest + 1, as_length(0 if minlength is None else minlength))
+    (minlength,) = checked_lengths([as_length(0 if minlength is None else minlength)])
+    size = functions.maximum(greatest + 1, minlength)
     # a negative element becomes the length of the result, which is an error
     size = functions.switch(functions.lt(least, 0), least, size)
-    values = as_tensor_variable(1 if weights is None else weights)
-    dtype = "int64" if weights is None or values.type.dtype == "bool" else values.type.dtype
-    if weights is not None and values.type.ndim != 1:
-        raise TypeError(f"The weights of bincount are a vector; {values} is {values.type}.")
-    return inc_subtensor(zeros((size,), dtype)[x], cast(values, dtype))
+    if weights is not None:
+        weights = as_tensor_variable(weights)
+        if weights.type.ndim != 1:
+            raise TypeError(f"The weights of bincount are a vector; {weights} is {weights.type}.")
+    return _weighted_counts(x, size, weights)
+
+
+def _weighted_counts(places: Any, size: Any, weights: Any) -> Any:
+    """How often each position below ``size`` occurs, or the sums of the weights that occur there.
+
+    ``places`` is a vector, ``weights`` None or a vector of its length (checked).
+    """
+    if weights is None:
+        return inc_subtensor(zeros((size,), "int64")[places], 1)
+    weights = specify_shape(weights, [length(places, 0)])
+    dtype = "int64" if weights.type.dtype == "bool" else weights.type.dtype
+    return inc_subtensor(zeros((size,), dtype)[places], cast(weights, dtype))
 
 
 # ============================================================================= histogram
@@ -212,35 +230,53 @@ def histogram(
     bins : the number of intervals of equal length, or a vector of ascending edges; an interval has
         its lower edge, the last one both
     range : the first and the last edge for a number of intervals; None: the least and the greatest
-        element (0 and 1 if there are none), half a unit apart from it if they are equal
+        element (0 and 1 if there are none), half a unit apart from it if they are equal.  If one
+        of them is NaN or infinite, the edges are NaN
     density : return the density instead, whose integral is 1
     weights : tensor in the shape of ``a``: the sums of weights, in their dtype
 
     Returns
     -------
-    list : the counts (int64), and the edges
+    list : the counts (int64), and the edges: the given ones, or numbers of the dtype of ``a``
+        (floatX, or float64 where it is needed, for integers and bools)
+
+    Raises
+    ------
+    TypeError if ``bins`` is a number but no integer; ValueError if it has more than one dimension,
+    is known to be less than 1, or the range is known to be in descending order; ShapeError if the
+    weights have another shape, at run time if that is not known before.
 
     >>> import phintys.tensor as pt
     >>> counts, edges = pt.histogram([1.0, 2.0, 2.5, 4.0], bins=3)
     >>> counts.eval(), edges.eval()
     (array([1, 2, 1]), array([1., 2., 3., 4.]))
     """
-    a = flatten(as_tensor_variable(a))
-    bins = as_tensor_variable(bins)
-    edges = bins if bins.type.ndim else linspace(*_range(a, range), bins + 1)
-    if edges.type.ndim != 1:
+    a = as_tensor_variable(a)
+    if weights is not None:
+        weights = flatten(specify_shape(weights, shape_tuple(a)))
+    a, bins = flatten(a), as_tensor_variable(bins)
+    if bins.type.ndim > 1:
         raise ValueError(f"The bins of histogram are a number or a vector; {bins} is {bins.type}.")
+    edges = bins if bins.type.ndim else _even_edges(a, as_length(bins), range)
     count = length(edges, 0)
     # 0 below the first edge, count above the last one and for NaN
     places = searchsorted(edges, a, side="right")
     places = functions.switch(functions.eq(a, edges[-1]), count - 1, places)
-    values = as_tensor_variable(1 if weights is None else weights)
-    dtype = "int64" if weights is None or values.type.dtype == "bool" else values.type.dtype
-    values = cast(values if weights is None else flatten(values), dtype)
-    found = inc_subtensor(zeros((count + 1,), dtype)[places], values)[1:-1]
+    found = _weighted_counts(places, count + 1, weights)[1:-1]
     if density:
         found = found / (edges[1:] - edges[:-1]) / sum_over(found)
     return [found, edges]
+
+
+def _even_edges(a: Any, bins: Any, given: Any) -> Any:
+    """The edges of a number of intervals of equal length."""
+    known = known_length(bins)
+    if known is not None and known < 1:
+        raise ValueError(f"A histogram has at least one interval, not {known}.")
+    dtype = a.type.dtype
+    if dtypes.is_discrete(dtype):
+        dtype = dtypes.upcast(dtype, config.floatX)
+    return linspace(*_range(a, given), bins + 1, dtype=dtype)
 
 
 def _range(a: Any, given: Any) -> tuple[Any, Any]:
@@ -251,7 +287,10 @@ def _range(a: Any, given: Any) -> tuple[Any, Any]:
         extremes = max_over(a, initial=-np.inf), min_over(a, initial=np.inf)
         high, low = (functions.switch(empty, k, x) for k, x in zip((1, 0), extremes))
     else:
-        low, high = given
-    low, high = (cast(as_tensor_variable(x), dtype) for x in (low, high))
+        low, high = map(as_tensor_variable, given)
+        known: list[Any] = [known_constant(low), known_constant(high)]
+        if None not in known and known[0] > known[1]:
+            raise ValueError(f"The range {given} of a histogram is in descending order.")
+    low, high = cast(low, dtype), cast(high, dtype)
     half = functions.switch(functions.eq(low, high), 0.5, 0.0)
     return low - half, high + half

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -51,6 +51,10 @@ class Fourier(Op):
     handles_missing = False
 
     def __init__(self, kind: Kind, axis: int, norm: Norm = "backward") -> None:
+        if kind not in get_args(Kind):
+            raise ValueError(f"The kind is one of {', '.join(get_args(Kind))}; not {kind!r}.")
+        if axis < 0:
+            raise ValueError(f"The axis of Fourier is not negative, got {axis}.")
         if norm not in SWAPPED:
             raise ValueError(f"The norm is one of {', '.join(SWAPPED)}; not {norm!r}.")
         self.kind: Kind = kind
@@ -146,7 +150,7 @@ def fft(x: Any, n: Any = None, axis: int = -1, norm: Norm = "backward") -> Any:
     norm : ``"backward"``: no factor; ``"forward"``: ``1 / n``; ``"ortho"``: ``1 / sqrt(n)``
 
     The result is complex.  ValueError if the axis is out of range, the norm unknown or ``n`` not
-    positive.
+    positive; TypeError if ``n`` is no integer.
 
     >>> import phintys.tensor as pt
     >>> from phintys.tensor.fourier import fft

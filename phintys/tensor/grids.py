@@ -56,7 +56,7 @@ def tril_indices(n: Any, k: Any = 0, m: Any = None) -> tuple[Any, Any]:
 
 def triu_indices(n: Any, k: Any = 0, m: Any = None) -> tuple[Any, Any]:
     """The rows and columns of the elements on and above a diagonal; see `tril_indices`."""
-    below = tri(n, m, as_tensor_variable(k) - 1, dtype="bool")
+    below = tri(n, m, as_length(k) - 1, dtype="bool")
     rows, columns = nonzero(functions.invert(below))
     return rows, columns
 

@@ -11,7 +11,7 @@ from phintys.tensor.convert import as_tensor_variable
 from phintys.tensor.elemwise import cast, functions
 from phintys.tensor.join import concatenate
 from phintys.tensor.search import searchsorted
-from phintys.tensor.shape import length
+from phintys.tensor.shape import length, specify_shape
 from phintys.tensor.sort import argsort
 from phintys.tensor.static import as_length
 
@@ -22,24 +22,30 @@ valid_methods = get_args(InterpolationMethod)
 
 
 def _points(x: Any, y: Any) -> tuple[Any, Any]:
-    """Points and values as vectors of a floating dtype."""
+    """Points and values as vectors of a floating dtype and of one length (checked)."""
     found: list[Any] = []
     for v in map(as_tensor_variable, (x, y)):
         if v.type.ndim != 1:
             raise ValueError(f"Points and values are vectors; {v} has type {v.type}.")
         found.append(cast(v, dtypes.upcast(v.type.dtype, config.floatX)))
-    return found[0], found[1]
+    return found[0], specify_shape(found[1], [length(found[0], 0)])
 
 
-def _line(x: Any, xp: Any, fp: Any, left: Any) -> tuple[Any, Any]:
+def _line(x: Any, xp: Any, fp: Any, left: Any) -> Any:
     """Values at ``x`` on the lines through the points ``left`` and the ones after them.
 
-    Also the values at the points ``left``; the last point has a horizontal line.
+    The last point has a horizontal line.  Where infinities make the value NaN, it is that of the
+    point ``left`` if ``x`` is there, else computed from the point on the right, as in NumPy.
     """
     right = functions.minimum(left + 1, length(xp, 0) - 1)
-    gap = xp[right] - xp[left]
-    gap = functions.switch(functions.eq(gap, 0), cast(1, gap.type.dtype), gap)
-    return fp[left] + (fp[right] - fp[left]) / gap * (x - xp[left]), fp[left]
+    (x0, f0), (x1, f1) = ((xp[k], fp[k]) for k in (left, right))
+    gap = functions.switch(functions.eq(x0, x1), cast(1, xp.type.dtype), x1 - x0)
+    slope = (f1 - f0) / gap
+    from_left, from_right = f0 + slope * (x - x0), f1 + slope * (x - x1)
+    is_flat = functions.and_(functions.isnan(from_right), functions.eq(f0, f1))
+    limit = functions.switch(functions.or_(functions.eq(x, x0), is_flat), f0, from_right)
+    undefined = functions.and_(functions.isnan(from_left), functions.eq(x, x))
+    return functions.switch(undefined, limit, from_left)
 
 
 def interp(
@@ -54,7 +60,10 @@ def interp(
     left, right : the values before the first and after the last point; None: those at these points
     period : the period of ``x``; ``left`` and ``right`` are not used then
 
-    ValueError if ``xp`` or ``fp`` is not a vector.  IndexError at run time for no points.
+    ValueError if ``xp`` or ``fp`` is not a vector; ShapeError if their lengths differ, at run time
+    if they are not known before.  IndexError at run time for no points.
+
+    The derivative with respect to ``x`` at a point is the slope of the line on its right.
 
     >>> import phintys.tensor as pt
     >>> pt.interp([0.5, 1.25, 3.0], [0.0, 1.0, 2.0], [3.0, 5.0, 4.0]).eval()
@@ -64,7 +73,7 @@ def interp(
     x = cast(x, dtypes.upcast(x.type.dtype, config.floatX))
     xp, fp = _points(xp, fp)
     if period is not None:
-        period = functions.abs(as_tensor_variable(period))
+        period = functions.abs(cast(as_tensor_variable(period), xp.type.dtype))
         x, xp, left, right = functions.mod(x, period), functions.mod(xp, period), None, None
         order = argsort(xp, stable=True)
         xp, fp = xp[order], fp[order]
@@ -72,8 +81,7 @@ def interp(
         fp = concatenate([fp[-1:], fp, fp[:1]])
     last = length(xp, 0) - 1
     place = functions.clip(searchsorted(xp, x, side="right") - 1, as_length(0), last)
-    found, at_point = _line(x, xp, fp, place)
-    found = functions.switch(functions.eq(x, xp[place]), at_point, found)
+    found = _line(x, xp, fp, place)
     before = fp[0] if left is None else as_tensor_variable(left)
     after = fp[-1] if right is None else as_tensor_variable(right)
     found = functions.switch(functions.gt(x, xp[-1]), after, found)
@@ -101,7 +109,8 @@ def interpolate1d(
     extrapolate : outside the points, use the first or the last interval, for the methods
         ``"linear"`` and ``"mean"``, or the first or the last value
 
-    ValueError for another method, or if the points are not vectors.
+    ValueError for another method, or if the points are not vectors; ShapeError if there are more or
+    fewer values than points, at run time if that is not known before.
 
     >>> import phintys.tensor as pt
     >>> f = pt.interpolate1d([0.0, 1.0, 2.0], [3.0, 5.0, 4.0])
@@ -138,5 +147,5 @@ def _between(x: Any, xp: Any, fp: Any, place: Any, method: str) -> Any:
         return fp[functions.switch(is_first, first, second)]
     first = functions.minimum(first, functions.maximum(last - 1, zero))
     if method == "linear":
-        return _line(x, xp, fp, first)[0]
+        return _line(x, xp, fp, first)
     return (fp[first] + fp[functions.minimum(first + 1, last)]) / 2.0

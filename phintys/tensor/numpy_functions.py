@@ -14,7 +14,7 @@ import numpy as np
 import phintys.tensor as pt
 from phintys.scalar import dtypes
 from phintys.tensor.convert import as_tensor_variable
-from phintys.tensor.elemwise import cast, functions
+from phintys.tensor.elemwise import axis_of, cast, functions
 from phintys.tensor.shape import length, product, shape_tuple
 from phintys.tensor.variable import TensorVariable
 
@@ -30,6 +30,8 @@ __all__ = [
     "concatenate",
     "copy",
     "count_nonzero",
+    "cumprod",
+    "cumsum",
     "dstack",
     "fliplr",
     "flipud",
@@ -43,6 +45,7 @@ __all__ = [
     "ndim",
     "result_type",
     "roll",
+    "round",
     "shape",
     "size",
     "split",
@@ -114,7 +117,7 @@ def shape(a: Any) -> Any:
 def size(a: Any, axis: int | None = None) -> Any:
     """The number of elements, or the length of an axis, a symbolic integer."""
     a = as_tensor_variable(a)
-    return product(shape_tuple(a)) if axis is None else length(a, axis % a.type.ndim)
+    return product(shape_tuple(a)) if axis is None else length(a, axis_of(axis, a.type.ndim))
 
 
 def result_type(*arrays_and_dtypes: Any) -> np.dtype[Any]:
@@ -174,9 +177,36 @@ def clip(a: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max: 
     return a if high is None else functions.minimum(a, high)
 
 
+def round(a: Any) -> Any:
+    """The nearest integers, half to even; of complex numbers, of both parts."""
+    a = as_tensor_variable(a)
+    if dtypes.is_discrete(a.type.dtype):
+        return a
+    if not dtypes.is_complex(a.type.dtype):
+        return functions.round_half_to_even(a)
+    parts = functions.real(a), functions.imag(a)
+    return cast(functions.complex(*map(functions.round_half_to_even, parts)), a.type.dtype)
+
+
 def count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
     """The number of elements that are not 0, over axes."""
     return pt.sum(functions.neq(a, 0), axis, dtype="int64", keepdims=keepdims)
+
+
+def cumsum(a: Any, axis: int | None = None, dtype: Any = None) -> Any:
+    """Cumulative sums; 64 bit for integers and bools, unless a dtype is given."""
+    return pt.cumsum(_as_total(a, dtype), axis)
+
+
+def cumprod(a: Any, axis: int | None = None, dtype: Any = None) -> Any:
+    """Cumulative products; 64 bit for integers and bools, unless a dtype is given."""
+    return pt.cumprod(_as_total(a, dtype), axis)
+
+
+def _as_total(a: Any, dtype: Any) -> Any:
+    """``a`` in the dtype of its sums and products."""
+    a = as_tensor_variable(a)
+    return cast(a, dtypes.total_of(a.type.dtype) if dtype is None else dtype)
 
 
 def inner(a: Any, b: Any) -> Any:
@@ -257,7 +287,7 @@ def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
     ary = as_tensor_variable(ary)
     if isinstance(indices_or_sections, int | np.integer):
         count = int(indices_or_sections)
-        size = length(ary, axis % ary.type.ndim) // count
+        size = length(ary, axis_of(axis, ary.type.ndim)) // count
         return pt.split(ary, [size] * count, n_splits=count, axis=axis)
     bounds = [None, *indices_or_sections, None]
     return [ary[pt.slice_at_axis(slice(start, stop), axis)] for start, stop in pairwise(bounds)]
@@ -302,10 +332,16 @@ def flipud(m: Any) -> Any:
 
 
 def roll(a: Any, shift: Any, axis: Any = None) -> Any:
-    """Elements shifted along one axis or several, wrapping around."""
-    if not isinstance(axis, Sequence):
-        return pt.roll(a, shift, axis)
-    shifts = shift if isinstance(shift, Sequence) else [shift] * len(axis)
-    for count, along in zip(shifts, axis, strict=True):
-        a = pt.roll(a, count, along)
+    """Elements shifted along one axis or several, wrapping around.
+
+    One shift is for all axes, and several shifts along one axis are added.
+    """
+    a = as_tensor_variable(a)
+    if axis is None:
+        return pt.reshape(roll(pt.flatten(a), shift, 0), shape_tuple(a), ndim=a.type.ndim)
+    shifts, axes = (list(v) if isinstance(v, Sequence) else [v] for v in (shift, axis))
+    count = max(len(shifts), len(axes))
+    pairs = [v * count if len(v) == 1 else v for v in (shifts, axes)]
+    for n, along in zip(*pairs, strict=True):
+        a = pt.roll(a, n, along)
     return a

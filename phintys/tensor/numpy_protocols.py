@@ -45,7 +45,10 @@ REDUCTIONS: dict[str, Callable[..., Any]] = {
     "logaddexp": pt.logsumexp,
 }
 #: Accumulations of ufuncs, by name.
-ACCUMULATIONS: dict[str, Callable[..., Any]] = {"add": pt.cumsum, "multiply": pt.cumprod}
+ACCUMULATIONS: dict[str, Callable[..., Any]] = {
+    "add": numpy_functions.cumsum,
+    "multiply": numpy_functions.cumprod,
+}
 #: What to write for methods of ufuncs that have no symbolic form.
 METHODS = {
     "at": "x[i].inc(y) or x[i].set(y)",
@@ -228,11 +231,11 @@ def function_table() -> dict[str, _Function]:
 #: Functions that have the name that they have in NumPy.
 SAME_NAME = (
     "all", "allclose", "any", "argmax", "argmin", "argsort", "bincount", "broadcast_arrays",
-    "broadcast_to", "choose", "compress", "cov", "cumprod", "cumsum", "diag", "diagonal", "diff",
+    "broadcast_to", "choose", "compress", "cov", "diag", "diagonal", "diff",
     "dot", "empty_like", "expand_dims", "flatnonzero", "flip", "geomspace", "histogram", "interp",
     "isclose", "isneginf", "isposinf", "ix_", "linspace", "logspace", "matrix_transpose", "max",
     "mean", "median", "meshgrid", "min", "moveaxis", "nan_to_num", "nonzero", "ones_like", "outer",
-    "pad", "percentile", "prod", "ptp", "quantile", "ravel", "ravel_multi_index", "repeat", "round",
+    "pad", "percentile", "prod", "ptp", "quantile", "ravel", "ravel_multi_index", "repeat",
     "searchsorted", "sort", "squeeze", "stack", "sum", "swapaxes", "take", "take_along_axis",
     "tensordot", "tile", "trace", "transpose", "trapezoid", "tril", "tril_indices_from", "triu",
     "triu_indices_from", "unravel_index", "zeros_like",
@@ -241,7 +244,7 @@ SAME_NAME = (
 RENAMED: dict[str, tuple[Callable[..., Any], dict[str, str]]] = {
     "amax": (pt.max, {}),
     "amin": (pt.min, {}),
-    "around": (pt.round, {}),
+    "around": (numpy_functions.round, {}),
     "reshape": (pt.reshape, {"shape": "newshape"}),
     "std": (pt.std, {"correction": "ddof"}),
     "var": (pt.var, {"correction": "ddof"}),

@@ -9,7 +9,7 @@ import numpy as np
 
 from phintys.scalar import dtypes
 from phintys.tensor.axes import expand_dims
-from phintys.tensor.convert import as_tensor_variable
+from phintys.tensor.convert import as_tensor_variable, constant
 from phintys.tensor.creation import alloc
 from phintys.tensor.elemwise import cast, dimshuffle, functions
 from phintys.tensor.grids import ix_
@@ -63,7 +63,8 @@ def pad(
         linear_ramp               a ramp from ``end_values``, 0 by default, to the edge; integers
                                   are rounded down
         maximum minimum mean      the statistic of all elements along the axis, or of the first and
-        median                    the last ``stat_length``; rounded if the dtype is discrete
+        median                    the last ``stat_length``; rounded if the dtype is an integer, and
+                                  for bools True unless it is 0
         wrap                      the elements from the other end
         symmetric                 the elements in reverse order
         reflect                   the same without the edge
@@ -75,9 +76,9 @@ def pad(
 
     Raises
     ------
-    ValueError for another mode, arguments of other modes, negative widths, or wrong numbers of
-    pairs.  ShapeError at run time for negative widths, IndexError if elements of an empty axis are
-    needed.
+    TypeError for widths or lengths that are no integers.  ValueError for another mode, arguments of
+    other modes, negative widths, or wrong numbers of pairs.  ShapeError at run time for negative
+    widths, IndexError if elements of an empty axis are needed.
 
     >>> import phintys.tensor as pt
     >>> pt.pad([1, 2, 3], (1, 2)).eval()
@@ -206,15 +207,27 @@ def _ramp(x: Any, axis: int, widths: Pair, ends: Pair) -> Any:
     for edge, end, count in zip(_edges(x, axis), map(as_tensor_variable, ends), widths):
         i = dimshuffle(arange(count), ["x"] * axis + [0] + ["x"] * (x.type.ndim - axis - 1))
         size = functions.maximum(count, as_length(1))
-        is_exact = dtypes.is_discrete(x.type.dtype) and dtypes.is_discrete(end.type.dtype)
-        wide = "int64" if is_exact else dtypes.upcast(x.type.dtype, "float64")
-        start, stop = cast(end, wide), cast(expand_dims(edge, axis), wide)
-        rise = stop - start
-        ramp = start + (rise * i // size if is_exact else rise / size * i)
-        ramp = functions.floor(ramp) if dtypes.is_discrete(x.type.dtype) else ramp
+        ramp = _line(end, expand_dims(edge, axis), i, size, x.type.dtype)
         parts.append(cast(ramp, x.type.dtype))
     backwards = _within(parts[1], axis, slice(None, None, -1))
     return concatenate([parts[0], x, backwards], axis)
+
+
+def _line(start: Any, stop: Any, i: Any, size: Any, dtype: str) -> Any:
+    """Numbers on the line from ``start`` to ``stop``, after ``i`` of ``size`` steps.
+
+    If the dtype is discrete they are rounded down; exactly, unless ``start`` and ``stop`` are too
+    far apart for int64, or one of them is a float or uint64.
+    """
+    given = {dtype, start.type.dtype}
+    if "uint64" in given or not all(map(dtypes.is_discrete, given)):
+        wide = dtypes.upcast(dtype, "float64")
+        start, stop = cast(start, wide), cast(stop, wide)
+        line = start + (stop - start) / size * i
+        return functions.floor(line) if dtypes.is_discrete(dtype) else line
+    start, stop = cast(start, "int64"), cast(stop, "int64")
+    whole, rest = (stop - start) // size, (stop - start) % size
+    return start + whole * i + rest * i // size  # (stop - start) * i may overflow
 
 
 def _flat(x: Any, axis: int, widths: Pair, mode: str, lengths: Pair) -> Any:
@@ -227,7 +240,7 @@ def _flat(x: Any, axis: int, widths: Pair, mode: str, lengths: Pair) -> Any:
             taken = functions.minimum(taken, n)
             part = _within(x, axis, slice(n - taken, None) if at_end else slice(None, taken))
         found = STATISTICS[mode](part, axis=axis, keepdims=True)
-        if dtypes.is_discrete(x.type.dtype) and mode in ("mean", "median"):
+        if x.type.dtype in dtypes.INTEGER and mode in ("mean", "median"):
             found = functions.round_half_to_even(found)
         parts.append(_spread(cast(found, x.type.dtype), x, axis, count))
     return concatenate([parts[0], x, parts[1]], axis)
@@ -266,6 +279,7 @@ def _odd(x: Any, axis: int, widths: Pair, mode: str) -> Any:
     mirrored, number = dimshuffle(mirrored, order), dimshuffle(number, order)
     values = x[(*[slice(None)] * axis, found)]
     first, last = (expand_dims(v, axis) for v in _edges(x, axis))
-    values = functions.switch(mirrored, 2 * last - values, values)
-    rise = 2 * cast(number, x.type.dtype) * (last - first)
+    two = constant(2, dtype=x.type.dtype)
+    values = functions.switch(mirrored, two * last - values, values)
+    rise = two * cast(number, x.type.dtype) * (last - first)
     return cast(functions.switch(functions.eq(number, 0), values, values + rise), x.type.dtype)

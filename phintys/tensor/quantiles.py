@@ -55,7 +55,8 @@ def median(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
     axis : axes to reduce over; None means all
     keepdims : keep the axes with length 1
 
-    NaN if any element is NaN.  IndexError at run time for no elements.
+    NaN if any element is NaN.  IndexError at run time for no elements.  The derivative with respect
+    to two middle elements is 1/2 each, also if they are equal.
 
     >>> import phintys.tensor as pt
     >>> pt.median([[1.0, 5.0, 2.0], [4.0, 3.0, 9.0]], axis=1).eval()
@@ -66,8 +67,8 @@ def median(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
     high = count // 2
     low = functions.maximum(as_length(0), (count - 1) // 2)
     first, second = ordered[..., low], ordered[..., high]
-    # the sum of two large numbers overflows, and the difference of equal infinities is NaN
-    middle = functions.switch(functions.eq(first, second), first, first * 0.5 + second * 0.5)
+    total = first + second  # the sum of two large numbers overflows
+    middle = functions.switch(functions.isinf(total), first * 0.5 + second * 0.5, total * 0.5)
     found = _or_nan(cast(middle, ordered.type.dtype), ordered)
     return keep_dims(found, axes) if keepdims else found
 
@@ -115,7 +116,9 @@ def quantile(
     # from the nearer end, as NumPy does, so that both ends are exact
     part, step = cast(part, ordered.type.dtype), above - below
     near = functions.switch(functions.ge(part, 0.5), above - step * (1 - part), below + step * part)
-    found = functions.switch(functions.eq(below, above), below, near)
+    # the difference of equal infinities is NaN
+    is_infinite = functions.and_(functions.eq(below, above), functions.isinf(below))
+    found = functions.switch(is_infinite, below, near)
     found = _or_nan_along(found, ordered, q.type.ndim)
     axes_of_q = range(last, last + q.type.ndim)
     found = moveaxis(found, tuple(axes_of_q), tuple(range(q.type.ndim)))

@@ -307,17 +307,17 @@ def identity_like(x: TensorLike, dtype: DTypeLike | None = None) -> TensorVariab
     return eye(length(x, 0), length(x, 1), dtype=dtype or x.type.dtype)
 
 
-def _below(n: TensorLike, m: TensorLike, k: TensorLike) -> TensorVariable:
-    """Whether elements of an n by m matrix lie on or below the diagonal with offset ``k``."""
-    rows, columns = expand_dims(arange(n), 1), expand_dims(arange(m), 0)
-    return functions.ge(rows + k, columns)
+def _offsets(n: TensorLike, m: TensorLike) -> TensorVariable:
+    """For each element of an n by m matrix the offset of its diagonal: column minus row."""
+    return expand_dims(arange(m), 0) - expand_dims(arange(n), 1)
 
 
 def tri(
     N: Length, M: Length | None = None, k: TensorLike = 0, dtype: DTypeLike | None = None
 ) -> TensorVariable:
     """A matrix of ones on and below the diagonal with offset ``k``; dtype floatX unless given."""
-    return cast(_below(N, N if M is None else M, k), config.floatX if dtype is None else dtype)
+    n, m = shape_entries([N, N if M is None else M], "matrix size")
+    return cast(functions.ge(k, _offsets(n, m)), config.floatX if dtype is None else dtype)
 
 
 def tril(m: TensorLike, k: TensorLike = 0) -> TensorVariable:
@@ -341,10 +341,9 @@ def _triangle(m: TensorLike, k: TensorLike, lower: bool) -> TensorVariable:
     if m.type.ndim < 2:
         raise ValueError(f"A triangle needs at least 2 dimensions; {m} has {m.type.ndim}.")
     rows, columns = length(m, m.type.ndim - 2), length(m, m.type.ndim - 1)
-    zero = convert.constant(0, dtype=m.type.dtype)
-    if lower:
-        return functions.switch(_below(rows, columns, k), m, zero)
-    return functions.switch(_below(rows, columns, as_tensor_variable(k) - 1), zero, m)
+    compare = functions.ge if lower else functions.le
+    kept = compare(k, _offsets(rows, columns))
+    return functions.switch(kept, m, convert.constant(0, dtype=m.type.dtype))
 
 
 # ============================================================================= linspace

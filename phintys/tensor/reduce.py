@@ -116,7 +116,7 @@ class CAReduce(Op):
 
     def _dtypes(self, given: str) -> tuple[str, str]:
         """The dtypes of the result and of the accumulator."""
-        out = self.dtype or (_widest(given) if self.upcast_discrete_output else given)
+        out = self.dtype or (dtypes.total_of(given) if self.upcast_discrete_output else given)
         acc = self.acc_dtype or self._default_accumulator(given, out)
         if self.acc_dtype and dtypes.upcast(given, acc) != acc:
             raise TypeError(
@@ -133,7 +133,7 @@ class CAReduce(Op):
         if not self.upcast_discrete_output:
             return out
         if dtypes.is_discrete(given):
-            return _widest(given)
+            return dtypes.total_of(given)
         common = dtypes.upcast(given, out)
         if dtypes.is_complex(common):
             return "complex128"
@@ -270,12 +270,6 @@ def _op(
     """The reduction with these parameters, from `_decided`; ``floatX`` is resolved now."""
     dtype, acc_dtype = (None if d is None else dtypes.as_dtype(d) for d in (dtype, acc_dtype))
     return _decided(cls, axis_tuple(axis), dtype, acc_dtype, *others)
-
-
-def _widest(dtype: str) -> str:
-    if dtype in dtypes.BOOL + dtypes.SIGNED:
-        return "int64"
-    return "uint64" if dtype in dtypes.UNSIGNED else dtype
 
 
 def keep_dims(x: Variable, axes: tuple[int, ...]) -> TensorVariable:

@@ -16,11 +16,13 @@ from phintys.scalar import dtypes
 from phintys.tensor.aliases import Side
 from phintys.tensor.blockwise import Blockwise
 from phintys.tensor.convert import as_tensor_variable
-from phintys.tensor.elemwise import cast
+from phintys.tensor.elemwise import cast, functions
 from phintys.tensor.index import take_along_axis
+from phintys.tensor.ranges import arange
 from phintys.tensor.reshape import flatten
-from phintys.tensor.shape import normalize_axis_tuple
+from phintys.tensor.shape import length, normalize_axis_tuple
 from phintys.tensor.sort import argsort
+from phintys.tensor.static import as_length, known_length
 from phintys.tensor.type import typed_node
 
 __all__ = ["argtopk", "searchsorted", "topk", "topk_and_argtopk"]
@@ -168,33 +170,42 @@ def searchsorted(x: Any, v: Any, side: Side = "left", sorter: Any = None) -> Any
 
 
 def topk_and_argtopk(
-    x: Any, kth: int, axis: int | None = -1, sorted: bool = True, idx_dtype: str = "int64"
+    x: Any, kth: Any, axis: int | None = -1, sorted: bool = True, idx_dtype: str = "int64"
 ) -> list[Any]:
     """The results of `topk` and `argtopk`."""
     x = as_tensor_variable(x)
     if axis is None:
         x, axis = flatten(x), 0
     (axis,) = normalize_axis_tuple(axis, x.type.ndim)
-    if kth == 0:
-        raise ValueError("kth is the number of elements; it cannot be 0.")
-    if x.type.shape[axis] is not None and abs(kth) > x.type.shape[axis]:
-        raise ValueError(f"There are no {abs(kth)} elements along axis {axis} of {x}: {x.type}.")
+    kept = _kept_positions(as_length(kth), length(x, axis))
     if dtypes.kind(idx_dtype) not in "iu":
         raise TypeError(f"Positions have an integer dtype, not {idx_dtype}.")
-    kept = slice(-1, -kth - 1, -1) if kth > 0 else slice(0, -kth)
     positions = argsort(x, axis, stable=True)[(*[slice(None)] * axis, kept)]
     return [take_along_axis(x, positions, axis), cast(positions, idx_dtype)]
 
 
+def _kept_positions(kth: Any, n: Any) -> Any:
+    """The positions of the elements of `topk` among ``n`` in ascending order, as an index."""
+    k, known = known_length(kth), known_length(n)
+    if k is None:
+        i = arange(functions.minimum(functions.abs(kth), n))
+        return functions.switch(functions.gt(kth, 0), n - 1 - i, i)
+    if k == 0:
+        raise ValueError("kth is the number of elements; it cannot be 0.")
+    if known is not None and abs(k) > known:
+        raise ValueError(f"There are no {abs(k)} elements along an axis of length {known}.")
+    return slice(-1, -k - 1, -1) if k > 0 else slice(0, -k)
+
+
 def topk(
-    x: Any, kth: int, axis: int | None = -1, sorted: bool = True, idx_dtype: str = "int64"
+    x: Any, kth: Any, axis: int | None = -1, sorted: bool = True, idx_dtype: str = "int64"
 ) -> Any:
     """The ``kth`` greatest elements along an axis, or the ``-kth`` smallest.
 
     Parameters
     ----------
     x : tensor with at least one axis
-    kth : the number of elements; negative for the smallest
+    kth : the number of elements, an integer or an integer variable; negative for the smallest
     axis : None flattens
     sorted : accepted for compatibility: the greatest elements are in descending order, the smallest
         ones in ascending order
@@ -202,8 +213,8 @@ def topk(
 
     Raises
     ------
-    ValueError if ``kth`` is 0, or known to be more than there are; at run time there are fewer
-    elements then.
+    TypeError if ``kth`` is no integer; ValueError if it is known to be 0, or more than there are.
+    At run time there are fewer elements then.
 
     >>> import phintys.tensor as pt
     >>> pt.topk([3, 1, 4, 1, 5], 2).eval()
@@ -215,7 +226,7 @@ def topk(
 
 
 def argtopk(
-    x: Any, kth: int, axis: int | None = -1, sorted: bool = True, idx_dtype: str = "int64"
+    x: Any, kth: Any, axis: int | None = -1, sorted: bool = True, idx_dtype: str = "int64"
 ) -> Any:
     """The positions of the elements of `topk`."""
     return topk_and_argtopk(x, kth, axis, sorted, idx_dtype)[1]

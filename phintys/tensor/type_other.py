@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -92,7 +93,8 @@ make_slice = MakeSlice()
 class SliceParts(Op):
     """The start, stop and step of a slice, as int64 numbers.
 
-    Numbers beyond the ends of every axis stand for a start and a stop that are None.
+    Numbers beyond the ends of every axis stand for a start and a stop that are None, or beyond
+    int64.  TypeError for parts that are no integers.
     """
 
     __props__ = ()
@@ -106,7 +108,8 @@ class SliceParts(Op):
         step = 1 if step is None else step
         ends = (0, LARGEST) if step > 0 else (LARGEST, -LARGEST)
         for cell, part, end in zip(output_storage, (start, stop, step), (*ends, 1)):
-            cell[0] = np.array(end if part is None else part, "int64")
+            number = end if part is None else operator.index(part)
+            cell[0] = np.array(min(max(number, -LARGEST), LARGEST), "int64")
 
     def connection_pattern(self, node: Apply) -> list[list[bool]]:
         return [[False] * 3]

@@ -312,6 +312,12 @@ def test_unique_counts_each_nan():
     assert xp.unique_all(xp.ones((0,))).counts.shape == (0,)
 
 
+def test_cross_takes_vectors_of_length_3():
+    for shape in ((2, 4), (2, 2), (2, 1)):
+        with pytest.raises(ValueError, match="length"):
+            xp.linalg.cross(xp.ones(shape), xp.ones(shape))
+
+
 def test_descending_order_is_stable():
     x = xp.asarray([1, 3, 1, 3])
     assert xp.argsort(x, descending=True).value.tolist() == [1, 3, 0, 2]

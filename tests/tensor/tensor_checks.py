@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 import phintys
 from phintys.graph.vectorize import vectorize_graph
 from phintys.tensor.type import TensorType
 
 MODES = ("FAST_COMPILE", "FAST_RUN")
+BACKENDS = ("FAST_COMPILE", "FAST_RUN", "C", "NUMBA", "JAX")
 RTOL = {"float16": 1e-2, "float32": 2e-5, "complex64": 2e-5}
 
 
 def symbols(values, static=False):
     """One variable per array; lengths known only with ``static``."""
     return [TensorType(v.dtype.name, v.shape if static else (None,) * v.ndim)() for v in values]
+
+
+def compiled(mode, inputs, outputs):
+    """A function in one of `BACKENDS`; the test is skipped if its package is not installed."""
+    if mode in ("NUMBA", "JAX"):
+        pytest.importorskip(mode.lower())
+    return phintys.function(inputs, outputs, mode=mode, on_unused_input="ignore")
 
 
 def evaluate(outputs, inputs=(), values=(), mode="FAST_RUN"):

@@ -72,6 +72,12 @@ def test_errors():
     x = pt.dvector("x")
     with pytest.raises(ValueError, match="norm is one of backward"):
         fourier.fft(x, norm="none")
+    with pytest.raises(ValueError, match="not negative"):
+        Fourier("fft", -1)
+    with pytest.raises(ValueError, match="kind is one of fft"):
+        Fourier("dct", 0)
+    with pytest.raises(TypeError, match="is an integer"):
+        fourier.fft(x, 2.5)
     with pytest.raises(TypeError, match="rfft transforms real numbers"):
         fourier.rfft(pt.zvector("z"))
     with pytest.raises(ValueError, match="not positive"):

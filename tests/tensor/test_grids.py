@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tensor_checks import check, check_batched, check_derivatives, evaluate
+from tensor_checks import BACKENDS, check, check_batched, check_derivatives, compiled, evaluate
 
 import phintys
 import phintys.tensor as pt
@@ -12,14 +12,7 @@ from phintys.tensor.fill_diagonal import FillDiagonal, FillDiagonalOffset
 from phintys.tensor.reshape import JoinDims, SplitDims
 from phintys.tensor.type_other import NoneSliceConst, make_slice, slicetype
 
-MODES = ["FAST_COMPILE", "FAST_RUN", "C", "NUMBA", "JAX"]
 RNG = np.random.default_rng(5)
-
-
-def compiled(mode, inputs, outputs):
-    if mode in ("NUMBA", "JAX"):
-        pytest.importorskip(mode.lower())
-    return phintys.function(inputs, outputs, mode=mode, on_unused_input="ignore")
 
 
 def assert_all_equal(found, expected):
@@ -42,8 +35,21 @@ def test_triangles_are_numpys(name):
         assert_all_equal(f(*args), numpys(*args))
         assert_all_equal(of(np.zeros((args[0], args[2]))), numpys(args[0], -1, args[2]))
     assert_all_equal([v.eval() for v in ours(3)], numpys(3))
+    for offset in (-128, 127):  # the limits of int8, the dtype of such a number
+        assert_all_equal([v.eval() for v in ours(130, offset)], numpys(130, offset))
     with pytest.raises(ValueError, match="those of matrices"):
         getattr(pt, f"{name}_from")(pt.dvector())
+
+
+@pytest.mark.parametrize("k", [-(2**63), -128, 0, 127, 2**63 - 1])
+def test_triangles_with_extreme_offsets(k):
+    ones = np.ones((130, 129), "int8")
+    for name in ("tril", "triu"):
+        expected = getattr(np, name)(ones, np.clip(k, -200, 200))
+        np.testing.assert_array_equal(getattr(pt, name)(ones, k).eval(), expected)
+    np.testing.assert_array_equal(pt.tri(3, 4, k).eval(), np.tri(3, 4, np.clip(k, -9, 9)))
+    with pytest.raises(TypeError, match="is a 0-d integer"):
+        pt.tri(2.5)
 
 
 def test_grids_are_numpys():
@@ -93,7 +99,7 @@ def test_ix_is_numpys():
 
 
 @pytest.mark.parametrize("how", ["raise", "wrap", "clip"])
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", BACKENDS)
 def test_choose_is_numpys(mode, how):
     a, x, y, z = pt.lmatrix("a"), pt.dvector("x"), pt.fmatrix("y"), pt.dtensor3("z")
     outputs = [pt.choose(a, [x, y], mode=how), pt.choose(a[0], z, mode=how), a.choose(z[0], how)]
@@ -135,7 +141,7 @@ def test_put_along_axis(axis):
     check(lambda x, i, v: pt.put_along_axis(x, i, v, axis), put, [x, i, v])
 
 
-@pytest.mark.parametrize("mode", MODES[:4])
+@pytest.mark.parametrize("mode", BACKENDS[:4])
 @pytest.mark.filterwarnings("ignore:Numba has no values of type slice")
 def test_slices_as_variables(mode):
     """`make_slice` and slice variables, in reads and writes."""
@@ -151,6 +157,12 @@ def test_slices_as_variables(mode):
         written[key], slope[key] = 9, 2 * a[key]
         expected = [a[1:n], a[:n:2], a, a[key], b[:, key], b[key, 0], written, slope]
         assert_all_equal(f(a, b, n, key), expected)
+    read = compiled(mode, [x, s], x[s])
+    for key in (slice(None, 2**70), slice(-(2**70), None), slice(2**70, -(2**70), -(2**70))):
+        np.testing.assert_array_equal(read(a, key), a[key])
+    for wrong, error in ((slice(1.5, None), TypeError), (slice(None, None, 0), ValueError)):
+        with pytest.raises(error):
+            read(a, wrong)
 
 
 # ---------------------------------------------------------------------------- diagonals
@@ -164,7 +176,7 @@ def filled(a, value, offset=None):
     return np.where(np.eye(*a.shape, offset, dtype=bool), value, a)
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", BACKENDS)
 @pytest.mark.parametrize("dtype", ["bool", "int8", "float64", "complex128"])
 def test_fill_diagonal_is_numpys(mode, dtype):
     x, c, v, k = (pt.tensor(dtype=d, shape=s) for d, s in [
@@ -213,7 +225,7 @@ def test_wrong_arguments_of_diagonals():
 # --------------------------------------------------------------- axes joined and split
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", BACKENDS)
 def test_join_and_split_dims(mode):
     x, n = pt.dtensor3("x"), pt.lscalar("n")
     v, zero = pt.dvector("v"), pt.dscalar("zero")

@@ -274,6 +274,36 @@ def test_function(name):
     check(call, call, values)
 
 
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint8", "int64", "float32", "complex64"])
+@pytest.mark.parametrize(
+    "total", [np.cumsum, np.cumprod, np.add.accumulate, np.multiply.accumulate, np.sum, np.prod]
+)
+def test_dtypes_of_totals(total, dtype):
+    """Those of NumPy: totals of small integers do not overflow."""
+    check(total, total, [np.array([100, 3, 1, 100]).astype(dtype)])
+
+
+def test_round_of_integers_and_complex_numbers():
+    for x in (N, N > 2, V + 1j * W):
+        check(np.round, lambda x: x if x.dtype == "bool" else np.round(x), [x])
+
+
+@pytest.mark.parametrize(
+    ("shift", "axis"), [((1, 2), 1), (1, (0, 1)), ((1, -1), (0, 0)), ((1, 2), None), (2, None)]
+)
+def test_roll(shift, axis):
+    check(lambda x: np.roll(x, shift, axis), lambda x: np.roll(x, shift, axis), [M])
+    with pytest.raises(ValueError):
+        np.roll(pt.dmatrix(), (1, 2, 3), (0, 1))
+
+
+@pytest.mark.parametrize("call", [np.size, lambda x, axis: np.split(x, 2, axis)])
+def test_axes_out_of_range(call):
+    for axis in (2, -3):
+        with pytest.raises(ValueError, match="out of range for 2 dimensions"):
+            call(pt.dmatrix(), axis)
+
+
 def test_functions_of_types_and_shapes():
     x = pt.matrix("x", dtype="float32")
     assert np.ndim(x) == 2

@@ -64,6 +64,34 @@ def test_pad_is_numpys(arguments, dtype):
                 np.testing.assert_allclose(found, expected, rtol=rtol, atol=rtol)
 
 
+@pytest.mark.parametrize("dtype", ["int64", "uint64"])
+def test_pad_of_large_integers(dtype):
+    """Differences times the number of steps exceed 64 bits; float64 does not hold the numbers."""
+    x = np.array([2**62, 5, 7]).astype(dtype)
+    for n in (2, 4, 5):
+        ramp = pt.pad(x, n, mode="linear_ramp", end_values=(0, 3)).eval()
+        if dtype == "int64":
+            assert ramp[:n].tolist() == [2**62 * i // n for i in range(n)]
+        np.testing.assert_allclose(ramp, np.pad(x, n, "linear_ramp", end_values=(0, 3)), rtol=1e-15)
+        for mode in ("reflect", "symmetric"):
+            odd = pt.pad(x + np.array(11, dtype), n, mode, reflect_type="odd")
+            expected = np.pad(x + np.array(11, dtype), n, mode, reflect_type="odd")
+            np.testing.assert_array_equal(odd.eval(), expected)
+
+
+@pytest.mark.parametrize("mode", ["mean", "median", "maximum", "minimum"])
+def test_statistics_of_bools(mode):
+    for x in ([True, False, False, False], [True, True, False, True], [False, False]):
+        expected = np.pad(np.array(x), 2, mode)
+        np.testing.assert_array_equal(pt.pad(np.array(x), 2, mode).eval(), expected)
+
+
+@pytest.mark.parametrize("arguments", [{"pad_width": 1.5}, {"mode": "mean", "stat_length": 1.5}])
+def test_lengths_that_are_no_integers(arguments):
+    with pytest.raises(TypeError, match="is an integer"):
+        pt.pad(pt.dvector(), **{"pad_width": 1, **arguments})
+
+
 def test_widths_of_all_forms():
     x, n, w = pt.dmatrix("x"), pt.lscalar("n"), pt.tensor("w", dtype="int64", shape=(2, 2))
     given = np.array([[1, 0], [2, 3]])
@@ -117,7 +145,9 @@ AT = np.array([[-1.0, 0.0, 0.5, 1.0], [2.0, 4.0, 5.0, np.nan], [np.inf, -np.inf,
 
 
 @pytest.mark.parametrize(
-    "arguments", [{}, {"left": 7, "right": 9.5}, {"period": 3}, {"period": -3.5}], ids=str
+    "arguments",
+    [{}, {"left": 7, "right": 9.5}, {"period": 3}, {"period": -3.5}, {"period": -128}],
+    ids=str,
 )
 def test_interp_is_numpys(arguments):
     x = AT[:2] if "period" in arguments else AT
@@ -129,6 +159,31 @@ def test_interp_is_numpys(arguments):
             [x, points, values],
         )
     check(lambda x: pt.interp(x, XP, FP), lambda x: np.interp(x, XP, FP), [np.array(3)])
+
+
+def test_interp_of_infinities():
+    inf, nan = np.inf, np.nan
+    points = [-inf, 0.0, 1.0, inf]
+    at = np.array([-inf, -5.0, 0.0, 0.5, 1.0, 5.0, inf, nan])
+    for values in ([1, 2, 3, 4], [inf, inf, 1, -inf], [1, inf, -inf, 2], [inf, -inf, nan, nan]):
+        with np.errstate(all="ignore"):
+            expected = np.interp(at, points, values)
+            finite = np.interp(at, XP, values)
+        np.testing.assert_array_equal(pt.interp(at, points, values).eval(), expected)
+        np.testing.assert_array_equal(pt.interp(at, XP, values).eval(), finite)
+
+
+def test_there_is_one_value_for_each_point():
+    x, y = pt.dvectors("x", "y")
+    for build in (lambda: pt.interp(0.5, x, y), lambda: pt.interpolate1d(x, y)(0.5)):
+        f = phintys.function([x, y], build())
+        for n in (2, 4):
+            with pytest.raises(ValueError, match=f"{n}, not 3|3, not {n}"):
+                f(np.arange(3.0), np.arange(n))
+
+
+def test_interp_has_the_slope_of_the_line_at_a_point():
+    check_derivatives(lambda x: pt.interp(x, XP, 2 * XP), [XP[1:-1]])
 
 
 def test_derivatives_of_interpolation():

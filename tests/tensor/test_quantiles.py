@@ -26,7 +26,16 @@ def test_median_is_numpys(axis, dtype):
 
 def test_median_of_special_numbers():
     nan, inf = np.nan, np.inf
-    for row in ([1, nan, 2], [1, nan], [inf, inf], [-inf, inf], [1e308, 1.5e308], [-0.0], [inf, 1]):
+    for row in (
+        [1, nan, 2],
+        [1, nan],
+        [inf, inf],
+        [-inf, inf],
+        [1e308, 1.5e308],
+        [-0.0],
+        [inf, 1],
+        [5e-324] * 2,
+    ):
         with np.errstate(all="ignore"):
             expected = np.median(row) if row[0] != 1e308 else 1.25e308
         np.testing.assert_equal(pt.median(np.array(row)).eval(), expected)
@@ -41,6 +50,9 @@ def test_derivatives_and_batches_of_the_median():
     for n in (4, 5):
         check_derivatives(lambda x: pt.median(x, axis=1), [RNG.normal(size=(3, n))])
         check_batched(pt.median, [RNG.normal(size=n)])
+    for equal in ([1.0, 1.0], [0.0, 1.0, 2.0, 1.0]):  # the sum of the two in the middle is smooth
+        check_derivatives(pt.median, [equal])
+        check_derivatives(lambda x: pt.quantile(x, 0.5), [equal])
 
 
 @pytest.mark.parametrize("method", ["linear", "lower", "higher", "midpoint", "nearest"])
@@ -108,6 +120,8 @@ def test_derivatives_and_wrong_arguments_of_cov():
         pt.cov(X)
     with pytest.raises(TypeError, match="an integer vector"):
         pt.cov(X[0], fweights=A)
+    with pytest.raises(TypeError, match="is an integer"):
+        pt.cov(X[0], ddof=0.5)
 
 
 @pytest.mark.parametrize("axis", [0, 1, -1])

@@ -138,21 +138,10 @@ def meshgrid(*arrays: Any, indexing: Literal["xy", "ij"] = "xy") -> list[Any]:
 
     ValueError if the dtypes differ, or ``indexing`` is not "xy" or "ij".
     """
-    if indexing not in ("xy", "ij"):
-        raise ValueError(f"The indexing of meshgrid is 'xy' or 'ij', not {indexing!r}.")
     vectors = [as_tensor_variable(x) for x in arrays]
     if len({x.type.dtype for x in vectors}) > 1:
         raise ValueError("The arrays of meshgrid have one dtype.")
-    n = len(vectors)
-    order = [*range(n)]
-    if indexing == "xy" and n > 1:
-        order[:2] = [1, 0]
-    placed = [
-        x.dimshuffle(*("x" if axis != order[i] else 0 for axis in range(n)))
-        for i, x in enumerate(vectors)
-    ]
-    lengths = [placed[order.index(axis)].shape[axis] for axis in range(n)]
-    return [pt.alloc(x, *lengths) for x in placed]
+    return pt.meshgrid(*vectors, indexing=indexing)
 
 
 def ones(shape: Any, *, dtype: Any = None, device: Any = None) -> Any:

@@ -7,6 +7,7 @@ from typing import Any
 
 from phintys.scalar import dtypes
 from phintys.scalar.op import TABLE
+from phintys.tensor import numpy_functions
 from phintys.tensor.convert import as_tensor_variable
 from phintys.tensor.elemwise import cast, elementwise, functions
 from phintys.tensor.standard.promotion import operands
@@ -115,13 +116,7 @@ def positive(x: Any, /) -> Any:
 
 def round(x: Any, /) -> Any:
     """The nearest integers, half to even; of complex numbers, of both parts."""
-    x = as_tensor_variable(x)
-    if dtypes.is_discrete(x.type.dtype):
-        return x
-    if not dtypes.is_complex(x.type.dtype):
-        return functions.round_half_to_even(x)
-    parts = functions.real(x), functions.imag(x)
-    return cast(functions.complex(*map(functions.round_half_to_even, parts)), x.type.dtype)
+    return numpy_functions.round(x)
 
 
 def real(x: Any, /) -> Any:

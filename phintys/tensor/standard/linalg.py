@@ -19,12 +19,12 @@ def cholesky(x: Any, /, *, upper: bool = False) -> Any:
 
 
 def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
-    """The cross products of vectors of length 3 along an axis of both."""
-    x1, x2 = as_tensor_variable(x1), as_tensor_variable(x2)
-    a, b = pt.moveaxis(x1, axis, -1), pt.moveaxis(x2, axis, -1)
-    for x in (a, b):
-        if x.type.shape[-1] not in (None, 3):
-            raise ValueError(f"The vectors of cross have length 3, not {x.type.shape[-1]}.")
+    """The cross products of vectors along an axis of both.
+
+    ShapeError if their length is not 3, at run time if that is not known before.
+    """
+    moved = [pt.moveaxis(as_tensor_variable(x), axis, -1) for x in (x1, x2)]
+    a, b = (pt.specify_shape(x, [*[None] * (x.type.ndim - 1), 3]) for x in moved)
     a0, a1, a2 = (a[..., i] for i in range(3))
     b0, b1, b2 = (b[..., i] for i in range(3))
     found = [a1 * b2 - a2 * b1, a2 * b0 - a0 * b2, a0 * b1 - a1 * b0]
@@ -48,8 +48,7 @@ def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Any:
         raise ValueError(f"matrix_norm takes 'fro', 1, -1, inf and -inf, not {ord!r}.")
     rows = abs(ord) != 1
     sums = pt.sum(functions.abs(x), -1 if rows else -2, keepdims=True)
-    found = (pt.max if ord > 0 else pt.min)(sums, (-2, -1), keepdims)
-    return found
+    return (pt.max if ord > 0 else pt.min)(sums, (-2, -1), keepdims)
 
 
 def outer(x1: Any, x2: Any, /) -> Any:

@@ -48,24 +48,17 @@ def std(x: Any, /, *, axis: Any = None, correction: Any = 0.0, keepdims: bool = 
     return pt.std(x, axis, correction, keepdims)
 
 
-def _accumulator(dtype: str) -> str:
-    """The dtype of a sum or product: 64 bit for integers and bools."""
-    if not dtypes.is_discrete(dtype):
-        return dtype
-    return "uint64" if dtypes.kind(dtype) == "u" else "int64"
-
-
 def sum(x: Any, /, *, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Any:
     """The sum over axes; 64 bit for integers, unless a dtype is given."""
     x = as_tensor_variable(x)
-    wanted = _accumulator(x.type.dtype) if dtype is None else dtype
+    wanted = dtypes.total_of(x.type.dtype) if dtype is None else dtype
     return pt.sum(cast(x, wanted), axis, wanted, keepdims)
 
 
 def prod(x: Any, /, *, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Any:
     """The product over axes; 64 bit for integers, unless a dtype is given."""
     x = as_tensor_variable(x)
-    wanted = _accumulator(x.type.dtype) if dtype is None else dtype
+    wanted = dtypes.total_of(x.type.dtype) if dtype is None else dtype
     return pt.prod(cast(x, wanted), axis, wanted, keepdims)
 
 
@@ -96,7 +89,7 @@ def _cumulative(
         if x.type.ndim != 1:
             raise ValueError(f"{x} has {x.type.ndim} axes: the argument axis is needed.")
         axis = 0
-    x = cast(x, _accumulator(x.type.dtype) if dtype is None else dtype)
+    x = cast(x, dtypes.total_of(x.type.dtype) if dtype is None else dtype)
     found = function(x, axis)
     if not include_initial:
         return found
