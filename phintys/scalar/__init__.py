@@ -10,6 +10,7 @@ from __future__ import annotations
 # pyright: reportUnusedImport=false
 from phintys.scalar import arith, bessel, compare, dtypes, exp_log, gamma_beta, normal, parts, trig
 from phintys.scalar.arith import CASTS, Cast
+from phintys.scalar.autocast import *
 from phintys.scalar.composite import Composite, ScalarInnerGraphOp
 from phintys.scalar.dtypes import autocast_float_as, upcast
 from phintys.scalar.gamma_beta import betainc_grad, gammainc_grad, gammaincc_grad, hyp2f1_grad

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 
 from phintys.graph.op import Op, Storage
@@ -126,16 +129,29 @@ def tile(A: TensorLike, reps: ShapeLike) -> TensorVariable:
     return reshape(alloc(apart, *wide), together)
 
 
-def roll(x: TensorLike, shift: TensorLike, axis: int | None = None) -> TensorVariable:
-    """Elements shifted along an axis, wrapping around at the end.
+def roll(
+    x: TensorLike, shift: TensorLike, axis: int | Sequence[int] | None = None
+) -> TensorVariable:
+    """Elements shifted along an axis, or along several, wrapping around at the end.
 
-    ``axis`` None rolls the flattened tensor.
+    ``axis`` None rolls the flattened tensor. For several axes ``shift`` is one number for all, or
+    a list or tuple of one number each; shifts along the same axis add up.  ValueError if their
+    numbers differ.
 
     >>> import phintys.tensor as pt
     >>> pt.roll([1, 2, 3], 1).eval()
     array([3, 1, 2])
+    >>> pt.roll([[1, 2], [3, 4]], (1, 1), axis=(0, 1)).eval()
+    array([[4, 3], [2, 1]])
     """
     x = as_tensor_variable(x)
+    if isinstance(axis, Sequence):
+        shifts: list[Any] = list(shift) if isinstance(shift, list | tuple) else [shift] * len(axis)
+        if len(shifts) != len(axis):
+            raise ValueError(f"{len(axis)} axes need as many shifts, not {len(shifts)}.")
+        for count, along in zip(shifts, axis):
+            x = roll(x, count, along)
+        return x
     if axis is None:
         return reshape(roll(flatten(x), shift, 0), shape_tuple(x))
     (axis,) = normalize_axis_tuple(axis, x.type.ndim)
