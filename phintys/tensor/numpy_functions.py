@@ -303,4 +303,9 @@ def flipud(m: Any) -> Any:
 
 def roll(a: Any, shift: Any, axis: Any = None) -> Any:
     """Elements shifted along one axis or several, wrapping around."""
-    return pt.roll(a, shift, axis)
+    if not isinstance(axis, Sequence):
+        return pt.roll(a, shift, axis)
+    shifts = shift if isinstance(shift, Sequence) else [shift] * len(axis)
+    for count, along in zip(shifts, axis, strict=True):
+        a = pt.roll(a, count, along)
+    return a

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
 import numpy as np
 
 from phintys.graph.op import Op, Storage
@@ -61,7 +58,9 @@ class Repeat(Op):
 
     # ----- perform
     def perform(self, node: Apply, inputs: Arrays, output_storage: Storage) -> None:
-        output_storage[0][0] = np.repeat(*inputs, axis=self.axis)
+        x, counts = inputs
+        counts = counts.astype("int64", copy=False)  # NumPy refuses uint64
+        output_storage[0][0] = np.repeat(x, counts, axis=self.axis)
 
     # ----- derivative
     def connection_pattern(self, node: Apply) -> list[list[bool]]:
@@ -129,29 +128,16 @@ def tile(A: TensorLike, reps: ShapeLike) -> TensorVariable:
     return reshape(alloc(apart, *wide), together)
 
 
-def roll(
-    x: TensorLike, shift: TensorLike, axis: int | Sequence[int] | None = None
-) -> TensorVariable:
-    """Elements shifted along an axis, or along several, wrapping around at the end.
+def roll(x: TensorLike, shift: TensorLike, axis: int | None = None) -> TensorVariable:
+    """Elements shifted along an axis, wrapping around at the end.
 
-    ``axis`` None rolls the flattened tensor. For several axes ``shift`` is one number for all, or
-    a list or tuple of one number each; shifts along the same axis add up.  ValueError if their
-    numbers differ.
+    ``axis`` None rolls the flattened tensor.
 
     >>> import phintys.tensor as pt
     >>> pt.roll([1, 2, 3], 1).eval()
     array([3, 1, 2])
-    >>> pt.roll([[1, 2], [3, 4]], (1, 1), axis=(0, 1)).eval()
-    array([[4, 3], [2, 1]])
     """
     x = as_tensor_variable(x)
-    if isinstance(axis, Sequence):
-        shifts: list[Any] = list(shift) if isinstance(shift, list | tuple) else [shift] * len(axis)
-        if len(shifts) != len(axis):
-            raise ValueError(f"{len(axis)} axes need as many shifts, not {len(shifts)}.")
-        for count, along in zip(shifts, axis):
-            x = roll(x, count, along)
-        return x
     if axis is None:
         return reshape(roll(flatten(x), shift, 0), shape_tuple(x))
     (axis,) = normalize_axis_tuple(axis, x.type.ndim)

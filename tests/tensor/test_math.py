@@ -157,16 +157,6 @@ def test_roll(shift, axis):
     check_derivatives(lambda x: pt.roll(x, shift, axis) ** 2, [x])
 
 
-@pytest.mark.parametrize("shift, axis", [
-    ((1, 2), (0, 1)), ((1, -5), (1, 0)), (3, (0, 1)), ((1, 1), (0, 0)), ((), ()), ((2,), [-1]),
-])  # fmt: skip
-def test_roll_along_several_axes(shift, axis):
-    x = np.arange(12.0).reshape(3, 4)
-    check(lambda x: pt.roll(x, shift, axis), lambda x: np.roll(x, shift or 0, tuple(axis)), [x])
-    with pytest.raises(ValueError, match="as many shifts"):
-        pt.roll(x, (1, 2, 3), (0, 1))
-
-
 @pytest.mark.parametrize(
     ("shift", "dtype"), [(-128, "int8"), (255, "uint8"), (2**64 - 1, "uint64")]
 )
