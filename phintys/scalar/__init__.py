@@ -14,6 +14,7 @@ from phintys.scalar.autocast import *
 from phintys.scalar.composite import Composite, ScalarInnerGraphOp
 from phintys.scalar.dtypes import autocast_float_as, upcast
 from phintys.scalar.gamma_beta import betainc_grad, gammainc_grad, gammaincc_grad, hyp2f1_grad
+from phintys.scalar.loop import ScalarLoop
 from phintys.scalar.op import (
     CLASSES,
     TABLE,
