@@ -189,6 +189,13 @@ def test_what_no_dtype_holds_is_refused() -> None:
             ps.NumpyAutocaster(("float64",))(wrong)
 
 
+@pytest.mark.parametrize("name", ["mod", "floor", "fmod", "gammaln"])
+def test_what_is_not_defined_for_complex_numbers(name: str) -> None:
+    with pytest.raises(ps.ComplexError, match=f"{name} of complex128.*not supported"):
+        TABLE[name](*[ps.complex128()] * TABLE[name].nin)
+    assert issubclass(ps.ComplexError, TypeError)
+
+
 def test_arity_is_checked() -> None:
     x = ps.float64("x")
     with pytest.raises(TypeError, match="exp takes 1 arguments, not 2"):
