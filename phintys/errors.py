@@ -70,6 +70,10 @@ class CompilerError(PhintysError):
     """A backend cannot compile: its compiler is missing, or it failed.  The message says which."""
 
 
+class ComplexError(PhintysError, TypeError):
+    """A function is not defined for complex numbers."""
+
+
 class UnsupportedError(PhintysError, TypeError):
     """Something was requested that the documentation lists as not supported."""
 

@@ -8,6 +8,9 @@ from __future__ import annotations
 
 import importlib
 import re
+import subprocess
+import sys
+import textwrap
 from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
@@ -61,6 +64,33 @@ def test_what_is_listed_is_absent(pattern):
 
 
 def test_most_names_of_the_tensor_language_are_here():
-    area = [name for name in NAMES if name.startswith("tensor:")]
-    assert sum(map(is_here, area)) >= 0.98 * len(area)
-    assert len(area) > 360
+    for module, least in (
+        ("tensor:", 360),
+        ("scalar:", 260),
+        ("tensor.variable.TensorVariable:", 80),
+    ):
+        area = [name for name in NAMES if name.startswith(module)]
+        assert sum(map(is_here, area)) >= 0.98 * len(area)
+        assert len(area) > least
+
+
+def test_importing_modules_hides_no_function():
+    """A module may have the name of a function of its package, as ``tensor.sort`` has."""
+    script = """
+        import pkgutil, importlib, types
+        import phintys.tensor, phintys.scalar, phintys.gradient
+        packages = [phintys.tensor, phintys.scalar, phintys.gradient]
+        before = [dict(vars(p)) for p in packages]
+        for p in packages:
+            for module in pkgutil.iter_modules(p.__path__, p.__name__ + "."):
+                importlib.import_module(module.name)
+        hidden = [
+            name
+            for p, names in zip(packages, before)
+            for name, value in names.items()
+            if not isinstance(value, types.ModuleType) and getattr(p, name) is not value
+        ]
+        assert not hidden, hidden
+        assert len(before[0]) > 300
+    """
+    subprocess.run([sys.executable, "-c", textwrap.dedent(script)], check=True)

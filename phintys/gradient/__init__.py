@@ -20,7 +20,7 @@ from phintys.gradient.barriers import (
     zero_grad,
     zero_grad_,
 )
-from phintys.gradient.forward import Rop, pushforward
+from phintys.gradient.forward import Rop, pushforward, pushforward_through_pullback
 from phintys.gradient.jacobian import hessian, hessian_vector_product, jacobian
 from phintys.gradient.reverse import Lop, grad, pullback, subgraph_grad
 from phintys.gradient.verify import numeric_grad, verify_grad
@@ -55,6 +55,7 @@ __all__ = [
     "numeric_grad",
     "pullback",
     "pushforward",
+    "pushforward_through_pullback",
     "subgraph_grad",
     "undefined_grad",
     "undefined_grad_",

@@ -8,11 +8,15 @@ from __future__ import annotations
 
 # ruff: noqa: F401, F403
 # pyright: reportUnusedImport=false
+from phintys.errors import ComplexError
 from phintys.scalar import arith, bessel, compare, dtypes, exp_log, gamma_beta, normal, parts, trig
 from phintys.scalar.arith import CASTS, Cast
+from phintys.scalar.autocast import *
 from phintys.scalar.composite import Composite, ScalarInnerGraphOp
 from phintys.scalar.dtypes import autocast_float_as, upcast
 from phintys.scalar.gamma_beta import betainc_grad, gammainc_grad, gammaincc_grad, hyp2f1_grad
+from phintys.scalar.loop import ScalarLoop
+from phintys.scalar.numeric import round_half_away_from_zero as round_half_away_from_zero_
 from phintys.scalar.op import (
     CLASSES,
     TABLE,
@@ -40,6 +44,7 @@ globals().update(CLASSES)
 globals().update({name: op for name, op in TABLE.items() if not name.startswith("cast_")})
 globals().update({f"convert_to_{dtype}": op for dtype, op in CASTS.items()})
 #: other names of rows
-floor_div = TABLE["int_div"]
+floor_div, mod_check = TABLE["int_div"], TABLE["mod"]
+round_half_away_from_zero_vec = round_half_away_from_zero_
 scalar_abs, scalar_maximum, scalar_minimum = (TABLE[n] for n in ("abs", "maximum", "minimum"))
 ScalarMaximum, ScalarMinimum = CLASSES["Maximum"], CLASSES["Minimum"]

@@ -12,9 +12,10 @@ value, so that ``float32_vector * 2.5`` stays float32; other policies are ``conf
 
 from __future__ import annotations
 
+from contextvars import ContextVar
 from functools import cache
 from struct import Struct
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -115,7 +116,7 @@ def literal_dtype(value: Any) -> str:
     if isinstance(value, int):
         return _integer_literal(value)
     if isinstance(value, float):
-        return _float_literal(value)
+        return first_exact(value, float_choices())
     if isinstance(value, complex):
         return "complex128"
     raise TypeError(f"{value!r} is not a number.")
@@ -135,19 +136,13 @@ def _integer_literal(value: int) -> str:
 _BOUNDS = (("int8", 2**7), ("int16", 2**15), ("int32", 2**31), ("int64", 2**63))
 
 
-def _float_literal(value: float) -> str:
-    if autocast_float_as.current:
-        return _first_exact(value, autocast_float_as.current)
-    if config.cast_policy == "numpy2":
-        return "float64"
-    if config.cast_policy == "numpy+floatX" or config.floatX == "float32":
-        return config.floatX
-    return _first_exact(value, ("float32", "float64"))
+#: The dtypes that each open `autocast_float_as` of a context sets.
+_FLOAT_CHOICES: ContextVar[tuple[tuple[str, ...], ...]] = ContextVar("floats", default=())
 
 
-def _first_exact(value: float, choices: tuple[str, ...]) -> str:
+def first_exact(value: float, choices: tuple[str, ...]) -> str:
     """The first of the dtypes that holds the number exactly, else the last; any holds NaN."""
-    for dtype in choices:
+    for dtype in choices[:-1]:
         if value != value or _holds(dtype, value):
             return dtype
     return choices[-1]
@@ -170,23 +165,39 @@ def _holds(dtype: str, value: float) -> bool:
 
 
 class autocast_float_as:
-    """A context manager that sets the dtypes of Python floats.
+    """A context manager that sets the dtypes of Python floats, in this thread or asyncio task.
 
-    A float gets the first of the given dtypes that holds it exactly, else the last.
+    A float gets the first of the given dtypes that holds it exactly, else the last.  The innermost
+    one counts; ``config.cast_policy`` does not.
 
     >>> with autocast_float_as("float32"):
     ...     literal_dtype(0.1)
     'float32'
     """
 
-    current: ClassVar[tuple[str, ...]] = ()
-
     def __init__(self, *dtypes: str) -> None:
         self.dtypes = tuple(map(canonical, dtypes))
 
     def __enter__(self) -> None:
-        self.before = autocast_float_as.current
-        autocast_float_as.current = self.dtypes
+        _FLOAT_CHOICES.set((*_FLOAT_CHOICES.get(), self.dtypes))
 
     def __exit__(self, *exc: object) -> None:
-        autocast_float_as.current = self.before
+        _FLOAT_CHOICES.set(_FLOAT_CHOICES.get()[:-1])
+
+
+def float_choices() -> tuple[str, ...]:
+    """The dtypes that a Python float may get, the first that holds it exactly, or the last."""
+    if forced := _FLOAT_CHOICES.get():
+        return forced[-1]
+    if config.cast_policy == "numpy2":
+        return ("float64",)
+    if config.cast_policy == "numpy+floatX" or config.floatX == "float32":
+        return (config.floatX,)
+    return ("float32", "float64")
+
+
+def integer_choices() -> tuple[str, ...]:
+    """The dtypes that a Python integer may get: the first that holds it."""
+    if config.cast_policy != "custom":
+        return ("int64",)
+    return (*SIGNED, "uint64")

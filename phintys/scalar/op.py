@@ -147,7 +147,7 @@ class ScalarOp(Op):
         try:
             return self.rule(*given)
         except TypeError as exc:
-            raise TypeError(f"{self} of {', '.join(given)}: {exc}") from None
+            raise type(exc)(f"{self} of {', '.join(given)}: {exc}") from None
 
     def check_arity(self, n: int) -> None:
         """TypeError if the function does not take ``n`` arguments."""

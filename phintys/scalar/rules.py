@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from phintys.config import config
+from phintys.errors import ComplexError
 from phintys.scalar import dtypes
 
 Signature = tuple[tuple[str, ...], str]
@@ -42,9 +43,9 @@ def real_only(*given: str) -> Signature:
 
 
 def no_complex(given: tuple[str, ...]) -> tuple[str, ...]:
-    """``given``; TypeError if one of them is complex."""
+    """``given``; ComplexError (a TypeError) if one of them is complex."""
     if any(map(dtypes.is_complex, given)):
-        raise TypeError("complex arguments are not supported")
+        raise ComplexError("complex arguments are not supported")
     return given
 
 

@@ -65,7 +65,7 @@ from phintys.tensor.type_other import (
 from phintys.tensor.utils import TensorLike
 from phintys.tensor.variable import TensorConstant, TensorVariable
 
-from phintys.tensor import methods  # isort: skip  (last: attaches operators and methods)
+from phintys.tensor import methods, places  # isort: skip  (last: they attach methods and names)
 
 globals().update(CONSTRUCTORS)
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from phintys.config import config
 from phintys.dims import ONE
-from phintys.errors import ShapeError
+from phintys.errors import ShapeError, did_you_mean
 from phintys.graph.builder import Builder, V
 from phintys.graph.op import Op, Storage
 from phintys.graph.shapes import Shape, ShapeContext, check_shapes, static_shapes
@@ -410,6 +410,43 @@ def elementwise(scalar_op: ScalarOp | str) -> Elemwise:
     if found is None:
         found = _elementwise.keep(scalar_op, Elemwise(scalar_op))
     return found
+
+
+def scalar_elemwise(
+    *symbol: Callable[..., Any],
+    nfunc: str | None = None,
+    nin: int | None = None,
+    nout: int | None = None,
+    symbolname: str | None = None,
+) -> Any:
+    """A decorator: the `Elemwise` of the scalar op that has the name of a function.
+
+    Its documentation is that of the function, whose body is not used.
+
+    Parameters
+    ----------
+    nfunc, nin, nout : a NumPy function, as in ``nfunc_spec`` of `Elemwise`
+    symbolname : the name of the scalar op; that of the function by default
+
+    ValueError if there is no scalar op of this name.
+
+    >>> @scalar_elemwise
+    ... def cos(angle):
+    ...     "The cosine of an angle in radians."
+    >>> cos([0.0]).eval(), cos.__doc__
+    (array([1.]), 'The cosine of an angle in radians.')
+    """
+
+    def construct(function: Callable[..., Any]) -> Elemwise:
+        name = symbolname or function.__name__
+        if name not in TABLE:
+            raise ValueError(f"There is no scalar op {name!r}.{did_you_mean(name, TABLE)}")
+        spec = (nfunc, nin or TABLE[name].nin, nout or TABLE[name].nout) if nfunc else None
+        found = Elemwise(TABLE[name], nfunc_spec=spec)
+        found.__doc__ = function.__doc__ or found.__doc__
+        return found
+
+    return construct(*symbol) if symbol else construct
 
 
 class _Functions:

@@ -534,24 +534,32 @@ def max(
     x : real tensor
     axis : axes to reduce over; None means all
     keepdims : keep the axes with length 1
-    initial : ``-inf`` to allow empty axes, which otherwise raise ValueError at run time
+    initial : a number that counts as one more element (cast to the dtype of ``x``); without it, an
+        empty axis raises ValueError at run time
 
     >>> import phintys.tensor as pt
     >>> pt.max([[1, 5], [7, 2]], axis=0).eval()
     array([7, 5])
+    >>> pt.max(pt.zeros((0, 2)), axis=0, initial=-1).eval()
+    array([-1., -1.])
     """
     x = _ordered(x, "max")
-    _check_initial(initial, -np.inf, "max")
-    return _finish(_decided(Max, axis_tuple(axis), initial is not None)(x), x, axis, keepdims)
+    found = _finish(_decided(Max, axis_tuple(axis), initial is not None)(x), x, axis, keepdims)
+    return found if initial in (None, -np.inf) else functions.maximum(found, _element(initial, x))
 
 
 def min(
     x: TensorLike, axis: Axis = None, keepdims: bool = False, initial: float | None = None
 ) -> TensorVariable:
-    """The smallest element over axes, see `max`; ``initial`` may be ``inf``."""
+    """The smallest element over axes; see `max`.
+
+    >>> import phintys.tensor as pt
+    >>> pt.min([[1, 5], [7, 2]], axis=0, initial=3).eval()
+    array([1, 2])
+    """
     x = _ordered(x, "min")
-    _check_initial(initial, np.inf, "min")
-    return _finish(_decided(Min, axis_tuple(axis), initial is not None)(x), x, axis, keepdims)
+    found = _finish(_decided(Min, axis_tuple(axis), initial is not None)(x), x, axis, keepdims)
+    return found if initial in (None, np.inf) else functions.minimum(found, _element(initial, x))
 
 
 def _ordered(x: TensorLike, name: str) -> TensorVariable:
@@ -561,9 +569,11 @@ def _ordered(x: TensorLike, name: str) -> TensorVariable:
     return x
 
 
-def _check_initial(initial: float | None, allowed: float, name: str) -> None:
-    if initial is not None and initial != allowed:
-        raise ValueError(f"initial of {name} is None or {allowed}, not {initial}.")
+def _element(initial: float | None, x: TensorVariable) -> TensorVariable:
+    """A number in the dtype of ``x``; OverflowError if it does not fit."""
+    dtype = x.type.dtype
+    number: Any = initial
+    return convert.constant(np.array(int(number) if dtypes.is_discrete(dtype) else number, dtype))
 
 
 # ========================================================================= All and Any

@@ -58,7 +58,9 @@ class Repeat(Op):
 
     # ----- perform
     def perform(self, node: Apply, inputs: Arrays, output_storage: Storage) -> None:
-        output_storage[0][0] = np.repeat(*inputs, axis=self.axis)
+        x, counts = inputs
+        counts = counts.astype("int64", copy=False)  # NumPy refuses uint64
+        output_storage[0][0] = np.repeat(x, counts, axis=self.axis)
 
     # ----- derivative
     def connection_pattern(self, node: Apply) -> list[list[bool]]:

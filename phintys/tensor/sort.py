@@ -162,8 +162,15 @@ def stable_positions(n: int, x: Array, order: Longs) -> int:
 
 
 def _ordered(
-    op: type[_Order], a: TensorLike, axis: int | None, kind: Kind | None, stable: bool | None
+    op: type[_Order],
+    a: TensorLike,
+    axis: int | None,
+    kind: Kind | None,
+    order: None,
+    stable: bool | None,
 ) -> TensorVariable:
+    if order is not None:
+        raise ValueError(f"order={order!r} names fields of structured arrays; tensors have none.")
     if kind is not None and stable is not None:
         raise ValueError("Give kind or stable, not both.")
     a = as_tensor_variable(a)
@@ -174,7 +181,12 @@ def _ordered(
 
 
 def sort(
-    a: TensorLike, axis: int | None = -1, kind: Kind | None = None, *, stable: bool | None = None
+    a: TensorLike,
+    axis: int | None = -1,
+    kind: Kind | None = None,
+    order: None = None,
+    *,
+    stable: bool | None = None,
 ) -> TensorVariable:
     """The elements along an axis in ascending order, NaN last.
 
@@ -183,6 +195,7 @@ def sort(
     a : tensor with at least one axis
     axis : along which to sort; None flattens
     kind, stable : the algorithm, as for ``numpy.sort``
+    order : None; it is here for the order of the parameters, which is NumPy's
 
     ValueError if the axis is out of range, or the kind unknown.
 
@@ -190,11 +203,15 @@ def sort(
     >>> pt.sort([3.0, 1.0, 2.0]).eval()
     array([1., 2., 3.])
     """
-    return _ordered(SortOp, a, axis, kind, stable)
+    return _ordered(SortOp, a, axis, kind, order, stable)
 
 
 def argsort(
-    a: TensorLike, axis: int | None = -1, kind: Kind | None = None, *, stable: bool | None = None
+    a: TensorLike,
+    axis: int | None = -1,
+    kind: Kind | None = None,
+    order: None = None,
+    stable: bool | None = None,
 ) -> TensorVariable:
     """The positions (int64) that sort the elements along an axis in ascending order; see `sort`.
 
@@ -202,4 +219,4 @@ def argsort(
     >>> pt.argsort([3.0, 1.0, 2.0]).eval()
     array([1, 2, 0])
     """
-    return _ordered(ArgSortOp, a, axis, kind, stable)
+    return _ordered(ArgSortOp, a, axis, kind, order, stable)

@@ -20,16 +20,22 @@ import numpy as np
 from matrix_cells import Column
 
 import phintys
+from phintys.backends.llvm.machine.target import current
+from phintys.config import config
 
+#: widths of vectors that are not the processor's own
+WIDTHS = {f"llvm, {n} bits": n for n in (128, 256, 512) if n != current().register_bits}
 MODES = {
     "numpy": "FAST_COMPILE",
     "llvm": "FAST_RUN",
+    **dict.fromkeys(WIDTHS, "FAST_RUN"),
     "C": "C",
     "numba": "NUMBA",
     "jax": "JAX",
 }
 CHUNK = 40
-SAMPLED = ("numba", "jax")  # a tenth of a second and more for each column
+#: backends that take a tenth of a second and more for each column, and those that repeat another
+SAMPLED = ("numba", "jax", *WIDTHS)
 FULL = os.environ.get("PHINTYS_MATRIX") == "full"
 #: relative and absolute tolerance by dtype of the result
 RTOL = {"float16": 4e-3, "float32": 3e-5, "complex64": 3e-5}
@@ -107,7 +113,8 @@ def run(backend: str, columns: Sequence[Column]) -> dict[Cell, str]:
 def _compare(backend: str, columns: Sequence[Column]) -> dict[Cell, str]:
     found: dict[Cell, str] = {}
     known = references(columns)
-    results = {} if backend == "numpy" else _results(MODES[backend], columns)
+    with config.change_flags(vector_bits=WIDTHS.get(backend, 0)):
+        results = {} if backend == "numpy" else _results(MODES[backend], columns)
     for kind in columns[0].kinds:
         for k, column in enumerate(columns):
             expected = np.asarray(known[column][kind])

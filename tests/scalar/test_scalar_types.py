@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import pickle
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -13,6 +15,7 @@ from rows import DTYPES, ROWS
 
 import phintys
 import phintys.scalar as ps
+from phintys.config import config
 from phintys.scalar import Composite, dtypes
 from phintys.scalar.op import CLASSES, TABLE, functions
 
@@ -123,6 +126,74 @@ def test_a_dtype_holds_a_number_if_numpy_keeps_it(value: float, dtype: str) -> N
         kept = complex(np.dtype(dtype).type(value)) == value
     with dtypes.autocast_float_as(dtype, "float64"):
         assert dtypes.literal_dtype(value) == (dtype if kept or value != value else "float64")
+
+
+def test_settings_of_literals_nest_and_stay_in_their_thread() -> None:
+    single, double = ps.autocast_float_as("float32"), ps.autocast_float_as("float64")
+
+    def seen() -> str:
+        return dtypes.literal_dtype(0.5)
+
+    with single, ThreadPoolExecutor(1) as pool:
+        with double:
+            assert seen() == "float64" and ps.autocast_float.dtypes == ("float64",)
+            with double, single:
+                assert seen() == "float32"
+            assert seen() == "float64"
+        assert dtypes.literal_dtype(0.1) == "float32"
+        assert pool.submit(dtypes.literal_dtype, 0.1).result() == "float64"
+    assert dtypes.literal_dtype(0.1) == "float64"
+
+
+@pytest.mark.parametrize("policy", ["custom", "numpy+floatX", "numpy2"])
+@pytest.mark.parametrize("value", [1, 300, -(2**40), 0.5, 0.1, 1e30, float("nan")])
+def test_autocasters_give_the_dtypes_of_literals(policy: str, value: float) -> None:
+    cast = ps.autocast_int if isinstance(value, int) else ps.autocast_float
+    for floatx in ("float32", "float64"):
+        with config.change_flags(cast_policy=policy, floatX=floatx):
+            expected = ps.constant(value)
+            assert cast(value).dtype == expected.type.dtype == ps.convert(value).dtype
+            np.testing.assert_array_equal(cast(value), expected.data)
+
+
+@given(st.integers() | st.floats() | st.complex_numbers(), st.permutations(dtypes.ALL[1:]))
+def test_an_autocaster_takes_the_first_dtype_that_holds_the_number(
+    value: complex, choices: list[str]
+) -> None:
+    try:
+        found = ps.NumpyAutocaster(choices)(value)
+    except OverflowError:
+        assert isinstance(value, int) and abs(value) > 2**63
+        return
+    with np.errstate(all="ignore"):
+        for dtype in choices[: choices.index(found.dtype.name)]:
+            with contextlib.suppress(OverflowError, ValueError, TypeError):
+                assert np.array(value, dtype).item() != value
+    same = found.item() == value or value != value
+    assert same or found.dtype == choices[-1]
+
+
+def test_what_no_dtype_holds_is_refused() -> None:
+    for choices, value in (
+        (("int8", "int16"), 70000),
+        (("uint8",), -1),
+        (("int8",), 0.5),
+        (("int64",), float("inf")),
+        (("float64",), 1j),
+        (("float64",), 10**400),
+    ):
+        with pytest.raises(OverflowError):
+            ps.NumpyAutocaster(choices)(value)
+    for wrong in ("1", None, np.ones(2)):
+        with pytest.raises(TypeError, match="not a number"):
+            ps.NumpyAutocaster(("float64",))(wrong)
+
+
+@pytest.mark.parametrize("name", ["mod", "floor", "fmod", "gammaln"])
+def test_what_is_not_defined_for_complex_numbers(name: str) -> None:
+    with pytest.raises(ps.ComplexError, match=f"{name} of complex128.*not supported"):
+        TABLE[name](*[ps.complex128()] * TABLE[name].nin)
+    assert issubclass(ps.ComplexError, TypeError)
 
 
 def test_arity_is_checked() -> None:

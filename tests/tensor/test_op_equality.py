@@ -16,6 +16,7 @@ import phintys.tensor as pt
 from phintys.graph.equality import equal_computations
 from phintys.graph.op import Op
 from phintys.inner import OpFromGraph
+from phintys.scalar import gt
 from phintys.scalar.composite import Composite
 from phintys.scalar.op import TABLE, ScalarOp
 from phintys.scalar.type import scalar_type
@@ -58,6 +59,10 @@ VALUES = {
     "op": [TABLE["maximum"], TABLE["minimum"]],
     "axis": AXIS,
     "Recurrence.axis": [0, 1],
+    "init": [[a], [a, b]],
+    "update": [[a + b], [a * b], [b, a]],
+    "constant": [None, [b]],
+    "until": [None, gt(a, 1.0)],
     "Repeat.axis": [0, 1],
     "Join.axis": [0, 1],
     "Split.axis": [0, 1],

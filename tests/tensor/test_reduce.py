@@ -170,8 +170,25 @@ def test_initial_of_integers():
         assert evaluate(pt.max(i, initial=-np.inf), [i], [np.zeros(0, "int32")], mode) == -(2**31)
         assert not evaluate(pt.max(b, initial=-np.inf), [b], [np.zeros(0, bool)], mode)
         assert evaluate(pt.min(b, initial=np.inf), [b], [np.zeros(0, bool)], mode)
-    with pytest.raises(ValueError, match="initial"):
-        pt.max(i, initial=0)
+    for wrong in (np.inf, 2**31):
+        with pytest.raises(OverflowError):
+            pt.max(i, initial=wrong)
+
+
+@pytest.mark.parametrize("name", ["max", "min"])
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint8", "int64", "float32", "float64"])
+@pytest.mark.parametrize("initial", [0, 1, 2.5, -np.inf, np.inf, np.nan])
+def test_initial_is_one_more_element(name, dtype, initial):
+    if dtype[0] != "f" and not (np.isfinite(initial) and (initial < 2 or dtype != "bool")):
+        return
+    ours, numpys = getattr(pt, name), getattr(np, name)
+    for value in (np.zeros((0, 2)), np.array([[0, 1], [1, 3]])):
+        for kwargs in ({"axis": 0}, {"axis": (0, 1), "keepdims": True}):
+            check(
+                lambda x, kwargs=kwargs: ours(x, initial=initial, **kwargs),
+                lambda x, kwargs=kwargs: numpys(x, initial=x.dtype.type(initial), **kwargs),
+                [value.astype(dtype)],
+            )
 
 
 @pytest.mark.parametrize("name", ["max", "min", "sum", "prod", "mean", "argmax", "argmin", "ptp"])

@@ -10,7 +10,7 @@ import pytest
 import phintys
 import phintys.tensor as pt
 from phintys.scalar.op import TABLE
-from phintys.tensor.elemwise import Elemwise, elementwise
+from phintys.tensor.elemwise import Elemwise, elementwise, scalar_elemwise
 from phintys.tensor.scalar_functions import ALIASES, FUNCTIONS
 
 
@@ -68,3 +68,15 @@ def test_float_x_is_looked_up_each_time() -> None:
     with config.change_flags(floatX="float32"):
         assert (n / n).dtype == "float32"
     assert (n / n).dtype == "float64"
+
+
+def test_a_function_is_named_by_a_symbol():
+    @scalar_elemwise(symbolname="exp", nfunc="exp")
+    def power_of_e(x):
+        """e to the power x."""
+
+    assert power_of_e == pt.exp and power_of_e.__doc__ == "e to the power x."
+    assert power_of_e.nfunc_spec == ("exp", 1, 1)
+    assert pt.exp.__doc__ != power_of_e.__doc__
+    with pytest.raises(ValueError, match=r"no scalar op 'expp'\. Did you mean 'exp'"):
+        scalar_elemwise(symbolname="expp")(power_of_e)

@@ -79,6 +79,7 @@ def test_methods():
         ({"axis": 2}, "out of range for 1 dimensions"),
         ({"kind": "bubble"}, "no way of sorting called 'bubble'"),
         ({"kind": "stable", "stable": True}, "not both"),
+        ({"order": "name"}, "fields of structured arrays"),
     ],
 )
 def test_wrong_arguments(arguments, message):

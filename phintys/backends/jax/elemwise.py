@@ -27,6 +27,7 @@ from phintys.graph.variable import Apply
 from phintys.scalar.arith import Cast
 from phintys.scalar.composite import Composite
 from phintys.scalar.dtypes import is_complex, kind
+from phintys.scalar.loop import ScalarLoop
 from phintys.scalar.op import ScalarOp
 from phintys.tensor.cumulative import CumOp
 from phintys.tensor.elemwise import DimShuffle, Elemwise
@@ -76,7 +77,7 @@ def jax_funcify_scalar(op: Any, node: Any = None, **kwargs: Any) -> Any:
     """The JAX function of a scalar op, on arrays that broadcast."""
     input_dtypes = [v.type.dtype for v in node.inputs]
     cast_to, result = op.signature(input_dtypes)
-    function = jax_function(op, cast_to) or _python_function(op, result)
+    function = jax_function(op, cast_to) or _python_function(op, [result])
 
     def compute(*values: Any) -> Any:
         args = [astype(x, dt) for x, dt in zip(values, cast_to)]
@@ -118,18 +119,25 @@ def _native(op: ScalarOp, dtypes: Sequence[str]) -> Callable[..., Any] | None:
     return lambda *args: op.emit(JaxInstructions, *args)
 
 
-def _python_function(op: ScalarOp, result: str) -> Callable[..., Any]:
-    """The JAX function that computes a scalar op in a callback to Python."""
+def _python_function(op: ScalarOp, results: Sequence[str]) -> Callable[..., Any]:
+    """The JAX function that computes a scalar op, with results of these dtypes, in Python."""
 
     def host(*values: Any) -> Any:
-        return np.asarray(op.compute(*map(np.asarray, values)), result)
+        found = op.compute(*map(np.asarray, values))
+        several = found if len(results) > 1 else [found]
+        return tuple([np.asarray(x, dt) for x, dt in zip(several, results)])
 
     def call(*args: Any) -> Any:
         shape = jnp.broadcast_shapes(*(jnp.shape(x) for x in args))
-        struct = jax.ShapeDtypeStruct(shape, result)
-        return jax.pure_callback(host, struct, *args, vmap_method="broadcast_all")
+        structs = tuple([jax.ShapeDtypeStruct(shape, dt) for dt in results])
+        return one_or_tuple(jax.pure_callback(host, structs, *args, vmap_method="broadcast_all"))
 
     return call
+
+
+@jax_funcify.register(ScalarLoop)
+def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
+    return _python_function(op, [v.type.dtype for v in node.outputs])
 
 
 @jax_funcify.register(Cast)
