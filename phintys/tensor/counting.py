@@ -24,8 +24,9 @@ from phintys.tensor.reduce import sum as sum_over
 from phintys.tensor.reshape import flatten
 from phintys.tensor.search import searchsorted
 from phintys.tensor.shape import length, normalize_axis_tuple
-from phintys.tensor.static import as_length
+from phintys.tensor.static import as_length, known_length
 from phintys.tensor.type import typed_node
+from phintys.tensor.variable import TensorConstant
 
 __all__ = ["bincount", "histogram", "unique"]
 
@@ -142,7 +143,7 @@ def bincount(
 
     Parameters
     ----------
-    x : integer vector without negative numbers
+    x : vector of integers, none of them negative, or of bools
     weights : vector of the length of ``x``: the sums of the weights of each number, in their dtype
         (int64 for bools); None: counts, int64
     minlength : the least length of the result, which otherwise ends with the greatest number
@@ -150,7 +151,8 @@ def bincount(
 
     Raises
     ------
-    TypeError if ``x`` is not an integer vector; ShapeError at run time for negative numbers.
+    TypeError if ``x`` is not a vector of integers or bools, ValueError for a constant ``minlength``
+    that is negative; ShapeError at run time for negative numbers.
 
     >>> import phintys.tensor as pt
     >>> pt.bincount([1, 1, 3]).eval()
@@ -159,11 +161,14 @@ def bincount(
     array([1. , 2.5])
     """
     x = as_tensor_variable(x)
-    if x.type.ndim != 1 or x.type.dtype not in dtypes.INTEGER:
+    if x.type.ndim != 1 or not dtypes.is_discrete(x.type.dtype):
         raise TypeError(f"bincount counts the elements of integer vectors; {x} is {x.type}.")
     x = cast(x, "int64")
+    least_size = as_length(0 if minlength is None else minlength)
+    if (known_length(least_size) or 0) < 0:
+        raise ValueError(f"The minlength of bincount is not negative, got {minlength}.")
     least, greatest = min_over(x, initial=np.inf), max_over(x, initial=-np.inf)
-    size = functions.maximum(greatest + 1, as_length(0 if minlength is None else minlength))
+    size = functions.maximum(greatest + 1, least_size)
     # a negative element becomes the length of the result, which is an error
     size = functions.switch(functions.lt(least, 0), least, size)
     values = as_tensor_variable(1 if weights is None else weights)
@@ -193,7 +198,11 @@ def histogram(
 
     Returns
     -------
-    list : the counts (int64), and the edges
+    list : the counts (int64), and the edges; those of intervals of equal length are of the dtype of
+        ``a`` if it is a float
+
+    ValueError for constants that are wrong: less than one interval, edges that are not ascending, a
+    range that ends before it starts.
 
     >>> import phintys.tensor as pt
     >>> counts, edges = pt.histogram([1.0, 2.0, 2.5, 4.0], bins=3)
@@ -202,9 +211,11 @@ def histogram(
     """
     a = flatten(as_tensor_variable(a))
     bins = as_tensor_variable(bins)
-    edges = bins if bins.type.ndim else linspace(*_range(a, range), bins + 1)
-    if edges.type.ndim != 1:
+    if bins.type.ndim > 1:
         raise ValueError(f"The bins of histogram are a number or a vector; {bins} is {bins.type}.")
+    edges = bins if bins.type.ndim else _edges(a, as_length(bins), range)
+    if isinstance(edges, TensorConstant) and (np.diff(edges.data) < 0).any():
+        raise ValueError(f"The bins of histogram are ascending, not {edges.data.tolist()}.")
     count = length(edges, 0)
     # 0 below the first edge, count above the last one and for NaN
     places = searchsorted(edges, a, side="right")
@@ -218,15 +229,23 @@ def histogram(
     return [found, edges]
 
 
-def _range(a: Any, given: Any) -> tuple[Any, Any]:
-    """The first and the last edge of a histogram, as floats."""
-    dtype = dtypes.upcast(a.type.dtype, config.floatX)
+def _edges(a: Any, count: Any, given: Any) -> Any:
+    """The edges of ``count`` intervals of equal length."""
+    known = known_length(count)
+    if known is not None and known < 1:
+        raise ValueError(f"The bins of histogram are a positive number, not {known}.")
+    exact = a.type.dtype if dtypes.is_float(a.type.dtype) else None
+    dtype = exact or dtypes.upcast(a.type.dtype, config.floatX)
     if given is None:
         empty = functions.eq(length(a, 0), 0)
         extremes = max_over(a, initial=-np.inf), min_over(a, initial=np.inf)
         high, low = (functions.switch(empty, k, x) for k, x in zip((1, 0), extremes))
+        low, high = (cast(x, dtype) for x in (low, high))
     else:
-        low, high = given
-    low, high = (cast(as_tensor_variable(x), dtype) for x in (low, high))
+        low, high = map(as_tensor_variable, given)
+        ends = [x.data for x in (low, high) if isinstance(x, TensorConstant)]
+        if len(ends) == 2 and ends[0] > ends[1]:
+            raise ValueError(f"The range of histogram ends before it starts: {given}.")
+        low, high = cast(low, "float64"), cast(high, "float64")
     half = functions.switch(functions.eq(low, high), 0.5, 0.0)
-    return low - half, high + half
+    return cast(linspace(low - half, high + half, count + 1), dtype)

@@ -61,9 +61,9 @@ def pad(
         constant                  ``constant_values``, 0 by default
         edge                      the first and the last element
         linear_ramp               a ramp from ``end_values``, 0 by default, to the edge; integers
-                                  are rounded down
+                                  are rounded down, bools are true where it is not 0
         maximum minimum mean      the statistic of all elements along the axis, or of the first and
-        median                    the last ``stat_length``; rounded if the dtype is discrete
+        median                    the last ``stat_length``; rounded if they are integers
         wrap                      the elements from the other end
         symmetric                 the elements in reverse order
         reflect                   the same without the edge
@@ -206,12 +206,12 @@ def _ramp(x: Any, axis: int, widths: Pair, ends: Pair) -> Any:
     for edge, end, count in zip(_edges(x, axis), map(as_tensor_variable, ends), widths):
         i = dimshuffle(arange(count), ["x"] * axis + [0] + ["x"] * (x.type.ndim - axis - 1))
         size = functions.maximum(count, as_length(1))
-        is_exact = dtypes.is_discrete(x.type.dtype) and dtypes.is_discrete(end.type.dtype)
+        is_exact = x.type.dtype in dtypes.INTEGER and dtypes.is_discrete(end.type.dtype)
         wide = "int64" if is_exact else dtypes.upcast(x.type.dtype, "float64")
         start, stop = cast(end, wide), cast(expand_dims(edge, axis), wide)
         rise = stop - start
         ramp = start + (rise * i // size if is_exact else rise / size * i)
-        ramp = functions.floor(ramp) if dtypes.is_discrete(x.type.dtype) else ramp
+        ramp = functions.floor(ramp) if x.type.dtype in dtypes.INTEGER else ramp
         parts.append(cast(ramp, x.type.dtype))
     backwards = _within(parts[1], axis, slice(None, None, -1))
     return concatenate([parts[0], x, backwards], axis)
@@ -227,7 +227,7 @@ def _flat(x: Any, axis: int, widths: Pair, mode: str, lengths: Pair) -> Any:
             taken = functions.minimum(taken, n)
             part = _within(x, axis, slice(n - taken, None) if at_end else slice(None, taken))
         found = STATISTICS[mode](part, axis=axis, keepdims=True)
-        if dtypes.is_discrete(x.type.dtype) and mode in ("mean", "median"):
+        if x.type.dtype in dtypes.INTEGER and mode in ("mean", "median"):
             found = functions.round_half_to_even(found)
         parts.append(_spread(cast(found, x.type.dtype), x, axis, count))
     return concatenate([parts[0], x, parts[1]], axis)

@@ -307,7 +307,8 @@ def identity_like(x: TensorLike, dtype: DTypeLike | None = None) -> TensorVariab
 
 def _below(n: TensorLike, m: TensorLike, k: TensorLike) -> TensorVariable:
     """Whether elements of an n by m matrix lie on or below the diagonal with offset ``k``."""
-    rows, columns = expand_dims(arange(n), 1), expand_dims(arange(m), 0)
+    rows, columns = (arange(as_length(size)) for size in (n, m))
+    rows, columns = expand_dims(rows, 1), expand_dims(columns, 0)
     return functions.ge(rows + k, columns)
 
 

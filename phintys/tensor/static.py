@@ -298,9 +298,11 @@ def infer_static_shape(shape: ShapeLike) -> tuple[list[TensorVariable], StaticSh
 def as_length(n: TensorLike) -> TensorVariable:
     """A length or position as an int64 variable, or constant if ``n`` is constant.
 
-    A uint64 that exceeds int64 becomes the largest int64.
+    A uint64 that exceeds int64 becomes the largest int64.  TypeError if ``n`` is not discrete.
     """
     n = as_tensor_variable(n)
+    if not dtypes.is_discrete(n.type.dtype):
+        raise TypeError(f"A length or position is an integer; {n} has type {n.type}.")
     is_wide = n.type.dtype == "uint64"
     if isinstance(n, TensorConstant):
         return constant(np.minimum(n.data, _MOST) if is_wide else n.data, dtype="int64")
