@@ -31,6 +31,7 @@ from phintys.tensor.convert import as_tensor_variable
 from phintys.tensor.elemwise import elementwise
 from phintys.tensor.methods import is_operand
 from phintys.tensor.scalar_functions import FUNCTIONS
+from phintys.tensor.standard import fft, linalg
 
 # ------------------------------------------------------------------------------- ufuncs
 
@@ -218,6 +219,8 @@ def function_table() -> dict[str, _Function]:
         found[f"numpy.{name}"] = _Function(getattr(pt, name), {})
     for name in numpy_functions.__all__:
         found[f"numpy.{name}"] = _Function(getattr(numpy_functions, name), {})
+    for name in linalg.__all__:
+        found[f"numpy.linalg.{name}"] = _Function(getattr(linalg, name), {})
     for name in "angle i0 imag real sinc".split():
         found[f"numpy.{name}"] = _Function(elementwise(name), {})
     for name, (function, renamed) in RENAMED.items():
@@ -242,6 +245,7 @@ RENAMED: dict[str, tuple[Callable[..., Any], dict[str, str]]] = {
     "amax": (pt.max, {}),
     "amin": (pt.min, {}),
     "around": (pt.round, {}),
+    "linalg.norm": (numpy_functions.norm, {}),
     "reshape": (pt.reshape, {"shape": "newshape"}),
     "std": (pt.std, {"correction": "ddof"}),
     "var": (pt.var, {"correction": "ddof"}),
@@ -283,7 +287,10 @@ def _signature(function: Callable[..., Any]) -> inspect.Signature:
 
 def _refused(name: str) -> str:
     """The message for a function that has no symbolic form."""
-    hint = INSTEAD.get(name.rpartition(".")[2])
-    if hint is None:
+    module, _, last = name.rpartition(".")
+    hint = INSTEAD.get(last)
+    if module == "numpy.fft" and last in fft.__all__:
+        hint = f"x.__array_namespace__().fft.{last}"
+    elif hint is None:
         hint = f"functions of phintys.tensor, or {name} of the value x.eval()"
     return f"{name} has no symbolic form: write {hint}."
