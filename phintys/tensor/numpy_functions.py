@@ -15,9 +15,7 @@ import phintys.tensor as pt
 from phintys.scalar import dtypes
 from phintys.tensor.convert import as_tensor_variable
 from phintys.tensor.elemwise import cast, functions
-from phintys.tensor.reduce import normalize_axes
 from phintys.tensor.shape import length, product, shape_tuple
-from phintys.tensor.standard import linalg
 from phintys.tensor.variable import TensorVariable
 
 __all__ = [
@@ -187,23 +185,6 @@ def inner(a: Any, b: Any) -> Any:
     if not a.type.ndim or not b.type.ndim:
         return functions.mul(a, b)
     return pt.tensordot(a, b, ([-1], [-1]))
-
-
-def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
-    """``numpy.linalg.norm``: of vectors; of matrices if there are two axes and an order is given.
-
-    ValueError for orders of matrices that need singular values.
-    """
-    x = as_tensor_variable(x)
-    axes = normalize_axes(axis, x.type.ndim)
-    if ord is None or len(axes) == 1:
-        return linalg.vector_norm(x, axis=axes, keepdims=keepdims, ord=2 if ord is None else ord)
-    if len(axes) != 2:
-        raise ValueError(
-            f"Norms are those of vectors and matrices, not of {len(axes)} axes of {x}."
-        )
-    found = linalg.matrix_norm(pt.moveaxis(x, axes, (-2, -1)), ord=ord)
-    return pt.expand_dims(found, axes) if keepdims else found
 
 
 def vdot(a: Any, b: Any) -> Any:

@@ -26,12 +26,12 @@ import numpy as np
 import phintys.tensor as pt
 from phintys.memo import Memo
 from phintys.scalar.op import TABLE
-from phintys.tensor import numpy_functions
+from phintys.tensor import numpy_functions, numpy_linalg
 from phintys.tensor.convert import as_tensor_variable
 from phintys.tensor.elemwise import elementwise
 from phintys.tensor.methods import is_operand
 from phintys.tensor.scalar_functions import FUNCTIONS
-from phintys.tensor.standard import fft, linalg
+from phintys.tensor.standard import fft
 
 # ------------------------------------------------------------------------------- ufuncs
 
@@ -219,8 +219,8 @@ def function_table() -> dict[str, _Function]:
         found[f"numpy.{name}"] = _Function(getattr(pt, name), {})
     for name in numpy_functions.__all__:
         found[f"numpy.{name}"] = _Function(getattr(numpy_functions, name), {})
-    for name in linalg.__all__:
-        found[f"numpy.linalg.{name}"] = _Function(getattr(linalg, name), {})
+    for name, function in numpy_linalg.FUNCTIONS.items():
+        found[f"numpy.linalg.{name}"] = _Function(function, {})
     for name in "angle i0 imag real sinc".split():
         found[f"numpy.{name}"] = _Function(elementwise(name), {})
     for name, (function, renamed) in RENAMED.items():
@@ -245,7 +245,6 @@ RENAMED: dict[str, tuple[Callable[..., Any], dict[str, str]]] = {
     "amax": (pt.max, {}),
     "amin": (pt.min, {}),
     "around": (pt.round, {}),
-    "linalg.norm": (numpy_functions.norm, {}),
     "reshape": (pt.reshape, {"shape": "newshape"}),
     "std": (pt.std, {"correction": "ddof"}),
     "var": (pt.var, {"correction": "ddof"}),
