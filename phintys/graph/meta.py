@@ -102,7 +102,7 @@ class MetaObject(metaclass=MetaType):
 
 
 class Scratchpad:
-    """A namespace of free attributes, ``x.tag.note = 1``.  It never influences what is computed."""
+    """A namespace of free attributes, ``x.tag.note = 1``.  No graph computes anything from them."""
 
     if TYPE_CHECKING:
 

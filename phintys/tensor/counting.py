@@ -28,6 +28,7 @@ from phintys.tensor.search import searchsorted
 from phintys.tensor.shape import length, normalize_axis_tuple, shape_tuple, specify_shape
 from phintys.tensor.static import as_length, known_constant, known_length
 from phintys.tensor.type import typed_node
+from phintys.tensor.variable import TensorConstant
 
 __all__ = ["bincount", "histogram", "unique"]
 
@@ -171,7 +172,7 @@ def bincount(
 
     Parameters
     ----------
-    x : integer vector without negative numbers
+    x : vector of integers, none of them negative, or of bools
     weights : vector of the length of ``x``: the sums of the weights of each number, in their dtype
         (int64 for bools); None: counts, int64
     minlength : the least length of the result, which otherwise ends with the greatest number
@@ -179,8 +180,8 @@ def bincount(
 
     Raises
     ------
-    TypeError if ``x`` is not an integer vector.  ValueError for negative numbers, a negative
-    ``minlength``, or weights of another length, at run time if that is not known before.
+    TypeError if ``x`` is not a vector of integers or bools.  ValueError for negative numbers, a
+    negative ``minlength``, or weights of another length, at run time if that is not known before.
 
     >>> import phintys.tensor as pt
     >>> pt.bincount([1, 1, 3]).eval()
@@ -189,11 +190,14 @@ def bincount(
     array([1. , 2.5])
     """
     x = as_tensor_variable(x)
-    if x.type.ndim != 1 or x.type.dtype not in dtypes.INTEGER:
+    if x.type.ndim != 1 or not dtypes.is_discrete(x.type.dtype):
         raise TypeError(f"bincount counts the elements of integer vectors; {x} is {x.type}.")
     x = cast(x, "int64")
+    least_size = as_length(0 if minlength is None else minlength)
+    if (known_length(least_size) or 0) < 0:
+        raise ValueError(f"The minlength of bincount is not negative, got {minlength}.")
     least, greatest = min_over(x, initial=np.inf), max_over(x, initial=-np.inf)
-    (minlength,) = checked_lengths([as_length(0 if minlength is None else minlength)])
+    (minlength,) = checked_lengths([least_size])
     size = functions.maximum(greatest + 1, minlength)
     # a negative element becomes the length of the result, which is an error
     size = functions.switch(functions.lt(least, 0), least, size)
@@ -243,8 +247,8 @@ def histogram(
     Raises
     ------
     TypeError if ``bins`` is a number but no integer; ValueError if it has more than one dimension,
-    is known to be less than 1, or the range is known to be in descending order; ShapeError if the
-    weights have another shape, at run time if that is not known before.
+    is known to be less than 1, or if edges or the range are known not to be ascending; ShapeError
+    if the weights have another shape, at run time if that is not known before.
 
     >>> import phintys.tensor as pt
     >>> counts, edges = pt.histogram([1.0, 2.0, 2.5, 4.0], bins=3)
@@ -258,6 +262,8 @@ def histogram(
     if bins.type.ndim > 1:
         raise ValueError(f"The bins of histogram are a number or a vector; {bins} is {bins.type}.")
     edges = bins if bins.type.ndim else _even_edges(a, as_length(bins), range)
+    if isinstance(edges, TensorConstant) and (np.diff(edges.data) < 0).any():
+        raise ValueError(f"The bins of histogram are ascending, not {edges.data.tolist()}.")
     count = length(edges, 0)
     # 0 below the first edge, count above the last one and for NaN
     places = searchsorted(edges, a, side="right")
@@ -268,29 +274,23 @@ def histogram(
     return [found, edges]
 
 
-def _even_edges(a: Any, bins: Any, given: Any) -> Any:
-    """The edges of a number of intervals of equal length."""
-    known = known_length(bins)
+def _even_edges(a: Any, count: Any, given: Any) -> Any:
+    """The edges of ``count`` intervals of equal length."""
+    known = known_length(count)
     if known is not None and known < 1:
         raise ValueError(f"A histogram has at least one interval, not {known}.")
-    dtype = a.type.dtype
-    if dtypes.is_discrete(dtype):
-        dtype = dtypes.upcast(dtype, config.floatX)
-    return linspace(*_range(a, given), bins + 1, dtype=dtype)
-
-
-def _range(a: Any, given: Any) -> tuple[Any, Any]:
-    """The first and the last edge of a histogram, as floats."""
-    dtype = dtypes.upcast(a.type.dtype, config.floatX)
+    exact = a.type.dtype if dtypes.is_float(a.type.dtype) else None
+    dtype = exact or dtypes.upcast(a.type.dtype, config.floatX)
     if given is None:
         empty = functions.eq(length(a, 0), 0)
         extremes = max_over(a, initial=-np.inf), min_over(a, initial=np.inf)
         high, low = (functions.switch(empty, k, x) for k, x in zip((1, 0), extremes))
+        low, high = (cast(x, dtype) for x in (low, high))
     else:
         low, high = map(as_tensor_variable, given)
-        known: list[Any] = [known_constant(low), known_constant(high)]
-        if None not in known and known[0] > known[1]:
+        ends: list[Any] = [known_constant(low), known_constant(high)]
+        if None not in ends and ends[0] > ends[1]:
             raise ValueError(f"The range {given} of a histogram is in descending order.")
-    low, high = cast(low, dtype), cast(high, dtype)
+        low, high = cast(low, "float64"), cast(high, "float64")
     half = functions.switch(functions.eq(low, high), 0.5, 0.0)
-    return low - half, high + half
+    return cast(linspace(low - half, high + half, count + 1), dtype)

@@ -78,11 +78,13 @@ def getitem(x: TensorVariable, key: Index) -> TensorVariable:
     if type(key) is int and x.type.ndim:  # frequent, and four times faster than the general case
         return _ENTRY(x, key)
     entries = [_entry(e) for e in (key if isinstance(key, tuple) else (key,))]
-    x, entries = _new_axes(x, _expand_ellipsis(x, entries))
+    x, entries, own_axes = _new_axes(x, _expand_ellipsis(x, entries))
     idx_list, indices = flatten_index_variables(entries)
-    if any(isinstance(e, Variable) and _is_advanced(e) for e in entries):
-        return AdvancedSubtensor(idx_list)(x, *indices)
-    return Subtensor(idx_list)(x, *indices)
+    advanced = any(isinstance(e, Variable) and _is_advanced(e) for e in entries)
+    found = (AdvancedSubtensor if advanced else Subtensor)(idx_list)(x, *indices)
+    if own_axes is not None:
+        found.tag.own_axes = own_axes
+    return found
 
 
 #: The op of ``x[i]``.
@@ -175,13 +177,14 @@ def _expand_ellipsis(x: TensorVariable, entries: list[Parsed]) -> list[Subscript
 
 def _new_axes(
     x: TensorVariable, entries: list[Subscript]
-) -> tuple[TensorVariable, list[Subscript]]:
+) -> tuple[TensorVariable, list[Subscript], list[int] | None]:
     """``x`` with an axis of length 1 for every None and every 0-d mask, and the new entries.
 
-    None becomes a full slice; a 0-d mask becomes a mask of length 1 on the new axis.
+    None becomes a full slice; a 0-d mask becomes a mask of length 1 on the new axis.  The last
+    result are the positions of the other axes, None if there are no new ones.
     """
     if all(_consumed(e) for e in entries):
-        return x, entries
+        return x, entries, None
     order: list[Place] = []
     axis = 0
     for e in entries:
@@ -192,7 +195,8 @@ def _new_axes(
             order.append("x")
         axis += n
     order += range(axis, x.type.ndim)
-    return dimshuffle(x, order), [_on_new_axis(e) for e in entries]
+    own_axes = [k for k, place in enumerate(order) if place != "x"]
+    return dimshuffle(x, order), [_on_new_axis(e) for e in entries], own_axes
 
 
 def _on_new_axis(e: Subscript) -> Subscript:
@@ -231,7 +235,8 @@ def inc_subtensor(
 ) -> TensorVariable:
     """The tensor that the indexing expression ``x`` reads from, with ``y`` added to that part.
 
-    Repeated indices accumulate, unless ``ignore_duplicates``.  TypeError if ``x`` is not an
+    Repeated indices accumulate, unless ``ignore_duplicates``.  The result has the axes of that
+    tensor, without those that None adds to the indexing expression.  TypeError if ``x`` is not an
     indexing expression.
 
     >>> import phintys.tensor as pt
@@ -251,7 +256,9 @@ def inc_subtensor(
         op: Op = IncSubtensor(node.op.idx_list, inplace, set_instead_of_inc)
     else:
         op = AdvancedIncSubtensor(node.op.idx_list, inplace, set_instead_of_inc, ignore_duplicates)
-    return op(base, y, *indices)
+    written = op(base, y, *indices)
+    own_axes = getattr(x.tag, "own_axes", None)
+    return written if own_axes is None else dimshuffle(written, own_axes)
 
 
 # ------------------------------------------------------------------ functions of an axis

@@ -26,11 +26,12 @@ import numpy as np
 import phintys.tensor as pt
 from phintys.memo import Memo
 from phintys.scalar.op import TABLE
-from phintys.tensor import numpy_functions
+from phintys.tensor import numpy_functions, numpy_linalg
 from phintys.tensor.convert import as_tensor_variable
 from phintys.tensor.elemwise import elementwise
 from phintys.tensor.methods import is_operand
 from phintys.tensor.scalar_functions import FUNCTIONS
+from phintys.tensor.standard import fft
 
 # ------------------------------------------------------------------------------- ufuncs
 
@@ -221,6 +222,8 @@ def function_table() -> dict[str, _Function]:
         found[f"numpy.{name}"] = _Function(getattr(pt, name), {})
     for name in numpy_functions.__all__:
         found[f"numpy.{name}"] = _Function(getattr(numpy_functions, name), {})
+    for name, function in numpy_linalg.FUNCTIONS.items():
+        found[f"numpy.linalg.{name}"] = _Function(function, {})
     for name in "angle i0 imag real sinc".split():
         found[f"numpy.{name}"] = _Function(elementwise(name), {})
     for name, (function, renamed) in RENAMED.items():
@@ -286,7 +289,10 @@ def _signature(function: Callable[..., Any]) -> inspect.Signature:
 
 def _refused(name: str) -> str:
     """The message for a function that has no symbolic form."""
-    hint = INSTEAD.get(name.rpartition(".")[2])
-    if hint is None:
+    module, _, last = name.rpartition(".")
+    hint = INSTEAD.get(last)
+    if module == "numpy.fft" and last in fft.__all__:
+        hint = f"x.__array_namespace__().fft.{last}"
+    elif hint is None:
         hint = f"functions of phintys.tensor, or {name} of the value x.eval()"
     return f"{name} has no symbolic form: write {hint}."

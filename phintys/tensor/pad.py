@@ -61,7 +61,7 @@ def pad(
         constant                  ``constant_values``, 0 by default
         edge                      the first and the last element
         linear_ramp               a ramp from ``end_values``, 0 by default, to the edge; integers
-                                  are rounded down
+                                  are rounded down, bools are true where it is not 0
         maximum minimum mean      the statistic of all elements along the axis, or of the first and
         median                    the last ``stat_length``; rounded if the dtype is an integer, and
                                   for bools True unless it is 0

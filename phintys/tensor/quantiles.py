@@ -19,6 +19,7 @@ from phintys.tensor.reshape import join_dims
 from phintys.tensor.shape import length, normalize_axis_tuple
 from phintys.tensor.sort import sort
 from phintys.tensor.static import as_length
+from phintys.tensor.variable import TensorConstant
 
 __all__ = ["bartlett", "cov", "median", "percentile", "quantile", "trapezoid"]
 
@@ -93,14 +94,18 @@ def quantile(
         ``"higher"``, ``"midpoint"``, ``"nearest"`` (half way the one at an even position)
     keepdims : keep the axes with length 1
 
-    NaN if any element is NaN.  IndexError at run time for no elements, or ``q`` out of range.
+    NaN if any element is NaN.  ValueError for a constant ``q`` out of range; IndexError at run time
+    for another one, and for no elements.
 
     >>> import phintys.tensor as pt
     >>> pt.quantile([1.0, 2.0, 4.0], [0.5, 0.75]).eval()
     array([2., 3.])
     """
     ordered, axes = _sorted(a, axis)
-    last, q = ordered.type.ndim - 1, cast(as_tensor_variable(q), "float64")
+    last, q = ordered.type.ndim - 1, as_tensor_variable(q)
+    if isinstance(q, TensorConstant) and not ((q.data >= 0) & (q.data <= 1)).all():
+        raise ValueError(f"The fractions of quantiles are between 0 and 1, not {q.data.tolist()}.")
+    q = cast(q, "float64")
     place = q * cast(length(ordered, last) - 1, "float64")
     low, high = functions.floor(place), functions.ceil(place)
     part = place - low
@@ -147,8 +152,10 @@ def percentile(
     >>> pt.percentile([1.0, 2.0, 4.0], 75).eval()
     array(3.)
     """
-    q = cast(as_tensor_variable(q), "float64") / 100.0
-    return quantile(a, q, axis, method, keepdims)
+    q = as_tensor_variable(q)
+    if isinstance(q, TensorConstant):
+        return quantile(a, constant(q.data.astype("float64") / 100.0), axis, method, keepdims)
+    return quantile(a, cast(q, "float64") / 100.0, axis, method, keepdims)
 
 
 # ============================================================================ covariance
@@ -239,7 +246,8 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
     Parameters
     ----------
     y : tensor of values of the function
-    x : the points, a vector or a tensor in the shape of ``y``; None: evenly spaced
+    x : the points, a vector or a tensor that broadcasts against ``y`` along the other axes; None:
+        evenly spaced
     dx : the distance of points that are evenly spaced
     axis : along which to integrate
 
@@ -251,16 +259,17 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
     (axis,) = normalize_axis_tuple(axis, y.type.ndim)
     before = [slice(None)] * axis
     after, ahead = (*before, slice(None, -1)), (*before, slice(1, None))
-    if x is None:
-        step = as_tensor_variable(dx)
-    else:
-        x = as_tensor_variable(x)
-        if x.type.ndim == 1:
-            rest = y.type.ndim - axis - 1
-            step = expand_dims(x[1:] - x[:-1], [*range(1, 1 + rest)])
-        else:
-            step = x[ahead] - x[after]
+    step = as_tensor_variable(dx) if x is None else _steps(_as_floats(x), y.type.ndim - axis)
     return sum_over(step * (y[ahead] + y[after]) / 2.0, axis)
+
+
+def _steps(x: Any, place: int) -> Any:
+    """The distances of points along the axis at ``place`` from the end; a vector lies along it."""
+    if x.type.ndim == 1:
+        return expand_dims(x[1:] - x[:-1], [*range(1, place)])
+    (axis,) = normalize_axis_tuple(-place, x.type.ndim)
+    before = [slice(None)] * axis
+    return x[(*before, slice(1, None))] - x[(*before, slice(None, -1))]
 
 
 def bartlett(M: Any) -> Any:

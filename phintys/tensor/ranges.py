@@ -309,7 +309,8 @@ def identity_like(x: TensorLike, dtype: DTypeLike | None = None) -> TensorVariab
 
 def _offsets(n: TensorLike, m: TensorLike) -> TensorVariable:
     """For each element of an n by m matrix the offset of its diagonal: column minus row."""
-    return expand_dims(arange(m), 0) - expand_dims(arange(n), 1)
+    rows, columns = (arange(as_length(size)) for size in (n, m))
+    return expand_dims(columns, 0) - expand_dims(rows, 1)
 
 
 def tri(

@@ -144,7 +144,8 @@ def reshape(x: TensorLike, newshape: ShapeLike, *, ndim: int | None = None) -> T
     Parameters
     ----------
     x : tensor
-    newshape : a sequence of lengths (numbers or variables), or an integer vector; one may be -1
+    newshape : a sequence of lengths (numbers or variables), an integer vector, or one number; one
+        length may be -1
     ndim : rank of the result, needed where ``newshape`` is a vector of unknown length
 
     Raises
@@ -159,9 +160,10 @@ def reshape(x: TensorLike, newshape: ShapeLike, *, ndim: int | None = None) -> T
     """
     x = as_tensor_variable(x)
     if not isinstance(newshape, Variable):
-        if not isinstance(newshape, Sequence | np.ndarray):
+        listed = [newshape] if isinstance(newshape, int | np.integer) else newshape
+        if not isinstance(listed, Sequence | np.ndarray):
             raise TypeError(f"The new shape is a tuple or a vector of lengths, not {newshape!r}.")
-        newshape = lengths_vector(shape_entries(newshape))
+        newshape = lengths_vector(shape_entries(listed))
     if newshape.type.ndim != 1:
         raise TypeError(f"The new shape is a tuple or a vector of lengths, not {newshape}.")
     if ndim is None:

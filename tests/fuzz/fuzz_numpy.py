@@ -23,6 +23,9 @@ allclose linspace geomspace logspace nan_to_num isposinf isneginf flatnonzero
 exp log sqrt sin cos tanh floor ceil trunc abs sign isnan isinf isfinite
 logical_and logical_or logical_not equal not_equal less greater less_equal greater_equal
 logaddexp hypot arctan2 copysign
+searchsorted bincount histogram choose ravel_multi_index unravel_index ix_ meshgrid pad
+median quantile percentile cov trapezoid interp nonzero argsort broadcast_arrays divmod vectorize
+tril_indices_from triu_indices_from
 """.split()
 
 
@@ -99,6 +102,59 @@ def _folded(function: Any) -> Callable[..., Any]:
     return fold
 
 
+def _topk(x: Any, k: int, axis: int = -1) -> np.ndarray:
+    """The ``k`` greatest elements, in descending order, or the ``-k`` smallest."""
+    places = range(-k) if k < 0 else range(x.shape[axis] - 1, x.shape[axis] - 1 - k, -1)
+    return np.take(np.sort(x, axis), list(places), axis)
+
+
+def _unique(x: Any, axis: Any = None, **kwargs: bool) -> Any:
+    """NumPy's; positions are vectors."""
+    found = np.unique(x, axis=axis, **kwargs)
+    return (found[0], *map(np.ravel, found[1:])) if isinstance(found, tuple) else found
+
+
+def _permuted(x: Any, y: Any, inverse: bool = False) -> np.ndarray:
+    return np.take_along_axis(x, np.argsort(y, -1) if inverse else y, -1)
+
+
+def _filled(x: Any, value: Any, offset: int = 0) -> np.ndarray:
+    rows, columns = np.indices(x.shape)
+    return np.where(columns - rows == offset, value, x)
+
+
+def _written(x: Any, indices: Any, values: Any, axis: int) -> np.ndarray:
+    out = np.array(x)
+    np.put_along_axis(out, indices, values, axis)
+    return out
+
+
+def _joined(x: Any, start: int, n: int) -> np.ndarray:
+    joined = int(np.prod(x.shape[start : start + n]))
+    return x.reshape((*x.shape[:start], joined, *x.shape[start + n :]))
+
+
+def _split_axis(x: Any, shape: Any, axis: int) -> np.ndarray:
+    axis %= x.ndim
+    return x.reshape((*x.shape[:axis], *shape, *x.shape[axis + 1 :]))
+
+
+def _packed(*xs: Any) -> tuple[np.ndarray, list[Any]]:
+    return np.concatenate([np.ravel(x) for x in xs]), [np.shape(x) for x in xs]
+
+
+def _unpacked(x: Any, shapes: list[Any]) -> list[np.ndarray]:
+    ends = np.cumsum([np.prod(shape, dtype=int) for shape in shapes])
+    return [p.reshape(shape) for p, shape in zip(np.split(x, ends[:-1]), shapes, strict=True)]
+
+
+def _padded_rank(n: int, xs: Any, left: bool) -> Any:
+    """Arrays with axes of length 1 before or after their own."""
+    ones = [(1,) * (n - x.ndim) for x in xs]
+    found = [x.reshape((*i, *x.shape) if left else (*x.shape, *i)) for i, x in zip(ones, xs)]
+    return found if len(found) > 1 else found[0]
+
+
 def _tile(x: Any, reps: Any) -> np.ndarray:
     """NumPy's tile, whose lengths would wrap around in the dtype of ``reps``."""
     return np.tile(x, np.asarray(reps).astype(int).tolist())
@@ -106,6 +162,23 @@ def _tile(x: Any, reps: Any) -> np.ndarray:
 
 _OWN: dict[str, Callable[..., Any]] = {
     "tile": _tile,
+    "topk": _topk,
+    "unique": _unique,
+    "permute_row_elements": _permuted,
+    "inverse_permutation": lambda x: np.argsort(x, -1),
+    "fill_diagonal": _filled,
+    "fill_diagonal_offset": _filled,
+    "put_along_axis": _written,
+    "join_dims": _joined,
+    "split_dims": _split_axis,
+    "pack": _packed,
+    "unpack": _unpacked,
+    "nonzero_values": lambda x: x[np.nonzero(x)],
+    "tensor_copy": lambda x: x,
+    "make_slice": slice,
+    "round": lambda x, mode=None: np.round(x),
+    "atleast_2d": lambda *xs, left=True: _padded_rank(2, xs, left),
+    "atleast_3d": lambda *xs, left=True: _padded_rank(3, xs, left),
     "alloc": lambda value, *shape: np.broadcast_to(value, shape),
     "cast": _cast,
     "dimshuffle": _dimshuffle,
@@ -138,8 +211,9 @@ _OWN: dict[str, Callable[..., Any]] = {
 }
 #: functions whose integer arguments are lengths, shifts and axes: NumPy's would wrap around in them
 _COUNTED = (
-    "repeat roll eye tri tril triu diag diagonal trace diff zeros ones full broadcast_to".split()
-)
+    "repeat roll eye tri tril triu diag diagonal trace diff zeros ones full broadcast_to bincount "
+    "pad tril_indices triu_indices bartlett split_dims"
+).split()
 
 
 def _counted(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -151,12 +225,14 @@ def _counted(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _as_python(x: Any) -> Any:
+    if isinstance(x, tuple):
+        return tuple(map(_as_python, x))
     return int(x) if isinstance(x, np.integer) else x
 
 
-_functions: dict[str, Any] = {name: getattr(np, name) for name in _SAME}
-_functions |= {name: _counted(_functions[name]) for name in _COUNTED}
-NUMPY = SimpleNamespace(**_functions, **_OWN)
+_functions: dict[str, Any] = {name: getattr(np, name) for name in _SAME} | _OWN
+_functions |= {name: _counted(_functions.get(name) or getattr(np, name)) for name in _COUNTED}
+NUMPY = SimpleNamespace(**_functions)
 
 
 def changed(x: Any, key: Any, y: Any) -> Any:
@@ -186,7 +262,10 @@ TOLERANCE = {"float16": 3e-2, "float32": 2e-4, "complex64": 2e-4}
 #: a rounding error may become a whole step
 STEPS = re.compile(r"%|//|mod|round|floor|ceil|trunc|sign|heaviside")
 #: terms in another order may overflow or cancel elsewhere
-UNORDERED = re.compile(r"dot|mat|outer|sum|mean|var|std|trace|softmax|prod|space")
+UNORDERED = re.compile(
+    r"dot|mat|outer|sum|mean|var|std|trace|softmax|prod|space|median|quantile|percentile|cov|trapez"
+    r"|interp|pad"
+)
 
 
 def difference(value: Any, expected: Any, text: str = "") -> str:

@@ -419,7 +419,7 @@ def write(g: Drawer, name: str) -> Text:
         y = f"pt.cast({y}, {x.value.dtype.name!r})"
     helper = "changed" if name == "set_subtensor" else "increased"
     check = f"{helper}({x.name}, np.s_[{k}], {y})"
-    return f"pt.{name}({x.name}[{k}], {y})", None if "None" in k else check
+    return f"pt.{name}({x.name}[{k}], {y})", check
 
 
 @draws("take")

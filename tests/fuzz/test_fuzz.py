@@ -8,9 +8,13 @@ from functools import cache
 from pathlib import Path
 
 import fuzz_generate
+import numpy as np
 import pytest
-from fuzz_functions import undrawn
+from fuzz_draw import Drawer, Failing, Unfit
+from fuzz_functions import OUT, draw_public, public_functions, undrawn
+from fuzz_numpy import NUMPY
 from fuzz_planted import PLANTED
+from fuzz_program import evaluate_text
 
 HERE = Path(__file__).parent
 CORPUS = sorted((HERE / "corpus").glob("*.py"))
@@ -24,6 +28,31 @@ def fuzz(*arguments: object) -> subprocess.CompletedProcess[str]:
 
 def test_every_public_function_is_drawn_or_out_with_a_reason() -> None:
     assert undrawn() == set()
+
+
+def drawn(name: str, seed: int) -> bool | None:
+    """Whether a call of a function, if one is drawn, is also evaluated by NumPy."""
+    g = Drawer(seed)
+    try:
+        text = draw_public(g, name)
+        pair = (text, None) if isinstance(text, str) else text
+        if pair is None or g.add(*pair) is None:
+            return None
+        evaluate_text(pair[1] or pair[0], g.arrays)
+    except (Unfit, Failing):
+        return None
+    except Exception:
+        return False
+    return True
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("name", sorted(public_functions().keys() - OUT.keys()))
+def test_a_public_function_is_drawn_and_compared_with_that_of_numpy(name: str) -> None:
+    """A call whose arguments do not fit would be left out, and a text that NumPy refuses too."""
+    calls = (drawn(name, seed) for seed in range(60))
+    wanted = (True,) if hasattr(np, name) or hasattr(NUMPY, name) else (True, False)
+    assert any(found in wanted for found in calls)
 
 
 @cache

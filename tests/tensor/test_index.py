@@ -65,7 +65,7 @@ def basic_keys(draw, shape):
 
 @st.composite
 def advanced_keys(draw, shape):
-    """At least one array of positions, or a mask, among other entries."""
+    """At least one array of positions, or a mask, among other entries, None and a 0-d mask."""
     shape = tuple(max(n, 1) for n in shape)
     common = draw(st.sampled_from([(2,), (1,), (3, 2), (0,)]))
     entries = []
@@ -79,7 +79,8 @@ def advanced_keys(draw, shape):
         mask = draw(st.lists(st.booleans(), min_size=n, max_size=n).map(np.array))
         entries[len(entries) - (len(entries) == len(shape)) :] = [mask]
     if draw(st.booleans()):
-        entries.insert(draw(st.integers(0, len(entries))), None)
+        new = draw(st.sampled_from([None, np.array(True)]))
+        entries.insert(draw(st.integers(0, len(entries))), new)
     return shape, tuple(entries)
 
 
@@ -163,7 +164,6 @@ def test_writes(data, shape, advanced, whole, mode):
     else:
         key = data.draw(basic_keys(shape))
     value = np.arange(np.prod(shape), dtype="float64").reshape(shape)
-    key = tuple(e for e in key if e is not None)
     try:
         region = value[key].shape
     except IndexError:

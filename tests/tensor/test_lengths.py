@@ -141,3 +141,10 @@ def test_ranges_with_extreme_bounds(step, bounds, mode):
     else:
         with pytest.raises((ValueError, MemoryError)):
             f(*bounds)
+
+
+def test_a_length_that_is_no_integer_is_refused():
+    x = pt.dvector("x")
+    for build in (lambda n: pt.pad(x, n), pt.tri, pt.tril_indices, lambda n: pt.cov(x, ddof=n)):
+        with pytest.raises(TypeError, match="is an integer"):
+            build(1.5)

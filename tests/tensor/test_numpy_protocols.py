@@ -260,6 +260,22 @@ CALLS = {
     "where": (lambda x, y: np.where(x > 0, x, y), V, W),
     "zeros_like": (lambda x: np.zeros_like(x), N),
 }  # fmt: skip
+S = np.array([[4.0, 1.0], [1.0, 3.0]])
+#: The same for ``numpy.linalg``.
+LINALG = {
+    "cholesky": (lambda x: np.linalg.cholesky(x), S),
+    "cross": (lambda x, y: np.linalg.cross(x, y), M, N * 1.0),
+    "diagonal": (lambda x: np.linalg.diagonal(x, offset=1), M),
+    "matmul": (lambda x, y: np.linalg.matmul(x, y), M, M.T),
+    "matrix_norm": (lambda x: np.linalg.matrix_norm(x, ord=1), M),
+    "matrix_transpose": (lambda x: np.linalg.matrix_transpose(x), M),
+    "norm": (lambda x: np.linalg.norm(x, axis=1, keepdims=True), M),
+    "outer": (lambda x, y: np.linalg.outer(x, y), V, W),
+    "tensordot": (lambda x, y: np.linalg.tensordot(x, y, axes=1), M, M.T),
+    "trace": (lambda x: np.linalg.trace(x, offset=-1), M),
+    "vecdot": (lambda x, y: np.linalg.vecdot(x, y, axis=0), M, N * 1.0),
+    "vector_norm": (lambda x: np.linalg.vector_norm(x, ord=1, axis=0), M),
+}
 #: Functions whose results are not tensors of the values of their arguments.
 OF_TYPES = {"numpy.iscomplexobj", "numpy.isrealobj", "numpy.ndim", "numpy.result_type"}
 OF_SHAPES = {"numpy.shape", "numpy.size"}
@@ -267,10 +283,11 @@ OF_SHAPES = {"numpy.shape", "numpy.size"}
 
 @pytest.mark.parametrize("name", sorted(function_table().keys() - OF_TYPES - OF_SHAPES))
 def test_function(name):
-    last = name.rpartition(".")[2]
-    if not hasattr(np, last):
-        pytest.skip(f"NumPy {np.__version__} has no {last}")
-    call, *values = CALLS[last]
+    module, _, last = name.rpartition(".")
+    own = module == "numpy.linalg"
+    if not hasattr(np.linalg if own else np, last):
+        pytest.skip(f"NumPy {np.__version__} has no {name}")
+    call, *values = (LINALG if own else CALLS)[last]
     check(call, call, values)
 
 
@@ -304,6 +321,19 @@ def test_axes_out_of_range(call):
             call(pt.dmatrix(), axis)
 
 
+@pytest.mark.parametrize(
+    "given",
+    [{}, {"ord": 1}, {"ord": np.inf, "axis": 0}, {"ord": "fro", "axis": (1, 0), "keepdims": True}],
+    ids=str,
+)
+def test_norm(given):
+    check(lambda x: np.linalg.norm(x, **given), lambda x: np.linalg.norm(x, **given), [M])
+    with pytest.raises(ValueError, match="not 2"):
+        np.linalg.norm(pt.dmatrix("x"), ord=2)
+    with pytest.raises(ValueError, match="not of 3 axes of x"):
+        np.linalg.norm(pt.dtensor3("x"), ord=1)
+
+
 def test_functions_of_types_and_shapes():
     x = pt.matrix("x", dtype="float32")
     assert np.ndim(x) == 2
@@ -333,4 +363,5 @@ def test_other_functions_are_refused(name):
 
 def test_every_function_of_the_table_exists_in_numpy():
     since_2 = {"numpy.astype", "numpy.matrix_transpose", "numpy.trapezoid"}
+    since_2 |= {f"numpy.linalg.{name}" for name in LINALG}
     assert function_table().keys() - dispatched().keys() <= since_2

@@ -74,9 +74,14 @@ def test_percentile_and_special_numbers():
     check(lambda x: pt.percentile(x, [10, 75]), lambda x: np.percentile(x, [10, 75]), [X])
     check(lambda x: pt.quantile(x, 0.4), lambda x: np.quantile(x, 0.4), [np.array([1.0, np.nan])])
     assert pt.quantile([np.inf, np.inf, 1.0], 0.9).eval() == np.inf
-    for q in (-0.1, 1.1):
+    fraction = pt.dscalar("q")
+    for q in (-0.1, 1.1, np.nan):
+        with pytest.raises(ValueError, match="between 0 and 1"):
+            pt.quantile([1.0, 2.0], q)
+        with pytest.raises(ValueError, match="between 0 and 1"):
+            pt.percentile([1.0, 2.0], [50.0, 100 * q])
         with pytest.raises(IndexError):
-            pt.quantile([1.0, 2.0], q).eval()
+            pt.quantile([1.0, 2.0], fraction).eval({fraction: q})
     with pytest.raises(ValueError, match="no method"):
         pt.quantile([1.0], 0.5, method="best")
     check_derivatives(lambda x: pt.quantile(x, [0.2, 0.7], axis=1), [RNG.normal(size=(3, 6))])
@@ -135,6 +140,11 @@ def test_trapezoid_is_numpys(axis):
             [X],
         )
     check_derivatives(lambda y, x: pt.trapezoid(y, x), [X[0, 0], np.arange(5.0) ** 2])
+    steps = np.cumsum(np.abs(X[0]), axis=-1)  # of lower rank than X
+    if axis == -1:
+        check(lambda y, x: pt.trapezoid(y, x), lambda y, x: integrate(y, x), [X, steps])
+    bools = np.array([False, True, True])
+    assert pt.trapezoid([1.0, 2.0, 4.0], bools).eval() == 1.5
     assert pt.trapezoid(np.array([1, 2])).eval() == 1.5
 
 

@@ -199,11 +199,12 @@ def test_bincount_takes_integer_vectors_and_has_a_derivative():
             pt.bincount(wrong)
     with pytest.raises(TypeError, match="are a vector"):
         pt.bincount([1, 2], weights=1.0)
+    with pytest.raises(ValueError, match="not negative"):
+        pt.bincount([1, 2], minlength=-1)
     assert pt.bincount([1, 1], weights=np.array([True, True])).eval().tolist() == [0, 2]
     with pytest.raises(TypeError, match="is an integer"):
         pt.bincount([1, 2], minlength=4.5)
-    with pytest.raises(ValueError, match="negative"):
-        pt.bincount([1, 2], minlength=-1)
+    assert pt.bincount(np.array([True, False, True])).eval().tolist() == [1, 2]
     check_derivatives(lambda w: pt.bincount([2, 0, 2], w) * [1.0, 2.0, 3.0], [RNG.normal(size=3)])
 
 
@@ -259,6 +260,25 @@ def test_histogram_of_equal_and_no_and_missing_elements():
         found, edges = g(a)
         assert found.sum() == len(a)
         np.testing.assert_array_equal(edges, np.histogram(a, 4)[1])
+    with pytest.raises(ValueError, match="a number or a vector"):
+        pt.histogram(x, [[1.0, 2.0]])
+    with pytest.raises(ValueError, match="at least one interval"):
+        pt.histogram(x, 0)
+    with pytest.raises(ValueError, match="ascending"):
+        pt.histogram(x, [3, 1, 2])
+    with pytest.raises(ValueError, match="descending"):
+        pt.histogram(x, 4, range=(3, 1))
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32"])
+def test_edges_of_a_histogram_are_of_the_dtype_of_its_elements(dtype):
+    """An element that is rounded to an edge is not less than it."""
+    x = pt.vector("x", dtype=dtype)
+    a = np.round(RNG.random(200), 1).astype(dtype)
+    found = phintys.function([x], pt.histogram(x, 10, range=(0, 1)))(a)
+    for value, expected in zip(found, np.histogram(a, 10, range=(0, 1)), strict=True):
+        np.testing.assert_array_equal(value, expected)
+        assert value.dtype == expected.dtype
 
 
 @pytest.mark.parametrize("axis", [None, 0, 1])

@@ -115,10 +115,7 @@ def with_items(x: Any, key: Any, value: Any) -> Any:
     part = x[key]
     if part is x:
         return pt.alloc(cast(value, x.type.dtype), *shape_tuple(x))
-    found = set_subtensor(part, value)
-    if found.type.ndim > x.type.ndim:  # an index by None or a 0-d mask has added axes of length 1
-        return pt.reshape(found, shape_tuple(x), ndim=x.type.ndim)
-    return found
+    return set_subtensor(part, value)
 
 
 __all__ = [
