@@ -107,9 +107,11 @@ class Conditioning:
             if expected.dtype.kind in "biu":
                 seen = [*others, _rounded(wide, expected.dtype)]
                 return np.any([found == other for other in seen], axis=0)
-            return self._near(found, expected, others, wide)
+            return self._near(number, found, expected, others, wide)
 
-    def _near(self, found: Any, expected: Any, others: list[Any], wide: Any) -> np.ndarray:
+    def _near(
+        self, number: int, found: Any, expected: Any, others: list[Any], wide: Any
+    ) -> np.ndarray:
         spread = np.max([np.abs(o - expected) for o in others], axis=0)
         units = CLOSE.get(expected.dtype.name, 1e-9)
         limit = 40 * np.where(np.isfinite(spread), spread, 0)
@@ -119,7 +121,13 @@ class Conditioning:
         near |= ~np.all(same_kind, axis=0)  # overflows or not, depending on rounding
         near |= ~np.isfinite(found) & np.any([_alike(found, o) for o in others], axis=0)
         narrow = wide.astype(expected.dtype)
-        return near | (~np.isfinite(found) & close(found, narrow))
+        near |= ~np.isfinite(found) & close(found, narrow)
+        return near | self._of_underflow(number, found)
+
+    def _of_underflow(self, number: int, found: np.ndarray) -> Any:
+        """Where a result is what it is if subnormal numbers underflow: rules allow that."""
+        flushed = self.flushed[number]
+        return flushed.shape == found.shape and ~np.isfinite(found) & _alike(found, flushed)
 
 
 def _evaluated(change: Any, inputs: Any, values: list[Any], outputs: Any) -> list[Any]:
