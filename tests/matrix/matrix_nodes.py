@@ -215,6 +215,7 @@ SMOOTH = {
     "where": (lambda x, y: pt.where(x > 1, x * y, y), [V, W]),
 }
 
+
 def package_ops() -> dict[str, type[Op]]:
     """The ops of this package that have instances, by name; elementwise ones as `Elemwise`."""
     found, stack = {}, [Op]
@@ -286,5 +287,3 @@ def alone(node: Apply) -> tuple[list[Any], Apply, list[int]]:
     for k in places:
         fresh[k] = node.inputs[k].type(f"input {k}")
     return [fresh[k] for k in places], node.clone_with_new_inputs(fresh), places
-
-
