@@ -202,11 +202,15 @@ def test_constants_are_code_or_slots() -> None:
     assert b.length(x, 1).value == 2
 
 
-def test_other_dtypes_are_refused() -> None:
+def test_functions_without_a_form_for_complex_numbers_are_refused() -> None:
     b = Builder()
     z = b.input("complex128", (None,))
     with pytest.raises(NotNative):
-        exp(b, z)
+        b.map(lambda n, x: n.tanh(x), z)
+    with pytest.raises(NotNative):
+        b.reduce("mul", z, (0,))
+    with pytest.raises(NotNative):
+        b.dot(z, z)
     assert b.length(z, 0) is b.length(b.expand(z, 0), 1)
 
 
