@@ -20,7 +20,7 @@ from phintys.tensor.index_ops import (
 )
 from phintys.tensor.join import Join, Split
 from phintys.tensor.others import ProdOthers
-from phintys.tensor.reduce import CAReduce, Max, Min, Prod, Sum
+from phintys.tensor.reduce import Argmax, CAReduce, Max, Min, Prod, Sum
 from phintys.tensor.reshape import Reshape
 from phintys.tensor.rules.match import is_float
 from phintys.tensor.shape import (
@@ -30,13 +30,13 @@ from phintys.tensor.shape import (
     SpecifyShape,
     TensorFromScalar,
 )
-from phintys.tensor.special import LogSoftmax, Softmax
+from phintys.tensor.special import LogSoftmax, LogSumExp, Softmax
 from phintys.tensor.type import TensorType
 
 #: The op classes that patterns can name.
 OPS: tuple[type, ...] = (
-    *(AdvancedIncSubtensor, AdvancedSubtensor, Alloc, CAReduce, DimShuffle, Dot, Elemwise),
-    *(IncSubtensor, Join, LogSoftmax, MakeVector, Max, Min, Prod, ProdOthers, Reshape),
+    *(AdvancedIncSubtensor, AdvancedSubtensor, Alloc, Argmax, CAReduce, DimShuffle, Dot, Elemwise),
+    *(IncSubtensor, Join, LogSoftmax, LogSumExp, MakeVector, Max, Min, Prod, ProdOthers, Reshape),
     *(ScalarFromTensor, Shape, Softmax, SpecifyShape, Split, Subtensor, Sum, TensorFromScalar),
     ViewOp,
 )
