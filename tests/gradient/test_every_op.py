@@ -128,6 +128,7 @@ STRUCTURED = {
 }
 #: makes no numbers of its inputs; only its shape counts, so nothing is connected to it
 WITHOUT = {"AllocEmpty", "Lengths", "ARangeLength"}  # memory, lengths
+WITHOUT |= {"SomeTrue"}  # masks
 WITHOUT |= {"MakeSlice", "SliceParts"}  # slices
 WITHOUT |= {"RandomVariable"}  # there is no derivative through a draw
 ABSTRACT = {"CAReduce", "FixedOpCAReduce", "BlasOp", "AddingOp", "IndexOp"}

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.core import Tracer
 
 from phintys.backends.jax.dispatch import (
     TRACE_TIME_OPS,
@@ -60,7 +60,7 @@ def _slice(entry: slice, n: int, node: Apply) -> slice:
 
 
 def _mask(mask: Any, x: Any, axis: int, node: Apply, values: Sequence[Any]) -> Any:
-    if isinstance(mask, jax.core.Tracer):
+    if isinstance(mask, Tracer):
         raise length_of_values(node, _variable_of(mask, values, node))
     mask = np.asarray(mask)
     shape = x.shape[axis : axis + mask.ndim]

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.core import Tracer
 
 from phintys.backends.jax.dispatch import (
     TRACE_TIME_OPS,
@@ -205,7 +205,7 @@ def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
 @jax_funcify.register(Nonzero)
 def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
     def compute(x: Any) -> Any:
-        if isinstance(x, jax.core.Tracer):
+        if isinstance(x, Tracer):
             raise length_of_values(node, node.inputs[0])
         return one_or_tuple(jnp.nonzero(x))
 

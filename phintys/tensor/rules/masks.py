@@ -75,7 +75,9 @@ class Selection:
     def where(self, full: Variable, value: Variable, mask: Variable | None = None) -> Variable:
         """``full`` where the mask is true, else ``value``."""
         after = full.type.ndim - self.axis - self.rank
-        order: list[Place] = [*["x"] * self.axis, *range(self.rank), *["x"] * after]
+        order: list[Place] = ["x"] * self.axis
+        order += [*range(self.rank)]
+        order += ["x"] * after
         chosen = self.mask if mask is None else mask
         return functions.switch(dimshuffle(chosen, order), full, value)
 
@@ -152,7 +154,8 @@ def select_after_dimshuffle(part: TensorVariable, order: tuple[Place, ...]) -> R
     x, by = found
     places: list[Place] = []
     for o in order:
-        places += ["x"] if o == "x" else by.axes([o])
+        new: Sequence[Place] = ["x"] if o == "x" else by.axes([o])
+        places += new
     return Selection(by.mask, order.index(by.axis)).read(dimshuffle(x, places))
 
 
