@@ -257,7 +257,8 @@ class IncSubtensor(IndexOp):
         if self.set_instead_of_inc:
             out[key] = y
         else:
-            out[key] += y
+            with np.errstate(all="ignore"):
+                out[key] += y
         output_storage[0][0] = out
 
     # ----- derivative
@@ -552,11 +553,12 @@ class AdvancedIncSubtensor(IndexOp):
         y = np.broadcast_to(converted(y, out.dtype.name), region).copy()
         if self.set_instead_of_inc:
             out[key] = y
-        elif self.ignore_duplicates:
-            out[key] += y
         else:
             with np.errstate(all="ignore"):
-                np.add.at(out, key, y)
+                if self.ignore_duplicates:
+                    out[key] += y
+                else:
+                    np.add.at(out, key, y)
         output_storage[0][0] = out
 
     # ----- derivative

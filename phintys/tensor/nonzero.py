@@ -7,12 +7,13 @@ from typing import Literal, overload
 import numpy as np
 
 from phintys.graph.op import Op, Storage
+from phintys.graph.shapes import Shape, ShapeContext
 from phintys.graph.variable import Apply
 from phintys.tensor.aliases import Arrays, TensorLike
 from phintys.tensor.convert import as_tensor_variable
 from phintys.tensor.join import stack
 from phintys.tensor.reshape import flatten
-from phintys.tensor.type import TensorType
+from phintys.tensor.type import TensorType, typed_node
 from phintys.tensor.variable import TensorVariable
 
 __all__ = ["flatnonzero", "nonzero"]
@@ -47,6 +48,40 @@ class Nonzero(Op):
 
 
 _nonzero = Nonzero()
+
+
+class SomeTrue(Op):
+    """A mask, checked to have a true element; ValueError if it has none.
+
+    Rules insert it where a maximum of no elements would be an error.
+    """
+
+    # ----- class and static shape
+    __props__ = ()
+    view_map = {0: [0]}
+    not_differentiable = "its result is a bool"
+
+    def make_node(self, mask: TensorLike) -> Apply:
+        mask = as_tensor_variable(mask)
+        if mask.type.dtype != "bool":
+            raise TypeError(f"A mask has dtype bool; {mask} has type {mask.type}.")
+        return typed_node(self, [mask], "bool")
+
+    def shape_rule(self, s: ShapeContext, mask: Shape) -> list[Shape]:
+        return [mask]
+
+    # ----- perform
+    def perform(self, node: Apply, inputs: Arrays, output_storage: Storage) -> None:
+        if not inputs[0].any():
+            raise ValueError("No result for an empty axis: the mask selects no element.")
+        output_storage[0][0] = inputs[0]
+
+    # ----- derivative
+    def connection_pattern(self, node: Apply) -> list[list[bool]]:
+        return [[False]]
+
+
+some_true = SomeTrue()
 
 
 @overload

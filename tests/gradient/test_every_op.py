@@ -37,7 +37,7 @@ from phintys.tensor import reduce
 from phintys.tensor.elemwise import Elemwise
 
 #: ops that take no complex numbers
-REAL = set("ARange LogSoftmax LogSumExp Softmax".split())
+REAL = set("ARange CholeskyPullback LogSoftmax LogSumExp Softmax".split())
 RNG = np.random.default_rng(0)
 
 

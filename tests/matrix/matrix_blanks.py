@@ -31,7 +31,6 @@ BLANKS = [
             "nonzero *",
             "compress *",
             "x[[]mask] *",
-            "x[[]mask] = a *",
             "repeat counts *",
             "repeat float64 km k@n*",
             "unique *",

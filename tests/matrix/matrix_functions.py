@@ -13,7 +13,9 @@ from scipy import fft as scipy_fft
 
 import phintys.tensor as pt
 from phintys.tensor import blas, fourier
+from phintys.tensor.nonzero import some_true
 from phintys.tensor.others import ProdOthers
+from phintys.tensor.recurrence import Recurrence
 from phintys.tensor.reduce import CAReduce, ProdWithoutZeros
 
 INEXACT = ("int64", "float32", "float64", "complex128")
@@ -40,6 +42,15 @@ def _same(family: str, names: str, shapes: str, *args: Any, **options: Any) -> l
 def _several(m: Any, found: Any) -> Any:
     """Several results of one shape as one."""
     return m.stack([m.asarray(f) if m is np else f for f in found])
+
+
+def _recurrence(a: Any, b: Any, axis: int) -> Any:
+    """``s[k] = a[k] s[k - 1] + b[k]`` along an axis."""
+    found = b.copy()
+    a, s = np.moveaxis(a, axis, 0), np.moveaxis(found, axis, 0)
+    for k in range(1, len(s)):
+        s[k] += a[k] * s[k - 1]
+    return found
 
 
 ROUNDING = [
@@ -97,6 +108,12 @@ STATISTICS = [
     Line("statistics", "ProdOthers", "nm", lambda m, x: ProdOthers((1,))(x), special=False,
          numpy=lambda x: np.stack([np.delete(x, j, 1).prod(1) for j in range(x.shape[1])], 1),
          dtypes=FLOATS),
+    *(
+        Line("statistics", f"Recurrence {axis}", "nm nm", lambda m, a, b, k=axis: Recurrence(k)(a, b),
+             numpy=lambda a, b, k=axis: _recurrence(a, b, k), special=False,
+             dtypes=("float16", *FLOATS, "complex128"))
+        for axis in (0, 1)
+    ),
 ]  # fmt: skip
 AXES = [
     *_same("axes", "atleast_1d atleast_2d atleast_3d", "."),
@@ -179,6 +196,8 @@ JOINING = [
 ]  # fmt: skip
 SELECTION = [
     *_same("selected", "flatnonzero", "nm"),
+    Line("selected", "some_true", "n n?", lambda m, x, mask: pt.switch(some_true(mask | True), x, 0),
+         numpy=lambda x, mask: x),
     Line("selected", "nonzero_values", "nm", lambda m, x: pt.nonzero_values(x),
          numpy=lambda x: x[x != 0]),
     Line("selected", "masked sum", "nm nm?", lambda m, x, c: x[c].sum(), dtypes=NUMBERS,

@@ -26,6 +26,7 @@ from phintys.tensor.lengths import checked_lengths
 from phintys.tensor.linalg.decomposition.cholesky import Cholesky
 from phintys.tensor.linalg.decomposition.cholesky_pullback import CholeskyPullback
 from phintys.tensor.linalg.solvers.triangular import SolveTriangular
+from phintys.tensor.nonzero import some_true
 from phintys.tensor.others import ProdOthers
 from phintys.tensor.ranges import ARangeLength
 from phintys.tensor.recurrence import Recurrence
@@ -72,7 +73,9 @@ MORE = {
     "slices": lambda x, v, n: [x[n:], x[::n, 1:-1], v[-n:n:-1], x[:, 1], v[:: -n]],
     "reshape": lambda x, v, n: [x.reshape((-1,)), x.reshape((x.shape[1], -1)), v.reshape((1, -1))],
     "split": lambda x, v, n: pt.split(v, [n, v.shape[0] - n]),
-    "masks": lambda x, v, n: [x[x > 0], pt.set_subtensor(v[v > 0], 1.0), x[:, v > 0]],
+    "masks": lambda x, v, n: [
+        *(x[x > 0], pt.set_subtensor(v[v > 0], 1.0), x[:, v > 0], some_true(v < 9)),
+    ],
     "specified": lambda x, v, n: pt.specify_shape(v, (v.shape[0],)),
     "written": lambda x, v, n: [pt.inc_subtensor(x[1:], x[1:]), pt.set_subtensor(x[n], v)],
     "elementwise": lambda x, v, n: [x + pt.sqr(x), x * v, pt.switch(x > 0, x, v)],

@@ -14,6 +14,7 @@ from phintys.inner import OpFromGraph
 from phintys.tensor import blas
 from phintys.tensor.blockwise import Blockwise
 from phintys.tensor.dot import Dot
+from phintys.tensor.linalg.decomposition.cholesky_pullback import cholesky_pullback
 
 
 def _linear_algebra() -> list[Line]:
@@ -42,7 +43,14 @@ def _linear_algebra() -> list[Line]:
             **common,
         )
         lines += [cholesky, solve]
-    return lines
+    pullback = Line(
+        "linear algebra",
+        "cholesky_pullback",
+        "nm nm",
+        lambda m, x, g: cholesky_pullback(positive(m, x), positive(m, g)),
+        **{**common, "dtypes": ("float32", "float64")},
+    )
+    return [*lines, pullback]
 
 
 def _reductions() -> list[Line]:

@@ -25,7 +25,7 @@ from phintys.graph.op import Op
 from phintys.graph.origin import annotate
 from phintys.graph.perform import run_node
 from phintys.graph.traversal import graph_inputs, io_toposort
-from phintys.graph.variable import Apply, Constant
+from phintys.graph.variable import Apply, Constant, Variable
 from phintys.inner.from_graph import OpFromGraph
 from phintys.scalar.type import ScalarType
 from phintys.tensor.static import as_length
@@ -150,6 +150,15 @@ def concrete(x: Any, node: Apply) -> Any:
             "Lengths may depend on shapes and on 0-d integer inputs."
         )
     return x
+
+
+def length_of_values(node: Apply, v: Variable) -> UnsupportedError:
+    """The error of a node whose result has a length that depends on the values of ``v``."""
+    return UnsupportedError(
+        f"JAX compiles for fixed shapes, and a length of {node.outputs[0]}, the result of {node}, "
+        f"depends on the values of {v}. Elementwise functions and reductions of the elements that "
+        "a mask selects can be compiled, and so can switch(mask, x, y), which has the shape of x."
+    )
 
 
 def length(x: Any, node: Apply) -> int:

@@ -7,19 +7,20 @@ from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
+from jax.core import Tracer
 
 from phintys.backends.jax.dispatch import (
     TRACE_TIME_OPS,
-    concrete,
     is_concrete,
     jax_funcify,
     length,
+    length_of_values,
     one_or_tuple,
     require,
 )
 from phintys.backends.jax.native import astype
 from phintys.graph.shapes import check_shapes
-from phintys.graph.variable import Apply
+from phintys.graph.variable import Apply, Variable
 from phintys.tensor.index_ops import (
     AdvancedIncSubtensor,
     AdvancedSubtensor,
@@ -42,7 +43,7 @@ def python_index(op: Any, node: Apply, x: Any, values: Sequence[Any]) -> tuple[A
             found.append(_slice(entry, x.shape[axis], node))
             axis += 1
         elif np.dtype(entry.dtype) == bool:
-            found.append(_mask(entry, x, axis, node))
+            found.append(_mask(entry, x, axis, node, values))
             axis += entry.ndim
         else:
             found.append(_integers(entry, x.shape[axis], axis))
@@ -58,11 +59,20 @@ def _slice(entry: slice, n: int, node: Apply) -> slice:
     return slice(start, stop, step)
 
 
-def _mask(mask: Any, x: Any, axis: int, node: Apply) -> Any:
-    mask = mask if isinstance(mask, np.ndarray) else concrete(mask, node)
+def _mask(mask: Any, x: Any, axis: int, node: Apply, values: Sequence[Any]) -> Any:
+    if isinstance(mask, Tracer):
+        raise length_of_values(node, _variable_of(mask, values, node))
+    mask = np.asarray(mask)
     shape = x.shape[axis : axis + mask.ndim]
     require(shape == mask.shape, f"A mask of shape {mask.shape} does not fit lengths {shape}.")
     return mask
+
+
+def _variable_of(mask: Any, values: Sequence[Any], node: Apply) -> Variable:
+    """The input of an indexing node that a value is given for; indices are the last inputs."""
+    (place, *_) = [k for k, value in enumerate(values) if value is mask]
+    found: Variable = node.inputs[place - len(values)]
+    return found
 
 
 def _integers(i: Any, n: int, axis: int) -> Any:

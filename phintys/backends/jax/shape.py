@@ -7,6 +7,7 @@ from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
+from jax.core import Tracer
 
 from phintys.backends.jax.dispatch import (
     TRACE_TIME_OPS,
@@ -14,6 +15,7 @@ from phintys.backends.jax.dispatch import (
     is_concrete,
     jax_funcify,
     length,
+    length_of_values,
     one_or_tuple,
     require,
 )
@@ -24,7 +26,7 @@ from phintys.tensor.creation import Alloc, AllocEmpty
 from phintys.tensor.fill_diagonal import FillDiagonal
 from phintys.tensor.join import Join, Split
 from phintys.tensor.lengths import Lengths
-from phintys.tensor.nonzero import Nonzero
+from phintys.tensor.nonzero import Nonzero, SomeTrue
 from phintys.tensor.ranges import ARange, ARangeLength, Eye, count_of
 from phintys.tensor.reshape import JoinDims, Reshape, SplitDims
 from phintys.tensor.shape import (
@@ -203,6 +205,17 @@ def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
 @jax_funcify.register(Nonzero)
 def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
     def compute(x: Any) -> Any:
+        if isinstance(x, Tracer):
+            raise length_of_values(node, node.inputs[0])
         return one_or_tuple(jnp.nonzero(x))
+
+    return compute
+
+
+@jax_funcify.register(SomeTrue)
+def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
+    def compute(mask: Any) -> Any:
+        require(mask.any(), "The mask selects no element.", ValueError)
+        return mask
 
     return compute

@@ -16,6 +16,8 @@ BlasOpt
     matrix products fused with additions, as BLAS calls
 specialize
     forms that are faster to compute
+masks
+    for JAX: lengths that depend on the values of masks are avoided
 unused_inner_outputs
     ops that contain graphs lose the inputs and outputs that are not used
 """
@@ -39,12 +41,15 @@ from phintys.rewriting.rule import Rule
 from phintys.tensor.rules import (
     algebra,
     axes,
+    batches,
     casts,
     choice,
     facts,
     fills,
     folding,
     joining,
+    masks,
+    positions,
     powers,
     products,
     reading,
@@ -63,6 +68,7 @@ canonicalize = EquilibriumDB(ignore_newtrees=False)
 stabilize = EquilibriumDB(ignore_newtrees=False)
 blas_opt = EquilibriumDB(ignore_newtrees=False, eq_rewriter_class=products.WhereProductsAre)
 specialize = EquilibriumDB(ignore_newtrees=False)
+without_masks = EquilibriumDB(ignore_newtrees=False)
 useless = EquilibriumDB(ignore_newtrees=False)
 uncanonicalize = EquilibriumDB(ignore_newtrees=False)
 
@@ -77,6 +83,7 @@ PIPELINE: list[tuple[str, GraphRewriter | RewriteDatabase, tuple[str, ...], floa
     ("BlasOpt", blas_opt, BOTH, 1.7),
     ("specialize", specialize, BOTH, 2),
     ("uncanonicalize", uncanonicalize, (FAST_RUN,), 3),
+    ("masks", without_masks, masks.TAGS, 3.2),
     ("unused_inner_outputs", InnerGraphSimplifier(), BOTH, 3.5),
 ]
 for _name, _entry, _tags, _position in PIPELINE:
@@ -87,6 +94,7 @@ PHASES: dict[str, EquilibriumDB] = {
     "stabilize": stabilize,
     "BlasOpt": blas_opt,
     "specialize": specialize,
+    "masks": without_masks,
 }
 
 #: The modules of rules, in the order in which their rules are tried at a node.
@@ -99,6 +107,8 @@ MODULES = (
     axes,
     shapes,
     reading,
+    positions,
+    batches,
     writing,
     joining,
     reductions,
@@ -108,6 +118,7 @@ MODULES = (
     rows,
     stable,
     products,
+    masks,
 )
 
 
@@ -136,6 +147,7 @@ def _register(rules: Iterable[Rule]) -> None:
         if "cleanup" in rule.tags:
             blas_opt.register(rule.name, again, *rule.tags, FAST_RUN)
             specialize.register(rule.name, again, *rule.tags, FAST_RUN)
+            without_masks.register(rule.name, again, *rule.tags, FAST_RUN)
             useless.register(rule.name, rule, *rule.tags)
 
 

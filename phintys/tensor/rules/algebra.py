@@ -14,7 +14,7 @@ repeated terms of complex sums are kept.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -23,7 +23,17 @@ from phintys.rewriting.rule import Context, Replacement, rule
 from phintys.scalar import dtypes
 from phintys.scalar.op import TABLE
 from phintys.tensor.elemwise import Elemwise, cast, functions
-from phintys.tensor.rules.match import applied, like, literal, number, scalar_op_name
+from phintys.tensor.rules.match import (
+    applied,
+    argument,
+    at,
+    is_float,
+    like,
+    literal,
+    number,
+    scalar_op_name,
+    some,
+)
 
 ADD, SUB, NEG, MUL = (TABLE[n] for n in ("add", "sub", "neg", "mul"))
 DIV, RECIPROCAL, POW, SQR = (TABLE[n] for n in ("true_div", "reciprocal", "pow", "sqr"))
@@ -254,6 +264,87 @@ def collect_constants(ctx: Context, node: Apply) -> Replacement:
         return None
     kept = [(1, v) for v in node.inputs if number(v) is None]
     return like(node, build_product(kept, factor, dtype, out.type.ndim))
+
+
+@rule(
+    "(x * y + x * z) / x -> y + z",
+    ops=[DIV],
+    where=at(0, "add"),
+    law="finite",
+    tags=("local_greedy_distributor", "shape_unsafe"),
+    tested_on=("(x * y + x * z) / x", "(x * y + x) / x", "(x * y * z + 2 * x * z) / (x * z)"),
+)
+def divide_terms(ctx: Context, node: Apply) -> Replacement:
+    """A divisor that is a factor of every term is cancelled."""
+    top, below = node.inputs
+    dtype = node.outputs[0].type.dtype
+    total = applied(top, "add")
+    if total is None or top.type.dtype != dtype or below.type.dtype != dtype:
+        return None
+    terms = [_factors_of(v) for v in total.inputs]
+    left = []
+    for v in _factors_of(below):
+        if all(v in term for term in terms) and number(v) is None:
+            for term in terms:
+                term.remove(v)
+        else:
+            left.append(v)
+    if len(left) == len(_factors_of(below)):
+        return None
+    ndim = node.outputs[0].type.ndim
+    found = functions.add(*(_product_of(term, dtype, ndim) for term in terms))
+    if left:
+        found = functions.true_div(found, _product_of(left, dtype, ndim))
+    return like(node, found)
+
+
+def _factors_of(v: Variable) -> list[Variable]:
+    product = applied(v, "mul")
+    inner = [v] if product is None or v.type.dtype in dtypes.DISCRETE else product.inputs
+    return [v] if any(x.type.dtype != v.type.dtype for x in inner) else [*inner]
+
+
+def _product_of(factors: list[Variable], dtype: str, ndim: int) -> Variable:
+    if len(factors) > 1:
+        return functions.mul(*factors)
+    return factors[0] if factors else literal(1, dtype, ndim)
+
+
+@rule(
+    "abs(2 * x) -> 2 * abs(x)",
+    "abs(mul(c, *factors))",
+    given={"c": lambda v: is_float(v) and number(v) is not None},
+    law="rounding",
+    tags=("local_abs_mul_unit", "local_abs_lift"),
+    tested_on=("abs(2 * x)", "abs(-3 * x * y)"),
+)
+def coefficient_of_abs(node: Apply, c: Variable, factors: Sequence[Variable]) -> Replacement:
+    inner = factors[0] if len(factors) == 1 else functions.mul(*factors)
+    out = node.outputs[0].type
+    if inner.type.dtype != out.dtype or number(c) == -1:
+        return None  # an even function: another rule drops the sign
+    return like(
+        node, functions.mul(literal(abs(number(c)), out.dtype, out.ndim), functions.abs(inner))
+    )
+
+
+@rule(
+    "abs(x) * abs(y) -> abs(x * y)",
+    ops=[MUL, DIV],
+    where=some("abs"),
+    phase="specialize",
+    law="rounding",
+    tags=("local_abs_merge",),
+    tested_on=("abs(x) * abs(y)", "abs(x) / abs(y)", "mul(abs(x), abs(y), abs(z))"),
+)
+def merge_abs(ctx: Context, node: Apply) -> Replacement:
+    """Applies to absolute values of floats that have no other use."""
+    dtype = node.outputs[0].type.dtype
+    inner = [argument(v, "abs") if ctx.single_use(v) else None for v in node.inputs]
+    found = [x for x in inner if x is not None and is_float(x) and x.type.dtype == dtype]
+    if len(found) < max(2, len(inner)):
+        return None
+    return like(node, functions.abs(node.op(*found)))
 
 
 #: Scalar ops whose operands are collected as factors.

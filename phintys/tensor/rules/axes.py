@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from phintys.graph.variable import Apply, Computed, Variable
 from phintys.rewriting.rule import Context, Replacement, rule
 from phintys.tensor.aliases import Place
-from phintys.tensor.elemwise import DimShuffle, dimshuffle
+from phintys.tensor.elemwise import DimShuffle, cast, dimshuffle
+from phintys.tensor.lengths import is_plain_length
+from phintys.tensor.reshape import JoinDims, Reshape, SplitDims
 from phintys.tensor.rules.through import moved_to_inputs
-from phintys.tensor.shape import Shape_i
+from phintys.tensor.shape import Shape_i, lengths_vector, product, shape_tuple
 from phintys.tensor.static import entries, known_length
 from phintys.tensor.variable import TensorVariable
 
@@ -48,6 +52,21 @@ def lift_dimshuffle(ctx: Context, x: TensorVariable, order: tuple[Place, ...]) -
     return moved_to_inputs(ctx, x, lambda v: dimshuffle(v, order))
 
 
+@rule(
+    "dimshuffle(vector(a)) -> dimshuffle(a)",
+    "DimShuffle(MakeVector(*items, dtype=dtype), new_order=order)",
+    law="exact",
+    tags=("local_useless_dimshuffle_makevector", "cleanup"),
+    tested_on=("stack([s]).dimshuffle()", "stack([s]).dimshuffle('x', 0)"),
+)
+def dimshuffle_of_one(
+    items: Sequence[Variable], dtype: str, order: tuple[Place, ...]
+) -> Replacement:
+    if len(items) != 1:
+        return None
+    return dimshuffle(cast(items[0], dtype), ["x"] * len(order))
+
+
 # --------------------------------------------------------------------------------- reshape
 
 
@@ -83,6 +102,8 @@ def merge_reshapes(
         "N.reshape((2, 3))",
         "v.reshape((1, v.shape[0]))",
         "R.reshape((-1,))",
+        "M.reshape((M.shape[0], -1))",
+        "M.reshape((-1, 1, M.shape[1]))",
     ),
 )
 def reshape_to_dimshuffle(node: Apply, x: TensorVariable, shape: TensorVariable) -> Replacement:
@@ -100,13 +121,14 @@ def reshape_to_dimshuffle(node: Apply, x: TensorVariable, shape: TensorVariable)
 
 
 def _is_length_of(n: Variable, x: Variable, axis: int, only: bool) -> bool:
-    """Whether an entry of a shape is the length of ``axis``.
+    """Whether an entry of a shape is the length of ``axis``, if the other entries are lengths too.
 
-    ``only``: there is no other axis, so that any known length except 0 must be its length.
+    -1 stands for the length that is left.  ``only``: there is no other axis, so that any known
+    length except 0 must be its length.
     """
     known = known_length(n)
     if known is not None:
-        return known == x.type.shape[axis] or (only and known != 0)
+        return known in (x.type.shape[axis], -1) or (only and known != 0)
     node = n.owner
     return (
         node is not None
@@ -129,3 +151,63 @@ def lift_reshape(
     return moved_to_inputs(
         ctx, x, lambda v: node.op(v, shape), lambda inner: len(inner.inputs) == 1
     )
+
+
+@rule(
+    "squeeze(reshape(x)) -> reshape(x)",
+    "DimShuffle(shaped := Reshape(x, shape), new_order=order)",
+    single_use=True,
+    law="exact",
+    tags=("local_fuse_squeeze_reshape", "local_fuse_expand_dims_reshape", "cleanup"),
+    tested_on=(
+        "M.reshape((2, 1, 3)).squeeze(1)",
+        "K.reshape((6, 4)).dimshuffle(0, 'x', 1)",
+        "K.reshape((K.shape[2], 1, -1)).dimshuffle(0, 2, 'x')",
+    ),
+)
+def reshape_without_dimshuffle(
+    x: TensorVariable, shape: TensorVariable, order: tuple[Place, ...]
+) -> Replacement:
+    """Let the reshape add and remove axes of length 1, if the other axes keep their order."""
+    lengths = entries(shape)
+    kept = [o for o in order if o != "x"]
+    dropped = [n for axis, n in enumerate(lengths) if axis not in kept]
+    if kept != sorted(kept) or any(known_length(n) != 1 for n in dropped):
+        return None
+    new = [1 if o == "x" else lengths[o] for o in order]
+    return Reshape(len(new))(x, lengths_vector(new))
+
+
+@rule(
+    "join_dims(x) -> reshape(x)",
+    ops=[JoinDims],
+    law="exact",
+    tags=("local_join_dims", "cleanup"),
+    tested_on=("join_dims(K, 0, 2)", "join_dims(K, 1, 1)", "join_dims(M, 1, 0)", "join_dims(N)"),
+)
+def join_dims_to_reshape(ctx: Context, node: Apply) -> Replacement:
+    (x,), joined = node.inputs, node.op.axis_range
+    axes: list[Place] = [*range(x.type.ndim)]
+    if len(joined) < 2:
+        return x if joined else dimshuffle(x, [*axes[: joined.start], "x", *axes[joined.start :]])
+    lengths = shape_tuple(x)
+    inner = product(lengths[joined.start : joined.stop])
+    new = [*lengths[: joined.start], inner, *lengths[joined.stop :]]
+    return Reshape(len(new))(x, lengths_vector(new))
+
+
+@rule(
+    "split_dims(x) -> reshape(x)",
+    ops=[SplitDims],
+    law="drops_errors",
+    tags=("local_split_dims", "cleanup", "shape_unsafe"),
+    tested_on=("split_dims(v, (1, 3), 0)", "split_dims(M, (M.shape[1],), 1)"),
+)
+def split_dims_to_reshape(ctx: Context, node: Apply) -> Replacement:
+    """Applies to lengths that are not negative: for `Reshape`, -1 has a meaning."""
+    (x, shape), axis = node.inputs, node.op.axis
+    inner, lengths = entries(shape), shape_tuple(x)
+    if not all(map(is_plain_length, inner)):
+        return None
+    new = [*lengths[:axis], *inner, *lengths[axis + 1 :]]
+    return Reshape(len(new))(x, lengths_vector(new))

@@ -175,14 +175,15 @@ def _with(node: Apply, i: int, new: Variable) -> Variable:
 @rule(
     "x == x -> True",
     "eq | neq | lt | le | gt | ge(x, x)",
-    given={"x": is_discrete},
     law="exact",
     tags=("local_useless_elemwise", "local_useless_elemwise_comparison"),
-    tested_on=("eq(i, i)", "neq(i, i)", "lt(i, i)", "ge(i, i)"),
+    tested_on=("eq(i, i)", "neq(i, i)", "lt(i, i)", "ge(i, i)", "lt(x, x)", "gt(x, x)"),
 )
 def compare_with_itself(node: Apply, x: TensorVariable) -> Replacement:
-    """Applies to discrete values only: NaN is not equal to itself."""
+    """NaN is not equal to itself, so that of floats only ``x < x`` and ``x > x`` are known."""
     value = name_of(node) in ("eq", "le", "ge")
+    if not is_discrete(x) and name_of(node) not in ("lt", "gt"):
+        return None
     return like(node, constant(value, dtype="bool", ndim=x.type.ndim))
 
 

@@ -6,9 +6,17 @@ from collections.abc import Sequence
 
 from phintys.graph.variable import Apply, Variable
 from phintys.rewriting.rule import Context, Replacement, rule
-from phintys.tensor.elemwise import cast
+from phintys.tensor.aliases import Place
+from phintys.tensor.creation import Alloc
+from phintys.tensor.elemwise import cast, dimshuffle, functions
+from phintys.tensor.index_list import literal
+from phintys.tensor.index_ops import Subtensor
 from phintys.tensor.join import Join
-from phintys.tensor.shape import MakeVector
+from phintys.tensor.reshape import Reshape
+from phintys.tensor.rules.fills import filled_value, has_plain_lengths
+from phintys.tensor.rules.match import number, some
+from phintys.tensor.rules.reading import Index, index_of, kept_axes, read
+from phintys.tensor.shape import MakeVector, as_length, lengths_vector, product, shape_tuple
 from phintys.tensor.variable import TensorVariable
 
 
@@ -115,3 +123,136 @@ def split_of_join(node: Apply, pieces: Sequence[Variable], axis: int) -> Replace
     if any(a is None or a != b for a, b in lengths):
         return None
     return [cast(x, o.type.dtype) for x, o in zip(pieces, node.outputs)]
+
+
+# --------------------------------------------------------------- joins of parts and of fills
+
+
+@rule(
+    "join(x[:i], x[i:]) -> x",
+    "Join(*pieces, axis=axis)",
+    where=some(Subtensor),
+    law="exact",
+    tags=("local_join_subtensors", "cleanup"),
+    tested_on=(
+        "join(0, v[:2], v[2:])",
+        "join(0, v[:n], v[n:])",
+        "join(0, w, v[1:2], v[2:5], v[5:], w)",
+        "join(1, M[:, :-1], M[:, -1:])",
+        "join(0, M[:2, 1], M[2:, 1])",
+    ),
+)
+def join_of_adjacent_reads(node: Apply, pieces: Sequence[Variable], axis: int) -> Replacement:
+    merged = [pieces[0]]
+    for x in pieces[1:]:
+        both = _adjacent(merged[-1], x, axis)
+        merged[-1:] = [merged[-1], x] if both is None else [both]
+    if len(merged) == len(pieces):
+        return None
+    dtype = node.outputs[0].type.dtype
+    return node.op(*merged) if len(merged) > 1 else cast(merged[0], dtype)
+
+
+def _adjacent(a: Variable, b: Variable, axis: int) -> Variable | None:
+    """The part of a tensor that begins as ``a`` and ends as ``b``, if ``b`` begins where a ends."""
+    nodes = [v.owner for v in (a, b) if v.owner is not None and type(v.owner.op) is Subtensor]
+    if len(nodes) < 2 or nodes[0].inputs[0] is not nodes[1].inputs[0]:
+        return None
+    first, second = map(index_of, nodes)
+    along = kept_axes(first)[axis]
+    e, f = first[along], second[along]
+    if not (isinstance(e, slice) and isinstance(f, slice) and _same_beside(first, second, along)):
+        return None
+    if e.step is not None or f.step is not None or e.stop is None or not _same(e.stop, f.start):
+        return None
+    if not (_ordered(e.start, e.stop) and (f.stop is None or _ordered(f.start, f.stop))):
+        return None
+    first[along] = slice(e.start, f.stop)
+    return read(nodes[0].inputs[0], first)
+
+
+def _same_beside(a: Index, b: Index, along: int) -> bool:
+    """Whether two indices agree along all axes but one."""
+    return len(a) == len(b) and all(
+        _same_entry(e, f) for k, (e, f) in enumerate(zip(a, b)) if k != along
+    )
+
+
+def _same_entry(e: object, f: object) -> bool:
+    if isinstance(e, slice) and isinstance(f, slice):
+        return all(_same(p, q) for p, q in zip(_bounds(e), _bounds(f)))
+    return _same(e, f)
+
+
+def _bounds(e: slice) -> tuple[object, object, object]:
+    return e.start, e.stop, e.step
+
+
+def _same(p: object, q: object) -> bool:
+    """Whether two bounds are known to be equal."""
+    return p is q or (literal(p) is not None and literal(p) == literal(q))
+
+
+def _ordered(p: object, q: object) -> bool:
+    """Whether the position ``p`` is known not to be after ``q``, in an axis of any length."""
+    if p is None:
+        return True
+    i, j = literal(p), literal(q)
+    return i is not None and j is not None and i <= j and (i >= 0) == (j >= 0)
+
+
+@rule(
+    "join(fill(a), fill(a)) -> fill(a), join(fill(a), fill(b)) -> fill(join(a, b))",
+    "Join(*pieces, axis=axis)",
+    where=some(Alloc),
+    law="drops_errors",
+    tags=("local_join_of_alloc", "shape_unsafe"),
+    tested_on=(
+        "join(0, alloc(s, v.shape[0]), alloc(s, 2))",
+        "join(0, zeros((2, 3)), zeros((4, 3)))",
+        "join(1, alloc(v, 4, 3), alloc(w, 4, 3))",
+        "join(1, alloc(v, 4, 3), alloc(f, 4, 3))",
+    ),
+)
+def join_of_fills(node: Apply, pieces: Sequence[Variable], axis: int) -> Replacement:
+    """Applies to fills whose lengths need no check."""
+    fills = [v.owner for v in pieces if v.owner is not None and type(v.owner.op) is Alloc]
+    if not 1 < len(pieces) == len(fills) or not all(map(has_plain_lengths, pieces)):
+        return None
+    values = [v for piece in pieces if (v := filled_value(piece)) is not None]
+    pattern = values[0].type.broadcastable
+    if any(v.type.broadcastable != pattern for v in values) or not any(pattern):
+        return None
+    lengths = [as_length(n) for n in fills[0].inputs[1:]]
+    lengths[axis] = functions.add(*(as_length(fill.inputs[1 + axis]) for fill in fills))
+    if not pattern[axis]:
+        return Alloc()(node.op(*values), *lengths)
+    first, *others = [fill.inputs[0] for fill in fills]
+    k = number(first)
+    if any(v is not first and (k is None or number(v) != k) for v in others):
+        return None
+    return Alloc()(cast(values[0], node.outputs[0].type.dtype), *lengths)
+
+
+@rule(
+    "join(x, x, x) -> alloc(x)",
+    "Join(*pieces, axis=axis)",
+    phase="specialize",
+    law="exact",
+    tags=("local_join_to_repeat",),
+    tested_on=("join(0, v, v, v)", "stack([v, v])", "join(1, C, C, C)", "join(1, M, M)"),
+)
+def join_of_equals(pieces: Sequence[Variable], axis: int) -> Replacement:
+    """The parts are read from one tensor; the lengths of the result are those of that tensor."""
+    x, count = pieces[0], len(pieces)
+    if count < 2 or any(v is not x for v in pieces):
+        return None
+    lengths = list(shape_tuple(x))
+    if x.type.broadcastable[axis]:
+        lengths[axis] = as_length(count)
+        return Alloc()(x, *lengths)
+    order: list[Place] = [*range(x.type.ndim)]
+    copies = dimshuffle(x, [*order[:axis], "x", *order[axis:]])
+    copies = Alloc()(copies, *lengths[:axis], count, *lengths[axis:])
+    lengths[axis] = product([as_length(count), lengths[axis]])
+    return Reshape(x.type.ndim)(copies, lengths_vector(lengths))

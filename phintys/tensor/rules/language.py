@@ -9,6 +9,7 @@ from phintys.gradient.barriers import ViewOp
 from phintys.graph.variable import Variable
 from phintys.rewriting.rule import Rule, equation, set_pattern_defaults
 from phintys.scalar.op import TABLE
+from phintys.tensor.blockwise import Blockwise
 from phintys.tensor.creation import Alloc
 from phintys.tensor.dot import Dot
 from phintys.tensor.elemwise import DimShuffle, Elemwise, functions
@@ -20,7 +21,7 @@ from phintys.tensor.index_ops import (
 )
 from phintys.tensor.join import Join, Split
 from phintys.tensor.others import ProdOthers
-from phintys.tensor.reduce import CAReduce, Max, Min, Prod, Sum
+from phintys.tensor.reduce import All, Any_, Argmax, CAReduce, Max, Min, Prod, Sum
 from phintys.tensor.reshape import Reshape
 from phintys.tensor.rules.match import is_float
 from phintys.tensor.shape import (
@@ -30,13 +31,14 @@ from phintys.tensor.shape import (
     SpecifyShape,
     TensorFromScalar,
 )
-from phintys.tensor.special import LogSoftmax, Softmax
+from phintys.tensor.special import LogSoftmax, LogSumExp, Softmax
 from phintys.tensor.type import TensorType
 
 #: The op classes that patterns can name.
 OPS: tuple[type, ...] = (
-    *(AdvancedIncSubtensor, AdvancedSubtensor, Alloc, CAReduce, DimShuffle, Dot, Elemwise),
-    *(IncSubtensor, Join, LogSoftmax, MakeVector, Max, Min, Prod, ProdOthers, Reshape),
+    *(AdvancedIncSubtensor, AdvancedSubtensor, All, Alloc, Any_, Argmax, CAReduce, DimShuffle),
+    *(Blockwise, Dot, Elemwise),
+    *(IncSubtensor, Join, LogSoftmax, LogSumExp, MakeVector, Max, Min, Prod, ProdOthers, Reshape),
     *(ScalarFromTensor, Shape, Softmax, SpecifyShape, Split, Subtensor, Sum, TensorFromScalar),
     ViewOp,
 )

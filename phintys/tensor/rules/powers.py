@@ -209,6 +209,7 @@ def _machine_forms() -> Iterator[Rule]:
     yield form("neg(x - y) -> y - x", "local_add_neg_to_sub", "rounding")
     yield form("x - neg(y) -> x + y", "local_sub_neg_to_add", when=_adds_alike)
     yield form("abs(x) * sign(x) -> x", "local_abs_mul_unit", "rounding")
+    yield form("x / abs(x) -> sign(x)", "local_sign_div", "finite")
     yield form("polygamma(0, x) -> psi(x)", "local_polygamma_to_digamma", "rounding")
     yield form("polygamma(1, x) -> tri_gamma(x)", "local_polygamma_to_tri_gamma", "rounding")
 

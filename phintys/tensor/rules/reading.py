@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-
-import numpy as np
+from math import inf
+from typing import Any
 
 from phintys.graph.variable import Apply, Computed, Variable
 from phintys.rewriting.rule import Context, Replacement, rule
-from phintys.rewriting.unify import is_constant
 from phintys.tensor.aliases import Place
 from phintys.tensor.creation import Alloc
 from phintys.tensor.elemwise import cast, dimshuffle
@@ -27,8 +26,9 @@ from phintys.tensor.index_ops import Subtensor
 from phintys.tensor.join import Join
 from phintys.tensor.rules.fills import filled_value, has_plain_lengths
 from phintys.tensor.rules.through import moved_to_inputs
-from phintys.tensor.shape import Shape_i, as_length
-from phintys.tensor.variable import TensorConstant, TensorVariable
+from phintys.tensor.shape import Shape_i, as_length, specify_shape
+from phintys.tensor.type_other import NoneConst
+from phintys.tensor.variable import TensorVariable
 
 #: One entry per axis.
 Index = list[AxisIndex]
@@ -79,33 +79,79 @@ def read_operand(v: Variable, like: Variable, index: Index) -> Variable:
     "x[0:n:1] -> x",
     "Subtensor(x, *variables, idx_list=idx_list)",
     law="exact",
-    tags=("local_useless_slice", "local_useless_subtensor", "cleanup"),
-    tested_on=("v[0:]", "v[::1]", "N[0:2]", "M[0:, 1:]", "v[:v.shape[0]]", "M[1, 0:]"),
+    tags=(
+        "local_useless_slice",
+        "local_useless_subtensor",
+        "local_convert_negative_indices",
+        "local_subtensor_remove_broadcastable_index",
+        "cleanup",
+    ),
+    tested_on=(
+        "R[0]",
+        "C[:, -1]",
+        "N[-1]",
+        "N[:, -2:]",
+        "N[-5:-1]",
+        "v[0:]",
+        "v[::1]",
+        "N[0:2]",
+        "M[0:, 1:]",
+        "v[:v.shape[0]]",
+        "M[1, 0:]",
+    ),
 )
 def useless_slice(
     x: TensorVariable, variables: Sequence[Variable], idx_list: tuple[Entry, ...]
 ) -> Replacement:
     given = list(unflatten_index_variables(variables, idx_list))
     simpler = [
-        _simplified(e, x, axis) if isinstance(e, slice) else e for axis, e in enumerate(given)
+        _simplified(e, x, axis) if isinstance(e, slice) else _position(e, x.type.shape[axis])
+        for axis, e in enumerate(given)
     ]
+    if 1 in x.type.shape and (single := _single_positions(simpler, x)):
+        return dimshuffle(x, [a for a in range(x.type.ndim) if a not in single])
     if simpler == given and (not given or not is_full(given[-1])):
         return None
     return read(x, simpler)
 
 
+def _single_positions(index: Index, x: Variable) -> list[int]:
+    """The axes of an index of positions in axes of length 1; () if it reads other parts too."""
+    if type(x.owner_op) is Subtensor:
+        return []  # two reads are merged
+    found = [axis for axis, e in enumerate(index) if not is_full(e)]
+    whole = all(x.type.shape[a] == 1 and literal(index[a]) == 0 for a in found)
+    return found if whole else []
+
+
 def _simplified(e: slice, x: Variable, axis: int) -> slice:
     """A slice without redundant bounds and steps, such as a stop at the end of the axis."""
-    start, stop, step = (None if p is None else literal(p) for p in parts(e))
+    step = None if e.step is None else literal(e.step)
     if e.step is not None and step == 1:
         return _simplified(slice(e.start, e.stop, None), x, axis)
     if e.step is not None and (step is None or step < 0):
         return e
     n = x.type.shape[axis]
+    first, last = e.start, e.stop
+    if n is not None:
+        first, last = _from_start(first, n), _from_start(last, n)
+    start, stop = (None if p is None else literal(p) for p in (first, last))
     to_end = stop is not None and n is not None and stop >= n
-    new_start = None if e.start is not None and start == 0 else e.start
-    new_stop = None if to_end or _is_shape(e.stop, x, axis) else e.stop
+    new_start = None if first is not None and start == 0 else first
+    new_stop = None if to_end or _is_shape(last, x, axis) else last
     return slice(new_start, new_stop, e.step)
+
+
+def _from_start(p: Any, n: int) -> Any:
+    """A bound of a slice of an axis of length ``n``; a negative number is counted from 0."""
+    k = None if p is None else literal(p)
+    return p if k is None or k >= 0 else max(k + n, 0)
+
+
+def _position(e: AxisIndex, n: int | None) -> AxisIndex:
+    """A position; if it is a negative number, and the length known, counted from 0."""
+    k = None if n is None else literal(e)
+    return e if k is None or n is None or not -n <= k < 0 else k + n
 
 
 def _is_shape(stop: Variable | int | None, x: Variable, axis: int) -> bool:
@@ -269,21 +315,50 @@ def _length_of_entry(e: slice, n: Variable) -> Variable:
     "Subtensor(x := Join(*pieces, axis=axis), *_)",
     law="drops_errors",
     tags=("local_subtensor_of_join",),
-    tested_on=("join(0, N, N)[2]", "join(1, M, N)[1]", "join(0, N, N)[-1]", "join(1, M, N)[1:, :]"),
+    tested_on=(
+        "join(0, N, N)[2]",
+        "join(1, M, N)[1]",
+        "join(0, N, N)[-1]",
+        "join(1, M, N)[1:, :]",
+        "join(0, N, N)[1:3]",
+        "join(1, N, N)[1, 3:]",
+        "join(0, N, N, 2 * N)[-5:3, 0]",
+    ),
 )
 def read_of_join(
     ctx: Context, node: Apply, x: TensorVariable, pieces: Sequence[Variable], axis: int
 ) -> Replacement:
-    """Applies to reads of the other axes, and at a position known to lie in one of the tensors."""
+    """Applies to reads of the other axes, and of positions in tensors whose lengths are known."""
     index = index_of(node)
     along = index[axis]
+    moved = sum(isinstance(e, slice) for e in index[:axis])
     if is_full(along):
-        if not ctx.single_use(x):
-            return None
-        moved = sum(isinstance(e, slice) for e in index[:axis])
-        return Join(moved)(*(read(v, index) for v in pieces))
-    i = None if isinstance(along, slice) else literal(along)
-    return None if i is None else _read_at(pieces, x.type.dtype, axis, i, index)
+        return Join(moved)(*(read(v, index) for v in pieces)) if ctx.single_use(x) else None
+    if not isinstance(along, slice):
+        i = literal(along)
+        return None if i is None else _read_at(pieces, x.type.dtype, axis, i, index)
+    parts = _read_slice(pieces, axis, along, index)
+    if parts is None or (len(parts) > 1 and not ctx.single_use(x)):
+        return None
+    return cast(Join(moved)(*parts) if len(parts) > 1 else parts[0], x.type.dtype)
+
+
+def _read_slice(
+    pieces: Sequence[Variable], axis: int, along: slice, index: Index
+) -> list[Variable] | None:
+    """The parts of tensors that a slice of their concatenation reads; None if not known."""
+    lengths = [n for v in pieces if (n := v.type.shape[axis]) is not None]
+    bounds = _literals(along)
+    if len(lengths) < len(pieces) or bounds is None or along.step is not None:
+        return None
+    wanted = range(sum(lengths))[slice(*bounds)]
+    parts, first = [], 0
+    for v, n in zip(pieces, lengths):
+        low, high = max(wanted.start - first, 0), min(wanted.stop - first, n)
+        if low < high:
+            parts.append(read(v, [*index[:axis], slice(low, high), *index[axis + 1 :]]))
+        first += n
+    return parts or None
 
 
 def _read_at(
@@ -311,6 +386,11 @@ def _read_at(
         "inc_subtensor(v[0], s)[0]",
         "set_subtensor(v[0], s)[2]",
         "inc_subtensor(M[0], v)[1]",
+        "set_subtensor(v[0:2], w[0:2])[1]",
+        "set_subtensor(v[0:2], w[0:2])[2:]",
+        "inc_subtensor(M[:, 1:], s)[1, 2]",
+        "inc_subtensor(M[:, 1:], M[:, :2])[1, 2:]",
+        "set_subtensor(v[1:], w[1:])[2:]",
     ),
 )
 def read_of_write(
@@ -321,27 +401,77 @@ def read_of_write(
     there: Sequence[Variable],
     here: Sequence[Variable],
 ) -> Replacement:
-    """Applies where the part read is the part written, or is disjoint from it."""
-    op = write.owner.op
-    if _disjoint(index_of(node), index_of(write.owner, 2)):
+    """Applies where the part read is within the part written, or is disjoint from it."""
+    op, index, written = write.owner.op, index_of(node), index_of(write.owner, 2)
+    if _disjoint(index, written):
         return node.op(x, *here)
-    if node.op.idx_list != op.idx_list or here != there:
+    same = node.op.idx_list == op.idx_list and here == there
+    found = y if same else _part_of_value(y, index, written)
+    if found is None:
         return None
-    y = cast(y, x.type.dtype)
+    value = cast(found, x.type.dtype)
     if not op.set_instead_of_inc:
-        return node.op(x, *here) + y
-    return y if y.type.broadcastable == node.outputs[0].type.broadcastable else None
+        return node.op(x, *here) + value
+    return value if value.type.broadcastable == node.outputs[0].type.broadcastable else None
 
 
 def _disjoint(a: Index, b: Index) -> bool:
     """Whether two indices are known to have different positions along some axis."""
     for e, f in zip(a, b):
-        if isinstance(e, slice) or isinstance(f, slice):
-            continue
-        i, j = literal(e), literal(f)
-        if i is not None and j is not None and i != j and (i >= 0) == (j >= 0):
-            return True
+        first, second = _interval(e), _interval(f)
+        if first is not None and second is not None:
+            if first[1] <= second[0] or second[1] <= first[0]:
+                return True
+        elif not isinstance(e, slice) and not isinstance(f, slice):
+            i, j = literal(e), literal(f)
+            if i is not None and j is not None and i != j and i < 0 and j < 0:
+                return True
     return False
+
+
+def _interval(e: AxisIndex) -> tuple[float, float] | None:
+    """The first position of an entry and the one after its last, if both are counted from 0."""
+    if not isinstance(e, slice):
+        i = literal(e)
+        return None if i is None or i < 0 else (i, i + 1)
+    if e.step is not None:
+        return None
+    start = 0 if e.start is None else literal(e.start)
+    stop = inf if e.stop is None else literal(e.stop)
+    if start is None or stop is None or start < 0 or stop < 0:
+        return None
+    return start, stop
+
+
+def _part_of_value(y: Variable, index: Index, written: Index) -> Variable | None:
+    """What is read of ``y``, written at one index, by another index; None if not known."""
+    entries: Index = []
+    for e, w in zip(index, written):
+        found = _relative(e, w)
+        if found is None:
+            return None
+        if isinstance(w, slice):
+            entries.append(found)
+    missing = len(entries) - y.type.ndim
+    y = dimshuffle(y, [*["x"] * missing, *range(y.type.ndim)])
+    once = y.type.broadcastable
+    return read(
+        y,
+        [e if not b else FULL if isinstance(e, slice) else 0 for e, b in zip(entries, once)],
+    )
+
+
+def _relative(e: AxisIndex, written: AxisIndex) -> AxisIndex | None:
+    """An entry within the part that another entry selects, counted from its start."""
+    if isinstance(written, slice) and is_full(written):
+        return e
+    inner, outer = _interval(e), _interval(written)
+    if inner is None or outer is None or inner[0] < outer[0] or inner[1] > outer[1]:
+        return None
+    start = int(inner[0] - outer[0])
+    if not isinstance(e, slice):
+        return start
+    return slice(start, None if inner[1] == inf else int(inner[1] - outer[0]))
 
 
 # ------------------------------------------------------------- reads of computed results
@@ -466,24 +596,15 @@ def read_of_dot(
 
 
 @rule(
-    "x[constant positions] -> slice",
-    "AdvancedSubtensor(x, at, idx_list=(0,))",
-    given={"at": is_constant},
-    tags=("local_adv_idx_to_slice",),
-    tested_on=("N[np.array([0, 1])]",),
+    "specify_shape(x)[i] -> specify_shape(x[i])",
+    "Subtensor(SpecifyShape(x, *lengths), *_)",
+    law="exact",
+    tags=("local_subtensor_SpecifyShape_lift",),
+    tested_on=("specify_shape(M, (None, 3))[0]", "specify_shape(K, (None, 3, None))[1:, :, 2]"),
 )
-def positions_to_slice(x: TensorVariable, at: TensorConstant) -> Replacement:
-    """Applies to constant, evenly spaced positions along the first axis, known to be in range."""
-    n = x.type.shape[0]
-    if at.data.ndim != 1 or at.data.dtype.kind not in "iu":
+def read_of_specified(node: Apply, x: TensorVariable, lengths: Sequence[Variable]) -> Replacement:
+    """Applies where the axes whose lengths are asserted are read whole."""
+    index = index_of(node)
+    if any(n is not NoneConst and not is_full(e) for e, n in zip(index, lengths)):
         return None
-    positions = [int(i) for i in at.data]
-    if len(positions) < 2 or positions[0] < 0:
-        return None
-    steps = set(np.diff(positions).tolist())
-    if len(steps) != 1 or min(steps) < 1:
-        return None
-    if n is None or positions[-1] >= n:
-        return None  # a slice is clipped where positions raise IndexError
-    (step,) = steps
-    return read(x, [slice(positions[0], positions[-1] + 1, step)])
+    return specify_shape(read(x, index), [lengths[axis] for axis in kept_axes(index)])

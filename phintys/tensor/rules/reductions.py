@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import reduce
+from math import log2, prod
 from typing import Any
 
 import numpy as np
 
 from phintys.graph.variable import Apply, Computed, Variable
-from phintys.rewriting.rule import Replacement, rule
+from phintys.rewriting.rule import Context, Replacement, rule
 from phintys.scalar import dtypes
 from phintys.tensor.aliases import Place
 from phintys.tensor.convert import constant
 from phintys.tensor.creation import Alloc
 from phintys.tensor.elemwise import cast, dimshuffle, functions
-from phintys.tensor.reduce import Max, Min, Prod, Sum, keep_dims
+from phintys.tensor.reduce import CAReduce, Max, Min, Prod, Sum, keep_dims
 from phintys.tensor.rules.fills import count, fill_number, filled_value, has_plain_lengths
-from phintys.tensor.rules.match import is_float
+from phintys.tensor.rules.match import at, is_float, literal, number
 from phintys.tensor.shape import length
+from phintys.tensor.sort import SortOp
 from phintys.tensor.variable import TensorVariable
 
 Harmless = Callable[[float], bool]
@@ -210,18 +213,81 @@ def _repeated(op: Sum | Prod, x: Variable, axes: tuple[int, ...], value: Variabl
 
 @rule(
     "sum(vector(a, b)) -> a + b",
-    "Sum | Prod(MakeVector(*items))",
+    "Sum | Prod | Max | Min(MakeVector(*items, dtype=given))",
     law="rounding",
     tags=("local_sum_make_vector",),
-    tested_on=("stack([s, t]).sum()", "stack([s, t, 2 * s]).prod()"),
+    tested_on=("stack([s, t]).sum()", "stack([s, t, 2 * s]).prod()", "stack([s, t, n]).max()"),
 )
-def sum_of_vector(node: Apply, items: Sequence[Variable]) -> Replacement:
-    if not items or not node.op.axes(node):
+def sum_of_vector(node: Apply, items: Sequence[Variable], given: str) -> Replacement:
+    if not items or not node.op.axes(node) or len(items) > MAX_TERMS:
         return None
-    dtype = node.outputs[0].type.dtype
-    terms = [cast(x, node.op.acc_dtype or dtype) for x in items]
-    combine = functions.add if isinstance(node.op, Sum) else functions.mul
-    return cast(terms[0] if len(terms) == 1 else combine(*terms), dtype)
+    return _combined(node.op, [cast(x, given) for x in items], node.outputs[0].type.dtype)
+
+
+#: More items are combined by a loop.
+MAX_TERMS = 32
+
+
+def _combined(op: CAReduce, items: Sequence[Variable], dtype: str) -> Variable:
+    """The items combined by the scalar op of a reduction, in the dtype of its accumulator."""
+    terms = [cast(x, op.acc_dtype or dtype) for x in items]
+    if len(terms) > 1 and isinstance(op, Sum | Prod):
+        terms = [functions.of(op.scalar_op.name)(*terms)]
+    return cast(reduce(functions.of(op.scalar_op.name), terms), dtype)
+
+
+@rule(
+    "sum(join(x, y), axis) -> x + y",
+    "Sum | Prod | Max | Min | All | Any_(joined := Join(*pieces, axis=along))",
+    single_use=True,
+    phase="specialize",
+    law="rounding",
+    tags=("local_reduce_join",),
+    tested_on=(
+        "stack([v, w]).sum(axis=0)",
+        "stack([v, w, v]).max(axis=0)",
+        "stack([v, w]).prod()",
+        "stack([M, N]).min(axis=(0, 2))",
+        "stack([gt(v, 0), gt(w, 0)]).all(axis=0)",
+        "stack([h, h, h]).sum(axis=0)",
+    ),
+)
+def reduce_of_join(node: Apply, pieces: Sequence[Variable], along: int) -> Replacement:
+    """Applies to pieces of length 1 along the axis of the join."""
+    op, axes, dtype = node.op, node.op.axes(node), node.outputs[0].type.dtype
+    pattern = pieces[0].type.broadcastable
+    if along not in axes or not 1 < len(pieces) <= MAX_TERMS or not pattern[along]:
+        return None
+    if any(x.type.broadcastable != pattern for x in pieces):
+        return None
+    given, kept = node.inputs[0].type.dtype, [a for a in range(len(pattern)) if a != along]
+    both = _combined(op, [cast(dimshuffle(x, kept), given) for x in pieces], dtype)
+    rest = tuple(kept.index(a) for a in axes if a != along)
+    return cast(op.clone(axis=rest)(both), dtype) if rest else both
+
+
+@rule(
+    "sum(sort(x)) -> sum(x)",
+    ops=[CAReduce],
+    where=at(0, SortOp),
+    law="rounding",
+    tags=("local_sort_under_reduce",),
+    tested_on=(
+        "sort(v).sum()",
+        "sort(M, axis=0).max(axis=0)",
+        "sort(M, axis=1).sum()",
+        "sort(h).prod()",
+        "sort(b).any()",
+    ),
+)
+def reduce_of_sorted(ctx: Context, node: Apply) -> Replacement:
+    """The order along an axis does not matter to a reduction over it."""
+    order = node.inputs[0].owner
+    if order is None or type(order.op) is not SortOp:
+        return None
+    if order.op.axis not in node.op.axes(node):
+        return None
+    return node.op(order.inputs[0])
 
 
 @rule(
@@ -270,6 +336,55 @@ def pull_divisors_out_of_sums(
     if not fits or not axes or not all(below.type.broadcastable[a] for a in axes):
         return None
     return functions.true_div(node.op(top), _once(top, axes, below, _is_not_zero))
+
+
+@rule(
+    "prod(c * x) -> c**n * prod(x)",
+    "Prod(x := mul | neg(*factors))",
+    single_use=True,
+    phase="specialize",
+    law="finite",
+    tags=("local_sum_prod_of_mul_or_div",),
+    tested_on=(
+        "neg(v).prod()",
+        "(2 * i).prod()",
+        "(2 * N).prod(axis=0)",
+        "(i * n).prod()",
+    ),
+)
+def pull_factors_out_of_products(
+    node: Apply, x: TensorVariable, factors: Sequence[Variable]
+) -> Replacement:
+    """Multiply the product, not its factors, where this does not overflow: see `_is_tame`."""
+    axes, dtype = node.op.axes(node), x.type.dtype
+    if x.type.ndim and x.owner_op.scalar_op.name == "neg":
+        factors = [literal(-1, dtype, x.type.ndim), *factors]
+    fixed = [v for v in factors if all(v.type.broadcastable[a] for a in axes)]
+    varying = [v for v in factors if v not in fixed]
+    if not (fixed and axes and varying) or not _moves_factors(node, x):
+        return None
+    inside = varying[0] if len(varying) == 1 else functions.mul(*varying)
+    if any(inside.type.broadcastable[a] for a in axes) or inside.type.dtype != dtype:
+        return None
+    if not dtypes.is_discrete(dtype) and not all(_is_tame(number(v), x, axes) for v in fixed):
+        return None
+    powers = [cast(_repeated(node.op, x, axes, v), dtype) for v in fixed]
+    return functions.mul(*powers, node.op(inside))
+
+
+def _is_tame(k: Any, x: Variable, axes: Sequence[int]) -> bool:
+    """Whether the power of a number with the count of elements of ``x`` along axes is near 1.
+
+    Integers wrap in any order.  A product of floats may be finite where the product of the other
+    factors alone underflows, or the power overflows.
+    """
+    if k is None or isinstance(k, complex):
+        return False
+    lengths = [x.type.shape[a] for a in axes]
+    if abs(k) == 1:
+        return True
+    size = prod(n for n in lengths if n is not None)
+    return None not in lengths and k != 0 and abs(log2(abs(k))) * size <= 8
 
 
 @rule(

@@ -94,10 +94,13 @@ def _symbolic_shape(v: Variable) -> tuple[Variable, ...]:
 
 # ------------------------------------------------------------------ lengths are not negative
 
+#: Comparisons, and what they are with their operands exchanged.
+MIRRORED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq", "neq": "neq"}
+
 
 @rule(
     "length < 0 -> False, length >= 0 -> True",
-    ops=[TABLE[n] for n in ("lt", "le", "gt", "ge")],
+    ops=[TABLE[n] for n in MIRRORED],
     law="exact",
     tags=("local_useless_elemwise_comparison",),
     tested_on=(
@@ -105,15 +108,21 @@ def _symbolic_shape(v: Variable) -> tuple[Variable, ...]:
         "ge(v.shape[0] + 1, 0)",
         "gt(0, v.shape[0])",
         "le(0, v.shape[0])",
+        "eq(v.shape[0], -1)",
+        "neq(-1, v.shape[0])",
+        "le(v.shape[0], -2)",
     ),
 )
 def compare_length(ctx: Context, node: Apply) -> Replacement:
-    a, b = node.inputs
-    name = scalar_op_name(node)
-    if is_length(a) and number(b) == 0 and name in ("lt", "ge"):
-        return like(node, constant(name == "ge", dtype="bool", ndim=a.type.ndim))
-    if is_length(b) and number(a) == 0 and name in ("gt", "le"):
-        return like(node, constant(name == "le", dtype="bool", ndim=a.type.ndim))
+    """A length is not less than 0, and greater than what is."""
+    (a, b), name = node.inputs, scalar_op_name(node) or ""
+    if number(a) is not None:
+        a, b, name = b, a, MIRRORED[name]
+    k = number(b)
+    if k is None or not is_length(a):
+        return None
+    if k < 0 or (k == 0 and name in ("lt", "ge")):
+        return like(node, constant(name in ("gt", "ge", "neq"), dtype="bool", ndim=a.type.ndim))
     return None
 
 

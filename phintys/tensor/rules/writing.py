@@ -11,9 +11,15 @@ from phintys.scalar.op import TABLE
 from phintys.tensor.creation import Alloc
 from phintys.tensor.elemwise import cast, functions
 from phintys.tensor.index_list import Entry
-from phintys.tensor.index_ops import AdvancedIncSubtensor, IncSubtensor, Subtensor
-from phintys.tensor.rules.fills import fill_number
-from phintys.tensor.rules.match import at, some
+from phintys.tensor.index_ops import (
+    AdvancedIncSubtensor,
+    AdvancedSubtensor,
+    IncSubtensor,
+    Subtensor,
+    may_repeat,
+)
+from phintys.tensor.rules.fills import fill_number, filled_value, has_plain_lengths
+from phintys.tensor.rules.match import applied, at, some
 from phintys.tensor.rules.reading import index_of, is_full
 from phintys.tensor.variable import TensorVariable
 
@@ -29,6 +35,18 @@ def increment(v: Variable) -> Apply | None:
     return None if op.set_instead_of_inc or getattr(op, "ignore_duplicates", False) else node
 
 
+def sparse(v: Variable) -> Apply | None:
+    """The node of an indexed addition to zeros that computes ``v``, else None.
+
+    Setting a part of zeros is the same, if it repeats no position.
+    """
+    node = increment(v)
+    if node is None and type(v.owner_op) is IncSubtensor and v.owner is not None:
+        added = IncSubtensor(v.owner.op.idx_list)
+        node = added.make_node(*v.owner.inputs) if fill_number(v.owner.inputs[0]) == 0 else None
+    return node if node is not None and fill_number(node.inputs[0]) == 0 else None
+
+
 @rule(
     "a + inc(0, b, i) + inc(0, c, j) -> inc(inc(a, b, i), c, j)",
     ops=[TABLE["add"]],
@@ -38,6 +56,7 @@ def increment(v: Variable) -> Apply | None:
     tags=("local_IncSubtensor_serialize", "local_add_of_sparse_write"),
     tested_on=(
         "v + inc_subtensor(zeros_like(v)[0], s)",
+        "v + set_subtensor(zeros_like(v)[0], s)",
         "inc_subtensor(zeros_like(v)[0], s) + inc_subtensor(zeros_like(v)[2], t)",
         "inc_subtensor(zeros_like(M)[k], N) + M",
         "inc_subtensor(zeros_like(v)[0], s) + v + inc_subtensor(zeros_like(v)[0], t)",
@@ -54,9 +73,8 @@ def chain_increments(ctx: Context, node: Apply) -> Replacement:
     written: dict[Any, list[Apply]] = {}  # by the part and the type of the value added
     rest: list[Variable] = []
     for v in node.inputs:
-        inc = increment(v)
-        fits = inc is not None and v.type == out and ctx.single_use(v)
-        if inc is not None and fits and fill_number(inc.inputs[0]) == 0:
+        inc = sparse(v) if v.type == out and ctx.single_use(v) else None
+        if inc is not None:
             key = (inc.op, inc.inputs[1].type, *inc.inputs[2:])
             written.setdefault(key, []).append(inc)
         else:
@@ -143,6 +161,103 @@ def merge_writes(
         return node.clone_with_new_inputs([x, z, *at], strict=False).outputs[0]
     both = functions.add(cast(y, x.type.dtype), cast(z, x.type.dtype))
     return first.owner.clone_with_new_inputs([x, both, *at], strict=False).outputs[0]
+
+
+@rule(
+    "set(set(x, y, positions), z, positions) -> set(x, z, positions)",
+    "AdvancedIncSubtensor(first := AdvancedIncSubtensor(x, y, *at, inplace=False, idx_list=part),"
+    " z, *at, inplace=False, idx_list=part)",
+    single_use=True,
+    law="rounding",
+    tags=("local_write_of_write_same_indices", "cleanup"),
+    tested_on=(
+        "set_subtensor(set_subtensor(v[k], s)[k], t)",
+        "inc_subtensor(inc_subtensor(v[k], s)[k], w[k])",
+        "inc_subtensor(set_subtensor(v[b], s)[b], t)",
+        "set_subtensor(inc_subtensor(M[:, k], s)[:, k], t)",
+    ),
+)
+def merge_writes_at_positions(
+    node: Apply,
+    first: Computed,
+    x: TensorVariable,
+    y: TensorVariable,
+    at: Sequence[Variable],
+    z: TensorVariable,
+) -> Replacement:
+    """A sum is set only once where positions do not repeat: a second one would be added twice."""
+    op, inner = node.op, first.owner.op
+    if op.set_instead_of_inc:
+        return op(x, z, *at)
+    once = not may_repeat([v for v in at if isinstance(v, TensorVariable)])
+    plain = not (op.ignore_duplicates or inner.ignore_duplicates or inner.set_instead_of_inc)
+    if not (once or plain) or x.type.dtype == "bool":
+        return None
+    return inner(x, functions.add(cast(y, x.type.dtype), cast(z, x.type.dtype)), *at)
+
+
+@rule(
+    "set(x, x[index] + y, index) -> inc(x, y, index)",
+    ops=list(WRITES),
+    where=at(1, "add"),
+    law="rounding",
+    tags=("local_set_to_inc_subtensor",),
+    tested_on=(
+        "set_subtensor(v[0], v[0] + s)",
+        "set_subtensor(v[1:], w[1:] + v[1:] + s)",
+        "set_subtensor(M[:, n - 2], M[:, n - 2] + s)",
+        "set_subtensor(v[b], v[b] + w[b])",
+        "set_subtensor(i[1:], i[1:] + 1)",
+    ),
+)
+def set_to_increment(ctx: Context, node: Apply) -> Replacement:
+    """Applies where no position is repeated: an increment would be added for each of them."""
+    (x, y, *index), op = node.inputs, node.op
+    dtype = x.type.dtype
+    total = applied(y, "add")
+    if not op.set_instead_of_inc or total is None or not ctx.single_use(y) or y.type.dtype != dtype:
+        return None
+    if dtype == "bool" or may_repeat([v for v in index if isinstance(v, TensorVariable)]):
+        return None
+    for k, v in enumerate(total.inputs):
+        if _reads(v, op, x, index) and v.type.broadcastable == y.type.broadcastable:
+            rest = [*total.inputs[:k], *total.inputs[k + 1 :]]
+            added = rest[0] if len(rest) == 1 else functions.add(*rest)
+            return type(op)(op.idx_list)(x, added, *index) if added.type.dtype == dtype else None
+    return None
+
+
+def _reads(v: Variable, op: Any, x: Variable, index: Sequence[Variable]) -> bool:
+    """Whether ``v`` is the part of ``x`` that ``op`` writes."""
+    node = v.owner
+    kind = Subtensor if type(op) is IncSubtensor else AdvancedSubtensor
+    if node is None or type(node.op) is not kind:
+        return False
+    return node.op.idx_list == op.idx_list and node.inputs == [x, *index]
+
+
+@rule(
+    "inc(x, alloc(y), index) -> inc(x, y, index)",
+    ops=list(WRITES),
+    where=at(1, "second", Alloc),
+    law="drops_errors",
+    tags=("local_useless_inc_subtensor_alloc", "shape_unsafe", "cleanup"),
+    tested_on=(
+        "inc_subtensor(v[1:], second(w[1:], s))",
+        "set_subtensor(M[k], alloc(v, 2, 3))",
+        "inc_subtensor(v[b], alloc(s, w.shape[0]))",
+    ),
+)
+def write_of_fill(ctx: Context, node: Apply) -> Replacement:
+    """The value is broadcast to the part that is written, which has the shape of the fill."""
+    x, y, *index = node.inputs
+    if filled_value(y) is None or y.owner is None or not has_plain_lengths(y):
+        return None
+    value = y.owner.inputs[0 if type(y.owner.op) is Alloc else 1]
+    shorter = y.type.broadcastable[y.type.ndim - value.type.ndim :]
+    if any(b and not v for b, v in zip(shorter, value.type.broadcastable)):
+        return None  # only the fill says that this axis has length 1
+    return node.clone_with_new_inputs([x, value, *index], strict=False).outputs[0]
 
 
 @rule(

@@ -15,6 +15,8 @@ from phintys.graph.variable import Constant
 from phintys.rewriting import RuleSet, rewrite_graph
 from phintys.scalar.type import scalar_type
 from phintys.tensor import elemwise, special
+from phintys.tensor.blockwise import Blockwise
+from phintys.tensor.dot import Dot
 from phintys.tensor.join import Join
 from phintys.tensor.others import ProdOthers
 from phintys.tensor.rules.folding import fold_constants
@@ -66,6 +68,8 @@ FUNCTIONS = {
     "true": pt.constant(np.array(True)),
     "false": pt.constant(np.array(False)),
     "Join": Join,
+    "Blockwise": Blockwise,
+    "Dot": Dot,
     "ProdOthers": ProdOthers,
     "SpecifyShape": SpecifyShape,
     "TensorFromScalar": TensorFromScalar,
