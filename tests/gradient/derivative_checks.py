@@ -99,7 +99,7 @@ def ordinary(x: Any, dtype: str, rng: np.random.Generator) -> np.ndarray:
     noise = rng.normal(size=np.shape(x))
     found = np.where(np.isfinite(x), x, noise) + 0.01 * noise
     if np.dtype(dtype).kind == "c" and found.dtype.kind != "c":
-        found = found + 1j * rng.normal(size=np.shape(x))
+        found = found + 0.1j * rng.normal(size=np.shape(x))  # small: matrices stay definite
     return np.asarray(found if np.dtype(dtype).kind == "c" else found.real, dtype)
 
 
@@ -187,7 +187,9 @@ def check_first(point: Point, d: Derivatives, differences: bool) -> Any:
         return pulled, w, t
     ahead, behind = (point.moved(d.wrt, t, h).results() for h in (STEP, -STEP))
     for found, a, b in zip(ts, ahead, behind, strict=True):
-        assert_near(found, (a - b) / (2 * STEP), "tangents against differences")
+        finite = np.isfinite(a)  # a maximum of nothing is its initial value
+        difference = np.subtract(a, b, where=finite, out=np.zeros_like(a)) / (2 * STEP)
+        assert_near(found, difference, "tangents against differences")
     assert_near(inner(gs, t), inner(w, ts), "cotangents against tangents", 1e-9)
     for a, b in zip(ts_again, ts, strict=True):
         assert_near(a, b, "tangents by two pullbacks", 1e-9)

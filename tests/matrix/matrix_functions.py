@@ -109,9 +109,10 @@ STATISTICS = [
          numpy=lambda x: np.stack([np.delete(x, j, 1).prod(1) for j in range(x.shape[1])], 1),
          dtypes=FLOATS),
     *(
-        Line("statistics", f"Recurrence {axis}", "nm nm", lambda m, a, b, k=axis: Recurrence(k)(a, b),
-             numpy=lambda a, b, k=axis: _recurrence(a, b, k), special=False,
-             dtypes=("float16", *FLOATS, "complex128"))
+        Line("statistics", f"Recurrence {axis}", "nm nm",
+             lambda m, a, b, k=axis: Recurrence(k)(a, b),
+             numpy=lambda a, b, k=axis: _recurrence(a, b, k),
+             special=False, dtypes=("float16", *FLOATS, "complex128"))
         for axis in (0, 1)
     ),
 ]  # fmt: skip
@@ -196,8 +197,8 @@ JOINING = [
 ]  # fmt: skip
 SELECTION = [
     *_same("selected", "flatnonzero", "nm"),
-    Line("selected", "some_true", "n n?", lambda m, x, mask: pt.switch(some_true(mask | True), x, 0),
-         numpy=lambda x, mask: x),
+    Line("selected", "some_true", "n n?", lambda m, x, mask: x * some_true(mask | ~mask),
+         numpy=lambda x, mask: x, kinds=AT),
     Line("selected", "nonzero_values", "nm", lambda m, x: pt.nonzero_values(x),
          numpy=lambda x: x[x != 0]),
     Line("selected", "masked sum", "nm nm?", lambda m, x, c: x[c].sum(), dtypes=NUMBERS,

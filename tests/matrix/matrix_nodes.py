@@ -80,7 +80,8 @@ MORE = {
     "written": lambda x, v, n: [pt.inc_subtensor(x[1:], x[1:]), pt.set_subtensor(x[n], v)],
     "elementwise": lambda x, v, n: [x + pt.sqr(x), x * v, pt.switch(x > 0, x, v)],
     "factors": lambda x, v, n: [
-        *(Cholesky()(x.T @ x), SolveTriangular(b_ndim=1)(x.T @ x, v)),
+        Cholesky()(pt.conj(x.T) @ x + 2 * pt.eye(x.shape[1])),
+        SolveTriangular(b_ndim=1)(x.T @ x, v),
         CholeskyPullback()(x.T @ x, x.T @ x),
     ],
     "draws": lambda x, v, n: [
@@ -196,7 +197,7 @@ SMOOTH = {
     "Dot": (lambda x, y: pt.dot(x, y), [M, N]),
     "Dot of vectors": (lambda x, y: pt.dot(x, y), [V, W]),
     "Blockwise": (lambda x, y: pt.matmul(x, y), [C, N]),
-    "Cholesky": (lambda x: Cholesky()(pt.dot(x, x.T)), [M]),
+    "Cholesky": (lambda x: Cholesky()(pt.dot(x, pt.conj(x.T))), [M]),
     "CholeskyPullback": (lambda x, g: CholeskyPullback()(pt.dot(x, x.T), g), [M, M[:, :3]]),
     "SolveTriangular": (
         lambda a, b: SolveTriangular(b_ndim=2, lower=True)(pt.dot(a, a.T), b),
