@@ -143,7 +143,7 @@ def test_numbers_from_parts(mode: str, settings: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("mode, settings", CODE)
-@pytest.mark.parametrize("dtype", set(ALL) - set(COMPLEX))
+@pytest.mark.parametrize("dtype", sorted(set(ALL) - set(COMPLEX)))
 def test_casts_of_real_numbers(dtype: str, mode: str, settings: dict[str, Any]) -> None:
     values = np.array([0, 1, 2, 100, 127, 3], "float64").astype(dtype)
     x = vector(dtype)
