@@ -52,7 +52,10 @@ def close(found: np.ndarray, expected: np.ndarray) -> np.ndarray:
     rtol = CLOSE.get(found.dtype.name, 1e-9)
     with np.errstate(all="ignore"):
         least = np.finfo(found.dtype).tiny / 1e3  # products of small numbers lose digits below
-        return np.isclose(found, expected, rtol=rtol, atol=float(least), equal_nan=True)
+        near = np.isclose(found, expected, rtol=rtol, atol=float(least), equal_nan=True)
+    if found.dtype.kind == "c":  # an infinite part makes the distance of the others NaN
+        near |= close(found.real, expected.real) & close(found.imag, expected.imag)
+    return near
 
 
 def described(found: np.ndarray, expected: np.ndarray, wrong: np.ndarray) -> str:
@@ -104,9 +107,11 @@ class Conditioning:
             if expected.dtype.kind in "biu":
                 seen = [*others, _rounded(wide, expected.dtype)]
                 return np.any([found == other for other in seen], axis=0)
-            return self._near(found, expected, others, wide)
+            return self._near(number, found, expected, others, wide)
 
-    def _near(self, found: Any, expected: Any, others: list[Any], wide: Any) -> np.ndarray:
+    def _near(
+        self, number: int, found: Any, expected: Any, others: list[Any], wide: Any
+    ) -> np.ndarray:
         spread = np.max([np.abs(o - expected) for o in others], axis=0)
         units = CLOSE.get(expected.dtype.name, 1e-9)
         limit = 40 * np.where(np.isfinite(spread), spread, 0)
@@ -116,7 +121,13 @@ class Conditioning:
         near |= ~np.all(same_kind, axis=0)  # overflows or not, depending on rounding
         near |= ~np.isfinite(found) & np.any([_alike(found, o) for o in others], axis=0)
         narrow = wide.astype(expected.dtype)
-        return near | (~np.isfinite(found) & close(found, narrow))
+        near |= ~np.isfinite(found) & close(found, narrow)
+        return near | self._of_underflow(number, found)
+
+    def _of_underflow(self, number: int, found: np.ndarray) -> Any:
+        """Where a result is what it is if subnormal numbers underflow: rules allow that."""
+        flushed = self.flushed[number]
+        return flushed.shape == found.shape and ~np.isfinite(found) & _alike(found, flushed)
 
 
 def _evaluated(change: Any, inputs: Any, values: list[Any], outputs: Any) -> list[Any]:
@@ -183,15 +194,19 @@ class _moving:
             return value
         if value.dtype.kind not in "fc" or not value.size:
             return value
-        info, u = np.finfo(value.dtype), self.gen.uniform(-1, 1, value.shape)
-        moved = value * (1 + 2 * info.eps * u)
+        info = np.finfo(value.dtype)
+        moved = value * (1 + info.eps * self._steps(value.shape))
         if within:
-            moved = moved + 2 * info.eps * u * _largest(inputs)
+            moved = moved + info.eps * self._steps(value.shape) * _largest(inputs)
         small = (np.abs(value) < 64 * info.tiny) & (value != 0)
         units = self.gen.integers(-2, 3, value.shape) * info.smallest_subnormal
         moved = np.where(small, value + units, moved)
         moved = self._overflown(moved, inputs, within, info)
         return (np.full_like(moved, self.wild) if extreme else moved).astype(value.dtype)
+
+    def _steps(self, shape: tuple[int, ...]) -> np.ndarray:
+        """Numbers from -2 to 2, but not from -1 to 1: smaller moves would be rounded away."""
+        return self.gen.uniform(1, 2, shape) * self.gen.choice((-1, 1), shape)
 
     def _overflown(self, moved: Any, inputs: list[Any], within: bool, info: Any) -> Any:
         """Values that overflow replaced by such that just do not, and the reverse."""

@@ -62,7 +62,8 @@ def _flatten(x: Any, ndim: int = 1) -> Any:
 
 def _arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None) -> Any:
     given = [start, stop, step] if stop is not None else [start]
-    return np.arange(*(np.asarray(g)[()] for g in given), dtype=dtype)
+    common = np.result_type(*given)  # NumPy's own differences of unsigned numbers wrap
+    return np.arange(*(np.asarray(g, common)[()] for g in given), dtype=dtype)
 
 
 def _second(a: Any, b: Any) -> Any:
