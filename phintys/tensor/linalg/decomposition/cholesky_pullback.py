@@ -72,7 +72,10 @@ class CholeskyPullback(MatrixOp):
 
     def make_node(self, factor: TensorLike, g: TensorLike) -> Apply:
         factor, g = self.matrix(factor), self.matrix(g)
-        return typed_node(self, [factor, g], inexact(factor.type.dtype, g.type.dtype))
+        dtype = inexact(factor.type.dtype, g.type.dtype)
+        if is_complex(dtype):
+            raise TypeError(f"{self} takes real matrices, not {factor.type} and {g.type}.")
+        return typed_node(self, [factor, g], dtype)
 
     def shape_rule(self, s: ShapeContext, factor: Shape, g: Shape) -> list[Shape]:
         n = s.equal(square(s, factor), square(s, g), "The shapes of the matrices differ")
