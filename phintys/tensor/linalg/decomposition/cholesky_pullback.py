@@ -1,4 +1,4 @@
-"""The pullback of the Cholesky decomposition, as an op that works in place of its formula."""
+"""The pullback of the Cholesky decomposition, computed block by block."""
 
 from __future__ import annotations
 
@@ -83,9 +83,9 @@ class CholeskyPullback(MatrixOp):
 
     # ----- perform
     def perform(self, node: Apply, inputs: Arrays, output_storage: Storage) -> None:
-        check_shapes(node, inputs)
         from scipy.linalg import get_blas_funcs
 
+        check_shapes(node, inputs)
         dtype = node.outputs[0].type.dtype
         factor, g = (np.tril(x).astype(dtype, copy=False) for x in inputs)
         s = np.tril(factor.T @ g)
