@@ -216,15 +216,16 @@ def _ramp(x: Any, axis: int, widths: Pair, ends: Pair) -> Any:
 def _line(start: Any, stop: Any, i: Any, size: Any, dtype: str) -> Any:
     """Numbers on the line from ``start`` to ``stop``, after ``i`` of ``size`` steps.
 
-    If the dtype is discrete they are rounded down; exactly, unless ``start`` and ``stop`` are too
+    If the dtype is an integer they are rounded down; exactly, unless ``start`` and ``stop`` are too
     far apart for int64, or one of them is a float or uint64.
     """
     given = {dtype, start.type.dtype}
-    if "uint64" in given or not all(map(dtypes.is_discrete, given)):
+    is_integer = dtype in dtypes.INTEGER
+    if not is_integer or "uint64" in given or not all(map(dtypes.is_discrete, given)):
         wide = dtypes.upcast(dtype, "float64")
         start, stop = cast(start, wide), cast(stop, wide)
         line = start + (stop - start) / size * i
-        return functions.floor(line) if dtypes.is_discrete(dtype) else line
+        return functions.floor(line) if is_integer else line
     start, stop = cast(start, "int64"), cast(stop, "int64")
     whole, rest = (stop - start) // size, (stop - start) % size
     return start + whole * i + rest * i // size  # (stop - start) * i may overflow

@@ -61,7 +61,11 @@ def all_columns() -> list[Column]:
 
 @cache
 def columns(backend: str) -> list[Column]:
-    """What is run on a backend: a sample for those that compile slowly, unless `FULL`."""
+    """What is run on a backend: a sample for those that compile slowly, unless `FULL`.
+
+    The sample has one column in float64 and one in another dtype of each op; one of the two for
+    Numba, which compiles most slowly.
+    """
     if FULL or backend not in SAMPLED:
         return all_columns()
     by_op: dict[tuple[str, str], list[Column]] = {}
@@ -72,7 +76,8 @@ def columns(backend: str) -> list[Column]:
         k = crc32(name.encode())  # does not change when other ops come and go
         doubles = [c for c in group if c.dtype == "float64"]
         others = [c for c in group if c.dtype != "float64"]
-        found += [part[k % len(part)] for part in (doubles, others) if part]
+        sample = [part[k % len(part)] for part in (doubles, others) if part]
+        found += [sample[k % len(sample)]] if backend == "numba" else sample
     return found
 
 

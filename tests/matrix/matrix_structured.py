@@ -21,7 +21,7 @@ def _linear_algebra() -> list[Line]:
     """Factors of positive definite matrices, and systems with triangular ones."""
 
     def positive(m: Any, x: Any) -> Any:
-        return m.matmul(x, m.swapaxes(m.conj(x), -1, -2)) / 100 + 9 * m.eye(5)
+        return m.matmul(x, m.swapaxes(m.conj(x), -1, -2)) / 100 + 9 * m.eye(5, dtype=x.dtype)
 
     lines = []
     for batch, lower in (("", True), ("p", False)):

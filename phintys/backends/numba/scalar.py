@@ -24,9 +24,10 @@ from phintys.backends.numba.dispatch import (
 )
 from phintys.backends.source import compile_function_src
 from phintys.routines.addresses import special
+from phintys.scalar import pairs
 from phintys.scalar.conversion import converted
-from phintys.scalar.dtypes import kind
-from phintys.scalar.native import INSTRUCTIONS, LIBM_CALLS, PROBE, VIA
+from phintys.scalar.dtypes import is_complex, kind
+from phintys.scalar.native import INSTRUCTIONS, LIBM_CALLS, PROBE, VIA, NoForm, form_of
 from phintys.scalar.op import ScalarOp
 
 EXPRESSIONS = {
@@ -45,6 +46,7 @@ EXPRESSIONS = {
     "atan2": "np.arctan2({0}, {1})", "hypot": "np.hypot({0}, {1})",
     "asinh": "np.arcsinh({0})", "acosh": "np.arccosh({0})", "atanh": "np.arctanh({0})",
     "erf": "math.erf({0})", "erfc": "math.erfc({0})", "pow": "np.power({0}, {1})",
+    "complex": "complex({0}, {1})", "real": "{0}.real", "imag": "{0}.imag",
 }  # fmt: skip
 #: (instruction, kind) -> expression; guarded, since the processor traps on division by zero and on
 #: division of the least integer by -1.  Numba makes float64 of a literal 0 and a uint64.
@@ -81,10 +83,16 @@ class Lines:
 
     def const(self, value: Any, like: Any) -> Value:
         dtype = like if isinstance(like, str) else like.dtype_name
+        if is_complex(dtype):
+            return pairs.const(self, value, dtype)
         return Value(literal(value, dtype), dtype)
 
     def cast(self, x: Value, dtype: str) -> Value:
-        return x if x.dtype_name == dtype else self.assign(_cast(x, dtype), dtype)
+        if x.dtype_name == dtype:
+            return x
+        if is_complex(dtype) or is_complex(x.dtype_name):
+            return pairs.cast(self, x, dtype)
+        return self.assign(_cast(x, dtype), dtype)
 
     def dtype(self, x: Value) -> str:
         return x.dtype_name
@@ -106,8 +114,10 @@ class Lines:
 
         def instruction(*args: Value) -> Value:
             dtype = args[-1].dtype_name
-            form = _expression(row.name, dtype).format(*(x.text for x in args))
-            return self.assign(form, "bool" if row.result == "bool" else dtype)
+            if composed := form_of(row, dtype):
+                return composed(self, *args)
+            expression = _expression(row.name, dtype).format(*(x.text for x in args))
+            return self.assign(expression, row.result_dtype(dtype))
 
         return instruction
 
@@ -189,8 +199,8 @@ class _Available:
         if name not in LIBM_CALLS:
             try:
                 special_function(name)
-            except LookupError:
-                return NotImplemented
+            except LookupError as exc:
+                raise NoForm(name) from exc
         return PROBE.call(name, *args)
 
     def __getattr__(self, name: str) -> Any:
