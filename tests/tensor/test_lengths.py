@@ -146,5 +146,5 @@ def test_ranges_with_extreme_bounds(step, bounds, mode):
 def test_a_length_that_is_no_integer_is_refused():
     x = pt.dvector("x")
     for build in (lambda n: pt.pad(x, n), pt.tri, pt.tril_indices, lambda n: pt.cov(x, ddof=n)):
-        with pytest.raises(TypeError, match="is (an|a 0-d) integer"):
+        with pytest.raises(TypeError, match=r"is (an|a 0-d) integer"):
             build(1.5)
