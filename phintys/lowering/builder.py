@@ -20,7 +20,7 @@ from collections.abc import Callable, Sequence
 from math import copysign
 from typing import Any, NamedTuple
 
-from phintys.dims import ZERO, Dim, DimLike
+from phintys.dims import ZERO, Dim, DimLike, product
 from phintys.graph.builder import At, Each, Row, Segments
 from phintys.graph.variable import Apply
 from phintys.lowering.arrays import ArrayBuilder, NotNative
@@ -311,7 +311,10 @@ class Builder(ArrayBuilder):
         if not routine.is_available(dtype):
             raise NotNative(f"{routine.name} for {dtype}")
         batch = self._shape(batch)
-        args = [self._with_contiguous_items(v, len(batch)) for v in reads]
+        if routine.grouped and len(batch) != 1:
+            return self._flattened(routine, dtype, integers, reads, updates, writes, batch, work)
+        outer = 0 if routine.grouped else len(batch)  # axes of which an item is at one index
+        args = [self._with_contiguous_items(v, outer) for v in reads]
         args += [self._array(v) for v in updates]
         slots = [self._result_slot(v.dtype, self.shape(v)) for v in updates]
         slots += [self._result_slot(d, (*batch, *self._shape(s))) for d, s in writes]
@@ -320,6 +323,27 @@ class Builder(ArrayBuilder):
             ExternalCall(routine, dtype, lengths, tuple(args), tuple(slots), batch, work)
         )
         return [self._add(Source(slot, (call,))) for slot in slots]
+
+    def _flattened(
+        self,
+        routine: Routine,
+        dtype: str,
+        integers: Sequence[DimLike],
+        reads: Sequence[Value],
+        updates: Sequence[Value],
+        writes: Sequence[tuple[str, Sequence[DimLike]]],
+        batch: Shape,
+        work: DimLike,
+    ) -> list[Value]:
+        """`external` with a batch of one axis, instead of several or none."""
+        count, n = product(batch), len(batch)
+
+        def flat(v: Value) -> Value:
+            return self.reshape(v, (count, *self.shape(v)[n:]))
+
+        reads, updates = [*map(flat, reads)], [*map(flat, updates)]
+        found = self.external(routine, dtype, integers, reads, updates, writes, (count,), work)
+        return [self.reshape(v, (*batch, *self.shape(v)[1:])) for v in found]
 
     # ---------------------------------------------------------------- random numbers
     def draw(

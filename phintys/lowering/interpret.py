@@ -182,6 +182,7 @@ class _Run:
     def external(self, step: External) -> None:
         function = step.routine.python(step.dtype)
         integers = [self.integer(d) for d in step.integers]
+        integers = [1, *integers] if step.routine.grouped else integers
         for point in np.ndindex(*(self.integer(d) for d in step.batch)):
             items = [self.item(operand, point) for operand in step.operands]
             status = function(*integers, *items)

@@ -298,10 +298,12 @@ class _Verifier:
         self.require(step.dtype in routine.dtypes, f"{routine} has no version for {step.dtype}")
         self.require(list(step.roles) == sorted(step.roles, key="ruw".index), "roles out of order")
         kinds = [kind for _, kind in routine.functions[-1].parameters]
-        wanted = ["int"] * len(step.integers) + ["reals"] * len(operands)
+        self.require(not routine.grouped or len(step.batch) == 1, "a group has one axis")
+        count = len(step.integers) + routine.grouped
+        wanted = ["int"] * count + ["reals"] * len(operands)
         found = ["reals" if kind in INTEGERS else kind for kind in kinds]
         self.require(found == wanted, f"{routine} has other parameters")
-        for operand, kind in zip(operands, kinds[len(step.integers) :]):
+        for operand, kind in zip(operands, kinds[count:]):
             dtype = INTEGERS.get(kind, step.dtype)
             self.require(operand.slot.dtype == dtype, f"slot {operand.slot.number}: dtype")
             self.require(len(operand.strides) == len(step.batch), "strides and batch differ")

@@ -13,6 +13,26 @@ functions of LAPACK and BLAS (`libraries`) and other functions of the subset.  `
 the subset.
 """
 
-from phintys.routines.language import ROUTINES, Array, Longs, Positions, Real, Routine, routine
+from phintys.routines.language import (
+    ROUTINES,
+    Array,
+    Longs,
+    Pack,
+    Packs,
+    Positions,
+    Real,
+    Routine,
+    routine,
+)
 
-__all__ = ["ROUTINES", "Array", "Longs", "Positions", "Real", "Routine", "routine"]
+__all__ = [
+    "ROUTINES",
+    "Array",
+    "Longs",
+    "Pack",
+    "Packs",
+    "Positions",
+    "Real",
+    "Routine",
+    "routine",
+]

@@ -1,18 +1,21 @@
 """The subset of Python in which routines are written, and its syntax trees.
 
 Values are integers (64 bits), numbers of the routine's dtype (for a complex dtype, its real and
-imaginary parts), bools, and arrays, which are blocks of memory with one index.  A function has
+imaginary parts), bools, arrays, which are blocks of memory with one index, and packs: `LANES`
+numbers, on which an instruction computes at once.  A function has
 
-- annotated parameters: ``int``, `Real`, `Array` (of the dtype), `Positions` (int32) and `Longs`
-  (int64);
+- annotated parameters: ``int``, `Real`, `Array` (of the dtype), `Positions` (int32), `Longs`
+  (int64), `Pack` and `Packs` (an array of packs; a call may pass an `Array` for it);
 - assignments to names and elements, also ``+=`` and the like; a name keeps its type, and one that
   a loop or branch assigns first is local to it;
 - ``for name in range(...)`` with a positive constant step, ``while``, ``if``, ``return``;
 - ``+ - *`` and comparisons; ``/`` of numbers, ``//`` and ``%`` of integers that are not negative;
   ``and``, ``or``, ``not``, ``x if c else y``, of which both sides are evaluated; ``sqrt``;
-- ``a[k:]``: the array from an element on;
+- ``+ - * /`` and ``sqrt`` of packs, lane by lane; one operand may be a literal;
+- ``a[k:]``: the array from an element on; ``local(N * LANES)``: a new `Array`, for a constant
+  ``N``, whose elements are undefined;
 - calls of other functions of the subset, and of functions of `libraries`;
-- constants: literals, numbers among the module's globals, and `PARTS`.
+- constants: literals, numbers among the module's globals, `PARTS` and `LANES`.
 
 The counter of a loop must not be assigned to; a loop ends with its bound as it was at its start.
 A number that is not from an array must not be divided by zero: the interpreter raises then.
@@ -41,18 +44,24 @@ Real = Any
 Array = Any
 Positions = Any
 Longs = Any
+Pack = Any
+Packs = Any
 
 #: dtype -> that of its parts
 PART = {"complex64": "float32", "complex128": "float64"}
 #: how many numbers an element of an array consists of: 2 if the routine's dtype is complex, else 1
 PARTS = 1
+#: how many numbers a pack has: in llvm as many as a vector register holds, elsewhere 1
+LANES = 1
 
 #: annotation -> type
 _TYPES = {
     "int": "int", "Real": "real", "Array": "reals", "Positions": "positions", "Longs": "longs",
-    "None": "int",
+    "Pack": "pack", "Packs": "packs", "None": "int",
 }  # fmt: skip
-_ELEMENT = {"reals": "real", "positions": "int", "longs": "int"}
+_ELEMENT = {"reals": "real", "positions": "int", "longs": "int", "packs": "pack"}
+#: types of numbers that may be fractions
+_FLOATS = ("real", "pack")
 #: parameter of a library function -> type
 _OUTSIDE = {
     "char": "int", "int": "int", "size": "int", "real": "real", "array": "reals",
@@ -71,9 +80,9 @@ COMPARISONS = frozenset(("eq", "ne", "lt", "le", "gt", "ge"))
 class Expr(NamedTuple):
     """An expression.
 
-    ``op``: an operator, or ``const``, ``name``, ``parts``, ``load`` (an element of the array
-    ``value``), ``offset`` (that array from an element on), ``call`` (of a `Function` or
-    `LibraryFunction`).
+    ``op``: an operator, or ``const``, ``name``, ``parts``, ``lanes``, ``load`` (an element of the
+    array ``value``), ``offset`` (that array from an element on), ``local`` (a new array of
+    ``value`` packs), ``call`` (of a `Function` or `LibraryFunction`).
     """
 
     op: str
@@ -157,11 +166,19 @@ class Routine:
 
     The steps pass the parameters in this order: integers, arrays that are read, arrays that are
     updated, arrays that are only written.  The result is 0, or another integer if it fails.
+    A ``grouped`` routine computes several items of a batch, which are adjacent in all its arrays;
+    their number comes before the other integers.
     """
 
-    def __init__(self, python: FunctionType, dtypes: tuple[str, ...], failure: Failure):
+    def __init__(
+        self,
+        python: FunctionType,
+        dtypes: tuple[str, ...],
+        failure: Failure,
+        grouped: bool = False,
+    ):
         self.name, self.dtypes, self._function = _new_name(python), dtypes, python
-        self.failure = failure
+        self.failure, self.grouped = failure, grouped
 
     def __repr__(self) -> str:
         return f"<Routine {self.name}>"
@@ -203,14 +220,17 @@ class Routine:
         function.
         """
         made: dict[FunctionType, Any] = {}
+        part = np.dtype(PART.get(dtype, dtype))
+        new_array = compiled(lambda n: np.empty(n, part))
 
         def make(f: FunctionType) -> Any:
-            names = {**f.__globals__, "PARTS": 2 if dtype in PART else 1, "sqrt": np.sqrt}
+            names = {**f.__globals__, "PARTS": 2 if dtype in PART else 1, "LANES": 1}
+            names |= {"sqrt": np.sqrt, "local": new_array}
             for name in f.__code__.co_names:
                 value = f.__globals__.get(name)
                 if isinstance(value, LibraryFunction):
                     names[name] = library(value, dtype)
-                elif isinstance(value, FunctionType) and value is not sqrt:
+                elif isinstance(value, FunctionType) and value not in (sqrt, local):
                     names[name] = made.get(value) or make(value)
             made[f] = compiled(FunctionType(f.__code__, names, f.__name__))
             return made[f]
@@ -240,7 +260,7 @@ def _new_name(python: FunctionType) -> str:
 _PACKAGE = __name__.partition(".")[0] + "."
 
 
-def routine(dtypes: str, failure: Failure) -> Callable[[Any], Routine]:
+def routine(dtypes: str, failure: Failure, grouped: bool = False) -> Callable[[Any], Routine]:
     """A decorator that makes a `Routine` of a function, for dtypes that a text lists.
 
     ``failure``: the class and the message of the exception if the routine fails where the reference
@@ -248,7 +268,7 @@ def routine(dtypes: str, failure: Failure) -> Callable[[Any], Routine]:
     """
 
     def decorate(function: Any) -> Routine:
-        made = Routine(function, tuple(dtypes.split()), failure)
+        made = Routine(function, tuple(dtypes.split()), failure, grouped)
         ROUTINES[made.name] = made
         return made
 
@@ -258,6 +278,11 @@ def routine(dtypes: str, failure: Failure) -> Callable[[Any], Routine]:
 def sqrt(x: Real) -> Real:
     """The square root, in routines."""
     return np.sqrt(x)
+
+
+def local(n: int) -> Array:
+    """A new array of ``n`` numbers, in routines: a constant times `LANES`."""
+    return np.empty(n)
 
 
 # -------------------------------------------------------------------------- parsing
@@ -405,6 +430,8 @@ class _Parser:
                 return result
             case ast.IfExp():
                 test, then = self.typed(node.test, "bool"), self.expr(node.body)
+                if then.type == "pack":
+                    raise self.wrong(node)
                 return Expr("select", then.type, (test, then, self.typed(node.orelse, then.type)))
             case ast.Subscript(value=ast.Name(id=name), slice=ast.Slice(lower, None, None)):
                 start = self.typed(lower or ast.Constant(0), "int")
@@ -426,15 +453,18 @@ class _Parser:
     def name(self, name: str, node: ast.expr) -> Expr:
         if name in self.types:
             return Expr("name", self.types[name], (), name)
-        if name == "PARTS":
-            return Expr("parts", "int")
+        if name in ("PARTS", "LANES"):
+            return Expr(name.lower(), "int")
         return self.constant(self.python.__globals__.get(name), node)
 
     def binary(self, op: ast.AST, left: ast.expr, right: ast.expr, node: ast.expr) -> Expr:
         a, b = self.expr(left), self.expr(right)
+        a, b = _in_lanes(a, b.type), _in_lanes(b, a.type)
         name = _OPERATORS.get(type(op), "")
-        kinds = {"div": "real", "idiv": "int", "imod": "int"}
-        if not name or a.type != b.type or a.type != kinds.get(name, a.type):
+        kinds = {"div": _FLOATS, "idiv": ("int",), "imod": ("int",)}
+        if not name or a.type != b.type or a.type not in kinds.get(name, (a.type,)):
+            raise self.wrong(node)
+        if name in COMPARISONS and a.type == "pack":
             raise self.wrong(node)
         return Expr(name, "bool" if name in COMPARISONS else a.type, (a, b))
 
@@ -443,15 +473,33 @@ class _Parser:
         if isinstance(function, LibraryFunction):
             made, result, wanted = function, "int", [_OUTSIDE[kind] for kind in function.arguments]
         elif function is sqrt:
-            made, result, wanted = None, "real", ["real"]
+            result = "pack" if args and args[0].type == "pack" else "real"
+            made, wanted = None, [result]
+        elif function is local:
+            return self.local(args, node)
         elif isinstance(function, FunctionType):
             made = self.found.get(name) or _parse(function, self.found)
             result, wanted = made.result, [t for _, t in made.parameters]
         else:
             raise self.wrong(node)
-        if [a.type for a in args] != wanted:
+        found = [a.type if a.type != "reals" or t != "packs" else t for a, t in zip(args, wanted)]
+        if len(args) != len(wanted) or found != wanted:
             raise self.wrong(node)
         return Expr("call" if made else "sqrt", result, args, made)
+
+    def local(self, args: tuple[Expr, ...], node: ast.expr) -> Expr:
+        """An array of a constant length, times `LANES` if that is the last factor."""
+        match args:
+            case (Expr("mul", "int", (Expr("const", _, _, int(n)), Expr("lanes"))),):
+                return Expr("local", "reals", (), n)
+            case _:
+                raise self.wrong(node)
+
+
+def _in_lanes(x: Expr, kind: str) -> Expr:
+    """A literal as a pack of equal numbers, beside a pack."""
+    is_literal = x.op == "const" and x.type == "real"
+    return x._replace(type="pack") if is_literal and kind == "pack" else x
 
 
 def _minus(x: Expr) -> Expr:

@@ -18,8 +18,8 @@ from phintys.lowering.memory import plan_memory
 from phintys.lowering.program import External
 from phintys.lowering.spec import IllegalProgram, verify
 from phintys.lowering.text import parse_program, render_program
-from phintys.routines import Array, Longs, Positions, Real, Routine, routine
-from phintys.routines.language import PARTS, sqrt
+from phintys.routines import Array, Longs, Pack, Packs, Positions, Real, Routine, routine
+from phintys.routines.language import LANES, PARTS, local, sqrt
 from phintys.routines.libraries import LAPACK, row
 
 FAILURE = (ArithmeticError, "it fails")
@@ -91,6 +91,38 @@ def parts(n: int, x: Array) -> int:
     return 0
 
 
+LENGTH = 9
+
+
+def _root(x: Pack) -> Pack:
+    return 1.0 / sqrt(x)
+
+
+def _in_lanes(n: int, s: Packs) -> None:
+    total = s[0] * 0.0
+    for i in range(n):
+        total += s[i] * s[i] - 1.0
+    s[n] = -_root(total)
+
+
+@routine("float32 float64", FAILURE, grouped=True)
+def norms(count: int, n: int, x: Array, y: Array) -> int:
+    """A number for each item, computed for `LANES` items at once."""
+    if n >= LENGTH or count < 1:
+        return count
+    for group in range((count + LANES - 1) // LANES):
+        work = local(LENGTH * LANES)
+        for i in range(n):
+            for lane in range(LANES):
+                item = group * LANES + lane
+                work[i * LANES + lane] = x[(item if item < count else 0) * n + i]
+        _in_lanes(n, work)
+        for lane in range(LANES):
+            if group * LANES + lane < count:
+                y[group * LANES + lane] = work[n * LANES + lane]
+    return 0
+
+
 def program_of(b, outputs):
     program = verify(plan_memory(verify(assemble(b, outputs))))
     text = render_program(program)
@@ -157,6 +189,39 @@ def test_batches_and_strides():
                 plain[..., -1] = view.max(-1)
             plain[..., LIMIT:] += 1
             np.testing.assert_allclose(y, plain)
+
+
+@pytest.mark.widths
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("batch", [(), (1,), (7,), (150,), (0,), (3, 5), (2, 0)], ids=str)
+def test_groups(batch, dtype):
+    """Items of a batch have the same bits in each lane, and at each place of a group."""
+    b = Builder()
+    x = b.input(dtype, (None,) * (len(batch) + 1))
+    *outer, n = b.shape(x)
+    once = b.external(norms, dtype, (n,), [x], (), [(dtype, ())], outer)[0]
+    wide = b.broadcast_to(b.expand(x, 0), (2, *outer, n))
+    copied = b.external(norms, dtype, (n,), [wide], (), [(dtype, ())], (2, *outer))[0]
+    value = np.random.default_rng(0).uniform(1, 2, size=(*batch, 8)).astype(dtype)
+    if batch and value.size:
+        value[...] = value[(0,) * len(batch)]
+    expected = -1 / np.sqrt((value * value - 1).sum(-1))
+    for found, again in runs(program_of(b, [once, copied]), value):
+        np.testing.assert_allclose(found, expected, rtol=1e-5)
+        assert len(np.unique(found)) <= 1
+        np.testing.assert_array_equal(again, [found, found])
+
+
+def test_a_group_fails():
+    b = Builder()
+    x = b.input("float64", (None, None))
+    batch, n = b.shape(x)
+    y = b.external(norms, "float64", (n,), [x], (), [("float64", ())], (batch,))
+    program = program_of(b, y)
+    with pytest.raises(StepFailure, match="norms returned"):
+        interpret(program, np.ones((2, LENGTH)))
+    with pytest.raises(StepFailure, match="step 0: native"):
+        compiled_by_llvm(program)(np.ones((2, LENGTH)))
 
 
 @pytest.mark.parametrize("dtype", LAPACK.split())
@@ -322,6 +387,21 @@ def wrong_index(n: int, x: Array) -> int:
 
 def wrong_sides(n: int, x: Array) -> int:
     x[0] = 0.0 if n == 0 else n
+    return 0
+
+
+def wrong_lanes(n: int, x: Packs) -> int:
+    x[0] = x[0] if x[0] < x[1] else x[1]
+    return 0
+
+
+def wrong_operands_of_packs(n: int, x: Packs) -> int:
+    x[0] = x[0] + n
+    return 0
+
+
+def wrong_local(n: int, x: Array) -> int:
+    local(n * LANES)
     return 0
 
 

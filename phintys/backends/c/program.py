@@ -291,7 +291,8 @@ class CFile:
         loops = [f"b{k}" for k in range(len(step.batch))]
         for b, length in zip(loops, step.batch):
             self.lines.append(f"for (int64_t {b} = 0; {b} < {self.integer(length)}; {b}++) {{")
-        args = [self.integer(d) for d in step.integers]
+        args = ["1"] if step.routine.grouped else []
+        args += [self.integer(d) for d in step.integers]
         args += [self._place(operand, loops) for operand in step.operands]
         self._fail_unless(f"{entry(step.routine, step.dtype)}({', '.join(args)}) == 0", step)
         polled = f"signals(&work, {self.integer(step.work)})"

@@ -80,8 +80,9 @@ class _Emitter:
         self.dtype, self.prefix = dtype, f"{routine.name}_{dtype}_"
         self.part = PART.get(dtype, dtype)
         real = TYPES[self.part]
-        self.types = {"int": "int64_t", "bool": "int", "real": real}
-        self.types |= {"reals": f"{real} *", "positions": "int32_t *", "longs": "int64_t *"}
+        self.types = {"int": "int64_t", "bool": "int", "real": real, "pack": real}
+        self.types |= dict.fromkeys(("reals", "packs"), f"{real} *")
+        self.types |= {"positions": "int32_t *", "longs": "int64_t *"}
 
     def function(self, f: Function) -> str:
         parameters = ", ".join(f"{self.types[t]} {name}" for name, t in f.parameters)
@@ -100,6 +101,9 @@ class _Emitter:
 
     def statement(self, s: Statement) -> Iterator[str]:
         match s:
+            case Assign(value=Expr("local")):
+                yield f"{self.types['real']} {s.name}_elements[{s.value.value}];"
+                yield f"{s.name} = {s.name}_elements;"
             case Assign():
                 yield f"{s.name} = {self.expr(s.value)};"
             case Store():
@@ -140,6 +144,7 @@ class _Emitter:
         return {
             "name": lambda: e.value,
             "parts": lambda: str(2 if self.dtype in PART else 1),
+            "lanes": lambda: "1",
             "load": lambda: f"{e.value}[{args[0]}]",
             "offset": lambda: f"({e.value} + {args[0]})",
             "neg": lambda: f"(-{args[0]})",

@@ -210,6 +210,9 @@ LONG_GEMM, LONG_GEMV = 2**34, 2**29
 #: Overhead of one product in a batch, in multiply-adds, when polls are counted.
 BATCH_TURN = 64
 
+#: Items of a batch that a grouped routine takes at most: a multiple of the lanes of all registers.
+GROUP = 64
+
 #: Steps of the body of a `Loop` between two polls.
 POLL_STEPS = 64
 

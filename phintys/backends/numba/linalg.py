@@ -56,7 +56,7 @@ def _flat(x: str, dtype: str) -> str:
 @numba_funcify.register(Cholesky)
 def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
     dtype = node.outputs[0].type.dtype
-    flags = f"{int(op.lower)}, {int(op.on_error == 'raise')}, x.shape[0]"
+    flags = f"1, {int(op.lower)}, {int(op.on_error == 'raise')}, x.shape[0]"
     body = [
         "if x.shape[0] != x.shape[1]: raise ValueError('A matrix is not square.')",
         f"out = x.astype(np.{dtype})",

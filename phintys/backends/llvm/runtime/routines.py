@@ -61,7 +61,9 @@ class _Emitter:
     def __init__(self, routine: Routine, function: Function, dtype: str, w: KernelWriter) -> None:
         self.routine, self.function, self.dtype, self.w = routine, function, dtype, w
         self.real = Type(PART.get(dtype, dtype))
+        self.pack = Type(self.real.dtype, w.target.register_bits // self.real.bits)
         self.types = {"int": Type("int64"), "bool": Type("bool"), "real": self.real}
+        self.types["pack"] = self.pack
         self.values = {name: f"%{name}" for name, _ in function.parameters}
         self.kinds = dict(function.parameters) | dict(variables(function.body))
 
@@ -109,7 +111,7 @@ class _Emitter:
         value, place = self.expr(s.value), self.element(s.array, self.expr(s.place))
         if self.kinds[s.array] == "positions":
             value = self.w(f"trunc i64 {value} to i32")
-        self.w.line(f"store {self.memory(s.array)} {value}, ptr {place}")
+        self.w.line(f"store {self.memory(s.array)} {value}, ptr {place}{self.aligned(s.array)}")
 
     def branch(self, s: If) -> bool:
         w, before = self.w, dict(self.values)
@@ -169,7 +171,12 @@ class _Emitter:
 
     def memory(self, array: str) -> str:
         """The type of the elements of an array."""
-        return {"positions": "i32", "longs": "i64"}.get(self.kinds[array], self.real.memory)
+        types = {"positions": "i32", "longs": "i64", "packs": self.pack.memory}
+        return types.get(self.kinds[array], self.real.memory)
+
+    def aligned(self, array: str) -> str:
+        """The alignment of the elements of an array, as the end of a load or store."""
+        return f", align {self.pack.align}" if self.kinds[array] == "packs" else ""
 
     def expr(self, e: Expr) -> str:
         w = self.w
@@ -185,6 +192,12 @@ class _Emitter:
                 return self.values[e.value]
             case "parts":
                 return "2" if self.dtype in PART else "1"
+            case "lanes":
+                return str(self.pack.width)
+            case "local":
+                return w.stack(
+                    f"[{e.value} x {self.pack.memory}]", self.pack.bytes * self.pack.width
+                )
             case "offset":
                 return self.element(e.value, args[0])
             case "load":
@@ -201,7 +214,8 @@ class _Emitter:
                 return INSTRUCTIONS[e.op](w, self.types[e.args[0].type], *args)
 
     def load(self, e: Expr, index: str) -> str:
-        found = self.w(f"load {self.memory(e.value)}, ptr {self.element(e.value, index)}")
+        place = self.element(e.value, index)
+        found = self.w(f"load {self.memory(e.value)}, ptr {place}{self.aligned(e.value)}")
         narrow = self.kinds[e.value] == "positions"
         return self.w(f"sext i32 {found} to i64") if narrow else found
 

@@ -10,8 +10,8 @@ from phintys.graph.builder import Builder, V
 from phintys.graph.op import Op, Storage
 from phintys.graph.shapes import Shape, ShapeContext, check_shapes
 from phintys.graph.variable import Apply, Variable
-from phintys.routines import Array, routine
-from phintys.routines.language import PARTS, sqrt
+from phintys.routines import Array, Packs, routine
+from phintys.routines.language import LANES, PARTS, local, sqrt
 from phintys.routines.libraries import LAPACK, LOWER, UPPER, potrf
 from phintys.tensor.aliases import Arrays, TensorLike
 from phintys.tensor.blockwise import Blockwise
@@ -36,6 +36,8 @@ __all__ = ["cholesky"]
 
 #: the largest matrix for which the loops below are faster than LAPACK
 SMALL = 24
+#: packs for such a matrix and its pivots
+SCRATCH = SMALL * (SMALL + 1)
 
 
 class Cholesky(MatrixOp):
@@ -122,46 +124,98 @@ class Cholesky(MatrixOp):
         return Cholesky(lower=self.lower, overwrite_a=True, on_error=self.on_error)
 
 
-@routine(LAPACK, (np.linalg.LinAlgError, "Matrix is not positive definite"))
-def factor_positive(lower: int, raises: int, n: int, a: Array) -> int:
-    """Replace a matrix by its factor, or by NaN; return 1 if that contains NaN and ``raises``."""
-    status = 0
-    if n <= SMALL and PARTS == 1 and lower == 1:
-        status = _factor(n, n, 1, a)
-    elif n <= SMALL and PARTS == 1:
-        status = _factor(n, 1, n, a)
-    elif n > 0:  # to LAPACK, the columns of the matrix are its rows
-        status = potrf(UPPER if lower == 1 else LOWER, n, a, n)
+@routine(LAPACK, (np.linalg.LinAlgError, "Matrix is not positive definite"), grouped=True)
+def factor_positive(count: int, lower: int, raises: int, n: int, a: Array) -> int:
+    """Replace matrices by their factors, or by NaN; return 1 if one contains NaN and ``raises``."""
+    failed = 0
+    if n <= SMALL and PARTS == 1:
+        for group in range((count + LANES - 1) // LANES):
+            first = group * LANES
+            left = count - first
+            failed += _factor_small(left if left < LANES else LANES, lower, n, a[first * n * n :])
+    else:
+        for k in range(count):
+            x = a[k * n * n * PARTS :]
+            status = 0
+            if n > 0:  # to LAPACK, the columns of the matrix are its rows
+                status = potrf(UPPER if lower == 1 else LOWER, n, x, n)
+            failed += _finish(status, lower, n, x)
+    return 1 if raises == 1 and failed > 0 else 0
+
+
+def _finish(status: int, lower: int, n: int, a: Array) -> int:
+    """Clear the other triangle, or all elements if there is no factor; return 1 for NaN."""
+    failed = 0
     for i in range(n):
         start = i * n if lower == 0 or status != 0 else i * n + i + 1
         stop = i * n + n if lower == 1 or status != 0 else i * n + i
         for k in range(start * PARTS, stop * PARTS):
             a[k] = 0.0 if status == 0 else nan
         pivot = a[(i * n + i) * PARTS]
-        if raises == 1 and pivot != pivot:
-            return 1
-    return 0
+        if pivot != pivot:
+            failed = 1
+    return failed
 
 
-def _factor(n: int, down: int, right: int, a: Array) -> int:
-    """Replace the triangle by the factor, column by column; return 1 if there is none."""
+def _factor_small(count: int, lower: int, n: int, a: Array) -> int:
+    """Replace at most `LANES` matrices by their factors; return for how many these contain NaN."""
+    work = local(SCRATCH * LANES)
+    down = n if lower == 1 else 1
+    right = 1 if lower == 1 else n
+    for i in range(n):
+        for j in range(i + 1):
+            x = a[i * down + j * right :]
+            for lane in range(LANES):
+                work[(i * n + j) * LANES + lane] = x[(lane if lane < count else 0) * n * n]
+    _factor(n, work)
+    for i in range(n):
+        for j in range(i + 1):
+            x = a[i * down + j * right :]
+            for lane in range(count):
+                x[lane * n * n] = work[(i * n + j) * LANES + lane]
+    failed = 0
+    for lane in range(count):
+        status = 0
+        for i in range(n):
+            status = 1 if work[(n * n + i) * LANES + lane] <= 0.0 else status
+        failed += _finish(status, lower, n, a[lane * n * n :])
+    return failed
+
+
+def _factor(n: int, s: Packs) -> None:
+    """Replace lower triangles by their factors; after ``n * n`` packs store the squared pivots."""
     for j in range(n):
-        row = j * down
-        pivot = a[row + j * right]
+        row = s[j * n :]
+        pivot = row[j]
         for k in range(j):
-            x = a[row + k * right]
-            pivot -= x * x
-        if pivot <= 0.0:
-            return 1
+            pivot -= row[k] * row[k]
+        s[n * n + j] = pivot
         pivot = sqrt(pivot)
-        a[row + j * right] = pivot
-        for i in range(j + 1, n):
-            below = i * down
-            x = a[below + j * right]
+        row[j] = pivot
+        scale = 1.0 / pivot
+        rest = (n - j - 1) % 4
+        for i in range(j + 1, n - rest, 4):  # sums of four rows do not wait for each other
+            below = s[i * n :]
+            x0 = below[j]
+            x1 = below[n + j]
+            x2 = below[2 * n + j]
+            x3 = below[3 * n + j]
             for k in range(j):
-                x -= a[below + k * right] * a[row + k * right]
-            a[below + j * right] = x / pivot
-    return 0
+                y = row[k]
+                x0 -= below[k] * y
+                x1 -= below[n + k] * y
+                x2 -= below[2 * n + k] * y
+                x3 -= below[3 * n + k] * y
+            below[j] = x0 * scale
+            below[n + j] = x1 * scale
+            below[2 * n + j] = x2 * scale
+            below[3 * n + j] = x3 * scale
+        for i in range(n - rest, n):
+            below = s[i * n :]
+            x0 = below[j]
+            for k in range(j):
+                x0 -= below[k] * row[k]
+            below[j] = x0 * scale
 
 
 # ----- user function
