@@ -210,13 +210,22 @@ class _moving:
 
     def _overflown(self, moved: Any, inputs: list[Any], within: bool, info: Any) -> Any:
         """Values that overflow replaced by such that just do not, and the reverse."""
-        if all(np.isfinite(x).all() for x in inputs if x.dtype.kind in "fc"):
-            some = np.isinf(moved.real) & (self.gen.random(moved.shape) < 0.5)
-            moved = np.where(some, np.sign(moved.real) * info.max * 0.9, moved)
+        some = _where_finite(inputs, moved.shape) & np.isinf(moved.real)
+        some &= self.gen.random(moved.shape) < 0.5
+        moved = np.where(some, np.sign(moved.real) * info.max * 0.9, moved)
         infinite = any(np.isinf(x).any() for x in inputs if x.dtype.kind in "fc")
         if within and infinite:
             moved = np.where(np.isinf(moved) & (self.gen.random(moved.shape) < 0.5), np.nan, moved)
         return moved
+
+
+def _where_finite(inputs: list[np.ndarray], shape: tuple[int, ...]) -> Any:
+    """Which elements of a result are computed from finite ones: all or none, if it is no map."""
+    finite = [np.isfinite(x) for x in inputs if x.dtype.kind in "fc"]
+    try:
+        return np.logical_and.reduce([np.broadcast_to(x, shape) for x in finite])
+    except ValueError:
+        return all(x.all() for x in finite)
 
 
 class _flushing:
