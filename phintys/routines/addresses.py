@@ -112,13 +112,14 @@ def special(function: str) -> tuple[int, list[str]]:
 
 
 def _module(name: str) -> Any:
-    """An extension module of SciPy; of BLAS, which most programs need, without ``scipy.linalg``.
+    """An extension module of SciPy; of BLAS and LAPACK without the package ``scipy.linalg``.
 
     The rest of that package takes ten times as long to import.  A later import of the package finds
     the same module.
     """
     found = importlib.util.find_spec("scipy")
-    if name == MODULES["blas"] and name not in sys.modules and found is not None:
+    alone = name.startswith("scipy.linalg.") and name not in sys.modules
+    if alone and found is not None:
         places = [str(Path(p) / "linalg") for p in found.submodule_search_locations or ()]
         spec = PathFinder.find_spec(name, places)
         if spec is not None and isinstance(spec.loader, ExtensionFileLoader):

@@ -179,6 +179,7 @@ class Routine:
     ):
         self.name, self.dtypes, self._function = _new_name(python), dtypes, python
         self.failure, self.grouped = failure, grouped
+        self.is_ours = _is_ours(python)  # its text depends on this package only
 
     def __repr__(self) -> str:
         return f"<Routine {self.name}>"
@@ -247,14 +248,18 @@ def _new_name(python: FunctionType) -> str:
 
     ValueError if the function is one of this package, whose names must be the same in each process.
     """
-    name, module = python.__name__, str(python.__module__)
-    own = module.startswith(_PACKAGE)
+    name, own = python.__name__, _is_ours(python)
     if own and name in ROUTINES:
         raise ValueError(f"There is a routine called {name!r} already.")
     if not own:
-        name = re.sub(r"\W", "_", f"{module}_{name}")
+        name = re.sub(r"\W", "_", f"{python.__module__}_{name}")
     count = sum(n.partition("__again")[0] == name for n in ROUTINES)
     return f"{name}__again{count}" if count else name
+
+
+def _is_ours(python: FunctionType) -> bool:
+    """Whether a function is one of this package."""
+    return str(python.__module__).startswith(_PACKAGE)
 
 
 _PACKAGE = __name__.partition(".")[0] + "."

@@ -97,8 +97,15 @@ def _outside(library: str, function: str, target: Target) -> int:
 
 @once
 def _routine(name: str, routine: str, dtype: str, target: Target) -> Library:
-    text = routines.routine_text(ROUTINES[routine], dtype, target)
-    return compile_ir(text, resolver(target), level=TRANSFORMED, target=target)
+    found = ROUTINES[routine]
+    known = f"routine.{routine}.{dtype}" if found.is_ours else None
+    return compile_ir(
+        lambda: routines.routine_text(found, dtype, target),
+        resolver(target),
+        name=known,
+        level=TRANSFORMED,
+        target=target,
+    )
 
 
 @once
