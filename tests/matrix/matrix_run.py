@@ -34,9 +34,10 @@ MODES = {
     "jax": "JAX",
 }
 CHUNK = 40
-#: backends that take a tenth of a second and more for each column, and those that repeat another
-SAMPLED = ("numba", "jax", *WIDTHS)
-FULL = os.environ.get("PHINTYS_MATRIX") == "full"
+#: backends that take a tenth of a second and more for each column, those that repeat another, and
+#: C, which shares its Programs with llvm
+SAMPLED = ("C", "numba", "jax", *WIDTHS)
+FULL = os.environ.get("PHINTYS_TESTS") == "full"
 #: relative and absolute tolerance by dtype of the result
 RTOL = {"float16": 4e-3, "float32": 3e-5, "complex64": 3e-5}
 ATOL = {"float16": 1e-3, "float32": 1e-6, "complex64": 1e-6}

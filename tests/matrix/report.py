@@ -2,7 +2,7 @@
 
 Rows are op families, columns backends; an entry is the number of cells that are right, and how
 many are blank in brackets.  Blanks follow with their reasons, then what is wrong.
-``PHINTYS_MATRIX=full`` runs all cells on backends that are otherwise sampled.
+``PHINTYS_TESTS=full`` runs all cells on backends that are otherwise sampled.
 """
 
 from __future__ import annotations
