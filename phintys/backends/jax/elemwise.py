@@ -39,8 +39,9 @@ TRACE_TIME_OPS.extend([Elemwise, ScalarOp, CAReduce, DimShuffle])
 
 # ------------------------------------------------------------------------- scalar functions
 
-#: scalar ops whose native form is used, since the JAX function of that name differs (division by 0)
-NATIVE_FIRST = frozenset(("int_div", "mod"))
+#: scalar ops whose native form is used, since the JAX function of that name differs: in division by
+#: 0, and at infinity in some versions
+NATIVE_FIRST = frozenset(("int_div", "mod", "sinc"))
 #: scalar ops that SciPy computes in a callback, since JAX is less accurate
 INACCURATE = frozenset(("hyp2f1", "spence", "zeta", "poch", "expi"))
 #: the same, since the JAX function does not terminate for some arguments, such as the least integer
