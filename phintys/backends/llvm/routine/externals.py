@@ -25,10 +25,11 @@ def emit(body: Body, step: External) -> None:
         batch = [out.value(f"udiv i64 {ended}, {size}")]
         strides = [[out.value(f"mul i64 {s}, {size}") for s in given] for given in strides]
         work = out.value(f"mul i64 {work}, {size}")
-    loops = Batch(out, batch)
-    if step.routine.grouped:
+        loops = Batch(out, batch)
         left = out.value(f"sub i64 {count}, {out.value(f'mul i64 {loops.values[0]}, {size}')}")
         arguments.insert(0, f"i64 {_least(out, left, size)}")
+    else:
+        loops = Batch(out, batch)
     for operand, place, stride in zip(step.operands, places, strides):
         arguments.append(f"ptr {loops.advance(place, stride, _type(operand))}")
     name = f'@"{routines.symbol(step.routine, step.dtype)}"'
