@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import shutil
 from typing import Any
 
 import numpy as np
 import pytest
+from native_functions import WIDTHS, C, compiled, native
 from rows import accepts, arity
 
 import phintys
@@ -20,12 +20,7 @@ from phintys.scalar.op import TABLE
 from phintys.scalar.pairs import FORMS
 from phintys.tensor.elemwise import Elemwise
 
-CODE = [
-    *[pytest.param("FAST_RUN", {"vector_bits": n}, id=f"{n} bits") for n in (128, 256, 512)],
-    pytest.param(
-        "C", {}, id="C", marks=pytest.mark.skipif(not shutil.which("cc"), reason="no C compiler")
-    ),
-]
+CODE = [*WIDTHS, C]
 #: NumPy computes products of vectors with fused multiply-adds, and those of single numbers without
 PRODUCTS = ("mul", "mul_without_zeros", "sqr")
 #: functions without a native form, as docs/limits.md lists them
@@ -38,18 +33,6 @@ NATIVE = [
     for name, op in TABLE.items()
     if accepts(op, *["complex64"] * arity(op)) and name not in THROUGH_NUMPY
 ]
-
-
-def compiled(inputs: Any, outputs: Any, mode: str, settings: dict[str, Any]) -> Any:
-    with phintys.config.change_flags(**settings):
-        return phintys.function(inputs, outputs, mode=mode)
-
-
-def native(inputs: Any, outputs: Any, mode: str, settings: dict[str, Any]) -> Any:
-    """A function that runs nothing in Python."""
-    f = compiled(inputs, outputs, mode, settings)
-    assert {type(step).__name__ for step in f.program.steps}.isdisjoint({"Python"})
-    return f
 
 
 def vector(dtype: str = "complex128", name: str = "x") -> Any:

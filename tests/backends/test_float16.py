@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-import shutil
 from itertools import product
 from typing import Any
 
 import llvmlite.binding as llvm
 import numpy as np
 import pytest
+from native_functions import WIDTHS, C, compiled, native
 from rows import ROWS, accepts, arity
 
 import phintys
@@ -25,29 +25,15 @@ from phintys.tensor.elemwise import Elemwise
 
 EVERY = np.arange(2**16, dtype="uint16").view("float16")
 CODE = [
-    *[pytest.param("FAST_RUN", {"vector_bits": n}, id=f"{n} bits") for n in (128, 256, 512)],
+    *WIDTHS,
     pytest.param(
         "FAST_RUN",
         {"cpu": "x86-64-v2"},  # which does not convert float16
         id="x86-64-v2",
         marks=pytest.mark.skipif(not current().is_x86, reason="for x86 processors"),
     ),
-    pytest.param(
-        "C", {}, id="C", marks=pytest.mark.skipif(not shutil.which("cc"), reason="no C compiler")
-    ),
+    C,
 ]
-
-
-def compiled(inputs: Any, outputs: Any, mode: str, settings: dict[str, Any]) -> Any:
-    with phintys.config.change_flags(**settings):
-        return phintys.function(inputs, outputs, mode=mode)
-
-
-def native(inputs: Any, outputs: Any, mode: str, settings: dict[str, Any]) -> Any:
-    """A function that runs nothing in Python."""
-    f = compiled(inputs, outputs, mode, settings)
-    assert {type(step).__name__ for step in f.program.steps}.isdisjoint({"Python"})
-    return f
 
 
 def assert_same(found: Any, wanted: Any) -> None:
