@@ -26,6 +26,7 @@ from phintys.tensor.lengths import checked_lengths
 from phintys.tensor.linalg.decomposition.cholesky import Cholesky
 from phintys.tensor.linalg.decomposition.cholesky_pullback import CholeskyPullback
 from phintys.tensor.linalg.solvers.triangular import SolveTriangular
+from phintys.tensor.nnet.corr import CorrMM, CorrMM_gradInputs, CorrMM_gradWeights
 from phintys.tensor.nonzero import some_true
 from phintys.tensor.others import ProdOthers
 from phintys.tensor.ranges import ARangeLength
@@ -38,7 +39,8 @@ from phintys.tensor.type_other import SliceParts, make_slice
 #: classes without instances
 BASES = """
     _Positions _Order _Exponentials FixedOpCAReduce _SameDtype _Extreme _Logical BlasOp AddingOp
-    ViewOp RandomVariable SolveBase IndexOp MatrixOp InnerGraphOp RNGConsumerOp Op Output
+    AbstractConvolveNd BaseCorrMM ViewOp RandomVariable SolveBase IndexOp MatrixOp InnerGraphOp
+    RNGConsumerOp Op Output
 """
 
 
@@ -115,6 +117,15 @@ V, W, M, N, C = (RNG.uniform(0.3, 2, s) for s in ((4,), (4,), (3, 4), (4, 2), (2
 ROW, S = RNG.uniform(0.3, 2, (1, 4)), np.array(0.7)
 INDEX, MASK = np.array([[2, 0], [1, 2]]), np.array([True, False, True])
 ORDERS = np.array([[2, 0, 1], [1, 2, 0]])
+IMAGES, FILTERS, RESULTS = (
+    RNG.uniform(0.3, 2, s) for s in ((2, 2, 4, 3), (2, 1, 2, 2), (2, 2, 3, 2))
+)
+CORRELATION = {
+    "border_mode": ((1, 0), (1, 1)),
+    "subsample": (1, 2),
+    "filter_dilation": (2, 1),
+    "num_groups": 2,
+}
 
 #: name -> (expression, values)
 SMOOTH = {
@@ -202,6 +213,17 @@ SMOOTH = {
     "SolveTriangular": (
         lambda a, b: SolveTriangular(b_ndim=2, lower=True)(pt.dot(a, a.T), b),
         [M, M],
+    ),
+    "Convolve1d": (lambda x, y: pt.signal.convolve1d(x, y, "same"), [M, V[:2]]),
+    "Convolve2d": (lambda x, y: pt.signal.convolve2d(x, y), [M, N]),
+    "CorrMM": (lambda x, w: CorrMM(**CORRELATION)(x, w), [IMAGES, FILTERS]),
+    "CorrMM_gradWeights": (
+        lambda x, g: CorrMM_gradWeights(**CORRELATION)(x, g, 2, 2),
+        [IMAGES, RESULTS],
+    ),
+    "CorrMM_gradInputs": (
+        lambda w, g: CorrMM_gradInputs(**CORRELATION)(w, g, 4, 3),
+        [FILTERS, RESULTS],
     ),
     "Softmax": (lambda x: pt.softmax(x, axis=-1), [M]),
     "LogSoftmax": (lambda x: pt.log_softmax(x, axis=0), [M]),

@@ -25,7 +25,9 @@ from phintys.tensor.blockwise import Blockwise
 from phintys.tensor.dot import Dot
 from phintys.tensor.elemwise import DimShuffle, Elemwise
 from phintys.tensor.index_ops import IndexOp
+from phintys.tensor.nnet.corr import BaseCorrMM
 from phintys.tensor.reduce import FixedOpCAReduce
+from phintys.tensor.signal.conv import AbstractConvolveNd
 from phintys.tensor.sort import SortOp
 
 float32, float64 = scalar_type("float32"), scalar_type("float64")
@@ -131,13 +133,17 @@ VALUES = {
     "fgraph": [None],
     "on_unused_input": ["ignore"],
     "OpFromGraph.destroy_map": [None, {0: [0]}],
+    "border_mode": ["valid", "half", ((0, 0), (0, 0)), (1, (0, 2))],
+    "subsample": [(1, 1), (1, 2), (1,)],
+    "filter_dilation": [None, (1, 1), (2, 1)],
+    "num_groups": [1, 2],
     "output_types_preference": [None, other_preference],
 }
 #: what equal ops may differ in: labels, and what they remember
 LABELS = {"name", "nfunc_spec", "openmp", "__doc__", "_memo", "_hash", "origins"}
 
 #: what the classes of ops share; no op is made of them
-BASES = {IndexOp, BlasOp, AddingOp, FixedOpCAReduce}
+BASES = {AbstractConvolveNd, BaseCorrMM, IndexOp, BlasOp, AddingOp, FixedOpCAReduce}
 
 
 def own_modules():
