@@ -13,6 +13,7 @@ import pytest
 
 import phintys
 import phintys.tensor as pt
+from phintys.assumptions import SYMMETRIC, FactState
 from phintys.graph.equality import equal_computations
 from phintys.graph.op import Op
 from phintys.inner import OpFromGraph
@@ -58,6 +59,7 @@ VALUES = {
     "scalar_op": [TABLE["add"], TABLE["mul"], TABLE["maximum"]],
     "op": [TABLE["maximum"], TABLE["minimum"]],
     "axis": AXIS,
+    "assumptions": [{SYMMETRIC: FactState.TRUE}, {SYMMETRIC: FactState.FALSE}],
     "Recurrence.axis": [0, 1],
     "init": [[a], [a, b]],
     "update": [[a + b], [a * b], [b, a]],
