@@ -32,7 +32,7 @@ REDUCTIONS = "sum prod max min any all mean var std argmax argmin sum max argmax
 VIEWS = "dimshuffle transpose expand_dims squeeze swapaxes diagonal flip reshape reshape".split()
 CREATION = "alloc full zeros ones arange eye tri zeros_like ones_like full_like shape".split()
 JOINS = "concatenate join stack split tile repeat roll broadcast_to".split()
-PRODUCTS = "dot dot matmul matvec vecmat vecdot batched_dot tensordot outer".split()
+PRODUCTS = "dot dot matmul matvec vecmat vecdot batched_dot tensordot outer inner einsum".split()
 PRODUCTS += ["linalg.cholesky", "linalg.solve_triangular"]
 ROWS = "softmax log_softmax logsumexp sort argsort cumsum cumprod take take_along_axis".split()
 

@@ -197,6 +197,7 @@ SMOOTH = {
     "Dot": (lambda x, y: pt.dot(x, y), [M, N]),
     "Dot of vectors": (lambda x, y: pt.dot(x, y), [V, W]),
     "Blockwise": (lambda x, y: pt.matmul(x, y), [C, N]),
+    "Einsum": (lambda x, y, z: pt.einsum("ij,...kj,kj->i...", x, y, z), [M, C, M]),
     "Cholesky": (lambda x: Cholesky()(pt.dot(x, pt.conj(x.T))), [M]),
     "CholeskyPullback": (lambda x, g: CholeskyPullback()(pt.dot(x, x.T), g), [M, M[:, :3]]),
     "SolveTriangular": (

@@ -131,6 +131,9 @@ VALUES = {
     "fgraph": [None],
     "on_unused_input": ["ignore"],
     "OpFromGraph.destroy_map": [None, {0: [0]}],
+    "subscripts": ["i,i->i"],
+    "path": [((0, 1),)],
+    "optimized": FLAG,
     "output_types_preference": [None, other_preference],
 }
 #: what equal ops may differ in: labels, and what they remember
