@@ -31,6 +31,7 @@ LAYERS = [
     ("compile",),
     ("array_api",),
     ("show",),
+    ("testing",),
 ]
 #: the folders of the llvm backend, bottom to top
 LLVM = ROOT / "backends" / "llvm"

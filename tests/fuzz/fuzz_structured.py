@@ -468,13 +468,13 @@ def _sort(g: Drawer, name: str) -> Text:
 
 @draws("linalg.cholesky")
 def _cholesky(g: Drawer, name: str) -> Text:
-    a, _ = _positive(g)
+    a, _ = positive(g)
     return f"pt.linalg.cholesky({a}, lower={g.chance(0.5)})"
 
 
 @draws("linalg.solve_triangular")
 def _solve_triangular(g: Drawer, name: str) -> Text:
-    a, n = _positive(g)
+    a, n = positive(g)
     b = g.like((n,) if g.chance(0.4) else (n, g.size()))
     if not b.ndim or b.shape[0] != n:
         return None
@@ -482,7 +482,7 @@ def _solve_triangular(g: Drawer, name: str) -> Text:
     return f"pt.linalg.solve_triangular({a}, pt.tanh({b.name}), {flags})"
 
 
-def _positive(g: Drawer) -> tuple[str, int]:
+def positive(g: Drawer) -> tuple[str, int]:
     """Text of positive definite matrices, well conditioned and of moderate numbers; their size."""
     x = g.item(least=2)
     y, n = f"pt.tanh({x.name})", x.shape[-2]

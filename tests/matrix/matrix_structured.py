@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import matrix_functions
+import matrix_matrices
 import numpy as np
 from matrix_cells import Column
 from matrix_lines import ANY, AT, FLOATS, KINDS, NUMBERS, REALS, Line, column
@@ -616,7 +617,7 @@ SEARCHING += [
 ]
 LINES = [
     *_reductions(), *SHAPES, *CREATION, *JOINING, *INDEXING, *ASSIGNMENT, *PRODUCTS, *SOFTMAX,
-    *SEARCHING,
+    *SEARCHING, *matrix_matrices.LINES,
     *INNER, *matrix_functions.LINES,
 ]  # fmt: skip
 

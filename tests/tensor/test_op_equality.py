@@ -89,6 +89,8 @@ VALUES = {
     "lower": FLAG,
     "overwrite_a": FLAG,
     "overwrite_b": FLAG,
+    "overwrite_c": FLAG,
+    "n_inputs": [1, 2],
     "unit_diagonal": FLAG,
     "b_ndim": [1, 2],
     "on_error": ["nan", "raise"],
