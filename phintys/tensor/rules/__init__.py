@@ -43,6 +43,7 @@ from phintys.tensor.rules import (
     axes,
     batches,
     casts,
+    chains,
     choice,
     facts,
     fills,
@@ -118,6 +119,7 @@ MODULES = (
     rows,
     stable,
     products,
+    chains,
     masks,
 )
 

@@ -17,6 +17,7 @@ from phintys.scalar.type import scalar_type
 from phintys.tensor import elemwise, special
 from phintys.tensor.blockwise import Blockwise
 from phintys.tensor.dot import Dot
+from phintys.tensor.einsum import einsum_op
 from phintys.tensor.join import Join
 from phintys.tensor.others import ProdOthers
 from phintys.tensor.rules.folding import fold_constants
@@ -70,6 +71,7 @@ FUNCTIONS = {
     "Join": Join,
     "Blockwise": Blockwise,
     "Dot": Dot,
+    "einsum_op": einsum_op,
     "ProdOthers": ProdOthers,
     "SpecifyShape": SpecifyShape,
     "TensorFromScalar": TensorFromScalar,
