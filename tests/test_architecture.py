@@ -32,6 +32,7 @@ LAYERS = [
     ("array_api",),
     ("show",),
     ("testing",),
+    ("paths",),
 ]
 #: the folders of the llvm backend, bottom to top
 LLVM = ROOT / "backends" / "llvm"
