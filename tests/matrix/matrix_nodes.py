@@ -24,8 +24,16 @@ from phintys.scalar.op import TABLE, ScalarOp
 from phintys.tensor import blas, fourier, reduce
 from phintys.tensor.cumulative import CumOp
 from phintys.tensor.lengths import checked_lengths
+from phintys.tensor.linalg.constructors import BlockDiagonal
 from phintys.tensor.linalg.decomposition.cholesky import Cholesky
 from phintys.tensor.linalg.decomposition.cholesky_pullback import CholeskyPullback
+from phintys.tensor.linalg.equations import (
+    TRSYL,
+    SolveBilinearDiscreteLyapunov,
+    SolveSylvester,
+)
+from phintys.tensor.linalg.matrix_functions import Expm, Logm, Sqrtm
+from phintys.tensor.linalg.products import KroneckerProduct
 from phintys.tensor.linalg.solvers.triangular import SolveTriangular
 from phintys.tensor.nonzero import some_true
 from phintys.tensor.others import ProdOthers
@@ -40,6 +48,7 @@ from phintys.tensor.type_other import SliceParts, make_slice
 BASES = """
     _Positions _Order _Exponentials FixedOpCAReduce _SameDtype _Extreme _Logical BlasOp AddingOp
     ViewOp RandomVariable SolveBase IndexOp MatrixOp InnerGraphOp RNGConsumerOp Op Output
+    BaseBlockDiagonal MatrixEquation MatrixFunction
 """
 
 
@@ -84,6 +93,14 @@ MORE = {
         Cholesky()(pt.conj(x.T) @ x + 2 * pt.eye(x.shape[1])),
         SolveTriangular(b_ndim=1)(x.T @ x, v),
         CholeskyPullback()(x.T @ x, x.T @ x),
+    ],
+    "functions of matrices": lambda x, v, n: [
+        *(BlockDiagonal(3)(x, x.T, x), KroneckerProduct()(x, x.T), Expm()(x.T @ x)),
+    ],
+    "equations of matrices": lambda x, v, n: [
+        TRSYL()(pt.triu(x[:2, :2] + 3), x[3:4, :1] + 1, x[:2, :1]),
+        SolveSylvester()(x @ x.T, x.T @ x + 1, x),
+        SolveBilinearDiscreteLyapunov()(x.T @ x / 99, x.T @ x),
     ],
     "draws": lambda x, v, n: [
         pt.random.normal(x, pt.exp(v), rng=np.random.default_rng(1)),
@@ -198,11 +215,26 @@ SMOOTH = {
     "Dot": (lambda x, y: pt.dot(x, y), [M, N]),
     "Dot of vectors": (lambda x, y: pt.dot(x, y), [V, W]),
     "Blockwise": (lambda x, y: pt.matmul(x, y), [C, N]),
+    "Einsum": (lambda x, y, z: pt.einsum("ij,...kj,kj->i...", x, y, z), [M, C, M]),
     "Cholesky": (lambda x: Cholesky()(pt.dot(x, pt.conj(x.T))), [M]),
     "CholeskyPullback": (lambda x, g: CholeskyPullback()(pt.dot(x, x.T), g), [M, M[:, :3]]),
     "SolveTriangular": (
         lambda a, b: SolveTriangular(b_ndim=2, lower=True)(pt.dot(a, a.T), b),
         [M, M],
+    ),
+    "BlockDiagonal": (lambda x, y: BlockDiagonal(2)(x, y), [M, N]),
+    "KroneckerProduct": (lambda x, y: KroneckerProduct()(x, y), [M, N]),
+    "Expm": (lambda x: Expm()(x), [M[:, :3]]),
+    "Logm": (lambda x: Logm()(x @ pt.conj(x.T)), [M[:2]]),
+    "Sqrtm": (lambda x: Sqrtm()(x @ pt.conj(x.T)), [M]),
+    "SolveSylvester": (lambda a, b, c: SolveSylvester()(a, b, c), [M[:, :3], M[:2, 2:], M[:, :2]]),
+    "TRSYL": (
+        lambda a, b, c: TRSYL()(pt.triu(a), b, c),
+        [M[:2, :2], M[:1, 2:3], M[:2, :1]],
+    ),
+    "SolveBilinearDiscreteLyapunov": (
+        lambda a, q: SolveBilinearDiscreteLyapunov()(a / 9, q),
+        [M[:, :3], M[:, 1:]],
     ),
     "Softmax": (lambda x: pt.softmax(x, axis=-1), [M]),
     "LogSoftmax": (lambda x: pt.log_softmax(x, axis=0), [M]),

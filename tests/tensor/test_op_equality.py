@@ -91,6 +91,8 @@ VALUES = {
     "lower": FLAG,
     "overwrite_a": FLAG,
     "overwrite_b": FLAG,
+    "overwrite_c": FLAG,
+    "n_inputs": [1, 2],
     "unit_diagonal": FLAG,
     "b_ndim": [1, 2],
     "on_error": ["nan", "raise"],
@@ -133,6 +135,9 @@ VALUES = {
     "fgraph": [None],
     "on_unused_input": ["ignore"],
     "OpFromGraph.destroy_map": [None, {0: [0]}],
+    "subscripts": ["i,i->i"],
+    "path": [((0, 1),)],
+    "optimized": FLAG,
     "output_types_preference": [None, other_preference],
 }
 #: what equal ops may differ in: labels, and what they remember

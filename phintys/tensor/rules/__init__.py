@@ -45,6 +45,7 @@ from phintys.tensor.rules import (
     axes,
     batches,
     casts,
+    chains,
     choice,
     decompositions,
     facts,
@@ -129,6 +130,7 @@ MODULES = (
     rows,
     stable,
     products,
+    chains,
     masks,
 )
 

@@ -17,6 +17,7 @@ from phintys.graph.fgraph import FunctionGraph
 from phintys.graph.variable import Apply, Variable
 from phintys.rewriting.equilibrium import EquilibriumGraphRewriter
 from phintys.rewriting.rule import Context, Replacement, rule
+from phintys.tensor.convert import as_tensor_variable
 from phintys.tensor.creation import Alloc
 from phintys.tensor.diagonal import ExtractDiag
 from phintys.tensor.dot import Dot
@@ -197,6 +198,6 @@ def _selected(ctx: Context, x: Variable) -> TensorVariable:
     if made is not None and isinstance(made.op, AdvancedSubtensor):
         whole, rows = made.inputs[0], made.inputs[-1]
         if len(made.inputs) == 2 and holds(ctx, whole, DIAGONAL, SELECTION, SQUARE):
-            return rows
+            return as_tensor_variable(rows)
     counted = cast(x, "int64") * arange(length(x, 1))
     return sum_over(counted, axis=1)

@@ -18,6 +18,7 @@ from phintys.scalar.type import scalar_type
 from phintys.tensor import elemwise, special
 from phintys.tensor.blockwise import Blockwise
 from phintys.tensor.dot import Dot
+from phintys.tensor.einsum import einsum_op
 from phintys.tensor.join import Join
 from phintys.tensor.others import ProdOthers
 from phintys.tensor.rules.folding import fold_constants
@@ -72,6 +73,7 @@ FUNCTIONS = {
     "Join": Join,
     "Blockwise": Blockwise,
     "Dot": Dot,
+    "einsum_op": einsum_op,
     "ProdOthers": ProdOthers,
     "SpecifyShape": SpecifyShape,
     "TensorFromScalar": TensorFromScalar,
