@@ -13,6 +13,7 @@ import pytest
 
 import phintys
 import phintys.tensor as pt
+from phintys.assumptions import SYMMETRIC, FactState
 from phintys.graph.equality import equal_computations
 from phintys.graph.op import Op
 from phintys.inner import OpFromGraph
@@ -60,6 +61,7 @@ VALUES = {
     "scalar_op": [TABLE["add"], TABLE["mul"], TABLE["maximum"]],
     "op": [TABLE["maximum"], TABLE["minimum"]],
     "axis": AXIS,
+    "assumptions": [{SYMMETRIC: FactState.TRUE}, {SYMMETRIC: FactState.FALSE}],
     "Recurrence.axis": [0, 1],
     "init": [[a], [a, b]],
     "update": [[a + b], [a * b], [b, a]],
@@ -91,6 +93,8 @@ VALUES = {
     "lower": FLAG,
     "overwrite_a": FLAG,
     "overwrite_b": FLAG,
+    "overwrite_c": FLAG,
+    "n_inputs": [1, 2],
     "unit_diagonal": FLAG,
     "b_ndim": [1, 2],
     "on_error": ["nan", "raise"],
@@ -137,6 +141,9 @@ VALUES = {
     "subsample": [(1, 1), (1, 2), (1,)],
     "filter_dilation": [None, (1, 1), (2, 1)],
     "num_groups": [1, 2],
+    "subscripts": ["i,i->i"],
+    "path": [((0, 1),)],
+    "optimized": FLAG,
     "output_types_preference": [None, other_preference],
 }
 #: what equal ops may differ in: labels, and what they remember
