@@ -22,6 +22,7 @@ LAYERS = [
     ("routines",),
     ("graph",),
     ("rewriting",),
+    ("assumptions",),
     ("gradient",),
     ("inner",),
     ("scalar",),
@@ -31,6 +32,8 @@ LAYERS = [
     ("compile",),
     ("array_api",),
     ("show",),
+    ("testing",),
+    ("paths",),
 ]
 #: the folders of the llvm backend, bottom to top
 LLVM = ROOT / "backends" / "llvm"

@@ -182,6 +182,13 @@ def get_mode(mode: Any = None) -> Mode:
     return found
 
 
+def __getattr__(name: str) -> Mode:
+    """The predefined modes are attributes of this module."""
+    if name not in _DEFINITIONS:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return get_mode(name)
+
+
 def get_default_mode() -> Mode:
     """The mode of functions that are made without ``mode=``: that of ``config.mode``.
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import matrix_functions
+import matrix_matrices
+import matrix_signal
 import numpy as np
 from matrix_cells import Column
 from matrix_lines import ANY, AT, FLOATS, KINDS, NUMBERS, REALS, Line, column
@@ -453,6 +455,42 @@ PRODUCTS = [
         dtypes=NO_HALF,
         special=False,
     ),
+    Line(
+        "product",
+        "batched_tensordot",
+        "pnm pmn",
+        lambda m, x, y: pt.batched_tensordot(x, y, [[1, 2], [2, 1]]),
+        numpy=lambda x, y: np.einsum("pnm,pmn->p", x, y),
+        dtypes=("float64",),
+        kinds=("strided",),
+        special=False,
+    ),
+    Line(
+        "product",
+        "inner",
+        "nm km",
+        lambda m, x, y: m.inner(x, y),
+        dtypes=("float32",),
+        kinds=("contiguous",),
+        special=False,
+    ),
+    Line(
+        "product",
+        "einsum",
+        "npm mpk pk",
+        lambda m, x, y, z: m.einsum("npm,mpk,pk->kn", x, y, z),
+        dtypes=("int64", "float64"),
+        kinds=("contiguous", "strided"),
+        special=False,
+    ),
+    Line(
+        "product",
+        "einsum bool",
+        "nm mk",
+        lambda m, x, y: m.einsum("nm,mk->n", x, y),
+        dtypes=("bool",),
+        kinds=("contiguous",),
+    ),
     Line("product", "outer", "n m", lambda m, x, y: m.outer(x, y), dtypes=NUMBERS, special=False),
     Line(
         "product",
@@ -620,8 +658,8 @@ SEARCHING += [
 ]
 LINES = [
     *_reductions(), *SHAPES, *CREATION, *JOINING, *INDEXING, *ASSIGNMENT, *PRODUCTS, *SOFTMAX,
-    *SEARCHING,
-    *INNER, *matrix_functions.LINES,
+    *SEARCHING, *matrix_matrices.LINES,
+    *INNER, *matrix_functions.LINES, *matrix_signal.LINES,
 ]  # fmt: skip
 
 

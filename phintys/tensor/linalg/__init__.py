@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from phintys.tensor.linalg.constructors import BaseBlockDiagonal, BlockDiagonal, block_diag
 from phintys.tensor.linalg.decomposition.cholesky import Cholesky, cholesky
 from phintys.tensor.linalg.decomposition.lu import (
     LU,
@@ -13,6 +14,14 @@ from phintys.tensor.linalg.decomposition.lu import (
     lu_factor,
     pivot_to_permutation,
 )
+from phintys.tensor.linalg.equations import (
+    TRSYL,
+    SolveBilinearDiscreteLyapunov,
+    SolveSylvester,
+    solve_continuous_lyapunov,
+    solve_discrete_lyapunov,
+    solve_sylvester,
+)
 from phintys.tensor.linalg.inverse import (
     MatrixInverse,
     inv,
@@ -20,6 +29,8 @@ from phintys.tensor.linalg.inverse import (
     tensorinv,
     tensorsolve,
 )
+from phintys.tensor.linalg.matrix_functions import Expm, Logm, Sqrtm, expm, logm, sqrtm
+from phintys.tensor.linalg.products import KroneckerProduct, kron, matrix_dot, multi_dot
 from phintys.tensor.linalg.solvers.cholesky import CholeskySolve, cho_solve
 from phintys.tensor.linalg.solvers.core import SolveBase
 from phintys.tensor.linalg.solvers.general import Solve, solve
@@ -34,7 +45,30 @@ from phintys.tensor.linalg.solvers.tridiagonal import (
 from phintys.tensor.linalg.summary import Det, SLogDet, det, slogdet
 
 __all__ = [
-    "cho_solve", "cholesky", "det", "inv", "lu", "lu_factor", "lu_solve", "matrix_inverse",
-    "pivot_to_permutation", "slogdet", "solve", "solve_triangular", "tensorinv", "tensorsolve",
-    "tridiagonal_lu_factor", "tridiagonal_lu_solve",
-]  # fmt: skip
+    "block_diag",
+    "cho_solve",
+    "cholesky",
+    "det",
+    "expm",
+    "inv",
+    "kron",
+    "logm",
+    "lu",
+    "lu_factor",
+    "lu_solve",
+    "matrix_dot",
+    "matrix_inverse",
+    "multi_dot",
+    "pivot_to_permutation",
+    "slogdet",
+    "solve",
+    "solve_continuous_lyapunov",
+    "solve_discrete_lyapunov",
+    "solve_sylvester",
+    "solve_triangular",
+    "sqrtm",
+    "tensorinv",
+    "tensorsolve",
+    "tridiagonal_lu_factor",
+    "tridiagonal_lu_solve",
+]

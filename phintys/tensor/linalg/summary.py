@@ -45,7 +45,9 @@ class Det(MatrixOp):
     # ----- perform
     def perform(self, node: Apply, inputs: Arrays, output_storage: Storage) -> None:
         check_shapes(node, inputs)
-        output_storage[0][0] = np.prod(_pivots(inputs[0].astype(node.outputs[0].type.dtype)))
+        pivots = _pivots(inputs[0].astype(node.outputs[0].type.dtype))
+        with np.errstate(over="ignore", invalid="ignore"):
+            output_storage[0][0] = np.prod(pivots)
 
     # ----- derivative: det(x) inv(x)^T, by which NaN comes from singular matrices
     def pullback(self, inputs: Tensors, outputs: Tensors, cotangents: Tensors) -> list[Variable]:

@@ -35,7 +35,7 @@ def regular(shape, dtype="float64", seed=0):
 
 def definite(n, dtype="float64"):
     x = random((n, n), dtype)
-    return (x @ x.conj().T + (n + 1) * np.eye(n)).astype(dtype)
+    return (x @ x.conj().T / max(n, 1) + np.eye(n)).astype(dtype)
 
 
 def close(found, expected, tolerance=None):
