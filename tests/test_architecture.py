@@ -27,6 +27,7 @@ LAYERS = [
     ("scalar",),
     ("tensor",),
     ("lowering",),
+    ("saturation",),
     ("backends",),
     ("compile",),
     ("array_api",),
