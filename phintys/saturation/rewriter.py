@@ -3,20 +3,10 @@
 from __future__ import annotations
 
 from importlib.util import find_spec
-from typing import NamedTuple
 
 from phintys.graph.fgraph import FunctionGraph
 from phintys.rewriting.rewriter import GraphRewriter
-
-
-class Limits(NamedTuple):
-    """When a search stops: rounds of all equations, nodes of the e-graph."""
-
-    rounds: int = 8
-    nodes: int = 4000
-
-
-LIMITS = Limits()
+from phintys.saturation.limits import LIMITS, Limits
 
 
 class Saturation(GraphRewriter):

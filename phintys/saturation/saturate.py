@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import Any
 
 from phintys.saturation.language import Language, Term, kind
-from phintys.saturation.rewriter import Limits
+from phintys.saturation.limits import Limits
 from phintys.saturation.translate import Instance
 
 

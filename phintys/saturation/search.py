@@ -9,7 +9,7 @@ from phintys.graph.traversal import apply_ancestors
 from phintys.graph.variable import Variable
 from phintys.saturation.extract import Best, cheapest, read
 from phintys.saturation.language import Language, is_encodable, kind
-from phintys.saturation.rewriter import LIMITS, Limits
+from phintys.saturation.limits import LIMITS, Limits
 from phintys.saturation.saturate import Graph
 from phintys.saturation.translate import translated
 
