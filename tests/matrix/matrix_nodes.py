@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any
 
+import matrix_signal
 import numpy as np
 from matrix_structured import columns
 
@@ -48,7 +49,7 @@ from phintys.tensor.type_other import SliceParts, make_slice
 BASES = """
     _Positions _Order _Exponentials FixedOpCAReduce _SameDtype _Extreme _Logical BlasOp AddingOp
     ViewOp RandomVariable SolveBase IndexOp MatrixOp InnerGraphOp RNGConsumerOp Op Output
-    BaseBlockDiagonal MatrixEquation MatrixFunction
+    BaseBlockDiagonal MatrixEquation MatrixFunction AbstractConvolveNd BaseCorrMM
 """
 
 
@@ -252,6 +253,7 @@ SMOOTH = {
     "roll": (lambda x: pt.roll(x, 1, axis=1), [M]),
     "where": (lambda x, y: pt.where(x > 1, x * y, y), [V, W]),
 }
+SMOOTH |= matrix_signal.SMOOTH
 
 
 def package_ops() -> dict[str, type[Op]]:
