@@ -22,6 +22,7 @@ LAYERS = [
     ("routines",),
     ("graph",),
     ("rewriting",),
+    ("assumptions",),
     ("gradient",),
     ("inner",),
     ("scalar",),

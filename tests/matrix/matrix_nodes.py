@@ -10,10 +10,12 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any
 
+import matrix_signal
 import numpy as np
 from matrix_structured import columns
 
 import phintys.tensor as pt
+from phintys.assumptions import assume
 from phintys.gradient import barriers
 from phintys.graph.op import Op
 from phintys.graph.perform import run_node
@@ -47,7 +49,7 @@ from phintys.tensor.type_other import SliceParts, make_slice
 BASES = """
     _Positions _Order _Exponentials FixedOpCAReduce _SameDtype _Extreme _Logical BlasOp AddingOp
     ViewOp RandomVariable SolveBase IndexOp MatrixOp InnerGraphOp RNGConsumerOp Op Output
-    BaseBlockDiagonal MatrixEquation MatrixFunction
+    BaseBlockDiagonal MatrixEquation MatrixFunction AbstractConvolveNd BaseCorrMM
 """
 
 
@@ -77,7 +79,7 @@ MORE = {
     ],
     "barriers": lambda x, v, n: [
         *(getattr(barriers, f)(x) for f in ("disconnected_grad", "zero_grad", "undefined_grad")),
-        *(barriers.grad_clip(x, -1, 1), barriers.grad_scale(x, 2)),
+        *(barriers.grad_clip(x, -1, 1), barriers.grad_scale(x, 2), assume(x, symmetric=False)),
     ],
     "slices": lambda x, v, n: [x[n:], x[::n, 1:-1], v[-n:n:-1], x[:, 1], v[:: -n]],
     "reshape": lambda x, v, n: [x.reshape((-1,)), x.reshape((x.shape[1], -1)), v.reshape((1, -1))],
@@ -245,11 +247,13 @@ SMOOTH = {
     "Dot22Scalar": (lambda x, y: blas._dot22scalar(x, y, 0.5), [M, N]),
     "BatchedDot": (lambda x, y: pt.batched_dot(x, y), [C, C.transpose(0, 2, 1)]),
     "GradScale": (lambda x: barriers.grad_scale(x, 1.0), [V]),
+    "SpecifyAssumptions": (lambda x: assume(x, diagonal=False), [M]),
     "tril": (lambda x: pt.tril(x), [M]),
     "tile": (lambda x: pt.tile(x, (2, 1)), [M]),
     "roll": (lambda x: pt.roll(x, 1, axis=1), [M]),
     "where": (lambda x, y: pt.where(x > 1, x * y, y), [V, W]),
 }
+SMOOTH |= matrix_signal.SMOOTH
 
 
 def package_ops() -> dict[str, type[Op]]:

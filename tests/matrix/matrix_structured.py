@@ -6,6 +6,7 @@ from typing import Any
 
 import matrix_functions
 import matrix_matrices
+import matrix_signal
 import numpy as np
 from matrix_cells import Column
 from matrix_lines import ANY, AT, FLOATS, KINDS, NUMBERS, REALS, Line, column
@@ -618,7 +619,7 @@ SEARCHING += [
 LINES = [
     *_reductions(), *SHAPES, *CREATION, *JOINING, *INDEXING, *ASSIGNMENT, *PRODUCTS, *SOFTMAX,
     *SEARCHING, *matrix_matrices.LINES,
-    *INNER, *matrix_functions.LINES,
+    *INNER, *matrix_functions.LINES, *matrix_signal.LINES,
 ]  # fmt: skip
 
 

@@ -13,6 +13,7 @@ import pytest
 
 import phintys
 import phintys.tensor as pt
+from phintys.assumptions import SYMMETRIC, FactState
 from phintys.graph.equality import equal_computations
 from phintys.graph.op import Op
 from phintys.inner import OpFromGraph
@@ -25,7 +26,9 @@ from phintys.tensor.blockwise import Blockwise
 from phintys.tensor.dot import Dot
 from phintys.tensor.elemwise import DimShuffle, Elemwise
 from phintys.tensor.index_ops import IndexOp
+from phintys.tensor.nnet.corr import BaseCorrMM
 from phintys.tensor.reduce import FixedOpCAReduce
+from phintys.tensor.signal.conv import AbstractConvolveNd
 from phintys.tensor.sort import SortOp
 
 float32, float64 = scalar_type("float32"), scalar_type("float64")
@@ -58,6 +61,7 @@ VALUES = {
     "scalar_op": [TABLE["add"], TABLE["mul"], TABLE["maximum"]],
     "op": [TABLE["maximum"], TABLE["minimum"]],
     "axis": AXIS,
+    "assumptions": [{SYMMETRIC: FactState.TRUE}, {SYMMETRIC: FactState.FALSE}],
     "Recurrence.axis": [0, 1],
     "init": [[a], [a, b]],
     "update": [[a + b], [a * b], [b, a]],
@@ -133,6 +137,10 @@ VALUES = {
     "fgraph": [None],
     "on_unused_input": ["ignore"],
     "OpFromGraph.destroy_map": [None, {0: [0]}],
+    "border_mode": ["valid", "half", ((0, 0), (0, 0)), (1, (0, 2))],
+    "subsample": [(1, 1), (1, 2), (1,)],
+    "filter_dilation": [None, (1, 1), (2, 1)],
+    "num_groups": [1, 2],
     "subscripts": ["i,i->i"],
     "path": [((0, 1),)],
     "optimized": FLAG,
@@ -142,7 +150,7 @@ VALUES = {
 LABELS = {"name", "nfunc_spec", "openmp", "__doc__", "_memo", "_hash", "origins"}
 
 #: what the classes of ops share; no op is made of them
-BASES = {IndexOp, BlasOp, AddingOp, FixedOpCAReduce}
+BASES = {AbstractConvolveNd, BaseCorrMM, IndexOp, BlasOp, AddingOp, FixedOpCAReduce}
 
 
 def own_modules():

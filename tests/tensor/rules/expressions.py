@@ -8,6 +8,7 @@ import numpy as np
 
 import phintys.tensor as pt
 from phintys import gradient
+from phintys.assumptions import assume
 from phintys.graph.fgraph import FunctionGraph
 from phintys.graph.perform import Runner
 from phintys.graph.traversal import ancestors
@@ -65,6 +66,7 @@ FUNCTIONS = {
     "sum": pt.sum,
     "max": pt.max,
     "special": special,
+    "assume": assume,
     "np": np,
     "true": pt.constant(np.array(True)),
     "false": pt.constant(np.array(False)),
