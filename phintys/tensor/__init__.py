@@ -18,7 +18,7 @@ from phintys.graph.shared import register_later
 from phintys.graph.variable import Constant, Variable
 
 from phintys.tensor.scalar_functions import *  # isort: skip  (first: later modules refine some)
-from phintys.tensor import linalg
+from phintys.tensor import linalg, nnet, signal
 from phintys.tensor.axes import *
 from phintys.tensor.basic import tensor_copy, transfer
 from phintys.tensor.blockwise import *

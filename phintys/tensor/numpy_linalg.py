@@ -34,4 +34,6 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     **{name: getattr(pt.linalg, name) for name in ("cond", "lstsq", "matrix_rank", "multi_dot")},
     "norm": norm,
     "pinv": pinv,
+    "tensorinv": pt.linalg.tensorinv,
+    "tensorsolve": pt.linalg.tensorsolve,
 }

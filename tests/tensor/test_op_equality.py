@@ -26,7 +26,9 @@ from phintys.tensor.blockwise import Blockwise
 from phintys.tensor.dot import Dot
 from phintys.tensor.elemwise import DimShuffle, Elemwise
 from phintys.tensor.index_ops import IndexOp
+from phintys.tensor.nnet.corr import BaseCorrMM
 from phintys.tensor.reduce import FixedOpCAReduce
+from phintys.tensor.signal.conv import AbstractConvolveNd
 from phintys.tensor.sort import SortOp
 
 float32, float64 = scalar_type("float32"), scalar_type("float64")
@@ -89,6 +91,13 @@ VALUES = {
     "kind": ["quicksort", "stable"],
     "inplace": FLAG,
     "lower": FLAG,
+    "permute_l": FLAG,
+    "p_indices": FLAG,
+    "assume_a": ["gen", "symmetric", "sym"],
+    "transposed": FLAG,
+    "overwrite_dl": FLAG,
+    "overwrite_d": FLAG,
+    "overwrite_du": FLAG,
     "overwrite_a": FLAG,
     "overwrite_b": FLAG,
     "overwrite_c": FLAG,
@@ -136,6 +145,10 @@ VALUES = {
     "fgraph": [None],
     "on_unused_input": ["ignore"],
     "OpFromGraph.destroy_map": [None, {0: [0]}],
+    "border_mode": ["valid", "half", ((0, 0), (0, 0)), (1, (0, 2))],
+    "subsample": [(1, 1), (1, 2), (1,)],
+    "filter_dilation": [None, (1, 1), (2, 1)],
+    "num_groups": [1, 2],
     "subscripts": ["i,i->i"],
     "path": [((0, 1),)],
     "optimized": FLAG,
@@ -145,7 +158,7 @@ VALUES = {
 LABELS = {"name", "nfunc_spec", "openmp", "__doc__", "_memo", "_hash", "origins"}
 
 #: what the classes of ops share; no op is made of them
-BASES = {IndexOp, BlasOp, AddingOp, FixedOpCAReduce}
+BASES = {AbstractConvolveNd, BaseCorrMM, IndexOp, BlasOp, AddingOp, FixedOpCAReduce}
 
 
 def own_modules():
