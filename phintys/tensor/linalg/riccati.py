@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 
-import numpy as np
-
 from phintys.graph.shapes import Shape, ShapeContext
 from phintys.graph.variable import Apply, Variable
 from phintys.tensor.aliases import TensorLike
@@ -84,7 +82,8 @@ class SolveDiscreteARE(RiccatiEquation):
     def value(self, *matrices: Matrix) -> Matrix:
         from scipy.linalg import solve_discrete_are
 
-        return solve_discrete_are(*_with_hermitian_parts(matrices))
+        a, b, q, r = _with_hermitian_parts(matrices)
+        return solve_discrete_are(a, b, q, r)
 
     # ----- derivative
     def closed_loop(self, inputs: Tensors, x: TensorVariable) -> Tensors:
@@ -105,7 +104,8 @@ class SolveContinuousARE(RiccatiEquation):
     def value(self, *matrices: Matrix) -> Matrix:
         from scipy.linalg import solve_continuous_are
 
-        return solve_continuous_are(*_with_hermitian_parts(matrices))
+        a, b, q, r = _with_hermitian_parts(matrices)
+        return solve_continuous_are(a, b, q, r)
 
     # ----- derivative
     def closed_loop(self, inputs: Tensors, x: TensorVariable) -> Tensors:
@@ -159,9 +159,8 @@ def solve_continuous_are(
     A, B, Q, R : tensors whose last two axes are matrices, of the shapes (m, m), (m, n), (m, m) and
         (n, n); only the Hermitian parts of ``Q`` and ``R`` count
 
-    It is the one for which the real parts of the eigenvalues of ``A - B inv(R) B^H X`` are negative.
-    It is NaN if there is none, or a matrix contains NaN or infinity.  ShapeError if shapes do not
-    fit.
+    It is the one for which the eigenvalues of ``A - B inv(R) B^H X`` have negative real parts.  It
+    is NaN if there is none, or a matrix contains NaN or infinity.  ShapeError if shapes do not fit.
 
     >>> import phintys.tensor as pt
     >>> pt.linalg.solve_continuous_are([[0.0]], [[1.0]], [[4.0]], [[1.0]]).eval()
