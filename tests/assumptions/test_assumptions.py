@@ -104,6 +104,14 @@ KNOWN = {
     "solution": (pt.linalg.solve_triangular(tri, tri, lower=True), "tril"),
     "arange": (pt.arange(n), "uniq"),
     "argsort": (pt.argsort(d), "uniq"),
+    "kron": (pt.linalg.kron(pt.diag(d), pt.eye(3)), "diag"),
+    "kron, not square": (pt.linalg.kron(assume(x, diagonal=True), pt.eye(3)), ""),
+    "kron of definite matrices": (pt.linalg.kron(psd, pt.eye(2) * 3), "pd"),
+    "blocks": (pt.linalg.block_diag(tri, pt.diag(d)), "tril"),
+    "blocks, not square": (pt.linalg.block_diag(pt.tril(x), pt.eye(2)), ""),
+    "definite blocks": (pt.linalg.block_diag(psd, psd[0, 0] * pt.eye(2)), "sym"),
+    "exponential": (pt.linalg.expm(sym), "sym"),
+    "exponential of a diagonal": (pt.linalg.expm(pt.diag(d)), "diag"),
     "permutation": (pt.constant(np.eye(4)[::-1]), "sym perm"),
     "rotation": (pt.constant([[0.6, -0.8], [0.8, 0.6]]), "orth trid"),
 }
@@ -246,5 +254,8 @@ def test_the_op_is_the_identity():
 
 
 def test_display():
+    shown = phintys.dprint(pt.diag(d) @ psd, file="str", print_assumptions=True).splitlines()
+    assert shown[1] == " ├─ AdvancedSetSubtensor{0, 1} [id B] a={diag}"
+    assert shown[-2].startswith(" └─ SpecifyAssumptions") and shown[-2].endswith(" a={pd}")
     assert assumption_tags([psd @ x]) == {psd: "{pd}"}
     assert summarize_assumptions(AssumptionFeature(), assume(x, diagonal=False)) == ("{!diag}")

@@ -22,7 +22,7 @@ from phintys.graph.perform import run_node
 from phintys.graph.traversal import graph_inputs, io_toposort
 from phintys.graph.variable import Apply, Constant
 from phintys.scalar.op import TABLE, ScalarOp
-from phintys.tensor import blas, fourier, reduce
+from phintys.tensor import blas, fourier, linalg, reduce
 from phintys.tensor.cumulative import CumOp
 from phintys.tensor.lengths import checked_lengths
 from phintys.tensor.linalg.constructors import BlockDiagonal
@@ -35,6 +35,7 @@ from phintys.tensor.linalg.equations import (
 )
 from phintys.tensor.linalg.matrix_functions import Expm, Logm, Sqrtm
 from phintys.tensor.linalg.products import KroneckerProduct
+from phintys.tensor.linalg.riccati import SolveContinuousARE, SolveDiscreteARE
 from phintys.tensor.linalg.solvers.triangular import SolveTriangular
 from phintys.tensor.nonzero import some_true
 from phintys.tensor.others import ProdOthers
@@ -49,7 +50,7 @@ from phintys.tensor.type_other import SliceParts, make_slice
 BASES = """
     _Positions _Order _Exponentials FixedOpCAReduce _SameDtype _Extreme _Logical BlasOp AddingOp
     ViewOp RandomVariable SolveBase IndexOp MatrixOp InnerGraphOp RNGConsumerOp Op Output
-    BaseBlockDiagonal MatrixEquation MatrixFunction AbstractConvolveNd BaseCorrMM
+    BaseBlockDiagonal MatrixEquation MatrixFunction RiccatiEquation AbstractConvolveNd BaseCorrMM
 """
 
 
@@ -132,6 +133,7 @@ MORE = {
 RNG = np.random.default_rng(0)
 V, W, M, N, C = (RNG.uniform(0.3, 2, s) for s in ((4,), (4,), (3, 4), (4, 2), (2, 3, 4)))
 ROW, S = RNG.uniform(0.3, 2, (1, 4)), np.array(0.7)
+M2 = RNG.normal(size=(6, 4))
 INDEX, MASK = np.array([[2, 0], [1, 2]]), np.array([True, False, True])
 ORDERS = np.array([[2, 0, 1], [1, 2, 0]])
 
@@ -223,6 +225,51 @@ SMOOTH = {
         lambda a, b: SolveTriangular(b_ndim=2, lower=True)(pt.dot(a, a.T), b),
         [M, M],
     ),
+    **{
+        f"LU of {m} rows, {flags}": (
+            lambda x, flags=flags: pt.dot(*(y**2 for y in linalg.LU(**flags)(x)[-2:])),
+            [M2[:m]],
+        )
+        for m, flags in ((3, {}), (4, {"p_indices": True}), (6, {"permute_l": True}))
+    },
+    "LUFactor, PivotToPermutations": (
+        lambda x: x[linalg.PivotToPermutations()((f := linalg.LUFactor()(x))[1])] * f[0],
+        [M2[:4]],
+    ),
+    **{
+        f"LUSolve, {t}": (
+            lambda a, b, t=t: linalg.LUSolve(b_ndim=2, transposed=t)(*linalg.LUFactor()(a), b),
+            [M2[:4], N],
+        )
+        for t in (False, True)
+    },
+    **{
+        f"Solve {kind}": (
+            lambda x, b, flags={"assume_a": kind, "lower": lower}: linalg.Solve(b_ndim=2, **flags)(
+                pt.dot(x, pt.conj(x.T)), b
+            ),
+            [M2[:4], N],
+        )
+        for kind, lower in zip("gen sym her pos tridiagonal diagonal".split(), [False, True] * 3)
+    },
+    "Solve, vector": (lambda a, b: linalg.Solve(b_ndim=1)(a, b), [M2[:4], V]),
+    "CholeskySolve, lower": (
+        lambda a, b: linalg.CholeskySolve(lower=True, b_ndim=1)(a, b),
+        [M2[:4], V],
+    ),
+    "CholeskySolve": (lambda a, b: linalg.CholeskySolve(b_ndim=2)(a, b), [M2[:4], N]),
+    "MatrixInverse": (lambda x: linalg.MatrixInverse()(x), [M2[:4]]),
+    "Det": (lambda x: linalg.Det()(x), [M2[:4]]),
+    "SLogDet": (lambda x: linalg.SLogDet()(x)[0] * linalg.SLogDet()(x)[1], [M2[:4]]),
+    "LUFactorTridiagonal, SolveLUFactorTridiagonal": (
+        lambda x, b: sum(
+            linalg.SolveLUFactorTridiagonal(2, t)(
+                *linalg.LUFactorTridiagonal()(*(pt.diagonal(x, k) for k in (-1, 0, 1))), b
+            )
+            for t in (False, True)
+        ),
+        [M2[:4], N],
+    ),
     "BlockDiagonal": (lambda x, y: BlockDiagonal(2)(x, y), [M, N]),
     "KroneckerProduct": (lambda x, y: KroneckerProduct()(x, y), [M, N]),
     "Expm": (lambda x: Expm()(x), [M[:, :3]]),
@@ -236,6 +283,14 @@ SMOOTH = {
     "SolveBilinearDiscreteLyapunov": (
         lambda a, q: SolveBilinearDiscreteLyapunov()(a / 9, q),
         [M[:, :3], M[:, 1:]],
+    ),
+    "SolveDiscreteARE": (
+        lambda a, b, q, r: SolveDiscreteARE()(a / 3, b, q + pt.eye(3), r + pt.eye(2)),
+        [M[:, :3], M[:, :2], M[:, :3] / 9, M[:2, 2:] / 9],
+    ),
+    "SolveContinuousARE": (
+        lambda a, b, q, r: SolveContinuousARE()(a / 3, b, q + pt.eye(3), r + pt.eye(2)),
+        [M[:, :3], M[:, :2], M[:, :3] / 9, M[:2, 2:] / 9],
     ),
     "Softmax": (lambda x: pt.softmax(x, axis=-1), [M]),
     "LogSoftmax": (lambda x: pt.log_softmax(x, axis=0), [M]),

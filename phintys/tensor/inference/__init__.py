@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from phintys.assumptions.core import mark_own
 from phintys.tensor.inference import (
+    composed,
     constants,
     creation,
     elementwise,

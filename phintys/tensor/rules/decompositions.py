@@ -9,6 +9,7 @@ from phintys.tensor.elemwise import functions
 from phintys.tensor.inference.parts import are_transposes, rank
 from phintys.tensor.inference.products import factors
 from phintys.tensor.linalg.decomposition.cholesky import Cholesky
+from phintys.tensor.linalg.matrix_functions import Expm
 from phintys.tensor.rules.matrices import (
     as_columns,
     core_op,
@@ -76,3 +77,17 @@ def _has_positive_diagonal(factor: Variable) -> bool:
 def _with_positive_diagonal(factor: Variable) -> TensorVariable:
     signs = functions.sign(main_diagonal(factor))
     return nan_unless(functions.neq(signs, 0), factor * as_columns(signs), 2)
+
+
+@matrix_rule(
+    "expm(diag(d)) -> diag(exp(d))",
+    Expm,
+    law="normwise",
+    tags=("expm_of_diag",),
+    tested_on=("linalg.expm(diag(v))", "linalg.expm(alloc_diag(M, 0, 1, 2))"),
+)
+def exponential_of_diagonal(ctx: Context, node: Apply, op: Expm) -> Replacement:
+    (x,) = node.inputs
+    if not holds(ctx, x, DIAGONAL):
+        return None
+    return fitted(node, diagonal_matrix(functions.exp(main_diagonal(x))))

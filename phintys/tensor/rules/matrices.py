@@ -13,6 +13,7 @@ from phintys.rewriting.rule import Context, Replacement, Rule, rule
 from phintys.scalar import dtypes
 from phintys.tensor.blockwise import Blockwise
 from phintys.tensor.diagonal import alloc_diag, diagonal
+from phintys.tensor.dot import matmul, matvec
 from phintys.tensor.elemwise import cast, dimshuffle, functions
 from phintys.tensor.inference.parts import diagonal_values, rank, transposed
 from phintys.tensor.reduce import all as every
@@ -106,3 +107,8 @@ def nan_unless(ok: TensorVariable, x: TensorVariable, axes: int) -> TensorVariab
 def same_length(x: Variable, axis: int, y: Variable, other: int) -> bool:
     """Whether one of two lengths, which are equal, is known to be 1 only if the other is."""
     return bool(x.type.broadcastable[axis] == y.type.broadcastable[other])
+
+
+def product(x: Variable, y: Variable, rank_of_y: int) -> TensorVariable:
+    """The product of matrices with matrices, or with vectors."""
+    return matmul(x, y) if rank_of_y == 2 else matvec(x, y)
