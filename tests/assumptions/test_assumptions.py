@@ -68,6 +68,13 @@ KNOWN = {
     "triu of a batch": (pt.triu(X, 1), "triu"),
     "tril of a known shape": (pt.tril(S), "tril"),
     "too large a triangle": (pt.tril(x, 1), ""),
+    "a mask of wrapping offsets": (
+        pt.switch(
+            pt.arange(3, dtype="uint8")[None] - pt.arange(3, dtype="uint8")[:, None] <= 0, S, 0
+        ),
+        "",
+    ),
+    "quotient of diagonals": (pt.diag(d) / pt.diag(d), "sym"),
     "both triangles": (pt.tril(pt.triu(x)), "diag"),
     "another mask": (pt.switch(x > 0, x, 0), ""),
     "mask with another value": (pt.switch(pt.tri(3) > 0, S, 1), ""),
