@@ -28,6 +28,7 @@ LAYERS = [
     ("scalar",),
     ("tensor",),
     ("lowering",),
+    ("saturation",),
     ("backends",),
     ("compile",),
     ("array_api",),

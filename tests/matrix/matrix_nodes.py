@@ -22,7 +22,7 @@ from phintys.graph.perform import run_node
 from phintys.graph.traversal import graph_inputs, io_toposort
 from phintys.graph.variable import Apply, Constant
 from phintys.scalar.op import TABLE, ScalarOp
-from phintys.tensor import blas, fourier, reduce
+from phintys.tensor import blas, fourier, linalg, reduce
 from phintys.tensor.cumulative import CumOp
 from phintys.tensor.lengths import checked_lengths
 from phintys.tensor.linalg.constructors import BlockDiagonal
@@ -132,6 +132,7 @@ MORE = {
 RNG = np.random.default_rng(0)
 V, W, M, N, C = (RNG.uniform(0.3, 2, s) for s in ((4,), (4,), (3, 4), (4, 2), (2, 3, 4)))
 ROW, S = RNG.uniform(0.3, 2, (1, 4)), np.array(0.7)
+M2 = RNG.normal(size=(6, 4))
 INDEX, MASK = np.array([[2, 0], [1, 2]]), np.array([True, False, True])
 ORDERS = np.array([[2, 0, 1], [1, 2, 0]])
 
@@ -222,6 +223,51 @@ SMOOTH = {
     "SolveTriangular": (
         lambda a, b: SolveTriangular(b_ndim=2, lower=True)(pt.dot(a, a.T), b),
         [M, M],
+    ),
+    **{
+        f"LU of {m} rows, {flags}": (
+            lambda x, flags=flags: pt.dot(*(y**2 for y in linalg.LU(**flags)(x)[-2:])),
+            [M2[:m]],
+        )
+        for m, flags in ((3, {}), (4, {"p_indices": True}), (6, {"permute_l": True}))
+    },
+    "LUFactor, PivotToPermutations": (
+        lambda x: x[linalg.PivotToPermutations()((f := linalg.LUFactor()(x))[1])] * f[0],
+        [M2[:4]],
+    ),
+    **{
+        f"LUSolve, {t}": (
+            lambda a, b, t=t: linalg.LUSolve(b_ndim=2, transposed=t)(*linalg.LUFactor()(a), b),
+            [M2[:4], N],
+        )
+        for t in (False, True)
+    },
+    **{
+        f"Solve {kind}": (
+            lambda x, b, flags={"assume_a": kind, "lower": lower}: linalg.Solve(b_ndim=2, **flags)(
+                pt.dot(x, pt.conj(x.T)), b
+            ),
+            [M2[:4], N],
+        )
+        for kind, lower in zip("gen sym her pos tridiagonal diagonal".split(), [False, True] * 3)
+    },
+    "Solve, vector": (lambda a, b: linalg.Solve(b_ndim=1)(a, b), [M2[:4], V]),
+    "CholeskySolve, lower": (
+        lambda a, b: linalg.CholeskySolve(lower=True, b_ndim=1)(a, b),
+        [M2[:4], V],
+    ),
+    "CholeskySolve": (lambda a, b: linalg.CholeskySolve(b_ndim=2)(a, b), [M2[:4], N]),
+    "MatrixInverse": (lambda x: linalg.MatrixInverse()(x), [M2[:4]]),
+    "Det": (lambda x: linalg.Det()(x), [M2[:4]]),
+    "SLogDet": (lambda x: linalg.SLogDet()(x)[0] * linalg.SLogDet()(x)[1], [M2[:4]]),
+    "LUFactorTridiagonal, SolveLUFactorTridiagonal": (
+        lambda x, b: sum(
+            linalg.SolveLUFactorTridiagonal(2, t)(
+                *linalg.LUFactorTridiagonal()(*(pt.diagonal(x, k) for k in (-1, 0, 1))), b
+            )
+            for t in (False, True)
+        ),
+        [M2[:4], N],
     ),
     "BlockDiagonal": (lambda x, y: BlockDiagonal(2)(x, y), [M, N]),
     "KroneckerProduct": (lambda x, y: KroneckerProduct()(x, y), [M, N]),

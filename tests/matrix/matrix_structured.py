@@ -52,7 +52,47 @@ def _linear_algebra() -> list[Line]:
         lambda m, x, g: cholesky_pullback(positive(m, x), positive(m, g)),
         **{**common, "dtypes": ("float32", "float64")},
     )
-    return [*lines, pullback]
+    return [*lines, pullback, *_elimination(positive)]
+
+
+def _elimination(positive: Any) -> list[Line]:
+    """Factors of other matrices, and what follows from them."""
+    linalg = pt.linalg
+
+    def factors(m: Any, x: Any) -> Any:
+        order, *rest = linalg.lu(positive(m, x), p_indices=True)
+        return m.concatenate([*linalg.lu(positive(m, x)), *rest, order[:, None]], axis=1)
+
+    def factored(m: Any, x: Any, y: Any) -> Any:
+        factors = linalg.lu_factor(positive(m, x))
+        order = linalg.pivot_to_permutation(factors[1])
+        return linalg.lu_solve(factors, y, b_ndim=2) + m.expand_dims(order, -1)
+
+    def solutions(m: Any, x: Any, y: Any) -> Any:
+        kinds = ("gen", "sym", "her", "pos", "tridiagonal", "diagonal")
+        return sum(linalg.solve(positive(m, x), y, assume_a=k, b_ndim=2) for k in kinds)
+
+    def tridiagonal(m: Any, x: Any, y: Any) -> Any:
+        factors = linalg.tridiagonal_lu_factor(positive(m, x))
+        return linalg.tridiagonal_lu_solve(factors, y, b_ndim=2)
+
+    def determinants(m: Any, x: Any) -> Any:
+        x = positive(m, x)
+        sign, logarithm = linalg.slogdet(x)
+        return linalg.inv(x) * m.expand_dims(linalg.det(x) + sign * logarithm, (-1, -2))
+
+    def cho_solve(m: Any, x: Any, y: Any) -> Any:
+        return linalg.cho_solve((positive(m, x), True), y, b_ndim=2)
+
+    common = {"numpy": None, "special": False, "kinds": ("contiguous",), "dtypes": ("float64",)}
+    return [
+        Line("linear algebra", "lu", "nm", factors, **common),
+        Line("linear algebra", "lu_factor, lu_solve", "pnm nk", factored, **common),
+        Line("linear algebra", "solve", "nm nk", solutions, **common),
+        Line("linear algebra", "tridiagonal", "nm nk", tridiagonal, **common),
+        Line("linear algebra", "inv, det, slogdet", "pnm", determinants, **common),
+        Line("linear algebra", "cho_solve", "nm nk", cho_solve, **common),
+    ]
 
 
 def _reductions() -> list[Line]:
