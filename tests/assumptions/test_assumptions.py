@@ -46,6 +46,7 @@ psd = assume(x, positive_definite=True)
 sym = assume(x, symmetric=True)
 orth = assume(x, orthogonal=True)
 tri = pt.linalg.cholesky(x)
+small = pt.arange(n, dtype="uint8")
 
 #: expression -> what is known of it, without what follows from other properties
 KNOWN = {
@@ -69,9 +70,7 @@ KNOWN = {
     "tril of a known shape": (pt.tril(S), "tril"),
     "too large a triangle": (pt.tril(x, 1), ""),
     "a mask of wrapping offsets": (
-        pt.switch(
-            pt.arange(3, dtype="uint8")[None] - pt.arange(3, dtype="uint8")[:, None] <= 0, S, 0
-        ),
+        pt.switch(pt.ge(pt.constant(0, dtype="uint8"), small[None] - small[:, None]), x, 0),
         "",
     ),
     "quotient of diagonals": (pt.diag(d) / pt.diag(d), "sym"),
