@@ -34,7 +34,7 @@ Errors = Callable[[Variable, Given, Sequence[Any]], Sequence[Any]]
 SLACK = 4
 #: A difference counts as rounding up to this multiple of the largest change under perturbation.
 CONDITION = 4
-#: Under the law "normwise" the sizes of nonzero elements of an input differ by less than this factor.
+#: Under the law "normwise" the sizes of nonzero elements of an input differ by less than this.
 SPREAD = 1e6
 
 
