@@ -301,8 +301,12 @@ class Builder(Protocol[V]):
         writes: Sequence[tuple[str, Sequence[DimLike]]] = (),
         batch: Sequence[DimLike] = (),
         work: DimLike = 1,
+        scratch: Sequence[tuple[str, DimLike]] = (),
     ) -> list[V]:
-        """The arrays that a routine updates, then those that it writes, for each item."""
+        """The arrays that a routine updates, then those that it writes, for each item.
+
+        ``scratch`` are dtypes and lengths of workspaces, which all items share.
+        """
         ...
 
     def draw(

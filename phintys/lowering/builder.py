@@ -17,6 +17,7 @@ integers.  Two lengths that must be equal, and cannot be proven equal, are compa
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from math import copysign
 from typing import Any, NamedTuple
 
@@ -301,48 +302,49 @@ class Builder(ArrayBuilder):
         writes: Sequence[tuple[str, Sequence[DimLike]]] = (),
         batch: Sequence[DimLike] = (),
         work: DimLike = 1,
+        scratch: Sequence[tuple[str, DimLike]] = (),
     ) -> list[Value]:
         """The arrays that a routine updates, then those that it writes, for each item of a batch.
 
         ``reads`` and ``updates`` have the axes of the batch first; ``writes`` are dtypes and shapes
-        of items.  ``work`` estimates the number of operations for an item.  Raises `NotNative` if
-        the routine has no version for the dtype, or SciPy lacks what it calls.
+        of items.  ``scratch`` are dtypes and lengths of workspaces, the last parameters of the
+        routine: one block of memory each, which all items use in turn.  ``work`` estimates the
+        number of operations for an item.  Raises `NotNative` if the routine has no version for the
+        dtype, or SciPy lacks what it calls.
         """
         if not routine.is_available(dtype):
             raise NotNative(f"{routine.name} for {dtype}")
         batch = self._shape(batch)
         if routine.grouped and len(batch) != 1:
-            return self._flattened(routine, dtype, integers, reads, updates, writes, batch, work)
+            call = partial(self.external, routine, dtype, integers, work=work, scratch=scratch)
+            return self._flattened(call, reads, updates, writes, batch)
         outer = 0 if routine.grouped else len(batch)  # axes of which an item is at one index
         args = [self._with_contiguous_items(v, outer) for v in reads]
         args += [self._array(v) for v in updates]
         slots = [self._result_slot(v.dtype, self.shape(v)) for v in updates]
         slots += [self._result_slot(d, (*batch, *self._shape(s))) for d, s in writes]
         lengths, work = self._shape(integers), self.canonical(work)
-        call = self._add(
-            ExternalCall(routine, dtype, lengths, tuple(args), tuple(slots), batch, work)
-        )
+        blocks = tuple(self._result_slot(d, self._shape([n])) for d, n in scratch)
+        call = ExternalCall(routine, dtype, lengths, tuple(args), tuple(slots), batch, work, blocks)
+        self._add(call)
         return [self._add(Source(slot, (call,))) for slot in slots]
 
     def _flattened(
         self,
-        routine: Routine,
-        dtype: str,
-        integers: Sequence[DimLike],
+        call: Callable[..., list[Value]],
         reads: Sequence[Value],
         updates: Sequence[Value],
         writes: Sequence[tuple[str, Sequence[DimLike]]],
         batch: Shape,
-        work: DimLike,
     ) -> list[Value]:
-        """`external` with a batch of one axis, instead of several or none."""
+        """`external`, which ``call`` calls, with a batch of one axis, not of several or none."""
         count, n = product(batch), len(batch)
 
         def flat(v: Value) -> Value:
             return self.reshape(v, (count, *self.shape(v)[n:]))
 
         reads, updates = [*map(flat, reads)], [*map(flat, updates)]
-        found = self.external(routine, dtype, integers, reads, updates, writes, (count,), work)
+        found = call(reads, updates, writes, (count,))
         return [self.reshape(v, (*batch, *self.shape(v)[1:])) for v in found]
 
     # ---------------------------------------------------------------- random numbers

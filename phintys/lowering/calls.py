@@ -120,10 +120,10 @@ class ExternalCall(CallValue):
     """A call of a routine; its results are `Source` values.
 
     ``args``: what it reads, then the initial values of what it updates.  ``results`` are the slots
-    of what it updates and writes.
+    of what it updates and writes, ``scratch`` those of workspaces.
     """
 
-    __slots__ = ("batch", "dtype_of_routine", "integers", "results", "routine", "work")
+    __slots__ = ("batch", "dtype_of_routine", "integers", "results", "routine", "scratch", "work")
 
     def __init__(
         self,
@@ -134,6 +134,7 @@ class ExternalCall(CallValue):
         results: tuple[Slot, ...],
         batch: Shape,
         work: Dim,
+        scratch: tuple[Slot, ...] = (),
     ):
         super().__init__(None, (), args)
         self.routine = routine
@@ -142,16 +143,18 @@ class ExternalCall(CallValue):
         self.results = results
         self.batch = batch
         self.work = work
+        self.scratch = scratch
 
     def dims(self) -> Shape:
-        lengths = (d for slot in self.results for d in slot.shape)
+        lengths = (d for slot in (*self.results, *self.scratch) for d in slot.shape)
         return (*self.integers, *self.batch, self.work, *lengths)
 
     def call_steps(self, layouts: Layouts) -> list[Step]:
         """Copies of the initial values, then the call."""
         find, n = layouts.builder.canonical, len(self.batch)
         integers, batch = tuple(map(find, self.integers)), tuple(map(find, self.batch))
-        reads = self.routine.count_of_arrays - len(self.results)
+        writes = len(self.results) + len(self.scratch)
+        reads = self.routine.count_of_arrays - writes
         initial = self.args[reads:]
         operands: list[Operand] = []
         for arg in self.args[:reads]:
@@ -159,7 +162,8 @@ class ExternalCall(CallValue):
             operands.append(Operand(slot, strides[:n], offset))
         for slot in self.results:
             operands.append(Operand(slot, layouts.strides(slot.shape)[:n], ZERO))
-        roles = "r" * reads + "u" * len(initial) + "w" * (len(self.results) - len(initial))
+        operands += [Operand(slot, (ZERO,) * n, ZERO) for slot in self.scratch]
+        roles = "r" * reads + "u" * len(initial) + "w" * (writes - len(initial))
         copies = [Copy(layouts.slot(v), slot) for v, slot in zip(initial, self.results)]
         work = find(self.work)
         dtype = self.dtype_of_routine

@@ -35,4 +35,6 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> A
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     **{name: getattr(linalg, name) for name in linalg.__all__},
     "norm": norm,
+    "tensorinv": pt.linalg.tensorinv,
+    "tensorsolve": pt.linalg.tensorsolve,
 }

@@ -80,3 +80,11 @@ def test_a_chain_of_writes_copies_once():
     for i in range(5):
         z = z[i].inc(y[i])
     assert steps(z).get("Copy", 0) <= 1
+
+
+def test_a_sum_that_is_written_and_read_again_is_computed_once():
+    """Three kernels for each step: the two ends are copied, and the sums are stored where read."""
+    z = x
+    for _ in range(3):
+        z = pt.set_subtensor(z[1:-1], z[1:-1] + 0.1 * (z[2:] - 2 * z[1:-1] + z[:-2]))
+    assert steps(z) == {"Kernel": 9}

@@ -123,6 +123,18 @@ def norms(count: int, n: int, x: Array, y: Array) -> int:
     return 0
 
 
+@routine("float64", FAILURE, grouped=True)
+def norms_with_space(count: int, n: int, x: Array, y: Array, space: Array) -> int:
+    """The sums of squares; they are in the workspace first."""
+    for k in range(count):
+        for i in range(n):
+            space[i] = x[k * n + i] * x[k * n + i]
+        y[k] = 0.0
+        for i in range(n):
+            y[k] += space[i]
+    return 0
+
+
 def program_of(b, outputs):
     program = verify(plan_memory(verify(assemble(b, outputs))))
     text = render_program(program)
@@ -238,16 +250,43 @@ def test_integer_pivots(dtype):
 
 
 @pytest.mark.parametrize("dtype", LAPACK.split())
-def test_a_workspace(dtype):
+def test_workspaces(dtype):
+    """One block for the whole batch, of a length that depends on lengths of inputs."""
     b = Builder()
-    a = b.input(dtype, (None, None))
-    n, m = b.shape(a)
-    writes = [(dtype, (n,)), (dtype, (n * 32,))]
-    r, *_ = b.external(orthogonal, dtype, (m, n, n * 32), (), [a], writes)
-    value = np.random.default_rng(0).normal(size=(3, 7)).astype(dtype)
-    expected = scipy.linalg.qr(value.T, mode="r")[0]
-    for (found,) in runs(program_of(b, [r]), value):
-        np.testing.assert_allclose(np.triu(found.T), expected, rtol=1e-4)
+    a = b.input(dtype, (None, None, None))
+    batch, n, m = b.shape(a)
+    scratch = [(dtype, n), (dtype, n * 32)]
+    integers = (m, n, n * 32)
+    found = b.external(orthogonal, dtype, integers, (), [a], (), (batch,), scratch=scratch)
+    program = program_of(b, found)
+    assert sorted(str(slot.shape) for slot in program.slots if slot.kind == "temp") == sorted(
+        str((length,)) for _, length in scratch
+    )
+    value = np.random.default_rng(0).normal(size=(4, 3, 7)).astype(dtype)
+    expected = [scipy.linalg.qr(x.T, mode="r")[0] for x in value]
+    for (found,) in runs(program, value):
+        np.testing.assert_allclose(np.triu(found.swapaxes(1, 2)), expected, rtol=1e-4)
+    for (found,) in runs(program, value[:0]):
+        assert found.shape == (0, 3, 7)
+
+
+def test_groups_share_a_workspace():
+    b = Builder()
+    x = b.input("float64", (None, None, None))
+    *batch, n = b.shape(x)
+    (y,) = b.external(
+        norms_with_space,
+        "float64",
+        (n,),
+        [x],
+        (),
+        [("float64", ())],
+        batch,
+        scratch=[("float64", n)],
+    )
+    value = np.random.default_rng(0).normal(size=(3, 50, 5))
+    for (found,) in runs(program_of(b, [y]), value):
+        np.testing.assert_allclose(found, (value**2).sum(-1))
 
 
 def test_complex_arrays_are_pairs():

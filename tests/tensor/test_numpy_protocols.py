@@ -200,6 +200,7 @@ CALLS = {
     "i0": (np.i0, V),
     "imag": (np.imag, V + 1j * W),
     "inner": (np.inner, M, V),
+    "einsum": (lambda x, y: np.einsum("ij,ij->j", x, y), M, M),
     "interp": (lambda x, y: np.interp(x, np.arange(3.0), y), M, V),
     "isclose": (lambda x, y: np.isclose(x, y, rtol=3), V, W),
     "iscomplex": (np.iscomplex, np.array([1.0, 2j])),
@@ -264,6 +265,12 @@ S = np.array([[4.0, 1.0], [1.0, 3.0]])
 #: The same for ``numpy.linalg``.
 LINALG = {
     "cholesky": (lambda x: np.linalg.cholesky(x), S),
+    "det": (lambda x: np.linalg.det(x), S),
+    "inv": (lambda x: np.linalg.inv(x), S),
+    "slogdet": (lambda x: np.stack(np.linalg.slogdet(x)), -S),
+    "solve": (lambda x, y: np.linalg.solve(x, y), S, S),
+    "tensorinv": (lambda x: np.linalg.tensorinv(x, ind=1), S),
+    "tensorsolve": (lambda x, y: np.linalg.tensorsolve(x, y), S, S[0]),
     "cross": (lambda x, y: np.linalg.cross(x, y), M, N * 1.0),
     "diagonal": (lambda x: np.linalg.diagonal(x, offset=1), M),
     "matmul": (lambda x, y: np.linalg.matmul(x, y), M, M.T),

@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import jax.scipy.special
 import numpy as np
 
+from phintys.assumptions import SpecifyAssumptions
 from phintys.backends.jax.dispatch import (
     TRACE_TIME_OPS,
     call_back,
@@ -197,6 +198,7 @@ def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
     return compute
 
 
+@jax_funcify.register(SpecifyAssumptions)
 @jax_funcify.register(ViewOp)
 def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
     return lambda x: x

@@ -48,7 +48,7 @@ def routine_function(routine: Routine, dtype: str) -> Any:
     return routine.python(dtype, library_function, jit)
 
 
-def _flat(x: str, dtype: str) -> str:
+def flat(x: str, dtype: str) -> str:
     """The source of an array as a routine takes it."""
     return f"{x}.reshape(-1)" + (f".view(np.{PART[dtype]})" if dtype in PART else "")
 
@@ -60,7 +60,7 @@ def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
     body = [
         "if x.shape[0] != x.shape[1]: raise ValueError('A matrix is not square.')",
         f"out = x.astype(np.{dtype})",
-        f"if f({flags}, {_flat('out', dtype)}) != 0: raise error('Not positive definite.')",
+        f"if f({flags}, {flat('out', dtype)}) != 0: raise error('Not positive definite.')",
         "return out",
     ]
     f = routine_function(factor_positive, dtype)
@@ -74,7 +74,7 @@ def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
         "if a.shape[0] != a.shape[1] or a.shape != g.shape:",
         "    raise ValueError('The shapes do not fit.')",
         f"m, out = a.astype(np.{dtype}), g.astype(np.{dtype})",
-        f"f(a.shape[0], {_flat('m', dtype)}, {_flat('out', dtype)})",
+        f"f(a.shape[0], {flat('m', dtype)}, {flat('out', dtype)})",
         "return out",
     ]
     f = routine_function(differentiate_factor, dtype)
@@ -90,7 +90,7 @@ def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
         "if a.shape[0] != a.shape[1]: raise ValueError('A matrix is not square.')",
         "if a.shape[0] != b.shape[0]: raise ValueError('The shapes do not fit.')",
         f"m, out = a.astype(np.{dtype}), b.astype(np.{dtype})",
-        f"f({flags}, a.shape[0], {columns}, {_flat('m', dtype)}, {_flat('out', dtype)})",
+        f"f({flags}, a.shape[0], {columns}, {flat('m', dtype)}, {flat('out', dtype)})",
         "return out",
     ]
     f = routine_function(substitute, dtype)

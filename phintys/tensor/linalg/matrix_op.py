@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Generator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -73,6 +76,14 @@ def nan_like(x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     found = np.empty(x.shape, x.dtype)
     found.view(x.real.dtype)[...] = np.nan
     return found
+
+
+@contextmanager
+def quiet() -> Generator[None]:
+    """Numerical warnings of NumPy and SciPy are not shown."""
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        yield
 
 
 def triangle(x: TensorVariable, lower: bool, offset: int = 0) -> TensorVariable:

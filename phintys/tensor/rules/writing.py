@@ -201,6 +201,7 @@ def merge_writes_at_positions(
     ops=list(WRITES),
     where=at(1, "add"),
     law="rounding",
+    phase="specialize",  # after reads of the part have become the sum, which is then stored once
     tags=("local_set_to_inc_subtensor",),
     tested_on=(
         "set_subtensor(v[0], v[0] + s)",

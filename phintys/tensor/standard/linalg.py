@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import phintys.tensor as pt
 from phintys.scalar import dtypes
@@ -31,9 +31,19 @@ def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
     return pt.moveaxis(pt.stack(found, -1), -1, axis)
 
 
+def det(x: Any, /) -> Any:
+    """The determinants of square matrices."""
+    return pt.linalg.det(x)
+
+
 def diagonal(x: Any, /, *, offset: int = 0) -> Any:
     """The diagonals of matrices, as the last axis of the result."""
     return pt.diagonal(x, offset, -2, -1)
+
+
+def inv(x: Any, /) -> Any:
+    """The inverses of square matrices; LinAlgError at run time if one is singular."""
+    return pt.linalg.inv(x)
 
 
 def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Any:
@@ -56,6 +66,23 @@ def outer(x1: Any, x2: Any, /) -> Any:
     return pt.outer(x1, x2)
 
 
+class SlogdetResult(NamedTuple):
+    """The signs of determinants, and the logarithms of their absolute values."""
+
+    sign: Any
+    logabsdet: Any
+
+
+def slogdet(x: Any, /) -> SlogdetResult:
+    """The signs of determinants, and the logarithms of their absolute values."""
+    return SlogdetResult(*pt.linalg.slogdet(x))
+
+
+def solve(x1: Any, x2: Any, /) -> Any:
+    """The solutions of ``x1 @ x = x2``, for a vector or for matrices; NaN if one is singular."""
+    return pt.linalg.solve(x1, x2)
+
+
 def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Any:
     """The sums of diagonals of matrices; 64 bit for integers, unless a dtype is given."""
     return sum(diagonal(x, offset=offset), axis=-1, dtype=dtype)
@@ -70,6 +97,6 @@ def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any
 
 
 __all__ = [
-    "cholesky", "cross", "diagonal", "matmul", "matrix_norm", "matrix_transpose", "outer",
-    "tensordot", "trace", "vecdot", "vector_norm",
+    "cholesky", "cross", "det", "diagonal", "inv", "matmul", "matrix_norm", "matrix_transpose",
+    "outer", "slogdet", "solve", "tensordot", "trace", "vecdot", "vector_norm",
 ]  # fmt: skip

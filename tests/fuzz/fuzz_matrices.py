@@ -1,0 +1,38 @@
+"""How arguments are drawn of functions, products and equations of matrices."""
+
+from __future__ import annotations
+
+import math
+
+from fuzz_draw import Drawer
+from fuzz_functions import Text, draws
+from fuzz_structured import positive
+
+
+@draws("linalg.expm", "linalg.logm", "linalg.sqrtm")
+def _function(g: Drawer, name: str) -> Text:
+    return f"pt.{name}({positive(g)[0]})"
+
+
+@draws(
+    "linalg.solve_sylvester", "linalg.solve_continuous_lyapunov", "linalg.solve_discrete_lyapunov"
+)
+def _equation(g: Drawer, name: str) -> Text:
+    a, _ = positive(g)
+    if name == "linalg.solve_sylvester":
+        return f"pt.{name}({a}, {a}, {a})"
+    return f"pt.{name}(({a}) / 99, {a})"
+
+
+@draws("linalg.kron", "linalg.block_diag")
+def _blocks(g: Drawer, name: str) -> Text:
+    x, y = g.item(least=2), g.item(ndim=2)
+    small = math.prod(x.shape) * math.prod(y.shape) < 1000
+    return f"pt.{name}({x.name}, {y.name})" if small else None
+
+
+@draws("linalg.matrix_dot", "linalg.multi_dot")
+def _chain(g: Drawer, name: str) -> Text:
+    a, _ = positive(g)
+    given = f"{a}, {a}"
+    return f"pt.{name}([{given}])" if name == "linalg.multi_dot" else f"pt.{name}({given})"
