@@ -28,11 +28,11 @@ def _series(a: Any, b: Any, c: Any, z: Any, order: int) -> dict[str, Any]:
     inside = np.flatnonzero(np.abs(z) < 1)
     for k in range(0, inside.size, _ELEMENTS):
         part = inside[k : k + _ELEMENTS]
-        found[:, part] = _sums(*(v[part] for v in given), count)
+        found[:, part] = _sums(*(v[part] for v in given), count=count)
     return dict(zip(SUMS, found.reshape(count, *a.shape)))
 
 
-def _sums(a: Any, b: Any, c: Any, z: Any, count: int) -> Any:
+def _sums(a: Any, b: Any, c: Any, z: Any, *, count: int) -> Any:
     """The first ``count`` sums of the series of 2F1 and its derivatives, as rows.
 
     The parameters are columns with one row per element.  NaN where a sum does not converge within
