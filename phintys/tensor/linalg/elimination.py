@@ -26,8 +26,6 @@ SMALL = 24
 SCRATCH = 2 * SMALL * SMALL + 2
 #: at least as many lanes as a pack has
 MOST_LANES = 16
-#: pivots below this number are multiplied by the other one
-TINY, SCALE = 1e-30, 2.0**100
 
 # ---------------------------------------------------------------------- for `perform`
 
@@ -357,15 +355,14 @@ def _exchange_in_lanes(m: int, n: int, start: int, k: int, s: Packs, place: Pack
 def _clear(m: int, n: int, k: int, s: Packs) -> None:
     """Subtract row ``k`` from those below, so that column ``k`` becomes zero; store the factors.
 
-    The numbers of a column with a tiny pivot are scaled, for its reciprocal may be infinite.
+    If the pivot is zero, so are the elements below it.  They are divided by it, not multiplied by
+    its reciprocal: then the rows of a matrix of equal numbers are subtracted without a remainder.
     """
     column = s[k * m :]
     pivot = column[k]
-    scale = SCALE if abs(pivot) < TINY else 1.0
-    factor = 1.0 / (pivot * scale)
-    factor = 0.0 if pivot == 0.0 else factor
+    divisor = 1.0 if pivot == 0.0 else pivot
     for i in range(k + 1, m):
-        column[i] = column[i] * scale * factor
+        column[i] = column[i] / divisor
     for c in range(k + 1, n):
         other = s[c * m :]
         x = other[k]
