@@ -15,7 +15,7 @@ import numpy as np
 from phintys.dims import Dim, DimLike, dim_min, product
 from phintys.graph.builder import Builder, V
 from phintys.routines import Array, Longs, Packs, Positions, Routine, routine
-from phintys.routines.language import LANES, PARTS, in_numbers, local, spread
+from phintys.routines.language import LANES, PARTS, in_numbers, local, rounded, spread
 from phintys.routines.libraries import LAPACK, LARGEST_INT, PLAIN, TRANSPOSED, getrf, getrs
 from phintys.tensor.linalg.matrix_op import nan_like
 
@@ -367,7 +367,7 @@ def _clear(m: int, n: int, k: int, s: Packs) -> None:
         other = s[c * m :]
         x = other[k]
         for i in range(k + 1, m):
-            other[i] -= column[i] * x
+            other[i] -= rounded(column[i] * x)
 
 
 _clear_in_numbers = in_numbers(_clear)
