@@ -14,8 +14,8 @@ the image.  A line is a part of a matrix: the columns for positions along the la
 
 from __future__ import annotations
 
-from phintys.routines import Array, Longs, routine
-from phintys.routines.language import PARTS
+from phintys.routines import Array, Longs, Packs, routine
+from phintys.routines.language import LANES, PARTS
 from phintys.routines.libraries import LAPACK, LARGEST_INT, PLAIN, TRANSPOSED, gemm
 
 _correlation = routine(LAPACK, (MemoryError, "The images are too large for BLAS"))
@@ -183,7 +183,9 @@ def _move_row(
 def _copy(n: int, step: int, x: Array, out: Array) -> None:
     """Write every ``step``-th element of x."""
     if step == 1:
-        for i in range(n * PARTS):
+        packs = n * PARTS // LANES
+        _copy_packs(packs, x, out)
+        for i in range(packs * LANES, n * PARTS):
             out[i] = x[i]
     else:
         for i in range(n):
@@ -194,9 +196,21 @@ def _copy(n: int, step: int, x: Array, out: Array) -> None:
 def _add_to(n: int, step: int, x: Array, out: Array) -> None:
     """Add x to every ``step``-th element of out."""
     if step == 1:
-        for i in range(n * PARTS):
+        packs = n * PARTS // LANES
+        _add_packs_to(packs, x, out)
+        for i in range(packs * LANES, n * PARTS):
             out[i] += x[i]
     else:
         for i in range(n):
             for part in range(PARTS):
                 out[i * step * PARTS + part] += x[i * PARTS + part]
+
+
+def _copy_packs(n: int, x: Packs, out: Packs) -> None:
+    for i in range(n):
+        out[i] = x[i]
+
+
+def _add_packs_to(n: int, x: Packs, out: Packs) -> None:
+    for i in range(n):
+        out[i] = out[i] + x[i]
