@@ -34,6 +34,8 @@ Method = Literal["direct", "fft", "auto"]
 PADDING: dict[Boundary, PadMode] = {"fill": "constant", "wrap": "wrap", "symm": "symmetric"}
 #: how many results are computed at a time, so that they stay in the first cache
 BLOCK = 1024
+#: up to how many results of a row are computed as sums, from how many packs at a time
+FEW, PIECE = 16, 32
 
 
 class AbstractConvolveNd(Op):
@@ -183,11 +185,54 @@ def convolve(
         for c in range(top if top > 0 else 0, k0 if k0 < stop else stop):
             x = a[(o + s0 - c) * n1 * PARTS :]
             y = b[c * k1 * PARTS :]
-            if n1 < k1:
+            if PARTS == 1 and m1 <= FEW and k1 > FEW:
+                _add_sums(n1, k1, s1, m1, x, y, row)
+            elif n1 < k1:
                 _add_row(k1, n1, s1, m1, y, x, row)
             else:
                 _add_row(n1, k1, s1, m1, x, y, row)
     return 0
+
+
+def _add_sums(n: int, k: int, s: int, m: int, a: Array, b: Array, out: Array) -> None:
+    """`_add_row` for few results: products with pieces of b, reversed."""
+    piece = local(PIECE * LANES)
+    total = local(1 * LANES)
+    for q in range((k + PIECE * LANES - 1) // (PIECE * LANES)):
+        first = q * PIECE * LANES
+        left = k - first
+        count = PIECE * LANES if PIECE * LANES < left else left
+        for j in range(count):
+            piece[j] = b[first + count - 1 - j]
+        for o in range(m):
+            start = o + s - first - count + 1
+            low = 0 - start if start < 0 else 0
+            high = n - start if n - start < count else count
+            if high > low:
+                out[o] += _sum(high - low, piece[low:], a[start + low :], total)
+
+
+def _sum(n: int, x: Array, y: Array, total: Array) -> Real:
+    for lane in range(LANES):
+        total[lane] = 0.0
+    _sum_packs(n // LANES, x, y, total)
+    found = 0.0
+    for i in range(n // LANES * LANES, n):
+        found += x[i] * y[i]
+    for lane in range(LANES):
+        found += total[lane]
+    return found
+
+
+def _sum_packs(n: int, x: Packs, y: Packs, total: Packs) -> None:
+    t0 = total[0]
+    t1 = total[0]
+    for i in range(0, n - 1, 2):
+        t0 += x[i] * y[i]
+        t1 += x[i + 1] * y[i + 1]
+    if n % 2 == 1:
+        t0 += x[n - 1] * y[n - 1]
+    total[0] = t0 + t1
 
 
 def _add_row(n: int, k: int, s: int, m: int, a: Array, b: Array, out: Array) -> None:
