@@ -201,7 +201,7 @@ def _add_sums(n: int, k: int, s: int, m: int, a: Array, b: Array, out: Array) ->
     for q in range((k + PIECE * LANES - 1) // (PIECE * LANES)):
         first = q * PIECE * LANES
         left = k - first
-        count = PIECE * LANES if PIECE * LANES < left else left
+        count = PIECE * LANES if left > PIECE * LANES else left
         for j in range(count):
             piece[j] = b[first + count - 1 - j]
         for o in range(m):
