@@ -125,9 +125,9 @@ def norm(
         if L == 0:
             dtype = dtypes.real_of(dtypes.float_of(x.type.dtype))
             return sum_over(cast(functions.neq(x, 0), dtype), axis, keepdims=keepdims)
-        if np.inf == L:
+        if L == np.inf:
             return max_over(functions.abs(x), axis, keepdims, initial=0)
-        if -np.inf == L:
+        if L == -np.inf:
             return min_over(functions.abs(x), axis, keepdims)
         if L == 1:
             return sum_over(functions.abs(x), axis, keepdims=keepdims)

@@ -10,7 +10,8 @@ from fuzz_structured import positive
 
 
 @draws(
-    *("linalg.expm", "linalg.logm", "linalg.sqrtm"),
+    *("linalg.expm", "linalg.logm", "linalg.sqrtm", "linalg.pinv", "linalg.matrix_rank"),
+    *("linalg.cond", "linalg.trace", "linalg.matrix_norm", "linalg.vector_norm"),
 )
 def _function(g: Drawer, name: str) -> Text:
     return f"pt.{name}({positive(g)[0]})"
@@ -40,9 +41,17 @@ def _chain(g: Drawer, name: str) -> Text:
     return f"pt.{name}([{given}])" if name == "linalg.multi_dot" else f"pt.{name}({given})"
 
 
-@draws("linalg.matrix_power")
-def _power(g: Drawer, name: str) -> Text:
-    return f"pt.{name}({positive(g)[0]}, {g.choice((-2, 0, 1, 3))})"
+@draws("linalg.norm", "linalg.matrix_power")
+def _with_a_number(g: Drawer, name: str) -> Text:
+    choices = ("None", "1", "-1", "2", "-2", "'nuc'", "'fro'", "np.inf")
+    number = g.choice(choices) if name == "linalg.norm" else g.choice((-2, 0, 1, 3))
+    return f"pt.{name}({positive(g)[0]}, {number})"
+
+
+@draws("linalg.lstsq")
+def _least_squares(g: Drawer, name: str) -> Text:
+    a, _ = positive(g)
+    return f"pt.linalg.lstsq({a}, {a})[{g.choice((0, 2, 3))}]"
 
 
 @draws("linalg.solve_discrete_are", "linalg.solve_continuous_are")
