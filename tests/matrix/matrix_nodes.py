@@ -25,6 +25,9 @@ from phintys.tensor.cumulative import CumOp
 from phintys.tensor.lengths import checked_lengths
 from phintys.tensor.linalg.decomposition.cholesky import Cholesky
 from phintys.tensor.linalg.decomposition.cholesky_pullback import CholeskyPullback
+from phintys.tensor.linalg.decomposition.eigen import Eig, Eigh, Eigvalsh
+from phintys.tensor.linalg.decomposition.qr import QR
+from phintys.tensor.linalg.decomposition.svd import SVD
 from phintys.tensor.linalg.solvers.triangular import SolveTriangular
 from phintys.tensor.nonzero import some_true
 from phintys.tensor.others import ProdOthers
@@ -38,7 +41,7 @@ from phintys.tensor.type_other import SliceParts, make_slice
 #: classes without instances
 BASES = """
     _Positions _Order _Exponentials FixedOpCAReduce _SameDtype _Extreme _Logical BlasOp AddingOp
-    ViewOp RandomVariable SolveBase IndexOp MatrixOp InnerGraphOp RNGConsumerOp Op Output
+    ViewOp RandomVariable SolveBase IndexOp MatrixOp _Hermitian InnerGraphOp RNGConsumerOp Op Output
 """
 
 
@@ -83,6 +86,12 @@ MORE = {
         Cholesky()(pt.conj(x.T) @ x + 2 * pt.eye(x.shape[1])),
         SolveTriangular(b_ndim=1)(x.T @ x, v),
         CholeskyPullback()(x.T @ x, x.T @ x),
+    ],
+    "decompositions": lambda x, v, n: [
+        *(*QR()(x.T @ x), *QR("economic", pivoting=True)(x), QR("r")(x.T)),
+        *(*SVD()(x.T @ x), *SVD(full_matrices=False)(x), SVD(compute_uv=False)(x.T)),
+        *(*Eigh()(x.T @ x), *Eigh(lower=False)(x.T @ x, x.T @ x + 2 * pt.eye(4))),
+        *(Eigvalsh()(x.T @ x), *Eig()(x[:3, :3])),
     ],
     "draws": lambda x, v, n: [
         pt.random.normal(x, pt.exp(v), rng=np.random.default_rng(1)),
@@ -203,6 +212,11 @@ SMOOTH = {
         lambda a, b: SolveTriangular(b_ndim=2, lower=True)(pt.dot(a, a.T), b),
         [M, M],
     ),
+    "QR": (lambda x: pt.join(1, *QR("economic")(x)), [M]),
+    "SVD": (lambda x: pt.join(1, *SVD(full_matrices=False)(x)[::2]), [M]),
+    "Eigh": (lambda x: pt.join(0, *(y.ravel() for y in Eigh()(pt.dot(x, x.T)))), [M]),
+    "Eigvalsh": (lambda x: Eigvalsh()(pt.dot(x, x.T)), [M]),
+    "Eig": (lambda x: pt.real(Eig()(pt.dot(x, x.T))[0]), [M]),
     "Softmax": (lambda x: pt.softmax(x, axis=-1), [M]),
     "LogSoftmax": (lambda x: pt.log_softmax(x, axis=0), [M]),
     "LogSumExp": (lambda x: pt.logsumexp(x, axis=1), [M]),

@@ -20,7 +20,7 @@ from phintys.tensor.type_constructors import CONSTRUCTORS
 #: classes without nodes of their own
 BASES = """
     AddingOp BlasOp FixedOpCAReduce IndexOp MatrixOp RNGConsumerOp SolveBase _Exponentials _Extreme
-    _Logical _Order _Positions _SameDtype
+    _Hermitian _Logical _Order _Positions _SameDtype
 """
 #: ops that the matrix has no columns of, and where they are tested
 ELSEWHERE = {

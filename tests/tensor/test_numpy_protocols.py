@@ -264,6 +264,13 @@ S = np.array([[4.0, 1.0], [1.0, 3.0]])
 #: The same for ``numpy.linalg``.
 LINALG = {
     "cholesky": (lambda x: np.linalg.cholesky(x), S),
+    "eig": (lambda x: np.linalg.eig(x)[0] * 1j, S),
+    "eigh": (lambda x: np.linalg.eigh(x, "U").eigenvalues, S),
+    "eigvals": (lambda x: np.linalg.eigvals(x) * 1j, S),
+    "eigvalsh": (lambda x: np.linalg.eigvalsh(x), S),
+    "qr": (lambda x: np.linalg.qr(x).R ** 2, S),
+    "svd": (lambda x: np.linalg.svd(x, full_matrices=False).S, M),
+    "svdvals": (lambda x: np.linalg.svdvals(x), M),
     "cross": (lambda x, y: np.linalg.cross(x, y), M, N * 1.0),
     "diagonal": (lambda x: np.linalg.diagonal(x, offset=1), M),
     "matmul": (lambda x, y: np.linalg.matmul(x, y), M, M.T),

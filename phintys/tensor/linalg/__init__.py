@@ -5,7 +5,17 @@
 from __future__ import annotations
 
 from phintys.tensor.linalg.decomposition.cholesky import Cholesky, cholesky
+from phintys.tensor.linalg.decomposition.eigen import (
+    Eig,
+    Eigh,
+    Eigvalsh,
+    eig,
+    eigh,
+    eigvalsh,
+)
+from phintys.tensor.linalg.decomposition.qr import QR, qr
+from phintys.tensor.linalg.decomposition.svd import SVD, svd
 from phintys.tensor.linalg.solvers.core import SolveBase
 from phintys.tensor.linalg.solvers.triangular import SolveTriangular, solve_triangular
 
-__all__ = ["cholesky", "solve_triangular"]
+__all__ = ["cholesky", "eig", "eigh", "eigvalsh", "qr", "solve_triangular", "svd"]
