@@ -28,12 +28,41 @@ def pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = None
     return pt.linalg.pinv(a, hermitian, rtol=rtol if rcond is None else rcond)
 
 
+def eigh(a: Any, UPLO: str = "L") -> Any:
+    """``numpy.linalg.eigh``."""
+    return linalg.EighResult(*pt.linalg.eigh(a, UPLO=UPLO.upper()))
+
+
+def eigvalsh(a: Any, UPLO: str = "L") -> Any:
+    """``numpy.linalg.eigvalsh``."""
+    return pt.linalg.eigvalsh(a, lower=UPLO.upper() == "L")
+
+
+def qr(a: Any, mode: str = "reduced") -> Any:
+    """``numpy.linalg.qr``; mode "raw" has the transposed reflectors."""
+    found = pt.linalg.qr(a, mode)
+    if mode == "raw":
+        return pt.matrix_transpose(found[0]), found[1]
+    return linalg.QRResult(*found) if mode != "r" else _first_rows(found)
+
+
+def _first_rows(r: Any) -> Any:
+    """The rows of triangular factors that are not zero because of their shape."""
+    return r[..., : pt.minimum(r.shape[-2], r.shape[-1]), :]
+
+
+def svd(
+    a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False
+) -> Any:
+    """``numpy.linalg.svd``; Hermitian matrices are computed as others."""
+    found = pt.linalg.svd(a, full_matrices, compute_uv)
+    return linalg.SVDResult(*found) if compute_uv else found
+
+
 #: by name
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     **{name: getattr(linalg, name) for name in linalg.__all__},
     **{name: getattr(pt.linalg, name) for name in ("cond", "lstsq", "matrix_rank", "multi_dot")},
-    "norm": norm,
-    "pinv": pinv,
-    "tensorinv": pt.linalg.tensorinv,
-    "tensorsolve": pt.linalg.tensorsolve,
+    **{name: getattr(pt.linalg, name) for name in ("tensorinv", "tensorsolve")},
+    **{"eigh": eigh, "eigvalsh": eigvalsh, "norm": norm, "pinv": pinv, "qr": qr, "svd": svd},
 }

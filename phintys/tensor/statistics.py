@@ -125,9 +125,9 @@ def norm(
         if L == 0:
             dtype = dtypes.real_of(dtypes.float_of(x.type.dtype))
             return sum_over(cast(functions.neq(x, 0), dtype), axis, keepdims=keepdims)
-        if L == np.inf:
+        if np.inf == L:
             return max_over(functions.abs(x), axis, keepdims, initial=0)
-        if L == -np.inf:
+        if -np.inf == L:
             return min_over(functions.abs(x), axis, keepdims)
         if L == 1:
             return sum_over(functions.abs(x), axis, keepdims=keepdims)

@@ -28,6 +28,9 @@ from phintys.tensor.lengths import checked_lengths
 from phintys.tensor.linalg.constructors import BlockDiagonal
 from phintys.tensor.linalg.decomposition.cholesky import Cholesky
 from phintys.tensor.linalg.decomposition.cholesky_pullback import CholeskyPullback
+from phintys.tensor.linalg.decomposition.eigen import Eig, Eigh, Eigvalsh
+from phintys.tensor.linalg.decomposition.qr import QR
+from phintys.tensor.linalg.decomposition.svd import SVD
 from phintys.tensor.linalg.equations import (
     TRSYL,
     SolveBilinearDiscreteLyapunov,
@@ -53,6 +56,7 @@ BASES = """
     _Positions _Order _Exponentials FixedOpCAReduce _SameDtype _Extreme _Logical BlasOp AddingOp
     ViewOp RandomVariable SolveBase IndexOp MatrixOp InnerGraphOp RNGConsumerOp Op Output
     BaseBlockDiagonal MatrixEquation MatrixFunction RiccatiEquation AbstractConvolveNd BaseCorrMM
+    _Hermitian
 """
 
 
@@ -106,6 +110,12 @@ MORE = {
         SolveSylvester()(x @ x.T, x.T @ x + 1, x),
         SolveBilinearDiscreteLyapunov()(x.T @ x / 99, x.T @ x),
         *(MatrixPinv()(x), MatrixPinv(True)(x.T @ x + pt.eye(4)), *Lstsq()(x, x + 1, 0.001)),
+    ],
+    "decompositions": lambda x, v, n: [
+        *(*QR()(x.T @ x), *QR("economic", pivoting=True)(x), QR("r")(x.T)),
+        *(*SVD()(x.T @ x), *SVD(full_matrices=False)(x), SVD(compute_uv=False)(x.T)),
+        *(*Eigh()(x.T @ x), *Eigh(lower=False)(x.T @ x, x.T @ x + 2 * pt.eye(4))),
+        *(Eigvalsh()(x.T @ x), *Eig()(x[:3, :3])),
     ],
     "draws": lambda x, v, n: [
         pt.random.normal(x, pt.exp(v), rng=np.random.default_rng(1)),
@@ -297,6 +307,11 @@ SMOOTH = {
     ),
     "MatrixPinv": (lambda x: MatrixPinv()(x), [M]),
     "Lstsq": (lambda a, b: Lstsq()(a, b, 1e-9)[0], [M.T, M.T[:, :2]]),
+    "QR": (lambda x: pt.join(1, *QR("economic")(x)), [M]),
+    "SVD": (lambda x: pt.join(1, *SVD(full_matrices=False)(x)[::2]), [M]),
+    "Eigh": (lambda x: pt.join(0, *(y.ravel() for y in Eigh()(pt.dot(x, x.T)))), [M]),
+    "Eigvalsh": (lambda x: Eigvalsh()(pt.dot(x, x.T)), [M]),
+    "Eig": (lambda x: pt.real(Eig()(pt.dot(x, x.T))[0]), [M]),
     "Softmax": (lambda x: pt.softmax(x, axis=-1), [M]),
     "LogSoftmax": (lambda x: pt.log_softmax(x, axis=0), [M]),
     "LogSumExp": (lambda x: pt.logsumexp(x, axis=1), [M]),

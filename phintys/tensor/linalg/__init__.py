@@ -6,6 +6,14 @@ from __future__ import annotations
 
 from phintys.tensor.linalg.constructors import BaseBlockDiagonal, BlockDiagonal, block_diag
 from phintys.tensor.linalg.decomposition.cholesky import Cholesky, cholesky
+from phintys.tensor.linalg.decomposition.eigen import (
+    Eig,
+    Eigh,
+    Eigvalsh,
+    eig,
+    eigh,
+    eigvalsh,
+)
 from phintys.tensor.linalg.decomposition.lu import (
     LU,
     LUFactor,
@@ -14,6 +22,8 @@ from phintys.tensor.linalg.decomposition.lu import (
     lu_factor,
     pivot_to_permutation,
 )
+from phintys.tensor.linalg.decomposition.qr import QR, qr
+from phintys.tensor.linalg.decomposition.svd import SVD, svd
 from phintys.tensor.linalg.equations import (
     TRSYL,
     SolveBilinearDiscreteLyapunov,
@@ -73,6 +83,9 @@ __all__ = [
     "cholesky",
     "cond",
     "det",
+    "eig",
+    "eigh",
+    "eigvalsh",
     "expm",
     "inv",
     "kron",
@@ -90,6 +103,7 @@ __all__ = [
     "norm",
     "pinv",
     "pivot_to_permutation",
+    "qr",
     "slogdet",
     "solve",
     "solve_continuous_are",
@@ -99,6 +113,7 @@ __all__ = [
     "solve_sylvester",
     "solve_triangular",
     "sqrtm",
+    "svd",
     "tensorinv",
     "tensorsolve",
     "trace",

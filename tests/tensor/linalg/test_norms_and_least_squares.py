@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import scipy.linalg
 from derivative_checks import check as check_point
 from derivative_checks import point_of
 from tensor_checks import check, check_batched, check_derivatives, compiled, evaluate
@@ -13,7 +12,7 @@ import phintys.tensor as pt
 from phintys.errors import ShapeError
 from phintys.lowering.program import Python
 from phintys.tensor.blockwise import Blockwise
-from phintys.tensor.linalg import Lstsq, MatrixPinv, SolveContinuousARE, SolveDiscreteARE
+from phintys.tensor.linalg import Lstsq, MatrixPinv
 
 L = pt.linalg
 INF = float("inf")

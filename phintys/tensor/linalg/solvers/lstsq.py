@@ -52,8 +52,8 @@ LEVELS, LEAST = 27, 25
 class Lstsq(MatrixOp):
     """The shortest ``x`` that minimises the norm of ``a x - b`` for each column of ``b``.
 
-    Results: ``x``; the sums of squares of ``a x - b``, NaN unless the rank of ``a`` is its number of
-    columns; the rank; the singular values of ``a``.  Singular values up to ``rcond`` times the
+    Results: ``x``; the sums of squares of ``a x - b``, NaN unless ``a`` has full column rank; the
+    rank; the singular values of ``a``.  Singular values up to ``rcond`` times the
     greatest one count as 0; a negative ``rcond`` means the precision of the dtype.
     """
 
@@ -230,7 +230,7 @@ def lstsq(x: TensorLike, y: TensorLike, rcond: TensorLike | None = None) -> list
     rcond : singular values up to this number times the greatest one count as 0; negative: the
         precision of the dtype; None: that times the greater length
 
-    Results: ``z``; the sums of squares of ``x z - y`` for each column of ``y``; the rank of ``x``, as
+    Results: ``z``; the sums of squares of ``x z - y`` for each column of ``y``; the rank of ``x``,
     int64; its singular values.  For a single matrix there are no sums unless ``x`` has full column
     rank and more rows than columns; in a batch they are NaN for matrices of less than full rank.
 
