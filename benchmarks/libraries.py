@@ -303,6 +303,7 @@ class Torch:
             maximum=lambda x, low: torch.clamp(x, min=low),
             max=largest,
             put=put,
+            sort=lambda x, axis: torch.sort(x, dim=axis).values,
         )
 
     def build(self, w: Workload, arrays: Arrays) -> Program:

@@ -320,6 +320,46 @@ INDEXING = [
     Workload("chain of writes", "indexing", smooth, pairs, LENGTHS),
 ]  # fmt: skip
 
+# ---------------------------------------------------------------- sorts and running sums
+
+RUNNING = [
+    Workload("sort of rows", "running", lambda m, x: m.sort(x, axis=1), matrix, ROW_SIZES),
+    Workload("argsort of rows", "running", lambda m, x: m.argsort(x, axis=1), matrix, ROW_SIZES),
+    Workload("cumsum of rows", "running", lambda m, x: m.cumsum(x, axis=1), matrix, ROW_SIZES),
+    Workload("cumsum of columns", "running", lambda m, x: m.cumsum(x, axis=0), matrix, ROW_SIZES),
+]
+
+# ---------------------------------------------------------------- batches of small matrices
+
+
+def matrices(size: tuple[int, int], rng: np.random.Generator) -> Arrays:
+    """Positive definite matrices that are well conditioned, and right sides."""
+    count, n = size
+    x = rng.normal(size=(count, n, n))
+    return {"x": x @ x.transpose(0, 2, 1) + n * np.eye(n), "b": rng.normal(size=(count, n, 1))}
+
+
+def without_sides(size: tuple[int, int], rng: np.random.Generator) -> Arrays:
+    return {"x": matrices(size, rng)["x"]}
+
+
+def log_determinant(m: Any, x: Any) -> Any:
+    return m.linalg.slogdet(x)[1]
+
+
+MATRICES = [
+    Workload(f"{name} {n} x {n}", "matrices", formula, data, ((1, n), (1000, n)), tolerance=1e-7)
+    for n in (3, 8, 16)
+    for name, formula, data in (
+        ("cholesky", lambda m, x: m.linalg.cholesky(x), without_sides),
+        ("inv", lambda m, x: m.linalg.inv(x), without_sides),
+        ("det", lambda m, x: m.linalg.det(x), without_sides),
+        ("slogdet", log_determinant, without_sides),
+        ("eigh", lambda m, x: m.linalg.eigh(x)[0], without_sides),
+        ("solve", lambda m, x, b: m.linalg.solve(x, b), matrices),
+    )
+]
+
 # ---------------------------------------------------------------- statistical models
 
 
@@ -472,6 +512,7 @@ NETWORKS = [
 WORKLOADS = {
     f"{w.family}: {w.name}": w
     for w in (
-        *CALLS, *ELEMENTWISE, *ROWS, *MODELS, *NETWORKS, *INDEXING, *REDUCTIONS, *LAYOUTS,
+        *CALLS, *ELEMENTWISE, *ROWS, *MODELS, *NETWORKS, *INDEXING, *REDUCTIONS, *RUNNING,
+        *LAYOUTS, *MATRICES,
     )
 }  # fmt: skip

@@ -9,7 +9,8 @@
 
 from importlib import import_module
 
-from phintys import tensor
+from phintys import paths, tensor
+from phintys.assumptions.core import fill_later
 from phintys.compile.callable import Function
 from phintys.compile.function import function
 from phintys.compile.io import In, Out
@@ -41,6 +42,8 @@ from phintys.show import dprint, explain, pp
 
 # The rules are imported on the first rewrite, which keeps `import phintys` fast.
 optdb.fill_later(lambda: import_module("phintys.tensor.rules"))
+fill_later(lambda: import_module("phintys.tensor.inference"))
+paths.install()
 
 __version__ = "0.1.0"
 

@@ -42,6 +42,10 @@ class RewriteError(PhintysError):
     """A rewrite raised an exception, or returned an illegal replacement.  The message names it."""
 
 
+class ConflictingAssumptionsError(PhintysError, ValueError):
+    """Properties were declared with `assume` that contradict each other, a constant, or the ops."""
+
+
 class DisconnectedInputError(PhintysError, ValueError):
     """A gradient was requested with respect to a variable that the cost does not depend on."""
 

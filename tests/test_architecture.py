@@ -22,15 +22,19 @@ LAYERS = [
     ("routines",),
     ("graph",),
     ("rewriting",),
+    ("assumptions",),
     ("gradient",),
     ("inner",),
     ("scalar",),
     ("tensor",),
     ("lowering",),
+    ("saturation",),
     ("backends",),
     ("compile",),
     ("array_api",),
     ("show",),
+    ("testing",),
+    ("paths",),
 ]
 #: the folders of the llvm backend, bottom to top
 LLVM = ROOT / "backends" / "llvm"

@@ -94,3 +94,26 @@ def test_importing_modules_hides_no_function():
         assert len(before[0]) > 300
     """
     subprocess.run([sys.executable, "-c", textwrap.dedent(script)], check=True)
+
+
+def test_paths_of_older_modules():
+    """Every module at PyTensor's path is made of existing ones, and has names."""
+    from phintys.paths import MODULES
+
+    for path, sources in MODULES.items():
+        module = importlib.import_module(f"phintys.{path}")
+        assert not sources or any(not name.startswith("_") for name in vars(module)), path
+
+
+def test_rewrites_by_name():
+    """Names below ``tensor.rewriting`` are those of rewrites, each a `NodeRewriter`."""
+    from phintys.graph.rewriting.basic import NodeRewriter, in2out
+    from phintys.tensor.rewriting.basic import local_cast_cast, register_canonicalize
+    from phintys.tensor.rewriting.math import local_exp_over_1_plus_exp
+
+    assert isinstance(local_cast_cast, NodeRewriter)
+    assert isinstance(local_exp_over_1_plus_exp, NodeRewriter)
+    assert callable(register_canonicalize)
+    assert in2out(local_exp_over_1_plus_exp) is not None
+    with pytest.raises(ImportError):
+        from phintys.tensor.rewriting.math import local_not_there  # noqa: F401

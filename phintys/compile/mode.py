@@ -8,6 +8,7 @@ from phintys.compile.linker import LINKERS, Linker, get_linker
 from phintys.config import config
 from phintys.errors import did_you_mean
 from phintys.rewriting.database import RewriteDatabaseQuery, optdb
+from phintys.saturation import SATURATE
 
 #: name -> selection of rewrites
 OPTIMIZERS: dict[str, RewriteDatabaseQuery] = {
@@ -21,6 +22,7 @@ OPTIMIZERS: dict[str, RewriteDatabaseQuery] = {
     "fast_run": RewriteDatabaseQuery(include=["fast_run"]),
     "fast_run_stable": RewriteDatabaseQuery(include=["fast_run", "stable"], exclude=["inplace"]),
     "fast_compile": RewriteDatabaseQuery(include=["fast_compile"]),
+    "egglog": RewriteDatabaseQuery(include=["fast_run", SATURATE]),
     "stabilize": RewriteDatabaseQuery(include=["fast_run"], exclude=["inplace"]),
     "unsafe": RewriteDatabaseQuery(include=["unsafe"]),
 }
@@ -149,6 +151,7 @@ _DEFINITIONS = {
     "JAX": ("jax", "fast_run"),
     "NUMPY": ("py", "fast_run"),
     "PY": ("py", "fast_run"),
+    "EGGLOG": ("llvm", "egglog"),
 }
 
 
@@ -180,6 +183,13 @@ def get_mode(mode: Any = None) -> Mode:
             raise ValueError(f"There is no mode {name!r}.{hint}")
         found = _named[key] = Mode(*_DEFINITIONS[key])
     return found
+
+
+def __getattr__(name: str) -> Mode:
+    """The predefined modes are attributes of this module."""
+    if name not in _DEFINITIONS:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return get_mode(name)
 
 
 def get_default_mode() -> Mode:

@@ -8,7 +8,7 @@ hash and compare by identity: ``a == b`` is a plain bool.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol
 
 import numpy as np
 
@@ -22,6 +22,19 @@ from phintys.memo import Memo
 #: (``tensor/blockwise.py``), ``as_tensor_variable`` (``tensor/convert.py``), ``known_length`` and
 #: ``known_entries`` (``tensor/static.py``), ``infer_shape`` (``tensor/inferred.py``).
 late_bound: dict[str, Callable[..., Any]] = {}
+
+# Arguments for type checkers, which also know their defaults: `Variable[TensorType, Apply]` is a
+# computed tensor variable, `Apply[Sum]` a node of a sum.
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar
+
+    TypeT = TypeVar("TypeT", default=Any, covariant=True)
+    OwnerT = TypeVar("OwnerT", bound="Apply | None", default="Apply | None", covariant=True)
+    OpT = TypeVar("OpT", default=Any, covariant=True)
+else:
+    from typing import TypeVar
+
+    TypeT, OwnerT, OpT = (TypeVar(name, covariant=True) for name in ("TypeT", "OwnerT", "OpT"))
 
 
 class Node:
@@ -61,7 +74,7 @@ class Node:
         return flatten.deepcopy_node(self, memo)
 
 
-class Variable(Node):
+class Variable(Node, Generic[TypeT, OwnerT]):
     """A symbolic value: an input of a graph, or output ``index`` of its ``owner``.
 
     Variables are usually made by calling a type or an op, not directly.
@@ -85,8 +98,8 @@ class Variable(Node):
     """
 
     __slots__ = ("index", "name", "owner", "type")
-    type: Any
-    owner: Apply | None
+    type: TypeT
+    owner: OwnerT
     index: int | None
     name: str | None
     _auto_names: ClassVar[int] = 0
@@ -94,7 +107,7 @@ class Variable(Node):
     def __init__(
         self,
         type: Any,
-        owner: Apply | None = None,
+        owner: Any = None,
         index: int | None = None,
         name: str | None = None,
     ) -> None:
@@ -310,7 +323,7 @@ class NominalVariable(AtomicVariable):
         return self.name or f"*{self.id}-<{self.type}>"
 
 
-class Apply(Node):
+class Apply(Node, Generic[OpT]):
     """The application of an op to inputs: a node of the graph.
 
     It becomes the ``owner`` of its outputs.
@@ -338,7 +351,7 @@ class Apply(Node):
 
     __slots__ = ("inputs", "op", "outputs")
     __match_args__ = ("op", "inputs", "outputs")
-    op: Any
+    op: OpT
     inputs: list[Variable]
     outputs: list[Variable]
 
@@ -374,7 +387,8 @@ class Apply(Node):
 
     def default_output(self) -> Any:
         """The only output, or the one that ``op.default_output`` selects; else ValueError."""
-        choice = self.op.default_output
+        op: Any = self.op
+        choice = op.default_output
         if choice is None:
             if len(self.outputs) != 1:
                 raise ValueError(
@@ -428,8 +442,9 @@ class Apply(Node):
                 if strict:
                     new[i] = old.type.filter_variable(v)
                 changed = changed or new[i].type != old.type
-        if changed or (self.op._output_type_depends_on_input_value and new != self.inputs):
-            node = self.op.make_node(*new)
+        op: Any = self.op
+        if changed or (op._output_type_depends_on_input_value and new != self.inputs):
+            node = op.make_node(*new)
             node.origin = self.origin
             for fresh, old in zip(node.outputs, self.outputs):
                 fresh.name = old.name

@@ -37,7 +37,7 @@ from phintys.lowering.schedule import Phase, Schedule, schedule
 from phintys.routines.language import PART
 from phintys.scalar import numeric
 from phintys.scalar.conversion import convert_number
-from phintys.scalar.native import DISTRIBUTIONS
+from phintys.scalar.native import DISTRIBUTIONS, OWN_CALLS
 
 _GARBAGE = 0xA5  # the value of each byte of new memory
 
@@ -467,8 +467,8 @@ def scalar_function(inst: Inst) -> Callable[..., Any]:
 def _special_function(name: str) -> Callable[..., Any]:
     from scipy import special  # pyright: ignore[reportMissingTypeStubs]
 
-    if name == "zeta":
-        return numeric.zeta
+    if name in OWN_CALLS:
+        return getattr(numeric, OWN_CALLS[name])
     return getattr(special, {"lgamma": "gammaln", "tgamma": "gamma"}.get(name, name))
 
 

@@ -292,6 +292,11 @@ class RewriteDatabase(ABC):
             self._nested = self._versions, nested
         return self._versions + sum([db.version for db in self._nested[1]])
 
+    def touch(self) -> None:
+        """Declare that something on which the rewrites depend has changed; see `is_own`."""
+        self._fill()
+        self._versions += 1
+
     def mark_own(self) -> None:
         """Declare the present contents to be those of this package; see `is_own`."""
         self._own_version = self.version

@@ -38,7 +38,7 @@ from phintys.rewriting.syntax import Reader, Unreadable, names_in, parsed
 from phintys.rewriting.unify import PatternNode, PatternVar, matches_of_rule, rule_key
 
 #: The senses in which both sides of a rule can be equal.
-Law = Literal["exact", "rounding", "accurate", "finite", "drops_errors"]
+Law = Literal["exact", "rounding", "accurate", "finite", "drops_errors", "normwise"]
 LAWS: dict[Law, str] = {
     "exact": "The same bits. Every NaN is equal to every other.",
     "rounding": "Equal up to rounding and the signs of zeros, where no intermediate result, of "
@@ -49,6 +49,9 @@ LAWS: dict[Law, str] = {
     "finite": "As rounding, where all inputs, and all intermediate results of the left side, are "
     "finite.",
     "drops_errors": "As rounding, where the left side raises no error.",
+    "normwise": "Equal up to rounding of the matrices, relative to the largest elements and to the "
+    "condition of the problem, where the left side raises no error, and its inputs and "
+    "intermediate results are finite.",
 }
 
 

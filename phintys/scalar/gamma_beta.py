@@ -55,7 +55,7 @@ tri_gamma = special(
     "tri_gamma",
     "Second derivative of gammaln.",
     function=_FUNCTIONS + "tri_gamma",
-    native=lambda n, x: n.call("zeta", n.const(2, x), x),
+    native=call("trigamma"),
     d=lambda m, x, y: m.polygamma(2, x),
     domain=_POSITIVE,
     decreasing=True,

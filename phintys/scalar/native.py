@@ -157,8 +157,10 @@ SCIPY_CALLS = {
     "jv": 2, "iv": 2, "ive": 2, "kv": 2, "kve": 2, "gammainc": 2, "gammaincc": 2,
     "gammaincinv": 2, "gammainccinv": 2, "owens_t": 2, "zeta": 2, "poch": 2, "beta": 2, "betaln": 2,
     "y0": 1, "y1": 1, "yv": 2, "dawsn": 1, "exp1": 1, "expi": 1, "spence": 1, "entr": 1,
-    "rel_entr": 2, "kl_div": 2, "betainc": 3, "betaincinv": 3, "hyp2f1": 4,
+    "rel_entr": 2, "kl_div": 2, "betainc": 3, "betaincinv": 3, "hyp2f1": 4, "trigamma": 1,
 }  # fmt: skip
+#: Those of them that ``cython_special`` lacks, and the functions of `scalar.numeric` that they are.
+OWN_CALLS = {"zeta": "zeta", "trigamma": "tri_gamma"}
 
 #: Functions that draw one random number, for `Draw` steps: dtypes of the result and of the
 #: parameters.  They are C functions of NumPy (`phintys.bitgen`), whose first argument is the state.

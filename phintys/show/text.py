@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import IO, Any
 
+from phintys.assumptions import AssumptionFeature, summarize_assumptions
 from phintys.graph.fgraph import FunctionGraph
 from phintys.graph.op import HasMultipleInnerGraph
 from phintys.graph.variable import Apply, Constant, NominalVariable, Variable, late_bound
@@ -27,6 +28,7 @@ class _Printer:
     stop_on_name: bool
     print_destroy_map: bool
     print_view_map: bool
+    assumptions: AssumptionFeature | None
     used_ids: dict[Any, str]
     done: dict[Any, str]
     order: dict[Apply, int] = field(default_factory=dict)
@@ -98,7 +100,12 @@ class _Printer:
             text += f" {self.order[node]}"
         if v in self.updates and level == 1:
             text += f" (updates {self.updates[v]})"
-        return text
+        return text + self._known(v)
+
+    def _known(self, v: Variable) -> str:
+        """What is known of a variable, if that is printed."""
+        said = summarize_assumptions(self.assumptions, v) if self.assumptions else ""
+        return f" a={said}" if said else ""
 
     def _leaf(self, v: Variable) -> str:
         if v.name is not None:
@@ -110,7 +117,7 @@ class _Printer:
         text += self._ident(v)
         if self.print_type and (v.name is not None or isinstance(v, Constant)):
             text += f" <{v.type}>"
-        return text
+        return text + self._known(v)
 
     def _ident(self, item: Any) -> str:
         name = self._id(item)
@@ -159,6 +166,7 @@ def dprint(
     print_memory_map: bool = False,
     print_fgraph_inputs: bool = False,
     print_inner_graphs: bool = True,
+    print_assumptions: bool = False,
     **kwargs: Any,
 ) -> Any:
     """Print graphs as trees: one line per node, its inputs indented below it.
@@ -187,6 +195,8 @@ def dprint(
         list the inputs of FunctionGraphs
     print_inner_graphs
         also print the graphs inside ops, each once, below the others
+    print_assumptions
+        add what is known of variables, such as ``a={sym}`` of a symmetric matrix
     print_storage, print_op_info, kwargs
         accepted for compatibility
 
@@ -219,6 +229,7 @@ def dprint(
         stop_on_name,
         print_destroy_map or print_memory_map,
         print_view_map or print_memory_map,
+        AssumptionFeature() if print_assumptions else None,
         {} if used_ids is None else used_ids,
         {} if done is None else done,
     )

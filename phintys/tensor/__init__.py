@@ -18,7 +18,7 @@ from phintys.graph.shared import register_later
 from phintys.graph.variable import Constant, Variable
 
 from phintys.tensor.scalar_functions import *  # isort: skip  (first: later modules refine some)
-from phintys.tensor import linalg
+from phintys.tensor import linalg, nnet, signal
 from phintys.tensor.axes import *
 from phintys.tensor.basic import tensor_copy, transfer
 from phintys.tensor.blockwise import *
@@ -28,6 +28,7 @@ from phintys.tensor.creation import *
 from phintys.tensor.cumulative import *
 from phintys.tensor.diagonal import *
 from phintys.tensor.dot import *
+from phintys.tensor.einsum import einsum
 from phintys.tensor.elemwise import cast, dimshuffle
 from phintys.tensor.fill_diagonal import *
 from phintys.tensor.grids import *
@@ -52,6 +53,7 @@ from phintys.tensor.sort import *
 from phintys.tensor.special import *
 from phintys.tensor.static import *
 from phintys.tensor.statistics import *
+from phintys.tensor.tensordot import *
 from phintys.tensor.type import TensorType
 from phintys.tensor.type_constructors import *
 from phintys.tensor.type_constructors import CONSTRUCTORS

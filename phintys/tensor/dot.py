@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import reduce
+from typing import NamedTuple
 
 import numpy as np
 
-from phintys.errors import ShapeError
 from phintys.graph.builder import Builder, V
 from phintys.graph.op import Op, Storage
 from phintys.graph.shapes import Shape, ShapeContext
 from phintys.graph.type import DisconnectedType
 from phintys.graph.variable import Apply, Variable
 from phintys.scalar import dtypes
-from phintys.tensor.aliases import Arrays, Axes, DTypeLike, TensorLike
+from phintys.tensor.aliases import Arrays, DTypeLike, TensorLike
 from phintys.tensor.blockwise import Blockwise
 from phintys.tensor.convert import as_tensor_variable
 from phintys.tensor.elemwise import (
@@ -23,10 +22,9 @@ from phintys.tensor.elemwise import (
     dimshuffle,
     functions,
     match_dtype,
-    one,
 )
 from phintys.tensor.reshape import flatten, reshape
-from phintys.tensor.shape import length, normalize_axis_tuple
+from phintys.tensor.shape import length, product, specify_shape
 from phintys.tensor.type import typed_node
 from phintys.tensor.variable import Tensors, TensorVariable
 
@@ -37,7 +35,6 @@ __all__ = [
     "matmul",
     "matvec",
     "outer",
-    "tensordot",
     "vecdot",
     "vecmat",
 ]
@@ -156,7 +153,11 @@ PRODUCTS = {
 
 
 def _product(
-    x1: TensorLike, x2: TensorLike, ranks: tuple[int, int], name: str, dtype: DTypeLike | None
+    x1: TensorLike,
+    x2: TensorLike,
+    ranks: tuple[int, int],
+    name: str = "product",
+    dtype: DTypeLike | None = None,
 ) -> TensorVariable:
     """A product over the last axes; it is `Dot` if there are no batch axes."""
     x1, x2 = as_tensor_variable(x1), as_tensor_variable(x2)
@@ -184,7 +185,8 @@ def dot(l: TensorLike, r: TensorLike) -> TensorVariable:  # noqa: E741
     if l.type.ndim == 0 or r.type.ndim == 0:
         return functions.mul(l, r)
     if l.type.ndim > 2 or r.type.ndim > 2:
-        return tensordot(l, r, [[-1], [max(r.type.ndim - 2, 0)]])
+        summed = Pairs((l.type.ndim - 1,), (max(r.type.ndim - 2, 0),))
+        return contracted(l, r, Pairs((), ()), summed)
     return _dot(l, r)
 
 
@@ -272,60 +274,57 @@ def batched_dot(a: TensorLike, b: TensorLike) -> TensorVariable:
     return PRODUCTS[ranks](a, b)
 
 
-def tensordot(a: TensorLike, b: TensorLike, axes: int | Sequence[Axes] = 2) -> TensorVariable:
-    """The sum of products over pairs of axes, as ``numpy.tensordot``.
+# ------------------------------------------------------------------- sums over pairs of axes
 
-    Parameters
-    ----------
-    a, b : tensors
-    axes : the axes of ``a`` and those of ``b``, in pairs; or a number n: the last n axes of ``a``
-        and the first n of ``b``
 
-    ValueError if the axes do not pair up, ShapeError if their lengths are known to differ.
+class Pairs(NamedTuple):
+    """Axes of two tensors in pairs: those of the first and those of the second."""
 
-    >>> import phintys.tensor as pt
-    >>> pt.tensordot(pt.ones((2, 3, 4)), pt.ones((4, 3, 5)), axes=[[1, 2], [1, 0]]).type.shape
-    (2, 5)
+    left: Sequence[int]
+    right: Sequence[int]
+
+
+def contracted(a: TensorVariable, b: TensorVariable, batch: Pairs, summed: Pairs) -> TensorVariable:
+    """The products over the pairs of axes ``batch``, summed over the pairs ``summed``.
+
+    The axes of the result are those of ``batch``, the others of ``a``, the others of ``b``.
     """
-    a, b = as_tensor_variable(a), as_tensor_variable(b)
-    left, right = _contracted(a, b, axes)
-    free_a = [k for k in range(a.type.ndim) if k not in left]
-    free_b = [k for k in range(b.type.ndim) if k not in right]
-    x = _as_matrix(a, free_a, left)
-    y = _as_matrix(b, right, free_b)
-    out = _dot(x, y)
-    lengths = [*(length(a, k) for k in free_a), *(length(b, k) for k in free_b)]
-    if len(free_a) == len(free_b) == 1:
+    free_a = [k for k in range(a.type.ndim) if k not in {*batch.left, *summed.left}]
+    free_b = [k for k in range(b.type.ndim) if k not in {*batch.right, *summed.right}]
+    if not summed.left:
+        x = dimshuffle(a, [*batch.left, *free_a, *["x"] * len(free_b)])
+        return functions.mul(x, dimshuffle(b, [*batch.right, *["x"] * len(free_a), *free_b]))
+    b = _of_equal_lengths(a, b, summed)
+    x = _grouped(a, batch.left, free_a, summed.left)
+    y = _grouped(b, batch.right, summed.right, free_b)
+    out = _product(x, y, (1 + bool(free_a), 1 + bool(free_b)))
+    if len(free_a) < 2 and len(free_b) < 2:
         return out
+    lengths = [length(out, k) for k in range(len(batch.left))]
+    lengths += [length(v, k) for v, free in ((a, free_a), (b, free_b)) for k in free]
     return reshape(out, lengths, ndim=len(lengths))
 
 
-def _contracted(
-    a: TensorVariable, b: TensorVariable, axes: int | Sequence[Axes]
-) -> tuple[list[int], list[int]]:
-    if isinstance(axes, int | np.integer):
-        n = int(axes)
-        if not 0 <= n <= min(a.type.ndim, b.type.ndim):
-            raise ValueError(f"Cannot sum over {n} axes of {a} ({a.type}) and {b} ({b.type}).")
-        axes = [range(a.type.ndim - n, a.type.ndim), range(n)]
-    if len(axes) != 2:
-        raise ValueError(f"axes are a number or two lists of axes, not {axes}.")
-    left, right = (list(normalize_axis_tuple(k, x.type.ndim)) for k, x in zip(axes, (a, b)))
-    if len(left) != len(right):
-        raise ValueError(f"tensordot needs as many axes of {a} as of {b}: {axes}.")
-    for i, j in zip(left, right):
-        n, m = a.type.shape[i], b.type.shape[j]
-        if n is not None and m is not None and n != m:
-            raise ShapeError(f"Axis {i} of {a} has length {n}, axis {j} of {b} length {m}.")
-    return left, right
+def _of_equal_lengths(a: TensorVariable, b: TensorVariable, pairs: Pairs) -> TensorVariable:
+    """``b``; where several axes become one, with a check that the lengths of each pair are equal.
+
+    The product compares one pair by itself, and of several only the products of their lengths.
+    """
+    if len(pairs.left) < 2:
+        return b
+    asserted: list[TensorVariable | int | None] = [None] * b.type.ndim
+    for i, j in zip(pairs.left, pairs.right):
+        if a.type.shape[i] is None or b.type.shape[j] is None:
+            known = a.type.shape[i]
+            asserted[j] = length(a, i) if known is None else known
+    return b if asserted.count(None) == len(asserted) else specify_shape(b, asserted)
 
 
-def _as_matrix(x: TensorVariable, rows: Sequence[int], columns: Sequence[int]) -> TensorVariable:
-    """``x`` with some axes flattened into rows and the others into columns."""
-    order = dimshuffle(x, [*rows, *columns])
-    if len(rows) == len(columns) == 1:
-        return order
-    sizes = [
-        reduce(functions.mul, (length(x, k) for k in group), one()) for group in (rows, columns)
-    ]
-    return reshape(order, sizes, ndim=2)
+def _grouped(x: TensorVariable, batch: Sequence[int], *groups: Sequence[int]) -> TensorVariable:
+    """``x`` with the axes ``batch`` first, then each group as one axis; none if it is empty."""
+    out = dimshuffle(x, [*batch, *(k for group in groups for k in group)])
+    if all(len(group) < 2 for group in groups):
+        return out
+    lengths = [length(x, k) for k in batch]
+    lengths += [product([length(x, k) for k in group]) for group in groups if group]
+    return reshape(out, lengths, ndim=len(lengths))

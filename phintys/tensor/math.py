@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from phintys.scalar import dtypes
-from phintys.tensor import dot, quantiles, statistics
+from phintys.tensor import dot, quantiles, statistics, tensordot
 from phintys.tensor import reduce as reductions
 from phintys.tensor.aliases import TensorLike
 from phintys.tensor.convert import as_tensor_variable
@@ -186,7 +186,8 @@ def where(
 _ELSEWHERE: dict[str, Any] = {
     name: module
     for module, names in (
-        (dot, "Dot dense_dot dot matmul matvec outer tensordot vecdot vecmat"),
+        (dot, "Dot dense_dot dot matmul matvec outer vecdot vecmat"),
+        (tensordot, "tensordot"),
         (quantiles, "cov median"),
         (statistics, "mean ptp std var"),
         (

@@ -33,11 +33,11 @@ __all__ = [
     "cumprod",
     "cumsum",
     "dstack",
+    "einsum",
     "fliplr",
     "flipud",
     "full_like",
     "hstack",
-    "inner",
     "iscomplex",
     "iscomplexobj",
     "isreal",
@@ -209,12 +209,9 @@ def _as_total(a: Any, dtype: Any) -> Any:
     return cast(a, dtypes.total_of(a.type.dtype) if dtype is None else dtype)
 
 
-def inner(a: Any, b: Any) -> Any:
-    """The sum of products over the last axes."""
-    a, b = as_tensor_variable(a), as_tensor_variable(b)
-    if not a.type.ndim or not b.type.ndim:
-        return functions.mul(a, b)
-    return pt.tensordot(a, b, ([-1], [-1]))
+def einsum(*operands: Any, optimize: Any = False) -> Any:
+    """Sums of products; their order is decided here also without ``optimize``."""
+    return pt.einsum(*operands, optimize=optimize or None)
 
 
 def vdot(a: Any, b: Any) -> Any:

@@ -66,4 +66,7 @@ def svd(
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     **{name: getattr(linalg, name) for name in linalg.__all__},
     **{"eigh": eigh, "eigvalsh": eigvalsh, "norm": norm, "qr": qr, "svd": svd},
+    "multi_dot": pt.linalg.multi_dot,
+    "tensorinv": pt.linalg.tensorinv,
+    "tensorsolve": pt.linalg.tensorsolve,
 }

@@ -235,7 +235,8 @@ def function_table() -> dict[str, _Function]:
 SAME_NAME = (
     "all", "allclose", "any", "argmax", "argmin", "argsort", "bincount", "broadcast_arrays",
     "broadcast_to", "choose", "compress", "cov", "diag", "diagonal", "diff",
-    "dot", "empty_like", "expand_dims", "flatnonzero", "flip", "geomspace", "histogram", "interp",
+    "dot", "empty_like", "expand_dims", "flatnonzero", "flip", "geomspace", "histogram", "inner",
+    "interp",
     "isclose", "isneginf", "isposinf", "ix_", "linspace", "logspace", "matrix_transpose", "max",
     "mean", "median", "meshgrid", "min", "moveaxis", "nan_to_num", "nonzero", "ones_like", "outer",
     "pad", "percentile", "prod", "ptp", "quantile", "ravel", "ravel_multi_index", "repeat",

@@ -7,12 +7,14 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
+import fuzz_matrices  # noqa: F401  registers drawers
 import fuzz_search  # noqa: F401  registers drawers
 import fuzz_structured as structured
 import numpy as np
 from fuzz_draw import Drawer, Failing, Item, Unfit
 from fuzz_functions import (
     COMMON,
+    DRAWN,
     OUT,
     SLOW,
     Text,
@@ -32,8 +34,9 @@ REDUCTIONS = "sum prod max min any all mean var std argmax argmin sum max argmax
 VIEWS = "dimshuffle transpose expand_dims squeeze swapaxes diagonal flip reshape reshape".split()
 CREATION = "alloc full zeros ones arange eye tri zeros_like ones_like full_like shape".split()
 JOINS = "concatenate join stack split tile repeat roll broadcast_to".split()
-PRODUCTS = "dot dot matmul matvec vecmat vecdot batched_dot tensordot outer".split()
-PRODUCTS += [f"linalg.{f}" for f in ("cholesky", "eigvalsh", "qr", "solve_triangular", "svd")]
+PRODUCTS = "dot dot matmul matvec vecmat vecdot batched_dot tensordot outer inner einsum".split()
+PRODUCTS += ["linalg.cholesky", "linalg.solve_triangular"]
+MATRICES = [n for n in public_functions() if n.startswith("linalg.") and n in DRAWN]
 ROWS = "softmax log_softmax logsumexp sort argsort cumsum cumprod take take_along_axis".split()
 
 
@@ -59,6 +62,7 @@ FAMILIES: list[tuple[int, Any]] = [
     (6, lambda g: draw_public(g, g.choice(CREATION))),
     (7, lambda g: draw_public(g, g.choice(JOINS))),
     (5, lambda g: draw_public(g, g.choice(PRODUCTS))),
+    (1, lambda g: draw_public(g, g.choice(MATRICES))),
     (6, lambda g: draw_public(g, g.choice(ROWS))),
     (6, lambda g: draw_public(g, g.choice(_all_public()))),
     (2, lambda g: draw_public(g, f"random.{g.choice(sorted(DISTRIBUTIONS))}")),

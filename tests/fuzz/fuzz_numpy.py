@@ -17,8 +17,8 @@ import numpy as np
 
 _SAME = """sum prod max min any all mean var std argmax argmin cumsum cumprod concatenate stack
 repeat roll reshape transpose swapaxes moveaxis expand_dims squeeze dot matmul tensordot outer
-eye zeros ones full zeros_like ones_like full_like sort diag diagonal trace tril triu tri
-take_along_axis compress where broadcast_to flip diff ptp ravel atleast_1d clip isclose
+inner einsum eye zeros ones full zeros_like ones_like full_like sort diag diagonal trace tril triu
+tri take_along_axis compress where broadcast_to flip diff ptp ravel atleast_1d clip isclose
 allclose linspace geomspace logspace nan_to_num isposinf isneginf flatnonzero
 exp log sqrt sin cos tanh floor ceil trunc abs sign isnan isinf isfinite
 logical_and logical_or logical_not equal not_equal less greater less_equal greater_equal

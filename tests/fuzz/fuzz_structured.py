@@ -265,7 +265,7 @@ def _dot(g: Drawer, name: str) -> Text:
     return f"pt.{name}({x.name}, {y.name})"
 
 
-@draws("matvec", "vecmat", "vecdot", "batched_dot", "tensordot", "outer")
+@draws("matvec", "vecmat", "vecdot", "batched_dot", "tensordot", "outer", "inner", "einsum")
 def _products(g: Drawer, name: str) -> Text:
     dtype = g.choice(("float64", "float32", "int64"))
     b, n, m, p = (g.size() for _ in range(4))
@@ -278,10 +278,15 @@ def _products(g: Drawer, name: str) -> Text:
         "batched_dot": ((b, n, m), (b, m, p)),
         "tensordot": ((n, m, p), (m, p, b)),
         "outer": ((n,), (m,)),
+        "inner": ((n, m), (p, m)),
+        "einsum": ((n, m, p), (m, p, b)),
     }[name]
     x, y = (g.item(lambda i, s=s: i.shape == s, make=lambda s=s: g.input(dtype, s)) for s in shapes)
     if name == "tensordot" and g.chance(0.5):
         return f"pt.tensordot({x.name}, {y.name}, axes=[[2, 1], [1, 0]])"
+    if name == "einsum":
+        subscripts = g.choice(("abc,bcd->da", "abc,bcd->d", "abc,bcd->ac", "...c,bcd->...bd"))
+        return f"pt.einsum({subscripts!r}, {x.name}, {y.name})"
     return f"pt.{name}({x.name}, {y.name})"
 
 
@@ -463,22 +468,13 @@ def _sort(g: Drawer, name: str) -> Text:
 
 @draws("linalg.cholesky")
 def _cholesky(g: Drawer, name: str) -> Text:
-    a, _ = _positive(g)
+    a, _ = positive(g)
     return f"pt.linalg.cholesky({a}, lower={g.chance(0.5)})"
-
-
-@draws("linalg.eigvalsh", "linalg.svd", "linalg.qr")
-def _decomposition(g: Drawer, name: str) -> Text:
-    """Results that do not depend on signs, and are accurate for close values."""
-    a, _ = _positive(g)
-    flags = {"eigvalsh": f"lower={g.chance(0.5)}", "svd": "compute_uv=False", "qr": "mode='r'"}
-    found = f"pt.{name}({a}, {flags[name.partition('.')[2]]})"
-    return f"pt.abs({found})" if name == "linalg.qr" else found
 
 
 @draws("linalg.solve_triangular")
 def _solve_triangular(g: Drawer, name: str) -> Text:
-    a, n = _positive(g)
+    a, n = positive(g)
     b = g.like((n,) if g.chance(0.4) else (n, g.size()))
     if not b.ndim or b.shape[0] != n:
         return None
@@ -486,7 +482,7 @@ def _solve_triangular(g: Drawer, name: str) -> Text:
     return f"pt.linalg.solve_triangular({a}, pt.tanh({b.name}), {flags})"
 
 
-def _positive(g: Drawer) -> tuple[str, int]:
+def positive(g: Drawer) -> tuple[str, int]:
     """Text of positive definite matrices, well conditioned and of moderate numbers; their size."""
     x = g.item(least=2)
     y, n = f"pt.tanh({x.name})", x.shape[-2]

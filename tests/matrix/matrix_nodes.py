@@ -10,24 +10,35 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any
 
+import matrix_signal
 import numpy as np
 from matrix_structured import columns
 
 import phintys.tensor as pt
+from phintys.assumptions import assume
 from phintys.gradient import barriers
 from phintys.graph.op import Op
 from phintys.graph.perform import run_node
 from phintys.graph.traversal import graph_inputs, io_toposort
 from phintys.graph.variable import Apply, Constant
 from phintys.scalar.op import TABLE, ScalarOp
-from phintys.tensor import blas, fourier, reduce
+from phintys.tensor import blas, fourier, linalg, reduce
 from phintys.tensor.cumulative import CumOp
 from phintys.tensor.lengths import checked_lengths
+from phintys.tensor.linalg.constructors import BlockDiagonal
 from phintys.tensor.linalg.decomposition.cholesky import Cholesky
 from phintys.tensor.linalg.decomposition.cholesky_pullback import CholeskyPullback
 from phintys.tensor.linalg.decomposition.eigen import Eig, Eigh, Eigvalsh
 from phintys.tensor.linalg.decomposition.qr import QR
 from phintys.tensor.linalg.decomposition.svd import SVD
+from phintys.tensor.linalg.equations import (
+    TRSYL,
+    SolveBilinearDiscreteLyapunov,
+    SolveSylvester,
+)
+from phintys.tensor.linalg.matrix_functions import Expm, Logm, Sqrtm
+from phintys.tensor.linalg.products import KroneckerProduct
+from phintys.tensor.linalg.riccati import SolveContinuousARE, SolveDiscreteARE
 from phintys.tensor.linalg.solvers.triangular import SolveTriangular
 from phintys.tensor.nonzero import some_true
 from phintys.tensor.others import ProdOthers
@@ -41,7 +52,9 @@ from phintys.tensor.type_other import SliceParts, make_slice
 #: classes without instances
 BASES = """
     _Positions _Order _Exponentials FixedOpCAReduce _SameDtype _Extreme _Logical BlasOp AddingOp
-    ViewOp RandomVariable SolveBase IndexOp MatrixOp _Hermitian InnerGraphOp RNGConsumerOp Op Output
+    ViewOp RandomVariable SolveBase IndexOp MatrixOp InnerGraphOp RNGConsumerOp Op Output
+    BaseBlockDiagonal MatrixEquation MatrixFunction RiccatiEquation AbstractConvolveNd BaseCorrMM
+    _Hermitian
 """
 
 
@@ -71,7 +84,7 @@ MORE = {
     ],
     "barriers": lambda x, v, n: [
         *(getattr(barriers, f)(x) for f in ("disconnected_grad", "zero_grad", "undefined_grad")),
-        *(barriers.grad_clip(x, -1, 1), barriers.grad_scale(x, 2)),
+        *(barriers.grad_clip(x, -1, 1), barriers.grad_scale(x, 2), assume(x, symmetric=False)),
     ],
     "slices": lambda x, v, n: [x[n:], x[::n, 1:-1], v[-n:n:-1], x[:, 1], v[:: -n]],
     "reshape": lambda x, v, n: [x.reshape((-1,)), x.reshape((x.shape[1], -1)), v.reshape((1, -1))],
@@ -92,6 +105,14 @@ MORE = {
         *(*SVD()(x.T @ x), *SVD(full_matrices=False)(x), SVD(compute_uv=False)(x.T)),
         *(*Eigh()(x.T @ x), *Eigh(lower=False)(x.T @ x, x.T @ x + 2 * pt.eye(4))),
         *(Eigvalsh()(x.T @ x), *Eig()(x[:3, :3])),
+    ],
+    "functions of matrices": lambda x, v, n: [
+        *(BlockDiagonal(3)(x, x.T, x), KroneckerProduct()(x, x.T), Expm()(x.T @ x)),
+    ],
+    "equations of matrices": lambda x, v, n: [
+        TRSYL()(pt.triu(x[:2, :2] + 3), x[3:4, :1] + 1, x[:2, :1]),
+        SolveSylvester()(x @ x.T, x.T @ x + 1, x),
+        SolveBilinearDiscreteLyapunov()(x.T @ x / 99, x.T @ x),
     ],
     "draws": lambda x, v, n: [
         pt.random.normal(x, pt.exp(v), rng=np.random.default_rng(1)),
@@ -122,6 +143,7 @@ MORE = {
 RNG = np.random.default_rng(0)
 V, W, M, N, C = (RNG.uniform(0.3, 2, s) for s in ((4,), (4,), (3, 4), (4, 2), (2, 3, 4)))
 ROW, S = RNG.uniform(0.3, 2, (1, 4)), np.array(0.7)
+M2 = RNG.normal(size=(6, 4))
 INDEX, MASK = np.array([[2, 0], [1, 2]]), np.array([True, False, True])
 ORDERS = np.array([[2, 0, 1], [1, 2, 0]])
 
@@ -206,6 +228,7 @@ SMOOTH = {
     "Dot": (lambda x, y: pt.dot(x, y), [M, N]),
     "Dot of vectors": (lambda x, y: pt.dot(x, y), [V, W]),
     "Blockwise": (lambda x, y: pt.matmul(x, y), [C, N]),
+    "Einsum": (lambda x, y, z: pt.einsum("ij,...kj,kj->i...", x, y, z), [M, C, M]),
     "Cholesky": (lambda x: Cholesky()(pt.dot(x, pt.conj(x.T))), [M]),
     "CholeskyPullback": (lambda x, g: CholeskyPullback()(pt.dot(x, x.T), g), [M, M[:, :3]]),
     "SolveTriangular": (
@@ -217,6 +240,73 @@ SMOOTH = {
     "Eigh": (lambda x: pt.join(0, *(y.ravel() for y in Eigh()(pt.dot(x, x.T)))), [M]),
     "Eigvalsh": (lambda x: Eigvalsh()(pt.dot(x, x.T)), [M]),
     "Eig": (lambda x: pt.real(Eig()(pt.dot(x, x.T))[0]), [M]),
+    **{
+        f"LU of {m} rows, {flags}": (
+            lambda x, flags=flags: pt.dot(*(y**2 for y in linalg.LU(**flags)(x)[-2:])),
+            [M2[:m]],
+        )
+        for m, flags in ((3, {}), (4, {"p_indices": True}), (6, {"permute_l": True}))
+    },
+    "LUFactor, PivotToPermutations": (
+        lambda x: x[linalg.PivotToPermutations()((f := linalg.LUFactor()(x))[1])] * f[0],
+        [M2[:4]],
+    ),
+    **{
+        f"LUSolve, {t}": (
+            lambda a, b, t=t: linalg.LUSolve(b_ndim=2, transposed=t)(*linalg.LUFactor()(a), b),
+            [M2[:4], N],
+        )
+        for t in (False, True)
+    },
+    **{
+        f"Solve {kind}": (
+            lambda x, b, flags={"assume_a": kind, "lower": lower}: linalg.Solve(b_ndim=2, **flags)(
+                pt.dot(x, pt.conj(x.T)), b
+            ),
+            [M2[:4], N],
+        )
+        for kind, lower in zip("gen sym her pos tridiagonal diagonal".split(), [False, True] * 3)
+    },
+    "Solve, vector": (lambda a, b: linalg.Solve(b_ndim=1)(a, b), [M2[:4], V]),
+    "CholeskySolve, lower": (
+        lambda a, b: linalg.CholeskySolve(lower=True, b_ndim=1)(a, b),
+        [M2[:4], V],
+    ),
+    "CholeskySolve": (lambda a, b: linalg.CholeskySolve(b_ndim=2)(a, b), [M2[:4], N]),
+    "MatrixInverse": (lambda x: linalg.MatrixInverse()(x), [M2[:4]]),
+    "Det": (lambda x: linalg.Det()(x), [M2[:4]]),
+    "SLogDet": (lambda x: linalg.SLogDet()(x)[0] * linalg.SLogDet()(x)[1], [M2[:4]]),
+    "LUFactorTridiagonal, SolveLUFactorTridiagonal": (
+        lambda x, b: sum(
+            linalg.SolveLUFactorTridiagonal(2, t)(
+                *linalg.LUFactorTridiagonal()(*(pt.diagonal(x, k) for k in (-1, 0, 1))), b
+            )
+            for t in (False, True)
+        ),
+        [M2[:4], N],
+    ),
+    "BlockDiagonal": (lambda x, y: BlockDiagonal(2)(x, y), [M, N]),
+    "KroneckerProduct": (lambda x, y: KroneckerProduct()(x, y), [M, N]),
+    "Expm": (lambda x: Expm()(x), [M[:, :3]]),
+    "Logm": (lambda x: Logm()(x @ pt.conj(x.T)), [M[:2]]),
+    "Sqrtm": (lambda x: Sqrtm()(x @ pt.conj(x.T)), [M]),
+    "SolveSylvester": (lambda a, b, c: SolveSylvester()(a, b, c), [M[:, :3], M[:2, 2:], M[:, :2]]),
+    "TRSYL": (
+        lambda a, b, c: TRSYL()(pt.triu(a), b, c),
+        [M[:2, :2], M[:1, 2:3], M[:2, :1]],
+    ),
+    "SolveBilinearDiscreteLyapunov": (
+        lambda a, q: SolveBilinearDiscreteLyapunov()(a / 9, q),
+        [M[:, :3], M[:, 1:]],
+    ),
+    "SolveDiscreteARE": (
+        lambda a, b, q, r: SolveDiscreteARE()(a / 3, b, q + pt.eye(3), r + pt.eye(2)),
+        [M[:, :3], M[:, :2], M[:, :3] / 9, M[:2, 2:] / 9],
+    ),
+    "SolveContinuousARE": (
+        lambda a, b, q, r: SolveContinuousARE()(a / 3, b, q + pt.eye(3), r + pt.eye(2)),
+        [M[:, :3], M[:, :2], M[:, :3] / 9, M[:2, 2:] / 9],
+    ),
     "Softmax": (lambda x: pt.softmax(x, axis=-1), [M]),
     "LogSoftmax": (lambda x: pt.log_softmax(x, axis=0), [M]),
     "LogSumExp": (lambda x: pt.logsumexp(x, axis=1), [M]),
@@ -227,11 +317,13 @@ SMOOTH = {
     "Dot22Scalar": (lambda x, y: blas._dot22scalar(x, y, 0.5), [M, N]),
     "BatchedDot": (lambda x, y: pt.batched_dot(x, y), [C, C.transpose(0, 2, 1)]),
     "GradScale": (lambda x: barriers.grad_scale(x, 1.0), [V]),
+    "SpecifyAssumptions": (lambda x: assume(x, diagonal=False), [M]),
     "tril": (lambda x: pt.tril(x), [M]),
     "tile": (lambda x: pt.tile(x, (2, 1)), [M]),
     "roll": (lambda x: pt.roll(x, 1, axis=1), [M]),
     "where": (lambda x, y: pt.where(x > 1, x * y, y), [V, W]),
 }
+SMOOTH |= matrix_signal.SMOOTH
 
 
 def package_ops() -> dict[str, type[Op]]:

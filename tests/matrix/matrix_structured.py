@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import matrix_functions
+import matrix_matrices
+import matrix_signal
 import numpy as np
 from matrix_cells import Column
 from matrix_lines import ANY, AT, FLOATS, KINDS, NUMBERS, REALS, Line, column
@@ -57,7 +59,7 @@ def _linear_algebra() -> list[Line]:
         lambda m, x: _decompositions(x, positive(m, x)),
         **{**common, "dtypes": ("float64",)},
     )
-    return [*lines, pullback, factors]
+    return [*lines, pullback, factors, *_elimination(positive)]
 
 
 def _decompositions(x: Any, positive: Any) -> Any:
@@ -68,6 +70,46 @@ def _decompositions(x: Any, positive: Any) -> Any:
     found = [q @ r, order, (u * s * s) @ vt, w, (v * w) @ v.T, pt.linalg.eigvalsh(positive)]
     found += [pt.sort(pt.real(pt.linalg.eig(positive)[0]))]
     return pt.join(0, *(pt.cast(y.ravel(), "float64") for y in found))
+
+
+def _elimination(positive: Any) -> list[Line]:
+    """Factors of other matrices, and what follows from them."""
+    linalg = pt.linalg
+
+    def factors(m: Any, x: Any) -> Any:
+        order, *rest = linalg.lu(positive(m, x), p_indices=True)
+        return m.concatenate([*linalg.lu(positive(m, x)), *rest, order[:, None]], axis=1)
+
+    def factored(m: Any, x: Any, y: Any) -> Any:
+        factors = linalg.lu_factor(positive(m, x))
+        order = linalg.pivot_to_permutation(factors[1])
+        return linalg.lu_solve(factors, y, b_ndim=2) + m.expand_dims(order, -1)
+
+    def solutions(m: Any, x: Any, y: Any) -> Any:
+        kinds = ("gen", "sym", "her", "pos", "tridiagonal", "diagonal")
+        return sum(linalg.solve(positive(m, x), y, assume_a=k, b_ndim=2) for k in kinds)
+
+    def tridiagonal(m: Any, x: Any, y: Any) -> Any:
+        factors = linalg.tridiagonal_lu_factor(positive(m, x))
+        return linalg.tridiagonal_lu_solve(factors, y, b_ndim=2)
+
+    def determinants(m: Any, x: Any) -> Any:
+        x = positive(m, x)
+        sign, logarithm = linalg.slogdet(x)
+        return linalg.inv(x) * m.expand_dims(linalg.det(x) + sign * logarithm, (-1, -2))
+
+    def cho_solve(m: Any, x: Any, y: Any) -> Any:
+        return linalg.cho_solve((positive(m, x), True), y, b_ndim=2)
+
+    common = {"numpy": None, "special": False, "kinds": ("contiguous",), "dtypes": ("float64",)}
+    return [
+        Line("linear algebra", "lu", "nm", factors, **common),
+        Line("linear algebra", "lu_factor, lu_solve", "pnm nk", factored, **common),
+        Line("linear algebra", "solve", "nm nk", solutions, **common),
+        Line("linear algebra", "tridiagonal", "nm nk", tridiagonal, **common),
+        Line("linear algebra", "inv, det, slogdet", "pnm", determinants, **common),
+        Line("linear algebra", "cho_solve", "nm nk", cho_solve, **common),
+    ]
 
 
 def _reductions() -> list[Line]:
@@ -430,6 +472,42 @@ PRODUCTS = [
         dtypes=NO_HALF,
         special=False,
     ),
+    Line(
+        "product",
+        "batched_tensordot",
+        "pnm pmn",
+        lambda m, x, y: pt.batched_tensordot(x, y, [[1, 2], [2, 1]]),
+        numpy=lambda x, y: np.einsum("pnm,pmn->p", x, y),
+        dtypes=("float64",),
+        kinds=("strided",),
+        special=False,
+    ),
+    Line(
+        "product",
+        "inner",
+        "nm km",
+        lambda m, x, y: m.inner(x, y),
+        dtypes=("float32",),
+        kinds=("contiguous",),
+        special=False,
+    ),
+    Line(
+        "product",
+        "einsum",
+        "npm mpk pk",
+        lambda m, x, y, z: m.einsum("npm,mpk,pk->kn", x, y, z),
+        dtypes=("int64", "float64"),
+        kinds=("contiguous", "strided"),
+        special=False,
+    ),
+    Line(
+        "product",
+        "einsum bool",
+        "nm mk",
+        lambda m, x, y: m.einsum("nm,mk->n", x, y),
+        dtypes=("bool",),
+        kinds=("contiguous",),
+    ),
     Line("product", "outer", "n m", lambda m, x, y: m.outer(x, y), dtypes=NUMBERS, special=False),
     Line(
         "product",
@@ -597,8 +675,8 @@ SEARCHING += [
 ]
 LINES = [
     *_reductions(), *SHAPES, *CREATION, *JOINING, *INDEXING, *ASSIGNMENT, *PRODUCTS, *SOFTMAX,
-    *SEARCHING,
-    *INNER, *matrix_functions.LINES,
+    *SEARCHING, *matrix_matrices.LINES,
+    *INNER, *matrix_functions.LINES, *matrix_signal.LINES,
 ]  # fmt: skip
 
 

@@ -19,7 +19,9 @@ from phintys.tensor.type_constructors import CONSTRUCTORS
 
 #: classes without nodes of their own
 BASES = """
-    AddingOp BlasOp FixedOpCAReduce IndexOp MatrixOp RNGConsumerOp SolveBase _Exponentials _Extreme
+    AbstractConvolveNd BaseCorrMM AddingOp BaseBlockDiagonal BlasOp FixedOpCAReduce
+    IndexOp MatrixEquation MatrixFunction MatrixOp RiccatiEquation RNGConsumerOp SolveBase
+    _Exponentials _Extreme
     _Hermitian _Logical _Order _Positions _SameDtype
 """
 #: ops that the matrix has no columns of, and where they are tested

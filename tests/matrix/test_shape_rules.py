@@ -32,8 +32,8 @@ LENIENT = """
     QR SVD SearchsortedOp Unique UnravelIndex FillDiagonalOffset JoinDims
     ARange ARangeLength AllocEmpty Any_ All Prod ProdWithoutZeros Sum CumOp Eye Lengths
     LogSoftmax LogSumExp Softmax MakeVector ScalarFromTensor TensorFromScalar Shape Shape_i SortOp
-    ArgSortOp ExtractDiag Fourier Subtensor DisconnectedGrad ZeroGrad UndefinedGrad GradClip
-    GradScale SomeTrue
+    ArgSortOp ExtractDiag Fourier LU Subtensor DisconnectedGrad ZeroGrad UndefinedGrad GradClip
+    GradScale SomeTrue BlockDiagonal KroneckerProduct PivotToPermutations SpecifyAssumptions
 """
 
 

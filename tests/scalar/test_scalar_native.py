@@ -14,6 +14,7 @@ from phintys.scalar.native import (
     INSTRUCTIONS,
     LIBM_CALLS,
     NATIVE_DTYPES,
+    OWN_CALLS,
     SCIPY_CALLS,
     NoForm,
     form_of,
@@ -33,7 +34,7 @@ def _floor_of_integers(f: Any) -> Any:
 def _special(name: str) -> Any:
     from scipy import special
 
-    return numeric.zeta if name == "zeta" else getattr(special, name)
+    return getattr(numeric, OWN_CALLS[name]) if name in OWN_CALLS else getattr(special, name)
 
 
 def _softplus(a: Any) -> Any:

@@ -6,7 +6,15 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tensor_checks import MODES, assert_like, check, check_batched, check_derivatives, evaluate
+from tensor_checks import (
+    MODES,
+    assert_like,
+    check,
+    check_batched,
+    check_derivatives,
+    evaluate,
+    symbols,
+)
 
 import phintys
 import phintys.tensor as pt
@@ -143,6 +151,44 @@ def test_tensordot(axes):
     if axes == 2:
         y = values((3, 2, 4))[0]
     check(lambda x, y: pt.tensordot(x, y, axes), lambda x, y: np.tensordot(x, y, axes), [x, y])
+
+
+@pytest.mark.parametrize("static", [False, True])
+def test_batched_tensordot_and_inner(static):
+    x, y = values((5, 2, 3, 4), (5, 4, 3, 6))
+    inputs = symbols([x, y], static)
+    outputs = [
+        pt.batched_tensordot(*inputs, axes=[[2, 3], [2, 1]]),
+        pt.batched_tensordot(inputs[0], inputs[1].swapaxes(1, 2), axes=2)[:, :0],
+        pt.batched_tensordot(inputs[0], inputs[1], axes=1),
+        pt.batched_tensordot(inputs[0][:, 0], inputs[1][:, 0, :2], axes=0),
+        pt.inner(inputs[0], inputs[0][0]),
+        pt.inner(inputs[0], 2.0),
+    ]
+    expected = [
+        np.einsum("bipq,bqpj->bij", x, y),
+        np.zeros((5, 0, 6)),
+        np.einsum("bipq,bqkj->bipkj", x, y),
+        np.einsum("bij,bkl->bijkl", x[:, 0], y[:, 0, :2]),
+        np.inner(x, x[0]),
+        2 * x,
+    ]
+    for mode in MODES:
+        for found, value in zip(evaluate(outputs, inputs, [x, y], mode), expected, strict=True):
+            assert_like(found, value)
+
+
+def test_pairs_of_lengths_that_differ():
+    """Their products may be equal: a matrix of 2 rows and one of 2 columns."""
+    x, y = pt.dmatrices("x", "y")
+    for axes in (2, [[0, 1], [0, 1]]):
+        for mode in MODES:
+            f = phintys.function([x, y], pt.tensordot(x, y, axes), mode=mode)
+            with pytest.raises(ShapeError):
+                f(np.ones((2, 3)), np.ones((3, 2)))
+    for pair in ([pt.dmatrix(), pt.dmatrix()], [pt.dtensor3(), pt.dscalar()]):
+        with pytest.raises(ValueError, match=r"batch|Cannot sum"):
+            pt.batched_tensordot(*pair, axes=[[0], [1]] if pair[1].ndim else 1)
 
 
 def test_tensordot_errors():

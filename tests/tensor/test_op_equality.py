@@ -13,6 +13,7 @@ import pytest
 
 import phintys
 import phintys.tensor as pt
+from phintys.assumptions import SYMMETRIC, FactState
 from phintys.graph.equality import equal_computations
 from phintys.graph.op import Op
 from phintys.inner import OpFromGraph
@@ -25,7 +26,9 @@ from phintys.tensor.blockwise import Blockwise
 from phintys.tensor.dot import Dot
 from phintys.tensor.elemwise import DimShuffle, Elemwise
 from phintys.tensor.index_ops import IndexOp
+from phintys.tensor.nnet.corr import BaseCorrMM
 from phintys.tensor.reduce import FixedOpCAReduce
+from phintys.tensor.signal.conv import AbstractConvolveNd
 from phintys.tensor.sort import SortOp
 
 float32, float64 = scalar_type("float32"), scalar_type("float64")
@@ -58,6 +61,7 @@ VALUES = {
     "scalar_op": [TABLE["add"], TABLE["mul"], TABLE["maximum"]],
     "op": [TABLE["maximum"], TABLE["minimum"]],
     "axis": AXIS,
+    "assumptions": [{SYMMETRIC: FactState.TRUE}, {SYMMETRIC: FactState.FALSE}],
     "Recurrence.axis": [0, 1],
     "init": [[a], [a, b]],
     "update": [[a + b], [a * b], [b, a]],
@@ -87,8 +91,18 @@ VALUES = {
     "kind": ["quicksort", "stable"],
     "inplace": FLAG,
     "lower": FLAG,
+    "permute_l": FLAG,
+    "p_indices": FLAG,
+    "assume_a": ["gen", "symmetric", "sym"],
+    "transposed": FLAG,
+    "overwrite_dl": FLAG,
+    "overwrite_d": FLAG,
+    "overwrite_du": FLAG,
     "overwrite_a": FLAG,
     "overwrite_b": FLAG,
+    "overwrite_c": FLAG,
+    "hermitian": FLAG,
+    "n_inputs": [1, 2],
     "unit_diagonal": FLAG,
     "b_ndim": [1, 2],
     "on_error": ["nan", "raise"],
@@ -137,13 +151,20 @@ VALUES = {
     "fgraph": [None],
     "on_unused_input": ["ignore"],
     "OpFromGraph.destroy_map": [None, {0: [0]}],
+    "border_mode": ["valid", "half", ((0, 0), (0, 0)), (1, (0, 2))],
+    "subsample": [(1, 1), (1, 2), (1,)],
+    "filter_dilation": [None, (1, 1), (2, 1)],
+    "num_groups": [1, 2],
+    "subscripts": ["i,i->i"],
+    "path": [((0, 1),)],
+    "optimized": FLAG,
     "output_types_preference": [None, other_preference],
 }
 #: what equal ops may differ in: labels, and what they remember
 LABELS = {"name", "nfunc_spec", "openmp", "__doc__", "_memo", "_hash", "origins"}
 
 #: what the classes of ops share; no op is made of them
-BASES = {IndexOp, BlasOp, AddingOp, FixedOpCAReduce}
+BASES = {AbstractConvolveNd, BaseCorrMM, IndexOp, BlasOp, AddingOp, FixedOpCAReduce}
 
 
 def own_modules():

@@ -13,7 +13,7 @@ from phintys.lowering.costs import nanoseconds
 from phintys.lowering.program import Inst, Kernel
 from phintys.lowering.reductions import identity
 from phintys.lowering.schedule import Phase, schedule
-from phintys.scalar.native import LIBM_CALLS, VIA, half_bits
+from phintys.scalar.native import LIBM_CALLS, OWN_CALLS, VIA, half_bits
 
 TYPES = {
     "bool": "uint8_t",
@@ -260,8 +260,9 @@ def called(name: str, args: Sequence[str]) -> str:
     """The C expression of a call of a special function of doubles."""
     if name in LIBM_CALLS:
         return f"{name}({', '.join(args)})"
-    if name == "zeta":
-        return f"hurwitz_zeta({', '.join(args)})"
+    if name in OWN_CALLS:
+        order = ["2"] if name == "trigamma" else []
+        return f"hurwitz_zeta({', '.join([*order, *args])})"
     return f"special_{name}({', '.join(args)}, 0)"
 
 

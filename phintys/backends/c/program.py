@@ -36,7 +36,7 @@ from phintys.lowering.program import (
 from phintys.lowering.reductions import start_of_scan
 from phintys.routines.language import PART
 from phintys.routines.libraries import LETTERS
-from phintys.scalar.native import DISTRIBUTIONS, SCIPY_CALLS
+from phintys.scalar.native import DISTRIBUTIONS, OWN_CALLS, SCIPY_CALLS
 
 RUNTIME = Path(__file__).parent / "runtime.h"
 
@@ -355,7 +355,7 @@ def _outside(step: Step) -> list[tuple[str, str]]:
     """(library, name) of the functions of SciPy that a step calls."""
     if isinstance(step, Kernel):
         calls = [i.param for i in step.body if i.op == "call" and i.param in SCIPY_CALLS]
-        return [("special", name) for name in calls if name != "zeta"]
+        return [("special", name) for name in calls if name not in OWN_CALLS]
     if isinstance(step, Call):
         return [("blas", LETTERS[step.dtype] + name) for name in ("gemm", "gemv")]
     if isinstance(step, External):

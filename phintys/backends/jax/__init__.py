@@ -19,15 +19,9 @@ try:
 except ImportError as exc:
     raise CompilerError('Mode "JAX" needs the package jax: pip install "phintys[jax]"') from exc
 
-from phintys.backends.jax import (  # noqa: F401  (they register)
-    decompositions,
-    elemwise,
-    index,
-    linalg,
-    linear,
-    shape,
-    sort,
-)
+from phintys.backends.jax import elemwise, index, linalg, linear, shape, sort  # noqa: F401  (register)
+
+from phintys.backends.jax import decompositions, matrices, signal, solvers  # noqa: F401  isort: skip
 from phintys.backends.jax.dispatch import jax_funcify, jax_typify, require
 from phintys.backends.jax.run import backend, compile_fgraph
 

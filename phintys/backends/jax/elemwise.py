@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import jax.scipy.special
 import numpy as np
 
+from phintys.assumptions import SpecifyAssumptions
 from phintys.backends.jax.dispatch import (
     TRACE_TIME_OPS,
     call_back,
@@ -60,6 +61,40 @@ def _c_remainder(x: Any, y: Any) -> Any:
     return jnp.fmod(x, y)
 
 
+def _psi(x: Any) -> Any:
+    """JAX's function is NaN at the pole at 0."""
+    return jnp.where(x == 0, -jnp.copysign(jnp.inf, x), jax.scipy.special.digamma(x))
+
+
+def _tri_gamma(x: Any) -> Any:
+    """JAX's function is NaN at infinity."""
+    return jnp.where(x == jnp.inf, 0.0, jax.scipy.special.polygamma(1, x))
+
+
+def _gammaln(x: Any) -> Any:
+    return jnp.where(x == -jnp.inf, -jnp.inf, jax.scipy.special.gammaln(x))
+
+
+def _rel_entr(x: Any, y: Any) -> Any:
+    """JAX's function is infinite where ``x / y`` overflows, and inaccurate where both are equal."""
+    x, y = (v.astype("float64") for v in jnp.broadcast_arrays(x, y))
+    ratio = x / y
+    near = x * jnp.log1p((x - y) / y)
+    far = x * (jnp.log(x) - jnp.log(y))
+    found = jnp.where(jnp.abs(ratio - 1) < 0.5, near, far)
+    outside = jnp.where((x == 0) & (y >= 0), 0.0, jnp.inf)
+    found = jnp.where((x > 0) & (y > 0), found, outside)
+    return jnp.where(jnp.isnan(x) | jnp.isnan(y), jnp.nan, found)
+
+
+def _kl_div(x: Any, y: Any) -> Any:
+    """JAX's function is NaN where ``x / y`` overflows."""
+    x, y = (v.astype("float64") for v in jnp.broadcast_arrays(x, y))
+    entropy = _rel_entr(x, y)
+    inside = ((x > 0) & (y > 0)) | ((x == 0) & (y >= 0))
+    return jnp.where(inside, entropy - x + y, entropy)
+
+
 #: scalar op -> its function, if that is not JAX's function of the same name
 OWN: dict[str, Callable[..., Any]] = {
     "identity": lambda x: x,
@@ -67,7 +102,11 @@ OWN: dict[str, Callable[..., Any]] = {
     "pow": _power,
     "fmod": _c_remainder,
     "polygamma": lambda n, x: jax.scipy.special.polygamma(n * 1, x),
-    "tri_gamma": lambda x: jax.scipy.special.polygamma(1, x),
+    "tri_gamma": _tri_gamma,
+    "psi": _psi,
+    "gammaln": _gammaln,
+    "rel_entr": _rel_entr,
+    "kl_div": _kl_div,
     "complex": jax.lax.complex,
     "complex_from_polar": lambda r, t: jax.lax.complex(r * jnp.cos(t), r * jnp.sin(t)),
 }
@@ -197,6 +236,7 @@ def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
     return compute
 
 
+@jax_funcify.register(SpecifyAssumptions)
 @jax_funcify.register(ViewOp)
 def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
     return lambda x: x

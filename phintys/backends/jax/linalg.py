@@ -28,7 +28,7 @@ def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
         factor = jax.lax.linalg.cholesky(x, symmetrize_input=False)
         # JAX fills one triangle with NaN if LAPACK fails, the first element included
         failed = jnp.any(jnp.isnan(factor[:1, :1]) & ~jnp.isnan(x[:1, :1]))
-        factor = jnp.where(failed, _nan(dtype), factor)
+        factor = jnp.where(failed, nan_of(dtype), factor)
         factor = factor if op.lower else jnp.conj(factor.T)
         if op.on_error == "raise":
             positive = ~jnp.isnan(jnp.diagonal(factor))
@@ -68,10 +68,11 @@ def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
             return b
         found = jax.scipy.linalg.solve_triangular(a, b, **flags)
         singular = not op.unit_diagonal and jnp.any(jnp.diagonal(a) == 0)
-        return jnp.where(singular, _nan(dtype), found)
+        return jnp.where(singular, nan_of(dtype), found)
 
     return compute
 
 
-def _nan(dtype: str) -> Any:
-    return jnp.asarray(complex(np.nan, np.nan) if "complex" in dtype else np.nan, dtype)
+def nan_of(dtype: Any) -> Any:
+    """NaN of a dtype, in both parts of a complex one."""
+    return jnp.asarray(complex(np.nan, np.nan) if "complex" in str(dtype) else np.nan, dtype)

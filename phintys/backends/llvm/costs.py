@@ -98,15 +98,16 @@ COPY_ELEMENTS = 2**12
 
 # ------------------------------------------------------------------------------ products
 
-#: Columns of a product that is computed without BLAS, at most.  Measured against BLAS: 4 x 4 take
-#: two thirds of the time, 16 x 16 half, a matrix times a vector half.
+#: Columns of a product that is computed without BLAS, at most.  Measured against BLAS, in batches:
+#: 4 x 4 take half the time, 16 x 16 three quarters, 32 x 32 the same; a matrix times a vector half.
 PRODUCT_COLUMNS = 32
 
 #: Terms of the inner dimension that one pass adds: that part of the second factor fits the L1
 #: cache.
 PRODUCT_TERMS = 128
 
-#: Rows of a block, at most: so many independent sums hide the latency of an addition.
+#: Rows of a block: so many independent sums of a vector or two hide the latency of an addition.
+#: With 32 registers a block has 16 of them: twice the rows, or four vectors.
 PRODUCT_ROWS = 4
 
 #: Rows or columns of a block, at least, where a long product is split to poll for signals.

@@ -27,6 +27,7 @@ from phintys.backends.numba import (  # noqa: F401  (they register)
     reduce,
     search,
     shape,
+    solvers,
 )
 from phintys.backends.numba.dispatch import numba_funcify, numba_type, numba_typify
 from phintys.backends.numba.run import backend, compile_fgraph

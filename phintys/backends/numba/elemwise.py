@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from phintys.assumptions import SpecifyAssumptions
 from phintys.backends.numba.dispatch import (
     compiled,
     convert_node,
@@ -113,6 +114,7 @@ def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
     return compiled(define("dimshuffle", ["x"], [*checks, view]))
 
 
+@numba_funcify.register(SpecifyAssumptions)
 @numba_funcify.register(ViewOp)
 def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
     return compiled("def view(x):\n    return x\n")

@@ -152,7 +152,7 @@ class ItemSource:
         spaces = [self._empty(kind, [n]) for kind, n in scratch]
         arguments = ["1"] if routine.grouped else []
         arguments += [length_source(n) for n in integers]
-        arguments += [_flat(y) for y in (*given, *made, *spaces)]
+        arguments += [flat(y.name, y.dtype) for y in (*given, *made, *spaces)]
         error, message = routine.failure
         f, e = f"f{len(self.lines)}", f"e{len(self.lines)}"
         self.names |= {f: routine_function(routine, dtype), e: error}
@@ -163,9 +163,9 @@ class ItemSource:
         return self._new(f"np.empty({shape_source(shape)}, np.{numpy_name(dtype)})", dtype, shape)
 
 
-def _flat(x: _Item) -> str:
+def flat(x: str, dtype: str) -> str:
     """The source of an array as a routine takes it."""
-    return f"{x.name}.reshape(-1)" + (f".view(np.{PART[x.dtype]})" if x.dtype in PART else "")
+    return f"{x}.reshape(-1)" + (f".view(np.{PART[dtype]})" if dtype in PART else "")
 
 
 def by_routine(op: Any, node: Any = None, **kwargs: Any) -> Callable[..., Any]:

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from phintys.tensor.linalg.constructors import BaseBlockDiagonal, BlockDiagonal, block_diag
 from phintys.tensor.linalg.decomposition.cholesky import Cholesky, cholesky
 from phintys.tensor.linalg.decomposition.eigen import (
     Eig,
@@ -13,9 +14,91 @@ from phintys.tensor.linalg.decomposition.eigen import (
     eigh,
     eigvalsh,
 )
+from phintys.tensor.linalg.decomposition.lu import (
+    LU,
+    LUFactor,
+    PivotToPermutations,
+    lu,
+    lu_factor,
+    pivot_to_permutation,
+)
 from phintys.tensor.linalg.decomposition.qr import QR, qr
 from phintys.tensor.linalg.decomposition.svd import SVD, svd
+from phintys.tensor.linalg.equations import (
+    TRSYL,
+    SolveBilinearDiscreteLyapunov,
+    SolveSylvester,
+    solve_continuous_lyapunov,
+    solve_discrete_lyapunov,
+    solve_sylvester,
+)
+from phintys.tensor.linalg.inverse import (
+    MatrixInverse,
+    inv,
+    matrix_inverse,
+    tensorinv,
+    tensorsolve,
+)
+from phintys.tensor.linalg.matrix_functions import Expm, Logm, Sqrtm, expm, logm, sqrtm
+from phintys.tensor.linalg.products import (
+    KroneckerProduct,
+    kron,
+    matrix_dot,
+    matrix_power,
+    multi_dot,
+)
+from phintys.tensor.linalg.riccati import (
+    SolveContinuousARE,
+    SolveDiscreteARE,
+    solve_continuous_are,
+    solve_discrete_are,
+)
+from phintys.tensor.linalg.solvers.cholesky import CholeskySolve, cho_solve
 from phintys.tensor.linalg.solvers.core import SolveBase
+from phintys.tensor.linalg.solvers.general import Solve, solve
+from phintys.tensor.linalg.solvers.lu import LUSolve, lu_solve
 from phintys.tensor.linalg.solvers.triangular import SolveTriangular, solve_triangular
+from phintys.tensor.linalg.solvers.tridiagonal import (
+    LUFactorTridiagonal,
+    SolveLUFactorTridiagonal,
+    tridiagonal_lu_factor,
+    tridiagonal_lu_solve,
+)
+from phintys.tensor.linalg.summary import Det, SLogDet, det, slogdet
 
-__all__ = ["cholesky", "eig", "eigh", "eigvalsh", "qr", "solve_triangular", "svd"]
+__all__ = [
+    "block_diag",
+    "cho_solve",
+    "cholesky",
+    "det",
+    "eig",
+    "eigh",
+    "eigvalsh",
+    "expm",
+    "inv",
+    "kron",
+    "logm",
+    "lu",
+    "lu_factor",
+    "lu_solve",
+    "matrix_dot",
+    "matrix_inverse",
+    "matrix_power",
+    "multi_dot",
+    "pivot_to_permutation",
+    "qr",
+    "slogdet",
+    "solve",
+    "solve_continuous_are",
+    "solve_continuous_lyapunov",
+    "solve_discrete_are",
+    "solve_discrete_lyapunov",
+    "solve_sylvester",
+    "solve_triangular",
+    "sqrtm",
+    "svd",
+    "tensorinv",
+    "tensorsolve",
+    "tridiagonal_lu_factor",
+    "tridiagonal_lu_solve",
+]

@@ -12,6 +12,8 @@ stabilize
     numerically stable forms; the results are canonicalized again
 inline_inner_graphs
     for compiled backends: the graphs inside ops become part of the outer graph
+assumptions
+    what `assume` declares is removed; the rules that ask for it have been applied
 BlasOpt
     matrix products fused with additions, as BLAS calls
 specialize
@@ -42,8 +44,11 @@ from phintys.tensor.rules import (
     algebra,
     axes,
     batches,
+    blocks,
     casts,
+    chains,
     choice,
+    decompositions,
     facts,
     fills,
     folding,
@@ -57,6 +62,8 @@ from phintys.tensor.rules import (
     rows,
     shapes,
     stable,
+    structured,
+    systems,
     views,
     writing,
 )
@@ -67,6 +74,7 @@ BOTH = (FAST_RUN, FAST_COMPILE)
 canonicalize = EquilibriumDB(ignore_newtrees=False)
 stabilize = EquilibriumDB(ignore_newtrees=False)
 blas_opt = EquilibriumDB(ignore_newtrees=False, eq_rewriter_class=products.WhereProductsAre)
+assumptions = EquilibriumDB(ignore_newtrees=False, eq_rewriter_class=structured.WhereAssumptionsAre)
 specialize = EquilibriumDB(ignore_newtrees=False)
 without_masks = EquilibriumDB(ignore_newtrees=False)
 useless = EquilibriumDB(ignore_newtrees=False)
@@ -80,6 +88,7 @@ PIPELINE: list[tuple[str, GraphRewriter | RewriteDatabase, tuple[str, ...], floa
     ("canonicalize", canonicalize, (*BOTH, "canonicalize_db"), 1),
     ("stabilize", stabilize, BOTH, 1.5),
     ("inline_inner_graphs", InlineInnerGraphs(), (), 1.6),  # compiled backends select it by name
+    ("assumptions", assumptions, BOTH, 1.65),
     ("BlasOpt", blas_opt, BOTH, 1.7),
     ("specialize", specialize, BOTH, 2),
     ("uncanonicalize", uncanonicalize, (FAST_RUN,), 3),
@@ -92,6 +101,7 @@ for _name, _entry, _tags, _position in PIPELINE:
 PHASES: dict[str, EquilibriumDB] = {
     "canonicalize": canonicalize,
     "stabilize": stabilize,
+    "assumptions": assumptions,
     "BlasOpt": blas_opt,
     "specialize": specialize,
     "masks": without_masks,
@@ -109,6 +119,10 @@ MODULES = (
     reading,
     positions,
     batches,
+    structured,
+    blocks,
+    systems,
+    decompositions,
     writing,
     joining,
     reductions,
@@ -118,6 +132,7 @@ MODULES = (
     rows,
     stable,
     products,
+    chains,
     masks,
 )
 
@@ -138,7 +153,7 @@ def _register(rules: Iterable[Rule]) -> None:
     """Register rules in the databases of their phases and of later phases that repeat them."""
     for rule in rules:
         early = rule.phase == "canonicalize"
-        modes = BOTH if early else (FAST_RUN,)
+        modes = BOTH if early or rule.phase == "assumptions" else (FAST_RUN,)
         PHASES[rule.phase].register(rule.name, rule, *rule.tags, *modes)
         again = copy(rule)
         again.follow_up = True

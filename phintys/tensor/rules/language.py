@@ -12,6 +12,7 @@ from phintys.scalar.op import TABLE
 from phintys.tensor.blockwise import Blockwise
 from phintys.tensor.creation import Alloc
 from phintys.tensor.dot import Dot
+from phintys.tensor.einsum import Einsum
 from phintys.tensor.elemwise import DimShuffle, Elemwise, functions
 from phintys.tensor.index_ops import (
     AdvancedIncSubtensor,
@@ -37,7 +38,7 @@ from phintys.tensor.type import TensorType
 #: The op classes that patterns can name.
 OPS: tuple[type, ...] = (
     *(AdvancedIncSubtensor, AdvancedSubtensor, All, Alloc, Any_, Argmax, CAReduce, DimShuffle),
-    *(Blockwise, Dot, Elemwise),
+    *(Blockwise, Dot, Einsum, Elemwise),
     *(IncSubtensor, Join, LogSoftmax, LogSumExp, MakeVector, Max, Min, Prod, ProdOthers, Reshape),
     *(ScalarFromTensor, Shape, Softmax, SpecifyShape, Split, Subtensor, Sum, TensorFromScalar),
     ViewOp,

@@ -31,6 +31,11 @@ def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
     return pt.moveaxis(pt.stack(found, -1), -1, axis)
 
 
+def det(x: Any, /) -> Any:
+    """The determinants of square matrices."""
+    return pt.linalg.det(x)
+
+
 def diagonal(x: Any, /, *, offset: int = 0) -> Any:
     """The diagonals of matrices, as the last axis of the result."""
     return pt.diagonal(x, offset, -2, -1)
@@ -85,6 +90,11 @@ def eigvalsh(x: Any, /) -> Any:
     return pt.linalg.eigvalsh(x)
 
 
+def inv(x: Any, /) -> Any:
+    """The inverses of square matrices; LinAlgError at run time if one is singular."""
+    return pt.linalg.inv(x)
+
+
 def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Any:
     """The norms of matrices: "fro", or 1, -1, inf, -inf of the sums of columns or rows.
 
@@ -98,6 +108,11 @@ def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Any:
     rows = abs(ord) != 1
     sums = pt.sum(functions.abs(x), -1 if rows else -2, keepdims=True)
     return (pt.max if ord > 0 else pt.min)(sums, (-2, -1), keepdims)
+
+
+def matrix_power(x: Any, n: int, /) -> Any:
+    """The powers of square matrices; a negative one is that of the inverses."""
+    return pt.linalg.matrix_power(x, n)
 
 
 def outer(x1: Any, x2: Any, /) -> Any:
@@ -125,6 +140,23 @@ def svdvals(x: Any, /) -> Any:
     return pt.linalg.svd(x, compute_uv=False)
 
 
+class SlogdetResult(NamedTuple):
+    """The signs of determinants, and the logarithms of their absolute values."""
+
+    sign: Any
+    logabsdet: Any
+
+
+def slogdet(x: Any, /) -> SlogdetResult:
+    """The signs of determinants, and the logarithms of their absolute values."""
+    return SlogdetResult(*pt.linalg.slogdet(x))
+
+
+def solve(x1: Any, x2: Any, /) -> Any:
+    """The solutions of ``x1 @ x = x2``, for a vector or for matrices; NaN if one is singular."""
+    return pt.linalg.solve(x1, x2)
+
+
 def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Any:
     """The sums of diagonals of matrices; 64 bit for integers, unless a dtype is given."""
     return sum(diagonal(x, offset=offset), axis=-1, dtype=dtype)
@@ -139,7 +171,7 @@ def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any
 
 
 __all__ = [
-    "cholesky", "cross", "diagonal", "eig", "eigh", "eigvals", "eigvalsh", "matmul", "matrix_norm",
-    "matrix_transpose", "outer", "qr", "svd", "svdvals", "tensordot", "trace", "vecdot",
-    "vector_norm",
+    "cholesky", "cross", "det", "diagonal", "eig", "eigh", "eigvals", "eigvalsh", "inv", "matmul",
+    "matrix_norm", "matrix_power", "matrix_transpose", "outer", "qr", "slogdet", "solve", "svd",
+    "svdvals", "tensordot", "trace", "vecdot", "vector_norm",
 ]  # fmt: skip

@@ -231,7 +231,11 @@ def reference(kernel: Kernel, arrays: dict[int, np.ndarray], symbols: dict[Dim, 
         values.append(value)
 
 
-LIBM = {"tgamma": scipy.special.gamma, "lgamma": scipy.special.gammaln}
+LIBM = {
+    "trigamma": numeric.tri_gamma,
+    "tgamma": scipy.special.gamma,
+    "lgamma": scipy.special.gammaln,
+}
 
 
 def check(kernel: Kernel, arrays: list[np.ndarray], symbols: dict[Dim, int], rtol=None) -> None:

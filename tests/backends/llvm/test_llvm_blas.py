@@ -190,6 +190,22 @@ def test_every_remainder_of_small_products(dtype):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_batches_of_every_remainder(dtype):
+    """Blocks of 8 and 4 rows, of 4, 2 and 1 vectors; factors by rows and by columns; no terms."""
+    x, y = pt.tensor4("x", dtype=dtype), pt.tensor3("y", dtype=dtype)
+    z = pt.tensor3("z", dtype=dtype)
+    f = phintys.function([x, y, z], [x @ y, x @ z.swapaxes(1, 2)])
+    rows = [1, 3, 4, 7, 8, 9, 12, 17]
+    columns = [1, 2, 5, 8, 9, 16, 17, 24, 31, 32, 33, 66]
+    for m, n, k in itertools.product(rows, columns, (0, 1, 5, 130)):
+        if (m + n + k) % 3 == 0:
+            a = rng.normal(size=(2, 3, m, k)).astype(dtype)
+            b = rng.normal(size=(3, k, n)).astype(dtype)
+            for found in f(a, b, np.ascontiguousarray(b.swapaxes(1, 2))):
+                _close(found, a @ b, dtype)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_every_remainder_of_short_rows(dtype):
     for m, k in itertools.product([1, 3, 4, 7, 8, 9, 16, 17], [1, 3, 4, 5, 8, 17, 32, 33]):
         a, x = _random_matrix(dtype, "rows", m, k), _random_vector(dtype, "unit", k)

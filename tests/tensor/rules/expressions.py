@@ -8,6 +8,7 @@ import numpy as np
 
 import phintys.tensor as pt
 from phintys import gradient
+from phintys.assumptions import assume
 from phintys.graph.fgraph import FunctionGraph
 from phintys.graph.perform import Runner
 from phintys.graph.traversal import ancestors
@@ -17,6 +18,7 @@ from phintys.scalar.type import scalar_type
 from phintys.tensor import elemwise, special
 from phintys.tensor.blockwise import Blockwise
 from phintys.tensor.dot import Dot
+from phintys.tensor.einsum import einsum_op
 from phintys.tensor.join import Join
 from phintys.tensor.others import ProdOthers
 from phintys.tensor.rules.folding import fold_constants
@@ -64,12 +66,14 @@ FUNCTIONS = {
     "sum": pt.sum,
     "max": pt.max,
     "special": special,
+    "assume": assume,
     "np": np,
     "true": pt.constant(np.array(True)),
     "false": pt.constant(np.array(False)),
     "Join": Join,
     "Blockwise": Blockwise,
     "Dot": Dot,
+    "einsum_op": einsum_op,
     "ProdOthers": ProdOthers,
     "SpecifyShape": SpecifyShape,
     "TensorFromScalar": TensorFromScalar,

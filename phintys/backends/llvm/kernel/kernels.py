@@ -27,13 +27,19 @@ from phintys.backends.llvm.ir.transposed import copy_squares, side
 from phintys.backends.llvm.ir.types import KernelWriter, Type
 from phintys.backends.llvm.kernel import tiles
 from phintys.backends.llvm.kernel.indexed import rows_of, without_indices
-from phintys.backends.llvm.kernel.lanes import Argument, Arguments, Lanes, Place, is_scattered_sum
+from phintys.backends.llvm.kernel.lanes import (
+    Argument,
+    Arguments,
+    Lanes,
+    Place,
+    is_scattered_sum,
+    is_vector_function,
+)
 from phintys.backends.llvm.kernel.reductions import Reduction
 from phintys.backends.llvm.kernel.sharing import General, Special
 from phintys.backends.llvm.kernel.short_rows import short_rows
 from phintys.backends.llvm.kernel.vector_loop import Innermost, VectorLoop
 from phintys.backends.llvm.machine.target import Target, current
-from phintys.backends.llvm.vecmath import SUPPORTED
 from phintys.dims import Dim
 from phintys.lowering.program import Inst, Kernel
 from phintys.lowering.schedule import Phase, schedule
@@ -281,7 +287,7 @@ class _Emitter:
         dtypes = {body[a].dtype for i in insts for a in i.args} | {i.dtype for i in insts}
         dtypes |= {r.dtype for r, _ in reductions}
         packed = all(self.lanes.is_packed(i) or i.op not in _MEMORY for i in insts)
-        special = not SUPPORTED.isdisjoint(i.op for i in insts)
+        special = any(map(is_vector_function, insts))
         width = self._width(dtypes, packed, special)
         writes = [i for i in insts if i.op in ("store", "accumulate")]
         scattered = any(self.lanes.operand(i).extra and not is_scattered_sum(i) for i in writes)

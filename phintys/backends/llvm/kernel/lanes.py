@@ -20,6 +20,7 @@ from phintys.backends.llvm.ir.instructions import emit
 from phintys.backends.llvm.ir.types import KernelWriter, Type, select
 from phintys.backends.llvm.kernel import polling
 from phintys.backends.llvm.kernel.reductions import Reduction
+from phintys.backends.llvm.vecmath import SUPPORTED
 from phintys.dims import ONE, Dim
 from phintys.lowering.program import Inst, Kernel, Operand, Slot
 from phintys.scalar.native import SCIPY_CALLS
@@ -91,6 +92,11 @@ class Place:
     active: str = "1"
     mask: str = ""
     lanes: dict[tuple[int, int], str] = field(default_factory=dict)
+
+
+def is_vector_function(inst: Inst) -> bool:
+    """Whether an instruction calls a function of ``vecmath``, by name or as ``call``."""
+    return (inst.param if inst.op == "call" else inst.op) in SUPPORTED
 
 
 class Lanes:
@@ -264,6 +270,10 @@ class Lanes:
         return inst.op == "load" and self.is_packed(inst) and Type(inst.dtype).bytes >= 4
 
     def _call(self, place: Place, position: int, inst: Inst) -> str:
+        """A call of a function of ``vecmath``, or in each lane one of SciPy or libm."""
+        if is_vector_function(inst):
+            args = tuple(place.values[a] for a in inst.args)
+            return self.w.special(inst.param, Type(inst.dtype, place.width), args)
         scipy = inst.param in SCIPY_CALLS
         symbol = f"phintys.{'special' if scipy else 'libm'}.{inst.param}"
         extra = [("i32", "0")] if scipy else []  # "skip dispatch" of Cython's functions

@@ -23,10 +23,9 @@ from phintys.backends.llvm.ir.conversions import cast
 from phintys.backends.llvm.ir.loops import counted_loop
 from phintys.backends.llvm.ir.types import KernelWriter, Type
 from phintys.backends.llvm.kernel import tiles
-from phintys.backends.llvm.kernel.lanes import INDEX, Arguments, Lanes, Place
+from phintys.backends.llvm.kernel.lanes import INDEX, Arguments, Lanes, Place, is_vector_function
 from phintys.backends.llvm.kernel.reductions import Reduction
 from phintys.backends.llvm.machine.target import Target
-from phintys.backends.llvm.vecmath import SUPPORTED
 from phintys.dims import ONE
 from phintys.lowering.program import Inst, Kernel
 from phintys.lowering.schedule import Phase, Schedule
@@ -42,7 +41,9 @@ def _may_be_short(kernel: Kernel) -> bool:
     if length is not None and not 0 < length <= costs.SHORT_ROW:
         return False
     written = [i for i in kernel.body if i.op in ("store", "accumulate")]
-    if any(i.op == "call" for i in kernel.body) or any(len(i.args) > 1 for i in written):
+    if any(i.op == "call" and not is_vector_function(i) for i in kernel.body):
+        return False
+    if any(len(i.args) > 1 for i in written):
         return False
     return all(_is_apart(kernel, i) for i in written)
 
@@ -122,7 +123,7 @@ class ShortRows:
         used = {*self.inside, *(p for phase in self.phases for p in phase.reduces)}
         used |= {a for p in used for a in body[p].args}
         widest = max([Type(body[p].dtype).bytes for p in used], default=8)
-        special = not SUPPORTED.isdisjoint(body[p].op for p in used)
+        special = any(is_vector_function(body[p]) for p in used)
         register = self.w.target.vector_bytes // widest
         width = self.w.target.lanes(widest, costs.SPECIAL_VECTORS if special else 1)
         if self.kernel.is_reducing or self.sums:

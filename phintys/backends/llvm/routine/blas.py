@@ -1,7 +1,8 @@
 """`Call` steps: BLAS.
 
 ``blas.ll`` holds routines for row-major matrices that translate sizes, leading dimensions and
-transposition for BLAS; a step becomes a loop over its batch that calls one of them.
+transposition for BLAS; a step becomes a loop over its batch that calls one of them.  ``gemms``
+loops over the last axis of the batch itself, and decides once how its items are computed.
 """
 
 from __future__ import annotations
@@ -27,8 +28,14 @@ _FORMS = {
 
 
 def routine(step: Call) -> str:
-    """The symbol of the routine that a step calls."""
-    return f"phintys_{BLAS_TYPES[step.dtype][1]}{step.name}"
+    """The symbol of the routine that a step calls; ``gemms`` takes a batch."""
+    name = "gemms" if _takes_batch(step) else step.name
+    return f"phintys_{BLAS_TYPES[step.dtype][1]}{name}"
+
+
+def _takes_batch(step: Call) -> bool:
+    """Whether the routine loops over the last axis of the batch."""
+    return step.name == "gemm" and bool(step.batch)
 
 
 def declarations(dtype: str) -> list[str]:
@@ -41,6 +48,8 @@ def declarations(dtype: str) -> list[str]:
             types += ["ptr", *["i64"] * rank]
         types += [kind] * takes_beta
         lines.append(f"declare i64 @phintys_{p}{name}({', '.join(types)})")
+    matrices = [kind, *["ptr", *["i64"] * 3] * 3, kind]
+    lines.append(f"declare i64 @phintys_{p}gemms({', '.join(['i64'] * 4 + matrices)})")
     return lines
 
 
@@ -53,12 +62,14 @@ def emit_call(out: Writer, step: Call, lengths: Lengths, addresses: dict[int, st
     bases = [element(out, o, lengths, addresses, kind) for o in step.operands]
     fixed = [f"i64 {lengths(d)}" for d in step.sizes[:sizes]]
     alpha, beta = (_factor(out, f, lengths, addresses, kind) for f in (step.alpha, step.beta))
-    work = lengths(product(step.sizes)) if batch else ""
-    loops = Batch(out, batch)
-    arguments = [*fixed, alpha]
+    inner = int(_takes_batch(step))
+    outer = len(batch) - inner
+    work = lengths(product((*step.sizes, *step.batch[outer:]))) if outer else ""
+    loops = Batch(out, batch[:outer])
+    arguments = [*(f"i64 {n}" for n in batch[outer:]), *fixed, alpha]
     for base, stride in zip(bases, strides):
-        arguments.append(f"ptr {loops.advance(base, stride, kind)}")
-        arguments += [f"i64 {s}" for s in stride[len(batch) :]]
+        arguments.append(f"ptr {loops.advance(base, stride[:outer], kind)}")
+        arguments += [f"i64 {s}" for s in stride[outer:]]
     arguments += [beta] if takes_beta else []
     _succeed(out, f"call i64 @{routine(step)}({', '.join(arguments)})")
     loops.close(work)

@@ -202,6 +202,77 @@ straight:
   ret i64 %r2
 }
 
+; The same for each item of a batch; ct, at and bt are the strides from item to item.
+define i64 @phintys_${p}gemms(i64 %count, i64 %m, i64 %n, i64 %k, $T %alpha, ptr %c, i64 %ct, i64 %cs, i64 %cu, ptr %a, i64 %at, i64 %as, i64 %au, ptr %b, i64 %bt, i64 %bs, i64 %bu, $T %beta) {
+entry:
+  %mn = mul i64 %m, %n
+  %work = mul i64 %mn, %k
+  %item = add i64 %work, $turn
+  %fitting = udiv i64 $long, %item
+  %turn = call i64 @llvm.smax.i64(i64 %fitting, i64 1)
+  %lc = call i64 @layout(i64 %m, i64 %n, i64 %cs, i64 %cu)
+  %la = call i64 @layout(i64 %m, i64 %k, i64 %as, i64 %au)
+  %lb = call i64 @layout(i64 %k, i64 %n, i64 %bs, i64 %bu)
+  %any = mul i64 %la, %lb
+  %can = icmp ne i64 %any, 0
+  %straight = icmp eq i64 %lc, 1
+  %few = icmp sle i64 %n, $largest
+  %several = icmp sgt i64 %n, 1
+  %light = icmp ult i64 %work, $long
+  %fits = and i1 %can, %straight
+  %short = and i1 %few, %several
+  %both = and i1 %fits, %short
+  %narrow = and i1 %both, %light
+  br i1 %narrow, label %make, label %turns
+make:
+  %made = call ptr @phintys_made(ptr @${p}product_cell, ptr @${p}product_make)
+  %unmade = icmp eq ptr %made, null
+  br i1 %unmade, label %failed, label %turns
+turns:
+  %product = phi ptr [null, %entry], [%made, %make]
+  br label %some
+some:
+  %i = phi i64 [0, %turns], [%next, %polled]
+  %more = icmp slt i64 %i, %count
+  br i1 %more, label %begin, label %done
+begin:
+  %left = sub i64 %count, %i
+  %size = call i64 @llvm.smin.i64(i64 %turn, i64 %left)
+  %next = add i64 %i, %size
+  br i1 %narrow, label %together, label %each
+together:
+  %c1 = call ptr @place(ptr %c, i64 %i, i64 %ct)
+  %a1 = call ptr @place(ptr %a, i64 %i, i64 %at)
+  %b1 = call ptr @place(ptr %b, i64 %i, i64 %bt)
+  call void %product(i64 %size, i64 %m, i64 %n, i64 %k, $T %alpha, ptr %c1, i64 %cs, i64 %ct, ptr %a1, i64 %as, i64 %au, i64 %at, ptr %b1, i64 %bs, i64 %bu, i64 %bt, $T %beta)
+  br label %poll
+each:
+  %j = phi i64 [%i, %begin], [%j.next, %one]
+  %j.more = icmp slt i64 %j, %next
+  br i1 %j.more, label %one, label %poll
+one:
+  %c2 = call ptr @place(ptr %c, i64 %j, i64 %ct)
+  %a2 = call ptr @place(ptr %a, i64 %j, i64 %at)
+  %b2 = call ptr @place(ptr %b, i64 %j, i64 %bt)
+  %status = call i64 @phintys_${p}gemm(i64 %m, i64 %n, i64 %k, $T %alpha, ptr %c2, i64 %cs, i64 %cu, ptr %a2, i64 %as, i64 %au, ptr %b2, i64 %bs, i64 %bu, $T %beta)
+  %good = icmp eq i64 %status, 0
+  %j.next = add i64 %j, 1
+  br i1 %good, label %each, label %failed
+poll:
+  %last = icmp eq i64 %next, %count
+  br i1 %last, label %done, label %ask
+ask:
+  %paused = call preserve_mostcc i64 @phintys_poll()
+  %on = icmp eq i64 %paused, 0
+  br i1 %on, label %polled, label %failed
+polled:
+  br label %some
+done:
+  ret i64 0
+failed:
+  ret i64 1
+}
+
 ; The same where the rows of c are contiguous and a, b have a layout.  To BLAS, whose matrices
 ; have contiguous columns, everything looks transposed: c.T = b.T @ a.T.
 define internal i64 @phintys_${p}gemm_rows(i64 %m, i64 %n, i64 %k, $T %alpha, ptr %c, i64 %cs, ptr %a, i64 %as, i64 %au, ptr %b, i64 %bs, i64 %bu, $T %beta) {
@@ -229,7 +300,7 @@ narrow:
 failed:
   ret i64 1
 multiply:
-  call void %product(i64 %m, i64 %n, i64 %k, $T %alpha, ptr %c, i64 %cs, ptr %a, i64 %as, i64 %au, ptr %b, i64 %bs, i64 %bu, $T %beta)
+  call void %product(i64 1, i64 %m, i64 %n, i64 %k, $T %alpha, ptr %c, i64 %cs, i64 0, ptr %a, i64 %as, i64 %au, i64 0, ptr %b, i64 %bs, i64 %bu, i64 0, $T %beta)
   br label %end
 begin:
   %a.rows = call i1 @rows(i64 %m, i64 %k, i64 %as, i64 %au)

@@ -30,7 +30,7 @@ def library(name: str, target: Target) -> Library:
     """The library with a routine: ``phintys_sgemm``, ``phintys_copy``."""
     function = name.removeprefix("phintys_")
     for dtype, (_, prefix) in BLAS_TYPES.items():
-        if function[:1] == prefix and function[1:] in _BLAS:
+        if function[:1] == prefix and function[1:] in (*_BLAS, "gemms"):
             return blas(dtype, target)
     return runtime(target)
 
@@ -81,6 +81,7 @@ def blas(dtype: str, target: Target) -> Library:
 
     def text() -> str:
         numbers = {"largest": costs.PRODUCT_COLUMNS, "long": costs.POLL_PRODUCT}
+        numbers["turn"] = costs.BATCH_TURN
         numbers |= {"gemm": costs.LONG_GEMM, "gemv": costs.LONG_GEMV, "block": costs.GEMM_BLOCK}
         return _filled("blas.ll", T=kind, p=prefix, **numbers)
 

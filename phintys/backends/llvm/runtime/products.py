@@ -14,7 +14,7 @@ from functools import partial
 
 from phintys.backends.llvm import costs
 from phintys.backends.llvm.ir.loops import counted_loop
-from phintys.backends.llvm.ir.types import KernelWriter, Type, select
+from phintys.backends.llvm.ir.types import KernelWriter, Type
 from phintys.backends.llvm.machine.jit import Library, compile_ir
 from phintys.backends.llvm.machine.target import Target
 from phintys.backends.llvm.runtime.cells import Cell
@@ -26,10 +26,11 @@ from phintys.backends.once import once
 def cell(name: str, dtype: str, target: Target) -> Cell:
     """The cell of ``product`` or ``dots``.
 
-    ``product`` computes ``c[m, n] = alpha * a @ b + beta * c``, ``dots`` the same where b and c are
-    vectors.  Strides are in elements.  Those of ``a`` and ``b`` of a product are arbitrary.  Rows
-    of ``c``, and all rows and vectors of ``dots``, are contiguous.  The order of operations for an
-    element depends only on the numbers of terms and columns.
+    ``product`` computes ``c[m, n] = alpha * a @ b + beta * c`` for each item of a batch, ``dots``
+    the same for one item where b and c are vectors.  Strides are in elements; those from item to
+    item are the last ones of an operand.  Those of ``a`` and ``b`` of a product are arbitrary.
+    Rows of ``c``, and all rows and vectors of ``dots``, are contiguous.  The order of operations
+    for an element depends only on the numbers of terms and columns.
     """
     return Cell(lambda: _library(name, dtype, target).address(name))
 
@@ -44,12 +45,9 @@ def _library(name: str, dtype: str, target: Target) -> Library:
     return compile_ir(text, name=f"{name}.{dtype}", target=target)
 
 
-def _rows_of_block(target: Target) -> int:
-    """The number of rows of a block: enough independent sums to hide the latency of an addition.
-
-    A block needs two registers for each row and three more.
-    """
-    return max(1, min(costs.PRODUCT_ROWS, (target.registers - 3) // 2))
+def _has_many_registers(target: Target) -> bool:
+    """Whether 16 sums, which larger blocks have, leave registers for the factors."""
+    return target.registers >= 32
 
 
 class _Writer(ABC):
@@ -72,7 +70,7 @@ class _Writer(ABC):
         """Emit broadcasts of the factors of `put`."""
         w, t = self.w, self.vector
         self.alpha, self.beta = w.splat(t, alpha), w.splat(t, beta)
-        self.fresh = w(f"fcmp oeq {t.text} {self.beta}, {t.literal(0)}")
+        self.fresh = w(f"fcmp oeq {t.scalar} {beta}, {self.one.literal(0)}")
 
     def lanes_below(self, count: str) -> str:
         """Emit the mask of the first ``count`` lanes."""
@@ -98,15 +96,23 @@ class _Writer(ABC):
         return w.extern(f"llvm.masked.load.{t.suffix}.p0", t.text, arguments)
 
     def put(self, places: list[str], new: list[str], mask: str) -> None:
-        """Emit stores of ``alpha * new + beta * old``; the old value is ignored if beta is 0.
+        """Emit stores of ``alpha * new + beta * old``; the old value is not read if beta is 0.
 
         Places may be equal if the new values for them are.
         """
         w, t = self.w, self.vector
+        new = [w(f"fmul {t.text} {self.alpha}, {x}") for x in new]
+        onto, after, before = w.name("onto"), w.name("after"), w.block
+        w.branch(self.fresh, after, onto)
+        w.label(onto)
         olds = [self.load(place, mask) for place in places]
-        for place, old, x in zip(places, olds, new, strict=True):
-            old = select(w, t, self.fresh, t.literal(0), old)
-            x = w.intrinsic("fmuladd", t, self.beta, old, w(f"fmul {t.text} {self.alpha}, {x}"))
+        sums = [w.intrinsic("fmuladd", t, self.beta, old, x) for old, x in zip(olds, new)]
+        w.line(f"br label %{after}")
+        w.label(after)
+        kept = [
+            w(f"phi {t.text} [{x}, %{before}], [{both}, %{onto}]") for x, both in zip(new, sums)
+        ]
+        for place, x in zip(places, kept, strict=True):
             self.store(place, x, mask)
 
     def store(self, place: str, x: str, mask: str) -> None:
@@ -127,14 +133,23 @@ class _Product(_Writer):
     def text(self) -> str:
         w, cell, width = self.w, self.one.text, self.vector.width
         self.scratch = w.stack(f"[{costs.PRODUCT_TERMS * costs.PRODUCT_COLUMNS} x {cell}]", 64)
-        self.wide = w(f"and i64 %n, {-2 * width}")
-        self.rows, self.last = _rows_of_block(w.target), w("sub i64 %m, 1")
-        some = w.intrinsic("smax", Type("int64"), "%k", "1")  # c is set even if there are no terms
-        counted_loop(w, ("0", some, costs.PRODUCT_TERMS), [], [], self._terms)
+        vectors = (4, 2, 1) if _has_many_registers(w.target) else (2, 1)
+        self.ends = {count: w(f"and i64 %n, {-count * width}") for count in vectors}
+        self.eights, self.last = w("and i64 %m, -8"), w("sub i64 %m, 1")
+        self.rest = self.lanes_below(w(f"sub i64 %n, {self.ends[1]}"))
+        counted_loop(w, ("0", "%count", 1), [], [], self._item)
         w.line("ret void")
-        matrices = ", ".join(f"ptr %{x}, i64 %{x}s, i64 %{x}u" for x in "ab")
-        sizes = f"i64 %m, i64 %n, i64 %k, {cell} %alpha, ptr %c, i64 %cs"
+        matrices = ", ".join(f"ptr %{x}, i64 %{x}s, i64 %{x}u, i64 %{x}t" for x in "ab")
+        sizes = f"i64 %count, i64 %m, i64 %n, i64 %k, {cell} %alpha, ptr %c, i64 %cs, i64 %ct"
         return w.text(f"void @product({sizes}, {matrices}, {cell} %beta)")
+
+    def _item(self, item: str, _: list[str]) -> list[str]:
+        """Emit the product of an item of the batch."""
+        self.item = {x: self.at(f"%{x}", item, f"%{x}t") for x in "abc"}
+        # c is set even if there are no terms
+        some = self.w.intrinsic("smax", Type("int64"), "%k", "1")
+        counted_loop(self.w, ("0", some, costs.PRODUCT_TERMS), [], [], self._terms)
+        return []
 
     def helpers(self) -> str:
         return tile(self.w.target, self.one.bytes)
@@ -147,9 +162,13 @@ class _Product(_Writer):
         first = w(f"icmp eq i64 {start}, 0")
         beta = w(f"select i1 {first}, {t.scalar} %beta, {t.scalar} {self.one.literal(1)}")
         self.factors("%alpha", beta)
-        self.a = self.at("%a", start, "%au")
-        self.b, self.bs = self._rows(self.at("%b", start, "%bs"))
-        counted_loop(w, ("0", "%m", self.rows), [], [], self._panel)
+        self.a = self.at(self.item["a"], start, "%au")
+        self.b, self.bs = self._rows(self.at(self.item["b"], start, "%bs"))
+        start = "0"
+        for vectors, stop in self.ends.items():
+            self._columns(start, stop, vectors)
+            start = stop
+        self._columns(start, "%n", 1, self.rest)
         return []
 
     def _rows(self, b: str) -> tuple[str, str]:
@@ -166,51 +185,57 @@ class _Product(_Writer):
         base = w(f"phi ptr [{b}, %{before}], [{self.scratch}, %{copy}]")
         return base, w(f"phi i64 [%bs, %{before}], [%n, %{copy}]")
 
-    def _panel(self, i: str, _: list[str]) -> list[str]:
-        """Emit the loop over the blocks from row ``i`` on.
+    def _columns(self, start: str, stop: str, vectors: int, mask: str = "") -> None:
+        """Emit the loop over some columns, a number of vectors at once."""
+        w = self.w
+        tall = _has_many_registers(w.target) and vectors < 4 and not mask
+
+        def block(j: str, _: list[str]) -> list[str]:
+            if tall:
+                self._panels("0", self.eights, (8, vectors), j, mask)
+            first = self.eights if tall else "0"
+            self._panels(first, "%m", (costs.PRODUCT_ROWS, vectors), j, mask)
+            return []
+
+        counted_loop(w, (start, stop, vectors * self.vector.width), [], [], block)
+
+    def _panels(self, start: str, stop: str, size: tuple[int, int], j: str, mask: str) -> None:
+        """Emit the loop over some rows, by blocks of (rows, vectors) from column ``j`` on.
 
         Rows beyond the last one are replaced by the last one, which is then computed several times.
         """
-        w, width = self.w, self.vector.width
-        rows = [w(f"add i64 {i}, {k}") for k in range(self.rows)]
-        rows = [w.intrinsic("smin", Type("int64"), row, self.last) for row in rows]
-        self.lefts = [self.at(self.a, row, "%as") for row in rows]
-        self.targets = [self.at("%c", row, "%cs") for row in rows]
+        w = self.w
 
-        def whole(j: str, _: list[str]) -> list[str]:
-            self._block(j, [0, width], "")
+        def panel(i: str, _: list[str]) -> list[str]:
+            rows = [w(f"add i64 {i}, {k}") for k in range(size[0])]
+            if stop == "%m":
+                rows = [w.intrinsic("smin", Type("int64"), row, self.last) for row in rows]
+            self._block(rows, j, size[1], mask)
             return []
 
-        def part(j: str, _: list[str]) -> list[str]:
-            self._block(j, [0], self.lanes_below(w(f"sub i64 %n, {j}")))
-            return []
+        counted_loop(w, (start, stop, size[0]), [], [], panel)
 
-        counted_loop(w, ("0", self.wide, 2 * width), [], [], whole)
-        counted_loop(w, (self.wide, "%n", width), [], [], part)
-        return []
-
-    def _block(self, j: str, registers: list[int], mask: str) -> None:
-        """Emit a block of the target; ``registers`` are the offsets of its vectors after ``j``."""
+    def _block(self, rows: list[str], j: str, vectors: int, mask: str) -> None:
+        """Emit a block of the target: some vectors of each row, from column ``j`` on."""
         w, t, b = self.w, self.vector, self.at(self.b, j)
-        places = [(row, start) for row in range(self.rows) for start in registers]
+        lefts = [self.at(self.a, row, "%as") for row in rows]
+        targets = [self.at(self.at(self.item["c"], row, "%cs"), j) for row in rows]
+        starts = [str(k * t.width) for k in range(vectors)]
 
         def term(term: str, sums: list[str]) -> list[str]:
             right = self.at(b, term, self.bs)
-            factors = {start: self.load(self.at(right, str(start)), mask) for start in registers}
+            factors = [self.load(self.at(right, start), mask) for start in starts]
             offset = w(f"mul i64 {term}, %au")
-            lefts = [
-                w.splat(t, w(f"load {t.scalar}, ptr {self.at(left, offset)}"))
-                for left in self.lefts
-            ]
-            return [
-                w.intrinsic("fmuladd", t, lefts[row], factors[start], x)
-                for (row, start), x in zip(places, sums, strict=True)
-            ]
+            new, old = [], iter(sums)
+            for left in lefts:
+                x = w.splat(t, w(f"load {t.scalar}, ptr {self.at(left, offset)}"))
+                new += [w.intrinsic("fmuladd", t, x, factor, next(old)) for factor in factors]
+            return new
 
-        zeros = [t.literal(0)] * len(places)
+        zeros = [t.literal(0)] * (len(rows) * vectors)
         sums = counted_loop(w, ("0", self.count, 1), [t] * len(zeros), zeros, term)
-        addresses = [self.at(self.at(self.targets[r], j), str(start)) for r, start in places]
-        self.put(addresses, sums, mask)
+        places = [self.at(target, start) for target in targets for start in starts]
+        self.put(places, sums, mask)
 
 
 class _Dots(_Writer):

@@ -24,9 +24,12 @@ float32
     sin, cos, tan, log2, log10, pow, cbrt, hypot and erfc compute in float64, most with
     shorter polynomials; the others in float32.
 
+    The functions of `gamma`, `normal` and `bessel` compute in float64, too.
+
 Slow paths
     sin, cos and tan call libm for those lanes that are above 5e4 in magnitude (float32: 1e6), in
-    a separate cold function; no other function makes calls.
+    a separate cold function; gammaln, psi and trigamma have one for negative arguments.  No other
+    function makes calls.
 
 Calls
     Every function is ``noinline``: each takes 1 to 10 ms of code generation (erfc 15), while the
@@ -41,6 +44,9 @@ Accuracy (greatest error met, in ulps: 90,000 points in float64, 10 million in f
     cosh asinh acosh atanh hypot; below 1.6 erf expm1 sigmoid softplus sinh tanh atan atan2;
     1.8 erfc.  float32: below 0.8 sin cos tan log2 log10 pow cbrt hypot erfc; 1.9 softplus cosh;
     below 1.7 the others.  Without a fused multiply-add errors grow by 0.3 at most, by 0.8 erfc's.
+    Functions of `gamma`, `normal`, `bessel` (``benchmarks/accuracy.py``): below 2 psi trigamma
+    erfcx ndtr log_ndtr; 2.9 ndtri erfinv; 3.5 gammaln (between its zeros) erfcinv i0e i1e; below 0
+    the functions with poles 6, in ulps of 1 if the result is smaller.  float32: 0.51.
 """
 
 from __future__ import annotations
@@ -48,7 +54,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import lru_cache
 
-from phintys.backends.llvm.vecmath import arc, exp_log, hyperbolic, root, trig
+from phintys.backends.llvm.vecmath import (
+    arc,
+    bessel,
+    exp_log,
+    gamma,
+    hyperbolic,
+    normal,
+    root,
+    trig,
+)
 from phintys.backends.llvm.vecmath.body import FORMATS, Body
 from phintys.backends.llvm.vecmath.pow import power
 
@@ -87,6 +102,8 @@ def _function(name: str, dtype: str, width: int) -> tuple[str, frozenset[str]]:
     if width < 1 or width & (width - 1):
         raise ValueError(f"{name}: the width is a power of two, not {width}")
     body = Body(dtype, width, [], set())
+    if name in gamma.FUNCTIONS:
+        return _with_reflection(name, body)
     args = ["%a", "%b"] if name in BINARY else ["%a"]
     result = _BODIES[name](body, *args)
     full = symbol(name, dtype, width)
@@ -94,9 +111,43 @@ def _function(name: str, dtype: str, width: int) -> tuple[str, frozenset[str]]:
         text = _wrap(full, body, args, [*body.lines, f"  ret {body.type} {result}"])
         return text, frozenset(body.declares)
     slow = f"{full}.slow"
-    text = _wrap(full, body, args, [*body.lines, *trig.guard(body, "%a", result, slow)])
+    rare = trig.is_far(body, "%a")
+    text = _wrap(full, body, args, [*body.lines, *body.guard(body, rare, "%a", result, slow)])
     text += _wrap(slow, body, ["%a", "%b"], trig.slow_path(body, name), "noinline cold")
     return text, frozenset(body.declares)
+
+
+def _with_reflection(name: str, body: Body) -> tuple[str, frozenset[str]]:
+    """The text of a function of `gamma`, computed in float64, with its slow path."""
+    wide, kind, x = _in_float64(body)
+    full = symbol(name, body.format.dtype, body.width)
+    y = gamma.FUNCTIONS[name](wide, x, kind)
+    rare = wide.any(wide.compare("olt", x, gamma.LIMITS[name]))
+    lines = [*body.lines, *body.guard(wide, rare, x, y, f"{full}.slow")]
+    text = _wrap(full, body, ["%a"], lines)
+    inner = Body("float64", body.width, [], body.declares)
+    lines = gamma.slow_path(inner, name, kind)
+    text += _wrap(f"{full}.slow", inner, ["%a", "%b"], lines, "noinline cold")
+    return text, frozenset(body.declares)
+
+
+def _in_float64(b: Body) -> tuple[Body, str, str]:
+    """A float64 body, the kind of its coefficients, and the argument ``%a``."""
+    if b.format.bits == 64:
+        return b, "float64", "%a"
+    wide = b.widened()
+    return wide, "narrow", b.extend_to(wide, "%a")
+
+
+def _special(core: Callable[[Body, str, str], str]) -> Callable[..., str]:
+    """The emitter of a function that is computed in float64."""
+
+    def emit(b: Body, _x: str) -> str:
+        wide, kind, x = _in_float64(b)
+        y = core(wide, x, kind)
+        return y if wide is b else b.truncate_from(wide, y)
+
+    return emit
 
 
 def _wrap(
@@ -134,9 +185,12 @@ _BODIES: dict[str, Callable[..., str]] = {
     "cbrt": root.cbrt,
     "hypot": root.hypot,
     **trig.FUNCTIONS,
+    **{name: _special(core) for name, core in (normal.FUNCTIONS | bessel.FUNCTIONS).items()},
 }
 
-SUPPORTED = frozenset(_BODIES)
+#: functions that the instruction ``call`` names, and trigamma, which is zeta(2, x)
+CALLED = frozenset(gamma.FUNCTIONS.keys() | normal.FUNCTIONS.keys() | bessel.FUNCTIONS.keys())
+SUPPORTED = frozenset(_BODIES) | CALLED
 
 #: functions of two arguments
 BINARY = frozenset(("pow", "atan2", "hypot"))

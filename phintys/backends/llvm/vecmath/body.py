@@ -183,3 +183,24 @@ class Body:
             return condition
         packed = self.emit(f"bitcast {self.bool_type} {condition} to i{self.width}")
         return self.emit(f"icmp ne i{self.width} {packed}, 0")
+
+    def guard(self, wide: Body, rare: str, x: str, y: str, slow: str) -> list[str]:
+        """Emit ``ret`` of y, or of the function ``slow`` of x and y if ``rare``, an ``i1``.
+
+        x, y and the result of ``slow`` have the type of ``wide``, which is this body or `widened`.
+        """
+
+        def returned(value: str, name: str) -> list[str]:
+            if wide is self:
+                return [f"  ret {self.type} {value}"]
+            truncated = f"  %{name} = fptrunc {wide.type} {value} to {self.type}"
+            return [truncated, f"  ret {self.type} %{name}"]
+
+        return [
+            f"  br i1 {rare}, label %far, label %near",
+            "near:",
+            *returned(y, "narrow"),
+            "far:",
+            f"  %patched = tail call {wide.type} @{slow}({wide.type} {x}, {wide.type} {y})",
+            *returned("%patched", "rare"),
+        ]

@@ -40,7 +40,7 @@ def scale(b: Body, p: str, t: str) -> str:
     return b.mul(b.mul(p, power_of_two(b, half)), power_of_two(b, rest))
 
 
-def _exp_series(b: Body, r: str) -> str:
+def exp_series(b: Body, r: str) -> str:
     """e**r - 1 for |r| <= ln(2)/2."""
     return b.fma(b.mul(r, r), _exp_bend(b, r), r)
 
@@ -54,13 +54,13 @@ def exp(b: Body, x: str) -> str:
     low, high = (-750.0, 710.0) if b.format.bits == 64 else (-110.0, 90.0)
     clamped = b.at_least(b.at_most(x, high), low)
     t, r = reduce_by_ln2(b, clamped, 2 * b.format.bias)
-    return scale(b, b.add(_exp_series(b, r), 1.0), t)
+    return scale(b, b.add(exp_series(b, r), 1.0), t)
 
 
 def _exp_inside(b: Body, x: str) -> str:
     """e**x, if neither x nor the result is subnormal or overflows."""
     t, r = reduce_by_ln2(b, x, b.format.bias)
-    return b.mul(b.add(_exp_series(b, r), 1.0), power_of_two(b, b.bits(t)))
+    return b.mul(b.add(exp_series(b, r), 1.0), power_of_two(b, b.bits(t)))
 
 
 def exp2(b: Body, x: str) -> str:
@@ -103,7 +103,7 @@ def sigmoid(b: Body, x: str) -> str:
 def softplus(b: Body, x: str) -> str:
     """max(x, 0) + log1p(exp(-|x|))."""
     e = exp(b, b.neg(b.abs(x)))
-    half_square, rest = _log_series(b, e, "log1p_unit")
+    half_square, rest = log_series(b, e, "log1p_unit")
     return b.add(b.at_least(x, 0.0), b.sub(e, b.sub(half_square, rest)))
 
 
@@ -155,7 +155,7 @@ def _erfc_far(b: Body, a: str) -> str:
     t, r = reduce_by_ln2(b, b.neg(b.mul(head, head)), 2 * b.format.bias)
     r = b.fma(b.sub(head, a), b.add(head, a), r)
     main, low = _erfcx(b, a)
-    return scale(b, b.add(main, b.fma(main, _exp_series(b, r), low)), t)
+    return scale(b, b.add(main, b.fma(main, exp_series(b, r), low)), t)
 
 
 def _erfcx(b: Body, a: str) -> tuple[str, str]:
@@ -191,7 +191,7 @@ def split_exponent(b: Body, x: str, subnormals: bool) -> tuple[str, str]:
     return b.sub(k, bias), b.sub(m, 1.0)
 
 
-def _log_series(b: Body, f: str, table: str = "log") -> tuple[str, str]:
+def log_series(b: Body, f: str, table: str = "log") -> tuple[str, str]:
     """(h, t) with log(1 + f) = f - (h - t), h = f*f/2."""
     s = b.div(f, b.add(f, 2.0))
     z = b.mul(s, s)
@@ -210,7 +210,7 @@ def _log_domain(b: Body, x: str, pole: float, y: str) -> str:
 def join_exponent(b: Body, k: str, f: str, correction: str | None = None) -> str:
     """k log(2) + log(1 + f) plus a small correction."""
     high, low = PARTS["ln2", b.format.dtype]
-    half_square, rest = _log_series(b, f)
+    half_square, rest = log_series(b, f)
     small = b.mul(k, low) if correction is None else b.fma(k, low, correction)
     return b.fma(k, high, b.sub(f, b.sub(half_square, b.add(rest, small))))
 
@@ -249,7 +249,7 @@ def log10(b: Body, x: str) -> str:
 
 def _other_base(b: Body, f: str, k_high: str, k_low: str, high: float, low: float) -> str:
     """k_high + k_low + (high + low) log(1 + f), the logarithm in two parts with exact products."""
-    half_square, rest = _log_series(b, f)
+    half_square, rest = log_series(b, f)
     head = b.head(b.sub(f, half_square), 32)
     tail = b.add(b.sub(b.sub(f, head), half_square), rest)
     main = b.mul(head, high)

@@ -132,20 +132,9 @@ def _tangent(b: Body, i: str, r: str, c: str) -> str:
 FUNCTIONS = {"sin": sin, "cos": cos, "tan": tan}
 
 
-def guard(b: Body, x: str, y: str, slow: str) -> list[str]:
-    """Emit ``ret`` of y, or of the slow path's result if a lane of x exceeds `FAST_LIMIT`."""
-    mark = len(b.lines)
-    too_large = b.any(b.compare("ogt", b.abs(x), FAST_LIMIT[b.format.dtype]))
-    test, b.lines[mark:] = b.lines[mark:], []
-    return [
-        *test,
-        f"  br i1 {too_large}, label %far, label %near",
-        "near:",
-        f"  ret {b.type} {y}",
-        "far:",
-        f"  %patched = tail call {b.type} @{slow}({b.type} {x}, {b.type} {y})",
-        f"  ret {b.type} %patched",
-    ]
+def is_far(b: Body, x: str) -> str:
+    """Emit the test whether a lane of x exceeds `FAST_LIMIT`."""
+    return b.any(b.compare("ogt", b.abs(x), FAST_LIMIT[b.format.dtype]))
 
 
 def slow_path(b: Body, name: str) -> list[str]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from phintys.graph.shapes import Shape, ShapeContext, check_shapes
+from phintys.graph.shapes import Shape, ShapeContext
 from phintys.graph.variable import Apply
 from phintys.tensor.aliases import Arrays, TensorLike
 from phintys.tensor.convert import as_tensor_variable
+from phintys.tensor.dot import matmul, outer
 from phintys.tensor.linalg.matrix_op import MatrixOp, inexact, square
 from phintys.tensor.type import typed_node
 from phintys.tensor.variable import TensorVariable
@@ -47,21 +48,31 @@ class SolveBase(MatrixOp):
         overwritten = [k for k, on in enumerate((overwrite_a, overwrite_b)) if on]
         self.destroy_map = {0: overwritten[:1]} if overwritten else {}
 
-    def make_node(self, a: TensorLike, b: TensorLike) -> Apply:
+    def make_node(self, *inputs: TensorLike) -> Apply:
+        a, b = inputs
         a, b = self.matrix(a), as_tensor_variable(b)
-        if b.type.ndim != self.b_ndim:
-            raise TypeError(f"{self} takes b with {self.b_ndim} dimensions, not {b.type.ndim}.")
+        self.require_b(b)
         return typed_node(self, [a, b], inexact(a.type.dtype, b.type.dtype))
 
-    def shape_rule(self, s: ShapeContext, a: Shape, b: Shape) -> list[Shape]:
+    def require_b(self, b: TensorVariable) -> None:
+        """TypeError if the right side has the wrong number of axes."""
+        if b.type.ndim != self.b_ndim:
+            raise TypeError(f"{self} takes b with {self.b_ndim} dimensions, not {b.type.ndim}.")
+
+    def shape_rule(self, s: ShapeContext, *shapes: Shape) -> list[Shape]:
+        a, b = shapes
         n = s.equal(square(s, a), b[0], "The matrix and the right sides do not fit")
         return [(n, *b[1:])]
 
     # ----- perform
     def converted(self, node: Apply, inputs: Arrays) -> list[np.ndarray]:
-        """The inputs in the dtype of the result; ShapeError if their shapes do not fit."""
-        check_shapes(node, inputs)
+        """The inputs in the dtype of the result."""
         return [x.astype(node.outputs[0].type.dtype, copy=False) for x in inputs]
+
+
+def outer_product(u: TensorVariable, v: TensorVariable, b_ndim: int) -> TensorVariable:
+    """The sum of the outer products of the columns of two right sides or solutions."""
+    return outer(u, v) if b_ndim == 1 else matmul(u, v.T)
 
 
 def default_b_ndim(b: TensorVariable, b_ndim: int | None) -> int:

@@ -8,6 +8,7 @@ import numpy as np
 
 from phintys.graph.builder import Builder, V
 from phintys.graph.op import Op, Storage
+from phintys.graph.shapes import check_shapes
 from phintys.graph.variable import Apply, Variable
 from phintys.routines import Array, routine
 from phintys.routines.language import PARTS
@@ -27,10 +28,10 @@ from phintys.tensor.aliases import Arrays, TensorLike
 from phintys.tensor.axes import matrix_transpose
 from phintys.tensor.blockwise import Blockwise
 from phintys.tensor.convert import as_tensor_variable
-from phintys.tensor.dot import matmul, outer
+from phintys.tensor.dot import matmul
 from phintys.tensor.elemwise import conjugate, match_dtype
 from phintys.tensor.linalg.matrix_op import adjoint, nan_like, triangle
-from phintys.tensor.linalg.solvers.core import SolveBase, default_b_ndim
+from phintys.tensor.linalg.solvers.core import SolveBase, default_b_ndim, outer_product
 from phintys.tensor.variable import Tensors, TensorVariable
 
 __all__ = ["solve_triangular"]
@@ -68,6 +69,7 @@ class SolveTriangular(SolveBase):
     def perform(self, node: Apply, inputs: Arrays, output_storage: Storage) -> None:
         from scipy.linalg import get_lapack_funcs
 
+        check_shapes(node, inputs)
         a, b = self.converted(node, inputs)
         found, status = np.zeros_like(b), 0
         if b.size:
@@ -81,8 +83,7 @@ class SolveTriangular(SolveBase):
     def pullback(self, inputs: Tensors, outputs: Tensors, cotangents: Tensors) -> list[Variable]:
         (a, b), (x,), (g,) = inputs, outputs, cotangents
         gb = self._solve(adjoint(a), g, not self.lower)
-        products = outer if self.b_ndim == 1 else lambda u, v: matmul(u, v.T)
-        ga = -self._read(products(gb, conjugate(x)))
+        ga = -self._read(outer_product(gb, conjugate(x), self.b_ndim))
         return [match_dtype(ga, a), match_dtype(gb, b)]
 
     def pushforward(self, inputs: Tensors, outputs: Tensors, tangents: Tensors) -> list[Variable]:

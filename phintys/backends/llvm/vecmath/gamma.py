@@ -1,0 +1,181 @@
+"""gammaln, psi and trigamma of `vecmath`.
+
+Formulas: NIST Digital Library of Mathematical Functions (DLMF) 5.5 (recurrences and reflections),
+5.11 (Stirling's series) and 5.15.  Arguments below 8 are moved by recurrences into an interval on
+which a polynomial was fitted, with one logarithm or quotient for all steps; from 8 on, the
+asymptotic series is used.  Negative arguments take a slow path, a function of the argument and of
+the result for its magnitude.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from phintys.backends.llvm.vecmath.body import Body
+from phintys.backends.llvm.vecmath.coefficients import PARTS as COMMON_PARTS
+from phintys.backends.llvm.vecmath.exp_log import (
+    INF,
+    NAN,
+    join_exponent,
+    log_series,
+    split_exponent,
+)
+from phintys.backends.llvm.vecmath.special_coefficients import COEFFICIENTS, PARTS
+
+FAR = 8.0
+#: the arguments below which a function takes its slow path
+LIMITS = {"gammaln": -0.625, "psi": 0.0, "trigamma": 0.0}
+PI = 3.141592653589793
+
+
+# ------------------------------------------------------------------------------- gammaln
+
+
+def gammaln(b: Body, x: str, kind: str) -> str:
+    """The logarithm of gamma(|x|) for x >= 8 and x < -0.625, of |gamma(x)| between."""
+    u = b.select(b.compare("olt", x, LIMITS["gammaln"]), b.neg(x), x)
+    far, low = b.compare("oge", u, FAR), b.compare("ole", u, 1.375)
+    t, product = _stepped(b, u)
+    slope, lost = PARTS["slope_at_2"]
+    bend = b.fma(t, b.polynomial(t, COEFFICIENTS["gammaln", kind]), lost)
+    near = b.fma(t, slope, b.mul(t, bend))
+    near = b.select(far, 0.0, b.select(low, b.neg(near), near))
+    logarithm = _shifted_log(b, b.select(far, u, b.abs(product)), far, near)
+    inverse = b.div(1.0, u)
+    series = b.polynomial(b.mul(inverse, inverse), COEFFICIENTS["gammaln_far", kind])
+    small = b.fma(inverse, series, PARTS["stirling"][0])
+    stirling = b.fma(b.sub(u, 0.5), logarithm, small)
+    found = b.select(low, b.sub(0.0, logarithm), logarithm)
+    found = b.select(b.compare("oeq", u, 0.0), INF, b.select(far, stirling, found))
+    return b.select(b.compare("olt", u, INF), found, u)
+
+
+def _stepped(b: Body, u: str) -> tuple[str, str]:
+    """(t, p): gamma(u) is gamma(2 + t) p above 1.375, and gamma(2 + t) / p below."""
+    t, product = b.sub(u, 2.0), b.const(1.0)
+    for step in range(1, 7):
+        above, moved = b.compare("ogt", u, 1.375 + step), b.sub(u, float(step))
+        product = b.select(above, b.mul(product, moved), product)
+        t = b.select(above, b.sub(u, step + 2.0), t)
+    low, least = b.compare("ole", u, 1.375), b.compare("olt", u, 0.125)
+    t = b.select(least, u, b.select(low, b.sub(u, 1.0), t))
+    return t, b.select(least, b.mul(u, b.add(u, 1.0)), b.select(low, u, product))
+
+
+def _shifted_log(b: Body, v: str, far: str, extra: str) -> str:
+    """log(v) + ``extra``, - 1 where ``far``; the largest terms are added last."""
+    k, f = split_exponent(b, v, subnormals=True)
+    high, low = COMMON_PARTS["ln2", "float64"]
+    half_square, rest = log_series(b, f)
+    main = b.sub(b.mul(k, high), b.select(far, 1.0, 0.0))
+    small = b.add(rest, b.fma(k, low, extra))
+    return b.add(main, b.sub(f, b.sub(half_square, small)))
+
+
+def _gammaln_below(b: Body, x: str, y: str, kind: str) -> str:
+    """log(pi / (a |sin(pi a)|)) - y for a = -x (DLMF 5.5.3); inf at the poles."""
+    a = b.neg(x)
+    r = b.sub(a, b.intrinsic("rint", a))
+    sine = b.polynomial(b.mul(r, r), COEFFICIENTS["sinpi", kind])
+    size = b.mul(a, b.mul(b.abs(r), sine))
+    k, f = split_exponent(b, size, subnormals=False)
+    high, low = PARTS["log_pi"]
+    found = b.sub(b.add(b.sub(high, join_exponent(b, k, f)), low), y)
+    found = b.select(b.compare("oeq", r, 0.0), INF, found)
+    return b.select(b.compare("oeq", a, INF), -INF, found)
+
+
+# ----------------------------------------------------------------------------------- psi
+
+
+def psi(b: Body, x: str, kind: str) -> str:
+    """psi(|x|); -inf at 0, inf at -0."""
+    u = b.abs(x)
+    far, low = b.compare("oge", u, FAR), b.compare("olt", u, 1.0)
+    y, above, below = _summed(b, u, low)
+    root, lost = PARTS["psi_root"]
+    d = b.sub(b.sub(y, b.select(low, root - 1, root)), lost)
+    slope, rest = PARTS["psi_slope"]
+    bend = b.mul(d, b.fma(d, b.polynomial(d, COEFFICIENTS["psi", kind]), rest))
+    near = b.add(b.div(above, below), b.fma(d, slope, bend))
+    inverse = b.div(1.0, u)
+    z = b.mul(inverse, inverse)
+    series = b.fma(z, b.polynomial(z, COEFFICIENTS["psi_far", kind]), b.mul(inverse, 0.5))
+    k, f = split_exponent(b, u, subnormals=False)
+    found = b.select(far, join_exponent(b, k, f, b.neg(series)), near)
+    found = b.select(b.compare("oeq", u, 0.0), b.copysign(INF, b.neg(x)), found)
+    return b.select(b.compare("olt", u, INF), found, u)
+
+
+def _summed(b: Body, u: str, low: str) -> tuple[str, str, str]:
+    """(y, n, d): psi(u) is psi(y) + n / d, y in [1, 2.1]; psi(u + 1) + n / d where ``low``."""
+    y, above, below = u, b.const(0.0), b.const(1.0)
+    for step in range(1, 7):
+        larger, moved = b.compare("ogt", u, 1.1 + step), b.sub(u, float(step))
+        above = b.select(larger, b.fma(above, moved, below), above)
+        below = b.select(larger, b.mul(below, moved), below)
+        y = b.select(larger, moved, y)
+    return y, b.select(low, -1.0, above), b.select(low, u, below)
+
+
+def _psi_below(b: Body, x: str, y: str, kind: str) -> str:
+    """y + 1 / a + pi cot(pi a) for a = -x (DLMF 5.5.4); NaN at the poles."""
+    a = b.neg(x)
+    r = b.sub(a, b.intrinsic("rint", a))
+    cotangent = b.polynomial(b.mul(r, r), COEFFICIENTS["cotpi", kind])
+    inverse = b.div(1.0, a)
+    found = b.add(b.fma(r, cotangent, b.div(1.0, r)), b.add(y, inverse))
+    found = b.select(b.compare("olt", a, 2.0**-60), inverse, found)
+    return b.select(b.compare("oeq", r, 0.0), NAN, found)
+
+
+# ------------------------------------------------------------------------------ trigamma
+
+
+def trigamma(b: Body, x: str, kind: str) -> str:
+    """The derivative of psi at |x|: below 8 by eight steps of the recurrence (DLMF 5.15.5)."""
+    u = b.abs(x)
+    near = b.compare("olt", u, FAR)
+    above, below = b.const(0.0), b.const(1.0)
+    for step in range(1, 8):
+        w = b.add(u, float(step))
+        square = b.mul(w, w)
+        above, below = b.fma(above, square, below), b.mul(below, square)
+    inverse = b.div(1.0, b.select(near, b.add(u, FAR), u))
+    series = b.polynomial(b.mul(inverse, inverse), COEFFICIENTS["trigamma_far", kind])
+    bend = b.mul(b.mul(inverse, inverse), b.fma(inverse, series, 0.5))
+    first = b.div(1.0, u)
+    rest = b.add(b.select(near, b.div(above, below), 0.0), b.add(inverse, bend))
+    return b.select(near, b.fma(first, first, rest), rest)
+
+
+def _trigamma_below(b: Body, x: str, y: str, kind: str) -> str:
+    """(pi / sin(pi a))**2 + 1 / a**2 - y for a = -x (DLMF 5.15.6); inf at the poles."""
+    a = b.neg(x)
+    r = b.sub(a, b.intrinsic("rint", a))
+    sine = b.mul(r, b.polynomial(b.mul(r, r), COEFFICIENTS["sinpi", kind]))
+    ratio, inverse = b.div(PI, sine), b.div(1.0, a)
+    found = b.fma(ratio, ratio, b.fma(inverse, inverse, b.neg(y)))
+    found = b.select(b.compare("olt", a, 2.0**-30), y, found)
+    return b.select(b.compare("oeq", a, INF), INF, found)
+
+
+#: name -> function of (body, argument, kind of coefficients), in float64
+FUNCTIONS: dict[str, Callable[[Body, str, str], str]] = {
+    "gammaln": gammaln,
+    "psi": psi,
+    "trigamma": trigamma,
+}
+#: name -> function of (body, argument, result for its magnitude, kind) for negative arguments
+_BELOW: dict[str, Callable[[Body, str, str, str], str]] = {
+    "gammaln": _gammaln_below,
+    "psi": _psi_below,
+    "trigamma": _trigamma_below,
+}
+
+
+def slow_path(b: Body, name: str, kind: str) -> list[str]:
+    """The body of a function of (a, b) in float64: b, but the reflection in lanes far below 0."""
+    below = b.compare("olt", "%a", LIMITS[name])
+    found = b.select(below, _BELOW[name](b, "%a", "%b", kind), "%b")
+    return [*b.lines, f"  ret {b.type} {found}"]

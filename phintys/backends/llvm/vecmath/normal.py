@@ -1,0 +1,182 @@
+"""erfcx, erfinv, erfcinv, ndtr, log_ndtr and ndtri of `vecmath`.
+
+Formulas: NIST Digital Library of Mathematical Functions (DLMF), chapter 7.  ``(1 + 2x) erfcx(x)``
+is a polynomial in ``(x - 3)/(x + 3)`` (M. M. Shepherd and J. G. Laframboise, "Chebyshev
+approximation of (1 + 2x) exp(x**2) erfc(x)", 1981).  The inverses are polynomials in the squared
+argument in the middle, and of ``sqrt(-log(p))`` in the tails.  Squares in exponents are computed in
+two parts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from phintys.backends.llvm.vecmath import coefficients
+from phintys.backends.llvm.vecmath.body import Body
+from phintys.backends.llvm.vecmath.exp_log import (
+    INF,
+    NAN,
+    exp_series,
+    join_exponent,
+    reduce_by_ln2,
+    scale,
+    split_exponent,
+)
+from phintys.backends.llvm.vecmath.special_coefficients import COEFFICIENTS, PARTS
+
+_HALF_ROOT = 0.7071067811865476  # sqrt(1/2)
+_LOST_HALF_ROOT = -4.833646656726457e-17  # what it lacks
+_NEAR = 0.67  # bound of |x| for ndtr(x) = 1/2 + ...: ndtr(-0.67) > 1/4
+
+
+# ------------------------------------------------------------------------------ erfcx, ndtr
+
+
+def _scaled(b: Body, a: str, kind: str) -> tuple[str, str]:
+    """erfcx(a)/2 for a >= 0 as p/(1/2 + a)/4 and the rounding error of p and quotient."""
+    first, second = (part / 4 for part in PARTS["erfcx"])
+    u = b.div(b.sub(a, 3.0), b.add(a, 3.0))
+    quarter = [c / 4 for c in COEFFICIENTS["erfcx", kind]]
+    bend = b.mul(u, b.polynomial(u, quarter))
+    p = b.add(bend, first)
+    under = b.add(a, 0.5)
+    inverse = b.div(1.0, under)
+    main = b.mul(p, inverse)
+    lost = b.add(b.add(b.sub(first, p), bend), second)
+    lost = b.fma(b.neg(main), b.sub(0.5, b.sub(under, a)), lost)
+    return main, b.mul(b.add(b.fma(b.neg(main), under, p), lost), inverse)
+
+
+def _exp_square(b: Body, a: str, factor: float) -> tuple[str, str]:
+    """(t, e): exp(factor * a**2) is (1 + e) 2**n, t has n for `scale`; factor is +-1, +-1/2."""
+    head = b.head(a, 27)
+    t, r = reduce_by_ln2(b, b.mul(b.mul(head, factor), head), 2 * b.format.bias)
+    tail = b.mul(b.mul(b.sub(a, head), b.add(a, head)), factor)
+    return t, exp_series(b, b.add(r, tail))
+
+
+def _halved(b: Body, a: str) -> str:
+    """a / sqrt(2), the argument of erfcx in functions of the normal distribution."""
+    return b.fma(a, _HALF_ROOT, b.mul(a, _LOST_HALF_ROOT))
+
+
+def erfcx(b: Body, x: str, kind: str) -> str:
+    """exp(x**2) (1 - erf(x)) near 0; below, 2 exp(x**2) - erfcx(-x)."""
+    a = b.abs(x)
+    main, low = _scaled(b, a, kind)
+    t, e = _exp_square(b, b.at_most(a, 27.5), 1.0)
+    close = b.compare("olt", a, 0.75)
+    table = coefficients.COEFFICIENTS["erf", "float64"]
+    rest = b.fma(b.neg(x), b.polynomial(b.mul(x, x), table), b.sub(1.0, x))
+    factor = b.select(close, rest, 2.0)
+    power = scale(b, b.fma(factor, e, factor), t)
+    ahead = b.mul(b.add(main, low), 2.0)
+    found = b.select(b.compare("olt", x, 0.0), b.sub(power, ahead), ahead)
+    found = b.select(close, power, found)
+    found = b.select(b.compare("oeq", x, INF), 0.0, found)
+    return b.select(b.compare("oeq", x, -INF), INF, found)
+
+
+def _upper_tail(b: Body, a: str, main: str, low: str) -> str:
+    """exp(-a**2/2) erfcx(a/sqrt(2))/2 from the parts of the latter, half of erfcx."""
+    t, e = _exp_square(b, b.at_most(a, 39.0), -0.5)
+    return scale(b, b.add(main, b.fma(main, e, low)), t)
+
+
+def _from_half(b: Body, x: str) -> str:
+    """ndtr(x) - 1/2 for small x: erf(x/sqrt(2))/2."""
+    half = b.mul(x, _HALF_ROOT / 2)
+    square = b.mul(b.mul(x, x), 0.5)
+    return b.fma(half, b.polynomial(square, coefficients.COEFFICIENTS["erf", "float64"]), half)
+
+
+def ndtr(b: Body, x: str, kind: str) -> str:
+    """1/2 + erf(x/sqrt(2))/2 near 0; a tail, or 1 minus it."""
+    a = b.abs(x)
+    tail = _upper_tail(b, a, *_scaled(b, _halved(b, b.at_most(a, 39.0)), kind))
+    far = b.select(b.compare("ogt", x, 0.0), b.sub(1.0, tail), tail)
+    near = b.add(_from_half(b, x), 0.5)
+    return b.select(b.compare("olt", a, _NEAR), near, far)
+
+
+def log_ndtr(b: Body, x: str, kind: str) -> str:
+    """log(v + w) with w the rounding error of v.
+
+    v is ndtr(x) near 0, 1 minus the tail above, erfcx(-x/sqrt(2))/2 below, where -x**2/2 is added.
+    """
+    a = b.at_most(b.abs(x), 1e300)
+    near, lower = b.compare("olt", a, _NEAR), b.compare("ole", x, -_NEAR)
+    main, low = _scaled(b, _halved(b, a), kind)
+    first = b.select(near, 0.5, 1.0)
+    second = b.select(near, _from_half(b, x), b.neg(_upper_tail(b, a, main, low)))
+    total = b.add(first, second)
+    lost = b.add(b.sub(first, total), second)
+    v = b.select(lower, main, total)
+    k, f = split_exponent(b, v, subnormals=True)
+    found = join_exponent(b, k, f, b.div(b.select(lower, low, lost), v))
+    found = b.select(lower, b.fma(b.mul(x, -0.5), x, found), found)
+    return b.select(b.compare("oeq", x, -INF), -INF, found)
+
+
+# -------------------------------------------------------------------------------- inverses
+
+
+def _middle(b: Body, y: str, name: str, constant: str, kind: str) -> str:
+    """y (c + z P(z)), z = y**2, with c in two parts."""
+    z = b.mul(y, y)
+    first, second = PARTS[constant]
+    bend = b.fma(z, b.polynomial(z, COEFFICIENTS[name, kind]), second)
+    return b.fma(y, first, b.mul(y, bend))
+
+
+def _tail(b: Body, p: str, name: str, kind: str) -> str:
+    """The inverse at a small p: r P(t), r = sqrt(-log(p))."""
+    k, f = split_exponent(b, p, subnormals=True)
+    r = b.intrinsic("sqrt", b.neg(join_exponent(b, k, f)))
+    t = b.div(b.sub(r, 3.5), b.add(r, 3.5))
+    first, *others = COEFFICIENTS[name, kind]
+    return b.fma(r, first, b.mul(b.mul(r, t), b.polynomial(t, others)))
+
+
+def _bounded(b: Body, p: str, x: str, size: str) -> str:
+    """size, with the sign of x; infinite where p is 0, NaN where it is negative or NaN."""
+    size = b.select(b.compare("oeq", p, 0.0), INF, size)
+    return b.copysign(b.select(b.compare("oge", p, 0.0), size, NAN), x)
+
+
+def ndtri(b: Body, p: str, kind: str) -> str:
+    y = b.sub(p, 0.5)
+    above = b.compare("ogt", y, 0.0)
+    q = b.select(above, b.sub(1.0, p), p)
+    far = _bounded(b, q, y, _tail(b, q, "ndtri_far", kind))
+    near = _middle(b, y, "ndtri_mid", "root_2pi", kind)
+    return b.select(b.compare("olt", b.abs(y), 0.375), near, far)
+
+
+def erfinv(b: Body, x: str, kind: str) -> str:
+    a = b.abs(x)
+    q = b.sub(1.0, a)
+    far = _bounded(b, q, x, _tail(b, q, "erfcinv_far", kind))
+    near = _middle(b, x, "erfinv_mid", "half_root_pi", kind)
+    return b.select(b.compare("olt", a, 0.75), near, far)
+
+
+def erfcinv(b: Body, p: str, kind: str) -> str:
+    x = b.sub(1.0, p)
+    q = b.select(b.compare("ogt", p, 1.0), b.sub(2.0, p), p)
+    far = _bounded(b, q, x, _tail(b, q, "erfcinv_far", kind))
+    near = _middle(b, x, "erfinv_mid", "half_root_pi", kind)
+    inside = b.compare("oge", p, 0.375)
+    near = b.select(inside, near, far)
+    return b.select(b.compare("olt", p, 1.75), near, far)
+
+
+#: name -> function of (body, argument, kind of coefficients), in float64
+FUNCTIONS: dict[str, Callable[[Body, str, str], str]] = {
+    "erfcx": erfcx,
+    "ndtr": ndtr,
+    "log_ndtr": log_ndtr,
+    "ndtri": ndtri,
+    "erfinv": erfinv,
+    "erfcinv": erfcinv,
+}

@@ -1,0 +1,135 @@
+"""Modules at the paths where PyTensor has them, made of this package's modules when imported.
+
+>>> from phintys.graph.rewriting.db import EquilibriumDB, RewriteDatabaseQuery
+>>> from phintys.tensor.rewriting.basic import register_canonicalize
+>>> from phintys.tensor.rewriting.math import local_exp_over_1_plus_exp
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from importlib.abc import Loader
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import Any, cast
+
+#: path -> the modules whose public names the module at this path has
+MODULES: dict[str, tuple[str, ...]] = {
+    "basic": ("compile.function", "compile.mode"),
+    "compile.maker": ("compile.callable", "compile.function", "compile.io"),
+    "compile.debug": (),
+    "compile.debug.profiling": ("compile.profile",),
+    "compile.rebuild": ("compile.function", "compile.inputs"),
+    "configdefaults": ("config",),
+    "configparser": ("config",),
+    "graph.destroyhandler": ("graph.destroy",),
+    "graph.null_type": ("graph.type",),
+    "graph.rewriting": ("rewriting.graph",),
+    "graph.rewriting.basic": (
+        *("rewriting.rewriter", "rewriting.walk", "rewriting.equilibrium", "rewriting.merge"),
+        *("rewriting.pattern", "rewriting.origins", "rewriting.graph"),
+    ),
+    "graph.rewriting.db": ("rewriting.database", "rewriting.older"),
+    "graph.rewriting.reachability": ("rewriting.reachability",),
+    "graph.rewriting.unify": ("rewriting.unify",),
+    "graph.rewriting.utils": ("rewriting.graph", "rewriting.walk"),
+    "link": (),
+    "link.basic": ("compile.linker",),
+    "link.jax": ("compile.linker", "backends.jax"),
+    "link.jax.dispatch": ("backends.jax",),
+    "link.jax.linker": ("compile.linker",),
+    "link.numba": ("compile.linker", "backends.numba"),
+    "link.numba.dispatch": ("backends.numba",),
+    "link.numba.linker": ("compile.linker",),
+    "printing": ("show",),
+    "tensor.linalg.solvers.linear_control": ("tensor.linalg.equations", "tensor.linalg.riccati"),
+    "tensor.nlinalg": ("tensor.linalg",),
+    "tensor.slinalg": ("tensor.linalg",),
+    "tensor.var": ("tensor.variable",),
+}
+#: path of a module that is here -> further names of it, each with the module that has it
+NAMES = {
+    "graph": {"node_rewriter": "rewriting", "rewrite_graph": "rewriting"},
+    "tensor.linalg.products": dict.fromkeys(("Expm", "expm"), "tensor.linalg.matrix_functions"),
+}
+#: modules whose names are those of rewrites, or of what `tensor.rules` has
+REWRITES = tuple(
+    f"tensor.rewriting{module}"
+    for module in (
+        *("", ".basic", ".blas", ".blockwise", ".einsum", ".elemwise", ".extra_ops", ".jax"),
+        *(".math", ".numba", ".ofg", ".reshape", ".shape", ".sort", ".special", ".subtensor"),
+        *(".subtensor_lift", ".uncanonicalize", ".linalg", ".linalg.decomposition"),
+        *(".linalg.inverse", ".linalg.products", ".linalg.solvers", ".linalg.summary"),
+    )
+)
+_PACKAGES = {path.rpartition(".")[0] for path in (*MODULES, *REWRITES)}
+
+
+class _Finder:
+    """Finds and makes the modules; asked after Python's own finders."""
+
+    @staticmethod
+    def find_spec(
+        fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        package, _, name = fullname.partition(".")
+        if package != "phintys":
+            return None
+        if name not in MODULES and name not in REWRITES:
+            return None
+        return ModuleSpec(fullname, cast("Loader", _Finder), is_package=name in _PACKAGES)
+
+    @staticmethod
+    def create_module(spec: ModuleSpec) -> None:
+        """None: Python makes the module."""
+
+    @staticmethod
+    def exec_module(module: ModuleType) -> None:
+        name = module.__name__.removeprefix("phintys.")
+        module.__doc__ = "Names at the path where PyTensor has them."
+        if name not in MODULES:
+            vars(module)["__getattr__"] = _rewrite
+            return
+        for source in MODULES[name]:
+            vars(module).update(_public(import_module(f"phintys.{source}")))
+
+
+def _public(module: ModuleType) -> dict[str, Any]:
+    """The names that a module defines or hands on, and the classes of its package."""
+    public = {
+        k: v for k, v in vars(module).items() if k[0] != "_" and not isinstance(v, ModuleType)
+    }
+    names = getattr(module, "__all__", public)
+    return {k: v for k, v in public.items() if k in names or _is_class_of(module, v)}
+
+
+def _is_class_of(module: ModuleType, value: Any) -> bool:
+    return isinstance(value, type) and value.__module__.startswith(module.__name__)
+
+
+def _rewrite(name: str) -> Any:
+    """What ``tensor.rules`` calls ``name``, or the rewrites that have it as their name or tag.
+
+    Raises AttributeError if there are none.
+    """
+    from phintys.rewriting.rewriter import SequentialNodeRewriter
+
+    rules = import_module("phintys.tensor.rules")
+    if not name.startswith("_") and hasattr(rules, name):
+        return getattr(rules, name)
+    found = [rule for rule in rules.RULES if name == rule.name or name in rule.tags]
+    if not found or name.startswith("_"):
+        raise AttributeError(f"There is no rewrite {name!r}.")
+    return found[0] if len(found) == 1 else SequentialNodeRewriter(*found)
+
+
+def install() -> None:
+    """Make the paths importable, and set the further names."""
+    if _Finder not in sys.meta_path:
+        sys.meta_path.append(_Finder)
+    for path, names in NAMES.items():
+        module = import_module(f"phintys.{path}")
+        for name, source in names.items():
+            setattr(module, name, getattr(import_module(f"phintys.{source}"), name))

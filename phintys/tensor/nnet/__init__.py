@@ -1,0 +1,17 @@
+"""Neural networks: convolutions of images, activations, losses, with Aesara's names."""
+# ruff: noqa: F401, F403
+# pyright: reportUnusedImport=false
+
+from __future__ import annotations
+
+from phintys.tensor.elemwise import functions
+from phintys.tensor.nnet import abstract_conv, corr
+from phintys.tensor.nnet.abstract_conv import *
+from phintys.tensor.nnet.basic import *
+from phintys.tensor.nnet.batchnorm import *
+from phintys.tensor.nnet.blocksparse import *
+from phintys.tensor.nnet.neighbours import *
+from phintys.tensor.nnet.upsampling import *
+
+sigmoid = functions.sigmoid
+softplus = functions.softplus

@@ -1,0 +1,360 @@
+"""Convolutions of batches of images with Aesara's conventions: `conv2d`, `conv3d`, and others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from phintys.tensor.aliases import Length, TensorLike
+from phintys.tensor.convert import as_tensor_variable
+from phintys.tensor.index import getitem
+from phintys.tensor.nnet.corr import (
+    BorderLike,
+    CorrMM,
+    CorrMM_gradInputs,
+    CorrMM_gradWeights,
+    border_of,
+    border_pad,
+)
+from phintys.tensor.shape import specify_shape
+from phintys.tensor.static import known_length
+from phintys.tensor.variable import TensorVariable
+
+__all__ = [
+    "causal_conv1d",
+    "conv2d",
+    "conv2d_grad_wrt_inputs",
+    "conv2d_grad_wrt_weights",
+    "conv2d_transpose",
+    "conv3d",
+    "conv3d_grad_wrt_inputs",
+    "conv3d_grad_wrt_weights",
+    "get_conv_output_shape",
+    "separable_conv2d",
+    "separable_conv3d",
+]
+
+#: lengths, of which some may be None: not known
+Known = Sequence[Length | None] | None
+
+
+def _known(x: TensorLike, shape: Known) -> TensorVariable:
+    """``x`` with the lengths that are known."""
+    x = as_tensor_variable(x)
+    return x if shape is None else specify_shape(x, list(shape))
+
+
+def _flipped(filters: TensorVariable, flip: bool) -> TensorVariable:
+    """Filters with their lengths reversed, if ``flip``: a correlation becomes a convolution."""
+    if not flip:
+        return filters
+    backwards = [slice(None, None, -1)] * (filters.type.ndim - 2)
+    return getitem(filters, (slice(None), slice(None), *backwards))
+
+
+def _conv(
+    input: TensorLike, filters: TensorLike, input_shape: Known, filter_shape: Known,
+    filter_flip: bool, **props: Any,
+) -> TensorVariable:  # fmt: skip
+    filters = _flipped(_known(filters, filter_shape), filter_flip)
+    return CorrMM(**props)(_known(input, input_shape), filters)
+
+
+def conv2d(
+    input: TensorLike,
+    filters: TensorLike,
+    input_shape: Known = None,
+    filter_shape: Known = None,
+    border_mode: BorderLike = "valid",
+    subsample: Sequence[int] = (1, 1),
+    filter_flip: bool = True,
+    image_shape: Known = None,
+    filter_dilation: Sequence[int] = (1, 1),
+    num_groups: int = 1,
+) -> TensorVariable:
+    """The convolutions of images with filters, a tensor (batch, filters, rows, columns).
+
+    Parameters
+    ----------
+    input : images (batch, channels, rows, columns)
+    filters : tensor (filters, channels / num_groups, rows, columns)
+    input_shape, filter_shape : lengths that are known, None for others; a call with other lengths
+        is a ShapeError
+    border_mode : what surrounds images: ``"valid"``: nothing; ``"full"``: zeros at all positions
+        where a filter meets the image; ``"half"``: as many zeros as half a filter, so that odd
+        filters keep the lengths; a number of zeros, or for each axis a number or a pair of numbers
+    subsample : the distances of the positions of results
+    filter_flip : False: correlations, for which filters are not reversed
+    image_shape : the same as ``input_shape``
+    filter_dilation : the distances of elements of the image that a filter meets
+    num_groups : into how many groups channels and filters are divided; those of different groups
+        do not meet
+
+    The dtype is float32 or float64, complex64 or complex128.  ValueError if a parameter is none of
+    the above, ShapeError if channels do not fit or a filter is longer than what it moves in.
+
+    >>> import phintys.tensor as pt
+    >>> image = pt.arange(9.0).reshape((1, 1, 3, 3))
+    >>> pt.nnet.conv2d(image, [[[[1.0, 0.0], [0.0, -1.0]]]]).eval()
+    array([[[[4., 4.],
+             [4., 4.]]]])
+    """
+    return _conv(
+        input, filters, image_shape if input_shape is None else input_shape, filter_shape,
+        filter_flip, border_mode=border_mode, subsample=subsample,
+        filter_dilation=filter_dilation, num_groups=num_groups,
+    )  # fmt: skip
+
+
+def conv3d(
+    input: TensorLike,
+    filters: TensorLike,
+    input_shape: Known = None,
+    filter_shape: Known = None,
+    border_mode: BorderLike = "valid",
+    subsample: Sequence[int] = (1, 1, 1),
+    filter_flip: bool = True,
+    filter_dilation: Sequence[int] = (1, 1, 1),
+    num_groups: int = 1,
+) -> TensorVariable:
+    """`conv2d` with one more axis: images are (batch, channels, depth, rows, columns)."""
+    return _conv(
+        input, filters, input_shape, filter_shape, filter_flip, border_mode=border_mode,
+        subsample=subsample, filter_dilation=filter_dilation, num_groups=num_groups,
+    )  # fmt: skip
+
+
+# ---------------------------------------------------------------------- cotangents
+
+
+def _grad_wrt_inputs(
+    output_grad: TensorLike, filters: TensorLike, input_shape: Sequence[Length | None],
+    filter_shape: Known, filter_flip: bool, **props: Any,
+) -> TensorVariable:  # fmt: skip
+    filters = _flipped(_known(filters, filter_shape), filter_flip)
+    lengths = list(input_shape)[2:]
+    if any(n is None for n in lengths):
+        raise ValueError("input_shape has the lengths of images, none of which is None.")
+    out = CorrMM_gradInputs(**props)(filters, output_grad, *lengths)
+    return _known(out, [known_length(n) if n is not None else None for n in input_shape])
+
+
+def _grad_wrt_weights(
+    input: TensorLike, output_grad: TensorLike, filter_shape: Sequence[Length | None],
+    input_shape: Known, filter_flip: bool, **props: Any,
+) -> TensorVariable:  # fmt: skip
+    lengths = list(filter_shape)[2:]
+    if any(n is None for n in lengths):
+        raise ValueError("filter_shape has the lengths of filters, none of which is None.")
+    out = CorrMM_gradWeights(**props)(_known(input, input_shape), output_grad, *lengths)
+    return _flipped(out, filter_flip)
+
+
+def conv2d_grad_wrt_inputs(
+    output_grad: TensorLike,
+    filters: TensorLike,
+    input_shape: Sequence[Length | None],
+    filter_shape: Known = None,
+    border_mode: BorderLike = "valid",
+    subsample: Sequence[int] = (1, 1),
+    filter_flip: bool = True,
+    filter_dilation: Sequence[int] = (1, 1),
+    num_groups: int = 1,
+) -> TensorVariable:
+    """The cotangent of the images of `conv2d`, from ``output_grad``, that of its result.
+
+    ``input_shape`` is the shape of the images, whose last two lengths must be given: the result of
+    `conv2d` does not determine them.  Other parameters are those of `conv2d`.
+    """
+    return _grad_wrt_inputs(
+        output_grad, filters, input_shape, filter_shape, filter_flip, border_mode=border_mode,
+        subsample=subsample, filter_dilation=filter_dilation, num_groups=num_groups,
+    )  # fmt: skip
+
+
+def conv3d_grad_wrt_inputs(
+    output_grad: TensorLike,
+    filters: TensorLike,
+    input_shape: Sequence[Length | None],
+    filter_shape: Known = None,
+    border_mode: BorderLike = "valid",
+    subsample: Sequence[int] = (1, 1, 1),
+    filter_flip: bool = True,
+    filter_dilation: Sequence[int] = (1, 1, 1),
+    num_groups: int = 1,
+) -> TensorVariable:
+    """The cotangent of the images of `conv3d`; see `conv2d_grad_wrt_inputs`."""
+    return _grad_wrt_inputs(
+        output_grad, filters, input_shape, filter_shape, filter_flip, border_mode=border_mode,
+        subsample=subsample, filter_dilation=filter_dilation, num_groups=num_groups,
+    )  # fmt: skip
+
+
+def conv2d_grad_wrt_weights(
+    input: TensorLike,
+    output_grad: TensorLike,
+    filter_shape: Sequence[Length | None],
+    input_shape: Known = None,
+    border_mode: BorderLike = "valid",
+    subsample: Sequence[int] = (1, 1),
+    filter_flip: bool = True,
+    filter_dilation: Sequence[int] = (1, 1),
+    num_groups: int = 1,
+) -> TensorVariable:
+    """The cotangent of the filters of `conv2d`, from ``output_grad``, that of its result.
+
+    ``filter_shape`` is the shape of the filters, whose last two lengths must be given.  Other
+    parameters are those of `conv2d`.
+    """
+    return _grad_wrt_weights(
+        input, output_grad, filter_shape, input_shape, filter_flip, border_mode=border_mode,
+        subsample=subsample, filter_dilation=filter_dilation, num_groups=num_groups,
+    )  # fmt: skip
+
+
+def conv3d_grad_wrt_weights(
+    input: TensorLike,
+    output_grad: TensorLike,
+    filter_shape: Sequence[Length | None],
+    input_shape: Known = None,
+    border_mode: BorderLike = "valid",
+    subsample: Sequence[int] = (1, 1, 1),
+    filter_flip: bool = True,
+    filter_dilation: Sequence[int] = (1, 1, 1),
+    num_groups: int = 1,
+) -> TensorVariable:
+    """The cotangent of the filters of `conv3d`; see `conv2d_grad_wrt_weights`."""
+    return _grad_wrt_weights(
+        input, output_grad, filter_shape, input_shape, filter_flip, border_mode=border_mode,
+        subsample=subsample, filter_dilation=filter_dilation, num_groups=num_groups,
+    )  # fmt: skip
+
+
+def conv2d_transpose(
+    input: TensorLike,
+    filters: TensorLike,
+    output_shape: Sequence[Length | None],
+    filter_shape: Known = None,
+    border_mode: BorderLike = "valid",
+    input_dilation: Sequence[int] = (1, 1),
+    filter_flip: bool = True,
+    filter_dilation: Sequence[int] = (1, 1),
+    num_groups: int = 1,
+) -> TensorVariable:
+    """The transpose of a convolution, which enlarges images: `conv2d_grad_wrt_inputs`.
+
+    ``filters`` is a tensor (channels of the input, channels of the result / num_groups, rows,
+    columns), ``input_dilation`` what ``subsample`` is there, ``output_shape`` the shape of the
+    result, whose last two lengths must be given.
+    """
+    return conv2d_grad_wrt_inputs(
+        input, filters, output_shape, filter_shape, border_mode, input_dilation, filter_flip,
+        filter_dilation, num_groups,
+    )  # fmt: skip
+
+
+# -------------------------------------------------------------------- compositions
+
+
+def separable_conv2d(
+    input: TensorLike,
+    depthwise_filters: TensorLike,
+    pointwise_filters: TensorLike,
+    num_channels: int,
+    input_shape: Known = None,
+    depthwise_filter_shape: Known = None,
+    pointwise_filter_shape: Known = None,
+    border_mode: BorderLike = "valid",
+    subsample: Sequence[int] = (1, 1),
+    filter_flip: bool = True,
+    filter_dilation: Sequence[int] = (1, 1),
+) -> TensorVariable:
+    """Convolutions of each channel alone, of which the second filters make combinations.
+
+    Parameters
+    ----------
+    input : images (batch, num_channels, rows, columns)
+    depthwise_filters : tensor (num_channels * n, 1, rows, columns)
+    pointwise_filters : tensor (filters, num_channels * n, 1, 1)
+    num_channels : the number of channels
+    input_shape, depthwise_filter_shape, pointwise_filter_shape : lengths that are known
+    border_mode, subsample, filter_flip, filter_dilation : as for `conv2d`, of the first filters
+    """
+    first = conv2d(
+        input, depthwise_filters, input_shape, depthwise_filter_shape, border_mode, subsample,
+        filter_flip, None, filter_dilation, num_channels,
+    )  # fmt: skip
+    return conv2d(first, pointwise_filters, None, pointwise_filter_shape, filter_flip=filter_flip)
+
+
+def separable_conv3d(
+    input: TensorLike,
+    depthwise_filters: TensorLike,
+    pointwise_filters: TensorLike,
+    num_channels: int,
+    input_shape: Known = None,
+    depthwise_filter_shape: Known = None,
+    pointwise_filter_shape: Known = None,
+    border_mode: BorderLike = "valid",
+    subsample: Sequence[int] = (1, 1, 1),
+    filter_flip: bool = True,
+    filter_dilation: Sequence[int] = (1, 1, 1),
+) -> TensorVariable:
+    """`separable_conv2d` with one more axis."""
+    first = conv3d(
+        input, depthwise_filters, input_shape, depthwise_filter_shape, border_mode, subsample,
+        filter_flip, filter_dilation, num_channels,
+    )  # fmt: skip
+    return conv3d(first, pointwise_filters, None, pointwise_filter_shape, filter_flip=filter_flip)
+
+
+def causal_conv1d(
+    input: TensorLike,
+    filters: TensorLike,
+    filter_shape: Sequence[int],
+    input_shape: Known = None,
+    subsample: int = 1,
+    filter_flip: bool = True,
+    filter_dilation: int = 1,
+    num_groups: int = 1,
+) -> TensorVariable:
+    """Convolutions of sequences (batch, channels, length), results of which depend on none later.
+
+    ``filters`` is a tensor (filters, channels / num_groups, length), whose length must be known in
+    ``filter_shape``; other parameters are as for `conv2d`.
+
+    >>> import phintys.tensor as pt
+    >>> from phintys.tensor.nnet.abstract_conv import causal_conv1d
+    >>> causal_conv1d([[[1.0, 2.0, 3.0]]], [[[1.0, 10.0]]], (1, 1, 2)).eval()
+    array([[[ 1., 12., 23.]]])
+    """
+    before = (filter_shape[-1] - 1) * filter_dilation
+    return _conv(
+        input, filters, input_shape, filter_shape, filter_flip, border_mode=[(before, 0)],
+        subsample=[subsample], filter_dilation=[filter_dilation], num_groups=num_groups,
+    )  # fmt: skip
+
+
+def get_conv_output_shape(
+    image_shape: Sequence[int | None],
+    kernel_shape: Sequence[int | None],
+    border_mode: BorderLike,
+    subsample: Sequence[int],
+    filter_dilation: Sequence[int] | None = None,
+) -> tuple[int | None, ...]:
+    """The shape of a convolution of images with filters, from their shapes; None: not known.
+
+    >>> get_conv_output_shape((8, 3, 32, None), (16, 3, 5, 5), "half", (2, 2))
+    (8, 16, 16, None)
+    """
+    ndim = len(subsample)
+    border = border_of(border_mode, ndim)
+    found: list[int | None] = []
+    for axis, step in enumerate(subsample):
+        n, k = image_shape[2 + axis], kernel_shape[2 + axis]
+        if n is None or k is None:
+            found.append(None)
+            continue
+        dilated = (k - 1) * (1 if filter_dilation is None else filter_dilation[axis]) + 1
+        found.append((n + sum(border_pad(border, axis, dilated)) - dilated) // step + 1)
+    return (image_shape[0], kernel_shape[0], *found)

@@ -1,0 +1,114 @@
+"""What rules for matrices share: properties of variables, batches, diagonals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from phintys.assumptions import AssumptionKey
+from phintys.assumptions.core import feature_of
+from phintys.graph.op import Op
+from phintys.graph.variable import Apply, Variable
+from phintys.rewriting.rule import Context, Replacement, Rule, rule
+from phintys.scalar import dtypes
+from phintys.tensor.blockwise import Blockwise
+from phintys.tensor.diagonal import alloc_diag, diagonal
+from phintys.tensor.dot import matmul, matvec
+from phintys.tensor.elemwise import cast, dimshuffle, functions
+from phintys.tensor.inference.parts import diagonal_values, rank, transposed
+from phintys.tensor.reduce import all as every
+from phintys.tensor.variable import TensorVariable
+
+#: ``function(ctx, node, op)``, where ``op`` is the op of one matrix
+MatrixRule = Callable[[Context, Apply, Any], Replacement]
+
+
+def core_op(v: Variable) -> Op | None:
+    """The op of one item by which a variable is computed; None for inputs and constants."""
+    op = v.owner_op
+    return op.core_op if isinstance(op, Blockwise) else op
+
+
+def matrix_rule(name: str, *classes: type[Op], **options: Any) -> Callable[[MatrixRule], Rule]:
+    """Decorator: a rule for ops on single matrices, and on batches of them.
+
+    It is tried at nodes whose op, or whose op of one item, is of one of the classes.
+    """
+
+    def decorate(function: MatrixRule) -> Rule:
+        def at_node(ctx: Context, node: Apply) -> Replacement:
+            op = core_op(node.outputs[0])
+            return function(ctx, node, op) if isinstance(op, classes) else None
+
+        made: Rule = rule(name, ops=[Blockwise, *classes], **options)(at_node)
+        made.file = function.__code__.co_filename
+        made.line = function.__code__.co_firstlineno
+        return made
+
+    return decorate
+
+
+def holds(ctx: Context, x: Variable, *keys: AssumptionKey) -> bool:
+    """Whether a variable is known to have all of some properties."""
+    feature = feature_of(ctx.fgraph)
+    return all(feature.check(x, key) for key in keys)
+
+
+def is_real(x: Variable) -> bool:
+    """Whether a variable has no complex dtype."""
+    return not dtypes.is_complex(x.type.dtype)
+
+
+def fitted(node: Apply, new: Variable, output: int = 0) -> Variable | None:
+    """``new`` in the dtype of an output; None if it has other axes of length 1."""
+    out = node.outputs[output].type
+    new = new if new.type.dtype == out.dtype else cast(new, out.dtype)
+    fits = new.type.broadcastable == out.broadcastable and out.is_super(new.type)
+    return new if fits else None
+
+
+def transpose(x: Variable) -> TensorVariable:
+    """The transpose of the last two axes; the matrix itself if ``x`` is its transpose."""
+    found: Any = transposed(x)
+    n = rank(x)
+    return dimshuffle(x, [*range(n - 2), n - 1, n - 2]) if found is None else found
+
+
+def main_diagonal(x: Variable) -> TensorVariable:
+    """The diagonals of the last two axes; what was written there, if that is known."""
+    found: Any = diagonal_values(x)
+    return diagonal(x, 0, rank(x) - 2, rank(x) - 1) if found is None else found
+
+
+def diagonal_matrix(d: Variable) -> TensorVariable:
+    """Matrices with the last axis of ``d`` on their diagonals, and 0 elsewhere."""
+    n = rank(d)
+    return alloc_diag(d, 0, n - 1, n)
+
+
+def as_rows(d: Variable) -> TensorVariable:
+    """A column per item, which scales the rows of a matrix."""
+    return dimshuffle(d, [*range(rank(d)), "x"])
+
+
+def as_columns(d: Variable) -> TensorVariable:
+    """A row per item, which scales the columns of a matrix."""
+    n = rank(d)
+    return dimshuffle(d, [*range(n - 1), "x", n - 1])
+
+
+def nan_unless(ok: TensorVariable, x: TensorVariable, axes: int) -> TensorVariable:
+    """``x``, and NaN in items where ``ok`` is false somewhere; items have ``axes`` axes."""
+    batch = rank(ok) - 1
+    whole = dimshuffle(every(ok, axis=-1), [*range(batch), *["x"] * axes])
+    return x * functions.switch(whole, cast(1, x.type.dtype), cast(float("nan"), x.type.dtype))
+
+
+def same_length(x: Variable, axis: int, y: Variable, other: int) -> bool:
+    """Whether one of two lengths, which are equal, is known to be 1 only if the other is."""
+    return bool(x.type.broadcastable[axis] == y.type.broadcastable[other])
+
+
+def product(x: Variable, y: Variable, rank_of_y: int) -> TensorVariable:
+    """The product of matrices with matrices, or with vectors."""
+    return matmul(x, y) if rank_of_y == 2 else matvec(x, y)

@@ -1,0 +1,109 @@
+"""The special functions of `vecmath`: errors against mpmath, special values against SciPy."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import phintys
+import phintys.tensor as pt
+from phintys.backends.llvm.vecmath import CALLED, define, requirements, symbol
+
+pytest.importorskip("mpmath")
+sys.path.insert(0, str(Path(__file__).parents[3] / "benchmarks"))
+import accuracy
+
+sys.path.pop(0)
+
+NAMES = sorted(CALLED)
+LANES = {"float64": 4, "float32": 8}
+#: Greatest errors in float64; in float32, which is computed in float64, it is 0.6.
+BOUNDS = {"gammaln": 4, "ndtri": 4, "erfinv": 4, "erfcinv": 4, "i0e": 3.5, "i1e": 3.5}
+BELOW = 8  # ulps of 1 or of the result, for negative arguments of functions with poles
+COUNT = 30
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_error(name: str) -> None:
+    for dtype, width in LANES.items():
+        x = accuracy.points(name, dtype, COUNT)
+        wide = accuracy.Compiled(name, dtype, width)(x)
+        np.testing.assert_array_equal(accuracy.Compiled(name, dtype, 1)(x), wide)
+        found = accuracy.errors(name, x, wide)
+        bound = BOUNDS.get(name, 2) if dtype == "float64" else 0.6
+        assert found[x > 0].max() <= bound, (dtype, x[np.argmax(found)])
+        assert found.max() <= max(bound, BELOW * (name in accuracy.WITH_POLES))
+
+
+def specials(dtype: str) -> np.ndarray:
+    info = np.finfo(dtype)
+    ends = [info.max, info.max / 3, info.smallest_normal, info.smallest_subnormal, 4 / info.eps]
+    plain = [0, 1e-20, 0.25, 0.5, 0.75, 1, 1.5, 2, 3, 8, 10, 27, 30, 37, 39, 100, 1e5, np.inf]
+    x = np.array([*plain, *ends, 1 - info.epsneg / 2, 0.625, 26.7, 2.0**31 + 0.5], dtype)
+    return np.concatenate([x, -x, np.array([np.nan], dtype)])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_special_values(name: str) -> None:
+    """Also NaN and infinities beside ordinary numbers, and the poles."""
+    for dtype, width in LANES.items():
+        x = specials(dtype)
+        found = accuracy.Compiled(name, dtype, width)(x)
+        with np.errstate(all="ignore"):
+            expected = accuracy.by_scipy(name, x.astype("float64")).astype(dtype)
+        if dtype == "float64":  # where SciPy's is infinite
+            least = np.abs(x) == np.finfo(dtype).smallest_subnormal
+            expected = np.where(least & (name in ("gammaln", "erfcinv")), found, expected)
+        info = np.finfo(dtype)
+        np.testing.assert_allclose(found, expected, rtol=400 * info.eps, atol=4 * info.tiny)
+
+
+def test_far_below_zero() -> None:
+    """From -2**52 on, all numbers are integers; before, there are halves of them."""
+    x = np.array([-(2.0**51) - 0.5, -(2.0**52), -(2.0**52) - 1, -1e300, -np.inf])
+    results = {name: accuracy.Compiled(name, "float64", 4)(x) for name in accuracy.WITH_POLES}
+    np.testing.assert_array_equal(results["gammaln"][1:], [np.inf, np.inf, np.inf, -np.inf])
+    np.testing.assert_array_equal(results["psi"][1:], np.nan)
+    np.testing.assert_array_equal(results["trigamma"][1:], np.inf)
+    mp = accuracy.mp
+    a = mp.mpf(-x[0])  # at -a, |sin(pi a)| is 1
+    expected = {
+        "gammaln": mp.log(mp.pi / a) - mp.loggamma(a),
+        "psi": mp.digamma(a) + 1 / a,
+        "trigamma": mp.pi**2 + 1 / a**2 - mp.psi(1, a),
+    }
+    for name, value in expected.items():
+        np.testing.assert_allclose(results[name][0], float(value), rtol=1e-13)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_requirements_are_declarations_of_what_is_called(name: str) -> None:
+    for dtype, width in LANES.items():
+        text = define(name, dtype, width)
+        called = {
+            line.split("@")[1].split("(")[0] for line in text.splitlines() if " call " in line
+        }
+        called -= {f"{symbol(name, dtype, width)}.slow"}
+        declared = {d.split("@")[1].split("(")[0] for d in requirements(name, dtype, width)}
+        assert declared == called
+
+
+def test_kernels_call_vector_functions() -> None:
+    """Lengths around the width, strided arguments, and a row of special functions in a sum."""
+    x, y = pt.dvector("x"), pt.fmatrix("y")
+    names = ("gammaln", "psi", "tri_gamma", "log_ndtr", "ndtri", "i0e", "erfcx")
+    functions: list[Any] = [getattr(pt, name) for name in names]
+    total = sum((f(y).sum(axis=1) for f in functions[1:]), functions[0](y).sum(axis=1))
+    outputs = [*(g(x[::2]) for g in functions), total]
+    f = phintys.function([x, y], outputs, mode="FAST_RUN")
+    reference = phintys.function([x, y], outputs, mode="FAST_COMPILE")
+    for length in (0, 1, 2, 15, 33):
+        values = np.linspace(0.01, 0.99, length), np.linspace(0.02, 0.9, 3 * length, dtype="f4")
+        values = values[0], values[1].reshape(length, 3)
+        for found, expected in zip(f(*values), reference(*values), strict=True):
+            rtol = 1e-12 if expected.dtype == "float64" else 2e-6
+            np.testing.assert_allclose(found, expected, rtol=rtol)

@@ -1,0 +1,212 @@
+"""Functions of matrices, constructors, products, equations: values, failures, batches."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.linalg
+from tensor_checks import check, check_batched, compiled, evaluate
+
+import phintys.tensor as pt
+from phintys.errors import ShapeError
+from phintys.tensor.blockwise import Blockwise
+from phintys.tensor.linalg import TRSYL, BlockDiagonal, Expm, KroneckerProduct
+
+L = pt.linalg
+DTYPES = ("float32", "float64", "complex64", "complex128")
+MODES = ("FAST_RUN", "FAST_COMPILE", "C", "JAX")
+
+
+def random(shape, dtype="float64", seed=0):
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=shape)
+    return np.asarray(x + 1j * rng.normal(size=shape) if "complex" in dtype else x, dtype)
+
+
+def near_identity(shape, dtype="float64"):
+    """Matrices whose eigenvalues are close to 1."""
+    n = shape[-1]
+    return (random(shape, dtype) / (4 * n + 4) + np.eye(n)).astype(dtype)
+
+
+def close(found, expected):
+    assert found.shape == expected.shape
+    single = found.dtype.name in ("float32", "complex64")
+    rtol = 2e-4 if single else 1e-9
+    np.testing.assert_allclose(found, expected, rtol=rtol, atol=rtol)
+
+
+def by_items(function, *arrays):
+    """A function of single matrices, applied to batches."""
+    batch = np.broadcast_shapes(*(x.shape[:-2] for x in arrays))
+    full = [np.broadcast_to(x, (*batch, *x.shape[-2:])) for x in arrays]
+    found = [function(*(x[k] for x in full)) for k in np.ndindex(batch)]
+    return np.reshape(found, (*batch, *np.shape(found[0])))
+
+
+#: name -> (expression, reference for single matrices, core shapes)
+FUNCTIONS = {
+    "expm": (L.expm, scipy.linalg.expm, ["nn"]),
+    "logm": (L.logm, lambda x: scipy.linalg.logm(x.astype("complex128")), ["nn"]),
+    "sqrtm": (L.sqrtm, scipy.linalg.sqrtm, ["nn"]),
+    "sylvester": (L.solve_sylvester, scipy.linalg.solve_sylvester, ["nn", "kk", "nk"]),
+    "continuous": (
+        L.solve_continuous_lyapunov, scipy.linalg.solve_continuous_lyapunov, ["nn", "nn"],
+    ),
+    "discrete": (
+        lambda a, q: L.solve_discrete_lyapunov(a / 3, q, method="direct"),
+        lambda a, q: scipy.linalg.solve_discrete_lyapunov(a / 3, q),
+        ["nn", "nn"],
+    ),
+    "trsyl": (
+        lambda a, b, c: Blockwise(TRSYL())(pt.triu(a), pt.triu(b), c),
+        lambda a, b, c: scipy.linalg.solve_sylvester(np.triu(a), np.triu(b), c),
+        ["nn", "kk", "nk"],
+    ),
+    "kron": (Blockwise(KroneckerProduct()), np.kron, ["nk", "kn"]),
+    "block_diag": (L.block_diag, scipy.linalg.block_diag, ["nk", "kn", "kk"]),
+}  # fmt: skip
+CELLS = [(m, d) for m in MODES for d in (DTYPES if m in MODES[:2] else ("float64", "complex64"))]
+
+
+def arguments(shapes, dtype, n, k, batch=()):
+    sizes = {"n": n, "k": k}
+    values = []
+    for s in shapes:
+        shape = (*batch, *(sizes[c] for c in s))
+        values.append(near_identity(shape, dtype) if s[0] == s[1] else random(shape, dtype))
+    return values
+
+
+@pytest.mark.parametrize(("mode", "dtype"), CELLS)
+def test_values(mode, dtype):
+    """All functions in one compiled function: single, batched, broadcast, strided, empty."""
+    inputs, outputs, cases = [], [], []
+    for build, reference, shapes in FUNCTIONS.values():
+        given = [pt.tensor(dtype=dtype, shape=(None, None, None)) for _ in shapes]
+        inputs += given
+        outputs += [build(*given), build(given[0][0], *given[1:])][: 1 if mode == "JAX" else 2]
+        cases.append((reference, shapes))
+    f = compiled(mode, inputs, outputs)
+    for n, k, batch in ((3, 2, 2), (1, 1, 1), (4, 5, 3)) if mode not in MODES[3:] else ((3, 2, 2),):
+        values = [arguments(shapes, dtype, n, k, (batch,)) for _, shapes in cases]
+        strided = [[np.asfortranarray(x) for x in v] for v in values]
+        found = f(*(x for v in strided for x in v))
+        broadcast = [[v[0][0], *v[1:]] for v in values]
+        order = [given for pair in zip(values, broadcast, strict=True) for given in pair]
+        order = values if mode == "JAX" else order
+        assert len(found) == len(order)
+        for k, (y, given) in enumerate(zip(found, order, strict=True)):
+            assert y.dtype == dtype
+            close(y, by_items(cases[k * len(cases) // len(order)][0], *given))
+
+
+@pytest.mark.parametrize("mode", MODES[:3])
+def test_empty(mode):
+    inputs = [pt.dtensor3() for _ in range(3)]
+    outputs = [b(*inputs[: len(s)]) for b, _, s in FUNCTIONS.values()]
+    f = compiled(mode, inputs, outputs)
+    for shape in ((2, 0, 0), (0, 3, 3)):
+        for name, found in zip(FUNCTIONS, f(*[np.zeros(shape)] * 3), strict=True):
+            last = {"kron": shape[1] ** 2, "block_diag": 3 * shape[1]}.get(name, shape[1])
+            assert found.shape == (shape[0], last, last)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_nan_and_infinity(mode):
+    names = ("expm", "logm", "sqrtm", "sylvester", "continuous", "discrete")
+    x = pt.dtensor3()
+    f = compiled(mode, [x], [FUNCTIONS[n][0](*[x] * len(FUNCTIONS[n][2])) for n in names])
+    value = np.stack([near_identity((3, 3))] * 3)
+    value[1, 2, 0], value[2, 0, 0] = np.nan, np.inf
+    for found in f(value):
+        assert np.isnan(found[1:]).all()
+        assert np.isfinite(found[0]).all()
+
+
+def test_real_matrices_without_a_real_function():
+    x = np.diag([1.0, -1.0])
+    for function in (L.logm, L.sqrtm):
+        assert np.isnan(evaluate(function(x))).all()
+        close(
+            evaluate(function(x + 0j)),
+            np.diag({L.logm: [0, np.pi * 1j], L.sqrtm: [1, 1j]}[function]),
+        )
+
+
+def test_equations_without_a_solution():
+    """Singular equations give NaN or large numbers, not an exception."""
+    assert evaluate(L.solve_sylvester([[1.0]], [[-1.0]], [[1.0]])).shape == (1, 1)
+    assert np.isnan(evaluate(L.solve_discrete_lyapunov([[-1.0]], [[1.0]]))).all()
+
+
+def test_quasi_triangular_matrices():
+    a = scipy.linalg.schur(random((5, 5)))[0]
+    c = random((5, 5), seed=1)
+    assert np.diagonal(a, -1).any()
+    close(evaluate(TRSYL()(a, a, c)), scipy.linalg.solve_sylvester(a, a, c))
+
+
+def test_kron_of_any_rank():
+    shapes = [(), (3,), (2, 3), (2, 1, 2), (2, 2, 1, 2)]
+    values = [random(s) for s in shapes]
+    pairs = [(a, b) for a in values for b in values]
+    found = evaluate([L.kron(pt.as_tensor(a), pt.as_tensor(b)) for a, b in pairs])
+    for y, (a, b) in zip(found, pairs, strict=True):
+        close(y, np.kron(a, b))
+    assert isinstance(L.kron(pt.dmatrix(), pt.dtensor3()).owner.op.core_op, KroneckerProduct)
+
+
+def test_dtypes_of_integers():
+    x, y = pt.matrix(dtype="int64"), pt.matrix(dtype="int8")
+    assert L.kron(x, y).type.dtype == L.block_diag(y, x).type.dtype == "int64"
+    assert L.expm(y).type.dtype == L.solve_sylvester(y, y, y).type.dtype == "float32"
+    assert L.sqrtm(x).type.dtype == "float64"
+    check(L.kron, np.kron, [np.arange(6).reshape(2, 3), np.eye(2, dtype="int8")])
+    check(L.block_diag, scipy.linalg.block_diag, [np.arange(6).reshape(2, 3), np.eye(2) + 0j])
+
+
+def test_chains():
+    a, b, c = random((2, 3)), random((3, 4)), random((4,))
+    check(lambda *x: L.matrix_dot(*x), lambda *x: np.linalg.multi_dot(x), [a, b, c])
+    check(lambda *x: L.multi_dot(x), lambda *x: np.linalg.multi_dot(x), [a, b])
+    check(lambda x: L.matrix_dot(x), lambda x: x, [a])
+    with pytest.raises(ValueError, match="at least one"):
+        L.matrix_dot()
+
+
+def test_wrong_arguments():
+    wide, one = np.ones((2, 3)), np.eye(2)
+    for name in ("expm", "logm", "sqrtm"):
+        with pytest.raises(ShapeError, match="square"):
+            getattr(L, name)(wide)
+    for given in ((wide, one, one), (one, wide, one), (one, one, wide)):
+        with pytest.raises(ShapeError, match=r"square|do not fit"):
+            L.solve_sylvester(*given)
+    with pytest.raises(ShapeError, match="do not fit"):
+        evaluate(
+            L.solve_discrete_lyapunov(*(m := [pt.dmatrix(), pt.dmatrix()])), m, [one, np.eye(3)]
+        )
+    with pytest.raises(ValueError, match="method"):
+        L.solve_discrete_lyapunov(one, one, method="other")
+    with pytest.raises(ValueError, match="at least one block"):
+        L.block_diag()
+    with pytest.raises(ValueError, match="takes 2 matrices"):
+        BlockDiagonal(2)(one)
+    with pytest.raises(TypeError, match="takes matrices"):
+        Expm()(np.ones(3))
+
+
+def test_batches_of_graphs():
+    for name in ("expm", "sylvester", "kron", "block_diag", "discrete"):
+        build, _, shapes = FUNCTIONS[name]
+        check_batched(build, arguments(shapes, "float64", 3, 2))
+
+
+def test_ops_are_those_of_pytensor():
+    x = pt.dmatrix()
+    assert L.expm(x).owner.op == Blockwise(Expm())
+    assert L.expm(x).owner.op.signature == "(m,m)->(m,m)"
+    assert L.block_diag(x, x).owner.op.signature == "(m0,n0),(m1,n1)->(m,n)"
+    assert Expm().inplace_on_inputs([0]).destroy_map == {0: [0]}
+    assert TRSYL().inplace_on_inputs([2]).destroy_map == {0: [2]}
