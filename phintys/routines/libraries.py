@@ -139,13 +139,6 @@ def row(text: str) -> LibraryFunction:
 
 
 potrf = row("lapack potrf char int array int status")
-potrs = row("lapack potrs char int int array int array int status")
-getrf = row("lapack getrf int int array int ints status")
-getrs = row("lapack getrs char int int array int ints array int status")
-sysv = row("lapack sysv char int int array int ints array int array int status")
-hesv = row("lapack hesv char int int array int ints array int array int status")
-gttrf = row("lapack gttrf int array array array array ints status")
-gttrs = row("lapack gttrs char int int array array array array ints array int status")
 geqrf = row("lapack geqrf int int array int array array int status")
 geqp3 = row("lapack geqp3 int int array int ints array array int (array) status")
 orgqr = row("lapack orgqr/ungqr int int int array int array array int status")
@@ -162,6 +155,13 @@ sygvd = row(
 gelsd = row(
     "lapack gelsd int int int array int array int array real ints array int (array) ints status"
 )
+potrs = row("lapack potrs char int int array int array int status")
+getrf = row("lapack getrf int int array int ints status")
+getrs = row("lapack getrs char int int array int ints array int status")
+sysv = row("lapack sysv char int int array int ints array int array int status")
+hesv = row("lapack hesv char int int array int ints array int array int status")
+gttrf = row("lapack gttrf int array array array array ints status")
+gttrs = row("lapack gttrs char int int array array array array ints array int status")
 trsm = row("blas trsm char char char char int int real array int array int")
 gemm = row("blas gemm char char int int int real array int array int real array int")
 symm = row("blas symm char char int int real array int array int real array int")

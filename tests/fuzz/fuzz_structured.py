@@ -472,15 +472,6 @@ def _cholesky(g: Drawer, name: str) -> Text:
     return f"pt.linalg.cholesky({a}, lower={g.chance(0.5)})"
 
 
-@draws("linalg.eigvalsh", "linalg.svd", "linalg.qr")
-def _decomposition(g: Drawer, name: str) -> Text:
-    """Results that do not depend on signs, and are accurate for close values."""
-    a, _ = positive(g)
-    flags = {"eigvalsh": f"lower={g.chance(0.5)}", "svd": "compute_uv=False", "qr": "mode='r'"}
-    found = f"pt.{name}({a}, {flags[name.partition('.')[2]]})"
-    return f"pt.abs({found})" if name == "linalg.qr" else found
-
-
 @draws("linalg.solve_triangular")
 def _solve_triangular(g: Drawer, name: str) -> Text:
     a, n = positive(g)

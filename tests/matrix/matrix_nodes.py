@@ -102,6 +102,12 @@ MORE = {
         SolveTriangular(b_ndim=1)(x.T @ x, v),
         CholeskyPullback()(x.T @ x, x.T @ x),
     ],
+    "decompositions": lambda x, v, n: [
+        *(*QR()(x.T @ x), *QR("economic", pivoting=True)(x), QR("r")(x.T)),
+        *(*SVD()(x.T @ x), *SVD(full_matrices=False)(x), SVD(compute_uv=False)(x.T)),
+        *(*Eigh()(x.T @ x), *Eigh(lower=False)(x.T @ x, x.T @ x + 2 * pt.eye(4))),
+        *(Eigvalsh()(x.T @ x), *Eig()(x[:3, :3])),
+    ],
     "functions of matrices": lambda x, v, n: [
         *(BlockDiagonal(3)(x, x.T, x), KroneckerProduct()(x, x.T), Expm()(x.T @ x)),
     ],
@@ -110,12 +116,6 @@ MORE = {
         SolveSylvester()(x @ x.T, x.T @ x + 1, x),
         SolveBilinearDiscreteLyapunov()(x.T @ x / 99, x.T @ x),
         *(MatrixPinv()(x), MatrixPinv(True)(x.T @ x + pt.eye(4)), *Lstsq()(x, x + 1, 0.001)),
-    ],
-    "decompositions": lambda x, v, n: [
-        *(*QR()(x.T @ x), *QR("economic", pivoting=True)(x), QR("r")(x.T)),
-        *(*SVD()(x.T @ x), *SVD(full_matrices=False)(x), SVD(compute_uv=False)(x.T)),
-        *(*Eigh()(x.T @ x), *Eigh(lower=False)(x.T @ x, x.T @ x + 2 * pt.eye(4))),
-        *(Eigvalsh()(x.T @ x), *Eig()(x[:3, :3])),
     ],
     "draws": lambda x, v, n: [
         pt.random.normal(x, pt.exp(v), rng=np.random.default_rng(1)),
@@ -238,6 +238,11 @@ SMOOTH = {
         lambda a, b: SolveTriangular(b_ndim=2, lower=True)(pt.dot(a, a.T), b),
         [M, M],
     ),
+    "QR": (lambda x: pt.join(1, *QR("economic")(x)), [M]),
+    "SVD": (lambda x: pt.join(1, *SVD(full_matrices=False)(x)[::2]), [M]),
+    "Eigh": (lambda x: pt.join(0, *(y.ravel() for y in Eigh()(pt.dot(x, x.T)))), [M]),
+    "Eigvalsh": (lambda x: Eigvalsh()(pt.dot(x, x.T)), [M]),
+    "Eig": (lambda x: pt.real(Eig()(pt.dot(x, x.T))[0]), [M]),
     **{
         f"LU of {m} rows, {flags}": (
             lambda x, flags=flags: pt.dot(*(y**2 for y in linalg.LU(**flags)(x)[-2:])),
@@ -307,11 +312,6 @@ SMOOTH = {
     ),
     "MatrixPinv": (lambda x: MatrixPinv()(x), [M]),
     "Lstsq": (lambda a, b: Lstsq()(a, b, 1e-9)[0], [M.T, M.T[:, :2]]),
-    "QR": (lambda x: pt.join(1, *QR("economic")(x)), [M]),
-    "SVD": (lambda x: pt.join(1, *SVD(full_matrices=False)(x)[::2]), [M]),
-    "Eigh": (lambda x: pt.join(0, *(y.ravel() for y in Eigh()(pt.dot(x, x.T)))), [M]),
-    "Eigvalsh": (lambda x: Eigvalsh()(pt.dot(x, x.T)), [M]),
-    "Eig": (lambda x: pt.real(Eig()(pt.dot(x, x.T))[0]), [M]),
     "Softmax": (lambda x: pt.softmax(x, axis=-1), [M]),
     "LogSoftmax": (lambda x: pt.log_softmax(x, axis=0), [M]),
     "LogSumExp": (lambda x: pt.logsumexp(x, axis=1), [M]),

@@ -62,6 +62,16 @@ def _linear_algebra() -> list[Line]:
     return [*lines, pullback, factors, *_elimination(positive)]
 
 
+def _decompositions(x: Any, positive: Any) -> Any:
+    """What factors of matrices determine, whatever their signs."""
+    q, r, order = pt.linalg.qr(x, "economic", pivoting=True)
+    u, s, vt = pt.linalg.svd(x, full_matrices=False)
+    w, v = pt.linalg.eigh(positive)
+    found = [q @ r, order, (u * s * s) @ vt, w, (v * w) @ v.T, pt.linalg.eigvalsh(positive)]
+    found += [pt.sort(pt.real(pt.linalg.eig(positive)[0]))]
+    return pt.join(0, *(pt.cast(y.ravel(), "float64") for y in found))
+
+
 def _elimination(positive: Any) -> list[Line]:
     """Factors of other matrices, and what follows from them."""
     linalg = pt.linalg
@@ -100,16 +110,6 @@ def _elimination(positive: Any) -> list[Line]:
         Line("linear algebra", "inv, det, slogdet", "pnm", determinants, **common),
         Line("linear algebra", "cho_solve", "nm nk", cho_solve, **common),
     ]
-
-
-def _decompositions(x: Any, positive: Any) -> Any:
-    """What factors of matrices determine, whatever their signs."""
-    q, r, order = pt.linalg.qr(x, "economic", pivoting=True)
-    u, s, vt = pt.linalg.svd(x, full_matrices=False)
-    w, v = pt.linalg.eigh(positive)
-    found = [q @ r, order, (u * s * s) @ vt, w, (v * w) @ v.T, pt.linalg.eigvalsh(positive)]
-    found += [pt.sort(pt.real(pt.linalg.eig(positive)[0]))]
-    return pt.join(0, *(pt.cast(y.ravel(), "float64") for y in found))
 
 
 def _reductions() -> list[Line]:

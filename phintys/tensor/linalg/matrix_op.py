@@ -82,14 +82,6 @@ def nan_like(x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     return found
 
 
-@contextmanager
-def quiet() -> Generator[None]:
-    """Numerical warnings of NumPy and SciPy are not shown."""
-    with np.errstate(all="ignore"), warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)
-        yield
-
-
 def is_tensor(v: Variable) -> TypeGuard[TensorVariable]:
     """Whether a derivative is there: neither missing nor undefined."""
     return isinstance(v.type, TensorType)
@@ -99,6 +91,14 @@ def columns_first(b: Builder[V], x: V) -> V:
     """Matrices, the last two axes, with these axes exchanged: as LAPACK stores them, and back."""
     n = len(b.shape(x))
     return b.permute(x, (*range(n - 2), n - 1, n - 2))
+
+
+@contextmanager
+def quiet() -> Generator[None]:
+    """Numerical warnings of NumPy and SciPy are not shown."""
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        yield
 
 
 def triangle(x: TensorVariable, lower: bool, offset: int = 0) -> TensorVariable:
