@@ -19,7 +19,8 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> A
     if axis is None and ord is None:
         return pt.linalg.vector_norm(x, keepdims=keepdims)
     if axis is None and x.type.ndim > 2:
-        raise ValueError(f"Norms are those of vectors and matrices; {x} has {x.type.ndim} axes.")
+        axes = f"{x.type.ndim} axes of {x}"
+        raise ValueError(f"Norms are those of vectors and matrices, not of {axes}.")
     return pt.linalg.norm(x, ord, axis, keepdims)
 
 
