@@ -152,7 +152,7 @@ class MatrixPinv(MatrixOp):
             count = b.cast(b.scalar(length), dtype)
             rtol = b.map(lambda n, k: n.mul(k, n.const(eps, k)), count)
         else:
-            rtol = b.expand(rtol, rtol.ndim)
+            rtol = b.expand(b.cast(rtol, dtype), rtol.ndim)
         limit = b.map(lambda n, g, t: n.mul(g, t), greatest, rtol)
         return b.map(_inverse, values, size, limit)
 

@@ -200,6 +200,10 @@ def test_small_singular_values():
     for mode in MODES[:4]:
         found = evaluate(L.pinv(both, rtol=np.array([0.01, 0])), mode=mode)
         close(np.diagonal(found, 0, 1, 2), [[1, 0, 0], [1, 1e3, 0]])
+        single = pt.as_tensor(x.astype("float32"))  # beside a number in float64
+        found = evaluate([L.pinv(single, rtol=0.01), L.lstsq(single, single, 0.01)[2]], mode=mode)
+        close(found[0], np.diag([1, 0, 0]), "float32")
+        assert found[1] == 1
     for rcond, expected in ((0.01, 1), (-1, 2), (None, 2)):
         found = evaluate(L.lstsq(x, np.ones(3), rcond))
         assert found[2] == expected

@@ -160,7 +160,8 @@ class Lstsq(MatrixOp):
         everywhere = [(0, 1, length) for length in batch]
         right = builder.fill(builder.const(0, dtype), (*batch, columns, size))
         right = builder.update(right, [*everywhere, (0, 1, k), (0, 1, m)], b, "set")
-        rcond = builder.expand(builder.broadcast_to(rcond, batch), len(batch))
+        rcond = builder.broadcast_to(builder.cast(rcond, real), batch)
+        rcond = builder.expand(rcond, len(batch))
         lwork, lrwork, liwork = work_sizes(m, n, columns)
         _, x, squares, rank, s = builder.external(
             least_squares,
