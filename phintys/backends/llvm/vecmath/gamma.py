@@ -1,4 +1,4 @@
-"""gammaln, psi and trigamma of `vecmath`.
+"""gammaln, psi, trigamma and betaln of `vecmath`.
 
 Formulas: NIST Digital Library of Mathematical Functions (DLMF) 5.5 (recurrences and reflections),
 5.11 (Stirling's series) and 5.15.  Arguments below 8 are moved by recurrences into an interval on
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from phintys.backends.llvm.vecmath import exp_log
 from phintys.backends.llvm.vecmath.body import Body
 from phintys.backends.llvm.vecmath.coefficients import PARTS as COMMON_PARTS
 from phintys.backends.llvm.vecmath.exp_log import (
@@ -26,6 +27,7 @@ FAR = 8.0
 #: the arguments below which a function takes its slow path
 LIMITS = {"gammaln": -0.625, "psi": 0.0, "trigamma": 0.0}
 PI = 3.141592653589793
+HALF_LOG_2PI = 0.9189385332046727
 
 
 # ------------------------------------------------------------------------------- gammaln
@@ -158,6 +160,50 @@ def _trigamma_below(b: Body, x: str, y: str, kind: str) -> str:
     found = b.fma(ratio, ratio, b.fma(inverse, inverse, b.neg(y)))
     found = b.select(b.compare("olt", a, 2.0**-30), y, found)
     return b.select(b.compare("oeq", a, INF), INF, found)
+
+
+# -------------------------------------------------------------------------------- betaln
+
+
+def betaln(b: Body, x: str, y: str, kind: str) -> str:
+    """The logarithm of the beta function of positive numbers p <= q.
+
+    With h = p/q and the rest D of Stirling's series (DLMF 5.11.3) it is, for q >= 8,
+    ``gammaln(p) + D(q) - D(p + q) - (p + q - 1/2) log1p(h) - p (log(q) - 1)``.  For p >= 8,
+    Stirling's formula for gammaln(p) is inserted, so that large terms do not cancel; a q < 8 is
+    raised by 8 steps of the recurrence.
+    """
+    swapped = b.compare("ogt", x, y)
+    p, q = b.select(swapped, y, x), b.select(swapped, x, y)
+    both, near = b.compare("oge", p, FAR), b.compare("olt", q, FAR)
+    raised = b.select(near, b.add(q, FAR), q)
+    ratio, total = b.div(p, raised), b.add(p, raised)
+    first = exp_log.log(b, b.select(both, ratio, raised))
+    other = exp_log.log(b, b.select(both, p, b.select(near, _steps_between(b, p, q), 1.0)))
+    small = b.sub(_stirling_rest(b, raised, kind), _stirling_rest(b, total, kind))
+    start = b.add(_stirling_rest(b, b.select(both, p, raised), kind), HALF_LOG_2PI)
+    large = b.fma(p, first, b.fma(other, -0.5, b.add(start, small)))
+    lower = b.fma(b.neg(p), b.sub(first, 1.0), b.add(b.add(other, gammaln(b, p, kind)), small))
+    found = b.select(both, large, lower)
+    found = b.fma(b.sub(0.5, total), exp_log.log1p(b, ratio), found)
+    far = b.select(b.compare("olt", p, INF), -INF, NAN)
+    return b.select(b.compare("oeq", q, INF), far, found)
+
+
+def _steps_between(b: Body, p: str, q: str) -> str:
+    """(p + q)(p + q + 1) ... (p + q + 7) / (q (q + 1) ... (q + 7))."""
+    sums, above, below = b.add(p, q), b.add(p, q), q
+    for step in range(1, 8):
+        above = b.mul(above, b.add(sums, float(step)))
+        below = b.mul(below, b.add(q, float(step)))
+    return b.div(above, below)
+
+
+def _stirling_rest(b: Body, x: str, kind: str) -> str:
+    """What gammaln(x) is above the first terms of its asymptotic series, for x >= 8."""
+    inverse = b.div(1.0, x)
+    series = b.polynomial(b.mul(inverse, inverse), COEFFICIENTS["gammaln_far", kind])
+    return b.mul(inverse, series)
 
 
 #: name -> function of (body, argument, kind of coefficients), in float64
