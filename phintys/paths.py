@@ -44,10 +44,16 @@ MODULES: dict[str, tuple[str, ...]] = {
     "link.numba.dispatch": ("backends.numba",),
     "link.numba.linker": ("compile.linker",),
     "printing": ("show",),
+    "tensor.linalg.solvers.linear_control": ("tensor.linalg.equations", "tensor.linalg.riccati"),
+    "tensor.nlinalg": ("tensor.linalg",),
+    "tensor.slinalg": ("tensor.linalg",),
     "tensor.var": ("tensor.variable",),
 }
 #: path of a module that is here -> further names of it, each with the module that has it
-NAMES = {"graph": {"node_rewriter": "rewriting", "rewrite_graph": "rewriting"}}
+NAMES = {
+    "graph": {"node_rewriter": "rewriting", "rewrite_graph": "rewriting"},
+    "tensor.linalg.products": dict.fromkeys(("Expm", "expm"), "tensor.linalg.matrix_functions"),
+}
 #: modules whose names are those of rewrites, or of what `tensor.rules` has
 REWRITES = tuple(
     f"tensor.rewriting{module}"
@@ -91,10 +97,16 @@ class _Finder:
 
 
 def _public(module: ModuleType) -> dict[str, Any]:
-    """The names that a module defines or hands on."""
-    names = getattr(module, "__all__", [name for name in vars(module) if name[0] != "_"])
-    found = {name: getattr(module, name) for name in names}
-    return {name: v for name, v in found.items() if not isinstance(v, ModuleType)}
+    """The names that a module defines or hands on, and the classes of its package."""
+    public = {
+        k: v for k, v in vars(module).items() if k[0] != "_" and not isinstance(v, ModuleType)
+    }
+    names = getattr(module, "__all__", public)
+    return {k: v for k, v in public.items() if k in names or _is_class_of(module, v)}
+
+
+def _is_class_of(module: ModuleType, value: Any) -> bool:
+    return isinstance(value, type) and value.__module__.startswith(module.__name__)
 
 
 def _rewrite(name: str) -> Any:

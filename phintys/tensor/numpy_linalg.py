@@ -34,6 +34,7 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> A
 #: by name
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     **{name: getattr(linalg, name) for name in linalg.__all__},
+    "multi_dot": pt.linalg.multi_dot,
     "norm": norm,
     "tensorinv": pt.linalg.tensorinv,
     "tensorsolve": pt.linalg.tensorsolve,

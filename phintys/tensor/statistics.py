@@ -123,10 +123,17 @@ def norm(
     x = as_tensor_variable(x)
     if isinstance(L, int | float | np.number):
         if L == 0:
-            nonzero = cast(functions.neq(x, 0), dtypes.float_of(x.type.dtype))
-            return sum_over(nonzero, axis, keepdims=keepdims)
-        if np.isinf(L):
-            found = max_over if L > 0 else min_over
-            return found(functions.abs(x), axis, keepdims)
-    powers = functions.pow(functions.abs(x), L)
-    return functions.pow(sum_over(powers, axis, keepdims=keepdims), 1.0 / L)
+            dtype = dtypes.real_of(dtypes.float_of(x.type.dtype))
+            return sum_over(cast(functions.neq(x, 0), dtype), axis, keepdims=keepdims)
+        if np.inf == L:
+            return max_over(functions.abs(x), axis, keepdims, initial=0)
+        if -np.inf == L:
+            return min_over(functions.abs(x), axis, keepdims)
+        if L == 1:
+            return sum_over(functions.abs(x), axis, keepdims=keepdims)
+        if L == 2 and dtypes.is_float(x.type.dtype):
+            return functions.sqrt(sum_over(functions.sqr(x), axis, keepdims=keepdims))
+    powers = sum_over(functions.pow(functions.abs(x), L), axis, keepdims=keepdims)
+    if isinstance(L, int | float | np.number):
+        return functions.pow(powers, np.asarray(1.0 / L, dtypes.float_of(powers.type.dtype)))
+    return functions.pow(powers, 1.0 / L)

@@ -255,6 +255,7 @@ CALLS = [
     ("linalg.matrix_norm", lambda f, x: f(x), M),
     ("linalg.matrix_norm", lambda f, x: f(x, ord=-1), M),
     ("linalg.matrix_norm", lambda f, x: f(x, ord=np.inf, keepdims=True), M),
+    ("linalg.matrix_power", lambda f, x: f(x @ x.T, 3), M),
     ("linalg.outer", lambda f, x: f(x[0, :], x[1, :]), M),
     ("linalg.trace", lambda f, x: f(x), N),
     ("linalg.vector_norm", lambda f, x: f(x, axis=1, ord=3), M),

@@ -14,6 +14,7 @@ import numpy as np
 from fuzz_draw import Drawer, Failing, Item, Unfit
 from fuzz_functions import (
     COMMON,
+    DRAWN,
     OUT,
     SLOW,
     Text,
@@ -35,7 +36,7 @@ CREATION = "alloc full zeros ones arange eye tri zeros_like ones_like full_like 
 JOINS = "concatenate join stack split tile repeat roll broadcast_to".split()
 PRODUCTS = "dot dot matmul matvec vecmat vecdot batched_dot tensordot outer inner einsum".split()
 PRODUCTS += ["linalg.cholesky", "linalg.solve_triangular"]
-MATRICES = [n for n in public_functions() if n.startswith("linalg.") and n not in OUT]
+MATRICES = [n for n in public_functions() if n.startswith("linalg.") and n in DRAWN]
 ROWS = "softmax log_softmax logsumexp sort argsort cumsum cumprod take take_along_axis".split()
 
 

@@ -9,7 +9,9 @@ from fuzz_functions import Text, draws
 from fuzz_structured import positive
 
 
-@draws("linalg.expm", "linalg.logm", "linalg.sqrtm")
+@draws(
+    *("linalg.expm", "linalg.logm", "linalg.sqrtm"),
+)
 def _function(g: Drawer, name: str) -> Text:
     return f"pt.{name}({positive(g)[0]})"
 
@@ -36,3 +38,14 @@ def _chain(g: Drawer, name: str) -> Text:
     a, _ = positive(g)
     given = f"{a}, {a}"
     return f"pt.{name}([{given}])" if name == "linalg.multi_dot" else f"pt.{name}({given})"
+
+
+@draws("linalg.matrix_power")
+def _power(g: Drawer, name: str) -> Text:
+    return f"pt.{name}({positive(g)[0]}, {g.choice((-2, 0, 1, 3))})"
+
+
+@draws("linalg.solve_discrete_are", "linalg.solve_continuous_are")
+def _riccati(g: Drawer, name: str) -> Text:
+    a, _ = positive(g)
+    return f"pt.{name}({a}, {a}, {a}, {a})"

@@ -77,4 +77,14 @@ LINES = [
         ),
         numpy=None,
     ),
+    line(
+        "solve_discrete_are solve_continuous_are",
+        "nm",
+        lambda x: (
+            L.solve_discrete_are(near_identity(x), pt.eye(5), pt.eye(5), near_identity(x))
+            + L.solve_continuous_are(near_identity(x), pt.eye(5), pt.eye(5), near_identity(x))
+        ),
+        numpy=None,
+    ),
+    line("matrix_power", "nm", lambda x: L.matrix_power(near_identity(x), -3), numpy=None),
 ]

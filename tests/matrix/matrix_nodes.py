@@ -35,6 +35,7 @@ from phintys.tensor.linalg.equations import (
 )
 from phintys.tensor.linalg.matrix_functions import Expm, Logm, Sqrtm
 from phintys.tensor.linalg.products import KroneckerProduct
+from phintys.tensor.linalg.riccati import SolveContinuousARE, SolveDiscreteARE
 from phintys.tensor.linalg.solvers.triangular import SolveTriangular
 from phintys.tensor.nonzero import some_true
 from phintys.tensor.others import ProdOthers
@@ -49,7 +50,7 @@ from phintys.tensor.type_other import SliceParts, make_slice
 BASES = """
     _Positions _Order _Exponentials FixedOpCAReduce _SameDtype _Extreme _Logical BlasOp AddingOp
     ViewOp RandomVariable SolveBase IndexOp MatrixOp InnerGraphOp RNGConsumerOp Op Output
-    BaseBlockDiagonal MatrixEquation MatrixFunction AbstractConvolveNd BaseCorrMM
+    BaseBlockDiagonal MatrixEquation MatrixFunction RiccatiEquation AbstractConvolveNd BaseCorrMM
 """
 
 
@@ -282,6 +283,14 @@ SMOOTH = {
     "SolveBilinearDiscreteLyapunov": (
         lambda a, q: SolveBilinearDiscreteLyapunov()(a / 9, q),
         [M[:, :3], M[:, 1:]],
+    ),
+    "SolveDiscreteARE": (
+        lambda a, b, q, r: SolveDiscreteARE()(a / 3, b, q + pt.eye(3), r + pt.eye(2)),
+        [M[:, :3], M[:, :2], M[:, :3] / 9, M[:2, 2:] / 9],
+    ),
+    "SolveContinuousARE": (
+        lambda a, b, q, r: SolveContinuousARE()(a / 3, b, q + pt.eye(3), r + pt.eye(2)),
+        [M[:, :3], M[:, :2], M[:, :3] / 9, M[:2, 2:] / 9],
     ),
     "Softmax": (lambda x: pt.softmax(x, axis=-1), [M]),
     "LogSoftmax": (lambda x: pt.log_softmax(x, axis=0), [M]),

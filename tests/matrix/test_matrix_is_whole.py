@@ -20,7 +20,8 @@ from phintys.tensor.type_constructors import CONSTRUCTORS
 #: classes without nodes of their own
 BASES = """
     AbstractConvolveNd BaseCorrMM AddingOp BaseBlockDiagonal BlasOp FixedOpCAReduce
-    IndexOp MatrixEquation MatrixFunction MatrixOp RNGConsumerOp SolveBase _Exponentials _Extreme
+    IndexOp MatrixEquation MatrixFunction MatrixOp RiccatiEquation RNGConsumerOp SolveBase
+    _Exponentials _Extreme
     _Logical _Order _Positions _SameDtype
 """
 #: ops that the matrix has no columns of, and where they are tested

@@ -33,7 +33,7 @@ LENIENT = """
     ARange ARangeLength AllocEmpty Any_ All Prod ProdWithoutZeros Sum CumOp Eye Lengths
     LogSoftmax LogSumExp Softmax MakeVector ScalarFromTensor TensorFromScalar Shape Shape_i SortOp
     ArgSortOp ExtractDiag Fourier LU Subtensor DisconnectedGrad ZeroGrad UndefinedGrad GradClip
-    GradScale SomeTrue BlockDiagonal KroneckerProduct
+    GradScale SomeTrue BlockDiagonal KroneckerProduct PivotToPermutations SpecifyAssumptions
 """
 
 

@@ -101,6 +101,7 @@ VALUES = {
     "overwrite_a": FLAG,
     "overwrite_b": FLAG,
     "overwrite_c": FLAG,
+    "hermitian": FLAG,
     "n_inputs": [1, 2],
     "unit_diagonal": FLAG,
     "b_ndim": [1, 2],

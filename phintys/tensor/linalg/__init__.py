@@ -30,7 +30,19 @@ from phintys.tensor.linalg.inverse import (
     tensorsolve,
 )
 from phintys.tensor.linalg.matrix_functions import Expm, Logm, Sqrtm, expm, logm, sqrtm
-from phintys.tensor.linalg.products import KroneckerProduct, kron, matrix_dot, multi_dot
+from phintys.tensor.linalg.products import (
+    KroneckerProduct,
+    kron,
+    matrix_dot,
+    matrix_power,
+    multi_dot,
+)
+from phintys.tensor.linalg.riccati import (
+    SolveContinuousARE,
+    SolveDiscreteARE,
+    solve_continuous_are,
+    solve_discrete_are,
+)
 from phintys.tensor.linalg.solvers.cholesky import CholeskySolve, cho_solve
 from phintys.tensor.linalg.solvers.core import SolveBase
 from phintys.tensor.linalg.solvers.general import Solve, solve
@@ -58,11 +70,14 @@ __all__ = [
     "lu_solve",
     "matrix_dot",
     "matrix_inverse",
+    "matrix_power",
     "multi_dot",
     "pivot_to_permutation",
     "slogdet",
     "solve",
+    "solve_continuous_are",
     "solve_continuous_lyapunov",
+    "solve_discrete_are",
     "solve_discrete_lyapunov",
     "solve_sylvester",
     "solve_triangular",

@@ -52,7 +52,7 @@ class MatrixEquation(MatrixOp):
     # ----- perform
     @abstractmethod
     def value(self, *matrices: Matrix) -> Matrix:
-        """The solution for finite matrices, which are not empty; LinAlgError if there is none."""
+        """The solution for finite matrices, which are not empty; ValueError if there is none."""
 
     def perform(self, node: Apply, inputs: Arrays, output_storage: Storage) -> None:
         check_shapes(node, inputs)
@@ -70,7 +70,7 @@ class MatrixEquation(MatrixOp):
         try:
             with quiet():
                 return self.value(*given)
-        except np.linalg.LinAlgError:
+        except ValueError:  # LinAlgError is one
             return nan_like(out)
 
 

@@ -12,19 +12,27 @@ from typing import Any
 
 import numpy as np
 
+from phintys.graph.builder import Builder, V
 from phintys.graph.op import Op, Storage
 from phintys.graph.shapes import Shape, ShapeContext, check_shapes
 from phintys.graph.variable import Apply, Variable
+from phintys.routines import Array, Positions, routine
+from phintys.routines.language import PARTS, Real
+from phintys.routines.libraries import LAPACK, LARGEST_INT, PLAIN, gemm, getrf, getrs
 from phintys.tensor.aliases import Arrays, TensorLike
 from phintys.tensor.blockwise import Blockwise
 from phintys.tensor.elemwise import match_dtype, zeros_of
 from phintys.tensor.join import concatenate
 from phintys.tensor.linalg.matrix_op import MatrixOp, adjoint, inexact, nan_like, quiet, square
+from phintys.tensor.linalg.routine_parts import copy, fill_nan, is_finite
 from phintys.tensor.shape import length
 from phintys.tensor.type import typed_node
 from phintys.tensor.variable import Tensors, TensorVariable
 
 __all__ = ["expm", "logm", "sqrtm"]
+
+#: the largest matrix for which loops multiply faster than BLAS
+SMALL = 4
 
 
 class MatrixFunction(MatrixOp):
@@ -110,8 +118,109 @@ class Expm(MatrixFunction):
         return expm(x)
 
     # ----- batching and lowering
+    def lower_batched(self, node: Apply, b: Builder[V], x: V) -> list[V]:
+        dtype, n = node.outputs[0].type.dtype, b.length(x, -1)
+        return b.external(
+            exponentiate,
+            dtype,
+            (n,),
+            updates=[b.cast(x, dtype)],
+            batch=b.shape(x)[:-2],
+            work=30 * n * n * n,
+            scratch=[(dtype, 5 * n * n), ("int32", n)],
+        )
+
     def inplace_on_inputs(self, allowed_inplace_inputs: list[int]) -> Op:
         return Expm(overwrite_a=bool(allowed_inplace_inputs))
+
+
+@routine(LAPACK, (np.linalg.LinAlgError, "The matrix is too large for LAPACK"))
+def exponentiate(n: int, a: Array, work: Array, pivots: Positions) -> int:
+    """Replace a[n, n] by its exponential: scaling, a Padé approximation of degree 13, squaring.
+
+    See N. J. Higham, "The scaling and squaring method for the matrix exponential revisited", 2005.
+    Columns may be taken for rows: the exponential of the transpose is the transpose.
+    """
+    if n > LARGEST_INT:
+        return 1
+    if is_finite(n * n, a) == 0:
+        fill_nan(n * n, a)
+        return 0
+    if n == 0:
+        return 0
+    halvings = _scale(n, a)
+    size = n * n * PARTS
+    a2 = work[0:]
+    a4 = work[size:]
+    a6 = work[2 * size :]
+    u = work[3 * size :]
+    v = work[4 * size :]
+    _multiply(n, a, a, a2)
+    _multiply(n, a2, a2, a4)
+    _multiply(n, a4, a2, a6)
+    _combine(n, 1.0, 16380.0, 40840800.0, 0.0, work, v)
+    _multiply(n, a6, v, u)
+    _combine(n, 33522128640.0, 10559470521600.0, 1187353796428800.0, 32382376266240000.0, work, v)
+    for k in range(size):
+        u[k] += v[k]
+    _multiply(n, a, u, v)  # the odd part
+    _combine(n, 182.0, 960960.0, 1323241920.0, 0.0, work, u)
+    _multiply(n, a6, u, a)
+    _combine(n, 670442572800.0, 129060195264000.0, 7771770303897600.0, 64764752532480000.0, work, u)
+    for k in range(size):
+        even = a[k] + u[k]
+        a[k] = even + v[k]
+        u[k] = even - v[k]
+    getrf(n, n, u, n, pivots)
+    getrs(PLAIN, n, n, u, n, pivots, a, n)
+    for _ in range(halvings):
+        _multiply(n, a, a, u)
+        copy(n * n, u, a)
+    return 0
+
+
+def _scale(n: int, a: Array) -> int:
+    """Halve a matrix until its norm is at most that for which the approximation is exact."""
+    norm = 0.0
+    for i in range(n):
+        total = 0.0
+        for k in range(i * n * PARTS, (i * n + n) * PARTS):
+            total += a[k] if a[k] > 0.0 else -a[k]
+        norm = total if total > norm else norm
+    halvings = 0
+    factor = 1.0
+    while norm > 5.371920351148152:
+        norm = norm * 0.5
+        factor = factor * 0.5
+        halvings += 1
+    for k in range(n * n * PARTS):
+        a[k] = a[k] * factor
+    return halvings
+
+
+def _multiply(n: int, x: Array, y: Array, out: Array) -> None:
+    """Store the product of two matrices, stored column by column."""
+    if n <= SMALL and PARTS == 1:
+        for j in range(n):
+            for i in range(n):
+                total = 0.0
+                for k in range(n):
+                    total += x[k * n + i] * y[j * n + k]
+                out[j * n + i] = total
+        return
+    gemm(PLAIN, PLAIN, n, n, n, 1.0, x, n, y, n, 0.0, out, n)
+
+
+def _combine(
+    n: int, sixth: Real, fourth: Real, second: Real, constant: Real, powers: Array, out: Array
+) -> None:
+    """Store a sum of multiples of powers of a matrix, of which the second is the first stored."""
+    size = n * n * PARTS
+    for k in range(size):
+        high = sixth * powers[2 * size + k] + fourth * powers[size + k]
+        out[k] = high + second * powers[k]
+    for i in range(n):
+        out[i * (n + 1) * PARTS] += constant
 
 
 class Logm(MatrixFunction):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 
 from phintys.graph.builder import Builder, V
@@ -12,16 +13,19 @@ from phintys.scalar import dtypes
 from phintys.tensor.aliases import Arrays, TensorLike
 from phintys.tensor.blockwise import Blockwise
 from phintys.tensor.convert import as_tensor_variable
-from phintys.tensor.dot import dot
+from phintys.tensor.creation import alloc
+from phintys.tensor.dot import dot, matmul
 from phintys.tensor.elemwise import conjugate, dimshuffle, functions, match_dtype
+from phintys.tensor.linalg.inverse import inv
 from phintys.tensor.linalg.matrix_op import MatrixOp
+from phintys.tensor.ranges import eye
 from phintys.tensor.reduce import sum as sum_over
 from phintys.tensor.reshape import reshape
-from phintys.tensor.shape import shape_tuple
+from phintys.tensor.shape import shape_tuple, specify_shape
 from phintys.tensor.type import typed_node
 from phintys.tensor.variable import Tensors, TensorVariable
 
-__all__ = ["kron", "matrix_dot", "multi_dot"]
+__all__ = ["kron", "matrix_dot", "matrix_power", "multi_dot"]
 
 
 class KroneckerProduct(MatrixOp):
@@ -134,3 +138,36 @@ def matrix_dot(*args: TensorLike) -> TensorVariable:
 def multi_dot(arrays: Sequence[TensorLike]) -> TensorVariable:
     """The product of a list of matrices, as ``numpy.linalg.multi_dot``; see `matrix_dot`."""
     return matrix_dot(*arrays)
+
+
+def matrix_power(M: TensorLike, n: int) -> TensorVariable:
+    """The power ``n`` of square matrices, the last two axes of ``M``.
+
+    Parameters
+    ----------
+    M : tensor with at least two axes
+    n : an integer; 0 gives identities, a negative one powers of the inverses
+
+    TypeError if ``n`` is no integer, ShapeError if ``n`` is not 0 and the matrices are not square,
+    LinAlgError at run time if ``n`` is negative and a matrix is singular.
+
+    >>> import phintys.tensor as pt
+    >>> pt.linalg.matrix_power([[1, 1], [0, 1]], 5).eval()
+    array([[1, 5],
+           [0, 1]], dtype=int8)
+    """
+    x, n = as_tensor_variable(M), operator.index(n)
+    if x.type.ndim < 2:
+        raise ValueError(f"A matrix has two axes; {x} has {x.type.ndim}.")
+    if n == 0:
+        return alloc(eye(x.shape[-2], dtype=x.type.dtype), *shape_tuple(x))
+    x = specify_shape(x, [*[None] * (x.type.ndim - 1), x.shape[-2]])
+    x, n = inv(x) if n < 0 else x, abs(n)
+    found: TensorVariable | None = None
+    while n:
+        if n % 2:
+            found = x if found is None else matmul(found, x)
+        n //= 2
+        x = matmul(x, x) if n else x
+    assert found is not None
+    return found

@@ -1,30 +1,17 @@
-"""Neural networks: convolutions of images."""
-# ruff: noqa: F401
+"""Neural networks: convolutions of images, activations, losses, with Aesara's names."""
+# ruff: noqa: F401, F403
 # pyright: reportUnusedImport=false
 
 from __future__ import annotations
 
+from phintys.tensor.elemwise import functions
 from phintys.tensor.nnet import abstract_conv, corr
-from phintys.tensor.nnet.abstract_conv import (
-    conv2d,
-    conv2d_grad_wrt_inputs,
-    conv2d_grad_wrt_weights,
-    conv2d_transpose,
-    conv3d,
-    conv3d_grad_wrt_inputs,
-    conv3d_grad_wrt_weights,
-    separable_conv2d,
-    separable_conv3d,
-)
+from phintys.tensor.nnet.abstract_conv import *
+from phintys.tensor.nnet.basic import *
+from phintys.tensor.nnet.batchnorm import *
+from phintys.tensor.nnet.blocksparse import *
+from phintys.tensor.nnet.neighbours import *
+from phintys.tensor.nnet.upsampling import *
 
-__all__ = [
-    "conv2d",
-    "conv2d_grad_wrt_inputs",
-    "conv2d_grad_wrt_weights",
-    "conv2d_transpose",
-    "conv3d",
-    "conv3d_grad_wrt_inputs",
-    "conv3d_grad_wrt_weights",
-    "separable_conv2d",
-    "separable_conv3d",
-]
+sigmoid = functions.sigmoid
+softplus = functions.softplus

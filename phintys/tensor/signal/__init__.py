@@ -1,10 +1,9 @@
-"""Convolutions of signals and images."""
-# ruff: noqa: F401
+"""Convolutions of signals, and pooling."""
+# ruff: noqa: F401, F403
 # pyright: reportUnusedImport=false
 
 from __future__ import annotations
 
-from phintys.tensor.signal import conv
-from phintys.tensor.signal.conv import convolve1d, convolve2d
-
-__all__ = ["convolve1d", "convolve2d"]
+from phintys.tensor.signal import conv, pool
+from phintys.tensor.signal.conv import *
+from phintys.tensor.signal.pool import *

@@ -61,6 +61,11 @@ def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Any:
     return (pt.max if ord > 0 else pt.min)(sums, (-2, -1), keepdims)
 
 
+def matrix_power(x: Any, n: int, /) -> Any:
+    """The powers of square matrices; a negative one is that of the inverses."""
+    return pt.linalg.matrix_power(x, n)
+
+
 def outer(x1: Any, x2: Any, /) -> Any:
     """The product of every element of ``x1`` with every element of ``x2``, both vectors."""
     return pt.outer(x1, x2)
@@ -97,6 +102,6 @@ def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any
 
 
 __all__ = [
-    "cholesky", "cross", "det", "diagonal", "inv", "matmul", "matrix_norm", "matrix_transpose",
-    "outer", "slogdet", "solve", "tensordot", "trace", "vecdot", "vector_norm",
+    "cholesky", "cross", "det", "diagonal", "inv", "matmul", "matrix_norm", "matrix_power",
+    "matrix_transpose", "outer", "slogdet", "solve", "tensordot", "trace", "vecdot", "vector_norm",
 ]  # fmt: skip

@@ -5,4 +5,4 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-sys.path.append(str(Path(__file__).parent.parent))
+sys.path += [str(Path(__file__).parents[k] / name) for k, name in ((1, ""), (2, "gradient"))]

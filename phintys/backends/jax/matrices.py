@@ -1,0 +1,56 @@
+"""JAX functions of functions and products of matrices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from phintys.backends.jax.dispatch import jax_funcify
+from phintys.backends.jax.native import astype
+from phintys.graph.shapes import check_shapes
+from phintys.tensor.linalg.constructors import BlockDiagonal
+from phintys.tensor.linalg.matrix_functions import Expm
+from phintys.tensor.linalg.products import KroneckerProduct
+
+#: how often `expm` halves a matrix at most: enough for every finite one
+_HALVINGS = 1100
+
+
+@jax_funcify.register(BlockDiagonal)
+def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
+    dtype = node.outputs[0].type.dtype
+
+    def compute(*blocks: Any) -> Any:
+        out = jnp.zeros(np.sum([x.shape for x in blocks], axis=0), dtype)
+        row = column = 0
+        for x in blocks:
+            m, n = x.shape
+            out = out.at[row : row + m, column : column + n].set(astype(x, dtype))
+            row, column = row + m, column + n
+        return out
+
+    return compute
+
+
+@jax_funcify.register(KroneckerProduct)
+def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
+    dtype = node.outputs[0].type.dtype
+    return lambda a, b: jnp.kron(astype(a, dtype), astype(b, dtype))
+
+
+@jax_funcify.register(Expm)
+def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
+    dtype = node.outputs[0].type.dtype
+
+    def compute(x: Any) -> Any:
+        check_shapes(node, [x])
+        x = astype(x, dtype)
+        if x.size == 0:
+            return x
+        found = jax.scipy.linalg.expm(x, max_squarings=_HALVINGS)
+        return jnp.where(jnp.all(jnp.isfinite(x)), found, jnp.nan)
+
+    return compute
