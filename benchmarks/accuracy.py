@@ -62,6 +62,7 @@ def _betaln(x: mp.mpf, y: mp.mpf) -> mp.mpf:
 
 REFERENCE: dict[str, Callable[..., mp.mpf]] = {
     "gammaln": lambda x: mp.log(abs(mp.gamma(x))) if abs(x) < 1e5 else mp.re(mp.loggamma(x)),
+    "gamma": mp.gamma,
     "psi": mp.digamma,
     "trigamma": lambda x: mp.psi(1, x),
     "erfcx": lambda x: mp.exp(x * x) * mp.erfc(x),
@@ -94,6 +95,7 @@ _GAMMA = [
 _BESSEL = [_uniform(-20, 20), _uniform(0, 6), _powers(-20, 20)]
 RANGES: dict[str, list[Draw]] = {
     "gammaln": _GAMMA,
+    "gamma": [*_GAMMA[:2], _powers(-1020, 7.41), _uniform(8, 171), _uniform(-30, 0)],
     "psi": _GAMMA,
     "trigamma": _GAMMA,
     "erfcx": [_uniform(-26, 0), _uniform(-2, 3), _powers(-20, 10), _powers(-20, 4, -1)],

@@ -21,8 +21,10 @@ sys.path.pop(0)
 
 NAMES = sorted(CALLED)
 LANES = {"float64": 4, "float32": 8}
-#: Greatest errors in float64; in float32, which is computed in float64, it is 0.6.
-BOUNDS = {"gammaln": 4, "ndtri": 4, "erfinv": 4, "erfcinv": 4, "i0e": 3.5, "i1e": 3.5, "betaln": 8}
+#: Greatest errors in float64, one more than measured for processors without a fused multiply-add; in
+#: float32, which is computed in float64, it is 0.6.
+BOUNDS = dict.fromkeys(("gamma", "gammaln", "ndtri", "erfinv", "erfcinv", "i0e", "i1e"), 4)
+BOUNDS["betaln"] = 10
 BELOW = 8  # ulps of 1 or of the result, for negative arguments of functions with poles
 COUNT = 30
 
@@ -34,7 +36,7 @@ def test_error(name: str) -> None:
         wide = accuracy.Compiled(name, dtype, width)(*args)
         np.testing.assert_array_equal(accuracy.Compiled(name, dtype, 1)(*args), wide)
         found, x = accuracy.errors(name, args, wide), args[0]
-        bound = BOUNDS.get(name, 2) if dtype == "float64" else 0.6
+        bound = BOUNDS.get(name, 3) if dtype == "float64" else 0.6
         assert found[x > 0].max() <= bound, (dtype, x[np.argmax(found)])
         assert found.max() <= max(bound, BELOW * (name in accuracy.WITH_POLES))
 

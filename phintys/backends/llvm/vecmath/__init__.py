@@ -28,7 +28,7 @@ float32
 
 Slow paths
     sin, cos and tan call libm for those lanes that are above 5e4 in magnitude (float32: 1e6), in
-    a separate cold function; gammaln, psi and trigamma have one for negative arguments.  No other
+    a separate cold function; those of `gamma` but betaln have one for negative arguments.  No other
     function makes calls.
 
 Calls
@@ -45,8 +45,9 @@ Accuracy (greatest error met, in ulps: 90,000 points in float64, 10 million in f
     1.8 erfc.  float32: below 0.8 sin cos tan log2 log10 pow cbrt hypot erfc; 1.9 softplus cosh;
     below 1.7 the others.  Without a fused multiply-add errors grow by 0.3 at most, by 0.8 erfc's.
     Functions of `gamma`, `normal`, `bessel` (``benchmarks/accuracy.py``): below 2 psi trigamma
-    erfcx ndtr log_ndtr; 2.9 ndtri erfinv; 3.5 gammaln (between its zeros) erfcinv i0e i1e; below 0
-    the functions with poles 6, betaln 7, in ulps of 1 if the result is smaller.  float32: 0.51.
+    erfcx ndtr log_ndtr; 2.9 ndtri erfinv; 3.5 gammaln (between its zeros) erfcinv i0e i1e; 3.9
+    gamma (2.8 above 0).  In ulps of 1 if the result is smaller: 6 gammaln psi trigamma below 0, 7
+    betaln.  float32: 0.51.
 """
 
 from __future__ import annotations
