@@ -21,8 +21,8 @@ sys.path.pop(0)
 
 NAMES = sorted(CALLED)
 LANES = {"float64": 4, "float32": 8}
-#: Greatest errors in float64, one more than measured for processors without a fused multiply-add; in
-#: float32, which is computed in float64, it is 0.6.
+#: Greatest errors in float64, also without a fused multiply-add; in float32, which is computed in
+#: float64, it is 0.6.
 BOUNDS = dict.fromkeys(("gamma", "gammaln", "ndtri", "erfinv", "erfcinv", "i0e", "i1e"), 4)
 BOUNDS["betaln"] = 10
 BELOW = 8  # ulps of 1 or of the result, for negative arguments of functions with poles
