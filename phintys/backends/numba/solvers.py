@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from phintys.backends.numba.dispatch import compiled, define, numba_funcify
-from phintys.backends.numba.linalg import flat, routine_function
+from phintys.backends.numba.routines import flat, routine_function
 from phintys.tensor.linalg.decomposition.cholesky import factor_positive
 from phintys.tensor.linalg.decomposition.lu import LU, LUFactor, PivotToPermutations
 from phintys.tensor.linalg.elimination import eliminate, order_rows, substitute_in_factors
@@ -41,9 +41,9 @@ def _function(op: Any, dtype: str, inputs: Sequence[str], body: Sequence[str]) -
 def _eliminated(dtype: str) -> list[str]:
     """Lines that make ``f``, the factors of ``x`` stored by columns, and ``p``, from 1."""
     return [
-        f"f = x.astype(np.{dtype}).T.copy()",
+        f"a, f = x.astype(np.{dtype}), np.empty(x.T.shape, np.{dtype})",
         "p = np.empty(min(x.shape), np.int32)",
-        f"eliminate(1, x.shape[0], x.shape[1], {flat('f', dtype)}, p)",
+        f"eliminate(1, x.shape[0], x.shape[1], {flat('a', dtype)}, {flat('f', dtype)}, p)",
     ]
 
 
