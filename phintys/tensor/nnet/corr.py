@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from phintys.dims import Dim, DimLike, product
+from phintys.dims import Dim, DimLike, dim_max, dim_min, product
 from phintys.graph.builder import Builder, V
 from phintys.graph.op import Op, Storage
 from phintys.graph.shapes import Shape, ShapeContext, check_shapes
@@ -24,6 +24,8 @@ from phintys.tensor.static import as_length
 from phintys.tensor.type import typed_node
 from phintys.tensor.variable import Tensors, TensorVariable
 
+#: about how many elements of the matrix of an image are made at a time, so that they stay in cache
+BLOCK = 1 << 16
 #: how an image is extended: by numbers of zeros (before, after) along each axis, or as the length
 #: of the filter requires
 Border = str | tuple[tuple[int, int], ...]
@@ -221,8 +223,9 @@ class BaseCorrMM(Op):
         geometry = self._geometry(b, image[2:], kernel[2:], result[2:])
         geometry = b.broadcast_to(geometry, (*batch, *b.shape(geometry)))
         groups = self.num_groups
-        rows, width = product(kernel[1:]), product(result[2:])
-        sizes = image[0], groups, image[1] // groups, kernel[0] // groups, rows, width
+        rows, line = product(kernel[1:]), result[-1]
+        block = dim_max(dim_min(product(result[2:-1]), BLOCK // dim_max(rows * line, 1)), 1)
+        sizes = image[0], groups, image[1] // groups, kernel[0] // groups, rows, block
         (out,) = b.external(
             made,
             dtype,
@@ -231,7 +234,7 @@ class BaseCorrMM(Op):
             writes=[(dtype, shapes[self.position])],
             batch=batch,
             work=product(result) * rows,
-            scratch=[(dtype, rows * width)],
+            scratch=[(dtype, rows * block * line)],
         )
         return out
 
