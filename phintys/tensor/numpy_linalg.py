@@ -31,11 +31,42 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> A
     return pt.expand_dims(found, axes) if keepdims else found
 
 
+def eigh(a: Any, UPLO: str = "L") -> Any:
+    """``numpy.linalg.eigh``."""
+    return linalg.EighResult(*pt.linalg.eigh(a, UPLO=UPLO.upper()))
+
+
+def eigvalsh(a: Any, UPLO: str = "L") -> Any:
+    """``numpy.linalg.eigvalsh``."""
+    return pt.linalg.eigvalsh(a, lower=UPLO.upper() == "L")
+
+
+def qr(a: Any, mode: str = "reduced") -> Any:
+    """``numpy.linalg.qr``; mode "raw" has the transposed reflectors."""
+    found = pt.linalg.qr(a, mode)
+    if mode == "raw":
+        return pt.matrix_transpose(found[0]), found[1]
+    return linalg.QRResult(*found) if mode != "r" else _first_rows(found)
+
+
+def _first_rows(r: Any) -> Any:
+    """The rows of triangular factors that are not zero because of their shape."""
+    return r[..., : pt.minimum(r.shape[-2], r.shape[-1]), :]
+
+
+def svd(
+    a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False
+) -> Any:
+    """``numpy.linalg.svd``; Hermitian matrices are computed as others."""
+    found = pt.linalg.svd(a, full_matrices, compute_uv)
+    return linalg.SVDResult(*found) if compute_uv else found
+
+
 #: by name
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     **{name: getattr(linalg, name) for name in linalg.__all__},
+    **{"eigh": eigh, "eigvalsh": eigvalsh, "norm": norm, "qr": qr, "svd": svd},
     "multi_dot": pt.linalg.multi_dot,
-    "norm": norm,
     "tensorinv": pt.linalg.tensorinv,
     "tensorsolve": pt.linalg.tensorsolve,
 }

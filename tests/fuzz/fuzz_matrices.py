@@ -49,3 +49,12 @@ def _power(g: Drawer, name: str) -> Text:
 def _riccati(g: Drawer, name: str) -> Text:
     a, _ = positive(g)
     return f"pt.{name}({a}, {a}, {a}, {a})"
+
+
+@draws("linalg.eigvalsh", "linalg.svd", "linalg.qr")
+def _decomposition(g: Drawer, name: str) -> Text:
+    """Results that do not depend on signs, and are accurate for close values."""
+    a, _ = positive(g)
+    flags = {"eigvalsh": f"lower={g.chance(0.5)}", "svd": "compute_uv=False", "qr": "mode='r'"}
+    found = f"pt.{name}({a}, {flags[name.partition('.')[2]]})"
+    return f"pt.abs({found})" if name == "linalg.qr" else found

@@ -28,6 +28,9 @@ from phintys.tensor.lengths import checked_lengths
 from phintys.tensor.linalg.constructors import BlockDiagonal
 from phintys.tensor.linalg.decomposition.cholesky import Cholesky
 from phintys.tensor.linalg.decomposition.cholesky_pullback import CholeskyPullback
+from phintys.tensor.linalg.decomposition.eigen import Eig, Eigh, Eigvalsh
+from phintys.tensor.linalg.decomposition.qr import QR
+from phintys.tensor.linalg.decomposition.svd import SVD
 from phintys.tensor.linalg.equations import (
     TRSYL,
     SolveBilinearDiscreteLyapunov,
@@ -51,6 +54,7 @@ BASES = """
     _Positions _Order _Exponentials FixedOpCAReduce _SameDtype _Extreme _Logical BlasOp AddingOp
     ViewOp RandomVariable SolveBase IndexOp MatrixOp InnerGraphOp RNGConsumerOp Op Output
     BaseBlockDiagonal MatrixEquation MatrixFunction RiccatiEquation AbstractConvolveNd BaseCorrMM
+    _Hermitian
 """
 
 
@@ -95,6 +99,12 @@ MORE = {
         Cholesky()(pt.conj(x.T) @ x + 2 * pt.eye(x.shape[1])),
         SolveTriangular(b_ndim=1)(x.T @ x, v),
         CholeskyPullback()(x.T @ x, x.T @ x),
+    ],
+    "decompositions": lambda x, v, n: [
+        *(*QR()(x.T @ x), *QR("economic", pivoting=True)(x), QR("r")(x.T)),
+        *(*SVD()(x.T @ x), *SVD(full_matrices=False)(x), SVD(compute_uv=False)(x.T)),
+        *(*Eigh()(x.T @ x), *Eigh(lower=False)(x.T @ x, x.T @ x + 2 * pt.eye(4))),
+        *(Eigvalsh()(x.T @ x), *Eig()(x[:3, :3])),
     ],
     "functions of matrices": lambda x, v, n: [
         *(BlockDiagonal(3)(x, x.T, x), KroneckerProduct()(x, x.T), Expm()(x.T @ x)),
@@ -225,6 +235,11 @@ SMOOTH = {
         lambda a, b: SolveTriangular(b_ndim=2, lower=True)(pt.dot(a, a.T), b),
         [M, M],
     ),
+    "QR": (lambda x: pt.join(1, *QR("economic")(x)), [M]),
+    "SVD": (lambda x: pt.join(1, *SVD(full_matrices=False)(x)[::2]), [M]),
+    "Eigh": (lambda x: pt.join(0, *(y.ravel() for y in Eigh()(pt.dot(x, x.T)))), [M]),
+    "Eigvalsh": (lambda x: Eigvalsh()(pt.dot(x, x.T)), [M]),
+    "Eig": (lambda x: pt.real(Eig()(pt.dot(x, x.T))[0]), [M]),
     **{
         f"LU of {m} rows, {flags}": (
             lambda x, flags=flags: pt.dot(*(y**2 for y in linalg.LU(**flags)(x)[-2:])),

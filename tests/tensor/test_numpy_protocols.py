@@ -265,6 +265,13 @@ S = np.array([[4.0, 1.0], [1.0, 3.0]])
 #: The same for ``numpy.linalg``.
 LINALG = {
     "cholesky": (lambda x: np.linalg.cholesky(x), S),
+    "eig": (lambda x: np.linalg.eig(x)[0] * 1j, S),
+    "eigh": (lambda x: np.linalg.eigh(x, "U").eigenvalues, S),
+    "eigvals": (lambda x: np.linalg.eigvals(x) * 1j, S),
+    "eigvalsh": (lambda x: np.linalg.eigvalsh(x), S),
+    "qr": (lambda x: np.linalg.qr(x).R ** 2, S),
+    "svd": (lambda x: np.linalg.svd(x, full_matrices=False).S, M),
+    "svdvals": (lambda x: np.linalg.svdvals(x), M),
     "det": (lambda x: np.linalg.det(x), S),
     "inv": (lambda x: np.linalg.inv(x), S),
     "slogdet": (lambda x: np.stack(np.linalg.slogdet(x)), -S),

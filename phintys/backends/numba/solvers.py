@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from phintys.backends.numba.dispatch import compiled, define, numba_funcify
-from phintys.backends.numba.linalg import flat, routine_function
+from phintys.backends.numba.routines import flat, routine_function
 from phintys.tensor.linalg.decomposition.cholesky import factor_positive
 from phintys.tensor.linalg.decomposition.lu import LU, LUFactor, PivotToPermutations
 from phintys.tensor.linalg.elimination import eliminate, order_rows, substitute_in_factors

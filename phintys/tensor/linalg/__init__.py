@@ -6,6 +6,14 @@ from __future__ import annotations
 
 from phintys.tensor.linalg.constructors import BaseBlockDiagonal, BlockDiagonal, block_diag
 from phintys.tensor.linalg.decomposition.cholesky import Cholesky, cholesky
+from phintys.tensor.linalg.decomposition.eigen import (
+    Eig,
+    Eigh,
+    Eigvalsh,
+    eig,
+    eigh,
+    eigvalsh,
+)
 from phintys.tensor.linalg.decomposition.lu import (
     LU,
     LUFactor,
@@ -14,6 +22,8 @@ from phintys.tensor.linalg.decomposition.lu import (
     lu_factor,
     pivot_to_permutation,
 )
+from phintys.tensor.linalg.decomposition.qr import QR, qr
+from phintys.tensor.linalg.decomposition.svd import SVD, svd
 from phintys.tensor.linalg.equations import (
     TRSYL,
     SolveBilinearDiscreteLyapunov,
@@ -61,6 +71,9 @@ __all__ = [
     "cho_solve",
     "cholesky",
     "det",
+    "eig",
+    "eigh",
+    "eigvalsh",
     "expm",
     "inv",
     "kron",
@@ -73,6 +86,7 @@ __all__ = [
     "matrix_power",
     "multi_dot",
     "pivot_to_permutation",
+    "qr",
     "slogdet",
     "solve",
     "solve_continuous_are",
@@ -82,6 +96,7 @@ __all__ = [
     "solve_sylvester",
     "solve_triangular",
     "sqrtm",
+    "svd",
     "tensorinv",
     "tensorsolve",
     "tridiagonal_lu_factor",

@@ -41,6 +41,55 @@ def diagonal(x: Any, /, *, offset: int = 0) -> Any:
     return pt.diagonal(x, offset, -2, -1)
 
 
+class EighResult(NamedTuple):
+    """The result of `eigh`."""
+
+    eigenvalues: Any
+    eigenvectors: Any
+
+
+class EigResult(NamedTuple):
+    """The result of `eig`."""
+
+    eigenvalues: Any
+    eigenvectors: Any
+
+
+class QRResult(NamedTuple):
+    """The result of `qr`."""
+
+    Q: Any
+    R: Any
+
+
+class SVDResult(NamedTuple):
+    """The result of `svd`."""
+
+    U: Any
+    S: Any
+    Vh: Any
+
+
+def eig(x: Any, /) -> EigResult:
+    """Eigenvalues and eigenvectors of square matrices, both complex."""
+    return EigResult(*pt.linalg.eig(x))
+
+
+def eigh(x: Any, /) -> EighResult:
+    """Eigenvalues, which do not decrease, and eigenvectors of Hermitian matrices."""
+    return EighResult(*pt.linalg.eigh(x))
+
+
+def eigvals(x: Any, /) -> Any:
+    """The eigenvalues of square matrices, complex."""
+    return pt.linalg.eig(x)[0]
+
+
+def eigvalsh(x: Any, /) -> Any:
+    """The eigenvalues of Hermitian matrices, which do not decrease."""
+    return pt.linalg.eigvalsh(x)
+
+
 def inv(x: Any, /) -> Any:
     """The inverses of square matrices; LinAlgError at run time if one is singular."""
     return pt.linalg.inv(x)
@@ -69,6 +118,26 @@ def matrix_power(x: Any, n: int, /) -> Any:
 def outer(x1: Any, x2: Any, /) -> Any:
     """The product of every element of ``x1`` with every element of ``x2``, both vectors."""
     return pt.outer(x1, x2)
+
+
+def qr(x: Any, /, *, mode: str = "reduced") -> QRResult:
+    """Factors with orthonormal columns and triangular ones; ``mode``: "reduced" or "complete".
+
+    ValueError for other modes.
+    """
+    if mode not in ("reduced", "complete"):
+        raise ValueError(f"mode must be 'reduced' or 'complete', not {mode!r}.")
+    return QRResult(*pt.linalg.qr(x, mode))
+
+
+def svd(x: Any, /, *, full_matrices: bool = True) -> SVDResult:
+    """Factors ``U``, ``S``, ``Vh``: the matrices are ``U diag(S) Vh``."""
+    return SVDResult(*pt.linalg.svd(x, full_matrices))
+
+
+def svdvals(x: Any, /) -> Any:
+    """The singular values of matrices, which do not increase."""
+    return pt.linalg.svd(x, compute_uv=False)
 
 
 class SlogdetResult(NamedTuple):
@@ -102,6 +171,7 @@ def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any
 
 
 __all__ = [
-    "cholesky", "cross", "det", "diagonal", "inv", "matmul", "matrix_norm", "matrix_power",
-    "matrix_transpose", "outer", "slogdet", "solve", "tensordot", "trace", "vecdot", "vector_norm",
+    "cholesky", "cross", "det", "diagonal", "eig", "eigh", "eigvals", "eigvalsh", "inv", "matmul",
+    "matrix_norm", "matrix_power", "matrix_transpose", "outer", "qr", "slogdet", "solve", "svd",
+    "svdvals", "tensordot", "trace", "vecdot", "vector_norm",
 ]  # fmt: skip

@@ -226,7 +226,8 @@ class _Emitter:
             return w(f"call {self.kind(f.result)} @{self.name(f)}({passed})")
         if f.returns_status:
             return self.call_by_value(f, args)
-        pointers = [self.cell(kind, x) for kind, x in zip(f.arguments, args)]
+        given = zip(f.arguments, args, f.passed(self.dtype))
+        pointers = [self.cell(kind, x) for kind, x, passed in given if passed]
         status = w.stack("i32")
         if f.has_status:
             w.line(f"store i32 0, ptr {status}")
