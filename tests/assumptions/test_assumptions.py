@@ -118,6 +118,20 @@ KNOWN = {
     "definite blocks": (pt.linalg.block_diag(psd, psd[0, 0] * pt.eye(2)), "sym"),
     "exponential": (pt.linalg.expm(sym), "sym"),
     "exponential of a diagonal": (pt.linalg.expm(pt.diag(d)), "diag"),
+    "inverse": (pt.linalg.inv(psd), "sym"),
+    "inverse of a triangle": (pt.linalg.inv(tri), "tril"),
+    "system of diagonals": (pt.linalg.solve(pt.diag(d), pt.diag(d)), "diag"),
+    "permutation of rows": (pt.linalg.lu(x)[0], "perm"),
+    "lower factor": (pt.linalg.lu(x)[1], "tril"),
+    "upper factor": (pt.linalg.lu(x, permute_l=True)[1], "triu"),
+    "orthogonal factor": (pt.linalg.qr(x, mode="economic")[0], "orth"),
+    "orthogonal factor, transposed": (pt.linalg.qr(x, mode="economic")[0].T, ""),
+    "square orthogonal factor, transposed": (pt.linalg.qr(x)[0].T, "orth"),
+    "triangular factor": (pt.linalg.qr(x, mode="r"), "triu"),
+    "eigenvectors": (pt.linalg.eigh(x)[1], "orth"),
+    "left singular vectors": (pt.linalg.svd(x, full_matrices=False)[0], "orth"),
+    "right singular vectors": (pt.linalg.svd(x, full_matrices=False)[2], ""),
+    "square right singular vectors": (pt.linalg.svd(x)[2], "orth"),
     "permutation": (pt.constant(np.eye(4)[::-1]), "sym perm"),
     "rotation": (pt.constant([[0.6, -0.8], [0.8, 0.6]]), "orth trid"),
 }
@@ -236,7 +250,7 @@ def test_the_memo_of_a_graph():
 
 def test_deep_graphs():
     v = pt.eye(3)
-    for _ in range(3000):
+    for _ in range(1000):
         v = v + pt.eye(3)
     assert DIAGONAL.holds(v)
 

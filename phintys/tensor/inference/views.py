@@ -29,7 +29,7 @@ from phintys.tensor.elemwise import DimShuffle
 from phintys.tensor.index_list import FULL
 from phintys.tensor.index_ops import AdvancedSubtensor, Subtensor
 from phintys.tensor.inference.creation import PATTERNS
-from phintys.tensor.inference.parts import rank
+from phintys.tensor.inference.parts import rank, same_part
 from phintys.tensor.reshape import JoinDims, SplitDims
 from phintys.tensor.shape import SpecifyShape
 
@@ -82,7 +82,9 @@ def part_has(
         return true_if(held)
     if key is UNIQUE_INDICES:
         return true_if(held and isinstance(entries[-1], slice))
-    if rank(x) < 2 or not isinstance(entries[-1], slice) or entries[-2] != entries[-1]:
+    if rank(x) < 2 or not isinstance(entries[-1], slice) or not isinstance(entries[-2], slice):
+        return true_if(False)
+    if not same_part(entries[-2], entries[-1]):
         return true_if(False)
     if entries[-1] == FULL:
         return true_if(held)
