@@ -207,8 +207,8 @@ def registered(monkeypatch):
     monkeypatch.setattr(core, "_implications", list(core._implications))
     monkeypatch.setattr(optdb, "_own_version", optdb.version)
     yield
-    for registry, keys in zip(registries, before, strict=True):
-        for key in set(registry) - keys:
+    for registry, earlier in zip(registries, before, strict=True):
+        for key in set(registry) - earlier:
             del registry[key]
     core.IMPLIES.update(implied)
     core._rules_by_class.clear()
