@@ -122,6 +122,11 @@ def _gamma_density(m: Any, k: Any, x: Any) -> Any:
     return m.exp(m.xlogy(k - 1, x) - x - m.gammaln(k))
 
 
+def _deviation(m: Any, k: Any, x: Any) -> Any:
+    """The derivative of the logarithm of the density in k: log(x) minus its mean."""
+    return m.log(x) - m.psi(k)
+
+
 _SHAPE = {"domain": ((0.1, 8), (0.1, 12))}
 _SHAPE_AND_UNIT = {"domain": ((0.3, 8), (0.02, 0.98))}
 
@@ -145,14 +150,26 @@ gammaincc = special(
     range=_UNIT,
     **_SHAPE,
 )
-_SECOND = Undefined("second derivatives in the shape parameters are not available")
+_THIRD = Undefined("third derivatives in the parameters are not available")
 gammainc_der = special(
     "GammaIncDer",
     "gammainc_der",
     "Derivative of gammainc in its shape.",
     binary,
     function=_QUADRATURE + "gammainc_der",
-    d=lambda m, k, x, y: (_SECOND, _gamma_density(m, k, x) * (m.log(x) - m.psi(k))),
+    d=lambda m, k, x, y: (m.gammainc_der2(k, x), _gamma_density(m, k, x) * _deviation(m, k, x)),
+    **_SHAPE,
+)
+gammainc_der2 = special(
+    "GammaIncDer2",
+    "gammainc_der2",
+    "Second derivative of gammainc in its shape.",
+    binary,
+    function=_QUADRATURE + "gammainc_der2",
+    d=lambda m, k, x, y: (
+        _THIRD,
+        _gamma_density(m, k, x) * (m.sqr(_deviation(m, k, x)) - m.tri_gamma(k)),
+    ),
     **_SHAPE,
 )
 
@@ -287,20 +304,48 @@ betainc = special(
 )
 
 
-def _betainc_derivative(cls: str, name: str, which: int) -> Any:
-    """Define the derivative of betainc in its shape number ``which``, 0 or 1."""
+_BETAINC_DERIVATIVES: list[tuple[tuple[int, ...], str]] = [
+    ((0,), "Derivative of betainc in its first shape."),
+    ((1,), "Derivative of betainc in its second shape."),
+    ((0, 0), "Second derivative of betainc in its first shape."),
+    ((0, 1), "Derivative of betainc in both shapes."),
+    ((1, 1), "Second derivative of betainc in its second shape."),
+]
+
+
+def _beta_moment(m: Any, a: Any, b: Any, x: Any, which: tuple[int, ...]) -> Any:
+    """The derivative of the density in the shapes ``which``, divided by the density."""
+    deviations = [m.log(x) - m.psi(a) + m.psi(a + b), m.log1p(-x) - m.psi(b) + m.psi(a + b)]
+    if len(which) == 1:
+        return deviations[which[0]]
+    covariance = -m.tri_gamma(a + b)
+    if which[0] == which[1]:
+        covariance = covariance + m.tri_gamma((a, b)[which[0]])
+    return deviations[which[0]] * deviations[which[1]] - covariance
+
+
+def _betainc_derivative(which: tuple[int, ...], doc: str) -> Any:
+    """Define the derivative of betainc in its shapes ``which``, one or two of 0 and 1."""
+    letters = "".join("ab"[i] for i in which)
+
+    def shape(m: Any, a: Any, b: Any, x: Any, number: int) -> Any:
+        if len(which) == 2:
+            return _THIRD
+        name = "betainc_der_" + "".join(sorted(letters + "ab"[number]))
+        return getattr(m, name)(a, b, x)
 
     def partials(m: Any, a: Any, b: Any, x: Any, y: Any) -> tuple[Any, Any, Any]:
-        log_t = m.log1p(-x) if which else m.log(x)
-        mean = m.psi(b if which else a) - m.psi(a + b)
-        return _SECOND, _SECOND, _beta_density(m, a, b, x) * (log_t - mean)
+        in_x = _beta_density(m, a, b, x) * _beta_moment(m, a, b, x, which)
+        return shape(m, a, b, x, 0), shape(m, a, b, x, 1), in_x
 
-    doc = f"Derivative of betainc in its {'second' if which else 'first'} shape."
+    name = "betainc_der_" + letters
+    cls = "BetaIncDer" + letters.upper()
     return special(cls, name, doc, ternary, function=_QUADRATURE + name, d=partials, **_SHAPES)
 
 
-betainc_der_a = _betainc_derivative("BetaIncDerA", "betainc_der_a", 0)
-betainc_der_b = _betainc_derivative("BetaIncDerB", "betainc_der_b", 1)
+betainc_der_a, betainc_der_b, betainc_der_aa, betainc_der_ab, betainc_der_bb = (
+    _betainc_derivative(which, doc) for which, doc in _BETAINC_DERIVATIVES
+)
 
 
 def _betaincinv_partials(m: Any, a: Any, b: Any, p: Any, x: Any) -> tuple[Any, Any, Any]:
@@ -347,31 +392,76 @@ hyp2f1 = _quaternary(
 )
 
 
+def _raised(m: Any, name: str, a: Any, b: Any, c: Any, z: Any) -> Any:
+    return getattr(m, name)(a + 1, b + 1, c + 1, z)
+
+
 def _der_a_partials(m: Any, a: Any, b: Any, c: Any, z: Any, y: Any) -> tuple[Any, ...]:
-    raised = (a + 1, b + 1, c + 1, z)
-    slope = b / c * (m.hyp2f1(*raised) + a * m.hyp2f1_der_a(*raised))
-    return _SECOND, _SECOND, _SECOND, slope
+    at = a, b, c, z
+    slope = b / c * (_raised(m, "hyp2f1", *at) + a * _raised(m, "hyp2f1_der_a", *at))
+    return m.hyp2f1_der_aa(*at), m.hyp2f1_der_ab(*at), m.hyp2f1_der_ac(*at), slope
 
 
 def _der_c_partials(m: Any, a: Any, b: Any, c: Any, z: Any, y: Any) -> tuple[Any, ...]:
-    raised = (a + 1, b + 1, c + 1, z)
-    slope = a * b / c * (m.hyp2f1_der_c(*raised) - m.hyp2f1(*raised) / c)
-    return _SECOND, _SECOND, _SECOND, slope
+    at = a, b, c, z
+    slope = a * b / c * (_raised(m, "hyp2f1_der_c", *at) - _raised(m, "hyp2f1", *at) / c)
+    return m.hyp2f1_der_ac(*at), m.hyp2f1_der_ac(b, a, c, z), m.hyp2f1_der_cc(*at), slope
 
 
-hyp2f1_der_a = _quaternary(
-    "Hyp2F1DerA",
-    "hyp2f1_der_a",
-    "Derivative of hyp2f1 in its first parameter.",
-    function=_SERIES + "hyp2f1_der_a",
-    d=_der_a_partials,
+def _der_aa_slope(m: Any, a: Any, b: Any, c: Any, z: Any) -> Any:
+    at = a, b, c, z
+    return b / c * (2 * _raised(m, "hyp2f1_der_a", *at) + a * _raised(m, "hyp2f1_der_aa", *at))
+
+
+def _der_ab_slope(m: Any, a: Any, b: Any, c: Any, z: Any) -> Any:
+    at = a, b, c, z
+    first = a * _raised(m, "hyp2f1_der_a", *at) + b * _raised(m, "hyp2f1_der_a", b, a, c, z)
+    return (_raised(m, "hyp2f1", *at) + first + a * b * _raised(m, "hyp2f1_der_ab", *at)) / c
+
+
+def _der_ac_slope(m: Any, a: Any, b: Any, c: Any, z: Any) -> Any:
+    at = a, b, c, z
+    value = _raised(m, "hyp2f1_der_c", *at) + a * _raised(m, "hyp2f1_der_ac", *at)
+    lower = _raised(m, "hyp2f1", *at) + a * _raised(m, "hyp2f1_der_a", *at)
+    return b / c * (value - lower / c)
+
+
+def _der_cc_slope(m: Any, a: Any, b: Any, c: Any, z: Any) -> Any:
+    at = a, b, c, z
+    lower = _raised(m, "hyp2f1_der_c", *at) - _raised(m, "hyp2f1", *at) / c
+    return a * b / c * (_raised(m, "hyp2f1_der_cc", *at) - 2 / c * lower)
+
+
+def _hyp2f1_derivative(letters: str, doc: str, d: Any) -> Any:
+    name = "hyp2f1_der_" + letters
+    cls = "Hyp2F1Der" + letters.upper()
+    return _quaternary(cls, name, doc, function=_SERIES + name, d=d)
+
+
+def _hyp2f1_second(letters: str, doc: str, slope: Any) -> Any:
+    """A second derivative in parameters; ``slope`` is its derivative in the last argument."""
+    return _hyp2f1_derivative(
+        letters, doc, lambda m, a, b, c, z, y: (_THIRD, _THIRD, _THIRD, slope(m, a, b, c, z))
+    )
+
+
+hyp2f1_der_a = _hyp2f1_derivative(
+    "a", "Derivative of hyp2f1 in its first parameter.", _der_a_partials
 )
-hyp2f1_der_c = _quaternary(
-    "Hyp2F1DerC",
-    "hyp2f1_der_c",
-    "Derivative of hyp2f1 in its third parameter.",
-    function=_SERIES + "hyp2f1_der_c",
-    d=_der_c_partials,
+hyp2f1_der_c = _hyp2f1_derivative(
+    "c", "Derivative of hyp2f1 in its third parameter.", _der_c_partials
+)
+hyp2f1_der_aa = _hyp2f1_second(
+    "aa", "Second derivative of hyp2f1 in its first parameter.", _der_aa_slope
+)
+hyp2f1_der_ab = _hyp2f1_second(
+    "ab", "Derivative of hyp2f1 in its first and second parameters.", _der_ab_slope
+)
+hyp2f1_der_ac = _hyp2f1_second(
+    "ac", "Derivative of hyp2f1 in its first and third parameters.", _der_ac_slope
+)
+hyp2f1_der_cc = _hyp2f1_second(
+    "cc", "Second derivative of hyp2f1 in its third parameter.", _der_cc_slope
 )
 
 

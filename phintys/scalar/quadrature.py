@@ -42,8 +42,8 @@ class Moment(NamedTuple):
 
     def value(self, deviations: Any, covariance: Any) -> Any:
         """The polynomial, from the deviations of the statistics from their means."""
-        first, *second = (deviations[i] for i in self.of)
-        return first * second[0] - covariance if second else first
+        first, last = deviations[self.of[0]], deviations[self.of[-1]]
+        return first * last - covariance if len(self.of) == 2 else first
 
 
 def gammainc_der(k: Any, x: Any) -> Any:

@@ -25,6 +25,7 @@ __all__ = [
     "isclose",
     "isneginf",
     "isposinf",
+    "kn",
     "largest",
     "nan_to_num",
     "round",
@@ -49,6 +50,16 @@ def round(a: TensorLike, mode: str | None = None) -> TensorVariable:
     if mode not in ROUNDING:
         raise ValueError(f"The mode of round is one of {list(ROUNDING)}, not {mode!r}.")
     return getattr(functions, ROUNDING[mode])(a)
+
+
+def kn(n: TensorLike, x: TensorLike) -> TensorVariable:
+    """The modified Bessel function of the second kind of order ``n`` at ``x``: `kv`.
+
+    >>> import phintys.tensor as pt
+    >>> pt.kn(2, [1.0, 2.0]).eval()
+    array([1.62483889, 0.25375975])
+    """
+    return functions.kv(n, x)
 
 
 def iround(a: TensorLike, mode: str | None = None) -> TensorVariable:

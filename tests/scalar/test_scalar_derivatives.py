@@ -17,7 +17,8 @@ DIFFERENTIABLE = [n for n in REFERENCE if TABLE[n].d is not None]
 #: the reference itself is a numerical derivative or an integral: one order is enough
 FIRST_ORDER_ONLY = {
     "gammainc_der", "betainc_der_a", "betainc_der_b", "hyp2f1_der_a", "hyp2f1_der_c", "owens_t",
-    "gammaincinv", "gammainccinv", "betaincinv",
+    "gammainc_der2", "betainc_der_aa", "betainc_der_ab", "betainc_der_bb", "hyp2f1_der_aa",
+    "hyp2f1_der_ab", "hyp2f1_der_ac", "hyp2f1_der_cc", "gammaincinv", "gammainccinv", "betaincinv",
 }  # fmt: skip
 
 

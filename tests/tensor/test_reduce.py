@@ -489,3 +489,13 @@ def test_extremes_over_nothing_are_an_error_of_fills_too(mode):
 def test_complex_results_are_not_made_real(reduce):
     with pytest.raises(TypeError, match="imaginary parts"):
         reduce(pt.zvector("z"), dtype="float64")
+
+
+@pytest.mark.parametrize("mode", ["FAST_RUN", "FAST_COMPILE"])
+def test_gradient_of_a_product_that_underflows(mode):
+    """The product is 0 or subnormal, its derivatives are not."""
+    x = pt.dvector("x")
+    f = phintys.function([x], phintys.grad(x.prod(), x), mode=mode)
+    np.testing.assert_allclose(f([1e-200, 1e-200]), [1e-200, 1e-200])
+    np.testing.assert_allclose(f([1e-200, 1e200, 1e200])[0], np.inf)
+    np.testing.assert_allclose(f([1.5, -0.5, 5e-324])[2], -0.75)

@@ -7,6 +7,7 @@ import pytest
 import scipy.special
 from tensor_checks import MODES, assert_like, check, check_batched, check_derivatives, evaluate
 
+import phintys
 import phintys.tensor as pt
 from phintys.tensor.special import LogSoftmax, LogSumExp, Softmax
 
@@ -91,6 +92,29 @@ def test_one_hot():
     assert_like(evaluate(pt.one_hot([-1, 3], 3)), np.zeros((2, 3)))
     with pytest.raises(TypeError, match="integers"):
         pt.one_hot(pt.dvector(), 3)
+
+
+def test_kn():
+    n, x = np.array([0, 1, 3, 2]), np.array([0.5, 1.5, 30.0, np.nan])
+    check(pt.kn, scipy.special.kn, [n, x])
+    check(lambda x: pt.kn(2, x), lambda x: scipy.special.kv(np.float32(2), x), [x.astype("f4")])
+    check_derivatives(lambda x: pt.kn(2, x), [x[:2]])
+
+
+@pytest.mark.parametrize("name", ["gammainc", "gammaincinv", "gammainccinv", "betainc",
+                                  "betaincinv", "hyp2f1", "chi2sf"])  # fmt: skip
+def test_second_derivatives_in_parameters(name):
+    """Against differences of the first derivatives; in all arguments together."""
+    count = {"betainc": 3, "betaincinv": 3, "hyp2f1": 4}.get(name, 2)
+    at = pt.dvector("at")
+    (slope,) = pt.grad(getattr(pt, name)(*(at[i] for i in range(count))), [at])
+    hessian = pt.stack([pt.grad(slope[i], at) for i in range(count)])
+    f = phintys.function([at], [slope, hessian], mode="FAST_COMPILE")
+    point = np.array([1.7, 2.3, 0.4, 0.3]) if count > 2 else np.array([2.2, 0.6])
+    point, step = point[:count], 1e-5
+    shifts = step * np.eye(count)
+    expected = [(f(point + d)[0] - f(point - d)[0]) / (2 * step) for d in shifts]
+    np.testing.assert_allclose(f(point)[1], expected, rtol=1e-7, atol=1e-9)
 
 
 def test_compositions():

@@ -14,9 +14,12 @@ from phintys.rewriting.rule import Context, Replacement, rule
 from phintys.scalar import dtypes
 from phintys.tensor.aliases import Place
 from phintys.tensor.convert import constant
-from phintys.tensor.creation import Alloc
+from phintys.tensor.creation import Alloc, ones_like
+from phintys.tensor.cumulative import cumprod
 from phintys.tensor.elemwise import cast, dimshuffle, functions
-from phintys.tensor.reduce import CAReduce, Max, Min, Prod, Sum, keep_dims
+from phintys.tensor.join import concatenate
+from phintys.tensor.reduce import CAReduce, Max, Min, Prod, Sum
+from phintys.tensor.reshape import reshape
 from phintys.tensor.rules.fills import count, fill_number, filled_value, has_plain_lengths
 from phintys.tensor.rules.match import at, is_float, literal, number
 from phintys.tensor.shape import length
@@ -421,10 +424,10 @@ def log_of_othersof_exp(
 
 
 @rule(
-    "products of the others -> product / x, where x is not zero",
+    "products of the others -> products of those before and of those after",
     "ProdOthers(x, axis=axes)",
     phase="specialize",
-    law="finite",
+    law="rounding",
     tags=("local_products_of_others",),
     tested_on=(
         "ProdOthers((0,))(v)",
@@ -433,18 +436,25 @@ def log_of_othersof_exp(
         "ProdOthers((1,))(M * gt(M, 0))",
     ),
 )
-def divide_product(x: TensorVariable, axes: tuple[int, ...]) -> Replacement:
-    """The result is computed by reductions and an elementwise loop, which are fused.
+def products_before_and_after(node: Apply, x: TensorVariable, axes: tuple[int, ...]) -> Replacement:
+    """Two running products.
 
-    With one zero along the axes the result is 0 except at that element; with more, everywhere.
+    A quotient of the product by ``x`` would be faster, but wrong where the product is 0, infinite
+    or subnormal and the result is none of these.
     """
-    nothing, one = (constant(k, dtype=x.type.dtype) for k in (0, 1))
-    zero = functions.eq(x, 0)
-    zeros = keep_dims(Sum(axis=axes)(zero), axes)
-    nonzero = functions.switch(zero, one, x)
-    others = keep_dims(Prod(axis=axes)(nonzero), axes)
-    return functions.switch(
-        zero,
-        functions.switch(functions.eq(zeros, 1), others, nothing),
-        functions.switch(functions.eq(zeros, 0), functions.true_div(others, nonzero), nothing),
-    )
+    dtype = x.type.dtype
+    if dtypes.is_complex(dtype):
+        return None
+    kept = [axis for axis in range(x.type.ndim) if axis not in axes]
+    order = [*kept, *axes]
+    moved = cast(dimshuffle(x, order), "float64")
+    lengths = [length(moved, axis) for axis in range(x.type.ndim)]
+    flat = reshape(moved, [*lengths[: len(kept)], prod(lengths[len(kept) :])])
+    found = _product_before(flat) * _product_before(flat[..., ::-1])[..., ::-1]
+    found = reshape(found, lengths)
+    return cast(dimshuffle(found, [order.index(axis) for axis in range(x.type.ndim)]), dtype)
+
+
+def _product_before(x: TensorVariable) -> TensorVariable:
+    """The running product along the last axis, without the element itself."""
+    return cumprod(concatenate([ones_like(x[..., :1]), x[..., :-1]], axis=-1), axis=-1)
