@@ -85,7 +85,7 @@ class _Emitter:
         self.dtype, self.prefix = dtype, f"{routine.name}_{dtype}_"
         self.part = PART.get(dtype, dtype)
         real = TYPES[self.part]
-        self.types = {"int": "int64_t", "bool": "int", "real": real, "pack": real}
+        self.types = {"int": "int64_t", "bool": "int", "real": real, "pack": real, "mask": "int"}
         self.types |= dict.fromkeys(("reals", "packs"), f"{real} *")
         self.types |= {"positions": "int32_t *", "longs": "int64_t *"}
 
@@ -155,6 +155,9 @@ class _Emitter:
             "neg": lambda: f"(-{args[0]})",
             "not": lambda: f"(!{args[0]})",
             "select": lambda: f"({args[0]} ? {args[1]} : {args[2]})",
+            "spread": lambda: args[0],
+            "int": lambda: f"(int64_t)({args[0]})",
+            "abs": lambda: f"{'fabsf' if real == 'float' else 'fabs'}({args[0]})",
             "sqrt": lambda: f"{'sqrtf' if real == 'float' else 'sqrt'}({args[0]})",
         }[e.op]()
 

@@ -41,9 +41,9 @@ def _function(op: Any, dtype: str, inputs: Sequence[str], body: Sequence[str]) -
 def _eliminated(dtype: str) -> list[str]:
     """Lines that make ``f``, the factors of ``x`` stored by columns, and ``p``, from 1."""
     return [
-        f"f = x.astype(np.{dtype}).T.copy()",
+        f"a, f = x.astype(np.{dtype}), np.empty(x.T.shape, np.{dtype})",
         "p = np.empty(min(x.shape), np.int32)",
-        f"eliminate(1, x.shape[0], x.shape[1], {flat('f', dtype)}, p)",
+        f"eliminate(1, x.shape[0], x.shape[1], {flat('a', dtype)}, {flat('f', dtype)}, p)",
     ]
 
 

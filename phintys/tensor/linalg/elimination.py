@@ -14,12 +14,18 @@ import numpy as np
 
 from phintys.dims import Dim, DimLike, dim_min, product
 from phintys.graph.builder import Builder, V
-from phintys.routines import Array, Longs, Positions, Routine, routine
-from phintys.routines.language import PARTS
+from phintys.routines import Array, Longs, Packs, Positions, Routine, routine
+from phintys.routines.language import LANES, PARTS, in_numbers, local, spread
 from phintys.routines.libraries import LAPACK, LARGEST_INT, PLAIN, TRANSPOSED, getrf, getrs
 from phintys.tensor.linalg.matrix_op import nan_like
 
 SINGULAR = "Singular matrix"
+#: the largest matrix for which the loops below are faster than LAPACK
+SMALL = 24
+#: packs for such a matrix and for one row of each
+SCRATCH = SMALL * SMALL + 1
+#: pivots below this number are multiplied by the other one
+TINY, SCALE = 1e-30, 2.0**100
 
 # ---------------------------------------------------------------------- for `perform`
 
@@ -71,21 +77,141 @@ def require_pivots(pivots: np.ndarray, n: int) -> None:
 
 
 @routine(LAPACK, (np.linalg.LinAlgError, "The matrices are too large for LAPACK"), grouped=True)
-def eliminate(count: int, m: int, n: int, a: Array, pivots: Positions) -> int:
-    """Replace matrices, stored by columns, by their factors L and U; pivots count from 1."""
+def eliminate(count: int, m: int, n: int, a: Array, factors: Array, pivots: Positions) -> int:
+    """Write the factors L and U of matrices ``a`` by columns, and pivots that count from 1."""
     if m > LARGEST_INT or n > LARGEST_INT:
         return 1
     steps = m if m < n else n
-    for k in range(count):
-        x = a[k * m * n * PARTS :]
-        p = pivots[k * steps :]
-        if steps > 0 and count_not_finite(m * n * PARTS, x) == 0:
-            getrf(m, n, x, m, p)
+    size = m * n * PARTS
+    small = 1 if PARTS == 1 and m <= SMALL and n <= SMALL else 0
+    group = LANES if small == 1 else 1
+    for k in range((count + group - 1) // group):
+        first = k * group
+        left = count - first if count - first < group else group
+        x = a[first * size :]
+        y = factors[first * size :]
+        p = pivots[first * steps :]
+        if small == 1 and left * 4 > LANES and LANES > 1:
+            _eliminate_together(left, m, n, x, y, p)
         else:
-            fill_with_nan(m * n * PARTS, x)
-            for i in range(steps):
-                p[i] = i + 1
+            for i in range(left):
+                _eliminate_one(small, m, n, x[i * size :], y[i * size :], p[i * steps :])
     return 0
+
+
+def _eliminate_one(small: int, m: int, n: int, a: Array, factors: Array, pivots: Positions) -> None:
+    """The same for one matrix."""
+    steps = m if m < n else n
+    if count_not_finite(m * n * PARTS, a) > 0:
+        _give_up(m, n, factors, pivots)
+        return
+    for j in range(n):
+        column = factors[j * m * PARTS :]
+        for i in range(m):
+            place = (i * n + j) * PARTS
+            column[i * PARTS + PARTS - 1] = a[place + PARTS - 1]
+            column[i * PARTS] = a[place]
+    if small == 1:
+        place_of_pivot = local(1 * LANES)
+        for k in range(steps):
+            _search_in_numbers(m, k, factors, place_of_pivot)
+            other = int(place_of_pivot[0])
+            pivots[k] = other + 1
+            _exchange(m, n, k, other, 1, factors)
+            _clear_in_numbers(m, n, k, factors)
+    elif steps > 0:
+        getrf(m, n, factors, m, pivots)
+
+
+def _give_up(m: int, n: int, factors: Array, pivots: Positions) -> None:
+    """Factors of NaN, and no exchanges."""
+    fill_with_nan(m * n * PARTS, factors)
+    for i in range(m if m < n else n):
+        pivots[i] = i + 1
+
+
+def _eliminate_together(
+    count: int, m: int, n: int, a: Array, factors: Array, pivots: Positions
+) -> None:
+    """The same for at most `LANES` small matrices, each in a lane."""
+    work = local(SCRATCH * LANES)
+    steps = m if m < n else n
+    size = m * n
+    for j in range(n):
+        for i in range(m):
+            x = a[i * n + j :]
+            y = work[(j * m + i) * LANES :]
+            for lane in range(LANES):
+                y[lane] = x[(lane if lane < count else 0) * size]
+    place = work[size * LANES :]
+    for k in range(steps):
+        _search(m, k, work, place)
+        for lane in range(count):
+            other = int(place[lane])
+            pivots[lane * steps + k] = other + 1
+            _exchange(m, n, k, other, LANES, work[lane:])
+        _clear(m, n, k, work)
+    for i in range(size):
+        x = factors[i:]
+        y = work[i * LANES :]
+        for lane in range(count):
+            x[lane * size] = y[lane]
+    for lane in range(count):
+        if count_not_finite(size, a[lane * size :]) > 0:
+            _give_up(m, n, factors[lane * size :], pivots[lane * steps :])
+
+
+def _search(m: int, k: int, s: Packs, place: Packs) -> None:
+    """Find the row, from ``k`` on, of the largest element of column ``k``."""
+    column = s[k * m :]
+    best = abs(column[k])
+    row = 0.0
+    for _ in range(k):
+        row += 1.0
+    number = spread(row)
+    found = number
+    for i in range(k + 1, m):
+        number += 1.0
+        size = abs(column[i])
+        larger = size > best
+        best = size if larger else best
+        found = number if larger else found
+    place[0] = found
+
+
+_search_in_numbers = in_numbers(_search)
+
+
+def _exchange(m: int, n: int, k: int, other: int, step: int, a: Array) -> None:
+    """Exchange two rows, of which elements are ``step`` numbers apart."""
+    if other != k:
+        for c in range(n):
+            column = a[c * m * step :]
+            x = column[k * step]
+            column[k * step] = column[other * step]
+            column[other * step] = x
+
+
+def _clear(m: int, n: int, k: int, s: Packs) -> None:
+    """Subtract row ``k`` from those below, so that column ``k`` becomes zero; store the factors.
+
+    The numbers of a column with a tiny pivot are scaled, for its reciprocal may be infinite.
+    """
+    column = s[k * m :]
+    pivot = column[k]
+    scale = SCALE if abs(pivot) < TINY else 1.0
+    factor = 1.0 / (pivot * scale)
+    factor = 0.0 if pivot == 0.0 else factor
+    for i in range(k + 1, m):
+        column[i] = column[i] * scale * factor
+    for c in range(k + 1, n):
+        other = s[c * m :]
+        x = other[k]
+        for i in range(k + 1, m):
+            other[i] -= column[i] * x
+
+
+_clear_in_numbers = in_numbers(_clear)
 
 
 @routine(LAPACK, (np.linalg.LinAlgError, SINGULAR), grouped=True)
@@ -109,9 +235,55 @@ def substitute_in_factors(
         if has_zero(n, x, n + 1) == 1:
             failed = raises
             fill_with_nan(n * m * PARTS, y)
+        elif PARTS == 1 and n <= SMALL and m <= 2 * SMALL:
+            _substitute(transposed, n, m, x, p, y)
         elif n > 0 and m > 0:
             getrs(TRANSPOSED if transposed == 1 else PLAIN, n, m, x, n, p, y, n)
     return failed
+
+
+def _substitute(transposed: int, n: int, m: int, a: Array, pivots: Positions, b: Array) -> None:
+    """Replace the right sides of one small system."""
+    for j in range(m):
+        y = b[j * n :]
+        if transposed == 0:
+            for i in range(n):
+                other = pivots[i] - 1
+                x = y[i]
+                y[i] = y[other]
+                y[other] = x
+            for k in range(n):
+                column = a[k * n :]
+                x = y[k]
+                for i in range(k + 1, n):
+                    y[i] -= column[i] * x
+            for t in range(n):
+                k = n - 1 - t
+                column = a[k * n :]
+                x = y[k] / column[k]
+                y[k] = x
+                for i in range(k):
+                    y[i] -= column[i] * x
+        else:
+            for k in range(n):
+                column = a[k * n :]
+                x = y[k]
+                for i in range(k):
+                    x -= column[i] * y[i]
+                y[k] = x / column[k]
+            for t in range(n):
+                k = n - 1 - t
+                column = a[k * n :]
+                x = y[k]
+                for i in range(k + 1, n):
+                    x -= column[i] * y[i]
+                y[k] = x
+            for t in range(n):
+                i = n - 1 - t
+                other = pivots[i] - 1
+                x = y[i]
+                y[i] = y[other]
+                y[other] = x
 
 
 def count_not_finite(n: int, x: Array) -> int:
@@ -167,13 +339,13 @@ def by_columns(b: Builder[V], x: V) -> V:
 def lower_elimination(b: Builder[V], x: V, dtype: str) -> tuple[V, V]:
     """Factors of matrices, stored by columns, and pivots that count from 1."""
     *batch, m, n = b.shape(x)
-    columns, count = by_columns(b, b.cast(x, dtype)), dim_min(m, n)
+    count = dim_min(m, n)
     factors, pivots = b.external(
         eliminate,
         dtype,
         (m, n),
-        updates=[columns],
-        writes=[("int32", (count,))],
+        reads=[b.cast(x, dtype)],
+        writes=[(dtype, (n, m)), ("int32", (count,))],
         batch=batch,
         work=m * n * count,
     )

@@ -63,7 +63,7 @@ class _Emitter:
         self.real = Type(PART.get(dtype, dtype))
         self.pack = Type(self.real.dtype, w.target.register_bits // self.real.bits)
         self.types = {"int": Type("int64"), "bool": Type("bool"), "real": self.real}
-        self.types["pack"] = self.pack
+        self.types |= {"pack": self.pack, "mask": self.pack.of("bool")}
         self.values = {name: f"%{name}" for name, _ in function.parameters}
         self.kinds = dict(function.parameters) | dict(variables(function.body))
 
@@ -204,6 +204,10 @@ class _Emitter:
                 return self.load(e, args[0])
             case "call":
                 return self.call(e, args)
+            case "spread":
+                return self.spread(args[0])
+            case "int":
+                return w(f"fptosi {self.real.text} {args[0]} to i64")
             case "select":
                 return select(w, self.types[e.type], *args)
             case "idiv" | "imod":
@@ -218,6 +222,13 @@ class _Emitter:
         found = self.w(f"load {self.memory(e.value)}, ptr {place}{self.aligned(e.value)}")
         narrow = self.kinds[e.value] == "positions"
         return self.w(f"sext i32 {found} to i64") if narrow else found
+
+    def spread(self, x: str) -> str:
+        """Emit a pack of equal numbers."""
+        t, w = self.pack.text, self.w
+        first = w(f"insertelement {t} poison, {self.real.text} {x}, i64 0")
+        order = f"<{self.pack.width} x i32> zeroinitializer"
+        return w(f"shufflevector {t} {first}, {t} poison, {order}")
 
     def call(self, e: Expr, args: Sequence[str]) -> str:
         w, f = self.w, e.value
