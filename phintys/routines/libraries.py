@@ -152,6 +152,9 @@ sygvd = row(
     "lapack sygvd/hegvd int char char int array int array int array array int (array) (int) ints"
     " int status"
 )
+gelsd = row(
+    "lapack gelsd int int int array int array int array real ints array int (array) ints status"
+)
 potrs = row("lapack potrs char int int array int array int status")
 getrf = row("lapack getrf int int array int ints status")
 getrs = row("lapack getrs char int int array int ints array int status")

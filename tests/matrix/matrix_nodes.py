@@ -38,7 +38,9 @@ from phintys.tensor.linalg.equations import (
 )
 from phintys.tensor.linalg.matrix_functions import Expm, Logm, Sqrtm
 from phintys.tensor.linalg.products import KroneckerProduct
+from phintys.tensor.linalg.pseudo_inverse import MatrixPinv
 from phintys.tensor.linalg.riccati import SolveContinuousARE, SolveDiscreteARE
+from phintys.tensor.linalg.solvers.lstsq import Lstsq
 from phintys.tensor.linalg.solvers.triangular import SolveTriangular
 from phintys.tensor.nonzero import some_true
 from phintys.tensor.others import ProdOthers
@@ -114,6 +116,7 @@ MORE = {
         TRSYL()(pt.triu(x[:2, :2] + 3), x[3:4, :1] + 1, x[:2, :1]),
         SolveSylvester()(x @ x.T, x.T @ x + 1, x),
         SolveBilinearDiscreteLyapunov()(x.T @ x / 99, x.T @ x),
+        *(MatrixPinv()(x), MatrixPinv(True)(x.T @ x), *Lstsq()(x, x + 1, 0.001)),
     ],
     "draws": lambda x, v, n: [
         pt.random.normal(x, pt.exp(v), rng=np.random.default_rng(1)),
@@ -308,6 +311,8 @@ SMOOTH = {
         lambda a, b, q, r: SolveContinuousARE()(a / 3, b, q + pt.eye(3), r + pt.eye(2)),
         [M[:, :3], M[:, :2], M[:, :3] / 9, M[:2, 2:] / 9],
     ),
+    "MatrixPinv": (lambda x: MatrixPinv()(x), [M]),
+    "Lstsq": (lambda a, b: Lstsq()(a, b, 1e-9)[0], [M.T, M.T[:, :2]]),
     "Softmax": (lambda x: pt.softmax(x, axis=-1), [M]),
     "LogSoftmax": (lambda x: pt.log_softmax(x, axis=0), [M]),
     "LogSumExp": (lambda x: pt.logsumexp(x, axis=1), [M]),

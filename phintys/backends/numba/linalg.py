@@ -9,7 +9,8 @@ from phintys.tensor.linalg.decomposition.cholesky_pullback import CholeskyPullba
 from phintys.tensor.linalg.decomposition.eigen import Eigh, Eigvalsh
 from phintys.tensor.linalg.decomposition.qr import QR
 from phintys.tensor.linalg.decomposition.svd import SVD
+from phintys.tensor.linalg.matrix_functions import Expm
 from phintys.tensor.linalg.solvers.triangular import SolveTriangular
 
-for _op in (Cholesky, CholeskyPullback, SolveTriangular, QR, SVD, Eigh, Eigvalsh):
+for _op in (Cholesky, CholeskyPullback, SolveTriangular, QR, SVD, Eigh, Eigvalsh, Expm):
     numba_funcify.register(_op)(by_routine)

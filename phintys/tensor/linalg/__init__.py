@@ -41,6 +41,15 @@ from phintys.tensor.linalg.inverse import (
     tensorsolve,
 )
 from phintys.tensor.linalg.matrix_functions import Expm, Logm, Sqrtm, expm, logm, sqrtm
+from phintys.tensor.linalg.norms import (
+    VALID_ORD,
+    cond,
+    matrix_norm,
+    matrix_rank,
+    norm,
+    trace,
+    vector_norm,
+)
 from phintys.tensor.linalg.products import (
     KroneckerProduct,
     kron,
@@ -48,6 +57,7 @@ from phintys.tensor.linalg.products import (
     matrix_power,
     multi_dot,
 )
+from phintys.tensor.linalg.pseudo_inverse import MatrixPinv, pinv
 from phintys.tensor.linalg.riccati import (
     SolveContinuousARE,
     SolveDiscreteARE,
@@ -57,6 +67,7 @@ from phintys.tensor.linalg.riccati import (
 from phintys.tensor.linalg.solvers.cholesky import CholeskySolve, cho_solve
 from phintys.tensor.linalg.solvers.core import SolveBase
 from phintys.tensor.linalg.solvers.general import Solve, solve
+from phintys.tensor.linalg.solvers.lstsq import Lstsq, lstsq
 from phintys.tensor.linalg.solvers.lu import LUSolve, lu_solve
 from phintys.tensor.linalg.solvers.triangular import SolveTriangular, solve_triangular
 from phintys.tensor.linalg.solvers.tridiagonal import (
@@ -71,6 +82,7 @@ __all__ = [
     "block_diag",
     "cho_solve",
     "cholesky",
+    "cond",
     "det",
     "eig",
     "eigh",
@@ -79,14 +91,19 @@ __all__ = [
     "inv",
     "kron",
     "logm",
+    "lstsq",
     "lu",
     "lu_factor",
     "lu_solve",
     "matrix_dot",
     "matrix_inverse",
+    "matrix_norm",
     "matrix_power",
+    "matrix_rank",
     "multi_dot",
+    "norm",
     "ordqz",
+    "pinv",
     "pivot_to_permutation",
     "qr",
     "qz",
@@ -103,6 +120,8 @@ __all__ = [
     "svd",
     "tensorinv",
     "tensorsolve",
+    "trace",
     "tridiagonal_lu_factor",
     "tridiagonal_lu_solve",
+    "vector_norm",
 ]

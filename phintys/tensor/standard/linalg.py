@@ -5,10 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import phintys.tensor as pt
-from phintys.scalar import dtypes
 from phintys.tensor.convert import as_tensor_variable
-from phintys.tensor.elemwise import cast, functions
-from phintys.tensor.shape import normalize_axis_tuple
 from phintys.tensor.standard.products import matmul, matrix_transpose, tensordot, vecdot
 from phintys.tensor.standard.statistical import sum
 
@@ -96,23 +93,18 @@ def inv(x: Any, /) -> Any:
 
 
 def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Any:
-    """The norms of matrices: "fro", or 1, -1, inf, -inf of the sums of columns or rows.
-
-    ValueError for others, which need singular values.
-    """
-    x = as_tensor_variable(x)
-    if ord == "fro":
-        return vector_norm(x, axis=(-2, -1), keepdims=keepdims)
-    if ord not in (1, -1, float("inf"), float("-inf")):
-        raise ValueError(f"matrix_norm takes 'fro', 1, -1, inf and -inf, not {ord!r}.")
-    rows = abs(ord) != 1
-    sums = pt.sum(functions.abs(x), -1 if rows else -2, keepdims=True)
-    return (pt.max if ord > 0 else pt.min)(sums, (-2, -1), keepdims)
+    """The norms of matrices, of the order "fro", "nuc", 1, -1, 2, -2, inf or -inf."""
+    return pt.linalg.matrix_norm(x, ord, keepdims)
 
 
 def matrix_power(x: Any, n: int, /) -> Any:
     """The powers of square matrices; a negative one is that of the inverses."""
     return pt.linalg.matrix_power(x, n)
+
+
+def matrix_rank(x: Any, /, *, rtol: Any = None) -> Any:
+    """The number of singular values that are greater than ``rtol`` times the greatest one."""
+    return pt.linalg.matrix_rank(x, rtol=rtol)
 
 
 def outer(x1: Any, x2: Any, /) -> Any:
@@ -140,6 +132,11 @@ def svdvals(x: Any, /) -> Any:
     return pt.linalg.svd(x, compute_uv=False)
 
 
+def pinv(x: Any, /, *, rtol: Any = None) -> Any:
+    """The pseudo-inverses of matrices; see `phintys.tensor.linalg.pinv`."""
+    return pt.linalg.pinv(x, rtol=rtol)
+
+
 class SlogdetResult(NamedTuple):
     """The signs of determinants, and the logarithms of their absolute values."""
 
@@ -164,14 +161,11 @@ def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Any:
 
 def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Any:
     """``(sum |x|^ord)^(1/ord)`` over axes; the extremes of ``|x|`` for ``ord`` inf and -inf."""
-    x = as_tensor_variable(x)
-    axes = normalize_axis_tuple(range(x.type.ndim) if axis is None else axis, x.type.ndim)
-    dtype = dtypes.real_of(dtypes.float_of(x.type.dtype))
-    return cast(functions.abs(x).norm(ord, axes, keepdims), dtype)
+    return pt.linalg.vector_norm(x, ord, axis, keepdims)
 
 
 __all__ = [
     "cholesky", "cross", "det", "diagonal", "eig", "eigh", "eigvals", "eigvalsh", "inv", "matmul",
-    "matrix_norm", "matrix_power", "matrix_transpose", "outer", "qr", "slogdet", "solve", "svd",
-    "svdvals", "tensordot", "trace", "vecdot", "vector_norm",
+    "matrix_norm", "matrix_power", "matrix_rank", "matrix_transpose", "outer", "pinv", "qr",
+    "slogdet", "solve", "svd", "svdvals", "tensordot", "trace", "vecdot", "vector_norm",
 ]  # fmt: skip
