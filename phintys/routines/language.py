@@ -14,6 +14,8 @@ numbers, on which an instruction computes at once.  A function has
 - ``+ - * /``, ``sqrt`` and ``abs`` of packs, lane by lane; one operand may be a literal;
   comparisons of packs, for ``x if c else y``, which selects lane by lane; ``spread(x)``: a pack of
   equal numbers;
+- ``rounded(x * y)``: a product that is rounded before it is added to something, also where the
+  processor has an instruction for both;
 - ``abs`` of a number; ``int`` of one, which must be in the range of integers;
 - `in_numbers`: a function on packs as one on numbers, for a single matrix;
 - ``a[k:]``: the array from an element on; ``local(N * LANES)``: a new `Array`, for a constant
@@ -88,7 +90,8 @@ class Expr(NamedTuple):
 
     ``op``: an operator, or ``const``, ``name``, ``parts``, ``lanes``, ``load`` (an element of the
     array ``value``), ``offset`` (that array from an element on), ``local`` (a new array of
-    ``value`` packs), ``spread``, ``call`` (of a `Function` or `LibraryFunction`).
+    ``value`` packs), ``spread``, ``rounded`` (a product), ``call`` (of a `Function` or
+    `LibraryFunction`).
     """
 
     op: str
@@ -229,11 +232,16 @@ class Routine:
         made: dict[CodeType, Any] = {}
         part = np.dtype(PART.get(dtype, dtype))
         new_array = compiled(lambda n: np.empty(n, part))
-        spread_out = compiled(lambda x: x)
+        unchanged = compiled(lambda x: x)
 
         def make(f: FunctionType) -> Any:
             names = {**f.__globals__, "PARTS": 2 if dtype in PART else 1, "LANES": 1}
-            names |= {"sqrt": np.sqrt, "local": new_array, "spread": spread_out}
+            names |= {
+                "sqrt": np.sqrt,
+                "local": new_array,
+                "spread": unchanged,
+                "rounded": unchanged,
+            }
             for name in f.__code__.co_names:
                 value = f.__globals__.get(name)
                 if isinstance(value, LibraryFunction):
@@ -302,7 +310,12 @@ def spread(x: Real) -> Pack:
     return x
 
 
-_OPERATIONS = (sqrt, local, spread)
+def rounded(x: Real) -> Real:
+    """A product that is rounded before it is added to something, in routines."""
+    return x
+
+
+_OPERATIONS = (sqrt, local, spread, rounded)
 
 
 def in_numbers(function: Any) -> Any:
@@ -506,6 +519,8 @@ class _Parser:
 
     def call(self, name: str, args: tuple[Expr, ...], node: ast.expr) -> Expr:
         function = self.python.__globals__.get(name)
+        if function is rounded and len(args) == 1 and args[0].op == "mul":
+            return args[0]._replace(op="rounded")
         if name in ("abs", "int") or function is spread:
             return self.conversion(name, args, node)
         if isinstance(function, LibraryFunction):

@@ -19,7 +19,7 @@ from phintys.lowering.program import External
 from phintys.lowering.spec import IllegalProgram, verify
 from phintys.lowering.text import parse_program, render_program
 from phintys.routines import Array, Longs, Pack, Packs, Positions, Real, Routine, routine
-from phintys.routines.language import LANES, PARTS, in_numbers, local, spread, sqrt
+from phintys.routines.language import LANES, PARTS, in_numbers, local, rounded, spread, sqrt
 from phintys.routines.libraries import LAPACK, row
 
 FAILURE = (ArithmeticError, "it fails")
@@ -129,7 +129,7 @@ def _largest(n: int, s: Packs) -> None:
     best = abs(s[0])
     for i in range(1, n):
         number += 1.0
-        larger = abs(s[i]) > best
+        larger = abs(s[i]) > best + rounded(best * 0.0)
         place = number if larger else place
         best = abs(s[i]) if larger else best
     s[n] = place

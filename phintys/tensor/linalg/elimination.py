@@ -15,17 +15,17 @@ import numpy as np
 from phintys.dims import Dim, DimLike, dim_min, product
 from phintys.graph.builder import Builder, V
 from phintys.routines import Array, Longs, Packs, Positions, Routine, routine
-from phintys.routines.language import LANES, PARTS, in_numbers, local, spread
+from phintys.routines.language import LANES, PARTS, in_numbers, local, rounded, spread
 from phintys.routines.libraries import LAPACK, LARGEST_INT, PLAIN, TRANSPOSED, getrf, getrs
 from phintys.tensor.linalg.matrix_op import nan_like
 
 SINGULAR = "Singular matrix"
 #: the largest matrix for which the loops below are faster than LAPACK
 SMALL = 24
-#: packs for such a matrix and for one row of each
-SCRATCH = SMALL * SMALL + 1
-#: pivots below this number are multiplied by the other one
-TINY, SCALE = 1e-30, 2.0**100
+#: packs for such a matrix, as many right sides, and two numbers of each
+SCRATCH = 2 * SMALL * SMALL + 2
+#: at least as many lanes as a pack has
+MOST_LANES = 16
 
 # ---------------------------------------------------------------------- for `perform`
 
@@ -83,24 +83,117 @@ def eliminate(count: int, m: int, n: int, a: Array, factors: Array, pivots: Posi
         return 1
     steps = m if m < n else n
     size = m * n * PARTS
-    small = 1 if PARTS == 1 and m <= SMALL and n <= SMALL else 0
-    group = LANES if small == 1 else 1
+    group = _group(m, n)
+    for k in range((count + group - 1) // group):
+        first = k * group
+        left = count - first if count - first < group else group
+        _eliminate(
+            1, left, m, n, a[first * size :], factors[first * size :], pivots[first * steps :]
+        )
+    return 0
+
+
+@routine(LAPACK, (np.linalg.LinAlgError, "The matrices are too large for LAPACK"), grouped=True)
+def find_pivots(
+    count: int, n: int, a: Array, found: Array, factors: Array, pivots: Positions
+) -> int:
+    """Write numbers whose product is the determinant."""
+    if n > LARGEST_INT:
+        return 1
+    size = n * n * PARTS
+    group = _group(n, n)
+    for k in range((count + group - 1) // group):
+        first = k * group
+        left = count - first if count - first < group else group
+        _eliminate(0, left, n, n, a[first * size :], factors, pivots)
+        for item in range(left):
+            x = factors[item * size :]
+            y = found[(first + item) * n * PARTS :]
+            for i in range(n):
+                sign = 1.0 if pivots[item * n + i] == i + 1 else -1.0
+                place = i * (n + 1) * PARTS
+                y[i * PARTS + PARTS - 1] = sign * x[place + PARTS - 1]
+                y[i * PARTS] = sign * x[place]
+    return 0
+
+
+@routine(LAPACK, (np.linalg.LinAlgError, SINGULAR), grouped=True)
+def solve_by_elimination(
+    count: int, raises: int, n: int, m: int, a: Array, b: Array, work: Array, pivots: Positions
+) -> int:
+    """Replace right sides, stored by columns, by solutions, or by NaN if a matrix is singular.
+
+    Return 1 if one is singular and ``raises``.
+    """
+    if n > LARGEST_INT or m > LARGEST_INT:
+        return 1
+    size = n * n * PARTS
+    small = _group(n, n) == LANES and PARTS == 1 and m <= SMALL
+    group = LANES if small else 1
+    failed = 0
     for k in range((count + group - 1) // group):
         first = k * group
         left = count - first if count - first < group else group
         x = a[first * size :]
-        y = factors[first * size :]
-        p = pivots[first * steps :]
-        if small == 1 and left * 4 > LANES and LANES > 1:
-            _eliminate_together(left, m, n, x, y, p)
+        y = b[first * n * m * PARTS :]
+        if small and left == LANES and LANES > 1:
+            failed += _solve_together(n, m, x, y, pivots)
         else:
             for i in range(left):
-                _eliminate_one(small, m, n, x[i * size :], y[i * size :], p[i * steps :])
+                right = y[i * n * m * PARTS :]
+                _eliminate(1, 1, n, n, x[i * size :], work, pivots)
+                failed += _substitute(0, n, m, work, pivots, right)
+    return 1 if raises == 1 and failed > 0 else 0
+
+
+@routine(LAPACK, (np.linalg.LinAlgError, SINGULAR), grouped=True)
+def substitute_in_factors(
+    count: int, transposed: int, n: int, m: int, a: Array, pivots: Positions, b: Array
+) -> int:
+    """Replace right sides, stored by columns, by solutions, or by NaN if a matrix is singular.
+
+    Return 1 if a pivot is no row.
+    """
+    if n > LARGEST_INT or m > LARGEST_INT:
+        return 1
+    for k in range(count):
+        p = pivots[k * n :]
+        for i in range(n):
+            if p[i] < 1 or p[i] > n:
+                return 1
+        _substitute(transposed, n, m, a[k * n * n * PARTS :], p, b[k * n * m * PARTS :])
     return 0
 
 
-def _eliminate_one(small: int, m: int, n: int, a: Array, factors: Array, pivots: Positions) -> None:
-    """The same for one matrix."""
+def _group(m: int, n: int) -> int:
+    """How many matrices are eliminated at once."""
+    return LANES if PARTS == 1 and m <= SMALL and n <= SMALL else 1
+
+
+def _eliminate(
+    keeps: int, count: int, m: int, n: int, a: Array, factors: Array, pivots: Positions
+) -> None:
+    """Write the factors of a group of matrices, or of a part of one."""
+    size = m * n * PARTS
+    if count == LANES and LANES > 1 and _group(m, n) == LANES:
+        work = local(SCRATCH * LANES)
+        _load_together(m, n, a, work)
+        _eliminate_together(keeps, m, n, n, work, pivots)
+        for lane in range(LANES):
+            y = factors[lane * size :]
+            for i in range(size):
+                y[i] = work[i * LANES + lane]
+        for lane in range(LANES):
+            if work[(size + 1) * LANES + lane] != 0.0:
+                _give_up(m, n, factors[lane * size :], pivots[lane * (m if m < n else n) :])
+    else:
+        for i in range(count):
+            p = pivots[i * (m if m < n else n) :]
+            _eliminate_one(m, n, a[i * size :], factors[i * size :], p)
+
+
+def _eliminate_one(m: int, n: int, a: Array, factors: Array, pivots: Positions) -> None:
+    """Write the factors of one matrix."""
     steps = m if m < n else n
     if count_not_finite(m * n * PARTS, a) > 0:
         _give_up(m, n, factors, pivots)
@@ -111,11 +204,11 @@ def _eliminate_one(small: int, m: int, n: int, a: Array, factors: Array, pivots:
             place = (i * n + j) * PARTS
             column[i * PARTS + PARTS - 1] = a[place + PARTS - 1]
             column[i * PARTS] = a[place]
-    if small == 1:
-        place_of_pivot = local(1 * LANES)
+    if PARTS == 1 and m <= SMALL and n <= SMALL:
+        largest = local(1 * LANES)
         for k in range(steps):
-            _search_in_numbers(m, k, factors, place_of_pivot)
-            other = int(place_of_pivot[0])
+            _search_in_numbers(m, k, factors, largest)
+            other = int(largest[0])
             pivots[k] = other + 1
             _exchange(m, n, k, other, 1, factors)
             _clear_in_numbers(m, n, k, factors)
@@ -130,35 +223,81 @@ def _give_up(m: int, n: int, factors: Array, pivots: Positions) -> None:
         pivots[i] = i + 1
 
 
-def _eliminate_together(
-    count: int, m: int, n: int, a: Array, factors: Array, pivots: Positions
-) -> None:
-    """The same for at most `LANES` small matrices, each in a lane."""
+def _solve_together(n: int, m: int, a: Array, b: Array, pivots: Positions) -> int:
+    """Solve the systems of a group; return how many are singular."""
     work = local(SCRATCH * LANES)
-    steps = m if m < n else n
-    size = m * n
-    for j in range(n):
+    right = work[n * n * LANES :]
+    _load_together(n, n, a, work)
+    for i in range(n * m):
+        for lane in range(LANES):
+            right[i * LANES + lane] = b[lane * n * m + i]
+    _eliminate_together(0, n, n, n + m, work, pivots)
+    _substitute_back(n, m, work, right)
+    for i in range(n * m):
+        for lane in range(LANES):
+            b[lane * n * m + i] = right[i * LANES + lane]
+    failed = 0
+    for lane in range(LANES):
+        singular = has_zero(n, work[lane:], (n + 1) * LANES)
+        finite = right[(n * m + 1) * LANES + lane] == 0.0
+        if singular == 1 or not finite:
+            fill_with_nan(n * m, b[lane * n * m :])
+            failed += singular if finite else 0
+    return failed
+
+
+def _load_together(m: int, n: int, a: Array, work: Array) -> None:
+    """Load a group of matrices, by columns, each into a lane."""
+    for lane in range(LANES):
+        x = a[lane * m * n :]
         for i in range(m):
-            x = a[i * n + j :]
-            y = work[(j * m + i) * LANES :]
-            for lane in range(LANES):
-                y[lane] = x[(lane if lane < count else 0) * size]
-    place = work[size * LANES :]
+            for j in range(n):
+                work[(j * m + i) * LANES + lane] = x[i * n + j]
+
+
+def _eliminate_together(
+    keeps: int, m: int, n: int, columns: int, work: Array, pivots: Positions
+) -> None:
+    """Eliminate in a group of matrices of ``n`` columns, which right sides may follow."""
+    steps = m if m < n else n
+    largest = work[m * columns * LANES :]
+    _check(m * n, work, largest)
     for k in range(steps):
-        _search(m, k, work, place)
-        for lane in range(count):
-            other = int(place[lane])
+        _search(m, k, work, largest)
+        for lane in range(LANES):
+            other = int(largest[lane])
             pivots[lane * steps + k] = other + 1
-            _exchange(m, n, k, other, LANES, work[lane:])
-        _clear(m, n, k, work)
-    for i in range(size):
-        x = factors[i:]
-        y = work[i * LANES :]
-        for lane in range(count):
-            x[lane * size] = y[lane]
-    for lane in range(count):
-        if count_not_finite(size, a[lane * size :]) > 0:
-            _give_up(m, n, factors[lane * size :], pivots[lane * steps :])
+        _exchange_in_lanes(m, columns, 0 if keeps == 1 else k, k, work, largest)
+        _clear(m, columns, k, work)
+
+
+def _check(n: int, s: Packs, found: Packs) -> None:
+    """Write zero into lanes of which all numbers are finite, else NaN, after the first pack."""
+    a = spread(0.0)
+    b = a
+    c = a
+    d = a
+    for i in range(0, n - 3, 4):
+        a += s[i] - s[i]
+        b += s[i + 1] - s[i + 1]
+        c += s[i + 2] - s[i + 2]
+        d += s[i + 3] - s[i + 3]
+    for i in range(n - n % 4, n):
+        a += s[i] - s[i]
+    found[1] = a + b + c + d
+
+
+def _substitute_back(n: int, m: int, s: Packs, right: Packs) -> None:
+    """Replace right sides by the solutions of systems with upper triangles."""
+    for j in range(m):
+        y = right[j * n :]
+        for t in range(n):
+            k = n - 1 - t
+            column = s[k * n :]
+            x = y[k] / column[k]
+            y[k] = x
+            for i in range(k):
+                y[i] -= column[i] * x
 
 
 def _search(m: int, k: int, s: Packs, place: Packs) -> None:
@@ -192,98 +331,104 @@ def _exchange(m: int, n: int, k: int, other: int, step: int, a: Array) -> None:
             column[other * step] = x
 
 
+def _exchange_in_lanes(m: int, n: int, start: int, k: int, s: Packs, place: Packs) -> None:
+    """Exchange row ``k`` of each lane with another one."""
+    row = 0.0
+    for _ in range(k):
+        row += 1.0
+    first = spread(row)
+    other = place[0]
+    for c in range(start, n):
+        column = s[c * m :]
+        x = column[k]
+        found = x
+        number = first
+        for i in range(k + 1, m):
+            number += 1.0
+            y = column[i]
+            here = other == number
+            found = y if here else found
+            column[i] = x if here else y
+        column[k] = found
+
+
 def _clear(m: int, n: int, k: int, s: Packs) -> None:
     """Subtract row ``k`` from those below, so that column ``k`` becomes zero; store the factors.
 
-    The numbers of a column with a tiny pivot are scaled, for its reciprocal may be infinite.
+    If the pivot is zero, so are the elements below it.  They are divided by it, not multiplied by
+    its reciprocal: then the rows of a matrix of equal numbers are subtracted without a remainder.
     """
     column = s[k * m :]
     pivot = column[k]
-    scale = SCALE if abs(pivot) < TINY else 1.0
-    factor = 1.0 / (pivot * scale)
-    factor = 0.0 if pivot == 0.0 else factor
+    divisor = 1.0 if pivot == 0.0 else pivot
     for i in range(k + 1, m):
-        column[i] = column[i] * scale * factor
+        column[i] = column[i] / divisor
     for c in range(k + 1, n):
         other = s[c * m :]
         x = other[k]
         for i in range(k + 1, m):
-            other[i] -= column[i] * x
+            other[i] -= rounded(column[i] * x)
 
 
 _clear_in_numbers = in_numbers(_clear)
 
 
-@routine(LAPACK, (np.linalg.LinAlgError, SINGULAR), grouped=True)
-def substitute_in_factors(
-    count: int, transposed: int, raises: int, n: int, m: int, a: Array, pivots: Positions, b: Array
-) -> int:
-    """Replace right sides, stored by columns, by solutions, or by NaN if a matrix is singular.
-
-    Return 1 if one is singular and ``raises``, or if a pivot is none.
-    """
-    if n > LARGEST_INT or m > LARGEST_INT:
+def _substitute(transposed: int, n: int, m: int, a: Array, pivots: Positions, b: Array) -> int:
+    """Replace the right sides of one system by solutions, or by NaN; return 1 if it is singular."""
+    if has_zero(n, a, n + 1) == 1:
+        fill_with_nan(n * m * PARTS, b)
         return 1
-    failed = 0
-    for k in range(count):
-        x = a[k * n * n * PARTS :]
-        y = b[k * n * m * PARTS :]
-        p = pivots[k * n :]
-        for i in range(n):
-            if p[i] < 1 or p[i] > n:
-                return 1
-        if has_zero(n, x, n + 1) == 1:
-            failed = raises
-            fill_with_nan(n * m * PARTS, y)
-        elif PARTS == 1 and n <= SMALL and m <= 2 * SMALL:
-            _substitute(transposed, n, m, x, p, y)
-        elif n > 0 and m > 0:
-            getrs(TRANSPOSED if transposed == 1 else PLAIN, n, m, x, n, p, y, n)
-    return failed
+    if PARTS == 1 and n <= SMALL and m <= SMALL:
+        for j in range(m):
+            if transposed == 1:
+                _substitute_transposed(n, a, pivots, b[j * n :])
+            else:
+                _substitute_column(n, a, pivots, b[j * n :])
+    elif n > 0 and m > 0:
+        getrs(TRANSPOSED if transposed == 1 else PLAIN, n, m, a, n, pivots, b, n)
+    return 0
 
 
-def _substitute(transposed: int, n: int, m: int, a: Array, pivots: Positions, b: Array) -> None:
-    """Replace the right sides of one small system."""
-    for j in range(m):
-        y = b[j * n :]
-        if transposed == 0:
-            for i in range(n):
-                other = pivots[i] - 1
-                x = y[i]
-                y[i] = y[other]
-                y[other] = x
-            for k in range(n):
-                column = a[k * n :]
-                x = y[k]
-                for i in range(k + 1, n):
-                    y[i] -= column[i] * x
-            for t in range(n):
-                k = n - 1 - t
-                column = a[k * n :]
-                x = y[k] / column[k]
-                y[k] = x
-                for i in range(k):
-                    y[i] -= column[i] * x
-        else:
-            for k in range(n):
-                column = a[k * n :]
-                x = y[k]
-                for i in range(k):
-                    x -= column[i] * y[i]
-                y[k] = x / column[k]
-            for t in range(n):
-                k = n - 1 - t
-                column = a[k * n :]
-                x = y[k]
-                for i in range(k + 1, n):
-                    x -= column[i] * y[i]
-                y[k] = x
-            for t in range(n):
-                i = n - 1 - t
-                other = pivots[i] - 1
-                x = y[i]
-                y[i] = y[other]
-                y[other] = x
+def _substitute_column(n: int, a: Array, pivots: Positions, y: Array) -> None:
+    for i in range(n):
+        other = pivots[i] - 1
+        x = y[i]
+        y[i] = y[other]
+        y[other] = x
+    for k in range(n):
+        column = a[k * n :]
+        x = y[k]
+        for i in range(k + 1, n):
+            y[i] -= column[i] * x
+    for t in range(n):
+        k = n - 1 - t
+        column = a[k * n :]
+        x = y[k] / column[k]
+        y[k] = x
+        for i in range(k):
+            y[i] -= column[i] * x
+
+
+def _substitute_transposed(n: int, a: Array, pivots: Positions, y: Array) -> None:
+    for k in range(n):
+        column = a[k * n :]
+        x = y[k]
+        for i in range(k):
+            x -= column[i] * y[i]
+        y[k] = x / column[k]
+    for t in range(n):
+        k = n - 1 - t
+        column = a[k * n :]
+        x = y[k]
+        for i in range(k + 1, n):
+            x -= column[i] * y[i]
+        y[k] = x
+    for t in range(n):
+        i = n - 1 - t
+        other = pivots[i] - 1
+        x = y[i]
+        y[i] = y[other]
+        y[other] = x
 
 
 def count_not_finite(n: int, x: Array) -> int:
@@ -352,6 +497,35 @@ def lower_elimination(b: Builder[V], x: V, dtype: str) -> tuple[V, V]:
     return factors, pivots
 
 
+def lower_pivots(b: Builder[V], x: V, dtype: str) -> V:
+    """Numbers whose product is the determinant."""
+    *batch, n, _ = b.shape(x)
+    (found,) = b.external(
+        find_pivots,
+        dtype,
+        (n,),
+        reads=[b.cast(x, dtype)],
+        writes=[(dtype, (n,))],
+        batch=batch,
+        work=n * n * n,
+        scratch=_scratch(n, dtype),
+    )
+    return found
+
+
+def lower_solution(b: Builder[V], a: V, right: V, dtype: str, b_ndim: int, raises: bool) -> V:
+    """Solutions of systems with any matrices."""
+    given, scratch = [b.cast(a, dtype)], _scratch(b.length(a, -1), dtype)
+    flags = (int(raises),)
+    return lower_columns(b, solve_by_elimination, flags, given, right, dtype, b_ndim, scratch)
+
+
+def _scratch(n: Dim, dtype: str) -> list[tuple[str, Dim]]:
+    """Workspaces for the factors of a group of matrices, and their pivots."""
+    small = dim_min(n, SMALL)
+    return [(dtype, n * n + MOST_LANES * small * small), ("int32", n + MOST_LANES * small)]
+
+
 def lower_substitution(
     b: Builder[V],
     factors: V,
@@ -360,11 +534,10 @@ def lower_substitution(
     dtype: str,
     b_ndim: int,
     transposed: bool = False,
-    raises: bool = False,
 ) -> V:
     """Solutions for what `lower_elimination` returns."""
-    flags = int(transposed), int(raises)
-    return lower_columns(b, substitute_in_factors, flags, [factors, pivots], right, dtype, b_ndim)
+    reads, flags = [factors, pivots], (int(transposed),)
+    return lower_columns(b, substitute_in_factors, flags, reads, right, dtype, b_ndim)
 
 
 def lower_columns(

@@ -204,10 +204,8 @@ class _Emitter:
                 return self.load(e, args[0])
             case "call":
                 return self.call(e, args)
-            case "spread":
-                return self.spread(args[0])
-            case "int":
-                return w(f"fptosi {self.real.text} {args[0]} to i64")
+            case "spread" | "rounded" | "int":
+                return self.conversion(e, args)
             case "select":
                 return select(w, self.types[e.type], *args)
             case "idiv" | "imod":
@@ -223,10 +221,14 @@ class _Emitter:
         narrow = self.kinds[e.value] == "positions"
         return self.w(f"sext i32 {found} to i64") if narrow else found
 
-    def spread(self, x: str) -> str:
-        """Emit a pack of equal numbers."""
+    def conversion(self, e: Expr, args: Sequence[str]) -> str:
+        """Emit a pack of equal numbers, a rounded product or the integer of a number."""
         t, w = self.pack.text, self.w
-        first = w(f"insertelement {t} poison, {self.real.text} {x}, i64 0")
+        if e.op == "rounded":
+            return w(f"fmul {self.types[e.type].text} {', '.join(args)}")
+        if e.op == "int":
+            return w(f"fptosi {self.real.text} {args[0]} to i64")
+        first = w(f"insertelement {t} poison, {self.real.text} {args[0]}, i64 0")
         order = f"<{self.pack.width} x i32> zeroinitializer"
         return w(f"shufflevector {t} {first}, {t} poison, {order}")
 
