@@ -52,7 +52,9 @@ MODULES: dict[str, tuple[str, ...]] = {
 #: path of a module that is here -> further names of it, each with the module that has it
 NAMES = {
     "graph": {"node_rewriter": "rewriting", "rewrite_graph": "rewriting"},
+    "tensor.linalg.inverse": dict.fromkeys(("MatrixPinv", "pinv"), "tensor.linalg.pseudo_inverse"),
     "tensor.linalg.products": dict.fromkeys(("Expm", "expm"), "tensor.linalg.matrix_functions"),
+    "tensor.linalg.summary": dict.fromkeys(("norm", "trace", "VALID_ORD"), "tensor.linalg.norms"),
 }
 #: modules whose names are those of rewrites, or of what `tensor.rules` has
 REWRITES = tuple(

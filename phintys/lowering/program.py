@@ -242,9 +242,9 @@ class External:
     for each, ``r`` if it is read, ``u`` if it is updated, ``w`` if it is only written; in this
     order.  An operand has one stride per batch dim, and its items are contiguous in memory; a
     workspace is written, and has the strides 0.
-    ``dtype``, which may be complex, selects the version of the routine.  ``work`` estimates the
-    number of operations for an item.  A grouped routine has a batch of one axis, along which the
-    items are adjacent.
+    ``dtype``, which may be complex, selects the version of the routine; then an operand has that
+    dtype, or the dtype of its parts.  ``work`` estimates the number of operations for an item.  A
+    grouped routine has a batch of one axis, along which the items are adjacent.
     """
 
     routine: Routine

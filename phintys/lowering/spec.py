@@ -30,7 +30,7 @@ from phintys.lowering.program import (
 )
 from phintys.lowering.reductions import combination
 from phintys.lowering.schedule import bounds_vary_outside
-from phintys.routines.language import INTEGERS
+from phintys.routines.language import INTEGERS, PART
 from phintys.scalar.dtypes import COMPLEX, is_complex
 from phintys.scalar.native import (
     COMPUTED,
@@ -304,8 +304,9 @@ class _Verifier:
         found = ["reals" if kind in INTEGERS else kind for kind in kinds]
         self.require(found == wanted, f"{routine} has other parameters")
         for operand, kind in zip(operands, kinds[count:]):
-            dtype = INTEGERS.get(kind, step.dtype)
-            self.require(operand.slot.dtype == dtype, f"slot {operand.slot.number}: dtype")
+            part = PART.get(step.dtype, step.dtype)
+            dtypes = [INTEGERS[kind]] if kind in INTEGERS else [step.dtype, part]
+            self.require(operand.slot.dtype in dtypes, f"slot {operand.slot.number}: dtype")
             self.require(len(operand.strides) == len(step.batch), "strides and batch differ")
 
     def draw(self, step: Draw) -> None:

@@ -50,8 +50,8 @@ LAWS: dict[Law, str] = {
     "finite.",
     "drops_errors": "As rounding, where the left side raises no error.",
     "normwise": "Equal up to rounding of the matrices, relative to the largest elements and to the "
-    "condition of the problem, where the left side raises no error, and its inputs and "
-    "intermediate results are finite.",
+    "condition of the problem, where the left side raises no error, its inputs and intermediate "
+    "results are finite, and the nonzero elements of its inputs are of moderately different sizes.",
 }
 
 

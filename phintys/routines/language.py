@@ -11,7 +11,13 @@ numbers, on which an instruction computes at once.  A function has
 - ``for name in range(...)`` with a positive constant step, ``while``, ``if``, ``return``;
 - ``+ - *`` and comparisons; ``/`` of numbers, ``//`` and ``%`` of integers that are not negative;
   ``and``, ``or``, ``not``, ``x if c else y``, of which both sides are evaluated; ``sqrt``;
-- ``+ - * /`` and ``sqrt`` of packs, lane by lane; one operand may be a literal;
+- ``+ - * /``, ``sqrt`` and ``abs`` of packs, lane by lane; one operand may be a literal;
+  comparisons of packs, for ``x if c else y``, which selects lane by lane; ``spread(x)``: a pack of
+  equal numbers;
+- ``rounded(x * y)``: a product that is rounded before it is added to something, also where the
+  processor has an instruction for both;
+- ``abs`` of a number; ``int`` of one, which must be in the range of integers;
+- `in_numbers`: a function on packs as one on numbers, for a single matrix;
 - ``a[k:]``: the array from an element on; ``local(N * LANES)``: a new `Array`, for a constant
   ``N``, whose elements are undefined;
 - calls of other functions of the subset, and of functions of `libraries`;
@@ -32,7 +38,7 @@ import re
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
-from types import FunctionType
+from types import CodeType, FunctionType
 from typing import Any, NamedTuple, Union
 
 import numpy as np
@@ -62,6 +68,8 @@ _TYPES = {
 _ELEMENT = {"reals": "real", "positions": "int", "longs": "int", "packs": "pack"}
 #: types of numbers that may be fractions
 _FLOATS = ("real", "pack")
+#: type of what is compared -> type of the result, and of a condition -> types that it selects
+_TRUTHS = {"pack": "mask"}
 #: parameter of a library function -> type
 _OUTSIDE = {
     "char": "int", "int": "int", "size": "int", "real": "real", "array": "reals",
@@ -82,7 +90,8 @@ class Expr(NamedTuple):
 
     ``op``: an operator, or ``const``, ``name``, ``parts``, ``lanes``, ``load`` (an element of the
     array ``value``), ``offset`` (that array from an element on), ``local`` (a new array of
-    ``value`` packs), ``call`` (of a `Function` or `LibraryFunction`).
+    ``value`` packs), ``spread``, ``rounded`` (a product), ``call`` (of a `Function` or
+    `LibraryFunction`).
     """
 
     op: str
@@ -220,21 +229,27 @@ class Routine:
         ``library(row, dtype)`` makes the functions it calls; ``compiled`` is applied to each
         function.
         """
-        made: dict[FunctionType, Any] = {}
+        made: dict[CodeType, Any] = {}
         part = np.dtype(PART.get(dtype, dtype))
         new_array = compiled(lambda n: np.empty(n, part))
+        unchanged = compiled(lambda x: x)
 
         def make(f: FunctionType) -> Any:
             names = {**f.__globals__, "PARTS": 2 if dtype in PART else 1, "LANES": 1}
-            names |= {"sqrt": np.sqrt, "local": new_array}
+            names |= {
+                "sqrt": np.sqrt,
+                "local": new_array,
+                "spread": unchanged,
+                "rounded": unchanged,
+            }
             for name in f.__code__.co_names:
                 value = f.__globals__.get(name)
                 if isinstance(value, LibraryFunction):
                     names[name] = library(value, dtype)
-                elif isinstance(value, FunctionType) and value not in (sqrt, local):
-                    names[name] = made.get(value) or make(value)
-            made[f] = compiled(FunctionType(f.__code__, names, f.__name__))
-            return made[f]
+                elif isinstance(value, FunctionType) and value not in _OPERATIONS:
+                    names[name] = made.get(value.__code__) or make(value)
+            made[f.__code__] = compiled(FunctionType(f.__code__, names, f.__name__))
+            return made[f.__code__]
 
         return make(self._function)
 
@@ -290,6 +305,30 @@ def local(n: int) -> Array:
     return np.empty(n)
 
 
+def spread(x: Real) -> Pack:
+    """A pack of equal numbers, in routines."""
+    return x
+
+
+def rounded(x: Real) -> Real:
+    """A product that is rounded before it is added to something, in routines."""
+    return x
+
+
+_OPERATIONS = (sqrt, local, spread, rounded)
+
+
+def in_numbers(function: Any) -> Any:
+    """A function on packs as a function on numbers and arrays of them.
+
+    The functions on packs that it calls become such functions too.
+    """
+    name = f"{function.__name__}_in_numbers"
+    made = FunctionType(function.__code__, function.__globals__, name)
+    made.__module__, made.__dict__["in_numbers"] = function.__module__, True
+    return made
+
+
 # -------------------------------------------------------------------------- parsing
 
 
@@ -313,6 +352,7 @@ def _parse(python: FunctionType, found: dict[str, Function]) -> Function:
     """The syntax tree of a function; it and those that it calls are added to ``found``."""
     tree = ast.parse(textwrap.dedent(inspect.getsource(python))).body[0]
     assert isinstance(tree, ast.FunctionDef)
+    tree.name = python.__name__
     function = _Parser(python, found).function(tree)
     found[function.name] = function
     return function
@@ -327,12 +367,14 @@ class _Parser:
         self.defined: dict[str, str] = {}
         self.counters: set[str] = set()  # of the loops around the statement
         self.result = "int"
+        in_numbers = hasattr(python, "in_numbers")
+        self.named = {**_TYPES, "Pack": "real", "Packs": "reals"} if in_numbers else _TYPES
 
     def function(self, tree: ast.FunctionDef) -> Function:
         for a in tree.args.args:
-            self.define(a.arg, _TYPES[ast.unparse(a.annotation or ast.Constant(None))], a)
+            self.define(a.arg, self.named[ast.unparse(a.annotation or ast.Constant(None))], a)
         parameters = tuple(self.types.items())
-        self.result = _TYPES[ast.unparse(tree.returns or ast.Constant(None))]
+        self.result = self.named[ast.unparse(tree.returns or ast.Constant(None))]
         return Function(tree.name, parameters, self.result, self.block(tree.body))
 
     def wrong(self, node: ast.AST) -> SyntaxError:
@@ -434,10 +476,12 @@ class _Parser:
                     result = Expr(_OPERATORS[type(node.op)], "bool", (result, a))
                 return result
             case ast.IfExp():
-                test, then = self.typed(node.test, "bool"), self.expr(node.body)
-                if then.type == "pack":
+                test, then, orelse = map(self.expr, (node.test, node.body, node.orelse))
+                kind = "pack" if test.type == "mask" else then.type
+                then, orelse = _in_lanes(then, kind), _in_lanes(orelse, kind)
+                if test.type != _TRUTHS.get(kind, "bool") or {then.type, orelse.type} != {kind}:
                     raise self.wrong(node)
-                return Expr("select", then.type, (test, then, self.typed(node.orelse, then.type)))
+                return Expr("select", kind, (test, then, orelse))
             case ast.Subscript(value=ast.Name(id=name), slice=ast.Slice(lower, None, None)):
                 start = self.typed(lower or ast.Constant(0), "int")
                 return Expr("offset", self.types[name], (start,), name)
@@ -469,12 +513,16 @@ class _Parser:
         kinds = {"div": _FLOATS, "idiv": ("int",), "imod": ("int",)}
         if not name or a.type != b.type or a.type not in kinds.get(name, (a.type,)):
             raise self.wrong(node)
-        if name in COMPARISONS and a.type == "pack":
+        if "mask" in (a.type, b.type):
             raise self.wrong(node)
-        return Expr(name, "bool" if name in COMPARISONS else a.type, (a, b))
+        return Expr(name, _TRUTHS.get(a.type, "bool") if name in COMPARISONS else a.type, (a, b))
 
     def call(self, name: str, args: tuple[Expr, ...], node: ast.expr) -> Expr:
         function = self.python.__globals__.get(name)
+        if function is rounded and len(args) == 1 and args[0].op == "mul":
+            return args[0]._replace(op="rounded")
+        if name in ("abs", "int") or function is spread:
+            return self.conversion(name, args, node)
         if isinstance(function, LibraryFunction):
             made, result, wanted = function, "int", [_OUTSIDE[kind] for kind in function.arguments]
         elif function is sqrt:
@@ -483,7 +531,9 @@ class _Parser:
         elif function is local:
             return self.local(args, node)
         elif isinstance(function, FunctionType):
-            made = self.found.get(name) or _parse(function, self.found)
+            if self.named is not _TYPES and not hasattr(function, "in_numbers"):
+                function = in_numbers(function)
+            made = self.found.get(function.__name__) or _parse(function, self.found)
             result, wanted = made.result, [t for _, t in made.parameters]
         else:
             raise self.wrong(node)
@@ -491,6 +541,15 @@ class _Parser:
         if len(args) != len(wanted) or found != wanted:
             raise self.wrong(node)
         return Expr("call" if made else "sqrt", result, args, made)
+
+    def conversion(self, name: str, args: tuple[Expr, ...], node: ast.expr) -> Expr:
+        """``abs(x)``, ``int(x)`` or ``spread(x)``."""
+        if len(args) != 1 or args[0].type not in (_FLOATS if name == "abs" else ("real",)):
+            raise self.wrong(node)
+        (x,) = args
+        if name == "spread":
+            return Expr("spread", "pack", (x,)) if self.named is _TYPES else x
+        return Expr(name, x.type if name == "abs" else "int", (x,))
 
     def local(self, args: tuple[Expr, ...], node: ast.expr) -> Expr:
         """An array of a constant length, times `LANES` if that is the last factor."""

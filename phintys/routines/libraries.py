@@ -9,6 +9,9 @@ A row states a function's parameters.  Functions of Fortran take all of them by 
 ``ints``    an array of 32-bit integers
 ``status``  written by the function, the result of the call; always last
 
+A kind in parentheses is a parameter of the functions for complex dtypes only; a routine gives an
+argument in any case.  Where these functions have another name, it stands after a slash.
+
 Functions of C return the status, an int, and take numbers by value:
 
 ``size``    a 64-bit integer
@@ -43,10 +46,20 @@ class LibraryFunction(NamedTuple):
     library: str
     name: str
     parameters: tuple[str, ...]
+    complex_name: str
+    complex_only: frozenset[int]  #: positions of parameters
 
     def symbol(self, dtype: str) -> str:
         """The name of the function for a dtype in its library: ``dpotrf``."""
-        return f"{self.name}_{dtype}" if self.returns_status else LETTERS[dtype] + self.name
+        if self.returns_status:
+            return f"{self.name}_{dtype}"
+        return LETTERS[dtype] + (self.complex_name if "complex" in dtype else self.name)
+
+    def passed(self, dtype: str) -> tuple[bool, ...]:
+        """Whether the function for a dtype takes each of the arguments of a routine."""
+        return tuple(
+            ["complex" in dtype or k not in self.complex_only for k in range(len(self.arguments))]
+        )
 
     def address(self, dtype: str) -> int:
         """The address of the function for a dtype; LookupError if the library has none."""
@@ -72,7 +85,7 @@ class LibraryFunction(NamedTuple):
 
     def bound(self, dtype: str) -> Callable[..., int]:
         """The function for a dtype as a Python function; arrays are NumPy arrays."""
-        call = self.prototype()(self.address(dtype))
+        call = self.prototype(dtype)(self.address(dtype))
         if self.returns_status:
             return lambda *arguments: call(
                 *(x.ctypes.data if hasattr(x, "ctypes") else int(x) for x in arguments), None
@@ -80,16 +93,18 @@ class LibraryFunction(NamedTuple):
 
         def function(*arguments: Any) -> int:
             status = ctypes.c_int()
-            cells = [_CELLS[kind](x, dtype) for kind, x in zip(self.arguments, arguments)]
+            given = zip(self.arguments, arguments, self.passed(dtype), strict=True)
+            cells = [_CELLS[kind](x, dtype) for kind, x, passed in given if passed]
             cells += [status] if self.has_status else []
             call(*(x.ctypes.data if hasattr(x, "ctypes") else ctypes.addressof(x) for x in cells))
             return status.value
 
         return function
 
-    def prototype(self) -> Any:
-        """The type of the function for `ctypes`."""
+    def prototype(self, dtype: str) -> Any:
+        """The type of the function for a dtype for `ctypes`."""
         kinds = [ctypes.c_int64 if kind == "size" else ctypes.c_void_p for kind in self.parameters]
+        kinds = kinds[self.passed(dtype).count(False) :]
         return ctypes.CFUNCTYPE(ctypes.c_int if self.returns_status else None, *kinds)
 
 
@@ -113,12 +128,33 @@ def row(text: str) -> LibraryFunction:
 
     >>> row("lapack potrf char int array int status").symbol("float64")
     'dpotrf'
+    >>> row("lapack orgqr/ungqr int int int array int array array int status").symbol("complex64")
+    'cungqr'
     """
-    library, name, *parameters = text.split()
-    return LibraryFunction(library, name, tuple(parameters))
+    library, names, *kinds = text.split()
+    name, _, complex_name = names.partition("/")
+    complex_only = frozenset([k for k, kind in enumerate(kinds) if kind.startswith("(")])
+    parameters = tuple([kind.strip("()") for kind in kinds])
+    return LibraryFunction(library, name, parameters, complex_name or name, complex_only)
 
 
 potrf = row("lapack potrf char int array int status")
+geqrf = row("lapack geqrf int int array int array array int status")
+geqp3 = row("lapack geqp3 int int array int ints array array int (array) status")
+orgqr = row("lapack orgqr/ungqr int int int array int array array int status")
+gesdd = row(
+    "lapack gesdd char int int array int array array int array int array int (array) ints status"
+)
+syevd = row(
+    "lapack syevd/heevd char char int array int array array int (array) (int) ints int status"
+)
+sygvd = row(
+    "lapack sygvd/hegvd int char char int array int array int array array int (array) (int) ints"
+    " int status"
+)
+gelsd = row(
+    "lapack gelsd int int int array int array int array real ints array int (array) ints status"
+)
 potrs = row("lapack potrs char int int array int array int status")
 getrf = row("lapack getrf int int array int ints status")
 getrs = row("lapack getrs char int int array int ints array int status")

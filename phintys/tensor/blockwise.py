@@ -30,7 +30,9 @@ from phintys.graph.vectorize import vectorize_graph
 from phintys.scalar.conversion import converted
 from phintys.tensor.aliases import Arrays, TensorLike
 from phintys.tensor.convert import as_tensor_variable
+from phintys.tensor.creation import Alloc
 from phintys.tensor.elemwise import DimShuffle, dimshuffle, functions, sum_to
+from phintys.tensor.shape import length
 from phintys.tensor.static import entries, known_length
 from phintys.tensor.type import TensorType, typed_node
 from phintys.tensor.variable import Tensors, TensorVariable
@@ -411,6 +413,7 @@ def vectorize(func: Callable[..., Any], signature: str | None = None) -> Callabl
     """A function of batches from ``func``, which is written for single items.
 
     ``signature`` names the axes of one item, as ``"(m,k),(k)->(m)"``; None: every argument is 0-d.
+    A result that is the same for all items, such as a length, is repeated for each.
 
     >>> import phintys.tensor as pt
     >>> normalized = vectorize(lambda x: x / x.sum(), signature="(n)->(n)")
@@ -433,6 +436,31 @@ def vectorize(func: Callable[..., Any], signature: str | None = None) -> Callabl
         ]
         outputs = func(*items)
         found = vectorize_graph(outputs, dict(zip(items, args)))
-        return tuple(found) if isinstance(outputs, tuple) else found
+        batch = _batch_lengths(args, sigs)
+        if isinstance(outputs, Variable):
+            return _for_each(found, outputs, batch)
+        repeated = [_for_each(v, item, batch) for v, item in zip(found, outputs)]
+        return tuple(repeated) if isinstance(outputs, tuple) else repeated
 
     return batched
+
+
+def _batch_lengths(args: Tensors, sigs: Sequence[Sequence[str]]) -> list[TensorVariable]:
+    """The lengths of the batch axes, to which those of the arguments broadcast."""
+    counts = [x.type.ndim - len(sig) for x, sig in zip(args, sigs, strict=True)]
+    found = []
+    for back in range(max(counts, default=0), 0, -1):
+        axes = [(x, n - back) for x, n in zip(args, counts) if n >= back]
+        longer = [(x, k) for x, k in axes if x.type.shape[k] != 1]
+        found.append(length(*(longer or axes)[0]))
+    return found
+
+
+def _for_each(v: TensorVariable, item: Variable, batch: Sequence[TensorVariable]) -> TensorVariable:
+    """A result with the axes of the batch; repeated, if it is the same for all items."""
+    count = v.type.ndim - item.type.ndim
+    missing = len(batch) - count
+    ones = [n == 1 and known_length(b) != 1 for n, b in zip(v.type.shape, batch[missing:])]
+    if not missing and not any(ones):
+        return v
+    return Alloc()(v, *batch, *(length(v, k) for k in range(count, v.type.ndim)))

@@ -46,6 +46,7 @@ psd = assume(x, positive_definite=True)
 sym = assume(x, symmetric=True)
 orth = assume(x, orthogonal=True)
 tri = pt.linalg.cholesky(x)
+small = pt.arange(n, dtype="uint8")
 
 #: expression -> what is known of it, without what follows from other properties
 KNOWN = {
@@ -68,6 +69,11 @@ KNOWN = {
     "triu of a batch": (pt.triu(X, 1), "triu"),
     "tril of a known shape": (pt.tril(S), "tril"),
     "too large a triangle": (pt.tril(x, 1), ""),
+    "a mask of wrapping offsets": (
+        pt.switch(pt.ge(pt.constant(0, dtype="uint8"), small[None] - small[:, None]), x, 0),
+        "",
+    ),
+    "quotient of diagonals": (pt.diag(d) / pt.diag(d), "sym"),
     "both triangles": (pt.tril(pt.triu(x)), "diag"),
     "another mask": (pt.switch(x > 0, x, 0), ""),
     "mask with another value": (pt.switch(pt.tri(3) > 0, S, 1), ""),

@@ -35,7 +35,7 @@ VIEWS = "dimshuffle transpose expand_dims squeeze swapaxes diagonal flip reshape
 CREATION = "alloc full zeros ones arange eye tri zeros_like ones_like full_like shape".split()
 JOINS = "concatenate join stack split tile repeat roll broadcast_to".split()
 PRODUCTS = "dot dot matmul matvec vecmat vecdot batched_dot tensordot outer inner einsum".split()
-PRODUCTS += ["linalg.cholesky", "linalg.solve_triangular"]
+PRODUCTS += [f"linalg.{f}" for f in ("cholesky", "eigvalsh", "qr", "solve_triangular", "svd")]
 MATRICES = [n for n in public_functions() if n.startswith("linalg.") and n in DRAWN]
 ROWS = "softmax log_softmax logsumexp sort argsort cumsum cumprod take take_along_axis".split()
 

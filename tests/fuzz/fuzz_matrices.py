@@ -10,7 +10,8 @@ from fuzz_structured import positive
 
 
 @draws(
-    *("linalg.expm", "linalg.logm", "linalg.sqrtm"),
+    *("linalg.expm", "linalg.logm", "linalg.sqrtm", "linalg.pinv", "linalg.matrix_rank"),
+    *("linalg.cond", "linalg.trace", "linalg.matrix_norm", "linalg.vector_norm"),
 )
 def _function(g: Drawer, name: str) -> Text:
     return f"pt.{name}({positive(g)[0]})"
@@ -40,12 +41,58 @@ def _chain(g: Drawer, name: str) -> Text:
     return f"pt.{name}([{given}])" if name == "linalg.multi_dot" else f"pt.{name}({given})"
 
 
-@draws("linalg.matrix_power")
-def _power(g: Drawer, name: str) -> Text:
-    return f"pt.{name}({positive(g)[0]}, {g.choice((-2, 0, 1, 3))})"
+@draws("linalg.norm", "linalg.matrix_power")
+def _with_a_number(g: Drawer, name: str) -> Text:
+    choices = ("None", "1", "-1", "2", "-2", "'nuc'", "'fro'", "1e400")
+    number = g.choice(choices) if name == "linalg.norm" else g.choice((-2, 0, 1, 3))
+    return f"pt.{name}({positive(g)[0]}, {number})"
+
+
+@draws("linalg.lstsq")
+def _least_squares(g: Drawer, name: str) -> Text:
+    a, _ = positive(g)
+    return f"pt.linalg.lstsq({a}, {a})[{g.choice((0, 2, 3))}]"
 
 
 @draws("linalg.solve_discrete_are", "linalg.solve_continuous_are")
 def _riccati(g: Drawer, name: str) -> Text:
     a, _ = positive(g)
     return f"pt.{name}({a}, {a}, {a}, {a})"
+
+
+@draws("linalg.eigvalsh", "linalg.svd", "linalg.qr")
+def _decomposition(g: Drawer, name: str) -> Text:
+    """Results that do not depend on signs, and are accurate for close values."""
+    a, _ = positive(g)
+    flags = {"eigvalsh": f"lower={g.chance(0.5)}", "svd": "compute_uv=False", "qr": "mode='r'"}
+    found = f"pt.{name}({a}, {flags[name.partition('.')[2]]})"
+    return f"pt.abs({found})" if name == "linalg.qr" else found
+
+
+#: function -> a call that has one result of about the same value on every backend
+CALLS = {
+    "solve": "pt.linalg.solve({a}, {a})",
+    "inv": "pt.linalg.inv({a})",
+    "matrix_inverse": "pt.linalg.matrix_inverse({a})",
+    "det": "pt.linalg.det({a})",
+    "slogdet": "pt.linalg.slogdet({a})[1]",
+    "cho_solve": "pt.linalg.cho_solve(({a}, True), {a}, b_ndim=2)",
+    "lu": "pt.matmul(*pt.linalg.lu({a}, permute_l=True))",
+    "lu_factor": "pt.linalg.lu_factor({a})[0]",
+    "lu_solve": "pt.linalg.lu_solve(pt.linalg.lu_factor({a}), {a}, b_ndim=2)",
+    "pivot_to_permutation": "pt.linalg.pivot_to_permutation(pt.linalg.lu_factor({a})[1])",
+    "tridiagonal_lu_factor": "pt.linalg.tridiagonal_lu_factor({a})[1]",
+    "tridiagonal_lu_solve": (
+        "pt.linalg.tridiagonal_lu_solve(pt.linalg.tridiagonal_lu_factor({a}), {a}, b_ndim=2)"
+    ),
+    "eig": "pt.sort(pt.real(pt.linalg.eig({a})[0]))",
+    "eigh": "pt.linalg.eigh({a})[0]",
+    "tensorinv": "pt.linalg.tensorinv({a}, ind=1)",
+    "tensorsolve": "pt.linalg.tensorsolve({a}, ({a})[0])",
+}
+
+
+@draws(*(f"linalg.{name}" for name in CALLS))
+def _call(g: Drawer, name: str) -> Text:
+    a, _ = positive(g)
+    return CALLS[name.partition(".")[2]].format(a=a)

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from matrix_nodes import computed
 
+import phintys.tensor as pt
 from phintys.errors import NullTypeGradError
 from phintys.gradient import pullback, pushforward
 from phintys.gradient.forward import forward_sweep
@@ -25,6 +26,19 @@ from phintys.tensor.type import TensorType
 
 #: step of differences in float64, and the accepted error relative to the largest element
 STEP, TOLERANCE = 1e-5, 1e-6
+
+
+#: ops with vectors of arbitrary phases -> functions of their results that do not depend on these
+WITHOUT_PHASES: dict[str, Callable[..., list[Any]]] = {
+    "SVD": lambda u, s, vt: [s, _weighted(u[:, : s.shape[0]]) @ vt[: s.shape[0]]],
+    "Eigh": lambda w, v: [w, _weighted(v) @ pt.conj(v.T)],
+    "Eig": lambda w, v: [w, _weighted(v) @ pt.conj(v.T)],
+}
+
+
+def _weighted(vectors: Any) -> Any:
+    """Columns, each with a factor of its own."""
+    return vectors * pt.arange(1, vectors.shape[1] + 1, dtype="float32")
 
 
 def is_continuous(v: Any) -> bool:
@@ -90,7 +104,10 @@ def point_of_node(node: Apply, values: Sequence[Any], dtype: str, static: bool) 
         else:
             inputs[k] = v.type()
         kept.append((inputs[k], x))
-    outputs = [v for v in node.op.make_node(*inputs).outputs if is_continuous(v)]
+    outputs = node.op.make_node(*inputs).outputs
+    if type(node.op).__name__ in WITHOUT_PHASES and len(outputs) > 1:
+        outputs = WITHOUT_PHASES[type(node.op).__name__](*outputs)
+    outputs = [v for v in outputs if is_continuous(v)]
     return Point([v for v, _ in kept], outputs, [x for _, x in kept])
 
 

@@ -37,8 +37,8 @@ from phintys.scalar.op import TABLE
 from phintys.tensor import reduce
 from phintys.tensor.elemwise import Elemwise
 
-#: ops that take no complex numbers
-REAL = set("ARange CholeskyPullback LogSoftmax LogSumExp Softmax".split())
+#: ops that take no complex numbers, or a real number beside them
+REAL = set("ARange CholeskyPullback LogSoftmax LogSumExp Lstsq Softmax".split())
 RNG = np.random.default_rng(0)
 
 

@@ -86,5 +86,39 @@ LINES = [
         ),
         numpy=None,
     ),
+    line("pinv", "knm", L.pinv, numpy=np.linalg.pinv),
+    line(
+        "lstsq",
+        "nm nk",
+        lambda x, y: L.lstsq(x, y)[0],
+        numpy=lambda x, y: np.linalg.lstsq(x, y)[0],
+    ),
+    line(
+        "lstsq of a tall matrix",
+        "mn mk",
+        lambda x, y: L.lstsq(x, y)[0],
+        numpy=lambda x, y: np.linalg.lstsq(x, y)[0],
+    ),
     line("matrix_power", "nm", lambda x: L.matrix_power(near_identity(x), -3), numpy=None),
+    line(
+        "matrix_rank cond trace",
+        "nm",
+        lambda x: L.matrix_rank(x) + L.cond(x) + L.trace(x),
+        numpy=lambda x: np.linalg.matrix_rank(x) + np.linalg.cond(x) + np.trace(x),
+    ),
+    line(
+        "norm matrix_norm vector_norm",
+        "nm",
+        lambda x: pt.stack(
+            [L.norm(x, "nuc"), L.norm(x, 1), L.matrix_norm(x, 2), L.vector_norm(x, 3)]
+        ),
+        numpy=lambda x: np.array(
+            [
+                np.linalg.norm(x, "nuc"),
+                np.linalg.norm(x, 1),
+                np.linalg.norm(x, 2),
+                np.linalg.norm(x.ravel(), 3),
+            ]
+        ),
+    ),
 ]

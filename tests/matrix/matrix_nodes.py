@@ -28,6 +28,9 @@ from phintys.tensor.lengths import checked_lengths
 from phintys.tensor.linalg.constructors import BlockDiagonal
 from phintys.tensor.linalg.decomposition.cholesky import Cholesky
 from phintys.tensor.linalg.decomposition.cholesky_pullback import CholeskyPullback
+from phintys.tensor.linalg.decomposition.eigen import Eig, Eigh, Eigvalsh
+from phintys.tensor.linalg.decomposition.qr import QR
+from phintys.tensor.linalg.decomposition.svd import SVD
 from phintys.tensor.linalg.equations import (
     TRSYL,
     SolveBilinearDiscreteLyapunov,
@@ -35,7 +38,9 @@ from phintys.tensor.linalg.equations import (
 )
 from phintys.tensor.linalg.matrix_functions import Expm, Logm, Sqrtm
 from phintys.tensor.linalg.products import KroneckerProduct
+from phintys.tensor.linalg.pseudo_inverse import MatrixPinv
 from phintys.tensor.linalg.riccati import SolveContinuousARE, SolveDiscreteARE
+from phintys.tensor.linalg.solvers.lstsq import Lstsq
 from phintys.tensor.linalg.solvers.triangular import SolveTriangular
 from phintys.tensor.nonzero import some_true
 from phintys.tensor.others import ProdOthers
@@ -51,6 +56,7 @@ BASES = """
     _Positions _Order _Exponentials FixedOpCAReduce _SameDtype _Extreme _Logical BlasOp AddingOp
     ViewOp RandomVariable SolveBase IndexOp MatrixOp InnerGraphOp RNGConsumerOp Op Output
     BaseBlockDiagonal MatrixEquation MatrixFunction RiccatiEquation AbstractConvolveNd BaseCorrMM
+    _Hermitian
 """
 
 
@@ -96,6 +102,13 @@ MORE = {
         SolveTriangular(b_ndim=1)(x.T @ x, v),
         CholeskyPullback()(x.T @ x, x.T @ x),
     ],
+    "decompositions": lambda x, v, n: [
+        *(*QR()(x.T @ x), *QR("economic", pivoting=True)(x), QR("r")(x.T)),
+        *(*SVD()(x.T @ x), *SVD(full_matrices=False)(x), SVD(compute_uv=False)(x.T)),
+        *(*Eigh()(x.T @ x), *Eigh(lower=False)(x.T @ x, x.T @ x + 2 * pt.eye(4))),
+        *(Eigvalsh()(x.T @ x), *Eig()(x[:3, :3])),
+        *(*linalg.Schur()(x[:4]), *linalg.QZ(return_eigenvalues=True)(x[:4], x.T @ x)),
+    ],
     "functions of matrices": lambda x, v, n: [
         *(BlockDiagonal(3)(x, x.T, x), KroneckerProduct()(x, x.T), Expm()(x.T @ x)),
     ],
@@ -103,6 +116,7 @@ MORE = {
         TRSYL()(pt.triu(x[:2, :2] + 3), x[3:4, :1] + 1, x[:2, :1]),
         SolveSylvester()(x @ x.T, x.T @ x + 1, x),
         SolveBilinearDiscreteLyapunov()(x.T @ x / 99, x.T @ x),
+        *(MatrixPinv()(x), MatrixPinv(True)(x.T @ x), *Lstsq()(x, x + 1, 0.001)),
     ],
     "draws": lambda x, v, n: [
         pt.random.normal(x, pt.exp(v), rng=np.random.default_rng(1)),
@@ -225,6 +239,11 @@ SMOOTH = {
         lambda a, b: SolveTriangular(b_ndim=2, lower=True)(pt.dot(a, a.T), b),
         [M, M],
     ),
+    "QR": (lambda x: pt.join(1, *QR("economic")(x)), [M]),
+    "SVD": (lambda x: pt.join(1, *SVD(full_matrices=False)(x)[::2]), [M]),
+    "Eigh": (lambda x: pt.join(0, *(y.ravel() for y in Eigh()(pt.dot(x, x.T)))), [M]),
+    "Eigvalsh": (lambda x: Eigvalsh()(pt.dot(x, x.T)), [M]),
+    "Eig": (lambda x: pt.real(Eig()(pt.dot(x, x.T))[0]), [M]),
     **{
         f"LU of {m} rows, {flags}": (
             lambda x, flags=flags: pt.dot(*(y**2 for y in linalg.LU(**flags)(x)[-2:])),
@@ -292,6 +311,8 @@ SMOOTH = {
         lambda a, b, q, r: SolveContinuousARE()(a / 3, b, q + pt.eye(3), r + pt.eye(2)),
         [M[:, :3], M[:, :2], M[:, :3] / 9, M[:2, 2:] / 9],
     ),
+    "MatrixPinv": (lambda x: MatrixPinv()(x), [M]),
+    "Lstsq": (lambda a, b: Lstsq()(a, b, 1e-9)[0], [M.T, M.T[:, :2]]),
     "Softmax": (lambda x: pt.softmax(x, axis=-1), [M]),
     "LogSoftmax": (lambda x: pt.log_softmax(x, axis=0), [M]),
     "LogSumExp": (lambda x: pt.logsumexp(x, axis=1), [M]),

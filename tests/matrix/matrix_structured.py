@@ -52,7 +52,27 @@ def _linear_algebra() -> list[Line]:
         lambda m, x, g: cholesky_pullback(positive(m, x), positive(m, g)),
         **{**common, "dtypes": ("float32", "float64")},
     )
-    return [*lines, pullback, *_elimination(positive)]
+    factors = Line(
+        "linear algebra",
+        "decompositions",
+        "nm",
+        lambda m, x: _decompositions(x, positive(m, x)),
+        **{**common, "dtypes": ("float64",)},
+    )
+    return [*lines, pullback, factors, *_elimination(positive)]
+
+
+def _decompositions(x: Any, positive: Any) -> Any:
+    """What factors of matrices determine, whatever their signs."""
+    q, r, order = pt.linalg.qr(x, "economic", pivoting=True)
+    u, s, vt = pt.linalg.svd(x, full_matrices=False)
+    w, v = pt.linalg.eigh(positive)
+    found = [q @ r, order, (u * s * s) @ vt, w, (v * w) @ v.T, pt.linalg.eigvalsh(positive)]
+    found += [pt.sort(pt.real(pt.linalg.eig(positive)[0]))]
+    t, z = pt.linalg.schur(positive)
+    aa, bb, left, right = pt.linalg.qz(positive, t)
+    found += [z @ t @ z.T, left @ (aa + bb) @ right.T]
+    return pt.join(0, *(pt.cast(y.ravel(), "float64") for y in found))
 
 
 def _elimination(positive: Any) -> list[Line]:

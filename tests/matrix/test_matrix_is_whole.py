@@ -22,7 +22,7 @@ BASES = """
     AbstractConvolveNd BaseCorrMM AddingOp BaseBlockDiagonal BlasOp FixedOpCAReduce
     IndexOp MatrixEquation MatrixFunction MatrixOp RiccatiEquation RNGConsumerOp SolveBase
     _Exponentials _Extreme
-    _Logical _Order _Positions _SameDtype
+    _Hermitian _Logical _Order _Positions _SameDtype
 """
 #: ops that the matrix has no columns of, and where they are tested
 ELSEWHERE = {

@@ -19,7 +19,7 @@ from phintys.lowering.program import External
 from phintys.lowering.spec import IllegalProgram, verify
 from phintys.lowering.text import parse_program, render_program
 from phintys.routines import Array, Longs, Pack, Packs, Positions, Real, Routine, routine
-from phintys.routines.language import LANES, PARTS, local, sqrt
+from phintys.routines.language import LANES, PARTS, in_numbers, local, rounded, spread, sqrt
 from phintys.routines.libraries import LAPACK, row
 
 FAILURE = (ArithmeticError, "it fails")
@@ -123,6 +123,42 @@ def norms(count: int, n: int, x: Array, y: Array) -> int:
     return 0
 
 
+def _largest(n: int, s: Packs) -> None:
+    number = spread(0.0)
+    place = number
+    best = abs(s[0])
+    for i in range(1, n):
+        number += 1.0
+        larger = abs(s[i]) > best + rounded(best * 0.0)
+        place = number if larger else place
+        best = abs(s[i]) if larger else best
+    s[n] = place
+
+
+_largest_in_numbers = in_numbers(_largest)
+
+
+@routine("float32 float64", FAILURE, grouped=True)
+def largest(count: int, alone: int, n: int, x: Array, y: Array) -> int:
+    """The element of the largest size of each item, for `LANES` items at once or one by one."""
+    size = 1 if alone == 1 else LANES
+    work = local(LENGTH * LANES)
+    for group in range((count + size - 1) // size):
+        for i in range(n):
+            for lane in range(size):
+                item = group * size + lane
+                work[i * size + lane] = x[(item if item < count else 0) * n + i]
+        if alone == 1:
+            _largest_in_numbers(n, work)
+        else:
+            _largest(n, work)
+        for lane in range(size):
+            item = group * size + lane
+            if item < count:
+                y[item] = x[item * n + int(work[n * size + lane])]
+    return 0
+
+
 @routine("float64", FAILURE, grouped=True)
 def norms_with_space(count: int, n: int, x: Array, y: Array, space: Array) -> int:
     """The sums of squares; they are in the workspace first."""
@@ -222,6 +258,24 @@ def test_groups(batch, dtype):
         np.testing.assert_allclose(found, expected, rtol=1e-5)
         assert len(np.unique(found)) <= 1
         np.testing.assert_array_equal(again, [found, found])
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_selection_in_lanes(dtype):
+    """Comparisons select lane by lane; the same function computes one item with numbers."""
+    b = Builder()
+    x = b.input(dtype, (None, None))
+    batch, n = b.shape(x)
+    outputs = [
+        b.external(largest, dtype, (alone, n), [x], (), [(dtype, ())], (batch,))[0]
+        for alone in (0, 1)
+    ]
+    program = program_of(b, outputs)
+    for count in (1, 9, 20):
+        value = np.random.default_rng(count).normal(size=(count, 5)).astype(dtype)
+        expected = value[np.arange(count), np.argmax(np.abs(value), axis=1)]
+        for found in runs(program, value):
+            np.testing.assert_array_equal(found, [expected, expected])
 
 
 def test_a_group_fails():
@@ -430,7 +484,7 @@ def wrong_sides(n: int, x: Array) -> int:
 
 
 def wrong_lanes(n: int, x: Packs) -> int:
-    x[0] = x[0] if x[0] < x[1] else x[1]
+    x[0] = x[0] if n > 0 else x[1]
     return 0
 
 

@@ -308,3 +308,22 @@ def test_second_derivatives_of_every_family(name):
     v = pt.dvector("v")
     product = evaluate(phintys.hessian_vector_product(cost, [x], [v])[0], [x, v], [value, p])
     np.testing.assert_allclose(product, hessian @ p, rtol=1e-8, atol=1e-10)
+
+
+def test_results_that_are_the_same_for_all_items_are_repeated():
+    x, y = pt.dmatrix("x"), pt.dmatrix("y")
+    column = pt.tensor("column", shape=(None, 1), dtype="float64")
+
+    def of_item(a, b):
+        return a.shape[0], pt.constant(2.0), b + 1, a.sum() * b
+
+    f = pt.vectorize(of_item, "(n),()->(),(),(),()")
+    values = [RNG.normal(size=(4, 3)), np.ones((5, 4)), np.ones((2, 1))]
+    found = evaluate([*f(x, y), *f(x, column)], [x, y, column], values)
+    sums = values[0].sum(1)
+    for rows, results in ((5, found[:4]), (2, found[4:])):
+        wanted = [np.full((rows, 4), k) for k in (3, 2.0, 2.0)] + [np.tile(sums, (rows, 1))]
+        for value, expected in zip(results, wanted, strict=True):
+            assert value.shape == (rows, 4)
+            np.testing.assert_allclose(value, expected)
+    assert pt.vectorize(lambda a: a.shape[0], "(n)->()")(x).type.ndim == 1

@@ -341,6 +341,39 @@ def test_chains_are_computed_in_the_cheapest_order():
     assert sorted(chain(*pairwise(lengths))) == best
 
 
+@settings(max_examples=20, deadline=None)
+@given(st.data())
+def test_random_chains(data):
+    """Products of random trees: vectors at the ends, lengths known or not."""
+    count = data.draw(st.integers(3, 6))
+    lengths = [data.draw(st.integers(1, 4)) for _ in range(count + 1)]
+    shapes = list(pairwise(lengths))
+    shapes[0] = shapes[0][data.draw(st.integers(0, 1)) :]
+    shapes[-1] = shapes[-1][: data.draw(st.integers(1, 2))]
+    values = [draw(s) for s in shapes]
+    inputs = [
+        TensorType("float64", tuple(n if data.draw(st.booleans()) else None for n in s))()
+        for s in shapes
+    ]
+    terms = list(zip(inputs, values))
+    while len(terms) > 1:
+        k = data.draw(st.integers(0, len(terms) - 2))
+        (x, a), (y, b) = terms[k : k + 2]
+        terms[k : k + 2] = [(pt.dot(x, y), np.dot(a, b))]
+    ((out, expected),) = terms
+    assert_like(evaluate(out, inputs, values, "FAST_COMPILE"), expected)
+
+
+@pytest.mark.parametrize("length", [None, 2])
+def test_a_long_chain_takes_linear_time(length):
+    x = pt.tensor("x", shape=(length, length), dtype="float64")
+    out = x
+    for _ in range(2000):
+        out = pt.dot(out, x)
+    f = phintys.function([x], pt.dot(out, x[0]), mode="FAST_COMPILE")
+    np.testing.assert_array_equal(f(np.eye(2)), [1, 0])
+
+
 def test_a_product_that_is_used_twice_is_not_taken_apart():
     x, y, v = pt.dmatrix("x"), pt.dmatrix("y"), pt.dvector("v")
     product = pt.dot(x, y)

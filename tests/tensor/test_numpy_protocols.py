@@ -265,21 +265,32 @@ S = np.array([[4.0, 1.0], [1.0, 3.0]])
 #: The same for ``numpy.linalg``.
 LINALG = {
     "cholesky": (lambda x: np.linalg.cholesky(x), S),
+    "eig": (lambda x: np.linalg.eig(x)[0] * 1j, S),
+    "eigh": (lambda x: np.linalg.eigh(x, "U").eigenvalues, S),
+    "eigvals": (lambda x: np.linalg.eigvals(x) * 1j, S),
+    "eigvalsh": (lambda x: np.linalg.eigvalsh(x), S),
+    "qr": (lambda x: np.linalg.qr(x).R ** 2, S),
+    "svd": (lambda x: np.linalg.svd(x, full_matrices=False).S, M),
+    "svdvals": (lambda x: np.linalg.svdvals(x), M),
     "det": (lambda x: np.linalg.det(x), S),
     "inv": (lambda x: np.linalg.inv(x), S),
     "slogdet": (lambda x: np.stack(np.linalg.slogdet(x)), -S),
     "solve": (lambda x, y: np.linalg.solve(x, y), S, S),
     "tensorinv": (lambda x: np.linalg.tensorinv(x, ind=1), S),
     "tensorsolve": (lambda x, y: np.linalg.tensorsolve(x, y), S, S[0]),
+    "cond": (lambda x: np.linalg.cond(x, 1), S),
     "cross": (lambda x, y: np.linalg.cross(x, y), M, N * 1.0),
     "diagonal": (lambda x: np.linalg.diagonal(x, offset=1), M),
+    "lstsq": (lambda x, y: np.linalg.lstsq(x, y, rcond=0.1)[1], M.T, M.T),
     "matmul": (lambda x, y: np.linalg.matmul(x, y), M, M.T),
     "matrix_norm": (lambda x: np.linalg.matrix_norm(x, ord=1), M),
     "matrix_power": (lambda x: np.linalg.matrix_power(x, 3), S),
+    "matrix_rank": (lambda x: np.linalg.matrix_rank(x, hermitian=True), S),
     "matrix_transpose": (lambda x: np.linalg.matrix_transpose(x), M),
     "multi_dot": (lambda x, y: np.linalg.multi_dot([x, y]), M, M.T),
     "norm": (lambda x: np.linalg.norm(x, axis=1, keepdims=True), M),
     "outer": (lambda x, y: np.linalg.outer(x, y), V, W),
+    "pinv": (lambda x: np.linalg.pinv(x, 1e-9), M),
     "tensordot": (lambda x, y: np.linalg.tensordot(x, y, axes=1), M, M.T),
     "trace": (lambda x: np.linalg.trace(x, offset=-1), M),
     "vecdot": (lambda x, y: np.linalg.vecdot(x, y, axis=0), M, N * 1.0),
@@ -332,13 +343,20 @@ def test_axes_out_of_range(call):
 
 @pytest.mark.parametrize(
     "given",
-    [{}, {"ord": 1}, {"ord": np.inf, "axis": 0}, {"ord": "fro", "axis": (1, 0), "keepdims": True}],
+    [
+        {},
+        {"ord": 1},
+        {"ord": 2},
+        {"ord": "nuc"},
+        {"ord": np.inf, "axis": 0},
+        {"ord": "fro", "axis": (1, 0), "keepdims": True},
+    ],
     ids=str,
 )
 def test_norm(given):
     check(lambda x: np.linalg.norm(x, **given), lambda x: np.linalg.norm(x, **given), [M])
-    with pytest.raises(ValueError, match="not 2"):
-        np.linalg.norm(pt.dmatrix("x"), ord=2)
+    with pytest.raises(ValueError, match="no norm of the order 3"):
+        np.linalg.norm(pt.dmatrix("x"), ord=3)
     with pytest.raises(ValueError, match="not of 3 axes of x"):
         np.linalg.norm(pt.dtensor3("x"), ord=1)
 

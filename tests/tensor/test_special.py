@@ -10,6 +10,7 @@ from tensor_checks import MODES, assert_like, check, check_batched, check_deriva
 import phintys
 import phintys.tensor as pt
 from phintys.tensor.special import LogSoftmax, LogSumExp, Softmax
+from phintys.tensor.xlogx import xlogx, xlogy0
 
 RNG = np.random.default_rng(0)
 FUNCTIONS = {
@@ -115,6 +116,13 @@ def test_second_derivatives_in_parameters(name):
     shifts = step * np.eye(count)
     expected = [(f(point + d)[0] - f(point - d)[0]) / (2 * step) for d in shifts]
     np.testing.assert_allclose(f(point)[1], expected, rtol=1e-7, atol=1e-9)
+
+
+def test_xlogx():
+    x = np.array([0.0, 0.5, 2.0, -1.0, np.nan])
+    check(xlogx, lambda x: scipy.special.xlogy(x, x), [x])
+    check(xlogy0, scipy.special.xlogy, [x, np.array([0.0, -1.0, 3.0, 2.0, 1.0])])
+    check_derivatives(xlogx, [x[1:3]])
 
 
 def test_compositions():

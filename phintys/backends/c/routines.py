@@ -59,20 +59,25 @@ def emit_library(f: LibraryFunction, dtype: str) -> str:
         )
     kinds = {"char": "char", "int": "int", "real": real, "status": "int"}
     kinds |= {"array": real, "ints": "int32_t"}
-    types = ", ".join(f"{kinds[kind]} *" for kind in f.parameters)
-    name, parameters, cells, passed = pointer(f, dtype), [], [], []
-    for k, kind in enumerate(f.arguments):
-        if kind in ("array", "ints"):
-            parameters.append(f"{kinds[kind]} *x{k}")
+    name, parameters, types, cells, passed = pointer(f, dtype), [], [], [], []
+    for k, (kind, is_passed) in enumerate(zip(f.arguments, f.passed(dtype))):
+        is_array = kind in ("array", "ints")
+        number = real if kind == "real" else "int64_t"
+        parameters.append(f"{kinds[kind]} *x{k}" if is_array else f"{number} x{k}")
+        if not is_passed:
+            continue
+        types.append(f"{kinds[kind]} *")
+        if is_array:
             passed.append(f"x{k}")
         else:
-            parameters.append(f"{real if kind == 'real' else 'int64_t'} x{k}")
             cells.append(f"{kinds[kind]} c{k}[2] = {{({kinds[kind]})x{k}, 0}};")
             passed.append(f"c{k}")
-    passed += ["&status"] if f.has_status else []
+    if f.has_status:
+        types.append("int *")
+        passed.append("&status")
     body = [*cells, "int status = 0;", f"{name}({', '.join(passed)});", "return status;"]
     head = f"static int64_t call_{name}({', '.join(parameters)})"
-    return "\n    ".join([f"static void (*{name})({types});\n{head} {{", *body]) + "\n}"
+    return "\n    ".join([f"static void (*{name})({', '.join(types)});\n{head} {{", *body]) + "\n}"
 
 
 class _Emitter:
@@ -80,7 +85,7 @@ class _Emitter:
         self.dtype, self.prefix = dtype, f"{routine.name}_{dtype}_"
         self.part = PART.get(dtype, dtype)
         real = TYPES[self.part]
-        self.types = {"int": "int64_t", "bool": "int", "real": real, "pack": real}
+        self.types = {"int": "int64_t", "bool": "int", "real": real, "pack": real, "mask": "int"}
         self.types |= dict.fromkeys(("reals", "packs"), f"{real} *")
         self.types |= {"positions": "int32_t *", "longs": "int64_t *"}
 
@@ -150,6 +155,10 @@ class _Emitter:
             "neg": lambda: f"(-{args[0]})",
             "not": lambda: f"(!{args[0]})",
             "select": lambda: f"({args[0]} ? {args[1]} : {args[2]})",
+            "spread": lambda: args[0],
+            "rounded": lambda: f"({args[0]} * {args[1]})",
+            "int": lambda: f"(int64_t)({args[0]})",
+            "abs": lambda: f"{'fabsf' if real == 'float' else 'fabs'}({args[0]})",
             "sqrt": lambda: f"{'sqrtf' if real == 'float' else 'sqrt'}({args[0]})",
         }[e.op]()
 

@@ -1,4 +1,4 @@
-"""JAX functions of functions and products of matrices."""
+"""JAX functions of functions, products and pseudo-inverses of matrices."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from phintys.graph.shapes import check_shapes
 from phintys.tensor.linalg.constructors import BlockDiagonal
 from phintys.tensor.linalg.matrix_functions import Expm
 from phintys.tensor.linalg.products import KroneckerProduct
+from phintys.tensor.linalg.pseudo_inverse import MatrixPinv
 
 #: how often `expm` halves a matrix at most: enough for every finite one
 _HALVINGS = 1100
@@ -51,6 +52,25 @@ def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
         if x.size == 0:
             return x
         found = jax.scipy.linalg.expm(x, max_squarings=_HALVINGS)
+        return jnp.where(jnp.all(jnp.isfinite(x)), found, jnp.nan)
+
+    return compute
+
+
+@jax_funcify.register(MatrixPinv)
+def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
+    dtype = node.outputs[0].type.dtype
+
+    def compute(x: Any, rtol: Any = None) -> Any:
+        check_shapes(node, [x] if rtol is None else [x, rtol])
+        x = astype(x, dtype)
+        if x.size == 0:
+            return x.T
+        rtol = max(x.shape) * np.finfo(dtype).eps if rtol is None else rtol
+        if op.hermitian:
+            lower = jnp.tril(x, -1)
+            x = lower + jnp.conj(lower.T) + jnp.diag(jnp.diagonal(x).real.astype(dtype))
+        found = jnp.linalg.pinv(x, rtol=rtol, hermitian=op.hermitian)
         return jnp.where(jnp.all(jnp.isfinite(x)), found, jnp.nan)
 
     return compute

@@ -15,6 +15,13 @@ from phintys.backends.numba.dispatch import (
     tuple_of,
 )
 from phintys.backends.numba.elemwise import common_length, numpy_name, place
+from phintys.backends.numba.routines import (
+    depends_on_lengths_only,
+    length_source,
+    requirement_lines,
+    shape_source,
+)
+from phintys.graph.shapes import answer
 from phintys.graph.variable import Apply
 from phintys.tensor.blockwise import Blockwise
 from phintys.tensor.dot import Dot
@@ -23,25 +30,31 @@ BLAS = frozenset(("float32", "float64", "complex64", "complex128"))
 
 
 def _loop_over_items(op: Any, node: Apply, **kwargs: Any) -> Any:
-    """The Numba function of a core op with one output, applied to the items of a batch."""
-    if numba_funcify.dispatch(type(op.core_op)) is in_object_mode or len(node.outputs) > 1:
+    """The Numba function of a core op, applied to the items of a batch."""
+    found = answer(op, node.inputs)
+    is_registered = numba_funcify.dispatch(type(op.core_op)) is not in_object_mode
+    if not (is_registered and depends_on_lengths_only(found)):
         return in_object_mode(op, node, **kwargs)
-    n, names = op.batch_ndim(node), [f"x{k}" for k in range(len(node.inputs))]
-    core = convert_node(op.core_op, op.core_node(node), **kwargs)
+    core, n = convert_node(op.core_op, op.core_node(node), **kwargs), op.batch_ndim(node)
     if not n:
         return core
-    lengths: dict[str, str] = {}
-    for x, axes in zip(names, op.inputs_sig):
-        for k, axis in enumerate(axes):
-            lengths.setdefault(axis, f"{x}.shape[{n + k}]")
-    shapes = [v.type.shape for v in node.inputs]
-    indices, counts = [f"i{k}" for k in range(n)], [f"n{k}" for k in range(n)]
-    body = [line for k in range(n) for line in common_length(counts[k], k, names, shapes)]
-    shape = tuple_of([*counts, *(lengths[axis] for axis in op.outputs_sig[0])])
-    body.append(f"out = np.empty({shape}, np.{node.outputs[0].type.dtype})")
-    items = [f"{x}[{place(s[:n], indices)}]" for x, s in zip(names, shapes)]
-    write = f"out[{', '.join(indices)}] = f({', '.join(items)})"
-    body += [*nested(indices, counts, [write]), "return out"]
+    names = [f"x{k}" for k in range(len(node.inputs))]
+    results = [f"out{k}" for k in range(len(node.outputs))]
+    indices = [f"i{k}" for k in range(n)]
+    body = list(requirement_lines(found))
+    for out, v, shape in zip(results, node.outputs, found.shapes):
+        body.append(f"{out} = np.empty({shape_source(shape)}, np.{numpy_name(v.type.dtype)})")
+    places = [place(v.type.shape[:n], indices) for v in node.inputs]
+    call = f"f({', '.join(f'{x}[{at}]' for x, at in zip(names, places))})"
+    at = ", ".join(indices)
+    if len(results) == 1:
+        inner = [f"out0[{at}] = {call}"]
+    else:
+        inner = [f"items = {call}"]
+        inner += [f"{out}[{at}] = items[{k}]" for k, out in enumerate(results)]
+    counts = [length_source(d) for d in found.shapes[0][:n]]
+    returned = "out0" if len(results) == 1 else tuple_of(results)
+    body += [*nested(indices, counts, inner), f"return {returned}"]
     return compiled(define("batched", names, body), f=core)
 
 

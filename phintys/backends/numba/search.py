@@ -13,7 +13,7 @@ from phintys.backends.numba.dispatch import (
     tuple_of,
 )
 from phintys.backends.numba.elemwise import numpy_name
-from phintys.backends.numba.linalg import routine_function
+from phintys.backends.numba.routines import routine_function
 from phintys.tensor.permute import PermuteRowElements
 from phintys.tensor.search import SearchsortedOp, common_dtype, insertion_points
 

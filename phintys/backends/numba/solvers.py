@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from phintys.backends.numba.dispatch import compiled, define, numba_funcify
-from phintys.backends.numba.linalg import flat, routine_function
+from phintys.backends.numba.routines import flat, routine_function
 from phintys.tensor.linalg.decomposition.cholesky import factor_positive
 from phintys.tensor.linalg.decomposition.lu import LU, LUFactor, PivotToPermutations
 from phintys.tensor.linalg.elimination import eliminate, order_rows, substitute_in_factors
@@ -41,9 +41,9 @@ def _function(op: Any, dtype: str, inputs: Sequence[str], body: Sequence[str]) -
 def _eliminated(dtype: str) -> list[str]:
     """Lines that make ``f``, the factors of ``x`` stored by columns, and ``p``, from 1."""
     return [
-        f"f = x.astype(np.{dtype}).T.copy()",
+        f"a, f = x.astype(np.{dtype}), np.empty(x.T.shape, np.{dtype})",
         "p = np.empty(min(x.shape), np.int32)",
-        f"eliminate(1, x.shape[0], x.shape[1], {flat('f', dtype)}, p)",
+        f"eliminate(1, x.shape[0], x.shape[1], {flat('a', dtype)}, {flat('f', dtype)}, p)",
     ]
 
 
@@ -100,7 +100,7 @@ def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
 @numba_funcify.register(LUSolve)
 def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
     dtype = node.outputs[0].type.dtype
-    arguments = f"1, {int(op.transposed)}, 0, n, m, {flat('f', dtype)}, q, {flat('y', dtype)}"
+    arguments = f"1, {int(op.transposed)}, n, m, {flat('f', dtype)}, q, {flat('y', dtype)}"
     body = [
         _SQUARE,
         *_right(dtype, op.b_ndim),
@@ -127,7 +127,7 @@ def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
 
 
 def _solve_eliminated(op: Any, dtype: str) -> list[str]:
-    arguments = f"1, 0, 0, n, m, {flat('f', dtype)}, p, {flat('y', dtype)}"
+    arguments = f"1, 0, n, m, {flat('f', dtype)}, p, {flat('y', dtype)}"
     return [*_eliminated(dtype), f"substitute_in_factors({arguments})"]
 
 
@@ -195,8 +195,8 @@ def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
         _SQUARE,
         *_eliminated(dtype),
         f"n, y = len(x), np.eye(len(x)).astype(np.{dtype})",
-        f"if substitute_in_factors(1, 0, 1, n, n, {flat('f', dtype)}, p, {flat('y', dtype)}) != 0:",
-        "    raise LinAlgError('Singular matrix')",
+        "if np.any(np.diag(f) == 0): raise LinAlgError('Singular matrix')",
+        f"substitute_in_factors(1, 0, n, n, {flat('f', dtype)}, p, {flat('y', dtype)})",
         "return y.T.copy()",
     ]
     return _function(op, dtype, ["x"], body)

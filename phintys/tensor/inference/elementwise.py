@@ -63,7 +63,7 @@ def elementwise_has(
     if key is SQUARE:
         return true_if(any(held))
     if key in PATTERNS:
-        return true_if(_is_zero_where(op, name, held))
+        return true_if(_is_zero_where(op, name, node, held))
     if key is SYMMETRIC:
         return true_if(_is_symmetric(name, node, held))
     if key is UNIT_MAGNITUDE:
@@ -78,12 +78,12 @@ def elementwise_has(
     return true_if((kept and held[0]) or (key is UNIQUE_INDICES and name == "identity" and held[0]))
 
 
-def _is_zero_where(op: Elemwise, name: str, held: Sequence[bool]) -> bool:
+def _is_zero_where(op: Elemwise, name: str, node: Apply, held: Sequence[bool]) -> bool:
     """Whether the function is zero where the operands that have a zero pattern are."""
     if name == "mul":
         return any(held)
-    if name == "true_div":
-        return held[0]
+    if name == "true_div":  # by a number, a row or a column: a matrix may have zeros there too
+        return held[0] and not same_axes(node.inputs[1], node.outputs[0])
     if len(held) == 1:
         return held[0] and bool(op.scalar_op.facts.get("zero_at_zero"))
     return name in ("add", "sub", "maximum", "minimum") and all(held)

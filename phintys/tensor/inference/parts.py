@@ -8,17 +8,21 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from phintys.graph.variable import Variable
-from phintys.tensor.creation import Alloc
+from phintys.tensor.convert import constant
+from phintys.tensor.creation import Alloc, alloc
 from phintys.tensor.elemwise import DimShuffle, Elemwise
 from phintys.tensor.index_list import FULL
 from phintys.tensor.index_ops import AdvancedIncSubtensor
-from phintys.tensor.ranges import ARange
+from phintys.tensor.ranges import ARange, Eye
 from phintys.tensor.shape import Shape_i
 from phintys.tensor.static import known_constant
 from phintys.tensor.variable import TensorConstant
 
 #: Diagonals from the first to the second; 0 is the main diagonal, positive ones are above it.
 Band = tuple[float, float]
+#: dtypes in which differences of positions do not wrap, and dtypes that hold all positions
+SIGNED = ("int32", "int64")
+WIDE = (*SIGNED, "uint32", "uint64")
 
 
 class Diagonal(NamedTuple):
@@ -93,7 +97,7 @@ def first_position(v: Variable) -> int | None:
 
 def _first_of_range(v: Variable) -> int | None:
     node = v.owner
-    if node is None or not isinstance(node.op, ARange):
+    if node is None or not isinstance(node.op, ARange) or node.op.dtype not in WIDE:
         return None
     start, step = known_constant(node.inputs[0]), known_constant(node.inputs[2])
     return int(start.real) if start is not None and start.real >= 0 and step == 1 else None
@@ -118,6 +122,11 @@ def written_diagonal(v: Variable) -> Diagonal | None:
 
 def diagonal_values(v: Variable) -> Variable | None:
     """``d`` if ``v`` is made as the square matrix with diagonal ``d`` and zeros, else None."""
+    node = v.owner
+    if node is not None and isinstance(node.op, Eye):
+        rows, columns, offset = node.inputs
+        whole = known_constant(offset) == 0 and same_length(rows, columns)
+        return alloc(constant(1, dtype=node.op.dtype), rows) if whole else None
     found = written_diagonal(v)
     if found is None or found.offset != 0 or not is_zero(found.base):
         return None
@@ -194,6 +203,8 @@ def _band_of_constant(mask: np.ndarray[Any, Any]) -> Band | None:
 def is_offset(v: Variable) -> bool:
     """Whether ``v`` is a matrix of the offsets of diagonals: column minus row."""
     if v.owner is None or not applied(v, "add", "sub") or len(v.owner.inputs) != 2:
+        return False
+    if v.type.dtype not in SIGNED:
         return False
     a, b = v.owner.inputs
     if applied(v, "sub"):

@@ -6,6 +6,14 @@ from __future__ import annotations
 
 from phintys.tensor.linalg.constructors import BaseBlockDiagonal, BlockDiagonal, block_diag
 from phintys.tensor.linalg.decomposition.cholesky import Cholesky, cholesky
+from phintys.tensor.linalg.decomposition.eigen import (
+    Eig,
+    Eigh,
+    Eigvalsh,
+    eig,
+    eigh,
+    eigvalsh,
+)
 from phintys.tensor.linalg.decomposition.lu import (
     LU,
     LUFactor,
@@ -14,6 +22,9 @@ from phintys.tensor.linalg.decomposition.lu import (
     lu_factor,
     pivot_to_permutation,
 )
+from phintys.tensor.linalg.decomposition.qr import QR, qr
+from phintys.tensor.linalg.decomposition.schur import QZ, Schur, ordqz, qz, schur
+from phintys.tensor.linalg.decomposition.svd import SVD, svd
 from phintys.tensor.linalg.equations import (
     TRSYL,
     SolveBilinearDiscreteLyapunov,
@@ -30,6 +41,15 @@ from phintys.tensor.linalg.inverse import (
     tensorsolve,
 )
 from phintys.tensor.linalg.matrix_functions import Expm, Logm, Sqrtm, expm, logm, sqrtm
+from phintys.tensor.linalg.norms import (
+    VALID_ORD,
+    cond,
+    matrix_norm,
+    matrix_rank,
+    norm,
+    trace,
+    vector_norm,
+)
 from phintys.tensor.linalg.products import (
     KroneckerProduct,
     kron,
@@ -37,6 +57,7 @@ from phintys.tensor.linalg.products import (
     matrix_power,
     multi_dot,
 )
+from phintys.tensor.linalg.pseudo_inverse import MatrixPinv, pinv
 from phintys.tensor.linalg.riccati import (
     SolveContinuousARE,
     SolveDiscreteARE,
@@ -46,6 +67,7 @@ from phintys.tensor.linalg.riccati import (
 from phintys.tensor.linalg.solvers.cholesky import CholeskySolve, cho_solve
 from phintys.tensor.linalg.solvers.core import SolveBase
 from phintys.tensor.linalg.solvers.general import Solve, solve
+from phintys.tensor.linalg.solvers.lstsq import Lstsq, lstsq
 from phintys.tensor.linalg.solvers.lu import LUSolve, lu_solve
 from phintys.tensor.linalg.solvers.triangular import SolveTriangular, solve_triangular
 from phintys.tensor.linalg.solvers.tridiagonal import (
@@ -60,19 +82,32 @@ __all__ = [
     "block_diag",
     "cho_solve",
     "cholesky",
+    "cond",
     "det",
+    "eig",
+    "eigh",
+    "eigvalsh",
     "expm",
     "inv",
     "kron",
     "logm",
+    "lstsq",
     "lu",
     "lu_factor",
     "lu_solve",
     "matrix_dot",
     "matrix_inverse",
+    "matrix_norm",
     "matrix_power",
+    "matrix_rank",
     "multi_dot",
+    "norm",
+    "ordqz",
+    "pinv",
     "pivot_to_permutation",
+    "qr",
+    "qz",
+    "schur",
     "slogdet",
     "solve",
     "solve_continuous_are",
@@ -82,8 +117,11 @@ __all__ = [
     "solve_sylvester",
     "solve_triangular",
     "sqrtm",
+    "svd",
     "tensorinv",
     "tensorsolve",
+    "trace",
     "tridiagonal_lu_factor",
     "tridiagonal_lu_solve",
+    "vector_norm",
 ]

@@ -22,8 +22,7 @@ from phintys.tensor.linalg.elimination import (
     SINGULAR,
     factored,
     is_singular,
-    lower_elimination,
-    lower_substitution,
+    lower_solution,
     substituted,
 )
 from phintys.tensor.linalg.matrix_op import MatrixOp, adjoint, inexact, square
@@ -73,10 +72,8 @@ class MatrixInverse(MatrixOp):
     def lower_batched(self, node: Apply, b: Builder[V], x: V) -> list[V]:
         dtype, last = node.outputs[0].type.dtype, x.ndim - 1
         shape = b.shape(x)
-        factors, pivots = lower_elimination(b, x, dtype)
         ones = b.map(lambda n, i, j: n.eq(i, j), b.index(last - 1, shape), b.index(last, shape))
-        right = b.cast(ones, dtype)
-        return [lower_substitution(b, factors, pivots, right, dtype, 2, raises=True)]
+        return [lower_solution(b, x, b.cast(ones, dtype), dtype, 2, raises=True)]
 
 
 # ----- user functions

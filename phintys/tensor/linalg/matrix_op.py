@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Generator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
@@ -13,14 +13,18 @@ from phintys.dims import Dim
 from phintys.graph.builder import Builder, V
 from phintys.graph.op import Op
 from phintys.graph.shapes import Shape, ShapeContext
-from phintys.graph.variable import Apply
+from phintys.graph.variable import Apply, Variable
 from phintys.scalar import dtypes
 from phintys.tensor.aliases import TensorLike
 from phintys.tensor.blockwise import Blockwise
 from phintys.tensor.convert import as_tensor_variable
 from phintys.tensor.elemwise import conjugate, dimshuffle, functions
-from phintys.tensor.ranges import tril, triu
+from phintys.tensor.ranges import eye, tril, triu
+from phintys.tensor.type import TensorType
 from phintys.tensor.variable import TensorVariable
+
+#: for how many columns at once LAPACK is given workspace
+BLOCK = 64
 
 
 class MatrixOp(Op):
@@ -78,6 +82,17 @@ def nan_like(x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     return found
 
 
+def is_tensor(v: Variable) -> TypeGuard[TensorVariable]:
+    """Whether a derivative is there: neither missing nor undefined."""
+    return isinstance(v.type, TensorType)
+
+
+def columns_first(b: Builder[V], x: V) -> V:
+    """Matrices, the last two axes, with these axes exchanged: as LAPACK stores them, and back."""
+    n = len(b.shape(x))
+    return b.permute(x, (*range(n - 2), n - 1, n - 2))
+
+
 @contextmanager
 def quiet() -> Generator[None]:
     """Numerical warnings of NumPy and SciPy are not shown."""
@@ -95,6 +110,12 @@ def diagonal_part(x: TensorVariable) -> TensorVariable:
     """A matrix with the real part of the diagonal, zero elsewhere."""
     real = functions.real(x) if dtypes.is_complex(x.type.dtype) else x
     return tril(triu(real))
+
+
+def gaps(w: TensorVariable) -> TensorVariable:
+    """The matrix ``1 / (w[j] - w[i])``, with zeros on its diagonal."""
+    unit = eye(w.shape[0], dtype=w.type.dtype)
+    return 1.0 / (dimshuffle(w, "x", 0) - dimshuffle(w, 0, "x") + unit) - unit
 
 
 def halved(s: TensorVariable) -> TensorVariable:

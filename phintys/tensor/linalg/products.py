@@ -5,6 +5,8 @@ from __future__ import annotations
 import operator
 from collections.abc import Sequence
 
+import numpy as np
+
 from phintys.graph.builder import Builder, V
 from phintys.graph.op import Storage
 from phintys.graph.shapes import Shape, ShapeContext
@@ -48,7 +50,8 @@ class KroneckerProduct(MatrixOp):
     # ----- perform
     def perform(self, node: Apply, inputs: Arrays, output_storage: Storage) -> None:
         a, b = (x.astype(node.outputs[0].type.dtype, copy=False) for x in inputs)
-        product = a[:, None, :, None] * b[None, :, None, :]
+        with np.errstate(all="ignore"):
+            product = a[:, None, :, None] * b[None, :, None, :]
         output_storage[0][0] = product.reshape(a.shape[0] * b.shape[0], a.shape[1] * b.shape[1])
 
     # ----- derivative

@@ -15,7 +15,7 @@ from phintys.scalar.dtypes import is_complex, real_of
 from phintys.tensor.aliases import Arrays, TensorLike
 from phintys.tensor.blockwise import Blockwise
 from phintys.tensor.elemwise import conjugate, functions, match_dtype
-from phintys.tensor.linalg.elimination import factored, lower_elimination
+from phintys.tensor.linalg.elimination import factored, lower_pivots
 from phintys.tensor.linalg.matrix_op import MatrixOp, adjoint, inexact, square
 from phintys.tensor.linalg.solvers.general import Solve
 from phintys.tensor.ranges import eye
@@ -60,7 +60,7 @@ class Det(MatrixOp):
 
     # ----- batching and lowering
     def lower_batched(self, node: Apply, b: Builder[V], x: V) -> list[V]:
-        return [_lower_product(b, _lower_pivots(b, x, node.outputs[0].type.dtype))]
+        return [_lower_product(b, lower_pivots(b, x, node.outputs[0].type.dtype))]
 
 
 class SLogDet(MatrixOp):
@@ -111,7 +111,7 @@ class SLogDet(MatrixOp):
 
     # ----- batching and lowering
     def lower_batched(self, node: Apply, b: Builder[V], x: V) -> list[V]:
-        pivots = _lower_pivots(b, x, node.outputs[0].type.dtype)
+        pivots = lower_pivots(b, x, node.outputs[0].type.dtype)
         signs = b.map(_sign, pivots)
         logarithms = b.map(lambda n, x: n.log(n.abs(x)), pivots)
         return [_lower_product(b, signs), b.reduce("add", logarithms, [logarithms.ndim - 1])]
@@ -132,18 +132,6 @@ def _pivots(x: np.ndarray) -> np.ndarray:
     factors, pivots = factored(x)
     found = factors.diagonal()
     return np.where(pivots != np.arange(len(x)), -found, found)
-
-
-def _lower_pivots(b: Builder[V], x: V, dtype: str) -> V:
-    factors, pivots = lower_elimination(b, x, dtype)
-    found = b.diagonal(factors, x.ndim - 2, x.ndim - 1)
-    rows = b.index(x.ndim - 2, b.shape(found))
-
-    def signed(n: Any, x: Any, pivot: Any, row: Any) -> Any:
-        stays = n.eq(n.cast(pivot, "int64"), n.add(row, n.const(1, row)))
-        return n.select(stays, x, n.neg(x))
-
-    return b.map(signed, found, pivots, rows)
 
 
 def _sign(n: Any, x: Any) -> Any:

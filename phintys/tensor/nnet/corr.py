@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from phintys.dims import Dim, DimLike, product
+from phintys.dims import Dim, DimLike, dim_max, dim_min, product
 from phintys.graph.builder import Builder, V
 from phintys.graph.op import Op, Storage
 from phintys.graph.shapes import Shape, ShapeContext, check_shapes
@@ -24,6 +24,8 @@ from phintys.tensor.static import as_length
 from phintys.tensor.type import typed_node
 from phintys.tensor.variable import Tensors, TensorVariable
 
+#: about how many elements of the matrix of an image are made at a time, so that they stay in cache
+BLOCK = 1 << 16
 #: how an image is extended: by numbers of zeros (before, after) along each axis, or as the length
 #: of the filter requires
 Border = str | tuple[tuple[int, int], ...]
@@ -208,14 +210,15 @@ class BaseCorrMM(Op):
         """Call a routine with two inputs, for the shapes of images, filters and results."""
         image, kernel, result = shapes
         groups = self.num_groups
-        rows, width = product(kernel[1:]), product(result[2:])
-        sizes = image[0], groups, image[1] // groups, kernel[0] // groups, rows, width
+        rows, line = product(kernel[1:]), result[-1]
+        block = dim_max(dim_min(product(result[2:-1]), BLOCK // dim_max(rows * line, 1)), 1)
+        sizes = image[0], groups, image[1] // groups, kernel[0] // groups, rows, block
         out, _ = b.external(
             made,
             dtype,
             (*sizes, product(image[2:])),
             [self._geometry(b, image[2:], kernel[2:], result[2:]), *given],
-            writes=[(dtype, shapes[self.position]), (dtype, (rows, width))],
+            writes=[(dtype, shapes[self.position]), (dtype, (rows, block * line))],
             work=product(result) * rows,
         )
         return out

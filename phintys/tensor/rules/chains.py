@@ -3,15 +3,65 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
+from math import inf
 
 from phintys.graph.variable import Apply, Variable
 from phintys.rewriting.rule import Context, Replacement, rule
 from phintys.scalar import dtypes
-from phintys.tensor.contraction_path import TYPICAL_LENGTH
 from phintys.tensor.dot import Dot
 from phintys.tensor.einsum import with_known_lengths
-from phintys.tensor.rules.match import some
+from phintys.tensor.rules.match import at, some
+
+#: the most factors of a chain whose order is decided, which takes cubic time
+LONGEST = 40
+
+
+def _are_matrices(*variables: Variable) -> bool:
+    return all(v.type.ndim == 2 for v in variables)
+
+
+def _are_inexact(*variables: Variable) -> bool:
+    """Whether variables have one dtype, of floats or complex numbers."""
+    (dtype, *others) = {v.type.dtype for v in variables}
+    return not others and (dtypes.is_float(dtype) or dtypes.is_complex(dtype))
+
+
+@rule(
+    "dot(dot(A, B), v) -> dot(A, dot(B, v))",
+    "Dot(x, v)",
+    where=at(0, Dot),
+    law="finite",
+    tested_on=("dot(dot(M, M.T), w[:2])", "dot(dot(dot(M.T, M), M.T), w[:2])"),
+)
+def chain_with_column(ctx: Context, x: Variable, v: Variable) -> Replacement:
+    """Products with a vector, instead of those of matrices."""
+    if v.type.ndim != 1 or not _is_open(ctx, x):
+        return None
+    factors, _ = _chain(ctx, x)
+    if not _are_inexact(v, *factors):
+        return None
+    for factor in reversed(factors):
+        v = Dot()(factor, v)
+    return v
+
+
+@rule(
+    "dot(u, dot(A, B)) -> dot(dot(u, A), B)",
+    "Dot(u, y)",
+    where=at(1, Dot),
+    law="finite",
+    tested_on=("dot(w, dot(M.T, M))", "dot(w, dot(M.T, dot(M, M.T)))"),
+)
+def chain_with_row(ctx: Context, u: Variable, y: Variable) -> Replacement:
+    """Products with a vector, instead of those of matrices."""
+    if u.type.ndim != 1 or not _is_open(ctx, y):
+        return None
+    factors, _ = _chain(ctx, y)
+    if not _are_inexact(u, *factors):
+        return None
+    for factor in factors:
+        u = Dot()(u, factor)
+    return u
 
 
 @rule(
@@ -20,25 +70,18 @@ from phintys.tensor.rules.match import some
     where=some(Dot),
     outermost=True,
     law="finite",
-    tested_on=(
-        "dot(dot(M, M.T), v)",
-        "dot(w, dot(M.T, M))",
-        "dot(dot(dot(M.T, M), M.T), v)",
-        "dot(dot(M, M.T), dot(M, v))",
-    ),
+    tested_on=("dot(dot(N.T, N), N.T)", "dot(N, dot(N.T, dot(N, N.T)))"),
 )
 def cheapest_order(ctx: Context, node: Apply) -> Replacement:
-    """Multiply a chain in the order with the fewest multiplications, of all that there are.
-
-    Lengths that are not known count as `TYPICAL_LENGTH`.
-    """
-    out = node.outputs[0].type.dtype
-    if not (dtypes.is_float(out) or dtypes.is_complex(out)):
+    """Multiply matrices of known lengths in the order with the fewest multiplications."""
+    if not _are_matrices(*node.inputs):
         return None
-    factors, products = _chain(ctx, node)
-    if len(factors) < 3 or any(v.type.dtype != out for v in factors):
+    factors, products = _chain(ctx, node.outputs[0], LONGEST)
+    if not 3 <= len(factors) <= LONGEST or not _are_inexact(*factors):
         return None
-    lengths = _lengths(factors)
+    lengths = [factors[0].type.shape[0], *(v.type.shape[1] for v in factors)]
+    if any(None in v.type.shape for v in factors):
+        return None  # nor would parts of the chain agree with the whole on what is cheap
     cost = sum(lengths[i] * lengths[k] * lengths[j] for i, k, j in products)
     splits, least = _best_splits(lengths)
     return _computed(factors, splits) if least < cost else None
@@ -48,19 +91,24 @@ def cheapest_order(ctx: Context, node: Apply) -> Replacement:
 Split = tuple[int, int, int]
 
 
-def _chain(ctx: Context, node: Apply) -> tuple[list[Variable], list[Split]]:
-    """The factors of a chain of products in order, and how it is computed."""
+def _chain(
+    ctx: Context, product: Variable, most: float = inf
+) -> tuple[list[Variable], list[Split]]:
+    """The factors of a product of matrices in order, and how it is computed.
+
+    Of more than ``most`` factors only some, and a few more, are returned.
+    """
     factors: list[Variable] = []
     nodes: list[tuple[Apply, int]] = []
-    stack: list[tuple[Variable, bool]] = [(node.outputs[0], True)]
-    while stack:
-        v, is_open = stack.pop()
-        if not is_open or v.owner is None:
+    stack = [product]
+    while stack and len(stack) + len(factors) <= most + 1:
+        v = stack.pop()
+        if v.owner is None or not (v is product or _is_open(ctx, v)):
             factors.append(v)
             continue
         nodes.append((v.owner, len(factors)))
-        x, y = v.owner.inputs
-        stack += [(y, _is_open(ctx, y, 1)), (x, _is_open(ctx, x, 0))]
+        stack += reversed(v.owner.inputs)
+    factors += stack
     counts: dict[Apply | None, int] = {}
     products: list[Split] = []
     for made, start in reversed(nodes):
@@ -70,24 +118,12 @@ def _chain(ctx: Context, node: Apply) -> tuple[list[Variable], list[Split]]:
     return factors, products
 
 
-def _is_open(ctx: Context, v: Variable, side: int) -> bool:
-    """Whether a factor on the left (0) or right (1) is a product that continues the chain.
-
-    A row continues it to the left, and a column to the right.
-    """
+def _is_open(ctx: Context, v: Variable) -> bool:
+    """Whether a factor is a product of matrices that continues the chain."""
     made = v.owner
     if made is None or not isinstance(made.op, Dot) or not ctx.single_use(v):
         return False
-    return v.type.ndim == 2 or made.inputs[side].type.ndim == 1
-
-
-def _lengths(factors: Sequence[Variable]) -> list[int]:
-    """The lengths at the start of the chain, between factors, and at its end."""
-    shapes = [v.type.shape for v in factors]
-    first = shapes[0][0] if len(shapes[0]) == 2 else 1
-    last = shapes[-1][1] if len(shapes[-1]) == 2 else 1
-    between = [y[0] if x[-1] is None else x[-1] for x, y in pairwise(shapes)]
-    return [TYPICAL_LENGTH if n is None else n for n in (first, *between, last)]
+    return _are_matrices(*made.inputs)
 
 
 def _best_splits(lengths: Sequence[int]) -> tuple[dict[tuple[int, int], int], int]:

@@ -6,7 +6,7 @@ from phintys.assumptions import DIAGONAL, LOWER_TRIANGULAR, SQUARE
 from phintys.graph.variable import Apply, Variable
 from phintys.rewriting.rule import Context, Replacement
 from phintys.tensor.elemwise import functions
-from phintys.tensor.inference.parts import are_transposes, rank
+from phintys.tensor.inference.parts import are_transposes
 from phintys.tensor.inference.products import factors
 from phintys.tensor.linalg.decomposition.cholesky import Cholesky
 from phintys.tensor.linalg.matrix_functions import Expm
@@ -37,7 +37,7 @@ def cholesky_of_diagonal(ctx: Context, node: Apply, op: Cholesky) -> Replacement
     (x,) = node.inputs
     if op.on_error != "nan" or not is_real(x) or not holds(ctx, x, DIAGONAL):
         return None
-    d = main_diagonal(x)
+    d = main_diagonal(x, node.outputs[0].type.dtype)
     return fitted(node, nan_unless(d > 0, diagonal_matrix(functions.sqrt(d)), 2))
 
 
@@ -70,8 +70,7 @@ def cholesky_of_product(ctx: Context, node: Apply, op: Cholesky) -> Replacement:
 
 def _has_positive_diagonal(factor: Variable) -> bool:
     """Whether a triangle is that of a decomposition, or its transpose."""
-    made = core_op(factor) if rank(factor) else None
-    return isinstance(made, Cholesky) or isinstance(core_op(transpose(factor)), Cholesky)
+    return any(isinstance(core_op(v), Cholesky) for v in (factor, transpose(factor)))
 
 
 def _with_positive_diagonal(factor: Variable) -> TensorVariable:
@@ -90,4 +89,6 @@ def exponential_of_diagonal(ctx: Context, node: Apply, op: Expm) -> Replacement:
     (x,) = node.inputs
     if not holds(ctx, x, DIAGONAL):
         return None
-    return fitted(node, diagonal_matrix(functions.exp(main_diagonal(x))))
+    return fitted(
+        node, diagonal_matrix(functions.exp(main_diagonal(x, node.outputs[0].type.dtype)))
+    )

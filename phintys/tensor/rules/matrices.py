@@ -17,6 +17,7 @@ from phintys.tensor.dot import matmul, matvec
 from phintys.tensor.elemwise import cast, dimshuffle, functions
 from phintys.tensor.inference.parts import diagonal_values, rank, transposed
 from phintys.tensor.reduce import all as every
+from phintys.tensor.static import known_constant
 from phintys.tensor.variable import TensorVariable
 
 #: ``function(ctx, node, op)``, where ``op`` is the op of one matrix
@@ -74,10 +75,14 @@ def transpose(x: Variable) -> TensorVariable:
     return dimshuffle(x, [*range(n - 2), n - 1, n - 2]) if found is None else found
 
 
-def main_diagonal(x: Variable) -> TensorVariable:
-    """The diagonals of the last two axes; what was written there, if that is known."""
+def main_diagonal(x: Variable, dtype: str | None = None) -> TensorVariable:
+    """The diagonals of the last two axes; what was written there, if that is known.
+
+    ``dtype``: to which they are converted, before anything is computed with them.
+    """
     found: Any = diagonal_values(x)
-    return diagonal(x, 0, rank(x) - 2, rank(x) - 1) if found is None else found
+    found = diagonal(x, 0, rank(x) - 2, rank(x) - 1) if found is None else found
+    return cast(found, dtype or found.type.dtype)
 
 
 def diagonal_matrix(d: Variable) -> TensorVariable:
@@ -99,6 +104,8 @@ def as_columns(d: Variable) -> TensorVariable:
 
 def nan_unless(ok: TensorVariable, x: TensorVariable, axes: int) -> TensorVariable:
     """``x``, and NaN in items where ``ok`` is false somewhere; items have ``axes`` axes."""
+    if known_constant(ok):
+        return x
     batch = rank(ok) - 1
     whole = dimshuffle(every(ok, axis=-1), [*range(batch), *["x"] * axes])
     return x * functions.switch(whole, cast(1, x.type.dtype), cast(float("nan"), x.type.dtype))

@@ -39,6 +39,9 @@ from phintys.tensor.rules.matrices import (
 from phintys.tensor.shape import length
 from phintys.tensor.variable import TensorVariable
 
+#: what is true of identity matrices only
+IDENTITY = (DIAGONAL, SELECTION, SQUARE)
+
 
 class WhereAssumptionsAre(EquilibriumGraphRewriter):
     """The phase that removes declared properties; it is skipped for graphs without them."""
@@ -79,7 +82,11 @@ def transpose_of_symmetric(ctx: Context, node: Apply) -> Replacement:
     ops=[ExtractDiag],
     law="exact",
     tags=("extract_diag_of_alloc_diag",),
-    tested_on=("diagonal(diag(v))", "diagonal(alloc_diag(M, 0, 1, 2), 0, 1, 2)"),
+    tested_on=(
+        "diagonal(diag(v))",
+        "diagonal(alloc_diag(M, 0, 1, 2), 0, 1, 2)",
+        "diagonal(eye(n, dtype='int8'))",
+    ),
 )
 def diagonal_of_diagonal_matrix(ctx: Context, node: Apply) -> Replacement:
     (x,), n = node.inputs, rank(node.inputs[0])
@@ -131,8 +138,12 @@ def core_ranks(node: Apply) -> tuple[int, ...]:
     ),
 )
 def product_with_diagonal(ctx: Context, node: Apply, op: Dot) -> Replacement:
-    """Applies to square diagonal matrices."""
+    """Applies to square diagonal matrices; ``x`` itself if one is the identity."""
     (x, y), ranks = node.inputs, core_ranks(node)
+    for unit, other in ((x, y), (y, x)):
+        is_identity = rank(unit) == rank(other) == 2 and holds(ctx, unit, *IDENTITY)
+        if is_identity and (same := fitted(node, other)) is not None:
+            return same
     if ranks[0] == 2 and holds(ctx, x, DIAGONAL, SQUARE) and same_length(x, -1, y, -ranks[1]):
         d = main_diagonal(x)
         return fitted(node, (as_rows(d) if ranks[1] == 2 else d) * y)
@@ -197,7 +208,7 @@ def _selected(ctx: Context, x: Variable) -> TensorVariable:
     made = x.owner
     if made is not None and isinstance(made.op, AdvancedSubtensor):
         whole, rows = made.inputs[0], made.inputs[-1]
-        if len(made.inputs) == 2 and holds(ctx, whole, DIAGONAL, SELECTION, SQUARE):
+        if len(made.inputs) == 2 and holds(ctx, whole, *IDENTITY):
             return as_tensor_variable(rows)
     counted = cast(x, "int64") * arange(length(x, 1))
     return sum_over(counted, axis=1)

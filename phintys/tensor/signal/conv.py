@@ -10,8 +10,8 @@ from phintys.graph.builder import Builder, V
 from phintys.graph.op import Op, Storage
 from phintys.graph.shapes import Shape, ShapeContext, check_shapes
 from phintys.graph.variable import Apply, Variable
-from phintys.routines import Array, routine
-from phintys.routines.language import PARTS, Real
+from phintys.routines import Array, Packs, routine
+from phintys.routines.language import LANES, PARTS, Real, local
 from phintys.routines.libraries import LAPACK
 from phintys.scalar import dtypes
 from phintys.tensor import fourier
@@ -34,8 +34,8 @@ Method = Literal["direct", "fft", "auto"]
 PADDING: dict[Boundary, PadMode] = {"fill": "constant", "wrap": "wrap", "symm": "symmetric"}
 #: how many results are computed at a time, so that they stay in the first cache
 BLOCK = 1024
-#: up to how many results are computed as sums, not by adding multiples of one input
-FEW = 16
+#: up to how many results of a row are computed as sums, from how many packs at a time
+FEW, PIECE = 16, 32
 
 
 class AbstractConvolveNd(Op):
@@ -185,11 +185,54 @@ def convolve(
         for c in range(top if top > 0 else 0, k0 if k0 < stop else stop):
             x = a[(o + s0 - c) * n1 * PARTS :]
             y = b[c * k1 * PARTS :]
-            if n1 < k1:
+            if PARTS == 1 and m1 <= FEW and k1 > FEW:
+                _add_sums(n1, k1, s1, m1, x, y, row)
+            elif n1 < k1:
                 _add_row(k1, n1, s1, m1, y, x, row)
             else:
                 _add_row(n1, k1, s1, m1, x, y, row)
     return 0
+
+
+def _add_sums(n: int, k: int, s: int, m: int, a: Array, b: Array, out: Array) -> None:
+    """`_add_row` for few results: products with pieces of b, reversed."""
+    piece = local(PIECE * LANES)
+    total = local(1 * LANES)
+    for q in range((k + PIECE * LANES - 1) // (PIECE * LANES)):
+        first = q * PIECE * LANES
+        left = k - first
+        count = PIECE * LANES if left > PIECE * LANES else left
+        for j in range(count):
+            piece[j] = b[first + count - 1 - j]
+        for o in range(m):
+            start = o + s - first - count + 1
+            low = 0 - start if start < 0 else 0
+            high = n - start if n - start < count else count
+            if high > low:
+                out[o] += _sum(high - low, piece[low:], a[start + low :], total)
+
+
+def _sum(n: int, x: Array, y: Array, total: Array) -> Real:
+    for lane in range(LANES):
+        total[lane] = 0.0
+    _sum_packs(n // LANES, x, y, total)
+    found = 0.0
+    for i in range(n // LANES * LANES, n):
+        found += x[i] * y[i]
+    for lane in range(LANES):
+        found += total[lane]
+    return found
+
+
+def _sum_packs(n: int, x: Packs, y: Packs, total: Packs) -> None:
+    t0 = total[0]
+    t1 = total[0]
+    for i in range(0, n - 1, 2):
+        t0 += x[i] * y[i]
+        t1 += x[i + 1] * y[i + 1]
+    if n % 2 == 1:
+        t0 += x[n - 1] * y[n - 1]
+    total[0] = t0 + t1
 
 
 def _add_row(n: int, k: int, s: int, m: int, a: Array, b: Array, out: Array) -> None:
@@ -200,14 +243,7 @@ def _add_row(n: int, k: int, s: int, m: int, a: Array, b: Array, out: Array) -> 
         while c < k:
             inside = first + s - c >= 3 and stop + s - c <= n and c + 4 <= k
             if PARTS == 1 and inside:
-                x0 = b[c]
-                x1 = b[c + 1]
-                x2 = b[c + 2]
-                x3 = b[c + 3]
-                x = a[first + s - c - 3 :]
-                y = out[first:]
-                for i in range(stop - first):
-                    y[i] += x3 * x[i] + x2 * x[i + 1] + x1 * x[i + 2] + x0 * x[i + 3]
+                _add_four(stop - first, b[c:], a[first + s - c - 3 :], out[first:])
                 c += 4
             else:
                 low = c - s
@@ -223,9 +259,41 @@ def _add_row(n: int, k: int, s: int, m: int, a: Array, b: Array, out: Array) -> 
                 c += 1
 
 
-def _add_multiple(n: int, x: Real, a: Array, out: Array) -> None:
+def _add_four(n: int, b: Array, x: Array, out: Array) -> None:
+    """Add the products with four elements of b to out[n]."""
+    factors = local(4 * LANES)
+    for k in range(4):
+        for lane in range(LANES):
+            factors[k * LANES + lane] = b[3 - k]
+    _add_packs(n // LANES, factors, x, x[1:], x[2:], x[3:], out)
+    for i in range(n // LANES * LANES, n):
+        out[i] += b[3] * x[i] + b[2] * x[i + 1] + b[1] * x[i + 2] + b[0] * x[i + 3]
+
+
+def _add_packs(n: int, b: Packs, x0: Packs, x1: Packs, x2: Packs, x3: Packs, out: Packs) -> None:
+    b0 = b[0]
+    b1 = b[1]
+    b2 = b[2]
+    b3 = b[3]
     for i in range(n):
+        out[i] = ((out[i] + b0 * x0[i]) + b1 * x1[i]) + (b2 * x2[i] + b3 * x3[i])
+
+
+def _add_multiple(n: int, x: Real, a: Array, out: Array) -> None:
+    packs = n // LANES if n >= 2 * LANES else 0
+    if packs > 0:
+        factor = local(1 * LANES)
+        for lane in range(LANES):
+            factor[lane] = x
+        _add_multiple_packs(packs, factor, a, out)
+    for i in range(packs * LANES, n):
         out[i] += x * a[i]
+
+
+def _add_multiple_packs(n: int, x: Packs, a: Packs, out: Packs) -> None:
+    factor = x[0]
+    for i in range(n):
+        out[i] = out[i] + factor * a[i]
 
 
 def _add_complex(n: int, re: Real, im: Real, a: Array, out: Array) -> None:

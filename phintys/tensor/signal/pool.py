@@ -19,7 +19,7 @@ from phintys.tensor.reduce import max as max_over
 from phintys.tensor.reduce import sum as sum_over
 from phintys.tensor.repeat import repeat
 from phintys.tensor.shape import shape_tuple
-from phintys.tensor.signal.windows import sliding_windows
+from phintys.tensor.signal.windows import windows_along
 from phintys.tensor.static import as_length
 from phintys.tensor.variable import TensorVariable
 
@@ -118,6 +118,12 @@ class _Windows(NamedTuple):
     total: TensorVariable
 
     @property
+    def is_exact(self) -> bool:
+        """Whether windows without gaps are known to cover the axis."""
+        n, size, step = (_known(v) for v in (self.n, self.size, self.step))
+        return not _known(self.pad) and size == step and n % size == 0
+
+    @property
     def after(self) -> TensorVariable:
         """How many elements are missing at the end, for the last window."""
         needed = (self.total - 1) * self.step + self.size
@@ -142,20 +148,24 @@ def _pool(
     axes = _windows(x, ndim, ws, bool(ignore_border), stride, pad)
     if mode.startswith("average"):
         x = cast(x, dtypes.float_of(x.type.dtype))
-    if not ignore_border or any(_known(w.pad) for w in axes):
+    if (not ignore_border and not all(w.is_exact for w in axes)) or any(
+        _known(w.pad) for w in axes
+    ):
         widths = [*[(0, 0)] * (x.type.ndim - ndim), *[(w.pad, w.after) for w in axes]]
         x = padded(x, widths, constant_values=_neutral(x.type.dtype, mode))
-    windows = sliding_windows(x, *zip(*[(w.total, w.size, w.step) for w in axes]))
-    last = tuple(range(windows.type.ndim - ndim, windows.type.ndim))
-    if mode == "max":
-        return max_over(windows, last)
-    total = sum_over(windows, last, dtype=x.type.dtype)
-    if mode == "sum":
-        return total
+    for axis, w in enumerate(axes, x.type.ndim - ndim):
+        windows = windows_along(x, axis, w.total, w.size, w.step)
+        x = (
+            max_over(windows, axis + 1)
+            if mode == "max"
+            else sum_over(windows, axis + 1, dtype=x.type.dtype)
+        )
+    if not mode.startswith("average"):
+        return x
     for k, w in enumerate(axes):
         number = w.elements(w.pad if mode == "average_inc_pad" else as_length(0))
-        total = total / dimshuffle(cast(number, x.type.dtype), 0, *["x"] * (ndim - 1 - k))
-    return total
+        x = x / dimshuffle(cast(number, x.type.dtype), 0, *["x"] * (ndim - 1 - k))
+    return x
 
 
 def _windows(
@@ -165,6 +175,8 @@ def _windows(
     sizes = _sizes(ws, ndim, "ws")
     steps = sizes if stride is None else _sizes(stride, ndim, "stride")
     pads = _sizes(0 if pad is None else pad, ndim, "pad")
+    if any(_known(n) < 1 for n in (*sizes, *steps)):
+        raise ValueError("ws and stride are positive.")
     if not ignore_border and any(_known(p) for p in pads):
         raise ValueError("pad needs ignore_border=True.")
     if any(_known(p) < 0 or _known(k) <= _known(p) < inf for p, k in zip(pads, sizes)):

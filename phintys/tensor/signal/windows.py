@@ -30,15 +30,15 @@ def sliding_windows(
     ndim = len(counts)
     batch = x.type.ndim - ndim
     for k in reversed(range(ndim)):
-        x = _along(x, batch + k, *(as_length(given[k]) for given in (counts, sizes, steps)))
+        x = windows_along(x, batch + k, *(as_length(given[k]) for given in (counts, sizes, steps)))
     pairs = range(batch, batch + 2 * ndim)
     return dimshuffle(x, *range(batch), *pairs[::2], *pairs[1::2])
 
 
-def _along(
+def windows_along(
     x: TensorVariable, axis: int, count: TensorVariable, size: TensorVariable, step: TensorVariable
 ) -> TensorVariable:
-    """Windows along one axis, which becomes two."""
+    """Windows along one axis, which becomes two: their number, and their size."""
     if _is_same(size, step):
         part = getitem(x, slice_at_axis(slice(0, count * size), axis))
         return split_dims(part, (count, size), axis)

@@ -5,10 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import phintys.tensor as pt
-from phintys.scalar import dtypes
 from phintys.tensor.convert import as_tensor_variable
-from phintys.tensor.elemwise import cast, functions
-from phintys.tensor.shape import normalize_axis_tuple
 from phintys.tensor.standard.products import matmul, matrix_transpose, tensordot, vecdot
 from phintys.tensor.standard.statistical import sum
 
@@ -41,24 +38,63 @@ def diagonal(x: Any, /, *, offset: int = 0) -> Any:
     return pt.diagonal(x, offset, -2, -1)
 
 
+class EighResult(NamedTuple):
+    """The result of `eigh`."""
+
+    eigenvalues: Any
+    eigenvectors: Any
+
+
+class EigResult(NamedTuple):
+    """The result of `eig`."""
+
+    eigenvalues: Any
+    eigenvectors: Any
+
+
+class QRResult(NamedTuple):
+    """The result of `qr`."""
+
+    Q: Any
+    R: Any
+
+
+class SVDResult(NamedTuple):
+    """The result of `svd`."""
+
+    U: Any
+    S: Any
+    Vh: Any
+
+
+def eig(x: Any, /) -> EigResult:
+    """Eigenvalues and eigenvectors of square matrices, both complex."""
+    return EigResult(*pt.linalg.eig(x))
+
+
+def eigh(x: Any, /) -> EighResult:
+    """Eigenvalues, which do not decrease, and eigenvectors of Hermitian matrices."""
+    return EighResult(*pt.linalg.eigh(x))
+
+
+def eigvals(x: Any, /) -> Any:
+    """The eigenvalues of square matrices, complex."""
+    return pt.linalg.eig(x)[0]
+
+
+def eigvalsh(x: Any, /) -> Any:
+    """The eigenvalues of Hermitian matrices, which do not decrease."""
+    return pt.linalg.eigvalsh(x)
+
+
 def inv(x: Any, /) -> Any:
     """The inverses of square matrices; LinAlgError at run time if one is singular."""
     return pt.linalg.inv(x)
 
 
 def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Any:
-    """The norms of matrices: "fro", or 1, -1, inf, -inf of the sums of columns or rows.
-
-    ValueError for others, which need singular values.
-    """
-    x = as_tensor_variable(x)
-    if ord == "fro":
-        return vector_norm(x, axis=(-2, -1), keepdims=keepdims)
-    if ord not in (1, -1, float("inf"), float("-inf")):
-        raise ValueError(f"matrix_norm takes 'fro', 1, -1, inf and -inf, not {ord!r}.")
-    rows = abs(ord) != 1
-    sums = pt.sum(functions.abs(x), -1 if rows else -2, keepdims=True)
-    return (pt.max if ord > 0 else pt.min)(sums, (-2, -1), keepdims)
+    """The norms of matrices, of the order "fro", "nuc", 1, -1, 2, -2, inf or -inf."""
+    return pt.linalg.matrix_norm(x, ord, keepdims)
 
 
 def matrix_power(x: Any, n: int, /) -> Any:
@@ -66,9 +102,39 @@ def matrix_power(x: Any, n: int, /) -> Any:
     return pt.linalg.matrix_power(x, n)
 
 
+def matrix_rank(x: Any, /, *, rtol: Any = None) -> Any:
+    """The number of singular values that are greater than ``rtol`` times the greatest one."""
+    return pt.linalg.matrix_rank(x, rtol=rtol)
+
+
 def outer(x1: Any, x2: Any, /) -> Any:
     """The product of every element of ``x1`` with every element of ``x2``, both vectors."""
     return pt.outer(x1, x2)
+
+
+def qr(x: Any, /, *, mode: str = "reduced") -> QRResult:
+    """Factors with orthonormal columns and triangular ones; ``mode``: "reduced" or "complete".
+
+    ValueError for other modes.
+    """
+    if mode not in ("reduced", "complete"):
+        raise ValueError(f"mode must be 'reduced' or 'complete', not {mode!r}.")
+    return QRResult(*pt.linalg.qr(x, mode))
+
+
+def svd(x: Any, /, *, full_matrices: bool = True) -> SVDResult:
+    """Factors ``U``, ``S``, ``Vh``: the matrices are ``U diag(S) Vh``."""
+    return SVDResult(*pt.linalg.svd(x, full_matrices))
+
+
+def svdvals(x: Any, /) -> Any:
+    """The singular values of matrices, which do not increase."""
+    return pt.linalg.svd(x, compute_uv=False)
+
+
+def pinv(x: Any, /, *, rtol: Any = None) -> Any:
+    """The pseudo-inverses of matrices; see `phintys.tensor.linalg.pinv`."""
+    return pt.linalg.pinv(x, rtol=rtol)
 
 
 class SlogdetResult(NamedTuple):
@@ -95,13 +161,11 @@ def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Any:
 
 def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Any:
     """``(sum |x|^ord)^(1/ord)`` over axes; the extremes of ``|x|`` for ``ord`` inf and -inf."""
-    x = as_tensor_variable(x)
-    axes = normalize_axis_tuple(range(x.type.ndim) if axis is None else axis, x.type.ndim)
-    dtype = dtypes.real_of(dtypes.float_of(x.type.dtype))
-    return cast(functions.abs(x).norm(ord, axes, keepdims), dtype)
+    return pt.linalg.vector_norm(x, ord, axis, keepdims)
 
 
 __all__ = [
-    "cholesky", "cross", "det", "diagonal", "inv", "matmul", "matrix_norm", "matrix_power",
-    "matrix_transpose", "outer", "slogdet", "solve", "tensordot", "trace", "vecdot", "vector_norm",
+    "cholesky", "cross", "det", "diagonal", "eig", "eigh", "eigvals", "eigvalsh", "inv", "matmul",
+    "matrix_norm", "matrix_power", "matrix_rank", "matrix_transpose", "outer", "pinv", "qr",
+    "slogdet", "solve", "svd", "svdvals", "tensordot", "trace", "vecdot", "vector_norm",
 ]  # fmt: skip

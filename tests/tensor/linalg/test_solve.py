@@ -263,6 +263,17 @@ def test_what_singular_matrices_give():
     close(linalg.slogdet(large)[1].eval(), np.array(600 * np.log(10)))
 
 
+@pytest.mark.parametrize("mode", ["FAST_RUN", "C"])
+def test_multiples_of_a_row_leave_no_remainder(mode):
+    """Factors are quotients, and products are rounded before they are subtracted."""
+    x = pt.dtensor3()
+    f = compiled(mode, [x], [linalg.det(x), linalg.solve(x, x[:, 0], b_ndim=1)])
+    given = np.array([[[3, 3], [1, 1]], [[49, 49], [49, 49]], [[0, 0], [1e-310, 1e-310]]] * 3)
+    for values in (given, given[:1], given[1:2], given[2:3]):
+        det, solution = f(values)
+        assert not det.any() and np.isnan(solution).all()
+
+
 @pytest.mark.parametrize("mode", ["FAST_COMPILE", "FAST_RUN", "JAX"])
 def test_wrong_values_of_pivots(mode):
     """They are refused before memory is read at them."""

@@ -109,6 +109,17 @@ def test_gradients(mode):
     np.testing.assert_allclose(np.sum(gx * tx) + np.sum(gw * tw), difference, rtol=1e-6)
 
 
+def test_images_in_blocks():
+    """The matrix of a large image is made in several blocks of lines."""
+    x, w = random((1, 8, 43, 40)), random((3, 8, 5, 5), seed=1)
+    inputs = symbols([x, w])
+    out = nnet.conv2d(*inputs, border_mode=((1, 0), 2), subsample=(1, 2))
+    outputs = [out, *phintys.grad((out**2).sum(), inputs)]
+    found, expected = (evaluate(outputs, inputs, [x, w], m) for m in ("FAST_RUN", "FAST_COMPILE"))
+    for value, wanted in zip(found, expected, strict=True):
+        np.testing.assert_allclose(value, wanted, rtol=1e-9, atol=1e-9)
+
+
 def test_one_and_three_axes():
     x, w = random((2, 3, 5, 4, 6)), random((2, 3, 2, 3, 2), seed=1)
     case = ("half", (2, 1, 1), (1, 1, 2))

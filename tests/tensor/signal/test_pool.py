@@ -120,6 +120,7 @@ def test_errors():
         "ws has 2": (x, (2, 2, 2)),
         "ws has 2 numbers": (x,),
         "stride has": (x, (2, 2), True, (1,)),
+        "are positive": (x, (2, 2), True, (0, 1)),
         "needs ignore_border": (x, (2, 2), False, None, (1, 1)),
         "less than the length": (x, (2, 2), True, None, (2, 0)),
         "not negative": (x, (2, 2), True, None, (-1, 0)),

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import reduce
 from math import prod
 from typing import Any
 
@@ -20,7 +21,7 @@ from phintys.backends.llvm.ir.instructions import emit
 from phintys.backends.llvm.ir.types import KernelWriter, Type, select
 from phintys.backends.llvm.kernel import polling
 from phintys.backends.llvm.kernel.reductions import Reduction
-from phintys.backends.llvm.vecmath import SUPPORTED
+from phintys.backends.llvm.vecmath import BOUNDED, SUPPORTED
 from phintys.dims import ONE, Dim
 from phintys.lowering.program import Inst, Kernel, Operand, Slot
 from phintys.scalar.native import SCIPY_CALLS
@@ -95,8 +96,9 @@ class Place:
 
 
 def is_vector_function(inst: Inst) -> bool:
-    """Whether an instruction calls a function of ``vecmath``, by name or as ``call``."""
-    return (inst.param if inst.op == "call" else inst.op) in SUPPORTED
+    """Whether an instruction calls a function of ``vecmath``, and no other, by name or ``call``."""
+    name = inst.param if inst.op == "call" else inst.op
+    return name in SUPPORTED and name not in BOUNDED
 
 
 class Lanes:
@@ -271,9 +273,42 @@ class Lanes:
 
     def _call(self, place: Place, position: int, inst: Inst) -> str:
         """A call of a function of ``vecmath``, or in each lane one of SciPy or libm."""
+        if inst.param in BOUNDED:
+            return self._bounded_call(place, inst)
         if is_vector_function(inst):
-            args = tuple(place.values[a] for a in inst.args)
-            return self.w.special(inst.param, Type(inst.dtype, place.width), args)
+            return self._vector_call(place, inst)
+        return self._library_call(place, inst)
+
+    def _vector_call(self, place: Place, inst: Inst) -> str:
+        args = tuple(place.values[a] for a in inst.args)
+        return self.w.special(inst.param, Type(inst.dtype, place.width), args)
+
+    def _bounded_call(self, place: Place, inst: Inst) -> str:
+        """A vector function; where an argument is out of its bounds, the library's function."""
+        w, t = self.w, Type(inst.dtype, place.width)
+        found = self._vector_call(place, inst)
+        flags, ends = t.of("bool"), (("ole", 0), ("ogt", BOUNDED[inst.param]))
+        others = [
+            w(f"fcmp {predicate} {t.text} {place.values[a]}, {t.literal(end)}")
+            for a in inst.args
+            for predicate, end in ends
+        ]
+        mask = reduce(lambda x, y: w(f"or {flags.text} {x}, {y}"), others)
+        some = mask
+        if place.width > 1:
+            name = f"llvm.vector.reduce.or.{flags.suffix}"
+            some = w.extern(name, "i1", [(flags.text, mask)])
+        rare, done, before = w.name("rare"), w.name("done"), w.block
+        w.branch(some, rare, done)
+        w.label(rare)
+        patched = select(w, t, mask, self._library_call(place, inst), found)
+        after = w.block
+        w.line(f"br label %{done}")
+        w.label(done)
+        return w(f"phi {t.text} [{found}, %{before}], [{patched}, %{after}]")
+
+    def _library_call(self, place: Place, inst: Inst) -> str:
+        """A call of a function of SciPy or libm in each lane."""
         scipy = inst.param in SCIPY_CALLS
         symbol = f"phintys.{'special' if scipy else 'libm'}.{inst.param}"
         extra = [("i32", "0")] if scipy else []  # "skip dispatch" of Cython's functions

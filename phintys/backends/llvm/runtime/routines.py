@@ -63,7 +63,7 @@ class _Emitter:
         self.real = Type(PART.get(dtype, dtype))
         self.pack = Type(self.real.dtype, w.target.register_bits // self.real.bits)
         self.types = {"int": Type("int64"), "bool": Type("bool"), "real": self.real}
-        self.types["pack"] = self.pack
+        self.types |= {"pack": self.pack, "mask": self.pack.of("bool")}
         self.values = {name: f"%{name}" for name, _ in function.parameters}
         self.kinds = dict(function.parameters) | dict(variables(function.body))
 
@@ -204,6 +204,8 @@ class _Emitter:
                 return self.load(e, args[0])
             case "call":
                 return self.call(e, args)
+            case "spread" | "rounded" | "int":
+                return self.conversion(e, args)
             case "select":
                 return select(w, self.types[e.type], *args)
             case "idiv" | "imod":
@@ -219,6 +221,17 @@ class _Emitter:
         narrow = self.kinds[e.value] == "positions"
         return self.w(f"sext i32 {found} to i64") if narrow else found
 
+    def conversion(self, e: Expr, args: Sequence[str]) -> str:
+        """Emit a pack of equal numbers, a rounded product or the integer of a number."""
+        t, w = self.pack.text, self.w
+        if e.op == "rounded":
+            return w(f"fmul {self.types[e.type].text} {', '.join(args)}")
+        if e.op == "int":
+            return w(f"fptosi {self.real.text} {args[0]} to i64")
+        first = w(f"insertelement {t} poison, {self.real.text} {args[0]}, i64 0")
+        order = f"<{self.pack.width} x i32> zeroinitializer"
+        return w(f"shufflevector {t} {first}, {t} poison, {order}")
+
     def call(self, e: Expr, args: Sequence[str]) -> str:
         w, f = self.w, e.value
         if isinstance(f, Function):
@@ -226,7 +239,8 @@ class _Emitter:
             return w(f"call {self.kind(f.result)} @{self.name(f)}({passed})")
         if f.returns_status:
             return self.call_by_value(f, args)
-        pointers = [self.cell(kind, x) for kind, x in zip(f.arguments, args)]
+        given = zip(f.arguments, args, f.passed(self.dtype))
+        pointers = [self.cell(kind, x) for kind, x, passed in given if passed]
         status = w.stack("i32")
         if f.has_status:
             w.line(f"store i32 0, ptr {status}")

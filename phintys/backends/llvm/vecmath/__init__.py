@@ -28,7 +28,7 @@ float32
 
 Slow paths
     sin, cos and tan call libm for those lanes that are above 5e4 in magnitude (float32: 1e6), in
-    a separate cold function; gammaln, psi and trigamma have one for negative arguments.  No other
+    a separate cold function; those of `gamma` but betaln have one for negative arguments.  No other
     function makes calls.
 
 Calls
@@ -45,8 +45,9 @@ Accuracy (greatest error met, in ulps: 90,000 points in float64, 10 million in f
     1.8 erfc.  float32: below 0.8 sin cos tan log2 log10 pow cbrt hypot erfc; 1.9 softplus cosh;
     below 1.7 the others.  Without a fused multiply-add errors grow by 0.3 at most, by 0.8 erfc's.
     Functions of `gamma`, `normal`, `bessel` (``benchmarks/accuracy.py``): below 2 psi trigamma
-    erfcx ndtr log_ndtr; 2.9 ndtri erfinv; 3.5 gammaln (between its zeros) erfcinv i0e i1e; below 0
-    the functions with poles 6, in ulps of 1 if the result is smaller.  float32: 0.51.
+    erfcx ndtr log_ndtr; 2.9 ndtri erfinv; 3.5 gammaln (between its zeros) erfcinv i0e i1e; 3.9
+    gamma (2.8 above 0).  In ulps of 1 if the result is smaller: 6 gammaln psi trigamma below 0, 7
+    betaln.  float32: 0.51.
 """
 
 from __future__ import annotations
@@ -119,7 +120,7 @@ def _function(name: str, dtype: str, width: int) -> tuple[str, frozenset[str]]:
 
 def _with_reflection(name: str, body: Body) -> tuple[str, frozenset[str]]:
     """The text of a function of `gamma`, computed in float64, with its slow path."""
-    wide, kind, x = _in_float64(body)
+    wide, kind, (x,) = _in_float64(body, "%a")
     full = symbol(name, body.format.dtype, body.width)
     y = gamma.FUNCTIONS[name](wide, x, kind)
     rare = wide.any(wide.compare("olt", x, gamma.LIMITS[name]))
@@ -131,20 +132,20 @@ def _with_reflection(name: str, body: Body) -> tuple[str, frozenset[str]]:
     return text, frozenset(body.declares)
 
 
-def _in_float64(b: Body) -> tuple[Body, str, str]:
-    """A float64 body, the kind of its coefficients, and the argument ``%a``."""
+def _in_float64(b: Body, *args: str) -> tuple[Body, str, list[str]]:
+    """A float64 body, the kind of its coefficients, and the arguments in float64."""
     if b.format.bits == 64:
-        return b, "float64", "%a"
+        return b, "float64", list(args)
     wide = b.widened()
-    return wide, "narrow", b.extend_to(wide, "%a")
+    return wide, "narrow", [b.extend_to(wide, x) for x in args]
 
 
-def _special(core: Callable[[Body, str, str], str]) -> Callable[..., str]:
+def _special(core: Callable[..., str]) -> Callable[..., str]:
     """The emitter of a function that is computed in float64."""
 
-    def emit(b: Body, _x: str) -> str:
-        wide, kind, x = _in_float64(b)
-        y = core(wide, x, kind)
+    def emit(b: Body, *args: str) -> str:
+        wide, kind, values = _in_float64(b, *args)
+        y = core(wide, *values, kind)
         return y if wide is b else b.truncate_from(wide, y)
 
     return emit
@@ -185,12 +186,17 @@ _BODIES: dict[str, Callable[..., str]] = {
     "cbrt": root.cbrt,
     "hypot": root.hypot,
     **trig.FUNCTIONS,
+    "betaln": _special(gamma.betaln),
     **{name: _special(core) for name, core in (normal.FUNCTIONS | bessel.FUNCTIONS).items()},
 }
 
 #: functions that the instruction ``call`` names, and trigamma, which is zeta(2, x)
-CALLED = frozenset(gamma.FUNCTIONS.keys() | normal.FUNCTIONS.keys() | bessel.FUNCTIONS.keys())
+CALLED = frozenset(
+    {"betaln"} | gamma.FUNCTIONS.keys() | normal.FUNCTIONS.keys() | bessel.FUNCTIONS.keys()
+)
 SUPPORTED = frozenset(_BODIES) | CALLED
+#: Functions for arguments above 0 and up to a bound, or NaN; for others kernels call SciPy's.
+BOUNDED = {"betaln": 2.0**100}
 
 #: functions of two arguments
-BINARY = frozenset(("pow", "atan2", "hypot"))
+BINARY = frozenset(("pow", "atan2", "hypot", "betaln"))

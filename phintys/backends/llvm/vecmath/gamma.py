@@ -1,4 +1,4 @@
-"""gammaln, psi and trigamma of `vecmath`.
+"""gamma, gammaln, psi, trigamma and betaln of `vecmath`.
 
 Formulas: NIST Digital Library of Mathematical Functions (DLMF) 5.5 (recurrences and reflections),
 5.11 (Stirling's series) and 5.15.  Arguments below 8 are moved by recurrences into an interval on
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from phintys.backends.llvm.vecmath import exp_log
 from phintys.backends.llvm.vecmath.body import Body
 from phintys.backends.llvm.vecmath.coefficients import PARTS as COMMON_PARTS
 from phintys.backends.llvm.vecmath.exp_log import (
@@ -20,12 +21,14 @@ from phintys.backends.llvm.vecmath.exp_log import (
     log_series,
     split_exponent,
 )
+from phintys.backends.llvm.vecmath.pow import exp2_of_parts, log2_in_parts
 from phintys.backends.llvm.vecmath.special_coefficients import COEFFICIENTS, PARTS
 
 FAR = 8.0
 #: the arguments below which a function takes its slow path
-LIMITS = {"gammaln": -0.625, "psi": 0.0, "trigamma": 0.0}
+LIMITS = {"gamma": -0.625, "gammaln": -0.625, "psi": 0.0, "trigamma": 0.0}
 PI = 3.141592653589793
+HALF_LOG_2PI = 0.9189385332046727
 
 
 # ------------------------------------------------------------------------------- gammaln
@@ -72,10 +75,17 @@ def _shifted_log(b: Body, v: str, far: str, extra: str) -> str:
     return b.add(main, b.sub(f, b.sub(half_square, small)))
 
 
+def _nearest(b: Body, a: str) -> tuple[str, str]:
+    """The integer nearest to a >= 0 and the rest; at most 2**52, where the rest is 0."""
+    bounded = b.at_most(a, b.format.integers_from)
+    n = b.sub(b.add(bounded, b.format.integers_from), b.format.integers_from)
+    return n, b.sub(bounded, n)
+
+
 def _gammaln_below(b: Body, x: str, y: str, kind: str) -> str:
     """log(pi / (a |sin(pi a)|)) - y for a = -x (DLMF 5.5.3); inf at the poles."""
     a = b.neg(x)
-    r = b.sub(a, b.intrinsic("rint", a))
+    _, r = _nearest(b, a)
     sine = b.polynomial(b.mul(r, r), COEFFICIENTS["sinpi", kind])
     size = b.mul(a, b.mul(b.abs(r), sine))
     k, f = split_exponent(b, size, subnormals=False)
@@ -121,7 +131,7 @@ def _summed(b: Body, u: str, low: str) -> tuple[str, str, str]:
 def _psi_below(b: Body, x: str, y: str, kind: str) -> str:
     """y + 1 / a + pi cot(pi a) for a = -x (DLMF 5.5.4); NaN at the poles."""
     a = b.neg(x)
-    r = b.sub(a, b.intrinsic("rint", a))
+    _, r = _nearest(b, a)
     cotangent = b.polynomial(b.mul(r, r), COEFFICIENTS["cotpi", kind])
     inverse = b.div(1.0, a)
     found = b.add(b.fma(r, cotangent, b.div(1.0, r)), b.add(y, inverse))
@@ -152,7 +162,7 @@ def trigamma(b: Body, x: str, kind: str) -> str:
 def _trigamma_below(b: Body, x: str, y: str, kind: str) -> str:
     """(pi / sin(pi a))**2 + 1 / a**2 - y for a = -x (DLMF 5.15.6); inf at the poles."""
     a = b.neg(x)
-    r = b.sub(a, b.intrinsic("rint", a))
+    _, r = _nearest(b, a)
     sine = b.mul(r, b.polynomial(b.mul(r, r), COEFFICIENTS["sinpi", kind]))
     ratio, inverse = b.div(PI, sine), b.div(1.0, a)
     found = b.fma(ratio, ratio, b.fma(inverse, inverse, b.neg(y)))
@@ -160,14 +170,100 @@ def _trigamma_below(b: Body, x: str, y: str, kind: str) -> str:
     return b.select(b.compare("oeq", a, INF), INF, found)
 
 
+# --------------------------------------------------------------------------------- gamma
+
+
+def gamma(b: Body, x: str, kind: str) -> str:
+    """gamma(|x|) for x >= 8 and x < -0.625, gamma(x) between."""
+    u = b.select(b.compare("olt", x, LIMITS["gamma"]), b.neg(x), x)
+    t, product = _stepped(b, u)
+    value = b.polynomial(t, COEFFICIENTS["gamma", kind])
+    low, infinite = b.compare("ole", u, 1.375), b.compare("oeq", u, 0.0)
+    near = b.select(low, b.div(value, product), b.mul(value, product))
+    far = b.compare("oge", u, FAR)
+    large = _gamma_far(b, b.at_most(b.select(far, u, FAR), 180.0), kind)
+    found = b.select(infinite, b.copysign(INF, u), b.select(far, large, near))
+    return b.select(b.compare("olt", u, INF), found, u)
+
+
+def _gamma_far(b: Body, u: str, kind: str) -> str:
+    """2**((u - 1/2)(log2(u) - log2(e)) + ...) by Stirling's formula, the exponent in two parts."""
+    head, tail = log2_in_parts(b, u)
+    high, low = COMMON_PARTS["log2_e", "float64"]
+    difference = b.sub(head, high)
+    factor = b.head(difference, 32)
+    rest = b.add(b.sub(difference, factor), b.sub(tail, low))
+    y = b.sub(u, 0.5)
+    y_head = b.head(y, 32)
+    small = b.mul(b.add(_stirling_rest(b, u, kind), PARTS["stirling"][0]), exp_log.LOG2_E)
+    small = b.fma(b.sub(y, y_head), factor, b.fma(y, rest, small))
+    return exp2_of_parts(b, b.mul(y_head, factor), small)
+
+
+def _gamma_below(b: Body, x: str, y: str, kind: str) -> str:
+    """-pi / (a sin(pi a) y) for a = -x (DLMF 5.5.3); NaN at the poles."""
+    a = b.neg(x)
+    n, r = _nearest(b, a)
+    odd = b.compare("one", _nearest(b, b.mul(n, 0.5))[1], 0.0)
+    sine = b.mul(r, b.polynomial(b.mul(r, r), COEFFICIENTS["sinpi", kind]))
+    found = b.div(b.select(odd, PI, -PI), b.mul(b.mul(a, sine), y))
+    return b.select(b.compare("oeq", r, 0.0), NAN, found)
+
+
+# -------------------------------------------------------------------------------- betaln
+
+
+def betaln(b: Body, x: str, y: str, kind: str) -> str:
+    """The logarithm of the beta function of positive numbers p <= q.
+
+    With h = p/q and the rest D of Stirling's series (DLMF 5.11.3) it is, for q >= 8,
+    ``gammaln(p) + D(q) - D(p + q) - (p + q - 1/2) log1p(h) - p (log(q) - 1)``.  For p >= 8,
+    Stirling's formula for gammaln(p) is inserted, so that large terms do not cancel; a q < 8 is
+    raised by 8 steps of the recurrence.
+    """
+    swapped = b.compare("ogt", x, y)
+    p, q = b.select(swapped, y, x), b.select(swapped, x, y)
+    both, near = b.compare("oge", p, FAR), b.compare("olt", q, FAR)
+    raised = b.select(near, b.add(q, FAR), q)
+    ratio, total = b.div(p, raised), b.add(p, raised)
+    first = exp_log.log(b, b.select(both, ratio, raised))
+    other = exp_log.log(b, b.select(both, p, b.select(near, _steps_between(b, p, q), 1.0)))
+    small = b.sub(_stirling_rest(b, raised, kind), _stirling_rest(b, total, kind))
+    start = b.add(_stirling_rest(b, b.select(both, p, raised), kind), HALF_LOG_2PI)
+    large = b.fma(p, first, b.fma(other, -0.5, b.add(start, small)))
+    lower = b.fma(b.neg(p), b.sub(first, 1.0), b.add(b.add(other, gammaln(b, p, kind)), small))
+    found = b.select(both, large, lower)
+    found = b.fma(b.sub(0.5, total), exp_log.log1p(b, ratio), found)
+    far = b.select(b.compare("olt", p, INF), -INF, NAN)
+    return b.select(b.compare("oeq", q, INF), far, found)
+
+
+def _steps_between(b: Body, p: str, q: str) -> str:
+    """(p + q)(p + q + 1) ... (p + q + 7) / (q (q + 1) ... (q + 7))."""
+    sums, above, below = b.add(p, q), b.add(p, q), q
+    for step in range(1, 8):
+        above = b.mul(above, b.add(sums, float(step)))
+        below = b.mul(below, b.add(q, float(step)))
+    return b.div(above, below)
+
+
+def _stirling_rest(b: Body, x: str, kind: str) -> str:
+    """What gammaln(x) is above the first terms of its asymptotic series, for x >= 8."""
+    inverse = b.div(1.0, x)
+    series = b.polynomial(b.mul(inverse, inverse), COEFFICIENTS["gammaln_far", kind])
+    return b.mul(inverse, series)
+
+
 #: name -> function of (body, argument, kind of coefficients), in float64
 FUNCTIONS: dict[str, Callable[[Body, str, str], str]] = {
+    "gamma": gamma,
     "gammaln": gammaln,
     "psi": psi,
     "trigamma": trigamma,
 }
 #: name -> function of (body, argument, result for its magnitude, kind) for negative arguments
 _BELOW: dict[str, Callable[[Body, str, str, str], str]] = {
+    "gamma": _gamma_below,
     "gammaln": _gammaln_below,
     "psi": _psi_below,
     "trigamma": _trigamma_below,

@@ -40,17 +40,17 @@ def _narrow_power(b: Body, x: str, y: str) -> str:
 
 def _power(b: Body, x: str, y: str) -> str:
     """x**y for finite x > 0."""
-    head, tail = _log2_in_parts(b, x)
+    head, tail = log2_in_parts(b, x)
     y_head = b.head(y, _DROPPED)
     low = b.fma(b.sub(y, y_head), head, b.mul(y, tail))
     high = b.mul(y_head, head)
     total = b.add(low, high)
     clamped = b.at_least(b.at_most(total, 1100.0), -1100.0)
     inside = b.compare("oeq", total, clamped)
-    return _exp2_of_parts(b, b.select(inside, high, clamped), b.select(inside, low, 0.0))
+    return exp2_of_parts(b, b.select(inside, high, clamped), b.select(inside, low, 0.0))
 
 
-def _log2_in_parts(b: Body, x: str) -> tuple[str, str]:
+def log2_in_parts(b: Body, x: str) -> tuple[str, str]:
     """(head, tail) of log2(x) to about 66 bits; the head has few bits.
 
     With s = f/(2 + f): log(1 + f) = 2/3 (3s + s**3 + s**5 (3/5 + ...)); s and the sum are split.
@@ -85,7 +85,7 @@ def _quotient_in_parts(b: Body, f: str) -> tuple[str, str, str]:
     return s, s_head, b.mul(remainder, inverse)
 
 
-def _exp2_of_parts(b: Body, high: str, low: str) -> str:
+def exp2_of_parts(b: Body, high: str, low: str) -> str:
     """2**(high + low), |high + low| <= 1100."""
     magic = 1.5 * b.format.integers_from + 2 * b.format.bias
     t = b.add(b.add(high, low), magic)

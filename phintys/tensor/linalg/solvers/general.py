@@ -29,8 +29,7 @@ from phintys.tensor.linalg.elimination import (
     factored,
     fill_with_nan,
     lower_columns,
-    lower_elimination,
-    lower_substitution,
+    lower_solution,
     substituted,
 )
 from phintys.tensor.linalg.matrix_op import adjoint, diagonal_part, nan_like, triangle
@@ -180,8 +179,7 @@ class Solve(SolveBase):
             case "diagonal":
                 return [_lower_division(builder, _diagonal(builder, a, 0), b, dtype, self.b_ndim)]
             case _:
-                factors, pivots = lower_elimination(builder, a, dtype)
-                return [lower_substitution(builder, factors, pivots, b, dtype, self.b_ndim)]
+                return [lower_solution(builder, a, b, dtype, self.b_ndim, raises=False)]
 
     def _lower_symmetric(self, builder: Builder[V], a: V, b: V, dtype: str) -> V:
         n = builder.length(a, -1)

@@ -1,0 +1,189 @@
+"""Routines compiled by Numba, and the functions of ops whose ``lower_batched`` calls routines.
+
+`by_routine` runs the method on an `ItemSource`, which has those methods of the builder of Programs
+that such ops need.  It writes the source of a function that computes one item; `Blockwise` loops.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from phintys.backends.numba.dispatch import compiled, define, jit, tuple_of
+from phintys.backends.numba.elemwise import numpy_name
+from phintys.backends.source import compile_function_src
+from phintys.dims import Dim, DimLike, as_dim
+from phintys.graph.shapes import Answer, Shape, answer
+from phintys.graph.variable import Apply
+from phintys.routines import Routine
+from phintys.routines.language import PART
+from phintys.routines.libraries import LibraryFunction
+
+_CELLS = {"char": "np.int8", "int": "np.int32", "status": "np.int32"}
+
+
+def library_function(row: LibraryFunction, dtype: str) -> Any:
+    """A library function as a Numba function of numbers and arrays."""
+    real = f"np.{PART.get(dtype, dtype)}"
+    function = row.prototype(dtype)(row.address(dtype))
+    names = [f"x{k}" for k in range(len(row.arguments))]
+    body, passed = ["status = np.zeros(1, np.int32)"], []
+    for kind, x, is_passed in zip(row.arguments, names, row.passed(dtype)):
+        if not is_passed:
+            continue
+        if kind not in ("array", "ints"):
+            body.append(f"{x}_cell = np.zeros(2, {_CELLS.get(kind, real)})")
+            body.append(f"{x}_cell[0] = {x}")
+            x += "_cell"
+        passed.append(f"{x}.ctypes")
+    passed += ["status.ctypes"] if row.has_status else []
+    body += [f"f({', '.join(passed)})", "return np.int64(status[0])"]
+    source = define(row.name, names, body)
+    return jit(compile_function_src(source, row.name, {"np": np, "f": function}))
+
+
+@cache
+def routine_function(routine: Routine, dtype: str) -> Any:
+    """A routine as a Numba function."""
+    return routine.python(dtype, library_function, jit)
+
+
+# ------------------------------------------------------------------------------- lengths
+
+
+def length_source(dim: DimLike) -> str:
+    """The source of a length that is computed from those of the arguments ``x0``, ``x1``, ..."""
+    return as_dim(dim).render(lambda key: f"x{key[1]}.shape[{key[2]}]")
+
+
+def shape_source(shape: Sequence[DimLike]) -> str:
+    """The source of a shape."""
+    return tuple_of([length_source(d) for d in shape]) if shape else "()"
+
+
+def requirement_lines(found: Answer) -> Iterator[str]:
+    """The lines that raise an exception if the lengths of the arguments do not fit."""
+    for r in found.requirements:
+        left, right = length_source(r.left), length_source(r.right)
+        yield f"if not {left} {r.relation} {right}: raise ValueError({r.message!r})"
+
+
+def depends_on_lengths_only(found: Answer) -> bool:
+    """Whether the lengths of the arguments determine all that a shape rule says."""
+    dims = [d for shape in found.shapes for d in shape]
+    dims += [d for r in found.requirements for d in (r.left, r.right)]
+    return all(s.args[0][0] == "len" for d in dims for s in d.symbols())
+
+
+# --------------------------------------------------------------------------------- items
+
+
+class _Item(NamedTuple):
+    """An array in the source."""
+
+    name: str
+    dtype: str
+    shape: Shape
+
+
+class ItemSource:
+    """What an op's ``lower_batched`` sees of a builder: it writes lines of source for one item."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.names: dict[str, Any] = {}
+
+    def _new(self, source: str, dtype: str, shape: Sequence[DimLike]) -> _Item:
+        name = f"y{len(self.lines)}"
+        self.lines.append(f"{name} = {source}")
+        return _Item(name, dtype, tuple(map(as_dim, shape)))
+
+    # ----- lengths
+    def shape(self, value: _Item) -> Shape:
+        return value.shape
+
+    def length(self, value: _Item, axis: int) -> Dim:
+        return value.shape[axis]
+
+    def broadcast_shape(self, shapes: Sequence[Shape]) -> Shape:
+        """The axes of a batch: there are none."""
+        assert not any(shapes)
+        return ()
+
+    # ----- arrays
+    def cast(self, value: _Item, dtype: str) -> _Item:
+        if value.dtype == dtype:
+            return value
+        return self._new(f"{value.name}.astype(np.{numpy_name(dtype)})", dtype, value.shape)
+
+    def broadcast_to(self, value: _Item, shape: Sequence[DimLike]) -> _Item:
+        """The item: only axes of batches are broadcast."""
+        return value
+
+    def permute(self, value: _Item, order: Sequence[int]) -> _Item:
+        shape = [value.shape[k] for k in order]
+        return self._new(
+            f"{value.name}.transpose({tuple_of([str(k) for k in order])})", value.dtype, shape
+        )
+
+    def rows_or_columns(self, value: _Item) -> tuple[_Item, bool]:
+        return value, False
+
+    def external(
+        self,
+        routine: Routine,
+        dtype: str,
+        integers: Sequence[DimLike],
+        reads: Sequence[_Item] = (),
+        updates: Sequence[_Item] = (),
+        writes: Sequence[tuple[str, Sequence[DimLike]]] = (),
+        batch: Sequence[DimLike] = (),
+        work: DimLike = 1,
+        scratch: Sequence[tuple[str, DimLike]] = (),
+    ) -> list[_Item]:
+        """The arrays that a routine updates and writes; it is called, and its status tested."""
+        given = [self._new(f"np.ascontiguousarray({v.name})", v.dtype, v.shape) for v in reads]
+        made = [self._empty(v.dtype, v.shape) for v in updates]
+        self.lines += [f"{y.name}[...] = {v.name}" for y, v in zip(made, updates)]
+        made += [self._empty(kind, shape) for kind, shape in writes]
+        spaces = [self._empty(kind, [n]) for kind, n in scratch]
+        arguments = ["1"] if routine.grouped else []
+        arguments += [length_source(n) for n in integers]
+        arguments += [flat(y.name, y.dtype) for y in (*given, *made, *spaces)]
+        error, message = routine.failure
+        f, e = f"f{len(self.lines)}", f"e{len(self.lines)}"
+        self.names |= {f: routine_function(routine, dtype), e: error}
+        self.lines.append(f"if {f}({', '.join(arguments)}) != 0: raise {e}({message!r})")
+        return made
+
+    def _empty(self, dtype: str, shape: Sequence[DimLike]) -> _Item:
+        return self._new(f"np.empty({shape_source(shape)}, np.{numpy_name(dtype)})", dtype, shape)
+
+
+def flat(x: str, dtype: str) -> str:
+    """The source of an array as a routine takes it."""
+    return f"{x}.reshape(-1)" + (f".view(np.{PART[dtype]})" if dtype in PART else "")
+
+
+def by_routine(op: Any, node: Any = None, **kwargs: Any) -> Callable[..., Any]:
+    """The Numba function of an op whose ``lower_batched`` calls routines, for one item."""
+    source = ItemSource()
+    found = answer(op, _of_any_length(node))
+    names = [f"x{k}" for k in range(len(node.inputs))]
+    items = [
+        _Item(name, v.type.dtype, tuple(shape))
+        for name, v, shape in zip(names, node.inputs, found.inputs)
+    ]
+    results = op.lower_batched(node, source, *items)
+    values = [f"np.ascontiguousarray({y.name})" for y in results]
+    returned = values[0] if len(values) == 1 else tuple_of(values)
+    body = [*requirement_lines(found), *source.lines, f"return {returned}"]
+    return compiled(define("by_routine", names, body), **source.names)
+
+
+def _of_any_length(node: Apply) -> list[Any]:
+    """Variables like the inputs of a node, whose lengths are not known."""
+    return [v.type.clone(shape=(None,) * v.type.ndim)() for v in node.inputs]

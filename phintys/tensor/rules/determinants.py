@@ -1,0 +1,190 @@
+"""Rules for determinants, their signs and their logarithms."""
+
+from __future__ import annotations
+
+from math import nan
+
+from phintys.assumptions import LOWER_TRIANGULAR, SQUARE, UPPER_TRIANGULAR
+from phintys.graph.variable import Apply, Variable
+from phintys.rewriting.rule import Context, Replacement, rule
+from phintys.scalar.op import TABLE
+from phintys.tensor.blockwise import Blockwise
+from phintys.tensor.elemwise import cast, functions
+from phintys.tensor.inference.parts import are_transposes, rank, transposed
+from phintys.tensor.inference.products import factors
+from phintys.tensor.linalg.constructors import BlockDiagonal
+from phintys.tensor.linalg.matrix_op import inexact
+from phintys.tensor.linalg.products import KroneckerProduct
+from phintys.tensor.linalg.summary import Det, SLogDet, det, slogdet
+from phintys.tensor.reduce import prod
+from phintys.tensor.reduce import sum as sum_over
+from phintys.tensor.rules.inverses import inverted
+from phintys.tensor.rules.match import argument, at, is_float
+from phintys.tensor.rules.matrices import (
+    core_op,
+    fitted,
+    holds,
+    is_real,
+    main_diagonal,
+    matrix_rule,
+)
+from phintys.tensor.shape import length
+from phintys.tensor.variable import TensorVariable
+
+#: the sign of a determinant and the logarithm of its absolute value
+Logarithm = tuple[TensorVariable, TensorVariable]
+
+
+def _triangle(ctx: Context, x: Variable) -> TensorVariable | None:
+    """The diagonal of a triangular matrix; None if it is not known to be one."""
+    known = holds(ctx, x, LOWER_TRIANGULAR) or holds(ctx, x, UPPER_TRIANGULAR)
+    return main_diagonal(x, inexact(x.type.dtype)) if known else None
+
+
+def _square_factors(ctx: Context, x: Variable) -> tuple[Variable, Variable] | None:
+    """The factors of a product of square matrices whose determinants are cheaper than its own."""
+    found = factors(x)
+    if found is None or not all(holds(ctx, y, SQUARE) for y in found):
+        return None
+    cheap = are_transposes(*found) or any(_triangle(ctx, y) is not None for y in found)
+    return found if cheap else None
+
+
+def _parts(ctx: Context, x: Variable, cls: type) -> list[Variable] | None:
+    """The square matrices of which an op of a class makes ``x``, else None."""
+    if x.owner is None or not isinstance(core_op(x), cls):
+        return None
+    return list(x.owner.inputs) if all(holds(ctx, y, SQUARE) for y in x.owner.inputs) else None
+
+
+@matrix_rule(
+    "det(A B) -> det(A) det(B), and others",
+    Det,
+    law="normwise",
+    tags=(
+        "det_of_triangular",
+        "det_of_inv",
+        "det_of_kronecker",
+        "det_of_blockdiag",
+        "det_of_factorized_matrix",
+    ),
+    tested_on=(
+        "linalg.det(tril(Q))",
+        "linalg.det(diag(v))",
+        "linalg.det(triu(K[:, :3, :3]))",
+        "linalg.det(Q.T)",
+        "linalg.det(linalg.inv(Q))",
+        "linalg.det(linalg.kron(N[:, :2], assume(Q, square=True)))",
+        "linalg.det(linalg.block_diag(N[:, :2], assume(Q, square=True)))",
+        "linalg.det(dot(N[:, :2].T, N[:, :2]))",
+        "linalg.det(dot(tril(N[:, :2]), N[:, :2]))",
+    ),
+)
+def determinant(ctx: Context, node: Apply, op: Det) -> Replacement:
+    """Triangles, transposes, inverses, Kronecker products, blocks, and products with triangles."""
+    (x,) = node.inputs
+    found = _determinant(ctx, x)
+    return None if found is None else fitted(node, found)
+
+
+def _determinant(ctx: Context, x: Variable) -> TensorVariable | None:
+    d = _triangle(ctx, x)
+    if d is not None:
+        return prod(d, axis=-1)
+    if (y := transposed(x)) is not None:
+        return det(y)
+    if (y := inverted(x)) is not None:
+        return functions.true_div(1, det(y))
+    if (pair := _square_factors(ctx, x)) is not None:
+        return det(pair[0]) * det(pair[1])
+    if (pair := _parts(ctx, x, KroneckerProduct)) is not None:
+        a, b = map(det, pair)
+        m, n = (cast(length(y, rank(y) - 1), a.type.dtype) for y in pair)
+        return a**n * b**m
+    if (blocks := _parts(ctx, x, BlockDiagonal)) is not None:
+        return functions.mul(*map(det, blocks))
+    return None
+
+
+@matrix_rule(
+    "slogdet(A B) -> the product of signs, the sum of logarithms, and others",
+    SLogDet,
+    law="normwise",
+    tags=("slogdet_of_structured",),
+    tested_on=(
+        "linalg.slogdet(tril(Q))[1]",
+        "linalg.slogdet(diag(v))[0]",
+        "linalg.slogdet(triu(K[:, :3, :3]))[1]",
+        "linalg.slogdet(Q.T)[1]",
+        "linalg.slogdet(linalg.inv(Q))[1]",
+        "linalg.slogdet(linalg.kron(N[:, :2], assume(Q, square=True)))[1]",
+        "linalg.slogdet(linalg.block_diag(N[:, :2], assume(Q, square=True)))[1]",
+        "linalg.slogdet(dot(N[:, :2].T, N[:, :2]))[1]",
+        "linalg.slogdet(dot(tril(N[:, :2]), N[:, :2]))[0]",
+    ),
+)
+def logarithm_of_determinant(ctx: Context, node: Apply, op: SLogDet) -> Replacement:
+    """As for the determinant itself, in real numbers."""
+    (x,) = node.inputs
+    found = _logarithm(ctx, x) if is_real(x) else None
+    if found is None:
+        return None
+    fitting = [fitted(node, v, k) for k, v in enumerate(found)]
+    return None if None in fitting else fitting
+
+
+def _logarithm(ctx: Context, x: Variable) -> Logarithm | None:
+    d = _triangle(ctx, x)
+    if d is not None:
+        return prod(functions.sign(d), axis=-1), sum_over(functions.log(abs(d)), axis=-1)
+    if (y := transposed(x)) is not None:
+        return slogdet(y)
+    if (y := inverted(x)) is not None:
+        sign, size = slogdet(y)
+        return sign, -size
+    if (pair := _square_factors(ctx, x)) is not None:
+        return _multiplied(*map(slogdet, pair))
+    if (pair := _parts(ctx, x, KroneckerProduct)) is not None:
+        return _multiplied(*(_power(pair[k], pair[1 - k]) for k in (0, 1)))
+    if (blocks := _parts(ctx, x, BlockDiagonal)) is not None:
+        return _multiplied(*map(slogdet, blocks))
+    return None
+
+
+def _power(x: Variable, other: Variable) -> Logarithm:
+    """That of the determinant of ``x``, to the power of the number of rows of ``other``."""
+    sign, size = slogdet(x)
+    n = cast(length(other, rank(other) - 1), size.type.dtype)
+    return sign**n, n * size
+
+
+def _multiplied(*found: Logarithm) -> Logarithm:
+    """That of the product of some numbers."""
+    signs, sizes = zip(*found, strict=True)
+    return functions.mul(*signs), functions.add(*sizes)
+
+
+@rule(
+    "log(abs(det(x))) -> slogdet(x)[1]",
+    ops=[TABLE["log"], TABLE["sign"]],
+    where=at(0, Blockwise, Det, "abs"),
+    phase="stabilize",
+    law="normwise",
+    tags=("slogdet_specialization",),
+    tested_on=(
+        "log(linalg.det(Q))",
+        "log(abs(linalg.det(Q)))",
+        "sign(linalg.det(K[:, :3, :3]))",
+    ),
+)
+def logarithm_and_sign(ctx: Context, node: Apply) -> Replacement:
+    """The determinant of a large matrix overflows, its logarithm does not."""
+    (v,) = node.inputs
+    inner = argument(v, "abs")
+    found = v if inner is None else inner
+    if not isinstance(core_op(found), Det) or found.owner is None or not is_float(found):
+        return None
+    sign, size = slogdet(found.owner.inputs[0])
+    if node.op.scalar_op is TABLE["sign"]:
+        return fitted(node, sign) if inner is None else None
+    return fitted(node, size if inner is not None else functions.switch(sign >= 0, size, nan))
