@@ -40,7 +40,7 @@ from phintys.rewriting import rewrite_graph
 from phintys.rewriting.database import optdb
 from phintys.show import dprint, explain, pp
 
-# Rules, and the phases made of them, are imported on the first rewrite: `import phintys` stays fast.
+# Rules, and the phases made of them, are imported on the first rewrite: the import stays fast.
 optdb.fill_later(lambda: import_module("phintys.saturation"))
 fill_later(lambda: import_module("phintys.tensor.inference"))
 paths.install()
