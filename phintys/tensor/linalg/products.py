@@ -151,7 +151,7 @@ def matrix_power(M: TensorLike, n: int) -> TensorVariable:
     M : tensor with at least two axes
     n : an integer; 0 gives identities, a negative one powers of the inverses
 
-    TypeError if ``n`` is no integer, ShapeError if ``n`` is not 0 and the matrices are not square,
+    TypeError if ``n`` is no integer, ShapeError if the matrices are not square,
     LinAlgError at run time if ``n`` is negative and a matrix is singular.
 
     >>> import phintys.tensor as pt
@@ -162,9 +162,9 @@ def matrix_power(M: TensorLike, n: int) -> TensorVariable:
     x, n = as_tensor_variable(M), operator.index(n)
     if x.type.ndim < 2:
         raise ValueError(f"A matrix has two axes; {x} has {x.type.ndim}.")
-    if n == 0:
-        return alloc(eye(x.shape[-2], dtype=x.type.dtype), *shape_tuple(x))
     x = specify_shape(x, [*[None] * (x.type.ndim - 1), x.shape[-2]])
+    if n == 0:
+        return alloc(eye(x.shape[-1], dtype=x.type.dtype), *shape_tuple(x))
     x, n = inv(x) if n < 0 else x, abs(n)
     found: TensorVariable | None = None
     while n:
