@@ -107,6 +107,7 @@ MORE = {
         *(*SVD()(x.T @ x), *SVD(full_matrices=False)(x), SVD(compute_uv=False)(x.T)),
         *(*Eigh()(x.T @ x), *Eigh(lower=False)(x.T @ x, x.T @ x + 2 * pt.eye(4))),
         *(Eigvalsh()(x.T @ x), *Eig()(x[:3, :3])),
+        *(*linalg.Schur()(x[:4]), *linalg.QZ(return_eigenvalues=True)(x[:4], x.T @ x)),
     ],
     "functions of matrices": lambda x, v, n: [
         *(BlockDiagonal(3)(x, x.T, x), KroneckerProduct()(x, x.T), Expm()(x.T @ x)),

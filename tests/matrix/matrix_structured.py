@@ -69,6 +69,9 @@ def _decompositions(x: Any, positive: Any) -> Any:
     w, v = pt.linalg.eigh(positive)
     found = [q @ r, order, (u * s * s) @ vt, w, (v * w) @ v.T, pt.linalg.eigvalsh(positive)]
     found += [pt.sort(pt.real(pt.linalg.eig(positive)[0]))]
+    t, z = pt.linalg.schur(positive)
+    aa, bb, left, right = pt.linalg.qz(positive, t)
+    found += [z @ t @ z.T, left @ (aa + bb) @ right.T]
     return pt.join(0, *(pt.cast(y.ravel(), "float64") for y in found))
 
 

@@ -23,6 +23,7 @@ from phintys.tensor.linalg.decomposition.lu import (
     pivot_to_permutation,
 )
 from phintys.tensor.linalg.decomposition.qr import QR, qr
+from phintys.tensor.linalg.decomposition.schur import QZ, Schur, ordqz, qz, schur
 from phintys.tensor.linalg.decomposition.svd import SVD, svd
 from phintys.tensor.linalg.equations import (
     TRSYL,
@@ -101,9 +102,12 @@ __all__ = [
     "matrix_rank",
     "multi_dot",
     "norm",
+    "ordqz",
     "pinv",
     "pivot_to_permutation",
     "qr",
+    "qz",
+    "schur",
     "slogdet",
     "solve",
     "solve_continuous_are",

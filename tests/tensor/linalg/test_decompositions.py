@@ -11,7 +11,23 @@ import phintys.tensor as pt
 from phintys.errors import NullTypeGradError, ShapeError
 from phintys.lowering.program import External, Python
 from phintys.tensor.blockwise import Blockwise
-from phintys.tensor.linalg import QR, SVD, Eig, Eigh, Eigvalsh, eig, eigh, eigvalsh, qr, svd
+from phintys.tensor.linalg import (
+    QR,
+    QZ,
+    SVD,
+    Eig,
+    Eigh,
+    Eigvalsh,
+    Schur,
+    eig,
+    eigh,
+    eigvalsh,
+    ordqz,
+    qr,
+    qz,
+    schur,
+    svd,
+)
 
 #: Numba computes the column "decompositions" of the matrix: it compiles for seconds
 BACKENDS = ("FAST_RUN", "C", "JAX")
@@ -160,6 +176,33 @@ def test_eigenvalues_of_any_matrix():
         assert not np.isnan(v[1]).any()
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_schur_forms(dtype):
+    """Products are the matrices; chosen eigenvalues come first."""
+    x, y = (pt.tensor(dtype=dtype, shape=(None,) * 3) for _ in "ab")
+    kinds = [(output, sort) for output in ("real", "complex") for sort in (None, "lhp", "ouc")]
+    outputs = [[*schur(x, *k), *ordqz(x, y, k[1], k[0]), *qz(x, y, *k)] for k in kinds]
+    f = compiled("PY", lambda *_: [z for given in outputs for z in given], x, y)
+    for n in (0, 1, 4):
+        a, b = random((2, n, n), dtype), random((2, n, n), dtype, 1)
+        found = f(a, b)
+        for k, (output, sort) in enumerate(kinds):
+            t, z, aa, bb, alpha, beta, *others = found[k * 12 : k * 12 + 12]
+            assert (t.dtype.kind == "c") is (output == "complex" or "complex" in dtype)
+            triples = [(z, t, z, a), (others[0], aa, others[1], a), (others[0], bb, others[1], b)]
+            triples += [(others[4], others[2], others[5], a), (others[4], others[3], others[5], b)]
+            for left, middle, right, whole in triples:
+                product = left @ middle @ right.conj().swapaxes(1, 2)
+                np.testing.assert_allclose(product, whole, atol=1e-4)
+            for w in (t.diagonal(0, 1, 2), alpha / beta) if sort and t.dtype.kind == "c" else ():
+                chosen = w.real < 0 if sort == "lhp" else np.abs(w) > 1
+                assert (np.diff(chosen.astype(int)) <= 0).all()
+    a[1, 0, 0] = np.inf
+    for found in f(a, b):
+        assert np.isnan(found[1]).all()
+        assert not np.isnan(found[0]).any()
+
+
 def test_repeated_and_zero_values():
     """Singular, diagonal and repeated values are decomposed like others."""
     for x in (np.zeros((3, 3)), np.eye(3), np.diag([2.0, 2, 1]), np.ones((3, 3))):
@@ -214,10 +257,12 @@ def test_wrong_arguments():
         lambda: eigh(x, driver="ev"),
         lambda: eigh(x, UPLO="X"),
         lambda: svd(pt.dvector()),
+        lambda: schur(x, "other"),
+        lambda: qz(x, x, sort="other"),
     ):
         with pytest.raises(ValueError):
             wrong()
-    for op in (eigh, eigvalsh, eig):
+    for op in (eigh, eigvalsh, eig, schur):
         with pytest.raises(ShapeError, match="square"):
             listed(op(pt.ones((2, 3))))
         with pytest.raises(ShapeError, match="square"):
@@ -303,6 +348,8 @@ def test_ops_are_those_of_the_older_system():
     assert eig(x)[0].owner.op.core_op == Eig()
     assert Eigh().inplace_on_inputs([0, 1]) == Eigh(overwrite_a=True, overwrite_b=True)
     assert SVD().inplace_on_inputs([0]).destroy_map == {0: [0]}
+    assert schur(x)[0].owner.op.core_op == Schur()
+    assert ordqz(x, x, "lhp")[0].owner.op.core_op == QZ(sort="lhp", return_eigenvalues=True)
     assert QR().inplace_on_inputs([0]) == QR(overwrite_a=True)
 
 
