@@ -87,6 +87,9 @@ CALLS = {
     ),
     "eig": "pt.sort(pt.real(pt.linalg.eig({a})[0]))",
     "eigh": "pt.linalg.eigh({a})[0]",
+    "schur": "pt.sort(pt.diagonal(pt.linalg.schur({a})[0]))",
+    "qz": "pt.sort(pt.diagonal(pt.linalg.qz({a}, pt.eye(({a}).shape[0]))[0]))",
+    "ordqz": "pt.abs(pt.linalg.ordqz({a}, pt.eye(({a}).shape[0]), 'rhp')[2]).sum()",
     "tensorinv": "pt.linalg.tensorinv({a}, ind=1)",
     "tensorsolve": "pt.linalg.tensorsolve({a}, ({a})[0])",
 }

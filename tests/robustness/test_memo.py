@@ -37,6 +37,14 @@ CODE = "grows with the code of programs (registrations), not with what they do"
 #: which remember one value, are not listed.
 PLAIN = {
     "array_api/array.py": {"NAMESPACE": "the functions of the standard"},
+    "assumptions/core.py": dict.fromkeys(
+        (
+            *("ASSUMPTION_INFER_REGISTRY", "CONSTANT_INFER_REGISTRY", "TYPE_INFER_REGISTRY"),
+            *("IMPLIES", "KEY_REGISTRY", "UNIVERSAL_RULES", "_derived", "_implications"),
+            *("_listeners", "_rules_by_class", "_sources"),
+        ),
+        CODE,
+    ),
     "backends/c/compiler.py": {"_identity": "one for each compiler with its flags"},
     "backends/code_cache.py": {"_warned": "the directories of the cache"},
     "backends/jax/dispatch.py": {"TRACE_TIME_OPS": CODE},
@@ -57,7 +65,7 @@ PLAIN = {
     },
     "backends/llvm/__init__.py": {"_native_class": "one for each class of functions: one"},
     "backends/llvm/vecmath/__init__.py": {"_function": DTYPES},
-    "backends/numba/linalg.py": {"routine_function": DTYPES},
+    "backends/numba/routines.py": {"routine_function": DTYPES},
     "backends/numba/scalar.py": {"special_function": DTYPES},
     "compile/mode.py": {"_named": CODE},
     "compile/profile.py": {"_profiled_class": "one for each class of functions: two"},
@@ -67,6 +75,7 @@ PLAIN = {
     "graph/type.py": {"_transfers": CODE},
     "graph/variable.py": {"late_bound": CODE},
     "routines/addresses.py": {"address": DTYPES},
+    "saturation/translate.py": {"_as_data": "at most 32, one for each set of kinds of variables"},
     "routines/language.py": {"ROUTINES": CODE},
     "rewriting/numbering.py": {"_by_id": "go with the op", "_held": "go with the op"},
     "scalar/dtypes.py": {"canonical": DTYPES, "_upcast": DTYPES, "float_of": DTYPES},
