@@ -40,8 +40,8 @@ from phintys.rewriting import rewrite_graph
 from phintys.rewriting.database import optdb
 from phintys.show import dprint, explain, pp
 
-# The rules are imported on the first rewrite, which keeps `import phintys` fast.
-optdb.fill_later(lambda: import_module("phintys.tensor.rules"))
+# Rules, and the phases made of them, are imported on the first rewrite: the import stays fast.
+optdb.fill_later(lambda: import_module("phintys.saturation"))
 fill_later(lambda: import_module("phintys.tensor.inference"))
 paths.install()
 

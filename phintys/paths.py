@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from importlib.abc import Loader
 from importlib.machinery import ModuleSpec
@@ -69,6 +69,17 @@ REWRITES = tuple(
 _PACKAGES = {path.rpartition(".")[0] for path in (*MODULES, *REWRITES)}
 
 
+class _Callable(ModuleType):
+    """A module in the place of a function: ``tensor.var``."""
+
+    def __init__(self, name: str, function: Callable[..., Any]) -> None:
+        super().__init__(name)
+        self._function = function
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._function(*args, **kwargs)
+
+
 class _Finder:
     """Finds and makes the modules; asked after Python's own finders."""
 
@@ -84,8 +95,11 @@ class _Finder:
         return ModuleSpec(fullname, cast("Loader", _Finder), is_package=name in _PACKAGES)
 
     @staticmethod
-    def create_module(spec: ModuleSpec) -> None:
-        """None: Python makes the module."""
+    def create_module(spec: ModuleSpec) -> ModuleType | None:
+        """A module that is called as the function whose name it takes; else Python makes one."""
+        parent, _, name = spec.name.rpartition(".")
+        replaced = vars(sys.modules[parent]).get(name)
+        return _Callable(spec.name, replaced) if callable(replaced) else None
 
     @staticmethod
     def exec_module(module: ModuleType) -> None:

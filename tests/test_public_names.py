@@ -117,3 +117,9 @@ def test_rewrites_by_name():
     assert in2out(local_exp_over_1_plus_exp) is not None
     with pytest.raises(ImportError):
         from phintys.tensor.rewriting.math import local_not_there  # noqa: F401
+
+
+def test_a_module_in_the_place_of_a_function_can_be_called():
+    module = importlib.import_module("phintys.tensor.var")
+    assert module.TensorVariable is phintys.tensor.variable.TensorVariable
+    assert phintys.tensor.var([1.0, 3.0]).eval() == 1

@@ -8,7 +8,6 @@ from phintys.compile.linker import LINKERS, Linker, get_linker
 from phintys.config import config
 from phintys.errors import did_you_mean
 from phintys.rewriting.database import RewriteDatabaseQuery, optdb
-from phintys.saturation import SATURATE
 
 #: name -> selection of rewrites
 OPTIMIZERS: dict[str, RewriteDatabaseQuery] = {
@@ -22,7 +21,7 @@ OPTIMIZERS: dict[str, RewriteDatabaseQuery] = {
     "fast_run": RewriteDatabaseQuery(include=["fast_run"]),
     "fast_run_stable": RewriteDatabaseQuery(include=["fast_run", "stable"], exclude=["inplace"]),
     "fast_compile": RewriteDatabaseQuery(include=["fast_compile"]),
-    "egglog": RewriteDatabaseQuery(include=["fast_run", SATURATE]),
+    "egglog": RewriteDatabaseQuery(include=["fast_run", "saturate"]),
     "stabilize": RewriteDatabaseQuery(include=["fast_run"], exclude=["inplace"]),
     "unsafe": RewriteDatabaseQuery(include=["unsafe"]),
 }

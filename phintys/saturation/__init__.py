@@ -10,9 +10,6 @@ from phintys.rewriting.database import optdb
 from phintys.saturation.rewriter import Saturation
 from phintys.tensor.rules import canonicalize
 
-#: the tag that includes the phase
-SATURATE = "saturate"
-
-optdb.register("saturation", Saturation(), SATURATE, position=1.55)
-optdb.register("saturation_canonical", copy(canonicalize), SATURATE, position=1.56)
+optdb.register("saturation", Saturation(), "saturate", position=1.55)
+optdb.register("saturation_canonical", copy(canonicalize), "saturate", position=1.56)
 optdb.mark_own()

@@ -18,7 +18,7 @@ from phintys.graph.shared import register_later
 from phintys.graph.variable import Constant, Variable
 
 from phintys.tensor.scalar_functions import *  # isort: skip  (first: later modules refine some)
-from phintys.tensor import linalg, nnet, signal
+from phintys.tensor import linalg
 from phintys.tensor.axes import *
 from phintys.tensor.basic import tensor_copy, transfer
 from phintys.tensor.blockwise import *
@@ -76,6 +76,6 @@ register_later("numpy.random", lambda: import_module("phintys.tensor.random"))
 
 
 def __getattr__(name: str) -> Any:  # also for names that are added from tables
-    if name == "random":
-        return import_module("phintys.tensor.random")
+    if name in ("fft", "nnet", "random", "signal"):  # imported on first use
+        return import_module(f"phintys.tensor.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -37,6 +37,7 @@ OUT = {
     "get_vector_length": "a question about a graph",
     "infer_static_shape": "a question about a graph",
     "is_flat": "a question about a graph",
+    "kn": "another name of kv",
     "make_slice": "its result is no tensor",
     "none_type_t": "a type",
     "slicetype": "a type",

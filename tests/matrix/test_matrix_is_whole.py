@@ -42,6 +42,7 @@ NO_COLUMNS = {
     ),
     **dict.fromkeys("slicetype none_type_t TensorLike".split(), "types"),
     **dict.fromkeys("import_module register_later".split(), "no functions of tensors"),
+    "kn": "another name of kv",
     "transfer": "there is one device: tests/tensor/test_methods.py",
 }
 
