@@ -29,6 +29,7 @@ from phintys.assumptions.display import assumption_tags, summarize_assumptions
 from phintys.assumptions.keys import (
     DIAGONAL,
     LOWER_TRIANGULAR,
+    MATRIX_KEYS,
     ORTHOGONAL,
     PERMUTATION,
     POSITIVE_DEFINITE,
@@ -39,6 +40,7 @@ from phintys.assumptions.keys import (
     UNIQUE_INDICES,
     UNIT_MAGNITUDE,
     UPPER_TRIANGULAR,
+    register_matrix_property_rules,
 )
 from phintys.assumptions.specify import (
     SpecifyAssumptions,

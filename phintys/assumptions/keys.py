@@ -67,3 +67,18 @@ register_implies(SYMMETRIC, SQUARE)
 register_implies(POSITIVE_DEFINITE, SQUARE)
 register_implies(POSITIVE_DEFINITE, SYMMETRIC, when=is_real)
 register_implies(PERMUTATION, SELECTION, ORTHOGONAL, SQUARE)
+
+#: Properties of matrices that hold for a batch if they hold for every matrix in it.
+MATRIX_KEYS: list[AssumptionKey] = [
+    *(SQUARE, DIAGONAL, LOWER_TRIANGULAR, UPPER_TRIANGULAR, SYMMETRIC, POSITIVE_DEFINITE),
+    *(ORTHOGONAL, SELECTION, PERMUTATION, TRIDIAGONAL),
+]
+
+
+def register_matrix_property_rules(key: AssumptionKey) -> None:
+    """State that a key is a property of the last two axes.
+
+    Then what is known of matrices is known of batches of them, and of the items of a batch; without
+    it, a new key is inferred by the rules that are registered for it only.
+    """
+    MATRIX_KEYS.append(key)

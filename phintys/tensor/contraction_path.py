@@ -141,14 +141,15 @@ def _splits(
     best: Mapping[int, tuple[int, int]],
     sizes: Mapping[str, int],
 ) -> list[tuple[int, int]]:
-    """The work of each way to split a set of terms into two, and the first part."""
+    """The work of each way to split a set of terms into two, and minus the first part."""
     found = []
     part = (subset - 1) & subset
     while part:
         rest = subset ^ part
         if part > rest:
             work = _size(labels[part] | labels[rest], sizes)
-            found.append((best[part][0] + best[rest][0] + work, rest))
+            # of equal splits the one whose second part is the last term: from left to right
+            found.append((best[part][0] + best[rest][0] + work, -rest))
         part = (part - 1) & subset
     return found
 
@@ -157,12 +158,12 @@ def _steps(whole: int, best: Mapping[int, tuple[int, int]], count: int) -> Path:
     """The steps that multiply all terms, by the best splits."""
     order = [whole]
     for subset in order:
-        part = best[subset][1]
+        part = -best[subset][1]
         order += [part, subset ^ part] if part else []
     terms = [1 << k for k in range(count)]
     steps: list[tuple[int, ...]] = []
     for subset in reversed(order):
-        part = best[subset][1]
+        part = -best[subset][1]
         if part:
             pair = sorted((terms.index(part), terms.index(subset ^ part)))
             terms = [t for k, t in enumerate(terms) if k not in pair] + [subset]

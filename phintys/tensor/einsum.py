@@ -257,7 +257,7 @@ def _contract(terms: Sequence[Term], output: Labels, path: Path) -> TensorVariab
         while others:
             other = others.pop(0)
             needed = {*output, *(k for t in (*others, *remaining) for k in t.labels)}
-            merged = _product(merged, other, needed)
+            merged = _product(*_in_order(merged, other, output), needed)
         remaining.append(merged)
     (last,) = remaining
     return dimshuffle(last.value, [last.labels.index(k) for k in output])
@@ -274,6 +274,17 @@ def _summed_alone(terms: Sequence[Term], output: Labels) -> list[Term]:
             x = any_of(x, axes) if bools else sum_of(x, axes, dtype=x.type.dtype)
         found.append(Term(tuple(k for k in labels if k in others), x))
     return found
+
+
+def _in_order(a: Term, b: Term, output: Labels) -> tuple[Term, Term]:
+    """Two terms, first the one whose own axes come first in the result: they need not be moved."""
+    first, second = (
+        min(
+            (output.index(k) for k in t.labels if k in output and k not in other.labels), default=-1
+        )
+        for t, other in ((a, b), (b, a))
+    )
+    return (b, a) if 0 <= second < first else (a, b)
 
 
 def _product(a: Term, b: Term, needed: set[str]) -> Term:

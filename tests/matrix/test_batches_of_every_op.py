@@ -33,7 +33,7 @@ NO_BATCHES = {
     "Lengths": "one length is that of all items",
 }
 #: ops that have a lowering, and are applied item by item: values decide the lengths of an item
-BY_ITEMS = {"ARange", "Eye"}
+BY_ITEMS = {"ARange", "Eye", "CorrMM_gradInputs", "CorrMM_gradWeights"}
 #: what is said of inputs that are the same for all items
 REFUSED = "cannot differ"
 

@@ -15,6 +15,7 @@ from phintys.tensor.inference import (
     elementwise,
     factorizations,
     products,
+    spectra,
     views,
 )
 

@@ -8,6 +8,7 @@ from typing import Any
 from phintys.assumptions import (
     DIAGONAL,
     LOWER_TRIANGULAR,
+    MATRIX_KEYS,
     PERMUTATION,
     POSITIVE_DEFINITE,
     SQUARE,
@@ -78,7 +79,11 @@ def fill_has(
         return true_if(True)
     if key is SYMMETRIC and fills_matrix(value):
         return true_if(feature.check(out, SQUARE))
-    whole = rank(value) >= 2 and value.type.broadcastable[-2:] == out.type.broadcastable[-2:]
+    whole = (
+        key in MATRIX_KEYS
+        and rank(value) >= 2
+        and value.type.broadcastable[-2:] == out.type.broadcastable[-2:]
+    )
     return true_if(whole and input_states[0] is FactState.TRUE)
 
 

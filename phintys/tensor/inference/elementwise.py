@@ -128,7 +128,7 @@ def _cast_keeps(key: AssumptionKey, node: Apply) -> bool:
     before, after = node.inputs[0].type.dtype, node.outputs[0].type.dtype
     if key in (POSITIVE_DEFINITE, ORTHOGONAL, UNIT_MAGNITUDE, UNIQUE_INDICES):
         return dtypes.upcast(before, after) == after
-    return True
+    return key in (*PATTERNS, SYMMETRIC, SQUARE, SELECTION, PERMUTATION)
 
 
 def _is_symmetric(name: str, node: Apply, held: Sequence[bool]) -> bool:

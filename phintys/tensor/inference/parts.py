@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from phintys.graph.variable import Variable
+from phintys.graph.variable import Constant, Variable
 from phintys.tensor.convert import constant
 from phintys.tensor.creation import Alloc, alloc
 from phintys.tensor.elemwise import DimShuffle, Elemwise
@@ -37,6 +37,15 @@ class Diagonal(NamedTuple):
 def rank(v: Variable) -> int:
     """The number of axes of a variable; 0 if it is no tensor."""
     return len(getattr(v.type, "shape", ()))
+
+
+def same_part(a: slice, b: slice) -> bool:
+    """Whether two slices of axes of one length have the same positions."""
+    pairs = zip((a.start, a.stop, a.step), (b.start, b.stop, b.step))
+    return all(
+        n is m or (isinstance(n, Variable) and isinstance(m, Variable) and same_length(n, m))
+        for n, m in pairs
+    )
 
 
 def fills_matrix(v: Variable) -> bool:
@@ -155,9 +164,11 @@ def _is_written_whole(v: Variable) -> bool:
 
 
 def same_length(n: Variable, m: Variable) -> bool:
-    """Whether two lengths are one variable, or those of the same axis."""
+    """Whether two lengths are one variable, the same number, or those of the same axis."""
     if n is m:
         return True
+    if isinstance(n, Constant) and isinstance(m, Constant):
+        return known_constant(n) == known_constant(m)
     a, b = n.owner, m.owner
     return (
         a is not None
@@ -226,6 +237,10 @@ def _is_negative_count(v: Variable) -> bool:
 
 def _counts(v: Variable, axis: int) -> bool:
     """Whether ``v`` counts 0, 1, 2, ... along one of the last two axes, and no other."""
+    if isinstance(v, TensorConstant):
+        size = v.data.size
+        shape = (1, size) if axis == -1 else (size, 1)
+        return v.data.shape == shape and np.array_equal(v.data.ravel(), np.arange(size))
     node = v.owner
     if node is None or not isinstance(node.op, DimShuffle) or rank(v) < 2:
         return False

@@ -7,7 +7,9 @@ from typing import Any
 
 from phintys.assumptions import (
     LOWER_TRIANGULAR,
+    MATRIX_KEYS,
     ORTHOGONAL,
+    PERMUTATION,
     POSITIVE_DEFINITE,
     SELECTION,
     SQUARE,
@@ -29,13 +31,15 @@ from phintys.tensor.elemwise import DimShuffle
 from phintys.tensor.index_list import FULL
 from phintys.tensor.index_ops import AdvancedSubtensor, Subtensor
 from phintys.tensor.inference.creation import PATTERNS
-from phintys.tensor.inference.parts import rank
+from phintys.tensor.inference.parts import rank, same_part
 from phintys.tensor.reshape import JoinDims, SplitDims
 from phintys.tensor.shape import SpecifyShape
 
 States = Sequence[FactState]
 TRUE = FactState.TRUE
 TRANSPOSED = {LOWER_TRIANGULAR: UPPER_TRIANGULAR, UPPER_TRIANGULAR: LOWER_TRIANGULAR}
+#: what is known of the transposes of some matrices
+OF_TRANSPOSES = (*PATTERNS, SYMMETRIC, POSITIVE_DEFINITE, ORTHOGONAL, PERMUTATION, SQUARE)
 
 register_universal_assumption(ViewOp, SpecifyShape, derived=True)(propagate_first)
 
@@ -59,11 +63,11 @@ def with_other_axes_has(
         return true_if(held)
     if key is UNIQUE_INDICES:
         return true_if(held and op.new_order[-1:] == (n - 1,))
-    if n < 2:
+    if n < 2 or key not in MATRIX_KEYS:
         return true_if(False)
     if op.new_order[-2:] == (n - 2, n - 1):
         return true_if(held)
-    if op.new_order[-2:] != (n - 1, n - 2) or key is SELECTION:
+    if op.new_order[-2:] != (n - 1, n - 2) or key not in OF_TRANSPOSES:
         return true_if(False)
     if key is ORTHOGONAL:
         return true_if(held and feature.check(x, SQUARE))
@@ -82,7 +86,11 @@ def part_has(
         return true_if(held)
     if key is UNIQUE_INDICES:
         return true_if(held and isinstance(entries[-1], slice))
-    if rank(x) < 2 or not isinstance(entries[-1], slice) or entries[-2] != entries[-1]:
+    if rank(x) < 2 or not isinstance(entries[-1], slice) or not isinstance(entries[-2], slice):
+        return true_if(False)
+    if key not in MATRIX_KEYS:
+        return true_if(False)
+    if not same_part(entries[-2], entries[-1]):
         return true_if(False)
     if entries[-1] == FULL:
         return true_if(held)
@@ -119,4 +127,5 @@ def reshaped_has(
     """Matrices of a batch whose batch axes are joined or split."""
     stop = op.axis_range.stop if isinstance(op, JoinDims) else op.axis + 1
     batch_only = stop <= rank(node.inputs[0]) - 2 and rank(node.outputs[0]) >= 2
-    return true_if(input_states[0] is TRUE and (batch_only or key is UNIT_MAGNITUDE))
+    kept = (batch_only and key in MATRIX_KEYS) or key is UNIT_MAGNITUDE
+    return true_if(kept and input_states[0] is TRUE)

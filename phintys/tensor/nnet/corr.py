@@ -115,13 +115,18 @@ class BaseCorrMM(Op):
 
     def _result_lengths(self, s: ShapeContext, image: Shape, kernel: Shape) -> Shape:
         """The lengths of the result, from those of one channel of images and filters."""
+        rests = self._rests(image, kernel)
+        for axis, rest in enumerate(rests, 2):
+            s.check(rest, ">=", 0, f"Along axis {axis}, filters are longer than padded images")
+        return tuple(rest // step + 1 for rest, step in zip(rests, self.subsample))
+
+    def _rests(self, image: Shape, kernel: Shape) -> Shape:
+        """How much longer padded images are than filters, along each axis."""
         found: list[Dim] = []
         for axis, (n, k) in enumerate(zip(image, kernel)):
             dilated = (k - 1) * self.filter_dilation[axis] + 1
             before, after = border_pad(self.border_mode, axis, dilated)
-            rest = n + before + after - dilated
-            s.check(rest, ">=", 0, f"Along axis {axis + 2}, filters are longer than padded images")
-            found.append(rest // self.subsample[axis] + 1)
+            found.append(n + before + after - dilated)
         return tuple(found)
 
     def _same_lengths(self, s: ShapeContext, g: Shape, expected: Shape) -> None:
@@ -205,21 +210,31 @@ class BaseCorrMM(Op):
 
     # ----- lowering
     def _call(
-        self, b: Builder[V], made: Routine, dtype: str, given: Sequence[V], shapes: Sequence[Shape]
+        self,
+        b: Builder[V],
+        made: Routine,
+        dtype: str,
+        given: Sequence[V],
+        shapes: Sequence[Shape],
+        batch: Shape = (),
     ) -> V:
         """Call a routine with two inputs, for the shapes of images, filters and results."""
         image, kernel, result = shapes
+        geometry = self._geometry(b, image[2:], kernel[2:], result[2:])
+        geometry = b.broadcast_to(geometry, (*batch, *b.shape(geometry)))
         groups = self.num_groups
         rows, line = product(kernel[1:]), result[-1]
         block = dim_max(dim_min(product(result[2:-1]), BLOCK // dim_max(rows * line, 1)), 1)
         sizes = image[0], groups, image[1] // groups, kernel[0] // groups, rows, block
-        out, _ = b.external(
+        (out,) = b.external(
             made,
             dtype,
             (*sizes, product(image[2:])),
-            [self._geometry(b, image[2:], kernel[2:], result[2:]), *given],
-            writes=[(dtype, shapes[self.position]), (dtype, (rows, block * line))],
+            [geometry, *given],
+            writes=[(dtype, shapes[self.position])],
+            batch=batch,
             work=product(result) * rows,
+            scratch=[(dtype, rows * block * line)],
         )
         return out
 
@@ -279,6 +294,16 @@ class CorrMM(BaseCorrMM):
         (out,), dtype = b.result_shapes(node, *inputs), node.outputs[0].type.dtype
         x, w = (b.cast(v, dtype) for v in inputs)
         return self._call(b, correlate_images, dtype, [x, w], [b.shape(x), b.shape(w), out])
+
+    def lower_batched(self, node: Apply, b: Builder[V], *inputs: V) -> V:
+        """The correlations of a batch of images and filters, for `Blockwise`."""
+        dtype, rank = node.outputs[0].type.dtype, self.ndim + 2
+        batch = b.broadcast_shape([b.shape(v)[:-rank] for v in inputs])
+        x, w = (b.broadcast_to(b.cast(v, dtype), (*batch, *b.shape(v)[-rank:])) for v in inputs)
+        image, kernel = b.shape(x)[-rank:], b.shape(w)[-rank:]
+        rests = zip(self._rests(image[2:], kernel[2:]), self.subsample)
+        result = (image[0], kernel[0], *(rest // step + 1 for rest, step in rests))
+        return self._call(b, correlate_images, dtype, [x, w], [image, kernel, result], batch)
 
 
 class CorrMM_gradWeights(BaseCorrMM):

@@ -164,9 +164,9 @@ def test_lu_of_matrices_that_are_not_square():
 BATCHES = [((2, 3, 4, 4), (2, 3, 4)), ((4, 4), (5, 4)), ((3, 4, 4), (4,)), ((3, 1, 4, 4), (5, 4))]
 
 
-@pytest.mark.parametrize("mode", ["FAST_COMPILE", "FAST_RUN", "C", "NUMBA", "JAX"])
+@pytest.mark.parametrize("mode", ["FAST_COMPILE", "FAST_RUN", "C", "JAX"])
 def test_batches(mode):
-    """Matrices and right sides of batches, whose axes broadcast."""
+    """Matrices and right sides of batches, whose axes broadcast; in mode NUMBA: tests/matrix."""
     for shape, right in BATCHES if mode in ("FAST_COMPILE", "FAST_RUN") else BATCHES[3:]:
         a, b = (pt.tensor(dtype="float64", shape=[1 if n == 1 else None for n in s])
                 for s in (shape, right))  # fmt: skip

@@ -18,6 +18,7 @@ from tensor_checks import (
 import phintys
 import phintys.tensor as pt
 from phintys.errors import ShapeError
+from phintys.graph.vectorize import vectorize_graph
 from phintys.lowering.program import External, Python
 from phintys.tensor import nnet
 from phintys.tensor.nnet.abstract_conv import causal_conv1d, get_conv_output_shape
@@ -253,3 +254,24 @@ def test_wrong_arguments():
         nnet.conv2d(pt.ones((1, 2, 3, 3)), pt.ones((1, 1, 2, 2)))
     assert CorrMM(border_mode=1) == CorrMM(border_mode=((1, 1), (1, 1)))
     assert CorrMM_gradInputs() != CorrMM_gradWeights()
+
+
+def test_a_batch_of_images_and_filters_is_compiled():
+    """Filters that differ from item to item, also beside images that do not: one call each."""
+    op = CorrMM(border_mode=((1, 0), (0, 2)), subsample=(1, 2), num_groups=2)
+    rng = np.random.default_rng(0)
+    x, w = rng.normal(size=(2, 3, 2, 4, 5, 6)), rng.normal(size=(3, 6, 2, 2, 3))
+    items = pt.dtensor4("x"), pt.dtensor4("w")
+    six, five = (pt.tensor(shape=(None,) * n, dtype="float64") for n in (6, 5))
+    out = op(*items)
+    outputs = [
+        vectorize_graph(out, {items[0]: six, items[1]: five}),
+        vectorize_graph(out, {items[1]: five}),
+    ]
+    f = phintys.function([six, five, items[0]], outputs)
+    assert not [step for step in f.program.steps if isinstance(step, Python)]
+    found = f(x, w, x[0, 0])
+    one = phintys.function(list(items), out, mode="FAST_COMPILE")
+    expected = [[[one(a, b) for a, b in zip(row, w)] for row in x], [one(x[0, 0], b) for b in w]]
+    for value, wanted in zip(found, expected, strict=True):
+        np.testing.assert_allclose(value, np.array(wanted), rtol=1e-12, atol=1e-12)
