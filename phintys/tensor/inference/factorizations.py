@@ -79,5 +79,7 @@ def solution_has(
     if isinstance(op, SolveTriangular):
         side = LOWER_TRIANGULAR if op.lower else UPPER_TRIANGULAR
         return true_if(key is side and input_states[1] is TRUE)
-    is_pattern = key in (DIAGONAL, LOWER_TRIANGULAR, UPPER_TRIANGULAR)
+    # of a matrix of which one triangle is read the other one is not zero, but its mirror image
+    whole = op.assume_a not in ("sym", "her", "pos")
+    is_pattern = key is DIAGONAL or (whole and key in (LOWER_TRIANGULAR, UPPER_TRIANGULAR))
     return true_if(is_pattern and all(s is TRUE for s in input_states))

@@ -19,7 +19,7 @@ from phintys.routines.language import LANES, PARTS, in_numbers, local, rounded, 
 from phintys.routines.libraries import LAPACK, LARGEST_INT, PLAIN, TRANSPOSED, getrf, getrs
 from phintys.tensor.linalg.matrix_op import nan_like
 
-SINGULAR = "Singular matrix"
+SINGULAR, WRONG_PIVOT = "Singular matrix", "A pivot is no row of the matrix"
 #: the largest matrix for which the loops below are faster than LAPACK
 SMALL = 24
 #: packs for such a matrix, as many right sides, and two numbers of each
@@ -146,7 +146,7 @@ def solve_by_elimination(
     return 1 if raises == 1 and failed > 0 else 0
 
 
-@routine(LAPACK, (np.linalg.LinAlgError, SINGULAR), grouped=True)
+@routine(LAPACK, (ValueError, WRONG_PIVOT), grouped=True)
 def substitute_in_factors(
     count: int, transposed: int, n: int, m: int, a: Array, pivots: Positions, b: Array
 ) -> int:
@@ -455,7 +455,7 @@ def has_zero(n: int, a: Array, step: int) -> int:
     return found
 
 
-@routine("float64", (ValueError, "A pivot is no row of the matrix"))
+@routine("float64", (ValueError, WRONG_PIVOT))
 def order_rows(inverse: int, m: int, n: int, pivots: Positions, order: Longs) -> int:
     """Write the order of ``m`` rows after ``n`` exchanges, or its inverse; return 1 for a pivot
     that is no row."""

@@ -198,7 +198,7 @@ def product_with_selection(ctx: Context, node: Apply, op: Dot) -> Replacement:
     x: Variable
     y: Any
     x, y = node.inputs
-    if rank(x) != 2 or not is_real(x) or not holds(ctx, x, SELECTION):
+    if rank(x) != 2 or core_ranks(node)[0] != 2 or not is_real(x) or not holds(ctx, x, SELECTION):
         return None
     return fitted(node, y[_selected(ctx, x)])
 

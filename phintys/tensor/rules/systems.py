@@ -25,6 +25,7 @@ from phintys.tensor.rules.matrices import (
     core_op,
     fitted,
     holds,
+    is_real,
     main_diagonal,
     matrix_rule,
     nan_unless,
@@ -59,6 +60,8 @@ def solution_with_diagonal(ctx: Context, node: Apply, op: Solve | SolveTriangula
     a, b = node.inputs
     if not holds(ctx, a, DIAGONAL) or not same_length(a, -1, b, -op.b_ndim):
         return None
+    if isinstance(op, Solve) and op.assume_a == "her" and not is_real(a):
+        return None  # imaginary parts of the diagonal are not read
     if isinstance(op, Solve) and op.assume_a == "pos":
         return None if not holds(ctx, a, POSITIVE_DEFINITE) else _divided(node, op.b_ndim)
     if isinstance(op, SolveTriangular) and op.unit_diagonal:
