@@ -335,12 +335,7 @@ class AssumptionFeature(Feature):
     def on_change_input(
         self, fgraph: Any, node: Apply, i: int, var: Variable, new_var: Variable, reason: Any = None
     ) -> None:
-        """Forget what was found from the node: facts of which none is left have no dependents."""
-        stack = [node]
-        while stack:
-            for out in stack.pop().outputs:
-                if self.cache.pop(out, None) is not None:
-                    stack += [user for user, _ in fgraph.clients.get(out, ())]
+        self.cache.clear()
 
     def get(self, var: Any, key: AssumptionKey) -> FactState:
         """What is known of a variable; ConflictingAssumptionsError if that is contradictory."""

@@ -148,6 +148,7 @@ def test_batches_and_dtypes():
         linalg.det(pt.diag(i + 1)),
         linalg.slogdet(pt.alloc_diag(K[:, 0, :3], 0, 1, 2))[1],
         pt.eye(3)[i] @ f,
+        linalg.det(pt.zeros(A.shape)[pt.arange(A.shape[0]), pt.arange(A.shape[0])].set(d[0][None])),
     ]
     rng = np.random.default_rng(1)
     given = [
@@ -189,6 +190,7 @@ def test_complex_matrices():
     z, c = pt.zmatrix("z"), pt.zvector("c")
     exprs = [
         linalg.solve(pt.diag(c), z),
+        linalg.solve(pt.diag(c), z, assume_a="her"),
         linalg.inv(pt.diag(c)),
         linalg.cholesky(pt.diag(c)),
         linalg.solve(assume(z @ pt.conj(z.T) + pt.eye(3), positive_definite=True), c),

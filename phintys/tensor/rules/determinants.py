@@ -27,6 +27,7 @@ from phintys.tensor.rules.matrices import (
     is_real,
     main_diagonal,
     matrix_rule,
+    square_parts,
 )
 from phintys.tensor.shape import length
 from phintys.tensor.variable import TensorVariable
@@ -48,13 +49,6 @@ def _square_factors(ctx: Context, x: Variable) -> tuple[Variable, Variable] | No
         return None
     cheap = are_transposes(*found) or any(_triangle(ctx, y) is not None for y in found)
     return found if cheap else None
-
-
-def _parts(ctx: Context, x: Variable, cls: type) -> list[Variable] | None:
-    """The square matrices of which an op of a class makes ``x``, else None."""
-    if x.owner is None or not isinstance(core_op(x), cls):
-        return None
-    return list(x.owner.inputs) if all(holds(ctx, y, SQUARE) for y in x.owner.inputs) else None
 
 
 @matrix_rule(
@@ -97,11 +91,11 @@ def _determinant(ctx: Context, x: Variable) -> TensorVariable | None:
         return functions.true_div(1, det(y))
     if (pair := _square_factors(ctx, x)) is not None:
         return det(pair[0]) * det(pair[1])
-    if (pair := _parts(ctx, x, KroneckerProduct)) is not None:
+    if (pair := square_parts(ctx, x, KroneckerProduct)) is not None:
         a, b = map(det, pair)
         m, n = (cast(length(y, rank(y) - 1), a.type.dtype) for y in pair)
         return a**n * b**m
-    if (blocks := _parts(ctx, x, BlockDiagonal)) is not None:
+    if (blocks := square_parts(ctx, x, BlockDiagonal)) is not None:
         return functions.mul(*map(det, blocks))
     return None
 
@@ -144,9 +138,9 @@ def _logarithm(ctx: Context, x: Variable) -> Logarithm | None:
         return sign, -size
     if (pair := _square_factors(ctx, x)) is not None:
         return _multiplied(*map(slogdet, pair))
-    if (pair := _parts(ctx, x, KroneckerProduct)) is not None:
+    if (pair := square_parts(ctx, x, KroneckerProduct)) is not None:
         return _multiplied(*(_power(pair[k], pair[1 - k]) for k in (0, 1)))
-    if (blocks := _parts(ctx, x, BlockDiagonal)) is not None:
+    if (blocks := square_parts(ctx, x, BlockDiagonal)) is not None:
         return _multiplied(*map(slogdet, blocks))
     return None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from phintys.assumptions import AssumptionKey
+from phintys.assumptions import SQUARE, AssumptionKey
 from phintys.assumptions.core import feature_of
 from phintys.graph.op import Op
 from phintys.graph.variable import Apply, Variable
@@ -53,6 +53,14 @@ def holds(ctx: Context, x: Variable, *keys: AssumptionKey) -> bool:
     """Whether a variable is known to have all of some properties."""
     feature = feature_of(ctx.fgraph)
     return all(feature.check(x, key) for key in keys)
+
+
+def square_parts(ctx: Context, v: Variable, cls: type) -> list[Variable] | None:
+    """The matrices of which an op of a class makes ``v``, if they are square; else None."""
+    made = v.owner
+    if made is None or not isinstance(core_op(v), cls):
+        return None
+    return list(made.inputs) if all(holds(ctx, x, SQUARE) for x in made.inputs) else None
 
 
 def is_real(x: Variable) -> bool:
@@ -111,7 +119,7 @@ def nan_unless(ok: TensorVariable, x: TensorVariable, axes: int) -> TensorVariab
     return x * functions.switch(whole, cast(1, x.type.dtype), cast(float("nan"), x.type.dtype))
 
 
-def same_length(x: Variable, axis: int, y: Variable, other: int) -> bool:
+def broadcast_alike(x: Variable, axis: int, y: Variable, other: int) -> bool:
     """Whether one of two lengths, which are equal, is known to be 1 only if the other is."""
     return bool(x.type.broadcastable[axis] == y.type.broadcastable[other])
 

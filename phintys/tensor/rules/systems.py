@@ -22,6 +22,7 @@ from phintys.tensor.linalg.solvers.triangular import SolveTriangular
 from phintys.tensor.rules.blocks import rows_of_blocks
 from phintys.tensor.rules.matrices import (
     as_rows,
+    broadcast_alike,
     core_op,
     fitted,
     holds,
@@ -30,7 +31,6 @@ from phintys.tensor.rules.matrices import (
     matrix_rule,
     nan_unless,
     product,
-    same_length,
     transpose,
 )
 
@@ -58,7 +58,7 @@ GENERAL = ("gen", "banded")
 def solution_with_diagonal(ctx: Context, node: Apply, op: Solve | SolveTriangular) -> Replacement:
     """NaN as from the solver, if the diagonal contains a zero."""
     a, b = node.inputs
-    if not holds(ctx, a, DIAGONAL) or not same_length(a, -1, b, -op.b_ndim):
+    if not holds(ctx, a, DIAGONAL) or not broadcast_alike(a, -1, b, -op.b_ndim):
         return None
     if isinstance(op, Solve) and op.assume_a == "her" and not is_real(a):
         return None  # imaginary parts of the diagonal are not read
