@@ -133,6 +133,8 @@ def test_batches_and_dtypes():
     """Batches of one operand repeat the other; dtypes are those of the ops that are replaced."""
     f = pt.fmatrix("f")
     i = pt.lvector("i")
+    square, low = assume(f, square=True), pt.cast(i[:, None] * i, "int8")
+    short = low + 100 * pt.eye(3, dtype="int8")
     exprs = [
         linalg.solve(pt.diag(d), K[:, :3]),
         linalg.solve(pt.alloc_diag(K[:, 0, :3], 0, 1, 2), A),
@@ -148,6 +150,17 @@ def test_batches_and_dtypes():
         linalg.det(pt.diag(i + 1)),
         linalg.slogdet(pt.alloc_diag(K[:, 0, :3], 0, 1, 2))[1],
         pt.eye(3)[i] @ f,
+        linalg.inv(linalg.block_diag(square, A)),
+        linalg.solve(linalg.block_diag(square, A), pt.concatenate([f, f])),
+        linalg.det(linalg.kron(square, A[:2, :2])),
+        linalg.slogdet(linalg.block_diag(square, A[:2, :2]))[1],
+        linalg.block_diag(square, pt.diag(i)) @ pt.concatenate([f, f]),
+        linalg.block_diag(short, pt.diag(i)) @ pt.concatenate([short, short]),
+        pt.concatenate([short, short]).T @ linalg.block_diag(short, pt.diag(i)),
+        linalg.solve(linalg.inv(short), short),
+        pt.set_subtensor(pt.zeros((3, 3), dtype="int64")[pt.arange(3), pt.arange(3)], short[0])
+        @ short,
+        linalg.cholesky(pt.tril(low) @ pt.tril(low).T),
     ]
     rng = np.random.default_rng(1)
     given = [
@@ -160,8 +173,21 @@ def test_batches_and_dtypes():
         expected = phintys.function(variables, exprs, mode=plain_mode())(*given)
         for x, y, e in zip(found, expected, exprs):
             assert x.dtype == y.dtype and x.shape == y.shape, e
-            eps = np.finfo(x.dtype).eps
+            eps = np.finfo(x.dtype).eps if x.dtype.kind == "f" else 0
             np.testing.assert_allclose(x, y, rtol=1e3 * eps, atol=1e2 * eps, err_msg=str(e))
+
+
+def test_determinants_do_not_overflow():
+    """Where the logarithm, or the determinant itself, is a number."""
+    x = assume(A, square=True)
+    exprs = [
+        linalg.det(linalg.kron(x[:20, :20], x[:20, :20] / A[0, 0] ** 2)),
+        pt.log(abs(linalg.det(pt.tril(A)))),
+        pt.log(linalg.det(linalg.block_diag(x, x))),
+    ]
+    found = phintys.function([A], exprs)(np.eye(200) * 100)
+    size = 200 * np.log(100)
+    np.testing.assert_allclose(found, [1, size, 2 * size], rtol=1e-12)
 
 
 def test_decompositions_of_diagonals():
@@ -197,6 +223,8 @@ def test_complex_matrices():
         linalg.det(pt.tril(z)),
         linalg.inv(z) @ c,
         linalg.solve(z, c) + linalg.solve(pt.conj(z.T), c),
+        linalg.solve(pt.diag(c), c, assume_a="her"),
+        linalg.det(linalg.kron(assume(z, square=True), pt.diag(c))),
     ]
     rng = np.random.default_rng(2)
     value = rng.normal(size=(3, 3)) + 1j * rng.normal(size=(3, 3))
