@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from phintys.assumptions import DIAGONAL, SQUARE
@@ -23,6 +24,7 @@ from phintys.tensor.rules.matrices import (
     holds,
     main_diagonal,
     matrix_rule,
+    parts_of,
 )
 from phintys.tensor.rules.structured import core_ranks
 from phintys.tensor.shape import length
@@ -132,21 +134,21 @@ def product_with_blocks(ctx: Context, node: Apply, op: Dot) -> Replacement:
     (x, y), ranks = node.inputs, core_ranks(node)
     if isinstance(node.op, Blockwise):
         return None
-    if isinstance(core_op(x), BlockDiagonal) and x.owner is not None:
-        parts = rows_of_blocks(y, x.owner.inputs, 1)
-        found = [op(a, part) for a, part in zip(x.owner.inputs, parts, strict=True)]
+    if (blocks := parts_of(x, BlockDiagonal)) is not None:
+        parts = rows_of_blocks(y, blocks, 1)
+        found = [op(a, part) for a, part in zip(blocks, parts, strict=True)]
         return fitted(node, concatenate(found, axis=0))
-    if isinstance(core_op(y), BlockDiagonal) and y.owner is not None:
+    if (blocks := parts_of(y, BlockDiagonal)) is not None:
         last = ranks[0] - 1
         moved = x if last == 0 else dimshuffle(x, [1, 0])
-        parts = rows_of_blocks(moved, y.owner.inputs, 0)
+        parts = rows_of_blocks(moved, blocks, 0)
         rows = [part if last == 0 else dimshuffle(part, [1, 0]) for part in parts]
-        found = [op(part, b) for part, b in zip(rows, y.owner.inputs, strict=True)]
+        found = [op(part, b) for part, b in zip(rows, blocks, strict=True)]
         return fitted(node, concatenate(found, axis=last))
     return None
 
 
-def rows_of_blocks(x: Any, blocks: list[Variable], axis: int) -> list[Any]:
+def rows_of_blocks(x: Any, blocks: Sequence[Variable], axis: int) -> list[Any]:
     """The rows of ``x`` that meet each block, whose rows or columns are along ``axis``."""
     found: list[Any] = []
     first: Any = 0

@@ -10,7 +10,7 @@ from phintys.assumptions import DIAGONAL, ORTHOGONAL
 from phintys.graph.variable import Apply, Variable
 from phintys.rewriting.rule import Context, Replacement, rule
 from phintys.tensor.dot import Dot
-from phintys.tensor.elemwise import DimShuffle, conjugate, functions
+from phintys.tensor.elemwise import DimShuffle, cast, conjugate, functions
 from phintys.tensor.inference.parts import transposed
 from phintys.tensor.linalg.constructors import BlockDiagonal, block_diag
 from phintys.tensor.linalg.inverse import MatrixInverse, inv
@@ -164,4 +164,7 @@ def product_with_inverse(ctx: Context, node: Apply, op: Dot) -> Replacement:
 def solution_with_inverse(ctx: Context, node: Apply, op: Solve) -> Replacement:
     a, b = node.inputs
     x = inverted(a) if op.assume_a == "gen" else None
-    return None if x is None else fitted(node, product(x, b, op.b_ndim))
+    if x is None:
+        return None
+    dtype = node.outputs[0].type.dtype  # integers would wrap
+    return fitted(node, product(cast(x, dtype), cast(b, dtype), op.b_ndim))

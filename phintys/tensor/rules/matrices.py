@@ -55,14 +55,6 @@ def holds(ctx: Context, x: Variable, *keys: AssumptionKey) -> bool:
     return all(feature.check(x, key) for key in keys)
 
 
-def square_parts(ctx: Context, v: Variable, cls: type) -> list[Variable] | None:
-    """The matrices of which an op of a class makes ``v``, if they are square; else None."""
-    made = v.owner
-    if made is None or not isinstance(core_op(v), cls):
-        return None
-    return list(made.inputs) if all(holds(ctx, x, SQUARE) for x in made.inputs) else None
-
-
 def is_real(x: Variable) -> bool:
     """Whether a variable has no complex dtype."""
     return not dtypes.is_complex(x.type.dtype)
@@ -86,11 +78,25 @@ def transpose(x: Variable) -> TensorVariable:
 def main_diagonal(x: Variable, dtype: str | None = None) -> TensorVariable:
     """The diagonals of the last two axes; what was written there, if that is known.
 
-    ``dtype``: to which they are converted, before anything is computed with them.
+    ``dtype``: to which they are converted, before anything is computed with them; by default that
+    of ``x``, as what was written may have another one.
     """
     found: Any = diagonal_values(x)
     found = diagonal(x, 0, rank(x) - 2, rank(x) - 1) if found is None else found
-    return cast(found, dtype or found.type.dtype)
+    return cast(found, dtype or x.type.dtype)
+
+
+def parts_of(v: Variable, cls: type[Op]) -> list[TensorVariable] | None:
+    """The matrices of which an op of a class makes ``v``, in its dtype; None for other ops."""
+    if v.owner is None or not isinstance(core_op(v), cls):
+        return None
+    return [cast(x, v.type.dtype) for x in v.owner.inputs]
+
+
+def square_parts(ctx: Context, v: Variable, cls: type[Op]) -> list[TensorVariable] | None:
+    """The same, if all of them are known to be square."""
+    parts = parts_of(v, cls)
+    return parts if parts is not None and all(holds(ctx, x, SQUARE) for x in parts) else None
 
 
 def diagonal_matrix(d: Variable) -> TensorVariable:
