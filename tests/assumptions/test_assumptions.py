@@ -139,6 +139,10 @@ KNOWN = {
     "right singular vectors": (pt.linalg.svd(x, full_matrices=False)[2], ""),
     "square right singular vectors": (pt.linalg.svd(x)[2], "orth"),
     "permutation": (pt.constant(np.eye(4)[::-1]), "sym perm"),
+    "products that overflow": (
+        pt.constant(np.array([[0, 127], [127, 0]], dtype="int8")),
+        "sym uniq trid",
+    ),
     "rotation": (pt.constant([[0.6, -0.8], [0.8, 0.6]]), "orth trid"),
 }
 
@@ -176,6 +180,7 @@ def test_implications():
     assert not SYMMETRIC.holds(assume(z, positive_definite=True))
     assert DIAGONAL.holds(assume(x, lower_triangular=True, upper_triangular=True))
     assert DIAGONAL.holds(assume(pt.tril(x), symmetric=True))
+    assert SYMMETRIC.holds(pt.constant([[np.nan, 0.0], [0.0, 1.0]]))
     assert ORTHOGONAL.holds(assume(x, permutation=True))
     feature = AssumptionFeature()
     assert feature.get(assume(x, symmetric=False), POSITIVE_DEFINITE) is FactState.FALSE

@@ -133,9 +133,10 @@ def _orthogonal(v: Any) -> FactState:
         return UNKNOWN
     if max(x.shape[-2:]) > LARGEST or not np.all(np.isfinite(x)):
         return UNKNOWN
+    eps = np.finfo(x.dtype).eps if x.dtype.kind in "fc" else 0
+    x = x.astype(np.result_type(x, "float64"), copy=False)
     error = np.swapaxes(x, -1, -2).conj() @ x - np.eye(x.shape[-1])
     largest = np.max(np.abs(error), initial=0)
-    eps = np.finfo(x.dtype).eps if x.dtype.kind in "fc" else 0
     if largest <= 8 * eps * max(x.shape[-2:]):
         return TRUE
     return FALSE if largest > 1e-2 else UNKNOWN

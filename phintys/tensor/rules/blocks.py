@@ -75,14 +75,11 @@ def diagonal_of_kronecker(ctx: Context, node: Apply) -> Replacement:
 def diagonal_of_blocks(ctx: Context, node: Apply) -> Replacement:
     """Applies to square blocks of the same batch axes."""
     made = _main_diagonal_of(node, BlockDiagonal)
-    if made is None or not _have_one_batch(made) or not holds_all(ctx, made):
+    if made is None or not _have_one_batch(made):
+        return None
+    if not all(holds(ctx, x, SQUARE) for x in made.inputs):
         return None
     return fitted(node, concatenate([main_diagonal(x) for x in made.inputs], axis=-1))
-
-
-def holds_all(ctx: Context, made: Apply) -> bool:
-    """Whether all blocks are square."""
-    return all(holds(ctx, x, SQUARE) for x in made.inputs)
 
 
 def _have_one_batch(made: Apply) -> bool:

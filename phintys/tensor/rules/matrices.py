@@ -125,7 +125,7 @@ def nan_unless(ok: TensorVariable, x: TensorVariable, axes: int) -> TensorVariab
     return x * functions.switch(whole, cast(1, x.type.dtype), cast(float("nan"), x.type.dtype))
 
 
-def same_length(x: Variable, axis: int, y: Variable, other: int) -> bool:
+def broadcast_alike(x: Variable, axis: int, y: Variable, other: int) -> bool:
     """Whether one of two lengths, which are equal, is known to be 1 only if the other is."""
     return bool(x.type.broadcastable[axis] == y.type.broadcastable[other])
 

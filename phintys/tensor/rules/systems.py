@@ -21,6 +21,7 @@ from phintys.tensor.linalg.solvers.triangular import SolveTriangular
 from phintys.tensor.rules.blocks import rows_of_blocks
 from phintys.tensor.rules.matrices import (
     as_rows,
+    broadcast_alike,
     fitted,
     holds,
     is_real,
@@ -28,7 +29,6 @@ from phintys.tensor.rules.matrices import (
     matrix_rule,
     nan_unless,
     product,
-    same_length,
     square_parts,
     transpose,
 )
@@ -57,7 +57,7 @@ GENERAL = ("gen", "banded")
 def solution_with_diagonal(ctx: Context, node: Apply, op: Solve | SolveTriangular) -> Replacement:
     """NaN as from the solver, if the diagonal contains a zero."""
     a, b = node.inputs
-    if not holds(ctx, a, DIAGONAL) or not same_length(a, -1, b, -op.b_ndim):
+    if not holds(ctx, a, DIAGONAL) or not broadcast_alike(a, -1, b, -op.b_ndim):
         return None
     if isinstance(op, Solve) and op.assume_a == "pos":
         return None if not holds(ctx, a, POSITIVE_DEFINITE) else _divided(node, op.b_ndim)
