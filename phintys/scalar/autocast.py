@@ -42,14 +42,13 @@ class NumpyAutocaster:
         number = x.item() if isinstance(x, np.generic) else x
         if not isinstance(number, int | float | complex):
             raise TypeError(f"{x!r} is not a number.")
-        for dtype in self.dtypes:
-            if _holds(dtype, number):
-                return np.array(number, dtype)
         last = self.dtypes[-1]
-        if is_discrete(last) or (is_float(last) and isinstance(number, complex)):
+        found = next((dtype for dtype in self.dtypes if _holds(dtype, number)), None)
+        misfit = is_discrete(last) or (is_float(last) and isinstance(number, complex))
+        if found is None and misfit:
             raise OverflowError(f"{x!r} is a value of none of the dtypes {', '.join(self.dtypes)}.")
         with np.errstate(over="ignore"):
-            return np.array(number, last)
+            return np.array(number, found or last)
 
 
 def _holds(dtype: str, number: complex) -> bool:

@@ -481,6 +481,11 @@ class _Extreme(_SameDtype):
         super().__init__(op, axis)
         self.initial = bool(initial)
 
+    def _dtypes(self, given: str) -> tuple[str, str]:
+        if self.initial and dtypes.is_complex(given):
+            raise TypeError(f"{self}: no complex number is the result for an empty axis.")
+        return super()._dtypes(given)
+
     @property
     def needs_elements(self) -> bool:
         return not self.initial

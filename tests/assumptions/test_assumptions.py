@@ -13,6 +13,7 @@ from phintys import assumptions as known
 from phintys.assumptions import (
     ALL_KEYS,
     DIAGONAL,
+    KEY_REGISTRY,
     LOWER_TRIANGULAR,
     ORTHOGONAL,
     POSITIVE_DEFINITE,
@@ -122,6 +123,10 @@ KNOWN = {
     "inverse": (pt.linalg.inv(psd), "sym"),
     "inverse of a triangle": (pt.linalg.inv(tri), "tril"),
     "system of diagonals": (pt.linalg.solve(pt.diag(d), pt.diag(d)), "diag"),
+    "system of which a triangle is read": (
+        pt.linalg.solve(tri, tri, assume_a="sym", lower=True, b_ndim=2),
+        "",
+    ),
     "permutation of rows": (pt.linalg.lu(x)[0], "perm"),
     "lower factor": (pt.linalg.lu(x)[1], "tril"),
     "upper factor": (pt.linalg.lu(x, permute_l=True)[1], "triu"),
@@ -134,6 +139,10 @@ KNOWN = {
     "right singular vectors": (pt.linalg.svd(x, full_matrices=False)[2], ""),
     "square right singular vectors": (pt.linalg.svd(x)[2], "orth"),
     "permutation": (pt.constant(np.eye(4)[::-1]), "sym perm"),
+    "products that overflow": (
+        pt.constant(np.array([[0, 127], [127, 0]], dtype="int8")),
+        "sym uniq trid",
+    ),
     "rotation": (pt.constant([[0.6, -0.8], [0.8, 0.6]]), "orth trid"),
 }
 
@@ -171,6 +180,7 @@ def test_implications():
     assert not SYMMETRIC.holds(assume(z, positive_definite=True))
     assert DIAGONAL.holds(assume(x, lower_triangular=True, upper_triangular=True))
     assert DIAGONAL.holds(assume(pt.tril(x), symmetric=True))
+    assert SYMMETRIC.holds(pt.constant([[np.nan, 0.0], [0.0, 1.0]]))
     assert ORTHOGONAL.holds(assume(x, permutation=True))
     feature = AssumptionFeature()
     assert feature.get(assume(x, symmetric=False), POSITIVE_DEFINITE) is FactState.FALSE
@@ -190,6 +200,22 @@ def test_contradictions():
         phintys.function([x], both.T)
     with pytest.raises(TypeError, match="no truth value"):
         bool(FactState.TRUE)
+
+
+def test_rounding_is_no_contradiction():
+    """Constants that were computed have their properties up to rounding, and NaN may be in them."""
+    c = np.random.default_rng(0).normal(size=(6, 6))
+    computed = {
+        "symmetric": c @ (c @ c.T) @ c.T,
+        "positive_definite": np.linalg.inv(c @ c.T),
+        "upper_triangular": np.linalg.qr(c)[0].T @ c,
+        "permutation": np.eye(6) + 1e-17 * c,
+        "unit_magnitude": np.exp(1j * c),
+    }
+    for name, value in computed.items():
+        assert not AssumptionFeature().check(pt.constant(value), KEY_REGISTRY[name]), name
+        assert KEY_REGISTRY[name].holds(assume(pt.constant(value), **{name: True})), name
+    assert SYMMETRIC.holds(pt.constant(np.diag([np.nan, 1.0])))
 
 
 def test_states_join():

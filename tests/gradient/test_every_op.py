@@ -38,7 +38,7 @@ from phintys.tensor import reduce
 from phintys.tensor.elemwise import Elemwise
 
 #: ops that take no complex numbers, or a real number beside them
-REAL = set("ARange CholeskyPullback LogSoftmax LogSumExp Lstsq Softmax".split())
+REAL = set("ARange CholeskyPullback Einsum LogSoftmax LogSumExp Lstsq Softmax".split())
 RNG = np.random.default_rng(0)
 
 

@@ -23,6 +23,7 @@ from phintys.graph.traversal import graph_inputs, io_toposort
 from phintys.graph.variable import Apply, Constant
 from phintys.scalar.op import TABLE, ScalarOp
 from phintys.tensor import blas, fourier, linalg, reduce
+from phintys.tensor.blockwise import Blockwise
 from phintys.tensor.cumulative import CumOp
 from phintys.tensor.lengths import checked_lengths
 from phintys.tensor.linalg.constructors import BlockDiagonal
@@ -370,7 +371,8 @@ def _listed(out: Any) -> list[Any]:
 def examples(dtype: str = "bool") -> dict[type[Op], list[tuple[Apply, list[Any]]]]:
     """Nodes of each op, with values of their inputs; of equal ops, types and shapes only one.
 
-    Where the matrix has expressions of several dtypes, it is that of ``dtype``.
+    There is one of `Blockwise`, as the ops that it applies to items have their own.  Where the
+    matrix has expressions of several dtypes, it is that of ``dtype``.
     """
     found: dict[type[Op], list[tuple[Apply, list[Any]]]] = {}
     seen = set()
@@ -380,6 +382,8 @@ def examples(dtype: str = "bool") -> dict[type[Op], list[tuple[Apply, list[Any]]
             for node in computed(outputs, known):
                 values = [known[v] for v in node.inputs]
                 key = (node.op, *(v.type for v in node.inputs), *map(np.shape, values))
+                if isinstance(node.op, Blockwise):
+                    key = (Blockwise,)
                 some = found.setdefault(type(node.op), [])
                 if key not in seen and len(some) < 60:
                     seen.add(key)

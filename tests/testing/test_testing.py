@@ -51,6 +51,8 @@ class Cube(Op):
         return [(4 if self.fault == "pushforward" else 3) * inputs[0] ** 2 * tangents[0]]
 
     def vectorize_node(self, node, x):
+        if self.fault == "first item":
+            x = pt.zeros_like(x) + x[:1]
         return self.make_node(-x if self.fault == "batch" else x)
 
 
@@ -67,6 +69,7 @@ def test_an_op_without_fault():
         ("pullback", GradientError, "wrong at"),
         ("pushforward", AssertionError, "pushforward"),
         ("batch", AssertionError, "batch"),
+        ("first item", AssertionError, "batch"),
     ],
 )
 def test_planted_faults(fault, error, message):

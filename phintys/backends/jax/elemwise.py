@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from functools import reduce
 from importlib import import_module
@@ -32,6 +33,7 @@ from phintys.scalar.loop import ScalarLoop
 from phintys.scalar.op import ScalarOp
 from phintys.tensor.cumulative import CumOp
 from phintys.tensor.elemwise import DimShuffle, Elemwise
+from phintys.tensor.others import ProdOthers
 from phintys.tensor.recurrence import Recurrence
 from phintys.tensor.reduce import Argmax, CAReduce, Max, Min, ProdWithoutZeros
 from phintys.tensor.special import LogSoftmax, LogSumExp, Softmax
@@ -325,6 +327,28 @@ def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
         running = jax.lax.cummax if op.mode == "add" else jax.lax.cummin
         return lambda x: running(astype(x, "uint8"), axis=op.axis).astype("bool")
     return lambda x: function(x, axis=op.axis, dtype=dtype)
+
+
+@jax_funcify.register(ProdOthers)
+def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
+    """Products of those before and of those after; in Python where there are directions."""
+    if len(node.inputs) > 1:
+        return call_back(op, node=node)
+    rank, count = node.inputs[0].type.ndim, len(op.axis)
+    last = range(rank - count, rank)
+
+    def before(x: Any) -> Any:
+        ones = jnp.ones_like(x[..., :1])
+        return jnp.cumprod(jnp.concatenate([ones, x[..., :-1]], axis=-1), axis=-1)
+
+    def compute(x: Any) -> Any:
+        moved = jnp.moveaxis(x, op.axis, last)
+        lengths = moved.shape[: rank - count]
+        flat = moved.reshape(*lengths, math.prod(moved.shape[rank - count :]))
+        found = before(flat) * before(flat[..., ::-1])[..., ::-1]
+        return jnp.moveaxis(found.reshape(moved.shape), last, op.axis)
+
+    return compute
 
 
 @jax_funcify.register(Recurrence)

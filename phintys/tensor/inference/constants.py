@@ -27,47 +27,58 @@ from phintys.assumptions.core import FALSE, TRUE, UNKNOWN, AssumptionKey
 #: the largest number of rows of matrices whose products are computed to know a property
 LARGEST = 128
 Values = np.ndarray[Any, Any]
+#: ``predicate(x, error)``: whether values have a property, up to errors of this size
+Predicate = Callable[[Values, float], bool]
 
 
-def _inside(first: int, last: int) -> Callable[[Values], bool]:
+def _inside(first: int, last: int) -> Predicate:
     """A predicate: whether elements outside of some diagonals are zero."""
 
-    def holds(x: Values) -> bool:
+    def holds(x: Values, error: float) -> bool:
         if x.ndim < 2:
             return False
         rows, columns = np.indices(x.shape[-2:], sparse=True)
         offset = columns - rows
-        return not np.any(x[..., (offset < first) | (offset > last)])
+        return bool(_near(x[..., (offset < first) | (offset > last)], 0, error).all())
 
     return holds
 
 
-def _is_symmetric(x: Values) -> bool:
-    return x.ndim >= 2 and np.array_equal(x, np.swapaxes(x, -1, -2))
+def _near(x: Values, value: Any, error: float) -> Values:
+    """Where elements are ``value``, up to an error; NaN is NaN."""
+    if error:
+        return np.isclose(x, value, rtol=0, atol=error, equal_nan=True)
+    return (x == value) | ((x != x) & (value != value))
 
 
-def _is_selection(x: Values) -> bool:
+def _is_symmetric(x: Values, error: float) -> bool:
+    square = x.ndim >= 2 and x.shape[-1] == x.shape[-2]
+    return square and bool(_near(x, np.swapaxes(x, -1, -2), error).all())
+
+
+def _is_selection(x: Values, error: float) -> bool:
     if x.ndim < 2:
         return False
-    return bool(np.all((x == 0) | (x == 1)) and np.all((x == 1).sum(-1) == 1))
+    zeros, ones = _near(x, 0, error), _near(x, 1, error)
+    return bool(np.all(zeros | ones) and np.all(ones.sum(-1) == 1))
 
 
-def _is_permutation(x: Values) -> bool:
-    return _is_selection(x) and _is_selection(np.swapaxes(x, -1, -2))
+def _is_permutation(x: Values, error: float) -> bool:
+    return _is_selection(x, error) and _is_selection(np.swapaxes(x, -1, -2), error)
 
 
-def _has_unit_magnitude(x: Values) -> bool:
-    return x.dtype.kind != "b" and bool(np.all(np.abs(x) == 1))
+def _has_unit_magnitude(x: Values, error: float) -> bool:
+    return x.dtype.kind != "b" and bool(_near(np.abs(x), 1, error).all())
 
 
-def _is_unique(x: Values) -> bool:
+def _is_unique(x: Values, error: float) -> bool:
     if x.ndim < 1 or x.dtype.kind not in "iu":
         return False
     ordered = np.sort(x, axis=-1)
     return bool(np.all(ordered[..., 1:] != ordered[..., :-1]))
 
 
-PREDICATES: dict[AssumptionKey, Callable[[Values], bool]] = {
+PREDICATES: dict[AssumptionKey, Predicate] = {
     DIAGONAL: _inside(0, 0),
     LOWER_TRIANGULAR: _inside(-(2**62), 0),
     UPPER_TRIANGULAR: _inside(0, 2**62),
@@ -80,13 +91,23 @@ PREDICATES: dict[AssumptionKey, Callable[[Values], bool]] = {
 }
 
 
-def _by_predicate(predicate: Callable[[Values], bool]) -> Callable[[Any], FactState]:
+def _by_predicate(predicate: Predicate) -> Callable[[Any], FactState]:
     def infer(v: Any) -> FactState:
         if not isinstance(v.data, np.ndarray):
             return UNKNOWN
-        return TRUE if predicate(v.data) else FALSE
+        if predicate(v.data, 0.0):
+            return TRUE
+        return UNKNOWN if predicate(v.data, _rounding_error(v.data)) else FALSE
 
     return infer
+
+
+def _rounding_error(x: Values) -> float:
+    """The size of differences that may come from rounding, as in constants that were computed."""
+    if x.dtype.kind not in "fc":
+        return 0.0
+    size = np.abs(x)
+    return float(np.finfo(x.dtype).eps ** 0.5 * np.max(size, initial=0, where=np.isfinite(size)))
 
 
 for _key, _predicate in PREDICATES.items():
@@ -98,9 +119,11 @@ def _positive_definite(v: Any) -> FactState:
     x = v.data
     if not isinstance(x, np.ndarray) or x.dtype.kind not in "fiu":
         return UNKNOWN
-    if x.ndim < 2 or not _is_symmetric(x) or not np.all(np.diagonal(x, 0, -2, -1) > 0):
+    if x.ndim < 2 or not _is_symmetric(x, _rounding_error(x)):
         return FALSE
-    return TRUE if PREDICATES[DIAGONAL](x) and np.all(np.isfinite(x)) else UNKNOWN
+    if np.any(np.diagonal(x, 0, -2, -1) <= 0):
+        return FALSE
+    return TRUE if PREDICATES[DIAGONAL](x, 0.0) and np.all(np.isfinite(x)) else UNKNOWN
 
 
 def _orthogonal(v: Any) -> FactState:
@@ -110,9 +133,10 @@ def _orthogonal(v: Any) -> FactState:
         return UNKNOWN
     if max(x.shape[-2:]) > LARGEST or not np.all(np.isfinite(x)):
         return UNKNOWN
+    eps = np.finfo(x.dtype).eps if x.dtype.kind in "fc" else 0
+    x = x.astype(np.result_type(x, "float64"), copy=False)
     error = np.swapaxes(x, -1, -2).conj() @ x - np.eye(x.shape[-1])
     largest = np.max(np.abs(error), initial=0)
-    eps = np.finfo(x.dtype).eps if x.dtype.kind in "fc" else 0
     if largest <= 8 * eps * max(x.shape[-2:]):
         return TRUE
     return FALSE if largest > 1e-2 else UNKNOWN

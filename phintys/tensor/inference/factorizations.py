@@ -71,7 +71,10 @@ def solution_has(
     node: Apply,
     input_states: States,
 ) -> list[FactState]:
-    """Triangular, if the matrix and the right sides are triangles of the same side."""
+    """Triangular, if the matrix and the right sides are triangles of the same side.
+
+    A matrix of which one triangle is read is meant to be symmetric: it has no zeros on one side.
+    """
     if op.b_ndim != 2:
         return true_if(False)
     if key is SQUARE:
@@ -79,5 +82,6 @@ def solution_has(
     if isinstance(op, SolveTriangular):
         side = LOWER_TRIANGULAR if op.lower else UPPER_TRIANGULAR
         return true_if(key is side and input_states[1] is TRUE)
-    is_pattern = key in (DIAGONAL, LOWER_TRIANGULAR, UPPER_TRIANGULAR)
+    triangles = () if op.assume_a in ("sym", "her", "pos") else (LOWER_TRIANGULAR, UPPER_TRIANGULAR)
+    is_pattern = key in (DIAGONAL, *triangles)
     return true_if(is_pattern and all(s is TRUE for s in input_states))

@@ -143,7 +143,7 @@ def diagonal_values(v: Variable) -> Variable | None:
     if shape[-1] is not None:
         whole = shape[-2:] == (shape[-1], shape[-1]) and values[-1:] == shape[-1:]
     else:
-        whole = _is_written_whole(v)
+        whole = values[-1:] != (1,) and _is_written_whole(v)  # one number fills the diagonal
     same_batch = len(values) == len(shape) - 1 and not any(
         m == 1 and n != 1 for n, m in zip(shape[:-2], values)
     )

@@ -105,6 +105,6 @@ def block_diag(*matrices: TensorLike) -> TensorVariable:
     >>> pt.linalg.block_diag([[1, 2]], [[3], [4]]).eval()
     array([[1, 2, 0],
            [0, 0, 3],
-           [0, 0, 4]], dtype=int8)
+           [0, 0, 4]])
     """
     return Blockwise(BlockDiagonal(len(matrices)))(*matrices)

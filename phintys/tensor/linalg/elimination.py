@@ -8,7 +8,6 @@ says nothing about such matrices.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import nan
 
 import numpy as np
 
@@ -17,9 +16,10 @@ from phintys.graph.builder import Builder, V
 from phintys.routines import Array, Longs, Packs, Positions, Routine, routine
 from phintys.routines.language import LANES, PARTS, in_numbers, local, rounded, spread
 from phintys.routines.libraries import LAPACK, LARGEST_INT, PLAIN, TRANSPOSED, getrf, getrs
-from phintys.tensor.linalg.matrix_op import nan_like
+from phintys.tensor.linalg.matrix_op import columns_first, nan_like
+from phintys.tensor.linalg.routine_parts import fill_nan, has_zero, is_finite
 
-SINGULAR = "Singular matrix"
+SINGULAR, WRONG_PIVOT = "Singular matrix", "A pivot is no row of the matrix"
 #: the largest matrix for which the loops below are faster than LAPACK
 SMALL = 24
 #: packs for such a matrix, as many right sides, and two numbers of each
@@ -146,7 +146,7 @@ def solve_by_elimination(
     return 1 if raises == 1 and failed > 0 else 0
 
 
-@routine(LAPACK, (np.linalg.LinAlgError, SINGULAR), grouped=True)
+@routine(LAPACK, (ValueError, WRONG_PIVOT), grouped=True)
 def substitute_in_factors(
     count: int, transposed: int, n: int, m: int, a: Array, pivots: Positions, b: Array
 ) -> int:
@@ -195,7 +195,7 @@ def _eliminate(
 def _eliminate_one(m: int, n: int, a: Array, factors: Array, pivots: Positions) -> None:
     """Write the factors of one matrix."""
     steps = m if m < n else n
-    if count_not_finite(m * n * PARTS, a) > 0:
+    if is_finite(m * n, a) == 0:
         _give_up(m, n, factors, pivots)
         return
     for j in range(n):
@@ -210,7 +210,7 @@ def _eliminate_one(m: int, n: int, a: Array, factors: Array, pivots: Positions) 
             _search_in_numbers(m, k, factors, largest)
             other = int(largest[0])
             pivots[k] = other + 1
-            _exchange(m, n, k, other, 1, factors)
+            _exchange(m, n, k, other, factors)
             _clear_in_numbers(m, n, k, factors)
     elif steps > 0:
         getrf(m, n, factors, m, pivots)
@@ -218,7 +218,7 @@ def _eliminate_one(m: int, n: int, a: Array, factors: Array, pivots: Positions) 
 
 def _give_up(m: int, n: int, factors: Array, pivots: Positions) -> None:
     """Factors of NaN, and no exchanges."""
-    fill_with_nan(m * n * PARTS, factors)
+    fill_nan(m * n, factors)
     for i in range(m if m < n else n):
         pivots[i] = i + 1
 
@@ -241,7 +241,7 @@ def _solve_together(n: int, m: int, a: Array, b: Array, pivots: Positions) -> in
         singular = has_zero(n, work[lane:], (n + 1) * LANES)
         finite = right[(n * m + 1) * LANES + lane] == 0.0
         if singular == 1 or not finite:
-            fill_with_nan(n * m, b[lane * n * m :])
+            fill_nan(n * m, b[lane * n * m :])
             failed += singular if finite else 0
     return failed
 
@@ -321,14 +321,14 @@ def _search(m: int, k: int, s: Packs, place: Packs) -> None:
 _search_in_numbers = in_numbers(_search)
 
 
-def _exchange(m: int, n: int, k: int, other: int, step: int, a: Array) -> None:
-    """Exchange two rows, of which elements are ``step`` numbers apart."""
+def _exchange(m: int, n: int, k: int, other: int, a: Array) -> None:
+    """Exchange two rows."""
     if other != k:
         for c in range(n):
-            column = a[c * m * step :]
-            x = column[k * step]
-            column[k * step] = column[other * step]
-            column[other * step] = x
+            column = a[c * m :]
+            x = column[k]
+            column[k] = column[other]
+            column[other] = x
 
 
 def _exchange_in_lanes(m: int, n: int, start: int, k: int, s: Packs, place: Packs) -> None:
@@ -376,7 +376,7 @@ _clear_in_numbers = in_numbers(_clear)
 def _substitute(transposed: int, n: int, m: int, a: Array, pivots: Positions, b: Array) -> int:
     """Replace the right sides of one system by solutions, or by NaN; return 1 if it is singular."""
     if has_zero(n, a, n + 1) == 1:
-        fill_with_nan(n * m * PARTS, b)
+        fill_nan(n * m, b)
         return 1
     if PARTS == 1 and n <= SMALL and m <= SMALL:
         for j in range(m):
@@ -431,31 +431,7 @@ def _substitute_transposed(n: int, a: Array, pivots: Positions, y: Array) -> Non
         y[other] = x
 
 
-def count_not_finite(n: int, x: Array) -> int:
-    """How many of ``n`` numbers are NaN or infinite."""
-    found = 0
-    for i in range(n):
-        found += 0 if x[i] - x[i] == 0.0 else 1
-    return found
-
-
-def fill_with_nan(n: int, x: Array) -> None:
-    """Replace ``n`` numbers by NaN."""
-    for i in range(n):
-        x[i] = nan
-
-
-def has_zero(n: int, a: Array, step: int) -> int:
-    """Whether one of ``n`` elements, each ``step`` after the one before, is zero: 1 or 0."""
-    found = 0
-    for i in range(n):
-        place = i * step * PARTS
-        zero = a[place] == 0.0 and a[place + PARTS - 1] == 0.0
-        found = 1 if zero else found
-    return found
-
-
-@routine("float64", (ValueError, "A pivot is no row of the matrix"))
+@routine("float64", (ValueError, WRONG_PIVOT))
 def order_rows(inverse: int, m: int, n: int, pivots: Positions, order: Longs) -> int:
     """Write the order of ``m`` rows after ``n`` exchanges, or its inverse; return 1 for a pivot
     that is no row."""
@@ -473,12 +449,6 @@ def order_rows(inverse: int, m: int, n: int, pivots: Positions, order: Longs) ->
 
 
 # -------------------------------------------------------------------------- lowering
-
-
-def by_columns(b: Builder[V], x: V) -> V:
-    """A view whose last two axes are exchanged."""
-    axes = range(x.ndim)
-    return b.permute(x, [*axes[:-2], x.ndim - 1, x.ndim - 2])
 
 
 def lower_elimination(b: Builder[V], x: V, dtype: str) -> tuple[V, V]:
@@ -557,7 +527,7 @@ def lower_columns(
     """
     core = reads[0].ndim - (right.ndim - b_ndim)
     own = b.shape(reads[0])[:-core]
-    columns = by_columns(b, right) if b_ndim == 2 else b.expand(right, right.ndim - 1)
+    columns = columns_first(b, right) if b_ndim == 2 else b.expand(right, right.ndim - 1)
     columns = b.cast(columns, dtype)
     *outer, m, n = b.shape(columns)
     batch = b.broadcast_shape([own, outer])
@@ -572,7 +542,7 @@ def lower_columns(
     )
     if all(d.value == 1 for d in own):
         found = b.reshape(found, b.shape(columns))
-    return by_columns(b, found) if b_ndim == 2 else b.squeeze(found, found.ndim - 2)
+    return columns_first(b, found) if b_ndim == 2 else b.squeeze(found, found.ndim - 2)
 
 
 def lower_order(b: Builder[V], pivots: V, m: Dim, inverse: bool) -> V:

@@ -181,15 +181,16 @@ def exponentiate(n: int, a: Array, work: Array, pivots: Positions) -> int:
 
 def _scale(n: int, a: Array) -> int:
     """Halve a matrix until its norm is at most that for which the approximation is exact."""
-    norm = 0.0
+    norm = 0.0  # divided by 2**32, so that no sum of finite numbers overflows
     for i in range(n):
         total = 0.0
         for k in range(i * n * PARTS, (i * n + n) * PARTS):
-            total += a[k] if a[k] > 0.0 else -a[k]
+            x = a[k] * 2.3283064365386963e-10
+            total += x if x > 0.0 else -x
         norm = total if total > norm else norm
     halvings = 0
     factor = 1.0
-    while norm > 5.371920351148152:
+    while norm * 4294967296.0 > 5.371920351148152:
         norm = norm * 0.5
         factor = factor * 0.5
         halvings += 1

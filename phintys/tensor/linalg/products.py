@@ -99,7 +99,7 @@ def kron(a: TensorLike, b: TensorLike) -> TensorVariable:
     >>> import phintys.tensor as pt
     >>> pt.linalg.kron([[1, 2]], [[1, 1], [0, 1]]).eval()
     array([[1, 1, 2, 2],
-           [0, 1, 0, 2]], dtype=int8)
+           [0, 1, 0, 2]])
     """
     a, b = as_tensor_variable(a), as_tensor_variable(b)
     ndim = max(a.type.ndim, b.type.ndim)
@@ -128,7 +128,7 @@ def matrix_dot(*args: TensorLike) -> TensorVariable:
 
     >>> import phintys.tensor as pt
     >>> pt.linalg.matrix_dot([[1, 2], [0, 1]], [[1, 0], [1, 1]], [1, 1]).eval()
-    array([5, 2], dtype=int8)
+    array([5, 2])
     """
     if not args:
         raise ValueError("matrix_dot needs at least one matrix.")
@@ -157,7 +157,7 @@ def matrix_power(M: TensorLike, n: int) -> TensorVariable:
     >>> import phintys.tensor as pt
     >>> pt.linalg.matrix_power([[1, 1], [0, 1]], 5).eval()
     array([[1, 5],
-           [0, 1]], dtype=int8)
+           [0, 1]])
     """
     x, n = as_tensor_variable(M), operator.index(n)
     if x.type.ndim < 2:

@@ -10,10 +10,30 @@ from phintys.routines.language import PARTS
 
 def is_finite(count: int, a: Array) -> int:
     """1 if all of the first ``count`` elements are finite, else 0."""
-    total = 0.0
+    others = 0
     for k in range(count * PARTS):
-        total += a[k] * 0.0
-    return 1 if total == 0.0 else 0
+        others += 0 if a[k] - a[k] == 0.0 else 1
+    return 1 if others == 0 else 0
+
+
+def triangle_is_finite(lower: int, n: int, a: Array) -> int:
+    """1 if one triangle of a[n, n], stored column by column, is finite, else 0."""
+    found = 1
+    for j in range(n):
+        start = j * n + j if lower == 1 else j * n
+        count = n - j if lower == 1 else j + 1
+        found *= is_finite(count, a[start * PARTS :])
+    return found
+
+
+def has_zero(count: int, a: Array, step: int) -> int:
+    """1 if one of ``count`` elements, each ``step`` after the one before, is zero, else 0."""
+    found = 0
+    for i in range(count):
+        place = i * step * PARTS
+        zero = a[place] == 0.0 and a[place + PARTS - 1] == 0.0
+        found = 1 if zero else found
+    return found
 
 
 def fill_nan(count: int, a: Array) -> int:

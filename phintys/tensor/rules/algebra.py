@@ -541,9 +541,9 @@ def _split_power(e: int, v: Variable) -> tuple[int, Variable]:
     base = v.owner.inputs[0]
     same = base.type == v.type and dtypes.kind(v.type.dtype) in "fc"
     k = 2 if name == "sqr" else number(v.owner.inputs[1])
-    if not same or k is None or not float(k).is_integer() or abs(k) >= 64:
+    if not same or k is None or k.imag or not float(k.real).is_integer() or abs(k) >= 64:
         return e, v
-    return e * int(k), base
+    return e * int(k.real), base
 
 
 def build_product(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from phintys.assumptions import DIAGONAL, SQUARE
@@ -23,6 +24,7 @@ from phintys.tensor.rules.matrices import (
     holds,
     main_diagonal,
     matrix_rule,
+    parts_of,
 )
 from phintys.tensor.rules.structured import core_ranks
 from phintys.tensor.shape import length
@@ -73,14 +75,11 @@ def diagonal_of_kronecker(ctx: Context, node: Apply) -> Replacement:
 def diagonal_of_blocks(ctx: Context, node: Apply) -> Replacement:
     """Applies to square blocks of the same batch axes."""
     made = _main_diagonal_of(node, BlockDiagonal)
-    if made is None or not _have_one_batch(made) or not holds_all(ctx, made):
+    if made is None or not _have_one_batch(made):
+        return None
+    if not all(holds(ctx, x, SQUARE) for x in made.inputs):
         return None
     return fitted(node, concatenate([main_diagonal(x) for x in made.inputs], axis=-1))
-
-
-def holds_all(ctx: Context, made: Apply) -> bool:
-    """Whether all blocks are square."""
-    return all(holds(ctx, x, SQUARE) for x in made.inputs)
 
 
 def _have_one_batch(made: Apply) -> bool:
@@ -135,21 +134,21 @@ def product_with_blocks(ctx: Context, node: Apply, op: Dot) -> Replacement:
     (x, y), ranks = node.inputs, core_ranks(node)
     if isinstance(node.op, Blockwise):
         return None
-    if isinstance(core_op(x), BlockDiagonal) and x.owner is not None:
-        parts = rows_of_blocks(y, x.owner.inputs, 1)
-        found = [op(a, part) for a, part in zip(x.owner.inputs, parts, strict=True)]
+    if (blocks := parts_of(x, BlockDiagonal)) is not None:
+        parts = rows_of_blocks(y, blocks, 1)
+        found = [op(a, part) for a, part in zip(blocks, parts, strict=True)]
         return fitted(node, concatenate(found, axis=0))
-    if isinstance(core_op(y), BlockDiagonal) and y.owner is not None:
+    if (blocks := parts_of(y, BlockDiagonal)) is not None:
         last = ranks[0] - 1
         moved = x if last == 0 else dimshuffle(x, [1, 0])
-        parts = rows_of_blocks(moved, y.owner.inputs, 0)
+        parts = rows_of_blocks(moved, blocks, 0)
         rows = [part if last == 0 else dimshuffle(part, [1, 0]) for part in parts]
-        found = [op(part, b) for part, b in zip(rows, y.owner.inputs, strict=True)]
+        found = [op(part, b) for part, b in zip(rows, blocks, strict=True)]
         return fitted(node, concatenate(found, axis=last))
     return None
 
 
-def rows_of_blocks(x: Any, blocks: list[Variable], axis: int) -> list[Any]:
+def rows_of_blocks(x: Any, blocks: Sequence[Variable], axis: int) -> list[Any]:
     """The rows of ``x`` that meet each block, whose rows or columns are along ``axis``."""
     found: list[Any] = []
     first: Any = 0

@@ -10,6 +10,7 @@ from phintys.tensor.inference.parts import are_transposes
 from phintys.tensor.inference.products import factors
 from phintys.tensor.linalg.decomposition.cholesky import Cholesky
 from phintys.tensor.linalg.matrix_functions import Expm
+from phintys.tensor.rules.match import is_float
 from phintys.tensor.rules.matrices import (
     as_columns,
     core_op,
@@ -59,8 +60,8 @@ def cholesky_of_diagonal(ctx: Context, node: Apply, op: Cholesky) -> Replacement
 def cholesky_of_product(ctx: Context, node: Apply, op: Cholesky) -> Replacement:
     """The signs of the columns of ``L`` become positive; NaN if its diagonal has a zero."""
     found = factors(node.inputs[0])
-    if found is None or op.on_error != "nan" or not is_real(node.inputs[0]):
-        return None
+    if found is None or op.on_error != "nan" or not is_float(node.inputs[0]):
+        return None  # products of integers wrap
     factor, other = found
     if not are_transposes(factor, other) or not holds(ctx, factor, LOWER_TRIANGULAR, SQUARE):
         return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import nan
+from typing import Any
 
 from phintys.assumptions import LOWER_TRIANGULAR, SQUARE, UPPER_TRIANGULAR
 from phintys.graph.variable import Apply, Variable
@@ -27,6 +28,7 @@ from phintys.tensor.rules.matrices import (
     is_real,
     main_diagonal,
     matrix_rule,
+    square_parts,
 )
 from phintys.tensor.shape import length
 from phintys.tensor.variable import TensorVariable
@@ -41,25 +43,19 @@ def _triangle(ctx: Context, x: Variable) -> TensorVariable | None:
     return main_diagonal(x, inexact(x.type.dtype)) if known else None
 
 
-def _square_factors(ctx: Context, x: Variable) -> tuple[Variable, Variable] | None:
+def _square_factors(ctx: Context, x: Any) -> tuple[Variable, Variable] | None:
     """The factors of a product of square matrices whose determinants are cheaper than its own."""
     found = factors(x)
-    if found is None or not all(holds(ctx, y, SQUARE) for y in found):
-        return None
+    if found is None or x.type.is_discrete or not all(holds(ctx, y, SQUARE) for y in found):
+        return None  # products of integers wrap
     cheap = are_transposes(*found) or any(_triangle(ctx, y) is not None for y in found)
-    return found if cheap else None
-
-
-def _parts(ctx: Context, x: Variable, cls: type) -> list[Variable] | None:
-    """The square matrices of which an op of a class makes ``x``, else None."""
-    if x.owner is None or not isinstance(core_op(x), cls):
-        return None
-    return list(x.owner.inputs) if all(holds(ctx, y, SQUARE) for y in x.owner.inputs) else None
+    return (cast(found[0], x.type.dtype), cast(found[1], x.type.dtype)) if cheap else None
 
 
 @matrix_rule(
     "det(A B) -> det(A) det(B), and others",
     Det,
+    phase="stabilize",
     law="normwise",
     tags=(
         "det_of_triangular",
@@ -97,11 +93,10 @@ def _determinant(ctx: Context, x: Variable) -> TensorVariable | None:
         return functions.true_div(1, det(y))
     if (pair := _square_factors(ctx, x)) is not None:
         return det(pair[0]) * det(pair[1])
-    if (pair := _parts(ctx, x, KroneckerProduct)) is not None:
-        a, b = map(det, pair)
-        m, n = (cast(length(y, rank(y) - 1), a.type.dtype) for y in pair)
-        return a**n * b**m
-    if (blocks := _parts(ctx, x, BlockDiagonal)) is not None:
+    if is_real(x) and (pair := square_parts(ctx, x, KroneckerProduct)) is not None:
+        sign, size = _logarithm_of_kronecker(*pair)
+        return sign * functions.exp(size)  # powers of determinants overflow
+    if (blocks := square_parts(ctx, x, BlockDiagonal)) is not None:
         return functions.mul(*map(det, blocks))
     return None
 
@@ -144,18 +139,22 @@ def _logarithm(ctx: Context, x: Variable) -> Logarithm | None:
         return sign, -size
     if (pair := _square_factors(ctx, x)) is not None:
         return _multiplied(*map(slogdet, pair))
-    if (pair := _parts(ctx, x, KroneckerProduct)) is not None:
-        return _multiplied(*(_power(pair[k], pair[1 - k]) for k in (0, 1)))
-    if (blocks := _parts(ctx, x, BlockDiagonal)) is not None:
+    if (pair := square_parts(ctx, x, KroneckerProduct)) is not None:
+        return _logarithm_of_kronecker(*pair)
+    if (blocks := square_parts(ctx, x, BlockDiagonal)) is not None:
         return _multiplied(*map(slogdet, blocks))
     return None
+
+
+def _logarithm_of_kronecker(a: Variable, b: Variable) -> Logarithm:
+    return _multiplied(_power(a, b), _power(b, a))
 
 
 def _power(x: Variable, other: Variable) -> Logarithm:
     """That of the determinant of ``x``, to the power of the number of rows of ``other``."""
     sign, size = slogdet(x)
     n = cast(length(other, rank(other) - 1), size.type.dtype)
-    return sign**n, n * size
+    return sign**n, functions.switch(functions.eq(n, 0), n, n * size)
 
 
 def _multiplied(*found: Logarithm) -> Logarithm:
@@ -168,7 +167,6 @@ def _multiplied(*found: Logarithm) -> Logarithm:
     "log(abs(det(x))) -> slogdet(x)[1]",
     ops=[TABLE["log"], TABLE["sign"]],
     where=at(0, Blockwise, Det, "abs"),
-    phase="stabilize",
     law="normwise",
     tags=("slogdet_specialization",),
     tested_on=(

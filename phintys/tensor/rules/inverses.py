@@ -6,11 +6,11 @@ remains is NaN or the exact result (law `normwise`).
 
 from __future__ import annotations
 
-from phintys.assumptions import DIAGONAL, ORTHOGONAL, SQUARE
+from phintys.assumptions import DIAGONAL, ORTHOGONAL
 from phintys.graph.variable import Apply, Variable
 from phintys.rewriting.rule import Context, Replacement, rule
 from phintys.tensor.dot import Dot
-from phintys.tensor.elemwise import DimShuffle, conjugate, functions
+from phintys.tensor.elemwise import DimShuffle, cast, conjugate, functions
 from phintys.tensor.inference.parts import transposed
 from phintys.tensor.linalg.constructors import BlockDiagonal, block_diag
 from phintys.tensor.linalg.inverse import MatrixInverse, inv
@@ -25,6 +25,7 @@ from phintys.tensor.rules.matrices import (
     matrix_rule,
     nan_unless,
     product,
+    square_parts,
     transpose,
 )
 from phintys.tensor.rules.structured import core_ranks
@@ -93,7 +94,7 @@ def inverse_of_orthogonal(ctx: Context, node: Apply, op: MatrixInverse) -> Repla
 )
 def inverse_of_kronecker(ctx: Context, node: Apply, op: MatrixInverse) -> Replacement:
     """Applies to matrices of known lengths: an empty one would hide that another is singular."""
-    parts = _square_parts(ctx, node.inputs[0], KroneckerProduct)
+    parts = square_parts(ctx, node.inputs[0], KroneckerProduct)
     if parts is None or not all(x.type.shape[-1] for x in parts):
         return None
     return fitted(node, kron(*[inv(x) for x in parts]))
@@ -107,16 +108,8 @@ def inverse_of_kronecker(ctx: Context, node: Apply, op: MatrixInverse) -> Replac
     tested_on=("linalg.inv(linalg.block_diag(N[:, :2], assume(Q, square=True)))",),
 )
 def inverse_of_blocks(ctx: Context, node: Apply, op: MatrixInverse) -> Replacement:
-    parts = _square_parts(ctx, node.inputs[0], BlockDiagonal)
+    parts = square_parts(ctx, node.inputs[0], BlockDiagonal)
     return None if parts is None else fitted(node, block_diag(*[inv(x) for x in parts]))
-
-
-def _square_parts(ctx: Context, v: Variable, cls: type) -> list[Variable] | None:
-    """The matrices of which an op of a class makes ``v``, if they are square; else None."""
-    made = v.owner
-    if made is None or not isinstance(core_op(v), cls):
-        return None
-    return list(made.inputs) if all(holds(ctx, x, SQUARE) for x in made.inputs) else None
 
 
 @rule(
@@ -171,4 +164,7 @@ def product_with_inverse(ctx: Context, node: Apply, op: Dot) -> Replacement:
 def solution_with_inverse(ctx: Context, node: Apply, op: Solve) -> Replacement:
     a, b = node.inputs
     x = inverted(a) if op.assume_a == "gen" else None
-    return None if x is None else fitted(node, product(x, b, op.b_ndim))
+    if x is None:
+        return None
+    dtype = node.outputs[0].type.dtype  # integers would wrap
+    return fitted(node, product(cast(x, dtype), cast(b, dtype), op.b_ndim))

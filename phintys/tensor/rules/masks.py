@@ -264,6 +264,23 @@ def argmax_of_selection(node: Apply, part: TensorVariable) -> Replacement:
 
 
 @rule(
+    "ProdOthers(x[mask]) -> ProdOthers(switch(mask, x, 1))[mask]",
+    "ProdOthers(part := AdvancedSubtensor(*_), axis=axes)",
+    phase="masks",
+    law="drops_errors",
+    tags=TAGS,
+    tested_on=("ProdOthers((0,))(v[b])", "ProdOthers((0,))(M[:, b])", "ProdOthers((1,))(M[:, b])"),
+)
+def products_of_selection(node: Apply, part: TensorVariable, axes: tuple[int, ...]) -> Replacement:
+    found = selected(part)
+    if found is None:
+        return None
+    x, by = found
+    full = by.filled(x, 1) if by.axis in axes else x
+    return by.read(type(node.op)(by.axes(axes))(full))
+
+
+@rule(
     "logsumexp(x[mask]) -> logsumexp(switch(mask, x, -inf))",
     "LogSumExp(part := AdvancedSubtensor(*_), axis=axes)",
     phase="masks",

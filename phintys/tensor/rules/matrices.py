@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from phintys.assumptions import AssumptionKey
+from phintys.assumptions import SQUARE, AssumptionKey
 from phintys.assumptions.core import feature_of
 from phintys.graph.op import Op
 from phintys.graph.variable import Apply, Variable
@@ -78,11 +78,25 @@ def transpose(x: Variable) -> TensorVariable:
 def main_diagonal(x: Variable, dtype: str | None = None) -> TensorVariable:
     """The diagonals of the last two axes; what was written there, if that is known.
 
-    ``dtype``: to which they are converted, before anything is computed with them.
+    ``dtype``: to which they are converted, before anything is computed with them; by default that
+    of ``x``, as what was written may have another one.
     """
     found: Any = diagonal_values(x)
     found = diagonal(x, 0, rank(x) - 2, rank(x) - 1) if found is None else found
-    return cast(found, dtype or found.type.dtype)
+    return cast(found, dtype or x.type.dtype)
+
+
+def parts_of(v: Variable, cls: type[Op]) -> list[TensorVariable] | None:
+    """The matrices of which an op of a class makes ``v``, in its dtype; None for other ops."""
+    if v.owner is None or not isinstance(core_op(v), cls):
+        return None
+    return [cast(x, v.type.dtype) for x in v.owner.inputs]
+
+
+def square_parts(ctx: Context, v: Variable, cls: type[Op]) -> list[TensorVariable] | None:
+    """The same, if all of them are known to be square."""
+    parts = parts_of(v, cls)
+    return parts if parts is not None and all(holds(ctx, x, SQUARE) for x in parts) else None
 
 
 def diagonal_matrix(d: Variable) -> TensorVariable:
@@ -111,7 +125,7 @@ def nan_unless(ok: TensorVariable, x: TensorVariable, axes: int) -> TensorVariab
     return x * functions.switch(whole, cast(1, x.type.dtype), cast(float("nan"), x.type.dtype))
 
 
-def same_length(x: Variable, axis: int, y: Variable, other: int) -> bool:
+def broadcast_alike(x: Variable, axis: int, y: Variable, other: int) -> bool:
     """Whether one of two lengths, which are equal, is known to be 1 only if the other is."""
     return bool(x.type.broadcastable[axis] == y.type.broadcastable[other])
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from phintys.assumptions import DIAGONAL, SQUARE, SYMMETRIC
+from phintys.assumptions import DIAGONAL, SQUARE
 from phintys.graph.variable import Apply, Variable
 from phintys.rewriting.rule import Context, Replacement
 from phintys.tensor.blockwise import Blockwise
 from phintys.tensor.creation import zeros_like
 from phintys.tensor.elemwise import cast, dimshuffle, functions
 from phintys.tensor.inference.parts import rank
-from phintys.tensor.linalg.decomposition.eigen import Eig, Eigh, Eigvalsh, eigh
+from phintys.tensor.linalg.decomposition.eigen import Eigh, Eigvalsh
 from phintys.tensor.linalg.decomposition.lu import LU, LUFactor
 from phintys.tensor.linalg.decomposition.qr import QR
 from phintys.tensor.linalg.decomposition.svd import SVD
@@ -68,20 +68,6 @@ def eigenvalues_of_diagonal(ctx: Context, node: Apply, op: Eigh | Eigvalsh) -> R
     if isinstance(op, Eigvalsh):
         return fitted(node, sort(d))
     return _all_fitted(node, [sort(d), _unit_columns(argsort(d), node.outputs[1].type.dtype)])
-
-
-@matrix_rule(
-    "eig(symmetric) -> eigh(symmetric)",
-    Eig,
-    law="normwise",
-    tags=("eig_to_eigh",),
-    tested_on=("(lambda w, v: matmul(v * w, v.T))(*linalg.eig(assume(Q + Q.T, symmetric=True)))",),
-)
-def eigenvalues_of_symmetric(ctx: Context, node: Apply, op: Eig) -> Replacement:
-    (x,) = node.inputs
-    if not is_real(x) or not holds(ctx, x, SYMMETRIC):
-        return None
-    return _all_fitted(node, list(eigh(x)))
 
 
 @matrix_rule(
@@ -160,8 +146,8 @@ def triangles_of_diagonal(ctx: Context, node: Apply, op: LU) -> Replacement:
     (x,) = node.inputs
     if not holds(ctx, x, DIAGONAL, SQUARE):
         return None
-    unit = _unit_matrix(x, node.outputs[-1].type.dtype)
-    order = [_positions(x)] if op.p_indices else [] if op.permute_l else [unit]
+    unit, real = (_unit_matrix(x, v.type.dtype) for v in (node.outputs[-1], node.outputs[0]))
+    order = [_positions(x)] if op.p_indices else [] if op.permute_l else [real]
     return _all_fitted(node, [*order, unit, x])
 
 

@@ -29,12 +29,12 @@ from phintys.tensor.reduce import sum as sum_over
 from phintys.tensor.rules.matrices import (
     as_columns,
     as_rows,
+    broadcast_alike,
     fitted,
     holds,
     is_real,
     main_diagonal,
     matrix_rule,
-    same_length,
 )
 from phintys.tensor.shape import length
 from phintys.tensor.variable import TensorVariable
@@ -144,10 +144,10 @@ def product_with_diagonal(ctx: Context, node: Apply, op: Dot) -> Replacement:
         is_identity = rank(unit) == rank(other) == 2 and holds(ctx, unit, *IDENTITY)
         if is_identity and (same := fitted(node, other)) is not None:
             return same
-    if ranks[0] == 2 and holds(ctx, x, DIAGONAL, SQUARE) and same_length(x, -1, y, -ranks[1]):
+    if ranks[0] == 2 and holds(ctx, x, DIAGONAL, SQUARE) and broadcast_alike(x, -1, y, -ranks[1]):
         d = main_diagonal(x)
         return fitted(node, (as_rows(d) if ranks[1] == 2 else d) * y)
-    if ranks[1] == 2 and holds(ctx, y, DIAGONAL, SQUARE) and same_length(y, -2, x, -1):
+    if ranks[1] == 2 and holds(ctx, y, DIAGONAL, SQUARE) and broadcast_alike(y, -2, x, -1):
         d = main_diagonal(y)
         return fitted(node, x * (as_columns(d) if ranks[0] == 2 else d))
     return None

@@ -7,7 +7,6 @@ from phintys.assumptions import (
     LOWER_TRIANGULAR,
     ORTHOGONAL,
     POSITIVE_DEFINITE,
-    SQUARE,
     TRIDIAGONAL,
     UPPER_TRIANGULAR,
 )
@@ -22,14 +21,15 @@ from phintys.tensor.linalg.solvers.triangular import SolveTriangular
 from phintys.tensor.rules.blocks import rows_of_blocks
 from phintys.tensor.rules.matrices import (
     as_rows,
-    core_op,
+    broadcast_alike,
     fitted,
     holds,
+    is_real,
     main_diagonal,
     matrix_rule,
     nan_unless,
     product,
-    same_length,
+    square_parts,
     transpose,
 )
 
@@ -57,10 +57,12 @@ GENERAL = ("gen", "banded")
 def solution_with_diagonal(ctx: Context, node: Apply, op: Solve | SolveTriangular) -> Replacement:
     """NaN as from the solver, if the diagonal contains a zero."""
     a, b = node.inputs
-    if not holds(ctx, a, DIAGONAL) or not same_length(a, -1, b, -op.b_ndim):
+    if not holds(ctx, a, DIAGONAL) or not broadcast_alike(a, -1, b, -op.b_ndim):
         return None
     if isinstance(op, Solve) and op.assume_a == "pos":
         return None if not holds(ctx, a, POSITIVE_DEFINITE) else _divided(node, op.b_ndim)
+    if isinstance(op, Solve) and op.assume_a == "her" and not is_real(a):
+        return None  # it reads the real part of the diagonal
     if isinstance(op, SolveTriangular) and op.unit_diagonal:
         return fitted(node, b)
     return _divided(node, op.b_ndim)
@@ -133,9 +135,9 @@ def solution_with_orthogonal(ctx: Context, node: Apply, op: Solve) -> Replacemen
 def solution_with_blocks(ctx: Context, node: Apply, op: Solve | SolveTriangular) -> Replacement:
     """Applies to single matrices.  If a block is singular, its part of the solution is NaN."""
     a, b = node.inputs
-    single = a.type.ndim == 2 and isinstance(core_op(a), BlockDiagonal) and a.owner is not None
-    if not single or a.owner is None or not all(holds(ctx, x, SQUARE) for x in a.owner.inputs):
+    blocks = square_parts(ctx, a, BlockDiagonal) if a.type.ndim == 2 else None
+    if blocks is None:
         return None
-    parts = rows_of_blocks(b, a.owner.inputs, 0)
-    found = [op(x, part) for x, part in zip(a.owner.inputs, parts, strict=True)]
+    parts = rows_of_blocks(b, blocks, 0)
+    found = [op(x, part) for x, part in zip(blocks, parts, strict=True)]
     return fitted(node, concatenate(found, axis=0))

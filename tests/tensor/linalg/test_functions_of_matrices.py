@@ -124,6 +124,16 @@ def test_nan_and_infinity(mode):
         assert np.isfinite(found[0]).all()
 
 
+@pytest.mark.parametrize("mode", MODES)
+def test_exponential_of_a_matrix_whose_norm_overflows(mode):
+    x = pt.dmatrix()
+    f = compiled(mode, [x], [pt.linalg.expm(x)])
+    (found,) = f(np.array([[-1e308, 0.0], [-1e308, -1e308]]))
+    assert np.isfinite(found).all() or np.isnan(found).any()
+    (found,) = f(np.diag([-1e3, 0.0]))
+    np.testing.assert_allclose(found, np.diag([0.0, 1.0]), atol=1e-12)
+
+
 def test_real_matrices_without_a_real_function():
     x = np.diag([1.0, -1.0])
     for function in (L.logm, L.sqrtm):

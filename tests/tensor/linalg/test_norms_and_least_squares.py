@@ -183,7 +183,7 @@ def test_hermitian_pseudo_inverses():
         x = random((3, 4, 4), dtype)
         x = x + np.swapaxes(x.conj(), 1, 2)
         x[0, 0] = x[0, :, 0] = 0
-        lower = np.where(np.tri(4, dtype=bool), x, np.array(99, dtype))
+        lower = np.where(np.tri(4, dtype=bool), x, np.array(np.nan, dtype))
         for mode in MODES[:2]:
             a = pt.tensor(dtype=dtype, shape=(None, None, None))
             f = compiled(mode, [a], L.pinv(a, hermitian=True))

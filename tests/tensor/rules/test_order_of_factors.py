@@ -53,3 +53,11 @@ def test_signs_and_multiples_of_complex_infinities(expression, mode):
     found, expected = f(values, real), expression(values, real)
     np.testing.assert_array_equal(found.real, expected.real)
     np.testing.assert_array_equal(found.imag, expected.imag)
+
+
+def test_complex_exponents():
+    z = pt.zvector("z")
+    values = np.array([2 - 3j, 1j])
+    f = phintys.function([z], [z ** (2 + 1j) / z, z ** (3 + 0j) / z])
+    for found, expected in zip(f(values), [values ** (1 + 1j), values**2]):
+        np.testing.assert_allclose(found, expected, rtol=1e-13)

@@ -6,10 +6,9 @@ import numpy as np
 
 from phintys.dims import Dim
 from phintys.routines import Array, Positions, routine
-from phintys.routines.language import PARTS
 from phintys.routines.libraries import LAPACK, LARGEST_INT, LOWER, PLAIN, UPPER, syevd, sygvd
 from phintys.tensor.linalg.matrix_op import BLOCK
-from phintys.tensor.linalg.routine_parts import fill_nan, fill_nan_real, is_finite
+from phintys.tensor.linalg.routine_parts import fill_nan, fill_nan_real, triangle_is_finite
 
 #: codes of LAPACK: with eigenvectors, without
 _VECTORS, _VALUES = ord("V"), PLAIN
@@ -34,7 +33,7 @@ def factor_hermitian(
     job = _VECTORS if vectors == 1 else _VALUES
     uplo = LOWER if lower == 1 else UPPER
     status = 1
-    if n > 0 and _triangle_is_finite(lower, n, a) == 1:
+    if n > 0 and triangle_is_finite(lower, n, a) == 1:
         status = syevd(job, uplo, n, a, n, w, work, lwork, rwork, lrwork, iwork, liwork)
     if status != 0:
         fill_nan_real(n, w)
@@ -53,19 +52,9 @@ def factor_hermitian_pair(
     job = _VECTORS if vectors == 1 else _VALUES
     uplo = LOWER if lower == 1 else UPPER
     status = 1
-    if n > 0 and _triangle_is_finite(lower, n, a) * _triangle_is_finite(lower, n, b) == 1:
+    if n > 0 and triangle_is_finite(lower, n, a) * triangle_is_finite(lower, n, b) == 1:
         status = sygvd(1, job, uplo, n, a, n, b, n, w, work, lwork, rwork, lrwork, iwork, liwork)
     if status != 0:
         fill_nan_real(n, w)
         fill_nan(n * n, a)
     return 0
-
-
-def _triangle_is_finite(lower: int, n: int, a: Array) -> int:
-    """1 if the triangle that is read, of columns one after the other, is finite, else 0."""
-    found = 1
-    for j in range(n):
-        start = j * n + j if lower == 1 else j * n
-        count = n - j if lower == 1 else j + 1
-        found *= is_finite(count, a[start * PARTS :])
-    return found

@@ -18,14 +18,20 @@ from phintys.tensor.dot import matmul
 from phintys.tensor.elemwise import cast, match_dtype
 from phintys.tensor.index import set_subtensor
 from phintys.tensor.linalg.elimination import (
-    by_columns,
     counted_from,
     factored,
     lower_elimination,
     lower_order,
     require_pivots,
 )
-from phintys.tensor.linalg.matrix_op import MatrixOp, adjoint, inexact, square, triangle
+from phintys.tensor.linalg.matrix_op import (
+    MatrixOp,
+    adjoint,
+    columns_first,
+    inexact,
+    square,
+    triangle,
+)
 from phintys.tensor.linalg.solvers.triangular import solve_triangular
 from phintys.tensor.ranges import eye
 from phintys.tensor.shape import length
@@ -130,7 +136,7 @@ class LU(MatrixOp):
         m, n = b.shape(x)[-2:]
         k = dim_min(m, n)
         factors, pivots = lower_elimination(b, x, dtype)
-        factors = by_columns(b, factors)
+        factors = columns_first(b, factors)
         low = _lower_triangle(b, b.slice(factors, x.ndim - 1, 0, 1, k), below=True)
         up = _lower_triangle(b, b.slice(factors, x.ndim - 2, 0, 1, k), below=False)
         order = lower_order(b, counted_from(b, pivots, 1, 0), m, inverse=True)
@@ -237,7 +243,7 @@ class LUFactor(MatrixOp):
     # ----- batching and lowering
     def lower_batched(self, node: Apply, b: Builder[V], x: V) -> list[V]:
         factors, pivots = lower_elimination(b, x, node.outputs[0].type.dtype)
-        return [by_columns(b, factors), counted_from(b, pivots, 1, 0)]
+        return [columns_first(b, factors), counted_from(b, pivots, 1, 0)]
 
     def inplace_on_inputs(self, allowed_inplace_inputs: list[int]) -> Op:
         return LUFactor(overwrite_a=True) if allowed_inplace_inputs else self

@@ -9,15 +9,15 @@ from phintys.graph.op import Op, Storage
 from phintys.graph.shapes import check_shapes
 from phintys.graph.variable import Apply, Variable
 from phintys.routines import Array, routine
-from phintys.routines.language import PARTS
 from phintys.routines.libraries import LAPACK, LARGEST_INT, LOWER, UPPER, potrs
 from phintys.tensor.aliases import Arrays, TensorLike
 from phintys.tensor.blockwise import Blockwise
 from phintys.tensor.convert import as_tensor_variable
 from phintys.tensor.dot import matmul
 from phintys.tensor.elemwise import conjugate, match_dtype
-from phintys.tensor.linalg.elimination import by_columns, fill_with_nan, has_zero, lower_columns
-from phintys.tensor.linalg.matrix_op import adjoint, nan_like, triangle
+from phintys.tensor.linalg.elimination import lower_columns
+from phintys.tensor.linalg.matrix_op import adjoint, columns_first, nan_like, triangle
+from phintys.tensor.linalg.routine_parts import fill_nan, has_zero
 from phintys.tensor.linalg.solvers.core import SolveBase, default_b_ndim, outer_product
 from phintys.tensor.variable import Tensors, TensorVariable
 
@@ -84,7 +84,7 @@ def lower_factor_substitution(
 ) -> V:
     """Solutions of systems with factors of their matrices."""
     dtype = node.outputs[0].type.dtype
-    columns = by_columns(builder, builder.cast(factor, dtype))
+    columns = columns_first(builder, builder.cast(factor, dtype))
     return lower_columns(builder, substitute_twice, (int(lower),), [columns], b, dtype, b_ndim)
 
 
@@ -94,7 +94,7 @@ def substitute_twice(lower: int, n: int, m: int, a: Array, b: Array) -> int:
     if n > LARGEST_INT or m > LARGEST_INT:
         return 1
     if has_zero(n, a, n + 1) == 1:
-        fill_with_nan(n * m * PARTS, b)
+        fill_nan(n * m, b)
     elif n > 0 and m > 0:
         potrs(LOWER if lower == 1 else UPPER, n, m, a, n, b, n)
     return 0

@@ -13,7 +13,6 @@ from phintys.graph.op import Op, Storage
 from phintys.graph.shapes import check_shapes
 from phintys.graph.variable import Apply, Variable
 from phintys.routines import Array, Positions, routine
-from phintys.routines.language import PARTS
 from phintys.routines.libraries import LAPACK, LARGEST_INT, LOWER, UPPER, hesv, sysv
 from phintys.scalar.dtypes import is_complex
 from phintys.tensor.aliases import Arrays, TensorLike
@@ -24,15 +23,19 @@ from phintys.tensor.dot import matmul
 from phintys.tensor.elemwise import conjugate, match_dtype
 from phintys.tensor.linalg.decomposition.cholesky import Cholesky
 from phintys.tensor.linalg.elimination import (
-    by_columns,
-    count_not_finite,
     factored,
-    fill_with_nan,
     lower_columns,
     lower_solution,
     substituted,
 )
-from phintys.tensor.linalg.matrix_op import adjoint, diagonal_part, nan_like, triangle
+from phintys.tensor.linalg.matrix_op import (
+    adjoint,
+    columns_first,
+    diagonal_part,
+    nan_like,
+    triangle,
+)
+from phintys.tensor.linalg.routine_parts import copy, fill_nan, triangle_is_finite
 from phintys.tensor.linalg.solvers.cholesky import lower_factor_substitution, substituted_twice
 from phintys.tensor.linalg.solvers.core import SolveBase, default_b_ndim, outer_product
 from phintys.tensor.linalg.solvers.triangular import solve_triangular
@@ -183,7 +186,7 @@ class Solve(SolveBase):
 
     def _lower_symmetric(self, builder: Builder[V], a: V, b: V, dtype: str) -> V:
         n = builder.length(a, -1)
-        columns = by_columns(builder, builder.cast(a, dtype))
+        columns = columns_first(builder, builder.cast(a, dtype))
         solver = solve_hermitian if self._hermitian(dtype) else solve_symmetric
         scratch = [(dtype, n * n), ("int32", n), (dtype, n * BLOCK)]
         flags = (int(self.lower),)
@@ -244,22 +247,20 @@ def solve_symmetric(
     m: int,
     a: Array,
     b: Array,
-    copy: Array,
+    factors: Array,
     pivots: Positions,
     work: Array,
 ) -> int:
     """Replace right sides by solutions, both stored by columns, or by NaN."""
     if n > LARGEST_INT // BLOCK or m > LARGEST_INT:
         return 1
-    status = 0
-    if n > 0 and m > 0:
-        status = _copy_triangle(lower, n, a, copy)
-        if status == 0:
-            status = sysv(
-                LOWER if lower == 1 else UPPER, n, m, copy, n, pivots, b, n, work, n * BLOCK
-            )
+    uplo = LOWER if lower == 1 else UPPER
+    status = 1
+    if n > 0 and m > 0 and triangle_is_finite(lower, n, a) == 1:
+        copy(n * n, a, factors)
+        status = sysv(uplo, n, m, factors, n, pivots, b, n, work, n * BLOCK)
     if status != 0:
-        fill_with_nan(n * m * PARTS, b)
+        fill_nan(n * m, b)
     return 0
 
 
@@ -270,35 +271,21 @@ def solve_hermitian(
     m: int,
     a: Array,
     b: Array,
-    copy: Array,
+    factors: Array,
     pivots: Positions,
     work: Array,
 ) -> int:
     """The same for Hermitian matrices."""
     if n > LARGEST_INT // BLOCK or m > LARGEST_INT:
         return 1
-    status = 0
-    if n > 0 and m > 0:
-        status = _copy_triangle(lower, n, a, copy)
-        if status == 0:
-            status = hesv(
-                LOWER if lower == 1 else UPPER, n, m, copy, n, pivots, b, n, work, n * BLOCK
-            )
+    uplo = LOWER if lower == 1 else UPPER
+    status = 1
+    if n > 0 and m > 0 and triangle_is_finite(lower, n, a) == 1:
+        copy(n * n, a, factors)
+        status = hesv(uplo, n, m, factors, n, pivots, b, n, work, n * BLOCK)
     if status != 0:
-        fill_with_nan(n * m * PARTS, b)
+        fill_nan(n * m, b)
     return 0
-
-
-def _copy_triangle(lower: int, n: int, a: Array, copy: Array) -> int:
-    """Copy a triangle, stored by columns; return how many of its numbers are not finite."""
-    found = 0
-    for j in range(n):
-        start = (j * n + j if lower == 1 else j * n) * PARTS
-        stop = (j * n + n if lower == 1 else j * n + j + 1) * PARTS
-        for k in range(start, stop):
-            copy[k] = a[k]
-        found += count_not_finite(stop - start, a[start:])
-    return found
 
 
 # ----- user function

@@ -13,12 +13,11 @@ from phintys.tensor.blockwise import Blockwise
 from phintys.tensor.convert import as_tensor_variable
 from phintys.tensor.linalg.decomposition.lu import as_pivots, pivot_to_permutation
 from phintys.tensor.linalg.elimination import (
-    by_columns,
     counted_from,
     lower_substitution,
     substituted,
 )
-from phintys.tensor.linalg.matrix_op import inexact
+from phintys.tensor.linalg.matrix_op import columns_first, inexact
 from phintys.tensor.linalg.solvers.core import SolveBase, default_b_ndim
 from phintys.tensor.linalg.solvers.triangular import solve_triangular
 from phintys.tensor.type import typed_node
@@ -100,7 +99,7 @@ class LUSolve(SolveBase):
     # ----- batching and lowering
     def lower_batched(self, node: Apply, builder: Builder[V], a: V, pivots: V, b: V) -> list[V]:
         dtype = node.outputs[0].type.dtype
-        columns = by_columns(builder, builder.cast(a, dtype))
+        columns = columns_first(builder, builder.cast(a, dtype))
         pivots = counted_from(builder, pivots, 0, 1)
         arguments = (dtype, self.b_ndim, self.transposed)
         return [lower_substitution(builder, columns, pivots, b, *arguments)]

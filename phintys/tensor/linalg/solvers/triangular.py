@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from math import nan
-
 import numpy as np
 
 from phintys.graph.builder import Builder, V
@@ -31,6 +29,7 @@ from phintys.tensor.convert import as_tensor_variable
 from phintys.tensor.dot import matmul
 from phintys.tensor.elemwise import conjugate, match_dtype
 from phintys.tensor.linalg.matrix_op import adjoint, nan_like, triangle
+from phintys.tensor.linalg.routine_parts import fill_nan, has_zero
 from phintys.tensor.linalg.solvers.core import SolveBase, default_b_ndim, outer_product
 from phintys.tensor.variable import Tensors, TensorVariable
 
@@ -125,14 +124,8 @@ def substitute(lower: int, transposed: int, unit: int, n: int, m: int, a: Array,
     """Replace b[n, m] by the solution, or by NaN; ``transposed``: a holds the transpose."""
     if n == 0 or m == 0:
         return 0
-    singular = False
-    if unit == 0:
-        for i in range(n):
-            place = (i * n + i) * PARTS
-            singular = singular or (a[place] == 0.0 and a[place + PARTS - 1] == 0.0)
-    if singular:
-        for k in range(n * m * PARTS):
-            b[k] = nan
+    if unit == 0 and has_zero(n, a, n + 1) == 1:
+        fill_nan(n * m, b)
     elif PARTS == 1 and ((n <= 16 and n * m < SMALL) or m > LARGEST_INT):
         down = 1 if transposed == 1 else n
         _substitute(lower, down, n + 1 - down, unit, n, m, a, b)

@@ -14,7 +14,6 @@ from phintys.graph.op import Op, Storage
 from phintys.graph.shapes import Shape, ShapeContext, check_shapes
 from phintys.graph.variable import Apply, Variable
 from phintys.routines import Array, Positions, routine
-from phintys.routines.language import PARTS
 from phintys.routines.libraries import LAPACK, LARGEST_INT, PLAIN, TRANSPOSED, gttrf, gttrs
 from phintys.tensor.aliases import Arrays, TensorLike
 from phintys.tensor.blockwise import Blockwise
@@ -25,13 +24,11 @@ from phintys.tensor.elemwise import functions, match_dtype
 from phintys.tensor.index import set_subtensor
 from phintys.tensor.linalg.decomposition.lu import LUFactor, as_pivots
 from phintys.tensor.linalg.elimination import (
-    count_not_finite,
     counted_from,
-    fill_with_nan,
-    has_zero,
     lower_columns,
 )
 from phintys.tensor.linalg.matrix_op import MatrixOp, inexact, nan_like, triangle
+from phintys.tensor.linalg.routine_parts import fill_nan, has_zero, is_finite
 from phintys.tensor.linalg.solvers.core import SolveBase
 from phintys.tensor.linalg.solvers.lu import LUSolve
 from phintys.tensor.ranges import arange
@@ -305,13 +302,11 @@ def factor_tridiagonal(
     pivots count from 1."""
     if n > LARGEST_INT:
         return 1
-    beside = (n - 1) * PARTS
-    bad = count_not_finite(beside, dl) + count_not_finite(n * PARTS, d)
-    if bad + count_not_finite(beside, du) > 0:
-        fill_with_nan(beside, dl)
-        fill_with_nan(n * PARTS, d)
-        fill_with_nan(beside, du)
-        fill_with_nan((n - 2) * PARTS, du2)
+    if is_finite(n - 1, dl) * is_finite(n, d) * is_finite(n - 1, du) == 0:
+        fill_nan(n - 1, dl)
+        fill_nan(n, d)
+        fill_nan(n - 1, du)
+        fill_nan(n - 2, du2)
         for i in range(n):
             pivots[i] = i + 1
     elif n > 0:
@@ -335,14 +330,12 @@ def substitute_tridiagonal(
     none."""
     if n > LARGEST_INT or m > LARGEST_INT:
         return 1
-    bad = count_not_finite((n - 1) * PARTS, dl) + count_not_finite(n * PARTS, d)
-    bad += count_not_finite((n - 1) * PARTS, du) + count_not_finite((n - 2) * PARTS, du2)
-    bad += has_zero(n, d, 1)
+    finite = is_finite(n - 1, dl) * is_finite(n, d) * is_finite(n - 1, du) * is_finite(n - 2, du2)
     for i in range(n):
         if pivots[i] != i + 1 and (pivots[i] != i + 2 or i == n - 1):
             return 1
-    if bad > 0:
-        fill_with_nan(n * m * PARTS, b)
+    if finite == 0 or has_zero(n, d, 1) == 1:
+        fill_nan(n * m, b)
     elif n > 0 and m > 0:
         gttrs(TRANSPOSED if transposed == 1 else PLAIN, n, m, dl, d, du, du2, pivots, b, n)
     return 0
