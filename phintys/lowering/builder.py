@@ -508,6 +508,8 @@ class Builder(ArrayBuilder):
         for axis in range(batch, value.ndim):
             own = axis - added
             moves = own >= 0 and (value.axes[own] == axis or base.shape[own].value == 1)
+            if value.axes.count(axis) > 1:  # a diagonal
+                return False
             if not moves or value.starts[own].value != 0 or value.steps[own].value != 1:
                 return False
             if self.length(value, axis) is not self.length(base, own):

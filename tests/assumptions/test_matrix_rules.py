@@ -225,6 +225,7 @@ def test_complex_matrices():
         linalg.inv(z) @ c,
         linalg.solve(z, c) + linalg.solve(pt.conj(z.T), c),
         linalg.solve(pt.diag(c), c, assume_a="her"),
+        *linalg.lu(pt.diag(c)),
         linalg.det(linalg.kron(assume(z, square=True), pt.diag(c))),
     ]
     rng = np.random.default_rng(2)

@@ -146,8 +146,8 @@ def triangles_of_diagonal(ctx: Context, node: Apply, op: LU) -> Replacement:
     (x,) = node.inputs
     if not holds(ctx, x, DIAGONAL, SQUARE):
         return None
-    unit = _unit_matrix(x, node.outputs[-1].type.dtype)
-    order = [_positions(x)] if op.p_indices else [] if op.permute_l else [unit]
+    unit, real = (_unit_matrix(x, v.type.dtype) for v in (node.outputs[-1], node.outputs[0]))
+    order = [_positions(x)] if op.p_indices else [] if op.permute_l else [real]
     return _all_fitted(node, [*order, unit, x])
 
 
