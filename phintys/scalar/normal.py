@@ -95,11 +95,23 @@ ndtr = special(
     increasing=True,
     range=_UNIT,
 )
+#: above, ndtr is 1 in all dtypes
+_ALL_BELOW = 8.5
+
+
+def _log_ndtr_slope(m: Any, x: Any, y: Any) -> Any:
+    """The density divided by ndtr(x); erfcx, which would overflow above, is ndtr's scaled tail."""
+    above = m.gt(x, lit(x, _ALL_BELOW))
+    scaled = m.erfcx(m.switch(above, 0, -x * lit(x, math.sqrt(0.5))))
+    density = m.exp(-0.5 * m.sqr(x)) / lit(x, _ROOT_2PI)
+    return m.switch(above, density, lit(x, math.sqrt(2 / math.pi)) / scaled)
+
+
 log_ndtr = special(
     "LogNdtr",
     "log_ndtr",
     "Logarithm of ndtr(x), exact far below 0.",
-    d=lambda m, x, y: lit(x, math.sqrt(2 / math.pi)) / m.erfcx(-x * lit(x, math.sqrt(0.5))),
+    d=_log_ndtr_slope,
     native=call("log_ndtr"),
     inverse="ndtri_exp",
     increasing=True,

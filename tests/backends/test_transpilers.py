@@ -531,3 +531,12 @@ def test_source_has_unique_names_and_lines():
     with pytest.raises(ShapeError) as found:
         made.function(np.ones(2), np.ones(3))
     assert made.node_at(found.value.__traceback__) is graph.toposort()[0]
+
+
+def test_special_functions_of_jax():
+    """Below 0, and where erfc is subnormal."""
+    pytest.importorskip("jax")
+    x, y = pt.dvector("x"), pt.fvector("y")
+    values = np.array([-0.5, -26.6, -2.0, 0.5, 26.6, np.inf, -np.inf])
+    outputs = [pt.tri_gamma(x), pt.polygamma(2, x), pt.erfcx(x), pt.erfcx(y)]
+    compare("JAX", [x, y], outputs, [values, np.array([0.5, 9.3, -2.0], "f4")])

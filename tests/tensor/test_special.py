@@ -139,3 +139,11 @@ def test_compositions():
         check(build, reference, [x, y])
     check(pt.special.factorial, scipy.special.factorial, [x])
     check(pt.special.logit, scipy.special.logit, [np.array([0.1, 0.5, 0.9])])
+
+
+def test_second_derivative_of_log_ndtr_where_erfcx_overflows():
+    x = pt.dvector("x")
+    slope = phintys.grad(pt.log_ndtr(x).sum(), x)
+    found = phintys.function([x], [slope, phintys.grad(slope.sum(), x)])([12.0, 40.0, 1e3])
+    density = np.exp(-72.0) / np.sqrt(2 * np.pi)
+    np.testing.assert_allclose(found, [[density, 0, 0], [-12 * density, 0, 0]], rtol=1e-14)

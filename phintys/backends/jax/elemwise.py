@@ -46,7 +46,7 @@ TRACE_TIME_OPS.extend([Elemwise, ScalarOp, CAReduce, DimShuffle])
 #: 0, and at infinity in some versions
 NATIVE_FIRST = frozenset(("int_div", "mod", "sinc"))
 #: scalar ops that SciPy computes in a callback, since JAX is less accurate
-INACCURATE = frozenset(("hyp2f1", "spence", "zeta", "poch", "expi"))
+INACCURATE = frozenset(("hyp2f1", "spence", "zeta", "poch", "expi", "polygamma"))
 #: the same, since the JAX function does not terminate for some arguments, such as the least integer
 ENDLESS = frozenset(("exp1", "gcd", "lcm"))
 
@@ -69,8 +69,20 @@ def _psi(x: Any) -> Any:
 
 
 def _tri_gamma(x: Any) -> Any:
-    """JAX's function is NaN at infinity."""
-    return jnp.where(x == jnp.inf, 0.0, jax.scipy.special.polygamma(1, x))
+    """JAX's function is NaN at infinity, and wrong below 0; there it is reflected (DLMF 5.15.6)."""
+    found = jax.scipy.special.polygamma(1, jnp.where(x < 0, 1 - x, x))
+    ratio = jnp.pi / jnp.sin(jnp.pi * (x - jnp.round(x)))
+    found = jnp.where(x < 0, ratio * ratio - found, found)
+    return jnp.where(x == jnp.inf, 0.0, jnp.where(x == -jnp.inf, jnp.inf, found))
+
+
+def _erfcx(x: Any) -> Any:
+    """JAX's function is 0 where erfc is subnormal; there, the asymptotic series (DLMF 7.12.1)."""
+    half, series = 0.5 / (x * x), 1.0
+    for k in range(11, 0, -2):
+        series = 1 - k * half * series
+    start = 9 if x.dtype == jnp.float32 else 26
+    return jnp.where(x > start, series / (x * jnp.sqrt(jnp.pi)), jax.scipy.special.erfcx(x))
 
 
 def _gammaln(x: Any) -> Any:
@@ -103,8 +115,8 @@ OWN: dict[str, Callable[..., Any]] = {
     "second": lambda x, y: jnp.broadcast_to(y, jnp.broadcast_shapes(jnp.shape(x), jnp.shape(y))),
     "pow": _power,
     "fmod": _c_remainder,
-    "polygamma": lambda n, x: jax.scipy.special.polygamma(n * 1, x),
     "tri_gamma": _tri_gamma,
+    "erfcx": _erfcx,
     "psi": _psi,
     "gammaln": _gammaln,
     "rel_entr": _rel_entr,

@@ -200,7 +200,7 @@ def categorical_crossentropy(coding_dist: TensorLike, true_dist: TensorLike) -> 
             f"true_dist has the rank of coding_dist, or is integers of one rank less, not "
             f"{true.type} for {coding.type}."
         )
-    return -functions.log(_at(coding, true))
+    return -_at(functions.log(coding), true)  # of a softmax, that is accurate
 
 
 def crossentropy_categorical_1hot(

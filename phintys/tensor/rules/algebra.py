@@ -311,6 +311,59 @@ def _product_of(factors: list[Variable], dtype: str, ndim: int) -> Variable:
 
 
 @rule(
+    "x * (y / x + z) -> y + x * z",
+    ops=[MUL],
+    where=some("add", "true_div"),
+    law="finite",
+    phase="stabilize",
+    tags=("local_greedy_distributor", "local_logsoftmax_grad", "shape_unsafe"),
+    tested_on=("x * (y / x + z)", "(y / x + z / y) * (x * y)"),
+)
+def cancel_in_terms(ctx: Context, node: Apply) -> Replacement:
+    """Quotients in a sum that is multiplied by their divisors; also one that is used elsewhere.
+
+    So the derivatives of logarithms of softmax and sigmoid are finite where these are 0.
+    """
+    dtype, ndim = node.outputs[0].type.dtype, node.outputs[0].type.ndim
+    factors = [f for v in node.inputs for f in _factors_of(v)]
+    if dtypes.is_discrete(dtype) or any(f.type.dtype != dtype for f in factors):
+        return None
+    for k, factor in enumerate(factors):
+        total = applied(factor, "add")
+        if total is not None and not ctx.single_use(factor):
+            continue
+        others = factors[:k] + factors[k + 1 :]
+        terms = [_cancelled(t, others) for t in ([factor] if total is None else total.inputs)]
+        gained = sum(len(others) - len(left) for _, left, _ in terms)
+        if gained and len(terms) * len(others) <= len(others) + 2 * gained:
+            parts = [_product_of([*top, *left], dtype, ndim) for top, left, _ in terms]
+            belows = [below for _, _, below in terms]
+            found = [
+                functions.true_div(part, _product_of(below, dtype, ndim)) if below else part
+                for part, below in zip(parts, belows)
+            ]
+            return like(node, functions.add(*found) if len(found) > 1 else found[0])
+    return None
+
+
+def _cancelled(
+    term: Variable, factors: list[Variable]
+) -> tuple[list[Variable], list[Variable], list[Variable]]:
+    """A quotient times some factors: its dividend, the factors and divisors that are left."""
+    quotient = applied(term, "true_div")
+    if quotient is None or any(v.type.dtype != term.type.dtype for v in quotient.inputs):
+        return [term], factors, []
+    top, divisor = quotient.inputs
+    left, below = list(factors), []
+    for v in _factors_of(divisor):
+        if v in left and number(v) is None:
+            left.remove(v)
+        else:
+            below.append(v)
+    return [top], left, below
+
+
+@rule(
     "abs(2 * x) -> 2 * abs(x)",
     "abs(mul(c, *factors))",
     given={"c": lambda v: is_float(v) and number(v) is not None},

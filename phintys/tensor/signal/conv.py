@@ -406,7 +406,11 @@ def _by_transforms(
     """A part of the convolution of matrices, by Fourier transforms."""
     dtype = dtypes.upcast(in1.type.dtype, in2.type.dtype)
     real = not dtypes.is_complex(dtype)
-    sizes = [n + k - 1 for n, k in zip(lengths(in1, 2), lengths(in2, 2))]
+    if not dtypes.is_discrete(dtype):
+        in1, in2 = cast(in1, dtype), cast(in2, dtype)
+    sizes = [
+        functions.maximum(n + k - 1, as_length(1)) for n, k in zip(lengths(in1, 2), lengths(in2, 2))
+    ]
     last = fourier.rfft if real else fourier.fft
     first, second = (fourier.fft(last(x, sizes[1]), sizes[0], -2) for x in (in1, in2))
     back = fourier.ifft(first * second, sizes[0], -2)

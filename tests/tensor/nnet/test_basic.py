@@ -225,3 +225,17 @@ def test_upsampling():
         nnet.bilinear_upsampling(x, 0)
     with pytest.raises(ValueError, match="pair"):
         nnet.bilinear_upsampling(x, frac_ratio=((1, 2), 3))
+
+
+def test_crossentropies_have_finite_derivatives_where_probabilities_underflow():
+    x, target, weights = pt.dmatrix("x"), pt.lvector("target"), pt.dmatrix("weights")
+    by_log = pt.log(pt.nnet.softmax(x))[pt.arange(2), target]
+    binary = pt.nnet.binary_crossentropy(pt.nnet.sigmoid(x), weights)
+    costs = [pt.nnet.categorical_crossentropy(pt.nnet.softmax(x), target).sum(), -by_log.sum()]
+    outputs = [*costs, *(phintys.grad(c, x) for c in (*costs, binary.sum()))]
+    logits, share = np.array([[900.0, 0.0], [-900.0, 0.0]]), np.array([[0.5, 0.5], [1.0, 0.25]])
+    found = phintys.function([x, target, weights], outputs)(logits, [1, 0], share)
+    np.testing.assert_array_equal(found[:2], [1800.0, 1800.0])
+    np.testing.assert_array_equal(found[2], [[1.0, -1.0], [-1.0, 1.0]])
+    np.testing.assert_array_equal(found[3], found[2])
+    np.testing.assert_array_equal(found[4], [[0.5, 0.0], [-1.0, 0.25]])

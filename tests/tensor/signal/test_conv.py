@@ -164,3 +164,11 @@ def test_errors():
     f = phintys.function([x, y := pt.dmatrix()], convolve1d(x, y))
     with pytest.raises(ShapeError):
         f(np.ones((2, 3)), np.ones((3, 3)))
+
+
+def test_transforms_have_the_precision_of_the_result():
+    rng = np.random.default_rng(0)
+    x, y, none = rng.normal(size=(5, 6)), rng.normal(size=(3, 2)).astype("f4"), np.ones((0, 2))
+    found = pt.signal.convolve2d(x, y, method="fft").eval()
+    np.testing.assert_allclose(found, scipy.signal.convolve2d(x, y), atol=1e-13)
+    assert pt.signal.convolve2d(none, np.ones((1, 1)), method="fft").eval().shape == (0, 2)

@@ -11,7 +11,7 @@ from phintys.graph.op import Op, Storage
 from phintys.graph.shapes import Shape, ShapeContext, check_shapes
 from phintys.graph.variable import Apply, Variable
 from phintys.routines import Array, Packs, routine
-from phintys.routines.language import LANES, PARTS, local, sqrt
+from phintys.routines.language import LANES, PARTS, in_numbers, local, sqrt
 from phintys.routines.libraries import LAPACK, LOWER, UPPER, potrf
 from phintys.tensor.aliases import Arrays, TensorLike
 from phintys.tensor.blockwise import Blockwise
@@ -36,8 +36,8 @@ __all__ = ["cholesky"]
 
 #: the largest matrix for which the loops below are faster than LAPACK
 SMALL = 24
-#: packs for such a matrix and its pivots
-SCRATCH = SMALL * (SMALL + 1)
+#: its number of elements
+ELEMENTS = SMALL * SMALL
 
 
 class Cholesky(MatrixOp):
@@ -130,9 +130,12 @@ def factor_positive(count: int, lower: int, raises: int, n: int, a: Array) -> in
     failed = 0
     if n <= SMALL and PARTS == 1:
         for group in range((count + LANES - 1) // LANES):
-            first = group * LANES
-            left = count - first
-            failed += _factor_small(left if left < LANES else LANES, lower, n, a[first * n * n :])
+            x = a[group * LANES * n * n :]
+            left = count - group * LANES
+            if left == 1:
+                failed += _factor_one(lower, n, x)
+            else:
+                failed += _factor_together(left if left < LANES else LANES, lower, n, x)
     else:
         for k in range(count):
             x = a[k * n * n * PARTS :]
@@ -157,9 +160,33 @@ def _finish(status: int, lower: int, n: int, a: Array) -> int:
     return failed
 
 
-def _factor_small(count: int, lower: int, n: int, a: Array) -> int:
+def _factor_one(lower: int, n: int, a: Array) -> int:
+    """Replace a matrix by its factor; return 1 if this contains NaN."""
+    pivots = local(SMALL * LANES)
+    if lower == 0:
+        _transpose(n, a)
+    _factor_in_numbers(n, a, pivots)
+    if lower == 0:
+        _transpose(n, a)
+    status = 0
+    for i in range(n):
+        status = 1 if pivots[i] <= 0.0 else status
+    return _finish(status, lower, n, a)
+
+
+def _transpose(n: int, a: Array) -> None:
+    """Exchange the triangles of a matrix."""
+    for i in range(n):
+        for j in range(i):
+            x = a[i * n + j]
+            a[i * n + j] = a[j * n + i]
+            a[j * n + i] = x
+
+
+def _factor_together(count: int, lower: int, n: int, a: Array) -> int:
     """Replace at most `LANES` matrices by their factors; return for how many these contain NaN."""
-    work = local(SCRATCH * LANES)
+    work = local(ELEMENTS * LANES)
+    pivots = local(SMALL * LANES)
     down = n if lower == 1 else 1
     right = 1 if lower == 1 else n
     for i in range(n):
@@ -167,7 +194,7 @@ def _factor_small(count: int, lower: int, n: int, a: Array) -> int:
             x = a[i * down + j * right :]
             for lane in range(LANES):
                 work[(i * n + j) * LANES + lane] = x[(lane if lane < count else 0) * n * n]
-    _factor(n, work)
+    _factor(n, work, pivots)
     for i in range(n):
         for j in range(i + 1):
             x = a[i * down + j * right :]
@@ -177,19 +204,19 @@ def _factor_small(count: int, lower: int, n: int, a: Array) -> int:
     for lane in range(count):
         status = 0
         for i in range(n):
-            status = 1 if work[(n * n + i) * LANES + lane] <= 0.0 else status
+            status = 1 if pivots[i * LANES + lane] <= 0.0 else status
         failed += _finish(status, lower, n, a[lane * n * n :])
     return failed
 
 
-def _factor(n: int, s: Packs) -> None:
-    """Replace lower triangles by their factors; after ``n * n`` packs store the squared pivots."""
+def _factor(n: int, s: Packs, pivots: Packs) -> None:
+    """Replace lower triangles by their factors, and store the squared pivots."""
     for j in range(n):
         row = s[j * n :]
         pivot = row[j]
         for k in range(j):
             pivot -= row[k] * row[k]
-        s[n * n + j] = pivot
+        pivots[j] = pivot
         pivot = sqrt(pivot)
         row[j] = pivot
         scale = 1.0 / pivot
@@ -216,6 +243,9 @@ def _factor(n: int, s: Packs) -> None:
             for k in range(j):
                 x0 -= below[k] * row[k]
             below[j] = x0 * scale
+
+
+_factor_in_numbers = in_numbers(_factor)
 
 
 # ----- user function
