@@ -348,7 +348,7 @@ def log_determinant(m: Any, x: Any) -> Any:
 
 
 MATRICES = [
-    Workload(f"{name} {n} x {n}", "matrices", formula, data, ((1, n), (1000, n)), tolerance=1e-7)
+    Workload(f"{name} {n} x {n}", "matrices", formula, data, ((10, n), (1000, n)), tolerance=1e-7)
     for n in (3, 8, 16)
     for name, formula, data in (
         ("cholesky", lambda m, x: m.linalg.cholesky(x), without_sides),

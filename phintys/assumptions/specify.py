@@ -107,10 +107,13 @@ def assume(
 
     Parameters
     ----------
-    x : a variable, or what can be converted to a tensor
-    diagonal, lower_triangular, ... : True or False; None declares nothing.  The properties are
-        those of the last two axes, see `phintys.assumptions.keys`.
-    **assumptions : further registered properties, by name
+    x
+        a variable, or what can be converted to a tensor
+    diagonal, lower_triangular, ...
+        True or False; None declares nothing.  The properties are those of the last two axes, see
+        `phintys.assumptions.keys`.
+    **assumptions
+        further registered properties, by name
 
     A declaration is not checked when a function is called: results are wrong if it is wrong.
     ConflictingAssumptionsError if ``x`` is a constant that does not have a declared property; or,

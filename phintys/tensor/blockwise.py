@@ -365,9 +365,10 @@ def _first_item(x: Variable, n: int) -> Variable:
     node = x.owner
     if not n:
         return x
-    if node is not None and isinstance(node.op, DimShuffle) and node.op.new_order == (
-        *["x"] * n, *range(x.type.ndim - n)
-    ):  # fmt: skip
+    is_expanded = (
+        node is not None and isinstance(node.op, DimShuffle) and node.op.is_left_expand_dims
+    )
+    if node is not None and is_expanded and len(node.op.augment) == n:
         return node.inputs[0]
     return TensorType(x.type.dtype, x.type.shape[n:])()
 

@@ -294,3 +294,14 @@ def test_hessian_of_a_quadratic_form():
     product = phintys.hessian_vector_product(cost, [x], [v])
     found = evaluate(product, [x, a, v], [value, matrix, p])[0]
     np.testing.assert_allclose(found, (matrix + matrix.T) @ p, rtol=1e-12)
+
+
+def test_axes_that_are_dropped():
+    """A matrix made by dropping an axis of length 1 is not the transpose of what it was made of."""
+    x = pt.tensor("x", shape=(3, 3, 1), dtype="float64")
+    (value,) = values((3, 3, 1))
+    matrix = value[:, :, 0]
+    transposed = pt.dot(x.dimshuffle(1, 0), x.dimshuffle(0, 1)).T
+    assert_like(evaluate(transposed, [x], [value]), (matrix.T @ matrix).T)
+    found = evaluate(pt.linalg.det(x.dimshuffle("x", 0, 1)), [x], [value])
+    np.testing.assert_allclose(found, [np.linalg.det(matrix)])

@@ -11,21 +11,15 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 from phintys.backends.jax.dispatch import jax_funcify
+from phintys.backends.jax.linalg import nan_unless
 from phintys.backends.jax.native import astype
 from phintys.graph.shapes import check_shapes
 from phintys.tensor.linalg.decomposition.eigen import Eig, Eigh, Eigvalsh
 from phintys.tensor.linalg.decomposition.qr import QR
 from phintys.tensor.linalg.decomposition.svd import SVD
 from phintys.tensor.linalg.matrix_op import inexact
-
-
-def _nan_unless(condition: Any, x: Any) -> Any:
-    """``x``, or NaN in all its parts."""
-    nan = complex(np.nan, np.nan) if jnp.iscomplexobj(x) else np.nan
-    return jnp.where(condition, x, jnp.asarray(nan, x.dtype))
 
 
 def _packed(values: Sequence[Any]) -> Any:
@@ -56,7 +50,7 @@ def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
         elif k:
             q, r = jnp.linalg.qr(x, mode="complete" if wide else "reduced")
         found = {"q": q, "r": r, "h": h, "tau": tau}
-        found = {name: _nan_unless(finite, y) for name, y in found.items()}
+        found = {name: nan_unless(finite, y) for name, y in found.items()}
         return _packed([{**found, "order": order}[name] for name in op.results])
 
     return compute
@@ -76,7 +70,7 @@ def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
         if k:
             given = jnp.where(finite, x, jnp.zeros_like(x))
             u, s, vt = jnp.linalg.svd(given, full_matrices=op.full_matrices)
-        found = tuple(_nan_unless(finite, y) for y in (u, s, vt))
+        found = tuple(nan_unless(finite, y) for y in (u, s, vt))
         return found if op.compute_uv else found[1]
 
     return compute
@@ -105,7 +99,7 @@ def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
             )
         else:
             v, w = jax.lax.linalg.eigh(a, lower=op.lower, symmetrize_input=False)
-        found = _nan_unless(finite, w), _nan_unless(finite, v)
+        found = nan_unless(finite, w), nan_unless(finite, v)
         return found if op.vectors else found[0]
 
     return compute
@@ -120,7 +114,7 @@ def _eigenvalues_of_pair(a: Any, b: Any) -> tuple[Any, Any]:
     a = jnp.conj(solve(factor, jnp.conj(solve(factor, a, lower=True)).T, lower=True)).T
     v, w = jax.lax.linalg.eigh(a, symmetrize_input=False)
     v = solve(factor, v, lower=True, trans="C")
-    return _nan_unless(positive, w), _nan_unless(positive, v)
+    return nan_unless(positive, w), nan_unless(positive, v)
 
 
 @jax_funcify.register(Eig)
@@ -134,6 +128,6 @@ def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
             return jnp.zeros(0, result), jnp.zeros((0, 0), result)
         finite = jnp.all(jnp.isfinite(x))
         w, v = jnp.linalg.eig(jnp.where(finite, x, jnp.zeros_like(x)))
-        return _nan_unless(finite, w.astype(result)), _nan_unless(finite, v.astype(result))
+        return nan_unless(finite, w.astype(result)), nan_unless(finite, v.astype(result))
 
     return compute

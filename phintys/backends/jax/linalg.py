@@ -76,3 +76,8 @@ def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
 def nan_of(dtype: Any) -> Any:
     """NaN of a dtype, in both parts of a complex one."""
     return jnp.asarray(complex(np.nan, np.nan) if "complex" in str(dtype) else np.nan, dtype)
+
+
+def nan_unless(condition: Any, x: Any) -> Any:
+    """``x``, or NaN in all its parts."""
+    return jnp.where(condition, x, nan_of(x.dtype))

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from phintys.backends.jax.dispatch import jax_funcify
+from phintys.backends.jax.linalg import nan_unless
 from phintys.backends.jax.native import astype
 from phintys.graph.shapes import check_shapes
 from phintys.tensor.linalg.constructors import BlockDiagonal
@@ -52,7 +53,7 @@ def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
         if x.size == 0:
             return x
         found = jax.scipy.linalg.expm(x, max_squarings=_HALVINGS)
-        return jnp.where(jnp.all(jnp.isfinite(x)), found, jnp.nan)
+        return nan_unless(jnp.all(jnp.isfinite(x)), found)
 
     return compute
 
@@ -71,6 +72,6 @@ def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
             lower = jnp.tril(x, -1)
             x = lower + jnp.conj(lower.T) + jnp.diag(jnp.diagonal(x).real.astype(dtype))
         found = jnp.linalg.pinv(x, rtol=rtol, hermitian=op.hermitian)
-        return jnp.where(jnp.all(jnp.isfinite(x)), found, jnp.nan)
+        return nan_unless(jnp.all(jnp.isfinite(x)), found)
 
     return compute

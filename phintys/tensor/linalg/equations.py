@@ -52,14 +52,14 @@ class MatrixEquation(MatrixOp):
     # ----- perform
     @abstractmethod
     def value(self, *matrices: Matrix) -> Matrix:
-        """The solution for finite matrices, which are not empty; ValueError if there is none."""
+        """The solution, not empty, for finite matrices; ValueError if there is none."""
 
     def perform(self, node: Apply, inputs: Arrays, output_storage: Storage) -> None:
         check_shapes(node, inputs)
         (shape,), dtype = result_shapes(node, inputs), node.outputs[0].type.dtype
         given = [x.astype(dtype, copy=False) for x in inputs]
         found = np.zeros(shape, dtype)
-        if all(x.size for x in given):
+        if found.size:
             found = self._value(given, found)
         output_storage[0][0] = found.astype(dtype, copy=False)
 

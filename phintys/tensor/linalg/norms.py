@@ -217,7 +217,7 @@ def cond(x: TensorLike, p: Order = None) -> TensorVariable:
     p : the order of the norms, see `matrix_norm`; None means 2.  For 2 and -2 the matrices need not
         be square
 
-    It is infinite for singular matrices, and NaN for those that contain NaN.
+    It is infinite, or very large, for singular matrices, and NaN for those that contain NaN.
 
     >>> import phintys.tensor as pt
     >>> pt.linalg.cond([[2.0, 0.0], [0.0, 0.5]]).eval()

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from abc import abstractmethod
 
+import numpy as np
+
 from phintys.graph.shapes import Shape, ShapeContext
 from phintys.graph.variable import Apply, Variable
 from phintys.tensor.aliases import TensorLike
@@ -124,7 +126,10 @@ def _hermitian_part(x: TensorVariable) -> TensorVariable:
 def _with_hermitian_parts(matrices: tuple[Matrix, ...]) -> list[Matrix]:
     """``a``, ``b``, and the Hermitian parts of ``q`` and ``r``."""
     a, b, *weights = matrices
-    return [a, b, *((x + x.conj().T) / 2 for x in weights)]
+    q, r = ((x + x.conj().T) / 2 for x in weights)
+    if not b.size:  # which SciPy does not accept: a control without effect
+        b, r = np.zeros((len(a), 1), b.dtype), np.ones((1, 1), r.dtype)
+    return [a, b, q, r]
 
 
 # ----- user functions

@@ -32,7 +32,7 @@ class Scaled(NamedTuple):
 def matrix_transpose(x: Variable) -> Variable:
     """The transpose of a matrix; the matrix itself if ``x`` is its transpose."""
     made = x.owner
-    if made is not None and isinstance(made.op, DimShuffle) and made.op.new_order == (1, 0):
+    if made is not None and isinstance(made.op, DimShuffle) and made.op.is_matrix_transpose:
         return made.inputs[0]
     return dimshuffle(x, (1, 0))
 

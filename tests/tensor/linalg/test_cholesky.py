@@ -381,3 +381,15 @@ def test_gradients_of_unknown_shapes_are_native_and_run_on_jax():
     given = np.eye(3) * 2 + 0.1, np.arange(3.0)
     jax = phintys.function([a, b], g, mode="JAX")
     np.testing.assert_allclose(jax(*given), f(*given), rtol=1e-9)
+
+
+@pytest.mark.parametrize("lower", [True, False])
+def test_a_single_matrix_has_the_bits_that_it_has_in_a_batch(lower):
+    """One is computed in numbers, several in vectors."""
+    x, xs = pt.dmatrix("x"), pt.dtensor3("xs")
+    one = phintys.function([x], cholesky(x, lower=lower))
+    many = phintys.function([xs], cholesky(xs, lower=lower))
+    for n in (1, 3, 8, 24):
+        a = np.random.default_rng(n).normal(size=(9, n, n))
+        a = a @ a.mT + np.eye(n) / 10
+        assert [one(v).tobytes() for v in a] == [v.tobytes() for v in many(a)]

@@ -125,6 +125,14 @@ def test_nan_and_infinity(mode):
 
 
 @pytest.mark.parametrize("mode", MODES)
+def test_both_parts_of_complex_numbers_are_nan(mode):
+    x = pt.zmatrix()
+    f = compiled(mode, [x], [L.expm(x), L.pinv(x), L.pinv(x, hermitian=True)])
+    for found in f(np.full((2, 2), np.nan + 0j)):
+        assert np.isnan(found.real).all() and np.isnan(found.imag).all()
+
+
+@pytest.mark.parametrize("mode", MODES)
 def test_exponential_of_a_matrix_whose_norm_overflows(mode):
     x = pt.dmatrix()
     f = compiled(mode, [x], [pt.linalg.expm(x)])

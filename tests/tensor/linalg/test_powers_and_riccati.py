@@ -74,3 +74,11 @@ def test_riccati_without_a_solution():
     given = np.eye(2), np.eye(2)
     for op in (SolveDiscreteARE(), SolveContinuousARE()):
         close(evaluate(op(*given, x, x)), evaluate(op(*given, (x + x.T) / 2, (x + x.T) / 2)))
+
+
+def test_riccati_equations_without_controls():
+    """They are Lyapunov's equations."""
+    a, q, b, r = np.array([[-0.5]]), np.array([[0.75]]), np.zeros((1, 0)), np.zeros((0, 0))
+    close(evaluate(L.solve_discrete_are(a, b, q, r)), [[1.0]])
+    close(evaluate(L.solve_continuous_are(a, b, q, r)), [[0.75]])
+    assert evaluate(L.solve_discrete_are(r, r, r, r)).shape == (0, 0)

@@ -44,7 +44,7 @@ from phintys.tensor.variable import Tensors, TensorVariable
 __all__ = ["lstsq"]
 
 Matrix = np.ndarray[Any, Any]
-NOT_CONVERGED = "The singular values of a least squares problem did not converge"
+NOT_CONVERGED = "The least squares problem is too large, or its singular values did not converge"
 #: how often LAPACK divides a problem at most, and the size of its smallest parts
 LEVELS, LEAST = 27, 25
 
