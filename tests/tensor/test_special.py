@@ -147,3 +147,12 @@ def test_second_derivative_of_log_ndtr_where_erfcx_overflows():
     found = phintys.function([x], [slope, phintys.grad(slope.sum(), x)])([12.0, 40.0, 1e3])
     density = np.exp(-72.0) / np.sqrt(2 * np.pi)
     np.testing.assert_allclose(found, [[density, 0, 0], [-12 * density, 0, 0]], rtol=1e-14)
+
+
+def test_logarithm_of_i0_where_it_overflows():
+    x = pt.dvector("x")
+    y = 2.5 - pt.log(pt.i0(x))
+    value, slope = phintys.function([x], [y, phintys.grad(y.sum(), x)])([1.0, 1e4])
+    scaled = scipy.special.i0e([1.0, 1e4])
+    np.testing.assert_allclose(value, 2.5 - np.log(scaled) - [1.0, 1e4], rtol=1e-14)
+    np.testing.assert_allclose(slope, -scipy.special.i1e([1.0, 1e4]) / scaled, rtol=1e-14)

@@ -72,6 +72,9 @@ SPECIAL_FUNCTIONS = [
         "log(erfc(x)) -> switch(lt(x, 1), log1p(-1 * erf(x)), log(erfcx(x)) + -1 * sqr(x))",
         "local_log_erfc",
     ),
+    stable("log(i0(x)) -> log(i0e(x)) + abs(x)", "local_log_iv", law="finite"),
+    stable("i1(x) / i0(x) -> i1e(x) / i0e(x)"),
+    stable("(y / i0(x)) * i1(x) -> y * (i1e(x) / i0e(x))"),
     stable("log(iv(v, x)) -> log(ive(v, x)) + abs(x)", "local_log_iv", "orders", law="finite"),
     stable("log(kv(v, x)) -> log(kve(v, x)) + -1 * x", "local_log_kv", "orders", law="finite"),
 ]
