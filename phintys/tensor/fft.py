@@ -13,7 +13,7 @@ from phintys.tensor.convert import as_tensor_variable
 from phintys.tensor.elemwise import functions
 from phintys.tensor.fourier import Fourier, Norm
 from phintys.tensor.join import stack
-from phintys.tensor.shape import length
+from phintys.tensor.shape import length, specify_shape
 from phintys.tensor.variable import TensorVariable
 
 __all__ = ["irfft", "rfft"]
@@ -68,6 +68,7 @@ def irfft(inp: TensorLike, norm: OlderNorm = None, is_odd: bool = False) -> Tens
         raise TypeError(f"irfft takes real and imaginary parts as real numbers, not {x.type}.")
     if x.type.ndim < 3:
         raise ValueError(f"irfft takes a batch, an axis and parts; {x} has {x.type.ndim} axes.")
+    x = specify_shape(x, [*[None] * (x.type.ndim - 1), 2])
     z = functions.complex(x[..., 0], x[..., 1])
     last = z.type.ndim - 1
     for axis in range(1, last):

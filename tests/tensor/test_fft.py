@@ -7,6 +7,7 @@ import pytest
 from tensor_checks import assert_like, check, check_derivatives
 
 import phintys.tensor as pt
+from phintys.errors import ShapeError
 from phintys.tensor.fft import irfft, rfft
 
 FACTORS = {None: "backward", "ortho": "ortho", "no_norm": "backward"}
@@ -46,3 +47,8 @@ def test_errors():
             f(pt.dvector())
         with pytest.raises(TypeError):
             f(pt.ztensor3())
+
+
+def test_irfft_takes_pairs():
+    with pytest.raises(ShapeError, match="3, not 2"):
+        irfft(np.ones((1, 2, 3))).eval()

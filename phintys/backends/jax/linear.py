@@ -67,7 +67,10 @@ def _scaled(beta: Any, z: Any) -> Any:
 
 @jax_funcify.register(Blockwise)
 def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
-    """`jax.vmap` of the core op over the flattened batch axes; unknown core ops are called back."""
+    """`jax.vmap` of the core op over the flattened batch axes; unknown core ops are called back.
+
+    Arguments that are the same for the whole batch are not mapped, so that lengths stay known.
+    """
     if jax_funcify.dispatch(type(op.core_op)) is call_back:
         return call_back(op, node, **kwargs)
     core, n = op.core_node(node), op.batch_ndim(node)
@@ -80,11 +83,18 @@ def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
 
     def compute(*args: Any) -> Any:
         batch = _batch_shape(node, args, n)
-        spread = [jnp.broadcast_to(x, (*batch, *x.shape[n:])) for x in args]
         count = int(np.prod(batch, dtype=int))
-        found, passed = jax.vmap(item)(*(x.reshape((count, *x.shape[n:])) for x in spread))
+        axes = [0 if any(k != 1 for k in x.shape[:n]) else None for x in args]
+        values = [
+            x.reshape(x.shape[n:])
+            if axis is None
+            else jnp.broadcast_to(x, (*batch, *x.shape[n:])).reshape((count, *x.shape[n:]))
+            for x, axis in zip(args, axes)
+        ]
+        mapped = 0 in axes
+        found, passed = jax.vmap(item, in_axes=axes)(*values) if mapped else item(*values)
         require(jnp.all(passed), f"{op}: an index is out of range.")
-        return jax.tree.map(lambda x: x.reshape((*batch, *x.shape[1:])), found)
+        return jax.tree.map(lambda x: x.reshape((*batch, *x.shape[int(mapped) :])), found)
 
     return compute
 

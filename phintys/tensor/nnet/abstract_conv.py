@@ -132,22 +132,31 @@ def _grad_wrt_inputs(
     filter_shape: Known, filter_flip: bool, **props: Any,
 ) -> TensorVariable:  # fmt: skip
     filters = _flipped(_known(filters, filter_shape), filter_flip)
-    lengths = list(input_shape)[2:]
-    if any(n is None for n in lengths):
-        raise ValueError("input_shape has the lengths of images, none of which is None.")
+    lengths = _lengths(input_shape, len(props["subsample"]), "input_shape")
     out = CorrMM_gradInputs(**props)(filters, output_grad, *lengths)
-    return _known(out, [known_length(n) if n is not None else None for n in input_shape])
+    return _agreeing(out, input_shape)
 
 
 def _grad_wrt_weights(
     input: TensorLike, output_grad: TensorLike, filter_shape: Sequence[Length | None],
     input_shape: Known, filter_flip: bool, **props: Any,
 ) -> TensorVariable:  # fmt: skip
-    lengths = list(filter_shape)[2:]
-    if any(n is None for n in lengths):
-        raise ValueError("filter_shape has the lengths of filters, none of which is None.")
+    lengths = _lengths(filter_shape, len(props["subsample"]), "filter_shape")
     out = CorrMM_gradWeights(**props)(_known(input, input_shape), output_grad, *lengths)
-    return _flipped(out, filter_flip)
+    return _flipped(_agreeing(out, filter_shape), filter_flip)
+
+
+def _lengths(shape: Sequence[Length | None], ndim: int, name: str) -> list[Length]:
+    """The lengths at the end of a shape."""
+    found = [n for n in list(shape)[2:] if n is not None]
+    if len(found) != ndim or len(shape) != ndim + 2:
+        raise ValueError(f"{name} has {ndim + 2} entries, and None only in the first two.")
+    return found
+
+
+def _agreeing(x: TensorVariable, shape: Sequence[Length | None]) -> TensorVariable:
+    """``x`` with those lengths of a shape that are numbers."""
+    return _known(x, [known_length(n) if n is not None else None for n in shape])
 
 
 def conv2d_grad_wrt_inputs(

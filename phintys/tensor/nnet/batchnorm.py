@@ -26,7 +26,7 @@ def _axes(axes: AxesOfBatch, ndim: int) -> tuple[int, ...]:
         return (0, *range(2, ndim))
     if isinstance(axes, str):
         raise ValueError(f"axes are 'per-activation', 'spatial' or numbers, not {axes!r}.")
-    found = (axes,) if isinstance(axes, int) else tuple(sorted(map(int, axes)))
+    found = tuple(sorted(map(int, axes))) if isinstance(axes, Sequence) else (int(axes),)
     if not found or found[0] < 0 or found[-1] >= ndim or len(set(found)) < len(found):
         raise ValueError(f"axes are different axes of {ndim}, not {axes!r}.")
     return found

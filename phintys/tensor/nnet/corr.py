@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -42,14 +43,25 @@ def border_of(mode: BorderLike, ndim: int) -> Border:
         if mode not in ("valid", "full", "half"):
             raise ValueError(f"border_mode is 'valid', 'full', 'half' or numbers, not {mode!r}.")
         return ((0, 0),) * ndim if mode == "valid" else mode
-    given = [mode] * ndim if isinstance(mode, int) else list(mode)
-    pairs = [(p, p) if isinstance(p, int) else tuple(p) for p in given]
-    if len(pairs) != ndim or any(len(p) != 2 or min(p) < 0 for p in pairs):
+    given = list(mode) if isinstance(mode, Sequence | np.ndarray) else [mode] * ndim
+    pairs = [p if isinstance(p, Sequence | np.ndarray) else (p, p) for p in given]
+    try:
+        found = tuple([(index(before), index(after)) for before, after in pairs])
+    except (TypeError, ValueError):  # no integers, or not two of them
+        found = ()
+    if len(found) != ndim or any(min(p) < 0 for p in found):
         raise ValueError(
             f"border_mode has for each of {ndim} axes a number of zeros that is not negative, "
             f"or two, not {mode!r}."
         )
-    return tuple([(int(p[0]), int(p[1])) for p in pairs])
+    return found
+
+
+def _integers(given: Sequence[int], name: str) -> tuple[int, ...]:
+    try:
+        return tuple([index(n) for n in given])
+    except TypeError:
+        raise TypeError(f"{name} has an integer for each axis, not {given!r}.") from None
 
 
 def border_pad(border: Border, axis: int, dilated: Any) -> tuple[Any, Any]:
@@ -94,12 +106,12 @@ class BaseCorrMM(Op):
         filter_dilation: Sequence[int] | None = None,
         num_groups: int = 1,
     ) -> None:
-        self.ndim = len(subsample)
-        self.subsample = tuple(map(int, subsample))
+        self.subsample = _integers(subsample, "subsample")
+        self.ndim = len(self.subsample)
         dilation = (1,) * self.ndim if filter_dilation is None else filter_dilation
-        self.filter_dilation = tuple(map(int, dilation))
+        self.filter_dilation = _integers(dilation, "filter_dilation")
         self.border_mode: Border = border_of(border_mode, self.ndim)
-        self.num_groups = int(num_groups)
+        self.num_groups = index(num_groups)
         if not 1 <= self.ndim <= 3 or len(self.filter_dilation) != self.ndim:
             raise ValueError("subsample and filter_dilation have an entry for each of 1 to 3 axes.")
         if min(*self.subsample, *self.filter_dilation, self.num_groups) < 1:

@@ -59,6 +59,8 @@ def images2neibs(
     if x.type.ndim != 4:
         raise TypeError(f"images2neibs takes tensors with 4 axes; {x} has {x.type.ndim}.")
     steps = sizes if neib_step is None else _pair(neib_step)
+    if any(isinstance(k, Constant) and int(k.data) < 1 for k in (*sizes, *steps)):
+        raise ValueError("neib_shape and neib_step are positive.")
     lengths = [as_length(n) for n in shape_tuple(x)[2:]]
     if mode == "wrap_centered":
         if any(isinstance(k, Constant) and int(k.data) % 2 == 0 for k in sizes):
@@ -72,9 +74,15 @@ def images2neibs(
         if margins is not None:
             x = pad(x, [(0, 0), (0, 0), *[(m, m) for m in margins]])
             lengths = [n + 2 * m for n, m in zip(lengths, margins)]
-        counts = [(n - k) // s + 1 for n, s, k in zip(lengths, steps, sizes)]
+        counts = [
+            functions.maximum((n - k) // s + 1, as_length(0))
+            for n, s, k in zip(lengths, steps, sizes)
+        ]
         if mode != "ignore_borders":
-            needed = [(c - 1) * s + k for c, s, k in zip(counts, steps, sizes)]
+            needed = [
+                functions.maximum(c - 1, as_length(0)) * s + k
+                for c, s, k in zip(counts, steps, sizes)
+            ]
             x = specify_shape(x, [None, None, *needed])
     windows = sliding_windows(x, counts, sizes, steps)
     return windows.reshape((-1, sizes[0] * sizes[1]))
@@ -89,7 +97,7 @@ def neibs2images(
     """The images of which `images2neibs` makes rows of neighbourhoods that are next to each other.
 
     ``original_shape`` is the shape of the images.  Elements of which there is no neighbourhood
-    become zeros if the mode is ``"ignore_borders"``; in the mode ``"valid"`` there are none.
+    become zeros if the mode is ``"ignore_borders"``; in the mode ``"valid"`` they are a ShapeError.
     ValueError for other modes.
     """
     if mode not in ("valid", "ignore_borders"):
@@ -99,7 +107,7 @@ def neibs2images(
     counts = [n // k for n, k in zip(lengths, sizes)]
     x = dimshuffle(rows.reshape((batch, channels, *counts, *sizes)), 0, 1, 2, 4, 3, 5)
     whole = [n * k for n, k in zip(counts, sizes)]
-    x = x.reshape((batch, channels, *whole))
     if mode == "valid":
-        return x
+        return x.reshape((batch, channels, *lengths))
+    x = x.reshape((batch, channels, *whole))
     return pad(x, [(0, 0), (0, 0), *[(0, n - m) for n, m in zip(lengths, whole)]])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from operator import index
+
 from phintys.scalar import dtypes
 from phintys.tensor.aliases import TensorLike
 from phintys.tensor.convert import as_tensor_variable
@@ -46,8 +48,11 @@ def bilinear_upsampling(
     x = as_tensor_variable(input)
     if (ratio is None) == (frac_ratio is None):
         raise ValueError("Give either ratio or frac_ratio.")
+    if x.type.ndim != 4:
+        raise TypeError(f"bilinear_upsampling takes tensors with 4 axes; {x} has {x.type.ndim}.")
     x = cast(x, dtypes.float_of(x.type.dtype))
-    for axis, (numerator, denominator) in enumerate(_ratios(ratio, frac_ratio), 2):
+    for axis, fraction in enumerate(_ratios(ratio, frac_ratio), 2):
+        numerator, denominator = map(index, fraction)
         if numerator < 1 or denominator < 1:
             raise ValueError(f"A ratio is positive, not {numerator} / {denominator}.")
         x = _along(x, axis, numerator, denominator)

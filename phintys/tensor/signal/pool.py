@@ -18,7 +18,7 @@ from phintys.tensor.ranges import arange
 from phintys.tensor.reduce import max as max_over
 from phintys.tensor.reduce import sum as sum_over
 from phintys.tensor.repeat import repeat
-from phintys.tensor.shape import shape_tuple
+from phintys.tensor.shape import shape_tuple, specify_shape
 from phintys.tensor.signal.windows import windows_along
 from phintys.tensor.static import as_length
 from phintys.tensor.variable import TensorVariable
@@ -26,7 +26,8 @@ from phintys.tensor.variable import TensorVariable
 __all__ = ["max_pool_2d_same_size", "pool_2d", "pool_3d"]
 
 PoolMode = Literal["max", "sum", "average_inc_pad", "average_exc_pad"]
-Sizes = Length | Sequence[Length] | None
+#: one for each axis, or one for all
+Sizes = Length | Sequence[Length] | np.ndarray | None
 
 
 def pool_2d(
@@ -42,7 +43,7 @@ def pool_2d(
     Parameters
     ----------
     input : tensor with at least two axes
-    ws : the lengths of windows, (rows, columns), or one for both
+    ws : the lengths of windows, (rows, columns) or a vector, or one for both
     ignore_border : True: there are windows only where they fit in; False or None: windows at the
         end may have fewer elements
     stride : the distances of windows; None: their lengths
@@ -102,6 +103,11 @@ def _lengths(x: TensorVariable, ndim: int) -> list[TensorVariable]:
 
 def _sizes(given: Sizes, ndim: int, name: str) -> list[TensorVariable]:
     """One length for each axis."""
+    if isinstance(given, np.ndarray):
+        given = given.tolist()
+    elif isinstance(given, TensorVariable) and given.type.ndim == 1:
+        vector = specify_shape(given, (ndim,))
+        given = [vector[k] for k in range(ndim)]
     listed = list(given) if isinstance(given, Sequence) else [given] * ndim
     if len(listed) != ndim or any(n is None for n in listed):
         raise ValueError(f"{name} has {ndim} numbers, not {given!r}.")

@@ -275,3 +275,34 @@ def test_a_batch_of_images_and_filters_is_compiled():
     expected = [[[one(a, b) for a, b in zip(row, w)] for row in x], [one(x[0, 0], b) for b in w]]
     for value, wanted in zip(found, expected, strict=True):
         np.testing.assert_allclose(value, np.array(wanted), rtol=1e-12, atol=1e-12)
+
+
+def test_parameters_that_are_no_integers():
+    images, filters, n = pt.dtensor4("images"), pt.dtensor4("filters"), np.int64(1)
+    node = nnet.conv2d(images, filters, border_mode=(n, np.array([0, 2]))).owner
+    assert node is not None and node.op.border_mode == ((1, 1), (0, 2))
+    for wrong in (1.5, (1.5, 1), None, ((1, 2, 3), 1)):
+        with pytest.raises(ValueError, match="border_mode has for each of 2 axes"):
+            nnet.conv2d(images, filters, border_mode=wrong)
+    for wrong in (2, (1.5, 1)):
+        with pytest.raises(TypeError, match="subsample has an integer for each axis"):
+            nnet.conv2d(images, filters, subsample=wrong)
+
+
+def test_a_cotangent_of_filters_has_their_shape():
+    x, g = np.ones((1, 1, 4, 4)), np.ones((1, 2, 3, 3))
+    with pytest.raises(ShapeError, match="2, not 7"):
+        nnet.conv2d_grad_wrt_weights(x, g, (7, 1, 2, 2)).eval()
+    with pytest.raises(ValueError, match="filter_shape has 4 entries"):
+        nnet.conv2d_grad_wrt_weights(x, g, (2, 2))
+
+
+def test_a_batch_of_gradients_in_jax():
+    pytest.importorskip("jax")
+    x, w = pt.dtensor4("x"), pt.dtensor4("w")
+    many = pt.TensorType("float64", (None,) * 5)("many")
+    slope = phintys.grad((nnet.conv2d(x, w) ** 2).sum(), w)
+    f = phintys.function([many, w], vectorize_graph(slope, {x: many}), mode="JAX")
+    images, filters = np.arange(32.0).reshape(2, 1, 1, 4, 4), np.ones((1, 1, 2, 2))
+    expected = [slope.eval({x: image, w: filters}) for image in images]
+    np.testing.assert_allclose(f(images, filters), expected)

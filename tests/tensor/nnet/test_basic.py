@@ -239,3 +239,14 @@ def test_crossentropies_have_finite_derivatives_where_probabilities_underflow():
     np.testing.assert_array_equal(found[2], [[1.0, -1.0], [-1.0, 1.0]])
     np.testing.assert_array_equal(found[3], found[2])
     np.testing.assert_array_equal(found[4], [[0.5, 0.0], [-1.0, 0.25]])
+
+
+def test_neighbourhoods_that_are_not_there():
+    image = np.ones((1, 1, 2, 1))
+    with pytest.raises(ShapeError):
+        nnet.images2neibs(image, (3, 3), (1, 1)).eval()
+    assert nnet.images2neibs(image, (3, 3), (1, 1), "ignore_borders").eval().shape == (0, 9)
+    with pytest.raises(ShapeError):
+        nnet.neibs2images(np.ones((4, 4)), (2, 2), (1, 1, 5, 4)).eval()
+    with pytest.raises(ValueError, match="positive"):
+        nnet.images2neibs(image, (1, 1), (0, 1))

@@ -127,3 +127,11 @@ def test_errors():
     }.items():
         with pytest.raises(ValueError, match=message):
             pool_2d(*arguments)
+
+
+def test_lengths_as_a_vector():
+    x, sizes = pt.dmatrix("x"), pt.lvector("sizes")
+    value = np.arange(12.0).reshape(3, 4)
+    outputs = [pool_2d(x, sizes, ignore_border=True), pool_2d(x, np.array([3, 2]))]
+    for found in phintys.function([x, sizes], outputs)(value, [3, 2]):
+        np.testing.assert_array_equal(found, [[9.0, 11.0]])
