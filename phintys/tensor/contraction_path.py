@@ -6,6 +6,7 @@ of the terms that it multiplies, which are removed; the result becomes the last 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from importlib.util import find_spec
@@ -95,24 +96,27 @@ def _greedy(terms: Sequence[Labels], output: Labels, sizes: Mapping[str, int]) -
     remaining = list(terms)
     steps: list[tuple[int, ...]] = []
     while len(remaining) > 1:
+        uses = Counter(k for t in (*remaining, output) for k in t)
         i, j = min(
             combinations(range(len(remaining)), 2),
-            key=lambda pair: _price(remaining, pair, output, sizes),
+            key=lambda pair: _price(remaining[pair[0]], remaining[pair[1]], uses, sizes),
         )
-        others = [t for k, t in enumerate(remaining) if k not in (i, j)]
-        merged = (remaining[i] | remaining[j]) & output.union(*others)
-        remaining = [*others, merged]
+        merged = _merged(remaining[i], remaining[j], uses)
+        remaining = [*(t for k, t in enumerate(remaining) if k not in (i, j)), merged]
         steps.append((i, j))
     return tuple(steps)
 
 
+def _merged(a: Labels, b: Labels, uses: Mapping[str, int]) -> Labels:
+    """The labels of the product of two terms: those that others use."""
+    return frozenset([k for k in a | b if uses[k] > (k in a) + (k in b)])
+
+
 def _price(
-    terms: Sequence[Labels], pair: tuple[int, int], output: Labels, sizes: Mapping[str, int]
+    a: Labels, b: Labels, uses: Mapping[str, int], sizes: Mapping[str, int]
 ) -> tuple[bool, int, int]:
     """Whether two terms have no common label; growth of memory; work."""
-    a, b = (terms[k] for k in pair)
-    needed = output.union(*(t for k, t in enumerate(terms) if k not in pair))
-    growth = _size((a | b) & needed, sizes) - _size(a, sizes) - _size(b, sizes)
+    growth = _size(_merged(a, b, uses), sizes) - _size(a, sizes) - _size(b, sizes)
     return not a & b, growth, _size(a | b, sizes)
 
 

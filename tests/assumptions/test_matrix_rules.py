@@ -250,6 +250,14 @@ def test_lengths_of_one_do_not_broadcast():
             f(*[values[v] for v in inputs])
 
 
+def test_inverses_of_matrices_that_are_not_square():
+    """They are errors, also where no inverse is computed."""
+    for e in (linalg.inv(linalg.inv(A)), linalg.solve(linalg.inv(A), b)):
+        f = phintys.function([A, b], e, on_unused_input="ignore")
+        with pytest.raises(ValueError, match=r"shape|length|square"):
+            f(np.ones((2, 3)), np.ones(3))
+
+
 def test_gradients_use_what_is_known():
     """The derivative of log(det(x)) of a definite matrix needs no determinant."""
     x = linalg.cholesky(A)

@@ -6,12 +6,12 @@ remains is NaN or the exact result (law `normwise`).
 
 from __future__ import annotations
 
-from phintys.assumptions import DIAGONAL, ORTHOGONAL
+from phintys.assumptions import DIAGONAL, ORTHOGONAL, SQUARE
 from phintys.graph.variable import Apply, Variable
 from phintys.rewriting.rule import Context, Replacement, rule
 from phintys.tensor.dot import Dot
 from phintys.tensor.elemwise import DimShuffle, cast, conjugate, functions
-from phintys.tensor.inference.parts import transposed
+from phintys.tensor.inference.parts import rank, transposed
 from phintys.tensor.linalg.constructors import BlockDiagonal, block_diag
 from phintys.tensor.linalg.inverse import MatrixInverse, inv
 from phintys.tensor.linalg.products import KroneckerProduct, kron
@@ -29,6 +29,7 @@ from phintys.tensor.rules.matrices import (
     transpose,
 )
 from phintys.tensor.rules.structured import core_ranks
+from phintys.tensor.shape import length, specify_shape
 
 
 def inverted(v: Variable) -> Variable | None:
@@ -49,7 +50,15 @@ def inverted(v: Variable) -> Variable | None:
 )
 def inverse_of_inverse(ctx: Context, node: Apply, op: MatrixInverse) -> Replacement:
     x = inverted(node.inputs[0])
-    return None if x is None else fitted(node, x)
+    return None if x is None else fitted(node, _asserted_square(ctx, x))
+
+
+def _asserted_square(ctx: Context, x: Variable) -> Variable:
+    """``x``, with a check that it is square unless that is known: an inverse makes it, too."""
+    if holds(ctx, x, SQUARE):
+        return x
+    n = rank(x)
+    return specify_shape(x, [*[None] * (n - 1), length(x, n - 2)])
 
 
 @matrix_rule(
@@ -166,5 +175,5 @@ def solution_with_inverse(ctx: Context, node: Apply, op: Solve) -> Replacement:
     x = inverted(a) if op.assume_a == "gen" else None
     if x is None:
         return None
-    dtype = node.outputs[0].type.dtype  # integers would wrap
+    x, dtype = _asserted_square(ctx, x), node.outputs[0].type.dtype  # integers would wrap
     return fitted(node, product(cast(x, dtype), cast(b, dtype), op.b_ndim))
