@@ -41,7 +41,7 @@ EPS = np.finfo("float64").eps
 
 def precise_examples():
     for rule in stable.EQUATIONS:
-        if "iv(" in rule.name or "kv(" in rule.name:
+        if any(name in rule.name for name in ("log(i0(", "iv(", "kv(")):
             continue  # compared by the tests of laws
         yield pytest.param(lambda rule=rule: sides(rule)[::-1], id=rule.name)
     for rule in vars(stable).values():
