@@ -54,7 +54,8 @@ class CumOp(Op):
     def perform(self, node: Apply, inputs: Arrays, output_storage: Storage) -> None:
         (x,) = inputs
         ufunc = np.add if self.mode == "add" else np.multiply
-        output_storage[0][0] = ufunc.accumulate(x, axis=self.axis or 0, dtype=x.dtype)
+        with np.errstate(all="ignore"):
+            output_storage[0][0] = ufunc.accumulate(x, axis=self.axis or 0, dtype=x.dtype)
 
     # ----- derivative
     def pullback(self, inputs: Tensors, outputs: Tensors, cotangents: Tensors) -> Tensors:
