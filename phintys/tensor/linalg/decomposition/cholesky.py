@@ -189,17 +189,17 @@ def _factor_together(count: int, lower: int, n: int, a: Array) -> int:
     pivots = local(SMALL * LANES)
     down = n if lower == 1 else 1
     right = 1 if lower == 1 else n
-    for i in range(n):
-        for j in range(i + 1):
-            x = a[i * down + j * right :]
-            for lane in range(LANES):
-                work[(i * n + j) * LANES + lane] = x[(lane if lane < count else 0) * n * n]
+    for lane in range(LANES):
+        x = a[(lane if lane < count else 0) * n * n :]
+        for i in range(n):
+            for j in range(i + 1):
+                work[(i * n + j) * LANES + lane] = x[i * down + j * right]
     _factor(n, work, pivots)
-    for i in range(n):
-        for j in range(i + 1):
-            x = a[i * down + j * right :]
-            for lane in range(count):
-                x[lane * n * n] = work[(i * n + j) * LANES + lane]
+    for lane in range(count):
+        x = a[lane * n * n :]
+        for i in range(n):
+            for j in range(i + 1):
+                x[i * down + j * right] = work[(i * n + j) * LANES + lane]
     failed = 0
     for lane in range(count):
         status = 0
