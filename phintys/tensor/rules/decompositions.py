@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from phintys.assumptions import DIAGONAL, LOWER_TRIANGULAR, SQUARE
+from phintys.assumptions.keys import is_real
 from phintys.graph.variable import Apply, Variable
 from phintys.rewriting.rule import Context, Replacement
 from phintys.tensor.elemwise import functions
@@ -17,7 +18,6 @@ from phintys.tensor.rules.matrices import (
     diagonal_matrix,
     fitted,
     holds,
-    is_real,
     main_diagonal,
     matrix_rule,
     nan_unless,

@@ -6,6 +6,7 @@ from math import nan
 from typing import Any
 
 from phintys.assumptions import LOWER_TRIANGULAR, SQUARE, UPPER_TRIANGULAR
+from phintys.assumptions.keys import is_real
 from phintys.graph.variable import Apply, Variable
 from phintys.rewriting.rule import Context, Replacement, rule
 from phintys.scalar.op import TABLE
@@ -25,7 +26,6 @@ from phintys.tensor.rules.matrices import (
     core_op,
     fitted,
     holds,
-    is_real,
     main_diagonal,
     matrix_rule,
     square_parts,

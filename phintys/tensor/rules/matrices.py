@@ -10,7 +10,6 @@ from phintys.assumptions.core import feature_of
 from phintys.graph.op import Op
 from phintys.graph.variable import Apply, Variable
 from phintys.rewriting.rule import Context, Replacement, Rule, rule
-from phintys.scalar import dtypes
 from phintys.tensor.blockwise import Blockwise
 from phintys.tensor.diagonal import alloc_diag, diagonal
 from phintys.tensor.dot import matmul, matvec
@@ -53,11 +52,6 @@ def holds(ctx: Context, x: Variable, *keys: AssumptionKey) -> bool:
     """Whether a variable is known to have all of some properties."""
     feature = feature_of(ctx.fgraph)
     return all(feature.check(x, key) for key in keys)
-
-
-def is_real(x: Variable) -> bool:
-    """Whether a variable has no complex dtype."""
-    return not dtypes.is_complex(x.type.dtype)
 
 
 def fitted(node: Apply, new: Variable, output: int = 0) -> Variable | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from phintys.assumptions.keys import is_real
 from phintys.graph.variable import Apply, Variable
 from phintys.rewriting.rule import Context, Replacement
 from phintys.tensor.inference.parts import transposed
@@ -10,7 +11,7 @@ from phintys.tensor.linalg.decomposition.lu import lu_factor
 from phintys.tensor.linalg.solvers.cholesky import cho_solve
 from phintys.tensor.linalg.solvers.general import Solve
 from phintys.tensor.linalg.solvers.lu import lu_solve
-from phintys.tensor.rules.matrices import core_op, fitted, is_real, matrix_rule
+from phintys.tensor.rules.matrices import core_op, fitted, matrix_rule
 
 
 @matrix_rule(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from phintys.assumptions import DIAGONAL, SQUARE
+from phintys.assumptions.keys import is_real
 from phintys.graph.variable import Apply, Variable
 from phintys.rewriting.rule import Context, Replacement
 from phintys.tensor.blockwise import Blockwise
@@ -19,7 +20,6 @@ from phintys.tensor.rules.matrices import (
     as_rows,
     fitted,
     holds,
-    is_real,
     main_diagonal,
     matrix_rule,
 )

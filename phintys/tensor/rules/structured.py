@@ -13,6 +13,7 @@ from phintys.assumptions import (
     SYMMETRIC,
     SpecifyAssumptions,
 )
+from phintys.assumptions.keys import is_real
 from phintys.graph.fgraph import FunctionGraph
 from phintys.graph.variable import Apply, Variable
 from phintys.rewriting.equilibrium import EquilibriumGraphRewriter
@@ -32,7 +33,6 @@ from phintys.tensor.rules.matrices import (
     broadcast_alike,
     fitted,
     holds,
-    is_real,
     main_diagonal,
     matrix_rule,
 )

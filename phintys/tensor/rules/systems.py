@@ -10,6 +10,7 @@ from phintys.assumptions import (
     TRIDIAGONAL,
     UPPER_TRIANGULAR,
 )
+from phintys.assumptions.keys import is_real
 from phintys.graph.variable import Apply, Variable
 from phintys.rewriting.rule import Context, Replacement
 from phintys.tensor.blockwise import Blockwise
@@ -24,7 +25,6 @@ from phintys.tensor.rules.matrices import (
     broadcast_alike,
     fitted,
     holds,
-    is_real,
     main_diagonal,
     matrix_rule,
     nan_unless,
