@@ -37,7 +37,7 @@ from phintys.graph.type import Type, generic
 from phintys.graph.variable import Apply, Constant, Variable
 from phintys.graph.vectorize import vectorize_graph
 from phintys.inner import OpFromGraph
-from phintys.loop import scan
+from phintys.loop import foldl, foldr, map, reduce, scan
 from phintys.rewriting import rewrite_graph
 from phintys.rewriting.database import optdb
 from phintys.show import dprint, explain, pp
@@ -70,6 +70,8 @@ __all__ = [
     "config",
     "dprint",
     "explain",
+    "foldl",
+    "foldr",
     "function",
     "generic",
     "get_default_mode",
@@ -80,9 +82,11 @@ __all__ = [
     "hessian_vector_product",
     "ifelse",
     "jacobian",
+    "map",
     "pp",
     "pullback",
     "pushforward",
+    "reduce",
     "rewrite_graph",
     "scan",
     "shared",
