@@ -414,12 +414,19 @@ class Builder(ArrayBuilder):
         return results
 
     # ---------------------------------------------------------------- control flow
-    def inner(self, fgraph: Any, arguments: Sequence[Value]) -> Inner:
+    def inner(self, fgraph: Any, arguments: Sequence[Value | Window[Value]]) -> Inner:
         """The Program of an inner graph whose inputs have the dtypes and shapes of ``arguments``.
 
-        Raises `NotNative` if the lengths of its outputs are not determined by those.
+        A `Window` stands for the rows that it passes to the body of a loop.  Raises `NotNative` if
+        the lengths of the outputs are not determined by those of the arguments.
         """
-        return self.lower_inner(fgraph, [(v.dtype, self.shape(v)) for v in arguments])
+        types: list[tuple[str | None, Shape]] = []
+        for v in arguments:
+            if isinstance(v, Window):
+                types += [(v.value.dtype, self.shape(v.value)[1:])] * len(v.reads)
+            else:
+                types.append((v.dtype, self.shape(v)))
+        return self.lower_inner(fgraph, types)
 
     #: set by ``from_graph``: (fgraph, dtypes and shapes of arguments) -> Inner
     lower_inner: Callable[[Any, Sequence[tuple[str | None, Shape]]], Inner]
