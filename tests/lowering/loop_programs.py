@@ -92,12 +92,12 @@ def nested() -> Case:
     many = GraphLowering().builder
     y, k = many.input("float64", (None,)), many.input("int64")
     looped = many.loop(many.item(k), many.inner(FunctionGraph([v], [v * v - 1]), [y]), [y])
-    long = Inner(_planned(many, looped.states[0]), ("float64",), halve.shapes)
+    long = Inner(_planned(many, looped.states[0]), ("float64",), halve.shapes, (True,))
     short_ = FunctionGraph([v, pt.lscalar()], [v + 3])
     short_ = inner.inner(short_, [x, turns])
     flag = inner.map(lambda n, x: n.gt(x, n.const(2, x)), turns)
     (chosen,) = inner.branch(flag, long, short_, [x, turns])
-    body = Inner(_planned(inner, chosen), ("float64",), ((b.length(state, 0),),))
+    body = Inner(_planned(inner, chosen), ("float64",), ((b.length(state, 0),),), (True,))
     found = b.loop(3, body, [state], [], [count])
     return _planned(b, *found.states), [[RNG.normal(size=4) / 2, np.array(k)] for k in (1, 5)]
 
@@ -110,7 +110,10 @@ def draws() -> Case:
     (total,) = inner.python(lambda x: (np.array(x.sum()),), [numbers], [("float64", ())])
     three = b.fill(b.const(0.0), (3,)).shape
     body = Inner(
-        _planned(inner, state, numbers, total), (None, "float64", "float64"), ((), three, ())
+        _planned(inner, state, numbers, total),
+        (None, "float64", "float64"),
+        ((), three, ()),
+        (True,) * 3,
     )
     rows = b.empty("float64", (4, 3)), b.empty("float64", (4,))
     windows = [Window(v, (), ((0, number),)) for number, v in enumerate(rows, 1)]

@@ -206,6 +206,10 @@ class _Run:
         """Put the object of one slot into another."""
         self.arrays[target] = self.arrays[source]
 
+    def adopt(self, steps: Steps, slot: Slot, source: int) -> None:
+        """Put the array that an inner Program has made into a slot of the outer one."""
+        self.fill(steps, slot, self.arrays[source])
+
     def draw(self, steps: Steps, step: Draw) -> None:
         """Copy the generator of a `Draw`."""
         source, result = steps.number(step.source), steps.number(step.result)

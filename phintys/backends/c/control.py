@@ -33,11 +33,14 @@ def emit_branch(outer: Steps, step: Branch, programs: Sequence[Steps]) -> None:
         for slot, given in zip(inner.program.inputs, step.inputs, strict=True):
             _bind(inner, slot, outer, given, outer.pointer(given))
         for slot, target in zip(inner.program.outputs, step.outputs, strict=True):
-            if slot.kind == "output":
+            if slot.kind == "output" and target.kind != "python":
                 lines.append(f"{inner.pointer(slot)} = {outer.pointer(target)};")
                 inner.bound(slot)
         inner.emit()
         for slot, target in zip(inner.program.outputs, step.outputs, strict=True):
+            if target.kind == "python":
+                outer.call_python(outer.file.action("adopt", outer, target, inner.number(slot)))
+                continue
             _match(outer, inner, slot, target, len(target.shape), step)
             if slot.kind != "output":
                 _take(outer, target, inner, slot)
