@@ -362,8 +362,11 @@ class Builder(Protocol[V]):
         """The results of a Python function, with their dtypes and static lengths."""
         ...
 
-    def inner(self, fgraph: Any, arguments: Sequence[V]) -> Any:
-        """The Program of an inner graph, for `loop` and `branch`."""
+    def inner(self, fgraph: Any, arguments: Sequence[V], fixed: bool = True) -> Any:
+        """The Program of an inner graph, for `loop` and `branch`.
+
+        ``fixed``: whether the lengths of its results must be those of known lengths.
+        """
         ...
 
     def loop(

@@ -414,12 +414,16 @@ class Builder(ArrayBuilder):
         return results
 
     # ---------------------------------------------------------------- control flow
-    def inner(self, fgraph: Any, arguments: Sequence[Value]) -> Inner:
+    def inner(self, fgraph: Any, arguments: Sequence[Value], fixed: bool = True) -> Inner:
         """The Program of an inner graph whose inputs have the dtypes and shapes of ``arguments``.
 
-        Raises `NotNative` if the lengths of its outputs are not determined by those.
+        Raises `NotNative` if it is to be ``fixed``, and the lengths of its outputs are not
+        determined by those.
         """
-        return self.lower_inner(fgraph, [(v.dtype, self.shape(v)) for v in arguments])
+        inner = self.lower_inner(fgraph, [(v.dtype, self.shape(v)) for v in arguments])
+        if fixed and not all(inner.fixed):
+            raise NotNative("a length of an inner graph is known only within it")
+        return inner
 
     #: set by ``from_graph``: (fgraph, dtypes and shapes of arguments) -> Inner
     lower_inner: Callable[[Any, Sequence[tuple[str | None, Shape]]], Inner]
@@ -486,15 +490,29 @@ class Builder(ArrayBuilder):
     ) -> list[Value]:
         """The outputs of one of two Programs that take the same inputs.
 
-        Raises `NotNative` if their outputs have different dtypes or shapes.
+        A length that is not known to be the same in both is known when the branch has run.  Raises
+        `NotNative` if their outputs have different dtypes or ranks.
         """
-        shapes = [self._shape(s) for s in then.shapes]
-        if shapes != [self._shape(s) for s in orelse.shapes] or then.dtypes != orelse.dtypes:
-            raise NotNative("the two branches have outputs of different dtypes or shapes")
-        slots = tuple(self._result_slot(d, s) for d, s in zip(then.dtypes, shapes))
+        ranks = [[len(shape) for shape in inner.shapes] for inner in (then, orelse)]
+        if ranks[0] != ranks[1] or then.dtypes != orelse.dtypes:
+            raise NotNative("the two branches have outputs of different dtypes or ranks")
+        slots = tuple(self._slot_of_branch(then, orelse, k) for k in range(len(ranks[0])))
         args = (self._array(self.cast(condition, "bool")), *(self._array(v) for v in inputs))
         call = self._add(BranchCall(then.program, orelse.program, args, slots))
-        return [self._add(Source(slot, (call,))) for slot in slots]
+        results = [self._add(Source(slot, (call,))) for slot in slots]
+        for result, slot in zip(results, slots):
+            if slot.kind == "python":
+                for d in slot.shape:
+                    self.equalities.define(d, result.id)
+        return results
+
+    def _slot_of_branch(self, then: Inner, orelse: Inner, number: int) -> Slot:
+        """The slot of an output: memory, or an array that the branch makes if lengths differ."""
+        dtype, shapes = then.dtypes[number], (then.shapes[number], orelse.shapes[number])
+        first, second = map(self._shape, shapes)
+        if dtype is None or (then.fixed[number] and orelse.fixed[number] and first == second):
+            return self._result_slot(dtype, first)
+        return self._slot("python", dtype, [None] * len(first))
 
     def _result_slot(self, dtype: str | None, shape: Shape) -> Slot:
         """A new slot for a result of a loop or branch."""
@@ -550,11 +568,15 @@ class Builder(ArrayBuilder):
 
 
 class Inner(NamedTuple):
-    """The Program of an inner graph; dtypes and shapes of its outputs, in outer lengths."""
+    """The Program of an inner graph; dtypes and shapes of its outputs, in outer lengths.
+
+    An output that is not ``fixed`` has lengths that are known only within the inner graph, instead.
+    """
 
     program: Program
     dtypes: tuple[str | None, ...]
     shapes: tuple[Shape, ...]
+    fixed: tuple[bool, ...]
 
 
 def _stride_kind(view: View, axis: int) -> str | None:

@@ -279,7 +279,7 @@ class BranchCall(CallValue):
         self.outputs = outputs
 
     def dims(self) -> Shape:
-        return tuple(d for slot in self.outputs for d in slot.shape)
+        return tuple(d for slot in self.outputs if slot.kind == "temp" for d in slot.shape)
 
     def step(self, layouts: Layouts) -> Step:
         condition, *inputs = (layouts.slot(a) for a in self.args)

@@ -269,7 +269,10 @@ class _Run:
         program = step.then if self.flat(step.condition)[0] else step.orelse
         results = _Run(program).run([self.value(slot) for slot in step.inputs])
         for slot, value in zip(step.outputs, results, strict=True):
-            self.flat(slot)[:] = np.ravel(value)
+            if slot.kind in ("python", "object"):
+                self.fill(slot, value)
+            else:
+                self.flat(slot)[:] = np.ravel(value)
 
 
 class _Strided:

@@ -365,7 +365,11 @@ class Loop:
 
 @dataclass(eq=False, slots=True)
 class Branch:
-    """Run one of two Programs with the same signature; their outputs are copied to ``outputs``."""
+    """Run one of two Programs with the same signature; their outputs are copied to ``outputs``.
+
+    An output of kind ``python`` is an array that the Program has made; its lengths define symbols,
+    as those of a `Python` step.
+    """
 
     condition: Slot
     then: Program

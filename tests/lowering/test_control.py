@@ -172,12 +172,20 @@ def test_branch_runs_one_program(which: bool) -> None:
     np.testing.assert_allclose(two, a.sum() if which else a.max())
 
 
-def test_branches_of_different_shapes_are_refused() -> None:
+def test_lengths_that_differ_between_branches() -> None:
+    """They are known when the branch has run; other ranks are refused."""
     b = GraphLowering().builder
     x = pt.dvector("x")
     value, condition = b.input("float64", (None,)), b.input("bool")
     then = b.inner(FunctionGraph([x], [x]), [value])
     orelse = b.inner(FunctionGraph([x], [pt.zeros(x.shape[0] + 1)]), [value])
+    (found,) = b.branch(condition, then, orelse, [value])
+    program = compiled(b, found, b.map(lambda n, x: n.exp(x), found))
+    for which, expected in [(True, np.array([1.0, 2.0])), (False, np.zeros(3))]:
+        one, two = interpret(program, np.array([1.0, 2.0]), which)
+        np.testing.assert_array_equal(one, expected)
+        np.testing.assert_allclose(two, np.exp(expected))
+    orelse = b.inner(FunctionGraph([x], [x.sum()]), [value])
     with pytest.raises(NotNative):
         b.branch(condition, then, orelse, [value])
 
