@@ -582,7 +582,7 @@ INNER = [
         "nm nm",
         _loop,
         numpy=lambda x, y: np.cumsum(2 * x, 0) + y.sum(0),
-        dtypes=("float32", "complex128"),
+        dtypes=("float64",),
         kinds=("strided", "empty"),
         special=False,
     ),
