@@ -27,6 +27,7 @@ LAYERS = [
     ("inner",),
     ("scalar",),
     ("tensor",),
+    ("loop",),
     ("lowering",),
     ("saturation",),
     ("backends",),

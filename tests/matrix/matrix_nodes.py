@@ -14,6 +14,7 @@ import matrix_signal
 import numpy as np
 from matrix_structured import columns
 
+import phintys
 import phintys.tensor as pt
 from phintys.assumptions import assume
 from phintys.gradient import barriers
@@ -141,6 +142,10 @@ MORE = {
         *(pt.split_dims(v, (n, 2)), pt.split_dims(x, (n, 2), 1), pt.split_dims(v[:1], ())),
     ],
     "slice objects": lambda x, v, n: list(SliceParts()(make_slice(1, n, None))),
+    "loops": lambda x, v, n: phintys.scan(
+        lambda row, last, gain: [last + row * gain, row.sum()],
+        sequences=x, outputs_info=[v, None], non_sequences=n, n_steps=n, return_updates=False,
+    ),
     "dropped": lambda x, v, n: v[n:][: n - 1].dimshuffle(()),
 }  # fmt: skip
 
