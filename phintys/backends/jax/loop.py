@@ -58,8 +58,8 @@ class _Carry(NamedTuple):
 class _Loop:
     """The inner graph of a loop, and the values of its outer inputs.
 
-    ``rings`` are the parts whose rows are carried as one array, ``stacked`` those of which each step
-    gives a row that JAX stacks.
+    ``rings`` are the parts whose rows are carried as one array, ``stacked`` those of which JAX
+    stacks the row that each step gives.
     """
 
     def __init__(self, op: Any, graph: Any, args: Sequence[Any]) -> None:
@@ -96,12 +96,16 @@ class _Loop:
         """What the first step gets."""
         windows = [[self.outer(p)[k] for k in range(p.lag)] for p in self.stacked]
         return _Carry(
-            [self.empty(p, self.rows(p)) if p.kind == "nit_sot" else self.outer(p) for p in self.rings],
+            [self.ring(p) for p in self.rings],
             windows,
             [self.outer(p) for p in self.untraced],
             jnp.asarray(True),
             jnp.asarray(False),
         )
+
+    def ring(self, p: Part) -> Any:
+        """The rows of a part before the first step, with memory for those that are kept."""
+        return self.empty(p, self.rows(p)) if p.kind == "nit_sot" else self.outer(p)
 
     def empty(self, p: Part, rows: int) -> Any:
         """Memory for rows of what a step computes for a part."""
@@ -166,8 +170,8 @@ class _Loop:
         least = 1 if is_concrete(self.args[0]) and self.args[0] > 0 else 0
         if not is_concrete(executed) and count > p.lag + least:
             raise UnsupportedError(
-                "JAX compiles for fixed shapes, and the number of rows of a result of a loop depends "
-                "on values. Use only the last row of the result."
+                "JAX compiles for fixed shapes, and the number of rows of a result of a loop "
+                "depends on values. Use only the last row of the result."
             )
         return jnp.roll(ring, -(written % count), axis=0) if count else ring
 
