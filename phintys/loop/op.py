@@ -69,7 +69,7 @@ class Scan(ScanMethodsMixin, InnerGraphOp):
     # ----- class and static shape
     __props__ = ("info", "truncate_gradient")
     uncompiled_props = ("truncate_gradient",)
-    not_differentiable = "its derivative is not written yet"
+    has_graph_derivatives = False  # they are those of all steps
 
     def __init__(
         self,
@@ -124,8 +124,6 @@ class Scan(ScanMethodsMixin, InnerGraphOp):
             cell[0] = value
 
     # ----- derivatives
-    has_graph_derivatives = False  # they are those of all steps
-
     def connection_pattern(self, node: Apply) -> list[list[bool]]:
         return connection_pattern(self)
 

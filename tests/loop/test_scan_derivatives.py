@@ -121,6 +121,11 @@ def test_first_and_second_derivatives(build):
     assert check(point_of(build, FORMS[build])) == []
 
 
+def test_derivatives_of_complex_numbers():
+    given = [v + 0.3j * w for v, w in zip(FORMS[every_kind], values(6, (), 3, ()))]
+    assert check(point_of(every_kind, given)) == []
+
+
 @pytest.mark.parametrize("steps", [0, 1])
 def test_short_loops(steps):
     assert check(point_of(every_kind, values(steps + 2, (), 3, ()))) == []
