@@ -28,6 +28,7 @@ LAYERS = [
     ("scalar",),
     ("tensor",),
     ("loop",),
+    ("conditional",),
     ("lowering",),
     ("saturation",),
     ("backends",),

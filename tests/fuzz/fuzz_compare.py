@@ -106,7 +106,7 @@ class Conditioning:
             wide = wide if wide.shape == expected.shape else expected
             if expected.dtype.kind in "biu":
                 seen = [*others, _rounded(wide, expected.dtype)]
-                return np.any([found == other for other in seen], axis=0)
+                return np.any([found == other for other in seen], axis=0) | _undetermined(others)
             return self._near(number, found, expected, others, wide)
 
     def _near(
@@ -159,6 +159,12 @@ def _alike(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return (a == b) | (np.isnan(a) & np.isnan(b))
 
 
+def _undetermined(seen: list[np.ndarray]) -> np.ndarray:
+    """Where more than half of the values seen are different: there may be any number of others."""
+    values = np.sort(seen, axis=0)
+    return (values[1:] != values[:-1]).sum(axis=0) >= len(seen) // 2
+
+
 def _rounded(wide: np.ndarray, dtype: Any) -> np.ndarray:
     if wide.dtype.kind in "biu":
         return wide.astype(dtype)
@@ -202,11 +208,22 @@ class _moving:
         units = self.gen.integers(-2, 3, value.shape) * info.smallest_subnormal
         moved = np.where(small, value + units, moved)
         moved = self._overflown(moved, inputs, within, info)
+        moved = self._of_any_sign(moved)
         return (np.full_like(moved, self.wild) if extreme else moved).astype(value.dtype)
 
     def _steps(self, shape: tuple[int, ...]) -> np.ndarray:
         """Numbers from -2 to 2, but not from -1 to 1: smaller moves would be rounded away."""
-        return self.gen.uniform(1, 2, shape) * self.gen.choice((-1, 1), shape)
+        return self.gen.uniform(1, 2, shape) * self._signs(shape)
+
+    def _signs(self, shape: tuple[int, ...]) -> np.ndarray:
+        return self.gen.choice((-1, 1), shape)
+
+    def _of_any_sign(self, moved: np.ndarray) -> np.ndarray:
+        """The same with NaNs of either sign: it is nowhere stated."""
+        nan = np.isnan(moved)
+        if moved.dtype.kind == "c" or not nan.any():
+            return moved
+        return np.where(nan, np.copysign(moved, self._signs(moved.shape)), moved)
 
     def _overflown(self, moved: Any, inputs: list[Any], within: bool, info: Any) -> Any:
         """Values that overflow replaced by such that just do not, and the reverse."""

@@ -90,13 +90,21 @@ def _axes(g: Drawer, x: Item) -> str:
     return str(g.axis(x.ndim))
 
 
+def _dtype(g: Drawer, x: Item) -> str:
+    """One of a result; a real one if a sum of such numbers may be rounded by more than a unit."""
+    dtype = g.dtype()
+    with np.errstate(all="ignore"):
+        small = x.kind not in "fc" or np.abs(x.value).max(initial=0) < 1e9
+    return repr(dtype if small or np.dtype(dtype).kind in "fc" else "float64")
+
+
 #: name of a parameter after the first -> text of an argument, for a first argument
 PARAMETERS: dict[str, Callable[[Drawer, Item], str | None]] = {
     "axis": _axis,
     "keepdims": lambda g, x: str(g.chance(0.5)),
     "corrected": lambda g, x: str(g.chance(0.5)),
     "opt": lambda g, x: "False",
-    "dtype": lambda g, x: repr(g.dtype()),
+    "dtype": _dtype,
     "acc_dtype": lambda g, x: repr("float64" if x.kind == "f" else x.value.dtype.name),
     "kind": lambda g, x: "None",
     "stable": lambda g, x: "True",
