@@ -78,11 +78,11 @@ _PACKAGES = {path.rpartition(".")[0] for path in (*MODULES, *REWRITES)}
 
 
 class _Callable(ModuleType):
-    """A module in the place of a function: ``tensor.var``."""
+    """A module in the place of a function: ``tensor.var``, ``scan``."""
 
     def __init__(self, name: str, function: Callable[..., Any]) -> None:
         super().__init__(name)
-        self._function = function
+        self._function = self.__wrapped__ = function
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self._function(*args, **kwargs)
@@ -106,7 +106,7 @@ class _Finder:
     def create_module(spec: ModuleSpec) -> ModuleType | None:
         """A module that is called as the function whose name it takes; else Python makes one."""
         parent, _, name = spec.name.rpartition(".")
-        replaced = vars(sys.modules[parent]).get(name)
+        replaced = getattr(sys.modules[parent], name, None)
         return _Callable(spec.name, replaced) if callable(replaced) else None
 
     @staticmethod
