@@ -7,6 +7,7 @@ from typing import Any
 from phintys.compile.linker import LINKERS, Linker, get_linker
 from phintys.config import config
 from phintys.errors import did_you_mean
+from phintys.graph.variable import late_bound
 from phintys.rewriting.database import RewriteDatabaseQuery, optdb
 
 #: name -> selection of rewrites
@@ -91,6 +92,14 @@ class Mode:
         if not own or not isinstance(query, RewriteDatabaseQuery) or query.extra_rewrites:
             return None
         return self.linker.name, query.key
+
+    @property
+    def function_maker(self) -> Any:
+        """The class that makes the functions of this mode: `FunctionMaker`.
+
+        A mode of a subclass may name a subclass of it.
+        """
+        return late_bound["FunctionMaker"]
 
     @property
     def optimizer(self) -> Any:
