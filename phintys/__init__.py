@@ -15,6 +15,7 @@ from phintys.compile.callable import Function
 from phintys.compile.function import function
 from phintys.compile.io import In, Out
 from phintys.compile.mode import Mode, get_default_mode, get_mode
+from phintys.conditional import ifelse
 from phintys.config import config
 from phintys.gradient import (
     Lop,
@@ -41,7 +42,9 @@ from phintys.rewriting.database import optdb
 from phintys.show import dprint, explain, pp
 
 # Rules, and the phases made of them, are imported on the first rewrite: the import stays fast.
-optdb.fill_later(lambda: import_module("phintys.saturation"))
+optdb.fill_later(
+    lambda: [import_module(f"phintys.{m}") for m in ("conditional.rewriting", "saturation")]
+)
 fill_later(lambda: import_module("phintys.tensor.inference"))
 paths.install()
 
@@ -74,6 +77,7 @@ __all__ = [
     "graph_replace",
     "hessian",
     "hessian_vector_product",
+    "ifelse",
     "jacobian",
     "pp",
     "pullback",

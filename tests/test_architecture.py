@@ -27,6 +27,7 @@ LAYERS = [
     ("inner",),
     ("scalar",),
     ("tensor",),
+    ("conditional",),
     ("lowering",),
     ("saturation",),
     ("backends",),

@@ -25,6 +25,7 @@ from phintys.graph.traversal import ancestors, get_var_by_name
 from phintys.graph.variable import Variable, late_bound
 from phintys.locks import exclusive
 from phintys.memo import Memo
+from phintys.rewriting.graph import active_mode
 from phintys.rewriting.trace import current_recorder
 
 
@@ -197,7 +198,7 @@ class FunctionMaker:
         if self._rewritten:
             return
         start = time.perf_counter()
-        with self.settings_as_made():
+        with self.settings_as_made(), active_mode(self.spec.fgraph, self.mode):
             self.mode.optimizer.rewrite(self.spec.fgraph)
         self._rewritten = True
         self.times["rewriting"] = time.perf_counter() - start
@@ -405,9 +406,6 @@ def _rebuild(
     )
 
 
-late_bound["FunctionMaker"] = FunctionMaker
-
-
 # ------------------------------------------------------------------------ Variable.eval
 
 
@@ -456,3 +454,4 @@ def evaluate(variable: Variable, inputs_to_values: Any = None, **kwargs: Any) ->
 
 late_bound["eval"] = evaluate
 late_bound["function"] = function
+late_bound["function_maker"] = FunctionMaker

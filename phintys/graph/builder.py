@@ -10,6 +10,7 @@ that makes values, and documents each method, is in ``lowering/builder.py``.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from phintys.dims import Dim, DimLike
@@ -72,6 +73,33 @@ class At(NamedTuple, Generic[V]):
 
 
 Element = Each[V] | Row[V] | At[V]
+
+
+class Window(NamedTuple, Generic[V]):
+    """An array of rows that iterations of a `Builder.loop` read and write.
+
+    Iteration ``t`` passes row ``(t + offset) % rows`` to the body for each offset in ``reads``, and
+    writes output ``number`` of the body to row ``(t + offset) % rows`` for each (offset, number) in
+    ``writes``.  Offsets are not negative.  Without ``writes`` it is a sequence; without ``reads``
+    it stacks outputs; with both it holds the last values of a recurrence.
+    """
+
+    value: V
+    reads: tuple[int, ...] = ()
+    writes: tuple[tuple[int, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Looped(Generic[V]):
+    """The results of a loop.
+
+    ``states`` are the final states, ``windows`` the arrays with the rows that were written,
+    ``count`` the number of iterations that have run, as a 0-d int64.
+    """
+
+    states: list[V]
+    windows: list[V]
+    count: V
 
 
 class Builder(Protocol[V]):
@@ -221,6 +249,10 @@ class Builder(Protocol[V]):
         """An array of one number."""
         ...
 
+    def empty(self, dtype: str, shape: Sequence[DimLike]) -> V:
+        """An array whose elements are not initialised, to be written by `update` or `loop`."""
+        ...
+
     def gather(self, x: V, indices: Sequence[V], axes: Sequence[int]) -> V:
         """Elements at integer positions along some axes."""
         ...
@@ -330,21 +362,27 @@ class Builder(Protocol[V]):
         """The results of a Python function, with their dtypes and static lengths."""
         ...
 
-    def inner(self, fgraph: Any, arguments: Sequence[V]) -> Any:
-        """The Program of an inner graph, for `loop` and `branch`."""
+    def inner(self, fgraph: Any, arguments: Sequence[V], fixed: bool = True) -> Any:
+        """The Program of an inner graph, for `loop` and `branch`.
+
+        ``fixed``: whether the lengths of its results must be those of known lengths.
+        """
         ...
 
     def loop(
         self,
         length: DimLike,
         body: Any,
-        states: Sequence[V],
-        slices: Sequence[V] = (),
+        states: Sequence[V] = (),
+        windows: Sequence[Window[V]] = (),
         constants: Sequence[V] = (),
-        stacked: Sequence[int] = (),
         until: int | None = None,
-    ) -> tuple[list[V], list[V]]:
-        """The final states and the stacked outputs of a body that runs ``length`` times."""
+    ) -> Looped[V]:
+        """The results of a body that runs ``length`` times, or until its output number ``until``.
+
+        The body takes the states, the rows of the windows, and the constants; its first outputs are
+        the next states.
+        """
         ...
 
     def branch(self, condition: V, then: Any, orelse: Any, inputs: Sequence[V]) -> list[V]:

@@ -526,7 +526,7 @@ class ArrayBuilder:
         if len(values) == 1:
             return values[0]
         shape[axis] = total
-        result: Value = self._add(Empty(values[0].dtype, self._shape(shape)))
+        result = self.empty(str(values[0].dtype), shape)
         start = ZERO
         for v in values:
             region: list[RegionAxis] = [(ZERO, ONE, d) for d in self.shape(v)]
@@ -537,6 +537,10 @@ class ArrayBuilder:
             content = tuple(d for v in values for d in v.content or ())
             result.content = content if len(content) <= _MAX_CONTENT else None
         return result
+
+    def empty(self, dtype: str, shape: Sequence[DimLike]) -> Value:
+        """An array whose elements are not initialised, to be written by `update` or a loop."""
+        return self._add(Empty(dtype, self._shape(shape)))
 
     def update(self, base: Value, region: Sequence[RegionAxis], value: Value, mode: str) -> Value:
         """``base`` with a region overwritten (mode ``set``) or added to (``add``).

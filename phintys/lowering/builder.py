@@ -21,8 +21,8 @@ from functools import partial
 from math import copysign
 from typing import Any, NamedTuple
 
-from phintys.dims import ZERO, Dim, DimLike, product
-from phintys.graph.builder import At, Each, Row, Segments
+from phintys.dims import ONE, ZERO, Dim, DimLike, dim_max, dim_min, product
+from phintys.graph.builder import At, Each, Looped, Row, Segments, Window
 from phintys.graph.variable import Apply
 from phintys.lowering.arrays import ArrayBuilder, NotNative
 from phintys.lowering.calls import (
@@ -34,7 +34,7 @@ from phintys.lowering.calls import (
     PythonCall,
     ScanCall,
 )
-from phintys.lowering.program import Check, Program, Slot
+from phintys.lowering.program import Check, Program, Slot, least_rows
 from phintys.lowering.ragged import Element, ElementFunction, RaggedReduce, RaggedUpdate
 from phintys.lowering.reductions import combination
 from phintys.lowering.shapes import LoweredShapes
@@ -414,12 +414,16 @@ class Builder(ArrayBuilder):
         return results
 
     # ---------------------------------------------------------------- control flow
-    def inner(self, fgraph: Any, arguments: Sequence[Value]) -> Inner:
+    def inner(self, fgraph: Any, arguments: Sequence[Value], fixed: bool = True) -> Inner:
         """The Program of an inner graph whose inputs have the dtypes and shapes of ``arguments``.
 
-        Raises `NotNative` if the lengths of its outputs are not determined by those.
+        Raises `NotNative` if it is to be ``fixed``, and the lengths of its outputs are not
+        determined by those.
         """
-        return self.lower_inner(fgraph, [(v.dtype, self.shape(v)) for v in arguments])
+        inner = self.lower_inner(fgraph, [(v.dtype, self.shape(v)) for v in arguments])
+        if fixed and not all(inner.fixed):
+            raise NotNative("a length of an inner graph is known only within it")
+        return inner
 
     #: set by ``from_graph``: (fgraph, dtypes and shapes of arguments) -> Inner
     lower_inner: Callable[[Any, Sequence[tuple[str | None, Shape]]], Inner]
@@ -428,54 +432,87 @@ class Builder(ArrayBuilder):
         self,
         length: DimLike,
         body: Inner,
-        states: Sequence[Value],
-        slices: Sequence[Value] = (),
+        states: Sequence[Value] = (),
+        windows: Sequence[Window[Value]] = (),
         constants: Sequence[Value] = (),
-        stacked: Sequence[int] = (),
         until: int | None = None,
-    ) -> tuple[list[Value], list[Value]]:
-        """The final states and the stacked outputs of a body that runs ``length`` times.
+    ) -> Looped[Value]:
+        """The results of a body that runs ``length`` times.
 
-        The body takes (states, ``s[t]`` of each slice ``s``, constants) and returns (new states,
-        other outputs).  A state keeps its dtype and shape.  ``stacked`` numbers the outputs that
-        are stacked along a new first axis.  ``until`` is the number of a 0-d bool output that ends
-        the loop; stacked elements of later iterations are uninitialised then.
+        The body takes the states, the rows of the windows in order, and the constants, and returns
+        the next states and other outputs.  A state keeps its dtype and shape.  All reads of an
+        iteration see the values before it.  ``until`` is the number of a 0-d bool output that ends
+        the loop after the iteration.  Rows that no iteration writes keep their values.
         """
         length = self.canonical(length)
         for k, state in enumerate(states):
-            self._same_type(state, body, k)
-        for s in slices:
-            self.check(self.length(s, 0), ">=", length, "loop: a sequence is too short")
+            self._same_type(state.dtype, state.shape, body, k)
+        windows = [self._window(w, length, body) for w in windows]
         args = [self._array(s) for s in states]
-        slices = [s if s.ndim == s.base.ndim else self.contiguous(s) for s in slices]
-        args += [self._with_contiguous_items(s, 1) for s in slices]
+        args += [w.value for w in windows if not w.value.is_undefined]
         args += [self._array(c) for c in constants]
         finals = tuple(self._result_slot(s.dtype, self.shape(s)) for s in states)
-        stacks = [
-            (k, self._result_slot(body.dtypes[k], (length, *body.shapes[k]))) for k in stacked
-        ]
+        results = tuple(
+            self._result_slot(w.value.dtype, self.shape(w.value)) if w.writes else None
+            for w in windows
+        )
+        count = self._result_slot("int64", ())
         call = self._add(
-            LoopCall(length, body.program, tuple(args), len(slices), finals, tuple(stacks), until)
+            LoopCall(length, body.program, tuple(args), windows, finals, results, until, count)
         )
-        return (
+        return Looped(
             [self._add(Source(slot, (call,))) for slot in finals],
-            [self._add(Source(slot, (call,))) for _, slot in stacks],
+            [
+                w.value if slot is None else self._add(Source(slot, (call,)))
+                for w, slot in zip(windows, results)
+            ],
+            self._add(Source(count, (call,))),
         )
+
+    def _window(self, window: Window[Value], length: Dim, body: Inner) -> Window[Value]:
+        """A window with its array as a loop can use it; checks the number and types of rows."""
+        value, reads, writes = window
+        one, several = least_rows(reads, [offset for offset, _ in writes])
+        if several > 1 or self.length(value, 0) is not length:
+            needed = dim_min(length, ONE) * one
+            if several > one:
+                needed += dim_max(dim_min(length, Dim.const(2)) - 1, ZERO) * (several - one)
+            self.check(self.length(value, 0), ">=", needed, "loop: an array has too few rows")
+        for _, number in writes:
+            self._same_type(value.dtype, value.shape[1:], body, number)
+        if not writes:
+            value = value if value.ndim == value.base.ndim else self.contiguous(value)
+            return window._replace(value=self._with_contiguous_items(value, 1))
+        return window if value.is_undefined else window._replace(value=self._array(value))
 
     def branch(
         self, condition: Value, then: Inner, orelse: Inner, inputs: Sequence[Value]
     ) -> list[Value]:
         """The outputs of one of two Programs that take the same inputs.
 
-        Raises `NotNative` if their outputs have different dtypes or shapes.
+        A length that is not known to be the same in both is known when the branch has run.  Raises
+        `NotNative` if their outputs have different dtypes or ranks.
         """
-        shapes = [self._shape(s) for s in then.shapes]
-        if shapes != [self._shape(s) for s in orelse.shapes] or then.dtypes != orelse.dtypes:
-            raise NotNative("the two branches have outputs of different dtypes or shapes")
-        slots = tuple(self._result_slot(d, s) for d, s in zip(then.dtypes, shapes))
+        ranks = [[len(shape) for shape in inner.shapes] for inner in (then, orelse)]
+        if ranks[0] != ranks[1] or then.dtypes != orelse.dtypes:
+            raise NotNative("the two branches have outputs of different dtypes or ranks")
+        slots = tuple(self._slot_of_branch(then, orelse, k) for k in range(len(ranks[0])))
         args = (self._array(self.cast(condition, "bool")), *(self._array(v) for v in inputs))
         call = self._add(BranchCall(then.program, orelse.program, args, slots))
-        return [self._add(Source(slot, (call,))) for slot in slots]
+        results = [self._add(Source(slot, (call,))) for slot in slots]
+        for result, slot in zip(results, slots):
+            if slot.kind == "python":
+                for d in slot.shape:
+                    self.equalities.define(d, result.id)
+        return results
+
+    def _slot_of_branch(self, then: Inner, orelse: Inner, number: int) -> Slot:
+        """The slot of an output: memory, or an array that the branch makes if lengths differ."""
+        dtype, shapes = then.dtypes[number], (then.shapes[number], orelse.shapes[number])
+        first, second = map(self._shape, shapes)
+        if dtype is None or (then.fixed[number] and orelse.fixed[number] and first == second):
+            return self._result_slot(dtype, first)
+        return self._slot("python", dtype, [None] * len(first))
 
     def _result_slot(self, dtype: str | None, shape: Shape) -> Slot:
         """A new slot for a result of a loop or branch."""
@@ -483,12 +520,13 @@ class Builder(ArrayBuilder):
         self.slots.append(slot)
         return slot
 
-    def _same_type(self, state: Value, body: Inner, number: int) -> None:
-        if state.dtype != body.dtypes[number]:
-            raise NotNative(f"state {number} of a loop changes its dtype")
-        for axis, d in enumerate(body.shapes[number]):
-            message = f"loop: state {number} changes its length along axis {axis}"
-            self.unify(state.shape[axis], d, message)
+    def _same_type(self, dtype: str | None, shape: Shape, body: Inner, number: int) -> None:
+        """Check that an output of a loop's body has the dtype and shape of what it replaces."""
+        if dtype != body.dtypes[number] or len(shape) != len(body.shapes[number]):
+            raise NotNative(f"output {number} of a loop has another type than what it replaces")
+        for axis, (old, new) in enumerate(zip(shape, body.shapes[number])):
+            message = f"loop: output {number} has another length along axis {axis}"
+            self.unify(old, new, message)
 
     def _with_contiguous_items(self, value: Value, batch: int) -> Value:
         """The value, or a copy if its items are not contiguous in memory.
@@ -530,11 +568,15 @@ class Builder(ArrayBuilder):
 
 
 class Inner(NamedTuple):
-    """The Program of an inner graph; dtypes and shapes of its outputs, in outer lengths."""
+    """The Program of an inner graph; dtypes and shapes of its outputs, in outer lengths.
+
+    An output that is not ``fixed`` has lengths that are known only within the inner graph, instead.
+    """
 
     program: Program
     dtypes: tuple[str | None, ...]
     shapes: tuple[Shape, ...]
+    fixed: tuple[bool, ...]
 
 
 def _stride_kind(view: View, axis: int) -> str | None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from phintys.dims import ONE, ZERO, Dim
+from phintys.graph.builder import Window
 from phintys.lowering.clusters import Cluster
 from phintys.lowering.program import (
     Branch,
@@ -17,6 +18,7 @@ from phintys.lowering.program import (
     Operand,
     Program,
     Python,
+    Rows,
     Scan,
     Slot,
     Step,
@@ -205,48 +207,58 @@ class DrawCall(CallValue):
 class LoopCall(CallValue):
     """A `Loop`; its results are `Source` values.
 
-    ``args``: initial states, slices, constants, in this order.  ``finals`` are the slots of the
-    final states; ``stacked`` pairs outputs of the body with the slots that they are stacked in.
+    ``args``: initial states, arrays of windows except those that are not initialised, constants, in
+    this order.  ``finals`` are the slots of the final states, ``results`` those of the windows that
+    are written, with None for others, ``count`` that of the number of iterations.
     """
 
-    __slots__ = ("body", "finals", "length", "n_slices", "stacked", "until")
+    __slots__ = ("body", "count", "finals", "length", "results", "until", "windows")
 
     def __init__(
         self,
         length: Dim,
         body: Program,
         args: tuple[Value, ...],
-        n_slices: int,
+        windows: Sequence[Window[Value]],
         finals: tuple[Slot, ...],
-        stacked: tuple[tuple[int, Slot], ...],
+        results: tuple[Slot | None, ...],
         until: int | None,
+        count: Slot,
     ):
         super().__init__(None, (), args)
         self.length = length
         self.body = body
-        self.n_slices = n_slices
+        self.windows = windows
         self.finals = finals
-        self.stacked = stacked
+        self.results = results
         self.until = until
+        self.count = count
 
     def dims(self) -> Shape:
-        slots = (*self.finals, *(slot for _, slot in self.stacked))
-        return (self.length, *(d for slot in slots for d in slot.shape))
+        lengths = (d for w in self.windows for d in w.value.dims_of_read())
+        return (self.length, *lengths, *(d for slot in self.finals for d in slot.shape))
 
-    def step(self, layouts: Layouts) -> Step:
-        n_states, n_slices = len(self.finals), self.n_slices
+    def call_steps(self, layouts: Layouts) -> list[Step]:
+        """Copies of the arrays whose rows are written, then the loop."""
+        find = layouts.builder.canonical
+        copies: list[Step] = []
+        windows: list[Rows] = []
+        for (value, reads, writes), slot in zip(self.windows, self.results, strict=True):
+            if slot is None:
+                rows = Rows(find(value.shape[0]), _addressed(layouts, value), reads)
+            else:
+                whole = Operand(slot, layouts.strides(slot.shape), ZERO)
+                rows = Rows(slot.shape[0], whole, reads, writes)
+                if not value.is_undefined:
+                    copies.append(Copy(layouts.slot(value), slot))
+            windows.append(rows)
+        n = len(self.finals)
+        given = sum(not w.value.is_undefined for w in self.windows)
         states = tuple(zip((layouts.slot(a) for a in self.args), self.finals))
-        slices: list[Operand] = []
-        for arg in self.args[n_states : n_states + n_slices]:
-            slot, offset, strides = arg.address(layouts)
-            slices.append(Operand(slot, strides, offset))
-        constants = tuple(layouts.slot(a) for a in self.args[n_states + n_slices :])
-        stacked = tuple(
-            (number, Operand(slot, layouts.strides(slot.shape), ZERO))
-            for number, slot in self.stacked
-        )
-        length = layouts.builder.canonical(self.length)
-        return Loop(length, self.body, states, tuple(slices), constants, stacked, self.until)
+        constants = tuple(layouts.slot(a) for a in self.args[n + given :])
+        length = find(self.length)
+        loop = Loop(length, self.body, states, tuple(windows), constants, self.until, self.count)
+        return [*copies, loop]
 
 
 class BranchCall(CallValue):
@@ -267,7 +279,7 @@ class BranchCall(CallValue):
         self.outputs = outputs
 
     def dims(self) -> Shape:
-        return tuple(d for slot in self.outputs for d in slot.shape)
+        return tuple(d for slot in self.outputs if slot.kind == "temp" for d in slot.shape)
 
     def step(self, layouts: Layouts) -> Step:
         condition, *inputs = (layouts.slot(a) for a in self.args)
@@ -296,6 +308,12 @@ class PythonCall(CallValue):
 def _factor(layouts: Layouts, factor: float | Value) -> Operand | float:
     """``alpha`` or ``beta`` of a call."""
     return _operand(layouts, factor) if isinstance(factor, Value) else factor
+
+
+def _addressed(layouts: Layouts, value: Value) -> Operand:
+    """An array as an operand with one stride per axis."""
+    slot, offset, strides = value.address(layouts)
+    return Operand(slot, strides, offset)
 
 
 def _operand(layouts: Layouts, value: Value, batch: int = 0) -> Operand:

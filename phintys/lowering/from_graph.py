@@ -64,10 +64,7 @@ def lower_graph(
 
 
 def lower_inner(fgraph: Any, arguments: Sequence[tuple[str | None, Shape]]) -> Inner:
-    """The Program of an op's inner graph, a FunctionGraph; see `Builder.inner`.
-
-    Raises `NotNative` if an output has a length that the outer lengths do not determine.
-    """
+    """The Program of an op's inner graph, a FunctionGraph; see `Builder.inner`."""
     lowering, fgraph = GraphLowering(), expanded(fgraph)
     outer: dict[Dim, Dim] = {}
     for variable, (dtype, shape) in zip(fgraph.inputs, arguments, strict=True):
@@ -76,12 +73,13 @@ def lower_inner(fgraph: Any, arguments: Sequence[tuple[str | None, Shape]]) -> I
         outer.update(zip(value.shape, shape))
     outputs = lowering.run(fgraph)
     shapes = [lowering.builder.shape(v) for v in outputs]
-    for d in (d for shape in shapes for d in shape):
-        if not d.symbols() <= outer.keys():
-            raise NotNative(f"a length of an inner graph is known only within it: {d.render()}")
+    fixed = tuple(all(d.symbols() <= outer.keys() for d in shape) for shape in shapes)
     program = verify(plan_memory(assemble(lowering.builder, outputs)))
-    found = tuple(tuple(d.substitute(outer) for d in shape) for shape in shapes)
-    return Inner(program, tuple(v.dtype for v in outputs), found)
+    found = tuple(
+        tuple(d.substitute(outer) for d in shape) if known else shape
+        for shape, known in zip(shapes, fixed)
+    )
+    return Inner(program, tuple(v.dtype for v in outputs), found, fixed)
 
 
 class GraphLowering:

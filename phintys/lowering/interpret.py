@@ -29,6 +29,7 @@ from phintys.lowering.program import (
     Operand,
     Program,
     Python,
+    Rows,
     Scan,
     Slot,
 )
@@ -236,26 +237,42 @@ class _Run:
     def loop(self, step: Loop) -> None:
         states = [self.value(initial) for initial, _ in step.state]
         constants = [self.value(slot) for slot in step.constants]
-        for turn in range(self.integer(step.length)):
-            slices = [self.part(o, (turn,), self.shape(o.slot)[1:]).get() for o in step.slices]
-            results = _Run(step.body).run([*states, *slices, *constants])
-            for number, operand in step.stacked:
-                row = self.part(operand, (turn,), self.shape(operand.slot)[1:])
-                row.set(results[number])
+        count, ended = 0, False
+        while count < self.integer(step.length) and not ended:
+            rows = [self.row(w, count + o).get() for w in step.windows for o in w.reads]
+            results = _Run(step.body).run([*states, *rows, *constants])
+            for window in step.windows:
+                for offset, number in window.writes:
+                    self.row(window, count + offset).set(results[number])
             states = results[: len(states)]
-            if step.until is not None and results[step.until]:
-                break
+            ended = step.until is not None and bool(results[step.until])
+            count += 1
         for (_, final), value in zip(step.state, states):
             if final.dtype is None:
                 self.objects[final.number] = value
             else:
                 self.flat(final)[:] = np.ravel(value)
+        for window in step.windows:
+            self.flat(window.operand.slot)  # written, even if there are no iterations
+        if step.count is not None:
+            self.flat(step.count)[:] = count
+
+    def row(self, window: Rows, number: int) -> _Strided:
+        """The row of a window with a number, which wraps around."""
+        length = self.integer(window.length)
+        if length < 1:
+            raise IndexError("a window without rows")
+        lengths = self.shape(window.operand.slot)[1:]
+        return self.part(window.operand, (number % length,), lengths)
 
     def branch(self, step: Branch) -> None:
         program = step.then if self.flat(step.condition)[0] else step.orelse
         results = _Run(program).run([self.value(slot) for slot in step.inputs])
         for slot, value in zip(step.outputs, results, strict=True):
-            self.flat(slot)[:] = np.ravel(value)
+            if slot.kind in ("python", "object"):
+                self.fill(slot, value)
+            else:
+                self.flat(slot)[:] = np.ravel(value)
 
 
 class _Strided:

@@ -32,6 +32,7 @@ from phintys.lowering.program import (
     Python,
     Scan,
     Slot,
+    Step,
 )
 from phintys.lowering.schedule import schedule
 from phintys.lowering.spec import live_ranges, step_dims, step_reads, step_writes
@@ -57,7 +58,7 @@ def byte_size(slot: Slot) -> Dim:
 def _elide_copies(program: Program) -> None:
     """Merge the source and the target of copies whose source is a temp that is dead afterwards."""
     first, last = live_ranges(program)
-    fixed = _fixed_slots(program)
+    fixed, items = _fixed_slots(program), _item_slots(program)
     known = _KnownLengths(program, first)
     merged: dict[Slot, Slot] = {}
     for number in range(len(program.steps) - 1, -1, -1):
@@ -66,9 +67,10 @@ def _elide_copies(program: Program) -> None:
             continue
         source = step.source
         target = merged.get(step.target, step.target)
-        if last[source.number] != number or source.number in fixed:
+        if last[source.number] != number or source.number in items:
             continue
-        if source.shape == target.shape or known.before(first[source.number], target):
+        same = source.shape == target.shape
+        if same or (source.number not in fixed and known.before(first[source.number], target)):
             merged[source] = target
     if merged:
         _rename(program, merged)
@@ -120,15 +122,12 @@ def _constants(program: Program) -> list[Slot]:
 
 
 def _fixed_slots(program: Program) -> set[int]:
-    """Numbers of slots that cannot be merged.
-
-    Their integer is a Dim, or Python code or an inner Program sees their shape.
-    """
+    """Numbers of slots whose shape Python code or an inner Program sees."""
     fixed: set[int] = set()
     for step in program.steps:
         if isinstance(step, (Python, Loop, Branch)):
             fixed.update(s.number for s in (*step_reads(step), *step_writes(step)))
-    return fixed | _item_slots(program)
+    return fixed
 
 
 def _item_slots(program: Program) -> set[int]:
@@ -156,6 +155,16 @@ def _rename(program: Program, merged: dict[Slot, Slot]) -> None:
                 continue
         elif isinstance(step, Scan):
             step.operands = (moved(step.operands[0]), moved(step.operands[1]))
+        elif isinstance(step, Python):
+            step.inputs = tuple(map(new, step.inputs))
+        elif isinstance(step, Branch):
+            step.condition, step.inputs = new(step.condition), tuple(map(new, step.inputs))
+            step.outputs = tuple(map(new, step.outputs))
+        elif isinstance(step, Loop):
+            step.state = tuple((new(initial), new(final)) for initial, final in step.state)
+            step.windows = tuple(w._replace(operand=moved(w.operand)) for w in step.windows)
+            step.constants = tuple(map(new, step.constants))
+            step.count = step.count and new(step.count)
         elif isinstance(step, (Kernel, Call, External, Draw)):
             step.operands = tuple(moved(o) for o in step.operands)
             if isinstance(step, Call):
@@ -257,6 +266,28 @@ def can_overwrite(kernel: Kernel, old: Slot, new: Slot) -> bool:
     if effects or reloads or len(stores) != 1 or stores[0] < max(loads, default=0):
         return False
     return _in_last_pass(kernel, loads, stores[0])
+
+
+def runs_in_place(program: Program, old: Slot, new: Slot) -> bool:
+    """Whether a Program may write an output into the memory of an input, which has its size.
+
+    That is so if it reads the input for the last time in the step that first writes the output, and
+    there each element before it is written.
+    """
+    written = False
+    for step in program.steps:
+        reads, writes = old in step_reads(step), new in step_writes(step)
+        if reads and written:
+            return False
+        if reads and writes and not _overwrites_as_it_reads(step, old, new):
+            return False
+        written = written or writes
+    return True
+
+
+def _overwrites_as_it_reads(step: Step, old: Slot, new: Slot) -> bool:
+    """Whether a step reads each element of a slot before it writes that of another one."""
+    return isinstance(step, Copy) or (isinstance(step, Kernel) and can_overwrite(step, old, new))
 
 
 def _in_last_pass(kernel: Kernel, loads: list[int], store: int) -> bool:

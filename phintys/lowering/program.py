@@ -25,7 +25,7 @@ function object works out the message.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Union
 
@@ -313,28 +313,63 @@ class Python:
     step: int = -1
 
 
+class Rows(NamedTuple):
+    """A window of a `Loop`: rows of an array, which iterations read and write.
+
+    Row ``i`` of ``length`` rows is the contiguous part of ``operand`` at ``offset + i *
+    strides[0]``.  Iteration ``t`` passes row ``(t + offset) % length`` to the body for each offset
+    in ``reads``, and writes output ``number`` of the body to row ``(t + offset) % length`` for each
+    (offset, number) in ``writes``.  Offsets are not negative, and there are at least as many rows
+    as `least_rows` says.  Rows that are written are those of a whole slot, which no other operand
+    of the loop is in.
+    """
+
+    length: Dim
+    operand: Operand
+    reads: tuple[int, ...] = ()
+    writes: tuple[tuple[int, int], ...] = ()
+
+
+def least_rows(reads: Sequence[int], writes: Sequence[int]) -> tuple[int, int]:
+    """The numbers of rows that a window must have if its loop has one, and several iterations.
+
+    An iteration writes different rows; and the rows that it writes, and those that the next one
+    reads, are different rows.  A ring may be as short as its taps: the new row then replaces the
+    oldest one.
+    """
+    if not writes:
+        return 1, 1
+    touched = [*writes, *(offset + 1 for offset in reads)]
+    return max(writes) - min(writes) + 1, max(touched) - min(touched) + 1
+
+
 @dataclass(eq=False, slots=True)
 class Loop:
-    """A loop with carried state; ``body`` is a Program of (state..., slices..., constants...).
+    """A loop over ``body``, a Program of (states..., rows of windows..., constants...).
 
-    ``state`` holds pairs (initial slot, final slot); ``slices`` are operands whose first dimension
-    is the loop counter; ``stacked`` holds pairs (body output, operand) that each iteration writes;
-    ``until`` is the number of a 0-d bool output of the body that ends the loop, or None.
+    ``state`` holds pairs (initial slot, final slot); the first outputs of the body are the next
+    states.  All reads of an iteration see the values before it.  ``until`` is the number of a 0-d
+    bool output of the body that ends the loop, or None.  ``count`` receives the number of
+    iterations that have run.
     """
 
     length: Dim
     body: Program
     state: tuple[tuple[Slot, Slot], ...] = ()
-    slices: tuple[Operand, ...] = ()
+    windows: tuple[Rows, ...] = ()
     constants: tuple[Slot, ...] = ()
-    stacked: tuple[tuple[int, Operand], ...] = ()
     until: int | None = None
+    count: Slot | None = None
     step: int = -1
 
 
 @dataclass(eq=False, slots=True)
 class Branch:
-    """Run one of two Programs with the same signature; their outputs are copied to ``outputs``."""
+    """Run one of two Programs with the same signature; their outputs are copied to ``outputs``.
+
+    An output of kind ``python`` is an array that the Program has made; its lengths define symbols,
+    as those of a `Python` step.
+    """
 
     condition: Slot
     then: Program

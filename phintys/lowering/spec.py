@@ -6,11 +6,12 @@ well-formed.  Lowering verifies every Program; tests also verify the stages in b
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from phintys.dims import Dim
+from phintys.dims import Dim, product
 from phintys.lowering.program import (
     Branch,
     Call,
@@ -24,6 +25,7 @@ from phintys.lowering.program import (
     Operand,
     Program,
     Python,
+    Rows,
     Scan,
     Slot,
     Step,
@@ -85,7 +87,8 @@ def step_reads(step: Step) -> Iterable[Slot]:
         case Branch():
             return (step.condition, *step.inputs)
         case Loop():
-            return (*(s for s, _ in step.state), *(o.slot for o in step.slices), *step.constants)
+            rows = (w.operand.slot for w in step.windows if w.reads)
+            return (*(s for s, _ in step.state), *rows, *step.constants)
         case Check():
             return ()
 
@@ -106,7 +109,9 @@ def step_writes(step: Step) -> Iterable[Slot]:
         case Python() | Branch():
             return step.outputs
         case Loop():
-            return (*(t for _, t in step.state), *(o.slot for _, o in step.stacked))
+            rows = (w.operand.slot for w in step.windows if w.writes)
+            count = () if step.count is None else (step.count,)
+            return (*(t for _, t in step.state), *rows, *count)
         case Check():
             return ()
 
@@ -141,8 +146,9 @@ def step_dims(step: Step) -> Iterable[Dim]:
             yield from (step.left, step.right)
         case Loop():
             yield step.length
-            for operand in (*step.slices, *(o for _, o in step.stacked)):
-                yield from operand_dims(operand)
+            for window in step.windows:
+                yield window.length
+                yield from operand_dims(window.operand)
         case Copy() | Python() | Branch():
             return
 
@@ -325,15 +331,42 @@ class _Verifier:
 
     def loop(self, step: Loop) -> None:
         body = verify(step.body)
-        given = [s for s, _ in step.state] + [o.slot for o in step.slices] + list(step.constants)
-        self.signature(body, given)
+        given = [s for s, _ in step.state]
+        given += [w.operand.slot for w in step.windows for _ in w.reads]
+        self.signature(body, [*given, *step.constants])
         self.require(len(body.outputs) >= len(step.state), "the body has too few outputs")
-        for number, operand in step.stacked:
-            self.require(0 <= number < len(body.outputs), f"the body has no output {number}")
-            same = body.outputs[number].dtype == operand.slot.dtype
-            self.require(same, f"stacked output {number} has another dtype")
+        others = Counter([*given, *step.constants])
+        for window in step.windows:
+            self.window(window, body, others)
+        written = [w.operand.slot for w in step.windows if w.writes]
+        self.require(len(set(written)) == len(written), "two windows write the same slot")
+        if step.count is not None:
+            self.require(step.count.dtype == "int64" and step.count.ndim == 0, "count is no int64")
         if step.until is not None:
             self.require(body.outputs[step.until].dtype == "bool", "until is not bool")
+
+    def window(self, window: Rows, body: Program, reads: Counter[Slot]) -> None:
+        """The rows of a window are contiguous, and those that are written are in a slot alone.
+
+        ``reads`` counts how often the body gets each slot, or rows of it.
+        """
+        slot, strides, offset, _ = window.operand
+        rest = slot.shape[1:]
+        inner = tuple(product(rest[axis + 1 :]) for axis in range(len(rest)))
+        self.require(bool(slot.shape), f"slot {slot.number} has no rows")
+        self.require(strides[1:] == inner, f"rows of slot {slot.number} are not contiguous")
+        offsets = [number for number, _ in window.writes]
+        self.require(min((*window.reads, *offsets), default=0) >= 0, "an offset is negative")
+        self.require(len(set(offsets)) == len(offsets), "a row is written twice")
+        for _, number in window.writes:
+            self.require(0 <= number < len(body.outputs), f"the body has no output {number}")
+            same = body.outputs[number].dtype == slot.dtype
+            self.require(same, f"output {number} has another dtype than its row")
+        if window.writes:
+            whole = offset.value == 0 and window.length is slot.shape[0]
+            self.require(whole, f"slot {slot.number} is written in part")
+            alone = reads[slot] == len(window.reads)
+            self.require(alone, f"slot {slot.number} is written, and read elsewhere")
 
     def branch(self, step: Branch) -> None:
         self.require(step.condition.dtype == "bool", "the condition is not bool")

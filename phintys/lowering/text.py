@@ -28,6 +28,7 @@ from phintys.lowering.program import (
     Operand,
     Program,
     Python,
+    Rows,
     Scan,
     Slot,
     Step,
@@ -172,13 +173,14 @@ def _branch_lines(step: Branch) -> Iterator[str]:
 
 def _loop_lines(step: Loop) -> Iterator[str]:
     until = "" if step.until is None else f" until {step.until}"
-    yield f"loop {render_dim(step.length)} ({_slots(step.constants)}){until}"
+    count = "" if step.count is None else f" count %{step.count.number}"
+    yield f"loop {render_dim(step.length)} ({_slots(step.constants)}){until}{count}"
     for first, last in step.state:
         yield f"  state %{first.number} %{last.number}"
-    for operand in step.slices:
-        yield f"  slice {_operand(operand)}"
-    for number, operand in step.stacked:
-        yield f"  stack {number} {_operand(operand)}"
+    for window in step.windows:
+        reads = " ".join(map(str, window.reads))
+        writes = " ".join(f"{offset}={number}" for offset, number in window.writes)
+        yield f"  rows {render_dim(window.length)} {_operand(window.operand)} ({reads}) ({writes})"
     yield from _nested("body", step.body)
 
 
@@ -434,24 +436,26 @@ class _Parser:
         return Branch(condition, self.nested("then"), self.nested("else"), inputs, outputs)
 
     def loop(self) -> Loop:
-        m = self.match(r"loop (.*) \(([%\d ]*)\)(?: until (\d+))?")
+        m = self.match(r"loop (.*) \(([%\d ]*)\)(?: until (\d+))?(?: count %(\d+))?")
         state: list[tuple[Slot, Slot]] = []
         while self.starts("state"):
             first, last = self.slot_list(self.match(r"state (.*)")[1])
             state.append((first, last))
-        slices: list[Operand] = []
-        while self.starts("slice"):
-            slices.append(self.operand(self.match(r"slice (.*)")[1]))
-        stacked: list[tuple[int, Operand]] = []
-        while self.starts("stack"):
-            found = self.match(r"stack (\d+) (.*)")
-            stacked.append((int(found[1]), self.operand(found[2])))
+        windows: list[Rows] = []
+        while self.starts("rows"):
+            windows.append(self.rows())
         until = None if m[3] is None else int(m[3])
+        count = None if m[4] is None else self.slots[int(m[4])]
         constants = tuple(self.slot_list(m[2]))
         body = self.nested("body")
-        return Loop(
-            parse_dim(m[1]), body, tuple(state), tuple(slices), constants, tuple(stacked), until
-        )
+        return Loop(parse_dim(m[1]), body, tuple(state), tuple(windows), constants, until, count)
+
+    def rows(self) -> Rows:
+        m = self.match(r"rows (.*) (%\d+ \{.*\}) \(([\d ]*)\) \(([\d= ]*)\)")
+        pairs = [pair.split("=") for pair in m[4].split()]
+        writes = tuple((int(offset), int(number)) for offset, number in pairs)
+        reads = tuple(map(int, m[3].split()))
+        return Rows(parse_dim(m[1]), self.operand(m[2]), reads, writes)
 
 
 def _parse_param(op: str, dtype: str, text: str) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
+from functools import singledispatch
 from typing import Any
 
 import numpy as np
@@ -140,3 +141,39 @@ def as_int_none_variable(x: TensorLike | None) -> Variable:
     if x.type.dtype not in dtypes.INTEGER:
         raise TypeError(f"An index must be an integer or None; {x} has dtype {x.type.dtype}.")
     return x
+
+
+# ------------------------------------------------------------------------- any value
+
+
+@singledispatch
+def as_symbolic(x: Any, name: str | None = None, **kwargs: Any) -> Any:
+    """Any value as a variable: variables stay; None, slices, numbers and arrays become constants.
+
+    Functions can be registered for further classes of values.  TypeError if there is no variable
+    for the value.
+
+    >>> as_symbolic(None), as_symbolic(2).type, as_symbolic(slice(1, 2)).type
+    (NoneConst, TensorType(int8, shape=()), slice)
+    """
+    return as_tensor_variable(x, name=name, **kwargs)
+
+
+@as_symbolic.register(Variable)
+def _(x: Variable, name: str | None = None, **kwargs: Any) -> Variable:
+    return x
+
+
+@as_symbolic.register(type(None))
+def as_symbolic_None(x: None, **kwargs: Any) -> Variable:
+    """`NoneConst`."""
+    return NoneConst
+
+
+@as_symbolic.register(slice)
+def as_symbolic_slice(x: slice, **kwargs: Any) -> Variable:
+    """A slice of integers and None as a constant, else by `make_slice`."""
+    parts = (x.start, x.stop, x.step)
+    if any(isinstance(part, Variable) for part in parts):
+        return make_slice(x)
+    return SliceConstant(slicetype, x)

@@ -17,14 +17,21 @@ def _function(g: Drawer, name: str) -> Text:
     return f"pt.{name}({positive(g)[0]})"
 
 
-@draws(
-    "linalg.solve_sylvester", "linalg.solve_continuous_lyapunov", "linalg.solve_discrete_lyapunov"
-)
+#: function -> an equation.  Right sides are not the matrix itself: zeros of the identity would be
+#: whatever rounding leaves.
+EQUATIONS = {
+    "solve_sylvester": "{a}, {a}, pt.exp({a})",
+    "solve_continuous_lyapunov": "({a}) / 99, pt.exp({a})",
+    "solve_discrete_lyapunov": "({a}) / 99, pt.exp({a})",
+    "solve_discrete_are": "{a}, {a}, pt.exp({a}), {a}",
+    "solve_continuous_are": "{a}, {a}, pt.exp({a}), {a}",
+}
+
+
+@draws(*(f"linalg.{name}" for name in EQUATIONS))
 def _equation(g: Drawer, name: str) -> Text:
     a, _ = positive(g)
-    if name == "linalg.solve_sylvester":
-        return f"pt.{name}({a}, {a}, {a})"
-    return f"pt.{name}(({a}) / 99, {a})"
+    return f"pt.{name}({EQUATIONS[name.partition('.')[2]].format(a=a)})"
 
 
 @draws("linalg.kron", "linalg.block_diag")
@@ -54,12 +61,6 @@ def _least_squares(g: Drawer, name: str) -> Text:
     return f"pt.linalg.lstsq({a}, pt.exp({a}))[{g.choice((0, 2, 3))}]"
 
 
-@draws("linalg.solve_discrete_are", "linalg.solve_continuous_are")
-def _riccati(g: Drawer, name: str) -> Text:
-    a, _ = positive(g)
-    return f"pt.{name}({a}, {a}, {a}, {a})"
-
-
 @draws("linalg.eigvalsh", "linalg.svd", "linalg.qr")
 def _decomposition(g: Drawer, name: str) -> Text:
     """Results that do not depend on signs, and are accurate for close values."""
@@ -69,8 +70,7 @@ def _decomposition(g: Drawer, name: str) -> Text:
     return f"pt.abs({found})" if name == "linalg.qr" else found
 
 
-#: function -> a call that has one result of about the same value on every backend.  Right sides
-#: are not the matrix itself: zeros of the identity would be whatever rounding leaves.
+#: function -> a call that has one result of about the same value on every backend
 CALLS = {
     "solve": "pt.linalg.solve({a}, pt.exp({a}))",
     "inv": "pt.linalg.inv({a})",
@@ -93,7 +93,7 @@ CALLS = {
     "qz": "pt.sort(pt.diagonal(pt.linalg.qz({a}, pt.eye(({a}).shape[0]))[0]))",
     "ordqz": "pt.abs(pt.linalg.ordqz({a}, pt.eye(({a}).shape[0]), 'rhp')[2]).sum()",
     "tensorinv": "pt.linalg.tensorinv({a}, ind=1)",
-    "tensorsolve": "pt.linalg.tensorsolve({a}, ({a})[0])",
+    "tensorsolve": "pt.linalg.tensorsolve({a}, pt.exp({a})[0])",
 }
 
 

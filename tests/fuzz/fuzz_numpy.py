@@ -64,8 +64,11 @@ def _flatten(x: Any, ndim: int = 1) -> Any:
 
 
 def _arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None) -> Any:
+    """NumPy's, whose number of elements would wrap around in a narrow dtype."""
     given = [start, stop, step] if stop is not None else [start]
     common = np.result_type(*given)  # NumPy's own differences of unsigned numbers wrap
+    if common.kind in "iu":
+        return np.arange(*map(int, given), dtype=dtype or common)
     return np.arange(*(np.asarray(g, common)[()] for g in given), dtype=dtype)
 
 

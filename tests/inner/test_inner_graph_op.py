@@ -51,7 +51,7 @@ class Repeated(InnerGraphOp):
     def lower(self, node, b, *values):
         count = len(node.outputs)
         body = b.inner(self.expanded, values)
-        return b.loop(self.turns, body, values[:count], (), values[count:])[0]
+        return b.loop(self.turns, body, values[:count], (), values[count:]).states
 
     def pushforward(self, inputs, outputs, tangents):
         """The states and their tangents, repeated together; the constants have no tangents."""

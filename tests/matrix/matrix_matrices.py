@@ -30,7 +30,7 @@ def near_identity(x: Any) -> Any:
 
 
 L = pt.linalg
-NUMBERS = ("int8", "float32", "complex128")
+NUMBERS = ("bool", "int8", "float32", "complex128")
 EVERY = ("contiguous", "strided", "empty", "length 1")
 LINES = [
     line("kron", "nm kp", L.kron, numpy=np.kron, dtypes=NUMBERS, kinds=EVERY),

@@ -16,7 +16,11 @@ from matrix_structured import columns
 
 import phintys.tensor as pt
 from phintys.assumptions import assume
+from phintys.conditional import ifelse
+from phintys.conditional.lazy import Absent
+from phintys.conditional.rewriting import IntroduceLazyIfElse
 from phintys.gradient import barriers
+from phintys.graph.fgraph import FunctionGraph
 from phintys.graph.op import Op
 from phintys.graph.perform import run_node
 from phintys.graph.traversal import graph_inputs, io_toposort
@@ -64,6 +68,13 @@ BASES = """
 def x3(x: Any) -> Any:
     """A matrix of 4 columns as a batch of matrices."""
     return x.reshape((x.shape[0], 2, -1))
+
+
+def lazily(outputs: Any) -> list[Any]:
+    """Outputs of `IfElse` nodes as those of `LazyIfElse` nodes."""
+    fgraph = FunctionGraph(outputs=outputs if isinstance(outputs, list) else [outputs], clone=False)
+    assert IntroduceLazyIfElse().apply(fgraph)
+    return fgraph.outputs
 
 
 #: expressions of ops that the matrix has none of; ``x`` is a matrix, ``v`` a vector, ``n`` a number
@@ -140,6 +151,11 @@ MORE = {
         *(pt.join_dims(x, 0, k) for k in range(3)),
         *(pt.split_dims(v, (n, 2)), pt.split_dims(x, (n, 2), 1), pt.split_dims(v[:1], ())),
     ],
+    "branches": lambda x, v, n: [
+        *ifelse(n > 2, [pt.exp(v), x], [v[::-1], 2 * x]),
+        *lazily(ifelse(n > 2, [pt.exp(v), n], [v[::-1], n - 1])),
+        *lazily(ifelse(n > 2, v[:2], pt.exp(v))), Absent(TensorType("float64", (None, 2)))(),
+    ],
     "slice objects": lambda x, v, n: list(SliceParts()(make_slice(1, n, None))),
     "dropped": lambda x, v, n: v[n:][: n - 1].dimshuffle(()),
 }  # fmt: skip
@@ -209,6 +225,7 @@ SMOOTH = {
     "ExtractDiag": (lambda x: pt.diagonal(x, offset=1), [M]),
     "diag": (lambda x: pt.diag(x), [V]),
     "Recurrence": (lambda x, y: Recurrence(1)(x, y), [M, M]),
+    "IfElse": (lambda x, y: ifelse(x[0] > 1, x * y, y), [V, W]),
     "Recurrence, one length": (lambda x, y: Recurrence(0)(x, y), [ROW, ROW]),
     "Repeat": (lambda x: pt.repeat(x, [1, 0, 2], axis=0), [M]),
     "SearchsortedOp": (lambda x: x * pt.searchsorted(pt.sort(x), x), [V]),

@@ -28,12 +28,13 @@ NO_BATCHES = {
     "MakeSlice": "an input is not a tensor",
     "TensorFromScalar": "its input is not a tensor",
     "SliceParts": "its input is a slice",
+    "Absent": "nothing reads its elements",
     "AllocEmpty": "its elements are not defined",
     "ARangeLength": "one length is that of all items",
     "Lengths": "one length is that of all items",
 }
 #: ops that have a lowering, and are applied item by item: values decide the lengths of an item
-BY_ITEMS = {"ARange", "Eye", "CorrMM_gradInputs", "CorrMM_gradWeights"}
+BY_ITEMS = {"ARange", "Eye", "LazyIfElse", "CorrMM_gradInputs", "CorrMM_gradWeights"}
 #: what is said of inputs that are the same for all items
 REFUSED = "cannot differ"
 

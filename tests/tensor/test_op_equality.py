@@ -15,6 +15,7 @@ import phintys
 import phintys.tensor as pt
 from phintys.assumptions import SYMMETRIC, FactState
 from phintys.graph.equality import equal_computations
+from phintys.graph.fgraph import FrozenFunctionGraph
 from phintys.graph.op import Op
 from phintys.inner import OpFromGraph
 from phintys.scalar import gt
@@ -153,6 +154,13 @@ VALUES = {
     "grad_overrides": [None, other_override],
     "connection_pattern": [None, [[True], [False]]],
     "fgraph": [None],
+    "IfElse.n_outs": [1, 2],
+    "as_view": FLAG,
+    "true_branch": [FrozenFunctionGraph.from_io([a, b], [a + b])],
+    "false_branch": [FrozenFunctionGraph.from_io([a, b], [v]) for v in (a, a * b)],
+    "LazyIfElse.output_types": [[float64]],
+    "LazyIfElse.origins": [((), ())],
+    "Absent.type_": [float32, float64],
     "on_unused_input": ["ignore"],
     "OpFromGraph.destroy_map": [None, {0: [0]}],
     "border_mode": ["valid", "half", ((0, 0), (0, 0)), (1, (0, 2))],

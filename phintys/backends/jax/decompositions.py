@@ -17,6 +17,7 @@ from phintys.backends.jax.linalg import nan_unless
 from phintys.backends.jax.native import astype
 from phintys.graph.shapes import check_shapes
 from phintys.tensor.linalg.decomposition.eigen import Eig, Eigh, Eigvalsh
+from phintys.tensor.linalg.decomposition.eigen_small import FRACTION
 from phintys.tensor.linalg.decomposition.qr import QR
 from phintys.tensor.linalg.decomposition.svd import SVD
 from phintys.tensor.linalg.matrix_op import inexact
@@ -99,10 +100,20 @@ def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
             )
         else:
             v, w = jax.lax.linalg.eigh(a, lower=op.lower, symmetrize_input=False)
-        found = nan_unless(finite, w), nan_unless(finite, v)
+        found = nan_unless(finite, w), nan_unless(finite, _signed(v))
         return found if op.vectors else found[0]
 
     return compute
+
+
+def _signed(v: Any) -> Any:
+    """Eigenvectors with the signs and phases that `signed` gives them."""
+    if v.size == 0:
+        return v
+    sizes, columns = jnp.abs(v), jnp.arange(len(v))
+    first = jnp.argmax(sizes > sizes.max(0) * FRACTION, axis=0)
+    length = sizes[first, columns]
+    return (v * (jnp.conj(v[first, columns]) / length) + 0).at[first, columns].set(length)
 
 
 def _eigenvalues_of_pair(a: Any, b: Any) -> tuple[Any, Any]:

@@ -40,7 +40,13 @@ def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
 @jax_funcify.register(KroneckerProduct)
 def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
     dtype = node.outputs[0].type.dtype
-    return lambda a, b: jnp.kron(astype(a, dtype), astype(b, dtype))
+
+    def compute(a: Any, b: Any) -> Any:  # jnp.kron refuses bools
+        (m, n), (p, q) = a.shape, b.shape
+        product = astype(a, dtype)[:, None, :, None] * astype(b, dtype)[None, :, None, :]
+        return product.reshape(m * p, n * q)
+
+    return compute
 
 
 @jax_funcify.register(Expm)

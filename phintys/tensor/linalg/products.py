@@ -12,6 +12,7 @@ from phintys.graph.op import Storage
 from phintys.graph.shapes import Shape, ShapeContext
 from phintys.graph.variable import Apply, Variable
 from phintys.scalar import dtypes
+from phintys.scalar.op import TABLE
 from phintys.tensor.aliases import Arrays, TensorLike
 from phintys.tensor.blockwise import Blockwise
 from phintys.tensor.convert import as_tensor_variable
@@ -81,7 +82,7 @@ class KroneckerProduct(MatrixOp):
                 (b, k, k + 2, (*batch, m, p, n, q)),
             )
         ]
-        product = builder.map(lambda n, x, y: n.mul(x, y), *wide)
+        product = builder.map(TABLE["mul"].native, *wide)
         return builder.reshape(product, (*batch, m * p, n * q))
 
 

@@ -10,10 +10,11 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from hand_built import ONE, ZERO, Builder, Failed, check, native
+from hand_built import ONE, ZERO, Builder, Failed, check, native, strides_of
 
+from phintys.config import config
 from phintys.dims import Dim
-from phintys.lowering.program import Branch, Check, Inst, Kernel, Loop, Operand
+from phintys.lowering.program import Branch, Check, Inst, Kernel, Loop, Operand, Rows
 
 rng = np.random.default_rng(1)
 
@@ -127,8 +128,9 @@ def _recurrence(step, n_outputs=2):
     last = b.output("float64", start.shape)
     stacked = b.output("float64", (x.shape[0], start.shape[0]))
     moving = [Operand(s, (s.shape[1], ONE), ZERO) for s in (x, stacked)]
+    windows = (Rows(x.shape[0], moving[0], (0,)), Rows(x.shape[0], moving[1], (), ((0, 1),)))
     body = _inner(step, (None,), (None,), ())
-    b.add(Loop(x.shape[0], body, ((start, last),), (moving[0],), (c,), ((1, moving[1]),)))
+    b.add(Loop(x.shape[0], body, ((start, last),), windows, (c,)))
     return b.program(last, stacked)
 
 
@@ -165,10 +167,80 @@ def test_loop_until():
 
     b = Builder()
     start = b.input("float64")
-    last = b.output("float64", ())
-    b.add(Loop(Dim.const(1000), _inner(step, ()), ((start, last),), until=1))
-    f = native(b.program(last), single=True)
-    assert f(1.0) == 128 and f(3.0) == 192 and f(-1.0) == -(2.0**1000)
+    last, count = b.output("float64", ()), b.output("int64", ())
+    b.add(Loop(Dim.const(1000), _inner(step, ()), ((start, last),), until=1, count=count))
+    f = native(b.program(last, count))
+    assert f(1.0) == [128, 7] and f(3.0) == [192, 6] and f(-1.0) == [-(2.0**1000), 1000]
+
+
+#: reads and writes of a window, and numbers of its rows
+_WINDOWS = [
+    ((0,), (1,), (1, 2, 9)),
+    ((0, 1), (2,), (2, 3, 9)),
+    ((0,), (3,), (3, 4, 9)),
+    ((0, 1, 2), (1, 2), (3, 4, 9)),
+    ((1, 0), (0,), (3, 9)),
+    ((0,), (0,), (1, 5)),
+    ((), (1, 2), (2, 5)),
+    ((0, 2), (), (1, 2, 3, 9)),
+]
+
+
+def _rings(turns, length, in_place, dtype="float64"):
+    """A Program with a window for each row of _WINDOWS, whose outputs are computed from all rows.
+
+    ``in_place``: each element of the rows is read before it is written.
+    """
+    b, inner = Builder(), Builder()
+    length = () if length is None else (length,)
+    given, windows, made, outputs = [], [], [], []
+    for reads, writes, _ in _WINDOWS:
+        x = b.input(dtype, (None, *length))
+        slot = b.copy(x, b.output(dtype, x.shape))
+        strides = strides_of(x.shape, x.shape)
+        pairs = tuple((o, len(made) + k) for k, o in enumerate(writes))
+        windows.append(Rows(x.shape[0], Operand(slot, strides, ZERO), reads, pairs))
+        outputs.append(slot)
+        here = [inner.input(dtype, length) for _ in reads]
+        given.append(here)
+        made += [(here, inner.output(dtype, length)) for _ in writes]
+    rest = [slot for here in given for slot in here]
+    for number, (here, out) in enumerate(made):
+        here = here or rest[:1]
+        t = inner.elementwise("add", inner.temp(dtype, length), here[0], here[-1])
+        inner.elementwise("sub", out, t, inner.constant(np.array(number, dtype)))
+        if not in_place:
+            inner.elementwise("add", inner.temp(dtype, length), here[-1], t)
+    b.add(Loop(Dim.const(turns), inner.program(*(o for _, o in made)), (), tuple(windows)))
+    return b.program(*outputs)
+
+
+@pytest.mark.parametrize("length, in_place", [(None, True), (5, True), (5, False), (70, False)])
+@pytest.mark.parametrize("bits", [128, 256, 512])
+def test_windows(length, in_place, bits):
+    with config.change_flags(vector_bits=bits):
+        program = _rings(4, length, in_place)
+        shape = () if length is None else (length,)
+        for choice in range(4):
+            rows = [sizes[min(choice, len(sizes) - 1)] for _, _, sizes in _WINDOWS]
+            rows = [n + choice // 3 for n in rows]
+            check(program, *(rng.normal(size=(n, *shape)) for n in rows), rtol=0)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "complex128", "int8", "bool", "uint64"])
+def test_windows_of_other_dtypes(dtype):
+    step = "or" if dtype == "bool" else "add"
+    b, inner = Builder(), Builder()
+    s, t = inner.input(dtype), inner.input(dtype)
+    if dtype in ("float16", "complex128"):
+        new = inner.copy(s, inner.output(dtype, ()))
+    else:
+        new = inner.elementwise(step, inner.output(dtype, ()), s, t)
+    x = b.input(dtype, (None,))
+    out = b.copy(x, b.output(dtype, x.shape))
+    rows = Rows(x.shape[0], Operand(out, (ONE,), ZERO), (0, 1), ((2, 0),))
+    b.add(Loop(x.shape[0] - 2, inner.program(new), (), (rows,)))
+    check(b.program(out), np.arange(9).astype(dtype))
 
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="a timer with signals")
@@ -206,8 +278,8 @@ def test_loop_with_an_object_as_state():
     start, last = b.object(is_input=True), b.object()
     draws = b.output("float64", (Dim.const(4), ONE))
     body = inner.program(new, draw)
-    stacked = ((1, Operand(draws, (ONE, ONE), ZERO)),)
-    b.add(Loop(Dim.const(4), body, ((start, last),), stacked=stacked))
+    stacked = (Rows(Dim.const(4), Operand(draws, (ONE, ONE), ZERO), (), ((0, 1),)),)
+    b.add(Loop(Dim.const(4), body, ((start, last),), stacked))
     f, first = native(b.program(last, draws, legal=False)).strict, [7]
     before = sys.getrefcount(first)
     for _ in range(5):

@@ -121,3 +121,12 @@ def test_betaln_where_arguments_are_extreme() -> None:
         np.testing.assert_allclose(f(a, b), accuracy.special.betaln(a, b), rtol=1e-10, atol=1e-15)
     plain = (a > 0) & (b > 0)
     np.testing.assert_array_equal(f(a, b)[plain], f(a[plain], b[plain]))
+
+
+def test_betaln_with_a_one_is_minus_the_logarithm_of_the_other() -> None:
+    """So it is 0 at (1, 1), and accurate beside it."""
+    for dtype, width in LANES.items():
+        x = np.array([1, 1 + 2**-20, 1 - 2**-20, 0.125, 7.5, 8, 1e5, 2.0**99], dtype)
+        for args in ((x, np.ones_like(x)), (np.ones_like(x), x)):
+            found = accuracy.Compiled("betaln", dtype, width)(*args)
+            np.testing.assert_allclose(found, -np.log(x), rtol=4 * np.finfo(dtype).eps)

@@ -115,7 +115,7 @@ def test_backends_agree_on_eigenvalues(dtype, mode):
         value, other = random((3, n, n), dtype), random((n, n), dtype, 1)
         other = (other @ other.conj().T + n * np.eye(n)).astype(dtype)
         found, expected = f(value, other), reference(value, other)
-        kept = range(len(found)) if mode != "JAX" else (0, 2, 3, 5, 6, 8, 9, 11)  # no signs
+        kept = range(len(found) if mode != "JAX" else 12)  # `eig` has phases of its own
         alike([found[k] for k in kept], [expected[k] for k in kept])
         for lower, at in ((True, 0), (False, 6)):
             check_eigenvalues(value, np.eye(n), lower, expected[at : at + 3])

@@ -4,7 +4,8 @@
     frame.py          state of a routine: text, words, references, memory, the GIL
     body.py           the slots of one Program: memory, lengths, groups of steps
     steps.py          one step, dispatched on its kind
-    control.py        Branch and Loop
+    control.py        Branch, and what it shares with Loop
+    turns.py          Loop
     blas.py           Call
     parts.py threads.py              kernels in several threads; threads.ll
     blocks.py slices.py block_loop.py  steps executed block of rows by block of rows

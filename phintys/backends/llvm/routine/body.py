@@ -8,7 +8,7 @@ steps that do not use Python form a group; the GIL is released around groups wit
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -203,13 +203,17 @@ class Body:
 
     def allocate(self, slot: Slot) -> None:
         """Emit one allocation for this temp's storage and all others whose sizes are known."""
-        sizes = self.program.storages
         first = slot.storage
         if first is None:
             raise ValueError(f"temp slot {slot.number} has no storage: the Program is not planned")
+        self.reserve([first])
+
+    def reserve(self, first: Iterable[int] = ()) -> None:
+        """Emit one allocation for some storages, and all others whose sizes are known."""
+        sizes = self.program.storages
         known = [s for s in range(len(sizes)) if s not in self.blocks and self.is_known(sizes[s])]
         dynamic = []
-        for s in dict.fromkeys([first, *known]):
+        for s in dict.fromkeys([*first, *known]):
             size = sizes[s].value
             if size is not None and self.frame.stack_bytes + size <= costs.STACK_BYTES:
                 self.blocks[s] = self.out.at("%stack", self.frame.stack_bytes)
@@ -295,7 +299,7 @@ class Body:
         """
         steps = self.program.steps
         end = start + 1
-        kinds = next((k for k in ((Check,), _NATIVE) if isinstance(steps[start], k)), ())
+        kinds = next((k for k in ((Check,), NATIVE) if isinstance(steps[start], k)), ())
         if kinds:
             while end < len(steps) and isinstance(steps[end], kinds):
                 if not all(self.can_provide(slot) for slot in _slots_of(steps[end])):
@@ -304,9 +308,10 @@ class Body:
         return steps[start:end]
 
     def run_group(self, group: list[Step]) -> None:
-        work = sum((_work(step) for step in group), ZERO)
+        work = sum((work_of(step) for step in group), ZERO)
         symbols = (self.is_known(symbol) for symbol in work.symbols())
-        long = (work.value is None or work.value > costs.LONG_WORK) and all(symbols)
+        much = work.value is None or work.value > costs.LONG_WORK
+        long = much and not self.frame.suspended and all(symbols)
         if long:
             self.frame.suspend(self.lengths(work))
         # blocks or threads: a block of a kernel is too little work for several threads
@@ -392,10 +397,10 @@ class Body:
 
 
 #: Steps that use memory, but not Python.
-_NATIVE = (Kernel, Copy, Call, Scan, External)
+NATIVE = (Kernel, Copy, Call, Scan, External)
 
 
-def _work(step: Step) -> Dim:
+def work_of(step: Step) -> Dim:
     """An estimate of the number of scalar instructions of a step."""
     if isinstance(step, Kernel):
         return step.points * len(step.body)

@@ -247,6 +247,7 @@ class Routine(Frame):
         out.line("call void @phintys_too_large()")
         out.line("br label %raise")
         out.label("memory")
+        self.resume()
         out.value("call ptr @PyErr_NoMemory()")
         out.line("br label %raise")
         out.label("raise")

@@ -35,6 +35,7 @@ class Frame:
         self.stack_bytes = 0
         self.step = self.out.stack("i64")  # the number of the step, should it fail
         self.threads = threads
+        self.suspended = False  # whether the GIL may have been released around a loop
         self.thread = ""  # stack memory of the thread state while the GIL is released
 
     def start(self) -> str:

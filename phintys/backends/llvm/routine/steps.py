@@ -12,7 +12,7 @@ from phintys.backends.llvm.kernel.draws import emit_draw
 from phintys.backends.llvm.kernel.rows import by_several_rows
 from phintys.backends.llvm.kernel.scans import emit_scan
 from phintys.backends.llvm.kernel.tiles import by_tiles
-from phintys.backends.llvm.routine import blas, block_loop, control, externals, threads
+from phintys.backends.llvm.routine import blas, block_loop, control, externals, threads, turns
 from phintys.backends.llvm.routine.blocks import Blocks
 from phintys.backends.llvm.routine.body import Body
 from phintys.backends.llvm.routine.parts import Parts, cut, picoseconds
@@ -158,6 +158,6 @@ _STEPS: dict[type, Callable[[Body, Any], None]] = {
     Draw: _draw,
     Python: _python,
     Branch: control.emit_branch,
-    Loop: control.emit_loop,
+    Loop: turns.emit_loop,
     Blocks: block_loop.emit,
 }

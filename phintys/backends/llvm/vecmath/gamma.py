@@ -219,14 +219,15 @@ def betaln(b: Body, x: str, y: str, kind: str) -> str:
     With h = p/q and the rest D of Stirling's series (DLMF 5.11.3) it is, for q >= 8,
     ``gammaln(p) + D(q) - D(p + q) - (p + q - 1/2) log1p(h) - p (log(q) - 1)``.  For p >= 8,
     Stirling's formula for gammaln(p) is inserted, so that large terms do not cancel; a q < 8 is
-    raised by 8 steps of the recurrence.
+    raised by 8 steps of the recurrence.  If one number is 1, it is minus the other's logarithm.
     """
     swapped = b.compare("ogt", x, y)
     p, q = b.select(swapped, y, x), b.select(swapped, x, y)
     both, near = b.compare("oge", p, FAR), b.compare("olt", q, FAR)
     raised = b.select(near, b.add(q, FAR), q)
     ratio, total = b.div(p, raised), b.add(p, raised)
-    first = exp_log.log(b, b.select(both, ratio, raised))
+    one = b.compare("oeq", b.mul(b.sub(p, 1.0), b.sub(q, 1.0)), 0.0)
+    first = exp_log.log(b, b.select(one, b.mul(p, q), b.select(both, ratio, raised)))
     other = exp_log.log(b, b.select(both, p, b.select(near, _steps_between(b, p, q), 1.0)))
     small = b.sub(_stirling_rest(b, raised, kind), _stirling_rest(b, total, kind))
     start = b.add(_stirling_rest(b, b.select(both, p, raised), kind), HALF_LOG_2PI)
@@ -234,6 +235,7 @@ def betaln(b: Body, x: str, y: str, kind: str) -> str:
     lower = b.fma(b.neg(p), b.sub(first, 1.0), b.add(b.add(other, gammaln(b, p, kind)), small))
     found = b.select(both, large, lower)
     found = b.fma(b.sub(0.5, total), exp_log.log1p(b, ratio), found)
+    found = b.select(one, b.sub(0.0, first), found)
     far = b.select(b.compare("olt", p, INF), -INF, NAN)
     return b.select(b.compare("oeq", q, INF), far, found)
 

@@ -21,6 +21,7 @@ from phintys.tensor.linalg.decomposition.eigen_routines import (
     factor_hermitian_pair,
     work_sizes,
 )
+from phintys.tensor.linalg.decomposition.eigen_small import FRACTION
 from phintys.tensor.linalg.matrix_op import (
     MatrixOp,
     columns_first,
@@ -92,7 +93,7 @@ class _Hermitian(MatrixOp):
                 w, v, status = compute(a, compute_v=self.vectors, lower=self.lower)
             else:
                 w, v, status = compute(*kept, jobz="V" if self.vectors else "N", uplo=uplo)
-        return [nan_like(w), nan_like(v)] if status else [w, v]
+        return [nan_like(w), nan_like(v)] if status else [w, signed(v) if self.vectors else v]
 
     # ----- derivatives
     def pullback(
@@ -126,20 +127,23 @@ class _Hermitian(MatrixOp):
 
     def lower_batched(self, node: Apply, b: Builder[V], *matrices: V) -> list[V]:
         dtype = inexact(*(x.type.dtype for x in node.inputs))
-        n = b.length(matrices[0], -1)
+        n, real = b.length(matrices[0], -1), real_of(dtype)
         batch = b.broadcast_shape([b.shape(x)[:-2] for x in matrices])
         given = [b.broadcast_to(b.cast(x, dtype), (*batch, n, n)) for x in matrices]
-        lwork, lrwork, liwork = work_sizes(n, self.vectors)
-        v, *_, w = b.external(
-            factor_hermitian if len(given) == 1 else factor_hermitian_pair,
-            dtype,
-            (int(self.vectors), int(self.lower), n, lwork, lrwork, liwork),
-            updates=[columns_first(b, x) for x in given],
-            writes=[(real_of(dtype), (n,))],
-            batch=batch,
-            work=10 * n * n * n,
-            scratch=[(dtype, lwork), (real_of(dtype), lrwork), ("int32", liwork)],
-        )
+        sizes = work_sizes(n, self.vectors)
+        flags = int(self.vectors), int(self.lower), n, *sizes
+        scratch = list(zip((dtype, real, "int32"), sizes))
+        if len(given) == 1:
+            vectors = [(dtype, (n, n))] if self.vectors else []
+            scratch = scratch if self.vectors else [(dtype, n * n), *scratch]
+            return b.external(
+                factor_hermitian, dtype, flags, reads=given, writes=[(real, (n,)), *vectors],
+                batch=batch, work=10 * n * n * n, scratch=scratch,
+            )  # fmt: skip
+        v, _, w = b.external(
+            factor_hermitian_pair, dtype, flags, updates=[columns_first(b, x) for x in given],
+            writes=[(real, (n,))], batch=batch, work=10 * n * n * n, scratch=scratch,
+        )  # fmt: skip
         return [w, columns_first(b, v)] if self.vectors else [w]
 
     def inplace_on_inputs(self, allowed_inplace_inputs: list[int]) -> Op:
@@ -162,7 +166,7 @@ class Eigh(_Hermitian):
     overwrite_a, overwrite_b
         whether the inputs may be overwritten
     driver
-        ``"evr"`` or ``"evd"``; LAPACK's divide and conquer computes both
+        ``"evr"`` or ``"evd"``; neither compiled code nor results depend on it
     """
 
     __props__ = ("lower", "overwrite_a", "overwrite_b", "driver")
@@ -254,6 +258,21 @@ class Eig(MatrixOp):
         return [match_dtype(t, out) for t, out in zip(found, outputs)]
 
 
+def signed(v: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Vectors, the columns of a matrix, times 1 or -1 or a complex number of that size.
+
+    The first component larger than `FRACTION` of the largest one becomes positive.
+    """
+    if v.size == 0:
+        return v
+    sizes, columns = np.abs(v), np.arange(v.shape[1])
+    first = np.argmax(sizes > sizes.max(0) * v.real.dtype.type(FRACTION), axis=0)
+    length = sizes[first, columns]
+    found = v * (v[first, columns].conj() / length) + 0
+    found[first, columns] = length
+    return found
+
+
 # ----- user functions
 def eigh(
     a: TensorLike,
@@ -274,7 +293,8 @@ def eigh(
     driver : ``"evr"`` or ``"evd"``; the results do not depend on it
 
     Eigenvalues do not decrease; their dtype is float32 or float64.  Eigenvectors are the columns of
-    ``v``, of length 1 without ``b``; their dtype is that of the eigenvalues, or complex.  The
+    ``v``, of length 1 without ``b``; their dtype is that of the eigenvalues, or complex.  Of the
+    components of a vector that are larger than 3/8 of its largest one, the first is positive.  The
     results are NaN if the triangle contains NaN or infinity, if ``b`` is not positive definite, and
     if LAPACK's iteration does not converge.  ShapeError if the matrices are not square.
 
