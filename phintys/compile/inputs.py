@@ -117,8 +117,8 @@ def specify(
     ins = [i for i in arguments if i not in kept]
     variables = [i.variable for i in ins]
     updated = [(s, i.update) for i, s in kept.items() if i.update is not None]
-    pairs = _update_pairs([*_pairs(updates, "updates"), *updated])
-    memo = _givens(_pairs(givens, "givens"), [i.variable for i in arguments], rebuild_strict)
+    pairs = update_pairs([*_pairs(updates, "updates"), *updated])
+    memo = checked_givens(givens, [i.variable for i in arguments], rebuild_strict)
     memo.update((i.variable, s) for i, s in kept.items() if i.variable is not s)
     expressions = Expressions(variables, memo, no_default_updates)
     for target, new in pairs:  # before the results, so that these replace default updates
@@ -210,7 +210,8 @@ def _check_inputs(variables: Sequence[Variable]) -> None:
 # -------------------------------------------------------------------------- updates
 
 
-def _update_pairs(updates: Any) -> list[tuple[SharedVariable, Variable]]:
+def update_pairs(updates: Any) -> list[tuple[SharedVariable, Variable]]:
+    """The argument ``updates`` of `function`, checked and converted to types."""
     found: dict[SharedVariable, Variable] = {}
     for target, new in _pairs(updates, "updates"):
         if not isinstance(target, SharedVariable):
@@ -245,11 +246,10 @@ def _made(v: Any) -> str:
 # --------------------------------------------------------------------------- givens
 
 
-def _givens(
-    pairs: Sequence[tuple[Any, Any]], inputs: Sequence[Variable], strict: bool
-) -> dict[Any, Any]:
+def checked_givens(givens: Any, inputs: Sequence[Variable], strict: bool) -> dict[Any, Any]:
+    """The argument ``givens`` of `function`, checked and converted to types."""
     memo: dict[Any, Any] = {}
-    for old, new in pairs:
+    for old, new in _pairs(givens, "givens"):
         if not isinstance(old, Variable):
             raise TypeError(f"givens replace Variables, not {old!r}.")
         if old in inputs:

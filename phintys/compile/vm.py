@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from phintys.graph.variable import Constant
 
 if TYPE_CHECKING:
-    from phintys.compile.callable import Function
     from phintys.graph.variable import Apply, Variable
 
 
@@ -35,6 +34,8 @@ class VM:
         in modes NUMBA and JAX the compiled function, from the values of all inputs of the graph
         to a tuple of the values of all its outputs; AttributeError in others
 
+    ``function`` is the `Function`.
+
     >>> import phintys, phintys.tensor as pt
     >>> x = pt.dscalar("x")
     >>> f = phintys.function([x], x + 1)
@@ -44,7 +45,7 @@ class VM:
     array(3.)
     """
 
-    def __init__(self, function: Function) -> None:
+    def __init__(self, function: Any) -> None:
         self._function = function
 
     @property
