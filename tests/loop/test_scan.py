@@ -271,6 +271,9 @@ def test_errors_of_the_step_function():
     ):
         with pytest.raises(ValueError, match=message):
             scan(fn, outputs_info=info, n_steps=3)
+    message = r"called with 2 arguments.*: x\[t\], x0\[t-1\]. Its parameters are \(a\)"
+    with pytest.raises(TypeError, match=message):
+        scan(lambda a: a, x, x0)
     with pytest.raises(TypeError, match="needs a function"):
         scan(x, sequences=x)
 
