@@ -17,7 +17,8 @@ from typing import Any, cast
 
 #: path -> the modules whose public names the module at this path has
 MODULES: dict[str, tuple[str, ...]] = {
-    "basic": ("compile.function", "compile.mode"),
+    "breakpoint": ("tensor.debugging",),
+    "basic": ("compile.function", "compile.mode", "tensor.type_other"),
     "compile.maker": ("compile.callable", "compile.function", "compile.io"),
     "compile.debug": (),
     "compile.debug.profiling": ("compile.profile",),
@@ -43,7 +44,8 @@ MODULES: dict[str, tuple[str, ...]] = {
     "link.numba": ("compile.linker", "backends.numba"),
     "link.numba.dispatch": ("backends.numba",),
     "link.numba.linker": ("compile.linker",),
-    "printing": ("show",),
+    "printing": ("show", "tensor.debugging"),
+    "raise_op": ("tensor.raise_op",),
     "tensor.linalg.solvers.linear_control": ("tensor.linalg.equations", "tensor.linalg.riccati"),
     "tensor.nlinalg": ("tensor.linalg",),
     "tensor.slinalg": ("tensor.linalg",),

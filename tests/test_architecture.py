@@ -28,6 +28,7 @@ LAYERS = [
     ("scalar",),
     ("tensor",),
     ("conditional",),
+    ("typed_list",),
     ("lowering",),
     ("saturation",),
     ("backends",),

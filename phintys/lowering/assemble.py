@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from phintys.dims import Dim
 from phintys.lowering.builder import Builder
 from phintys.lowering.fuse import Fusion
 from phintys.lowering.kernels import Layouts, write_cluster
-from phintys.lowering.program import Copy, Program, Slot, Step
+from phintys.lowering.program import Copy, Program, Python, Slot, Step
 from phintys.lowering.spec import step_dims, step_reads, step_writes
 from phintys.lowering.values import Value
 from phintys.scalar.native import NATIVE_DTYPES
@@ -58,6 +59,7 @@ def assemble(
         for v in fusion.calls
     ]
     slots, copies = _output_slots(layouts, outputs)
+    _chain_python(groups)
     groups += [Group([c], len(builder.values), None) for c in copies]
     ordered = _in_order(groups)
     steps = [step for group in ordered for step in group.steps]
@@ -118,6 +120,13 @@ def _output_slots(layouts: Layouts, outputs: Sequence[Value]) -> tuple[list[Slot
 
 
 # ------------------------------------------------------------------------- order
+
+
+def _chain_python(groups: list[Group]) -> None:
+    """Keep `Python` steps in order of construction: their functions may have side effects."""
+    calls = [(g.key, n) for n, g in enumerate(groups) if isinstance(g.steps[-1], Python)]
+    for (_, earlier), (_, later) in pairwise(sorted(calls)):
+        groups[later].waits_for.add(earlier)
 
 
 def _check_groups(builder: Builder) -> list[Group]:

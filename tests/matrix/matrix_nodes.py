@@ -15,6 +15,7 @@ import numpy as np
 from matrix_structured import columns
 
 import phintys.tensor as pt
+import phintys.typed_list as tl
 from phintys.assumptions import assume
 from phintys.conditional import ifelse
 from phintys.conditional.lazy import Absent
@@ -29,6 +30,7 @@ from phintys.scalar.op import TABLE, ScalarOp
 from phintys.tensor import blas, fourier, linalg, reduce
 from phintys.tensor.blockwise import Blockwise
 from phintys.tensor.cumulative import CumOp
+from phintys.tensor.debugging import PdbBreakpoint, Print
 from phintys.tensor.lengths import checked_lengths
 from phintys.tensor.linalg.constructors import BlockDiagonal
 from phintys.tensor.linalg.decomposition.cholesky import Cholesky
@@ -49,6 +51,7 @@ from phintys.tensor.linalg.solvers.lstsq import Lstsq
 from phintys.tensor.linalg.solvers.triangular import SolveTriangular
 from phintys.tensor.nonzero import some_true
 from phintys.tensor.others import ProdOthers
+from phintys.tensor.raise_op import Assert, CheckAndRaise
 from phintys.tensor.ranges import ARangeLength
 from phintys.tensor.recurrence import Recurrence
 from phintys.tensor.reduce import CAReduce, ProdWithoutZeros
@@ -61,7 +64,7 @@ BASES = """
     _Positions _Order _Exponentials FixedOpCAReduce _SameDtype _Extreme _Logical BlasOp AddingOp
     ViewOp RandomVariable SolveBase IndexOp MatrixOp InnerGraphOp RNGConsumerOp Op Output
     BaseBlockDiagonal MatrixEquation MatrixFunction RiccatiEquation AbstractConvolveNd BaseCorrMM
-    _Hermitian
+    _Hermitian _ListOp _Changed _Number
 """
 
 
@@ -156,6 +159,14 @@ MORE = {
         *lazily(ifelse(n > 2, [pt.exp(v), n], [v[::-1], n - 1])),
         *lazily(ifelse(n > 2, v[:2], pt.exp(v))), Absent(TensorType("float64", (None, 2)))(),
     ],
+    "checks": lambda x, v, n: [
+        *(Assert()(x, n > 0, v.sum() > 0), Print(global_fn=lambda op, value: None)(x)),
+        *PdbBreakpoint("here")(n < 0, v, x),
+    ],
+    "lists": lambda x, v, n: [
+        *((z := tl.make_list([v, v + 1])).append(v)[n], z.extend(z)[n], z.insert(1, v)[0]),
+        *(z[n - 2], z.remove(v)[0], z.reverse()[1], z.length(), z.count(v), z.ind(v)),
+    ],
     "slice objects": lambda x, v, n: list(SliceParts()(make_slice(1, n, None))),
     "dropped": lambda x, v, n: v[n:][: n - 1].dimshuffle(()),
 }  # fmt: skip
@@ -226,6 +237,10 @@ SMOOTH = {
     "diag": (lambda x: pt.diag(x), [V]),
     "Recurrence": (lambda x, y: Recurrence(1)(x, y), [M, M]),
     "IfElse": (lambda x, y: ifelse(x[0] > 1, x * y, y), [V, W]),
+    "CheckAndRaise": (lambda x: CheckAndRaise(ValueError, "large")(x, pt.all(x < 99)), [V]),
+    "Assert": (lambda x: Assert("large")(x, pt.all(x < 99)), [V]),
+    "Print": (lambda x: Print(global_fn=lambda op, value: None)(x), [M]),
+    "PdbBreakpoint": (lambda x, y: pt.add(*PdbBreakpoint("here")(x[0] < 0, x, y)), [V, W]),
     "Recurrence, one length": (lambda x, y: Recurrence(0)(x, y), [ROW, ROW]),
     "Repeat": (lambda x: pt.repeat(x, [1, 0, 2], axis=0), [M]),
     "SearchsortedOp": (lambda x: x * pt.searchsorted(pt.sort(x), x), [V]),

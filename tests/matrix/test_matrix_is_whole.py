@@ -29,6 +29,10 @@ ELSEWHERE = {
     "Lengths": "the lengths of a result, checked: tests/tensor/test_lengths.py",
     "ARangeLength": "the length of a range: tests/tensor/test_creation.py",
     "MakeSlice": "its result is a slice: tests/tensor/test_creation.py",
+    **dict.fromkeys(
+        "Assert CheckAndRaise PdbBreakpoint Print".split(),
+        "the identity: tests/tensor/test_raise_op.py",
+    ),
     "SliceParts": "its input is a slice: tests/tensor/test_grids.py",
 }
 #: functions without columns, and why
