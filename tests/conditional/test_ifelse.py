@@ -11,7 +11,12 @@ import phintys.tensor as pt
 from phintys import ifelse
 from phintys.conditional import IfElse
 from phintys.conditional.lazy import LazyIfElse
-from phintys.conditional.rewriting import IntroduceLazyIfElse, nested_ifelse, useless_ifelse
+from phintys.conditional.rewriting import (
+    IntroduceLazyIfElse,
+    merge_sum,
+    nested_ifelse,
+    useless_ifelse,
+)
 from phintys.graph.fgraph import FunctionGraph
 from phintys.graph.op import Op
 from phintys.rewriting.engine import RuleSet
@@ -283,6 +288,34 @@ def test_derivatives():
     f = phintys.function([c, x, y], found, on_unused_input="ignore")
     np.testing.assert_array_equal(f(1, V, W), [W, W])
     np.testing.assert_array_equal(f(0, V, W), [0 * W, 0 * W])
+
+
+@pytest.mark.parametrize("mode", ["FAST_COMPILE", "FAST_RUN"])
+def test_gradients_of_one_branch_are_computed(mode):
+    """Also through ops of users, in nested branches, twice, and for what both branches use."""
+    shared = noted(x * 2, "shared")
+    inner = ifelse(d, noted(shared, "one"), noted(shared * x, "two")[:3])
+    z = ifelse(c, noted(pt.log(shared), "log") * x[5], inner * noted(x, "three")).sum() ** 2
+    g = phintys.grad(z, x)
+    f = phintys.function([c, d, x], [z, g, phintys.grad(g.sum(), x)], mode=mode)
+    long, orders = np.arange(1.0, 7), ("", "d ", "d d ")
+    assert set(calls(f, 1, 0, long)[0]) == {p + n for p in orders for n in ("shared", "log")}
+    ran, found = calls(f, 0, 1, V)
+    assert set(ran) == {p + n for p in orders for n in ("shared", "one", "three")}
+    total = (2 * V**2).sum()
+    np.testing.assert_allclose(found[0], total**2)
+    np.testing.assert_allclose(found[1], 8 * V * total)
+    assert not {"one", "d one", "log"} & set(calls(f, 0, 0, V)[0])
+
+
+def test_sums_of_gradients_are_merged():
+    z = ifelse(c, pt.exp(x), pt.sin(x)) + ifelse(c, x, y) + y
+    fgraph = FunctionGraph(outputs=[z], copy_inputs=False)
+    RuleSet([merge_sum]).apply(fgraph)
+    assert sum(isinstance(n.op, IfElse) for n in fgraph.toposort()) == 1
+    f = phintys.function([c, x, y], [z, fgraph.outputs[0]])
+    for a in (0, 1):
+        np.testing.assert_allclose(*f(a, V, W))
 
 
 def test_batches():
