@@ -40,6 +40,9 @@ from phintys.inner import OpFromGraph
 from phintys.rewriting import rewrite_graph
 from phintys.rewriting.database import optdb
 from phintys.show import dprint, explain, pp
+from phintys.tensor.from_function import as_op, wrap_py
+from phintys.tensor.from_jax import wrap_jax
+from phintys.tensor.type_other import as_symbolic
 
 # Rules, and the phases made of them, are imported on the first rewrite: the import stays fast.
 optdb.fill_later(
@@ -65,6 +68,8 @@ __all__ = [
     "SharedVariable",
     "Type",
     "Variable",
+    "as_op",
+    "as_symbolic",
     "clone_replace",
     "config",
     "dprint",
@@ -88,4 +93,6 @@ __all__ = [
     "tensor",
     "vectorize_graph",
     "verify_grad",
+    "wrap_jax",
+    "wrap_py",
 ]
