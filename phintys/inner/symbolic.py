@@ -54,6 +54,13 @@ class SymbolicOp(OpFromGraph):
     origins: tuple[Any, ...] = ()
     name: str | None = None
 
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """Keep the text of the class, where the metaclass derives another from all props."""
+        super().__init_subclass__(**kwargs)
+        if vars(cls).get("__str__", SymbolicOp.__str__).__module__ != cls.__module__:
+            cls.__str__ = SymbolicOp.__str__
+            cls._props_dict = _own_props
+
     def __init__(self, input_types: Sequence[Type[Any]] | None = None, **kwargs: Any) -> None:
         self._options = {"inline": self.inline, "strict": True, **kwargs}
         if input_types is not None:
@@ -95,23 +102,23 @@ class SymbolicOp(OpFromGraph):
         return self._built([v.type for v in variables]).make_node(*variables)
 
     @property
+    def input_types(self) -> list[Any]:
+        return [] if self.fgraph is None else super().input_types
+
+    @property
     def inner_graphs(self) -> Mapping[str, Any]:
         return {} if self.fgraph is None else {"": self.fgraph}
 
-    # ----- what distinguishes it, without what it is built of
-    @property
-    def _own_props(self) -> dict[str, Any]:
-        own = [name for name in self.__props__ if name not in SymbolicOp.__props__]
-        return {name: getattr(self, name) for name in own}
-
-    def _props_dict(self) -> dict[str, Any]:
-        """The arguments of the constructor that make an equal op without a graph."""
-        return self._own_props
-
     def __str__(self) -> str:
-        shown = self._own_props or {"inline": self.inline}
+        shown = _own_props(self) or {"inline": self.inline}
         label = self.name or type(self).__name__
         return f"{label}{{{', '.join(f'{name}={value}' for name, value in shown.items())}}}"
+
+
+def _own_props(op: SymbolicOp) -> dict[str, Any]:
+    """The arguments of the constructor that make an equal op without a graph."""
+    own = [name for name in op.__props__ if name not in SymbolicOp.__props__]
+    return {name: getattr(op, name) for name in own}
 
 
 class FinalizedOpFromGraph(OpFromGraph):

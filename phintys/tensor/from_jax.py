@@ -217,22 +217,27 @@ def _with_types(
 ) -> tuple[Sequence[TensorVariable], list[TensorType]]:
     """The inputs, perhaps with lengths specified, and the types of the results."""
     try:
-        found = [_result_types(flat, [v.type for v in inputs], n) for n in EXAMPLES]
+        return inputs, _result_types(flat, inputs)
     except Exception as exc:
         if not any(None in v.type.shape for v in inputs):
             raise
         inputs = _with_lengths(inputs, allow_eval, exc)
-        found = [_result_types(flat, [v.type for v in inputs], n) for n in EXAMPLES]
-    types = [
+    return inputs, _result_types(flat, inputs)
+
+
+def _result_types(flat: Callable[..., Any], inputs: Tensors) -> list[TensorType]:
+    """The types of the results; a length that differs between `EXAMPLES` is not known.
+
+    ValueError if their number, or ranks, differ.
+    """
+    found = [_structs(flat, [v.type for v in inputs], n) for n in EXAMPLES]
+    return [
         TensorType(a.dtype, [n if n == m else None for n, m in zip(a.shape, b.shape, strict=True)])
         for a, b in zip(*found, strict=True)
     ]
-    return inputs, types
 
 
-def _result_types(
-    flat: Callable[..., Any], types: Sequence[TensorType], length: int
-) -> Sequence[Any]:
+def _structs(flat: Callable[..., Any], types: Sequence[TensorType], length: int) -> Sequence[Any]:
     """The dtypes and shapes of the results, if the unknown lengths are ``length``."""
     jax = _jax()
     shapes = [tuple([length if n is None else n for n in t.shape]) for t in types]

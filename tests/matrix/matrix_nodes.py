@@ -26,12 +26,15 @@ from phintys.graph.op import Op
 from phintys.graph.perform import run_node
 from phintys.graph.traversal import graph_inputs, io_toposort
 from phintys.graph.variable import Apply, Constant
+from phintys.inner import FinalizedOpFromGraph
 from phintys.scalar.op import TABLE, ScalarOp
 from phintys.tensor import blas, fourier, linalg, reduce
 from phintys.tensor.blockwise import Blockwise
 from phintys.tensor.cumulative import CumOp
 from phintys.tensor.debugging import PdbBreakpoint, Print
 from phintys.tensor.lengths import checked_lengths
+from phintys.tensor.from_function import FromFunctionOp
+from phintys.tensor.from_jax import wrap_jax
 from phintys.tensor.linalg.constructors import BlockDiagonal
 from phintys.tensor.linalg.decomposition.cholesky import Cholesky
 from phintys.tensor.linalg.decomposition.cholesky_pullback import CholeskyPullback
@@ -64,7 +67,7 @@ BASES = """
     _Positions _Order _Exponentials FixedOpCAReduce _SameDtype _Extreme _Logical BlasOp AddingOp
     ViewOp RandomVariable SolveBase IndexOp MatrixOp InnerGraphOp RNGConsumerOp Op Output
     BaseBlockDiagonal MatrixEquation MatrixFunction RiccatiEquation AbstractConvolveNd BaseCorrMM
-    _Hermitian _ListOp _Changed _Number
+    _Hermitian _ListOp _Changed _Number SymbolicOp TensorSymbolicOp
 """
 
 
@@ -159,6 +162,11 @@ MORE = {
         *lazily(ifelse(n > 2, [pt.exp(v), n], [v[::-1], n - 1])),
         *lazily(ifelse(n > 2, v[:2], pt.exp(v))), Absent(TensorType("float64", (None, 2)))(),
     ],
+    "wrapped": lambda x, v, n: [
+        FinalizedOpFromGraph([v], [pt.exp(v) * 2])(v),
+        FromFunctionOp(np.sort, [v.type], [v.type], lambda node, shapes: shapes)(v),
+        wrap_jax(lambda x: x * 2)(x),
+    ],
     "checks": lambda x, v, n: [
         *(Assert()(x, n > 0, v.sum() > 0), Print(global_fn=lambda op, value: None)(x)),
         *PdbBreakpoint("here")(n < 0, v, x),
@@ -237,6 +245,8 @@ SMOOTH = {
     "diag": (lambda x: pt.diag(x), [V]),
     "Recurrence": (lambda x, y: Recurrence(1)(x, y), [M, M]),
     "IfElse": (lambda x, y: ifelse(x[0] > 1, x * y, y), [V, W]),
+    "FinalizedOpFromGraph": (lambda x: FinalizedOpFromGraph([x], [pt.exp(x)])(x), [V]),
+    "JAXOp": (lambda x, y: wrap_jax(lambda x, y: (x * y * y).sum())(x, y), [V, W]),
     "CheckAndRaise": (lambda x: CheckAndRaise(ValueError, "large")(x, pt.all(x < 99)), [V]),
     "Assert": (lambda x: Assert("large")(x, pt.all(x < 99)), [V]),
     "Print": (lambda x: Print(global_fn=lambda op, value: None)(x), [M]),

@@ -33,6 +33,10 @@ ELSEWHERE = {
         "Assert CheckAndRaise PdbBreakpoint Print".split(),
         "the identity: tests/tensor/test_raise_op.py",
     ),
+    **dict.fromkeys(
+        "FromFunctionOp JAXOp TensorSymbolicOp".split(),
+        "functions of users: tests/tensor/test_wrapped.py, tests/inner/test_symbolic_op.py",
+    ),
     "SliceParts": "its input is a slice: tests/tensor/test_grids.py",
 }
 #: functions without columns, and why
