@@ -11,7 +11,13 @@ from phintys.inner.from_graph import OpFromGraph
 from phintys.inner.shapes import infer_shape
 from phintys.inner.symbolic import FinalizedOpFromGraph, SymbolicOp
 
-__all__ = ["FinalizedOpFromGraph", "OpFromGraph", "SymbolicOp", "construct_nominal_fgraph", "infer_shape"]
+__all__ = [
+    "FinalizedOpFromGraph",
+    "OpFromGraph",
+    "SymbolicOp",
+    "construct_nominal_fgraph",
+    "infer_shape",
+]
 
 
 def construct_nominal_fgraph(

@@ -85,9 +85,7 @@ def merge_sum(ctx: Context, node: Apply) -> Replacement:
     condition, same = max(terms.items(), key=lambda pair: len(pair[1]))
     if len(same) < 2:
         return None
-    true, false = (
-        node.op(*[_decided(v, condition, side) for v in same]) for side in (True, False)
-    )
+    true, false = (node.op(*[_decided(v, condition, side) for v in same]) for side in (True, False))
     merged = IfElse(1).make_node(condition, true, false).outputs[0]
     others = [v for v in node.inputs if v not in same]
     return node.op(merged, *others) if others else merged

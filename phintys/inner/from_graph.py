@@ -250,8 +250,10 @@ class OpFromGraph(InnerGraphOp):
     @property
     def has_graph_derivatives(self) -> bool:  # type: ignore[override]
         given = (self.pullback_overrides, self.pushforward_overrides, self.given_pattern)
-        return all(x is None for x in given) and not self._has_own_pullback and (
-            type(self).pushforward is OpFromGraph.pushforward
+        return (
+            all(x is None for x in given)
+            and not self._has_own_pullback
+            and (type(self).pushforward is OpFromGraph.pushforward)
         )
 
     @property

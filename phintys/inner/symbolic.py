@@ -62,7 +62,7 @@ class SymbolicOp(OpFromGraph):
             cls._props_dict = _own_props
 
     def __init__(self, input_types: Sequence[Type[Any]] | None = None, **kwargs: Any) -> None:
-        self._options = {"inline": self.inline, "strict": True, **kwargs}
+        self._options: dict[str, Any] = {"inline": self.inline, "strict": True, **kwargs}
         if input_types is not None:
             self._build(input_types)
 

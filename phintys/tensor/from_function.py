@@ -7,9 +7,10 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any
 
+from phintys.gradient.barriers import grad_undefined
 from phintys.graph.op import Op, Storage
 from phintys.graph.type import Type
-from phintys.graph.variable import Apply
+from phintys.graph.variable import Apply, Variable
 
 __all__ = ["FromFunctionOp", "as_op", "wrap_py"]
 
@@ -45,6 +46,15 @@ class FromFunctionOp(Op):
 
     def do_constant_folding(self, fgraph: Any, node: Apply) -> bool:
         return False
+
+    # ----- derivatives: none
+    def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
+        return [
+            grad_undefined(self, k, x, "It is a Python function.") for k, x in enumerate(inputs)
+        ]
+
+    def pushforward(self, inputs: Any, outputs: Any, tangents: Any) -> list[Variable]:
+        return [grad_undefined(self, 0, v, "It is a Python function.") for v in outputs]
 
     def __reduce__(self) -> Any:
         """A function that `wrap_py` decorates is pickled by its name, which stands for the op."""

@@ -65,8 +65,10 @@ class JAXOp(Op):
 
     def infer_shape(self, node: Apply, shapes: Sequence[Any]) -> list[Any]:
         """The lengths that are known; None where one is not."""
+        lengths = [[np.int64(n) for n in t.shape if n is not None] for t in self.output_types]
         return [
-            None if None in t.shape else tuple(map(np.int64, t.shape)) for t in self.output_types
+            tuple(known) if len(known) == t.ndim else None
+            for known, t in zip(lengths, self.output_types)
         ]
 
     # ----- perform
@@ -256,7 +258,7 @@ def _with_lengths(
         shapes = late_bound["function"]([], [v.shape for v in inputs])()
     except Exception as exc:
         raise ValueError(
-            f"The types of the results depend on lengths that are not known ({cause}). Declare them "
-            "by specify_shape."
+            f"The types of the results depend on lengths that are not known ({cause}). Declare "
+            "these by specify_shape."
         ) from exc
     return [specify_shape(v, [int(n) for n in shape]) for v, shape in zip(inputs, shapes)]

@@ -24,7 +24,7 @@ from phintys.rewriting.engine import RuleSet
 c, d = pt.scalars("c", "d")
 x, y = pt.dvectors("x", "y")
 V, W = np.array([0.5, 1.0, 2.0]), np.array([0.3, -1.0, 0.1])
-MODES = ["FAST_COMPILE", "FAST_RUN", "JAX"]  # Numba takes seconds to compile: one test
+MODES = ["FAST_COMPILE", "FAST_RUN", "C", "JAX"]  # Numba takes seconds to compile: one test
 
 
 class Recorded(Op):
@@ -122,7 +122,7 @@ def test_values_on_every_backend(mode):
         assert not any(np.shares_memory(np.asarray(v), W) for v in found)
 
 
-@pytest.mark.parametrize("mode", MODES[:2])
+@pytest.mark.parametrize("mode", MODES[:3])
 def test_shapes_that_differ(mode):
     """Lengths that are known when the branch has run, also in what is computed from them."""
     z = ifelse(c, pt.concatenate([x, x]), x[x > 0.7])
@@ -175,7 +175,7 @@ def test_only_the_branch_that_is_taken_runs(mode):
     assert calls(f, 0, 0, V)[0] == ["always", "not inner", "second", "shared"]
 
 
-@pytest.mark.parametrize("mode", MODES[:2])
+@pytest.mark.parametrize("mode", MODES[:3])
 def test_what_several_branches_share(mode):
     """A value that the true branches of several nodes use, one after the other, runs once."""
     heavy = noted(x * 3, "heavy", None)

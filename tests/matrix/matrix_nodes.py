@@ -32,9 +32,9 @@ from phintys.tensor import blas, fourier, linalg, reduce
 from phintys.tensor.blockwise import Blockwise
 from phintys.tensor.cumulative import CumOp
 from phintys.tensor.debugging import PdbBreakpoint, Print
-from phintys.tensor.lengths import checked_lengths
 from phintys.tensor.from_function import FromFunctionOp
 from phintys.tensor.from_jax import wrap_jax
+from phintys.tensor.lengths import checked_lengths
 from phintys.tensor.linalg.constructors import BlockDiagonal
 from phintys.tensor.linalg.decomposition.cholesky import Cholesky
 from phintys.tensor.linalg.decomposition.cholesky_pullback import CholeskyPullback

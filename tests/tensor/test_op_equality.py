@@ -190,7 +190,16 @@ VALUES = {
 LABELS = {"name", "nfunc_spec", "openmp", "__doc__", "_memo", "_hash", "origins"}
 
 #: what the classes of ops share; no op is made of them
-BASES = {SymbolicOp, TensorSymbolicOp, AbstractConvolveNd, BaseCorrMM, IndexOp, BlasOp, AddingOp, FixedOpCAReduce}
+BASES = {
+    SymbolicOp,
+    TensorSymbolicOp,
+    AbstractConvolveNd,
+    BaseCorrMM,
+    IndexOp,
+    BlasOp,
+    AddingOp,
+    FixedOpCAReduce,
+}
 
 
 def own_modules():
