@@ -27,6 +27,7 @@ LAYERS = [
     ("inner",),
     ("scalar",),
     ("tensor",),
+    ("loop",),
     ("conditional",),
     ("typed_list",),
     ("lowering",),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from phintys.raise_op import Assert
 from tensor_checks import check_derivatives
 
 import phintys
@@ -232,6 +233,23 @@ def test_python_errors_and_chains():
     with pytest.raises(ArithmeticError, match="7"):
         f(7, V)
     np.testing.assert_array_equal(f(-1, V), V)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_branches_and_checks_in_loops(mode):
+    """What a step does not need is not computed, and a check of one branch is not made in it."""
+
+    def step(t, s):
+        checked = Assert("too large")(s, s < 99)
+        return ifelse(pt.eq(t % 2, 0), noted(checked * 2, "even"), s + 1)
+
+    found = phintys.scan(step, pt.arange(4), outputs_info=d, return_updates=False)
+    f = phintys.function([d], found, mode=mode)
+    ran, values = calls(f, 1.0)
+    assert ran == ["even", "even"]
+    np.testing.assert_array_equal(values, [2, 3, 6, 7])
+    with pytest.raises(AssertionError, match="too large"):
+        f(49.0)
 
 
 def test_objects():

@@ -14,6 +14,7 @@ import matrix_signal
 import numpy as np
 from matrix_structured import columns
 
+import phintys
 import phintys.tensor as pt
 import phintys.typed_list as tl
 from phintys.assumptions import assume
@@ -176,6 +177,10 @@ MORE = {
         *(z[n - 2], z.remove(v)[0], z.reverse()[1], z.length(), z.count(v), z.ind(v)),
     ],
     "slice objects": lambda x, v, n: list(SliceParts()(make_slice(1, n, None))),
+    "loops": lambda x, v, n: phintys.scan(
+        lambda row, last, gain: [last + row * gain, row.sum()],
+        sequences=x, outputs_info=[v, None], non_sequences=n, n_steps=n, return_updates=False,
+    ),
     "dropped": lambda x, v, n: v[n:][: n - 1].dimshuffle(()),
 }  # fmt: skip
 

@@ -27,6 +27,7 @@ from phintys.backends.jax import (  # noqa: F401  (register)
     index,
     linalg,
     linear,
+    loop,
     matrices,
     shape,
     signal,
