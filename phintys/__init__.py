@@ -47,6 +47,7 @@ optdb.fill_later(
 )
 fill_later(lambda: import_module("phintys.tensor.inference"))
 paths.install()
+config.warn_unused_flags()
 
 __version__ = "0.1.0"
 

@@ -44,7 +44,9 @@ def selection(optimizer: Any) -> Any:
 
     ValueError if there is none of that name.
     """
-    name = "fast_run" if optimizer == "default" else "None" if optimizer is None else optimizer
+    name = "None" if optimizer is None else optimizer
+    if isinstance(name, str) and name == "default":
+        name = config.optimizer
     if not isinstance(name, str):
         return optimizer
     if name not in OPTIMIZERS:
@@ -62,7 +64,8 @@ class Mode:
         a name (``llvm``, ``py``, ``c``, ``numba``, ``jax``) or a `Linker`; None: ``config.linker``
     optimizer
         a name of `OPTIMIZERS`, a `RewriteDatabaseQuery`, a rewriter (an object with a method
-        ``rewrite``), or None for the least that compilation needs
+        ``rewrite``), or None for the least that compilation needs; by default
+        ``config.optimizer``
     db
         the database to query; None: `optdb`
 
@@ -105,11 +108,14 @@ class Mode:
             return query
         query = query.including(*self.linker.required_rewrites)
         query = query.excluding(*self.linker.incompatible_rewrites)
-        including, excluding = config.optimizer_including, config.optimizer_excluding
-        if including:
-            query = query.including(*including.split(":"))
-        if excluding:
-            query = query.excluding(*excluding.split(":"))
+        if config.optimizer_including:
+            query = query.including(*config.optimizer_including.split(":"))
+        if config.optimizer_excluding:
+            query = query.excluding(*config.optimizer_excluding.split(":"))
+        if config.optimizer_requiring:
+            query = query.requiring(*config.optimizer_requiring.split(":"))
+        if config.optdb__position_cutoff < query.position_cutoff:
+            query = query.replace(position_cutoff=config.optdb__position_cutoff)
         return self.optdb.query(query)
 
     @property
@@ -203,7 +209,8 @@ def _known_names() -> set[str]:
 def get_mode(mode: Any = None) -> Mode:
     """The mode of a name; None is the name in ``config.mode``.  Names are not case-sensitive.
 
-    A `Mode` is returned as it is.  Raises ValueError if there is no mode of that name.
+    If that is FAST_RUN, ``config.linker`` and ``config.optimizer`` apply to it.  A `Mode` is
+    returned as it is.  Raises ValueError if there is no mode of that name.
 
     >>> get_mode("fast_run").linker.name
     'llvm'
@@ -211,9 +218,9 @@ def get_mode(mode: Any = None) -> Mode:
     if isinstance(mode, Mode):
         return mode
     name = str(config.mode if mode is None else mode)
-    if name == "Mode":
-        return Mode()
     key = name.upper()
+    if key == "MODE" or (mode is None and key == "FAST_RUN" and _is_other_mode_set()):
+        return Mode()
     if key in _MAKERS:
         return _MAKERS[key]()
     found = _named.get(key)
@@ -223,6 +230,11 @@ def get_mode(mode: Any = None) -> Mode:
             raise ValueError(f"There is no mode {name!r}.{hint}")
         found = _named[key] = Mode(*_DEFINITIONS[key])
     return found
+
+
+def _is_other_mode_set() -> bool:
+    """Whether the settings name another linker or selection of rewrites than the default ones."""
+    return (config.linker, config.optimizer) != ("auto", "fast_run")
 
 
 def __getattr__(name: str) -> Mode:
