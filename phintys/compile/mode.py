@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Self
 
-from phintys.compile.linker import LINKERS, Linker, get_linker
+from phintys.compile.linker import LINKERS, Linker, get_linker, register_linker
 from phintys.config import config
 from phintys.errors import did_you_mean
 from phintys.graph.variable import late_bound
+from phintys.rewriting.attach import (
+    AddDestroyHandler,
+    AddFeatureOptimizer,
+    PrintCurrentFunctionGraph,
+)
 from phintys.rewriting.database import RewriteDatabaseQuery, optdb
 
 #: name -> selection of rewrites
@@ -27,6 +32,15 @@ OPTIMIZERS: dict[str, RewriteDatabaseQuery] = {
     "stabilize": RewriteDatabaseQuery(include=["fast_run"], exclude=["inplace"]),
     "unsafe": RewriteDatabaseQuery(include=["unsafe"]),
 }
+
+
+OPT_NONE, OPT_MERGE = OPTIMIZERS["None"], OPTIMIZERS["merge"]
+OPT_MINIMUM, OPT_UNSAFE = OPTIMIZERS["minimum_compile"], OPTIMIZERS["unsafe"]
+OPT_FAST_RUN, OPT_FAST_RUN_STABLE = OPTIMIZERS["fast_run"], OPTIMIZERS["fast_run_stable"]
+OPT_FAST_COMPILE, OPT_STABILIZE = OPTIMIZERS["fast_compile"], OPTIMIZERS["stabilize"]
+OPT_O2, OPT_O3 = OPTIMIZERS["o2"], OPTIMIZERS["o3"]
+#: the tables under their names in other systems
+predefined_linkers, predefined_optimizers = LINKERS, OPTIMIZERS
 
 
 def register_optimizer(name: str, query: RewriteDatabaseQuery) -> None:
@@ -126,6 +140,15 @@ class Mode:
         """
         return late_bound["function_maker"]
 
+    def get_linker_optimizer(self, linker: Any, optimizer: Any) -> tuple[Linker, Any]:
+        """The linker and the selection of rewrites that two arguments of `Mode` stand for.
+
+        The linker ``""`` and the optimizer ``"default"`` are those of this mode.
+        """
+        found = self.linker if linker == "" else get_linker(linker)
+        own = isinstance(optimizer, str) and optimizer in ("", "default")
+        return found, self.provided_optimizer if own else selection(optimizer)
+
     def _derive(self, query: Any) -> Self:
         new = object.__new__(type(self))
         vars(new).update(vars(self), provided_optimizer=query)
@@ -176,6 +199,7 @@ _DEFINITIONS = {
     "JAX": ("jax", "fast_run"),
     "NUMPY": ("py", "fast_run"),
     "PY": ("py", "fast_run"),
+    "VM": ("llvm", "fast_run"),
     "EGGLOG": ("llvm", "egglog"),
 }
 #: name -> function that makes the mode, for modes with a class of their own
@@ -261,13 +285,43 @@ def get_target_language(mode: Any = None) -> tuple[str, ...]:
 __all__ = [
     "LINKERS",
     "OPTIMIZERS",
+    "OPT_FAST_COMPILE",
+    "OPT_FAST_RUN",
+    "OPT_FAST_RUN_STABLE",
+    "OPT_MERGE",
+    "OPT_MINIMUM",
+    "OPT_NONE",
+    "OPT_O2",
+    "OPT_O3",
+    "OPT_STABILIZE",
+    "OPT_UNSAFE",
+    "AddDestroyHandler",
+    "AddFeatureOptimizer",
     "Mode",
+    "PrintCurrentFunctionGraph",
     "get_default_mode",
     "get_mode",
     "get_target_language",
+    "predefined_linkers",
+    "predefined_optimizers",
+    "register_linker",
     "register_mode",
     "register_mode_class",
     "register_optimizer",
+    "unrewritten",
 ]
 
+
+def unrewritten(linker: Linker, inputs: Sequence[Any], outputs: Sequence[Any]) -> Any:
+    """A function by a linker, without rewriting."""
+    return late_bound["function"](
+        list(inputs),
+        list(outputs),
+        mode=Mode(linker, RewriteDatabaseQuery(include=["minimum_compile"])),
+        accept_inplace=True,
+        on_unused_input="ignore",
+    )
+
+
 late_bound["get_mode"] = get_mode
+late_bound["unrewritten"] = unrewritten

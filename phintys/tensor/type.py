@@ -234,8 +234,8 @@ class TensorType(NumberType):
         atol = (
             (1e-3 if a.dtype == np.float16 else 1e-5 if narrow else 1e-8) if atol is None else atol
         )
-        rtol, atol = (t * 10**config.tensor__cmp_sloppy for t in (rtol, atol))
-        close = np.isclose(a, b, rtol=rtol, atol=atol, equal_nan=True)
+        slack = 10**config.tensor__cmp_sloppy
+        close = np.isclose(a, b, rtol=rtol * slack, atol=atol * slack, equal_nan=True)
         if allow_remove_inf:
             close |= np.isinf(a)
         if allow_remove_nan:

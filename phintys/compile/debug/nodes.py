@@ -19,6 +19,7 @@ from phintys.compile.debug.faults import (
 )
 from phintys.compile.debug.replacements import RTOL
 from phintys.compile.debug.values import Values
+from phintys.compile.nodes import Compute
 from phintys.graph.perform import destroyed_inputs, run_node
 from phintys.graph.results import array_type, declared_result
 from phintys.graph.type import Type
@@ -26,8 +27,6 @@ from phintys.graph.variable import Apply, Constant, Variable
 from phintys.rewriting.check import Side
 from phintys.tensor.convert import as_tensor_variable
 
-#: a function that computes the results of a node from the values of its inputs
-Compute = Callable[[Sequence[Any]], list[Any]]
 #: how long to look for elements that two arrays share, see `numpy.shares_memory`
 _MAX_WORK: Any = 10**5
 PREALLOCATED = ("initial", "previous", "c_contiguous", "f_contiguous", "strided", "wrong_size")
