@@ -206,8 +206,11 @@ def _check_shapes(node: Apply, inputs: Sequence[Any], results: Sequence[Any]) ->
     if node.op.infer_shape is None:
         return
     shapes = [_shape_of(v, x) for v, x in zip(node.inputs, inputs)]
-    inferred = node.op.infer_shape(node, shapes)
-    values = Values(dict(zip(node.inputs, inputs)))
+    alone = node.clone_with_new_inputs(
+        [v if isinstance(v, Constant) else v.type.make_variable() for v in node.inputs]
+    )
+    inferred = node.op.infer_shape(alone, shapes)
+    values = Values(dict(zip(alone.inputs, inputs)))
     for v, value, lengths in zip(node.outputs, results, inferred, strict=True):
         if lengths is None or not isinstance(value, np.ndarray):
             continue
