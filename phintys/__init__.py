@@ -8,6 +8,7 @@
 """
 
 from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from phintys import paths, tensor
 from phintys.assumptions.core import fill_later
@@ -41,6 +42,9 @@ from phintys.rewriting import rewrite_graph
 from phintys.rewriting.database import optdb
 from phintys.show import dprint, explain, pp
 
+if TYPE_CHECKING:
+    from phintys.loop import foldl, foldr, map, reduce, scan
+
 # Rules, and the phases made of them, are imported on the first rewrite: the import stays fast.
 optdb.fill_later(
     lambda: [import_module(f"phintys.{m}") for m in ("conditional.rewriting", "saturation")]
@@ -48,6 +52,14 @@ optdb.fill_later(
 fill_later(lambda: import_module("phintys.tensor.inference"))
 paths.install()
 config.warn_unused_flags()
+
+
+def __getattr__(name: str) -> Any:  # loops are imported on first use
+    if name in ("foldl", "foldr", "map", "reduce", "scan"):
+        found = globals()[name] = getattr(import_module("phintys.loop"), name)
+        return found
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
 
 __version__ = "0.1.0"
 
@@ -70,6 +82,8 @@ __all__ = [
     "config",
     "dprint",
     "explain",
+    "foldl",
+    "foldr",
     "function",
     "generic",
     "get_default_mode",
@@ -80,10 +94,13 @@ __all__ = [
     "hessian_vector_product",
     "ifelse",
     "jacobian",
+    "map",
     "pp",
     "pullback",
     "pushforward",
+    "reduce",
     "rewrite_graph",
+    "scan",
     "shared",
     "subgraph_grad",
     "tensor",

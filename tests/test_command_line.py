@@ -21,7 +21,7 @@ def test_times_of_threads(capsys):
     assert out[-1].startswith("speed-up")
 
 
-@pytest.mark.parametrize("arguments", [[], ["check_blas", "many"], ["cache"], ["doctors"]])
+@pytest.mark.parametrize("arguments", [[], ["check_blas", "many"], ["doctors"]])
 def test_usage(arguments, capsys):
     assert main(arguments) == 2
     assert "usage: python -m phintys doctor" in capsys.readouterr().out
