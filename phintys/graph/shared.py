@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from copy import deepcopy
 from functools import singledispatch
 from typing import Any
@@ -78,7 +80,7 @@ class SharedVariable(Variable):
     value
         the initial value, converted by ``type.filter``; with ``strict`` it must be of the type
     container
-        an existing cell, instead of a value
+        an existing cell, instead of a value; ``strict`` and ``allow_downcast`` are its own then
 
     Raises
     ------
@@ -105,7 +107,7 @@ class SharedVariable(Variable):
         super().__init__(type, None, None, name)
         self.default_update: Variable | None = None
         if container is not None:
-            if value is not None or strict is not None:
+            if value is not None:
                 raise TypeError("A shared variable takes a container or a value, not both.")
             self.container = container
         else:
@@ -183,6 +185,27 @@ def _generic_shared(
     )
 
 
+#: the list of the innermost `collect_new_shareds` in this thread or task
+_collected: ContextVar[list[SharedVariable] | None] = ContextVar("new shared variables")
+
+
+@contextmanager
+def collect_new_shareds() -> Generator[list[SharedVariable]]:
+    """A context whose value is a list of the shared variables that `shared` makes inside.
+
+    >>> with collect_new_shareds() as found:
+    ...     count = shared(0, "count")
+    >>> found
+    [count]
+    """
+    found: list[SharedVariable] = []
+    token = _collected.set(found)
+    try:
+        yield found
+    finally:
+        _collected.reset(token)
+
+
 shared_constructor_register: Callable[..., Any] = shared_constructor.register
 
 
@@ -224,6 +247,10 @@ def shared(
     """
     if isinstance(value, Variable):
         raise TypeError(f"A shared variable needs a value; {value} is symbolic.")
-    return shared_constructor(
+    made = shared_constructor(
         value, name=name, strict=strict, allow_downcast=allow_downcast, **kwargs
     )
+    collected = _collected.get(None)
+    if collected is not None:
+        collected.append(made)
+    return made
