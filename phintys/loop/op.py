@@ -39,7 +39,7 @@ class Scan(ScanMethodsMixin, InnerGraphOp):
     name
         a label, which equality ignores
     mode, typeConstructor, profile, allow_gc, strict
-        accepted, without effect: the inner graph is compiled with the graph around it
+        attributes without effect: the inner graph is compiled with the graph around it
 
     A node has the inputs ``n_steps``, sequences, buffers (mit-mot, mit-sot, sit-sot), untraced
     states, the lengths of the nit-sot outputs, constants; and the outputs mit-mot, mit-sot,
@@ -92,6 +92,7 @@ class Scan(ScanMethodsMixin, InnerGraphOp):
             raise
         self.info = info
         self.truncate_gradient = truncate_gradient
+        self.mode, self.profile, self.allow_gc, self.strict = mode, profile, allow_gc, strict
 
     def make_node(self, *inputs: Any) -> Apply:
         given = checked_inputs(self, inputs)
