@@ -17,7 +17,8 @@ from typing import Any, cast
 
 #: path -> the modules whose public names the module at this path has
 MODULES: dict[str, tuple[str, ...]] = {
-    "basic": ("compile.function", "compile.mode"),
+    "breakpoint": ("tensor.debugging",),
+    "basic": ("compile.function", "compile.mode", "tensor.type_other"),
     "compile.maker": ("compile.callable", "compile.function", "compile.io"),
     "compile.debug.profiling": ("compile.profile",),
     "compile.debugmode": ("compile.debug.debugmode",),
@@ -25,7 +26,7 @@ MODULES: dict[str, tuple[str, ...]] = {
     "compile.nanguardmode": ("compile.debug.nanguardmode",),
     "compile.debug.dump": ("compile.pickling",),
     "compile.executor": ("compile.aliasing", "compile.callable"),
-    "compile.ops": ("gradient.barriers",),
+    "compile.ops": ("gradient.barriers", "tensor.from_function"),
     "compile.profiling": ("compile.profile",),
     "configdefaults": ("config",),
     "configparser": ("config",),
@@ -41,23 +42,31 @@ MODULES: dict[str, tuple[str, ...]] = {
     "graph.rewriting.unify": ("rewriting.unify",),
     "graph.rewriting.utils": ("rewriting.graph", "rewriting.walk"),
     "link": (),
-    "link.basic": ("compile.linker",),
+    "link.basic": ("compile.linker", "compile.linkers"),
+    "link.c": (),
+    "link.c.basic": ("compile.linker", "compile.linkers"),
     "link.jax": ("compile.linker", "backends.jax"),
     "link.jax.dispatch": ("backends.jax",),
+    "link.jax.ops": ("tensor.from_jax",),
     "link.jax.linker": ("compile.linker",),
+    "link.utils": ("backends.source", "compile.thunks"),
+    "link.vm": ("compile.linkers",),
     "link.numba": ("compile.linker", "backends.numba"),
     "link.numba.dispatch": ("backends.numba",),
     "link.numba.linker": ("compile.linker",),
+    "printing": ("show", "tensor.debugging"),
+    "raise_op": ("tensor.raise_op",),
     "misc": (),
     "misc.frozendict": ("graph.containers",),
     "misc.ordered_set": ("graph.containers",),
     "misc.pkl_utils": ("compile.pickling",),
     "misc.safe_asarray": ("scalar.safe_asarray",),
-    "printing": ("show",),
     "scan": ("loop",),
     "scan.basic": ("loop.scan", "loop.results"),
+    "scan.checkpoints": ("loop.checkpoints",),
     "scan.op": ("loop.op", "loop.info", "loop.arguments"),
-    "scan.utils": ("loop.results",),
+    "scan.utils": ("loop.results", "loop.args"),
+    "scan.views": ("loop.views",),
     "tensor.linalg.solvers.linear_control": ("tensor.linalg.equations", "tensor.linalg.riccati"),
     "tensor.nlinalg": ("tensor.linalg",),
     "tensor.slinalg": ("tensor.linalg",),
@@ -84,11 +93,11 @@ _PACKAGES = {path.rpartition(".")[0] for path in (*MODULES, *REWRITES)}
 
 
 class _Callable(ModuleType):
-    """A module in the place of a function: ``tensor.var``."""
+    """A module in the place of a function: ``tensor.var``, ``scan``."""
 
     def __init__(self, name: str, function: Callable[..., Any]) -> None:
         super().__init__(name)
-        self._function = function
+        self._function = self.__wrapped__ = function
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self._function(*args, **kwargs)
@@ -112,7 +121,7 @@ class _Finder:
     def create_module(spec: ModuleSpec) -> ModuleType | None:
         """A module that is called as the function whose name it takes; else Python makes one."""
         parent, _, name = spec.name.rpartition(".")
-        replaced = vars(sys.modules[parent]).get(name)
+        replaced = getattr(sys.modules[parent], name, None)
         return _Callable(spec.name, replaced) if callable(replaced) else None
 
     @staticmethod

@@ -70,6 +70,28 @@ class Container:
         return f"<{self.storage[0]!r}>"
 
 
+#: a list to which new shared variables are added
+_recorded: ContextVar[list[Any] | None] = ContextVar("recorded", default=None)
+
+
+@contextmanager
+def recording() -> Generator[list[Any]]:
+    """A context whose list gets the shared variables that are made in it, but for inner contexts.
+
+    >>> import phintys
+    >>> with recording() as made:
+    ...     w = phintys.shared(1.0, "w")
+    >>> made
+    [w]
+    """
+    made: list[Any] = []
+    token = _recorded.set(made)
+    try:
+        yield made
+    finally:
+        _recorded.reset(token)
+
+
 class SharedVariable(Variable):
     """A variable with a value, shared between the functions that use it.  Made by `shared`.
 
@@ -106,6 +128,9 @@ class SharedVariable(Variable):
     ) -> None:
         super().__init__(type, None, None, name)
         self.default_update: Variable | None = None
+        recorded = _recorded.get()
+        if recorded is not None:
+            recorded.append(self)
         if container is not None:
             if value is not None:
                 raise TypeError("A shared variable takes a container or a value, not both.")
