@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
 from phintys.raise_op import Assert
@@ -143,6 +145,9 @@ def test_compiled_branches_are_native():
     f = phintys.function([c, x], [z, ifelse(c, pt.log(x), x)])
     assert not phintys.explain(f).python_ops
     assert sum(isinstance(n.op, LazyIfElse) for n in f.maker.fgraph.toposort()) == 1
+    (op,) = [n.op for n in f.maker.fgraph.toposort() if isinstance(n.op, LazyIfElse)]
+    assert op.runners and pickle.loads(pickle.dumps(op)) == op
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(f))(0, V)[0], V[1:])
 
 
 @pytest.mark.parametrize("mode", MODES)
