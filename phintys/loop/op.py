@@ -150,6 +150,14 @@ class Scan(ScanMethodsMixin, InnerGraphOp):
     def do_constant_folding(self, fgraph: Any, node: Apply) -> bool:
         return False  # it may take any time
 
+    # ----- printing
+    def sources(self, node: Apply) -> dict[Variable, Variable]:
+        return {
+            self.fgraph.inputs[i]: node.inputs[g.outer_input]
+            for g in groups(self.info)
+            for i in g.inner_inputs
+        }
+
     def __str__(self) -> str:
         name = self.name or "scan_fn"
         return f"Scan{{{name}, while_loop={self.info.as_while}, inplace=none}}"
