@@ -51,6 +51,7 @@ optdb.fill_later(
 )
 fill_later(lambda: import_module("phintys.tensor.inference"))
 paths.install()
+config.warn_unused_flags()
 
 
 def __getattr__(name: str) -> Any:  # loops are imported on first use
