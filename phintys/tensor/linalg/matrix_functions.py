@@ -18,7 +18,7 @@ from phintys.graph.shapes import Shape, ShapeContext, check_shapes
 from phintys.graph.variable import Apply, Variable
 from phintys.routines import Array, Positions, routine
 from phintys.routines.language import PARTS, Real
-from phintys.routines.libraries import LAPACK, LARGEST_INT, PLAIN, gemm, getrf, getrs
+from phintys.routines.libraries import LARGEST_INT, PLAIN, gemm, getrf, getrs
 from phintys.scalar.dtypes import upcast
 from phintys.tensor.aliases import Arrays, TensorLike
 from phintys.tensor.blockwise import Blockwise
