@@ -37,6 +37,7 @@ from phintys.graph.type import Type, generic
 from phintys.graph.variable import Apply, Constant, Variable
 from phintys.graph.vectorize import vectorize_graph
 from phintys.inner import OpFromGraph
+from phintys.loop import scan
 from phintys.rewriting import rewrite_graph
 from phintys.rewriting.database import optdb
 from phintys.show import dprint, explain, pp
@@ -83,6 +84,7 @@ __all__ = [
     "pullback",
     "pushforward",
     "rewrite_graph",
+    "scan",
     "shared",
     "subgraph_grad",
     "tensor",

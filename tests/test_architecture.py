@@ -27,6 +27,7 @@ LAYERS = [
     ("inner",),
     ("scalar",),
     ("tensor",),
+    ("loop",),
     ("conditional",),
     ("lowering",),
     ("saturation",),

@@ -14,6 +14,7 @@ import matrix_signal
 import numpy as np
 from matrix_structured import columns
 
+import phintys
 import phintys.tensor as pt
 from phintys.assumptions import assume
 from phintys.conditional import ifelse
@@ -157,6 +158,10 @@ MORE = {
         *lazily(ifelse(n > 2, v[:2], pt.exp(v))), Absent(TensorType("float64", (None, 2)))(),
     ],
     "slice objects": lambda x, v, n: list(SliceParts()(make_slice(1, n, None))),
+    "loops": lambda x, v, n: phintys.scan(
+        lambda row, last, gain: [last + row * gain, row.sum()],
+        sequences=x, outputs_info=[v, None], non_sequences=n, n_steps=n, return_updates=False,
+    ),
     "dropped": lambda x, v, n: v[n:][: n - 1].dimshuffle(()),
 }  # fmt: skip
 

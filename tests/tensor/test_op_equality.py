@@ -18,6 +18,7 @@ from phintys.graph.equality import equal_computations
 from phintys.graph.fgraph import FrozenFunctionGraph
 from phintys.graph.op import Op
 from phintys.inner import OpFromGraph
+from phintys.loop import ScanInfo
 from phintys.scalar import gt
 from phintys.scalar.composite import Composite
 from phintys.scalar.op import TABLE, ScalarOp
@@ -34,6 +35,7 @@ from phintys.tensor.sort import SortOp
 
 float32, float64 = scalar_type("float32"), scalar_type("float64")
 a, b = float64("a"), float64("b")
+PAIR = pt.dscalars("u", "v")
 
 
 def other_override(*given):
@@ -163,6 +165,20 @@ VALUES = {
     "Absent.type_": [float32, float64],
     "on_unused_input": ["ignore"],
     "OpFromGraph.destroy_map": [None, {0: [0]}],
+    "info": [
+        ScanInfo(2, (), (), (), (), 1, 0, 0, False),
+        ScanInfo(1, (), (), (), (), 1, 0, 1, False),
+        ScanInfo(0, (), (), (), ((-1,),), 0, 0, 1, False),
+        ScanInfo(0, (), (), (), ((-1,),), 1, 0, 1, False),
+        ScanInfo(0, (), (), ((-2, -1),), (), 0, 0, 0, False),
+    ],
+    "Scan.inputs": [PAIR],
+    "Scan.outputs": [[u + v] for u, v in (PAIR, PAIR[::-1])] + [[PAIR[0] * 2, PAIR[0] + PAIR[1]]],
+    "typeConstructor": [None],
+    "profile": [False],
+    "allow_gc": [True],
+    "truncate_gradient": [-1, 3],
+    "Scan.mode": [None],
     "border_mode": ["valid", "half", ((0, 0), (0, 0)), (1, (0, 2))],
     "subsample": [(1, 1), (1, 2), (1,)],
     "filter_dilation": [None, (1, 1), (2, 1)],

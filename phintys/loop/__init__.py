@@ -1,0 +1,8 @@
+"""Loops: `scan`, and the op `Scan` that it makes."""
+
+from phintys.loop.info import ScanInfo
+from phintys.loop.op import Scan
+from phintys.loop.results import get_updates_and_outputs, until
+from phintys.loop.scan import scan
+
+__all__ = ["Scan", "ScanInfo", "get_updates_and_outputs", "scan", "until"]

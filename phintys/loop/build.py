@@ -1,0 +1,80 @@
+"""The variables of a loop: the results of a node of a `Scan`, or of its only step."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from phintys.graph.replace import graph_replace
+from phintys.graph.variable import Variable
+from phintys.loop.info import ScanInfo
+from phintys.loop.op import Scan
+from phintys.loop.states import Output
+from phintys.loop.step import Loop, Updates, constants_of
+from phintys.tensor.axes import expand_dims
+
+#: the kinds of outputs of `phintys.scan`, in the order of the results of a `Scan`
+KINDS = ("mit_sot", "sit_sot", "nit_sot", "untraced_sit_sot")
+
+
+def one_step(loop: Loop) -> tuple[list[Any], Updates]:
+    """The results of a single step, without a loop."""
+    replace: dict[Variable, Any] = {r.row: r.array[0] for r in loop.rows}
+    for output in loop.outputs:
+        replace.update(zip(output.earlier, output.values_before(), strict=True))
+    new = graph_replace([*loop.results, *loop.updates.values()], replace, strict=False)
+    results = [
+        x if output.kind == "untraced_sit_sot" else expand_dims(x, 0)
+        for output, x in zip(loop.outputs, new)
+    ]
+    return results, dict(zip(loop.updates, new[len(results) :]))
+
+
+def applied(loop: Loop, name: str, truncate_gradient: int) -> tuple[list[Any], Updates]:
+    """The results of a node of a `Scan`, and the new values of shared variables."""
+    updated = [Output(v, [-1], [v]) for v in loop.updates]
+    pairs = [*zip(loop.outputs, loop.results), *zip(updated, loop.updates.values())]
+    pairs.sort(key=lambda pair: KINDS.index(pair[0].kind))
+    outputs = [output for output, _ in pairs]
+    results = [result for _, result in pairs]
+    if loop.condition is not None:
+        results.append(loop.condition)
+    read = [*(r.row for r in loop.rows), *(v for output in outputs for v in output.earlier)]
+    constants = constants_of(results, read, loop.constants)
+    info = _info(loop, outputs, len(constants))
+    inputs = [*read, *constants]
+    op = Scan(inputs, results, info, truncate_gradient=truncate_gradient, name=name)
+    rows = [r.array[: loop.steps] for r in loop.rows]
+    node = op.make_node(loop.steps, *rows, *_starts(loop, outputs), *constants)
+    found = dict(zip(map(id, outputs), map(_without_first_rows, outputs, node.outputs)))
+    last = {v: _last(output, found[id(output)]) for v, output in zip(loop.updates, updated)}
+    return [found[id(output)] for output in loop.outputs], last
+
+
+def _info(loop: Loop, outputs: list[Output], n_constants: int) -> ScanInfo:
+    kinds = [output.kind for output in outputs]
+    return ScanInfo(
+        n_seqs=len(loop.rows),
+        mit_mot_in_slices=(),
+        mit_mot_out_slices=(),
+        mit_sot_in_slices=tuple([tuple(o.taps) for o in outputs if o.kind == "mit_sot"]),
+        sit_sot_in_slices=((-1,),) * kinds.count("sit_sot"),
+        n_nit_sot=kinds.count("nit_sot"),
+        n_untraced_sit_sot=kinds.count("untraced_sit_sot"),
+        n_non_seqs=n_constants,
+        as_while=loop.condition is not None,
+    )
+
+
+def _starts(loop: Loop, outputs: list[Output]) -> list[Variable]:
+    """The inputs that outputs have: buffers, first values of untraced states, lengths."""
+    buffers = [o.buffer(loop.steps) for o in outputs if o.kind in ("mit_sot", "sit_sot")]
+    untraced = [o.initial for o in outputs if o.kind == "untraced_sit_sot"]
+    return [*buffers, *untraced, *(loop.steps for o in outputs if o.kind == "nit_sot")]
+
+
+def _without_first_rows(output: Output, result: Any) -> Any:
+    return result[output.count :] if output.kind in ("mit_sot", "sit_sot") else result
+
+
+def _last(output: Output, result: Any) -> Any:
+    return result if output.kind == "untraced_sit_sot" else result[-1]

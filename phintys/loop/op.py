@@ -1,0 +1,132 @@
+"""`Scan`: the op that computes its inner graph at every step of a loop."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+from phintys.graph.perform import Runner
+from phintys.graph.shapes import Shape, ShapeContext, Static, check_shapes, checked_answer
+from phintys.graph.variable import Apply, Variable
+from phintys.inner import InnerGraphOp
+from phintys.loop.arguments import Group, ScanMethodsMixin, groups
+from phintys.loop.checks import check_inner_graph, checked_inputs
+from phintys.loop.info import ScanInfo
+from phintys.loop.lengths import Partial, empty_rows, inner_lengths, loop_shapes
+from phintys.loop.reference import run_loop
+from phintys.tensor.type import TensorType
+
+
+class Scan(ScanMethodsMixin, InnerGraphOp):
+    """A loop: at every step the inner graph is computed, from its own results of earlier steps.
+
+    Parameters
+    ----------
+    inputs, outputs
+        the inner graph: ``inputs`` are rows of the sequences, the rows that the step reads of each
+        buffer, untraced states, constants; ``outputs`` are the rows that it writes into each buffer
+        (mit-mot, mit-sot, sit-sot), rows of the outputs that are not read (nit-sot), untraced
+        states, and the condition of a while loop
+    info
+        how many there are of each kind, and which steps they refer to
+    truncate_gradient
+        the number of last steps that a pullback goes through; -1: all
+    name
+        a label, which equality ignores
+    mode, typeConstructor, profile, allow_gc, strict
+        accepted, without effect: the inner graph is compiled with the graph around it
+
+    A node has the inputs ``n_steps``, sequences, buffers (mit-mot, mit-sot, sit-sot), untraced
+    states, the lengths of the nit-sot outputs, constants; and the outputs mit-mot, mit-sot,
+    sit-sot, nit-sot, untraced states.
+
+    A state is kept in a buffer of ``n`` rows, the first ``m`` of which are given, where ``-m`` is
+    the smallest tap.  Step ``t`` reads the rows ``(t + m + tap) % n`` and writes the row
+    ``(t + m) % n``.  The result has the last ``min(n, m + number of steps)`` rows, the newest one
+    last; so has that of a nit-sot, with ``m = 0``.  The rows of a mit-mot buffer stay in their
+    places; its taps count from the row of step 0.  Sequences may be longer than the number of
+    steps.
+
+    ValueError (`ShapeError` for lengths) if the number of inputs, dtypes, ranks or lengths do not
+    fit, or the number of steps is negative.
+
+    >>> import phintys.tensor as pt
+    >>> x, state = pt.dscalars("x", "state")
+    >>> op = Scan([x, state], [x + state], ScanInfo(1, (), (), (), ((-1,),), 0, 0, 0, False))
+    >>> xs, buffer = pt.dvectors("xs", "buffer")
+    >>> sums = op(xs.shape[0], xs, buffer)
+    >>> sums.eval({xs: [1.0, 2.0, 3.0], buffer: [10.0, 0.0, 0.0, 0.0]})
+    array([10., 11., 13., 16.])
+    >>> sums.eval({xs: [1.0, 2.0, 3.0], buffer: [10.0, 0.0]})  # two rows in turns
+    array([13., 16.])
+    """
+
+    # ----- class and static shape
+    __props__ = ("info", "truncate_gradient")
+    uncompiled_props = ("truncate_gradient",)
+    not_differentiable = "its derivative is not written yet"
+
+    def __init__(
+        self,
+        inputs: Sequence[Variable],
+        outputs: Sequence[Variable],
+        info: ScanInfo,
+        mode: Any = None,
+        typeConstructor: Any = None,
+        truncate_gradient: int = -1,
+        name: str | None = None,
+        profile: str | bool | None = None,
+        allow_gc: bool = True,
+        strict: bool = True,
+    ) -> None:
+        check_inner_graph(info, inputs, outputs)
+        super().__init__(inputs, outputs, name)
+        self.info = info
+        self.truncate_gradient = truncate_gradient
+
+    def make_node(self, *inputs: Any) -> Apply:
+        given = checked_inputs(self, inputs)
+        shapes = checked_answer(self, given).static
+        results = [g for g in groups(self.info) if g.outer_output is not None]
+        types = [self._result_type(g, n, given) for g, n in zip(results, shapes, strict=True)]
+        return Apply(self, given, [t.make_variable() for t in types])
+
+    def _result_type(self, g: Group, shape: Static, inputs: Sequence[Variable]) -> Any:
+        """The type of the result of a group, with its static shape."""
+        if g.kind == "untraced_sit_sot":
+            return self.fgraph.inputs[g.inner_inputs[0]].type
+        row = self.fgraph.outputs[g.inner_outputs[0]] if g.inner_outputs else inputs[g.outer_input]
+        return TensorType(row.type.dtype, shape)
+
+    @cached_property
+    def step_lengths(self) -> list[Partial]:
+        """The lengths of the inner outputs, as functions of those of the inner inputs."""
+        return inner_lengths(self.fgraph)
+
+    def shape_rule(self, s: ShapeContext, *shapes: Shape) -> list[Shape]:
+        return loop_shapes(s, self, shapes)
+
+    # ----- perform
+    @cached_property
+    def runner(self) -> Runner:
+        """Computes a step, node by node."""
+        return Runner(self.expanded)
+
+    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: list[list[Any]]) -> None:
+        check_shapes(node, inputs)
+        found = run_loop(self.info, self.runner, inputs, lambda k: empty_rows(node, inputs)[k])
+        for cell, value in zip(output_storage, found, strict=True):
+            cell[0] = value
+
+    # ----- derivatives
+    def connection_pattern(self, node: Apply) -> list[list[bool]]:
+        return [[False] * len(node.outputs) for _ in node.inputs]
+
+    # ----- rewriting
+    def do_constant_folding(self, fgraph: Any, node: Apply) -> bool:
+        return False  # it may take any time
+
+    def __str__(self) -> str:
+        name = self.name or "scan_fn"
+        return f"Scan{{{name}, while_loop={self.info.as_while}, inplace=none}}"

@@ -1,0 +1,109 @@
+"""What `phintys.scan` is asked for: the loop, with the step that its function describes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from phintys.errors import MissingInputError
+from phintys.graph.shared import SharedVariable
+from phintys.graph.traversal import ancestors, toposort
+from phintys.graph.variable import Constant, Variable
+from phintys.loop.checks import check_state
+from phintys.loop.results import get_updates_and_outputs
+from phintys.loop.sequences import Rows, as_list, rows_of, steps_of
+from phintys.loop.states import Output, outputs_of
+from phintys.tensor.convert import as_tensor_variable
+
+#: new values of shared variables
+Updates = dict[Any, Any]
+
+
+@dataclass
+class Loop:
+    """What `scan` was asked for, and what the step function has returned.
+
+    ``results`` are the values after a step of ``outputs``; ``constants`` are the variables that the
+    step takes besides; ``updates`` are new values of shared variables.
+    """
+
+    steps: Any
+    rows: list[Rows]
+    outputs: list[Output]
+    constants: list[Variable]
+    results: list[Variable]
+    updates: Updates
+    condition: Variable | None
+
+
+def described(
+    fn: Callable[..., Any],
+    sequences: Any,
+    outputs_info: Any,
+    non_sequences: Any,
+    n_steps: Any,
+    go_backwards: bool,
+) -> Loop:
+    """The loop, of which ``fn`` has described a step."""
+    if not callable(fn):
+        raise TypeError(f"scan needs a function that describes a step, not {fn!r}.")
+    rows, outputs = rows_of(sequences, go_backwards), outputs_of(outputs_info)
+    steps = steps_of(n_steps, rows)
+    given = [
+        x if isinstance(x, Variable) else as_tensor_variable(x) for x in as_list(non_sequences)
+    ]
+    earlier = [v for output in outputs for v in output.earlier]
+    returned = fn(*[r.row for r in rows], *earlier, *given)
+    condition, results, updates = get_updates_and_outputs(returned)
+    outputs = outputs or [Output() for _ in results]
+    if len(results) != len(outputs):
+        raise ValueError(
+            f"The step function of scan returns {len(results)} outputs, and outputs_info describes "
+            f"{len(outputs)}. It needs an entry for each output: None for one that steps do not "
+            f"read.\n  returned: {returned!r}"
+        )
+    for k, (output, result) in enumerate(zip(outputs, results)):
+        if output.initial is not None:
+            check_state(k, output.initial.type, output.earlier[0].type, output.initial, result)
+    constants = [v for v in dict.fromkeys(given) if not isinstance(v, Constant)]
+    return Loop(steps, rows, outputs, constants, results, updates, condition)
+
+
+def check_shared(loop: Loop, strict: bool) -> None:
+    """MissingInputError if the step uses a shared variable that is not given, and ``strict``."""
+    if not strict:
+        return
+    given = {*loop.constants, *loop.updates}
+    for v in ancestors([*loop.results, *loop.updates.values()], loop.constants):
+        if isinstance(v, SharedVariable) and v not in given:
+            raise MissingInputError(
+                f"The step function of scan uses the shared variable {v}, which is not in "
+                "non_sequences, and strict=True."
+            )
+
+
+def constants_of(
+    results: Sequence[Variable], read: Sequence[Variable], given: Sequence[Variable]
+) -> list[Variable]:
+    """What steps take besides ``read``: shared variables, then others, those ``given`` first.
+
+    Others are the variables closest to ``results`` that do not depend on ``read`` or ``given``,
+    except those that depend on constants alone.
+    """
+    step = {*read, *given}
+    nodes = list(toposort(results, blockers=step))
+    varies, fixed = set(step), set[Variable]()
+    for node in nodes:
+        if any(v in varies for v in node.inputs):
+            varies.update(node.outputs)
+        elif all(isinstance(v, Constant) or v in fixed for v in node.inputs):
+            fixed.update(node.outputs)
+    used = [v for node in nodes if node.outputs[0] in varies for v in node.inputs]
+    captured = [
+        v
+        for v in dict.fromkeys([*used, *results])
+        if v not in varies and v not in fixed and not isinstance(v, Constant)
+    ]
+    found = [*(v for v in given if v not in read), *captured]
+    return sorted(found, key=lambda v: not isinstance(v, SharedVariable))
