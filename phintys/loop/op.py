@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
+from phintys.graph.builder import Builder, V
 from phintys.graph.perform import Runner
 from phintys.graph.shapes import Shape, ShapeContext, Static, check_shapes, checked_answer
 from phintys.graph.variable import Apply, Variable
@@ -14,6 +15,7 @@ from phintys.loop.arguments import Group, ScanMethodsMixin, groups
 from phintys.loop.checks import check_inner_graph, checked_inputs
 from phintys.loop.info import ScanInfo
 from phintys.loop.lengths import Partial, empty_rows, inner_lengths, loop_shapes
+from phintys.loop.lower import lower_loop
 from phintys.loop.reference import run_loop
 from phintys.tensor.type import TensorType
 
@@ -118,6 +120,10 @@ class Scan(ScanMethodsMixin, InnerGraphOp):
         found = run_loop(self.info, self.runner, inputs, lambda k: empty_rows(node, inputs)[k])
         for cell, value in zip(output_storage, found, strict=True):
             cell[0] = value
+
+    # ----- lowering
+    def lower(self, node: Apply, b: Builder[V], *inputs: V) -> Any:
+        return lower_loop(self, node, b, inputs)
 
     # ----- derivatives
     def connection_pattern(self, node: Apply) -> list[list[bool]]:

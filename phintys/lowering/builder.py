@@ -59,6 +59,13 @@ class Builder(ArrayBuilder):
         """
         return LoweredShapes(self, node, inputs).results()
 
+    def requirements(self, node: Apply, *inputs: Value) -> None:
+        """Check what the op's shape rule requires; lengths of results need not be known.
+
+        Raises `NotNative` if a requirement is known only when the result is computed.
+        """
+        LoweredShapes(self, node, inputs).run()
+
     # --------------------------------------------------------------------- segments
     def segments(self, starts: Value, stops: Value, length: DimLike) -> Segments[Value]:
         """Segments of flat data of a length: one per element of ``starts`` and ``stops``.
