@@ -12,11 +12,15 @@ from phintys.graph.shapes import Shape, ShapeContext, Static, check_shapes, chec
 from phintys.graph.variable import Apply, Variable
 from phintys.inner import InnerGraphOp
 from phintys.loop.arguments import Group, ScanMethodsMixin, groups
+from phintys.loop.batches import batched_node
 from phintys.loop.checks import check_inner_graph, checked_inputs
+from phintys.loop.forward import push_forward
+from phintys.loop.influence import connection_pattern
 from phintys.loop.info import ScanInfo
 from phintys.loop.lengths import Partial, empty_rows, inner_lengths, loop_shapes
 from phintys.loop.lower import lower_loop
 from phintys.loop.reference import run_loop
+from phintys.loop.reverse import pull_back
 from phintys.tensor.type import TensorType
 
 
@@ -67,7 +71,7 @@ class Scan(ScanMethodsMixin, InnerGraphOp):
     # ----- class and static shape
     __props__ = ("info", "truncate_gradient")
     uncompiled_props = ("truncate_gradient",)
-    not_differentiable = "its derivative is not written yet"
+    has_graph_derivatives = False  # they are those of all steps
 
     def __init__(
         self,
@@ -127,7 +131,20 @@ class Scan(ScanMethodsMixin, InnerGraphOp):
 
     # ----- derivatives
     def connection_pattern(self, node: Apply) -> list[list[bool]]:
-        return [[False] * len(node.outputs) for _ in node.inputs]
+        return connection_pattern(self)
+
+    def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Any]:
+        return pull_back(self, inputs, outputs, cotangents, [True] * len(inputs))
+
+    def wanted_pullback(self, inputs: Any, outputs: Any, cotangents: Any, wanted: Any) -> list[Any]:
+        return pull_back(self, inputs, outputs, cotangents, wanted)
+
+    def pushforward(self, inputs: Any, outputs: Any, tangents: Any) -> list[Any]:
+        return push_forward(self, inputs, outputs, tangents)
+
+    # ----- batching
+    def vectorize_node(self, node: Apply, *batched_inputs: Any) -> Apply:
+        return batched_node(self, node, batched_inputs)
 
     # ----- rewriting
     def do_constant_folding(self, fgraph: Any, node: Apply) -> bool:

@@ -21,7 +21,8 @@ except ImportError as exc:
 
 from phintys.backends.jax import elemwise, index, linalg, linear, shape, sort  # noqa: F401  (register)
 
-from phintys.backends.jax import conditional, decompositions, matrices, signal, solvers  # noqa: F401  isort: skip
+from phintys.backends.jax import conditional, decompositions, loop  # noqa: F401  isort: skip
+from phintys.backends.jax import matrices, signal, solvers  # noqa: F401  isort: skip
 from phintys.backends.jax.dispatch import jax_funcify, jax_typify, require
 from phintys.backends.jax.run import backend, compile_fgraph
 

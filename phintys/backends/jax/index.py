@@ -100,6 +100,9 @@ def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
         if y.shape != x[key].shape:
             check_shapes(node, [x, y, *indices])
         y = astype(y, x.dtype.name)
+        if all(isinstance(i, slice) for i in key) and x[key].shape == x.shape:
+            y = jnp.broadcast_to(y, x.shape)[key]  # XLA 0.10 may abort at a scatter to everything
+            return y if op.set_instead_of_inc else x | y if x.dtype == bool else x + y
         if op.set_instead_of_inc:
             return x.at[key].set(y)
         if once:

@@ -19,6 +19,8 @@ import numpy as np
 from phintys.backends.jax.dispatch import jax_funcify, jax_typify, length, require
 from phintys.bitgen import copied
 from phintys.graph.fgraph import FunctionGraph
+from phintys.graph.inner import nested_ops
+from phintys.graph.op import HasMultipleInnerGraph
 from phintys.graph.shapes import check_shapes
 from phintys.tensor.random.basic import NormalRV
 from phintys.tensor.random.op import RandomVariable
@@ -44,9 +46,17 @@ def _(op: Any, node: Any = None) -> Sample:
 
 
 def has_samplers(fgraph: FunctionGraph) -> bool:
-    """Whether all ops of a graph that use generators draw from distributions that JAX has."""
-    nodes = (n for n in fgraph.toposort() if any(is_state(v.type) for v in n.inputs + n.outputs))
-    return all(jax_sample_fn(n.op, n) is not None for n in nodes)
+    """Whether all ops of a graph that use generators draw from distributions that JAX has.
+
+    Graphs inside ops count, such as the step of a loop.
+    """
+    nodes = fgraph.toposort()
+    inside = [g for op in nested_ops(n.op for n in nodes) for g in op.inner_graphs.values()]
+    return all(
+        jax_sample_fn(n.op, n) is not None or isinstance(n.op, HasMultipleInnerGraph)
+        for n in [*nodes, *(n for g in inside for n in g.toposort())]
+        if any(is_state(v.type) for v in [*n.inputs, *n.outputs])
+    )
 
 
 def is_state(type_: Any) -> bool:

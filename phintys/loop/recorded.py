@@ -1,0 +1,57 @@
+"""Values inside a loop that its outputs do not show, from a second run with more outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any
+
+from phintys.graph.traversal import ancestors, toposort
+from phintys.graph.variable import Constant
+from phintys.loop.parts import Part, apply_parts, parts_of
+from phintys.tensor.type import TensorType
+
+
+def recorded(
+    op: Any, inputs: Sequence[Any], inner: Sequence[Any], values: Sequence[Any]
+) -> list[Any]:
+    """For each of ``values``, functions of the inner inputs ``inner``, its values at all steps.
+
+    Rows of states and outputs that the second run computes once more are merged with those of the
+    first, or dropped, by rewriting.
+    """
+    if not values:
+        return []
+    outputs = op.bind(inner)
+    condition = outputs[-1] if op.info.as_while else None
+    parts = parts_of(op, inputs, inner, outputs)
+    parts += [Part("nit_sot", inputs[0], [], [v]) for v in values]
+    return apply_parts(op, inputs[0], parts, condition)[-len(values) :]
+
+
+def to_record(
+    expressions: Sequence[Any], lost: Collection[Any], inner: Collection[Any]
+) -> list[Any] | None:
+    """The tensors to record so that ``expressions`` do not need the inner inputs ``lost``.
+
+    These are the lost inputs that are tensors, and the first tensors that are computed from others,
+    such as the draws from a random generator.  None if there are no such tensors: something else
+    than the loop's step needs the input.
+    """
+    used = set(ancestors(expressions))
+    found = [v for v in inner if v in lost and v in used and isinstance(v.type, TensorType)]
+    objects = {v for v in lost if v in used}.difference(found)
+    of_step = set(inner)
+    for node in toposort(expressions) if objects else ():
+        within = all(v in of_step or isinstance(v, Constant) for v in node.inputs)
+        if within:
+            of_step.update(node.outputs)
+        if objects.isdisjoint(node.inputs):
+            continue
+        if not within:
+            return None
+        for v in node.outputs:
+            if isinstance(v.type, TensorType):
+                found += [v] if v in used else []
+            else:
+                objects.add(v)
+    return None if objects.intersection(expressions) else found
