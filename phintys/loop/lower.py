@@ -44,6 +44,8 @@ def lower_loop(op: Any, node: Apply, b: Builder[V], inputs: Sequence[V]) -> Any:
     b.requirements(node, *inputs)
     steps = b.item(inputs[0])
     buffers = _buffers(op.info, b, inputs)
+    if steps.value is None or steps.value == 0:
+        buffers = [_owned(b, x, node) for x in buffers]
     sequences = [
         (g, Window(inputs[g.outer_input], (0,))) for g in groups(op.info) if g.kind == "seq"
     ]
@@ -68,6 +70,16 @@ def _buffers(info: ScanInfo, b: Builder[V], inputs: Sequence[V]) -> list[Buffer[
         elif g.kind == "untraced_sit_sot":
             found.append(Buffer(g, value, ZERO, 0, None))
     return found
+
+
+def _owned(b: Builder[V], x: Buffer[V], node: Apply) -> Buffer[V]:
+    """A state, copied if it is an object that a result must not share: there may be no steps."""
+    type_ = node.inputs[x.group.outer_input].type
+    if x.group.kind != "untraced_sit_sot" or x.value is None or not type_.has_state:
+        return x
+    copy = type_.copy_value
+    (value,) = b.python(lambda found: (copy(found),), [x.value], [(None, ())], "copy")
+    return x._replace(value=value)
 
 
 def _recurrent(b: Builder[V], g: Group, value: V, taps: Sequence[int]) -> Buffer[V]:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
+import fuzz_loops
 import fuzz_matrices  # noqa: F401  registers drawers
 import fuzz_search  # noqa: F401  registers drawers
 import fuzz_signal  # noqa: F401  registers drawers
@@ -75,11 +76,14 @@ FAMILIES: list[tuple[int, Any]] = [
     (2, lambda g: draw_public(g, f"random.{g.choice(sorted(DISTRIBUTIONS))}")),
     (3, lambda g: derivative(g)),
     (2, lambda g: on_scalars(g)),
+    (2, lambda g: vectorized(g)),
 ]
 
 
 #: how often a statement is followed by one that computes an item in an inner graph
 INNER_GRAPHS = 0.06
+#: how often a statement is followed by a loop
+LOOPS = 0.06
 
 
 def _row(g: Drawer, name: str) -> Text:
@@ -93,6 +97,7 @@ def generate(seed: int) -> tuple[Program, Drawer]:
     draws = [draw for _, draw in FAMILIES]
     weights = [weight for weight, _ in FAMILIES]
     inner = random.Random(f"inner graphs {seed}")  # programs without them do not depend on them
+    loops = random.Random(f"loops {seed}")
     try:
         for _ in range(wanted * 8):
             if len(g.program.statements) >= wanted:
@@ -100,6 +105,8 @@ def generate(seed: int) -> tuple[Program, Drawer]:
             _one(g, g.rng.choices(draws, weights)[0])
             if inner.random() < INNER_GRAPHS:
                 _one(g, lambda g: inner_graph(g, inner))
+            if loops.random() < LOOPS:
+                _one(g, lambda g: fuzz_loops.drawn_loop(g, loops))
         if g.chance(0.25):
             _one(g, derivative)
     except Failing as failing:
@@ -155,6 +162,28 @@ def inner_graph(g: Drawer, rng: random.Random) -> Text:
     given = [names[v] for v in dict.fromkeys([*ends, *roots]) if v not in captured]
     inputs, inline = ", ".join(given), f"inline={rng.random() < 0.3}"
     return f"phintys.OpFromGraph([{inputs}], [{y.name}], {inline})({inputs})", y.name
+
+
+def vectorized(g: Drawer) -> Text:
+    """A drawn item, computed for two equal values of an input: it is the same as for one."""
+    drawn = [i for i in g.items if i.name[0] == "v" and i.value.size < 500]
+    if not drawn:
+        return None
+    y = g.choice(drawn[-4:])
+    before = set(ancestors([y.var]))
+    given = [i for i in g.items if i.name[0] == "x" and i.var in before and i.value.size < 500]
+    if not given:
+        return None
+    x = g.choice(given)
+    text = f"phintys.vectorize_graph({y.name}, {{{x.name}: pt.stack([{x.name}, {x.name}])}})[1]"
+    nodes = {v.owner for v in before if v.owner is not None}
+    return text, None if g.extreme or any(map(_is_fickle, nodes)) else y.name
+
+
+def _is_fickle(node: Any) -> bool:
+    """Whether results may depend on rounding in steps, or are drawn."""
+    kinds = [np.dtype(getattr(v.type, "dtype", "O")).kind for v in (*node.inputs, node.outputs[0])]
+    return "O" in kinds or (kinds[-1] in "biu" and bool({*kinds[:-1]} & {*"fc"}))
 
 
 def finished(g: Drawer) -> Program:
