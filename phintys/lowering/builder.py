@@ -498,7 +498,8 @@ class Builder(ArrayBuilder):
         if not writes:
             value = value if value.ndim == value.base.ndim else self.contiguous(value)
             return window._replace(value=self._with_contiguous_items(value, 1))
-        return window if value.is_undefined else window._replace(value=self._array(value))
+        value = self._base(value)
+        return window._replace(value=value if value.is_undefined else self._array(value))
 
     def branch(
         self, condition: Value, then: Inner, orelse: Inner, inputs: Sequence[Value]
