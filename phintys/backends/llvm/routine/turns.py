@@ -31,7 +31,7 @@ def emit_loop(body: Body, step: Loop) -> None:
     constants = [_constant(body, slot) for slot in step.constants]
     reads = [w.lengths for w in windows for _ in w.rows.reads]
     lengths = [*(s.lengths for s in states), *reads, *(c.lengths for c in constants)]
-    inner = prepare(body, step.body, step.step, lengths)
+    inner = prepare(body, step, 0, lengths)
     inner.reserve()
     unused = _unused(inner, step)
     stop, counter = out.stack("i8"), out.stack("i64")
