@@ -145,7 +145,7 @@ def _list() -> int:
     """Print the files of the cache, the least recently used first."""
     from phintys.backends.code_cache import entries
 
-    kinds = {"f": "function", "o": "machine code", "so": "library of mode C"}
+    kinds = {"f": "function", "o": "machine code", "so": "library of mode C", "id": "digest"}
     for name, size, used in entries():
         when = datetime.datetime.fromtimestamp(max(used, 0)).strftime("%Y-%m-%d %H:00")
         print(f"{when}  {size:9d}  {name}  {kinds.get(name.rpartition('.')[2], 'left over')}")
