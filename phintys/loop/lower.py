@@ -165,7 +165,7 @@ def _in_order(b: Builder[V], ring: V, most: Dim, written: Dim) -> V:
     rows = b.length(ring, 0)
     spare = most - written
     if spare.value is not None and spare.value >= 0:
-        return ring if spare.value == 0 else b.slice(ring, 0, 0, 1, written)
+        return ring if written is rows else b.slice(ring, 0, 0, 1, written)
     count = dim_min(most, written)
     start = dim_max(written - count, ZERO) % rows
     first = dim_min(count, rows - start)
