@@ -29,17 +29,24 @@ class InlineInnerGraphs(GraphRewriter):
 class InnerGraphRewriter(GraphRewriter):
     """A graph rewriter that rewrites the graphs inside ops by ``phases``, and exchanges the ops.
 
-    Nodes of ops with `is_inline` are replaced by their graphs, before that.  A pipeline that
-    contains this rewriter gives it its own phases by `within`.  The graph of an op that is expanded
-    in one of them, `InlineInnerGraphs`, is rewritten by those before it.
+    Nodes of ops with `is_inline` are replaced by their graphs, before that.  A pipeline may contain
+    several such rewriters; `within` gives each the phases that follow it.  The graph of an op that
+    is expanded in one of them, `InlineInnerGraphs`, is rewritten by those before it.
     """
 
     def __init__(self, phases: Sequence[Rewriter] = ()) -> None:
         self.phases = list(phases)
 
-    def within(self, pipeline: Iterable[Rewriter]) -> Self:
-        """A copy whose phases are the other rewriters of ``pipeline``."""
-        copy = type(self)([r for r in pipeline if not isinstance(r, InnerGraphRewriter)])
+    def within(self, pipeline: Sequence[Rewriter]) -> Self:
+        """A copy whose phases are those of ``pipeline`` from here to the next rewriter of its kind.
+
+        The first such rewriter also has the phases before it.
+        """
+        own = [isinstance(r, InnerGraphRewriter) for r in pipeline]
+        here = pipeline.index(self)
+        start = here + 1 if any(own[:here]) else 0
+        stop = own.index(True, here + 1) if any(own[here + 1 :]) else len(own)
+        copy = type(self)([r for r in pipeline[start:stop] if r is not self])
         copy.name = self.name
         return copy
 
