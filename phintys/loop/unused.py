@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from phintys.graph.fgraph import FrozenFunctionGraph
-from phintys.graph.traversal import io_toposort
 from phintys.graph.variable import Apply, Constant, Variable
 from phintys.loop.influence import positions
-from phintys.loop.parts import BUFFERS, Part
+from phintys.loop.parts import Part
 from phintys.loop.whole import Whole, taken_apart
 
 
@@ -106,9 +105,7 @@ def _with_equal_inputs(loop: Whole, pairs: Sequence[tuple[Part, Part]]) -> dict[
     copy = Whole(loop.node, loop.steps, [_copied(p) for p in loop.parts], loop.condition)
     copy.replace(same)
     inputs = [v for p in loop.parts for v in p.inputs]
-    expressions = copy.expressions()
-    order = io_toposort(inputs, expressions)
-    frozen = iter(FrozenFunctionGraph.from_toposort(inputs, expressions, order).outputs)
+    frozen = iter(FrozenFunctionGraph.from_io(inputs, copy.expressions(), dedup_nodes=True).outputs)
     return {id(p): tuple([next(frozen) for _ in p.outputs]) for p in loop.parts}
 
 

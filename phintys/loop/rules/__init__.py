@@ -11,8 +11,8 @@ from phintys.loop.rules.memory import save_memory
 from phintys.loop.rules.merge import MergeLoops
 from phintys.loop.rules.products import push_out_products
 from phintys.loop.rules.push_out import push_out_ahead, push_out_behind, push_out_invariant
-from phintys.loop.rules.unroll import unroll
 from phintys.loop.rules.rewriter import LoopRewriter
+from phintys.loop.rules.unroll import unroll
 from phintys.rewriting.database import SequenceDB, optdb
 from phintys.rewriting.inner import InnerGraphSimplifier
 
@@ -30,7 +30,9 @@ for _position, (_name, _rewriter, _tags) in enumerate(
     ]
 ):
     scan_eqopt1.register(_name, _rewriter, "fast_run", "scan", *_tags, position=_position)
-scan_eqopt2.register("scan_save_mem", LoopRewriter("scan_save_mem", save_memory), "fast_run", "fast_compile", "scan")
+scan_eqopt2.register(
+    "scan_save_mem", LoopRewriter("scan_save_mem", save_memory), "fast_run", "fast_compile", "scan"
+)
 optdb.register("scan_eqopt1", scan_eqopt1, "fast_run", "fast_compile", "scan", position=0.5)
 optdb.register("scan_eqopt2", scan_eqopt2, "fast_run", "fast_compile", "scan", position=1.62)
 optdb.mark_own()

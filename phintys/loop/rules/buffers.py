@@ -63,7 +63,8 @@ def traces(loop: Whole, results: Mapping[Any, Any]) -> dict[Any, Any]:
         elif p.result is None or p.kind not in KEPT or not keeps_all_rows(p, loop.steps):
             continue
         elif p.kind == "nit_sot":
-            found[p.outputs[0]] = results[loop.node.outputs[p.result]]
+            if p.outputs[0].owner is not None:
+                found[p.outputs[0]] = results[loop.node.outputs[p.result]]
         else:
             rows = results[loop.node.outputs[p.result]]
             ends = {k: k - p.lag or None for k in (*p.reads, *p.writes)}

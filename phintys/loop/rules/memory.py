@@ -116,7 +116,9 @@ def _shorten(p: Part, count: int) -> bool:
 def _first_rows(buffer: Any, count: int) -> Any:
     """A buffer of ``count`` rows that begins as ``buffer`` does."""
     node = buffer.owner
-    op = None if node is None else node.op
+    if node is None:
+        return buffer[:count]
+    op = node.op
     if isinstance(op, AllocEmpty):
         return op.make_node(count, *node.inputs[1:]).outputs[0]
     if isinstance(op, Alloc) and _is_constant_along_rows(node):
@@ -146,6 +148,5 @@ def _read_again(fgraph: FunctionGraph, client: Apply, new: Any) -> Replacements:
     if _start(_first_index(client, client.inputs[0])) is None:
         return {old: part}
     return {
-        c.outputs[0]: c.op.make_node(part, *c.inputs[1:]).outputs[0]
-        for c, _ in fgraph.clients[old]
+        c.outputs[0]: c.op.make_node(part, *c.inputs[1:]).outputs[0] for c, _ in fgraph.clients[old]
     }

@@ -10,6 +10,7 @@ from phintys.loop.op import Scan
 from phintys.loop.parts import apply_parts
 from phintys.loop.rules.rewriter import loops
 from phintys.loop.whole import Replacements, taken_apart
+from phintys.rewriting.merge import MergeOptimizer
 from phintys.rewriting.rewriter import GraphRewriter
 
 
@@ -35,9 +36,9 @@ def groups_of(fgraph: FunctionGraph) -> list[list[Apply]]:
     Every group is a set of loops at one depth: the number of loops that lie one after the other
     before it.  Loops of one depth do not depend on each other.
     """
-    members = [node for node in loops(fgraph) if not node.op.info.as_while]  # type: ignore[attr-defined]
-    if len(members) < 2:
+    if sum(not node.op.info.as_while for node in loops(fgraph)) < 2:  # type: ignore[attr-defined]
         return []
+    MergeOptimizer().rewrite(fgraph)  # numbers of steps that are equal are one variable
     depth: dict[Variable, int] = {}
     groups: dict[Any, list[Apply]] = {}
     for node in fgraph.toposort():
@@ -65,6 +66,3 @@ def merged(nodes: list[Apply]) -> Replacements:
         for p, new in zip(loop.parts, results)
         if p.result is not None and new is not None
     }
-
-
-

@@ -41,16 +41,15 @@ def push_out_products(fgraph: FunctionGraph, node: Apply) -> Replacements | None
     rows = iter(results[-len(factors) :])
     for p, (_, products) in sums:
         out = node.outputs[p.result]  # type: ignore[index]
-        total = found.pop(out)[-1] if out in found else p.outer[0]
+        last: Any = found.pop(out, None)
+        total = p.outer[0] if last is None else last[-1]
         for _, _, axes in products:
             total = functions.add(total, tensordot(next(rows), next(rows), axes))
         found.update((client.outputs[0], total) for client, _ in fgraph.clients[out])
     return found
 
 
-def _products(
-    fgraph: FunctionGraph, loop: Whole, p: Part
-) -> tuple[Any, list[Product]] | None:
+def _products(fgraph: FunctionGraph, loop: Whole, p: Part) -> tuple[Any, list[Product]] | None:
     """The next value of a state without its terms that are products, and these.
 
     None if there are none, if the loop uses the state otherwise, or more than its last value is
