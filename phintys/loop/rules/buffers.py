@@ -10,13 +10,14 @@ from phintys.loop.parts import BUFFERS, Part
 from phintys.loop.whole import Whole
 from phintys.tensor.creation import Alloc, AllocEmpty
 from phintys.tensor.elemwise import Elemwise
+from phintys.tensor.index_list import literal
 from phintys.tensor.index_ops import IncSubtensor
 
 
 def keeps_all_rows(p: Part, steps: Any) -> bool:
     """Whether the result of a state or output surely has a row for each step."""
     rows = p.outer if p.kind == "nit_sot" else _rows(p.outer)
-    known, count = _number(rows), _number(steps)
+    known, count = literal(rows), literal(steps)
     if p.kind != "nit_sot" and known is None:
         known = p.outer.type.shape[0]
     if known is not None and count is not None:
@@ -37,17 +38,13 @@ def _rows(buffer: Variable) -> Variable | None:
     return lengths[0] if len(lengths) == buffer.type.ndim else None
 
 
-def _number(v: Any) -> int | None:
-    return int(v.data) if isinstance(v, Constant) and v.type.ndim == 0 else None
-
-
 def _is_sum(rows: Variable, steps: Any, lag: int) -> bool:
     """Whether ``rows`` is the expression ``steps + lag``."""
     node = rows.owner
     if node is None or not isinstance(node.op, Elemwise) or node.op.scalar_op.name != "add":
         return False
     others = [v for v in node.inputs if v is not steps]
-    return len(node.inputs) == 2 and [_number(v) for v in others] == [lag]
+    return len(node.inputs) == 2 and [literal(v) for v in others] == [lag]
 
 
 def traces(loop: Whole, results: Mapping[Any, Any]) -> dict[Any, Any]:

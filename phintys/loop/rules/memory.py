@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 
 from phintys.graph.fgraph import FunctionGraph
-from phintys.graph.variable import Apply, Constant, Variable
+from phintys.graph.variable import Apply, Variable
 from phintys.loop.parts import Part
 from phintys.loop.rules.buffers import KEPT
 from phintys.loop.whole import Replacements, taken_apart
 from phintys.tensor.convert import as_tensor_variable
 from phintys.tensor.creation import Alloc, AllocEmpty
+from phintys.tensor.index_list import literal
 from phintys.tensor.index_ops import IncSubtensor, Subtensor
 from phintys.tensor.rules.reading import index_of
 
@@ -76,13 +77,13 @@ def _is_read(client: Apply, v: Variable) -> bool:
 
 def _from_end(index: Any) -> int | None:
     """``j`` of the indices ``-j`` and ``-j:``, else None."""
-    k = _number(index.start if _is_rest(index) else index)
+    k = literal(index.start if _is_rest(index) else index)
     return -k if k is not None and k < 0 else None
 
 
 def _start(index: Any) -> int | None:
     """``s`` of the index ``s:`` if it is not negative, else None."""
-    k = _number(index.start) if _is_rest(index) else None
+    k = literal(index.start) if _is_rest(index) else None
     return k if k is not None and k >= 0 else None
 
 
@@ -91,19 +92,13 @@ def _is_rest(index: Any) -> bool:
     return isinstance(index, slice) and index.stop is None and index.step is None
 
 
-def _number(v: Any) -> int | None:
-    if isinstance(v, int):
-        return v
-    return int(v.data) if isinstance(v, Constant) and np.ndim(v.data) == 0 else None
-
-
 # --------------------------------------------------------------------------- shortening
 
 
 def _shorten(p: Part, count: int) -> bool:
     """Give a part ``count`` rows; return whether it surely had more."""
     if p.kind == "nit_sot":
-        known = _number(p.outer)
+        known = literal(p.outer)
         p.outer = as_tensor_variable(np.int64(count))
         return known is None or known > count
     known = p.outer.type.shape[0]
@@ -137,7 +132,7 @@ def _ends_within(index: Any, count: int) -> bool:
     """Whether a slice of rows is known to end before ``count``."""
     if not isinstance(index, slice) or index.start is not None or index.step is not None:
         return False
-    k = _number(index.stop)
+    k = literal(index.stop)
     return k is not None and 0 <= k <= count
 
 
