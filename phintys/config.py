@@ -144,6 +144,46 @@ _SETTINGS = [
         "applications of one rewriter, per node of the graph, after which it is stopped",
     ),
     Setting("profile", False, "time every step of compiled functions"),
+    Setting("NanGuardMode__nan_is_error", True, "whether NanGuardMode looks for NaN"),
+    Setting("NanGuardMode__inf_is_error", True, "whether NanGuardMode looks for infinities"),
+    Setting("NanGuardMode__big_is_error", True, "whether NanGuardMode looks for numbers over 1e10"),
+    Setting(
+        "NanGuardMode__action", "raise", "what NanGuardMode does then", ("raise", "warn", "pdb")
+    ),
+    Setting(
+        "DebugMode__patience",
+        10,
+        "how often DebugMode rewrites a graph, to see that the result is always the same",
+        limits=(1, 10**6),
+    ),
+    Setting("DebugMode__check_c", True, "whether DebugMode checks compiled code"),
+    Setting("DebugMode__check_py", True, "whether DebugMode checks `perform` of each node"),
+    Setting("DebugMode__check_finite", True, "whether NaN and infinities are errors in DebugMode"),
+    Setting(
+        "DebugMode__check_strides",
+        0,
+        "what DebugMode does if strides of results differ between backends: 0 nothing, 1 warn, "
+        "2 raise",
+        (0, 1, 2),
+    ),
+    Setting(
+        "DebugMode__warn_input_not_reused",
+        True,
+        "whether DebugMode warns of an op that declares to work in place, or to return a view, and "
+        "does not",
+    ),
+    Setting(
+        "DebugMode__check_preallocated_output",
+        "",
+        "outputs that DebugMode lets `perform` write to, separated by ':': initial, previous, "
+        "c_contiguous, f_contiguous, strided, wrong_size, ALL",
+    ),
+    Setting(
+        "DebugMode__check_preallocated_output_ndim",
+        4,
+        "the number of axes, from the last, whose strides `strided` varies",
+        limits=(1, 64),
+    ),
 ]
 
 

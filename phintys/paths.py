@@ -19,8 +19,10 @@ from typing import Any, cast
 MODULES: dict[str, tuple[str, ...]] = {
     "basic": ("compile.function", "compile.mode"),
     "compile.maker": ("compile.callable", "compile.function", "compile.io"),
-    "compile.debug": (),
     "compile.debug.profiling": ("compile.profile",),
+    "compile.debugmode": ("compile.debug.debugmode",),
+    "compile.monitormode": ("compile.debug.monitormode",),
+    "compile.nanguardmode": ("compile.debug.nanguardmode",),
     "compile.rebuild": ("compile.function", "compile.inputs"),
     "configdefaults": ("config",),
     "configparser": ("config",),

@@ -24,7 +24,9 @@ from phintys.config import config
 from phintys.graph.collection import collection_paused
 
 # tests of gradients and of inner graphs use the helpers of these folders
-sys.path += [str(Path(__file__).parent / folder) for folder in ("tensor", "scalar", "matrix", "gradient")]
+sys.path += [
+    str(Path(__file__).parent / folder) for folder in ("tensor", "scalar", "matrix", "gradient")
+]
 
 # a test may take long where others take the processor
 settings.register_profile("phintys", deadline=None)

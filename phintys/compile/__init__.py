@@ -2,6 +2,7 @@
 
 from phintys.compile.builders import OpFromGraph
 from phintys.compile.callable import Function
+from phintys.compile.debug.monitormode import MonitorMode
 from phintys.compile.mode import Mode, get_mode
 from phintys.compile.profile import ProfileStats
 from phintys.graph.shared import SharedVariable, shared
@@ -10,6 +11,7 @@ from phintys.rewriting.database import optdb
 __all__ = [
     "Function",
     "Mode",
+    "MonitorMode",
     "OpFromGraph",
     "ProfileStats",
     "SharedVariable",

@@ -22,6 +22,7 @@ from phintys.graph.traversal import ancestors, get_var_by_name
 from phintys.graph.variable import Variable, late_bound
 from phintys.locks import exclusive
 from phintys.memo import Memo
+from phintys.rewriting.graph import active_mode
 from phintys.rewriting.trace import current_recorder
 
 
@@ -103,7 +104,8 @@ def function(
             allow_input_downcast,
             on_unused_input,
         )
-        maker = FunctionMaker(spec, get_mode(mode), name, accept_inplace)
+        chosen = get_mode(mode)
+        maker = chosen.function_maker(spec, chosen, name, accept_inplace)
         maker.times["graph"] = time.perf_counter() - start - maker.times["rewriting"]
         return maker.create(trust_input=trust_input, profile=profile)
 
@@ -152,7 +154,7 @@ class FunctionMaker:
         if self._rewritten:
             return
         start = time.perf_counter()
-        with self.settings_as_made():
+        with self.settings_as_made(), active_mode(self.spec.fgraph, self.mode):
             self.mode.optimizer.rewrite(self.spec.fgraph)
         self._rewritten = True
         self.times["rewriting"] = time.perf_counter() - start
@@ -355,3 +357,4 @@ def evaluate(variable: Variable, inputs_to_values: Any = None, **kwargs: Any) ->
 
 late_bound["eval"] = evaluate
 late_bound["function"] = function
+late_bound["function_maker"] = FunctionMaker

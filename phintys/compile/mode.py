@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Self
 
 from phintys.compile.linker import LINKERS, Linker, get_linker
 from phintys.config import config
 from phintys.errors import did_you_mean
+from phintys.graph.variable import late_bound
 from phintys.rewriting.database import RewriteDatabaseQuery, optdb
 
 #: name -> selection of rewrites
@@ -35,6 +37,20 @@ def register_optimizer(name: str, query: RewriteDatabaseQuery) -> None:
     if name in OPTIMIZERS:
         raise ValueError(f"There is an optimizer called {name!r} already.")
     OPTIMIZERS[name] = query
+
+
+def selection(optimizer: Any) -> Any:
+    """The selection of rewrites that the argument ``optimizer`` of `Mode` stands for.
+
+    ValueError if there is none of that name.
+    """
+    name = "fast_run" if optimizer == "default" else "None" if optimizer is None else optimizer
+    if not isinstance(name, str):
+        return optimizer
+    if name not in OPTIMIZERS:
+        hint = did_you_mean(name, OPTIMIZERS)
+        raise ValueError(f"There is no optimizer {name!r}.{hint}")
+    return OPTIMIZERS[name]
 
 
 class Mode:
@@ -66,18 +82,7 @@ class Mode:
 
     def __init__(self, linker: Any = None, optimizer: Any = "default", db: Any = None) -> None:
         self.linker: Linker = get_linker(config.linker if linker is None else linker)
-        if optimizer == "default":
-            optimizer = "fast_run"
-        if optimizer is None:
-            optimizer = "None"
-        if isinstance(optimizer, str):
-            if optimizer not in OPTIMIZERS:
-                hint = did_you_mean(optimizer, OPTIMIZERS)
-                raise ValueError(f"There is no optimizer {optimizer!r}.{hint}")
-            query = OPTIMIZERS[optimizer]
-        else:
-            query = optimizer
-        self.provided_optimizer: Any = query
+        self.provided_optimizer: Any = selection(optimizer)
         self.optdb = optdb if db is None else db
 
     @property
@@ -107,34 +112,49 @@ class Mode:
             query = query.excluding(*excluding.split(":"))
         return self.optdb.query(query)
 
-    def _derive(self, query: Any) -> Mode:
-        return Mode(self.linker, query, self.optdb)
+    @property
+    def function_maker(self) -> Any:
+        """The class whose instances make the functions of this mode.
 
-    def including(self, *tags: str) -> Mode:
+        By default `FunctionMaker`; a subclass may return a subclass of it.
+        """
+        return late_bound["function_maker"]
+
+    def _derive(self, query: Any) -> Self:
+        new = object.__new__(type(self))
+        vars(new).update(vars(self), provided_optimizer=query)
+        return new
+
+    def including(self, *tags: str) -> Self:
         """A mode that also applies the rewrites with one of the tags."""
         return self._derive(self.provided_optimizer.including(*tags))
 
-    def excluding(self, *tags: str) -> Mode:
+    def excluding(self, *tags: str) -> Self:
         """A mode that leaves out the rewrites with one of the tags."""
         return self._derive(self.provided_optimizer.excluding(*tags))
 
-    def requiring(self, *tags: str) -> Mode:
+    def requiring(self, *tags: str) -> Self:
         """A mode that applies only rewrites with all of the tags."""
         return self._derive(self.provided_optimizer.requiring(*tags))
 
-    def register(self, *rewrites: Any) -> Mode:
+    def register(self, *rewrites: Any) -> Self:
         """A mode that also applies rewriters, given as pairs (rewriter, position)."""
         return self._derive(self.provided_optimizer.register(*rewrites))
 
-    def clone(self, link_kwargs: Any = None, optimizer: Any = "", **kwargs: Any) -> Mode:
+    def clone(self, link_kwargs: Any = None, optimizer: Any = "", **kwargs: Any) -> Self:
         """A copy; ``optimizer`` replaces the selection of rewrites."""
-        return self._derive(self.provided_optimizer if optimizer == "" else optimizer)
+        return self._derive(self.provided_optimizer if optimizer == "" else selection(optimizer))
 
-    def __reduce__(self) -> Any:
-        return Mode, (self.linker, self.provided_optimizer)
+    def __getstate__(self) -> dict[str, Any]:
+        return {k: v for k, v in vars(self).items() if k != "optdb"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, optdb=optdb)
 
     def __str__(self) -> str:
-        return f"Mode(linker={self.linker.name}, optimizer={self.provided_optimizer})"
+        return (
+            f"{type(self).__name__}(linker={self.linker.name}, optimizer={self.provided_optimizer})"
+        )
 
     __repr__ = __str__
 
@@ -152,13 +172,32 @@ _DEFINITIONS = {
     "PY": ("py", "fast_run"),
     "EGGLOG": ("llvm", "egglog"),
 }
+#: name -> function that makes the mode, for modes with a class of their own
+_MAKERS: dict[str, Callable[[], Mode]] = {}
 
 
 def register_mode(name: str, mode: Mode) -> None:
     """Add a named mode for `get_mode`.  Raises ValueError if the name is taken."""
-    if name.upper() in _named or name.upper() in _DEFINITIONS:
-        raise ValueError(f"There is a mode called {name!r} already.")
+    _check_free(name)
     _named[name.upper()] = mode
+
+
+def register_mode_class(name: str, make: Callable[[], Mode]) -> None:
+    """Add a named mode that ``make`` makes when it is asked for, with the settings at that time.
+
+    Raises ValueError if the name is taken.
+    """
+    _check_free(name)
+    _MAKERS[name.upper()] = make
+
+
+def _check_free(name: str) -> None:
+    if name.upper() in _known_names():
+        raise ValueError(f"There is a mode called {name!r} already.")
+
+
+def _known_names() -> set[str]:
+    return {*_named, *_DEFINITIONS, *_MAKERS}
 
 
 def get_mode(mode: Any = None) -> Mode:
@@ -175,10 +214,12 @@ def get_mode(mode: Any = None) -> Mode:
     if name == "Mode":
         return Mode()
     key = name.upper()
+    if key in _MAKERS:
+        return _MAKERS[key]()
     found = _named.get(key)
     if found is None:
         if key not in _DEFINITIONS:
-            hint = did_you_mean(key, [*_DEFINITIONS, *_named])
+            hint = did_you_mean(key, sorted(_known_names()))
             raise ValueError(f"There is no mode {name!r}.{hint}")
         found = _named[key] = Mode(*_DEFINITIONS[key])
     return found
@@ -186,7 +227,7 @@ def get_mode(mode: Any = None) -> Mode:
 
 def __getattr__(name: str) -> Mode:
     """The predefined modes are attributes of this module."""
-    if name not in _DEFINITIONS:
+    if name not in _DEFINITIONS and name not in _MAKERS:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return get_mode(name)
 
@@ -213,5 +254,8 @@ __all__ = [
     "get_mode",
     "get_target_language",
     "register_mode",
+    "register_mode_class",
     "register_optimizer",
 ]
+
+late_bound["get_mode"] = get_mode

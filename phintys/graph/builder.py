@@ -362,8 +362,8 @@ class Builder(Protocol[V]):
         """The results of a Python function, with their dtypes and static lengths."""
         ...
 
-    def inner(self, fgraph: Any, arguments: Sequence[V], fixed: bool = True) -> Any:
-        """The Program of an inner graph, for `loop` and `branch`.
+    def inner(self, fgraph: Any, arguments: Sequence[V | Window[V]], fixed: bool = True) -> Any:
+        """The Program of an inner graph, for `loop` and `branch`; a window stands for its rows.
 
         ``fixed``: whether the lengths of its results must be those of known lengths.
         """

@@ -51,6 +51,8 @@ class Op(OlderInterface, MetaObject):
         whether the op is an associative operation on any number of inputs
     commutative
         whether the inputs may be permuted
+    has_undefined_values
+        whether elements of the results are arbitrary; `DebugMode` does not compare those
 
     >>> import phintys.tensor as pt
     >>> class Double(Op):
@@ -71,6 +73,7 @@ class Op(OlderInterface, MetaObject):
     not_differentiable: str = ""
     is_variadic: bool = False
     commutative: bool = False
+    has_undefined_values: bool = False
     view_map: dict[int, list[int]] = {}
     destroy_map: dict[int, list[int]] = {}
     itypes: Sequence[Any] | None = None

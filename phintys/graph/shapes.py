@@ -220,13 +220,14 @@ class StaticShapes(ShapeContext):
         shapes = tuple([tuple(s) for s in self.op.shape_rule(self, *inputs)])
         static = tuple([tuple([d.value for d in s]) for s in shapes])
         wanted = tuple(self.requirements)
-        wrong = next((r for r in wanted if _is_contradicted(r)), None)
+        impossible = any([n is not None and n < 0 for shape in static for n in shape])
+        wrong = next((r for r in wanted if (r.early or impossible) and _is_contradicted(r)), None)
         return Answer(inputs, shapes, wanted, wrong, static, self.asks, {})
 
 
 def _is_contradicted(r: Requirement) -> bool:
     left, right = r.left.value, r.right.value
-    return r.early and not (left is None or right is None or _HOLDS[r.relation](left, right))
+    return not (left is None or right is None or _HOLDS[r.relation](left, right))
 
 
 class Cases:

@@ -414,13 +414,21 @@ class Builder(ArrayBuilder):
         return results
 
     # ---------------------------------------------------------------- control flow
-    def inner(self, fgraph: Any, arguments: Sequence[Value], fixed: bool = True) -> Inner:
+    def inner(
+        self, fgraph: Any, arguments: Sequence[Value | Window[Value]], fixed: bool = True
+    ) -> Inner:
         """The Program of an inner graph whose inputs have the dtypes and shapes of ``arguments``.
 
-        Raises `NotNative` if it is to be ``fixed``, and the lengths of its outputs are not
-        determined by those.
+        A `Window` stands for the rows that it passes to the body of a loop.  Raises `NotNative` if
+        it is to be ``fixed``, and the lengths of its outputs are not determined by those.
         """
-        inner = self.lower_inner(fgraph, [(v.dtype, self.shape(v)) for v in arguments])
+        types: list[tuple[str | None, Shape]] = []
+        for v in arguments:
+            if isinstance(v, Window):
+                types += [(v.value.dtype, self.shape(v.value)[1:])] * len(v.reads)
+            else:
+                types.append((v.dtype, self.shape(v)))
+        inner = self.lower_inner(fgraph, types)
         if fixed and not all(inner.fixed):
             raise NotNative("a length of an inner graph is known only within it")
         return inner

@@ -97,12 +97,12 @@ def check_rule(
     failures: list[Failure] = []
     for values in draws:
         given = dict(zip(inputs, values, strict=True))
-        if rule.law == "normwise" and any(map(_is_badly_scaled, values)):
+        if rule.law == "normwise" and any(map(is_badly_scaled, values)):
             continue
-        left, right = (_Side(vs, given, evaluate, pointwise) for vs in (outputs, after))
+        left, right = (Side(vs, given, evaluate, pointwise) for vs in (outputs, after))
         if isinstance(left.values, Exception) and rule.law in ("drops_errors", "normwise"):
             continue
-        wrong = _wrong(rule.law, left, right, rtol, atol, errors)
+        wrong = differences(rule.law, left, right, rtol, atol, errors)
         if any(np.any(w) for w in wrong):
             names = {str(v): value for v, value in given.items()}
             failure = Failure(rule.name, names, left.values, right.values)
@@ -136,11 +136,14 @@ def with_inputs(
     return list(replaced)
 
 
-class _Side:
-    """One side of a rule, with the input values of one draw."""
+class Side:
+    """One side of a rule, with the input values of one draw.
+
+    ``pointwise`` says whether the expression is elementwise: see `check_rule`.
+    """
 
     def __init__(
-        self, outputs: Sequence[Variable], given: Given, evaluate: Evaluate, pointwise: bool
+        self, outputs: Sequence[Variable], given: Given, evaluate: Evaluate, pointwise: bool = False
     ) -> None:
         self.outputs, self.given = outputs, given
         self.evaluate, self.pointwise = evaluate, pointwise
@@ -210,7 +213,7 @@ class _Side:
         return known
 
 
-def _is_badly_scaled(value: Any) -> bool:
+def is_badly_scaled(value: Any) -> bool:
     """Whether an array has infinite elements, or nonzero ones that differ by more than `SPREAD`."""
     if not _is_float(value):
         return False
@@ -253,8 +256,7 @@ def _any_operand(given: Sequence[Any], out: Any, predicate: Callable[[Any], Any]
 
 def _perturbed(rng: Any, value: Any, ulps: int) -> Any:
     """A float value plus or minus ``ulps`` units in the last place (0: the smallest subnormal)."""
-    value = np.asarray(value)
-    if value.dtype.kind != "f":
+    if not _is_float(value) or value.dtype.kind != "f":
         return value
     info = np.finfo(value.dtype)
     step = value * (ulps * info.eps) if ulps else info.smallest_subnormal
@@ -264,10 +266,19 @@ def _perturbed(rng: Any, value: Any, ulps: int) -> Any:
 # --------------------------------------------------------------------------------- laws
 
 
-def _wrong(
-    law: str, before: _Side, after: _Side, rtol: float, atol: float, errors: Errors | None
+def differences(
+    law: str,
+    before: Side,
+    after: Side,
+    rtol: float = 1e-12,
+    atol: float = 0.0,
+    errors: Errors | None = None,
 ) -> list[Any]:
-    """For each output, a mask of where the sides differ more than the law allows."""
+    """For each output, a mask of where the sides differ more than the law allows.
+
+    Parameters as in `check_rule`.  If a side raises, the mask is one bool: whether the other one
+    does not raise an exception of the same class.
+    """
     left, right = before.values, after.values
     if isinstance(left, Exception) or isinstance(right, Exception):
         return [type(left) is not type(right)]
@@ -298,7 +309,7 @@ def _same_bits(a: Any, b: Any) -> Any:
     return np.where(np.isnan(a), np.isnan(b), (a == b) & (np.signbit(a) == np.signbit(b)))
 
 
-def _is_rounding(law: str, before: _Side, after: _Side, k: int) -> Any:
+def _is_rounding(law: str, before: Side, after: Side, k: int) -> Any:
     """Where rounding explains a difference, or the law does not apply."""
     difference, rounding = np.abs(after.values[k] - before.values[k]), before.rounding(k, 2)
     if law == "normwise":
@@ -310,7 +321,7 @@ def _is_rounding(law: str, before: _Side, after: _Side, k: int) -> Any:
     return allowed | before.not_finite() if law in ("finite", "normwise") else allowed
 
 
-def _as_accurate(before: _Side, after: _Side, k: int, wrong: Any, errors: Errors) -> Any:
+def _as_accurate(before: Side, after: Side, k: int, wrong: Any, errors: Errors) -> Any:
     """Where the right side is about as close to the exact value as the left side, or closer.
 
     It may lose the digits that its intermediate results lose by underflow.

@@ -460,7 +460,8 @@ class Normalizer:
             if rule.idempotent and outputs[0] is not None and outputs[0].owner is not None:
                 self._made[outputs[0].owner] = rule
             if self._recorder is not None:
-                self._recorder(rule, node, outputs)
+                pairs = zip(node.outputs, outputs)
+                self._recorder(rule, node, [(o, new) for o, new in pairs if new is not None])
             return (rule, outputs), deferred
         return None, deferred
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Generator, Iterable, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from phintys.graph.fgraph import FunctionGraph
-from phintys.graph.variable import Variable
+from phintys.graph.variable import Variable, late_bound
 from phintys.rewriting.database import RewriteDatabaseQuery, optdb
 from phintys.rewriting.rewriter import GraphRewriter
 
@@ -90,6 +91,18 @@ def rewrite_subgraph(
             v.owner = owner
 
 
+@contextmanager
+def active_mode(fgraph: FunctionGraph, mode: Any) -> Generator[None]:
+    """A context in which a graph is being compiled for ``mode``; see `get_active_mode`."""
+    graph: Any = fgraph
+    graph.active_mode = mode
+    try:
+        yield
+    finally:
+        del graph.active_mode
+
+
 def get_active_mode(fgraph: FunctionGraph) -> Any:
-    """The mode for which a graph is being compiled; None outside of compilation."""
-    return getattr(fgraph, "active_mode", None)
+    """The mode for which a graph is being compiled; outside of compilation the default mode."""
+    active = getattr(fgraph, "active_mode", None)
+    return late_bound["get_mode"](None) if active is None else active

@@ -7,14 +7,23 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from phintys.config import config
 from phintys.graph.origin import Location, locate
 from phintys.graph.variable import Apply, Variable
 
-#: A function that is called with the rewrite, the node, and the replacements of its outputs.
-Recorder = Callable[[Any, Apply, Sequence[Any]], None]
+Pairs = Sequence[tuple[Variable, Variable]]
+#: A function that is called with the rewrite, the node, and the pairs (old variable, new one).
+Recorder = Callable[[Any, Apply, Pairs], None]
+
+
+class Log(Protocol):
+    """What records applications of rewrites: a `Trace`, for instance."""
+
+    def add(self, rewrite: Any, node: Apply, replacements: Pairs) -> None:
+        """Record one application, which replaces the old variables of pairs by the new ones."""
+        ...
 
 
 class Record(NamedTuple):
@@ -36,7 +45,7 @@ class Trace:
     def __init__(self) -> None:
         self.records: list[Record] = []
 
-    def add(self, rewrite: Any, node: Apply, replacements: Sequence[Any]) -> None:
+    def add(self, rewrite: Any, node: Apply, replacements: Pairs) -> None:
         """Append one application."""
         self.records.append(_record(rewrite, node, replacements))
 
@@ -54,8 +63,8 @@ class Trace:
         return "\n".join(map(str, self.records))
 
 
-def _record(rewrite: Any, node: Apply, replacements: Sequence[Any]) -> Record:
-    after = ", ".join(expression(v) for v in replacements if v is not None)
+def _record(rewrite: Any, node: Apply, replacements: Pairs) -> Record:
+    after = ", ".join(expression(new) for _, new in replacements)
     return Record(str(rewrite), _application(node, 3), after, locate(node.origin))
 
 
@@ -77,7 +86,7 @@ class _Active(threading.local):
     """The traces that are open in this thread."""
 
     def __init__(self) -> None:
-        self.logs: list[Trace] = []
+        self.logs: list[Log] = []
 
 
 _active = _Active()
@@ -95,11 +104,18 @@ def trace() -> Generator[Trace]:
     ([...], Exp(x))
     """
     log = Trace()
+    with recording(log):
+        yield log
+
+
+@contextmanager
+def recording(log: Log) -> Generator[None]:
+    """Call ``log.add`` for the rewrites that this thread applies inside the ``with`` block."""
     _active.logs.append(log)
     try:
-        yield log
+        yield
     finally:
-        _active.logs.remove(log)
+        _active.logs[:] = [other for other in _active.logs if other is not log]
 
 
 def current_recorder() -> Recorder | None:
@@ -109,12 +125,12 @@ def current_recorder() -> Recorder | None:
     return _print_record if config.optimizer_verbose else None
 
 
-def _record_everywhere(rewrite: Any, node: Apply, replacements: Sequence[Any]) -> None:
+def _record_everywhere(rewrite: Any, node: Apply, replacements: Pairs) -> None:
     for log in _active.logs:
         log.add(rewrite, node, replacements)
     if config.optimizer_verbose:
         _print_record(rewrite, node, replacements)
 
 
-def _print_record(rewrite: Any, node: Apply, replacements: Sequence[Any]) -> None:
+def _print_record(rewrite: Any, node: Apply, replacements: Pairs) -> None:
     sys.stdout.write(f"rewrite {_record(rewrite, node, replacements)}\n")

@@ -149,7 +149,7 @@ class NodeProcessingGraphRewriter(GraphRewriter):
             return False
         recorder = current_recorder()
         if recorder is not None:
-            recorder(rewriter, node, [new for _, new in pairs])
+            recorder(rewriter, node, pairs)
         return True
 
     def _failed(self, exc: Exception, pairs: Pairs, rewriter: NodeRewriter, node: Apply) -> None:

@@ -149,6 +149,7 @@ i0 = _fixed(
     "i0",
     "Modified Bessel function of the first kind of order 0.",
     lambda m, x, y: m.i1(x),
+    relative={"y": lambda m, x: m.i1e(x) / m.i0e(x)},
     even=True,
     range=(1, np.inf),
 )

@@ -20,6 +20,10 @@ exp = unary(
     "exp",
     "e to the power x.",
     d=lambda m, x, y: y,
+    relative={
+        "1 + y": lambda m, x: m.sigmoid(x),
+        "1 - y": lambda m, x: -m.exp(x) / m.expm1(x),
+    },
     native="exp",
     inverse="log",
     increasing=True,
@@ -95,7 +99,7 @@ log1mexp = unary(
     "log1mexp",
     "log(1 - exp(x)) for x <= 0, without cancellation.",
     function=_FUNCTIONS + "log1mexp",
-    d=lambda m, x, y: -1 / m.expm1(-x),
+    d=lambda m, x, y: m.exp(x) / m.expm1(x),
     native=lambda n, x: n.select(
         n.lt(x, n.const(-_LOG2, x)), n.log1p(n.neg(n.exp(x))), n.log(n.neg(n.expm1(x)))
     ),
@@ -113,6 +117,7 @@ sigmoid = unary(
     "1 / (1 + exp(-x)), without overflow.",
     function=_FUNCTIONS + "sigmoid",
     d=lambda m, x, y: y * (1 - y),
+    relative={"y": lambda m, x: m.sigmoid(-x), "1 - y": lambda m, x: m.sigmoid(x)},
     native="sigmoid",
     inverse="logit",
     increasing=True,

@@ -17,6 +17,11 @@ _ROOT_PI, _ROOT_2PI = math.sqrt(math.pi), math.sqrt(2 * math.pi)
 _POSITIVE, _UNIT = (0, np.inf), (0, 1)
 
 
+def _raised(m: Any, x: Any) -> Any:
+    """``x``, but not less than where erfcx overflows in its dtype."""
+    return m.maximum(x, lit(x, {"float16": -3, "float32": -9}.get(x.type.dtype, -26)))
+
+
 # ----------------------------------------------------------------------- error functions
 
 erf = special(
@@ -37,6 +42,7 @@ erfc = special(
     "erfc",
     "1 - erf(x), exact for large x.",
     d=lambda m, x, y: m.exp(-m.sqr(x)) * lit(x, -2 / _ROOT_PI),
+    relative={"y": lambda m, x: m.true_div(lit(x, -2 / _ROOT_PI), m.erfcx(_raised(m, x)))},
     native="erfc",
     inverse="erfcinv",
     decreasing=True,

@@ -32,6 +32,7 @@ from phintys.scalar.native import (
     PROBE,
     NoForm,
 )
+from phintys.scalar.quotients import divided
 from phintys.scalar.rules import DtypeRule, inexact, inexact_real, same
 from phintys.scalar.type import as_scalar, constant, scalar_type
 
@@ -96,6 +97,9 @@ class ScalarOp(Op):
     #: function without arguments that returns one of these and is called only if it is needed, or
     #: `Inverse`, or `Undefined`.
     d: Callable[..., Any] | None = None
+    #: quotients of the derivative of a function of one number, ``relative[form](m, x)``: by its
+    #: value (``"y"``), by ``"1 + y"`` and ``"1 - y"``; see `phintys.scalar.quotients`
+    relative: dict[str, Callable[..., Any]] = {}
     #: why there is no derivative, if ``d`` is None and the result is continuous
     not_differentiable: str = ""
     #: the name of a native instruction, or a function ``native(n, *inputs)`` that builds the result
@@ -301,6 +305,11 @@ class ScalarOp(Op):
         wanted: Wanted,
     ) -> list[Any]:
         (g,) = given
+        dtype = outputs[0].type.dtype
+        if self.relative and dtype[0] == "f" and inputs[0].type.dtype == dtype:
+            found = divided(m, g, outputs[0], self.relative)
+            if found is not None:
+                return [m.mul(found[1], self.relative[found[0]](m, inputs[0]))]
         partials = self.partials(m, inputs, outputs, wanted)
         if "c" in [v.type.dtype[0] for v in (*inputs, outputs[0])]:  # complex
             partials = [p if p is None else _conj(m, p) for p in partials]
@@ -511,7 +520,7 @@ class BinaryBitOp(BinaryScalarOp):
 #: The fields of a row that become class attributes; all others are facts.
 _FIELDS = {
     *("nin", "function", "rule", "d", "native", "not_differentiable", "cotangents", "tangents"),
-    *("compute", "output_dtypes", "connection_pattern"),
+    *("compute", "output_dtypes", "connection_pattern", "relative"),
 }
 _PLAIN = {"rule", "d", "native"}
 
@@ -550,6 +559,8 @@ def unary(cls: str, name: str, doc: str, **fields: Any) -> Any:
         the base class
     domain, range
         facts: intervals ``(lo, hi)`` on which it is defined and differentiable, and of its values
+    relative
+        see `ScalarOp`
     inverse
         fact: the name of ``g`` with ``g(f(x)) == x`` on the domain
     odd, even, increasing, decreasing, zero_at_zero, idempotent

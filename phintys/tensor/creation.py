@@ -147,6 +147,7 @@ class AllocEmpty(Op):
     # ----- class and static shape
     __props__ = ("dtype",)
     not_differentiable = "its inputs are integers, and its elements are arbitrary"
+    has_undefined_values = True
 
     def __init__(self, dtype: str) -> None:
         self.dtype = dtypes.as_dtype(dtype)

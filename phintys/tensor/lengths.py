@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from phintys.graph.builder import Builder, V
 from phintys.graph.op import Op, Storage
 from phintys.graph.shapes import Shape, ShapeContext, check_lengths
@@ -43,7 +45,7 @@ class Lengths(Op):
     def perform(self, node: Apply, inputs: Arrays, output_storage: Storage) -> None:
         check_lengths([int(n) for n in inputs])
         for cell, n in zip(output_storage, inputs):
-            cell[0] = n
+            cell[0] = np.array(n)
 
     # ----- derivative
     def connection_pattern(self, node: Apply) -> list[list[bool]]:

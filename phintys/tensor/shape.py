@@ -65,7 +65,7 @@ class TensorFromScalar(Op):
 
     # ----- perform
     def perform(self, node: Apply, inputs: Arrays, output_storage: Storage) -> None:
-        output_storage[0][0] = np.asarray(inputs[0])
+        output_storage[0][0] = np.array(inputs[0])
 
     # ----- derivative
     def pullback(self, inputs: Tensors, outputs: Tensors, cotangents: Tensors) -> Tensors:

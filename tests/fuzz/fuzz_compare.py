@@ -3,7 +3,7 @@
 A result that is close is accepted at once.  Otherwise the graph is evaluated again, several times
 with every floating-point value moved by a unit in its last place, and once in higher precision: how
 far the results move says what rounding alone may do.  Elements that are discrete must be among
-those that were seen.
+those that were seen, unless these are many.
 """
 
 from __future__ import annotations
@@ -24,10 +24,13 @@ from phintys.tensor.reduce import CAReduce
 #: relative error that is accepted at once
 CLOSE = {"float16": 4e-3, "float32": 2e-5, "complex64": 2e-5}
 ROUNDS = 8
+#: rounds if a discrete result was not among those seen
+MORE = 64
 #: ops that round, and may overflow, within: the order of terms is theirs
 SUMS = set(
     "Sum Prod ProdWithoutZeros Dot Blockwise CumOp Softmax LogSoftmax LogSumExp Dot22 Gemm Gemv Ger"
-    " BatchedDot Dot22Scalar Recurrence IncSubtensor AdvancedIncSubtensor".split()
+    " BatchedDot Dot22Scalar Recurrence IncSubtensor AdvancedIncSubtensor Fourier Convolve1d"
+    " Convolve2d CorrMM CorrMM_gradInputs CorrMM_gradWeights".split()
 )
 _WIDE = {"f": np.longdouble, "c": np.clongdouble}
 
@@ -106,8 +109,24 @@ class Conditioning:
             wide = wide if wide.shape == expected.shape else expected
             if expected.dtype.kind in "biu":
                 seen = [*others, _rounded(wide, expected.dtype)]
-                return np.any([found == other for other in seen], axis=0) | _undetermined(others)
+                among = np.any([found == other for other in seen], axis=0)
+                return among if among.all() else among | self._decided_by_rounding(number, found)
             return self._near(number, found, expected, others, wide)
+
+    def _decided_by_rounding(self, number: int, found: np.ndarray) -> np.ndarray:
+        """Where a discrete result is one of those seen in more rounds, or of any number of them."""
+        values = [m[number] for m in (*self.moved, *self.further)]
+        seen = [v for v in values if v.shape == found.shape]
+        in_order = np.sort(seen, axis=0)
+        different = 1 + (in_order[1:] != in_order[:-1]).sum(axis=0)
+        return (different > ROUNDS) | np.any([found == v for v in seen], axis=0)
+
+    @cached_property
+    def further(self) -> list[list[np.ndarray]]:
+        """The results of more rounds."""
+        with np.errstate(all="ignore"):
+            found = [self._moved(k) for k in range(ROUNDS, MORE)]
+        return [m for m in found if m is not None]
 
     def _near(
         self, number: int, found: Any, expected: Any, others: list[Any], wide: Any
@@ -157,12 +176,6 @@ def _only_arrays(values: list[Any]) -> list[np.ndarray]:
 
 def _alike(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return (a == b) | (np.isnan(a) & np.isnan(b))
-
-
-def _undetermined(seen: list[np.ndarray]) -> np.ndarray:
-    """Where more than half of the values seen are different: there may be any number of others."""
-    values = np.sort(seen, axis=0)
-    return (values[1:] != values[:-1]).sum(axis=0) >= len(seen) // 2
 
 
 def _rounded(wide: np.ndarray, dtype: Any) -> np.ndarray:

@@ -12,6 +12,7 @@ import inspect
 import math
 from collections.abc import Callable
 from functools import cache
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -45,6 +46,8 @@ OUT = {
     "broadcast_shape_iter": "what broadcast_shape calls",
     "tensor": "an input: every program has some",
 }
+#: modules of ``phintys.tensor`` whose functions have names of their own
+MODULES = ("linalg", "signal", "fft", "fourier", "nnet")
 
 
 def draws(*names: str) -> Any:
@@ -61,10 +64,16 @@ def draws(*names: str) -> Any:
 def public_functions() -> dict[str, Any]:
     """The functions of ``phintys.tensor`` that are no rows and no constructors of variables."""
     found = {}
-    linear = {f"linalg.{name}": getattr(pt.linalg, name) for name in pt.linalg.__all__}
-    for name, value in (vars(pt) | linear).items():
+    candidates = dict(vars(pt))
+    for module in MODULES:
+        names = vars(import_module(f"phintys.tensor.{module}"))
+        chosen = set(names.get("__all__", names)) - FUNCTIONS.keys()
+        candidates |= {f"{module}.{name}": names[name] for name in sorted(chosen)}
+    for name, value in candidates.items():
         own = str(getattr(value, "__module__", "")).startswith("phintys.tensor")
-        skip = name.startswith("_") or name in FUNCTIONS or name in pt.CONSTRUCTORS
+        skip = (
+            name.rpartition(".")[2].startswith("_") or name in FUNCTIONS or name in pt.CONSTRUCTORS
+        )
         if own and callable(value) and not skip and not inspect.isclass(value):
             found[name] = value
     return found | {f"random.{name}": op for name, op in DISTRIBUTIONS.items()}

@@ -9,6 +9,7 @@ from typing import Any
 
 import fuzz_matrices  # noqa: F401  registers drawers
 import fuzz_search  # noqa: F401  registers drawers
+import fuzz_signal  # noqa: F401  registers drawers
 import fuzz_structured as structured
 import numpy as np
 from fuzz_draw import Drawer, Failing, Item, Unfit
@@ -37,6 +38,11 @@ JOINS = "concatenate join stack split tile repeat roll broadcast_to".split()
 PRODUCTS = "dot dot matmul matvec vecmat vecdot batched_dot tensordot outer inner einsum".split()
 PRODUCTS += [f"linalg.{f}" for f in ("cholesky", "eigvalsh", "qr", "solve_triangular", "svd")]
 MATRICES = [n for n in public_functions() if n.startswith("linalg.") and n in DRAWN]
+SIGNALS = [
+    n
+    for n in public_functions()
+    if n.split(".")[0] in ("signal", "fft", "fourier", "nnet") and n in DRAWN
+]
 ROWS = "softmax log_softmax logsumexp sort argsort cumsum cumprod take take_along_axis".split()
 
 
@@ -63,6 +69,7 @@ FAMILIES: list[tuple[int, Any]] = [
     (7, lambda g: draw_public(g, g.choice(JOINS))),
     (5, lambda g: draw_public(g, g.choice(PRODUCTS))),
     (1, lambda g: draw_public(g, g.choice(MATRICES))),
+    (1, lambda g: draw_public(g, g.choice(SIGNALS))),
     (6, lambda g: draw_public(g, g.choice(ROWS))),
     (6, lambda g: draw_public(g, g.choice(_all_public()))),
     (2, lambda g: draw_public(g, f"random.{g.choice(sorted(DISTRIBUTIONS))}")),

@@ -165,7 +165,7 @@ class Judge:
     @contextmanager
     def _settings(self, backend: str) -> Iterator[None]:
         changes: dict[str, Any] = {}
-        if has_width() and backend.startswith("llvm"):
+        if has_width() and backend.startswith(("llvm", "interpreter")):  # the code is made once
             changes["vector_bits"] = self.plan.width
         if backend != "llvm in threads":
             with config.change_flags(**changes):

@@ -156,12 +156,14 @@ def test_a_gradient_is_one_more_loop():
 
 
 def test_what_an_output_does_not_depend_on_is_disconnected():
-    s, y, mapped_x = every_kind(x, s0, y0, w)
+    s, _, mapped_x = every_kind(x, s0, y0, w)
     with pytest.raises(DisconnectedInputError):
         grad(s.sum(), y0)
     with pytest.raises(DisconnectedInputError):
         grad(scan(lambda s: 2 * s, outputs_info=[s0], n_steps=n).sum(), n)
-    assert grad(mapped_x.sum(), y0, return_disconnected="none", disconnected_inputs="ignore") is None
+    assert (
+        grad(mapped_x.sum(), y0, return_disconnected="none", disconnected_inputs="ignore") is None
+    )
     (node,) = loops(s)
     through_s, nothing, only_y = [True] * 3, [False] * 3, [True, False, False]
     assert dict(zip(node.inputs, node.op.connection_pattern(node))) == dict(
@@ -170,7 +172,9 @@ def test_what_an_output_does_not_depend_on_is_disconnected():
 
 
 def test_a_condition_has_no_derivative():
-    out = scan(lambda s, w: (s * 2, until(s * w > 8)), outputs_info=[s0], non_sequences=[w], n_steps=9)
+    out = scan(
+        lambda s, w: (s * 2, until(s * w > 8)), outputs_info=[s0], non_sequences=[w], n_steps=9
+    )
     with pytest.raises(DisconnectedInputError):
         grad(out[-1], w)
     found = evaluate(grad(out[-1], s0), [s0, w], [1.0, 1.0])
@@ -252,7 +256,9 @@ def test_an_undefined_gradient_is_reported():
 def test_jacobian_and_hessian():
     out = scan(lambda a, s, w: s * w + a**2, [x], [s0], [w])
     given = [np.array([1.0, 2.0, 3.0]), 0.5, 2.0]
-    d, h = evaluate([phintys.jacobian(out, x), phintys.hessian((out**2).sum(), x)], [x, s0, w], given)
+    d, h = evaluate(
+        [phintys.jacobian(out, x), phintys.hessian((out**2).sum(), x)], [x, s0, w], given
+    )
     powers = np.tril(2.0 ** (np.arange(3)[:, None] - np.arange(3)))
     np.testing.assert_allclose(d, powers * 2 * given[0])
     states = 0.5 * 2.0 ** np.arange(1, 4) + powers @ given[0] ** 2

@@ -15,9 +15,10 @@ import numpy as np
 from phintys import bitgen
 from phintys.backends.c.compiler import build, surroundings
 from phintys.backends.c.program import PYTHON, CFile
+from phintys.backends.c.steps import Steps
 from phintys.backends.interpreter import require_main_interpreter
 from phintys.backends.protocol import FunctionObject, Generator
-from phintys.lowering.program import Draw, Program, Slot
+from phintys.lowering.program import Draw, Program, Python, Slot
 from phintys.routines.addresses import address
 
 #: what the C function ``run`` returns if it cannot allocate memory (``OUT_OF_MEMORY``)
@@ -47,7 +48,7 @@ def compile_program(program: Program, failed: Failed) -> BoundProgram:
     CompilerError
         if there is no C compiler, or it fails
     UnsupportedError
-        if the Program has loops or branches, or the interpreter cannot run native code
+        if the interpreter cannot run native code
     """
     return BoundProgram(CompiledProgram(program), failed)
 
@@ -58,8 +59,6 @@ class CompiledProgram:
     def __init__(self, program: Program) -> None:
         require_main_interpreter()
         self.program = program
-        self.slots = {slot.number: slot for slot in program.slots}
-        self.steps = {step.step: step for step in program.steps}
         self.file = CFile(program)
         self.source = self.file.text
         self.library = build(self.source)
@@ -73,7 +72,8 @@ class CompiledProgram:
     @property
     def size(self) -> int:
         """Bytes of the constants; those of the library are not known."""
-        constants = [s.data for s in self.program.slots if s.kind == "constant"]
+        slots = [slot for steps in self.file.inner for slot in steps.program.slots]
+        constants = [s.data for s in slots if s.kind == "constant"]
         return sum([data.nbytes for data in constants if isinstance(data, np.ndarray)])
 
 
@@ -140,8 +140,8 @@ def _address(name: str) -> int:
 class _Run:
     """The state of one call: the memory of every slot, and the functions that the C code calls.
 
-    The C code calls `allocate` and `python` through Python's C API, and returns at once if they
-    raise.  The exception then propagates from ``entry``, as from any extension function.
+    The C code calls `act` through Python's C API, and returns at once if it raises.  The exception
+    then propagates from ``entry``, as from any extension function.
     """
 
     def __init__(self, compiled: CompiledProgram, values: Sequence[Any]) -> None:
@@ -151,15 +151,17 @@ class _Run:
         self.pointers = np.zeros(compiled.file.pointer_count, np.uintp)
         self.lengths = np.zeros(compiled.file.length_count, np.int64)
         for slot, value in zip(program.inputs, values):
-            self.fill(slot, value)
-        for slot in program.slots:
-            if slot.kind == "constant" or (slot.kind == "object" and slot.data is not None):
-                self.fill(slot, slot.data)
+            self.fill(compiled.file.steps, slot, value)
+        for steps in compiled.file.inner:
+            for slot in steps.program.slots:
+                if slot.kind == "constant" or (slot.kind == "object" and slot.data is not None):
+                    self.fill(steps, slot, slot.data)
 
-    def fill(self, slot: Slot, value: Any) -> None:
+    def fill(self, steps: Steps, slot: Slot, value: Any) -> None:
         """Put an argument, a constant or a result of Python into a slot."""
+        number = steps.number(slot)
         if slot.dtype is None:
-            self.arrays[slot.number] = value
+            self.arrays[number] = value
             return
         array = np.asarray(value)
         if array.ndim != slot.ndim or array.dtype != slot.dtype:
@@ -168,10 +170,10 @@ class _Run:
                 f"not {array.dtype} and {array.ndim}."
             )
         array = np.require(array, requirements=["C", "A"])
-        self.arrays[slot.number] = array.reshape(np.shape(value))
-        self.pointers[slot.number] = array.ctypes.data
+        self.arrays[number] = array.reshape(np.shape(value))
+        self.pointers[number] = array.ctypes.data
         for axis, n in enumerate(array.shape):
-            place = self.compiled.file.lengths.get((slot.number, axis))
+            place = self.compiled.file.lengths.get((number, axis))
             if place is not None:
                 self.lengths[place] = n
 
@@ -180,49 +182,62 @@ class _Run:
         memory = self.pointers.ctypes.data, self.lengths.ctypes.data
         # converted here, because a MemoryError in the conversion of arguments during the call would
         # become an ArgumentError
-        arguments = [ctypes.c_void_p.from_param(address) for address in memory]
-        arguments += [ctypes.py_object.from_param(f) for f in (self.allocate, self.python)]
-        status = self.compiled.entry(*arguments)
+        p, n = (ctypes.c_void_p.from_param(address) for address in memory)
+        status = self.compiled.entry(p, n, ctypes.py_object.from_param(self.act))
         if status == _OUT_OF_MEMORY:
             raise MemoryError("The function cannot allocate memory for its temporaries.")
         if status:
             failed(self.values, status - 1)
-        return [self.arrays[s.number] for s in self.compiled.program.outputs]
+        steps = self.compiled.file.steps
+        return [self.arrays[steps.number(s)] for s in self.compiled.program.outputs]
 
-    def allocate(self, number: int) -> None:
+    def act(self, number: int) -> None:
+        """Do what the C code asks for."""
+        name, *arguments = self.compiled.file.actions[number]
+        getattr(self, name)(*arguments)
+
+    def allocate(self, steps: Steps, slot: Slot) -> None:
         """Allocate the memory of a slot."""
-        slot = self.compiled.slots[number]
         array = np.empty(self.shape(slot, self.compiled.file.call_lengths), slot.dtype)
-        self.arrays[number] = array
-        self.pointers[number] = array.ctypes.data
+        self.arrays[steps.number(slot)] = array
+        self.pointers[steps.number(slot)] = array.ctypes.data
 
-    def python(self, number: int) -> None:
-        """Run a `Python` step, or copy the generator of a `Draw`."""
-        step: Any = self.compiled.steps[number]
-        if isinstance(step, Draw):
-            rng, self.pointers[step.result.number] = bitgen.opened(self.arrays[step.source.number])
-            self.arrays[step.result.number] = rng
-            return
+    def take(self, target: int, source: int) -> None:
+        """Put the object of one slot into another."""
+        self.arrays[target] = self.arrays[source]
+
+    def adopt(self, steps: Steps, slot: Slot, source: int) -> None:
+        """Put the array that an inner Program has made into a slot of the outer one."""
+        self.fill(steps, slot, self.arrays[source])
+
+    def draw(self, steps: Steps, step: Draw) -> None:
+        """Copy the generator of a `Draw`."""
+        source, result = steps.number(step.source), steps.number(step.result)
+        self.arrays[result], self.pointers[result] = bitgen.opened(self.arrays[source])
+
+    def python(self, steps: Steps, step: Python) -> None:
+        """Run a `Python` step."""
         start = self.compiled.file.call_lengths
         inputs = []
         for slot in step.inputs:
-            inputs.append(self.value(slot, start))
+            inputs.append(self.value(steps.number(slot), slot, start))
             start += slot.ndim if slot.dtype else 0
         for slot, value in zip(step.outputs, step.function(*inputs), strict=True):
-            self.fill(slot, value)
+            self.fill(steps, slot, value)
 
     def shape(self, slot: Slot, start: int) -> tuple[int, ...]:
         """The lengths of a slot, which the C code has written from ``lengths[start]`` on."""
         return tuple(self.lengths[start : start + slot.ndim].tolist())
 
-    def value(self, slot: Slot, start: int) -> Any:
+    def value(self, number: int, slot: Slot, start: int) -> Any:
         """The content of a slot.
 
         Temporary memory is copied, because Python may keep a reference to the array.
         """
-        if slot.dtype is None or slot.kind in ("input", "constant", "python"):
-            return self.arrays[slot.number]
-        memory = (int(self.pointers[slot.number]), True)
+        held = slot.kind in ("input", "constant", "python") and number in self.arrays
+        if slot.dtype is None or held:
+            return self.arrays[number]
+        memory = (int(self.pointers[number]), True)
         shape, typestr = self.shape(slot, start), np.dtype(slot.dtype).str
         return np.array(_Memory({"data": memory, "shape": shape, "typestr": typestr, "version": 3}))
 

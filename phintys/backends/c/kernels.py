@@ -10,7 +10,7 @@ import numpy as np
 
 from phintys.dims import Dim
 from phintys.lowering.costs import nanoseconds
-from phintys.lowering.program import Inst, Kernel
+from phintys.lowering.program import Inst, Kernel, Slot
 from phintys.lowering.reductions import identity
 from phintys.lowering.schedule import Phase, schedule
 from phintys.scalar.native import LIBM_CALLS, OWN_CALLS, VIA, half_bits
@@ -47,13 +47,16 @@ BLOCK = 2**24
 COMBINE = {"add": "+", "mul": "*", "and": "&", "or": "|", "xor": "^"}
 
 
-def emit_kernel(kernel: Kernel, name: str, integer: Callable[[Dim], str]) -> tuple[str, str]:
+def emit_kernel(
+    kernel: Kernel, name: str, integer: Callable[[Dim], str], pointer: Callable[[Slot], str]
+) -> tuple[str, str]:
     """The text of the C function of a kernel, and the expression that calls it.
 
-    ``integer`` returns a Dim as a C expression in the names of the caller; the function takes
-    lengths and strides as arguments.  It returns 1 if it fails, else 0.
+    ``integer`` returns a Dim, ``pointer`` the memory of a slot as a C expression in the names of
+    the caller; the function takes lengths and strides as arguments.  It returns 1 if it fails, else
+    0.
     """
-    return _Function(kernel, name, integer).emit()
+    return _Function(kernel, name, integer).emit(pointer)
 
 
 class _Function:
@@ -68,12 +71,12 @@ class _Function:
         self.lines: list[str] = []
         self.depth = 1
 
-    def emit(self) -> tuple[str, str]:
+    def emit(self, pointer: Callable[[Slot], str]) -> tuple[str, str]:
         for k, operand in enumerate(self.kernel.operands):
             c_type = TYPES[str(operand.slot.dtype)]
             self.parameters.append(f"{c_type} *p{k}")
             self.arguments.append(
-                f"({c_type} *)p[{operand.slot.number}] + {self.integer(operand.offset)}"
+                f"({c_type} *){pointer(operand.slot)} + {self.integer(operand.offset)}"
             )
         self._outer(0)
         head = f"static int64_t {self.name}({', '.join(self.parameters)}) {{"

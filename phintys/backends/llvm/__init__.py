@@ -18,7 +18,7 @@ import numpy as np
 from phintys import bitgen
 from phintys.backends.llvm.machine import jit, stored
 from phintys.backends.llvm.machine.image import Code
-from phintys.backends.llvm.machine.target import current, surroundings
+from phintys.backends.llvm.machine.target import OPTIMISED, PROMOTED, current, surroundings
 from phintys.backends.llvm.runtime import symbols
 from phintys.backends.llvm.runtime.callable import (
     CHECKED,
@@ -76,9 +76,10 @@ def generate(program: Program, single: bool = False, to_store: bool = False) -> 
     resolve = symbols.resolver(current())
     entry = emit_entry(program, single)
     text = module_text(entry)
+    level = PROMOTED if entry.has_loops else OPTIMISED
     if not to_store or not stored.can_be_kept(entry.words):
-        return Native(jit.compile_ir(text, resolve), entry.words)
-    code = jit.generate(text)
+        return Native(jit.compile_ir(text, resolve, level=level), entry.words)
+    code = jit.generate(text, level)
     return Native(jit.load(code, resolve), entry.words, code)
 
 

@@ -214,6 +214,9 @@ BATCH_TURN = 64
 #: Items of a batch that a grouped routine takes at most: a multiple of the lanes of all registers.
 GROUP = 64
 
+#: Lines of a kernel without loops, at most, that is inlined into a `Loop`.
+INLINED_LINES = 200
+
 #: Steps of the body of a `Loop` between two polls.
 POLL_STEPS = 64
 

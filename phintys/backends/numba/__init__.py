@@ -25,6 +25,7 @@ from phintys.backends.numba import (  # noqa: F401  (they register)
     index,
     linalg,
     linear,
+    loop,
     reduce,
     search,
     shape,

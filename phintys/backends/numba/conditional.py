@@ -15,7 +15,7 @@ from phintys.tensor.type import TensorType
 
 @numba_funcify.register(LazyIfElse)
 def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
-    true, false = map(_with_own_memory, op.graphs)
+    true, false = map(with_own_memory, op.graphs)
     return compiled(_SELECT, true=true, false=false)
 
 
@@ -27,7 +27,7 @@ def lazy_if_else(condition, *args):
 """
 
 
-def _with_own_memory(fgraph: FunctionGraph) -> Any:
+def with_own_memory(fgraph: FunctionGraph) -> Any:
     """The function of a graph; results share no memory with arguments, constants or each other."""
     results: list[str] = []
     seen: set[Any] = set()

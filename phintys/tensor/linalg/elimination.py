@@ -13,19 +13,28 @@ import numpy as np
 
 from phintys.dims import Dim, DimLike, dim_min, product
 from phintys.graph.builder import Builder, V
-from phintys.routines import Array, Longs, Packs, Positions, Routine, routine
-from phintys.routines.language import LANES, PARTS, in_numbers, local, rounded, spread
+from phintys.routines import Array, Longs, Positions, Routine, routine
+from phintys.routines.language import LANES, PARTS, local
 from phintys.routines.libraries import LAPACK, LARGEST_INT, PLAIN, TRANSPOSED, getrf, getrs
 from phintys.tensor.linalg.matrix_op import columns_first, nan_like
-from phintys.tensor.linalg.routine_parts import fill_nan, has_zero, is_finite
+from phintys.tensor.linalg.routine_parts import copy, fill_nan, has_zero, is_finite
+from phintys.tensor.linalg.small_elimination import (
+    ELEMENTS,
+    FEW,
+    MOST_LANES,
+    SCRATCH,
+    SMALL,
+    column_stride,
+    eliminate_small,
+    eliminate_together,
+    load_together,
+    substitute_back,
+    substitute_column,
+    substitute_columns,
+    substitute_transposed,
+)
 
 SINGULAR, WRONG_PIVOT = "Singular matrix", "A pivot is no row of the matrix"
-#: the largest matrix for which the loops below are faster than LAPACK
-SMALL = 24
-#: packs for such a matrix, as many right sides, and two numbers of each
-SCRATCH = 2 * SMALL * SMALL + 2
-#: at least as many lanes as a pack has
-MOST_LANES = 16
 
 # ---------------------------------------------------------------------- for `perform`
 
@@ -87,9 +96,7 @@ def eliminate(count: int, m: int, n: int, a: Array, factors: Array, pivots: Posi
     for k in range((count + group - 1) // group):
         first = k * group
         left = count - first if count - first < group else group
-        _eliminate(
-            1, left, m, n, a[first * size :], factors[first * size :], pivots[first * steps :]
-        )
+        _eliminate(left, m, n, a[first * size :], factors[first * size :], pivots[first * steps :])
     return 0
 
 
@@ -101,20 +108,41 @@ def find_pivots(
     if n > LARGEST_INT:
         return 1
     size = n * n * PARTS
+    stride = column_stride(n, n)
     group = _group(n, n)
     for k in range((count + group - 1) // group):
         first = k * group
         left = count - first if count - first < group else group
-        _eliminate(0, left, n, n, a[first * size :], factors, pivots)
-        for item in range(left):
-            x = factors[item * size :]
-            y = found[(first + item) * n * PARTS :]
-            for i in range(n):
-                sign = 1.0 if pivots[item * n + i] == i + 1 else -1.0
-                place = i * (n + 1) * PARTS
-                y[i * PARTS + PARTS - 1] = sign * x[place + PARTS - 1]
-                y[i * PARTS] = sign * x[place]
+        x = a[first * size :]
+        y = found[first * n * PARTS :]
+        if left == LANES and LANES > 1 and group == LANES:
+            _find_pivots_together(n, x, y, pivots)
+        else:
+            for item in range(left):
+                _eliminate_one(n, n, stride, x[item * size :], factors, pivots)
+                _take_pivots(n, stride, factors, pivots, y[item * n * PARTS :])
     return 0
+
+
+def _take_pivots(n: int, stride: int, factors: Array, pivots: Positions, found: Array) -> None:
+    """Write the diagonal, with a negative sign where rows were exchanged."""
+    for i in range(n):
+        sign = 1.0 if pivots[i] == i + 1 else -1.0
+        place = i * (stride + 1) * PARTS
+        found[i * PARTS + PARTS - 1] = sign * factors[place + PARTS - 1]
+        found[i * PARTS] = sign * factors[place]
+
+
+def _find_pivots_together(n: int, a: Array, found: Array, pivots: Positions) -> None:
+    """The same for a group of matrices."""
+    work = local(SCRATCH * LANES)
+    load_together(n, n, a, work)
+    eliminate_together(0, n, n, n, work, pivots)
+    for lane in range(LANES):
+        flag = work[(n * n + 1) * LANES + lane]
+        for i in range(n):
+            sign = 1.0 if pivots[lane * n + i] == i + 1 else -1.0
+            found[lane * n + i] = sign * work[i * (n + 1) * LANES + lane] + flag
 
 
 @routine(LAPACK, (np.linalg.LinAlgError, SINGULAR), grouped=True)
@@ -128,6 +156,7 @@ def solve_by_elimination(
     if n > LARGEST_INT or m > LARGEST_INT:
         return 1
     size = n * n * PARTS
+    stride = column_stride(n, n)
     small = _group(n, n) == LANES and PARTS == 1 and m <= SMALL
     group = LANES if small else 1
     failed = 0
@@ -141,8 +170,8 @@ def solve_by_elimination(
         else:
             for i in range(left):
                 right = y[i * n * m * PARTS :]
-                _eliminate(1, 1, n, n, x[i * size :], work, pivots)
-                failed += _substitute(0, n, m, work, pivots, right)
+                _eliminate_one(n, n, stride, x[i * size :], work, pivots)
+                failed += _substitute(0, n, m, stride, work, pivots, right)
     return 1 if raises == 1 and failed > 0 else 0
 
 
@@ -161,7 +190,7 @@ def substitute_in_factors(
         for i in range(n):
             if p[i] < 1 or p[i] > n:
                 return 1
-        _substitute(transposed, n, m, a[k * n * n * PARTS :], p, b[k * n * m * PARTS :])
+        _substitute(transposed, n, m, n, a[k * n * n * PARTS :], p, b[k * n * m * PARTS :])
     return 0
 
 
@@ -170,56 +199,58 @@ def _group(m: int, n: int) -> int:
     return LANES if PARTS == 1 and m <= SMALL and n <= SMALL else 1
 
 
-def _eliminate(
-    keeps: int, count: int, m: int, n: int, a: Array, factors: Array, pivots: Positions
-) -> None:
+def _eliminate(count: int, m: int, n: int, a: Array, factors: Array, pivots: Positions) -> None:
     """Write the factors of a group of matrices, or of a part of one."""
     size = m * n * PARTS
     if count == LANES and LANES > 1 and _group(m, n) == LANES:
         work = local(SCRATCH * LANES)
-        _load_together(m, n, a, work)
-        _eliminate_together(keeps, m, n, n, work, pivots)
+        load_together(m, n, a, work)
+        eliminate_together(1, m, n, n, work, pivots)
         for lane in range(LANES):
             y = factors[lane * size :]
             for i in range(size):
                 y[i] = work[i * LANES + lane]
         for lane in range(LANES):
             if work[(size + 1) * LANES + lane] != 0.0:
-                _give_up(m, n, factors[lane * size :], pivots[lane * (m if m < n else n) :])
+                fill_nan(m * n, factors[lane * size :])
+                _keep_order(m if m < n else n, pivots[lane * (m if m < n else n) :])
     else:
+        work = local(ELEMENTS * LANES)
         for i in range(count):
             p = pivots[i * (m if m < n else n) :]
-            _eliminate_one(m, n, a[i * size :], factors[i * size :], p)
+            y = factors[i * size :]
+            stride = column_stride(m, n)
+            if stride == m:
+                _eliminate_one(m, n, m, a[i * size :], y, p)
+            else:
+                _eliminate_one(m, n, stride, a[i * size :], work, p)
+                for j in range(n):
+                    copy(m, work[j * stride :], y[j * m :])
 
 
-def _eliminate_one(m: int, n: int, a: Array, factors: Array, pivots: Positions) -> None:
-    """Write the factors of one matrix."""
-    steps = m if m < n else n
+def _eliminate_one(
+    m: int, n: int, stride: int, a: Array, factors: Array, pivots: Positions
+) -> None:
+    """Write the factors of one matrix, whose columns are ``stride`` apart."""
     if is_finite(m * n, a) == 0:
-        _give_up(m, n, factors, pivots)
+        fill_nan(stride * n, factors)
+        _keep_order(m if m < n else n, pivots)
         return
     for j in range(n):
-        column = factors[j * m * PARTS :]
+        column = factors[j * stride * PARTS :]
         for i in range(m):
             place = (i * n + j) * PARTS
             column[i * PARTS + PARTS - 1] = a[place + PARTS - 1]
             column[i * PARTS] = a[place]
     if PARTS == 1 and m <= SMALL and n <= SMALL:
-        largest = local(1 * LANES)
-        for k in range(steps):
-            _search_in_numbers(m, k, factors, largest)
-            other = int(largest[0])
-            pivots[k] = other + 1
-            _exchange(m, n, k, other, factors)
-            _clear_in_numbers(m, n, k, factors)
-    elif steps > 0:
+        eliminate_small(m, n, stride, factors, pivots)
+    elif m > 0 and n > 0:
         getrf(m, n, factors, m, pivots)
 
 
-def _give_up(m: int, n: int, factors: Array, pivots: Positions) -> None:
-    """Factors of NaN, and no exchanges."""
-    fill_nan(m * n, factors)
-    for i in range(m if m < n else n):
+def _keep_order(count: int, pivots: Positions) -> None:
+    """Exchange no rows."""
+    for i in range(count):
         pivots[i] = i + 1
 
 
@@ -227,12 +258,12 @@ def _solve_together(n: int, m: int, a: Array, b: Array, pivots: Positions) -> in
     """Solve the systems of a group; return how many are singular."""
     work = local(SCRATCH * LANES)
     right = work[n * n * LANES :]
-    _load_together(n, n, a, work)
+    load_together(n, n, a, work)
     for i in range(n * m):
         for lane in range(LANES):
             right[i * LANES + lane] = b[lane * n * m + i]
-    _eliminate_together(0, n, n, n + m, work, pivots)
-    _substitute_back(n, m, work, right)
+    eliminate_together(0, n, n, n + m, work, pivots)
+    substitute_back(n, m, work, right)
     for i in range(n * m):
         for lane in range(LANES):
             b[lane * n * m + i] = right[i * LANES + lane]
@@ -246,189 +277,30 @@ def _solve_together(n: int, m: int, a: Array, b: Array, pivots: Positions) -> in
     return failed
 
 
-def _load_together(m: int, n: int, a: Array, work: Array) -> None:
-    """Load a group of matrices, by columns, each into a lane."""
-    for lane in range(LANES):
-        x = a[lane * m * n :]
-        for i in range(m):
-            for j in range(n):
-                work[(j * m + i) * LANES + lane] = x[i * n + j]
+def _substitute(
+    transposed: int, n: int, m: int, stride: int, a: Array, pivots: Positions, b: Array
+) -> int:
+    """Replace the right sides of one system by solutions, or by NaN; return 1 if it is singular.
 
-
-def _eliminate_together(
-    keeps: int, m: int, n: int, columns: int, work: Array, pivots: Positions
-) -> None:
-    """Eliminate in a group of matrices of ``n`` columns, which right sides may follow."""
-    steps = m if m < n else n
-    largest = work[m * columns * LANES :]
-    _check(m * n, work, largest)
-    for k in range(steps):
-        _search(m, k, work, largest)
-        for lane in range(LANES):
-            other = int(largest[lane])
-            pivots[lane * steps + k] = other + 1
-        _exchange_in_lanes(m, columns, 0 if keeps == 1 else k, k, work, largest)
-        _clear(m, columns, k, work)
-
-
-def _check(n: int, s: Packs, found: Packs) -> None:
-    """Write zero into lanes of which all numbers are finite, else NaN, after the first pack."""
-    a = spread(0.0)
-    b = a
-    c = a
-    d = a
-    for i in range(0, n - 3, 4):
-        a += s[i] - s[i]
-        b += s[i + 1] - s[i + 1]
-        c += s[i + 2] - s[i + 2]
-        d += s[i + 3] - s[i + 3]
-    for i in range(n - n % 4, n):
-        a += s[i] - s[i]
-    found[1] = a + b + c + d
-
-
-def _substitute_back(n: int, m: int, s: Packs, right: Packs) -> None:
-    """Replace right sides by the solutions of systems with upper triangles."""
-    for j in range(m):
-        y = right[j * n :]
-        for t in range(n):
-            k = n - 1 - t
-            column = s[k * n :]
-            x = y[k] / column[k]
-            y[k] = x
-            for i in range(k):
-                y[i] -= column[i] * x
-
-
-def _search(m: int, k: int, s: Packs, place: Packs) -> None:
-    """Find the row, from ``k`` on, of the largest element of column ``k``."""
-    column = s[k * m :]
-    best = abs(column[k])
-    row = 0.0
-    for _ in range(k):
-        row += 1.0
-    number = spread(row)
-    found = number
-    for i in range(k + 1, m):
-        number += 1.0
-        size = abs(column[i])
-        larger = size > best
-        best = size if larger else best
-        found = number if larger else found
-    place[0] = found
-
-
-_search_in_numbers = in_numbers(_search)
-
-
-def _exchange(m: int, n: int, k: int, other: int, a: Array) -> None:
-    """Exchange two rows."""
-    if other != k:
-        for c in range(n):
-            column = a[c * m :]
-            x = column[k]
-            column[k] = column[other]
-            column[other] = x
-
-
-def _exchange_in_lanes(m: int, n: int, start: int, k: int, s: Packs, place: Packs) -> None:
-    """Exchange row ``k`` of each lane with another one."""
-    row = 0.0
-    for _ in range(k):
-        row += 1.0
-    first = spread(row)
-    other = place[0]
-    for c in range(start, n):
-        column = s[c * m :]
-        x = column[k]
-        found = x
-        number = first
-        for i in range(k + 1, m):
-            number += 1.0
-            y = column[i]
-            here = other == number
-            found = y if here else found
-            column[i] = x if here else y
-        column[k] = found
-
-
-def _clear(m: int, n: int, k: int, s: Packs) -> None:
-    """Subtract row ``k`` from those below, so that column ``k`` becomes zero; store the factors.
-
-    If the pivot is zero, so are the elements below it.  They are divided by it, not multiplied by
-    its reciprocal: then the rows of a matrix of equal numbers are subtracted without a remainder.
+    The columns of the factors are ``stride`` apart.
     """
-    column = s[k * m :]
-    pivot = column[k]
-    divisor = 1.0 if pivot == 0.0 else pivot
-    for i in range(k + 1, m):
-        column[i] = column[i] / divisor
-    for c in range(k + 1, n):
-        other = s[c * m :]
-        x = other[k]
-        for i in range(k + 1, m):
-            other[i] -= rounded(column[i] * x)
-
-
-_clear_in_numbers = in_numbers(_clear)
-
-
-def _substitute(transposed: int, n: int, m: int, a: Array, pivots: Positions, b: Array) -> int:
-    """Replace the right sides of one system by solutions, or by NaN; return 1 if it is singular."""
-    if has_zero(n, a, n + 1) == 1:
+    if has_zero(n, a, stride + 1) == 1:
         fill_nan(n * m, b)
         return 1
-    if PARTS == 1 and n <= SMALL and m <= SMALL:
+    if PARTS == 1 and n <= SMALL and m > FEW and transposed == 0 and LANES > 1:
+        for j in range((m + LANES - 1) // LANES):
+            left = m - j * LANES
+            count = left if left < LANES else LANES
+            substitute_columns(count, n, stride, a, pivots, b[j * LANES * n :])
+    elif PARTS == 1 and n <= SMALL and m <= SMALL:
         for j in range(m):
             if transposed == 1:
-                _substitute_transposed(n, a, pivots, b[j * n :])
+                substitute_transposed(n, stride, a, pivots, b[j * n :])
             else:
-                _substitute_column(n, a, pivots, b[j * n :])
+                substitute_column(n, stride, a, pivots, b[j * n :])
     elif n > 0 and m > 0:
-        getrs(TRANSPOSED if transposed == 1 else PLAIN, n, m, a, n, pivots, b, n)
+        getrs(TRANSPOSED if transposed == 1 else PLAIN, n, m, a, stride, pivots, b, n)
     return 0
-
-
-def _substitute_column(n: int, a: Array, pivots: Positions, y: Array) -> None:
-    for i in range(n):
-        other = pivots[i] - 1
-        x = y[i]
-        y[i] = y[other]
-        y[other] = x
-    for k in range(n):
-        column = a[k * n :]
-        x = y[k]
-        for i in range(k + 1, n):
-            y[i] -= column[i] * x
-    for t in range(n):
-        k = n - 1 - t
-        column = a[k * n :]
-        x = y[k] / column[k]
-        y[k] = x
-        for i in range(k):
-            y[i] -= column[i] * x
-
-
-def _substitute_transposed(n: int, a: Array, pivots: Positions, y: Array) -> None:
-    for k in range(n):
-        column = a[k * n :]
-        x = y[k]
-        for i in range(k):
-            x -= column[i] * y[i]
-        y[k] = x / column[k]
-    for t in range(n):
-        k = n - 1 - t
-        column = a[k * n :]
-        x = y[k]
-        for i in range(k + 1, n):
-            x -= column[i] * y[i]
-        y[k] = x
-    for t in range(n):
-        i = n - 1 - t
-        other = pivots[i] - 1
-        x = y[i]
-        y[i] = y[other]
-        y[other] = x
 
 
 @routine("float64", (ValueError, WRONG_PIVOT))
@@ -491,9 +363,9 @@ def lower_solution(b: Builder[V], a: V, right: V, dtype: str, b_ndim: int, raise
 
 
 def _scratch(n: Dim, dtype: str) -> list[tuple[str, Dim]]:
-    """Workspaces for the factors of a group of matrices, and their pivots."""
+    """Workspaces for the factors of a matrix, and for the pivots of a group of them."""
     small = dim_min(n, SMALL)
-    return [(dtype, n * n + MOST_LANES * small * small), ("int32", n + MOST_LANES * small)]
+    return [(dtype, n * n + MOST_LANES * small), ("int32", n + MOST_LANES * small)]
 
 
 def lower_substitution(

@@ -7,13 +7,18 @@ import signal
 import sys
 import time
 import tracemalloc
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hand_built import ONE, ZERO, Builder, Failed, check, native, strides_of
 
+sys.path.insert(0, str(Path(__file__).parents[2] / "lowering"))
+from loop_programs import CASES
+
 from phintys.config import config
 from phintys.dims import Dim
+from phintys.lowering.interpret import interpret
 from phintys.lowering.program import Branch, Check, Inst, Kernel, Loop, Operand, Rows
 
 rng = np.random.default_rng(1)
@@ -158,6 +163,17 @@ def test_loop(step, turns, n):
         np.testing.assert_allclose(last, states[-1])
         np.testing.assert_allclose(stacked, 0.5 * states[:-1] + x)
         np.testing.assert_array_equal(start, old)
+
+
+@pytest.mark.parametrize("bits", [128, 256, 512])
+@pytest.mark.parametrize("name", CASES)
+def test_programs_with_loops(name, bits):
+    program, cases = CASES[name]()
+    with config.change_flags(vector_bits=bits):
+        run = native(program).strict
+    for args in cases:
+        for found, expected in zip(run(*args), interpret(program, *args), strict=True):
+            np.testing.assert_allclose(found, expected, rtol=1e-12)
 
 
 def test_loop_until():

@@ -274,6 +274,32 @@ def test_multiples_of_a_row_leave_no_remainder(mode):
         assert not det.any() and np.isnan(solution).all()
 
 
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_a_single_matrix_has_the_bits_that_it_has_in_a_batch(dtype):
+    """One is computed in packs of rows, many in a lane each; right sides likewise."""
+    xs = [pt.tensor(dtype=dtype, shape=(None,) * ndim) for ndim in (2, 3)]
+    one, many = (
+        phintys.function(
+            [x], [linalg.inv(x), linalg.solve(x, x[..., :1]), linalg.lu(x)[2], *linalg.slogdet(x)]
+        )
+        for x in xs
+    )
+    for n in (1, 3, 5, 8, 9, 17, 24):
+        a = np.random.default_rng(n).normal(size=(19, n, n)).astype(dtype)
+        a[3, 0, 0] = np.nan if n > 1 else 1
+        found = many(a)
+        for k, item in enumerate(a):
+            assert [y.tobytes() for y in one(item)[:3]] == [y[k].tobytes() for y in found[:3]]
+        inverse, _, _, sign, logarithm = found
+        good = np.arange(19) != 3
+        expected = np.linalg.slogdet(a[good])
+        np.testing.assert_allclose(logarithm[good], expected[1], rtol=1e-3, atol=1e-3)
+        np.testing.assert_array_equal(sign[good], expected[0])
+        residual = np.abs(a[good] @ inverse[good] - np.eye(n)).max((1, 2))
+        bound = np.finfo(dtype).eps * 4 * n * np.linalg.cond(a[good])
+        assert (residual < bound).all()
+
+
 @pytest.mark.parametrize("mode", ["FAST_COMPILE", "FAST_RUN", "JAX"])
 def test_wrong_values_of_pivots(mode):
     """They are refused before memory is read at them."""

@@ -235,6 +235,12 @@ def test_wrong_shapes(mode):
         h(np.ones((1, 2, 3, 2)), np.ones((2, 2, 2, 2)))
 
 
+def test_filters_known_to_be_too_long():
+    """The error is that of a call, as no type has the negative length."""
+    with pytest.raises(ShapeError, match="longer than padded images"):
+        nnet.conv2d(pt.ones((1, 2, 3, 3)), pt.ones((1, 2, 2, 5)))
+
+
 def test_wrong_arguments():
     x = pt.dtensor4()
     for wrong in ("same", (1,), (1, -1), ((1, 2, 3), 0)):

@@ -73,6 +73,11 @@ class KernelCode:
     declares: frozenset[str]
     can_fail: bool = False
 
+    @property
+    def is_straight(self) -> bool:
+        """Whether it is short, and has no loops or branches."""
+        return "  br " not in self.ir and self.ir.count("\n") <= costs.INLINED_LINES
+
 
 def emit_kernel(kernel: Kernel, long: bool = False) -> KernelCode:
     """Emit the function of a kernel for the target of the settings.

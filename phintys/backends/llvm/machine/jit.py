@@ -33,6 +33,7 @@ from phintys.backends.llvm.machine.image import Code, Image, ObjectFile
 from phintys.backends.llvm.machine.stored import code_bytes, read_code
 from phintys.backends.llvm.machine.target import (
     OPTIMISED,
+    PROMOTED,
     TRANSFORMED,
     Target,
     current,
@@ -145,12 +146,35 @@ def _transform(module: Any, machine: Any) -> None:
     builder.getModulePassManager().run(module, builder)
 
 
+def _promote(module: Any, machine: Any) -> None:
+    """Inline functions that ask for it, and move memory on the stack to registers.
+
+    Functions that are not to be inlined are left as they are: LLVM would simplify nothing there.
+    """
+    import llvmlite.binding as llvm
+
+    builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options())
+    inliner = llvm.create_new_module_pass_manager()
+    inliner.add_always_inliner_pass()
+    inliner.run(module, builder)
+    passes = llvm.create_new_function_pass_manager()
+    passes.add_sroa_pass()
+    passes.add_instruction_combine_pass()
+    passes.add_simplify_cfg_pass()
+    passes.add_new_gvn_pass()
+    for function in module.functions:
+        if not function.is_declaration and b"noinline" not in b" ".join(function.attributes):
+            passes.run(function, builder)
+
+
 def generate(text: str, level: int = OPTIMISED, target: Target | None = None) -> Code:
     """Machine code of a module; RuntimeError if the text is not valid IR."""
     machine = (target or current()).machine(level)
     module = parse(text)
     if level == TRANSFORMED:
         _transform(module, machine)
+    elif level == PROMOTED:
+        _promote(module, machine)
     file = machine.emit_object(module)
     if image.in_use():
         with contextlib.suppress(image.UnknownObject):

@@ -24,8 +24,10 @@ from phintys.config import config
 
 #: Optimisation levels of LLVM's code generator.  `PLAIN` takes a quarter of the time; on vectors of
 #: 512 bits it can abort the process, so it is only for code without vectors.  `TRANSFORMED` is
-#: for scalar code: LLVM's passes inline, simplify and vectorise it first.
-PLAIN, OPTIMISED, TRANSFORMED = 0, 1, 2
+#: for scalar code: LLVM's passes inline, simplify and vectorise it first.  `PROMOTED` is for
+#: routines with loops: functions are inlined where they ask for it, and memory on the stack becomes
+#: registers.
+PLAIN, OPTIMISED, TRANSFORMED, PROMOTED = 0, 1, 2, 3
 
 #: Bytes of a vector inside which shuffles are fast.
 SHUFFLED = 16
@@ -190,7 +192,11 @@ def _machine(target: Target, level: int) -> Any:
     if target.cpu != _NATIVE:
         _check_is_known(target)
     return llvm.Target.from_triple(target.triple).create_target_machine(
-        cpu=target.name, features=target.features, opt=level, reloc="pic", codemodel="small"
+        cpu=target.name,
+        features=target.features,
+        opt=min(level, TRANSFORMED),
+        reloc="pic",
+        codemodel="small",
     )
 
 

@@ -384,6 +384,8 @@ class Body:
     def call(self, code: KernelCode, lengths: Lengths) -> str:
         """Emit the call of the function of a kernel or scan; its status, 0 if it cannot fail."""
         self.frame.kernels[code.symbol] = code
+        if self.frame.loops and code.is_straight:
+            self.frame.inlined.add(code.symbol)
         args = []
         for a in code.arguments:
             if a.kind == "slot":

@@ -35,7 +35,7 @@ from phintys.backends.llvm.routine.frame import HEADER, MOST_REPEATS, REPEATS_AT
 from phintys.backends.llvm.routine.threads import thread_count
 from phintys.backends.llvm.runtime.callable import CHECKED, MODE_OFFSET
 from phintys.backends.llvm.runtime.cpython import LAYOUT, offsets
-from phintys.lowering.program import Call, External, Loop, Program, Slot
+from phintys.lowering.program import Call, External, Program, Slot
 
 _SIGNATURE = "ptr @phintys.entry(ptr %self, ptr %args, i64 %flagged, ptr %names) nounwind"
 
@@ -52,6 +52,8 @@ class EntryCode(NamedTuple):
     kernels: dict[str, KernelCode]
     declares: frozenset[str]
     words: tuple[tuple[str, Any], ...]
+    inlined: frozenset[str] = frozenset()
+    has_loops: bool = False
 
 
 def emit_entry(program: Program, single: bool = False) -> EntryCode:
@@ -77,14 +79,13 @@ class Routine(Frame):
         self.failures()
         plain = "" if self.is_worth_optimising() else " noinline optnone"
         ir = self.out.text(_SIGNATURE + plain).replace("entry:\n", "entry:\n" + self.start(), 1)
-        return EntryCode(ir, self.kernels, frozenset(self.declares), tuple(self.words))
+        words, inlined = tuple(self.words), frozenset(self.inlined)
+        return EntryCode(ir, self.kernels, frozenset(self.declares), words, inlined, self.has_loops)
 
     def is_worth_optimising(self) -> bool:
         all_steps = self.program.steps
-        repeats = any(
-            isinstance(s, Loop) or (isinstance(s, (Call, External)) and s.batch) for s in all_steps
-        )
-        return repeats and len(all_steps) <= costs.OPTIMISED_STEPS
+        repeats = any(isinstance(s, (Call, External)) and s.batch for s in all_steps)
+        return self.has_loops or (repeats and len(all_steps) <= costs.OPTIMISED_STEPS)
 
     # ----- arguments
     def arguments(self) -> None:

@@ -30,11 +30,14 @@ class Frame:
         self.words += [("integer", n_arguments), ("names", None)]
         self.kernels: dict[str, KernelCode] = {}
         self.declares: set[str] = set()
+        self.loops = 0  # the number of loops around the step that is being emitted
+        self.inlined: set[str] = set()  # symbols of the kernels that are inlined
         self.owned = 0  # references that the call owns: number of elements of the array %owned
         self.works = 0  # memory that the call has allocated: elements of the array %works
         self.stack_bytes = 0
         self.step = self.out.stack("i64")  # the number of the step, should it fail
         self.threads = threads
+        self.has_loops = False
         self.suspended = False  # whether the GIL may have been released around a loop
         self.thread = ""  # stack memory of the thread state while the GIL is released
 

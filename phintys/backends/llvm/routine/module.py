@@ -13,7 +13,14 @@ def module_text(code: EntryCode) -> str:
     kernels = code.kernels.values()
     declares = set(_declarations())
     declares.update(code.declares, *(kernel.declares for kernel in kernels))
-    return "\n".join([*sorted(declares), *(kernel.ir for kernel in kernels), code.ir])
+    texts = [_inlined(k.ir) if k.symbol in code.inlined else k.ir for k in kernels]
+    return "\n".join([*sorted(declares), *texts, code.ir])
+
+
+def _inlined(text: str) -> str:
+    """The text of a kernel that is inlined into its callers."""
+    text = text.replace("define i64", "define internal i64", 1)
+    return text.replace(" noinline nounwind", " alwaysinline nounwind", 1)
 
 
 @cache

@@ -21,10 +21,11 @@ from phintys.lowering.program import Branch, Check, Loop, Program, Rows, Slot, S
 def emit_loop(body: Body, step: Loop) -> None:
     """Emit a loop over a Program."""
     out = body.out
+    body.frame.has_loops = True
     length = body.lengths(step.length)
     states = [_state(body, initial, final) for initial, final in step.state]
     windows = [_window(body, step, window) for window in step.windows]
-    constants = [whole(body, slot) for slot in step.constants]
+    constants = [_constant(body, slot) for slot in step.constants]
     reads = [w.lengths for w in windows for _ in w.rows.reads]
     lengths = [*(s.lengths for s in states), *reads, *(c.lengths for c in constants)]
     inner = prepare(body, step.body, step.step, lengths)
@@ -47,7 +48,9 @@ def emit_loop(body: Body, step: Loop) -> None:
     outputs = _Outputs(inner, states, windows, unused)
     if step.until is not None:
         outputs.put(step.until, Place(stop))
+    body.frame.loops += 1
     run(inner, [*(s.present() for s in states), *rows, *constants], outputs.places)
+    body.frame.loops -= 1
     outputs.finish()
     ended = out.load("i8", stop) if step.until is not None else "0"
     for part in (*windows, *states):
@@ -270,6 +273,15 @@ class _Object:
 
     def finish(self) -> None:
         self.body.adopt(self.final, self.owned)
+
+
+def _constant(body: Body, slot: Slot) -> Place:
+    """The location of a constant: numbers are copied to the stack."""
+    if slot.kind == "object" or slot.ndim or np.dtype(slot.dtype).hasobject:
+        return whole(body, slot)
+    cell = _cell(body, slot)
+    copy(body, slot, body.addresses[slot.number], cell)
+    return Place(cell)
 
 
 def _cell(body: Body, slot: Slot) -> str:

@@ -1,0 +1,98 @@
+"""Derivatives of logarithms of functions that underflow or overflow, first and second."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import mpmath as mp
+import numpy as np
+import pytest
+from mpmath import mp as exact
+
+import phintys
+import phintys.tensor as pt
+from phintys.scalar import quotients
+from phintys.tensor.elemwise import functions
+
+exact.dps = 60
+
+#: expression, the same in mpmath, points
+CASES = {
+    "log(sigmoid(x))": (lambda m, x: m.log(_sigmoid(m, x)), (-800, -40, -3, 0.5, 30, 50)),
+    "log(1 - sigmoid(x))": (lambda m, x: m.log(1 - _sigmoid(m, x)), (-50, -3, 0.5, 40)),
+    "log1p(exp(x))": (lambda m, x: m.log(1 + m.exp(x)), (-800, -30, 0.5, 3, 300)),
+    "log(3 + 3 exp(x))": (lambda m, x: m.log(3 * (1 + m.exp(x))), (-30, 0.5, 3)),
+    "log(1 - exp(x))": (lambda m, x: m.log(1 - m.exp(x)), (-800, -40, -1, -1e-5)),
+    "log(i0(x))": (lambda m, x: m.log(_i0(m, x)), (-800, -3, 2, 300)),
+    "log(erfc(x))": (lambda m, x: m.log(m.erfc(x)), (-3, 0, 2, 38, 800)),
+    "log(0.5 erfc(-x))": (lambda m, x: m.log(0.5 * m.erfc(-x)), (-800, -30, -1, 2)),
+    "log(cosh(x))": (lambda m, x: m.log(m.cosh(x)), (-15, 0, 1)),
+    "log(sinh(x))": (lambda m, x: m.log(m.sinh(x)), (1e-3, 1, 15)),
+}
+
+
+def _sigmoid(m, x):
+    return pt.sigmoid(x) if m is pt else 1 / (1 + m.exp(-x))
+
+
+def _i0(m, x):
+    return pt.i0(x) if m is pt else m.besseli(0, x)
+
+
+def test_tails():
+    """In one function, where no part of a derivative is used once only."""
+    xs = [pt.dvector(name) for name in CASES]
+    outputs = []
+    for x, (build, _) in zip(xs, CASES.values()):
+        value = build(pt, x)
+        g = phintys.grad(value.sum(), x)
+        outputs += [g, phintys.grad(g.sum(), x), value]
+    points = [np.asarray(p, "float64") for _, p in CASES.values()]
+    for mode in ("FAST_RUN", "FAST_COMPILE"):
+        found = phintys.function(xs, outputs, mode=mode)(*points)
+        for k, (name, (build, at)) in enumerate(CASES.items()):
+            for order in (1, 2):
+                expected = [mp.diff(partial(build, mp), mp.mpf(p), order) for p in at]
+                # second derivatives of sums are differences of numbers of the size of the first
+                size = 1e-9 if order == 1 else 1e-12 * np.abs(found[3 * k]).max()
+                np.testing.assert_allclose(
+                    found[3 * k + order - 1], np.array(expected, float), 1e-8, size, err_msg=name
+                )
+
+
+def test_narrow_floats():
+    for dtype in ("float32", "float16"):
+        x = pt.vector(dtype=dtype)
+        g = phintys.grad(pt.log(pt.erfc(x)).sum() + pt.log(pt.sigmoid(x)).sum(), x)
+        assert g.type.dtype == dtype
+        found = phintys.function([x], g)(np.asarray([-12, 0, 12], dtype))
+        np.testing.assert_allclose(found, [1, 0.5 - 2 / np.sqrt(np.pi), -24.0825], rtol=2e-3)
+
+
+@pytest.mark.parametrize(
+    ("build", "form"),
+    [
+        (lambda g, y: g / y, "y"),
+        (lambda g, y: -(g * 3) / (y * 3), "y"),
+        (lambda g, y: (g / 2) / (1 + y), "1 + y"),
+        (lambda g, y: g / (y + 1.0), "1 + y"),
+        (lambda g, y: g / (1 - y), "1 - y"),
+        (lambda g, y: g / (1 + -y), "1 - y"),
+        (lambda g, y: g / (1 - -y), "1 + y"),
+        (lambda g, y: g * y, None),
+        (lambda g, y: g / (2 + y), None),
+        (lambda g, y: g / (y - 1), None),
+        (lambda g, y: (g + 1 / y) * 2, None),
+        (lambda g, y: g / (1 + y + g), None),
+    ],
+)
+def test_quotients(build, form):
+    g, y = pt.dvector("g"), pt.dvector("y")
+    given = build(g, y)
+    found = quotients.divided(functions, given, y, ("y", "1 + y", "1 - y"))
+    assert (found and found[0]) == form
+    if found is not None:
+        divisor = {"y": y, "1 + y": 1 + y, "1 - y": 1 - y}[form]
+        values = np.array([0.5, -2.0]), np.array([3.0, 0.25])
+        a, b = phintys.function([g, y], [given, found[1] / divisor], mode="FAST_COMPILE")(*values)
+        np.testing.assert_allclose(a, b)
