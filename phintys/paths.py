@@ -49,6 +49,7 @@ MODULES: dict[str, tuple[str, ...]] = {
     "scan": ("loop",),
     "scan.basic": ("loop.scan", "loop.results"),
     "scan.op": ("loop.op", "loop.info", "loop.arguments"),
+    "scan.rewriting": ("loop.rules",),
     "scan.utils": ("loop.results",),
     "tensor.linalg.solvers.linear_control": ("tensor.linalg.equations", "tensor.linalg.riccati"),
     "tensor.nlinalg": ("tensor.linalg",),

@@ -6,6 +6,7 @@ Ops are handled through the methods of `HasMultipleInnerGraph`; this module name
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import takewhile
 from typing import Any, Self
 
 from phintys.graph.fgraph import FunctionGraph
@@ -38,15 +39,9 @@ class InnerGraphRewriter(GraphRewriter):
         self.phases = list(phases)
 
     def within(self, pipeline: Sequence[Rewriter]) -> Self:
-        """A copy whose phases are those of ``pipeline`` from here to the next rewriter of its kind.
-
-        The first such rewriter also has the phases before it.
-        """
-        own = [isinstance(r, InnerGraphRewriter) for r in pipeline]
-        here = pipeline.index(self)
-        start = here + 1 if any(own[:here]) else 0
-        stop = own.index(True, here + 1) if any(own[here + 1 :]) else len(own)
-        copy = type(self)([r for r in pipeline[start:stop] if r is not self])
+        """A copy whose phases are those of ``pipeline`` up to the next rewriter of its kind."""
+        following = pipeline[pipeline.index(self) + 1 :]
+        copy = type(self)([*takewhile(lambda r: not isinstance(r, InnerGraphRewriter), following)])
         copy.name = self.name
         return copy
 
