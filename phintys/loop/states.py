@@ -101,6 +101,10 @@ def _as_state(initial: Any) -> Any:
     """An initial value as a variable: a tensor, or one of another type, such as a generator."""
     if isinstance(initial, Variable) and not hasattr(initial.type, "dtype"):
         return initial
+    if type(initial).__module__.startswith("numpy.random"):  # which NumPy imports when needed
+        from phintys.tensor.random.type import random_generator_type
+
+        return random_generator_type.filter_variable(initial)
     return as_tensor_variable(initial)
 
 
