@@ -16,6 +16,7 @@ from phintys.loop.rules.unroll import unroll
 from phintys.rewriting.database import SequenceDB, optdb
 from phintys.rewriting.inner import InnerGraphSimplifier
 
+_unchanged = optdb.is_own  # by programs, which may have registered rewrites before this import
 scan_eqopt1 = SequenceDB()
 scan_eqopt2 = SequenceDB()
 for _position, (_name, _rewriter, _tags) in enumerate(
@@ -35,4 +36,5 @@ scan_eqopt2.register(
 )
 optdb.register("scan_eqopt1", scan_eqopt1, "fast_run", "fast_compile", "scan", position=0.5)
 optdb.register("scan_eqopt2", scan_eqopt2, "fast_run", "fast_compile", "scan", position=1.62)
-optdb.mark_own()
+if _unchanged:
+    optdb.mark_own()
