@@ -12,6 +12,7 @@ from phintys.tensor.creation import Alloc, AllocEmpty
 from phintys.tensor.elemwise import Elemwise
 from phintys.tensor.index_list import literal
 from phintys.tensor.index_ops import IncSubtensor
+from phintys.tensor.shape import specify_shape
 
 
 def keeps_all_rows(p: Part, steps: Any) -> bool:
@@ -56,7 +57,7 @@ def traces(loop: Whole, results: Mapping[Any, Any]) -> dict[Any, Any]:
     found = {}
     for p in loop.parts:
         if p.kind == "seq":
-            found[p.inputs[0]] = p.outer[: loop.steps]
+            found[p.inputs[0]] = rows_of_steps(p.outer, loop.steps)
         elif p.result is None or p.kind not in KEPT or not keeps_all_rows(p, loop.steps):
             continue
         elif p.kind == "nit_sot":
@@ -68,6 +69,11 @@ def traces(loop: Whole, results: Mapping[Any, Any]) -> dict[Any, Any]:
             pairs = [*zip(p.reads, p.inputs), *zip(p.writes, p.outputs)]
             found.update((v, rows[k : ends[k]]) for k, v in pairs)
     return {v: rows for v, rows in found.items() if not isinstance(v, Constant)}
+
+
+def rows_of_steps(sequence: Any, steps: Any) -> Any:
+    """The rows of a sequence that the steps get; ShapeError when computed, if there are fewer."""
+    return specify_shape(sequence[:steps], (steps, *[None] * (sequence.type.ndim - 1)))
 
 
 #: kinds of parts whose result may have a row for each step

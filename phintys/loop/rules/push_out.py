@@ -14,7 +14,7 @@ from phintys.graph.traversal import ancestors, io_toposort
 from phintys.graph.variable import Apply, Constant
 from phintys.graph.vectorize import vectorize_graph
 from phintys.loop.parts import Part
-from phintys.loop.rules.buffers import keeps_all_rows, traces
+from phintys.loop.rules.buffers import keeps_all_rows, rows_of_steps, traces
 from phintys.loop.whole import Replacements, Whole, taken_apart
 from phintys.tensor.blockwise import Blockwise
 from phintys.tensor.creation import alloc
@@ -60,7 +60,7 @@ def push_out_ahead(fgraph: FunctionGraph, node: Apply) -> Replacements | None:
     if loop.condition is not None:
         return None
     nodes = _nodes(loop)
-    rows = {p.inputs[0]: p.outer[: loop.steps] for p in loop.of_kind("seq")}
+    rows = {p.inputs[0]: rows_of_steps(p.outer, loop.steps) for p in loop.of_kind("seq")}
     constants = {p.inputs[0]: p.outer for p in loop.of_kind("non_seq")}
     inside = _computed_from([*rows, *constants], nodes, _is_computed_at_once)
     moved = [v for v in _frontier(inside, loop, nodes) if _pays(v, rows)]
