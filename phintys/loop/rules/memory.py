@@ -104,11 +104,11 @@ def _shorten(p: Part, count: int) -> bool:
     known = p.outer.type.shape[0]
     if known is not None and known <= count:
         return False
-    p.outer = _first_rows(p.outer, count)
+    p.outer = first_rows(p.outer, count)
     return True
 
 
-def _first_rows(buffer: Any, count: int) -> Any:
+def first_rows(buffer: Any, count: int) -> Any:
     """A buffer of ``count`` rows that begins as ``buffer`` does."""
     node = buffer.owner
     if node is None:
@@ -119,7 +119,7 @@ def _first_rows(buffer: Any, count: int) -> Any:
     if isinstance(op, Alloc) and _is_constant_along_rows(node):
         return op.make_node(node.inputs[0], count, *node.inputs[2:]).outputs[0]
     if isinstance(op, IncSubtensor) and _ends_within(index_of(node, 2)[0], count):
-        return op.make_node(_first_rows(node.inputs[0], count), *node.inputs[1:]).outputs[0]
+        return op.make_node(first_rows(node.inputs[0], count), *node.inputs[1:]).outputs[0]
     return buffer[:count]
 
 

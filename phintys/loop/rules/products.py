@@ -9,7 +9,7 @@ from phintys.graph.fgraph import FunctionGraph
 from phintys.graph.traversal import ancestors
 from phintys.graph.variable import Apply, Constant
 from phintys.loop.parts import Part
-from phintys.loop.rules.memory import read_from_end
+from phintys.loop.rules.memory import first_rows, read_from_end
 from phintys.loop.whole import Replacements, Whole, taken_apart
 from phintys.tensor.axes import squeeze
 from phintys.tensor.dot import Dot
@@ -42,7 +42,7 @@ def push_out_products(fgraph: FunctionGraph, node: Apply) -> Replacements | None
     for p, (_, products) in sums:
         out = node.outputs[p.result]  # type: ignore[index]
         last: Any = found.pop(out, None)
-        total = p.outer[0] if last is None else last[-1]
+        total = first_rows(p.outer, 1)[0] if last is None else last[-1]
         for _, _, axes in products:
             total = functions.add(total, tensordot(next(rows), next(rows), axes))
         found.update((client.outputs[0], total) for client, _ in fgraph.clients[out])
