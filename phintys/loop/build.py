@@ -8,6 +8,7 @@ from phintys.graph.replace import graph_replace
 from phintys.graph.variable import Variable
 from phintys.loop.info import ScanInfo
 from phintys.loop.op import Scan
+from phintys.loop.sequences import Rows
 from phintys.loop.states import Output
 from phintys.loop.step import Loop, Updates, constants_of
 from phintys.tensor.axes import expand_dims
@@ -71,11 +72,18 @@ def _applied(loop: Loop, name: str, truncate_gradient: int) -> tuple[list[Result
     info = _info(loop, outputs, len(constants))
     inputs = [*read, *constants]
     op = Scan(inputs, results, info, truncate_gradient=truncate_gradient, name=name)
-    rows = [r.array[: loop.steps] for r in loop.rows]
+    rows = [_cut(r, loop.steps) for r in loop.rows]
     node = op.make_node(loop.steps, *rows, *_starts(loop, outputs), *constants)
     found = dict(zip(map(id, outputs), map(_result, outputs, node.outputs)))
     last = {v: found[id(output)].last for v, output in zip(loop.updates, updated)}
     return [found[id(output)] for output in loop.outputs], last
+
+
+def _cut(rows: Rows, steps: Any) -> Any:
+    """The rows that steps get, under the name of all rows."""
+    found = rows.array[:steps]
+    found.name = rows.array.name
+    return found
 
 
 def _info(loop: Loop, outputs: list[Output], n_constants: int) -> ScanInfo:

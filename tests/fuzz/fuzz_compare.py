@@ -17,6 +17,9 @@ from fuzz_program import Built, missing_nodes
 from fuzz_values import native
 
 from phintys.inner import InnerGraphOp
+from phintys.loop.lengths import empty_rows
+from phintys.loop.op import Scan
+from phintys.loop.reference import run_loop
 from phintys.scalar.conversion import converted
 from phintys.tensor.elemwise import Elemwise
 from phintys.tensor.reduce import CAReduce
@@ -154,13 +157,26 @@ def _evaluated(change: Any, inputs: Any, values: list[Any], outputs: Any) -> lis
     known = dict(zip(inputs, values))
     for node in missing_nodes(outputs, known):
         given = [known[x] for x in node.inputs]
-        if isinstance(node.op, InnerGraphOp):
+        if isinstance(node.op, Scan):
+            found = _of_loop(change, node, given)
+        elif isinstance(node.op, InnerGraphOp):
             inner = node.op.expanded  # it contains no such op
             found = _evaluated(change, inner.inputs, given, inner.outputs)
         else:
             found = change.node(node, given)
         known.update(zip(node.outputs, found))
     return [known[v] for v in outputs]
+
+
+def _of_loop(change: Any, node: Any, given: list[Any]) -> list[Any]:
+    """The results of a loop, each step computed node by node."""
+    inner = node.op.expanded
+    return run_loop(
+        node.op.info,
+        lambda values: _evaluated(change, inner.inputs, list(values), inner.outputs),
+        given,
+        lambda k: empty_rows(node, [_narrow(v, x) for v, x in zip(given, node.inputs)])[k],
+    )
 
 
 def _performed(node: Any, values: list[Any]) -> list[Any]:

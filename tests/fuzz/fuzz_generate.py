@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
+import fuzz_loops
 import fuzz_matrices  # noqa: F401  registers drawers
 import fuzz_search  # noqa: F401  registers drawers
 import fuzz_signal  # noqa: F401  registers drawers
@@ -81,6 +82,8 @@ FAMILIES: list[tuple[int, Any]] = [
 
 #: how often a statement is followed by one that computes an item in an inner graph
 INNER_GRAPHS = 0.06
+#: how often a statement is followed by a loop
+LOOPS = 0.06
 
 
 def _row(g: Drawer, name: str) -> Text:
@@ -94,6 +97,7 @@ def generate(seed: int) -> tuple[Program, Drawer]:
     draws = [draw for _, draw in FAMILIES]
     weights = [weight for weight, _ in FAMILIES]
     inner = random.Random(f"inner graphs {seed}")  # programs without them do not depend on them
+    loops = random.Random(f"loops {seed}")
     try:
         for _ in range(wanted * 8):
             if len(g.program.statements) >= wanted:
@@ -101,6 +105,8 @@ def generate(seed: int) -> tuple[Program, Drawer]:
             _one(g, g.rng.choices(draws, weights)[0])
             if inner.random() < INNER_GRAPHS:
                 _one(g, lambda g: inner_graph(g, inner))
+            if loops.random() < LOOPS:
+                _one(g, lambda g: fuzz_loops.drawn_loop(g, loops))
         if g.chance(0.25):
             _one(g, derivative)
     except Failing as failing:

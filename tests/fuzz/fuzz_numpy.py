@@ -8,7 +8,7 @@ checked in this way.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import reduce
 from types import SimpleNamespace
 from typing import Any
@@ -262,8 +262,40 @@ def increased(x: Any, key: Any, y: Any) -> Any:
     return out
 
 
+def until(condition: Any) -> Any:
+    """The condition of a while loop, as a step function returns it."""
+    return bool(condition)
+
+
+def scan(
+    fn: Callable[..., Any],
+    sequences: Sequence[Any],
+    outputs_info: Sequence[Any],
+    non_sequences: Sequence[Any],
+    n_steps: Any = None,
+    go_backwards: bool = False,
+    **_: bool,
+) -> list[np.ndarray]:
+    """`phintys.scan` for one sequence with taps 0 and more, and one state."""
+    given = sequences[0] if isinstance(sequences[0], dict) else dict(input=sequences[0], taps=[0])
+    x, taps = given["input"], given["taps"]
+    places = range(len(x) - max(taps))[:: -1 if go_backwards else 1]
+    last, traces = outputs_info[0], [[] for _ in outputs_info]
+    for t in places if n_steps is None else places[: int(n_steps)]:
+        found = fn(*(x[t + k] for k in taps), last, *non_sequences)
+        outputs, stop = found if isinstance(found, tuple) else (found, False)
+        last = np.asarray(outputs[0])
+        for trace, value in zip(traces, outputs, strict=True):
+            trace.append(np.broadcast_to(value, np.shape(value)))
+        if stop:
+            break
+    if not traces[0]:
+        raise ValueError("NumPy does not know the shape of no rows.")
+    return list(map(np.array, traces))
+
+
 #: names for the ``numpy`` text of statements
-HELPERS = {"changed": changed, "increased": increased}
+HELPERS = {"changed": changed, "increased": increased, "scan": scan, "until": until}
 
 TOLERANCE = {"float16": 3e-2, "float32": 2e-4, "complex64": 2e-4}
 

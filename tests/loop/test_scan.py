@@ -268,7 +268,8 @@ def test_errors_of_the_step_function():
         (lambda s: s, dict(taps=[-1]), "needs an 'initial' value"),
         (lambda s: s, dict(initial=x0, tap=[-1]), r"outputs_info\[0\] has the key 'tap'"),
         (lambda s, t: s, dict(initial=x, taps=[-1, 0]), "earlier steps, which are negative"),
-        (lambda s, t: s, dict(initial=x0, taps=[-1, -2]), "0-d: it needs a first axis with 2"),
+        (lambda s: s, dict(initial=pt.zeros(1), taps=[-2]), "needs a first axis with 2"),
+        (lambda s, t: s, dict(initial=x0, taps=[-1, -2]), r"is Scalar.* needs a first axis with 2"),
     ):
         with pytest.raises(ValueError, match=message):
             scan(fn, outputs_info=info, n_steps=3)
@@ -469,6 +470,22 @@ def test_checkpoints(every):
         kept = [min(t + every, steps) - 1 for t in range(0, steps, every)]
         for a, b in zip(found[:2], found[2:]):
             np.testing.assert_array_equal(a, b[kept])
+
+
+def test_gradients_of_checkpoints():
+    """The steps that are computed again have the derivatives of those that were not stored."""
+
+    def step(a, s, gain):
+        return pt.tanh(s * gain + a)
+
+    kept = scan_checkpoints(step, x, x0, k, save_every_N=2, return_updates=False)
+    plain = scan(step, x, x0, k)
+    for mode in ("FAST_RUN", "FAST_COMPILE"):
+        gradients = [phintys.grad(v[-1], [x, x0, k]) for v in (kept, plain)]
+        f = phintys.function([x, x0, k], [*gradients[0], *gradients[1]], mode=mode)
+        found = f(XS, 0.5, 0.7)
+        for a, b in zip(found[:3], found[3:]):
+            np.testing.assert_allclose(a, b, rtol=1e-12)
 
 
 def test_checkpoints_without_padding_and_errors():

@@ -64,6 +64,7 @@ class _Loop:
 
     def __init__(self, op: Any, graph: Any, args: Sequence[Any]) -> None:
         self.op, self.graph, self.args = op, graph, args
+        self.errors: set[tuple[type[Exception], str]] = set()  # of the checks in the inner graph
         self.parts = positions(op)
         self.constants = {p.inputs[0]: args[p.outer] for p in self.parts if p.kind == "non_seq"}
         self.sequences = [p for p in self.parts if p.kind == "seq"]
@@ -143,7 +144,9 @@ class _Loop:
         given = inputs | self.constants
         with collecting() as checks:
             found = self.graph(*(given[i] for i in range(len(given))))
-            passed = jnp.all(jnp.stack(checks)) if checks else jnp.asarray(True)
+            conditions = [check.passed for check in checks]
+            passed = jnp.all(jnp.stack(conditions)) if checks else jnp.asarray(True)
+        self.errors = {(check.error, check.message) for check in checks}
         pairs = zip(found, self.dtypes, strict=True)
         return [x if dtype is None else jnp.asarray(x, dtype) for x, dtype in pairs], passed
 
@@ -156,7 +159,9 @@ class _Loop:
     # ----- results
     def results(self, end: _Carry, executed: Any, stacked: Sequence[Any] = ()) -> list[Any]:
         """The outer outputs, after a number of steps."""
-        require(end.passed, "A check in a loop has failed.")
+        several = (IndexError, "A check in a loop has failed.")
+        error, message = next(iter(self.errors)) if len(self.errors) == 1 else several
+        require(end.passed, message, error)
         found = {p.result: x for p, x in zip(self.untraced, end.untraced)}
         for p, rows in zip(self.stacked, stacked):
             found[p.result] = _joined(self.outer(p)[: p.lag], rows) if p.lag else rows

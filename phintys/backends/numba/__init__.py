@@ -20,6 +20,7 @@ except ImportError as exc:
     ) from exc
 
 from phintys.backends.numba import (  # noqa: F401  (they register)
+    checks,
     conditional,
     elemwise,
     index,

@@ -3,35 +3,28 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from phintys.compile.linker import Linker, get_linker
 from phintys.graph.fgraph import FunctionGraph
-from phintys.graph.perform import Runner, RunNode, run_node
-from phintys.graph.variable import Apply
+from phintys.graph.perform import Runner, RunNode
+from phintys.graph.variable import Variable
 
 
-class Thunk:
-    """The computation of one node; a call reads the cells ``inputs`` and sets ``outputs``.
+class WatchedRunner(Runner):
+    """Calls ``watch(variable, value)`` for each input of the graph before it runs."""
 
-    Both are lists with one cell, a list of length 1, per variable.
-    """
+    def __init__(
+        self, fgraph: FunctionGraph, run: RunNode, watch: Callable[[Variable, Any], Any]
+    ) -> None:
+        super().__init__(fgraph, run)
+        self.inputs, self.watch = list(fgraph.inputs), watch
 
-    def __init__(self, node: Apply, inputs: Sequence[Any]) -> None:
-        self.node = node
-        self.inputs: list[list[Any]] = [[x] for x in inputs]
-        self.outputs: list[list[Any]] = [[None] for _ in node.outputs]
-
-    def __call__(self) -> None:
-        results = run_node(self.node, [cell[0] for cell in self.inputs])
-        for cell, value in zip(self.outputs, results):
-            cell[0] = value
-
-    @property
-    def results(self) -> list[Any]:
-        """The contents of ``outputs``."""
-        return [cell[0] for cell in self.outputs]
+    def __call__(self, values: Sequence[Any]) -> list[Any]:
+        for v, value in zip(self.inputs, values):
+            self.watch(v, value)
+        return super().__call__(values)
 
 
 class HookedLinker(Linker):
