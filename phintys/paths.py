@@ -53,6 +53,7 @@ MODULES: dict[str, tuple[str, ...]] = {
     "link.vm": ("compile.linkers",),
     "link.numba": ("compile.linker", "backends.numba"),
     "link.numba.dispatch": ("backends.numba",),
+    "link.numba.dispatch.basic": ("backends.numba",),
     "link.numba.linker": ("compile.linker",),
     "printing": ("show", "tensor.debugging"),
     "raise_op": ("tensor.raise_op",),

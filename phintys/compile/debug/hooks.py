@@ -6,25 +6,45 @@ from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from phintys.compile.linker import Linker, get_linker
 from phintys.graph.fgraph import FunctionGraph
-from phintys.graph.perform import Runner, RunNode
-from phintys.graph.variable import Variable
+from phintys.graph.perform import Runner, RunNode, watched
+from phintys.graph.variable import Apply, Variable
 
 
 class WatchedRunner(Runner):
-    """Calls ``watch(variable, value)`` for each input of the graph before it runs."""
+    """Calls ``watch(variable, value)`` for each input of the graph before it runs.
+
+    With ``inner`` the function ``run`` also computes the nodes of graphs inside ops.
+    """
 
     def __init__(
-        self, fgraph: FunctionGraph, run: RunNode, watch: Callable[[Variable, Any], Any]
+        self,
+        fgraph: FunctionGraph,
+        run: RunNode,
+        watch: Callable[[Variable, Any], Any],
+        inner: bool = False,
     ) -> None:
         super().__init__(fgraph, run)
         self.inputs, self.watch = list(fgraph.inputs), watch
+        self.run, self.inner = run, inner
 
     def __call__(self, values: Sequence[Any]) -> list[Any]:
         for v, value in zip(self.inputs, values):
             self.watch(v, value)
-        return super().__call__(values)
+        if not self.inner:
+            return super().__call__(values)
+        with watched(self.run):
+            return super().__call__(values)
+
+
+def with_defined_values(node: Apply, results: list[Any]) -> list[Any]:
+    """The results of a node; zeros if they are arbitrary (`Op.has_undefined_values`)."""
+    if not node.op.has_undefined_values:
+        return results
+    return [np.zeros_like(x) if isinstance(x, np.ndarray) else x for x in results]
 
 
 class HookedLinker(Linker):

@@ -17,6 +17,7 @@ from phintys.compile.debug.faults import (
     BadViewMap,
     InvalidValueError,
 )
+from phintys.compile.debug.hooks import with_defined_values
 from phintys.compile.debug.replacements import RTOL
 from phintys.compile.debug.values import Values
 from phintys.compile.nodes import Compute
@@ -59,7 +60,7 @@ class NodeChecks:
     def run(self, node: Apply, inputs: Sequence[Any]) -> list[Any]:
         """The results of a node; raises a `DebugModeError` if one of the checks fails."""
         first = self._check_memory(node, inputs) if self.options.check_py_code else None
-        results = run_node(node, [copied(x) for x in inputs])
+        results = with_defined_values(node, run_node(node, [copied(x) for x in inputs]))
         if first is not None and not node.op.has_undefined_values:
             _check_repeated(node, inputs, first, results)
         self._check_values(node, results)
@@ -118,7 +119,7 @@ class NodeChecks:
     # ----- values
     def _check_values(self, node: Apply, results: Sequence[Any]) -> None:
         for v, value in zip(node.outputs, results):
-            if self.options.check_isfinite and not node.op.has_undefined_values:
+            if self.options.check_isfinite:
                 check_finite(v, value)
 
     def _check_preallocated(
