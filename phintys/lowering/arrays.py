@@ -472,15 +472,26 @@ class ArrayBuilder:
         if _without_ones(old) == _without_ones(lengths):
             return self._reshape_ones(value, lengths, content)
         if isinstance(value, View):
-            base = value.args[0]
-            plain = _without_ones(self.shape(base)) == _without_ones(old) and _is_plain(value)
-            value = base if plain else self.contiguous(value)
+            value = value.base if self._is_whole(value) else self.contiguous(value)
         value = self.kept(value)
         if isinstance(value, Reshape):
             return self.reshape(value.args[0], lengths)
         result = self._add(Reshape(value.dtype, tuple(lengths), (value,)))
         result.content = content
         return result
+
+    def _is_whole(self, view: View) -> bool:
+        """Whether a view consists of all elements of its base, in their order."""
+        base, shape = self.shape(view.base), self.shape(view)
+        axes = [a for a, d in zip(view.axes, base) if d.value != 1]
+        moving = [a for a in axes if a is not None]
+        return (
+            len(moving) == len(axes)
+            and moving == sorted(set(moving))
+            and tuple([shape[a] for a in moving]) == _without_ones(base) == _without_ones(shape)
+            and all(s.value == 0 for s in view.starts)
+            and all(s.value == 1 for s in view.steps)
+        )
 
     def _reshape_ones(
         self, value: Value, lengths: list[Dim], content: tuple[Dim, ...] | None
@@ -719,16 +730,6 @@ def _are_of_one_slot(lengths: Sequence[Dim]) -> bool:
 def _without_ones(shape: Iterable[Dim]) -> tuple[Dim, ...]:
     """A shape without the lengths that are the constant 1."""
     return tuple(d for d in shape if d.value != 1)
-
-
-def _is_plain(view: View) -> bool:
-    """Whether a view has no offsets, no steps other than 1 and keeps the order of the axes."""
-    moving = [a for a in view.axes if a is not None]
-    return (
-        moving == sorted(moving)
-        and all(s.value == 0 for s in view.starts)
-        and all(s.value == 1 for s in view.steps)
-    )
 
 
 def _pick(content: tuple[Dim, ...], positions: tuple[Dim, ...]) -> tuple[Dim, ...] | None:

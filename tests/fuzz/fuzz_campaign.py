@@ -25,8 +25,9 @@ from fuzz_program import Built, Program, Recorded, all_finite
 from fuzz_run import Finding, Judge, Plan
 
 Result = tuple[int, dict[str, int], list[Finding]]
-#: seconds without an answer after which a worker is stopped
-PATIENCE = 300.0
+#: seconds without an answer after which a worker is stopped: Numba may take a minute of a processor
+#: that others use too
+PATIENCE = 1200.0
 #: seeds that a worker takes before it is replaced: what frameworks remember does not pile up
 STINT = 2000
 

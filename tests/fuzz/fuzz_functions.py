@@ -187,7 +187,10 @@ def from_signature(g: Drawer, name: str) -> Text:
 def draw_public(g: Drawer, name: str) -> Text:
     """A call of a public function that is no row."""
     draw = DRAWN.get(name)
-    return draw(g, name) if draw else from_signature(g, name)
+    text = draw(g, name) if draw else from_signature(g, name)
+    if isinstance(text, str) and text.startswith(f"pt.{name}(") and hasattr(np, name):
+        return "np" + text[2:] if g.chance(0.05) else text  # NumPy's protocol
+    return text
 
 
 # --------------------------------------------------------------------- elementwise rows
@@ -304,7 +307,7 @@ def _variadic(g: Drawer, name: str) -> Text:
     given = ", ".join([x.name, *others])
     if name == "stacklists":
         return f"pt.stacklists([{given}])"
-    return f"pt.{name}({given})" + ("[0]" if name == "broadcast_arrays" else "")
+    return f"pt.{name}({given})" + ("[1]" if name == "broadcast_arrays" else "")
 
 
 __all__ = [

@@ -75,6 +75,7 @@ FAMILIES: list[tuple[int, Any]] = [
     (2, lambda g: draw_public(g, f"random.{g.choice(sorted(DISTRIBUTIONS))}")),
     (3, lambda g: derivative(g)),
     (2, lambda g: on_scalars(g)),
+    (2, lambda g: vectorized(g)),
 ]
 
 
@@ -155,6 +156,28 @@ def inner_graph(g: Drawer, rng: random.Random) -> Text:
     given = [names[v] for v in dict.fromkeys([*ends, *roots]) if v not in captured]
     inputs, inline = ", ".join(given), f"inline={rng.random() < 0.3}"
     return f"phintys.OpFromGraph([{inputs}], [{y.name}], {inline})({inputs})", y.name
+
+
+def vectorized(g: Drawer) -> Text:
+    """A drawn item, computed for two equal values of an input: it is the same as for one."""
+    drawn = [i for i in g.items if i.name[0] == "v" and i.value.size < 500]
+    if not drawn:
+        return None
+    y = g.choice(drawn[-4:])
+    before = set(ancestors([y.var]))
+    given = [i for i in g.items if i.name[0] == "x" and i.var in before and i.value.size < 500]
+    if not given:
+        return None
+    x = g.choice(given)
+    text = f"phintys.vectorize_graph({y.name}, {{{x.name}: pt.stack([{x.name}, {x.name}])}})[1]"
+    nodes = {v.owner for v in before if v.owner is not None}
+    return text, None if g.extreme or any(map(_is_fickle, nodes)) else y.name
+
+
+def _is_fickle(node: Any) -> bool:
+    """Whether results may depend on rounding in steps, or are drawn."""
+    kinds = [np.dtype(getattr(v.type, "dtype", "O")).kind for v in (*node.inputs, node.outputs[0])]
+    return "O" in kinds or (kinds[-1] in "biu" and bool({*kinds[:-1]} & {*"fc"}))
 
 
 def finished(g: Drawer) -> Program:

@@ -13,7 +13,8 @@ def _greatest(g: Drawer, name: str) -> Text:
     x = g.item(lambda i: all(i.shape), "biuf", least=1)
     axis = g.axis(x.ndim)
     count = g.rng.randrange(1, x.shape[axis] + 1) * g.choice((1, -1))
-    text = f"pt.{name}({x.name}, {count}, axis={axis})"
+    dtype = ", idx_dtype='int32'" if name == "argtopk" and g.chance(0.3) else ""
+    text = f"pt.{name}({x.name}, {count}, axis={axis}{dtype})"
     return text + ("[1]" if name == "topk_and_argtopk" else "")
 
 
@@ -27,6 +28,15 @@ def _integers(g: Drawer, ndim: int | None = None) -> Item:
     return g.item(lambda i: i.value.dtype != "uint64", "iu", ndim=ndim)
 
 
+def _same_shape(g: Drawer, x: Item, kinds: str = "iuf") -> str:
+    """Text of an item of the same shape."""
+
+    def make() -> Item:
+        return g.input("float64" if "f" in kinds else "int64", x.shape)
+
+    return g.item(lambda i: i.shape == x.shape, kinds, make=make).name
+
+
 def _positions_of(x: Item, n: int) -> str:
     return f"(pt.cast({x.name} % {min(n, 100)}, 'int64') % {n})"
 
@@ -35,8 +45,10 @@ def _positions_of(x: Item, n: int) -> str:
 def _of_positions(g: Drawer, name: str) -> Text:
     order = g.choice(("C", "F"))
     if name == "bincount":
+        x = _integers(g, ndim=1)
         least = g.choice(("", ", minlength=0", f", minlength={g.integer(7)}"))
-        return f"pt.bincount({_positions(g, 5, ndim=1)}{least})"
+        weights = g.choice(("", f", weights={_same_shape(g, x)}", ", assert_nonneg=True"))
+        return f"pt.bincount({_positions_of(x, 5)}{least}{weights})"
     if name == "ix_":
         return f"pt.ix_({_positions(g, 5, ndim=1)}, [0, 1])[0]"
     if name == "choose":
@@ -65,7 +77,8 @@ def _of_numbers(g: Drawer, name: str) -> Text:
     x = g.item(kinds="iuf")
     if name == "histogram":
         bins = f"{g.rng.randrange(1, 5)}, range=(0.0, 4.0)"
-        return f"pt.histogram({x.name}, bins={g.choice((bins, '[-1.0, 0.0, 0.5, 3.0]'))})[0]"
+        more = g.choice(("", ", density=True", f", weights={_same_shape(g, x, 'f')}"))
+        return f"pt.histogram({x.name}, bins={g.choice((bins, '[-1.0, 0.0, 0.5, 3.0]'))}{more})[0]"
     if name == "interp":
         given = g.choice(("", ", left=-3.0", ", right=7.0", ", period=2.5"))
         return f"pt.interp({x.name}, [0.0, 1.0, 3.0], [1.0, 2.0, 0.5]{given})"
@@ -75,8 +88,11 @@ def _of_numbers(g: Drawer, name: str) -> Text:
         if g.chance(0.5):
             return f"pt.unique({x.name}, axis={axis})"
         return f"pt.unique({x.name}, {extra}=True, axis={axis})[1]"
-    sorted_ = f"pt.sort({g.item(kinds='iuf', ndim=1).name})"
-    return f"pt.searchsorted({sorted_}, {x.name}, side={g.choice(('left', 'right'))!r})"
+    found, side = g.item(kinds="iuf", ndim=1).name, g.choice(("left", "right"))
+    if g.chance(0.3):
+        order = f"pt.argsort({found}, stable=True)"
+        return f"pt.searchsorted({found}, {x.name}, {side!r}, sorter={order})"
+    return f"pt.searchsorted(pt.sort({found}), {x.name}, side={side!r})"
 
 
 @draws("quantile", "percentile", "trapezoid", "cov")
@@ -85,8 +101,12 @@ def _statistics(g: Drawer, name: str) -> Text:
         return all(n > 1 for n in x.shape)
 
     if name == "cov":
-        given = g.choice(("", ", rowvar=False", ", bias=True", ", ddof=0"))
-        return f"pt.cov({g.item(fits, 'f', ndim=2).name}{given})"
+        x = g.item(fits, "f", ndim=2)
+        given = g.choice(("", ", rowvar=False", ", bias=True", ", ddof=0", "weights", "y"))
+        if given == "weights":
+            weights = f"pt.sigmoid({x.name}[0])"
+            given = f", aweights={weights}" if g.chance(0.5) else f", fweights={x.shape[1] * [2]}"
+        return f"pt.cov({x.name}{f', {x.name} * 2' if given == 'y' else given})"
     x = g.item(fits, "f", least=1)
     axis = g.axis(x.ndim)
     if name == "trapezoid":
@@ -95,7 +115,7 @@ def _statistics(g: Drawer, name: str) -> Text:
     q = g.choice((0.0, 0.25, 0.5, 1.0)) * (100 if name == "percentile" else 1)
     qs = g.choice((q, [q, 0.125]))
     method = g.choice(("linear", "lower", "higher", "midpoint", "nearest"))
-    return f"pt.{name}({x.name}, {qs}, axis={axis}, method={method!r})"
+    return f"pt.{name}({x.name}, {qs}, axis={axis}, method={method!r}, keepdims={g.chance(0.3)})"
 
 
 #: modes of pad, and arguments that they take
@@ -135,7 +155,8 @@ def _grids(g: Drawer, name: str) -> Text:
         given = f"indexing={g.choice(('xy', 'ij'))!r}, sparse={g.chance(0.5)}"
         return f"pt.meshgrid({x.name}, {y.name}, {given})[{g.rng.randrange(2)}]"
     of = g.item(ndim=2).name if name.endswith("from") else g.integer(3)
-    return f"pt.{name}({of}, {g.rng.randrange(-2, 3)})[{g.rng.randrange(2)}]"
+    columns = f", {g.integer(4)}" if not name.endswith("from") and g.chance(0.5) else ""
+    return f"pt.{name}({of}, {g.rng.randrange(-2, 3)}{columns})[{g.rng.randrange(2)}]"
 
 
 @draws("permute_row_elements", "put_along_axis", "inverse_permutation")

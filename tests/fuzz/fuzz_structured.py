@@ -53,8 +53,12 @@ def _pad_axis(g: Drawer, name: str) -> Text:
     return f"pt.shape_padaxis({x.name}, {g.rng.randrange(-x.ndim - 1, x.ndim + 1)})"
 
 
-@draws("atleast_Nd")
+@draws("atleast_Nd", "atleast_1d", "bartlett")
 def _at_least(g: Drawer, name: str) -> Text:
+    if name == "bartlett":
+        return f"pt.bartlett({g.integer(g.size())})"
+    if name == "atleast_1d":
+        return f"pt.atleast_1d({g.item(ndim=0).name})"
     return f"pt.atleast_Nd({g.item().name}, n={g.rng.randrange(1, 4)}, left={g.chance(0.5)})"
 
 
@@ -125,7 +129,8 @@ def _alloc(g: Drawer, name: str) -> Text:
     if name == "alloc":
         return f"pt.alloc({', '.join([x.name, *map(g.integer, shape)])})"
     if name == "full":
-        return f"pt.full({g.lengths(shape)}, {x.name})"
+        dtype = f", dtype={g.dtype()!r}" if x.kind in "biu" and g.chance(0.3) else ""
+        return f"pt.full({g.lengths(shape)}, {x.name}{dtype})"
     return f"pt.broadcast_to({x.name}, {g.lengths(shape)})"
 
 
@@ -153,14 +158,18 @@ def _eye(g: Drawer, name: str) -> Text:
 def _spaced(g: Drawer, name: str) -> Text:
     if g.chance(0.3):
         x = g.item(lambda i: i.value.size < 50, kinds="f")
-        return f"pt.{name}(abs({x.name}) + 0.5, {g.choice(('2', '1.5'))}, {g.choice((1, 2, 5))})"
-    return f"pt.{name}(0.5, 1.5, {g.choice((1, 2, 5, 17))}, endpoint={g.chance(0.5)})"
+        axis = f", axis={g.rng.randrange(-x.ndim - 1, x.ndim + 1)}"
+        count = g.choice((1, 2, 5))
+        return f"pt.{name}(abs({x.name}) + 0.5, {g.choice(('2', '1.5'))}, {count}{axis})"
+    dtype = g.choice(("", "", ", dtype='float32'", ", dtype='complex128'"))
+    return f"pt.{name}(0.5, 1.5, {g.choice((1, 2, 5, 17))}, endpoint={g.chance(0.5)}{dtype})"
 
 
 @draws("one_hot", "to_one_hot")
 def _one_hot(g: Drawer, name: str) -> Text:
     n = g.rng.randrange(1, 6)
-    return f"pt.{name}({positions(g, n, unsigned=True)}, {n})"
+    dtype = f", dtype={g.dtype()!r}" if g.chance(0.5) else ""
+    return f"pt.{name}({positions(g, n, unsigned=True)}, {n}{dtype})"
 
 
 # --------------------------------------------------------------------------------- join
@@ -266,11 +275,10 @@ def _dot(g: Drawer, name: str) -> Text:
 
 
 @draws(
-    "matvec", "vecmat", "vecdot", "batched_dot", "tensordot", "outer", "inner", "einsum",
+    "matvec", "vecmat", "vecdot", "batched_dot", "tensordot", "outer", "inner",
     "batched_tensordot",
 )  # fmt: skip
 def _products(g: Drawer, name: str) -> Text:
-    dtype = g.choice(("float64", "float32", "int64"))
     b, n, m, p = (g.size() for _ in range(4))
     if n * m * b * p > 20000:
         return None
@@ -282,19 +290,43 @@ def _products(g: Drawer, name: str) -> Text:
         "tensordot": ((n, m, p), (m, p, b)),
         "outer": ((n,), (m,)),
         "inner": ((n, m), (p, m)),
-        "einsum": ((n, m, p), (m, p, b)),
         "batched_tensordot": ((b, n, m), (b, m, n)),
     }[name]
-    x, y = (g.item(lambda i, s=s: i.shape == s, make=lambda s=s: g.input(dtype, s)) for s in shapes)
+    x, y = (factor(g, s) for s in shapes)
     if name == "tensordot" and g.chance(0.5):
-        return f"pt.tensordot({x.name}, {y.name}, axes=[[2, 1], [1, 0]])"
+        axes = g.choice(("[[2, 1], [1, 0]]", "[[1, 2], [0, 1]]", "[[], []]", "0"))
+        return f"pt.tensordot({x}, {y}, axes={axes})"
     if name == "batched_tensordot":
         axes = g.choice(("1", "[[1, 2], [2, 1]]", "[[2], [1]]"))
-        return f"pt.batched_tensordot({x.name}, {y.name}, axes={axes})"
-    if name == "einsum":
-        subscripts = g.choice(("abc,bcd->da", "abc,bcd->d", "abc,bcd->ac", "...c,bcd->...bd"))
-        return f"pt.einsum({subscripts!r}, {x.name}, {y.name})"
-    return f"pt.{name}({x.name}, {y.name})"
+        return f"pt.batched_tensordot({x}, {y}, axes={axes})"
+    return f"pt.{name}({x}, {y})"
+
+
+def factor(g: Drawer, shape: tuple[int, ...]) -> str:
+    """Text of a factor of a product; all dtypes, common ones of products more often."""
+    dtype = g.choice(("float64", "float32", "int64", "complex128", "", ""))
+    return g.item(lambda i: i.shape == shape, make=lambda: g.input(dtype or g.dtype(), shape)).name
+
+
+@draws("einsum")
+def _einsum(g: Drawer, name: str) -> Text:
+    """Random subscripts: operands may share letters, repeat one, and have an ellipsis."""
+    letters = {c: g.size() for c in "abcd"[: g.choice((1, 2, 3, 3, 4))]}
+    if math.prod(letters.values()) > 20000:
+        return None
+    terms = [
+        "".join(g.choice(list(letters)) for _ in range(g.choice((1, 2, 2, 3))))
+        for _ in range(g.choice((1, 2, 2, 2, 3)))
+    ]
+    used = sorted(set("".join(terms)))
+    operands = [factor(g, tuple(letters[c] for c in term)) for term in terms]
+    found = g.rng.sample(used, g.rng.randrange(len(used) + 1))
+    if g.chance(0.2):  # the last axes by an ellipsis
+        terms = [term[:-1] + "..." if k == 0 else term for k, term in enumerate(terms)]
+        found = [c for c in found if c in "".join(terms)]
+        return f"pt.einsum('{','.join(terms)}->{''.join(found)}...', {', '.join(operands)})"
+    result = "" if g.chance(0.15) else "->" + "".join(found)
+    return f"pt.einsum('{','.join(terms)}{result}', {', '.join(operands)})"
 
 
 @draws("vectorize")
@@ -307,12 +339,15 @@ def _vectorize(g: Drawer, name: str) -> Text:
 @draws("max_and_argmax")
 def _max_and_argmax(g: Drawer, name: str) -> Text:
     x = g.item(least=1)
-    return f"pt.max_and_argmax({x.name}, axis={g.axis(x.ndim)})[{g.rng.randrange(2)}]"
+    flags = f"axis={g.axis(x.ndim)}, keepdims={g.chance(0.3)}"
+    return f"pt.max_and_argmax({x.name}, {flags})[{g.rng.randrange(2)}]"
 
 
 @draws("nonzero", "nonzero_values", "flatnonzero")
 def _nonzero(g: Drawer, name: str) -> Text:
     x = g.item(least=1)
+    if name == "nonzero" and g.chance(0.3):
+        return f"pt.nonzero({x.name}, return_matrix=True)"
     part = f"[{g.rng.randrange(x.ndim)}]" if name == "nonzero" else ""
     return f"pt.{name}({x.name}){part}"
 
@@ -353,7 +388,12 @@ def positions(g: Drawer, n: int, unsigned: bool = False, shape: Any = None) -> s
         return f"pt.zeros(({g.integer(shape[0])},), dtype={dtype!r})"
     if g.chance(0.12) and n and len(shape) == 1:
         drawn = [g.rng.randrange(-n if not unsigned else 0, n) for _ in range(shape[0])]
-        return f"np.array({drawn}, 'int64')"
+        if g.chance(0.3) and drawn:
+            return str(drawn)
+        fitting = [
+            d for d in INTEGERS if all(np.iinfo(d).min <= i <= np.iinfo(d).max for i in drawn)
+        ]
+        return f"np.array({drawn}, {g.choice(fitting)!r})"
     return g.item(fits, "iu", ndim=len(shape), make=make).name
 
 
@@ -404,7 +444,14 @@ def any_key(g: Drawer, x: Item) -> str | None:
     """Text of any kind of index."""
     way = g.rng.random()
     if way < 0.1:
-        return mask_key(g, x)
+        mask = mask_key(g, x)
+        taken = g.known[g.names[mask]].ndim
+        if taken == x.ndim or g.chance(0.7):
+            return mask
+        return f"{mask}, {slice_text(g, x.shape[taken])}"
+    if way < 0.13:
+        bounds = ", ".join(g.integer(g.rng.randrange(-4, 5)) for _ in range(2))
+        return f"pt.make_slice({bounds}, {g.choice(('None', '1', '2', '-1'))})"
     return key(g, x, advanced=way < 0.45)
 
 
@@ -469,32 +516,9 @@ def _compress(g: Drawer, name: str) -> Text:
 @draws("argsort", "sort")
 def _sort(g: Drawer, name: str) -> Text:
     x = g.item(least=1)
-    stable = ", stable=True" if name == "argsort" else ""
+    kind = f", kind={g.choice(('quicksort', 'stable', 'heapsort'))!r}" if g.chance(0.3) else ""
+    stable = ", stable=True" if name == "argsort" else kind
     return f"pt.{name}({x.name}, axis={g.choice((None, g.axis(x.ndim)))}{stable})"
-
-
-@draws("linalg.cholesky")
-def _cholesky(g: Drawer, name: str) -> Text:
-    a, _ = positive(g)
-    return f"pt.linalg.cholesky({a}, lower={g.chance(0.5)})"
-
-
-@draws("linalg.solve_triangular")
-def _solve_triangular(g: Drawer, name: str) -> Text:
-    a, n = positive(g)
-    b = g.like((n,) if g.chance(0.4) else (n, g.size()))
-    if not b.ndim or b.shape[0] != n:
-        return None
-    flags = f"lower={g.chance(0.5)}, trans={g.choice('NTC')!r}, unit_diagonal={g.chance(0.2)}"
-    return f"pt.linalg.solve_triangular({a}, pt.tanh({b.name}), {flags})"
-
-
-def positive(g: Drawer) -> tuple[str, int]:
-    """Text of positive definite matrices, well conditioned and of moderate numbers; their size."""
-    x = g.item(least=2)
-    y, n = f"pt.tanh({x.name})", x.shape[-2]
-    product = f"pt.matmul({y}, pt.matrix_transpose({y}))"
-    return f"{product} / {max(x.shape[-1], 1)} + 2 * pt.eye({n})", n
 
 
 @draws("random.normal")

@@ -69,8 +69,9 @@ class RandomValues:
         self.pool.append((self.b.input("float64", known), array))
 
     def grow(self, count: int) -> None:
-        names = """unary binary binary binary reduce reduce permute slice expand take reshape gather
-        update scatter join matmul python row_chain index scan draw segments segment_map"""
+        names = """unary binary binary binary reduce reduce permute slice expand repeat diagonal
+        take reshape gather update scatter join matmul python row_chain index scan draw segments
+        segment_map"""
         steps = [getattr(self, name) for name in names.split()]
         for _ in range(count):
             self.choice(steps)()
@@ -134,6 +135,24 @@ class RandomValues:
         if array.ndim < 4:
             axis = int(self.rng.integers(array.ndim + 1))
             self.add(self.b.expand(value, axis), np.expand_dims(array, axis))
+
+    def repeat(self) -> None:
+        """A new axis along which values are the same, often as long as another one."""
+        value, array = self.pick(1)
+        if array.ndim > 3 or array.size > 50:
+            return
+        axis, like = (int(self.rng.integers(array.ndim + k)) for k in (1, 0))
+        lengths = list(self.b.shape(value))
+        lengths.insert(axis, lengths[like])
+        shape = list(array.shape)
+        shape.insert(axis, shape[like])
+        new = self.b.broadcast_to(self.b.expand(value, axis), lengths)
+        self.add(new, np.broadcast_to(np.expand_dims(array, axis), shape))
+
+    def diagonal(self) -> None:
+        value, array = self.pick(2)
+        if array.shape[0] == array.shape[1]:
+            self.add(self.b.diagonal(value, 0, 1), np.diagonal(array))
 
     def take(self) -> None:
         value, array = self.pick(1)

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
+import itertools
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pytest
 from test_fusion import add, compiled, exp, kinds, matrix, mul, sub, vector
 
 from phintys.dims import Dim
+from phintys.lowering.assemble import assemble
 from phintys.lowering.builder import Builder, NotNative
 from phintys.lowering.equalities import Equalities
 from phintys.lowering.interpret import StepFailure, interpret
 from phintys.lowering.program import Check
-from phintys.lowering.values import Literal, Reshape, View
+from phintys.lowering.spec import verify
+from phintys.lowering.values import Literal, Reshape, Value, View
 
 RNG = np.random.default_rng(3)
 
@@ -190,6 +197,41 @@ def test_reshape_of_ones_is_a_view_and_sizes_are_checked() -> None:
     assert interpret(program, np.zeros((3, 2)))[0].shape == (2, 3)
     with pytest.raises(StepFailure, match="reshape"):
         interpret(program, np.zeros((3, 3)))
+
+
+def _diagonal(x: Any) -> Any:
+    if x.shape[0] != x.shape[1]:
+        raise ValueError
+    return np.diagonal(x)
+
+
+#: views, and the same of arrays
+VIEWS: list[tuple[Callable[[Builder, Value], Value], Callable[[Any], Any]]] = [
+    (lambda b, x: b.take(x, 0, 0), lambda x: x[0]),
+    (lambda b, x: b.slice(x, 0, 0, 1, 1), lambda x: x[:1]),
+    (lambda b, x: b.permute(x, range(x.ndim)[::-1]), lambda x: x.T),
+    (lambda b, x: b.diagonal(x, 0, 1), _diagonal),
+    (lambda b, x: b.broadcast_to(x, (3, *b.shape(x))), lambda x: np.broadcast_to(x, (3, *x.shape))),
+    (
+        lambda b, x: b.broadcast_to(b.expand(x, x.ndim), (*b.shape(x), 3)),
+        lambda x: np.broadcast_to(x[..., None], (*x.shape, 3)),
+    ),
+]
+
+
+@pytest.mark.parametrize("shape", [(3,), (3, 3), (3, 1, 3)])
+def test_reshape_of_views(shape: tuple[int, ...]) -> None:
+    """Some have as many elements as their base, but not the same ones."""
+    array = RNG.normal(size=shape)
+    b = Builder()
+    x, found, expected = b.input("float64", shape), [], []
+    for (first, by_numpy), (second, again) in itertools.product(VIEWS, repeat=2):
+        with contextlib.suppress(IndexError, ValueError):  # where NumPy has no such view
+            expected.append(again(by_numpy(array)).reshape(-1))
+            found.append(b.reshape(second(b, first(b, x)), (-1,)))
+    results = interpret(verify(assemble(b, found)), array)
+    for result, wanted in zip(results, expected, strict=True):
+        np.testing.assert_array_equal(result, wanted)
 
 
 def test_constants_are_code_or_slots() -> None:

@@ -374,6 +374,18 @@ def test_take_accepts_positions_of_every_dtype(dtype, how):
         )  # fmt: skip
 
 
+def test_constant_positions_of_every_dtype():
+    """Also in an axis whose length a narrow dtype does not hold."""
+    x = np.arange(300.0)
+    integers = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
+    places = [np.array([p, 100], d) for d in integers for p in (3, -18) if p > 0 or d[0] == "i"]
+    v = pt.constant(x).type()
+    outputs = [y for at in places for y in (v[at], pt.set_subtensor(v[at], v[at] + 1)[at])]
+    f = phintys.function([v], outputs, mode="FAST_RUN")
+    for found, expected in zip(f(x), (y for at in places for y in (x[at], x[at] + 1)), strict=True):
+        np.testing.assert_array_equal(found, expected)
+
+
 def test_positions_in_fills_are_checked():
     x, n = pt.dvector("x"), pt.lscalar("n")
     for mode in (*MODES, "C"):

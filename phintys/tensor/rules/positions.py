@@ -35,7 +35,8 @@ def positions_along(index: object, n: int | None) -> range | None:
         return None
     if data.min() < -n or data.max() >= n:
         return None  # a slice is clipped where positions raise IndexError
-    found = np.where(data < 0, data + n, data).astype("int64")
+    data = data.astype("int64")  # a narrow dtype may not hold the length
+    found = np.where(data < 0, data + n, data)
     steps = np.unique(np.diff(found))
     step = int(steps[0]) if len(steps) else 1
     if len(steps) > 1 or step == 0:
