@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
+import fuzz_loops
 import fuzz_matrices  # noqa: F401  registers drawers
 import fuzz_search  # noqa: F401  registers drawers
 import fuzz_signal  # noqa: F401  registers drawers
@@ -76,6 +77,9 @@ FAMILIES: list[tuple[int, Any]] = [
     (3, lambda g: derivative(g)),
     (2, lambda g: on_scalars(g)),
     (2, lambda g: vectorized(g)),
+    (2, lambda g: fuzz_loops.loop(g)),
+    (2, lambda g: fuzz_loops.branch(g)),
+    (2, lambda g: draw_public(g, "constant")),
 ]
 
 
