@@ -8,6 +8,7 @@
 """
 
 from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from phintys import paths, tensor
 from phintys.assumptions.core import fill_later
@@ -37,10 +38,12 @@ from phintys.graph.type import Type, generic
 from phintys.graph.variable import Apply, Constant, Variable
 from phintys.graph.vectorize import vectorize_graph
 from phintys.inner import OpFromGraph
-from phintys.loop import scan
 from phintys.rewriting import rewrite_graph
 from phintys.rewriting.database import optdb
 from phintys.show import dprint, explain, pp
+
+if TYPE_CHECKING:
+    from phintys.loop import foldl, foldr, map, reduce, scan
 
 # Rules, and the phases made of them, are imported on the first rewrite: the import stays fast.
 optdb.fill_later(
@@ -48,6 +51,14 @@ optdb.fill_later(
 )
 fill_later(lambda: import_module("phintys.tensor.inference"))
 paths.install()
+
+
+def __getattr__(name: str) -> Any:  # loops are imported on first use
+    if name in ("foldl", "foldr", "map", "reduce", "scan"):
+        found = globals()[name] = getattr(import_module("phintys.loop"), name)
+        return found
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
 
 __version__ = "0.1.0"
 
@@ -70,6 +81,8 @@ __all__ = [
     "config",
     "dprint",
     "explain",
+    "foldl",
+    "foldr",
     "function",
     "generic",
     "get_default_mode",
@@ -80,9 +93,11 @@ __all__ = [
     "hessian_vector_product",
     "ifelse",
     "jacobian",
+    "map",
     "pp",
     "pullback",
     "pushforward",
+    "reduce",
     "rewrite_graph",
     "scan",
     "shared",

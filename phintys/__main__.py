@@ -1,12 +1,15 @@
 """The command line.
 
 ``python -m phintys doctor`` prints versions, the state of the cache, and which backends work.
-``python -m phintys cache clear`` removes the compiled code that is kept on disk.
+``python -m phintys cache COMMAND``, or ``phintys-cache COMMAND``, lists and removes the compiled
+code that is kept on disk.
 """
 
 from __future__ import annotations
 
+import datetime
 import sys
+from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError, version
 
 
@@ -74,21 +77,68 @@ def doctor() -> int:
     return 0 if all(results[m] == "works" for m in needed) else 1
 
 
-def clear() -> int:
-    """Remove all compiled code from the cache; return the exit status."""
-    from phintys.backends.code_cache import clear, usage
+def _list() -> int:
+    """Print the files of the cache, the least recently used first."""
+    from phintys.backends.code_cache import entries
 
-    print(f"{clear()} files removed from {usage().path}")
+    kinds = {"f": "function", "o": "machine code", "so": "library of mode C"}
+    for name, size, used in entries():
+        when = datetime.datetime.fromtimestamp(max(used, 0)).strftime("%Y-%m-%d %H:00")
+        print(f"{when}  {size:9d}  {name}  {kinds.get(name.rpartition('.')[2], 'left over')}")
+    print(_cache())
     return 0
+
+
+def _remove(how: str) -> int:
+    """Remove files by a function of `code_cache`, and print their number."""
+    from phintys.backends import code_cache
+
+    where = code_cache.usage().path
+    print(f"{getattr(code_cache, how)()} files removed from {where}")
+    return 0
+
+
+def _directory() -> int:
+    """Print the directory of the cache."""
+    from phintys.config import cache_directory
+
+    print(cache_directory())
+    return 0
+
+
+def _unlock() -> int:
+    """There is nothing to do: files are replaced at once, and processes do not lock the cache."""
+    print("The cache has no locks.")
+    return 0
+
+
+CACHE_COMMANDS: dict[str, tuple[Callable[[], int], str]] = {
+    "list": (_list, "print the files, the least recently used first"),
+    "clear": (lambda: _remove("clear"), "remove all compiled code"),
+    "cleanup": (lambda: _remove("clean_up"), "remove damaged, left over and surplus files"),
+    "purge": (lambda: _remove("purge"), "remove all compiled code and the directory"),
+    "unlock": (_unlock, "without effect: the cache has no locks"),
+    "basecompiledir": (_directory, "print the directory"),
+}
+
+
+def cache(arguments: list[str] | None = None) -> int:
+    """The command ``phintys-cache``; returns the exit status, 2 for an unknown command."""
+    arguments = sys.argv[1:] if arguments is None else arguments
+    if len(arguments) == 1 and arguments[0] in CACHE_COMMANDS:
+        return CACHE_COMMANDS[arguments[0]][0]()
+    rows = [f"  {name:15s} {what}" for name, (_, what) in CACHE_COMMANDS.items()]
+    print("\n".join(["usage: phintys-cache COMMAND", *rows]))
+    return 2
 
 
 def main(arguments: list[str]) -> int:
     """Run the command that ``arguments`` names; return the exit status, 2 for an unknown one."""
     if arguments == ["doctor"]:
         return doctor()
-    if arguments == ["cache", "clear"]:
-        return clear()
-    print("usage: python -m phintys doctor | cache clear")
+    if arguments[:1] == ["cache"]:
+        return cache(arguments[1:])
+    print("usage: python -m phintys doctor | cache COMMAND")
     return 2
 
 

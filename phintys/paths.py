@@ -23,7 +23,10 @@ MODULES: dict[str, tuple[str, ...]] = {
     "compile.debugmode": ("compile.debug.debugmode",),
     "compile.monitormode": ("compile.debug.monitormode",),
     "compile.nanguardmode": ("compile.debug.nanguardmode",),
-    "compile.rebuild": ("compile.function", "compile.inputs"),
+    "compile.debug.dump": ("compile.pickling",),
+    "compile.executor": ("compile.aliasing", "compile.callable"),
+    "compile.ops": ("gradient.barriers",),
+    "compile.profiling": ("compile.profile",),
     "configdefaults": ("config",),
     "configparser": ("config",),
     "graph.destroyhandler": ("graph.destroy",),
@@ -45,11 +48,18 @@ MODULES: dict[str, tuple[str, ...]] = {
     "link.numba": ("compile.linker", "backends.numba"),
     "link.numba.dispatch": ("backends.numba",),
     "link.numba.linker": ("compile.linker",),
+    "misc": (),
+    "misc.frozendict": ("graph.containers",),
+    "misc.ordered_set": ("graph.containers",),
+    "misc.pkl_utils": ("compile.pickling",),
+    "misc.safe_asarray": ("scalar.safe_asarray",),
     "printing": ("show",),
     "scan": ("loop",),
     "scan.basic": ("loop.scan", "loop.results"),
+    "scan.checkpoints": ("loop.checkpoints",),
     "scan.op": ("loop.op", "loop.info", "loop.arguments"),
-    "scan.utils": ("loop.results",),
+    "scan.utils": ("loop.results", "loop.args"),
+    "scan.views": ("loop.views",),
     "tensor.linalg.solvers.linear_control": ("tensor.linalg.equations", "tensor.linalg.riccati"),
     "tensor.nlinalg": ("tensor.linalg",),
     "tensor.slinalg": ("tensor.linalg",),
@@ -76,11 +86,11 @@ _PACKAGES = {path.rpartition(".")[0] for path in (*MODULES, *REWRITES)}
 
 
 class _Callable(ModuleType):
-    """A module in the place of a function: ``tensor.var``."""
+    """A module in the place of a function: ``tensor.var``, ``scan``."""
 
     def __init__(self, name: str, function: Callable[..., Any]) -> None:
         super().__init__(name)
-        self._function = function
+        self._function = self.__wrapped__ = function
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self._function(*args, **kwargs)
@@ -104,7 +114,7 @@ class _Finder:
     def create_module(spec: ModuleSpec) -> ModuleType | None:
         """A module that is called as the function whose name it takes; else Python makes one."""
         parent, _, name = spec.name.rpartition(".")
-        replaced = vars(sys.modules[parent]).get(name)
+        replaced = getattr(sys.modules[parent], name, None)
         return _Callable(spec.name, replaced) if callable(replaced) else None
 
     @staticmethod

@@ -123,3 +123,25 @@ def test_a_module_in_the_place_of_a_function_can_be_called():
     module = importlib.import_module("phintys.tensor.var")
     assert module.TensorVariable is phintys.tensor.variable.TensorVariable
     assert phintys.tensor.var([1.0, 3.0]).eval() == 1
+
+
+def test_scan_is_a_function_and_a_module():
+    """As in PyTensor, whichever is used first; loops are imported on first use."""
+    imports = [
+        "from phintys import scan",
+        "from phintys.scan.op import Scan",
+        "import phintys.scan",
+    ]
+    for lines in (imports, imports[::-1]):
+        script = f"""
+            import inspect, sys, phintys
+            assert "phintys.loop" not in sys.modules
+            {"; ".join(lines)}
+            from phintys.scan import until
+            assert list(inspect.signature(phintys.scan).parameters)[:2] == ["fn", "sequences"]
+            x = phintys.tensor.dvector()
+            y = phintys.scan(lambda a: (a, until(a > 1)), x, return_updates=False)
+            assert y.eval({{x: [1.0, 2.0, 3.0]}}).tolist() == [1.0, 2.0]
+            assert y.owner.op.__class__ is phintys.scan.op.Scan is Scan
+        """
+        subprocess.run([sys.executable, "-c", textwrap.dedent(script)], check=True)

@@ -163,6 +163,51 @@ def clear() -> int:
     return 0
 
 
+class Entry(NamedTuple):
+    """A file of the cache: its name, size in bytes, and the time of its last use."""
+
+    name: str
+    size: int
+    used: float
+
+
+def entries() -> list[Entry]:
+    """The files of the cache, the least recently used first."""
+    with contextlib.suppress(*_FAILURES), _folder() as folder:
+        return [Entry(f.name, f.size, f.used) for f in (folder.files() if folder else [])]
+    return []
+
+
+def clean_up() -> int:
+    """Remove files that no process can use; return their number.
+
+    They are those that are damaged or of another version of the format, those that killed
+    processes left, and the least recently used ones beyond ``config.cache_bytes``.
+    """
+    before = len(entries())
+    with contextlib.suppress(*_FAILURES), _folder() as folder:
+        if folder is None:
+            return 0
+        for file in folder.files():
+            if not _OURS.fullmatch(file.name) or read(file.name) is None:
+                folder.remove(file.name)
+        folder.remove_least_used(config.cache_bytes)
+    return before - len(entries())
+
+
+def purge() -> int:
+    """Remove all files of the cache; return their number.
+
+    The directory is removed too, if nothing else is in it.
+    """
+    count = clear()
+    path = cache_directory()
+    if path is not None:
+        with contextlib.suppress(OSError):
+            path.rmdir()
+    return count
+
+
 @contextlib.contextmanager
 def _folder(create: bool = False) -> Generator[_Folder | None, None, None]:
     """The open cache directory, or None if it cannot be used (a warning says why)."""

@@ -208,6 +208,15 @@ class Transpiled:
                 raise
         raise found
 
+    @property
+    def jit_fn(self) -> Any:
+        """The framework's compiled function, from input values to a tuple of output values.
+
+        AttributeError if there is none.
+        """
+        call: Any = self.call
+        return call.jit_fn
+
 
 def interpreted(
     fgraph: FunctionGraph, framework: str, supports: Callable[[Type[Any]], bool]

@@ -1,21 +1,66 @@
 """Makes callables from symbolic inputs and outputs: `function`, modes, linkers."""
 
+from phintys.compile.aliasing import (
+    AliasedMemoryError,
+    Supervisor,
+    add_supervisor_to_fgraph,
+    alias_root,
+    infer_reuse_pattern,
+    insert_deepcopy,
+    view_tree_set,
+)
 from phintys.compile.builders import OpFromGraph
 from phintys.compile.callable import Function
 from phintys.compile.debug.monitormode import MonitorMode
-from phintys.compile.mode import Mode, get_mode
+from phintys.compile.function import FunctionMaker
+from phintys.compile.io import In, Out, SymbolicInput, SymbolicOutput
+from phintys.compile.linker import register_linker
+from phintys.compile.mode import (
+    Mode,
+    get_default_mode,
+    get_mode,
+    register_mode,
+    register_optimizer,
+)
+from phintys.compile.pickling import function_dump
 from phintys.compile.profile import ProfileStats
-from phintys.graph.shared import SharedVariable, shared
+from phintys.compile.rebuild import UnusedInputError, rebuild_collect_shared
+from phintys.gradient.barriers import DeepCopyOp, ViewOp, deep_copy_op, view_op
+from phintys.graph.shared import SharedVariable, shared, shared_constructor
 from phintys.rewriting.database import optdb
 
 __all__ = [
+    "AliasedMemoryError",
+    "DeepCopyOp",
     "Function",
+    "FunctionMaker",
+    "In",
     "Mode",
     "MonitorMode",
     "OpFromGraph",
+    "Out",
     "ProfileStats",
     "SharedVariable",
+    "Supervisor",
+    "SymbolicInput",
+    "SymbolicOutput",
+    "UnusedInputError",
+    "ViewOp",
+    "add_supervisor_to_fgraph",
+    "alias_root",
+    "deep_copy_op",
+    "function_dump",
+    "get_default_mode",
     "get_mode",
+    "infer_reuse_pattern",
+    "insert_deepcopy",
     "optdb",
+    "rebuild_collect_shared",
+    "register_linker",
+    "register_mode",
+    "register_optimizer",
     "shared",
+    "shared_constructor",
+    "view_op",
+    "view_tree_set",
 ]

@@ -5,15 +5,17 @@ from __future__ import annotations
 import copy as copy_module
 from collections import deque
 from collections.abc import Callable, Sequence
+from functools import cache, cached_property
 from itertools import chain, compress, repeat, starmap
 from operator import is_, itemgetter, setitem
 from typing import Any, Protocol
 
 from phintys.compile.aliasing import copies
-from phintys.errors import did_you_mean
+from phintys.compile.arguments import Arguments, Cells, Values
+from phintys.compile.vm import VM
 from phintys.graph.results import ArrayType, array_type, has_shape
 from phintys.graph.shared import Container, SharedVariable
-from phintys.graph.variable import late_bound
+from phintys.graph.variable import Variable, late_bound
 
 #: how often a call is made, at most, until no other has replaced an object that it updates
 ATTEMPTS = 64
@@ -57,7 +59,13 @@ class Maker(Protocol):
         ...
 
     def create(
-        self, trust_input: bool = ..., profile: Any = ..., containers: list[Container] | None = ...
+        self,
+        input_storage: Sequence[Any] | None = ...,
+        storage_map: Any = ...,
+        *,
+        trust_input: bool | None = ...,
+        profile: Any = ...,
+        containers: list[Container] | None = ...,
     ) -> Any:
         """A callable; ``containers`` hold the values of the shared variables."""
         ...
@@ -68,11 +76,12 @@ class Maker(Protocol):
         swap: dict[SharedVariable, SharedVariable],
         delete_updates: bool = ...,
         name: str | None = ...,
+        outputs: Sequence[int] | None = ...,
     ) -> tuple[Maker, list[Container]]:
         """A maker with the same rewritten graph, and the containers of its shared variables."""
         ...
 
-    def rebuild(self, values: list[Any], trust_input: bool) -> Any:
+    def rebuild(self, values: list[Any], trust_input: bool, defaults: list[Any] = ...) -> Any:
         """A callable whose shared variables hold ``values``."""
         ...
 
@@ -129,26 +138,34 @@ class Function:
         targets = [p - len(maker.inputs) for p in maker.update_targets]
         self._updated_cells = [containers[p].storage for p in targets]
         self._updated_objects = [p for p in targets if self._shared_types[p][2] is None]
-        self._names: dict[str, int] = {}
-        self._ambiguous: set[str] = set()
-        for i, spec in enumerate(maker.inputs):
-            if spec.name is None:
-                continue
-            if spec.name in self._names:
-                self._ambiguous.add(spec.name)
-            self._names[spec.name] = i
+        self._partial: dict[tuple[int, ...], Function] = {}
+
+    @cached_property
+    def arguments(self) -> Arguments:
+        """The order, names and default values of the arguments."""
+        return Arguments(self.maker.spec, self.containers, self.name)
 
     # ----- calling
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        values = list(args) if self.trust_input and not kwargs else self._convert(args, kwargs)
+        if "output_subset" in kwargs and "output_subset" not in self.arguments.names:
+            return self._call_partial(kwargs.pop("output_subset"), args, kwargs)
+        is_trusted = self.trust_input and not kwargs and len(args) == len(self.maker.inputs)
+        return self.call_values(args if is_trusted else self.arguments.values(args, kwargs))
+
+    def call_values(self, values: Sequence[Any]) -> Any:
+        """The results for values of the graph's inputs that are of their types; does the updates.
+
+        A dict of outputs is returned as a list.
+        """
         for _ in range(ATTEMPTS):
             state = self._shared_values()
             answer, updates = self._results(self.run([*values, *state]))
             if self._store(updates, state):
                 return answer
         raise RuntimeError(
-            f"Each of {ATTEMPTS} attempts of a call{self._of()} ended after another call, or an op "
-            "of the function itself, had replaced a shared variable that the function updates."
+            f"Each of {ATTEMPTS} attempts of a call{self.arguments.of()} ended after another call, "
+            "or an op of the function itself, had replaced a shared variable that the function "
+            "updates."
         )
 
     def _shared_values(self) -> list[Any]:
@@ -162,8 +179,8 @@ class Function:
             value = container.storage[0]
             if known is not None and not _fits(value, known):
                 raise TypeError(
-                    f"The value of the shared variable {variable}{self._of()} must be of type "
-                    f"{type_}; it is now {_description(value)}."
+                    f"The value of the shared variable {variable}{self.arguments.of()} must be of "
+                    f"type {type_}; it is now {_description(value)}."
                 )
             values.append(value)
         return values
@@ -194,62 +211,30 @@ class Function:
         done = deque(starmap(setitem, chain.from_iterable(stores)), maxlen=1)
         return bool(done)
 
-    def _convert(self, args: Sequence[Any], kwargs: dict[str, Any]) -> list[Any]:
-        """The arguments in the order of the inputs, converted to their types."""
-        values = self._bind(args, kwargs) if kwargs or len(args) != len(self.maker.inputs) else args
-        out = []
-        for i, (spec, value) in enumerate(zip(self.maker.inputs, values)):
-            try:
-                out.append(spec.filter(value))
-            except (TypeError, ValueError) as exc:
-                label = f" {spec.name!r}" if spec.name else ""
-                raise type(exc)(f"Bad argument {i}{label}{self._of()}: {exc}") from None
-        return out
+    def _call_partial(self, subset: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        """The results of some outputs, by position or key, in the order that ``subset`` names."""
+        if subset is None:
+            return self(*args, **kwargs)
+        keys = self.maker.spec.keys or list(range(len(self.maker.outputs)))
+        unknown = [k for k in subset if k not in keys]
+        if unknown:
+            raise ValueError(f"{self.arguments.label()} has no output {unknown[0]!r}.")
+        wanted = tuple(sorted({keys.index(k) for k in subset}))
+        found = self._partial.get(wanted)
+        if found is None:
+            found = self._partial.setdefault(wanted, self._of_outputs(wanted))
+        results = dict(zip([keys[k] for k in wanted], found(*args, **kwargs), strict=True))
+        if self.maker.unpack == "dict":
+            return {k: results[k] for k in subset}
+        picked = [results[k] for k in subset]
+        return picked[0] if self.maker.unpack == "single" and picked else picked
 
-    def _bind(self, args: Sequence[Any], kwargs: dict[str, Any]) -> list[Any]:
-        """The arguments in the order of the inputs, with default values.
-
-        Raises TypeError if one is missing, unknown or given twice.
-        """
-        inputs = self.maker.inputs
-        if len(args) > len(inputs):
-            raise TypeError(
-                f"{self._label()} takes {len(inputs)} arguments ({self._signature()}), "
-                f"{len(args)} given."
-            )
-        missing = object()
-        values: list[Any] = [*args, *[missing] * (len(inputs) - len(args))]
-        for key, value in kwargs.items():
-            if key not in self._names:
-                hint = did_you_mean(key, self._names)
-                raise TypeError(
-                    f"{self._label()} has no input called {key!r}.{hint} "
-                    f"Its inputs: {self._signature()}."
-                )
-            if key in self._ambiguous:
-                raise TypeError(f"Several inputs are called {key!r}: pass them by position.")
-            i = self._names[key]
-            if values[i] is not missing:
-                raise TypeError(f"Input {key!r} is given twice, by position and by name.")
-            values[i] = value
-        for i, (spec, value) in enumerate(zip(inputs, values)):
-            if value is missing:
-                if not isinstance(spec.value, Container):
-                    raise TypeError(
-                        f"{self._label()} is missing argument {i}, {spec.variable} "
-                        f"(type {spec.variable.type}). Its inputs: {self._signature()}."
-                    )
-                values[i] = spec.value.value
-        return values
-
-    def _of(self) -> str:
-        return f" of function {self.name!r}" if self.name else ""
-
-    def _label(self) -> str:
-        return f"Function {self.name!r}" if self.name else "The function"
-
-    def _signature(self) -> str:
-        return ", ".join(i.name or f"<{i.variable.type}>" for i in self.maker.inputs) or "none"
+    def _of_outputs(self, wanted: tuple[int, ...]) -> Function:
+        """A function that computes some of the outputs, and all updates, with the same cells."""
+        maker, containers = self.maker.copy(self.containers, {}, outputs=wanted)
+        f: Function = maker.create(trust_input=self.trust_input, containers=containers)
+        f.arguments = self.arguments
+        return f
 
     # ----- state
     def get_shared(self) -> list[SharedVariable]:
@@ -262,8 +247,77 @@ class Function:
         """
         return list(self.maker.shared)
 
+    @cached_property
+    def container(self) -> Cells:
+        """The cells of the default values of arguments, and of the shared variables.
+
+        ``f.container[x]``, where ``x`` is a variable or its name, is a `Container`.
+        """
+        return Cells(self.arguments, self.maker.shared, self.containers)
+
+    @property
+    def value(self) -> Values:
+        """The values in `container`, which may be read and assigned; ``f[x]`` is ``f.value[x]``.
+
+        >>> import phintys, phintys.tensor as pt
+        >>> x, y = pt.dscalars("x", "y")
+        >>> f = phintys.function([x, phintys.In(y, value=1.0)], x + y)
+        >>> f["y"] = 5.0
+        >>> f[y], f(1.0)
+        (array(5.), array(6.))
+        """
+        return Values(self.container)
+
+    def __getitem__(self, key: Variable | str) -> Any:
+        return self.value[key]
+
+    def __setitem__(self, key: Variable | str, value: Any) -> None:
+        self.value[key] = value
+
     def free(self) -> None:
-        """Do nothing: a function keeps no memory between calls.  For compatibility."""
+        """Forget the results of `vm`: a function keeps no other memory between calls."""
+        for container in self.output_storage:
+            container.storage[0] = None
+
+    def sync_shared(self) -> None:
+        """Do nothing: shared variables have their new values when a call returns."""
+
+    # ----- storage
+    @cached_property
+    def vm(self) -> VM:
+        """The function as code between storage cells; see `VM`."""
+        return VM(self)
+
+    @cached_property
+    def input_storage(self) -> list[Container]:
+        """The cells of the inputs of the graph: arguments, then shared variables."""
+        cells = [c for c, kept in zip(self.arguments.cells, self.arguments.is_kept) if not kept]
+        return cells + self.containers
+
+    @cached_property
+    def output_storage(self) -> list[Container]:
+        """Cells for the results of the graph, without updates, which calls of `vm` fill."""
+        return [Container(o.variable) for o in self.maker.outputs]
+
+    @property
+    def outputs(self) -> list[Any]:
+        """The outputs, as `Out`."""
+        return list(self.maker.outputs)
+
+    @property
+    def unpack_single(self) -> bool:
+        """Whether a call returns the only result itself."""
+        return self.maker.unpack == "single"
+
+    @property
+    def return_none(self) -> bool:
+        """Whether the function was made with ``outputs=None``."""
+        return self.maker.unpack == "nothing"
+
+    @property
+    def output_keys(self) -> list[Any] | None:
+        """The keys of a dict of outputs; None if they are no dict."""
+        return list(self.maker.spec.keys) if self.maker.unpack == "dict" else None
 
     def copy(
         self,
@@ -278,7 +332,7 @@ class Function:
         Parameters
         ----------
         share_memory
-            accepted for compatibility: compiled functions keep no buffers to share
+            without effect: functions keep no memory between calls that could be shared
         swap
             shared variable -> another of the same type that takes its place
         delete_updates
@@ -298,27 +352,43 @@ class Function:
         (array(2.), array(3.))
         """
         maker, containers = self.maker.copy(self.containers, swap or {}, delete_updates, name)
-        return maker.create(self.trust_input, profile, containers)
+        f = maker.create(trust_input=self.trust_input, profile=profile, containers=containers)
+        f.arguments.set_defaults(self.arguments.own_defaults())
+        return f
 
     def __copy__(self) -> Any:
         return self.copy()
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         containers = [copy_module.deepcopy(c, memo) for c in self.containers]
-        return self.maker.create(self.trust_input, None, containers)
+        f = self.maker.create(trust_input=self.trust_input, containers=containers)
+        f.arguments.set_defaults(self.arguments.own_defaults())
+        return f
 
     def __reduce__(self) -> Any:
         values = [c.storage[0] for c in self.containers]
-        return self.maker.rebuild, (values, self.trust_input)
+        return self.maker.rebuild, (values, self.trust_input, self.arguments.own_defaults())
 
     def dprint(self, **kwargs: Any) -> Any:
         """Print the rewritten graph; see `phintys.dprint`."""
         return late_bound["dprint"](self, **kwargs)
 
     def __str__(self) -> str:
-        return f"<{self._label()} of {self._signature()}, mode {self.maker.linker.name}>"
+        of = self.arguments.signature()
+        return f"<{self.arguments.label()} of {of}, mode {self.maker.linker.name}>"
 
     __repr__ = __str__
+
+
+@cache
+def dict_class(cls: type) -> type:
+    """A subclass of a class of functions whose calls return a dict of the outputs."""
+
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        found = cls.__call__(self, *args, **kwargs)  # type: ignore[operator]
+        return dict(zip(self.maker.spec.keys, found)) if type(found) is list else found
+
+    return type(cls.__name__, (cls,), {"__call__": call, "__slots__": ()})
 
 
 def _fits(value: Any, known: ArrayType) -> bool:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from copy import deepcopy
+from dataclasses import replace
 from functools import cached_property
 from types import NoneType
 from typing import Any
 
+from phintys.compile.callable import dict_class
 from phintys.compile.inputs import Specification, specify
-from phintys.compile.io import In, Out
+from phintys.compile.io import SymbolicInput, SymbolicOutput
 from phintys.compile.linker import Linker
 from phintys.compile.mode import Mode, get_mode
 from phintys.compile.profile import attach_profile
@@ -47,10 +50,13 @@ def function(
     Parameters
     ----------
     inputs
-        a list (or tuple) of variables or `In`
+        a list (or tuple) of variables or `In`; a pair ``(x, 3.0)`` is an input with a default value
+        (see `as_input`)
     outputs
-        a variable or `Out` (a call returns its value), a list of them (a call returns a list), or
-        None (a call returns an empty list)
+        a variable or `Out` (a call returns its value), a list of them (a call returns a list), a
+        dict of them (a call returns a dict with the same keys in the same order), or None (a call
+        returns an empty list).  ``f(..., output_subset=[...])`` computes, and returns, some of
+        them, by position or key; the updates are done.
     mode
         a name or a `Mode`; None: ``config.mode``
     updates
@@ -104,10 +110,19 @@ def function(
             allow_input_downcast,
             on_unused_input,
         )
-        chosen = get_mode(mode)
-        maker = chosen.function_maker(spec, chosen, name, accept_inplace)
+        mode = get_mode(mode)
+        maker = mode.function_maker(
+            spec.arguments,
+            spec.outputs,
+            mode,
+            accept_inplace=accept_inplace,
+            profile=profile,
+            name=name,
+            trust_input=trust_input,
+            specification=spec,
+        )
         maker.times["graph"] = time.perf_counter() - start - maker.times["rewriting"]
-        return maker.create(trust_input=trust_input, profile=profile)
+        return maker.create()
 
 
 class FunctionMaker:
@@ -116,24 +131,53 @@ class FunctionMaker:
     Both happen once, with the settings at the time the maker was made.  Attributes: ``inputs``,
     ``outputs``, ``shared``, ``mode``, ``linker``, ``name``, ``times`` (seconds by stage),
     ``n_nodes`` (before rewriting).
+
+    Parameters
+    ----------
+    inputs, outputs, mode, accept_inplace, profile, on_unused_input, name, trust_input
+        see `function`
+    function_class
+        without effect: the linker of the mode makes the function objects
+    fgraph
+        the graph, if it exists already: its inputs are those of ``inputs``, its outputs those of
+        ``outputs``
+    no_fgraph_prep
+        True: ``fgraph`` is not rewritten
+    specification, rewritten
+        what `specify` returned, instead of ``inputs`` and ``outputs``; whether its graph is
+        rewritten
     """
 
     def __init__(
         self,
-        spec: Specification,
-        mode: Mode,
-        name: str | None = None,
+        inputs: Sequence[Any],
+        outputs: Any,
+        mode: Any = None,
         accept_inplace: bool = False,
+        function_class: Any = None,
+        profile: Any = None,
+        on_unused_input: str | None = None,
+        fgraph: FunctionGraph | None = None,
+        name: str | None = None,
+        no_fgraph_prep: bool = False,
+        trust_input: bool = False,
+        *,
+        specification: Specification | None = None,
         rewritten: bool = False,
     ) -> None:
-        self.spec = spec
-        self.inputs: list[In] = spec.inputs
-        self.outputs: list[Out] = spec.outputs
+        mode = get_mode(mode)
+        if specification is None:
+            specification = specify(inputs, outputs, on_unused_input=on_unused_input, fgraph=fgraph)
+            rewritten = no_fgraph_prep and fgraph is not None
+        spec = self.spec = specification
+        self.inputs: list[SymbolicInput] = spec.inputs
+        self.outputs: list[SymbolicOutput] = spec.outputs
         self.shared: list[SharedVariable] = spec.shared
         self.unpack = spec.unpack
         self.mode, self.name = mode, name
         self.linker: Linker = mode.linker
         self.accept_inplace = accept_inplace
+        self.profile, self.trust_input = profile, trust_input
         self.times: dict[str, float] = {"rewriting": 0.0}
         self.n_nodes = len(spec.fgraph.apply_nodes)
         self._rewritten = rewritten
@@ -218,20 +262,41 @@ class FunctionMaker:
     @exclusive
     def create(
         self,
-        trust_input: bool = False,
+        input_storage: Sequence[Any] | None = None,
+        storage_map: Any = None,
+        *,
+        trust_input: bool | None = None,
         profile: Any = None,
         containers: list[Container] | None = None,
     ) -> Any:
-        """A callable; ``containers`` hold the values of the shared variables (None: their own)."""
+        """A callable.
+
+        Parameters
+        ----------
+        input_storage
+            the default values of the inputs, or containers of them; None for those without
+        storage_map
+            without effect: functions keep no intermediate results
+        trust_input, profile
+            see `function`; None: those of the maker
+        containers
+            the cells of the shared variables; None: their own
+        """
         if containers is None:
             containers = [s.container for s in self.shared]
         start, before = time.perf_counter(), self._seconds_before_code()
         made = self.linker.make(self, containers)
         earlier_stages = self._seconds_before_code() - before  # those that ran meanwhile
         self.times["code"] = time.perf_counter() - start - earlier_stages
-        if trust_input:
+        if self.trust_input if trust_input is None else trust_input:
             made.trust_input = True
-        attach_profile(made, profile)
+        if input_storage is not None:
+            made.arguments.set_defaults(
+                [x.value if isinstance(x, Container) else x for x in input_storage]
+            )
+        if self.unpack == "dict":
+            made.__class__ = dict_class(type(made))
+        attach_profile(made, self.profile if profile is None else profile)
         return made
 
     @exclusive
@@ -241,38 +306,73 @@ class FunctionMaker:
         swap: dict[SharedVariable, SharedVariable],
         delete_updates: bool = False,
         name: str | None = None,
+        outputs: Sequence[int] | None = None,
     ) -> tuple[FunctionMaker, list[Container]]:
         """A maker with the same rewritten graph, and the containers of its shared variables.
 
-        ``swap`` maps shared variables to those that take their places; the others keep their
-        ``containers``.  Raises ValueError or TypeError if ``swap`` does not fit.
+        Parameters
+        ----------
+        containers
+            those of the function that is copied; inputs kept in cells get cells of their own,
+            unless ``outputs`` is given
+        swap
+            shared variable -> the one that takes its place; ValueError or TypeError if it does not
+            fit
+        delete_updates
+            leave out the updates
+        name
+            None: the same name
+        outputs
+            the positions of the outputs that are computed, ascending, as a list; None: all
         """
         unknown = [s for s in swap if s not in self.shared]
         if unknown:
             raise ValueError(f"{unknown[0]} is not a shared variable of this function.")
         replaced = [_swapped(s, swap) for s in self.shared]
         fgraph = self.fgraph.clone()
-        if delete_updates:
-            for i in reversed(range(len(self.outputs), len(fgraph.outputs))):
-                fgraph.remove_output(i)
-        spec = Specification(self.inputs, self.outputs, replaced, fgraph, self.unpack)
-        new = FunctionMaker(spec, self.mode, name or self.name, True, rewritten=True)
-        kept = [
-            old if s is original else s.container
+        n = len(self.outputs)
+        is_removed = [outputs is not None and i not in outputs for i in range(n)]
+        is_removed += [delete_updates] * (len(fgraph.outputs) - n)
+        for i in reversed([i for i, removed in enumerate(is_removed) if removed]):
+            fgraph.remove_output(i)
+        spec = replace(self.spec, shared=replaced, fgraph=fgraph)
+        new_shared = dict(zip(self.shared, replaced))
+        spec.kept = {i: new_shared[s] for i, s in spec.kept.items()}
+        if outputs is not None:
+            spec.outputs = [self.outputs[i] for i in outputs]
+            spec.unpack, spec.keys = "list", []
+        own = [s for i, s in spec.kept.items() if i.source is None] if outputs is None else []
+        new = self._like(spec, name or self.name)
+        cells = [
+            s.container if s is not original else deepcopy(old) if s in own else old
             for s, original, old in zip(replaced, self.shared, containers)
         ]
-        return new, kept
+        return new, cells
 
-    def rebuild(self, values: list[Any], trust_input: bool) -> Any:
-        """A callable whose shared variables hold ``values``; unpickling a `Function` calls it."""
+    def _like(self, spec: Specification, name: str | None) -> FunctionMaker:
+        """A maker of the same class, with the mode, for a rewritten graph."""
+        return type(self)(
+            *(spec.arguments, spec.outputs, self.mode, True),
+            name=name,
+            specification=spec,
+            rewritten=True,
+        )
+
+    def rebuild(self, values: list[Any], trust_input: bool, defaults: Sequence[Any] = ()) -> Any:
+        """A callable whose shared variables hold ``values``; unpickling a `Function` calls it.
+
+        ``defaults`` are the default values of arguments.
+        """
         containers = [s.container for s in self.shared]
         for container, value in zip(containers, values, strict=True):
             container.storage[0] = value
-        return self.create(trust_input, None, containers)
+        f = self.create(trust_input=trust_input, containers=containers)
+        if any(value is not None for value in defaults):
+            f.arguments.set_defaults(defaults)
+        return f
 
     def __reduce__(self) -> Any:
-        spec = (self.inputs, self.outputs, self.shared, self.spec.fgraph, self.unpack)
-        return _rebuild, (*spec, self.mode, self.name, self._rewritten)
+        return _rebuild, (type(self), self.spec, self.mode, self.name, self._rewritten)
 
 
 def _check_not_inplace(fgraph: FunctionGraph) -> None:
@@ -296,17 +396,14 @@ def _swapped(s: SharedVariable, swap: dict[SharedVariable, SharedVariable]) -> S
 
 
 def _rebuild(
-    inputs: Any,
-    outputs: Any,
-    shared: Any,
-    fgraph: Any,
-    unpack: str,
-    mode: Mode,
-    name: Any,
-    rewritten: bool,
+    cls: type[FunctionMaker], spec: Specification, mode: Mode, name: Any, rewritten: bool
 ) -> FunctionMaker:
-    spec = Specification(inputs, outputs, shared, fgraph, unpack)
-    return FunctionMaker(spec, mode, name, accept_inplace=True, rewritten=rewritten)
+    return cls(
+        *(spec.arguments, spec.outputs, mode, True),
+        name=name,
+        specification=spec,
+        rewritten=rewritten,
+    )
 
 
 # ------------------------------------------------------------------------ Variable.eval

@@ -5,10 +5,11 @@ from __future__ import annotations
 import warnings
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any
 
-from phintys.compile.io import In, Out
+from phintys.compile.io import Out, SymbolicInput, SymbolicOutput, as_input
 from phintys.config import config
 from phintys.errors import MissingInputError, UnusedInputError
 from phintys.graph.clone import clone_get_equiv
@@ -16,7 +17,7 @@ from phintys.graph.fgraph import FunctionGraph
 from phintys.graph.origin import describe
 from phintys.graph.shared import SharedVariable, shared
 from phintys.graph.traversal import ancestors, graph_inputs
-from phintys.graph.variable import AtomicVariable, Constant, Variable
+from phintys.graph.variable import AtomicVariable, Variable
 
 
 @dataclass
@@ -27,11 +28,18 @@ class Specification:
     updates.  ``fgraph.update_mapping`` maps positions of updates to positions of inputs.
     """
 
-    inputs: list[In]
-    outputs: list[Out]
+    inputs: list[SymbolicInput]
+    outputs: list[SymbolicOutput]
     shared: list[SharedVariable]
     fgraph: FunctionGraph
-    unpack: str  # what a call returns: "single", "list" or "nothing" (an empty list)
+    #: what a call returns: "single", "list", "nothing" (an empty list) or "dict"
+    unpack: str
+    #: the keys of a dict of outputs
+    keys: list[Any] = field(default_factory=list)
+    #: the items of the argument ``inputs`` of `function`: ``inputs``, and those kept in a cell
+    arguments: list[SymbolicInput] = field(default_factory=list)
+    #: the shared variables, of ``shared``, that stand for inputs kept in a cell
+    kept: dict[SymbolicInput, SharedVariable] = field(default_factory=dict)
 
 
 @dataclass
@@ -96,16 +104,23 @@ def specify(
     rebuild_strict: bool = True,
     allow_input_downcast: bool | None = None,
     on_unused_input: str | None = None,
+    fgraph: FunctionGraph | None = None,
 ) -> Specification:
-    """The checked arguments of `function` and its graph; parameters are those of `function`."""
-    ins = [_as_in(x, allow_input_downcast) for x in _sequence(inputs)]
-    outs, unpack = _as_outs(outputs)
+    """The checked arguments of `function` and its graph; parameters are those of `function`.
+
+    ``fgraph`` is a graph that exists already, from the inputs to the outputs: it is not copied.
+    """
+    arguments = [as_input(x, allow_input_downcast) for x in _sequence(inputs)]
+    outs, unpack, keys = _as_outs(outputs)
+    _check_inputs([i.variable for i in arguments])
+    kept = {i: _cell(i) for i in arguments if _is_kept(i)}
+    ins = [i for i in arguments if i not in kept]
     variables = [i.variable for i in ins]
-    _check_inputs(variables)
-    pairs = _update_pairs(updates)
-    expressions = Expressions(
-        variables, _givens(_pairs(givens, "givens"), variables, rebuild_strict), no_default_updates
-    )
+    updated = [(s, i.update) for i, s in kept.items() if i.update is not None]
+    pairs = update_pairs([*_pairs(updates, "updates"), *updated])
+    memo = checked_givens(givens, [i.variable for i in arguments], rebuild_strict)
+    memo.update((i.variable, s) for i, s in kept.items() if i.variable is not s)
+    expressions = Expressions(variables, memo, no_default_updates)
     for target, new in pairs:  # before the results, so that these replace default updates
         expressions.update(target, new)
     results = expressions.substitute([o.variable for o in outs])
@@ -115,8 +130,10 @@ def specify(
     roots = [*variables, *expressions.shared]
     _check_complete(graph_outputs, roots)
     mapping = {len(outs) + k: roots.index(t) for k, t in enumerate(targets)}
-    fgraph = FunctionGraph(roots, graph_outputs, clone=True, update_mapping=mapping)
-    return Specification(ins, outs, expressions.shared, fgraph, unpack)
+    if fgraph is None:
+        fgraph = FunctionGraph(roots, graph_outputs, clone=True, update_mapping=mapping)
+    kept = {i: s for i, s in kept.items() if s in expressions.shared}
+    return Specification(ins, outs, expressions.shared, fgraph, unpack, keys, arguments, kept)
 
 
 # ------------------------------------------------------------------------ arguments
@@ -130,42 +147,44 @@ def _sequence(inputs: Any) -> list[Any]:
     )
 
 
-def _as_in(x: Any, allow_downcast: bool | None) -> In:
-    if isinstance(x, In):
-        return x
-    if isinstance(x, SharedVariable):
-        raise TypeError(
-            f"The shared variable {x} cannot be an input: functions read its value. To try another "
-            "value use givens={...} or set_value."
-        )
-    if isinstance(x, Constant):
-        raise TypeError(f"The constant {x} cannot be an input. Use givens to replace it.")
-    if not isinstance(x, Variable):
-        raise TypeError(
-            f"Inputs of a function are Variables or In(...), not {x!r} ({type(x).__name__})."
-        )
-    return In(x, allow_downcast=allow_downcast)
+def _is_kept(i: SymbolicInput) -> bool:
+    """Whether an input is read from a cell, as shared variables are, and not passed by calls."""
+    return (
+        i.update is not None
+        or (i.implicit and i.value is not None)
+        or isinstance(i.variable, SharedVariable)
+    )
 
 
-def _as_outs(outputs: Any) -> tuple[list[Out], str]:
+def _cell(i: SymbolicInput) -> SharedVariable:
+    """The shared variable that takes the place of an input."""
+    if isinstance(i.variable, SharedVariable):
+        return i.variable
+    if i.source is not None:
+        return i.source
+    container = i.value
+    if container is None or i.owns_value:  # of each function its own
+        container = i.new_container(None if container is None else deepcopy(container.value))
+    return SharedVariable(i.variable.type, container=container, name=i.name)
+
+
+def _as_outs(outputs: Any) -> tuple[list[SymbolicOutput], str, list[Any]]:
+    """The outputs, how a call returns them, and their keys if that is in a dict."""
     if outputs is None:
-        return [], "nothing"
-    if isinstance(outputs, dict):
-        raise TypeError(
-            "Outputs cannot be a dict: pass a list, and combine names and results afterwards, "
-            "dict(zip(names, f(x)))."
-        )
-    single = isinstance(outputs, Variable | Out)
-    items = [outputs] if single else list(outputs)
-    out = []
-    for o in items:
-        if isinstance(o, Out):
-            out.append(o)
-        elif isinstance(o, Variable):
-            out.append(Out(o))
-        else:
-            raise TypeError(f"Outputs of a function are Variables, not {o!r} ({type(o).__name__}).")
-    return out, "single" if single else "list"
+        return [], "nothing", []
+    if isinstance(outputs, Mapping):
+        return [_as_out(o) for o in outputs.values()], "dict", list(outputs)
+    if isinstance(outputs, Variable | SymbolicOutput):
+        return [_as_out(outputs)], "single", []
+    return [_as_out(o) for o in outputs], "list", []
+
+
+def _as_out(o: Any) -> SymbolicOutput:
+    if isinstance(o, SymbolicOutput):
+        return o
+    if isinstance(o, Variable):
+        return Out(o)
+    raise TypeError(f"Outputs of a function are Variables, not {o!r} ({type(o).__name__}).")
 
 
 def _pairs(pairs: Any, what: str) -> list[tuple[Any, Any]]:
@@ -191,7 +210,8 @@ def _check_inputs(variables: Sequence[Variable]) -> None:
 # -------------------------------------------------------------------------- updates
 
 
-def _update_pairs(updates: Any) -> list[tuple[SharedVariable, Variable]]:
+def update_pairs(updates: Any) -> list[tuple[SharedVariable, Variable]]:
+    """The argument ``updates`` of `function`, checked and converted to types."""
     found: dict[SharedVariable, Variable] = {}
     for target, new in _pairs(updates, "updates"):
         if not isinstance(target, SharedVariable):
@@ -226,11 +246,10 @@ def _made(v: Any) -> str:
 # --------------------------------------------------------------------------- givens
 
 
-def _givens(
-    pairs: Sequence[tuple[Any, Any]], inputs: Sequence[Variable], strict: bool
-) -> dict[Any, Any]:
+def checked_givens(givens: Any, inputs: Sequence[Variable], strict: bool) -> dict[Any, Any]:
+    """The argument ``givens`` of `function`, checked and converted to types."""
     memo: dict[Any, Any] = {}
-    for old, new in pairs:
+    for old, new in _pairs(givens, "givens"):
         if not isinstance(old, Variable):
             raise TypeError(f"givens replace Variables, not {old!r}.")
         if old in inputs:

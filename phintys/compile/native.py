@@ -8,6 +8,7 @@ After a hit nothing is rewritten or lowered, until `FunctionMaker.fgraph` or
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 from phintys.backends import code_cache
@@ -32,9 +33,22 @@ def make_native(
     f = cls.__new__(cls)
     f._setup(maker, containers)
     f._copy = [None] * (len(maker.outputs) + len(maker.update_targets))  # the caller owns them
-    names = [] if f._ambiguous else [i.name for i in maker.inputs]
-    backend.bind(artifact, f, [c.storage for c in containers], names)
+    names = [i.name for i in maker.inputs]
+    is_direct = len(set(names)) == len(names) and "output_subset" not in names
+    backend.bind(artifact, f, [c.storage for c in containers], names if is_direct else [])
+    if maker.spec.kept and f.arguments.is_permuted:
+        f.__class__ = _converting_class(cls)
     return f
+
+
+@cache
+def _converting_class(cls: type) -> type:
+    """A subclass of a class of native functions all of whose calls go through Python."""
+
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return self.call_converted(args, kwargs)
+
+    return type(cls.__name__, (cls,), {"__call__": call, "__slots__": ()})
 
 
 def _artifact(backend: Generator[Any], maker: Maker) -> Any:
@@ -64,7 +78,7 @@ class NativeFunction(Function):
     argument has to be converted or is passed by keyword, and `raise_failure` if a step fails.
     """
 
-    strict: Any  # the same code without conversions; where calls enter the code directly
+    strict: Any = None  # the same code without conversions; where calls enter the code directly
     loader: str = ""
 
     @property
@@ -73,7 +87,13 @@ class NativeFunction(Function):
         return self.maker.program
 
     def call_converted(self, args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> Any:
-        return self.strict(*self._convert(args, kwargs or {}))
+        kwargs = kwargs or {}
+        if "output_subset" in kwargs and "output_subset" not in self.arguments.names:
+            return self._call_partial(kwargs.pop("output_subset"), args, kwargs)
+        return self.strict(*self.arguments.values(args, kwargs))
+
+    def call_values(self, values: Sequence[Any]) -> Any:
+        return super().call_values(values) if self.strict is None else self.strict(*values)
 
     def raise_failure(self, args: Sequence[Any], step: int) -> Any:
         values = [spec.filter(a) for spec, a in zip(self.maker.inputs, args)]

@@ -1,5 +1,10 @@
 """Names of PyTensor's ``compile.sharedvalue``."""
 
-from phintys.graph.shared import SharedVariable, shared
+from phintys.graph.shared import (
+    SharedVariable,
+    collect_new_shareds,
+    shared,
+    shared_constructor,
+)
 
-__all__ = ["SharedVariable", "shared"]
+__all__ = ["SharedVariable", "collect_new_shareds", "shared", "shared_constructor"]

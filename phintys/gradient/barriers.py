@@ -52,6 +52,19 @@ class ViewOp(Op):
         return inputs[0]
 
 
+class DeepCopyOp(ViewOp):
+    """The identity, whose result has memory of its own."""
+
+    view_map = {}
+
+    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Any) -> None:
+        output_storage[0][0] = node.inputs[0].type.copy_value(inputs[0])
+
+
+view_op = ViewOp()
+deep_copy_op = DeepCopyOp()
+
+
 class DisconnectedGrad(ViewOp):
     """The identity without derivative: its input is disconnected; see `disconnected_grad`."""
 

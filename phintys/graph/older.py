@@ -64,6 +64,16 @@ class OlderInterface:
         return _without_none(self.R_op(inputs, points))
 
     # ----- running one node in Python
+    #: whether the class defines `make_thunk` or `make_py_thunk`: they take the place of `perform`
+    has_own_thunk: bool = False
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        cls.has_own_thunk = (
+            cls.make_thunk is not OlderInterface.make_thunk
+            or cls.make_py_thunk is not OlderInterface.make_py_thunk
+        )
+
     def make_thunk(
         self,
         node: Apply,

@@ -68,6 +68,14 @@ def user_origin() -> Origin | Location | None:
     return None
 
 
+def stacklevel() -> int:
+    """The ``stacklevel`` of a warning of the caller, for the innermost line of user code."""
+    level, frame = 1, _getframe(1)
+    while frame.f_back is not None and _is_of_package(frame.f_code.co_filename):
+        level, frame = level + 1, frame.f_back
+    return level
+
+
 def _is_of_package(file: str) -> bool:
     ours = _is_ours[file]
     return _is_ours.keep(file, file.startswith(_PACKAGE)) if ours is None else ours

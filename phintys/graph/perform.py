@@ -27,6 +27,8 @@ def run_node(node: Apply, inputs: Sequence[Any]) -> list[Any]:
     package get views of their inputs, so that assigning to the shape of one affects no other user
     of the array.
 
+    An op with a ``make_thunk`` of its own is run by that.
+
     If ``perform`` raises, and lengths are not as the op's `shape_rule` requires, that is the error.
     Results are converted and checked by `declared_result`, which raises TypeError or ShapeError.
     """
@@ -39,7 +41,10 @@ def run_node(node: Apply, inputs: Sequence[Any]) -> list[Any]:
             inputs[i] = copy.deepcopy(inputs[i])
     storage: list[list[Any]] = [[None] for _ in node.outputs]
     try:
-        op.perform(node, inputs, storage)
+        if op.has_own_thunk:
+            _thunks(node)(inputs, storage)
+        else:
+            op.perform(node, inputs, storage)
     except Exception as exc:
         _explain_shapes(node, inputs, exc)
         raise
@@ -48,6 +53,52 @@ def run_node(node: Apply, inputs: Sequence[Any]) -> list[Any]:
         if isinstance(value, np.ndarray) and _is_shared(value, k, op, inputs, results):
             results[k] = value.copy()
     return results
+
+
+def prepare(node: Apply) -> None:
+    """Call the op's ``prepare_node``, once before `run_node`; its own ``make_thunk`` may do so."""
+    if not node.op.has_own_thunk:
+        node.op.prepare_node(node, None, None, "py")
+
+
+class _Thunks:
+    """Computes a node by the op's own ``make_thunk``.
+
+    A thunk works between storage cells, which belong to one call at a time.  So each call takes one
+    that is free, or makes another.
+    """
+
+    def __init__(self, node: Apply) -> None:
+        self.node = node
+        self._free: list[tuple[Callable[[], Any], list[list[Any]], list[list[Any]]]] = []
+
+    def _make(self) -> tuple[Callable[[], Any], list[list[Any]], list[list[Any]]]:
+        node = self.node
+        cells: dict[Variable, list[Any]] = {v: [None] for v in [*node.inputs, *node.outputs]}
+        computed = {v: [v.owner is not node] for v in cells}
+        thunk = node.op.make_thunk(node, cells, computed, list(node.outputs), impl="py")
+        return thunk, [cells[v] for v in node.inputs], [cells[v] for v in node.outputs]
+
+    def __call__(self, inputs: Sequence[Any], output_storage: list[list[Any]]) -> None:
+        try:
+            entry = self._free.pop()
+        except IndexError:
+            entry = self._make()
+        thunk, sources, targets = entry
+        for cell, value in zip(sources, inputs, strict=True):
+            cell[0] = value
+        thunk()
+        for cell, out in zip(targets, output_storage, strict=True):
+            out[0] = cell[0]
+        for cell in [*sources, *targets]:
+            cell[0] = None
+        self._free.append(entry)
+
+
+def _thunks(node: Apply) -> _Thunks:
+    """The thunks of a node, which keeps them; attributes with this prefix are not pickled."""
+    found = node.__dict__.get("_cached_thunks")
+    return node.__dict__.setdefault("_cached_thunks", _Thunks(node)) if found is None else found
 
 
 def _explain_shapes(node: Apply, inputs: Sequence[Any], exc: Exception) -> None:
@@ -105,7 +156,7 @@ class Runner:
             outputs = [self._cell(v) for v in node.outputs]
             self.steps.append((run, node, inputs, outputs))
             last_use.update((i, k) for i in inputs + outputs)
-            node.op.prepare_node(node, None, None, "py")
+            prepare(node)
         self.outputs = [self._cell(v) for v in fgraph.outputs]
         keep = {*self.outputs, *(i for i, _ in self.constants), *range(self.n_inputs)}
         self.dead: list[list[int]] = [[] for _ in order]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from copy import deepcopy
 from functools import singledispatch
 from typing import Any
@@ -68,6 +70,28 @@ class Container:
         return f"<{self.storage[0]!r}>"
 
 
+#: a list to which new shared variables are added
+_recorded: ContextVar[list[Any] | None] = ContextVar("recorded", default=None)
+
+
+@contextmanager
+def recording() -> Generator[list[Any]]:
+    """A context whose list gets the shared variables that are made in it, but for inner contexts.
+
+    >>> import phintys
+    >>> with recording() as made:
+    ...     w = phintys.shared(1.0, "w")
+    >>> made
+    [w]
+    """
+    made: list[Any] = []
+    token = _recorded.set(made)
+    try:
+        yield made
+    finally:
+        _recorded.reset(token)
+
+
 class SharedVariable(Variable):
     """A variable with a value, shared between the functions that use it.  Made by `shared`.
 
@@ -78,7 +102,7 @@ class SharedVariable(Variable):
     value
         the initial value, converted by ``type.filter``; with ``strict`` it must be of the type
     container
-        an existing cell, instead of a value
+        an existing cell, instead of a value; ``strict`` and ``allow_downcast`` are its own then
 
     Raises
     ------
@@ -104,8 +128,11 @@ class SharedVariable(Variable):
     ) -> None:
         super().__init__(type, None, None, name)
         self.default_update: Variable | None = None
+        recorded = _recorded.get()
+        if recorded is not None:
+            recorded.append(self)
         if container is not None:
-            if value is not None or strict is not None:
+            if value is not None:
                 raise TypeError("A shared variable takes a container or a value, not both.")
             self.container = container
         else:
@@ -183,6 +210,27 @@ def _generic_shared(
     )
 
 
+#: the list of the innermost `collect_new_shareds` in this thread or task
+_collected: ContextVar[list[SharedVariable] | None] = ContextVar("new shared variables")
+
+
+@contextmanager
+def collect_new_shareds() -> Generator[list[SharedVariable]]:
+    """A context whose value is a list of the shared variables that `shared` makes inside.
+
+    >>> with collect_new_shareds() as found:
+    ...     count = shared(0, "count")
+    >>> found
+    [count]
+    """
+    found: list[SharedVariable] = []
+    token = _collected.set(found)
+    try:
+        yield found
+    finally:
+        _collected.reset(token)
+
+
 shared_constructor_register: Callable[..., Any] = shared_constructor.register
 
 
@@ -224,6 +272,10 @@ def shared(
     """
     if isinstance(value, Variable):
         raise TypeError(f"A shared variable needs a value; {value} is symbolic.")
-    return shared_constructor(
+    made = shared_constructor(
         value, name=name, strict=strict, allow_downcast=allow_downcast, **kwargs
     )
+    collected = _collected.get(None)
+    if collected is not None:
+        collected.append(made)
+    return made

@@ -92,20 +92,19 @@ def _checked_rows(op: Any, x: Any, g: Group) -> Variable:
     return array
 
 
-def check_state(k: int, state: Any, row: Any, initial: Variable, result: Any) -> None:
-    """ValueError if output ``k`` of a step function has not the type of its initial value.
+def check_state(what: str, initial: Any, row: Any, result: Any) -> None:
+    """ValueError if ``what``, a result of a step function, has not the type of its initial value.
 
-    ``row`` is the type of the value of one step.
+    ``row`` is the type of the value at one step.
     """
-    if not isinstance(row, TensorType) or not isinstance(result.type, TensorType):
-        if not row.is_super(result.type):
-            raise ValueError(
-                f"Output {k} of the step function of scan, {result}, is {result.type}; its initial "
-                f"value {initial} is {state}. A state keeps its type.{_made(result)}"
-            )
-        return
-    place = f"Output {k} of the step function of scan: the initial value"
-    _check_result(place, initial, row, result)
+    place = f"{what} of the step function of scan"
+    if isinstance(row, TensorType) and isinstance(result.type, TensorType):
+        _check_result(f"{place}: the initial value", initial, row, result)
+    elif not row.is_super(result.type):
+        raise ValueError(
+            f"{place}, {result}, is {result.type}; its initial value {initial} is {row}. A state "
+            f"keeps its type.{_made(result)}"
+        )
 
 
 def _check_result(place: str, initial: Any, row: TensorType, result: Any) -> None:

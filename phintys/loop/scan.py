@@ -6,9 +6,9 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-from phintys.loop.build import applied, one_step
-from phintys.loop.step import check_shared, described
-from phintys.tensor.static import known_length
+from phintys.graph.origin import stacklevel
+from phintys.loop.build import results_of
+from phintys.loop.step import Updates, check_shared, described
 
 
 def scan(
@@ -92,30 +92,53 @@ def scan(
     >>> sums.eval({x: [1.0, 2.0, 3.0], start: 10.0})
     array([11., 13., 16.])
     """
+    _warn_of_mode(mode)
+    loop = described(fn, sequences, outputs_info, non_sequences, n_steps, go_backwards)
+    check_shared(loop, strict)
+    results, updates = results_of(loop, name, truncate_gradient)
+    return returned([r.rows for r in results], updates, return_list, return_updates)
+
+
+def last_values(
+    fn: Callable[..., Any],
+    sequences: Any,
+    outputs_info: Any,
+    non_sequences: Any,
+    go_backwards: bool,
+    mode: Any,
+    name: str | None,
+    return_updates: bool,
+) -> Any:
+    """What `scan` returns, with the last value of each output in place of all."""
+    _warn_of_mode(mode)
+    loop = described(fn, sequences, outputs_info, non_sequences, None, go_backwards)
+    results, updates = results_of(loop, name, -1)
+    return returned([r.last for r in results], updates, False, return_updates)
+
+
+def _warn_of_mode(mode: Any) -> None:
     if mode is not None:
         warnings.warn(
             "scan ignores mode: the loop is compiled with the graph around it.",
             FutureWarning,
-            stacklevel=2,
+            stacklevel=stacklevel(),
         )
-    loop = described(fn, sequences, outputs_info, non_sequences, n_steps, go_backwards)
-    check_shared(loop, strict)
-    if known_length(loop.steps) == 1:
-        outputs, updates = one_step(loop)
-    else:
-        outputs, updates = applied(loop, name or "scan_fn", truncate_gradient)
+
+
+def returned(outputs: list[Any], updates: Updates, return_list: bool, return_updates: bool) -> Any:
+    """What a function that makes a loop returns: the outputs, or a pair of them and updates."""
     found: Any = outputs if return_list or len(outputs) > 1 else (outputs or [None])[0]
-    if not return_updates:
-        if updates:
-            raise ValueError(
-                f"The step function of scan updates {', '.join(map(str, updates))}, which "
-                "return_updates=False would lose. Make them states in outputs_info."
-            )
-        return found
-    warnings.warn(
-        "scan will return the outputs alone; pass return_updates=False to have that now, and "
-        "make shared variables that the step updates states in outputs_info.",
-        DeprecationWarning,
-        stacklevel=2,
-    )
-    return found, updates
+    if return_updates:
+        warnings.warn(
+            "scan will return the outputs alone; pass return_updates=False to have that now, and "
+            "make shared variables that the step updates states in outputs_info.",
+            DeprecationWarning,
+            stacklevel=stacklevel(),
+        )
+        return found, updates
+    if updates:
+        raise ValueError(
+            f"The step function of scan updates {', '.join(map(str, updates))}, which "
+            "return_updates=False would lose. Make them states in outputs_info."
+        )
+    return found

@@ -75,10 +75,10 @@ def _at_tap(x: TensorVariable, tap: int, taps: Sequence[int], reverse: bool) -> 
     """The rows ``t + tap`` of a sequence, ``t`` counting from the first step."""
     first, last = min(0, *taps), max(0, *taps)
     rows = x[tap - first :] if tap == last else x[tap - first : tap - last]
-    name = x.name or "sequence"
-    rows.name = f"{name}[{tap - first}:{tap - last or ''}]"
     if reverse:
         rows = rows[::-1]
+    name = x.name or "sequence"
+    rows.name = f"{name}[{tap - first}:{tap - last or ''}]{'[::-1]' if reverse else ''}"
     at = f"t{tap:+d}" if tap else "t"
     return Rows(rows, x.type.clone(shape=x.type.shape[1:]).make_variable(f"{name}[{at}]"))
 

@@ -59,6 +59,7 @@ class Output:
         """The rows of the state: the first ones are given, the others have no values yet."""
         x = self.initial
         rows = expand_dims(x, 0) if self.kind == "sit_sot" else x[: self.count]
+        rows.name = f"{x.name or 'initial'}[:{self.count}]"
         lengths = [rows.shape[k] for k in range(1, rows.type.ndim)]
         whole = empty([steps + self.count, *lengths], rows.type.dtype)
         return set_subtensor(whole[: self.count], rows)
@@ -101,6 +102,10 @@ def _as_state(initial: Any) -> Any:
     """An initial value as a variable: a tensor, or one of another type, such as a generator."""
     if isinstance(initial, Variable) and not hasattr(initial.type, "dtype"):
         return initial
+    if type(initial).__module__.startswith("numpy.random"):  # which NumPy imports when needed
+        from phintys.tensor.random.type import random_generator_type
+
+        return random_generator_type.filter_variable(initial)
     return as_tensor_variable(initial)
 
 
@@ -108,9 +113,10 @@ def _earlier(initial: TensorVariable, taps: Sequence[int], place: str) -> list[V
     """The variables that stand for the values at ``taps``."""
     row = initial.type
     if list(taps) != [-1]:
-        if row.ndim == 0:
+        known = row.shape[0] if row.ndim else 0
+        if known is not None and known < -min(taps):
             raise ValueError(
-                f"{place} has the taps {list(taps)}, and its initial value {initial} is 0-d: it "
+                f"{place} has the taps {list(taps)}, and its initial value {initial} is {row}: it "
                 f"needs a first axis with {-min(taps)} values, the oldest first."
             )
         row = row.clone(shape=row.shape[1:])

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from phintys.errors import MissingInputError
-from phintys.graph.shared import SharedVariable
-from phintys.graph.traversal import ancestors, toposort
+from phintys.graph.shared import SharedVariable, recording
+from phintys.graph.traversal import ancestors, graph_inputs, toposort
 from phintys.graph.variable import Constant, Variable
 from phintys.loop.checks import check_state
 from phintys.loop.results import get_updates_and_outputs
@@ -25,7 +25,8 @@ class Loop:
     """What `scan` was asked for, and what the step function has returned.
 
     ``results`` are the values after a step of ``outputs``; ``constants`` are the variables that the
-    step takes besides; ``updates`` are new values of shared variables.
+    step takes besides; ``updates`` are new values of shared variables, ``default_updates`` those of
+    shared variables that the step function has made.
     """
 
     steps: Any
@@ -34,6 +35,7 @@ class Loop:
     constants: list[Variable]
     results: list[Variable]
     updates: Updates
+    default_updates: Updates
     condition: Variable | None
 
 
@@ -50,11 +52,10 @@ def described(
         raise TypeError(f"scan needs a function that describes a step, not {fn!r}.")
     rows, outputs = rows_of(sequences, go_backwards), outputs_of(outputs_info)
     steps = steps_of(n_steps, rows)
-    given = [
-        x if isinstance(x, Variable) else as_tensor_variable(x) for x in as_list(non_sequences)
-    ]
+    given = [_as_variable(x) for x in as_list(non_sequences)]
     earlier = [v for output in outputs for v in output.earlier]
-    returned = fn(*[r.row for r in rows], *earlier, *given)
+    with recording() as made:
+        returned = fn(*[r.row for r in rows], *earlier, *given)
     condition, results, updates = get_updates_and_outputs(returned)
     outputs = outputs or [Output() for _ in results]
     if len(results) != len(outputs):
@@ -65,9 +66,28 @@ def described(
         )
     for k, (output, result) in enumerate(zip(outputs, results)):
         if output.initial is not None:
-            check_state(k, output.initial.type, output.earlier[0].type, output.initial, result)
+            check_state(f"Output {k}", output.initial, output.earlier[0].type, result)
+    for v, new in updates.items():
+        check_state(f"The update of {v}", v, v.type, new)
     constants = [v for v in dict.fromkeys(given) if not isinstance(v, Constant)]
-    return Loop(steps, rows, outputs, constants, results, updates, condition)
+    defaults = _default_updates([*results, *updates.values()], made)
+    return Loop(steps, rows, outputs, constants, results, updates, defaults, condition)
+
+
+def _default_updates(results: Sequence[Variable], made: Sequence[Any]) -> Updates:
+    """The default updates of those of the shared variables ``made`` that ``results`` use."""
+    found: Updates = {v: v.default_update for v in made if v.default_update is not None}
+    used: set[Variable] = set()
+    pending = list(results) if found else []
+    while pending:
+        new = [v for v in graph_inputs(pending) if v in found and v not in used]
+        used.update(new)
+        pending = [found[v] for v in new]
+    return {v: new for v, new in found.items() if v in used}
+
+
+def _as_variable(x: Any) -> Variable:
+    return x if isinstance(x, Variable) else as_tensor_variable(x)
 
 
 def check_shared(loop: Loop, strict: bool) -> None:

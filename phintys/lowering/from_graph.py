@@ -17,7 +17,7 @@ from phintys.graph.builder import Builder as AnyBuilder
 from phintys.graph.fgraph import FunctionGraph
 from phintys.graph.inner import expanded
 from phintys.graph.origin import annotate
-from phintys.graph.perform import run_node
+from phintys.graph.perform import prepare, run_node
 from phintys.graph.results import array_type
 from phintys.graph.type import Part, Type
 from phintys.graph.variable import Apply, Constant, Variable
@@ -237,7 +237,7 @@ class GraphLowering:
     def _performed(self, node: Apply) -> list[Value]:
         """The results of a `Python` step that calls ``perform``."""
         op = node.op
-        op.prepare_node(node, None, None, "py")
+        prepare(node)
         given = [v for v in node.inputs if not isinstance(v, Constant)]
         outputs = [array_type(v.type) or (None, ()) for v in node.outputs]
         return self.builder.python(Perform(node), [self.value(v) for v in given], outputs, str(op))

@@ -91,9 +91,18 @@ def in_turns(s0, n):
 def test_the_last_rows(mode):
     n = pt.lscalar("n")
     f, g = (phintys.function([s0, n], in_turns(s0, n), mode=m) for m in (mode, "FAST_COMPILE"))
-    for steps in (5, 2):
+    for steps in (5, 2, 1):
         for found, expected in zip(f(0.5, steps), g(0.5, steps), strict=True):
             np.testing.assert_array_equal(found, expected)
+
+
+def test_a_loop_without_steps_has_memory_of_its_own():
+    n = pt.lscalar("n")
+    v = pt.dvector("v")
+    op = Scan([v], [2 * v], ScanInfo(0, (), (), (), (), 0, 1, 0, False))
+    f = compiled("NUMBA", [v, n], op(n, v))
+    given = np.ones(3)
+    assert not np.shares_memory(f(given, 0), given)
 
 
 def test_while(mode):

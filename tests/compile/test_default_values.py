@@ -6,7 +6,6 @@ import pytest
 
 import phintys
 import phintys.tensor as pt
-from phintys.errors import UnsupportedError
 
 
 @pytest.mark.parametrize("mode", ["FAST_RUN", "FAST_COMPILE"])
@@ -18,11 +17,3 @@ def test_a_shared_variable_is_a_default(mode, cell):
     assert f(4.0) == 8.0
     s.set_value(5.0)
     assert f() == 10.0
-
-
-def test_other_defaults_and_updates_of_inputs_are_refused():
-    x = pt.dscalar("x")
-    with pytest.raises(ValueError, match="default value of x must be a shared variable"):
-        phintys.In(x, value=3.0)
-    with pytest.raises(UnsupportedError, match="make x a shared variable"):
-        phintys.In(x, update=x + 1)

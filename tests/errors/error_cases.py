@@ -193,9 +193,9 @@ def number_as_output():
 
 
 @building
-def dict_as_output():
+def triple_as_input():
     x = pt.dvector("x")
-    return phintys.function([x], {"y": x})
+    return phintys.function([(x, 1.0, 2.0)], x)
 
 
 @building

@@ -29,6 +29,7 @@ from fuzz_functions import (
 from fuzz_program import Program
 
 from phintys.graph.traversal import ancestors, graph_inputs
+from phintys.inner import InnerGraphOp
 from phintys.tensor.random.basic import DISTRIBUTIONS
 from phintys.tensor.scalar_functions import FUNCTIONS
 
@@ -85,6 +86,8 @@ FAMILIES: list[tuple[int, Any]] = [
 
 #: how often a statement is followed by one that computes an item in an inner graph
 INNER_GRAPHS = 0.06
+#: how often a statement is followed by a loop
+LOOPS = 0.06
 
 
 def _row(g: Drawer, name: str) -> Text:
@@ -98,6 +101,7 @@ def generate(seed: int) -> tuple[Program, Drawer]:
     draws = [draw for _, draw in FAMILIES]
     weights = [weight for weight, _ in FAMILIES]
     inner = random.Random(f"inner graphs {seed}")  # programs without them do not depend on them
+    loops = random.Random(f"loops {seed}")
     try:
         for _ in range(wanted * 8):
             if len(g.program.statements) >= wanted:
@@ -105,6 +109,8 @@ def generate(seed: int) -> tuple[Program, Drawer]:
             _one(g, g.rng.choices(draws, weights)[0])
             if inner.random() < INNER_GRAPHS:
                 _one(g, lambda g: inner_graph(g, inner))
+            if loops.random() < LOOPS:
+                _one(g, lambda g: fuzz_loops.drawn_loop(g, loops))
         if g.chance(0.25):
             _one(g, derivative)
     except Failing as failing:
@@ -174,7 +180,8 @@ def vectorized(g: Drawer) -> Text:
         return None
     x = g.choice(given)
     text = f"phintys.vectorize_graph({y.name}, {{{x.name}: pt.stack([{x.name}, {x.name}])}})[1]"
-    nodes = {v.owner for v in before if v.owner is not None}
+    nodes = [v.owner for v in before if v.owner is not None]
+    nodes += [n for m in nodes if isinstance(m.op, InnerGraphOp) for n in m.op.expanded.apply_nodes]
     return text, None if g.extreme or any(map(_is_fickle, nodes)) else y.name
 
 

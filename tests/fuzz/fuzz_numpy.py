@@ -8,7 +8,7 @@ checked in this way.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import reduce
 from types import SimpleNamespace
 from typing import Any
@@ -262,6 +262,7 @@ def increased(x: Any, key: Any, y: Any) -> Any:
     return out
 
 
+<<<<<<< HEAD
 def looped(step: Any, rows: Any, state: Any = None, count: Any = None) -> np.ndarray:
     """What the steps of a loop give, of rows, of the value before, or of both."""
     has_state, found = state is not None, []
@@ -273,6 +274,42 @@ def looped(step: Any, rows: Any, state: Any = None, count: Any = None) -> np.nda
 
 #: names for the ``numpy`` text of statements
 HELPERS = {"changed": changed, "increased": increased, "looped": looped}
+=======
+def until(condition: Any) -> Any:
+    """The condition of a while loop, as a step function returns it."""
+    return bool(condition)
+
+
+def scan(
+    fn: Callable[..., Any],
+    sequences: Sequence[Any],
+    outputs_info: Sequence[Any],
+    non_sequences: Sequence[Any],
+    n_steps: Any = None,
+    go_backwards: bool = False,
+    **_: bool,
+) -> list[np.ndarray]:
+    """`phintys.scan` for one sequence with taps 0 and more, and one state."""
+    given = sequences[0] if isinstance(sequences[0], dict) else dict(input=sequences[0], taps=[0])
+    x, taps = given["input"], given["taps"]
+    places = range(len(x) - max(taps))[:: -1 if go_backwards else 1]
+    last, traces = outputs_info[0], [[] for _ in outputs_info]
+    for t in places if n_steps is None else places[: int(n_steps)]:
+        found = fn(*(x[t + k] for k in taps), last, *non_sequences)
+        outputs, stop = found if isinstance(found, tuple) else (found, False)
+        last = np.asarray(outputs[0])
+        for trace, value in zip(traces, outputs, strict=True):
+            trace.append(np.broadcast_to(value, np.shape(value)))
+        if stop:
+            break
+    if not traces[0]:
+        raise ValueError("NumPy does not know the shape of no rows.")
+    return list(map(np.array, traces))
+
+
+#: names for the ``numpy`` text of statements
+HELPERS = {"changed": changed, "increased": increased, "scan": scan, "until": until}
+>>>>>>> main
 
 TOLERANCE = {"float16": 3e-2, "float32": 2e-4, "complex64": 2e-4}
 

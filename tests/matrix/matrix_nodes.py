@@ -6,8 +6,12 @@ matrix has no expression of, ``SMOOTH`` for differentiable expressions at points
 
 from __future__ import annotations
 
+import atexit
+import shutil
+import tempfile
 from collections.abc import Iterator, Sequence
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import matrix_signal
@@ -30,6 +34,7 @@ from phintys.scalar.op import TABLE, ScalarOp
 from phintys.tensor import blas, fourier, linalg, reduce
 from phintys.tensor.blockwise import Blockwise
 from phintys.tensor.cumulative import CumOp
+from phintys.tensor.io import load
 from phintys.tensor.lengths import checked_lengths
 from phintys.tensor.linalg.constructors import BlockDiagonal
 from phintys.tensor.linalg.decomposition.cholesky import Cholesky
@@ -78,12 +83,23 @@ def lazily(outputs: Any) -> list[Any]:
     return fgraph.outputs
 
 
+@cache
+def array_file() -> str:
+    """The path of a file with three numbers, which is removed at the end of the process."""
+    folder = tempfile.mkdtemp()
+    atexit.register(shutil.rmtree, folder)
+    path = str(Path(folder) / "x.npy")
+    np.save(path, np.arange(3.0))
+    return path
+
+
 #: expressions of ops that the matrix has none of; ``x`` is a matrix, ``v`` a vector, ``n`` a number
 MORE = {
     "diagonals": lambda x, v, n: [pt.diagonal(x, k) for k in (-9, -1, 0, 2)],
     "repeat": lambda x, v, n: pt.repeat(v, pt.cast(v * 0 + 2, "int64")),
     "products of others": lambda x, v, n: ProdOthers((1,))(x, x + 1),
     "cumulative": lambda x, v, n: [CumOp(0)(x), CumOp(1, "mul")(x), pt.sort(x), pt.argsort(x, 0)],
+    "files": lambda x, v, n: load(array_file(), "float64", (None,)),
     "lengths": lambda x, v, n: list(checked_lengths([n, v.shape[0]])),
     "ranges": lambda x, v, n: [pt.arange(1, n), pt.arange(0.5, n, 1.5), pt.arange(5, -n, -2)],
     "numbers of elements": lambda x, v, n: ARangeLength()(n, pt.constant(9), n - 1),
@@ -345,6 +361,7 @@ SMOOTH = {
     "Dot22": (lambda x, y: blas._dot22(x, y), [M, N]),
     "Dot22Scalar": (lambda x, y: blas._dot22scalar(x, y, 0.5), [M, N]),
     "BatchedDot": (lambda x, y: pt.batched_dot(x, y), [C, C.transpose(0, 2, 1)]),
+    "DeepCopyOp": (lambda x: barriers.deep_copy_op(x), [V]),
     "GradScale": (lambda x: barriers.grad_scale(x, 1.0), [V]),
     "SpecifyAssumptions": (lambda x: assume(x, diagonal=False), [M]),
     "tril": (lambda x: pt.tril(x), [M]),

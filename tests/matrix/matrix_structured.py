@@ -11,6 +11,7 @@ import numpy as np
 from matrix_cells import Column
 from matrix_lines import ANY, AT, FLOATS, KINDS, NUMBERS, REALS, Line, column
 
+import phintys
 import phintys.tensor as pt
 from phintys.inner import OpFromGraph
 from phintys.tensor import blas
@@ -570,7 +571,21 @@ def _inner(m: Any, x: Any, y: Any) -> Any:
     return OpFromGraph([a, b], [a * b + a])(x, y)
 
 
+def _loop(m: Any, x: Any, y: Any) -> Any:
+    return phintys.scan(lambda row, state: row * 2 + state, x, y.sum(axis=0), return_updates=False)
+
+
 INNER = [
+    Line(
+        "inner",
+        "Scan",
+        "nm nm",
+        _loop,
+        numpy=lambda x, y: np.cumsum(2 * x, 0) + y.sum(0),
+        dtypes=("float64",),
+        kinds=("strided", "empty"),
+        special=False,
+    ),
     Line("inner", "OpFromGraph", "nm nm", _inner, numpy=lambda x, y: x * y + x, dtypes=NUMBERS),
 ]
 

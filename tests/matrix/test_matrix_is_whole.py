@@ -28,6 +28,7 @@ BASES = """
 ELSEWHERE = {
     "Lengths": "the lengths of a result, checked: tests/tensor/test_lengths.py",
     "ARangeLength": "the length of a range: tests/tensor/test_creation.py",
+    "LoadFromDisk": "it reads a file: tests/compile/test_clients_of_functions.py",
     "MakeSlice": "its result is a slice: tests/tensor/test_creation.py",
     "SliceParts": "its input is a slice: tests/tensor/test_grids.py",
 }

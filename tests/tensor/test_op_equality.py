@@ -65,6 +65,8 @@ VALUES = {
     "op": [TABLE["maximum"], TABLE["minimum"]],
     "axis": AXIS,
     "assumptions": [{SYMMETRIC: FactState.TRUE}, {SYMMETRIC: FactState.FALSE}],
+    "LoadFromDisk.shape": [(3,), (None,)],
+    "mmap_mode": [None, "c"],
     "Recurrence.axis": [0, 1],
     "init": [[a], [a, b]],
     "update": [[a + b], [a * b], [b, a]],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 import jax
@@ -73,6 +74,11 @@ class Compiled:
         # an argument that is a result must be copied: it may be the memory of the caller's array
         results = tuple(jnp.copy(r) if any(r is a for a in args) else r for r in results)
         return results, jnp.all(jnp.stack(checks)) if checks else None
+
+    @cached_property
+    def jit_fn(self) -> Any:
+        """The jitted function, without checks of indices."""
+        return jax.jit(self.generated.function)
 
     def __call__(self, values: Sequence[Any]) -> list[Any]:
         try:

@@ -16,7 +16,7 @@ from phintys.backends.numba.dispatch import (
     tuple_of,
 )
 from phintys.backends.numba.scalar import has_source, is_built_in, scalar_lines, typed
-from phintys.gradient.barriers import ViewOp
+from phintys.gradient.barriers import DeepCopyOp, ViewOp
 from phintys.graph.variable import Apply
 from phintys.tensor.elemwise import DimShuffle, Elemwise
 
@@ -118,3 +118,8 @@ def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
 @numba_funcify.register(ViewOp)
 def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
     return compiled("def view(x):\n    return x\n")
+
+
+@numba_funcify.register(DeepCopyOp)
+def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
+    return compiled("def deep_copy(x):\n    return x.copy()\n")

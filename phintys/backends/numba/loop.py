@@ -11,6 +11,7 @@ from phintys.backends.numba.elemwise import numpy_name
 from phintys.loop.influence import positions
 from phintys.loop.op import Scan
 from phintys.loop.parts import BUFFERS, Part
+from phintys.tensor.type import TensorType
 
 #: the reference backend replaces the exception by one with the lengths
 WRONG_LENGTH = "raise ValueError('Lengths in a loop do not fit.')"
@@ -84,7 +85,8 @@ class _Source:
                 shape = [0, *(n or 0 for n in self.type_of(p).shape[1:])]
                 found.append(f"v{k} = np.empty({tuple(shape)}, np.{self.dtype(p)})")
             elif p.kind == "untraced_sit_sot":
-                found.append(f"v{k} = {x}")
+                copied = isinstance(self.type_of(p), TensorType)
+                found.append(f"v{k} = {x}.copy()" if copied else f"v{k} = {x}")
         return found
 
     def dtype(self, p: Part) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import Any
 
 from phintys.backends.numba.dispatch import (
@@ -13,9 +14,10 @@ from phintys.backends.numba.dispatch import (
     passed_as_argument,
 )
 from phintys.backends.protocol import Run, Transpiler
-from phintys.backends.source import Transpiled, generate, interpreted
+from phintys.backends.source import Generated, Transpiled, generate, interpreted
 from phintys.graph.fgraph import FunctionGraph
 from phintys.graph.inner import expanded
+from phintys.graph.variable import Constant
 
 
 def compile_fgraph(fgraph: FunctionGraph) -> Run:
@@ -46,15 +48,16 @@ class Compiled:
     """The Numba function of a graph; Numba compiles it at the first call."""
 
     def __init__(self, fgraph: FunctionGraph) -> None:
-        generated = generate(
-            fgraph,
-            convert_node,
-            numba_typify,
-            name="numba_function",
-            as_argument=passed_as_argument,
-        )
-        self.generated = generated
-        self.function = jit(generated.function)
+        self.fgraph = fgraph
+        self.generated = _generated(fgraph, passed_as_argument)
+        self.function = jit(self.generated.function)
+
+    @cached_property
+    def jit_fn(self) -> Any:
+        """The Numba function of the inputs alone: constants are parts of its code."""
+        if not self.generated.arguments:
+            return self.function
+        return jit(_generated(self.fgraph, lambda constant: False).function)
 
     def __call__(self, values: Sequence[Any]) -> list[Any]:
         """The results.
@@ -68,3 +71,9 @@ class Compiled:
             if error.__cause__ is None:
                 raise
             raise error.__cause__ from None
+
+
+def _generated(fgraph: FunctionGraph, as_argument: Callable[[Constant], bool]) -> Generated:
+    """The Python function of a graph, whose calls are of Numba functions."""
+    name = "numba_function"
+    return generate(fgraph, convert_node, numba_typify, name=name, as_argument=as_argument)
