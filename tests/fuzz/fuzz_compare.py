@@ -9,7 +9,6 @@ those that were seen, unless these are many.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from copy import copy
 from functools import cached_property
 from typing import Any
 
@@ -17,16 +16,10 @@ import numpy as np
 from fuzz_program import Built, missing_nodes
 from fuzz_values import native
 
-<<<<<<< HEAD
-from phintys.graph.perform import Runner
-from phintys.inner import OpFromGraph
-from phintys.loop import Scan
-=======
 from phintys.inner import InnerGraphOp
 from phintys.loop.lengths import empty_rows
 from phintys.loop.op import Scan
 from phintys.loop.reference import run_loop
->>>>>>> main
 from phintys.scalar.conversion import converted
 from phintys.tensor.elemwise import Elemwise
 from phintys.tensor.reduce import CAReduce
@@ -164,40 +157,17 @@ def _evaluated(change: Any, inputs: Any, values: list[Any], outputs: Any) -> lis
     known = dict(zip(inputs, values))
     for node in missing_nodes(outputs, known):
         given = [known[x] for x in node.inputs]
-<<<<<<< HEAD
-        if isinstance(node.op, OpFromGraph):
-=======
         if isinstance(node.op, Scan):
             found = _of_loop(change, node, given)
         elif isinstance(node.op, InnerGraphOp):
->>>>>>> main
             inner = node.op.expanded  # it contains no such op
             found = _evaluated(change, inner.inputs, given, inner.outputs)
-        elif isinstance(node.op, Scan):
-            found = _looped(change, node, given)
         else:
             found = change.node(node, given)
         known.update(zip(node.outputs, found))
     return [known[v] for v in outputs]
 
 
-<<<<<<< HEAD
-def _looped(change: Any, node: Any, values: list[Any]) -> list[Any]:
-    """The results of a loop, whose steps are computed node by node."""
-
-    def step(inner: Any, given: Any) -> list[Any]:
-        return (
-            _looped(change, inner, given)
-            if isinstance(inner.op, Scan)
-            else change.node(inner, given)
-        )
-
-    looped = copy(node.op)
-    looped.__dict__["runner"] = Runner(node.op.expanded, step)
-    storage: list[list[Any]] = [[None] for _ in node.outputs]
-    looped.perform(node, values, storage)
-    return [x for (x,) in storage]
-=======
 def _of_loop(change: Any, node: Any, given: list[Any]) -> list[Any]:
     """The results of a loop, each step computed node by node."""
     inner = node.op.expanded
@@ -207,7 +177,6 @@ def _of_loop(change: Any, node: Any, given: list[Any]) -> list[Any]:
         given,
         lambda k: empty_rows(node, [_narrow(v, x) for v, x in zip(given, node.inputs)])[k],
     )
->>>>>>> main
 
 
 def _performed(node: Any, values: list[Any]) -> list[Any]:

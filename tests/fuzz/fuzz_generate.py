@@ -78,7 +78,7 @@ FAMILIES: list[tuple[int, Any]] = [
     (3, lambda g: derivative(g)),
     (2, lambda g: on_scalars(g)),
     (2, lambda g: vectorized(g)),
-    (2, lambda g: fuzz_loops.loop(g)),
+    (2, lambda g: fuzz_loops.other_loop(g)),
     (2, lambda g: fuzz_loops.branch(g)),
     (2, lambda g: draw_public(g, "constant")),
 ]

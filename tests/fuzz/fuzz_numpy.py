@@ -262,19 +262,6 @@ def increased(x: Any, key: Any, y: Any) -> Any:
     return out
 
 
-<<<<<<< HEAD
-def looped(step: Any, rows: Any, state: Any = None, count: Any = None) -> np.ndarray:
-    """What the steps of a loop give, of rows, of the value before, or of both."""
-    has_state, found = state is not None, []
-    for t in range(min(map(len, rows)) if rows else int(count)):
-        found.append(step(*(x[t] for x in rows), *[state] * has_state))
-        state = found[-1]
-    return np.stack(found)
-
-
-#: names for the ``numpy`` text of statements
-HELPERS = {"changed": changed, "increased": increased, "looped": looped}
-=======
 def until(condition: Any) -> Any:
     """The condition of a while loop, as a step function returns it."""
     return bool(condition)
@@ -309,7 +296,6 @@ def scan(
 
 #: names for the ``numpy`` text of statements
 HELPERS = {"changed": changed, "increased": increased, "scan": scan, "until": until}
->>>>>>> main
 
 TOLERANCE = {"float16": 3e-2, "float32": 2e-4, "complex64": 2e-4}
 
