@@ -80,8 +80,19 @@ class Settings(SphinxDirective):
         rows = [
             (f"`{s.name}`", f"`{s.default!r}`", s.doc, ", ".join(map(str, s.choices or ())))
             for s in config._settings.values()
+            if not s.note
         ]
         return self.parse_text_to_nodes(table(("setting", "default", "meaning", "choices"), rows))
+
+
+class OlderSettings(SphinxDirective):
+    """The settings of other systems that have no effect."""
+
+    def run(self) -> list[nodes.Node]:
+        from phintys.config.older import OLDER
+
+        rows = [(f"`{s.name}`", s.note) for s in OLDER]
+        return self.parse_text_to_nodes(table(("setting", "here"), rows))
 
 
 class Rules(SphinxDirective):
@@ -109,6 +120,7 @@ def setup(app: Any) -> dict[str, bool]:
     app.add_directive("without-derivative", WithoutDerivative)
     app.add_directive("instructions", Instructions)
     app.add_directive("settings", Settings)
+    app.add_directive("older-settings", OlderSettings)
     app.add_directive("rules", Rules)
     app.add_directive("laws", Laws)
     return {"parallel_read_safe": True}

@@ -41,6 +41,9 @@ from phintys.inner import OpFromGraph
 from phintys.rewriting import rewrite_graph
 from phintys.rewriting.database import optdb
 from phintys.show import dprint, explain, pp
+from phintys.tensor.from_function import as_op, wrap_py
+from phintys.tensor.from_jax import wrap_jax
+from phintys.tensor.type_other import as_symbolic
 
 if TYPE_CHECKING:
     from phintys.loop import foldl, foldr, map, reduce, scan
@@ -51,6 +54,7 @@ optdb.fill_later(
 )
 fill_later(lambda: import_module("phintys.tensor.inference"))
 paths.install()
+config.warn_unused_flags()
 
 
 def __getattr__(name: str) -> Any:  # loops are imported on first use
@@ -77,6 +81,8 @@ __all__ = [
     "SharedVariable",
     "Type",
     "Variable",
+    "as_op",
+    "as_symbolic",
     "clone_replace",
     "config",
     "dprint",
@@ -105,4 +111,6 @@ __all__ = [
     "tensor",
     "vectorize_graph",
     "verify_grad",
+    "wrap_jax",
+    "wrap_py",
 ]

@@ -3,12 +3,16 @@
 ``python -m phintys doctor`` prints versions, the state of the cache, and which backends work.
 ``python -m phintys cache COMMAND``, or ``phintys-cache COMMAND``, lists and removes the compiled
 code that is kept on disk.
+``python -m phintys check_blas [N]`` times products of N x N matrices.
+``python -m phintys check_threads [N]`` times a function of N elements, in one and in all threads.
 """
 
 from __future__ import annotations
 
 import datetime
+import os
 import sys
+import time
 from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError, version
 
@@ -70,6 +74,7 @@ def doctor() -> int:
         print(f"{package:10s} {_version(package)}")
     print(f"cache      {_cache()}")
     print(f"loader     {_loader()}")
+    print(f"blas       {_blas()}")
     results = {mode: _backend(mode) for mode in ("FAST_RUN", "FAST_COMPILE", "C", "NUMBA", "JAX")}
     for mode, result in results.items():
         print(f"mode {mode:13s} {result}")
@@ -77,11 +82,70 @@ def doctor() -> int:
     return 0 if all(results[m] == "works" for m in needed) else 1
 
 
+def _blas() -> str:
+    """The library that SciPy's BLAS comes from, as far as SciPy says it."""
+    from scipy import __config__
+
+    found = getattr(__config__, "CONFIG", {}).get("Build Dependencies", {}).get("blas", {})
+    return f"{found.get('name', 'unknown')} {found.get('version', '')}".strip()
+
+
+def _milliseconds(f: Callable[[], object]) -> float:
+    """The least time of five calls, after one that is not measured."""
+    f()
+    times: list[float] = []
+    for _ in range(5):
+        start = time.perf_counter()
+        f()
+        times.append(time.perf_counter() - start)
+    return 1e3 * min(times)
+
+
+def check_blas(n: int = 1000) -> int:
+    """Print the time of a product of two ``n`` x ``n`` matrices, by NumPy and by this package.
+
+    Returns the exit status: 1 if the results differ.
+    """
+    import numpy as np
+
+    import phintys
+    import phintys.tensor as pt
+
+    a, b = np.random.default_rng(0).normal(size=(2, n, n))
+    x, y = pt.dmatrices("x", "y")
+    f = phintys.function([x, y], x @ y)
+    print(f"blas       {_blas()}")
+    for name, call in (("numpy", lambda: a @ b), ("phintys", lambda: f(a, b))):
+        spent = _milliseconds(call)
+        print(f"{name:10s} {spent:.2f} ms, {2e-6 * n**3 / spent:.1f} GFlop/s")
+    same = np.allclose(f(a, b), a @ b)
+    print("results    " + ("agree" if same else "differ"))
+    return 0 if same else 1
+
+
+def check_threads(n: int = 1_000_000) -> int:
+    """Print the time of an elementwise function in one thread, and in one per processor."""
+    import numpy as np
+
+    import phintys
+    import phintys.tensor as pt
+
+    x, values = pt.dvector("x"), np.linspace(-1, 1, n)
+    spent: list[float] = []
+    for count in (1, min(os.cpu_count() or 1, 256)):
+        with phintys.config.change_flags(threads=count):
+            f = phintys.function([x], pt.tanh(pt.exp(x)))
+        spent.append(_milliseconds(lambda f=f: f(values)))
+        print(f"{count:3d} threads {spent[-1]:.2f} ms for {n} elements")
+    print(f"speed-up   {spent[0] / spent[1]:.1f}")
+    return 0
+
+
 def _list() -> int:
     """Print the files of the cache, the least recently used first."""
     from phintys.backends.code_cache import entries
 
-    kinds = {"f": "function", "o": "machine code", "so": "library of mode C"}
+    kinds = {"f": "function", "o": "machine code", "so": "library of mode C", "id": "digest"}
     for name, size, used in entries():
         when = datetime.datetime.fromtimestamp(max(used, 0)).strftime("%Y-%m-%d %H:00")
         print(f"{when}  {size:9d}  {name}  {kinds.get(name.rpartition('.')[2], 'left over')}")
@@ -138,7 +202,10 @@ def main(arguments: list[str]) -> int:
         return doctor()
     if arguments[:1] == ["cache"]:
         return cache(arguments[1:])
-    print("usage: python -m phintys doctor | cache COMMAND")
+    checks = {"check_blas": check_blas, "check_threads": check_threads}
+    if arguments and arguments[0] in checks and all(n.isdecimal() for n in arguments[1:2]):
+        return checks[arguments[0]](*map(int, arguments[1:2]))
+    print("usage: python -m phintys doctor | cache COMMAND | check_blas [N] | check_threads [N]")
     return 2
 
 

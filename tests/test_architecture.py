@@ -29,6 +29,7 @@ LAYERS = [
     ("tensor",),
     ("loop",),
     ("conditional",),
+    ("typed_list",),
     ("lowering",),
     ("saturation",),
     ("backends",),

@@ -335,7 +335,18 @@ class AssumptionFeature(Feature):
     def on_change_input(
         self, fgraph: Any, node: Apply, i: int, var: Variable, new_var: Variable, reason: Any = None
     ) -> None:
-        self.cache.clear()
+        """Forget what followed from the old input, about the node and those that use it."""
+        stack: list[Variable] = list(node.outputs)
+        while stack:
+            v = stack.pop()
+            if self.cache.pop(v, None) is not None:
+                for client, _ in fgraph.clients.get(v, ()):
+                    stack.extend(client.outputs)
+
+    def on_import(self, fgraph: Any, node: Apply, reason: Any = None) -> None:
+        """Forget what was inferred while the node had no place in the graph."""
+        for v in node.outputs:
+            self.cache.pop(v, None)
 
     def get(self, var: Any, key: AssumptionKey) -> FactState:
         """What is known of a variable; ConflictingAssumptionsError if that is contradictory."""

@@ -19,6 +19,7 @@ The name of a file is the SHA-256 of its key in 64 hexadecimal digits, a dot and
     f       a function: machine code, and the contents of its block of pointers
     o       machine code only; both are written by `llvm.machine.stored`
     so      a shared library as the C compiler wrote it
+    id      the digest of the source files of this package, in hexadecimal digits
 
 Files are written under a temporary name and then renamed, so several processes may write the same
 file at the same time.  The modification time of a file is the time of its last use, to the hour.
@@ -45,7 +46,7 @@ _MAGIC = b"PHINTYS\x1a"
 _VERSION = 1
 _HEADER = struct.Struct("<8sIQ32s")
 
-_OURS = re.compile(r"[0-9a-f]{64}\.(f|o|so)")
+_OURS = re.compile(r"[0-9a-f]{64}\.(f|o|so|id)")
 _TEMPORARY = "phintys-"
 
 #: the resolution of the time of last use; a temporary file older than this was left by a process
@@ -72,7 +73,7 @@ _warned: set[str] = set()
 def name_of(kind: str, *parts: str) -> str:
     """The name of the file for code that depends on ``parts``: their digest and ``kind``.
 
-    ``kind`` is f, o or so.
+    ``kind`` is f, o, so or id.
     """
     digest = hashlib.sha256()
     for part in parts:

@@ -1,6 +1,6 @@
 """Identities of what compiled code depends on besides the program, for keys of the cache.
 
-They are computed from the contents of files, not from their times, and without importing LLVM.
+They are computed from the contents of files, and without importing LLVM.
 Results are cached per process.
 """
 
@@ -9,16 +9,21 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
+import time
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
+
+from phintys.backends.code_cache import name_of, read, write
 
 #: Bytes that are read at the start and at the end of a large library.  They contain its program and
 #: section headers and its build id, which differ between builds.
 _END = 1 << 16
 #: bytes per read; with larger buffers the allocator would map new pages for each file
 _CHUNK = 1 << 16
+#: nanoseconds; more than the resolution of the times of files
+_SETTLED = 10 * 10**9
 _READ = os.O_RDONLY | getattr(os, "O_BINARY", 0)
 
 #: suffixes of the files of this package that compiled code depends on
@@ -28,7 +33,35 @@ _SOURCES = (".py", ".pyc", ".ll", ".h")
 @cache
 def own_version() -> str:
     """The digest of the source files of this package."""
-    return digest_of_sources(str(Path(__file__).parent.parent))
+    return known_digest(str(Path(__file__).parent.parent))
+
+
+def known_digest(root: str) -> str:
+    """`digest_of_sources`, looked up in the cache on disk by the state of the files.
+
+    The state of a file is its size, its number in the file system, and the times of its last change
+    and of that of its attributes.  A digest is stored only if all files are older than `_SETTLED`:
+    a later change of one has other times then.
+    """
+    files = _states(root)
+    key = name_of("id", root, repr(files))
+    found = read(key)
+    if found is not None:
+        return found.decode()
+    newest = max([max(times) for _, _, _, *times in files], default=0)
+    digest = digest_of_sources(root)
+    if newest < time.time_ns() - _SETTLED:
+        write(key, digest.encode())
+    return digest
+
+
+def _states(root: str) -> list[tuple[str, int, int, int, int]]:
+    """The path, size, number and times of each source file in a folder."""
+    found = []
+    for path in sorted(_sources(root)):
+        s = os.stat(path)
+        found.append((path[len(root) :], s.st_size, s.st_ino, s.st_mtime_ns, s.st_ctime_ns))
+    return found
 
 
 def digest_of_sources(root: str) -> str:

@@ -6,6 +6,7 @@ a traceback identifies the node (`Generated.node_at`), and thereby the line of t
 
 from __future__ import annotations
 
+import functools
 import itertools
 import keyword
 import linecache
@@ -27,10 +28,12 @@ from phintys.graph.variable import Apply, Constant, Variable
 __all__ = [
     "Generated",
     "Transpiled",
+    "clear_generated_src",
     "compile_function_src",
     "fgraph_to_python",
     "generate",
     "unique_name_generator",
+    "write_generated_src",
 ]
 
 _numbers = itertools.count()
@@ -67,21 +70,48 @@ def unique_name_generator(
 
 
 def compile_function_src(
-    src: str, function_name: str, global_env: dict[str, Any] | None = None
+    src: str,
+    function_name: str,
+    global_env: dict[str, Any] | None = None,
+    local_env: dict[str, Any] | None = None,
 ) -> FunctionType:
     """The function that ``src`` defines with ``global_env`` as globals; tracebacks show its lines.
+
+    ``local_env`` are more globals; the definitions of ``src`` are added to it.
 
     >>> compile_function_src("def twice(x): return 2 * x", "twice")(4)
     8
     """
-    filename = f"<phintys {function_name} {next(_numbers)}>"
-    env = dict(global_env or {})
+    filename = write_generated_src(src, function_name)
+    env = {**(global_env or {}), **(local_env or {})}
     exec(compile(src, filename, "exec"), env)
-    # linecache does not compare an entry whose time of modification is None with a file
-    linecache.cache[filename] = (len(src), None, src.splitlines(keepends=True), filename)
     function: FunctionType = env[function_name]
+    if local_env is not None:
+        local_env[function_name] = function
     weakref.finalize(function, linecache.cache.pop, filename, None)
     return function
+
+
+def write_generated_src(src: str, name: str = "source") -> str:
+    """A file name under which tracebacks find ``src``, which is kept in memory.
+
+    >>> name = write_generated_src("x = 1")
+    >>> linecache.getline(name, 1)
+    'x = 1'
+    """
+    filename = f"<phintys {name} {next(_numbers)}>"
+    # linecache does not compare an entry whose time of modification is None with a file
+    linecache.cache[filename] = (len(src), None, src.splitlines(keepends=True), filename)
+    return filename
+
+
+def clear_generated_src(dirname: Any = None, older_than: float | None = None) -> None:
+    """Forget the source of all generated functions; the arguments are ignored.
+
+    The functions can still be called, but tracebacks do not show their lines.
+    """
+    for name in [name for name in linecache.cache if name.startswith("<phintys ")]:
+        linecache.cache.pop(name, None)
 
 
 @dataclass(frozen=True)
@@ -119,6 +149,8 @@ def generate(
     name: str = "fgraph",
     as_argument: Callable[[Constant], bool] = lambda constant: False,
     global_env: dict[str, Any] | None = None,
+    order: Sequence[Apply] | None = None,
+    unique_name: Callable[..., str] | None = None,
     **kwargs: Any,
 ) -> Generated:
     """Generate the Python function that computes the outputs of ``fgraph`` from its inputs.
@@ -135,9 +167,13 @@ def generate(
         whether the function takes a constant as an argument, after the inputs, not as a global
     global_env
         more globals of the function
+    order
+        the nodes in the order of execution
+    unique_name
+        maps an object and a wanted name to an identifier; see `unique_name_generator`
     """
     env = dict(global_env or {})
-    name_of = unique_name_generator([name, *env])
+    name_of = unique_name or unique_name_generator([name, *env])
     parameters = [name_of(v, v.name or "input") for v in fgraph.inputs]
     arguments: list[Any] = []
 
@@ -154,7 +190,7 @@ def generate(
 
     constants: set[Variable] = set()
     body, nodes = [], {}
-    for line, node in enumerate(fgraph.toposort(), start=2):
+    for line, node in enumerate(order or fgraph.toposort(), start=2):
         function = convert_op(node.op, node=node, **kwargs)
         label = name_of(node, getattr(node.op, "name", None) or type(node.op).__name__)
         env[label] = function
@@ -174,18 +210,40 @@ def fgraph_to_python(
     *,
     type_conversion_fn: Callable[[Any], Any] = lambda data: data,
     fgraph_name: str = "fgraph_to_python",
+    order: Sequence[Apply] | None = None,
     global_env: dict[str, Any] | None = None,
+    local_env: dict[str, Any] | None = None,
+    squeeze_output: bool = False,
+    unique_name: Callable[..., str] | None = None,
     **kwargs: Any,
-) -> Callable[..., tuple[Any, ...]]:
-    """A Python function from the values of the inputs to a tuple of outputs; see `generate`."""
-    return generate(
+) -> Callable[..., Any]:
+    """A Python function from the values of the inputs to a tuple of outputs; see `generate`.
+
+    With ``squeeze_output`` it returns the value of a single output itself.
+
+    >>> import phintys.tensor as pt
+    >>> x = pt.dvector("x")
+    >>> graph = FunctionGraph([x], [pt.exp(x).sum()])
+    >>> import numpy as np
+    >>> numpy_of = {"Exp": np.exp, "Sum": np.sum}
+    >>> f = fgraph_to_python(graph, lambda op, **kw: numpy_of[str(op)], squeeze_output=True)
+    >>> float(f([0.0, 0.0]))
+    2.0
+    """
+    env = {**(global_env or {}), **(local_env or {})}
+    function = generate(
         fgraph,
         op_conversion_fn,
         type_conversion_fn,
         name=fgraph_name,
-        global_env=global_env,
+        global_env=env,
+        order=order,
+        unique_name=unique_name,
         **kwargs,
     ).function
+    if not squeeze_output or len(fgraph.outputs) != 1:
+        return function
+    return functools.wraps(function)(lambda *args: function(*args)[0])
 
 
 class Transpiled:

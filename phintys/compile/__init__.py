@@ -16,7 +16,10 @@ from phintys.compile.function import FunctionMaker
 from phintys.compile.io import In, Out, SymbolicInput, SymbolicOutput
 from phintys.compile.linker import register_linker
 from phintys.compile.mode import (
+    AddDestroyHandler,
+    AddFeatureOptimizer,
     Mode,
+    PrintCurrentFunctionGraph,
     get_default_mode,
     get_mode,
     register_mode,
@@ -30,6 +33,8 @@ from phintys.graph.shared import SharedVariable, shared, shared_constructor
 from phintys.rewriting.database import optdb
 
 __all__ = [
+    "AddDestroyHandler",
+    "AddFeatureOptimizer",
     "AliasedMemoryError",
     "DeepCopyOp",
     "Function",
@@ -39,6 +44,7 @@ __all__ = [
     "MonitorMode",
     "OpFromGraph",
     "Out",
+    "PrintCurrentFunctionGraph",
     "ProfileStats",
     "SharedVariable",
     "Supervisor",

@@ -9,8 +9,15 @@ from phintys.graph.replace import graph_replace
 from phintys.graph.variable import NominalVariable, Variable
 from phintys.inner.from_graph import OpFromGraph
 from phintys.inner.shapes import infer_shape
+from phintys.inner.symbolic import FinalizedOpFromGraph, SymbolicOp
 
-__all__ = ["OpFromGraph", "construct_nominal_fgraph", "infer_shape"]
+__all__ = [
+    "FinalizedOpFromGraph",
+    "OpFromGraph",
+    "SymbolicOp",
+    "construct_nominal_fgraph",
+    "infer_shape",
+]
 
 
 def construct_nominal_fgraph(

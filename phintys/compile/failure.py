@@ -42,7 +42,7 @@ def _error_of_step(program: Any, number: int) -> Exception:
     message = getattr(failed, "message", "") or _OUT_OF_RANGE[is_ragged]
     if isinstance(failed, External):
         kind, message = failed.routine.failure
-    error = kind(message)
+    error = (node and node.op.failure(node)) or kind(message)
     if node is not None:
         made = describe(node.origin, indent="")
         error.add_note("\n".join([f"while computing {node.op}", *([made] if made else [])]))

@@ -15,8 +15,8 @@ from phintys.compile.inputs import Specification, specify
 from phintys.compile.io import SymbolicInput, SymbolicOutput
 from phintys.compile.linker import Linker
 from phintys.compile.mode import Mode, get_mode
-from phintys.compile.profile import attach_profile
-from phintys.config import ABOUT_CACHE, config
+from phintys.compile.profile import attach_profile, counted_rewrites
+from phintys.config import config
 from phintys.graph.collection import collection_paused
 from phintys.graph.fgraph import FunctionGraph
 from phintys.graph.fingerprint import fingerprint
@@ -26,6 +26,7 @@ from phintys.graph.variable import Variable, late_bound
 from phintys.locks import exclusive
 from phintys.memo import Memo
 from phintys.rewriting.graph import active_mode
+from phintys.rewriting.origins import CheckStackTraceRewriter
 from phintys.rewriting.trace import current_recorder
 
 
@@ -198,8 +199,11 @@ class FunctionMaker:
         if self._rewritten:
             return
         start = time.perf_counter()
-        with self.settings_as_made(), active_mode(self.spec.fgraph, self.mode):
-            self.mode.optimizer.rewrite(self.spec.fgraph)
+        fgraph = self.spec.fgraph
+        with self.settings_as_made(), active_mode(fgraph, self.mode), counted_rewrites(self):
+            if config.check_stack_trace != "off":
+                CheckStackTraceRewriter().rewrite(fgraph)
+            self.mode.optimizer.rewrite(fgraph)
         self._rewritten = True
         self.times["rewriting"] = time.perf_counter() - start
 
@@ -250,7 +254,7 @@ class FunctionMaker:
             return None
         names = [v.name for v in self.spec.fgraph.inputs]  # the code contains them, for messages
         interface = (len(self.inputs), names, self.update_targets, self.unpack == "single")
-        settings = sorted(item for item in self._settings.items() if item[0] not in ABOUT_CACHE)
+        settings = config.of_code(self._settings)
         return repr((graph, query, self._rewritten, interface, settings))
 
     @property
@@ -363,6 +367,8 @@ class FunctionMaker:
 
         ``defaults`` are the default values of arguments.
         """
+        if not config.unpickle_function:
+            return None
         containers = [s.container for s in self.shared]
         for container, value in zip(containers, values, strict=True):
             container.storage[0] = value

@@ -5,11 +5,18 @@ The linkers are where modes refer to backends, and where backends are imported, 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import copy
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Self
 
 from phintys.compile.callable import Function, Maker
+from phintys.compile.thunks import Cell, StorageMap, Thunk, map_storage
 from phintys.errors import did_you_mean
+from phintys.graph.origin import annotate
+from phintys.graph.perform import Runner, run_node
+from phintys.graph.replace import graph_replace
 from phintys.graph.shared import Container
+from phintys.graph.variable import Apply, late_bound
 
 if TYPE_CHECKING:
     from phintys.backends.protocol import Generator, Run, Transpiler
@@ -20,11 +27,32 @@ class Linker:
 
     ``required_rewrites`` and ``incompatible_rewrites`` are tags that `Mode` adds to its selection
     of rewrites, to include and to exclude.  Backends outside of this package override `run`.
+
+    Linkers can be used on their own: ``linker.accept(fgraph).make_thunk()``.
+
+    Parameters
+    ----------
+    allow_gc
+        of linkers that work node by node: whether results that are not needed any more are dropped
+    scheduler
+        of linkers that work node by node: a function from a graph to its nodes in the order of
+        execution
     """
 
     name = ""
     required_rewrites: tuple[str, ...] = ("minimum_compile",)
     incompatible_rewrites: tuple[str, ...] = ()
+    allow_gc: bool | None = None
+    scheduler: Callable[[Any], Sequence[Apply]] | None = None
+    #: the graph that `accept` has been given
+    fgraph: Any = None
+
+    def __init__(
+        self,
+        allow_gc: bool | None = None,
+        scheduler: Callable[[Any], Sequence[Apply]] | None = None,
+    ) -> None:
+        self.allow_gc, self.scheduler = allow_gc, scheduler
 
     def make(self, maker: Maker, containers: list[Container]) -> Function:
         """A function; ``containers`` hold the values of its shared variables."""
@@ -38,14 +66,139 @@ class Linker:
         """
         raise TypeError(f"{type(self).__name__} does not run FunctionGraphs.")
 
+    # ----- on its own
+    def clone(self, allow_gc: bool | None = None) -> Self:
+        """A copy, with another ``allow_gc`` if that is given."""
+        new = copy.copy(self)
+        if allow_gc is not None:
+            new.allow_gc = allow_gc
+        return new
+
+    def accept(self, fgraph: Any, no_recycling: Any = None, profile: Any = None) -> Self:
+        """A copy for one graph; ``no_recycling`` and ``profile`` are ignored."""
+        new = self.clone()
+        new.fgraph = fgraph
+        return new
+
+    def schedule(self, fgraph: Any) -> list[Apply]:
+        """The nodes of a graph in the order of execution."""
+        return list(fgraph.toposort() if self.scheduler is None else self.scheduler(fgraph))
+
+    def make_thunk(
+        self,
+        input_storage: Sequence[Cell] | None = None,
+        output_storage: Sequence[Cell] | None = None,
+        storage_map: StorageMap | None = None,
+    ) -> tuple[Callable[[], None], list[Container], list[Container]]:
+        """A function without arguments, and the containers of its inputs and outputs.
+
+        The graph is that of `accept`.  Cells that are given become those of the containers.
+
+        >>> import phintys.tensor as pt
+        >>> from phintys.graph.fgraph import FunctionGraph
+        >>> x = pt.dscalar("x")
+        >>> linker = PerformLinker().accept(FunctionGraph([x], [x + 1]))
+        >>> thunk, inputs, outputs = linker.make_thunk()
+        >>> inputs[0].value = 2.0
+        >>> thunk()
+        >>> outputs[0].value
+        array(3.)
+        """
+        ins, outs, _ = map_storage(self.fgraph, (), input_storage, output_storage, storage_map)
+        run = self.run(self.fgraph)
+
+        def thunk() -> None:
+            for cell, value in zip(outs, run([cell[0] for cell in ins])):
+                cell[0] = value
+
+        return thunk, *containers_of(self.fgraph, ins, outs)
+
     def __eq__(self, other: object) -> bool:
-        return type(self) is type(other)
+        return type(self) is type(other) and vars(self) == vars(other)
 
     def __hash__(self) -> int:
         return hash(type(self))
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}()"
+
+
+def containers_of(
+    fgraph: Any, ins: Sequence[Cell], outs: Sequence[Cell]
+) -> tuple[list[Container], list[Container]]:
+    """The cells of the inputs and outputs of a graph in containers, which convert values."""
+    inputs = [Container(v, cell) for v, cell in zip(fgraph.inputs, ins)]
+    return inputs, [Container(v, cell, readonly=True) for v, cell in zip(fgraph.outputs, outs)]
+
+
+class LocalLinker(Linker):
+    """A linker whose subclasses define `make_all`, which makes one thunk per node."""
+
+    def make_all(
+        self,
+        input_storage: Sequence[Cell] | None = None,
+        output_storage: Sequence[Cell] | None = None,
+        storage_map: StorageMap | None = None,
+    ) -> tuple[Callable[[], None], list[Container], list[Container], list[Any], list[Apply]]:
+        """What `make_thunk` returns, the thunks of the nodes, and the nodes in their order."""
+        raise TypeError(f"{type(self).__name__} does not define make_all.")
+
+    def make_thunk(
+        self,
+        input_storage: Sequence[Cell] | None = None,
+        output_storage: Sequence[Cell] | None = None,
+        storage_map: StorageMap | None = None,
+    ) -> tuple[Callable[[], None], list[Container], list[Container]]:
+        return self.make_all(input_storage, output_storage, storage_map)[:3]
+
+    def run(self, fgraph: Any) -> Run:
+        thunk, inputs, outputs = self.accept(fgraph).make_thunk()
+
+        def run(values: Sequence[Any]) -> list[Any]:
+            for container, value in zip(inputs, values):
+                container.storage[0] = value
+            thunk()
+            return [container.storage[0] for container in outputs]
+
+        return run
+
+
+class NodewiseLinker(LocalLinker):
+    """A linker that computes node by node; subclasses override `compute`."""
+
+    name = "py"
+
+    def compute(self, node: Apply, inputs: Sequence[Any]) -> list[Any]:
+        """The results of a node from the values of its inputs."""
+        return run_node(node, inputs)
+
+    def run(self, fgraph: Any) -> Run:
+        if self.scheduler is not None:
+            return super().run(fgraph)
+        return Runner(fgraph, self.compute)
+
+    def make_all(
+        self,
+        input_storage: Sequence[Cell] | None = None,
+        output_storage: Sequence[Cell] | None = None,
+        storage_map: StorageMap | None = None,
+    ) -> tuple[Callable[[], None], list[Container], list[Container], list[Any], list[Apply]]:
+        fgraph, order = self.fgraph, self.schedule(self.fgraph)
+        ins, outs, cells = map_storage(fgraph, order, input_storage, output_storage, storage_map)
+        thunks = [
+            Thunk(n, [cells[v] for v in n.inputs], [cells[v] for v in n.outputs], self.compute)
+            for n in order
+        ]
+
+        def thunk() -> None:
+            for step in thunks:
+                try:
+                    step()
+                except Exception as exc:
+                    annotate(exc, step.node, [cell[0] for cell in step.inputs])
+                    raise
+
+        return thunk, *containers_of(fgraph, ins, outs), list(thunks), order
 
 
 class GeneratorLinker(Linker):
@@ -63,6 +216,13 @@ class GeneratorLinker(Linker):
 
         return make_native(self.backend, maker, containers)
 
+    def run(self, fgraph: Any) -> Run:
+        inputs = [v.type.make_variable() for v in fgraph.inputs]
+        given = dict(zip(fgraph.inputs, inputs))
+        outputs = graph_replace(fgraph.outputs, given, strict=False)
+        f = late_bound["unrewritten"](self, inputs, outputs)
+        return lambda values: f(*values)
+
 
 class TranspilerLinker(Linker):
     """The linker of a backend that compiles rewritten graphs; subclasses define ``backend``."""
@@ -76,16 +236,13 @@ class TranspilerLinker(Linker):
         return self.backend.compile(fgraph)
 
 
-class PerformLinker(TranspilerLinker):
+class PerformLinker(NodewiseLinker):
     """The reference: calls ``perform`` of every node."""
 
-    name = "py"
-
-    @property
-    def backend(self) -> Transpiler:
+    def run(self, fgraph: Any) -> Run:
         from phintys.backends.numpy.run import backend
 
-        return backend
+        return backend.compile(fgraph) if self.scheduler is None else super().run(fgraph)
 
 
 class LLVMLinker(GeneratorLinker):
@@ -145,7 +302,9 @@ _OWN: dict[str, Linker] = {
     for linker in (LLVMLinker(), PerformLinker(), CLinker(), NumbaLinker(), JAXLinker())
 }
 #: other names, of Aesara and PyTensor
-_OTHERS = {"auto": "llvm", "cvm": "llvm", "vm": "llvm", "c|py": "llvm", "numpy": "py"}
+_OTHERS = {"auto": "llvm", "numpy": "py"} | dict.fromkeys(
+    ("cvm", "vm", "c|py", "cvm_nogc", "vm_nogc", "c|py_nogc"), "llvm"
+)
 LINKERS = _OWN | {other: _OWN[name] for other, name in _OTHERS.items()}
 
 

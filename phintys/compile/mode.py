@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Self
 
-from phintys.compile.linker import LINKERS, Linker, get_linker
+from phintys.compile.linker import LINKERS, Linker, get_linker, register_linker
 from phintys.config import config
 from phintys.errors import did_you_mean
 from phintys.graph.variable import late_bound
+from phintys.rewriting.attach import (
+    AddDestroyHandler,
+    AddFeatureOptimizer,
+    PrintCurrentFunctionGraph,
+)
 from phintys.rewriting.database import RewriteDatabaseQuery, optdb
 
 #: name -> selection of rewrites
@@ -29,6 +34,15 @@ OPTIMIZERS: dict[str, RewriteDatabaseQuery] = {
 }
 
 
+OPT_NONE, OPT_MERGE = OPTIMIZERS["None"], OPTIMIZERS["merge"]
+OPT_MINIMUM, OPT_UNSAFE = OPTIMIZERS["minimum_compile"], OPTIMIZERS["unsafe"]
+OPT_FAST_RUN, OPT_FAST_RUN_STABLE = OPTIMIZERS["fast_run"], OPTIMIZERS["fast_run_stable"]
+OPT_FAST_COMPILE, OPT_STABILIZE = OPTIMIZERS["fast_compile"], OPTIMIZERS["stabilize"]
+OPT_O2, OPT_O3 = OPTIMIZERS["o2"], OPTIMIZERS["o3"]
+#: the tables under their names in other systems
+predefined_linkers, predefined_optimizers = LINKERS, OPTIMIZERS
+
+
 def register_optimizer(name: str, query: RewriteDatabaseQuery) -> None:
     """Add a named selection of rewrites to `OPTIMIZERS`.
 
@@ -44,7 +58,9 @@ def selection(optimizer: Any) -> Any:
 
     ValueError if there is none of that name.
     """
-    name = "fast_run" if optimizer == "default" else "None" if optimizer is None else optimizer
+    name = "None" if optimizer is None else optimizer
+    if isinstance(name, str) and name == "default":
+        name = config.optimizer
     if not isinstance(name, str):
         return optimizer
     if name not in OPTIMIZERS:
@@ -62,7 +78,8 @@ class Mode:
         a name (``llvm``, ``py``, ``c``, ``numba``, ``jax``) or a `Linker`; None: ``config.linker``
     optimizer
         a name of `OPTIMIZERS`, a `RewriteDatabaseQuery`, a rewriter (an object with a method
-        ``rewrite``), or None for the least that compilation needs
+        ``rewrite``), or None for the least that compilation needs; by default
+        ``config.optimizer``
     db
         the database to query; None: `optdb`
 
@@ -105,11 +122,14 @@ class Mode:
             return query
         query = query.including(*self.linker.required_rewrites)
         query = query.excluding(*self.linker.incompatible_rewrites)
-        including, excluding = config.optimizer_including, config.optimizer_excluding
-        if including:
-            query = query.including(*including.split(":"))
-        if excluding:
-            query = query.excluding(*excluding.split(":"))
+        if config.optimizer_including:
+            query = query.including(*config.optimizer_including.split(":"))
+        if config.optimizer_excluding:
+            query = query.excluding(*config.optimizer_excluding.split(":"))
+        if config.optimizer_requiring:
+            query = query.requiring(*config.optimizer_requiring.split(":"))
+        if config.optdb__position_cutoff < query.position_cutoff:
+            query = query.replace(position_cutoff=config.optdb__position_cutoff)
         return self.optdb.query(query)
 
     @property
@@ -119,6 +139,15 @@ class Mode:
         By default `FunctionMaker`; a subclass may return a subclass of it.
         """
         return late_bound["function_maker"]
+
+    def get_linker_optimizer(self, linker: Any, optimizer: Any) -> tuple[Linker, Any]:
+        """The linker and the selection of rewrites that two arguments of `Mode` stand for.
+
+        The linker ``""`` and the optimizer ``"default"`` are those of this mode.
+        """
+        found = self.linker if linker == "" else get_linker(linker)
+        own = isinstance(optimizer, str) and optimizer in ("", "default")
+        return found, self.provided_optimizer if own else selection(optimizer)
 
     def _derive(self, query: Any) -> Self:
         new = object.__new__(type(self))
@@ -170,6 +199,7 @@ _DEFINITIONS = {
     "JAX": ("jax", "fast_run"),
     "NUMPY": ("py", "fast_run"),
     "PY": ("py", "fast_run"),
+    "VM": ("llvm", "fast_run"),
     "EGGLOG": ("llvm", "egglog"),
 }
 #: name -> function that makes the mode, for modes with a class of their own
@@ -203,7 +233,8 @@ def _known_names() -> set[str]:
 def get_mode(mode: Any = None) -> Mode:
     """The mode of a name; None is the name in ``config.mode``.  Names are not case-sensitive.
 
-    A `Mode` is returned as it is.  Raises ValueError if there is no mode of that name.
+    If that is FAST_RUN, ``config.linker`` and ``config.optimizer`` apply to it.  A `Mode` is
+    returned as it is.  Raises ValueError if there is no mode of that name.
 
     >>> get_mode("fast_run").linker.name
     'llvm'
@@ -211,9 +242,9 @@ def get_mode(mode: Any = None) -> Mode:
     if isinstance(mode, Mode):
         return mode
     name = str(config.mode if mode is None else mode)
-    if name == "Mode":
-        return Mode()
     key = name.upper()
+    if key == "MODE" or (mode is None and key == "FAST_RUN" and _is_other_mode_set()):
+        return Mode()
     if key in _MAKERS:
         return _MAKERS[key]()
     found = _named.get(key)
@@ -223,6 +254,11 @@ def get_mode(mode: Any = None) -> Mode:
             raise ValueError(f"There is no mode {name!r}.{hint}")
         found = _named[key] = Mode(*_DEFINITIONS[key])
     return found
+
+
+def _is_other_mode_set() -> bool:
+    """Whether the settings name another linker or selection of rewrites than the default ones."""
+    return (config.linker, config.optimizer) != ("auto", "fast_run")
 
 
 def __getattr__(name: str) -> Mode:
@@ -249,13 +285,43 @@ def get_target_language(mode: Any = None) -> tuple[str, ...]:
 __all__ = [
     "LINKERS",
     "OPTIMIZERS",
+    "OPT_FAST_COMPILE",
+    "OPT_FAST_RUN",
+    "OPT_FAST_RUN_STABLE",
+    "OPT_MERGE",
+    "OPT_MINIMUM",
+    "OPT_NONE",
+    "OPT_O2",
+    "OPT_O3",
+    "OPT_STABILIZE",
+    "OPT_UNSAFE",
+    "AddDestroyHandler",
+    "AddFeatureOptimizer",
     "Mode",
+    "PrintCurrentFunctionGraph",
     "get_default_mode",
     "get_mode",
     "get_target_language",
+    "predefined_linkers",
+    "predefined_optimizers",
+    "register_linker",
     "register_mode",
     "register_mode_class",
     "register_optimizer",
+    "unrewritten",
 ]
 
+
+def unrewritten(linker: Linker, inputs: Sequence[Any], outputs: Sequence[Any]) -> Any:
+    """A function by a linker, without rewriting."""
+    return late_bound["function"](
+        list(inputs),
+        list(outputs),
+        mode=Mode(linker, RewriteDatabaseQuery(include=["minimum_compile"])),
+        accept_inplace=True,
+        on_unused_input="ignore",
+    )
+
+
 late_bound["get_mode"] = get_mode
+late_bound["unrewritten"] = unrewritten

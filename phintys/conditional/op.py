@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from phintys.errors import MethodNotDefined
+from phintys.gradient.guards import Guard, Guarding
 from phintys.gradient.rules import is_null, zeros_like
 from phintys.graph.op import Op, Storage
 from phintys.graph.type import DisconnectedType, HasDataType, HasShape, Type, disconnected_type
@@ -16,14 +17,18 @@ from phintys.tensor.axes import shape_padright
 from phintys.tensor.convert import as_tensor_variable
 from phintys.tensor.creation import broadcast_batches
 from phintys.tensor.elemwise import functions
-from phintys.tensor.static import as_length, known_length
+from phintys.tensor.static import (
+    as_length,
+    get_underlying_scalar_constant_value,
+    known_length,
+)
 from phintys.tensor.type import TensorType
 from phintys.tensor.type_other import as_symbolic
 
 __all__ = ["IfElse", "ifelse"]
 
 
-class IfElse(Op):
+class IfElse(Guarding, Op):
     """The first ``n_outs`` of the values if the condition holds, else the others.
 
     Inputs: the condition, a number; ``n_outs`` values for when it is not 0; ``n_outs`` values for
@@ -80,7 +85,7 @@ class IfElse(Op):
         for cell, value in zip(output_storage, inputs[start:]):
             cell[0] = value
 
-    # ----- derivatives: the branch that is not taken has a derivative of zero
+    # ----- derivatives: that of the branch that is not taken is zero; see `gradient/guards.py`
     def connection_pattern(self, node: Apply) -> list[list[bool]]:
         rows = [[i == k for k in range(self.n_outs)] for i in range(self.n_outs)]
         return [[False] * self.n_outs, *rows, *rows]
@@ -95,6 +100,19 @@ class IfElse(Op):
             for i, g in zip(places, self._selected(condition, pairs, bool(side))):
                 found[i] = g
         return [disconnected_type(), *found]
+
+    def guarded(self, v: Variable) -> tuple[Guard, Variable] | None:
+        node = v.owner
+        if node is None:
+            return None
+        for side in (True, False):
+            if _is_zero(chosen(node, v, not side)):
+                return Guard(node.inputs[0], side, IfElse(1)), chosen(node, v, side)
+        return None
+
+    def restricted(self, guard: Guard, value: Variable, zeros: Variable) -> Variable:
+        pair = (value, zeros) if guard.side else (zeros, value)
+        return IfElse(1).make_node(guard.condition, *pair).outputs[0]
 
     def pushforward(self, inputs: Any, outputs: Any, tangents: Any) -> list[Variable]:
         condition, *branches = inputs
@@ -152,6 +170,12 @@ class IfElse(Op):
         return f"if{{{','.join([text for text in labels if text])}}}"
 
 
+def chosen(node: Apply, output: Variable, side: bool) -> Variable:
+    """The input of an `IfElse` node that an output is if the condition has an outcome."""
+    start = 1 if side else 1 + node.op.n_outs
+    return node.inputs[start + node.outputs.index(output)]
+
+
 # ------------------------------------------------------------------------- two branches
 
 
@@ -198,6 +222,14 @@ def _like(value: Any, other: Variable) -> Variable:
         return type_.filter_variable(value)
     except (TypeError, ValueError):
         return as_symbolic(value)
+
+
+def _is_zero(v: Variable) -> bool:
+    """Whether all elements of a variable are known to be 0."""
+    if not isinstance(v.type, TensorType):
+        return False
+    found = get_underlying_scalar_constant_value(v, raise_not_constant=False)
+    return not isinstance(found, Variable) and bool(found == 0)
 
 
 def _is_derivative(g: Variable) -> bool:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Union
 
-from phintys.conditional.op import IfElse
+from phintys.conditional.op import IfElse, chosen
 from phintys.graph.fgraph import FunctionGraph
 from phintys.graph.results import array_type
 from phintys.graph.variable import Apply, Variable
@@ -141,12 +141,6 @@ class Places:
             for user in self.uses[v]:
                 for branch in _left(place, user):
                     branch.group.give(v, branch.side, v)
-
-
-def chosen(node: Apply, output: Variable, side: bool) -> Variable:
-    """The input of an `IfElse` node that an output is in a branch."""
-    start = 1 if side else 1 + node.op.n_outs
-    return node.inputs[start + node.outputs.index(output)]
 
 
 def _common(places: Iterable[Place], exact: bool) -> Place:

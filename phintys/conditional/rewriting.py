@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from phintys.conditional.lazy import Absent, LazyIfElse
-from phintys.conditional.op import IfElse
-from phintys.conditional.regions import Branch, Group, Places, chosen
+from phintys.conditional.op import IfElse, chosen
+from phintys.conditional.regions import Branch, Group, Places
 from phintys.graph.fgraph import FrozenFunctionGraph, FunctionGraph
 from phintys.graph.origin import inherit
 from phintys.graph.traversal import io_toposort
@@ -14,6 +14,7 @@ from phintys.graph.variable import Apply, Constant, Variable
 from phintys.rewriting.database import optdb
 from phintys.rewriting.rewriter import GraphRewriter
 from phintys.rewriting.rule import Context, Replacement, rule
+from phintys.scalar.op import TABLE
 from phintys.tensor.rules import canonicalize, specialize, stabilize
 from phintys.tensor.rules.match import number
 
@@ -66,6 +67,29 @@ def nested_ifelse(ctx: Context, node: Apply) -> Replacement:
     if all(a is b for a, b in zip(new, branches)):
         return None
     return node.op.make_node(condition, *new).outputs
+
+
+@rule(
+    "ifelse(c, a, b) + ifelse(c, d, e) -> ifelse(c, a + d, b + e)",
+    ops=[TABLE["add"]],
+    where=lambda producers: sum(isinstance(p, IfElse) for p in producers) > 1,
+    law="rounding",
+    tags=("ifelse_lift_single_if_through_acceptable_ops",),
+)
+def merge_sum(ctx: Context, node: Apply) -> Replacement:
+    """A gradient is the sum of those through both branches, of which one is zero."""
+    terms: dict[Variable, list[Variable]] = {}
+    for v in node.inputs:
+        if v.owner is not None and isinstance(v.owner.op, IfElse):
+            terms.setdefault(v.owner.inputs[0], []).append(v)
+    nothing: tuple[Variable | None, list[Variable]] = (None, [])
+    condition, same = max(terms.items(), key=lambda pair: len(pair[1]), default=nothing)
+    if condition is None or len(same) < 2:  # `where` is not asked of long sums
+        return None
+    true, false = (node.op(*[_decided(v, condition, side) for v in same]) for side in (True, False))
+    merged = IfElse(1).make_node(condition, true, false).outputs[0]
+    others = [v for v in node.inputs if v not in same]
+    return node.op(merged, *others) if others else merged
 
 
 def _decided(v: Variable, condition: Variable, side: bool) -> Variable:
@@ -179,7 +203,7 @@ def _outside(
     return dict.fromkeys(v for v in variables if v not in inside and not isinstance(v, Constant))
 
 
-RULES = (useless_ifelse, nested_ifelse)
+RULES = (useless_ifelse, nested_ifelse, merge_sum)
 for _rule in RULES:
     canonicalize.register(_rule.name, _rule, *_rule.tags, "fast_run", "fast_compile")
     for _db in (stabilize, specialize):

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 from phintys.errors import DisconnectedInputError, NullTypeGradError
+from phintys.gradient.guards import guard_again, unguarded
 from phintys.gradient.rules import ask, connection_pattern, is_null, zeros_like
 from phintys.graph.collection import collection_paused
 from phintys.graph.origin import describe, inherit
@@ -363,9 +364,11 @@ def backpropagate(
         ]
         if cotangents.count(None) < len(cotangents):
             needed = [v in wanted for v in node.inputs]
+            guards, cotangents = unguarded(cotangents)
             for i, g in pull_back_node(node, pattern, cotangents, needed):
                 if needed[i]:
-                    terms.setdefault(node.inputs[i], []).append(g)
+                    v = node.inputs[i]
+                    terms.setdefault(v, []).append(guard_again(guards, g, v))
     return {v: _collect(terms, v) for v in wrt}
 
 
@@ -453,7 +456,8 @@ def _collect(terms: dict[Variable, list[Any]], v: Any) -> Any:
         return None
     if len(found) > 1:
         with inherit(v.origin or (v.owner.origin if v.owner else None)):
-            found[:] = [add(v, found)]
+            guards, values = unguarded(found)
+            found[:] = [guard_again(guards, add(v, values), v)]
     return found[0]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar
 
@@ -325,3 +326,31 @@ class NoOutputInplaceOnInput(Feature):
                     raise InconsistencyError(
                         f"{out.owner.op} would overwrite the protected input {out.owner.inputs[i]}."
                     )
+
+
+class PrintListener(Feature):
+    """A feature that prints each change of the graph, unless ``active`` is False."""
+
+    def __init__(self, active: bool = True) -> None:
+        self.active = active
+
+    def _say(self, text: str) -> None:
+        if self.active:
+            sys.stdout.write(text + "\n")
+
+    def on_attach(self, fgraph: Any) -> None:
+        self._say(f"-- attaching to: {fgraph}")
+
+    def on_detach(self, fgraph: Any) -> None:
+        self._say(f"-- detaching from: {fgraph}")
+
+    def on_import(self, fgraph: Any, node: Apply, reason: Any) -> None:
+        self._say(f"-- importing: {node}, reason: {reason}")
+
+    def on_prune(self, fgraph: Any, node: Apply, reason: Any) -> None:
+        self._say(f"-- pruning: {node}, reason: {reason}")
+
+    def on_change_input(
+        self, fgraph: Any, node: Apply, i: int, var: Variable, new_var: Variable, reason: Any = None
+    ) -> None:
+        self._say(f"-- changing ({node}.inputs[{i}]) from {var} to {new_var}, reason: {reason}")

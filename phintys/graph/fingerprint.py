@@ -149,9 +149,12 @@ def _array(x: Any) -> str:
 
 
 def _global(x: Any) -> str:
-    """The qualified name of a class or function of this package; it must be a module attribute."""
+    """The qualified name of a class or function of this package; it must be a module attribute.
+
+    Or of one that is built into Python, such as the class of an exception.
+    """
     module, name = x.__module__ or "", x.__qualname__
-    own = module.partition(".")[0] == _PACKAGE
+    own = module.partition(".")[0] in (_PACKAGE, "builtins")
     if not own or getattr(sys.modules.get(module), name, None) is not x:
         raise _NotStable
     return f"{module}.{name}"

@@ -153,6 +153,10 @@ class Op(OlderInterface, MetaObject):
         """
         return NotImplemented
 
+    def failure(self, node: Apply) -> Exception | None:
+        """The exception of a check that `lower` has made, if it fails; None: a ShapeError."""
+        return None
+
     def do_constant_folding(self, fgraph: Any, node: Apply) -> bool:
         """Whether rewriting may replace the node by its value if all its inputs are constants."""
         return True

@@ -14,6 +14,7 @@ from sys import _getframe  # pyright: ignore[reportPrivateUsage]
 from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
+from phintys.config import config
 from phintys.memo import Memo
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
@@ -150,8 +151,11 @@ def _resolve(code: CodeType, offset: int) -> Location:
 
 
 def describe(origin: Any, indent: str = "  ") -> str:
-    """Text that says where something was made, with the source line; empty if it is not known."""
-    where = locate(origin)
+    """Text that says where something was made, with the source line; empty if it is not known.
+
+    Empty with ``config.traceback__limit = 0``, too.
+    """
+    where = locate(origin) if config.traceback__limit else None
     if where is None:
         return ""
     text = f"\n{indent}  {where.text}" if where.text else ""
@@ -159,9 +163,18 @@ def describe(origin: Any, indent: str = "  ") -> str:
 
 
 def annotate(exc: BaseException, node: Any, values: Sequence[Any]) -> None:
-    """Add a note to an exception that ``perform`` raised: the node, its inputs, its origin."""
+    """Add a note to an exception that ``perform`` raised: the node, its inputs, its origin.
+
+    ``config.exception_verbosity`` says how much: ``medium`` adds types and strides, ``high`` adds
+    values and the expression.
+    """
+    level = config.exception_verbosity
     lines = [f"while computing {node.op} of"]
-    lines += [f"  {v} = {_summary(x)}" for v, x in zip(node.inputs, values)]
+    for v, x in zip(node.inputs, values):
+        type_ = "" if level == "low" else f" (type {v.type})"
+        lines.append(f"  {v}{type_} = {_summary(x, level)}")
+    if level == "high":
+        lines.append(node.outputs[0].dprint(file="str").rstrip())
     made = describe(node.origin, indent="")
     exc.add_note("\n".join([*lines, made] if made else lines))
     vars(exc)["_raised_by_node"] = True
@@ -172,11 +185,15 @@ def raised_by_node(exc: BaseException) -> bool:
     return "_raised_by_node" in vars(exc)
 
 
-def _summary(value: Any) -> str:
-    """dtype, shape and strides of an array, and a short value; the repr of another object."""
+def _summary(value: Any, level: str = "low") -> str:
+    """dtype, shape and strides of an array, and a short value; the repr of another object.
+
+    Strides of contiguous arrays are left out at the lowest level, long values below the highest.
+    """
     if not hasattr(value, "dtype") or not hasattr(value, "shape"):
         return f"{value!r} ({type(value).__name__})"
     text = f"{value.dtype} of shape {value.shape}"
-    if getattr(value, "ndim", 0) and not value.flags.c_contiguous:
-        text += f", strides {value.strides}"
-    return f"{text}, value {value}" if value.size <= 3 else text
+    strides = getattr(value, "strides", None)
+    if strides and (level != "low" or not value.flags.c_contiguous):
+        text += f", strides {strides}"
+    return f"{text}, value {value}" if value.size <= 3 or level == "high" else text

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -135,6 +137,28 @@ RunNode = Callable[[Apply, Sequence[Any]], list[Any]]
 Step = tuple[RunNode, Apply, list[int], list[int]]
 
 
+class _Watch(threading.local):
+    """What computes nodes in this thread inside of `watched`; None outside."""
+
+    run: RunNode | None = None
+
+
+_watch = _Watch()
+
+
+@contextmanager
+def watched(run: RunNode) -> Generator[None]:
+    """A context in which ``run`` computes the nodes of every `Runner` of this thread.
+
+    Ops that contain graphs run those with a `Runner`, so their nodes are included.
+    """
+    before, _watch.run = _watch.run, run
+    try:
+        yield
+    finally:
+        _watch.run = before
+
+
 class Runner:
     """A callable from a list of input values to a list of output values.
 
@@ -179,10 +203,11 @@ class Runner:
         cells[: self.n_inputs] = values
         for i, data in self.constants:
             cells[i] = data
+        watch = _watch.run
         for (run, node, inputs, outputs), dead in zip(self.steps, self.dead):
             given = [cells[i] for i in inputs]
             try:
-                results = run(node, given)
+                results = run(node, given) if watch is None else watch(node, given)
             except Exception as exc:
                 annotate(exc, node, given)
                 raise

@@ -2,5 +2,6 @@
 
 from phintys.inner.from_graph import OpFromGraph
 from phintys.inner.op import InnerGraphOp
+from phintys.inner.symbolic import FinalizedOpFromGraph, SymbolicOp
 
-__all__ = ["InnerGraphOp", "OpFromGraph"]
+__all__ = ["FinalizedOpFromGraph", "InnerGraphOp", "OpFromGraph", "SymbolicOp"]

@@ -250,7 +250,16 @@ class OpFromGraph(InnerGraphOp):
     @property
     def has_graph_derivatives(self) -> bool:  # type: ignore[override]
         given = (self.pullback_overrides, self.pushforward_overrides, self.given_pattern)
-        return all(x is None for x in given)
+        return (
+            all(x is None for x in given)
+            and not self._has_own_pullback
+            and (type(self).pushforward is OpFromGraph.pushforward)
+        )
+
+    @property
+    def _has_own_pullback(self) -> bool:
+        """Whether the class defines `pullback`."""
+        return type(self).pullback is not OpFromGraph.pullback
 
     def connection_pattern(self, node: Apply) -> list[list[bool]]:
         pattern = self.pattern
@@ -259,9 +268,14 @@ class OpFromGraph(InnerGraphOp):
         return [list(row) for row in pattern]
 
     def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Any]:
-        return self.wanted_pullback(inputs, outputs, cotangents, [True] * len(inputs))
+        return self._pulled_back(inputs, outputs, cotangents, [True] * len(inputs))
 
     def wanted_pullback(self, inputs: Any, outputs: Any, cotangents: Any, wanted: Any) -> list[Any]:
+        if self._has_own_pullback:
+            return list(self.pullback(inputs, outputs, cotangents))
+        return self._pulled_back(inputs, outputs, cotangents, wanted)
+
+    def _pulled_back(self, inputs: Any, outputs: Any, cotangents: Any, wanted: Any) -> list[Any]:
         def of_graph(wanted: Sequence[bool]) -> list[Any]:
             seeds = [_stand_in(g) for g in cotangents]
             variables, found = self.pullback_graph(seeds, wanted)

@@ -8,6 +8,7 @@ from typing import Any
 
 from phintys.graph.variable import Variable
 from phintys.loop.sequences import as_list, taps_of
+from phintys.scalar.type import ScalarType
 from phintys.tensor.axes import expand_dims
 from phintys.tensor.convert import as_tensor_variable
 from phintys.tensor.creation import empty
@@ -100,7 +101,7 @@ def _output(entry: Any, place: str) -> Output:
 
 def _as_state(initial: Any) -> Any:
     """An initial value as a variable: a tensor, or one of another type, such as a generator."""
-    if isinstance(initial, Variable) and not hasattr(initial.type, "dtype"):
+    if isinstance(initial, Variable) and not isinstance(initial.type, TensorType | ScalarType):
         return initial
     if type(initial).__module__.startswith("numpy.random"):  # which NumPy imports when needed
         from phintys.tensor.random.type import random_generator_type

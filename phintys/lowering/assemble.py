@@ -13,7 +13,7 @@ from phintys.dims import Dim
 from phintys.lowering.builder import Builder
 from phintys.lowering.fuse import Fusion
 from phintys.lowering.kernels import Layouts, write_cluster
-from phintys.lowering.program import Copy, Program, Slot, Step
+from phintys.lowering.program import Copy, Program, Python, Slot, Step
 from phintys.lowering.spec import step_dims, step_reads, step_writes
 from phintys.lowering.values import Value
 from phintys.scalar.native import NATIVE_DTYPES
@@ -170,19 +170,65 @@ def _topological(groups: list[Group]) -> list[Group]:
     for number, group in enumerate(groups):
         for earlier in group.waits_for:
             successors[earlier].append(number)
-    heap = [(g.key, n) for n, g in enumerate(groups) if not waiting[n]]
-    heapq.heapify(heap)
+    ready = _Ready(groups)
+    for number, count in enumerate(waiting):
+        if not count:
+            ready.add(number)
     result: list[Group] = []
-    while heap:
-        _, number = heapq.heappop(heap)
+    while ready:
+        number = ready.take()
         result.append(groups[number])
         for later in successors[number]:
             waiting[later] -= 1
             if not waiting[later]:
-                heapq.heappush(heap, (groups[later].key, later))
+                ready.add(later)
     if len(result) != len(groups):
         raise RuntimeError("the steps of a Program have a dependency cycle")
     return result
+
+
+class _Ready:
+    """The numbers of the groups that can be next, taken in the order of their keys.
+
+    `Python` steps, whose functions may have side effects, keep their order where that is possible:
+    one waits for those before it as long as there is something else to take.
+    """
+
+    def __init__(self, groups: list[Group]) -> None:
+        self.groups = groups
+        self.heap: list[tuple[int, int]] = []
+        self.held: list[tuple[int, int]] = []  # Python steps that wait for others
+        places = ((g.key, n) for n, g in enumerate(groups) if isinstance(g.steps[-1], Python))
+        self.calls = sorted(places, reverse=True)  # the Python steps not taken yet, next one last
+        self.late = set(self.calls)
+
+    def __bool__(self) -> bool:
+        return bool(self.heap or self.held)
+
+    def add(self, number: int) -> None:
+        heapq.heappush(self.heap, (self.groups[number].key, number))
+
+    def take(self) -> int:
+        """The next group; it is removed."""
+        while self.heap:
+            place = heapq.heappop(self.heap)
+            if place not in self.late or place == self.calls[-1]:
+                self._taken(place)
+                return place[1]
+            heapq.heappush(self.held, place)
+        place = heapq.heappop(self.held)
+        self._taken(place)
+        return place[1]
+
+    def _taken(self, place: tuple[int, int]) -> None:
+        """Note that a step is taken; one that waited for it is ready."""
+        if place not in self.late:
+            return
+        self.late.remove(place)
+        while self.calls and self.calls[-1] not in self.late:
+            self.calls.pop()
+        if self.calls and self.held and self.held[0] == self.calls[-1]:
+            heapq.heappush(self.heap, heapq.heappop(self.held))
 
 
 def _drop_unused_slots(program: Program) -> None:

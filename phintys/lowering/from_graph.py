@@ -14,6 +14,7 @@ import numpy as np
 from phintys.dims import Dim
 from phintys.errors import LoweringError
 from phintys.graph.builder import Builder as AnyBuilder
+from phintys.graph.destroy import view_root
 from phintys.graph.fgraph import FunctionGraph
 from phintys.graph.inner import expanded
 from phintys.graph.origin import annotate
@@ -159,10 +160,10 @@ class GraphLowering:
         taken = set(fgraph.inputs)
         outputs: list[Value] = []
         for v in fgraph.outputs:
-            value = self.output(v)
-            if _is_copied(v.type) and (v in taken or isinstance(v, Constant)):
+            value, root = self.output(v), view_root(v)
+            if _is_copied(v.type) and (root in taken or isinstance(root, Constant)):
                 value = self._copied(v, value)
-            taken.add(v)
+            taken.add(root)
             outputs.append(value)
         return outputs
 

@@ -6,10 +6,12 @@ The functions here are for rewrites ported from PyTensor, in which each rewrite 
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Iterable
 from typing import Any
 
+from phintys.config import config
 from phintys.graph.features import Feature
 from phintys.graph.fgraph import FunctionGraph
 from phintys.graph.op import Op
@@ -85,11 +87,21 @@ def _is_op(op: Op, wanted: Any) -> bool:
 
 
 class CheckStackTraceFeature(Feature):
-    """A feature that raises AssertionError for a new node without a known origin."""
+    """A feature that reports new nodes without a known origin.
+
+    ``config.check_stack_trace`` says how: ``log`` prints, ``warn`` warns; else AssertionError.
+    """
 
     def on_import(self, fgraph: FunctionGraph, node: Apply, reason: Any) -> None:
-        if node.origin is None:
-            raise AssertionError(f"{node}, which {reason} added to the graph, has no known origin.")
+        if node.origin is not None:
+            return
+        message = f"{node}, which {reason} added to the graph, has no known origin."
+        if config.check_stack_trace == "warn":
+            warnings.warn(message, stacklevel=2)
+        elif config.check_stack_trace == "log":
+            sys.stderr.write(message + "\n")
+        else:
+            raise AssertionError(message)
 
 
 class CheckStackTraceRewriter(GraphRewriter):

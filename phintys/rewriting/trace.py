@@ -133,4 +133,7 @@ def _record_everywhere(rewrite: Any, node: Apply, replacements: Pairs) -> None:
 
 
 def _print_record(rewrite: Any, node: Apply, replacements: Pairs) -> None:
+    ignored = config.optimizer_verbose_ignore
+    if ignored and str(rewrite) in ignored.split(","):
+        return
     sys.stdout.write(f"rewrite {_record(rewrite, node, replacements)}\n")

@@ -583,13 +583,9 @@ def _match_inputs(
         yield from _bind_rest(pattern.asterisk, left, subs)
         return
     p = pattern.inputs[k]
-    is_node = isinstance(p, PatternNode)
     for j, value in enumerate(left if any_order else left[:1]):
-        rest = left[:j] + left[j + 1 :]
-        if is_node:
-            for bound in _match(p, value, subs, accept):
-                yield from _match_inputs(pattern, rest, k + 1, bound, accept, any_order)
-        elif (bound := _bound(p, value, subs)) is not None:
+        for bound in _match(p, value, subs, accept):
+            rest = left[:j] + left[j + 1 :]  # made if needed: there may be thousands of inputs
             yield from _match_inputs(pattern, rest, k + 1, bound, accept, any_order)
 
 

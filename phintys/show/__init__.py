@@ -1,7 +1,50 @@
 """Printers of graphs (`dprint`, `pp`) and reports of compiled functions (`explain`)."""
 
 from phintys.show.explain import explain
-from phintys.show.pretty import pp, pprint
-from phintys.show.text import debugprint, dprint
+from phintys.show.lookup import (
+    GraphNode,
+    get_node_by_id,
+    hex_digest,
+    iter_graph_nodes,
+    min_informative_str,
+)
+from phintys.show.printers import (
+    ConstantPrinter,
+    DefaultPrinter,
+    FunctionPrinter,
+    IgnorePrinter,
+    LeafPrinter,
+    OperatorPrinter,
+    PatternPrinter,
+    PPrinter,
+    Printer,
+    PrinterState,
+    pp,
+    pprint,
+)
+from phintys.show.text import char_from_number, debugprint, dprint, op_debug_information
 
-__all__ = ["debugprint", "dprint", "explain", "pp", "pprint"]
+__all__ = [
+    "ConstantPrinter",
+    "DefaultPrinter",
+    "FunctionPrinter",
+    "GraphNode",
+    "IgnorePrinter",
+    "LeafPrinter",
+    "OperatorPrinter",
+    "PPrinter",
+    "PatternPrinter",
+    "Printer",
+    "PrinterState",
+    "char_from_number",
+    "debugprint",
+    "dprint",
+    "explain",
+    "get_node_by_id",
+    "hex_digest",
+    "iter_graph_nodes",
+    "min_informative_str",
+    "op_debug_information",
+    "pp",
+    "pprint",
+]

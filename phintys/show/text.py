@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import singledispatch
 from typing import IO, Any
 
 from phintys.assumptions import AssumptionFeature, summarize_assumptions
@@ -33,6 +34,8 @@ class _Printer:
     done: dict[Any, str]
     order: dict[Apply, int] = field(default_factory=dict)
     storage: dict[Variable, list[Any]] = field(default_factory=dict)
+    #: whether to print `op_debug_information`
+    print_op_info: bool = False
     updates: dict[Variable, Variable] = field(default_factory=dict)
     lines: list[str] = field(default_factory=list)
     #: the ops that contain graphs, and for each of them a node
@@ -41,11 +44,11 @@ class _Printer:
 
     def tree(self, root: Variable, lead: str = "", indent: str = " ") -> None:
         """The lines of one output, without recursion."""
-        stack: list[tuple[Variable, str, str, int]] = [(root, lead, indent, 1)]
+        stack: list[tuple[Variable, str, str, int, str]] = [(root, lead, indent, 1, "")]
         while stack:
-            v, lead, indent, level = stack.pop()
+            v, lead, indent, level, said = stack.pop()
             known = v.owner is not None and v.owner in self.done
-            self.lines.append(lead + self._label(v, level))
+            self.lines.append(lead + self._label(v, level) + said)
             if v.owner is None or (self.depth > 0 and level >= self.depth):
                 continue
             if self.stop_on_name and v.name is not None and level > 1:
@@ -63,10 +66,16 @@ class _Printer:
             last = len(v.owner.inputs) - 1
             if level % MAX_INDENT == 0:
                 indent = f" level {level}: "
+            about = self._about_inputs(v.owner)
             for k, x in enumerate(v.owner.inputs):
                 branch, below = ("└─ ", "   ") if k == last else ("├─ ", "│  ")
-                children.append((x, indent + branch, indent + below, level + 1))
+                said = f" ({about[x]})" if x in about else ""
+                children.append((x, indent + branch, indent + below, level + 1, said))
             stack.extend(reversed(children))
+
+    def _about_inputs(self, node: Apply) -> Mapping[Variable, str]:
+        """What the op of a node says of its inputs, if that is printed."""
+        return op_debug_information(node.op, node).get(node, {}) if self.print_op_info else {}
 
     def inner_graphs(self) -> None:
         """The lines of the graphs inside ops, and of those inside them."""
@@ -128,14 +137,14 @@ class _Printer:
             return ""
         if item not in self.used_ids:
             n = len(self.used_ids)
-            label = {"CHAR": _letters(n), "int": str(n), "id": hex(id(item)), "auto": ""}
+            label = {"CHAR": char_from_number(n), "int": str(n), "id": hex(id(item)), "auto": ""}
             if self.id_type == "auto":
                 label["auto"] = getattr(item, "auto_name", str(n))
             self.used_ids[item] = label[self.id_type]
         return self.used_ids[item]
 
 
-def _letters(n: int) -> str:
+def char_from_number(n: int) -> str:
     """0 -> A, 25 -> Z, 26 -> BA."""
     digits = chr(65 + n % 26)
     while n >= 26:
@@ -147,6 +156,15 @@ def _letters(n: int) -> str:
 def _constant(v: Constant) -> str:
     text = " ".join(str(v.data).split())
     return text if len(text) <= 40 else f"{text[:18]} ... {text[-18:]}"
+
+
+@singledispatch
+def op_debug_information(op: Any, node: Apply) -> Mapping[Apply, Mapping[Variable, str]]:
+    """What is known of variables of a node, for ``dprint(..., print_op_info=True)``.
+
+    Register a function for a class of ops; it returns ``{node: {variable: text}}``.
+    """
+    return {}
 
 
 def dprint(
@@ -171,7 +189,7 @@ def dprint(
 ) -> Any:
     """Print graphs as trees: one line per node, its inputs indented below it.
 
-    Returns None, or the text if ``file`` is ``"str"``.
+    Returns None, or what ``file`` says.
 
     Parameters
     ----------
@@ -182,7 +200,8 @@ def dprint(
     print_type, print_shape
         add types and static shapes
     file
-        ``"str"`` returns the text; an open file is written to; None prints
+        ``"str"`` returns the text, ``"rich"`` a `rich.tree.Tree` of it; an open file is written to;
+        None prints
     id_type
         ``"CHAR"``, ``"int"``, ``"id"``, ``"auto"``, or ``""`` for no ids
     stop_on_name
@@ -197,7 +216,9 @@ def dprint(
         also print the graphs inside ops, each once, below the others
     print_assumptions
         add what is known of variables, such as ``a={sym}`` of a symmetric matrix
-    print_storage, print_op_info, kwargs
+    print_op_info
+        add what `op_debug_information` says of the inputs of ops
+    print_storage, kwargs
         accepted for compatibility
 
     The number after a node of a FunctionGraph or function is its position in the order of
@@ -232,6 +253,7 @@ def dprint(
         AssumptionFeature() if print_assumptions else None,
         {} if used_ids is None else used_ids,
         {} if done is None else done,
+        print_op_info=print_op_info,
     )
     items = graph_like if isinstance(graph_like, list | tuple | set) else [graph_like]
     for item in items:
@@ -241,8 +263,28 @@ def dprint(
     text = "\n".join(printer.lines)
     if file == "str":
         return text
+    if file == "rich":
+        return _rich_tree(printer.lines)
     print(text, file=sys.stdout if file is None else file)
     return None
+
+
+def _rich_tree(lines: Sequence[str]) -> Any:
+    """Lines of a tree as one of rich; ImportError, with what to install, without that package."""
+    try:
+        from rich.text import Text
+        from rich.tree import Tree
+    except ImportError:
+        raise ImportError("file='rich' needs the package rich: pip install rich.") from None
+    found = Tree(Text("graph"), hide_root=True)
+    open_: list[tuple[int, Any]] = [(-1, found)]
+    for line in lines:
+        label = line.lstrip(" │├└─")
+        indent = len(line) - len(label)
+        while open_[-1][0] >= indent:
+            open_.pop()
+        open_.append((indent, open_[-1][1].add(Text(label))))
+    return found
 
 
 def _print_item(printer: _Printer, item: Any, list_inputs: bool) -> None:

@@ -218,7 +218,10 @@ class TensorType(NumberType):
         rtol: float | None = None,
         atol: float | None = None,
     ) -> bool:
-        """Whether two arrays are equal up to rounding in their dtype; NaN equals NaN."""
+        """Whether two arrays are equal up to rounding in their dtype; NaN equals NaN.
+
+        ``config.tensor__cmp_sloppy`` raises the tolerances.
+        """
         a, b = np.asarray(a), np.asarray(b)
         if a.shape != b.shape or a.dtype != b.dtype:
             return False
@@ -231,7 +234,8 @@ class TensorType(NumberType):
         atol = (
             (1e-3 if a.dtype == np.float16 else 1e-5 if narrow else 1e-8) if atol is None else atol
         )
-        close = np.isclose(a, b, rtol=rtol, atol=atol, equal_nan=True)
+        slack = 10**config.tensor__cmp_sloppy
+        close = np.isclose(a, b, rtol=rtol * slack, atol=atol * slack, equal_nan=True)
         if allow_remove_inf:
             close |= np.isinf(a)
         if allow_remove_nan:

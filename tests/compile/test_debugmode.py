@@ -365,7 +365,13 @@ def test_nodes_of_other_types():
     rng = phintys.shared(np.random.default_rng(3), "rng")
     x = pt.dmatrix("x")
     draws = pt.random.normal(size=(2,), rng=rng) if callable(getattr(pt, "random", None)) else None
-    outputs = [x.shape[0], pt.ones((2, x.shape[1])), *([] if draws is None else [draws])]
+    n = x.shape[0] + 1 - 1
+    outputs = [
+        x.shape[0],
+        pt.ones((2, n)),
+        x.T.reshape((n, -1)),
+        *([] if draws is None else [draws]),
+    ]
     f = phintys.function([x], outputs, mode=DebugMode(stability_patience=1))
     assert f(np.ones((3, 2)))[0] == 3
 

@@ -9,7 +9,7 @@ import pytest
 
 import phintys
 import phintys.tensor as pt
-from phintys import Mode, config, get_mode
+from phintys import Mode, config, get_mode, ifelse, scan
 from phintys.compile.debug.monitormode import MonitorMode, detect_nan
 from phintys.compile.debug.nanguardmode import (
     NanGuardMode,
@@ -81,6 +81,29 @@ def test_nodes_of_inner_graphs_are_guarded():
     f = phintys.function([x], op(x), mode=NanGuardMode())
     with pytest.raises(AssertionError, match=r"NaN .* Log\(x\)"):
         f([-1.0])
+
+
+@pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")
+def test_steps_of_loops_and_branches_are_guarded():
+    x, c = pt.dvector("x"), pt.bscalar("c")
+    total = scan(lambda a, b: pt.log(a) + b, [x], [pt.zeros(())], return_updates=False)
+    f = phintys.function([x], total[-1], mode=NanGuardMode())
+    assert f([1.0, 1.0]) == 0
+    with pytest.raises(AssertionError, match=r"NaN detected in output 0 of the node Log\("):
+        f([1.0, -1.0])
+    g = phintys.function([x, c], ifelse(c, pt.log(x), x), mode=NanGuardMode())
+    assert g([-1.0], 0).tolist() == [-1]
+    with pytest.raises(AssertionError, match=r"the node Log\("):
+        g([-1.0], 1)
+
+
+def test_memory_that_is_not_initialised_is_no_fault():
+    n, y = pt.lscalar("n"), pt.dvector("y")
+    z = pt.set_subtensor(pt.empty((n,))[:2], y).sum() * 0
+    for mode in (NanGuardMode(), "DebugMode"):
+        f = phintys.function([n, y], z, mode=mode)
+        for size in (2, 50, 1000):
+            assert f(size, [1.0, 2.0]) == 0
 
 
 def test_other_values_are_passed_over():

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
+from phintys.raise_op import Assert
 from tensor_checks import check_derivatives
 
 import phintys
@@ -11,7 +14,12 @@ import phintys.tensor as pt
 from phintys import ifelse
 from phintys.conditional import IfElse
 from phintys.conditional.lazy import LazyIfElse
-from phintys.conditional.rewriting import IntroduceLazyIfElse, nested_ifelse, useless_ifelse
+from phintys.conditional.rewriting import (
+    IntroduceLazyIfElse,
+    merge_sum,
+    nested_ifelse,
+    useless_ifelse,
+)
 from phintys.graph.fgraph import FunctionGraph
 from phintys.graph.op import Op
 from phintys.rewriting.engine import RuleSet
@@ -19,7 +27,7 @@ from phintys.rewriting.engine import RuleSet
 c, d = pt.scalars("c", "d")
 x, y = pt.dvectors("x", "y")
 V, W = np.array([0.5, 1.0, 2.0]), np.array([0.3, -1.0, 0.1])
-MODES = ["FAST_COMPILE", "FAST_RUN", "JAX"]  # Numba takes seconds to compile: one test
+MODES = ["FAST_COMPILE", "FAST_RUN", "C", "JAX"]  # Numba takes seconds to compile: one test
 
 
 class Recorded(Op):
@@ -117,7 +125,7 @@ def test_values_on_every_backend(mode):
         assert not any(np.shares_memory(np.asarray(v), W) for v in found)
 
 
-@pytest.mark.parametrize("mode", MODES[:2])
+@pytest.mark.parametrize("mode", MODES[:3])
 def test_shapes_that_differ(mode):
     """Lengths that are known when the branch has run, also in what is computed from them."""
     z = ifelse(c, pt.concatenate([x, x]), x[x > 0.7])
@@ -137,6 +145,9 @@ def test_compiled_branches_are_native():
     f = phintys.function([c, x], [z, ifelse(c, pt.log(x), x)])
     assert not phintys.explain(f).python_ops
     assert sum(isinstance(n.op, LazyIfElse) for n in f.maker.fgraph.toposort()) == 1
+    (op,) = [n.op for n in f.maker.fgraph.toposort() if isinstance(n.op, LazyIfElse)]
+    assert op.runners and pickle.loads(pickle.dumps(op)) == op
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(f))(0, V)[0], V[1:])
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -170,7 +181,7 @@ def test_only_the_branch_that_is_taken_runs(mode):
     assert calls(f, 0, 0, V)[0] == ["always", "not inner", "second", "shared"]
 
 
-@pytest.mark.parametrize("mode", MODES[:2])
+@pytest.mark.parametrize("mode", MODES[:3])
 def test_what_several_branches_share(mode):
     """A value that the true branches of several nodes use, one after the other, runs once."""
     heavy = noted(x * 3, "heavy", None)
@@ -229,6 +240,23 @@ def test_python_errors_and_chains():
     np.testing.assert_array_equal(f(-1, V), V)
 
 
+@pytest.mark.parametrize("mode", MODES)
+def test_branches_and_checks_in_loops(mode):
+    """What a step does not need is not computed, and a check of one branch is not made in it."""
+
+    def step(t, s):
+        checked = Assert("too large")(s, s < 99)
+        return ifelse(pt.eq(t % 2, 0), noted(checked * 2, "even"), s + 1)
+
+    found = phintys.scan(step, pt.arange(4), outputs_info=d, return_updates=False)
+    f = phintys.function([d], found, mode=mode)
+    ran, values = calls(f, 1.0)
+    assert ran == ["even", "even"]
+    np.testing.assert_array_equal(values, [2, 3, 6, 7])
+    with pytest.raises(AssertionError, match="too large"):
+        f(49.0)
+
+
 def test_objects():
     a, b = phintys.generic("a"), phintys.generic("b")
     for mode in ("FAST_COMPILE", "FAST_RUN"):
@@ -283,6 +311,39 @@ def test_derivatives():
     f = phintys.function([c, x, y], found, on_unused_input="ignore")
     np.testing.assert_array_equal(f(1, V, W), [W, W])
     np.testing.assert_array_equal(f(0, V, W), [0 * W, 0 * W])
+
+
+@pytest.mark.parametrize("mode", ["FAST_COMPILE", "FAST_RUN"])
+def test_gradients_of_one_branch_are_computed(mode):
+    """Also through ops of users, in nested branches, twice, and for what both branches use."""
+    shared = noted(x * 2, "shared")
+    inner = ifelse(d, noted(shared, "one"), noted(shared * x, "two")[:3])
+    z = ifelse(c, noted(pt.log(shared), "log") * x[5], inner * noted(x, "three")).sum() ** 2
+    g = phintys.grad(z, x)
+    f = phintys.function([c, d, x], [z, g, phintys.grad(g.sum(), x)], mode=mode)
+    long, orders = np.arange(1.0, 7), ("", "d ", "d d ")
+    assert set(calls(f, 1, 0, long)[0]) == {p + n for p in orders for n in ("shared", "log")}
+    ran, found = calls(f, 0, 1, V)
+    assert set(ran) == {p + n for p in orders for n in ("shared", "one", "three")}
+    total = (2 * V**2).sum()
+    np.testing.assert_allclose(found[0], total**2)
+    np.testing.assert_allclose(found[1], 8 * V * total)
+    assert not {"one", "d one", "log"} & set(calls(f, 0, 0, V)[0])
+
+
+def test_sums_of_gradients_are_merged():
+    z = ifelse(c, pt.exp(x), pt.sin(x)) + ifelse(c, x, y) + y
+    fgraph = FunctionGraph(outputs=[z], copy_inputs=False)
+    RuleSet([merge_sum]).apply(fgraph)
+    assert sum(isinstance(n.op, IfElse) for n in fgraph.toposort()) == 1
+    f = phintys.function([c, x, y], [z, fgraph.outputs[0]])
+    for a in (0, 1):
+        np.testing.assert_allclose(*f(a, V, W))
+
+
+def test_a_sum_of_many_terms_without_branches():
+    fgraph = FunctionGraph([x], [pt.add(*[pt.exp(k * x) for k in range(2, 14)])])
+    assert not RuleSet([merge_sum]).apply(fgraph)
 
 
 def test_batches():

@@ -60,7 +60,7 @@ def test_unknown_flags_are_named():
     from phintys.config import Config
 
     with pytest.warns(UserWarning, match="there is no setting 'floatx'. Did you mean 'floatX'"):
-        Config("floatx=float32")
+        Config("floatx=float32").warn_unused_flags()
 
 
 def test_unused_inputs_can_warn():

@@ -155,6 +155,19 @@ def test_a_gradient_is_one_more_loop():
     assert len(loops(grad(cost, w))) == 2
 
 
+def test_results_of_the_forward_loop_are_not_computed_again():
+    def step(a, s):
+        e = pt.exp(a)
+        return pt.tanh(s * e), e
+
+    one = scan(lambda a, s: step(a, s)[0], [x], [s0])
+    both, _ = scan(step, [x], [s0, None])
+    for out, exps in ((one, 1), (both, 0)):
+        reverse = max(loops(*grad(out.sum(), [x, s0])), key=lambda node: node.op.info.n_mit_mot)
+        ops = [str(n.op) for n in reverse.op.fgraph.toposort()]
+        assert ops.count("Exp") == exps and ops.count("Tanh") == 0
+
+
 def test_what_an_output_does_not_depend_on_is_disconnected():
     s, _, mapped_x = every_kind(x, s0, y0, w)
     with pytest.raises(DisconnectedInputError):

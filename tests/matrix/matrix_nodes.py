@@ -20,6 +20,7 @@ from matrix_structured import columns
 
 import phintys
 import phintys.tensor as pt
+import phintys.typed_list as tl
 from phintys.assumptions import assume
 from phintys.conditional import ifelse
 from phintys.conditional.lazy import Absent
@@ -30,10 +31,14 @@ from phintys.graph.op import Op
 from phintys.graph.perform import run_node
 from phintys.graph.traversal import graph_inputs, io_toposort
 from phintys.graph.variable import Apply, Constant
+from phintys.inner import FinalizedOpFromGraph
 from phintys.scalar.op import TABLE, ScalarOp
 from phintys.tensor import blas, fourier, linalg, reduce
 from phintys.tensor.blockwise import Blockwise
 from phintys.tensor.cumulative import CumOp
+from phintys.tensor.debugging import PdbBreakpoint, Print
+from phintys.tensor.from_function import FromFunctionOp
+from phintys.tensor.from_jax import wrap_jax
 from phintys.tensor.io import load
 from phintys.tensor.lengths import checked_lengths
 from phintys.tensor.linalg.constructors import BlockDiagonal
@@ -55,6 +60,7 @@ from phintys.tensor.linalg.solvers.lstsq import Lstsq
 from phintys.tensor.linalg.solvers.triangular import SolveTriangular
 from phintys.tensor.nonzero import some_true
 from phintys.tensor.others import ProdOthers
+from phintys.tensor.raise_op import Assert, CheckAndRaise
 from phintys.tensor.ranges import ARangeLength
 from phintys.tensor.recurrence import Recurrence
 from phintys.tensor.reduce import CAReduce, ProdWithoutZeros
@@ -67,7 +73,7 @@ BASES = """
     _Positions _Order _Exponentials FixedOpCAReduce _SameDtype _Extreme _Logical BlasOp AddingOp
     ViewOp RandomVariable SolveBase IndexOp MatrixOp InnerGraphOp RNGConsumerOp Op Output
     BaseBlockDiagonal MatrixEquation MatrixFunction RiccatiEquation AbstractConvolveNd BaseCorrMM
-    _Hermitian
+    _Hermitian _ListOp _Changed _Number SymbolicOp TensorSymbolicOp
 """
 
 
@@ -173,6 +179,19 @@ MORE = {
         *lazily(ifelse(n > 2, [pt.exp(v), n], [v[::-1], n - 1])),
         *lazily(ifelse(n > 2, v[:2], pt.exp(v))), Absent(TensorType("float64", (None, 2)))(),
     ],
+    "wrapped": lambda x, v, n: [
+        FinalizedOpFromGraph([v], [pt.exp(v) * 2])(v),
+        FromFunctionOp(np.sort, [v.type], [v.type], lambda node, shapes: shapes)(v),
+        wrap_jax(lambda x: x * 2)(x),
+    ],
+    "checks": lambda x, v, n: [
+        *(Assert()(x, n > 0, v.sum() < 1e9), Print(global_fn=lambda op, value: None)(x)),
+        *PdbBreakpoint("here")(n < 0, v, x),
+    ],
+    "lists": lambda x, v, n: [
+        *((z := tl.make_list([v, v + 1])).append(v)[n], z.extend(z)[n], z.insert(1, v)[0]),
+        *(z[n - 2], z.remove(v)[0], z.reverse()[1], z.length(), z.count(v), z.ind(v)),
+    ],
     "slice objects": lambda x, v, n: list(SliceParts()(make_slice(1, n, None))),
     "loops": lambda x, v, n: phintys.scan(
         lambda row, last, gain: [last + row * gain, row.sum()],
@@ -247,6 +266,12 @@ SMOOTH = {
     "diag": (lambda x: pt.diag(x), [V]),
     "Recurrence": (lambda x, y: Recurrence(1)(x, y), [M, M]),
     "IfElse": (lambda x, y: ifelse(x[0] > 1, x * y, y), [V, W]),
+    "FinalizedOpFromGraph": (lambda x: FinalizedOpFromGraph([x], [pt.exp(x)])(x), [V]),
+    "JAXOp": (lambda x, y: wrap_jax(lambda x, y: (x * y * y).sum())(x, y), [V, W]),
+    "CheckAndRaise": (lambda x: CheckAndRaise(ValueError, "large")(x, pt.all(x < 99)), [V]),
+    "Assert": (lambda x: Assert("large")(x, pt.all(x < 99)), [V]),
+    "Print": (lambda x: Print(global_fn=lambda op, value: None)(x), [M]),
+    "PdbBreakpoint": (lambda x, y: pt.add(*PdbBreakpoint("here")(x[0] < 0, x, y)), [V, W]),
     "Recurrence, one length": (lambda x, y: Recurrence(0)(x, y), [ROW, ROW]),
     "Repeat": (lambda x: pt.repeat(x, [1, 0, 2], axis=0), [M]),
     "SearchsortedOp": (lambda x: x * pt.searchsorted(pt.sort(x), x), [V]),
@@ -318,6 +343,8 @@ SMOOTH = {
     "CholeskySolve": (lambda a, b: linalg.CholeskySolve(b_ndim=2)(a, b), [M2[:4], N]),
     "MatrixInverse": (lambda x: linalg.MatrixInverse()(x), [M2[:4]]),
     "Det": (lambda x: linalg.Det()(x), [M2[:4]]),
+    "DetCotangent": (lambda x, d, g: linalg.DetCotangent()(x, d[0], g[0]), [M2[:4], V, V]),
+    "SingularCofactors": (lambda x: linalg.SingularCofactors()(x, pt.eq(1, 1)), [M2[:4]]),
     "SLogDet": (lambda x: linalg.SLogDet()(x)[0] * linalg.SLogDet()(x)[1], [M2[:4]]),
     "LUFactorTridiagonal, SolveLUFactorTridiagonal": (
         lambda x, b: sum(

@@ -28,6 +28,10 @@ NO_BATCHES = {
     "MakeSlice": "an input is not a tensor",
     "TensorFromScalar": "its input is not a tensor",
     "SliceParts": "its input is a slice",
+    **dict.fromkeys(
+        "Append Count Extend GetItem Index Insert Length MakeList Remove Reverse".split(),
+        "an input or the result is a list",
+    ),
     "Absent": "nothing reads its elements",
     "AllocEmpty": "its elements are not defined",
     "ARangeLength": "one length is that of all items",

@@ -69,7 +69,8 @@ def check(mode: str, factor: float) -> None:
 
 
 def files(directory: Path) -> list[Path]:
-    return sorted(p for p in directory.rglob("*") if p.is_file())
+    """The files of compiled code; not the digest of the sources."""
+    return sorted(p for p in directory.rglob("*") if p.is_file() and p.suffix != ".id")
 
 
 def run_program(mode: str, directory: Path, seed: int = 0) -> subprocess.Popen:

@@ -17,7 +17,7 @@ from phintys.assumptions import SYMMETRIC, FactState
 from phintys.graph.equality import equal_computations
 from phintys.graph.fgraph import FrozenFunctionGraph
 from phintys.graph.op import Op
-from phintys.inner import OpFromGraph
+from phintys.inner import OpFromGraph, SymbolicOp
 from phintys.loop import ScanInfo
 from phintys.scalar import gt
 from phintys.scalar.composite import Composite
@@ -32,6 +32,7 @@ from phintys.tensor.nnet.corr import BaseCorrMM
 from phintys.tensor.reduce import FixedOpCAReduce
 from phintys.tensor.signal.conv import AbstractConvolveNd
 from phintys.tensor.sort import SortOp
+from phintys.tensor.symbolic import TensorSymbolicOp
 
 float32, float64 = scalar_type("float32"), scalar_type("float64")
 a, b = float64("a"), float64("b")
@@ -165,6 +166,19 @@ VALUES = {
     "LazyIfElse.output_types": [[float64]],
     "LazyIfElse.origins": [((), ())],
     "Absent.type_": [float32, float64],
+    "fn": [other_override, other_preference],
+    "itypes": [[float64]],
+    "otypes": [[float64], [float32]],
+    "infer_shape": [None],
+    "function": [other_override, other_preference],
+    "input_types": [None, [float64]],
+    "JAXOp.output_types": [[float64]],
+    "exc_type": [ValueError, KeyError],
+    "msg": ["one", "two"],
+    "message": ["", "x"],
+    "attrs": [("__str__",), ["shape"]],
+    "global_fn": [other_override],
+    "PdbBreakpoint.name": ["one", "two"],
     "on_unused_input": ["ignore"],
     "OpFromGraph.destroy_map": [None, {0: [0]}],
     "info": [
@@ -194,7 +208,16 @@ VALUES = {
 LABELS = {"name", "nfunc_spec", "openmp", "__doc__", "_memo", "_hash", "origins"}
 
 #: what the classes of ops share; no op is made of them
-BASES = {AbstractConvolveNd, BaseCorrMM, IndexOp, BlasOp, AddingOp, FixedOpCAReduce}
+BASES = {
+    SymbolicOp,
+    TensorSymbolicOp,
+    AbstractConvolveNd,
+    BaseCorrMM,
+    IndexOp,
+    BlasOp,
+    AddingOp,
+    FixedOpCAReduce,
+}
 
 
 def own_modules():

@@ -19,10 +19,22 @@ try:
 except ImportError as exc:
     raise CompilerError('Mode "JAX" needs the package jax: pip install "phintys[jax]"') from exc
 
-from phintys.backends.jax import elemwise, index, linalg, linear, shape, sort  # noqa: F401  (register)
-
-from phintys.backends.jax import conditional, decompositions, loop  # noqa: F401  isort: skip
-from phintys.backends.jax import matrices, signal, solvers  # noqa: F401  isort: skip
+from phintys.backends.jax import (  # noqa: F401  (register)
+    checks,
+    conditional,
+    decompositions,
+    elemwise,
+    index,
+    linalg,
+    linear,
+    loop,
+    matrices,
+    shape,
+    signal,
+    solvers,
+    sort,
+    wrapped,
+)
 from phintys.backends.jax.dispatch import jax_funcify, jax_typify, require
 from phintys.backends.jax.run import backend, compile_fgraph
 

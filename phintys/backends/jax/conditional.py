@@ -10,11 +10,12 @@ import jax
 import jax.numpy as jnp
 
 from phintys.backends.jax.dispatch import (
+    Check,
+    Checks,
     collecting,
     is_concrete,
     jax_funcify,
     one_or_tuple,
-    require,
 )
 from phintys.conditional.lazy import Absent, LazyIfElse
 from phintys.conditional.op import IfElse
@@ -35,9 +36,10 @@ def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
             return one_or_tuple(functions[not condition](*args))
         branches = [_Branch(f, args, missing) for f, missing in zip(functions, absent)]
         wanted = _common(node, *branches)
-        true, false = (partial(branch.computed, wanted) for branch in branches)
-        results, passed = jax.lax.cond(jnp.asarray(condition) != 0, true, false)
-        require(passed, "A branch has failed.")
+        true, false = (partial(branch.computed, wanted, branches) for branch in branches)
+        results, *found = jax.lax.cond(jnp.asarray(condition) != 0, true, false)
+        for checks in found:
+            checks.collect()
         return one_or_tuple(results)
 
     return select
@@ -52,6 +54,7 @@ class _Branch:
 
     ``structs`` are the dtypes and shapes of the results, None for those that are absent.  If the
     branch fails at trace time, whatever the values, all are absent, and ``error`` is the exception.
+    ``checks`` are those of the branch, without conditions.
     """
 
     def __init__(
@@ -60,29 +63,33 @@ class _Branch:
         self.function, self.args = function, args
         self.error: Exception | None = None
         try:
-            found: Structs = jax.eval_shape(self.run)[0]
+            found, self.checks = jax.eval_shape(self.run)
         except (UnsupportedError, jax.errors.JAXTypeError):
             raise
         except Exception as exc:
             self.error, found = exc, (None,) * len(absent)
-        self.found = found
+            self.checks = Checks([Check(None, type(exc), str(exc))])
+        self.found: Structs = found
         self.structs = [None if missing else s for s, missing in zip(found, absent)]
 
-    def run(self) -> tuple[Any, Any]:
-        """The results, and whether all checks have passed."""
+    def run(self) -> tuple[Structs, Checks]:
+        """The results, and what has been checked."""
         with collecting() as checks:
             results = self.function(*self.args)
-        passed = jnp.all(jnp.stack(checks)) if checks else jnp.asarray(True)
-        return tuple(jnp.asarray(x) for x in results), passed
+        return tuple(jnp.asarray(x) for x in results), Checks(checks)
 
-    def computed(self, wanted: Structs) -> tuple[Any, Any]:
-        """`run`, with zeros in the places of absent results."""
-        zeros = tuple(jnp.zeros(w.shape, w.dtype) for w in wanted)
-        if self.error is not None:
-            return zeros, jnp.asarray(False)
-        results, passed = self.run()
-        pairs = zip(results, zeros, self.structs)
-        return tuple(zero if s is None else x for x, zero, s in pairs), passed
+    def computed(self, wanted: Structs, branches: Sequence[_Branch]) -> tuple[Any, ...]:
+        """The results, and for each branch its checks; those of the other branch hold.
+
+        Zeros are in the places of absent results.
+        """
+        results = tuple(jnp.zeros(w.shape, w.dtype) for w in wanted)
+        own = self.checks.all_being(False)
+        if self.error is None:
+            found, own = self.run()
+            pairs = zip(found, results, self.structs)
+            results = tuple(zero if s is None else x for x, zero, s in pairs)
+        return results, *(own if b is self else b.checks.all_being(True) for b in branches)
 
 
 def _common(node: Apply, true: _Branch, false: _Branch) -> Structs:

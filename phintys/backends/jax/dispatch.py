@@ -11,7 +11,7 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from functools import singledispatch
 from itertools import count
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -169,10 +169,49 @@ def length(x: Any, node: Apply) -> int:
 # ------------------------------------------------------------------------------- checks
 
 
-class _Collected(threading.local):
-    """The conditions that this thread collects; None if it does not trace."""
+class Check(NamedTuple):
+    """A condition that is known when compiled code has run, and the exception if it is false."""
 
-    checks: list[Any] | None = None
+    passed: Any
+    error: type[Exception]
+    message: str
+
+
+@jax.tree_util.register_pytree_node_class
+class Checks:
+    """Checks as a result of a traced function: conditions are traced, exceptions are not."""
+
+    def __init__(self, checks: Sequence[Check]) -> None:
+        self.checks = checks
+
+    def tree_flatten(self) -> tuple[tuple[Any, ...], Any]:
+        conditions = tuple([check.passed for check in self.checks])
+        return conditions, tuple([(check.error, check.message) for check in self.checks])
+
+    @classmethod
+    def tree_unflatten(cls, errors: Any, conditions: Sequence[Any]) -> Checks:
+        return cls([Check(c, *error) for c, error in zip(conditions, errors)])
+
+    def all_being(self, passed: bool) -> Checks:
+        """The same checks, all of which have passed, or all of which have failed."""
+        return Checks([check._replace(passed=jnp.asarray(passed)) for check in self.checks])
+
+    def collect(self) -> None:
+        """Let these checks be those of the function that is traced around the one traced here."""
+        for passed, error, message in self.checks:
+            require(passed, message, error)
+
+    def raise_failed(self) -> None:
+        """Raise the exception of the first check that has failed."""
+        for passed, error, message in self.checks:
+            if not passed:
+                raise error(message)
+
+
+class _Collected(threading.local):
+    """The checks that this thread collects; None if it does not trace."""
+
+    checks: list[Check] | None = None
 
 
 _collected = _Collected()
@@ -193,12 +232,12 @@ def require(condition: Any, message: str, error: type[Exception] = IndexError) -
         if not np.all(condition):
             raise error(message)
     elif _collected.checks is not None:
-        _collected.checks.append(jnp.all(condition))
+        _collected.checks.append(Check(jnp.all(condition), error, message))
 
 
 @contextmanager
-def collecting() -> Generator[list[Any], None, None]:
-    """A context that collects the conditions of `require` that are not concrete, in a list."""
+def collecting() -> Generator[list[Check], None, None]:
+    """A context that collects the checks of `require` that are not concrete, in a list."""
     before, _collected.checks = _collected.checks, []
     try:
         yield _collected.checks

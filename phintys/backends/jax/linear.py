@@ -10,12 +10,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from phintys.backends.jax.dispatch import (
+    Checks,
     call_back,
     collecting,
     concrete,
     convert_node,
     jax_funcify,
-    require,
 )
 from phintys.backends.jax.native import astype
 from phintys.graph.shapes import check_shapes
@@ -76,10 +76,10 @@ def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
     core, n = op.core_node(node), op.batch_ndim(node)
     function = convert_node(op.core_op, core, **kwargs)
 
-    def item(*values: Any) -> tuple[Any, Any]:
+    def item(*values: Any) -> tuple[Any, Checks]:
         with collecting() as checks:
             found = function(*values)
-        return found, jnp.all(jnp.stack(checks)) if checks else jnp.array(True)
+        return found, Checks(checks)
 
     def compute(*args: Any) -> Any:
         batch = _batch_shape(node, args, n)
@@ -92,8 +92,8 @@ def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
             for x, axis in zip(args, axes)
         ]
         mapped = 0 in axes
-        found, passed = jax.vmap(item, in_axes=axes)(*values) if mapped else item(*values)
-        require(jnp.all(passed), f"{op}: an index is out of range.")
+        found, checks = jax.vmap(item, in_axes=axes)(*values) if mapped else item(*values)
+        checks.collect()
         return jax.tree.map(lambda x: x.reshape((*batch, *x.shape[int(mapped) :])), found)
 
     return compute

@@ -49,7 +49,7 @@ class _Carry(NamedTuple):
     """What a step passes to the next one."""
 
     rings: list[Any]  # arrays of rows that steps read and write
-    windows: list[list[Any]]  # for each state that is stacked the rows that a step may read
+    windows: list[list[Any]]  # for each part that is stacked the rows that a step may touch
     untraced: list[Any]
     passed: Any  # whether all checks have passed
     stopped: Any  # the condition of a while loop
@@ -59,11 +59,13 @@ class _Loop:
     """The inner graph of a loop, and the values of its outer inputs.
 
     ``rings`` are the parts whose rows are carried as one array, ``stacked`` those of which JAX
-    stacks the row that each step gives.
+    stacks the row that each step gives.  The rows that steps touch slide along a buffer that is
+    stacked: XLA copies an array that is carried if steps read it and write into it.
     """
 
     def __init__(self, op: Any, graph: Any, args: Sequence[Any]) -> None:
         self.op, self.graph, self.args = op, graph, args
+        self.errors: set[tuple[type[Exception], str]] = set()  # of the checks in the inner graph
         self.parts = positions(op)
         self.constants = {p.inputs[0]: args[p.outer] for p in self.parts if p.kind == "non_seq"}
         self.sequences = [p for p in self.parts if p.kind == "seq"]
@@ -74,9 +76,7 @@ class _Loop:
 
     def stack(self, steps: int) -> None:
         """Stack the parts that keep all rows of a number of steps."""
-        self.stacked = [
-            p for p in self.traced if p.kind != "mit_mot" and self.rows(p) >= p.lag + steps
-        ]
+        self.stacked = [p for p in self.traced if self.rows(p) >= p.lag + steps]
         self.rings = [p for p in self.traced if p not in self.stacked]
 
     def rows(self, p: Part) -> int:
@@ -92,9 +92,12 @@ class _Loop:
         """The outer input of a part as a JAX array."""
         return jnp.asarray(self.args[p.outer])
 
-    def first(self) -> _Carry:
+    def windows(self) -> list[list[Any]]:
+        """The rows that the first step may touch."""
+        return [[self.outer(p)[k] for k in range(_touched(p))] for p in self.stacked]
+
+    def first(self, windows: list[list[Any]]) -> _Carry:
         """What the first step gets."""
-        windows = [[self.outer(p)[k] for k in range(p.lag)] for p in self.stacked]
         return _Carry(
             [self.ring(p) for p in self.rings],
             windows,
@@ -106,6 +109,10 @@ class _Loop:
     def ring(self, p: Part) -> Any:
         """The rows of a part before the first step, with memory for those that are kept."""
         return self.empty(p, self.rows(p)) if p.kind == "nit_sot" else self.outer(p)
+
+    def nothing(self, p: Part) -> Any:
+        """No rows of what a step computes for a part."""
+        return self.outer(p)[:0] if p.kind in BUFFERS else self.empty(p, 0)
 
     def empty(self, p: Part, rows: int) -> Any:
         """Memory for rows of what a step computes for a part."""
@@ -119,7 +126,20 @@ class _Loop:
         return jnp.zeros((rows, *found.shape), found.dtype)
 
     # ----- a step
-    def step(self, t: Any, rows: Sequence[Any], carry: _Carry) -> tuple[_Carry, list[Any]]:
+    def entering(self, steps: int) -> list[Any]:
+        """For each part that is stacked the rows that enter its window, one after each step."""
+        found = []
+        for p in self.stacked:
+            if p.kind == "mit_mot":  # the row that enters last may not be there, and is not used
+                rows = self.outer(p)
+                found.append(jnp.concatenate([rows[_touched(p) :], rows[:1]])[:steps])
+            else:
+                found.append(None)
+        return found
+
+    def step(
+        self, t: Any, rows: Sequence[Any], entering: Sequence[Any], carry: _Carry
+    ) -> tuple[_Carry, list[Any]]:
         """What step ``t`` passes to the next one, and the rows to stack."""
         inputs: Inputs = {p.inputs[0]: x for p, x in zip(self.sequences, rows)}
         inputs |= {p.inputs[0]: x for p, x in zip(self.untraced, carry.untraced)}
@@ -128,22 +148,27 @@ class _Loop:
         for p, window in zip(self.stacked, carry.windows):
             inputs |= {i: window[k] for k, i in zip(p.reads, p.inputs)}
         found, passed = self._computed(inputs)
-        new = [found[p.outputs[0]] for p in self.stacked]
+        slid = [
+            _slid(p, window, row, found)
+            for p, window, row in zip(self.stacked, carry.windows, entering)
+        ]
         following = _Carry(
             [self._written(p, ring, t, found) for p, ring in zip(self.rings, carry.rings)],
-            [[*window, x][1:] if window else [] for window, x in zip(carry.windows, new)],
+            [window for window, _ in slid],
             [found[p.outputs[0]] for p in self.untraced],
             carry.passed & passed,
             found[-1].astype(bool) if self.op.info.as_while else carry.stopped,
         )
-        return following, new
+        return following, [row for _, row in slid]
 
     def _computed(self, inputs: Inputs) -> tuple[list[Any], Any]:
         """The inner outputs, and whether the checks in the inner graph have passed."""
         given = inputs | self.constants
         with collecting() as checks:
             found = self.graph(*(given[i] for i in range(len(given))))
-            passed = jnp.all(jnp.stack(checks)) if checks else jnp.asarray(True)
+            conditions = [check.passed for check in checks]
+            passed = jnp.all(jnp.stack(conditions)) if checks else jnp.asarray(True)
+        self.errors = {(check.error, check.message) for check in checks}
         pairs = zip(found, self.dtypes, strict=True)
         return [x if dtype is None else jnp.asarray(x, dtype) for x, dtype in pairs], passed
 
@@ -156,13 +181,27 @@ class _Loop:
     # ----- results
     def results(self, end: _Carry, executed: Any, stacked: Sequence[Any] = ()) -> list[Any]:
         """The outer outputs, after a number of steps."""
-        require(end.passed, "A check in a loop has failed.")
+        several = (IndexError, "A check in a loop has failed.")
+        error, message = next(iter(self.errors)) if len(self.errors) == 1 else several
+        require(end.passed, message, error)
         found = {p.result: x for p, x in zip(self.untraced, end.untraced)}
-        for p, rows in zip(self.stacked, stacked):
-            found[p.result] = _joined(self.outer(p)[: p.lag], rows) if p.lag else rows
+        for p, rows, window in zip(self.stacked, stacked, end.windows):
+            found[p.result] = self._joined(p, rows, window)
         for p, ring in zip(self.rings, end.rings):
             found[p.result] = ring if p.kind == "mit_mot" else self._newest_last(p, ring, executed)
         return [found[k] for k in range(len(found))]
+
+    def _joined(self, p: Part, rows: Any, window: Sequence[Any]) -> Any:
+        """All rows of a part that is stacked."""
+        if p.lag == 0 and p.kind != "mit_mot":
+            return rows
+        outer = self.outer(p)
+        if p.kind != "mit_mot":
+            return jnp.concatenate([outer[: p.lag], rows]) if len(rows) else outer[: p.lag]
+        if not len(rows):
+            return outer
+        last = [row[None] for row in window[: p.lag]]
+        return jnp.concatenate([rows, *last, outer[len(rows) + p.lag :]])
 
     def _newest_last(self, p: Part, ring: Any, executed: Any) -> Any:
         """The rows that are kept of a part; UnsupportedError if their number depends on values."""
@@ -176,8 +215,22 @@ class _Loop:
         return jnp.roll(ring, -(written % count), axis=0) if count else ring
 
 
-def _joined(first: Any, rows: Any) -> Any:
-    return jnp.concatenate([first, rows]) if len(rows) else first
+def _touched(p: Part) -> int:
+    """The number of rows that the window of a part has."""
+    return p.lag + 1 if p.kind == "mit_mot" else p.lag
+
+
+def _slid(
+    p: Part, window: Sequence[Any], entering: Any, found: Sequence[Any]
+) -> tuple[list[Any], Any]:
+    """The window of a part after a step, and the row that leaves it or that the step gives."""
+    if p.kind != "mit_mot":
+        row = found[p.outputs[0]]
+        return ([*window, row][1:] if window else []), row
+    rows = list(window)
+    for k, o in zip(p.writes, p.outputs):
+        rows[k] = found[o]
+    return [*rows[1:], entering], rows[0]
 
 
 def _row(ring: Any, place: Any) -> Any:
@@ -189,11 +242,11 @@ def _counted(loop: _Loop) -> list[Any]:
     steps = int(loop.args[0])
     loop.stack(steps)
     if steps == 0:
-        return loop.results(loop.first(), 0, [loop.empty(p, 0) for p in loop.stacked])
+        nothing = [loop.nothing(p) for p in loop.stacked]
+        return loop.results(loop.first([[] for _ in nothing]), 0, nothing)
     rows = [loop.outer(p)[:steps] for p in loop.sequences]
-    end, stacked = lax.scan(
-        lambda carry, x: loop.step(*x, carry), loop.first(), (jnp.arange(steps), rows), steps
-    )
+    first, given = loop.first(loop.windows()), (jnp.arange(steps), rows, loop.entering(steps))
+    end, stacked = lax.scan(lambda carry, x: loop.step(*x, carry), first, given, steps)
     return loop.results(end, steps, stacked)
 
 
@@ -207,9 +260,9 @@ def _open(loop: _Loop) -> list[Any]:
 
     def step(state: tuple[Any, _Carry]) -> tuple[Any, _Carry]:
         t, carry = state
-        return t + 1, loop.step(t, [_row(x, t) for x in sequences], carry)[0]
+        return t + 1, loop.step(t, [_row(x, t) for x in sequences], [], carry)[0]
 
     if any(len(x) == 0 for x in sequences):  # then there are no steps
-        return loop.results(loop.first(), 0)
-    executed, end = lax.while_loop(goes_on, step, (jnp.asarray(0), loop.first()))
+        return loop.results(loop.first([]), 0)
+    executed, end = lax.while_loop(goes_on, step, (jnp.asarray(0), loop.first([])))
     return loop.results(end, executed)

@@ -10,7 +10,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from phintys.backends.jax.dispatch import collecting, convert_node, enable_x64, jax_typify, raised
+from phintys.backends.jax.dispatch import (
+    Checks,
+    collecting,
+    convert_node,
+    enable_x64,
+    jax_typify,
+    raised,
+)
 from phintys.backends.jax.random import WithKeys, has_samplers, is_state
 from phintys.backends.protocol import Run, Transpiler
 from phintys.backends.source import Transpiled, generate, interpreted
@@ -67,13 +74,13 @@ class Compiled:
         self.jitted = jax.jit(self.trace)
         self.variants: Memo[tuple[int, ...], Any] = Memo(VARIANTS, "variants of JAX functions")
 
-    def trace(self, *args: Any) -> tuple[Any, Any]:
-        """The results, and whether all checks have passed (None if there are no checks)."""
+    def trace(self, *args: Any) -> tuple[Any, Checks]:
+        """The results, and what has been checked."""
         with collecting() as checks:
             results = self.generated.function(*args)
         # an argument that is a result must be copied: it may be the memory of the caller's array
         results = tuple(jnp.copy(r) if any(r is a for a in args) else r for r in results)
-        return results, jnp.all(jnp.stack(checks)) if checks else None
+        return results, Checks(checks)
 
     @cached_property
     def jit_fn(self) -> Any:
@@ -122,15 +129,14 @@ class Compiled:
 
         return traced
 
-    def checked(self, found: tuple[Any, Any]) -> list[Any]:
-        """The results, after waiting for them; raises IndexError if a check has failed.
+    def checked(self, found: tuple[Any, Checks]) -> list[Any]:
+        """The results, after waiting for them; raises the exception of a check that has failed.
 
         The wait is needed because XLA may read the memory of the caller's arrays until the end.
         The reference backend replaces the exception by one with a message.
         """
-        results, passed = jax.block_until_ready(found)
-        if passed is not None and not passed:
-            raise IndexError("An index is out of range.")
+        results, checks = jax.block_until_ready(found)
+        checks.raise_failed()
         return [jnp.asarray(x) for x in results]
 
     def explained(self, exc: Exception) -> Exception:

@@ -13,8 +13,10 @@ from phintys.backends.jax.dispatch import jax_funcify, require
 from phintys.backends.jax.linalg import nan_of
 from phintys.backends.jax.native import astype
 from phintys.graph.shapes import check_shapes
+from phintys.scalar.dtypes import real_of
+from phintys.tensor.linalg.cofactors import SingularCofactors
 from phintys.tensor.linalg.decomposition.lu import LU, LUFactor, PivotToPermutations
-from phintys.tensor.linalg.elimination import SINGULAR
+from phintys.tensor.linalg.elimination import SINGULAR, TINY, TINY_SINGLE
 from phintys.tensor.linalg.inverse import MatrixInverse
 from phintys.tensor.linalg.solvers.cholesky import CholeskySolve
 from phintys.tensor.linalg.solvers.general import Solve
@@ -201,5 +203,23 @@ def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
         size = jnp.abs(pivots)
         signs = jnp.where(size == 0, 0, pivots / jnp.where(size == 0, 1, size))
         return jnp.prod(signs).astype(pivots.dtype), jnp.log(size).sum()
+
+    return compute
+
+
+@jax_funcify.register(SingularCofactors)
+def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
+    dtype = node.outputs[0].type.dtype
+    tiny = TINY_SINGLE if real_of(dtype) == "float32" else TINY
+
+    def compute(x: Any, wanted: Any) -> Any:
+        check_shapes(node, [x, wanted])
+        factors, pivots = _factors(astype(x, dtype))
+        d = jnp.diagonal(factors)
+        largest = jnp.max(jnp.abs(d), initial=0)
+        filled = jnp.where(d == 0, tiny * jnp.where(largest > 0, largest, 1), d)
+        inverse = _substituted(factors + jnp.diag(filled - d), pivots, jnp.eye(len(x), dtype=dtype))
+        signed = jnp.where(pivots != jnp.arange(len(x)), -filled, filled)
+        return jnp.where(wanted, inverse.T * jnp.prod(signed), 0)
 
     return compute

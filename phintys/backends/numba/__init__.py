@@ -20,6 +20,7 @@ except ImportError as exc:
     ) from exc
 
 from phintys.backends.numba import (  # noqa: F401  (they register)
+    checks,
     conditional,
     elemwise,
     index,
@@ -31,7 +32,23 @@ from phintys.backends.numba import (  # noqa: F401  (they register)
     shape,
     solvers,
 )
-from phintys.backends.numba.dispatch import numba_funcify, numba_type, numba_typify
+from phintys.backends.numba.dispatch import (
+    numba_funcify,
+    numba_funcify_and_cache_key,
+    numba_type,
+    numba_typify,
+    register_funcify_and_cache_key,
+    register_funcify_default_op_cache_key,
+)
 from phintys.backends.numba.run import backend, compile_fgraph
 
-__all__ = ["backend", "compile_fgraph", "numba_funcify", "numba_type", "numba_typify"]
+__all__ = [
+    "backend",
+    "compile_fgraph",
+    "numba_funcify",
+    "numba_funcify_and_cache_key",
+    "numba_type",
+    "numba_typify",
+    "register_funcify_and_cache_key",
+    "register_funcify_default_op_cache_key",
+]

@@ -62,6 +62,43 @@ def numba_typify(data: Any, dtype: Any = None, **kwargs: Any) -> Any:
     return data
 
 
+def numba_funcify_and_cache_key(
+    op: Any, node: Any = None, **kwargs: Any
+) -> tuple[Callable[..., Any], None]:
+    """`numba_funcify` and None in the place of a key: functions of Numba are not kept on disk."""
+    return numba_funcify(op, node=node, **kwargs), None
+
+
+def register_funcify_default_op_cache_key(op_type: type) -> Callable[..., Any]:
+    """``numba_funcify.register(op_type)``, under the name that says that op and types are a key.
+
+    >>> class Twice(Op):
+    ...     __props__ = ()
+    >>> @register_funcify_default_op_cache_key(Twice)
+    ... def twice(op, node=None, **kwargs):
+    ...     return lambda x: 2 * x
+    >>> numba_funcify(Twice())(4)
+    8
+    """
+    return numba_funcify.register(op_type)
+
+
+def register_funcify_and_cache_key(op_type: type) -> Callable[..., Any]:
+    """Register a function that returns a pair: the Numba function of an op, and a key.
+
+    The key is not used.
+    """
+
+    def register(make: Callable[..., tuple[Callable[..., Any], Any]]) -> Callable[..., Any]:
+        @numba_funcify.register(op_type)
+        def only_function(op: Any, node: Any = None, **kwargs: Any) -> Callable[..., Any]:  # pyright: ignore[reportUnusedFunction]
+            return make(op, node=node, **kwargs)[0]
+
+        return make
+
+    return register
+
+
 @numba_typify.register(np.ndarray)
 def _(data: np.ndarray, dtype: Any = None, **kwargs: Any) -> Any:
     """A C-contiguous, aligned, writeable array: functions are compiled for this kind only."""

@@ -35,7 +35,6 @@ from phintys.compile.debug.faults import (
 )
 from phintys.compile.debug.nodes import (
     PREALLOCATED,
-    Compute,
     NodeChecks,
     Options,
     check_finite,
@@ -45,16 +44,14 @@ from phintys.compile.debug.nodes import (
 from phintys.compile.debug.record import RecordingRewriter, RewriteRecord
 from phintys.compile.debug.replacements import check_rewrites
 from phintys.compile.debug.values import Values
-from phintys.compile.linker import GeneratorLinker, Linker, get_linker
+from phintys.compile.linker import Linker, get_linker
 from phintys.compile.mode import Mode
+from phintys.compile.nodes import CompiledNodes
 from phintys.config import config
 from phintys.graph.fgraph import FunctionGraph
 from phintys.graph.perform import Runner
-from phintys.graph.replace import graph_replace
 from phintys.graph.results import array_type
-from phintys.graph.variable import Apply, Constant, Variable, late_bound
 from phintys.rewriting.check import Side
-from phintys.rewriting.database import RewriteDatabaseQuery
 
 __all__ = [
     "BadDestroyMap",
@@ -186,11 +183,10 @@ class _DebugRun:
 
     def __init__(self, fgraph: FunctionGraph, options: Options, checked: Linker) -> None:
         self.fgraph, self.options, self.checked = fgraph, options, checked
-        self.checks = NodeChecks(options, self._compiled)
+        self.checks = NodeChecks(options, CompiledNodes(checked).of)
         self.runner = Runner(fgraph, self.checks.run)
         features = fgraph._features  # pyright: ignore[reportPrivateUsage]
         self.records = [f for f in features if isinstance(f, RewriteRecord)]
-        self._known: dict[Any, Compute | None] = {}
 
     def __call__(self, values: Sequence[Any]) -> list[Any]:
         if self.options.check_isfinite:
@@ -203,50 +199,17 @@ class _DebugRun:
             self._check_whole(values, results)
         return results
 
-    # ----- compiled code
-    def _compiled(self, node: Apply) -> Compute | None:
-        """The compiled code of a node, by op and types; None if it would call ``perform``."""
-        if self.checked.name == "py":
-            return None
-        constants = tuple(v if isinstance(v, Constant) else None for v in node.inputs)
-        key = (node.op, tuple(v.type for v in node.inputs), constants)
-        if key not in self._known:
-            self._known[key] = self._compile(node)
-        return self._known[key]
-
-    def _compile(self, node: Apply) -> Compute | None:
-        free = [k for k, v in enumerate(node.inputs) if not isinstance(v, Constant)]
-        stand_ins = {k: node.inputs[k].type.make_variable() for k in free}
-        copy = node.clone_with_new_inputs([stand_ins.get(k, v) for k, v in enumerate(node.inputs)])
-        f = self._function(list(stand_ins.values()), copy.outputs)
-        if isinstance(self.checked, GeneratorLinker) and not _is_native(f.program):
-            return None
-        return lambda values: f(*[values[k] for k in free])
-
-    def _function(self, inputs: Sequence[Variable], outputs: Sequence[Variable]) -> Any:
-        """Compiled code of expressions, without rewriting."""
-        query = RewriteDatabaseQuery(include=["minimum_compile"])
-        return late_bound["function"](
-            list(inputs),
-            list(outputs),
-            mode=Mode(self.checked, query),
-            accept_inplace=True,
-            on_unused_input="ignore",
-        )
-
     @cached_property
     def _whole(self) -> Callable[..., Any]:
         """The compiled code of the whole graph."""
-        inputs = [v.type.make_variable() for v in self.fgraph.inputs]
-        given = dict(zip(self.fgraph.inputs, inputs))
-        return self._function(inputs, graph_replace(self.fgraph.outputs, given, strict=False))
+        return self.checked.run(self.fgraph)
 
     def _check_whole(self, values: Sequence[Any], results: Sequence[Any]) -> None:
         """Compare the results with those of compiled code of the whole graph."""
         given = dict(zip(self.fgraph.inputs, values))
         reference = Values(given)
         copies = [copied(x) for x in values]
-        for v, a, b in zip(self.fgraph.outputs, results, self._whole(*copies)):
+        for v, a, b in zip(self.fgraph.outputs, results, self._whole(copies)):
             known = array_type(v.type)
             if known is None or np.dtype(known[0]).kind not in "fc":
                 continue  # rounding of floats may change an integer by any amount
@@ -255,10 +218,3 @@ class _DebugRun:
                 continue
             if not (side.overflows() or side.underflows()):  # which depend on what is fused
                 raise BadThunkOutput(v, "perform", a, "compiled code of the function", b, values)
-
-
-def _is_native(program: Any) -> bool:
-    """Whether a Program does more than to call Python."""
-    from phintys.lowering.program import Python
-
-    return not all(isinstance(step, Python) for step in program.steps)

@@ -3,35 +3,48 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
+
+import numpy as np
 
 from phintys.compile.linker import Linker, get_linker
 from phintys.graph.fgraph import FunctionGraph
-from phintys.graph.perform import Runner, RunNode, run_node
-from phintys.graph.variable import Apply
+from phintys.graph.perform import Runner, RunNode, watched
+from phintys.graph.variable import Apply, Variable
 
 
-class Thunk:
-    """The computation of one node; a call reads the cells ``inputs`` and sets ``outputs``.
+class WatchedRunner(Runner):
+    """Calls ``watch(variable, value)`` for each input of the graph before it runs.
 
-    Both are lists with one cell, a list of length 1, per variable.
+    With ``inner`` the function ``run`` also computes the nodes of graphs inside ops.
     """
 
-    def __init__(self, node: Apply, inputs: Sequence[Any]) -> None:
-        self.node = node
-        self.inputs: list[list[Any]] = [[x] for x in inputs]
-        self.outputs: list[list[Any]] = [[None] for _ in node.outputs]
+    def __init__(
+        self,
+        fgraph: FunctionGraph,
+        run: RunNode,
+        watch: Callable[[Variable, Any], Any],
+        inner: bool = False,
+    ) -> None:
+        super().__init__(fgraph, run)
+        self.inputs, self.watch = list(fgraph.inputs), watch
+        self.run, self.inner = run, inner
 
-    def __call__(self) -> None:
-        results = run_node(self.node, [cell[0] for cell in self.inputs])
-        for cell, value in zip(self.outputs, results):
-            cell[0] = value
+    def __call__(self, values: Sequence[Any]) -> list[Any]:
+        for v, value in zip(self.inputs, values):
+            self.watch(v, value)
+        if not self.inner:
+            return super().__call__(values)
+        with watched(self.run):
+            return super().__call__(values)
 
-    @property
-    def results(self) -> list[Any]:
-        """The contents of ``outputs``."""
-        return [cell[0] for cell in self.outputs]
+
+def with_defined_values(node: Apply, results: list[Any]) -> list[Any]:
+    """The results of a node; zeros if they are arbitrary (`Op.has_undefined_values`)."""
+    if not node.op.has_undefined_values:
+        return results
+    return [np.zeros_like(x) if isinstance(x, np.ndarray) else x for x in results]
 
 
 class HookedLinker(Linker):

@@ -19,8 +19,9 @@ from typing import Any
 
 import numpy as np
 
-from phintys.compile.debug.hooks import HookedLinker, Thunk, require_reference
+from phintys.compile.debug.hooks import HookedLinker, require_reference
 from phintys.compile.mode import Mode
+from phintys.compile.thunks import Thunk
 from phintys.graph.fgraph import FunctionGraph
 from phintys.graph.origin import describe
 from phintys.graph.perform import RunNode
@@ -40,7 +41,7 @@ class _MonitorLinker(HookedLinker):
         number = {node: i for i, node in enumerate(fgraph.toposort())}
 
         def run(node: Apply, inputs: Sequence[Any]) -> list[Any]:
-            thunk = Thunk(node, inputs)
+            thunk = Thunk(node, [[x] for x in inputs])
             self.call(fgraph, number[node], node, thunk)
             return thunk.results
 

@@ -19,7 +19,12 @@ from typing import Any
 
 import numpy as np
 
-from phintys.compile.debug.hooks import HookedLinker, require_reference
+from phintys.compile.debug.hooks import (
+    HookedLinker,
+    WatchedRunner,
+    require_reference,
+    with_defined_values,
+)
 from phintys.compile.mode import Mode
 from phintys.config import config
 from phintys.graph.fgraph import FunctionGraph
@@ -81,22 +86,6 @@ def contains_big(arr: Any) -> bool:
         return any(bool(((x > HUGE) & ~np.isinf(x)).any()) for x in sizes)
 
 
-class _GuardedRunner(Runner):
-    """Checks the values of the inputs of the graph before it runs."""
-
-    def __init__(self, fgraph: FunctionGraph, linker: _NanGuardLinker) -> None:
-        super().__init__(fgraph, linker.hook(fgraph))
-        self.inputs, self.linker = list(fgraph.inputs), linker
-
-    def __call__(self, values: Sequence[Any]) -> list[Any]:
-        for v, value in zip(self.inputs, values):
-            found = self.linker.fault(v, value)
-            if found:
-                made = describe(v.origin, indent="")
-                self.linker.act(f"{found} detected in the input {v} (type {v.type}). {made}")
-        return super().__call__(values)
-
-
 class _NanGuardLinker(HookedLinker):
     def __init__(self, nan: bool, inf: bool, big: bool) -> None:
         self.nan, self.inf, self.big = nan, inf, big
@@ -105,10 +94,17 @@ class _NanGuardLinker(HookedLinker):
         return self.run_guarded
 
     def run(self, fgraph: FunctionGraph) -> Runner:
-        return _GuardedRunner(fgraph, self)
+        return WatchedRunner(fgraph, self.run_guarded, self.check_input, inner=True)
+
+    def check_input(self, v: Variable, value: Any) -> None:
+        """Report what is wrong with the value of an input of the graph."""
+        found = self.fault(v, value)
+        if found:
+            made = describe(v.origin, indent="")
+            self.act(f"{found} detected in the input {v} (type {v.type}). {made}")
 
     def run_guarded(self, node: Apply, inputs: Sequence[Any]) -> list[Any]:
-        results = run_node(node, inputs)
+        results = with_defined_values(node, run_node(node, inputs))
         for k, (v, value) in enumerate(zip(node.outputs, results)):
             found = self.fault(v, value)
             if found:
@@ -142,7 +138,8 @@ class NanGuardMode(Mode):
     """A mode that raises AssertionError at the first NaN, infinity or huge number of a call.
 
     The message names the node that made it and the line of the user's program; a note lists the
-    values of its inputs.  Inputs of the function are checked too.  A variable with
+    values of its inputs.  Nodes of graphs inside ops, such as the steps of a loop, are checked one
+    by one; inputs of the function are checked too.  A variable with
     ``v.tag.nan_guard_mode_check = False`` is not checked.
 
     Parameters

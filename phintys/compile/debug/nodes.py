@@ -17,8 +17,10 @@ from phintys.compile.debug.faults import (
     BadViewMap,
     InvalidValueError,
 )
+from phintys.compile.debug.hooks import with_defined_values
 from phintys.compile.debug.replacements import RTOL
 from phintys.compile.debug.values import Values
+from phintys.compile.nodes import Compute
 from phintys.graph.perform import destroyed_inputs, run_node
 from phintys.graph.results import array_type, declared_result
 from phintys.graph.type import Type
@@ -26,8 +28,6 @@ from phintys.graph.variable import Apply, Constant, Variable
 from phintys.rewriting.check import Side
 from phintys.tensor.convert import as_tensor_variable
 
-#: a function that computes the results of a node from the values of its inputs
-Compute = Callable[[Sequence[Any]], list[Any]]
 #: how long to look for elements that two arrays share, see `numpy.shares_memory`
 _MAX_WORK: Any = 10**5
 PREALLOCATED = ("initial", "previous", "c_contiguous", "f_contiguous", "strided", "wrong_size")
@@ -60,7 +60,7 @@ class NodeChecks:
     def run(self, node: Apply, inputs: Sequence[Any]) -> list[Any]:
         """The results of a node; raises a `DebugModeError` if one of the checks fails."""
         first = self._check_memory(node, inputs) if self.options.check_py_code else None
-        results = run_node(node, [copied(x) for x in inputs])
+        results = with_defined_values(node, run_node(node, [copied(x) for x in inputs]))
         if first is not None and not node.op.has_undefined_values:
             _check_repeated(node, inputs, first, results)
         self._check_values(node, results)
@@ -119,7 +119,7 @@ class NodeChecks:
     # ----- values
     def _check_values(self, node: Apply, results: Sequence[Any]) -> None:
         for v, value in zip(node.outputs, results):
-            if self.options.check_isfinite and not node.op.has_undefined_values:
+            if self.options.check_isfinite:
                 check_finite(v, value)
 
     def _check_preallocated(
@@ -207,8 +207,11 @@ def _check_shapes(node: Apply, inputs: Sequence[Any], results: Sequence[Any]) ->
     if node.op.infer_shape is None:
         return
     shapes = [_shape_of(v, x) for v, x in zip(node.inputs, inputs)]
-    inferred = node.op.infer_shape(node, shapes)
-    values = Values(dict(zip(node.inputs, inputs)))
+    alone = node.clone_with_new_inputs(
+        [v if isinstance(v, Constant) else v.type.make_variable() for v in node.inputs]
+    )
+    inferred = node.op.infer_shape(alone, shapes)
+    values = Values(dict(zip(alone.inputs, inputs)))
     for v, value, lengths in zip(node.outputs, results, inferred, strict=True):
         if lengths is None or not isinstance(value, np.ndarray):
             continue

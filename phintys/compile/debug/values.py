@@ -6,6 +6,7 @@ import copy
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from phintys.compile.debug.hooks import with_defined_values
 from phintys.graph.perform import run_node
 from phintys.graph.traversal import sorted_nodes
 from phintys.graph.variable import Apply, Constant, Variable
@@ -68,4 +69,4 @@ def run_safely(node: Apply, inputs: Sequence[Any]) -> list[Any]:
     """The results of a node, without effect on ``inputs``, whatever the op declares."""
     if not type(node.op).__module__.startswith(_PACKAGE):
         inputs = [copy.deepcopy(x) for x in inputs]
-    return run_node(node, inputs)
+    return with_defined_values(node, run_node(node, inputs))

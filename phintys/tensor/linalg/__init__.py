@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from phintys.tensor.linalg.cofactors import SingularCofactors
 from phintys.tensor.linalg.constructors import BaseBlockDiagonal, BlockDiagonal, block_diag
 from phintys.tensor.linalg.decomposition.cholesky import Cholesky, cholesky
 from phintys.tensor.linalg.decomposition.eigen import (
@@ -76,7 +77,7 @@ from phintys.tensor.linalg.solvers.tridiagonal import (
     tridiagonal_lu_factor,
     tridiagonal_lu_solve,
 )
-from phintys.tensor.linalg.summary import Det, SLogDet, det, slogdet
+from phintys.tensor.linalg.summary import Det, DetCotangent, SLogDet, det, slogdet
 
 __all__ = [
     "block_diag",

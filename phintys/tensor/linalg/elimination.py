@@ -16,8 +16,9 @@ from phintys.graph.builder import Builder, V
 from phintys.routines import Array, Longs, Positions, Routine, routine
 from phintys.routines.language import LANES, PARTS, local
 from phintys.routines.libraries import LAPACK, LARGEST_INT, PLAIN, TRANSPOSED, getrf, getrs
+from phintys.scalar.dtypes import real_of
 from phintys.tensor.linalg.matrix_op import columns_first, nan_like
-from phintys.tensor.linalg.routine_parts import copy, fill_nan, has_zero, is_finite
+from phintys.tensor.linalg.routine_parts import copy, fill_nan, has_zero, is_finite, store_identity
 from phintys.tensor.linalg.small_elimination import (
     ELEMENTS,
     FEW,
@@ -34,6 +35,9 @@ from phintys.tensor.linalg.small_elimination import (
     substitute_transposed,
 )
 
+#: what a pivot of zero is replaced by, relative to the largest one, where cofactors are computed;
+#: in single precision, where powers of it must not underflow
+TINY, TINY_SINGLE = 1e-18, 1e-9
 SINGULAR, WRONG_PIVOT = "Singular matrix", "A pivot is no row of the matrix"
 
 # ---------------------------------------------------------------------- for `perform`
@@ -80,6 +84,19 @@ def require_pivots(pivots: np.ndarray, n: int) -> None:
     """ValueError if the numbers are no rows of a matrix with ``n`` rows."""
     if pivots.size and not (pivots.min() >= 0 and pivots.max() < n):
         raise ValueError(f"Pivots are numbers from 0 to {n - 1}, not {pivots}.")
+
+
+def cofactors(x: np.ndarray) -> np.ndarray:
+    """The matrix of cofactors of a square matrix, which may be singular."""
+    factors, pivots = factored(x)
+    d = np.array(factors.diagonal())
+    largest = np.abs(d).max(initial=0)
+    tiny = TINY_SINGLE if real_of(x.dtype.name) == "float32" else TINY
+    d[d == 0] = tiny * (largest if largest > 0 else 1)
+    np.fill_diagonal(factors, d)
+    inverse = substituted(factors, pivots, np.eye(len(x), dtype=x.dtype))
+    with np.errstate(over="ignore", invalid="ignore"):
+        return inverse.T * np.prod(np.where(pivots != np.arange(len(x)), -d, d))
 
 
 # -------------------------------------------------------------------------- routines
@@ -303,6 +320,50 @@ def _substitute(
     return 0
 
 
+@routine(LAPACK, (np.linalg.LinAlgError, "The matrix is too large for LAPACK"))
+def store_cofactors(
+    single: int, n: int, a: Array, wanted: Array, found: Array, work: Array, pivots: Positions
+) -> int:
+    """Write the cofactors of a[n, n], or zeros if ``wanted`` is zero.
+
+    They are polynomials, which hardly change if a pivot of zero is replaced by a tiny number.
+    """
+    if n > LARGEST_INT:
+        return 1
+    store_identity(n, n, found)
+    if wanted[0] == 0.0:
+        for i in range(n):
+            found[i * (n + 1) * PARTS] = 0.0
+        return 0
+    stride = column_stride(n, n)
+    _eliminate_one(n, n, stride, a, work, pivots)
+    largest = 0.0
+    for i in range(n):
+        x = work[i * (stride + 1) * PARTS :]
+        size = abs(x[0]) + abs(x[PARTS - 1])
+        largest = size if size > largest else largest
+    least = TINY_SINGLE if single == 1 else TINY
+    least *= largest if largest > 0.0 else 1.0
+    re = 1.0
+    im = 0.0
+    for i in range(n):
+        x = work[i * (stride + 1) * PARTS :]
+        x[0] = least if x[0] == 0.0 and x[PARTS - 1] == 0.0 else x[0]
+        sign = 1.0 if pivots[i] == i + 1 else -1.0
+        y = sign * x[0]
+        z = 0.0 if PARTS == 1 else sign * x[PARTS - 1]
+        new = re * y - im * z
+        im = re * z + im * y
+        re = new
+    _substitute(0, n, n, stride, work, pivots, found)
+    for i in range(n * n):
+        y = found[i * PARTS]
+        z = 0.0 if PARTS == 1 else found[i * PARTS + PARTS - 1]
+        found[i * PARTS + PARTS - 1] = re * z + im * y
+        found[i * PARTS] = re * y - im * z
+    return 0
+
+
 @routine("float64", (ValueError, WRONG_PIVOT))
 def order_rows(inverse: int, m: int, n: int, pivots: Positions, order: Longs) -> int:
     """Write the order of ``m`` rows after ``n`` exchanges, or its inverse; return 1 for a pivot
@@ -350,6 +411,22 @@ def lower_pivots(b: Builder[V], x: V, dtype: str) -> V:
         writes=[(dtype, (n,))],
         batch=batch,
         work=n * n * n,
+        scratch=_scratch(n, dtype),
+    )
+    return found
+
+
+def lower_cofactors(b: Builder[V], x: V, wanted: V, dtype: str) -> V:
+    """Cofactors of the matrices of which they are wanted, else zeros."""
+    *batch, n, _ = b.shape(x)
+    (found,) = b.external(
+        store_cofactors,
+        dtype,
+        (int(real_of(dtype) == "float32"), n),
+        reads=[b.cast(x, dtype), b.cast(wanted, dtype)],
+        writes=[(dtype, (n, n))],
+        batch=batch,
+        work=n * n,
         scratch=_scratch(n, dtype),
     )
     return found

@@ -2,26 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from phintys.gradient.forward import forward_sweep
+from phintys.gradient.reverse import backpropagate
 from phintys.graph.builder import Builder, V
 from phintys.graph.op import Storage
+from phintys.graph.replace import graph_replace
 from phintys.graph.shapes import Shape, ShapeContext, check_shapes
 from phintys.graph.variable import Apply, Variable
 from phintys.routines import Array, routine
 from phintys.scalar.dtypes import is_complex, real_of
+from phintys.scalar.quotients import divided
 from phintys.tensor.aliases import Arrays, TensorLike
 from phintys.tensor.blockwise import Blockwise
+from phintys.tensor.convert import as_tensor_variable
 from phintys.tensor.elemwise import conjugate, functions, match_dtype
-from phintys.tensor.linalg.elimination import factored, lower_pivots
+from phintys.tensor.linalg.cofactors import SingularCofactors
+from phintys.tensor.linalg.elimination import factored, lower_pivots, substituted
 from phintys.tensor.linalg.matrix_op import MatrixOp, adjoint, inexact, square
 from phintys.tensor.linalg.solvers.general import Solve
 from phintys.tensor.ranges import eye
 from phintys.tensor.reduce import sum as sum_over
 from phintys.tensor.shape import length
-from phintys.tensor.type import typed_node
+from phintys.tensor.type import TensorType, typed_node
 from phintys.tensor.variable import Tensors, TensorVariable
 
 __all__ = ["det", "slogdet"]
@@ -32,6 +39,8 @@ class Det(MatrixOp):
 
     # ----- class and static shape
     __props__ = ()
+    #: whether the derivative is simpler where the cotangent is divided by the result
+    has_quotients = True
     gufunc_signature = "(m,m)->()"
 
     def make_node(self, x: TensorLike) -> Apply:
@@ -49,14 +58,18 @@ class Det(MatrixOp):
         with np.errstate(over="ignore", invalid="ignore"):
             output_storage[0][0] = np.prod(pivots)
 
-    # ----- derivative: det(x) inv(x)^T, by which NaN comes from singular matrices
+    # ----- derivative: the cofactors
     def pullback(self, inputs: Tensors, outputs: Tensors, cotangents: Tensors) -> list[Variable]:
         (x,), (found,), (g,) = inputs, outputs, cotangents
-        return [match_dtype(_inverse(adjoint(x)) * (g * conjugate(found)), x)]
+        quotient = None if is_complex(found.type.dtype) else divided(functions, g, found, "y")
+        if quotient is not None:  # that of the logarithm, where the determinant may overflow
+            return [match_dtype(_inverse(adjoint(x)) * quotient[1], x)]
+        return [match_dtype(_cotangent(x, found, g), x)]
 
     def pushforward(self, inputs: Tensors, outputs: Tensors, tangents: Tensors) -> list[Variable]:
         (x,), (found,), (t,) = inputs, outputs, tangents
-        return [match_dtype(found * _trace_of_quotient(x, t), found)]
+        g = found.zeros_like() + 1
+        return [match_dtype(sum_over(conjugate(_cotangent(x, found, g)) * t), found)]
 
     # ----- batching and lowering
     def lower_batched(self, node: Apply, b: Builder[V], x: V) -> list[V]:
@@ -117,6 +130,76 @@ class SLogDet(MatrixOp):
         return [_lower_product(b, signs), b.reduce("add", logarithms, [logarithms.ndim - 1])]
 
 
+def _cotangent(x: TensorVariable, found: TensorVariable, g: TensorVariable) -> TensorVariable:
+    """The cotangent of ``x`` from that of its determinant ``found``."""
+    singular = _is_singular(x)
+    cofactors = conjugate(SingularCofactors()(x, singular))
+    return functions.switch(singular, cofactors * g, DetCotangent()(x, found, g))
+
+
+def _is_singular(x: TensorVariable) -> TensorVariable:
+    return functions.eq(SLogDet()(x)[0], 0)
+
+
+class DetCotangent(MatrixOp):
+    """The cotangent of a regular matrix from its determinant and the cotangent of that.
+
+    It is a composition of other ops, which replace it in canonical form; but its derivatives are
+    zero where the matrix is singular.
+    """
+
+    # ----- class and static shape
+    __props__ = ()
+    gufunc_signature = "(m,m),(),()->(m,m)"
+    lower_batched = None
+
+    def make_node(self, x: TensorLike, found: TensorLike, g: TensorLike) -> Apply:
+        x, found, g = self.matrix(x), as_tensor_variable(found), as_tensor_variable(g)
+        return typed_node(self, [x, found, g], inexact(x.type.dtype))
+
+    def shape_rule(self, s: ShapeContext, x: Shape, *numbers: Shape) -> list[Shape]:
+        n = square(s, x)
+        return [(n, n)]
+
+    def formula(
+        self, x: TensorVariable, found: TensorVariable, g: TensorVariable
+    ) -> TensorVariable:
+        """The result as a graph."""
+        return match_dtype(_inverse(adjoint(x)) * (g * conjugate(found)), x)
+
+    # ----- perform
+    def perform(self, node: Apply, inputs: Arrays, output_storage: Storage) -> None:
+        check_shapes(node, inputs)
+        x, found, g = (v.astype(node.outputs[0].type.dtype, copy=False) for v in inputs)
+        inverse = substituted(*factored(x), np.eye(len(x), dtype=x.dtype))
+        output_storage[0][0] = (inverse * (g.conj() * found)).conj().T
+
+    # ----- derivatives
+    def pullback(self, inputs: Tensors, outputs: Tensors, cotangents: Tensors) -> list[Variable]:
+        given = _stand_ins([*inputs, cotangents[0]])
+        *items, g = given
+        found = backpropagate({self.formula(*items): g}, items)
+        return self._masked(inputs[0], [found[v] for v in items], given)
+
+    def pushforward(self, inputs: Tensors, outputs: Tensors, tangents: Tensors) -> list[Variable]:
+        given = _stand_ins([*inputs, *tangents])
+        items = list(given)
+        found = forward_sweep([self.formula(*items[:3])], dict(zip(items, items[3:])))
+        return self._masked(inputs[0], found, given)
+
+    def _masked(
+        self, x: TensorVariable, found: Sequence[Any], given: dict[TensorVariable, TensorVariable]
+    ) -> list[Variable]:
+        """Derivatives of stand-ins as functions of what is given, zero if ``x`` is singular."""
+        values = graph_replace(found, given, strict=False)
+        return [functions.switch(_is_singular(x), 0, v) for v in values]
+
+
+def _stand_ins(values: Sequence[TensorVariable]) -> dict[TensorVariable, TensorVariable]:
+    """New variables, and the values for which they stand."""
+    return {TensorType(v.type.dtype, v.type.shape)(): v for v in values}
+
+
 def _inverse(x: TensorVariable) -> TensorVariable:
     """The inverse, or NaN."""
     return Solve(b_ndim=2)(x, eye(length(x, 0), dtype=x.type.dtype))
@@ -174,8 +257,9 @@ def multiply(n: int, x: Array, product: Array) -> int:
 def det(x: TensorLike) -> TensorVariable:
     """The determinants of square matrices, the last two axes of ``x``.
 
-    NaN for a matrix that contains NaN or infinity.  The derivative is NaN where a matrix is
-    singular.  ShapeError if the matrices are not square.
+    NaN for a matrix that contains NaN or infinity.  The derivatives exist where a matrix is
+    singular, too: the first one is the matrix of cofactors.  ShapeError if the matrices are not
+    square.
 
     >>> import phintys.tensor as pt
     >>> pt.linalg.det([[2.0, 1.0], [1.0, 3.0]]).eval()

@@ -47,6 +47,7 @@ from phintys.tensor.rules import (
     blocks,
     casts,
     chains,
+    checks,
     choice,
     decompositions,
     determinants,
@@ -115,6 +116,7 @@ PHASES: dict[str, EquilibriumDB] = {
 MODULES = (
     folding,
     views,
+    checks,
     casts,
     fills,
     choice,
@@ -175,6 +177,8 @@ def _register(rules: Iterable[Rule]) -> None:
 
 
 _register(RULES)
+local_remove_all_assert = checks.local_remove_all_assert
+canonicalize.register("local_remove_all_assert", local_remove_all_assert, "unsafe")
 
 
 def _registrar(db: RewriteDatabase, default_tags: tuple[str, ...]) -> Callable[..., Any]:

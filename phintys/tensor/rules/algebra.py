@@ -332,8 +332,11 @@ def cancel_in_terms(ctx: Context, node: Apply) -> Replacement:
         total = applied(factor, "add")
         if total is not None and not ctx.single_use(factor):
             continue
+        addends = [factor] if total is None else total.inputs
+        if not any(applied(v, "true_div") for v in addends):
+            continue  # before a list is made: there may be thousands of factors
         others = factors[:k] + factors[k + 1 :]
-        terms = [_cancelled(t, others) for t in ([factor] if total is None else total.inputs)]
+        terms = [_cancelled(t, others) for t in addends]
         gained = sum(len(others) - len(left) for _, left, _ in terms)
         if gained and len(terms) * len(others) <= len(others) + 2 * gained:
             parts = [_product_of([*top, *left], dtype, ndim) for top, left, _ in terms]

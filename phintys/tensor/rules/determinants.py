@@ -8,6 +8,7 @@ from typing import Any
 from phintys.assumptions import LOWER_TRIANGULAR, SQUARE, UPPER_TRIANGULAR
 from phintys.assumptions.keys import is_real
 from phintys.graph.variable import Apply, Variable
+from phintys.graph.vectorize import vectorize_graph
 from phintys.rewriting.rule import Context, Replacement, rule
 from phintys.scalar.op import TABLE
 from phintys.tensor.blockwise import Blockwise
@@ -17,7 +18,7 @@ from phintys.tensor.inference.products import factors
 from phintys.tensor.linalg.constructors import BlockDiagonal
 from phintys.tensor.linalg.matrix_op import inexact
 from phintys.tensor.linalg.products import KroneckerProduct
-from phintys.tensor.linalg.summary import Det, SLogDet, det, slogdet
+from phintys.tensor.linalg.summary import Det, DetCotangent, SLogDet, det, slogdet
 from phintys.tensor.reduce import prod
 from phintys.tensor.reduce import sum as sum_over
 from phintys.tensor.rules.inverses import inverted
@@ -31,6 +32,7 @@ from phintys.tensor.rules.matrices import (
     square_parts,
 )
 from phintys.tensor.shape import length
+from phintys.tensor.type import TensorType
 from phintys.tensor.variable import TensorVariable
 
 #: the sign of a determinant and the logarithm of its absolute value
@@ -99,6 +101,18 @@ def _determinant(ctx: Context, x: Variable) -> TensorVariable | None:
     if (blocks := square_parts(ctx, x, BlockDiagonal)) is not None:
         return functions.mul(*map(det, blocks))
     return None
+
+
+@matrix_rule(
+    "det_cotangent(x, det, g) -> inv(x)^H * (g * conj(det))",
+    DetCotangent,
+    law="normwise",
+    tested_on=("linalg.DetCotangent()(Q, linalg.det(Q), linalg.det(2 * Q))",),
+)
+def cotangent_of_determinant(ctx: Context, node: Apply, op: DetCotangent) -> Replacement:
+    items = [TensorType(x.type.dtype, (None,) * k)() for x, k in zip(node.inputs, (2, 0, 0))]
+    found = vectorize_graph(op.formula(*items), dict(zip(items, node.inputs)))
+    return fitted(node, found)
 
 
 @matrix_rule(

@@ -21,6 +21,7 @@ from phintys.tensor.dot import Dot
 from phintys.tensor.einsum import einsum_op
 from phintys.tensor.join import Join
 from phintys.tensor.others import ProdOthers
+from phintys.tensor.raise_op import assert_op
 from phintys.tensor.rules.folding import fold_constants
 from phintys.tensor.shape import ScalarFromTensor, SpecifyShape, TensorFromScalar
 from phintys.tensor.type import TensorType
@@ -70,6 +71,7 @@ FUNCTIONS = {
     "np": np,
     "true": pt.constant(np.array(True)),
     "false": pt.constant(np.array(False)),
+    "assert_op": assert_op,
     "Join": Join,
     "Blockwise": Blockwise,
     "Dot": Dot,

@@ -1,0 +1,88 @@
+"""Where the initial values of settings come from: files and the environment."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+
+class Given(NamedTuple):
+    """A value that the user has given for a setting, and where."""
+
+    value: str
+    source: str
+
+    @property
+    def prefix(self) -> str:
+        """The source, for the start of a message."""
+        return f"{self.source}: " if self.source else ""
+
+
+def given_values(environment: Mapping[str, str]) -> dict[str, Given]:
+    """The values that files and ``PHINTYS_FLAGS`` give, by name; the environment comes first."""
+    found = values_of_files(rc_files(environment))
+    flags = parse_flags(environment.get("PHINTYS_FLAGS", ""))
+    return found | {name: Given(value, "PHINTYS_FLAGS") for name, value in flags}
+
+
+def parse_flags(flags: str) -> Iterator[tuple[str, str]]:
+    """(name, value) pairs of ``"name=value,name=value"``; a dot in a name stands for ``__``.
+
+    >>> list(parse_flags("floatX=float32, gcc.cxxflags=-O1"))
+    [('floatX', 'float32'), ('gcc__cxxflags', '-O1')]
+    """
+    for part in flags.split(","):
+        name, equals, value = part.strip().partition("=")
+        if equals:
+            yield name.strip().replace(".", "__"), value.strip()
+
+
+def rc_files(environment: Mapping[str, str]) -> list[Path]:
+    """The files with settings: those in ``PHINTYSRC``, or ``~/.phintysrc``; later ones win.
+
+    ``PHINTYSRC`` separates several by ``os.pathsep``.
+    """
+    listed = environment.get("PHINTYSRC")
+    if listed is not None:
+        return [Path(p).expanduser() for p in listed.split(os.pathsep) if p]
+    try:
+        return [Path.home() / ".phintysrc"]
+    except RuntimeError:  # a user without a home directory
+        return []
+
+
+def values_of_files(files: Sequence[Path]) -> dict[str, Given]:
+    """The settings in files; those that cannot be read are passed over.
+
+    A file has lines ``name = value``.  Below a heading ``[section]`` the names are those of the
+    section: ``cxxflags`` below ``[gcc]`` is ``gcc__cxxflags``; ``[global]`` is the whole.
+
+    Raises ValueError, with the file and the line, if a file is not of this form.
+    """
+    found: dict[str, Given] = {}
+    for path in files:
+        try:
+            text = path.read_text()
+        except OSError:
+            continue
+        found.update((name, Given(v, str(path))) for name, v in _parsed(text, path))
+    return found
+
+
+def _parsed(text: str, path: Path) -> Iterator[tuple[str, str]]:
+    section = ""
+    for number, raw in enumerate(text.splitlines(), 1):
+        line = raw.strip()
+        if not line or line[0] in "#;":
+            continue
+        if line[0] == "[" and line[-1] == "]":
+            section = line[1:-1].strip()
+            continue
+        name, equals, value = line.partition("=")
+        if not equals:
+            raise ValueError(f"{path}, line {number}: write name = value, not {line!r}.")
+        name = name.strip().replace(".", "__")
+        whole = section in ("", "global")
+        yield (name if whole else f"{section}__{name}"), value.strip()
