@@ -14,6 +14,7 @@ from phintys.graph.builder import Builder, V
 from phintys.graph.fgraph import FrozenFunctionGraph, FunctionGraph
 from phintys.graph.inner import expanded
 from phintys.graph.op import HasMultipleInnerGraph, Op, Storage
+from phintys.graph.origin import locate
 from phintys.graph.perform import Runner
 from phintys.graph.results import array_type
 from phintys.graph.shapes import Shape, ShapeContext
@@ -68,6 +69,12 @@ class LazyIfElse(HasMultipleInnerGraph, Op):
         """The graph for a true condition, and that for a false one; they must not be changed."""
         true, false = self.origins
         return _thawed(self.true_branch, true), _thawed(self.false_branch, false)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What the constructor sets, with the user's lines as text."""
+        true, false = self.origins
+        lines = tuple([locate(line) for line in true]), tuple([locate(line) for line in false])
+        return {name: getattr(self, name) for name in self.__props__} | {"origins": lines}
 
     # ----- perform
     @cached_property

@@ -12,13 +12,14 @@ from phintys.graph.variable import Apply, Variable
 from phintys.inner import InnerGraphOp
 from phintys.loop.arguments import Group, ScanMethodsMixin, groups
 from phintys.loop.batches import batched_node
-from phintys.loop.checks import check_inner_graph, checked_inputs
+from phintys.loop.checks import check_inner_graph, check_missing, checked_inputs
 from phintys.loop.forward import push_forward
 from phintys.loop.influence import connection_pattern
 from phintys.loop.info import ScanInfo
 from phintys.loop.lengths import Partial, empty_rows, inner_lengths, loop_shapes
 from phintys.loop.reference import run_loop
 from phintys.loop.reverse import pull_back
+from phintys.loop.unused import simplified
 from phintys.tensor.type import TensorType
 
 
@@ -85,7 +86,11 @@ class Scan(ScanMethodsMixin, InnerGraphOp):
         strict: bool = True,
     ) -> None:
         check_inner_graph(info, inputs, outputs)
-        super().__init__(inputs, outputs, name)
+        try:
+            super().__init__(inputs, outputs, name)
+        except ValueError:
+            check_missing(inputs, outputs)
+            raise
         self.info = info
         self.truncate_gradient = truncate_gradient
 
@@ -144,6 +149,9 @@ class Scan(ScanMethodsMixin, InnerGraphOp):
     # ----- rewriting
     def do_constant_folding(self, fgraph: Any, node: Apply) -> bool:
         return False  # it may take any time
+
+    def simplify_node(self, node: Apply, used: Sequence[bool]) -> list[Variable | None] | None:
+        return simplified(node, used)
 
     def __str__(self) -> str:
         name = self.name or "scan_fn"

@@ -216,14 +216,17 @@ class RewriteDatabase(ABC):
             tags = (*tags, self.name)
         if rewriter.name is None or isinstance(rewriter, RewriteDatabase):
             rewriter.name = name
-        self._entries[name] = rewriter
-        self.add_tags(name, *tags)
+        self._rewrites[name] = rewriter
+        self._tag(name, tags)
 
     def _make_room(self, name: str, overwrite: bool) -> None:
         """Remove the entry ``name``, if there is one; ValueError if that is not allowed."""
-        if name in self._tags and name not in self._entries:
-            raise ValueError(f"{name!r} is a tag of {self}; a rewrite cannot have the same name.")
-        if name not in self._entries:
+        self._fill()
+        if name not in self._rewrites:
+            if name in self._names:
+                raise ValueError(
+                    f"{name!r} is a tag of {self}; a rewrite cannot have the same name."
+                )
             return
         if not overwrite:
             raise ValueError(
@@ -245,11 +248,18 @@ class RewriteDatabase(ABC):
     def add_tags(self, name: str, *tags: str) -> None:
         """Add tags to an entry; ValueError if one is the name of another entry."""
         self[name]
+        self._tag(name, tags)
+
+    def _tag(self, name: str, tags: Sequence[str]) -> None:
+        entries, names = self._rewrites, self._names
         for tag in tags:
-            if tag in self._entries and tag != name:
+            if tag in entries and tag != name:
                 raise ValueError(f"{tag!r} is the name of a rewrite in {self}; it cannot be a tag.")
         for tag in tags:
-            self._tags.setdefault(tag, {})[name] = None
+            of_tag = names.get(tag)
+            if of_tag is None:
+                of_tag = names[tag] = {}
+            of_tag[name] = None
         self._versions += 1
 
     def remove_tags(self, name: str, *tags: str) -> None:

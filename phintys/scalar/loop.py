@@ -7,11 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from phintys.graph.variable import Variable
+from phintys.graph.builder import Builder, V
+from phintys.graph.fgraph import FunctionGraph
+from phintys.graph.variable import Apply, Variable, late_bound
 from phintys.scalar import dtypes
 from phintys.scalar.composite import Composite, ScalarInnerGraphOp
 from phintys.scalar.conversion import converted
-from phintys.scalar.op import Undefined
+from phintys.scalar.op import TABLE, Undefined
 
 
 class ScalarLoop(ScalarInnerGraphOp):
@@ -116,10 +118,69 @@ class ScalarLoop(ScalarInnerGraphOp):
     def tangents(self, m: Any, inputs: Any, outputs: Any, given: Any) -> Any:
         raise TypeError(f"{self} has no derivative: it is a loop.")
 
+    # ----- lowering: a loop over whole arrays, in which elements that have ended keep their states
+    def lower(self, node: Apply, b: Builder[V], *inputs: V) -> Any:
+        if node.op is self or any(v.type.is_complex for v in node.outputs):
+            return NotImplemented
+        graph = _step(self, node)
+        steps, *others = inputs
+        shape = b.result_shapes(node, *inputs)[0]
+        states = [
+            b.broadcast_to(b.cast(x, v.type.dtype), shape)
+            for x, v in zip(others[: self.n_states], self.inner_inputs)
+        ]
+        constants = [
+            b.cast(x, v.type.dtype)
+            for x, v in zip(others[self.n_states :], self.inner_inputs[self.n_states :])
+        ]
+        active = b.map(lambda n, k: n.gt(k, n.const(0, k)), steps)
+        flags = [b.broadcast_to(active, shape), b.broadcast_to(b.const(True), shape)]
+        given = [*states, *flags, b.const(0, "int64"), steps, *constants]
+        body = b.inner(graph, given)
+        most = b.item(b.cast(b.reduce("max", steps, tuple(range(steps.ndim))), "int64"))
+        count = len(states) + 3
+        looped = b.loop(most, body, given[:count], (), given[count:], until=count)
+        return [*looped.states[: len(states)], looped.states[len(states) + 1]][: self.nout]
+
     # ----- native form
     def emit(self, n: Any, *inputs: Any) -> Any:
         """No native form: kernels have no loops of their own."""
         return NotImplemented
+
+
+def _step(op: ScalarLoop, node: Apply) -> Any:
+    """A step of a loop as a graph on arrays, for a node that applies it elementwise.
+
+    Its inputs are the states, which elements are active, which have ended by the condition, the
+    number of the step, the greatest numbers of steps, and the constants.  Its outputs are those
+    that it changes, and whether no element is active.
+    """
+    apply: Any = type(node.op)
+    n, out = op.n_states, node.outputs[0].type
+    states = [v.type.make_variable() for v in node.outputs[:n]]
+    flags: list[Any] = [out.clone(dtype="bool").make_variable() for _ in range(2)]
+    counter: Any = out.clone(dtype="int64", shape=()).make_variable()
+    steps = node.inputs[0].type.make_variable()
+    constants = [
+        x.type.clone(dtype=v.type.dtype).make_variable()
+        for x, v in zip(node.inputs[1 + n :], op.inner_inputs[n:])
+    ]
+    found = apply(Composite(op.inner_inputs, op.inner_outputs))(
+        *states, *constants, return_list=True
+    )
+    active, done = flags
+    switch, following = (
+        apply(TABLE["switch"]),
+        apply(TABLE["add"])(counter, counter.type.make_constant(1)),
+    )
+    new = [switch(active, a, old) for a, old in zip(found, states)]
+    ended = switch(active, found[n], done) if op.is_while else done
+    left = apply(TABLE["and_"])(active, apply(TABLE["gt"])(steps, following))
+    if op.is_while:
+        left = apply(TABLE["and_"])(left, apply(TABLE["invert"])(ended))
+    nothing = apply(TABLE["invert"])(late_bound["any"](left))
+    inputs = [*states, *flags, counter, steps, *constants]
+    return FunctionGraph(inputs, [*new, left, ended, following, nothing], clone=False)
 
 
 __all__ = ["ScalarLoop"]

@@ -12,7 +12,7 @@ from phintys.gradient.barriers import grad_undefined
 from phintys.graph.builder import Builder, V
 from phintys.graph.op import Op, Storage
 from phintys.graph.shapes import Shape, ShapeContext, check_shapes, static_shapes
-from phintys.graph.variable import Apply, Variable
+from phintys.graph.variable import Apply, Variable, late_bound
 from phintys.memo import Memo
 from phintys.scalar import dtypes
 from phintys.scalar.conversion import converted
@@ -732,3 +732,6 @@ def makeKeepDims(x: TensorLike, y: TensorVariable, axis: Axis) -> TensorVariable
 def normalize_reduce_axis(axis: Axis, ndim: int) -> tuple[int, ...] | None:
     """An axis argument as sorted non-negative ints, None kept; ValueError if out of range."""
     return None if axis is None else normalize_axes(axis, ndim)
+
+
+late_bound["any"] = any

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
 from phintys.raise_op import Assert
@@ -143,6 +145,9 @@ def test_compiled_branches_are_native():
     f = phintys.function([c, x], [z, ifelse(c, pt.log(x), x)])
     assert not phintys.explain(f).python_ops
     assert sum(isinstance(n.op, LazyIfElse) for n in f.maker.fgraph.toposort()) == 1
+    (op,) = [n.op for n in f.maker.fgraph.toposort() if isinstance(n.op, LazyIfElse)]
+    assert op.runners and pickle.loads(pickle.dumps(op)) == op
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(f))(0, V)[0], V[1:])
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -334,6 +339,11 @@ def test_sums_of_gradients_are_merged():
     f = phintys.function([c, x, y], [z, fgraph.outputs[0]])
     for a in (0, 1):
         np.testing.assert_allclose(*f(a, V, W))
+
+
+def test_a_sum_of_many_terms_without_branches():
+    fgraph = FunctionGraph([x], [pt.add(*[pt.exp(k * x) for k in range(2, 14)])])
+    assert not RuleSet([merge_sum]).apply(fgraph)
 
 
 def test_batches():

@@ -90,3 +90,29 @@ def test_there_is_no_derivative() -> None:
         phintys.grad(out.sum(), v)
     with pytest.raises(TypeError, match="loop"):
         phintys.pushforward(out, v, v)
+
+
+def test_loops_over_arrays_are_native() -> None:
+    """One number of steps, one for each element, and one for each row; a condition ends some."""
+    a, b, i = ps.float64("a"), ps.float64("b"), ps.int64("i")
+    x, n, m = pt.dvector("x"), pt.lscalar("n"), pt.lmatrix("m")
+    ops = [
+        ScalarLoop(init=[a], constant=[b], update=[a * b + 1]),
+        ScalarLoop(init=[a], constant=[b], update=[a * b + 1], until=ps.gt(a, 100)),
+        ScalarLoop(init=[a, i], constant=[b], update=[a * b + i, i + 1]),
+    ]
+    outputs = [
+        v
+        for op in ops
+        for steps in (n, m, m.sum(axis=1, keepdims=True))
+        for v in Elemwise(op)(steps, x, *([n] if op.nin == 4 else []), x / 2, return_list=True)
+    ]
+    f = phintys.function([n, m, x], outputs)
+    expected = phintys.function([n, m, x], outputs, mode="FAST_COMPILE")
+    assert not phintys.explain(f).python_ops
+    for count in (-2, 0, 1, 7):
+        for values in (np.array([0.5, 3.0, 30.0, np.nan]), np.zeros(0)):
+            steps = np.arange(2 * len(values)).reshape(2, -1) - 1
+            for found, want in zip(f(count, steps, values), expected(count, steps, values)):
+                np.testing.assert_array_equal(found, want)
+                assert found.dtype == want.dtype
