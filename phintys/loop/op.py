@@ -19,6 +19,7 @@ from phintys.loop.info import ScanInfo
 from phintys.loop.lengths import Partial, empty_rows, inner_lengths, loop_shapes
 from phintys.loop.reference import run_loop
 from phintys.loop.reverse import pull_back
+from phintys.loop.unused import simplified
 from phintys.tensor.type import TensorType
 
 
@@ -149,6 +150,9 @@ class Scan(ScanMethodsMixin, InnerGraphOp):
     # ----- rewriting
     def do_constant_folding(self, fgraph: Any, node: Apply) -> bool:
         return False  # it may take any time
+
+    def simplify_node(self, node: Apply, used: Sequence[bool]) -> list[Variable | None] | None:
+        return simplified(node, used)
 
     def __str__(self) -> str:
         name = self.name or "scan_fn"
