@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
+from phintys.graph.builder import Builder, V
 from phintys.graph.perform import Runner
 from phintys.graph.shapes import Shape, ShapeContext, Static, check_shapes, checked_answer
 from phintys.graph.variable import Apply, Variable
@@ -17,8 +18,10 @@ from phintys.loop.forward import push_forward
 from phintys.loop.influence import connection_pattern
 from phintys.loop.info import ScanInfo
 from phintys.loop.lengths import Partial, empty_rows, inner_lengths, loop_shapes
+from phintys.loop.lower import lower_loop
 from phintys.loop.reference import run_loop
 from phintys.loop.reverse import pull_back
+from phintys.loop.unused import simplified
 from phintys.tensor.type import TensorType
 
 
@@ -129,6 +132,10 @@ class Scan(ScanMethodsMixin, InnerGraphOp):
             is_given = any(value is x for x in inputs)  # by a state that no step has changed
             cell[0] = v.type.copy_value(value) if is_given else value
 
+    # ----- lowering
+    def lower(self, node: Apply, b: Builder[V], *inputs: V) -> Any:
+        return lower_loop(self, node, b, inputs)
+
     # ----- derivatives
     def connection_pattern(self, node: Apply) -> list[list[bool]]:
         return connection_pattern(self)
@@ -149,6 +156,9 @@ class Scan(ScanMethodsMixin, InnerGraphOp):
     # ----- rewriting
     def do_constant_folding(self, fgraph: Any, node: Apply) -> bool:
         return False  # it may take any time
+
+    def simplify_node(self, node: Apply, used: Sequence[bool]) -> list[Variable | None] | None:
+        return simplified(node, used)
 
     # ----- printing
     def sources(self, node: Apply) -> dict[Variable, Variable]:
