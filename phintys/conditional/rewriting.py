@@ -82,8 +82,9 @@ def merge_sum(ctx: Context, node: Apply) -> Replacement:
     for v in node.inputs:
         if v.owner is not None and isinstance(v.owner.op, IfElse):
             terms.setdefault(v.owner.inputs[0], []).append(v)
-    condition, same = max(terms.items(), key=lambda pair: len(pair[1]), default=(None, []))
-    if condition is None or len(same) < 2:
+    nothing: tuple[Variable | None, list[Variable]] = (None, [])
+    condition, same = max(terms.items(), key=lambda pair: len(pair[1]), default=nothing)
+    if condition is None or len(same) < 2:  # `where` is not asked of long sums
         return None
     true, false = (node.op(*[_decided(v, condition, side) for v in same]) for side in (True, False))
     merged = IfElse(1).make_node(condition, true, false).outputs[0]

@@ -14,6 +14,7 @@ from phintys.tensor.creation import zeros
 from phintys.tensor.join import concatenate
 from phintys.tensor.math import minimum
 from phintys.tensor.ranges import arange
+from phintys.tensor.static import known_length
 
 
 def scan_checkpoints(
@@ -39,8 +40,8 @@ def scan_checkpoints(
     save_every_N
         a positive integer
     padding
-        True: sequences are copied, to a multiple of ``save_every_N`` rows.  False: the number of
-        steps must be a multiple, else ValueError when the loop runs.
+        True: sequences are copied, to a multiple of ``save_every_N`` rows, unless it is known that
+        they have one.  False: the number of rows must be a multiple, else ValueError.
 
     ValueError if an output has other taps than -1, or ``fn`` returns `phintys.scan.until`.
 
@@ -60,11 +61,13 @@ def scan_checkpoints(
     if any(output.kind == "mit_sot" for output in outputs):
         raise ValueError("In scan_checkpoints, steps read only the last values: no other taps.")
     steps = steps_of(n_steps, rows)
+    known = known_length(steps)
+    even = known % every == 0 if known is not None else bool(rows) and not padding
     n_states = sum(output.initial is not None for output in outputs)
 
     def chunk(start: Any, *given: Any) -> Any:
         """The last values of ``every`` steps; fewer at the end."""
-        count = minimum(every, steps - start) if padding else every
+        count = every if even else minimum(every, steps - start)
         states = iter(given[len(rows) :])
         info = [None if output.initial is None else next(states) for output in outputs]
         others = given[len(rows) + n_states :]
@@ -75,7 +78,7 @@ def scan_checkpoints(
         return [r.last for r in results], updates
 
     starts = arange(0, steps, every)
-    chunks = [_chunks(row.array[:steps], steps, every, padding) for row in rows]
+    chunks = [_chunks(row.array[:steps], steps, every, padding and not even) for row in rows]
     initial = [output.initial for output in outputs]
     loop = described(chunk, [starts, *chunks], initial, as_list(non_sequences), None, False)
     found: tuple[list[Result], Any] = results_of(loop, name, -1)

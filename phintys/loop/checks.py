@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from phintys.errors import MissingInputError
 from phintys.graph.origin import describe
-from phintys.graph.variable import Variable
+from phintys.graph.traversal import graph_inputs
+from phintys.graph.variable import Constant, Variable
 from phintys.loop.arguments import Group, groups
 from phintys.loop.info import ScanInfo
 from phintys.loop.lengths import KINDS
@@ -24,6 +26,16 @@ def check_inner_graph(info: ScanInfo, inputs: Sequence[Any], outputs: Sequence[A
             raise ValueError(f"A loop with {info} needs {wanted} inner {what}, not {len(given)}.")
     if info.as_while and not _is_condition(outputs[-1].type):
         raise ValueError(f"The condition {outputs[-1]} must be a 0-d bool, not {outputs[-1].type}.")
+
+
+def check_missing(inputs: Sequence[Variable], outputs: Sequence[Variable]) -> None:
+    """MissingInputError if the outputs of an inner graph depend on more than its inputs."""
+    for v in graph_inputs(outputs, inputs):
+        if not isinstance(v, Constant) and v not in set(inputs):
+            raise MissingInputError(
+                f"The step of a loop depends on {v} ({v.type}), which is none of its inputs. Make "
+                "it a constant of the loop: the last of the inner inputs, counted in n_non_seqs."
+            )
 
 
 def checked_inputs(op: Any, inputs: Sequence[Any]) -> list[Variable]:

@@ -12,7 +12,7 @@ from phintys.graph.variable import Apply, Variable
 from phintys.inner import InnerGraphOp
 from phintys.loop.arguments import Group, ScanMethodsMixin, groups
 from phintys.loop.batches import batched_node
-from phintys.loop.checks import check_inner_graph, checked_inputs
+from phintys.loop.checks import check_inner_graph, check_missing, checked_inputs
 from phintys.loop.forward import push_forward
 from phintys.loop.influence import connection_pattern
 from phintys.loop.info import ScanInfo
@@ -85,7 +85,11 @@ class Scan(ScanMethodsMixin, InnerGraphOp):
         strict: bool = True,
     ) -> None:
         check_inner_graph(info, inputs, outputs)
-        super().__init__(inputs, outputs, name)
+        try:
+            super().__init__(inputs, outputs, name)
+        except ValueError:
+            check_missing(inputs, outputs)
+            raise
         self.info = info
         self.truncate_gradient = truncate_gradient
 

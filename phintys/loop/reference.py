@@ -16,7 +16,7 @@ Step = Callable[[Sequence[Any]], Sequence[Any]]
 
 
 @dataclass
-class Rows:
+class Buffer:
     """An array of rows that steps read and write.
 
     Step ``t`` reads the rows ``t + offset`` for each offset in ``reads``, and writes those for each
@@ -85,7 +85,7 @@ def run_loop(
     return [*(empty(k) if x is None else x for k, x in enumerate(results)), *states]
 
 
-def _buffers(info: ScanInfo, members: Sequence[Group], inputs: Sequence[Any]) -> list[Rows]:
+def _buffers(info: ScanInfo, members: Sequence[Group], inputs: Sequence[Any]) -> list[Buffer]:
     """The buffers, in the order of the results."""
     found = []
     taps = iter([*info.mit_sot_in_slices, *info.sit_sot_in_slices])
@@ -95,12 +95,12 @@ def _buffers(info: ScanInfo, members: Sequence[Group], inputs: Sequence[Any]) ->
         value = inputs[g.outer_input]
         if g.kind == "mit_mot":
             reads, writes = next(both)
-            found.append(Rows(name, value.copy(), len(value), 0, reads, writes, whole=True))
+            found.append(Buffer(name, value.copy(), len(value), 0, reads, writes, whole=True))
         elif g.kind in ("mit_sot", "sit_sot"):
             own = next(taps)
             first = -min(own)
             reads = [first + t for t in own]
-            found.append(Rows(name, value.copy(), len(value), first, reads, [first]))
+            found.append(Buffer(name, value.copy(), len(value), first, reads, [first]))
         elif g.kind == "nit_sot":
-            found.append(Rows(name, None, int(value), writes=[0]))
+            found.append(Buffer(name, None, int(value), writes=[0]))
     return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -54,8 +55,10 @@ def described(
     steps = steps_of(n_steps, rows)
     given = [_as_variable(x) for x in as_list(non_sequences)]
     earlier = [v for output in outputs for v in output.earlier]
+    arguments = [*(r.row for r in rows), *earlier, *given]
+    _check_signature(fn, arguments)
     with recording() as made:
-        returned = fn(*[r.row for r in rows], *earlier, *given)
+        returned = fn(*arguments)
     condition, results, updates = get_updates_and_outputs(returned)
     outputs = outputs or [Output() for _ in results]
     if len(results) != len(outputs):
@@ -72,6 +75,22 @@ def described(
     constants = [v for v in dict.fromkeys(given) if not isinstance(v, Constant)]
     defaults = _default_updates([*results, *updates.values()], made)
     return Loop(steps, rows, outputs, constants, results, updates, defaults, condition)
+
+
+def _check_signature(fn: Callable[..., Any], arguments: Sequence[Variable]) -> None:
+    """TypeError, which lists the arguments, if a step function takes another number of them."""
+    try:
+        signature = inspect.signature(fn)
+    except (TypeError, ValueError):  # it has none
+        return
+    try:
+        signature.bind(*arguments)
+    except TypeError as exc:
+        raise TypeError(
+            f"The step function of scan is called with {len(arguments)} arguments, the rows of "
+            f"sequences, then earlier values, then non_sequences: {', '.join(map(str, arguments))}."
+            f" Its parameters are {signature}: {exc}."
+        ) from None
 
 
 def _default_updates(results: Sequence[Variable], made: Sequence[Any]) -> Updates:

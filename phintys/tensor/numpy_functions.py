@@ -14,7 +14,7 @@ import numpy as np
 import phintys.tensor as pt
 from phintys.scalar import dtypes
 from phintys.tensor.convert import as_tensor_variable
-from phintys.tensor.elemwise import axis_of, cast, functions
+from phintys.tensor.elemwise import axis_of, cast, conjugate, functions
 from phintys.tensor.shape import length, product, shape_tuple
 from phintys.tensor.variable import TensorVariable
 
@@ -57,7 +57,10 @@ __all__ = [
 # ------------------------------------------------------------------------------- ufuncs
 
 #: Functions of this module that take the place of ufuncs which are no rows of the scalar table.
-UFUNCS = ("degrees", "divmod", "fabs", "float_power", "logaddexp2", "positive", "radians")
+UFUNCS = (
+    "degrees", "divmod", "fabs", "float_power", "logaddexp2", "positive", "radians", "vecdot",
+    "vecmat",
+)  # fmt: skip
 
 
 def positive(x: Any) -> Any:
@@ -217,7 +220,17 @@ def einsum(*operands: Any, optimize: Any = False) -> Any:
 def vdot(a: Any, b: Any) -> Any:
     """The sum of products of the elements; those of ``a`` are conjugated."""
     a, b = pt.flatten(as_tensor_variable(a)), pt.flatten(as_tensor_variable(b))
-    return pt.tensordot(functions.conj(a) if iscomplexobj(a) else a, b, 1)
+    return pt.tensordot(conjugate(a), b, 1)
+
+
+def vecdot(x1: Any, x2: Any) -> Any:
+    """Inner products over the last axis; the elements of ``x1`` are conjugated."""
+    return pt.vecdot(conjugate(as_tensor_variable(x1)), x2)
+
+
+def vecmat(x1: Any, x2: Any) -> Any:
+    """Products of vectors, whose elements are conjugated, and matrices."""
+    return pt.vecmat(conjugate(as_tensor_variable(x1)), x2)
 
 
 def argwhere(a: Any) -> Any:

@@ -85,7 +85,7 @@ def ufunc_table() -> dict[np.ufunc, Callable[..., Any]]:
         module, _, name = op.function.rpartition(".")
         found.setdefault(name if module == "numpy" else op.name, elementwise(op))
     found |= {name: getattr(numpy_functions, name) for name in numpy_functions.UFUNCS}
-    found |= {name: getattr(pt, name) for name in ("matmul", "vecdot", "matvec", "vecmat")}
+    found |= {name: getattr(pt, name) for name in ("matmul", "matvec")}
     pairs = ((getattr(np, name, None), function) for name, function in found.items())
     return {ufunc: function for ufunc, function in pairs if isinstance(ufunc, np.ufunc)}
 

@@ -341,6 +341,11 @@ def test_sums_of_gradients_are_merged():
         np.testing.assert_allclose(*f(a, V, W))
 
 
+def test_a_sum_of_many_terms_without_branches():
+    fgraph = FunctionGraph([x], [pt.add(*[pt.exp(k * x) for k in range(2, 14)])])
+    assert not RuleSet([merge_sum]).apply(fgraph)
+
+
 def test_batches():
     cs, xs = pt.vector("cs"), pt.dmatrix("xs")
     z = ifelse(c, [x, x.sum()], [y, y.max()])

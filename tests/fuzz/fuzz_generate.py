@@ -29,6 +29,7 @@ from fuzz_functions import (
 from fuzz_program import Program
 
 from phintys.graph.traversal import ancestors, graph_inputs
+from phintys.inner import InnerGraphOp
 from phintys.tensor.random.basic import DISTRIBUTIONS
 from phintys.tensor.scalar_functions import FUNCTIONS
 
@@ -77,6 +78,9 @@ FAMILIES: list[tuple[int, Any]] = [
     (3, lambda g: derivative(g)),
     (2, lambda g: on_scalars(g)),
     (2, lambda g: vectorized(g)),
+    (2, lambda g: fuzz_loops.other_loop(g)),
+    (2, lambda g: fuzz_loops.branch(g)),
+    (2, lambda g: draw_public(g, "constant")),
 ]
 
 
@@ -176,7 +180,8 @@ def vectorized(g: Drawer) -> Text:
         return None
     x = g.choice(given)
     text = f"phintys.vectorize_graph({y.name}, {{{x.name}: pt.stack([{x.name}, {x.name}])}})[1]"
-    nodes = {v.owner for v in before if v.owner is not None}
+    nodes = [v.owner for v in before if v.owner is not None]
+    nodes += [n for m in nodes if isinstance(m.op, InnerGraphOp) for n in m.op.expanded.apply_nodes]
     return text, None if g.extreme or any(map(_is_fickle, nodes)) else y.name
 
 

@@ -1,4 +1,4 @@
-"""Loops: calls of `phintys.scan` whose steps are drawn."""
+"""Loops, calls of `phintys.scan` whose steps are drawn; branches, calls of `phintys.ifelse`."""
 
 from __future__ import annotations
 
@@ -71,3 +71,84 @@ def _options(g: Drawer, rng: random.Random, steps: int) -> str:
     if rng.random() < 0.3:
         found += f", n_steps={g.integer(rng.randrange(steps + 1))}"
     return found
+
+
+# ------------------------------------------------------------------------- other forms
+
+#: the same of a state, and of a row and a state; small differences do not grow
+OF_A_STATE = ("pt.tanh(h) * 0.5", "h * 0.5 + 1", "pt.sigmoid(h) - h / 3", "-h", "h / 2 + {w}")
+OF_BOTH = ("h * 0.5 + a", "pt.tanh(h * 0.5 + a)", "pt.maximum(h, a)", "pt.switch(h > a, h / 2, a)")
+
+
+def other_loop(g: Drawer) -> Text:
+    """A loop without rows, without or with two states, with two earlier values, or a nested one."""
+    draw = g.choice((_of_rows, _of_a_state, _of_two_states, _of_earlier_values, _nested))
+    which = f"[{g.rng.randrange(2)}]" if draw is _of_two_states else ""
+    return f"phintys.scan({draw(g)}, return_updates=False){which}{g.choice(('', '', '[-1]'))}"
+
+
+def _rows(g: Drawer, least: int = 1) -> Item:
+    return g.item(lambda i: i.value.size < 300 and i.ndim <= 3, "f", least=least)
+
+
+def _alike(g: Drawer, x: Item, shape: tuple[int, ...]) -> str:
+    """Text of an item of another shape and the dtype of an item."""
+    dtype = x.value.dtype.name
+
+    def fits(i: Item) -> bool:
+        return i.shape == shape and i.value.dtype == dtype
+
+    return g.item(fits, make=lambda: g.input(dtype, shape)).name
+
+
+def _of_rows(g: Drawer) -> str:
+    x = g.item(lambda i: i.value.size < 300 and i.ndim <= 3, least=1)
+    step = g.choice(("a * 2", "pt.sum(a)", "pt.exp(-a * a)", "pt.cumsum(a)", "a.T", "a[None]"))
+    return f"lambda a: {step}, [{x.name}], go_backwards={g.chance(0.3)}"
+
+
+def _of_a_state(g: Drawer) -> str:
+    h, n = _rows(g, 0), g.integer(g.rng.randrange(0, 7))
+    step = g.choice(OF_A_STATE).format(w=_alike(g, h, h.shape))
+    if g.chance(0.3):
+        end = f"phintys.loop.until(pt.any(pt.abs(h) < {g.choice(('0.25', '0.01', '9'))}))"
+        step = f"({step}, {end})"
+    return f"lambda h: {step}, None, [{h.name}], n_steps={n}"
+
+
+def _of_two_states(g: Drawer) -> str:
+    x = _rows(g)
+    h, k = (_alike(g, x, x.shape[1:]) for _ in range(2))
+    return f"lambda a, h, k: [{g.choice(OF_BOTH)}, k * 0.5 + h], [{x.name}], [{h}, {k}]"
+
+
+def _of_earlier_values(g: Drawer) -> str:
+    x = g.item(lambda i: i.value.size < 300 and i.shape[0] >= 2, "f", least=1)
+    first = f"dict(initial={x.name}[:2], taps=[-2, -1])"
+    return f"lambda p, q: q / 2 - p / 4, None, [{first}], n_steps={g.integer(g.rng.randrange(7))}"
+
+
+def _nested(g: Drawer) -> str:
+    x = _rows(g, 2)
+    h = _alike(g, x, x.shape[2:])
+    inner = f"lambda a, h: {g.choice(OF_BOTH)}, [b], [{h}], return_updates=False"
+    return f"lambda b: phintys.scan({inner})[-1], [{x.name}]"
+
+
+# ----------------------------------------------------------------------------- branches
+
+
+def branch(g: Drawer) -> Text:
+    """A choice between items, of which some are computed for it alone."""
+    x, y = g.item(kinds="biuf"), g.item()
+    condition = x.name if not x.ndim else f"pt.any({x.name} > {g.choice((0, 1))})"
+    dtype, shape = y.value.dtype.name, y.shape
+
+    def fits(i: Item) -> bool:
+        return i.value.dtype == dtype and i.ndim == len(shape) and i is not y
+
+    z = g.item(fits, make=lambda: g.input(dtype, shape))
+    pairs = f"[{y.name}, {z.name}], [{z.name}, {y.name}]"
+    given, part = (pairs, "[0]") if g.chance(0.2) else (f"{y.name}, {z.name}", "")
+    text = f"phintys.ifelse({condition}, {given}){part}"
+    return text, f"({y.name} if {condition} else {z.name})"

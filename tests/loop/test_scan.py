@@ -271,6 +271,9 @@ def test_errors_of_the_step_function():
     ):
         with pytest.raises(ValueError, match=message):
             scan(fn, outputs_info=info, n_steps=3)
+    message = r"called with 2 arguments.*: x\[t\], x0\[t-1\]. Its parameters are \(a\)"
+    with pytest.raises(TypeError, match=message):
+        scan(lambda a: a, x, x0)
     with pytest.raises(TypeError, match="needs a function"):
         scan(x, sequences=x)
 
@@ -496,6 +499,13 @@ def test_checkpoints_without_padding_and_errors():
     np.testing.assert_array_equal(even.eval({x: XS, x0: 0.0, n: 4}), [-1.0, 2.5])
     with pytest.raises(ValueError):
         even.eval({x: XS, x0: 0.0, n: 3})
+    with pytest.raises(ValueError):
+        kept(3, save_every_N=2, padding=False).eval({x: XS, x0: 0.0})
+    np.testing.assert_array_equal(kept(4, save_every_N=2).eval({x: XS, x0: 0.0}), [-1.0, 2.5])
+    powers = scan_checkpoints(
+        lambda s: 2 * s, None, x0, n_steps=n, save_every_N=2, padding=False, return_updates=False
+    )
+    np.testing.assert_array_equal(powers.eval({x0: 1.0, n: 5}), [4, 16, 32])
     draws = scan_checkpoints(
         lambda g: g.normal(0.0, 1.0)[::-1],
         outputs_info=[None, np.random.default_rng(3)],

@@ -9,7 +9,7 @@ import pytest
 
 import phintys
 import phintys.tensor as pt
-from phintys.errors import ShapeError
+from phintys.errors import MissingInputError, ShapeError
 from phintys.graph.equality import equal_computations
 from phintys.graph.inner import nested_ops
 from phintys.loop import Scan, ScanInfo
@@ -174,6 +174,8 @@ def test_errors_of_the_inner_graph():
         Scan([X, S], [X], info)
     with pytest.raises(ValueError, match="must be a 0-d bool"):
         Scan([X, S], [X + S, X], info)
+    with pytest.raises(MissingInputError, match=r"depends on a .*n_non_seqs"):
+        Scan([X, S], [X + S * A, X > 0], info)
     with pytest.raises(ValueError, match="must be negative"):
         ScanInfo(0, (), (), ((-1, 0),), (), 0, 0, 0, False)
     with pytest.raises(ValueError, match="differ in length"):

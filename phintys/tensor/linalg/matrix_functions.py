@@ -18,7 +18,8 @@ from phintys.graph.shapes import Shape, ShapeContext, check_shapes
 from phintys.graph.variable import Apply, Variable
 from phintys.routines import Array, Positions, routine
 from phintys.routines.language import PARTS, Real
-from phintys.routines.libraries import LAPACK, LARGEST_INT, PLAIN, gemm, getrf, getrs
+from phintys.routines.libraries import LARGEST_INT, PLAIN, gemm, getrf, getrs
+from phintys.scalar.dtypes import upcast
 from phintys.tensor.aliases import Arrays, TensorLike
 from phintys.tensor.blockwise import Blockwise
 from phintys.tensor.elemwise import match_dtype, zeros_of
@@ -120,21 +121,23 @@ class Expm(MatrixFunction):
     # ----- batching and lowering
     def lower_batched(self, node: Apply, b: Builder[V], x: V) -> list[V]:
         dtype, n = node.outputs[0].type.dtype, b.length(x, -1)
-        return b.external(
+        wide = upcast(dtype, "float64")  # each squaring doubles the relative error
+        (found,) = b.external(
             exponentiate,
-            dtype,
+            wide,
             (n,),
-            updates=[b.cast(x, dtype)],
+            updates=[b.cast(x, wide)],
             batch=b.shape(x)[:-2],
             work=30 * n * n * n,
-            scratch=[(dtype, 5 * n * n), ("int32", n)],
+            scratch=[(wide, 5 * n * n), ("int32", n)],
         )
+        return [b.cast(found, dtype)]
 
     def inplace_on_inputs(self, allowed_inplace_inputs: list[int]) -> Op:
         return Expm(overwrite_a=bool(allowed_inplace_inputs))
 
 
-@routine(LAPACK, (np.linalg.LinAlgError, "The matrix is too large for LAPACK"))
+@routine("float64 complex128", (np.linalg.LinAlgError, "The matrix is too large for LAPACK"))
 def exponentiate(n: int, a: Array, work: Array, pivots: Positions) -> int:
     """Replace a[n, n] by its exponential: scaling, a Padé approximation of degree 13, squaring.
 

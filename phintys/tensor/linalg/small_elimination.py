@@ -70,11 +70,21 @@ def _clear_rows(
 
 def load_together(m: int, n: int, a: Array, work: Array) -> None:
     """Load a group of matrices, by columns, each into a lane."""
+    rest = n % 4
+    step = m * LANES
     for lane in range(LANES):
         x = a[lane * m * n :]
         for i in range(m):
-            for j in range(n):
-                work[(j * m + i) * LANES + lane] = x[i * n + j]
+            row = x[i * n :]
+            y = work[i * LANES + lane :]
+            for j in range(0, n - rest, 4):
+                z = y[j * step :]
+                z[0] = row[j]
+                z[step] = row[j + 1]
+                z[2 * step] = row[j + 2]
+                z[3 * step] = row[j + 3]
+            for j in range(n - rest, n):
+                y[j * step] = row[j]
 
 
 def eliminate_together(

@@ -142,6 +142,17 @@ def test_exponential_of_a_matrix_whose_norm_overflows(mode):
     np.testing.assert_allclose(found, np.diag([0.0, 1.0]), atol=1e-12)
 
 
+def test_exponentials_of_float32_matrices_are_rounded_once():
+    """Squarings do not multiply their rounding errors: compared with float64."""
+    x = pt.fmatrix()
+    f = compiled("FAST_RUN", [x], [pt.linalg.expm(x)])
+    for a in ([[80, 0], [0, -80]], [[0, 1e10], [0, 0]], [[0, -1e4], [1e4, 0]], [[0, 60], [60, 0]]):
+        value = np.asarray(a, "float32")
+        (found,) = f(value)
+        assert found.dtype == "float32"
+        np.testing.assert_allclose(found, scipy.linalg.expm(value.astype("float64")), rtol=1e-6)
+
+
 def test_real_matrices_without_a_real_function():
     x = np.diag([1.0, -1.0])
     for function in (L.logm, L.sqrtm):
