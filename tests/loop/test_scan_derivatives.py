@@ -12,7 +12,7 @@ import phintys.tensor as pt
 from phintys import grad
 from phintys.errors import DisconnectedInputError, NullTypeGradError
 from phintys.graph.traversal import ancestors
-from phintys.loop import Scan, ScanInfo, until
+from phintys.loop import Scan, ScanInfo, scan_checkpoints, until
 
 RNG = np.random.default_rng(3)
 x, y0 = pt.dvectors("x", "y0")
@@ -75,6 +75,20 @@ def nested(x, s0, w):
     return scan(step, [x], [s0], [w])
 
 
+def folds_and_checkpoints(x, s0, w):
+    def step(a, s):
+        return pt.sin(a * s) + w
+
+    options = {"return_updates": False}
+    return [
+        phintys.reduce(step, x, s0, [], **options),
+        phintys.foldl(step, x, s0, [], **options),
+        phintys.foldr(step, x, s0, [], **options),
+        phintys.map(lambda a: step(a, w), x, [], **options),
+        scan_checkpoints(lambda a, s, w: step(a, s) * w, x, s0, w, save_every_N=2, **options),
+    ]
+
+
 def untraced(x, s0, w):
     """A loop of which only the last value of a state is kept."""
     a, s, g = pt.dscalars("a", "s", "g")
@@ -109,6 +123,7 @@ FORMS = {
     last_only: values(4, ()),
     stopped: [ASCENDING, *values((), ())],
     nested: values((2, 3), (), ()),
+    folds_and_checkpoints: values(4, (), ()),
     untraced: values(3, (), ()),
     stopped_untraced: [ASCENDING, *values((), ())],
     read_and_written: values(5, 3),

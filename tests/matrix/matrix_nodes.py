@@ -19,6 +19,7 @@ import numpy as np
 from matrix_structured import columns
 
 import phintys
+import phintys.loop
 import phintys.tensor as pt
 import phintys.typed_list as tl
 from phintys.assumptions import assume
