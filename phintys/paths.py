@@ -66,6 +66,7 @@ MODULES: dict[str, tuple[str, ...]] = {
     "scan.basic": ("loop.scan", "loop.results"),
     "scan.checkpoints": ("loop.checkpoints",),
     "scan.op": ("loop.op", "loop.info", "loop.arguments"),
+    "scan.rewriting": ("loop.rules",),
     "scan.utils": ("loop.results", "loop.args"),
     "scan.views": ("loop.views",),
     "tensor.linalg.solvers.linear_control": ("tensor.linalg.equations", "tensor.linalg.riccati"),

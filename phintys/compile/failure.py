@@ -29,12 +29,12 @@ _OUT_OF_RANGE = (
 
 def _error_of_step(program: Any, number: int) -> Exception:
     """The exception for a failed step: IndexError or ShapeError, with the node in a note."""
-    from phintys.lowering.program import External, Kernel
+    from phintys.lowering.program import External, Kernel, all_steps
 
-    k = next((k for k, s in enumerate(program.steps) if s.step == number), None)
-    if k is None:
+    steps, _ = all_steps(program)
+    if not 0 <= number < len(steps):
         return ShapeError(f"step {number} of the compiled function failed")
-    failed, node = program.steps[k], program.origins[k]
+    failed, node = steps[number]
     # a kernel fails only if an index, or the bounds of a segment, are out of range
     is_ragged = isinstance(failed, Kernel) and failed.ragged is not None
     is_position = getattr(failed, "is_position", isinstance(failed, Kernel))

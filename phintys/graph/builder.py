@@ -159,6 +159,10 @@ class Builder(Protocol[V]):
         """The lengths of a node's results, by its shape rule, whose requirements are checked."""
         ...
 
+    def requirements(self, node: Apply, *inputs: V) -> None:
+        """Check what a node's shape rule requires; lengths of results need not be known."""
+        ...
+
     def check(
         self,
         left: DimLike,

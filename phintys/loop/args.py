@@ -353,6 +353,15 @@ class ScanArgs:
             setattr(merged, name, (*getattr(self, name), *getattr(other, name)))
         return merged
 
+    def __copy__(self) -> ScanArgs:
+        """A copy with lists of its own, which may be changed."""
+        copy = object.__new__(type(self))
+        for name, value in vars(self).items():
+            lists = isinstance(value, list)
+            own = [list(v) if isinstance(v, list) else v for v in value] if lists else value
+            setattr(copy, name, own)
+        return copy
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, ScanArgs):
             return NotImplemented

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
+from phintys.graph.builder import Builder, V
 from phintys.graph.perform import Runner
 from phintys.graph.shapes import Shape, ShapeContext, Static, check_shapes, checked_answer
 from phintys.graph.variable import Apply, Variable
@@ -17,8 +18,10 @@ from phintys.loop.forward import push_forward
 from phintys.loop.influence import connection_pattern
 from phintys.loop.info import ScanInfo
 from phintys.loop.lengths import Partial, empty_rows, inner_lengths, loop_shapes
+from phintys.loop.lower import lower_loop
 from phintys.loop.reference import run_loop
 from phintys.loop.reverse import pull_back
+from phintys.loop.unused import simplified
 from phintys.tensor.type import TensorType
 
 
@@ -39,7 +42,7 @@ class Scan(ScanMethodsMixin, InnerGraphOp):
     name
         a label, which equality ignores
     mode, typeConstructor, profile, allow_gc, strict
-        accepted, without effect: the inner graph is compiled with the graph around it
+        attributes without effect: the inner graph is compiled with the graph around it
 
     A node has the inputs ``n_steps``, sequences, buffers (mit-mot, mit-sot, sit-sot), untraced
     states, the lengths of the nit-sot outputs, constants; and the outputs mit-mot, mit-sot,
@@ -92,6 +95,7 @@ class Scan(ScanMethodsMixin, InnerGraphOp):
             raise
         self.info = info
         self.truncate_gradient = truncate_gradient
+        self.mode, self.profile, self.allow_gc, self.strict = mode, profile, allow_gc, strict
 
     def make_node(self, *inputs: Any) -> Apply:
         given = checked_inputs(self, inputs)
@@ -128,6 +132,10 @@ class Scan(ScanMethodsMixin, InnerGraphOp):
             is_given = any(value is x for x in inputs)  # by a state that no step has changed
             cell[0] = v.type.copy_value(value) if is_given else value
 
+    # ----- lowering
+    def lower(self, node: Apply, b: Builder[V], *inputs: V) -> Any:
+        return lower_loop(self, node, b, inputs)
+
     # ----- derivatives
     def connection_pattern(self, node: Apply) -> list[list[bool]]:
         return connection_pattern(self)
@@ -148,6 +156,9 @@ class Scan(ScanMethodsMixin, InnerGraphOp):
     # ----- rewriting
     def do_constant_folding(self, fgraph: Any, node: Apply) -> bool:
         return False  # it may take any time
+
+    def simplify_node(self, node: Apply, used: Sequence[bool]) -> list[Variable | None] | None:
+        return simplified(node, used)
 
     def __str__(self) -> str:
         name = self.name or "scan_fn"

@@ -26,6 +26,7 @@ from phintys.lowering.reduce import Reduce
 from phintys.lowering.reductions import combination
 from phintys.lowering.updates import Update
 from phintys.lowering.values import (
+    Arbitrary,
     Empty,
     Length,
     Literal,
@@ -550,8 +551,18 @@ class ArrayBuilder:
         return result
 
     def empty(self, dtype: str, shape: Sequence[DimLike]) -> Value:
-        """An array whose elements are not initialised, to be written by `update` or a loop."""
-        return self._add(Empty(dtype, self._shape(shape)))
+        """An array whose elements are not initialised, to be written by `update` or a loop.
+
+        Elements that are read elsewhere are 0.
+        """
+        zero = np.zeros((), dtype).item()
+        return self.broadcast_to(self._add(Arbitrary(zero, dtype)), shape)
+
+    def _base(self, value: Value) -> Value:
+        """The base of an update: memory that need not be initialised, or an array."""
+        if isinstance(value.base, Arbitrary):
+            return self._add(Empty(value.dtype, self.shape(value)))
+        return self.kept(value)
 
     def update(self, base: Value, region: Sequence[RegionAxis], value: Value, mode: str) -> Value:
         """``base`` with a region overwritten (mode ``set``) or added to (``add``).
@@ -572,7 +583,7 @@ class ArrayBuilder:
             if length is not None:
                 shape.append(self.canonical(length))
         value = self.broadcast_to(self.cast(value, str(base.dtype)), shape)
-        base = self.kept(base)
+        base = self._base(base)
         return self._add(
             Update(base, value, mode, tuple(shape), tuple(axes), tuple(starts), tuple(steps))
         )
@@ -593,7 +604,7 @@ class ArrayBuilder:
         padded = tuple(self._pad_right(p, len(rest)) for p in positions)
         where = [None if k in axes else len(shape) + rest.index(k) for k in range(base.ndim)]
         value = self.broadcast_to(self.cast(value, str(base.dtype)), region)
-        base = self.kept(base)
+        base = self._base(base)
         zeros, ones = (ZERO,) * base.ndim, (ONE,) * base.ndim
         return self._add(Update(base, value, mode, region, tuple(where), zeros, ones, axes, padded))
 

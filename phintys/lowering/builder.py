@@ -59,6 +59,13 @@ class Builder(ArrayBuilder):
         """
         return LoweredShapes(self, node, inputs).results()
 
+    def requirements(self, node: Apply, *inputs: Value) -> None:
+        """Check what the op's shape rule requires; lengths of results need not be known.
+
+        Raises `NotNative` if a requirement is known only when the result is computed.
+        """
+        LoweredShapes(self, node, inputs).run()
+
     # --------------------------------------------------------------------- segments
     def segments(self, starts: Value, stops: Value, length: DimLike) -> Segments[Value]:
         """Segments of flat data of a length: one per element of ``starts`` and ``stops``.
@@ -491,7 +498,8 @@ class Builder(ArrayBuilder):
         if not writes:
             value = value if value.ndim == value.base.ndim else self.contiguous(value)
             return window._replace(value=self._with_contiguous_items(value, 1))
-        return window if value.is_undefined else window._replace(value=self._array(value))
+        value = self._base(value)
+        return window._replace(value=value if value.is_undefined else self._array(value))
 
     def branch(
         self, condition: Value, then: Inner, orelse: Inner, inputs: Sequence[Value]

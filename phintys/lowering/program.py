@@ -411,3 +411,29 @@ class Program:
     slots: list[Slot]  # every slot that a step, an input or an output mentions
     storages: list[Dim] = field(default_factory=list)
     origins: list[Any] = field(default_factory=list)
+
+
+def inner_programs(step: Step) -> tuple[Program, ...]:
+    """The Programs inside a step."""
+    if isinstance(step, Loop):
+        return (step.body,)
+    return (step.then, step.orelse) if isinstance(step, Branch) else ()
+
+
+def all_steps(program: Program) -> tuple[list[tuple[Step, Any]], dict[tuple[Step, int], int]]:
+    """The steps of a Program, then those of the Programs inside, with their origins; their numbers.
+
+    The second result tells where the steps of an inner Program start, from the step that contains
+    it and its position there.  A step that fails has its position in the list as number.
+    """
+    found = list(_with_origins(program))
+    starts: dict[tuple[Step, int], int] = {}
+    for step, _ in found:  # grows
+        for place, inner in enumerate(inner_programs(step)):
+            starts[step, place] = len(found)
+            found += _with_origins(inner)
+    return found, starts
+
+
+def _with_origins(program: Program) -> Iterator[tuple[Step, Any]]:
+    return zip(program.steps, program.origins or [None] * len(program.steps))

@@ -46,10 +46,14 @@ class LoweredShapes(ShapeContext):
     ) -> Dim:
         return self.new_symbol()
 
+    def run(self) -> list[Shape]:
+        """What the rule says; the requirements have been checked."""
+        found: Any = self.op.shape_rule(self, *[self.builder.shape(v) for v in self.given])
+        return list(found)
+
     def results(self) -> list[Shape]:
-        """The lengths of the results."""
-        inputs = [self.builder.shape(v) for v in self.given]
-        found: Any = self.op.shape_rule(self, *inputs)
+        """The lengths of the results, all of which are known."""
+        found = self.run()
         for shape in found:
             self._check_known(shape)
         return [tuple(map(self.builder.canonical, shape)) for shape in found]

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from phintys.dims import Dim, product
+from phintys.dims import Dim
 from phintys.lowering.program import (
     Branch,
     Call,
@@ -346,15 +346,14 @@ class _Verifier:
             self.require(body.outputs[step.until].dtype == "bool", "until is not bool")
 
     def window(self, window: Rows, body: Program, reads: Counter[Slot]) -> None:
-        """The rows of a window are contiguous, and those that are written are in a slot alone.
+        """The rows of a window that are written are in a slot alone.
 
-        ``reads`` counts how often the body gets each slot, or rows of it.
+        ``reads`` counts how often the body gets each slot, or rows of it.  That rows are contiguous
+        cannot be seen: strides may be written in other lengths that are known to be equal.
         """
         slot, strides, offset, _ = window.operand
-        rest = slot.shape[1:]
-        inner = tuple(product(rest[axis + 1 :]) for axis in range(len(rest)))
         self.require(bool(slot.shape), f"slot {slot.number} has no rows")
-        self.require(strides[1:] == inner, f"rows of slot {slot.number} are not contiguous")
+        self.require(len(strides) == slot.ndim, "strides and axes differ in number")
         offsets = [number for number, _ in window.writes]
         self.require(min((*window.reads, *offsets), default=0) >= 0, "an offset is negative")
         self.require(len(set(offsets)) == len(offsets), "a row is written twice")

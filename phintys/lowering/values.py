@@ -5,7 +5,7 @@ shape of `Dim` and arguments that were made before it:
 
 ===============  ==================================================================
 `Source`         an array in a slot: an input, a constant, a result of a call
-`Literal`        a number
+`Literal`        a number; `Arbitrary`: any number
 `Length`         a `Dim` as a 0-d int64
 `Empty`          uninitialised memory
 `Reshape`        the elements of an array in C order with another shape
@@ -247,6 +247,12 @@ class Literal(Value):
         return draft.emit(
             "complex", dtype, tuple([draft.emit("const", real_of(dtype), (), x) for x in parts])
         )
+
+
+class Arbitrary(Literal):
+    """An element that is not initialised: where it is read, the number, else nothing."""
+
+    __slots__ = ()
 
 
 class Length(Value):

@@ -6,6 +6,7 @@ Ops are handled through the methods of `HasMultipleInnerGraph`; this module name
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import takewhile
 from typing import Any, Self
 
 from phintys.graph.fgraph import FunctionGraph
@@ -29,17 +30,18 @@ class InlineInnerGraphs(GraphRewriter):
 class InnerGraphRewriter(GraphRewriter):
     """A graph rewriter that rewrites the graphs inside ops by ``phases``, and exchanges the ops.
 
-    Nodes of ops with `is_inline` are replaced by their graphs, before that.  A pipeline that
-    contains this rewriter gives it its own phases by `within`.  The graph of an op that is expanded
-    in one of them, `InlineInnerGraphs`, is rewritten by those before it.
+    Nodes of ops with `is_inline` are replaced by their graphs, before that.  A pipeline may contain
+    several such rewriters; `within` gives each the phases that follow it.  The graph of an op that
+    is expanded in one of them, `InlineInnerGraphs`, is rewritten by those before it.
     """
 
     def __init__(self, phases: Sequence[Rewriter] = ()) -> None:
         self.phases = list(phases)
 
-    def within(self, pipeline: Iterable[Rewriter]) -> Self:
-        """A copy whose phases are the other rewriters of ``pipeline``."""
-        copy = type(self)([r for r in pipeline if not isinstance(r, InnerGraphRewriter)])
+    def within(self, pipeline: Sequence[Rewriter]) -> Self:
+        """A copy whose phases are those of ``pipeline`` up to the next rewriter of its kind."""
+        following = pipeline[pipeline.index(self) + 1 :]
+        copy = type(self)([*takewhile(lambda r: not isinstance(r, InnerGraphRewriter), following)])
         copy.name = self.name
         return copy
 

@@ -172,7 +172,7 @@ class AllocEmpty(Op):
     # ----- lowering
     def lower(self, node: Apply, b: Builder[V], *inputs: V) -> V:
         (shape,) = b.result_shapes(node, *inputs)
-        return b.fill(b.const(0, self.dtype), shape)
+        return b.empty(self.dtype, shape)
 
     def __str__(self) -> str:
         return f"AllocEmpty{{dtype={self.dtype!r}}}"

@@ -10,7 +10,7 @@ import pytest
 
 import phintys
 import phintys.tensor as pt
-from phintys import config, get_mode
+from phintys import OpFromGraph, config, get_mode, ifelse
 from phintys.compile.debug.debugmode import (
     BadDestroyMap,
     BadOptimization,
@@ -275,6 +275,9 @@ def test_right_ops_are_not_reported():
     every = {"check_preallocated_output": "ALL"}
     assert call(DeclaresView(), **every).tolist() == [3, 2, 1]
     assert call(DeclaresView(), ()).tolist() == []
+    inner = OpFromGraph([w := pt.dvector()], [w[::-1]])
+    assert call(inner, **every).tolist() == [3, 2, 1]
+    assert call(lambda v: ifelse(v[0] > 0, v, -v), **every).tolist() == [1, 2, 3]
     x = pt.dvector("x")
     mode = DebugMode(NO_REWRITES, **NO_CODE, **every)
     f = phintys.function([x], DeclaresIt()(x + 1), mode=mode, accept_inplace=True)

@@ -112,7 +112,9 @@ def test_errors_of_sequences():
         with pytest.raises(ValueError, match=message):
             scan(lambda *rows: rows[0], sequences=given)
     with pytest.raises(ShapeError, match="sequence in input 1 is shorter"):
-        scan(lambda a: a, sequences=x, n_steps=6).eval({x: XS})
+        scan(lambda a, s: a + s, x, x0, n_steps=6)[-1].eval({x: XS, x0: 0.0})
+    with pytest.raises(ShapeError, match=r"\(5, not 6\)"):  # without a loop
+        scan(lambda a: a, sequences=x, n_steps=n).eval({x: XS, n: 6})
 
 
 # ------------------------------------------------------------------------------ n_steps

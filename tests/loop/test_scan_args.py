@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+
 import numpy as np
 import pytest
 from phintys.scan.utils import FieldInfo, ScanArgs
@@ -139,6 +141,16 @@ def test_dependents_and_removal():
         s = s * 0.5 + a + reference.normal()
         expected.append(s)
     np.testing.assert_allclose(found, expected)
+
+
+def test_a_shallow_copy_has_lists_of_its_own():
+    args = ScanArgs.from_node(all_kinds())
+    other = copy.copy(args)
+    assert other == args
+    other.inner_in_mit_sot[0].pop()
+    other.remove_from_fields(other.inner_in_sit_sot[0])
+    assert len(args.inner_in_mit_sot[0]) == 2
+    assert len(args.inner_in_sit_sot) == 1 and not other.inner_in_sit_sot
 
 
 def test_removal_of_one_tap():

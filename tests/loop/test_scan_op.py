@@ -199,6 +199,17 @@ def test_it_is_compared_and_copied():
     assert Scan(thawed.inputs, thawed.outputs, op.info) == op
 
 
+class Marked(Scan):
+    """A client's loop."""
+
+
+def test_a_subclass():
+    op = counter()
+    marked = Marked(op.inner_inputs, op.inner_outputs, op.info, mode=op.mode)
+    assert marked != op and marked == marked.clone() and isinstance(marked.clone(), Marked)
+    np.testing.assert_array_equal(run(marked, 2, np.zeros(3)), [[0, 1, 2]])
+
+
 def test_its_graph_is_rewritten():
     xs = pt.dvector("xs")
     op = Scan([X], [pt.log(pt.exp(X * 1.0))], ScanInfo(1, (), (), (), (), 1, 0, 0, False))

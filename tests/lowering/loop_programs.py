@@ -102,6 +102,24 @@ def nested() -> Case:
     return _planned(b, *found.states), [[RNG.normal(size=4) / 2, np.array(k)] for k in (1, 5)]
 
 
+def sums() -> Case:
+    """States: a product is added, two are updated in their memory, one is read late."""
+    b = GraphLowering().builder
+    a, r, v, w, x = pt.dmatrix(), pt.dvector(), pt.dvector(), pt.dvector(), pt.dvector()
+    states = [b.input("float64", (None,) * k) for k in (2, 1, 1, 1)]
+    steps = b.input("float64", (None, None))
+    outputs = [a + pt.outer(x, x), pt.tanh(r) + x, w, v + r]
+    windows = [Window(steps, (0,)), Window(b.empty("float64", b.shape(steps)), (), ((0, 1),))]
+    body = b.inner(FunctionGraph([a, r, v, w, x], outputs), [*states, *windows])
+    found = b.loop(b.length(steps, 0), body, states, windows)
+    program = _planned(b, *found.states, found.windows[1])
+    cases = [
+        [RNG.normal(size=(k, k)), *RNG.normal(size=(3, k)), RNG.normal(size=(n, k))]
+        for n, k in ((0, 3), (1, 3), (5, 7), (3, 40))
+    ]
+    return program, cases
+
+
 def draws() -> Case:
     """A random generator as state; its draws are stacked, and summed by Python."""
     b, inner = GraphLowering().builder, GraphLowering().builder
@@ -124,6 +142,7 @@ def draws() -> Case:
 CASES: dict[str, Callable[[], Case]] = {
     "recurrence": recurrence,
     "nested": nested,
+    "sums": sums,
     "draws": draws,
     **{d: lambda d=d: taps(d) for d in ("float64", "float16", "complex64", "bool", "int8")},
 }

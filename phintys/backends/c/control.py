@@ -15,13 +15,6 @@ from phintys.lowering.program import Branch, Loop, Program, Rows, Slot, Step
 from phintys.lowering.spec import step_writes
 
 
-def inner_programs(step: Step) -> Sequence[Program]:
-    """The Programs inside a step."""
-    if isinstance(step, Loop):
-        return (step.body,)
-    return (step.then, step.orelse) if isinstance(step, Branch) else ()
-
-
 def emit_branch(outer: Steps, step: Branch, programs: Sequence[Steps]) -> None:
     """Emit the run of one of two Programs, which write into the outputs."""
     lines = outer.file.lines

@@ -13,11 +13,22 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from phintys.backends.c.control import emit_branch, emit_loop, inner_programs
+from phintys.backends.c.control import emit_branch, emit_loop
 from phintys.backends.c.kernels import TYPES
 from phintys.backends.c.routines import emit_library, emit_routine, entry
 from phintys.backends.c.steps import Steps
-from phintys.lowering.program import Branch, Call, Draw, External, Kernel, Loop, Program, Step
+from phintys.lowering.program import (
+    Branch,
+    Call,
+    Draw,
+    External,
+    Kernel,
+    Loop,
+    Program,
+    Step,
+    all_steps,
+    inner_programs,
+)
 from phintys.routines.libraries import LETTERS
 from phintys.scalar.native import DISTRIBUTIONS, OWN_CALLS, SCIPY_CALLS
 
@@ -66,24 +77,25 @@ class CFile:
         self.inner: list[Steps] = []
         self.inside: dict[Step, list[Steps]] = {}
         self.pointer_count = self.storage_count = 0
-        self.steps = self._number(program, None)
+        self.starts = all_steps(program)[1]
+        self.steps = self._number(program, 0)
         self.call_lengths = self.length_count = len(self.lengths)
-        all_steps = [s for inner in self.inner for s in inner.program.steps]
+        every = [s for inner in self.inner for s in inner.program.steps]
         self.routines = {
             entry(s.routine, s.dtype): (s.routine, s.dtype)
-            for s in all_steps
+            for s in every
             if isinstance(s, External)
         }
-        self.blas = sorted({s.dtype for s in all_steps if isinstance(s, Call)})
-        self.outside = sorted({f for s in all_steps for f in _outside(s)})
-        self.draws = sorted({s.name for s in all_steps if isinstance(s, Draw)})
+        self.blas = sorted({s.dtype for s in every if isinstance(s, Call)})
+        self.outside = sorted({f for s in every for f in _outside(s)})
+        self.draws = sorted({s.name for s in every if isinstance(s, Draw)})
         self.text = self._emit()
 
-    def _number(self, program: Program, step: int | None) -> Steps:
+    def _number(self, program: Program, first: int) -> Steps:
         """Give numbers to the slots, lengths and storages of a Program, and of those inside."""
         slots = {slot.number: slot for slot in (*program.slots, *program.inputs)}
         base = self.pointer_count
-        steps = Steps(self, program, base, self.storage_count, step)
+        steps = Steps(self, program, base, self.storage_count, first)
         self.inner.append(steps)
         self.pointer_count += 1 + max(slots, default=0)
         # a block for each output: a loop writes them there
@@ -93,8 +105,10 @@ class CFile:
                 for axis in range(slot.ndim):
                     self.lengths[base + number, axis] = len(self.lengths)
         for s in program.steps:  # recursion as deep as the nesting of Programs
-            number = s.step if step is None else step
-            self.inside[s] = [self._number(inner, number) for inner in inner_programs(s)]
+            self.inside[s] = [
+                self._number(inner, self.starts[s, place])
+                for place, inner in enumerate(inner_programs(s))
+            ]
         return steps
 
     def action(self, *what: Any) -> int:

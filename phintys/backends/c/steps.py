@@ -48,14 +48,12 @@ class Steps:
     """The steps of a Program, or of one inside a loop or branch.
 
     A file numbers the slots and storages of all its Programs: those of this one start at ``slots``
-    and ``storages``.  ``step`` is the number of the step of the outermost Program that contains it.
+    and ``storages``, the numbers of its steps, should they fail, at ``first``.
     """
 
-    def __init__(
-        self, file: File, program: Program, slots: int, storages: int, step: int | None
-    ) -> None:
+    def __init__(self, file: File, program: Program, slots: int, storages: int, first: int) -> None:
         self.file, self.program = file, program
-        self.slots, self.storages, self.step = slots, storages, step
+        self.slots, self.storages, self.first = slots, storages, first
         self.items = self._item_slots()
         self._allocated: set[int] = set()
 
@@ -156,7 +154,7 @@ class Steps:
         return f"if (!{cell}) {{ {made} if (!{cell}) {{ failed = OUT_OF_MEMORY; goto done; }} }}"
 
     def fail_unless(self, condition: str, step: Step) -> None:
-        number = step.step if self.step is None else self.step
+        number = self.first + step.step
         self.file.lines.append(f"if (!({condition})) {{ failed = {number + 1}; goto done; }}")
 
     # ----- steps

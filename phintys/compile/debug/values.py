@@ -65,8 +65,13 @@ class Values:
 _UNKNOWN = Unknown("The value depends on inputs that are not known.")
 
 
+def is_of_package(op: Any) -> bool:
+    """Whether the class of an op is defined in this package."""
+    return type(op).__module__.startswith(_PACKAGE)
+
+
 def run_safely(node: Apply, inputs: Sequence[Any]) -> list[Any]:
     """The results of a node, without effect on ``inputs``, whatever the op declares."""
-    if not type(node.op).__module__.startswith(_PACKAGE):
+    if not is_of_package(node.op):
         inputs = [copy.deepcopy(x) for x in inputs]
     return with_defined_values(node, run_node(node, inputs))

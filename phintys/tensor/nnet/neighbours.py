@@ -13,7 +13,7 @@ from phintys.tensor.index import take
 from phintys.tensor.pad import pad
 from phintys.tensor.ranges import arange
 from phintys.tensor.shape import shape_tuple, specify_shape
-from phintys.tensor.signal.windows import sliding_windows
+from phintys.tensor.signal.windows import positive, required, sliding_windows
 from phintys.tensor.static import as_length
 from phintys.tensor.variable import TensorVariable
 
@@ -21,6 +21,10 @@ __all__ = ["images2neibs", "neibs2images"]
 
 NeibMode = Literal["valid", "ignore_borders", "wrap_centered", "half", "full"]
 Lengths = Sequence[Length] | TensorVariable
+
+
+_POSITIVE = "neib_shape and neib_step are positive."
+_ODD = "In the mode 'wrap_centered' neighbourhoods have odd lengths."
 
 
 def _pair(lengths: Lengths) -> tuple[TensorVariable, TensorVariable]:
@@ -60,11 +64,20 @@ def images2neibs(
         raise TypeError(f"images2neibs takes tensors with 4 axes; {x} has {x.type.ndim}.")
     steps = sizes if neib_step is None else _pair(neib_step)
     if any(isinstance(k, Constant) and int(k.data) < 1 for k in (*sizes, *steps)):
-        raise ValueError("neib_shape and neib_step are positive.")
+        raise ValueError(_POSITIVE)
+    same = neib_step is None
+    sizes = tuple([positive(k, _POSITIVE) for k in sizes])
+    steps = sizes if same else tuple([positive(k, _POSITIVE) for k in steps])
     lengths = [as_length(n) for n in shape_tuple(x)[2:]]
     if mode == "wrap_centered":
         if any(isinstance(k, Constant) and int(k.data) % 2 == 0 for k in sizes):
-            raise ValueError("In the mode 'wrap_centered' neighbourhoods have odd lengths.")
+            raise ValueError(_ODD)
+        sizes = tuple(
+            [
+                k if isinstance(k, Constant) else required(k, _ODD, functions.eq(k % 2, 1))
+                for k in sizes
+            ]
+        )
         counts = [(n - 1) // s + 1 for n, s in zip(lengths, steps)]
         for axis, (n, c, s, k) in enumerate(zip(lengths, counts, steps, sizes), 2):
             positions = arange((c - 1) * s + k) - k // 2
@@ -102,7 +115,7 @@ def neibs2images(
     """
     if mode not in ("valid", "ignore_borders"):
         raise ValueError(f"The mode is 'valid' or 'ignore_borders', not {mode!r}.")
-    rows, sizes = as_tensor_variable(neibs), _pair(neib_shape)
+    rows, sizes = as_tensor_variable(neibs), [positive(k, _POSITIVE) for k in _pair(neib_shape)]
     batch, channels, *lengths = (as_length(original_shape[k]) for k in range(4))
     counts = [n // k for n, k in zip(lengths, sizes)]
     x = dimshuffle(rows.reshape((batch, channels, *counts, *sizes)), 0, 1, 2, 4, 3, 5)

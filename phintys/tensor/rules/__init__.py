@@ -4,8 +4,9 @@ There is one module per subject; each is a list of rules with laws.  `PIPELINE` 
 order; a phase is one run of the rewriting engine with its rules.  Programs register their own
 rewrites in the same databases (`register_canonicalize` and the others).
 
-inner_graphs
-    the graphs inside ops are rewritten by these phases; ops that are to be inlined first are
+inner_graphs, inner_graphs_late
+    the graphs inside ops are rewritten by the phases that follow, up to the next of these; ops that
+    are to be inlined first are
 canonicalize
     equivalent expressions get one normal form; computations that are not needed are removed
 stabilize
@@ -93,6 +94,7 @@ PIPELINE: list[tuple[str, GraphRewriter | RewriteDatabase, tuple[str, ...], floa
     ("canonicalize", canonicalize, (*BOTH, "canonicalize_db"), 1),
     ("stabilize", stabilize, BOTH, 1.5),
     ("inline_inner_graphs", InlineInnerGraphs(), (), 1.6),  # compiled backends select it by name
+    ("inner_graphs_late", InnerGraphRewriter(), BOTH, 1.63),
     ("assumptions", assumptions, BOTH, 1.65),
     ("BlasOpt", blas_opt, BOTH, 1.7),
     ("specialize", specialize, BOTH, 2),

@@ -6,9 +6,11 @@ from collections.abc import Sequence
 
 from phintys.graph.variable import Apply, Computed, Variable
 from phintys.rewriting.rule import Replacement, rule
+from phintys.tensor.axes import squeeze, transpose
 from phintys.tensor.dot import Dot
 from phintys.tensor.index_list import FULL
 from phintys.tensor.rules.reading import index_of, is_full, read
+from phintys.tensor.variable import TensorVariable
 
 
 @rule(
@@ -68,3 +70,23 @@ def _unbatched(node: Apply) -> Replacement:
     if op.destroy_map or node.inputs[0].type.ndim != len(op.inputs_sig[0]):
         return None
     return list(op.core_op.make_node(*node.inputs).outputs)
+
+
+@rule(
+    "matvec(A, X) -> dot(X, A.T), vecmat(X, A) -> dot(X, A)",
+    "Blockwise(x, y, core_op=core)",
+    given={"core": lambda op: type(op) is Dot},
+    law="rounding",
+    tags=("local_batched_matvec_to_dot",),
+    tested_on=("matvec(M, N)", "vecmat(N, M.T)"),
+)
+def product_with_one_matrix(
+    node: Apply, x: TensorVariable, y: TensorVariable, core: Dot
+) -> Replacement:
+    """Products of many vectors with one matrix become a matrix product."""
+    ranks = [len(sig) for sig in node.op.inputs_sig]
+    if ranks == [2, 1] and y.type.ndim == 2 and x.type.broadcastable[0]:
+        return core(y, transpose(squeeze(x, 0)))
+    if ranks == [1, 2] and x.type.ndim == 2 and y.type.broadcastable[0]:
+        return core(x, squeeze(y, 0))
+    return None

@@ -138,7 +138,7 @@ def _simplified(e: slice, x: Variable, axis: int) -> slice:
     start, stop = (None if p is None else literal(p) for p in (first, last))
     to_end = stop is not None and n is not None and stop >= n
     new_start = None if first is not None and start == 0 else first
-    new_stop = None if to_end or _is_shape(last, x, axis) else last
+    new_stop = None if to_end or is_length_of(last, x, axis) else last
     return slice(new_start, new_stop, e.step)
 
 
@@ -154,14 +154,30 @@ def _position(e: AxisIndex, n: int | None) -> AxisIndex:
     return e if k is None or n is None or not -n <= k < 0 else k + n
 
 
-def _is_shape(stop: Variable | int | None, x: Variable, axis: int) -> bool:
-    """Whether a bound is the length of the axis, possibly converted to and from a scalar."""
-    node = getattr(stop, "owner", None)
+def is_length_of(n: Any, x: Variable, axis: int) -> bool:
+    """Whether ``n``, perhaps converted to or from a scalar, is the length of an axis of ``x``.
+
+    A reversed axis has the length of the axis that is read.
+    """
+    node = getattr(n, "owner", None)
     while node is not None and type(node.op).__name__ in ("ScalarFromTensor", "TensorFromScalar"):
         node = node.inputs[0].owner
-    if node is None or not isinstance(node.op, Shape_i):
+    if node is None or not isinstance(node.op, Shape_i) or node.op.i != axis:
         return False
-    return node.op.i == axis and node.inputs[0] is x
+    while node.inputs[0] is not x:
+        read_ = x.owner
+        if read_ is None or type(read_.op) is not Subtensor:
+            return False
+        index = index_of(read_)
+        if not all(isinstance(e, slice) for e in index) or not _is_all_of_axis(index[axis]):
+            return False
+        x = read_.inputs[0]
+    return True
+
+
+def _is_all_of_axis(e: AxisIndex) -> bool:
+    """Whether an entry is ``:`` or ``::-1``."""
+    return isinstance(e, slice) and (is_full(e) or _literals(e) == (None, None, -1))
 
 
 @rule(

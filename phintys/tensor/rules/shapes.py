@@ -11,6 +11,7 @@ from phintys.tensor.convert import constant
 from phintys.tensor.elemwise import cast
 from phintys.tensor.lengths import is_length
 from phintys.tensor.rules.match import like, number, scalar_op_name
+from phintys.tensor.rules.reading import is_length_of
 from phintys.tensor.shape import MakeVector, Shape_i, length, specify_shape
 from phintys.tensor.type_other import NoneConst, NoneTypeT
 from phintys.tensor.variable import TensorVariable
@@ -146,15 +147,23 @@ def bounded_length(node: Apply, zero: TensorVariable, n: TensorVariable) -> Repl
     "SpecifyShape(x, *lengths)",
     law="exact",
     tags=("local_useless_specify_shape", "cleanup"),
-    tested_on=("SpecifyShape()(N, 2, 3)", "SpecifyShape()(M, None, None)"),
+    tested_on=(
+        "SpecifyShape()(N, 2, 3)",
+        "SpecifyShape()(M, None, None)",
+        "SpecifyShape()(v[::-1], v.shape[0])",
+    ),
 )
 def useless_specify_shape(
     node: Apply, x: TensorVariable, lengths: Sequence[Variable]
 ) -> Replacement:
-    """Applies where the static shape implies the assertion."""
+    """Applies where the static shape implies the assertion, or the lengths are those of ``x``."""
     asked = [axis for axis, n in enumerate(lengths) if not isinstance(n.type, NoneTypeT)]
     known = node.outputs[0].type.shape
-    if all(x.type.shape[a] is not None and number(lengths[a]) == known[a] for a in asked):
+    if all(
+        (x.type.shape[a] is not None and number(lengths[a]) == known[a])
+        or is_length_of(lengths[a], x, a)
+        for a in asked
+    ):
         return x
     return None
 

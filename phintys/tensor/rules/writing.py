@@ -10,7 +10,7 @@ from phintys.rewriting.rule import Context, Replacement, rule
 from phintys.scalar.op import TABLE
 from phintys.tensor.creation import Alloc
 from phintys.tensor.elemwise import cast, functions
-from phintys.tensor.index_list import Entry
+from phintys.tensor.index_list import AxisIndex, Entry, literal
 from phintys.tensor.index_ops import (
     AdvancedIncSubtensor,
     AdvancedSubtensor,
@@ -289,3 +289,42 @@ def increment_of_zeros(
 def set_of_same_constant(x: TensorVariable, y: TensorVariable) -> Replacement:
     k = fill_number(x)
     return x if k is not None and fill_number(y) == k else None
+
+
+@rule(
+    "set(0, set(0, y, -j), s:) -> set(0, y, -j)",
+    ops=[IncSubtensor],
+    where=at(1, IncSubtensor),
+    law="drops_errors",
+    tags=("local_write_at_the_end",),
+    tested_on=(
+        "inc_subtensor(zeros_like(v)[1:], inc_subtensor(zeros_like(v[1:])[-1], s))",
+        "set_subtensor(zeros_like(M)[1:], set_subtensor(zeros_like(M[1:])[-1], w))",
+    ),
+)
+def write_at_the_end(ctx: Context, node: Apply) -> Replacement:
+    """Write one row of zeros, where zeros with that row would be written.
+
+    The gradient of the last row of what a loop computes has this form.
+    """
+    x, part = node.inputs[:2]
+    first = part.owner
+    if first is None or not isinstance(first.op, IncSubtensor) or not ctx.single_use(part):
+        return None
+    if fill_number(x) != 0 or fill_number(first.inputs[0]) != 0 or x.type.dtype != part.type.dtype:
+        return None
+    outer, inner = index_of(node, 2), index_of(first, 2)
+    if not _is_suffix(outer[0]) or not all(map(is_full, outer[1:])):
+        return None
+    position = literal(inner[0])
+    if position is None or position >= 0:
+        return None
+    return first.op.make_node(x, *first.inputs[1:]).outputs[0]
+
+
+def _is_suffix(e: AxisIndex) -> bool:
+    """Whether an index entry is ``s:`` for a position ``s`` that is known and not negative."""
+    if not isinstance(e, slice) or e.stop is not None or e.step is not None:
+        return False
+    start = literal(e.start)
+    return start is not None and start >= 0

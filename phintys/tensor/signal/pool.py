@@ -19,13 +19,15 @@ from phintys.tensor.reduce import max as max_over
 from phintys.tensor.reduce import sum as sum_over
 from phintys.tensor.repeat import repeat
 from phintys.tensor.shape import shape_tuple, specify_shape
-from phintys.tensor.signal.windows import windows_along
+from phintys.tensor.signal.windows import positive, required, windows_along
 from phintys.tensor.static import as_length
 from phintys.tensor.variable import TensorVariable
 
 __all__ = ["max_pool_2d_same_size", "pool_2d", "pool_3d"]
 
 PoolMode = Literal["max", "sum", "average_inc_pad", "average_exc_pad"]
+_POSITIVE = "ws and stride are positive."
+_SHORT = "pad is not negative, and less than the length of windows."
 #: one for each axis, or one for all
 Sizes = Length | Sequence[Length] | np.ndarray | None
 
@@ -182,11 +184,19 @@ def _windows(
     steps = sizes if stride is None else _sizes(stride, ndim, "stride")
     pads = _sizes(0 if pad is None else pad, ndim, "pad")
     if any(_known(n) < 1 for n in (*sizes, *steps)):
-        raise ValueError("ws and stride are positive.")
+        raise ValueError(_POSITIVE)
+    sizes = [positive(n, _POSITIVE) for n in sizes]
+    steps = sizes if stride is None else [positive(n, _POSITIVE) for n in steps]
     if not ignore_border and any(_known(p) for p in pads):
         raise ValueError("pad needs ignore_border=True.")
     if any(_known(p) < 0 or _known(k) <= _known(p) < inf for p, k in zip(pads, sizes)):
-        raise ValueError("pad is not negative, and less than the length of windows.")
+        raise ValueError(_SHORT)
+    pads = [
+        required(p, _SHORT, functions.ge(p, 0), functions.lt(p, k))
+        if _known(p) and inf in (_known(p), _known(k))
+        else p
+        for p, k in zip(pads, sizes)
+    ]
     return [
         _Windows(n, k, s, p, _count(n + 2 * p, k, s, ignore_border))
         for n, k, s, p in zip(_lengths(x, ndim), sizes, steps, pads)

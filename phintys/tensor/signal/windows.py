@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 from phintys.graph.variable import Constant
 from phintys.tensor.aliases import Length
-from phintys.tensor.elemwise import dimshuffle
+from phintys.tensor.elemwise import cast, dimshuffle, functions
 from phintys.tensor.index import getitem, slice_at_axis, take
+from phintys.tensor.raise_op import CheckAndRaise
 from phintys.tensor.ranges import arange
 from phintys.tensor.reshape import split_dims
 from phintys.tensor.static import as_length
@@ -44,6 +45,16 @@ def windows_along(
         return split_dims(part, (count, size), axis)
     positions = dimshuffle(arange(count) * step, 0, "x") + arange(size)
     return take(x, positions, axis)
+
+
+def required(n: TensorVariable, message: str, *conditions: TensorVariable) -> TensorVariable:
+    """An integer.  A call raises ValueError if one of the conditions does not hold."""
+    return cast(CheckAndRaise(ValueError, message)(n, *conditions), "int64")
+
+
+def positive(n: TensorVariable, message: str) -> TensorVariable:
+    """A length; one that is not known is checked at run time."""
+    return n if isinstance(n, Constant) else required(n, message, functions.ge(n, 1))
 
 
 def _is_same(a: TensorVariable, b: TensorVariable) -> bool:

@@ -105,7 +105,7 @@ def test_a_branch_fails():
     assert f(True, np.ones(1)) == -1 and f(False, np.ones(2)).tolist() == [-1, -1]
     with pytest.raises(Failed) as caught:
         f(True, np.ones(2))
-    assert caught.value.args[1] == 1
+    assert caught.value.args[1] == 2  # the first step of the first Program inside
     with pytest.raises(ZeroDivisionError):
         f(False, np.full(2, 2.0))
 

@@ -135,3 +135,31 @@ def test_lengths_as_a_vector():
     outputs = [pool_2d(x, sizes, ignore_border=True), pool_2d(x, np.array([3, 2]))]
     for found in phintys.function([x, sizes], outputs)(value, [3, 2]):
         np.testing.assert_array_equal(found, [[9.0, 11.0]])
+
+
+@pytest.mark.parametrize("mode", ["FAST_COMPILE", "FAST_RUN"])
+def test_wrong_lengths_at_run_time(mode):
+    """They are refused as those that are known before."""
+    x, a, b = pt.dmatrix("x"), pt.lscalar("a"), pt.lscalar("b")
+    x4, rows = x[None, None], pt.dmatrix("rows")
+    value = np.arange(42.0).reshape(6, 7)
+    neibs = phintys.function([x, a, b], pt.nnet.images2neibs(x4, (2, 7), (a, b)), mode=mode)
+    back = phintys.function(
+        [rows, a, b], pt.nnet.neibs2images(rows, (a, b), (1, 1, 6, 7)), mode=mode
+    )
+    given = [pool_2d(x, (a, 2), True, (b, 1)), pool_2d(x, (a, 2), True, None, (b, 0), "sum")]
+    given.append(pt.nnet.images2neibs(x4, (a, b), mode="wrap_centered"))
+    pool, padded, wrapped = (phintys.function([x, a, b], out, mode=mode) for out in given)
+    assert pool(value, 2, 2).shape == (3, 6)
+    assert padded(value, 2, 1).shape == (4, 3)
+    assert wrapped(value, 3, 3).shape == (6, 9)
+    assert neibs(value, 2, 7).shape == (3, 14)
+    assert back(value.reshape(3, 14), 2, 7).shape == (1, 1, 6, 7)
+    for f, args, message in (
+        *((pool, args, "are positive") for args in ((0, 1), (-1, 1), (2, 0), (2, -1))),
+        *((padded, args, "less than the length") for args in ((2, 2), (2, -1))),
+        (wrapped, (2, 3), "odd lengths"),
+        *((f, args, "are positive") for f in (neibs, back) for args in ((0, 7), (2, -1))),
+    ):
+        with pytest.raises(ValueError, match=message):
+            f(value if f is not back else value.reshape(3, 14), *args)

@@ -33,6 +33,7 @@ from phintys.lowering.program import (
     Scan,
     Slot,
     Step,
+    inner_programs,
 )
 from phintys.lowering.spec import step_reads, step_writes
 
@@ -55,12 +56,15 @@ class Place(NamedTuple):
 class Body:
     """The steps of one Program, and the locations of its slots.
 
-    ``emit`` emits a step.
+    ``emit`` emits a step.  The steps of an inner Program have numbers from ``first`` on; ``inside``
+    is the number of the step that runs it.
     """
 
-    def __init__(self, frame: Frame, program: Program, emit: Emit, step: int | None = None) -> None:
+    def __init__(
+        self, frame: Frame, program: Program, emit: Emit, first: int = 0, inside: int = -1
+    ) -> None:
         self.frame, self.program, self.emit, self.out = frame, program, emit, frame.out
-        self.inside = step  # for an inner Program: the step of the outermost Program that runs it
+        self.first, self.inside = first, inside
         self.targets: dict[int, Place] = {}  # slot number -> memory for an output
         self.lengths = Lengths(frame.out, self.symbol)
         self.addresses: dict[int, str] = {}  # slot number -> address of element 0
@@ -139,9 +143,10 @@ class Body:
                 self.addresses[slot.number] = self.word("array", data)
 
     # ----- inner Programs
-    def inner(self, program: Program, step: int) -> Body:
-        """The body of an inner Program that a step of this one runs."""
-        inner = Body(self.frame, program, self.emit, step if self.inside is None else self.inside)
+    def inner(self, step: Step, place: int = 0) -> Body:
+        """The body of an inner Program of a step: the one at position ``place``."""
+        program, first = inner_programs(step)[place], self.frame.starts[step, place]
+        inner = Body(self.frame, program, self.emit, first, self.first + step.step)
         inner.words = dict(self.words)
         return inner
 
@@ -363,7 +368,7 @@ class Body:
         return uses
 
     def fail_unless(self, condition: str, step: int) -> None:
-        number = step if self.inside is None else self.inside
+        number = self.inside if step < 0 else self.first + step
         self.out.line(f"store i64 {number}, ptr {self.frame.step}")
         self.out.require(condition, "fail")
 

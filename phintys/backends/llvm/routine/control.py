@@ -13,7 +13,7 @@ import numpy as np
 
 from phintys.backends.llvm.routine.body import Body, Place
 from phintys.dims import product
-from phintys.lowering.program import Branch, Program, Slot
+from phintys.lowering.program import Branch, Slot, Step
 
 # ---------------------------------------------------------------------------- Branch
 
@@ -27,9 +27,9 @@ def emit_branch(body: Body, step: Branch) -> None:
     outputs = [_result(body, slot) for slot in step.outputs]
     yes, no, end = out.name("then"), out.name("else"), out.name("end")
     out.branch(condition, yes, no)
-    for label, program in ((yes, step.then), (no, step.orelse)):
+    for place, label in enumerate((yes, no)):
         out.label(label)
-        run(prepare(body, program, step.step, [p.lengths for p in inputs]), inputs, outputs)
+        run(prepare(body, step, place, [p.lengths for p in inputs]), inputs, outputs)
         out.line(f"br label %{end}")
     out.label(end)
     for slot, place in zip(step.outputs, outputs):
@@ -51,10 +51,10 @@ def _result(body: Body, slot: Slot) -> Place:
     return whole(body, slot)
 
 
-def prepare(body: Body, program: Program, step: int, lengths: Sequence[tuple[str, ...]]) -> Body:
+def prepare(body: Body, step: Step, place: int, lengths: Sequence[tuple[str, ...]]) -> Body:
     """The body of an inner Program whose inputs have these lengths, and its constants."""
-    inner = body.inner(program, step)
-    for slot, known in zip(program.inputs, lengths, strict=True):
+    inner = body.inner(step, place)
+    for slot, known in zip(inner.program.inputs, lengths, strict=True):
         inner.bind(slot, Place(lengths=known))
     inner.constants()
     return inner

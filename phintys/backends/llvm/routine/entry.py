@@ -35,7 +35,7 @@ from phintys.backends.llvm.routine.frame import HEADER, MOST_REPEATS, REPEATS_AT
 from phintys.backends.llvm.routine.threads import thread_count
 from phintys.backends.llvm.runtime.callable import CHECKED, MODE_OFFSET
 from phintys.backends.llvm.runtime.cpython import LAYOUT, offsets
-from phintys.lowering.program import Call, External, Program, Slot
+from phintys.lowering.program import Call, External, Program, Slot, all_steps
 
 _SIGNATURE = "ptr @phintys.entry(ptr %self, ptr %args, i64 %flagged, ptr %names) nounwind"
 
@@ -67,6 +67,7 @@ class Routine(Frame):
     def __init__(self, program: Program) -> None:
         super().__init__(program.n_arguments, thread_count())
         self.program = program
+        self.starts = all_steps(program)[1]
         self.body = Body(self, program, steps.emit)
 
     # ----- the routine

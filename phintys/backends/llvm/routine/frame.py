@@ -8,6 +8,7 @@ from phintys.backends.llvm import costs
 from phintys.backends.llvm.ir.writer import Writer
 from phintys.backends.llvm.kernel.kernels import KernelCode
 from phintys.backends.llvm.runtime.callable import DATA_OFFSET
+from phintys.lowering.program import Step
 
 #: Blocks of memory start at multiples of this many bytes.
 ALIGN = 64
@@ -30,6 +31,8 @@ class Frame:
         self.words += [("integer", n_arguments), ("names", None)]
         self.kernels: dict[str, KernelCode] = {}
         self.declares: set[str] = set()
+        #: (step, position in it) -> number of the first step of an inner Program
+        self.starts: dict[tuple[Step, int], int] = {}
         self.loops = 0  # the number of loops around the step that is being emitted
         self.inlined: set[str] = set()  # symbols of the kernels that are inlined
         self.owned = 0  # references that the call owns: number of elements of the array %owned

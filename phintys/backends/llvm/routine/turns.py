@@ -8,6 +8,9 @@ read or written at the next offset is not loaded again.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Protocol
+
 import numpy as np
 
 from phintys.backends.llvm import costs
@@ -23,12 +26,12 @@ def emit_loop(body: Body, step: Loop) -> None:
     out = body.out
     body.frame.has_loops = True
     length = body.lengths(step.length)
-    states = [_state(body, initial, final) for initial, final in step.state]
+    states = [_state(body, step, number) for number in range(len(step.state))]
     windows = [_window(body, step, window) for window in step.windows]
     constants = [_constant(body, slot) for slot in step.constants]
     reads = [w.lengths for w in windows for _ in w.rows.reads]
     lengths = [*(s.lengths for s in states), *reads, *(c.lengths for c in constants)]
-    inner = prepare(body, step.body, step.step, lengths)
+    inner = prepare(body, step, 0, lengths)
     inner.reserve()
     unused = _unused(inner, step)
     stop, counter = out.stack("i8"), out.stack("i64")
@@ -151,7 +154,7 @@ class _Outputs:
     def __init__(
         self,
         inner: Body,
-        states: list[_Number | _Array | _Object],
+        states: Sequence[_State],
         windows: list[_Numbers | _Arrays],
         unused: dict[int, Place],
     ) -> None:
@@ -183,10 +186,35 @@ class _Outputs:
 # ------------------------------------------------------------------------------- states
 
 
-def _state(body: Body, initial: Slot, final: Slot) -> _Number | _Array | _Object:
+class _State(Protocol):
+    """A state of a loop, in the text that is being emitted."""
+
+    @property
+    def lengths(self) -> tuple[str, ...]: ...
+    def present(self) -> Place:
+        """The location of the current state."""
+        ...
+
+    def next(self) -> Place:
+        """The location for the next state."""
+        ...
+
+    def advance(self) -> None:
+        """Emit the replacement of the current state by the next one."""
+
+    def finish(self) -> None:
+        """Emit what follows the loop."""
+
+
+def _state(body: Body, step: Loop, number: int) -> _State:
+    initial, final = step.state[number]
     if final.kind == "object":
         return _Object(body, initial, final)
-    return _Array(body, initial, final) if final.ndim else _Number(body, initial, final)
+    if not final.ndim:
+        return _Number(body, initial, final)
+    if runs_in_place(step.body, step.body.inputs[number], step.body.outputs[number]):
+        return _Updated(body, initial, final)
+    return _Array(body, initial, final)
 
 
 class _Number:
@@ -210,6 +238,31 @@ class _Number:
 
     def finish(self) -> None:
         copy(self.body, self.final, self.cell, self.body.addresses[self.final.number])
+
+
+class _Updated:
+    """A state that is an array, and that the body updates in its memory."""
+
+    def __init__(self, body: Body, initial: Slot, final: Slot) -> None:
+        copy(body, final, body.addresses[initial.number], body.addresses[final.number])
+        lengths = tuple(body.lengths(d) for d in final.shape)
+        self.place = Place(body.addresses[final.number], lengths)
+
+    @property
+    def lengths(self) -> tuple[str, ...]:
+        return self.place.lengths
+
+    def present(self) -> Place:
+        return self.place
+
+    def next(self) -> Place:
+        return self.place
+
+    def advance(self) -> None:
+        pass
+
+    def finish(self) -> None:
+        pass
 
 
 class _Array:

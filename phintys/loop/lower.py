@@ -1,0 +1,173 @@
+"""The lowering of a `Scan`: a loop over the Program of a step.
+
+Sequences, buffers and outputs are windows: steps read and write their rows in place.  A buffer of
+one row is a state, which is replaced.  Where a result has fewer rows than there were steps, its
+rows are in a ring, and are put in order after the loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Generic, NamedTuple
+
+from phintys.dims import ZERO, Dim, dim_max, dim_min
+from phintys.graph.builder import Builder, V, Window
+from phintys.graph.fgraph import FunctionGraph
+from phintys.graph.variable import Apply
+from phintys.loop.arguments import Group, groups
+from phintys.loop.info import ScanInfo
+
+
+class Buffer(NamedTuple, Generic[V]):
+    """A buffer, output or state of a loop.
+
+    ``rows`` is the number of rows of the result, at most; ``first`` that of rows before step 0.
+    ``window`` has the numbers of inner outputs in its writes.  It is None for a state.
+    """
+
+    group: Group
+    value: V | None
+    rows: Dim
+    first: int
+    window: Window[V] | None
+
+    @property
+    def keeps_rows(self) -> bool:
+        """Whether rows stay in their places."""
+        return self.group.kind == "mit_mot"
+
+
+def lower_loop(op: Any, node: Apply, b: Builder[V], inputs: Sequence[V]) -> Any:
+    """The values of the results of a `Scan`; NotImplemented for types of several arrays."""
+    if any(len(v.type.parts) != 1 for v in (*node.inputs, *op.fgraph.inputs)):
+        return NotImplemented
+    b.requirements(node, *inputs)
+    steps = b.item(inputs[0])
+    buffers = _buffers(op.info, b, inputs)
+    if steps.value is None or steps.value == 0:
+        buffers = [_owned(b, x, node) for x in buffers]
+    sequences = [
+        (g, Window(inputs[g.outer_input], (0,))) for g in groups(op.info) if g.kind == "seq"
+    ]
+    return _Loop(op, b, steps, buffers, sequences, inputs).results()
+
+
+def _buffers(info: ScanInfo, b: Builder[V], inputs: Sequence[V]) -> list[Buffer[V]]:
+    """The buffers, outputs and states, in the order of the results."""
+    taps = iter([*info.mit_sot_in_slices, *info.sit_sot_in_slices])
+    both = iter(zip(info.normalized_mit_mot_in_slices, info.normalized_mit_mot_out_slices))
+    found: list[Buffer[V]] = []
+    for g in groups(info):
+        value = inputs[g.outer_input]
+        if g.kind == "mit_mot":
+            reads, writes = next(both)
+            window = Window(value, reads, tuple(zip(writes, g.inner_outputs)))
+            found.append(Buffer(g, value, b.length(value, 0), 0, window))
+        elif g.kind in ("mit_sot", "sit_sot"):
+            found.append(_recurrent(b, g, value, next(taps)))
+        elif g.kind == "nit_sot":
+            found.append(Buffer(g, None, b.item(value), 0, None))
+        elif g.kind == "untraced_sit_sot":
+            found.append(Buffer(g, value, ZERO, 0, None))
+    return found
+
+
+def _owned(b: Builder[V], x: Buffer[V], node: Apply) -> Buffer[V]:
+    """A state, copied if it is an object that a result must not share: there may be no steps."""
+    type_ = node.inputs[x.group.outer_input].type
+    if x.group.kind != "untraced_sit_sot" or x.value is None or not type_.has_state:
+        return x
+    copy = type_.copy_value
+    (value,) = b.python(lambda found: (copy(found),), [x.value], [(None, ())], "copy")
+    return x._replace(value=value)
+
+
+def _recurrent(b: Builder[V], g: Group, value: V, taps: Sequence[int]) -> Buffer[V]:
+    """A state with its earlier values."""
+    rows, first = b.length(value, 0), -min(taps)
+    if rows.value == first == 1:
+        return Buffer(g, b.take(value, 0, 0), rows, first, None)
+    if rows.value == first and value.ndim > 1:
+        # a further row, so that a step does not write over one that it reads
+        longer = b.empty(value.dtype, (rows + 1, *b.shape(value)[1:]))
+        region = [(ZERO, 1, d) for d in (rows, *b.shape(value)[1:])]
+        value = b.update(longer, region, value, "set")
+    window = Window(value, tuple([first + t for t in taps]), ((first, g.inner_outputs[0]),))
+    return Buffer(g, value, rows, first, window)
+
+
+class _Loop(Generic[V]):
+    """The body, the loop and its results.
+
+    The body takes states, rows of windows and constants, and gives the next states first.
+    """
+
+    def __init__(
+        self,
+        op: Any,
+        b: Builder[V],
+        steps: Dim,
+        buffers: list[Buffer[V]],
+        sequences: list[tuple[Group, Window[V]]],
+        inputs: Sequence[V],
+    ) -> None:
+        self.op, self.b, self.steps, self.buffers = op, b, steps, buffers
+        self.states = [x for x in buffers if x.window is None and x.value is not None]
+        self.outputs = [x for x in buffers if x.value is None]
+        pairs = [*sequences, *((x.group, x.window) for x in buffers if x.window is not None)]
+        self.windows = [window for _, window in pairs]
+        self.read = [g for g, _ in pairs]
+        constants = [g for g in groups(op.info) if g.kind == "non_seq"]
+        self.constants = [inputs[g.outer_input] for g in constants]
+        given = [g.inner_inputs for g in (*(x.group for x in self.states), *self.read, *constants)]
+        self.order = [k for numbers in given for k in numbers]
+
+    def results(self) -> list[V]:
+        b, fgraph = self.b, self.op.thawed()
+        first = [x.group.inner_outputs[0] for x in self.states]
+        rest = [k for k in range(len(fgraph.outputs)) if k not in first]
+        number = {k: place for place, k in enumerate([*first, *rest])}
+        step = FunctionGraph(
+            [fgraph.inputs[k] for k in self.order],
+            [fgraph.outputs[k] for k in number],
+            clone=False,
+        )
+        values = [x.value for x in self.states if x.value is not None]
+        body = b.inner(step, [*values, *self.windows, *self.constants])
+        windows = [*self.windows]
+        for x in self.outputs:
+            k = x.group.inner_outputs[0]
+            rows = b.empty(body.dtypes[number[k]], (x.rows, *body.shapes[number[k]]))
+            windows.append(Window(rows, (), ((0, k),)))
+        windows = [
+            w._replace(writes=tuple([(offset, number[k]) for offset, k in w.writes]))
+            for w in windows
+        ]
+        until = number[len(number) - 1] if self.op.info.as_while else None
+        found = b.loop(self.steps, body, values, windows, self.constants, until)
+        executed = b.item(found.count) if self.op.info.as_while else self.steps
+        last = dict(zip([x.group for x in self.states], found.states))
+        made = [*self.read, *(x.group for x in self.outputs)]
+        last.update(zip(made, found.windows))
+        return [self.result(x, last[x.group], executed) for x in self.buffers]
+
+    def result(self, x: Buffer[V], last: V, executed: Dim) -> V:
+        """The result of a buffer, output or state, from its value after the loop."""
+        if x.group.kind == "untraced_sit_sot" or x.keeps_rows:
+            return last
+        if x.value is not None and x.window is None:
+            return self.b.expand(last, 0)
+        return _in_order(self.b, last, x.rows, executed + x.first)
+
+
+def _in_order(b: Builder[V], ring: V, most: Dim, written: Dim) -> V:
+    """The last rows of a ring, at most ``most``, if ``written`` rows have been written in all."""
+    rows = b.length(ring, 0)
+    spare = most - written
+    if spare.value is not None and spare.value >= 0:
+        return ring if written is rows else b.slice(ring, 0, 0, 1, written)
+    count = dim_min(most, written)
+    start = dim_max(written - count, ZERO) % rows
+    first = dim_min(count, rows - start)
+    parts = [b.slice(ring, 0, start, 1, first), b.slice(ring, 0, 0, 1, count - first)]
+    return b.join(parts, 0)

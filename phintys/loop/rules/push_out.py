@@ -1,0 +1,159 @@
+"""What a loop need not compute step by step is computed before it, or after it.
+
+Whole subgraphs are moved; `vectorize_graph` makes the graphs for all steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from phintys.graph.fgraph import FunctionGraph
+from phintys.graph.replace import graph_replace
+from phintys.graph.traversal import ancestors, io_toposort
+from phintys.graph.variable import Apply, Constant
+from phintys.graph.vectorize import vectorize_graph
+from phintys.loop.parts import Part
+from phintys.loop.rules.buffers import keeps_all_rows, rows_of_steps, traces
+from phintys.loop.whole import Replacements, Whole, taken_apart
+from phintys.tensor.blockwise import Blockwise
+from phintys.tensor.creation import alloc
+from phintys.tensor.dot import Dot
+from phintys.tensor.elemwise import DimShuffle, Elemwise
+from phintys.tensor.reduce import CAReduce
+from phintys.tensor.shape import shape_tuple
+from phintys.tensor.special import LogSoftmax, LogSumExp, Softmax
+
+#: elementwise functions whose values are not worth storing for all steps
+CHEAP = frozenset(
+    (
+        "add sub mul neg abs sqr second identity switch maximum minimum clip sign "
+        "eq neq lt le gt ge and_ or_ xor invert isnan isinf"
+    ).split()
+)
+#: ops that compute all steps by one node
+AT_ONCE = (Elemwise, DimShuffle, CAReduce, Dot, Softmax, LogSoftmax, LogSumExp)
+
+
+def push_out_invariant(fgraph: FunctionGraph, node: Apply) -> Replacements | None:
+    """Compute before a loop what depends on its constants only.
+
+    It is computed even if the loop makes no step; an error in it is raised then.
+    """
+    loop = taken_apart(node)
+    constants = {p.inputs[0]: p.outer for p in loop.of_kind("non_seq")}
+    nodes = _nodes(loop)
+    inside = _computed_from(constants, nodes, lambda n: n.op.do_constant_folding(fgraph, n))
+    moved = _frontier(inside, loop, nodes)
+    if not moved:
+        return None
+    _feed(loop, "non_seq", moved, graph_replace(moved, constants, strict=False))
+    return loop.replacements()
+
+
+def push_out_ahead(fgraph: FunctionGraph, node: Apply) -> Replacements | None:
+    """Compute before a loop, for all steps at once, costly functions of its sequences.
+
+    A while loop keeps them, since it may end after a few steps.
+    """
+    loop = taken_apart(node)
+    if loop.condition is not None:
+        return None
+    nodes = _nodes(loop)
+    rows = {p.inputs[0]: rows_of_steps(p.outer, loop.steps) for p in loop.of_kind("seq")}
+    constants = {p.inputs[0]: p.outer for p in loop.of_kind("non_seq")}
+    inside = _computed_from([*rows, *constants], nodes, _is_computed_at_once)
+    moved = [v for v in _frontier(inside, loop, nodes) if _pays(v, rows)]
+    if not moved:
+        return None
+    _feed(loop, "seq", moved, vectorize_graph(moved, {**constants, **rows}))
+    return loop.replacements()
+
+
+def push_out_behind(fgraph: FunctionGraph, node: Apply) -> Replacements | None:
+    """Compute after a loop, for all steps at once, costly outputs that no step reads.
+
+    What they need of each step are rows of sequences, and of states of which all rows are kept.  A
+    loop whose steps do not depend on each other vanishes.
+    """
+    loop = taken_apart(node)
+    if loop.condition is not None:
+        return None
+    old = dict(zip(node.outputs, node.outputs))
+    rows = traces(loop, old)
+    constants = {p.inputs[0]: p.outer for p in loop.of_kind("non_seq")}
+    outputs = [p for p in loop.of_kind("nit_sot") if keeps_all_rows(p, loop.steps)]
+    for p in outputs:
+        if p.outputs[0].owner is not None:
+            del rows[p.outputs[0]]
+    inside = _computed_from([*rows, *constants], _nodes(loop), _is_computed_at_once)
+    moved = [p for p in outputs if p.outputs[0] in inside or isinstance(p.outputs[0], Constant)]
+    results = [p for p in loop.parts if p.result is not None]
+    if len(moved) < len(results):
+        moved = [p for p in moved if p.outputs[0] in rows or _pays(p.outputs[0], rows)]
+    if not moved:
+        return None
+    gone = {id(p) for p in moved}
+    loop.parts = [p for p in loop.parts if id(p) not in gone]
+    found = loop.replacements() if len(moved) < len(results) else {}
+    values = [p.outputs[0] for p in moved]
+    new = vectorize_graph(values, {**constants, **traces(loop, found)})
+    used = [not rows.keys().isdisjoint(ancestors([v])) for v in values]
+    for p, x, varies in zip(moved, new, used):
+        x = x if varies else alloc(x, loop.steps, *shape_tuple(x))
+        found[node.outputs[p.result]] = x  # type: ignore[index]
+    return found
+
+
+# ------------------------------------------------------------------------ what is moved
+
+
+def _nodes(loop: Whole) -> list[Any]:
+    return list(io_toposort([v for p in loop.parts for v in p.inputs], loop.expressions()))
+
+
+def _computed_from(
+    known: Iterable[Any], nodes: Iterable[Any], is_movable: Callable[[Any], bool]
+) -> set[Any]:
+    """``known``, and what movable nodes compute from it and from constants."""
+    found = set(known)
+    for node in nodes:
+        if all(v in found or isinstance(v, Constant) for v in node.inputs) and is_movable(node):
+            found.update(node.outputs)
+    return found
+
+
+def _frontier(inside: set[Any], loop: Whole, nodes: Iterable[Any]) -> list[Any]:
+    """The computed variables of ``inside`` that other nodes use, or that are inner outputs."""
+    outside = [v for node in nodes if node.outputs[0] not in inside for v in node.inputs]
+    found = dict.fromkeys([*outside, *loop.expressions()])
+    return [v for v in found if v in inside and v.owner is not None]
+
+
+def _is_computed_at_once(node: Any) -> bool:
+    op = node.op
+    return isinstance(op.core_op if isinstance(op, Blockwise) else op, AT_ONCE)
+
+
+def _pays(v: Any, rows: Mapping[Any, Any]) -> bool:
+    """Whether a value is costly, no larger than the ``rows``, and differs between steps."""
+    cone = set(ancestors([v]))
+    if rows.keys().isdisjoint(cone) or not any(_is_costly(u.owner) for u in cone):
+        return False
+    return v.type.ndim <= max(x.type.ndim for x in rows)
+
+
+def _is_costly(node: Any) -> bool:
+    if node is None or isinstance(node.op, DimShuffle):
+        return False
+    if not isinstance(node.op, Elemwise):
+        return True
+    name = node.op.scalar_op.name
+    return name not in CHEAP and not name.startswith("cast_")
+
+
+def _feed(loop: Whole, kind: str, moved: Sequence[Any], values: Sequence[Any]) -> None:
+    """Give a loop values from outside in place of what it computes."""
+    given = {v: v.type.make_variable() for v in moved}
+    loop.replace(given)
+    loop.parts += [Part(kind, x, [v]) for v, x in zip(given.values(), values, strict=True)]

@@ -1,0 +1,86 @@
+"""Short loops of a known number of steps become their steps, one after the other."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from phintys.graph.fgraph import FunctionGraph
+from phintys.graph.replace import graph_replace
+from phintys.graph.variable import Apply, Constant
+from phintys.loop.parts import BUFFERS, Part
+from phintys.loop.rules.buffers import keeps_all_rows
+from phintys.loop.whole import Replacements, Whole, taken_apart
+from phintys.tensor.basic import stack
+from phintys.tensor.index import set_subtensor
+
+#: the largest number of steps, and of nodes of all steps
+MOST_STEPS, MOST_NODES = 4, 40
+
+
+def unroll(fgraph: FunctionGraph, node: Apply) -> Replacements | None:
+    """Replace a loop of at most `MOST_STEPS` steps by these."""
+    steps = node.inputs[0]
+    op: Any = node.op
+    if not isinstance(steps, Constant) or op.info.as_while:
+        return None
+    count = int(steps.data)
+    if not 0 < count <= MOST_STEPS or count * len(op.fgraph.apply_nodes) > MOST_NODES:
+        return None
+    loop = taken_apart(node)
+    kept = [p for p in loop.parts if p.kind in ("mit_sot", "sit_sot", "nit_sot")]
+    if not all(keeps_all_rows(p, steps) for p in kept):
+        return None
+    return _Steps(loop, count).results()
+
+
+class _Steps:
+    """The steps of a loop; ``rows`` holds the current value of each row of a buffer."""
+
+    def __init__(self, loop: Whole, count: int) -> None:
+        self.loop, self.count = loop, count
+        self.rows: dict[tuple[int, int], Any] = {}
+        self.states = {k: p.outer for k, p in enumerate(loop.parts)}
+        for t in range(count):
+            self._step(t)
+
+    def _step(self, t: int) -> None:
+        given = {
+            v: x
+            for k, p in enumerate(self.loop.parts)
+            for v, x in zip(p.inputs, self._inputs(k, p, t), strict=True)
+        }
+        found = iter(graph_replace(self.loop.expressions(), given, strict=False))
+        for k, p in enumerate(self.loop.parts):
+            new = [next(found) for _ in p.outputs]
+            if p.kind == "untraced_sit_sot":
+                (self.states[k],) = new
+            else:
+                offsets = p.writes or (0,) * len(new)
+                self.rows.update(((k, t + at), x) for at, x in zip(offsets, new, strict=True))
+
+    def _inputs(self, k: int, p: Part, t: int) -> list[Any]:
+        if p.kind in BUFFERS:
+            return [self.rows.get((k, t + at), p.outer[t + at]) for at in p.reads]
+        if p.kind == "seq":
+            return [p.outer[t]]
+        return [self.states[k] for _ in p.inputs]
+
+    def results(self) -> Replacements:
+        outputs = self.loop.node.outputs
+        parts = [(k, p) for k, p in enumerate(self.loop.parts) if p.result is not None]
+        return {outputs[p.result]: self._result(k, p) for k, p in parts}  # type: ignore[index]
+
+    def _result(self, k: int, p: Part) -> Any:
+        if p.kind == "untraced_sit_sot":
+            return self.states[k]
+        written = sorted(at for part, at in self.rows if part == k)
+        new = stack([self.rows[k, at] for at in written])
+        if p.kind == "nit_sot":
+            return new
+        first, last = written[0], written[-1]
+        if last - first + 1 == len(written):
+            return set_subtensor(p.outer[first : last + 1], new)
+        found = p.outer
+        for at in written:
+            found = set_subtensor(found[at], self.rows[k, at])
+        return found

@@ -1,0 +1,144 @@
+"""Rewrites of loops: the same values, from loops that do and keep less."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from test_scan_derivatives import FORMS, loops, scan, values
+
+import phintys
+import phintys.tensor as pt
+from phintys.compile.mode import Mode
+from phintys.loop import until
+
+REWRITTEN, PLAIN = Mode("py", "fast_run"), Mode("py", None)
+x, y0 = pt.dvectors("x", "y0")
+s0, w = pt.dscalars("s0", "w")
+xs, W, U = pt.dmatrices("xs", "W", "U")
+h0 = pt.dvector("h0")
+
+
+def rewritten(inputs, outputs, *arguments):
+    """The nodes of the loops that are left; results are those of the graph without rewriting."""
+    f = phintys.function(inputs, outputs, mode=REWRITTEN, on_unused_input="ignore")
+    plain = phintys.function(inputs, outputs, mode=PLAIN, on_unused_input="ignore")
+    for a, b in zip(f(*arguments), plain(*arguments), strict=True):
+        assert (a.shape, a.dtype) == (b.shape, b.dtype)
+        np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-12)
+    return loops(*f.maker.fgraph.outputs)
+
+
+def inner(node):
+    """The names of the elementwise functions in a step, and of other ops."""
+    found = [n.op for n in node.op.fgraph.toposort()]
+    return {getattr(getattr(op, "scalar_op", None), "name", None) or str(op) for op in found}
+
+
+@pytest.mark.parametrize("build", FORMS, ids=lambda f: f.__name__)
+def test_values_and_derivatives_stay(build):
+    inputs = [
+        pt.tensor(dtype=v.dtype, shape=(None,) * v.ndim) for v in map(np.asarray, FORMS[build])
+    ]
+    found = build(*inputs)
+    total = sum((r**2).sum() for r in (found if isinstance(found, list) else [found]))
+    first = phintys.grad(total, inputs)
+    second = phintys.grad(sum(pt.sin(g).sum() for g in first), inputs)
+    rewritten(inputs, [total, *first, *second], *FORMS[build])
+
+
+def test_costly_functions_of_sequences_are_computed_before_the_loop():
+    out = scan(lambda a, s, w: s * pt.exp(a * w) + a, [x], [s0], [w])
+    (node,) = rewritten([x, s0, w], [out], *values(4, (), ()))
+    assert inner(node) == {"mul", "add"}
+
+
+def test_what_depends_on_constants_is_computed_once():
+    out = scan(lambda a, s, w: s * pt.tanh(w) + a, [x], [s0], [w])
+    (node,) = rewritten([x, s0, w], [out], *values(4, (), ()))
+    assert "tanh" not in inner(node)
+    assert rewritten([x, s0, w], [out], *values(0, (), ()))
+
+
+def test_outputs_that_no_step_reads_are_computed_after_the_loop():
+    def step(a, s, w):
+        new = s * w + a
+        return new, pt.log1p(pt.sqr(new)) * pt.cos(s)
+
+    states, read = scan(step, [x], [s0, None], [w])
+    (node,) = rewritten([x, s0, w], [states, read], *values(4, (), ()))
+    assert inner(node) == {"mul", "add"}
+    rewritten([x, s0, w], [states, read], *values(0, (), ()))
+
+
+def test_loops_whose_steps_are_independent_vanish():
+    first, second = scan(lambda a, w: (a * w, pt.constant(2.0) * w), [x], [None, None], [w])
+    assert not rewritten([x, w], [first, second], *values(4, ()))
+    assert not rewritten([x, w], [first, second], *values(0, ()))
+
+
+def test_sums_of_outer_products_become_matrix_products():
+    states = scan(lambda a, h, W, U: pt.tanh(W @ h + U @ a), [xs], [h0], [W, U])
+    grads = phintys.grad((states**2).sum(), [W, U])
+    arguments = values((5, 2), 3, (3, 3), (3, 2))
+    found = rewritten([xs, h0, W, U], grads, *arguments)
+    assert len(found) == 2
+    for node in found:
+        assert all(v.type.ndim <= 1 for v in node.op.fgraph.outputs)
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 5])
+def test_only_the_rows_that_are_used_are_kept(count):
+    """Reads from the end fail as before if there are no steps."""
+    older = scan(lambda a, p, q, w: p * w + q + a, [x], [dict(initial=y0, taps=[-2, -1])], [w])
+    read = [older[-1], older[-2:]]
+    arguments = [*values(count, 2), np.array(0.3)]
+    f = phintys.function([x, y0, w], read, mode=REWRITTEN)
+    (node,) = loops(*f.maker.fgraph.outputs)
+    assert node.outputs[0].type.shape[0] in (None, 4)
+    if count == 0:
+        with pytest.raises(IndexError):
+            f(*arguments)
+    else:
+        rewritten([x, y0, w], read, *arguments)
+    (buffer,) = node.op.outer_mitsot(node.inputs)
+    assert buffer.type.shape[0] == 4
+
+
+def test_while_loops_keep_the_last_rows():
+    out = scan(lambda a, s, w: (s * w + a, until(a > 0.5)), [x], [s0], [w])
+    for stop in (0.9, 0.1):
+        arguments = [np.array([0.1, 0.2, stop, 0.3]), *values((), ())]
+        (node,) = rewritten([x, s0, w], [out[-1]], *arguments)
+    assert node.op.outer_sitsot(node.inputs)[0].type.shape == (2,)
+
+
+def test_equal_loops_are_merged_and_parts_that_are_not_used_are_dropped():
+    one = scan(lambda a, s, w: (s * w + a, s - a), [x], [s0, None], [w])
+    two = scan(lambda a, s, t, w: (s * w + a, t * a), [x], [s0, pt.ones(())], [w])
+    (node,) = rewritten([x, s0, w], [one[0], *two], *values(4, (), ()))
+    assert (node.op.info.n_seqs, node.op.info.n_sit_sot, node.op.info.n_nit_sot) == (1, 2, 0)
+    (node,) = rewritten([x, s0, w], [one[0]], *values(4, (), ()))
+    assert node.op.info.n_nit_sot == 0
+    assert not rewritten([x, s0, w], [two[1]], *values(4, (), ()))[0].op.info.n_non_seqs
+
+
+def test_loops_that_depend_on_each_other_stay():
+    one = scan(lambda a, s: s + pt.sin(a), [x], [s0])
+    two = scan(lambda a, s: s * a, [one], [s0], n_steps=x.shape[0])
+    assert len(rewritten([x, s0], [one, two], *values(4, ()))) == 2
+
+
+def test_short_loops_are_unrolled():
+    def step(a, p, q, w):
+        return p * w + pt.sin(q) + a, p - q
+
+    outputs = scan(step, [x], [dict(initial=y0, taps=[-2, -1]), None], [w], n_steps=3)
+    total = sum(out.sum() for out in outputs)
+    found = [*outputs, *phintys.grad(total, [x, y0, w])]
+    assert not rewritten([x, y0, w], found, *values(5, 2, ()))
+
+
+def test_numbers_become_part_of_the_step():
+    out = scan(lambda a, s, c: s * c + a, [x], [s0], [pt.constant(0.5)])
+    (node,) = rewritten([x, s0], [out], *values(4, ()))
+    assert node.op.info.n_non_seqs == 0
