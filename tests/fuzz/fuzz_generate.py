@@ -32,6 +32,7 @@ from phintys.graph.traversal import ancestors, graph_inputs
 from phintys.inner import InnerGraphOp
 from phintys.tensor.random.basic import DISTRIBUTIONS
 from phintys.tensor.scalar_functions import FUNCTIONS
+from phintys.tensor.shape import Shape, Shape_i
 
 REDUCTIONS = "sum prod max min any all mean var std argmax argmin sum max argmax argmin".split()
 VIEWS = "dimshuffle transpose expand_dims squeeze swapaxes diagonal flip reshape reshape".split()
@@ -179,10 +180,26 @@ def vectorized(g: Drawer) -> Text:
     if not given:
         return None
     x = g.choice(given)
+    if not _reads_values(y.var, x.var):
+        return None  # there is no batch: lengths are the same in all of its items
     text = f"phintys.vectorize_graph({y.name}, {{{x.name}: pt.stack([{x.name}, {x.name}])}})[1]"
     nodes = [v.owner for v in before if v.owner is not None]
     nodes += [n for m in nodes if isinstance(m.op, InnerGraphOp) for n in m.op.expanded.apply_nodes]
     return text, None if g.extreme or any(map(_is_fickle, nodes)) else y.name
+
+
+def _reads_values(y: Any, x: Any) -> bool:
+    """Whether a variable depends on more of another than its shape."""
+    found, pending = set(), [y]
+    while pending:
+        v = pending.pop()
+        if v is x:
+            return True
+        if v in found or v.owner is None or isinstance(v.owner.op, Shape_i | Shape):
+            continue
+        found.add(v)
+        pending.extend(v.owner.inputs)
+    return False
 
 
 def _is_fickle(node: Any) -> bool:
