@@ -286,6 +286,13 @@ class HasMultipleInnerGraph:
         """The outputs of ``node`` as an ordinary graph on its inputs; see `is_expandable`."""
         raise MethodNotDefined(f"{type(self).__name__} cannot be replaced by its inner graph.")
 
+    def sources(self, node: Apply) -> Mapping[Variable, Variable]:
+        """The inputs of ``node`` that inputs of the inner graphs are taken from, for printing.
+
+        Those that do not say more than the order of the inputs are left out.
+        """
+        return {}
+
     def simplify_node(self, node: Apply, used: Sequence[bool]) -> list[Variable | None] | None:
         """Replacements for the outputs of ``node`` that compute only those that are ``used``.
 

@@ -160,6 +160,14 @@ class Scan(ScanMethodsMixin, InnerGraphOp):
     def simplify_node(self, node: Apply, used: Sequence[bool]) -> list[Variable | None] | None:
         return simplified(node, used)
 
+    # ----- printing
+    def sources(self, node: Apply) -> dict[Variable, Variable]:
+        return {
+            self.fgraph.inputs[i]: node.inputs[g.outer_input]
+            for g in groups(self.info)
+            for i in g.inner_inputs
+        }
+
     def __str__(self) -> str:
         name = self.name or "scan_fn"
         return f"Scan{{{name}, while_loop={self.info.as_while}, inplace=none}}"

@@ -146,13 +146,23 @@ class _Reverse:
         for k, p in enumerate(self.parts):
             if self.undefined(p) is not None:
                 continue
-            if p.kind in BUFFERS and any(o in self.seeds for o in p.outputs):
-                found[k] = self._buffer(p)
-            elif p.kind == "untraced_sit_sot" and p.outputs[0] in self.seeds:
-                found[k] = self._state(p)
-            elif self.wanted[k] and not p.outputs and self.found[p.inputs[0]] is not None:
-                found[k] = self._rows(p) if p.kind == "seq" else self._sum(p)
+            if p.kind != "nit_sot" and self._takes_part(p):
+                found[k] = self._cotangent_part(p)
         return found
+
+    def _cotangent_part(self, p: Part) -> Part:
+        """The part that computes the cotangent of a part."""
+        if p.kind in BUFFERS:
+            return self._buffer(p)
+        if p.kind == "untraced_sit_sot":
+            return self._state(p)
+        return self._rows(p) if p.kind == "seq" else self._sum(p)
+
+    def _takes_part(self, p: Part) -> bool:
+        """Whether the reverse loop computes the cotangent of a part."""
+        if p.outputs:
+            return any(o in self.seeds for o in p.outputs)
+        return any(self.found[i] is not None for i in p.inputs)
 
     def _final(self, part: Part) -> Any:
         """The cotangent of an outer output."""
@@ -247,7 +257,8 @@ class _Reverse:
             elif p.kind == "nit_sot":
                 found[self.known[p.outputs[0]]] = self._result(p, self.outputs)
             elif p.kind in BUFFERS:
-                last = min(p.writes)  # no later iteration overwrites these rows, nor those before
+                # no later iteration overwrites the row of the first offset, nor those before it
+                last = min(p.writes, default=p.lag + 1)
                 rows = self._result(p, self.outputs)
                 at = [(k, self.inner[i]) for k, i in zip(p.reads, p.inputs) if k < last]
                 at += [(k, self.known[o]) for k, o in zip(p.writes, p.outputs) if k == last]
@@ -266,7 +277,10 @@ class _Reverse:
         if undefined is not None:
             return undefined
         if k not in self.backward:
-            return zeros_like(x) if k in self.felt else disconnected_type()
+            if k not in self.felt:
+                return disconnected_type()
+            kept = part.kind == "mit_mot" and not part.outputs  # the output is the input
+            return self._final(part) if kept else zeros_like(x)
         if k not in self.results:
             return NullType(f"The gradient of {self.op} needs an untraced state of each step.")()
         found = self.results[k]

@@ -41,6 +41,8 @@ class _Printer:
     #: the ops that contain graphs, and for each of them a node
     inner_ops: set[HasMultipleInnerGraph] = field(default_factory=set)
     inner: list[Apply] = field(default_factory=list)
+    #: of the graph inside an op that is printed: see `HasMultipleInnerGraph.sources`
+    sources: Mapping[Variable, Variable] = field(default_factory=dict[Variable, Variable])
 
     def tree(self, root: Variable, lead: str = "", indent: str = " ") -> None:
         """The lines of one output, without recursion."""
@@ -82,6 +84,7 @@ class _Printer:
         if self.inner:
             self.lines += ["", "Inner graphs:"]
         for node in self.inner:  # grows
+            self.sources = node.op.sources(node)
             for name, graph in node.op.inner_graphs.items():
                 self.lines += ["", f"{node.op}{self._ident(node)} {name}".rstrip()]
                 for v in graph.outputs:
@@ -124,6 +127,8 @@ class _Printer:
         else:
             text = str(v) if isinstance(v, NominalVariable) else f"<{v.type}>"
         text += self._ident(v)
+        if v in self.sources and self.id_type:
+            text += f" ->{self._ident(_owner_or_self(self.sources[v]))}"
         if self.print_type and (v.name is not None or isinstance(v, Constant)):
             text += f" <{v.type}>"
         return text + self._known(v)
@@ -142,6 +147,11 @@ class _Printer:
                 label["auto"] = getattr(item, "auto_name", str(n))
             self.used_ids[item] = label[self.id_type]
         return self.used_ids[item]
+
+
+def _owner_or_self(v: Variable) -> Any:
+    """What has the label of a variable: the node that computes it, or the variable."""
+    return v if v.owner is None else v.owner
 
 
 def char_from_number(n: int) -> str:

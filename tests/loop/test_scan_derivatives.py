@@ -109,6 +109,13 @@ def read_and_written(buffer, x):
     return Scan([a, b, c], [pt.sin(b) * c + a, b * a], info)(x.shape[0], x, buffer)
 
 
+def read_only(buffer, x):
+    """A buffer of which no row is written."""
+    a, b = pt.dscalars("a", "b")
+    info = ScanInfo(1, ((1,),), ((),), (), (), 1, 0, 0, False)
+    return Scan([a, b], [pt.sin(a) * b], info)(x.shape[0], x, buffer, x.shape[0])[1]
+
+
 def with_an_integer_state(x, s0):
     count = pt.constant(np.int64(0))
     return scan(lambda a, s, k: (s * a + k, k + 1), [x], [s0, count])[0]
@@ -127,6 +134,7 @@ FORMS = {
     untraced: values(3, (), ()),
     stopped_untraced: [ASCENDING, *values((), ())],
     read_and_written: values(5, 3),
+    read_only: values(5, 3),
     with_an_integer_state: values(3, ()),
 }
 

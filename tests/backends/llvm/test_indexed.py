@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import phintys.tensor as pt
 from phintys import function, grad
 from phintys.backends.llvm.kernel.indexed import rows_of
-from phintys.compile.inputs import In
+from phintys.compile.io import In
 from phintys.lowering.program import Kernel
 from phintys.tensor.type import TensorType
 
