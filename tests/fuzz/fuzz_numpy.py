@@ -305,7 +305,7 @@ STEPS = re.compile(r"%|//|mod|round|floor|ceil|trunc|sign|heaviside")
 #: terms in another order may overflow or cancel elsewhere
 UNORDERED = re.compile(
     r"dot|mat|outer|sum|mean|var|std|trace|softmax|prod|space|median|quantile|percentile|cov|trapez"
-    r"|interp|pad"
+    r"|interp|pad|histogram"
 )
 
 
