@@ -78,9 +78,9 @@ class _Steps:
         if p.kind == "nit_sot":
             return new
         first, last = written[0], written[-1]
+        found = p.outer if p.kind == "mit_mot" else p.outer[: self.count + p.lag]
         if last - first + 1 == len(written):
-            return set_subtensor(p.outer[first : last + 1], new)
-        found = p.outer
+            return set_subtensor(found[first : last + 1], new)
         for at in written:
             found = set_subtensor(found[at], self.rows[k, at])
         return found
