@@ -362,3 +362,13 @@ def test_batches():
     for value, want in zip(found, [[W, W], [0.3, 0.3], [W, 2 * V], [0.3, 7.0], [W, 2 * V]]):
         np.testing.assert_allclose(value, want)
     np.testing.assert_allclose(f(1, [0, 1], rows, W)[0], rows)
+
+
+@pytest.mark.parametrize("optimizer", [None, "merge", "fast_compile"])
+def test_one_branch_is_computed_in_a_step_of_a_loop(optimizer):
+    def step(j):
+        return ifelse(j < 3, x[j], pt.constant(-1.0, dtype="float64"))
+
+    rows = phintys.scan(step, pt.arange(5), return_updates=False)
+    f = phintys.function([x], rows, mode=phintys.compile.Mode("py", optimizer))
+    np.testing.assert_array_equal(f(V), [*V, -1, -1])

@@ -94,7 +94,7 @@ PIPELINE: list[tuple[str, GraphRewriter | RewriteDatabase, tuple[str, ...], floa
     ("canonicalize", canonicalize, (*BOTH, "canonicalize_db"), 1),
     ("stabilize", stabilize, BOTH, 1.5),
     ("inline_inner_graphs", InlineInnerGraphs(), (), 1.6),  # compiled backends select it by name
-    ("inner_graphs_late", InnerGraphRewriter(), BOTH, 1.63),
+    ("inner_graphs_late", InnerGraphRewriter(), (*BOTH, "minimum_compile"), 1.63),
     ("assumptions", assumptions, BOTH, 1.65),
     ("BlasOpt", blas_opt, BOTH, 1.7),
     ("specialize", specialize, BOTH, 2),
