@@ -230,6 +230,11 @@ def dim_min(a: DimLike, b: DimLike) -> Dim:
     return Dim("min", _ordered((a, b)))
 
 
+def total(dims: Any) -> Dim:
+    """The sum of an iterable of lengths; 0 if it is empty.  Linear, unlike `sum`."""
+    return _sum(tuple(as_dim(d) for d in dims))
+
+
 def product(dims: Any) -> Dim:
     """The product of an iterable of lengths; 1 if it is empty."""
     return _product(tuple(as_dim(d) for d in dims))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from phintys.dims import Dim, slice_range
+from phintys.dims import Dim, slice_range, total
 
 bounds = st.none() | st.integers(-12, 12)
 steps = st.integers(-4, 4).filter(bool)
@@ -54,3 +54,10 @@ def test_slices_of_nonnegative_parts_stay_simple():
     assert slice_range(i, None, 1, n)[1].symbols() == {n, i}
     assert slice_range(None, i, 1, n)[1].render(lambda key: f"n{key[1]}") == "min(n0, n1)"
     assert slice_range(-2, None, 1, n)[1] is slice_range(None, 2, 1, n)[1]
+
+
+def test_the_sum_of_many_lengths():
+    symbols = [Dim.symbol(("len", k, 0)) for k in range(50)]
+    assert total(symbols) is sum(symbols[1:], symbols[0])
+    assert total([symbols[0], 2, symbols[0]]) is 2 * symbols[0] + 2
+    assert total([]) == 0

@@ -6,6 +6,7 @@ The linkers are where modes refer to backends, and where backends are imported, 
 from __future__ import annotations
 
 import copy
+import threading
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
@@ -131,6 +132,22 @@ def containers_of(
     return inputs, [Container(v, cell, readonly=True) for v, cell in zip(fgraph.outputs, outs)]
 
 
+def run_in_cells(
+    thunk: Callable[[], None], inputs: Sequence[Container], outputs: Sequence[Container]
+) -> Run:
+    """The function of values that a thunk computes between cells; threads wait for each other."""
+    lock = threading.RLock()
+
+    def run(values: Sequence[Any]) -> list[Any]:
+        with lock:
+            for container, value in zip(inputs, values):
+                container.storage[0] = value
+            thunk()
+            return [container.storage[0] for container in outputs]
+
+    return run
+
+
 class LocalLinker(Linker):
     """A linker whose subclasses define `make_all`, which makes one thunk per node."""
 
@@ -152,15 +169,7 @@ class LocalLinker(Linker):
         return self.make_all(input_storage, output_storage, storage_map)[:3]
 
     def run(self, fgraph: Any) -> Run:
-        thunk, inputs, outputs = self.accept(fgraph).make_thunk()
-
-        def run(values: Sequence[Any]) -> list[Any]:
-            for container, value in zip(inputs, values):
-                container.storage[0] = value
-            thunk()
-            return [container.storage[0] for container in outputs]
-
-        return run
+        return run_in_cells(*self.accept(fgraph).make_thunk())
 
 
 class NodewiseLinker(LocalLinker):

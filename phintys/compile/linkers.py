@@ -28,6 +28,7 @@ from phintys.compile.linker import (
     NodewiseLinker,
     PerformLinker,
     containers_of,
+    run_in_cells,
 )
 from phintys.compile.nodes import CompiledNodes
 from phintys.compile.thunks import Cell, StorageMap, Thunk, map_storage
@@ -133,16 +134,18 @@ class WrapLinker(Linker):
             raise ValueError("The linkers of a WrapLinker must run the nodes in the same order.")
         groups = list(zip(*[thunks for _, _, _, thunks, _ in made]))
 
-        def run(values: Sequence[Any]) -> list[Any]:
-            for k, (_, inputs, _, _, _) in enumerate(made):
-                for container, value in zip(inputs, values):
-                    container.storage[0] = value if k == 0 else copy.deepcopy(value)
+        _, inputs, outputs, _, _ = made[0]
+
+        def thunk() -> None:
+            values = [container.storage[0] for container in inputs]
+            for _, others, _, _, _ in made[1:]:
+                for container, value in zip(others, values):
+                    container.storage[0] = copy.deepcopy(value)
             self.pre(self, values, order, groups)
             for i, (node, thunks) in enumerate(zip(order, groups)):
                 self.wrapper(fgraph, i, node, *thunks)
-            return [container.storage[0] for container in made[0][2]]
 
-        return run
+        return run_in_cells(thunk, inputs, outputs)
 
 
 def WrapLinkerMany(
@@ -287,12 +290,4 @@ class JITLinker(Linker):
         return thunk, *containers_of(fgraph, ins, outs), [thunk], order
 
     def run(self, fgraph: Any) -> Callable[[Sequence[Any]], list[Any]]:
-        thunk, inputs, outputs = self.accept(fgraph).make_thunk()
-
-        def run(values: Sequence[Any]) -> list[Any]:
-            for container, value in zip(inputs, values):
-                container.storage[0] = value
-            thunk()
-            return [container.storage[0] for container in outputs]
-
-        return run
+        return run_in_cells(*self.accept(fgraph).make_thunk())

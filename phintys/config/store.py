@@ -5,10 +5,11 @@ from __future__ import annotations
 import threading
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import ContextDecorator
 from contextvars import ContextVar
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from phintys.config.older import OLDER
@@ -172,10 +173,15 @@ class Config:
 
         Other threads and asyncio tasks are not affected.
         """
-        return _ChangedFlags(self, changes)
+        return _ChangedFlags(
+            self, partial(self._override, changes), partial(self._restore, changes)
+        )
 
-    def _override(self, changes: dict[str, Any]) -> None:
+    def _override(self, given: dict[str, Any]) -> None:
         """Enter a `change_flags`."""
+        changes = {k: self._setting(k).parse(v) for k, v in given.items()}
+        for name, value in changes.items():
+            self._note(self._setting(name), value)
         own = self._overrides.get()
         with self._lock:
             self._overrides.set(_Overrides({**own.values, **changes}, own))
@@ -221,16 +227,14 @@ class Config:
 class _ChangedFlags(ContextDecorator):
     """The context manager that `Config.change_flags` returns."""
 
-    def __init__(self, config: Config, changes: dict[str, Any]) -> None:
-        self.config, self.changes = config, changes
+    def __init__(
+        self, config: Config, enter: Callable[[], None], leave: Callable[[], None]
+    ) -> None:
+        self.config, self.enter, self.leave = config, enter, leave
 
     def __enter__(self) -> Config:
-        config = self.config
-        parsed = {k: config._setting(k).parse(v) for k, v in self.changes.items()}
-        for name, value in parsed.items():
-            config._note(config._setting(name), value)
-        config._override(parsed)
-        return config
+        self.enter()
+        return self.config
 
     def __exit__(self, *exc: object) -> None:
-        self.config._restore(self.changes)
+        self.leave()

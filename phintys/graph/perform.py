@@ -24,10 +24,10 @@ def run_node(node: Apply, inputs: Sequence[Any]) -> list[Any]:
     """The results of ``perform``, without effect on ``inputs`` and with memory of their own.
 
     An input that the op overwrites is copied first, since it may belong to the caller, to a shared
-    variable, to a constant, or be read by a later node.  A result that shares memory with an input
-    or an earlier result is copied, unless ``view_map`` declares that.  Ops that are not of this
-    package get views of their inputs, so that assigning to the shape of one affects no other user
-    of the array.
+    variable, to a constant, or be read by a later node.  A result that shares memory, or a state,
+    with an input or an earlier result is copied, unless ``view_map`` declares that.  Ops that are
+    not of this package get views of their inputs, so that assigning to the shape of one affects no
+    other user of the array.
 
     An op with a ``make_thunk`` of its own is run by that.
 
@@ -51,9 +51,12 @@ def run_node(node: Apply, inputs: Sequence[Any]) -> list[Any]:
         _explain_shapes(node, inputs, exc)
         raise
     results = [declared_result(node, k, cell[0]) for k, cell in enumerate(storage)]
-    for k, value in enumerate(results):
-        if isinstance(value, np.ndarray) and _is_shared(value, k, op, inputs, results):
-            results[k] = value.copy()
+    for k, (v, value) in enumerate(zip(node.outputs, results)):
+        if isinstance(value, np.ndarray):
+            if _is_shared(value, k, op, inputs, results):
+                results[k] = value.copy()
+        elif v.type.has_state and _shares_state(value, k, node, inputs, results):
+            results[k] = v.type.copy_value(value)
     return results
 
 
@@ -117,15 +120,29 @@ def _is_shared(
     value: np.ndarray, k: int, op: Op, inputs: Sequence[Any], results: Sequence[Any]
 ) -> bool:
     """Whether result ``k`` shares memory with an input or an earlier result, undeclared."""
-    others = inputs if k == 0 else [*inputs, *results[:k]]
-    if value.base is None:  # owns its memory
-        for x in others:
-            if x is value:
-                return k not in op.view_map and k not in op.destroy_map
-        return False
+    if value.base is None:  # owns its memory, of which an earlier result may be a part
+        found = any(x is value for x in inputs) or (k > 0 and _overlaps(value, results[:k]))
+        return found and k not in op.view_map and k not in op.destroy_map
     if k in op.view_map or k in op.destroy_map:
         return False
+    return _overlaps(value, [*inputs, *results[:k]])
+
+
+def _overlaps(value: np.ndarray, others: Sequence[Any]) -> bool:
+    """Whether an array may share memory with others."""
     return any(isinstance(x, np.ndarray) and np.may_share_memory(value, x) for x in others)
+
+
+def _shares_state(
+    value: Any, k: int, node: Apply, inputs: Sequence[Any], results: Sequence[Any]
+) -> bool:
+    """Whether result ``k``, an object, shares its state with another value, undeclared."""
+    op, type_ = node.op, node.outputs[k].type
+    if k in op.view_map or k in op.destroy_map:
+        return False
+    others = [*zip(node.inputs, inputs), *zip(node.outputs[:k], results)]
+    alike = [x for v, x in others if type(v.type) is type(type_)]
+    return any(type_.may_share_memory(value, x) for x in alike)
 
 
 def destroyed_inputs(op: Op) -> list[int]:

@@ -128,9 +128,8 @@ class Scan(ScanMethodsMixin, InnerGraphOp):
     def perform(self, node: Apply, inputs: Sequence[Any], output_storage: list[list[Any]]) -> None:
         check_shapes(node, inputs)
         found = run_loop(self.info, self.runner, inputs, lambda k: empty_rows(node, inputs)[k])
-        for cell, value, v in zip(output_storage, found, node.outputs, strict=True):
-            is_given = any(value is x for x in inputs)  # by a state that no step has changed
-            cell[0] = v.type.copy_value(value) if is_given else value
+        for cell, value in zip(output_storage, found, strict=True):
+            cell[0] = value
 
     # ----- lowering
     def lower(self, node: Apply, b: Builder[V], *inputs: V) -> Any:

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from phintys.graph.results import is_masked
+
 
 def as_array(x: Any) -> np.ndarray:
     """``x`` as an array of class `numpy.ndarray`, not a subclass; TypeError for masked arrays.
@@ -24,7 +26,7 @@ def as_array(x: Any) -> np.ndarray:
 
 def _is_masked(x: Any) -> bool:
     """Whether ``x`` is a masked array, or a sequence that contains one."""
-    if isinstance(x, np.ma.MaskedArray):
+    if is_masked(x):
         return True
     if not isinstance(x, list | tuple) or not x:
         return False

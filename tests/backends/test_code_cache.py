@@ -33,7 +33,7 @@ def name(number: int) -> str:
 
 
 def names(cache: Path) -> set[str]:
-    return {path.name for path in cache.iterdir()}
+    return {path.name for path in cache.iterdir() if path.suffix != ".id"}
 
 
 # -------------------------------------------------------------------------------- the format

@@ -81,6 +81,22 @@ def test_two_targets_of_one_value_do_not_share_memory(mode):
         assert not np.shares_memory(left.get_value(borrow=True), other)
 
 
+class RestAndAll(phintys.Op):
+    """Two results in one array; the second one owns it."""
+
+    __props__ = ()
+    itypes, otypes = [pt.dvector], [pt.dvector, pt.dvector]
+
+    def perform(self, node, inputs, output_storage):
+        found = 2 * inputs[0]
+        output_storage[0][0], output_storage[1][0] = found[1:], found
+
+
+def test_results_of_one_node_do_not_share_memory(mode):
+    x = pt.dvector("x")
+    assert not np.shares_memory(*phintys.function([x], RestAndAll()(x), mode=mode)(np.ones(3)))
+
+
 def test_update_by_an_input_copies_it(mode):
     s, x = phintys.shared(np.zeros(2)), pt.dvector("x")
     f = phintys.function([x], [], updates={s: x}, mode=mode)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import linecache
 import pickle
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -197,6 +199,18 @@ def test_a_function_around_each_node():
     turned = NodewiseLinker(scheduler=lambda g: g.toposort()[::-1])
     with pytest.raises(ValueError, match="the same order"):
         called(WrapLinker([PerformLinker(), turned], both))
+
+
+def test_threads_do_not_mix_their_values():
+    def slow(fgraph, i, node, thunk):
+        time.sleep(0.01)
+        thunk()
+
+    x = pt.dscalar("x")
+    f = phintys.function([x], 2 * pt.exp(x), mode=Mode(WrapLinker([PerformLinker()], slow)))
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(f, np.arange(8.0)))
+    np.testing.assert_allclose(found, 2 * np.exp(np.arange(8.0)))
 
 
 def test_callbacks_of_the_virtual_machine():

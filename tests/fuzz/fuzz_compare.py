@@ -35,6 +35,12 @@ SUMS = set(
     " BatchedDot Dot22Scalar Recurrence IncSubtensor AdvancedIncSubtensor Fourier Convolve1d"
     " Convolve2d CorrMM CorrMM_gradInputs CorrMM_gradWeights".split()
 )
+#: ops whose results are numbers of their arguments, or minus these: rounding does not move them, so
+#: that a maximum remains equal to an element
+EXACT = set(
+    "Max Min DimShuffle Reshape Subtensor AdvancedSubtensor Alloc Join Split ExtractDiag Switch"
+    " Maximum Minimum Second Neg Abs".split()
+)
 _WIDE = {"f": np.longdouble, "c": np.clongdouble}
 
 
@@ -215,6 +221,9 @@ class _moving:
             whole = node.op.clone(dtype=node.op.acc_dtype).make_node(*node.inputs)
             return [converted(x, node.outputs[0].type.dtype) for x in self.node(whole, values)]
         found = _performed(node, values)
+        op = node.op.scalar_op if isinstance(node.op, Elemwise) else node.op
+        if type(op).__name__ in EXACT and node.inputs[0].type.dtype[:7] != "complex":
+            return found
         inputs = _only_arrays(values)
         within = type(node.op).__name__ in SUMS
         extreme = within and _may_overflow(node.op, inputs, found[0].dtype)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from fuzz_draw import Drawer
+from fuzz_draw import LARGEST, Drawer, Item
 from fuzz_functions import Text, draws
 
 # ----------------------------------------------------------------------------- matrices
@@ -31,9 +31,14 @@ REGULAR = (
 )
 
 
+def _is_small(x: Item) -> bool:
+    """Whether the product of the matrices and their transposes is no larger than a value may be."""
+    return x.value.size * x.shape[-2] <= LARGEST * max(x.shape[-1], 1) and x.shape[-2] <= 70
+
+
 def positive(g: Drawer) -> tuple[str, int]:
     """Text of positive definite matrices, well conditioned and of moderate numbers; their size."""
-    x = g.item(kinds="c", least=2) if g.chance(0.1) else g.item(least=2)
+    x = g.item(_is_small, "c" if g.chance(0.1) else "biufc", least=2)
     y, n = f"pt.tanh({x.name})", x.shape[-2]
     other = f"pt.conj({y})" if x.kind == "c" else y
     product = f"pt.matmul({y}, pt.matrix_transpose({other}))"

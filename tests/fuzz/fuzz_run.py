@@ -329,7 +329,7 @@ def _merged(arguments: Sequence[np.ndarray]) -> list[np.ndarray]:
 
 def _listed(a: np.ndarray) -> Any:
     """The same as lists or a number, if NumPy makes an array of the same dtype of them."""
-    plain = a.dtype in ("bool", "int64", "float64") and 0 < a.size < 50
+    plain = a.dtype in ("bool", "int64", "float64") and 0 < a.size < 50 and a.flags.carray
     return a.tolist() if plain else a
 
 

@@ -9,7 +9,7 @@ from test_scan_derivatives import FORMS, loops, scan, values
 import phintys
 import phintys.tensor as pt
 from phintys.compile.mode import Mode
-from phintys.loop import until
+from phintys.loop import Scan, ScanInfo, until
 
 REWRITTEN, PLAIN = Mode("py", "fast_run"), Mode("py", None)
 x, y0 = pt.dvectors("x", "y0")
@@ -136,6 +136,16 @@ def test_short_loops_are_unrolled():
     total = sum(out.sum() for out in outputs)
     found = [*outputs, *phintys.grad(total, [x, y0, w])]
     assert not rewritten([x, y0, w], found, *values(5, 2, ()))
+
+
+def test_buffers_may_be_longer_or_shorter_than_results_need():
+    a, s = pt.dscalars("a", "s")
+    state = Scan([a, s], [a + s], ScanInfo(1, (), (), (), ((-1,),), 0, 0, 0, False))
+    buffer = pt.tensor("buffer", dtype="float64", shape=(10,))
+    assert not rewritten([x, buffer], [state(2, x, buffer)], *values(3, 10))
+    pair = Scan([a], [2 * a, 3 * a], ScanInfo(1, (), (), (), (), 2, 0, 0, False))
+    one, all_rows = pair(x.shape[0], x, 1, x.shape[0])
+    rewritten([x], [one[-2:], all_rows[-1]], *values(5))
 
 
 def test_numbers_become_part_of_the_step():

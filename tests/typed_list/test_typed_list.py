@@ -90,6 +90,19 @@ def test_values(mode):
         g([ONE], TWO)
 
 
+@pytest.mark.parametrize("mode", MODES)
+def test_results_of_branches_and_loops_share_nothing_with_arguments(mode):
+    chosen = phintys.ifelse(n > 0, a.append(v), a)
+    looped = phintys.scan(lambda s: s.append(v), outputs_info=[a], n_steps=n, return_updates=False)
+    f = phintys.function([a, v, n], [chosen, looped], mode=mode)
+    for count in (0, 2):
+        given = [ONE]
+        found = f(given, TWO, count)
+        assert [len(x) for x in found] == [1 + (count > 0), 1 + count]
+        shared = [x is given or VECTORS.may_share_memory(x, [ONE, TWO]) for x in found]
+        assert not any(shared) and not VECTORS.may_share_memory(*found)
+
+
 def test_wrong_arguments():
     for make in [
         lambda: tl.append(a, pt.dmatrix()),

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from phintys.compile.mode import Mode, register_mode_class
 
-__all__: list[str] = []
-
 
 def _debug() -> Mode:
     from phintys.compile.debug.debugmode import DebugMode

@@ -99,8 +99,10 @@ def _shorten(p: Part, count: int) -> bool:
     """Give a part ``count`` rows; return whether it surely had more."""
     if p.kind == "nit_sot":
         known = literal(p.outer)
+        if known is not None and known <= count:
+            return False
         p.outer = as_tensor_variable(np.int64(count))
-        return known is None or known > count
+        return True
     known = p.outer.type.shape[0]
     if known is not None and known <= count:
         return False

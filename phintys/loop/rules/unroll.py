@@ -78,9 +78,15 @@ class _Steps:
         if p.kind == "nit_sot":
             return new
         first, last = written[0], written[-1]
+        found = p.outer if p.kind == "mit_mot" else self._returned_rows(p)
         if last - first + 1 == len(written):
-            return set_subtensor(p.outer[first : last + 1], new)
-        found = p.outer
+            return set_subtensor(found[first : last + 1], new)
         for at in written:
             found = set_subtensor(found[at], self.rows[k, at])
         return found
+
+    def _returned_rows(self, p: Part) -> Any:
+        """The rows of a state's buffer that the loop returns: those behind are not written."""
+        rows = self.count + p.lag
+        known = p.outer.type.shape[0]
+        return p.outer if known is None or known == rows else p.outer[:rows]

@@ -105,7 +105,7 @@ def useless_slice(
 ) -> Replacement:
     given = list(unflatten_index_variables(variables, idx_list))
     simpler = [
-        _simplified(e, x, axis) if isinstance(e, slice) else _position(e, x.type.shape[axis])
+        simplified_slice(e, x, axis) if isinstance(e, slice) else _position(e, x.type.shape[axis])
         for axis, e in enumerate(given)
     ]
     if 1 in x.type.shape and (single := _single_positions(simpler, x)):
@@ -124,11 +124,11 @@ def _single_positions(index: Index, x: Variable) -> list[int]:
     return found if whole else []
 
 
-def _simplified(e: slice, x: Variable, axis: int) -> slice:
+def simplified_slice(e: slice, x: Variable, axis: int) -> slice:
     """A slice without redundant bounds and steps, such as a stop at the end of the axis."""
     step = None if e.step is None else literal(e.step)
     if e.step is not None and step == 1:
-        return _simplified(slice(e.start, e.stop, None), x, axis)
+        return simplified_slice(slice(e.start, e.stop, None), x, axis)
     if e.step is not None and (step is None or step < 0):
         return e
     n = x.type.shape[axis]
@@ -161,7 +161,10 @@ def is_length_of(n: Any, x: Variable, axis: int) -> bool:
     """
     node = getattr(n, "owner", None)
     while node is not None and type(node.op).__name__ in ("ScalarFromTensor", "TensorFromScalar"):
-        node = node.inputs[0].owner
+        n = node.inputs[0]
+        node = n.owner
+    if x.owner is not None and isinstance(x.owner.op, Alloc) and n is x.owner.inputs[1 + axis]:
+        return True
     if node is None or not isinstance(node.op, Shape_i) or node.op.i != axis:
         return False
     while node.inputs[0] is not x:

@@ -10,7 +10,7 @@ from phintys.rewriting.rule import Context, Replacement, rule
 from phintys.scalar.op import TABLE
 from phintys.tensor.creation import Alloc
 from phintys.tensor.elemwise import cast, functions
-from phintys.tensor.index_list import AxisIndex, Entry, literal
+from phintys.tensor.index_list import AxisIndex, Entry, flatten_index_variables, literal
 from phintys.tensor.index_ops import (
     AdvancedIncSubtensor,
     AdvancedSubtensor,
@@ -20,7 +20,7 @@ from phintys.tensor.index_ops import (
 )
 from phintys.tensor.rules.fills import fill_number, filled_value, has_plain_lengths
 from phintys.tensor.rules.match import applied, at, some
-from phintys.tensor.rules.reading import index_of, is_full
+from phintys.tensor.rules.reading import index_of, is_full, simplified_slice
 from phintys.tensor.variable import TensorVariable
 
 WRITES = (IncSubtensor, AdvancedIncSubtensor)
@@ -117,6 +117,25 @@ def useless_write(ctx: Context, node: Apply) -> Replacement:
     if read.op.idx_list != node.op.idx_list:
         return None
     return x if read.inputs == [x, *node.inputs[2:]] else None
+
+
+@rule(
+    "set(x, y, :len(x)) -> set(x, y, :)",
+    "IncSubtensor(x, y, *_, inplace=False)",
+    law="exact",
+    tags=("local_useless_slice_of_write", "cleanup"),
+    tested_on=("set_subtensor(v[0:], w)", "inc_subtensor(v[: v.shape[0]], w)"),
+)
+def useless_slice_of_write(node: Apply, x: TensorVariable, y: TensorVariable) -> Replacement:
+    given = index_of(node, 2)
+    simpler = [
+        simplified_slice(e, x, axis) if isinstance(e, slice) else e for axis, e in enumerate(given)
+    ]
+    if simpler == given:
+        return None
+    idx_list, variables = flatten_index_variables(simpler)
+    op = IncSubtensor(idx_list, set_instead_of_inc=node.op.set_instead_of_inc)
+    return op(x, y, *variables)
 
 
 @rule(

@@ -22,7 +22,7 @@ from phintys.backends.llvm.kernel.kernels import KernelCode, emit_kernel
 from phintys.backends.llvm.routine.blocks import Blocks, in_blocks
 from phintys.backends.llvm.routine.frame import ALIGN, Frame
 from phintys.backends.llvm.runtime.cpython import offsets
-from phintys.dims import ZERO, Dim, product
+from phintys.dims import ZERO, Dim, product, total
 from phintys.lowering.program import (
     Call,
     Check,
@@ -313,7 +313,7 @@ class Body:
         return steps[start:end]
 
     def run_group(self, group: list[Step]) -> None:
-        work = sum((work_of(step) for step in group), ZERO)
+        work = total(map(work_of, group))
         symbols = (self.is_known(symbol) for symbol in work.symbols())
         much = work.value is None or work.value > costs.LONG_WORK
         long = much and not self.frame.suspended and all(symbols)
