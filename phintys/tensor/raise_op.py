@@ -36,9 +36,11 @@ class CheckAndRaise(Op):
     >>> y = CheckAndRaise(ValueError, "negative")(x, pt.all(x >= 0))
     >>> pt.sqrt(y).eval({x: [4.0]})
     array([2.])
-    >>> pt.sqrt(y).eval({x: [-4.0]})
-    Traceback (most recent call last):
-    ValueError: negative
+    >>> try:
+    ...     pt.sqrt(y).eval({x: [-4.0]})
+    ... except ValueError as exc:
+    ...     print(exc)
+    negative
     """
 
     # ----- class and static shape
@@ -107,9 +109,11 @@ class Assert(CheckAndRaise):
 
     >>> import phintys.tensor as pt
     >>> x = pt.dscalar("x")
-    >>> Assert("not positive")(x, x > 0).eval({x: -1.0})
-    Traceback (most recent call last):
-    AssertionError: not positive
+    >>> try:
+    ...     Assert("not positive")(x, x > 0).eval({x: -1.0})
+    ... except AssertionError as exc:
+    ...     print(exc)
+    not positive
     """
 
     def __init__(self, msg: str = "Assertion failed.") -> None:

@@ -22,7 +22,7 @@ class TypedListType(Type[list[Any]]):
 
     >>> import phintys.tensor as pt
     >>> TypedListType(pt.dvector), TypedListType(pt.dvector, depth=1).get_depth()
-    (TypedList <TensorType(float64, shape=(None,))>, 1)
+    (TypedList <Vector(float64, shape=(?,))>, 1)
     """
 
     __props__ = ("ttype",)
