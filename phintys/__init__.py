@@ -38,6 +38,7 @@ from phintys.graph.type import Type, generic
 from phintys.graph.variable import Apply, Constant, Variable
 from phintys.graph.vectorize import vectorize_graph
 from phintys.inner import OpFromGraph
+from phintys.lazy import submodule
 from phintys.rewriting import rewrite_graph
 from phintys.rewriting.database import optdb
 from phintys.show import dprint, explain, pp
@@ -61,7 +62,7 @@ def __getattr__(name: str) -> Any:  # loops are imported on first use
     if name in ("foldl", "foldr", "map", "reduce", "scan"):
         found = globals()[name] = getattr(import_module("phintys.loop"), name)
         return found
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return submodule(__name__, name)
 
 
 __version__ = "0.1.0"

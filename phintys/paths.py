@@ -9,11 +9,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from importlib import import_module
 from importlib.abc import Loader
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any, cast
+
+from phintys.lazy import submodule
 
 #: path -> the modules whose public names the module at this path has
 MODULES: dict[str, tuple[str, ...]] = {
@@ -92,6 +95,8 @@ REWRITES = tuple(
     )
 )
 _PACKAGES = {path.rpartition(".")[0] for path in (*MODULES, *REWRITES)}
+#: packages that are here, of which modules are attributes before they are imported
+_WITH_SUBMODULES = ("compile", "graph", "scalar", "tensor.linalg")
 
 
 class _Callable(ModuleType):
@@ -123,15 +128,19 @@ class _Finder:
     def create_module(spec: ModuleSpec) -> ModuleType | None:
         """A module that is called as the function whose name it takes; else Python makes one."""
         parent, _, name = spec.name.rpartition(".")
-        replaced = getattr(sys.modules[parent], name, None)
+        package = sys.modules[parent]
+        known = (*vars(package), *getattr(package, "__all__", ()))
+        replaced = getattr(package, name) if name in known else None
         return _Callable(spec.name, replaced) if callable(replaced) else None
 
     @staticmethod
     def exec_module(module: ModuleType) -> None:
         name = module.__name__.removeprefix("phintys.")
         module.__doc__ = "Names at the path where PyTensor has them."
+        if name in _PACKAGES:
+            vars(module)["__getattr__"] = partial(submodule, module.__name__)
         if name not in MODULES:
-            vars(module)["__getattr__"] = _rewrite
+            vars(module)["__getattr__"] = partial(_rewrite, name)
             return
         for source in MODULES[name]:
             vars(module).update(_public(import_module(f"phintys.{source}")))
@@ -150,13 +159,16 @@ def _is_class_of(module: ModuleType, value: Any) -> bool:
     return isinstance(value, type) and value.__module__.startswith(module.__name__)
 
 
-def _rewrite(name: str) -> Any:
-    """What ``tensor.rules`` calls ``name``, or the rewrites that have it as their name or tag.
+def _rewrite(module: str, name: str) -> Any:
+    """The module of rewrites in another, what ``tensor.rules`` calls ``name``, or the rewrites that
+    have it as their name or tag.
 
     Raises AttributeError if there are none.
     """
     from phintys.rewriting.rewriter import SequentialNodeRewriter
 
+    if f"{module}.{name}" in REWRITES:
+        return submodule(f"phintys.{module}", name)
     rules = import_module("phintys.tensor.rules")
     if not name.startswith("_") and hasattr(rules, name):
         return getattr(rules, name)
@@ -167,9 +179,12 @@ def _rewrite(name: str) -> Any:
 
 
 def install() -> None:
-    """Make the paths importable, and set the further names."""
+    """Make the paths importable, and attributes of their packages; set the further names."""
     if _Finder not in sys.meta_path:
         sys.meta_path.append(_Finder)
+    for path in _WITH_SUBMODULES:
+        package = import_module(f"phintys.{path}")
+        vars(package)["__getattr__"] = partial(submodule, package.__name__)
     for path, names in NAMES.items():
         module = import_module(f"phintys.{path}")
         for name, source in names.items():

@@ -15,7 +15,7 @@ ROOT = Path(__file__).parent.parent / "phintys"
 
 #: bottom to top: a module may import from its own layer and from those before it
 LAYERS = [
-    ("errors", "locks", "memo"),
+    ("errors", "lazy", "locks", "memo"),
     ("dims",),
     ("bitgen",),
     ("config",),

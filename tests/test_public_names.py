@@ -105,6 +105,23 @@ def test_paths_of_older_modules():
         assert not sources or any(not name.startswith("_") for name in vars(module)), path
 
 
+def test_modules_are_attributes():
+    """Of ``import phintys`` alone; this is another process, where nothing else is imported yet."""
+    script = """
+        import phintys
+        paths = ["compile.maker", "graph.rewriting.db", "link.vm", "scalar.basic", "printing"]
+        paths += ["tensor.subtensor", "tensor.rewriting.basic", "tensor.linalg.products"]
+        for path in paths:
+            module = phintys
+            for name in path.split("."):
+                module = getattr(module, name)
+            assert module.__name__ == f"phintys.{path}"
+        assert callable(phintys.scan)
+        assert not hasattr(phintys, "nothing") and not hasattr(phintys.link, "nothing")
+    """
+    subprocess.run([sys.executable, "-c", textwrap.dedent(script)], check=True)
+
+
 def test_rewrites_by_name():
     """Names below ``tensor.rewriting`` are those of rewrites, each a `NodeRewriter`."""
     from phintys.graph.rewriting.basic import NodeRewriter, in2out

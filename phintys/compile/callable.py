@@ -82,6 +82,10 @@ class Maker(Protocol):
         """A maker with the same rewritten graph, and the containers of its shared variables."""
         ...
 
+    def with_shared(self, shared: list[SharedVariable]) -> Maker:
+        """A maker of the same function of other shared variables, of the same types."""
+        ...
+
     def rebuild(self, values: list[Any], trust_input: bool, defaults: list[Any] = ...) -> Any:
         """A callable whose shared variables hold ``values``."""
         ...
@@ -361,8 +365,9 @@ class Function:
         return self.copy()
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        maker = self.maker.with_shared([copy_module.deepcopy(s, memo) for s in self.maker.shared])
         containers = [copy_module.deepcopy(c, memo) for c in self.containers]
-        f = self.maker.create(trust_input=self.trust_input, containers=containers)
+        f = maker.create(trust_input=self.trust_input, containers=containers)
         f.arguments.set_defaults(self.arguments.own_defaults())
         return f
 

@@ -333,34 +333,50 @@ class FunctionMaker:
         if unknown:
             raise ValueError(f"{unknown[0]} is not a shared variable of this function.")
         replaced = [_swapped(s, swap) for s in self.shared]
-        fgraph = self.fgraph.clone()
-        n = len(self.outputs)
+        spec = self._specification_of(self.fgraph, replaced)
+        fgraph, n = spec.fgraph, len(self.outputs)
         is_removed = [outputs is not None and i not in outputs for i in range(n)]
         is_removed += [delete_updates] * (len(fgraph.outputs) - n)
         for i in reversed([i for i, removed in enumerate(is_removed) if removed]):
             fgraph.remove_output(i)
-        spec = replace(self.spec, shared=replaced, fgraph=fgraph)
-        new_shared = dict(zip(self.shared, replaced))
-        spec.kept = {i: new_shared[s] for i, s in spec.kept.items()}
         if outputs is not None:
             spec.outputs = [self.outputs[i] for i in outputs]
             spec.unpack, spec.keys = "list", []
         own = [s for i, s in spec.kept.items() if i.source is None] if outputs is None else []
-        new = self._like(spec, name or self.name)
+        new = self._like(spec, name or self.name, rewritten=True)
         cells = [
             s.container if s is not original else deepcopy(old) if s in own else old
             for s, original, old in zip(replaced, self.shared, containers)
         ]
         return new, cells
 
-    def _like(self, spec: Specification, name: str | None) -> FunctionMaker:
-        """A maker of the same class, with the mode, for a rewritten graph."""
-        return type(self)(
-            *(spec.arguments, spec.outputs, self.mode, True),
-            name=name,
-            specification=spec,
-            rewritten=True,
+    @exclusive
+    def with_shared(self, shared: list[SharedVariable]) -> FunctionMaker:
+        """A maker of the same function of other shared variables, of the same types."""
+        spec = self._specification_of(self.spec.fgraph, shared)
+        new = self._like(spec, self.name, self._rewritten)
+        new._settings = self._settings
+        return new
+
+    def _specification_of(
+        self, fgraph: FunctionGraph, shared: list[SharedVariable]
+    ) -> Specification:
+        """The specification with a copy of a graph whose last inputs are on other cells."""
+        memo = {
+            v: _on_cell(v, s)
+            for v, s in zip(fgraph.inputs[len(self.inputs) :], shared, strict=True)
+        }
+        new = dict(zip(self.shared, shared))
+        return replace(
+            self.spec,
+            shared=shared,
+            fgraph=fgraph.clone_get_equiv(memo=memo)[0],
+            kept={i: new[s] for i, s in self.spec.kept.items()},
         )
+
+    def _like(self, spec: Specification, name: str | None, rewritten: bool) -> FunctionMaker:
+        """A maker of the same class, with the mode."""
+        return _rebuild(type(self), spec, self.mode, name, rewritten)
 
     def rebuild(self, values: list[Any], trust_input: bool, defaults: Sequence[Any] = ()) -> Any:
         """A callable whose shared variables hold ``values``; unpickling a `Function` calls it.
@@ -399,6 +415,14 @@ def _swapped(s: SharedVariable, swap: dict[SharedVariable, SharedVariable]) -> S
     if not s.type.in_same_class(new.type):
         raise TypeError(f"{new} of type {new.type} cannot take the place of {s} of type {s.type}.")
     return new
+
+
+def _on_cell(v: Variable, s: SharedVariable) -> Variable:
+    """A copy of an input of a graph, with the value and the name of a shared variable."""
+    copy = v.clone(name=s.name)
+    if isinstance(copy, SharedVariable):
+        copy.container = s.container
+    return copy
 
 
 def _rebuild(

@@ -14,7 +14,7 @@ from phintys.config import config
 from phintys.errors import MissingInputError, UnusedInputError
 from phintys.graph.clone import clone_get_equiv
 from phintys.graph.fgraph import FunctionGraph
-from phintys.graph.origin import describe
+from phintys.graph.origin import describe, stacklevel
 from phintys.graph.shared import SharedVariable, shared
 from phintys.graph.traversal import ancestors, graph_inputs
 from phintys.graph.variable import AtomicVariable, Variable
@@ -261,15 +261,20 @@ def checked_givens(givens: Any, inputs: Sequence[Variable], strict: bool) -> dic
 
 
 def _replacement(old: Variable, new: Any, strict: bool) -> Variable:
-    if not isinstance(new, Variable):
-        new = shared(old.type.filter(new))
-    return old.type.filter_variable(new) if strict else new
+    try:
+        if not isinstance(new, Variable):
+            new = shared(old.type.filter(new))
+        return old.type.filter_variable(new) if strict else new
+    except TypeError as exc:
+        raise TypeError(f"{new} cannot be given for {old}: {exc}\n{_made(new)}".rstrip()) from exc
 
 
 # --------------------------------------------------------------------------- checks
 
 
 def _check_used(variables: Sequence[Variable], outputs: Sequence[Variable], policy: str) -> None:
+    if policy not in ("ignore", "warn", "raise"):
+        raise ValueError(f"on_unused_input must be raise, warn or ignore, not {policy!r}.")
     if policy == "ignore":
         return
     used = set(ancestors(outputs))
@@ -282,9 +287,7 @@ def _check_used(variables: Sequence[Variable], outputs: Sequence[Variable], poli
         )
         if policy == "raise":
             raise UnusedInputError(f"{message}\n{describe(v.origin)}".rstrip())
-        if policy != "warn":
-            raise ValueError(f"on_unused_input must be raise, warn or ignore, not {policy!r}.")
-        warnings.warn(message, stacklevel=4)
+        warnings.warn(message, stacklevel=stacklevel())
 
 
 def _check_complete(outputs: Sequence[Variable], roots: Sequence[Variable]) -> None:

@@ -64,9 +64,11 @@ def values_of_files(files: Sequence[Path]) -> dict[str, Given]:
     found: dict[str, Given] = {}
     for path in files:
         try:
-            text = path.read_text()
+            text = path.read_text(encoding="utf-8")
         except OSError:
             continue
+        except UnicodeDecodeError as exc:
+            raise ValueError(f"{path} is not a text file in UTF-8: {exc}.") from None
         found.update((name, Given(v, str(path))) for name, v in _parsed(text, path))
     return found
 

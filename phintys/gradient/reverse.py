@@ -10,7 +10,7 @@ from phintys.errors import DisconnectedInputError, NullTypeGradError
 from phintys.gradient.guards import guard_again, unguarded
 from phintys.gradient.rules import ask, connection_pattern, is_null, zeros_like
 from phintys.graph.collection import collection_paused
-from phintys.graph.origin import describe, inherit
+from phintys.graph.origin import describe, inherit, stacklevel
 from phintys.graph.traversal import toposort
 from phintys.graph.type import NullType, disconnected_type
 from phintys.graph.variable import Apply, Variable
@@ -318,7 +318,7 @@ def disconnected(
     if policy == "raise":
         raise DisconnectedInputError(f"{message}\n{describe(like.origin)}".rstrip())
     if policy == "warn":
-        warnings.warn(message, stacklevel=4)
+        warnings.warn(message, stacklevel=stacklevel())
     elif policy != "ignore":
         raise ValueError(f"disconnected_inputs must be raise, warn or ignore, not {policy!r}.")
     if result == "zero":

@@ -52,6 +52,11 @@ def declared_result(node: Apply, number: int, value: Any) -> Any:
     known = array_type(type_)
     if known is None:
         return value
+    if value is None:
+        raise TypeError(
+            f"{node.op}.perform returned no value for output {number}, whose type is {type_}: it "
+            f"must store one in output_storage[{number}][0]."
+        )
     if is_masked(value):
         raise TypeError(f"{node.op}.perform returned a masked array for output {number}.")
     array = np.asarray(value)

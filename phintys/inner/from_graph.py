@@ -9,7 +9,7 @@ from typing import Any
 
 from phintys.errors import MethodNotDefined, MissingInputError, UnusedInputError
 from phintys.graph.fgraph import FrozenFunctionGraph, FunctionGraph
-from phintys.graph.origin import describe
+from phintys.graph.origin import describe, stacklevel
 from phintys.graph.perform import Runner
 from phintys.graph.replace import graph_replace
 from phintys.graph.shared import SharedVariable
@@ -428,7 +428,7 @@ def _check_used(inputs: Sequence[Variable], outputs: Sequence[Variable], policy:
             message = f"Input {k}, {v} (type {v.type}), is not used by any output."
             if policy == "raise":
                 raise UnusedInputError(f"{message}\n{describe(v.origin)}".rstrip())
-            warnings.warn(message, stacklevel=3)
+            warnings.warn(message, stacklevel=stacklevel())
 
 
 def _without_outputs(given: Override) -> Override:

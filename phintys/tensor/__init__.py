@@ -16,6 +16,7 @@ from phintys.gradient import grad, hessian, jacobian
 from phintys.graph.op import Op
 from phintys.graph.shared import register_later
 from phintys.graph.variable import Constant, Variable
+from phintys.lazy import submodule
 
 from phintys.tensor.scalar_functions import *  # isort: skip  (first: later modules refine some)
 from phintys.tensor import linalg
@@ -76,6 +77,4 @@ register_later("numpy.random", lambda: import_module("phintys.tensor.random"))
 
 
 def __getattr__(name: str) -> Any:  # also for names that are added from tables
-    if name in ("fft", "nnet", "random", "signal"):  # imported on first use
-        return import_module(f"phintys.tensor.{name}")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return submodule(__name__, name)

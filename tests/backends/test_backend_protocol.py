@@ -93,7 +93,7 @@ def test_a_transpiler_compiles_a_graph(name):
     if name != "py":
         pytest.importorskip(name)
     x = pt.dvector("x")
-    run = get_linker(name).backend.compile(phintys.FunctionGraph([x], [x + x, x * 3]))
+    run = get_linker(name).run(phintys.FunctionGraph([x], [x + x, x * 3]))
     found = run([np.ones(2)])
     np.testing.assert_array_equal(found, [np.full(2, 2.0), np.full(2, 3.0)])
 

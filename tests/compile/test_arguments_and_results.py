@@ -103,6 +103,20 @@ def test_the_state_of_a_function_is_its_own(mode, xys):
     assert other(1.0) == 1
 
 
+def test_the_shared_variables_of_a_copy_are_those_that_it_reads(mode):
+    w, v = (phintys.shared(np.zeros(2), name) for name in "wv")
+    f = function([], w + 0, updates={w: w + 1}, mode=mode)
+    swapped, own = f.copy(swap={w: v}), copy.deepcopy(f)
+    for g, variable in ((f, w), (swapped, v), (own, own.get_shared()[0])):
+        g()
+        assert variable.get_value().tolist() == [1, 1]
+        g.maker.fgraph.inputs[0].set_value([5.0, 5.0])
+        assert g.get_shared() == [variable]
+        assert g().tolist() == [5, 5]
+    assert own.get_shared() != [w]
+    assert copy.deepcopy(own)().tolist() == [6, 6]
+
+
 def test_an_input_whose_cell_is_a_shared_variable(mode, xys):
     x, _, s = xys
     total = phintys.shared(1.0, "total")

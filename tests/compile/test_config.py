@@ -72,6 +72,9 @@ def test_faults_of_files_are_located(tmp_path):
     path.write_text("\nfloatX float32\n")
     with pytest.raises(ValueError, match="rc, line 2: write name = value, not 'floatX float32'"):
         values_of_files([path])
+    path.write_bytes(b"floatX = \xff")
+    with pytest.raises(ValueError, match="rc is not a text file in UTF-8"):
+        values_of_files([path])
     with pytest.raises(ValueError, match=r"rc: 'six' is not a legal value of config.threads"):
         Config(given={"threads": Given("six", "rc")})
 

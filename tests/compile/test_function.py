@@ -211,6 +211,11 @@ def test_unused_inputs(mode):
         phintys.function([x, x], x, mode=mode)
     with config.change_flags(on_unused_input="ignore"):
         assert phintys.function([x, y], x, mode=mode)(1, 2) == 1
+    with pytest.warns(UserWarning, match="Input 1, y") as given:
+        phintys.function([x, y], x, mode=mode, on_unused_input="warn")
+    assert given[0].filename == __file__
+    with pytest.raises(ValueError, match="must be raise, warn or ignore"):
+        phintys.function([x], x, mode=mode, on_unused_input="none")
 
 
 def test_trusted_arguments(mode):

@@ -33,12 +33,13 @@ NO_BATCHES = {
         "an input or the result is a list",
     ),
     "Absent": "nothing reads its elements",
+    "LoadFromDisk": "its input is a path",
     "AllocEmpty": "its elements are not defined",
     "ARangeLength": "one length is that of all items",
     "Lengths": "one length is that of all items",
 }
 #: ops that have a lowering, and are applied item by item: values decide the lengths of an item
-BY_ITEMS = {"ARange", "Eye", "LazyIfElse", "CorrMM_gradInputs", "CorrMM_gradWeights"}
+BY_ITEMS = {"ARange", "Eye", "LazyIfElse", "Scan", "CorrMM_gradInputs", "CorrMM_gradWeights"}
 #: what is said of inputs that are the same for all items
 REFUSED = "cannot differ"
 

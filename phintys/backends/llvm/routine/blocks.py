@@ -48,6 +48,11 @@ def in_blocks(steps: Sequence[Step]) -> Iterator[Step | Blocks]:
         yield from _arranged(list(steps[start : start + costs.ROW_BLOCK_STEPS]))
 
 
+def may_be_reordered(steps: Sequence[Step]) -> bool:
+    """Whether some of the steps might be executed in blocks, so that their order changes."""
+    return bool(_candidates(steps))
+
+
 def _arranged(steps: list[Step]) -> list[Step | Blocks]:
     for matrix, rows in _candidates(steps):
         choice = _Choice(steps, rows)
@@ -56,7 +61,7 @@ def _arranged(steps: list[Step]) -> list[Step | Blocks]:
     return list(steps)
 
 
-def _candidates(steps: list[Step]) -> list[tuple[Slot, Dim]]:
+def _candidates(steps: Sequence[Step]) -> list[tuple[Slot, Dim]]:
     """Row-major matrices that several products read, with the numbers of their rows.
 
     Blocks of columns gain little: the pieces of their rows are too short to be read fast.

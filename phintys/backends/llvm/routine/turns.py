@@ -14,6 +14,7 @@ from typing import Protocol
 import numpy as np
 
 from phintys.backends.llvm import costs
+from phintys.backends.llvm.routine.blocks import may_be_reordered
 from phintys.backends.llvm.routine.body import NATIVE, Body, Place, work_of
 from phintys.backends.llvm.routine.control import copy, prepare, run, whole
 from phintys.dims import Dim, product
@@ -212,9 +213,17 @@ def _state(body: Body, step: Loop, number: int) -> _State:
         return _Object(body, initial, final)
     if not final.ndim:
         return _Number(body, initial, final)
-    if runs_in_place(step.body, step.body.inputs[number], step.body.outputs[number]):
+    if _is_updated(step.body, step.body.inputs[number], step.body.outputs[number]):
         return _Updated(body, initial, final)
     return _Array(body, initial, final)
+
+
+def _is_updated(program: Program, old: Slot, new: Slot) -> bool:
+    """Whether a body may write an output into the memory of an input.
+
+    Steps in blocks of rows read the input again after the first block has written the output.
+    """
+    return runs_in_place(program, old, new) and not may_be_reordered(program.steps)
 
 
 class _Number:
@@ -459,7 +468,7 @@ class _Arrays(_Positions):
         for offset, number in rows.writes:
             output = step.body.outputs[number]
             given = zip(rows.reads, step.body.inputs[first:])
-            apart = [o - offset for o, slot in given if not runs_in_place(step.body, slot, output)]
+            apart = [o - offset for o, slot in given if not _is_updated(step.body, slot, output)]
             self._separate(offset, apart)
 
     def _bytes(self) -> Dim:
