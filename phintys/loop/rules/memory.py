@@ -123,8 +123,8 @@ def first_rows(buffer: Any, count: int) -> Any:
 
 
 def _first_rows_of_memory(buffer: Any, count: int) -> Any:
-    node = buffer.owner
-    op = None if node is None else node.op
+    node: Any = buffer.owner
+    op = getattr(node, "op", None)
     if isinstance(op, AllocEmpty):
         return op.make_node(count, *node.inputs[1:]).outputs[0]
     if isinstance(op, Alloc) and _is_constant_along_rows(node):
