@@ -16,6 +16,7 @@ from phintys.compile.vm import VM
 from phintys.graph.results import ArrayType, array_type, has_shape
 from phintys.graph.shared import Container, SharedVariable
 from phintys.graph.variable import Variable, late_bound
+from phintys.memo import Memo
 
 #: how often a call is made, at most, until no other has replaced an object that it updates
 ATTEMPTS = 64
@@ -142,7 +143,7 @@ class Function:
         targets = [p - len(maker.inputs) for p in maker.update_targets]
         self._updated_cells = [containers[p].storage for p in targets]
         self._updated_objects = [p for p in targets if self._shared_types[p][2] is None]
-        self._partial: dict[tuple[int, ...], Function] = {}
+        self._partial: Memo[tuple[int, ...], Function] = Memo(16, "functions of some outputs")
 
     @cached_property
     def arguments(self) -> Arguments:
@@ -224,9 +225,9 @@ class Function:
         if unknown:
             raise ValueError(f"{self.arguments.label()} has no output {unknown[0]!r}.")
         wanted = tuple(sorted({keys.index(k) for k in subset}))
-        found = self._partial.get(wanted)
+        found = self._partial[wanted]
         if found is None:
-            found = self._partial.setdefault(wanted, self._of_outputs(wanted))
+            found = self._partial.keep(wanted, self._of_outputs(wanted))
         results = dict(zip([keys[k] for k in wanted], found(*args, **kwargs), strict=True))
         if self.maker.unpack == "dict":
             return {k: results[k] for k in subset}

@@ -88,7 +88,8 @@ def merge_sum(ctx: Context, node: Apply) -> Replacement:
         return None
     true, false = (node.op(*[_decided(v, condition, side) for v in same]) for side in (True, False))
     merged = IfElse(1).make_node(condition, true, false).outputs[0]
-    others = [v for v in node.inputs if v not in same]
+    merging = set(same)
+    others = [v for v in node.inputs if v not in merging]
     return node.op(merged, *others) if others else merged
 
 

@@ -112,16 +112,23 @@ def _shorten(p: Part, count: int) -> bool:
 
 def first_rows(buffer: Any, count: int) -> Any:
     """A buffer of ``count`` rows that begins as ``buffer`` does."""
-    node = buffer.owner
-    if node is None:
-        return buffer[:count]
-    op = node.op
+    writes: list[Apply] = []  # to these rows, the last one first
+    while _writes_within(buffer.owner, count):
+        writes.append(buffer.owner)
+        buffer = buffer.owner.inputs[0]
+    found = _first_rows_of_memory(buffer, count)
+    for node in reversed(writes):
+        found = node.op.make_node(found, *node.inputs[1:]).outputs[0]
+    return found
+
+
+def _first_rows_of_memory(buffer: Any, count: int) -> Any:
+    node: Any = buffer.owner
+    op = getattr(node, "op", None)
     if isinstance(op, AllocEmpty):
         return op.make_node(count, *node.inputs[1:]).outputs[0]
     if isinstance(op, Alloc) and _is_constant_along_rows(node):
         return op.make_node(node.inputs[0], count, *node.inputs[2:]).outputs[0]
-    if isinstance(op, IncSubtensor) and _ends_within(index_of(node, 2)[0], count):
-        return op.make_node(first_rows(node.inputs[0], count), *node.inputs[1:]).outputs[0]
     return buffer[:count]
 
 
@@ -130,8 +137,11 @@ def _is_constant_along_rows(node: Apply) -> bool:
     return value.type.ndim < out.type.ndim or value.type.broadcastable[0]
 
 
-def _ends_within(index: Any, count: int) -> bool:
-    """Whether a slice of rows is known to end before ``count``."""
+def _writes_within(node: Any, count: int) -> bool:
+    """Whether a node writes a slice of rows that is known to end before ``count``."""
+    if node is None or not isinstance(node.op, IncSubtensor):
+        return False
+    index = index_of(node, 2)[0]
     if not isinstance(index, slice) or index.start is not None or index.step is not None:
         return False
     k = literal(index.stop)
