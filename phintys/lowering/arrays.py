@@ -558,9 +558,9 @@ class ArrayBuilder:
         zero = np.zeros((), dtype).item()
         return self.broadcast_to(self._add(Arbitrary(zero, dtype)), shape)
 
-    def _base(self, value: Value) -> Value:
+    def _base(self, value: Value, mode: str) -> Value:
         """The base of an update: memory that need not be initialised, or an array."""
-        if isinstance(value.base, Arbitrary):
+        if mode == "set" and isinstance(value.base, Arbitrary):
             return self._add(Empty(value.dtype, self.shape(value)))
         return self.kept(value)
 
@@ -583,7 +583,7 @@ class ArrayBuilder:
             if length is not None:
                 shape.append(self.canonical(length))
         value = self.broadcast_to(self.cast(value, str(base.dtype)), shape)
-        base = self._base(base)
+        base = self._base(base, mode)
         return self._add(
             Update(base, value, mode, tuple(shape), tuple(axes), tuple(starts), tuple(steps))
         )
@@ -604,7 +604,7 @@ class ArrayBuilder:
         padded = tuple(self._pad_right(p, len(rest)) for p in positions)
         where = [None if k in axes else len(shape) + rest.index(k) for k in range(base.ndim)]
         value = self.broadcast_to(self.cast(value, str(base.dtype)), region)
-        base = self._base(base)
+        base = self._base(base, mode)
         zeros, ones = (ZERO,) * base.ndim, (ONE,) * base.ndim
         return self._add(Update(base, value, mode, region, tuple(where), zeros, ones, axes, padded))
 

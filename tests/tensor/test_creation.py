@@ -309,3 +309,11 @@ def test_numbers_of_a_rank_are_their_arrays_of_that_rank(value, policy):
             assert found.data.dtype == found.type.numpy_dtype
             np.testing.assert_array_equal(found.data, np.reshape(single.data, (1,) * ndim))
             assert np.signbit(found.data.real).all() == np.signbit(value.real)
+
+
+def test_additions_to_an_array_that_is_not_initialised():
+    """Its elements are some numbers; those that are written have values."""
+    x = pt.dvector("x")
+    added = pt.inc_subtensor(pt.empty(3)[:1], x[:1])
+    assert evaluate(pt.set_subtensor(added[:], x), [x], [np.arange(3.0)]).tolist() == [0, 1, 2]
+    assert phintys.function([x], added)(np.ones(3)).shape == (3,)
