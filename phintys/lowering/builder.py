@@ -498,7 +498,7 @@ class Builder(ArrayBuilder):
         if not writes:
             value = value if value.ndim == value.base.ndim else self.contiguous(value)
             return window._replace(value=self._with_contiguous_items(value, 1))
-        value = self._base(value)
+        value = self._base(value, "set")
         return window._replace(value=value if value.is_undefined else self._array(value))
 
     def branch(
