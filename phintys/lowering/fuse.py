@@ -128,6 +128,7 @@ class Fusion:
         values = self.builder.values
         roots = [*self.outputs, *(values[i] for i in self.builder.pinned)]
         roots += [v for v in values if v.always_runs]
+        roots += [v for guard in self.prerequisites.guards for v in guard.definers]
         self._root_ids.update(v.base.id for v in roots)
         self.must_store |= self._root_ids
         order = self._post_order(roots)

@@ -12,6 +12,7 @@ from tensor_checks import check_derivatives
 import phintys
 import phintys.tensor as pt
 from phintys import ifelse
+from phintys.compile.mode import Mode
 from phintys.conditional import IfElse
 from phintys.conditional.lazy import LazyIfElse
 from phintys.conditional.rewriting import (
@@ -372,3 +373,13 @@ def test_one_branch_is_computed_in_a_step_of_a_loop(optimizer):
     rows = phintys.scan(step, pt.arange(5), return_updates=False)
     f = phintys.function([x], rows, mode=phintys.compile.Mode("py", optimizer))
     np.testing.assert_array_equal(f(V), [*V, -1, -1])
+
+
+def test_a_branch_whose_results_only_a_check_needs():
+    """The first axis has length 1, so its position is known; that it has is checked."""
+    one = pt.tensor("one", dtype="float64", shape=(1, None))
+    first = ifelse(c > 0, [one, x[None]], [x[None] * 2, one])[0]
+    row = pt.specify_shape(first, (1, None)).shape[0] // 2
+    out = ifelse(d > 0, pt.inc_subtensor(one[row], x), one)
+    f = phintys.function([c, d, one, x], out, mode=Mode("llvm", None))
+    np.testing.assert_array_equal(f(1.0, 1.0, V[None], W), (V + W)[None])
