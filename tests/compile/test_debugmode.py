@@ -249,7 +249,7 @@ class Forgets(OnVectors):
         (TwoOfOne(), BadViewMap, r"Output 1 of TwoOfOne shares memory with outputs \[0\]", {}),
         (Narrow(), InvalidValueError, "Narrow.perform has stored an array of float32", {}),
         (Rank(), InvalidValueError, "Rank.perform returned an array of rank 2", {}),
-        (Forgets(), InvalidValueError, "Forgets.perform returned object", {}),
+        (Forgets(), InvalidValueError, "Forgets.perform returned no value for output 0", {}),
         (Infinite(), InvalidValueError, "It is not finite", {}),
         (WrongShape(), InvalidValueError, r"infer_shape of WrongShape says the shape \(4,\)", {}),
         (Flat(), BadThunkOutput, "perform with (strided|reversed) inputs", {}),
