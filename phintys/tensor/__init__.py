@@ -16,7 +16,7 @@ from phintys.gradient import grad, hessian, jacobian
 from phintys.graph.op import Op
 from phintys.graph.shared import register_later
 from phintys.graph.variable import Constant, Variable
-from phintys.lazy import submodule
+from phintys.lazy import submodule as _submodule
 
 from phintys.tensor.scalar_functions import *  # isort: skip  (first: later modules refine some)
 from phintys.tensor import linalg
@@ -77,4 +77,4 @@ register_later("numpy.random", lambda: import_module("phintys.tensor.random"))
 
 
 def __getattr__(name: str) -> Any:  # also for names that are added from tables
-    return submodule(__name__, name)
+    return _submodule(__name__, name)
