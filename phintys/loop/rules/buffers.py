@@ -9,9 +9,9 @@ from phintys.graph.variable import Constant, Variable
 from phintys.loop.parts import BUFFERS, Part
 from phintys.loop.whole import Whole
 from phintys.tensor.creation import Alloc, AllocEmpty
-from phintys.tensor.elemwise import Elemwise
 from phintys.tensor.index_list import literal
 from phintys.tensor.index_ops import IncSubtensor
+from phintys.tensor.rules.match import scalar_op_name
 from phintys.tensor.shape import specify_shape
 
 
@@ -28,6 +28,17 @@ def keeps_all_rows(p: Part, steps: Any) -> bool:
     return rows is not None and _is_sum(rows, steps, p.lag)
 
 
+def has_first_rows(p: Part) -> bool:
+    """Whether the rows that a buffer begins with surely have been written: no check is lost.
+
+    Rules read them from what was written, instead of from the buffer.
+    """
+    node = p.outer.owner
+    if p.kind == "nit_sot" or node is None or not isinstance(node.op, IncSubtensor):
+        return True
+    return node.inputs[1].type.shape[0] is not None
+
+
 def _rows(buffer: Variable) -> Variable | None:
     """The number of rows of a buffer as a variable, if it is an allocation, perhaps written to."""
     while buffer.owner is not None and isinstance(buffer.owner.op, IncSubtensor):
@@ -42,7 +53,7 @@ def _rows(buffer: Variable) -> Variable | None:
 def _is_sum(rows: Variable, steps: Any, lag: int) -> bool:
     """Whether ``rows`` is the expression ``steps + lag``."""
     node = rows.owner
-    if node is None or not isinstance(node.op, Elemwise) or node.op.scalar_op.name != "add":
+    if node is None or scalar_op_name(node) != "add":
         return False
     others = [v for v in node.inputs if v is not steps]
     return len(node.inputs) == 2 and [literal(v) for v in others] == [lag]

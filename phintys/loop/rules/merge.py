@@ -23,11 +23,13 @@ class MergeLoops(GraphRewriter):
     name = "scan_merge"
 
     def apply(self, fgraph: FunctionGraph) -> bool:
-        changed = False
-        for group in groups_of(fgraph):
+        if sum(not node.op.info.as_while for node in loops(fgraph)) < 2:  # type: ignore[attr-defined]
+            return False
+        MergeOptimizer().rewrite(fgraph)  # numbers of steps that are equal are one variable
+        groups = groups_of(fgraph)
+        for group in groups:
             fgraph.replace_all(list(merged(group).items()), reason=self.name)
-            changed = True
-        return changed
+        return bool(groups)
 
 
 def groups_of(fgraph: FunctionGraph) -> list[list[Apply]]:
@@ -36,9 +38,6 @@ def groups_of(fgraph: FunctionGraph) -> list[list[Apply]]:
     Every group is a set of loops at one depth: the number of loops that lie one after the other
     before it.  Loops of one depth do not depend on each other.
     """
-    if sum(not node.op.info.as_while for node in loops(fgraph)) < 2:  # type: ignore[attr-defined]
-        return []
-    MergeOptimizer().rewrite(fgraph)  # numbers of steps that are equal are one variable
     depth: dict[Variable, int] = {}
     groups: dict[Any, list[Apply]] = {}
     for node in fgraph.toposort():

@@ -13,7 +13,8 @@ from phintys.loop.rules.memory import first_rows, read_from_end
 from phintys.loop.whole import Replacements, Whole, taken_apart
 from phintys.tensor.axes import squeeze
 from phintys.tensor.dot import Dot
-from phintys.tensor.elemwise import DimShuffle, Elemwise, functions
+from phintys.tensor.elemwise import DimShuffle, functions
+from phintys.tensor.rules.match import scalar_op_name
 from phintys.tensor.tensordot import tensordot
 
 #: two factors and the axes of the products of their rows, after the axis of steps
@@ -57,7 +58,12 @@ def _products(fgraph: FunctionGraph, loop: Whole, p: Part) -> tuple[Any, list[Pr
     """
     (state,), (new,) = p.inputs, p.outputs
     node = new.owner
-    if state.type.ndim != 2 or not _is("add", node) or list(node.inputs).count(state) != 1:
+    if (
+        state.type.ndim != 2
+        or node is None
+        or scalar_op_name(node) != "add"
+        or list(node.inputs).count(state) != 1
+    ):
         return None
     if p.result is None or not _only_last(fgraph, loop.node.outputs[p.result]):
         return None
@@ -75,10 +81,6 @@ def _only_last(fgraph: FunctionGraph, out: Any) -> bool:
     return all(read_from_end(client, out) == 1 for client, _ in fgraph.clients[out])
 
 
-def _is(name: str, node: Any) -> bool:
-    return node is not None and isinstance(node.op, Elemwise) and node.op.scalar_op.name == name
-
-
 def _as_product(v: Any) -> Product | None:
     """A matrix as a product of matrices, or of a column and a row as vectors."""
     node = v.owner
@@ -86,7 +88,7 @@ def _as_product(v: Any) -> Product | None:
         return None
     if isinstance(node.op, Dot) and all(x.type.ndim == 2 for x in node.inputs):
         return node.inputs[0], node.inputs[1], ([0, 2], [0, 1])
-    return _as_outer(node.inputs) if _is("mul", node) else None
+    return _as_outer(node.inputs) if scalar_op_name(node) == "mul" else None
 
 
 def _as_outer(factors: Sequence[Any]) -> Product | None:

@@ -8,7 +8,7 @@ from phintys.graph.fgraph import FunctionGraph
 from phintys.graph.replace import graph_replace
 from phintys.graph.variable import Apply, Constant
 from phintys.loop.parts import BUFFERS, Part
-from phintys.loop.rules.buffers import keeps_all_rows
+from phintys.loop.rules.buffers import has_first_rows, keeps_all_rows
 from phintys.loop.whole import Replacements, Whole, taken_apart
 from phintys.tensor.basic import stack
 from phintys.tensor.index import set_subtensor
@@ -28,7 +28,7 @@ def unroll(fgraph: FunctionGraph, node: Apply) -> Replacements | None:
         return None
     loop = taken_apart(node)
     kept = [p for p in loop.parts if p.kind in ("mit_sot", "sit_sot", "nit_sot")]
-    if not all(keeps_all_rows(p, steps) for p in kept):
+    if not all(keeps_all_rows(p, steps) and has_first_rows(p) for p in kept):
         return None
     return _Steps(loop, count).results()
 
