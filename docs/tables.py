@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from inspect import Parameter, getdoc, isfunction, signature
 from typing import Any
 
 from derivatives import derivative, without_derivative
@@ -54,6 +55,29 @@ class WithoutDerivative(SphinxDirective):
 
         rows = [(f"`{names.replace(', ', '`, `')}`", why) for names, why in without_derivative()]
         return self.parse_text_to_nodes(table(("ops", "why there is no derivative"), rows))
+
+
+class Distributions(SphinxDirective):
+    """The functions of ``phintys.tensor.random`` that draw."""
+
+    def run(self) -> list[nodes.Node]:
+        from phintys.tensor.random.basic import DISTRIBUTIONS
+
+        rows = [self.row(name, draw) for name, draw in sorted(DISTRIBUTIONS.items())]
+        return self.parse_text_to_nodes(table(("method", "draws", "ValueError if"), rows))
+
+    @staticmethod
+    def row(name: str, draw: Any) -> list[str]:
+        own = [p for p in signature(draw).parameters.values() if p.name not in _OF_EVERY_DRAW]
+        given = ", ".join(str(p.replace(annotation=Parameter.empty)) for p in own)
+        source = getattr(draw, "func", draw)
+        text = getdoc(source if isfunction(source) else type(source)) or ""
+        wrong = [condition.wrong for condition in getattr(source, "conditions", ())]
+        return [f"`{name}({given})`", text.split("\n\n")[0].replace("\n", " "), "; ".join(wrong)]
+
+
+#: arguments of every draw
+_OF_EVERY_DRAW = ("size", "rng", "dtype", "return_next_rng", "kwargs")
 
 
 class Instructions(SphinxDirective):
@@ -118,6 +142,7 @@ class Laws(SphinxDirective):
 def setup(app: Any) -> dict[str, bool]:
     app.add_directive("scalar-functions", ScalarFunctions)
     app.add_directive("without-derivative", WithoutDerivative)
+    app.add_directive("distributions", Distributions)
     app.add_directive("instructions", Instructions)
     app.add_directive("settings", Settings)
     app.add_directive("older-settings", OlderSettings)

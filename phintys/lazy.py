@@ -5,6 +5,24 @@ from __future__ import annotations
 from importlib import import_module
 from importlib.util import find_spec
 from types import ModuleType
+from typing import Any
+
+
+class _SciPy(ModuleType):
+    """A module of SciPy, which is imported when an attribute is read."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(import_module(self.__name__), name)
+
+
+def lazy_scipy_module(submodule: str) -> Any:
+    """A module of SciPy, which is imported when one of its attributes is read first.
+
+    >>> special = lazy_scipy_module("special")
+    >>> float(special.expit(0.0))
+    0.5
+    """
+    return _SciPy(f"scipy.{submodule}")
 
 
 def submodule(package: str, name: str) -> ModuleType:

@@ -58,13 +58,19 @@ MODULES: dict[str, tuple[str, ...]] = {
     "link.numba.dispatch": ("backends.numba",),
     "link.numba.dispatch.basic": ("backends.numba",),
     "link.numba.linker": ("compile.linker",),
-    "printing": ("show", "tensor.debugging"),
+    "d3viz": ("show.page",),
+    "d3viz.d3viz": ("show.page",),
+    "printing": ("show", "show.picture", "tensor.debugging"),
+    "ifelse": ("conditional",),
     "raise_op": ("tensor.raise_op",),
     "misc": (),
     "misc.frozendict": ("graph.containers",),
     "misc.ordered_set": ("graph.containers",),
     "misc.pkl_utils": ("compile.pickling",),
     "misc.safe_asarray": ("scalar.safe_asarray",),
+    "sandbox": (),
+    "sandbox.linalg": ("tensor.linalg.spectral_radius",),
+    "sandbox.linalg.ops": ("tensor.linalg.spectral_radius",),
     "scan": ("loop",),
     "scan.basic": ("loop.scan", "loop.results"),
     "scan.checkpoints": ("loop.checkpoints",),
@@ -73,15 +79,75 @@ MODULES: dict[str, tuple[str, ...]] = {
     "scan.utils": ("loop.results", "loop.args"),
     "scan.views": ("loop.views",),
     "tensor.linalg.solvers.linear_control": ("tensor.linalg.equations", "tensor.linalg.riccati"),
+    "tensor.linalg.solvers.psd": ("tensor.linalg.solvers.cholesky",),
     "tensor.nlinalg": ("tensor.linalg",),
+    "tensor.nnet.conv": ("tensor.nnet.abstract_conv",),
+    "tensor.nnet.sigm": ("tensor.nnet.basic",),
+    "tensor.nnet.ctc": ("loop.ctc",),
     "tensor.slinalg": ("tensor.linalg",),
+    "tensor.random.rewriting": ("tensor.random.lifting",),
+    "tensor.random.rewriting.basic": ("tensor.random.lifting",),
     "tensor.var": ("tensor.variable",),
+    "utils": ("lazy",),
 }
 #: path of a module that is here -> further names of it, each with the module that has it
 NAMES = {
-    "graph": {"node_rewriter": "rewriting", "rewrite_graph": "rewriting"},
+    "graph": {
+        "RewriteDatabaseQuery": "rewriting.database",
+        "graph_rewriter": "rewriting.rewriter",
+        "node_rewriter": "rewriting",
+        "rewrite_graph": "rewriting",
+    },
+    "conditional.op": {"LazyIfElse": "conditional.lazy"},
+    "graph.replace": dict.fromkeys(("_vectorize_node", "vectorize_graph"), "graph.vectorize"),
+    "tensor.linalg.solvers.general": {"lu_solve": "tensor.linalg.solvers.lu"},
+    "tensor.linalg.solvers.lstsq": dict.fromkeys(
+        ("TensorSolve", "tensorsolve"), "tensor.linalg.inverse"
+    ),
     "tensor.linalg.inverse": dict.fromkeys(("MatrixPinv", "pinv"), "tensor.linalg.pseudo_inverse"),
     "tensor.linalg.products": dict.fromkeys(("Expm", "expm"), "tensor.linalg.matrix_functions"),
+    "assumptions.core": dict.fromkeys(
+        (
+            *("DIAGONAL", "LOWER_TRIANGULAR", "MATRIX_KEYS", "ORTHOGONAL", "PERMUTATION"),
+            *("POSITIVE_DEFINITE", "SELECTION", "SYMMETRIC", "TRIDIAGONAL", "UNIQUE_INDICES"),
+            *("UNIT_MAGNITUDE", "UPPER_TRIANGULAR"),
+        ),
+        "assumptions.keys",
+    ),
+    "tensor.nnet.abstract_conv": {
+        **dict.fromkeys(
+            (
+                *("AbstractConv", "AbstractConv_gradInputs", "AbstractConv_gradWeights"),
+                *("AbstractConv2d", "AbstractConv2d_gradInputs", "AbstractConv2d_gradWeights"),
+                *("AbstractConv3d", "AbstractConv3d_gradInputs", "AbstractConv3d_gradWeights"),
+                "BaseAbstractConv",
+            ),
+            "tensor.nnet.abstract_ops",
+        ),
+        **dict.fromkeys(
+            (
+                *("border_mode_to_pad", "check_conv_gradinputs_shape", "get_conv_output_shape"),
+                *("get_conv_gradinputs_shape", "get_conv_gradinputs_shape_1axis"),
+                *("get_conv_gradweights_shape", "get_conv_gradweights_shape_1axis"),
+                "get_conv_shape_1axis",
+            ),
+            "tensor.nnet.conv_shapes",
+        ),
+        **dict.fromkeys(
+            (
+                *("bilinear_kernel_1D", "bilinear_kernel_2D", "bilinear_upsampling"),
+                "frac_bilinear_upsampling",
+            ),
+            "tensor.nnet.upsampling",
+        ),
+    },
+    "tensor.signal.pool": dict.fromkeys(
+        (
+            *("AveragePoolGrad", "DownsampleFactorMaxGradGrad", "MaxPoolGrad", "MaxPoolRop"),
+            *("Pool", "PoolGrad"),
+        ),
+        "tensor.signal.pool_classes",
+    ),
     "tensor.linalg.summary": dict.fromkeys(("norm", "trace", "VALID_ORD"), "tensor.linalg.norms"),
 }
 #: modules whose names are those of rewrites, or of what `tensor.rules` has
@@ -96,7 +162,7 @@ REWRITES = tuple(
 )
 _PACKAGES = {path.rpartition(".")[0] for path in (*MODULES, *REWRITES)}
 #: packages that are here, of which modules are attributes before they are imported
-_WITH_SUBMODULES = ("compile", "graph", "scalar", "tensor.linalg")
+_WITH_SUBMODULES = ("graph", "scalar", "tensor.linalg")
 
 
 class _Callable(ModuleType):

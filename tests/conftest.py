@@ -34,7 +34,7 @@ settings.load_profile("phintys")
 
 
 #: backend -> one of how many cases of a test runs on it; the first one always does
-SHARES = {"C": 2, "JAX": 2, "NUMBA": 4}
+SHARES = {"C": 2, "JAX": 3, "NUMBA": 8}
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -6,6 +6,7 @@ Imports inside functions and for type checking count.  docs/architecture.md list
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from functools import cache
 from pathlib import Path
 
@@ -236,3 +237,9 @@ def test_optional_packages_are_not_imported_with_the_package():
     )
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert out.stdout.strip() == "[]"
+
+
+def test_modules_of_tests_have_different_names():
+    """Pytest cannot collect two of one name."""
+    names = Counter(path.name for path in Path(__file__).parent.rglob("test_*.py"))
+    assert not [name for name, count in names.items() if count > 1]

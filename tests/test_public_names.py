@@ -1,4 +1,4 @@
-"""PyTensor's public names of the tensor language, and those that PyMC uses, are here or explained.
+"""Public names of PyTensor's tensor language, of Aesara's and that PyMC uses: here or explained.
 
 ``public_names.txt`` has one ``module:name`` per line, without the name of the package.
 ``docs/reference/absent.md`` lists those that are not here; a pattern ends with a star.
@@ -59,7 +59,7 @@ def test_every_name_is_here_or_explained():
 def test_what_is_listed_is_absent(pattern):
     """A name on the page is not here; of a pattern, some name is not."""
     matched = [name for name in NAMES if fnmatchcase(name, pattern)]
-    assert matched, "PyTensor has no such public name"
+    assert matched, "PyTensor and Aesara have no such public name"
     assert not all(map(is_here, matched)), "it is here: remove it from the page"
 
 

@@ -1,5 +1,8 @@
 """Makes callables from symbolic inputs and outputs: `function`, modes, linkers."""
 
+from importlib import import_module
+from typing import Any
+
 from phintys.compile.aliasing import (
     AliasedMemoryError,
     Supervisor,
@@ -16,6 +19,15 @@ from phintys.compile.function import FunctionMaker
 from phintys.compile.io import In, Out, SymbolicInput, SymbolicOutput
 from phintys.compile.linker import register_linker
 from phintys.compile.mode import (
+    OPT_FAST_COMPILE,
+    OPT_FAST_RUN,
+    OPT_FAST_RUN_STABLE,
+    OPT_MERGE,
+    OPT_NONE,
+    OPT_O2,
+    OPT_O3,
+    OPT_STABILIZE,
+    OPT_UNSAFE,
     AddDestroyHandler,
     AddFeatureOptimizer,
     Mode,
@@ -28,15 +40,35 @@ from phintys.compile.mode import (
 from phintys.compile.pickling import function_dump
 from phintys.compile.profile import ProfileStats
 from phintys.compile.rebuild import UnusedInputError, rebuild_collect_shared
-from phintys.gradient.barriers import DeepCopyOp, ViewOp, deep_copy_op, view_op
+from phintys.gradient.barriers import DeepCopyOp, TypeCastingOp, ViewOp, deep_copy_op, view_op
 from phintys.graph.shared import SharedVariable, shared, shared_constructor
+from phintys.lazy import submodule
 from phintys.rewriting.database import optdb
+from phintys.tensor.from_function import FromFunctionOp, as_op, wrap_py
+
+
+def __getattr__(name: str) -> Any:
+    """The predefined modes (``FAST_COMPILE``), and modules that are imported when first read."""
+    if name.isupper():
+        return getattr(import_module("phintys.compile.mode"), name)
+    return submodule(__name__, name)
+
 
 __all__ = [
+    "OPT_FAST_COMPILE",
+    "OPT_FAST_RUN",
+    "OPT_FAST_RUN_STABLE",
+    "OPT_MERGE",
+    "OPT_NONE",
+    "OPT_O2",
+    "OPT_O3",
+    "OPT_STABILIZE",
+    "OPT_UNSAFE",
     "AddDestroyHandler",
     "AddFeatureOptimizer",
     "AliasedMemoryError",
     "DeepCopyOp",
+    "FromFunctionOp",
     "Function",
     "FunctionMaker",
     "In",
@@ -50,10 +82,12 @@ __all__ = [
     "Supervisor",
     "SymbolicInput",
     "SymbolicOutput",
+    "TypeCastingOp",
     "UnusedInputError",
     "ViewOp",
     "add_supervisor_to_fgraph",
     "alias_root",
+    "as_op",
     "deep_copy_op",
     "function_dump",
     "get_default_mode",
@@ -69,4 +103,5 @@ __all__ = [
     "shared_constructor",
     "view_op",
     "view_tree_set",
+    "wrap_py",
 ]

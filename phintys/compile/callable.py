@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy as copy_module
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache, cached_property
 from itertools import chain, compress, repeat, starmap
 from operator import is_, itemgetter, setitem
@@ -25,12 +25,12 @@ ATTEMPTS = 64
 class Maker(Protocol):
     """What a function needs of the object that made it: `phintys.compile.function.FunctionMaker`.
 
-    Attributes: the ``inputs`` and ``outputs`` of `function` as `In` and `Out`, the ``shared``
-    variables, the ``name``, the seconds that each stage took (``times``), and what a call returns
-    (``unpack``, see `Specification`).
+    Attributes: the inputs that calls pass as `In` (``passed``), the ``outputs`` as `Out`, the
+    ``shared`` variables, the ``name``, the seconds that each stage took (``times``), and what a
+    call returns (``unpack``, see `Specification`).
     """
 
-    inputs: list[Any]
+    passed: list[Any]
     outputs: list[Any]
     shared: list[SharedVariable]
     name: str | None
@@ -138,9 +138,9 @@ class Function:
         self.name = maker.name
         self.containers = containers
         self.profile: Any = None
-        types = [v.type for v in maker.spec.fgraph.inputs[len(maker.inputs) :]]
+        types = [v.type for v in maker.spec.fgraph.inputs[len(maker.passed) :]]
         self._shared_types = [(s, t, array_type(t)) for s, t in zip(maker.shared, types)]
-        targets = [p - len(maker.inputs) for p in maker.update_targets]
+        targets = [p - len(maker.passed) for p in maker.update_targets]
         self._updated_cells = [containers[p].storage for p in targets]
         self._updated_objects = [p for p in targets if self._shared_types[p][2] is None]
         self._partial: Memo[tuple[int, ...], Function] = Memo(16, "functions of some outputs")
@@ -154,7 +154,7 @@ class Function:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if "output_subset" in kwargs and "output_subset" not in self.arguments.names:
             return self._call_partial(kwargs.pop("output_subset"), args, kwargs)
-        is_trusted = self.trust_input and not kwargs and len(args) == len(self.maker.inputs)
+        is_trusted = self.trust_input and not kwargs and len(args) == len(self.maker.passed)
         return self.call_values(args if is_trusted else self.arguments.values(args, kwargs))
 
     def call_values(self, values: Sequence[Any]) -> Any:
@@ -220,6 +220,10 @@ class Function:
         """The results of some outputs, by position or key, in the order that ``subset`` names."""
         if subset is None:
             return self(*args, **kwargs)
+        if isinstance(subset, str) or not isinstance(subset, Iterable):
+            raise TypeError(
+                f"output_subset must be a list of positions or keys of outputs, not {subset!r}."
+            )
         keys = self.maker.spec.keys or list(range(len(self.maker.outputs)))
         unknown = [k for k in subset if k not in keys]
         if unknown:

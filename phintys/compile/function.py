@@ -129,9 +129,9 @@ def function(
 class FunctionMaker:
     """Rewrites the graph of a function, and lowers it, when needed; `create` makes callables.
 
-    Both happen once, with the settings at the time the maker was made.  Attributes: ``inputs``,
-    ``outputs``, ``shared``, ``mode``, ``linker``, ``name``, ``times`` (seconds by stage),
-    ``n_nodes`` (before rewriting).
+    Both happen once, with the settings at the time the maker was made.  Attributes: ``passed``
+    (the inputs that calls pass, as `In`), ``outputs``, ``shared``, ``mode``, ``linker``, ``name``,
+    ``times`` (seconds by stage), ``n_nodes`` (before rewriting).
 
     Parameters
     ----------
@@ -171,7 +171,7 @@ class FunctionMaker:
             specification = specify(inputs, outputs, on_unused_input=on_unused_input, fgraph=fgraph)
             rewritten = no_fgraph_prep and fgraph is not None
         spec = self.spec = specification
-        self.inputs: list[SymbolicInput] = spec.inputs
+        self.passed: list[SymbolicInput] = spec.inputs
         self.outputs: list[SymbolicOutput] = spec.outputs
         self.shared: list[SharedVariable] = spec.shared
         self.unpack = spec.unpack
@@ -186,6 +186,14 @@ class FunctionMaker:
         self._settings = config.values()
         if not accept_inplace:
             _check_not_inplace(spec.fgraph)
+
+    @cached_property
+    def inputs(self) -> list[SymbolicInput]:
+        """An `In` for each input of ``fgraph``: those that calls pass, then the shared variables.
+
+        That of a shared variable is implicit, and has its cell and its update.
+        """
+        return self.spec.all_inputs()
 
     @property
     def fgraph(self) -> FunctionGraph:
@@ -223,7 +231,7 @@ class FunctionMaker:
         fgraph = self.fgraph
         start = time.perf_counter()
         with self.settings_as_made():
-            self._program = lower_graph(fgraph, len(self.inputs), self.update_targets)
+            self._program = lower_graph(fgraph, len(self.passed), self.update_targets)
         self.times["lowering"] = time.perf_counter() - start
 
     def _seconds_before_code(self) -> float:
@@ -248,14 +256,19 @@ class FunctionMaker:
         None if the graph or the rewrites contain code of users, and if the rewrites are to be
         checked or traced, since a hit would skip them.
         """
-        query = self.mode.key
-        graph = None if query is None else fingerprint(self.spec.fgraph)
-        if graph is None or config.check_rewrites or current_recorder() is not None:
+        origin = self._origin
+        if origin is None or config.check_rewrites or current_recorder() is not None:
             return None
         names = [v.name for v in self.spec.fgraph.inputs]  # the code contains them, for messages
-        interface = (len(self.inputs), names, self.update_targets, self.unpack == "single")
-        settings = config.of_code(self._settings)
-        return repr((graph, query, self._rewritten, interface, settings))
+        interface = (len(self.passed), names, self.update_targets, self.unpack == "single")
+        return repr((*origin, interface, config.of_code(self._settings)))
+
+    @cached_property
+    def _origin(self) -> tuple[str, Any, bool] | None:
+        """The hash of the graph when first asked for, the rewrites, and whether they were done."""
+        query = self.mode.key
+        graph = None if query is None else fingerprint(self.spec.fgraph)
+        return None if graph is None else (graph, query, self._rewritten)
 
     @property
     def update_targets(self) -> list[int]:
@@ -363,14 +376,14 @@ class FunctionMaker:
     ) -> Specification:
         """The specification with a copy of a graph whose last inputs are on other cells."""
         memo = {
-            v: _on_cell(v, s)
-            for v, s in zip(fgraph.inputs[len(self.inputs) :], shared, strict=True)
+            v: s if s.type == v.type else _on_cell(v, s)
+            for v, s in zip(fgraph.inputs[len(self.passed) :], shared, strict=True)
         }
         new = dict(zip(self.shared, shared))
         return replace(
             self.spec,
             shared=shared,
-            fgraph=fgraph.clone_get_equiv(memo=memo)[0],
+            fgraph=fgraph.clone_get_equiv(memo=memo, copy_inputs=False)[0],
             kept={i: new[s] for i, s in self.spec.kept.items()},
         )
 
@@ -387,14 +400,17 @@ class FunctionMaker:
             return None
         containers = [s.container for s in self.shared]
         for container, value in zip(containers, values, strict=True):
-            container.storage[0] = value
+            # an unpickled array has a dtype object of its own: calls would copy it
+            container.storage[0] = value if value is None else container.type.filter(value)
         f = self.create(trust_input=trust_input, containers=containers)
         if any(value is not None for value in defaults):
             f.arguments.set_defaults(defaults)
         return f
 
     def __reduce__(self) -> Any:
-        return _rebuild, (type(self), self.spec, self.mode, self.name, self._rewritten)
+        known = self.__dict__.get("_origin") if self._rewritten else None
+        origin = known, config.of_code(self._settings)
+        return _rebuild, (type(self), self.spec, self.mode, self.name, self._rewritten, origin)
 
 
 def _check_not_inplace(fgraph: FunctionGraph) -> None:
@@ -426,14 +442,24 @@ def _on_cell(v: Variable, s: SharedVariable) -> Variable:
 
 
 def _rebuild(
-    cls: type[FunctionMaker], spec: Specification, mode: Mode, name: Any, rewritten: bool
+    cls: type[FunctionMaker],
+    spec: Specification,
+    mode: Mode,
+    name: Any,
+    rewritten: bool,
+    origin: Any = (None, None),
 ) -> FunctionMaker:
-    return cls(
+    """A maker; ``origin``: the attribute `_origin` of another one, and the settings it was for."""
+    maker = cls(
         *(spec.arguments, spec.outputs, mode, True),
         name=name,
         specification=spec,
         rewritten=rewritten,
     )
+    known, settings = origin
+    if known is not None and settings == config.of_code(config.values()):
+        maker.__dict__["_origin"] = known  # the rewritten graph has the code of the original one
+    return maker
 
 
 # ------------------------------------------------------------------------ Variable.eval

@@ -9,7 +9,7 @@ from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any
 
-from phintys.compile.io import Out, SymbolicInput, SymbolicOutput, as_input
+from phintys.compile.io import In, Out, SymbolicInput, SymbolicOutput, as_input
 from phintys.config import config
 from phintys.errors import MissingInputError, UnusedInputError
 from phintys.graph.clone import clone_get_equiv
@@ -40,6 +40,24 @@ class Specification:
     arguments: list[SymbolicInput] = field(default_factory=list)
     #: the shared variables, of ``shared``, that stand for inputs kept in a cell
     kept: dict[SymbolicInput, SharedVariable] = field(default_factory=dict)
+
+    def all_inputs(self) -> list[SymbolicInput]:
+        """An `In` for each input of ``fgraph``; see `FunctionMaker.inputs`."""
+        fgraph, n = self.fgraph, len(self.inputs)
+        updates = {i: fgraph.outputs[o] for o, i in fgraph.update_mapping.items()}
+        implicit = {s: i.implicit for i, s in self.kept.items() if i.variable is not s}
+        return self.inputs + [
+            In(
+                v,
+                value=s.container,
+                update=updates.get(k),
+                mutable=k in updates,
+                borrow=True,
+                implicit=implicit.get(s, True),
+                shared=True,
+            )
+            for k, (v, s) in enumerate(zip(fgraph.inputs[n:], self.shared, strict=True), n)
+        ]
 
 
 @dataclass
@@ -124,6 +142,8 @@ def specify(
     for target, new in pairs:  # before the results, so that these replace default updates
         expressions.update(target, new)
     results = expressions.substitute([o.variable for o in outs])
+    order = {v: k for k, v in enumerate(graph_inputs(results))}
+    expressions.shared.sort(key=lambda s: order.get(s, len(order)))
     targets = [s for s in expressions.shared if s in expressions.updates]
     graph_outputs = [*results, *(expressions.updates[t] for t in targets)]
     _check_used(variables, graph_outputs, on_unused_input or config.on_unused_input)
@@ -131,7 +151,10 @@ def specify(
     _check_complete(graph_outputs, roots)
     mapping = {len(outs) + k: roots.index(t) for k, t in enumerate(targets)}
     if fgraph is None:
-        fgraph = FunctionGraph(roots, graph_outputs, clone=True, update_mapping=mapping)
+        computed = {v: v.clone() for v in roots if v.owner is not None}
+        fgraph = FunctionGraph(
+            *(roots, graph_outputs), copy_inputs=False, memo=computed, update_mapping=mapping
+        )
     kept = {i: s for i, s in kept.items() if s in expressions.shared}
     return Specification(ins, outs, expressions.shared, fgraph, unpack, keys, arguments, kept)
 

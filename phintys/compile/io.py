@@ -62,7 +62,8 @@ class SymbolicInput:
         )
 
     def __repr__(self) -> str:
-        return f"In({self.variable})"
+        update = "" if self.update is None else f" -> {self.update}"
+        return f"In({self.variable}{update})"
 
 
 class In(SymbolicInput):

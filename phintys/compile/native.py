@@ -33,7 +33,7 @@ def make_native(
     f = cls.__new__(cls)
     f._setup(maker, containers)
     f._copy = [None] * (len(maker.outputs) + len(maker.update_targets))  # the caller owns them
-    names = [i.name for i in maker.inputs]
+    names = [i.name for i in maker.passed]
     is_direct = len(set(names)) == len(names) and "output_subset" not in names
     backend.bind(artifact, f, [c.storage for c in containers], names if is_direct else [])
     if maker.spec.kept and f.arguments.is_permuted:
@@ -96,6 +96,6 @@ class NativeFunction(Function):
         return super().call_values(values) if self.strict is None else self.strict(*values)
 
     def raise_failure(self, args: Sequence[Any], step: int) -> Any:
-        values = [spec.filter(a) for spec, a in zip(self.maker.inputs, args)]
+        values = [spec.filter(a) for spec, a in zip(self.maker.passed, args)]
         values += self._shared_values()
         explain_failure(self.maker.fgraph, values, self.maker.program, step)

@@ -10,6 +10,7 @@ from phintys.compile.mode import unrewritten
 from phintys.errors import CompilerError
 from phintys.graph.perform import run_node
 from phintys.graph.variable import Apply, Constant
+from phintys.memo import Memo
 
 #: a function that computes the results of a node from the values of its inputs
 Compute = Callable[[Sequence[Any]], list[Any]]
@@ -28,7 +29,7 @@ class CompiledNodes:
 
     def __init__(self, linker: Linker, fallback: bool = True) -> None:
         self.linker, self.fallback = linker, fallback
-        self._known: dict[Any, Compute | None] = {}
+        self._known: Memo[Any, tuple[Compute | None]] = Memo(256, "compiled nodes")
 
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other) and self.__reduce__() == other.__reduce__()
@@ -52,9 +53,11 @@ class CompiledNodes:
         """The code of a node; None if it would only call ``perform``."""
         constants = tuple(v if isinstance(v, Constant) else None for v in node.inputs)
         key = (node.op, tuple(v.type for v in node.inputs), constants)
-        if key not in self._known:
-            self._known[key] = None if self.linker.name == "py" else self._compile(node)
-        return self._known[key]
+        found = self._known[key]
+        if found is None:
+            made = None if self.linker.name == "py" else self._compile(node)
+            found = self._known.keep(key, (made,))
+        return found[0]
 
     def _compile(self, node: Apply) -> Compute | None:
         free = [k for k, v in enumerate(node.inputs) if not isinstance(v, Constant)]

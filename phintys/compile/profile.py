@@ -255,9 +255,9 @@ def _size_of(node: Apply, results: Sequence[Any]) -> int:
 def _bytes_of_buffers(f: Any, args: Sequence[Any]) -> int:
     """The bytes of the buffers for temporaries of compiled code; 0 if they are not known."""
     program = getattr(f, "program", None)
-    if program is None or len(args) != len(f.maker.inputs):
+    if program is None or len(args) != len(f.maker.passed):
         return 0
-    values = [spec.filter(x) for spec, x in zip(f.maker.inputs, args)]
+    values = [spec.filter(x) for spec, x in zip(f.maker.passed, args)]
     values += [c.storage[0] for c in f.containers]
     lengths: dict[Any, int] = {}
     for slot, value in zip(program.inputs, values):

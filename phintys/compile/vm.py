@@ -80,7 +80,7 @@ class VM:
 
     def __call__(self) -> None:
         f = self._function
-        n = len(f.maker.inputs)
+        n = len(f.maker.passed)
         answer = f.call_values([c.storage[0] for c in f.input_storage[:n]])
         results = [answer] if f.maker.unpack == "single" else answer
         for container, value in zip(f.output_storage, results, strict=True):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from functools import cached_property
 from typing import Any
 
@@ -13,6 +14,7 @@ from phintys.errors import MethodNotDefined
 from phintys.graph.builder import Builder, V
 from phintys.graph.fgraph import FrozenFunctionGraph, FunctionGraph
 from phintys.graph.inner import expanded
+from phintys.graph.labels import labelled
 from phintys.graph.op import HasMultipleInnerGraph, Op, Storage
 from phintys.graph.origin import locate
 from phintys.graph.perform import Runner
@@ -85,8 +87,15 @@ class LazyIfElse(HasMultipleInnerGraph, Op):
 
     def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Storage) -> None:
         condition, *given = inputs
-        for cell, value in zip(output_storage, self.runners[not condition](given), strict=True):
+        taken = not condition
+        with self._labels(node, self.graphs[taken]):
+            found = self.runners[taken](given)
+        for cell, value in zip(output_storage, found, strict=True):
             cell[0] = value
+
+    def _labels(self, node: Apply, graph: FunctionGraph) -> AbstractContextManager[None]:
+        """A context in which messages call the inputs of a branch as those of the node."""
+        return labelled(graph.inputs, lambda i: str(node.inputs[i + 1]))
 
     def do_constant_folding(self, fgraph: Any, node: Apply) -> bool:
         return False
@@ -97,7 +106,11 @@ class LazyIfElse(HasMultipleInnerGraph, Op):
     # ----- lowering
     def lower(self, node: Apply, b: Builder[V], *inputs: V) -> list[V]:
         condition, *given = inputs
-        true, false = (b.inner(graph, given, fixed=False) for graph in self.graphs)
+        programs = []
+        for graph in self.graphs:
+            with self._labels(node, graph):
+                programs.append(b.inner(graph, given, fixed=False))
+        true, false = programs
         return b.branch(condition, true, false, given)
 
     def __str__(self) -> str:

@@ -14,7 +14,7 @@ from phintys.graph.variable import Apply, Variable
 from phintys.inner.from_graph import OpFromGraph
 from phintys.tensor.aliases import TensorLike
 from phintys.tensor.axes import shape_padright
-from phintys.tensor.convert import as_tensor_variable
+from phintys.tensor.convert import as_argument
 from phintys.tensor.creation import broadcast_batches
 from phintys.tensor.elemwise import functions
 from phintys.tensor.static import (
@@ -63,7 +63,7 @@ class IfElse(Guarding, Op):
                 f"{self} takes a condition and {2 * n} values, {n} for each branch, not "
                 f"{len(branches)} values."
             )
-        condition = as_tensor_variable(condition)
+        condition = as_argument(condition, "The condition of ifelse")
         if condition.type.ndim != 0:
             raise TypeError(
                 f"The condition of ifelse must be a number, not an array: {condition} has type "

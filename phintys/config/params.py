@@ -76,9 +76,11 @@ class TypedParam(ConfigParam):
     def convert(self, value: Any) -> Any:
         value = super().convert(value)
         default: Any = self._default() if callable(self._default) else self._default
-        return (
-            value if default is None or isinstance(value, type(default)) else type(default)(value)
-        )
+        if isinstance(default, bool):
+            return _bool(value)
+        if default is None or isinstance(value, type(default)):
+            return value
+        return type(default)(value)
 
 
 class StrParam(ConfigParam):
@@ -115,14 +117,7 @@ class BoolParam(ConfigParam):
         super().__init__(default, validate=validate, mutable=mutable)
 
     def convert(self, value: Any) -> bool:
-        if not isinstance(value, str):
-            return bool(value)
-        lowered = value.strip().lower()
-        if lowered in ("1", "true", "t", "yes", "on"):
-            return True
-        if lowered in ("0", "false", "f", "no", "off", ""):
-            return False
-        raise ValueError(f"{value!r} is not a legal value: write True or False.")
+        return _bool(value)
 
 
 class EnumStr(ConfigParam):
@@ -139,6 +134,16 @@ class EnumStr(ConfigParam):
 
     def hint(self) -> str:
         return f": choose from {self.all}"
+
+
+def _bool(value: Any) -> bool:
+    """A bool, 0 or 1, or a text that stands for a bool; ValueError for another value."""
+    text = value.strip().lower() if isinstance(value, str) else value
+    if text in (1, "1", "true", "t", "yes", "on"):
+        return True
+    if text in (0, "0", "false", "f", "no", "off", ""):
+        return False
+    raise ValueError(f"{value!r} is not a legal value: write True or False.")
 
 
 def _number(kind: type, value: Any) -> Any:

@@ -13,7 +13,34 @@ from phintys.graph.type import NullType, disconnected_type
 from phintys.graph.variable import Apply, Variable, late_bound
 
 
-class ViewOp(Op):
+class TypeCastingOp(Op):
+    """The base class of ops whose result is their input, as a variable of another type.
+
+    A subclass defines ``make_node``.  It has no derivatives, unless the subclass defines them.
+
+    >>> import phintys, phintys.tensor as pt
+    >>> class Positive(TypeCastingOp):
+    ...     def make_node(self, x):
+    ...         return phintys.Apply(self, [x], [x.type.make_variable()])
+    >>> x = pt.dscalar("x")
+    >>> phintys.function([x], pt.exp(Positive()(x)))(0.0)
+    array(1.)
+    """
+
+    __props__ = ()
+    view_map = {0: [0]}
+
+    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Any) -> None:
+        output_storage[0][0] = inputs[0]
+
+    def shape_rule(self, s: ShapeContext, x: Shape) -> list[Shape]:
+        return [x]
+
+    def lower(self, node: Apply, b: Builder[V], *inputs: V) -> V:
+        return inputs[0]
+
+
+class ViewOp(TypeCastingOp):
     """The identity op; subclasses change its derivative.  Rewriting removes them all.
 
     >>> import phintys, phintys.tensor as pt
@@ -25,19 +52,10 @@ class ViewOp(Op):
     array(-6.)
     """
 
-    __props__ = ()
-    view_map = {0: [0]}
-
     def make_node(self, *inputs: Any) -> Apply:
         (x,) = inputs
         x = x if isinstance(x, Variable) else late_bound["as_tensor_variable"](x)
         return Apply(self, [x], [x.type.make_variable()])
-
-    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Any) -> None:
-        output_storage[0][0] = inputs[0]
-
-    def shape_rule(self, s: ShapeContext, x: Shape) -> list[Shape]:
-        return [x]
 
     def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
         return list(cotangents)
@@ -47,9 +65,6 @@ class ViewOp(Op):
 
     def vectorize_node(self, node: Apply, *batched_inputs: Any) -> Apply:
         return self.make_node(*batched_inputs)
-
-    def lower(self, node: Apply, b: Builder[V], *inputs: V) -> V:
-        return inputs[0]
 
 
 class DeepCopyOp(ViewOp):

@@ -351,9 +351,9 @@ class Builder(Protocol[V]):
         rng: V,
         parameters: Sequence[V],
         shape: Sequence[DimLike],
-        non_negative: Sequence[int] = (),
+        valid: Sequence[V] = (),
     ) -> tuple[V, V]:
-        """The generator after drawing, and random numbers."""
+        """The generator after drawing, and random numbers, if the flags ``valid`` are all true."""
         ...
 
     def python(

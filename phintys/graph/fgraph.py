@@ -110,6 +110,7 @@ class FunctionGraph:
         for v in outputs:
             self.add_output(v, reason="init")
         self._order = list(self.apply_nodes)  # nodes are imported inputs first
+        self._known_change = _last_change[0]
 
     def _clear(self) -> None:
         """Initialise all attributes to those of an empty graph."""
@@ -121,6 +122,7 @@ class FunctionGraph:
         self.update_mapping: dict[int, int] = {}
         self._output_nodes: list[Apply] = []
         self._order: list[Apply] | None = None
+        self._known_change = _last_change[0]
         self._features: list[Any] = []
         self._index_features()
 
@@ -298,7 +300,7 @@ class FunctionGraph:
         node.inputs[i] = new_var
         if isinstance(node.op, Output):
             self.outputs[node.op.idx] = new_var
-        self._order = None
+        self.note_change()
         self.add_client(new_var, (node, i))
         self.remove_client(old, (node, i), reason=reason)
         self.execute_callbacks("on_change_input", node, i, old, new_var, reason=reason)
@@ -443,9 +445,32 @@ class FunctionGraph:
         orderings = self.orderings()
         if orderings:
             return list(toposort_with_orderings(self.outputs, orderings=orderings))
-        if self._order is None:
+        if self._order is None or not self._is_current(self._order):
             self._order = list(toposort_with_orderings(self.outputs))
+        self._known_change = _last_change[0]
         return list(self._order)
+
+    def note_change(self, order: list[Apply] | None = None) -> None:
+        """Note that inputs of nodes, or outputs, were replaced; ``order`` is the order since then.
+
+        Other graphs of the same nodes check their order before they use it again.
+        """
+        self._order = order
+        self._known_change = _last_change[0] = object()
+
+    def _is_current(self, order: list[Apply]) -> bool:
+        """Whether an order is one of the nodes as they are: another graph may have changed them."""
+        if self._known_change is _last_change[0]:
+            return True
+        needed = {v.owner for v in self.outputs if v.owner is not None}
+        done: set[Apply] = set()
+        for node in reversed(order):
+            done.add(node)
+            owners = {v.owner for v in node.inputs if v.owner is not None}
+            if node not in needed or not owners.isdisjoint(done):
+                return False
+            needed |= owners
+        return len(needed) == len(done)
 
     def orderings(self) -> dict[Apply, list[Apply]]:
         """For each node, nodes that features require to be executed before it."""
@@ -571,6 +596,9 @@ class FrozenFunctionGraph(FrozenGraph):
         return (fgraph, memo) if return_memo else fgraph
 
 
+#: the last change of the inputs of a node, by any graph: a new object for each
+_last_change: list[object] = [object()]
+
 #: Attributes that are not pickled as they are, but rebuilt by `FunctionGraph.__setstate__`.
 _BOOKKEEPING = frozenset(
     (
@@ -579,6 +607,7 @@ _BOOKKEEPING = frozenset(
         "apply_nodes",
         "clients",
         "_output_nodes",
+        "_known_change",
         "_order",
         "_features",
         "_callbacks",

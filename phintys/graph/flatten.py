@@ -166,6 +166,10 @@ _BASE_FIELDS = frozenset(
 )
 
 
+#: attributes in slots that may refer back to the object, so that they are state
+_STATE_FIELDS = frozenset(("default_update",))
+
+
 _slots_of: WeakMemo[type, tuple[tuple[str, ...], bool]] = WeakMemo("classes of variables")
 
 
@@ -180,8 +184,9 @@ def _slots(cls: type) -> tuple[tuple[str, ...], bool]:
 
 
 def _fields(variable: Any) -> tuple[Any, ...]:
-    """The values of the slots that subclasses of Variable add."""
-    return tuple([getattr(variable, name) for name in _slots(type(variable))[0]])
+    """The values of the slots that subclasses of Variable add; None for those that are state."""
+    names, _ = _slots(type(variable))
+    return tuple([None if n in _STATE_FIELDS else getattr(variable, n) for n in names])
 
 
 def _state(node: Any) -> Any:
@@ -192,8 +197,11 @@ def _state(node: Any) -> Any:
 
 
 def _metadata(node: Any) -> tuple[Any, ...] | None:
-    """Tag, origin and attributes outside of slots; None in the usual case that there are none."""
+    """Tag, origin and attributes that are state; None in the usual case that there are none."""
     attributes = {k: v for k, v in node.__dict__.items() if not k.startswith("_cached")}
+    for name in _STATE_FIELDS:
+        if getattr(node, name, None) is not None:
+            attributes[name] = getattr(node, name)
     if node._tag is None and node.origin is None and not attributes:
         return None
     return node._tag, locate(node.origin), attributes or None
@@ -213,8 +221,8 @@ def _set_metadata(node: Any, metadata: Any) -> None:
     if metadata is None:
         return
     node._tag, node.origin, attributes = metadata
-    if attributes:
-        node.__dict__.update(attributes)
+    for name, value in (attributes or {}).items():
+        setattr(node, name, value)
 
 
 def _make_variable(cls: Any, type_: Any, fields: tuple[Any, ...]) -> Any:

@@ -10,6 +10,7 @@ import linecache
 import os
 import threading
 from collections.abc import Sequence
+from itertools import repeat
 from sys import _getframe  # pyright: ignore[reportPrivateUsage]
 from types import CodeType, FrameType
 from typing import Any, NamedTuple
@@ -162,17 +163,20 @@ def describe(origin: Any, indent: str = "  ") -> str:
     return f"{indent}made at {where.file}:{where.line}, in {where.function}{text}"
 
 
-def annotate(exc: BaseException, node: Any, values: Sequence[Any]) -> None:
+def annotate(
+    exc: BaseException, node: Any, values: Sequence[Any], labels: Sequence[str | None] = ()
+) -> None:
     """Add a note to an exception that ``perform`` raised: the node, its inputs, its origin.
 
+    ``labels`` are what inputs are called, or None, instead of how they print.
     ``config.exception_verbosity`` says how much: ``medium`` adds types and strides, ``high`` adds
     values and the expression.
     """
     level = config.exception_verbosity
     lines = [f"while computing {node.op} of"]
-    for v, x in zip(node.inputs, values):
+    for v, x, label in zip(node.inputs, values, labels or repeat(None)):
         type_ = "" if level == "low" else f" (type {v.type})"
-        lines.append(f"  {v}{type_} = {_summary(x, level)}")
+        lines.append(f"  {label or v}{type_} = {_summary(x, level)}")
     if level == "high":
         lines.append(node.outputs[0].dprint(file="str").rstrip())
     made = describe(node.origin, indent="")

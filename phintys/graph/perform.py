@@ -154,26 +154,30 @@ RunNode = Callable[[Apply, Sequence[Any]], list[Any]]
 Step = tuple[RunNode, Apply, list[int], list[int]]
 
 
-class _Watch(threading.local):
-    """What computes nodes in this thread inside of `watched`; None outside."""
+Hook = Callable[[Any], RunNode]
 
-    run: RunNode | None = None
+
+class _Watch(threading.local):
+    """What `watched` was given in this thread; None outside of it."""
+
+    hook: Hook | None = None
 
 
 _watch = _Watch()
 
 
 @contextmanager
-def watched(run: RunNode) -> Generator[None]:
-    """A context in which ``run`` computes the nodes of every `Runner` of this thread.
+def watched(hook: Hook) -> Generator[None]:
+    """A context in which ``hook(fgraph)`` computes the nodes of every `Runner` of this thread.
 
-    Ops that contain graphs run those with a `Runner`, so their nodes are included.
+    ``fgraph`` is the graph of the `Runner`.  Ops that contain graphs run those with a `Runner`, so
+    their nodes are included.
     """
-    before, _watch.run = _watch.run, run
+    before, _watch.hook = _watch.hook, hook
     try:
         yield
     finally:
-        _watch.run = before
+        _watch.hook = before
 
 
 class Runner:
@@ -184,6 +188,7 @@ class Runner:
     """
 
     def __init__(self, fgraph: Any, run: RunNode = run_node) -> None:
+        self.fgraph = fgraph
         order = fgraph.toposort()
         self.position: dict[Variable, int] = {}
         self.constants: list[tuple[int, Any]] = []
@@ -220,7 +225,7 @@ class Runner:
         cells[: self.n_inputs] = values
         for i, data in self.constants:
             cells[i] = data
-        watch = _watch.run
+        watch = None if _watch.hook is None else _watch.hook(self.fgraph)
         for (run, node, inputs, outputs), dead in zip(self.steps, self.dead):
             given = [cells[i] for i in inputs]
             try:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol
 import numpy as np
 
 from phintys.graph import flatten
+from phintys.graph.labels import label_of
 from phintys.graph.meta import Scratchpad
 from phintys.graph.origin import Origin, user_origin
 from phintys.memo import Memo
@@ -179,7 +180,7 @@ class Variable(Node, Generic[TypeT, OwnerT]):
             if len(self.owner.outputs) == 1 or self.index == op.default_output:
                 return f"{op}.out"
             return f"{op}.{self.index}"
-        return f"<{self.type}>"
+        return label_of(self) or f"<{self.type}>"
 
     def __repr__(self) -> str:
         return str(self)
@@ -320,7 +321,7 @@ class NominalVariable(AtomicVariable):
         return self
 
     def __str__(self) -> str:
-        return self.name or f"*{self.id}-<{self.type}>"
+        return self.name or label_of(self) or f"*{self.id}-<{self.type}>"
 
 
 class Apply(Node, Generic[OpT]):

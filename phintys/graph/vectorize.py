@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import singledispatch
 from typing import Any
 
 from phintys.errors import MethodNotDefined
@@ -42,21 +43,32 @@ def vectorize_graph(
             continue
         with inherit(node.origin):
             batched = vectorize_node(node, *inputs)
-        for old, out in zip(node.outputs, batched.outputs):
+        found = batched.outputs if isinstance(batched, Apply) else batched
+        for old, out in zip(node.outputs, found, strict=True):
             new.setdefault(old, out)
-    found = [new.get(v, v) for v in wanted]
-    return found[0] if isinstance(outputs, Variable) else found
+    results = [new.get(v, v) for v in wanted]
+    return results[0] if isinstance(outputs, Variable) else results
 
 
-def vectorize_node(node: Apply, *batched_inputs: Variable) -> Apply:
+def vectorize_node(node: Apply, *batched_inputs: Variable) -> Apply | Sequence[Variable]:
     """The node that applies the op of ``node`` to inputs with additional leading dimensions.
 
-    Without such dimensions it is an ordinary node of the op.
+    Without such dimensions it is an ordinary node of the op.  A function that is registered with
+    `_vectorize_node` may return the results instead of a node.
     """
     if all(_ndim(new) == _ndim(old) for new, old in zip(batched_inputs, node.inputs, strict=True)):
         return node.op.make_node(*batched_inputs)
+    return _vectorize_node(node.op, node, *batched_inputs)
+
+
+@singledispatch
+def _vectorize_node(op: Any, node: Apply, *batched_inputs: Variable) -> Apply | Sequence[Variable]:
+    """What `vectorize_node` returns for an op: of the function that is registered for its class.
+
+    Without one it is that of the op's method ``vectorize_node``, or of `Blockwise`.
+    """
     try:
-        return node.op.vectorize_node(node, *batched_inputs)
+        return op.vectorize_node(node, *batched_inputs)
     except MethodNotDefined:
         return late_bound["blockwise"](node, *batched_inputs)
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from phintys.errors import MethodNotDefined, MissingInputError, UnusedInputError
 from phintys.graph.fgraph import FrozenFunctionGraph, FunctionGraph
+from phintys.graph.labels import labelled
 from phintys.graph.origin import describe, stacklevel
 from phintys.graph.perform import Runner
 from phintys.graph.replace import graph_replace
@@ -47,7 +48,8 @@ class OpFromGraph(InnerGraphOp):
     Parameters
     ----------
     inputs, outputs
-        lists of variables.  The inputs may be computed from others; the graph ends at them.
+        lists of variables.  The inputs may be computed from others; the graph ends at them.  A
+        constant among the inputs is a parameter of the graph like others.
     inline
         True: rewriting replaces the op by its graph, before anything else.  False: rewrites see the
         op as one node; its graph is rewritten separately, and compiled backends inline it late.
@@ -144,6 +146,7 @@ class OpFromGraph(InnerGraphOp):
             raise TypeError(f"OpFromGraph has no option {unknown[0]!r}.")
         inputs, outputs = list(inputs), list(outputs)
         _check_variables(inputs, outputs)
+        inputs, outputs = _without_constants(inputs, outputs)
         shared = [] if fgraph is not None else _captured(inputs, outputs, strict, name)
         super().__init__([*inputs, *shared], outputs, name)
         if fgraph is not None:
@@ -214,7 +217,9 @@ class OpFromGraph(InnerGraphOp):
         return Runner(self.expanded)
 
     def perform(self, node: Apply, inputs: Sequence[Any], output_storage: list[list[Any]]) -> None:
-        for cell, value in zip(output_storage, self.runner(inputs), strict=True):
+        with labelled(self.expanded.inputs, lambda i: str(node.inputs[i])):
+            found = self.runner(inputs)
+        for cell, value in zip(output_storage, found, strict=True):
             cell[0] = value
 
     # ----- rewriting
@@ -385,13 +390,24 @@ def _is_known_as_1(given: Any, declared: Any) -> bool:
 def _check_variables(inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
     for what, given in (("Inputs", inputs), ("Outputs", outputs)):
         for v in given:
-            if not isinstance(v, Variable) or (what == "Inputs" and isinstance(v, Constant)):
+            if not isinstance(v, Variable):
                 raise TypeError(f"{what} of an OpFromGraph must be Variables, not {v!r}.")
-    twice = [v for i, v in enumerate(inputs) if v in inputs[:i]]
+    twice = [v for i, v in enumerate(inputs) if v in inputs[:i] and not isinstance(v, Constant)]
     if twice:
         raise UnusedInputError(f"{twice[0]} (type {twice[0].type}) is given twice as an input.")
     if not outputs:
         raise ValueError("An OpFromGraph needs outputs.")
+
+
+def _without_constants(
+    inputs: Sequence[Variable], outputs: Sequence[Variable]
+) -> tuple[list[Variable], list[Variable]]:
+    """The graph with variables in the place of the constants among its inputs."""
+    if not any(isinstance(v, Constant) for v in inputs):
+        return list(inputs), list(outputs)
+    formal = [v.type.make_variable(v.name) if isinstance(v, Constant) else v for v in inputs]
+    stands = dict(zip(reversed(inputs), reversed(formal)))  # the first of equal constants
+    return formal, list(graph_replace(outputs, stands, strict=False))
 
 
 def _captured(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from numbers import Integral
 from typing import Any
 
 from phintys.errors import MissingInputError
@@ -12,7 +13,7 @@ from phintys.graph.variable import Constant, Variable
 from phintys.loop.arguments import Group, groups
 from phintys.loop.info import ScanInfo
 from phintys.loop.lengths import KINDS
-from phintys.tensor.convert import as_tensor_variable
+from phintys.tensor.convert import as_argument, as_tensor_variable
 from phintys.tensor.type import TensorType
 
 
@@ -26,6 +27,20 @@ def check_inner_graph(info: ScanInfo, inputs: Sequence[Any], outputs: Sequence[A
             raise ValueError(f"A loop with {info} needs {wanted} inner {what}, not {len(given)}.")
     if info.as_while and not _is_condition(outputs[-1].type):
         raise ValueError(f"The condition {outputs[-1]} must be a 0-d bool, not {outputs[-1].type}.")
+
+
+def checked_truncation(steps: Any) -> int:
+    """The number of last steps that gradients go back through; -1 stands for all of them.
+
+    ValueError if it is another negative number, TypeError if it is no integer.
+    """
+    if not isinstance(steps, Integral) or isinstance(steps, bool):
+        raise TypeError(f"truncate_gradient must be a number of steps, not {steps!r}.")
+    if steps < -1:
+        raise ValueError(
+            f"truncate_gradient must be a number of steps, or -1 for all steps, not {steps}."
+        )
+    return int(steps)
 
 
 def check_missing(inputs: Sequence[Variable], outputs: Sequence[Variable]) -> None:
@@ -62,7 +77,7 @@ def checked_inputs(op: Any, inputs: Sequence[Any]) -> list[Variable]:
 def checked_count(op: Any, x: Any, g: Group | None = None) -> Variable:
     """A number of steps, or of rows, as a 0-d integer variable; else ValueError."""
     what = "n_steps" if g is None or g.kind == "n_steps" else f"The length in input {g.outer_input}"
-    count = as_tensor_variable(x)
+    count = as_argument(x, f"{what} of {op}")
     if count.type.ndim != 0 or count.type.dtype[:3] not in ("int", "uin"):
         raise ValueError(f"{what} of {op} must be a 0-d integer, not {count}: {count.type}.")
     return count

@@ -8,14 +8,17 @@ rows are in a ring, and are put in order after the loop.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, Generic, NamedTuple
 
 from phintys.dims import ZERO, Dim, dim_max, dim_min
 from phintys.graph.builder import Builder, V, Window
 from phintys.graph.fgraph import FunctionGraph
+from phintys.graph.labels import labelled
 from phintys.graph.variable import Apply
 from phintys.loop.arguments import Group, groups
 from phintys.loop.info import ScanInfo
+from phintys.loop.labels import step_label
 
 
 class Buffer(NamedTuple, Generic[V]):
@@ -49,7 +52,7 @@ def lower_loop(op: Any, node: Apply, b: Builder[V], inputs: Sequence[V]) -> Any:
     sequences = [
         (g, Window(inputs[g.outer_input], (0,))) for g in groups(op.info) if g.kind == "seq"
     ]
-    return _Loop(op, b, steps, buffers, sequences, inputs).results()
+    return _Loop(node, b, steps, buffers, sequences, inputs).results()
 
 
 def _buffers(info: ScanInfo, b: Builder[V], inputs: Sequence[V]) -> list[Buffer[V]]:
@@ -104,14 +107,15 @@ class _Loop(Generic[V]):
 
     def __init__(
         self,
-        op: Any,
+        node: Apply,
         b: Builder[V],
         steps: Dim,
         buffers: list[Buffer[V]],
         sequences: list[tuple[Group, Window[V]]],
         inputs: Sequence[V],
     ) -> None:
-        self.op, self.b, self.steps, self.buffers = op, b, steps, buffers
+        op: Any = node.op
+        self.node, self.op, self.b, self.steps, self.buffers = node, op, b, steps, buffers
         self.states = [x for x in buffers if x.window is None and x.value is not None]
         self.outputs = [x for x in buffers if x.value is None]
         pairs = [*sequences, *((x.group, x.window) for x in buffers if x.window is not None)]
@@ -133,7 +137,8 @@ class _Loop(Generic[V]):
             clone=False,
         )
         values = [x.value for x in self.states if x.value is not None]
-        body = b.inner(step, [*values, *self.windows, *self.constants])
+        with labelled(fgraph.inputs, partial(step_label, self.node)):
+            body = b.inner(step, [*values, *self.windows, *self.constants])
         windows = [*self.windows]
         for x in self.outputs:
             k = x.group.inner_outputs[0]

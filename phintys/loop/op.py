@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
+from contextlib import AbstractContextManager
+from functools import cached_property, partial
 from typing import Any
 
+from phintys.errors import ShapeError
 from phintys.graph.builder import Builder, V
+from phintys.graph.labels import labelled
+from phintys.graph.origin import raised_by_node
 from phintys.graph.perform import Runner
 from phintys.graph.shapes import Shape, ShapeContext, Static, check_shapes, checked_answer
 from phintys.graph.variable import Apply, Variable
 from phintys.inner import InnerGraphOp
 from phintys.loop.arguments import Group, ScanMethodsMixin, groups
 from phintys.loop.batches import batched_node
-from phintys.loop.checks import check_inner_graph, check_missing, checked_inputs
+from phintys.loop.checks import check_inner_graph, check_missing, checked_inputs, checked_truncation
 from phintys.loop.forward import push_forward
 from phintys.loop.influence import connection_pattern
 from phintys.loop.info import ScanInfo
+from phintys.loop.labels import step_label
 from phintys.loop.lengths import Partial, empty_rows, inner_lengths, loop_shapes
 from phintys.loop.lower import lower_loop
 from phintys.loop.reference import run_loop
@@ -94,7 +99,7 @@ class Scan(ScanMethodsMixin, InnerGraphOp):
             check_missing(inputs, outputs)
             raise
         self.info = info
-        self.truncate_gradient = truncate_gradient
+        self.truncate_gradient = checked_truncation(truncate_gradient)
         self.mode, self.profile, self.allow_gc, self.strict = mode, profile, allow_gc, strict
 
     def make_node(self, *inputs: Any) -> Apply:
@@ -126,10 +131,30 @@ class Scan(ScanMethodsMixin, InnerGraphOp):
         return Runner(self.expanded)
 
     def perform(self, node: Apply, inputs: Sequence[Any], output_storage: list[list[Any]]) -> None:
-        check_shapes(node, inputs)
-        found = run_loop(self.info, self.runner, inputs, lambda k: empty_rows(node, inputs)[k])
-        for cell, value in zip(output_storage, found, strict=True):
+        try:
+            check_shapes(node, inputs)
+        except ShapeError as exc:
+            raise self._failure(node, inputs, exc) from None
+        for cell, value in zip(output_storage, self._results(node, inputs), strict=True):
             cell[0] = value
+
+    def _results(self, node: Apply, inputs: Sequence[Any]) -> list[Any]:
+        with self.labels(node):
+            return run_loop(self.info, self.runner, inputs, lambda k: empty_rows(node, inputs)[k])
+
+    def labels(self, node: Apply) -> AbstractContextManager[None]:
+        """A context in which messages call the inputs of ``expanded`` as in the user's step."""
+        return labelled(self.expanded.inputs, partial(step_label, node))
+
+    def _failure(self, node: Apply, inputs: Sequence[Any], exc: ShapeError) -> ShapeError:
+        """The ShapeError of a node of the inner graph, which says more, if there is one."""
+        try:
+            self._results(node, inputs)
+        except ShapeError as found:
+            return found if raised_by_node(found) else exc
+        except Exception:
+            return exc
+        return exc
 
     # ----- lowering
     def lower(self, node: Apply, b: Builder[V], *inputs: V) -> Any:

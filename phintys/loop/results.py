@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from phintys.graph.variable import Variable
-from phintys.tensor.convert import as_tensor_variable
+from phintys.tensor.convert import as_argument
 from phintys.tensor.math import neq
 
 
@@ -23,7 +23,7 @@ class until:
     """
 
     def __init__(self, condition: Any) -> None:
-        found = as_tensor_variable(condition)
+        found = as_argument(condition, "The condition of until")
         if found.type.ndim != 0:
             raise ValueError(f"The condition {found} of until must be 0-d, not {found.type}.")
         self.condition = found if found.type.dtype == "bool" else neq(found, 0)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
+from numbers import Integral
 from typing import Any
 
 from phintys.graph.variable import Variable
 from phintys.loop.checks import checked_count
-from phintys.tensor.convert import as_tensor_variable, constant
+from phintys.tensor.convert import as_argument, constant
 from phintys.tensor.elemwise import cast
 from phintys.tensor.math import minimum
 from phintys.tensor.static import known_length
@@ -41,7 +42,7 @@ def rows_of(given: Any, go_backwards: bool = False) -> list[Rows]:
                 f"{place} has the keys {list(options)}; it needs 'input', and may have 'taps' and "
                 "'go_backwards'."
             )
-        array = as_tensor_variable(options["input"])
+        array = as_argument(options["input"], place)
         if array.type.ndim == 0:
             raise ValueError(
                 f"{place}, {array}, is 0-d; a loop runs over the first axis. Pass a value that "
@@ -64,10 +65,10 @@ def taps_of(given: Any, default: list[int], place: str) -> list[int]:
     """Taps as a list of int; ValueError, naming ``place``, if they are none or not distinct."""
     if given is None:
         return default
-    taps = given if isinstance(given, Sequence) or hasattr(given, "__iter__") else [given]
-    found = [int(t) for t in taps]
-    if not found or found != list(taps) or len(set(found)) != len(found):
-        raise ValueError(f"The taps of {place} must be distinct integers, not {given}.")
+    taps = list(given) if hasattr(given, "__iter__") else [given]
+    found = [int(t) for t in taps if isinstance(t, Integral)]
+    if not found or found != taps or len(set(found)) != len(found):
+        raise ValueError(f"The taps of {place} must be distinct integers, not {given!r}.")
     return found
 
 

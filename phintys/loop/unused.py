@@ -93,10 +93,11 @@ def merge_twins(loop: Whole) -> list[tuple[Part, Part]]:
 
 
 def _start(p: Part) -> Any:
-    """What two parts have in common if they start equal."""
+    """What two parts have in common if they start equal, and what computes them may be equal."""
     if p.kind == "untraced_sit_sot":  # of objects, such as generators
         return id(p)
-    return p.kind, p.outer, p.reads, p.writes
+    ops = [None if v.owner is None else v.owner.op for v in p.outputs]
+    return p.kind, p.outer, p.reads, p.writes, *ops
 
 
 def _with_equal_inputs(loop: Whole, pairs: Sequence[tuple[Part, Part]]) -> dict[int, Any]:

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from math import copysign
 from typing import Any, NamedTuple
 
 from phintys.dims import ONE, ZERO, Dim, DimLike, dim_max, dim_min, product
@@ -361,34 +360,27 @@ class Builder(ArrayBuilder):
         rng: Value,
         parameters: Sequence[Value],
         shape: Sequence[DimLike],
-        non_negative: Sequence[int] = (),
+        valid: Sequence[Value] = (),
     ) -> tuple[Value, Value]:
         """The generator after drawing, and random numbers of the given shape.
 
         ``name`` is a row of `DISTRIBUTIONS`.  Parameters are cast to its dtypes and broadcast.
-        Those at the positions ``non_negative`` are checked not to have the sign of a negative
-        number.
+        Before, it is checked that all elements of the flags ``valid`` are true.
         """
-        dtype, dtypes = DISTRIBUTIONS[name]
+        dtype, dtypes, _ = DISTRIBUTIONS[name]
         given = [self.cast(p, d) for p, d in zip(parameters, dtypes, strict=True)]
-        checked = tuple(self._checked_sign(parameters[k]) for k in non_negative)
+        checked = tuple(self._violations(v) for v in valid)
         shape = self._shape(shape)
         args = [self.broadcast_to(self._addressed(p), shape) for p in given]
         state, target = self._result_slot(None, ()), self._result_slot(dtype, shape)
         call = self._add(DrawCall(name, (rng, *args), state, target, checked))
         return self._add(Source(state, (call,))), self._add(Source(target, (call,)))
 
-    def _checked_sign(self, x: Value) -> Dim:
-        """Check that no number has a negative sign, except NaN; the number of others, 0."""
-        if isinstance(x.base, Literal) and copysign(1, x.base.number) > 0:
-            return ZERO
-        x = self.cast(x, "float64")
-        bad = self.map(
-            lambda n, x: n.and_(n.lt(n.copysign(n.const(1.0, x), x), n.const(0.0, x)), n.eq(x, x)),
-            x,
-        )
+    def _violations(self, valid: Value) -> Dim:
+        """1 if a flag is false, else 0, which is checked."""
+        bad = self.map(lambda n, x: n.not_(x), valid)
         found = self.item(self.cast(self.reduce("or", bad, tuple(range(bad.ndim))), "int64"))
-        self.check(found, "==", 0, "a parameter of a distribution is negative")
+        self.check(found, "==", 0, "parameters of a distribution are not valid")
         return found
 
     # ---------------------------------------------------------------------- python

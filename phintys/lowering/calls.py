@@ -93,8 +93,26 @@ class BlasCall(CallValue):
         sizes, batch = tuple(map(find, self.sizes)), tuple(map(find, self.batch))
         factors = [_operand(layouts, a, len(batch)) for a in self.args[:2]]
         operands = (_operand(layouts, self), *factors)
+        if self.name == "gemm":
+            sizes, batch, operands = _as_fewer(sizes, batch, operands)
         alpha, beta = (_factor(layouts, f) for f in (self.alpha, self.beta))
         return Call(self.name, str(self.dtype), sizes, operands, alpha, beta, batch)
+
+
+def _as_fewer(
+    sizes: Shape, batch: Shape, operands: tuple[Operand, ...]
+) -> tuple[Shape, Shape, tuple[Operand, ...]]:
+    """Products with one right factor as products of more rows, if the rows are evenly spaced."""
+    while batch:
+        axis, rows = len(batch) - 1, operands[:2]
+        shared = operands[2].strides[axis].value == 0
+        if not shared or any(o.strides[axis] is not sizes[0] * o.strides[axis + 1] for o in rows):
+            break
+        sizes, batch = (batch[-1] * sizes[0], *sizes[1:]), batch[:-1]
+        operands = tuple(
+            [o._replace(strides=(*o.strides[:axis], *o.strides[axis + 1 :])) for o in operands]
+        )
+    return sizes, batch, operands
 
 
 class ScanCall(CallValue):

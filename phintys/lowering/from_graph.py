@@ -17,6 +17,7 @@ from phintys.graph.builder import Builder as AnyBuilder
 from phintys.graph.destroy import view_root
 from phintys.graph.fgraph import FunctionGraph
 from phintys.graph.inner import expanded
+from phintys.graph.labels import label_of
 from phintys.graph.origin import annotate
 from phintys.graph.perform import prepare, run_node
 from phintys.graph.results import array_type
@@ -257,6 +258,7 @@ class Perform:
         self.template = [v.data if isinstance(v, Constant) else None for v in node.inputs]
         self.positions = [i for i, v in enumerate(node.inputs) if not isinstance(v, Constant)]
         self.types = [array_type(v.type) for v in node.outputs]
+        self.labels = [label_of(v) for v in node.inputs]
 
     def __call__(self, *values: Any) -> tuple[Any, ...]:
         inputs = list(self.template)
@@ -265,7 +267,7 @@ class Perform:
         try:
             results = run_node(self.node, inputs)
         except Exception as exc:
-            annotate(exc, self.node, inputs)
+            annotate(exc, self.node, inputs, self.labels)
             raise
         return tuple(self.result(i, value, inputs) for i, value in enumerate(results))
 

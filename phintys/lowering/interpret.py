@@ -468,10 +468,12 @@ _COMBINE: dict[str, Callable[[Any, Any], Any]] = {
 
 def _distribution(name: str) -> Callable[..., Any]:
     """A function of `DISTRIBUTIONS`: takes the address of the state, and the parameters."""
-    result, parameters = DISTRIBUTIONS[name]
+    result, parameters, scratch = DISTRIBUTIONS[name]
     types = [np.ctypeslib.as_ctypes_type(d) for d in (result, *parameters)]
-    function = ctypes.CFUNCTYPE(types[0], ctypes.c_void_p, *types[1:])
-    return function(bitgen.routine(name))
+    last = [ctypes.c_char_p] if scratch else []
+    function = ctypes.CFUNCTYPE(types[0], ctypes.c_void_p, *types[1:], *last)(bitgen.routine(name))
+    memory = [ctypes.create_string_buffer(scratch)] if scratch else []
+    return lambda *args: function(*args, *memory)
 
 
 def scalar_function(inst: Inst) -> Callable[..., Any]:

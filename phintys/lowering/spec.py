@@ -317,7 +317,7 @@ class _Verifier:
 
     def draw(self, step: Draw) -> None:
         self.require(step.name in DISTRIBUTIONS, f"unknown distribution {step.name!r}")
-        result, parameters = DISTRIBUTIONS[step.name]
+        result, parameters, _ = DISTRIBUTIONS[step.name]
         found = [o.slot.dtype for o in step.operands]
         self.require(found == [result, *parameters], f"operands of dtypes {found}")
         for slot in (step.source, step.result):

@@ -155,7 +155,8 @@ class RewriteDatabase(ABC):
         self.name: str | None = None
         self._rewrites: dict[str, Any] = {}
         self._names: dict[str, dict[str, None]] = {}  # tag -> names, in order of registration
-        self._source: Callable[[], object] | None = None
+        self._sources: tuple[Callable[[], object], ...] = ()
+        self._filled = False
         self._versions = 0
         self._nested: tuple[int, list[RewriteDatabase]] = (0, [])  # (version, nested databases)
         self._own_version = 0
@@ -165,14 +166,20 @@ class RewriteDatabase(ABC):
     def fill_later(self, source: Callable[[], object]) -> None:
         """Call ``source``, which registers entries, when the database is first read or added to.
 
-        It may be called again while it runs, by code that it calls.
+        It is called at once if that has happened.  It may be called again while it runs, by code
+        that it calls.
         """
-        self._source = source
+        if self._filled:
+            source()
+        else:
+            self._sources = (*self._sources, source)
 
     def _fill(self) -> None:
-        if self._source is not None:
-            self._source()
-            self._source = None
+        done = 0
+        while not self._filled and done < len(self._sources):  # a source may add others
+            self._sources[done]()
+            done += 1
+        self._filled = True
 
     @property
     def _entries(self) -> dict[str, Any]:
@@ -314,7 +321,7 @@ class RewriteDatabase(ABC):
     @property
     def is_own(self) -> bool:
         """Whether the contents are those of this package: unchanged since `mark_own`."""
-        return self._source is not None or self.version == self._own_version
+        return not self._filled or self.version == self._own_version
 
     # ----- querying
     @exclusive

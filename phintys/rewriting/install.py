@@ -36,7 +36,7 @@ def install(
     changes += _changes_of_outputs(fgraph, outputs)
     mark = fgraph.checkpoint()
     fgraph.apply_nodes = OrderedSet(new_order)
-    fgraph._order = new_order  # pyright: ignore[reportPrivateUsage]
+    fgraph.note_change(new_order)
     _import(fgraph, [n for n in new_order if n not in known], reason)
     _exchange(fgraph, changes)
     _remove(fgraph, [n for n in reversed(old_order) if n not in alive], reason)

@@ -13,7 +13,7 @@ numbers, on which an instruction computes at once.  A function has
   ``and``, ``or``, ``not``, ``x if c else y``, of which both sides are evaluated; ``sqrt``;
 - ``+ - * /``, ``sqrt`` and ``abs`` of packs, lane by lane; one operand may be a literal;
   comparisons of packs, for ``x if c else y``, which selects lane by lane; ``spread(x)``: a pack of
-  equal numbers;
+  equal numbers; ``across(a, step)``: the pack of ``a[0]``, ``a[step]``, ``a[2 * step]`` and so on;
 - ``rounded(x * y)``: a product that is rounded before it is added to something, also where the
   processor has an instruction for both;
 - ``abs`` of a number; ``int`` of one, which must be in the range of integers;
@@ -90,7 +90,7 @@ class Expr(NamedTuple):
 
     ``op``: an operator, or ``const``, ``name``, ``parts``, ``lanes``, ``load`` (an element of the
     array ``value``), ``offset`` (that array from an element on), ``local`` (a new array of
-    ``value`` packs), ``spread``, ``rounded`` (a product), ``call`` (of a `Function` or
+    ``value`` packs), ``spread``, ``across``, ``rounded`` (a product), ``call`` (of a `Function` or
     `LibraryFunction`).
     """
 
@@ -233,6 +233,7 @@ class Routine:
         part = np.dtype(PART.get(dtype, dtype))
         new_array = compiled(lambda n: np.empty(n, part))
         unchanged = compiled(lambda x: x)
+        first = compiled(lambda a, step: a[0])
 
         def make(f: FunctionType) -> Any:
             names = {**f.__globals__, "PARTS": 2 if dtype in PART else 1, "LANES": 1}
@@ -240,6 +241,7 @@ class Routine:
                 "sqrt": np.sqrt,
                 "local": new_array,
                 "spread": unchanged,
+                "across": first,
                 "rounded": unchanged,
             }
             for name in f.__code__.co_names:
@@ -310,12 +312,17 @@ def spread(x: Real) -> Pack:
     return x
 
 
+def across(a: Array, step: int) -> Pack:
+    """A pack of elements that are ``step`` apart, in routines."""
+    return a[0]
+
+
 def rounded(x: Real) -> Real:
     """A product that is rounded before it is added to something, in routines."""
     return x
 
 
-_OPERATIONS = (sqrt, local, spread, rounded)
+_OPERATIONS = (sqrt, local, spread, across, rounded)
 
 
 def in_numbers(function: Any) -> Any:
@@ -530,6 +537,8 @@ class _Parser:
             made, wanted = None, [result]
         elif function is local:
             return self.local(args, node)
+        elif function is across:
+            return self.across(args, node)
         elif isinstance(function, FunctionType):
             if self.named is not _TYPES and not hasattr(function, "in_numbers"):
                 function = in_numbers(function)
@@ -558,6 +567,12 @@ class _Parser:
                 return Expr("local", "reals", (), n)
             case _:
                 raise self.wrong(node)
+
+    def across(self, args: tuple[Expr, ...], node: ast.expr) -> Expr:
+        """A pack of elements of an array; it is not for functions on numbers."""
+        if [a.type for a in args] != ["reals", "int"] or self.named is not _TYPES:
+            raise self.wrong(node)
+        return Expr("across", "pack", args)
 
 
 def _in_lanes(x: Expr, kind: str) -> Expr:

@@ -162,11 +162,67 @@ SCIPY_CALLS = {
 #: Those of them that ``cython_special`` lacks, and the functions of `scalar.numeric` that they are.
 OWN_CALLS = {"zeta": "zeta", "trigamma": "tri_gamma"}
 
-#: Functions that draw one random number, for `Draw` steps: dtypes of the result and of the
-#: parameters.  They are C functions of NumPy (`phintys.bitgen`), whose first argument is the state.
-DISTRIBUTIONS: dict[str, tuple[str, tuple[str, ...]]] = {
-    "random_normal": ("float64", ("float64", "float64")),
-}
+
+class DrawFunction(NamedTuple):
+    """A function that draws one random number, for `Draw` steps.
+
+    It is a C function of NumPy (`phintys.bitgen`), whose arguments are the state, numbers of the
+    dtypes ``parameters``, and if ``scratch`` is not 0 a pointer to so many bytes, in which it keeps
+    what it has computed of the parameters: zeros at first.
+    """
+
+    result: str
+    parameters: tuple[str, ...]
+    scratch: int = 0
+
+
+def _draw_functions(rows: str) -> dict[str, DrawFunction]:
+    """The functions that a text describes, one per line, by name."""
+    out = {}
+    for row in rows.strip().splitlines():
+        name, result, *parameters = row.split()
+        scratch = int(parameters.pop()) if parameters and parameters[-1].isdigit() else 0
+        out[name] = DrawFunction(result, tuple(parameters), scratch)
+    return out
+
+
+#: The functions by name.  Columns: name, dtypes of the result and of the parameters, scratch.
+DISTRIBUTIONS: dict[str, DrawFunction] = _draw_functions("""
+random_beta                  float64 float64 float64
+random_binomial              int64   float64 int64 256
+random_bounded_uint64        uint64  uint64 uint64 uint64 int64
+random_chisquare             float64 float64
+random_exponential           float64 float64
+random_f                     float64 float64 float64
+random_gamma                 float64 float64 float64
+random_geometric             int64   float64
+random_gumbel                float64 float64 float64
+random_hypergeometric        int64   int64 int64 int64
+random_laplace               float64 float64 float64
+random_logistic              float64 float64 float64
+random_lognormal             float64 float64 float64
+random_logseries             int64   float64
+random_negative_binomial     int64   float64 float64
+random_noncentral_chisquare  float64 float64 float64
+random_noncentral_f          float64 float64 float64 float64
+random_normal                float64 float64 float64
+random_pareto                float64 float64
+random_poisson               int64   float64
+random_power                 float64 float64
+random_rayleigh              float64 float64
+random_standard_cauchy       float64
+random_standard_exponential  float64
+random_standard_gamma        float64 float64
+random_standard_normal       float64
+random_standard_t            float64 float64
+random_standard_uniform      float64
+random_triangular            float64 float64 float64 float64
+random_uniform               float64 float64 float64
+random_vonmises              float64 float64 float64
+random_wald                  float64 float64 float64
+random_weibull               float64 float64
+random_zipf                  int64   float64
+""")
 
 
 def half_bits(number: float) -> int:

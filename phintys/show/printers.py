@@ -244,10 +244,11 @@ def _holds(condition: Any, v: Variable, state: PrinterState) -> bool:
     return bool(condition(state, v))
 
 
+leaf_printer, constant_printer, default_printer = LeafPrinter(), ConstantPrinter(), DefaultPrinter()
 pprint = PPrinter()
-pprint.assign(_is_anything, LeafPrinter())
-pprint.assign(lambda pstate, v: isinstance(v, Constant), ConstantPrinter())
-pprint.assign(_is_computed, DefaultPrinter())
+pprint.assign(_is_anything, leaf_printer)
+pprint.assign(lambda pstate, v: isinstance(v, Constant), constant_printer)
+pprint.assign(_is_computed, default_printer)
 pprint.assign(_changes_axes, _AxesPrinter())
 pprint.assign(_is_elementwise, _ElementwisePrinter())
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Callable
 from functools import cache, singledispatch
 from typing import Any
@@ -109,6 +110,14 @@ def as_tensor_variable(
     if ndim is None and isinstance(x, TensorVariable):
         return x
     return tensor_variable_of(x, name=name, ndim=ndim, **kwargs)
+
+
+def as_argument(x: TensorLike, what: str) -> TensorVariable:
+    """``x`` as a tensor variable; the TypeError for one that is no tensor calls it ``what``."""
+    try:
+        return as_tensor_variable(x)
+    except TypeError as exc:
+        raise TypeError(f"{what}, {reprlib.repr(x)}, is no tensor: {exc}") from None
 
 
 as_tensor = as_tensor_variable

@@ -321,10 +321,17 @@ def _of_equal_lengths(a: TensorVariable, b: TensorVariable, pairs: Pairs) -> Ten
 
 
 def _grouped(x: TensorVariable, batch: Sequence[int], *groups: Sequence[int]) -> TensorVariable:
-    """``x`` with the axes ``batch`` first, then each group as one axis; none if it is empty."""
-    out = dimshuffle(x, [*batch, *(k for group in groups for k in group)])
-    if all(len(group) < 2 for group in groups):
-        return out
-    lengths = [length(x, k) for k in batch]
-    lengths += [product([length(x, k) for k in group]) for group in groups if group]
-    return reshape(out, lengths, ndim=len(lengths))
+    """``x`` with the axes ``batch`` first, then each group as one axis; none if it is empty.
+
+    The groups are made in their order in ``x``, and exchanged afterwards: moving an axis of a
+    matrix is free in a product, moving one of a tensor before a reshape is a copy.
+    """
+    groups = tuple(tuple(group) for group in groups if group)
+    made = sorted(groups) if any(len(group) > 1 for group in groups) else groups
+    out = dimshuffle(x, [*batch, *(k for group in made for k in group)])
+    if any(len(group) > 1 for group in groups):
+        lengths = [length(x, k) for k in batch]
+        lengths += [product([length(x, k) for k in group]) for group in made]
+        out = reshape(out, lengths, ndim=len(lengths))
+    order = [len(batch) + made.index(group) for group in groups]
+    return dimshuffle(out, [*range(len(batch)), *order])

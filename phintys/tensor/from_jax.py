@@ -251,14 +251,18 @@ def _structs(flat: Callable[..., Any], types: Sequence[TensorType], length: int)
 def _with_lengths(
     inputs: Sequence[TensorVariable], allow_eval: bool, cause: Exception
 ) -> list[TensorVariable]:
-    """The inputs with the lengths that they have now, which must not depend on arguments."""
+    """The inputs with the lengths that they have now, which must not depend on arguments.
+
+    Else ValueError, because of the ``cause`` that made the lengths necessary.
+    """
+    message = (
+        f"The types of the results depend on lengths that are not known ({cause}). Declare these "
+        "by specify_shape."
+    )
+    if not allow_eval:
+        raise ValueError(message) from cause
     try:
-        if not allow_eval:
-            raise ValueError("allow_eval is False")
         shapes = late_bound["function"]([], [v.shape for v in inputs])()
     except Exception as exc:
-        raise ValueError(
-            f"The types of the results depend on lengths that are not known ({cause}). Declare "
-            "these by specify_shape."
-        ) from exc
+        raise ValueError(f"{message} They cannot be computed now: {exc}") from cause
     return [specify_shape(v, [int(n) for n in shape]) for v, shape in zip(inputs, shapes)]

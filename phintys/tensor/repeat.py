@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from phintys.graph.op import Op, Storage
-from phintys.graph.shapes import Shape, ShapeContext
+from phintys.graph.shapes import Shape, ShapeContext, check_shapes
 from phintys.graph.variable import Apply, Variable
 from phintys.scalar import dtypes
 from phintys.tensor.aliases import Arrays, ShapeLike, TensorLike
@@ -58,6 +58,7 @@ class Repeat(Op):
 
     # ----- perform
     def perform(self, node: Apply, inputs: Arrays, output_storage: Storage) -> None:
+        check_shapes(node, inputs)  # NumPy repeats a single count
         x, counts = inputs
         counts = counts.astype("int64", copy=False)  # NumPy refuses uint64
         output_storage[0][0] = np.repeat(x, counts, axis=self.axis)
@@ -89,8 +90,11 @@ def repeat(a: TensorLike, repeats: TensorLike, axis: int | None = None) -> Tenso
     Parameters
     ----------
     a : tensor
-    repeats : a number, or an integer vector with one number for each element along the axis
+    repeats : a number, or an integer vector with one number for each element along the axis; a
+        vector of static length 1 counts as a number
     axis : along which to repeat; None flattens ``a``
+
+    ShapeError if there is not one number for each element, ValueError if one is negative.
 
     >>> import phintys.tensor as pt
     >>> pt.repeat([1, 2], 2).eval()

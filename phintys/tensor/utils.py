@@ -11,7 +11,12 @@ from phintys.graph.variable import Variable
 from phintys.tensor.reduce import normalize_reduce_axis
 from phintys.tensor.static import known_length
 
-__all__ = ["TensorLike", "get_static_shape_from_size_variables", "normalize_reduce_axis"]
+__all__ = [
+    "TensorLike",
+    "get_static_shape_from_size_variables",
+    "normalize_reduce_axis",
+    "safe_signature",
+]
 
 #: what `as_tensor_variable` converts
 TensorLike: TypeAlias = Variable | Sequence[Variable] | ArrayLike
@@ -25,3 +30,17 @@ def get_static_shape_from_size_variables(size_vars: Sequence[Variable]) -> tuple
     (3, None)
     """
     return tuple(known_length(n) for n in size_vars)
+
+
+def safe_signature(core_inputs_ndim: Sequence[int], core_outputs_ndim: Sequence[int]) -> str:
+    """The gufunc signature with these ranks of inputs and outputs, in which all axes differ.
+
+    >>> safe_signature([0, 2], [1])
+    '(),(i10,i11)->(o00)'
+    """
+
+    def side(letter: str, ranks: Sequence[int]) -> str:
+        cores = [",".join(f"{letter}{k}{a}" for a in range(n)) for k, n in enumerate(ranks)]
+        return ",".join(f"({core})" for core in cores)
+
+    return f"{side('i', core_inputs_ndim)}->{side('o', core_outputs_ndim)}"

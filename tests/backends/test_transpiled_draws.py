@@ -109,3 +109,21 @@ def test_there_is_no_warning(name):
         warnings.simplefilter("error")
         f = phintys.function([], pt.random.normal(size=2), mode=mode_of(name))
         assert np.asarray(f()).shape == (2,)
+
+
+def test_numba_has_the_numbers_of_numpy_for_every_distribution():
+    pytest.importorskip("numba")
+    pytest.importorskip("jax")
+    from test_distributions_of_jax import MISSING, PARAMETERS
+
+    rng, found = pt.random.rng("rng"), []
+    for name, rows in {**PARAMETERS, **{k: [v] for k, v in MISSING.items()}}.items():
+        after, x = getattr(found[-1][0] if found else rng, name)(*rows[0])
+        found.append((after, x))
+    draws = [x for _, x in found]
+    expected = phintys.function([rng], [found[-1][0], *draws], mode="FAST_COMPILE")(generator())
+    f = phintys.function([rng], [found[-1][0], *draws], mode="NUMBA")
+    after, *numbers = f(generator())
+    assert random_generator_type.values_eq(after, expected[0])
+    for value, wanted in zip(numbers, expected[1:], strict=True):
+        np.testing.assert_array_equal(value, wanted)

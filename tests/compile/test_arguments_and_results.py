@@ -117,6 +117,37 @@ def test_the_shared_variables_of_a_copy_are_those_that_it_reads(mode):
     assert copy.deepcopy(own)().tolist() == [6, 6]
 
 
+def test_the_inputs_of_the_graph_are_the_variables_of_the_user(mode, xys):
+    x, y, s = xys
+    n, w, v = (phintys.shared(value, name) for value, name in ((0.0, "n"), (2.0, "w"), (5.0, "v")))
+    f = function([x, y], x * w + y, updates={n: n + x}, mode=mode)
+    for g, shared in ((f, [w, n]), (f.copy(), [w, n]), (f.copy(swap={w: v}), [v, n])):
+        expected = [x, y, *shared]
+        assert g.maker.fgraph.inputs == [i.variable for i in g.maker.inputs] == expected
+        assert g.get_shared() == shared
+        assert [c.storage for c in g.input_storage[2:]] == [s.container.storage for s in shared]
+        assert [i.value for i in g.maker.inputs[2:]] == [s.container for s in shared]
+        options = [(i.implicit, i.shared, i.mutable, i.borrow) for i in g.maker.inputs]
+        assert options[:2] == [(False, False, False, False)] * 2
+        assert options[2:] == [(True, True, False, True), (True, True, True, True)]
+        assert g.maker.inputs[3].update.owner.inputs == [n, x]
+    again = pickle.loads(pickle.dumps(f))
+    assert again.maker.fgraph.inputs == [i.variable for i in again.maker.inputs]
+    assert again.get_shared() == again.maker.fgraph.inputs[2:]
+    kept = function([x, In(s, value=1.0, update=s + x)], s, mode=mode)
+    assert [(i.implicit, i.shared) for i in kept.maker.inputs] == [(False, False), (False, True)]
+
+
+def test_a_maker_of_the_inputs_of_another(mode, xys):
+    x, _, _ = xys
+    n = phintys.shared(0.0, "n")
+    made = function([x], x, updates={n: n + x}, mode=mode).maker
+    for graph in ({}, {"fgraph": made.fgraph}):
+        f = FunctionMaker(made.inputs, made.outputs, mode, **graph).create()
+        assert f(3.0) == [3.0]
+    assert n.get_value() == 6
+
+
 def test_an_input_whose_cell_is_a_shared_variable(mode, xys):
     x, _, s = xys
     total = phintys.shared(1.0, "total")
@@ -153,6 +184,9 @@ def test_some_outputs(mode, xys):
     assert f(x=2.0, output_subset=None) == [2, 3, 6]
     assert state.get_value() == 5
     assert function([x], x + 1, mode=mode)(1.0, output_subset=[0]) == 2
+    for wrong in (0, "a"):
+        with pytest.raises(TypeError, match=f"output_subset must be a list .*, not {wrong!r}"):
+            f(1.0, output_subset=wrong)
 
     class Counted(phintys.Op):
         itypes = otypes = (pt.dscalar,)

@@ -116,6 +116,12 @@ def test_kinds_of_values():
     own.add("a__made", "computed", ConfigParam(lambda: 4, apply=lambda v: v * 2))
     found = (own.a__flag, own.a__number, own.a__size, own.a__text, own.a__level, own.a__typed)
     assert found == (True, 3, 1000.0, "7", "high", 2.0)
+    for value, expected in (("False", False), ("on", True), (0, False), (True, True)):
+        assert BoolParam(True).apply(value) is TypedParam(True).apply(value) is expected
+    for kind in (BoolParam(True), TypedParam(False)):
+        for wrong in ("perhaps", 2, None):
+            with pytest.raises(ValueError, match="write True or False"):
+                kind.apply(wrong)
     assert own.a__made == 8
     own.a__made = "x"
     assert own.a__made == "xx"

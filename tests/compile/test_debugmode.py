@@ -271,6 +271,38 @@ def test_wrong_ops_are_named(op, error, message, options):
 
 
 @pytest.mark.filterwarnings("error")
+class DestroysNumber(Op):
+    itypes, otypes = (pt.dscalar,), (pt.dscalar,)
+
+    def perform(self, node, inputs, output_storage):
+        inputs[0][...] = 7
+        output_storage[0][0] = inputs[0] * 2
+
+
+@pytest.mark.parametrize("where", ["loop", "branch"])
+def test_wrong_ops_in_inner_graphs_are_named(where):
+    x, wrong = pt.dvector("x"), DestroysNumber()
+    if where == "loop":
+        y = phintys.scan(lambda a, s: wrong(a) + s, x, x[0] * 0, return_updates=False)
+    else:
+        y = ifelse(x[0] > 0, wrong(x[0] * x[1]), x[0])
+    f = phintys.function([x], y, mode=DebugMode(NO_REWRITES, **NO_CODE))
+    with pytest.raises(BadDestroyMap, match="DestroysNumber has changed its input 0"):
+        f([1.0, 2.0])
+
+
+def test_values_of_later_steps_must_be_finite():
+    x = pt.dvector("x")
+    y = phintys.scan(lambda a, s: 1 / (s - a), x, x[0] * 0 + 1, return_updates=False)
+    f = phintys.function([x], y, mode=DebugMode(**NO_CODE))
+    assert np.isfinite(f([0.0, 2.0])).all()
+    with (
+        np.errstate(divide="ignore"),
+        pytest.raises(InvalidValueError, match=r"(?i)(reciprocal|div).* It is not finite"),
+    ):
+        f([0.0, 1.0])
+
+
 def test_right_ops_are_not_reported():
     every = {"check_preallocated_output": "ALL"}
     assert call(DeclaresView(), **every).tolist() == [3, 2, 1]

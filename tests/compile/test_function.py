@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
+import pickle
 
 import numpy as np
 import pytest
@@ -320,3 +322,16 @@ def test_a_profile_of_several_functions(mode):
     assert both.calls == 2
     with config.change_flags(profile=True):
         assert phintys.function([x], x + 1, mode=mode).profile.calls == 0
+
+
+@pytest.mark.parametrize("how", ["deepcopy", "pickle"])
+def test_copies_of_a_variable_whose_default_update_depends_on_it(mode, how):
+    shared = phintys.shared(1.0, "shared")
+    update = shared
+    for _ in range(300):
+        update = update + 1.0
+    shared.default_update = update
+    other = copy.deepcopy(shared) if how == "deepcopy" else pickle.loads(pickle.dumps(shared))
+    assert other is not shared
+    f = phintys.function([], other, mode=mode)
+    assert [f(), f(), shared.get_value()] == [1.0, 301.0, 1.0]

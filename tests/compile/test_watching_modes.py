@@ -145,6 +145,33 @@ def test_functions_around_each_node():
     assert isinstance(mode.clone(optimizer="o1"), MonitorMode)
 
 
+def test_functions_around_nodes_of_steps_and_branches():
+    seen = []
+
+    def after(fgraph, i, node, fn):
+        assert fgraph.toposort()[i] is node
+        seen.append(str(node.op))
+
+    x, n = pt.dvector("x"), pt.lscalar("n")
+    product = scan(lambda a, s: a * s, [x], [pt.ones(())], return_updates=False)[-1]
+    branch = ifelse(n > 0, pt.cos(x), pt.sin(x))
+    f = phintys.function([x, n], [product, branch], mode=MonitorMode(post_func=after))
+    for k, taken, other in ((1, "Cos", "Sin"), (-1, "Sin", "Cos")):
+        seen.clear()
+        f([2.0, 3.0, 4.0], k)
+        assert (seen.count("Mul"), seen.count(taken), seen.count(other)) == (3, 1, 0)
+
+
+@pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")
+def test_nan_in_a_step_is_detected(capsys):
+    x = pt.dvector("x")
+    roots = scan(lambda a, s: pt.sqrt(s - a), [x], [pt.ones(())], return_updates=False)
+    phintys.function([x], roots, mode=MonitorMode(post_func=detect_nan))([0.0, 3.0])
+    first = capsys.readouterr().out.split("***")[2]
+    assert "Sqrt(Sub(" in first
+    assert "test_watching_modes.py" in first
+
+
 @pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")
 def test_detect_nan(capsys):
     x = pt.dvector("x")

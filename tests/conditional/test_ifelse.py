@@ -93,7 +93,7 @@ def test_types():
         (lambda: ifelse(c, pt.lscalar(), 0.5), TypeError, "same dtype"),
         (lambda: ifelse(c, [x], [x, y]), ValueError, "has 1, else_branch has 2"),
         (lambda: ifelse(x, x, y), TypeError, "must be a number"),
-        (lambda: ifelse(True, x, y), TypeError, "Python bool"),
+        (lambda: ifelse(True, x, y), TypeError, "condition of ifelse, True, .*Python bool"),
         (lambda: IfElse(2)(c, x, y), ValueError, "4 values, 2 for each branch, not 2"),
         (lambda: ifelse(c, 1.0, None), TypeError, "dimensions"),
     ],

@@ -66,7 +66,7 @@ def test_fences_have_a_known_language():
     }
     directives = {"{scalar-functions}", "{instructions}", "{settings}", "{rules}", "{laws}"}
     directives.add("{older-settings}")
-    directives.add("{without-derivative}")
+    directives |= {"{without-derivative}", "{distributions}"}
     for page in PAGES:
         opening = re.findall(r"^```(\S*)", page.read_text(), re.MULTILINE)[::2]
         assert set(opening) <= known | directives | {""}, page

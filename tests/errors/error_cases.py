@@ -23,6 +23,10 @@ BUILDING: dict[str, Callable[[], Any]] = {}
 CALLING: dict[str, Callable[[str], tuple[Any, tuple[Any, ...], dict[str, Any]]]] = {}
 #: messages that speak of another op: the product and its addition are one BLAS call there
 VARIANTS = {"inner_lengths_differ_in_a_gemm": ("FAST_RUN", "C")}
+#: compiled backends have no calls of ops made of graphs
+VARIANTS["index_in_an_inner_graph"] = ("FAST_RUN", "C", "NUMBA", "JAX")
+#: the step is machine code, which calls the op
+VARIANTS["perform_raises_in_a_step"] = ("FAST_RUN", "C", "NUMBA", "JAX")
 ones = np.ones
 
 
@@ -584,3 +588,42 @@ def perform_raises(mode):
     x = pt.dvector("x")
     y = Failing()(x * 2) + 1
     return phintys.function([x], y, mode=mode), (ones(4),), {}
+
+
+# ------------------------------------------------------- steps of loops, branches, inner graphs
+
+
+@calling
+def index_in_a_step(mode):
+    rows, state = pt.lvector("rows"), pt.dvector("state")
+    picked = phintys.scan(lambda i, s: s + s[i], rows, state, return_updates=False)
+    return phintys.function([rows, state], picked, mode=mode), ([0, 7], ones(2)), {}
+
+
+@calling
+def lengths_in_a_step_differ(mode):
+    rows, state, weights = pt.dvectors("rows", "state", "weights")
+    sums = phintys.scan(lambda x, s: x * (s + weights).sum() + s, rows, state, return_updates=False)
+    f = phintys.function([rows, state, weights], sums, mode=mode)
+    return f, (ones(2), ones(2), ones(3)), {}
+
+
+@calling
+def index_in_a_branch(mode):
+    x, n = pt.dvector("x"), pt.lscalar("n")
+    f = phintys.function([x, n], phintys.ifelse(n > 0, x[n], x[0]), mode=mode)
+    return f, (ones(2), 5), {}
+
+
+@calling
+def index_in_an_inner_graph(mode):
+    inner, k, x, n = pt.dvector("inner"), pt.lscalar("k"), pt.dvector("x"), pt.lscalar("n")
+    op = phintys.OpFromGraph([inner, k], [pt.exp(inner[k])])
+    return phintys.function([x, n], op(x, n), mode=mode), (ones(2), 5), {}
+
+
+@calling
+def perform_raises_in_a_step(mode):
+    rows, state = pt.dmatrix("rows"), pt.dvector("state")
+    sums = phintys.scan(lambda x, s: Failing()(s) + x, rows, state, return_updates=False)
+    return phintys.function([rows, state], sums, mode=mode), (ones((2, 4)), ones(4)), {}

@@ -13,13 +13,18 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from fuzz_program import Built, missing_nodes
+from fuzz_program import Built, missing_nodes, needed_inputs
 from fuzz_values import native
 
+from phintys.conditional.op import IfElse
+from phintys.errors import ShapeError
+from phintys.graph.perform import run_node
 from phintys.inner import InnerGraphOp
+from phintys.loop.arguments import groups
 from phintys.loop.lengths import empty_rows
 from phintys.loop.op import Scan
 from phintys.loop.reference import run_loop
+from phintys.lowering.interpret import StepFailure
 from phintys.scalar.conversion import converted
 from phintys.tensor.elemwise import Elemwise
 from phintys.tensor.reduce import CAReduce
@@ -82,17 +87,27 @@ class Conditioning:
 
     def __init__(self, built: Built, arguments: Sequence[Any]) -> None:
         self.built, self.arguments = built, list(map(native, arguments))
+        #: errors of lengths or positions that depend on rounding
+        self.errors: list[Exception] = []
         with np.errstate(all="ignore"):
-            found = [self._moved(k) for k in range(ROUNDS)]
-            self.wide = self._run(_widening)
+            found = [self._changed(_moving(k)) for k in range(ROUNDS)]
+            self.wide = self._changed(_widening())
         self.moved = [m for m in found if m is not None]
 
-    def _moved(self, k: int) -> list[np.ndarray] | None:
-        """The results moved; None if a length or position that depends on rounding does not fit."""
+    def _changed(self, change: Any) -> list[np.ndarray] | None:
+        """The results; None if a length or position that depends on rounding does not fit."""
         try:
-            return self._run(_moving(k))
-        except (ValueError, IndexError):
+            return self._run(change)
+        except (ValueError, IndexError) as exc:
+            self.errors.append(exc)
             return None
+
+    def excuses_error(self, exc: Exception) -> bool:
+        """Whether rounding alone may lead to an error of this kind."""
+        if isinstance(exc, StepFailure):  # of the interpreter, of any kind
+            return bool(self.errors)
+        kinds = [kind for kind in (ValueError, IndexError) if isinstance(exc, kind)]
+        return any(isinstance(e, kind) for e in self.errors for kind in kinds)
 
     def _run(self, change: Any) -> list[np.ndarray]:
         b = self.built
@@ -106,7 +121,7 @@ class Conditioning:
     def flushed(self) -> list[np.ndarray]:
         """The results with subnormal floats as 0."""
         with np.errstate(all="ignore"):
-            return self._run(_flushing)
+            return self._run(_flushing())
 
     def excuses(self, number: int, found: np.ndarray, expected: np.ndarray) -> np.ndarray:
         """Where a result may differ from the truth because of rounding alone."""
@@ -114,7 +129,7 @@ class Conditioning:
             others = [m[number] for m in self.moved if m[number].shape == expected.shape]
             if not others or len(others) < len(self.moved):
                 return np.ones(expected.shape, bool)  # a length depends on rounding
-            wide = self.wide[number]
+            wide = expected if self.wide is None else self.wide[number]
             wide = wide if wide.shape == expected.shape else expected
             if expected.dtype.kind in "biu":
                 seen = [*others, _rounded(wide, expected.dtype)]
@@ -134,7 +149,7 @@ class Conditioning:
     def further(self) -> list[list[np.ndarray]]:
         """The results of more rounds."""
         with np.errstate(all="ignore"):
-            found = [self._moved(k) for k in range(ROUNDS, MORE)]
+            found = [self._changed(_moving(k)) for k in range(ROUNDS, MORE)]
         return [m for m in found if m is not None]
 
     def _near(
@@ -162,9 +177,12 @@ def _evaluated(change: Any, inputs: Any, values: list[Any], outputs: Any) -> lis
     """The values of outputs, computed node by node, also inside ops."""
     known = dict(zip(inputs, values))
     for node in missing_nodes(outputs, known):
+        if isinstance(node.op, IfElse):
+            known.update(zip(node.outputs, (known[x] for x in needed_inputs(node, known))))
+            continue
         given = [known[x] for x in node.inputs]
         if isinstance(node.op, Scan):
-            found = _of_loop(change, node, given)
+            found = change.loop(node, given)
         elif isinstance(node.op, InnerGraphOp):
             inner = node.op.expanded  # it contains no such op
             found = _evaluated(change, inner.inputs, given, inner.outputs)
@@ -206,15 +224,60 @@ def _rounded(wide: np.ndarray, dtype: Any) -> np.ndarray:
     return np.where(np.isfinite(wide), wide, 0).astype(dtype)
 
 
-class _moving:
+class _evaluation:
+    """How a graph is evaluated: by ``perform``."""
+
+    def argument(self, value: Any) -> Any:
+        return value
+
+    def node(self, node: Any, values: list[Any]) -> list[Any]:
+        return run_node(node, values)
+
+    def loop(self, node: Any, given: list[Any]) -> list[Any]:
+        return _of_loop(self, node, given)
+
+
+class _trying_steps(_evaluation):
+    """The same; ``fails``: whether a loop runs no step, and one would raise a ShapeError."""
+
+    fails = False
+
+    def loop(self, node: Any, given: list[Any]) -> list[Any]:
+        if given[0] == 0:
+            try:
+                super().loop(node, _with_a_step(node, given))
+            except ShapeError:
+                self.fails = True
+        return super().loop(node, given)
+
+
+def _with_a_step(loop: Any, given: list[Any]) -> list[Any]:
+    """The inputs of a loop for one more step, on rows of ones."""
+    found = list(given)
+    for g in groups(loop.op.info):
+        value = given[g.outer_input]
+        if g.kind in ("n_steps", "nit_sot"):
+            found[g.outer_input] = value + 1
+        elif g.kind in ("seq", "mit_mot", "mit_sot", "sit_sot"):
+            row = np.ones((1, *value.shape[1:]), value.dtype)
+            found[g.outer_input] = np.concatenate([value, row])
+    return found
+
+
+def hides_a_step_that_fails(built: Built, arguments: Sequence[Any]) -> bool:
+    """Whether some loop runs no step, and a step would fail because lengths do not fit."""
+    trying = _trying_steps()
+    values = [*map(native, arguments), *built.shared_values]
+    _evaluated(trying, [*built.inputs, *built.shared], values, built.results)
+    return trying.fails
+
+
+class _moving(_evaluation):
     """Evaluation with every float moved by about a unit in the last place, seed ``k``."""
 
     def __init__(self, k: int) -> None:
         self.gen = np.random.default_rng(k)
         self.wild = [np.nan, np.inf, -np.inf, 1.0][k % 4]  # what an overflow within may leave
-
-    def argument(self, value: np.ndarray) -> np.ndarray:
-        return value
 
     def node(self, node: Any, values: list[Any]) -> list[Any]:
         if _rounds_to_integers(node):
@@ -283,7 +346,7 @@ def _where_finite(inputs: list[np.ndarray], shape: tuple[int, ...]) -> Any:
         return all(x.all() for x in finite)
 
 
-class _flushing:
+class _flushing(_evaluation):
     """Evaluation with subnormal floats as 0, as XLA computes on CPU."""
 
     @staticmethod
@@ -330,7 +393,7 @@ def _largest(inputs: list[np.ndarray]) -> float:
     return max([float(a.max()) for a in sizes if a.size] or [0.0])
 
 
-class _widening:
+class _widening(_evaluation):
     """Evaluation in extended precision, where NumPy has it."""
 
     @staticmethod

@@ -9,6 +9,7 @@ from typing import Any
 
 import fuzz_loops
 import fuzz_matrices  # noqa: F401  registers drawers
+import fuzz_random  # noqa: F401  registers drawers
 import fuzz_search  # noqa: F401  registers drawers
 import fuzz_signal  # noqa: F401  registers drawers
 import fuzz_structured as structured
@@ -89,6 +90,10 @@ FAMILIES: list[tuple[int, Any]] = [
 INNER_GRAPHS = 0.06
 #: how often a statement is followed by a loop
 LOOPS = 0.06
+#: how often one of these is followed by its derivative
+DERIVATIVES = 0.4
+#: how often a statement is followed by one that compares derivatives in both modes
+DIRECTIONS = 0.03
 
 
 def _row(g: Drawer, name: str) -> Text:
@@ -103,15 +108,19 @@ def generate(seed: int) -> tuple[Program, Drawer]:
     weights = [weight for weight, _ in FAMILIES]
     inner = random.Random(f"inner graphs {seed}")  # programs without them do not depend on them
     loops = random.Random(f"loops {seed}")
+    directions = random.Random(f"directions {seed}")
     try:
         for _ in range(wanted * 8):
             if len(g.program.statements) >= wanted:
                 break
             _one(g, g.rng.choices(draws, weights)[0])
             if inner.random() < INNER_GRAPHS:
-                _one(g, lambda g: inner_graph(g, inner))
+                _with_derivative(g, lambda g: inner_graph(g, inner), inner)
             if loops.random() < LOOPS:
-                _one(g, lambda g: fuzz_loops.drawn_loop(g, loops))
+                draw = fuzz_loops.drawn_loop if loops.random() < 0.8 else fuzz_loops.further_loop
+                _with_derivative(g, lambda g, draw=draw: draw(g, loops), loops)
+            if directions.random() < DIRECTIONS:
+                _one(g, lambda g: both_directions(g, directions))
         if g.chance(0.25):
             _one(g, derivative)
     except Failing as failing:
@@ -128,6 +137,14 @@ def _one(g: Drawer, draw: Any) -> None:
         g.add(*((drawn,) if isinstance(drawn, str) else drawn))
 
 
+def _with_derivative(g: Drawer, draw: Any, rng: random.Random) -> None:
+    """Draw a statement, and sometimes a derivative of what it computes."""
+    before = len(g.items)
+    _one(g, draw)
+    if len(g.items) > before and rng.random() < DERIVATIVES:
+        _one(g, derivative_of_last)
+
+
 def derivative(g: Drawer) -> Text:
     """A gradient of a sum, of a gradient, a pushforward, a Jacobian or a Hessian."""
     real = [i for i in g.items if i.kind == "f" and i.value.size and i.name[0] == "v"]
@@ -135,8 +152,26 @@ def derivative(g: Drawer) -> Text:
     if not real:
         return None
     y, x = g.choice(real[-4:]), g.choice(sources[:4])
-    if x is y:
+    return None if x is y else derivative_of(g, y, x)
+
+
+def derivative_of_last(g: Drawer) -> Text:
+    """The same of the last item, with respect to one that it depends on."""
+    (y,) = g.items[-1:] or [None]
+    if y is None or y.name[0] != "v" or y.kind != "f" or not y.value.size:
         return None
+    sources = _sources(g, y)
+    return derivative_of(g, y, g.choice(sources)) if sources else None
+
+
+def _sources(g: Drawer, y: Item) -> list[Item]:
+    """The items of floats that another one depends on."""
+    before = set(ancestors([y.var]))
+    return [i for i in g.items if i is not y and i.kind == "f" and i.value.size and i.var in before]
+
+
+def derivative_of(g: Drawer, y: Item, x: Item) -> str:
+    """A derivative of an item with respect to another."""
     options = "disconnected_inputs='ignore', null_gradients='return'"
     way = g.rng.random()
     if way < 0.6:
@@ -154,6 +189,35 @@ def derivative(g: Drawer) -> Text:
     return f"phintys.jacobian({y.name}, {x.name}, disconnected_inputs='ignore')"
 
 
+#: a derivative in place of that of an inner graph
+OVERRIDE = (
+    "lambda xs, ys, gs: [pt.cast(pt.sin(x) * pt.sum(gs[0]), x.dtype)"
+    " if 'float' in x.dtype else None for x in xs]"
+)
+#: whether ``w . J t`` is ``t . J^T w``, given the terms of both
+AGREE = (
+    "(lambda p, q: ~(abs(pt.sum(p) - pt.sum(q)) > 1e-6 * (1 + pt.sum(abs(p)) + pt.sum(abs(q)))))"
+)
+#: statements whose derivatives in both modes may differ
+ONE_SIDED = ("truncate_gradient", "pullback=")
+
+
+def both_directions(g: Drawer, rng: random.Random) -> Text:
+    """Whether the pushforward of an item is the transpose of its pullback."""
+    drawn = [i for i in g.items if i.name[0] == "v" and i.value.dtype == "float64" and i.value.size]
+    if not drawn or g.extreme or any(w in s.text for s in g.program.statements for w in ONE_SIDED):
+        return None
+    y = rng.choice(drawn[-4:])
+    sources = [i for i in _sources(g, y) if i.value.dtype == "float64"]
+    if not sources:
+        return None
+    x = rng.choice(sources)
+    w, t = f"pt.cos({y.name})", f"pt.cos({x.name})"
+    forward = f"phintys.pushforward({y.name}, {x.name}, {t}, 'ignore')"
+    back = f"phintys.pullback({y.name}, {x.name}, {w}, disconnected_inputs='ignore')"
+    return f"{AGREE}({w} * {forward}, {t} * {back})", "np.True_"
+
+
 def inner_graph(g: Drawer, rng: random.Random) -> Text:
     """A drawn item, computed by an `OpFromGraph` from some of those that it depends on."""
     drawn = [i for i in g.items if i.name[0] == "v" and i.var.owner is not None]
@@ -165,8 +229,10 @@ def inner_graph(g: Drawer, rng: random.Random) -> Text:
     roots = [v for v in graph_inputs([y.var], ends) if v in names]
     captured = [v for v in roots if names[v][0] == "s" and v not in ends and rng.random() < 0.5]
     given = [names[v] for v in dict.fromkeys([*ends, *roots]) if v not in captured]
-    inputs, inline = ", ".join(given), f"inline={rng.random() < 0.3}"
-    return f"phintys.OpFromGraph([{inputs}], [{y.name}], {inline})({inputs})", y.name
+    inputs, options = ", ".join(given), f"inline={rng.random() < 0.3}"
+    if rng.random() < 0.2:
+        options += f", pullback={OVERRIDE}"
+    return f"phintys.OpFromGraph([{inputs}], [{y.name}], {options})({inputs})", y.name
 
 
 def vectorized(g: Drawer) -> Text:

@@ -70,7 +70,38 @@ def _options(g: Drawer, rng: random.Random, steps: int) -> str:
     found = ", go_backwards=True" if rng.random() < 0.2 else ""
     if rng.random() < 0.3:
         found += f", n_steps={g.integer(rng.randrange(steps + 1))}"
+    if rng.random() < 0.15:
+        found += f", truncate_gradient={rng.randrange(1, steps + 2)}"
     return found
+
+
+def further_loop(g: Drawer, rng: random.Random) -> Text:
+    """A loop with checkpoints, or one over several sequences with several earlier values."""
+    return (_with_checkpoints if rng.random() < 0.5 else _of_several)(g, rng)
+
+
+def _with_checkpoints(g: Drawer, rng: random.Random) -> Text:
+    x = _rows(g)
+    h, every = _alike(g, x, x.shape[1:]), rng.randrange(1, 6)
+    step = rng.choice(OF_BOTH)
+    text = (
+        f"phintys.loop.scan_checkpoints(lambda a, h: {step}, [{x.name}], [{h}], "
+        f"save_every_N={every}, return_updates=False)"
+    )
+    return text, f"checkpoints(scan(lambda a, h: [{step}], [{x.name}], [{h}], [])[0], {every})"
+
+
+def _of_several(g: Drawer, rng: random.Random) -> Text:
+    x = g.item(lambda i: i.value.size < 300 and i.shape[0] >= 3, "f", least=1)
+    y, h = _alike(g, x, x.shape), _alike(g, x, (3, *x.shape[1:]))
+    first, second = rng.sample((-1, 0, 1), 2), rng.sample((0, 1, 2), rng.choice((1, 2)))
+    names = ", ".join("abcd"[: len(first) + len(second)])
+    states = f"[dict(initial={h}, taps=[-3, -1]), None]"
+    return (
+        f"phintys.scan(lambda {names}, p, q: [p / 4 - q / 2 + a * b, c - q], "
+        f"[dict(input={x.name}, taps={first}), dict(input={y}, taps={second})], {states}, "
+        f"go_backwards={rng.random() < 0.3}, return_updates=False)[{rng.randrange(2)}]"
+    )
 
 
 # ------------------------------------------------------------------------- other forms

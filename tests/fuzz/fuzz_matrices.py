@@ -113,6 +113,8 @@ REGULAR_CALLS = {
     "solve": (
         "({a}, pt.exp({a}), transposed={flag})",
         "({a}, pt.exp({a})[..., 0], b_ndim=1)",
+        "pt.linalg.solve({a}, pt.exp({a}) * np.float64(3))"
+        " + pt.linalg.solve({a}, np.float64(2) / pt.exp({a}))",
     ),
     "svd": ("({a}, compute_uv=False)", "({a}, full_matrices={flag})[1]"),
     "tensorinv": ("({a}, ind=1)",),

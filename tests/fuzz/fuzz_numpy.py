@@ -294,8 +294,15 @@ def scan(
     return list(map(np.array, traces))
 
 
+def checkpoints(rows: np.ndarray, every: int) -> np.ndarray:
+    """The rows after every so many steps, and the last one."""
+    return rows[sorted({*range(every - 1, len(rows), every), len(rows) - 1})]
+
+
 #: names for the ``numpy`` text of statements
-HELPERS = {"changed": changed, "increased": increased, "scan": scan, "until": until}
+HELPERS = dict(
+    changed=changed, increased=increased, scan=scan, until=until, checkpoints=checkpoints
+)
 
 TOLERANCE = {"float16": 3e-2, "float32": 2e-4, "complex64": 2e-4}
 

@@ -12,7 +12,7 @@ from phintys.lowering.arrays import ArrayBuilder
 from phintys.scalar.op import TABLE
 from phintys.tensor import index_ops
 from phintys.tensor.cumulative import CumOp
-from phintys.tensor.elemwise import DimShuffle
+from phintys.tensor.elemwise import DimShuffle, Elemwise
 from phintys.tensor.join import Join
 
 PLANTED: dict[str, Callable[[], None]] = {}
@@ -64,6 +64,17 @@ def _join() -> None:
         return right(self, node, b, *turned)
 
     Join.lower = wrong  # type: ignore[method-assign]
+
+
+@planted("pushforwards of products are twice as large")
+def _pushforward() -> None:
+    right = Elemwise.pushforward
+
+    def wrong(self: Any, *arguments: Any) -> Any:
+        twice = self.scalar_op.name == "mul"
+        return [2 * t if twice else t for t in right(self, *arguments)]
+
+    Elemwise.pushforward = wrong  # type: ignore[method-assign]
 
 
 @planted("transposed shapes")

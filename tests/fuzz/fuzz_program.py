@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,8 @@ from fuzz_values import Argument, native
 
 import phintys
 import phintys.tensor as pt
+from phintys.conditional.op import IfElse
+from phintys.graph.shapes import ConcreteShapes, result_shapes
 from phintys.graph.variable import Constant, Variable
 
 NAMES = re.compile(r"\b[a-z]\d+\b")
@@ -126,23 +128,27 @@ class Built:
 
     def truth(self, arguments: Sequence[Any] | None = None) -> list[np.ndarray]:
         """The results, by ``perform`` of every node as it was written."""
-        arguments = self.arguments if arguments is None else arguments
-        known: dict[Variable, Any] = dict(zip(self.inputs, map(native, arguments)))
-        known.update(zip(self.shared, self.shared_values))
+        known = self._given(self.arguments if arguments is None else arguments)
         perform_missing(self.results, known)
         self.finite = all_finite(known.values())
         return [np.array(known[v]) for v in self.results]
 
     def fails_in_empty_array(self) -> bool:
-        """Whether what fails is a position in an array without elements."""
-        known: dict[Variable, Any] = dict(zip(self.inputs, map(native, self.arguments)))
-        known.update(zip(self.shared, self.shared_values))
+        """Whether what fails is a position in an array without elements, or for such a result."""
+        known = self._given(self.arguments)
         for node in missing_nodes(self.results, known):
             try:
                 _perform(node, known)
             except IndexError:
-                return np.asarray(known[node.inputs[0]]).size == 0
+                given = [known[v] for v in node.inputs]
+                return np.asarray(given[0]).size == 0 or 0 in result_shapes(node, given)[0]
         return False
+
+    def _given(self, arguments: Sequence[Any]) -> dict[Variable, Any]:
+        """The values of the inputs and the shared variables."""
+        known: dict[Variable, Any] = dict(zip(self.inputs, map(native, arguments)))
+        known.update(zip(self.shared, self.shared_values))
+        return known
 
 
 def environment() -> dict[str, Any]:
@@ -163,9 +169,27 @@ def perform_missing(outputs: Iterable[Variable], known: dict[Variable, Any]) -> 
 
 def _perform(node: Any, known: dict[Variable, Any]) -> None:
     storage: list[list[Any]] = [[None] for _ in node.outputs]
-    node.op.perform(node, [known[v] for v in node.inputs], storage)
-    for v, cell in zip(node.outputs, storage):
-        known[v] = cell[0]
+    given = [known.get(v) for v in node.inputs]
+    node.op.perform(node, given, storage)
+    found = [cell[0] for cell in storage]
+    _check_rule(node, given, found)
+    known.update(zip(node.outputs, found))
+
+
+def _check_rule(node: Any, given: list[Any], found: list[Any]) -> None:
+    """AssertionError if ``perform`` and the shape rule of a node disagree."""
+    if node.op.shape_rule is None:
+        return
+    context = ConcreteShapes(node.op, node.inputs, given)
+    try:
+        shapes = context.run()
+    except Exception as exc:
+        raise AssertionError(f"the rule of {node.op} refuses what perform takes: {exc}") from exc
+    known = context.lengths_of
+    for shape, value in zip(shapes, found):
+        said = [d.evaluate(known) if d.symbols() <= known.keys() else None for d in shape]
+        if any(n not in (None, m) for n, m in zip(said, np.shape(value))):
+            raise AssertionError(f"the rule of {node.op} says {said}, not {np.shape(value)}")
 
 
 def all_finite(values: Iterable[Any]) -> bool:
@@ -174,26 +198,37 @@ def all_finite(values: Iterable[Any]) -> bool:
     return all(a.dtype.kind not in "fc" or bool(np.isfinite(a).all()) for a in arrays)
 
 
-def missing_nodes(outputs: Iterable[Variable], known: dict[Variable, Any]) -> list[Any]:
-    """Nodes whose results are not known, in an order in which they can be computed."""
-    order: list[Any] = []
-    seen: set[Any] = set()
-    stack = [(v, False) for v in outputs]
+def missing_nodes(outputs: Iterable[Variable], known: dict[Variable, Any]) -> Iterator[Any]:
+    """Nodes whose results are needed and not known, in an order in which they can be computed.
+
+    The values of a node must be in ``known`` when the next one is asked for: of the inputs of a
+    branch, only those that its condition chooses are needed.
+    """
+    stack = list(outputs)
     while stack:
-        v, done = stack.pop()
-        if v in known or v.owner in seen:
-            continue
-        if v.owner is None:
-            if not isinstance(v, Constant):
-                raise KeyError(f"no value for {v}")
+        v = stack[-1]
+        missing = [x for x in needed_inputs(v.owner, known) if x not in known] if v.owner else []
+        if v in known:
+            stack.pop()
+        elif missing:
+            stack += missing[::-1]
+        elif v.owner is not None:
+            yield v.owner
+        elif isinstance(v, Constant):
             known[v] = v.data
-        elif done:
-            seen.add(v.owner)
-            order.append(v.owner)
         else:
-            stack.append((v, True))
-            stack.extend((x, False) for x in v.owner.inputs)
-    return order
+            raise KeyError(f"no value for {v}")
+
+
+def needed_inputs(node: Any, known: dict[Variable, Any]) -> list[Variable]:
+    """The inputs of a node without those of the branch that is not taken, as far as it is known."""
+    if not isinstance(node.op, IfElse):
+        return list(node.inputs)
+    condition, *branches = node.inputs
+    if condition not in known:
+        return [condition]
+    start = 0 if known[condition] else node.op.n_outs
+    return branches[start : start + node.op.n_outs]
 
 
 # ----------------------------------------------------------------------------- files

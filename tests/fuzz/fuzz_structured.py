@@ -519,14 +519,3 @@ def _sort(g: Drawer, name: str) -> Text:
     kind = f", kind={g.choice(('quicksort', 'stable', 'heapsort'))!r}" if g.chance(0.3) else ""
     stable = ", stable=True" if name == "argsort" else kind
     return f"pt.{name}({x.name}, axis={g.choice((None, g.axis(x.ndim)))}{stable})"
-
-
-@draws("random.normal")
-def _normal(g: Drawer, name: str) -> Text:
-    x = g.item(kinds="biuf")
-    scale = g.choice(("1.0", "0.25", "2"))
-    seed = g.rng.randrange(100)
-    return (
-        f"pt.random.normal({x.name}, {scale}, rng=np.random.default_rng({seed}))",
-        f"np.random.default_rng({seed}).normal({x.name}, {scale})",
-    )

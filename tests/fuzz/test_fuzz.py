@@ -10,11 +10,17 @@ from pathlib import Path
 import fuzz_generate
 import numpy as np
 import pytest
+from fuzz_compare import hides_a_step_that_fails
 from fuzz_draw import Drawer, Failing, Unfit
 from fuzz_functions import OUT, draw_public, public_functions, undrawn
 from fuzz_numpy import NUMPY
 from fuzz_planted import PLANTED
-from fuzz_program import evaluate_text
+from fuzz_program import Built, Input, Program, Statement, evaluate_text
+from fuzz_run import Judge, Plan
+from fuzz_uses import USES
+from fuzz_values import in_layout
+
+import phintys
 
 HERE = Path(__file__).parent
 CORPUS = sorted((HERE / "corpus").glob("*.py"))
@@ -73,6 +79,52 @@ def test_program_of_the_corpus(path: Path) -> None:
 def test_a_seed_gives_the_same_program_each_time() -> None:
     programs = [fuzz_generate.generate(3)[0].text() for _ in range(2)]
     assert programs[0] == programs[1]
+
+
+@pytest.mark.parametrize(
+    ("rows", "fixed", "hides"), [((0, 3), 3, False), ((0, 3), 4, True), ((2, 3), 3, False)]
+)
+def test_only_a_loop_of_no_steps_may_hide_one_that_fails(
+    rows: tuple[int, int], fixed: int, hides: bool
+) -> None:
+    ones = [np.ones(shape) for shape in (rows, (3,), (fixed,))]
+    inputs = [Input(f"x{k}", "float64", (None,) * a.ndim, in_layout(a)) for k, a in enumerate(ones)]
+    step = "lambda a, h, w: [h / 2 + a, a * w]"
+    loop = f"phintys.scan({step}, [x0], [x1, None], [x2], return_updates=False)[1]"
+    called = "phintys.OpFromGraph([x0, x1, x2], [v0])(x0, x1, x2)"
+    statements = [Statement("v0", loop), Statement("v1", called)]
+    for output in ("v0", "v1"):
+        built = Built(Program(inputs, statements, [output]))
+        assert hides_a_step_that_fails(built, ones) == hides
+
+
+def sum_with_shared(updates: dict[str, str]) -> Built:
+    """A program that adds a shared variable to its argument; both are ones."""
+    ones = in_layout(np.ones(3))
+    inputs = [Input(name, "float64", (None,), ones) for name in ("x0", "s1")]
+    return Built(Program(inputs, [Statement("v0", "x0 + s1")], ["v0"], updates))
+
+
+@pytest.mark.parametrize("use", sorted(USES))
+def test_each_use_of_a_function_finds_another_result(use: str) -> None:
+    built = sum_with_shared({} if use == "in_threads" else {"s1": "v0"})
+    judge = Judge(built, built.truth(), Plan())
+    assert judge.conditioning  # of this program
+    f = phintys.function(built.inputs, built.outputs, updates=built.updates)
+    first = judge.call(f, judge.arguments)
+    assert USES[use](judge, f, first) == ""
+    outputs = [built.inputs[0] - built.shared[0]]
+    wrong = phintys.function(built.inputs, outputs, updates=built.updates)
+    if use == "given":  # it makes a function of its own
+        built.outputs = outputs
+    assert USES[use](judge, wrong, first) != ""
+
+
+def test_a_result_that_a_later_call_changes_is_found() -> None:
+    built = sum_with_shared({})
+    judge = Judge(built, built.truth(), Plan())
+    memory = np.full(3, 2.0)
+    assert "earlier call" in USES["kept"](judge, lambda x: [memory], [memory.copy()])
 
 
 @pytest.mark.parametrize("fault", sorted(PLANTED))

@@ -40,7 +40,10 @@ from phintys.tensor.from_jax import JAXOp
 
 #: ops that take no complex numbers, or a real number beside them
 REAL = set("ARange CholeskyPullback Einsum LogSoftmax LogSumExp Lstsq Scan Softmax".split())
-REAL |= {"FinalizedOpFromGraph", "JAXOp"}  # of these types
+REAL |= set(
+    "FinalizedOpFromGraph JAXOp ConnectionistTemporalClassification".split()
+)  # of these types
+REAL |= {"TensorInv", "TensorSolve"}  # whose graphs are for the types of the inputs
 RNG = np.random.default_rng(0)
 
 

@@ -49,12 +49,21 @@ def test_compiling_pauses_it(collecting):
     x = pt.dscalar("x")
     seen = []
 
-    class Spy(phintys.Variable):
-        def clone(self, **kwargs):
+    class Spy(phintys.Op):
+        @property
+        def destroy_map(self):
             seen.append(gc.isenabled())
-            return super().clone(**kwargs)
+            return {}
 
-    phintys.function([x, Spy(x.type)], pt.exp(x), on_unused_input="ignore")
+        def make_node(self, x):
+            return phintys.Apply(self, [x], [x.type()])
+
+        def perform(self, node, inputs, output_storage):
+            output_storage[0][0] = inputs[0]
+
+    y = Spy()(x)
+    seen.clear()
+    phintys.function([x], y)
     assert seen and not any(seen) and gc.isenabled()
     with pytest.raises(phintys.errors.UnusedInputError):
         phintys.function([x], pt.dscalar("y"))

@@ -99,6 +99,19 @@ def test_several_graphs_over_the_same_variables(abc):
 
 
 # ---------------------------------------------------------------- clients
+def test_the_order_of_a_graph_whose_nodes_another_graph_has_changed(abc):
+    x, y, z, a, b = abc
+    first, second, other = (FunctionGraph([x, y, z], [b], clone=False) for _ in range(3))
+    unchanged = FunctionGraph([x, y], [a], clone=False)
+    first.replace(a, h(h(x)))
+    order = [n.op for n in first.toposort()]
+    assert order == [h, h, g]
+    assert [n.op for n in second.toposort()] == [n.op for n in second.toposort()] == order
+    first.replace(b.owner.inputs[0], x)
+    assert [n.op for n in second.toposort()] == [n.op for n in other.toposort()] == [g]
+    assert unchanged.toposort() == [a.owner]
+
+
 def test_clients(abc):
     x, _y, z, a, b = abc
     fgraph = FunctionGraph(abc[:3], [b, b, a], clone=False)

@@ -11,6 +11,7 @@ import pytest
 from tensor_checks import evaluate
 
 import phintys
+import phintys.loop  # registers its phases
 import phintys.tensor as pt
 from phintys import FunctionGraph, OpFromGraph
 from phintys.backends import llvm

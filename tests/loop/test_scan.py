@@ -108,6 +108,7 @@ def test_errors_of_sequences():
         (dict(input=x, taps=[0.5]), "distinct integers"),
         (dict(input=x, taps=[1, 1]), "distinct integers"),
         (dict(input=x, taps=[]), "distinct integers"),
+        (dict(input=x, taps="ab"), r"taps of sequences\[0\] must be distinct integers, not 'ab'"),
     ):
         with pytest.raises(ValueError, match=message):
             scan(lambda *rows: rows[0], sequences=given)
@@ -157,6 +158,8 @@ def test_errors_of_numbers_of_steps():
     ):
         with pytest.raises(ValueError, match=message):
             scan(lambda s: s, outputs_info=x0, n_steps=steps)
+    with pytest.raises(TypeError, match="n_steps of scan, 'a', is no tensor"):
+        scan(lambda s: s, outputs_info=x0, n_steps="a")
     f = phintys.function([n], scan(lambda: [x0 * 0 + 1], n_steps=n), givens={x0: 1.0})
     with pytest.raises(ValueError, match="negative"):
         f(-1)
@@ -255,6 +258,20 @@ def test_errors_of_the_dtype_of_a_state():
     assert "dtype float32" in message and "dtype float64" in message
     assert ".astype('float64')" in message and "1.0 is float32" in message
     assert "scan(lambda a, s: [a, s * k]" in message  # the user's line
+
+
+@pytest.mark.parametrize(
+    "steps, error", [(-5, ValueError), ("a", TypeError), (2.5, TypeError), (True, TypeError)]
+)
+def test_errors_of_truncation(steps, error):
+    with pytest.raises(error, match=f"truncate_gradient must be a number of steps.*{steps}"):
+        scan(lambda s: s, outputs_info=x0, n_steps=3, truncate_gradient=steps)
+
+
+def test_errors_of_conditions():
+    for condition in (True, "a"):
+        with pytest.raises(TypeError, match=f"The condition of until, {condition!r}, is no tensor"):
+            until(condition)
 
 
 def test_errors_of_the_step_function():

@@ -86,6 +86,16 @@ def test_sums_of_outer_products_become_matrix_products():
         assert all(v.type.ndim <= 1 for v in node.op.fgraph.outputs)
 
 
+def test_factors_of_sums_of_products_are_rows_of_sequences():
+    """They are not transposed in each step."""
+    first, rows = pt.dmatrix("first"), pt.dtensor3("rows")
+    states = scan(lambda a, h, W, U: pt.tanh(h @ W + a @ U), [rows], [first], [W, U])
+    grads = phintys.grad((states**2).sum(), [W, U])
+    found = rewritten([rows, first, W, U], grads, *values((5, 4, 2), (4, 3), (3, 3), (2, 3)))
+    (reverse,) = [node for node in found if len(node.op.fgraph.outputs) == 2]
+    assert "DimShuffle" not in {type(n.op).__name__ for n in reverse.op.fgraph.apply_nodes}
+
+
 @pytest.mark.parametrize("count", [0, 1, 2, 5])
 def test_only_the_rows_that_are_used_are_kept(count):
     """Reads from the end fail as before if there are no steps."""

@@ -265,7 +265,8 @@ class RandomValues:
         many = self.rng.random() < 0.5
         shape = (length, *self.b.shape(mean)) if many else self.b.shape(mean)
         scale = self.b.map(lambda n, x: n.abs(x), mean)
-        after, value = self.b.draw("random_normal", state, [mean, scale], shape, (1,))
+        flag = self.b.map(lambda n, x: n.not_(n.lt(x, n.const(0.0, x))), scale)
+        after, value = self.b.draw("random_normal", state, [mean, scale], shape, [flag])
         expected = rng.normal(array, np.abs(array), (length, *array.shape) if many else None)
         self.states.append((after, rng))
         self.add(value, expected)

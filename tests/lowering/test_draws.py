@@ -85,15 +85,16 @@ def test_a_generator_that_is_used_twice_is_copied_each_time() -> None:
     np.testing.assert_array_equal(c, expected.normal(np.arange(3.0), 2.0))
 
 
-def test_signs_are_checked_before_the_draw() -> None:
+def test_flags_are_checked_before_the_draw() -> None:
     b = Builder()
     rng, scale = b.input(None), b.input("float64", (None,))
-    _, x = b.draw("random_normal", rng, [b.const(0.0), scale], (3, *b.shape(scale)), (1,))
+    flag = b.map(lambda n, x: n.not_(n.lt(x, n.const(0.0, x))), scale)
+    _, x = b.draw("random_normal", rng, [b.const(0.0), scale], (3, *b.shape(scale)), [flag])
     program = compiled(b, x)
     kinds = [type(s).__name__ for s in program.steps]
     assert kinds.index("Check") < kinds.index("Draw")
-    for bad in ([-1.0], [1.0, -0.0]):
-        with pytest.raises(StepFailure, match="negative"):
+    for bad in ([-1.0], [1.0, -2.0]):
+        with pytest.raises(StepFailure, match="not valid"):
             interpret(program, np.random.default_rng(1), np.array(bad))
     assert interpret(program, np.random.default_rng(1), np.array([np.nan, 1.0]))[0].shape == (3, 2)
 

@@ -7,6 +7,7 @@ matrix has no expression of, ``SMOOTH`` for differentiable expressions at points
 from __future__ import annotations
 
 import atexit
+import itertools
 import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -33,6 +34,7 @@ from phintys.graph.perform import run_node
 from phintys.graph.traversal import graph_inputs, io_toposort
 from phintys.graph.variable import Apply, Constant
 from phintys.inner import FinalizedOpFromGraph
+from phintys.loop.ctc import ConnectionistTemporalClassification
 from phintys.scalar.op import TABLE, ScalarOp
 from phintys.tensor import blas, fourier, linalg, reduce
 from phintys.tensor.blockwise import Blockwise
@@ -62,6 +64,9 @@ from phintys.tensor.linalg.solvers.triangular import SolveTriangular
 from phintys.tensor.nonzero import some_true
 from phintys.tensor.others import ProdOthers
 from phintys.tensor.raise_op import Assert, CheckAndRaise
+from phintys.tensor.random.basic import DISTRIBUTIONS, ChoiceWithoutReplacement, PermutationRV
+from phintys.tensor.random.distribution import Distribution
+from phintys.tensor.random.domains import first_violated
 from phintys.tensor.ranges import ARangeLength
 from phintys.tensor.recurrence import Recurrence
 from phintys.tensor.reduce import CAReduce, ProdWithoutZeros
@@ -74,7 +79,8 @@ BASES = """
     _Positions _Order _Exponentials FixedOpCAReduce _SameDtype _Extreme _Logical BlasOp AddingOp
     ViewOp RandomVariable SolveBase IndexOp MatrixOp InnerGraphOp RNGConsumerOp Op Output
     BaseBlockDiagonal MatrixEquation MatrixFunction RiccatiEquation AbstractConvolveNd BaseCorrMM
-    _Hermitian _ListOp _Changed _Number SymbolicOp TensorSymbolicOp
+    AbstractRNGConstructor Distribution ScipyDistribution ScipyRandomVariable _NoDerivative
+    _Hermitian _ListOp _Changed _Number SymbolicOp TensorSymbolicOp TypeCastingOp
 """
 
 
@@ -88,6 +94,27 @@ def lazily(outputs: Any) -> list[Any]:
     fgraph = FunctionGraph(outputs=outputs if isinstance(outputs, list) else [outputs], clone=False)
     assert IntroduceLazyIfElse().apply(fgraph)
     return fgraph.outputs
+
+
+def vectorized_choice(x: Any, size: Any, rng: Any) -> Any:
+    """Two different elements of each row of a matrix."""
+    op = ChoiceWithoutReplacement(signature="(a0),(1)->(s0)", dtype="float64")
+    return op(x, [2], size=size, rng=rng)
+
+
+def numbers_drawn(v: Any, n: Any) -> list[Any]:
+    """Draws from each distribution of numbers, with parameters of the length of a vector."""
+    found = [pt.random.gamma(pt.exp(v), 2.0, size=(n, v.shape[0]), rng=np.random.default_rng(1))]
+    for d in DISTRIBUTIONS.values():
+        if not isinstance(d, Distribution) or any(d.ndims_params):
+            continue
+        domains = [domain for domain, *_ in d.parameters.values()]
+        inside = itertools.product(*([x for x in m.inside if np.isfinite(x)] for m in domains))
+        params = next(p for p in inside if first_violated(d.conditions, p) is None)
+        given = [pt.full_like(v, p, dtype=m.dtype) for p, m in zip(params, domains, strict=True)]
+        for size in (None, (n, v.shape[0])):
+            found.append(d(*given, size=size, rng=np.random.default_rng(1)))
+    return found
 
 
 @cache
@@ -157,6 +184,23 @@ MORE = {
     "draws": lambda x, v, n: [
         pt.random.normal(x, pt.exp(v), rng=np.random.default_rng(1)),
         pt.random.normal(v, size=(n, v.shape[0]), rng=np.random.default_rng(1)),
+        *numbers_drawn(v, n),
+    ],
+    "draws of vectors": lambda x, v, n: [
+        draw(*params, size=size, rng=np.random.default_rng(1))
+        for size in (None, (n, x.shape[0]))
+        for draw, params in (
+            (pt.random.dirichlet, [pt.exp(x)]),
+            (pt.random.multinomial, [n, pt.special.softmax(x, axis=1)]),
+            (pt.random.multivariate_normal, [x, x.T @ x + pt.eye(4)]),
+            (pt.random.multivariate_hypergeometric, [pt.ones_like(x, dtype="int64") + n, n]),
+            (pt.random.categorical, [pt.special.softmax(x, axis=1)]),
+            (PermutationRV(signature="(x)->(x)", dtype="float64"), [x]),
+            (vectorized_choice, [x]),
+        )
+    ],
+    "generators": lambda x, v, n: [
+        g.normal(v)[1] for g in pt.random.default_rng(n).spawn(2)[1]
     ],
     "transforms": lambda x, v, n: [fourier.fft(x, n, 0), fourier.rfft(v), fourier.irfft(x, 5)],
     "searches": lambda x, v, n: [pt.searchsorted(v, x), pt.permute_row_elements(x, pt.argsort(v))],
@@ -342,6 +386,11 @@ SMOOTH = {
         [M2[:4], V],
     ),
     "CholeskySolve": (lambda a, b: linalg.CholeskySolve(b_ndim=2)(a, b), [M2[:4], N]),
+    "TensorInv": (lambda x: linalg.TensorInv(1)(x.reshape((4, 2, 2))), [M2[:4]]),
+    "TensorSolve": (
+        lambda x, b: linalg.TensorSolve()(x.reshape((2, 2, 4)), b.reshape((2, 2))),
+        [M2[:4], V],
+    ),
     "MatrixInverse": (lambda x: linalg.MatrixInverse()(x), [M2[:4]]),
     "Det": (lambda x: linalg.Det()(x), [M2[:4]]),
     "DetCotangent": (lambda x, d, g: linalg.DetCotangent()(x, d[0], g[0]), [M2[:4], V, V]),
@@ -380,6 +429,12 @@ SMOOTH = {
     ),
     "MatrixPinv": (lambda x: MatrixPinv()(x), [M]),
     "Lstsq": (lambda a, b: Lstsq()(a, b, 1e-9)[0], [M.T, M.T[:, :2]]),
+    "ConnectionistTemporalClassification": (
+        lambda x: ConnectionistTemporalClassification(False)(
+            x, [[1, -1], [1, 2], [2, -1]], [2, 2, 1]
+        ),
+        [C],
+    ),
     "Softmax": (lambda x: pt.softmax(x, axis=-1), [M]),
     "LogSoftmax": (lambda x: pt.log_softmax(x, axis=0), [M]),
     "LogSumExp": (lambda x: pt.logsumexp(x, axis=1), [M]),

@@ -22,9 +22,9 @@ from phintys.tensor.type_constructors import CONSTRUCTORS
 #: classes without nodes of their own
 BASES = """
     AbstractConvolveNd BaseCorrMM AddingOp BaseBlockDiagonal BlasOp FixedOpCAReduce
-    IndexOp MatrixEquation MatrixFunction MatrixOp RiccatiEquation RNGConsumerOp SolveBase
-    _Exponentials _Extreme
-    _Hermitian _Logical _Order _Positions _SameDtype
+    AbstractRNGConstructor IndexOp MatrixEquation MatrixFunction MatrixOp RiccatiEquation
+    RNGConsumerOp SolveBase _Exponentials _Extreme
+    _Hermitian _Logical _NoDerivative _Order _Positions _SameDtype
 """
 #: ops that the matrix has no columns of, and where they are tested
 ELSEWHERE = {
@@ -32,6 +32,9 @@ ELSEWHERE = {
     "ARangeLength": "the length of a range: tests/tensor/test_creation.py",
     "DetCotangent": "the derivative of a determinant: tests/tensor/linalg/test_solve.py",
     "SingularCofactors": "the derivative of a determinant: tests/tensor/linalg/test_solve.py",
+    **dict.fromkeys(
+        ("TensorInv", "TensorSolve"), "graphs of other ops: tests/tensor/linalg/test_solve.py"
+    ),
     "LoadFromDisk": "it reads a file: tests/compile/test_clients_of_functions.py",
     "MakeSlice": "its result is a slice: tests/tensor/test_creation.py",
     **dict.fromkeys(
@@ -41,6 +44,10 @@ ELSEWHERE = {
     **dict.fromkeys(
         "FromFunctionOp JAXOp TensorSymbolicOp".split(),
         "functions of users: tests/tensor/test_wrapped.py, tests/inner/test_symbolic_op.py",
+    ),
+    **dict.fromkeys(
+        "DefaultGeneratorMakerOp SpawnOp".split(),
+        "their results are generators: tests/tensor/random/test_random_stream.py",
     ),
     "SliceParts": "its input is a slice: tests/tensor/test_grids.py",
 }

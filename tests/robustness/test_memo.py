@@ -49,14 +49,22 @@ PLAIN = {
     "backends/code_cache.py": {"_warned": "the directories of the cache"},
     "backends/jax/dispatch.py": {"TRACE_TIME_OPS": CODE},
     "backends/llvm/kernel/kernels.py": {"_emit": "the texts of 256 kernels"},
-    "backends/llvm/runtime/products.py": {"cell": TARGETS, "_library": TARGETS},
+    "backends/llvm/runtime/cells.py": {
+        "product": TARGETS,
+        "product_library": TARGETS,
+        "strided": TARGETS,
+        "strided_library": TARGETS,
+    },
     "backends/llvm/runtime/libraries.py": {"runtime": TARGETS, "blas": TARGETS},
     "backends/llvm/kernel/sharing.py": {
         "_dim": "as many as the largest kernel has lengths",
         "_slot": "as many as the largest kernel has operands",
         "_number": DTYPES,
     },
-    "backends/llvm/runtime/strided.py": {"cell": TARGETS, "library": TARGETS},
+    "backends/llvm/runtime/streams.py": {
+        "_measured": "the ziggurats of NumPy: three",
+        "guard": "the routines that are drawn without calls",
+    },
     "backends/llvm/runtime/symbols.py": {"_routine": TARGETS, "_vector": TARGETS, "_zeta": TARGETS},
     "backends/llvm/machine/target.py": {
         "_target": TARGETS,
@@ -100,6 +108,7 @@ PLAIN = {
         "pad_left": CODE,
     },
     "tensor/elemwise.py": {"_padding": "one for each pair of ranks", "sums": CODE},
+    "tensor/random/distribution.py": {"Distribution.parameters": CODE},
     "tensor/shape.py": {"stacks": CODE},
     "tensor/type.py": {"narrow": CODE},
 }

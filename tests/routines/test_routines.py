@@ -19,7 +19,16 @@ from phintys.lowering.program import External
 from phintys.lowering.spec import IllegalProgram, verify
 from phintys.lowering.text import parse_program, render_program
 from phintys.routines import Array, Longs, Pack, Packs, Positions, Real, Routine, routine
-from phintys.routines.language import LANES, PARTS, in_numbers, local, rounded, spread, sqrt
+from phintys.routines.language import (
+    LANES,
+    PARTS,
+    across,
+    in_numbers,
+    local,
+    rounded,
+    spread,
+    sqrt,
+)
 from phintys.routines.libraries import LAPACK, row
 
 FAILURE = (ArithmeticError, "it fails")
@@ -159,6 +168,29 @@ def largest(count: int, alone: int, n: int, x: Array, y: Array) -> int:
     return 0
 
 
+def _sum_across(n: int, x: Array, s: Packs) -> None:
+    """The sum of each of `LANES` items, but for negative elements; what is there is overwritten."""
+    for i in range(n):
+        y = across(x[i:], n)
+        s[i] = 0.0 if y < 0.0 else y
+    for i in range(1, n):
+        s[0] = s[0] + s[i]
+
+
+@routine("float32 float64", FAILURE, grouped=True)
+def positive_sums(count: int, n: int, x: Array, y: Array) -> int:
+    """Sums of full groups, read across items; zeros for the other items."""
+    work = local(LENGTH * LANES)
+    for group in range((count + LANES - 1) // LANES):
+        first = group * LANES
+        full = count - first >= LANES
+        if full:
+            _sum_across(n, x[first * n :], work)
+        for lane in range(LANES if full else count - first):
+            y[first + lane] = work[lane] if full else 0.0
+    return 0
+
+
 @routine("float64", FAILURE, grouped=True)
 def norms_with_space(count: int, n: int, x: Array, y: Array, space: Array) -> int:
     """The sums of squares; they are in the workspace first."""
@@ -276,6 +308,22 @@ def test_selection_in_lanes(dtype):
         expected = value[np.arange(count), np.argmax(np.abs(value), axis=1)]
         for found in runs(program, value):
             np.testing.assert_array_equal(found, [expected, expected])
+
+
+@pytest.mark.widths
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_reading_across_items(dtype):
+    b = Builder()
+    x = b.input(dtype, (None, None))
+    batch, n = b.shape(x)
+    y = b.external(positive_sums, dtype, (n,), [x], (), [(dtype, ())], (batch,))
+    program = program_of(b, y)
+    for count in (1, 16, 48):
+        value = (np.arange(count * 5).reshape(count, 5) * (-1) ** np.arange(5)).astype(dtype)
+        expected = np.maximum(value, 0).sum(1)
+        one, found, alone = (results[0] for results in runs(program, value))
+        np.testing.assert_array_equal([one, alone], [expected, expected])
+        np.testing.assert_array_equal(found, expected if count > 1 else [0])
 
 
 def test_a_group_fails():

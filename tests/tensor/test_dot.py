@@ -20,6 +20,7 @@ import phintys
 import phintys.tensor as pt
 from phintys.errors import ShapeError
 from phintys.graph.vectorize import vectorize_graph
+from phintys.lowering.program import Call
 from phintys.tensor.dot import Dot
 
 RNG = np.random.default_rng(3)
@@ -137,6 +138,9 @@ def test_products_over_last_axes(batch, dtype):
         [[1], [0]],
         [[0, 1], [1, 0]],
         [[2, 0], [-1, 1]],
+        [[1, 2], [0, 1]],
+        [[1, 0], [0, 2]],
+        [[2, 1, 0], [1, 0, 2]],
         [[], []],
         [[2], [1]],
         (2, 1),
@@ -151,6 +155,21 @@ def test_tensordot(axes):
     if axes == 2:
         y = values((3, 2, 4))[0]
     check(lambda x, y: pt.tensordot(x, y, axes), lambda x, y: np.tensordot(x, y, axes), [x, y])
+
+
+@pytest.mark.parametrize("mode", ["FAST_RUN", "C"])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(
+    "shape", [(5, 2, 3), (4, 5, 2, 3), (0, 2, 3), (5, 0, 3), (5, 2, 0)], ids=str
+)
+def test_products_with_one_right_factor_are_one_product(shape, dtype, mode):
+    x, y = values(shape, (shape[-1], 4), dtype=dtype)
+    a, b = symbols([x, y])
+    f = phintys.function([a, b], [a @ b, a[..., ::2, :] @ b, a[..., :1, :] @ b], mode=mode)
+    batches = [len(step.batch) for step in f.program.steps if isinstance(step, Call)]
+    assert batches == [0, len(shape) - 2, len(shape) - 2]  # rows that are left out are gaps
+    for found, left in zip(f(x, y), [x, x[..., ::2, :], x[..., :1, :]], strict=True):
+        assert_like(found, left @ y)
 
 
 @pytest.mark.parametrize("static", [False, True])

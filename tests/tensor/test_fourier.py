@@ -34,6 +34,19 @@ def test_values(kind, n, norm):
         )
 
 
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("mode", ["FAST_COMPILE", "FAST_RUN"])
+def test_no_numbers_count_as_zeros(kind, mode):
+    """Exactly: what is in memory without values may be small."""
+    x = pt.dtensor3("x")
+    for n in (1, 2, 3, 8):
+        found = phintys.function([x], getattr(fourier, kind)(x, n, 1), mode=mode)(
+            np.ones((2, 0, 3))
+        )
+        assert found.shape == (2, n // 2 + 1 if kind == "rfft" else n, 3)
+        np.testing.assert_array_equal(found, 0)
+
+
 @pytest.mark.parametrize("dtype", ["int8", "bool", "float16", "float32", "float64", "complex64"])
 def test_dtypes(dtype):
     """Single precision stays; integers are transformed in double precision."""

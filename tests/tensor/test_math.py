@@ -139,6 +139,8 @@ def test_repeat_structure_and_misuse():
         r = pt.lvector("r")
         with pytest.raises(ValueError):
             evaluate(pt.repeat(x, r, 0), [x, r], [np.ones((2, 3)), np.array([1, 2, 3])], mode)
+        with pytest.raises(ValueError):  # NumPy would repeat the only count
+            evaluate(pt.repeat(x, r, 0), [x, r], [np.ones((2, 3)), np.array([2])], mode)
 
 
 @pytest.mark.parametrize("reps", [2, (2,), (1, 3), (2, 1, 2), ()])

@@ -15,7 +15,7 @@ from typing import Any
 
 from phintys.backends.c.control import emit_branch, emit_loop
 from phintys.backends.c.kernels import TYPES
-from phintys.backends.c.routines import emit_library, emit_routine, entry
+from phintys.backends.c.routines import emit_library, emit_routine, entry, pointer
 from phintys.backends.c.steps import Steps
 from phintys.lowering.program import (
     Branch,
@@ -169,7 +169,9 @@ class CFile:
     def _library_functions(self) -> list[str]:
         """The C variables of the library functions that routines call."""
         calls = {(f, d) for routine, d in self.routines.values() for f in routine.libraries}
-        return [emit_library(f, dtype) for f, dtype in sorted(calls)]
+        # two rows may be the same function for a dtype
+        texts = {pointer(f, dtype): emit_library(f, dtype) for f, dtype in sorted(calls)}
+        return list(texts.values())
 
 
 def _outside(step: Step) -> list[tuple[str, str]]:
@@ -190,6 +192,7 @@ def _signature(name: str) -> str:
 
 def _distribution(name: str) -> str:
     """The declaration of the pointer to a function of `DISTRIBUTIONS`."""
-    result, parameters = DISTRIBUTIONS[name]
-    types = ", ".join(["void *", *(TYPES[d] for d in parameters)])
+    result, parameters, scratch = DISTRIBUTIONS[name]
+    last = ["void *"] if scratch else []
+    types = ", ".join(["void *", *(TYPES[d] for d in parameters), *last])
     return f"static {TYPES[result]} (*{name})({types});"

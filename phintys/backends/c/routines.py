@@ -156,6 +156,7 @@ class _Emitter:
             "not": lambda: f"(!{args[0]})",
             "select": lambda: f"({args[0]} ? {args[1]} : {args[2]})",
             "spread": lambda: args[0],
+            "across": lambda: f"{args[0]}[0]",
             "rounded": lambda: f"({args[0]} * {args[1]})",
             "int": lambda: f"(int64_t)({args[0]})",
             "abs": lambda: f"{'fabsf' if real == 'float' else 'fabs'}({args[0]})",

@@ -29,6 +29,7 @@ from phintys.lowering.program import (
 from phintys.lowering.reductions import start_of_scan
 from phintys.lowering.spec import step_dims
 from phintys.routines.language import PART
+from phintys.scalar.native import DISTRIBUTIONS
 
 
 class File(Protocol):
@@ -256,6 +257,10 @@ class Steps:
         self.allocate(target.slot)
         loops = [f"b{k}" for k in range(len(step.dims))]
         given = "".join(f", *({self._place(o, loops)})" for o in parameters)
+        scratch = DISTRIBUTIONS[step.name].scratch
+        if scratch:
+            self.file.lines.append(f"{{ int64_t scratch[{scratch // 8}] = {{0}};")
+            given += ", scratch"
         self.file.lines += [
             *(
                 f"for (int64_t {b} = 0; {b} < {self.integer(length)}; {b}++)"
@@ -264,7 +269,7 @@ class Steps:
             "{",
             "if (signals(&work, 32)) { failed = RAISED; goto done; }",
             f"*({self._place(target, loops)}) = {step.name}({self.pointer(step.result)}{given});",
-            "}",
+            "}}" if scratch else "}",
         ]
         self.item(target.slot)
 

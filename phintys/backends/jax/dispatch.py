@@ -21,6 +21,7 @@ from phintys.backends.source import generate
 from phintys.errors import UnsupportedError
 from phintys.graph.fgraph import FunctionGraph
 from phintys.graph.inner import expanded
+from phintys.graph.labels import label_of
 from phintys.graph.op import Op
 from phintys.graph.origin import annotate
 from phintys.graph.perform import run_node
@@ -249,8 +250,9 @@ def collecting() -> Generator[list[Check], None, None]:
 
 
 @jax_funcify.register(Op)
-def call_back(op: Any, node: Any = None, **kwargs: Any) -> Any:
+def call_back(op: Any, node: Any, **kwargs: Any) -> Any:
     """The JAX function of an op that is not registered: a callback that calls ``perform``."""
+    labels = [label_of(v) for v in node.inputs]
 
     def function(*args: Any) -> Any:
         shapes = output_shapes(node, args)
@@ -266,7 +268,7 @@ def call_back(op: Any, node: Any = None, **kwargs: Any) -> Any:
             try:
                 found = run_node(node, given)
             except BaseException as exc:
-                annotate(exc, node, given)
+                annotate(exc, node, given, labels)
                 raise raised.put(exc) from exc
             return tuple(np.asarray(x, s.dtype) for x, s in zip(found, structs))
 

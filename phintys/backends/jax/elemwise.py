@@ -23,7 +23,7 @@ from phintys.backends.jax.dispatch import (
     require,
 )
 from phintys.backends.jax.native import JaxInstructions, astype, has_all
-from phintys.gradient.barriers import ViewOp
+from phintys.gradient.barriers import TypeCastingOp
 from phintys.graph.shapes import check_shapes
 from phintys.graph.variable import Apply
 from phintys.scalar.arith import Cast
@@ -251,7 +251,7 @@ def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
 
 
 @jax_funcify.register(SpecifyAssumptions)
-@jax_funcify.register(ViewOp)
+@jax_funcify.register(TypeCastingOp)
 def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
     return lambda x: x
 

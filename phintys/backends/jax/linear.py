@@ -116,11 +116,9 @@ def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
 @jax_funcify.register(Repeat)
 def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
     def compute(x: Any, repeats: Any) -> Any:
-        if np.any(concrete(repeats, node) < 0) or len(repeats) not in (1, x.shape[op.axis]):
+        if np.any(concrete(repeats, node) < 0) or len(repeats) != x.shape[op.axis]:
             raise ValueError(f"{op}: repeats {repeats} do not fit an array of shape {x.shape}.")
-        return jnp.repeat(x, repeats, axis=op.axis, total_repeat_length=_total(repeats, x, op.axis))
-
-    def _total(repeats: Any, x: Any, axis: int) -> int:
-        return int(np.broadcast_to(repeats, x.shape[axis]).sum())
+        total = int(np.sum(repeats, dtype=int))
+        return jnp.repeat(x, repeats, axis=op.axis, total_repeat_length=total)
 
     return compute

@@ -33,7 +33,8 @@ Inputs = dict[int, Any]
 
 @jax_funcify.register(Scan)
 def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
-    graph = jax_funcify(op.expanded)
+    with op.labels(node):
+        graph = jax_funcify(op.expanded)
 
     def loop(*args: Any) -> Any:
         known = is_concrete(args[0])

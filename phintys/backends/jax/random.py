@@ -9,7 +9,6 @@ can be passed from mode to mode.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import singledispatch
 from typing import Any
 
 import jax
@@ -17,32 +16,22 @@ import jax.numpy as jnp
 import numpy as np
 
 from phintys.backends.jax.dispatch import jax_funcify, jax_typify, length, require
+from phintys.backends.jax.samplers import jax_sample_fn
 from phintys.bitgen import copied
 from phintys.graph.fgraph import FunctionGraph
 from phintys.graph.inner import nested_ops
-from phintys.graph.op import HasMultipleInnerGraph
+from phintys.graph.op import HasMultipleInnerGraph, Op
 from phintys.graph.shapes import check_shapes
-from phintys.tensor.random.basic import NormalRV
+from phintys.graph.variable import Apply
+from phintys.tensor.random.distribution import Distribution
+from phintys.tensor.random.domains import ArrayInstructions
+from phintys.tensor.random.making import DefaultGeneratorMakerOp, SpawnOp
 from phintys.tensor.random.op import RandomVariable
 from phintys.tensor.random.type import RandomType
 from phintys.tensor.random.utils import rv_size_is_none
+from phintys.tensor.type_other import NoneConst
 
-#: ``sample(key, shape, dtype, *parameters)``
-Sample = Callable[..., Any]
-
-
-@singledispatch
-def jax_sample_fn(op: Any, node: Any = None) -> Sample | None:
-    """A function ``sample(key, shape, dtype, *parameters)`` of JAX that draws; None: there is none.
-
-    Register functions for further distributions with ``@jax_sample_fn.register(MyRV)``.
-    """
-    return None
-
-
-@jax_sample_fn.register(NormalRV)
-def _(op: Any, node: Any = None) -> Sample:
-    return lambda key, shape, dtype, loc, scale: loc + scale * jax.random.normal(key, shape, dtype)
+_INSTRUCTIONS = ArrayInstructions(jnp)
 
 
 def has_samplers(fgraph: FunctionGraph) -> bool:
@@ -53,10 +42,20 @@ def has_samplers(fgraph: FunctionGraph) -> bool:
     nodes = fgraph.toposort()
     inside = [g for op in nested_ops(n.op for n in nodes) for g in op.inner_graphs.values()]
     return all(
-        jax_sample_fn(n.op, n) is not None or isinstance(n.op, HasMultipleInnerGraph)
+        _has_sampler(n)
         for n in [*nodes, *(n for g in inside for n in g.toposort())]
         if any(is_state(v.type) for v in [*n.inputs, *n.outputs])
     )
+
+
+def _has_sampler(node: Apply) -> bool:
+    op = node.op
+    if isinstance(op, RandomVariable):
+        return jax_sample_fn(op, node) is not None
+    if isinstance(op, DefaultGeneratorMakerOp):  # without a seed, each call has another generator
+        return node.inputs[0] is not NoneConst
+    registered = jax_funcify.dispatch(type(op)) is not jax_funcify.dispatch(Op)
+    return registered or isinstance(op, HasMultipleInnerGraph)
 
 
 def is_state(type_: Any) -> bool:
@@ -74,15 +73,49 @@ def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
     def draw(key: Any, size: Any, *params: Any) -> tuple[Any, Any]:
         given = tuple([length(n, node) for n in size]) if sized else None
         check_shapes(node, [None, given and np.array(given), *params])
-        for k in op.non_negative:
-            bad = jnp.signbit(params[k]) & ~jnp.isnan(params[k])
-            require(jnp.logical_not(bad), f"parameter {k} of {op} is negative", ValueError)
-        shape = jnp.broadcast_shapes(*(map(jnp.shape, params))) if given is None else given
+        values = _as_drawn_from(op, params, out.type.dtype)
+        checked = given is None or 0 not in given or getattr(op, "checks_nothing_drawn", True)
+        for condition in getattr(op, "conditions", ()) if checked else ():
+            holds = condition.holds(_INSTRUCTIONS, *(values[k] for k in condition.positions))
+            require(holds, f"{op}: {condition.wrong}", ValueError)
+        batches = [np.shape(p)[: np.ndim(p) - core] for p, core in zip(params, op.ndims_params)]
+        shape = jnp.broadcast_shapes(*batches) if given is None else given
         following, own = jax.random.split(jnp.asarray(key, "uint32"))
-        values = [jnp.asarray(p, out.type.dtype) for p in params]
         return following, sample(own, shape, out.type.dtype, *values)
 
     return draw
+
+
+def _as_drawn_from(op: Any, params: Sequence[Any], dtype: str) -> Sequence[Any]:
+    """Parameters as floats, of the dtype of draws if these are, or integers, as the domains say."""
+    if not isinstance(op, Distribution):
+        return params
+    real = dtype if np.dtype(dtype).kind == "f" else jnp.result_type(float)
+    kinds = [np.dtype(domain.dtype).kind for domain, *_ in op.parameters.values()]
+    return [
+        jnp.asarray(p, real if kind == "f" else jnp.result_type(int))
+        for p, kind in zip(params, kinds, strict=True)
+    ]
+
+
+@jax_funcify.register(SpawnOp)
+def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
+    return lambda key: tuple(jax.random.split(jnp.asarray(key, "uint32"), op.n + 1))
+
+
+@jax_funcify.register(DefaultGeneratorMakerOp)
+def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
+    def key_of_seed(seed: Any) -> Any:
+        """The key of 0, into which the seed is folded, its lower and its upper half."""
+        key = jax.random.PRNGKey(0)
+        seed = jnp.atleast_1d(seed)
+        require(seed >= 0, "A seed is negative", ValueError)
+        for word in seed:
+            for half in (word & 0xFFFFFFFF, word >> 16 >> 16):
+                key = jax.random.fold_in(key, half.astype("uint32"))
+        return key
+
+    return key_of_seed
 
 
 @jax_typify.register(np.random.Generator)

@@ -167,10 +167,14 @@ DRAW_WORK = 16
 #: Bytes of temps of constant size, at most, that a call keeps on the stack.
 STACK_BYTES = 4096
 
-#: Steps in a basic block: the time of LLVM's code generation without optimisation grows with the
-#: square of it.  Measured: routines of 330 and 660 kernels take 190 and 440 ms, 436 and 2080 in one
-#: block.
-IR_BLOCK_STEPS = 8
+#: Slots used in a basic block, and those that a step counts for at least: the time of LLVM's code
+#: generation without optimisation grows with the square of the length of a block.  Measured:
+#: routines of 330 and 660 kernels take 190 and 440 ms, 436 and 2080 in one block.
+IR_BLOCK_SLOTS, IR_STEP_SLOTS = 64, 8
+
+#: Blocks of memory whose addresses are values of the whole routine, at most; those of more are read
+#: from a table where they are used.
+NEAR_BLOCKS = 64
 
 #: Steps of a routine that is optimised, at most, and only if it contains a loop: without one,
 #: optimising takes half of the time of generating a small function and makes no call measurably

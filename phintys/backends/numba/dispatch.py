@@ -15,6 +15,7 @@ from numba.core.dispatcher import Dispatcher
 from phintys.backends.source import compile_function_src, generate
 from phintys.graph.fgraph import FunctionGraph
 from phintys.graph.inner import expanded
+from phintys.graph.labels import label_of
 from phintys.graph.op import Op
 from phintys.graph.origin import annotate
 from phintys.graph.perform import run_node
@@ -263,6 +264,7 @@ def _performing(node: Apply, arrays: Sequence[int]) -> Callable[..., Any]:
     The other inputs are constants that Numba has no type for.
     """
     fixed = [v.data if isinstance(v, Constant) else None for v in node.inputs]
+    labels = [label_of(v) for v in node.inputs]
 
     def perform(*values: Any) -> tuple[Any, ...]:
         given = list(fixed)
@@ -271,7 +273,7 @@ def _performing(node: Apply, arrays: Sequence[int]) -> Callable[..., Any]:
         try:
             results = run_node(node, given)
         except Exception as exc:
-            annotate(exc, node, given)
+            annotate(exc, node, given, labels)
             raise
         return tuple(_declared(x, v) for x, v in zip(results, node.outputs))
 

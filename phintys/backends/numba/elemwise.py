@@ -16,7 +16,7 @@ from phintys.backends.numba.dispatch import (
     tuple_of,
 )
 from phintys.backends.numba.scalar import has_source, is_built_in, scalar_lines, typed
-from phintys.gradient.barriers import DeepCopyOp, ViewOp
+from phintys.gradient.barriers import DeepCopyOp, TypeCastingOp
 from phintys.graph.variable import Apply
 from phintys.tensor.elemwise import DimShuffle, Elemwise
 
@@ -115,7 +115,7 @@ def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
 
 
 @numba_funcify.register(SpecifyAssumptions)
-@numba_funcify.register(ViewOp)
+@numba_funcify.register(TypeCastingOp)
 def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
     return compiled("def view(x):\n    return x\n")
 

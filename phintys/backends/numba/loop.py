@@ -22,7 +22,8 @@ def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
     source = _Source(op, node)
     names = [f"x{i}" for i in range(len(node.inputs))]
     env = {name: compiled(text) for name, text in _FUNCTIONS.items()}
-    env["step"] = with_own_memory(op.expanded)
+    with op.labels(node):
+        env["step"] = with_own_memory(op.expanded)
     if source.has_unknown_rows():
         env["without_steps"] = in_object_mode(op, node)
     return compiled(define("loop", names, source.lines(names)), **env)

@@ -14,7 +14,7 @@ from phintys.tensor.linalg.decomposition.lu import LU, LUFactor, PivotToPermutat
 from phintys.tensor.linalg.elimination import eliminate, order_rows, substitute_in_factors
 from phintys.tensor.linalg.inverse import MatrixInverse
 from phintys.tensor.linalg.solvers.cholesky import CholeskySolve, substitute_twice
-from phintys.tensor.linalg.solvers.general import BLOCK, Solve, solve_hermitian, solve_symmetric
+from phintys.tensor.linalg.solvers.general import BLOCK, Solve, solve_symmetric
 from phintys.tensor.linalg.solvers.lu import LUSolve
 from phintys.tensor.linalg.solvers.tridiagonal import factor_tridiagonal, substitute_tridiagonal
 from phintys.tensor.linalg.summary import Det, SLogDet
@@ -29,7 +29,6 @@ def _function(op: Any, dtype: str, inputs: Sequence[str], body: Sequence[str]) -
         eliminate, order_rows, substitute_in_factors, substitute_twice, factor_positive,
         solve_symmetric, factor_tridiagonal, substitute_tridiagonal,
     ]  # fmt: skip
-    routines += [solve_hermitian] if "complex" in dtype else []
     text = "\n".join(body)
     used = {r.name: r for r in routines if f"{r.name}(" in text}
     names = {name: routine_function(r, r.dtypes[0] if r is order_rows else dtype)
@@ -132,13 +131,13 @@ def _solve_eliminated(op: Any, dtype: str) -> list[str]:
 
 
 def _solve_symmetric(op: Any, dtype: str) -> list[str]:
-    kind = "hermitian" if op.assume_a == "her" and "complex" in dtype else "symmetric"
+    hermitian = int(op.assume_a == "her" and "complex" in dtype)
     given = f"{flat('f', dtype)}, {flat('y', dtype)}"
     spaces = f"{flat('copy', dtype)}, np.empty(n, np.int32), {flat('work', dtype)}"
     return [
         f"f = x.astype(np.{dtype}).T.copy()",
         f"copy, work = np.empty_like(f), np.empty(n * {BLOCK}, np.{dtype})",
-        f"solve_{kind}({int(op.lower)}, n, m, {given}, {spaces})",
+        f"solve_symmetric({hermitian}, {int(op.lower)}, n, m, {given}, {spaces})",
     ]
 
 

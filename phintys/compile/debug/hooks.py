@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -15,29 +16,18 @@ from phintys.graph.variable import Apply, Variable
 
 
 class WatchedRunner(Runner):
-    """Calls ``watch(variable, value)`` for each input of the graph before it runs.
-
-    With ``inner`` the function ``run`` also computes the nodes of graphs inside ops.
-    """
+    """Calls ``watch(variable, value)`` for each input of the graph before it runs."""
 
     def __init__(
-        self,
-        fgraph: FunctionGraph,
-        run: RunNode,
-        watch: Callable[[Variable, Any], Any],
-        inner: bool = False,
+        self, fgraph: FunctionGraph, run: RunNode, watch: Callable[[Variable, Any], Any]
     ) -> None:
         super().__init__(fgraph, run)
-        self.inputs, self.watch = list(fgraph.inputs), watch
-        self.run, self.inner = run, inner
+        self.watch = watch
 
     def __call__(self, values: Sequence[Any]) -> list[Any]:
-        for v, value in zip(self.inputs, values):
+        for v, value in zip(self.fgraph.inputs, values):
             self.watch(v, value)
-        if not self.inner:
-            return super().__call__(values)
-        with watched(self.run):
-            return super().__call__(values)
+        return super().__call__(values)
 
 
 def with_defined_values(node: Apply, results: list[Any]) -> list[Any]:
@@ -50,8 +40,8 @@ def with_defined_values(node: Apply, results: list[Any]) -> list[Any]:
 class HookedLinker(Linker):
     """The reference backend with another function in the place of `run_node`.
 
-    Graphs inside ops become part of the outer graph where that is possible, so their nodes are
-    seen too.
+    It also computes the nodes of graphs inside ops: the steps of loops, the branches of conditions.
+    Other graphs inside ops become part of the outer graph.
     """
 
     name = "py"
@@ -59,10 +49,20 @@ class HookedLinker(Linker):
 
     @abstractmethod
     def hook(self, fgraph: FunctionGraph) -> RunNode:
-        """The function that computes a node of the graph from the values of its inputs."""
+        """The function that computes a node of a graph from the values of its inputs."""
 
-    def run(self, fgraph: FunctionGraph) -> Runner:
-        return Runner(fgraph, self.hook(fgraph))
+    def check_input(self, v: Variable, value: Any) -> None:
+        """Called with the value of each input of a function."""
+
+    def run(self, fgraph: FunctionGraph) -> Callable[[Sequence[Any]], list[Any]]:
+        hook = cache(self.hook)  # of each graph
+        runner = WatchedRunner(fgraph, hook(fgraph), self.check_input)
+
+        def watched_run(values: Sequence[Any]) -> list[Any]:
+            with watched(hook):
+                return runner(values)
+
+        return watched_run
 
 
 def require_reference(mode: str, linker: Any) -> None:

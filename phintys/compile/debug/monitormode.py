@@ -63,7 +63,9 @@ class MonitorMode(Mode):
     pre_func, post_func
         functions of the rewritten graph, the position of a node in it, the node, and its
         computation: an object with ``inputs`` and ``outputs``, lists of cells (lists of length 1).
-        What a function stores in a cell is used in place of the value.
+        What a function stores in a cell is used in place of the value.  They are also called for
+        the nodes of the step of a loop, at each step, and of the branch of a condition that is
+        taken, with that graph.
     optimizer, db
         see `Mode`
     linker

@@ -21,7 +21,6 @@ import numpy as np
 
 from phintys.compile.debug.hooks import (
     HookedLinker,
-    WatchedRunner,
     require_reference,
     with_defined_values,
 )
@@ -29,7 +28,7 @@ from phintys.compile.mode import Mode
 from phintys.config import config
 from phintys.graph.fgraph import FunctionGraph
 from phintys.graph.origin import describe
-from phintys.graph.perform import Runner, RunNode, run_node
+from phintys.graph.perform import RunNode, run_node
 from phintys.graph.variable import Apply, Variable
 from phintys.rewriting.trace import expression
 
@@ -93,11 +92,7 @@ class _NanGuardLinker(HookedLinker):
     def hook(self, fgraph: FunctionGraph) -> RunNode:
         return self.run_guarded
 
-    def run(self, fgraph: FunctionGraph) -> Runner:
-        return WatchedRunner(fgraph, self.run_guarded, self.check_input, inner=True)
-
     def check_input(self, v: Variable, value: Any) -> None:
-        """Report what is wrong with the value of an input of the graph."""
         found = self.fault(v, value)
         if found:
             made = describe(v.origin, indent="")

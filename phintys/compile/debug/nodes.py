@@ -22,7 +22,7 @@ from phintys.compile.debug.replacements import RTOL
 from phintys.compile.debug.values import Values, is_of_package
 from phintys.compile.nodes import Compute
 from phintys.graph.op import HasMultipleInnerGraph
-from phintys.graph.perform import destroyed_inputs, run_node
+from phintys.graph.perform import destroyed_inputs, run_node, watched
 from phintys.graph.results import array_type, declared_result
 from phintys.graph.type import Type
 from phintys.graph.variable import Apply, Constant, Variable
@@ -57,9 +57,14 @@ class NodeChecks:
     options: Options
     compiled: Callable[[Apply], Compute | None]
     _previous: dict[Variable, Any] = field(default_factory=dict[Variable, Any])
+    _checked: set[Apply] = field(default_factory=set[Apply])
 
     def run(self, node: Apply, inputs: Sequence[Any]) -> list[Any]:
         """The results of a node; raises a `DebugModeError` if one of the checks fails."""
+        op: Any = node.op
+        if isinstance(op, HasMultipleInnerGraph):
+            with watched(lambda fgraph: self._run_inner):
+                run_node(node, [copied(x) for x in inputs])
         first = self._check_memory(node, inputs) if self.options.check_py_code else None
         results = with_defined_values(node, run_node(node, [copied(x) for x in inputs]))
         if first is not None and not node.op.has_undefined_values:
@@ -73,6 +78,18 @@ class NodeChecks:
             self._check_preallocated(node, inputs, results)
         if self.options.check_c_code:
             self._check_compiled(node, inputs, results)
+        return results
+
+    def _run_inner(self, node: Apply, inputs: Sequence[Any]) -> list[Any]:
+        """The results of a node of a graph inside an op.
+
+        All is checked when it runs first, values always: a loop runs it at every step.
+        """
+        if node not in self._checked:
+            self._checked.add(node)
+            return self.run(node, inputs)
+        results = run_node(node, inputs)
+        self._check_values(node, results)
         return results
 
     # ----- what the op declares

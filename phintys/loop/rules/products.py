@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
 from phintys.graph.fgraph import FunctionGraph
-from phintys.graph.traversal import ancestors
+from phintys.graph.traversal import io_toposort
 from phintys.graph.variable import Apply, Constant
 from phintys.loop.parts import Part
 from phintys.loop.rules.memory import first_rows, read_from_end
@@ -29,7 +30,8 @@ def push_out_products(fgraph: FunctionGraph, node: Apply) -> Replacements | None
     loop = taken_apart(node)
     if loop.condition is not None:
         return None
-    sums = [(p, found) for p in loop.of_kind("sit_sot") if (found := _products(fgraph, loop, p))]
+    uses = _uses(loop)
+    sums = [(p, f) for p in loop.of_kind("sit_sot") if (f := _products(fgraph, loop, p, uses))]
     if not sums:
         return None
     factors = [v for _, (_, products) in sums for a, b, _ in products for v in (a, b)]
@@ -50,11 +52,19 @@ def push_out_products(fgraph: FunctionGraph, node: Apply) -> Replacements | None
     return found
 
 
-def _products(fgraph: FunctionGraph, loop: Whole, p: Part) -> tuple[Any, list[Product]] | None:
+def _uses(loop: Whole) -> Counter[Any]:
+    """Variable -> number of its uses in a step: as an input of nodes, and as an output."""
+    nodes = io_toposort([v for p in loop.parts for v in p.inputs], loop.expressions())
+    return Counter([*loop.expressions(), *(v for node in nodes for v in node.inputs)])
+
+
+def _products(
+    fgraph: FunctionGraph, loop: Whole, p: Part, uses: Counter[Any]
+) -> tuple[Any, list[Product]] | None:
     """The next value of a state without its terms that are products, and these.
 
-    None if there are none, if the loop uses the state otherwise, or more than its last value is
-    used after the loop.
+    None if there are none, if the loop uses the state or its next value otherwise, or more than the
+    last value is used after the loop.
     """
     (state,), (new,) = p.inputs, p.outputs
     node = new.owner
@@ -63,6 +73,7 @@ def _products(fgraph: FunctionGraph, loop: Whole, p: Part) -> tuple[Any, list[Pr
         or node is None
         or scalar_op_name(node) != "add"
         or list(node.inputs).count(state) != 1
+        or not uses[state] == uses[new] == 1
     ):
         return None
     if p.result is None or not _only_last(fgraph, loop.node.outputs[p.result]):
@@ -70,8 +81,7 @@ def _products(fgraph: FunctionGraph, loop: Whole, p: Part) -> tuple[Any, list[Pr
     terms = [v for v in node.inputs if v is not state]
     products = {v: found for v in terms if (found := _as_product(v)) is not None}
     rest = [state, *(v for v in terms if v not in products)]
-    others = [v for v in loop.expressions() if v is not new]
-    if not products or state in set(ancestors([*others, *terms])):
+    if not products:
         return None
     return rest[0] if len(rest) == 1 else functions.add(*rest), list(products.values())
 
@@ -87,8 +97,17 @@ def _as_product(v: Any) -> Product | None:
     if node is None or v.type.dtype not in ("float32", "float64"):
         return None
     if isinstance(node.op, Dot) and all(x.type.ndim == 2 for x in node.inputs):
-        return node.inputs[0], node.inputs[1], ([0, 2], [0, 1])
+        (a, i), (b, j) = (_untransposed(x, k) for x, k in zip(node.inputs, (2, 1)))
+        return a, b, ([0, i], [0, j])
     return _as_outer(node.inputs) if scalar_op_name(node) == "mul" else None
+
+
+def _untransposed(x: Any, axis: int) -> tuple[Any, int]:
+    """A matrix, or the one that it is the transpose of, and the axis of its rows of all steps."""
+    node = x.owner
+    if node is not None and isinstance(node.op, DimShuffle) and node.op.new_order == (1, 0):
+        return node.inputs[0], 3 - axis
+    return x, axis
 
 
 def _as_outer(factors: Sequence[Any]) -> Product | None:

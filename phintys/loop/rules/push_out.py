@@ -10,7 +10,7 @@ from typing import Any
 
 from phintys.graph.fgraph import FunctionGraph
 from phintys.graph.replace import graph_replace
-from phintys.graph.traversal import ancestors, io_toposort
+from phintys.graph.traversal import io_toposort
 from phintys.graph.variable import Apply, Constant
 from phintys.graph.vectorize import vectorize_graph
 from phintys.loop.parts import Part
@@ -63,7 +63,8 @@ def push_out_ahead(fgraph: FunctionGraph, node: Apply) -> Replacements | None:
     rows = {p.inputs[0]: rows_of_steps(p.outer, loop.steps) for p in loop.of_kind("seq")}
     constants = {p.inputs[0]: p.outer for p in loop.of_kind("non_seq")}
     inside = _computed_from([*rows, *constants], nodes, _is_computed_at_once)
-    moved = [v for v in _frontier(inside, loop, nodes) if _pays(v, rows)]
+    pays = _paying(nodes, rows)
+    moved = [v for v in _frontier(inside, loop, nodes) if pays(v)]
     if not moved:
         return None
     _feed(loop, "seq", moved, vectorize_graph(moved, {**constants, **rows}))
@@ -86,11 +87,13 @@ def push_out_behind(fgraph: FunctionGraph, node: Apply) -> Replacements | None:
     for p in outputs:
         if p.outputs[0].owner is not None:
             del rows[p.outputs[0]]
-    inside = _computed_from([*rows, *constants], _nodes(loop), _is_computed_at_once)
+    nodes = _nodes(loop)
+    inside = _computed_from([*rows, *constants], nodes, _is_computed_at_once)
     moved = [p for p in outputs if p.outputs[0] in inside or isinstance(p.outputs[0], Constant)]
     results = [p for p in loop.parts if p.result is not None]
     if len(moved) < len(results):
-        moved = [p for p in moved if p.outputs[0] in rows or _pays(p.outputs[0], rows)]
+        pays = _paying(nodes, rows)
+        moved = [p for p in moved if p.outputs[0] in rows or pays(p.outputs[0])]
     if not moved:
         return None
     gone = {id(p) for p in moved}
@@ -98,9 +101,9 @@ def push_out_behind(fgraph: FunctionGraph, node: Apply) -> Replacements | None:
     found = loop.replacements() if len(moved) < len(results) else {}
     values = [p.outputs[0] for p in moved]
     new = vectorize_graph(values, {**constants, **traces(loop, found)})
-    used = [not rows.keys().isdisjoint(ancestors([v])) for v in values]
-    for p, x, varies in zip(moved, new, used):
-        x = x if varies else alloc(x, loop.steps, *shape_tuple(x))
+    varying = _depending(nodes, rows)
+    for p, v, x in zip(moved, values, new):
+        x = x if v in varying else alloc(x, loop.steps, *shape_tuple(x))
         found[node.outputs[p.result]] = x  # type: ignore[index]
     return found
 
@@ -135,16 +138,25 @@ def _is_computed_at_once(node: Any) -> bool:
     return isinstance(op.core_op if isinstance(op, Blockwise) else op, AT_ONCE)
 
 
-def _pays(v: Any, rows: Mapping[Any, Any]) -> bool:
+def _paying(nodes: Sequence[Any], rows: Mapping[Any, Any]) -> Callable[[Any], bool]:
     """Whether a value is costly, no larger than the ``rows``, and differs between steps."""
-    cone = set(ancestors([v]))
-    if rows.keys().isdisjoint(cone) or not any(_is_costly(u.owner) for u in cone):
-        return False
-    return v.type.ndim <= max(x.type.ndim for x in rows)
+    varying = _depending(nodes, rows)
+    costly = _depending(nodes, [v for node in nodes if _is_costly(node) for v in node.outputs])
+    rank = max((x.type.ndim for x in rows), default=0)
+    return lambda v: v in varying and v in costly and v.type.ndim <= rank
+
+
+def _depending(nodes: Iterable[Any], start: Iterable[Any]) -> set[Any]:
+    """``start``, and what the sorted nodes compute from it."""
+    found = set(start)
+    for node in nodes:
+        if not found.isdisjoint(node.inputs):
+            found.update(node.outputs)
+    return found
 
 
 def _is_costly(node: Any) -> bool:
-    if node is None or isinstance(node.op, DimShuffle):
+    if isinstance(node.op, DimShuffle):
         return False
     if not isinstance(node.op, Elemwise):
         return True

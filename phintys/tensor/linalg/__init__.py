@@ -5,7 +5,12 @@
 from __future__ import annotations
 
 from phintys.tensor.linalg.cofactors import SingularCofactors
-from phintys.tensor.linalg.constructors import BaseBlockDiagonal, BlockDiagonal, block_diag
+from phintys.tensor.linalg.constructors import (
+    BaseBlockDiagonal,
+    BlockDiagonal,
+    block_diag,
+    toeplitz,
+)
 from phintys.tensor.linalg.decomposition.cholesky import Cholesky, cholesky
 from phintys.tensor.linalg.decomposition.eigen import (
     Eig,
@@ -36,6 +41,8 @@ from phintys.tensor.linalg.equations import (
 )
 from phintys.tensor.linalg.inverse import (
     MatrixInverse,
+    TensorInv,
+    TensorSolve,
     inv,
     matrix_inverse,
     tensorinv,
@@ -77,9 +84,12 @@ from phintys.tensor.linalg.solvers.tridiagonal import (
     tridiagonal_lu_factor,
     tridiagonal_lu_solve,
 )
+from phintys.tensor.linalg.spectral_radius import spectral_radius_bound
 from phintys.tensor.linalg.summary import Det, DetCotangent, SLogDet, det, slogdet
 
 __all__ = [
+    "TensorInv",
+    "TensorSolve",
     "block_diag",
     "cho_solve",
     "cholesky",
@@ -117,10 +127,12 @@ __all__ = [
     "solve_discrete_lyapunov",
     "solve_sylvester",
     "solve_triangular",
+    "spectral_radius_bound",
     "sqrtm",
     "svd",
     "tensorinv",
     "tensorsolve",
+    "toeplitz",
     "trace",
     "tridiagonal_lu_factor",
     "tridiagonal_lu_solve",

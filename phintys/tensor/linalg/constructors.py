@@ -12,12 +12,17 @@ from phintys.graph.variable import Apply, Variable
 from phintys.scalar import dtypes
 from phintys.tensor.aliases import Arrays, TensorLike
 from phintys.tensor.blockwise import Blockwise
+from phintys.tensor.convert import as_tensor_variable
+from phintys.tensor.elemwise import cast, conjugate, dimshuffle, functions
+from phintys.tensor.index import take
 from phintys.tensor.linalg.matrix_op import MatrixOp
+from phintys.tensor.ranges import arange
 from phintys.tensor.shape import length
+from phintys.tensor.static import as_length
 from phintys.tensor.type import typed_node
 from phintys.tensor.variable import Tensors, TensorVariable
 
-__all__ = ["block_diag"]
+__all__ = ["block_diag", "toeplitz"]
 
 
 class BaseBlockDiagonal(MatrixOp):
@@ -91,7 +96,7 @@ class BlockDiagonal(BaseBlockDiagonal):
         return out
 
 
-# ----- user function
+# ----- user functions
 def block_diag(*matrices: TensorLike) -> TensorVariable:
     """The matrix with ``matrices`` on its diagonal, and 0 elsewhere.
 
@@ -108,3 +113,32 @@ def block_diag(*matrices: TensorLike) -> TensorVariable:
            [0, 0, 4]])
     """
     return Blockwise(BlockDiagonal(len(matrices)))(*matrices)
+
+
+def toeplitz(c: TensorLike, r: TensorLike | None = None) -> TensorVariable:
+    """The matrix whose diagonals are constant, from its first column and row.
+
+    Parameters
+    ----------
+    c : the first column, a vector; leading axes are batches
+    r : the first row, whose first element is ignored; None: the conjugate of ``c``.  Leading axes
+        broadcast with those of ``c``
+
+    The dtype is that to which both are upcast.  ValueError for a scalar.
+
+    >>> import phintys.tensor as pt
+    >>> pt.linalg.toeplitz([1, 2, 3], [0, 4]).eval()
+    array([[1, 4],
+           [2, 1],
+           [3, 2]])
+    """
+    c = as_tensor_variable(c)
+    r = conjugate(c) if r is None else as_tensor_variable(r)
+    if min(c.type.ndim, r.type.ndim) < 1:
+        raise ValueError("toeplitz takes vectors, not scalars.")
+    rows, columns = (as_length(length(v, v.type.ndim - 1)) for v in (c, r))
+    dtype = dtypes.upcast(c.type.dtype, r.type.dtype)
+    places = dimshuffle(arange(rows), 0, "x") - arange(columns)
+    left = take(cast(c, dtype), functions.maximum(places, 0), -1)
+    right = take(cast(r, dtype), functions.maximum(-places, 0), -1)
+    return functions.switch(functions.ge(places, 0), left, right)

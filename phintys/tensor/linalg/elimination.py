@@ -11,14 +11,21 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from phintys.dims import Dim, DimLike, dim_min, product
+from phintys.dims import Dim, DimLike, as_dim, dim_min, product
 from phintys.graph.builder import Builder, V
 from phintys.routines import Array, Longs, Positions, Routine, routine
 from phintys.routines.language import LANES, PARTS, local
 from phintys.routines.libraries import LAPACK, LARGEST_INT, PLAIN, TRANSPOSED, getrf, getrs
 from phintys.scalar.dtypes import real_of
 from phintys.tensor.linalg.matrix_op import columns_first, nan_like
-from phintys.tensor.linalg.routine_parts import copy, fill_nan, has_zero, is_finite, store_identity
+from phintys.tensor.linalg.routine_parts import (
+    copy,
+    fill_nan,
+    has_zero,
+    is_finite,
+    store_identity,
+    transpose,
+)
 from phintys.tensor.linalg.small_elimination import (
     ELEMENTS,
     FEW,
@@ -28,6 +35,8 @@ from phintys.tensor.linalg.small_elimination import (
     column_stride,
     eliminate_small,
     eliminate_together,
+    load_identities,
+    load_right_sides,
     load_together,
     substitute_back,
     substitute_column,
@@ -164,32 +173,73 @@ def _find_pivots_together(n: int, a: Array, found: Array, pivots: Positions) -> 
 
 @routine(LAPACK, (np.linalg.LinAlgError, SINGULAR), grouped=True)
 def solve_by_elimination(
-    count: int, raises: int, n: int, m: int, a: Array, b: Array, work: Array, pivots: Positions
+    count: int,
+    by_rows: int,
+    n: int,
+    m: int,
+    a: Array,
+    b: Array,
+    work: Array,
+    pivots: Positions,
+    columns: Array,
 ) -> int:
-    """Replace right sides, stored by columns, by solutions, or by NaN if a matrix is singular.
+    """Replace right sides by solutions, or by NaN if a matrix is singular.
 
-    Return 1 if one is singular and ``raises``.
+    Right sides are stored by rows if ``by_rows``, else by columns.
     """
     if n > LARGEST_INT or m > LARGEST_INT:
         return 1
     size = n * n * PARTS
     stride = column_stride(n, n)
-    small = _group(n, n) == LANES and PARTS == 1 and m <= SMALL
+    small = _group(n, n) == LANES and m <= SMALL
     group = LANES if small else 1
-    failed = 0
     for k in range((count + group - 1) // group):
         first = k * group
         left = count - first if count - first < group else group
         x = a[first * size :]
         y = b[first * n * m * PARTS :]
         if small and left == LANES and LANES > 1:
-            failed += _solve_together(n, m, x, y, pivots)
+            _solve_together(
+                0, m if by_rows == 1 else 1, 1 if by_rows == 1 else n, n, m, x, y, pivots
+            )
         else:
             for i in range(left):
                 right = y[i * n * m * PARTS :]
                 _eliminate_one(n, n, stride, x[i * size :], work, pivots)
-                failed += _substitute(0, n, m, stride, work, pivots, right)
-    return 1 if raises == 1 and failed > 0 else 0
+                if by_rows == 1 and m > 1:
+                    transpose(n, m, right, columns)
+                    _substitute(0, n, m, stride, work, pivots, columns)
+                    transpose(m, n, columns, right)
+                else:
+                    _substitute(0, n, m, stride, work, pivots, right)
+    return 0
+
+
+@routine(LAPACK, (np.linalg.LinAlgError, SINGULAR), grouped=True)
+def invert(
+    count: int, n: int, a: Array, found: Array, work: Array, pivots: Positions, columns: Array
+) -> int:
+    """Write the inverses of matrices; return 1 if one is singular."""
+    if n > LARGEST_INT:
+        return 1
+    size = n * n * PARTS
+    stride = column_stride(n, n)
+    group = _group(n, n)
+    failed = 0
+    for k in range((count + group - 1) // group):
+        first = k * group
+        left = count - first if count - first < group else group
+        x = a[first * size :]
+        y = found[first * size :]
+        if left == LANES and LANES > 1 and group == LANES:
+            failed += _solve_together(1, n, 1, n, n, x, y, pivots)
+        else:
+            for i in range(left):
+                _eliminate_one(n, n, stride, x[i * size :], work, pivots)
+                store_identity(n, n, columns)
+                failed += _substitute(0, n, n, stride, work, pivots, columns)
+                transpose(n, n, columns, y[i * size :])
+    return 1 if failed > 0 else 0
 
 
 @routine(LAPACK, (ValueError, WRONG_PIVOT), grouped=True)
@@ -271,19 +321,28 @@ def _keep_order(count: int, pivots: Positions) -> None:
         pivots[i] = i + 1
 
 
-def _solve_together(n: int, m: int, a: Array, b: Array, pivots: Positions) -> int:
-    """Solve the systems of a group; return how many are singular."""
+def _solve_together(
+    inverts: int, down: int, along: int, n: int, m: int, a: Array, b: Array, pivots: Positions
+) -> int:
+    """Solve the systems of a group; return how many are singular.
+
+    Rows of the right sides are ``down`` apart, and columns ``along``.  If ``inverts``, these are
+    the identity.
+    """
     work = local(SCRATCH * LANES)
     right = work[n * n * LANES :]
     load_together(n, n, a, work)
-    for i in range(n * m):
-        for lane in range(LANES):
-            right[i * LANES + lane] = b[lane * n * m + i]
+    if inverts == 1:
+        load_identities(n, right)
+    else:
+        load_right_sides(down, along, n, m, b, right)
     eliminate_together(0, n, n, n + m, work, pivots)
     substitute_back(n, m, work, right)
-    for i in range(n * m):
-        for lane in range(LANES):
-            b[lane * n * m + i] = right[i * LANES + lane]
+    for lane in range(LANES):
+        y = b[lane * n * m :]
+        for i in range(n):
+            for j in range(m):
+                y[i * down + j * along] = right[(j * n + i) * LANES + lane]
     failed = 0
     for lane in range(LANES):
         singular = has_zero(n, work[lane:], (n + 1) * LANES)
@@ -304,11 +363,11 @@ def _substitute(
     if has_zero(n, a, stride + 1) == 1:
         fill_nan(n * m, b)
         return 1
-    if PARTS == 1 and n <= SMALL and m > FEW and transposed == 0 and LANES > 1:
+    if PARTS == 1 and n <= SMALL and m > FEW and LANES > 1:
         for j in range((m + LANES - 1) // LANES):
             left = m - j * LANES
             count = left if left < LANES else LANES
-            substitute_columns(count, n, stride, a, pivots, b[j * LANES * n :])
+            substitute_columns(count, transposed, n, stride, a, pivots, b[j * LANES * n :])
     elif PARTS == 1 and n <= SMALL and m <= SMALL:
         for j in range(m):
             if transposed == 1:
@@ -432,11 +491,42 @@ def lower_cofactors(b: Builder[V], x: V, wanted: V, dtype: str) -> V:
     return found
 
 
-def lower_solution(b: Builder[V], a: V, right: V, dtype: str, b_ndim: int, raises: bool) -> V:
+def lower_inverse(b: Builder[V], x: V, dtype: str) -> V:
+    """Inverses of matrices."""
+    *batch, n, _ = b.shape(x)
+    (found,) = b.external(
+        invert,
+        dtype,
+        (n,),
+        reads=[b.cast(x, dtype)],
+        writes=[(dtype, (n, n))],
+        batch=batch,
+        work=n * n * n,
+        scratch=[*_scratch(n, dtype), (dtype, n * n)],
+    )
+    return found
+
+
+def lower_solution(b: Builder[V], a: V, right: V, dtype: str, b_ndim: int) -> V:
     """Solutions of systems with any matrices."""
-    given, scratch = [b.cast(a, dtype)], _scratch(b.length(a, -1), dtype)
-    flags = (int(raises),)
-    return lower_columns(b, solve_by_elimination, flags, given, right, dtype, b_ndim, scratch)
+    *own, n, _ = b.shape(a)
+    a, scratch = b.cast(a, dtype), _scratch(n, dtype)
+    if b_ndim == 1 or all(d.value == 1 for d in own):
+        scratch.append((dtype, as_dim(1)))
+        return lower_columns(b, solve_by_elimination, (0,), [a], right, dtype, b_ndim, scratch)
+    *outer, _, m = b.shape(right)
+    batch = b.broadcast_shape([own, outer])
+    (found,) = b.external(
+        solve_by_elimination,
+        dtype,
+        (1, n, m),
+        [b.broadcast_to(a, (*batch, n, n))],
+        [b.broadcast_to(b.cast(right, dtype), (*batch, n, m))],
+        batch=batch,
+        work=n * n * m,
+        scratch=[*scratch, (dtype, n * m)],
+    )
+    return found
 
 
 def _scratch(n: Dim, dtype: str) -> list[tuple[str, Dim]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import reduce
 from operator import mul
+from typing import Any
 
 import numpy as np
 
@@ -22,12 +23,13 @@ from phintys.tensor.linalg.elimination import (
     SINGULAR,
     factored,
     is_singular,
-    lower_solution,
+    lower_inverse,
     substituted,
 )
 from phintys.tensor.linalg.matrix_op import MatrixOp, adjoint, inexact, square
 from phintys.tensor.linalg.solvers.general import Solve
 from phintys.tensor.shape import shape_tuple
+from phintys.tensor.symbolic import TensorSymbolicOp
 from phintys.tensor.type import typed_node
 from phintys.tensor.variable import Tensors, TensorVariable
 
@@ -70,10 +72,7 @@ class MatrixInverse(MatrixOp):
 
     # ----- batching and lowering
     def lower_batched(self, node: Apply, b: Builder[V], x: V) -> list[V]:
-        dtype, last = node.outputs[0].type.dtype, x.ndim - 1
-        shape = b.shape(x)
-        ones = b.map(lambda n, i, j: n.eq(i, j), b.index(last - 1, shape), b.index(last, shape))
-        return [lower_solution(b, x, b.cast(ones, dtype), dtype, 2, raises=True)]
+        return [lower_inverse(b, x, node.outputs[0].type.dtype)]
 
 
 # ----- user functions
@@ -142,6 +141,45 @@ def tensorsolve(a: TensorLike, b: TensorLike, axes: Sequence[int] | None = None)
     lengths = shape_tuple(a)[b.type.ndim :]
     matrix = a.reshape((_product(shape_tuple(a)[: b.type.ndim]), _product(lengths)))
     return Solve(b_ndim=1)(matrix, b.ravel()).reshape(lengths)
+
+
+class TensorInv(TensorSymbolicOp):
+    """The op of `tensorinv`: its graph is that of the function.
+
+    >>> import phintys.tensor as pt
+    >>> TensorInv(ind=1)(2 * pt.eye(2)).eval()
+    array([[0.5, 0. ],
+           [0. , 0.5]])
+    """
+
+    __props__ = ("ind",)
+
+    def __init__(self, ind: int = 2, **kwargs: Any) -> None:
+        self.ind = int(ind)
+        super().__init__(**kwargs)
+
+    def build_inner_graph(self, *inputs: Any) -> list[Variable]:
+        (a,) = inputs
+        return [tensorinv(a, self.ind)]
+
+
+class TensorSolve(TensorSymbolicOp):
+    """The op of `tensorsolve`: its graph is that of the function.
+
+    >>> import phintys.tensor as pt
+    >>> TensorSolve()(2 * pt.eye(2), [1.0, 3.0]).eval()
+    array([0.5, 1.5])
+    """
+
+    __props__ = ("axes",)
+
+    def __init__(self, axes: Sequence[int] | None = None, **kwargs: Any) -> None:
+        self.axes = None if axes is None else tuple(axes)
+        super().__init__(**kwargs)
+
+    def build_inner_graph(self, *inputs: Any) -> list[Variable]:
+        a, b = inputs
+        return [tensorsolve(a, b, self.axes)]
 
 
 def _product(lengths: Sequence[TensorVariable]) -> TensorVariable:

@@ -141,7 +141,8 @@ class Expm(MatrixFunction):
 def exponentiate(n: int, a: Array, work: Array, pivots: Positions) -> int:
     """Replace a[n, n] by its exponential: scaling, a Padé approximation of degree 13, squaring.
 
-    See N. J. Higham, "The scaling and squaring method for the matrix exponential revisited", 2005.
+    See A. H. Al-Mohy, N. J. Higham, "A new scaling and squaring algorithm for the matrix
+    exponential", 2009.
     Columns may be taken for rows: the exponential of the transpose is the transpose.
     """
     if n > LARGEST_INT:
@@ -151,7 +152,7 @@ def exponentiate(n: int, a: Array, work: Array, pivots: Positions) -> int:
         return 0
     if n == 0:
         return 0
-    halvings = _scale(n, a)
+    halvings = _reduce(n, a)
     size = n * n * PARTS
     a2 = work[0:]
     a4 = work[size:]
@@ -161,6 +162,7 @@ def exponentiate(n: int, a: Array, work: Array, pivots: Positions) -> int:
     _multiply(n, a, a, a2)
     _multiply(n, a2, a2, a4)
     _multiply(n, a4, a2, a6)
+    halvings += _scale(n, a, work, u, v)
     _combine(n, 1.0, 16380.0, 40840800.0, 0.0, work, v)
     _multiply(n, a6, v, u)
     _combine(n, 33522128640.0, 10559470521600.0, 1187353796428800.0, 32382376266240000.0, work, v)
@@ -182,24 +184,88 @@ def exponentiate(n: int, a: Array, work: Array, pivots: Positions) -> int:
     return 0
 
 
-def _scale(n: int, a: Array) -> int:
-    """Halve a matrix until its norm is at most that for which the approximation is exact."""
-    norm = 0.0  # divided by 2**32, so that no sum of finite numbers overflows
-    for i in range(n):
-        total = 0.0
-        for k in range(i * n * PARTS, (i * n + n) * PARTS):
-            x = a[k] * 2.3283064365386963e-10
-            total += x if x > 0.0 else -x
-        norm = total if total > norm else norm
+def _reduce(n: int, a: Array) -> int:
+    """Halve a matrix until its eighth power cannot overflow."""
+    norm = _norm(n, a, 2.3283064365386963e-10)  # so that no sum of finite numbers overflows
     halvings = 0
     factor = 1.0
-    while norm * 4294967296.0 > 5.371920351148152:
+    while norm > 1.0:
         norm = norm * 0.5
         factor = factor * 0.5
         halvings += 1
+    _multiply_by(n, factor, a)
+    return halvings
+
+
+def _scale(n: int, a: Array, powers: Array, x: Array, y: Array) -> int:
+    """Halve a matrix, and its powers accordingly, until the approximation is exact for it.
+
+    Its sixth power says so, with the fourth or eighth: their roots may be much smaller than its
+    norm.  The power of absolute values in the first term that is left out must be small, too.
+    """
+    size = n * n * PARTS
+    fourth = _norm(n, powers[size:], 1.0)
+    sixth = _norm(n, powers[2 * size :], 1.0)
+    _multiply(n, powers[size:], powers[size:], x)
+    eighth = _norm(n, x, 1.0)
+    norm = _norm(n, a, 1.0)
+    rest = 8.829961602018678e-36 * _norm_of_power(n, a, x, y) / (norm if norm > 0.0 else 1.0)
+    halvings = 0
+    factor = 1.0
+    while (
+        sixth > 24031.306
+        or (fourth > 832.7569 and eighth > 693484.1)
+        or rest > 1.1102230246251565e-16
+    ):
+        eighth = eighth * 0.00390625
+        fourth = fourth * 0.0625
+        sixth = sixth * 0.015625
+        rest = rest * 1.4901161193847656e-08  # 2**-26
+        factor = factor * 0.5
+        halvings += 1
+    square = factor * factor
+    _multiply_by(n, factor, a)
+    _multiply_by(n, square, powers)
+    _multiply_by(n, square * square, powers[size:])
+    _multiply_by(n, square * square * square, powers[2 * size :])
+    return halvings
+
+
+def _multiply_by(n: int, factor: Real, a: Array) -> None:
     for k in range(n * n * PARTS):
         a[k] = a[k] * factor
-    return halvings
+
+
+def _norm(n: int, a: Array, factor: Real) -> Real:
+    """The norm of a matrix times a factor."""
+    norm = 0.0
+    for i in range(n):
+        total = 0.0
+        for k in range(i * n * PARTS, (i * n + n) * PARTS):
+            total += abs(a[k] * factor)
+        norm = total if total > norm else norm
+    return norm
+
+
+def _norm_of_power(n: int, a: Array, x: Array, y: Array) -> Real:
+    """The norm of the 27th power of the absolute values of a matrix."""
+    for i in range(n):
+        x[i] = 1.0
+    for _ in range(27):
+        for i in range(n):
+            total = 0.0
+            for j in range(n):
+                element = a[(i * n + j) * PARTS :]
+                size = abs(element[0])
+                size += 0.0 if PARTS == 1 else abs(element[PARTS - 1])
+                total += size * x[j]
+            y[i] = total
+        for i in range(n):
+            x[i] = y[i]
+    norm = 0.0
+    for i in range(n):
+        norm = x[i] if x[i] > norm else norm
+    return norm
 
 
 def _multiply(n: int, x: Array, y: Array, out: Array) -> None:

@@ -7,6 +7,9 @@ from math import nan
 from phintys.routines import Array
 from phintys.routines.language import PARTS
 
+#: rows and columns of a block that is transposed at once
+BLOCK = 8
+
 
 def is_finite(count: int, a: Array) -> int:
     """1 if all of the first ``count`` elements are finite, else 0."""
@@ -45,6 +48,21 @@ def copy(count: int, source: Array, target: Array) -> int:
     """Copy the first ``count`` elements."""
     for k in range(count * PARTS):
         target[k] = source[k]
+    return 0
+
+
+def transpose(rows: int, columns: int, source: Array, target: Array) -> int:
+    """Write the transpose of a matrix, in blocks of `BLOCK` rows and columns."""
+    for top in range(0, rows, BLOCK):
+        bottom = rows if rows < top + BLOCK else top + BLOCK
+        for left in range(0, columns, BLOCK):
+            right = columns if columns < left + BLOCK else left + BLOCK
+            for i in range(top, bottom):
+                for j in range(left, right):
+                    x = source[(i * columns + j) * PARTS :]
+                    y = target[(j * rows + i) * PARTS :]
+                    y[PARTS - 1] = x[PARTS - 1]
+                    y[0] = x[0]
     return 0
 
 

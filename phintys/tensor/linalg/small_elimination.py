@@ -6,8 +6,8 @@ follows, a flag, and the numbers of rows.
 
 from __future__ import annotations
 
-from phintys.routines import Array, Packs, Positions
-from phintys.routines.language import LANES, PARTS, in_numbers, local, rounded, spread
+from phintys.routines import Array, Pack, Packs, Positions
+from phintys.routines.language import LANES, PARTS, across, in_numbers, local, rounded, spread
 
 #: the largest matrix for which the loops below are faster than LAPACK
 SMALL = 24
@@ -46,7 +46,7 @@ def eliminate_small(m: int, n: int, stride: int, a: Array, pivots: Positions) ->
                 _clear_rows(n, stride // LANES, k, numbers[k:], numbers[i:], a[k:], a[i:])
         else:
             _divide_in_numbers(m, k, column)
-            _clear_in_numbers(m, n, k + 1, k, a)
+            _clear_in_numbers(m, n, k, a)
 
 
 def _clear_rows(
@@ -68,23 +68,29 @@ def _clear_rows(
         s[c * stride] = y - rounded(factor * x) if below else y
 
 
-def load_together(m: int, n: int, a: Array, work: Array) -> None:
+def load_together(m: int, n: int, a: Array, work: Packs) -> None:
     """Load a group of matrices, by columns, each into a lane."""
-    rest = n % 4
-    step = m * LANES
-    for lane in range(LANES):
-        x = a[lane * m * n :]
-        for i in range(m):
-            row = x[i * n :]
-            y = work[i * LANES + lane :]
-            for j in range(0, n - rest, 4):
-                z = y[j * step :]
-                z[0] = row[j]
-                z[step] = row[j + 1]
-                z[2 * step] = row[j + 2]
-                z[3 * step] = row[j + 3]
-            for j in range(n - rest, n):
-                y[j * step] = row[j]
+    for i in range(m):
+        for j in range(n):
+            work[j * m + i] = across(a[i * n + j :], m * n)
+
+
+def load_right_sides(down: int, along: int, n: int, m: int, b: Array, right: Packs) -> None:
+    """Load the right sides of a group, by columns, each into a lane.
+
+    In memory, rows of a right side are ``down`` apart, and columns ``along``.
+    """
+    for j in range(m):
+        for i in range(n):
+            right[j * n + i] = across(b[i * down + j * along :], n * m)
+
+
+def load_identities(n: int, right: Packs) -> None:
+    """Write the identity into each lane."""
+    for k in range(n * n):
+        right[k] = spread(0.0)
+    for k in range(n):
+        right[k * (n + 1)] = spread(1.0)
 
 
 def eliminate_together(
@@ -100,13 +106,14 @@ def eliminate_together(
         for lane in range(LANES):
             other = int(largest[lane])
             pivots[lane * steps + k] = other + 1
-        _exchange_in_lanes(m, k + 1, 0 if keeps == 1 else k, k, work, largest)
-        _divide(m, k, work[k * m * LANES :])
+        if keeps == 1:
+            _exchange_in_lanes(m, k, k, work, largest)
+        _exchange_and_divide(m, k, work[k * m * LANES :], largest)
         rest = (columns - k - 1) % 4
         for c in range(k + 1, columns - rest, 4):
             _clear_four(m, k, work[k * m * LANES :], work[c * m * LANES :], largest)
-        _exchange_in_lanes(m, columns, columns - rest, k, work, largest)
-        _clear(m, columns, columns - rest, k, work)
+        for c in range(columns - rest, columns):
+            _clear_one(m, k, work[k * m * LANES :], work[c * m * LANES :], largest)
 
 
 def _check(n: int, s: Packs, found: Packs) -> None:
@@ -125,17 +132,49 @@ def _check(n: int, s: Packs, found: Packs) -> None:
     found[1] = a + b + c + d
 
 
-def substitute_back(n: int, m: int, s: Packs, right: Packs) -> None:
+def substitute_back(n: int, m: int, s: Packs, right: Array) -> None:
     """Replace right sides by the solutions of systems with upper triangles."""
-    for j in range(m):
-        y = right[j * n :]
+    rest = m % 4
+    for j in range(0, m - rest, 4):
+        _substitute_four(n, s, right[j * n * LANES :])
+    for j in range(m - rest, m):
+        y = right[j * n * LANES :]
         for t in range(n):
             k = n - 1 - t
-            column = s[k * n :]
-            x = y[k] / column[k]
-            y[k] = x
-            for i in range(k):
-                y[i] -= column[i] * x
+            _substitute_row(k, s[k * n :], y)
+
+
+def _substitute_row(k: int, column: Packs, y: Packs) -> None:
+    """Compute element ``k`` of a solution, and subtract its part from the elements before it."""
+    x = y[k] / column[k]
+    y[k] = x
+    for i in range(k):
+        y[i] -= column[i] * x
+
+
+def _substitute_four(n: int, s: Packs, a: Packs) -> None:
+    """Replace four right sides by solutions."""
+    b = a[n:]
+    c = a[2 * n :]
+    d = a[3 * n :]
+    for t in range(n):
+        k = n - 1 - t
+        column = s[k * n :]
+        pivot = column[k]
+        x0 = a[k] / pivot
+        x1 = b[k] / pivot
+        x2 = c[k] / pivot
+        x3 = d[k] / pivot
+        a[k] = x0
+        b[k] = x1
+        c[k] = x2
+        d[k] = x3
+        for i in range(k):
+            factor = column[i]
+            a[i] -= factor * x0
+            b[i] -= factor * x1
+            c[i] -= factor * x2
+            d[i] -= factor * x3
 
 
 def _number(m: int, found: Packs) -> None:
@@ -175,20 +214,52 @@ def _exchange(n: int, stride: int, k: int, other: int, a: Array) -> None:
             column[other] = x
 
 
-def _exchange_in_lanes(m: int, n: int, start: int, k: int, s: Packs, place: Packs) -> None:
-    """Exchange row ``k`` of each lane with another one."""
-    numbers = place[2:]
-    other = place[0]
-    for c in range(start, n):
+def _exchange_in_lanes(m: int, n: int, k: int, s: Packs, place: Packs) -> None:
+    """Exchange row ``k`` of each lane with another one, in the first ``n`` columns."""
+    for c in range(n):
         column = s[c * m :]
         x = column[k]
-        found = x
+        column[k] = _row(m, k, column, place)
         for i in range(k + 1, m):
             y = column[i]
-            here = other == numbers[i]
-            found = y if here else found
+            here = place[0] == place[2 + i]
             column[i] = x if here else y
-        column[k] = found
+
+
+def _row(m: int, k: int, column: Packs, place: Packs) -> Pack:
+    """The elements of a column in the rows that are exchanged with row ``k``."""
+    numbers = place[2:]
+    other = place[0]
+    found = column[k]
+    for i in range(k + 1, m):
+        found = column[i] if other == numbers[i] else found
+    return found
+
+
+def _exchange_and_divide(m: int, k: int, column: Packs, place: Packs) -> None:
+    """Exchange row ``k`` of a column with another one, and divide those below by it.
+
+    See `_divide`.
+    """
+    numbers = place[2:]
+    other = place[0]
+    x = column[k]
+    pivot = _row(m, k, column, place)
+    column[k] = pivot
+    divisor = 1.0 if pivot == 0.0 else pivot
+    for i in range(k + 1, m):
+        column[i] = (x if other == numbers[i] else column[i]) / divisor
+
+
+def _clear_one(m: int, k: int, column: Packs, s: Packs, place: Packs) -> None:
+    """Exchange row ``k`` of each lane with another one, and subtract it, in one column."""
+    numbers = place[2:]
+    other = place[0]
+    x = s[k]
+    y = _row(m, k, s, place)
+    s[k] = y
+    for i in range(k + 1, m):
+        s[i] = (x if other == numbers[i] else s[i]) - rounded(column[i] * y)
 
 
 def _divide(m: int, k: int, column: Packs) -> None:
@@ -203,10 +274,10 @@ def _divide(m: int, k: int, column: Packs) -> None:
         column[i] = column[i] / divisor
 
 
-def _clear(m: int, n: int, start: int, k: int, s: Packs) -> None:
-    """Subtract row ``k`` from those below, in the columns from ``start`` on."""
+def _clear(m: int, n: int, k: int, s: Packs) -> None:
+    """Subtract row ``k`` from those below, in the columns after column ``k``."""
     column = s[k * m :]
-    for c in range(start, n):
+    for c in range(k + 1, n):
         other = s[c * m :]
         x = other[k]
         for i in range(k + 1, m):
@@ -252,7 +323,7 @@ _clear_in_numbers = in_numbers(_clear)
 
 
 def substitute_columns(
-    count: int, n: int, stride: int, a: Array, pivots: Positions, b: Array
+    count: int, transposed: int, n: int, stride: int, a: Array, pivots: Positions, b: Array
 ) -> None:
     """Replace at most `LANES` right sides by solutions, one in each lane."""
     work = local(SMALL * LANES)
@@ -260,7 +331,10 @@ def substitute_columns(
         x = b[(lane if lane < count else 0) * n :]
         for i in range(n):
             work[i * LANES + lane] = x[i]
-    _substitute_in_lanes(n, stride, a, pivots, work)
+    if transposed == 1:
+        _substitute_transposed_in_lanes(n, stride, a, pivots, work)
+    else:
+        _substitute_in_lanes(n, stride, a, pivots, work)
     for lane in range(count):
         x = b[lane * n :]
         for i in range(n):
@@ -285,6 +359,27 @@ def _substitute_in_lanes(n: int, stride: int, a: Array, pivots: Positions, y: Pa
         y[k] = x
         for i in range(k):
             y[i] -= spread(column[i]) * x
+
+
+def _substitute_transposed_in_lanes(
+    n: int, stride: int, a: Array, pivots: Positions, y: Packs
+) -> None:
+    for k in range(n):
+        x = y[k] / spread(a[k * stride + k])
+        y[k] = x
+        for i in range(k + 1, n):
+            y[i] -= spread(a[i * stride + k]) * x
+    for t in range(n):
+        k = n - 1 - t
+        x = y[k]
+        for i in range(k):
+            y[i] -= spread(a[i * stride + k]) * x
+    for t in range(n):
+        i = n - 1 - t
+        other = pivots[i] - 1
+        x = y[i]
+        y[i] = y[other]
+        y[other] = x
 
 
 def substitute_column(n: int, stride: int, a: Array, pivots: Positions, y: Array) -> None:

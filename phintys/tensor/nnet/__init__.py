@@ -5,11 +5,13 @@
 from __future__ import annotations
 
 from phintys.tensor.elemwise import functions
-from phintys.tensor.nnet import abstract_conv, corr
+from phintys.tensor.nnet import abstract_conv, conv3d2d, corr
 from phintys.tensor.nnet.abstract_conv import *
+from phintys.tensor.nnet.abstract_ops import *
 from phintys.tensor.nnet.basic import *
 from phintys.tensor.nnet.batchnorm import *
 from phintys.tensor.nnet.blocksparse import *
+from phintys.tensor.nnet.conv_shapes import *
 from phintys.tensor.nnet.neighbours import *
 from phintys.tensor.nnet.upsampling import *
 

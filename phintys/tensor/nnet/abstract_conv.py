@@ -8,19 +8,14 @@ from typing import Any
 from phintys.tensor.aliases import Length, TensorLike
 from phintys.tensor.convert import as_tensor_variable
 from phintys.tensor.index import getitem
-from phintys.tensor.nnet.corr import (
-    BorderLike,
-    CorrMM,
-    CorrMM_gradInputs,
-    CorrMM_gradWeights,
-    border_of,
-    border_pad,
-)
+from phintys.tensor.nnet import unshared as locally
+from phintys.tensor.nnet.corr import BorderLike, CorrMM, CorrMM_gradInputs, CorrMM_gradWeights
 from phintys.tensor.shape import specify_shape
 from phintys.tensor.static import known_length
 from phintys.tensor.variable import TensorVariable
 
 __all__ = [
+    "abstract_conv2d",
     "causal_conv1d",
     "conv2d",
     "conv2d_grad_wrt_inputs",
@@ -29,7 +24,6 @@ __all__ = [
     "conv3d",
     "conv3d_grad_wrt_inputs",
     "conv3d_grad_wrt_weights",
-    "get_conv_output_shape",
     "separable_conv2d",
     "separable_conv3d",
 ]
@@ -44,20 +38,22 @@ def _known(x: TensorLike, shape: Known) -> TensorVariable:
     return x if shape is None else specify_shape(x, list(shape))
 
 
-def _flipped(filters: TensorVariable, flip: bool) -> TensorVariable:
+def _flipped(filters: TensorVariable, flip: bool, ndim: int) -> TensorVariable:
     """Filters with their lengths reversed, if ``flip``: a correlation becomes a convolution."""
     if not flip:
         return filters
-    backwards = [slice(None, None, -1)] * (filters.type.ndim - 2)
-    return getitem(filters, (slice(None), slice(None), *backwards))
+    return getitem(filters, (..., *[slice(None, None, -1)] * ndim))
 
 
 def _conv(
     input: TensorLike, filters: TensorLike, input_shape: Known, filter_shape: Known,
-    filter_flip: bool, **props: Any,
+    filter_flip: bool, unshared: bool = False, **props: Any,
 ) -> TensorVariable:  # fmt: skip
-    filters = _flipped(_known(filters, filter_shape), filter_flip)
-    return CorrMM(**props)(_known(input, input_shape), filters)
+    input = _known(input, input_shape)
+    filters = _flipped(_known(filters, filter_shape), filter_flip, input.type.ndim - 2)
+    return (
+        locally.correlate(input, filters, **props) if unshared else CorrMM(**props)(input, filters)
+    )
 
 
 def conv2d(
@@ -71,6 +67,7 @@ def conv2d(
     image_shape: Known = None,
     filter_dilation: Sequence[int] = (1, 1),
     num_groups: int = 1,
+    unshared: bool = False,
 ) -> TensorVariable:
     """The convolutions of images with filters, a tensor (batch, filters, rows, columns).
 
@@ -89,6 +86,8 @@ def conv2d(
     filter_dilation : the distances of elements of the image that a filter meets
     num_groups : into how many groups channels and filters are divided; those of different groups
         do not meet
+    unshared : True: filters differ from place to place; they are a tensor (filters, rows of the
+        result, columns of the result, channels / num_groups, rows, columns)
 
     The dtype is float32 or float64, complex64 or complex128.  ValueError if a parameter is none of
     the above, ShapeError if channels do not fit or a filter is longer than what it moves in.
@@ -103,7 +102,12 @@ def conv2d(
         input, filters, image_shape if input_shape is None else input_shape, filter_shape,
         filter_flip, border_mode=border_mode, subsample=subsample,
         filter_dilation=filter_dilation, num_groups=num_groups,
+        unshared=unshared,
     )  # fmt: skip
+
+
+#: another name that Aesara has
+abstract_conv2d = conv2d
 
 
 def conv3d(
@@ -129,28 +133,37 @@ def conv3d(
 
 def _grad_wrt_inputs(
     output_grad: TensorLike, filters: TensorLike, input_shape: Sequence[Length | None],
-    filter_shape: Known, filter_flip: bool, **props: Any,
+    filter_shape: Known, filter_flip: bool, unshared: bool = False, **props: Any,
 ) -> TensorVariable:  # fmt: skip
-    filters = _flipped(_known(filters, filter_shape), filter_flip)
-    lengths = _lengths(input_shape, len(props["subsample"]), "input_shape")
-    out = CorrMM_gradInputs(**props)(filters, output_grad, *lengths)
+    ndim = len(props["subsample"])
+    filters = _flipped(_known(filters, filter_shape), filter_flip, ndim)
+    lengths = _lengths(input_shape, ndim, ndim + 2, "input_shape")
+    if unshared:
+        out = locally.cotangent_of_images(output_grad, filters, lengths, **props)
+    else:
+        out = CorrMM_gradInputs(**props)(filters, output_grad, *lengths)
     return _agreeing(out, input_shape)
 
 
 def _grad_wrt_weights(
     input: TensorLike, output_grad: TensorLike, filter_shape: Sequence[Length | None],
-    input_shape: Known, filter_flip: bool, **props: Any,
+    input_shape: Known, filter_flip: bool, unshared: bool = False, **props: Any,
 ) -> TensorVariable:  # fmt: skip
-    lengths = _lengths(filter_shape, len(props["subsample"]), "filter_shape")
-    out = CorrMM_gradWeights(**props)(_known(input, input_shape), output_grad, *lengths)
-    return _flipped(_agreeing(out, filter_shape), filter_flip)
+    ndim = len(props["subsample"])
+    lengths = _lengths(filter_shape, ndim, 2 * ndim + 2 if unshared else ndim + 2, "filter_shape")
+    input = _known(input, input_shape)
+    if unshared:
+        out = locally.cotangent_of_filters(input, output_grad, lengths, **props)
+    else:
+        out = CorrMM_gradWeights(**props)(input, output_grad, *lengths)
+    return _flipped(_agreeing(out, filter_shape), filter_flip, ndim)
 
 
-def _lengths(shape: Sequence[Length | None], ndim: int, name: str) -> list[Length]:
-    """The lengths at the end of a shape."""
-    found = [n for n in list(shape)[2:] if n is not None]
-    if len(found) != ndim or len(shape) != ndim + 2:
-        raise ValueError(f"{name} has {ndim + 2} entries, and None only in the first two.")
+def _lengths(shape: Sequence[Length | None], ndim: int, rank: int, name: str) -> list[Length]:
+    """The lengths at the end of a shape of ``rank`` lengths."""
+    found = [n for n in list(shape)[-ndim:] if n is not None]
+    if len(found) != ndim or len(shape) != rank:
+        raise ValueError(f"{name} has {rank} entries, the last {ndim} of which are not None.")
     return found
 
 
@@ -169,6 +182,7 @@ def conv2d_grad_wrt_inputs(
     filter_flip: bool = True,
     filter_dilation: Sequence[int] = (1, 1),
     num_groups: int = 1,
+    unshared: bool = False,
 ) -> TensorVariable:
     """The cotangent of the images of `conv2d`, from ``output_grad``, that of its result.
 
@@ -178,6 +192,7 @@ def conv2d_grad_wrt_inputs(
     return _grad_wrt_inputs(
         output_grad, filters, input_shape, filter_shape, filter_flip, border_mode=border_mode,
         subsample=subsample, filter_dilation=filter_dilation, num_groups=num_groups,
+        unshared=unshared,
     )  # fmt: skip
 
 
@@ -209,15 +224,18 @@ def conv2d_grad_wrt_weights(
     filter_flip: bool = True,
     filter_dilation: Sequence[int] = (1, 1),
     num_groups: int = 1,
+    unshared: bool = False,
 ) -> TensorVariable:
     """The cotangent of the filters of `conv2d`, from ``output_grad``, that of its result.
 
-    ``filter_shape`` is the shape of the filters, whose last two lengths must be given.  Other
+    ``filter_shape`` is the shape of the filters, whose last two lengths must be given; it has six
+    entries if they are ``unshared``.  Other
     parameters are those of `conv2d`.
     """
     return _grad_wrt_weights(
         input, output_grad, filter_shape, input_shape, filter_flip, border_mode=border_mode,
         subsample=subsample, filter_dilation=filter_dilation, num_groups=num_groups,
+        unshared=unshared,
     )  # fmt: skip
 
 
@@ -249,6 +267,7 @@ def conv2d_transpose(
     filter_flip: bool = True,
     filter_dilation: Sequence[int] = (1, 1),
     num_groups: int = 1,
+    unshared: bool = False,
 ) -> TensorVariable:
     """The transpose of a convolution, which enlarges images: `conv2d_grad_wrt_inputs`.
 
@@ -258,7 +277,7 @@ def conv2d_transpose(
     """
     return conv2d_grad_wrt_inputs(
         input, filters, output_shape, filter_shape, border_mode, input_dilation, filter_flip,
-        filter_dilation, num_groups,
+        filter_dilation, num_groups, unshared,
     )  # fmt: skip
 
 
@@ -326,6 +345,7 @@ def causal_conv1d(
     filter_flip: bool = True,
     filter_dilation: int = 1,
     num_groups: int = 1,
+    unshared: bool = False,
 ) -> TensorVariable:
     """Convolutions of sequences (batch, channels, length), results of which depend on none later.
 
@@ -341,29 +361,5 @@ def causal_conv1d(
     return _conv(
         input, filters, input_shape, filter_shape, filter_flip, border_mode=[(before, 0)],
         subsample=[subsample], filter_dilation=[filter_dilation], num_groups=num_groups,
+        unshared=unshared,
     )  # fmt: skip
-
-
-def get_conv_output_shape(
-    image_shape: Sequence[int | None],
-    kernel_shape: Sequence[int | None],
-    border_mode: BorderLike,
-    subsample: Sequence[int],
-    filter_dilation: Sequence[int] | None = None,
-) -> tuple[int | None, ...]:
-    """The shape of a convolution of images with filters, from their shapes; None: not known.
-
-    >>> get_conv_output_shape((8, 3, 32, None), (16, 3, 5, 5), "half", (2, 2))
-    (8, 16, 16, None)
-    """
-    ndim = len(subsample)
-    border = border_of(border_mode, ndim)
-    found: list[int | None] = []
-    for axis, step in enumerate(subsample):
-        n, k = image_shape[2 + axis], kernel_shape[2 + axis]
-        if n is None or k is None:
-            found.append(None)
-            continue
-        dilated = (k - 1) * (1 if filter_dilation is None else filter_dilation[axis]) + 1
-        found.append((n + sum(border_pad(border, axis, dilated)) - dilated) // step + 1)
-    return (image_shape[0], kernel_shape[0], *found)

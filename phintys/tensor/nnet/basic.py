@@ -45,6 +45,7 @@ __all__ = [
     "softmax",
     "softmax_with_bias",
     "softsign",
+    "ultra_fast_sigmoid",
 ]
 
 #: of `selu` (G. Klambauer et al., "Self-normalizing neural networks", 2017)
@@ -102,6 +103,11 @@ def hard_sigmoid(x: TensorLike) -> TensorVariable:
     """``0.2 * x + 0.5``, at least 0 and at most 1: an approximation of `sigmoid`."""
     x = _as_float(x)
     return functions.clip(x * cast(0.2, x.type.dtype) + 0.5, 0.0, 1.0)
+
+
+def ultra_fast_sigmoid(x: TensorLike) -> TensorVariable:
+    """`sigmoid`, of which Aesara computes an approximation under this name."""
+    return functions.sigmoid(x)
 
 
 def softmax(c: TensorLike, axis: int | None = -1) -> TensorVariable:

@@ -4,17 +4,25 @@ from __future__ import annotations
 
 from operator import index
 
+from phintys.config import config
+from phintys.graph.variable import Constant
 from phintys.scalar import dtypes
-from phintys.tensor.aliases import TensorLike
+from phintys.tensor.aliases import Length, TensorLike
 from phintys.tensor.convert import as_tensor_variable
 from phintys.tensor.elemwise import cast, dimshuffle, functions
 from phintys.tensor.index import take
 from phintys.tensor.ranges import arange
 from phintys.tensor.shape import length
+from phintys.tensor.signal.windows import positive
 from phintys.tensor.static import as_length
 from phintys.tensor.variable import TensorVariable
 
-__all__ = ["bilinear_upsampling"]
+__all__ = [
+    "bilinear_kernel_1D",
+    "bilinear_kernel_2D",
+    "bilinear_upsampling",
+    "frac_bilinear_upsampling",
+]
 
 Ratio = tuple[int, int]
 
@@ -57,6 +65,50 @@ def bilinear_upsampling(
             raise ValueError(f"A ratio is positive, not {numerator} / {denominator}.")
         x = _along(x, axis, numerator, denominator)
     return x
+
+
+def frac_bilinear_upsampling(
+    input: TensorLike, frac_ratio: Ratio | tuple[Ratio, Ratio]
+) -> TensorVariable:
+    """`bilinear_upsampling` by a fraction."""
+    return bilinear_upsampling(input, frac_ratio=frac_ratio)
+
+
+def bilinear_kernel_1D(ratio: Length, normalize: bool = True) -> TensorVariable:
+    """The filter that interpolates a vector with ``ratio - 1`` zeros between its elements.
+
+    Parameters
+    ----------
+    ratio : a positive integer, or a variable
+    normalize : False: the filter times ``ratio``, whose elements are integers
+
+    The result has the length ``2 * ratio - 1`` and the dtype `floatX`.  ValueError if the ratio is
+    not positive.
+
+    >>> import phintys.tensor as pt
+    >>> pt.nnet.bilinear_kernel_1D(2).eval()
+    array([0.5, 1. , 0.5])
+    """
+    n = as_length(ratio)
+    message = f"A ratio is positive, not {ratio}."
+    if isinstance(n, Constant) and int(n.data) < 1:
+        raise ValueError(message)
+    n = positive(n, message)
+    found = cast(n - functions.abs(arange(2 * n - 1) - (n - 1)), config.floatX)
+    return found / cast(n, config.floatX) if normalize else found
+
+
+def bilinear_kernel_2D(ratio: Length, normalize: bool = True) -> TensorVariable:
+    """The outer product of `bilinear_kernel_1D` with itself, a filter for images.
+
+    >>> import phintys.tensor as pt
+    >>> pt.nnet.bilinear_kernel_2D(2, normalize=False).eval()
+    array([[1., 2., 1.],
+           [2., 4., 2.],
+           [1., 2., 1.]])
+    """
+    found = bilinear_kernel_1D(ratio, normalize)
+    return dimshuffle(found, 0, "x") * found
 
 
 def _ratios(ratio: int | None, given: Ratio | tuple[Ratio, Ratio] | None) -> list[Ratio]:

@@ -1,51 +1,35 @@
-"""The distributions: a class for each, and a method of variables of generators."""
+"""The distributions under PyTensor's names: classes, functions, and methods of generators."""
+# ruff: noqa: F403
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from inspect import Parameter, Signature, signature
 from typing import Any
 
 from phintys.tensor.aliases import TensorLike
-from phintys.tensor.random.op import RandomVariable
-from phintys.tensor.random.utils import Size
+from phintys.tensor.random import continuous, discrete, multivariate
+from phintys.tensor.random.continuous import *
+from phintys.tensor.random.discrete import *
+from phintys.tensor.random.distribution import ScipyRandomVariable as ScipyRandomVariable
+from phintys.tensor.random.multivariate import *
 from phintys.tensor.random.variable import RandomGeneratorVariable, warn_reuse
 from phintys.tensor.variable import TensorVariable
 
+_gamma = continuous.GammaRV()
+_MODULES = (continuous, discrete, multivariate)
 
-class NormalRV(RandomVariable):
-    """The normal distribution with mean ``loc`` and standard deviation ``scale``."""
-
-    name = "normal"
-    signature = "(),()->()"
-    dtype = "floatX"
-    routine = "random_normal"
-    non_negative = (1,)
-    _print_name = ("Normal", "\\operatorname{Normal}")
-
-    def __call__(
-        self, loc: TensorLike = 0.0, scale: TensorLike = 1.0, size: Size = None, **kwargs: Any
-    ) -> Any:
-        """Numbers from the normal distribution; see `RandomVariable.__call__`.
-
-        They are those of `numpy.random.Generator.normal`, and the generator changes alike.  The
-        call of a compiled function raises ValueError if ``scale`` is negative.
-
-        >>> import numpy as np, phintys.tensor as pt
-        >>> rng = np.random.default_rng(1)
-        >>> pt.random.normal([0.0, 10.0], 1.0, rng=rng).eval()
-        array([ 0.34558419, 10.82161814])
-        """
-        return super().__call__(loc, scale, size=size, **kwargs)
-
-
-normal = NormalRV()
-
-#: name of the method of variables of generators -> the op
-DISTRIBUTIONS: dict[str, RandomVariable] = {"normal": normal}
+#: name of a function that draws, and of the method of variables of generators -> the function
+DISTRIBUTIONS: dict[str, Callable[..., Any]] = {
+    name: getattr(module, name)
+    for module in _MODULES
+    for name in module.__all__
+    if not isinstance(getattr(module, name), type)
+}
 
 
 def _method(
-    distribution: RandomVariable,
+    name: str, distribution: Callable[..., Any]
 ) -> Callable[..., tuple[RandomGeneratorVariable, TensorVariable]]:
     """The method of variables of generators that draws from a distribution."""
 
@@ -54,10 +38,16 @@ def _method(
     ) -> tuple[RandomGeneratorVariable, TensorVariable]:
         return distribution(*args, rng=self, return_next_rng=True, **kwargs)
 
-    draw.__name__ = str(distribution.name)
-    draw.__doc__ = f"The generator after the draw, and the draw: `{type(distribution).__name__}`."
+    draw.__name__ = name
+    draw.__doc__ = f"The generator after the draw, and the draw: `pt.random.{name}`."
+    own = [p for p in signature(distribution).parameters.values() if p.name not in _GIVEN]
+    own_self = Parameter("self", Parameter.POSITIONAL_OR_KEYWORD)
+    draw.__dict__["__signature__"] = Signature([own_self, *own])
     return warn_reuse(draw)
 
 
+#: parameters of the functions that the methods give
+_GIVEN = ("rng", "return_next_rng")
+
 for _name, _distribution in DISTRIBUTIONS.items():
-    setattr(RandomGeneratorVariable, _name, _method(_distribution))
+    setattr(RandomGeneratorVariable, _name, _method(_name, _distribution))

@@ -13,7 +13,6 @@ from phintys.config import config
 from phintys.dims import Dim
 from phintys.errors import MethodNotDefined
 from phintys.gradient.barriers import grad_undefined
-from phintys.graph.builder import Builder, V
 from phintys.graph.equality import equal_computations
 from phintys.graph.fgraph import FunctionGraph
 from phintys.graph.op import Op, Storage
@@ -24,9 +23,10 @@ from phintys.scalar import dtypes
 from phintys.tensor.aliases import DTypeLike, Length, TensorLike
 from phintys.tensor.blockwise import parse_signature
 from phintys.tensor.convert import as_tensor_variable
+from phintys.tensor.elemwise import dimshuffle
 from phintys.tensor.inferred import infer_shape
 from phintys.tensor.join import concatenate
-from phintys.tensor.random.type import GeneratorLike, as_rng
+from phintys.tensor.random.type import GeneratorLike, as_rng, random_generator_type
 from phintys.tensor.random.utils import (
     Size,
     explicit_expand_dims,
@@ -35,8 +35,10 @@ from phintys.tensor.random.utils import (
 )
 from phintys.tensor.random.variable import shared_rng
 from phintys.tensor.shape import shape_tuple
-from phintys.tensor.static import known_length
+from phintys.tensor.static import as_length, known_length
 from phintys.tensor.type import TensorType
+from phintys.tensor.utils import safe_signature
+from phintys.tensor.variable import TensorVariable
 
 
 class RNGConsumerOp(Op):
@@ -54,7 +56,7 @@ class RandomVariable(RNGConsumerOp):
     ``size`` is None (`NoneConst`) or an int64 vector.  Parameters have equally many batch axes,
     which broadcast where their length is known to be 1; a given size says their lengths.
 
-    Subclasses set the attributes below, and one of `rng_fn` and ``routine``.
+    Subclasses set the attributes below and `rng_fn`; the default draws by a method of NumPy.
 
     Parameters
     ----------
@@ -64,19 +66,11 @@ class RandomVariable(RNGConsumerOp):
     ndim_supp, ndims_params
         the ranks of one draw, and of each parameter for one draw; they follow from the signature
     dtype
-        of the draws; ``"floatX"`` becomes config.floatX
+        of the draws; ``"floatX"``, which is the default, becomes config.floatX
     inplace
         whether draws change the state of the input generator
     signature
         core axes of parameters and draws, as ``"(),()->()"``
-
-    Attributes
-    ----------
-    routine
-        the row of `phintys.scalar.native.DISTRIBUTIONS` with which compiled code draws; None: it
-        calls `perform`
-    non_negative
-        the positions of parameters that must not be negative, -0.0 included, for ``routine``
 
     >>> import numpy as np, phintys
     >>> class HalfNormal(RandomVariable):
@@ -101,8 +95,6 @@ class RandomVariable(RNGConsumerOp):
     dtype: str | None = None
     inplace: bool = False
     signature: str | None = None
-    routine: str | None = None
-    non_negative: tuple[int, ...] = ()
 
     # ----- class and static shape
     def __init__(
@@ -116,16 +108,16 @@ class RandomVariable(RNGConsumerOp):
     ) -> None:
         self.name = name or self.name
         self.signature = signature or self.signature
-        self.dtype = dtype or self.dtype
+        self.dtype = dtype or self.dtype or "floatX"
         self.inplace = self.inplace if inplace is None else inplace
         supp = self.ndim_supp if ndim_supp is None else ndim_supp
         params = self.ndims_params if ndims_params is None else ndims_params
         if self.signature is None and supp is not None and params is not None:
-            self.signature = _signature_of(params, supp)
-        if self.dtype is None or self.signature is None:
-            raise ValueError(f"{type(self).__name__} needs a dtype and a signature.")
-        self.inputs_sig, self.outputs_sig = parse_signature(self.signature)
-        self.ndim_supp = len(self.outputs_sig[0])
+            self.signature = safe_signature(params, [supp])
+        if self.signature is None:
+            raise ValueError(f"{type(self).__name__} needs a signature.")
+        self.inputs_sig, (self.output_sig,) = parse_signature(self.signature)
+        self.ndim_supp = len(self.output_sig)
         self.ndims_params = tuple(len(core) for core in self.inputs_sig)
         if self.inplace:
             self.destroy_map = {0: [0]}
@@ -165,12 +157,26 @@ class RandomVariable(RNGConsumerOp):
             for n, letter in zip(p[len(p) - len(core) :], core):
                 message = f"Lengths called {letter} in {self.signature} do not agree"
                 named[letter] = s.equal(named[letter], n, message) if letter in named else n
-        wanted = self.outputs_sig[0]
-        own = type(self)._supp_shape_from_params is RandomVariable._supp_shape_from_params
-        if own and all(letter in named for letter in wanted):
+        wanted = self.output_sig
+        if all(letter in named for letter in wanted):
             return tuple([named[letter] for letter in wanted])
-        found = self._supp_shape_from_params(s.inputs[2:])
+        found = self._core_shape(s.inputs[2:])
         return tuple([self._given_length(s, k, n) for k, n in enumerate(found)])
+
+    def _core_shape(self, params: Sequence[Variable], shapes: Any = None) -> list[Length]:
+        """`_supp_shape_from_params`, with lengths that are parameters as scalars.
+
+        A parameter has axes of length 1 in the place of batch axes of others.
+        """
+        found = self._supp_shape_from_params(params, shapes)
+        return [self._scalar_length(n) for n in found]
+
+    def _scalar_length(self, n: Any) -> Length:
+        if not isinstance(n, Variable) or n.type.ndim == 0:
+            return n
+        if any(k != 1 for k in n.type.shape):
+            raise ValueError(f"All draws of {self} have one shape, but {n} may be several lengths.")
+        return dimshuffle(n, [])
 
     def _given_length(self, s: ShapeContext, k: int, n: Length) -> Dim:
         """Length ``k`` of a draw, which `_supp_shape_from_params` gives."""
@@ -179,7 +185,7 @@ class RandomVariable(RNGConsumerOp):
         if known is not None:
             return Dim.const(known)
         params = s.inputs[2:]
-        return s.unknown(None, lambda *shapes: self._supp_shape_from_params(params, shapes[2:])[k])
+        return s.unknown(None, lambda *shapes: self._core_shape(params, shapes[2:])[k])
 
     def _ranks(self) -> Sequence[int]:
         return self.ndims_params or ()
@@ -192,9 +198,36 @@ class RandomVariable(RNGConsumerOp):
         """The shape of one draw, if the signature does not determine it: subclasses override this.
 
         Entries are variables, or ints where they are known.  ``param_shapes`` are the lengths of
-        the parameters as variables.
+        the parameters as variables, or None.  Parameters have batch axes; a parameter whose batch
+        axes have length 1 may itself be a length.
         """
         raise MethodNotDefined(f"{type(self).__name__} defines no _supp_shape_from_params.")
+
+    def _infer_shape(
+        self,
+        size: Size,
+        dist_params: Sequence[TensorLike],
+        param_shapes: Sequence[Sequence[Length]] | None = None,
+    ) -> tuple[TensorVariable, ...]:
+        """The shape of draws for a size and parameters, as 0-d variables.
+
+        ``param_shapes`` are the shapes of the parameters, if they are known.
+
+        >>> import phintys.tensor as pt
+        >>> rows, columns = pt.random.normal._infer_shape(None, [pt.dvector(), pt.zeros((3, 1))])
+        >>> rows.eval()
+        array(3)
+        """
+        given = [as_tensor_variable(p) for p in dist_params]
+        node = self.make_node(random_generator_type.make_variable(), size, *given)
+        params = self.dist_params(node)
+        shapes = [shape_tuple(p) for p in given] if param_shapes is None else param_shapes
+        padded = [
+            (*([as_length(1)] * (p.type.ndim - len(s))), *map(as_length, s))
+            for p, s in zip(params, shapes, strict=True)
+        ]
+        size_shape = [as_length(n) for n in getattr(self.size_param(node).type, "shape", ())]
+        return infer_shape(node, [(), size_shape, *padded])[1] or ()
 
     def rng_param(self, node: Apply) -> Variable:
         """The input of a node that is the generator."""
@@ -272,26 +305,6 @@ class RandomVariable(RNGConsumerOp):
             size = concatenate([as_tensor_variable(lengths), size]) if lengths else size
         return self.make_node(rng, size, *params)
 
-    # ----- lowering
-    def _draws_by_routine(self) -> bool:
-        """Whether the numbers are those of ``routine``: the class that sets it is not changed."""
-        cls = next(c for c in type(self).__mro__ if "routine" in vars(c))
-        kept = all(
-            getattr(type(self), f) is getattr(RandomVariable, f) for f in ("rng_fn", "perform")
-        )
-        same = self.name == cls.name and self.signature == cls.signature
-        return self.routine is not None and kept and same
-
-    def lower(self, node: Apply, b: Builder[V], *inputs: V) -> list[V]:
-        rng, _, *params = inputs
-        if not self._draws_by_routine() or not bitgen.has_routine(str(self.routine)):
-            return NotImplemented
-        _, shape = b.result_shapes(node, *inputs)
-        if not rv_size_is_none(self.size_param(node)):  # it may say more elements than 64 bits hold
-            b.lengths([b.scalar(n) for n in shape])
-        state, draw = b.draw(str(self.routine), rng, params, shape, self.non_negative)
-        return [state, b.cast(draw, node.outputs[1].type.dtype)]
-
     # ----- user function
     def __call__(
         self,
@@ -316,7 +329,7 @@ class RandomVariable(RNGConsumerOp):
         rng
             a variable of a generator, or a generator; None: a new shared one
         dtype
-            of the draw; TypeError if it is not of the kind of the distribution's own
+            of the draw; ValueError unless both it and the distribution's own are floats, or neither
         """
         op = self._in_dtype(dtype)
         rng = shared_rng() if rng is None else rng
@@ -328,8 +341,8 @@ class RandomVariable(RNGConsumerOp):
         """This op for draws of a dtype; None: its own, where floatX is config.floatX."""
         own = config.floatX if self.dtype == "floatX" else str(self.dtype)
         dtype = own if dtype is None else dtypes.as_dtype(dtype)
-        if np.dtype(dtype).kind != np.dtype(own).kind:
-            raise TypeError(f"{self} draws numbers like those of {own}, not {dtype}.")
+        if (dtype in dtypes.FLOAT) != (own in dtypes.FLOAT) or dtype in dtypes.COMPLEX:
+            raise ValueError(f"{self} draws numbers like those of {own}, not {dtype}.")
         if dtype == self.dtype:
             return self
         props: dict[str, Any] = {p: getattr(self, p) for p in self.__props__}
@@ -338,14 +351,3 @@ class RandomVariable(RNGConsumerOp):
 
     def __str__(self) -> str:
         return f"{self.name}_rv{{{self.signature!r}}}"
-
-
-def _signature_of(ndims_params: Sequence[int], ndim_supp: int) -> str:
-    """A signature with these ranks, in which all axes have different letters.
-
-    >>> _signature_of((0, 2), 1)
-    '(),(i10,i11)->(o0)'
-    """
-    cores = [",".join(f"i{k}{a}" for a in range(n)) for k, n in enumerate(ndims_params)]
-    draw = ",".join(f"o{a}" for a in range(ndim_supp))
-    return f"{','.join(f'({core})' for core in cores)}->({draw})"

@@ -63,6 +63,8 @@ class RandomGeneratorType(AbstractRandomGeneratorType):
     def __str__(self) -> str:
         return "RandomGeneratorType"
 
+    __repr__ = __str__
+
 
 random_generator_type = RandomGeneratorType()
 

@@ -1,17 +1,27 @@
-"""Rules for several systems of linear equations with one matrix: it is factored once."""
+"""Rules for what is computed from one factorisation of a matrix: it is made once."""
 
 from __future__ import annotations
 
 from phintys.assumptions.keys import is_real
 from phintys.graph.variable import Apply, Variable
 from phintys.rewriting.rule import Context, Replacement
-from phintys.tensor.inference.parts import transposed
+from phintys.scalar import dtypes
+from phintys.tensor.elemwise import functions
+from phintys.tensor.inference.parts import rank, transposed
 from phintys.tensor.linalg.decomposition.cholesky import cholesky
-from phintys.tensor.linalg.decomposition.lu import lu_factor
+from phintys.tensor.linalg.decomposition.lu import LUFactor, lu_factor
+from phintys.tensor.linalg.inverse import MatrixInverse
+from phintys.tensor.linalg.matrix_op import inexact
+from phintys.tensor.linalg.small_elimination import SMALL
 from phintys.tensor.linalg.solvers.cholesky import cho_solve
 from phintys.tensor.linalg.solvers.general import Solve
 from phintys.tensor.linalg.solvers.lu import lu_solve
-from phintys.tensor.rules.matrices import core_op, fitted, matrix_rule
+from phintys.tensor.linalg.summary import Det, SLogDet
+from phintys.tensor.ranges import arange, eye
+from phintys.tensor.reduce import prod
+from phintys.tensor.reduce import sum as sum_over
+from phintys.tensor.rules.matrices import core_op, fitted, main_diagonal, matrix_rule
+from phintys.tensor.shape import length
 
 
 @matrix_rule(
@@ -23,40 +33,123 @@ from phintys.tensor.rules.matrices import core_op, fitted, matrix_rule
     tested_on=(
         "linalg.solve(Q, v) + linalg.solve(Q.T, w)",
         "linalg.solve(Q, M.T)[:, 0] + linalg.solve(Q, w)",
-        "linalg.solve(K[:, :3, :3], v, b_ndim=1) + linalg.solve(K[:, :3, :3], w, b_ndim=1)",
+        "linalg.solve(Q, v) * linalg.slogdet(Q)[1]",
+        "linalg.solve(Q.T, v) * linalg.det(Q)",
         "linalg.solve(dot(Q, Q.T) + eye(3), v, assume_a='pos')"
         " + linalg.solve(dot(Q, Q.T) + eye(3), w, assume_a='pos')",
     ),
 )
 def factored_once(ctx: Context, node: Apply, op: Solve) -> Replacement:
-    """Applies if another system has the same matrix, or its transpose."""
+    """Applies if something else needs the factors of the same matrix, or of its transpose.
+
+    Not if ``b`` has more precision than the matrix: the solution would have that of the factors.
+    """
     a, b = node.inputs
     if op.assume_a == "pos":
-        if len(_systems(ctx, a, op)) < 2:
+        alike = _positive_systems(ctx, a, op)
+        if len(alike) < 2 or node not in alike:
             return None
         factor = cholesky(a, lower=op.lower)
         return fitted(node, cho_solve((factor, op.lower), b, b_ndim=op.b_ndim))
-    if op.assume_a not in ("gen", "banded"):
-        return None
-    whole = transposed(a) if is_real(a) else None
-    base = a if whole is None else whole
-    if len(_systems(ctx, base, op)) + len(_systems_of_transpose(ctx, base, op)) < 2:
+    base = _base(ctx, a) if _needs_factors(node) else None
+    if base is None:
         return None
     return fitted(node, lu_solve(lu_factor(base), b, trans=base is not a, b_ndim=op.b_ndim))
 
 
-def _systems(ctx: Context, a: Variable, op: Solve) -> list[Apply]:
-    """The nodes that solve systems with the matrix ``a`` of the structure that ``op`` assumes."""
-    users = [node for node, i in ctx.fgraph.clients.get(a, ()) if i == 0]
-    return [node for node in users if _is_alike(node, op)]
+@matrix_rule(
+    "slogdet(A), det(A), solve(A, b) -> sums and products of the diagonal of lu_factor(A)",
+    SLogDet,
+    Det,
+    phase="specialize",
+    law="normwise",
+    tested_on=(
+        "linalg.slogdet(Q)[1] * linalg.solve(Q, v)",
+        "linalg.slogdet(Q)[0] * linalg.solve(Q.T, v)",
+        "linalg.slogdet(Q)[1] + linalg.det(Q)",
+        "linalg.det(Q) * linalg.inv(Q)",
+    ),
+)
+def determinant_of_factors(ctx: Context, node: Apply, op: SLogDet | Det) -> Replacement:
+    """Applies to real matrices."""
+    (a,) = node.inputs
+    base = _base(ctx, a) if _needs_factors(node) else None
+    if base is None:
+        return None
+    factors, rows = lu_factor(base)
+    diagonal = main_diagonal(factors)
+    stays = functions.eq(rows, arange(length(rows, rank(rows) - 1)))
+    if isinstance(op, Det):
+        return fitted(node, prod(functions.switch(stays, diagonal, -diagonal), axis=-1))
+    sign = functions.sign(diagonal)
+    sign = prod(functions.switch(stays, sign, -sign), axis=-1)
+    found = [fitted(node, sign), fitted(node, sum_over(functions.log(abs(diagonal)), axis=-1), 1)]
+    return None if None in found else found
 
 
-def _is_alike(node: Apply, op: Solve) -> bool:
-    other = core_op(node.outputs[0]) if node.outputs else None
+@matrix_rule(
+    "inv(A), solve(A, b) -> lu_solve(lu_factor(A), eye(n))",
+    MatrixInverse,
+    phase="specialize",
+    law="normwise",
+    tested_on=(
+        "linalg.inv(Q) * linalg.det(Q)",
+        "linalg.inv(Q) * linalg.solve(Q, v)",
+    ),
+)
+def inverse_from_factors(ctx: Context, node: Apply, op: MatrixInverse) -> Replacement:
+    """NaN if the matrix is singular."""
+    (a,) = node.inputs
+    base = _base(ctx, a)
+    if base is None:
+        return None
+    ones = eye(length(a, rank(a) - 1), dtype=node.outputs[0].type.dtype)
+    return fitted(node, lu_solve(lu_factor(base), ones, trans=base is not a, b_ndim=2))
+
+
+def _base(ctx: Context, a: Variable) -> Variable | None:
+    """The matrix whose factors serve all: ``a``, or what it is the transpose of.
+
+    None if they are needed only once, or it is faster to compute them again.
+    """
+    whole = transposed(a) if is_real(a) else None
+    base = a if whole is None else whole
+    if rank(a) > 2 and not (a.type.shape[-1] or 0) > SMALL:
+        return None  # what is computed of a batch of small matrices is faster in one step
+    users = [node for node, _ in ctx.fgraph.clients.get(base, ()) if node.outputs]
+    turned = [node.outputs[0] for node in users if transposed(node.outputs[0]) is base]
+    for v in turned:
+        users += [node for node, _ in ctx.fgraph.clients.get(v, ()) if node.outputs]
+    needing = {node for node in users if _needs_factors(node) or _makes_factors(node, base)}
+    return base if len(needing) > 1 else None
+
+
+def _needs_factors(node: Apply) -> bool:
+    """Whether a node factors its first input by elimination, and could get the factors instead."""
+    op = core_op(node.outputs[0])
+    if isinstance(op, Solve):
+        return op.assume_a in ("gen", "banded") and _has_precision_of_factors(node)
+    return isinstance(op, MatrixInverse) or (
+        isinstance(op, (SLogDet, Det)) and is_real(node.inputs[0])
+    )
+
+
+def _has_precision_of_factors(node: Apply) -> bool:
+    """Whether a solution has the precision of the factors of its matrix, which b may exceed."""
+    own, factors = node.outputs[0].type.dtype, inexact(node.inputs[0].type.dtype)
+    return dtypes.real_of(own) == dtypes.real_of(factors)
+
+
+def _makes_factors(node: Apply, a: Variable) -> bool:
+    return isinstance(core_op(node.outputs[0]), LUFactor) and node.inputs[0] is a
+
+
+def _positive_systems(ctx: Context, a: Variable, op: Solve) -> list[Apply]:
+    """The nodes that solve systems with the positive definite matrix ``a``."""
+    users = [node for node, i in ctx.fgraph.clients.get(a, ()) if i == 0 and node.outputs]
+    alike = [node for node in users if _is_alike(core_op(node.outputs[0]), op)]
+    return [node for node in alike if _has_precision_of_factors(node)]
+
+
+def _is_alike(other: object, op: Solve) -> bool:
     return isinstance(other, Solve) and (other.assume_a, other.lower) == (op.assume_a, op.lower)
-
-
-def _systems_of_transpose(ctx: Context, a: Variable, op: Solve) -> list[Apply]:
-    users = [node.outputs[0] for node, _ in ctx.fgraph.clients.get(a, ()) if node.outputs]
-    turned = [v for v in users if transposed(v) is a]
-    return [node for v in turned for node in _systems(ctx, v, op)]

@@ -143,7 +143,12 @@ def useless_slice_of_write(node: Apply, x: TensorVariable, y: TensorVariable) ->
     "IncSubtensor(x, y, *_, set_instead_of_inc=is_set)",
     law="drops_errors",
     tags=("local_useless_inc_subtensor", "cleanup"),
-    tested_on=("set_subtensor(v[:], w)", "inc_subtensor(v[:], w)", "set_subtensor(M[:], v)"),
+    tested_on=(
+        "set_subtensor(v[:], w)",
+        "inc_subtensor(v[:], w)",
+        "set_subtensor(M[:], v)",
+        "inc_subtensor(zeros_like(v)[:], w)",
+    ),
 )
 def write_of_everything(
     node: Apply, x: TensorVariable, y: TensorVariable, is_set: bool
@@ -151,7 +156,8 @@ def write_of_everything(
     if not all(map(is_full, index_of(node, 2))):
         return None
     y = cast(y, x.type.dtype)
-    return functions.second(x, y) if is_set else functions.add(x, y)
+    replaces = is_set or fill_number(x) == 0
+    return functions.second(x, y) if replaces else functions.add(x, y)
 
 
 @rule(

@@ -4,6 +4,6 @@
 
 from __future__ import annotations
 
-from phintys.tensor.signal import conv, pool
+from phintys.tensor.signal import conv, pool, pool_classes
 from phintys.tensor.signal.conv import *
 from phintys.tensor.signal.pool import *

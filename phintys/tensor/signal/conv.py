@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal, get_args
 
 import numpy as np
@@ -20,12 +21,13 @@ from phintys.tensor.convert import as_tensor_variable
 from phintys.tensor.elemwise import cast, conjugate, dimshuffle, functions, match_dtype, sum_to
 from phintys.tensor.index import getitem
 from phintys.tensor.pad import PadMode, pad
-from phintys.tensor.shape import shape_tuple
+from phintys.tensor.raise_op import CheckAndRaise
+from phintys.tensor.shape import shape_tuple, specify_shape
 from phintys.tensor.static import as_length
 from phintys.tensor.type import typed_node
 from phintys.tensor.variable import Tensors, TensorVariable
 
-__all__ = ["convolve1d", "convolve2d"]
+__all__ = ["conv2d", "convolve1d", "convolve2d"]
 
 Mode = Literal["full", "valid", "same"]
 Boundary = Literal["fill", "wrap", "symm"]
@@ -398,6 +400,51 @@ def convolve2d(
     if method == "fft":
         return _by_transforms(x, y, starts, counts)
     return Convolve2d()(x, y, *starts, *counts)
+
+
+def conv2d(
+    input: TensorLike,
+    filters: TensorLike,
+    image_shape: Sequence[Length | None] | None = None,
+    filter_shape: Sequence[Length | None] | None = None,
+    border_mode: Literal["valid", "full"] = "valid",
+    subsample: Sequence[int] = (1, 1),
+) -> TensorVariable:
+    """The convolution of each of some images with each of some filters, as Aesara's.
+
+    Parameters
+    ----------
+    input : an image, or images (images, rows, columns)
+    filters : a filter, or filters (filters, rows, columns)
+    image_shape, filter_shape : lengths that are known, None for others
+    border_mode : ``"valid"``: where filters fit in; ``"full"``: where they meet the image
+    subsample : the distances of the positions of results
+
+    The result has the axes (images, filters, rows, columns); those of a single image or filter are
+    left out.  ValueError for other modes and ranks, and in the mode ``"valid"`` for filters that
+    are longer than images.
+
+    >>> import phintys.tensor as pt
+    >>> pt.signal.conv.conv2d([[1.0, 2.0, 4.0]], [[[1.0, -1.0]], [[1.0, 1.0]]]).eval()
+    array([[[1., 2.]],
+    <BLANKLINE>
+           [[3., 6.]]])
+    """
+    if border_mode not in ("valid", "full"):
+        raise ValueError(f"border_mode is 'valid' or 'full', not {border_mode!r}.")
+    x, w = as_tensor_variable(input), as_tensor_variable(filters)
+    for v in (x, w):
+        if v.type.ndim not in (2, 3):
+            raise ValueError(f"Images and filters have 2 or 3 axes; {v} has {v.type.ndim}.")
+    x = x if image_shape is None else specify_shape(x, list(image_shape))
+    w = w if filter_shape is None else specify_shape(w, list(filter_shape))
+    if border_mode == "valid":
+        fits = [functions.ge(n, k) for n, k in zip(lengths(x, 2), lengths(w, 2))]
+        x = CheckAndRaise(ValueError, "Filters are longer than images.")(x, *fits)
+    if x.type.ndim == w.type.ndim == 3:
+        x = dimshuffle(x, 0, "x", 1, 2)
+    found = convolve2d(x, w, border_mode)
+    return getitem(found, (..., *[slice(None, None, step) for step in subsample]))
 
 
 def _by_transforms(

@@ -61,7 +61,7 @@ def pool_2d(
     array([[4, 5],
            [7, 8]])
     """
-    return _pool(input, 2, ws, ignore_border, stride, pad, mode)
+    return pool(input, 2, ws, ignore_border, stride, pad, mode)
 
 
 def pool_3d(
@@ -73,7 +73,7 @@ def pool_3d(
     mode: PoolMode = "max",
 ) -> TensorVariable:
     """`pool_2d` over the last three axes."""
-    return _pool(input, 3, ws, ignore_border, stride, pad, mode)
+    return pool(input, 3, ws, ignore_border, stride, pad, mode)
 
 
 def max_pool_2d_same_size(input: TensorLike, patch_size: Sequence[Length]) -> TensorVariable:
@@ -144,10 +144,11 @@ class _Windows(NamedTuple):
         return last - functions.maximum(first, -border)
 
 
-def _pool(
+def pool(
     input: TensorLike, ndim: int, ws: Sizes, ignore_border: bool | None, stride: Sizes, pad: Sizes,
     mode: PoolMode,
 ) -> TensorVariable:  # fmt: skip
+    """`pool_2d` over the last ``ndim`` axes."""
     x = as_tensor_variable(input)
     if x.type.ndim < ndim:
         raise ValueError(f"Pooling takes at least {ndim} axes; {x} has {x.type.ndim}.")

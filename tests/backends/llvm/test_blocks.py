@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from hand_built import Builder, Failed, native
@@ -421,3 +423,63 @@ def test_most_random_programs_have_blocks():
         program = program_of(values.inputs, values.outputs(), on_unused_input="ignore")
         count += bool(found(program))
     assert count >= 10
+
+
+# ------------------------------------------------------------ addresses read from a table
+
+
+def regression():
+    X, y, b = pt.dmatrix("X"), pt.dvector("y"), pt.dvector("b")
+    eta = pt.dot(X, b)
+    cost = (pt.log1p(pt.exp(eta)) - y * eta).sum()
+    values = rng.normal(size=(40, 6)), rng.normal(size=40), rng.normal(size=6)
+    return [X, y, b], [cost, phintys.grad(cost, b)], values
+
+
+def recurrence():
+    x, w = pt.dmatrix("x"), pt.dmatrix("w")
+    h = phintys.scan(
+        lambda r, h, w: pt.tanh(pt.dot(h, w) + r), x, pt.zeros_like(x[0]), w, return_updates=False
+    )
+    cost = h.prod(axis=0).sum()
+    return [x, w], [cost, *phintys.grad(cost, [x, w])], rng.normal(size=(2, 5, 5))
+
+
+def stages():
+    """Temps of several sizes, some of them in branches, that matrix products keep apart."""
+    x, c = pt.dmatrix("x"), pt.dscalar("c")
+    y = pt.dot(x, x) @ pt.exp(x[:, :2])
+    z = phintys.ifelse(c > 0, pt.cumsum(y @ y.T, axis=0), pt.dot(x, pt.cumsum(x, axis=1)))
+    return [x, c], [pt.dot(z, y), z.sum(axis=0)], (rng.normal(size=(4, 4)), 1.0)
+
+
+@pytest.mark.parametrize("model", [regression, recurrence, stages])
+def test_addresses_in_a_table(model, short, monkeypatch):
+    inputs, outputs, values = model()
+    program = program_of(inputs, outputs)
+    near = agree(program, values)
+    monkeypatch.setattr(costs, "NEAR_BLOCKS", 0)
+    assert "fill." in emit_entry(program).ir
+    for one, other in zip(near, agree(program, values), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.own_width
+def test_routines_of_many_steps_keep_few_values():
+    """More steps do not make more values that live through a routine: LLVM's time is linear."""
+
+    def lasting(depth):
+        x = pt.dvector("x")
+        y = x
+        for k in range(depth):
+            y = (pt.sin(y) if k % 2 else pt.cos(y)) + x
+        lines = emit_entry(program_of([x], [y, phintys.grad(y.sum(), x)])).ir.splitlines()
+        first: dict[str, int] = {}
+        last: dict[str, int] = {}
+        for number, line in enumerate(lines):
+            for name in re.findall(r"%[\w.]+", line):
+                first.setdefault(name, number)
+                last[name] = number
+        return sum(last[name] - first[name] > 500 for name in first)
+
+    assert lasting(500) == lasting(1000) < 30

@@ -18,6 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from phintys.backends.llvm import bind, compile_program, generate
+from phintys.backends.llvm.routine.entry import emit_entry
 from phintys.backends.llvm.runtime import cpython
 from phintys.backends.llvm.runtime.callable import TRUSTED, make_native_class
 from phintys.dims import ONE, ZERO, Dim, as_dim, dim_max, dim_min
@@ -838,6 +839,27 @@ def test_an_unknown_memory_layout_is_noticed(field, monkeypatch):
     monkeypatch.setattr(cpython, "Offsets", lambda: wrong)
     with pytest.raises(RuntimeError, match="does not know the memory layout of NumPy"):
         cpython.offsets.__wrapped__()
+
+
+# ------------------------------------------------------------------ fills
+
+
+@pytest.mark.parametrize("dtype", [*DTYPES, "float16", "bool"])
+@pytest.mark.parametrize("length", [0, 1, 70])
+def test_zeros_need_no_kernel(dtype, length):
+    import phintys
+    import phintys.tensor as pt
+
+    x = pt.vector("x", dtype=dtype)
+    f = phintys.function([x], pt.set_subtensor(pt.zeros_like(x)[:1], x[:1]))
+    value = np.ones(length, dtype)
+    found = f(value)
+    assert found.dtype == dtype and found.tolist() == [*value[:1], *np.zeros(max(length - 1, 0))]
+    zeros = phintys.function([x], pt.zeros_like(x)).program
+    assert "@phintys.kernel" not in emit_entry(zeros).ir
+    if dtype in ("float32", "float64"):
+        minus = phintys.function([x], pt.alloc(np.array(-0.0, dtype), x.shape[0]))
+        assert np.signbit(minus(value)).all()
 
 
 # ------------------------------------------------------------------ many steps

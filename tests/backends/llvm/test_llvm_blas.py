@@ -11,7 +11,7 @@ from hand_built import ONE, ZERO, Builder, native
 import phintys
 import phintys.tensor as pt
 from phintys.backends.llvm.machine.target import current
-from phintys.backends.llvm.runtime import products
+from phintys.backends.llvm.runtime import cells
 from phintys.dims import Dim, as_dim
 from phintys.lowering.program import Call, Operand
 
@@ -246,7 +246,7 @@ def test_code_for_small_products_cannot_be_made(name, error, rows, monkeypatch):
     f = phintys.function([a, b], pt.dot(a, b))
     x = np.arange(3.0 * rows).reshape(rows, 3)
     y = x.T[:, :2] if name == "product" else x[0]
-    cell = products.cell(name, "float64", current())
+    cell = cells.product(name, "float64", current())
     make = cell._make
     cell._word.value = None
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from phintys import function
 from phintys.backends.llvm.machine.target import Target, current
-from phintys.backends.llvm.runtime import strided
+from phintys.backends.llvm.runtime import cells
 from phintys.scalar.dtypes import ALL
 from phintys.tensor.type import TensorType
 
@@ -47,7 +47,7 @@ _SIGNATURE = ctypes.CFUNCTYPE(
 
 
 def native() -> Any:
-    return _SIGNATURE(strided.library(current()).address("strided"))
+    return _SIGNATURE(cells.strided_library(current()).address("strided"))
 
 
 @given(st.integers(1, 4).flatmap(lambda rank: views(rank, 20)), st.sampled_from([1, 2, 4, 8]))
@@ -114,18 +114,18 @@ def test_arguments(dtype: str, view: np.ndarray) -> None:
 @pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError])
 def test_the_library_cannot_be_made(error: type, monkeypatch: pytest.MonkeyPatch) -> None:
     """The error is the call's; the next call tries again."""
-    f, cell, make = doubled("float64", 2), strided.cell(current()), strided.library
+    f, cell, make = doubled("float64", 2), cells.strided(current()), cells.strided_library
     value = np.ones((5, 3)).T
     cell._word.value = None
 
     def fail(target: Target) -> None:
         raise error("no")
 
-    monkeypatch.setattr(strided, "library", fail)
+    monkeypatch.setattr(cells, "strided_library", fail)
     for _ in range(2):
         with pytest.raises(error, match="no"):
             f(value)
-    monkeypatch.setattr(strided, "library", make)
+    monkeypatch.setattr(cells, "strided_library", make)
     np.testing.assert_array_equal(f(value), value + value)
     assert cell._word.value
 

@@ -239,3 +239,26 @@ def test_ops_are_those_of_pytensor():
     assert L.block_diag(x, x).owner.op.signature == "(m0,n0),(m1,n1)->(m,n)"
     assert Expm().inplace_on_inputs([0]).destroy_map == {0: [0]}
     assert TRSYL().inplace_on_inputs([2]).destroy_map == {0: [2]}
+
+
+@pytest.mark.parametrize(
+    "x",
+    [
+        [[0, 1e6], [0, 0]],
+        [[1, 1e6], [0, -1]],
+        [[-1, 1e8], [0, -1.1]],
+        np.triu(random((4, 4)) * 1e4, 1),
+        np.triu(random((5, 5), "complex128") * 1e3, 1),
+        [[0, 1e12], [0, 0]],
+        random((5, 5)) * 10,
+    ],
+)
+def test_exponentials_of_badly_scaled_matrices(x):
+    """Powers that are much smaller than those of the norm need no squaring, which loses digits."""
+    x = np.asarray(x)
+    a = pt.tensor("a", dtype=x.dtype.name, shape=(None, None))
+    expected = scipy.linalg.expm(x)
+    scale = abs(expected).max()
+    for mode in ("FAST_RUN", "C"):
+        found = compiled(mode, [a], L.expm(a))(x)
+        np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12 * scale)

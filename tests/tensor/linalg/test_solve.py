@@ -440,3 +440,21 @@ def test_ops_are_those_of_the_older_systems():
     assert found == linalg.LUFactorTridiagonal(overwrite_d=True)
     found = linalg.SolveLUFactorTridiagonal(1, True).inplace_on_inputs([5])
     assert found.destroy_map == {0: [5]}
+
+
+def test_ops_of_tensors():
+    a, b = np.random.default_rng(2).normal(size=(2, 3, 6)), np.arange(6.0).reshape((2, 3))
+    x, y = pt.dtensor3("x"), pt.dmatrix("y")
+    inverse, solution = linalg.TensorInv(ind=2)(x), linalg.TensorSolve()(x, y)
+    assert (type(inverse.owner.op), type(solution.owner.op)) == (
+        linalg.TensorInv,
+        linalg.TensorSolve,
+    )
+    for mode in ("FAST_COMPILE", "FAST_RUN"):
+        found = phintys.function([x, y], [inverse, solution], mode=mode)(a, b)
+        np.testing.assert_allclose(found[0], np.linalg.tensorinv(a), rtol=1e-10)
+        np.testing.assert_allclose(found[1], np.linalg.tensorsolve(a, b), rtol=1e-10)
+    moved = linalg.TensorSolve(axes=(1,))(x.transpose((0, 2, 1)), y)
+    expected = np.linalg.tensorsolve(a.transpose((0, 2, 1)), b, axes=(1,))
+    np.testing.assert_allclose(moved.eval({x: a, y: b}), expected, rtol=1e-10)
+    assert linalg.TensorInv(1) != linalg.TensorInv(2)

@@ -21,7 +21,8 @@ from phintys.errors import ShapeError
 from phintys.graph.vectorize import vectorize_graph
 from phintys.lowering.program import External, Python
 from phintys.tensor import nnet
-from phintys.tensor.nnet.abstract_conv import causal_conv1d, get_conv_output_shape
+from phintys.tensor.nnet.abstract_conv import causal_conv1d
+from phintys.tensor.nnet.conv_shapes import get_conv_output_shape
 from phintys.tensor.nnet.corr import CorrMM, CorrMM_gradInputs, CorrMM_gradWeights
 
 DTYPES = ("float32", "float64", "complex64", "complex128")

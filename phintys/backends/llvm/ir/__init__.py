@@ -6,6 +6,7 @@
     instructions.py  one scalar instruction, for any dtype and vector width
     division.py      division by the same number many times
     loops.py         a counted loop
+    words.py         numbers of random words, as NumPy makes them
     poll.py          the call by which a loop lets Python handle signals
     transposed.py    squares of elements, transposed in registers
 

@@ -3,9 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Protocol
 
 from phintys.backends.llvm.ir import poll
-from phintys.backends.llvm.ir.types import KernelWriter, Type
+from phintys.backends.llvm.ir.types import KernelWriter
+
+
+class Named(Protocol):
+    """A type of LLVM IR."""
+
+    @property
+    def text(self) -> str: ...
 
 
 class Phis:
@@ -39,7 +47,7 @@ class Phis:
 def counted_loop(
     w: KernelWriter,
     span: tuple[str, str, int],
-    types: Sequence[Type],
+    types: Sequence[Named],
     carried: Sequence[str],
     inside: Callable[[str, list[str]], Sequence[str]],
     block: str = "",

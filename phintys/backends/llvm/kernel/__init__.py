@@ -9,6 +9,7 @@
     sharing.py      kernels that differ only in constants share code
     scans.py        Scan -> one function
     draws.py        Draw -> one function
+    inlined.py      numbers drawn without calls
     polling.py      the number of points between two polls for signals
     rows.py tiles.py  Kernel -> Kernels with loops in another order
 

@@ -1,4 +1,8 @@
-"""Draw -> LLVM IR text: a loop nest that calls a C function of NumPy for each element."""
+"""Draw -> LLVM IR text: a loop nest that draws one element after the other.
+
+An element is drawn by a C function of NumPy, or without a call (`inlined`): a second loop nest, for
+generators of the kind PCG64, which is that of `numpy.random.default_rng`.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +12,13 @@ from collections.abc import Sequence
 from phintys.backends.llvm import costs
 from phintys.backends.llvm.ir.loops import counted_loop, pause, rarely
 from phintys.backends.llvm.ir.types import KernelWriter, Type
+from phintys.backends.llvm.ir.words import BASES
+from phintys.backends.llvm.kernel.inlined import Stream, Wide
 from phintys.backends.llvm.kernel.kernels import KernelCode
 from phintys.backends.llvm.kernel.lanes import Arguments
 from phintys.dims import Dim, product
 from phintys.lowering.program import Draw
+from phintys.scalar.native import DISTRIBUTIONS
 
 
 def emit_draw(draw: Draw) -> KernelCode:
@@ -27,6 +34,8 @@ class _Draw:
         self.draw, self.w, self.arguments = draw, KernelWriter(), Arguments()
         self.state = self.arguments.slot(draw.result)
         self.types = [Type(str(o.slot.dtype)) for o in draw.operands]
+        self.stream: Stream | None = None
+        self.scratch = self._zeros(DISTRIBUTIONS[draw.name].scratch)
 
     def emit(self) -> KernelCode:
         w, draw = self.w, self.draw
@@ -40,7 +49,16 @@ class _Draw:
         if draw.dims:
             size = self.arguments.dim(product(draw.dims))
             w.require(w(f"icmp ne i64 {size}, 0"), "done")  # there may be many empty rows
-        self._loop(0, pointers)
+        if draw.name in BASES:
+            inlined, calls = w.name("inlined"), w.name("calls")
+            w.branch(Stream.is_inlined(w, draw.name, self.state), inlined, calls)
+            w.label(inlined)
+            self.stream = Stream(w, draw.name, self.state)
+            self.stream.keep(*self._loop(0, pointers, [self.stream.start()]))
+            w.line("br label %done")
+            w.label(calls)
+        self.stream = None
+        self._loop(0, pointers, [])
         for label, status in (("done", 0), ("fail", 1)):
             if label == "done":
                 w.line("br label %done")
@@ -54,28 +72,30 @@ class _Draw:
         text = text.replace("SYMBOL", symbol)
         return KernelCode(symbol, text, arguments, frozenset(w.declares), bool(draw.dims))
 
-    def _loop(self, d: int, pointers: Sequence[str]) -> None:
-        """Emit the loops from dim ``d`` on; the operands are at ``pointers`` at their start."""
+    def _loop(self, d: int, pointers: Sequence[str], carried: Sequence[str]) -> Sequence[str]:
+        """Emit the loops from dim ``d`` on; the operands are at ``pointers`` at their start.
+
+        ``carried`` is the state of the stream, if there is one; the result is that after the loops.
+        """
         dims = self.draw.dims
         if d == len(dims):
-            self._element(pointers)
-            return
+            return self._element(pointers, carried)
 
-        def turn(counter: str, _: list[str]) -> list[str]:
+        def turn(counter: str, carried: list[str]) -> Sequence[str]:
             here = [
                 self._moved(pointer, t, counter, operand.strides[d])
                 for pointer, t, operand in zip(pointers, self.types, self.draw.operands)
             ]
-            self._loop(d + 1, here)
-            return []
+            return self._loop(d + 1, here, carried)
 
         length = self._number(dims[d])
         innermost = d == len(dims) - 1
-        counted_loop(
-            self.w, ("0", length, 1), [], [], turn, str(costs.POLL_DRAWS) if innermost else ""
-        )
+        block = str(costs.POLL_DRAWS) if innermost else ""
+        types = [Wide()] * len(carried)
+        carried = counted_loop(self.w, ("0", length, 1), types, carried, turn, block)
         if innermost and d:
             self._count(length)
+        return carried
 
     def _count(self, length: str) -> None:
         """Emit the sum of the lengths of rows, with a poll for signals when they are many."""
@@ -88,14 +108,31 @@ class _Draw:
         pause(w, go)
         w.label(go)
 
-    def _element(self, pointers: Sequence[str]) -> None:
+    def _element(self, pointers: Sequence[str], carried: Sequence[str]) -> Sequence[str]:
         w, (t, *types) = self.w, self.types
         target, *sources = pointers
-        given = [("ptr", self.state)]
-        for source, kind in zip(sources, types, strict=True):
-            given.append((kind.text, w(f"load {kind.text}, ptr {source}, align {kind.bytes}")))
-        x = w.extern(f"phintys.random.{self.draw.name}", t.text, given)
+        given = [
+            (kind.text, w(f"load {kind.text}, ptr {source}, align {kind.bytes}"))
+            for source, kind in zip(sources, types, strict=True)
+        ]
+        if self.stream is not None:
+            state, x = self.stream.number(carried[0], [value for _, value in given])
+            carried = [state]
+        else:
+            given = [("ptr", self.state), *given]
+            if self.scratch:
+                given.append(("ptr", self.scratch))
+            x = w.extern(f"phintys.random.{self.draw.name}", t.text, given)
         w.line(f"store {t.text} {x}, ptr {target}, align {t.bytes}")
+        return carried
+
+    def _zeros(self, count: int) -> str:
+        """Emit bytes on the stack, which are 0; their address, "" if there are none."""
+        if count == 0:
+            return ""
+        place = self.w.stack(f"[{count // 8} x i64]")
+        self.w.line(f"store [{count // 8} x i64] zeroinitializer, ptr {place}")
+        return place
 
     def _moved(self, pointer: str, t: Type, count: str, stride: Dim) -> str:
         """Emit the address ``count`` times a stride after a pointer."""

@@ -22,7 +22,6 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-import subprocess
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -268,4 +267,6 @@ def _llvm_can_load() -> bool:
 
     LLVM aborts the process if it cannot, so this is tested in a child process.
     """
+    import subprocess
+
     return subprocess.run([sys.executable, "-c", _TRIAL], capture_output=True).returncode == 0

@@ -8,7 +8,6 @@ contain it (see `surroundings`).
 from __future__ import annotations
 
 import re
-import subprocess
 import sys
 import sysconfig
 from dataclasses import dataclass
@@ -227,6 +226,8 @@ def _check_is_known(target: Target) -> None:
     """
     if target.cpu in _LEVELS or not sys.executable:
         return
+    import subprocess
+
     command = [sys.executable, "-c", _ASK, target.triple, target.cpu, target.features]
     answer = subprocess.run(command, capture_output=True, text=True)
     if not target.cpu or "not a recognized processor" in answer.stderr:

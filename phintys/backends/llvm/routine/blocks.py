@@ -41,6 +41,10 @@ class Blocks(NamedTuple):
     size: Dim
     columns: Dim
 
+    def slots(self) -> list[Slot]:
+        """The slots that the steps use."""
+        return [slot for slice_ in self.slices for slot in slice_.slots()]
+
 
 def in_blocks(steps: Sequence[Step]) -> Iterator[Step | Blocks]:
     """The steps in an equivalent order, some of them in blocks."""

@@ -53,6 +53,18 @@ class Place(NamedTuple):
     owned: int | None = None
 
 
+class Distant(NamedTuple):
+    """The address of one of many blocks of memory: an element of a table in memory.
+
+    It is read before the steps that use it: LLVM's time for thousands of values that live through
+    the whole routine grows with the square of their number.  ``table`` is where the address of the
+    table is on the stack, for the same reason.
+    """
+
+    table: str
+    position: int
+
+
 class Body:
     """The steps of one Program, and the locations of its slots.
 
@@ -71,7 +83,8 @@ class Body:
         self.objects: dict[int, str] = {}  # slot number -> the Python object
         self.places: dict[int, int] = {}  # slot number -> index in %owned
         self.cells: dict[int, str] = {}  # slot number -> the list of a shared variable
-        self.blocks: dict[int, str] = {}  # storage number -> address
+        self.blocks: dict[int, str | Distant] = {}  # storage number -> address
+        self.distant: dict[int, Distant] = {}  # slot number -> address that `locate` emits
         self.words: dict[tuple[str, int], str] = {}
         self.slots = {slot.number: slot for slot in program.slots}
         self.slots.update((slot.number, slot) for slot in program.inputs)
@@ -189,7 +202,11 @@ class Body:
             number = slot.number if slot.storage is None else slot.storage
             if number not in self.blocks:
                 self.allocate(slot)
-            self.addresses[slot.number] = self.blocks[number]
+            block = self.blocks[number]
+            if isinstance(block, Distant):
+                self.distant[slot.number] = block
+            else:
+                self.addresses[slot.number] = block
         else:
             raise ValueError(f"slot {slot.number} ({slot.kind} {slot.name}) is used but not filled")
 
@@ -226,7 +243,9 @@ class Body:
             else:
                 dynamic.append(s)
         if dynamic:
-            self.blocks.update(zip(dynamic, self.workspace([sizes[s] for s in dynamic])))
+            many = len(dynamic) > costs.NEAR_BLOCKS
+            allocated = self.distant_workspace if many else self.workspace
+            self.blocks.update(zip(dynamic, allocated([sizes[s] for s in dynamic])))
 
     def is_known(self, dim: Dim) -> bool:
         """Whether every symbol has a value that no later step can change."""
@@ -240,15 +259,55 @@ class Body:
         )
 
     def is_filled(self, number: int) -> bool:
-        return number in self.addresses or number in self.objects
+        return number in self.addresses or number in self.objects or number in self.distant
+
+    def locate(self, slots: Iterable[Slot]) -> None:
+        """Emit the addresses of those of the slots that are in distant blocks."""
+        tables: dict[str, str] = {}
+        for slot in dict.fromkeys(slots):
+            block = self.distant.get(slot.number)
+            if block is None:
+                continue
+            if block.table not in tables:
+                tables[block.table] = self.out.load("ptr", block.table)
+            table = tables[block.table]
+            self.addresses[slot.number] = self.out.load("ptr", table, 8 * block.position)
 
     def workspace(self, sizes: list[Dim]) -> list[str]:
-        """Emit one allocation for blocks of these sizes; their addresses.
+        """Emit one allocation for blocks of these sizes; their addresses."""
+        _, firsts = self.memory(sizes)
+        blocks: list[str] = []
+        for dim in sizes:
+            block, step = firsts[dim]
+            blocks.append(block)
+            firsts[dim] = (self.out.at(block, step), step)
+        return blocks
 
-        Blocks of equal size are adjacent.
+    def distant_workspace(self, sizes: list[Dim]) -> list[Distant]:
+        """Emit one allocation for blocks of these sizes, and the table of their addresses."""
+        table, firsts = self.memory(sizes, 8 * len(sizes))
+        place, positions = self.out.stack("ptr"), dict[Dim, int]()
+        self.out.store("ptr", table, place)
+        count = 0
+        for dim, number in Counter(sizes).items():
+            positions[dim] = count
+            self.fill_table(self.out.at(table, 8 * count), *firsts[dim], number)
+            count += number
+        blocks: list[Distant] = []
+        for dim in sizes:
+            blocks.append(Distant(place, positions[dim]))
+            positions[dim] += 1
+        return blocks
+
+    def memory(self, sizes: list[Dim], table: int = 0) -> tuple[str, dict[Dim, tuple[str, str]]]:
+        """Emit one allocation for a table of some bytes, and for blocks of these sizes.
+
+        The address of the table; for each size the address of its first block, and the distance
+        from one block to the next: those of equal size are adjacent.
         """
-        out, total = self.out, str(ALIGN)
-        starts: dict[Dim, tuple[str, str]] = {}  # offset of the next block, distance of blocks
+        out = self.out
+        total = str(ALIGN + -(-table // ALIGN) * ALIGN)
+        starts: dict[Dim, tuple[str, str]] = {}  # offset of the first block, distance of blocks
         for dim, count in Counter(sizes).items():
             step, whole = self.rounded(dim, count)
             starts[dim] = (total, step)
@@ -259,13 +318,21 @@ class Body:
         self.frame.works += 1
         beyond = out.value(f"and i64 {out.value(f'ptrtoint ptr {raw} to i64')}, {ALIGN - 1}")
         base = out.at(raw, out.value(f"sub i64 0, {beyond}"))
-        rows = {dim: (out.at(base, start), step) for dim, (start, step) in starts.items()}
-        blocks = []
-        for dim in sizes:
-            block, step = rows[dim]
-            blocks.append(block)
-            rows[dim] = (out.at(block, step), step)
-        return blocks
+        firsts = {dim: (out.at(base, start), step) for dim, (start, step) in starts.items()}
+        return out.at(base, ALIGN), firsts
+
+    def fill_table(self, table: str, first: str, distance: str, count: int) -> None:
+        """Emit the stores of ``count`` addresses, each ``distance`` after the one before."""
+        out, before = self.out, self.out.block
+        loop, after, i, next_ = (out.name(n) for n in ("fill", "filled", "i", "n"))
+        out.line(f"br label %{loop}")
+        out.label(loop)
+        out.line(f"%{i} = phi i64 [0, %{before}], [%{next_}, %{loop}]")
+        address = out.at(first, out.value(f"mul i64 %{i}, {distance}"))
+        out.store("ptr", address, out.value(f"getelementptr ptr, ptr {table}, i64 %{i}"))
+        out.line(f"%{next_} = add i64 %{i}, 1")
+        out.branch(out.value(f"icmp slt i64 %{next_}, {count}"), loop, after)
+        out.label(after)
 
     def rounded(self, dim: Dim, count: int) -> tuple[str, str]:
         """Emit a number of bytes rounded up to a multiple of `ALIGN`, and ``count`` times that."""
@@ -282,6 +349,8 @@ class Body:
     # ----- steps
     def run(self) -> None:
         steps, last, start = self.program.steps, self.last_uses(), 0
+        # an object that is updated is kept, so that no other gets its address meanwhile
+        kept = {self.program.inputs[i].number for i in self.program.updates}
         while start < len(steps):
             group = self.group(start)
             for step in group:
@@ -290,11 +359,12 @@ class Body:
             self.run_group(group)
             for i in range(start, start + len(group)):
                 for number in last.get(i, ()):
-                    if number in self.places:
+                    if number in self.places and number not in kept:
                         self.frame.release(self.places[number])
             start += len(group)
         for slot in self.program.outputs:
             self.provide(slot)
+        self.locate(self.program.outputs)
 
     def group(self, start: int) -> list[Step]:
         """The next steps that can run without the GIL once all their memory has been allocated.
@@ -320,13 +390,21 @@ class Body:
         if long:
             self.frame.suspend(self.lengths(work))
         # blocks or threads: a block of a kernel is too little work for several threads
-        steps = in_blocks(group) if self.frame.threads == 1 else group
-        for i, step in enumerate(steps, 1):
-            self.step(step)
-            if i % costs.IR_BLOCK_STEPS == 0:
-                self.out.new_block()
+        self.run_steps(in_blocks(group) if self.frame.threads == 1 else group)
         if long:
             self.frame.resume()
+
+    def run_steps(self, steps: Iterable[Step | Blocks]) -> None:
+        """Emit steps one after the other, in basic blocks of bounded size."""
+        weight = 0
+        for step in steps:
+            slots = _slots_of(step)
+            self.locate(slots)
+            self.step(step)
+            weight += max(len(slots), costs.IR_STEP_SLOTS)
+            if weight >= costs.IR_BLOCK_SLOTS:
+                self.out.new_block()
+                weight = 0
 
     def step(self, step: Step | Blocks) -> None:
         """Emit one step."""
@@ -422,8 +500,10 @@ def work_of(step: Step) -> Dim:
     return ZERO
 
 
-def _slots_of(step: Step) -> list[Slot]:
+def _slots_of(step: Step | Blocks) -> list[Slot]:
     """The slots that a step uses, except those that Python creates in it."""
+    if isinstance(step, Blocks):
+        return step.slots()
     if isinstance(step, Kernel):
         return [operand.slot for operand in step.operands]
     written = [s for s in step_writes(step) if s.kind not in ("python", "object")]

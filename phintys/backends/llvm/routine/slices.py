@@ -17,6 +17,7 @@ from phintys.dims import ZERO, Dim, product
 from phintys.lowering.program import Call, Inst, Kernel, Operand, Slot, Step
 from phintys.lowering.reductions import identity
 from phintys.lowering.schedule import schedule
+from phintys.lowering.spec import step_reads, step_writes
 
 #: a storage number, or a slot without storage
 Memory = Union[int, Slot]
@@ -60,6 +61,13 @@ class Slice(NamedTuple):
     views: list[View]
     cells: tuple[Cell, ...] = ()
     product: Call | None = None
+
+    def slots(self) -> list[Slot]:
+        """The slots that the step uses."""
+        values = [value for cell in self.cells for value in (cell.first, cell.then)]
+        found = [value.slot for value in values if isinstance(value, Operand)]
+        found += [view.base for view in self.views]
+        return [*step_reads(self.step), *step_writes(self.step), *found]
 
 
 def slice_of(step: Step, rows: Dim) -> Slice | None:

@@ -7,6 +7,7 @@
     strided.py     strided.ll: arguments in another memory layout
     products.py    products with few columns
     libraries.py   runtime.ll and blas.ll: routines that every function may call
+    streams.py     what native code must know of NumPy to draw without calls
     symbols.py     symbol resolution; zeta.ll
 
 It may import ``ir``, ``machine`` and ``vecmath``.

@@ -17,7 +17,7 @@ from typing import Any
 from phintys.backends.llvm import costs
 from phintys.backends.llvm.machine.jit import Library, compile_ir
 from phintys.backends.llvm.machine.target import PLAIN, Target
-from phintys.backends.llvm.runtime import cpython, interrupts, products, strided
+from phintys.backends.llvm.runtime import cells, cpython, interrupts
 from phintys.backends.once import once
 from phintys.routines.addresses import address
 
@@ -40,7 +40,7 @@ def runtime(target: Target) -> Library:
     """The library made of ``runtime.ll``."""
     cpython.offsets()  # code from the cache relies on them too
     _keep_freed_memory()
-    outside = cpython.symbols() | strided.cell(target).symbols("strided")
+    outside = cpython.symbols() | cells.strided(target).symbols("strided")
     outside["blas_threads"] = ctypes.addressof(_blas_threads())
     outside |= interrupts.words()
     return compile_ir(_runtime_text, outside.get, name="runtime", level=PLAIN, target=target)
@@ -87,7 +87,7 @@ def blas(dtype: str, target: Target) -> Library:
 
     functions = {f"blas_{prefix}{name}": address("blas", prefix + name) for name in _BLAS}
     for name in ("product", "dots"):
-        functions |= products.cell(name, dtype, target).symbols(prefix + name)
+        functions |= cells.product(name, dtype, target).symbols(prefix + name)
     for name in ("phintys_made", "phintys_poll"):
         functions[name] = runtime(target).address(name)
     return compile_ir(text, functions.get, name=f"blas.{dtype}", level=PLAIN, target=target)

@@ -15,16 +15,12 @@ from functools import partial
 from phintys.backends.llvm import costs
 from phintys.backends.llvm.ir.loops import counted_loop
 from phintys.backends.llvm.ir.types import KernelWriter, Type
-from phintys.backends.llvm.machine.jit import Library, compile_ir
 from phintys.backends.llvm.machine.target import Target
-from phintys.backends.llvm.runtime.cells import Cell
 from phintys.backends.llvm.runtime.strided import tile
-from phintys.backends.once import once
 
 
-@once
-def cell(name: str, dtype: str, target: Target) -> Cell:
-    """The cell of ``product`` or ``dots``.
+def library_text(name: str, dtype: str, target: Target) -> str:
+    """The text of the library with ``product`` or ``dots``.
 
     ``product`` computes ``c[m, n] = alpha * a @ b + beta * c`` for each item of a batch, ``dots``
     the same for one item where b and c are vectors.  Strides are in elements; those from item to
@@ -32,17 +28,9 @@ def cell(name: str, dtype: str, target: Target) -> Cell:
     Rows of ``c``, and all rows and vectors of ``dots``, are contiguous.  The order of operations
     for an element depends only on the numbers of terms and columns.
     """
-    return Cell(lambda: _library(name, dtype, target).address(name))
-
-
-@once
-def _library(name: str, dtype: str, target: Target) -> Library:
-    def text() -> str:
-        writer = _WRITERS[name](dtype, target)
-        function = writer.text()
-        return "\n".join([*sorted(writer.w.declares), writer.helpers(), function])
-
-    return compile_ir(text, name=f"{name}.{dtype}", target=target)
+    writer = _WRITERS[name](dtype, target)
+    function = writer.text()
+    return "\n".join([*sorted(writer.w.declares), writer.helpers(), function])
 
 
 def _has_many_registers(target: Target) -> bool:

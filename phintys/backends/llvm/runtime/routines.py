@@ -204,10 +204,14 @@ class _Emitter:
                 return self.load(e, args[0])
             case "call":
                 return self.call(e, args)
+            case "across":
+                return self.across(*args)
             case "spread" | "rounded" | "int":
                 return self.conversion(e, args)
             case "select":
-                return select(w, self.types[e.type], *args)
+                found = select(w, self.types[e.type], *args)
+                # without freeze, LLVM makes masked stores of it, which some processors do slowly
+                return w(f"freeze {self.pack.text} {found}") if e.type == "pack" else found
             case "idiv" | "imod":
                 return w(f"{'sdiv' if e.op == 'idiv' else 'srem'} i64 {args[0]}, {args[1]}")
             case "add" | "sub" if self.types[e.args[0].type].kind == "f":  # with products
@@ -231,6 +235,16 @@ class _Emitter:
         first = w(f"insertelement {t} poison, {self.real.text} {args[0]}, i64 0")
         order = f"<{self.pack.width} x i32> zeroinitializer"
         return w(f"shufflevector {t} {first}, {t} poison, {order}")
+
+    def across(self, array: str, step: str) -> str:
+        """Emit a pack of elements that are ``step`` apart."""
+        w, real, found, place = self.w, self.real, "poison", array
+        for lane in range(self.pack.width):
+            if lane:
+                place = w(f"getelementptr {real.memory}, ptr {place}, i64 {step}")
+            x = w(f"load {real.memory}, ptr {place}")
+            found = w(f"insertelement {self.pack.text} {found}, {real.text} {x}, i64 {lane}")
+        return found
 
     def call(self, e: Expr, args: Sequence[str]) -> str:
         w, f = self.w, e.value

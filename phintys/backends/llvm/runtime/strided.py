@@ -13,10 +13,7 @@ from phintys.backends.llvm import costs
 from phintys.backends.llvm.ir.loops import counted_loop
 from phintys.backends.llvm.ir.transposed import copy_squares, side
 from phintys.backends.llvm.ir.types import KernelWriter
-from phintys.backends.llvm.machine.jit import Library, compile_ir
 from phintys.backends.llvm.machine.target import Target
-from phintys.backends.llvm.runtime.cells import Cell
-from phintys.backends.once import once
 
 #: Bytes of an element -> the type for its loads and stores
 _CELLS = {1: "i8", 2: "i16", 4: "float", 8: "double"}
@@ -24,26 +21,15 @@ _CELLS = {1: "i8", 2: "i16", 4: "float", 8: "double"}
 _ARGUMENTS = "ptr %to, ptr %from, i64 %rows, i64 %length, i64 %to.row, i64 %from.row, i64 %step"
 
 
-@once
-def cell(target: Target) -> Cell:
-    """The cell of ``strided`` that the runtime for a target reads."""
-    return Cell(lambda: library(target).address("strided"))
-
-
-@once
-def library(target: Target) -> Library:
-    """The library with ``strided``."""
-
-    def text() -> str:
-        file = Template((Path(__file__).parent / "strided.ll").read_text())
-        numbers = {
-            "height": costs.COPY_HEIGHT,
-            "width": costs.COPY_WIDTH,
-            "large": costs.COPY_ELEMENTS,
-        }
-        return "\n".join([file.substitute(numbers), *(tile(target, size) for size in _CELLS)])
-
-    return compile_ir(text, name="strided", target=target)
+def library_text(target: Target) -> str:
+    """The text of the library with ``strided``."""
+    file = Template((Path(__file__).parent / "strided.ll").read_text())
+    numbers = {
+        "height": costs.COPY_HEIGHT,
+        "width": costs.COPY_WIDTH,
+        "large": costs.COPY_ELEMENTS,
+    }
+    return "\n".join([file.substitute(numbers), *(tile(target, size) for size in _CELLS)])
 
 
 def _elements(target: Target, size: int) -> str:

@@ -1,10 +1,11 @@
 """Symbol resolution for native code.
 
 Symbols are resolved by name when code that refers to them is loaded: ``phintys.libm.asin``,
-``phintys.special.gammaln``, ``phintys.lapack.dpotrf``, ``phintys.random.random_normal``, the vector
-functions of `vecmath`, ``phintys.exp.f64.v8``, routines, ``phintys.routine.cholesky.float64``, the
-functions of `libraries`, ``phintys_copy``, and symbols that CPython and NumPy export.  Code of this
-package is compiled once per process for all compiled functions, and never freed.
+``phintys.special.gammaln``, ``phintys.lapack.dpotrf``, ``phintys.random.random_normal``, what
+`streams` knows of NumPy, ``phintys.inlined.random_normal``, the vector functions of `vecmath`,
+``phintys.exp.f64.v8``, routines, ``phintys.routine.cholesky.float64``, the functions of
+`libraries`, ``phintys_copy``, and symbols that CPython and NumPy export.  Code of this package is
+compiled once per process for all compiled functions, and never freed.
 """
 
 from __future__ import annotations
@@ -15,11 +16,10 @@ import sys
 from pathlib import Path
 
 from phintys import bitgen
-from phintys.backends.llvm import vecmath
 from phintys.backends.llvm.machine import process
 from phintys.backends.llvm.machine.jit import Library, Resolver, compile_ir
 from phintys.backends.llvm.machine.target import TRANSFORMED, Target
-from phintys.backends.llvm.runtime import cpython, libraries, routines
+from phintys.backends.llvm.runtime import cpython, libraries
 from phintys.backends.once import once
 from phintys.routines import ROUTINES
 from phintys.routines.addresses import MODULES, address
@@ -55,6 +55,10 @@ def resolve(name: str, target: Target) -> int | None:
         return _outside(where, function, target)
     if head == "phintys" and where == "random":
         return bitgen.routine(function)
+    if head == "phintys" and where in ("inlined", "ziggurat"):
+        from phintys.backends.llvm.runtime import streams
+
+        return streams.guard(function) if where == "inlined" else streams.table(function)
     if head == "phintys" and where == "routine":
         routine, dtype = function.split(".")
         return _routine(name, routine, dtype, target).address(name)
@@ -64,6 +68,8 @@ def resolve(name: str, target: Target) -> int | None:
 @once
 def _vector(name: str, function: str, dtype: str, width: int, target: Target) -> Library:
     def text() -> str:
+        from phintys.backends.llvm import vecmath  # cached code does not need it
+
         body = vecmath.define(function, dtype, width).replace("define internal", "define", 1)
         return "\n".join([*sorted(vecmath.requirements(function, dtype, width)), body])
 
@@ -97,10 +103,15 @@ def _outside(library: str, function: str, target: Target) -> int:
 
 @once
 def _routine(name: str, routine: str, dtype: str, target: Target) -> Library:
+    def text() -> str:
+        from phintys.backends.llvm.runtime.routines import routine_text  # as above
+
+        return routine_text(found, dtype, target)
+
     found = ROUTINES[routine]
     known = f"routine.{routine}.{dtype}" if found.is_ours else None
     return compile_ir(
-        lambda: routines.routine_text(found, dtype, target),
+        text,
         resolver(target),
         name=known,
         level=TRANSFORMED,

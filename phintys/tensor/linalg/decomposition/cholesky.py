@@ -11,7 +11,7 @@ from phintys.graph.op import Op, Storage
 from phintys.graph.shapes import Shape, ShapeContext, check_shapes
 from phintys.graph.variable import Apply, Variable
 from phintys.routines import Array, Packs, routine
-from phintys.routines.language import LANES, PARTS, in_numbers, local, sqrt
+from phintys.routines.language import LANES, PARTS, across, in_numbers, local, spread, sqrt
 from phintys.routines.libraries import LAPACK, LOWER, UPPER, potrf
 from phintys.tensor.aliases import Arrays, TensorLike
 from phintys.tensor.blockwise import Blockwise
@@ -28,6 +28,7 @@ from phintys.tensor.linalg.matrix_op import (
     square,
     triangle,
 )
+from phintys.tensor.linalg.routine_parts import fill_nan
 from phintys.tensor.linalg.solvers.triangular import solve_triangular
 from phintys.tensor.type import typed_node
 from phintys.tensor.variable import Tensors, TensorVariable
@@ -38,6 +39,8 @@ __all__ = ["cholesky"]
 SMALL = 24
 #: its number of elements
 ELEMENTS = SMALL * SMALL
+#: pivots of a group, or two flags
+PIVOTS = SMALL + 2
 
 
 class Cholesky(MatrixOp):
@@ -132,10 +135,11 @@ def factor_positive(count: int, lower: int, raises: int, n: int, a: Array) -> in
         for group in range((count + LANES - 1) // LANES):
             x = a[group * LANES * n * n :]
             left = count - group * LANES
-            if left == 1:
-                failed += _factor_one(lower, n, x)
+            if left >= LANES and LANES > 1:
+                failed += _factor_together(lower, n, x)
             else:
-                failed += _factor_together(left if left < LANES else LANES, lower, n, x)
+                for k in range(left if left < LANES else LANES):
+                    failed += _factor_one(lower, n, x[k * n * n :])
     else:
         for k in range(count):
             x = a[k * n * n * PARTS :]
@@ -183,46 +187,68 @@ def _transpose(n: int, a: Array) -> None:
             a[j * n + i] = x
 
 
-def _factor_together(count: int, lower: int, n: int, a: Array) -> int:
-    """Replace at most `LANES` matrices by their factors; return for how many these contain NaN."""
+def _factor_together(lower: int, n: int, a: Array) -> int:
+    """Replace `LANES` matrices by their factors; return for how many these contain NaN."""
     work = local(ELEMENTS * LANES)
-    pivots = local(SMALL * LANES)
+    pivots = local(PIVOTS * LANES)
     down = n if lower == 1 else 1
     right = 1 if lower == 1 else n
-    for lane in range(LANES):
-        x = a[(lane if lane < count else 0) * n * n :]
-        for i in range(n):
-            for j in range(i + 1):
-                work[(i * n + j) * LANES + lane] = x[i * down + j * right]
+    _load(n, down, right, a, work)
     _factor(n, work, pivots)
-    for lane in range(count):
-        x = a[lane * n * n :]
-        for i in range(n):
-            for j in range(i + 1):
-                x[i * down + j * right] = work[(i * n + j) * LANES + lane]
+    _examine(n, pivots)
     failed = 0
-    for lane in range(count):
-        status = 0
-        for i in range(n):
-            status = 1 if pivots[i * LANES + lane] <= 0.0 else status
-        failed += _finish(status, lower, n, a[lane * n * n :])
+    for lane in range(LANES):
+        x = a[lane * n * n :]
+        if pivots[lane] != 0.0:
+            fill_nan(n * n, x)
+        else:
+            _store(n, down, right, work[lane:], x)
+        failed += 0 if pivots[LANES + lane] == 0.0 else 1
     return failed
+
+
+def _store(n: int, down: int, right: int, work: Array, a: Array) -> None:
+    """Store a factor, and zeros beside it."""
+    for i in range(n):
+        for j in range(i + 1):
+            a[i * down + j * right] = work[(i * n + j) * LANES]
+        for j in range(i + 1, n):
+            a[i * down + j * right] = 0.0
+
+
+def _examine(n: int, pivots: Packs) -> None:
+    """Write NaN into the first pack for matrices without a factor, and into the second one for
+    those whose results contain NaN; else zero."""
+    none = spread(0.0)
+    missing = none
+    for i in range(n):
+        pivot = pivots[i]
+        none = nan if pivot <= 0.0 else none
+        missing = missing if pivot == pivot else nan
+    pivots[0] = none
+    pivots[1] = none + missing
+
+
+def _load(n: int, down: int, right: int, a: Array, s: Packs) -> None:
+    """Load lower triangles, whose rows are ``down`` apart and columns ``right``, into lanes."""
+    for i in range(n):
+        for j in range(i + 1):
+            s[i * n + j] = across(a[i * down + j * right :], n * n)
 
 
 def _factor(n: int, s: Packs, pivots: Packs) -> None:
     """Replace lower triangles by their factors, and store the squared pivots."""
+    for i in range(n):
+        pivots[i] = s[i * n + i]
     for j in range(n):
         row = s[j * n :]
-        pivot = row[j]
-        for k in range(j):
-            pivot -= row[k] * row[k]
-        pivots[j] = pivot
-        pivot = sqrt(pivot)
+        pivot = sqrt(pivots[j])
         row[j] = pivot
         scale = 1.0 / pivot
         rest = (n - j - 1) % 4
         for i in range(j + 1, n - rest, 4):  # sums of four rows do not wait for each other
             below = s[i * n :]
+            squares = pivots[i:]
             x0 = below[j]
             x1 = below[n + j]
             x2 = below[2 * n + j]
@@ -233,16 +259,26 @@ def _factor(n: int, s: Packs, pivots: Packs) -> None:
                 x1 -= below[n + k] * y
                 x2 -= below[2 * n + k] * y
                 x3 -= below[3 * n + k] * y
-            below[j] = x0 * scale
-            below[n + j] = x1 * scale
-            below[2 * n + j] = x2 * scale
-            below[3 * n + j] = x3 * scale
+            x0 = x0 * scale
+            x1 = x1 * scale
+            x2 = x2 * scale
+            x3 = x3 * scale
+            below[j] = x0
+            below[n + j] = x1
+            below[2 * n + j] = x2
+            below[3 * n + j] = x3
+            squares[0] -= x0 * x0
+            squares[1] -= x1 * x1
+            squares[2] -= x2 * x2
+            squares[3] -= x3 * x3
         for i in range(n - rest, n):
             below = s[i * n :]
             x0 = below[j]
             for k in range(j):
                 x0 -= below[k] * row[k]
-            below[j] = x0 * scale
+            x0 = x0 * scale
+            below[j] = x0
+            pivots[i] -= x0 * x0
 
 
 _factor_in_numbers = in_numbers(_factor)

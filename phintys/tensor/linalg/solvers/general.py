@@ -182,15 +182,15 @@ class Solve(SolveBase):
             case "diagonal":
                 return [_lower_division(builder, _diagonal(builder, a, 0), b, dtype, self.b_ndim)]
             case _:
-                return [lower_solution(builder, a, b, dtype, self.b_ndim, raises=False)]
+                return [lower_solution(builder, a, b, dtype, self.b_ndim)]
 
     def _lower_symmetric(self, builder: Builder[V], a: V, b: V, dtype: str) -> V:
         n = builder.length(a, -1)
         columns = columns_first(builder, builder.cast(a, dtype))
-        solver = solve_hermitian if self._hermitian(dtype) else solve_symmetric
         scratch = [(dtype, n * n), ("int32", n), (dtype, n * BLOCK)]
-        flags = (int(self.lower),)
-        return lower_columns(builder, solver, flags, [columns], b, dtype, self.b_ndim, scratch)
+        flags = int(self._hermitian(dtype)), int(self.lower)
+        given = [columns], b, dtype, self.b_ndim, scratch
+        return lower_columns(builder, solve_symmetric, flags, *given)
 
     def inplace_on_inputs(self, allowed_inplace_inputs: list[int]) -> Op:
         return Solve(
@@ -242,6 +242,7 @@ def _lower_division(builder: Builder[V], d: V, b: V, dtype: str, b_ndim: int) ->
 
 @routine(LAPACK, (np.linalg.LinAlgError, "The matrices are too large for LAPACK"))
 def solve_symmetric(
+    hermitian: int,
     lower: int,
     n: int,
     m: int,
@@ -258,31 +259,10 @@ def solve_symmetric(
     status = 1
     if n > 0 and m > 0 and triangle_is_finite(lower, n, a) == 1:
         copy(n * n, a, factors)
-        status = sysv(uplo, n, m, factors, n, pivots, b, n, work, n * BLOCK)
-    if status != 0:
-        fill_nan(n * m, b)
-    return 0
-
-
-@routine("complex64 complex128", (np.linalg.LinAlgError, "The matrices are too large for LAPACK"))
-def solve_hermitian(
-    lower: int,
-    n: int,
-    m: int,
-    a: Array,
-    b: Array,
-    factors: Array,
-    pivots: Positions,
-    work: Array,
-) -> int:
-    """The same for Hermitian matrices."""
-    if n > LARGEST_INT // BLOCK or m > LARGEST_INT:
-        return 1
-    uplo = LOWER if lower == 1 else UPPER
-    status = 1
-    if n > 0 and m > 0 and triangle_is_finite(lower, n, a) == 1:
-        copy(n * n, a, factors)
-        status = hesv(uplo, n, m, factors, n, pivots, b, n, work, n * BLOCK)
+        if hermitian == 1:
+            status = hesv(uplo, n, m, factors, n, pivots, b, n, work, n * BLOCK)
+        else:
+            status = sysv(uplo, n, m, factors, n, pivots, b, n, work, n * BLOCK)
     if status != 0:
         fill_nan(n * m, b)
     return 0

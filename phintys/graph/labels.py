@@ -1,0 +1,51 @@
+"""What messages call the inputs of a graph inside an op, while that graph is computed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, NamedTuple
+
+
+class _Scope(NamedTuple):
+    """The inputs of an inner graph, what they are called, and the scope of the graph around it."""
+
+    inputs: Sequence[Any]
+    label: Callable[[int], str]
+    outer: Any
+
+
+_current: ContextVar[_Scope | None] = ContextVar("labels", default=None)
+
+
+@contextmanager
+def labelled(inputs: Sequence[Any], label: Callable[[int], str]) -> Generator[None]:
+    """A context in which input ``i`` of an inner graph prints as ``label(i)``, if it has no name.
+
+    >>> import phintys.tensor as pt
+    >>> x = pt.dvector()
+    >>> with labelled([x], lambda i: "rows[t]"):
+    ...     str(x)
+    'rows[t]'
+    """
+    token = _current.set(_Scope(inputs, label, _current.get()))
+    try:
+        yield
+    finally:
+        _current.reset(token)
+
+
+def label_of(variable: Any) -> str | None:
+    """What the innermost context of `labelled` with this input calls it; None outside of one."""
+    scope = _current.get()
+    while scope is not None:
+        for i, v in enumerate(scope.inputs):
+            if v is variable:
+                token = _current.set(scope.outer)  # the label is that of a variable outside
+                try:
+                    return scope.label(i)
+                finally:
+                    _current.reset(token)
+        scope = scope.outer
+    return None

@@ -1,0 +1,108 @@
+"""Draws without calls: the same numbers and states as by NumPy's functions."""
+
+from __future__ import annotations
+
+import ctypes
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import phintys
+import phintys.tensor as pt
+from phintys import bitgen
+from phintys.backends.llvm.ir.words import BASES, ZIGGURATS
+from phintys.backends.llvm.runtime import streams
+from phintys.tensor.random.type import random_generator_type
+
+#: rightmost abscissa of the ziggurats, and the densities
+RIGHT = {
+    "random_standard_normal": 3.6541528853610088,
+    "random_standard_exponential": 7.697117470131487,
+}
+DENSITY = {
+    "random_standard_normal": lambda x: np.exp(-0.5 * x * x),
+    "random_standard_exponential": lambda x: np.exp(-x),
+}
+
+
+@pytest.mark.parametrize("base", ZIGGURATS)
+def test_the_measured_tables_are_those_of_the_algorithm(base):
+    rows, shape = streams._measured(base), ZIGGURATS[base]
+    assert rows is not None
+    assert streams.table(base) == rows.ctypes.data
+    edges = rows["factor"] * 2.0**shape.bits
+    right = RIGHT[base]
+    assert edges[255] == pytest.approx(right, rel=1e-12)
+    ratios = edges[2:255] / edges[3:]
+    np.testing.assert_allclose(rows["below"][3:] / 2.0**shape.bits, ratios, rtol=1e-12)
+    heights = np.diff(DENSITY[base](edges[2:]))  # rectangles of equal area
+    np.testing.assert_allclose(-heights * edges[3:], edges[0] * DENSITY[base](right), rtol=1e-9)
+
+
+def test_only_pcg64_is_inlined():
+    def next_of(kind):
+        rng = np.random.Generator(kind(1))
+        return streams._BitGenerator.from_address(bitgen.address(rng)).next_uint64
+
+    for routine in BASES:
+        assert streams.guard(routine) == next_of(np.random.PCG64)
+    for kind in (np.random.PCG64DXSM, np.random.MT19937, np.random.Philox, np.random.SFC64):
+        assert streams.guard("random_uniform") != next_of(kind)
+
+
+DRAWS = {
+    "normal": (0.5, 2.0),
+    "uniform": (-1.0, 3.0),
+    "exponential": (0.7,),
+    "halfnormal": (1.0, 2.0),
+    "halfcauchy": (0.0, 1.0),
+}
+
+
+@pytest.mark.parametrize("name", DRAWS)
+@pytest.mark.parametrize("size", [200_000, (3, 70_000), (100, 50, 40), ()])
+def test_many_numbers(name, size):
+    """So many that rows in the tail, which take several words, are among them."""
+    rng = pt.random.rng()
+    drawn = list(getattr(rng, name)(*DRAWS[name], size=size))
+    given = np.random.default_rng(7)
+    after, found = phintys.function([rng], drawn)(given)
+    expected, wanted = phintys.function([rng], drawn, mode="FAST_COMPILE")(given)
+    np.testing.assert_allclose(found, wanted, rtol=1e-11 if name == "halfcauchy" else 0)
+    assert random_generator_type.values_eq(after, expected)
+
+
+@pytest.mark.parametrize("what", ["_next_of_pcg64", "_measured", "_scales"])
+def test_a_numpy_that_draws_in_another_way_is_called(what, monkeypatch):
+    monkeypatch.setattr(streams, what, lambda *args: None)
+    streams.guard.cache_clear()
+    try:
+        for name, length in (("normal", 11), ("exponential", 12)):
+            rng = pt.random.rng()
+            f = phintys.function([rng], list(getattr(rng, name)(*DRAWS[name], size=length)))
+            expected = np.random.default_rng(7)
+            after, found = f(np.random.default_rng(7))
+            np.testing.assert_array_equal(found, getattr(expected, name)(*DRAWS[name], length))
+            assert random_generator_type.values_eq(after, expected)
+            nobody = streams.guard(f"random_{name}")
+        assert nobody != streams._BitGenerator.from_address(bitgen.address(expected)).next_uint64
+    finally:
+        streams.guard.cache_clear()
+
+
+@pytest.mark.parametrize("routine", ["random_uniform", "random_normal"])
+def test_a_numpy_that_fuses_products_and_sums_is_called(routine, monkeypatch):
+    """Some compilers make ``loc + scale * x`` one instruction, which rounds once."""
+
+    def fused(state, loc, scale):
+        exact = Fraction(loc) + Fraction(scale) * Fraction(plain(state))
+        return float(exact)
+
+    base, own = BASES[routine], bitgen.routine
+    plain = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_void_p)(own(base))
+    scaled = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_void_p, *[ctypes.c_double] * 2)(fused)
+    place = ctypes.cast(scaled, ctypes.c_void_p).value
+    assert streams._scales(routine)
+    monkeypatch.setattr(bitgen, "routine", lambda name: place if name == routine else own(name))
+    assert not streams._scales(routine)

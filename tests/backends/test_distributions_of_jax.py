@@ -1,0 +1,204 @@
+"""Every distribution in mode JAX: numbers distributed like those of NumPy, and reproducible."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import phintys
+import phintys.tensor as pt
+from phintys.tensor.random.basic import DISTRIBUTIONS
+from phintys.tensor.random.type import random_generator_type
+
+pytest.importorskip("jax")
+
+SIZE = 5_000
+COV = np.array([[2.0, 0.5, 0.1], [0.5, 1.0, -0.3], [0.1, -0.3, 0.7]])
+P = np.array([0.1, 0.2, 0.3, 0.15, 0.25])
+
+#: name -> parameters of several draws
+PARAMETERS = {
+    "bernoulli": [(0.3,), (1.0,)],
+    "beta": [(2.0, 0.5), (0.3, 40.0)],
+    "betabinom": [(20, 2.0, 3.0)],
+    "binomial": [(5, 0.3), (1000, 0.7), (3, 1.0)],
+    "categorical": [(P,)],
+    "cauchy": [(1.0, 2.0)],
+    "chisquare": [(3.0,)],
+    "choice": [(6,), (P * 7,)],
+    "dirichlet": [(np.array([1.0, 2.0, 0.5]),)],
+    "exponential": [(2.0,)],
+    "f": [(3.0, 5.0)],
+    "gamma": [(0.5, 2.0), (7.0, 0.1)],
+    "gengamma": [(2.0, 3.0, 0.5)],
+    "geometric": [(0.2,), (1.0,), (0.999,)],
+    "gumbel": [(1.0, 2.0)],
+    "halfcauchy": [(1.0, 2.0)],
+    "halfnormal": [(1.0, 2.0)],
+    "integers": [(-3, 12), (0, 2**62)],
+    "invgamma": [(3.0, 2.0)],
+    "laplace": [(1.0, 2.0)],
+    "logistic": [(1.0, 2.0)],
+    "lognormal": [(0.5, 0.7)],
+    "multinomial": [(20, P), (3, np.array([0.0, 1.0, 0.0]))],
+    "multivariate_normal": [(np.arange(3.0), COV)],
+    "nbinom": [(4.5, 0.3)],
+    "negative_binomial": [(2.0, 0.9)],
+    "normal": [(2.0, 3.0)],
+    "pareto": [(3.0, 2.0)],
+    "permutation": [(np.arange(4.0),)],
+    "poisson": [(0.7,), (300.0,)],
+    "power": [(2.5,)],
+    "random": [(-1.0, 3.0)],
+    "randint": [(-3, 12)],
+    "rayleigh": [(2.0,)],
+    "standard_cauchy": [()],
+    "standard_exponential": [()],
+    "standard_gamma": [(1.5,)],
+    "standard_normal": [()],
+    "standard_t": [(3.0,)],
+    "t": [(3.0, 1.0, 2.0)],
+    "triangular": [(-1.0, 0.5, 3.0), (0.0, 0.0, 1.0)],
+    "truncexpon": [(2.0, 1.0, 0.5)],
+    "uniform": [(-1.0, 3.0)],
+    "vonmises": [(1.0, 2.0), (3.0, 50.0), (0.0, 0.0)],
+    "wald": [(2.0, 3.0)],
+    "weibull": [(1.5,)],
+}
+#: those that JAX lacks: functions with them run in Python
+MISSING = {
+    "hypergeometric": (10, 20, 7),
+    "multivariate_hypergeometric": (np.array([3, 4, 5]), 4),
+    "zipf": (2.5,),
+}
+CASES = [(name, k) for name, rows in PARAMETERS.items() for k in range(len(rows))]
+
+
+def drawn(name, params, mode, dtype=None):
+    """A function of a generator that draws many numbers."""
+    rng = pt.random.rng("rng")
+    size = {"size": (SIZE,)} if "multi" in name or name in ("dirichlet", "permutation") else {}
+    size = size or {"size": SIZE}
+    next_rng, x = getattr(rng, name)(*params, **size, **({"dtype": dtype} if dtype else {}))
+    return phintys.function([rng], [x, next_rng], mode=mode)
+
+
+def test_every_distribution_is_here():
+    assert sorted([*PARAMETERS, *MISSING]) == sorted(DISTRIBUTIONS)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case[0]}-{case[1]}")
+def test_the_numbers_are_distributed_like_those_of_numpy(case):
+    name, k = case
+    params = PARAMETERS[name][k]
+    f, reference = (drawn(name, params, mode) for mode in ("JAX", "FAST_RUN"))
+    found, after = f(np.random.default_rng(1))
+    found, (wanted, _) = np.asarray(found), reference(np.random.default_rng(2))
+    assert (found.shape, found.dtype) == (wanted.shape, wanted.dtype)
+    for x, y in zip(found.reshape(SIZE, -1).T, wanted.reshape(SIZE, -1).T, strict=True):
+        if np.ptp(y) == 0:
+            np.testing.assert_array_equal(x, y)
+        else:
+            assert stats.ks_2samp(x, y, method="asymp").pvalue > 1e-4
+    again, same = f(np.random.default_rng(1))
+    np.testing.assert_array_equal(found, again)
+    assert random_generator_type.values_eq(after, same)
+    if np.ptp(wanted, axis=0).any():
+        assert not np.array_equal(f(after)[0], found)
+
+
+@pytest.mark.parametrize("name", ["dirichlet", "multinomial", "multivariate_normal"])
+@pytest.mark.parametrize("method", ["cholesky", "svd", "eigh"])
+def test_moments_of_vectors(name, method):
+    params, rng = PARAMETERS[name][0], pt.random.rng("rng")
+    given = {"method": method} if name == "multivariate_normal" else {}
+    _, x = getattr(rng, name)(*params, size=(SIZE,), **given)
+    found = np.asarray(phintys.function([rng], x, mode="JAX")(np.random.default_rng(1)))
+    wanted = phintys.function([rng], x)(np.random.default_rng(2))
+    np.testing.assert_allclose(found.mean(axis=0), wanted.mean(axis=0), atol=0.1)
+    np.testing.assert_allclose(np.cov(found.T), np.cov(wanted.T), atol=0.25)
+
+
+@pytest.mark.parametrize("name", ["normal", "beta", "gamma", "vonmises", "cauchy", "triangular"])
+def test_float32(name):
+    found, _ = drawn(name, PARAMETERS[name][0], "JAX", dtype="float32")(np.random.default_rng(1))
+    wanted, _ = drawn(name, PARAMETERS[name][0], "FAST_RUN")(np.random.default_rng(2))
+    assert found.dtype == "float32"
+    assert stats.ks_2samp(np.asarray(found), wanted).pvalue > 1e-4
+
+
+def test_batches_are_independent():
+    rng, p = pt.random.rng("rng"), np.stack([P, P[::-1]])
+    draws = [
+        rng.permutation(6, size=(50,))[1],
+        pt.random.choice(9, size=(4, 2), replace=False, rng=rng),
+        pt.random.choice(np.arange(5.0), size=3, replace=False, p=P, rng=rng),
+        pt.random.categorical(p, size=(500, 2), rng=rng),
+        pt.random.dirichlet(np.ones((2, 3)), rng=rng),
+        pt.random.multinomial([3, 50], p, rng=rng),
+        pt.random.multivariate_normal(np.zeros((4, 1, 3)), np.stack([COV, np.eye(3)]), rng=rng),
+    ]
+    f = phintys.function([rng], draws, mode="JAX")
+    found = [np.asarray(x) for x in f(np.random.default_rng(1))]
+    assert [x.shape for x in found] == [tuple(x.type.shape) for x in draws]
+    orders, chosen, probable, categories, dirichlets, counts, normals = found
+    assert len(np.unique(orders, axis=0)) > 40
+    assert (np.sort(orders, axis=1) == np.arange(6)).all()
+    assert len(np.unique(chosen)) == 8
+    assert len(np.unique(probable)) == 3
+    assert categories.mean(axis=0)[0] > categories.mean(axis=0)[1]
+    np.testing.assert_allclose(dirichlets.sum(axis=1), 1.0)
+    assert not np.array_equal(*dirichlets)
+    np.testing.assert_array_equal(counts.sum(axis=1), [3, 50])
+    assert len(np.unique(normals)) == normals.size
+
+
+@pytest.mark.parametrize("name", sorted(MISSING))
+def test_what_jax_lacks_runs_in_python(name):
+    rng = pt.random.rng("rng")
+    _, x = getattr(rng, name)(*MISSING[name])
+    with pytest.warns(UserWarning, match="JAX has no values of type RandomGeneratorType"):
+        f = phintys.function([rng], x, mode="JAX")
+    expected = getattr(np.random.default_rng(3), name)(*MISSING[name])
+    np.testing.assert_array_equal(f(np.random.default_rng(3)), expected)
+
+
+def test_parameters_that_are_wrong():
+    rng, x, cov = pt.random.rng("rng"), pt.dscalar("x"), pt.dmatrix("cov")
+    for draw in (
+        pt.random.binomial(3, x, rng=rng),
+        pt.random.triangular(0.0, x, 1.0, rng=rng),
+        pt.random.dirichlet(pt.stack([1.0, x]), rng=rng),
+        pt.random.categorical(pt.stack([1.0, x]), rng=rng),
+        pt.random.multinomial(3, pt.stack([x, 1.0]), rng=rng),
+    ):
+        f = phintys.function([rng, x], draw, mode="JAX")
+        with pytest.raises(ValueError):
+            f(np.random.default_rng(1), -2.0)
+    f = phintys.function([rng, cov], rng.multivariate_normal(np.zeros(2), cov)[1], mode="JAX")
+    with pytest.raises(np.linalg.LinAlgError, match="not positive definite"):
+        f(np.random.default_rng(1), -np.eye(2))
+
+
+def test_generators_from_seeds_and_from_others():
+    seed, rng = pt.lscalar("seed"), pt.random.rng("rng")
+    draws = [g.normal(size=3)[1] for g in pt.random.default_rng(seed).spawn(3)[1]]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        f = phintys.function([seed], draws, mode="JAX")
+        after, (child,) = rng.spawn(1)
+        g = phintys.function([rng], [after, child, *child.normal(size=2)], mode="JAX")
+    found = [np.asarray(f(k)).tobytes() for k in (3, 4, 3, 2**40 + 3)]
+    assert len(set(found)) == 3
+    assert found[0] == found[2]
+    assert len({np.asarray(x).tobytes() for x in f(3)}) == 3
+    with pytest.raises(ValueError, match="negative"):
+        f(-1)
+    states = g(np.random.default_rng(1))[:3]
+    assert len({s.normal() for s in states}) == 3
+    with pytest.warns(UserWarning, match="JAX has no values"):
+        h = phintys.function([], pt.random.default_rng().normal()[1], mode="JAX")
+    assert h() != h()
