@@ -187,10 +187,11 @@ def _draw_functions(rows: str) -> dict[str, DrawFunction]:
 
 
 #: The functions by name.  Columns: name, dtypes of the result and of the parameters, scratch.
+#: Bounded integers are signed here: sums of 64 bits are the same.
 DISTRIBUTIONS: dict[str, DrawFunction] = _draw_functions("""
 random_beta                  float64 float64 float64
 random_binomial              int64   float64 int64 256
-random_bounded_uint64        uint64  uint64 uint64 uint64 int64
+random_bounded_uint64        int64   int64 uint64 uint64 int64
 random_exponential           float64 float64
 random_f                     float64 float64 float64
 random_gamma                 float64 float64 float64
