@@ -223,7 +223,7 @@ class FunctionMaker:
 
     @property
     def program(self) -> Any:
-        """The Program of the rewritten graph, lowered at the first use, and after a change of it."""
+        """The Program of the rewritten graph, which is lowered when used first or after a change."""
         if self._lowered is not self.spec.fgraph.last_change:
             self._lower()
         return self._program
@@ -279,6 +279,10 @@ class FunctionMaker:
         origin = None if graph is None else (graph, query, self._rewritten)
         self._known_origin = origin, self.spec.fgraph.last_change
         return origin
+
+    def has_code_of(self, origin: tuple[str, Any, bool]) -> None:
+        """Note that the graph, as it is, has the code of another one; see `_origin`."""
+        self._known_origin = origin, self.spec.fgraph.last_change
 
     @property
     def update_targets(self) -> list[int]:
@@ -470,8 +474,7 @@ def _rebuild(
     )
     known, settings = origin
     if known is not None and settings == config.of_code(config.values()):
-        # the rewritten graph has the code of the original one
-        maker._known_origin = known, spec.fgraph.last_change
+        maker.has_code_of(known)
     return maker
 
 
