@@ -223,7 +223,7 @@ class FunctionMaker:
 
     @property
     def program(self) -> Any:
-        """The Program of the rewritten graph, which is lowered when used first or after a change."""
+        """The Program of the rewritten graph; it is lowered when used first or after a change."""
         if self._lowered is not self.spec.fgraph.last_change:
             self._lower()
         return self._program
