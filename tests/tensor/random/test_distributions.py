@@ -157,7 +157,7 @@ def assert_same_numbers(found, wanted, name, mode):
     assert found.shape == wanted.shape
     assert found.dtype == wanted.dtype or found.size == 0  # SciPy's empty results are floats
     own = getattr(DISTRIBUTIONS[name], "name", name)
-    if own in ROUNDED and mode != "FAST_COMPILE":  # as docs/howto/random.md says
+    if own in ROUNDED:  # docs/howto/random.md says how much
         np.testing.assert_allclose(found, wanted, rtol=1e-11)
     else:
         np.testing.assert_array_equal(found, wanted)
