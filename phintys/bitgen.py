@@ -12,6 +12,7 @@ from __future__ import annotations
 import copy
 import ctypes
 from functools import cache
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -117,6 +118,5 @@ def has_routine(name: str) -> bool:
 
 @cache
 def _library() -> ctypes.CDLL:
-    from numpy.random import _generator
-
-    return ctypes.CDLL(_generator.__file__)
+    library = import_module("numpy.random._generator").__file__
+    return ctypes.CDLL(library)
