@@ -350,6 +350,7 @@ def substitute_columns(
 
 
 def _substitute_in_lanes(n: int, stride: int, a: Array, pivots: Positions, y: Packs) -> None:
+    """Replace a right side in each lane by the solution of one system."""
     for i in range(n):
         other = pivots[i] - 1
         x = y[i]
@@ -372,6 +373,7 @@ def _substitute_in_lanes(n: int, stride: int, a: Array, pivots: Positions, y: Pa
 def _substitute_transposed_in_lanes(
     n: int, stride: int, a: Array, pivots: Positions, y: Packs
 ) -> None:
+    """The same for the transposed matrix."""
     for k in range(n):
         x = y[k] / spread(a[k * stride + k])
         y[k] = x
@@ -390,43 +392,5 @@ def _substitute_transposed_in_lanes(
         y[other] = x
 
 
-def substitute_column(n: int, stride: int, a: Array, pivots: Positions, y: Array) -> None:
-    for i in range(n):
-        other = pivots[i] - 1
-        x = y[i]
-        y[i] = y[other]
-        y[other] = x
-    for k in range(n):
-        column = a[k * stride :]
-        x = y[k]
-        for i in range(k + 1, n):
-            y[i] -= rounded(column[i] * x)  # as in groups
-    for t in range(n):
-        k = n - 1 - t
-        column = a[k * stride :]
-        x = y[k] / column[k]
-        y[k] = x
-        for i in range(k):
-            y[i] -= column[i] * x
-
-
-def substitute_transposed(n: int, stride: int, a: Array, pivots: Positions, y: Array) -> None:
-    for k in range(n):
-        column = a[k * stride :]
-        x = y[k]
-        for i in range(k):
-            x -= column[i] * y[i]
-        y[k] = x / column[k]
-    for t in range(n):
-        k = n - 1 - t
-        column = a[k * stride :]
-        x = y[k]
-        for i in range(k + 1, n):
-            x -= column[i] * y[i]
-        y[k] = x
-    for t in range(n):
-        i = n - 1 - t
-        other = pivots[i] - 1
-        x = y[i]
-        y[i] = y[other]
-        y[other] = x
+substitute_column = in_numbers(_substitute_in_lanes)
+substitute_transposed = in_numbers(_substitute_transposed_in_lanes)
