@@ -45,18 +45,18 @@ _NOWHERE = ctypes.c_char(0)
 def guard(routine: str) -> int:
     """The function ``next_uint64`` of bit generators for which native code inlines a routine."""
     base = BASES[routine]
-    known = (base not in ZIGGURATS or table(base)) and _scales(routine)
-    found = _next_of_pcg64() if known else None
+    known = base not in ZIGGURATS or _measured(base) is not None
+    found = _next_of_pcg64() if known and _scales(routine) else None
     return found or ctypes.addressof(_NOWHERE)
 
 
 def table(base: str) -> int:
     """The address of 256 rows: an integer below which the product is returned, and the factor.
 
-    0 if NumPy does not draw as a `Ziggurat`.
+    Any address, which is not read, if NumPy does not draw as a `Ziggurat`.
     """
     found = _measured(base)
-    return 0 if found is None else int(found.ctypes.data)
+    return ctypes.addressof(_NOWHERE) if found is None else int(found.ctypes.data)
 
 
 # ------------------------------------------------------------------------------ PCG64
