@@ -29,6 +29,7 @@ from phintys.lowering.program import (
     Call,
     Check,
     Copy,
+    Draw,
     External,
     Kernel,
     Program,
@@ -372,7 +373,7 @@ class Body:
         """
         steps = self.program.steps
         end = start + 1
-        kinds = next((k for k in ((Check,), NATIVE) if isinstance(steps[start], k)), ())
+        kinds = next((k for k in ((Check,), (*NATIVE, Draw)) if isinstance(steps[start], k)), ())
         if kinds:
             while end < len(steps) and isinstance(steps[end], kinds):
                 if not all(self.can_provide(slot) for slot in _slots_of(steps[end])):
@@ -381,6 +382,9 @@ class Body:
         return steps[start:end]
 
     def run_group(self, group: list[Step]) -> None:
+        for step in group:
+            if isinstance(step, Draw) and step.source is not step.result:
+                self.open(step)
         work = total(map(work_of, group))
         symbols = (self.is_known(symbol) for symbol in work.symbols())
         much = work.value is None or work.value > costs.LONG_WORK
@@ -388,9 +392,26 @@ class Body:
         if long:
             self.frame.suspend(self.lengths(work))
         # blocks or threads: a block of a kernel is too little work for several threads
-        self.run_steps(in_blocks(group) if self.frame.threads == 1 else group)
+        steps = in_blocks(group, draws=self.inside < 0) if self.frame.threads == 1 else group
+        self.run_steps(steps)
         if long:
             self.frame.resume()
+
+    def open(self, step: Draw) -> None:
+        """Emit the copy of the generator; the address of the slot becomes that of its state."""
+        out, frame = self.out, self.frame
+        argv = out.stack("[1 x ptr]")
+        out.store("ptr", self.objects[step.source.number], argv)
+        pair, place = frame.obtain(
+            f"call ptr @phintys_call(ptr {self.word('opened', None)}, ptr {argv}, i64 1, i64 2, "
+            f"ptr {self.word('object', step.name)})"
+        )
+        copy = out.value(f"call ptr @PyTuple_GetItem(ptr {pair}, i64 0)")
+        self.receive(step.result, copy, step.name)
+        number = out.value(f"call ptr @PyTuple_GetItem(ptr {pair}, i64 1)")
+        address = out.value(f"call ptr @PyLong_AsVoidPtr(ptr {number})")
+        self.addresses[step.result.number] = address
+        frame.release(place)
 
     def run_steps(self, steps: Iterable[Step | Blocks]) -> None:
         """Emit steps one after the other, in basic blocks of bounded size."""
@@ -503,7 +524,7 @@ class Body:
         return f"{argument.type} {argument.value}"
 
 
-#: Steps that use memory, but not Python.
+#: Steps that use memory, but not Python.  `Draw` steps use it before the others of their group.
 NATIVE = (Kernel, Copy, Call, Scan, External)
 
 
@@ -519,6 +540,8 @@ def work_of(step: Step) -> Dim:
         return product((*step.sizes, *step.batch))
     if isinstance(step, External):
         return product((step.work, *step.batch))
+    if isinstance(step, Draw):
+        return product(step.dims) * costs.DRAW_WORK
     return ZERO
 
 
@@ -528,6 +551,9 @@ def _slots_of(step: Step | Blocks) -> list[Slot]:
         return step.slots()
     if isinstance(step, Kernel):
         return [operand.slot for operand in step.operands]
+    if isinstance(step, Draw):  # it has opened its generator, or changes that of an earlier draw
+        opened = [] if step.source is step.result else [step.source]
+        return [*opened, *(operand.slot for operand in step.operands)]
     written = [s for s in step_writes(step) if s.kind not in ("python", "object")]
     return [*step_reads(step), *written]
 
