@@ -19,7 +19,7 @@ from phintys.backends.llvm.routine.entry import emit_entry
 from phintys.backends.llvm.runtime.libraries import _blas_threads
 from phintys.dims import Dim
 from phintys.lowering.interpret import interpret
-from phintys.lowering.program import Call, Loop
+from phintys.lowering.program import Call, Kernel, Loop
 
 pytestmark = pytest.mark.widths
 
@@ -480,6 +480,21 @@ def test_routines_of_many_steps_keep_few_values():
             for name in re.findall(r"%[\w.]+", line):
                 first.setdefault(name, number)
                 last[name] = number
-        return sum(last[name] - first[name] > 500 for name in first)
+        return sum(last[name] - first[name] > 100 for name in first)
 
     assert lasting(500) == lasting(1000) < 30
+
+
+@pytest.mark.own_width
+def test_a_step_of_a_long_routine_is_a_few_lines():
+    """A kernel is called with positions in a table, however many blocks of memory it uses."""
+    x = pt.dvector("x")
+    y = x
+    for k in range(160):
+        y = (pt.sin(y) if k % 2 else pt.cos(y)) + x
+    program = program_of([x], [y, phintys.grad(y.sum(), x)])
+    entry = emit_entry(program)
+    operands = sum(len(step.operands) for step in program.steps if isinstance(step, Kernel))
+    assert operands > 10 * len(program.steps)
+    assert entry.ir.count("\n") < 10 * len(program.steps)
+    assert sum("positions" in kernel.ir for kernel in entry.kernels.values()) < 20
