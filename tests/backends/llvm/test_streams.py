@@ -137,6 +137,26 @@ def test_integers_by_masks_are_left_to_numpy():
     np.testing.assert_array_equal(found, phintys.function([], drawn[1], mode="FAST_COMPILE")())
 
 
+def test_a_range_of_all_words_is_left_to_numpy():
+    """Its length has 65 bits; a distribution of a user may ask for it."""
+    least, greatest = -(2**63), 2**63 - 1
+
+    class WordsRV(IntegersRV):
+        routines = ("random_bounded_uint64",)
+
+        @classmethod
+        def rng_fn(cls, rng, low, high, size):
+            return rng.integers(least, greatest, size, endpoint=True)
+
+        def native(self, b, draw, *params):
+            span, zero = (b.const(x, "uint64") for x in (2**64 - 1, 0))
+            return draw("random_bounded_uint64", params[0], span, zero, b.const(0, "int64"))
+
+    found = WordsRV()(least, greatest, size=5, rng=np.random.default_rng(3))
+    expected = np.random.default_rng(3).integers(least, greatest, 5, endpoint=True)
+    np.testing.assert_array_equal(phintys.function([], found)(), expected)
+
+
 @pytest.fixture
 def _looked_up_again():
     """What is known of NumPy is forgotten, and the code in memory that has been linked with it."""
