@@ -399,6 +399,18 @@ class RandomRows:
         return [pt.dot(matrix.T, first), *(self.pick(pool) for pool in pools)]
 
 
+def test_the_second_of_two_blocks_has_as_many_columns():
+    """Their number is computed before the first: not every path passes what is within."""
+    w = pt.tensor("w", dtype="float64", shape=(4, None))
+    first, second = (pt.tensor(name, dtype="float64", shape=(30, 4)) for name in "ab")
+    g = w
+    for x in (first, second):
+        g = pt.dot(x.T, pt.tanh(pt.dot(x, g)))
+    program = program_of([w, first, second], [g])
+    assert len(found(program)) == 2
+    agree(program, [rng.normal(size=shape) for shape in ((4, 3), (30, 4), (30, 4))])
+
+
 @pytest.mark.own_width
 @settings(max_examples=80, deadline=None)
 @given(seed=st.integers(0, 2**32 - 1), size=st.integers(4, 25))
