@@ -12,6 +12,7 @@ from __future__ import annotations
 import copy
 import ctypes
 from functools import cache
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -33,22 +34,21 @@ def copied(rng: Generator) -> Generator:
     >>> copied(rng).random() == rng.random()
     True
     """
-    from numpy import random
-
-    bits = rng.bit_generator
+    bits, (generator, own) = rng.bit_generator, _classes()
     with bits.lock:
-        if type(rng) is not random.Generator or type(bits) not in _own_classes():
+        if type(rng) is not generator or type(bits) not in own:
             return copy.deepcopy(rng)
         new = _new(type(bits))
         new.__setstate__(bits.__reduce__()[2])  # as pickling does
-    return random.Generator(new)
+    return generator(new)
 
 
 @cache
-def _own_classes() -> frozenset[type]:
+def _classes() -> tuple[type[Generator], frozenset[type]]:
+    """NumPy's class of generators, and those of its bit generators."""
     from numpy import random
 
-    return frozenset(getattr(random, name) for name in _OWN)
+    return random.Generator, frozenset(getattr(random, name) for name in _OWN)
 
 
 def _new(kind: Any) -> Any:
@@ -65,9 +65,11 @@ def _any_seed() -> Any:
     import numpy as np
     from numpy.random.bit_generator import ISeedSequence
 
+    zeros = cache(np.zeros)  # NumPy only reads them
+
     class Zeros(ISeedSequence):
         def generate_state(self, n_words: int, dtype: Any = np.uint32) -> Any:
-            return np.zeros(n_words, dtype)
+            return zeros(n_words, dtype)
 
     return Zeros()
 
@@ -116,6 +118,5 @@ def has_routine(name: str) -> bool:
 
 @cache
 def _library() -> ctypes.CDLL:
-    from numpy.random import _generator
-
-    return ctypes.CDLL(_generator.__file__)
+    library = import_module("numpy.random._generator").__file__
+    return ctypes.CDLL(library)

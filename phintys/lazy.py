@@ -35,3 +35,13 @@ def submodule(package: str, name: str) -> ModuleType:
     if name.startswith("_") or not name.isidentifier() or find_spec(path) is None:
         raise AttributeError(f"module {package!r} has no attribute {name!r}")
     return import_module(path)
+
+
+def hand_on(module: ModuleType, *sources: ModuleType) -> None:
+    """Set the public names of ``sources``, which import ``module``, in ``module``.
+
+    The older systems have them there.
+    """
+    for source in sources:
+        for name in source.__all__:
+            setattr(module, name, getattr(source, name))

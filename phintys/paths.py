@@ -114,40 +114,6 @@ NAMES = {
         ),
         "assumptions.keys",
     ),
-    "tensor.nnet.abstract_conv": {
-        **dict.fromkeys(
-            (
-                *("AbstractConv", "AbstractConv_gradInputs", "AbstractConv_gradWeights"),
-                *("AbstractConv2d", "AbstractConv2d_gradInputs", "AbstractConv2d_gradWeights"),
-                *("AbstractConv3d", "AbstractConv3d_gradInputs", "AbstractConv3d_gradWeights"),
-                "BaseAbstractConv",
-            ),
-            "tensor.nnet.abstract_ops",
-        ),
-        **dict.fromkeys(
-            (
-                *("border_mode_to_pad", "check_conv_gradinputs_shape", "get_conv_output_shape"),
-                *("get_conv_gradinputs_shape", "get_conv_gradinputs_shape_1axis"),
-                *("get_conv_gradweights_shape", "get_conv_gradweights_shape_1axis"),
-                "get_conv_shape_1axis",
-            ),
-            "tensor.nnet.conv_shapes",
-        ),
-        **dict.fromkeys(
-            (
-                *("bilinear_kernel_1D", "bilinear_kernel_2D", "bilinear_upsampling"),
-                "frac_bilinear_upsampling",
-            ),
-            "tensor.nnet.upsampling",
-        ),
-    },
-    "tensor.signal.pool": dict.fromkeys(
-        (
-            *("AveragePoolGrad", "DownsampleFactorMaxGradGrad", "MaxPoolGrad", "MaxPoolRop"),
-            *("Pool", "PoolGrad"),
-        ),
-        "tensor.signal.pool_classes",
-    ),
     "tensor.linalg.summary": dict.fromkeys(("norm", "trace", "VALID_ORD"), "tensor.linalg.norms"),
 }
 #: modules whose names are those of rewrites, or of what `tensor.rules` has

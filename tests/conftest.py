@@ -10,6 +10,7 @@ A test that runs on several backends takes a part of its cases on those that com
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 import sys
@@ -34,7 +35,7 @@ settings.load_profile("phintys")
 
 
 #: backend -> one of how many cases of a test runs on it; the first one always does
-SHARES = {"C": 2, "JAX": 3, "NUMBA": 8}
+SHARES = {"C": 2, "JAX": 4, "NUMBA": 12}
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -51,6 +52,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         (left if number % share else kept).append(item)
     config.hook.pytest_deselected(items=left)
     items[:] = kept
+
+
+def pytest_collection_finish() -> None:
+    """The items of all tests are many objects: collections of garbage leave them out."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -10,6 +10,7 @@ from functools import cached_property
 from types import NoneType
 from typing import Any
 
+from phintys.backends import identity
 from phintys.compile.callable import dict_class
 from phintys.compile.inputs import Specification, specify
 from phintys.compile.io import SymbolicInput, SymbolicOutput
@@ -183,7 +184,10 @@ class FunctionMaker:
         self.n_nodes = len(spec.fgraph.apply_nodes)
         self._rewritten = rewritten
         self._program: Any = None
+        self._lowered: object = None  # the last change of the graph that the Program has
         self._settings = config.values()
+        #: the result of `_origin`, and the last change of the graph that it takes into account
+        self._known_origin: tuple[Any, object] = (None, None)
         if not accept_inplace:
             _check_not_inplace(spec.fgraph)
 
@@ -208,23 +212,26 @@ class FunctionMaker:
             return
         start = time.perf_counter()
         fgraph = self.spec.fgraph
+        known, change = self._known_origin
+        unedited = change is fgraph.last_change
         with self.settings_as_made(), active_mode(fgraph, self.mode), counted_rewrites(self):
             if config.check_stack_trace != "off":
                 CheckStackTraceRewriter().rewrite(fgraph)
             self.mode.optimizer.rewrite(fgraph)
         self._rewritten = True
+        self._known_origin = (known, fgraph.last_change) if unedited else (None, None)
         self.times["rewriting"] = time.perf_counter() - start
 
     @property
     def program(self) -> Any:
-        """The Program of the rewritten graph, which is lowered at the first use."""
-        if self._program is None:
+        """The Program of the rewritten graph; it is lowered when used first or after a change."""
+        if self._lowered is not self.spec.fgraph.last_change:
             self._lower()
         return self._program
 
     @exclusive
     def _lower(self) -> None:
-        if self._program is not None:
+        if self._lowered is self.spec.fgraph.last_change:
             return
         from phintys.lowering.from_graph import lower_graph
 
@@ -232,6 +239,7 @@ class FunctionMaker:
         start = time.perf_counter()
         with self.settings_as_made():
             self._program = lower_graph(fgraph, len(self.passed), self.update_targets)
+        self._lowered = fgraph.last_change
         self.times["lowering"] = time.perf_counter() - start
 
     def _seconds_before_code(self) -> float:
@@ -246,29 +254,36 @@ class FunctionMaker:
 
     @property
     def key(self) -> str | None:
-        """The key of the machine code in caches; None if it cannot be cached."""
-        return self._key
+        """The key of the machine code in caches; None if it cannot be cached.
 
-    @cached_property
-    def _key(self) -> str | None:
-        """The key of the machine code in caches.
-
-        None if the graph or the rewrites contain code of users, and if the rewrites are to be
+        It cannot if the graph or the rewrites contain code of users, and if the rewrites are to be
         checked or traced, since a hit would skip them.
         """
-        origin = self._origin
+        origin = self._origin()
         if origin is None or config.check_rewrites or current_recorder() is not None:
             return None
         names = [v.name for v in self.spec.fgraph.inputs]  # the code contains them, for messages
         interface = (len(self.passed), names, self.update_targets, self.unpack == "single")
         return repr((*origin, interface, config.of_code(self._settings)))
 
-    @cached_property
     def _origin(self) -> tuple[str, Any, bool] | None:
-        """The hash of the graph when first asked for, the rewrites, and whether they were done."""
+        """The hash of a graph, the rewrites, and whether the graph is one after these rewrites.
+
+        The graph is the one before rewriting, unless the rewritten one was first asked for, or has
+        been changed by hand since.  None if the code cannot be cached.
+        """
+        known, change = self._known_origin
+        if change is self.spec.fgraph.last_change:
+            return known
         query = self.mode.key
         graph = None if query is None else fingerprint(self.spec.fgraph)
-        return None if graph is None else (graph, query, self._rewritten)
+        origin = None if graph is None else (graph, query, self._rewritten)
+        self._known_origin = origin, self.spec.fgraph.last_change
+        return origin
+
+    def has_code_of(self, origin: tuple[str, Any, bool]) -> None:
+        """Note that the graph, as it is, has the code of another one; see `_origin`."""
+        self._known_origin = origin, self.spec.fgraph.last_change
 
     @property
     def update_targets(self) -> list[int]:
@@ -408,8 +423,10 @@ class FunctionMaker:
         return f
 
     def __reduce__(self) -> Any:
-        known = self.__dict__.get("_origin") if self._rewritten else None
-        origin = known, config.of_code(self._settings)
+        known, change = self._known_origin
+        if not self._rewritten or change is not self.spec.fgraph.last_change:
+            known = None
+        origin = known, identity.own_version(), config.of_code(self._settings)
         return _rebuild, (type(self), self.spec, self.mode, self.name, self._rewritten, origin)
 
 
@@ -447,18 +464,24 @@ def _rebuild(
     mode: Mode,
     name: Any,
     rewritten: bool,
-    origin: Any = (None, None),
+    origin: Any = (None, None, None),
 ) -> FunctionMaker:
-    """A maker; ``origin``: the attribute `_origin` of another one, and the settings it was for."""
+    """A maker.
+
+    ``origin``: the result of `FunctionMaker._origin` of another one, the version of this package
+    whose rewrites it names, and the settings that it was for.
+    """
     maker = cls(
         *(spec.arguments, spec.outputs, mode, True),
         name=name,
         specification=spec,
         rewritten=rewritten,
     )
-    known, settings = origin
-    if known is not None and settings == config.of_code(config.values()):
-        maker.__dict__["_origin"] = known  # the rewritten graph has the code of the original one
+    known, version, settings = origin
+    if known is not None:
+        here = identity.own_version(), config.of_code(config.values())
+        if (version, settings) == here:
+            maker.has_code_of(known)
     return maker
 
 

@@ -63,4 +63,5 @@ def inline_ofg_node(node: Apply) -> list[Variable]:
     >>> inline_ofg_node(phintys.OpFromGraph([x], [pt.exp(x)])(y).owner)[0].owner
     Exp(y)
     """
-    return node.op.inline_node(node)  # type: ignore[attr-defined]
+    op: Any = node.op
+    return op.inline_node(node)

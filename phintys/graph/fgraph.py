@@ -122,6 +122,8 @@ class FunctionGraph:
         self.update_mapping: dict[int, int] = {}
         self._output_nodes: list[Apply] = []
         self._order: list[Apply] | None = None
+        #: a new object after each change of the inputs, the outputs, or the inputs of a node
+        self.last_change: object = object()
         self._known_change = _last_change[0]
         self._features: list[Any] = []
         self._index_features()
@@ -137,6 +139,7 @@ class FunctionGraph:
         if check and var in self.clients and var in self.inputs:
             return
         self.inputs.append(var)
+        self.last_change = object()
         self.setup_var(var)
 
     def add_output(
@@ -147,6 +150,7 @@ class FunctionGraph:
         node = Output(len(self.outputs)).make_node(var)
         self.outputs.append(var)
         self._output_nodes.append(node)
+        self.last_change = object()
         self.add_client(var, (node, 0))
 
     def setup_var(self, var: Variable) -> None:
@@ -368,6 +372,7 @@ class FunctionGraph:
         ):
             self.remove_output(idx, reason=reason)
         del self.inputs[input_idx]
+        self.last_change = object()
         if var not in self.inputs:
             self.clients.pop(var, None)
         self.update_mapping = {
@@ -381,6 +386,7 @@ class FunctionGraph:
         client = self.get_output_client(output_idx)
         var = self.outputs[output_idx]
         del self.outputs[output_idx], self._output_nodes[output_idx]
+        self.last_change = object()
         for i in range(output_idx, len(self.outputs)):
             self._output_nodes[i].op = Output(i)
         if remove_client:
@@ -456,7 +462,7 @@ class FunctionGraph:
         Other graphs of the same nodes check their order before they use it again.
         """
         self._order = order
-        self._known_change = _last_change[0] = object()
+        self.last_change = self._known_change = _last_change[0] = object()
 
     def _is_current(self, order: list[Apply]) -> bool:
         """Whether an order is one of the nodes as they are: another graph may have changed them."""
@@ -607,6 +613,7 @@ _BOOKKEEPING = frozenset(
         "apply_nodes",
         "clients",
         "_output_nodes",
+        "last_change",
         "_known_change",
         "_order",
         "_features",

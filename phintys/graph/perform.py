@@ -119,13 +119,18 @@ def _explain_shapes(node: Apply, inputs: Sequence[Any], exc: Exception) -> None:
 def _is_shared(
     value: np.ndarray, k: int, op: Op, inputs: Sequence[Any], results: Sequence[Any]
 ) -> bool:
-    """Whether result ``k`` shares memory with an input or an earlier result, undeclared."""
-    if value.base is None:  # owns its memory, of which an earlier result may be a part
-        found = any(x is value for x in inputs) or (k > 0 and _overlaps(value, results[:k]))
-        return found and k not in op.view_map and k not in op.destroy_map
+    """Whether result ``k`` may share memory with an input or an earlier result, undeclared.
+
+    A read-only array does (``np.imag`` of real numbers, views of read-only inputs), and an array
+    without elements that may be an input.
+    """
     if k in op.view_map or k in op.destroy_map:
         return False
-    return _overlaps(value, [*inputs, *results[:k]])
+    if not value.flags.writeable:
+        return True
+    if value.base is None:  # owns its memory, of which an earlier result may be a part
+        return any(x is value for x in inputs) or (k > 0 and _overlaps(value, results[:k]))
+    return value.size == 0 or _overlaps(value, [*inputs, *results[:k]])
 
 
 def _overlaps(value: np.ndarray, others: Sequence[Any]) -> bool:

@@ -150,10 +150,9 @@ class Scan(ScanMethodsMixin, InnerGraphOp):
         """The ShapeError of a node of the inner graph, which says more, if there is one."""
         try:
             self._results(node, inputs)
-        except ShapeError as found:
-            return found if raised_by_node(found) else exc
-        except Exception:
-            return exc
+        except Exception as found:
+            if isinstance(found, ShapeError) and raised_by_node(found):
+                return found
         return exc
 
     # ----- lowering

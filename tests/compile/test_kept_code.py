@@ -12,7 +12,7 @@ import pytest
 
 import phintys
 import phintys.tensor as pt
-from phintys.backends import llvm
+from phintys.backends import identity, llvm
 from phintys.compile import native
 from phintys.compile.mode import Mode, get_mode
 from phintys.config import config
@@ -193,6 +193,43 @@ def test_pickles_are_small_and_find_the_code(made):
     assert found.maker.times["rewriting"] == 0
     check(again)
     assert len(made) == 1  # the pickle of the first one holds the rewritten graph, and the key
+
+
+def test_pickles_of_another_version_have_code_of_their_own(made, monkeypatch):
+    """Its rewrites may have made another graph than those of this version make."""
+    with monkeypatch.context() as there:
+        there.setattr(identity, "own_version", lambda: "another")
+        pickled = pickle.dumps(example())
+    again = pickle.loads(pickled)
+    check(again)
+    assert again.maker.key != example().maker.key and len(made) == 2
+
+
+@pytest.mark.parametrize("called", [False, True])
+def test_graphs_changed_by_hand_have_code_of_their_own(made, called):
+    """Whether or not the code of the graph before the change is kept."""
+    x = pt.dvector("x")
+    f = phintys.function([x], pt.exp(x) + 1)
+    if called:
+        f(np.zeros(1))
+    fgraph = f.maker.fgraph
+    fgraph.replace(fgraph.outputs[0], pt.cos(fgraph.inputs[0]), reason="by hand")
+    for again in (f.maker.create(), pickle.loads(pickle.dumps(f)), f.copy()):
+        np.testing.assert_array_equal(again(np.zeros(2)), np.ones(2))
+    np.testing.assert_array_equal(phintys.function([x], pt.exp(x) + 1)(np.zeros(1)), [2.0])
+
+
+def test_outputs_added_by_hand_have_code_of_their_own(made):
+    x = pt.dvector("x")
+    y = pt.exp(x)
+    f = phintys.function([x], [y, y + 1])
+    fgraph = f.maker.fgraph
+    change = fgraph.last_change
+    fgraph.remove_output(1)
+    fgraph.add_output(pt.cos(fgraph.inputs[0]))
+    assert fgraph.last_change is not change
+    again = pickle.loads(pickle.dumps(f))
+    np.testing.assert_array_equal(again(np.zeros(1)), [[1.0], [1.0]])
 
 
 def test_rewrites_of_users_are_applied(made):

@@ -85,6 +85,7 @@ DEFINITE_CALLS = {
     "solve_discrete_are": ("({a}, {a}, pt.exp({a}), {a})",),
     "solve_discrete_lyapunov": ("(({a}) / 99, pt.exp({a}), {method})",),
     "solve_sylvester": ("({a}, {a}, pt.exp({a}))",),
+    "spectral_radius_bound": ("({a}, 2)",),
     "sqrtm": ("({a})",),
 }  # fmt: skip
 #: the same for regular matrices

@@ -6,7 +6,13 @@ from fuzz_draw import Drawer, Item
 from fuzz_functions import OUT, Text, draws
 from fuzz_structured import positions
 
-OUT["nnet.get_conv_output_shape"] = "a question about lengths"
+_QUESTIONS = (
+    *("border_mode_to_pad", "check_conv_gradinputs_shape", "get_conv_gradinputs_shape"),
+    *("get_conv_gradinputs_shape_1axis", "get_conv_gradweights_shape", "get_conv_output_shape"),
+    *("get_conv_gradweights_shape_1axis", "get_conv_shape_1axis"),
+)
+OUT |= dict.fromkeys((f"nnet.{name}" for name in _QUESTIONS), "a question about lengths")
+OUT["nnet.abstract_conv2d"] = "another name of conv2d"
 LENGTHS = (1, 2, 3, 4, 7)
 
 
@@ -66,6 +72,15 @@ def _convolve(g: Drawer, name: str) -> Text:
         method=g.choice(("auto", "direct", "fft")),
     )
     return f"pt.{name}({x.name}, {y.name}, {mode!r}{flags})"
+
+
+@draws("signal.conv2d")
+def _convolve_each(g: Drawer, name: str) -> Text:
+    """Each of some images, or one, with each of some filters, or one."""
+    x = _floats(g, *g.choice(((), (2,))), _length(g), _length(g))
+    w = _floats(g, *g.choice(((), (3,))), g.choice((1, 2)), g.choice((1, 2)))
+    flags = _flags(border_mode=g.choice(("valid", "full")), subsample=g.choice(((1, 1), (2, 1))))
+    return f"pt.{name}({x}, {w}{flags})"
 
 
 def _convolution(g: Drawer, ndim: int) -> tuple[str, str, list[int], list[int], str]:
@@ -139,12 +154,20 @@ def _pool(g: Drawer, name: str) -> Text:
     return f"pt.{name}({x.name}, {window}{flags})"
 
 
-@draws("nnet.images2neibs", "nnet.neibs2images", "nnet.bilinear_upsampling")
+@draws("nnet.bilinear_kernel_1D", "nnet.bilinear_kernel_2D")
+def _kernel(g: Drawer, name: str) -> Text:
+    return f"pt.{name}({g.choice((1, 2, 5))}, normalize={g.chance(0.5)})"
+
+
+@draws("nnet.images2neibs", "nnet.neibs2images")
+@draws("nnet.bilinear_upsampling", "nnet.frac_bilinear_upsampling")
 def _of_images(g: Drawer, name: str) -> Text:
     x = f"pt.atleast_Nd({g.item(lambda i: 0 not in i.shape and i.ndim <= 4, 'f').name}, n=4)"
     if name == "nnet.bilinear_upsampling":
         ratio = g.choice(("1", "2", "3", "frac_ratio=(3, 2)", "frac_ratio=((2, 1), (4, 3))"))
         return f"pt.{name}({x}, {ratio})"
+    if name == "nnet.frac_bilinear_upsampling":
+        return f"pt.{name}({x}, {g.choice(('(3, 2)', '((2, 1), (4, 3))'))})"
     window = tuple(g.choice((1, 1, 2, 3)) for _ in range(2))
     if name == "nnet.neibs2images":
         found = f"pt.nnet.images2neibs({x}, {window}, mode='ignore_borders')"

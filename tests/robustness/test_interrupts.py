@@ -179,7 +179,7 @@ def test_products_by_plain_loops_are_interrupted(mode: str) -> None:
     """BLAS does not take matrices without a unit stride."""
     x, y = pt.dmatrix(), pt.dmatrix()
     f = phintys.function([x, y], pt.dot(x[:, ::2], y[:, ::2]), mode=mode)
-    large = np.ones((2000, 4000))
+    large = np.ones((3500, 7000))
     np.testing.assert_array_equal(f(large[:3, :10], large[:5, :8]), np.full((3, 4), 5))
     assert interrupted(lambda: f(large, large)) < PATIENCE
 

@@ -399,6 +399,16 @@ WATCHED = {
 }
 
 
+@pytest.fixture
+def frozen_heap():
+    """The collector leaves out what was there before the test: the objects of all other tests."""
+    gc.collect()
+    gc.freeze()
+    yield
+    gc.unfreeze()
+
+
+@pytest.mark.usefixtures("frozen_heap")
 @pytest.mark.parametrize("activity", ACTIVITIES, ids=lambda f: f.__name__)
 def test_nothing_stays_but_what_memos_hold(activity):
     if activity is numba_functions:

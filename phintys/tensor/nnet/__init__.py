@@ -4,8 +4,9 @@
 
 from __future__ import annotations
 
+from phintys.lazy import hand_on
 from phintys.tensor.elemwise import functions
-from phintys.tensor.nnet import abstract_conv, conv3d2d, corr
+from phintys.tensor.nnet import abstract_conv, abstract_ops, conv3d2d, conv_shapes, corr, upsampling
 from phintys.tensor.nnet.abstract_conv import *
 from phintys.tensor.nnet.abstract_ops import *
 from phintys.tensor.nnet.basic import *
@@ -17,3 +18,4 @@ from phintys.tensor.nnet.upsampling import *
 
 sigmoid = functions.sigmoid
 softplus = functions.softplus
+hand_on(abstract_conv, abstract_ops, conv_shapes, upsampling)
