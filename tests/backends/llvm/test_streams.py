@@ -13,6 +13,7 @@ import phintys.tensor as pt
 from phintys import bitgen
 from phintys.backends.llvm.ir.words import BASES, ZIGGURATS
 from phintys.backends.llvm.runtime import streams
+from phintys.compile import native
 from phintys.tensor.random.basic import IntegersRV
 from phintys.tensor.random.type import random_generator_type
 
@@ -136,39 +137,63 @@ def test_integers_by_masks_are_left_to_numpy():
     np.testing.assert_array_equal(found, phintys.function([], drawn[1], mode="FAST_COMPILE")())
 
 
+def test_a_range_of_all_words_is_left_to_numpy():
+    """Its length has 65 bits; a distribution of a user may ask for it."""
+    least, greatest = -(2**63), 2**63 - 1
+
+    class WordsRV(IntegersRV):
+        routines = ("random_bounded_uint64",)
+
+        @classmethod
+        def rng_fn(cls, rng, low, high, size):
+            return rng.integers(least, greatest, size, endpoint=True)
+
+        def native(self, b, draw, *params):
+            span, zero = (b.const(x, "uint64") for x in (2**64 - 1, 0))
+            return draw("random_bounded_uint64", params[0], span, zero, b.const(0, "int64"))
+
+    found = WordsRV()(least, greatest, size=5, rng=np.random.default_rng(3))
+    expected = np.random.default_rng(3).integers(least, greatest, 5, endpoint=True)
+    np.testing.assert_array_equal(phintys.function([], found)(), expected)
+
+
+@pytest.fixture
+def _looked_up_again():
+    """What is known of NumPy is forgotten, and the code in memory that has been linked with it."""
+    for forget in (streams.guard.cache_clear, native._recent.clear):
+        forget()
+    yield
+    for forget in (streams.guard.cache_clear, native._recent.clear):
+        forget()
+
+
+@pytest.mark.usefixtures("_looked_up_again")
 @pytest.mark.parametrize("what", ["_next_of_pcg64", "_halves_words", "_multiplies"])
 def test_a_numpy_that_draws_integers_in_another_way_is_called(what, monkeypatch):
     monkeypatch.setattr(streams, what, lambda: None)
-    streams.guard.cache_clear()
-    try:
-        rng = pt.random.rng()
-        f = phintys.function([rng], list(rng.integers(0, 10, size=13)))  # no other test has this
-        expected = np.random.default_rng(7)
-        after, found = f(np.random.default_rng(7))
-        np.testing.assert_array_equal(found, expected.integers(0, 10, 13))
-        assert random_generator_type.values_eq(after, expected)
-        nobody = streams.guard("random_bounded_uint64")
-        assert nobody != bitgen.BitGen.from_address(bitgen.address(expected)).next_uint64
-    finally:
-        streams.guard.cache_clear()
+    rng = pt.random.rng()
+    f = phintys.function([rng], list(rng.integers(0, 10, size=13)))
+    expected = np.random.default_rng(7)
+    after, found = f(np.random.default_rng(7))
+    np.testing.assert_array_equal(found, expected.integers(0, 10, 13))
+    assert random_generator_type.values_eq(after, expected)
+    nobody = streams.guard("random_bounded_uint64")
+    assert nobody != bitgen.BitGen.from_address(bitgen.address(expected)).next_uint64
 
 
+@pytest.mark.usefixtures("_looked_up_again")
 @pytest.mark.parametrize("what", ["_next_of_pcg64", "_measured", "_scales"])
 def test_a_numpy_that_draws_in_another_way_is_called(what, monkeypatch):
     monkeypatch.setattr(streams, what, lambda *args: None)
-    streams.guard.cache_clear()
-    try:
-        for name, length in (("normal", 11), ("exponential", 12)):
-            rng = pt.random.rng()
-            f = phintys.function([rng], list(getattr(rng, name)(*DRAWS[name], size=length)))
-            expected = np.random.default_rng(7)
-            after, found = f(np.random.default_rng(7))
-            np.testing.assert_array_equal(found, getattr(expected, name)(*DRAWS[name], length))
-            assert random_generator_type.values_eq(after, expected)
-            nobody = streams.guard(f"random_{name}")
+    for name, length in (("normal", 11), ("exponential", 12)):
+        rng = pt.random.rng()
+        f = phintys.function([rng], list(getattr(rng, name)(*DRAWS[name], size=length)))
+        expected = np.random.default_rng(7)
+        after, found = f(np.random.default_rng(7))
+        np.testing.assert_array_equal(found, getattr(expected, name)(*DRAWS[name], length))
+        assert random_generator_type.values_eq(after, expected)
+        nobody = streams.guard(f"random_{name}")
         assert nobody != bitgen.BitGen.from_address(bitgen.address(expected)).next_uint64
-    finally:
-        streams.guard.cache_clear()
 
 
 @pytest.mark.parametrize("routine", ["random_uniform", "random_normal"])

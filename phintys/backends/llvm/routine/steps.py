@@ -45,7 +45,8 @@ def _kernel(body: Body, step: Kernel) -> None:
     parts = _parts(body, step)
     cleared = _cleared(step)
     if parts is None and cleared is not None:
-        _clear(body, step, cleared)
+        with body.located([cleared.slot]):
+            _clear(body, step, cleared)
     elif parts is None:
         *grouped, rest = by_several_rows(step)
         for part in (*grouped, rest):
@@ -53,7 +54,9 @@ def _kernel(body: Body, step: Kernel) -> None:
                 status = body.call_kernel(kernel, body.lengths, part is not rest)
                 body.succeed(status, step)
     else:
-        body.succeed(threads.emit(body, step, parts, body.frame.threads), step)
+        with body.located([operand.slot for operand in step.operands]):
+            status = threads.emit(body, step, parts, body.frame.threads)
+        body.succeed(status, step)
 
 
 def _cleared(step: Kernel) -> Operand | None:

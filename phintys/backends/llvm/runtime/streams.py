@@ -37,7 +37,7 @@ def guard(routine: str) -> int:
     if routine == INTEGERS:
         known = _halves_words() and _multiplies()
     else:
-        known = (base not in ZIGGURATS or table(base)) and _scales(routine)
+        known = (base not in ZIGGURATS or _measured(base) is not None) and _scales(routine)
     found = _next_of_pcg64() if known else None
     return found or ctypes.addressof(_NOWHERE)
 
@@ -45,10 +45,10 @@ def guard(routine: str) -> int:
 def table(base: str) -> int:
     """The address of 256 rows: an integer below which the product is returned, and the factor.
 
-    0 if NumPy does not draw as a `Ziggurat`.
+    Any address, which is not read, if NumPy does not draw as a `Ziggurat`.
     """
     found = _measured(base)
-    return 0 if found is None else int(found.ctypes.data)
+    return ctypes.addressof(_NOWHERE) if found is None else int(found.ctypes.data)
 
 
 # ------------------------------------------------------------------------------ PCG64
