@@ -82,7 +82,7 @@ def opened(rng: Generator) -> tuple[Generator, int]:
     """A copy of a generator, and the address of the ``bitgen_t`` of the copy.
 
     The copy may be one that has been returned before, if nothing refers to it any more: a function
-    that updates a generator uses two in turn.
+    that updates a generator uses two in turn, a chain of draws by ``perform`` three.
     """
     bits = rng.bit_generator
     if type(bits) not in _of_known_layout() or type(rng) is not _classes()[0]:
@@ -111,8 +111,8 @@ def opened(rng: Generator) -> tuple[Generator, int]:
     return new, target.address
 
 
-#: of one stream, that are kept: one is the value of a shared variable, the other one is free
-_MOST_COPIES = 2
+#: of one stream, that are kept: the value of a shared variable, and two for chains of draws
+_MOST_COPIES = 3
 
 
 class _Copy(NamedTuple):
