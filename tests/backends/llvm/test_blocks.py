@@ -289,6 +289,7 @@ class RandomRows:
 
     def __init__(self, seed):
         self.rng = np.random.default_rng(seed)
+        self.generator = pt.random.default_rng(seed % 7)
         self.inputs, self.args, self.known = [], [], self.rng.random() < 0.3
         self.n, self.groups = int(self.rng.choice([0, 1, 5, 33])), 3
         self.scalars = [self.input(())]
@@ -316,7 +317,7 @@ class RandomRows:
 
     def grow(self, count):
         names = """product product terms terms map map total gather scatter scaled sums turned part
-        numbered table table table_terms table_terms softmax column"""
+        numbered table table table_terms table_terms softmax column drawn drawn_table"""
         steps = [getattr(self, name) for name in names.split()]
         for _ in range(count):
             steps[int(self.rng.integers(len(steps)))]()
@@ -370,6 +371,22 @@ class RandomRows:
             self.rows.append(pt.set_subtensor(row[1:], self.pick(self.scalars)))
         else:
             self.rows.append(pt.inc_subtensor(row[::-1], part))
+
+    def drawn(self):
+        """With parameters of a row, of all rows, or the generator after another draw."""
+        row, scalar = self.pick(self.rows), self.pick(self.scalars)
+        draws = [
+            lambda g: g.normal(row, pt.exp(scalar)),
+            lambda g: g.gamma(1 + scalar**2, scale=1.0, size=row.shape),
+            lambda g: g.integers(-3, 4, size=row.shape),
+        ]
+        self.generator, x = draws[int(self.rng.integers(3))](self.generator)
+        self.rows.append(pt.tanh(x) if self.rng.random() < 0.5 else x * 0.1)
+
+    def drawn_table(self):
+        row = self.pick(self.rows)
+        self.generator, x = self.generator.uniform(size=(row.shape[0], self.columns))
+        self.tables.append(x + row[:, None] if self.rng.random() < 0.5 else x)
 
     def table(self):
         matrix, factors = self.pick(list(self.factors.items()))

@@ -45,7 +45,7 @@ def test_the_measured_tables_are_those_of_the_algorithm(base):
 def test_only_pcg64_is_inlined():
     def next_of(kind):
         rng = np.random.Generator(kind(1))
-        return streams._BitGenerator.from_address(bitgen.address(rng)).next_uint64
+        return bitgen.BitGen.from_address(bitgen.address(rng)).next_uint64
 
     for routine in BASES:
         assert streams.guard(routine) == next_of(np.random.PCG64)
@@ -178,7 +178,7 @@ def test_a_numpy_that_draws_integers_in_another_way_is_called(what, monkeypatch)
     np.testing.assert_array_equal(found, expected.integers(0, 10, 13))
     assert random_generator_type.values_eq(after, expected)
     nobody = streams.guard("random_bounded_uint64")
-    assert nobody != streams._BitGenerator.from_address(bitgen.address(expected)).next_uint64
+    assert nobody != bitgen.BitGen.from_address(bitgen.address(expected)).next_uint64
 
 
 @pytest.mark.usefixtures("_looked_up_again")
@@ -193,7 +193,7 @@ def test_a_numpy_that_draws_in_another_way_is_called(what, monkeypatch):
         np.testing.assert_array_equal(found, getattr(expected, name)(*DRAWS[name], length))
         assert random_generator_type.values_eq(after, expected)
         nobody = streams.guard(f"random_{name}")
-        assert nobody != streams._BitGenerator.from_address(bitgen.address(expected)).next_uint64
+        assert nobody != bitgen.BitGen.from_address(bitgen.address(expected)).next_uint64
 
 
 @pytest.mark.parametrize("routine", ["random_uniform", "random_normal"])
