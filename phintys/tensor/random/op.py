@@ -261,7 +261,7 @@ class RandomVariable(RNGConsumerOp):
         shape = None if size is None else tuple(int(n) for n in size)
         check_shapes(node, inputs)
         if not self.inplace:
-            rng = bitgen.copied(rng)
+            rng, _ = bitgen.opened(rng)
         draw = self.rng_fn(rng, *params, shape)
         output_storage[0][0] = rng
         output_storage[1][0] = np.asarray(draw, dtype=node.outputs[1].type.dtype)

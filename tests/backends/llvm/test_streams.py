@@ -45,7 +45,7 @@ def test_the_measured_tables_are_those_of_the_algorithm(base):
 def test_only_pcg64_is_inlined():
     def next_of(kind):
         rng = np.random.Generator(kind(1))
-        return streams._BitGenerator.from_address(bitgen.address(rng)).next_uint64
+        return bitgen.BitGen.from_address(bitgen.address(rng)).next_uint64
 
     for routine in BASES:
         assert streams.guard(routine) == next_of(np.random.PCG64)
@@ -137,6 +137,26 @@ def test_integers_by_masks_are_left_to_numpy():
     np.testing.assert_array_equal(found, phintys.function([], drawn[1], mode="FAST_COMPILE")())
 
 
+def test_a_range_of_all_words_is_left_to_numpy():
+    """Its length has 65 bits; a distribution of a user may ask for it."""
+    least, greatest = -(2**63), 2**63 - 1
+
+    class WordsRV(IntegersRV):
+        routines = ("random_bounded_uint64",)
+
+        @classmethod
+        def rng_fn(cls, rng, low, high, size):
+            return rng.integers(least, greatest, size, endpoint=True)
+
+        def native(self, b, draw, *params):
+            span, zero = (b.const(x, "uint64") for x in (2**64 - 1, 0))
+            return draw("random_bounded_uint64", params[0], span, zero, b.const(0, "int64"))
+
+    found = WordsRV()(least, greatest, size=5, rng=np.random.default_rng(3))
+    expected = np.random.default_rng(3).integers(least, greatest, 5, endpoint=True)
+    np.testing.assert_array_equal(phintys.function([], found)(), expected)
+
+
 @pytest.fixture
 def _looked_up_again():
     """What is known of NumPy is forgotten, and the code in memory that has been linked with it."""
@@ -158,7 +178,7 @@ def test_a_numpy_that_draws_integers_in_another_way_is_called(what, monkeypatch)
     np.testing.assert_array_equal(found, expected.integers(0, 10, 13))
     assert random_generator_type.values_eq(after, expected)
     nobody = streams.guard("random_bounded_uint64")
-    assert nobody != streams._BitGenerator.from_address(bitgen.address(expected)).next_uint64
+    assert nobody != bitgen.BitGen.from_address(bitgen.address(expected)).next_uint64
 
 
 @pytest.mark.usefixtures("_looked_up_again")
@@ -173,7 +193,7 @@ def test_a_numpy_that_draws_in_another_way_is_called(what, monkeypatch):
         np.testing.assert_array_equal(found, getattr(expected, name)(*DRAWS[name], length))
         assert random_generator_type.values_eq(after, expected)
         nobody = streams.guard(f"random_{name}")
-        assert nobody != streams._BitGenerator.from_address(bitgen.address(expected)).next_uint64
+        assert nobody != bitgen.BitGen.from_address(bitgen.address(expected)).next_uint64
 
 
 @pytest.mark.parametrize("routine", ["random_uniform", "random_normal"])

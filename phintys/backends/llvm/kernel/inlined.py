@@ -130,7 +130,7 @@ class Integers(Stream):
 
     For a span of at most 32 bits a word gives two numbers: the second half of the last word, with a
     flag in the lowest bit, is a part of the state.  NumPy's function is called if a product is
-    rejected, and for numbers by masks.
+    rejected, for numbers by masks, and if all words are in the range.
 
     Source: D. Lemire, Fast Random Integer Generation in an Interval (2019).
     """
@@ -166,6 +166,7 @@ class Integers(Stream):
             for k, kind in enumerate(("i128", "i64", "i64", "i64"))
         ]
         fails = w(f"or i1 {self._rejects(span, low, is_short)}, {w(f'icmp ne i64 {masked}, 0')}")
+        fails = w(f"or i1 {fails}, {w(f'icmp eq i64 {span}, -1')}")  # the length would be 2**64
         given, x = [("i64", p) for p in parameters], w(f"add i64 {first}, {high}")
         return self._else_called(state, after, ("i64", x), fails, given)
 

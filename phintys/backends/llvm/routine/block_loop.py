@@ -74,7 +74,7 @@ def _set(body: Body, cell: Cell, value: Any) -> None:
 
 def _block_rows(body: Body, step: Blocks, rows: str) -> str:
     """Emit the number of rows in a block, from the bytes of all rows."""
-    out, size = body.out, body.lengths(step.size)
+    out, size, columns = body.out, body.lengths(step.size), body.lengths(step.columns)
     before, blocks, go = out.block, out.name("large"), out.name("go")
     out.branch(out.value(f"icmp sgt i64 {size}, {costs.ROW_BLOCK_SMALL}"), blocks, go)
     out.label(blocks)
@@ -87,7 +87,7 @@ def _block_rows(body: Body, step: Blocks, rows: str) -> str:
         alone = out.value(f"icmp sle i64 {threads}, {costs.ROW_BLOCK_THREADS}")
         several = out.value(f"and i1 {several}, {alone}")
     if step.columns is not ONE:
-        few = out.value(f"icmp sle i64 {body.lengths(step.columns)}, {costs.ROW_BLOCK_COLUMNS}")
+        few = out.value(f"icmp sle i64 {columns}, {costs.ROW_BLOCK_COLUMNS}")
         several = out.value(f"and i1 {several}, {few}")
     some = out.value(f"select i1 {several}, i64 {whole}, i64 {rows}")
     out.line(f"br label %{go}")

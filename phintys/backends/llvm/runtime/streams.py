@@ -22,24 +22,6 @@ from phintys.backends.llvm.ir.words import BASES, INTEGERS, MULTIPLIER, ZIGGURAT
 WORD = 1 << 64
 
 
-class _BitGenerator(ctypes.Structure):
-    """NumPy's ``bitgen_t``."""
-
-    _fields_ = [
-        ("state", ctypes.c_void_p),
-        ("next_uint64", ctypes.c_void_p),
-        ("next_uint32", ctypes.c_void_p),
-        ("next_double", ctypes.c_void_p),
-        ("next_raw", ctypes.c_void_p),
-    ]
-
-
-class _Halves(ctypes.Structure):
-    """What a PCG64 keeps beside its state: whether half a word is left, and that half."""
-
-    _fields_ = [("state", ctypes.c_void_p), ("flag", ctypes.c_int), ("kept", ctypes.c_uint32)]
-
-
 _HALVES = ctypes.CFUNCTYPE(ctypes.c_uint32, ctypes.c_void_p)
 _WORDS = ctypes.CFUNCTYPE(ctypes.c_uint64, ctypes.c_void_p)
 _DOUBLES = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_void_p)
@@ -73,15 +55,11 @@ def table(base: str) -> int:
 @cache
 def _next_of_pcg64() -> int | None:
     """The address of PCG64's ``next_uint64`` if its state and steps are as expected."""
-    rng = np.random.Generator(np.random.PCG64(20240607))
-    held = _BitGenerator.from_address(bitgen.address(rng))
-    state: Any = rng.bit_generator.state["state"]
-    place = ctypes.c_void_p.from_address(held.state or 0).value
-    words = (ctypes.c_uint64 * 4).from_address(place or 0)
-    expected = [state["state"] % WORD, state["state"] // WORD]
-    expected += [state["inc"] % WORD, state["inc"] // WORD]
-    if list(words) != expected:
+    if not bitgen.is_laid_out():
         return None
+    rng = np.random.Generator(np.random.PCG64(20240607))
+    held = bitgen.BitGen.from_address(bitgen.address(rng))
+    state: Any = rng.bit_generator.state["state"]
     draw, real = _WORDS(held.next_uint64 or 0), _DOUBLES(held.next_double or 0)
     number = state["state"]
     for turn in range(64):
@@ -99,8 +77,8 @@ def _next_of_pcg64() -> int | None:
 def _halves_words() -> bool:
     """Whether numbers of 32 bits are halves of words; the second is kept beside a flag."""
     rng = np.random.Generator(np.random.PCG64(20240607))
-    held = _BitGenerator.from_address(bitgen.address(rng))
-    draw, half = _HALVES(held.next_uint32 or 0), _Halves.from_address(held.state or 0)
+    held = bitgen.BitGen.from_address(bitgen.address(rng))
+    draw, half = _HALVES(held.next_uint32 or 0), bitgen.PCG64.from_address(held.state or 0)
     copy = bitgen.copied(rng).bit_generator
     for turn in range(8):
         word = int(copy.random_raw()) if turn % 2 == 0 else half.kept << 32
@@ -117,7 +95,7 @@ def _multiplies() -> bool:
     words: list[int] = []
     kept = (_WORDS(lambda _: words.pop()), _HALVES(lambda _: words.pop()))
     places = [ctypes.cast(f, ctypes.c_void_p).value for f in kept]
-    held = _BitGenerator(None, places[0], places[1], None, places[0])
+    held = bitgen.BitGen(None, places[0], places[1], None, places[0])
     types = [ctypes.c_void_p, *[ctypes.c_uint64] * 3, ctypes.c_bool]
     draw = ctypes.CFUNCTYPE(ctypes.c_uint64, *types)(bitgen.routine(INTEGERS))
     for span, bits in ((1, 32), (999, 32), (2**32 - 1, 32), (2**32, 64), (10**17 + 1, 64)):
@@ -142,7 +120,7 @@ class _Probe:
         self.first = 0
         self.kept = (_WORDS(self._word), _DOUBLES(self._double))
         places = [ctypes.cast(f, ctypes.c_void_p).value for f in self.kept]
-        self.held = _BitGenerator(None, places[0], None, places[1], places[0])
+        self.held = bitgen.BitGen(None, places[0], None, places[1], places[0])
         types = [ctypes.c_void_p, *[ctypes.c_double] * parameters]
         self.function = ctypes.CFUNCTYPE(ctypes.c_double, *types)(bitgen.routine(routine))
 
