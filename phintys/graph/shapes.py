@@ -291,6 +291,8 @@ def answer(op: Any, inputs: Sequence[Variable]) -> Answer:
     found = context.answer()
     if context.cacheable:
         _keep(key, context.read, found)
+    elif found.asks:
+        _known.keep(key, Cases())  # so that `plain_answer` need not ask again
     return found
 
 
