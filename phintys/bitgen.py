@@ -155,8 +155,11 @@ _memmove = ctypes.PYFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_si
 
 def _move(source: tuple[int, int], target: tuple[int, int]) -> None:
     """Copy the state of a PCG64."""
-    _memmove(target[0], source[0], 8)
-    _memmove(target[1], source[1], 32)
+    try:
+        _memmove(target[0], source[0], 8)
+        _memmove(target[1], source[1], 32)
+    except ctypes.ArgumentError as exc:  # there was no memory for an argument
+        raise MemoryError from exc
 
 
 class BitGen(ctypes.Structure):

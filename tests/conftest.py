@@ -37,7 +37,7 @@ settings.load_profile("phintys")
 
 
 #: backend -> one of how many cases of a test runs on it; the first one always does
-SHARES = {"C": 2, "JAX": 4, "NUMBA": 12}
+SHARES = {"C": 2, "JAX": 4, "NUMBA": 16}
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -52,7 +52,9 @@ def test_the_matrix_is_whole():
     kinds = {kind for c in columns for kind in c.kinds}
     assert kinds >= {"0-d", "empty", "length 1", "contiguous", "strided", "broadcast"}
     for backend in matrix_run.MODES:
-        assert {c.name for c in matrix_run.columns(backend)} == {c.name for c in columns}
+        names = {c.name for c in matrix_run.columns(backend)}
+        sampled = backend == "numba" and not matrix_run.FULL
+        assert len(names) > len(TABLE) / 3 if sampled else names == {c.name for c in columns}
 
 
 def test_every_blank_has_a_cell():
