@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
+from types import CodeType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -49,7 +50,13 @@ def library_function(row: LibraryFunction, dtype: str) -> Any:
 @cache
 def routine_function(routine: Routine, dtype: str) -> Any:
     """A routine as a Numba function."""
-    return routine.python(dtype, library_function, jit)
+    return routine.python(dtype, library_function, jit, _functions(dtype))
+
+
+@cache
+def _functions(dtype: str) -> dict[CodeType, Any]:
+    """The functions of routines that are made already: many routines share some."""
+    return {}
 
 
 # ------------------------------------------------------------------------------- lengths
