@@ -147,10 +147,16 @@ def _parts(place: int) -> tuple[int, int]:
     return held + PCG64.flag.offset, PCG64.from_address(held).words or 0
 
 
+#: copies memory, and keeps the interpreter's lock: others would use the generator meanwhile
+_memmove = ctypes.PYFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t)(
+    ctypes.cast(ctypes.memmove, ctypes.c_void_p).value or 0
+)
+
+
 def _move(source: tuple[int, int], target: tuple[int, int]) -> None:
     """Copy the state of a PCG64."""
-    ctypes.memmove(target[0], source[0], 8)
-    ctypes.memmove(target[1], source[1], 32)
+    _memmove(target[0], source[0], 8)
+    _memmove(target[1], source[1], 32)
 
 
 class BitGen(ctypes.Structure):
