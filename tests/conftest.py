@@ -24,6 +24,8 @@ from phintys.backends.llvm.machine.target import current
 from phintys.config import config
 from phintys.graph.collection import collection_paused
 
+# Numba reads it when it is imported, also in processes that tests start: less time in LLVM
+os.environ.setdefault("NUMBA_OPT", "0")
 # tests of gradients and of inner graphs use the helpers of these folders
 sys.path += [
     str(Path(__file__).parent / folder) for folder in ("tensor", "scalar", "matrix", "gradient")
@@ -116,12 +118,9 @@ _PACKAGES = {"JAX": "jax", "NUMBA": "numba"}
 
 
 @pytest.fixture(params=["FAST_RUN", "FAST_COMPILE", "C", "NUMBA", "JAX"])
-def mode(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch):
+def mode(request: pytest.FixtureRequest):
     """Each backend's mode in turn."""
     package = _PACKAGES.get(request.param)
     if package is not None:
         pytest.importorskip(package)
-    if request.param == "NUMBA":  # less time in LLVM: it is correctness that is tested
-        config = pytest.importorskip("numba").core.config
-        monkeypatch.setattr(config, "OPT", config._OptLevel(0))
     return request.param

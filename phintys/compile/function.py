@@ -10,6 +10,7 @@ from functools import cached_property
 from types import NoneType
 from typing import Any
 
+from phintys.backends import identity
 from phintys.compile.callable import dict_class
 from phintys.compile.inputs import Specification, specify
 from phintys.compile.io import SymbolicInput, SymbolicOutput
@@ -425,7 +426,7 @@ class FunctionMaker:
         known, change = self._known_origin
         if not self._rewritten or change is not self.spec.fgraph.last_change:
             known = None
-        origin = known, config.of_code(self._settings)
+        origin = known, identity.own_version(), config.of_code(self._settings)
         return _rebuild, (type(self), self.spec, self.mode, self.name, self._rewritten, origin)
 
 
@@ -463,18 +464,24 @@ def _rebuild(
     mode: Mode,
     name: Any,
     rewritten: bool,
-    origin: Any = (None, None),
+    origin: Any = (None, None, None),
 ) -> FunctionMaker:
-    """A maker; ``origin``: the result of `_origin` of another one, and the settings it was for."""
+    """A maker.
+
+    ``origin``: the result of `FunctionMaker._origin` of another one, the version of this package
+    whose rewrites it names, and the settings that it was for.
+    """
     maker = cls(
         *(spec.arguments, spec.outputs, mode, True),
         name=name,
         specification=spec,
         rewritten=rewritten,
     )
-    known, settings = origin
-    if known is not None and settings == config.of_code(config.values()):
-        maker.has_code_of(known)
+    known, version, settings = origin
+    if known is not None:
+        here = identity.own_version(), config.of_code(config.values())
+        if (version, settings) == here:
+            maker.has_code_of(known)
     return maker
 
 

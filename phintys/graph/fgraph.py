@@ -372,6 +372,7 @@ class FunctionGraph:
         ):
             self.remove_output(idx, reason=reason)
         del self.inputs[input_idx]
+        self.last_change = object()
         if var not in self.inputs:
             self.clients.pop(var, None)
         self.update_mapping = {

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from phintys.errors import ShapeError
+from phintys.graph.destroy import destroyed_inputs, view_root
 from phintys.graph.op import Op
 from phintys.graph.origin import annotate
 from phintys.graph.results import declared_result
@@ -119,13 +120,18 @@ def _explain_shapes(node: Apply, inputs: Sequence[Any], exc: Exception) -> None:
 def _is_shared(
     value: np.ndarray, k: int, op: Op, inputs: Sequence[Any], results: Sequence[Any]
 ) -> bool:
-    """Whether result ``k`` shares memory with an input or an earlier result, undeclared."""
-    if value.base is None:  # owns its memory, of which an earlier result may be a part
-        found = any(x is value for x in inputs) or (k > 0 and _overlaps(value, results[:k]))
-        return found and k not in op.view_map and k not in op.destroy_map
+    """Whether result ``k`` may share memory with an input or an earlier result, undeclared.
+
+    A read-only array does (``np.imag`` of real numbers, views of read-only inputs), and an array
+    without elements that may be an input.
+    """
     if k in op.view_map or k in op.destroy_map:
         return False
-    return _overlaps(value, [*inputs, *results[:k]])
+    if not value.flags.writeable:
+        return True
+    if value.base is None:  # owns its memory, of which an earlier result may be a part
+        return any(x is value for x in inputs) or (k > 0 and _overlaps(value, results[:k]))
+    return value.size == 0 or _overlaps(value, [*inputs, *results[:k]])
 
 
 def _overlaps(value: np.ndarray, others: Sequence[Any]) -> bool:
@@ -143,11 +149,6 @@ def _shares_state(
     others = [*zip(node.inputs, inputs), *zip(node.outputs[:k], results)]
     alike = [x for v, x in others if type(v.type) is type(type_)]
     return any(type_.may_share_memory(value, x) for x in alike)
-
-
-def destroyed_inputs(op: Op) -> list[int]:
-    """The positions of the inputs that an op overwrites."""
-    return list(dict.fromkeys(i for ins in op.destroy_map.values() for i in ins))
 
 
 RunNode = Callable[[Apply, Sequence[Any]], list[Any]]
@@ -183,6 +184,8 @@ def watched(hook: Hook) -> Generator[None]:
 class Runner:
     """A callable from a list of input values to a list of output values.
 
+    Outputs may share memory with inputs and with each other, but not with constants.
+
     Values are kept in a flat list of cells; a cell is cleared after its last use.  ``run`` computes
     one node.
     """
@@ -204,6 +207,8 @@ class Runner:
             last_use.update((i, k) for i in inputs + outputs)
             prepare(node)
         self.outputs = [self._cell(v) for v in fgraph.outputs]
+        #: the outputs that are constants, or share their memory
+        self.constant = [v if isinstance(view_root(v), Constant) else None for v in fgraph.outputs]
         keep = {*self.outputs, *(i for i, _ in self.constants), *range(self.n_inputs)}
         self.dead: list[list[int]] = [[] for _ in order]
         for i, k in last_use.items():
@@ -237,4 +242,7 @@ class Runner:
                 cells[i] = value
             for i in dead:
                 cells[i] = None
-        return [cells[i] for i in self.outputs]
+        return [
+            cells[i] if v is None else v.type.copy_value(cells[i])
+            for i, v in zip(self.outputs, self.constant)
+        ]

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from phintys.graph.fgraph import FrozenFunctionGraph
+from phintys.graph.congruence import alike
+from phintys.graph.traversal import ancestors
 from phintys.graph.variable import Apply, Constant, Variable
 from phintys.loop.influence import positions
 from phintys.loop.parts import Part
@@ -69,26 +70,18 @@ def merge_twins(loop: Whole) -> list[tuple[Part, Part]]:
     """Drop parts that are equal to others; returns pairs of a dropped part and its twin.
 
     States are equal if they start with the same values, and their next values are equal if they
-    are.  The coarsest such partition is found by refinement, from that by the first values.
+    are.
     """
-    classes: dict[Any, list[Part]] = {}
-    for p in loop.parts:
-        classes.setdefault(_start(p), []).append(p)
-    while True:
-        pairs = [(p, ps[0]) for ps in classes.values() for p in ps[1:]]
-        if not pairs:
-            return []
-        outputs = _with_equal_inputs(loop, pairs)
-        finer: dict[Any, list[Part]] = {}
-        for key, parts in classes.items():
-            for p in parts:
-                finer.setdefault((key, outputs[id(p)]), []).append(p)
-        if len(finer) == len(classes):
-            break
-        classes = finer
-    loop.replace({v: w for p, q in pairs for v, w in zip(p.inputs, q.inputs)})
-    gone = {id(p) for p, _ in pairs}
-    loop.parts = [p for p in loop.parts if id(p) not in gone]
+    starts = [_start(p) for p in loop.parts]
+    if len(set(starts)) == len(starts):
+        return []
+    first: dict[int, Part] = {}
+    found = [first.setdefault(number, p) for number, p in zip(_classes(loop, starts), loop.parts)]
+    pairs = [(p, q) for p, q in zip(loop.parts, found) if p is not q]
+    if pairs:
+        loop.replace({v: w for p, q in pairs for v, w in zip(p.inputs, q.inputs)})
+        gone = {id(p) for p, _ in pairs}
+        loop.parts = [p for p in loop.parts if id(p) not in gone]
     return pairs
 
 
@@ -100,15 +93,32 @@ def _start(p: Part) -> Any:
     return p.kind, p.outer, p.reads, p.writes, *ops
 
 
-def _with_equal_inputs(loop: Whole, pairs: Sequence[tuple[Part, Part]]) -> dict[int, Any]:
-    """For each part its outputs if the inputs of pairs are equal; equal outputs are identical."""
-    same = {v: w for p, q in pairs for v, w in zip(p.inputs, q.inputs)}
-    copy = Whole(loop.node, loop.steps, [_copied(p) for p in loop.parts], loop.condition)
-    copy.replace(same)
-    inputs = [v for p in loop.parts for v in p.inputs]
-    frozen = iter(FrozenFunctionGraph.from_io(inputs, copy.expressions(), dedup_nodes=True).outputs)
-    return {id(p): tuple([next(frozen) for _ in p.outputs]) for p in loop.parts}
+def _classes(loop: Whole, starts: Sequence[Any]) -> list[int]:
+    """For each part the number of its class: those of one class are equal in every step."""
+    inner = list(ancestors([*loop.expressions(), *(v for p in loop.parts for v in p.inputs)]))
+    number = {v: k for k, v in enumerate(inner, len(loop.parts))}
+    place = {v: (k, i) for k, p in enumerate(loop.parts) for i, v in enumerate(p.inputs)}
+    labels: list[Any] = [("part", start) for start in starts]
+    operands = [[number[v] for v in p.outputs] for p in loop.parts]
+    for v in inner:
+        if v in place:
+            part, position = place[v]
+            labels.append(("input", position))
+            operands.append([part])
+        else:
+            labels.append(_made_by(v))
+            operands.append([] if v.owner is None else [number[x] for x in v.owner.inputs])
+    return alike(labels, operands)
 
 
-def _copied(p: Part) -> Part:
-    return Part(p.kind, p.outer, p.inputs, p.outputs, p.reads, p.writes, p.result)
+def _made_by(v: Any) -> Any:
+    """What two variables have in common if equal operands make them equal."""
+    if v.owner is not None:
+        return v.owner.op, v.index, len(v.owner.inputs), *(o.type for o in v.owner.outputs)
+    if not isinstance(v, Constant):
+        return v
+    try:
+        hash(signature := v.merge_signature())
+    except TypeError:  # the value is not hashable
+        return v
+    return signature

@@ -14,6 +14,8 @@ numbers, on which an instruction computes at once.  A function has
 - ``+ - * /``, ``sqrt`` and ``abs`` of packs, lane by lane; one operand may be a literal;
   comparisons of packs, for ``x if c else y``, which selects lane by lane; ``spread(x)``: a pack of
   equal numbers; ``across(a, step)``: the pack of ``a[0]``, ``a[step]``, ``a[2 * step]`` and so on;
+  ``scatter(x, a, step)`` writes a pack to these elements; ``load_square(a, step, s, along)`` and
+  ``store_square(s, along, a, step)`` do that with `LANES` packs, ``s[k * along]`` and ``a[k:]``;
 - ``rounded(x * y)``: a product that is rounded before it is added to something, also where the
   processor has an instruction for both;
 - ``abs`` of a number; ``int`` of one, which must be in the range of integers;
@@ -90,8 +92,8 @@ class Expr(NamedTuple):
 
     ``op``: an operator, or ``const``, ``name``, ``parts``, ``lanes``, ``load`` (an element of the
     array ``value``), ``offset`` (that array from an element on), ``local`` (a new array of
-    ``value`` packs), ``spread``, ``across``, ``rounded`` (a product), ``call`` (of a `Function` or
-    `LibraryFunction`).
+    ``value`` packs), ``spread``, ``rounded`` (a product), a key of `IN_LANES`, ``call`` (of a
+    `Function` or `LibraryFunction`).
     """
 
     op: str
@@ -233,7 +235,7 @@ class Routine:
         part = np.dtype(PART.get(dtype, dtype))
         new_array = compiled(lambda n: np.empty(n, part))
         unchanged = compiled(lambda x: x)
-        first = compiled(lambda a, step: a[0])
+        in_lanes = {name: compiled(f) for name, f in _IN_LANES.items()}
 
         def make(f: FunctionType) -> Any:
             names = {**f.__globals__, "PARTS": 2 if dtype in PART else 1, "LANES": 1}
@@ -241,8 +243,8 @@ class Routine:
                 "sqrt": np.sqrt,
                 "local": new_array,
                 "spread": unchanged,
-                "across": first,
                 "rounded": unchanged,
+                **in_lanes,
             }
             for name in f.__code__.co_names:
                 value = f.__globals__.get(name)
@@ -317,12 +319,35 @@ def across(a: Array, step: int) -> Pack:
     return a[0]
 
 
+def scatter(x: Pack, a: Array, step: int) -> None:
+    """Write a pack to elements that are ``step`` apart, in routines."""
+    a[0] = x
+
+
+def load_square(a: Array, step: int, s: Packs, along: int) -> None:
+    """Write ``across(a[k:], step)`` to ``s[k * along]`` for all k below `LANES`, in routines."""
+    s[0] = a[0]
+
+
+def store_square(s: Packs, along: int, a: Array, step: int) -> None:
+    """Do ``scatter(s[k * along], a[k:], step)`` for all k below `LANES`, in routines."""
+    a[0] = s[0]
+
+
 def rounded(x: Real) -> Real:
     """A product that is rounded before it is added to something, in routines."""
     return x
 
 
-_OPERATIONS = (sqrt, local, spread, across, rounded)
+#: operations with elements that belong to lanes -> types of parameters, and of the result
+IN_LANES = {
+    "across": (["reals", "int"], "pack"),
+    "scatter": (["pack", "reals", "int"], "int"),
+    "load_square": (["reals", "int", "packs", "int"], "int"),
+    "store_square": (["packs", "int", "reals", "int"], "int"),
+}
+_IN_LANES = {f.__name__: f for f in (across, scatter, load_square, store_square)}
+_OPERATIONS = (sqrt, local, spread, rounded, *_IN_LANES.values())
 
 
 def in_numbers(function: Any) -> Any:
@@ -537,8 +562,10 @@ class _Parser:
             made, wanted = None, [result]
         elif function is local:
             return self.local(args, node)
-        elif function is across:
-            return self.across(args, node)
+        elif name in IN_LANES and function is _IN_LANES[name]:
+            if self.named is not _TYPES:  # a function on numbers
+                raise self.wrong(node)
+            made, (wanted, result) = None, IN_LANES[name]
         elif isinstance(function, FunctionType):
             if self.named is not _TYPES and not hasattr(function, "in_numbers"):
                 function = in_numbers(function)
@@ -549,7 +576,7 @@ class _Parser:
         found = [a.type if a.type != "reals" or t != "packs" else t for a, t in zip(args, wanted)]
         if len(args) != len(wanted) or found != wanted:
             raise self.wrong(node)
-        return Expr("call" if made else "sqrt", result, args, made)
+        return Expr("call" if made else name, result, args, made)
 
     def conversion(self, name: str, args: tuple[Expr, ...], node: ast.expr) -> Expr:
         """``abs(x)``, ``int(x)`` or ``spread(x)``."""
@@ -567,12 +594,6 @@ class _Parser:
                 return Expr("local", "reals", (), n)
             case _:
                 raise self.wrong(node)
-
-    def across(self, args: tuple[Expr, ...], node: ast.expr) -> Expr:
-        """A pack of elements of an array; it is not for functions on numbers."""
-        if [a.type for a in args] != ["reals", "int"] or self.named is not _TYPES:
-            raise self.wrong(node)
-        return Expr("across", "pack", args)
 
 
 def _in_lanes(x: Expr, kind: str) -> Expr:

@@ -33,7 +33,7 @@ def d3viz(fct: Any, outfile: Path | str, copy_deps: bool = True, *args: Any, **k
     ...     '"label": "Exp"' in Path(file.name).read_text()
     True
     """
-    graph = json.dumps(_placed(picture_of(fct, *args, **kwargs))).replace("</", "<\\/")
+    graph = json.dumps(_placed(picture_of(fct, *args, **kwargs))).replace("<", "\\u003c")
     page = _TEMPLATE.read_text(encoding="utf-8").replace("{{graph}}", graph)
     Path(outfile).write_text(page, encoding="utf-8")
 

@@ -258,6 +258,10 @@ def batched_dot(a: TensorLike, b: TensorLike) -> TensorVariable:
     """Products of the items of two batches along their first axes, which have equal length.
 
     Items are vectors, matrices or (for multiplication) numbers.
+
+    >>> import phintys.tensor as pt
+    >>> pt.batched_dot([[1.0, 2.0], [3.0, 4.0]], [[1.0, 1.0], [2.0, 0.0]]).eval()
+    array([3., 6.])
     """
     a, b = as_tensor_variable(a), as_tensor_variable(b)
     ranks = a.type.ndim - 1, b.type.ndim - 1

@@ -167,15 +167,26 @@ def ifft(x: Any, n: Any = None, axis: int = -1, norm: Norm = "backward") -> Any:
 
     ``norm``: ``"backward"``: the factor ``1 / n``; ``"forward"``: none; ``"ortho"``:
     ``1 / sqrt(n)``.
+
+    >>> abs(ifft([4.0, 0.0, 0.0, 0.0])).eval()
+    array([1., 1., 1., 1.])
     """
     return _transform("ifft", x, n, axis, norm)
 
 
 def rfft(x: Any, n: Any = None, axis: int = -1, norm: Norm = "backward") -> Any:
-    """The first ``n // 2 + 1`` numbers of the `fft` of real numbers, which determine the others."""
+    """The first ``n // 2 + 1`` numbers of the `fft` of real numbers, which determine the others.
+
+    >>> rfft([1.0, 1.0, 1.0]).eval().round(12) + 0.0
+    array([3.+0.j, 0.+0.j])
+    """
     return _transform("rfft", x, n, axis, norm)
 
 
 def irfft(x: Any, n: Any = None, axis: int = -1, norm: Norm = "backward") -> Any:
-    """The inverse of `rfft`: ``n`` real numbers; ``n`` None: ``2 (m - 1)`` for ``m`` of ``x``."""
+    """The inverse of `rfft`: ``n`` real numbers; ``n`` None: ``2 (m - 1)`` for ``m`` of ``x``.
+
+    >>> irfft([4.0, 0.0, 0.0]).eval()
+    array([1., 1., 1., 1.])
+    """
     return _transform("irfft", x, n, axis, norm)

@@ -207,7 +207,12 @@ def softmax(c: TensorLike, axis: Axis = None) -> TensorVariable:
 
 
 def log_softmax(c: TensorLike, axis: Axis = None) -> TensorVariable:
-    """The logarithm of `softmax`, accurate even where `softmax` underflows."""
+    """The logarithm of `softmax`, accurate even where `softmax` underflows.
+
+    >>> import phintys.tensor as pt
+    >>> pt.special.log_softmax([0.0, 1000.0]).eval()
+    array([-1000.,     0.])
+    """
     c = as_tensor_variable(c)
     return LogSoftmax(axis=_axes(c, axis))(c)
 
@@ -247,7 +252,12 @@ def one_hot(y: TensorLike, num_classes: Length, dtype: DTypeLike | None = None) 
 
 
 def to_one_hot(y: TensorLike, nb_class: Length, dtype: DTypeLike | None = None) -> TensorVariable:
-    """`one_hot` of the flattened integers: a matrix."""
+    """`one_hot` of the flattened integers: a matrix.
+
+    >>> to_one_hot([1, 0], 2).eval()
+    array([[0., 1.],
+           [1., 0.]])
+    """
     return one_hot(as_tensor_variable(y).flatten(), nb_class, dtype)
 
 
@@ -262,11 +272,19 @@ xlogy = functions.xlogy
 
 
 def poch(z: TensorLike, m: TensorLike) -> TensorVariable:
-    """The rising factorial ``gamma(z + m) / gamma(z)``."""
+    """The rising factorial ``gamma(z + m) / gamma(z)``.
+
+    >>> poch(2.0, [0.0, 3.0]).eval()
+    array([ 1., 24.])
+    """
     z = as_tensor_variable(z)
     return functions.gamma(z + m) / functions.gamma(z)
 
 
 def factorial(n: TensorLike) -> TensorVariable:
-    """``gamma(n + 1)``."""
+    """``gamma(n + 1)``.
+
+    >>> factorial([0.0, 4.0]).eval()
+    array([ 1., 24.])
+    """
     return functions.gamma(as_tensor_variable(n) + 1)

@@ -29,11 +29,8 @@ DTYPES = ("float64", "int64", "bool")
 
 
 @pytest.fixture(params=list(PACKAGES))
-def mode(request, monkeypatch):
-    package = pytest.importorskip(PACKAGES[request.param])
-    if request.param == "NUMBA":  # less time in LLVM: it is correctness that is tested
-        level = package.core.config._OptLevel(0)
-        monkeypatch.setattr(package.config, "OPT", level)
+def mode(request):
+    pytest.importorskip(PACKAGES[request.param])
     return request.param
 
 

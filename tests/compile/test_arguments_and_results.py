@@ -265,3 +265,18 @@ def test_makers(mode, xys):
     assert f.maker.fgraph is graph
     assert f() == [5]
     assert f(1.0) == [2]
+
+
+@pytest.mark.parametrize("n", [0, 1, 3])
+def test_results_may_be_written(mode, n):
+    """Those of read-only arguments too, and where NumPy's own result is read-only."""
+    x = pt.dvector("x")
+    y = phintys.ifelse(pt.sum(x) > 9, x + 1, x)
+    values = np.frombuffer(np.ones(n + 1).tobytes(), "float64")[1:]
+    views = [pt.diag(pt.exp(x)[:, None], k=1), pt.broadcast_to(pt.exp(x), (2, n))]
+    outputs = [x, x[::-1], y, pt.imag(x), pt.real(x), *views]
+    results = phintys.function([x], outputs, mode=mode)(values)
+    assert not values.flags.writeable
+    for found in results:
+        found += 1
+    np.testing.assert_array_equal(np.concatenate(results[:3]), np.full(3 * n, 2.0))

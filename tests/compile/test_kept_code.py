@@ -12,7 +12,7 @@ import pytest
 
 import phintys
 import phintys.tensor as pt
-from phintys.backends import llvm
+from phintys.backends import identity, llvm
 from phintys.compile import native
 from phintys.compile.mode import Mode, get_mode
 from phintys.config import config
@@ -193,6 +193,16 @@ def test_pickles_are_small_and_find_the_code(made):
     assert found.maker.times["rewriting"] == 0
     check(again)
     assert len(made) == 1  # the pickle of the first one holds the rewritten graph, and the key
+
+
+def test_pickles_of_another_version_have_code_of_their_own(made, monkeypatch):
+    """Its rewrites may have made another graph than those of this version make."""
+    with monkeypatch.context() as there:
+        there.setattr(identity, "own_version", lambda: "another")
+        pickled = pickle.dumps(example())
+    again = pickle.loads(pickled)
+    check(again)
+    assert again.maker.key != example().maker.key and len(made) == 2
 
 
 @pytest.mark.parametrize("called", [False, True])

@@ -227,6 +227,14 @@ def test_outputs_come_and_go(abc):
     fgraph.check_integrity()
 
 
+def test_removing_an_input_without_use_is_a_change(abc):
+    """Code that is kept for the graph takes the input as an argument."""
+    fgraph = FunctionGraph(abc[:3], [abc[0]], clone=False)
+    change = fgraph.last_change
+    fgraph.remove_input(2)
+    assert fgraph.last_change is not change
+
+
 def test_inputs_come_and_go(abc):
     x, _y, z, a, b = abc
     fgraph = FunctionGraph(abc[:3], [b, a, z], clone=False, update_mapping={2: 2, 0: 0})

@@ -10,6 +10,8 @@ import phintys
 import phintys.tensor as pt
 from phintys.compile.mode import Mode
 from phintys.loop import Scan, ScanInfo, until
+from phintys.loop.unused import simplified
+from phintys.rewriting import rewrite_graph
 
 REWRITTEN, PLAIN = Mode("py", "fast_run"), Mode("py", None)
 x, y0 = pt.dvectors("x", "y0")
@@ -130,6 +132,28 @@ def test_equal_loops_are_merged_and_parts_that_are_not_used_are_dropped():
     (node,) = rewritten([x, s0, w], [one[0]], *values(4, (), ()))
     assert node.op.info.n_nit_sot == 0
     assert not rewritten([x, s0, w], [two[1]], *values(4, (), ()))[0].op.info.n_non_seqs
+
+
+def chains(n):
+    """A loop with two chains of states, which differ in their first states only."""
+
+    def step(a, *states):
+        p, q = states[:n], states[n:]
+        return [p[0] + a, *(s + a for s in p[:-1]), pt.sin(q[0]), *(s + a for s in q[:-1])]
+
+    return scan(step, [x], [s0] * (2 * n))
+
+
+def test_states_that_differ_through_many_others_stay(lines_run):
+    (node,) = rewritten([x, s0], chains(6), *values(4, ()))
+    assert node.op.info.n_sit_sot == 1 + 6
+
+    def work(n):
+        (node,) = loops(*rewrite_graph(chains(n), include=("merge",)))
+        return lines_run(simplified, node, [True] * len(node.outputs))
+
+    _, small, large = map(work, (6, 6, 48))  # the first one fills caches
+    assert large < 13 * small
 
 
 def test_loops_that_depend_on_each_other_stay():

@@ -21,7 +21,7 @@ import phintys.tensor as pt
 from phintys.__main__ import _cache, main
 from phintys.backends import code_cache, identity
 from phintys.backends.c import compiler
-from phintys.backends.llvm.machine import image
+from phintys.backends.llvm.machine import image, jit
 from phintys.backends.llvm.machine.target import current, surroundings
 from phintys.compile import native
 from phintys.config import config
@@ -172,6 +172,44 @@ def test_a_second_process_compiles_nothing(tmp_path, mode):
         number, results = answer(run_program(mode, tmp_path, seed))
         assert (number, results) == (0, expected)
         assert {p: p.stat().st_mtime_ns for p in files(tmp_path)} == stored
+
+
+DRAWS = """
+import sys
+import numpy as np
+import phintys, phintys.tensor as pt
+from phintys.backends.llvm.machine import jit
+
+made = []
+generate = jit.generate
+jit.generate = lambda text, *level: made.append(text) or generate(text, *level)
+v, found, outputs, updates = pt.dvector("v"), [], [], {}
+for kind in ("PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64"):
+    rng = phintys.shared(np.random.Generator(getattr(np.random, kind)(3)))
+    after, x = rng.normal(v, 2.0, size=(4, 3))
+    after, y = after.integers(0, 10, size=5)
+    after, z = after.gamma(pt.exp(x), scale=0.5)
+    updates[rng], _ = after, outputs.extend([x, pt.exp(x).sum(axis=0), y, z])
+f = phintys.function([v], outputs, updates=updates, mode=sys.argv[1])
+numbers = [x.tobytes().hex() for _ in range(2) for x in f(np.arange(3.0))]
+"""
+
+
+def test_a_second_process_draws_the_same_numbers(cache):
+    """It loads the function, and compiles nothing."""
+    here: dict = {}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "argv", ["", "FAST_RUN"])
+        patch.setattr(jit, "generate", jit.generate)
+        native._recent.clear()
+        exec(DRAWS, here)
+    assert here["made"]
+    env = {**os.environ, "PHINTYS_CACHE_DIR": str(cache)}
+    command = [sys.executable, "-c", DRAWS + "print(len(made), *numbers)", "FAST_RUN"]
+    done = subprocess.run(command, env=env, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["0", *here["numbers"]]
+    expected = np.random.default_rng(3).normal(np.arange(3.0), 2.0, (4, 3))
+    assert here["numbers"][0] == expected.tobytes().hex()
 
 
 def test_libraries_know_that_they_were_cached(cache):

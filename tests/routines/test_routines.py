@@ -24,10 +24,13 @@ from phintys.routines.language import (
     PARTS,
     across,
     in_numbers,
+    load_square,
     local,
     rounded,
+    scatter,
     spread,
     sqrt,
+    store_square,
 )
 from phintys.routines.libraries import LAPACK, row
 
@@ -191,6 +194,35 @@ def positive_sums(count: int, n: int, x: Array, y: Array) -> int:
     return 0
 
 
+def _running(n: int, x: Array, y: Array, s: Packs) -> None:
+    """The running sums of each of `LANES` items; the packs for one item are 2 apart."""
+    whole = n // LANES
+    for k in range(whole):
+        load_square(x[k * LANES :], n, s[k * LANES * 2 :], 2)
+    for i in range(whole * LANES, n):
+        s[2 * i] = across(x[i:], n)
+    for i in range(1, n):
+        s[2 * i] = s[2 * i] + s[2 * i - 2]
+    for k in range(whole):
+        store_square(s[k * LANES * 2 :], 2, y[k * LANES :], n)
+    for i in range(whole * LANES, n):
+        scatter(s[2 * i], y[i:], n)
+
+
+@routine("float32 float64", FAILURE, grouped=True)
+def running_sums(count: int, n: int, x: Array, y: Array) -> int:
+    """Running sums of full groups; zeros for the other items."""
+    work = local(72 * LANES)
+    for group in range((count + LANES - 1) // LANES):
+        first = group * LANES
+        if count - first >= LANES:
+            _running(n, x[first * n :], y[first * n :], work)
+        else:
+            for i in range(first * n, count * n):
+                y[i] = 0.0
+    return 0
+
+
 @routine("float64", FAILURE, grouped=True)
 def norms_with_space(count: int, n: int, x: Array, y: Array, space: Array) -> int:
     """The sums of squares; they are in the workspace first."""
@@ -324,6 +356,20 @@ def test_reading_across_items(dtype):
         one, found, alone = (results[0] for results in runs(program, value))
         np.testing.assert_array_equal([one, alone], [expected, expected])
         np.testing.assert_array_equal(found, expected if count > 1 else [0])
+
+
+@pytest.mark.widths
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_squares_of_items(dtype):
+    b = Builder()
+    x = b.input(dtype, (None, None))
+    batch, n = b.shape(x)
+    y = b.external(running_sums, dtype, (n,), [x], (), [(dtype, (n,))], (batch,))
+    program = program_of(b, y)
+    for length in (3, 8, 35):  # in squares, and beside them
+        value = np.arange(32.0 * length).reshape(32, length).astype(dtype)
+        for (found,) in runs(program, value):
+            np.testing.assert_array_equal(found, np.cumsum(value, axis=1))
 
 
 def test_a_group_fails():

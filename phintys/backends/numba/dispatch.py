@@ -12,9 +12,7 @@ import numpy as np
 from numba import types
 from numba.core.dispatcher import Dispatcher
 
-from phintys.backends.source import compile_function_src, generate
-from phintys.graph.fgraph import FunctionGraph
-from phintys.graph.inner import expanded
+from phintys.backends.source import compile_function_src
 from phintys.graph.labels import label_of
 from phintys.graph.op import Op
 from phintys.graph.origin import annotate
@@ -106,12 +104,6 @@ def _(data: np.ndarray, dtype: Any = None, **kwargs: Any) -> Any:
     if data.flags.carray and dtype in (None, data.dtype):
         return data
     return np.array(data, dtype or data.dtype.newbyteorder("="), order="C")
-
-
-@numba_funcify.register(FunctionGraph)
-def _(op: Any, node: Any = None, fgraph_name: str = "numba_function", **kwargs: Any) -> Any:
-    op = expanded(op)
-    return jit(generate(op, convert_node, numba_typify, name=fgraph_name, **kwargs).function)
 
 
 @numba_funcify.register(OpFromGraph)

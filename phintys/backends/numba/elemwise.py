@@ -22,7 +22,8 @@ from phintys.tensor.elemwise import DimShuffle, Elemwise
 
 
 @numba_funcify.register(Elemwise)
-def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
+def numba_funcify_elemwise(op: Any, node: Any = None, **kwargs: Any) -> Any:
+    """The Numba function of an elementwise op: loops over all elements."""
     scalar_op = op.scalar_op
     input_dtypes = [v.type.dtype for v in node.inputs]
     results = [v.type.dtype for v in node.outputs]

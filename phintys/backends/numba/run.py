@@ -10,9 +10,11 @@ from phintys.backends.numba.dispatch import (
     convert_node,
     is_supported,
     jit,
+    numba_funcify,
     numba_typify,
     passed_as_argument,
 )
+from phintys.backends.numba.fusion import fused
 from phintys.backends.protocol import Run, Transpiler
 from phintys.backends.source import Generated, Transpiled, generate, interpreted
 from phintys.graph.fgraph import FunctionGraph
@@ -31,7 +33,13 @@ def compile_fgraph(fgraph: FunctionGraph) -> Run:
     [array([2., 2.])]
     """
     fgraph = expanded(fgraph)
-    return interpreted(fgraph, "Numba", is_supported) or Transpiled(fgraph, Compiled(fgraph))
+    return interpreted(fgraph, "Numba", is_supported) or Transpiled(fgraph, Compiled(fused(fgraph)))
+
+
+@numba_funcify.register(FunctionGraph)
+def _(op: Any, node: Any = None, fgraph_name: str = "numba_function", **kwargs: Any) -> Any:
+    graph = fused(expanded(op))
+    return jit(generate(graph, convert_node, numba_typify, name=fgraph_name, **kwargs).function)
 
 
 class Numba:

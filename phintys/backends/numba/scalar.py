@@ -57,6 +57,8 @@ DIVISIONS = {
     ("imod", "u"): "{1} if {1} == 0 else {0} % {1}",
 }
 OF_BOOLS = {"not": "not {0}", "min": "{0} and {1}", "max": "{0} or {1}"}
+#: dtypes whose expressions have the dtype of the instruction without a conversion
+UNCHANGED = frozenset(("float64", "bool"))
 LIBM = {"tgamma": "math.gamma", "lgamma": "math.lgamma"}
 
 
@@ -76,9 +78,15 @@ class Lines:
         #: the functions of SciPy that the lines call, by name
         self.env: dict[str, Any] = {}
 
-    def assign(self, expression: str, dtype: str) -> Value:
+    def assign(self, expression: str, dtype: str, given: Sequence[Value] = ()) -> Value:
+        """The value of an expression, which is converted unless it is of values ``given``.
+
+        Those must be all that the expression contains; then the conversion may be left out, which
+        takes Numba time.
+        """
         name = f"t{len(self.lines)}"
-        self.lines.append(f"{name} = {typed(expression, dtype)}")
+        unchanged = given and all(x.dtype_name in UNCHANGED for x in given)
+        self.lines.append(f"{name} = {expression if unchanged else typed(expression, dtype)}")
         return Value(name, dtype)
 
     def const(self, value: Any, like: Any) -> Value:
@@ -105,7 +113,7 @@ class Lines:
             function = f"special_{name}"
             self.env[function] = special_function(name)
             args = tuple(self.cast(x, "float64") for x in args)
-        return self.assign(f"{function}({', '.join(x.text for x in args)})", dtype)
+        return self.assign(f"{function}({', '.join(x.text for x in args)})", dtype, args)
 
     def __getattr__(self, name: str) -> Any:
         row = INSTRUCTIONS.get(name.rstrip("_"))
@@ -117,7 +125,7 @@ class Lines:
             if composed := form_of(row, dtype):
                 return composed(self, *args)
             expression = _expression(row.name, dtype).format(*(x.text for x in args))
-            return self.assign(expression, row.result_dtype(dtype))
+            return self.assign(expression, row.result_dtype(dtype), args)
 
         return instruction
 
@@ -140,7 +148,8 @@ def literal(value: Any, dtype: str) -> str:
     if isinstance(number, bool):
         return str(number)
     special = isinstance(number, float) and not math.isfinite(number)
-    return typed(f"np.{number}".replace("np.-", "-np.") if special else repr(number), dtype)
+    text = f"np.{number}".replace("np.-", "-np.") if special else repr(number)
+    return text if dtype == "float64" else typed(text, dtype)
 
 
 def _cast(x: Value, dtype: str) -> str:

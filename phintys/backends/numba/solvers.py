@@ -144,8 +144,8 @@ def _solve_symmetric(op: Any, dtype: str) -> list[str]:
 def _solve_positive(op: Any, dtype: str) -> list[str]:
     lower = int(op.lower)
     return [
-        f"f = x.astype(np.{dtype})",
-        f"factor_positive(1, {lower}, 0, n, {flat('f', dtype)})",
+        f"a, f = x.astype(np.{dtype}), np.empty(x.shape, np.{dtype})",
+        f"factor_positive(1, {lower}, 0, n, {flat('a', dtype)}, {flat('f', dtype)})",
         "g = f.T.copy()",
         f"substitute_twice({lower}, n, m, {flat('g', dtype)}, {flat('y', dtype)})",
     ]

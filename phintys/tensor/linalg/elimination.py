@@ -23,6 +23,7 @@ from phintys.tensor.linalg.routine_parts import (
     fill_nan,
     has_zero,
     is_finite,
+    store_adjacent,
     store_identity,
     transpose,
 )
@@ -38,6 +39,7 @@ from phintys.tensor.linalg.small_elimination import (
     load_identities,
     load_right_sides,
     load_together,
+    store_right_sides,
     substitute_back,
     substitute_column,
     substitute_columns,
@@ -199,9 +201,7 @@ def solve_by_elimination(
         x = a[first * size :]
         y = b[first * n * m * PARTS :]
         if small and left == LANES and LANES > 1:
-            _solve_together(
-                0, m if by_rows == 1 else 1, 1 if by_rows == 1 else n, n, m, x, y, pivots
-            )
+            _solve_together(0, by_rows, n, m, x, y, pivots)
         else:
             for i in range(left):
                 right = y[i * n * m * PARTS :]
@@ -232,7 +232,7 @@ def invert(
         x = a[first * size :]
         y = found[first * size :]
         if left == LANES and LANES > 1 and group == LANES:
-            failed += _solve_together(1, n, 1, n, n, x, y, pivots)
+            failed += _solve_together(1, 1, n, n, x, y, pivots)
         else:
             for i in range(left):
                 _eliminate_one(n, n, stride, x[i * size :], work, pivots)
@@ -273,10 +273,7 @@ def _eliminate(count: int, m: int, n: int, a: Array, factors: Array, pivots: Pos
         work = local(SCRATCH * LANES)
         load_together(m, n, a, work)
         eliminate_together(1, m, n, n, work, pivots)
-        for lane in range(LANES):
-            y = factors[lane * size :]
-            for i in range(size):
-                y[i] = work[i * LANES + lane]
+        store_adjacent(size, size, 1, work, factors)
         for lane in range(LANES):
             if work[(size + 1) * LANES + lane] != 0.0:
                 fill_nan(m * n, factors[lane * size :])
@@ -322,12 +319,11 @@ def _keep_order(count: int, pivots: Positions) -> None:
 
 
 def _solve_together(
-    inverts: int, down: int, along: int, n: int, m: int, a: Array, b: Array, pivots: Positions
+    inverts: int, by_rows: int, n: int, m: int, a: Array, b: Array, pivots: Positions
 ) -> int:
     """Solve the systems of a group; return how many are singular.
 
-    Rows of the right sides are ``down`` apart, and columns ``along``.  If ``inverts``, these are
-    the identity.
+    If ``inverts``, the right sides are the identity.
     """
     work = local(SCRATCH * LANES)
     right = work[n * n * LANES :]
@@ -335,14 +331,10 @@ def _solve_together(
     if inverts == 1:
         load_identities(n, right)
     else:
-        load_right_sides(down, along, n, m, b, right)
+        load_right_sides(by_rows, n, m, b, right)
     eliminate_together(0, n, n, n + m, work, pivots)
     substitute_back(n, m, work, right)
-    for lane in range(LANES):
-        y = b[lane * n * m :]
-        for i in range(n):
-            for j in range(m):
-                y[i * down + j * along] = right[(j * n + i) * LANES + lane]
+    store_right_sides(by_rows, n, m, right, b)
     failed = 0
     for lane in range(LANES):
         singular = has_zero(n, work[lane:], (n + 1) * LANES)

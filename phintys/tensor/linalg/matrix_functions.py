@@ -185,7 +185,7 @@ def exponentiate(n: int, a: Array, work: Array, pivots: Positions) -> int:
 
 
 def _reduce(n: int, a: Array) -> int:
-    """Halve a matrix until its eighth power cannot overflow."""
+    """Halve a matrix until its tenth power cannot overflow."""
     norm = _norm(n, a, 2.3283064365386963e-10)  # so that no sum of finite numbers overflows
     halvings = 0
     factor = 1.0
@@ -200,23 +200,29 @@ def _reduce(n: int, a: Array) -> int:
 def _scale(n: int, a: Array, powers: Array, x: Array, y: Array) -> int:
     """Halve a matrix, and its powers accordingly, until the approximation is exact for it.
 
-    Its sixth power says so, with the fourth or eighth: their roots may be much smaller than its
-    norm.  The power of absolute values in the first term that is left out must be small, too.
+    It is if two even powers in succession, of the fourth to the tenth, have norms of at most that
+    power of 5.37: the roots of such norms may be much smaller than the norm of the matrix.  The
+    power of absolute values in the first term that is left out must be small, too.
     """
     size = n * n * PARTS
     fourth = _norm(n, powers[size:], 1.0)
     sixth = _norm(n, powers[2 * size :], 1.0)
-    _multiply(n, powers[size:], powers[size:], x)
-    eighth = _norm(n, x, 1.0)
+    eighth = 0.0
+    tenth = 0.0
+    if fourth > 832.7569 or sixth > 24031.306:
+        _multiply(n, powers[size:], powers[size:], x)
+        eighth = _norm(n, x, 1.0)
+        _multiply(n, powers[size:], powers[2 * size :], x)
+        tenth = _norm(n, x, 1.0)
     norm = _norm(n, a, 1.0)
     rest = 8.829961602018678e-36 * _norm_of_power(n, a, x, y) / (norm if norm > 0.0 else 1.0)
     halvings = 0
     factor = 1.0
     while (
-        sixth > 24031.306
-        or (fourth > 832.7569 and eighth > 693484.1)
-        or rest > 1.1102230246251565e-16
-    ):
+        (sixth > 24031.306 or (fourth > 832.7569 and eighth > 693484.1))
+        and (eighth > 693484.1 or tenth > 20012237.0)
+    ) or rest > 1.1102230246251565e-16:
+        tenth = tenth * 0.0009765625
         eighth = eighth * 0.00390625
         fourth = fourth * 0.0625
         sixth = sixth * 0.015625

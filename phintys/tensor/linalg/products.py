@@ -140,7 +140,12 @@ def matrix_dot(*args: TensorLike) -> TensorVariable:
 
 
 def multi_dot(arrays: Sequence[TensorLike]) -> TensorVariable:
-    """The product of a list of matrices, as ``numpy.linalg.multi_dot``; see `matrix_dot`."""
+    """The product of a list of matrices, as ``numpy.linalg.multi_dot``; see `matrix_dot`.
+
+    >>> import phintys.tensor as pt
+    >>> pt.linalg.multi_dot([[[1, 2]], [[3], [4]], [[5]]]).eval()
+    array([[55]])
+    """
     return matrix_dot(*arrays)
 
 

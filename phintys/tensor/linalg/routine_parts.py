@@ -4,8 +4,15 @@ from __future__ import annotations
 
 from math import nan
 
-from phintys.routines import Array
-from phintys.routines.language import PARTS
+from phintys.routines import Array, Packs
+from phintys.routines.language import (
+    LANES,
+    PARTS,
+    across,
+    load_square,
+    scatter,
+    store_square,
+)
 
 #: rows and columns of a block that is transposed at once
 BLOCK = 8
@@ -80,3 +87,22 @@ def store_identity(m: int, n: int, a: Array) -> int:
     for j in range(n if n < m else m):
         a[(j * m + j) * PARTS] = 1.0
     return 0
+
+
+def load_adjacent(n: int, step: int, along: int, a: Array, s: Packs) -> None:
+    """Load ``n`` adjacent elements of each matrix of a group into packs that are ``along`` apart.
+
+    The matrices are ``step`` apart.
+    """
+    for k in range(n // LANES):
+        load_square(a[k * LANES :], step, s[k * LANES * along :], along)
+    for k in range(n - n % LANES, n):
+        s[k * along] = across(a[k:], step)
+
+
+def store_adjacent(n: int, step: int, along: int, s: Packs, a: Array) -> None:
+    """Undo `load_adjacent`."""
+    for k in range(n // LANES):
+        store_square(s[k * LANES * along :], along, a[k * LANES :], step)
+    for k in range(n - n % LANES, n):
+        scatter(s[k * along], a[k:], step)

@@ -7,7 +7,8 @@ follows, a flag, and the numbers of rows.
 from __future__ import annotations
 
 from phintys.routines import Array, Pack, Packs, Positions
-from phintys.routines.language import LANES, PARTS, across, in_numbers, local, rounded, spread
+from phintys.routines.language import LANES, PARTS, in_numbers, local, rounded, spread
+from phintys.tensor.linalg.routine_parts import load_adjacent, store_adjacent
 
 #: the largest matrix for which the loops below are faster than LAPACK
 SMALL = 24
@@ -71,18 +72,25 @@ def _clear_rows(
 def load_together(m: int, n: int, a: Array, work: Packs) -> None:
     """Load a group of matrices, by columns, each into a lane."""
     for i in range(m):
-        for j in range(n):
-            work[j * m + i] = across(a[i * n + j :], m * n)
+        load_adjacent(n, m * n, m, a[i * n :], work[i:])
 
 
-def load_right_sides(down: int, along: int, n: int, m: int, b: Array, right: Packs) -> None:
-    """Load the right sides of a group, by columns, each into a lane.
-
-    In memory, rows of a right side are ``down`` apart, and columns ``along``.
-    """
-    for j in range(m):
+def load_right_sides(by_rows: int, n: int, m: int, b: Array, right: Packs) -> None:
+    """Load the right sides of a group, which are stored by rows or columns, as columns in lanes."""
+    if by_rows == 1 and m > 1:
         for i in range(n):
-            right[j * n + i] = across(b[i * down + j * along :], n * m)
+            load_adjacent(m, n * m, n, b[i * m :], right[i:])
+    else:
+        load_adjacent(n * m, n * m, 1, b, right)
+
+
+def store_right_sides(by_rows: int, n: int, m: int, right: Packs, b: Array) -> None:
+    """Undo `load_right_sides`."""
+    if by_rows == 1 and m > 1:
+        for i in range(n):
+            store_adjacent(m, n * m, n, right[i:], b[i * m :])
+    else:
+        store_adjacent(n * m, n * m, 1, right, b)
 
 
 def load_identities(n: int, right: Packs) -> None:
@@ -342,6 +350,7 @@ def substitute_columns(
 
 
 def _substitute_in_lanes(n: int, stride: int, a: Array, pivots: Positions, y: Packs) -> None:
+    """Replace a right side in each lane by the solution of one system."""
     for i in range(n):
         other = pivots[i] - 1
         x = y[i]
@@ -364,6 +373,7 @@ def _substitute_in_lanes(n: int, stride: int, a: Array, pivots: Positions, y: Pa
 def _substitute_transposed_in_lanes(
     n: int, stride: int, a: Array, pivots: Positions, y: Packs
 ) -> None:
+    """The same for the transposed matrix."""
     for k in range(n):
         x = y[k] / spread(a[k * stride + k])
         y[k] = x
@@ -382,43 +392,5 @@ def _substitute_transposed_in_lanes(
         y[other] = x
 
 
-def substitute_column(n: int, stride: int, a: Array, pivots: Positions, y: Array) -> None:
-    for i in range(n):
-        other = pivots[i] - 1
-        x = y[i]
-        y[i] = y[other]
-        y[other] = x
-    for k in range(n):
-        column = a[k * stride :]
-        x = y[k]
-        for i in range(k + 1, n):
-            y[i] -= rounded(column[i] * x)  # as in groups
-    for t in range(n):
-        k = n - 1 - t
-        column = a[k * stride :]
-        x = y[k] / column[k]
-        y[k] = x
-        for i in range(k):
-            y[i] -= column[i] * x
-
-
-def substitute_transposed(n: int, stride: int, a: Array, pivots: Positions, y: Array) -> None:
-    for k in range(n):
-        column = a[k * stride :]
-        x = y[k]
-        for i in range(k):
-            x -= column[i] * y[i]
-        y[k] = x / column[k]
-    for t in range(n):
-        k = n - 1 - t
-        column = a[k * stride :]
-        x = y[k]
-        for i in range(k + 1, n):
-            x -= column[i] * y[i]
-        y[k] = x
-    for t in range(n):
-        i = n - 1 - t
-        other = pivots[i] - 1
-        x = y[i]
-        y[i] = y[other]
-        y[other] = x
+substitute_column = in_numbers(_substitute_in_lanes)
+substitute_transposed = in_numbers(_substitute_transposed_in_lanes)

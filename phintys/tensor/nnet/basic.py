@@ -82,7 +82,12 @@ def elu(x: TensorLike, alpha: float | TensorVariable = 1) -> TensorVariable:
 
 
 def selu(x: TensorLike) -> TensorVariable:
-    """`elu` with the factors that keep means at 0 and variances at 1."""
+    """`elu` with the factors that keep means at 0 and variances at 1.
+
+    >>> import phintys.tensor as pt
+    >>> pt.nnet.selu([0.0, 1.0]).eval()
+    array([0.        , 1.05070099])
+    """
     x = _as_float(x)
     alpha, scale = (cast(c, x.type.dtype) for c in (SELU_ALPHA, SELU_SCALE))
     return elu(x, alpha) * scale
@@ -94,34 +99,65 @@ def _as_float(x: TensorLike) -> TensorVariable:
 
 
 def softsign(x: TensorLike) -> TensorVariable:
-    """``x / (1 + abs(x))``."""
+    """``x / (1 + abs(x))``.
+
+    >>> import phintys.tensor as pt
+    >>> pt.nnet.softsign([-1.0, 3.0]).eval()
+    array([-0.5 ,  0.75])
+    """
     x = as_tensor_variable(x)
     return x / (1.0 + functions.abs(x))
 
 
 def hard_sigmoid(x: TensorLike) -> TensorVariable:
-    """``0.2 * x + 0.5``, at least 0 and at most 1: an approximation of `sigmoid`."""
+    """``0.2 * x + 0.5``, at least 0 and at most 1: an approximation of `sigmoid`.
+
+    >>> import phintys.tensor as pt
+    >>> pt.nnet.hard_sigmoid([-3.0, 1.0]).eval()
+    array([0. , 0.7])
+    """
     x = _as_float(x)
     return functions.clip(x * cast(0.2, x.type.dtype) + 0.5, 0.0, 1.0)
 
 
 def ultra_fast_sigmoid(x: TensorLike) -> TensorVariable:
-    """`sigmoid`, of which Aesara computes an approximation under this name."""
+    """`sigmoid`, of which Aesara computes an approximation under this name.
+
+    >>> import phintys.tensor as pt
+    >>> pt.nnet.ultra_fast_sigmoid([0.0, 1.0]).eval()
+    array([0.5       , 0.73105858])
+    """
     return functions.sigmoid(x)
 
 
 def softmax(c: TensorLike, axis: int | None = -1) -> TensorVariable:
-    """``exp(c) / sum(exp(c))``, with the sum over the last axis unless another one is given."""
+    """``exp(c) / sum(exp(c))``, with the sum over the last axis unless another one is given.
+
+    >>> import phintys.tensor as pt
+    >>> pt.nnet.softmax([[0.0, 0.0], [1.0, 1.0]]).eval()
+    array([[0.5, 0.5],
+           [0.5, 0.5]])
+    """
     return softmax_over(c, axis)
 
 
 def logsoftmax(c: TensorLike, axis: int | None = -1) -> TensorVariable:
-    """The logarithm of `softmax`, accurate even where `softmax` underflows."""
+    """The logarithm of `softmax`, accurate even where `softmax` underflows.
+
+    >>> import phintys.tensor as pt
+    >>> pt.nnet.logsoftmax([0.0, 1000.0]).eval()
+    array([-1000.,     0.])
+    """
     return log_softmax(c, axis)
 
 
 def softmax_with_bias(x: TensorLike, b: TensorLike) -> TensorVariable:
-    """``softmax(x + b)`` over the last axis."""
+    """``softmax(x + b)`` over the last axis.
+
+    >>> import phintys.tensor as pt
+    >>> pt.nnet.softmax_with_bias([[0.0, 1.0]], [1.0, 0.0]).eval()
+    array([[0.5, 0.5]])
+    """
     return softmax(as_tensor_variable(x) + as_tensor_variable(b))
 
 
@@ -167,7 +203,12 @@ def h_softmax(
 
 
 def binary_crossentropy(output: TensorLike, target: TensorLike) -> TensorVariable:
-    """``-(target * log(output) + (1 - target) * log(1 - output))`` for probabilities ``output``."""
+    """``-(target * log(output) + (1 - target) * log(1 - output))`` for probabilities ``output``.
+
+    >>> import phintys.tensor as pt
+    >>> pt.nnet.binary_crossentropy([0.5, 0.25], 1.0).eval()
+    array([0.69314718, 1.38629436])
+    """
     output, target = as_tensor_variable(output), as_tensor_variable(target)
     return -(target * functions.log(output) + (1.0 - target) * functions.log1p(-output))
 
@@ -248,7 +289,13 @@ def crossentropy_softmax_1hot_with_bias(
 def crossentropy_softmax_1hot(
     x: TensorLike, y_idx: TensorLike
 ) -> tuple[TensorVariable, TensorVariable]:
-    """`crossentropy_softmax_1hot_with_bias` without a bias."""
+    """`crossentropy_softmax_1hot_with_bias` without a bias.
+
+    >>> import phintys.tensor as pt
+    >>> losses, probabilities = pt.nnet.crossentropy_softmax_1hot([[1.0, 1.0]], [0])
+    >>> losses.eval(), probabilities.eval()
+    (array([0.69314718]), array([[0.5, 0.5]]))
+    """
     return crossentropy_softmax_1hot_with_bias(x, _no_bias(x), y_idx)
 
 
@@ -306,10 +353,20 @@ def prepend_scalar_to_each_row(val: TensorLike, mat: TensorLike) -> TensorVariab
 
 
 def prepend_0_to_each_row(mat: TensorLike) -> TensorVariable:
-    """A matrix with 0 before each row."""
+    """A matrix with 0 before each row.
+
+    >>> import phintys.tensor as pt
+    >>> pt.nnet.prepend_0_to_each_row([[1.0]]).eval()
+    array([[0., 1.]])
+    """
     return prepend_scalar_to_each_row(0, mat)
 
 
 def prepend_1_to_each_row(mat: TensorLike) -> TensorVariable:
-    """A matrix with 1 before each row."""
+    """A matrix with 1 before each row.
+
+    >>> import phintys.tensor as pt
+    >>> pt.nnet.prepend_1_to_each_row([[2.0]]).eval()
+    array([[1., 2.]])
+    """
     return prepend_scalar_to_each_row(1, mat)

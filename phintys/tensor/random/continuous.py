@@ -457,7 +457,7 @@ pareto = ParetoRV()
 truncexpon = TruncExponentialRV()
 t = StudentTRV()
 gengamma = GenGammaRV()
-_gamma = GammaRV()
+gamma_by_scale = GammaRV()
 
 
 def gamma(
@@ -479,7 +479,7 @@ def gamma(
         scale = 1.0 / as_tensor_variable(rate)
     elif scale is None or rate is not None:
         raise ValueError("gamma takes a rate or a scale, and not both.")
-    return _gamma(shape, scale, **kwargs)
+    return gamma_by_scale(shape, scale, **kwargs)
 
 
 def chisquare(
@@ -495,7 +495,7 @@ def chisquare(
     array(3.16232991)
     """
     shape = as_tensor_variable(df) / 2.0
-    return _gamma(shape, 2.0, size=size, rng=rng, return_next_rng=return_next_rng)
+    return gamma_by_scale(shape, 2.0, size=size, rng=rng, return_next_rng=return_next_rng)
 
 
 def rayleigh(
@@ -513,7 +513,7 @@ def rayleigh(
     """
     scale = as_tensor_variable(scale)
     size = scale.shape if size is None else size
-    next_rng, square = _gamma(1.0, 2.0, size=size, rng=rng, return_next_rng=True)
+    next_rng, square = gamma_by_scale(1.0, 2.0, size=size, rng=rng, return_next_rng=True)
     draw = FUNCTIONS["sqrt"](square) * scale
     return (next_rng, draw) if return_next_rng else draw
 

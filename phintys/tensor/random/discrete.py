@@ -122,8 +122,7 @@ class IntegersRV(Distribution):
         low, high = params
         none = b.const(0, "int64")
         span = b.cast(b.map(_span, low, high), "uint64")
-        found = draw("random_bounded_uint64", b.cast(low, "uint64"), span, none, none)
-        return b.cast(found, "int64")
+        return draw("random_bounded_uint64", low, span, none, none)
 
 
 # ------------------------------------------------------------------ distributions of SciPy

@@ -152,9 +152,7 @@ def random_make_inplace(fgraph: FunctionGraph, node: Apply) -> list[Variable] | 
     op, rng = node.op, node.op.rng_param(node)
     if op.inplace or rng.owner is None or len(fgraph.clients[rng]) > 1:
         return None
-    props: dict[str, Any] = {p: getattr(op, p) for p in op.__props__}
-    props["inplace"] = True
-    return type(op)(**props).make_node(*node.inputs).outputs
+    return op.with_props(inplace=True).make_node(*node.inputs).outputs
 
 
 @node_rewriter([RNGConsumerOp])

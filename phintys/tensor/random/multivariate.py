@@ -97,11 +97,7 @@ class MvNormalRV(Distribution):
         **kwargs: Any,
     ) -> Any:
         """Draws; ``method`` in place of that of the op.  See `RandomVariable.__call__`."""
-        op = self
-        if method not in (None, self.method):
-            props: dict[str, Any] = {p: getattr(self, p) for p in self.__props__}
-            props["method"] = method
-            op = type(self)(**props)
+        op = self if method in (None, self.method) else self.with_props(method=method)
         return RandomVariable.__call__(op, mean, cov, size=size, **kwargs)
 
     def rng_fn(self, rng: np.random.Generator, mean: Array, cov: Array, size: Any) -> Array:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -160,6 +160,8 @@ class RandomVariable(RNGConsumerOp):
         wanted = self.output_sig
         if all(letter in named for letter in wanted):
             return tuple([named[letter] for letter in wanted])
+        if s.only_checks:
+            return tuple([s.unknown() for _ in wanted])
         found = self._core_shape(s.inputs[2:])
         return tuple([self._given_length(s, k, n) for k, n in enumerate(found)])
 
@@ -261,7 +263,7 @@ class RandomVariable(RNGConsumerOp):
         shape = None if size is None else tuple(int(n) for n in size)
         check_shapes(node, inputs)
         if not self.inplace:
-            rng = bitgen.copied(rng)
+            rng, _ = bitgen.opened(rng)
         draw = self.rng_fn(rng, *params, shape)
         output_storage[0][0] = rng
         output_storage[1][0] = np.asarray(draw, dtype=node.outputs[1].type.dtype)
@@ -345,9 +347,17 @@ class RandomVariable(RNGConsumerOp):
             raise ValueError(f"{self} draws numbers like those of {own}, not {dtype}.")
         if dtype == self.dtype:
             return self
-        props: dict[str, Any] = {p: getattr(self, p) for p in self.__props__}
-        props["dtype"] = dtype
-        return type(self)(**props)
+        return self.with_props(dtype=dtype)
+
+    def with_props(self, **changes: Any) -> Self:
+        """An op like this one with other values of some of its ``__props__``.
+
+        >>> import phintys.tensor as pt
+        >>> pt.random.normal.with_props(dtype="float32").dtype
+        'float32'
+        """
+        props = {name: getattr(self, name) for name in self.__props__}
+        return type(self)(**(props | changes))
 
     def __str__(self) -> str:
         return f"{self.name}_rv{{{self.signature!r}}}"

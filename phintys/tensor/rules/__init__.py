@@ -7,6 +7,8 @@ rewrites in the same databases (`register_canonicalize` and the others).
 inner_graphs, inner_graphs_late
     the graphs inside ops are rewritten by the phases that follow, up to the next of these; ops that
     are to be inlined first are
+nested_axes
+    DimShuffles inside each other are moved to the inputs
 canonicalize
     equivalent expressions get one normal form; computations that are not needed are removed
 stabilize
@@ -28,7 +30,6 @@ unused_inner_outputs
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from copy import copy
 from types import ModuleType
 from typing import Any
 
@@ -74,6 +75,7 @@ from phintys.tensor.rules import (
     views,
     writing,
 )
+from phintys.tensor.rules.nested_axes import NestedAxes
 
 FAST_RUN, FAST_COMPILE = "fast_run", "fast_compile"
 BOTH = (FAST_RUN, FAST_COMPILE)
@@ -92,6 +94,7 @@ PIPELINE: list[tuple[str, GraphRewriter | RewriteDatabase, tuple[str, ...], floa
     ("merge1", MergeOptimizer(), ("merge",), 0),  # the engine merges in every phase
     ("inner_graphs", InnerGraphRewriter(), BOTH, 0.4),
     ("useless", useless, BOTH, 0.6),
+    ("nested_axes", NestedAxes(), BOTH, 0.8),
     ("canonicalize", canonicalize, (*BOTH, "canonicalize_db"), 1),
     ("stabilize", stabilize, BOTH, 1.5),
     ("inline_inner_graphs", InlineInnerGraphs(), (), 1.6),  # compiled backends select it by name
@@ -169,8 +172,7 @@ def _register(rules: Iterable[Rule]) -> None:
         early = rule.phase == "canonicalize"
         modes = BOTH if early or rule.phase == "assumptions" else (FAST_RUN,)
         PHASES[rule.phase].register(rule.name, rule, *rule.tags, *modes)
-        again = copy(rule)
-        again.follow_up = True
+        again = rule.as_follow_up()
         if early:
             stabilize.register(rule.name, again, *rule.tags, *modes)
         if "cleanup" in rule.tags:

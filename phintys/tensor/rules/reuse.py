@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import islice
+
 from phintys.assumptions.keys import is_real
 from phintys.graph.variable import Apply, Variable
 from phintys.rewriting.rule import Context, Replacement
@@ -45,9 +48,10 @@ def factored_once(ctx: Context, node: Apply, op: Solve) -> Replacement:
     Not if ``b`` has more precision than the matrix: the solution would have that of the factors.
     """
     a, b = node.inputs
+    if not _has_precision_of_factors(node):
+        return None
     if op.assume_a == "pos":
-        alike = _positive_systems(ctx, a, op)
-        if len(alike) < 2 or node not in alike:
+        if not _are_several(_positive_systems(ctx, a, op)):
             return None
         factor = cholesky(a, lower=op.lower)
         return fitted(node, cho_solve((factor, op.lower), b, b_ndim=op.b_ndim))
@@ -116,12 +120,26 @@ def _base(ctx: Context, a: Variable) -> Variable | None:
     base = a if whole is None else whole
     if rank(a) > 2 and not (a.type.shape[-1] or 0) > SMALL:
         return None  # what is computed of a batch of small matrices is faster in one step
-    users = [node for node, _ in ctx.fgraph.clients.get(base, ()) if node.outputs]
-    turned = [node.outputs[0] for node in users if transposed(node.outputs[0]) is base]
-    for v in turned:
-        users += [node for node, _ in ctx.fgraph.clients.get(v, ()) if node.outputs]
-    needing = {node for node in users if _needs_factors(node) or _makes_factors(node, base)}
-    return base if len(needing) > 1 else None
+    return base if _are_several(_needing(ctx, base)) else None
+
+
+def _are_several(nodes: Iterator[Apply]) -> bool:
+    """Whether there are two nodes or more.  No others are looked for: a matrix may have many."""
+    return len(list(islice(nodes, 2))) == 2
+
+
+def _needing(ctx: Context, base: Variable) -> Iterator[Apply]:
+    """The nodes that factor a matrix or its transpose, or could get the factors."""
+    for node in _nodes_of_first(ctx, base):
+        if _needs_factors(node) or isinstance(core_op(node.outputs[0]), LUFactor):
+            yield node
+        elif transposed(node.outputs[0]) is base:
+            yield from filter(_needs_factors, _nodes_of_first(ctx, node.outputs[0]))
+
+
+def _nodes_of_first(ctx: Context, v: Variable) -> Iterator[Apply]:
+    """The nodes whose first input is a variable."""
+    return (node for node, i in ctx.fgraph.clients.get(v, ()) if i == 0 and node.outputs)
 
 
 def _needs_factors(node: Apply) -> bool:
@@ -140,15 +158,11 @@ def _has_precision_of_factors(node: Apply) -> bool:
     return dtypes.real_of(own) == dtypes.real_of(factors)
 
 
-def _makes_factors(node: Apply, a: Variable) -> bool:
-    return isinstance(core_op(node.outputs[0]), LUFactor) and node.inputs[0] is a
-
-
-def _positive_systems(ctx: Context, a: Variable, op: Solve) -> list[Apply]:
+def _positive_systems(ctx: Context, a: Variable, op: Solve) -> Iterator[Apply]:
     """The nodes that solve systems with the positive definite matrix ``a``."""
-    users = [node for node, i in ctx.fgraph.clients.get(a, ()) if i == 0 and node.outputs]
-    alike = [node for node in users if _is_alike(core_op(node.outputs[0]), op)]
-    return [node for node in alike if _has_precision_of_factors(node)]
+    for node in _nodes_of_first(ctx, a):
+        if _is_alike(core_op(node.outputs[0]), op) and _has_precision_of_factors(node):
+            yield node
 
 
 def _is_alike(other: object, op: Solve) -> bool:

@@ -67,7 +67,7 @@ class Pool(_Pooling):
 
 
 class PoolGrad(_Pooling):
-    """Base class of the cotangents of pooling."""
+    """Base class of the cotangents of pooling: `MaxPoolGrad` and `AveragePoolGrad`."""
 
     def pulled(
         self, x: TensorLike, g: TensorLike, ws: Sizes, stride: Sizes, pad: Sizes
@@ -83,6 +83,10 @@ class MaxPoolGrad(PoolGrad):
 
     Called with the tensor, its maxima (which are computed again), the cotangents of these, and
     windows as of `Pool`.  If several elements of a window are the maximum, each has the cotangent.
+
+    >>> x = [[1.0, 5.0, 2.0, 3.0]]
+    >>> MaxPoolGrad(ignore_border=True)(x, [[5.0, 3.0]], [[10.0, 20.0]], (1, 2)).eval()
+    array([[ 0., 10.,  0., 20.]])
     """
 
     def __init__(self, ignore_border: bool, ndim: int = 2, openmp: bool | None = None) -> None:
@@ -99,6 +103,10 @@ class AveragePoolGrad(PoolGrad):
     """The cotangent of a tensor of which sums or averages are taken.
 
     Called with the tensor, the cotangents of the results, and windows as of `Pool`.
+
+    >>> x = [[1.0, 5.0, 2.0, 3.0]]
+    >>> AveragePoolGrad(ignore_border=True)(x, [[10.0, 20.0]], (1, 2)).eval()
+    array([[ 5.,  5., 10., 10.]])
     """
 
     def __init__(
@@ -113,7 +121,12 @@ class AveragePoolGrad(PoolGrad):
 
 
 class MaxPoolRop(_Pooling):
-    """The tangents of maxima: called with the tensor, its tangent, and windows as of `Pool`."""
+    """The tangents of maxima: called with the tensor, its tangent, and windows as of `Pool`.
+
+    >>> x, t = [[1.0, 5.0, 2.0, 3.0]], [[10.0, 20.0, 30.0, 40.0]]
+    >>> MaxPoolRop(ignore_border=True)(x, t, (1, 2)).eval()
+    array([[20., 40.]])
+    """
 
     def __call__(
         self, x: TensorLike, eval_point: TensorLike, ws: Sizes, stride: Sizes = None,
@@ -130,6 +143,10 @@ class DownsampleFactorMaxGradGrad(_Pooling):
 
     Called with the tensor, its maxima (which are computed again), its tangent, and windows as of
     `Pool`.
+
+    >>> x, t = [[1.0, 5.0, 2.0, 3.0]], [[10.0, 20.0, 30.0, 40.0]]
+    >>> DownsampleFactorMaxGradGrad(ignore_border=True)(x, [[5.0, 3.0]], t, (1, 2)).eval()
+    array([[20., 40.]])
     """
 
     def __call__(

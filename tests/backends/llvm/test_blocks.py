@@ -19,7 +19,7 @@ from phintys.backends.llvm.routine.entry import emit_entry
 from phintys.backends.llvm.runtime.libraries import _blas_threads
 from phintys.dims import Dim
 from phintys.lowering.interpret import interpret
-from phintys.lowering.program import Call, Loop
+from phintys.lowering.program import Call, Kernel, Loop
 
 pytestmark = pytest.mark.widths
 
@@ -289,6 +289,7 @@ class RandomRows:
 
     def __init__(self, seed):
         self.rng = np.random.default_rng(seed)
+        self.generator = pt.random.default_rng(seed % 7)
         self.inputs, self.args, self.known = [], [], self.rng.random() < 0.3
         self.n, self.groups = int(self.rng.choice([0, 1, 5, 33])), 3
         self.scalars = [self.input(())]
@@ -316,7 +317,7 @@ class RandomRows:
 
     def grow(self, count):
         names = """product product terms terms map map total gather scatter scaled sums turned part
-        numbered table table table_terms table_terms softmax column"""
+        numbered table table table_terms table_terms softmax column drawn drawn_table"""
         steps = [getattr(self, name) for name in names.split()]
         for _ in range(count):
             steps[int(self.rng.integers(len(steps)))]()
@@ -371,6 +372,22 @@ class RandomRows:
         else:
             self.rows.append(pt.inc_subtensor(row[::-1], part))
 
+    def drawn(self):
+        """With parameters of a row, of all rows, or the generator after another draw."""
+        row, scalar = self.pick(self.rows), self.pick(self.scalars)
+        draws = [
+            lambda g: g.normal(row, pt.exp(scalar)),
+            lambda g: g.gamma(1 + scalar**2, scale=1.0, size=row.shape),
+            lambda g: g.integers(-3, 4, size=row.shape),
+        ]
+        self.generator, x = draws[int(self.rng.integers(3))](self.generator)
+        self.rows.append(pt.tanh(x) if self.rng.random() < 0.5 else x * 0.1)
+
+    def drawn_table(self):
+        row = self.pick(self.rows)
+        self.generator, x = self.generator.uniform(size=(row.shape[0], self.columns))
+        self.tables.append(x + row[:, None] if self.rng.random() < 0.5 else x)
+
     def table(self):
         matrix, factors = self.pick(list(self.factors.items()))
         self.tables.append(pt.dot(matrix, self.pick(factors)) * 0.5)
@@ -397,6 +414,18 @@ class RandomRows:
         factors = [v for pool in self.factors.values() for v in pool]
         pools = [self.rows, self.scalars, self.shared, vectors, self.tables, factors]
         return [pt.dot(matrix.T, first), *(self.pick(pool) for pool in pools)]
+
+
+def test_the_second_of_two_blocks_has_as_many_columns():
+    """Their number is computed before the first: not every path passes what is within."""
+    w = pt.tensor("w", dtype="float64", shape=(4, None))
+    first, second = (pt.tensor(name, dtype="float64", shape=(30, 4)) for name in "ab")
+    g = w
+    for x in (first, second):
+        g = pt.dot(x.T, pt.tanh(pt.dot(x, g)))
+    program = program_of([w, first, second], [g])
+    assert len(found(program)) == 2
+    agree(program, [rng.normal(size=shape) for shape in ((4, 3), (30, 4), (30, 4))])
 
 
 @pytest.mark.own_width
@@ -480,6 +509,21 @@ def test_routines_of_many_steps_keep_few_values():
             for name in re.findall(r"%[\w.]+", line):
                 first.setdefault(name, number)
                 last[name] = number
-        return sum(last[name] - first[name] > 500 for name in first)
+        return sum(last[name] - first[name] > 100 for name in first)
 
     assert lasting(500) == lasting(1000) < 30
+
+
+@pytest.mark.own_width
+def test_a_step_of_a_long_routine_is_a_few_lines():
+    """A kernel is called with positions in a table, however many blocks of memory it uses."""
+    x = pt.dvector("x")
+    y = x
+    for k in range(160):
+        y = (pt.sin(y) if k % 2 else pt.cos(y)) + x
+    program = program_of([x], [y, phintys.grad(y.sum(), x)])
+    entry = emit_entry(program)
+    operands = sum(len(step.operands) for step in program.steps if isinstance(step, Kernel))
+    assert operands > 10 * len(program.steps)
+    assert entry.ir.count("load ptr") < operands / 5
+    assert sum("positions" in kernel.ir for kernel in entry.kernels.values()) < 20

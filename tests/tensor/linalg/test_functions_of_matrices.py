@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 import scipy.linalg
@@ -262,3 +264,13 @@ def test_exponentials_of_badly_scaled_matrices(x):
     for mode in ("FAST_RUN", "C"):
         found = compiled(mode, [a], L.expm(a))(x)
         np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12 * scale)
+
+
+def test_the_exponential_of_a_shift_and_a_large_nilpotent_matrix():
+    """Its tenth power is much smaller than its sixth: other scalings lose up to all digits."""
+    rng = np.random.default_rng(4)
+    nilpotent = np.triu(rng.normal(size=(6, 6)) * 1e4, 1)
+    terms = [np.linalg.matrix_power(nilpotent, k) / math.factorial(k) for k in range(6)]
+    expected = math.e * sum(terms)
+    found = L.expm(nilpotent + np.eye(6)).eval()
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-4 * abs(expected).max())

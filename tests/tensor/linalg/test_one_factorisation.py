@@ -7,10 +7,12 @@ import pytest
 
 import phintys
 import phintys.tensor as pt
+from phintys.tensor.linalg.decomposition.cholesky import Cholesky
 from phintys.tensor.linalg.decomposition.lu import LUFactor
 from phintys.tensor.linalg.inverse import MatrixInverse
 from phintys.tensor.linalg.solvers.general import Solve
 from phintys.tensor.linalg.summary import Det, SLogDet
+from phintys.tensor.rules import reuse
 from phintys.tensor.rules.matrices import core_op
 
 
@@ -75,6 +77,36 @@ def test_singular_matrices_have_the_values_that_they_have_apart():
         for got, want in zip(f(x), expected):
             np.testing.assert_array_equal(got, np.broadcast_to(want, got.shape))
     assert [v.shape for v in f(np.ones((0, 0)))] == [(), (), (), (0, 0)]
+
+
+def test_positive_definite_systems_share_a_factorisation():
+    a, b = pt.dmatrix("a"), pt.dmatrix("b")
+    f = phintys.function([a, b], [pt.linalg.solve(a, k * b, assume_a="pos") for k in (1, 2, 3)])
+    ops = [core_op(node.outputs[0]) for node in f.maker.fgraph.toposort()]
+    assert sum(isinstance(op, Cholesky) for op in ops) == 1
+    assert not any(isinstance(op, Solve) for op in ops)
+    x, y = value(4, 4), value(4, 2)
+    x = x @ x.T + np.eye(4)
+    for k, found in enumerate(f(x, y), 1):
+        np.testing.assert_allclose(found, np.linalg.solve(x, k * y), rtol=1e-9)
+
+
+def test_a_right_side_is_not_factored():
+    """The inverse raises an exception, which it does not if it is computed from factors."""
+    a, b = pt.dmatrices("a", "b")
+    f = phintys.function([a, b], [pt.linalg.solve(a, b), pt.linalg.inv(b)])
+    assert not any(isinstance(node.op, LUFactor) for node in f.maker.fgraph.toposort())
+    with pytest.raises(np.linalg.LinAlgError):
+        f(np.eye(2), np.ones((2, 2)))
+
+
+def test_the_users_of_a_matrix_are_not_searched_again_and_again(monkeypatch):
+    calls = []
+    needs_factors = reuse._needs_factors
+    monkeypatch.setattr(reuse, "_needs_factors", lambda n: calls.append(n) or needs_factors(n))
+    a, k = pt.dmatrix("a"), 60
+    f = phintys.function([a], [pt.linalg.solve(a, a + float(i)) for i in range(k)])
+    assert factorisations(f) == 1 and k < len(calls) < 20 * k
 
 
 def test_batches_of_small_matrices_are_eliminated_again():

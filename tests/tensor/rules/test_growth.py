@@ -32,7 +32,20 @@ def deep(n):
     return [x]
 
 
-GRAPHS = {"sum of terms": (sum_of_terms, 10), "reads": (reads, 25), "deep": (deep, 60)}
+def transposes(n):
+    """Functions of transposes of functions."""
+    x, b = pt.dmatrix(), pt.dvector()
+    for _ in range(n):
+        x = pt.exp(x.T) + b
+    return [x]
+
+
+GRAPHS = {
+    "sum of terms": (sum_of_terms, 10),
+    "reads": (reads, 25),
+    "deep": (deep, 60),
+    "transposes": (transposes, 15),
+}
 
 
 @pytest.mark.parametrize("kind", GRAPHS)

@@ -41,8 +41,11 @@ ZIGGURATS = {
     "random_standard_exponential": Ziggurat(3, None, 11, 53),
 }
 
+#: the routine of bounded integers
+INTEGERS = "random_bounded_uint64"
+
 #: routine that native code has inlined -> the one without parameters; the result of that, times the
-#: last parameter, is added to the first of two
+#: last parameter, is added to the first of two; integers have a routine of their own
 BASES = {
     "random_standard_uniform": "random_standard_uniform",
     "random_uniform": "random_standard_uniform",
@@ -50,4 +53,5 @@ BASES = {
     "random_normal": "random_standard_normal",
     "random_standard_exponential": "random_standard_exponential",
     "random_exponential": "random_standard_exponential",
+    INTEGERS: INTEGERS,
 }

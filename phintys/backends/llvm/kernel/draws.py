@@ -13,7 +13,7 @@ from phintys.backends.llvm import costs
 from phintys.backends.llvm.ir.loops import counted_loop, pause, rarely
 from phintys.backends.llvm.ir.types import KernelWriter, Type
 from phintys.backends.llvm.ir.words import BASES
-from phintys.backends.llvm.kernel.inlined import Stream, Wide
+from phintys.backends.llvm.kernel.inlined import Stream, stream_of
 from phintys.backends.llvm.kernel.kernels import KernelCode
 from phintys.backends.llvm.kernel.lanes import Arguments
 from phintys.dims import Dim, product
@@ -49,12 +49,17 @@ class _Draw:
         if draw.dims:
             size = self.arguments.dim(product(draw.dims))
             w.require(w(f"icmp ne i64 {size}, 0"), "done")  # there may be many empty rows
+        self.fixed = {  # parameters that do not move
+            k: self._load(pointers[k], self.types[k])
+            for k, operand in enumerate(draw.operands)
+            if k and all(stride.value == 0 for stride in operand.strides)
+        }
         if draw.name in BASES:
             inlined, calls = w.name("inlined"), w.name("calls")
             w.branch(Stream.is_inlined(w, draw.name, self.state), inlined, calls)
             w.label(inlined)
-            self.stream = Stream(w, draw.name, self.state)
-            self.stream.keep(*self._loop(0, pointers, [self.stream.start()]))
+            self.stream = stream_of(w, draw.name, self.state)
+            self.stream.keep(self._loop(0, pointers, self.stream.start()))
             w.line("br label %done")
             w.label(calls)
         self.stream = None
@@ -91,7 +96,7 @@ class _Draw:
         length = self._number(dims[d])
         innermost = d == len(dims) - 1
         block = str(costs.POLL_DRAWS) if innermost else ""
-        types = [Wide()] * len(carried)
+        types = () if self.stream is None else self.stream.types
         carried = counted_loop(self.w, ("0", length, 1), types, carried, turn, block)
         if innermost and d:
             self._count(length)
@@ -112,12 +117,11 @@ class _Draw:
         w, (t, *types) = self.w, self.types
         target, *sources = pointers
         given = [
-            (kind.text, w(f"load {kind.text}, ptr {source}, align {kind.bytes}"))
-            for source, kind in zip(sources, types, strict=True)
+            (kind.text, self.fixed[k] if k in self.fixed else self._load(source, kind))
+            for k, (source, kind) in enumerate(zip(sources, types, strict=True), 1)
         ]
         if self.stream is not None:
-            state, x = self.stream.number(carried[0], [value for _, value in given])
-            carried = [state]
+            carried, x = self.stream.number(carried, [value for _, value in given])
         else:
             given = [("ptr", self.state), *given]
             if self.scratch:
@@ -125,6 +129,9 @@ class _Draw:
             x = w.extern(f"phintys.random.{self.draw.name}", t.text, given)
         w.line(f"store {t.text} {x}, ptr {target}, align {t.bytes}")
         return carried
+
+    def _load(self, source: str, kind: Type) -> str:
+        return self.w(f"load {kind.text}, ptr {source}, align {kind.bytes}")
 
     def _zeros(self, count: int) -> str:
         """Emit bytes on the stack, which are 0; their address, "" if there are none."""

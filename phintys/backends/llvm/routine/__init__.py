@@ -4,6 +4,7 @@
     frame.py          state of a routine: text, words, references, memory, the GIL
     body.py           the slots of one Program: memory, lengths, groups of steps
     steps.py          one step, dispatched on its kind
+    distant.py        addresses in a table, and calls of kernels that read them
     control.py        Branch, and what it shares with Loop
     turns.py          Loop
     blas.py           Call

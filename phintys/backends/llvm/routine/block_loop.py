@@ -12,7 +12,7 @@ from phintys.backends.llvm.routine.blocks import Blocks
 from phintys.backends.llvm.routine.body import Body
 from phintys.backends.llvm.routine.parts import LENGTH
 from phintys.backends.llvm.routine.slices import Cell
-from phintys.dims import Dim
+from phintys.dims import ONE, Dim
 from phintys.lowering.program import Operand, Slot
 
 
@@ -25,7 +25,7 @@ def emit(body: Body, step: Blocks) -> None:
         body.addresses[cell.slot.number] = out.stack(kind)
         _set(body, cell, cell.first)
     rows = body.lengths(step.rows)
-    size = _block_rows(body, rows, body.lengths(step.size), body.lengths(step.columns))
+    size = _block_rows(body, step, rows)
     place, loop, end = out.stack("i64"), out.name("block"), out.name("end")
     out.store("i64", "0", place)
     out.line(f"br label %{loop}")
@@ -50,8 +50,10 @@ def emit(body: Body, step: Blocks) -> None:
 
 def _place_views(body: Body, step: Blocks, start: str) -> None:
     """Emit the addresses where the rows of a block begin, and set those of its views."""
-    out, known = body.out, dict[tuple[Slot, Dim], str]()
+    out, known, passing = body.out, dict[tuple[Slot, Dim], str](), step.passing(body.used)
     for view in (view for slice_ in step.slices for view in slice_.views):
+        if view.base in passing:
+            known[view[1:]] = body.addresses[view.base.number]
         if view[1:] not in known:
             row = body.lengths(view.step * np.dtype(view.base.dtype).itemsize)
             offset = out.value(f"mul i64 {start}, {row}")
@@ -70,9 +72,9 @@ def _set(body: Body, cell: Cell, value: Any) -> None:
     body.out.store(kind, text, body.addresses[cell.slot.number])
 
 
-def _block_rows(body: Body, rows: str, size: str, columns: str) -> str:
+def _block_rows(body: Body, step: Blocks, rows: str) -> str:
     """Emit the number of rows in a block, from the bytes of all rows."""
-    out = body.out
+    out, size, columns = body.out, body.lengths(step.size), body.lengths(step.columns)
     before, blocks, go = out.block, out.name("large"), out.name("go")
     out.branch(out.value(f"icmp sgt i64 {size}, {costs.ROW_BLOCK_SMALL}"), blocks, go)
     out.label(blocks)
@@ -80,10 +82,11 @@ def _block_rows(body: Body, rows: str, size: str, columns: str) -> str:
     fitting = out.value(f"udiv i64 {costs.ROW_BLOCK_BYTES}, {width}")
     whole = out.value(f"and i64 {fitting}, {-costs.ROW_BLOCK_MULTIPLE}")
     several = out.value(f"icmp ne i64 {whole}, 0")
-    threads = out.value("call i64 @phintys_blas_threads()")
-    alone = out.value(f"icmp sle i64 {threads}, {costs.ROW_BLOCK_THREADS}")
-    several = out.value(f"and i1 {several}, {alone}")
-    if columns != "1":
+    if step.has_products():
+        threads = out.value("call i64 @phintys_blas_threads()")
+        alone = out.value(f"icmp sle i64 {threads}, {costs.ROW_BLOCK_THREADS}")
+        several = out.value(f"and i1 {several}, {alone}")
+    if step.columns is not ONE:
         few = out.value(f"icmp sle i64 {columns}, {costs.ROW_BLOCK_COLUMNS}")
         several = out.value(f"and i1 {several}, {few}")
     some = out.value(f"select i1 {several}, i64 {whole}, i64 {rows}")

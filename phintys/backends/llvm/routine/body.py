@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -18,8 +19,9 @@ import numpy as np
 from phintys.backends.llvm import costs
 from phintys.backends.llvm.ir import poll
 from phintys.backends.llvm.ir.writer import Lengths, Writer
-from phintys.backends.llvm.kernel.kernels import KernelCode, emit_kernel
+from phintys.backends.llvm.kernel.kernels import Argument, KernelCode, emit_kernel
 from phintys.backends.llvm.routine.blocks import Blocks, in_blocks
+from phintys.backends.llvm.routine.distant import Distant, reader
 from phintys.backends.llvm.routine.frame import ALIGN, Frame
 from phintys.backends.llvm.runtime.cpython import offsets
 from phintys.dims import ZERO, Dim, product, total
@@ -27,6 +29,7 @@ from phintys.lowering.program import (
     Call,
     Check,
     Copy,
+    Draw,
     External,
     Kernel,
     Program,
@@ -53,18 +56,6 @@ class Place(NamedTuple):
     owned: int | None = None
 
 
-class Distant(NamedTuple):
-    """The address of one of many blocks of memory: an element of a table in memory.
-
-    It is read before the steps that use it: LLVM's time for thousands of values that live through
-    the whole routine grows with the square of their number.  ``table`` is where the address of the
-    table is on the stack, for the same reason.
-    """
-
-    table: str
-    position: int
-
-
 class Body:
     """The steps of one Program, and the locations of its slots.
 
@@ -84,7 +75,7 @@ class Body:
         self.places: dict[int, int] = {}  # slot number -> index in %owned
         self.cells: dict[int, str] = {}  # slot number -> the list of a shared variable
         self.blocks: dict[int, str | Distant] = {}  # storage number -> address
-        self.distant: dict[int, Distant] = {}  # slot number -> address that `locate` emits
+        self.distant: dict[int, Distant] = {}  # slot number -> address that `locate` reads
         self.words: dict[tuple[str, int], str] = {}
         self.slots = {slot.number: slot for slot in program.slots}
         self.slots.update((slot.number, slot) for slot in program.inputs)
@@ -106,6 +97,7 @@ class Body:
         kind, number, *rest = key
         if kind == "item":
             slot = self.slots[number]
+            self.locate([slot])
             return _load_integer(self.out, slot.dtype or "", self.addresses[number])
         dims = self.out.load("ptr", self.objects[number], offsets().dims)
         return self.out.load("i64", dims, 8 * rest[0])
@@ -261,17 +253,24 @@ class Body:
     def is_filled(self, number: int) -> bool:
         return number in self.addresses or number in self.objects or number in self.distant
 
-    def locate(self, slots: Iterable[Slot]) -> None:
-        """Emit the addresses of those of the slots that are in distant blocks."""
+    def locate(self, slots: Iterable[Slot]) -> list[Slot]:
+        """Emit the addresses of those of the slots that are in distant blocks; these slots."""
         tables: dict[str, str] = {}
-        for slot in dict.fromkeys(slots):
-            block = self.distant.get(slot.number)
-            if block is None:
-                continue
-            if block.table not in tables:
-                tables[block.table] = self.out.load("ptr", block.table)
-            table = tables[block.table]
-            self.addresses[slot.number] = self.out.load("ptr", table, 8 * block.position)
+        distant = [s for s in dict.fromkeys(slots) if s.number in self.distant]
+        for slot in distant:
+            place, position = self.distant[slot.number]
+            if place not in tables:
+                tables[place] = self.out.load("ptr", place)
+            self.addresses[slot.number] = self.out.load("ptr", tables[place], 8 * position)
+        return distant
+
+    @contextmanager
+    def located(self, slots: Iterable[Slot]) -> Generator[None]:
+        """A context in which the slots have addresses, also those in distant blocks."""
+        distant = self.locate(slots)
+        yield
+        for slot in distant:
+            del self.addresses[slot.number]
 
     def workspace(self, sizes: list[Dim]) -> list[str]:
         """Emit one allocation for blocks of these sizes; their addresses."""
@@ -374,7 +373,7 @@ class Body:
         """
         steps = self.program.steps
         end = start + 1
-        kinds = next((k for k in ((Check,), NATIVE) if isinstance(steps[start], k)), ())
+        kinds = next((k for k in ((Check,), (*NATIVE, Draw)) if isinstance(steps[start], k)), ())
         if kinds:
             while end < len(steps) and isinstance(steps[end], kinds):
                 if not all(self.can_provide(slot) for slot in _slots_of(steps[end])):
@@ -383,6 +382,9 @@ class Body:
         return steps[start:end]
 
     def run_group(self, group: list[Step]) -> None:
+        for step in group:
+            if isinstance(step, Draw) and step.source is not step.result:
+                self.open(step)
         work = total(map(work_of, group))
         symbols = (self.is_known(symbol) for symbol in work.symbols())
         much = work.value is None or work.value > costs.LONG_WORK
@@ -390,17 +392,35 @@ class Body:
         if long:
             self.frame.suspend(self.lengths(work))
         # blocks or threads: a block of a kernel is too little work for several threads
-        self.run_steps(in_blocks(group) if self.frame.threads == 1 else group)
+        steps = in_blocks(group, draws=self.inside < 0) if self.frame.threads == 1 else group
+        self.run_steps(steps)
         if long:
             self.frame.resume()
+
+    def open(self, step: Draw) -> None:
+        """Emit the copy of the generator; the address of the slot becomes that of its state."""
+        out, frame = self.out, self.frame
+        argv = out.stack("[1 x ptr]")
+        out.store("ptr", self.objects[step.source.number], argv)
+        pair, place = frame.obtain(
+            f"call ptr @phintys_call(ptr {self.word('opened', None)}, ptr {argv}, i64 1, i64 2, "
+            f"ptr {self.word('object', step.name)})"
+        )
+        copy = out.value(f"call ptr @PyTuple_GetItem(ptr {pair}, i64 0)")
+        self.receive(step.result, copy, step.name)
+        number = out.value(f"call ptr @PyTuple_GetItem(ptr {pair}, i64 1)")
+        address = out.value(f"call ptr @PyLong_AsVoidPtr(ptr {number})")
+        self.addresses[step.result.number] = address
+        frame.release(place)
 
     def run_steps(self, steps: Iterable[Step | Blocks]) -> None:
         """Emit steps one after the other, in basic blocks of bounded size."""
         weight = 0
         for step in steps:
             slots = _slots_of(step)
-            self.locate(slots)
-            self.step(step)
+            # a kernel reads the addresses of distant blocks itself
+            with self.located(() if isinstance(step, Kernel) else slots):
+                self.step(step)
             weight += max(len(slots), costs.IR_STEP_SLOTS)
             if weight >= costs.IR_BLOCK_SLOTS:
                 self.out.new_block()
@@ -469,19 +489,42 @@ class Body:
         self.frame.kernels[code.symbol] = code
         if self.frame.loops and code.is_straight:
             self.frame.inlined.add(code.symbol)
-        args = []
-        for a in code.arguments:
-            if a.kind == "slot":
-                args.append(f"ptr {self.addresses[a.value.number]}")
-            elif a.kind == "dim":
-                args.append(f"i64 {lengths(a.value)}")
-            else:
-                args.append(f"{a.type} {a.value}")
-        status = self.out.value(f'call i64 @"{code.symbol}"({", ".join(args)})')
+        tables = {d.table for d in map(self.distance, code.arguments) if d is not None}
+        if len(tables) == 1 and not self.frame.loops:
+            return self.call_distant(code, lengths, self.out.load("ptr", tables.pop()))
+        with self.located([a.value for a in code.arguments if self.distance(a)]):
+            return self.emit_call(code, [self.argument(a, lengths) for a in code.arguments])
+
+    def call_distant(self, code: KernelCode, lengths: Lengths, table: str) -> str:
+        """Emit the call of a function some of whose arguments are addresses in a table."""
+        distances = [self.distance(a) for a in code.arguments]
+        near = [a for a, distance in zip(code.arguments, distances) if distance is None]
+        positions = self.frame.positions.add([d.position for d in distances if d is not None])
+        through = reader(code, [d is not None for d in distances])
+        self.frame.kernels[through.symbol] = through
+        given = [f"ptr {table}", f"ptr {positions}", *(self.argument(a, lengths) for a in near)]
+        return self.emit_call(replace(code, symbol=through.symbol), given)
+
+    def emit_call(self, code: KernelCode, arguments: Sequence[str]) -> str:
+        status = self.out.value(f'call i64 @"{code.symbol}"({", ".join(arguments)})')
         return status if code.can_fail else "0"
 
+    def distance(self, argument: Argument) -> Distant | None:
+        """Where the address that an argument is can be found, if it has not been located."""
+        if argument.kind != "slot" or argument.value.number in self.addresses:
+            return None
+        return self.distant[argument.value.number]
 
-#: Steps that use memory, but not Python.
+    def argument(self, argument: Argument, lengths: Lengths) -> str:
+        """An argument of a kernel's function, with its type."""
+        if argument.kind == "slot":
+            return f"ptr {self.addresses[argument.value.number]}"
+        if argument.kind == "dim":
+            return f"i64 {lengths(argument.value)}"
+        return f"{argument.type} {argument.value}"
+
+
+#: Steps that use memory, but not Python.  `Draw` steps use it before the others of their group.
 NATIVE = (Kernel, Copy, Call, Scan, External)
 
 
@@ -497,6 +540,8 @@ def work_of(step: Step) -> Dim:
         return product((*step.sizes, *step.batch))
     if isinstance(step, External):
         return product((step.work, *step.batch))
+    if isinstance(step, Draw):
+        return product(step.dims) * costs.DRAW_WORK
     return ZERO
 
 
@@ -506,6 +551,9 @@ def _slots_of(step: Step | Blocks) -> list[Slot]:
         return step.slots()
     if isinstance(step, Kernel):
         return [operand.slot for operand in step.operands]
+    if isinstance(step, Draw):  # it has opened its generator, or changes that of an earlier draw
+        opened = [] if step.source is step.result else [step.source]
+        return [*opened, *(operand.slot for operand in step.operands)]
     written = [s for s in step_writes(step) if s.kind not in ("python", "object")]
     return [*step_reads(step), *written]
 

@@ -80,6 +80,7 @@ class Routine(Frame):
         self.failures()
         plain = "" if self.is_worth_optimising() else " noinline optnone"
         ir = self.out.text(_SIGNATURE + plain).replace("entry:\n", "entry:\n" + self.start(), 1)
+        ir = self.positions.text() + ir
         words, inlined = tuple(self.words), frozenset(self.inlined)
         return EntryCode(ir, self.kernels, frozenset(self.declares), words, inlined, self.has_loops)
 

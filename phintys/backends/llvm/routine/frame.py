@@ -7,6 +7,7 @@ from typing import Any
 from phintys.backends.llvm import costs
 from phintys.backends.llvm.ir.writer import Writer
 from phintys.backends.llvm.kernel.kernels import KernelCode
+from phintys.backends.llvm.routine.distant import Positions
 from phintys.backends.llvm.runtime.callable import DATA_OFFSET
 from phintys.lowering.program import Step
 
@@ -30,6 +31,7 @@ class Frame:
         self.words: list[tuple[str, Any]] = [("slow", None), ("failed", None)]
         self.words += [("integer", n_arguments), ("names", None)]
         self.kernels: dict[str, KernelCode] = {}
+        self.positions = Positions()
         self.declares: set[str] = set()
         #: (step, position in it) -> number of the first step of an inner Program
         self.starts: dict[tuple[Step, int], int] = {}

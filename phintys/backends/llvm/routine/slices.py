@@ -14,7 +14,7 @@ import numpy as np
 
 from phintys.backends.llvm.routine.parts import LENGTH
 from phintys.dims import ZERO, Dim, product
-from phintys.lowering.program import Call, Inst, Kernel, Operand, Slot, Step
+from phintys.lowering.program import Call, Draw, Inst, Kernel, Operand, Slot, Step
 from phintys.lowering.reductions import identity
 from phintys.lowering.schedule import schedule
 from phintys.lowering.spec import step_reads, step_writes
@@ -54,13 +54,17 @@ class View(NamedTuple):
 
 
 class Slice(NamedTuple):
-    """A step over ``LENGTH`` rows; ``product`` is the whole step if it is a product."""
+    """A step over ``LENGTH`` rows.
+
+    ``product`` is the whole step if it is a product, ``drawn`` the whole target if it draws.
+    """
 
     step: Step
     uses: Uses
     views: list[View]
     cells: tuple[Cell, ...] = ()
     product: Call | None = None
+    drawn: Slot | None = None
 
     def slots(self) -> list[Slot]:
         """The slots that the step uses."""
@@ -77,6 +81,8 @@ def slice_of(step: Step, rows: Dim) -> Slice | None:
         return _kernel(kernel, rows) if kernel else None
     if isinstance(step, Call) and step.name in ("gemv", "gemm") and not step.batch:
         return _product(step, rows)
+    if isinstance(step, Draw) and step.dims and step.dims[0] is rows:
+        return _draw(step, rows)
     return None
 
 
@@ -175,6 +181,23 @@ def _whole(operand: Operand) -> tuple[Memory, Use]:
 
 def _factors(*factors: Operand | float) -> list[tuple[Memory, Use]]:
     return [_whole(f) for f in factors if isinstance(f, Operand)]
+
+
+# ------------------------------------------------------------------------------------- draws
+
+
+def _draw(step: Draw, rows: Dim) -> Slice | None:
+    """A draw of a block of rows; no other step of the blocks uses its generator."""
+    target, *parameters = step.operands
+    uses = [_use(target, 0, rows, True), *(_use(o, 0, rows, False) for o in parameters)]
+    found = merged([*uses, (memory_of(step.result), Use(None, True))])
+    if found is None or uses[0][1].row is None:
+        return None
+    views = _Views()
+    operands = tuple([views(o, 0) for o in step.operands])
+    dims = (LENGTH, *step.dims[1:])
+    part = Draw(step.name, dims, operands, step.result, step.result, step.step)
+    return Slice(part, found, views.all, drawn=target.slot)
 
 
 # ---------------------------------------------------------------------------------- kernels

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from phintys.backends.llvm import costs
 from phintys.backends.llvm.kernel.draws import emit_draw
 from phintys.backends.llvm.kernel.rows import by_several_rows
 from phintys.backends.llvm.kernel.scans import emit_scan
@@ -46,7 +45,8 @@ def _kernel(body: Body, step: Kernel) -> None:
     parts = _parts(body, step)
     cleared = _cleared(step)
     if parts is None and cleared is not None:
-        _clear(body, step, cleared)
+        with body.located([cleared.slot]):
+            _clear(body, step, cleared)
     elif parts is None:
         *grouped, rest = by_several_rows(step)
         for part in (*grouped, rest):
@@ -54,7 +54,9 @@ def _kernel(body: Body, step: Kernel) -> None:
                 status = body.call_kernel(kernel, body.lengths, part is not rest)
                 body.succeed(status, step)
     else:
-        body.succeed(threads.emit(body, step, parts, body.frame.threads), step)
+        with body.located([operand.slot for operand in step.operands]):
+            status = threads.emit(body, step, parts, body.frame.threads)
+        body.succeed(status, step)
 
 
 def _cleared(step: Kernel) -> Operand | None:
@@ -112,27 +114,7 @@ def _scan(body: Body, step: Scan) -> None:
 
 
 def _draw(body: Body, step: Draw) -> None:
-    if step.source is not step.result:
-        _open(body, step)
-    body.frame.suspend(body.lengths(product(step.dims) * costs.DRAW_WORK))
     body.succeed(body.call(emit_draw(step), body.lengths), step)
-    body.frame.resume()
-
-
-def _open(body: Body, step: Draw) -> None:
-    """Emit the copy of the generator; the address of the slot becomes that of its state."""
-    out, frame = body.out, body.frame
-    argv = out.stack("[1 x ptr]")
-    out.store("ptr", body.objects[step.source.number], argv)
-    pair, place = frame.obtain(
-        f"call ptr @phintys_call(ptr {body.word('opened', None)}, ptr {argv}, i64 1, i64 2, "
-        f"ptr {body.word('object', step.name)})"
-    )
-    body.receive(step.result, out.value(f"call ptr @PyTuple_GetItem(ptr {pair}, i64 0)"), step.name)
-    number = out.value(f"call ptr @PyTuple_GetItem(ptr {pair}, i64 1)")
-    address = out.value(f"call ptr @PyLong_AsVoidPtr(ptr {number})")
-    body.addresses[step.result.number] = address
-    frame.release(place)
 
 
 def _python(body: Body, step: Python) -> None:

@@ -24,57 +24,85 @@ from phintys.lowering.program import Branch, Check, Loop, Program, Rows, Slot, S
 
 def emit_loop(body: Body, step: Loop) -> None:
     """Emit a loop over a Program."""
-    out = body.out
     body.frame.has_loops = True
-    length = body.lengths(step.length)
-    states = [_state(body, step, number) for number in range(len(step.state))]
-    windows = [_window(body, step, window) for window in step.windows]
-    constants = [_constant(body, slot) for slot in step.constants]
-    reads = [w.lengths for w in windows for _ in w.rows.reads]
-    lengths = [*(s.lengths for s in states), *reads, *(c.lengths for c in constants)]
-    inner = prepare(body, step, 0, lengths)
-    inner.reserve()
-    unused = _unused(inner, step)
-    stop, counter = out.stack("i8"), out.stack("i64")
-    suspended = _suspend(body, inner, step, length)
+    loop, out = _Turns(body, step), body.out
+    suspended = _suspend(body, loop.inner, step, loop.length)
     first, turns, end = out.name("first"), out.name("turns"), out.name("end")
-    out.store("i64", "0", counter)
-    out.branch(out.value(f"icmp sgt i64 {length}, 0"), first, end)
+    out.store("i64", "0", loop.counter)
+    out.branch(out.value(f"icmp sgt i64 {loop.length}, 0"), first, end)
     out.label(first)
-    for window in windows:
+    for window in loop.windows:
         window.start()
     out.line(f"br label %{turns}")
     out.label(turns)
-    turn = out.load("i64", counter)
-    for window in windows:
-        window.begin(turn)
-    rows = [w.read(offset) for w in windows for offset in w.rows.reads]
-    outputs = _Outputs(inner, states, windows, unused)
-    if step.until is not None:
-        outputs.put(step.until, Place(stop))
-    body.frame.loops += 1
-    run(inner, [*(s.present() for s in states), *rows, *constants], outputs.places)
-    body.frame.loops -= 1
-    outputs.finish()
-    ended = out.load("i8", stop) if step.until is not None else "0"
-    for part in (*windows, *states):
-        part.advance()
-    following = out.value(f"add i64 {turn}, 1")
-    out.store("i64", following, counter)
-    out.require(out.value(f"icmp eq i8 {ended}, 0"), end)
-    out.require(out.value(f"icmp slt i64 {following}, {length}"), end)
-    rest = out.value(f"and i64 {following}, {_turns(step.body) - 1}")
-    out.require(out.value(f"icmp eq i64 {rest}, 0"), turns)
-    body.ask()
-    out.line(f"br label %{turns}")
+    turn = out.load("i64", loop.counter)
+    ended = loop.iteration(turn)
+    loop.repeat(turn, ended, turns, end)
     out.label(end)
     if suspended:
         body.frame.suspended = False
         body.frame.resume()
-    for state in states:
-        state.finish()
-    if step.count is not None:
-        out.store("i64", out.load("i64", counter), body.addresses[step.count.number])
+    loop.finish()
+
+
+class _Turns:
+    """The iterations of a loop.  To make one emits what is computed once, before the loop."""
+
+    def __init__(self, body: Body, step: Loop) -> None:
+        self.body, self.step, self.out = body, step, body.out
+        self.length = body.lengths(step.length)
+        self.states = [_state(body, step, number) for number in range(len(step.state))]
+        self.windows = [_window(body, step, window) for window in step.windows]
+        self.constants = [_constant(body, slot) for slot in step.constants]
+        reads = [w.lengths for w in self.windows for _ in w.rows.reads]
+        states, constants = ([p.lengths for p in parts] for parts in (self.states, self.constants))
+        self.inner = prepare(body, step, 0, [*states, *reads, *constants])
+        self.inner.reserve()
+        self.unused = _unused(self.inner, step)
+        self.stop, self.counter = body.out.stack("i8"), body.out.stack("i64")
+
+    def iteration(self, turn: str) -> str:
+        """Emit one iteration; an i8, 0 if another one may follow."""
+        until, frame = self.step.until, self.body.frame
+        for window in self.windows:
+            window.begin(turn)
+        rows = [w.read(offset) for w in self.windows for offset in w.rows.reads]
+        outputs = _Outputs(self.inner, self.states, self.windows, self.unused)
+        if until is not None:
+            outputs.put(until, Place(self.stop))
+        frame.loops += 1
+        states = [s.present() for s in self.states]
+        run(self.inner, [*states, *rows, *self.constants], outputs.places)
+        frame.loops -= 1
+        outputs.finish()
+        ended = "0" if until is None else self.out.load("i8", self.stop)
+        for part in (*self.windows, *self.states):
+            part.advance()
+        return ended
+
+    def repeat(self, turn: str, ended: str, turns: str, end: str) -> None:
+        """Emit the branch to the next iteration at label ``turns``, or to ``end``; at times a poll.
+
+        ``turn`` is the number of this iteration; none follows if ``ended`` is not 0.
+        """
+        out = self.out
+        following = out.value(f"add i64 {turn}, 1")
+        out.store("i64", following, self.counter)
+        out.require(out.value(f"icmp eq i8 {ended}, 0"), end)
+        out.require(out.value(f"icmp slt i64 {following}, {self.length}"), end)
+        rest = out.value(f"and i64 {following}, {_turns(self.step.body) - 1}")
+        out.require(out.value(f"icmp eq i64 {rest}, 0"), turns)
+        self.body.ask()
+        out.line(f"br label %{turns}")
+
+    def finish(self) -> None:
+        """Emit what follows the loop."""
+        for state in self.states:
+            state.finish()
+        count = self.step.count
+        if count is not None:
+            turns = self.out.load("i64", self.counter)
+            self.out.store("i64", turns, self.body.addresses[count.number])
 
 
 def _turns(program: Program) -> int:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from phintys.backends.llvm.ir.instructions import INSTRUCTIONS
 from phintys.backends.llvm.ir.loops import Phis
+from phintys.backends.llvm.ir.transposed import columns
 from phintys.backends.llvm.ir.types import KernelWriter, Type, select
 from phintys.backends.llvm.machine.target import Target
 from phintys.routines.language import (
@@ -204,8 +205,8 @@ class _Emitter:
                 return self.load(e, args[0])
             case "call":
                 return self.call(e, args)
-            case "across":
-                return self.across(*args)
+            case "across" | "scatter" | "load_square" | "store_square":
+                return str(getattr(self, e.op)(*args))
             case "spread" | "rounded" | "int":
                 return self.conversion(e, args)
             case "select":
@@ -236,15 +237,48 @@ class _Emitter:
         order = f"<{self.pack.width} x i32> zeroinitializer"
         return w(f"shufflevector {t} {first}, {t} poison, {order}")
 
+    def places(self, kind: Type, array: str, step: str) -> list[str]:
+        """Emit the addresses of the first elements of a type, ``step`` apart, for each lane."""
+        found = [array]
+        for _ in range(self.pack.width - 1):
+            found.append(self.w(f"getelementptr {kind.memory}, ptr {found[-1]}, i64 {step}"))
+        return found
+
     def across(self, array: str, step: str) -> str:
         """Emit a pack of elements that are ``step`` apart."""
-        w, real, found, place = self.w, self.real, "poison", array
-        for lane in range(self.pack.width):
-            if lane:
-                place = w(f"getelementptr {real.memory}, ptr {place}, i64 {step}")
+        w, real, found = self.w, self.real, "poison"
+        for lane, place in enumerate(self.places(real, array, step)):
             x = w(f"load {real.memory}, ptr {place}")
             found = w(f"insertelement {self.pack.text} {found}, {real.text} {x}, i64 {lane}")
         return found
+
+    def scatter(self, pack: str, array: str, step: str) -> str:
+        """Emit stores of the lanes of a pack, ``step`` apart."""
+        w, real = self.w, self.real
+        for lane, place in enumerate(self.places(real, array, step)):
+            x = w(f"extractelement {self.pack.text} {pack}, i64 {lane}")
+            w.line(f"store {real.memory} {x}, ptr {place}")
+        return "0"
+
+    def load_square(self, array: str, step: str, packs: str, along: str) -> str:
+        """Emit the loads of as many elements as lanes, ``step`` apart, and stores of packs."""
+        return self.square((self.real, array, step), (self.pack, packs, along))
+
+    def store_square(self, packs: str, along: str, array: str, step: str) -> str:
+        """Emit what undoes `load_square`."""
+        return self.square((self.pack, packs, along), (self.real, array, step))
+
+    def square(self, source: tuple[Type, str, str], target: tuple[Type, str, str]) -> str:
+        """Emit the transposed copy of a square; types, addresses and steps of both sides."""
+        w, pack, size = self.w, self.pack.memory, self.real.bytes
+        rows = [
+            w(f"load {pack}, ptr {place}, align {source[0].align}")
+            for place in self.places(*source)
+        ]
+        found = columns(w, self.real.memory, size, rows)
+        for x, place in zip(found, self.places(*target), strict=True):
+            w.line(f"store {pack} {x}, ptr {place}, align {target[0].align}")
+        return "0"
 
     def call(self, e: Expr, args: Sequence[str]) -> str:
         w, f = self.w, e.value

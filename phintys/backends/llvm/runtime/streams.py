@@ -17,23 +17,13 @@ from typing import Any
 import numpy as np
 
 from phintys import bitgen
-from phintys.backends.llvm.ir.words import BASES, MULTIPLIER, ZIGGURATS
+from phintys.backends.llvm.ir.words import BASES, INTEGERS, MULTIPLIER, ZIGGURATS
+from phintys.backends.once import once
 
 WORD = 1 << 64
 
 
-class _BitGenerator(ctypes.Structure):
-    """NumPy's ``bitgen_t``."""
-
-    _fields_ = [
-        ("state", ctypes.c_void_p),
-        ("next_uint64", ctypes.c_void_p),
-        ("next_uint32", ctypes.c_void_p),
-        ("next_double", ctypes.c_void_p),
-        ("next_raw", ctypes.c_void_p),
-    ]
-
-
+_HALVES = ctypes.CFUNCTYPE(ctypes.c_uint32, ctypes.c_void_p)
 _WORDS = ctypes.CFUNCTYPE(ctypes.c_uint64, ctypes.c_void_p)
 _DOUBLES = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_void_p)
 
@@ -45,7 +35,10 @@ _NOWHERE = ctypes.c_char(0)
 def guard(routine: str) -> int:
     """The function ``next_uint64`` of bit generators for which native code inlines a routine."""
     base = BASES[routine]
-    known = (base not in ZIGGURATS or table(base)) and _scales(routine)
+    if routine == INTEGERS:
+        known = _halves_words() and _multiplies()
+    else:
+        known = (base not in ZIGGURATS or _measured(base) is not None) and _scales(routine)
     found = _next_of_pcg64() if known else None
     return found or ctypes.addressof(_NOWHERE)
 
@@ -53,25 +46,21 @@ def guard(routine: str) -> int:
 def table(base: str) -> int:
     """The address of 256 rows: an integer below which the product is returned, and the factor.
 
-    0 if NumPy does not draw as a `Ziggurat`.
+    Any address, which is not read, if NumPy does not draw as a `Ziggurat`.
     """
     found = _measured(base)
-    return 0 if found is None else int(found.ctypes.data)
+    return ctypes.addressof(_NOWHERE) if found is None else int(found.ctypes.data)
 
 
 # ------------------------------------------------------------------------------ PCG64
 @cache
 def _next_of_pcg64() -> int | None:
     """The address of PCG64's ``next_uint64`` if its state and steps are as expected."""
-    rng = np.random.Generator(np.random.PCG64(20240607))
-    held = _BitGenerator.from_address(bitgen.address(rng))
-    state: Any = rng.bit_generator.state["state"]
-    place = ctypes.c_void_p.from_address(held.state or 0).value
-    words = (ctypes.c_uint64 * 4).from_address(place or 0)
-    expected = [state["state"] % WORD, state["state"] // WORD]
-    expected += [state["inc"] % WORD, state["inc"] // WORD]
-    if list(words) != expected:
+    if not bitgen.is_laid_out():
         return None
+    rng = np.random.Generator(np.random.PCG64(20240607))
+    held = bitgen.BitGen.from_address(bitgen.address(rng))
+    state: Any = rng.bit_generator.state["state"]
     draw, real = _WORDS(held.next_uint64 or 0), _DOUBLES(held.next_double or 0)
     number = state["state"]
     for turn in range(64):
@@ -85,6 +74,44 @@ def _next_of_pcg64() -> int | None:
     return held.next_uint64
 
 
+@cache
+def _halves_words() -> bool:
+    """Whether numbers of 32 bits are halves of words; the second is kept beside a flag."""
+    rng = np.random.Generator(np.random.PCG64(20240607))
+    held = bitgen.BitGen.from_address(bitgen.address(rng))
+    draw, half = _HALVES(held.next_uint32 or 0), bitgen.PCG64.from_address(held.state or 0)
+    copy = bitgen.copied(rng).bit_generator
+    for turn in range(8):
+        word = int(copy.random_raw()) if turn % 2 == 0 else half.kept << 32
+        if draw(held.state) != (half.kept if turn % 2 else word % 2**32):
+            return False
+        if half.flag != (turn + 1) % 2 or half.kept != word >> 32:
+            return False
+    return True
+
+
+# ------------------------------------------------------------------------------ integers
+def _multiplies() -> bool:
+    """Whether bounded integers are the upper halves of products of words, unless rejected."""
+    words: list[int] = []
+    kept = (_WORDS(lambda _: words.pop()), _HALVES(lambda _: words.pop()))
+    places = [ctypes.cast(f, ctypes.c_void_p).value for f in kept]
+    held = bitgen.BitGen(None, places[0], places[1], None, places[0])
+    types = [ctypes.c_void_p, *[ctypes.c_uint64] * 3, ctypes.c_bool]
+    draw = ctypes.CFUNCTYPE(ctypes.c_uint64, *types)(bitgen.routine(INTEGERS))
+    for span, bits in ((1, 32), (999, 32), (2**32 - 1, 32), (2**32, 64), (10**17 + 1, 64)):
+        for k in range(1, 9):
+            word = k * 0x9E3779B97F4A7C15 % 2**bits
+            product = word * (span + 1)
+            if product % 2**bits <= span:
+                continue  # NumPy's function is called
+            words[:] = [word]
+            expected = (7 + (product >> bits)) % WORD
+            if draw(ctypes.addressof(held), 7, span, 0, False) != expected or words:
+                return False
+    return True
+
+
 # ------------------------------------------------------------------------------ ziggurats
 class _Probe:
     """NumPy's function on one chosen word, then on words that end a draw."""
@@ -94,7 +121,7 @@ class _Probe:
         self.first = 0
         self.kept = (_WORDS(self._word), _DOUBLES(self._double))
         places = [ctypes.cast(f, ctypes.c_void_p).value for f in self.kept]
-        self.held = _BitGenerator(None, places[0], None, places[1], places[0])
+        self.held = bitgen.BitGen(None, places[0], None, places[1], places[0])
         types = [ctypes.c_void_p, *[ctypes.c_double] * parameters]
         self.function = ctypes.CFUNCTYPE(ctypes.c_double, *types)(bitgen.routine(routine))
 
@@ -117,7 +144,7 @@ class _Probe:
         return found if self.words == 1 else None
 
 
-@cache
+@once
 def _measured(base: str) -> np.ndarray[Any, Any] | None:
     """The table of a ziggurat."""
     shape, probe = ZIGGURATS[base], _Probe(base)

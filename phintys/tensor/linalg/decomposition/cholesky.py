@@ -11,7 +11,7 @@ from phintys.graph.op import Op, Storage
 from phintys.graph.shapes import Shape, ShapeContext, check_shapes
 from phintys.graph.variable import Apply, Variable
 from phintys.routines import Array, Packs, routine
-from phintys.routines.language import LANES, PARTS, across, in_numbers, local, spread, sqrt
+from phintys.routines.language import LANES, PARTS, in_numbers, local, spread, sqrt
 from phintys.routines.libraries import LAPACK, LOWER, UPPER, potrf
 from phintys.tensor.aliases import Arrays, TensorLike
 from phintys.tensor.blockwise import Blockwise
@@ -28,7 +28,7 @@ from phintys.tensor.linalg.matrix_op import (
     square,
     triangle,
 )
-from phintys.tensor.linalg.routine_parts import fill_nan
+from phintys.tensor.linalg.routine_parts import copy, fill_nan, load_adjacent, store_adjacent
 from phintys.tensor.linalg.solvers.triangular import solve_triangular
 from phintys.tensor.type import typed_node
 from phintys.tensor.variable import Tensors, TensorVariable
@@ -116,9 +116,14 @@ class Cholesky(MatrixOp):
         dtype = node.outputs[0].type.dtype
         n = b.length(x, -1)
         flags = int(self.lower), int(self.on_error == "raise")
-        x, batch = b.cast(x, dtype), b.shape(x)[:-2]
         return b.external(
-            factor_positive, dtype, (*flags, n), updates=[x], batch=batch, work=n * n * n
+            factor_positive,
+            dtype,
+            (*flags, n),
+            reads=[b.cast(x, dtype)],
+            writes=[(dtype, (n, n))],
+            batch=b.shape(x)[:-2],
+            work=n * n * n,
         )
 
     def inplace_on_inputs(self, allowed_inplace_inputs: list[int]) -> Op:
@@ -128,25 +133,27 @@ class Cholesky(MatrixOp):
 
 
 @routine(LAPACK, (np.linalg.LinAlgError, "Matrix is not positive definite"), grouped=True)
-def factor_positive(count: int, lower: int, raises: int, n: int, a: Array) -> int:
-    """Replace matrices by their factors, or by NaN; return 1 if one contains NaN and ``raises``."""
+def factor_positive(count: int, lower: int, raises: int, n: int, a: Array, factors: Array) -> int:
+    """Write the factors of matrices, or NaN; return 1 if one contains NaN and ``raises``."""
     failed = 0
     if n <= SMALL and PARTS == 1:
         for group in range((count + LANES - 1) // LANES):
             x = a[group * LANES * n * n :]
+            y = factors[group * LANES * n * n :]
             left = count - group * LANES
             if left >= LANES and LANES > 1:
-                failed += _factor_together(lower, n, x)
+                failed += _factor_together(lower, n, x, y)
             else:
                 for k in range(left if left < LANES else LANES):
-                    failed += _factor_one(lower, n, x[k * n * n :])
+                    failed += _factor_one(lower, n, x[k * n * n :], y[k * n * n :])
     else:
         for k in range(count):
-            x = a[k * n * n * PARTS :]
+            y = factors[k * n * n * PARTS :]
+            copy(n * n, a[k * n * n * PARTS :], y)
             status = 0
             if n > 0:  # to LAPACK, the columns of the matrix are its rows
-                status = potrf(UPPER if lower == 1 else LOWER, n, x, n)
-            failed += _finish(status, lower, n, x)
+                status = potrf(UPPER if lower == 1 else LOWER, n, y, n)
+            failed += _finish(status, lower, n, y)
     return 1 if raises == 1 and failed > 0 else 0
 
 
@@ -164,9 +171,10 @@ def _finish(status: int, lower: int, n: int, a: Array) -> int:
     return failed
 
 
-def _factor_one(lower: int, n: int, a: Array) -> int:
-    """Replace a matrix by its factor; return 1 if this contains NaN."""
+def _factor_one(lower: int, n: int, x: Array, a: Array) -> int:
+    """Write the factor of a matrix; return 1 if this contains NaN."""
     pivots = local(SMALL * LANES)
+    copy(n * n, x, a)
     if lower == 0:
         _transpose(n, a)
     _factor_in_numbers(n, a, pivots)
@@ -187,33 +195,32 @@ def _transpose(n: int, a: Array) -> None:
             a[j * n + i] = x
 
 
-def _factor_together(lower: int, n: int, a: Array) -> int:
-    """Replace `LANES` matrices by their factors; return for how many these contain NaN."""
+def _factor_together(lower: int, n: int, x: Array, a: Array) -> int:
+    """Write the factors of `LANES` matrices; return how many contain NaN."""
     work = local(ELEMENTS * LANES)
     pivots = local(PIVOTS * LANES)
     down = n if lower == 1 else 1
     right = 1 if lower == 1 else n
-    _load(n, down, right, a, work)
+    for i in range(n):
+        load_adjacent(n, n * n, right, x[i * n :], work[i * down * LANES :])
     _factor(n, work, pivots)
     _examine(n, pivots)
+    _clear_rest(n, work)
+    for i in range(n):
+        store_adjacent(n, n * n, right, work[i * down * LANES :], a[i * n :])
     failed = 0
     for lane in range(LANES):
-        x = a[lane * n * n :]
         if pivots[lane] != 0.0:
-            fill_nan(n * n, x)
-        else:
-            _store(n, down, right, work[lane:], x)
+            fill_nan(n * n, a[lane * n * n :])
         failed += 0 if pivots[LANES + lane] == 0.0 else 1
     return failed
 
 
-def _store(n: int, down: int, right: int, work: Array, a: Array) -> None:
-    """Store a factor, and zeros beside it."""
+def _clear_rest(n: int, s: Packs) -> None:
+    """Write zeros beside factors."""
     for i in range(n):
-        for j in range(i + 1):
-            a[i * down + j * right] = work[(i * n + j) * LANES]
         for j in range(i + 1, n):
-            a[i * down + j * right] = 0.0
+            s[i * n + j] = spread(0.0)
 
 
 def _examine(n: int, pivots: Packs) -> None:
@@ -227,13 +234,6 @@ def _examine(n: int, pivots: Packs) -> None:
         missing = missing if pivot == pivot else nan
     pivots[0] = none
     pivots[1] = none + missing
-
-
-def _load(n: int, down: int, right: int, a: Array, s: Packs) -> None:
-    """Load lower triangles, whose rows are ``down`` apart and columns ``right``, into lanes."""
-    for i in range(n):
-        for j in range(i + 1):
-            s[i * n + j] = across(a[i * down + j * right :], n * n)
 
 
 def _factor(n: int, s: Packs, pivots: Packs) -> None:
