@@ -82,7 +82,7 @@ def opened(rng: Generator) -> tuple[Generator, int]:
     """A copy of a generator, and the address of the ``bitgen_t`` of the copy.
 
     The copy may be one that has been returned before, if nothing refers to it any more: a function
-    that updates a generator uses two in turn.
+    that updates a generator uses two in turn, a chain of draws by ``perform`` three.
     """
     bits = rng.bit_generator
     if type(bits) not in _of_known_layout() or type(rng) is not _classes()[0]:
@@ -111,8 +111,8 @@ def opened(rng: Generator) -> tuple[Generator, int]:
     return new, target.address
 
 
-#: of one stream, that are kept: one is the value of a shared variable, the other one is free
-_MOST_COPIES = 2
+#: of one stream, that are kept: the value of a shared variable, and two for chains of draws
+_MOST_COPIES = 3
 
 
 class _Copy(NamedTuple):
@@ -147,10 +147,16 @@ def _parts(place: int) -> tuple[int, int]:
     return held + PCG64.flag.offset, PCG64.from_address(held).words or 0
 
 
+#: copies memory, and keeps the interpreter's lock: others would use the generator meanwhile
+_memmove = ctypes.PYFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t)(
+    ctypes.cast(ctypes.memmove, ctypes.c_void_p).value or 0
+)
+
+
 def _move(source: tuple[int, int], target: tuple[int, int]) -> None:
     """Copy the state of a PCG64."""
-    ctypes.memmove(target[0], source[0], 8)
-    ctypes.memmove(target[1], source[1], 32)
+    _memmove(target[0], source[0], 8)
+    _memmove(target[1], source[1], 32)
 
 
 class BitGen(ctypes.Structure):

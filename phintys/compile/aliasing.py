@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+import numpy as np
+
 from phintys.gradient.barriers import deep_copy_op, view_op
 from phintys.graph.destroy import DestroyHandler, Supervisor, view_root, views
 from phintys.graph.variable import Constant, Variable
@@ -30,20 +32,27 @@ class AliasedMemoryError(Exception):
 
 
 def copies(fgraph: Any, borrowed: Sequence[bool]) -> list[Callable[[Any], Any] | None]:
-    """For each output of the graph, the function that copies its values; None: no copy is needed.
+    """For each output of the graph, the function that copies its values if needed; None: none is.
 
-    An output is copied if it may share memory with an input, a constant or an earlier output.
-    Results for which ``borrowed`` is true are not; ``borrowed`` leaves out the updates.
+    An output is copied if it may share memory with an input, a constant or an earlier output, or
+    NumPy has made it read-only.  Results for which ``borrowed`` is true are not; ``borrowed``
+    leaves out the updates.
     """
     taken: set[Variable] = set()
     out: list[Callable[[Any], Any] | None] = []
     for k, v in enumerate(fgraph.outputs):
         root = view_root(v)
+        shared = root.owner is None or root in taken
         borrow = k < len(borrowed) and borrowed[k]
-        copied = (root.owner is None or root in taken) and not borrow
-        out.append(v.type.copy_value if copied else None)
+        out.append(None if borrow else v.type.copy_value if shared else _writeable)
         taken.add(root)
     return out
+
+
+def _writeable(value: Any) -> Any:
+    """The value, copied if it is a read-only array."""
+    read_only = isinstance(value, np.ndarray) and not value.flags.writeable
+    return value.copy() if read_only else value
 
 
 def alias_root(v: Variable) -> Variable:

@@ -269,8 +269,19 @@ class Builder(Protocol[V]):
         """An array with a region overwritten (``"set"``) or added to (``"add"``)."""
         ...
 
-    def scatter(self, base: V, indices: Sequence[V], axes: Sequence[int], value: V, mode: str) -> V:
-        """An array with elements at integer positions overwritten or added to."""
+    def scatter(
+        self,
+        base: V,
+        indices: Sequence[V],
+        axes: Sequence[int],
+        value: V,
+        mode: str,
+        slices: int = 0,
+    ) -> V:
+        """An array with elements at integer positions overwritten or added to.
+
+        The last ``slices`` of the indices are slices, along axes behind those of the others.
+        """
         ...
 
     # ----- products of matrices

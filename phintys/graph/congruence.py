@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 
 
 def alike(labels: Sequence[Hashable], operands: Sequence[Sequence[int]]) -> list[int]:
@@ -50,10 +50,17 @@ def alike(labels: Sequence[Hashable], operands: Sequence[Sequence[int]]) -> list
 
 def _uses(
     operands: set[int], users: Sequence[Sequence[tuple[int, int]]], found: Sequence[int]
-) -> list[list[int]]:
-    """The values with an operand in a set, those of one position and class together."""
-    together: dict[tuple[int, int], list[int]] = {}
+) -> Iterator[list[int]]:
+    """The values with an operand in a set, those of one position and class together.
+
+    Classes may be split meanwhile: those at a position are looked up after all before it.
+    """
+    together: dict[int, list[int]] = {}
     for operand in operands:
         for position, value in users[operand]:
-            together.setdefault((position, found[value]), []).append(value)
-    return list(together.values())
+            together.setdefault(position, []).append(value)
+    for values in together.values():
+        parts: dict[int, list[int]] = {}
+        for value in values:
+            parts.setdefault(found[value], []).append(value)
+        yield from parts.values()

@@ -13,7 +13,7 @@ from typing import Any
 from phintys.errors import AlreadyThere, InconsistencyError
 from phintys.graph.clients import Output
 from phintys.graph.features import Bookkeeper, Feature
-from phintys.graph.perform import destroyed_inputs
+from phintys.graph.op import Op
 from phintys.graph.traversal import toposort_with_orderings
 from phintys.graph.variable import Apply, Constant, Variable
 
@@ -140,6 +140,11 @@ class DestroyHandler(Bookkeeper):
             for node in self._destroying
             for i in destroyed_inputs(node.op)
         )
+
+
+def destroyed_inputs(op: Op) -> list[int]:
+    """The positions of the inputs that an op overwrites."""
+    return list(dict.fromkeys(i for ins in op.destroy_map.values() for i in ins))
 
 
 def view_root(v: Variable) -> Variable:

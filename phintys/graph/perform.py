@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from phintys.errors import ShapeError
+from phintys.graph.destroy import destroyed_inputs, view_root
 from phintys.graph.op import Op
 from phintys.graph.origin import annotate
 from phintys.graph.results import declared_result
@@ -150,11 +151,6 @@ def _shares_state(
     return any(type_.may_share_memory(value, x) for x in alike)
 
 
-def destroyed_inputs(op: Op) -> list[int]:
-    """The positions of the inputs that an op overwrites."""
-    return list(dict.fromkeys(i for ins in op.destroy_map.values() for i in ins))
-
-
 RunNode = Callable[[Apply, Sequence[Any]], list[Any]]
 Step = tuple[RunNode, Apply, list[int], list[int]]
 
@@ -188,6 +184,8 @@ def watched(hook: Hook) -> Generator[None]:
 class Runner:
     """A callable from a list of input values to a list of output values.
 
+    Outputs may share memory with inputs and with each other, but not with constants.
+
     Values are kept in a flat list of cells; a cell is cleared after its last use.  ``run`` computes
     one node.
     """
@@ -209,6 +207,8 @@ class Runner:
             last_use.update((i, k) for i in inputs + outputs)
             prepare(node)
         self.outputs = [self._cell(v) for v in fgraph.outputs]
+        #: the outputs that are constants, or share their memory
+        self.constant = [v if isinstance(view_root(v), Constant) else None for v in fgraph.outputs]
         keep = {*self.outputs, *(i for i, _ in self.constants), *range(self.n_inputs)}
         self.dead: list[list[int]] = [[] for _ in order]
         for i, k in last_use.items():
@@ -242,4 +242,7 @@ class Runner:
                 cells[i] = value
             for i in dead:
                 cells[i] = None
-        return [cells[i] for i in self.outputs]
+        return [
+            cells[i] if v is None else v.type.copy_value(cells[i])
+            for i, v in zip(self.outputs, self.constant)
+        ]

@@ -56,6 +56,7 @@ class ShapeContext(ABC):
     """
 
     asks = False  #: whether the rule has asked for values of inputs
+    only_checks = False  #: whether nobody asks for the shapes of the results
     cacheable = True  #: whether the rule looks at nothing but types and what it asks for
 
     def __init__(self, op: Any, inputs: Sequence[Variable]) -> None:
@@ -291,6 +292,8 @@ def answer(op: Any, inputs: Sequence[Variable]) -> Answer:
     found = context.answer()
     if context.cacheable:
         _keep(key, context.read, found)
+    elif found.asks:
+        _known.keep(key, Cases())  # so that `plain_answer` need not ask again
     return found
 
 
@@ -392,6 +395,12 @@ class ConcreteShapes(ShapeContext):
         return self.op.shape_rule(self, *self.dims)
 
 
+class _Checks(ConcreteShapes):
+    """Raises the error of a requirement that does not hold, and no more."""
+
+    only_checks = True
+
+
 def check_shapes(node: Apply, given: Sequence[Any]) -> None:
     """Raise the error of the first requirement of a node's rule that values do not fulfil."""
     found = plain_answer(node.op, node.inputs)
@@ -402,7 +411,7 @@ def check_shapes(node: Apply, given: Sequence[Any]) -> None:
             for r in found.requirements
         ):
             return
-    ConcreteShapes(node.op, node.inputs, given).run()
+    _Checks(node.op, node.inputs, given).run()
 
 
 def result_shapes(node: Apply, given: Sequence[Any]) -> list[tuple[int, ...]]:

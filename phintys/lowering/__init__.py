@@ -15,6 +15,6 @@
 ``fuse``            loop fusion: which values share a loop nest, and which are materialised
 ``kernels``         the body of a loop nest (with ``loops``: its order, reductions, scratch buffers)
 ``assemble``        all steps in order
-``memory``          storage reuse and copy elision
+``memory``          storage reuse and copy elision (with ``reversals``: rows of loops)
 ==================  ====================================================================
 """

@@ -589,12 +589,20 @@ class ArrayBuilder:
         )
 
     def scatter(
-        self, base: Value, indices: Sequence[Value], axes: Sequence[int], value: Value, mode: str
+        self,
+        base: Value,
+        indices: Sequence[Value],
+        axes: Sequence[int],
+        value: Value,
+        mode: str,
+        slices: int = 0,
     ) -> Value:
         """``base`` with elements at integer positions overwritten (``set``) or added to (``add``).
 
         ``value`` broadcasts to the shape that `gather` gives.  At a position that occurs several
-        times ``add`` adds every value, ``set`` keeps the last.
+        times ``add`` adds every value, ``set`` keeps the last.  The last ``slices`` of the indices
+        are slices, each along an axis of its own behind those of the others: the others are
+        checked even if slices are empty.
         """
         positions = self._positions(indices)
         axes = tuple(a % base.ndim for a in axes)
@@ -606,7 +614,10 @@ class ArrayBuilder:
         value = self.broadcast_to(self.cast(value, str(base.dtype)), region)
         base = self._base(base, mode)
         zeros, ones = (ZERO,) * base.ndim, (ONE,) * base.ndim
-        return self._add(Update(base, value, mode, region, tuple(where), zeros, ones, axes, padded))
+        checked = len(shape) - slices
+        return self._add(
+            Update(base, value, mode, region, tuple(where), zeros, ones, axes, padded, checked)
+        )
 
     # -------------------------------------------------------------------- internal
     def _array(self, value: Value) -> Value:

@@ -34,6 +34,7 @@ from phintys.lowering.program import (
     Slot,
     Step,
 )
+from phintys.lowering.reversals import access_reversed
 from phintys.lowering.schedule import schedule
 from phintys.lowering.spec import live_ranges, step_dims, step_reads, step_writes
 
@@ -42,6 +43,7 @@ def plan_memory(program: Program) -> Program:
     """Elide copies and give every temp a storage.  Changes the Program and returns it."""
     _draw_in_place(program)
     _elide_copies(program)
+    access_reversed(program)
     shrink_copies(program)
     _StoragePlan(program).run()
     return program

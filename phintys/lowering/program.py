@@ -321,7 +321,7 @@ class Rows(NamedTuple):
     in ``reads``, and writes output ``number`` of the body to row ``(t + offset) % length`` for each
     (offset, number) in ``writes``.  Offsets are not negative, and there are at least as many rows
     as `least_rows` says.  Rows that are written are those of a whole slot, which no other operand
-    of the loop is in.
+    of the loop is in; they may be in reverse order.
     """
 
     length: Dim

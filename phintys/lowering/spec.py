@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from phintys.dims import Dim
+from phintys.dims import Dim, product
 from phintys.lowering.program import (
     Branch,
     Call,
@@ -362,7 +362,9 @@ class _Verifier:
             same = body.outputs[number].dtype == slot.dtype
             self.require(same, f"output {number} has another dtype than its row")
         if window.writes:
-            whole = offset.value == 0 and window.length is slot.shape[0]
+            last = (slot.shape[0] - 1) * product(slot.shape[1:])  # offset of reversed rows
+            whole = offset.value == 0 or offset is last
+            whole = whole and window.length is slot.shape[0]
             self.require(whole, f"slot {slot.number} is written in part")
             alone = reads[slot] == len(window.reads)
             self.require(alone, f"slot {slot.number} is written, and read elsewhere")

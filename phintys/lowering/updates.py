@@ -18,10 +18,11 @@ class Update(Value):
     Element ``i`` of the region, whose shape is ``region``, is element ``j`` of the array, with
     ``j[k] = starts[k] + steps[k] * i[axes[k]]``.  Along an axis in ``gathered`` ``j[k]`` is instead
     an element of one of ``args[2:]`` (a scatter; as in `Gather`).  ``args[1:]`` broadcast against
-    the region.
+    the region.  Its first ``index_ndim`` axes are those of positions that are checked: if one of
+    them is empty there are none, whatever the arrays of positions hold.
     """
 
-    __slots__ = ("axes", "gathered", "mode", "region", "starts", "steps")
+    __slots__ = ("axes", "gathered", "index_ndim", "mode", "region", "starts", "steps")
     from_memory = 1
     starts_kernel = False
     in_kernels = True
@@ -37,6 +38,7 @@ class Update(Value):
         steps: Shape,
         gathered: tuple[int, ...] = (),
         indices: tuple[Value, ...] = (),
+        index_ndim: int = 0,
     ):
         super().__init__(base.dtype, base.shape, (base, value, *indices))
         self.mode = mode
@@ -45,6 +47,7 @@ class Update(Value):
         self.starts = starts
         self.steps = steps
         self.gathered = gathered
+        self.index_ndim = index_ndim
 
     def dims(self) -> Shape:
         return (*self.shape, *self.region, *self.starts, *self.steps)
@@ -131,8 +134,8 @@ class Update(Value):
 
     def _positions(self, writer: KernelWriter, index: Point, at: list[int]) -> tuple[int, ...]:
         """Emit the positions along the ``gathered`` axes, which are computed at ``at``."""
-        count = len(self.region) - self.ndim + len(self.gathered)
-        lengths = writer.index_lengths(tuple(map(writer.find, self.region)), index, count)
+        region = tuple(map(writer.find, self.region))
+        lengths = writer.index_lengths(region, index, self.index_ndim)
         return writer.positions(self, self.gathered, self.args[2:], at, lengths)
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import copy
 import sys
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from math import inf
@@ -15,6 +15,7 @@ from typing import Any, TextIO
 
 from phintys.config import config
 from phintys.errors import did_you_mean
+from phintys.graph.meta import Abstract
 from phintys.locks import exclusive
 from phintys.memo import Memo
 from phintys.rewriting.equilibrium import EquilibriumGraphRewriter
@@ -144,7 +145,7 @@ def as_query(tags: Sequence[Any], kwtags: dict[str, Any]) -> RewriteDatabaseQuer
     )
 
 
-class RewriteDatabase(ABC):
+class RewriteDatabase(metaclass=Abstract):
     """A collection of rewrites with names and tags, which share one namespace.
 
     Subclasses define in `assemble` the rewriter that is made of the selected entries; see

@@ -7,7 +7,7 @@ of one node; a walker (`phintys.rewriting.walk`) applies it to the nodes of a gr
 from __future__ import annotations
 
 import sys
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any, TextIO
 
@@ -15,6 +15,7 @@ from phintys.errors import RewriteError
 from phintys.graph.collection import collection_paused
 from phintys.graph.destroy import DestroyHandler
 from phintys.graph.fgraph import FunctionGraph
+from phintys.graph.meta import Abstract
 from phintys.graph.op import Op
 from phintys.graph.origin import describe, inherit
 from phintys.graph.variable import Apply, Variable
@@ -63,7 +64,7 @@ class Rewriter:
         return f"<{type(self).__name__} {self}>"
 
 
-class GraphRewriter(Rewriter, ABC):
+class GraphRewriter(Rewriter, metaclass=Abstract):
     """A rewriter of whole graphs.  Subclasses define `apply`.
 
     >>> import phintys.tensor as pt
@@ -96,7 +97,7 @@ class GraphRewriter(Rewriter, ABC):
         return self.rewrite(fgraph)
 
 
-class NodeRewriter(Rewriter, ABC):
+class NodeRewriter(Rewriter, metaclass=Abstract):
     """A rewriter of single nodes.  Subclasses define `transform`, and `tracks` if possible.
 
     >>> import phintys.tensor as pt

@@ -175,6 +175,13 @@ class Rule(NodeRewriter):
         """Whether it can apply at a node whose inputs have these producers (see ``where``)."""
         return self.where is None or self.where(producers)
 
+    def as_follow_up(self) -> Rule:
+        """A copy with ``follow_up`` set."""
+        new = object.__new__(type(self))  # copy.copy takes several times as long
+        vars(new).update(vars(self))
+        new.follow_up = True
+        return new
+
     def transform(self, fgraph: FunctionGraph, node: Apply, enforce_tracks: bool = True) -> Any:
         """Apply the rule as a node rewriter, outside of the engine."""
         if enforce_tracks:

@@ -630,7 +630,8 @@ class AdvancedIncSubtensor(IndexOp):
                 i = b.expand(i, i.ndim)
             tensors.append(i)
         axes = [*layout.axes, *(layout.slices[k][1] for k in cut)]
-        return b.scatter(x, tensors, axes, y, "set" if self.set_instead_of_inc else "add")
+        mode = "set" if self.set_instead_of_inc else "add"
+        return b.scatter(x, tensors, axes, y, mode, slices=len(cut))
 
     def _lower_mask(
         self, node: Apply, b: Builder[V], layout: Layout, y: V, inputs: Sequence[V]

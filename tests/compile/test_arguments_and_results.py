@@ -273,7 +273,9 @@ def test_results_may_be_written(mode, n):
     x = pt.dvector("x")
     y = phintys.ifelse(pt.sum(x) > 9, x + 1, x)
     values = np.frombuffer(np.ones(n + 1).tobytes(), "float64")[1:]
-    results = phintys.function([x], [x, x[::-1], y, pt.imag(x), pt.real(x)], mode=mode)(values)
+    views = [pt.diag(pt.exp(x)[:, None], k=1), pt.broadcast_to(pt.exp(x), (2, n))]
+    outputs = [x, x[::-1], y, pt.imag(x), pt.real(x), *views]
+    results = phintys.function([x], outputs, mode=mode)(values)
     assert not values.flags.writeable
     for found in results:
         found += 1

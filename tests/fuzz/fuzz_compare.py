@@ -238,7 +238,7 @@ class _evaluation:
 
 
 class _trying_steps(_evaluation):
-    """The same; ``fails``: whether a loop runs no step, and one would raise a ShapeError."""
+    """The same; ``fails``: whether a loop runs no step, and one would raise an error of lengths."""
 
     fails = False
 
@@ -246,7 +246,7 @@ class _trying_steps(_evaluation):
         if given[0] == 0:
             try:
                 super().loop(node, _with_a_step(node, given))
-            except ShapeError:
+            except (ShapeError, IndexError, ZeroDivisionError):
                 self.fails = True
         return super().loop(node, given)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -144,6 +145,15 @@ class Built:
                 return np.asarray(given[0]).size == 0 or 0 in result_shapes(node, given)[0]
         return False
 
+    def overflows(self) -> bool:
+        """Whether a sum, difference or product of integers exceeds int64 (docs/limits.md)."""
+        known = self._given(self.arguments)
+        for node in missing_nodes(self.results, known):
+            _perform(node, known)
+            if _overflows(node.op, [known[v] for v in node.inputs]):
+                return True
+        return False
+
     def _given(self, arguments: Sequence[Any]) -> dict[Variable, Any]:
         """The values of the inputs and the shared variables."""
         known: dict[Variable, Any] = dict(zip(self.inputs, map(native, arguments)))
@@ -174,6 +184,21 @@ def _perform(node: Any, known: dict[Variable, Any]) -> None:
     found = [cell[0] for cell in storage]
     _check_rule(node, given, found)
     known.update(zip(node.outputs, found))
+
+
+#: what is computed of integers that may be lengths -> the same of floats
+_OF_INTEGERS = {"add": np.add, "sub": np.subtract, "mul": np.multiply, "neg": np.negative}
+
+
+def _overflows(op: Any, given: list[Any]) -> bool:
+    name = getattr(getattr(op, "scalar_op", None), "name", "")
+    if name not in _OF_INTEGERS or any(x.dtype.kind not in "iu" for x in given):
+        return False
+    first, *others = (np.asarray(x, "float64") for x in given)
+    if not others:
+        return bool(np.any(np.abs(first) >= 2.0**63))
+    found = functools.reduce(_OF_INTEGERS[name], others, first)
+    return bool(np.any(np.abs(found) >= 2.0**63))
 
 
 def _check_rule(node: Any, given: list[Any], found: list[Any]) -> None:

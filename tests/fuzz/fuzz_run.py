@@ -172,7 +172,7 @@ class Judge:
                 problem = "" if backend == "jax" else str(exc)
             except Exception as exc:
                 problem = f"{type(exc).__name__}: {_first_line(exc)}"
-                if self._depends_on_rounding(exc):
+                if self._depends_on_rounding(exc) or self._is_of_too_large_a_length(exc):
                     problem = ""
             if problem:
                 self.findings.append(Finding(label, problem))
@@ -182,6 +182,11 @@ class Judge:
         """Whether the reference may raise an error of this kind too, if it rounds otherwise."""
         of_lengths = isinstance(exc, (ValueError, IndexError, StepFailure))
         return of_lengths and self.truth is not None and self.conditioning.excuses_error(exc)
+
+    def _is_of_too_large_a_length(self, exc: Exception) -> bool:
+        """Whether integers overflow, which the reference does without a word."""
+        of_lengths = isinstance(exc, (ValueError, IndexError, StepFailure))
+        return of_lengths and self.truth is not None and self.built.overflows()
 
     @contextmanager
     def _settings(self, backend: str) -> Iterator[None]:

@@ -33,6 +33,13 @@ def test_classes_are_those_of_refinement_by_rounds(seed):
     assert together(alike(labels, operands)) == together(refined(labels, operands))
 
 
+def test_a_class_that_is_split_by_two_positions_of_the_same_operands():
+    """Values 1 and 2 differ in their second operand, after the first has split their class."""
+    labels = ["x", "f", "f", "f", "f", "x", "x", "f", "f"]
+    operands = [[], [3, 3], [3, 2], [7, 0], [3, 3], [], [], [4, 3], [0, 4]]
+    assert together(alike(labels, operands)) == together(refined(labels, operands))
+
+
 def test_work_is_nearly_linear(lines_run):
     def chain(n):  # a difference at one end, which is seen at the other in the last round
         return ["x", *["f"] * n], [[], *[[k] for k in range(n)]]

@@ -13,7 +13,8 @@ from phintys.backends.c.compiler import COMPILERS
 from phintys.config import config
 from phintys.errors import ShapeError
 from phintys.loop import Scan, ScanInfo
-from phintys.lowering.program import Python
+from phintys.lowering.interpret import interpret
+from phintys.lowering.program import Kernel, Loop, Python
 
 RNG = np.random.default_rng(7)
 MODES = [("FAST_RUN", 128), ("FAST_RUN", 256), ("FAST_RUN", 512), ("C", 0)]
@@ -163,3 +164,38 @@ def test_a_generator_as_state():
     expected = np.random.default_rng(3)
     for _ in range(2):
         np.testing.assert_array_equal(f(), expected.normal(size=(4, 2)))
+
+
+def backward(shape):
+    """The value and the gradient of a recurrence of two terms, over rows of a shape."""
+    x = pt.TensorType("float64", (None, *shape))()
+    a = pt.dscalar()
+    initial = pt.zeros((2, *(x.shape[k + 1] for k in range(len(shape)))))
+    y = phintys.scan(
+        lambda e, q, p, a: a * p + pt.sin(q) + e,
+        *(x, dict(initial=initial, taps=[-2, -1]), a),
+        return_updates=False,
+    )
+    cost = pt.sqr(y).sum()
+    return [x, a], [cost, *phintys.grad(cost, [x, a]), y[::-1]]
+
+
+@pytest.mark.parametrize("mode", ["FAST_RUN", pytest.param("C", marks=needs_c), "interpreter"])
+@pytest.mark.parametrize("shape", [(), (None,), (2, None)], ids=str)
+def test_loops_that_run_backwards_copy_no_rows(mode, shape):
+    inputs, outputs = backward(shape)
+    f = compiled(inputs, outputs, "FAST_RUN" if mode == "interpreter" else mode, 0)
+    steps = [s for s in f.program.steps if isinstance(s, (Kernel, Loop))]
+    reversals = [
+        (w.operand.slot, w.operand.strides[0])
+        for loop in steps if isinstance(loop, Loop)
+        for w in loop.windows if w.writes and w.operand.offset.value != 0
+    ]  # fmt: skip
+    assert len(reversals) == 2
+    copies = [k for k in steps if isinstance(k, Kernel) and len(k.body) == 2 and k.operands[1:]]
+    assert all(k.operands[0].offset.value == 0 for k in copies)
+    reference = compiled(inputs, outputs, "FAST_COMPILE", 0)
+    for n in (0, 1, 2, 5):
+        args = RNG.normal(size=(n, *(d or 3 for d in shape))), 0.3
+        found = interpret(f.program, *args) if mode == "interpreter" else f(*args)
+        same(found, reference(*args))

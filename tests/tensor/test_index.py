@@ -228,6 +228,20 @@ def test_out_of_range_is_an_error(mode, index):
             evaluate(out, [x, v], [LINE, many], mode)
 
 
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("key", [np.s_[..., "v", :0], np.s_[:0, "v"], np.s_["v", :0, :0]], ids=str)
+def test_positions_beside_empty_slices_are_checked_by_writes(mode, key):
+    """As NumPy checks them; reads of nothing are in docs/limits.md."""
+    x, v = pt.dtensor3("x"), pt.lvector("v")
+    place = tuple([v if part == "v" else part for part in key])
+    values = np.zeros((2, 1, 2))
+    for out in (x[place].set(1), x[place].inc(1)):
+        with pytest.raises(IndexError):
+            evaluate(out, [x, v], [values, [7, 7]], mode)
+        evaluate(out, [x, v], [values, [0, 0]], mode)
+        evaluate(out, [x, v], [values, np.zeros(0, "int64")], mode)
+
+
 def every_bound():
     """Bounds of slices from one end of int64 to the other."""
     far = 2**63 - 1

@@ -21,8 +21,9 @@ from phintys.compile.debug.hooks import with_defined_values
 from phintys.compile.debug.replacements import RTOL
 from phintys.compile.debug.values import Values, is_of_package
 from phintys.compile.nodes import Compute
+from phintys.graph.destroy import destroyed_inputs
 from phintys.graph.op import HasMultipleInnerGraph
-from phintys.graph.perform import destroyed_inputs, run_node, watched
+from phintys.graph.perform import run_node, watched
 from phintys.graph.results import array_type, declared_result
 from phintys.graph.type import Type
 from phintys.graph.variable import Apply, Constant, Variable

@@ -207,10 +207,13 @@ def _scale(n: int, a: Array, powers: Array, x: Array, y: Array) -> int:
     size = n * n * PARTS
     fourth = _norm(n, powers[size:], 1.0)
     sixth = _norm(n, powers[2 * size :], 1.0)
-    _multiply(n, powers[size:], powers[size:], x)
-    eighth = _norm(n, x, 1.0)
-    _multiply(n, powers[size:], powers[2 * size :], x)
-    tenth = _norm(n, x, 1.0)
+    eighth = 0.0
+    tenth = 0.0
+    if fourth > 832.7569 or sixth > 24031.306:
+        _multiply(n, powers[size:], powers[size:], x)
+        eighth = _norm(n, x, 1.0)
+        _multiply(n, powers[size:], powers[2 * size :], x)
+        tenth = _norm(n, x, 1.0)
     norm = _norm(n, a, 1.0)
     rest = 8.829961602018678e-36 * _norm_of_power(n, a, x, y) / (norm if norm > 0.0 else 1.0)
     halvings = 0

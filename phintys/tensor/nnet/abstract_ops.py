@@ -104,7 +104,10 @@ class AbstractConv(BaseAbstractConv):
 
 
 class AbstractConv_gradInputs(BaseAbstractConv):
-    """The cotangent of the images, whose last lengths are ``shape``, from that of the result."""
+    """The cotangent of the images, whose last lengths are ``shape``, from that of the result.
+
+    ``add_assert_shape`` is ignored: lengths are always checked.
+    """
 
     def __call__(
         self, kern: TensorLike, topgrad: TensorLike, shape: Any, add_assert_shape: bool = True
@@ -116,7 +119,10 @@ class AbstractConv_gradInputs(BaseAbstractConv):
 
 
 class AbstractConv_gradWeights(BaseAbstractConv):
-    """The cotangent of the filters, whose last lengths are ``shape``, from that of the result."""
+    """The cotangent of the filters, whose last lengths are ``shape``, from that of the result.
+
+    ``add_assert_shape`` is ignored: lengths are always checked.
+    """
 
     def __call__(
         self, img: TensorLike, topgrad: TensorLike, shape: Any, add_assert_shape: bool = True
@@ -128,43 +134,35 @@ class AbstractConv_gradWeights(BaseAbstractConv):
         return found
 
 
-class AbstractConv2d(AbstractConv):
+class _Of2Axes(BaseAbstractConv):
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(2, *args, **kwargs)
+
+
+class _Of3Axes(BaseAbstractConv):
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(3, *args, **kwargs)
+
+
+class AbstractConv2d(_Of2Axes, AbstractConv):
     """`AbstractConv` of images with two axes."""
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(2, *args, **kwargs)
 
-
-class AbstractConv3d(AbstractConv):
+class AbstractConv3d(_Of3Axes, AbstractConv):
     """`AbstractConv` of images with three axes."""
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(3, *args, **kwargs)
 
-
-class AbstractConv2d_gradInputs(AbstractConv_gradInputs):
+class AbstractConv2d_gradInputs(_Of2Axes, AbstractConv_gradInputs):
     """`AbstractConv_gradInputs` of images with two axes."""
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(2, *args, **kwargs)
 
-
-class AbstractConv3d_gradInputs(AbstractConv_gradInputs):
+class AbstractConv3d_gradInputs(_Of3Axes, AbstractConv_gradInputs):
     """`AbstractConv_gradInputs` of images with three axes."""
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(3, *args, **kwargs)
 
-
-class AbstractConv2d_gradWeights(AbstractConv_gradWeights):
+class AbstractConv2d_gradWeights(_Of2Axes, AbstractConv_gradWeights):
     """`AbstractConv_gradWeights` of images with two axes."""
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(2, *args, **kwargs)
 
-
-class AbstractConv3d_gradWeights(AbstractConv_gradWeights):
+class AbstractConv3d_gradWeights(_Of3Axes, AbstractConv_gradWeights):
     """`AbstractConv_gradWeights` of images with three axes."""
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(3, *args, **kwargs)

@@ -160,6 +160,8 @@ class RandomVariable(RNGConsumerOp):
         wanted = self.output_sig
         if all(letter in named for letter in wanted):
             return tuple([named[letter] for letter in wanted])
+        if s.only_checks:
+            return tuple([s.unknown() for _ in wanted])
         found = self._core_shape(s.inputs[2:])
         return tuple([self._given_length(s, k, n) for k, n in enumerate(found)])
 
@@ -261,7 +263,7 @@ class RandomVariable(RNGConsumerOp):
         shape = None if size is None else tuple(int(n) for n in size)
         check_shapes(node, inputs)
         if not self.inplace:
-            rng = bitgen.copied(rng)
+            rng, _ = bitgen.opened(rng)
         draw = self.rng_fn(rng, *params, shape)
         output_storage[0][0] = rng
         output_storage[1][0] = np.asarray(draw, dtype=node.outputs[1].type.dtype)

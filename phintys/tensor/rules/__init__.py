@@ -30,7 +30,6 @@ unused_inner_outputs
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from copy import copy
 from types import ModuleType
 from typing import Any
 
@@ -173,8 +172,7 @@ def _register(rules: Iterable[Rule]) -> None:
         early = rule.phase == "canonicalize"
         modes = BOTH if early or rule.phase == "assumptions" else (FAST_RUN,)
         PHASES[rule.phase].register(rule.name, rule, *rule.tags, *modes)
-        again = copy(rule)
-        again.follow_up = True
+        again = rule.as_follow_up()
         if early:
             stabilize.register(rule.name, again, *rule.tags, *modes)
         if "cleanup" in rule.tags:

@@ -14,6 +14,7 @@ from phintys.tensor.creation import Alloc
 from phintys.tensor.elemwise import Elemwise, dimshuffle, functions
 from phintys.tensor.lengths import are_of_one_array, is_plain_length, jointly_checked
 from phintys.tensor.rules.match import number, same_shape, scalar_op_name, some
+from phintys.tensor.rules.powers import may_fail
 from phintys.tensor.shape import length, product, shape_tuple
 from phintys.tensor.type import TensorType
 from phintys.tensor.variable import TensorVariable
@@ -154,7 +155,12 @@ def sink_fills(ctx: Context, node: Apply) -> Replacement:
             inputs = trial
     if inputs != node.inputs:
         return node.op(*inputs)
-    return _fill_last(node, values, out)
+    return None if _may_fail(node) else _fill_last(node, values, out)
+
+
+def _may_fail(node: Apply) -> bool:
+    """Whether an element may be an error; without the fill, which may be empty, there are more."""
+    return scalar_op_name(node) == "pow" and may_fail(node.inputs[1])
 
 
 def _value_to_sink(v: Variable) -> Variable | None:

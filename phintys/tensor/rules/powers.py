@@ -34,7 +34,7 @@ from phintys.tensor.variable import TensorVariable
 )
 def trivial_power(node: Apply, x: TensorVariable, exponent: TensorVariable) -> Replacement:
     k = number(exponent)
-    if k == 0 or (number(x) == 1 and not _may_fail(exponent)):
+    if k == 0 or (number(x) == 1 and not may_fail(exponent)):
         return like(node, functions.second(x, functions.second(exponent, 1)))
     if k == 1:
         return like(node, x)
@@ -43,7 +43,7 @@ def trivial_power(node: Apply, x: TensorVariable, exponent: TensorVariable) -> R
     return None
 
 
-def _may_fail(exponent: Variable) -> bool:
+def may_fail(exponent: Variable) -> bool:
     """Whether an integer to this power may be an error: the exponent may be a negative integer."""
     return dtypes.kind(exponent.type.dtype) == "i"
 

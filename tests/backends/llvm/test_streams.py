@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 
 import numpy as np
@@ -40,6 +41,14 @@ def test_the_measured_tables_are_those_of_the_algorithm(base):
     np.testing.assert_allclose(rows["below"][3:] / 2.0**shape.bits, ratios, rtol=1e-12)
     heights = np.diff(DENSITY[base](edges[2:]))  # rectangles of equal area
     np.testing.assert_allclose(-heights * edges[3:], edges[0] * DENSITY[base](right), rtol=1e-9)
+
+
+def test_threads_share_a_table():
+    """Code of each refers to the memory of the one that is kept."""
+    name = "random_standard_exponential"
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda _: streams._measured(base=name), range(4)))  # not in the cache
+    assert all(rows is found[0] for rows in found)
 
 
 def test_only_pcg64_is_inlined():

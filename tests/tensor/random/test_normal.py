@@ -16,6 +16,7 @@ import pytest
 
 import phintys
 import phintys.tensor as pt
+from phintys.compile.io import In
 from phintys.errors import ShapeError
 from phintys.graph.fgraph import FunctionGraph
 from phintys.graph.fingerprint import fingerprint
@@ -148,6 +149,28 @@ def test_an_input_is_not_changed_and_shares_nothing_with_results(mode):
     kept = [given, first, same, second]
     assert len({id(g.bit_generator) for g in kept}) == 4
     assert first.bit_generator.seed_seq.entropy == given.bit_generator.seed_seq.entropy
+
+
+@modes
+def test_a_chain_of_draws_changes_only_what_the_function_owns(mode):
+    rng = pt.random.rng("rng")
+    first, x = rng.normal(size=3)
+    last, y = first.gamma(2.0, scale=x**2)
+    given, expected = generator(), generator()
+    for options in ({}, {"borrow": True}):
+        f = phintys.function([In(rng, **options)], [x, y, last], mode=mode)
+        *_, after = f(given)
+        assert_same_state(given, generator())
+    value = generator()
+    f = phintys.function([In(rng, value=value, update=last)], [x, y], mode=mode)
+    for _ in range(3):
+        found, wanted = f(), expected.normal(size=3)
+        np.testing.assert_array_equal(found[0], wanted)
+        np.testing.assert_array_equal(found[1], expected.gamma(2.0, wanted**2))
+    assert_same_state(value, generator())
+    twice = generator()
+    twice.normal(size=3), twice.gamma(2.0, size=3)
+    assert_same_state(after, twice)
 
 
 @modes

@@ -75,3 +75,12 @@ def test_reductions_of_a_fill_in_small_dtypes(dtype, count):
         f = phintys.function([x, v], out)
         plain = phintys.function([x, v], out, mode=Mode("py", None))
         np.testing.assert_allclose(f(3, np.ones(count)), plain(3, np.ones(count)), rtol=1e-5)
+
+
+@pytest.mark.parametrize("exponent", [lambda v: v, lambda v: pt.constant([-1, 1])])
+def test_powers_that_are_errors_are_not_computed_for_empty_fills(exponent):
+    """A power before the fill would be computed; the fill of it has no elements."""
+    v = pt.lvector("v")
+    filled = pt.broadcast_to(v, (0, 2))
+    f = phintys.function([v], pt.pow(filled, exponent(filled)))
+    assert f([3, -3]).shape == (0, 2)

@@ -18,6 +18,7 @@ import numpy as np
 
 from phintys import bitgen
 from phintys.backends.llvm.ir.words import BASES, INTEGERS, MULTIPLIER, ZIGGURATS
+from phintys.backends.once import once
 
 WORD = 1 << 64
 
@@ -143,7 +144,7 @@ class _Probe:
         return found if self.words == 1 else None
 
 
-@cache
+@once
 def _measured(base: str) -> np.ndarray[Any, Any] | None:
     """The table of a ziggurat."""
     shape, probe = ZIGGURATS[base], _Probe(base)
