@@ -8,7 +8,7 @@ from typing import Any
 
 from phintys.errors import MethodNotDefined
 from phintys.graph.origin import inherit
-from phintys.graph.traversal import toposort
+from phintys.graph.traversal import ancestors, toposort
 from phintys.graph.variable import Apply, Variable, late_bound
 
 
@@ -46,8 +46,29 @@ def vectorize_graph(
         found = batched.outputs if isinstance(batched, Apply) else batched
         for old, out in zip(node.outputs, found, strict=True):
             new.setdefault(old, out)
-    results = [new.get(v, v) for v in wanted]
+    results = [_with_batch_axes(v, new.get(v, v), replace) for v in wanted]
     return results[0] if isinstance(outputs, Variable) else results
+
+
+def _with_batch_axes(
+    old: Variable, new: Variable, replace: Mapping[Variable, Variable]
+) -> Variable:
+    """The batch of a result, repeated where only its shape depends on replaced variables."""
+    count = _batch_ndim(old, new)
+    most = max((_batch_ndim(*pair) for pair in replace.items()), default=0)
+    if new is old or old in replace or _ndim(new) is None:
+        return new
+    if count == most and 1 not in new.type.shape[:count]:
+        return new
+    found = [v for v in ancestors([old], blockers=replace) if v in replace]
+    counts = [_batch_ndim(v, replace[v]) for v in found]
+    pairs = [(replace[v], n) for v, n in zip(found, counts) if n]
+    return late_bound["repeated_for_batch"](new, count, pairs)
+
+
+def _batch_ndim(old: Variable, new: Variable) -> int:
+    """The number of additional leading dimensions."""
+    return (_ndim(new) or 0) - (_ndim(old) or 0)
 
 
 def vectorize_node(node: Apply, *batched_inputs: Variable) -> Apply | Sequence[Variable]:

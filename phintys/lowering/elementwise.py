@@ -20,7 +20,7 @@ class Elementwise(Value):
     in_kernels = True
 
     def place(self, fusion: Fusion) -> None:
-        space, axes = fusion.without_ones(fusion.shape(self)), fusion.own_axes(self.shape)
+        space, axes = fusion.natural(self)
         stage, inner = fusion.stage(self, space, axes)
         outer = fusion.outer_place(self)
         if outer is not None:

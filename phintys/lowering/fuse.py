@@ -62,6 +62,7 @@ class Fusion:
         self._root_ids: set[int] = set()
         self._shapes: dict[Shape, Shape] = {}  # cache of `shape`
         self._ones: dict[Shape, frozenset[int]] = {}  # cache of `ones`
+        self._natural: dict[Shape, tuple[Shape, Axes]] = {}  # cache of `natural`
         # by value id: cost, the earliest stage for users in other clusters, (consumer, argument)
         # of each use, the clusters that use it
         self._costs: dict[int, int] = {}
@@ -117,6 +118,14 @@ class Fusion:
         if found is None:
             axes = (k for k, d in enumerate(self.shape(value)) if d.value == 1)
             found = self._ones[value.shape] = frozenset(axes)
+        return found
+
+    def natural(self, value: Value) -> tuple[Shape, Axes]:
+        """The space of a value by itself, and the axes of the value in it."""
+        found = self._natural.get(value.shape)
+        if found is None:
+            found = self.without_ones(self.shape(value)), self.own_axes(value.shape)
+            self._natural[value.shape] = found
         return found
 
     def without_ones(self, shape: Iterable) -> Shape:

@@ -31,7 +31,7 @@ class Reduce(Value):
 
     def place(self, fusion: Fusion) -> None:
         arg = self.args[0]
-        space, axes = fusion.without_ones(fusion.shape(arg)), fusion.own_axes(arg.shape)
+        space, axes = fusion.natural(arg)
         stage, inner = fusion.stage(self, space, axes)
         outer = self._outer_place(fusion)
         if outer is not None and outer[0].stage < stage:

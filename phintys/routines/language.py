@@ -225,13 +225,14 @@ class Routine:
         dtype: str,
         library: Callable[[LibraryFunction, str], Any] = LibraryFunction.bound,
         compiled: Callable[[Any], Any] = lambda f: f,
+        known: dict[CodeType, Any] | None = None,
     ) -> Any:
         """The routine for a dtype as a Python function.
 
         ``library(row, dtype)`` makes the functions it calls; ``compiled`` is applied to each
-        function.
+        function.  ``known``: those of other routines for the dtype; new ones are added.
         """
-        made: dict[CodeType, Any] = {}
+        made = {} if known is None else known
         part = np.dtype(PART.get(dtype, dtype))
         new_array = compiled(lambda n: np.empty(n, part))
         unchanged = compiled(lambda x: x)

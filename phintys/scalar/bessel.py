@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from phintys.scalar import rules
-from phintys.scalar.dtypes import is_complex, real_of
+from phintys.scalar.dtypes import is_complex, real_of, upcast
 from phintys.scalar.op import Undefined, binary, call, special
 
 _ORDER = Undefined("no derivative of a Bessel function in its order is available")
@@ -38,7 +38,8 @@ def _order_rule(v: str, x: str) -> rules.Signature:
     """The dtype rule of functions of a real order and a real or complex argument."""
     rules.no_complex((v,))
     if is_complex(x):
-        return (real_of(x), x), x
+        dtype = upcast(v, x)
+        return (real_of(dtype), dtype), dtype
     return rules.inexact_real(v, x)
 
 

@@ -126,10 +126,14 @@ class LeafPrinter(Printer):
 
 
 class ConstantPrinter(Printer):
-    """Prints the name of a constant, or its value in one line."""
+    """Prints the name of a constant, or its value in one line, without the axes of a number."""
 
     def process(self, var: Variable, pstate: PrinterState) -> str:
-        return var.name if var.name is not None else " ".join(str(var.data).split())  # type: ignore
+        data: Any = var.data  # type: ignore[attr-defined]
+        if var.name is not None:
+            return var.name
+        number = data.reshape(()) if getattr(data, "size", 0) == 1 else data
+        return " ".join(str(number).split())
 
 
 class _ElementwisePrinter(Printer):
@@ -152,12 +156,41 @@ class _AxesPrinter(Printer):
         return f"{text}.T" if getattr(node.op, "is_transpose", False) else text
 
 
+class _IndexPrinter(Printer):
+    """Prints indexing as ``x[1:]``, writing as ``set_subtensor(x[1:], y)``."""
+
+    def process(self, var: Variable, pstate: PrinterState) -> str:
+        node: Any = var.owner
+        texts, writes = _inputs(node, pstate), hasattr(node.op, "set_instead_of_inc")
+        indices = texts[2:] if writes else texts[1:]
+        entries = ", ".join(_entry_text(e, indices) for e in node.op.idx_list)
+        read = f"{texts[0]}[{entries}]"
+        if not writes:
+            return read
+        kind = "set" if node.op.set_instead_of_inc else "inc"
+        return f"{kind}_subtensor({read}, {texts[1]})"
+
+
+def _entry_text(entry: Any, indices: list[str]) -> str:
+    """An entry of an index list: a position of an index, or a slice of positions."""
+    if not isinstance(entry, slice):
+        return indices[entry]
+    start, stop, step = [
+        "" if k is None else indices[k] for k in (entry.start, entry.stop, entry.step)
+    ]
+    return f"{start}:{stop}" + (f":{step}" if step else "")
+
+
 def _is_elementwise(pstate: PrinterState, v: Variable) -> bool:
     return v.owner is not None and hasattr(v.owner.op, "inplace_pattern")
 
 
 def _changes_axes(pstate: PrinterState, v: Variable) -> bool:
     return v.owner is not None and hasattr(v.owner.op, "new_order")
+
+
+def _is_index(pstate: PrinterState, v: Variable) -> bool:
+    return v.owner is not None and hasattr(v.owner.op, "idx_list")
 
 
 def _is_computed(pstate: PrinterState, v: Variable) -> bool:
@@ -250,6 +283,7 @@ pprint.assign(_is_anything, leaf_printer)
 pprint.assign(lambda pstate, v: isinstance(v, Constant), constant_printer)
 pprint.assign(_is_computed, default_printer)
 pprint.assign(_changes_axes, _AxesPrinter())
+pprint.assign(_is_index, _IndexPrinter())
 pprint.assign(_is_elementwise, _ElementwisePrinter())
 
 

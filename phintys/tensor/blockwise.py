@@ -41,6 +41,8 @@ from phintys.tensor.variable import Tensors, TensorVariable
 __all__ = ["vectorize"]
 
 CoreDims = tuple[tuple[str, ...], ...]
+#: variables, each with its number of batch axes
+Batches = Sequence[tuple[TensorVariable, int]]
 
 
 def parse_signature(signature: str) -> tuple[CoreDims, CoreDims]:
@@ -442,32 +444,41 @@ def vectorize(func: Callable[..., Any], signature: str | None = None) -> Callabl
             for x, sig in zip(args, sigs)
         ]
         outputs = func(*items)
+        pairs = [(x, x.type.ndim - len(sig)) for x, sig in zip(args, sigs)]
+
+        def for_each(v: TensorVariable, item: Variable) -> TensorVariable:
+            return _repeated_for_batch(v, v.type.ndim - item.type.ndim, pairs)
+
         found = vectorize_graph(outputs, dict(zip(items, args)))
-        batch = _batch_lengths(args, sigs)
         if isinstance(outputs, Variable):
-            return _for_each(found, outputs, batch)
-        repeated = [_for_each(v, item, batch) for v, item in zip(found, outputs)]
+            return for_each(found, outputs)
+        repeated = [for_each(v, item) for v, item in zip(found, outputs)]
         return tuple(repeated) if isinstance(outputs, tuple) else repeated
 
     return batched
 
 
-def _batch_lengths(args: Tensors, sigs: Sequence[Sequence[str]]) -> list[TensorVariable]:
+def _batch_lengths(args: Batches) -> list[TensorVariable]:
     """The lengths of the batch axes, to which those of the arguments broadcast."""
-    counts = [x.type.ndim - len(sig) for x, sig in zip(args, sigs, strict=True)]
     found = []
-    for back in range(max(counts, default=0), 0, -1):
-        axes = [(x, n - back) for x, n in zip(args, counts) if n >= back]
+    for back in range(max((n for _, n in args), default=0), 0, -1):
+        axes = [(x, n - back) for x, n in args if n >= back]
         longer = [(x, k) for x, k in axes if x.type.shape[k] != 1]
         found.append(length(*(longer or axes)[0]))
     return found
 
 
-def _for_each(v: TensorVariable, item: Variable, batch: Sequence[TensorVariable]) -> TensorVariable:
-    """A result with the axes of the batch; repeated, if it is the same for all items."""
-    count = v.type.ndim - item.type.ndim
+def _repeated_for_batch(v: TensorVariable, count: int, args: Batches) -> TensorVariable:
+    """A result with the batch axes of ``args``; repeated where it is the same for all items.
+
+    ``count`` is the number of batch axes that it has.
+    """
+    batch = _batch_lengths(args)
     missing = len(batch) - count
     ones = [n == 1 and known_length(b) != 1 for n, b in zip(v.type.shape, batch[missing:])]
     if not missing and not any(ones):
         return v
     return Alloc()(v, *batch, *(length(v, k) for k in range(count, v.type.ndim)))
+
+
+late_bound["repeated_for_batch"] = _repeated_for_batch

@@ -251,6 +251,20 @@ def test_preferences(name: str, given: str, expected: str | None) -> None:
         assert getattr(ps, name)(*types) == (ps.get_scalar_type(expected),)
 
 
+@pytest.mark.parametrize("name", ["jv", "iv", "kv", "kve"])
+def test_bessel_functions_of_complex_numbers_keep_the_precision_of_the_order(name: str) -> None:
+    z = ps.complex64("z")
+    orders = {
+        "int8": "complex64",
+        "float32": "complex64",
+        "int64": "complex128",
+        "float64": "complex128",
+    }
+    for order, expected in orders.items():
+        result = getattr(functions, name)(ps.get_scalar_type(order)(), z)
+        assert result.type.dtype == expected
+
+
 def test_specific_out() -> None:
     twice = Twice(ps.specific_out(ps.float64), name="twice")
     assert twice(ps.int8("n")).type == ps.float64

@@ -15,6 +15,7 @@ from phintys.graph.op import Op
 from phintys.graph.type import DisconnectedType, generic
 from phintys.graph.variable import Apply
 from phintys.graph.vectorize import vectorize_graph
+from phintys.inner.from_graph import OpFromGraph
 from phintys.tensor.blockwise import Blockwise, parse_signature
 from phintys.tensor.dot import Dot
 
@@ -327,3 +328,34 @@ def test_results_that_are_the_same_for_all_items_are_repeated():
             assert value.shape == (rows, 4)
             np.testing.assert_allclose(value, expected)
     assert pt.vectorize(lambda a: a.shape[0], "(n)->()")(x).type.ndim == 1
+
+
+def of_lengths(x):
+    return [x.shape, x.shape[0], pt.zeros(x.shape[0]), pt.eye(x.shape[0], 2), x * 2]
+
+
+def test_batches_of_what_depends_on_lengths_alone_have_the_axes_of_the_batch():
+    x, y, xs, ys = pt.dvector("x"), pt.dvector("y"), pt.dmatrix("xs"), pt.dtensor3("ys")
+    values = RNG.normal(size=(4, 3))
+    found = vectorize_graph(of_lengths(x), {x: xs})
+    for mode in MODES:
+        results = evaluate(found, [xs], [values], mode)
+        wanted = [
+            np.stack(rows) for rows in zip(*(evaluate(of_lengths(x), [x], [v]) for v in values))
+        ]
+        for value, expected in zip(results, wanted, strict=True):
+            np.testing.assert_array_equal(value, expected)
+    few = pt.tensor("few", shape=(1, None), dtype="float64")
+    found = vectorize_graph(
+        [x.sum() * y.shape[0], x.sum(), y.shape[0], pt.ones(2)], {x: few, y: ys}
+    )
+    results = evaluate(found, [few, ys], [values[:1], np.ones((2, 5, 3))])
+    assert [v.shape for v in results] == [(2, 5), (1,), (2, 5), (2,)]
+
+
+def test_batches_of_an_op_of_a_graph_of_lengths():
+    x, xs = pt.dvector("x"), pt.dmatrix("xs")
+    op = OpFromGraph([x], of_lengths(x))
+    found = vectorize_graph(op(x), {x: xs})
+    shapes = [v.shape for v in evaluate(found, [xs], [np.ones((4, 3))])]
+    assert shapes == [(4, 1), (4,), (4, 3), (4, 3, 2), (4, 3)]

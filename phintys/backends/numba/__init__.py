@@ -30,7 +30,6 @@ from phintys.backends.numba import (  # noqa: F401  (they register)
     reduce,
     search,
     shape,
-    solvers,
 )
 from phintys.backends.numba.dispatch import (
     numba_funcify,

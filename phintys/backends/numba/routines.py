@@ -8,14 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
+from types import CodeType
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from phintys.backends.numba.dispatch import compiled, define, jit, tuple_of
-from phintys.backends.numba.elemwise import numpy_name
+from phintys.backends.numba.dispatch import compiled, define, jit, nested, tuple_of
+from phintys.backends.numba.elemwise import numpy_name, place
+from phintys.backends.numba.scalar import Lines, Value, literal
 from phintys.backends.source import compile_function_src
-from phintys.dims import Dim, DimLike, as_dim
+from phintys.dims import ONE, Dim, DimLike, as_dim
 from phintys.graph.shapes import Answer, Shape, answer
 from phintys.graph.variable import Apply
 from phintys.routines import Routine
@@ -48,7 +50,13 @@ def library_function(row: LibraryFunction, dtype: str) -> Any:
 @cache
 def routine_function(routine: Routine, dtype: str) -> Any:
     """A routine as a Numba function."""
-    return routine.python(dtype, library_function, jit)
+    return routine.python(dtype, library_function, jit, _functions(dtype))
+
+
+@cache
+def _functions(dtype: str) -> dict[CodeType, Any]:
+    """The functions of routines that are made already: many routines share some."""
+    return {}
 
 
 # ------------------------------------------------------------------------------- lengths
@@ -82,11 +90,20 @@ def depends_on_lengths_only(found: Answer) -> bool:
 
 
 class _Item(NamedTuple):
-    """An array in the source."""
+    """An array in the source; axes whose length is known to be 1 broadcast."""
 
     name: str
     dtype: str
     shape: Shape
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    def at(self, indices: Sequence[str]) -> str:
+        """The source of the element at indices, which may be more than it has axes."""
+        own = [d.value for d in self.shape]
+        return f"{self.name}[{place(own, indices[len(indices) - len(own) :])}]"
 
 
 class ItemSource:
@@ -132,6 +149,79 @@ class ItemSource:
     def rows_or_columns(self, value: _Item) -> tuple[_Item, bool]:
         return value, False
 
+    def reshape(self, value: _Item, shape: Sequence[DimLike]) -> _Item:
+        source = f"np.ascontiguousarray({value.name}).reshape({shape_source(shape)})"
+        return self._new(source, value.dtype, shape)
+
+    def expand(self, value: _Item, axis: int) -> _Item:
+        return self.reshape(value, (*value.shape[:axis], ONE, *value.shape[axis:]))
+
+    def squeeze(self, value: _Item, axis: int) -> _Item:
+        return self.reshape(value, (*value.shape[:axis], *value.shape[axis + 1 :]))
+
+    def slice(
+        self, value: _Item, axis: int, start: DimLike, step: DimLike, length: DimLike
+    ) -> _Item:
+        first, by = length_source(start), length_source(step)
+        stop = f"{first} + {by} * ({length_source(length)})"
+        spans = [":"] * axis + [f"{first}:{stop}:{by}"]
+        shape = (*value.shape[:axis], length, *value.shape[axis + 1 :])
+        return self._new(f"{value.name}[{', '.join(spans)}]", value.dtype, shape)
+
+    def diagonal(self, value: _Item, axis1: int, axis2: int) -> _Item:
+        """The diagonal of a matrix."""
+        return self._new(f"np.diag({value.name})", value.dtype, value.shape[:1])
+
+    # ----- elements
+    def const(self, value: Any, dtype: str) -> _Item:
+        builder = Lines()
+        number = builder.const(value, dtype)
+        self.lines += builder.lines
+        return self._new(f"np.asarray({number.text})", dtype, ())
+
+    def index(self, axis: int, shape: Sequence[DimLike]) -> _Item:
+        """The positions along one axis; the other axes have length 1."""
+        own = [ONE] * len(shape)
+        own[axis] = as_dim(shape[axis])
+        return self._new(
+            f"np.arange({length_source(own[axis])}).reshape({shape_source(own)})", "int64", own
+        )
+
+    def map(self, fn: Callable[..., Any], *values: _Item, dtype: str | None = None) -> _Item:
+        builder = Lines()
+        result = fn(builder, *(Value(f"a{k}", v.dtype) for k, v in enumerate(values)))
+        result = result if dtype is None else builder.cast(result, dtype)
+        shape = _common_shape([v.shape for v in values])
+        indices = [f"i{k}" for k in range(len(shape))]
+        out = self._empty(result.dtype_name, shape)
+        reads = [f"a{k} = {v.at(indices)}" for k, v in enumerate(values)]
+        self._loop(shape, [*reads, *builder.lines, f"{out.at(indices)} = {result.text}"])
+        self.names |= builder.env
+        return out
+
+    def reduce(self, kind: str, value: _Item, axes: Sequence[int]) -> _Item:
+        """The reduction of a vector."""
+        builder = Lines()
+        total = getattr(builder, f"{kind}_" if kind == "or" else kind)(
+            Value("total", value.dtype), Value(value.at(["i0"]), value.dtype)
+        )
+        self.lines.append(f"total = {literal(_START[kind], value.dtype)}")
+        self._loop(value.shape, [*builder.lines, f"total = {total.text}"])
+        return self._new("np.asarray(total)", value.dtype, ())
+
+    def gather(self, x: _Item, places: Sequence[_Item], axes: Sequence[int]) -> _Item:
+        """The elements of ``x`` at the places along all axes."""
+        shape = _common_shape([p.shape for p in places])
+        indices = [f"i{k}" for k in range(len(shape))]
+        out = self._empty(x.dtype, shape)
+        source = f"{x.name}[{', '.join(p.at(indices) for p in places)}]"
+        self._loop(shape, [f"{out.at(indices)} = {source}"])
+        return out
+
+    def _loop(self, shape: Sequence[DimLike], body: Sequence[str]) -> None:
+        indices = [f"i{k}" for k in range(len(shape))]
+        self.lines += nested(indices, [length_source(d) for d in shape], body)
+
     def external(
         self,
         routine: Routine,
@@ -145,7 +235,7 @@ class ItemSource:
         scratch: Sequence[tuple[str, DimLike]] = (),
     ) -> list[_Item]:
         """The arrays that a routine updates and writes; it is called, and its status tested."""
-        given = [self._new(f"np.ascontiguousarray({v.name})", v.dtype, v.shape) for v in reads]
+        given = [self.contiguous(v) for v in reads]
         made = [self._empty(v.dtype, v.shape) for v in updates]
         self.lines += [f"{y.name}[...] = {v.name}" for y, v in zip(made, updates)]
         made += [self._empty(kind, shape) for kind, shape in writes]
@@ -159,8 +249,27 @@ class ItemSource:
         self.lines.append(f"if {f}({', '.join(arguments)}) != 0: raise {e}({message!r})")
         return made
 
+    def contiguous(self, value: _Item) -> _Item:
+        """The array in C order, which Numba wants known; one without axes would get one."""
+        if not value.ndim:
+            return value
+        return self._new(f"np.ascontiguousarray({value.name})", value.dtype, value.shape)
+
     def _empty(self, dtype: str, shape: Sequence[DimLike]) -> _Item:
         return self._new(f"np.empty({shape_source(shape)}, np.{numpy_name(dtype)})", dtype, shape)
+
+
+#: kind of reduction -> its value of no elements
+_START = {"add": 0, "mul": 1, "or": False}
+
+
+def _common_shape(shapes: Sequence[Shape]) -> Shape:
+    """The shape that shapes broadcast to, which may have fewer axes than others."""
+    ndim = max(map(len, shapes))
+    full = [(ONE,) * (ndim - len(shape)) + tuple(shape) for shape in shapes]
+    return tuple(
+        next((d for d in lengths if d.value != 1), ONE) for lengths in zip(*full, strict=True)
+    )
 
 
 def flat(x: str, dtype: str) -> str:
@@ -177,9 +286,8 @@ def by_routine(op: Any, node: Any = None, **kwargs: Any) -> Callable[..., Any]:
         _Item(name, v.type.dtype, tuple(shape))
         for name, v, shape in zip(names, node.inputs, found.inputs)
     ]
-    results = op.lower_batched(node, source, *items)
-    values = [f"np.ascontiguousarray({y.name})" for y in results]
-    returned = values[0] if len(values) == 1 else tuple_of(values)
+    results = [source.contiguous(y).name for y in op.lower_batched(node, source, *items)]
+    returned = results[0] if len(results) == 1 else tuple_of(results)
     body = [*requirement_lines(found), *source.lines, f"return {returned}"]
     return compiled(define("by_routine", names, body), **source.names)
 
