@@ -1,7 +1,9 @@
-"""The lock under which graphs are rewritten and functions are made: `making`.
+"""The locks of this package: `making` and `repeating`.
 
-It protects the state that compilations share: rewriters, the switch of the garbage collector, code
-in memory.  Calling a function takes no lock.  Caches have a lock of their own, see `memo`.
+Graphs are rewritten and functions are made under `making`.  It protects the state that compilations
+share: rewriters, the switch of the garbage collector, code in memory.  Caches have a lock of their
+own, see `memo`.  Calling a function takes no lock, unless another call has replaced an object that
+it updates: it is repeated under `repeating`.
 
 Importing a module of this package must not acquire `making`: a thread that holds it may wait for
 Python's import lock, which the importing thread holds, and both would wait for ever.
@@ -21,6 +23,9 @@ R = TypeVar("R")
 #: Held while a graph is rewritten or a function is made.  Reentrant.
 making = threading.RLock()
 
+#: Held by a call that is repeated; calls that update objects do not start meanwhile.  Reentrant.
+repeating = threading.RLock()
+
 
 def exclusive(function: Callable[P, R]) -> Callable[P, R]:
     """Decorate ``function`` to hold `making` while it runs, so one thread at a time runs it."""
@@ -34,7 +39,8 @@ def exclusive(function: Callable[P, R]) -> Callable[P, R]:
 
 
 if hasattr(os, "register_at_fork"):
-    # Holding the lock during fork keeps half-finished state, ours and LLVM's, out of the child.
-    os.register_at_fork(
-        before=making.acquire, after_in_parent=making.release, after_in_child=making.release
-    )
+    # Holding the locks during fork keeps half-finished state, ours and LLVM's, out of the child.
+    for lock in (making, repeating):
+        os.register_at_fork(
+            before=lock.acquire, after_in_parent=lock.release, after_in_child=lock.release
+        )

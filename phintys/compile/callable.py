@@ -16,6 +16,7 @@ from phintys.compile.vm import VM
 from phintys.graph.results import ArrayType, array_type, has_shape
 from phintys.graph.shared import Container, SharedVariable
 from phintys.graph.variable import Variable, late_bound
+from phintys.locks import repeating
 from phintys.memo import Memo
 
 #: how often a call is made, at most, until no other has replaced an object that it updates
@@ -160,18 +161,31 @@ class Function:
     def call_values(self, values: Sequence[Any]) -> Any:
         """The results for values of the graph's inputs that are of their types; does the updates.
 
-        A dict of outputs is returned as a list.
+        A dict of outputs is returned as a list.  If another call has replaced an object, such as a
+        generator, that this one updates, it is repeated, and calls that start later wait for it.
         """
-        for _ in range(ATTEMPTS):
-            state = self._shared_values()
-            answer, updates = self._results(self.run([*values, *state]))
-            if self._store(updates, state):
-                return answer
+        if self._updated_objects:
+            with repeating:
+                pass
+        done, answer = self._attempt(values)
+        if done:
+            return answer
+        with repeating:
+            for _ in range(ATTEMPTS - 1):
+                done, answer = self._attempt(values)
+                if done:
+                    return answer
         raise RuntimeError(
             f"Each of {ATTEMPTS} attempts of a call{self.arguments.of()} ended after another call, "
             "or an op of the function itself, had replaced a shared variable that the function "
             "updates."
         )
+
+    def _attempt(self, values: Sequence[Any]) -> tuple[bool, Any]:
+        """Whether the call has done its updates, and its results."""
+        state = self._shared_values()
+        answer, updates = self._results(self.run([*values, *state]))
+        return self._store(updates, state), answer
 
     def _shared_values(self) -> list[Any]:
         """The values of the shared variables.
