@@ -42,6 +42,7 @@ __all__ = [
     "iscomplexobj",
     "isreal",
     "isrealobj",
+    "kron",
     "ndim",
     "result_type",
     "roll",
@@ -215,6 +216,11 @@ def _as_total(a: Any, dtype: Any) -> Any:
 def einsum(*operands: Any, optimize: Any = False) -> Any:
     """Sums of products; their order is decided here also without ``optimize``."""
     return pt.einsum(*operands, optimize=optimize or None)
+
+
+def kron(a: Any, b: Any) -> Any:
+    """The Kronecker product."""
+    return pt.linalg.kron(a, b)
 
 
 def vdot(a: Any, b: Any) -> Any:

@@ -217,6 +217,7 @@ CALLS = {
     "imag": (np.imag, V + 1j * W),
     "inner": (np.inner, M, V),
     "einsum": (lambda x, y: np.einsum("ij,ij->j", x, y), M, M),
+    "kron": (np.kron, M, M),
     "interp": (lambda x, y: np.interp(x, np.arange(3.0), y), M, V),
     "isclose": (lambda x, y: np.isclose(x, y, rtol=3), V, W),
     "iscomplex": (np.iscomplex, np.array([1.0, 2j])),
