@@ -73,7 +73,7 @@ PLAIN = {
     },
     "backends/llvm/__init__.py": {"_native_class": "one for each class of functions: one"},
     "backends/llvm/vecmath/__init__.py": {"_function": DTYPES},
-    "backends/numba/routines.py": {"routine_function": DTYPES},
+    "backends/numba/routines.py": {"routine_function": DTYPES, "_functions": CODE},
     "backends/numba/scalar.py": {"special_function": DTYPES},
     "compile/callable.py": {"dict_class": "one for each class of functions: four"},
     "compile/mode.py": {"_named": CODE, "_MAKERS": CODE},
