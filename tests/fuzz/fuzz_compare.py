@@ -134,16 +134,22 @@ class Conditioning:
             if expected.dtype.kind in "biu":
                 seen = [*others, _rounded(wide, expected.dtype)]
                 among = np.any([found == other for other in seen], axis=0)
-                return among if among.all() else among | self._decided_by_rounding(number, found)
+                if among.all():
+                    return among
+                return among | self._decided_by_rounding(number, found, expected)
             return self._near(number, found, expected, others, wide)
 
-    def _decided_by_rounding(self, number: int, found: np.ndarray) -> np.ndarray:
-        """Where a discrete result is one of those seen in more rounds, or of any number of them."""
+    def _decided_by_rounding(
+        self, number: int, found: np.ndarray, expected: np.ndarray
+    ) -> np.ndarray:
+        """Where a discrete result is between those seen in more rounds, or of any number of them.
+
+        Those are the truth and the rounds: of numbers that nearly agree more or fewer may be equal.
+        """
         values = [m[number] for m in (*self.moved, *self.further)]
-        seen = [v for v in values if v.shape == found.shape]
-        in_order = np.sort(seen, axis=0)
+        in_order = np.sort([expected, *(v for v in values if v.shape == found.shape)], axis=0)
         different = 1 + (in_order[1:] != in_order[:-1]).sum(axis=0)
-        return (different > ROUNDS) | np.any([found == v for v in seen], axis=0)
+        return (different > ROUNDS) | ((in_order[0] <= found) & (found <= in_order[-1]))
 
     @cached_property
     def further(self) -> list[list[np.ndarray]]:
