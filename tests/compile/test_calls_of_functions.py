@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 import os
 import pickle
+import shutil
 import subprocess
 import sys
+import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import cloudpickle
@@ -75,6 +78,41 @@ def test_calls_from_threads_agree_with_calls_in_turn(mode):
     values = [np.array([float(k if k % 3 else -k - 1)]) for k in range(count)]
     for found, value in zip(in_threads(fails, values), values):
         assert found == f"negative: {value[0]}" if value[0] < 0 else found == 2 * value[0] + 1
+
+
+def test_calls_wait_for_one_that_is_repeated(monkeypatch):
+    """Otherwise short calls might replace a generator during each attempt of a long one."""
+    rng = phintys.shared(np.random.default_rng(1), "rng")
+    next_rng, draw = pt.random.normal(rng=rng).owner.outputs
+    f = phintys.function([], draw, updates={rng: next_rng}, mode="FAST_COMPILE")
+    attempt, threads, others = type(f)._attempt, [], []
+
+    def second_succeeds(self, values):
+        threads.append(threading.get_ident())
+        if len(threads) == 1:
+            return False, None
+        if len(threads) == 2:
+            others.append(pool.submit(f))
+            time.sleep(0.05)
+            assert not others[0].done() and len(threads) == 2
+        return attempt(self, values)
+
+    monkeypatch.setattr(type(f), "_attempt", second_succeeds)
+    with ThreadPoolExecutor(1) as pool:
+        found = [f(), *(other.result() for other in others)]
+    assert threads[0] == threads[1] != threads[2]
+    np.testing.assert_array_equal(found, np.random.default_rng(1).normal(size=2))
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
+def test_long_draws_of_several_threads_do_not_fail():
+    """C code gives up the interpreter's lock: another call may always replace the generator."""
+    rng = phintys.shared(np.random.default_rng(1), "rng")
+    next_rng, draw = pt.random.normal(size=(8000,), rng=rng).owner.outputs
+    drawn = phintys.function([], draw.sum(), updates={rng: next_rng}, mode="C")
+    found = {float(v) for v in in_threads(lambda _: drawn(), range(1000))}
+    rng.set_value(np.random.default_rng(1))
+    assert found == {float(drawn()) for _ in range(1000)}
 
 
 def training_step():
