@@ -253,6 +253,7 @@ def _combined(op: CAReduce, items: Sequence[Variable], dtype: str) -> Variable:
         "stack([M, N]).min(axis=(0, 2))",
         "stack([gt(v, 0), gt(w, 0)]).all(axis=0)",
         "stack([h, h, h]).sum(axis=0)",
+        "stack([v, w]).sum(dtype='int64', acc_dtype='float64')",
     ),
 )
 def reduce_of_join(node: Apply, pieces: Sequence[Variable], along: int) -> Replacement:
@@ -264,9 +265,11 @@ def reduce_of_join(node: Apply, pieces: Sequence[Variable], along: int) -> Repla
     if any(x.type.broadcastable != pattern for x in pieces):
         return None
     given, kept = node.inputs[0].type.dtype, [a for a in range(len(pattern)) if a != along]
-    both = _combined(op, [cast(dimshuffle(x, kept), given) for x in pieces], dtype)
     rest = tuple(kept.index(a) for a in axes if a != along)
-    return cast(op.clone(axis=rest)(both), dtype) if rest else both
+    terms = [cast(dimshuffle(x, kept), given) for x in pieces]
+    if not rest:
+        return _combined(op, terms, dtype)
+    return cast(op.clone(axis=rest)(_combined(op, terms, op.acc_dtype or dtype)), dtype)
 
 
 @rule(
