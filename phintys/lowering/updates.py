@@ -127,7 +127,12 @@ class Update(Value):
         operand = operand._replace(extra=tuple(strides[a] for a in self.gathered))
         wrapped = self._positions(writer, index, values[1:])
         if self.mode == "add":
-            draft.accumulate(operand, "add", values[0], wrapped)
+            first, *rest = wrapped
+            varying = frozenset[int]().union(*map(draft.axes, (values[0], *wrapped)))
+            for axis in place.axes:  # once for each element, even if all are the same
+                if axis is not None and axis not in varying:
+                    first = draft.along(first, axis)
+            draft.accumulate(operand, "add", values[0], (first, *rest))
         else:
             draft.ordered = True
             draft.store(operand, values[0], wrapped)

@@ -242,6 +242,17 @@ def test_positions_beside_empty_slices_are_checked_by_writes(mode, key):
         evaluate(out, [x, v], [values, np.zeros(0, "int64")], mode)
 
 
+@pytest.mark.parametrize("mode", [*MODES, "C"])
+def test_equal_values_at_equal_positions_are_all_added(mode):
+    x, y, i = pt.dmatrix("x"), pt.dvector("y"), pt.lscalar("i")
+    many = pt.alloc(i, 17)
+    outputs = [x[many].inc(y), x[many].inc(y.sum()), x[:, many].inc(2.0)]
+    found = evaluate(outputs, [x, y, i], [np.zeros((2, 3)), np.arange(3.0), 1], mode)
+    np.testing.assert_array_equal(found[0], [[0, 0, 0], [0, 17, 34]])
+    np.testing.assert_array_equal(found[1], [[0, 0, 0], [51, 51, 51]])
+    np.testing.assert_array_equal(found[2], [[0, 34, 0], [0, 34, 0]])
+
+
 def every_bound():
     """Bounds of slices from one end of int64 to the other."""
     far = 2**63 - 1
