@@ -187,17 +187,14 @@ def _perform(node: Any, known: dict[Variable, Any]) -> None:
 
 
 #: what is computed of integers that may be lengths -> the same of floats
-_OF_INTEGERS = {"add": np.add, "sub": np.subtract, "mul": np.multiply, "neg": np.negative}
+_OF_INTEGERS = {"add": np.add, "sub": np.subtract, "mul": np.multiply}
 
 
 def _overflows(op: Any, given: list[Any]) -> bool:
     name = getattr(getattr(op, "scalar_op", None), "name", "")
     if name not in _OF_INTEGERS or any(x.dtype.kind not in "iu" for x in given):
         return False
-    first, *others = (np.asarray(x, "float64") for x in given)
-    if not others:
-        return bool(np.any(np.abs(first) >= 2.0**63))
-    found = functools.reduce(_OF_INTEGERS[name], others, first)
+    found = functools.reduce(_OF_INTEGERS[name], (np.asarray(x, "float64") for x in given))
     return bool(np.any(np.abs(found) >= 2.0**63))
 
 

@@ -453,18 +453,7 @@ def lower_elimination(b: Builder[V], x: V, dtype: str) -> tuple[V, V]:
 
 def lower_pivots(b: Builder[V], x: V, dtype: str) -> V:
     """Numbers whose product is the determinant."""
-    *batch, n, _ = b.shape(x)
-    (found,) = b.external(
-        find_pivots,
-        dtype,
-        (n,),
-        reads=[b.cast(x, dtype)],
-        writes=[(dtype, (n,))],
-        batch=batch,
-        work=n * n * n,
-        scratch=_scratch(n, dtype),
-    )
-    return found
+    return _lower_factored(b, find_pivots, x, dtype, 1, 0)
 
 
 def lower_cofactors(b: Builder[V], x: V, wanted: V, dtype: str) -> V:
@@ -485,16 +474,26 @@ def lower_cofactors(b: Builder[V], x: V, wanted: V, dtype: str) -> V:
 
 def lower_inverse(b: Builder[V], x: V, dtype: str) -> V:
     """Inverses of matrices."""
+    return _lower_factored(b, invert, x, dtype, 2, 1)
+
+
+def _lower_factored(
+    b: Builder[V], routine: Routine, x: V, dtype: str, ndim: int, matrices: int
+) -> V:
+    """What a routine computes of the factors of square matrices: vectors or matrices (``ndim``).
+
+    It needs memory for so many ``matrices`` besides that of the factors.
+    """
     *batch, n, _ = b.shape(x)
     (found,) = b.external(
-        invert,
+        routine,
         dtype,
         (n,),
         reads=[b.cast(x, dtype)],
-        writes=[(dtype, (n, n))],
+        writes=[(dtype, (n,) * ndim)],
         batch=batch,
         work=n * n * n,
-        scratch=[*_scratch(n, dtype), (dtype, n * n)],
+        scratch=[*_scratch(n, dtype), *[(dtype, n * n)] * matrices],
     )
     return found
 

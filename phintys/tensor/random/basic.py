@@ -16,7 +16,7 @@ from phintys.tensor.random.multivariate import *
 from phintys.tensor.random.variable import RandomGeneratorVariable, warn_reuse
 from phintys.tensor.variable import TensorVariable
 
-_gamma = continuous.gamma_by_scale
+_gamma = continuous.gamma_by_scale  # PyMC imports it by this name
 _MODULES = (continuous, discrete, multivariate)
 
 #: name of a function that draws, and of the method of variables of generators -> the function

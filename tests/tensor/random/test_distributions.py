@@ -6,12 +6,12 @@ import copy
 import inspect
 import itertools
 import pickle
-import threading
 import warnings
 from functools import cache, partial
 
 import numpy as np
 import pytest
+from random_threads import drawn_in_threads
 from scipy import stats
 
 import phintys
@@ -484,17 +484,8 @@ def test_threads_draw_disjoint_numbers(name):
     rng = phintys.shared(generator())
     next_rng, x = getattr(rng, name)(*args, size=(4000, 2))
     f = phintys.function([], x, updates={rng: next_rng})
-    found = []
-
-    def work():
-        for _ in range(20):
-            found.append(f().tobytes())
-
-    threads = [threading.Thread(target=work) for _ in range(3)]
-    for t in threads:
-        t.start()
-    for t in threads:
-        t.join()
+    found = drawn_in_threads(f)
+    assert len(found) == 60
     own = phintys.shared(generator())
     next_rng, x = getattr(own, name)(*args, size=(4000, 2))
     alone = phintys.function([], x, updates={own: next_rng}, mode="FAST_COMPILE")

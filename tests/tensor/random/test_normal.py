@@ -13,6 +13,7 @@ import threading
 
 import numpy as np
 import pytest
+from random_threads import drawn_in_threads
 
 import phintys
 import phintys.tensor as pt
@@ -290,18 +291,7 @@ def test_threads_draw_disjoint_numbers_that_are_computed_with(mode):
     f, rng = drawing(size=8000, mode=mode, outputs=pt.exp)
     for seed in range(12):
         rng.set_value(generator(seed))
-        found = []
-
-        def work(found=found):
-            for _ in range(20):
-                found.append(f().tobytes())
-
-        threads = [threading.Thread(target=work) for _ in range(3)]
-        for t in threads:
-            t.start()
-        for t in threads:
-            t.join()
-        assert len(set(found)) == 60
+        assert len(set(drawn_in_threads(f))) == 60
 
 
 @modes
