@@ -499,3 +499,12 @@ def test_gradient_of_a_product_that_underflows(mode):
     np.testing.assert_allclose(f([1e-200, 1e-200]), [1e-200, 1e-200])
     np.testing.assert_allclose(f([1e-200, 1e200, 1e200])[0], np.inf)
     np.testing.assert_allclose(f([1.5, -0.5, 5e-324])[2], -0.75)
+
+
+@pytest.mark.parametrize("name, second, expected", [("sum", 0.25, 3), ("prod", 1.5, 1)])
+def test_joined_floats_are_reduced_before_the_result_is_rounded(name, second, expected):
+    """The rule for joins reduced integers: generated examples compare integers without rounding."""
+    x, y = pt.dvector("x"), pt.dvector("y")
+    out = getattr(pt.stack([x, y]), name)(dtype="int64", acc_dtype="float64")
+    f = phintys.function([x, y], out)
+    assert f([1.5, 0.75], [second, 0.75]) == expected

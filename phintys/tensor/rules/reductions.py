@@ -253,7 +253,6 @@ def _combined(op: CAReduce, items: Sequence[Variable], dtype: str) -> Variable:
         "stack([M, N]).min(axis=(0, 2))",
         "stack([gt(v, 0), gt(w, 0)]).all(axis=0)",
         "stack([h, h, h]).sum(axis=0)",
-        "stack([v, w]).sum(dtype='int64', acc_dtype='float64')",
     ),
 )
 def reduce_of_join(node: Apply, pieces: Sequence[Variable], along: int) -> Replacement:
