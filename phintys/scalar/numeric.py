@@ -47,6 +47,12 @@ def sigmoid(x: Any) -> Any:
     return np.where(x < 0, small, np.ones_like(small)) / (1 + small)
 
 
+def cosm1(x: Any) -> Any:
+    """``cos(x) - 1`` as ``-2 sin(x / 2)**2``; SciPy's loses digits next to multiples of 2 pi."""
+    half = np.sin(x / 2)
+    return -2 * half * half
+
+
 def softplus(x: Any) -> Any:
     """``log(1 + exp(x))``; for real numbers as ``max(x, 0) + log1p(exp(-|x|))``."""
     if np.asarray(x).dtype.kind == "c":

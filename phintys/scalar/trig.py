@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from phintys.scalar import rules
-from phintys.scalar.op import Inverse, binary, lit, polynomial, special, unary
+from phintys.scalar.op import Inverse, binary, lit, polynomial, unary
 
 _HALF_PI = math.pi / 2
 
@@ -41,10 +41,12 @@ def _minus_two_sines(n: Any, x: Any) -> Any:
     return n.mul(n.const(-2, x), n.mul(half, half))
 
 
-cosm1 = special(
+cosm1 = unary(
     "Cosm1",
     "cosm1",
-    "cos(x) - 1, exact for small x.",
+    "cos(x) - 1, without cancellation next to multiples of 2 pi.",
+    function="phintys.scalar.numeric.cosm1",
+    rule=rules.inexact_real,
     d=lambda m, x, y: -m.sin(x),
     native=_minus_two_sines,
     even=True,

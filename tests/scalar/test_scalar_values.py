@@ -30,6 +30,24 @@ def test_value_is_that_of_mpmath(name: str) -> None:
     np.testing.assert_allclose(found, expected, rtol=3e-12, atol=1e-15)
 
 
+@pytest.mark.parametrize("name", [n for n in REFERENCE if arity(TABLE[n]) == 1])
+def test_value_far_away_is_that_of_mpmath(name: str) -> None:
+    """Arguments near 0, large ones, and ones next to multiples of pi."""
+    sizes = [1e-300, 1e-20, 1e-8, 1e-3, 0.9, 1.1, 3.14159265, 6.2831853, 44, 355, 710, 1e4]
+    values = np.array([*sizes, *(-v for v in sizes)])
+    with np.errstate(all="ignore"):
+        found = TABLE[name].compute(values)
+    compared = 0
+    for value, result in zip(values, found):
+        if np.isfinite(result):
+            with mp.workdps(60):
+                expected = float(mp.re(REFERENCE[name](mp.mpf(float(value)))))
+            if 1e-290 < abs(expected) < np.inf:  # otherwise 60 digits do not hold it
+                compared += 1
+                np.testing.assert_allclose(result, expected, rtol=1e-11, err_msg=str(value))
+    assert compared or name == "imag"  # 0 everywhere
+
+
 @pytest.mark.parametrize("name", ROWS)
 def test_dtype_of_value_is_the_announced_one(name: str) -> None:
     op = TABLE[name]
