@@ -62,8 +62,19 @@ class NotScalarConstantError(PhintysError, ValueError):
     """A variable is not provably equal to one scalar constant."""
 
 
-class ShapeError(PhintysError, ValueError):
+class ContradictionError(PhintysError):
+    """Known lengths and indices contradict each other: what is computed from them always fails.
+
+    Rewriting leaves such nodes as they are, so that a program raises the error if it gets there.
+    """
+
+
+class ShapeError(ContradictionError, ValueError):
     """Lengths that must agree do not, or a static shape is contradicted by a value."""
+
+
+class OutOfRangeError(ContradictionError, IndexError):
+    """A constant index is out of range of a length that is known when the graph is built."""
 
 
 class AliasedMemoryError(PhintysError):

@@ -17,7 +17,7 @@ from itertools import chain
 from typing import Any
 
 from phintys.config import config
-from phintys.errors import RewriteError
+from phintys.errors import ContradictionError, RewriteError
 from phintys.graph.clients import Output
 from phintys.graph.collection import collection_paused
 from phintys.graph.fgraph import FunctionGraph
@@ -349,11 +349,14 @@ class Normalizer:
     def _rebuild(self, node: Apply, new: Sequence[Variable]) -> bool:
         """Replace a node by one that ``make_node`` makes from narrower inputs.
 
-        Only if that narrows its outputs or converts its inputs; returns whether it did.
+        Only if that narrows its outputs or converts its inputs; returns whether it did.  A node
+        that is known to fail now keeps its wider outputs: it raises its error if it is computed.
         """
         with inherit(node.origin):
             try:
                 fresh = node.op.make_node(*new)
+            except ContradictionError:
+                return False
             except Exception as exc:
                 raise rewrite_error(
                     self._name, node, f"cannot be applied to {list(new)}: {exc}"
@@ -439,7 +442,11 @@ class Normalizer:
     def _try_rules(
         self, node: Apply, rules: Sequence[Rule]
     ) -> tuple[tuple[Rule, list[Variable | None]] | None, bool]:
-        """The first rule that applies, with its replacements; and whether a rule was deferred."""
+        """The first rule that applies, with its replacements; and whether a rule was deferred.
+
+        A rule whose replacement is known to fail does not apply: the node raises the error of the
+        program, if it is computed.
+        """
         deferred = False
         made_by = self._made.get(node)
         for rule in rules:
@@ -451,6 +458,8 @@ class Normalizer:
             try:
                 result = rule.function(self, node)
                 outputs = None if result is None else self._checked(node, result)
+            except ContradictionError:
+                continue
             except RewriteError as exc:
                 raise rewrite_error(rule.name, node, str(exc)) from exc
             except Exception as exc:

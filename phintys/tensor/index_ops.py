@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from phintys.dims import ONE, Dim
+from phintys.errors import OutOfRangeError
 from phintys.graph.builder import Builder, V, Value
 from phintys.graph.op import Op, Storage
 from phintys.graph.shapes import Shape, ShapeContext, check_shapes, static_shapes
@@ -123,9 +124,11 @@ def require_fit(s: ShapeContext, part: Shape, y: Shape) -> None:
 
 
 def check_range(i: int | None, n: int | None, axis: int, x: TensorVariable) -> None:
-    """Raise IndexError if a constant index is out of range of a known length."""
+    """Raise OutOfRangeError if a constant index is out of range of a known length."""
     if i is not None and n is not None and not -n <= i < n:
-        raise IndexError(f"Index {i} is out of range for axis {axis} of {x}, which has length {n}.")
+        raise OutOfRangeError(
+            f"Index {i} is out of range for axis {axis} of {x}, which has length {n}."
+        )
 
 
 def lower_region(

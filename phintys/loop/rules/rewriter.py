@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from phintys.errors import ContradictionError
 from phintys.graph.fgraph import FunctionGraph
 from phintys.graph.inner import has_inner_graphs
 from phintys.graph.variable import Apply
@@ -29,7 +30,10 @@ class LoopRewriter(GraphRewriter):
         changed = False
         for node in loops(fgraph):
             if node in fgraph.apply_nodes:
-                found = self.transform(fgraph, node)
+                try:
+                    found = self.transform(fgraph, node)
+                except ContradictionError:
+                    continue  # the program fails if it gets here
                 changed = changed or bool(found)
                 fgraph.replace_all(list((found or {}).items()), reason=self.name)
         return changed

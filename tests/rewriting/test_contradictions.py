@@ -1,0 +1,53 @@
+"""Lengths that rewriting finds to be contradictory: the error is raised where the program gets there."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import phintys
+import phintys.tensor as pt
+from phintys.errors import OutOfRangeError, ShapeError
+
+v = pt.vector("v")
+i = pt.iscalar("i")
+FOUR = pt.switch(pt.eq(i, i), 4, i) + i * 0  # known to rewriting alone
+TABLE = pt.exp(pt.alloc(v, FOUR, 3))
+THREE = pt.specify_shape(v, 3)
+
+WRONG = {
+    "index": (TABLE[5].sum(), IndexError),
+    "index of sum": (TABLE.sum(1)[5], IndexError),
+    "positions": (TABLE.sum(1)[[5, 6]].sum(), IndexError),
+    "written row": (pt.set_subtensor(TABLE[5], v).sum(), IndexError),
+    "inner lengths": (pt.dot(THREE, pt.exp(pt.alloc(v[0], FOUR))), ShapeError),
+    "last step": (
+        phintys.scan(
+            lambda a, b: a * b, [pt.alloc(v, FOUR - 4, 3)], [v], return_updates=False
+        )[-1].sum(),
+        IndexError,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WRONG)
+@pytest.mark.parametrize("mode", ["FAST_RUN", "FAST_COMPILE", "NUMPY"])
+def test_call_raises_the_error_of_the_program(name: str, mode: str) -> None:
+    wrong, error = WRONG[name]
+    f = phintys.function([v, i], wrong, mode=mode)
+    with pytest.raises(error):
+        f(np.ones(3), 4)
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_branch_that_is_not_taken_raises_nothing(name: str) -> None:
+    wrong, error = WRONG[name]
+    f = phintys.function([v, i], phintys.ifelse(i > 4, wrong, v[0]))
+    assert f(np.ones(3), 4) == 1
+    with pytest.raises(error):
+        f(np.ones(3), 5)
+
+
+def test_index_that_is_known_to_be_wrong_is_an_error_of_the_user() -> None:
+    with pytest.raises(OutOfRangeError, match="Index 3 is out of range for axis 0"):
+        THREE[3]
