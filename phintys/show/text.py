@@ -298,7 +298,7 @@ def _rich_tree(lines: Sequence[str]) -> Any:
 
 
 def _print_item(printer: _Printer, item: Any, list_inputs: bool) -> None:
-    fgraph = getattr(getattr(item, "maker", None), "fgraph", item)
+    fgraph = getattr(getattr(item, "made_from", None), "graph", item)
     if isinstance(fgraph, FunctionGraph):
         printer.order.update((n, i) for i, n in enumerate(fgraph.toposort()))
         mapping = fgraph.update_mapping
