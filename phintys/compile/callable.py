@@ -41,8 +41,17 @@ class Maker(Protocol):
     spec: Any
 
     @property
+    def graph(self) -> Any:
+        """The rewritten graph, which nobody may change."""
+        ...
+
+    @property
     def fgraph(self) -> Any:
-        """The rewritten graph."""
+        """The rewritten graph, which users may change: functions made before do not change."""
+        ...
+
+    def current(self) -> Maker:
+        """The maker of the functions of ``fgraph`` as it is now."""
         ...
 
     @property
@@ -80,7 +89,7 @@ class Maker(Protocol):
         name: str | None = ...,
         outputs: Sequence[int] | None = ...,
     ) -> tuple[Maker, list[Container]]:
-        """A maker with the same rewritten graph, and the containers of its shared variables."""
+        """A maker with the same ``graph``, and the containers of its shared variables."""
         ...
 
     def with_shared(self, shared: list[SharedVariable]) -> Maker:
@@ -104,7 +113,12 @@ class Function:
     trust_input
         True: arguments are used without checks, and wrong ones may crash the process
     maker
-        the `FunctionMaker`; ``maker.fgraph`` is the rewritten graph
+        the `FunctionMaker`; ``maker.fgraph`` is the rewritten graph.  If that is changed, new
+        functions (``maker.create()``, copies and pickles) compute the changed graph; this one
+        remains the same.
+    made_from
+        the maker of the graph that the function computes: ``maker``, unless its graph had been
+        changed before
     name, profile
         see `function`
 
@@ -132,10 +146,10 @@ class Function:
     ) -> None:
         self._setup(maker, containers)
         self.run = run
-        self._copy = copies(maker.fgraph, [o.borrow for o in maker.outputs])
+        self._copy = copies(maker.graph, [o.borrow for o in maker.outputs])
 
     def _setup(self, maker: Maker, containers: list[Container]) -> None:
-        self.maker = maker
+        self.maker = self.made_from = maker
         self.name = maker.name
         self.containers = containers
         self.profile: Any = None
@@ -149,13 +163,13 @@ class Function:
     @cached_property
     def arguments(self) -> Arguments:
         """The order, names and default values of the arguments."""
-        return Arguments(self.maker.spec, self.containers, self.name)
+        return Arguments(self.made_from.spec, self.containers, self.name)
 
     # ----- calling
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if "output_subset" in kwargs and "output_subset" not in self.arguments.names:
             return self._call_partial(kwargs.pop("output_subset"), args, kwargs)
-        is_trusted = self.trust_input and not kwargs and len(args) == len(self.maker.passed)
+        is_trusted = self.trust_input and not kwargs and len(args) == len(self.made_from.passed)
         return self.call_values(args if is_trusted else self.arguments.values(args, kwargs))
 
     def call_values(self, values: Sequence[Any]) -> Any:
@@ -210,8 +224,8 @@ class Function:
             copy(r) if copy is not None and r is not None else r
             for r, copy in zip(results, self._copy)
         ]
-        n = len(self.maker.outputs)
-        return results[0] if self.maker.unpack == "single" else results[:n], results[n:]
+        n = len(self.made_from.outputs)
+        return results[0] if self.made_from.unpack == "single" else results[:n], results[n:]
 
     def _store(self, updates: list[Any], state: list[Any]) -> bool:
         """Store the updates; False if an object that is updated has been replaced since the start.
@@ -238,7 +252,7 @@ class Function:
             raise TypeError(
                 f"output_subset must be a list of positions or keys of outputs, not {subset!r}."
             )
-        keys = self.maker.spec.keys or list(range(len(self.maker.outputs)))
+        keys = self.made_from.spec.keys or list(range(len(self.made_from.outputs)))
         unknown = [k for k in subset if k not in keys]
         if unknown:
             raise ValueError(f"{self.arguments.label()} has no output {unknown[0]!r}.")
@@ -247,14 +261,14 @@ class Function:
         if found is None:
             found = self._partial.keep(wanted, self._of_outputs(wanted))
         results = dict(zip([keys[k] for k in wanted], found(*args, **kwargs), strict=True))
-        if self.maker.unpack == "dict":
+        if self.made_from.unpack == "dict":
             return {k: results[k] for k in subset}
         picked = [results[k] for k in subset]
-        return picked[0] if self.maker.unpack == "single" and picked else picked
+        return picked[0] if self.made_from.unpack == "single" and picked else picked
 
     def _of_outputs(self, wanted: tuple[int, ...]) -> Function:
         """A function that computes some of the outputs, and all updates, with the same cells."""
-        maker, containers = self.maker.copy(self.containers, {}, outputs=wanted)
+        maker, containers = self.made_from.copy(self.containers, {}, outputs=wanted)
         f: Function = maker.create(trust_input=self.trust_input, containers=containers)
         f.arguments = self.arguments
         return f
@@ -268,7 +282,7 @@ class Function:
         >>> phintys.function([], n, updates={n: n + 1}).get_shared()
         [n]
         """
-        return list(self.maker.shared)
+        return list(self.made_from.shared)
 
     @cached_property
     def container(self) -> Cells:
@@ -276,7 +290,7 @@ class Function:
 
         ``f.container[x]``, where ``x`` is a variable or its name, is a `Container`.
         """
-        return Cells(self.arguments, self.maker.shared, self.containers)
+        return Cells(self.arguments, self.made_from.shared, self.containers)
 
     @property
     def value(self) -> Values:
@@ -320,27 +334,27 @@ class Function:
     @cached_property
     def output_storage(self) -> list[Container]:
         """Cells for the results of the graph, without updates, which calls of `vm` fill."""
-        return [Container(o.variable) for o in self.maker.outputs]
+        return [Container(o.variable) for o in self.made_from.outputs]
 
     @property
     def outputs(self) -> list[Any]:
         """The outputs, as `Out`."""
-        return list(self.maker.outputs)
+        return list(self.made_from.outputs)
 
     @property
     def unpack_single(self) -> bool:
         """Whether a call returns the only result itself."""
-        return self.maker.unpack == "single"
+        return self.made_from.unpack == "single"
 
     @property
     def return_none(self) -> bool:
         """Whether the function was made with ``outputs=None``."""
-        return self.maker.unpack == "nothing"
+        return self.made_from.unpack == "nothing"
 
     @property
     def output_keys(self) -> list[Any] | None:
         """The keys of a dict of outputs; None if they are no dict."""
-        return list(self.maker.spec.keys) if self.maker.unpack == "dict" else None
+        return list(self.made_from.spec.keys) if self.made_from.unpack == "dict" else None
 
     def copy(
         self,
@@ -374,7 +388,9 @@ class Function:
         >>> f(), f.copy(swap={a: b})()
         (array(2.), array(3.))
         """
-        maker, containers = self.maker.copy(self.containers, swap or {}, delete_updates, name)
+        current = self.maker.current()
+        containers = self._containers_of(current)
+        maker, containers = current.copy(containers, swap or {}, delete_updates, name)
         f = maker.create(trust_input=self.trust_input, profile=profile, containers=containers)
         f.arguments.set_defaults(self.arguments.own_defaults())
         return f
@@ -383,15 +399,22 @@ class Function:
         return self.copy()
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
-        maker = self.maker.with_shared([copy_module.deepcopy(s, memo) for s in self.maker.shared])
-        containers = [copy_module.deepcopy(c, memo) for c in self.containers]
+        current = self.maker.current()
+        maker = current.with_shared([copy_module.deepcopy(s, memo) for s in current.shared])
+        containers = [copy_module.deepcopy(c, memo) for c in self._containers_of(current)]
         f = maker.create(trust_input=self.trust_input, containers=containers)
         f.arguments.set_defaults(self.arguments.own_defaults())
         return f
 
     def __reduce__(self) -> Any:
-        values = [c.storage[0] for c in self.containers]
-        return self.maker.rebuild, (values, self.trust_input, self.arguments.own_defaults())
+        current = self.maker.current()
+        values = [c.storage[0] for c in self._containers_of(current)]
+        return current.rebuild, (values, self.trust_input, self.arguments.own_defaults())
+
+    def _containers_of(self, maker: Maker) -> list[Container]:
+        """The cells of the shared variables of a maker: those of this function, if it has them."""
+        own = dict(zip(self.made_from.shared, self.containers, strict=True))
+        return [own.get(s, s.container) for s in maker.shared]
 
     def dprint(self, **kwargs: Any) -> Any:
         """Print the rewritten graph; see `phintys.dprint`."""
@@ -399,7 +422,7 @@ class Function:
 
     def __str__(self) -> str:
         of = self.arguments.signature()
-        return f"<{self.arguments.label()} of {of}, mode {self.maker.linker.name}>"
+        return f"<{self.arguments.label()} of {of}, mode {self.made_from.linker.name}>"
 
     __repr__ = __str__
 
@@ -410,7 +433,7 @@ def dict_class(cls: type) -> type:
 
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
         found = cls.__call__(self, *args, **kwargs)  # type: ignore[operator]
-        return dict(zip(self.maker.spec.keys, found)) if type(found) is list else found
+        return dict(zip(self.made_from.spec.keys, found)) if type(found) is list else found
 
     return type(cls.__name__, (cls,), {"__call__": call, "__slots__": ()})
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import replace
 from functools import cached_property
@@ -184,12 +184,20 @@ class FunctionMaker:
         self.n_nodes = len(spec.fgraph.apply_nodes)
         self._rewritten = rewritten
         self._program: Any = None
-        self._lowered: object = None  # the last change of the graph that the Program has
         self._settings = config.values()
-        #: the result of `_origin`, and the last change of the graph that it takes into account
-        self._known_origin: tuple[Any, object] = (None, None)
+        #: the graph that users may change; None until somebody asks for it
+        self._editable: FunctionGraph | None = None
+        #: the maker of that graph as of its change `_taken`; None: this one
+        self._current: FunctionMaker | None = None
+        self._taken: object = None
+        #: the inputs of that graph that are not passed -> the shared variables they stand for
+        self._cells: dict[Variable, SharedVariable] = {}
         if not accept_inplace:
             _check_not_inplace(spec.fgraph)
+        if fgraph is not None:
+            self._rewrite()
+            self.spec = self._specification_of(fgraph, self.shared, {})
+            self._hand_out(fgraph)
 
     @cached_property
     def inputs(self) -> list[SymbolicInput]:
@@ -200,11 +208,60 @@ class FunctionMaker:
         return self.spec.all_inputs()
 
     @property
-    def fgraph(self) -> FunctionGraph:
-        """The rewritten graph, which is rewritten at the first use."""
+    def graph(self) -> FunctionGraph:
+        """The rewritten graph, which is rewritten at the first use.  Nobody may change it."""
         if not self._rewritten:
             self._rewrite()
         return self.spec.fgraph
+
+    @property
+    def fgraph(self) -> FunctionGraph:
+        """The rewritten graph, which may be changed; functions that exist already do not change.
+
+        It is a copy of `graph`, or the graph that the maker was given.
+        """
+        if self._editable is None:
+            self._copy_graph()
+        return self._editable  # type: ignore[return-value]
+
+    @exclusive
+    def _copy_graph(self) -> None:
+        if self._editable is None:
+            self._hand_out(self._specification_of(self.graph, self.shared, {}).fgraph)
+
+    def _hand_out(self, fgraph: FunctionGraph) -> None:
+        """Make a graph, which equals `graph`, the one that users may change."""
+        self._editable, self._taken = fgraph, fgraph.last_change
+        self._cells = dict(zip(fgraph.inputs[len(self.passed) :], self.shared, strict=True))
+
+    @exclusive
+    def current(self) -> FunctionMaker:
+        """The maker of the functions of `fgraph` as it is now: this one, until it is changed.
+
+        Raises ValueError if the changed graph does not have the arguments or the results any more.
+        """
+        fgraph = self._editable
+        if fgraph is not None and fgraph.last_change is not self._taken:
+            spec = self._specification_of(fgraph, self._shared_of(fgraph), {})
+            self._current = self._like(spec, self.name, rewritten=True)
+            self._current._settings = self._settings
+            self._taken = fgraph.last_change
+        return self._current or self
+
+    def _shared_of(self, fgraph: FunctionGraph) -> list[SharedVariable]:
+        """The shared variables of a graph that was changed; ValueError if it cannot be compiled."""
+        n = len(self.passed)
+        _check_interface(fgraph, self.spec.fgraph.inputs[:n], len(self.outputs))
+        found: list[SharedVariable] = []
+        for v in fgraph.inputs[n:]:
+            cell = self._cells.get(v, v)
+            if not isinstance(cell, SharedVariable):
+                raise ValueError(
+                    f"{v} (type {v.type}), which is not a shared variable, was added to the inputs "
+                    "of the graph of a function: make another function, whose calls pass it."
+                )
+            found.append(cell)
+        return found
 
     @exclusive
     def _rewrite(self) -> None:
@@ -212,34 +269,30 @@ class FunctionMaker:
             return
         start = time.perf_counter()
         fgraph = self.spec.fgraph
-        known, change = self._known_origin
-        unedited = change is fgraph.last_change
         with self.settings_as_made(), active_mode(fgraph, self.mode), counted_rewrites(self):
             if config.check_stack_trace != "off":
                 CheckStackTraceRewriter().rewrite(fgraph)
             self.mode.optimizer.rewrite(fgraph)
         self._rewritten = True
-        self._known_origin = (known, fgraph.last_change) if unedited else (None, None)
         self.times["rewriting"] = time.perf_counter() - start
 
     @property
     def program(self) -> Any:
-        """The Program of the rewritten graph; it is lowered when used first or after a change."""
-        if self._lowered is not self.spec.fgraph.last_change:
+        """The Program of the rewritten graph; it is lowered when used first."""
+        if self._program is None:
             self._lower()
         return self._program
 
     @exclusive
     def _lower(self) -> None:
-        if self._lowered is self.spec.fgraph.last_change:
+        if self._program is not None:
             return
         from phintys.lowering.from_graph import lower_graph
 
-        fgraph = self.fgraph
+        fgraph = self.graph
         start = time.perf_counter()
         with self.settings_as_made():
             self._program = lower_graph(fgraph, len(self.passed), self.update_targets)
-        self._lowered = fgraph.last_change
         self.times["lowering"] = time.perf_counter() - start
 
     def _seconds_before_code(self) -> float:
@@ -259,31 +312,27 @@ class FunctionMaker:
         It cannot if the graph or the rewrites contain code of users, and if the rewrites are to be
         checked or traced, since a hit would skip them.
         """
-        origin = self._origin()
+        origin = self._origin
         if origin is None or config.check_rewrites or current_recorder() is not None:
             return None
         names = [v.name for v in self.spec.fgraph.inputs]  # the code contains them, for messages
         interface = (len(self.passed), names, self.update_targets, self.unpack == "single")
         return repr((*origin, interface, config.of_code(self._settings)))
 
+    @cached_property
     def _origin(self) -> tuple[str, Any, bool] | None:
         """The hash of a graph, the rewrites, and whether the graph is one after these rewrites.
 
-        The graph is the one before rewriting, unless the rewritten one was first asked for, or has
-        been changed by hand since.  None if the code cannot be cached.
+        The graph is the one before rewriting, unless the rewritten one was first asked for.  None
+        if the code cannot be cached.
         """
-        known, change = self._known_origin
-        if change is self.spec.fgraph.last_change:
-            return known
         query = self.mode.key
         graph = None if query is None else fingerprint(self.spec.fgraph)
-        origin = None if graph is None else (graph, query, self._rewritten)
-        self._known_origin = origin, self.spec.fgraph.last_change
-        return origin
+        return None if graph is None else (graph, query, self._rewritten)
 
     def has_code_of(self, origin: tuple[str, Any, bool]) -> None:
-        """Note that the graph, as it is, has the code of another one; see `_origin`."""
-        self._known_origin = origin, self.spec.fgraph.last_change
+        """Note that the graph has the code of another one; see `_origin`."""
+        self._origin = origin
 
     @property
     def update_targets(self) -> list[int]:
@@ -301,7 +350,7 @@ class FunctionMaker:
         profile: Any = None,
         containers: list[Container] | None = None,
     ) -> Any:
-        """A callable.
+        """A callable of `fgraph` as it is now.
 
         Parameters
         ----------
@@ -314,12 +363,11 @@ class FunctionMaker:
         containers
             the cells of the shared variables; None: their own
         """
+        maker = self.current()
         if containers is None:
-            containers = [s.container for s in self.shared]
-        start, before = time.perf_counter(), self._seconds_before_code()
-        made = self.linker.make(self, containers)
-        earlier_stages = self._seconds_before_code() - before  # those that ran meanwhile
-        self.times["code"] = time.perf_counter() - start - earlier_stages
+            containers = [s.container for s in maker.shared]
+        made = maker._make(containers)
+        made.maker = self
         if self.trust_input if trust_input is None else trust_input:
             made.trust_input = True
         if input_storage is not None:
@@ -331,6 +379,14 @@ class FunctionMaker:
         attach_profile(made, self.profile if profile is None else profile)
         return made
 
+    def _make(self, containers: list[Container]) -> Any:
+        """A callable of `graph`, made by the linker."""
+        start, before = time.perf_counter(), self._seconds_before_code()
+        made = self.linker.make(self, containers)
+        earlier_stages = self._seconds_before_code() - before  # those that ran meanwhile
+        self.times["code"] = time.perf_counter() - start - earlier_stages
+        return made
+
     @exclusive
     def copy(
         self,
@@ -340,7 +396,7 @@ class FunctionMaker:
         name: str | None = None,
         outputs: Sequence[int] | None = None,
     ) -> tuple[FunctionMaker, list[Container]]:
-        """A maker with the same rewritten graph, and the containers of its shared variables.
+        """A maker with the same `graph`, and the containers of its shared variables.
 
         Parameters
         ----------
@@ -361,7 +417,7 @@ class FunctionMaker:
         if unknown:
             raise ValueError(f"{unknown[0]} is not a shared variable of this function.")
         replaced = [_swapped(s, swap) for s in self.shared]
-        spec = self._specification_of(self.fgraph, replaced)
+        spec = self._specification_of(self.graph, replaced, dict(zip(self.shared, replaced)))
         fgraph, n = spec.fgraph, len(self.outputs)
         is_removed = [outputs is not None and i not in outputs for i in range(n)]
         is_removed += [delete_updates] * (len(fgraph.outputs) - n)
@@ -381,25 +437,31 @@ class FunctionMaker:
     @exclusive
     def with_shared(self, shared: list[SharedVariable]) -> FunctionMaker:
         """A maker of the same function of other shared variables, of the same types."""
-        spec = self._specification_of(self.spec.fgraph, shared)
+        spec = self._specification_of(self.spec.fgraph, shared, dict(zip(self.shared, shared)))
         new = self._like(spec, self.name, self._rewritten)
         new._settings = self._settings
         return new
 
     def _specification_of(
-        self, fgraph: FunctionGraph, shared: list[SharedVariable]
+        self,
+        fgraph: FunctionGraph,
+        shared: list[SharedVariable],
+        new: Mapping[SharedVariable, SharedVariable],
     ) -> Specification:
-        """The specification with a copy of a graph whose last inputs are on other cells."""
+        """The specification with a copy of a graph whose last inputs are ``shared``.
+
+        ``new`` maps shared variables of this maker to those that take their places, if others do.
+        """
         memo = {
             v: s if s.type == v.type else _on_cell(v, s)
             for v, s in zip(fgraph.inputs[len(self.passed) :], shared, strict=True)
         }
-        new = dict(zip(self.shared, shared))
+        cells = {i: new.get(s, s) for i, s in self.spec.kept.items()}
         return replace(
             self.spec,
             shared=shared,
             fgraph=fgraph.clone_get_equiv(memo=memo, copy_inputs=False)[0],
-            kept={i: new[s] for i, s in self.spec.kept.items()},
+            kept={i: s for i, s in cells.items() if s in shared},
         )
 
     def _like(self, spec: Specification, name: str | None, rewritten: bool) -> FunctionMaker:
@@ -423,11 +485,28 @@ class FunctionMaker:
         return f
 
     def __reduce__(self) -> Any:
-        known, change = self._known_origin
-        if not self._rewritten or change is not self.spec.fgraph.last_change:
-            known = None
-        origin = known, identity.own_version(), config.of_code(self._settings)
-        return _rebuild, (type(self), self.spec, self.mode, self.name, self._rewritten, origin)
+        maker = self.current()
+        known = vars(maker).get("_origin") if maker._rewritten else None
+        origin = known, identity.own_version(), config.of_code(maker._settings)
+        return _rebuild, (type(self), maker.spec, self.mode, self.name, maker._rewritten, origin)
+
+
+def _check_interface(fgraph: FunctionGraph, arguments: Sequence[Variable], n_results: int) -> None:
+    """ValueError if a graph does not begin with these inputs, or has not as many results."""
+    missing = [v for v in arguments if v not in fgraph.inputs]
+    if missing:
+        raise ValueError(
+            f"The input {missing[0]} was removed from the graph of a function, which calls pass: "
+            "make another function."
+        )
+    if fgraph.inputs[: len(arguments)] != list(arguments):
+        raise ValueError("The graph of a function was changed: its inputs have another order.")
+    found = len(fgraph.outputs) - len(fgraph.update_mapping)
+    if found != n_results or any(i < found for i in fgraph.update_mapping):
+        raise ValueError(
+            f"The graph of a function was changed: it has {found} results before the updates, not "
+            f"{n_results}."
+        )
 
 
 def _check_not_inplace(fgraph: FunctionGraph) -> None:

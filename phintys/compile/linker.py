@@ -57,7 +57,7 @@ class Linker:
 
     def make(self, maker: Maker, containers: list[Container]) -> Function:
         """A function; ``containers`` hold the values of its shared variables."""
-        return Function(maker, containers, self.run(maker.fgraph))
+        return Function(maker, containers, self.run(maker.graph))
 
     def run(self, fgraph: Any) -> Run:
         """A callable from a list of input values to a list of output values.

@@ -84,7 +84,7 @@ class NativeFunction(Function):
     @property
     def program(self) -> Any:
         """The Program that the code was made from."""
-        return self.maker.program
+        return self.made_from.program
 
     def call_converted(self, args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> Any:
         kwargs = kwargs or {}
@@ -96,6 +96,6 @@ class NativeFunction(Function):
         return super().call_values(values) if self.strict is None else self.strict(*values)
 
     def raise_failure(self, args: Sequence[Any], step: int) -> Any:
-        values = [spec.filter(a) for spec, a in zip(self.maker.passed, args)]
+        values = [spec.filter(a) for spec, a in zip(self.made_from.passed, args)]
         values += self._shared_values()
-        explain_failure(self.maker.fgraph, values, self.maker.program, step)
+        explain_failure(self.made_from.graph, values, self.made_from.program, step)

@@ -83,9 +83,9 @@ class ProfileStats:
         """Count and time the calls of ``f`` from now on, and its nodes if Python runs them."""
         self.name = self.name or f.name or ""
         self._functions.append(f)
-        for stage, seconds in f.maker.times.items():
+        for stage, seconds in f.made_from.times.items():
             self.stages[stage] = self.stages.get(stage, 0.0) + seconds
-        self.rewrites.update(getattr(f.maker, "rewrites", {}))
+        self.rewrites.update(getattr(f.made_from, "rewrites", {}))
         run = getattr(f, "run", None)
         if isinstance(run, Runner) and (self.time_nodes or config.profile_memory):
             run.steps = [(self._timed(p), node, i, o) for p, node, i, o in run.steps]
@@ -255,9 +255,9 @@ def _size_of(node: Apply, results: Sequence[Any]) -> int:
 def _bytes_of_buffers(f: Any, args: Sequence[Any]) -> int:
     """The bytes of the buffers for temporaries of compiled code; 0 if they are not known."""
     program = getattr(f, "program", None)
-    if program is None or len(args) != len(f.maker.passed):
+    if program is None or len(args) != len(f.made_from.passed):
         return 0
-    values = [spec.filter(x) for spec, x in zip(f.maker.passed, args)]
+    values = [spec.filter(x) for spec, x in zip(f.made_from.passed, args)]
     values += [c.storage[0] for c in f.containers]
     lengths: dict[Any, int] = {}
     for slot, value in zip(program.inputs, values):

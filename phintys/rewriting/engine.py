@@ -121,6 +121,8 @@ class Normalizer:
         self._client: dict[Variable, Apply] = {}
         # Node made by an idempotent rule, which need not be tried at it.
         self._made: dict[Apply, Rule] = {}
+        # See `Context`.
+        self.moved: dict[Apply, int] = {}
         # Nodes at which an `outermost` rule was not tried, because a user tries the same rule.
         self._deferred: set[Apply] = set()
         # Nodes at which it was deferred and is tried after all, because the user kept them.
@@ -418,6 +420,8 @@ class Normalizer:
         for o, f in zip(node.outputs, found.outputs):
             if o.type is not f.type and not o.type.is_super(f.type):
                 return False
+        if node in self.moved:
+            self.moved[found] = max(self.moved[node], self.moved.get(found, 0))
         self._replace(node, found.outputs)
         self._done.add(node)
         return True

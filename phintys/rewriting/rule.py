@@ -59,6 +59,8 @@ class Context(Protocol):
     """The first argument of a rule's function: queries on the graph that is being rewritten."""
 
     fgraph: FunctionGraph
+    #: how often rules have moved an operation through a node, or through one that it replaces
+    moved: dict[Apply, int]
 
     def uses(self, variable: Variable) -> int:
         """The number of uses of a variable, as an input of a node or an output of the graph."""
@@ -203,6 +205,7 @@ class GraphContext:
 
     def __init__(self, fgraph: FunctionGraph) -> None:
         self.fgraph = fgraph
+        self.moved: dict[Apply, int] = {}
 
     def uses(self, variable: Variable) -> int:
         return len(self.fgraph.clients.get(variable, ()))

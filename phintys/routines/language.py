@@ -11,6 +11,7 @@ numbers, on which an instruction computes at once.  A function has
 - ``for name in range(...)`` with a positive constant step, ``while``, ``if``, ``return``;
 - ``+ - *`` and comparisons; ``/`` of numbers, ``//`` and ``%`` of integers that are not negative;
   ``and``, ``or``, ``not``, ``x if c else y``, of which both sides are evaluated; ``sqrt``;
+- ``exp``, ``sin`` and ``cos`` of numbers;
 - ``+ - * /``, ``sqrt`` and ``abs`` of packs, lane by lane; one operand may be a literal;
   comparisons of packs, for ``x if c else y``, which selects lane by lane; ``spread(x)``: a pack of
   equal numbers; ``across(a, step)``: the pack of ``a[0]``, ``a[step]``, ``a[2 * step]`` and so on;
@@ -241,7 +242,7 @@ class Routine:
         def make(f: FunctionType) -> Any:
             names = {**f.__globals__, "PARTS": 2 if dtype in PART else 1, "LANES": 1}
             names |= {
-                "sqrt": np.sqrt,
+                **{name: getattr(np, name) for name in _FUNCTIONS},
                 "local": new_array,
                 "spread": unchanged,
                 "rounded": unchanged,
@@ -305,6 +306,21 @@ def sqrt(x: Real) -> Real:
     return np.sqrt(x)
 
 
+def exp(x: Real) -> Real:
+    """The exponential, in routines."""
+    return np.exp(x)
+
+
+def sin(x: Real) -> Real:
+    """The sine, in routines."""
+    return np.sin(x)
+
+
+def cos(x: Real) -> Real:
+    """The cosine, in routines."""
+    return np.cos(x)
+
+
 def local(n: int) -> Array:
     """A new array of ``n`` numbers, in routines: a constant times `LANES`."""
     return np.empty(n)
@@ -348,7 +364,9 @@ IN_LANES = {
     "store_square": (["packs", "int", "reals", "int"], "int"),
 }
 _IN_LANES = {f.__name__: f for f in (across, scatter, load_square, store_square)}
-_OPERATIONS = (sqrt, local, spread, rounded, *_IN_LANES.values())
+#: functions of numbers; ``sqrt`` is one of packs, too
+_FUNCTIONS = {f.__name__: f for f in (sqrt, exp, sin, cos)}
+_OPERATIONS = (local, spread, rounded, *_FUNCTIONS.values(), *_IN_LANES.values())
 
 
 def in_numbers(function: Any) -> Any:
@@ -558,8 +576,8 @@ class _Parser:
             return self.conversion(name, args, node)
         if isinstance(function, LibraryFunction):
             made, result, wanted = function, "int", [_OUTSIDE[kind] for kind in function.arguments]
-        elif function is sqrt:
-            result = "pack" if args and args[0].type == "pack" else "real"
+        elif name in _FUNCTIONS and function is _FUNCTIONS[name]:
+            result = "pack" if function is sqrt and args and args[0].type == "pack" else "real"
             made, wanted = None, [result]
         elif function is local:
             return self.local(args, node)

@@ -73,7 +73,7 @@ def explain(f: Any) -> Explanation:
     >>> report.steps
     {'Kernel': 1}
     """
-    maker = f.maker
+    maker = f.made_from
     program = getattr(f, "program", None)
     times = {k: 1e3 * v for k, v in maker.times.items()}
     steps: dict[str, int] = {}
@@ -90,7 +90,7 @@ def explain(f: Any) -> Explanation:
         maker.linker.name,
         getattr(f, "loader", ""),
         maker.n_nodes,
-        len(maker.fgraph.apply_nodes),
+        len(maker.graph.apply_nodes),
         steps,
         kernels,
         python_ops,

@@ -106,7 +106,7 @@ def picture_of(
 
 def _graph_of(fct: Any) -> tuple[list[Apply], list[Variable]]:
     """The nodes in the order of computation, and the outputs."""
-    fgraph = getattr(getattr(fct, "maker", None), "fgraph", fct)
+    fgraph = getattr(getattr(fct, "made_from", None), "graph", fct)
     if isinstance(fgraph, FunctionGraph):
         return fgraph.toposort(), fgraph.outputs
     items = list(fct) if isinstance(fct, list | tuple) else [fct]

@@ -59,7 +59,7 @@ class _Printer:
                 if v.owner.inputs:
                     self.lines.append(f"{indent}└─ ···")
                 continue
-            self.done[v.owner] = self._id(v.owner)
+            self.done[v.owner] = self.id_of(v.owner)
             op = v.owner.op
             if isinstance(op, HasMultipleInnerGraph) and op not in self.inner_ops:
                 self.inner_ops.add(op)
@@ -134,10 +134,11 @@ class _Printer:
         return text + self._known(v)
 
     def _ident(self, item: Any) -> str:
-        name = self._id(item)
+        name = self.id_of(item)
         return f" [id {name}]" if name else ""
 
-    def _id(self, item: Any) -> str:
+    def id_of(self, item: Any) -> str:
+        """The id by which the text refers to a variable or node."""
         if not self.id_type:
             return ""
         if item not in self.used_ids:
@@ -275,6 +276,8 @@ def dprint(
         return text
     if file == "rich":
         return _rich_tree(printer.lines)
+    if isinstance(file, str):
+        raise ValueError(f"file is 'str', 'rich', None or an open file, not {file!r}.")
     print(text, file=sys.stdout if file is None else file)
     return None
 
@@ -298,12 +301,12 @@ def _rich_tree(lines: Sequence[str]) -> Any:
 
 
 def _print_item(printer: _Printer, item: Any, list_inputs: bool) -> None:
-    fgraph = getattr(getattr(item, "maker", None), "fgraph", item)
+    fgraph = getattr(getattr(item, "made_from", None), "graph", item)
     if isinstance(fgraph, FunctionGraph):
         printer.order.update((n, i) for i, n in enumerate(fgraph.toposort()))
         mapping = fgraph.update_mapping
         if list_inputs:
-            printer.lines += [f"→ {v} [id {printer._id(v)}]" for v in fgraph.inputs]
+            printer.lines += [f"→ {v} [id {printer.id_of(v)}]" for v in fgraph.inputs]
         for k, v in enumerate(fgraph.outputs):
             if k in mapping:
                 printer.updates[v] = fgraph.inputs[mapping[k]]

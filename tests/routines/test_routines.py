@@ -23,11 +23,14 @@ from phintys.routines.language import (
     LANES,
     PARTS,
     across,
+    cos,
+    exp,
     in_numbers,
     load_square,
     local,
     rounded,
     scatter,
+    sin,
     spread,
     sqrt,
     store_square,
@@ -108,6 +111,14 @@ LENGTH = 9
 
 def _root(x: Pack) -> Pack:
     return 1.0 / sqrt(x)
+
+
+@routine("float32 float64 complex64", FAILURE)
+def waves(n: int, x: Array, y: Array) -> int:
+    """Functions of numbers."""
+    for i in range(n * PARTS):
+        y[i] = exp(x[i]) * sin(2.0 * x[i]) + cos(x[i])
+    return 0
 
 
 def _in_lanes(n: int, s: Packs) -> None:
@@ -279,6 +290,21 @@ def test_the_subset(n, dtype):
         for r, f in zip(reference, found, strict=True):
             assert r.dtype == f.dtype
             np.testing.assert_array_equal(r, f)
+
+
+@pytest.mark.widths
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64"])
+def test_functions_of_numbers(dtype):
+    b = Builder()
+    x = b.input(dtype, (None,))
+    k = b.length(x, 0)
+    program = program_of(b, b.external(waves, dtype, (k,), [x], writes=[(dtype, (k,))]))
+    value = np.linspace(-3, 2, 14, dtype="float32").view(dtype if "c" in dtype else "float32")
+    value = value.astype(dtype)
+    part = value.view("float32") if dtype == "complex64" else value
+    expected = np.exp(part) * np.sin(2 * part) + np.cos(part)
+    for found in runs(program, value):
+        np.testing.assert_allclose(found[0].view(part.dtype), expected, rtol=2e-6, atol=1e-6)
 
 
 def test_batches_and_strides():

@@ -159,6 +159,11 @@ def test_what_ops_say_of_their_inputs():
     assert "cut" not in phintys.dprint(Halves()(v)[0], file="str")
 
 
+def test_a_file_that_dprint_does_not_know():
+    with pytest.raises(ValueError, match="file is 'str', 'rich', None or an open file, not 'txt'"):
+        phintys.dprint(x, file="txt")
+
+
 def test_trees_of_rich(monkeypatch):
     rich = pytest.importorskip("rich.tree")
     tree = phintys.dprint(pt.exp(x) + y, file="rich")

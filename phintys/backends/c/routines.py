@@ -26,6 +26,7 @@ _BINARY = {
     "add": "+", "sub": "-", "mul": "*", "div": "/", "idiv": "/", "imod": "%", "eq": "==",
     "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "and": "&&", "or": "||",
 }  # fmt: skip
+_FUNCTIONS = {"abs": "fabs", "sqrt": "sqrt", "exp": "exp", "sin": "sin", "cos": "cos"}
 
 
 def pointer(function: LibraryFunction, dtype: str) -> str:
@@ -145,7 +146,9 @@ class _Emitter:
         args = [self.expr(a) for a in e.args]
         if e.op in _BINARY:
             return f"({args[0]} {_BINARY[e.op]} {args[1]})"
-        real = self.types["real"]
+        if e.op in _FUNCTIONS:
+            suffix = "f" if self.types["real"] == "float" else ""
+            return f"{_FUNCTIONS[e.op]}{suffix}({args[0]})"
         return {
             "name": lambda: e.value,
             "parts": lambda: str(2 if self.dtype in PART else 1),
@@ -162,8 +165,6 @@ class _Emitter:
             "store_square": lambda: f"{args[2]}[0] = {args[0]}[0]",
             "rounded": lambda: f"({args[0]} * {args[1]})",
             "int": lambda: f"(int64_t)({args[0]})",
-            "abs": lambda: f"{'fabsf' if real == 'float' else 'fabs'}({args[0]})",
-            "sqrt": lambda: f"{'sqrtf' if real == 'float' else 'sqrt'}({args[0]})",
         }[e.op]()
 
     def constant(self, e: Expr) -> str:

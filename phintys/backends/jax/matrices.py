@@ -12,13 +12,17 @@ from phintys.backends.jax.dispatch import jax_funcify
 from phintys.backends.jax.linalg import nan_unless
 from phintys.backends.jax.native import astype
 from phintys.graph.shapes import check_shapes
+from phintys.scalar.dtypes import upcast
 from phintys.tensor.linalg.constructors import BlockDiagonal
+from phintys.tensor.linalg.exponential import exponential
 from phintys.tensor.linalg.matrix_functions import Expm
 from phintys.tensor.linalg.products import KroneckerProduct
 from phintys.tensor.linalg.pseudo_inverse import MatrixPinv
 
-#: how often `expm` halves a matrix at most: enough for every finite one
-_HALVINGS = 1100
+
+def _repeat(count: Any, step: Any, x: Any) -> Any:
+    """A loop (see `exponential`)."""
+    return jax.lax.fori_loop(0, jnp.asarray(count, "int64"), step, x)
 
 
 @jax_funcify.register(BlockDiagonal)
@@ -58,8 +62,8 @@ def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
         x = astype(x, dtype)
         if x.size == 0:
             return x
-        found = jax.scipy.linalg.expm(x, max_squarings=_HALVINGS)
-        return nan_unless(jnp.all(jnp.isfinite(x)), found)
+        found = exponential(astype(x, upcast(dtype, "float64")), jnp, _repeat)
+        return nan_unless(jnp.all(jnp.isfinite(x)), astype(found, dtype))
 
     return compute
 

@@ -12,6 +12,10 @@ from phintys.graph.variable import Apply, Variable
 from phintys.rewriting.rule import Context
 from phintys.tensor.elemwise import Elemwise
 
+#: How many operations are moved through one function.  Without a limit the time would be quadratic
+#: if functions and such operations take turns: each would be moved through all functions before it.
+MOST_MOVES = 32
+
 
 def inner_elementwise(ctx: Context, v: Variable) -> Apply | None:
     """The elementwise node that computes ``v``, if ``v`` has a single use, else None."""
@@ -29,8 +33,9 @@ def moved_to_inputs(
 ) -> Variable | None:
     """``move(root)``, computed by applying ``move`` to the inputs of elementwise functions.
 
-    None if ``root`` is not the result of an elementwise function, with a single use.  ``passes``
-    tells whether ``move`` may be moved from a node to its inputs.
+    None if ``root`` is not the result of an elementwise function, with a single use, or if
+    `MOST_MOVES` operations have been moved through one of the functions.  ``passes`` tells whether
+    ``move`` may be moved from a node to its inputs.
     """
     found: dict[Variable, Variable] = {}
     stack = [root]
@@ -45,9 +50,13 @@ def moved_to_inputs(
             found[v] = move(v)
             stack.pop()
         else:
+            moved = ctx.moved.get(node, 0)
+            if moved == MOST_MOVES:
+                return None
             missing = [x for x in node.inputs if x not in found]
             stack.extend(missing)
             if not missing:
-                found[v] = node.op(*(found[x] for x in node.inputs))
+                new = found[v] = node.op(*(found[x] for x in node.inputs))
+                ctx.moved[new.owner] = moved + 1
                 stack.pop()
     return found[root]

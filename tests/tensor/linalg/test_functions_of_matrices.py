@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 
+import mpmath as mp
 import numpy as np
 import pytest
 import scipy.linalg
 from tensor_checks import check, check_batched, compiled, evaluate
 
+import phintys
 import phintys.tensor as pt
 from phintys.errors import ShapeError
 from phintys.tensor.blockwise import Blockwise
@@ -274,3 +276,86 @@ def test_the_exponential_of_a_shift_and_a_large_nilpotent_matrix():
     expected = math.e * sum(terms)
     found = L.expm(nilpotent + np.eye(6)).eval()
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-4 * abs(expected).max())
+
+
+def exact_exponential(x):
+    """The exponential, computed with as many digits as the norm of the matrix takes."""
+    x = np.asarray(x)
+    halvings = int(np.log2(1 + np.abs(x).sum())) + 4
+    with mp.workdps(40 + halvings):
+        small = mp.matrix(x.tolist()) / mp.mpf(2) ** halvings
+        found = term = mp.eye(len(x))
+        for k in range(1, 60 + halvings):
+            term = term * small / k
+            found = found + term
+        for _ in range(halvings):
+            found = found * found
+        return np.array(found.tolist(), "complex128" if np.iscomplexobj(x) else "float64")
+
+
+def badly_scaled():
+    """Triangles, of which each element is well defined, and other matrices."""
+    rng = np.random.default_rng(7)
+    yield from ([[0, 1e16], [0, 0]], [[0, 1e30], [0, 0]], [[1, 1e16], [0, 1.5]])
+    yield from (
+        [[0, 1e100, 0], [0, 0, 1e-90], [0, 0, 0]],
+        [[0, 1e200], [0, -1]],
+        [[-1e3, 1], [0, 2]],
+    )
+    yield from ([[-7]], [[1e-300]], np.diag([-300.0, 0.5, 0.0, 200.0]))
+    for n in (2, 3, 5, 8):
+        sizes = 10.0 ** rng.integers(-20, 20, size=(n, n))
+        yield np.triu(rng.normal(size=(n, n)) * sizes, 1)
+        yield np.triu(rng.normal(size=(n, n)) * sizes, 1) + np.diag(rng.normal(size=n) * 3)
+        yield np.triu(rng.normal(size=(n, n)) * 1e5, 1) + np.diag(1 + rng.normal(size=n) * 1e-10)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_exponentials_of_triangles_of_any_scale(mode):
+    x = pt.dmatrix()
+    f = compiled(mode, [x], L.expm(x))
+    for value in badly_scaled():
+        expected = exact_exponential(value)
+        np.testing.assert_allclose(f(np.asarray(value, "float64")), expected, rtol=1e-14)
+        np.testing.assert_allclose(f(np.asarray(value, "float64").T), expected.T, rtol=1e-14)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_exponentials_of_complex_triangles_of_any_scale(mode):
+    x = pt.zmatrix()
+    f = compiled(mode, [x], L.expm(x))
+    turned = np.diag([1j, 5 + 3j, 2.0, -1 - 2j, 1j])
+    values = [turned + np.triu(random((5, 5), "complex128") * 10.0**k, 1) for k in (-10, 0, 7, 15)]
+    for value in (*values, np.diag([710.0, -800.0]) + 0j, np.array([[0, 1e30j], [0, 0]])):
+        expected = exact_exponential(value)
+        np.testing.assert_allclose(f(value), expected, rtol=1e-13)
+        np.testing.assert_allclose(f(value.T), expected.T, rtol=1e-13)
+
+
+@pytest.mark.parametrize("mode", [*MODES, "NUMBA"])
+def test_exponentials_of_matrices_with_large_and_tiny_elements(mode):
+    """Rows and columns of very different scales: squarings would lose what is small."""
+    x = pt.dtensor3()
+    f = compiled(mode, [x], L.expm(x))
+    for k in (6, 16, 30, 45, 100):
+        ratio = 10.0**k
+        value = np.array([[[0, ratio], [1 / ratio, 0]], [[0, ratio], [0, 0]], [[0, 0], [ratio, 1]]])
+        expected = [exact_exponential(v) for v in value]
+        np.testing.assert_allclose(f(value), expected, rtol=1e-14)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_derivatives_of_exponentials_of_badly_scaled_triangles(mode):
+    """The first two derivatives, of which each element is a polynomial of those of the matrix."""
+    x, c = pt.dmatrix(), pt.dmatrix()
+    first = phintys.grad((c * L.expm(x)).sum(), x)
+    second = phintys.grad((c * first).sum(), x)
+    f = compiled(mode, [x, c], [first, second])
+    value = np.array([[0, 1e16, 0], [0, 0, 1e-9], [0, 0, 0]])
+    given = np.array([[2.0, 3.0, 5.0], [7.0, 11.0, 13.0], [17.0, 19.0, 23.0]])
+    y, o = value.T, np.zeros((3, 3))
+    blocks = [[y, given, given.T, o], [o, y, o, given.T], [o, o, y, given], [o, o, o, y]]
+    expected = exact_exponential(np.block(blocks))[:3]
+    found = f(value, given)
+    np.testing.assert_allclose(found[0], expected[:, 3:6], rtol=1e-13)
+    np.testing.assert_allclose(found[1], expected[:, 9:], rtol=1e-13)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from phintys.backends.llvm.ir.instructions import INSTRUCTIONS
+from phintys.backends.llvm.ir.instructions import emit
 from phintys.backends.llvm.ir.loops import Phis
 from phintys.backends.llvm.ir.transposed import columns
 from phintys.backends.llvm.ir.types import KernelWriter, Type, select
@@ -218,7 +218,8 @@ class _Emitter:
             case "add" | "sub" if self.types[e.args[0].type].kind == "f":  # with products
                 return w(f"f{e.op} contract {self.types[e.args[0].type].text} {', '.join(args)}")
             case _:
-                return INSTRUCTIONS[e.op](w, self.types[e.args[0].type], *args)
+                t = self.types[e.args[0].type]
+                return emit(w, e.op, t, tuple(args), t.dtype)
 
     def load(self, e: Expr, index: str) -> str:
         place = self.element(e.value, index)
