@@ -1,4 +1,4 @@
-"""Lengths that rewriting finds to be contradictory: the error is raised where the program gets there."""
+"""Contradictory known lengths: the error is raised where the program gets to the operation."""
 
 from __future__ import annotations
 
