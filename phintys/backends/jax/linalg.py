@@ -26,14 +26,11 @@ def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
         x = jnp.tril(x if op.lower else jnp.conj(x.T))
         x = x.at[jnp.diag_indices(x.shape[0])].set(jnp.diagonal(x).real.astype(dtype))
         factor = jax.lax.linalg.cholesky(x, symmetrize_input=False)
-        # JAX fills one triangle with NaN if LAPACK fails, the first element included
-        failed = jnp.any(jnp.isnan(factor[:1, :1]) & ~jnp.isnan(x[:1, :1]))
-        factor = jnp.where(failed, nan_of(dtype), factor)
-        factor = factor if op.lower else jnp.conj(factor.T)
+        found = jnp.all(jnp.isfinite(jnp.diagonal(factor)))
         if op.on_error == "raise":
-            positive = ~jnp.isnan(jnp.diagonal(factor))
-            require(positive, "A matrix is not positive definite.", np.linalg.LinAlgError)
-        return factor
+            require(found, "Matrix is not positive definite", np.linalg.LinAlgError)
+        factor = jnp.where(found, factor, nan_of(dtype))
+        return factor if op.lower else jnp.conj(factor.T)
 
     return compute
 

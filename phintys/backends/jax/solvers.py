@@ -117,7 +117,8 @@ def _substituted_twice(factor: Any, b: Any, lower: bool) -> Any:
     if b.size == 0:
         return b
     found = jax.scipy.linalg.cho_solve((factor, lower), b)
-    return jnp.where(_singular(factor), nan_of(b.dtype), found)
+    finite = jnp.all(jnp.isfinite(jnp.tril(factor) if lower else jnp.triu(factor)))
+    return jnp.where(finite & ~_singular(factor), found, nan_of(b.dtype))
 
 
 def _symmetric(a: Any, lower: bool) -> Any:
@@ -134,8 +135,7 @@ def _solve_positive(op: Any, a: Any, b: Any) -> Any:
     if b.size == 0:
         return b
     factor = jax.lax.linalg.cholesky(_hermitian(a, op.lower), symmetrize_input=False)
-    found = _substituted_twice(factor, b, True)
-    return jnp.where(jnp.any(jnp.isnan(jnp.diagonal(factor))), nan_of(b.dtype), found)
+    return _substituted_twice(factor, b, True)
 
 
 def _divide(op: Any, a: Any, b: Any) -> Any:

@@ -11,6 +11,7 @@ from phintys.tensor.inference.parts import are_transposes
 from phintys.tensor.inference.products import factors
 from phintys.tensor.linalg.decomposition.cholesky import Cholesky
 from phintys.tensor.linalg.matrix_functions import Expm
+from phintys.tensor.reduce import all as every
 from phintys.tensor.rules.match import is_float
 from phintys.tensor.rules.matrices import (
     as_columns,
@@ -34,12 +35,17 @@ from phintys.tensor.variable import TensorVariable
     tested_on=("linalg.cholesky(diag(v))", "linalg.cholesky(alloc_diag(exp(M), 0, 1, 2))"),
 )
 def cholesky_of_diagonal(ctx: Context, node: Apply, op: Cholesky) -> Replacement:
-    """NaN as from the decomposition, if an element of the diagonal is not positive."""
+    """NaN as from the decomposition, if an element of the diagonal is not positive, or infinite."""
     (x,) = node.inputs
     if op.on_error != "nan" or not is_real(x) or not holds(ctx, x, DIAGONAL):
         return None
     d = main_diagonal(x, node.outputs[0].type.dtype)
-    return fitted(node, nan_unless(d > 0, diagonal_matrix(functions.sqrt(d)), 2))
+    return fitted(
+        node,
+        nan_unless(
+            functions.and_(d > 0, functions.isfinite(d)), diagonal_matrix(functions.sqrt(d)), 2
+        ),
+    )
 
 
 @matrix_rule(
@@ -58,7 +64,8 @@ def cholesky_of_diagonal(ctx: Context, node: Apply, op: Cholesky) -> Replacement
     ),
 )
 def cholesky_of_product(ctx: Context, node: Apply, op: Cholesky) -> Replacement:
-    """The signs of the columns of ``L`` become positive; NaN if its diagonal has a zero."""
+    """The signs of the columns of ``L`` become positive; NaN if its diagonal has a zero, or ``L``
+    contains NaN or infinity."""
     found = factors(node.inputs[0])
     if found is None or op.on_error != "nan" or not is_float(node.inputs[0]):
         return None  # products of integers wrap
@@ -76,7 +83,8 @@ def _has_positive_diagonal(factor: Variable) -> bool:
 
 def _with_positive_diagonal(factor: Variable) -> TensorVariable:
     signs = functions.sign(main_diagonal(factor))
-    return nan_unless(functions.neq(signs, 0), factor * as_columns(signs), 2)
+    found = functions.and_(functions.neq(signs, 0), every(functions.isfinite(factor), axis=-1))
+    return nan_unless(found, factor * as_columns(signs), 2)
 
 
 @matrix_rule(

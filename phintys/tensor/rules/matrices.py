@@ -116,7 +116,7 @@ def nan_unless(ok: TensorVariable, x: TensorVariable, axes: int) -> TensorVariab
         return x
     batch = rank(ok) - 1
     whole = dimshuffle(every(ok, axis=-1), [*range(batch), *["x"] * axes])
-    return x * functions.switch(whole, cast(1, x.type.dtype), cast(float("nan"), x.type.dtype))
+    return functions.switch(whole, x, cast(float("nan"), x.type.dtype))
 
 
 def broadcast_alike(x: Variable, axis: int, y: Variable, other: int) -> bool:

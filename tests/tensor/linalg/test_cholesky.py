@@ -221,16 +221,100 @@ def test_matrices_that_are_not_positive_definite(dtype, mode):
         close(g(x[::2]), found[::2])
 
 
-@pytest.mark.parametrize("mode", BACKENDS[:4])
-@pytest.mark.parametrize("n", [3, 30])
-def test_nan_spreads_as_in_lapack(n, mode):
-    x = positive((n, n))
-    x[n - 1, 0] = np.nan
-    found = run(mode, cholesky, x)
-    assert np.isnan(found[-1]).all()
-    assert not np.isnan(found[:-1]).any()
-    with pytest.raises(np.linalg.LinAlgError):
-        run(mode, lambda x: cholesky(x, on_error="raise"), x)
+def damaged(n, dtype, lower, rng):
+    """A batch of positive definite matrices, and which are damaged: those with NaN or infinity in
+    the triangle that is read.  The other triangle has such elements in all of them."""
+    count = 19  # several packs of every width, and a rest
+    x = positive((count, n, n), dtype, seed=n)
+    is_complex = "complex" in dtype
+    special = np.array([np.nan, np.inf, -np.inf])
+    wrong = rng.random(count) < 0.5
+    for k in np.flatnonzero(wrong):
+        i, j = sorted(rng.integers(n, size=2), reverse=lower)
+        imaginary = is_complex and i != j and rng.random() < 0.5
+        parts = (x.imag if imaginary else x.real)[k]
+        parts[i, j] = rng.choice(special)
+    unread = ~np.tri(n, dtype=bool) if lower else ~np.tri(n, dtype=bool).T
+    x[:, unread] = rng.choice(special, x[:, unread].shape)
+    if is_complex:  # Hermitian matrices have none
+        x.imag[:, np.arange(n), np.arange(n)] = rng.choice(special, (count, n))
+    return x, wrong
+
+
+def has_nan_or_value(found, wrong, expected):
+    """Whether all parts of all elements of damaged items are NaN, and others as expected."""
+    assert np.isnan(found[wrong].real).all()
+    assert np.isnan(found[wrong].imag).all() or "complex" not in found.dtype.name
+    close(found[~wrong], expected[~wrong])
+
+
+def check_damaged(mode, dtype, lower):
+    """One rule on all backends, and for all sizes: see the docstring of `cholesky`."""
+    rng = np.random.default_rng(len(mode) + lower)
+    options = {"lower": lower, "assume_a": "pos", "b_ndim": 2}
+    f = compiled(
+        mode,
+        lambda x, b: [
+            cholesky(x, lower),
+            pt.linalg.solve(x, b, **options),
+            pt.linalg.cho_solve((cholesky(x, lower), lower), b, b_ndim=2),
+            pt.linalg.cho_solve((x, lower), b, b_ndim=2),
+        ],
+        *((dtype, 3), (dtype, 2)),
+    )
+    one = compiled(mode, lambda x: cholesky(x, lower), (dtype, 2))
+    g = compiled(mode, lambda x: cholesky(x, lower, on_error="raise"), (dtype, 3))
+    for n in SIZES[1:] if mode != "JAX" else (3,):
+        x, wrong = damaged(n, dtype, lower, rng)
+        b = random((n, 2), dtype, 1)
+        full = positive(x.shape, dtype, seed=n)
+        factors = np.linalg.cholesky(full)
+        factor, solution, other, of_factor = f(x, b)
+        has_nan_or_value(factor, wrong, factors if lower else factors.conj().mT)
+        has_nan_or_value(solution, wrong, np.linalg.solve(full, b))
+        has_nan_or_value(other, wrong, np.linalg.solve(full, b))
+        has_nan_or_value(np.array([one(m) for m in x[:4]]), wrong[:4], factor[:4])
+        if "complex" not in dtype:  # whose diagonal is not read as real there
+            triangle = np.tril(full) if lower else np.triu(full)
+            t = triangle @ triangle.mT if lower else triangle.mT @ triangle
+            has_nan_or_value(of_factor, wrong, np.linalg.solve(t, b))
+        close(g(x[~wrong]), factor[~wrong])
+        for k in np.flatnonzero(wrong)[:3]:
+            with pytest.raises(np.linalg.LinAlgError, match="^Matrix is not positive definite"):
+                g(x[k : k + 1])
+
+
+@pytest.mark.parametrize("lower", [True, False])
+@pytest.mark.parametrize(("mode", "dtype"), CELLS)
+def test_nan_and_infinity_in_the_triangle_that_is_read(mode, dtype, lower):
+    check_damaged(mode, dtype, lower)
+
+
+@pytest.mark.widths
+@pytest.mark.parametrize("dtype", DTYPES[:2])
+def test_nan_and_infinity_in_packs(dtype):
+    check_damaged("FAST_RUN", dtype, True)
+
+
+@pytest.mark.parametrize("mode", BACKENDS[:3])
+def test_nan_and_infinity_where_no_decomposition_is_computed(mode):
+    """Rules that replace it agree with it."""
+    d, t = pt.dvector(), pt.tensor(dtype="float64", shape=(3, 3))
+    low = pt.tril(t)
+    outs = [cholesky(pt.diag(d)), cholesky(pt.dot(low, low.T))]
+    f = phintys.function([d, t], outs, mode=mode)
+    ops = [getattr(node.op, "core_op", node.op) for node in f.maker.fgraph.toposort()]
+    assert mode == "PY" or not any(isinstance(op, Cholesky) for op in ops)
+    for value in (np.nan, np.inf, -np.inf):
+        for place in range(3):
+            vector, matrix = np.ones(3), np.eye(3)
+            vector[place] = matrix[2, place] = value
+            of_diagonal, of_product = f(vector, matrix)
+            assert np.isnan(of_diagonal).all()
+            assert np.isnan(of_product).all()
+    of_diagonal, of_product = f(np.full(3, 4.0), -2 * np.eye(3))
+    close(of_diagonal, 2 * np.eye(3))
+    close(of_product, 2 * np.eye(3))
 
 
 @pytest.mark.parametrize(("mode", "dtype"), CELLS)

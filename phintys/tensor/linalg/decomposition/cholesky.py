@@ -39,8 +39,6 @@ __all__ = ["cholesky"]
 SMALL = 24
 #: its number of elements
 ELEMENTS = SMALL * SMALL
-#: pivots of a group, or two flags
-PIVOTS = SMALL + 2
 
 
 class Cholesky(MatrixOp):
@@ -53,8 +51,11 @@ class Cholesky(MatrixOp):
     overwrite_a
         whether the input may be overwritten
     on_error
-        what becomes of a matrix that is not positive definite: ``"nan"`` or ``"raise"``
-        (also if the triangle contains NaN)
+        what becomes of a matrix that has no factor: ``"nan"`` or ``"raise"``
+
+    A matrix has no factor if it is not positive definite, or if the triangle that is read contains
+    NaN or infinity.  LAPACK need not notice NaN and infinity, but they always reach the pivots:
+    so there is a factor if and only if all pivots are positive and finite.
     """
 
     # ----- class and static shape
@@ -89,10 +90,10 @@ class Cholesky(MatrixOp):
         if x.size:
             (potrf,) = get_lapack_funcs(["potrf"], [x])
             factor, status = potrf(x, self.lower, overwrite_a=self.overwrite_a, clean=True)
-        factor = nan_like(factor) if status else factor
-        if self.on_error == "raise" and np.isnan(factor.diagonal()).any():
+        failed = status or not np.isfinite(factor.diagonal()).all()
+        if failed and self.on_error == "raise":
             raise np.linalg.LinAlgError("Matrix is not positive definite")
-        output_storage[0][0] = factor
+        output_storage[0][0] = nan_like(factor) if failed else factor
 
     # ----- derivative (I. Murray, "Differentiation of the Cholesky decomposition", 2016)
     def pullback(self, inputs: Tensors, outputs: Tensors, cotangents: Tensors) -> list[Variable]:
@@ -134,7 +135,7 @@ class Cholesky(MatrixOp):
 
 @routine(LAPACK, (np.linalg.LinAlgError, "Matrix is not positive definite"), grouped=True)
 def factor_positive(count: int, lower: int, raises: int, n: int, a: Array, factors: Array) -> int:
-    """Write the factors of matrices, or NaN; return 1 if one contains NaN and ``raises``."""
+    """Write the factors of matrices, or NaN; return 1 if one has no factor and ``raises``."""
     failed = 0
     if n <= SMALL and PARTS == 1:
         for group in range((count + LANES - 1) // LANES):
@@ -158,21 +159,24 @@ def factor_positive(count: int, lower: int, raises: int, n: int, a: Array, facto
 
 
 def _finish(status: int, lower: int, n: int, a: Array) -> int:
-    """Clear the other triangle, or all elements if there is no factor; return 1 for NaN."""
-    failed = 0
+    """Clear the other triangle, or write NaN and return 1 if there is no factor."""
+    failed = 0 if status == 0 else 1
     for i in range(n):
-        start = i * n if lower == 0 or status != 0 else i * n + i + 1
-        stop = i * n + n if lower == 1 or status != 0 else i * n + i
-        for k in range(start * PARTS, stop * PARTS):
-            a[k] = 0.0 if status == 0 else nan
         pivot = a[(i * n + i) * PARTS]
-        if pivot != pivot:
-            failed = 1
-    return failed
+        failed = failed if pivot > 0.0 and pivot - pivot == 0.0 else 1
+    if failed == 1:
+        fill_nan(n * n, a)
+        return 1
+    for i in range(n):
+        start = i * n if lower == 0 else i * n + i + 1
+        stop = i * n + n if lower == 1 else i * n + i
+        for k in range(start * PARTS, stop * PARTS):
+            a[k] = 0.0
+    return 0
 
 
 def _factor_one(lower: int, n: int, x: Array, a: Array) -> int:
-    """Write the factor of a matrix; return 1 if this contains NaN."""
+    """Write the factor of a matrix, or NaN; return 1 if there is no factor."""
     pivots = local(SMALL * LANES)
     copy(n * n, x, a)
     if lower == 0:
@@ -180,10 +184,7 @@ def _factor_one(lower: int, n: int, x: Array, a: Array) -> int:
     _factor_in_numbers(n, a, pivots)
     if lower == 0:
         _transpose(n, a)
-    status = 0
-    for i in range(n):
-        status = 1 if pivots[i] <= 0.0 else status
-    return _finish(status, lower, n, a)
+    return _finish(0, lower, n, a)
 
 
 def _transpose(n: int, a: Array) -> None:
@@ -196,9 +197,9 @@ def _transpose(n: int, a: Array) -> None:
 
 
 def _factor_together(lower: int, n: int, x: Array, a: Array) -> int:
-    """Write the factors of `LANES` matrices; return how many contain NaN."""
+    """Write the factors of `LANES` matrices, or NaN; return how many have none."""
     work = local(ELEMENTS * LANES)
-    pivots = local(PIVOTS * LANES)
+    pivots = local(SMALL * LANES)
     down = n if lower == 1 else 1
     right = 1 if lower == 1 else n
     for i in range(n):
@@ -212,7 +213,7 @@ def _factor_together(lower: int, n: int, x: Array, a: Array) -> int:
     for lane in range(LANES):
         if pivots[lane] != 0.0:
             fill_nan(n * n, a[lane * n * n :])
-        failed += 0 if pivots[LANES + lane] == 0.0 else 1
+            failed += 1
     return failed
 
 
@@ -224,16 +225,13 @@ def _clear_rest(n: int, s: Packs) -> None:
 
 
 def _examine(n: int, pivots: Packs) -> None:
-    """Write NaN into the first pack for matrices without a factor, and into the second one for
-    those whose results contain NaN; else zero."""
+    """Write NaN into the first pack for matrices without a factor, else zero."""
     none = spread(0.0)
-    missing = none
     for i in range(n):
         pivot = pivots[i]
         none = nan if pivot <= 0.0 else none
-        missing = missing if pivot == pivot else nan
+        none += pivot - pivot  # NaN if the pivot is NaN or infinite
     pivots[0] = none
-    pivots[1] = none + missing
 
 
 def _factor(n: int, s: Packs, pivots: Packs) -> None:
@@ -301,8 +299,9 @@ def cholesky(
     lower : whether to compute ``L`` with ``L L^H = x`` from the lower triangle, else ``U`` with
         ``U^H U = x`` from the upper one
     check_finite, overwrite_a : ignored
-    on_error : ``"nan"``: a matrix that is not positive definite becomes NaN; ``"raise"``: it raises
-        ``numpy.linalg.LinAlgError``, and so does NaN in the triangle
+    on_error : what becomes of a matrix that is not positive definite, or has NaN or infinity in the
+        triangle that is read.  ``"nan"``: all elements of the result are NaN; ``"raise"``: it
+        raises ``numpy.linalg.LinAlgError``
 
     The dtype is float32 or float64, complex64 or complex128.  ShapeError if the matrices are not
     square.

@@ -17,7 +17,7 @@ from phintys.tensor.dot import matmul
 from phintys.tensor.elemwise import conjugate, match_dtype
 from phintys.tensor.linalg.elimination import lower_columns
 from phintys.tensor.linalg.matrix_op import adjoint, columns_first, nan_like, triangle
-from phintys.tensor.linalg.routine_parts import fill_nan, has_zero
+from phintys.tensor.linalg.routine_parts import fill_nan, has_zero, triangle_is_finite
 from phintys.tensor.linalg.solvers.core import SolveBase, default_b_ndim, outer_product
 from phintys.tensor.variable import Tensors, TensorVariable
 
@@ -25,7 +25,8 @@ __all__ = ["cho_solve"]
 
 
 class CholeskySolve(SolveBase):
-    """The solution ``x`` of ``a x = b`` from a Cholesky factor of ``a``; NaN if it is singular."""
+    """The solution ``x`` of ``a x = b`` from a Cholesky factor of ``a``; NaN if it is singular, or
+    contains NaN or infinity."""
 
     # ----- class and static shape
     __props__ = ("lower", "b_ndim", "overwrite_b")
@@ -68,10 +69,12 @@ class CholeskySolve(SolveBase):
 
 
 def substituted_twice(factor: np.ndarray, b: np.ndarray, lower: bool) -> np.ndarray:
-    """The solution of a system with a factor of its matrix; NaN if that is singular."""
+    """The solution of a system with a factor of its matrix; NaN if that is singular, or contains
+    NaN or infinity."""
     from scipy.linalg import get_lapack_funcs
 
-    if not np.all(factor.diagonal() != 0):
+    read = np.tril(factor) if lower else np.triu(factor)
+    if not np.all(factor.diagonal() != 0) or not np.isfinite(read).all():
         return nan_like(b)
     if b.size == 0:
         return b.copy()
@@ -93,7 +96,7 @@ def substitute_twice(lower: int, n: int, m: int, a: Array, b: Array) -> int:
     """Replace right sides by solutions, both stored by columns, or by NaN."""
     if n > LARGEST_INT or m > LARGEST_INT:
         return 1
-    if has_zero(n, a, n + 1) == 1:
+    if has_zero(n, a, n + 1) == 1 or triangle_is_finite(lower, n, a) == 0:
         fill_nan(n * m, b)
     elif n > 0 and m > 0:
         potrs(LOWER if lower == 1 else UPPER, n, m, a, n, b, n)
@@ -118,7 +121,8 @@ def cho_solve(
         axis
     check_finite : ignored
 
-    The solution is NaN where a factor has a zero on its diagonal.  ShapeError if shapes do not fit.
+    The solution is NaN where a factor has a zero on its diagonal, or NaN or infinity in the
+    triangle that is read.  ShapeError if shapes do not fit.
 
     >>> import phintys.tensor as pt
     >>> factor = pt.linalg.cholesky([[4.0, 2.0], [2.0, 5.0]])
