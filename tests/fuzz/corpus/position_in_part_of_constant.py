@@ -1,5 +1,7 @@
 """An index that is one element of a constant array (a shape): it was checked with the largest."""
 
+# ruff: noqa
+
 import numpy as np
 import phintys
 import phintys.tensor as pt
