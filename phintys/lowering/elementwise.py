@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+import numpy as np
+
 from phintys.lowering.clusters import Cluster, Place
 from phintys.lowering.costs import cost
 from phintys.lowering.loops import Draft
@@ -81,8 +83,10 @@ class Map(Elementwise):
 
     @property
     def converted(self) -> Value | None:
-        casts = len(self.args) == 1 and all(i.op == "cast" for i in self.body)
-        return self.args[0] if casts else None
+        if len(self.args) != 1 or any(i.op != "cast" for i in self.body):
+            return None
+        dtypes = [str(v.dtype) for v in (*self.args, *self.body)]
+        return self.args[0] if all(map(np.can_cast, dtypes, dtypes[1:])) else None
 
     def is_uniform(self) -> bool:
         return all(a.base.is_number for a in self.args)

@@ -112,7 +112,7 @@ class Value:
 
     @property
     def converted(self) -> Value | None:
-        """The value of which each element is an element, or the conversion of one; often None."""
+        """The value whose elements these are, all of them, converted without loss; often None."""
         return None
 
     def axis_of(self, axis: int) -> int | None:
@@ -329,8 +329,11 @@ class View(Value):
         return self.args[0]
 
     @property
-    def converted(self) -> Value:
-        return self.args[0]
+    def converted(self) -> Value | None:
+        lengths = [1 if a is None else self.shape[a].value for a in self.axes]
+        is_whole = lengths == [d.value for d in self.base.shape] and None not in lengths
+        is_permuted = is_whole and all(d.value in (1, -1) for d in self.steps)
+        return self.base if is_permuted else None
 
     def axis_of(self, axis: int) -> int | None:
         return self.axes[axis]

@@ -411,6 +411,20 @@ def test_constant_positions_of_every_dtype():
         np.testing.assert_array_equal(found, expected)
 
 
+@pytest.mark.parametrize("mode", [*MODES, phintys.Mode("llvm", None), phintys.Mode("c", None)])
+def test_positions_read_from_constants(mode):
+    """Parts, repetitions and narrower conversions of a constant array: the rest does not count."""
+    x = pt.dvector("x")
+    at = pt.constant(np.array([200, 1, 2]))
+    reads = [x[at[1:]], x[at[1]], x[at[::-1][:2]], x[pt.cast(at, "int8")], x[at[[1, 1]]]]
+    f = phintys.function([x], reads, mode=mode)
+    for found, expected in zip(f(np.arange(60.0)), ([1, 2], 1, [2, 1], [4, 1, 2], [1, 1])):
+        np.testing.assert_array_equal(found, expected)
+    for index in (at, at[:2], at[0], at[::-1], at[[0, 0]]):
+        with pytest.raises(IndexError):
+            phintys.function([x], x[index], mode=mode)(np.arange(60.0))
+
+
 def test_positions_in_fills_are_checked():
     x, n = pt.dvector("x"), pt.lscalar("n")
     for mode in (*MODES, "C"):
