@@ -280,7 +280,7 @@ def check_damaged(mode, dtype, lower):
             has_nan_or_value(of_factor, wrong, np.linalg.solve(t, b))
         close(g(x[~wrong]), factor[~wrong])
         for k in np.flatnonzero(wrong)[:3]:
-            with pytest.raises(np.linalg.LinAlgError, match="^Matrix is not positive definite"):
+            with pytest.raises(np.linalg.LinAlgError, match=r"^Matrix is not positive definite"):
                 g(x[k : k + 1])
 
 
