@@ -401,11 +401,17 @@ def linspace(
     step = (stop - start) / gaps
     index = arange(count).dimshuffle(0, *["x"] * start.type.ndim)
     values = cast(index, computed) * expand_dims(step, 0) + expand_dims(start, 0)
-    if endpoint:
-        last = functions.and_(functions.eq(index, count - 1), functions.gt(index, as_length(0)))
-        values = functions.switch(last, expand_dims(stop, 0), values)
+    values = _ending_at(stop, values, index, count) if endpoint else values
     values = cast(moveaxis(values, 0, axis), computed if dtype is None else dtype)
     return (values, step) if retstep else values
+
+
+def _ending_at(
+    stop: TensorVariable, values: TensorVariable, index: TensorVariable, count: TensorVariable
+) -> TensorVariable:
+    """Values along the first axis, the last of several ones replaced."""
+    last = functions.and_(functions.eq(index, count - 1), functions.gt(index, as_length(0)))
+    return functions.switch(last, expand_dims(stop, 0), values)
 
 
 def logspace(
@@ -434,17 +440,23 @@ def geomspace(
 ) -> TensorVariable:
     """``num`` values from ``start`` to ``stop``, of equal sign, with a constant ratio.
 
+    The first value is exactly ``start``, and the last one, if ``endpoint``, exactly ``stop``.
+
     >>> import phintys.tensor as pt
     >>> pt.geomspace(1, 100, 3).eval()
     array([  1.,  10., 100.])
     """
-    start, stop = (as_tensor_variable(x) for x in (start, stop))
-    sign = functions.sign(start)
     scale = functions.log(cast(as_tensor_variable(base), config.floatX))
+    start, stop, _ = broadcast_arrays(*map(as_tensor_variable, (start, stop, scale)))
+    sign = functions.sign(start)
     first, last = (
         functions.log(cast(x * sign, dtypes.upcast(x.type.dtype, config.floatX))) / scale
         for x in (start, stop)
     )
-    values = logspace(first, last, num, base, endpoint, axis=axis)
-    values = values * (expand_dims(sign, axis) if sign.type.ndim else sign)
-    return values if dtype is None else cast(values, dtype)
+    values = logspace(first, last, num, base, endpoint) * expand_dims(sign, 0)
+    count = as_length(length(values, 0))
+    index = arange(count).dimshuffle(0, *["x"] * start.type.ndim)
+    computed = values.type.dtype
+    values = functions.switch(functions.eq(index, 0), expand_dims(cast(start, computed), 0), values)
+    values = _ending_at(cast(stop, computed), values, index, count) if endpoint else values
+    return cast(moveaxis(values, 0, axis), computed if dtype is None else dtype)

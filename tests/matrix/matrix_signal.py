@@ -9,6 +9,7 @@ from matrix_lines import Line
 
 import phintys.tensor as pt
 from phintys.tensor.nnet.corr import CorrMM, CorrMM_gradInputs, CorrMM_gradWeights
+from phintys.tensor.nnet.unshared import FittingFilters
 
 NUMBERS = ("int64", "float64", "complex128")
 CONV = {"border_mode": ((1, 0), (1, 1)), "subsample": (1, 2), "filter_dilation": (2, 1)}
@@ -70,5 +71,9 @@ SMOOTH: dict[str, Any] = {
     "CorrMM_gradInputs": (
         lambda w, g: CorrMM_gradInputs(**CORRELATION)(w, g, 4, 3),
         [FILTERS, RESULTS],
+    ),
+    "FittingFilters": (
+        lambda w, x: FittingFilters(**CORRELATION)(w, x),
+        [RNG.uniform(0.3, 2, (2, *RESULTS.shape[2:], *FILTERS.shape[1:])), IMAGES],
     ),
 }

@@ -185,6 +185,29 @@ def test_linspace(num, endpoint):
     )
 
 
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("dtype", ["float64", "float32", "complex128"])
+def test_geomspace_has_its_ends(mode, dtype):
+    """They have no rounding errors, as in NumPy."""
+    rng = np.random.default_rng(0)
+    a, b = rng.uniform(-9, 9, (2, 50)).astype(dtype)
+    b = b * np.sign(a * b)
+    x, y, n = pt.vector(dtype=dtype), pt.vector(dtype=dtype), pt.lscalar()
+    outs = [pt.geomspace(x, y, n, endpoint=flag, axis=k) for flag, k in ((True, 0), (False, 1))]
+    f = phintys.function([x, y, n], outs, mode=mode)
+    for count in (1, 2, 7):
+        closed, half_open = f(a, b, count)
+        np.testing.assert_array_equal(closed[0], a)
+        np.testing.assert_array_equal(closed[-1], b if count > 1 else a)
+        np.testing.assert_array_equal(half_open[:, 0], a)
+        expected = np.geomspace(a, b, count, False, axis=1)
+        np.testing.assert_allclose(half_open, expected, rtol=1e-4 if dtype == "float32" else 1e-12)
+    assert evaluate(pt.geomspace(1, 8, 4))[-1] == 8
+    many = pt.geomspace(1, 8, 4, base=[2.0, 10.0], axis=1)
+    assert_like(evaluate(many), np.tile([1.0, 2, 4, 8], (2, 1)))
+    check_derivatives(lambda x, y: pt.geomspace(x, y, 4), [a.real[:3], b.real[:3]])
+
+
 def test_linspace_of_vectors():
     a, b = np.array([0.0, 1.0]), np.array([5.0, 6.0])
     for axis in (0, 1):

@@ -9,7 +9,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from phintys.backends.jax.dispatch import jax_funcify, require
+from phintys.graph.shapes import check_shapes
 from phintys.tensor.debugging import Print
+from phintys.tensor.nnet.unshared import FittingFilters
 from phintys.tensor.raise_op import CheckAndRaise
 
 
@@ -21,6 +23,15 @@ def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
         return value
 
     return check
+
+
+@jax_funcify.register(FittingFilters)
+def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
+    def fit(w: Any, x: Any) -> Any:
+        check_shapes(node, [w, x])
+        return w
+
+    return fit
 
 
 @jax_funcify.register(Print)

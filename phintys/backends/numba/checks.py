@@ -5,7 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from phintys.backends.numba.dispatch import compiled, define, numba_funcify
+from phintys.backends.numba.routines import by_routine
+from phintys.tensor.nnet.unshared import FittingFilters
 from phintys.tensor.raise_op import CheckAndRaise
+
+numba_funcify.register(FittingFilters)(by_routine)
 
 
 @numba_funcify.register(CheckAndRaise)

@@ -129,7 +129,8 @@ class BaseCorrMM(Op):
         """The lengths of the result, from those of one channel of images and filters."""
         rests = self._rests(image, kernel)
         for axis, rest in enumerate(rests, 2):
-            s.check(rest, ">=", 0, f"Along axis {axis}, filters are longer than padded images")
+            message = f"Along axis {axis}, filters are longer than padded images"
+            s.check(rest, ">=", 0, message, early=True)
         return tuple(rest // step + 1 for rest, step in zip(rests, self.subsample))
 
     def _rests(self, image: Shape, kernel: Shape) -> Shape:

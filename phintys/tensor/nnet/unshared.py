@@ -9,7 +9,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from phintys.gradient import pullback
-from phintys.tensor.aliases import Length, TensorLike
+from phintys.graph.builder import Builder, V
+from phintys.graph.op import Storage
+from phintys.graph.shapes import Shape, ShapeContext, check_shapes
+from phintys.graph.variable import Apply, Variable
+from phintys.tensor.aliases import Arrays, Length, TensorLike
 from phintys.tensor.convert import as_tensor_variable
 from phintys.tensor.creation import zeros
 from phintys.tensor.einsum import einsum
@@ -17,13 +21,64 @@ from phintys.tensor.elemwise import cast, conjugate, dimshuffle
 from phintys.tensor.index import take
 from phintys.tensor.linalg.matrix_op import inexact
 from phintys.tensor.nnet.conv_shapes import border_mode_to_pad
-from phintys.tensor.nnet.corr import BorderLike
+from phintys.tensor.nnet.corr import BaseCorrMM, BorderLike
 from phintys.tensor.pad import pad
 from phintys.tensor.ranges import arange
 from phintys.tensor.reshape import join_dims, split_dims
-from phintys.tensor.shape import length, shape_tuple, specify_shape
+from phintys.tensor.shape import length, shape_tuple
 from phintys.tensor.static import as_length
-from phintys.tensor.variable import TensorVariable
+from phintys.tensor.type import typed_node
+from phintys.tensor.variable import Tensors, TensorVariable
+
+
+class FittingFilters(BaseCorrMM):
+    """The filters of `correlate`, a view.  Inputs: filters, images, whose dtype does not matter.
+
+    ShapeError if filters are longer than padded images, or their number of places is not that of
+    the result.  The axes that the rule reads are the last ones: others may stand before them.
+    """
+
+    # ----- class and static shape
+    is_linear = True
+    view_map = {0: [0]}
+
+    def make_node(self, filters: TensorLike, images: TensorLike) -> Apply:
+        w, x = as_tensor_variable(filters), as_tensor_variable(images)
+        return typed_node(self, [w, x], w.type)
+
+    def shape_rule(self, s: ShapeContext, w: Shape, x: Shape) -> list[Shape]:
+        first = len(w) - 2 * self.ndim - 1
+        found = list(w)
+        for axis, n in enumerate(self._result_lengths(s, x[-self.ndim :], w[-self.ndim :]), first):
+            message = f"Axis {axis} of unshared filters has another length than the result"
+            found[axis] = s.equal(w[axis], n, message)
+        return [tuple(found)]
+
+    # ----- perform
+    def perform(self, node: Apply, inputs: Arrays, output_storage: Storage) -> None:
+        check_shapes(node, inputs)
+        output_storage[0][0] = inputs[0]
+
+    # ----- derivative
+    def connection_pattern(self, node: Apply) -> list[list[bool]]:
+        return [[True], [False]]
+
+    def pullback(
+        self, inputs: Tensors, outputs: Tensors, cotangents: Tensors
+    ) -> list[Variable | None]:
+        return [cotangents[0], None]
+
+    # ----- batching: items have the same lengths
+    def vectorize_node(self, node: Apply, *batched_inputs: TensorVariable) -> Apply:
+        return self.make_node(*batched_inputs)
+
+    # ----- lowering
+    def lower(self, node: Apply, b: Builder[V], *inputs: V) -> V:
+        (shape,) = b.result_shapes(node, *inputs)
+        return b.broadcast_to(inputs[0], shape)
+
+    def lower_batched(self, node: Apply, b: Builder[V], *inputs: V) -> list[V]:
+        return [inputs[0]]
 
 
 def correlate(
@@ -43,7 +98,7 @@ def correlate(
     border_mode, subsample, filter_dilation, num_groups : as for `conv2d`
 
     The result has the shape (batch, filters, lengths of the result).  TypeError for other ranks,
-    ShapeError if lengths do not fit.
+    ShapeError if lengths do not fit, or a filter is longer than what it moves in.
     """
     ndim = len(subsample)
     x, w = _tensor(images, ndim + 2, "images"), _tensor(filters, 2 * ndim + 2, "filters")
@@ -54,7 +109,7 @@ def correlate(
     pads = border_mode_to_pad(border_mode, ndim, dilated)
     rows = zip(shape_tuple(x)[2:], pads, dilated, subsample)
     counts = [(as_length(n) + p[0] + p[1] - k) // s + 1 for n, p, k, s in rows]
-    w = specify_shape(w, [None, *counts, *[None] * (ndim + 1)])
+    w = FittingFilters(border_mode, subsample, filter_dilation)(w, x)
     x = pad(x, [(0, 0), (0, 0), *pads])
     for axis in range(ndim):
         starts = dimshuffle(arange(counts[axis]) * subsample[axis], 0, "x")

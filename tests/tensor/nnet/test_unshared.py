@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from tensor_checks import assert_like, check_batched, check_derivatives, compiled, symbols
@@ -132,6 +134,10 @@ def test_errors(mode):
     for shape in ((1, 3, 2, 1, 2, 2), (1, 2, 2, 2, 2, 2), (1, 1, 1, 1, 4, 4)):
         with pytest.raises(ShapeError):
             f(np.ones((1, 1, 3, 3)), np.ones(shape))
+    with pytest.raises(
+        ShapeError, match=r"Axis 2 of unshared filters has another .* 2, 3, 1, 2, 2"
+    ):
+        f(np.ones((1, 1, 3, 3)), np.ones((1, 2, 3, 1, 2, 2)))
     with pytest.raises(TypeError, match="Unshared filters have 6 axes"):
         nnet.conv2d(x, x, unshared=True)
     with pytest.raises(TypeError, match="Unshared images have 4 axes"):
@@ -140,6 +146,23 @@ def test_errors(mode):
         nnet.conv2d_grad_wrt_weights(x, x, (1, 1, 2, 2), unshared=True)
     with pytest.raises(ValueError, match="place to place have 2 axes"):
         nnet.AbstractConv3d(unshared=True)
+
+
+@pytest.mark.parametrize("mode", ["FAST_RUN", "FAST_COMPILE", "C", "JAX", "NUMBA"])
+def test_filters_that_are_longer_than_images(mode):
+    """The error names the shapes, as of shared filters; padding may make room."""
+    x, w = pt.dtensor4("x"), pt.tensor("w", dtype="float64", shape=(None,) * 6)
+    options = {"unshared": True, "filter_flip": False}
+    f = compiled(mode, [x, w], nnet.conv2d(x, w, subsample=(3, 1), **options))
+    shapes = r"w has shape \(1, {}, 1, 1, 5, 2\), x has shape \(1, 1, {}, 3\)"
+    for places, n in itertools.product((0, 1), (0, 2, 4)):
+        message = "Along axis 2, filters are longer than padded images in .*" + shapes
+        with pytest.raises(ShapeError, match=message.format(places, n)):
+            f(np.ones((1, 1, n, 3)), np.ones((1, places, 1, 1, 5, 2)))
+    with pytest.raises(ShapeError, match="Along axis 2, filters are longer than padded images"):
+        nnet.conv2d(np.ones((1, 1, 2, 3)), np.ones((1, 1, 2, 1, 5, 2)), **options)
+    g = compiled(mode, [x, w], nnet.conv2d(x, w, border_mode=(1, 0), **options))
+    assert_like(g(np.ones((1, 1, 3, 2)), np.ones((1, 1, 1, 1, 5, 2))), np.full((1,) * 4, 6.0))
 
 
 # ---------------------------------------------------------------------- movies
