@@ -33,7 +33,9 @@ def get_static_shape_from_size_variables(size_vars: Sequence[Variable]) -> tuple
     return tuple(known_length(n) for n in size_vars)
 
 
-def _parse_gufunc_signature(signature: str) -> tuple[list[tuple[str, ...]], ...]:
+def _parse_gufunc_signature(  # pyright: ignore[reportUnusedFunction]
+    signature: str,
+) -> tuple[list[tuple[str, ...]], ...]:
     """Names of the core axes of inputs and outputs, as two lists; ValueError if it is none.
 
     >>> _parse_gufunc_signature("(m,k),(k)->(m)")
