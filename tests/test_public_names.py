@@ -165,13 +165,15 @@ def test_scan_is_a_function_and_a_module():
         "from phintys.scan.op import Scan",
         "import phintys.scan",
     ]
-    for lines in (imports, imports[::-1]):
+    for lines in (imports, imports[::-1], ["Scan = phintys.scan.op.Scan"]):
         script = f"""
-            import inspect, sys, phintys
+            import inspect, pickle, sys, phintys
             assert "phintys.loop" not in sys.modules
             {"; ".join(lines)}
             from phintys.scan import until
             assert list(inspect.signature(phintys.scan).parameters)[:2] == ["fn", "sequences"]
+            assert pickle.loads(pickle.dumps(phintys.scan)) is phintys.scan
+            assert "Parameters" in phintys.scan.__doc__
             x = phintys.tensor.dvector()
             y = phintys.scan(lambda a: (a, until(a > 1)), x, return_updates=False)
             assert y.eval({{x: [1.0, 2.0, 3.0]}}).tolist() == [1.0, 2.0]

@@ -53,11 +53,14 @@ class Cube(Op):
     def vectorize_node(self, node, x):
         if self.fault == "first item":
             x = pt.zeros_like(x) + x[:1]
+        if self.fault == "no batch":
+            x = x[0]
         return self.make_node(-x if self.fault == "batch" else x)
 
 
 def test_an_op_without_fault():
     check_op(Cube(), VALUES, expected=lambda x: x**3)
+    check_op(lambda x: [Cube()(x), pt.ones(3), x.shape], VALUES)  # two have no batch
 
 
 @pytest.mark.parametrize(
@@ -70,6 +73,7 @@ def test_an_op_without_fault():
         ("pushforward", AssertionError, "pushforward"),
         ("batch", AssertionError, "batch"),
         ("first item", AssertionError, "batch"),
+        ("no batch", AssertionError, "batch"),
     ],
 )
 def test_planted_faults(fault, error, message):
