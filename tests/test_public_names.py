@@ -74,6 +74,22 @@ def test_most_names_of_the_tensor_language_are_here():
         assert len(area) > least
 
 
+def test_names_that_other_programs_import_though_they_are_private():
+    from phintys.tensor.basic import _as_tensor_variable
+    from phintys.tensor.math import _matmul
+    from phintys.tensor.utils import _parse_gufunc_signature
+
+    class Table:
+        def __init__(self, rows):
+            self.rows = rows
+
+    pt = phintys.tensor
+    assert pt.matmul(pt.dtensor3(), pt.dtensor3()).owner.op == _matmul
+    assert _parse_gufunc_signature(_matmul.signature) == ([("m", "k"), ("k", "n")], [("m", "n")])
+    _as_tensor_variable.register(Table, lambda x, **kwargs: pt.as_tensor_variable(x.rows))
+    assert pt.exp(Table([0, 0])).eval().tolist() == [1, 1]
+
+
 def test_importing_modules_hides_no_function():
     """A module may have the name of a function of its package, as ``tensor.sort`` has."""
     script = """
