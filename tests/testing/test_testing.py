@@ -9,6 +9,7 @@ import phintys
 import phintys.tensor as pt
 from phintys.errors import GradientError
 from phintys.graph.op import Op
+from phintys.graph.replace import graph_replace
 from phintys.graph.variable import Apply
 from phintys.rewriting import node_rewriter, out2in
 from phintys.testing import (
@@ -53,8 +54,6 @@ class Cube(Op):
     def vectorize_node(self, node, x):
         if self.fault == "first item":
             x = pt.zeros_like(x) + x[:1]
-        if self.fault == "no batch":
-            x = x[0]
         return self.make_node(-x if self.fault == "batch" else x)
 
 
@@ -73,12 +72,23 @@ def test_an_op_without_fault():
         ("pushforward", AssertionError, "pushforward"),
         ("batch", AssertionError, "batch"),
         ("first item", AssertionError, "batch"),
-        ("no batch", AssertionError, "batch"),
     ],
 )
 def test_planted_faults(fault, error, message):
     with pytest.raises(error, match=message):
         check_op(Cube(fault), VALUES, expected=lambda x: x**3, modes=["FAST_COMPILE"])
+
+
+def test_a_batch_that_is_computed_as_one_item(monkeypatch):
+    """A result without a batch has to be that of every item."""
+
+    def first_item(outputs, replace):
+        return graph_replace(outputs, {x: batch[0] for x, batch in replace.items()}, strict=False)
+
+    monkeypatch.setattr("phintys.testing.ops.vectorize_graph", first_item)
+    with pytest.raises(AssertionError, match="batch, output 0"):
+        check_op(pt.exp, VALUES, modes=[], derivatives=False)
+    check_op(lambda x: [x.shape, pt.ones(3)], VALUES, modes=[], derivatives=False)
 
 
 def test_a_wrong_shape():
