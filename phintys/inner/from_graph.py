@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 from phintys.errors import MethodNotDefined, MissingInputError, UnusedInputError
 from phintys.graph.fgraph import FrozenFunctionGraph, FunctionGraph
 from phintys.graph.labels import labelled
 from phintys.graph.origin import describe, stacklevel
+from phintys.graph.perform import Runner
 from phintys.graph.replace import graph_replace
 from phintys.graph.shared import SharedVariable
 from phintys.graph.traversal import ancestors, graph_inputs, io_toposort
@@ -209,6 +211,11 @@ class OpFromGraph(InnerGraphOp):
         return infer_shape(outputs, node.inputs, shapes)
 
     # ----- perform
+    @cached_property
+    def runner(self) -> Runner:
+        """Computes the graph node by node."""
+        return Runner(self.expanded)
+
     def perform(self, node: Apply, inputs: Sequence[Any], output_storage: list[list[Any]]) -> None:
         with labelled(self.expanded.inputs, lambda i: str(node.inputs[i])):
             found = self.runner(inputs)

@@ -12,14 +12,12 @@ from functools import cached_property
 from typing import Any, ClassVar, Self
 
 from phintys.gradient.forward import forward_sweep
-from phintys.gradient.guards import Guarding
 from phintys.gradient.reverse import add, backpropagate
 from phintys.graph.fgraph import FrozenFunctionGraph, FunctionGraph
 from phintys.graph.flatten import reduce_after
 from phintys.graph.inner import expand, nested_ops
 from phintys.graph.op import HasInnerGraph, Op, io_connection_pattern
 from phintys.graph.origin import inherit, locate
-from phintys.graph.perform import Runner
 from phintys.graph.replace import graph_replace
 from phintys.graph.traversal import io_toposort
 from phintys.graph.variable import Apply, Constant, Variable
@@ -100,17 +98,6 @@ class InnerGraphOp(HasInnerGraph, Op):
         fgraph = self.thawed()
         expand(fgraph)
         return fgraph
-
-    @cached_property
-    def runner(self) -> Runner:
-        """Computes `expanded` node by node; of the branches of an ``ifelse``, the one taken."""
-        graph = self.expanded
-        if any(isinstance(node.op, Guarding) for node in graph.apply_nodes):
-            from phintys.conditional.rewriting import IntroduceLazyIfElse  # it imports this module
-
-            graph = graph.clone_get_equiv(copy_inputs=False)[0]
-            IntroduceLazyIfElse().apply(graph)
-        return Runner(graph)
 
     # ----- copies
     def clone(self) -> Self:

@@ -11,6 +11,7 @@ from phintys.errors import ShapeError
 from phintys.graph.builder import Builder, V
 from phintys.graph.labels import labelled
 from phintys.graph.origin import raised_by_node
+from phintys.graph.perform import Runner
 from phintys.graph.shapes import Shape, ShapeContext, Static, check_shapes, checked_answer
 from phintys.graph.variable import Apply, Variable
 from phintys.inner import InnerGraphOp
@@ -124,6 +125,11 @@ class Scan(ScanMethodsMixin, InnerGraphOp):
         return loop_shapes(s, self, shapes)
 
     # ----- perform
+    @cached_property
+    def runner(self) -> Runner:
+        """Computes a step, node by node."""
+        return Runner(self.expanded)
+
     def perform(self, node: Apply, inputs: Sequence[Any], output_storage: list[list[Any]]) -> None:
         try:
             check_shapes(node, inputs)
