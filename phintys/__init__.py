@@ -61,7 +61,8 @@ config.warn_unused_flags()
 def __getattr__(name: str) -> Any:  # loops are imported on first use
     if name in ("foldl", "foldr", "map", "reduce", "scan"):
         found = globals()[name] = getattr(import_module("phintys.loop"), name)
-        return found
+        # `scan` is also a module, which takes the function's place
+        return import_module(f"phintys.{name}") if name in paths.MODULES else found
     return submodule(__name__, name)
 
 

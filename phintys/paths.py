@@ -135,11 +135,15 @@ class _Callable(ModuleType):
     """A module in the place of a function: ``tensor.var``, ``scan``."""
 
     def __init__(self, name: str, function: Callable[..., Any]) -> None:
-        super().__init__(name)
+        super().__init__(name, function.__doc__)
         self._function = self.__wrapped__ = function
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self._function(*args, **kwargs)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """It is pickled by its name, as a function is."""
+        return import_module, (self.__name__,)
 
 
 class _Finder:
@@ -168,7 +172,7 @@ class _Finder:
     @staticmethod
     def exec_module(module: ModuleType) -> None:
         name = module.__name__.removeprefix("phintys.")
-        module.__doc__ = "Names at the path where PyTensor has them."
+        module.__doc__ = module.__doc__ or "Names at the path where PyTensor has them."
         if name in _PACKAGES:
             vars(module)["__getattr__"] = partial(submodule, module.__name__)
         if name not in MODULES:

@@ -74,6 +74,22 @@ def test_most_names_of_the_tensor_language_are_here():
         assert len(area) > least
 
 
+def test_names_that_other_programs_import_though_they_are_private():
+    from phintys.tensor.basic import _as_tensor_variable
+    from phintys.tensor.math import _matmul
+    from phintys.tensor.utils import _parse_gufunc_signature
+
+    class Table:
+        def __init__(self, rows):
+            self.rows = rows
+
+    pt = phintys.tensor
+    assert pt.matmul(pt.dtensor3(), pt.dtensor3()).owner.op == _matmul
+    assert _parse_gufunc_signature(_matmul.signature) == ([("m", "k"), ("k", "n")], [("m", "n")])
+    _as_tensor_variable.register(Table, lambda x, **kwargs: pt.as_tensor_variable(x.rows))
+    assert pt.exp(Table([0, 0])).eval().tolist() == [1, 1]
+
+
 def test_importing_modules_hides_no_function():
     """A module may have the name of a function of its package, as ``tensor.sort`` has."""
     script = """
@@ -149,13 +165,15 @@ def test_scan_is_a_function_and_a_module():
         "from phintys.scan.op import Scan",
         "import phintys.scan",
     ]
-    for lines in (imports, imports[::-1]):
+    for lines in (imports, imports[::-1], ["Scan = phintys.scan.op.Scan"]):
         script = f"""
-            import inspect, sys, phintys
+            import inspect, pickle, sys, phintys
             assert "phintys.loop" not in sys.modules
             {"; ".join(lines)}
             from phintys.scan import until
             assert list(inspect.signature(phintys.scan).parameters)[:2] == ["fn", "sequences"]
+            assert pickle.loads(pickle.dumps(phintys.scan)) is phintys.scan
+            assert "Parameters" in phintys.scan.__doc__
             x = phintys.tensor.dvector()
             y = phintys.scan(lambda a: (a, until(a > 1)), x, return_updates=False)
             assert y.eval({{x: [1.0, 2.0, 3.0]}}).tolist() == [1.0, 2.0]

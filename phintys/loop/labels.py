@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from phintys.graph.variable import Apply, Variable
+from phintys.graph.variable import Apply, Constant, Variable
 from phintys.loop.arguments import groups
 from phintys.tensor.elemwise import DimShuffle
 from phintys.tensor.index_ops import IncSubtensor
@@ -23,9 +23,12 @@ def step_label(node: Apply, i: int) -> str:
     """
     op: Any = node.op
     g = next(g for g in groups(op.info) if i in g.inner_inputs)
-    name = _source(node.inputs[g.outer_input])
+    source = _source(node.inputs[g.outer_input])
     if g.kind in ("non_seq", "untraced_sit_sot"):
-        return name
+        return str(source)
+    name = str(source)
+    if source.name is None and isinstance(source, Constant):
+        name = "sequence" if g.kind == "seq" else "initial"  # as `scan` names initial values
     name = re.sub(r"\[(0:|:\d+)\]$", "", name)  # the rows of x before step 0 are called x[:1]
     return f"{name}[t{_tap(op, g.kind, i):+d}]".replace("+0]", "]")
 
@@ -37,8 +40,8 @@ def _tap(op: Any, kind: str, i: int) -> int:
     return 0 if kind == "seq" else taps[i - info.n_seqs]
 
 
-def _source(v: Variable) -> str:
-    """The name of a buffer or sequence: if it has none, that of the values it begins with."""
+def _source(v: Variable) -> Variable:
+    """A buffer or sequence: if it has no name, the values it begins with."""
     while v.name is None and v.owner is not None:
         if isinstance(v.owner.op, IncSubtensor):
             v = v.owner.inputs[1]
@@ -46,4 +49,4 @@ def _source(v: Variable) -> str:
             v = v.owner.inputs[0]
         else:
             break
-    return str(v)
+    return v

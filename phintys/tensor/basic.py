@@ -14,7 +14,7 @@ from phintys.tensor.axes import (
     swapaxes,
     transpose,
 )
-from phintys.tensor.convert import as_tensor, as_tensor_variable, constant
+from phintys.tensor.convert import as_tensor, as_tensor_variable, constant, tensor_variable_of
 from phintys.tensor.creation import (
     Alloc,
     AllocEmpty,
@@ -160,6 +160,8 @@ __all__ = [
     "zeros_like",
 ]
 
+#: PyTensor's name, by which programs register conversions of further classes
+_as_tensor_variable = tensor_variable_of
 fill = functions.second
 identity = functions.identity
 second = functions.second

@@ -151,6 +151,9 @@ PRODUCTS = {
     (1, 1): Blockwise(_dot, "(k),(k)->()", name="Vecdot"),
 }
 
+#: PyTensor's name for the op of batches of matrices, which some programs import
+_matmul = PRODUCTS[2, 2]
+
 
 def _product(
     x1: TensorLike,

@@ -197,7 +197,7 @@ def where(
 _ELSEWHERE: dict[str, Any] = {
     name: module
     for module, names in (
-        (dot, "Dot dense_dot dot matmul matvec outer vecdot vecmat"),
+        (dot, "Dot _matmul dense_dot dot matmul matvec outer vecdot vecmat"),
         (tensordot, "tensordot"),
         (quantiles, "cov median"),
         (statistics, "mean ptp std var"),

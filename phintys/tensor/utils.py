@@ -8,6 +8,7 @@ from typing import TypeAlias
 from numpy.typing import ArrayLike
 
 from phintys.graph.variable import Variable
+from phintys.tensor.blockwise import parse_signature
 from phintys.tensor.reduce import normalize_reduce_axis
 from phintys.tensor.static import known_length
 
@@ -30,6 +31,17 @@ def get_static_shape_from_size_variables(size_vars: Sequence[Variable]) -> tuple
     (3, None)
     """
     return tuple(known_length(n) for n in size_vars)
+
+
+def _parse_gufunc_signature(  # pyright: ignore[reportUnusedFunction]
+    signature: str,
+) -> tuple[list[tuple[str, ...]], ...]:
+    """Names of the core axes of inputs and outputs, as two lists; ValueError if it is none.
+
+    >>> _parse_gufunc_signature("(m,k),(k)->(m)")
+    ([('m', 'k'), ('k',)], [('m',)])
+    """
+    return tuple(list(cores) for cores in parse_signature(signature))
 
 
 def safe_signature(core_inputs_ndim: Sequence[int], core_outputs_ndim: Sequence[int]) -> str:

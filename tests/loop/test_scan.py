@@ -543,3 +543,20 @@ def test_checkpoints_without_padding_and_errors():
     ):
         with pytest.raises(ValueError, match="scan_checkpoints"):
             scan_checkpoints(fn, x, info, return_updates=False)
+
+
+@pytest.mark.parametrize("mode", ["FAST_RUN", "FAST_COMPILE", "C"])
+def test_errors_name_constant_sequences_and_states_by_their_role(mode):
+    m, v = pt.dmatrix("m"), pt.dvector("v")
+    zero = pt.constant(np.zeros(4))
+    sums = phintys.scan(lambda a, s: s + pt.dot(a, s), m, zero, return_updates=False)
+    f = phintys.function([m], sums, mode=mode)
+    with pytest.raises(ValueError, match=r"m\[t\] has shape \(3,\), initial\[t-1\] has shape \(4,"):
+        f(np.ones((2, 3)))
+    rows = pt.constant(np.ones((5, 4)))
+    sums = phintys.scan(lambda a, s: s + pt.dot(a, s), rows, v, return_updates=False)
+    f = phintys.function([v], sums, mode=mode)
+    with pytest.raises(
+        ValueError, match=r"sequence\[t\] has shape \(4,\), v\[t-1\] has shape \(3,"
+    ):
+        f(np.ones(3))

@@ -301,6 +301,31 @@ def test_tensor():
         pt.matrix(shape=(3,))
 
 
+@pytest.mark.parametrize(
+    "value, expected",
+    [
+        (np.full((2, 3), 4.0), 4.0),
+        (np.array(True), True),
+        (np.array([0.0, -0.0]), None),  # they differ: 1 / x
+        (np.array([1, 2]), None),
+        (np.zeros(0), None),
+        (np.array([np.nan, np.nan]), np.nan),
+    ],
+)
+def test_unique_value(value, expected):
+    found = pt.constant(value).unique_value
+    assert (found is None) == (expected is None)
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_classes_of_dense_tensors():
+    from phintys.tensor.variable import DenseTensorConstant, DenseTensorVariable
+
+    x, one = pt.dvector("x"), pt.constant(1.0)
+    assert isinstance(x, DenseTensorVariable) and isinstance(x + one, DenseTensorVariable)
+    assert isinstance(one, DenseTensorConstant) and not isinstance(x, DenseTensorConstant)
+
+
 def test_none_and_slices_as_variables():
     assert isinstance(NoneConst.type, NoneTypeT) and NoneConst.data is None
     assert as_int_none_variable(None) is NoneConst

@@ -294,6 +294,15 @@ def test_unique_is_numpys(axis, dtype):
             assert found.dtype == e.dtype
 
 
+@pytest.mark.parametrize("axis", [None, 0, -1])
+def test_derivatives_of_distinct_elements(axis):
+    """Against finite differences; equal elements stay equal if they are one variable."""
+    check_derivatives(lambda x: pt.unique(x, axis=axis) ** 2, [RNG.normal(size=(4, 3))])
+    check_derivatives(
+        lambda x: pt.unique(pt.concatenate([x, x]), axis=axis), [RNG.normal(size=(3, 3))]
+    )
+
+
 def test_unique_of_nan_and_its_types():
     assert pt.unique(np.array([np.nan, 1.0, np.nan])).eval().tolist()[0] == 1.0
     x = pt.tensor(dtype="int8", shape=(2, 3))

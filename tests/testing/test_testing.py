@@ -9,6 +9,7 @@ import phintys
 import phintys.tensor as pt
 from phintys.errors import GradientError
 from phintys.graph.op import Op
+from phintys.graph.replace import graph_replace
 from phintys.graph.variable import Apply
 from phintys.rewriting import node_rewriter, out2in
 from phintys.testing import (
@@ -58,6 +59,7 @@ class Cube(Op):
 
 def test_an_op_without_fault():
     check_op(Cube(), VALUES, expected=lambda x: x**3)
+    check_op(lambda x: [Cube()(x), pt.ones(3), x.shape], VALUES)  # two have no batch
 
 
 @pytest.mark.parametrize(
@@ -75,6 +77,18 @@ def test_an_op_without_fault():
 def test_planted_faults(fault, error, message):
     with pytest.raises(error, match=message):
         check_op(Cube(fault), VALUES, expected=lambda x: x**3, modes=["FAST_COMPILE"])
+
+
+def test_a_batch_that_is_computed_as_one_item(monkeypatch):
+    """A result without a batch has to be that of every item."""
+
+    def first_item(outputs, replace):
+        return graph_replace(outputs, {x: batch[0] for x, batch in replace.items()}, strict=False)
+
+    monkeypatch.setattr("phintys.testing.ops.vectorize_graph", first_item)
+    with pytest.raises(AssertionError, match="batch, output 0"):
+        check_op(pt.exp, VALUES, modes=[], derivatives=False)
+    check_op(lambda x: [x.shape, pt.ones(3)], VALUES, modes=[], derivatives=False)
 
 
 def test_a_wrong_shape():

@@ -14,6 +14,7 @@ from phintys.tensor.linalg.inverse import MatrixInverse
 from phintys.tensor.linalg.matrix_functions import Expm
 from phintys.tensor.linalg.solvers.cholesky import CholeskySolve
 from phintys.tensor.linalg.solvers.general import Solve
+from phintys.tensor.linalg.solvers.lstsq import Lstsq
 from phintys.tensor.linalg.solvers.lu import LUSolve
 from phintys.tensor.linalg.solvers.triangular import SolveTriangular
 from phintys.tensor.linalg.solvers.tridiagonal import LUFactorTridiagonal, SolveLUFactorTridiagonal
@@ -22,6 +23,6 @@ from phintys.tensor.linalg.summary import Det, SLogDet
 for _op in (
     *(Cholesky, CholeskyPullback, LU, LUFactor, PivotToPermutations, QR, SVD, Eigh, Eigvalsh),
     *(CholeskySolve, LUSolve, Solve, SolveTriangular, MatrixInverse, Det, SLogDet, Expm),
-    *(LUFactorTridiagonal, SolveLUFactorTridiagonal),
+    *(LUFactorTridiagonal, SolveLUFactorTridiagonal, Lstsq),
 ):
     numba_funcify.register(_op)(by_routine)

@@ -162,11 +162,25 @@ class ItemSource:
     def slice(
         self, value: _Item, axis: int, start: DimLike, step: DimLike, length: DimLike
     ) -> _Item:
-        first, by = length_source(start), length_source(step)
-        stop = f"{first} + {by} * ({length_source(length)})"
-        spans = [":"] * axis + [f"{first}:{stop}:{by}"]
+        spans = [":"] * axis + [_span(start, step, length)]
         shape = (*value.shape[:axis], length, *value.shape[axis + 1 :])
         return self._new(f"{value.name}[{', '.join(spans)}]", value.dtype, shape)
+
+    def fill(self, value: _Item, shape: Sequence[DimLike]) -> _Item:
+        return self._new(f"np.full({shape_source(shape)}, {value.name}[()])", value.dtype, shape)
+
+    def update(
+        self,
+        x: _Item,
+        spans: Sequence[tuple[DimLike, DimLike, DimLike]],
+        value: _Item,
+        kind: str,
+    ) -> _Item:
+        """A copy of ``x`` with a part of it replaced."""
+        assert kind == "set"
+        out = self._new(f"{x.name}.copy()", x.dtype, x.shape)
+        self.lines.append(f"{out.name}[{', '.join(_span(*s) for s in spans)}] = {value.name}")
+        return out
 
     def diagonal(self, value: _Item, axis1: int, axis2: int) -> _Item:
         """The diagonal of a matrix."""
@@ -257,6 +271,12 @@ class ItemSource:
 
     def _empty(self, dtype: str, shape: Sequence[DimLike]) -> _Item:
         return self._new(f"np.empty({shape_source(shape)}, np.{numpy_name(dtype)})", dtype, shape)
+
+
+def _span(start: DimLike, step: DimLike, length: DimLike) -> str:
+    """The source of the slice with a number of elements."""
+    first, by = length_source(start), length_source(step)
+    return f"{first}:{first} + {by} * ({length_source(length)}):{by}"
 
 
 #: kind of reduction -> its value of no elements

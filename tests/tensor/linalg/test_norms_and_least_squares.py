@@ -178,6 +178,28 @@ def test_pseudo_inverses_and_least_squares(mode, dtype):
         assert len(steps) == ("complex" in dtype)  # the products of the complex pseudo-inverse
 
 
+@pytest.mark.parametrize("dtype", ["float64", "complex64"])
+def test_least_squares_of_numba_are_compiled(dtype, monkeypatch):
+    """Nothing runs through Python: of single matrices, and of batches."""
+    pytest.importorskip("numba")
+    x, y = (pt.tensor(dtype=dtype, shape=(None,) * 3) for _ in range(2))
+    outputs = [*L.lstsq(x, y), L.lstsq(x[0], y[0])[0]]
+    expected = compiled("FAST_COMPILE", [x, y], outputs)
+    given = [
+        [make((2, m, n), dtype), random((2, m, k), dtype, 1)]
+        for m, n in SHAPES
+        for k, make in ((2, random), (1, deficient if n > 1 else random), (0, random))
+    ]
+    given.append([np.full((2, 3, 2), INF, dtype), random((2, 3, 1), dtype)])
+    wanted = [expected(*pair) for pair in given]
+    monkeypatch.delattr(Lstsq, "perform")
+    f = compiled("NUMBA", [x, y], outputs)
+    for pair, values in zip(given, wanted, strict=True):
+        for found, value in zip(f(*pair), values, strict=True):
+            close(found, value, dtype)
+            assert found.dtype == value.dtype
+
+
 def test_hermitian_pseudo_inverses():
     for dtype in DTYPES:
         x = random((3, 4, 4), dtype)
