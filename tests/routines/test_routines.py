@@ -644,7 +644,7 @@ def wrong_expression(n: int, x: Array) -> int:
     return [n][0]
 
 
-def wrong_result(n: int, x: Array) -> bool:
+def wrong_type_of_result(n: int, x: Array) -> bool:
     return n == 0
 
 
