@@ -158,10 +158,9 @@ def useless_specify_shape(
 ) -> Replacement:
     """Applies where the static shape implies the assertion, or the lengths are those of ``x``."""
     asked = [axis for axis, n in enumerate(lengths) if not isinstance(n.type, NoneTypeT)]
-    known = node.outputs[0].type.shape
+    known = x.type.shape
     if all(
-        (x.type.shape[a] is not None and number(lengths[a]) == known[a])
-        or is_length_of(lengths[a], x, a)
+        (known[a] is not None and number(lengths[a]) == known[a]) or is_length_of(lengths[a], x, a)
         for a in asked
     ):
         return x
