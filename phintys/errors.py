@@ -74,7 +74,12 @@ class ShapeError(ContradictionError, ValueError):
 
 
 class OutOfRangeError(ContradictionError, IndexError):
-    """A constant index is out of range of a length that is known when the graph is built."""
+    """A constant index, or the length of a mask, does not fit a length that is known when the graph
+    is built."""
+
+
+class DroppedAxisError(ContradictionError, TypeError):
+    """An axis that is dropped has a known length other than 1."""
 
 
 class AliasedMemoryError(PhintysError):

@@ -18,7 +18,7 @@ from operator import attrgetter
 from typing import Any, NamedTuple
 
 from phintys.dims import Dim, DimLike, as_dim
-from phintys.errors import ShapeError
+from phintys.errors import ContradictionError, OutOfRangeError, ShapeError
 from phintys.graph.variable import Apply, Variable, late_bound
 from phintys.memo import Memo
 
@@ -322,14 +322,15 @@ def static_shapes(op: Any, inputs: Sequence[Variable]) -> tuple[Static, ...]:
     return checked_answer(op, inputs).static
 
 
-def _contradiction(op: Any, inputs: Sequence[Variable], wrong: Requirement) -> Exception:
+def _contradiction(op: Any, inputs: Sequence[Variable], wrong: Requirement) -> ContradictionError:
     """The error of a requirement that is known not to hold when a node is built."""
     context = StaticShapes(op, inputs)
     context.answer()
     shapes = [getattr(v.type, "shape", None) for v in inputs]
     read = {i: value for (_, i), value in context.read.items()}
     numbers = wrong.left.evaluate({}), wrong.right.evaluate({})
-    return wrong.error(_failure(op, wrong, numbers, inputs, shapes, read))
+    error = OutOfRangeError if issubclass(wrong.error, IndexError) else ShapeError
+    return error(_failure(op, wrong, numbers, inputs, shapes, read))
 
 
 # ------------------------------------------------------------------------------ of values

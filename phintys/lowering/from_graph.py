@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from phintys.dims import Dim
-from phintys.errors import LoweringError
+from phintys.errors import ContradictionError, LoweringError
 from phintys.graph.builder import Builder as AnyBuilder
 from phintys.graph.destroy import view_root
 from phintys.graph.fgraph import FunctionGraph
@@ -189,7 +189,8 @@ class GraphLowering:
             self.values[variable] = value
 
     def _lowered(self, node: Apply) -> list[Value | Composite] | None:
-        """The values that the op's ``lower`` returns; None if the op cannot be lowered."""
+        """The values that the op's ``lower`` returns; None if the op cannot be lowered, or is known
+        to fail: then it raises its error if it is computed."""
         dtypes = [part.dtype for v in node.outputs for part in v.type.parts]
         if any(d is not None and d not in NATIVE_DTYPES for d in dtypes):
             return None
@@ -198,7 +199,7 @@ class GraphLowering:
             lower, inputs = type(node.op).lower, [self.argument(v) for v in node.inputs]
             builder: AnyBuilder[Value] = self.builder
             results = lower(node.op, node, builder, *inputs)
-        except NotNative:
+        except (NotNative, ContradictionError):
             return None
         if results is NotImplemented:
             return None

@@ -423,10 +423,17 @@ class _Parser:
 
     def function(self, tree: ast.FunctionDef) -> Function:
         for a in tree.args.args:
-            self.define(a.arg, self.named[ast.unparse(a.annotation or ast.Constant(None))], a)
+            self.define(a.arg, self.annotated(a.annotation, a), a)
         parameters = tuple(self.types.items())
-        self.result = self.named[ast.unparse(tree.returns or ast.Constant(None))]
+        self.result = self.annotated(tree.returns, tree.returns or tree)
         return Function(tree.name, parameters, self.result, self.block(tree.body))
+
+    def annotated(self, annotation: ast.expr | None, node: ast.AST) -> str:
+        """The type that an annotation of ``node`` names."""
+        found = self.named.get(ast.unparse(annotation or ast.Constant(None)))
+        if found is None:
+            raise self.wrong(node)
+        return found
 
     def wrong(self, node: ast.AST) -> SyntaxError:
         place = f"{self.python.__code__.co_filename}, {self.python.__name__}"

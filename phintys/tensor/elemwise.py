@@ -11,7 +11,7 @@ import numpy as np
 
 from phintys.config import config
 from phintys.dims import ONE
-from phintys.errors import ShapeError, did_you_mean
+from phintys.errors import DroppedAxisError, ShapeError, did_you_mean
 from phintys.graph.builder import Builder, V
 from phintys.graph.op import Op, Storage
 from phintys.graph.shapes import Shape, ShapeContext, check_shapes, static_shapes
@@ -102,7 +102,7 @@ class DimShuffle(Op):
         try:
             return x.type.clone(shape=static_shapes(self, [x])[0])
         except ShapeError as exc:
-            raise TypeError(str(exc)) from None
+            raise DroppedAxisError(str(exc)) from None
 
     def shape_rule(self, s: ShapeContext, x: Shape) -> list[Shape]:
         for axis in self.drop:

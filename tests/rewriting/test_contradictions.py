@@ -16,6 +16,10 @@ TABLE = pt.exp(pt.alloc(v, FOUR, 3))
 THREE = pt.specify_shape(v, 3)
 LATE_THREE, LATE_FOUR = pt.alloc(v[0], FOUR - 1), pt.alloc(v[1], FOUR)
 TWICE = (pt.outer(LATE_THREE, LATE_FOUR) + pt.outer(LATE_FOUR, LATE_THREE)).sum()
+RECTANGLE = pt.exp(pt.alloc(v[0], FOUR, 3))
+BATCH = pt.exp(pt.alloc(v[0], 2, FOUR, 3))
+SQUARE = pt.exp(pt.alloc(v[0], FOUR, FOUR))
+MASK = pt.gt(THREE, 0)
 
 WRONG = {
     "index": (TABLE[5].sum(), IndexError),
@@ -23,6 +27,14 @@ WRONG = {
     "positions": (TABLE.sum(1)[[5, 6]].sum(), IndexError),
     "written row": (pt.set_subtensor(TABLE[5], v).sum(), IndexError),
     "inner lengths": (pt.dot(THREE, pt.exp(pt.alloc(v[0], FOUR))), ShapeError),
+    "lengths of products of batches": (pt.matmul(BATCH, BATCH).sum(), ShapeError),
+    "inverse": (pt.linalg.inv(RECTANGLE).sum(), ShapeError),
+    "factor": (pt.linalg.cholesky(RECTANGLE).sum(), ShapeError),
+    "right sides": (pt.linalg.solve(SQUARE, THREE).sum(), ShapeError),
+    "mask": (RECTANGLE[MASK].sum(), IndexError),
+    "written mask": (pt.set_subtensor(RECTANGLE[MASK], 1.0).sum(), IndexError),
+    "known shape": (pt.specify_shape(RECTANGLE, (5, 3)).sum(), ShapeError),
+    "dropped axis": (pt.squeeze(RECTANGLE, 0).sum(), (ShapeError, TypeError)),
     "last step": (
         phintys.scan(
             lambda a, b: a * b, [pt.alloc(v, FOUR - 4, 3)], [v], return_updates=False
@@ -44,7 +56,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("name", WRONG)
-@pytest.mark.parametrize("mode", ["FAST_RUN", "FAST_COMPILE", "NUMPY"])
+@pytest.mark.parametrize("mode", ["FAST_RUN", "FAST_COMPILE", "C", "NUMBA", "JAX"])
 def test_call_raises_the_error_of_the_program(name: str, mode: str) -> None:
     wrong, error = WRONG[name]
     f = phintys.function([v, i], wrong, mode=mode)

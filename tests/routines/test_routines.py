@@ -644,6 +644,14 @@ def wrong_expression(n: int, x: Array) -> int:
     return [n][0]
 
 
+def wrong_type_of_result(n: int, x: Array) -> bool:
+    return n == 0
+
+
+def wrong_parameter(n: float, x: Array) -> int:
+    return 0
+
+
 WRONG = [f for name, f in list(globals().items()) if name.startswith("wrong_")]
 
 

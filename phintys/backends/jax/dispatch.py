@@ -18,7 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from phintys.backends.source import generate
-from phintys.errors import UnsupportedError
+from phintys.errors import ContradictionError, UnsupportedError
 from phintys.graph.fgraph import FunctionGraph
 from phintys.graph.inner import expanded
 from phintys.graph.labels import label_of
@@ -101,8 +101,14 @@ _WIDE = frozenset(("int64", "uint64", "float64", "complex128"))
 
 
 def convert_node(op: Any, node: Apply, **kwargs: Any) -> Any:
-    """`jax_funcify`; the functions of `TRACE_TIME_OPS` are evaluated at trace time if possible."""
-    function = jax_funcify(op, node=node, **kwargs)
+    """`jax_funcify`; the functions of `TRACE_TIME_OPS` are evaluated at trace time if possible.
+
+    A node that is known to fail is called back: it raises its error if it is computed.
+    """
+    try:
+        function = jax_funcify(op, node=node, **kwargs)
+    except ContradictionError:
+        return call_back(op, node, **kwargs)
     if isinstance(op, tuple(TRACE_TIME_OPS)):
         return evaluated_at_trace_time(function, node)
     return function

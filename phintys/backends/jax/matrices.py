@@ -20,11 +20,6 @@ from phintys.tensor.linalg.products import KroneckerProduct
 from phintys.tensor.linalg.pseudo_inverse import MatrixPinv
 
 
-def _repeat(count: Any, step: Any, x: Any) -> Any:
-    """A loop (see `exponential`)."""
-    return jax.lax.fori_loop(0, jnp.asarray(count, "int64"), step, x)
-
-
 @jax_funcify.register(BlockDiagonal)
 def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
     dtype = node.outputs[0].type.dtype
@@ -62,8 +57,10 @@ def _(op: Any, node: Any = None, **kwargs: Any) -> Any:
         x = astype(x, dtype)
         if x.size == 0:
             return x
-        found = exponential(astype(x, upcast(dtype, "float64")), jnp, _repeat)
-        return nan_unless(jnp.all(jnp.isfinite(x)), astype(found, dtype))
+        finite = jnp.all(jnp.isfinite(x))
+        wide = astype(jnp.where(finite, x, 0), upcast(dtype, "float64"))
+        found = exponential(wide, jnp, jax.lax.while_loop)
+        return nan_unless(finite, astype(found, dtype))
 
     return compute
 

@@ -13,6 +13,7 @@ from numba import types
 from numba.core.dispatcher import Dispatcher
 
 from phintys.backends.source import compile_function_src
+from phintys.errors import ContradictionError
 from phintys.graph.labels import label_of
 from phintys.graph.op import Op
 from phintys.graph.origin import annotate
@@ -123,9 +124,13 @@ def convert_node(op: Any, node: Apply, **kwargs: Any) -> Any:
     """`numba_funcify`, compiled.
 
     A function that a user has registered may return a number for a 0-d tensor; it is converted to
-    an array.
+    an array.  A node that is known to fail runs in object mode: it raises its error if it is
+    computed.
     """
-    function = numba_funcify(op, node=node, **kwargs)
+    try:
+        function = numba_funcify(op, node=node, **kwargs)
+    except ContradictionError:
+        function = in_object_mode(op, node, **kwargs)
     if not isinstance(function, Dispatcher):
         function = jit(function)
     is_ours = numba_funcify.dispatch(type(op)).__module__.startswith(f"{__package__}.")

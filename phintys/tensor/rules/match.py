@@ -152,5 +152,7 @@ def like(node: Apply, new: Variable) -> Variable:
 
 
 def same_shape(v: Variable, w: Variable) -> bool:
-    """Whether two tensors have equal ``broadcastable``."""
-    return bool(v.type.broadcastable == w.type.broadcastable)
+    """Whether two tensors have equal ``broadcastable``, and no lengths that are known to differ."""
+    if v.type.broadcastable != w.type.broadcastable:
+        return False
+    return all(m == n or None in (m, n) for m, n in zip(v.type.shape, w.type.shape))

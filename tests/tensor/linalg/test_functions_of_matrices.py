@@ -15,6 +15,7 @@ import phintys.tensor as pt
 from phintys.errors import ShapeError
 from phintys.tensor.blockwise import Blockwise
 from phintys.tensor.linalg import TRSYL, BlockDiagonal, Expm, KroneckerProduct
+from phintys.tensor.linalg.exponential import _find_order
 
 L = pt.linalg
 DTYPES = ("float32", "float64", "complex64", "complex128")
@@ -281,7 +282,7 @@ def test_the_exponential_of_a_shift_and_a_large_nilpotent_matrix():
 def exact_exponential(x):
     """The exponential, computed with as many digits as the norm of the matrix takes."""
     x = np.asarray(x)
-    halvings = int(np.log2(1 + np.abs(x).sum())) + 4
+    halvings = int(np.log2(1 + np.abs(x).max())) + len(x) + 4
     with mp.workdps(40 + halvings):
         small = mp.matrix(x.tolist()) / mp.mpf(2) ** halvings
         found = term = mp.eye(len(x))
@@ -302,6 +303,11 @@ def badly_scaled():
         [[0, 1e200], [0, -1]],
         [[-1e3, 1], [0, 2]],
     )
+    for large in (1e150, 1e200):
+        yield [[0, large, 0], [0, 0, 1 / large], [0, 0, 0]]
+        yield [[0, large, 0], [0, -1, 100 / large], [0, 0, 0.5]]
+    yield [[0, 1e300, 0], [0, 0, 1e-300], [0, 0, 0]]
+    yield from ([[0, 1.7e308], [0, 0]], [[-1, 1.7e308, 1.7e308], [0, -2, 0], [0, 0, -3]])
     yield from ([[-7]], [[1e-300]], np.diag([-300.0, 0.5, 0.0, 200.0]))
     for n in (2, 3, 5, 8):
         sizes = 10.0 ** rng.integers(-20, 20, size=(n, n))
@@ -337,11 +343,51 @@ def test_exponentials_of_matrices_with_large_and_tiny_elements(mode):
     """Rows and columns of very different scales: squarings would lose what is small."""
     x = pt.dtensor3()
     f = compiled(mode, [x], L.expm(x))
-    for k in (6, 16, 30, 45, 100):
+    for k in (6, 16, 30, 45, 100, 298):
         ratio = 10.0**k
-        value = np.array([[[0, ratio], [1 / ratio, 0]], [[0, ratio], [0, 0]], [[0, 0], [ratio, 1]]])
+        value = np.array(
+            [
+                *([[0, ratio], [1 / ratio, 0]], [[0, 0.01 / ratio], [1e4 * ratio, 0]]),
+                *([[0, ratio], [0, 0]], [[0, 0], [ratio, 1]]),
+            ]
+        )
         expected = [exact_exponential(v) for v in value]
-        np.testing.assert_allclose(f(value), expected, rtol=1e-14)
+        np.testing.assert_allclose(f(value), expected, rtol=1e-13)
+
+
+@pytest.mark.parametrize("mode", [*MODES, "NUMBA"])
+def test_exponentials_that_overflow(mode):
+    """Zeros below the diagonal of a triangle, and next to a diagonal, remain zeros."""
+    x, z = pt.dmatrix(), pt.zmatrix()
+    f, g = compiled(mode, [x], L.expm(x)), compiled(mode, [z], L.expm(z))
+    np.testing.assert_array_equal(
+        f(np.diag([1e4, 0.0, 1.7e308, -1.7e308])), np.diag([np.inf, 1, np.inf, 0])
+    )
+    value = np.array([[1e4, 1, 2], [0, 1, 3], [0, 0, 2e4]])
+    known = np.array([[math.inf, 0, 0], [0, math.e, 0], [0, 0, math.inf]])
+    for order in ([0, 1, 2], [2, 1, 0], [1, 0, 2]):
+        found = f(value[order][:, order])
+        is_known = (value == 0) | np.eye(3, dtype=bool)
+        at = is_known[order][:, order]
+        np.testing.assert_allclose(found[at], known[order][:, order][at])
+        assert not np.isfinite(found[~at]).any()
+    for sign in (1.0, -1.0):
+        np.testing.assert_array_equal(f([[sign * 1.7e308]]), [[math.exp(math.inf * sign)]])
+        large = np.array([[sign * (1.5e308 + 1.5e308j)]])
+        assert np.isinf(g(large)) if sign > 0 else g(large) == 0
+
+
+def test_the_order_of_a_triangle_is_found_in_quadratic_time(lines_run):
+    def lines(make, n):
+        x = make(np.ones((n, n)))
+        buffers = np.zeros(n, "int64"), np.zeros(n, "int64")
+        return lines_run(_find_order, n, np.ravel(x), *buffers)
+
+    def pairs(x):
+        return np.eye(len(x)) + np.eye(len(x), k=1) * (np.arange(len(x)) % 2)
+
+    for make in (np.triu, np.tril, lambda x: pairs(x) + pairs(x).T):
+        assert lines(make, 64) < 4.5 * lines(make, 32)
 
 
 @pytest.mark.parametrize("mode", MODES)
