@@ -47,7 +47,7 @@ WRONG = {
         ).sum(),
         ShapeError,
     ),
-    "right sides": (
+    "sides of a system": (
         pt.linalg.solve(pt.eye(FOUR), pt.zeros(FOUR - 1) + v[0]).sum(), ShapeError
     ),
     "gradient": (phintys.grad(TWICE, v).sum(), ShapeError),
