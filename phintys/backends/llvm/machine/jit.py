@@ -134,26 +134,21 @@ def compile_ir(
 # -------------------------------------------------------------------------- code generation
 
 
-#: optimisation level -> the passes of LLVM that run on each function, in order
-_PASSES = {
-    PROMOTED: ("sroa", "instruction_combine", "simplify_cfg", "new_gvn"),
-    TRANSFORMED: (
-        "sroa",
-        "simplify_cfg",
-        "instruction_combine",
-        "loop_rotate",
-        "new_gvn",
-        "instruction_combine",
-        "simplify_cfg",
-    ),
-}
+def _transform(module: Any, machine: Any) -> None:
+    """Run LLVM's passes, but for the vectorisation of loops: those of routines are short."""
+    import llvmlite.binding as llvm
+
+    options = llvm.create_pipeline_tuning_options(speed_level=2)
+    options.loop_vectorization = options.loop_unrolling = False
+    options.slp_vectorization = True
+    builder = llvm.create_pass_builder(machine, options)
+    builder.getModulePassManager().run(module, builder)
 
 
-def _transform(module: Any, machine: Any, names: tuple[str, ...]) -> None:
-    """Inline functions that ask for it, and run passes on the others.
+def _promote(module: Any, machine: Any) -> None:
+    """Inline functions that ask for it, and move memory on the stack to registers.
 
     Functions that are not to be inlined are left as they are: LLVM would simplify nothing there.
-    LLVM's pipeline for ``-O2`` takes four times as long, and the code is not faster.
     """
     import llvmlite.binding as llvm
 
@@ -162,8 +157,10 @@ def _transform(module: Any, machine: Any, names: tuple[str, ...]) -> None:
     inliner.add_always_inliner_pass()
     inliner.run(module, builder)
     passes = llvm.create_new_function_pass_manager()
-    for name in names:
-        getattr(passes, f"add_{name}_pass")()
+    passes.add_sroa_pass()
+    passes.add_instruction_combine_pass()
+    passes.add_simplify_cfg_pass()
+    passes.add_new_gvn_pass()
     for function in module.functions:
         if not function.is_declaration and b"noinline" not in b" ".join(function.attributes):
             passes.run(function, builder)
@@ -173,8 +170,10 @@ def generate(text: str, level: int = OPTIMISED, target: Target | None = None) ->
     """Machine code of a module; RuntimeError if the text is not valid IR."""
     machine = (target or current()).machine(level)
     module = parse(text)
-    if level in _PASSES:
-        _transform(module, machine, _PASSES[level])
+    if level == TRANSFORMED:
+        _transform(module, machine)
+    elif level == PROMOTED:
+        _promote(module, machine)
     file = machine.emit_object(module)
     if image.in_use():
         with contextlib.suppress(image.UnknownObject):

@@ -22,9 +22,10 @@ from phintys.backends.llvm.machine import image
 from phintys.config import config
 
 #: Optimisation levels of LLVM's code generator.  `PLAIN` takes a quarter of the time; on vectors of
-#: 512 bits it can abort the process, so it is only for code without vectors.  `PROMOTED`, for
-#: routines with loops, inlines functions that ask for it and moves memory on the stack to
-#: registers; `TRANSFORMED`, for scalar code, simplifies more.
+#: 512 bits it can abort the process, so it is only for code without vectors.  `TRANSFORMED` is
+#: for scalar code: LLVM's passes inline, simplify and vectorise it first.  `PROMOTED` is for
+#: routines with loops: functions are inlined where they ask for it, and memory on the stack becomes
+#: registers.
 PLAIN, OPTIMISED, TRANSFORMED, PROMOTED = 0, 1, 2, 3
 
 #: Bytes of a vector inside which shuffles are fast.
