@@ -17,6 +17,7 @@ from phintys.tensor.axes import shape_padright
 from phintys.tensor.convert import as_argument
 from phintys.tensor.creation import broadcast_batches
 from phintys.tensor.elemwise import functions
+from phintys.tensor.shape import length, specify_shape
 from phintys.tensor.static import (
     as_length,
     get_underlying_scalar_constant_value,
@@ -24,6 +25,7 @@ from phintys.tensor.static import (
 )
 from phintys.tensor.type import TensorType
 from phintys.tensor.type_other import as_symbolic
+from phintys.tensor.variable import TensorVariable
 
 __all__ = ["IfElse", "ifelse"]
 
@@ -146,7 +148,8 @@ class IfElse(Guarding, Op):
     def vectorize_node(self, node: Apply, *batched_inputs: Any) -> Apply:
         """The node for a batch; for a batch of conditions `switch`, which computes both branches.
 
-        `MethodNotDefined` for a batch of conditions, and values that are no tensors.
+        MethodNotDefined for a batch of conditions, and values that are no tensors; ShapeError if
+        values of both branches then have other lengths.
         """
         condition, *branches = batched_inputs
         pairs = list(zip(branches[: self.n_outs], branches[self.n_outs :]))
@@ -160,7 +163,7 @@ class IfElse(Guarding, Op):
         condition, *branches = inputs
         pairs = list(zip(branches[: self.n_outs], branches[self.n_outs :]))
         chosen = [
-            functions.switch(shape_padright(condition, n or 0), a, b)
+            functions.switch(shape_padright(condition, n or 0), _of_lengths(a, b, n or 0), b)
             for (a, b), n in zip(pairs, ranks)
         ]
         return OpFromGraph(inputs, chosen, inline=True).make_node(*batched_inputs)
@@ -257,6 +260,13 @@ def _as_batches(a: Any, b: Any, ndim: int | None) -> tuple[Any, Any]:
         return a, b
     first, second = broadcast_batches((a, b), (ndim, ndim))
     return first, second
+
+
+def _of_lengths(a: TensorVariable, b: TensorVariable, ndim: int) -> TensorVariable:
+    """``a``, whose last ``ndim`` lengths are asserted to be those of ``b``: `switch` broadcasts."""
+    first = b.type.ndim - ndim
+    lengths = [length(b, axis) for axis in range(first, b.type.ndim)]
+    return specify_shape(a, [*[None] * (a.type.ndim - ndim), *lengths])
 
 
 # ------------------------------------------------------------------------- user function

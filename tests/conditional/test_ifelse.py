@@ -21,8 +21,10 @@ from phintys.conditional.rewriting import (
     nested_ifelse,
     useless_ifelse,
 )
+from phintys.errors import ShapeError
 from phintys.graph.fgraph import FunctionGraph
 from phintys.graph.op import Op
+from phintys.graph.vectorize import vectorize_graph
 from phintys.rewriting.engine import RuleSet
 
 c, d = pt.scalars("c", "d")
@@ -398,3 +400,15 @@ def test_results_are_no_constants_of_a_branch(mode):
             found += 1
     np.testing.assert_array_equal(f(1, np.zeros(2))[0], [1.0, 2.0, 3.0])
     np.testing.assert_array_equal(f(1, np.zeros(2))[1], [2.0, 3.0])
+
+
+def test_batch_of_conditions_needs_values_of_equal_lengths():
+    c, x, y = pt.bscalar("c"), pt.dvector("x"), pt.dvector("y")
+    batch = pt.bvector("batch")
+    out = vectorize_graph(phintys.ifelse(c, x, y), {c: batch})
+    f = phintys.function([batch, x, y], out)
+    np.testing.assert_array_equal(f([1, 0], [1.0, 2.0], [3.0, 4.0]), [[1, 2], [3, 4]])
+    with pytest.raises(ShapeError):
+        f([1, 0], [1.0], [3.0, 4.0])
+    with pytest.raises(ShapeError):
+        f([1, 0], [1.0, 2.0], [3.0])

@@ -171,6 +171,8 @@ class Conditioning:
         near |= ~np.isfinite(found) & np.any([_alike(found, o) for o in others], axis=0)
         narrow = wide.astype(expected.dtype)
         near |= ~np.isfinite(found) & close(found, narrow)
+        # the truth itself overflows, or the result does
+        near |= ~close(expected, narrow) & ~(np.isfinite(found) & np.isfinite(expected))
         return near | self._of_underflow(number, found)
 
     def _of_underflow(self, number: int, found: np.ndarray) -> Any:

@@ -15,8 +15,10 @@ from fuzz_values import Argument, native
 import phintys
 import phintys.tensor as pt
 from phintys.conditional.op import IfElse
+from phintys.graph.fgraph import FunctionGraph
 from phintys.graph.shapes import ConcreteShapes, result_shapes
 from phintys.graph.variable import Constant, Variable
+from phintys.inner import OpFromGraph
 
 NAMES = re.compile(r"\b[a-z]\d+\b")
 
@@ -178,12 +180,26 @@ def perform_missing(outputs: Iterable[Variable], known: dict[Variable, Any]) -> 
 
 
 def _perform(node: Any, known: dict[Variable, Any]) -> None:
-    storage: list[list[Any]] = [[None] for _ in node.outputs]
     given = [known.get(v) for v in node.inputs]
-    node.op.perform(node, given, storage)
-    found = [cell[0] for cell in storage]
-    _check_rule(node, given, found)
+    if isinstance(node.op, OpFromGraph) and _has_branches(node.op.expanded):
+        found = _of_one_branch(node.op.expanded, given)
+    else:
+        storage: list[list[Any]] = [[None] for _ in node.outputs]
+        node.op.perform(node, given, storage)
+        found = [cell[0] for cell in storage]
+        _check_rule(node, given, found)
     known.update(zip(node.outputs, found))
+
+
+def _has_branches(fgraph: FunctionGraph) -> bool:
+    return any(isinstance(node.op, IfElse) for node in fgraph.apply_nodes)
+
+
+def _of_one_branch(fgraph: FunctionGraph, given: list[Any]) -> list[Any]:
+    """The outputs of a graph; ``perform`` of the op that contains it computes both branches."""
+    known: dict[Variable, Any] = dict(zip(fgraph.inputs, given))
+    perform_missing(fgraph.outputs, known)
+    return [known[v] for v in fgraph.outputs]
 
 
 #: what is computed of integers that may be lengths -> the same of floats

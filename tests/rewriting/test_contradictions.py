@@ -14,6 +14,8 @@ i = pt.iscalar("i")
 FOUR = pt.switch(pt.eq(i, i), 4, i) + i * 0  # known to rewriting alone
 TABLE = pt.exp(pt.alloc(v, FOUR, 3))
 THREE = pt.specify_shape(v, 3)
+LATE_THREE, LATE_FOUR = pt.alloc(v[0], FOUR - 1), pt.alloc(v[1], FOUR)
+TWICE = (pt.outer(LATE_THREE, LATE_FOUR) + pt.outer(LATE_FOUR, LATE_THREE)).sum()
 RECTANGLE = pt.exp(pt.alloc(v[0], FOUR, 3))
 BATCH = pt.exp(pt.alloc(v[0], 2, FOUR, 3))
 SQUARE = pt.exp(pt.alloc(v[0], FOUR, FOUR))
@@ -40,6 +42,17 @@ WRONG = {
         )[-1].sum(),
         IndexError,
     ),
+    "too many steps": (
+        phintys.scan(
+            lambda a: a * 2, pt.alloc(v[0], FOUR), n_steps=9, return_updates=False
+        ).sum(),
+        ShapeError,
+    ),
+    "sides of a system": (
+        pt.linalg.solve(pt.eye(FOUR), pt.zeros(FOUR - 1) + v[0]).sum(), ShapeError
+    ),
+    "gradient": (phintys.grad(TWICE, v).sum(), ShapeError),
+    "value and gradient": (TWICE + phintys.grad(TWICE, v).sum(), ShapeError),
 }  # fmt: skip
 
 

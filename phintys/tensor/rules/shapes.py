@@ -153,9 +153,7 @@ def bounded_length(node: Apply, zero: TensorVariable, n: TensorVariable) -> Repl
         "SpecifyShape()(v[::-1], v.shape[0])",
     ),
 )
-def useless_specify_shape(
-    node: Apply, x: TensorVariable, lengths: Sequence[Variable]
-) -> Replacement:
+def useless_specify_shape(x: TensorVariable, lengths: Sequence[Variable]) -> Replacement:
     """Applies where the static shape implies the assertion, or the lengths are those of ``x``."""
     asked = [axis for axis, n in enumerate(lengths) if not isinstance(n.type, NoneTypeT)]
     known = x.type.shape
