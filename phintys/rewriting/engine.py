@@ -481,7 +481,8 @@ class Normalizer:
     def _checked(self, node: Apply, result: Any) -> list[Variable | None] | None:
         """The result of a rule as one replacement per output; None if nothing changes.
 
-        A replacement of a wider type is narrowed.  RewriteError if it is illegal.
+        A replacement of a wider type is narrowed.  RewriteError if it is illegal;
+        ContradictionError if types differ because the node itself is known to fail.
         """
         if isinstance(result, Variable) and len(node.outputs) == 1:
             o = node.outputs[0]
@@ -496,6 +497,7 @@ class Normalizer:
                 try:
                     outputs[i] = o.type.filter_variable(new)  # type: ignore[index]
                 except TypeError as exc:
+                    node.op.make_node(*node.inputs)  # raises, if the node is known to fail
                     raise RewriteError(
                         f"replaces a variable of type {o.type} by {new} of type {new.type}: {exc}"
                     ) from exc

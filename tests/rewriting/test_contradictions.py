@@ -34,6 +34,9 @@ WRONG = {
     "mask": (RECTANGLE[MASK].sum(), IndexError),
     "written mask": (pt.set_subtensor(RECTANGLE[MASK], 1.0).sum(), IndexError),
     "known shape": (pt.specify_shape(RECTANGLE, (5, 3)).sum(), ShapeError),
+    "gradient of known shape": (
+        phintys.grad(pt.specify_shape(RECTANGLE, (5, 3)).sum(), v).sum(), ShapeError
+    ),
     "dropped axis": (pt.squeeze(RECTANGLE, 0).sum(), (ShapeError, TypeError)),
     "last step": (
         phintys.scan(
