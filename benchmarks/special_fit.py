@@ -1,13 +1,16 @@
 """Fit the polynomials of ``vecmath/special_coefficients.py`` and write that module.
 
-    python benchmarks/special_fit.py
+    python benchmarks/special_fit.py [polynomial ...]
 
+With names, only these are fitted; the others remain as they are in the module.
 Like ``vecmath_fit.py``, whose exchange algorithm it uses, for the gamma function and its
 relatives, the normal distribution and the Bessel functions.
 """
 
 from __future__ import annotations
 
+import re
+import sys
 from collections.abc import Callable
 from functools import cache
 from typing import NamedTuple
@@ -40,7 +43,7 @@ def _apart(function: Real) -> Real:
 
 # ------------------------------------------------------------------------ gamma function
 
-NEAR, FAR = mp.mpf(2), mp.mpf(8)
+FAR = mp.mpf(4)  # from here on, asymptotic series
 SLOPE = 1 - mp.euler  # of gammaln at 2
 STIRLING = mp.log(2 * mp.pi) / 2 - ONE / 2
 with mp.workdps(80):
@@ -153,17 +156,16 @@ def _erfcinv_far(t: mp.mpf) -> mp.mpf:
 # ------------------------------------------------------------------------ Bessel functions
 
 
-SPLIT = mp.mpf(5)
+SMALL, MIDDLE, SPLIT = mp.mpf("0.8"), mp.mpf("2.75"), mp.mpf(5)
 
 
-def _bessel_near(order: int) -> Real:
-    """exp(-x) I(x) (for order 1, over x) with x = split (1 + t)/2."""
+def _bessel(order: int) -> Real:
+    return lambda x: mp.besseli(order, x) * mp.exp(-x)
 
-    def f(t: mp.mpf) -> mp.mpf:
-        x = SPLIT * (1 + t) / 2
-        return mp.besseli(order, x) * mp.exp(-x) / (x**order if x else 1)
 
-    return f
+def _bessel_small(order: int) -> Real:
+    """(1 - exp(-x) i0(x))/x, or (1/2 - exp(-x) i1(x)/x)/x."""
+    return lambda x: (ONE / (1 + order) - _bessel(order)(x) / x**order) / x
 
 
 def _bessel_far(order: int) -> Real:
@@ -191,9 +193,9 @@ def _rows() -> list[Row]:
     far_z = 1 / FAR**2
     return [
         Row("gammaln", "(gammaln(2 + t)/t - 1 + euler)/t", _apart(_gammaln),
-            _gammaln_share, mp.mpf("-0.8751"), mp.mpf("0.3751")),
+            _gammaln_share, mp.mpf("-0.8751"), mp.mpf("0.4064")),
         Row("gamma", "gamma(2 + t)", lambda t: mp.gamma(2 + t), lambda t: 1 / mp.gamma(2 + t),
-            mp.mpf("-0.8751"), mp.mpf("0.3751")),
+            mp.mpf("-0.8751"), mp.mpf("0.4064")),
         Row("gammaln_far", "x (gammaln(x) - (x - 1/2)(log(x) - 1) - log(2 pi)/2 + 1/2), z = 1/x**2",
             _gammaln_far, lambda z: mp.sqrt(z) / mp.loggamma(FAR), mp.mpf(0), far_z),
         Row("psi", "(psi(root + d)/d - slope)/d", _apart(_psi),
@@ -217,8 +219,13 @@ def _rows() -> list[Row]:
             _relative(_quantile_far), _place(1.44), _place(27.4)),
         Row("erfcinv_far", "erfcinv(p)/r, r = sqrt(-log(p)), t = (r - 3.5)/(r + 3.5)", _erfcinv_far,
             _relative(_erfcinv_far), _place(0.832), _place(27.4)),
-        *(Row(f"i{k}e_near", f"exp(-x) i{k}(x){'/x' * k}, x = 5 (1 + t)/2", _bessel_near(k),
-              _relative(_bessel_near(k)), -ONE, ONE) for k in (0, 1)),
+        Row("i0e_small", "(1 - exp(-x) i0(x))/x", _apart(_bessel_small(0)),
+            lambda x: x / _bessel(0)(x), mp.mpf(0), SMALL),
+        Row("i1e_small", "(1/2 - exp(-x) i1(x)/x)/x", _apart(_bessel_small(1)),
+            _apart(lambda x: x * x / _bessel(1)(x)), mp.mpf(0), SMALL),
+        *(Row(f"i{k}e_mid", f"exp(-x) i{k}(x), x = 2.75 + t", lambda t, k=k: _bessel(k)(MIDDLE + t),
+              lambda t, k=k: 1 / _bessel(k)(MIDDLE + t), SMALL - MIDDLE, SPLIT - MIDDLE)
+          for k in (0, 1)),
         *(Row(f"i{k}e_far", f"sqrt(x) exp(-x) i{k}(x), t = 10/x - 1", _bessel_far(k),
               _relative(_bessel_far(k)), -ONE, ONE) for k in (0, 1)),
     ]  # fmt: skip
@@ -239,6 +246,16 @@ SPLITS = {
 }
 
 
+#: Polynomials whose constant term is a sum of two coefficients (`Body.leading`).
+TWO_PARTS = {"i0e_mid", "i1e_mid", "i0e_far", "i1e_far"}
+
+
+def _rounded(poly: list[mp.mpf], in_two_parts: bool) -> list[float]:
+    """The coefficients as floats, of the first one a part of ten bits before the rest."""
+    first = split(poly[0], (10,), "float64") if in_two_parts else (float(poly[0]),)
+    return [*first, *(float(c) for c in poly[1:])]
+
+
 def _fit(row: Row, kind: str) -> tuple[list[float], mp.mpf]:
     function, weight = cache(row.function), cache(row.weight)
     step, count = 4, FIRST[kind]
@@ -246,7 +263,7 @@ def _fit(row: Row, kind: str) -> tuple[list[float], mp.mpf]:
         poly, error = remez(function, weight, (row.low, row.high), count)
         if error <= GOALS[kind]:
             if step == 1:
-                return [float(c) for c in poly], error
+                return _rounded(poly, row.name in TWO_PARTS), error
             count, step = max(count - step + 1, 2), 1
         else:
             count += step
@@ -266,6 +283,12 @@ def _lines(row: Row, kind: str) -> list[str]:
     ]
 
 
+def _blocks(text: str) -> dict[tuple[str, str], list[str]]:
+    """The lines of each polynomial in the module."""
+    found = re.finditer(r'    # .*\n    # .*\n    \("(\w+)", "(\w+)"\): \(\n(?:        .*\n)+    \),\n', text)
+    return {(m[1], m[2]): m[0].splitlines() for m in found}
+
+
 def main() -> None:
     lines = [
         '"""Polynomials of special functions, constant first; written by a fit, not by hand.',
@@ -278,9 +301,11 @@ def main() -> None:
         "",
         "COEFFICIENTS: dict[tuple[str, str], tuple[float, ...]] = {",
     ]
+    old = _blocks(OUTPUT.read_text())
     for row in _rows():
         for kind in ("float64", "narrow"):
-            lines += _lines(row, kind)
+            kept = len(sys.argv) > 1 and row.name not in sys.argv
+            lines += old[row.name, kind] if kept else _lines(row, kind)
     lines += ["}", "", "#: Constants as sums of two floats."]
     lines += ["PARTS: dict[str, tuple[float, ...]] = {"]
     for name, (value, bits) in SPLITS.items():

@@ -167,6 +167,14 @@ class Body:
                 return self.const(terms[0])
             power = self.mul(power, power)
 
+    def leading(self, x: str, coefficients: Sequence[float]) -> str:
+        """Emit c0 + (c1 + x*(c2 + c3*x + ...)): only the last addition rounds at c0's size.
+
+        The constant term has two parts, c0 of few bits and c1.
+        """
+        first, second, *others = coefficients
+        return self.add(first, self.fma(x, self.polynomial(x, others), second))
+
     def widened(self) -> Body:
         """A float64 body that appends to the same function."""
         return Body("float64", self.width, self.lines, self.declares, self.name)
