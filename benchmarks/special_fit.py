@@ -43,7 +43,7 @@ def _apart(function: Real) -> Real:
 
 # ------------------------------------------------------------------------ gamma function
 
-FAR = mp.mpf(4)  # from here on, asymptotic series
+FAR = mp.mpf(3)  # from here on, asymptotic series
 SLOPE = 1 - mp.euler  # of gammaln at 2
 STIRLING = mp.log(2 * mp.pi) / 2 - ONE / 2
 with mp.workdps(80):
@@ -236,6 +236,7 @@ FIRST = {"float64": 7, "narrow": 3}
 #: name -> value, bits of each part before the last one.
 SPLITS = {
     "slope_at_2": (SLOPE, (53,)),
+    "euler": (mp.euler, (53,)),
     "stirling": (STIRLING_EXACT, (53,)),
     "psi_root": (PSI_ROOT, (53,)),
     "psi_slope": (PSI_SLOPE, (53,)),

@@ -30,8 +30,7 @@ def i0e(b: Body, x: str, kind: str) -> str:
 
 def i1e(b: Body, x: str, kind: str) -> str:
     a = b.abs(x)
-    first, *others = COEFFICIENTS["i1e_small", kind]
-    bend = b.fma(a, b.polynomial(a, others), first)
+    bend = b.from_first(a, COEFFICIENTS["i1e_small", kind])
     small = b.mul(a, b.fma(b.neg(a), bend, 0.5))
     found = b.select(b.compare("olt", a, 0.8), small, _from_small_on(b, a, "i1e", kind))
     return b.copysign(found, x)

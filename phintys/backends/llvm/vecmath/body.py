@@ -129,6 +129,9 @@ class Body:
             f"{self.type} {self.const(a)}, {self.type} {self.const(b)}"
         )
 
+    def both(self, a: str, b: str) -> str:
+        return self.emit(f"and {self.bool_type} {a}, {b}")
+
     def at_most(self, x: str, bound: float) -> str:
         """Emit min(x, bound); NaN stays NaN."""
         return self.select(self.compare("olt", bound, x), bound, x)
@@ -166,6 +169,14 @@ class Body:
             if len(terms) == 1:
                 return self.const(terms[0])
             power = self.mul(power, power)
+
+    def from_first(self, x: str, coefficients: Sequence[float]) -> str:
+        """Emit c0 + x*(c1 + c2*x + ...): only the last operation rounds at c0's size.
+
+        `polynomial` rounds there once per level.
+        """
+        first, *others = coefficients
+        return self.fma(x, self.polynomial(x, others), first)
 
     def leading(self, x: str, coefficients: Sequence[float]) -> str:
         """Emit c0 + (c1 + x*(c2 + c3*x + ...)): only the last addition rounds at c0's size.
