@@ -43,7 +43,7 @@ def _apart(function: Real) -> Real:
 
 # ------------------------------------------------------------------------ gamma function
 
-FAR = mp.mpf(3)  # from here on, asymptotic series
+FAR = mp.mpf(3)  # from here on, asymptotic series; for trigamma from 2 on
 SLOPE = 1 - mp.euler  # of gammaln at 2
 STIRLING = mp.log(2 * mp.pi) / 2 - ONE / 2
 with mp.workdps(80):
@@ -204,7 +204,7 @@ def _rows() -> list[Row]:
         Row("psi_far", "x**2 (log(x) - 1/(2 x) - psi(x)), z = 1/x**2", _psi_far,
             lambda z: z / 2, mp.mpf(0), far_z),
         Row("trigamma_far", "x**3 (trigamma(x) - 1/x - 1/(2 x**2)), z = 1/x**2", _trigamma_far,
-            lambda z: z, mp.mpf(0), far_z),
+            lambda z: z, mp.mpf(0), ONE / 4),
         Row("sinpi", "sin(pi r)/r, z = r**2", _apart(_sinpi), _relative(_apart(_sinpi)),
             mp.mpf(0), ONE / 4),
         Row("cotpi", "(pi r cot(pi r) - 1)/z, z = r**2", _apart(_cotpi), lambda z: z,
@@ -243,12 +243,13 @@ SPLITS = {
     "erfcx": (_erfcx(mp.mpf(0)), (53,)),
     "root_2pi": (mp.sqrt(2 * mp.pi), (53,)),
     "half_root_pi": (mp.sqrt(mp.pi) / 2, (53,)),
+    "pi": (mp.pi, (53,)),
     "log_pi": (mp.log(mp.pi), (53,)),
 }
 
 
 #: Polynomials whose constant term is a sum of two coefficients (`Body.leading`).
-TWO_PARTS = {"i0e_mid", "i1e_mid", "i0e_far", "i1e_far"}
+TWO_PARTS = {"i0e_mid", "i1e_mid", "i0e_far", "i1e_far", "sinpi"}
 
 
 def _rounded(poly: list[mp.mpf], in_two_parts: bool) -> list[float]:

@@ -100,6 +100,17 @@ class Body:
     def div(self, a: Operand, b: Operand) -> str:
         return self._binary("fdiv", a, b)
 
+    def two_sum(self, a: Operand, b: Operand) -> tuple[str, str]:
+        """Emit a + b and its rounding error."""
+        total = self.add(a, b)
+        of_b = self.sub(total, a)
+        return total, self.add(self.sub(a, self.sub(total, of_b)), self.sub(b, of_b))
+
+    def ordered_sum(self, a: Operand, b: Operand) -> tuple[str, str]:
+        """Emit a + b and its rounding error, where |a| >= |b| or a = 0."""
+        total = self.add(a, b)
+        return total, self.add(self.sub(a, total), b)
+
     def neg(self, a: str) -> str:
         return self.emit(f"fneg {self.type} {a}")
 

@@ -25,9 +25,11 @@ from phintys.backends.llvm.vecmath.pow import exp2_of_parts, log2_in_parts
 from phintys.backends.llvm.vecmath.special_coefficients import COEFFICIENTS, PARTS
 
 FAR = 3.0
+TRIGAMMA_FAR = 2.0
 TURN = 1.40625  # from here on, gamma and gammaln are expanded at 2, before it at 1
 #: the arguments below which a function takes its slow path
 LIMITS = {"gamma": -0.625, "gammaln": -0.625, "psi": 0.0, "trigamma": 0.0}
+LEAST = 2.0**-500  # of arguments whose inverse squares are corrected
 PI = 3.141592653589793
 HALF_LOG_2PI = 0.9189385332046727
 
@@ -47,8 +49,9 @@ def gammaln(b: Body, x: str, kind: str) -> str:
     slope, lost = _slope_of_gammaln(b, t, low, at_1, kind)
     high, ln2_low = COMMON_PARTS["ln2", "float64"]
     small = b.fma(t, lost, b.fma(k, ln2_low, b.sub(rest, half_square)))
-    small = b.add(b.select(at_1, 0.0, f), b.fma(t, slope, small))
-    logarithm = b.add(b.sub(b.mul(k, high), b.select(far, 1.0, 0.0)), small)
+    main = b.sub(b.mul(k, high), b.select(far, 1.0, 0.0))
+    main, error = b.ordered_sum(main, b.select(at_1, 0.0, f))
+    logarithm = b.add(main, b.add(error, b.fma(t, slope, small)))
     inverse = b.div(1.0, u)
     series = b.polynomial(b.mul(inverse, inverse), COEFFICIENTS["gammaln_far", kind])
     small = b.fma(inverse, series, PARTS["stirling"][0])
@@ -65,8 +68,7 @@ def _slope_of_gammaln(b: Body, t: str, low: str, at_1: str, kind: str) -> tuple[
     first = b.select(at_1, euler, b.select(low, -slope, slope))
     second = b.select(at_1, rest, b.select(low, -lost, lost))
     second = b.add(second, b.select(low, b.neg(bend), bend))
-    total = b.add(first, second)
-    return total, b.add(b.sub(first, total), second)
+    return b.ordered_sum(first, second)
 
 
 def _stepped(b: Body, u: str) -> tuple[str, str]:
@@ -89,26 +91,41 @@ def _gammaln_below(b: Body, x: str, y: str, kind: str) -> str:
     """log(pi / (a |sin(pi a)|)) - y for a = -x (DLMF 5.5.3); inf at the poles."""
     a = b.neg(x)
     _, r = _nearest(b, a)
-    sine = b.polynomial(b.mul(r, r), COEFFICIENTS["sinpi", kind])
-    size = b.mul(a, b.mul(b.abs(r), sine))
+    sine, lost = _sine(b, b.abs(r), kind)
+    size = b.mul(a, sine)
+    lost = b.div(b.fma(a, lost, b.fma(a, sine, b.neg(size))), size)
     k, f = split_exponent(b, size, subnormals=False)
-    high, low = PARTS["log_pi"]
-    found = b.sub(b.add(b.sub(high, join_exponent(b, k, f)), low), y)
+    high, low = COMMON_PARTS["ln2", "float64"]
+    half_square, rest = log_series(b, f)
+    small = b.sub(PARTS["log_pi"][1], b.add(b.fma(k, low, lost), b.sub(rest, half_square)))
+    found, first = b.two_sum(PARTS["log_pi"][0], b.mul(k, -high))
+    found, second = b.two_sum(found, b.neg(y))
+    found, third = b.two_sum(found, b.neg(f))
+    found = b.add(found, b.add(small, b.add(b.add(first, second), third)))
     found = b.select(b.compare("oeq", r, 0.0), INF, found)
     return b.select(b.compare("oeq", a, INF), -INF, found)
+
+
+def _sine(b: Body, r: str, kind: str) -> tuple[str, str]:
+    """sin(pi r) for |r| <= 1/2 in two parts."""
+    z = b.mul(r, r)
+    first, second, *others = COEFFICIENTS["sinpi", kind]
+    bend = b.fma(z, b.from_first(z, others), second)
+    factor, lost = b.ordered_sum(first, bend)
+    sine = b.mul(r, factor)
+    return sine, b.fma(r, lost, b.fma(r, factor, b.neg(sine)))
 
 
 # ----------------------------------------------------------------------------------- psi
 
 
 def psi(b: Body, x: str, kind: str) -> str:
-    """psi(|x|); -inf at 0, inf at -0."""
+    """psi(|x|), but psi(1 + |x|) for -1 < x < 0; -inf at 0, inf at -0."""
     u = b.abs(x)
     far, low, above = b.compare("oge", u, FAR), b.compare("olt", u, 1.0), b.compare("ogt", u, 2.1)
     moved = b.sub(u, 1.0)
-    step, lost_step = _quotient(
-        b, b.select(low, -1.0, b.select(above, 1.0, 0.0)), b.select(above, moved, u)
-    )
+    size = b.select(low, b.select(b.compare("olt", x, 0.0), 0.0, -1.0), b.select(above, 1.0, 0.0))
+    step, lost_step = _quotient(b, size, b.select(above, moved, u))
     root, lost = PARTS["psi_root"]
     d = b.sub(b.sub(b.select(above, moved, u), b.select(low, root - 1, root)), lost)
     slope, rest = PARTS["psi_slope"]
@@ -131,13 +148,17 @@ def _quotient(b: Body, above: str, below: str) -> tuple[str, str]:
 
 
 def _psi_below(b: Body, x: str, y: str, kind: str) -> str:
-    """y + 1 / a + pi cot(pi a) for a = -x (DLMF 5.5.4); NaN at the poles."""
+    """psi(1 + a) + pi cot(pi a) for a = -x (DLMF 5.5.4); NaN at the poles."""
     a = b.neg(x)
     _, r = _nearest(b, a)
-    cotangent = b.polynomial(b.mul(r, r), COEFFICIENTS["cotpi", kind])
-    inverse = b.div(1.0, a)
-    found = b.add(b.fma(r, cotangent, b.div(1.0, r)), b.add(y, inverse))
-    found = b.select(b.compare("olt", a, 2.0**-60), inverse, found)
+    pole = b.div(1.0, r)
+    lost = b.mul(pole, b.fma(b.neg(pole), r, 1.0))
+    cotangent = b.from_first(b.mul(r, r), COEFFICIENTS["cotpi", kind])
+    inverse = b.select(b.compare("olt", a, 1.0), 0.0, b.div(1.0, a))
+    found, first = b.two_sum(pole, y)
+    found, second = b.two_sum(found, b.fma(r, cotangent, lost))
+    found = b.add(found, b.add(b.add(first, second), inverse))
+    found = b.select(b.compare("olt", a, 2.0**-60), pole, found)
     return b.select(b.compare("oeq", r, 0.0), NAN, found)
 
 
@@ -145,31 +166,35 @@ def _psi_below(b: Body, x: str, y: str, kind: str) -> str:
 
 
 def trigamma(b: Body, x: str, kind: str) -> str:
-    """The derivative of psi at |x|: below 3 by three steps of the recurrence (DLMF 5.15.5)."""
+    """The derivative of psi at |x|, but at 1 + |x| for -2 < x < 0.
+
+    Below 2 by two steps of the recurrence (DLMF 5.15.5).
+    """
     u = b.abs(x)
-    near = b.compare("olt", u, FAR)
-    above, below = b.const(0.0), b.const(1.0)
-    for step in range(1, int(FAR)):
-        w = b.add(u, float(step))
-        square = b.mul(w, w)
-        above, below = b.fma(above, square, below), b.mul(below, square)
-    inverse = b.div(1.0, b.select(near, b.add(u, FAR), u))
-    series = b.polynomial(b.mul(inverse, inverse), COEFFICIENTS["trigamma_far", kind])
-    bend = b.mul(b.mul(inverse, inverse), b.fma(inverse, series, 0.5))
+    near = b.compare("olt", u, TRIGAMMA_FAR)
+    inverse = b.div(1.0, b.select(near, b.add(u, 2.0), u))
+    square = b.mul(inverse, inverse)
+    bend = b.mul(square, b.fma(inverse, b.polynomial(square, COEFFICIENTS["trigamma_far", kind]), 0.5))
+    second = b.select(near, b.div(1.0, b.add(u, 1.0)), 0.0)
     first, lost = _quotient(b, b.const(1.0), u)
-    lost = b.select(b.compare("olt", u, 2.0**-500), 0.0, b.mul(b.mul(lost, 2.0), first))
-    rest = b.add(b.select(near, b.div(above, below), 0.0), b.add(inverse, bend))
-    return b.select(near, b.fma(first, first, b.add(rest, lost)), rest)
+    lost = b.select(b.compare("olt", u, LEAST), 0.0, b.mul(b.mul(lost, 2.0), first))
+    rest = b.fma(second, second, b.add(inverse, bend))
+    every = b.fma(first, first, b.fma(second, second, b.add(inverse, b.add(bend, lost))))
+    return b.select(b.both(near, b.compare("oge", x, 0.0)), every, rest)
 
 
 def _trigamma_below(b: Body, x: str, y: str, kind: str) -> str:
-    """(pi / sin(pi a))**2 + 1 / a**2 - y for a = -x (DLMF 5.15.6); inf at the poles."""
+    """(pi / sin(pi a))**2 - trigamma(1 + a) for a = -x (DLMF 5.15.6); inf at the poles."""
     a = b.neg(x)
     _, r = _nearest(b, a)
-    sine = b.mul(r, b.polynomial(b.mul(r, r), COEFFICIENTS["sinpi", kind]))
-    ratio, inverse = b.div(PI, sine), b.div(1.0, a)
-    found = b.fma(ratio, ratio, b.fma(inverse, inverse, b.neg(y)))
-    found = b.select(b.compare("olt", a, 2.0**-30), y, found)
+    sine, lost = _sine(b, r, kind)
+    high, low = PARTS["pi"]
+    ratio, inverse = b.div(high, sine), b.div(1.0, a)
+    lost = b.sub(b.sub(b.fma(b.neg(ratio), sine, high), b.mul(ratio, lost)), -low)
+    lost = b.mul(b.mul(lost, 2 / PI), b.mul(ratio, ratio))
+    lost = b.select(b.compare("olt", b.abs(r), LEAST), 0.0, lost)
+    rest = b.sub(b.select(b.compare("olt", a, TRIGAMMA_FAR), 0.0, b.mul(inverse, inverse)), y)
+    found = b.fma(ratio, ratio, b.add(lost, rest))
     return b.select(b.compare("oeq", a, INF), INF, found)
 
 
@@ -208,8 +233,17 @@ def _gamma_below(b: Body, x: str, y: str, kind: str) -> str:
     a = b.neg(x)
     n, r = _nearest(b, a)
     odd = b.compare("one", _nearest(b, b.mul(n, 0.5))[1], 0.0)
-    sine = b.mul(r, b.polynomial(b.mul(r, r), COEFFICIENTS["sinpi", kind]))
-    found = b.div(b.select(odd, PI, -PI), b.mul(b.mul(a, sine), y))
+    sine, lost = _sine(b, r, kind)
+    size = b.mul(a, sine)
+    lost = b.fma(a, lost, b.fma(a, sine, b.neg(size)))
+    under = b.mul(size, y)
+    lost = b.fma(lost, y, b.fma(size, y, b.neg(under)))
+    high, low = PARTS["pi"]
+    found = b.div(high, under)
+    lost = b.sub(b.fma(b.neg(found), under, high), b.fma(found, lost, -low))
+    lost = b.mul(b.mul(lost, 1 / PI), found)
+    found = b.add(found, b.select(b.compare("olt", b.abs(under), INF), lost, 0.0))
+    found = b.select(odd, found, b.neg(found))
     return b.select(b.compare("oeq", r, 0.0), NAN, found)
 
 
