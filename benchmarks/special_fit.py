@@ -249,7 +249,7 @@ SPLITS = {
 
 
 #: Polynomials whose constant term is a sum of two coefficients (`Body.leading`).
-TWO_PARTS = {"i0e_mid", "i1e_mid", "i0e_far", "i1e_far", "sinpi"}
+TWO_PARTS = {"i0e_mid", "i1e_mid", "i0e_far", "i1e_far", "sinpi", "ndtri_far", "erfcinv_far"}
 
 
 def _rounded(poly: list[mp.mpf], in_two_parts: bool) -> list[float]:
