@@ -287,7 +287,9 @@ def _lines(row: Row, kind: str) -> list[str]:
 
 def _blocks(text: str) -> dict[tuple[str, str], list[str]]:
     """The lines of each polynomial in the module."""
-    found = re.finditer(r'    # .*\n    # .*\n    \("(\w+)", "(\w+)"\): \(\n(?:        .*\n)+    \),\n', text)
+    found = re.finditer(
+        r'    # .*\n    # .*\n    \("(\w+)", "(\w+)"\): \(\n(?:        .*\n)+    \),\n', text
+    )
     return {(m[1], m[2]): m[0].splitlines() for m in found}
 
 
@@ -296,7 +298,8 @@ def main() -> None:
         '"""Polynomials of special functions, constant first; written by a fit, not by hand.',
         "",
         "``benchmarks/special_fit.py`` holds the functions and intervals and writes this module.",
-        "Keys: (polynomial, precision); ``narrow`` is for float32 computed in float64.",
+        "Keys: (polynomial, precision); ``narrow`` is for float32 computed in float64.  Those that",
+        "`Body.leading` or a function itself evaluates have their constant term in two parts.",
         '"""',
         "",
         "from __future__ import annotations",

@@ -1,7 +1,8 @@
 """Polynomials of special functions, constant first; written by a fit, not by hand.
 
 ``benchmarks/special_fit.py`` holds the functions and intervals and writes this module.
-Keys: (polynomial, precision); ``narrow`` is for float32 computed in float64.
+Keys: (polynomial, precision); ``narrow`` is for float32 computed in float64.  Those that
+`Body.leading` or a function itself evaluates have their constant term in two parts.
 """
 
 from __future__ import annotations
