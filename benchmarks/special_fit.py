@@ -1,8 +1,8 @@
-"""Fit the polynomials of ``vecmath/special_coefficients.py`` and write that module.
+"""Fit the polynomials of ``vecmath``'s gamma_coefficients and special_coefficients; write these.
 
     python benchmarks/special_fit.py [polynomial ...]
 
-With names, only these are fitted; the others remain as they are in the module.
+With names, only these are fitted; the others remain as they are in the modules.
 Like ``vecmath_fit.py``, whose exchange algorithm it uses, for the gamma function and its
 relatives, the normal distribution and the Bessel functions.
 """
@@ -18,7 +18,6 @@ from typing import NamedTuple
 import mpmath as mp
 from vecmath_fit import GOALS, TARGET, remez, split
 
-OUTPUT = TARGET.with_name("special_coefficients.py")
 Real = Callable[[mp.mpf], mp.mpf]
 mp.mp.dps = 60
 ONE = mp.mpf(1)
@@ -189,7 +188,7 @@ def _relative(f: Real) -> Real:
     return lambda t: 1 / abs(f(t))
 
 
-def _rows() -> list[Row]:
+def _gamma_rows() -> list[Row]:
     far_z = 1 / FAR**2
     return [
         Row("gammaln", "(gammaln(2 + t)/t - 1 + euler)/t", _apart(_gammaln),
@@ -209,6 +208,11 @@ def _rows() -> list[Row]:
             mp.mpf(0), ONE / 4),
         Row("cotpi", "(pi r cot(pi r) - 1)/z, z = r**2", _apart(_cotpi), lambda z: z,
             mp.mpf(0), ONE / 4),
+    ]  # fmt: skip
+
+
+def _other_rows() -> list[Row]:
+    return [
         Row("erfcx", "((1 + 2x) erfcx(x) - 7 erfcx(3))/t, t = (x - 3)/(x + 3)",
             _apart(_erfcx_slope), lambda t: abs(t) / _erfcx(t), -ONE, ONE),
         Row("ndtri_mid", "(ndtri(1/2 + y)/y - sqrt(2 pi))/z, z = y**2", _apart(_quantile_mid),
@@ -233,18 +237,25 @@ def _rows() -> list[Row]:
 
 #: The first number of coefficients to try.
 FIRST = {"float64": 7, "narrow": 3}
-#: name -> value, bits of each part before the last one.
-SPLITS = {
-    "slope_at_2": (SLOPE, (53,)),
-    "euler": (mp.euler, (53,)),
-    "stirling": (STIRLING_EXACT, (53,)),
-    "psi_root": (PSI_ROOT, (53,)),
-    "psi_slope": (PSI_SLOPE, (53,)),
-    "erfcx": (_erfcx(mp.mpf(0)), (53,)),
-    "root_2pi": (mp.sqrt(2 * mp.pi), (53,)),
-    "half_root_pi": (mp.sqrt(mp.pi) / 2, (53,)),
-    "pi": (mp.pi, (53,)),
-    "log_pi": (mp.log(mp.pi), (53,)),
+#: Constants that become sums of two floats.
+GAMMA_CONSTANTS = {
+    "slope_at_2": SLOPE,
+    "euler": mp.euler,
+    "stirling": STIRLING_EXACT,
+    "psi_root": PSI_ROOT,
+    "psi_slope": PSI_SLOPE,
+    "pi": mp.pi,
+    "log_pi": mp.log(mp.pi),
+}
+OTHER_CONSTANTS = {
+    "erfcx": _erfcx(mp.mpf(0)),
+    "root_2pi": mp.sqrt(2 * mp.pi),
+    "half_root_pi": mp.sqrt(mp.pi) / 2,
+}
+#: The modules and what they hold.
+MODULES = {
+    TARGET.with_name("gamma_coefficients.py"): (_gamma_rows, GAMMA_CONSTANTS),
+    TARGET.with_name("special_coefficients.py"): (_other_rows, OTHER_CONSTANTS),
 }
 
 
@@ -285,15 +296,15 @@ def _lines(row: Row, kind: str) -> list[str]:
     ]
 
 
-def _blocks(text: str) -> dict[tuple[str, str], list[str]]:
-    """The lines of each polynomial in the module."""
-    found = re.finditer(
-        r'    # .*\n    # .*\n    \("(\w+)", "(\w+)"\): \(\n(?:        .*\n)+    \),\n', text
-    )
-    return {(m[1], m[2]): m[0].splitlines() for m in found}
+def _kept() -> dict[tuple[str, str], list[str]]:
+    """The lines of the polynomials that are not to be fitted."""
+    pattern = r'    # .*\n    # .*\n    \("(\w+)", "(\w+)"\): \(\n(?:        .*\n)+    \),\n'
+    text = "".join(path.read_text() for path in MODULES if len(sys.argv) > 1)
+    found = re.finditer(pattern, text)
+    return {(m[1], m[2]): m[0].splitlines() for m in found if m[1] not in sys.argv}
 
 
-def main() -> None:
+def _module(rows: list[Row], constants: dict[str, mp.mpf]) -> str:
     lines = [
         '"""Polynomials of special functions, constant first; written by a fit, not by hand.',
         "",
@@ -306,16 +317,20 @@ def main() -> None:
         "",
         "COEFFICIENTS: dict[tuple[str, str], tuple[float, ...]] = {",
     ]
-    old = _blocks(OUTPUT.read_text())
-    for row in _rows():
+    kept = _kept()
+    for row in rows:
         for kind in ("float64", "narrow"):
-            kept = len(sys.argv) > 1 and row.name not in sys.argv
-            lines += old[row.name, kind] if kept else _lines(row, kind)
+            lines += kept.get((row.name, kind)) or _lines(row, kind)
     lines += ["}", "", "#: Constants as sums of two floats."]
     lines += ["PARTS: dict[str, tuple[float, ...]] = {"]
-    for name, (value, bits) in SPLITS.items():
-        lines.append(f'    "{name}": {split(value, bits, "float64")!r},')
-    OUTPUT.write_text("\n".join([*lines, "}", ""]))
+    for name, value in constants.items():
+        lines.append(f'    "{name}": {split(value, (53,), "float64")!r},')
+    return "\n".join([*lines, "}", ""])
+
+
+def main() -> None:
+    for path, (rows, constants) in MODULES.items():
+        path.write_text(_module(rows(), constants))
 
 
 if __name__ == "__main__":

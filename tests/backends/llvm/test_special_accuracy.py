@@ -21,12 +21,12 @@ sys.path.pop(0)
 
 NAMES = sorted(CALLED)
 LANES = {"float64": 4, "float32": 8}
-#: Greatest errors in float64, also without a fused multiply-add; in float32, which is computed in
-#: float64, it is 0.6.
-BOUNDS = dict.fromkeys(("gamma", "gammaln", "ndtri", "erfinv", "erfcinv", "i0e", "i1e"), 4)
-BOUNDS["betaln"] = 10
-BELOW = 8  # ulps of 1 or of the result, for negative arguments of functions with poles
-COUNT = 30
+#: Greatest error in float64; in float32, which is computed in float64, it is 0.6.  Without a fused
+#: multiply-add corrections of products and quotients are lost.
+BOUND = 2.0 if accuracy.Compiled("gamma", "float64", 4).fuses else 3.0
+BOUNDS = {"betaln": 5.5}  # in ulps of 1 where the result is smaller
+BELOW = BOUND + 1  # in ulps of 1 where the result is smaller, for arguments below 0
+COUNT = 150
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -36,9 +36,9 @@ def test_error(name: str) -> None:
         wide = accuracy.Compiled(name, dtype, width)(*args)
         np.testing.assert_array_equal(accuracy.Compiled(name, dtype, 1)(*args), wide)
         found, x = accuracy.errors(name, args, wide), args[0]
-        bound = BOUNDS.get(name, 3) if dtype == "float64" else 0.6
+        bound = BOUNDS.get(name, BOUND) if dtype == "float64" else 0.6
         assert found[x > 0].max() <= bound, (dtype, x[np.argmax(found)])
-        assert found.max() <= max(bound, BELOW * (name in accuracy.WITH_POLES))
+        assert found.max() <= max(bound, BELOW * (name in accuracy.WITH_POLES | {"gamma"}))
 
 
 def specials(dtype: str) -> np.ndarray:

@@ -21,8 +21,8 @@ from phintys.backends.llvm.vecmath.exp_log import (
     log_series,
     split_exponent,
 )
+from phintys.backends.llvm.vecmath.gamma_coefficients import COEFFICIENTS, PARTS
 from phintys.backends.llvm.vecmath.pow import exp2_of_parts, log2_in_parts
-from phintys.backends.llvm.vecmath.special_coefficients import COEFFICIENTS, PARTS
 
 FAR = 3.0
 TRIGAMMA_FAR = 2.0
