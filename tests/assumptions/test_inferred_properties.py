@@ -14,6 +14,7 @@ import phintys.tensor as pt
 from phintys.assumptions import ALL_KEYS, AssumptionFeature, assume
 from phintys.compile.mode import Mode
 from phintys.graph import FunctionGraph
+from phintys.graph.traversal import ancestors
 
 PLAIN = Mode(linker="py", optimizer=None)
 #: relative size of what rounding may leave in place of a zero
@@ -77,8 +78,8 @@ DTYPES = ("float64", "float64", "float32", "int64", "complex128", "bool", "uint8
 PARTS = [slice(None), slice(None, None, -1), slice(1, None), slice(-2, None), slice(None, None, 2)]
 #: positions that are written, in rows and columns: runs, one number for all, others
 PLACES: list[Any] = [
-    *(np.arange(N), pt.arange(N), np.array([0]), np.array([1]), np.arange(1, N), np.arange(N)[::-1]),
-    *(np.arange(N) - N, np.zeros(N, "int64"), np.arange(N)[:, None], 0),
+    *(np.arange(N), pt.arange(N), np.arange(1, N), np.arange(N)[::-1], np.arange(N) - N),
+    *(np.array([0]), np.array([1]), np.zeros(N, "int64"), np.arange(N)[:, None], 0),
 ]
 ELEMENTWISE = "exp sin neg abs sqr sqrt sign conj real imag reciprocal cosh sigmoid invert".split()
 BINARY = (pt.add, pt.mul, pt.sub, pt.true_div, pt.maximum, pt.minimum)
@@ -104,72 +105,76 @@ class Drawn:
     def one(self, *choices: Any) -> Any:
         return self.rng.choice(choices)
 
-    def written(self, x: Any) -> Any:
+    @property
+    def offset(self) -> int:
+        """That of a diagonal."""
+        return self.one(-1, 0, 0, 1)
+
+    def written(self, x: Any, y: Any) -> Any:
         """A matrix with other numbers at some positions."""
         base = self.one(x, pt.zeros((N, N)), pt.zeros(x.shape[-2:]), pt.eye(N))
         part = base[..., self.one(*PLACES), self.one(*PLACES)]
         values = self.one(1, 2.5, self.row)
         return self.one(part.set, part.inc)(values)
 
-    def step(self) -> Any:
-        """A new expression."""
-        x, y, kind = self.one(*self.pool), self.one(*self.pool), self.rng.randrange(15)
-        flag, k, linalg = self.rng.random() < 0.5, self.one(-1, 0, 0, 1), pt.linalg
-        part, other = self.one(*PARTS), self.one(*PARTS)
-        match kind:
-            case 0:
-                return self.one(pt.eye(N, k=k), pt.eye(N, N + 1), pt.eye(N, dtype="int8"))
-            case 1:
-                return self.one(pt.tril, pt.triu)(x, k)
-            case 2:
-                return self.one(pt.diag(self.row, k), pt.alloc_diag(x, k, 1, 2), x.mT, x.mT)
-            case 3:
-                return self.one(x @ y, x @ x.mT, pt.conj(x).mT @ x, x + x.mT)
-            case 4:
-                return getattr(pt, self.one(*ELEMENTWISE))(x)
-            case 5:
-                return self.one(*BINARY)(x, self.one(y, x.mT, -1, 2, 0, self.row, self.row[:, None]))
-            case 6:
-                return x[..., part, part] if flag else x[..., part, other]
-            case 7:
-                return self.written(x)
-            case 8:
-                return pt.cast(x, self.one(*DTYPES, "int8", "float16", "complex64"))
-            case 9:
-                mask = self.one(x > 0, pt.tri(N, k=k) > 0, self.row > 0, pt.eye(N) > 0)
-                return pt.switch(mask, x, self.one(0, 0, 1, y))
-            case 10:
-                return self.one(linalg.cholesky, linalg.inv, linalg.expm)(x)
-            case 11:
-                assumed = self.one(*STRUCTURES)
-                return linalg.solve(x, y, assume_a=assumed, lower=flag, b_ndim=2)
-            case 12:
-                return self.one(linalg.block_diag, linalg.kron)(x, y)
-            case 13:
-                made = self.one(linalg.qr, linalg.svd, linalg.eigh, linalg.lu)(x)
-                return self.one(*made)
-            case _:
-                lower = linalg.cholesky(x @ pt.conj(x).mT + pt.eye(x.shape[-2]))
-                definite = assume(lower @ pt.conj(lower).mT, positive_definite=True)
-                return self.one(definite, lower, assume(pt.tril(x), lower_triangular=True))
-
     def grow(self, steps: int) -> None:
         for _ in range(steps):
             try:
-                made = self.step()
+                made = self.one(*STEPS)(self, self.one(*self.pool), self.one(*self.pool))
             except (TypeError, ValueError, IndexError, NotImplementedError):
                 continue  # shapes that do not fit
             if 2 <= made.type.ndim <= 3:
                 self.pool.append(made)
 
     def value(self, v: Any) -> np.ndarray | None:
-        """The value of an expression; None if lengths do not fit, or it is not finite."""
-        f = phintys.function(list(self.values), v, mode=PLAIN, on_unused_input="ignore")
+        """The value of an expression; None if lengths do not fit, or something is not finite."""
+        used = [v, *(x for x in ancestors([v]) if x in self.pool)]
+        f = phintys.function(list(self.values), used, mode=PLAIN, on_unused_input="ignore")
         try:
             found = f(*self.values.values())
         except (ValueError, IndexError, np.linalg.LinAlgError):
             return None
-        return found if np.isfinite(found).all() and found.size < 2000 else None
+        return found[0] if all(np.isfinite(x).all() and x.size < 2000 for x in found) else None
+
+
+def _part(g: Drawn, x: Any, y: Any) -> Any:
+    """The same part of rows and columns, or others."""
+    rows = g.one(*PARTS)
+    return x[..., rows, g.one(rows, *PARTS)]
+
+
+def _declared(g: Drawn, x: Any, y: Any) -> Any:
+    lower = pt.linalg.cholesky(x @ pt.conj(x).mT + pt.eye(x.shape[-2]))
+    definite = assume(lower @ pt.conj(lower).mT, positive_definite=True)
+    return g.one(definite, lower, assume(pt.tril(x), lower_triangular=True))
+
+
+def _masked(g: Drawn, x: Any, y: Any) -> Any:
+    mask = g.one(x > 0, pt.tri(N, k=g.offset) > 0, g.row > 0, pt.eye(N) > 0)
+    return pt.switch(mask, x, g.one(0, 0, 1, y))
+
+
+#: new expressions of two matrices
+STEPS: list[Callable[[Drawn, Any, Any], Any]] = [
+    lambda g, x, y: g.one(pt.eye(N, k=g.offset), pt.eye(N, N + 1), pt.eye(N, dtype="int8")),
+    lambda g, x, y: g.one(pt.tril, pt.triu)(x, g.offset),
+    lambda g, x, y: g.one(pt.diag(g.row, g.offset), pt.alloc_diag(x, g.offset, 1, 2)),
+    lambda g, x, y: x.mT,
+    lambda g, x, y: g.one(x @ y, x @ x.mT, pt.conj(x).mT @ x, x + x.mT),
+    lambda g, x, y: getattr(pt, g.one(*ELEMENTWISE))(x),
+    lambda g, x, y: g.one(*BINARY)(x, g.one(y, x.mT, -1, 2, 0, g.row, g.row[:, None])),
+    _part,
+    Drawn.written,
+    lambda g, x, y: pt.cast(x, g.one(*DTYPES, "int8", "float16", "complex64")),
+    _masked,
+    lambda g, x, y: g.one(pt.linalg.cholesky, pt.linalg.inv, pt.linalg.expm)(x),
+    lambda g, x, y: pt.linalg.solve(
+        x, y, assume_a=g.one(*STRUCTURES), lower=g.one(True, False), b_ndim=2
+    ),
+    lambda g, x, y: g.one(pt.linalg.block_diag, pt.linalg.kron)(x, y),
+    lambda g, x, y: g.one(*g.one(pt.linalg.qr, pt.linalg.svd, pt.linalg.eigh, pt.linalg.lu)(x)),
+    _declared,
+]
 
 
 @pytest.mark.parametrize("start", range(0, 120, 30))
