@@ -52,7 +52,7 @@ def is_selection(x: np.ndarray) -> bool:
 
 
 def is_unique(x: np.ndarray) -> bool:
-    return all(len(set(row)) == row.size for row in x.reshape(-1, x.shape[-1]).tolist())
+    return all(np.unique(row).size == row.size for row in x.reshape(-1, x.shape[-1]))
 
 
 #: property -> whether the values of an expression have it; they are complex numbers
@@ -195,3 +195,13 @@ def test_what_is_inferred_of_random_expressions_holds(start: int) -> None:
                 text = phintys.dprint(v, file="str")
                 assert value is not None and HOLDS[name](value + 0j), f"{seed}: {name}\n{text}"
     assert count > 100
+
+
+def test_products_of_integers_wrap_before_their_determinant_is_taken() -> None:
+    x = pt.tensor(dtype="int8", shape=(2, 2))
+    product = pt.linalg.kron(x, x)
+    results = [pt.linalg.det(product), pt.linalg.slogdet(product)[1], pt.linalg.inv(product)]
+    value = np.array([[100, 0], [0, 3]], dtype="int8")
+    expected = phintys.function([x], results, mode=PLAIN)(value)
+    for found, e in zip(phintys.function([x], results)(value), expected, strict=True):
+        np.testing.assert_allclose(found, e, rtol=1e-5)
