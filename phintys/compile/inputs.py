@@ -75,6 +75,13 @@ class Expressions:
     updates: dict[SharedVariable, Variable] = field(default_factory=dict)
     _pending: deque[SharedVariable] = field(default_factory=deque)
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.default_updates, bool | list):
+            raise TypeError(
+                "no_default_updates must be a bool or a list of shared variables, not "
+                f"{self.default_updates!r}."
+            )
+
     def substitute(self, expressions: Sequence[Variable]) -> list[Variable]:
         """The expressions with givens substituted; shared variables stay the same objects."""
         if self.memo:

@@ -125,6 +125,17 @@ def test_a_constant_is_not_handed_out(mode):
     np.testing.assert_array_equal(f(), [0, 1, 2])
 
 
+def test_wrong_options_of_inputs(mode):
+    x, s = pt.dvector("x"), phintys.shared(np.ones(2), "s")
+    with pytest.raises(ValueError, match="must be borrowed"):
+        In(x, mutable=True, borrow=False)
+    for wrong in (s, In(s), (s, np.ones(2))):
+        with pytest.raises(TypeError, match="shared variable s cannot be an input"):
+            phintys.function([wrong], x + s, mode=mode)
+    with pytest.raises(TypeError, match="no_default_updates must be"):
+        phintys.function([x], x + s, mode=mode, no_default_updates=s)
+
+
 def test_arguments_stay_as_they_are(mode):
     x = pt.dvector("x")
     f = phintys.function([x], pt.set_subtensor(x[0], 9.0), mode=mode)

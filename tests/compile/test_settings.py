@@ -193,6 +193,19 @@ def test_set_value_is_seen_by_functions():
     assert f().tolist() == [6, 6, 6]
 
 
+def test_options_of_shared_variables():
+    column = np.ones((2, 1))
+    assert shared(column).type.shape == (None, None)
+    assert shared(column, shape=(None, 1)).type.shape == (None, 1)
+    with pytest.warns(DeprecationWarning, match="broadcastable is called shape") as warned:
+        assert shared(column, broadcastable=(False, True)).type.shape == (None, 1)
+    assert warned[0].filename == __file__
+    for value in (column, 1.0, [1.0], np.random.default_rng(1)):
+        assert shared(value, borrow=True).get_value(borrow=True) is not None
+        with pytest.raises(TypeError, match="unexpected keyword argument 'nmae'"):
+            shared(value, nmae="x")
+
+
 def test_change_flags_concerns_one_asyncio_task():
     async def dtype_of(name):
         with config.change_flags(floatX=name):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pytest
 from phintys.breakpoint import PdbBreakpoint
@@ -195,3 +197,15 @@ def test_breakpoint(monkeypatch):
         stop(x, x)
     with pytest.raises(ValueError, match="needs a value"):
         stop(c)
+
+
+@pytest.mark.parametrize("mode", ["FAST_COMPILE", "FAST_RUN"])
+def test_values_that_are_changed_at_a_breakpoint_are_used(monkeypatch, capsys, mode):
+    def assign():  # in the debugger, whose current frame is the caller's
+        monitored = sys._getframe(1).f_locals["monitored"]
+        monitored[0] = monitored[0] * 10
+
+    monkeypatch.setattr("pdb.set_trace", assign)
+    f = phintys.function([c, x], PdbBreakpoint("here")(c > 1, x), mode=mode)
+    np.testing.assert_array_equal(f(2, V), 10 * V)
+    assert "Breakpoint 'here': the values are in the list 'monitored'" in capsys.readouterr().out
