@@ -108,6 +108,13 @@ class ScalarOp(Op):
     #: algebraic properties, which rewrites use and tests check (see `unary`)
     facts: dict[str, Any] = {}
 
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        spec = vars(cls).get("nfunc_spec")
+        if isinstance(spec, tuple | list):
+            name = str(spec[0])
+            cls.function = name if "." in name else f"numpy.{name}"
+
     def __init__(
         self, output_types_preference: Callable[..., Any] | None = None, name: str | None = None
     ) -> None:
@@ -129,6 +136,21 @@ class ScalarOp(Op):
     def identity(self) -> Any:
         """The neutral element, or None."""
         return self.facts.get("identity")
+
+    @property
+    def nfunc_spec(self) -> tuple[str, int, int] | None:
+        """The function of NumPy or SciPy that computes the values, as in PyTensor.
+
+        A class of your own may set it instead of `function`.
+
+        >>> from phintys.scalar import erf, exp
+        >>> exp.nfunc_spec, erf.nfunc_spec
+        (('exp', 1, 1), ('scipy.special.erf', 1, 1))
+        """
+        if not self.function.startswith(("numpy.", "scipy.")):
+            return None
+        arguments = 2 if self.nin < 0 else self.nin
+        return self.function.removeprefix("numpy."), arguments, self.nout
 
     # ----- types
     def output_dtypes(self, *given: str) -> list[str]:
