@@ -301,6 +301,17 @@ def test_tensor():
         pt.matrix(shape=(3,))
 
 
+def test_types_that_do_not_exist():
+    for dtype in ("longdouble", "clongdouble", "str", "datetime64[s]", "object"):
+        with pytest.raises(TypeError, match="not supported"):
+            pt.TensorType(dtype, ())
+    with pytest.raises(ValueError, match="at most 64 dimensions"):
+        pt.TensorType("int8", (None,) * 65)
+    assert pt.TensorType("int8", (None,) * 64).ndim == 64
+    assert pt.TensorType("int8", (True, False, 3)).shape == (1, None, 3)
+    assert not pt.bscalar.is_valid_value(300, strict=False)
+
+
 def test_shapes_and_names_that_do_not_fit():
     for make in (pt.row, pt.drow, pt.col, pt.dcol, pt.TensorType("int8", (2, None))):
         with pytest.raises(ValueError, match="contradicts"):
