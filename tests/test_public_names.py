@@ -11,8 +11,6 @@ import re
 import subprocess
 import sys
 import textwrap
-import types
-import typing
 from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
@@ -63,24 +61,6 @@ def test_what_is_listed_is_absent(pattern):
     matched = [name for name in NAMES if fnmatchcase(name, pattern)]
     assert matched, "PyTensor and Aesara have no such public name"
     assert not all(map(is_here, matched)), "it is here: remove it from the page"
-
-
-#: names of modules of PyTensor, which are modules here
-MODULES = {*{n.split(":")[0] for n in NAMES}, "compile.function", "compile.mode"}
-
-
-def test_a_name_is_not_that_of_something_else():
-    """What a module imports for itself, such as ``typing.Any``, hides no name of PyTensor."""
-    special = {id(getattr(typing, name)) for name in typing.__all__}
-    wrong = []
-    for name in NAMES:
-        path, attribute = name.split(":")
-        for value in [getattr(p, attribute) for p in places(path) if hasattr(p, attribute)][:1]:
-            dotted = f"{path}.{attribute}".lstrip(".")
-            is_other_module = isinstance(value, types.ModuleType) and not callable(value)
-            if id(value) in special or (is_other_module and dotted not in MODULES):
-                wrong.append(name)
-    assert wrong == []
 
 
 def test_most_names_of_the_tensor_language_are_here():

@@ -89,6 +89,8 @@ class ScalarOp(Op):
     doc: str = ""
     #: qualified name of the NumPy or SciPy function that computes the values
     function: str = ""
+    #: the same in the form of PyTensor, ``("exp", 1, 1)``: a class of your own may set either
+    nfunc_spec: tuple[str, int, int] | None = None
     #: dtypes of computation and result; see `phintys.scalar.rules`
     rule: DtypeRule = staticmethod(same)
     #: ``d(m, *inputs, output)`` returns the partial derivative for each input; ``m`` is a namespace
@@ -110,10 +112,14 @@ class ScalarOp(Op):
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        spec = vars(cls).get("nfunc_spec")
-        if isinstance(spec, tuple | list):
-            name = str(spec[0])
+        if "nfunc_spec" in vars(cls) and cls.nfunc_spec:
+            name = cls.nfunc_spec[0]
             cls.function = name if "." in name else f"numpy.{name}"
+        elif cls.function.startswith(("numpy.", "scipy.")):
+            arguments = 2 if cls.nin < 0 else cls.nin
+            cls.nfunc_spec = cls.function.removeprefix("numpy."), arguments, cls.nout
+        else:
+            cls.nfunc_spec = None
 
     def __init__(
         self, output_types_preference: Callable[..., Any] | None = None, name: str | None = None
@@ -136,21 +142,6 @@ class ScalarOp(Op):
     def identity(self) -> Any:
         """The neutral element, or None."""
         return self.facts.get("identity")
-
-    @property
-    def nfunc_spec(self) -> tuple[str, int, int] | None:
-        """The function of NumPy or SciPy that computes the values, as in PyTensor.
-
-        A class of your own may set it instead of `function`.
-
-        >>> from phintys.scalar import erf, exp
-        >>> exp.nfunc_spec, erf.nfunc_spec
-        (('exp', 1, 1), ('scipy.special.erf', 1, 1))
-        """
-        if not self.function.startswith(("numpy.", "scipy.")):
-            return None
-        arguments = 2 if self.nin < 0 else self.nin
-        return self.function.removeprefix("numpy."), arguments, self.nout
 
     # ----- types
     def output_dtypes(self, *given: str) -> list[str]:

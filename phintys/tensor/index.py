@@ -239,8 +239,8 @@ def inc_subtensor(
     tensor, without those that None adds to the indexing expression.  TypeError if ``x`` is not an
     indexing expression.
 
-    ``inplace`` overwrites the tensor, in programs for `DestroyHandler`; ``tolerate_inplace_aliasing``
-    lets ``y`` share its memory, where the index is basic.
+    ``inplace`` overwrites the tensor, in graphs with a `DestroyHandler`; where the index is basic,
+    ``tolerate_inplace_aliasing`` permits ``y`` to share its memory.
 
     >>> import phintys.tensor as pt
     >>> x = pt.zeros(3)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import importlib
 import pickle
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -19,7 +18,6 @@ import phintys.scalar as ps
 from phintys.config import config
 from phintys.scalar import Composite, dtypes
 from phintys.scalar.op import CLASSES, TABLE, functions
-from phintys.tensor.elemwise import Elemwise
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -232,27 +230,6 @@ def test_own_scalar_op_with_a_preference() -> None:
     assert twice == Twice(ps.upgrade_to_float, name="twice")
     assert twice != Twice(ps.same_out, name="twice")
     assert pickle.loads(pickle.dumps(twice)) == twice
-
-
-@pytest.mark.parametrize("name", [n for n in TABLE if TABLE[n].nfunc_spec])
-def test_functions_of_numpy_and_scipy_are_named(name: str) -> None:
-    """`nfunc_spec` names the function that computes the values, as in PyTensor."""
-    function, nin, nout = TABLE[name].nfunc_spec
-    module, _, attribute = f"numpy.{function}".replace("numpy.scipy.", "scipy.").rpartition(".")
-    found = getattr(importlib.import_module(module), attribute)
-    assert found is TABLE[name].nfunc and nout == 1
-    assert not isinstance(found, np.ufunc) or found.nin == nin
-
-
-class Entropy(ps.UnaryScalarOp):
-    nfunc_spec = ("scipy.special.entr", 1, 1)
-
-
-def test_a_function_that_computes_the_values_of_an_own_op() -> None:
-    op = Elemwise(Entropy(ps.upgrade_to_float, name="entropy"))
-    np.testing.assert_allclose(op([1, 0, 2]).eval(), [0, 0, -2 * np.log(2)])
-    assert op.nfunc_spec == Entropy.nfunc_spec and ps.exp.nfunc_spec == ("exp", 1, 1)
-    assert ps.mul.nfunc_spec == ("multiply", 2, 1) and ps.cosm1.nfunc_spec is None
 
 
 @pytest.mark.parametrize("name, given, expected", [

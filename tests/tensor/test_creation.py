@@ -301,30 +301,6 @@ def test_tensor():
         pt.matrix(shape=(3,))
 
 
-def test_types_that_do_not_exist():
-    for dtype in ("longdouble", "clongdouble", "str", "datetime64[s]", "object"):
-        with pytest.raises(TypeError, match="not supported"):
-            pt.TensorType(dtype, ())
-    with pytest.raises(ValueError, match="at most 64 dimensions"):
-        pt.TensorType("int8", (None,) * 65)
-    assert pt.TensorType("int8", (None,) * 64).ndim == 64
-    assert pt.TensorType("int8", (True, False, 3)).shape == (1, None, 3)
-    assert not pt.bscalar.is_valid_value(300, strict=False)
-
-
-def test_shapes_and_names_that_do_not_fit():
-    for make in (pt.row, pt.drow, pt.col, pt.dcol, pt.TensorType("int8", (2, None))):
-        with pytest.raises(ValueError, match="contradicts"):
-            make("x", shape=(3, 3))
-    assert pt.row("x", shape=(None, 3)).type.shape == (1, 3)
-    assert pt.TensorType("int8", (2, None))("x", shape=(2, 3)).type.shape == (2, 3)
-    with pytest.raises(ValueError, match="contradicts"):  # what is known is not forgotten
-        pt.drow("x", shape=(None, 3))
-    for make in (pt.vector, pt.dvector, pt.vectors):
-        with pytest.raises(TypeError, match="name of a variable"):
-            make(3.5)
-
-
 @pytest.mark.parametrize(
     "value, expected",
     [
@@ -381,18 +357,6 @@ def test_numbers_of_a_rank_are_their_arrays_of_that_rank(value, policy):
             assert found.data.dtype == found.type.numpy_dtype
             np.testing.assert_array_equal(found.data, np.reshape(single.data, (1,) * ndim))
             assert np.signbit(found.data.real).all() == np.signbit(value.real)
-
-
-def test_a_rank_adds_axes_on_the_left_or_drops_them():
-    m = pt.tensor("m", dtype="float64", shape=(1, 1, None))
-    for ndim in range(1, 6):
-        assert pt.as_tensor(m, ndim=ndim).type.shape == ((1,) * 5 + (None,))[6 - ndim :]
-        shape = pt.as_tensor(np.ones((1, 1, 3)), ndim=ndim).type.shape
-        assert shape == ((1,) * 5 + (3,))[6 - ndim :]
-    np.testing.assert_array_equal(pt.as_tensor(m, ndim=1).eval({m: [[[1.0, 2.0]]]}), [1, 2])
-    for value in (m, np.ones((2, 1, 1)), pt.dmatrix("d")):
-        with pytest.raises(ValueError, match="cannot be given ndim=0"):
-            pt.as_tensor(value, ndim=0)
 
 
 def test_additions_to_an_array_that_is_not_initialised():

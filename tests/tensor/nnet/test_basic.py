@@ -27,7 +27,6 @@ ACTIVATIONS = {
     "elu": lambda x: np.where(x > 0, x, np.expm1(np.minimum(x, 0))),
     "selu": lambda x: 1.0507009873554805 * np.where(x > 0, x, ALPHA * np.expm1(np.minimum(x, 0))),
     "softsign": lambda x: x / (1 + abs(x)),
-    "ultra_fast_sigmoid": scipy.special.expit,
     "hard_sigmoid": lambda x: np.clip(x * 0.2 + 0.5, 0, 1),
     "softmax": lambda x: scipy.special.softmax(x, -1),
     "logsoftmax": lambda x: scipy.special.log_softmax(x, -1),
