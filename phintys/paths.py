@@ -114,6 +114,8 @@ NAMES = {
         ),
         "assumptions.keys",
     ),
+    "tensor.math": {"logsumexp": "tensor.special"},
+    "tensor.sort": dict.fromkeys(("argtopk", "topk", "topk_and_argtopk"), "tensor.search"),
     "tensor.linalg.summary": dict.fromkeys(("norm", "trace", "VALID_ORD"), "tensor.linalg.norms"),
 }
 #: modules whose names are those of rewrites, or of what `tensor.rules` has
