@@ -53,7 +53,7 @@ MODULES: dict[str, tuple[str, ...]] = {
     "link.jax.ops": ("tensor.from_jax",),
     "link.jax.linker": ("compile.linker",),
     "link.utils": ("backends.source", "compile.thunks"),
-    "link.vm": ("compile.linkers",),
+    "link.vm": ("compile.linkers", "compile.vm"),
     "link.numba": ("compile.linker", "backends.numba"),
     "link.numba.dispatch": ("backends.numba",),
     "link.numba.dispatch.basic": ("backends.numba",),
