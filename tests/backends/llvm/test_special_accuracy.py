@@ -148,3 +148,12 @@ def test_betaln_with_a_one_is_minus_the_logarithm_of_the_other() -> None:
         for args in ((x, np.ones_like(x)), (np.ones_like(x), x)):
             found = accuracy.Compiled("betaln", dtype, width)(*args)
             np.testing.assert_allclose(found, -np.log(x), rtol=4 * float(np.finfo(dtype).eps))
+
+
+@pytest.mark.parametrize("mode", ["FAST_RUN", "FAST_COMPILE"])
+def test_logit_keeps_its_digits_beside_one_half(mode: str) -> None:
+    x = pt.dvector("x")
+    values = 0.5 + np.array([-1e-3, -1e-9, 2.0**-52, 1e-5])
+    d = values - 0.5
+    found = phintys.function([x], pt.special.logit(x), mode=mode)(values)
+    np.testing.assert_allclose(found, 4 * d + 16 / 3 * d**3 + 64 / 5 * d**5, rtol=5e-16)
