@@ -13,6 +13,7 @@ import fuzz_random  # noqa: F401  registers drawers
 import fuzz_search  # noqa: F401  registers drawers
 import fuzz_signal  # noqa: F401  registers drawers
 import fuzz_structured as structured
+import fuzz_untaken
 import numpy as np
 from fuzz_draw import Drawer, Failing, Item, Unfit
 from fuzz_functions import (
@@ -90,6 +91,8 @@ FAMILIES: list[tuple[int, Any]] = [
 INNER_GRAPHS = 0.06
 #: how often a statement is followed by a loop
 LOOPS = 0.06
+#: how often a statement is followed by a choice whose other branch fails
+UNTAKEN = 0.06
 #: how often one of these is followed by its derivative
 DERIVATIVES = 0.4
 #: how often a statement is followed by one that compares derivatives in both modes
@@ -108,6 +111,7 @@ def generate(seed: int) -> tuple[Program, Drawer]:
     weights = [weight for weight, _ in FAMILIES]
     inner = random.Random(f"inner graphs {seed}")  # programs without them do not depend on them
     loops = random.Random(f"loops {seed}")
+    untaken = random.Random(f"untaken {seed}")
     directions = random.Random(f"directions {seed}")
     try:
         for _ in range(wanted * 8):
@@ -119,6 +123,8 @@ def generate(seed: int) -> tuple[Program, Drawer]:
             if loops.random() < LOOPS:
                 draw = fuzz_loops.drawn_loop if loops.random() < 0.8 else fuzz_loops.further_loop
                 _with_derivative(g, lambda g, draw=draw: draw(g, loops), loops)
+            if untaken.random() < UNTAKEN:
+                _with_derivative(g, lambda g: fuzz_untaken.untaken(g, untaken), untaken)
             if directions.random() < DIRECTIONS:
                 _one(g, lambda g: both_directions(g, directions))
         if g.chance(0.25):
