@@ -8,10 +8,10 @@ from functools import cache
 from typing import Any
 
 import fuzz_loops
-import fuzz_matrices  # noqa: F401  registers drawers
-import fuzz_random  # noqa: F401  registers drawers
-import fuzz_search  # noqa: F401  registers drawers
-import fuzz_signal  # noqa: F401  registers drawers
+import fuzz_matrices  # noqa: F401  # pyright: ignore[reportUnusedImport]  registers drawers
+import fuzz_random  # noqa: F401  # pyright: ignore[reportUnusedImport]  registers drawers
+import fuzz_search  # noqa: F401  # pyright: ignore[reportUnusedImport]  registers drawers
+import fuzz_signal  # noqa: F401  # pyright: ignore[reportUnusedImport]  registers drawers
 import fuzz_structured as structured
 import fuzz_untaken
 import numpy as np
@@ -40,8 +40,10 @@ REDUCTIONS = "sum prod max min any all mean var std argmax argmin sum max argmax
 VIEWS = "dimshuffle transpose expand_dims squeeze swapaxes diagonal flip reshape reshape".split()
 CREATION = "alloc full zeros ones arange eye tri zeros_like ones_like full_like shape".split()
 JOINS = "concatenate join stack split tile repeat roll broadcast_to".split()
-PRODUCTS = "dot dot matmul matvec vecmat vecdot batched_dot tensordot outer inner einsum".split()
-PRODUCTS += [f"linalg.{f}" for f in ("cholesky", "eigvalsh", "qr", "solve_triangular", "svd")]
+PRODUCTS = [
+    *"dot dot matmul matvec vecmat vecdot batched_dot tensordot outer inner einsum".split(),
+    *[f"linalg.{f}" for f in ("cholesky", "eigvalsh", "qr", "solve_triangular", "svd")],
+]
 MATRICES = [n for n in public_functions() if n.startswith("linalg.") and n in DRAWN]
 SIGNALS = [
     n

@@ -181,11 +181,13 @@ def perform_missing(outputs: Iterable[Variable], known: dict[Variable, Any]) -> 
 
 def _perform(node: Any, known: dict[Variable, Any]) -> None:
     given = [known.get(v) for v in node.inputs]
-    op, storage = node.op, [[None] for _ in node.outputs]
+    storage: list[list[Any]] = [[None] for _ in node.outputs]
+    op: Any = node.op
     has_branches = isinstance(op, InnerGraphOp) and _has_branches(op.expanded)
     if has_branches:  # it computes both branches
-        op, graph = op.clone(), op.expanded
-        op.__dict__["runner"] = lambda values: _of_one_branch(graph, values)
+        copy: Any = op.clone()
+        copy.runner = functools.partial(_of_one_branch, op.expanded)
+        op = copy
     op.perform(node, given, storage)
     found = [cell[0] for cell in storage]
     if not has_branches:
