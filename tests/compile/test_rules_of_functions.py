@@ -16,6 +16,7 @@ from phintys.compile.mode import Mode
 from phintys.errors import MissingInputError
 from phintys.graph.containers import AssocList, frozendict
 from phintys.graph.op import Op
+from phintys.graph.shared import shared_constructor
 from phintys.graph.traversal import graph_inputs
 from phintys.graph.variable import Apply
 
@@ -121,6 +122,27 @@ def test_shared_memory_of_shared_variables_survives_pickling():
     first[:] = 1
     assert second.tolist() == [1, 1]
     assert f().tolist() == [2, 2]
+
+
+class Celsius:
+    """A value of a user."""
+
+    def __init__(self, degrees: float) -> None:
+        self.degrees = degrees
+
+
+def test_shared_variables_of_other_classes_can_be_registered():
+    assert shared(Celsius(20.0)).type == phintys.generic
+
+    def kelvin(value: Celsius, name: str | None = None, **options: Any) -> Any:
+        return shared(value.degrees + 273.15, name=name)
+
+    try:
+        shared_constructor.register(Celsius, kelvin)
+        made = shared(Celsius(20.0), "t")
+    finally:
+        shared_constructor.register(Celsius, shared_constructor.dispatch(object))
+    assert (made.type, made.name, made.get_value()) == (pt.dscalar, "t", 293.15)
 
 
 def test_names_of_linkers_that_are_not_here():
