@@ -16,13 +16,22 @@ True
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from functools import reduce
+from hashlib import blake2b
 from typing import Any, Union
 
 from phintys.memo import Memo
 
 DimLike = Union["Dim", int]
+
+#: ops of expressions without operands
+_LEAVES = frozenset(("const", "symbol"))
+_NO_NAMES: frozenset[Any] = frozenset()
+#: the largest `Dim.size` that is counted; it doubles with each step of some programs
+_HUGE = 2**30
+#: characters of the longest text by which expressions are sorted
+_LONG_KEY = 500
 
 _INTERNED: Memo[tuple[Any, ...], Dim] = Memo(2048, "lengths", weak=True)
 
@@ -34,11 +43,22 @@ class Dim:
     ``add`` / ``mul`` (args: dims, normalised), ``floordiv``, ``mod``, ``max``, ``min`` (two dims).
     """
 
-    __slots__ = ("__weakref__", "args", "op", "order_key", "size", "value")
+    __slots__ = (
+        "__weakref__",
+        "args",
+        "is_nonnegative",
+        "names",
+        "op",
+        "order_key",
+        "size",
+        "value",
+    )
     op: str
     args: tuple[Any, ...]
     size: int  #: number of constants and symbols in the expression, repetitions counted
     value: int | None  #: the integer, if this is a constant
+    is_nonnegative: bool  #: see the function of this name
+    names: frozenset[Dim]  #: the symbols among the operands and in them
 
     def __new__(cls, op: str, args: tuple[Any, ...]) -> Dim:
         key = (op, args)
@@ -47,8 +67,15 @@ class Dim:
             found = object.__new__(cls)
             found.op, found.args = op, args
             found.value = args[0] if op == "const" else None
-            found.size = 1 if op in ("const", "symbol") else sum([a.size for a in args])
             found.order_key = None
+            if op == "const" or op == "symbol":
+                found.size, found.names = 1, _NO_NAMES
+                found.is_nonnegative = args[0] >= 0 if op == "const" else _is_length(args[0])
+            else:
+                found.size = min(sum([a.size for a in args]), _HUGE)
+                found.names = _NO_NAMES.union(*[a.symbols() for a in args])
+                every = any if op == "max" else all
+                found.is_nonnegative = every([a.is_nonnegative for a in args])
             found = _INTERNED.keep(key, found)
         return found
 
@@ -129,45 +156,62 @@ class Dim:
 
         Division by 0 gives 0.  KeyError names a symbol that has no value.
         """
-        if self in symbols:
-            return symbols[self]
-        if self.op == "const":
-            return self.args[0]
-        if self.op == "symbol":
-            raise KeyError(self.render())
-        values = [a.evaluate(symbols) for a in self.args]
-        return _EVALUATE[self.op](values)
+        known: dict[Dim, int] = {}
+        for part in self.parts(symbols):
+            if part in symbols:
+                known[part] = symbols[part]
+            elif part.op == "const":
+                known[part] = part.args[0]
+            elif part.op == "symbol":
+                raise KeyError(part.render())
+            else:
+                known[part] = _EVALUATE[part.op]([known[a] for a in part.args])
+        return known[self]
 
     def substitute(self, replace: Mapping[Dim, Dim]) -> Dim:
         """The expression with the keys of ``replace`` replaced by their values, in normal form."""
-        found = replace.get(self)
-        if found is not None:
-            return found
-        if self.op in ("const", "symbol"):
-            return self
-        args = tuple(a.substitute(replace) for a in self.args)
-        return self if args == self.args else _BUILD[self.op](args)
+        if self.op in _LEAVES:
+            return replace.get(self, self)
+        known: dict[Dim, Dim] = {}
+        for part in self.parts(replace):
+            known[part] = replace.get(part, part)
+            if part.op not in _LEAVES and part not in replace:
+                args = tuple([known[a] for a in part.args])
+                if args != part.args:
+                    known[part] = _BUILD[part.op](args)
+        return known[self]
 
-    def symbols(self) -> set[Dim]:
+    def parts(self, opaque: Container[Dim] = ()) -> Iterator[Dim]:
+        """The expression and all expressions in it, each once, operands first.
+
+        Operands of those in ``opaque`` are left out.  Expressions share parts: with a visit for
+        each use of a part, the time could double with each step of a program.
+        """
+        seen: set[Dim] = set()
+        stack = [self]
+        while stack:
+            part = stack[-1]
+            missing = ()
+            if part not in seen and part.op not in _LEAVES and part not in opaque:
+                missing = [a for a in part.args if a not in seen]
+            if missing:
+                stack.extend(missing)
+                continue
+            stack.pop()
+            if part not in seen:
+                seen.add(part)
+                yield part
+
+    def symbols(self) -> frozenset[Dim]:
         """The symbols that occur in the expression."""
-        if self.op == "symbol":
-            return {self}
-        if self.op == "const":
-            return set()
-        return set().union(*(a.symbols() for a in self.args))
+        return frozenset((self,)) if self.op == "symbol" else self.names
 
     def render(self, name: Callable[[Any], str] = str) -> str:
         """Text of the expression; ``name`` turns a symbol's key into text."""
-        if self.op == "const":
-            return str(self.args[0])
-        if self.op == "symbol":
-            return name(self.args[0])
-        parts = [a.render(name) for a in self.args]
-        if self.op == "mul":
-            return "*".join(f"({p})" if a.op == "add" else p for a, p in zip(self.args, parts))
-        if self.op == "add":
-            return " + ".join(parts)
-        return f"{self.op}({', '.join(parts)})"
+        known: dict[Dim, str] = {}
+        for part in self.parts():
+            known[part] = _text(part, known, name)
+        return known[self]
 
     def __repr__(self) -> str:
         return f"Dim({self.render()})"
@@ -240,10 +284,31 @@ def product(dims: Any) -> Dim:
     return _product(tuple(as_dim(d) for d in dims))
 
 
-def _sort_key(d: Dim) -> tuple[int, str]:
-    # the recursion is bounded: an expression is as deep as one shape computation, not as a graph
+def _text(d: Dim, known: Mapping[Dim, str], name: Callable[[Any], str]) -> str:
+    """Text of an expression with the texts of its operands."""
+    if d.op == "const":
+        return str(d.args[0])
+    if d.op == "symbol":
+        return name(d.args[0])
+    texts = [known[a] for a in d.args]
+    if d.op == "mul":
+        return "*".join(f"({t})" if a.op == "add" else t for a, t in zip(d.args, texts))
+    if d.op == "add":
+        return " + ".join(texts)
+    return f"{d.op}({', '.join(texts)})"
+
+
+def _sort_key(d: Dim) -> tuple[bool, str]:
+    """What expressions are sorted by: their text, with a hash in place of each long part."""
     if d.order_key is None:
-        d.order_key = (d.op != "const", d.render(repr))
+        known: dict[Dim, str] = {}
+        for part in d.parts():
+            if part.order_key is None:
+                text = _text(part, known, repr)
+                if len(text) > _LONG_KEY:
+                    text = f"{part.op} {blake2b(text.encode(), digest_size=16).hexdigest()}"
+                part.order_key = (part.op != "const", text)
+            known[part] = part.order_key[1]
     return d.order_key
 
 
@@ -349,13 +414,12 @@ MINUS_ONE = Dim.const(-1)
 
 def is_nonnegative(d: Dim) -> bool:
     """Whether ``d >= 0`` is provable: for lengths, and for expressions of nonnegative dims."""
-    if d.op == "const":
-        return d.args[0] >= 0
-    if d.op == "symbol":
-        return isinstance(d.args[0], tuple) and d.args[0][0] == "len"
-    if d.op == "max":
-        return any(is_nonnegative(a) for a in d.args)
-    return all(is_nonnegative(a) for a in d.args)
+    return d.is_nonnegative
+
+
+def _is_length(key: Any) -> bool:
+    """Whether a symbol with this key is a length."""
+    return isinstance(key, tuple) and key[0] == "len"
 
 
 def slice_range(
@@ -402,13 +466,16 @@ def _is_moderate(bound: DimLike | None) -> bool:
     """Whether a slice bound is made of lengths and small constants, so that it cannot overflow."""
     if bound is None:
         return True
-    bound = as_dim(bound)
-    if bound.value is not None:
-        return abs(bound.value) < _MODERATE
-    if bound.op == "symbol":
-        return is_nonnegative(bound)
-    multiple = len(bound.args) == 2 and bound.args[0].value is not None
-    return (bound.op != "mul" or multiple) and all(map(_is_moderate, bound.args))
+    return all(map(_is_moderate_part, as_dim(bound).parts()))
+
+
+def _is_moderate_part(d: Dim) -> bool:
+    """Whether an expression is moderate if its operands are."""
+    if d.value is not None:
+        return abs(d.value) < _MODERATE
+    if d.op == "symbol":
+        return d.is_nonnegative
+    return d.op != "mul" or (len(d.args) == 2 and d.args[0].value is not None)
 
 
 def _clipped(bound: DimLike | None, limit: Dim, n: Dim, sign: int) -> list[Dim]:

@@ -20,6 +20,7 @@ from phintys.dims import (
 )
 from phintys.lowering.elementwise import Gather, Index, Map
 from phintys.lowering.equalities import Equalities
+from phintys.lowering.long_lengths import LongLengths
 from phintys.lowering.program import Check, Inst, Slot
 from phintys.lowering.recorder import fold_map, record_map
 from phintys.lowering.reduce import Reduce
@@ -65,6 +66,7 @@ class ArrayBuilder:
         self.checks: list[tuple[Check, Any]] = []
         self._checked: set[tuple[Dim, str, Dim]] = set()
         self._recorded: dict[tuple[Any, ...], tuple[tuple[Inst, ...], int, str]] = {}
+        self.long_lengths = LongLengths(self._named)
         self.pinned: dict[int, Slot] = {}  # value id -> the slot whose item became a Dim
         self.origin: Any = None  # the node whose values are being made, for error messages
 
@@ -139,7 +141,8 @@ class ArrayBuilder:
 
     def shape(self, value: Value) -> Shape:
         """All lengths."""
-        return self._shape(value.shape)
+        find = self.equalities.find
+        return tuple([find(d) for d in value.shape])
 
     def canonical(self, dim: DimLike) -> Dim:
         """The representative of all Dims known to be equal to this one."""
@@ -189,7 +192,14 @@ class ArrayBuilder:
             return self.canonical(value.content[0])
         if value.dtype == "uint64":
             value = self.as_int64(value)
-        value = self._array(value)
+        return self._symbol(self._array(value))
+
+    def _named(self, dim: Dim) -> Dim:
+        """A symbol for the value of an expression, which a kernel computes."""
+        return self._symbol(self._array(self._add(Length(dim))))
+
+    def _symbol(self, value: Value) -> Dim:
+        """A symbol for the integer in a 0-d array."""
         slot = value.own_slot() or self.pinned.get(value.id)
         if slot is None:
             slot = self.pinned[value.id] = self._slot("temp", value.dtype, ())
@@ -655,8 +665,9 @@ class ArrayBuilder:
         return slot
 
     def _shape(self, dims: Iterable[DimLike]) -> Shape:
-        find = self.equalities.find
-        return tuple([find(as_dim(d)) for d in dims])
+        """The representatives of lengths, none of which is long."""
+        find, shortened = self.equalities.find, self.long_lengths.shortened
+        return tuple([shortened(find(as_dim(d))) for d in dims])
 
     def _pad_left(self, value: Value, rank: int) -> Value:
         """The value with axes of length 1 added on the left."""
@@ -700,6 +711,8 @@ class ArrayBuilder:
         steps = tuple(steps or (ONE,) * len(axes))
         if isinstance(value, View):
             value, axes, starts, steps = _compose(value, axes, starts, steps)
+        shortened = self.long_lengths.shortened
+        starts, steps = tuple(map(shortened, starts)), tuple(map(shortened, steps))
         plain = shape == self._shape(value.shape) and all(
             a == k or d.value == 1 for k, (a, d) in enumerate(zip(axes, shape))
         )

@@ -9,6 +9,7 @@ import numpy as np
 
 from phintys.dims import Dim, dim_max, dim_min
 from phintys.lowering.elementwise import Map
+from phintys.lowering.long_lengths import LONGEST
 from phintys.lowering.program import Inst
 from phintys.scalar import pairs
 from phintys.scalar.dtypes import is_complex
@@ -147,14 +148,9 @@ def _fold(value: Map, args: list[Dim]) -> Dim | None:
     return results[value.result]
 
 
-#: The largest `Dim.size` of a folded integer.  Functions on Dims are recursive, and a longer
-#: computation is better done once, by a kernel.
-_LONGEST = 50
-
-
 def _fits(dim: Dim, dtype: str) -> bool:
     """Whether a Dim is short and cannot overflow its dtype; int64 holds every length."""
-    if dim.size > _LONGEST:
+    if dim.size > LONGEST:
         return False
     if dtype in ("int64", "bool"):
         return True
