@@ -16,7 +16,7 @@ True
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import reduce
 from hashlib import blake2b
 from typing import Any, Union
@@ -28,6 +28,8 @@ DimLike = Union["Dim", int]
 #: ops of expressions without operands
 _LEAVES = frozenset(("const", "symbol"))
 _NO_NAMES: frozenset[Any] = frozenset()
+#: the sum or difference of two integers of smaller magnitude fits in 64 bits
+_MODERATE = 2**62
 #: the largest `Dim.size` that is counted; it doubles with each step of some programs
 _HUGE = 2**30
 #: characters of the longest text by which expressions are sorted
@@ -46,6 +48,7 @@ class Dim:
     __slots__ = (
         "__weakref__",
         "args",
+        "is_moderate",
         "is_nonnegative",
         "names",
         "op",
@@ -57,7 +60,8 @@ class Dim:
     args: tuple[Any, ...]
     size: int  #: number of constants and symbols in the expression, repetitions counted
     value: int | None  #: the integer, if this is a constant
-    is_nonnegative: bool  #: see the function of this name
+    is_nonnegative: bool  #: whether it is provably at least 0: a length, or made of such dims
+    is_moderate: bool  #: whether it is made of lengths and small constants, and cannot overflow
     names: frozenset[Dim]  #: the symbols among the operands and in them
 
     def __new__(cls, op: str, args: tuple[Any, ...]) -> Dim:
@@ -68,16 +72,25 @@ class Dim:
             found.op, found.args = op, args
             found.value = args[0] if op == "const" else None
             found.order_key = None
-            if op == "const" or op == "symbol":
-                found.size, found.names = 1, _NO_NAMES
-                found.is_nonnegative = args[0] >= 0 if op == "const" else _is_length(args[0])
-            else:
-                found.size = min(sum([a.size for a in args]), _HUGE)
-                found.names = _NO_NAMES.union(*[a.symbols() for a in args])
-                every = any if op == "max" else all
-                found.is_nonnegative = every([a.is_nonnegative for a in args])
+            found._set_facts()
             found = _INTERNED.keep(key, found)
         return found
+
+    def _set_facts(self) -> None:
+        """Set what follows from the facts about the operands."""
+        op, args = self.op, self.args
+        if op == "const" or op == "symbol":
+            is_length = op == "symbol" and isinstance(args[0], tuple) and args[0][0] == "len"
+            self.size, self.names = 1, _NO_NAMES
+            self.is_nonnegative = args[0] >= 0 if op == "const" else is_length
+            self.is_moderate = abs(args[0]) < _MODERATE if op == "const" else is_length
+        else:
+            self.size = min(sum([a.size for a in args]), _HUGE)
+            self.names = _NO_NAMES.union(*[a.symbols() for a in args])
+            every = any if op == "max" else all
+            self.is_nonnegative = every([a.is_nonnegative for a in args])
+            multiple = op != "mul" or (len(args) == 2 and args[0].value is not None)
+            self.is_moderate = multiple and all([a.is_moderate for a in args])
 
     # ----- constructors
     @staticmethod
@@ -137,6 +150,8 @@ class Dim:
         if self.value is not None and other.value:
             return Dim.const(self.value // other.value)
         quotient = _divide_exactly(self, other)
+        if quotient is None:
+            quotient = _divided_once(self, other)
         return Dim("floordiv", (self, other)) if quotient is None else quotient
 
     def __rfloordiv__(self, other: DimLike) -> Dim:
@@ -157,7 +172,7 @@ class Dim:
         Division by 0 gives 0.  KeyError names a symbol that has no value.
         """
         known: dict[Dim, int] = {}
-        for part in self.parts(symbols):
+        for part in self.parts(symbols.__contains__):
             if part in symbols:
                 known[part] = symbols[part]
             elif part.op == "const":
@@ -173,7 +188,7 @@ class Dim:
         if self.op in _LEAVES:
             return replace.get(self, self)
         known: dict[Dim, Dim] = {}
-        for part in self.parts(replace):
+        for part in self.parts(replace.__contains__):
             known[part] = replace.get(part, part)
             if part.op not in _LEAVES and part not in replace:
                 args = tuple([known[a] for a in part.args])
@@ -181,10 +196,10 @@ class Dim:
                     known[part] = _BUILD[part.op](args)
         return known[self]
 
-    def parts(self, opaque: Container[Dim] = ()) -> Iterator[Dim]:
+    def parts(self, is_known: Callable[[Dim], bool] | None = None) -> Iterator[Dim]:
         """The expression and all expressions in it, each once, operands first.
 
-        Operands of those in ``opaque`` are left out.  Expressions share parts: with a visit for
+        Operands of those that are known are left out.  Expressions share parts: with a visit for
         each use of a part, the time could double with each step of a program.
         """
         seen: set[Dim] = set()
@@ -192,7 +207,7 @@ class Dim:
         while stack:
             part = stack[-1]
             missing = ()
-            if part not in seen and part.op not in _LEAVES and part not in opaque:
+            if not (part in seen or part.op in _LEAVES or (is_known and is_known(part))):
                 missing = [a for a in part.args if a not in seen]
             if missing:
                 stack.extend(missing)
@@ -210,7 +225,7 @@ class Dim:
         """Text of the expression; ``name`` turns a symbol's key into text."""
         known: dict[Dim, str] = {}
         for part in self.parts():
-            known[part] = _text(part, known, name)
+            known[part] = _text(part, [known.get(a, "") for a in part.args], name)
         return known[self]
 
     def __repr__(self) -> str:
@@ -258,7 +273,22 @@ def dim_max(a: DimLike, b: DimLike) -> Dim:
         return a
     if is_nonnegative(-difference):
         return b
-    return Dim("max", _ordered((a, b)))
+    first, other = _ordered((a, b))
+    inner = _clipped_inside(other) if first is ZERO else None
+    return Dim("max", (first, other)) if inner is None else dim_max(ZERO, inner)
+
+
+def _clipped_inside(d: Dim) -> Dim | None:
+    """``x - k``, if ``d`` is ``max(0, x) - k``, else None: both are clipped to the same length.
+
+    >>> n = Dim.symbol(("len", 0, 0))
+    >>> slice_range(1, None, 1, slice_range(2, None, 1, n)[1])[1].render(lambda key: "n")
+    'max(0, -3 + n)'
+    """
+    if d.op != "add" or len(d.args) != 2 or not d.args[0].value or d.args[1].op != "max":
+        return None
+    shift, (least, x) = d.args[0], d.args[1].args
+    return x + shift if shift.value < 0 and least is ZERO and _is_moderate(x) else None
 
 
 def dim_min(a: DimLike, b: DimLike) -> Dim:
@@ -284,13 +314,12 @@ def product(dims: Any) -> Dim:
     return _product(tuple(as_dim(d) for d in dims))
 
 
-def _text(d: Dim, known: Mapping[Dim, str], name: Callable[[Any], str]) -> str:
+def _text(d: Dim, texts: list[str], name: Callable[[Any], str]) -> str:
     """Text of an expression with the texts of its operands."""
     if d.op == "const":
         return str(d.args[0])
     if d.op == "symbol":
         return name(d.args[0])
-    texts = [known[a] for a in d.args]
     if d.op == "mul":
         return "*".join(f"({t})" if a.op == "add" else t for a, t in zip(d.args, texts))
     if d.op == "add":
@@ -301,15 +330,18 @@ def _text(d: Dim, known: Mapping[Dim, str], name: Callable[[Any], str]) -> str:
 def _sort_key(d: Dim) -> tuple[bool, str]:
     """What expressions are sorted by: their text, with a hash in place of each long part."""
     if d.order_key is None:
-        known: dict[Dim, str] = {}
-        for part in d.parts():
+        for part in d.parts(_has_key):
             if part.order_key is None:
-                text = _text(part, known, repr)
+                operands = () if part.op in _LEAVES else part.args
+                text = _text(part, [a.order_key[1] for a in operands], repr)
                 if len(text) > _LONG_KEY:
                     text = f"{part.op} {blake2b(text.encode(), digest_size=16).hexdigest()}"
                 part.order_key = (part.op != "const", text)
-            known[part] = part.order_key[1]
     return d.order_key
+
+
+def _has_key(d: Dim) -> bool:
+    return d.order_key is not None
 
 
 def _ordered(dims: tuple[Dim, ...]) -> tuple[Dim, ...]:
@@ -388,6 +420,24 @@ def _divide_exactly(a: Dim, b: Dim) -> Dim | None:
     return _product(tuple(fa))
 
 
+def _divided_once(a: Dim, b: Dim) -> Dim | None:
+    """``a // b`` with one division, if ``a`` is ``x // k`` plus a constant, else None.
+
+    >>> n = Dim.symbol(("len", 0, 0))
+    >>> slice_range(None, None, 2, slice_range(None, None, 2, n)[1])[1].render(lambda key: "n")
+    'floordiv(3 + n, 4)'
+    """
+    shift, quotient = 0, a
+    if a.op == "add" and len(a.args) == 2 and a.args[0].value is not None:
+        shift, quotient = a.args[0].value, a.args[1]
+    if quotient.op != "floordiv":
+        return None
+    x, k = quotient.args[0], quotient.args[1].value or 0
+    if not (k > 0 and b.value and 0 < b.value * k < _MODERATE and _is_moderate(x)):
+        return None
+    return (x + shift * k) // (b.value * k)
+
+
 #: ops of expressions that are a single factor of a product
 _ATOMS = frozenset(("symbol", "floordiv", "mod", "max", "min"))
 _EVALUATE: dict[str, Callable[[list[int]], int]] = {
@@ -415,11 +465,6 @@ MINUS_ONE = Dim.const(-1)
 def is_nonnegative(d: Dim) -> bool:
     """Whether ``d >= 0`` is provable: for lengths, and for expressions of nonnegative dims."""
     return d.is_nonnegative
-
-
-def _is_length(key: Any) -> bool:
-    """Whether a symbol with this key is a length."""
-    return isinstance(key, tuple) and key[0] == "len"
 
 
 def slice_range(
@@ -458,24 +503,11 @@ def slice_range(
     return reduce(dim_max if forward else dim_min, begins), _count(distances, step, forward)
 
 
-#: The sum or difference of two integers of smaller magnitude fits in 64 bits.
-_MODERATE = 2**62
-
-
 def _is_moderate(bound: DimLike | None) -> bool:
     """Whether a slice bound is made of lengths and small constants, so that it cannot overflow."""
     if bound is None:
         return True
-    return all(map(_is_moderate_part, as_dim(bound).parts()))
-
-
-def _is_moderate_part(d: Dim) -> bool:
-    """Whether an expression is moderate if its operands are."""
-    if d.value is not None:
-        return abs(d.value) < _MODERATE
-    if d.op == "symbol":
-        return d.is_nonnegative
-    return d.op != "mul" or (len(d.args) == 2 and d.args[0].value is not None)
+    return as_dim(bound).is_moderate
 
 
 def _clipped(bound: DimLike | None, limit: Dim, n: Dim, sign: int) -> list[Dim]:

@@ -32,7 +32,7 @@ class LongLengths:
         """An expression of the same value that is not long."""
         if dim.size <= LONGEST:
             return dim
-        for part in dim.parts(self._short):
+        for part in dim.parts(self._short.__contains__):
             if part not in self._short:
                 short = part.substitute(self._short)
                 self._short[part] = short if short.size <= LONGEST else self._symbol(short)
