@@ -60,6 +60,7 @@ class Dim:
     args: tuple[Any, ...]
     size: int  #: number of constants and symbols in the expression, repetitions counted
     value: int | None  #: the integer, if this is a constant
+    order_key: Any  #: see `_sort_key`; None before it is asked for
     is_nonnegative: bool  #: whether it is provably at least 0: a length, or made of such dims
     is_moderate: bool  #: whether it is made of lengths and small constants, and cannot overflow
     names: frozenset[Dim]  #: the symbols among the operands and in them
@@ -79,11 +80,13 @@ class Dim:
     def _set_facts(self) -> None:
         """Set what follows from the facts about the operands."""
         op, args = self.op, self.args
-        if op == "const" or op == "symbol":
-            is_length = op == "symbol" and isinstance(args[0], tuple) and args[0][0] == "len"
+        if op == "const":
             self.size, self.names = 1, _NO_NAMES
-            self.is_nonnegative = args[0] >= 0 if op == "const" else is_length
-            self.is_moderate = abs(args[0]) < _MODERATE if op == "const" else is_length
+            self.is_nonnegative, self.is_moderate = args[0] >= 0, abs(args[0]) < _MODERATE
+        elif op == "symbol":
+            self.size, self.names = 1, _NO_NAMES
+            self.is_nonnegative = isinstance(args[0], tuple) and args[0][0] == "len"
+            self.is_moderate = self.is_nonnegative
         else:
             self.size = min(sum([a.size for a in args]), _HUGE)
             self.names = _NO_NAMES.union(*[a.symbols() for a in args])
@@ -331,13 +334,18 @@ def _sort_key(d: Dim) -> tuple[bool, str]:
     """What expressions are sorted by: their text, with a hash in place of each long part."""
     if d.order_key is None:
         for part in d.parts(_has_key):
-            if part.order_key is None:
-                operands = () if part.op in _LEAVES else part.args
-                text = _text(part, [a.order_key[1] for a in operands], repr)
-                if len(text) > _LONG_KEY:
-                    text = f"{part.op} {blake2b(text.encode(), digest_size=16).hexdigest()}"
-                part.order_key = (part.op != "const", text)
-    return d.order_key
+            part.order_key = part.order_key or _key_of(part)
+    found: tuple[bool, str] = d.order_key
+    return found
+
+
+def _key_of(d: Dim) -> tuple[bool, str]:
+    """The key of an expression whose operands have theirs."""
+    operands = () if d.op in _LEAVES else d.args
+    text = _text(d, [a.order_key[1] for a in operands], repr)
+    if len(text) > _LONG_KEY:
+        text = f"{d.op} {blake2b(text.encode(), digest_size=16).hexdigest()}"
+    return d.op != "const", text
 
 
 def _has_key(d: Dim) -> bool:

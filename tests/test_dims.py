@@ -1,3 +1,4 @@
+# pyright: basic
 """Dims: slices of a length that is known or not."""
 
 from __future__ import annotations
@@ -29,17 +30,18 @@ def _check(first: Dim, count: Dim, values: dict[Dim, int], expected: range) -> N
 def test_slice_of_a_symbolic_length(start, stop, step, n):
     symbol = Dim.symbol(("len", 0, 0))
     expected = range(n)[start:stop:step]
-    _check(*slice_range(start, stop, step, symbol), {symbol: n}, expected)
-    _check(*slice_range(start, stop, step, n), {}, expected)
+    for length in (symbol, n):
+        first, count = slice_range(start, stop, step, length)
+        _check(first, count, {symbol: n}, expected)
 
 
 @given(st.integers(-12, 12), st.integers(-12, 12), steps, lengths, st.sampled_from(range(8)))
 def test_slice_with_symbolic_parts(start, stop, step, n, symbolic):
     names = [Dim.symbol(("item", k)) for k in range(3)]
     values = dict(zip(names, (start, stop, step)))
-    parts = [d if symbolic >> k & 1 else values[d] for k, d in enumerate(names)]
-    found = slice_range(*parts, n, forward=step > 0)
-    _check(*found, values, range(n)[start:stop:step])
+    a, b, c = [d if symbolic >> k & 1 else values[d] for k, d in enumerate(names)]
+    first, count = slice_range(a, b, c, n, forward=step > 0)
+    _check(first, count, values, range(n)[start:stop:step])
 
 
 @given(st.integers(0, 4), st.integers(0, 4), st.integers(0, 4))
@@ -74,9 +76,9 @@ def test_the_sum_of_many_lengths():
 def test_slices_of_slices(slices, n):
     symbol = length = Dim.symbol(("len", 0, 0))
     expected = range(n)
-    for part in slices:
-        length = slice_range(*part, length)[1]
-        expected = expected[slice(*part)]
+    for start, stop, step in slices:
+        length = slice_range(start, stop, step, length)[1]
+        expected = expected[start:stop:step]
     assert length.evaluate({symbol: n}) == len(expected)
 
 
