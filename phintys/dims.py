@@ -335,7 +335,7 @@ def _sort_key(d: Dim) -> tuple[bool, str]:
     if d.order_key is None:
         for part in d.parts(_has_key):
             part.order_key = part.order_key or _key_of(part)
-    found: tuple[bool, str] = d.order_key
+    found: Any = d.order_key
     return found
 
 
