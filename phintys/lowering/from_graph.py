@@ -74,7 +74,8 @@ def lower_inner(fgraph: Any, arguments: Sequence[tuple[str | None, Shape]]) -> I
         lowering.values[variable] = value
         outer.update(zip(value.shape, shape))
     outputs = lowering.run(fgraph)
-    shapes = [lowering.builder.shape(v) for v in outputs]
+    spelled_out = lowering.builder.long_lengths.spelled_out
+    shapes = [tuple(map(spelled_out, lowering.builder.shape(v))) for v in outputs]
     fixed = tuple(all(d.symbols() <= outer.keys() for d in shape) for shape in shapes)
     program = verify(plan_memory(assemble(lowering.builder, outputs)))
     found = tuple(
