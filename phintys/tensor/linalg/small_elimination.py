@@ -285,9 +285,7 @@ def _exchange(n: int, stride: int, k: int, other: int, a: Array) -> None:
             column[other] = x
 
 
-def _exchange_in_lanes(
-    m: int, n: int, k: int, s: Packs, numbers: Packs, places: Packs
-) -> None:
+def _exchange_in_lanes(m: int, n: int, k: int, s: Packs, numbers: Packs, places: Packs) -> None:
     """Exchange row ``k`` of each lane with another one, in the first ``n`` columns."""
     other = places[k]
     for c in range(n):
